@@ -1,0 +1,121 @@
+package domain
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Kind says whose turn it is after a failure; transports choose their status by Reason, and fall back
+// on Kind for reasons they do not know.
+type Kind int
+
+const (
+	KindInternal     Kind = iota // our fault; nothing of it is told outside
+	KindInvalid                  // the request can never succeed as it is
+	KindUnauthorized             // the caller is not known
+	KindForbidden                // the caller is known and may not
+	KindNotFound                 // the thing addressed does not exist
+	KindConflict                 // the state of the thing forbids it now
+	KindUnavailable              // the store cannot take it now; repeat later
+)
+
+// Reason is the errorId of D3. The full list stands there; a new one needs a row in the error table of
+// httpapi, which a test walks.
+type Reason string
+
+const (
+	ReasonMalformedJSON          Reason = "MalformedJson"
+	ReasonRequestValidation      Reason = "RequestValidationError"
+	ReasonSessionValidation      Reason = "ClientSessionValidationError"
+	ReasonMetadataEmptyKey       Reason = "MetadataContainsEmptyKey"
+	ReasonPayment                Reason = "PaymentError"
+	ReasonEntityNotFound         Reason = "EntityNotFound"
+	ReasonInvalidPaymentStatus   Reason = "InvalidPaymentStatus"
+	ReasonIdempotencyKeyExists   Reason = "IdempotencyKeyAlreadyExists"
+	ReasonConcurrentModification Reason = "ConcurrentModification"
+	ReasonServiceUnavailable     Reason = "ServiceUnavailable"
+	ReasonUnauthorized           Reason = "Unauthorized"
+	ReasonMissingScope           Reason = "MissingScope"
+	ReasonAPIVersionMissing      Reason = "ApiVersionMissing"
+	ReasonAPIVersionNotSupported Reason = "ApiVersionNotSupported"
+	ReasonUnsupportedMediaType   Reason = "UnsupportedMediaType"
+	ReasonRequestTooLarge        Reason = "RequestTooLarge"
+	ReasonNotFound               Reason = "NotFound"
+	ReasonMethodNotAllowed       Reason = "MethodNotAllowed"
+	ReasonRateLimitExceeded      Reason = "RateLimitExceeded"
+	ReasonInternal               Reason = "InternalError"
+)
+
+// Violation is one fault of a request: where it stands ("$.order.lineItems[0].amount") and what is wrong.
+type Violation struct {
+	Path        string
+	Description string
+}
+
+// Error is the one error type that crosses package borders. Message is safe to show to the caller;
+// Err is not, and is only logged.
+type Error struct {
+	Kind       Kind
+	Reason     Reason
+	Message    string
+	Recovery   string      // what the caller may do about it; may be empty
+	Model      string      // what Violations are about: a body's schema, "Headers", "QueryString"
+	Violations []Violation // all of them, not only the first
+	Payment    PaymentID   // the payment concerned, where the contract names it (D3)
+	Status     string      // that payment's status
+	Err        error       // the cause, for the log
+}
+
+func (e *Error) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s", e.Reason, e.Message)
+	for _, v := range e.Violations {
+		fmt.Fprintf(&b, "; %s %s", v.Path, v.Description)
+	}
+	if e.Err != nil {
+		fmt.Fprintf(&b, ": %v", e.Err)
+	}
+	return b.String()
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// Refuse makes an error that the caller can act on.
+func Refuse(kind Kind, reason Reason, format string, args ...any) *Error {
+	return &Error{Kind: kind, Reason: reason, Message: fmt.Sprintf(format, args...)}
+}
+
+// Invalid makes a RequestValidationError that names every violation (D3).
+func Invalid(model string, violations ...Violation) *Error {
+	return &Error{
+		Kind: KindInvalid, Reason: ReasonRequestValidation, Message: "The request is not valid.",
+		Model: model, Violations: violations,
+	}
+}
+
+// Unavailable wraps a failure of the store: nothing was recorded (D3).
+func Unavailable(err error) *Error {
+	return &Error{
+		Kind: KindUnavailable, Reason: ReasonServiceUnavailable,
+		Message: "The event store cannot take the request now. Nothing was recorded.", Err: err,
+	}
+}
+
+// OutcomeUnknown says that the store may or may not have recorded the request (D3).
+func OutcomeUnknown(err error) *Error {
+	return &Error{
+		Kind: KindUnavailable, Reason: ReasonServiceUnavailable,
+		Message:  "The outcome of the request is unknown.",
+		Recovery: "Repeat the request with the same X-Idempotency-Key, or read the payment.", Err: err,
+	}
+}
+
+// ReasonOf gives the reason of err, or ReasonInternal when it carries none.
+func ReasonOf(err error) Reason {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Reason
+	}
+	return ReasonInternal
+}

@@ -1,0 +1,93 @@
+package domain
+
+// Sealed is personal data as the log holds it: encrypted under the key named, so that destroying the
+// key erases the data everywhere at once. The rules pass it on and never open it.
+type Sealed struct {
+	Key SecretID `json:"key"`
+	Box []byte   `json:"box"` // nonce and AES-256-GCM ciphertext
+}
+
+// Personal is all the personal data that a session, an instrument or a payment can hold; it is sealed
+// as one value and stands nowhere else.
+type Personal struct {
+	Customer       *Customer `json:"customer,omitempty"`
+	CardholderName string    `json:"cardholderName,omitempty"`
+}
+
+// Empty tells whether there is nothing to protect.
+func (p Personal) Empty() bool { return p.Customer == nil && p.CardholderName == "" }
+
+// Customer is the person who pays (§2.1, D4).
+type Customer struct {
+	Email              string   `json:"email,omitempty"`
+	MobileNumber       string   `json:"mobileNumber,omitempty"`
+	FirstName          string   `json:"firstName,omitempty"`
+	LastName           string   `json:"lastName,omitempty"`
+	TaxID              string   `json:"taxId,omitempty"`
+	NationalDocumentID string   `json:"nationalDocumentId,omitempty"`
+	BillingAddress     *Address `json:"billingAddress,omitempty"`
+	ShippingAddress    *Address `json:"shippingAddress,omitempty"`
+}
+
+// Address is a postal address; CountryCode is ISO 3166-1 alpha-2.
+type Address struct {
+	FirstName    string `json:"firstName,omitempty"`
+	LastName     string `json:"lastName,omitempty"`
+	AddressLine1 string `json:"addressLine1,omitempty"`
+	AddressLine2 string `json:"addressLine2,omitempty"`
+	City         string `json:"city,omitempty"`
+	State        string `json:"state,omitempty"`
+	CountryCode  string `json:"countryCode,omitempty"`
+	PostalCode   string `json:"postalCode,omitempty"`
+}
+
+// MergeCustomer lays over onto base field by field (D5).
+func MergeCustomer(base, over *Customer) *Customer {
+	if base == nil || over == nil {
+		return firstOf(over, base)
+	}
+	return &Customer{
+		Email:              FirstNonEmpty(over.Email, base.Email),
+		MobileNumber:       FirstNonEmpty(over.MobileNumber, base.MobileNumber),
+		FirstName:          FirstNonEmpty(over.FirstName, base.FirstName),
+		LastName:           FirstNonEmpty(over.LastName, base.LastName),
+		TaxID:              FirstNonEmpty(over.TaxID, base.TaxID),
+		NationalDocumentID: FirstNonEmpty(over.NationalDocumentID, base.NationalDocumentID),
+		BillingAddress:     mergeAddress(base.BillingAddress, over.BillingAddress),
+		ShippingAddress:    mergeAddress(base.ShippingAddress, over.ShippingAddress),
+	}
+}
+
+func mergeAddress(base, over *Address) *Address {
+	if base == nil || over == nil {
+		return firstOf(over, base)
+	}
+	return &Address{
+		FirstName:    FirstNonEmpty(over.FirstName, base.FirstName),
+		LastName:     FirstNonEmpty(over.LastName, base.LastName),
+		AddressLine1: FirstNonEmpty(over.AddressLine1, base.AddressLine1),
+		AddressLine2: FirstNonEmpty(over.AddressLine2, base.AddressLine2),
+		City:         FirstNonEmpty(over.City, base.City),
+		State:        FirstNonEmpty(over.State, base.State),
+		CountryCode:  FirstNonEmpty(over.CountryCode, base.CountryCode),
+		PostalCode:   FirstNonEmpty(over.PostalCode, base.PostalCode),
+	}
+}
+
+// Metadata is the merchant's free-form data: string, int64 or bool by non-empty key (D4).
+type Metadata map[string]any
+
+// MergeMetadata lays over onto base by key.
+func MergeMetadata(base, over Metadata) Metadata {
+	if len(base) == 0 {
+		return over
+	}
+	merged := make(Metadata, len(base)+len(over))
+	for k, v := range base {
+		merged[k] = v
+	}
+	for k, v := range over {
+		merged[k] = v
+	}
+	return merged
+}

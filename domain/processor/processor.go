@@ -1,0 +1,132 @@
+package processor
+
+import (
+	"time"
+
+	"payledger/domain"
+)
+
+// Name is one of the six processors, in the order in which they are tried without rules (D15).
+type Name string
+
+const (
+	Adyen     Name = "ADYEN"
+	Braintree Name = "BRAINTREE"
+	Checkout  Name = "CHECKOUT"
+	PayPal    Name = "PAYPAL"
+	Stripe    Name = "STRIPE"
+	Worldpay  Name = "WORLDPAY"
+)
+
+// Names lists all processors in routing order (D15).
+var Names = []Name{Adyen, Braintree, Checkout, PayPal, Stripe, Worldpay}
+
+// Kind is what an operation does at the processor.
+type Kind string
+
+const (
+	Authorize Kind = "authorize"
+	Complete  Kind = "complete"
+	Capture   Kind = "capture"
+	Void      Kind = "void"
+	Refund    Kind = "refund"
+	Adjust    Kind = "adjust"
+)
+
+// State is where an operation stands at the processor.
+type State string
+
+const (
+	Pending        State = "PENDING"         // accepted; the result comes later by notification or look-up
+	ActionRequired State = "ACTION_REQUIRED" // the customer must do something first
+	Succeeded      State = "SUCCEEDED"
+	Declined       State = "DECLINED" // the issuer says no
+	Failed         State = "FAILED"   // the processor says that it did nothing
+)
+
+// Card is what is sent to authorize: never logged, never in an event.
+type Card struct {
+	Number          string `json:"number"`
+	CVV             string `json:"cvv,omitempty"`
+	ExpirationMonth string `json:"expirationMonth"` // "01".."12"
+	ExpirationYear  string `json:"expirationYear"`  // four digits
+	CardholderName  string `json:"cardholderName,omitempty"`
+}
+
+// Operation is one request to a processor.
+type Operation struct {
+	Kind               Kind                `json:"operation"`
+	Key                domain.OperationKey `json:"-"` // travels as the Idempotency-Key header
+	Processor          Name                `json:"-"` // travels in the path
+	MerchantID         string              `json:"processorMerchantId"`
+	Reference          domain.PaymentID    `json:"reference"`
+	ParentID           string              `json:"parentId,omitempty"` // processorTransactionId acted upon
+	Amount             domain.Amount       `json:"amount"`
+	Currency           domain.Currency     `json:"currency"`
+	Final              bool                `json:"final,omitempty"` // captures: no further capture follows
+	Card               *Card               `json:"card,omitempty"`
+	AuthorizationType  string              `json:"authorizationType,omitempty"`
+	PaymentType        string              `json:"paymentType,omitempty"`
+	FirstPaymentReason string              `json:"firstPaymentReason,omitempty"`
+	Descriptor         string              `json:"descriptor,omitempty"`
+	Outcome            string              `json:"outcome,omitempty"` // complete: AUTHENTICATED or FAILED
+	NotifyURL          string              `json:"notifyUrl,omitempty"`
+}
+
+// Answer is a result as the processor gave it: a fact.
+type Answer struct {
+	State                  State     `json:"state"`
+	ProcessorTransactionID string    `json:"processorTransactionId,omitempty"`
+	ProcessorEventID       string    `json:"processorEventId,omitempty"`
+	At                     time.Time `json:"at"`                  // the processor's time, UTC
+	Code                   string    `json:"code,omitempty"`      // raw result code of issuer or processor ("05")
+	Message                string    `json:"message,omitempty"`   // the processor's own wording
+	Retryable              bool      `json:"retryable,omitempty"` // another processor may be tried (D15)
+	AuthorizationCode      string    `json:"authorizationCode,omitempty"`
+	Bin                    *BinData  `json:"binData,omitempty"`
+	Risk                   *Risk     `json:"risk,omitempty"`
+	ThreeDS                string    `json:"threeDSecureResponseCode,omitempty"` // enums: threeDSecureResponseCode
+	ActionToken            string    `json:"actionToken,omitempty"`              // with ActionRequired
+}
+
+// BinData is what the card's leading digits tell (§2.2).
+type BinData struct {
+	Network                    domain.Network `json:"network,omitempty"`
+	IssuerCountryCode          string         `json:"issuerCountryCode,omitempty"`
+	IssuerName                 string         `json:"issuerName,omitempty"`
+	RegionalRestriction        string         `json:"regionalRestriction,omitempty"`
+	AccountNumberType          string         `json:"accountNumberType,omitempty"`
+	AccountFundingType         string         `json:"accountFundingType,omitempty"`
+	PrepaidReloadableIndicator string         `json:"prepaidReloadableIndicator,omitempty"`
+	ProductUsageType           string         `json:"productUsageType,omitempty"`
+	ProductCode                string         `json:"productCode,omitempty"`
+	ProductName                string         `json:"productName,omitempty"`
+}
+
+// Risk is what the processor's checks found (§2.4).
+type Risk struct {
+	FraudSource   string `json:"fraudSource,omitempty"`
+	FraudPre      string `json:"fraudPreAuthorizationResult,omitempty"`
+	FraudPost     string `json:"fraudPostAuthorizationResult,omitempty"`
+	CVVSource     string `json:"cvvSource,omitempty"`
+	CVVResult     string `json:"cvvResult,omitempty"`
+	AVSSource     string `json:"avsSource,omitempty"`
+	AVSStreet     string `json:"avsStreetAddress,omitempty"`
+	AVSPostalCode string `json:"avsPostalCode,omitempty"`
+}
+
+// LookupState is what a processor knows of an operation key.
+type LookupState string
+
+const (
+	Unseen  LookupState = "UNSEEN"  // never arrived; inconclusive while the first request may be under way
+	Running LookupState = "RUNNING" // arrived, no result yet
+	Known   LookupState = "KNOWN"   // the result stands in Answer
+	Fenced  LookupState = "FENCED"  // never arrived, and will be refused from now on: it did not happen
+)
+
+// Lookup is the answer to asking for one operation by its key, or to fencing it.
+type Lookup struct {
+	State  LookupState `json:"state"`
+	Answer *Answer     `json:"answer,omitempty"`
+}
