@@ -2,6 +2,32 @@ package domain
 
 import "strings"
 
+// Card is what may be kept and shown of a card (§2.2). The cardholder's name is personal data and stands
+// in Personal.
+type Card struct {
+	First6Digits    string  `json:"first6Digits"` // shown only where the account asks for it (§2.2)
+	FirstDigits     string  `json:"firstDigits"`  // 8 where PCI rules allow, else 6
+	Last4Digits     string  `json:"last4Digits"`
+	ExpirationMonth string  `json:"expirationMonth"` // "01".."12"
+	ExpirationYear  string  `json:"expirationYear"`  // four digits
+	Network         Network `json:"network"`
+	CVVAvailable    bool    `json:"cvvAvailable,omitempty"`
+}
+
+// NewCard keeps of a valid number what may be shown. PCI DSS allows the first eight digits only of
+// numbers of 16 digits and more.
+func NewCard(number, month, year string, cvv bool) Card {
+	network, _ := CardNetwork(number)
+	first := number[:6]
+	if len(number) >= 16 {
+		first = number[:8]
+	}
+	return Card{
+		First6Digits: number[:6], FirstDigits: first, Last4Digits: number[len(number)-4:],
+		ExpirationMonth: month, ExpirationYear: year, Network: network, CVVAvailable: cvv,
+	}
+}
+
 // Network is a card scheme, spelled as the dispute webhooks spell it (§6.4, D6).
 type Network string
 

@@ -130,3 +130,9 @@ type Lookup struct {
 	State  LookupState `json:"state"`
 	Answer *Answer     `json:"answer,omitempty"`
 }
+
+// Result codes of the protocol's own, beside the issuers' raw codes.
+const (
+	CodeRejected = "gateway_rejected" // the processor would not take it
+	CodeFenced   = "fenced"           // the key was fenced before the operation arrived
+)

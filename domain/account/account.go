@@ -1,0 +1,112 @@
+package account
+
+import (
+	"slices"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/processor"
+)
+
+// Environments (§5.2: secrets and keys are per environment).
+const (
+	Sandbox    = "sandbox"
+	Production = "production"
+)
+
+// Limits that keep the state small enough to travel with every event.
+const (
+	MaxAPIKeys   = 200
+	MaxEndpoints = 50
+)
+
+// State is the account as its events made it.
+type State struct {
+	ID          domain.AccountID `json:"id"`
+	Revision    uint64           `json:"revision"`
+	Name        string           `json:"name"`
+	Environment string           `json:"environment"`
+	CreatedAt   time.Time        `json:"createdAt"`
+	UpdatedAt   time.Time        `json:"updatedAt"`
+	Settings    Settings         `json:"settings"`
+	Processors  []Processor      `json:"processors"` // in the order of the enumeration (D15)
+	APIKeys     []APIKey         `json:"apiKeys"`
+	Endpoints   []Endpoint       `json:"endpoints,omitempty"`
+	Signing     SigningSecret    `json:"signingSecret"`
+	Users       []User           `json:"users"`
+}
+
+// Settings are the merchant's switches (D20).
+type Settings struct {
+	First6Digits bool `json:"first6Digits,omitempty"` // answer first6Digits (§2.2: opt-in)
+}
+
+// Processor is the merchant's account at one processor.
+type Processor struct {
+	Name       processor.Name `json:"name"`
+	MerchantID string         `json:"processorMerchantId"`
+	Enabled    bool           `json:"enabled"`
+}
+
+// APIKey is a key as far as it may be kept.
+type APIKey struct {
+	ID        domain.APIKeyID `json:"id"`
+	Name      string          `json:"name"`
+	Hash      []byte          `json:"sha256"` // of the whole key text
+	Scopes    []string        `json:"scopes"`
+	CreatedAt time.Time       `json:"createdAt"`
+	ExpiresAt *time.Time      `json:"expiresAt,omitempty"`
+}
+
+// Valid tells whether the key may be used at now.
+func (k APIKey) Valid(now time.Time) bool { return k.ExpiresAt == nil || now.Before(*k.ExpiresAt) }
+
+// Allows tells whether the key has the scope (D2).
+func (k APIKey) Allows(scope string) bool { return slices.Contains(k.Scopes, scope) }
+
+// Endpoint is where webhooks go (D18).
+type Endpoint struct {
+	ID          domain.EndpointID `json:"id"`
+	URL         string            `json:"url"`
+	Description string            `json:"description"`
+	EventTypes  []string          `json:"eventTypes"` // empty: all
+	Enabled     bool              `json:"enabled"`
+	CreatedAt   time.Time         `json:"createdAt"`
+}
+
+// Wants tells whether webhooks of the kind go to the endpoint.
+func (e Endpoint) Wants(eventType string) bool {
+	return e.Enabled && (len(e.EventTypes) == 0 || slices.Contains(e.EventTypes, eventType))
+}
+
+// SigningSecret names the secret that webhooks are signed with (§5.2).
+type SigningSecret struct {
+	Secret    domain.SecretID `json:"secret"`
+	Hint      string          `json:"hint"` // its last characters, to tell it from others
+	CreatedAt time.Time       `json:"createdAt"`
+}
+
+// User may use the dashboard.
+type User struct {
+	ID       domain.UserID   `json:"id"`
+	Name     string          `json:"name"`
+	Role     string          `json:"role"`
+	Password domain.SecretID `json:"password"` // names the verifier in the stream of secrets
+}
+
+// Exists tells whether the account was created.
+func (s State) Exists() bool { return s.Revision > 0 }
+
+// Key finds an API key by its id.
+func (s State) Key(id domain.APIKeyID) (APIKey, bool) {
+	i := slices.IndexFunc(s.APIKeys, func(k APIKey) bool { return k.ID == id })
+	if i < 0 {
+		return APIKey{}, false
+	}
+	return s.APIKeys[i], true
+}
+
+// EnabledProcessors lists the merchant accounts that payments may go to, in routing order (D15).
+func (s State) EnabledProcessors() []Processor {
+	return slices.DeleteFunc(slices.Clone(s.Processors), func(p Processor) bool { return !p.Enabled })
+}

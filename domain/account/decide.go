@@ -1,0 +1,49 @@
+package account
+
+import (
+	"time"
+
+	"payledger/domain"
+)
+
+// Create asks for a new account.
+type Create struct{ Created }
+
+// DecideCreate makes the account.
+func DecideCreate(s State, c Create) (Event, error) {
+	if s.Exists() {
+		return nil, domain.Refuse(domain.KindConflict, domain.ReasonRequestValidation, "The account exists already.")
+	}
+	return c.Created, nil
+}
+
+// CreateAPIKey asks for a further key; its text stays with the caller.
+type CreateAPIKey struct {
+	At  time.Time
+	Key APIKey
+}
+
+// DecideCreateAPIKey adds the key.
+func DecideCreateAPIKey(s State, c CreateAPIKey) (Event, error) {
+	if len(s.APIKeys) >= MaxAPIKeys {
+		return nil, domain.Invalid("ApiKey", domain.Violation{Path: "$", Description: "the account has as many API keys as it may"})
+	}
+	if c.Key.ExpiresAt != nil && !c.Key.ExpiresAt.After(c.At) {
+		return nil, domain.Invalid("ApiKey", domain.Violation{Path: "$.expiresAt", Description: "must lie in the future"})
+	}
+	return APIKeyCreated(c), nil
+}
+
+// CreateEndpoint asks for a further webhook endpoint.
+type CreateEndpoint struct {
+	At       time.Time
+	Endpoint Endpoint
+}
+
+// DecideCreateEndpoint adds the endpoint.
+func DecideCreateEndpoint(s State, c CreateEndpoint) (Event, error) {
+	if len(s.Endpoints) >= MaxEndpoints {
+		return nil, domain.Invalid("WebhookEndpoint", domain.Violation{Path: "$", Description: "the account has as many endpoints as it may"})
+	}
+	return EndpointCreated(c), nil
+}

@@ -1,0 +1,64 @@
+package account
+
+import (
+	"slices"
+	"time"
+
+	"payledger/domain"
+)
+
+// Event is a fact about an account.
+type Event interface {
+	domain.Event
+	accountEvent()
+}
+
+// Events lists every event type.
+func Events() []Event { return []Event{Created{}, APIKeyCreated{}, EndpointCreated{}} }
+
+// Created says that the account exists, with its first API key, signing secret and user: one decision.
+type Created struct {
+	At          time.Time        `json:"at"`
+	ID          domain.AccountID `json:"id"`
+	Name        string           `json:"name"`
+	Environment string           `json:"environment"`
+	Processors  []Processor      `json:"processors"`
+	APIKey      APIKey           `json:"apiKey"`
+	Signing     SigningSecret    `json:"signingSecret"`
+	User        User             `json:"user"`
+}
+
+// APIKeyCreated says that a further API key may be used.
+type APIKeyCreated struct {
+	At  time.Time `json:"at"`
+	Key APIKey    `json:"apiKey"`
+}
+
+// EndpointCreated says that webhooks go to one more endpoint.
+type EndpointCreated struct {
+	At       time.Time `json:"at"`
+	Endpoint Endpoint  `json:"endpoint"`
+}
+
+func (Created) Type() string          { return "account.created" }
+func (APIKeyCreated) Type() string    { return "account.api_key_created" }
+func (EndpointCreated) Type() string  { return "account.endpoint_created" }
+func (Created) accountEvent()         {}
+func (APIKeyCreated) accountEvent()   {}
+func (EndpointCreated) accountEvent() {}
+
+// Evolve folds one event into the state.
+func Evolve(s State, e Event) State {
+	s.Revision++
+	switch e := e.(type) {
+	case Created:
+		s.ID, s.Name, s.Environment, s.CreatedAt, s.UpdatedAt = e.ID, e.Name, e.Environment, e.At, e.At
+		s.Processors, s.Signing = e.Processors, e.Signing
+		s.APIKeys, s.Users = []APIKey{e.APIKey}, []User{e.User}
+	case APIKeyCreated:
+		s.APIKeys, s.UpdatedAt = append(slices.Clone(s.APIKeys), e.Key), e.At
+	case EndpointCreated:
+		s.Endpoints, s.UpdatedAt = append(slices.Clone(s.Endpoints), e.Endpoint), e.At
+	}
+	return s
+}

@@ -1,0 +1,23 @@
+package account
+
+// Scopes of API keys (D2), each with the calls it opens.
+const (
+	ScopeClientTokensWrite      = "client_tokens:write"
+	ScopeTransactionsAuthorize  = "transactions:authorize"
+	ScopeTransactionsCapture    = "transactions:capture"
+	ScopeTransactionsCancel     = "transactions:cancel"
+	ScopeTransactionsRefund     = "transactions:refund"
+	ScopeTransactionsRetrieve   = "transactions:retrieve"
+	ScopePaymentInstrumentRead  = "payment_instrument:read"
+	ScopePaymentInstrumentWrite = "payment_instrument:write"
+	ScopeEventsRead             = "events:read"
+	ScopeAccountRead            = "account:read"
+	ScopeAccountWrite           = "account:write"
+)
+
+// Scopes lists all of them; the key that init prints has every one.
+var Scopes = []string{
+	ScopeClientTokensWrite, ScopeTransactionsAuthorize, ScopeTransactionsCapture, ScopeTransactionsCancel,
+	ScopeTransactionsRefund, ScopeTransactionsRetrieve, ScopePaymentInstrumentRead,
+	ScopePaymentInstrumentWrite, ScopeEventsRead, ScopeAccountRead, ScopeAccountWrite,
+}

@@ -1,0 +1,132 @@
+// Package instrument is the payment instrument aggregate: a tokenized card (§2.2, D5, D12).
+//
+// Rules: a single-use token belongs to the session that made it and pays once. Its use is claimed here,
+// by the payment's id, before the payment's first event: the claim, not an index, makes "once" true, and
+// a repeat of the same payment finds its own claim and completes it (D5, D9). Number and CVV are never
+// here; display data only.
+package instrument
+
+import (
+	"time"
+
+	"payledger/domain"
+)
+
+// Token types (enums: tokenType).
+const (
+	SingleUse = "SINGLE_USE"
+	MultiUse  = "MULTI_USE"
+)
+
+// MethodCard is the payment method type of cards (§2.2).
+const MethodCard = "PAYMENT_CARD"
+
+// State is the instrument as its events made it.
+type State struct {
+	Token       domain.Token     `json:"token"`
+	Account     domain.AccountID `json:"accountId"`
+	Revision    uint64           `json:"revision"`
+	CreatedAt   time.Time        `json:"createdAt"`
+	UpdatedAt   time.Time        `json:"updatedAt"`
+	ExpiresAt   time.Time        `json:"expiresAt"` // of the single-use token: its session's
+	Session     domain.SessionID `json:"sessionId,omitempty"`
+	CustomerID  string           `json:"customerId,omitempty"`
+	Type        string           `json:"tokenType"`
+	AnalyticsID string           `json:"analyticsId"`
+	Card        domain.Card      `json:"card"`
+	Personal    *domain.Sealed   `json:"personal,omitempty"`
+	UsedBy      domain.PaymentID `json:"usedBy,omitempty"`
+}
+
+// Exists tells whether the instrument was tokenized.
+func (s State) Exists() bool { return s.Revision > 0 }
+
+// Vaulted tells whether the token may pay again (D5).
+func (s State) Vaulted() bool { return s.Type == MultiUse }
+
+// Event is a fact about an instrument.
+type Event interface {
+	domain.Event
+	instrumentEvent()
+}
+
+// Events lists every event type.
+func Events() []Event { return []Event{Tokenized{}, Used{}} }
+
+// Tokenized says that a card stands in the vault under a token.
+type Tokenized struct {
+	At          time.Time        `json:"at"`
+	Token       domain.Token     `json:"token"`
+	Account     domain.AccountID `json:"accountId"`
+	ExpiresAt   time.Time        `json:"expiresAt"`
+	Session     domain.SessionID `json:"sessionId,omitempty"`
+	CustomerID  string           `json:"customerId,omitempty"`
+	TokenType   string           `json:"tokenType"`
+	AnalyticsID string           `json:"analyticsId"`
+	Card        domain.Card      `json:"card"`
+	Personal    *domain.Sealed   `json:"personal,omitempty"`
+}
+
+// Used says that a payment claimed the single-use token.
+type Used struct {
+	At      time.Time        `json:"at"`
+	Payment domain.PaymentID `json:"paymentId"`
+}
+
+func (Tokenized) Type() string     { return "instrument.tokenized" }
+func (Used) Type() string          { return "instrument.used" }
+func (Tokenized) instrumentEvent() {}
+func (Used) instrumentEvent()      {}
+
+// Tokenize asks for a token; the card itself is stored elsewhere first.
+type Tokenize struct{ Tokenized }
+
+// DecideTokenize makes the instrument.
+func DecideTokenize(s State, c Tokenize) (Event, error) {
+	if s.Exists() {
+		return nil, domain.Refuse(domain.KindConflict, domain.ReasonPayment, "The payment method token exists already.")
+	}
+	return c.Tokenized, nil
+}
+
+// Use claims the token for a payment of a session ("" when the caller names none).
+type Use struct {
+	At      time.Time
+	Payment domain.PaymentID
+}
+
+// DecideUse claims a single-use token. A nil event without an error means that nothing need be recorded:
+// the token is vaulted, or the claim is already this payment's.
+func DecideUse(s State, c Use) (Event, error) {
+	switch {
+	case !s.Exists():
+		return nil, refuse("unknown")
+	case s.Vaulted(), s.UsedBy == c.Payment:
+		return nil, nil
+	case s.UsedBy != "":
+		return nil, refuse("used before")
+	case !c.At.Before(s.ExpiresAt):
+		return nil, refuse("expired")
+	default:
+		return Used{At: c.At, Payment: c.Payment}, nil
+	}
+}
+
+func refuse(what string) error {
+	return domain.Refuse(domain.KindConflict, domain.ReasonPayment,
+		"The payment cannot be created: the payment method token is %s.", what)
+}
+
+// Evolve folds one event into the state.
+func Evolve(s State, e Event) State {
+	s.Revision++
+	switch e := e.(type) {
+	case Tokenized:
+		s.Token, s.Account, s.CreatedAt, s.UpdatedAt = e.Token, e.Account, e.At, e.At
+		s.ExpiresAt, s.Session, s.CustomerID = e.ExpiresAt, e.Session, e.CustomerID
+		s.Type, s.AnalyticsID, s.Card, s.Personal = e.TokenType, e.AnalyticsID, e.Card, e.Personal
+	case Used:
+		s.UsedBy, s.UpdatedAt = e.Payment, e.At
+	}
+	return s
+}

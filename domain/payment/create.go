@@ -1,0 +1,98 @@
+package payment
+
+import (
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/processor"
+)
+
+// Create asks for a new payment; its fields are what request, session and instrument add up to (D5).
+type Create struct {
+	At             time.Time
+	ID             domain.PaymentID
+	Account        domain.AccountID
+	OrderID        string
+	CustomerID     string
+	Currency       domain.Currency
+	Amount         *domain.Amount // nil: neither request nor session gave one
+	Order          *domain.Order
+	Metadata       domain.Metadata
+	Method         Method
+	Personal       *domain.Sealed
+	Session        domain.SessionID
+	IdempotencyKey string
+	Route          []Target
+}
+
+// DecideCreate makes the payment, or refuses: a key that was used (D9), fields that are missing (D3),
+// nowhere to send it.
+func DecideCreate(s State, c Create) (Event, error) {
+	if s.Exists() {
+		return nil, s.alreadyCreated(c)
+	}
+	if c.OrderID == "" || c.Currency == "" || c.Amount == nil {
+		return nil, missingFields(c)
+	}
+	if len(c.Route) == 0 {
+		return nil, domain.Refuse(domain.KindConflict, domain.ReasonPayment,
+			"The payment cannot be created: no processor is enabled.")
+	}
+	e := Created{
+		At: c.At, ID: c.ID, Account: c.Account, OrderID: c.OrderID, CustomerID: c.CustomerID,
+		Currency: c.Currency, Amount: *c.Amount, Order: c.Order, Metadata: c.Metadata, Method: c.Method,
+		Personal: c.Personal, Session: c.Session, Route: c.Route,
+	}
+	if c.IdempotencyKey != "" {
+		e.KeyHash = domain.KeyHash(c.Account, c.IdempotencyKey)
+	}
+	return e, nil
+}
+
+// alreadyCreated tells a repeated key from a single-use token that was paid with before: both lead to
+// the id of a payment that exists.
+func (s State) alreadyCreated(c Create) error {
+	if c.IdempotencyKey == "" {
+		return domain.Refuse(domain.KindConflict, domain.ReasonPayment,
+			"The payment cannot be created: the payment method token was used before.")
+	}
+	err := domain.Refuse(domain.KindConflict, domain.ReasonIdempotencyKeyExists,
+		"The idempotency key was used before.")
+	err.Recovery = "Read the payment to see what became of the first request."
+	err.Payment, err.Status = s.ID, string(s.Status())
+	return err
+}
+
+func missingFields(c Create) error {
+	err := domain.Invalid("PaymentCreation")
+	err.Message = "Missing fields for payment."
+	missing := func(absent bool, path string) {
+		if absent {
+			err.Violations = append(err.Violations, domain.Violation{
+				Path: path, Description: "is required in the request or in the client session",
+			})
+		}
+	}
+	missing(c.Amount == nil, "$.amount")
+	missing(c.Currency == "", "$.currencyCode")
+	missing(c.OrderID == "", "$.orderId")
+	return err
+}
+
+func (s State) created(e Created) State {
+	s.ID, s.Account = e.ID, e.Account
+	s.CreatedAt = e.At
+	s.OrderID, s.CustomerID = e.OrderID, e.CustomerID
+	s.Currency, s.Amount = e.Currency, e.Amount
+	s.Order, s.Metadata = e.Order, e.Metadata
+	s.Method, s.Personal, s.Session = e.Method, e.Personal, e.Session
+	s.Route = e.Route
+	if e.KeyHash != "" {
+		s.KeyHashes = []string{e.KeyHash}
+	}
+	s.Operations = []Operation{{
+		Revision: s.Revision, Kind: processor.Authorize, Target: e.Route[0], Amount: e.Amount,
+		RequestedAt: e.At, State: StateRequested,
+	}}
+	return s
+}
