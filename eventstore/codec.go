@@ -1,0 +1,153 @@
+package eventstore
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+
+	"github.com/vmihailenco/msgpack/v5"
+
+	"payledger/domain"
+)
+
+// ErrNewerSchema means that the event was written by a newer build: this one must not append to its
+// aggregate, because its state would drop fields.
+var ErrNewerSchema = errors.New("eventstore: event written by a newer schema")
+
+// ErrUnknownEvent means that the log holds an event type that this build does not know.
+var ErrUnknownEvent = errors.New("eventstore: unknown event type")
+
+// Upgrade rewrites the body of an event from one schema to the next: the decoded map in, the map of the
+// next schema out. It must be pure; the older struct is frozen as its golden bytes.
+type Upgrade func(event map[string]any) map[string]any
+
+// Aggregate ties an aggregate's rules to its bytes in the log.
+type Aggregate[S any, E domain.Event] struct {
+	Name     string
+	Schema   int
+	Evolve   func(S, E) S
+	Upgrades map[string]map[int]Upgrade // by event type, then by the schema upgraded from
+	events   map[string]reflect.Type
+}
+
+// NewAggregate registers the event types of an aggregate under their names.
+func NewAggregate[S any, E domain.Event](name string, schema int, events []E, evolve func(S, E) S) *Aggregate[S, E] {
+	a := &Aggregate[S, E]{
+		Name: name, Schema: schema, Evolve: evolve,
+		Upgrades: map[string]map[int]Upgrade{}, events: map[string]reflect.Type{},
+	}
+	for _, e := range events {
+		if _, twice := a.events[e.Type()]; twice {
+			panic("eventstore: two events are called " + e.Type())
+		}
+		a.events[e.Type()] = reflect.TypeOf(e)
+	}
+	return a
+}
+
+// Key names one of these aggregates.
+func (a *Aggregate[S, E]) Key(account domain.AccountID, id string) Key {
+	return Key{Account: account, Aggregate: a.Name, ID: id}
+}
+
+// body is the message body of I2; raw halves let a reader decode only what it needs.
+type body struct {
+	Event msgpack.RawMessage `msgpack:"event"`
+	State msgpack.RawMessage `msgpack:"state"`
+}
+
+// encode writes {"event", "state"}; the same values always give the same bytes.
+func (a *Aggregate[S, E]) encode(event E, state S) ([]byte, error) {
+	if _, known := a.events[event.Type()]; !known {
+		return nil, fmt.Errorf("%w: %s", ErrUnknownEvent, event.Type())
+	}
+	return marshal(map[string]any{"event": event, "state": state})
+}
+
+// Event decodes the fact of r, upgraded to the newest schema.
+func (a *Aggregate[S, E]) Event(r *Recorded) (E, error) {
+	var none E
+	if r.Schema > a.Schema {
+		return none, fmt.Errorf("%w: %s has schema %d, known is %d", ErrNewerSchema, r.Key, r.Schema, a.Schema)
+	}
+	t, known := a.events[r.Type]
+	if !known {
+		return none, fmt.Errorf("%w: %s", ErrUnknownEvent, r.Type)
+	}
+	var raw body
+	if err := unmarshal(r.Body, &raw); err != nil {
+		return none, fmt.Errorf("eventstore: body of %s revision %d: %w", r.Key, r.Revision, err)
+	}
+	bytes, err := a.upgraded(r, raw.Event)
+	if err != nil {
+		return none, err
+	}
+	value := reflect.New(t)
+	if err := unmarshal(bytes, value.Interface()); err != nil {
+		return none, fmt.Errorf("eventstore: event %s of %s revision %d: %w", r.Type, r.Key, r.Revision, err)
+	}
+	return value.Elem().Interface().(E), nil
+}
+
+// upgraded brings an older event's bytes to the newest schema, one step at a time.
+func (a *Aggregate[S, E]) upgraded(r *Recorded, event []byte) ([]byte, error) {
+	steps := a.Upgrades[r.Type]
+	for schema := r.Schema; schema < a.Schema; schema++ {
+		upgrade, changed := steps[schema]
+		if !changed {
+			continue // this event type is the same in the next schema
+		}
+		var fields map[string]any
+		if err := unmarshal(event, &fields); err != nil {
+			return nil, fmt.Errorf("eventstore: upgrade of %s from schema %d: %w", r.Type, schema, err)
+		}
+		next, err := marshal(upgrade(fields))
+		if err != nil {
+			return nil, fmt.Errorf("eventstore: upgrade of %s from schema %d: %w", r.Type, schema, err)
+		}
+		event = next
+	}
+	return event, nil
+}
+
+// State decodes the state after r. It is only to be had from the newest schema; an older one is folded
+// again from the events (Fold).
+func (a *Aggregate[S, E]) State(r *Recorded) (S, error) {
+	var state S
+	if r.Schema != a.Schema {
+		return state, fmt.Errorf("eventstore: state of %s has schema %d, not %d", r.Key, r.Schema, a.Schema)
+	}
+	var raw body
+	if err := unmarshal(r.Body, &raw); err != nil {
+		return state, fmt.Errorf("eventstore: body of %s revision %d: %w", r.Key, r.Revision, err)
+	}
+	if err := unmarshal(raw.State, &state); err != nil {
+		return state, fmt.Errorf("eventstore: state of %s revision %d: %w", r.Key, r.Revision, err)
+	}
+	return state, nil
+}
+
+// Fold folds events, oldest first, from nothing.
+func (a *Aggregate[S, E]) Fold(events []*Recorded) (S, error) {
+	var state S
+	for _, r := range events {
+		e, err := a.Event(r)
+		if err != nil {
+			return state, err
+		}
+		state = a.Evolve(state, e)
+	}
+	return state, nil
+}
+
+// Generic gives event and state of any message as plain maps, for readers who know no Go types.
+func Generic(r *Recorded) (event, state map[string]any, err error) {
+	var raw struct {
+		Event map[string]any `msgpack:"event"`
+		State map[string]any `msgpack:"state"`
+	}
+	if err := unmarshal(r.Body, &raw); err != nil {
+		return nil, nil, fmt.Errorf("eventstore: body of %s revision %d: %w", r.Key, r.Revision, err)
+	}
+	return raw.Event, raw.State, nil
+}

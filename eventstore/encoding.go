@@ -1,0 +1,72 @@
+package eventstore
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"reflect"
+	"time"
+
+	"github.com/vmihailenco/msgpack/v5"
+)
+
+// fieldTag is the struct tag that names a field in the log.
+const fieldTag = "json"
+
+// timestampExt is msgpack's own timestamp type. The library reads it in the machine's zone; the ledger's
+// times are UTC.
+const timestampExt = -1
+
+func init() {
+	msgpack.RegisterExtDecoder(timestampExt, time.Time{}, func(d *msgpack.Decoder, v reflect.Value, n int) error {
+		b := make([]byte, n)
+		if err := d.ReadFull(b); err != nil {
+			return err
+		}
+		t, err := parseTimestamp(b)
+		v.Set(reflect.ValueOf(t))
+		return err
+	})
+}
+
+// Marshal and Unmarshal are the encoding of everything that payledger stores: msgpack maps with sorted
+// keys and the smallest integers, fields named by the json tag.
+func Marshal(v any) ([]byte, error)      { return marshal(v) }
+func Unmarshal(data []byte, v any) error { return unmarshal(data, v) }
+
+func marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := msgpack.GetEncoder()
+	defer msgpack.PutEncoder(enc)
+	enc.Reset(&b)
+	enc.SetCustomStructTag(fieldTag)
+	enc.SetSortMapKeys(true)
+	enc.UseCompactInts(true)
+	err := enc.Encode(v)
+	return b.Bytes(), err
+}
+
+func unmarshal(data []byte, v any) error {
+	dec := msgpack.GetDecoder()
+	defer msgpack.PutDecoder(dec)
+	dec.Reset(bytes.NewReader(data))
+	dec.SetCustomStructTag(fieldTag)
+	dec.UseLooseInterfaceDecoding(true)
+	return dec.Decode(v)
+}
+
+// parseTimestamp reads the three lengths of msgpack's timestamp.
+func parseTimestamp(b []byte) (time.Time, error) {
+	switch len(b) {
+	case 4:
+		return time.Unix(int64(binary.BigEndian.Uint32(b)), 0).UTC(), nil
+	case 8:
+		v := binary.BigEndian.Uint64(b)
+		return time.Unix(int64(v&(1<<34-1)), int64(v>>34)).UTC(), nil
+	case 12:
+		nanos := binary.BigEndian.Uint32(b)
+		return time.Unix(int64(binary.BigEndian.Uint64(b[4:])), int64(nanos)).UTC(), nil
+	default:
+		return time.Time{}, fmt.Errorf("eventstore: timestamp of %d bytes", len(b))
+	}
+}

@@ -1,0 +1,37 @@
+package eventstore
+
+import (
+	"errors"
+	"fmt"
+)
+
+// What Append and Load can say. ErrConflict is never seen outside Execute's retries.
+var (
+	ErrNotFound = errors.New("eventstore: no such aggregate")
+	// ErrConflict means that another event took the place: decide again on the new state.
+	ErrConflict = errors.New("eventstore: another event was appended first")
+	// ErrRefused means that the store stated that it recorded nothing.
+	ErrRefused = errors.New("eventstore: the store refused")
+	// ErrUnknown means that the deadline came before it was known whether the event stands in the log.
+	ErrUnknown = errors.New("eventstore: outcome of the append unknown")
+	// ErrUnhealthy means that the log was found damaged or the disk failed: nothing is appended any more.
+	ErrUnhealthy = errors.New("eventstore: the log is not healthy")
+	// ErrTooLarge means that a new request would grow the aggregate past what is kept for outcomes.
+	ErrTooLarge = errors.New("eventstore: the aggregate is too large for a further request")
+)
+
+// apiError is JetStream's own answer.
+type apiError struct {
+	Code        int    `json:"code"`
+	ErrCode     int    `json:"err_code"`
+	Description string `json:"description"`
+}
+
+func (e *apiError) Error() string { return fmt.Sprintf("jetstream %d: %s", e.ErrCode, e.Description) }
+
+// JetStream error codes that decide what an append's outcome is.
+const (
+	codeInsufficientResources = 10023 // refused before anything was stored
+	codeNoMessageFound        = 10037
+	codeStoreFailed           = 10077 // a write failed; with a failed sync the event may be there all the same
+)

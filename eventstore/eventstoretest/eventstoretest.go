@@ -1,0 +1,67 @@
+// Package eventstoretest opens real event stores for tests: the embedded server on a temporary folder.
+package eventstoretest
+
+import (
+	"context"
+	"crypto/rand"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"payledger/eventstore"
+	"payledger/eventstore/secrets"
+)
+
+// Config is what Open uses for a store on server.
+func Config(server *eventstore.Server) eventstore.Config {
+	return eventstore.Config{Server: server, Now: time.Now, Random: rand.Reader, Logger: zerolog.Nop()}
+}
+
+// Server starts an embedded server on dir for the test's life.
+func Server(t testing.TB, dir string) *eventstore.Server {
+	t.Helper()
+	server, err := eventstore.StartServer(eventstore.ServerConfig{Dir: dir, Name: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := server.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return server
+}
+
+// Open opens a store on an embedded server of its own.
+func Open(t testing.TB, dir string) *eventstore.Store {
+	t.Helper()
+	return OpenOn(t, Config(Server(t, dir)))
+}
+
+// OpenOn opens a store for the test's life.
+func OpenOn(t testing.TB, c eventstore.Config) *eventstore.Store {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	store, err := eventstore.Open(ctx, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return store
+}
+
+// Vault opens the store's secrets under a fixed master key.
+func Vault(t testing.TB, store *eventstore.Store) *secrets.Vault {
+	t.Helper()
+	vault, err := secrets.Open(context.Background(), store, secrets.Key{1, 2, 3}, rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return vault
+}

@@ -1,0 +1,196 @@
+package eventstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"payledger/domain"
+)
+
+// maxConflicts is how often a command is decided again after another event came first.
+const maxConflicts = 16
+
+// maxState is the size past which an aggregate takes no new requests; outcomes still fit (§8 has no
+// limit of its own; DESIGN keeps the rest for outcomes).
+const maxState = 256 << 10
+
+// Tip is an aggregate at its newest event.
+type Tip[S any] struct {
+	State    S
+	Recorded *Recorded // nil: the aggregate does not exist
+	// Appended tells whether the command added the event, or found nothing to add.
+	Appended bool
+}
+
+// Execute runs one command: load, decide, append; again from the start when another event came first.
+// decide returns a nil event and no error when nothing need be recorded. A refusal, like a nothing, is
+// only given on what the leader holds. Errors of decide come back as they are; those of the store as
+// domain errors (ServiceUnavailable, ConcurrentModification).
+func Execute[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate[S, E], key Key, meta Meta, decide func(S) (E, error)) (Tip[S], error) {
+	return execute(ctx, s, a, key, meta, decide, false)
+}
+
+// ExecuteNew is Execute for an aggregate that should not exist yet: it appends without looking, and only
+// looks when the place is taken.
+func ExecuteNew[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate[S, E], key Key, meta Meta, decide func(S) (E, error)) (Tip[S], error) {
+	return execute(ctx, s, a, key, meta, decide, true)
+}
+
+func execute[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate[S, E], key Key, meta Meta, decide func(S) (E, error), blind bool) (Tip[S], error) {
+	var tip Tip[S]
+	var err error
+	trusted := false // tip was read at the leader
+	if !blind {
+		trusted = s.replicas == 1 // the one server there is answers both kinds of read from the same store
+		if tip, err = LoadTip(ctx, s, a, key); err != nil {
+			return tip, err
+		}
+	}
+	for range maxConflicts {
+		event, err := decide(tip.State)
+		if nothing := any(event) == nil; err != nil || nothing {
+			if trusted {
+				return tip, err
+			}
+			if tip, err = loadTip(ctx, s, a, key, s.LoadLeader); err != nil {
+				return tip, err
+			}
+			trusted = true
+			continue
+		}
+		next, err := appendTo(ctx, s, a, key, tip, meta, event)
+		if !errors.Is(err, ErrConflict) {
+			return next, storeError(err)
+		}
+		if tip, err = loadTip(ctx, s, a, key, s.LoadLeader); err != nil {
+			return tip, err
+		}
+		trusted = true
+	}
+	return tip, &domain.Error{
+		Kind: domain.KindConflict, Reason: domain.ReasonConcurrentModification,
+		Message:  "Others changed the same thing at the same time, again and again.",
+		Recovery: "It is safe to repeat the request.",
+	}
+}
+
+// LoadTip reads an aggregate; one that does not exist has the zero state and no event.
+func LoadTip[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate[S, E], key Key) (Tip[S], error) {
+	return loadTip(ctx, s, a, key, s.Load)
+}
+
+// LoadTipAtLeader is LoadTip on what the stream's leader holds.
+func LoadTipAtLeader[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate[S, E], key Key) (Tip[S], error) {
+	return loadTip(ctx, s, a, key, s.LoadLeader)
+}
+
+func loadTip[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate[S, E], key Key, load func(context.Context, Key) (*Recorded, error)) (Tip[S], error) {
+	r, err := load(ctx, key)
+	if errors.Is(err, ErrNotFound) {
+		return Tip[S]{}, nil
+	}
+	if err != nil {
+		return Tip[S]{}, domain.Unavailable(err)
+	}
+	state, err := StateAt(ctx, s, a, r)
+	if err != nil {
+		return Tip[S]{}, err
+	}
+	return Tip[S]{State: state, Recorded: r}, nil
+}
+
+// StateAt gives the state after r: as stored, or folded again when an older schema wrote it.
+func StateAt[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate[S, E], r *Recorded) (S, error) {
+	if r.Schema == a.Schema {
+		return a.State(r)
+	}
+	var none S
+	if r.Schema > a.Schema {
+		return none, fmt.Errorf("%w: %s has schema %d, known is %d", ErrNewerSchema, r.Key, r.Schema, a.Schema)
+	}
+	events, err := s.walk(ctx, r, 0)
+	if err != nil {
+		return none, err
+	}
+	return a.Fold(events)
+}
+
+func appendTo[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate[S, E], key Key, tip Tip[S], meta Meta, event E) (Tip[S], error) {
+	shard := s.ShardOf(key)
+	r, err := draftOn(a, key, shard, tip.Recorded, tip.State, meta, event)
+	if err != nil {
+		return tip, err
+	}
+	if meta.Request {
+		if err := s.roomFor(r); err != nil {
+			return tip, err
+		}
+	}
+	if err := s.append(ctx, r); err != nil {
+		return tip, err
+	}
+	return Tip[S]{State: a.Evolve(tip.State, event), Recorded: r, Appended: true}, nil
+}
+
+// roomFor keeps the rest of an aggregate and of the disk for outcomes.
+func (s *Store) roomFor(r *Recorded) error {
+	if len(r.Body) > maxState {
+		return fmt.Errorf("%w: %w", ErrRefused, ErrTooLarge)
+	}
+	if s.full.Load() {
+		return fmt.Errorf("%w: the store is over %d %% full", ErrRefused, fullPercent)
+	}
+	return nil
+}
+
+// draft makes the next event of an aggregate that stands at tip.
+func draft[S any, E domain.Event](a *Aggregate[S, E], key Key, shard int, tip *Recorded, meta Meta, event E) (*Recorded, S, error) {
+	var state S
+	if tip != nil {
+		var err error
+		if state, err = a.State(tip); err != nil {
+			return nil, state, err
+		}
+	}
+	r, err := draftOn(a, key, shard, tip, state, meta, event)
+	return r, state, err
+}
+
+func draftOn[S any, E domain.Event](a *Aggregate[S, E], key Key, shard int, tip *Recorded, state S, meta Meta, event E) (*Recorded, error) {
+	if err := key.valid(); err != nil {
+		return nil, err
+	}
+	r := &Recorded{
+		Key: key, Shard: shard, Revision: 1, Type: event.Type(), Schema: a.Schema, EventID: meta.EventID,
+		CommandID: meta.CommandID, CorrelationID: meta.CorrelationID, Actor: meta.Actor, Time: meta.At,
+	}
+	var previous Hash
+	if tip != nil {
+		if tip.Schema > a.Schema {
+			return nil, fmt.Errorf("%w: %s", ErrNewerSchema, key)
+		}
+		r.Revision, r.PrevSeq, previous = tip.Revision+1, tip.Seq, tip.Hash
+	}
+	body, err := a.encode(event, a.Evolve(state, event))
+	if err != nil {
+		return nil, err
+	}
+	r.Body = body
+	r.Hash = r.link(previous)
+	return r, nil
+}
+
+// storeError says of a failed append what the caller may know of it.
+func storeError(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, ErrUnknown):
+		return domain.OutcomeUnknown(err)
+	case errors.Is(err, ErrRefused), errors.Is(err, ErrUnhealthy):
+		return domain.Unavailable(err)
+	default:
+		return err
+	}
+}

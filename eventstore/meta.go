@@ -1,0 +1,46 @@
+package eventstore
+
+import (
+	"encoding/hex"
+	"fmt"
+	"io"
+	"time"
+)
+
+// Meta is who and why of an event. The command id stays the same over all retries of one request: it is
+// how an append whose answer was lost is found again.
+type Meta struct {
+	EventID       string // UUID
+	CommandID     string
+	CorrelationID string
+	Actor         string
+	At            time.Time
+	// Request marks an event that asks for something new: it is refused when the aggregate or the store is
+	// nearly full, so that there is always room for outcomes.
+	Request bool
+}
+
+// NewMeta makes the ids of one command.
+func (s *Store) NewMeta(actor, correlationID string) (Meta, error) {
+	eventID, err := NewUUID(s.random)
+	if err != nil {
+		return Meta{}, err
+	}
+	commandID, err := NewUUID(s.random)
+	if err != nil {
+		return Meta{}, err
+	}
+	return Meta{EventID: eventID, CommandID: commandID, CorrelationID: correlationID, Actor: actor, At: s.Now()}, nil
+}
+
+// NewUUID makes a random UUID (version 4) from the given source.
+func NewUUID(random io.Reader) (string, error) {
+	var b [16]byte
+	if _, err := io.ReadFull(random, b[:]); err != nil {
+		return "", fmt.Errorf("eventstore: random: %w", err)
+	}
+	b[6] = b[6]&0x0f | 0x40
+	b[8] = b[8]&0x3f | 0x80
+	h := hex.EncodeToString(b[:])
+	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:], nil
+}

@@ -1,0 +1,14 @@
+// Package secrets holds what must be able to vanish, or must never be read in the log: card numbers and
+// CVVs until an authorization's outcome is known, the keys of customers' personal data, webhook signing
+// secrets, password verifiers, the checkpoint signer (DESIGN: secrets and card data are never in the log).
+//
+// Every value is AES-256-GCM under the master key, bound to its name as additional data, in a stream of
+// its own beside the log. Personal data itself stands in the log, sealed under the key of its customer,
+// or of its checkout session for a guest; destroying that one value erases the person everywhere.
+//
+// A key value is never written twice. Destroying is a secure delete: the bytes on disk are overwritten.
+//
+// Design note: a guest's key belongs to the checkout session rather than to each payment: session,
+// instrument and payments of one checkout are one person, so one destruction erases all of it, and a
+// payment costs one synced write less.
+package secrets

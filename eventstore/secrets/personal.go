@@ -1,0 +1,98 @@
+package secrets
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+
+	"payledger/domain"
+	"payledger/eventstore"
+)
+
+// hashName makes a merchant's text into a token, and keeps it out of the names of secrets.
+func hashName(account domain.AccountID, text string) string {
+	sum := sha256.Sum256([]byte(string(account) + "\x00" + text))
+	return hex.EncodeToString(sum[:16])
+}
+
+// Seal encrypts personal data under the named key, which it makes at first use. Nothing to protect gives
+// nil.
+func (v *Vault) Seal(ctx context.Context, key domain.SecretID, p domain.Personal) (*domain.Sealed, error) {
+	if p.Empty() {
+		return nil, nil
+	}
+	k, err := v.dataKey(ctx, key, true)
+	if err != nil {
+		return nil, err
+	}
+	plain, err := eventstore.Marshal(p)
+	if err != nil {
+		return nil, fmt.Errorf("secrets: personal data: %w", err)
+	}
+	box, err := seal(k, v.random, string(key), plain)
+	if err != nil {
+		return nil, err
+	}
+	return &domain.Sealed{Key: key, Box: box}, nil
+}
+
+// Open decrypts personal data; erased data (its key was destroyed) and nil open as empty.
+func (v *Vault) Open(ctx context.Context, s *domain.Sealed) (domain.Personal, error) {
+	var p domain.Personal
+	if s == nil {
+		return p, nil
+	}
+	k, err := v.dataKey(ctx, s.Key, false)
+	if errors.Is(err, ErrGone) {
+		return p, nil
+	}
+	if err != nil {
+		return p, err
+	}
+	plain, err := open(k, string(s.Key), s.Box)
+	if err != nil {
+		return p, err
+	}
+	return p, eventstore.Unmarshal(plain, &p)
+}
+
+// dataKey reads a person's key, and makes it when asked to and it is not there.
+func (v *Vault) dataKey(ctx context.Context, name domain.SecretID, create bool) (Key, error) {
+	if k, ok := v.keys.Load(name); ok {
+		return k.(Key), nil
+	}
+	for {
+		stored, err := v.Get(ctx, name)
+		switch {
+		case err == nil:
+			k, err := keyOf(stored)
+			if err == nil {
+				v.keys.Store(name, k)
+			}
+			return k, err
+		case !errors.Is(err, ErrGone) || !create:
+			return Key{}, err
+		}
+		k, err := NewKey(v.random)
+		if err != nil {
+			return k, fmt.Errorf("secrets: random: %w", err)
+		}
+		if err := v.Create(ctx, name, k[:]); !errors.Is(err, eventstore.ErrConflict) {
+			if err == nil {
+				v.keys.Store(name, k)
+			}
+			return k, err
+		}
+	}
+}
+
+func keyOf(b []byte) (Key, error) {
+	var k Key
+	if len(b) != KeySize {
+		return k, fmt.Errorf("secrets: a data key of %d bytes", len(b))
+	}
+	copy(k[:], b)
+	return k, nil
+}

@@ -1,0 +1,51 @@
+package secrets
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"golang.org/x/mod/sumdb/note"
+
+	"payledger/domain"
+	"payledger/eventstore"
+)
+
+// checkpointSigner names the private key that signs checkpoints (I2).
+const checkpointSigner domain.SecretID = "signer.system.checkpoints"
+
+// signerName is the name in the checkpoint's signature line and in the verifier key.
+const signerName = "payledger"
+
+// CheckpointSigner gives the key that signs checkpoints, made at first use, and its verifier key.
+func (v *Vault) CheckpointSigner(ctx context.Context) (note.Signer, string, error) {
+	for {
+		stored, err := v.Get(ctx, checkpointSigner)
+		if err == nil {
+			return parseSigner(string(stored))
+		}
+		if !errors.Is(err, ErrGone) {
+			return nil, "", err
+		}
+		private, public, err := note.GenerateKey(v.random, signerName)
+		if err != nil {
+			return nil, "", fmt.Errorf("secrets: signer: %w", err)
+		}
+		if err := v.Create(ctx, checkpointSigner, []byte(private+"\n"+public)); err != nil && !errors.Is(err, eventstore.ErrConflict) {
+			return nil, "", err
+		}
+	}
+}
+
+func parseSigner(stored string) (note.Signer, string, error) {
+	private, public, ok := strings.Cut(stored, "\n")
+	if !ok {
+		return nil, "", errors.New("secrets: the stored signer is malformed")
+	}
+	signer, err := note.NewSigner(private)
+	if err != nil {
+		return nil, "", fmt.Errorf("secrets: signer: %w", err)
+	}
+	return signer, public, nil
+}

@@ -1,0 +1,144 @@
+package eventstore
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// The stream of secrets stands beside the log, because what is in it can be destroyed: no DenyDelete, no
+// server-side encryption (both defeat secure delete), synced like the log. Package secrets encrypts what
+// goes in; this file only stores bytes.
+const (
+	secretStream = "SECRETS"
+	secretRoot   = "secrets"
+)
+
+// SecretBytes stores encrypted values by name; a name is dot-joined tokens.
+type SecretBytes struct{ s *Store }
+
+// OpenSecrets finds or makes the stream.
+func (s *Store) OpenSecrets(ctx context.Context) (*SecretBytes, error) {
+	_, err := s.js.Stream(ctx, secretStream)
+	if errors.Is(err, jetstream.ErrStreamNotFound) && !s.readOnly {
+		_, err = s.js.CreateStream(ctx, jetstream.StreamConfig{
+			Name: secretStream, Subjects: []string{secretRoot + ".>"}, Storage: jetstream.FileStorage,
+			Replicas: s.replicas, Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardNew,
+			MaxMsgsPerSubject: 1, AllowDirect: true, Compression: jetstream.NoCompression,
+		})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("eventstore: %s: %w", secretStream, err)
+	}
+	return &SecretBytes{s}, nil
+}
+
+// Create stores a value under a name that must be new; ErrConflict when it is there. A lost answer is
+// resolved by comparing what stands there.
+func (b *SecretBytes) Create(ctx context.Context, name string, value []byte) error {
+	ctx, cancel := context.WithTimeout(ctx, appendTimeout)
+	defer cancel()
+	for {
+		m := nats.NewMsg(secretRoot + "." + name)
+		m.Data = value
+		m.Header.Set(nats.ExpectedLastSubjSeqHdr, "0")
+		answer, err := b.s.nc.RequestMsgWithContext(ctx, m)
+		var ack struct {
+			Error *apiError `json:"error"`
+			Seq   uint64    `json:"seq"`
+		}
+		if err == nil {
+			err = json.Unmarshal(answer.Data, &ack)
+		}
+		if err == nil && ack.Error == nil && ack.Seq > 0 {
+			return nil
+		}
+		if err == nil && ack.Error != nil {
+			err = ack.Error
+		}
+		there, getErr := b.Get(ctx, name)
+		switch {
+		case getErr == nil && string(there) == string(value):
+			return nil
+		case getErr == nil:
+			return ErrConflict
+		case !errors.Is(getErr, ErrNotFound):
+			err = errors.Join(err, getErr)
+		}
+		if pauseErr := b.s.pause(ctx, resolvePause); pauseErr != nil {
+			return fmt.Errorf("%w: secret %s: %w", ErrRefused, name, err)
+		}
+	}
+}
+
+// Get reads a value; ErrNotFound when it is not there, or was destroyed.
+func (b *SecretBytes) Get(ctx context.Context, name string) ([]byte, error) {
+	m, err := b.find(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return m.Data, nil
+}
+
+func (b *SecretBytes) find(ctx context.Context, name string) (*nats.Msg, error) {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	m, err := b.s.nc.RequestWithContext(ctx, "$JS.API.DIRECT.GET."+secretStream+"."+secretRoot+"."+name, nil)
+	if err != nil {
+		return nil, fmt.Errorf("eventstore: secret: %w", err)
+	}
+	switch status := m.Header.Get("Status"); status {
+	case "":
+		return m, nil
+	case "404":
+		return nil, ErrNotFound
+	default:
+		return nil, fmt.Errorf("eventstore: secret: status %s", status)
+	}
+}
+
+// Destroy overwrites a value on the disk and forgets it. What is not there is destroyed already.
+func (b *SecretBytes) Destroy(ctx context.Context, name string) error {
+	m, err := b.find(ctx, name)
+	if errors.Is(err, ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	seq, err := strconv.ParseUint(m.Header.Get("Nats-Sequence"), 10, 64)
+	if err != nil {
+		return fmt.Errorf("eventstore: secret: %w", err)
+	}
+	stream, err := b.s.js.Stream(ctx, secretStream)
+	if err != nil {
+		return fmt.Errorf("eventstore: secret: %w", err)
+	}
+	if err := stream.SecureDeleteMsg(ctx, seq); err != nil && !errors.Is(err, jetstream.ErrMsgNotFound) {
+		return fmt.Errorf("eventstore: destroy secret: %w", err)
+	}
+	return nil
+}
+
+// Names lists the names under a prefix.
+func (b *SecretBytes) Names(ctx context.Context, prefix string) ([]string, error) {
+	stream, err := b.s.js.Stream(ctx, secretStream)
+	if err != nil {
+		return nil, fmt.Errorf("eventstore: secrets: %w", err)
+	}
+	info, err := stream.Info(ctx, jetstream.WithSubjectFilter(secretRoot+"."+prefix+".>"))
+	if err != nil {
+		return nil, fmt.Errorf("eventstore: secrets: %w", err)
+	}
+	var names []string
+	for subject := range info.State.Subjects {
+		names = append(names, strings.TrimPrefix(subject, secretRoot+"."))
+	}
+	return names, nil
+}

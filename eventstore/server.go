@@ -1,0 +1,165 @@
+package eventstore
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/gofrs/flock"
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+)
+
+// ErrInUse means that another process has the data folder open.
+var ErrInUse = errors.New("eventstore: the data folder is in use by another process")
+
+// ledgerAccount is the NATS account that holds the log; its name is part of the folder layout.
+const ledgerAccount = "LEDGER"
+
+// serverPayload is the largest message; the largest state and its event fit many times over (checked
+// at start for servers that are not ours).
+const serverPayload = 8 << 20
+
+// ServerConfig describes an embedded JetStream server.
+type ServerConfig struct {
+	Dir    string // holds the streams; created when missing, locked while in use
+	Name   string // unique in a cluster
+	Listen string // "host:port" to open it to other connections; "" keeps it inside the process
+	// Cluster, if set, makes the server a member of one.
+	Cluster *ClusterConfig
+}
+
+// ClusterConfig is a server's place in a cluster.
+type ClusterConfig struct {
+	Name   string
+	Listen string   // "host:port" for the other servers' routes
+	Routes []string // "host:port" of the others
+}
+
+// Server is a JetStream server inside this process: every write is synced before it is acknowledged.
+type Server struct {
+	ns       *server.Server
+	lock     *flock.Flock
+	password string
+}
+
+const serviceUser = "payledger"
+
+// StartServer starts an embedded server and waits until it takes connections. Only its service user may
+// connect, with a password that lives as long as the process; Close ends it in order.
+func StartServer(c ServerConfig) (*Server, error) {
+	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
+		return nil, fmt.Errorf("eventstore: %w", err)
+	}
+	lock := flock.New(filepath.Join(c.Dir, "LOCK"))
+	if held, err := lock.TryLock(); err != nil {
+		return nil, fmt.Errorf("eventstore: lock %s: %w", c.Dir, err)
+	} else if !held {
+		return nil, fmt.Errorf("%w: %s", ErrInUse, c.Dir)
+	}
+	password, err := randomPassword()
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{lock: lock, password: password}
+	opts, err := s.options(c)
+	if err != nil {
+		return nil, errors.Join(err, lock.Unlock())
+	}
+	if s.ns, err = server.NewServer(opts); err != nil {
+		return nil, errors.Join(fmt.Errorf("eventstore: server: %w", err), lock.Unlock())
+	}
+	s.ns.Start()
+	if !s.ns.ReadyForConnections(30 * time.Second) {
+		return nil, errors.Join(errors.New("eventstore: the server did not become ready in 30 s"), s.Close())
+	}
+	return s, nil
+}
+
+func randomPassword() (string, error) {
+	var b [24]byte
+	if _, err := rand.Read(b[:]); err != nil {
+		return "", fmt.Errorf("eventstore: %w", err)
+	}
+	return hex.EncodeToString(b[:]), nil
+}
+
+func (s *Server) options(c ServerConfig) (*server.Options, error) {
+	// Only the configuration language can enable JetStream for an account before the server starts.
+	opts := &server.Options{}
+	if err := opts.ProcessConfigString(fmt.Sprintf(
+		`accounts { %s { jetstream: enabled, users: [ { user: %s, password: %q } ] } }`,
+		ledgerAccount, serviceUser, s.password)); err != nil {
+		return nil, fmt.Errorf("eventstore: server options: %w", err)
+	}
+	opts.ServerName = c.Name
+	opts.DontListen = c.Listen == ""
+	opts.JetStream = true
+	opts.StoreDir = c.Dir
+	opts.SyncAlways = true // the server's default syncs every two minutes: a power failure would lose answered payments
+	opts.MaxPayload = serverPayload
+	opts.MaxPending = 256 << 20
+	opts.NoSigs = true
+	opts.NoLog = true
+	if c.Listen != "" {
+		if err := splitListen(c.Listen, &opts.Host, &opts.Port); err != nil {
+			return nil, err
+		}
+	}
+	if c.Cluster != nil {
+		opts.Cluster.Name = c.Cluster.Name
+		if err := splitListen(c.Cluster.Listen, &opts.Cluster.Host, &opts.Cluster.Port); err != nil {
+			return nil, err
+		}
+		opts.Cluster.NoAdvertise = true // routes go only where the configuration says
+		for _, r := range c.Cluster.Routes {
+			opts.Routes = append(opts.Routes, &url.URL{Scheme: "nats-route", Host: r})
+		}
+	}
+	return opts, nil
+}
+
+// splitListen reads "host:port"; port 0 takes a free one.
+func splitListen(listen string, host *string, port *int) error {
+	h, p, err := net.SplitHostPort(listen)
+	if err != nil {
+		return fmt.Errorf("eventstore: listen address: %w", err)
+	}
+	n, err := strconv.Atoi(p)
+	if err != nil {
+		return fmt.Errorf("eventstore: listen address %q: %w", listen, err)
+	}
+	if n == 0 {
+		n = server.RANDOM_PORT
+	}
+	*host, *port = h, n
+	return nil
+}
+
+// connect gives a connection of the service user. Reconnect buffering is off: a publish that cannot be
+// sent now fails now, and Append decides what that means.
+func (s *Server) connect(opts ...nats.Option) (*nats.Conn, error) {
+	opts = append(opts, nats.UserInfo(serviceUser, s.password), nats.InProcessServer(s.ns))
+	return nats.Connect("", append(clientOptions(), opts...)...)
+}
+
+// ClientURL is the address for other connections; "" when the server does not listen.
+func (s *Server) ClientURL() string {
+	return s.ns.ClientURL()
+}
+
+// Close stops the server in order: everything acknowledged is on disk before it returns.
+func (s *Server) Close() error {
+	if s.ns != nil {
+		s.ns.Shutdown()
+		s.ns.WaitForShutdown()
+	}
+	return s.lock.Unlock()
+}

@@ -1,0 +1,59 @@
+package eventstore
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"payledger/domain"
+)
+
+// Key names one aggregate: its events are one literal subject of the log.
+type Key struct {
+	Account   domain.AccountID
+	Aggregate string // "payment", "session", …
+	ID        string
+}
+
+// systemAccount owns the events of the log itself (barriers); no merchant's account id looks like it.
+const systemAccount domain.AccountID = "system"
+
+// String gives the CloudEvents subject, "<accountId>.<aggregate>.<id>": with the revision it identifies
+// an event (I2).
+func (k Key) String() string { return string(k.Account) + "." + k.Aggregate + "." + k.ID }
+
+// subject is the NATS subject in the given shard.
+func (k Key) subject(shard int) string {
+	return subjectRoot + "." + strconv.Itoa(shard) + "." + k.String()
+}
+
+// valid refuses what would not be one literal subject.
+func (k Key) valid() error {
+	for _, part := range []string{string(k.Account), k.Aggregate, k.ID} {
+		if !domain.ValidID(part) {
+			return fmt.Errorf("eventstore: %q is not a key", k.String())
+		}
+	}
+	return nil
+}
+
+const (
+	subjectRoot      = "ledger"
+	shardPrefix      = "LEDGER_"
+	checkpointStream = "CHECKPOINTS"
+	checkpointTopic  = "checkpoints"
+)
+
+func streamName(shard int) string { return shardPrefix + strconv.Itoa(shard) }
+
+// parseSubject is the inverse of Key.subject.
+func parseSubject(subject string) (shard int, key Key, err error) {
+	parts := strings.Split(subject, ".")
+	if len(parts) != 5 || parts[0] != subjectRoot {
+		return 0, Key{}, fmt.Errorf("eventstore: subject %q is not of the ledger", subject)
+	}
+	if shard, err = strconv.Atoi(parts[1]); err != nil {
+		return 0, Key{}, fmt.Errorf("eventstore: subject %q: %w", subject, err)
+	}
+	return shard, Key{Account: domain.AccountID(parts[2]), Aggregate: parts[3], ID: parts[4]}, nil
+}
