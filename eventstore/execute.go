@@ -28,25 +28,28 @@ type Tip[S any] struct {
 // only given on what the leader holds. Errors of decide come back as they are; those of the store as
 // domain errors (ServiceUnavailable, ConcurrentModification).
 func Execute[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate[S, E], key Key, meta Meta, decide func(S) (E, error)) (Tip[S], error) {
-	return execute(ctx, s, a, key, meta, decide, false)
+	trusted := s.replicas == 1 // the one server there is answers both kinds of read from the same store
+	tip, err := LoadTip(ctx, s, a, key)
+	if err != nil {
+		return tip, err
+	}
+	return execute(ctx, s, a, key, tip, trusted, meta, decide)
 }
 
 // ExecuteNew is Execute for an aggregate that should not exist yet: it appends without looking, and only
 // looks when the place is taken.
 func ExecuteNew[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate[S, E], key Key, meta Meta, decide func(S) (E, error)) (Tip[S], error) {
-	return execute(ctx, s, a, key, meta, decide, true)
+	return execute(ctx, s, a, key, Tip[S]{}, false, meta, decide)
 }
 
-func execute[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate[S, E], key Key, meta Meta, decide func(S) (E, error), blind bool) (Tip[S], error) {
-	var tip Tip[S]
-	var err error
-	trusted := false // tip was read at the leader
-	if !blind {
-		trusted = s.replicas == 1 // the one server there is answers both kinds of read from the same store
-		if tip, err = LoadTip(ctx, s, a, key); err != nil {
-			return tip, err
-		}
-	}
+// Resume is Execute for whoever holds the aggregate's tip already: it saves the look-up.
+func Resume[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate[S, E], tip Tip[S], meta Meta, decide func(S) (E, error)) (Tip[S], error) {
+	return execute(ctx, s, a, tip.Recorded.Key, tip, false, meta, decide)
+}
+
+// execute decides on tip; trusted says that the leader holds no newer one as far as can be known.
+func execute[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate[S, E], key Key, tip Tip[S], trusted bool, meta Meta, decide func(S) (E, error)) (Tip[S], error) {
+	tip.Appended = false
 	for range maxConflicts {
 		event, err := decide(tip.State)
 		if nothing := any(event) == nil; err != nil || nothing {

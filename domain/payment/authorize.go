@@ -81,6 +81,16 @@ func DecideTimeOut(s State, c TimeOut) (Event, error) {
 	return AuthorizationTimedOut{At: c.At, Request: c.Request}, nil
 }
 
+// Unanswered shows an operation that still has no answer as the payment timeout does (D8: status reason
+// GATEWAY_TIMEOUT), for a caller who is let go before. It is a view; nothing was recorded.
+func (s State) Unanswered(revision uint64) State {
+	return s.withOperation(revision, func(op *Operation) {
+		if op.State == StateRequested {
+			op.State = StateUnknown
+		}
+	})
+}
+
 func (s State) openOperation(revision uint64) (Operation, error) {
 	op, found := s.Operation(revision)
 	switch {

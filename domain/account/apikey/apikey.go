@@ -1,0 +1,95 @@
+// Package apikey is the format of API keys (D2): plk_sandbox_<keyId>_<secret> or plk_live_…, base62, the
+// last six characters a check (CRC-32/IEEE of the text before them, base62, left-padded with 0), so that
+// scanners and the server reject a typo without a look-up.
+//
+// A key is random through and through; it is stored as the SHA-256 of its text and shown once.
+package apikey
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"hash/crc32"
+	"math/big"
+	"strings"
+
+	"payledger/domain"
+	"payledger/domain/account"
+)
+
+// RandomSize is how many random bytes a key takes.
+const RandomSize = 48
+
+const (
+	idLength     = 16 // base62: 95 bits
+	secretLength = 32 // base62: 190 bits
+	checkLength  = 6
+	alphabet     = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+)
+
+// ErrMalformed means that a text is no key: wrong shape, or a typo.
+var ErrMalformed = errors.New("apikey: not an API key")
+
+// prefixes of the environments.
+var prefixes = map[string]string{account.Sandbox: "sandbox", account.Production: "live"}
+
+// Key is a new key: what is kept, and the text that is shown once.
+type Key struct {
+	ID   domain.APIKeyID
+	Text string
+	Hash []byte // SHA-256 of Text
+}
+
+// New makes a key for an environment from random bytes.
+func New(environment string, random [RandomSize]byte) Key {
+	id := base62(random[:16], idLength)
+	text := "plk_" + prefixes[environment] + "_" + id + "_" + base62(random[16:], secretLength)
+	text += check(text)
+	return Key{ID: domain.APIKeyID(id), Text: text, Hash: Hash(text)}
+}
+
+// Parse reads the environment and the id from a key's text; ErrMalformed when it is none. A key that
+// parses is not yet known: compare its hash.
+func Parse(text string) (environment string, id domain.APIKeyID, err error) {
+	parts := strings.Split(text, "_")
+	if len(parts) != 4 || parts[0] != "plk" || len(parts[2]) != idLength || len(parts[3]) != secretLength+checkLength {
+		return "", "", ErrMalformed
+	}
+	body, sum := text[:len(text)-checkLength], text[len(text)-checkLength:]
+	if strings.Trim(parts[2]+parts[3], alphabet) != "" || check(body) != sum {
+		return "", "", ErrMalformed
+	}
+	for name, prefix := range prefixes {
+		if prefix == parts[1] {
+			return name, domain.APIKeyID(parts[2]), nil
+		}
+	}
+	return "", "", ErrMalformed
+}
+
+// Hash is what is stored of a key.
+func Hash(text string) []byte {
+	sum := sha256.Sum256([]byte(text))
+	return sum[:]
+}
+
+// Matches compares a key's text with a stored hash in constant time.
+func Matches(hash []byte, text string) bool {
+	return subtle.ConstantTimeCompare(hash, Hash(text)) == 1
+}
+
+func check(text string) string {
+	sum := crc32.ChecksumIEEE([]byte(text))
+	return base62([]byte{byte(sum >> 24), byte(sum >> 16), byte(sum >> 8), byte(sum)}, checkLength)
+}
+
+// base62 writes the number that b is, left-padded with 0 to n digits; higher digits are dropped.
+func base62(b []byte, n int) string {
+	value, base, digit := new(big.Int).SetBytes(b), big.NewInt(int64(len(alphabet))), new(big.Int)
+	text := make([]byte, n)
+	for i := n - 1; i >= 0; i-- {
+		value.DivMod(value, base, digit)
+		text[i] = alphabet[digit.Int64()]
+	}
+	return string(text)
+}

@@ -1,0 +1,19 @@
+// Package commands carries out what callers ask of the ledger: it loads, lets the domain decide, appends,
+// and performs effects at processors in the stated order.
+//
+// The order of one payment (D5, D8, D14; the crash after each step is told in package eventstore):
+//
+//  1. the session and the instrument are read, and the whole is checked without recording anything;
+//  2. the single-use token is claimed by the payment's id (instrument.used);
+//  3. the payment and its request for authorization are recorded (payment.created);
+//  4. the processor is called under the key "<paymentId>.1";
+//  5. the answer is recorded (payment.authorized, .declined, …), or the time-out is;
+//  6. the card is destroyed.
+//
+// From step 3 on the work no longer belongs to the caller: it goes on when the caller goes away, and a
+// process that finds a request without an outcome (Recover) enters at step 4 by asking the processor for
+// the key. An unknown outcome is never guessed: it is asked for at growing intervals, sent again under
+// the same key, or fenced.
+//
+// What it must not know: HTTP, JSON, who may do what (httpapi checks scopes before it calls).
+package commands

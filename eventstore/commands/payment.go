@@ -1,0 +1,166 @@
+package commands
+
+import (
+	"context"
+
+	"payledger/domain"
+	"payledger/domain/instrument"
+	"payledger/domain/payment"
+	"payledger/domain/session"
+	"payledger/eventstore"
+	"payledger/eventstore/secrets"
+)
+
+// CreatePayment makes a payment and waits for its authorization, at most until the payment timeout (D5,
+// D8). The answer is the payment as it then stands, whatever the processor said.
+func (s *Service) CreatePayment(ctx context.Context, by Caller, in PaymentInput) (payment.State, error) {
+	id := paymentID(by.Account, in)
+	key := eventstore.Payments.Key(by.Account, string(id))
+	if in.IdempotencyKey != "" {
+		if err := s.refuseUsedKey(ctx, key, in); err != nil {
+			return payment.State{}, err
+		}
+	}
+	command, err := s.assemble(ctx, by, id, in)
+	if err != nil {
+		return payment.State{}, err
+	}
+	if err := s.claimToken(ctx, by, in.Token, id); err != nil {
+		return payment.State{}, err
+	}
+	meta, err := s.request(by)
+	if err != nil {
+		return payment.State{}, err
+	}
+	command.At = meta.At
+	tip, err := eventstore.ExecuteNew(ctx, s.Store, eventstore.Payments, key, meta,
+		func(state payment.State) (payment.Event, error) { return payment.DecideCreate(state, command) })
+	if err != nil {
+		return payment.State{}, err
+	}
+	return s.await(s.launch(tip, sendFirst))
+}
+
+// paymentID derives the id, so that a repeat of the request meets the same payment: from the key, or from
+// the token that pays (D9).
+func paymentID(account domain.AccountID, in PaymentInput) domain.PaymentID {
+	if in.IdempotencyKey != "" {
+		return domain.PaymentIDForKey(account, in.IdempotencyKey)
+	}
+	return domain.PaymentIDForToken(account, in.Token)
+}
+
+// refuseUsedKey answers a repeated key before the token is looked at, which the first request used up.
+func (s *Service) refuseUsedKey(ctx context.Context, key eventstore.Key, in PaymentInput) error {
+	tip, err := eventstore.LoadTip(ctx, s.Store, eventstore.Payments, key)
+	if err != nil || !tip.State.Exists() {
+		return err
+	}
+	if tip, err = eventstore.LoadTipAtLeader(ctx, s.Store, eventstore.Payments, key); err != nil {
+		return err
+	}
+	_, err = payment.DecideCreate(tip.State, payment.Create{IdempotencyKey: in.IdempotencyKey})
+	return err
+}
+
+// assemble adds up request, session and instrument (D5), and refuses what can be refused before anything
+// is recorded.
+func (s *Service) assemble(ctx context.Context, by Caller, id domain.PaymentID, in PaymentInput) (payment.Create, error) {
+	var none payment.Create
+	tool, from, err := s.payWith(ctx, by.Account, in.Token, id)
+	if err != nil {
+		return none, err
+	}
+	merchant, known := s.Account(by.Account)
+	if !known {
+		return none, domain.Refuse(domain.KindUnauthorized, domain.ReasonUnauthorized, "The account is not known.")
+	}
+	c := payment.Create{
+		At: s.Store.Now(), ID: id, Account: by.Account, IdempotencyKey: in.IdempotencyKey, Session: from.ID,
+		OrderID:    domain.FirstNonEmpty(in.OrderID, from.OrderID),
+		CustomerID: domain.FirstNonEmpty(in.CustomerID, from.CustomerID),
+		Currency:   domain.FirstNonEmpty(in.Currency, from.Currency),
+		Amount:     in.Amount,
+		Order:      domain.MergeOrder(from.Order, in.Order),
+		Metadata:   domain.MergeMetadata(from.Metadata, in.Metadata),
+		Method:     method(tool, from.Method, in.Method),
+	}
+	if c.Amount == nil {
+		c.Amount = from.Total()
+	}
+	for _, p := range merchant.EnabledProcessors() {
+		c.Route = append(c.Route, payment.Target{Processor: p.Name, MerchantID: p.MerchantID})
+	}
+	if _, err := payment.DecideCreate(payment.State{}, c); err != nil {
+		return none, err
+	}
+	c.Personal, err = s.personal(ctx, c, tool, from, in.Customer)
+	return c, err
+}
+
+// payWith reads the instrument and the session that made it, and refuses a token that cannot pay.
+func (s *Service) payWith(ctx context.Context, account domain.AccountID, token domain.Token, id domain.PaymentID) (instrument.State, session.State, error) {
+	tip, err := eventstore.LoadTip(ctx, s.Store, eventstore.Instruments, eventstore.Instruments.Key(account, string(token)))
+	if err != nil {
+		return instrument.State{}, session.State{}, err
+	}
+	if _, err := instrument.DecideUse(tip.State, instrument.Use{At: s.Store.Now(), Payment: id}); err != nil {
+		return instrument.State{}, session.State{}, err
+	}
+	from, err := eventstore.LoadTip(ctx, s.Store, eventstore.Sessions, eventstore.Sessions.Key(account, string(tip.State.Session)))
+	if err != nil {
+		return instrument.State{}, session.State{}, err
+	}
+	if from.State.ApprovalMode == session.ApprovalManual {
+		return instrument.State{}, session.State{}, domain.Refuse(domain.KindConflict, domain.ReasonPayment,
+			"The payment cannot be created: its client session asks for the approval of a payment attempt.")
+	}
+	return tip.State, from.State, nil
+}
+
+// method lays the request's wishes over the session's (D5).
+func method(tool instrument.State, from, in session.Method) payment.Method {
+	return payment.Method{
+		Token: tool.Token, Type: instrument.MethodCard, Vaulted: tool.Vaulted(), AnalyticsID: tool.AnalyticsID, Card: tool.Card,
+		PaymentType:        domain.FirstNonEmpty(in.PaymentType, from.PaymentType),
+		AuthorizationType:  domain.FirstNonEmpty(in.AuthorizationType, from.AuthorizationType, "FINAL"),
+		FirstPaymentReason: domain.FirstNonEmpty(in.FirstPaymentReason, from.FirstPaymentReason),
+		Descriptor:         domain.FirstNonEmpty(in.Descriptor, from.Descriptor),
+		VaultOnSuccess:     in.VaultOnSuccess || from.VaultOnSuccess,
+		VaultOn3DS:         in.VaultOn3DS || from.VaultOn3DS,
+		VaultOnAgreement:   in.VaultOnAgreement || from.VaultOnAgreement,
+	}
+}
+
+// personal opens what session and instrument hold sealed, merges the request's customer over it and seals
+// the whole for the payment.
+func (s *Service) personal(ctx context.Context, c payment.Create, tool instrument.State, from session.State, customer *domain.Customer) (*domain.Sealed, error) {
+	ofSession, err := s.Vault.Open(ctx, from.Personal)
+	if err != nil {
+		return nil, domain.Unavailable(err)
+	}
+	ofCard, err := s.Vault.Open(ctx, tool.Personal)
+	if err != nil {
+		return nil, domain.Unavailable(err)
+	}
+	sealed, err := s.Vault.Seal(ctx, secrets.PersonalKeyName(c.Account, c.CustomerID, c.Session), domain.Personal{
+		Customer: domain.MergeCustomer(ofSession.Customer, customer), CardholderName: ofCard.CardholderName,
+	})
+	if err != nil {
+		return nil, domain.Unavailable(err)
+	}
+	return sealed, nil
+}
+
+// claimToken records which payment uses the token: after it, no other can.
+func (s *Service) claimToken(ctx context.Context, by Caller, token domain.Token, id domain.PaymentID) error {
+	meta, err := s.request(by)
+	if err != nil {
+		return err
+	}
+	_, err = eventstore.Execute(ctx, s.Store, eventstore.Instruments, eventstore.Instruments.Key(by.Account, string(token)), meta,
+		func(state instrument.State) (instrument.Event, error) {
+			return instrument.DecideUse(state, instrument.Use{At: meta.At, Payment: id})
+		})
+	return err
+}

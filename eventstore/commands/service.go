@@ -1,0 +1,71 @@
+package commands
+
+import (
+	"context"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"payledger/domain"
+	"payledger/domain/account"
+	"payledger/domain/processor"
+	"payledger/eventstore"
+	"payledger/eventstore/secrets"
+)
+
+// Config is what a Service needs.
+type Config struct {
+	Store      *eventstore.Store
+	Vault      *secrets.Vault
+	Processors processor.Port
+	// Account gives an account's newest known state.
+	Account func(domain.AccountID) (account.State, bool)
+	// NotifyURL is where a processor sends notifications; nil for none.
+	NotifyURL      func(processor.Name) string
+	PaymentTimeout time.Duration // how long a caller waits for an outcome (§8: 90 s)
+	ClientTokenTTL time.Duration // life of a client token and of the single-use tokens made with it (D4)
+	Random         io.Reader
+	Logger         zerolog.Logger
+}
+
+// Service carries out commands. Its methods may be called from many goroutines.
+type Service struct {
+	Config
+	ctx     context.Context // ends with Close: operations under way stop, and are recovered at the next start
+	stop    context.CancelFunc
+	running sync.WaitGroup
+	flights flights
+	drain   chan struct{} // closed when callers wait no longer
+	drained sync.Once
+	spent   chan domain.SecretID // cards whose outcome is known
+}
+
+// New makes a Service; Close ends it.
+func New(c Config) *Service {
+	ctx, stop := context.WithCancel(context.Background())
+	s := &Service{
+		Config: c, ctx: ctx, stop: stop, flights: newFlights(),
+		drain: make(chan struct{}), spent: make(chan domain.SecretID, spentQueue),
+	}
+	s.running.Go(s.destroyCards)
+	return s
+}
+
+// Drain answers all waiting callers as at the payment timeout (I1: SIGTERM); their operations go on until
+// Close.
+func (s *Service) Drain() { s.drained.Do(func() { close(s.drain) }) }
+
+// Close stops the operations under way. What has no outcome yet is found by Recover at the next start.
+func (s *Service) Close() {
+	s.Drain()
+	s.stop()
+	s.running.Wait()
+}
+
+// random16 gives the bytes of an id.
+func (s *Service) random16() (b [16]byte, err error) {
+	_, err = io.ReadFull(s.Random, b[:])
+	return b, err
+}

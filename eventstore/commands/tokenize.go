@@ -1,0 +1,50 @@
+package commands
+
+import (
+	"context"
+
+	"payledger/domain"
+	"payledger/domain/instrument"
+	"payledger/eventstore"
+	"payledger/eventstore/secrets"
+)
+
+// Tokenize stores a card and records its token (D12). The card is stored first: a crash in between leaves
+// a value that nobody can name and that is destroyed when its time is over.
+func (s *Service) Tokenize(ctx context.Context, by Caller, in TokenizeInput) (instrument.State, error) {
+	from, err := s.Session(ctx, by.Account, in.Session)
+	if err != nil {
+		return instrument.State{}, err
+	}
+	random, err := s.random16()
+	if err != nil {
+		return instrument.State{}, err
+	}
+	analyticsID, err := eventstore.NewUUID(s.Random)
+	if err != nil {
+		return instrument.State{}, err
+	}
+	token := domain.NewToken(random)
+	personal, err := s.Vault.Seal(ctx, secrets.PersonalKeyName(by.Account, from.CustomerID, from.ID),
+		domain.Personal{CardholderName: in.Card.CardholderName})
+	if err != nil {
+		return instrument.State{}, domain.Unavailable(err)
+	}
+	if err := s.Vault.PutCard(ctx, secrets.CardName(by.Account, token), in.Card, from.ExpiresAt); err != nil {
+		return instrument.State{}, domain.Unavailable(err)
+	}
+	meta, err := s.request(by)
+	if err != nil {
+		return instrument.State{}, err
+	}
+	command := instrument.Tokenize{Tokenized: instrument.Tokenized{
+		At: meta.At, Token: token, Account: by.Account, ExpiresAt: from.ExpiresAt, Session: from.ID,
+		CustomerID: from.CustomerID, TokenType: instrument.SingleUse, AnalyticsID: analyticsID, Personal: personal,
+		Card: domain.NewCard(in.Card.Number, in.Card.ExpirationMonth, in.Card.ExpirationYear, in.Card.CVV != ""),
+	}}
+	tip, err := eventstore.ExecuteNew(ctx, s.Store, eventstore.Instruments, eventstore.Instruments.Key(by.Account, string(token)), meta,
+		func(state instrument.State) (instrument.Event, error) {
+			return instrument.DecideTokenize(state, command)
+		})
+	return tip.State, err
+}

@@ -1,0 +1,44 @@
+package secrets
+
+import (
+	"crypto/subtle"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"strings"
+
+	"golang.org/x/crypto/argon2"
+)
+
+// The cost of a password guess (argon2id, RFC 9106's second recommendation): three passes over 64 MiB.
+const (
+	argonTime    = 3
+	argonMemory  = 64 << 10 // KiB
+	argonThreads = 4
+	argonSalt    = 16
+	argonLength  = 32
+)
+
+// NewPassword makes a verifier, "argon2id$<salt>$<hash>" in hexadecimal; the password cannot be had back.
+func NewPassword(random io.Reader, password string) ([]byte, error) {
+	salt := make([]byte, argonSalt)
+	if _, err := io.ReadFull(random, salt); err != nil {
+		return nil, fmt.Errorf("secrets: random: %w", err)
+	}
+	return []byte("argon2id$" + hex.EncodeToString(salt) + "$" + hex.EncodeToString(argon(password, salt))), nil
+}
+
+// CheckPassword tells whether the password fits the verifier.
+func CheckPassword(verifier []byte, password string) bool {
+	parts := strings.Split(string(verifier), "$")
+	if len(parts) != 3 || parts[0] != "argon2id" {
+		return false
+	}
+	salt, saltErr := hex.DecodeString(parts[1])
+	hash, hashErr := hex.DecodeString(parts[2])
+	return saltErr == nil && hashErr == nil && subtle.ConstantTimeCompare(hash, argon(password, salt)) == 1
+}
+
+func argon(password string, salt []byte) []byte {
+	return argon2.IDKey([]byte(password), salt, argonTime, argonMemory, argonThreads, argonLength)
+}
