@@ -1,0 +1,31 @@
+package books
+
+import (
+	"payledger/domain/processor"
+	"payledger/processorsim/protocol"
+)
+
+// decideAdjust gives the authorization a new total (D10), while nothing of it is captured. The same
+// total again succeeds and changes nothing.
+func decideAdjust(op processor.Operation, s *sale) processor.Answer {
+	switch {
+	case op.Amount < 1:
+		return refuse(protocol.CodeInvalidAmount, "the new total must be at least 1")
+	case s.phase == voided:
+		return refuse(protocol.CodeAlreadyVoided, "the authorization was voided")
+	case s.phase != approved:
+		return refuse(protocol.CodeNotAuthorized, "the authorization is not approved")
+	case s.used() || s.closed:
+		return refuse(protocol.CodeAlreadyCaptured, "something is captured")
+	}
+	return processor.Answer{State: processor.Succeeded, ProcessorTransactionID: s.op.Answer.ProcessorTransactionID}
+}
+
+func (b *Books) applyAdjust(o *Operation) error {
+	s, err := b.parent(o)
+	if err != nil {
+		return err
+	}
+	s.authorized = o.Amount
+	return nil
+}

@@ -1,0 +1,127 @@
+package books
+
+import (
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/processor"
+	"payledger/processorsim/protocol"
+)
+
+// decideAuthorize answers as the table of D13 says for the card. An amount of zero is an account
+// verification (D5): approved without a hold.
+func (b *Books) decideAuthorize(op processor.Operation, d draft) (processor.Answer, *card) {
+	row, listed := cardsByNumber[op.Card.Number]
+	if !listed {
+		return refuse(protocol.CodeCardNotSupported, "this card is not supported"), nil
+	}
+	answer := processor.Answer{
+		ProcessorTransactionID: d.transaction(op.Processor), Bin: &row.bin, Risk: row.risk(op.Processor, op.Card.CVV),
+	}
+	if expired(op.Card, d.at) {
+		answer.State, answer.Code, answer.Message = processor.Declined, "54", "expired card"
+		return answer, row
+	}
+	switch row.behaviour {
+	case declines:
+		answer.State, answer.Code, answer.Message, answer.ThreeDS = processor.Declined, row.code, row.message, row.threeDS
+	case gatewayRejects:
+		refusal := refuse(protocol.CodeGatewayRejected, row.message)
+		refusal.Bin, refusal.Risk = answer.Bin, answer.Risk
+		return refusal, row
+	case firstProcessorFails:
+		if b.firstTry(op) {
+			refusal := refuse(protocol.CodeTechnicalError, "technical error")
+			refusal.Retryable = true // D15: the next processor's turn
+			return refusal, row
+		}
+		answer = row.approve(op.Processor, answer)
+	case challenges:
+		answer.State, answer.ThreeDS, answer.ActionToken = processor.ActionRequired, "CHALLENGE", "act_"+d.id
+	case asyncAuthorize:
+		answer.State = processor.Pending
+	default:
+		answer = row.approve(op.Processor, answer)
+	}
+	return answer, row
+}
+
+// firstTry tells whether op goes to the first processor that was tried for its reference (D13).
+func (b *Books) firstTry(op processor.Operation) bool {
+	tries := b.byReference[op.Reference]
+	i := slices.IndexFunc(tries, func(o *Operation) bool { return o.Kind == processor.Authorize })
+	return i < 0 || tries[i].Processor == op.Processor
+}
+
+// approve completes the answer to an approved authorization. Three processors give an authorization
+// code (D13).
+func (c *card) approve(name processor.Name, answer processor.Answer) processor.Answer {
+	answer.State, answer.ActionToken = processor.Succeeded, ""
+	switch {
+	case c.behaviour == challenges:
+		answer.ThreeDS = "AUTH_SUCCESS"
+	case c.threeDS != "":
+		answer.ThreeDS = c.threeDS
+	}
+	if name == processor.Adyen || name == processor.Checkout || name == processor.Worldpay {
+		answer.AuthorizationCode = authorizationCode(answer.ProcessorTransactionID)
+	}
+	if answer.Risk != nil {
+		risk := *answer.Risk
+		risk.FraudPost = "ACCEPT"
+		answer.Risk = &risk
+	}
+	return answer
+}
+
+// authorizationCode gives six digits that belong to a transaction.
+func authorizationCode(transaction string) string {
+	h := fnv.New32a()
+	h.Write([]byte(transaction))
+	return fmt.Sprintf("%06d", h.Sum32()%1_000_000)
+}
+
+// expired tells whether the card's last month is over at the given time.
+func expired(c *processor.Card, at time.Time) bool {
+	last, err := time.Parse("01/2006", c.ExpirationMonth+"/"+c.ExpirationYear)
+	return err == nil && !at.Before(last.AddDate(0, 1, 0))
+}
+
+// applyAuthorize opens the sale of every authorization that got a transaction id.
+func (b *Books) applyAuthorize(o *Operation) error {
+	if o.Answer.ProcessorTransactionID == "" {
+		return nil
+	}
+	row, ok := cardsByName[o.Card]
+	if !ok {
+		return fmt.Errorf("authorization %s names no card row", o.ID)
+	}
+	s := &sale{op: o, card: row, phase: refused}
+	switch o.Answer.State {
+	case processor.Succeeded:
+		s.approve(o.Amount)
+	case processor.Pending:
+		s.phase = awaiting
+	case processor.ActionRequired:
+		s.phase = action
+	}
+	b.sales[o.Answer.ProcessorTransactionID] = s
+	return nil
+}
+
+// approve holds the amount.
+func (s *sale) approve(amount domain.Amount) { s.phase, s.authorized = approved, amount }
+
+// finishAuthorize ends an asynchronous authorization. One that was voided meanwhile is not pending any
+// more and does not come here.
+func (b *Books) finishAuthorize(o *Operation) {
+	s := b.sales[o.Answer.ProcessorTransactionID]
+	if o.Answer.State == processor.Succeeded {
+		s.approve(o.Amount)
+	} else {
+		s.phase = refused
+	}
+}

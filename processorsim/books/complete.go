@@ -1,0 +1,42 @@
+package books
+
+import (
+	"payledger/domain/processor"
+	"payledger/processorsim/protocol"
+)
+
+// authenticated is the outcome of a passed challenge (D12).
+const authenticated = "AUTHENTICATED"
+
+// decideComplete ends a challenge: passed approves the authorization, failed declines it (D13). It
+// answers under the transaction id of the authorization, which it finishes.
+func decideComplete(op processor.Operation, s *sale) processor.Answer {
+	if s.phase != action {
+		return refuse(protocol.CodeNoActionPending, "the authorization waits for no action")
+	}
+	answer := s.op.Answer
+	if op.Outcome == authenticated {
+		return s.card.approve(op.Processor, answer)
+	}
+	answer.State, answer.ActionToken, answer.ThreeDS = processor.Declined, "", "AUTH_FAILED"
+	answer.Code, answer.Message = protocol.CodeAuthenticationError, "authentication failed"
+	return answer
+}
+
+// applyComplete decides the authorization. Its line in the books ends with it (D14); what it answered
+// itself, the required action, stays the answer under its own key.
+func (b *Books) applyComplete(o *Operation) error {
+	s, err := b.parent(o)
+	switch {
+	case o.Answer.State == processor.Failed:
+		return nil // refused: the authorization waits on
+	case err != nil:
+		return err
+	case o.Answer.State == processor.Succeeded:
+		s.approve(s.op.Amount)
+	default:
+		s.phase = refused
+	}
+	s.op.line, s.op.UpdatedAt = o.Answer.State, o.CreatedAt
+	return nil
+}

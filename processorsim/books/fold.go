@@ -1,0 +1,95 @@
+package books
+
+import (
+	"fmt"
+
+	"payledger/domain/processor"
+)
+
+// fold changes the memory as r says. It refuses only what no decider of this package writes, and then
+// before it changes anything.
+func (b *Books) fold(r record) error {
+	switch r.Type {
+	case accepted:
+		if r.Operation == nil || r.Operation.ID == "" {
+			return fmt.Errorf("accepted record without an operation")
+		}
+		return b.accept(r.Operation)
+	case finished:
+		o, ok := b.pending[r.ID]
+		if !ok || r.Answer == nil {
+			return fmt.Errorf("finished record of %q, which is not pending", r.ID)
+		}
+		b.finish(o, r)
+	case notified:
+		o, ok := b.byID[r.ID]
+		if !ok {
+			return fmt.Errorf("notified record of %q, which is not there", r.ID)
+		}
+		o.notified = true
+	case fenced:
+		b.fences[slot{r.Processor, r.Key}] = struct{}{}
+	default:
+		return fmt.Errorf("record of unknown type %q", r.Type)
+	}
+	return nil
+}
+
+// accept adds an operation with its first answer.
+func (b *Books) accept(o *Operation) error {
+	s := slot{o.Processor, o.Key}
+	if _, used := b.bySlot[s]; used {
+		return fmt.Errorf("operation %s uses a key twice", o.ID)
+	}
+	if _, known := cardsByName[o.Card]; o.Card != "" && !known {
+		return fmt.Errorf("operation %s names card row %q, which is not in the table", o.ID, o.Card)
+	}
+	o.UpdatedAt, o.line = o.CreatedAt, lineState(o.Answer.State)
+	if err := b.apply(o); err != nil {
+		return err
+	}
+	b.order = append(b.order, o)
+	b.byID[o.ID], b.bySlot[s] = o, o
+	b.byReference[o.Reference] = append(b.byReference[o.Reference], o)
+	if o.Answer.State == processor.Pending {
+		b.pending[o.ID] = o
+	}
+	return nil
+}
+
+// apply makes the effects of an accepted operation on the balances.
+func (b *Books) apply(o *Operation) error {
+	if o.Kind == processor.Authorize {
+		return b.applyAuthorize(o)
+	}
+	if o.Answer.State != processor.Succeeded && o.Answer.State != processor.Pending && o.Kind != processor.Complete {
+		return nil // refused: nothing was done
+	}
+	switch o.Kind {
+	case processor.Complete:
+		return b.applyComplete(o)
+	case processor.Capture:
+		return b.applyCapture(o)
+	case processor.Void:
+		return b.applyVoid(o)
+	case processor.Refund:
+		return b.applyRefund(o)
+	case processor.Adjust:
+		return b.applyAdjust(o)
+	}
+	return fmt.Errorf("operation of unknown kind %q", o.Kind)
+}
+
+// finish gives a pending operation its result.
+func (b *Books) finish(o *Operation, r record) {
+	delete(b.pending, o.ID)
+	o.Answer, o.UpdatedAt, o.line, o.finished = *r.Answer, r.At, lineState(r.Answer.State), true
+	switch o.Kind {
+	case processor.Authorize:
+		b.finishAuthorize(o)
+	case processor.Capture:
+		b.finishCapture(o)
+	case processor.Refund:
+		b.finishRefund(o)
+	}
+}

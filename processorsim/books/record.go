@@ -1,0 +1,80 @@
+package books
+
+import (
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/processor"
+	"payledger/processorsim/protocol"
+)
+
+// Operation is one operation as the books keep it. Amount and Currency are as they were requested.
+type Operation struct {
+	ID         string              `json:"id"`
+	Processor  processor.Name      `json:"processor"`
+	MerchantID string              `json:"processorMerchantId"`
+	Reference  domain.PaymentID    `json:"reference"`
+	Kind       processor.Kind      `json:"operation"`
+	Key        domain.OperationKey `json:"key"`
+	Amount     domain.Amount       `json:"amount"`
+	Currency   domain.Currency     `json:"currency,omitempty"`
+	ParentID   string              `json:"parentId,omitempty"`
+	Final      bool                `json:"final,omitempty"`
+	Card       string              `json:"card,omitempty"` // the name of the card's row, never its number
+	NotifyURL  string              `json:"notifyUrl,omitempty"`
+	CreatedAt  time.Time           `json:"createdAt"`
+	UpdatedAt  time.Time           `json:"-"`
+	Due        time.Time           `json:"due,omitzero"` // while PENDING: when it ends
+	Answer     processor.Answer    `json:"answer"`
+	Outcome    string              `json:"outcome,omitempty"` // complete: AUTHENTICATED or FAILED
+
+	// line is the state in the books (D14). It differs from Answer.State for an authorization that
+	// waits for its customer: PENDING until complete or void decides it.
+	line processor.State
+	// finished: the answer was PENDING first; notified: nobody needs to be told of the result.
+	finished, notified bool
+}
+
+type recordType string
+
+const (
+	accepted recordType = "accepted"
+	finished recordType = "finished"
+	notified recordType = "notified"
+	fenced   recordType = "fenced"
+)
+
+// record is one line of the file; the package comment shows the four forms.
+type record struct {
+	Type      recordType          `json:"type"`
+	At        time.Time           `json:"at"`
+	Operation *Operation          `json:"operation,omitempty"`
+	ID        string              `json:"id,omitempty"`
+	Answer    *processor.Answer   `json:"answer,omitempty"`
+	Processor processor.Name      `json:"processor,omitempty"`
+	Key       domain.OperationKey `json:"key,omitempty"`
+}
+
+// same tells whether a repeat asks for what o was asked (D14).
+func (o *Operation) same(op processor.Operation) bool {
+	return o.Kind == op.Kind && o.Reference == op.Reference && o.ParentID == op.ParentID &&
+		o.Amount == op.Amount && (op.Currency == o.Currency || op.Currency == "") && o.Final == op.Final && o.Outcome == op.Outcome
+}
+
+// Line is o as the control API shows it.
+func (o *Operation) Line() protocol.Line {
+	return protocol.Line{
+		ID: o.ID, Processor: o.Processor, ProcessorMerchantID: o.MerchantID, Reference: o.Reference,
+		Operation: o.Kind, IdempotencyKey: o.Key, Amount: o.Amount, Currency: o.Currency, State: o.line,
+		CreatedAt: o.CreatedAt, UpdatedAt: o.UpdatedAt,
+		ProcessorTransactionID: o.Answer.ProcessorTransactionID, ParentID: o.ParentID,
+	}
+}
+
+// lineState maps the state of an answer to that of a line: the books know no ACTION_REQUIRED (D14).
+func lineState(s processor.State) processor.State {
+	if s == processor.ActionRequired {
+		return processor.Pending
+	}
+	return s
+}

@@ -1,0 +1,77 @@
+package books
+
+import (
+	"payledger/domain"
+	"payledger/domain/processor"
+	"payledger/processorsim/protocol"
+)
+
+// decideRefund gives back captured money: of the whole sale, or of one capture (D10: a targeted refund).
+// A pending refund counts as given.
+func (b *Books) decideRefund(op processor.Operation, d draft) (processor.Answer, *card) {
+	s, rest, ok := b.refundable(op)
+	if !ok {
+		return refuse(protocol.CodeParentNotFound, "no such authorization or capture"), nil
+	}
+	return decideRefundOf(op, s, rest, d), s.card
+}
+
+// decideRefundOf decides a refund of which rest is possible.
+func decideRefundOf(op processor.Operation, s *sale, rest domain.Amount, d draft) processor.Answer {
+	switch {
+	case op.Currency != s.op.Currency:
+		return refuse(protocol.CodeCurrencyMismatch, "not the currency of the authorization")
+	case op.Amount < 1:
+		return refuse(protocol.CodeInvalidAmount, "nothing to refund")
+	case op.Amount > rest:
+		return refuse(protocol.CodeAboveCaptured, "more than is left to refund")
+	}
+	answer := processor.Answer{State: processor.Succeeded, ProcessorTransactionID: d.transaction(op.Processor)}
+	if s.card.behaviour == refundFails {
+		answer.State = processor.Pending // D13: FAILED after asyncDelay
+	}
+	return answer
+}
+
+// refundable finds what op refunds, and how much of it is left: of a capture, no more than is left of
+// its sale.
+func (b *Books) refundable(op processor.Operation) (s *sale, rest domain.Amount, ok bool) {
+	if s, ok := b.saleOf(op); ok {
+		return s, s.captured - s.refunded, true
+	}
+	c, ok := b.captures[op.ParentID]
+	if !ok || c.op.Processor != op.Processor || c.op.Reference != op.Reference {
+		return nil, 0, false
+	}
+	if c.state != processor.Succeeded {
+		return c.sale, 0, true
+	}
+	return c.sale, min(c.op.Amount-c.refunded, c.sale.captured-c.sale.refunded), true
+}
+
+func (b *Books) applyRefund(o *Operation) error {
+	if c, ok := b.captures[o.ParentID]; ok {
+		c.refunded += o.Amount
+		c.sale.refunded += o.Amount
+		return nil
+	}
+	s, err := b.parent(o)
+	if err != nil {
+		return err
+	}
+	s.refunded += o.Amount
+	return nil
+}
+
+// finishRefund takes a failed refund back.
+func (b *Books) finishRefund(o *Operation) {
+	if o.Answer.State == processor.Succeeded {
+		return
+	}
+	if c, ok := b.captures[o.ParentID]; ok {
+		c.refunded -= o.Amount
+		c.sale.refunded -= o.Amount
+		return
+	}
+	b.sales[o.ParentID].refunded -= o.Amount
+}

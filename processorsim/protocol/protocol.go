@@ -1,0 +1,83 @@
+package protocol
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"net/url"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/processor"
+)
+
+// HeaderIdempotencyKey carries the key of an operation (D14); HeaderSignature signs a notification.
+const (
+	HeaderIdempotencyKey = "Idempotency-Key"
+	HeaderSignature      = "X-Processor-Signature"
+)
+
+// MaxBody bounds every JSON body of the protocol but the books, in bytes.
+const MaxBody = 64 << 10
+
+// OperationsPath is where operations are sent to processor name.
+func OperationsPath(name processor.Name) string {
+	return "/v1/processors/" + url.PathEscape(string(name)) + "/operations"
+}
+
+// OperationPath addresses one operation by its key.
+func OperationPath(name processor.Name, key domain.OperationKey) string {
+	return OperationsPath(name) + "/" + url.PathEscape(string(key))
+}
+
+// Line is one operation in the books, as `GET /sim/books` gives it (D14). Amounts are minor units, times
+// are UTC.
+type Line struct {
+	ID                     string              `json:"id"`
+	Processor              processor.Name      `json:"processor"`
+	ProcessorMerchantID    string              `json:"processorMerchantId"`
+	Reference              domain.PaymentID    `json:"reference"`
+	Operation              processor.Kind      `json:"operation"`
+	IdempotencyKey         domain.OperationKey `json:"idempotencyKey"`
+	Amount                 domain.Amount       `json:"amount"`
+	Currency               domain.Currency     `json:"currency"`
+	State                  processor.State     `json:"state"` // PENDING, SUCCEEDED, FAILED or DECLINED
+	CreatedAt              time.Time           `json:"createdAt"`
+	UpdatedAt              time.Time           `json:"updatedAt"`
+	ProcessorTransactionID string              `json:"processorTransactionId"`
+	ParentID               string              `json:"parentId,omitempty"`
+}
+
+// Entry is a line together with the answer it stands for: what a look-up by reference tells.
+type Entry struct {
+	Line
+	Answer processor.Answer `json:"answer"`
+}
+
+// Entries is the answer to a look-up by reference, in order of creation.
+type Entries struct {
+	Operations []Entry `json:"operations"`
+}
+
+// Notification tells the service the result of an operation that was answered PENDING. ID is the same
+// on every repeat of it.
+type Notification struct {
+	ID             string              `json:"id"`
+	Processor      processor.Name      `json:"processor"`
+	Type           processor.Kind      `json:"type"` // the operation that has a result now
+	IdempotencyKey domain.OperationKey `json:"idempotencyKey"`
+	Reference      domain.PaymentID    `json:"reference"`
+	Answer         processor.Answer    `json:"answer"`
+}
+
+// Sign gives the value of HeaderSignature: the hex HMAC-SHA256 of the raw body.
+func Sign(secret, body []byte) string {
+	mac := hmac.New(sha256.New, secret)
+	mac.Write(body)
+	return hex.EncodeToString(mac.Sum(nil))
+}
+
+// Verify tells whether signature is Sign(secret, body), in constant time.
+func Verify(secret, body []byte, signature string) bool {
+	return hmac.Equal([]byte(Sign(secret, body)), []byte(signature))
+}
