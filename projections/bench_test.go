@@ -1,0 +1,47 @@
+package projections
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// BenchmarkApply measures the whole cost of an event for the read model, decoding and commit included,
+// by batch size. Three events of four belong to a payment; the fourth is its session.
+func BenchmarkApply(b *testing.B) {
+	for _, size := range []int{1, 4, 16, 64, 512} {
+		b.Run(fmt.Sprintf("batch=%d", size), func(b *testing.B) {
+			l := newLogbook(8)
+			for n := 0; len(l.all) < b.N; n++ {
+				l.session(n)
+				s := l.create(n)
+				l.answer(l.timeOut(s), approved())
+			}
+			m := openTestModel(b, filepath.Join(b.TempDir(), fileName), 8)
+			defer mustClose(b, m)
+			b.ReportAllocs()
+			b.ResetTimer()
+			begin := time.Now()
+			for i := 0; i < b.N; i += size {
+				mustApply(b, m, l.all[i:min(i+size, b.N)])
+			}
+			b.ReportMetric(float64(b.N)/time.Since(begin).Seconds(), "events/s")
+		})
+	}
+}
+
+// BenchmarkPayment measures a linearizable read with nothing to wait for: the newest place at the store
+// and the row.
+func BenchmarkPayment(b *testing.B) {
+	store := openStore(b)
+	n := startNode(b, store, b.TempDir())
+	s := createPayment(b, store, 1)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := n.Payment(context.Background(), testAccount, s.ID); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

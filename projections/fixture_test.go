@@ -1,0 +1,190 @@
+package projections
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"payledger/domain"
+	"payledger/domain/account"
+	"payledger/domain/instrument"
+	"payledger/domain/payment"
+	"payledger/domain/processor"
+	"payledger/domain/session"
+	"payledger/eventstore"
+)
+
+const testAccount domain.AccountID = "acct1"
+
+var start = time.Date(2026, 3, 14, 9, 26, 53, 589_000_000, time.UTC)
+
+// logbook makes the events of a log in memory, as the store would hand them to a reader.
+type logbook struct {
+	shards int
+	now    time.Time
+	events [][]*eventstore.Recorded // per shard
+	all    []*eventstore.Recorded   // in the order of their making
+	tips   map[string]*eventstore.Recorded
+}
+
+func newLogbook(shards int) *logbook {
+	return &logbook{shards: shards, now: start, events: make([][]*eventstore.Recorded, shards), tips: map[string]*eventstore.Recorded{}}
+}
+
+func (l *logbook) tick() time.Time { l.now = l.now.Add(time.Millisecond); return l.now }
+
+// record appends what decide gives, with the state after it.
+func record[S any, E domain.Event](l *logbook, a *eventstore.Aggregate[S, E], state S, key eventstore.Key, e E, err error) S {
+	if err != nil {
+		panic(err)
+	}
+	state = a.Evolve(state, e)
+	body, err := eventstore.Marshal(map[string]any{"event": e, "state": state})
+	if err != nil {
+		panic(err)
+	}
+	shard := domain.Shard(key.ID, l.shards)
+	r := &eventstore.Recorded{
+		Key: key, Shard: shard, Seq: uint64(len(l.events[shard])) + 1, Revision: 1, Type: e.Type(), Schema: a.Schema,
+		EventID: fmt.Sprintf("00000000-0000-4000-8000-%012d", len(l.all)), Time: l.now, Body: body,
+	}
+	if tip := l.tips[key.String()]; tip != nil {
+		r.Revision, r.PrevSeq = tip.Revision+1, tip.Seq
+	}
+	binary.BigEndian.PutUint64(r.Hash[:], uint64(len(l.all))+1)
+	l.tips[key.String()] = r
+	l.events[shard] = append(l.events[shard], r)
+	l.all = append(l.all, r)
+	return state
+}
+
+// card is what every test pays with.
+var card = domain.NewCard("4111111111111111", "12", "2030", true)
+
+func (l *logbook) session(n int) session.State {
+	id := domain.SessionID(fmt.Sprintf("11111111-0000-4000-8000-%012d", n))
+	c := session.Create{At: l.tick(), ID: id, Account: testAccount, ExpiresAt: l.now.Add(24 * time.Hour), Fields: session.Fields{OrderID: "o"}}
+	e, err := session.DecideCreate(session.State{}, c)
+	return record(l, eventstore.Sessions, session.State{}, eventstore.Sessions.Key(testAccount, string(id)), e, err)
+}
+
+func paymentID(n int) domain.PaymentID {
+	var b [16]byte
+	binary.BigEndian.PutUint64(b[8:], uint64(n)*0x9e3779b97f4a7c15) // as random as real ids look to an index
+	return domain.NewPaymentID(b)
+}
+
+func createCommand(at time.Time, n int) payment.Create {
+	amount := domain.Amount(1000 + n)
+	return payment.Create{
+		At: at, ID: paymentID(n), Account: testAccount, OrderID: fmt.Sprintf("order-%d", n), CustomerID: "customer-7",
+		Currency: "EUR", Amount: &amount, Metadata: domain.Metadata{"shop": "north", "attempt": int64(2), "gift": true},
+		Method: payment.Method{
+			Token: domain.Token(fmt.Sprintf("01token%d", n)), Type: instrument.MethodCard, AuthorizationType: "FINAL",
+			Descriptor: "NORTH SHOP", AnalyticsID: "22222222-0000-4000-8000-000000000001", Card: card,
+		},
+		Session: "11111111-0000-4000-8000-000000000001", IdempotencyKey: fmt.Sprintf("key-%d", n),
+		Route: []payment.Target{{Processor: processor.Adyen, MerchantID: "north-adyen"}},
+	}
+}
+
+func (l *logbook) create(n int) payment.State {
+	c := createCommand(l.tick(), n)
+	e, err := payment.DecideCreate(payment.State{}, c)
+	return record(l, eventstore.Payments, payment.State{}, eventstore.Payments.Key(testAccount, string(c.ID)), e, err)
+}
+
+func (l *logbook) answer(s payment.State, a processor.Answer) payment.State {
+	e, err := payment.DecideAuthorization(s, payment.RecordAuthorization{
+		At: l.tick(), EventID: fmt.Sprintf("33333333-0000-4000-8000-%012d", len(l.all)), Request: 1, Answer: a,
+	})
+	return record(l, eventstore.Payments, s, eventstore.Payments.Key(testAccount, string(s.ID)), e, err)
+}
+
+func (l *logbook) timeOut(s payment.State) payment.State {
+	e, err := payment.DecideTimeOut(s, payment.TimeOut{At: l.tick(), Request: 1})
+	return record(l, eventstore.Payments, s, eventstore.Payments.Key(testAccount, string(s.ID)), e, err)
+}
+
+func (l *logbook) account(id domain.AccountID) account.State {
+	e, err := account.DecideCreate(account.State{}, account.Create{Created: account.Created{
+		At: l.tick(), ID: id, Name: string(id), Environment: account.Sandbox,
+		APIKey: account.APIKey{ID: domain.APIKeyID("first-" + id), Scopes: account.Scopes, CreatedAt: l.now},
+	}})
+	return record(l, eventstore.Accounts, account.State{}, eventstore.Accounts.Key(id, string(id)), e, err)
+}
+
+func (l *logbook) addKey(s account.State, key domain.APIKeyID) account.State {
+	e, err := account.DecideCreateAPIKey(s, account.CreateAPIKey{At: l.tick(), Key: account.APIKey{ID: key, CreatedAt: l.now}})
+	return record(l, eventstore.Accounts, s, eventstore.Accounts.Key(s.ID, string(s.ID)), e, err)
+}
+
+func approved() processor.Answer {
+	return processor.Answer{
+		State: processor.Succeeded, ProcessorTransactionID: "ptx-1", ProcessorEventID: "pev-1", AuthorizationCode: "A1B2C3",
+		Bin:  &processor.BinData{IssuerCountryCode: "US", IssuerName: "First Bank", AccountFundingType: "CREDIT", ProductCode: "F", ProductName: "Visa Classic"},
+		Risk: &processor.Risk{CVVSource: "ADYEN", CVVResult: "MATCHED", FraudSource: "ADYEN", FraudPre: "ACCEPT", AVSSource: "ADYEN", AVSStreet: "MATCHED", AVSPostalCode: "MATCHED"},
+	}
+}
+
+// openTestModel opens a model on a file of dir. It has no store: no event of an older schema comes.
+func openTestModel(tb testing.TB, path string, shards int) *model {
+	tb.Helper()
+	m, err := openModel(context.Background(), path, nil, shards, zerolog.Nop())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return m
+}
+
+func mustApply(tb testing.TB, m *model, events []*eventstore.Recorded) {
+	tb.Helper()
+	if err := m.apply(context.Background(), events); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+func mustClose(tb testing.TB, m *model) {
+	tb.Helper()
+	if err := m.Close(); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// dump gives all rows of the tables, as text, in the order of their keys.
+func dump(tb testing.TB, m *model) []string {
+	tb.Helper()
+	var out []string
+	for _, query := range []string{
+		"SELECT 'position', * FROM positions ORDER BY shard", "SELECT 'payment', * FROM payments ORDER BY id",
+		"SELECT 'session', * FROM sessions ORDER BY id", "SELECT 'account', * FROM accounts ORDER BY id",
+	} {
+		rows, err := m.readers.Query(query)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		columns, err := rows.Columns()
+		if err != nil {
+			tb.Fatal(err)
+		}
+		for rows.Next() {
+			values, into := make([]any, len(columns)), make([]any, len(columns))
+			for i := range values {
+				into[i] = &values[i]
+			}
+			if err := rows.Scan(into...); err != nil {
+				tb.Fatal(err)
+			}
+			out = append(out, fmt.Sprintf("%x", values))
+		}
+		if err := rows.Err(); err != nil {
+			tb.Fatal(err)
+		}
+		rows.Close()
+	}
+	return out
+}

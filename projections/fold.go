@@ -1,0 +1,173 @@
+package projections
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"payledger/domain"
+	"payledger/domain/account"
+	"payledger/domain/payment"
+	"payledger/domain/session"
+	"payledger/eventstore"
+)
+
+// place is how far a shard has been applied: its last sequence and, to know the log again, that event's
+// hash.
+type place struct {
+	seq  uint64
+	hash eventstore.Hash
+}
+
+// view is an aggregate at its newest event.
+type view[S any] struct {
+	key      eventstore.Key
+	shard    int
+	seq      uint64
+	revision uint64
+	before   uint64 // the revision of its row before the batch; 0: there is none yet
+	state    S
+	raw      []byte // the state as msgpack
+}
+
+// errIncomplete means that an event of an older schema has no usable state in it, and that the state
+// before it is not at hand.
+var errIncomplete = errors.New("projections: the state before the event is needed")
+
+// apply folds one event into a view. It is pure; an event that the view has seen changes nothing.
+func apply[S any, E domain.Event](a *eventstore.Aggregate[S, E], v view[S], r *eventstore.Recorded) (view[S], error) {
+	if v.seq != 0 && r.Seq <= v.seq {
+		return v, nil
+	}
+	if v.seq != 0 && r.Revision != v.revision+1 {
+		return v, fmt.Errorf("revision %d follows %d", r.Revision, v.revision)
+	}
+	next := view[S]{key: r.Key, shard: r.Shard, seq: r.Seq, revision: r.Revision, before: v.before}
+	if v.seq == 0 {
+		next.before = r.Revision - 1
+	}
+	if r.Schema == a.Schema {
+		raw, err := rawState(r)
+		if err != nil {
+			return v, err
+		}
+		next.raw = raw
+		return next, eventstore.Unmarshal(raw, &next.state)
+	}
+	if v.revision+1 != r.Revision {
+		return v, errIncomplete
+	}
+	e, err := a.Event(r)
+	if err != nil {
+		return v, err
+	}
+	next.state = a.Evolve(v.state, e)
+	next.raw, err = eventstore.Marshal(next.state)
+	return next, err
+}
+
+// rawBytes takes an encoded value as it stands (the interface is that of the msgpack library).
+type rawBytes []byte
+
+// UnmarshalMsgpack keeps a copy of the encoded value.
+func (b *rawBytes) UnmarshalMsgpack(encoded []byte) error {
+	*b = slices.Clone(encoded)
+	return nil
+}
+
+// rawState cuts the state out of a body: what is stored need not be encoded again.
+func rawState(r *eventstore.Recorded) ([]byte, error) {
+	var body struct {
+		State rawBytes `json:"state"`
+	}
+	if err := eventstore.Unmarshal(r.Body, &body); err != nil {
+		return nil, fmt.Errorf("body: %w", err)
+	}
+	if body.State == nil {
+		return nil, errors.New("body: there is no state")
+	}
+	return body.State, nil
+}
+
+// views are the newest views of one kind in a batch, in the order of their first event: however many
+// events of an aggregate a batch has, its row is written once.
+type views[S any] struct {
+	list []view[S]
+	at   map[string]int
+}
+
+func foldInto[S any, E domain.Event](ctx context.Context, store *eventstore.Store, a *eventstore.Aggregate[S, E], vs *views[S], r *eventstore.Recorded) error {
+	i, there := vs.at[r.ID]
+	var v view[S]
+	if there {
+		v = vs.list[i]
+	}
+	next, err := apply(a, v, r)
+	if errors.Is(err, errIncomplete) {
+		next, err = refold(ctx, store, a, r)
+	}
+	switch {
+	case err != nil:
+		return err
+	case there:
+		vs.list[i] = next
+	default:
+		if vs.at == nil {
+			vs.at = map[string]int{}
+		}
+		vs.at[r.ID] = len(vs.list)
+		vs.list = append(vs.list, next)
+	}
+	return nil
+}
+
+// refold makes the view of an event of an older schema from all events of its aggregate.
+func refold[S any, E domain.Event](ctx context.Context, store *eventstore.Store, a *eventstore.Aggregate[S, E], r *eventstore.Recorded) (view[S], error) {
+	v := view[S]{key: r.Key, shard: r.Shard, seq: r.Seq, revision: r.Revision, before: r.Revision - 1}
+	state, err := eventstore.StateAt(ctx, store, a, r)
+	if err != nil {
+		return v, err
+	}
+	v.state = state
+	v.raw, err = eventstore.Marshal(state)
+	return v, err
+}
+
+// batch is what a run of events adds up to.
+type batch struct {
+	places   []place // per shard, after the batch
+	events   int
+	payments views[payment.State]
+	sessions views[session.State]
+	accounts views[account.State]
+}
+
+// fold takes one event in. Events at or below the shard's place were applied before; a gap is an error.
+func (b *batch) fold(ctx context.Context, store *eventstore.Store, r *eventstore.Recorded) error {
+	at := &b.places[r.Shard]
+	if r.Seq <= at.seq {
+		return nil
+	}
+	if r.Seq != at.seq+1 {
+		return fmt.Errorf("sequence %d follows %d", r.Seq, at.seq)
+	}
+	if err := understood(r); err != nil {
+		return err
+	}
+	var err error
+	switch r.Aggregate {
+	case eventstore.Payments.Name:
+		err = foldInto(ctx, store, eventstore.Payments, &b.payments, r)
+	case eventstore.Sessions.Name:
+		err = foldInto(ctx, store, eventstore.Sessions, &b.sessions, r)
+	case eventstore.Accounts.Name:
+		err = foldInto(ctx, store, eventstore.Accounts, &b.accounts, r)
+	}
+	if err != nil {
+		return err
+	}
+	*at = place{seq: r.Seq, hash: r.Hash}
+	b.events++
+	return nil
+}

@@ -1,0 +1,60 @@
+package history
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"payledger/eventstore"
+)
+
+// ErrNotThere means that the payment has no such revision, or did not exist at that time.
+var ErrNotThere = errors.New("history: there is no such revision")
+
+// At is where a replay ends: after a revision, or after the last event at or before a time. The zero
+// value is the newest event.
+type At struct {
+	Revision uint64
+	Time     time.Time
+}
+
+// ParseAt reads a revision ("3") or a date: RFC 3339 with any offset, or without one (UTC, D1). Nothing
+// is the zero value.
+func ParseAt(text string) (At, error) {
+	if text == "" {
+		return At{}, nil
+	}
+	if revision, err := strconv.ParseUint(text, 10, 64); err == nil {
+		if revision == 0 {
+			return At{}, fmt.Errorf("%w: revisions begin at 1", ErrNotThere)
+		}
+		return At{Revision: revision}, nil
+	}
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999"} {
+		if t, err := time.Parse(layout, text); err == nil {
+			return At{Time: t}, nil
+		}
+	}
+	return At{}, fmt.Errorf("history: %q is neither a revision nor an RFC 3339 time", text)
+}
+
+// cut drops the events after at.
+func (at At) cut(events []*eventstore.Recorded) ([]*eventstore.Recorded, error) {
+	switch {
+	case at.Revision > uint64(len(events)):
+		return nil, fmt.Errorf("%w: %d; the newest is %d", ErrNotThere, at.Revision, len(events))
+	case at.Revision > 0:
+		return events[:at.Revision], nil
+	case at.Time.IsZero():
+		return events, nil
+	}
+	n := 0
+	for n < len(events) && !events[n].Time.After(at.Time) {
+		n++
+	}
+	if n == 0 {
+		return nil, fmt.Errorf("%w: the first event is of %s", ErrNotThere, events[0].Time.Format(time.RFC3339Nano))
+	}
+	return events[:n], nil
+}

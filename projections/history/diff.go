@@ -1,0 +1,125 @@
+package history
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Change is one difference between two Payment JSONs. A field that was added has no From, one that was
+// removed no To; null is a value.
+type Change struct {
+	Path string          `json:"path"` // of a leaf: $.transactions[0].processorStatus
+	From json.RawMessage `json:"from,omitempty"`
+	To   json.RawMessage `json:"to,omitempty"`
+}
+
+// tree gives a value as JSON readers see it, numbers exact.
+func tree(v any) (any, error) {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("history: %w", err)
+	}
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.UseNumber()
+	var out any
+	if err := decoder.Decode(&out); err != nil {
+		return nil, fmt.Errorf("history: %w", err)
+	}
+	return out, nil
+}
+
+// absent stands for a field that is not there, which null is not.
+type absent struct{}
+
+// diff lists the differences of two trees by path; a nil before is a payment that did not exist.
+func diff(before, after any) []Change {
+	if before == nil {
+		before = absent{}
+	}
+	changes := []Change{}
+	compare("$", before, after, &changes)
+	return changes
+}
+
+func compare(path string, from, to any, changes *[]Change) {
+	fromMap, fromIsMap := from.(map[string]any)
+	toMap, toIsMap := to.(map[string]any)
+	fromList, fromIsList := from.([]any)
+	toList, toIsList := to.([]any)
+	_, fromAbsent := from.(absent)
+	_, toAbsent := to.(absent)
+	switch {
+	case fromIsMap && toIsMap, fromAbsent && len(toMap) > 0, toAbsent && len(fromMap) > 0:
+		for _, key := range keys(fromMap, toMap) {
+			compare(path+step(key), field(fromMap, key), field(toMap, key), changes)
+		}
+	case fromIsList && toIsList, fromAbsent && len(toList) > 0, toAbsent && len(fromList) > 0:
+		for i := range max(len(fromList), len(toList)) {
+			compare(path+"["+strconv.Itoa(i)+"]", element(fromList, i), element(toList, i), changes)
+		}
+	default:
+		leaf(path, from, to, changes)
+	}
+}
+
+// leaf compares two values that have no common inside.
+func leaf(path string, from, to any, changes *[]Change) {
+	c := Change{Path: path, From: raw(from), To: raw(to)}
+	if !bytes.Equal(c.From, c.To) {
+		*changes = append(*changes, c)
+	}
+}
+
+// raw writes a value out; absent is nothing.
+func raw(v any) json.RawMessage {
+	if _, is := v.(absent); is {
+		return nil
+	}
+	data, err := json.Marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("history: a decoded JSON value does not encode: %v", err))
+	}
+	return data
+}
+
+// keys gives the keys of both maps, sorted.
+func keys(a, b map[string]any) []string {
+	all := make([]string, 0, len(a)+len(b))
+	for k := range a {
+		all = append(all, k)
+	}
+	for k := range b {
+		all = append(all, k)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+func field(m map[string]any, key string) any {
+	if v, there := m[key]; there {
+		return v
+	}
+	return absent{}
+}
+
+func element(list []any, i int) any {
+	if i < len(list) {
+		return list[i]
+	}
+	return absent{}
+}
+
+var plainKey = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// step is the part of a path that leads to a key; a merchant's metadata keys may be any text.
+func step(key string) string {
+	if plainKey.MatchString(key) {
+		return "." + key
+	}
+	return "['" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(key) + "']"
+}

@@ -1,0 +1,267 @@
+package history
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"payledger/domain"
+	"payledger/domain/instrument"
+	"payledger/domain/payment"
+	"payledger/domain/processor"
+	"payledger/eventstore"
+	"payledger/eventstore/eventstoretest"
+	"payledger/eventstore/secrets"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const (
+	owner domain.AccountID = "acct1"
+	id    domain.PaymentID = "010000000000001111111111111"
+)
+
+// ledger is a store whose times, ids and hashes are the same in every run.
+func ledger(t *testing.T) (*eventstore.Store, *secrets.Vault) {
+	t.Helper()
+	var mu sync.Mutex
+	now := time.Date(2026, 3, 14, 9, 26, 53, 589_000_000, time.UTC)
+	c := eventstoretest.Config(eventstoretest.Server(t, t.TempDir()))
+	c.Shards = 1
+	c.Now = func() time.Time {
+		mu.Lock()
+		defer mu.Unlock()
+		now = now.Add(time.Millisecond)
+		return now
+	}
+	store := eventstoretest.OpenOn(t, c)
+	return store, eventstoretest.Vault(t, store)
+}
+
+// played appends one payment's life: created, timed out, pending at the processor, authorized.
+func played(t *testing.T, store *eventstore.Store, personal *domain.Sealed) []time.Time {
+	t.Helper()
+	ctx := context.Background()
+	start := time.Date(2026, 3, 14, 9, 26, 53, 0, time.UTC)
+	amount := domain.Amount(1250)
+	create := payment.Create{
+		At: start, ID: id, Account: owner, OrderID: "order-1", Currency: "EUR", Amount: &amount,
+		Personal: personal,
+		Metadata: domain.Metadata{"shop": "north", "a.b": int64(1)},
+		Method:   payment.Method{Token: "01token1", Type: instrument.MethodCard, AuthorizationType: "FINAL", Card: domain.NewCard("4111111111111111", "12", "2030", true)},
+		Route:    []payment.Target{{Processor: processor.Adyen, MerchantID: "north-adyen"}},
+	}
+	answer := func(at time.Time, eventID string, a processor.Answer) func(payment.State) (payment.Event, error) {
+		return func(s payment.State) (payment.Event, error) {
+			return payment.DecideAuthorization(s, payment.RecordAuthorization{At: at, EventID: eventID, Request: 1, Answer: a})
+		}
+	}
+	var times []time.Time
+	for i, decide := range []func(payment.State) (payment.Event, error){
+		func(s payment.State) (payment.Event, error) { return payment.DecideCreate(s, create) },
+		func(s payment.State) (payment.Event, error) {
+			return payment.DecideTimeOut(s, payment.TimeOut{At: start.Add(90 * time.Second), Request: 1})
+		},
+		answer(start.Add(95*time.Second), "00000000-0000-4000-8000-000000000003", processor.Answer{State: processor.Pending, ProcessorTransactionID: "ptx-1", ProcessorEventID: "pev-1"}),
+		answer(start.Add(99*time.Second), "00000000-0000-4000-8000-000000000004", processor.Answer{State: processor.Succeeded, ProcessorTransactionID: "ptx-1", ProcessorEventID: "pev-2", AuthorizationCode: "A1B2C3"}),
+	} {
+		at := []time.Duration{0, 90, 95, 99}[i] * time.Second
+		digit := string(rune('1' + i))
+		meta := eventstore.Meta{
+			EventID: "00000000-0000-4000-8000-00000000000" + digit, CommandID: "11111111-0000-4000-8000-00000000000" + digit,
+			CorrelationID: "request-" + digit, Actor: "api_key:first", At: start.Add(at),
+		}
+		if _, err := eventstore.Execute(ctx, store, eventstore.Payments, eventstore.Payments.Key(owner, string(id)), meta, decide); err != nil {
+			t.Fatal(err)
+		}
+		times = append(times, meta.At)
+	}
+	return times
+}
+
+// TestHistory holds the replay of one payment against a reviewed file (I1).
+func TestHistory(t *testing.T) {
+	store, vault := ledger(t)
+	played(t, store, nil)
+	h := Reader{Store: store, Vault: vault, First6Digits: func(domain.AccountID) bool { return true }}
+	entries, err := h.Payment(context.Background(), owner, id, At{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := json.MarshalIndent(entries, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got = append(got, '\n')
+	path := filepath.Join("testdata", "history.json")
+	if *update {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s differs; got\n%s", path, got)
+	}
+}
+
+// TestAt: a replay ends after a revision, or with what was there at a time; what was not there is an error.
+func TestAt(t *testing.T) {
+	store, vault := ledger(t)
+	times := played(t, store, nil)
+	h := Reader{Store: store, Vault: vault}
+	for text, want := range map[string]int{
+		"": 4, "1": 1, "4": 4, "5": 0, "0": 0,
+		"2026-03-14T09:26:52Z": 0, "2026-03-14T09:26:53": 1, times[1].Format(time.RFC3339Nano): 2,
+		"2026-03-14T10:28:30+01:00": 3, "2030-01-01T00:00:00Z": 4,
+	} {
+		at, err := ParseAt(text)
+		var entries []Entry
+		if err == nil {
+			entries, err = h.Payment(context.Background(), owner, id, at)
+		}
+		if len(entries) != want || (err != nil) != (want == 0) || (err != nil && !errors.Is(err, ErrNotThere)) {
+			t.Errorf("at %q: %d entries, %v; want %d", text, len(entries), err, want)
+		}
+	}
+	if _, err := ParseAt("yesterday"); err == nil || errors.Is(err, ErrNotThere) {
+		t.Errorf("yesterday: %v", err)
+	}
+	for _, unknown := range []struct {
+		account domain.AccountID
+		id      domain.PaymentID
+	}{{owner, "01unknown"}, {"acct2", id}} {
+		if _, err := h.Payment(context.Background(), unknown.account, unknown.id, At{}); domain.ReasonOf(err) != domain.ReasonPayment {
+			t.Errorf("%v: %v", unknown, err)
+		}
+	}
+}
+
+// TestPersonalData: it is shown in the payment while its key exists, and in the event only sealed.
+func TestPersonalData(t *testing.T) {
+	ctx := context.Background()
+	store, vault := ledger(t)
+	sealed, err := vault.Seal(ctx, "customer-key.acct1.x", domain.Personal{
+		CardholderName: "Ada Byron", Customer: &domain.Customer{Email: "ada@example.com"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	played(t, store, sealed)
+	h := Reader{Store: store, Vault: vault}
+	for _, erased := range []bool{false, true} {
+		if erased {
+			if err := vault.Destroy(ctx, sealed.Key); err != nil {
+				t.Fatal(err)
+			}
+		}
+		entries, err := h.Payment(ctx, owner, id, At{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			shown := e.Payment.Customer != nil && e.Payment.Customer.Email == "ada@example.com"
+			if shown == erased || (e.Payment.PaymentMethod.PaymentMethodData.CardholderName != "") == erased {
+				t.Errorf("erased %t: revision %d shows %+v", erased, e.Revision, e.Payment.Customer)
+			}
+			if event, err := json.Marshal(e.Event); err != nil || bytes.Contains(event, []byte("ada@example.com")) {
+				t.Errorf("the event shows it: %s, %v", event, err)
+			}
+		}
+	}
+}
+
+// TestPositions: on a running node the newest event's checkpoint is waited for, and positions count the
+// whole log.
+func TestPositions(t *testing.T) {
+	store, vault := ledger(t)
+	fanout := eventstore.NewFanout(store)
+	signer, _, err := vault.CheckpointSigner(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkpoints, err := eventstore.NewCheckpointer(context.Background(), store, fanout, signer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	var loops sync.WaitGroup
+	defer loops.Wait()
+	defer stop()
+	for _, run := range []func(context.Context) error{checkpoints.Run, fanout.Run} {
+		loops.Go(func() {
+			if err := run(ctx); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	played(t, store, nil)
+	h := Reader{Store: store, Vault: vault, Running: true}
+	entries, err := h.Payment(context.Background(), owner, id, At{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := uint64(0)
+	for _, e := range entries {
+		if e.Position == nil || *e.Position <= last {
+			t.Fatalf("revision %d has position %v after %d", e.Revision, e.Position, last)
+		}
+		last = *e.Position
+	}
+}
+
+// TestDiff: paths name leaves; what was added, removed and changed can be told apart, null included.
+func TestDiff(t *testing.T) {
+	for _, c := range []struct{ from, to, want string }{
+		{`{"a":1}`, `{"a":1}`, ``},
+		{`{"a":1}`, `{"a":2}`, `$.a 1 2`},
+		{`{"a":null}`, `{"a":"x"}`, `$.a null "x"`},
+		{`{}`, `{"a":null}`, `$.a - null`},
+		{`{"a":{"b":1,"c":2}}`, `{"a":{"c":2}}`, `$.a.b 1 -`},
+		{`{"l":[]}`, `{"l":[{"x":1},{"x":2}]}`, `$.l[0].x - 1; $.l[1].x - 2`},
+		{`{"l":[1,2,3]}`, `{"l":[1,5]}`, `$.l[1] 2 5; $.l[2] 3 -`},
+		{`{"a":{"b":1}}`, `{"a":7}`, `$.a {"b":1} 7`},
+		{`{}`, `{"a":{"b":[true]},"e":{},"f":[]}`, `$.a.b[0] - true; $.e - {}; $.f - []`},
+		{`{"a.b":1,"it's":2}`, `{"a.b":3,"it's":4}`, `$['a.b'] 1 3; $['it\'s'] 2 4`},
+		{`{"n":9007199254740991}`, `{"n":9007199254740990}`, `$.n 9007199254740991 9007199254740990`},
+	} {
+		from, err := tree(json.RawMessage(c.from))
+		if err != nil {
+			t.Fatal(err)
+		}
+		to, err := tree(json.RawMessage(c.to))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, change := range diff(from, to) {
+			word := func(m json.RawMessage) string {
+				if m == nil {
+					return "-"
+				}
+				return string(m)
+			}
+			got = append(got, change.Path+" "+word(change.From)+" "+word(change.To))
+		}
+		slices.Sort(got)
+		if text := strings.Join(got, "; "); text != c.want {
+			t.Errorf("%s → %s: %s, want %s", c.from, c.to, text, c.want)
+		}
+	}
+}

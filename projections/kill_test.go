@@ -1,0 +1,99 @@
+package projections
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/rs/zerolog"
+
+	"payledger/domain/processor"
+)
+
+// childFolder, when set, makes the test binary the process that is killed.
+const childFolder = "PAYLEDGER_TEST_CHILD"
+
+// longStory is the same log in parent and child.
+func longStory() *logbook {
+	l := newLogbook(4)
+	for n := range 1500 {
+		s := l.create(n)
+		if n%3 == 0 {
+			s = l.answer(s, processor.Answer{State: processor.Pending})
+		}
+		l.answer(s, approved())
+	}
+	return l
+}
+
+// applyUntilKilled applies the log in small batches and says after each commit how far it is.
+func applyUntilKilled(dir string) {
+	l := longStory()
+	m, err := openModel(context.Background(), filepath.Join(dir, fileName), nil, 4, zerolog.Nop())
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	var done uint64
+	for _, seq := range m.positions() {
+		done += seq
+	}
+	for at := int(done); at < len(l.all); at += 7 {
+		if err := m.apply(context.Background(), l.all[:min(at+7, len(l.all))]); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		fmt.Println("applied", at)
+	}
+	if err := m.Close(); err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+}
+
+// TestKill: a process that is killed while it writes, again and again, leaves the rows of one that was not.
+func TestKill(t *testing.T) {
+	l := longStory()
+	reference := openTestModel(t, filepath.Join(t.TempDir(), fileName), 4)
+	defer mustClose(t, reference)
+	mustApply(t, reference, l.all)
+
+	dir := t.TempDir()
+	for round := range 6 {
+		child := exec.Command(os.Args[0])
+		child.Env = append(os.Environ(), childFolder+"="+dir)
+		out, err := child.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := child.Start(); err != nil {
+			t.Fatal(err)
+		}
+		lines := bufio.NewScanner(out)
+		for range 13 + 17*round {
+			if !lines.Scan() {
+				t.Fatalf("round %d: the child ended early", round)
+			}
+		}
+		if err := child.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		_ = child.Wait() // killed
+		m := openTestModel(t, filepath.Join(dir, fileName), 4)
+		if slices.Max(m.positions()) == 0 {
+			t.Errorf("round %d: nothing is left", round)
+		}
+		mustClose(t, m)
+	}
+	m := openTestModel(t, filepath.Join(dir, fileName), 4)
+	defer mustClose(t, m)
+	mustApply(t, m, l.all)
+	if !slices.Equal(dump(t, m), dump(t, reference)) {
+		t.Error("the rows differ from those of a process that was not killed")
+	}
+}

@@ -1,0 +1,178 @@
+package projections
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/rs/zerolog"
+
+	"payledger/domain"
+	"payledger/domain/payment"
+	"payledger/eventstore"
+)
+
+// model is one read model: the file and how far it has come. apply is for one goroutine; the reading of
+// the file is for any. A rebuild is a second model beside the first, applied from zero.
+type model struct {
+	*database
+	store      *eventstore.Store
+	places     []place
+	statements statements
+	directory  directory
+}
+
+// statements are prepared once on the writing connection.
+type statements struct {
+	begin, commit, rollback      *sql.Stmt
+	position                     *sql.Stmt
+	insertPayment, updatePayment *sql.Stmt
+	upsertSession, upsertAccount *sql.Stmt
+	all                          []*sql.Stmt
+}
+
+// openModel opens the read model at path. A file that is absent, damaged or of another identity is made
+// anew, and then the log has to be applied from the start.
+func openModel(ctx context.Context, path string, store *eventstore.Store, shards int, log zerolog.Logger) (*model, error) {
+	m, err := tryModel(ctx, path, store, shards)
+	if err == nil || !unusable(err) {
+		return m, err
+	}
+	log.Warn().Err(err).Str("file", path).Msg("the read model is made anew from the log")
+	if err := removeDatabase(path); err != nil {
+		return nil, err
+	}
+	return tryModel(ctx, path, store, shards)
+}
+
+func tryModel(ctx context.Context, path string, store *eventstore.Store, shards int) (*model, error) {
+	d, err := openDatabase(ctx, path, fileIdentity(shards))
+	if err != nil {
+		return nil, err
+	}
+	m := &model{database: d, store: store, places: make([]place, shards)}
+	for _, step := range []func(context.Context) error{m.prepare, m.loadPlaces, m.loadDirectory} {
+		if err := step(ctx); err != nil {
+			return nil, errors.Join(m.noticed(err), m.Close())
+		}
+	}
+	return m, nil
+}
+
+func (m *model) prepare(ctx context.Context) error {
+	s := &m.statements
+	for _, p := range []struct {
+		to  **sql.Stmt
+		sql string
+	}{
+		{&s.begin, "BEGIN IMMEDIATE"}, {&s.commit, "COMMIT"}, {&s.rollback, "ROLLBACK"},
+		{&s.position, upsertPosition}, {&s.insertPayment, insertPayment}, {&s.updatePayment, updatePayment},
+		{&s.upsertSession, upsertSession}, {&s.upsertAccount, upsertAccount},
+	} {
+		var err error
+		if *p.to, err = m.conn.PrepareContext(ctx, p.sql); err != nil {
+			return fmt.Errorf("projections: prepare: %w", err)
+		}
+		s.all = append(s.all, *p.to)
+	}
+	return nil
+}
+
+// Close closes the file. Statements come first: SQLite keeps a connection, and its write-ahead log, for as
+// long as one is open, and database/sql closes none that was prepared on a connection of its own.
+func (m *model) Close() error {
+	var errs []error
+	for _, s := range m.statements.all {
+		errs = append(errs, s.Close())
+	}
+	return errors.Join(append(errs, m.database.Close())...)
+}
+
+func (m *model) loadPlaces(ctx context.Context) error {
+	rows, err := m.conn.QueryContext(ctx, selectPositions)
+	if err != nil {
+		return fmt.Errorf("projections: positions: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var shard int
+		var at place
+		var hash []byte
+		if err := rows.Scan(&shard, &at.seq, &hash); err != nil {
+			return fmt.Errorf("projections: positions: %w", err)
+		}
+		if shard < 0 || shard >= len(m.places) || len(hash) != len(at.hash) {
+			return fmt.Errorf("%w: a position of shard %d", errStale, shard)
+		}
+		copy(at.hash[:], hash)
+		m.places[shard] = at
+	}
+	return rows.Err()
+}
+
+// positions gives the last applied sequence of each shard.
+func (m *model) positions() []uint64 {
+	seqs := make([]uint64, len(m.places))
+	for shard, at := range m.places {
+		seqs[shard] = at.seq
+	}
+	return seqs
+}
+
+// poison is an event that cannot be applied: the projection ends in front of it.
+type poison struct {
+	event *eventstore.Recorded
+	err   error
+}
+
+func (p *poison) Error() string {
+	e := p.event
+	return fmt.Sprintf("projections: cannot apply shard %d sequence %d, %s revision %d, %s: %v",
+		e.Shard, e.Seq, e.Key, e.Revision, e.Type, p.err)
+}
+
+func (p *poison) Unwrap() error { return p.err }
+
+// apply folds events and writes what they add up to, together with the places, in one transaction: a
+// crash at any moment leaves all of it or nothing. In front of an event that cannot be applied it stops;
+// what came before it is written, and the error is a *poison.
+func (m *model) apply(ctx context.Context, events []*eventstore.Recorded) error {
+	b := batch{places: slices.Clone(m.places)}
+	var bad error
+	for _, r := range events {
+		if err := b.fold(ctx, m.store, r); err != nil {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			bad = &poison{event: r, err: err}
+			break
+		}
+	}
+	if b.events > 0 {
+		if err := m.write(context.WithoutCancel(ctx), &b); err != nil {
+			return m.noticed(err)
+		}
+		m.places = b.places
+		m.directory.update(b.accounts.list)
+	}
+	return bad
+}
+
+// payment reads a payment's state as the file has it.
+func (m *model) payment(ctx context.Context, account domain.AccountID, id domain.PaymentID) (payment.State, bool, error) {
+	var s payment.State
+	var raw []byte
+	err := m.readers.QueryRowContext(ctx, selectPayment, string(id), string(account)).Scan(&raw)
+	if errors.Is(err, sql.ErrNoRows) {
+		return s, false, nil
+	}
+	if err == nil {
+		err = eventstore.Unmarshal(raw, &s)
+	}
+	if err != nil {
+		return s, false, fmt.Errorf("projections: read payment %s: %w", id, m.noticed(err))
+	}
+	return s, true, nil
+}

@@ -1,0 +1,183 @@
+package projections
+
+import (
+	"bytes"
+	"fmt"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/payment"
+	"payledger/domain/processor"
+)
+
+// Payment is the Payment JSON of §2.1 and D6: what the API answers and webhooks carry. Amounts are minor
+// units of CurrencyCode. Absent optional fields are left out; first6Digits is null instead (§2.2).
+type Payment struct {
+	ID            domain.PaymentID  `json:"id"`
+	Date          Time              `json:"date"`
+	DateUpdated   Time              `json:"dateUpdated"`
+	Status        payment.Status    `json:"status"`
+	StatusReason  *StatusReason     `json:"statusReason,omitempty"`
+	OrderID       string            `json:"orderId,omitempty"`
+	CustomerID    string            `json:"customerId,omitempty"`
+	CurrencyCode  domain.Currency   `json:"currencyCode"`
+	Amount        domain.Amount     `json:"amount"`
+	CardTokenType string            `json:"cardTokenType,omitempty"`
+	PaymentMethod PaymentMethod     `json:"paymentMethod"`
+	Processor     *PaymentProcessor `json:"processor,omitempty"`
+	Transactions  []Transaction     `json:"transactions"`
+	Order         *domain.Order     `json:"order,omitempty"`
+	Customer      *Customer         `json:"customer,omitempty"`
+	Metadata      domain.Metadata   `json:"metadata,omitempty"`
+	RiskData      *RiskData         `json:"riskData,omitempty"`
+}
+
+// StatusReason explains a status that is not a success (D6). DeclineType, Code and the payment method's
+// result are there for ISSUER_DECLINED only: nothing else has asked the issuer.
+type StatusReason struct {
+	Type                       domain.Failure `json:"type"`
+	DeclineType                string         `json:"declineType,omitempty"`
+	Code                       string         `json:"code,omitempty"`
+	Message                    string         `json:"message,omitempty"`
+	PaymentMethodResultCode    string         `json:"paymentMethodResultCode,omitempty"`
+	PaymentMethodResultMessage string         `json:"paymentMethodResultMessage,omitempty"`
+	AdvisedAction              string         `json:"advisedAction,omitempty"`
+}
+
+// PaymentMethod is the instrument that pays (§2.2).
+type PaymentMethod struct {
+	PaymentType                string        `json:"paymentType,omitempty"`
+	PaymentMethodToken         domain.Token  `json:"paymentMethodToken"`
+	IsVaulted                  bool          `json:"isVaulted"`
+	AuthorizationType          string        `json:"authorizationType,omitempty"`
+	FirstPaymentReason         string        `json:"firstPaymentReason,omitempty"`
+	Descriptor                 string        `json:"descriptor,omitempty"`
+	AnalyticsID                string        `json:"analyticsId,omitempty"`
+	PaymentMethodType          string        `json:"paymentMethodType"`
+	PaymentMethodData          CardData      `json:"paymentMethodData"`
+	ThreeDSecureAuthentication *ThreeDSecure `json:"threeDSecureAuthentication,omitempty"`
+}
+
+// ThreeDSecure is what the customer check ended with (enums: threeDSecureResponseCode).
+type ThreeDSecure struct {
+	ResponseCode string `json:"responseCode"`
+}
+
+// CardData is a card as far as it may be shown (§2.2).
+type CardData struct {
+	First6Digits       *string           `json:"first6Digits"` // null unless the account opted in
+	FirstDigits        string            `json:"firstDigits,omitempty"`
+	Last4Digits        string            `json:"last4Digits"`
+	ExpirationMonth    string            `json:"expirationMonth"`
+	ExpirationYear     string            `json:"expirationYear"`
+	CardholderName     string            `json:"cardholderName,omitempty"`
+	Network            domain.Network    `json:"network"`
+	IsNetworkTokenized bool              `json:"isNetworkTokenized"`
+	CVVAvailable       bool              `json:"cvvAvailable"`
+	BinData            processor.BinData `json:"binData"`
+}
+
+// PaymentProcessor is the processor that the payment is at, with the confirmed amounts (§2.1, D6).
+type PaymentProcessor struct {
+	Name                processor.Name `json:"name"`
+	ProcessorMerchantID string         `json:"processorMerchantId"`
+	AmountCaptured      domain.Amount  `json:"amountCaptured"`
+	AmountRefunded      domain.Amount  `json:"amountRefunded"`
+}
+
+// Transaction is an element of transactions (§2.3, D6). An answer of the API carries its kind twice, as
+// type and transactionType; a webhook as transactionType only (D17).
+type Transaction struct {
+	Type                   string             `json:"type,omitempty"`
+	TransactionType        string             `json:"transactionType"`
+	Date                   Time               `json:"date"`
+	Amount                 domain.Amount      `json:"amount"`
+	CurrencyCode           domain.Currency    `json:"currencyCode"`
+	OrderID                string             `json:"orderId,omitempty"`
+	ProcessorStatus        payment.Status     `json:"processorStatus"`
+	ProcessorStatusReason  *StatusReason      `json:"processorStatusReason,omitempty"`
+	ProcessorName          processor.Name     `json:"processorName"`
+	ProcessorMerchantID    string             `json:"processorMerchantId"`
+	ProcessorTransactionID string             `json:"processorTransactionId,omitempty"`
+	AuthorizationCode      string             `json:"authorizationCode,omitempty"`
+	CardTokenType          string             `json:"cardTokenType,omitempty"`
+	Events                 []TransactionEvent `json:"events,omitzero"` // [] when asked for and none yet
+}
+
+// TransactionEvent is an element of a transaction's events (D6), answered with
+// expand=transactions.events.
+type TransactionEvent struct {
+	ID               string        `json:"id"` // uuid
+	Type             string        `json:"type"`
+	Date             Time          `json:"date"`
+	Amount           domain.Amount `json:"amount"`
+	ProcessorEventID string        `json:"processorEventId,omitempty"`
+	Reason           string        `json:"reason,omitempty"`
+	StatusReason     *StatusReason `json:"statusReason,omitempty"`
+}
+
+// Customer is the person who pays; the e-mail address is answered in both spellings (D4).
+type Customer struct {
+	Email              string          `json:"email,omitempty"`
+	EmailAddress       string          `json:"emailAddress,omitempty"`
+	MobileNumber       string          `json:"mobileNumber,omitempty"`
+	FirstName          string          `json:"firstName,omitempty"`
+	LastName           string          `json:"lastName,omitempty"`
+	TaxID              string          `json:"taxId,omitempty"`
+	NationalDocumentID string          `json:"nationalDocumentId,omitempty"`
+	BillingAddress     *domain.Address `json:"billingAddress,omitempty"`
+	ShippingAddress    *domain.Address `json:"shippingAddress,omitempty"`
+}
+
+// RiskData is what the processor's checks found (§2.4).
+type RiskData struct {
+	FraudChecks *FraudChecks `json:"fraudChecks,omitempty"`
+	CVVCheck    *CVVCheck    `json:"cvvCheck,omitempty"`
+	AVSCheck    *AVSCheck    `json:"avsCheck,omitempty"`
+}
+
+// FraudChecks are the results before and after the authorization.
+type FraudChecks struct {
+	Source                  string `json:"source,omitempty"`
+	PreAuthorizationResult  string `json:"preAuthorizationResult,omitempty"`
+	PostAuthorizationResult string `json:"postAuthorizationResult,omitempty"`
+}
+
+// CVVCheck is the result of checking the card verification value.
+type CVVCheck struct {
+	Source string `json:"source,omitempty"`
+	Result string `json:"result,omitempty"`
+}
+
+// AVSCheck is the result of checking the address.
+type AVSCheck struct {
+	Source string     `json:"source,omitempty"`
+	Result *AVSResult `json:"result,omitempty"`
+}
+
+// AVSResult is the address check, part by part.
+type AVSResult struct {
+	StreetAddress string `json:"streetAddress,omitempty"`
+	PostalCode    string `json:"postalCode,omitempty"`
+}
+
+// dateLayout is how dates go out: RFC 3339, UTC, always six digits of the second, "Z" (D1).
+const dateLayout = "2006-01-02T15:04:05.000000Z"
+
+// Time is a date in a JSON answer or webhook, written as D1 says.
+type Time struct{ time.Time }
+
+// MarshalJSON writes the date in UTC to the microsecond.
+func (t Time) MarshalJSON() ([]byte, error) {
+	return t.UTC().AppendFormat(make([]byte, 0, len(dateLayout)+2), `"`+dateLayout+`"`), nil
+}
+
+// UnmarshalJSON reads what MarshalJSON writes, and any other RFC 3339 date.
+func (t *Time) UnmarshalJSON(data []byte) error {
+	parsed, err := time.Parse(time.RFC3339Nano, string(bytes.Trim(data, `"`)))
+	if err != nil {
+		return fmt.Errorf("projections: date %s: %w", data, err)
+	}
+	t.Time = parsed.UTC()
+	return nil
+}

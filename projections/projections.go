@@ -1,0 +1,138 @@
+package projections
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"payledger/domain"
+	"payledger/eventstore"
+	"payledger/eventstore/secrets"
+)
+
+const (
+	// fileName is the read model's file in Config.Dir.
+	fileName = "views.sqlite"
+	// readerName names this reader of the log in messages.
+	readerName = "projections"
+	// maxBatch is how many events one transaction takes. What is there is taken, so batches are small
+	// when little happens and grow with the lag.
+	maxBatch = 512
+	// batchEvery is the least time from one batch to the next: under load events gather meanwhile, and
+	// the fixed cost of a transaction is shared (measured in the package comment). An event that comes
+	// after a pause is applied at once.
+	batchEvery = 2 * time.Millisecond
+)
+
+// Config is what the projections need.
+type Config struct {
+	Dir    string // holds the read model's file; made when missing
+	Store  *eventstore.Store
+	Fanout *eventstore.Fanout // must not run yet
+	Vault  *secrets.Vault
+	Logger zerolog.Logger
+	Now    func() time.Time
+}
+
+// Projections are the read models of this node. All methods but Run and Close may be called from many
+// goroutines; reads that wait for the log need Run to be under way.
+type Projections struct {
+	Config
+	model    *model
+	reader   *eventstore.Reader
+	progress *progress
+}
+
+// Open opens the read model and registers it with the fan-out at the place it has come to. A file that is
+// damaged or was written by another version is made anew; Run then reads the whole log.
+func Open(ctx context.Context, c Config) (*Projections, error) {
+	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
+		return nil, fmt.Errorf("projections: %w", err)
+	}
+	m, err := openModel(ctx, filepath.Join(c.Dir, fileName), c.Store, c.Store.Shards(), c.Logger)
+	if err != nil {
+		return nil, err
+	}
+	positions := m.positions()
+	return &Projections{
+		Config: c, model: m, reader: c.Fanout.Reader(readerName, positions), progress: newProgress(positions),
+	}, nil
+}
+
+// Run applies the log until ctx ends (then it returns nil) or something is wrong: a log that is shorter
+// or other than what was read from it, an event that cannot be applied (the error names it; everything
+// before it is applied), a file that cannot be written. Healthy then says the same. It runs once.
+func (p *Projections) Run(ctx context.Context) error {
+	defer p.reader.Stop()
+	err := p.check(ctx)
+	pace := time.NewTimer(0)
+	defer pace.Stop()
+	for err == nil {
+		select {
+		case <-pace.C:
+			pace.Reset(batchEvery)
+			err = p.step(ctx)
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
+	}
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		err = nil
+	}
+	p.progress.stop(err)
+	return err
+}
+
+// step applies one batch and tells those who wait.
+func (p *Projections) step(ctx context.Context) error {
+	events, err := p.reader.Next(ctx, maxBatch)
+	if err != nil {
+		return err
+	}
+	err = p.model.apply(ctx, events)
+	p.progress.advance(p.model.positions())
+	return err
+}
+
+// check compares the read model with the log before anything is added to it: the log must not be shorter
+// (it lost events), and the newest event that was applied must still be the same (it was not replaced, or
+// lost events and grew again).
+func (p *Projections) check(ctx context.Context) error {
+	if err := p.Store.CheckReader(ctx, readerName, p.model.positions()); err != nil {
+		return err
+	}
+	for shard, at := range p.model.places {
+		if at.seq == 0 {
+			continue
+		}
+		r, err := p.Store.Read(ctx, shard, at.seq)
+		if err != nil {
+			return fmt.Errorf("projections: shard %d sequence %d: %w", shard, at.seq, err)
+		}
+		if r.Hash != at.hash {
+			return fmt.Errorf("projections: shard %d sequence %d is another event than the one that was applied: "+
+				"the log was replaced, or lost events; remove %s if that was meant", shard, at.seq, p.model.path)
+		}
+	}
+	return nil
+}
+
+// Healthy is nil unless Run ended with an error; then it is that error.
+func (p *Projections) Healthy() error { return p.progress.err() }
+
+// Close closes the files. Run must have ended.
+func (p *Projections) Close() error {
+	p.progress.stop(nil)
+	p.reader.Stop()
+	return p.model.Close()
+}
+
+// Personal opens personal data; nil and erased data open as empty.
+func (p *Projections) Personal(ctx context.Context, sealed *domain.Sealed) (domain.Personal, error) {
+	return p.Vault.Open(ctx, sealed)
+}

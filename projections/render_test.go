@@ -1,0 +1,152 @@
+package projections
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"payledger/domain"
+	"payledger/domain/payment"
+	"payledger/domain/processor"
+)
+
+// customer is a person with everything there is to tell.
+var customer = domain.Personal{
+	CardholderName: "Ada Byron",
+	Customer: &domain.Customer{
+		Email: "ada@example.com", MobileNumber: "+441234567890", FirstName: "Ada", LastName: "Byron",
+		BillingAddress: &domain.Address{AddressLine1: "1 Main Street", City: "London", CountryCode: "GB", PostalCode: "W1A 1AA"},
+	},
+}
+
+func testOrder() *domain.Order {
+	two := int64(2)
+	return &domain.Order{CountryCode: "GB", LineItems: []domain.LineItem{{ItemID: "book-1", Name: "A book", Amount: 500, Quantity: &two, ProductType: "PHYSICAL"}}}
+}
+
+// whole is a payment with every optional field, right after its creation.
+func whole(t *testing.T) payment.State {
+	t.Helper()
+	c := createCommand(start, 1)
+	c.Order = testOrder()
+	c.Method.PaymentType, c.Method.FirstPaymentReason = "ECOMMERCE", "CardOnFile"
+	e, err := payment.DecideCreate(payment.State{}, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return payment.Evolve(payment.State{}, e)
+}
+
+func answered(t *testing.T, s payment.State, a processor.Answer) payment.State {
+	t.Helper()
+	e, err := payment.DecideAuthorization(s, payment.RecordAuthorization{
+		At: start.Add(250_000_000), EventID: "33333333-0000-4000-8000-000000000001", Request: s.Authorization().Revision, Answer: a,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return payment.Evolve(s, e)
+}
+
+// TestPaymentJSON holds every shape of the Payment JSON of this build against a reviewed file (§2.1–§2.4,
+// D6, D17).
+func TestPaymentJSON(t *testing.T) {
+	created := whole(t)
+	bare := created
+	bare.Order, bare.CustomerID, bare.Metadata, bare.Method.Descriptor, bare.Method.PaymentType = nil, "", nil, "", ""
+	bare.Method.FirstPaymentReason, bare.Method.AnalyticsID = "", ""
+	authorized := answered(t, created, func() processor.Answer { a := approved(); a.ThreeDS = "AUTH_SUCCESS"; return a }())
+	declined := answered(t, created, processor.Answer{State: processor.Declined, ProcessorTransactionID: "ptx-2", ProcessorEventID: "pev-2", Code: "51", Message: "Insufficient funds"})
+	fellBack := answered(t, created, processor.Answer{State: processor.Failed, Code: "technical", Message: "connection to the network lost"})
+	fellBack.Operations = append(fellBack.Operations, payment.Operation{
+		Revision: 3, Kind: processor.Authorize, Target: payment.Target{Processor: processor.Stripe, MerchantID: "north-stripe"},
+		Amount: created.Amount, RequestedAt: start.Add(300_000_000), State: payment.StateSucceeded, AnsweredAt: start.Add(400_000_000),
+		EventID: "33333333-0000-4000-8000-000000000003", TransactionID: "ptx-3",
+	})
+	expanded := RenderOptions{Events: true}
+	for _, c := range []struct {
+		name     string
+		state    payment.State
+		personal domain.Personal
+		options  RenderOptions
+	}{
+		{"requested", created, customer, RenderOptions{}},
+		{"requested_expanded", created, customer, expanded},
+		{"bare", bare, domain.Personal{}, RenderOptions{}},
+		{"authorized", authorized, customer, RenderOptions{}},
+		{"authorized_expanded_first6", authorized, customer, RenderOptions{Events: true, First6Digits: true}},
+		{"authorized_webhook", authorized, customer, RenderOptions{Webhook: true}},
+		{"authorized_erased", authorized, domain.Personal{}, RenderOptions{}},
+		{"declined", declined, customer, expanded},
+		{"declined_webhook", declined, customer, RenderOptions{Webhook: true}},
+		{"rejected", answered(t, created, processor.Answer{State: processor.Failed, Code: processor.CodeRejected, Message: "blocked by a risk rule"}), customer, expanded},
+		{"failed", answered(t, created, processor.Answer{State: processor.Failed, Code: processor.CodeFenced, Message: "not received in time"}), customer, expanded},
+		{"timed_out", payment.Evolve(created, payment.AuthorizationTimedOut{At: start.Add(90e9), Request: 1}), customer, expanded},
+		{"processor_pending", answered(t, created, processor.Answer{State: processor.Pending, ProcessorTransactionID: "ptx-4", ProcessorEventID: "pev-4"}), customer, expanded},
+		{"second_processor", fellBack, customer, expanded},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, err := json.MarshalIndent(RenderPayment(c.state, c.personal, c.options), "", "  ")
+			if err != nil {
+				t.Fatal(err)
+			}
+			golden(t, filepath.Join("testdata", "payment_"+c.name+".json"), append(got, '\n'))
+		})
+	}
+}
+
+func golden(t *testing.T, path string, got []byte) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s differs; got\n%s", path, got)
+	}
+}
+
+// TestRenderChangesNothing: the same state renders the same, and stays as it was.
+func TestRenderChangesNothing(t *testing.T) {
+	s := answered(t, whole(t), approved())
+	before, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := RenderPayment(s, customer, RenderOptions{Events: true, First6Digits: true})
+	first.PaymentMethod.PaymentMethodData.BinData.Network = "OTHER"
+	*first.PaymentMethod.PaymentMethodData.First6Digits = "000000"
+	first.Transactions[0].Amount = 0
+	if after, err := json.Marshal(s); err != nil || !bytes.Equal(before, after) {
+		t.Errorf("rendering changed the state (%v)\n%s\n%s", err, before, after)
+	}
+}
+
+// TestTime: dates go out in UTC with six digits, whatever they came in as (D1).
+func TestTime(t *testing.T) {
+	for in, want := range map[string]string{
+		`"2026-03-14T10:26:53+01:00"`:      `"2026-03-14T09:26:53.000000Z"`,
+		`"2026-03-14T09:26:53.123456789Z"`: `"2026-03-14T09:26:53.123456Z"`,
+		`"2026-03-14T09:26:53.100000Z"`:    `"2026-03-14T09:26:53.100000Z"`,
+	} {
+		var at Time
+		if err := json.Unmarshal([]byte(in), &at); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := json.Marshal(at); err != nil || string(got) != want {
+			t.Errorf("%s became %s (%v), want %s", in, got, err, want)
+		}
+	}
+	var at Time
+	if err := json.Unmarshal([]byte(`"yesterday"`), &at); err == nil || !strings.Contains(err.Error(), "yesterday") {
+		t.Errorf("yesterday is read as %v, %v", at, err)
+	}
+}

@@ -1,0 +1,89 @@
+package projections
+
+import (
+	"fmt"
+
+	"payledger/eventstore"
+)
+
+// fileVersion is the shape of the file: raise it with every change of the tables below or of what a
+// projector writes into them. A file of another version is rebuilt from the log.
+const fileVersion = 1
+
+// fileIdentity names everything that a row depends on: the shape of the file, the schemas of the states
+// in it, and the number of shards that positions count.
+func fileIdentity(shards int) string {
+	return fmt.Sprintf("payledger views %d; payment %d; session %d; account %d; shards %d", fileVersion,
+		eventstore.Payments.Schema, eventstore.Sessions.Schema, eventstore.Accounts.Schema, shards)
+}
+
+// tables is the whole schema. Times are microseconds since 1970 UTC, amounts minor units, states msgpack
+// (eventstore.Marshal). payments is a rowid table: its rows are large and come in the order of time, its
+// ids are random; the index on id is small and the rows are appended. The partial index holds only
+// payments with an open operation, so it stays as small as the work under way.
+const tables = `
+CREATE TABLE meta (identity TEXT NOT NULL);
+CREATE TABLE positions (
+	shard INTEGER PRIMARY KEY,
+	seq   INTEGER NOT NULL,
+	hash  BLOB    NOT NULL
+);
+CREATE TABLE payments (
+	id                  TEXT    NOT NULL UNIQUE,
+	account             TEXT    NOT NULL,
+	shard               INTEGER NOT NULL,
+	seq                 INTEGER NOT NULL,
+	revision            INTEGER NOT NULL,
+	created_at          INTEGER NOT NULL,
+	updated_at          INTEGER NOT NULL,
+	status              TEXT    NOT NULL,
+	order_id            TEXT    NOT NULL,
+	customer_id         TEXT    NOT NULL,
+	currency            TEXT    NOT NULL,
+	amount              INTEGER NOT NULL,
+	processor           TEXT    NOT NULL,
+	merchant_id         TEXT    NOT NULL,
+	payment_method_type TEXT    NOT NULL,
+	last4               TEXT    NOT NULL,
+	network             TEXT    NOT NULL,
+	open_operation      INTEGER,
+	state               BLOB    NOT NULL
+);
+CREATE INDEX payments_open ON payments (open_operation) WHERE open_operation IS NOT NULL;
+CREATE TABLE sessions (
+	id         TEXT    NOT NULL PRIMARY KEY,
+	account    TEXT    NOT NULL,
+	expires_at INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE accounts (
+	id       TEXT    NOT NULL PRIMARY KEY,
+	revision INTEGER NOT NULL,
+	state    BLOB    NOT NULL
+);
+`
+
+const (
+	selectIdentity  = `SELECT identity FROM meta`
+	insertIdentity  = `INSERT INTO meta (identity) VALUES (?)`
+	selectTables    = `SELECT count(*) FROM sqlite_schema`
+	selectPositions = `SELECT shard, seq, hash FROM positions ORDER BY shard`
+	upsertPosition  = `INSERT INTO positions (shard, seq, hash) VALUES (?, ?, ?)
+		ON CONFLICT (shard) DO UPDATE SET seq = excluded.seq, hash = excluded.hash WHERE excluded.seq > seq`
+	// A payment's first row has everything; an event after it updates what it can have changed, and
+	// only on the row that it follows.
+	insertPayment = `INSERT INTO payments (id, account, shard, seq, revision, created_at, updated_at, status,
+		order_id, customer_id, currency, amount, processor, merchant_id, payment_method_type, last4, network,
+		open_operation, state) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (id) DO NOTHING`
+	updatePayment = `UPDATE payments SET seq = ?, revision = ?, updated_at = ?, status = ?, amount = ?,
+		processor = ?, merchant_id = ?, open_operation = ?, state = ? WHERE id = ? AND revision = ?`
+	upsertSession = `INSERT INTO sessions (id, account, expires_at) VALUES (?, ?, ?)
+		ON CONFLICT (id) DO UPDATE SET expires_at = excluded.expires_at`
+	upsertAccount = `INSERT INTO accounts (id, revision, state) VALUES (?, ?, ?)
+		ON CONFLICT (id) DO UPDATE SET revision = excluded.revision, state = excluded.state
+		WHERE excluded.revision > revision`
+	selectAccounts = `SELECT state FROM accounts ORDER BY id`
+	selectPayment  = `SELECT state FROM payments WHERE id = ? AND account = ?`
+	selectPending  = `SELECT state FROM payments WHERE open_operation IS NOT NULL ORDER BY created_at, id`
+	selectSession  = `SELECT account FROM sessions WHERE id = ?`
+)

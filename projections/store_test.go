@@ -1,0 +1,421 @@
+package projections
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"payledger/domain"
+	"payledger/domain/account"
+	"payledger/domain/instrument"
+	"payledger/domain/payment"
+	"payledger/domain/processor"
+	"payledger/domain/session"
+	"payledger/eventstore"
+	"payledger/eventstore/eventstoretest"
+)
+
+// node is projections on a real store, with the loops that feed them.
+type node struct {
+	*Projections
+	stop   func()
+	result chan error // what Run returned
+}
+
+// openStore opens a store of few shards on a server of its own.
+func openStore(t testing.TB) *eventstore.Store {
+	t.Helper()
+	c := eventstoretest.Config(eventstoretest.Server(t, t.TempDir()))
+	c.Shards = 3
+	return eventstoretest.OpenOn(t, c)
+}
+
+// startNode opens projections in dir and runs them until the test ends, or stop is called.
+func startNode(t testing.TB, store *eventstore.Store, dir string) *node {
+	t.Helper()
+	fanout := eventstore.NewFanout(store)
+	p, err := Open(context.Background(), Config{
+		Dir: dir, Store: store, Fanout: fanout, Vault: eventstoretest.Vault(t, store), Logger: zerolog.Nop(), Now: time.Now,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var loops sync.WaitGroup
+	n := &node{Projections: p, result: make(chan error, 1)}
+	loops.Go(func() { n.result <- p.Run(ctx) })
+	loops.Go(func() {
+		if err := fanout.Run(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	n.stop = sync.OnceFunc(func() {
+		cancel()
+		loops.Wait()
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(n.stop)
+	return n
+}
+
+func testContext(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func paymentKey(id domain.PaymentID) eventstore.Key {
+	return eventstore.Payments.Key(testAccount, string(id))
+}
+
+// command runs a command at the store; its event is acknowledged when it returns.
+func command[S any, E domain.Event](t testing.TB, store *eventstore.Store, a *eventstore.Aggregate[S, E], key eventstore.Key, decide func(S, eventstore.Meta) (E, error)) S {
+	t.Helper()
+	meta, err := store.NewMeta("test", "correlation-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tip, err := eventstore.Execute(context.Background(), store, a, key, meta, func(s S) (E, error) { return decide(s, meta) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tip.State
+}
+
+func createPayment(t testing.TB, store *eventstore.Store, n int) payment.State {
+	t.Helper()
+	return command(t, store, eventstore.Payments, paymentKey(paymentID(n)), func(s payment.State, m eventstore.Meta) (payment.Event, error) {
+		return payment.DecideCreate(s, createCommand(m.At, n))
+	})
+}
+
+func answerPayment(t testing.TB, store *eventstore.Store, id domain.PaymentID, a processor.Answer) payment.State {
+	t.Helper()
+	return command(t, store, eventstore.Payments, paymentKey(id), func(s payment.State, m eventstore.Meta) (payment.Event, error) {
+		return payment.DecideAuthorization(s, payment.RecordAuthorization{At: m.At, EventID: m.EventID, Request: 1, Answer: a})
+	})
+}
+
+// TestPaymentIsLinearizable: 64 goroutines append and read at once; each read shows every event that was
+// acknowledged before it began, its own and those of others (see the package comment).
+func TestPaymentIsLinearizable(t *testing.T) {
+	store := openStore(t)
+	n := startNode(t, store, t.TempDir())
+	ctx := testContext(t)
+	const writers, rounds = 64, 6
+	var mu sync.Mutex
+	acknowledged := map[domain.PaymentID]uint64{} // revision
+	some := func() (domain.PaymentID, uint64) {
+		mu.Lock()
+		defer mu.Unlock()
+		for id, revision := range acknowledged { // any
+			return id, revision
+		}
+		return "", 0
+	}
+	saw := func(id domain.PaymentID, at uint64) {
+		s, err := n.Payment(ctx, testAccount, id)
+		if err != nil || s.Revision < at {
+			t.Errorf("%s: read revision %d (%v), acknowledged was %d", id, s.Revision, err, at)
+		}
+	}
+	var running sync.WaitGroup
+	for w := range writers {
+		running.Go(func() {
+			for round := range rounds {
+				s := createPayment(t, store, w*rounds+round)
+				for _, a := range []processor.Answer{{}, {State: processor.Pending}, approved()} {
+					if a.State != "" {
+						s = answerPayment(t, store, s.ID, a)
+					}
+					mu.Lock()
+					acknowledged[s.ID] = s.Revision
+					mu.Unlock()
+					saw(s.ID, s.Revision)
+					id, revision := some()
+					saw(id, revision)
+				}
+			}
+		})
+	}
+	running.Wait()
+}
+
+// TestPaymentRefusals: what is not there, is another account's, or cannot be an id, cannot be found; a
+// reader that does not come forward is unavailable.
+func TestPaymentRefusals(t *testing.T) {
+	store := openStore(t)
+	n := startNode(t, store, t.TempDir())
+	ctx := testContext(t)
+	s := createPayment(t, store, 1)
+	for name, ask := range map[string]struct {
+		account domain.AccountID
+		id      domain.PaymentID
+	}{
+		"unknown": {testAccount, paymentID(99)}, "another account's": {"acct2", s.ID}, "no id": {testAccount, "a.b>*"}, "empty": {testAccount, ""},
+	} {
+		if _, err := n.Payment(ctx, ask.account, ask.id); domain.ReasonOf(err) != domain.ReasonPayment {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	n.stop()
+	answerPayment(t, store, s.ID, approved())
+	if _, err := n.Payment(ctx, testAccount, s.ID); domain.ReasonOf(err) != domain.ReasonServiceUnavailable || !errors.Is(err, ErrStopped) {
+		t.Errorf("after the end of Run a new event is %v", err)
+	}
+	if n.Healthy() != nil || <-n.result != nil {
+		t.Errorf("an orderly stop is unhealthy: %v", n.Healthy())
+	}
+}
+
+// TestReopenAndRebuild: projections that were stopped go on where they were, and end with the rows of ones
+// made from zero by the same log.
+func TestReopenAndRebuild(t *testing.T) {
+	store := openStore(t)
+	dir := t.TempDir()
+	ctx := testContext(t)
+	for round := range 3 {
+		n := startNode(t, store, dir)
+		for i := range 10 {
+			s := createPayment(t, store, round*10+i)
+			if i%2 == 0 {
+				answerPayment(t, store, s.ID, approved())
+			}
+		}
+		if err := n.CaughtUp(ctx); err != nil {
+			t.Fatal(err)
+		}
+		n.stop()
+	}
+	live := startNode(t, store, dir)
+	rebuilt := startNode(t, store, t.TempDir())
+	for _, n := range []*node{live, rebuilt} {
+		if err := n.CaughtUp(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, want := dump(t, live.model), dump(t, rebuilt.model); !slices.Equal(got, want) {
+		t.Errorf("live\n%s\nrebuilt\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	pending, err := live.Pending(ctx)
+	if err != nil || len(pending) != 15 {
+		t.Fatalf("%d pending, %v", len(pending), err)
+	}
+	for _, op := range pending {
+		if op.Revision != 1 || op.State != payment.StateRequested || op.Account != testAccount || op.RequestedAt.IsZero() {
+			t.Errorf("pending %+v", op)
+		}
+	}
+}
+
+// TestPoisonInTheLog: Run ends with an error that names the event, Healthy says the same, what came
+// before it is shown, and who waits for what comes after it is told.
+func TestPoisonInTheLog(t *testing.T) {
+	store := openStore(t)
+	ctx := testContext(t)
+	s := createPayment(t, store, 1)
+	newer := eventstore.NewAggregate("parcel", 1, []payment.Event{payment.AuthorizationTimedOut{}}, payment.Evolve)
+	key := newer.Key(testAccount, string(s.ID)) // the same id: the same shard, right after it
+	command(t, store, newer, key, func(s payment.State, m eventstore.Meta) (payment.Event, error) {
+		return payment.AuthorizationTimedOut{At: m.At, Request: 1}, nil
+	})
+	answerPayment(t, store, s.ID, approved())
+	bad, err := store.Load(ctx, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for restart := range 2 {
+		n := startNode(t, store, dir)
+		err := <-n.result
+		if !errors.Is(err, eventstore.ErrUnknownEvent) || n.Healthy() == nil || n.Healthy().Error() != err.Error() {
+			t.Fatalf("restart %d: Run gives %v, Healthy %v", restart, err, n.Healthy())
+		}
+		for _, part := range []string{key.String(), fmt.Sprintf("sequence %d", bad.Seq), "revision 1", payment.AuthorizationTimedOut{}.Type()} {
+			if !strings.Contains(err.Error(), part) {
+				t.Errorf("the error does not name %s: %v", part, err)
+			}
+		}
+		if at := n.model.positions()[bad.Shard]; at != bad.Seq-1 {
+			t.Errorf("restart %d: the shard is at %d", restart, at)
+		}
+		if err := n.CaughtUp(ctx); !errors.Is(err, ErrStopped) || !errors.Is(err, eventstore.ErrUnknownEvent) {
+			t.Errorf("restart %d: waiting gives %v", restart, err)
+		}
+		if _, err := n.Payment(ctx, testAccount, s.ID); domain.ReasonOf(err) != domain.ReasonServiceUnavailable {
+			t.Errorf("restart %d: reading past it gives %v", restart, err)
+		}
+		n.stop()
+	}
+}
+
+// TestLogReplaced: a read model of another log is not added to.
+func TestLogReplaced(t *testing.T) {
+	dir := t.TempDir()
+	ctx := testContext(t)
+	// Barriers can lengthen a log by themselves, so the lengths differ by more.
+	first := openStore(t)
+	n := startNode(t, first, dir)
+	for i := range 30 {
+		createPayment(t, first, i)
+	}
+	if err := n.CaughtUp(ctx); err != nil {
+		t.Fatal(err)
+	}
+	n.stop()
+	second := openStore(t)
+	createPayment(t, second, 1)
+	shorter := startNode(t, second, dir)
+	if err := <-shorter.result; !errors.Is(err, eventstore.ErrUnhealthy) || shorter.Healthy() == nil || second.Healthy() == nil {
+		t.Errorf("on a shorter log Run gives %v, Healthy %v", err, shorter.Healthy())
+	}
+	shorter.stop()
+	third := openStore(t)
+	for i := range 90 {
+		createPayment(t, third, i)
+	}
+	other := startNode(t, third, dir)
+	if err := <-other.result; err == nil || !strings.Contains(err.Error(), "another event") || other.Healthy() == nil {
+		t.Errorf("on another log Run gives %v", err)
+	}
+}
+
+// TestSessionAccount: a session is found as soon as its creation was acknowledged; an unknown id is known
+// to be unknown.
+func TestSessionAccount(t *testing.T) {
+	store := openStore(t)
+	n := startNode(t, store, t.TempDir())
+	ctx := testContext(t)
+	for i := range 20 {
+		id := domain.SessionID(fmt.Sprintf("11111111-0000-4000-8000-%012d", i))
+		command(t, store, eventstore.Sessions, eventstore.Sessions.Key(testAccount, string(id)), func(s session.State, m eventstore.Meta) (session.Event, error) {
+			return session.DecideCreate(s, session.Create{At: m.At, ID: id, Account: testAccount, ExpiresAt: m.At.Add(time.Hour)})
+		})
+		if owner, found, err := n.SessionAccount(ctx, id); err != nil || !found || owner != testAccount {
+			t.Errorf("session %d is of %q, %t, %v", i, owner, found, err)
+		}
+	}
+	for _, id := range []domain.SessionID{"11111111-0000-4000-8000-999999999999", "no.id", ""} {
+		if _, found, err := n.SessionAccount(ctx, id); err != nil || found {
+			t.Errorf("%q is found: %t, %v", id, found, err)
+		}
+	}
+}
+
+// TestAccounts: the directory follows the log, also across a restart.
+func TestAccounts(t *testing.T) {
+	store := openStore(t)
+	dir := t.TempDir()
+	ctx := testContext(t)
+	n := startNode(t, store, dir)
+	if _, found := n.Account("acct1"); found || len(n.Accounts()) != 0 {
+		t.Error("an empty log has accounts")
+	}
+	for _, id := range []domain.AccountID{"acct2", "acct1"} {
+		command(t, store, eventstore.Accounts, eventstore.Accounts.Key(id, string(id)), func(s account.State, m eventstore.Meta) (account.Event, error) {
+			return account.DecideCreate(s, account.Create{Created: account.Created{At: m.At, ID: id, APIKey: account.APIKey{ID: domain.APIKeyID("first-" + id)}}})
+		})
+	}
+	command(t, store, eventstore.Accounts, eventstore.Accounts.Key("acct1", "acct1"), func(s account.State, m eventstore.Meta) (account.Event, error) {
+		return account.DecideCreateAPIKey(s, account.CreateAPIKey{At: m.At, Key: account.APIKey{ID: "second"}})
+	})
+	for restart := range 2 {
+		if err := n.CaughtUp(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if all := n.Accounts(); len(all) != 2 || all[0].ID != "acct1" || all[1].ID != "acct2" {
+			t.Errorf("restart %d: accounts %+v", restart, all)
+		}
+		for key, owner := range map[domain.APIKeyID]domain.AccountID{"first-acct1": "acct1", "first-acct2": "acct2", "second": "acct1"} {
+			if s, found := n.AccountByKey(key); !found || s.ID != owner {
+				t.Errorf("restart %d: key %s is of %q", restart, key, s.ID)
+			}
+		}
+		if _, found := n.AccountByKey("third"); found {
+			t.Errorf("restart %d: a key that is not there is found", restart)
+		}
+		n.stop()
+		n = startNode(t, store, dir)
+	}
+}
+
+// TestCardNeeded: a card is needed until the payment that its token made has its outcome.
+func TestCardNeeded(t *testing.T) {
+	store := openStore(t)
+	n := startNode(t, store, t.TempDir())
+	ctx := testContext(t)
+	const token domain.Token = "01token1"
+	needed := func(when string, want bool) {
+		t.Helper()
+		if got, err := n.CardNeeded(ctx, testAccount, token); err != nil || got != want {
+			t.Errorf("%s: needed %t, %v", when, got, err)
+		}
+	}
+	needed("before it is recorded", true)
+	command(t, store, eventstore.Instruments, eventstore.Instruments.Key(testAccount, string(token)), func(s instrument.State, m eventstore.Meta) (instrument.Event, error) {
+		return instrument.DecideTokenize(s, instrument.Tokenize{Tokenized: instrument.Tokenized{At: m.At, Token: token, Account: testAccount, ExpiresAt: m.At.Add(time.Hour), TokenType: instrument.SingleUse}})
+	})
+	needed("unused", true)
+	command(t, store, eventstore.Instruments, eventstore.Instruments.Key(testAccount, string(token)), func(s instrument.State, m eventstore.Meta) (instrument.Event, error) {
+		return instrument.DecideUse(s, instrument.Use{At: m.At, Payment: paymentID(1)})
+	})
+	needed("claimed by a payment to come", true)
+	createPayment(t, store, 1)
+	needed("while the authorization is open", true)
+	answerPayment(t, store, paymentID(1), processor.Answer{State: processor.Pending})
+	needed("while the processor is at it", true)
+	answerPayment(t, store, paymentID(1), approved())
+	needed("once the outcome is known", false)
+}
+
+// TestPersonal: sealed data opens; there is nothing in nil.
+func TestPersonal(t *testing.T) {
+	store := openStore(t)
+	n := startNode(t, store, t.TempDir())
+	ctx := testContext(t)
+	sealed, err := n.Vault.Seal(ctx, "customer-key.acct1.x", customer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p, err := n.Personal(ctx, sealed); err != nil || p.Customer.Email != customer.Customer.Email {
+		t.Errorf("opened %+v, %v", p, err)
+	}
+	if p, err := n.Personal(ctx, nil); err != nil || !p.Empty() {
+		t.Errorf("nil opens as %+v, %v", p, err)
+	}
+	if err := n.Vault.Destroy(ctx, sealed.Key); err != nil {
+		t.Fatal(err)
+	}
+	if p, err := n.Personal(ctx, sealed); err != nil || !p.Empty() {
+		t.Errorf("erased data opens as %+v, %v", p, err)
+	}
+}
+
+// TestWaitFor: waiting ends with the context, and for a shard that is not there.
+func TestWaitFor(t *testing.T) {
+	store := openStore(t)
+	n := startNode(t, store, t.TempDir())
+	ctx, cancel := context.WithCancel(context.Background())
+	waiting := make(chan error)
+	go func() { waiting <- n.WaitFor(ctx, 0, 1000) }()
+	cancel()
+	if err := <-waiting; !errors.Is(err, context.Canceled) {
+		t.Errorf("a cancelled wait gives %v", err)
+	}
+	if err := n.WaitFor(context.Background(), 3, 1); err == nil {
+		t.Error("there is no shard 3")
+	}
+	if path := filepath.Base(n.model.path); path != fileName {
+		t.Errorf("the file is %s", path)
+	}
+}
