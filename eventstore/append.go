@@ -47,6 +47,7 @@ func (s *Store) append(ctx context.Context, r *Recorded) error {
 		case stored:
 			r.Seq = seq
 			s.durable[r.Shard].raise(seq)
+			s.tips.put(r)
 			return nil
 		case refused:
 			if !uncertain {
@@ -59,7 +60,10 @@ func (s *Store) append(ctx context.Context, r *Recorded) error {
 		if settled {
 			return verdict
 		}
-		if err := s.pause(ctx, resolvePause); err != nil {
+		if isDeadline(err) && !s.diskAnswers(ctx, r.Shard) {
+			return fmt.Errorf("%w: %w", ErrUnknown, verdict)
+		}
+		if err := s.pause(ctx, resolvePause); err != nil || s.nc.IsClosed() {
 			return fmt.Errorf("%w: %w", ErrUnknown, verdict)
 		}
 	}
@@ -70,7 +74,7 @@ func (s *Store) publish(ctx context.Context, r *Recorded) (uint64, outcome, erro
 	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
 	m, err := s.nc.RequestMsgWithContext(ctx, r.message())
-	if errors.Is(err, nats.ErrNoResponders) {
+	if errors.Is(err, nats.ErrNoResponders) || errors.Is(err, nats.ErrMaxPayload) {
 		return 0, refused, err
 	}
 	if err != nil {
@@ -89,7 +93,7 @@ func (s *Store) publish(ctx context.Context, r *Recorded) (uint64, outcome, erro
 		return ack.Seq, stored, nil
 	case ack.Error == nil:
 		return 0, unknown, fmt.Errorf("answer to a publish names %q %d", ack.Stream, ack.Seq)
-	case ack.Error.ErrCode == codeInsufficientResources:
+	case ack.Error.definite(s.replicas):
 		return 0, refused, ack.Error
 	default:
 		return 0, unknown, ack.Error
@@ -97,21 +101,22 @@ func (s *Store) publish(ctx context.Context, r *Recorded) (uint64, outcome, erro
 }
 
 // resolve looks at the stream's leader for what became of r. Settled with nil: r stands in the log and is
-// durable. Settled with ErrConflict: its place is taken. Settled with ErrRefused: the store had failed
-// and holds nothing of it. Not settled: publish the same bytes again.
+// durable. Settled with ErrConflict: its place is taken. Not settled: publish the same bytes again.
 func (s *Store) resolve(ctx context.Context, r *Recorded, cause error) (settled bool, verdict error) {
 	tip, err := s.tipAtLeader(ctx, r.Key, r.Shard)
+	if errors.Is(err, ErrNotFound) {
+		tip, err = &Recorded{}, nil // an empty place: sequence 0
+	}
 	switch {
-	case errors.Is(err, ErrNotFound) && r.PrevSeq == 0:
-		return s.untouched(cause)
 	case err != nil:
 		return false, errors.Join(cause, err)
 	case tip.Seq == r.PrevSeq:
-		return s.untouched(cause)
+		return false, cause // an earlier publish may still be under way
 	case tip.Seq < r.PrevSeq && s.replicas > 1:
 		return false, cause // a leader that was cut off; the next answer may come from another
 	case tip.Seq < r.PrevSeq:
-		return true, fmt.Errorf("%w: %s ends at %d, expected %d", ErrUnhealthy, r.Key, tip.Seq, r.PrevSeq)
+		s.fail(fmt.Errorf("%s ends at %d, but had an event at %d", r.Key, tip.Seq, r.PrevSeq), false)
+		return true, s.Healthy()
 	}
 	ours, err := s.findCommand(ctx, tip, r)
 	switch {
@@ -124,17 +129,8 @@ func (s *Store) resolve(ctx context.Context, r *Recorded, cause error) (settled 
 		return true, fmt.Errorf("%w: %w", ErrUnknown, err)
 	}
 	*r = *ours
+	s.tips.put(r)
 	return true, nil
-}
-
-// untouched: the aggregate is as r expects it. A store that failed to write stays failed, so its refusal
-// is definite; otherwise an earlier publish may still be on its way and r is sent again.
-func (s *Store) untouched(cause error) (bool, error) {
-	var api *apiError
-	if errors.As(cause, &api) && api.ErrCode == codeStoreFailed {
-		return true, fmt.Errorf("%w: %w", ErrRefused, cause)
-	}
-	return false, cause
 }
 
 // findCommand walks down from tip to the event that r expects below it, looking for r's command.

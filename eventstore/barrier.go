@@ -37,25 +37,35 @@ func barrierKey(shard, shards int) Key {
 	}
 }
 
-// barrier appends one barrier; another node's barrier that comes first does as well, once it is read at
-// the leader and this one is acknowledged behind it.
+// barrier appends one barrier, trying again until ctx ends. It need not be known which try succeeds, nor
+// whether an earlier one stands as well: any PubAck covers what came before it.
 func (s *Store) barrier(ctx context.Context, shard int) error {
 	key := barrierKey(shard, s.shards)
 	for {
-		tip, err := s.tipAtLeader(ctx, key, shard)
-		if err != nil && !errors.Is(err, ErrNotFound) {
-			return err
+		seq, err := s.raiseBarrier(ctx, key, shard)
+		if err == nil {
+			s.durable[shard].raise(seq)
+			return nil
 		}
-		meta, err := s.NewMeta("system", "log")
-		if err != nil {
-			return err
-		}
-		r, _, err := draft(Barriers, key, shard, tip, meta, BarrierRaised{At: meta.At})
-		if err != nil {
-			return err
-		}
-		if err = s.append(ctx, r); !errors.Is(err, ErrConflict) {
+		if s.sick.Load() != nil || s.pause(ctx, resolvePause) != nil {
 			return err
 		}
 	}
+}
+
+func (s *Store) raiseBarrier(ctx context.Context, key Key, shard int) (uint64, error) {
+	tip, err := s.tipAtLeader(ctx, key, shard)
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return 0, err
+	}
+	meta, err := s.NewMeta("system", "log")
+	if err != nil {
+		return 0, err
+	}
+	r, _, err := draft(Barriers, key, shard, tip, meta, BarrierRaised{At: meta.At})
+	if err != nil {
+		return 0, err
+	}
+	seq, _, err := s.publish(ctx, r)
+	return seq, err
 }

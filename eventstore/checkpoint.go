@@ -46,39 +46,53 @@ func (c Checkpoint) Text() string {
 		base64.StdEncoding.EncodeToString(c.Root), strings.Join(seqs, " "))
 }
 
-// LastCheckpoint reads the newest checkpoint; ErrNotFound in a new log.
+// LastCheckpoint reads the newest checkpoint, once it is durable; ErrNotFound in a new log.
 func (s *Store) LastCheckpoint(ctx context.Context) (Checkpoint, error) {
-	return s.checkpoint(ctx, `{"last_by_subj":"`+checkpointTopic+`"}`)
-}
-
-// CheckpointAt reads a checkpoint by its number.
-func (s *Store) CheckpointAt(ctx context.Context, number uint64) (Checkpoint, error) {
-	return s.checkpoint(ctx, `{"seq":`+strconv.FormatUint(number, 10)+`}`)
-}
-
-func (s *Store) checkpoint(ctx context.Context, request string) (Checkpoint, error) {
-	var c Checkpoint
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
-	defer cancel()
-	m, err := s.nc.RequestWithContext(ctx, "$JS.API.STREAM.MSG.GET."+checkpointStream, []byte(request))
+	c, err := s.newestCheckpoint(ctx)
 	if err != nil {
-		return c, fmt.Errorf("eventstore: checkpoint: %w", err)
+		return c, err
 	}
-	var answer getResponse
-	if err := json.Unmarshal(m.Data, &answer); err != nil {
-		return c, fmt.Errorf("eventstore: checkpoint: %w", err)
+	return c, s.fixCheckpoint(ctx, c.Number)
+}
+
+// CheckpointAt reads a checkpoint by its number, once it is durable.
+func (s *Store) CheckpointAt(ctx context.Context, number uint64) (Checkpoint, error) {
+	c, err := s.checkpoint(ctx, getRequest{Seq: number})
+	if err != nil {
+		return c, err
 	}
-	if answer.Error != nil {
-		if answer.Error.ErrCode == codeNoMessageFound {
-			return c, ErrNotFound
-		}
-		return c, fmt.Errorf("eventstore: checkpoint: %w", answer.Error)
+	return c, s.fixCheckpoint(ctx, c.Number)
+}
+
+// newestCheckpoint is what stands at the end of the stream, durable or not: enough to go on from, since
+// the PubAck of the next one covers it.
+func (s *Store) newestCheckpoint(ctx context.Context) (Checkpoint, error) {
+	return s.checkpoint(ctx, getRequest{LastBySubject: checkpointTopic})
+}
+
+func (s *Store) checkpoint(ctx context.Context, request getRequest) (Checkpoint, error) {
+	var c Checkpoint
+	message, err := s.messageAtLeader(ctx, checkpointAPI, request)
+	if err != nil {
+		return c, err
 	}
-	if err := unmarshal(answer.Message.Data, &c); err != nil {
-		return c, fmt.Errorf("eventstore: checkpoint %d: %w", answer.Message.Seq, err)
+	if err := unmarshal(message.Data, &c); err != nil {
+		return c, fmt.Errorf("eventstore: checkpoint %d: %w", message.Seq, err)
 	}
-	c.Number = answer.Message.Seq
-	return c, nil
+	c.Number = message.Seq
+	return c, c.check(s.shards)
+}
+
+// check refuses a checkpoint that does not have the shape of this log.
+func (c Checkpoint) check(shards int) error {
+	fits := len(c.LastSeq) == shards && c.Size < 1<<62
+	for _, h := range c.Edge {
+		fits = fits && len(h.Hash) == tlog.HashSize
+	}
+	if !fits {
+		return fmt.Errorf("%w: checkpoint %d does not fit the log", ErrUnhealthy, c.Number)
+	}
+	return nil
 }
 
 // Position gives the place in the log of the event at seq of shard, from 1; ErrNotFound while no
@@ -88,7 +102,7 @@ func (s *Store) Position(ctx context.Context, shard int, seq uint64) (uint64, er
 	if err != nil {
 		return 0, err
 	}
-	if last.LastSeq[shard] < seq {
+	if shard < 0 || shard >= s.shards || seq == 0 || last.LastSeq[shard] < seq {
 		return 0, ErrNotFound
 	}
 	at, before, err := s.covering(ctx, last, shard, seq)
@@ -127,61 +141,6 @@ func (c Checkpoint) lastSeq(shard int) uint64 {
 	return c.LastSeq[shard]
 }
 
-// tree is the Merkle tree as far as the next leaf needs it: its right edge.
-type tree struct {
-	size  int64
-	nodes map[int64]tlog.Hash
-}
-
-func newTree(c Checkpoint) *tree {
-	t := &tree{size: int64(c.Size), nodes: map[int64]tlog.Hash{}}
-	for _, h := range c.Edge {
-		t.nodes[h.Index] = tlog.Hash(h.Hash)
-	}
-	return t
-}
-
-// ReadHashes serves tlog from the nodes at hand.
-func (t *tree) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
-	hashes := make([]tlog.Hash, len(indexes))
-	for i, index := range indexes {
-		h, ok := t.nodes[index]
-		if !ok {
-			return nil, fmt.Errorf("eventstore: checkpoint lacks tree node %d", index)
-		}
-		hashes[i] = h
-	}
-	return hashes, nil
-}
-
-func (t *tree) add(leaf Hash) error {
-	hashes, err := tlog.StoredHashes(t.size, leaf[:], t)
-	if err != nil {
-		return err
-	}
-	first := tlog.StoredHashIndex(0, t.size)
-	for i, h := range hashes {
-		t.nodes[first+int64(i)] = h
-	}
-	t.size++
-	return nil
-}
-
-// edge lists the roots of the complete subtrees that make up the tree, left to right.
-func (t *tree) edge() []StoredHash {
-	var edge []StoredHash
-	for level, start := 62, int64(0); level >= 0; level-- {
-		if t.size&(1<<level) == 0 {
-			continue
-		}
-		index := tlog.StoredHashIndex(level, start>>level)
-		h := t.nodes[index]
-		edge = append(edge, StoredHash{Index: index, Hash: h[:]})
-		start += 1 << level
-	}
-	return edge
-}
-
 // writeCheckpoint signs and appends one checkpoint. ErrConflict: another node wrote one first.
 func (s *Store) writeCheckpoint(ctx context.Context, signer note.Signer, before Checkpoint, t *tree, lastSeq []uint64) (Checkpoint, error) {
 	root, err := tlog.TreeHash(t.size, t)
@@ -194,29 +153,66 @@ func (s *Store) writeCheckpoint(ctx context.Context, signer note.Signer, before 
 		return before, fmt.Errorf("eventstore: sign checkpoint: %w", err)
 	}
 	c.Signature = strings.TrimPrefix(string(signed), c.Text()+"\n")
+	c.Number, err = s.putCheckpoint(ctx, c, before.Number)
+	return c, err
+}
+
+// putCheckpoint publishes c behind checkpoint `after`, and gives its number.
+func (s *Store) putCheckpoint(ctx context.Context, c Checkpoint, after uint64) (uint64, error) {
 	data, err := marshal(c)
 	if err != nil {
-		return before, fmt.Errorf("eventstore: checkpoint: %w", err)
+		return 0, fmt.Errorf("eventstore: checkpoint: %w", err)
 	}
 	m := nats.NewMsg(checkpointTopic)
 	m.Data = data
-	m.Header.Set(nats.ExpectedLastSubjSeqHdr, strconv.FormatUint(before.Number, 10))
+	m.Header.Set(nats.ExpectedLastSubjSeqHdr, strconv.FormatUint(after, 10))
 	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
 	answer, err := s.nc.RequestMsgWithContext(ctx, m)
 	if err != nil {
-		return before, fmt.Errorf("eventstore: checkpoint: %w", err)
+		return 0, fmt.Errorf("eventstore: checkpoint: %w", err)
 	}
 	var ack struct {
 		Error *apiError `json:"error"`
 		Seq   uint64    `json:"seq"`
 	}
-	if err := json.Unmarshal(answer.Data, &ack); err != nil {
-		return before, fmt.Errorf("eventstore: checkpoint: %w", err)
+	switch err := json.Unmarshal(answer.Data, &ack); {
+	case err != nil:
+		return 0, fmt.Errorf("eventstore: checkpoint: %w", err)
+	case ack.Error != nil:
+		return 0, errors.Join(ErrConflict, ack.Error)
+	case ack.Seq == 0:
+		return 0, errors.New("eventstore: checkpoint: the answer names no sequence")
 	}
-	if ack.Error != nil {
-		return before, errors.Join(ErrConflict, ack.Error)
+	s.fixed.raise(ack.Seq)
+	return ack.Seq, nil
+}
+
+// fixCheckpoint returns once the checkpoint is durable: a position that was handed out must be the same
+// after a power failure. On a one-replica log only a PubAck tells; where this store saw none, it publishes
+// the newest checkpoint again, word for word: such a copy covers no event.
+func (s *Store) fixCheckpoint(ctx context.Context, number uint64) error {
+	if s.replicas > 1 || s.readOnly {
+		return nil
 	}
-	c.Number = ack.Seq
-	return c, nil
+	for {
+		if durable, _ := s.fixed.reached(number); durable {
+			return nil
+		}
+		newest, err := s.newestCheckpoint(ctx)
+		if err != nil {
+			return err
+		}
+		if _, err := s.putCheckpoint(ctx, newest, newest.Number); err != nil && !errors.Is(err, ErrConflict) {
+			return err
+		}
+	}
+}
+
+// fenceCheckpoints makes the newest checkpoint durable; part of every start.
+func (s *Store) fenceCheckpoints(ctx context.Context) error {
+	if _, err := s.LastCheckpoint(ctx); !errors.Is(err, ErrNotFound) {
+		return err
+	}
+	return nil
 }

@@ -21,7 +21,13 @@ type Checkpointer struct {
 	signer  note.Signer
 	reader  *Reader
 	newest  Checkpoint
-	pending [][]*Recorded // per shard, in order, after newest
+	pending [][]leaf // per shard, in order, after newest
+}
+
+// leaf is what a checkpoint needs of an event.
+type leaf struct {
+	seq  uint64
+	hash Hash
 }
 
 // NewCheckpointer prepares to go on from the newest checkpoint. Register it before the fan-out runs.
@@ -32,25 +38,30 @@ func NewCheckpointer(ctx context.Context, store *Store, fanout *Fanout, signer n
 	}
 	return &Checkpointer{
 		store: store, signer: signer, newest: newest,
-		reader: fanout.Reader("checkpoints", newest.LastSeq), pending: make([][]*Recorded, store.shards),
+		reader: fanout.Reader("checkpoints", newest.LastSeq), pending: make([][]leaf, store.shards),
 	}, nil
 }
 
-// Run writes a checkpoint soon after every new event, until ctx ends; then once more, so that an orderly
-// stop leaves every event covered.
+// Run writes a checkpoint soon after every new event, until ctx ends; then once more, for the events that
+// were handed to it. What it does not cover then, the next start does. It returns an error only when the
+// checkpoints cannot be gone on from.
 func (c *Checkpointer) Run(ctx context.Context) error {
 	defer c.reader.Stop()
 	var due <-chan time.Time
 	for {
 		select {
 		case e := <-c.reader.events:
-			c.pending[e.Shard] = append(c.pending[e.Shard], e)
+			c.take(e)
 			if due == nil {
 				due = time.After(checkpointDelay)
 			}
 		case <-due:
 			due = nil
-			if err := c.write(ctx); err != nil && ctx.Err() == nil {
+			err := c.write(ctx)
+			if errors.Is(err, ErrUnhealthy) {
+				return err
+			}
+			if err != nil && ctx.Err() == nil {
 				c.store.log.Warn().Err(err).Msg("checkpoint not written; trying again")
 				due = time.After(checkpointDelay)
 			}
@@ -60,13 +71,20 @@ func (c *Checkpointer) Run(ctx context.Context) error {
 	}
 }
 
+// take notes an event, unless another node's checkpoint covers it already.
+func (c *Checkpointer) take(e *Recorded) {
+	if e.Seq > c.newest.lastSeq(e.Shard) {
+		c.pending[e.Shard] = append(c.pending[e.Shard], leaf{e.Seq, e.Hash})
+	}
+}
+
 func (c *Checkpointer) last(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
 	for {
 		select {
 		case e := <-c.reader.events:
-			c.pending[e.Shard] = append(c.pending[e.Shard], e)
+			c.take(e)
 		default:
 			return c.write(ctx)
 		}
@@ -81,16 +99,16 @@ func (c *Checkpointer) write(ctx context.Context) error {
 			return nil
 		}
 		t := newTree(c.newest)
-		for _, leaf := range leaves {
-			if err := t.add(leaf); err != nil {
-				return fmt.Errorf("eventstore: checkpoint: %w", err)
+		for _, hash := range leaves {
+			if err := t.add(hash); err != nil {
+				return fmt.Errorf("%w: checkpoint %d: %w", ErrUnhealthy, c.newest.Number, err)
 			}
 		}
 		written, err := c.store.writeCheckpoint(ctx, c.signer, c.newest, t, lastSeq)
 		if err != nil {
 			// Another node's came first, or ours did and its answer was lost: go on from what stands there.
-			newest, readErr := c.store.LastCheckpoint(ctx)
-			if readErr != nil || newest.Number == c.newest.Number {
+			newest, readErr := c.store.newestCheckpoint(ctx)
+			if readErr != nil || newest.Number <= c.newest.Number { // less: from a leader that was cut off
 				return errors.Join(err, readErr)
 			}
 			written = newest
@@ -105,8 +123,8 @@ func (c *Checkpointer) cover() (lastSeq []uint64, leaves []Hash) {
 	for shard, events := range c.pending {
 		lastSeq[shard] = c.newest.lastSeq(shard)
 		for _, e := range events {
-			lastSeq[shard] = e.Seq
-			leaves = append(leaves, e.Hash)
+			lastSeq[shard] = e.seq
+			leaves = append(leaves, e.hash)
 		}
 	}
 	return lastSeq, leaves
@@ -116,6 +134,6 @@ func (c *Checkpointer) cover() (lastSeq []uint64, leaves []Hash) {
 func (c *Checkpointer) advance(newest Checkpoint) {
 	c.newest = newest
 	for shard, events := range c.pending {
-		c.pending[shard] = slices.DeleteFunc(events, func(e *Recorded) bool { return e.Seq <= newest.LastSeq[shard] })
+		c.pending[shard] = slices.DeleteFunc(events, func(e leaf) bool { return e.seq <= newest.LastSeq[shard] })
 	}
 }

@@ -101,6 +101,7 @@ func (a *Aggregate[S, E]) upgraded(r *Recorded, event []byte) ([]byte, error) {
 		if err := unmarshal(event, &fields); err != nil {
 			return nil, fmt.Errorf("eventstore: upgrade of %s from schema %d: %w", r.Type, schema, err)
 		}
+		signed(fields)
 		next, err := marshal(upgrade(fields))
 		if err != nil {
 			return nil, fmt.Errorf("eventstore: upgrade of %s from schema %d: %w", r.Type, schema, err)
@@ -142,12 +143,15 @@ func (a *Aggregate[S, E]) Fold(events []*Recorded) (S, error) {
 
 // Generic gives event and state of any message as plain maps, for readers who know no Go types.
 func Generic(r *Recorded) (event, state map[string]any, err error) {
-	var raw struct {
-		Event map[string]any `msgpack:"event"`
-		State map[string]any `msgpack:"state"`
+	var raw body
+	err = unmarshal(r.Body, &raw)
+	if err == nil {
+		err = errors.Join(unmarshal(raw.Event, &event), unmarshal(raw.State, &state))
 	}
-	if err := unmarshal(r.Body, &raw); err != nil {
+	if err != nil {
 		return nil, nil, fmt.Errorf("eventstore: body of %s revision %d: %w", r.Key, r.Revision, err)
 	}
-	return raw.Event, raw.State, nil
+	signed(event)
+	signed(state)
+	return event, state, nil
 }

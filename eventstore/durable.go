@@ -29,6 +29,13 @@ func (d *durability) raise(seq uint64) {
 	d.changed = make(chan struct{})
 }
 
+// next is the sequence after the highest one known to be durable.
+func (d *durability) next() uint64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.acked + 1
+}
+
 // reached tells whether seq is durable; if not, the channel closes at the next change.
 func (d *durability) reached(seq uint64) (bool, <-chan struct{}) {
 	d.mu.Lock()
@@ -80,7 +87,7 @@ func (s *Store) fence(ctx context.Context) error {
 	errs := make(chan error, s.shards)
 	for shard := range s.shards {
 		go func() {
-			last, err := s.lastSeq(ctx, shard)
+			last, err := s.LastSeq(ctx, shard)
 			if err == nil && last > 0 {
 				err = s.fenceShard(ctx, shard, last)
 			}
@@ -111,7 +118,18 @@ func (s *Store) fenceShard(ctx context.Context, shard int, seq uint64) error {
 	if done, _ := d.reached(seq); done {
 		return nil
 	}
-	err = fmt.Errorf("%s shows event %d, but the disk did not confirm it within %s: %w", streamName(shard), seq, durableDeadline, err)
-	s.fail(err, true)
+	err = fmt.Errorf("%s: event %d is not known to be on disk after %s: %w", streamName(shard), seq, durableDeadline, err)
+	if s.sick.Load() == nil && s.nc.IsConnected() { // else the disk was not asked
+		s.fail(err, true)
+	}
 	return fmt.Errorf("%w: %w", ErrUnhealthy, err)
+}
+
+// diskAnswers asks an embedded server that left a publish unanswered for a PubAck of the shard: after a
+// failed write the server stays up and answers no publish any more, so that only this ends the process.
+func (s *Store) diskAnswers(ctx context.Context, shard int) bool {
+	if s.embedded == nil || s.replicas > 1 {
+		return true
+	}
+	return s.fenceShard(ctx, shard, s.durable[shard].next()) == nil
 }

@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"math"
 	"reflect"
 	"time"
 
 	"github.com/vmihailenco/msgpack/v5"
+
+	"payledger/domain"
 )
 
 // fieldTag is the struct tag that names a field in the log.
@@ -27,6 +30,37 @@ func init() {
 		v.Set(reflect.ValueOf(t))
 		return err
 	})
+	msgpack.Register(domain.Metadata(nil), nil, decodeMetadata)
+}
+
+// decodeMetadata reads whole numbers as the int64 they were: on the wire a positive one looks unsigned.
+func decodeMetadata(d *msgpack.Decoder, v reflect.Value) error {
+	m, err := d.DecodeMap()
+	if err != nil || m == nil {
+		v.SetZero()
+		return err
+	}
+	v.Set(reflect.ValueOf(domain.Metadata(signed(m).(map[string]any))))
+	return nil
+}
+
+// signed turns the whole numbers in a decoded value into int64, those above its range excepted.
+func signed(v any) any {
+	switch v := v.(type) {
+	case uint64:
+		if v <= math.MaxInt64 {
+			return int64(v)
+		}
+	case map[string]any:
+		for k := range v {
+			v[k] = signed(v[k])
+		}
+	case []any:
+		for i := range v {
+			v[i] = signed(v[i])
+		}
+	}
+	return v
 }
 
 // Marshal and Unmarshal are the encoding of everything that payledger stores: msgpack maps with sorted

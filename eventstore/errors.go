@@ -31,7 +31,22 @@ func (e *apiError) Error() string { return fmt.Sprintf("jetstream %d: %s", e.Err
 
 // JetStream error codes that decide what an append's outcome is.
 const (
-	codeInsufficientResources = 10023 // refused before anything was stored
+	codeAccountResources      = 10002 // the account's limit: refused before anything was stored
+	codeInsufficientResources = 10023 // the server's limit: the same
 	codeNoMessageFound        = 10037
-	codeStoreFailed           = 10077 // a write failed; with a failed sync the event may be there all the same
+	codeTooLarge              = 10054 // the same
+	codeStoreFailed           = 10077 // the store took nothing; see definite
 )
+
+// definite tells whether the answer to a publish means that it was not stored. 10077 of a replicated stream
+// can come from a leader that is shutting down, about an event that the other replicas store.
+func (e *apiError) definite(replicas int) bool {
+	switch e.ErrCode {
+	case codeAccountResources, codeInsufficientResources, codeTooLarge:
+		return true
+	case codeStoreFailed:
+		return replicas == 1
+	default:
+		return false
+	}
+}

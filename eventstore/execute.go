@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"payledger/domain"
 )
@@ -166,7 +167,8 @@ func draftOn[S any, E domain.Event](a *Aggregate[S, E], key Key, shard int, tip 
 	}
 	r := &Recorded{
 		Key: key, Shard: shard, Revision: 1, Type: event.Type(), Schema: a.Schema, EventID: meta.EventID,
-		CommandID: meta.CommandID, CorrelationID: meta.CorrelationID, Actor: meta.Actor, Time: meta.At,
+		CommandID: meta.CommandID, CorrelationID: meta.CorrelationID, Actor: meta.Actor,
+		Time: meta.At.UTC().Truncate(time.Microsecond), // what a reader will see
 	}
 	var previous Hash
 	if tip != nil {

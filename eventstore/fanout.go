@@ -2,7 +2,6 @@ package eventstore
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"sync"
 )
@@ -39,9 +38,13 @@ func (f *Fanout) Reader(name string, after []uint64) *Reader {
 	return r
 }
 
-// Run reads until ctx ends or a shard cannot be read any more.
-func (f *Fanout) Run(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
+// Run reads until ctx ends or a shard cannot be read any more; it returns once nothing is handed out.
+func (f *Fanout) Run(parent context.Context) error {
+	if len(f.readers) == 0 {
+		<-parent.Done()
+		return nil
+	}
+	ctx, cancel := context.WithCancel(parent)
 	defer cancel()
 	errs := make(chan error, f.store.shards)
 	for shard := range f.store.shards {
@@ -58,7 +61,7 @@ func (f *Fanout) Run(ctx context.Context) error {
 			cancel()
 		}
 	}
-	if errors.Is(first, context.Canceled) {
+	if parent.Err() != nil {
 		return nil
 	}
 	return first

@@ -16,6 +16,9 @@ import (
 // readTimeout bounds one question to the server; the caller's context bounds the whole.
 const readTimeout = 5 * time.Second
 
+// replicaTimeout is how long one replica may take; then the leader is asked.
+const replicaTimeout = time.Second
+
 // ShardOf gives the shard of an aggregate.
 func (s *Store) ShardOf(key Key) int { return domain.Shard(key.ID, s.shards) }
 
@@ -26,8 +29,14 @@ func (s *Store) Load(ctx context.Context, key Key) (*Recorded, error) {
 	if err := key.valid(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNotFound, err)
 	}
+	if r := s.tips.get(key); r != nil {
+		return r, nil // this store appended it: durable, and the newest there is
+	}
 	shard := s.ShardOf(key)
-	r, err := s.get(ctx, s.direct[shard]+key.subject(shard), nil)
+	r, err := s.get(ctx, shard, s.direct[shard]+key.subject(shard), nil)
+	if s.replicas > 1 && err != nil && !errors.Is(err, ErrNotFound) { // the replica that was asked may be gone
+		r, err = s.tipAtLeader(ctx, key, shard)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +66,7 @@ func (s *Store) Read(ctx context.Context, shard int, seq uint64) (*Recorded, err
 	if shard < 0 || shard >= s.shards {
 		return nil, fmt.Errorf("%w: shard %d", ErrNotFound, shard)
 	}
-	r, err := s.get(ctx, s.direct[shard][:len(s.direct[shard])-1], []byte(`{"seq":`+strconv.FormatUint(seq, 10)+`}`))
+	r, err := s.get(ctx, shard, s.direct[shard][:len(s.direct[shard])-1], []byte(`{"seq":`+strconv.FormatUint(seq, 10)+`}`))
 	if err != nil {
 		return nil, err
 	}
@@ -65,10 +74,14 @@ func (s *Store) Read(ctx context.Context, shard int, seq uint64) (*Recorded, err
 }
 
 // get asks for one message by Direct Get: answered from the store's index, headers kept.
-func (s *Store) get(ctx context.Context, subject string, request []byte) (*Recorded, error) {
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+func (s *Store) get(ctx context.Context, shard int, subject string, request []byte) (*Recorded, error) {
+	timeout := readTimeout
+	if s.replicas > 1 {
+		timeout = replicaTimeout
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	m, err := s.nc.RequestWithContext(ctx, subject, request)
+	m, err := s.readers.shard(shard).RequestWithContext(ctx, subject, request)
 	if err != nil {
 		return nil, fmt.Errorf("eventstore: read: %w", err)
 	}
@@ -91,47 +104,57 @@ type getRequest struct {
 	LastBySubject string `json:"last_by_subj,omitempty"`
 }
 
-type getResponse struct {
-	Error   *apiError `json:"error"`
-	Message struct {
-		Subject string `json:"subject"`
-		Seq     uint64 `json:"seq"`
-		Header  []byte `json:"hdrs"`
-		Data    []byte `json:"data"`
-	} `json:"message"`
+// storedMessage is its answer.
+type storedMessage struct {
+	Subject string `json:"subject"`
+	Seq     uint64 `json:"seq"`
+	Header  []byte `json:"hdrs"`
+	Data    []byte `json:"data"`
 }
 
 func (s *Store) getAtLeader(ctx context.Context, shard int, request getRequest) (*Recorded, error) {
+	message, err := s.messageAtLeader(ctx, s.leader[shard], request)
+	if err != nil {
+		return nil, err
+	}
+	header, err := nats.DecodeHeadersMsg(message.Header)
+	if err != nil {
+		return nil, fmt.Errorf("eventstore: read at the leader: %w", err)
+	}
+	return parseMessage(message.Subject, message.Seq, header, message.Data)
+}
+
+// messageAtLeader asks a stream's leader, under its STREAM.MSG.GET subject, for one message.
+func (s *Store) messageAtLeader(ctx context.Context, api string, request getRequest) (storedMessage, error) {
+	var answer struct {
+		Error   *apiError     `json:"error"`
+		Message storedMessage `json:"message"`
+	}
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	question, err := json.Marshal(request)
 	if err != nil {
-		return nil, fmt.Errorf("eventstore: %w", err)
+		return answer.Message, fmt.Errorf("eventstore: %w", err)
 	}
-	m, err := s.nc.RequestWithContext(ctx, s.leader[shard], question)
-	if err != nil {
-		return nil, fmt.Errorf("eventstore: read at the leader: %w", err)
+	m, err := s.nc.RequestWithContext(ctx, api, question)
+	if err == nil {
+		err = json.Unmarshal(m.Data, &answer)
 	}
-	var answer getResponse
-	if err := json.Unmarshal(m.Data, &answer); err != nil {
-		return nil, fmt.Errorf("eventstore: read at the leader: %w", err)
+	switch {
+	case err != nil:
+		return answer.Message, fmt.Errorf("eventstore: read at the leader: %w", err)
+	case answer.Error == nil:
+		return answer.Message, nil
+	case answer.Error.ErrCode == codeNoMessageFound:
+		return answer.Message, ErrNotFound
+	default:
+		return answer.Message, fmt.Errorf("eventstore: read at the leader: %w", answer.Error)
 	}
-	if answer.Error != nil {
-		if answer.Error.ErrCode == codeNoMessageFound {
-			return nil, ErrNotFound
-		}
-		return nil, fmt.Errorf("eventstore: read at the leader: %w", answer.Error)
-	}
-	header, err := nats.DecodeHeadersMsg(answer.Message.Header)
-	if err != nil {
-		return nil, fmt.Errorf("eventstore: read at the leader: %w", err)
-	}
-	return parseMessage(answer.Message.Subject, answer.Message.Seq, header, answer.Message.Data)
 }
 
-// History gives all events of an aggregate, oldest first, by walking back from the newest.
+// History gives all events of an aggregate, oldest first, by walking back from the leader's newest.
 func (s *Store) History(ctx context.Context, key Key) ([]*Recorded, error) {
-	tip, err := s.Load(ctx, key)
+	tip, err := s.LoadLeader(ctx, key)
 	if err != nil {
 		return nil, err
 	}
@@ -143,6 +166,9 @@ func (s *Store) walk(ctx context.Context, tip *Recorded, down uint64) ([]*Record
 	events := []*Recorded{tip}
 	for r := tip; r.PrevSeq > down; {
 		previous, err := s.Read(ctx, r.Shard, r.PrevSeq)
+		if s.replicas > 1 && err != nil { // a replica may be gone, or behind the one that gave r
+			previous, err = s.getAtLeader(ctx, r.Shard, getRequest{Seq: r.PrevSeq})
+		}
 		switch {
 		case errors.Is(err, ErrNotFound):
 			return nil, fmt.Errorf("%w: %s revision %d is missing at sequence %d", ErrUnhealthy, r.Key, r.Revision-1, r.PrevSeq)

@@ -118,8 +118,13 @@ func parseMessage(subject string, seq uint64, header nats.Header, body []byte) (
 	}
 	r.Time = p.time(headerTime)
 	copy(r.Hash[:], p.hex(headerHash, len(r.Hash)))
-	if p.text(headerSubject) != key.String() {
-		p.fail(headerSubject, "names another aggregate")
+	for _, f := range r.fields() { // the hash covers what is written here: nothing else may stand there
+		if p.text(f.name) != f.value {
+			p.fail(f.name, "is not as this log writes it")
+		}
+	}
+	if key.subject(shard) != subject || r.Revision == 0 || r.PrevSeq >= seq {
+		p.fail(headerSubject, "or its place does not fit")
 	}
 	if p.err != nil {
 		return nil, fmt.Errorf("eventstore: %s seq %d: %w", streamName(shard), seq, p.err)

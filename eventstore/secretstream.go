@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/nats-io/nats.go"
@@ -79,48 +78,48 @@ func (b *SecretBytes) Create(ctx context.Context, name string, value []byte) err
 
 // Get reads a value; ErrNotFound when it is not there, or was destroyed.
 func (b *SecretBytes) Get(ctx context.Context, name string) ([]byte, error) {
-	m, err := b.find(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	return m.Data, nil
-}
-
-func (b *SecretBytes) find(ctx context.Context, name string) (*nats.Msg, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	m, err := b.s.nc.RequestWithContext(ctx, "$JS.API.DIRECT.GET."+secretStream+"."+secretRoot+"."+name, nil)
+	m, err := b.s.readers.secrets().RequestWithContext(ctx, "$JS.API.DIRECT.GET."+secretStream+"."+secretRoot+"."+name, nil)
 	if err != nil {
 		return nil, fmt.Errorf("eventstore: secret: %w", err)
 	}
 	switch status := m.Header.Get("Status"); status {
 	case "":
-		return m, nil
+		return m.Data, nil
 	case "404":
-		return nil, ErrNotFound
+		if b.s.replicas == 1 {
+			return nil, ErrNotFound
+		}
+		there, err := b.atLeader(ctx, name) // a replica may be behind
+		return there.Data, err
 	default:
 		return nil, fmt.Errorf("eventstore: secret: status %s", status)
 	}
 }
 
-// Destroy overwrites a value on the disk and forgets it. What is not there is destroyed already.
+func (b *SecretBytes) atLeader(ctx context.Context, name string) (storedMessage, error) {
+	return b.s.messageAtLeader(ctx, "$JS.API.STREAM.MSG.GET."+secretStream, getRequest{LastBySubject: secretRoot + "." + name})
+}
+
+// Destroy overwrites a value on the disk and forgets it. What is not there is destroyed already. An error
+// leaves open whether it was: it is safe to repeat.
 func (b *SecretBytes) Destroy(ctx context.Context, name string) error {
-	m, err := b.find(ctx, name)
+	there, err := b.atLeader(ctx, name)
 	if errors.Is(err, ErrNotFound) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	seq, err := strconv.ParseUint(m.Header.Get("Nats-Sequence"), 10, 64)
-	if err != nil {
-		return fmt.Errorf("eventstore: secret: %w", err)
-	}
 	stream, err := b.s.js.Stream(ctx, secretStream)
 	if err != nil {
 		return fmt.Errorf("eventstore: secret: %w", err)
 	}
-	if err := stream.SecureDeleteMsg(ctx, seq); err != nil && !errors.Is(err, jetstream.ErrMsgNotFound) {
+	if err := stream.SecureDeleteMsg(ctx, there.Seq); err != nil {
+		if _, readErr := b.atLeader(ctx, name); errors.Is(readErr, ErrNotFound) {
+			return nil // somebody else destroyed it, or we did and the answer was lost
+		}
 		return fmt.Errorf("eventstore: destroy secret: %w", err)
 	}
 	return nil

@@ -41,6 +41,8 @@ type ClusterConfig struct {
 	Name   string
 	Listen string   // "host:port" for the other servers' routes
 	Routes []string // "host:port" of the others
+	// Advertise is the "host:port" at which the others reach it, where that is not Listen.
+	Advertise string
 }
 
 // Server is a JetStream server inside this process: every write is synced before it is acknowledged.
@@ -66,7 +68,7 @@ func StartServer(c ServerConfig) (*Server, error) {
 	}
 	password, err := randomPassword()
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, lock.Unlock())
 	}
 	s := &Server{lock: lock, password: password}
 	opts, err := s.options(c)
@@ -118,7 +120,8 @@ func (s *Server) options(c ServerConfig) (*server.Options, error) {
 		if err := splitListen(c.Cluster.Listen, &opts.Cluster.Host, &opts.Cluster.Port); err != nil {
 			return nil, err
 		}
-		opts.Cluster.NoAdvertise = true // routes go only where the configuration says
+		opts.Cluster.Advertise = c.Cluster.Advertise
+		opts.Cluster.NoAdvertise = true // clients are not told of the other servers
 		for _, r := range c.Cluster.Routes {
 			opts.Routes = append(opts.Routes, &url.URL{Scheme: "nats-route", Host: r})
 		}
@@ -148,6 +151,14 @@ func splitListen(listen string, host *string, port *int) error {
 func (s *Server) connect(opts ...nats.Option) (*nats.Conn, error) {
 	opts = append(opts, nats.UserInfo(serviceUser, s.password), nats.InProcessServer(s.ns))
 	return nats.Connect("", append(clientOptions(), opts...)...)
+}
+
+// maxStore is how many bytes JetStream takes on this disk; 0 when it does not run.
+func (s *Server) maxStore() int64 {
+	if c := s.ns.JetStreamConfig(); c != nil {
+		return c.MaxStore
+	}
+	return 0
 }
 
 // ClientURL is the address for other connections; "" when the server does not listen.

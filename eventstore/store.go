@@ -28,6 +28,8 @@ type Config struct {
 	Now      func() time.Time
 	Random   io.Reader
 	Logger   zerolog.Logger
+	// SoleWriter says that nobody else appends to this log: newest events are then remembered.
+	SoleWriter bool
 	// Options are added to the connection's (tests cut it).
 	Options []nats.Option
 }
@@ -35,6 +37,8 @@ type Config struct {
 // Store appends to and reads from the log. All methods may be called from many goroutines.
 type Store struct {
 	nc       *nats.Conn
+	readers  readers
+	tips     *tips // nil unless this is the sole writer
 	js       jetstream.JetStream
 	log      zerolog.Logger
 	now      func() time.Time
@@ -42,7 +46,9 @@ type Store struct {
 	shards   int
 	replicas int
 	readOnly bool
+	embedded *Server       // nil: an external server
 	durable  []*durability // per shard
+	fixed    *durability   // of the checkpoints
 	sick     atomic.Pointer[error]
 	fatal    chan error
 	full     atomic.Bool
@@ -67,10 +73,13 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("eventstore: connect: %w", err)
 	}
-	s := &Store{nc: nc, log: c.Logger, now: c.Now, random: c.Random, readOnly: c.ReadOnly, fatal: make(chan error, 1), done: make(chan struct{})}
+	s := &Store{
+		nc: nc, log: c.Logger, now: c.Now, random: c.Random, readOnly: c.ReadOnly, embedded: c.Server,
+		fixed: newDurability(), fatal: make(chan error, 1), done: make(chan struct{}),
+	}
 	if err := s.open(ctx, c); err != nil {
 		nc.Close()
-		return nil, err
+		return nil, errors.Join(err, s.readers.close())
 	}
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	s.stop = stop
@@ -106,13 +115,22 @@ func (s *Store) open(ctx context.Context, c Config) error {
 		s.leader = append(s.leader, "$JS.API.STREAM.MSG.GET."+streamName(shard))
 		s.durable = append(s.durable, newDurability())
 	}
+	if s.readers, err = openReaders(c, s.shards); err != nil {
+		return err
+	}
+	if c.SoleWriter {
+		s.tips = newTips()
+	}
 	if err := s.checkStreams(ctx); err != nil {
 		return err
 	}
 	if c.ReadOnly {
 		return nil
 	}
-	return s.fence(ctx)
+	if err := s.fence(ctx); err != nil {
+		return err
+	}
+	return s.fenceCheckpoints(ctx)
 }
 
 // Shards is the number of shards of the log.
@@ -137,7 +155,9 @@ func (s *Store) Healthy() error {
 
 // fail marks the log as unhealthy for good and, for a disk that lost its word, asks for the process to stop.
 func (s *Store) fail(err error, stop bool) {
-	err = fmt.Errorf("%w: %w", ErrUnhealthy, err)
+	if !errors.Is(err, ErrUnhealthy) {
+		err = fmt.Errorf("%w: %w", ErrUnhealthy, err)
+	}
 	if s.sick.CompareAndSwap(nil, &err) {
 		s.log.Error().Err(err).Msg("the log is not healthy: no more appends")
 	}
@@ -154,7 +174,7 @@ func (s *Store) Close() error {
 	s.stop()
 	<-s.done
 	s.nc.Close()
-	return nil
+	return s.readers.close()
 }
 
 // isDeadline tells a deadline of ours from a failure.

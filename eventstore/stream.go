@@ -42,6 +42,7 @@ const (
 	shardPrefix      = "LEDGER_"
 	checkpointStream = "CHECKPOINTS"
 	checkpointTopic  = "checkpoints"
+	checkpointAPI    = "$JS.API.STREAM.MSG.GET." + checkpointStream
 )
 
 func streamName(shard int) string { return shardPrefix + strconv.Itoa(shard) }

@@ -81,8 +81,10 @@ func (s *Store) adopt(info *jetstream.StreamInfo, c Config) error {
 // checkStreams refuses a log with a hole: a missing message is silent otherwise, and an append that
 // expects an empty subject succeeds on it. It runs at start, on every reconnect and hourly.
 func (s *Store) checkStreams(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*readTimeout)
+	defer cancel()
 	var covered []uint64
-	if c, err := s.LastCheckpoint(ctx); err == nil {
+	if c, err := s.newestCheckpoint(ctx); err == nil {
 		covered = c.LastSeq
 	} else if !errors.Is(err, ErrNotFound) {
 		return err
@@ -123,21 +125,33 @@ func checkState(state jetstream.StreamState) error {
 // CheckReader compares a reader's positions with the log: a log that is shorter than what was read from
 // it has lost events.
 func (s *Store) CheckReader(ctx context.Context, reader string, positions []uint64) error {
+	err := s.confirm(ctx, func(ctx context.Context) error { return s.compareReader(ctx, reader, positions) })
+	if errors.Is(err, ErrUnhealthy) {
+		s.fail(err, false)
+	}
+	return err
+}
+
+func (s *Store) compareReader(ctx context.Context, reader string, positions []uint64) error {
+	if len(positions) > s.shards {
+		return fmt.Errorf("%w: %s has read %d shards of %d", ErrUnhealthy, reader, len(positions), s.shards)
+	}
 	for shard, seq := range positions {
-		last, err := s.lastSeq(ctx, shard)
+		last, err := s.LastSeq(ctx, shard)
 		if err != nil {
 			return err
 		}
 		if last < seq {
-			err := fmt.Errorf("%s has read %s up to %d, but it ends at %d", reader, streamName(shard), seq, last)
-			s.fail(err, false)
-			return s.Healthy()
+			return fmt.Errorf("%w: %s has read %s up to %d, but it ends at %d", ErrUnhealthy, reader, streamName(shard), seq, last)
 		}
 	}
 	return nil
 }
 
-func (s *Store) lastSeq(ctx context.Context, shard int) (uint64, error) {
+// LastSeq is the sequence of the newest event of a shard; 0 when there is none.
+func (s *Store) LastSeq(ctx context.Context, shard int) (uint64, error) {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout) // an answer can be lost with the connection
+	defer cancel()
 	stream, err := s.js.Stream(ctx, streamName(shard))
 	if err != nil {
 		return 0, fmt.Errorf("eventstore: %s: %w", streamName(shard), err)

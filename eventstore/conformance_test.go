@@ -1,0 +1,471 @@
+package eventstore_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"payledger/domain"
+	"payledger/eventstore"
+)
+
+// conformance is what the event store promises, alone and on three replicas alike.
+var conformance = []struct {
+	name string
+	test func(*testing.T, *rig)
+}{
+	{"an appended event is read back with its state", testAppendLoad},
+	{"the history holds every event and an auditor's hash chain", testHistory},
+	{"what does not exist is not found", testNotFound},
+	{"nothing to record appends nothing", testNothing},
+	{"a conflict is decided again on the new state", testConflict},
+	{"64 concurrent writers on one aggregate", testWriters},
+	{"the own event is found below the tip", testOwnBelowTip},
+	{"of many claims exactly one wins", testClaim},
+	{"a refusal stands only on what the leader holds", testRefusal},
+	{"an aggregate of a newer schema is not appended to", testNewerSchema},
+	{"a state of an older schema is folded again", testOlderSchema},
+	{"a subscription gives every event once, in order, from any position", testSubscribe},
+	{"a fan-out gives each reader its own position", testFanout},
+	{"a subscriber's error ends its subscription", testPoison},
+	{"a full aggregate takes outcomes and no requests", testTooLarge},
+	{"a log is initialized once", testInitialize},
+	{"secrets are created once and can be destroyed", testSecrets},
+	{"a log opened for reading takes no append", testReadOnly},
+}
+
+func TestConformanceAlone(t *testing.T)   { runConformance(t, single) }
+func TestConformanceCluster(t *testing.T) { runConformance(t, cluster) }
+
+func runConformance(t *testing.T, build func(testing.TB, int) *rig) {
+	t.Parallel()
+	r := build(t, 2)
+	for _, c := range conformance {
+		t.Run(c.name, func(t *testing.T) { c.test(t, r) })
+	}
+}
+
+func testAppendLoad(t *testing.T, r *rig) {
+	key := newKey()
+	meta := newMeta(t, r.store())
+	meta.At = meta.At.Add(789 * time.Nanosecond) // finer than the log keeps
+	appended, err := eventstore.ExecuteNew(testContext(t), r.store(), tallies, key, meta, func(tally) (added, error) { return added{N: 300}, nil })
+	if err != nil || !appended.Appended {
+		t.Fatal(err, appended.Appended)
+	}
+	for _, s := range []*eventstore.Store{r.store(), r.other()} {
+		loaded, err := eventstore.LoadTipAtLeader(testContext(t), s, tallies, key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		same(t, "state", loaded.State, tally{Count: 1, Sum: 300})
+		same(t, "event", loaded.Recorded, appended.Recorded)
+		event, err := tallies.Event(loaded.Recorded)
+		if err != nil || event.N != 300 {
+			t.Error(err, event)
+		}
+	}
+	at, err := r.store().Read(testContext(t), appended.Recorded.Shard, appended.Recorded.Seq)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, "event by its place", at, appended.Recorded)
+}
+
+func testHistory(t *testing.T, r *rig) {
+	key := newKey()
+	for n := range int64(5) {
+		mustAdd(t, r.store(), key, added{N: n})
+		mustAdd(t, r.other(), newKey(), added{}) // another aggregate in between
+	}
+	events, err := r.other().History(testContext(t), key)
+	if err != nil || len(events) != 5 {
+		t.Fatal(err, len(events))
+	}
+	checkChain(t, events)
+	state, err := tallies.Fold(events)
+	if err != nil || state.Sum != 10 {
+		t.Error(err, state)
+	}
+}
+
+func testNotFound(t *testing.T, r *rig) {
+	ctx := testContext(t)
+	_, load := r.store().Load(ctx, newKey())
+	_, leader := r.store().LoadLeader(ctx, newKey())
+	_, read := r.store().Read(ctx, 0, 1<<40)
+	_, shard := r.store().Read(ctx, 99, 1)
+	_, wild := r.store().Load(ctx, tallies.Key("acct", ">"))
+	_, history := r.store().History(ctx, newKey())
+	for i, err := range []error{load, leader, read, shard, wild, history} {
+		if !errors.Is(err, eventstore.ErrNotFound) {
+			t.Errorf("%d: %v", i, err)
+		}
+	}
+	tip, err := eventstore.LoadTip(ctx, r.store(), tallies, newKey())
+	if err != nil || tip.Recorded != nil {
+		t.Error(err, tip)
+	}
+}
+
+func testNothing(t *testing.T, r *rig) {
+	key := newKey()
+	first := mustAdd(t, r.store(), key, added{N: 1})
+	tip, err := eventstore.Execute(testContext(t), r.store(), noted, key, newMeta(t, r.store()), func(tally) (domain.Event, error) { return nil, nil })
+	if err != nil || tip.Appended || tip.Recorded.Seq != first.Recorded.Seq {
+		t.Error(err, tip)
+	}
+}
+
+// noted is tallies with an interface for its events, as the real aggregates have.
+var noted = eventstore.NewAggregate("tally", 1, []domain.Event{added{}}, func(s tally, e domain.Event) tally { return addUp(s, e.(added)) })
+
+func testConflict(t *testing.T, r *rig) {
+	key := newKey()
+	mustAdd(t, r.store(), key, added{N: 1})
+	var seen []int64
+	tip, err := eventstore.Execute(testContext(t), r.store(), tallies, key, newMeta(t, r.store()), func(s tally) (added, error) {
+		seen = append(seen, s.Sum)
+		if len(seen) == 1 { // another comes between the decision and its append
+			mustAdd(t, r.other(), key, added{N: 10})
+		}
+		return added{N: 100}, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, "states decided on", seen, []int64{1, 11})
+	same(t, "state", tip.State, tally{Count: 3, Sum: 111})
+}
+
+func testWriters(t *testing.T, r *rig) {
+	const writers = 64
+	each := scale(1, 3)
+	key := newKey()
+	var acknowledged sync.Map
+	var group sync.WaitGroup
+	for w := range writers {
+		s := r.nodes[w%len(r.nodes)].store
+		group.Go(func() {
+			for n := range each {
+				who := fmt.Sprintf("%d-%d", w, n)
+				if err := insist(t, s, key, added{N: 1, Who: who}); err != nil {
+					t.Errorf("%s: %v", who, err)
+					return
+				}
+				acknowledged.Store(who, true)
+			}
+		})
+	}
+	group.Wait()
+	events, err := r.store().History(testContext(t), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkChain(t, events)
+	stored := map[string]int{}
+	for _, e := range events {
+		event, err := tallies.Event(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stored[event.Who]++
+	}
+	acknowledged.Range(func(who, _ any) bool {
+		if stored[who.(string)] != 1 {
+			t.Errorf("%s was acknowledged and stands there %d times", who, stored[who.(string)])
+		}
+		return true
+	})
+	if len(events) != writers*each {
+		t.Errorf("%d events of %d", len(events), writers*each)
+	}
+}
+
+// insist repeats what was refused only because others were faster.
+func insist(t testing.TB, s *eventstore.Store, key eventstore.Key, e added) error {
+	for {
+		_, err := add(t, s, key, e)
+		if domain.ReasonOf(err) != domain.ReasonConcurrentModification {
+			return err
+		}
+	}
+}
+
+func testClaim(t *testing.T, r *rig) {
+	errTaken := errors.New("taken")
+	for range scale(5, 20) {
+		key := newKey()
+		var won atomic.Int32
+		var group sync.WaitGroup
+		for w := range 16 {
+			s := r.nodes[w%len(r.nodes)].store
+			group.Go(func() {
+				tip, err := eventstore.ExecuteNew(testContext(t), s, tallies, key, newMeta(t, s), func(there tally) (added, error) {
+					if there.Count > 0 {
+						return added{}, errTaken
+					}
+					return added{Who: fmt.Sprint(w)}, nil
+				})
+				switch {
+				case err == nil && tip.Appended:
+					won.Add(1)
+				case !errors.Is(err, errTaken):
+					t.Error(err)
+				}
+			})
+		}
+		group.Wait()
+		if won.Load() != 1 {
+			t.Errorf("%d claims won", won.Load())
+		}
+	}
+}
+
+func testRefusal(t *testing.T, r *rig) {
+	key := newKey()
+	old := mustAdd(t, r.store(), key, added{N: 1})
+	mustAdd(t, r.other(), key, added{N: 1})
+	errEarly := errors.New("too early")
+	decided := 0
+	decide := func(s tally) (added, error) {
+		if decided++; s.Count < 2 {
+			return added{}, errEarly
+		}
+		return added{N: 5}, nil
+	}
+	tip, err := eventstore.Resume(testContext(t), r.store(), tallies, old, newMeta(t, r.store()), decide)
+	if err != nil || tip.State.Sum != 7 || decided != 2 {
+		t.Errorf("an old state refused: %v, %+v, decided %d times", err, tip.State, decided)
+	}
+	decided = 0
+	never := func(tally) (added, error) { decided++; return added{}, errEarly }
+	if _, err := eventstore.Execute(testContext(t), r.store(), tallies, key, newMeta(t, r.store()), never); !errors.Is(err, errEarly) {
+		t.Error(err)
+	}
+	if want := min(2, r.replicas()); decided != want {
+		t.Errorf("a refusal was decided %d times, want %d", decided, want)
+	}
+}
+
+func testNewerSchema(t *testing.T, r *rig) {
+	key := newKey()
+	newer := eventstore.NewAggregate("tally", 2, []added{{}}, addUp)
+	if _, err := eventstore.Execute(testContext(t), r.store(), newer, key, newMeta(t, r.store()), func(tally) (added, error) { return added{N: 1}, nil }); err != nil {
+		t.Fatal(err)
+	}
+	for name, err := range map[string]error{
+		"execute": second(add(t, r.store(), key, added{N: 1})),
+		"new": second(eventstore.ExecuteNew(testContext(t), r.store(), tallies, key, newMeta(t, r.store()),
+			func(tally) (added, error) { return added{N: 1}, nil })),
+		"load": second(eventstore.LoadTip(testContext(t), r.store(), tallies, key)),
+	} {
+		if !errors.Is(err, eventstore.ErrNewerSchema) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if events, err := r.store().History(testContext(t), key); err != nil || len(events) != 1 {
+		t.Error(err, len(events))
+	}
+}
+
+// In schema 2 the number is called "amount", and the state has a maximum that schema 1 never kept.
+type (
+	tally2 struct {
+		Sum int64 `json:"sum"`
+		Max int64 `json:"max"`
+	}
+	added2 struct {
+		Amount int64 `json:"amount"`
+	}
+)
+
+func (added2) Type() string { return "tally.added" }
+
+func testOlderSchema(t *testing.T, r *rig) {
+	key := newKey()
+	for _, n := range []int64{3, 900, 5} {
+		mustAdd(t, r.store(), key, added{N: n})
+	}
+	second := eventstore.NewAggregate("tally", 2, []added2{{}}, func(s tally2, e added2) tally2 {
+		return tally2{Sum: s.Sum + e.Amount, Max: max(s.Max, e.Amount)}
+	})
+	second.Upgrades["tally.added"] = map[int]eventstore.Upgrade{1: func(e map[string]any) map[string]any {
+		return map[string]any{"amount": e["n"].(int64)}
+	}}
+	tip, err := eventstore.LoadTip(testContext(t), r.store(), second, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, "folded state", tip.State, tally2{Sum: 908, Max: 900})
+	tip, err = eventstore.Execute(testContext(t), r.store(), second, key, newMeta(t, r.store()), func(tally2) (added2, error) { return added2{Amount: 1000}, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	reloaded, err := eventstore.LoadTip(testContext(t), r.store(), second, key)
+	if err != nil || tip.Recorded.Schema != 2 || tip.Recorded.Revision != 4 {
+		t.Fatal(err, tip.Recorded)
+	}
+	same(t, "state", reloaded.State, tally2{Sum: 1908, Max: 1000})
+}
+
+func testSubscribe(t *testing.T, r *rig) {
+	var want []uint64
+	for range 20 {
+		want = append(want, mustAdd(t, r.store(), keyIn(r.store(), 0), added{N: 1}).Recorded.Seq)
+	}
+	errDone := errors.New("seen enough")
+	last := want[len(want)-1]
+	for _, after := range []uint64{0, want[0] - 1, want[7], want[18]} {
+		next := after + 1
+		err := r.other().Subscribe(testContext(t), 0, after, func(e *eventstore.Recorded) error {
+			if e.Seq != next {
+				return fmt.Errorf("after %d came %d", next-1, e.Seq)
+			}
+			if next++; e.Seq == last {
+				return errDone
+			}
+			return nil
+		})
+		if !errors.Is(err, errDone) {
+			t.Errorf("from %d: %v", after, err)
+		}
+	}
+	ctx, cancel := context.WithCancel(testContext(t))
+	defer cancel()
+	got := make(chan *eventstore.Recorded)
+	ended := make(chan error)
+	go func() {
+		ended <- r.other().Subscribe(ctx, 0, last, func(e *eventstore.Recorded) error {
+			select {
+			case got <- e:
+			case <-ctx.Done():
+			}
+			return nil
+		})
+	}()
+	later := mustAdd(t, r.store(), keyIn(r.store(), 0), added{N: 2}).Recorded
+	e := <-got
+	for e.Aggregate == "barrier" { // by which this reader made sure of the events before
+		e = <-got
+	}
+	same(t, "an event that came later", e, later)
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+func testFanout(t *testing.T, r *rig) {
+	head := mustAdd(t, r.store(), keyIn(r.store(), 0), added{}).Recorded.Seq
+	after := make([]uint64, r.shards)
+	for shard := range r.shards {
+		seq, err := r.store().LastSeq(testContext(t), shard)
+		if err != nil {
+			t.Fatal(err)
+		}
+		after[shard] = seq
+	}
+	fanout := eventstore.NewFanout(r.store())
+	all, rest, idle := fanout.Reader("all", nil), fanout.Reader("rest", after), fanout.Reader("idle", nil)
+	idle.Stop() // a reader that has failed holds nobody up
+	ctx, cancel := context.WithCancel(testContext(t))
+	ended := make(chan error, 1)
+	go func() { ended <- fanout.Run(ctx) }()
+	next := mustAdd(t, r.store(), keyIn(r.store(), 0), added{}).Recorded
+	for reader, from := range map[*eventstore.Reader]uint64{all: 1, rest: head + 1} {
+		for from <= next.Seq {
+			events, err := reader.Next(ctx, 3)
+			if err != nil || len(events) == 0 || len(events) > 3 {
+				t.Fatal(err, len(events))
+			}
+			for _, e := range events {
+				if e.Shard == 0 && e.Seq != from {
+					t.Fatalf("%s: %d instead of %d", reader.Name, e.Seq, from)
+				} else if e.Shard == 0 {
+					from++
+				}
+			}
+		}
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if _, err := rest.Next(ctx, 1); err == nil {
+		t.Error("a reader goes on after its context")
+	}
+}
+
+func testPoison(t *testing.T, r *rig) {
+	seq := mustAdd(t, r.store(), keyIn(r.store(), 1), added{}).Recorded.Seq
+	errPoison := errors.New("poison")
+	calls := 0
+	err := r.store().Subscribe(testContext(t), 1, seq-1, func(*eventstore.Recorded) error { calls++; return errPoison })
+	if !errors.Is(err, errPoison) || calls != 1 {
+		t.Error(err, calls)
+	}
+}
+
+func testTooLarge(t *testing.T, r *rig) {
+	key := newKey()
+	big := added{Who: string(slices.Repeat([]byte("x"), 300<<10))}
+	meta := newMeta(t, r.store())
+	meta.Request = true
+	_, err := eventstore.Execute(testContext(t), r.store(), tallies, key, meta, func(tally) (added, error) { return big, nil })
+	if !errors.Is(err, eventstore.ErrTooLarge) || domain.ReasonOf(err) != domain.ReasonServiceUnavailable {
+		t.Errorf("a request: %v", err)
+	}
+	if _, err := add(t, r.store(), key, big); err != nil {
+		t.Errorf("an outcome: %v", err)
+	}
+	huge := added{Who: string(slices.Repeat([]byte("x"), 9<<20))}
+	if _, err := add(t, r.store(), key, huge); !errors.Is(err, eventstore.ErrRefused) {
+		t.Errorf("more than a message holds: %v", err)
+	}
+}
+
+func testInitialize(t *testing.T, r *rig) {
+	ctx := testContext(t)
+	if _, err := r.store().Initialized(ctx); !errors.Is(err, eventstore.ErrNotFound) {
+		t.Fatal(err)
+	}
+	want := eventstore.LogState{Account: "a1", Environment: "sandbox"}
+	if err := r.store().Initialize(ctx, want, "tester"); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.other().Initialize(ctx, eventstore.LogState{Account: "a2"}, "tester"); !errors.Is(err, eventstore.ErrConflict) {
+		t.Error(err)
+	}
+	got, err := r.other().Initialized(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, "log", got, want)
+}
+
+func testReadOnly(t *testing.T, r *rig) {
+	key := newKey()
+	mustAdd(t, r.store(), key, added{N: 4})
+	before, err := r.store().LastSeq(testContext(t), r.store().ShardOf(key))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := r.reopen(t, func(c *eventstore.Config) { c.ReadOnly = true })
+	tip, err := eventstore.LoadTipAtLeader(testContext(t), s, tallies, key)
+	if err != nil || tip.State.Sum != 4 {
+		t.Error(err, tip.State)
+	}
+	if _, err := add(t, s, key, added{N: 1}); !errors.Is(err, eventstore.ErrRefused) {
+		t.Error(err)
+	}
+	after, err := r.store().LastSeq(testContext(t), s.ShardOf(key))
+	if err != nil || after != before {
+		t.Errorf("the log went from %d to %d: %v", before, after, err)
+	}
+}

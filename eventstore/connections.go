@@ -1,0 +1,38 @@
+package eventstore
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/nats-io/nats.go"
+)
+
+// readers are connections for reading alone. The server answers a Direct Get in the loop that reads the
+// connection, and waits there while the stream syncs: on a shared connection one look-up would hold up
+// every publish behind it. One a shard, so that shards do not wait for each other; the last is for secrets.
+type readers []*nats.Conn
+
+func openReaders(c Config, shards int) (readers, error) {
+	var all readers
+	for range shards + 1 {
+		nc, err := connect(c)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("eventstore: connect: %w", err), all.close())
+		}
+		all = append(all, nc)
+	}
+	return all, nil
+}
+
+// shard gives the connection for look-ups in a shard.
+func (r readers) shard(n int) *nats.Conn { return r[n] }
+
+// secrets gives the connection for look-ups in the stream of secrets.
+func (r readers) secrets() *nats.Conn { return r[len(r)-1] }
+
+func (r readers) close() error {
+	for _, nc := range r {
+		nc.Close()
+	}
+	return nil
+}

@@ -1,0 +1,53 @@
+package eventstore
+
+import (
+	"context"
+
+	"github.com/nats-io/nats.go"
+)
+
+// What tests of this package see of its inside.
+var (
+	ParseMessage = parseMessage
+	StreamName   = streamName
+)
+
+func (r *Recorded) Link(previous Hash) Hash      { return r.link(previous) }
+func (r *Recorded) Message() *nats.Msg           { return r.message() }
+func (s *Store) Conn() *nats.Conn                { return s.nc }
+func (s *Server) ClusterAddr() string            { return s.ns.ClusterAddr().String() }
+func (s *Server) Password() string               { return s.password }
+func (a *Aggregate[S, E]) Types() map[string]any { return anyTypes(a.events) }
+
+func anyTypes[T any](types map[string]T) map[string]any {
+	all := map[string]any{}
+	for name, t := range types {
+		all[name] = t
+	}
+	return all
+}
+
+// Encode gives the body of an event that leads to state.
+func (a *Aggregate[S, E]) Encode(event E, state S) ([]byte, error) { return a.encode(event, state) }
+
+// Draft makes the next event of an aggregate and does not append it.
+func Draft[S any, E interface{ Type() string }](s *Store, a *Aggregate[S, E], key Key, tip *Recorded, meta Meta, event E) (*Recorded, error) {
+	r, _, err := draft(a, key, s.ShardOf(key), tip, meta, event)
+	return r, err
+}
+
+// Append is Store.append.
+func (s *Store) Append(ctx context.Context, r *Recorded) error { return s.append(ctx, r) }
+
+// Recheck looks for holes as after a reconnect.
+func (s *Store) Recheck(ctx context.Context) { s.recheck(ctx) }
+
+// Acked is the highest sequence of a shard that is known to be durable.
+func (s *Store) Acked(shard int) uint64 { return s.durable[shard].next() - 1 }
+
+// Leads tells whether the server leads the stream.
+func (s *Server) Leads(stream string) bool {
+	return s.ns.JetStreamIsStreamLeader(ledgerAccount, stream)
+}
+
+func (s *Server) ClientAddr() string { return s.ns.Addr().String() }

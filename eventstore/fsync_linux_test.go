@@ -1,0 +1,184 @@
+package eventstore_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"payledger/eventstore"
+	"payledger/eventstore/eventstoretest"
+)
+
+// The environment by which the test binary runs as the child whose disk fails.
+const (
+	fsyncDir  = "PAYLEDGER_TEST_FSYNC_DIR"
+	fsyncCase = "PAYLEDGER_TEST_FSYNC_CASE"
+)
+
+// sickDisk is what the child saw.
+type sickDisk struct {
+	Key       eventstore.Key
+	Succeeded bool          // an append was called a success after the disk failed
+	Told      string        // what it was told instead
+	Unknown   bool          // that was ErrUnknown
+	Facts     []string      // who wrote the events that readers were given
+	Fatal     time.Duration // from the failure to the call to stop; 0: none came
+}
+
+// An embedded server whose fsync fails (EIO for every fsync and fdatasync of a child process): no append
+// succeeds, no reader is given what was not acknowledged, and the process is told to stop. Afterwards the
+// folder opens, and what it shows is made durable first.
+func TestFsyncFails(t *testing.T) {
+	if os.Getenv(fsyncDir) != "" {
+		runSickDisk(t)
+		return
+	}
+	t.Parallel()
+	for _, name := range []string{"known aggregate", "new aggregate"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			result := sickChild(t, dir, name)
+			if result.Succeeded || !result.Unknown {
+				t.Errorf("the append was told: success %t, %s", result.Succeeded, result.Told)
+			}
+			if slices.Contains(result.Facts, "lost") || !slices.Contains(result.Facts, "acknowledged") {
+				t.Errorf("readers were given %v", result.Facts)
+			}
+			if result.Fatal == 0 || result.Fatal > 9*time.Second {
+				t.Errorf("told to stop after %s", result.Fatal)
+			}
+			t.Logf("told to stop after %s; the append was told %q", result.Fatal.Round(time.Millisecond), result.Told)
+			checkAfterSickDisk(t, dir, result.Key)
+		})
+	}
+}
+
+func sickChild(t *testing.T, dir, name string) (result sickDisk) {
+	t.Helper()
+	child := exec.CommandContext(testContext(t), os.Args[0], "-test.run=^TestFsyncFails$", "-test.count=1", "-test.timeout=60s")
+	child.Env = append(os.Environ(), fsyncDir+"="+dir, fsyncCase+"="+name)
+	output, err := child.Output()
+	line, _, _ := bytes.Cut(output, []byte("\n"))
+	if err != nil || json.Unmarshal(line, &result) != nil {
+		t.Fatalf("%v\n%s", err, output)
+	}
+	return result
+}
+
+// checkAfterSickDisk opens the folder on a disk that works again.
+func checkAfterSickDisk(t *testing.T, dir string, key eventstore.Key) {
+	t.Helper()
+	s := eventstoretest.Open(t, dir)
+	events, err := s.History(testContext(t), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkChain(t, events)
+	lost := countOf(t, events, "lost")
+	t.Logf("after the restart the event stands there %d times", lost)
+	if countOf(t, events, "acknowledged") != 1 || lost > 1 {
+		t.Errorf("%d events, %d lost", len(events), lost)
+	}
+	if last := events[len(events)-1]; s.Acked(last.Shard) < last.Seq {
+		t.Errorf("the log shows %d, durable is %d", last.Seq, s.Acked(last.Shard))
+	}
+	mustAdd(t, s, key, added{Who: "after"})
+}
+
+// runSickDisk is the child: it reports on its first line of output and ends without closing anything.
+func runSickDisk(t *testing.T) {
+	s := eventstoretest.Open(t, os.Getenv(fsyncDir))
+	key := newKey()
+	result := sickDisk{Key: key}
+	mustAdd(t, s, key, added{Who: "acknowledged"})
+	var mu sync.Mutex
+	fact := func(r *eventstore.Recorded) error {
+		if r.Key == key {
+			e, err := tallies.Event(r)
+			if err != nil {
+				return err
+			}
+			mu.Lock()
+			result.Facts = append(result.Facts, e.Who)
+			mu.Unlock()
+		}
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	go s.Subscribe(ctx, s.ShardOf(key), 0, fact)
+	if err := failFsync(); err != nil {
+		t.Fatal(err)
+	}
+	start := time.Now()
+	told := make(chan error, 1)
+	target := key
+	if os.Getenv(fsyncCase) == "new aggregate" {
+		target = keyIn(s, s.ShardOf(key))
+	} else {
+		go readOn(ctx, s, key, fact)
+	}
+	go func() { told <- second(add(t, s, target, added{Who: "lost"})) }()
+	select {
+	case <-s.Fatal():
+		result.Fatal = time.Since(start)
+	case <-ctx.Done():
+	}
+	err := <-told
+	result.Succeeded, result.Unknown = err == nil, errors.Is(err, eventstore.ErrUnknown)
+	if err != nil {
+		result.Told = err.Error()
+	}
+	mu.Lock()
+	json.NewEncoder(os.Stdout).Encode(result)
+	os.Exit(0)
+}
+
+// readOn looks at the aggregate again and again; what it is given without an error is a fact.
+func readOn(ctx context.Context, s *eventstore.Store, key eventstore.Key, fact func(*eventstore.Recorded) error) {
+	for ctx.Err() == nil {
+		for _, load := range []func(context.Context, eventstore.Key) (*eventstore.Recorded, error){s.Load, s.LoadLeader} {
+			if r, err := load(ctx, key); err == nil {
+				fact(r)
+			}
+		}
+		runtime.Gosched()
+	}
+}
+
+// failFsync makes every fsync and fdatasync of this process fail with EIO, for good.
+func failFsync() error {
+	const data = 0 // offset of the system call's number
+	deny := unix.SECCOMP_RET_ERRNO | uint32(unix.EIO)
+	program := []unix.SockFilter{
+		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: data},
+		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jt: 2, K: unix.SYS_FSYNC},
+		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jt: 1, K: unix.SYS_FDATASYNC},
+		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
+		{Code: unix.BPF_RET | unix.BPF_K, K: deny},
+	}
+	filter := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
+	runtime.LockOSThread() // both calls on one thread; TSYNC carries the filter to the others
+	defer runtime.UnlockOSThread()
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return err
+	}
+	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&filter)))
+	runtime.KeepAlive(program)
+	if errno != 0 {
+		return errno
+	}
+	return nil
+}

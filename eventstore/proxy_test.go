@@ -1,0 +1,145 @@
+package eventstore_test
+
+import (
+	"io"
+	"net"
+	"sync"
+	"testing"
+)
+
+// proxy is a TCP link that a test can damage.
+type proxy struct {
+	listener net.Listener
+	mu       sync.Mutex
+	target   string
+	cut      bool                    // new connections are refused
+	answer   func(piece []byte) bool // asked for every piece on its way back: false drops it
+	links    map[*link]bool
+}
+
+// link is one connection through the proxy.
+type link struct {
+	client, server net.Conn
+}
+
+// newProxy makes a link to target, which may be set later.
+func newProxy(t testing.TB, target string) *proxy {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &proxy{listener: listener, target: target, links: map[*link]bool{}}
+	go p.accept()
+	t.Cleanup(func() {
+		listener.Close()
+		p.Cut()
+	})
+	return p
+}
+
+func (p *proxy) Addr() string { return p.listener.Addr().String() }
+
+func (p *proxy) accept() {
+	for {
+		client, err := p.listener.Accept()
+		if err != nil {
+			return
+		}
+		p.mu.Lock()
+		target, cut := p.target, p.cut
+		p.mu.Unlock()
+		if cut || target == "" {
+			client.Close()
+			continue
+		}
+		go p.join(client, target)
+	}
+}
+
+func (p *proxy) join(client net.Conn, target string) {
+	server, err := net.Dial("tcp", target)
+	if err != nil {
+		client.Close()
+		return
+	}
+	l := &link{client: client, server: server}
+	p.mu.Lock()
+	if p.cut {
+		p.mu.Unlock()
+		l.close()
+		return
+	}
+	p.links[l] = true
+	p.mu.Unlock()
+	go func() {
+		io.Copy(server, client)
+		l.close()
+	}()
+	p.back(l)
+	l.close()
+	p.mu.Lock()
+	delete(p.links, l)
+	p.mu.Unlock()
+}
+
+// back carries the server's bytes to the client, as long as they are let through.
+func (p *proxy) back(l *link) {
+	buffer := make([]byte, 64<<10)
+	for {
+		n, err := l.server.Read(buffer)
+		if err != nil {
+			return
+		}
+		p.mu.Lock()
+		answer := p.answer
+		p.mu.Unlock()
+		if answer != nil && !answer(buffer[:n]) {
+			continue
+		}
+		if _, err := l.client.Write(buffer[:n]); err != nil {
+			return
+		}
+	}
+}
+
+func (l *link) close() {
+	l.client.Close()
+	l.server.Close()
+}
+
+// Answers asks f about every piece on its way back to the client; false drops it.
+func (p *proxy) Answers(f func(piece []byte) bool) {
+	p.mu.Lock()
+	p.answer = f
+	p.mu.Unlock()
+}
+
+// Cut ends all connections and takes no new ones.
+func (p *proxy) Cut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.cut = true
+	for l := range p.links {
+		l.close()
+	}
+}
+
+// Drop ends all connections; new ones are taken.
+func (p *proxy) Drop() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for l := range p.links {
+		l.close()
+	}
+}
+
+// Heal lets connections through again, to target if one is given.
+func (p *proxy) Heal(target string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.cut, p.answer = false, nil
+	if target != "" {
+		p.target = target
+	}
+}

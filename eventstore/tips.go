@@ -1,0 +1,53 @@
+package eventstore
+
+import "sync"
+
+// tips remembers the newest event of aggregates that this store appended to. It serves a store that is its
+// log's only writer (an embedded server: the folder is locked): there it is never behind, because what it
+// does not know was not written since. Events are immutable and shared.
+type tips struct {
+	mu       sync.Mutex
+	recent   map[Key]*Recorded
+	older    map[Key]*Recorded // the generation before: dropped when recent is full
+	size     int               // bytes of bodies in recent
+	capacity int
+}
+
+// tipsCapacity is how many bytes of events are remembered: tens of thousands of aggregates.
+const tipsCapacity = 64 << 20
+
+func newTips() *tips { return &tips{recent: map[Key]*Recorded{}, capacity: tipsCapacity / 2} }
+
+// put remembers r, unless a newer event of the aggregate is known.
+func (t *tips) put(r *Recorded) {
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if known := t.find(r.Key); known != nil && known.Seq > r.Seq {
+		return
+	}
+	t.size += len(r.Body)
+	t.recent[r.Key] = r
+	if t.size > t.capacity {
+		t.older, t.recent, t.size = t.recent, map[Key]*Recorded{}, 0
+	}
+}
+
+// get gives the newest event of the aggregate, or nil when it is not remembered.
+func (t *tips) get(key Key) *Recorded {
+	if t == nil {
+		return nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.find(key)
+}
+
+func (t *tips) find(key Key) *Recorded {
+	if r, ok := t.recent[key]; ok {
+		return r
+	}
+	return t.older[key]
+}
