@@ -1,0 +1,70 @@
+package notifier
+
+import (
+	"net/netip"
+	"slices"
+)
+
+// network is a range that no webhook goes to, and what it is, in words for the merchant.
+type network struct {
+	prefix netip.Prefix
+	what   string
+}
+
+func networks(what string, prefixes ...string) []network {
+	list := make([]network, len(prefixes))
+	for i, p := range prefixes {
+		list[i] = network{netip.MustParsePrefix(p), what}
+	}
+	return list
+}
+
+// closed lists what is not public, by the registries of special-purpose addresses (RFC 6890 and IANA's
+// tables), metadata services included; the first match names it.
+var closed = slices.Concat(
+	networks("a metadata service", "169.254.169.254/32", "168.63.129.16/32", "100.100.100.200/32", "192.0.0.192/32", "fd00:ec2::254/128"),
+	networks("an unspecified address", "0.0.0.0/8", "::/128"),
+	networks("a loopback address", "127.0.0.0/8", "::1/128"),
+	networks("a link-local address", "169.254.0.0/16", "fe80::/10"),
+	networks("a private address", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "fec0::/10"),
+	networks("a unique-local address", "fc00::/7"),
+	networks("a multicast address", "224.0.0.0/4", "ff00::/8"),
+	networks("a reserved address", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "198.18.0.0/15", "198.51.100.0/24",
+		"203.0.113.0/24", "240.0.0.0/4", "2001::/23" /* Teredo is in it: a tunnel to any host */, "2001:db8::/32", "3fff::/20"),
+)
+
+// global is all of IPv6 that is routed; the rest is reserved whatever its name.
+var global = netip.MustParsePrefix("2000::/3")
+
+// Addresses that hold an IPv4 address, which is where the packets go in the end.
+var (
+	nat64  = netip.MustParsePrefix("64:ff9b::/96")
+	sixTo4 = netip.MustParsePrefix("2002::/16")
+)
+
+// notPublic says what an address is that webhooks do not go to; "" for a public one. An IPv6 address that
+// carries an IPv4 address is public only if that is.
+func notPublic(address netip.Addr) string {
+	address = address.WithZone("").Unmap()
+	if !address.IsValid() {
+		return "no address"
+	}
+	for _, n := range closed {
+		if n.prefix.Contains(address) {
+			return n.what
+		}
+	}
+	if address.Is4() {
+		return ""
+	}
+	b := address.As16()
+	switch {
+	case nat64.Contains(address):
+		return notPublic(netip.AddrFrom4([4]byte(b[12:16])))
+	case sixTo4.Contains(address):
+		return notPublic(netip.AddrFrom4([4]byte(b[2:6])))
+	case !global.Contains(address):
+		return "a reserved address"
+	}
+	return ""
+}

@@ -1,0 +1,143 @@
+package notifier
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// ErrRefused means that webhooks do not go to a URL or an address (D18). Its text after the colon says
+// why, in words for the merchant.
+var ErrRefused = errors.New("notifier: refused")
+
+// resolveTime bounds the look-up of a host's name when an endpoint is created.
+const resolveTime = 3 * time.Second
+
+// Guard decides where webhooks may go (D18): the same rules when an endpoint is created (CheckURL) and
+// when a connection is made (Control), because a name can lead elsewhere by then. The zero Guard is the
+// sandbox's: http is allowed, private networks are not.
+type Guard struct {
+	AllowCIDRs []netip.Prefix // networks that are allowed although they are not public
+	Production bool           // https only
+}
+
+// CheckURL tells whether an endpoint may have the URL: nil, or an error whose text is fit for the
+// description of a violation ("must be an https URL"). A name is resolved, and all of its addresses must
+// be public; one that cannot be resolved now is let pass, as the connection is checked again.
+func (g Guard) CheckURL(ctx context.Context, text string) error {
+	u, err := g.parse(text)
+	if err != nil {
+		return violation(err)
+	}
+	host := u.Hostname()
+	if address, err := netip.ParseAddr(host); err == nil {
+		return violation(g.checkAddress(address))
+	}
+	ctx, cancel := context.WithTimeout(ctx, resolveTime)
+	defer cancel()
+	addresses, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	if err != nil {
+		return nil
+	}
+	for _, address := range addresses {
+		if err := g.checkAddress(address); err != nil {
+			return violation(err)
+		}
+	}
+	return nil
+}
+
+// Control is a net.Dialer's Control: it refuses a connection by the address that is really dialled, after
+// the name was resolved.
+func (g Guard) Control(network, address string, _ syscall.RawConn) error {
+	if network != "tcp4" && network != "tcp6" {
+		return fmt.Errorf("%w: network %s", ErrRefused, network)
+	}
+	to, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return fmt.Errorf("%w: address %s", ErrRefused, address)
+	}
+	return g.checkAddress(to.Addr())
+}
+
+// parse checks what the text alone tells.
+func (g Guard) parse(text string) (*url.URL, error) {
+	u, err := url.Parse(text)
+	if err != nil {
+		return nil, refuse("must be a URL")
+	}
+	host := u.Hostname()
+	switch {
+	case g.Production && u.Scheme != "https":
+		return nil, refuse("must be an https URL")
+	case u.Scheme != "https" && u.Scheme != "http":
+		return nil, refuse("must be an http or https URL")
+	case u.User != nil:
+		return nil, refuse("must not hold a user name or password")
+	case host == "" || u.Opaque != "":
+		return nil, refuse("must name a host")
+	case !validPort(u):
+		return nil, refuse("must have a port between 1 and 65535, or none")
+	case numeric(host):
+		return nil, refuse("must name its host by a name or an address of the usual form")
+	}
+	return u, nil
+}
+
+func validPort(u *url.URL) bool {
+	if strings.HasSuffix(u.Host, ":") {
+		return false
+	}
+	if u.Port() == "" {
+		return true
+	}
+	_, err := netip.ParseAddrPort("[::]:" + u.Port())
+	return err == nil && strings.Trim(u.Port(), "0") != ""
+}
+
+// numeric tells a host that some resolvers take for an IPv4 address in an odd form ("2130706433", "0x7f.1",
+// "127.1"): its last label is a number.
+func numeric(host string) bool {
+	if _, err := netip.ParseAddr(host); err == nil {
+		return false
+	}
+	host = strings.TrimSuffix(host, ".")
+	last := strings.ToLower(host[strings.LastIndex(host, ".")+1:])
+	return last == "" || strings.Trim(last, "0123456789") == "" ||
+		strings.HasPrefix(last, "0x") && strings.Trim(last[2:], "0123456789abcdef") == ""
+}
+
+// checkAddress refuses what is not a public address, unless AllowCIDRs names it.
+func (g Guard) checkAddress(address netip.Addr) error {
+	address = address.WithZone("").Unmap()
+	for _, allowed := range g.AllowCIDRs {
+		if allowed.Contains(address) {
+			return nil
+		}
+	}
+	if what := notPublic(address); what != "" {
+		return refuse("must not lead to " + what + " (" + address.String() + ")")
+	}
+	return nil
+}
+
+func refuse(why string) error { return fmt.Errorf("%w: %s", ErrRefused, why) }
+
+// refusal is an ErrRefused that reads as its reason alone.
+type refusal struct{ err error }
+
+func (r refusal) Error() string { return strings.TrimPrefix(r.err.Error(), ErrRefused.Error()+": ") }
+func (r refusal) Unwrap() error { return r.err }
+
+func violation(err error) error {
+	if err == nil {
+		return nil
+	}
+	return refusal{err}
+}

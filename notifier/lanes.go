@@ -1,0 +1,74 @@
+package notifier
+
+import (
+	"context"
+	"sync"
+
+	"github.com/rs/zerolog"
+
+	"payledger/eventstore"
+)
+
+// stream is what the notifier needs of eventstore.DeliveryStream.
+type stream interface {
+	Put(ctx context.Context, name string, expected uint64, body []byte) (uint64, error)
+	Replace(ctx context.Context, name string, body []byte) error
+	Last(ctx context.Context, name string) (eventstore.StoredDelivery, error)
+	Next(ctx context.Context, pattern string, from uint64) (eventstore.StoredDelivery, error)
+}
+
+// lanes are the lanes of all endpoints that have had a delivery.
+type lanes struct {
+	stream stream
+	health *health
+	log    zerolog.Logger
+
+	mu      sync.Mutex
+	all     map[string]*lane
+	start   func(*lane) // nil until run
+	running sync.WaitGroup
+}
+
+func newLanes(s stream, h *health, log zerolog.Logger) *lanes {
+	return &lanes{stream: s, health: h, log: log, all: map[string]*lane{}}
+}
+
+// of gives an endpoint's lane, and makes it at first use.
+func (ls *lanes) of(name string) *lane {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	l, there := ls.all[name]
+	if !there {
+		l = newLane(name, ls.stream, ls.health, ls.log)
+		ls.all[name] = l
+		if ls.start != nil {
+			ls.start(l)
+		}
+	}
+	return l
+}
+
+// run starts every lane, those to come too. wait returns when all have ended.
+func (ls *lanes) run(ctx context.Context, deliver func(context.Context, placed) bool) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	ls.start = func(l *lane) { ls.running.Go(func() { l.run(ctx, deliver) }) }
+	for _, l := range ls.all {
+		ls.start(l)
+	}
+}
+
+func (ls *lanes) wait() { ls.running.Wait() }
+
+// open lists the lanes that have deliveries without an outcome, with the place of the first.
+func (ls *lanes) open() map[string]uint64 {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	open := map[string]uint64{}
+	for name, l := range ls.all {
+		if place, there := l.first(); there {
+			open[name] = place
+		}
+	}
+	return open
+}

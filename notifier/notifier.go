@@ -1,0 +1,151 @@
+package notifier
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"payledger/eventstore"
+	"payledger/eventstore/secrets"
+)
+
+// DefaultGrace is how long attempts in flight may go on after the notifier was told to end.
+const DefaultGrace = 500 * time.Millisecond
+
+// Config is what a notifier needs. Zero durations take their defaults.
+type Config struct {
+	Store      *eventstore.Store
+	Fanout     *eventstore.Fanout // must not run yet
+	Vault      *secrets.Vault
+	Views      Views
+	Now        func() time.Time
+	Random     io.Reader
+	Logger     zerolog.Logger
+	Timeout    time.Duration  // of one attempt (§6.1: 10 s)
+	Grace      time.Duration  // for attempts in flight when Run is told to end
+	AllowCIDRs []netip.Prefix // networks that webhooks may go to although they are not public (D18)
+	Production bool           // https only (D18)
+}
+
+// Guard is the guard that the configuration describes; whoever creates endpoints uses the same.
+func (c Config) Guard() Guard { return Guard{AllowCIDRs: c.AllowCIDRs, Production: c.Production} }
+
+// Notifier plans and sends webhooks. Run it once.
+type Notifier struct {
+	planner *planner
+	keeper  *keeper
+	lanes   *lanes
+	sender  *sender
+	stream  stream
+	writer  writer
+	health  *health
+	log     zerolog.Logger
+	grace   time.Duration
+}
+
+// New opens the stream of deliveries, takes up what an earlier process left in it, and registers with the
+// fan-out at the place that was planned last. It fails when the log is shorter than that place.
+func New(ctx context.Context, c Config) (*Notifier, error) {
+	deliveries, err := c.Store.OpenDeliveries(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return open(ctx, c, deliveries)
+}
+
+func open(ctx context.Context, c Config, s stream) (*Notifier, error) {
+	if c.Timeout == 0 {
+		c.Timeout = DefaultTimeout
+	}
+	if c.Grace == 0 {
+		c.Grace = DefaultGrace
+	}
+	id, err := eventstore.NewUUID(c.Random)
+	if err != nil {
+		return nil, err
+	}
+	at, err := readPosition(ctx, s, c.Store.Shards())
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Store.CheckReader(ctx, plannerName, at.Log); err != nil {
+		return nil, err
+	}
+	n := &Notifier{
+		stream: s, health: &health{}, log: c.Logger, grace: c.Grace,
+		sender: newSender(c.Guard(), c.Timeout, c.Now), writer: writer{store: c.Store, vault: c.Vault, views: c.Views},
+	}
+	n.lanes = newLanes(s, n.health, c.Logger)
+	through, err := n.takeUp(ctx, at)
+	if err != nil {
+		return nil, err
+	}
+	placed := &progress{log: at.Log, through: through}
+	n.keeper = &keeper{stream: s, progress: placed, lanes: n.lanes, health: n.health, log: c.Logger}
+	n.planner = &planner{
+		store: c.Store, stream: s, reader: c.Fanout.Reader(plannerName, at.Log), lanes: n.lanes, progress: placed,
+		health: n.health, log: c.Logger, now: c.Now, id: id,
+	}
+	return n, nil
+}
+
+// takeUp points each lane at its first delivery that may be without an outcome: those that the position
+// names, and those planned after it was written. It gives the place of the last delivery.
+func (n *Notifier) takeUp(ctx context.Context, at position) (through uint64, err error) {
+	for name, place := range at.Open {
+		n.lanes.of(name).lookFrom(place)
+	}
+	for through = at.Through; ; {
+		stored, err := n.stream.Next(ctx, deliveryPattern, through+1)
+		if errors.Is(err, eventstore.ErrNotFound) {
+			return through, nil
+		}
+		if err != nil {
+			return through, fmt.Errorf("notifier: deliveries after %d: %w", through, err)
+		}
+		if name, ok := laneOf(stored.Name); ok {
+			n.lanes.of(name).lookFrom(stored.Seq)
+		}
+		through = stored.Seq
+	}
+}
+
+// Run plans and sends until ctx ends (nil), or until an event cannot be planned: the error names its place,
+// and nothing after it is planned. Either way it ends in order: attempts in flight finish, or are cut after
+// the grace; outcomes and the position are recorded; what was not sent is sent at the next start.
+func (n *Notifier) Run(ctx context.Context) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	cut, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	d := &dispatcher{writer: n.writer, sender: n.sender, stream: n.stream, health: n.health, log: n.log, cut: cut}
+	n.lanes.run(ctx, d.deliver)
+	var keeping sync.WaitGroup
+	keeping.Go(func() { n.keeper.run(ctx) })
+
+	err := n.planner.run(ctx)
+	if err != nil {
+		n.health.set("", err) // the first of all troubles, and for good
+		n.log.Error().Err(err).Msg("webhooks are not planned any more")
+	}
+	stop()
+	timer := time.AfterFunc(n.grace, end)
+	n.lanes.wait()
+	timer.Stop()
+	keeping.Wait()
+	last, release := context.WithTimeout(context.WithoutCancel(ctx), recordTime)
+	defer release()
+	n.keeper.save(last)
+	n.sender.close()
+	return err
+}
+
+// Healthy is nil while every event is planned and every delivery sent or being tried; else it is what is
+// wrong. A receiver that fails is not.
+func (n *Notifier) Healthy() error { return n.health.first() }

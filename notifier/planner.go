@@ -1,0 +1,215 @@
+package notifier
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"payledger/domain"
+	"payledger/domain/account"
+	"payledger/eventstore"
+)
+
+const (
+	plannerName = "notifier"
+	// maxBatch is how many events are planned before the place moves.
+	maxBatch = 512
+	// planWriters is how many deliveries are written side by side.
+	planWriters = 32
+)
+
+// planner turns events into deliveries. Its order is the guarantee: a delivery is durable, then its lane
+// knows it, then the place moves past its event.
+type planner struct {
+	store    *eventstore.Store
+	stream   stream
+	reader   *eventstore.Reader
+	lanes    *lanes
+	progress *progress
+	health   *health
+	log      zerolog.Logger
+	now      func() time.Time
+	id       string // of this process (Delivery.Planner)
+}
+
+// placed is a delivery with its place in the stream.
+type placed struct {
+	Delivery
+	at    uint64
+	again bool // it was there before: only the stream knows what became of it
+}
+
+// run plans until ctx ends (nil) or an event cannot be planned: it is named, and never skipped.
+func (p *planner) run(ctx context.Context) error {
+	defer p.reader.Stop()
+	for {
+		events, err := p.reader.Next(ctx, maxBatch)
+		if err == nil {
+			err = p.plan(ctx, events)
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// plan makes the deliveries of some events.
+func (p *planner) plan(ctx context.Context, events []*eventstore.Recorded) error {
+	var deliveries []Delivery
+	accounts := map[domain.AccountID]account.State{}
+	for _, r := range events {
+		kinds, err := webhooks(r)
+		if err == nil && len(kinds) > 0 {
+			deliveries, err = p.deliveries(ctx, deliveries, accounts, r, kinds)
+		}
+		if err != nil {
+			return fmt.Errorf("%s revision %d (shard %d sequence %d): %w", r.Key, r.Revision, r.Shard, r.Seq, err)
+		}
+	}
+	var through uint64
+	if len(deliveries) > 0 {
+		created, err := p.create(ctx, deliveries)
+		if err != nil {
+			return err
+		}
+		for _, d := range created {
+			if lane := p.lanes.of(d.lane()); d.again {
+				lane.lookFrom(d.at)
+			} else {
+				lane.offer(d)
+			}
+			through = max(through, d.at)
+		}
+	}
+	p.progress.advance(events, through)
+	return nil
+}
+
+// deliveries adds one delivery for every endpoint that wants a kind of the event.
+func (p *planner) deliveries(ctx context.Context, to []Delivery, accounts map[domain.AccountID]account.State, r *eventstore.Recorded, kinds []Kind) ([]Delivery, error) {
+	merchant, known := accounts[r.Account]
+	if !known {
+		var err error
+		if merchant, err = p.account(ctx, r.Account); err != nil {
+			return to, err
+		}
+		accounts[r.Account] = merchant
+	}
+	at := p.now().UTC().Truncate(time.Microsecond)
+	for _, kind := range kinds {
+		for _, endpoint := range merchant.Endpoints {
+			if endpoint.Wants(string(kind)) {
+				to = append(to, plan(r, endpoint.ID, kind, p.id, at))
+			}
+		}
+	}
+	return to, nil
+}
+
+// account reads the account as of now, from the log: a view may lag behind an endpoint that was there
+// before the event. A store that does not answer is asked until it does.
+func (p *planner) account(ctx context.Context, id domain.AccountID) (account.State, error) {
+	var state account.State
+	err := p.persist(ctx, func() error {
+		tip, err := eventstore.LoadTipAtLeader(ctx, p.store, eventstore.Accounts, eventstore.Accounts.Key(id, string(id)))
+		state = tip.State
+		return err
+	})
+	return state, err
+}
+
+// create makes deliveries durable, and gives those that have no outcome, in the stream's order.
+func (p *planner) create(ctx context.Context, deliveries []Delivery) ([]placed, error) {
+	var (
+		mu      sync.Mutex
+		created []placed
+		first   error
+		running sync.WaitGroup
+		next    = make(chan Delivery)
+	)
+	for range min(planWriters, len(deliveries)) {
+		running.Go(func() {
+			for d := range next {
+				made, err := p.createOne(ctx, d)
+				mu.Lock()
+				if made.at > 0 {
+					created = append(created, made)
+				}
+				first = cmp.Or(first, err)
+				mu.Unlock()
+			}
+		})
+	}
+	for _, d := range deliveries {
+		next <- d
+	}
+	close(next)
+	running.Wait()
+	slices.SortFunc(created, func(a, b placed) int { return cmp.Compare(a.at, b.at) })
+	return created, first
+}
+
+// createOne gives the delivery with its place; place 0 when it was planned before and has its outcome.
+func (p *planner) createOne(ctx context.Context, d Delivery) (made placed, err error) {
+	body, err := d.encode()
+	if err != nil {
+		return made, err
+	}
+	err = p.persist(ctx, func() error {
+		at, err := p.stream.Put(ctx, d.Name(), 0, body)
+		made = placed{Delivery: d, at: at}
+		if errors.Is(err, eventstore.ErrConflict) {
+			made, err = p.planned(ctx, d.Name())
+		}
+		return err
+	})
+	return made, err
+}
+
+// planned looks at a delivery that exists: after a crash its event is planned again.
+func (p *planner) planned(ctx context.Context, name string) (placed, error) {
+	stored, err := p.stream.Last(ctx, name)
+	if err != nil {
+		return placed{}, err
+	}
+	there, err := decodeDelivery(stored)
+	if err != nil || there.Status != Planned {
+		return placed{}, err
+	}
+	return placed{Delivery: there, at: stored.Seq, again: true}, nil
+}
+
+// persist repeats what failed for want of the store, and says so meanwhile.
+func (p *planner) persist(ctx context.Context, do func() error) error {
+	for n := 0; ; n++ {
+		err := do()
+		if err == nil {
+			p.health.clear(plannerName)
+			return nil
+		}
+		if permanent(err) || ctx.Err() != nil {
+			return err
+		}
+		if p.health.set(plannerName, err) {
+			p.log.Error().Err(err).Msg("webhooks cannot be planned; trying again")
+		}
+		if !pause(ctx, backoff(n)) {
+			return err
+		}
+	}
+}
+
+// permanent tells what no repetition changes.
+func permanent(err error) bool {
+	return errors.Is(err, eventstore.ErrNewerSchema) || errors.Is(err, eventstore.ErrUnknownEvent) ||
+		errors.Is(err, ErrNewerRecord)
+}

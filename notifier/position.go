@@ -1,0 +1,130 @@
+package notifier
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"payledger/eventstore"
+)
+
+const (
+	positionName   = "position" // of the record, beside the deliveries
+	positionSchema = 1
+	// positionEvery is how often the position is written at most. After a crash this much is planned
+	// again, which the deliveries' names make harmless.
+	positionEvery = 250 * time.Millisecond
+	// deliveryPattern matches the names of deliveries, and not the position's.
+	deliveryPattern = "*.*.*.*"
+)
+
+// position is all that a notifier needs to go on: every event up to Log is planned; every delivery up to
+// Through is ended, or stands at or after its lane's place in Open; deliveries after Through are looked
+// for at start.
+type position struct {
+	Schema  int               `json:"schema"`
+	Log     []uint64          `json:"log"`            // per shard: the last sequence planned
+	Through uint64            `json:"through"`        // in the stream of deliveries
+	Open    map[string]uint64 `json:"open,omitempty"` // lane → its first delivery without an outcome
+}
+
+// readPosition reads the newest position; a new one has planned nothing.
+func readPosition(ctx context.Context, s stream, shards int) (position, error) {
+	p := position{Schema: positionSchema, Log: make([]uint64, shards)}
+	stored, err := s.Last(ctx, positionName)
+	if errors.Is(err, eventstore.ErrNotFound) {
+		return p, nil
+	}
+	if err != nil {
+		return p, err
+	}
+	var found position
+	err = eventstore.Unmarshal(stored.Body, &found)
+	switch {
+	case err != nil:
+	case found.Schema > positionSchema:
+		err = fmt.Errorf("%w: schema %d, known is %d", ErrNewerRecord, found.Schema, positionSchema)
+	case len(found.Log) != shards:
+		err = fmt.Errorf("it is of a log with %d shards, not %d", len(found.Log), shards)
+	}
+	if err != nil {
+		return p, fmt.Errorf("notifier: position: %w", err)
+	}
+	return found, nil
+}
+
+// progress is how far the planner has come.
+type progress struct {
+	mu      sync.Mutex
+	log     []uint64
+	through uint64
+}
+
+// advance moves the place behind events whose deliveries are all durable and handed to their lanes.
+func (p *progress) advance(events []*eventstore.Recorded, through uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, r := range events {
+		p.log[r.Shard] = max(p.log[r.Shard], r.Seq)
+	}
+	p.through = max(p.through, through)
+}
+
+func (p *progress) at() ([]uint64, uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.log), p.through
+}
+
+// keeper writes the position.
+type keeper struct {
+	stream   stream
+	progress *progress
+	lanes    *lanes
+	health   *health
+	log      zerolog.Logger
+	written  []byte
+}
+
+// run writes the position as it changes, until ctx ends.
+func (k *keeper) run(ctx context.Context) {
+	tick := time.NewTicker(positionEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			k.save(ctx)
+		}
+	}
+}
+
+// save writes the position if it changed. A failure costs nothing but work after a crash, so it is told
+// and the next tick tries again.
+func (k *keeper) save(ctx context.Context) {
+	p := position{Schema: positionSchema}
+	// The planner's place first, the lanes after: a delivery is in its lane before the place moves past it.
+	p.Log, p.Through = k.progress.at()
+	p.Open = k.lanes.open()
+	body, err := eventstore.Marshal(p)
+	if err == nil && string(body) == string(k.written) {
+		return
+	}
+	if err == nil {
+		err = k.stream.Replace(ctx, positionName, body)
+	}
+	if err != nil {
+		if ctx.Err() == nil && k.health.set(positionName, err) {
+			k.log.Error().Err(err).Msg("the notifier's position is not written")
+		}
+		return
+	}
+	k.health.clear(positionName)
+	k.written = body
+}

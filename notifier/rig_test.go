@@ -1,0 +1,299 @@
+package notifier
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+	"go.uber.org/goleak"
+
+	"payledger/domain"
+	"payledger/domain/account"
+	"payledger/domain/instrument"
+	"payledger/domain/payment"
+	"payledger/domain/processor"
+	"payledger/eventstore"
+	"payledger/eventstore/secrets"
+	"payledger/notifier/signature"
+	"payledger/projections"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const (
+	merchantID domain.AccountID = "acct1"
+	secretText                  = "plsec_0123456789abcdefghijABCDEFGHIJ"
+	secretName domain.SecretID  = "signing-secret.acct1.1"
+	patience                    = 20 * time.Second // for what must come; never waited out in a good run
+)
+
+var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+
+// rig is a ledger with views and a notifier on a folder; it can be stopped, or crash, and come back.
+type rig struct {
+	t      *testing.T
+	dir    string
+	config Config
+	// wrap and views, if set, stand between the notifier and the real parts.
+	wrap  func(stream) stream
+	views func(Views) Views
+
+	server   *eventstore.Server
+	store    *eventstore.Store
+	vault    *secrets.Vault
+	notifier *Notifier
+	cancel   context.CancelFunc
+	running  sync.WaitGroup
+	ended    chan error // of the notifier's Run
+	close    []func() error
+}
+
+func newRig(t *testing.T) *rig {
+	r := &rig{t: t, dir: t.TempDir(), config: Config{Timeout: patience, AllowCIDRs: loopback}}
+	t.Cleanup(func() { r.stop() })
+	return r
+}
+
+func (r *rig) must(err error) {
+	r.t.Helper()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// start opens everything; the account is made at the first start.
+func (r *rig) start() {
+	r.t.Helper()
+	ctx := context.Background()
+	var err error
+	r.server, err = eventstore.StartServer(eventstore.ServerConfig{Dir: r.dir + "/events", Name: "test"})
+	r.must(err)
+	r.store, err = eventstore.Open(ctx, eventstore.Config{
+		Server: r.server, Shards: 2, Now: time.Now, Random: rand.Reader, Logger: zerolog.Nop(),
+	})
+	r.must(err)
+	r.vault, err = secrets.Open(ctx, r.store, secrets.Key{1, 2, 3}, rand.Reader)
+	r.must(err)
+	r.account()
+	fanout := eventstore.NewFanout(r.store)
+	views, err := projections.Open(ctx, projections.Config{
+		Dir: r.dir + "/views", Store: r.store, Fanout: fanout, Vault: r.vault, Logger: zerolog.Nop(), Now: time.Now,
+	})
+	r.must(err)
+	r.close = []func() error{views.Close, r.store.Close, r.server.Close}
+	c := r.config
+	c.Store, c.Fanout, c.Vault, c.Views, c.Now, c.Random = r.store, fanout, r.vault, views, time.Now, rand.Reader
+	if r.views != nil {
+		c.Views = r.views(views)
+	}
+	deliveries, err := r.store.OpenDeliveries(ctx)
+	r.must(err)
+	var s stream = deliveries
+	if r.wrap != nil {
+		s = r.wrap(s)
+	}
+	r.notifier, err = open(ctx, c, s)
+	r.must(err)
+	r.run(views.Run, fanout.Run)
+}
+
+func (r *rig) run(loops ...func(context.Context) error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	r.cancel, r.ended = cancel, make(chan error, 1)
+	for _, loop := range loops {
+		r.running.Go(func() { _ = loop(ctx) })
+	}
+	r.running.Go(func() { r.ended <- r.notifier.Run(ctx) })
+}
+
+// stop ends everything in order; it may be called again.
+func (r *rig) stop() {
+	r.t.Helper()
+	if r.cancel == nil {
+		return
+	}
+	r.cancel()
+	r.running.Wait()
+	r.cancel = nil
+	for _, c := range r.close {
+		if err := c(); err != nil {
+			r.t.Error(err)
+		}
+	}
+}
+
+// execute appends one event.
+func execute[S any, E domain.Event](r *rig, a *eventstore.Aggregate[S, E], key eventstore.Key, decide func(eventstore.Meta, S) (E, error)) S {
+	r.t.Helper()
+	meta, err := r.store.NewMeta("test", "request")
+	r.must(err)
+	tip, err := eventstore.Execute(context.Background(), r.store, a, key, meta, func(s S) (E, error) { return decide(meta, s) })
+	r.must(err)
+	return tip.State
+}
+
+func (r *rig) account() {
+	r.t.Helper()
+	key := eventstore.Accounts.Key(merchantID, string(merchantID))
+	if _, err := r.store.Load(context.Background(), key); !errors.Is(err, eventstore.ErrNotFound) {
+		r.must(err)
+		return
+	}
+	r.must(r.vault.Create(context.Background(), secretName, []byte(secretText)))
+	execute(r, eventstore.Accounts, key, func(m eventstore.Meta, s account.State) (account.Event, error) {
+		return account.DecideCreate(s, account.Create{Created: account.Created{
+			At: m.At, ID: merchantID, Name: "test", Environment: account.Sandbox,
+			Signing: account.SigningSecret{Secret: secretName},
+		}})
+	})
+}
+
+// endpoint registers a webhook endpoint.
+func (r *rig) endpoint(url string, kinds ...string) domain.EndpointID {
+	r.t.Helper()
+	var id domain.EndpointID
+	execute(r, eventstore.Accounts, eventstore.Accounts.Key(merchantID, string(merchantID)),
+		func(m eventstore.Meta, s account.State) (account.Event, error) {
+			id = domain.EndpointID(m.EventID)
+			return account.DecideCreateEndpoint(s, account.CreateEndpoint{At: m.At, Endpoint: account.Endpoint{
+				ID: id, URL: url, Description: "shop", EventTypes: kinds, Enabled: true, CreatedAt: m.At,
+			}})
+		})
+	return id
+}
+
+// pay makes a payment and answers its authorization.
+func (r *rig) pay(state processor.State) payment.State {
+	r.t.Helper()
+	var b [16]byte
+	_, _ = rand.Read(b[:])
+	id, amount := domain.NewPaymentID(b), domain.Amount(2500)
+	key := eventstore.Payments.Key(merchantID, string(id))
+	execute(r, eventstore.Payments, key, func(m eventstore.Meta, s payment.State) (payment.Event, error) {
+		return payment.DecideCreate(s, payment.Create{
+			At: m.At, ID: id, Account: merchantID, OrderID: "order-1", Currency: "EUR", Amount: &amount,
+			Method: payment.Method{Token: "01token", Type: instrument.MethodCard, Card: domain.NewCard("4111111111111111", "12", "2030", true)},
+			Route:  []payment.Target{{Processor: processor.Adyen, MerchantID: "north"}},
+		})
+	})
+	return execute(r, eventstore.Payments, key, func(m eventstore.Meta, s payment.State) (payment.Event, error) {
+		return payment.DecideAuthorization(s, payment.RecordAuthorization{
+			At: m.At, EventID: m.EventID, Request: 1,
+			Answer: processor.Answer{State: state, ProcessorTransactionID: "ptx", Code: "05"},
+		})
+	})
+}
+
+// records reads the newest record of every delivery.
+func (r *rig) records() map[string]Delivery {
+	r.t.Helper()
+	deliveries, err := r.store.OpenDeliveries(context.Background())
+	r.must(err)
+	found := map[string]Delivery{}
+	for from := uint64(1); ; {
+		stored, err := deliveries.Next(context.Background(), deliveryPattern, from)
+		if errors.Is(err, eventstore.ErrNotFound) {
+			return found
+		}
+		r.must(err)
+		d, err := decodeDelivery(stored)
+		r.must(err)
+		found[stored.Name], from = d, stored.Seq+1
+	}
+}
+
+// received is a webhook that verified.
+type received struct {
+	path   string
+	header http.Header
+	body   []byte
+	statusPayload
+}
+
+// receiver is a merchant's endpoint: it verifies what comes, tells of it, and answers as the path says.
+type receiver struct {
+	t        *testing.T
+	url      string
+	got      chan received
+	handlers map[string]http.HandlerFunc
+}
+
+func newReceiver(t *testing.T, handlers map[string]http.HandlerFunc) *receiver {
+	v := &receiver{t: t, got: make(chan received, 4096), handlers: handlers}
+	server := httptest.NewServer(v)
+	t.Cleanup(server.Close)
+	v.url = server.URL
+	return v
+}
+
+func (v *receiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err == nil {
+		err = signature.Verify(r.Header, body, time.Now(), secretText)
+	}
+	hook := received{path: r.URL.Path, header: r.Header, body: body}
+	if err == nil {
+		err = json.Unmarshal(body, &hook.statusPayload)
+	}
+	if err != nil || r.Method != http.MethodPost {
+		v.t.Errorf("%s %s: %v: %s", r.Method, r.URL, err, body)
+	}
+	v.got <- hook
+	if handle := v.handlers[r.URL.Path]; handle != nil {
+		handle(w, r)
+	}
+}
+
+// take waits for n webhooks.
+func (v *receiver) take(n int) []received {
+	v.t.Helper()
+	timeout := time.After(patience)
+	var all []received
+	for len(all) < n {
+		select {
+		case h := <-v.got:
+			all = append(all, h)
+		case <-timeout:
+			v.t.Fatalf("%d webhooks came, expected %d", len(all), n)
+		}
+	}
+	return all
+}
+
+// none fails when a webhook came.
+func (v *receiver) none() {
+	v.t.Helper()
+	select {
+	case h := <-v.got:
+		v.t.Errorf("a webhook came that should not: %s %s", h.path, h.body)
+	default:
+	}
+}
+
+// count gives how often each event came to each path.
+func count(hooks []received) map[string]int {
+	n := map[string]int{}
+	for _, h := range hooks {
+		n[h.path+" "+h.EventID]++
+	}
+	return n
+}
+
+// statuses counts the records by state.
+func statuses(records map[string]Delivery) string {
+	n := map[Status]int{}
+	for _, d := range records {
+		n[d.Status]++
+	}
+	return fmt.Sprintf("planned %d, succeeded %d, failed %d", n[Planned], n[Succeeded], n[Failed])
+}
