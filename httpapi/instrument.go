@@ -1,0 +1,48 @@
+package httpapi
+
+import (
+	"payledger/domain/instrument"
+	"payledger/domain/processor"
+	"payledger/eventstore/commands"
+	"payledger/projections"
+)
+
+// instrumentRequest is the body of POST /payment-instruments (D12).
+type instrumentRequest struct {
+	PaymentInstrument processor.Card `json:"paymentInstrument"`
+}
+
+// instrumentAnswer is a new token (D12); the card stands in it under two names.
+type instrumentAnswer struct {
+	Token                      string                   `json:"token"`
+	TokenType                  string                   `json:"tokenType"`
+	AnalyticsID                string                   `json:"analyticsId"`
+	IsVaulted                  bool                     `json:"isVaulted"`
+	PaymentInstrumentType      string                   `json:"paymentInstrumentType"`
+	PaymentMethodType          string                   `json:"paymentMethodType"`
+	PaymentInstrumentData      projections.CardData     `json:"paymentInstrumentData"`
+	PaymentMethodData          projections.CardData     `json:"paymentMethodData"`
+	ThreeDSecureAuthentication projections.ThreeDSecure `json:"threeDSecureAuthentication"`
+}
+
+// threeDSNotPerformed: tokenization asks no issuer (enums: threeDSecureResponseCode).
+const threeDSNotPerformed = "NOT_PERFORMED"
+
+// createInstrument: POST /payment-instruments, from the customer's browser.
+func createInstrument(c *call) (any, error) {
+	body, err := decode[instrumentRequest](c)
+	if err != nil {
+		return nil, err
+	}
+	made, err := c.api.Commands.Tokenize(c.ctx, c.caller(), commands.TokenizeInput{Session: c.session, Card: body.PaymentInstrument})
+	if err != nil {
+		return nil, err
+	}
+	card := projections.RenderCard(made.Card, nil, body.PaymentInstrument.CardholderName, c.merchant.Settings.First6Digits)
+	return instrumentAnswer{
+		Token: string(made.Token), TokenType: made.Type, AnalyticsID: made.AnalyticsID, IsVaulted: made.Vaulted(),
+		PaymentInstrumentType: instrument.MethodCard, PaymentMethodType: instrument.MethodCard,
+		PaymentInstrumentData: card, PaymentMethodData: card,
+		ThreeDSecureAuthentication: projections.ThreeDSecure{ResponseCode: threeDSNotPerformed},
+	}, nil
+}

@@ -1,0 +1,125 @@
+package httpapi
+
+import (
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/account"
+	"payledger/eventstore/commands"
+	"payledger/projections"
+)
+
+// keyRequest is the body of POST /management/api-keys (D20).
+type keyRequest struct {
+	Name      string   `json:"name"`
+	Scopes    []string `json:"scopes"`
+	ExpiresAt string   `json:"expiresAt"`
+}
+
+// keyAnswer is an API key; its text is answered once, when it is made.
+type keyAnswer struct {
+	ID        domain.APIKeyID   `json:"id"`
+	Name      string            `json:"name"`
+	Scopes    []string          `json:"scopes"`
+	CreatedAt projections.Time  `json:"createdAt"`
+	ExpiresAt *projections.Time `json:"expiresAt,omitempty"`
+	APIKey    string            `json:"apiKey,omitempty"`
+}
+
+// listAPIKeys: GET /management/api-keys.
+func listAPIKeys(c *call) (any, error) {
+	keys := make([]keyAnswer, len(c.merchant.APIKeys))
+	for i, k := range c.merchant.APIKeys {
+		keys[i] = renderKey(k, "")
+	}
+	return page(c, keys)
+}
+
+// createAPIKey: POST /management/api-keys.
+func createAPIKey(c *call) (any, error) {
+	body, err := decode[keyRequest](c)
+	if err != nil {
+		return nil, err
+	}
+	in := commands.APIKeyInput{Name: body.Name, Scopes: body.Scopes}
+	if body.ExpiresAt != "" {
+		at, err := parseTime(body.ExpiresAt)
+		if err != nil {
+			return nil, domain.Invalid(c.model(), domain.Violation{Path: "$.expiresAt", Description: "must be an RFC 3339 date"})
+		}
+		in.ExpiresAt = &at
+	}
+	made, text, err := c.api.Commands.CreateAPIKey(c.ctx, c.caller(), in)
+	if err != nil {
+		return nil, err
+	}
+	return renderKey(made, text), nil
+}
+
+// parseTime reads a date with any offset, or without one as UTC (D1).
+func parseTime(text string) (time.Time, error) {
+	t, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		t, err = time.Parse("2006-01-02T15:04:05.999999999", text)
+	}
+	return t.UTC().Truncate(time.Microsecond), err
+}
+
+func renderKey(k account.APIKey, text string) keyAnswer {
+	a := keyAnswer{ID: k.ID, Name: k.Name, Scopes: k.Scopes, CreatedAt: projections.Time{Time: k.CreatedAt}, APIKey: text}
+	if k.ExpiresAt != nil {
+		at := projections.Time{Time: *k.ExpiresAt}
+		a.ExpiresAt = &at
+	}
+	return a
+}
+
+// endpointRequest is the body of POST /management/webhook-endpoints (D20).
+type endpointRequest struct {
+	URL         string   `json:"url"`
+	Description string   `json:"description"`
+	EventTypes  []string `json:"eventTypes"`
+}
+
+// endpointAnswer is a webhook endpoint.
+type endpointAnswer struct {
+	ID          domain.EndpointID `json:"id"`
+	URL         string            `json:"url"`
+	Description string            `json:"description"`
+	EventTypes  []string          `json:"eventTypes"`
+	Enabled     bool              `json:"enabled"`
+	CreatedAt   projections.Time  `json:"createdAt"`
+}
+
+// listEndpoints: GET /management/webhook-endpoints.
+func listEndpoints(c *call) (any, error) {
+	endpoints := make([]endpointAnswer, len(c.merchant.Endpoints))
+	for i, e := range c.merchant.Endpoints {
+		endpoints[i] = renderEndpoint(e)
+	}
+	return page(c, endpoints)
+}
+
+// createEndpoint: POST /management/webhook-endpoints. An address that webhooks must not go to is refused
+// now, and again at every connect (D18).
+func createEndpoint(c *call) (any, error) {
+	body, err := decode[endpointRequest](c)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.api.CheckURL(c.ctx, body.URL); err != nil {
+		return nil, domain.Invalid(c.model(), domain.Violation{Path: "$.url", Description: err.Error()})
+	}
+	made, err := c.api.Commands.CreateEndpoint(c.ctx, c.caller(), commands.EndpointInput(body))
+	if err != nil {
+		return nil, err
+	}
+	return renderEndpoint(made), nil
+}
+
+func renderEndpoint(e account.Endpoint) endpointAnswer {
+	return endpointAnswer{
+		ID: e.ID, URL: e.URL, Description: e.Description, EventTypes: append([]string{}, e.EventTypes...),
+		Enabled: e.Enabled, CreatedAt: projections.Time{Time: e.CreatedAt},
+	}
+}

@@ -1,0 +1,83 @@
+package httpapi
+
+import (
+	"errors"
+	"slices"
+
+	"payledger/domain"
+	"payledger/domain/payment"
+	"payledger/domain/session"
+	"payledger/eventstore/commands"
+	"payledger/projections"
+	"payledger/projections/history"
+)
+
+// paymentRequest is the body of POST /payments (D5).
+type paymentRequest struct {
+	PaymentMethodToken domain.Token    `json:"paymentMethodToken"`
+	OrderID            string          `json:"orderId"`
+	CurrencyCode       domain.Currency `json:"currencyCode"`
+	Amount             *domain.Amount  `json:"amount"`
+	Order              *domain.Order   `json:"order"`
+	CustomerID         string          `json:"customerId"`
+	Customer           *customerBody   `json:"customer"`
+	Metadata           domain.Metadata `json:"metadata"`
+	PaymentMethod      session.Method  `json:"paymentMethod"`
+	Expand             []string        `json:"expand"`
+}
+
+// expandEvents is the one thing that can be expanded (§4).
+const expandEvents = "transactions.events"
+
+// createPayment: POST /payments.
+func createPayment(c *call) (any, error) {
+	key, err := c.idempotencyKey()
+	if err != nil {
+		return nil, err
+	}
+	body, err := decode[paymentRequest](c)
+	if err != nil {
+		return nil, err
+	}
+	made, err := c.api.Commands.CreatePayment(c.ctx, c.caller(), commands.PaymentInput{
+		Token: body.PaymentMethodToken, OrderID: body.OrderID, CustomerID: body.CustomerID, Currency: body.CurrencyCode,
+		Amount: body.Amount, Order: body.Order, Customer: body.Customer.customer(), Metadata: integers(body.Metadata),
+		Method: body.PaymentMethod, IdempotencyKey: key,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return c.renderPayment(made, slices.Contains(body.Expand, expandEvents))
+}
+
+// getPayment: GET /payments/{id}.
+func getPayment(c *call) (any, error) {
+	found, err := c.api.Reader.Payment(c.ctx, c.merchant.ID, domain.PaymentID(c.vars["id"]))
+	if err != nil {
+		return nil, err
+	}
+	return c.renderPayment(found, c.expandsEvents())
+}
+
+func (c *call) renderPayment(p payment.State, events bool) (any, error) {
+	personal, err := c.api.Reader.Personal(c.ctx, p.Personal)
+	if err != nil {
+		return nil, err
+	}
+	return projections.RenderPayment(p, personal, projections.RenderOptions{
+		Events: events, First6Digits: c.merchant.Settings.First6Digits,
+	}), nil
+}
+
+// getPaymentEvents: GET /payments/{id}/events, the payment's history as an auditor reads it (I1).
+func getPaymentEvents(c *call) (any, error) {
+	at, err := history.ParseAt(c.r.URL.Query().Get("at"))
+	if err != nil {
+		return nil, domain.Invalid("QueryString", domain.Violation{Path: "$.at", Description: "must be a revision or an RFC 3339 date"})
+	}
+	entries, err := c.api.History.Payment(c.ctx, c.merchant.ID, domain.PaymentID(c.vars["id"]), at)
+	if errors.Is(err, history.ErrNotThere) {
+		return nil, domain.Refuse(domain.KindNotFound, domain.ReasonEntityNotFound, "The payment has no event at %s.", c.r.URL.Query().Get("at"))
+	}
+	return list[history.Entry]{Data: entries}, err
+}
