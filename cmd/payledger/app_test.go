@@ -1,0 +1,51 @@
+package main
+
+import (
+	"context"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"payledger/domain/account"
+)
+
+// testOptions run the service on free ports, with webhooks to this machine allowed.
+func testOptions(dir string) Options {
+	return Options{
+		Data: dir, Listen: "127.0.0.1:0", AdminListen: "127.0.0.1:0", SimListen: "127.0.0.1:0", Environment: account.Sandbox,
+		PaymentTimeout: 90 * time.Second, ClientTokenTTL: 24 * time.Hour, WebhookTimeout: 10 * time.Second,
+		WebhookAllowCIDR: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, LogLevel: "warn", LogFormat: "console",
+	}
+}
+
+// startApp starts the service in this process for the test's life.
+func startApp(t testing.TB, o Options) *App {
+	t.Helper()
+	log := zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.WarnLevel)
+	app, err := Start(context.Background(), o, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := app.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return app
+}
+
+// events is the number of events in the log.
+func (a *App) events(t testing.TB) uint64 {
+	t.Helper()
+	total := uint64(0)
+	for shard := range a.ledger.store.Shards() {
+		last, err := a.ledger.store.LastSeq(context.Background(), shard)
+		if err != nil {
+			t.Fatal(err)
+		}
+		total += last
+	}
+	return total
+}

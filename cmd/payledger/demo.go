@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"time"
+
+	"payledger/cmd/payledger/demo"
+	"payledger/domain/account"
+)
+
+// demoCommand is the first thing that a newcomer runs.
+type demoCommand struct {
+	Once     bool   `help:"Exit after the story: 0 if all went as told, 1 if not."`
+	Listen   string `help:"Address of the API." default:"127.0.0.1:0"`
+	LogLevel string `help:"trace, debug, info, warn, error." enum:"trace,debug,info,warn,error" default:"warn"`
+}
+
+// Run starts the whole service in a temporary folder, plays the story and stays up until it is interrupted.
+func (c *demoCommand) Run(ctx context.Context, std streams) (err error) {
+	dir, err := os.MkdirTemp("", "payledger-demo-")
+	if err != nil {
+		return fmt.Errorf("temporary folder: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	options := c.options(dir)
+	log, err := options.logger(std.err)
+	if err != nil {
+		return err
+	}
+	app, err := Start(ctx, options, log)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, app.Stop()) }()
+	told, err := demo.Play(ctx, demo.Stage{
+		API: app.api.url, APIKey: app.credentials.APIKey, SigningSecret: app.credentials.SigningSecret, Out: std.out,
+	})
+	if err != nil {
+		return fmt.Errorf("the story went otherwise: %w", err)
+	}
+	fmt.Fprintf(std.out, "\nAll as told: %d events of 2 payments.\n", told.Events)
+	if c.Once {
+		return nil
+	}
+	c.lookOn(std, app, told)
+	select {
+	case <-ctx.Done():
+		return nil
+	case err = <-app.Failed():
+		return err
+	}
+}
+
+// options run the service on free ports, with webhooks to this machine allowed.
+func (c *demoCommand) options(dir string) Options {
+	return Options{
+		Data: dir, Listen: c.Listen, AdminListen: "127.0.0.1:0", SimListen: "127.0.0.1:0", Environment: account.Sandbox,
+		PaymentTimeout: 90 * time.Second, ClientTokenTTL: 24 * time.Hour, WebhookTimeout: 10 * time.Second,
+		WebhookAllowCIDR: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, LogLevel: c.LogLevel, LogFormat: "console",
+	}
+}
+
+// lookOn prints what a newcomer can try next.
+func (c *demoCommand) lookOn(std streams, app *App, told demo.Result) {
+	r := app.ready()
+	fmt.Fprintf(std.out, `
+The service stays up until Ctrl-C. Try, in another terminal:
+
+  export PAYLEDGER_URL=%[1]s PAYLEDGER_API_KEY=%[2]s
+
+  # the payment
+  curl -s $PAYLEDGER_URL/payments/%[3]s -H "X-API-KEY: $PAYLEDGER_API_KEY" -H 'X-API-VERSION: 2.4'
+
+  # every event of it, and what each changed
+  go run ./cmd/payledger history %[3]s
+
+  # four mistakes, one answer that names them all
+  curl -s $PAYLEDGER_URL/payments -H "X-API-KEY: $PAYLEDGER_API_KEY" -H 'X-API-VERSION: 2.4' -H 'Content-Type: application/json' \
+    -d '{"paymentMethodToken": "x", "currencyCode": "EURO", "amount": -1, "colour": "red", "orderId": "'$(printf 'x%%.0s' $(seq 256))'"}'
+
+  reference %[1]s/openapi.yaml
+  metrics   %[4]s/metrics
+  the processors' own books  %[5]s/sim/books
+`, r.API, app.credentials.APIKey, told.Paid, r.Admin, r.Simulator)
+}

@@ -1,0 +1,182 @@
+package demo
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+)
+
+// merchant is the merchant's backend (with an API key) and its customer's browser (with a client token).
+type merchant struct {
+	api    string
+	apiKey string
+	out    *printer
+	client http.Client
+}
+
+// apiVersion is the version of the API that the story speaks (§9).
+const apiVersion = "2.4"
+
+// call sends one request, prints it with its status, and decodes the answer into `into`. note says what is
+// worth telling of the answer.
+func (m *merchant) call(ctx context.Context, method, path string, header http.Header, body, into any, note func() string) error {
+	var payload []byte
+	if body != nil {
+		var err error
+		if payload, err = json.Marshal(body); err != nil {
+			return err
+		}
+	}
+	request, err := http.NewRequestWithContext(ctx, method, m.api+path, bytes.NewReader(payload))
+	if err != nil {
+		return err
+	}
+	request.Header = header
+	if body != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	start := time.Now()
+	answer, err := m.client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(answer.Body, 4<<20))
+	if err != nil {
+		return err
+	}
+	took := time.Since(start)
+	if answer.StatusCode != http.StatusOK {
+		m.out.request(method, path, answer.StatusCode, took, "")
+		return fmt.Errorf("%s %s answered %d: %s", method, path, answer.StatusCode, text)
+	}
+	if err := json.Unmarshal(text, into); err != nil {
+		return fmt.Errorf("%s %s: %w", method, path, err)
+	}
+	m.out.request(method, path, answer.StatusCode, took, note())
+	return nil
+}
+
+// backend are the headers of the merchant's own calls (§5.1).
+func (m *merchant) backend() http.Header {
+	h := http.Header{}
+	h.Set("X-Api-Key", m.apiKey)
+	h.Set("X-Api-Version", apiVersion)
+	return h
+}
+
+// browser are the headers of the customer's browser (D12).
+func (m *merchant) browser(clientToken string) http.Header {
+	h := http.Header{}
+	h.Set("X-Client-Token", clientToken)
+	return h
+}
+
+// clientSession opens a session for an order of one article.
+func (m *merchant) clientSession(ctx context.Context, order string, amount int64, article string) (string, error) {
+	var session struct {
+		ClientToken string `json:"clientToken"`
+		Expires     string `json:"clientExpirationDate"`
+	}
+	err := m.call(ctx, http.MethodPost, "/client-session", m.backend(), map[string]any{
+		"orderId": order, "currencyCode": "EUR",
+		"order": map[string]any{"lineItems": []any{
+			map[string]any{"itemId": "sku-1", "name": article, "amount": amount, "quantity": 1, "productType": "PHYSICAL"},
+		}},
+		"customer": map[string]any{"email": "ada@example.com"},
+		"metadata": map[string]any{"channel": "demo"},
+	}, &session, func() string { return "client token for the checkout, good until " + session.Expires })
+	return session.ClientToken, err
+}
+
+// tokenize enters a card in the checkout.
+func (m *merchant) tokenize(ctx context.Context, clientToken, number string) (string, error) {
+	var tool struct {
+		Token string `json:"token"`
+		Data  struct {
+			Network string `json:"network"`
+			Last4   string `json:"last4Digits"`
+		} `json:"paymentMethodData"`
+	}
+	err := m.call(ctx, http.MethodPost, "/payment-instruments", m.browser(clientToken), map[string]any{
+		"paymentInstrument": map[string]any{
+			"number": number, "cvv": "737", "expirationMonth": "03",
+			"expirationYear": fmt.Sprint(time.Now().Year() + 3), "cardholderName": "Ada Lovelace",
+		},
+	}, &tool, func() string {
+		return fmt.Sprintf("%s •••• %s is token %s", tool.Data.Network, tool.Data.Last4, tool.Token)
+	})
+	return tool.Token, err
+}
+
+// payment is what the story looks at of the Payment JSON.
+type payment struct {
+	ID           string `json:"id"`
+	Status       string `json:"status"`
+	DateUpdated  string `json:"dateUpdated"`
+	StatusReason struct {
+		Type          string `json:"type"`
+		Code          string `json:"code"`
+		AdvisedAction string `json:"advisedAction"`
+	} `json:"statusReason"`
+	Processor struct {
+		Name string `json:"name"`
+	} `json:"processor"`
+}
+
+func (p payment) note() string {
+	text := fmt.Sprintf("%s at %s", p.Status, p.Processor.Name)
+	if p.StatusReason.Type != "" {
+		text += fmt.Sprintf(" (%s %s, advised: %s)", p.StatusReason.Type, p.StatusReason.Code, p.StatusReason.AdvisedAction)
+	}
+	return text
+}
+
+// pay creates the payment; the rest of it comes from the session.
+func (m *merchant) pay(ctx context.Context, token, key string) (payment, error) {
+	var p payment
+	header := m.backend()
+	header.Set("X-Idempotency-Key", key)
+	err := m.call(ctx, http.MethodPost, "/payments", header, map[string]any{"paymentMethodToken": token}, &p, func() string { return p.note() })
+	return p, err
+}
+
+// read reads the payment back.
+func (m *merchant) read(ctx context.Context, id string) (payment, error) {
+	var p payment
+	err := m.call(ctx, http.MethodGet, "/payments/"+id, m.backend(), nil, &p, func() string { return p.note() })
+	return p, err
+}
+
+// event is what the story looks at of an entry of a payment's history.
+type event struct {
+	Revision int    `json:"revision"`
+	Type     string `json:"type"`
+	Actor    string `json:"actor"`
+	Hash     string `json:"hash"`
+}
+
+// history reads the payment's events.
+func (m *merchant) history(ctx context.Context, id string) ([]event, error) {
+	var list struct {
+		Data []event `json:"data"`
+	}
+	err := m.call(ctx, http.MethodGet, "/payments/"+id+"/events", m.backend(), nil, &list, func() string {
+		return fmt.Sprintf("%d events in the ledger", len(list.Data))
+	})
+	return list.Data, err
+}
+
+// subscribe registers the receiver for every kind of webhook.
+func (m *merchant) subscribe(ctx context.Context, url string) error {
+	var endpoint struct {
+		ID string `json:"id"`
+	}
+	return m.call(ctx, http.MethodPost, "/management/webhook-endpoints", m.backend(), map[string]any{
+		"url": url, "description": "the demo's receiver", "eventTypes": []string{"PAYMENT.STATUS"},
+	}, &endpoint, func() string { return "webhooks of kind PAYMENT.STATUS go to " + url })
+}

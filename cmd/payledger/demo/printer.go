@@ -1,0 +1,40 @@
+package demo
+
+import (
+	"fmt"
+	"io"
+	"time"
+)
+
+// printer writes the story: one line per thing that happens, indented below its chapter.
+type printer struct{ w io.Writer }
+
+func (p *printer) line(format string, args ...any) { fmt.Fprintf(p.w, format+"\n", args...) }
+
+func (p *printer) chapter(number int, title string) { p.line("\n%d. %s\n", number, title) }
+
+func (p *printer) request(method, path string, status int, took time.Duration, note string) {
+	p.line("   %-4s %-46s %d  %6.1f ms", method, shorten(path, 46), status, float64(took.Microseconds())/1000)
+	if note != "" {
+		p.line("        %s", note)
+	}
+}
+
+func (p *printer) event(e event) {
+	p.line("   event %d  %-34s by %s", e.Revision, e.Type, e.Actor)
+	p.line("            hash %s…", e.Hash[:min(len(e.Hash), 24)])
+}
+
+func (p *printer) webhook(h webhook) {
+	p.line("   webhook  %s %s", h.EventType, h.Payment.Status)
+	p.line("            received and verified: signature, signedAt %s, sequence %d", h.SignedAt, h.Sequence)
+}
+
+func (p *printer) told() { p.line("   ✓ as told") }
+
+func shorten(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return s[:n-1] + "…"
+}

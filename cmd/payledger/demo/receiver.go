@@ -1,0 +1,63 @@
+package demo
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"time"
+
+	"payledger/notifier/signature"
+)
+
+// webhook is what the story looks at of a webhook's body (D17).
+type webhook struct {
+	EventType string  `json:"eventType"`
+	SignedAt  string  `json:"signedAt"`
+	Sequence  int     `json:"sequence"`
+	Payment   payment `json:"payment"`
+}
+
+// receiver is the merchant's webhook endpoint: it verifies every request and hands on what it was told.
+type receiver struct {
+	url      string
+	secret   string
+	server   *http.Server
+	webhooks chan webhook
+	refused  chan error
+}
+
+func newReceiver(secret string) (*receiver, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("webhook receiver: %w", err)
+	}
+	r := &receiver{
+		url: "http://" + listener.Addr().String() + "/webhooks", secret: secret,
+		webhooks: make(chan webhook, 16), refused: make(chan error, 16),
+	}
+	r.server = &http.Server{Handler: r, ReadHeaderTimeout: 5 * time.Second}
+	go r.server.Serve(listener) //nolint:errcheck // ends with Close
+	return r, nil
+}
+
+// ServeHTTP answers 200 to what verifies, 400 to what does not.
+func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
+	body, err := io.ReadAll(io.LimitReader(request.Body, 1<<20))
+	if err == nil {
+		err = signature.Verify(request.Header, body, time.Now(), r.secret)
+	}
+	var h webhook
+	if err == nil {
+		err = json.Unmarshal(body, &h)
+	}
+	if err != nil {
+		r.refused <- err
+		http.Error(w, "not verified", http.StatusBadRequest)
+		return
+	}
+	r.webhooks <- h
+}
+
+func (r *receiver) close() error { return r.server.Close() }

@@ -1,0 +1,210 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http/httptest"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"payledger/domain"
+	"payledger/processorsim"
+	"payledger/processorsim/client"
+	"payledger/processorsim/protocol"
+)
+
+const (
+	killRounds      = 100
+	killRoundsShort = 3
+	killConcurrency = 50
+	settleDeadline  = 30 * time.Second
+)
+
+// killCards are paid with in turn; each ends in its own state.
+var killCards = []struct{ number, status, state string }{
+	{"4111111111111111", "AUTHORIZED", "SUCCEEDED"},
+	{"5555555555554444", "AUTHORIZED", "SUCCEEDED"},
+	{"4000000000009995", "DECLINED", "DECLINED"},
+	{"4000000000000010", "FAILED", "FAILED"},
+	{"378282246310005", "AUTHORIZED", "SUCCEEDED"},
+}
+
+// attempt is one create of a round.
+type attempt struct {
+	card     int
+	token    string
+	key      string
+	amount   int64
+	answered *paymentAnswer // nil: the process died first
+	body     []byte
+}
+
+// TestKill9 kills serve in the middle of 50 concurrent creates, starts it again and compares, round after
+// round: every answered payment is there as it was answered, every other one is resolved by asking the
+// processor, none twice, and the processors' books agree payment by payment (D8, D9, D14).
+func TestKill9(t *testing.T) {
+	rounds := killRounds
+	if testing.Short() {
+		rounds = killRoundsShort
+	}
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	sim, err := processorsim.New(processorsim.Config{Dir: t.TempDir(), Secret: []byte("secret")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	web := httptest.NewServer(sim.Handler())
+	defer web.Close()
+	defer sim.Close()
+	books, err := client.New(web.URL, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := t.TempDir()
+	start := func() *process { return serveProcess(t, "--data", data, "--processor-url", web.URL) }
+	p := start()
+	apiKey := p.credentials.APIKey
+	totals := map[string]int{}
+	for round := range rounds {
+		m := newMerchant(p.ready.API, apiKey)
+		attempts := prepare(t, m, round, random)
+		killAfter(t, p, m, attempts, random.IntN(killConcurrency-5))
+		p = start()
+		m = newMerchant(p.ready.API, apiKey)
+		for _, a := range attempts {
+			totals[settle(t, m, books, a)]++
+		}
+	}
+	p.stop()
+	t.Logf("%d rounds: %v", rounds, totals)
+	lines, err := books.Books(context.Background(), client.Filter{})
+	if err != nil || len(lines) != rounds*killConcurrency {
+		t.Fatalf("the books hold %d operations for %d payments: %v", len(lines), rounds*killConcurrency, err)
+	}
+}
+
+// prepare makes the tokens of a round.
+func prepare(t *testing.T, m *merchant, round int, random *rand.Rand) []*attempt {
+	t.Helper()
+	attempts := make([]*attempt, killConcurrency)
+	for i := range attempts {
+		attempts[i] = &attempt{
+			card: i % len(killCards), key: fmt.Sprintf("round-%d-%d", round, i), amount: 1 + random.Int64N(100_000),
+		}
+	}
+	var running sync.WaitGroup
+	for i, a := range attempts {
+		running.Go(func() {
+			a.token = m.token(t, fmt.Sprintf("order-%d-%d", round, i), a.amount, killCards[a.card].number)
+		})
+	}
+	running.Wait()
+	if t.Failed() {
+		t.FailNow()
+	}
+	return attempts
+}
+
+// killAfter fires all creates at once and kills the process when so many were answered.
+func killAfter(t *testing.T, p *process, m *merchant, attempts []*attempt, answers int) {
+	t.Helper()
+	var answered atomic.Int64
+	var kill sync.Once
+	var running, fired sync.WaitGroup
+	fired.Add(len(attempts))
+	for _, a := range attempts {
+		running.Go(func() {
+			fired.Done()
+			fired.Wait()
+			got, err := m.pay(a.token, a.key)
+			if err == nil && got.status == 200 {
+				a.answered, a.body = &paymentAnswer{}, got.body
+				got.decode(t, a.answered)
+			} else if err == nil {
+				t.Errorf("create %s answered %d %s", a.key, got.status, got.body)
+			}
+			if answered.Add(1) > int64(answers) {
+				kill.Do(p.kill)
+			}
+		})
+	}
+	running.Wait()
+	m.client.CloseIdleConnections()
+}
+
+// settle checks one payment after the restart, and says what had become of it.
+func settle(t *testing.T, m *merchant, books *client.Client, a *attempt) string {
+	t.Helper()
+	want, what := killCards[a.card], "answered"
+	id := ""
+	if a.answered != nil {
+		id = a.answered.ID
+		if _, body := m.read(t, id); string(body) != string(a.body) {
+			t.Fatalf("payment %s was answered as\n%s\nand is now\n%s", id, a.body, body)
+		}
+	} else {
+		id, what = repeat(t, m, a)
+	}
+	now := awaitOutcome(t, m, id)
+	if now.Status != want.status || now.Amount != a.amount {
+		t.Fatalf("payment %s is %s over %d, expected %s over %d", id, now.Status, now.Amount, want.status, a.amount)
+	}
+	lines, err := books.Books(context.Background(), client.Filter{Reference: domain.PaymentID(id)})
+	if err != nil || len(lines) != 1 {
+		t.Fatalf("the books hold %d operations of payment %s: %+v %v", len(lines), id, lines, err)
+	}
+	agree(t, lines[0], now, want.state)
+	return what
+}
+
+// repeat sends a create again under its key: it was recorded (409 names the payment) or it is made now.
+func repeat(t *testing.T, m *merchant, a *attempt) (id, what string) {
+	t.Helper()
+	got, err := m.pay(a.token, a.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	switch got.status {
+	case 200:
+		var p paymentAnswer
+		got.decode(t, &p)
+		return p.ID, "not recorded, made by the repeat"
+	case 409:
+		var e errorAnswer
+		got.decode(t, &e)
+		if e.Error.ErrorID != "IdempotencyKeyAlreadyExists" || e.Error.PaymentID == "" || e.Error.PaymentStatus == "" {
+			t.Fatalf("the repeat of %s answered %s", a.key, got.body)
+		}
+		return e.Error.PaymentID, "recorded, resolved at the processor"
+	default:
+		t.Fatalf("the repeat of %s answered %d %s", a.key, got.status, got.body)
+		return "", ""
+	}
+}
+
+// awaitOutcome reads a payment until its outcome is known.
+func awaitOutcome(t *testing.T, m *merchant, id string) paymentAnswer {
+	t.Helper()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(settleDeadline); ; <-tick.C {
+		p, _ := m.read(t, id)
+		if p.Status != "PENDING" {
+			return p
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("payment %s is PENDING %s after the restart", id, settleDeadline)
+		}
+	}
+}
+
+func agree(t *testing.T, line protocol.Line, p paymentAnswer, state string) {
+	t.Helper()
+	if string(line.State) != state || int64(line.Amount) != p.Amount || string(line.Processor) != p.Processor.Name {
+		t.Fatalf("the books say %+v of payment %+v", line, p)
+	}
+}

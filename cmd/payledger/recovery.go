@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"payledger/domain"
+)
+
+const (
+	// recoverEvery is how often operations are looked for whose process is gone.
+	recoverEvery = 30 * time.Second
+	// recoverGrace is added to the payment timeout before another process's operation is taken up.
+	recoverGrace = 10 * time.Second
+)
+
+// recoverOpen takes up every operation that has no outcome, destroys cards that nobody needs, and keeps
+// looking for operations that another process left behind.
+func (a *App) recoverOpen(ctx context.Context) error {
+	if err := a.recoverOlderThan(ctx, 0); err != nil {
+		return err
+	}
+	background, stop := context.WithCancel(context.WithoutCancel(ctx))
+	before := a.stopAPI
+	a.stopAPI = func() { stop(); before() }
+	a.loops.Go(func() { a.lookAfter(background) })
+	return nil
+}
+
+func (a *App) lookAfter(ctx context.Context) {
+	a.sweepCards(ctx)
+	orphans, cards := time.NewTicker(recoverEvery), time.NewTicker(time.Hour)
+	defer orphans.Stop()
+	defer cards.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-orphans.C:
+			if err := a.recoverOlderThan(ctx, a.options.PaymentTimeout+recoverGrace); err != nil && ctx.Err() == nil {
+				a.log.Warn().Err(err).Msg("open operations not looked through; trying again")
+			}
+		case <-cards.C:
+			a.sweepCards(ctx)
+		}
+	}
+}
+
+func (a *App) recoverOlderThan(ctx context.Context, age time.Duration) error {
+	open, err := a.views.Pending(ctx)
+	if err != nil {
+		return err
+	}
+	for _, op := range open {
+		if a.clock().Sub(op.RequestedAt) < age {
+			continue
+		}
+		if err := a.commands.Recover(ctx, op.Account, op.Payment); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *App) sweepCards(ctx context.Context) {
+	swept, err := a.ledger.vault.SweepCards(ctx, a.clock(), func(account domain.AccountID, token domain.Token) bool {
+		needed, err := a.views.CardNeeded(ctx, account, token)
+		return err == nil && !needed
+	})
+	if err != nil && ctx.Err() == nil {
+		a.log.Warn().Err(err).Msg("cards not swept; trying again in an hour")
+	}
+	if swept > 0 {
+		a.log.Info().Int("cards", swept).Msg("destroyed cards that nobody needs")
+	}
+}

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// How an orderly stop spends its 10 s (I1).
+const (
+	drainAfter = 8 * time.Second         // then callers are answered as at the payment timeout
+	cutAfter   = 1500 * time.Millisecond // after that: connections are closed
+)
+
+// webhookGrace is how long an attempt under way may still take when the service stops.
+const webhookGrace = 500 * time.Millisecond
+
+// Stop takes no new requests, lets those under way finish, and closes every part in the reverse order of
+// Start. It is safe on an App that Start brought up only half.
+func (a *App) Stop() error {
+	var errs []error
+	if a.api != nil {
+		errs = append(errs, a.stopRequests())
+	}
+	if a.commands != nil {
+		a.commands.Close()
+	}
+	a.stopAPI()
+	a.loops.Wait()
+	if a.simulator != nil {
+		errs = append(errs, a.simulator.Close()) // before its server: it cuts the requests that it holds
+	}
+	for _, w := range []*webServer{a.admin, a.sim} {
+		if w != nil {
+			ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+			errs = append(errs, ignoreDeadline(w.stop(ctx)))
+			cancel()
+		}
+	}
+	if a.views != nil {
+		errs = append(errs, a.views.Close())
+	}
+	if a.ledger != nil {
+		errs = append(errs, a.ledger.close())
+	}
+	return errors.Join(errs...)
+}
+
+// stopRequests lets requests finish; after drainAfter those that wait for a processor are answered.
+func (a *App) stopRequests() error {
+	drain := time.AfterFunc(drainAfter, a.commands.Drain)
+	defer drain.Stop()
+	ctx, cancel := context.WithTimeout(context.Background(), drainAfter+cutAfter)
+	defer cancel()
+	return ignoreDeadline(a.api.stop(ctx))
+}
+
+// ignoreDeadline: connections that had to be cut are no failure of the stop.
+func ignoreDeadline(err error) error {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return nil
+	}
+	return err
+}
