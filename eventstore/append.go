@@ -38,6 +38,15 @@ func (s *Store) append(ctx context.Context, r *Recorded) error {
 	if err := s.Healthy(); err != nil {
 		return fmt.Errorf("%w: %w", ErrRefused, err)
 	}
+	err := s.settle(ctx, r)
+	if errors.Is(err, ErrUnknown) {
+		s.tips.doubt(r.Key)
+	}
+	return err
+}
+
+// settle publishes r and resolves what an unclear answer means.
+func (s *Store) settle(ctx context.Context, r *Recorded) error {
 	ctx, cancel := context.WithTimeout(ctx, appendTimeout)
 	defer cancel()
 	uncertain := false // some publish may have been stored unseen
@@ -46,8 +55,8 @@ func (s *Store) append(ctx context.Context, r *Recorded) error {
 		switch result {
 		case stored:
 			r.Seq = seq
+			s.remember(r)
 			s.durable[r.Shard].raise(seq)
-			s.tips.put(r)
 			return nil
 		case refused:
 			if !uncertain {
@@ -67,6 +76,15 @@ func (s *Store) append(ctx context.Context, r *Recorded) error {
 			return fmt.Errorf("%w: %w", ErrUnknown, verdict)
 		}
 	}
+}
+
+// remember keeps an event of ours for the readers of a sole writer, before they are told of it.
+func (s *Store) remember(r *Recorded) {
+	if s.tails == nil {
+		return
+	}
+	s.tips.put(r)
+	s.tails[r.Shard].put(r)
 }
 
 // publish sends the event once.
@@ -129,7 +147,7 @@ func (s *Store) resolve(ctx context.Context, r *Recorded, cause error) (settled 
 		return true, fmt.Errorf("%w: %w", ErrUnknown, err)
 	}
 	*r = *ours
-	s.tips.put(r)
+	s.remember(r)
 	return true, nil
 }
 

@@ -70,6 +70,9 @@ func (a *Aggregate[S, E]) Event(r *Recorded) (E, error) {
 	if r.Schema > a.Schema {
 		return none, fmt.Errorf("%w: %s has schema %d, known is %d", ErrNewerSchema, r.Key, r.Schema, a.Schema)
 	}
+	if made, ok := r.event.(E); ok && r.Schema == a.Schema {
+		return made, nil
+	}
 	t, known := a.events[r.Type]
 	if !known {
 		return none, fmt.Errorf("%w: %s", ErrUnknownEvent, r.Type)
@@ -117,6 +120,9 @@ func (a *Aggregate[S, E]) State(r *Recorded) (S, error) {
 	var state S
 	if r.Schema != a.Schema {
 		return state, fmt.Errorf("eventstore: state of %s has schema %d, not %d", r.Key, r.Schema, a.Schema)
+	}
+	if made, ok := r.state.(S); ok {
+		return made, nil
 	}
 	var raw body
 	if err := unmarshal(r.Body, &raw); err != nil {

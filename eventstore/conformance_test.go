@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"payledger/domain"
+	"payledger/domain/payment"
 	"payledger/eventstore"
 )
 
@@ -20,6 +21,7 @@ var conformance = []struct {
 	test func(*testing.T, *rig)
 }{
 	{"an appended event is read back with its state", testAppendLoad},
+	{"what was made is what is read", testMadeIsRead},
 	{"the history holds every event and an auditor's hash chain", testHistory},
 	{"what does not exist is not found", testNotFound},
 	{"nothing to record appends nothing", testNothing},
@@ -39,8 +41,9 @@ var conformance = []struct {
 	{"a log opened for reading takes no append", testReadOnly},
 }
 
-func TestConformanceAlone(t *testing.T)   { runConformance(t, single) }
-func TestConformanceCluster(t *testing.T) { runConformance(t, cluster) }
+func TestConformanceAlone(t *testing.T)      { runConformance(t, single) }
+func TestConformanceSoleWriter(t *testing.T) { runConformance(t, sole) }
+func TestConformanceCluster(t *testing.T)    { runConformance(t, cluster) }
 
 func runConformance(t *testing.T, build func(testing.TB, int) *rig) {
 	t.Parallel()
@@ -75,6 +78,30 @@ func testAppendLoad(t *testing.T, r *rig) {
 		t.Fatal(err)
 	}
 	same(t, "event by its place", at, appended.Recorded)
+}
+
+// The state that an append gives, and that a sole writer remembers, is the one that its bytes hold.
+func testMadeIsRead(t *testing.T, r *rig) {
+	created, _ := codecs()[0].full("payment.created")
+	full := created.(payment.Created)
+	full.Account, full.ID = "acct", domain.PaymentID(newKey().ID)
+	key := eventstore.Payments.Key(full.Account, string(full.ID))
+	tip, err := eventstore.ExecuteNew(testContext(t), r.store(), eventstore.Payments, key, newMeta(t, r.store()),
+		func(payment.State) (payment.Event, error) { return full, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	read, err := r.store().Read(testContext(t), tip.Recorded.Shard, tip.Recorded.Seq)
+	if err != nil {
+		t.Fatal(err)
+	}
+	event, eventErr := eventstore.Payments.Event(read)
+	decoded, stateErr := eventstore.Payments.State(read)
+	if err := errors.Join(eventErr, stateErr); err != nil {
+		t.Fatal(err)
+	}
+	same(t, "event", event, payment.Event(full))
+	same(t, "state", decoded, tip.State)
 }
 
 func testHistory(t *testing.T, r *rig) {

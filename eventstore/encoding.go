@@ -81,6 +81,9 @@ func marshal(v any) ([]byte, error) {
 }
 
 func unmarshal(data []byte, v any) error {
+	if err := checkWire(data); err != nil {
+		return err
+	}
 	dec := msgpack.GetDecoder()
 	defer msgpack.PutDecoder(dec)
 	dec.Reset(bytes.NewReader(data))

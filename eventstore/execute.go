@@ -134,7 +134,8 @@ func appendTo[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate
 	if err := s.append(ctx, r); err != nil {
 		return tip, err
 	}
-	return Tip[S]{State: a.Evolve(tip.State, event), Recorded: r, Appended: true}, nil
+	next, err := a.State(r)
+	return Tip[S]{State: next, Recorded: r, Appended: true}, err
 }
 
 // roomFor keeps the rest of an aggregate and of the disk for outcomes.
@@ -177,11 +178,12 @@ func draftOn[S any, E domain.Event](a *Aggregate[S, E], key Key, shard int, tip 
 		}
 		r.Revision, r.PrevSeq, previous = tip.Revision+1, tip.Seq, tip.Hash
 	}
-	body, err := a.encode(event, a.Evolve(state, event))
+	next := a.Evolve(state, event)
+	body, err := a.encode(event, next)
 	if err != nil {
 		return nil, err
 	}
-	r.Body = body
+	r.Body, r.event, r.state = body, event, next
 	r.Hash = r.link(previous)
 	return r, nil
 }

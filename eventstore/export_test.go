@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/nats-io/nats.go"
+	"golang.org/x/mod/sumdb/tlog"
 )
 
 // What tests of this package see of its inside.
@@ -51,3 +52,21 @@ func (s *Server) Leads(stream string) bool {
 }
 
 func (s *Server) ClientAddr() string { return s.ns.Addr().String() }
+
+// GrowTree adds leaves to the tree that an edge stands for.
+func GrowTree(size uint64, edge []StoredHash, leaves [][]byte) (tlog.Hash, []StoredHash, error) {
+	t := newTree(Checkpoint{Size: size, Edge: edge})
+	for _, leaf := range leaves {
+		if err := t.add(Hash(leaf)); err != nil {
+			return tlog.Hash{}, nil, err
+		}
+	}
+	root, err := tlog.TreeHash(t.size, t)
+	return root, t.edge(), err
+}
+
+// PutCheckpoint writes a checkpoint as it is, as the first.
+func (s *Store) PutCheckpoint(ctx context.Context, c Checkpoint) error {
+	_, err := s.putCheckpoint(ctx, c, 0)
+	return err
+}

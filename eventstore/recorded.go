@@ -31,6 +31,9 @@ type Recorded struct {
 	Time          time.Time
 	Hash          Hash
 	Body          []byte // msgpack map {"event", "state"}
+
+	// What Body was made from, where this process made it: spares readers the decoding. Never changed.
+	event, state any
 }
 
 // Headers of a message, in the order in which they enter the hash (I2).

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"payledger/domain"
 	"payledger/eventstore"
@@ -43,6 +44,16 @@ func single(t testing.TB, shards int) *rig {
 	c.Shards = shards
 	first := &node{dir: dir, server: server, store: eventstoretest.OpenOn(t, c)}
 	return &rig{shards: shards, nodes: []*node{first, {dir: dir, server: server, store: eventstoretest.OpenOn(t, c)}}}
+}
+
+// sole is one embedded server and its only writer, which remembers what it appended.
+func sole(t testing.TB, shards int) *rig {
+	t.Helper()
+	dir := t.TempDir()
+	server := eventstoretest.Server(t, dir)
+	c := eventstoretest.Config(server)
+	c.Shards, c.SoleWriter = shards, true
+	return &rig{shards: shards, nodes: []*node{{dir: dir, server: server, store: eventstoretest.OpenOn(t, c)}}}
 }
 
 // cluster is three embedded servers whose routes go through proxies, with every stream on all three.
@@ -272,7 +283,7 @@ func (r *rig) reopen(t testing.TB, change func(*eventstore.Config)) *eventstore.
 // same compares two values with all they hold.
 func same[T any](t testing.TB, what string, got, want T) {
 	t.Helper()
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(eventstore.Recorded{})); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", what, diff)
 	}
 }

@@ -141,3 +141,16 @@ func (b *SecretBytes) Names(ctx context.Context, prefix string) ([]string, error
 	}
 	return names, nil
 }
+
+// Purge forgets all values under a prefix. Their bytes may stay on the disk: only what is encrypted under a
+// destroyed key is purged.
+func (b *SecretBytes) Purge(ctx context.Context, prefix string) error {
+	stream, err := b.s.js.Stream(ctx, secretStream)
+	if err != nil {
+		return fmt.Errorf("eventstore: secrets: %w", err)
+	}
+	if err := stream.Purge(ctx, jetstream.WithPurgeSubject(secretRoot+"."+prefix+".>")); err != nil {
+		return fmt.Errorf("eventstore: purge secrets: %w", err)
+	}
+	return nil
+}

@@ -1,6 +1,7 @@
 package eventstore_test
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"testing"
@@ -16,9 +17,9 @@ import (
 func testSecrets(t *testing.T, r *rig) {
 	ctx := testContext(t)
 	here, there := eventstoretest.Vault(t, r.store()), eventstoretest.Vault(t, r.other())
-	name := secrets.CardName("acct", domain.Token(newKey().ID))
 	card := processor.Card{Number: "4111111111111111", CVV: "123", ExpirationMonth: "12", ExpirationYear: "2030"}
 	now := r.store().Now()
+	name := secrets.CardRef{Account: "acct", Token: domain.Token(newKey().ID), TokenizedAt: now}
 	if err := here.PutCard(ctx, name, card, now.Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
@@ -33,14 +34,22 @@ func testSecrets(t *testing.T, r *rig) {
 	if _, err := there.Card(ctx, name, now.Add(time.Hour)); !errors.Is(err, secrets.ErrGone) {
 		t.Errorf("an expired card: %v", err)
 	}
-	swept, err := there.SweepCards(ctx, now, func(domain.AccountID, domain.Token) bool { return true })
-	if err != nil || swept == 0 {
-		t.Error(swept, err)
+	later := now.Add(3 * time.Minute) // its epoch is over
+	needed := func(answer bool) secrets.Needed {
+		return func(context.Context, domain.AccountID, domain.Token) (bool, error) { return answer, nil }
 	}
-	for range 2 { // destroying is safe to repeat
-		if err := here.Destroy(ctx, name); err != nil {
-			t.Error(err)
-		}
+	if n, err := there.Clean(ctx, later, needed(true)); err != nil || n != 0 {
+		t.Error("a card that is needed was destroyed:", n, err)
+	}
+	if got, err = here.Card(ctx, name, later); err != nil {
+		t.Error("a card that is needed is gone with its epoch:", err)
+	}
+	same(t, "kept card", got, card)
+	if n, err := there.Clean(ctx, later, needed(false)); err != nil || n != 1 {
+		t.Error("a card that nobody needs was not destroyed:", n, err)
+	}
+	if err := here.DestroyCard(ctx, name, later); err != nil { // safe to repeat
+		t.Error(err)
 	}
 	if _, err := here.Card(ctx, name, now); !errors.Is(err, secrets.ErrGone) {
 		t.Errorf("a destroyed card: %v", err)
@@ -78,7 +87,7 @@ func testPersonal(t *testing.T, r *rig, here, there *secrets.Vault) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wrong := secrets.CardName("acct", domain.Token(newKey().ID))
+	wrong := secrets.PersonalKeyName("acct", "customer "+newKey().ID, "")
 	if err := here.Create(ctx, wrong, []byte("x")); err != nil {
 		t.Fatal(err)
 	}

@@ -78,11 +78,30 @@ func StartServer(c ServerConfig) (*Server, error) {
 	if s.ns, err = server.NewServer(opts); err != nil {
 		return nil, errors.Join(fmt.Errorf("eventstore: server: %w", err), lock.Unlock())
 	}
+	if err := dropIndexes(c.Dir); err != nil {
+		return nil, errors.Join(err, lock.Unlock())
+	}
 	s.ns.Start()
 	if !s.ns.ReadyForConnections(30 * time.Second) {
 		return nil, errors.Join(errors.New("eventstore: the server did not become ready in 30 s"), s.Close())
 	}
 	return s, nil
+}
+
+// dropIndexes makes the server read every block at start and check each message's checksum. After an orderly
+// stop it would trust its index instead, and not see damage in older blocks: an event there is answered
+// "no message", and an append that expects the empty subject succeeds.
+func dropIndexes(dir string) error {
+	indexes, err := filepath.Glob(filepath.Join(dir, "jetstream", ledgerAccount, "streams", "*", "msgs", "index.db"))
+	if err != nil {
+		return fmt.Errorf("eventstore: %w", err)
+	}
+	for _, index := range indexes {
+		if err := os.Remove(index); err != nil {
+			return fmt.Errorf("eventstore: %w", err)
+		}
+	}
+	return nil
 }
 
 func randomPassword() (string, error) {

@@ -38,7 +38,8 @@ type Config struct {
 type Store struct {
 	nc       *nats.Conn
 	readers  readers
-	tips     *tips // nil unless this is the sole writer
+	tips     *tips   // nil unless this is the sole writer
+	tails    []*tail // per shard; nil likewise
 	js       jetstream.JetStream
 	log      zerolog.Logger
 	now      func() time.Time
@@ -120,6 +121,9 @@ func (s *Store) open(ctx context.Context, c Config) error {
 	}
 	if c.SoleWriter {
 		s.tips = newTips()
+		for range s.shards {
+			s.tails = append(s.tails, &tail{})
+		}
 	}
 	if err := s.checkStreams(ctx); err != nil {
 		return err

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -26,22 +25,11 @@ const (
 // before it is durable. It keeps its position itself: the consumer on the server lives in memory, and
 // whenever it or the connection is lost, another goes on from there.
 func (s *Store) Subscribe(ctx context.Context, shard int, after uint64, handle func(*Recorded) error) error {
-	sub := &subscription{store: s, shard: shard, next: after + 1, handle: handle}
-	for {
-		err := sub.run(ctx)
-		switch {
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case sub.failed != nil:
-			return sub.failed
-		case s.nc.IsClosed():
-			return fmt.Errorf("eventstore: subscription to %s: %w", streamName(shard), nats.ErrConnectionClosed)
-		}
-		s.log.Debug().Err(err).Int("shard", shard).Uint64("next", sub.next).Msg("subscription broke; making it anew")
-		if err := s.pause(ctx, resubscribePause); err != nil {
-			return err
-		}
+	if s.tails != nil {
+		return s.follow(ctx, shard, after, handle)
 	}
+	sub := &subscription{store: s, shard: shard, next: after + 1, handle: handle}
+	return sub.keep(ctx)
 }
 
 // subscription is a place in one shard and what is done with the events after it.

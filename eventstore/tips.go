@@ -8,6 +8,7 @@ import "sync"
 type tips struct {
 	mu       sync.Mutex
 	recent   map[Key]*Recorded
+	doubted  map[Key]bool      // an append of unknown outcome may still arrive: never remembered again
 	older    map[Key]*Recorded // the generation before: dropped when recent is full
 	size     int               // bytes of bodies in recent
 	capacity int
@@ -16,7 +17,9 @@ type tips struct {
 // tipsCapacity is how many bytes of events are remembered: tens of thousands of aggregates.
 const tipsCapacity = 64 << 20
 
-func newTips() *tips { return &tips{recent: map[Key]*Recorded{}, capacity: tipsCapacity / 2} }
+func newTips() *tips {
+	return &tips{recent: map[Key]*Recorded{}, doubted: map[Key]bool{}, capacity: tipsCapacity / 2}
+}
 
 // put remembers r, unless a newer event of the aggregate is known.
 func (t *tips) put(r *Recorded) {
@@ -25,7 +28,7 @@ func (t *tips) put(r *Recorded) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if known := t.find(r.Key); known != nil && known.Seq > r.Seq {
+	if known := t.find(r.Key); t.doubted[r.Key] || known != nil && known.Seq > r.Seq {
 		return
 	}
 	t.size += len(r.Body)
@@ -33,6 +36,18 @@ func (t *tips) put(r *Recorded) {
 	if t.size > t.capacity {
 		t.older, t.recent, t.size = t.recent, map[Key]*Recorded{}, 0
 	}
+}
+
+// doubt forgets an aggregate for good: what this store knows of it may be behind what the log will hold.
+func (t *tips) doubt(key Key) {
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.doubted[key] = true
+	delete(t.recent, key)
+	delete(t.older, key)
 }
 
 // get gives the newest event of the aggregate, or nil when it is not remembered.

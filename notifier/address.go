@@ -36,6 +36,8 @@ var closed = slices.Concat(
 // global is all of IPv6 that is routed; the rest is reserved whatever its name.
 var global = netip.MustParsePrefix("2000::/3")
 
+var loopback4, loopback6 = netip.MustParseAddr("127.0.0.1"), netip.IPv6Loopback()
+
 // Addresses that hold an IPv4 address, which is where the packets go in the end.
 var (
 	nat64  = netip.MustParsePrefix("64:ff9b::/96")

@@ -36,6 +36,7 @@ type lane struct {
 	behind bool            // deliveries at or after from are in the stream only, up to latest at least
 	from   uint64
 	latest uint64
+	read   uint64 // up to here, exclusive, the stream was read back: what stands there is known or ended
 }
 
 func newLane(name string, s stream, h *health, log zerolog.Logger) *lane {
@@ -44,11 +45,14 @@ func newLane(name string, s stream, h *health, log zerolog.Logger) *lane {
 	}
 }
 
-// offer hands over a delivery that was just planned. It never waits.
+// offer hands over a delivery that was just planned, in the order of their places. It never waits. A lane
+// that is reading back may have found it in the stream, and even sent it, before it is offered.
 func (l *lane) offer(d placed) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
+	case d.at < l.read:
+		return
 	case l.behind || len(l.queue) >= l.limit:
 		l.leave(d.at)
 	default:
@@ -187,6 +191,7 @@ func (l *lane) readBack(ctx context.Context) error {
 	if l.from >= start { // else something before it was pointed out meanwhile: begin there, known ones are left out
 		l.from = next
 	}
+	l.read = max(l.read, next)
 	if end && l.latest < l.from {
 		l.behind = false
 	}

@@ -1,7 +1,9 @@
 package notifier
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/rs/zerolog"
@@ -60,15 +62,16 @@ func (ls *lanes) run(ctx context.Context, deliver func(context.Context, placed) 
 
 func (ls *lanes) wait() { ls.running.Wait() }
 
-// open lists the lanes that have deliveries without an outcome, with the place of the first.
-func (ls *lanes) open() map[string]uint64 {
+// open lists the lanes that have deliveries without an outcome, by name.
+func (ls *lanes) open() []openLane {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	open := map[string]uint64{}
+	var open []openLane
 	for name, l := range ls.all {
 		if place, there := l.first(); there {
-			open[name] = place
+			open = append(open, openLane{Lane: name, First: place})
 		}
 	}
+	slices.SortFunc(open, func(a, b openLane) int { return cmp.Compare(a.Lane, b.Lane) })
 	return open
 }

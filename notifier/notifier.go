@@ -98,8 +98,8 @@ func open(ctx context.Context, c Config, s stream) (*Notifier, error) {
 // takeUp points each lane at its first delivery that may be without an outcome: those that the position
 // names, and those planned after it was written. It gives the place of the last delivery.
 func (n *Notifier) takeUp(ctx context.Context, at position) (through uint64, err error) {
-	for name, place := range at.Open {
-		n.lanes.of(name).lookFrom(place)
+	for _, open := range at.Open {
+		n.lanes.of(open.Lane).lookFrom(open.First)
 	}
 	for through = at.Through; ; {
 		stored, err := n.stream.Next(ctx, deliveryPattern, through+1)

@@ -27,10 +27,16 @@ const (
 // Through is ended, or stands at or after its lane's place in Open; deliveries after Through are looked
 // for at start.
 type position struct {
-	Schema  int               `json:"schema"`
-	Log     []uint64          `json:"log"`            // per shard: the last sequence planned
-	Through uint64            `json:"through"`        // in the stream of deliveries
-	Open    map[string]uint64 `json:"open,omitempty"` // lane → its first delivery without an outcome
+	Schema  int        `json:"schema"`
+	Log     []uint64   `json:"log"`            // per shard: the last sequence planned
+	Through uint64     `json:"through"`        // in the stream of deliveries
+	Open    []openLane `json:"open,omitempty"` // sorted by lane: the same position is the same bytes
+}
+
+// openLane is a lane with deliveries that have no outcome.
+type openLane struct {
+	Lane  string `json:"lane"`
+	First uint64 `json:"first"` // place of the first of them
 }
 
 // readPosition reads the newest position; a new one has planned nothing.

@@ -52,6 +52,7 @@ type rig struct {
 	store    *eventstore.Store
 	vault    *secrets.Vault
 	notifier *Notifier
+	context  context.Context // of everything that runs
 	cancel   context.CancelFunc
 	running  sync.WaitGroup
 	ended    chan error // of the notifier's Run
@@ -109,7 +110,7 @@ func (r *rig) start() {
 
 func (r *rig) run(loops ...func(context.Context) error) {
 	ctx, cancel := context.WithCancel(context.Background())
-	r.cancel, r.ended = cancel, make(chan error, 1)
+	r.context, r.cancel, r.ended = ctx, cancel, make(chan error, 1)
 	for _, loop := range loops {
 		r.running.Go(func() { _ = loop(ctx) })
 	}

@@ -63,8 +63,10 @@ func TestPaymentJSON(t *testing.T) {
 	fellBack := answered(t, created, processor.Answer{State: processor.Failed, Code: "technical", Message: "connection to the network lost"})
 	fellBack.Operations = append(fellBack.Operations, payment.Operation{
 		Revision: 3, Kind: processor.Authorize, Target: payment.Target{Processor: processor.Stripe, MerchantID: "north-stripe"},
-		Amount: created.Amount, RequestedAt: start.Add(300_000_000), State: payment.StateSucceeded, AnsweredAt: start.Add(400_000_000),
-		EventID: "33333333-0000-4000-8000-000000000003", TransactionID: "ptx-3",
+		Amount: created.Amount, RequestedAt: start.Add(300_000_000), State: payment.StateSucceeded, TransactionID: "ptx-3",
+		Answers: []payment.OperationAnswer{{
+			EventID: "33333333-0000-4000-8000-000000000003", At: start.Add(400_000_000), State: payment.StateSucceeded,
+		}},
 	})
 	expanded := RenderOptions{Events: true}
 	for _, c := range []struct {

@@ -31,13 +31,13 @@ func renderSale(s payment.State, op payment.Operation, o RenderOptions) Transact
 		t.Type = ""
 	}
 	if o.Events {
-		t.Events = renderEvents(op, t.ProcessorStatusReason)
+		t.Events = renderEvents(op)
 	}
 	return t
 }
 
-// authorizationEvents names the transaction event that brought an operation into a state; one that was
-// only requested, or waits for an answer that did not come in time, has none yet (D6).
+// authorizationEvents names the transaction event that brought an operation into a state; a request that
+// waits for an answer has none yet (D6).
 var authorizationEvents = map[payment.OperationState]string{
 	payment.StatePending:   "AUTHORIZATION_PENDING",
 	payment.StateSucceeded: "AUTHORIZATION_SUCCEEDED",
@@ -45,18 +45,17 @@ var authorizationEvents = map[payment.OperationState]string{
 	payment.StateFailed:    "AUTHORIZATION_FAILED",
 }
 
-// renderEvents lists what the state keeps of an operation's events: its newest answer.
-func renderEvents(op payment.Operation, reason *StatusReason) []TransactionEvent {
-	kind, answered := authorizationEvents[op.State]
-	if !answered {
-		return []TransactionEvent{}
+// renderEvents lists an operation's answers, oldest first.
+func renderEvents(op payment.Operation) []TransactionEvent {
+	events := make([]TransactionEvent, len(op.Answers))
+	for i, a := range op.Answers {
+		events[i] = TransactionEvent{
+			ID: a.EventID, Type: authorizationEvents[a.State], Date: Time{a.At}, Amount: op.Amount,
+			ProcessorEventID: a.ProcessorEventID, StatusReason: renderReason(a.Reason()),
+		}
+		if r := events[i].StatusReason; r != nil {
+			events[i].Reason = r.Message
+		}
 	}
-	e := TransactionEvent{
-		ID: op.EventID, Type: kind, Date: Time{op.AnsweredAt}, Amount: op.Amount,
-		ProcessorEventID: op.ProcessorEventID, StatusReason: reason,
-	}
-	if reason != nil {
-		e.Reason = reason.Message
-	}
-	return []TransactionEvent{e}
+	return events
 }

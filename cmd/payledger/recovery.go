@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"payledger/domain"
+	"payledger/eventstore/secrets"
 )
 
 const (
@@ -28,8 +28,8 @@ func (a *App) recoverOpen(ctx context.Context) error {
 }
 
 func (a *App) lookAfter(ctx context.Context) {
-	a.sweepCards(ctx)
-	orphans, cards := time.NewTicker(recoverEvery), time.NewTicker(time.Hour)
+	a.cleanCards(ctx)
+	orphans, cards := time.NewTicker(recoverEvery), time.NewTicker(secrets.JanitorInterval)
 	defer orphans.Stop()
 	defer cards.Stop()
 	for {
@@ -41,7 +41,7 @@ func (a *App) lookAfter(ctx context.Context) {
 				a.log.Warn().Err(err).Msg("open operations not looked through; trying again")
 			}
 		case <-cards.C:
-			a.sweepCards(ctx)
+			a.cleanCards(ctx)
 		}
 	}
 }
@@ -62,15 +62,13 @@ func (a *App) recoverOlderThan(ctx context.Context, age time.Duration) error {
 	return nil
 }
 
-func (a *App) sweepCards(ctx context.Context) {
-	swept, err := a.ledger.vault.SweepCards(ctx, a.clock(), func(account domain.AccountID, token domain.Token) bool {
-		needed, err := a.views.CardNeeded(ctx, account, token)
-		return err == nil && !needed
-	})
+// cleanCards destroys the cards that nobody needs any more.
+func (a *App) cleanCards(ctx context.Context) {
+	destroyed, err := a.ledger.vault.Clean(ctx, a.clock(), a.views.CardNeeded)
 	if err != nil && ctx.Err() == nil {
-		a.log.Warn().Err(err).Msg("cards not swept; trying again in an hour")
+		a.log.Warn().Err(err).Msg("cards not destroyed; trying again")
 	}
-	if swept > 0 {
-		a.log.Info().Int("cards", swept).Msg("destroyed cards that nobody needs")
+	if destroyed > 0 {
+		a.log.Debug().Int("cards", destroyed).Msg("destroyed cards that nobody needs")
 	}
 }

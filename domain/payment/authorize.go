@@ -106,10 +106,13 @@ func (s State) openOperation(revision uint64) (Operation, error) {
 // answered folds an answer into the operation it belongs to.
 func (s State) answered(a Answer, to OperationState, failure domain.Failure) State {
 	s = s.withOperation(a.Request, func(op *Operation) {
-		op.State, op.AnsweredAt, op.EventID, op.Failure = to, a.At, a.EventID, failure
+		op.State = to
 		op.TransactionID = domain.FirstNonEmpty(a.TransactionID, op.TransactionID)
-		op.ProcessorEventID = domain.FirstNonEmpty(a.ProcessorEventID, op.ProcessorEventID)
-		op.Code, op.Message, op.AuthorizationCode = a.Code, a.Message, a.AuthorizationCode
+		op.AuthorizationCode = a.AuthorizationCode
+		op.Answers = append(slices.Clone(op.Answers), OperationAnswer{
+			EventID: a.EventID, At: a.At, State: to, ProcessorEventID: a.ProcessorEventID,
+			Code: a.Code, Message: a.Message, Failure: failure,
+		})
 	})
 	if a.Bin != nil {
 		s.Bin = a.Bin

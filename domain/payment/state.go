@@ -38,6 +38,7 @@ type State struct {
 type Method struct {
 	Token              domain.Token `json:"paymentMethodToken"`
 	Type               string       `json:"paymentMethodType"` // PAYMENT_CARD
+	TokenizedAt        time.Time    `json:"tokenizedAt"`       // names the card with the token
 	Vaulted            bool         `json:"isVaulted,omitempty"`
 	PaymentType        string       `json:"paymentType,omitempty"` // absent when not sent (§9, 2.4)
 	AuthorizationType  string       `json:"authorizationType"`     // FINAL or ESTIMATED (D5)
@@ -73,22 +74,36 @@ func (s OperationState) Open() bool {
 	return s == StateRequested || s == StateUnknown || s == StatePending
 }
 
-// Operation is one request to a processor with its outcome.
+// Operation is one request to a processor with its answers.
 type Operation struct {
-	Revision          uint64         `json:"revision"` // of the event that requested it
-	Kind              processor.Kind `json:"kind"`
-	Target            Target         `json:"target"`
-	Amount            domain.Amount  `json:"amount"`
-	RequestedAt       time.Time      `json:"requestedAt"`
-	State             OperationState `json:"state"`
-	AnsweredAt        time.Time      `json:"answeredAt,omitempty"`
-	EventID           string         `json:"transactionEventId,omitempty"` // of the newest answer (§6.3)
-	TransactionID     string         `json:"processorTransactionId,omitempty"`
-	ProcessorEventID  string         `json:"processorEventId,omitempty"`
-	Code              string         `json:"code,omitempty"`
-	Message           string         `json:"message,omitempty"`
-	AuthorizationCode string         `json:"authorizationCode,omitempty"`
-	Failure           domain.Failure `json:"failure,omitempty"` // why, when FAILED
+	Revision          uint64            `json:"revision"` // of the event that requested it
+	Kind              processor.Kind    `json:"kind"`
+	Target            Target            `json:"target"`
+	Amount            domain.Amount     `json:"amount"`
+	RequestedAt       time.Time         `json:"requestedAt"`
+	State             OperationState    `json:"state"`
+	TransactionID     string            `json:"processorTransactionId,omitempty"`
+	AuthorizationCode string            `json:"authorizationCode,omitempty"`
+	Answers           []OperationAnswer `json:"answers,omitempty"` // oldest first: pending, then the result
+}
+
+// OperationAnswer is one answer of the processor: a transaction event of D6.
+type OperationAnswer struct {
+	EventID          string         `json:"transactionEventId"` // §6.3
+	At               time.Time      `json:"at"`
+	State            OperationState `json:"state"` // that it brought the operation into
+	ProcessorEventID string         `json:"processorEventId,omitempty"`
+	Code             string         `json:"code,omitempty"` // raw, of issuer or processor
+	Message          string         `json:"message,omitempty"`
+	Failure          domain.Failure `json:"failure,omitempty"` // why, when FAILED
+}
+
+// Answer is the newest answer; the zero value before there is one.
+func (op Operation) Answer() OperationAnswer {
+	if len(op.Answers) == 0 {
+		return OperationAnswer{}
+	}
+	return op.Answers[len(op.Answers)-1]
 }
 
 // OperationKey is the processor's idempotency key of the operation that the event at revision requested

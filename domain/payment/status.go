@@ -59,16 +59,22 @@ func (s State) StatusReason() *Reason {
 	if op == nil {
 		return nil
 	}
-	switch op.State {
+	if op.State == StateUnknown {
+		return &Reason{Type: domain.GatewayTimeout}
+	}
+	return op.Answer().Reason()
+}
+
+// Reason explains an answer that is not a success; nil for one that is.
+func (a OperationAnswer) Reason() *Reason {
+	switch a.State {
 	case StateDeclined:
 		return &Reason{
-			Type: domain.IssuerDeclined, Decline: processor.ExplainDecline(op.Code),
-			ResultCode: op.Code, ResultMessage: op.Message,
+			Type: domain.IssuerDeclined, Decline: processor.ExplainDecline(a.Code),
+			ResultCode: a.Code, ResultMessage: a.Message,
 		}
 	case StateFailed:
-		return &Reason{Type: op.Failure, ResultCode: op.Code, ResultMessage: op.Message}
-	case StateUnknown:
-		return &Reason{Type: domain.GatewayTimeout}
+		return &Reason{Type: a.Failure, ResultCode: a.Code, ResultMessage: a.Message}
 	default:
 		return nil
 	}

@@ -1,28 +1,34 @@
 package commands
 
 import (
-	"payledger/domain"
+	"payledger/domain/payment"
+	"payledger/eventstore/secrets"
 )
 
-// spentQueue is how many cards may wait to be destroyed; what does not fit is left to the sweep.
+// spentQueue is how many cards may wait to be destroyed; what does not fit is left to the janitor.
 const spentQueue = 8192
 
+// cardOf names the card that pays.
+func cardOf(p payment.State) secrets.CardRef {
+	return secrets.CardRef{Account: p.Account, Token: p.Method.Token, TokenizedAt: p.Method.TokenizedAt}
+}
+
 // discard has a card destroyed soon: its outcome is known, nobody needs it any more.
-func (s *Service) discard(name domain.SecretID) {
+func (s *Service) discard(ref secrets.CardRef) {
 	select {
-	case s.spent <- name:
+	case s.spent <- ref:
 	default:
 	}
 }
 
-// destroyCards overwrites spent cards, beside the payments rather than in their way. One that a crash
-// leaves behind is found by the sweep at the next start.
+// destroyCards destroys spent cards beside the payments rather than in their way. One that a crash leaves
+// behind is found by the janitor.
 func (s *Service) destroyCards() {
 	for {
 		select {
-		case name := <-s.spent:
-			if err := s.Vault.Destroy(s.ctx, name); err != nil && s.ctx.Err() == nil {
-				s.Logger.Warn().Err(err).Msg("card not destroyed; the next sweep will")
+		case ref := <-s.spent:
+			if err := s.Vault.DestroyCard(s.ctx, ref, s.Store.Now()); err != nil && s.ctx.Err() == nil {
+				s.Logger.Warn().Err(err).Msg("card not destroyed; the janitor will")
 			}
 		case <-s.ctx.Done():
 			return

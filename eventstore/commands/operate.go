@@ -153,7 +153,7 @@ func (s *Service) operation(ctx context.Context, f *flight) (processor.Operation
 	if s.NotifyURL != nil {
 		op.NotifyURL = s.NotifyURL(op.Processor)
 	}
-	card, err := s.Vault.Card(ctx, secrets.CardName(p.Account, p.Method.Token), s.Store.Now())
+	card, err := s.Vault.Card(ctx, cardOf(p), s.Store.Now())
 	op.Card = &card
 	return op, err
 }
@@ -185,7 +185,7 @@ func (s *Service) record(ctx context.Context, f *flight, answer processor.Answer
 		return false
 	}
 	if paid := f.tip.State; !paid.Method.Vaulted {
-		s.discard(secrets.CardName(paid.Account, paid.Method.Token))
+		s.discard(cardOf(paid))
 	}
 	return true
 }

@@ -121,7 +121,7 @@ func (s *Service) payWith(ctx context.Context, account domain.AccountID, token d
 // method lays the request's wishes over the session's (D5).
 func method(tool instrument.State, from, in session.Method) payment.Method {
 	return payment.Method{
-		Token: tool.Token, Type: instrument.MethodCard, Vaulted: tool.Vaulted(), AnalyticsID: tool.AnalyticsID, Card: tool.Card,
+		Token: tool.Token, Type: instrument.MethodCard, TokenizedAt: tool.CreatedAt, Vaulted: tool.Vaulted(), AnalyticsID: tool.AnalyticsID, Card: tool.Card,
 		PaymentType:        domain.FirstNonEmpty(in.PaymentType, from.PaymentType),
 		AuthorizationType:  domain.FirstNonEmpty(in.AuthorizationType, from.AuthorizationType, "FINAL"),
 		FirstPaymentReason: domain.FirstNonEmpty(in.FirstPaymentReason, from.FirstPaymentReason),

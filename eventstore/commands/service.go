@@ -39,7 +39,7 @@ type Service struct {
 	flights flights
 	drain   chan struct{} // closed when callers wait no longer
 	drained sync.Once
-	spent   chan domain.SecretID // cards whose outcome is known
+	spent   chan secrets.CardRef // cards whose outcome is known
 }
 
 // New makes a Service; Close ends it.
@@ -47,7 +47,7 @@ func New(c Config) *Service {
 	ctx, stop := context.WithCancel(context.Background())
 	s := &Service{
 		Config: c, ctx: ctx, stop: stop, flights: newFlights(),
-		drain: make(chan struct{}), spent: make(chan domain.SecretID, spentQueue),
+		drain: make(chan struct{}), spent: make(chan secrets.CardRef, spentQueue),
 	}
 	s.running.Go(s.destroyCards)
 	return s

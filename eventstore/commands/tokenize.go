@@ -30,12 +30,13 @@ func (s *Service) Tokenize(ctx context.Context, by Caller, in TokenizeInput) (in
 	if err != nil {
 		return instrument.State{}, domain.Unavailable(err)
 	}
-	if err := s.Vault.PutCard(ctx, secrets.CardName(by.Account, token), in.Card, from.ExpiresAt); err != nil {
-		return instrument.State{}, domain.Unavailable(err)
-	}
 	meta, err := s.request(by)
 	if err != nil {
 		return instrument.State{}, err
+	}
+	ref := secrets.CardRef{Account: by.Account, Token: token, TokenizedAt: meta.At}
+	if err := s.Vault.PutCard(ctx, ref, in.Card, from.ExpiresAt); err != nil {
+		return instrument.State{}, domain.Unavailable(err)
 	}
 	command := instrument.Tokenize{Tokenized: instrument.Tokenized{
 		At: meta.At, Token: token, Account: by.Account, ExpiresAt: from.ExpiresAt, Session: from.ID,

@@ -3,14 +3,11 @@ package secrets
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"strings"
 	"sync"
-	"time"
 
 	"payledger/domain"
-	"payledger/domain/processor"
 	"payledger/eventstore"
 )
 
@@ -23,6 +20,7 @@ type Vault struct {
 	master Key
 	random io.Reader
 	keys   sync.Map // domain.SecretID → Key: data keys that were read before
+	boxes  boxes    // encrypted cards that were stored here lately
 }
 
 // Open makes a vault on the store's stream of secrets.
@@ -64,15 +62,9 @@ func (v *Vault) Destroy(ctx context.Context, name domain.SecretID) error {
 // The names of values, by kind. Ids are tokens of the log's own making; a customer's id is the merchant's
 // text and enters as a hash.
 const (
-	kindCard     = "card"
 	kindCustomer = "customer-key"
 	kindSession  = "session-key"
 )
-
-// CardName names the card behind a token.
-func CardName(account domain.AccountID, token domain.Token) domain.SecretID {
-	return domain.SecretID(strings.Join([]string{kindCard, string(account), string(token)}, "."))
-}
 
 // PersonalKeyName names the key of a person's data: the customer's, or the checkout session's of a guest.
 func PersonalKeyName(account domain.AccountID, customerID string, session domain.SessionID) domain.SecretID {
@@ -80,68 +72,4 @@ func PersonalKeyName(account domain.AccountID, customerID string, session domain
 		return domain.SecretID(strings.Join([]string{kindCustomer, string(account), hashName(account, customerID)}, "."))
 	}
 	return domain.SecretID(strings.Join([]string{kindSession, string(account), string(session)}, "."))
-}
-
-// storedCard is a card with the time after which nobody needs it.
-type storedCard struct {
-	processor.Card
-	ExpiresAt time.Time `json:"expiresAt"`
-}
-
-// PutCard stores a card until expires at the latest.
-func (v *Vault) PutCard(ctx context.Context, name domain.SecretID, card processor.Card, expires time.Time) error {
-	plain, err := eventstore.Marshal(storedCard{card, expires})
-	if err != nil {
-		return fmt.Errorf("secrets: card: %w", err)
-	}
-	return v.Create(ctx, name, plain)
-}
-
-// Card opens a card; ErrGone when it was destroyed or its time is over.
-func (v *Vault) Card(ctx context.Context, name domain.SecretID, now time.Time) (processor.Card, error) {
-	card, err := v.card(ctx, name)
-	if err == nil && !now.Before(card.ExpiresAt) {
-		return processor.Card{}, ErrGone
-	}
-	return card.Card, err
-}
-
-func (v *Vault) card(ctx context.Context, name domain.SecretID) (storedCard, error) {
-	var card storedCard
-	plain, err := v.Get(ctx, name)
-	if err != nil {
-		return card, err
-	}
-	return card, eventstore.Unmarshal(plain, &card)
-}
-
-// SweepCards destroys every card whose time is over, and those that done says are needed no more. It
-// returns how many.
-func (v *Vault) SweepCards(ctx context.Context, now time.Time, done func(account domain.AccountID, token domain.Token) bool) (int, error) {
-	names, err := v.bytes.Names(ctx, kindCard)
-	if err != nil {
-		return 0, err
-	}
-	destroyed := 0
-	for _, name := range names {
-		parts := strings.Split(name, ".")
-		if len(parts) != 3 {
-			continue
-		}
-		card, err := v.card(ctx, domain.SecretID(name))
-		if errors.Is(err, ErrGone) {
-			continue
-		}
-		if err != nil {
-			return destroyed, err
-		}
-		if now.Before(card.ExpiresAt) && !done(domain.AccountID(parts[1]), domain.Token(parts[2])) {
-			continue
-		}
-		if err := v.Destroy(ctx, domain.SecretID(name)); err != nil {
-			return destroyed, err
-		}
-		destroyed++
-	}
-	return destroyed, nil
 }

@@ -1,0 +1,251 @@
+package eventstore_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"math/bits"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/mod/sumdb/note"
+	"golang.org/x/mod/sumdb/tlog"
+	"pgregory.net/rapid"
+
+	"payledger/eventstore"
+	"payledger/eventstore/eventstoretest"
+)
+
+// checkpointing is a checkpointer at work.
+type checkpointing struct {
+	store    *eventstore.Store
+	verifier string
+	end      context.CancelFunc
+	ended    chan error
+}
+
+func startCheckpointer(t testing.TB, s *eventstore.Store) *checkpointing {
+	t.Helper()
+	signer, verifier, err := eventstoretest.Vault(t, s).CheckpointSigner(testContext(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fanout := eventstore.NewFanout(s)
+	c, err := eventstore.NewCheckpointer(testContext(t), s, fanout, signer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	w := &checkpointing{store: s, verifier: verifier, end: cancel, ended: make(chan error, 2)}
+	go func() { w.ended <- fanout.Run(ctx) }()
+	go func() { w.ended <- c.Run(ctx) }()
+	t.Cleanup(cancel)
+	return w
+}
+
+func (w *checkpointing) stop(t testing.TB) {
+	t.Helper()
+	w.end()
+	for range 2 {
+		if err := <-w.ended; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// covers waits for a checkpoint over at least so many events.
+func (w *checkpointing) covers(t testing.TB, size uint64) eventstore.Checkpoint {
+	t.Helper()
+	var last eventstore.Checkpoint
+	eventually(t, 30*time.Second, fmt.Sprintf("a checkpoint over %d events", size), func() (err error) {
+		if last, err = w.store.LastCheckpoint(testContext(t)); err == nil && last.Size < size {
+			err = fmt.Errorf("it covers %d", last.Size)
+		}
+		return err
+	})
+	return last
+}
+
+// logSize is the number of all events, barriers included.
+func logSize(t testing.TB, s *eventstore.Store) (size uint64) {
+	t.Helper()
+	for shard := range s.Shards() {
+		last, err := s.LastSeq(testContext(t), shard)
+		if err != nil {
+			t.Fatal(err)
+		}
+		size += last
+	}
+	return size
+}
+
+// Checkpoints of two nodes that race give one order: an auditor who reads them and the log finds every
+// event once, the root of RFC 6962 over all hashes, and signatures that verify. After a restart the order
+// is the same.
+func TestCheckpoints(t *testing.T) {
+	t.Parallel()
+	r := single(t, 3)
+	first, second := startCheckpointer(t, r.store()), startCheckpointer(t, r.other())
+	var group sync.WaitGroup
+	var mu sync.Mutex
+	var all []*eventstore.Recorded
+	var last eventstore.Checkpoint
+	for range scale(4, 20) { // rounds, so that there are many checkpoints
+		for range 8 {
+			group.Go(func() {
+				for range 10 {
+					r := mustAdd(t, r.store(), newKey(), added{}).Recorded
+					mu.Lock()
+					all = append(all, r)
+					mu.Unlock()
+				}
+			})
+		}
+		group.Wait()
+		last = first.covers(t, logSize(t, r.store()))
+	}
+	first.stop(t)
+	second.stop(t)
+	order := audit(t, r.store(), last.Number, first.verifier)
+	if last.Number < 3 {
+		t.Errorf("only %d checkpoints", last.Number)
+	}
+	before := map[[2]uint64]uint64{}
+	for _, e := range all {
+		place := [2]uint64{uint64(e.Shard), e.Seq}
+		position, err := r.store().Position(testContext(t), e.Shard, e.Seq)
+		if err != nil || position != order[place] {
+			t.Errorf("shard %d seq %d: position %d, the auditor's %d, %v", e.Shard, e.Seq, position, order[place], err)
+		}
+		before[place] = position
+	}
+	again := r.reopen(t, func(*eventstore.Config) {}) // makes more events and a copy of the checkpoint
+	w := startCheckpointer(t, again)
+	mustAdd(t, again, newKey(), added{})
+	last = w.covers(t, logSize(t, again))
+	w.stop(t)
+	order = audit(t, again, last.Number, w.verifier)
+	for place, position := range before {
+		if order[place] != position {
+			t.Errorf("%v was at %d and is at %d", place, position, order[place])
+		}
+	}
+	if _, err := again.Position(testContext(t), 0, 1<<40); !errors.Is(err, eventstore.ErrNotFound) {
+		t.Error(err)
+	}
+}
+
+// audit reads every checkpoint and event, verifies the signatures and recomputes every root on its own. It
+// gives the position of each event by shard and sequence.
+func audit(t *testing.T, s *eventstore.Store, number uint64, verifierKey string) map[[2]uint64]uint64 {
+	t.Helper()
+	verifier, err := note.NewVerifier(verifierKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	order := map[[2]uint64]uint64{}
+	seen := make([]uint64, s.Shards())
+	var hashes [][]byte
+	for n := uint64(1); n <= number; n++ {
+		c, err := s.CheckpointAt(testContext(t), n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for shard, last := range c.LastSeq {
+			if last < seen[shard] {
+				t.Errorf("checkpoint %d goes back in shard %d", n, shard)
+			}
+			for seen[shard] < last {
+				seen[shard]++
+				e, err := s.Read(testContext(t), shard, seen[shard])
+				if err != nil {
+					t.Fatal(err)
+				}
+				hashes = append(hashes, e.Hash[:])
+				order[[2]uint64{uint64(shard), e.Seq}] = uint64(len(hashes))
+			}
+		}
+		if c.Size != uint64(len(hashes)) {
+			t.Errorf("checkpoint %d covers %d events, says %d", n, len(hashes), c.Size)
+		}
+		if root := auditorsRoot(hashes); root != [32]byte(c.Root) {
+			t.Errorf("checkpoint %d: another root", n)
+		}
+		signed, err := note.Open([]byte(c.Text()+"\n"+c.Signature), note.VerifierList(verifier))
+		if err != nil || signed.Text != c.Text() {
+			t.Errorf("checkpoint %d: %v", n, err)
+		}
+	}
+	return order
+}
+
+// auditorsRoot is the Merkle tree hash of RFC 6962, section 2.1, as written there.
+func auditorsRoot(leaves [][]byte) [32]byte {
+	switch n := len(leaves); n {
+	case 0:
+		return sha256.Sum256(nil)
+	case 1:
+		return sha256.Sum256(append([]byte{0}, leaves[0]...))
+	default:
+		k := 1 << (bits.Len(uint(n-1)) - 1)
+		left, right := auditorsRoot(leaves[:k]), auditorsRoot(leaves[k:])
+		return sha256.Sum256(append(append([]byte{1}, left[:]...), right[:]...))
+	}
+}
+
+// However the events are split into checkpoints, the edge is enough to go on from, and the root the same.
+func TestAnySplitGivesTheSameRoot(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		leaves := rapid.SliceOfN(rapid.SliceOfN(rapid.Byte(), 32, 32), 1, 200).Draw(t, "leaves")
+		var edge []eventstore.StoredHash
+		size := 0
+		for size < len(leaves) {
+			n := rapid.IntRange(1, len(leaves)-size).Draw(t, "events in the next checkpoint")
+			root, next, err := eventstore.GrowTree(uint64(size), edge, leaves[size:size+n])
+			if err != nil {
+				t.Fatal(err)
+			}
+			size, edge = size+n, next
+			if root != tlog.Hash(auditorsRoot(leaves[:size])) {
+				t.Fatalf("another root over %d events", size)
+			}
+			if len(edge) != bits.OnesCount(uint(size)) {
+				t.Fatalf("%d nodes in the edge over %d events", len(edge), size)
+			}
+		}
+	})
+}
+
+// A checkpoint that cannot be gone on from ends the checkpointer, instead of being tried for ever.
+func TestBrokenCheckpoint(t *testing.T) {
+	t.Parallel()
+	for name, broken := range map[string]eventstore.Checkpoint{
+		"the edge is missing":       {Size: 5, LastSeq: []uint64{0}},
+		"the edge is cut":           {Size: 5, LastSeq: []uint64{0}, Edge: []eventstore.StoredHash{{Index: 1, Hash: []byte{1}}}},
+		"another number of shards":  {Size: 5, LastSeq: []uint64{0, 0}},
+		"it covers what is not yet": {Size: 5, LastSeq: []uint64{1 << 20}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := single(t, 1)
+			w := startCheckpointer(t, r.store())
+			if err := r.store().PutCheckpoint(testContext(t), broken); err != nil {
+				t.Fatal(err)
+			}
+			mustAdd(t, r.store(), newKey(), added{})
+			r.store().Recheck(testContext(t))
+			if name == "it covers what is not yet" {
+				if err := r.store().Healthy(); !errors.Is(err, eventstore.ErrUnhealthy) {
+					t.Error(err)
+				}
+				return
+			}
+			if err := <-w.ended; !errors.Is(err, eventstore.ErrUnhealthy) {
+				t.Error(err)
+			}
+		})
+	}
+}

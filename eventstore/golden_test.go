@@ -1,0 +1,251 @@
+package eventstore_test
+
+import (
+	"encoding/hex"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/account"
+	"payledger/domain/instrument"
+	"payledger/domain/payment"
+	"payledger/domain/session"
+	"payledger/eventstore"
+)
+
+// update writes golden files that are missing. One that is there never changes.
+var update = flag.Bool("update", false, "write the golden files that are missing")
+
+// codec is one aggregate's encoding, whatever its types.
+type codec struct {
+	name   string
+	schema int
+	types  []string
+	encode func(eventType string) []byte // of a full example
+	decode func(*eventstore.Recorded) (event, state any, err error)
+	full   func(eventType string) (event, state any)
+}
+
+func codecs() []codec {
+	return []codec{
+		codecOf(eventstore.Payments, payment.Events()), codecOf(eventstore.Sessions, session.Events()),
+		codecOf(eventstore.Instruments, instrument.Events()), codecOf(eventstore.Accounts, account.Events()),
+		codecOf(eventstore.Barriers, []eventstore.BarrierRaised{{}}), codecOf(eventstore.Logs, []eventstore.LogInitialized{{}}),
+	}
+}
+
+func codecOf[S any, E domain.Event](a *eventstore.Aggregate[S, E], events []E) codec {
+	example := func(name string) (event E, state S) {
+		i := slices.IndexFunc(events, func(e E) bool { return e.Type() == name })
+		value := reflect.New(reflect.TypeOf(events[i])).Elem()
+		f := filler{}
+		f.fill(value, name)
+		f.fill(reflect.ValueOf(&state).Elem(), name)
+		return value.Interface().(E), state
+	}
+	c := codec{
+		name: a.Name, schema: a.Schema,
+		encode: func(name string) []byte {
+			event, state := example(name)
+			b, err := a.Encode(event, state)
+			if err != nil {
+				panic(err)
+			}
+			return b
+		},
+		decode: func(r *eventstore.Recorded) (any, any, error) {
+			event, err := a.Event(r)
+			if err != nil || r.Schema < a.Schema { // an older state is folded again
+				return event, nil, err
+			}
+			state, err := a.State(r)
+			return event, state, err
+		},
+		full: func(name string) (any, any) { event, state := example(name); return event, state },
+	}
+	for _, e := range events {
+		c.types = append(c.types, e.Type())
+	}
+	return c
+}
+
+// filler gives every field a value of its own, the same in every run.
+type filler struct{ n int64 }
+
+func (f *filler) fill(v reflect.Value, name string) {
+	f.n++
+	switch value := v.Addr().Interface().(type) {
+	case *time.Time:
+		*value = time.Date(2026, 3, 4, 5, 6, 7, int(f.n)*1000, time.UTC)
+		return
+	case *domain.Metadata:
+		*value = domain.Metadata{"z": "text", "a": int64(300), "m": true, "negative": int64(-1 << 40), "big": int64(1 << 62)}
+		return
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			f.fill(v.Field(i), v.Type().Field(i).Name)
+		}
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		f.fill(v.Elem(), name)
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
+		for i := range 2 {
+			f.fill(v.Index(i), name)
+		}
+	case reflect.String:
+		v.SetString(fmt.Sprintf("%s-%d", strings.ToLower(name), f.n))
+	case reflect.Int, reflect.Int64:
+		v.SetInt(f.n * 1001)
+	case reflect.Uint64:
+		v.SetUint(uint64(f.n) * 1001)
+	case reflect.Uint8:
+		v.SetUint(uint64(f.n))
+	case reflect.Float64:
+		v.SetFloat(float64(f.n) + 0.5)
+	case reflect.Bool:
+		v.SetBool(true)
+	default:
+		panic("no example for a field of type " + v.Type().String())
+	}
+}
+
+// The bytes of every event are what they were when its schema was made, and still mean the same. When this
+// fails, the struct has changed: raise the schema and write the upgrade (see schema.go).
+func TestGoldenBytes(t *testing.T) {
+	for _, c := range codecs() {
+		for _, name := range c.types {
+			t.Run(name, func(t *testing.T) {
+				body := c.encode(name)
+				file := filepath.Join("testdata", "golden", fmt.Sprintf("%s.%d.hex", name, c.schema))
+				want, err := os.ReadFile(file)
+				if os.IsNotExist(err) && *update {
+					want = []byte(hexLines(body))
+					err = os.WriteFile(file, want, 0o600)
+				}
+				if err != nil {
+					t.Fatalf("%v; go test ./eventstore -run TestGoldenBytes -update writes a missing one", err)
+				}
+				if hexLines(body) != string(want) {
+					t.Fatalf("the bytes have changed; raise the schema of %s\nwant\n%s\ngot\n%s", c.name, want, hexLines(body))
+				}
+				for range 20 {
+					if string(c.encode(name)) != string(body) {
+						t.Fatal("the same value gives other bytes")
+					}
+				}
+				event, state, err := c.decode(&eventstore.Recorded{Type: name, Schema: c.schema, Body: body})
+				if err != nil {
+					t.Fatal(err)
+				}
+				wantEvent, wantState := c.full(name)
+				same(t, "event", event, wantEvent)
+				same(t, "state", state, wantState)
+				checkUTC(t, reflect.ValueOf(event), "event")
+				checkUTC(t, reflect.ValueOf(state), "state")
+			})
+		}
+	}
+}
+
+// Every golden file, of older schemas too, decodes with this build.
+func TestOldGoldenBytes(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join("testdata", "golden", "*.hex"))
+	if err != nil || len(files) == 0 {
+		t.Fatal(err, files)
+	}
+	for _, file := range files {
+		parts := strings.Split(filepath.Base(file), ".")
+		name := strings.Join(parts[:2], ".")
+		var schema int
+		if _, err := fmt.Sscan(parts[2], &schema); err != nil {
+			t.Fatal(file, err)
+		}
+		known := slices.ContainsFunc(codecs(), func(c codec) bool {
+			if !slices.Contains(c.types, name) {
+				return false
+			}
+			r := &eventstore.Recorded{Type: name, Schema: schema, Body: unhexLines(t, file)}
+			if _, _, err := c.decode(r); err != nil {
+				t.Errorf("%s: %v", file, err)
+			}
+			return true
+		})
+		if !known {
+			t.Errorf("%s: no aggregate knows the event any more", file)
+		}
+	}
+}
+
+func checkUTC(t *testing.T, v reflect.Value, path string) {
+	t.Helper()
+	switch v.Kind() {
+	case reflect.Struct:
+		if at, ok := v.Interface().(time.Time); ok {
+			if at.Location() != time.UTC {
+				t.Errorf("%s is in %s", path, at.Location())
+			}
+			return
+		}
+		for i := range v.NumField() {
+			checkUTC(t, v.Field(i), path+"."+v.Type().Field(i).Name)
+		}
+	case reflect.Pointer, reflect.Interface:
+		if !v.IsNil() {
+			checkUTC(t, v.Elem(), path)
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			checkUTC(t, v.Index(i), fmt.Sprintf("%s[%d]", path, i))
+		}
+	}
+}
+
+// What is absent takes no bytes, and comes back absent.
+func TestZeroIsOmitted(t *testing.T) {
+	body, err := eventstore.Payments.Encode(payment.Created{Route: []payment.Target{}}, payment.State{Operations: []payment.Operation{{}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	event, state, err := eventstore.Generic(&eventstore.Recorded{Body: body})
+	if err != nil {
+		t.Fatal(err)
+	}
+	operation := state["operations"].([]any)[0].(map[string]any)
+	for name, fields := range map[string]map[string]any{"personal": event, "metadata": event, "keyHash": event, "answeredAt": operation, "failure": operation} {
+		if value, there := fields[name]; there {
+			t.Errorf("%s stands there as %v", name, value)
+		}
+	}
+}
+
+// hexLines writes 32 bytes a line.
+func hexLines(b []byte) string {
+	var lines strings.Builder
+	for chunk := range slices.Chunk(b, 32) {
+		lines.WriteString(hex.EncodeToString(chunk) + "\n")
+	}
+	return lines.String()
+}
+
+func unhexLines(t testing.TB, file string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := hex.DecodeString(strings.ReplaceAll(string(text), "\n", ""))
+	if err != nil {
+		t.Fatal(file, err)
+	}
+	return b
+}

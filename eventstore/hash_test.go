@@ -1,0 +1,160 @@
+package eventstore_test
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"payledger/domain"
+	"payledger/domain/payment"
+	"payledger/eventstore"
+)
+
+// vector is one event of testdata/hash.json, in words that any language reads: the hash is SHA-256 over
+// previous, then "name:value\n" of each header in this order, "\n", and body.
+type vector struct {
+	Previous string      `json:"previous"`
+	Headers  [][2]string `json:"headers"`
+	Body     string      `json:"body"`
+	Hash     string      `json:"hash"`
+}
+
+var vectorFile = filepath.Join("testdata", "hash.json")
+
+func TestHashVectors(t *testing.T) {
+	text, err := os.ReadFile(vectorFile)
+	if os.IsNotExist(err) && *update {
+		if text, err = json.MarshalIndent(makeVectors(t), "", "  "); err == nil {
+			err = os.WriteFile(vectorFile, text, 0o600)
+		}
+	}
+	var vectors []vector
+	if err != nil || json.Unmarshal(text, &vectors) != nil || len(vectors) != 2 {
+		t.Fatal(err, len(vectors))
+	}
+	same(t, "vectors of this build", makeVectors(t), vectors)
+	previous := strings.Repeat("00", sha256.Size)
+	for i, v := range vectors {
+		var lines strings.Builder
+		for _, header := range v.Headers {
+			lines.WriteString(header[0] + ":" + header[1] + "\n")
+		}
+		sum := sha256.Sum256([]byte(string(unhex(t, v.Previous)) + lines.String() + "\n" + string(unhex(t, v.Body))))
+		if v.Previous != previous || hex.EncodeToString(sum[:]) != v.Hash {
+			t.Errorf("vector %d: previous %s, hash %x", i, v.Previous, sum)
+		}
+		previous = v.Hash
+	}
+	doc, err := os.ReadFile("doc.go")
+	if err != nil || !strings.Contains(string(doc), vectors[0].Hash) {
+		t.Errorf("doc.go does not name the hash %s of the first vector: %v", vectors[0].Hash, err)
+	}
+}
+
+func unhex(t testing.TB, s string) []byte {
+	t.Helper()
+	b, err := hex.DecodeString(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// makeVectors links the first two events of a payment.
+func makeVectors(t *testing.T) []vector {
+	t.Helper()
+	at := time.Date(2026, 1, 2, 3, 4, 5, 678901000, time.UTC)
+	amount := domain.Amount(1299)
+	created, err := payment.DecideCreate(payment.State{}, payment.Create{
+		At: at, ID: "01exampleexampleexampleexam", Account: "example", OrderID: "order-1", Currency: "EUR", Amount: &amount,
+		Route: []payment.Target{{Processor: "ADYEN", MerchantID: "merchant"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	state := payment.Evolve(payment.State{}, created)
+	timedOut := payment.AuthorizationTimedOut{At: at.Add(90 * time.Second), Request: 1}
+	first := example(t, created, state, 1, 0, at)
+	first.Hash = first.Link(eventstore.Hash{})
+	next := example(t, timedOut, payment.Evolve(state, timedOut), 2, 7, timedOut.At)
+	next.Hash = next.Link(first.Hash)
+	return []vector{vectorOf(eventstore.Hash{}, first), vectorOf(first.Hash, next)}
+}
+
+func example(t *testing.T, event payment.Event, state payment.State, revision, prevSeq uint64, at time.Time) *eventstore.Recorded {
+	t.Helper()
+	body, err := eventstore.Payments.Encode(event, state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &eventstore.Recorded{
+		Key: eventstore.Payments.Key("example", "01exampleexampleexampleexam"), Revision: revision, PrevSeq: prevSeq,
+		Type: event.Type(), Schema: 1, EventID: "11111111-1111-4111-8111-111111111111", CommandID: "22222222-2222-4222-8222-222222222222",
+		CorrelationID: "request-1", Actor: "key:example", Time: at, Body: body,
+	}
+}
+
+func vectorOf(previous eventstore.Hash, r *eventstore.Recorded) vector {
+	v := vector{Previous: previous.String(), Body: hex.EncodeToString(r.Body), Hash: r.Hash.String()}
+	header := r.Message().Header
+	for _, name := range []string{
+		"ce-specversion", "ce-id", "ce-type", "ce-source", "ce-subject", "ce-time", "content-type", "Ledger-Schema", "Ledger-Revision",
+		"Ledger-Prev-Seq", "Ledger-Command-Id", "Ledger-Correlation-Id", "Ledger-Actor",
+	} {
+		v.Headers = append(v.Headers, [2]string{name, header[name][0]})
+	}
+	return v
+}
+
+// A message with any header missing, doubled or otherwise than the log writes it is not an event: its hash
+// would not cover what stands there.
+func TestMalformedMessages(t *testing.T) {
+	whole := func() (string, nats.Header, []byte) {
+		m := example(t, payment.AuthorizationTimedOut{}, payment.State{}, 2, 7, time.Unix(0, 0)).Message()
+		return m.Subject, m.Header, m.Data
+	}
+	subject, header, body := whole()
+	if _, err := eventstore.ParseMessage(subject, 9, header, body); err != nil {
+		t.Fatal(err)
+	}
+	for name := range header {
+		if name == nats.ExpectedLastSubjSeqHdr {
+			continue
+		}
+		for what, change := range map[string]func(nats.Header){
+			"missing": func(h nats.Header) { delete(h, name) },
+			"doubled": func(h nats.Header) { h[name] = append(h[name], h[name][0]) },
+		} {
+			_, h, _ := whole()
+			change(h)
+			if _, err := eventstore.ParseMessage(subject, 9, h, body); err == nil {
+				t.Errorf("%s is %s", name, what)
+			}
+		}
+	}
+	for name, value := range map[string]string{
+		"ce-specversion": "1.1", "ce-source": "/other", "content-type": "text/plain", "ce-subject": "a.b.c", "ce-time": "2026-01-02T03:04:05Z",
+		"Ledger-Schema": "01", "Ledger-Revision": "0", "Ledger-Prev-Seq": "-1", "Ledger-Hash": "00",
+	} {
+		_, h, _ := whole()
+		h[name] = []string{value}
+		if _, err := eventstore.ParseMessage(subject, 9, h, body); err == nil {
+			t.Errorf("%s: %q", name, value)
+		}
+	}
+	for _, s := range []string{"", "ledger.0.a.b", "ledger.x.example.payment.id", "ledger.00." + strings.SplitN(subject, ".", 3)[2], "other." + subject} {
+		if _, err := eventstore.ParseMessage(s, 9, header, body); err == nil {
+			t.Errorf("subject %q", s)
+		}
+	}
+	if _, err := eventstore.ParseMessage(subject, 7, header, body); err == nil {
+		t.Error("an event that follows itself")
+	}
+}

@@ -1,0 +1,145 @@
+package secrets
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/processor"
+	"payledger/eventstore"
+)
+
+// A card that was just entered is encrypted under the key of its minute, and the keys of minutes that are
+// over are destroyed with everything that is needed no more: see Janitor. A card that is still needed then
+// is kept by itself and destroyed by itself.
+const (
+	kindCard     = "card"      // card.<epoch>.<account>.<token>
+	kindCardKey  = "card-key"  // card-key.<epoch>
+	kindLateCard = "late-card" // late-card.<account>.<token>
+
+	// epochLength is how long one key serves for new cards.
+	epochLength = time.Minute
+)
+
+// CardRef says which card is meant: the token's, with the time of its instrument.tokenized event.
+type CardRef struct {
+	Account     domain.AccountID
+	Token       domain.Token
+	TokenizedAt time.Time
+}
+
+type epoch int64
+
+func epochAt(t time.Time) epoch { return epoch(t.Unix() / int64(epochLength/time.Second)) }
+
+func (e epoch) String() string { return strconv.FormatInt(int64(e), 10) }
+
+// over tells whether no card of e can still be on its way into the store at now: a whole epoch lies
+// between, far longer than a write may take.
+func (e epoch) over(now time.Time) bool { return e < epochAt(now)-1 }
+
+func (e epoch) key() domain.SecretID { return domain.SecretID(kindCardKey + "." + e.String()) }
+
+func (e epoch) prefix() string { return kindCard + "." + e.String() }
+
+func (r CardRef) name() domain.SecretID {
+	return domain.SecretID(strings.Join([]string{epochAt(r.TokenizedAt).prefix(), string(r.Account), string(r.Token)}, "."))
+}
+
+func (r CardRef) lateName() domain.SecretID {
+	return domain.SecretID(strings.Join([]string{kindLateCard, string(r.Account), string(r.Token)}, "."))
+}
+
+// storedCard is a card with the time after which nobody needs it.
+type storedCard struct {
+	processor.Card
+	ExpiresAt time.Time `json:"expiresAt"`
+}
+
+// PutCard stores a card until expires at the latest.
+func (v *Vault) PutCard(ctx context.Context, ref CardRef, card processor.Card, expires time.Time) error {
+	key, err := v.dataKey(ctx, epochAt(ref.TokenizedAt).key(), true)
+	if err != nil {
+		return err
+	}
+	plain, err := eventstore.Marshal(storedCard{card, expires})
+	if err != nil {
+		return fmt.Errorf("secrets: card: %w", err)
+	}
+	box, err := seal(key, v.random, string(ref.name()), plain)
+	if err != nil {
+		return err
+	}
+	if err := v.bytes.Create(ctx, string(ref.name()), box); err != nil {
+		return err
+	}
+	v.boxes.put(ref.name(), box)
+	return nil
+}
+
+// Card opens a card; ErrGone when it was destroyed or its time is over.
+func (v *Vault) Card(ctx context.Context, ref CardRef, now time.Time) (processor.Card, error) {
+	card, err := v.earlyCard(ctx, ref.name())
+	if errors.Is(err, ErrGone) {
+		card, err = v.lateCard(ctx, ref.lateName())
+	}
+	if err == nil && !now.Before(card.ExpiresAt) {
+		return processor.Card{}, ErrGone
+	}
+	return card.Card, err
+}
+
+func (v *Vault) earlyCard(ctx context.Context, name domain.SecretID) (storedCard, error) {
+	var card storedCard
+	box, here := v.boxes.get(name)
+	if !here {
+		var err error
+		if box, err = v.bytes.Get(ctx, string(name)); errors.Is(err, eventstore.ErrNotFound) {
+			return card, ErrGone
+		} else if err != nil {
+			return card, err
+		}
+	}
+	key, err := v.dataKey(ctx, epochOf(name).key(), false)
+	if err != nil {
+		return card, err
+	}
+	plain, err := open(key, string(name), box)
+	if err != nil {
+		return card, err
+	}
+	return card, eventstore.Unmarshal(plain, &card)
+}
+
+func (v *Vault) lateCard(ctx context.Context, name domain.SecretID) (storedCard, error) {
+	var card storedCard
+	plain, err := v.Get(ctx, name)
+	if err != nil {
+		return card, err
+	}
+	return card, eventstore.Unmarshal(plain, &card)
+}
+
+// epochOf reads the epoch back from a card's name.
+func epochOf(name domain.SecretID) epoch {
+	parts := strings.Split(string(name), ".")
+	if len(parts) < 2 {
+		return 0
+	}
+	n, _ := strconv.ParseInt(parts[1], 10, 64) //nolint:errcheck // 0 names no epoch: nothing is found there
+	return epoch(n)
+}
+
+// DestroyCard says that nobody needs the card any more. One that stands alone is overwritten at once; a
+// new one becomes unreadable with its epoch's key, which Janitor destroys within two minutes.
+func (v *Vault) DestroyCard(ctx context.Context, ref CardRef, now time.Time) error {
+	v.boxes.drop(ref.name())
+	if !epochAt(ref.TokenizedAt).over(now) {
+		return nil
+	}
+	return v.Destroy(ctx, ref.lateName())
+}

@@ -1,0 +1,154 @@
+package secrets
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"payledger/domain"
+	"payledger/eventstore"
+)
+
+// JanitorInterval is how often Clean should run: with epochs of a minute, a card is unreadable at most two
+// and a half minutes after its outcome is known.
+const JanitorInterval = 30 * time.Second
+
+// Needed tells whether a token's card may still have to be sent to a processor.
+type Needed func(ctx context.Context, account domain.AccountID, token domain.Token) (bool, error)
+
+// Clean destroys what nobody needs (DESIGN: cards stand encrypted until the outcome is known or the client
+// token expires). For every epoch that is over it keeps the few cards that are still needed by themselves,
+// destroys the epoch's key, and forgets the rest: one overwrite for all cards of a minute, because
+// overwriting one value rewrites the whole block it stands in. It may be repeated and cut short anywhere.
+// It returns how many cards it destroyed.
+func (v *Vault) Clean(ctx context.Context, now time.Time, needed Needed) (int, error) {
+	early, err := v.cleanEpochs(ctx, now, needed)
+	if err != nil {
+		return early, err
+	}
+	late, err := v.cleanLate(ctx, now, needed)
+	return early + late, err
+}
+
+func (v *Vault) cleanEpochs(ctx context.Context, now time.Time, needed Needed) (int, error) {
+	names, err := v.bytes.Names(ctx, kindCard)
+	if err != nil {
+		return 0, err
+	}
+	keys, err := v.bytes.Names(ctx, kindCardKey)
+	if err != nil {
+		return 0, err
+	}
+	cards := map[epoch][]domain.SecretID{}
+	for _, key := range keys { // an epoch whose cards are gone still has its key
+		cards[epochOf(domain.SecretID(key))] = nil
+	}
+	for _, name := range names {
+		e := epochOf(domain.SecretID(name))
+		cards[e] = append(cards[e], domain.SecretID(name))
+	}
+	destroyed := 0
+	for e, names := range cards {
+		if !e.over(now) {
+			continue
+		}
+		kept, err := v.keepNeeded(ctx, now, names, needed)
+		if err != nil {
+			return destroyed, err
+		}
+		if err := v.endEpoch(ctx, e, names); err != nil {
+			return destroyed, err
+		}
+		destroyed += len(names) - kept
+	}
+	return destroyed, nil
+}
+
+// endEpoch makes all cards of the epoch unreadable, then forgets them.
+func (v *Vault) endEpoch(ctx context.Context, e epoch, names []domain.SecretID) error {
+	if err := v.Destroy(ctx, e.key()); err != nil {
+		return err
+	}
+	for _, name := range names {
+		v.boxes.drop(name)
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return v.bytes.Purge(ctx, e.prefix())
+}
+
+// keepNeeded stores the cards that are still needed by themselves, under the master key.
+func (v *Vault) keepNeeded(ctx context.Context, now time.Time, names []domain.SecretID, needed Needed) (int, error) {
+	kept := 0
+	for _, name := range names {
+		parts := strings.Split(string(name), ".") // card.<epoch>.<account>.<token>
+		if len(parts) != 4 {
+			continue
+		}
+		ref := CardRef{Account: domain.AccountID(parts[2]), Token: domain.Token(parts[3])}
+		still, err := needed(ctx, ref.Account, ref.Token)
+		if err != nil {
+			return kept, err
+		}
+		if !still {
+			continue
+		}
+		card, err := v.earlyCard(ctx, name)
+		if errors.Is(err, ErrGone) {
+			continue // an earlier run destroyed the key, and had kept what was needed
+		}
+		if err != nil {
+			return kept, err
+		}
+		if !now.Before(card.ExpiresAt) {
+			continue
+		}
+		plain, err := eventstore.Marshal(card)
+		if err != nil {
+			return kept, err
+		}
+		if err := v.Create(ctx, ref.lateName(), plain); err != nil && !errors.Is(err, eventstore.ErrConflict) {
+			return kept, err
+		}
+		kept++
+	}
+	return kept, nil
+}
+
+// cleanLate overwrites, one by one, kept cards that have had their time or their outcome.
+func (v *Vault) cleanLate(ctx context.Context, now time.Time, needed Needed) (int, error) {
+	names, err := v.bytes.Names(ctx, kindLateCard)
+	if err != nil {
+		return 0, err
+	}
+	destroyed := 0
+	for _, name := range names {
+		parts := strings.Split(name, ".") // late-card.<account>.<token>
+		if len(parts) != 3 {
+			continue
+		}
+		card, err := v.lateCard(ctx, domain.SecretID(name))
+		if errors.Is(err, ErrGone) {
+			continue
+		}
+		if err != nil {
+			return destroyed, err
+		}
+		still := now.Before(card.ExpiresAt)
+		if still {
+			if still, err = needed(ctx, domain.AccountID(parts[1]), domain.Token(parts[2])); err != nil {
+				return destroyed, err
+			}
+		}
+		if still {
+			continue
+		}
+		if err := v.Destroy(ctx, domain.SecretID(name)); err != nil {
+			return destroyed, err
+		}
+		destroyed++
+	}
+	return destroyed, nil
+}

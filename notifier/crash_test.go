@@ -1,0 +1,247 @@
+package notifier
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"payledger/domain/processor"
+	"payledger/eventstore"
+)
+
+var errCrashed = errors.New("crashed")
+
+// crashing is the real stream up to a crash: what refuse names is not carried out, nor is anything once
+// the process is dead.
+type crashing struct {
+	stream
+	dead   atomic.Bool
+	refuse func(name string, expected uint64, replace bool) bool
+	puts   chan uint64 // expected sequence of every Put that was carried out
+	saves  chan position
+}
+
+func (c *crashing) Put(ctx context.Context, name string, expected uint64, body []byte) (uint64, error) {
+	if c.dead.Load() || c.refuse(name, expected, false) {
+		return 0, errCrashed
+	}
+	seq, err := c.stream.Put(ctx, name, expected, body)
+	if err == nil {
+		c.puts <- expected
+	}
+	return seq, err
+}
+
+func (c *crashing) Replace(ctx context.Context, name string, body []byte) error {
+	if c.dead.Load() || c.refuse(name, 0, true) {
+		return errCrashed
+	}
+	var p position
+	if err := eventstore.Unmarshal(body, &p); err != nil {
+		return err
+	}
+	err := c.stream.Replace(ctx, name, body)
+	if err == nil {
+		c.saves <- p
+	}
+	return err
+}
+
+// held are views that show nothing until they are let go: no webhook leaves.
+type held struct {
+	Views
+	hold bool
+}
+
+func (h held) WaitFor(ctx context.Context, shard int, seq uint64) error {
+	if h.hold {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	return h.Views.WaitFor(ctx, shard, seq)
+}
+
+// crashRig starts a rig whose notifier can crash. hold keeps it from sending.
+func crashRig(t *testing.T, hold bool, refuse func(name string, expected uint64, replace bool) bool) (*rig, *crashing) {
+	r := newRig(t)
+	c := &crashing{refuse: refuse, puts: make(chan uint64, 1024), saves: make(chan position, 1024)}
+	r.config.Grace = time.Millisecond
+	r.wrap = func(s stream) stream { c.stream = s; return c }
+	r.views = func(v Views) Views { return held{v, hold} }
+	r.start()
+	return r, c
+}
+
+// crash ends the process without another write, and starts the next one without faults.
+func (r *rig) crash(c *crashing) {
+	c.dead.Store(true)
+	r.stop()
+	r.wrap, r.views, r.config.Grace = nil, nil, 0
+	r.start()
+}
+
+// await waits for n puts with or without an expectation: plans, or outcomes.
+func (c *crashing) await(t *testing.T, n int, outcomes bool) {
+	t.Helper()
+	timeout := time.After(patience)
+	for n > 0 {
+		select {
+		case expected := <-c.puts:
+			if (expected > 0) == outcomes {
+				n--
+			}
+		case <-timeout:
+			t.Fatalf("%d puts are missing", n)
+		}
+	}
+}
+
+// saved waits until the position is behind so many events, with a delivery open.
+func (c *crashing) saved(events uint64) {
+	for p := range c.saves {
+		if p.Log[0]+p.Log[1] >= events && p.Through > 0 && len(p.Open) == 1 {
+			return
+		}
+	}
+}
+
+func nothing(string, uint64, bool) bool          { return false }
+func positions(_ string, _ uint64, r bool) bool  { return r }
+func outcomes(_ string, exp uint64, _ bool) bool { return exp > 0 }
+func outcomesAndPosition(n string, e uint64, r bool) bool {
+	return positions(n, e, r) || outcomes(n, e, r)
+}
+
+// TestCrash stops the notifier between any two of its steps: nothing is lost, and only what was sent
+// without a recorded outcome is sent again (§6.1 rule 4).
+func TestCrash(t *testing.T) {
+	const payments = 30
+	for _, c := range []struct {
+		name   string
+		hold   bool // crash before anything is sent
+		refuse func(string, uint64, bool) bool
+		await  func(*testing.T, *crashing, *receiver) int // until the point of the crash; webhooks that came
+		resent bool
+	}{
+		{"between plan and position, nothing sent", true, positions, func(t *testing.T, c *crashing, _ *receiver) int {
+			c.await(t, payments, false)
+			return 0
+		}, false},
+		{"between plan and position, all sent", false, positions, func(t *testing.T, c *crashing, v *receiver) int {
+			v.take(payments)
+			c.await(t, payments, true)
+			return payments
+		}, false},
+		{"between position and attempt", true, nothing, func(t *testing.T, c *crashing, _ *receiver) int {
+			c.await(t, payments, false)
+			c.saved(2 * payments)
+			return 0
+		}, false},
+		{"between attempt and outcome, position written", false, outcomes, func(_ *testing.T, c *crashing, v *receiver) int {
+			n := len(v.take(laneFlights)) // the lane's slots wait for their records
+			c.saved(2 * payments)
+			return n
+		}, true},
+		{"between attempt and outcome, position not written", false, outcomesAndPosition, func(_ *testing.T, _ *crashing, v *receiver) int {
+			return len(v.take(laneFlights))
+		}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			inbox := newReceiver(t, nil)
+			r, faults := crashRig(t, c.hold, c.refuse)
+			r.endpoint(inbox.url)
+			for range payments {
+				r.pay(processor.Succeeded)
+			}
+			came := c.await(t, faults, inbox)
+			inbox.none()
+			r.crash(faults)
+			expected := payments - came
+			if c.resent {
+				expected = payments
+			}
+			hooks := inbox.take(expected)
+			r.pay(processor.Succeeded) // all that is older is planned when this comes
+			hooks = append(hooks, inbox.take(1)...)
+			r.stop()
+			inbox.none()
+			for what, n := range count(hooks) {
+				if n != 1 {
+					t.Errorf("%s came %d times after the restart", what, n)
+				}
+			}
+			r.start()
+			if got := statuses(r.records()); got != "planned 0, succeeded 31, failed 0" {
+				t.Error(got)
+			}
+		})
+	}
+}
+
+// TestLostAnswers: plans and outcomes whose answers are lost are resolved by what stands in the stream.
+func TestLostAnswers(t *testing.T) {
+	inbox := newReceiver(t, nil)
+	r := newRig(t)
+	var lost atomic.Int64
+	r.wrap = func(s stream) stream { return forgetful{s, &lost} }
+	r.start()
+	r.endpoint(inbox.url)
+	const payments = 10
+	for range payments {
+		r.pay(processor.Succeeded)
+	}
+	hooks := inbox.take(payments)
+	r.stop()
+	inbox.none()
+	if n := len(count(hooks)); n != payments || lost.Load() == 0 {
+		t.Errorf("%d different webhooks came, %d answers were lost", n, lost.Load())
+	}
+	r.wrap = nil
+	r.start()
+	if got := statuses(r.records()); got != "planned 0, succeeded 10, failed 0" {
+		t.Error(got)
+	}
+}
+
+// forgetful stores, and loses the answer to every first write of a record.
+type forgetful struct {
+	stream
+	lost *atomic.Int64
+}
+
+func (f forgetful) Put(ctx context.Context, name string, expected uint64, body []byte) (uint64, error) {
+	last, err := f.Last(ctx, name)
+	if errors.Is(err, eventstore.ErrNotFound) || err == nil && last.Seq == expected {
+		_, err = f.stream.Put(ctx, name, expected, body)
+		f.lost.Add(1)
+		return 0, errors.Join(eventstore.ErrUnknown, err)
+	}
+	return f.stream.Put(ctx, name, expected, body)
+}
+
+// TestTakenUp: a delivery that stands in the stream after the position is sent at the start, although
+// planning its event again would not make it: endpoints may have changed since.
+func TestTakenUp(t *testing.T) {
+	inbox := newReceiver(t, nil)
+	r := newRig(t)
+	r.start()
+	id := r.endpoint(inbox.url, "DISPUTE.OPENED")
+	s := r.pay(processor.Succeeded)
+	e, err := r.store.Load(context.Background(), eventstore.Payments.Key(merchantID, string(s.ID)))
+	r.must(err)
+	deliveries, err := r.store.OpenDeliveries(context.Background())
+	r.must(err)
+	d := plan(e, id, PaymentStatus, "an earlier process", time.Now().UTC())
+	body, err := d.encode()
+	r.must(err)
+	_, err = deliveries.Put(context.Background(), d.Name(), 0, body)
+	r.must(err)
+	r.stop()
+	inbox.none()
+	r.start()
+	if hook := inbox.take(1)[0]; hook.EventID != e.EventID {
+		t.Errorf("received %s", hook.body)
+	}
+}

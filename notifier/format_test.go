@@ -1,0 +1,177 @@
+package notifier
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"flag"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/account"
+	"payledger/domain/payment"
+	"payledger/domain/processor"
+	"payledger/eventstore"
+	"payledger/eventstore/eventstoretest"
+	"payledger/eventstore/secrets"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write golden files anew")
+
+// golden compares with a file of testdata.
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	path := "testdata/" + name
+	if *rewrite {
+		if err := os.WriteFile(path, got, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s differs:\n%s", path, got)
+	}
+}
+
+var goldenTime = time.Date(2026, 3, 14, 9, 26, 53, 589_793_000, time.UTC)
+
+var goldenDelivery = Delivery{
+	Schema: 1, Account: "acct1", Endpoint: "5d0f3c1e-2b6a-4f7d-9c8e-0a1b2c3d4e5f", Kind: PaymentStatus,
+	EventID: "22222222-0000-4000-8000-000000000002", Shard: 3, Seq: 70_000, Aggregate: "payment", AggregateID: "01golden",
+	Revision: 2, PlannedAt: goldenTime, Planner: "33333333-0000-4000-8000-000000000003", Status: Planned,
+}
+
+// TestDeliveryBytes: the bytes of a delivery stay readable for ever (schema 1).
+func TestDeliveryBytes(t *testing.T) {
+	ended := goldenDelivery.ended(Attempt{StartedAt: goldenTime, Duration: 1234, StatusCode: 503, Failure: FailureStatus})
+	var lines []string
+	for _, d := range []Delivery{goldenDelivery, ended, ended.ended(Attempt{StartedAt: goldenTime, Duration: 5, StatusCode: 200})} {
+		body, err := d.encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines = append(lines, hex.EncodeToString(body))
+		back, err := decodeDelivery(eventstore.StoredDelivery{Name: d.Name(), Seq: 1, Body: body})
+		if err != nil || !reflect.DeepEqual(back, d) {
+			t.Errorf("read back as %+v, %v", back, err)
+		}
+	}
+	golden(t, "delivery.1.hex", []byte(strings.Join(lines, "\n")+"\n"))
+	p, err := eventstore.Marshal(position{Schema: 1, Log: []uint64{7, 0, 70_000}, Through: 12, Open: []openLane{{"acct1.e1", 9}, {"acct1.e2", 11}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "position.1.hex", []byte(hex.EncodeToString(p)+"\n"))
+	if goldenDelivery.Name() != "acct1.5d0f3c1e-2b6a-4f7d-9c8e-0a1b2c3d4e5f.22222222-0000-4000-8000-000000000002.PAYMENT-STATUS" {
+		t.Error(goldenDelivery.Name())
+	}
+}
+
+// TestDecodeRefuses: a record of a newer build, or of another name, is never taken for a delivery.
+func TestDecodeRefuses(t *testing.T) {
+	newer := goldenDelivery
+	newer.Schema = deliverySchema + 1
+	body, err := newer.encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := decodeDelivery(eventstore.StoredDelivery{Name: newer.Name(), Body: body}); !errors.Is(err, ErrNewerRecord) {
+		t.Error(err)
+	}
+	if body, err = goldenDelivery.encode(); err != nil {
+		t.Fatal(err)
+	}
+	for name, stored := range map[string]eventstore.StoredDelivery{
+		"another name": {Name: "acct2.a.b.c", Body: body}, "cut": {Name: goldenDelivery.Name(), Body: body[:20]},
+		"empty": {Name: goldenDelivery.Name()}, "no map": {Name: goldenDelivery.Name(), Body: []byte{1}},
+	} {
+		if _, err := decodeDelivery(stored); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+// FuzzDecodeDelivery: no bytes make it panic, and what it accepts it writes the same way.
+func FuzzDecodeDelivery(f *testing.F) {
+	body, err := goldenDelivery.encode()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(body)
+	f.Fuzz(func(t *testing.T, body []byte) {
+		d, err := decodeDelivery(eventstore.StoredDelivery{Name: goldenDelivery.Name(), Body: body})
+		if err != nil {
+			return
+		}
+		if _, err := d.encode(); err != nil || d.Name() != goldenDelivery.Name() {
+			t.Error(d, err)
+		}
+	})
+}
+
+// TestPayload: the body of PAYMENT.STATUS as D17 says, for a payment with all there is.
+func TestPayload(t *testing.T) {
+	ctx := context.Background()
+	store := eventstoretest.Open(t, t.TempDir())
+	vault := eventstoretest.Vault(t, store)
+	sealed, err := vault.Seal(ctx, secrets.PersonalKeyName("acct1", "customer-7", ""), domain.Personal{
+		CardholderName: "Ada Example",
+		Customer:       &domain.Customer{Email: "ada@example.org", BillingAddress: &domain.Address{City: "Zürich", CountryCode: "CH"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	amount := domain.Amount(2500)
+	state := payment.Evolve(payment.State{}, mustDecide(payment.DecideCreate(payment.State{}, payment.Create{
+		At: goldenTime.Add(-time.Second), ID: "01golden", Account: "acct1", OrderID: "order-1", CustomerID: "customer-7",
+		Currency: "EUR", Amount: &amount, Metadata: domain.Metadata{"shop": "north", "attempt": int64(2)}, Personal: sealed,
+		Order: &domain.Order{CountryCode: "CH"}, // left out of webhooks
+		Method: payment.Method{Token: "01token", Type: "PAYMENT_CARD", AuthorizationType: "FINAL", Descriptor: "NORTH",
+			Card: domain.NewCard("4111111111111111", "12", "2030", true)},
+		Route: []payment.Target{{Processor: processor.Adyen, MerchantID: "north-adyen"}},
+	})))
+	event := mustDecide(payment.DecideAuthorization(state, payment.RecordAuthorization{
+		At: goldenTime, EventID: goldenDelivery.EventID, Request: 1, Answer: processor.Answer{
+			State: processor.Declined, ProcessorTransactionID: "ptx-1", Code: "51", Message: "Insufficient <funds>",
+		},
+	}))
+	state = payment.Evolve(state, event)
+	body, err := eventstore.Marshal(map[string]any{"event": event, "state": state})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &eventstore.Recorded{
+		Key: eventstore.Payments.Key("acct1", "01golden"), Shard: 3, Seq: 70_000, Revision: 2, Type: event.Type(),
+		Schema: eventstore.Payments.Schema, EventID: goldenDelivery.EventID, Time: goldenTime, Body: body,
+	}
+	endpoint := account.Endpoint{ID: goldenDelivery.Endpoint, Description: "Shop backend"}
+	payload, err := writer{store: store, vault: vault}.payload(ctx, goldenDelivery, r, account.State{}, endpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := message{body: payload}.signedAt(goldenTime.Add(2 * time.Second))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pretty bytes.Buffer
+	if err := json.Indent(&pretty, got, "", "  "); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "payment_status.json", append(pretty.Bytes(), '\n'))
+}
+
+func mustDecide(e payment.Event, err error) payment.Event {
+	if err != nil {
+		panic(err)
+	}
+	return e
+}

@@ -1,0 +1,61 @@
+package notifier
+
+import (
+	"errors"
+	"testing"
+
+	"payledger/domain"
+	"payledger/domain/account"
+	"payledger/domain/instrument"
+	"payledger/domain/payment"
+	"payledger/domain/session"
+	"payledger/eventstore"
+)
+
+// TestEveryPaymentEvent: each is in the table, with kinds or explicitly none, and nothing else is (D17).
+func TestEveryPaymentEvent(t *testing.T) {
+	known := map[string]bool{}
+	for _, e := range payment.Events() {
+		known[e.Type()] = true
+		if _, there := kindsOf[e.Type()]; !there {
+			t.Errorf("%s has no row in kindsOf: name its webhooks, or nil", e.Type())
+		}
+	}
+	for name, kinds := range kindsOf {
+		if !known[name] {
+			t.Errorf("kindsOf has %s, which is no event", name)
+		}
+		for _, kind := range kinds {
+			if versions[kind] == "" || !domain.ValidID(kind.token()) {
+				t.Errorf("%s has no payload version, or no token", kind)
+			}
+		}
+	}
+}
+
+// TestEveryAggregate: each one's events are told about, or known as not told.
+func TestEveryAggregate(t *testing.T) {
+	events := map[string]domain.Event{
+		eventstore.Payments.Name: payment.Events()[0], eventstore.Sessions.Name: session.Events()[0],
+		eventstore.Instruments.Name: instrument.Events()[0], eventstore.Accounts.Name: account.Events()[0],
+		eventstore.Barriers.Name: eventstore.BarrierRaised{}, eventstore.Logs.Name: eventstore.LogInitialized{},
+	}
+	for aggregate, e := range events {
+		r := &eventstore.Recorded{Key: eventstore.Key{Aggregate: aggregate}, Type: e.Type(), Schema: 1}
+		if _, err := webhooks(r); err != nil {
+			t.Errorf("%s: %v", e.Type(), err)
+		}
+	}
+	for name, c := range map[string]struct {
+		r    eventstore.Recorded
+		want error
+	}{
+		"type":      {eventstore.Recorded{Key: eventstore.Key{Aggregate: "payment"}, Type: "payment.teleported", Schema: 1}, eventstore.ErrUnknownEvent},
+		"aggregate": {eventstore.Recorded{Key: eventstore.Key{Aggregate: "loan"}, Type: "loan.created", Schema: 1}, eventstore.ErrUnknownEvent},
+		"schema":    {eventstore.Recorded{Key: eventstore.Key{Aggregate: "payment"}, Type: "payment.created", Schema: eventstore.Payments.Schema + 1}, eventstore.ErrNewerSchema},
+	} {
+		if _, err := webhooks(&c.r); !errors.Is(err, c.want) {
+			t.Errorf("unknown %s: %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,169 @@
+package notifier
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"payledger/domain/processor"
+	"payledger/eventstore"
+)
+
+func hijack(t *testing.T, w http.ResponseWriter, say string) {
+	conn, _, err := w.(http.Hijacker).Hijack()
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	fmt.Fprint(conn, say)
+	conn.Close()
+}
+
+// TestReceivers: what a receiver does with the first attempt, and what is recorded of it (§6.1, D18).
+func TestReceivers(t *testing.T) {
+	elsewhere := newReceiver(t, nil)
+	until := func(r *http.Request) { <-r.Context().Done() }
+	inbox := newReceiver(t, map[string]http.HandlerFunc{
+		"/200":  func(http.ResponseWriter, *http.Request) {},
+		"/204":  func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204) },
+		"/299":  func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(299) },
+		"/301":  func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, elsewhere.url, 301) },
+		"/307":  func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, elsewhere.url, 307) },
+		"/410":  func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(410) },
+		"/500":  func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) },
+		"/hang": func(_ http.ResponseWriter, r *http.Request) { until(r) },
+		"/hangs-in-body": func(w http.ResponseWriter, r *http.Request) {
+			w.(http.Flusher).Flush()
+			until(r)
+		},
+		"/huge":  func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, strings.Repeat("x", 8<<20)) },
+		"/close": func(w http.ResponseWriter, _ *http.Request) { hijack(t, w, "") },
+		"/noise": func(w http.ResponseWriter, _ *http.Request) { hijack(t, w, "I am no HTTP server\r\n\r\n") },
+		"/cut": func(w http.ResponseWriter, _ *http.Request) {
+			hijack(t, w, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n")
+		},
+		"/long": func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("X", strings.Repeat("x", 2*headerLimit)) },
+	})
+	selfSigned := httptest.NewUnstartedServer(http.NotFoundHandler())
+	selfSigned.Config.ErrorLog = log.New(io.Discard, "", 0)
+	selfSigned.StartTLS()
+	defer selfSigned.Close()
+	r := newRig(t)
+	r.config.Timeout = 400 * time.Millisecond // the one thing here that takes its time
+	r.start()
+	cases := map[string]struct {
+		url     string
+		status  int
+		failure Failure
+	}{
+		"200": {inbox.url + "/200", 200, ""}, "204": {inbox.url + "/204", 204, ""}, "299": {inbox.url + "/299", 299, ""},
+		"301": {inbox.url + "/301", 301, FailureStatus}, "307": {inbox.url + "/307", 307, FailureStatus},
+		"410": {inbox.url + "/410", 410, FailureStatus}, "500": {inbox.url + "/500", 500, FailureStatus},
+		"hangs": {inbox.url + "/hang", 0, FailureTimeout}, "hangs in the body": {inbox.url + "/hangs-in-body", 200, ""},
+		"huge body": {inbox.url + "/huge", 200, ""}, "body cut": {inbox.url + "/cut", 200, ""},
+		"closes": {inbox.url + "/close", 0, FailureConnection}, "is not HTTP": {inbox.url + "/noise", 0, FailureProtocol},
+		"long header":    {inbox.url + "/long", 0, FailureProtocol},
+		"not listening":  {"http://127.0.0.1:1/", 0, FailureRefused},
+		"bad TLS":        {selfSigned.URL, 0, FailureTLS},
+		"private":        {"http://10.0.0.1/", 0, FailureAddress},
+		"unresolvable":   {"http://no-such-host.invalid/", 0, FailureDNS},
+		"loopback by v6": {"http://[::1]:9/", 0, FailureAddress},
+	}
+	names := map[string]string{}
+	for name, c := range cases {
+		names[string(r.endpoint(c.url))] = name
+	}
+	s := r.pay(processor.Succeeded)
+	recorded := map[string]Delivery{}
+	for timeout := time.After(patience); len(recorded) < len(cases); {
+		select {
+		case <-timeout:
+			t.Fatalf("%d outcomes of %d", len(recorded), len(cases))
+		default:
+		}
+		for _, d := range r.records() {
+			if d.Status != Planned {
+				recorded[names[string(d.Endpoint)]] = d
+			}
+		}
+	}
+	for name, c := range cases {
+		d := recorded[name]
+		want := Failed
+		if c.failure == "" {
+			want = Succeeded
+		}
+		a := d.Attempts[0]
+		if d.Status != want || a.StatusCode != c.status || a.Failure != c.failure || d.AggregateID != string(s.ID) {
+			t.Errorf("%s: %s %+v", name, d.Status, a)
+		}
+	}
+	elsewhere.none()
+	if err := r.notifier.Healthy(); err != nil {
+		t.Errorf("a failing receiver is no trouble of ours: %v", err)
+	}
+}
+
+// TestConnectGuard: a name that leads to a loopback address is refused when the connection is made; and
+// the environment's proxy is not asked (D18).
+func TestConnectGuard(t *testing.T) {
+	proxy := newReceiver(t, nil)
+	t.Setenv("HTTP_PROXY", proxy.url)
+	t.Setenv("http_proxy", proxy.url)
+	inbox := newReceiver(t, nil)
+	u, err := url.Parse(inbox.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	message := message{url: "http://localhost:" + u.Port() + "/", secret: secretText}
+	for name, c := range map[string]struct {
+		guard Guard
+		url   string
+		want  Failure
+	}{
+		"name of a loopback address": {Guard{}, message.url, FailureAddress},
+		"its network is allowed":     {Guard{AllowCIDRs: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}}, message.url, ""},
+		"http in production":         {Guard{AllowCIDRs: loopback, Production: true}, inbox.url, FailureAddress},
+	} {
+		s := newSender(c.guard, patience, time.Now)
+		message.url = c.url
+		a, err := s.attempt(context.Background(), message)
+		s.close()
+		if err != nil || a.Failure != c.want {
+			t.Errorf("%s: %+v %v", name, a, err)
+		}
+		if c.want == "" {
+			inbox.take(1)
+		}
+		inbox.none()
+	}
+	proxy.none()
+}
+
+// TestControl: what the dialer asks the guard.
+func TestControl(t *testing.T) {
+	g := Guard{}
+	for address, ok := range map[string]bool{
+		"93.184.216.34:443": true, "[2606:2800:220:1::1]:443": true, "127.0.0.1:443": false,
+		"[fe80::1%eth0]:443": false, "nonsense": false,
+	} {
+		if err := g.Control("tcp4", address, nil); (err == nil) != ok {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+	if g.Control("udp4", "93.184.216.34:443", nil) == nil {
+		t.Error("udp is not refused")
+	}
+	var _ = net.Dialer{Control: g.Control}
+}
+
+var _ stream = (*eventstore.DeliveryStream)(nil)

@@ -1,0 +1,106 @@
+package notifier
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"testing"
+	"time"
+
+	"payledger/domain/processor"
+)
+
+// TestStop: an attempt in flight when the notifier is told to end may finish, and is recorded; one that
+// outlasts the grace is cut, stays planned, and is sent at the next start.
+func TestStop(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		grace time.Duration
+		then  string
+	}{
+		{"finishes", patience, "planned 0, succeeded 1, failed 0"},
+		{"is cut", time.Millisecond, "planned 1, succeeded 0, failed 0"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			release := make(chan struct{})
+			inbox := newReceiver(t, map[string]http.HandlerFunc{"/": func(_ http.ResponseWriter, r *http.Request) {
+				select {
+				case <-release:
+				case <-r.Context().Done():
+				}
+			}})
+			r := newRig(t)
+			r.config.Grace = c.grace
+			r.start()
+			r.endpoint(inbox.url + "/")
+			r.pay(processor.Succeeded)
+			inbox.take(1)
+			stopping := context.AfterFunc(r.context, func() {
+				if c.grace == patience {
+					close(release)
+				}
+			})
+			defer stopping()
+			r.stop()
+			r.views = func(v Views) Views { return held{v, true} } // look before it is sent
+			r.start()
+			if got := statuses(r.records()); got != c.then {
+				t.Error(got)
+			}
+			r.stop()
+			r.views = nil
+			inbox.none()
+			if c.grace == patience {
+				return
+			}
+			close(release)
+			r.start()
+			inbox.take(1)
+		})
+	}
+}
+
+// flaky are views that cannot tell at first; at the next question they note what Healthy says.
+type flaky struct {
+	Views
+	failures  chan error
+	meanwhile chan error
+	healthy   func() error
+}
+
+func (f flaky) WaitFor(ctx context.Context, shard int, seq uint64) error {
+	select {
+	case err := <-f.failures:
+		return err
+	default:
+		f.meanwhile <- f.healthy()
+		return f.Views.WaitFor(ctx, shard, seq)
+	}
+}
+
+// TestOwnTrouble: what keeps a webhook from being made is no attempt: it is told by Healthy, tried again,
+// and over when it is over.
+func TestOwnTrouble(t *testing.T) {
+	inbox := newReceiver(t, nil)
+	r := newRig(t)
+	down := errors.New("the views are down")
+	views := flaky{failures: make(chan error, 1), meanwhile: make(chan error, 1), healthy: func() error { return r.notifier.Healthy() }}
+	views.failures <- down
+	r.views = func(v Views) Views { views.Views = v; return views }
+	r.start()
+	r.endpoint(inbox.url)
+	r.pay(processor.Succeeded)
+	inbox.take(1)
+	if err := <-views.meanwhile; !errors.Is(err, down) {
+		t.Errorf("meanwhile Healthy said %v", err)
+	}
+	r.stop()
+	if err := r.notifier.Healthy(); err != nil {
+		t.Errorf("the trouble is over, Healthy says %v", err)
+	}
+	r.views = nil
+	r.start()
+	if got := statuses(r.records()); got != "planned 0, succeeded 1, failed 0" {
+		t.Error(got)
+	}
+}
