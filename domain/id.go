@@ -7,18 +7,27 @@ import (
 	"strings"
 )
 
-// Ids of the aggregates. Each is also the last token of its subject in the log (I2), so none may hold
-// a dot, a space, '*' or '>'.
+// The ids of the aggregates are also the last tokens of their subjects in the log (I2), so none may hold a
+// dot, a space, '*' or '>'.
 type (
-	AccountID    string
-	PaymentID    string
-	SessionID    string // a UUID: also the accessToken of the client token (D4)
-	Token        string // paymentMethodToken, the id of a payment instrument
-	EndpointID   string // a UUID: notificationConfig.id (D17)
-	APIKeyID     string
-	UserID       string
-	SecretID     string // names a value in the stream of secrets
-	OperationKey string // the processor's idempotency key, "<paymentId>.<revision>" (D14)
+	// AccountID is a merchant account's.
+	AccountID string
+	// PaymentID is a payment's: two characters of log generation and 128 bits (D6).
+	PaymentID string
+	// SessionID is a client session's: a UUID, also the accessToken of its client token (D4).
+	SessionID string
+	// Token is a payment instrument's: the paymentMethodToken.
+	Token string
+	// EndpointID is a webhook endpoint's: a UUID, notificationConfig.id (D17).
+	EndpointID string
+	// APIKeyID is the part of an API key that is not secret (D2).
+	APIKeyID string
+	// UserID is a dashboard user's.
+	UserID string
+	// SecretID names a value in the stream of secrets.
+	SecretID string
+	// OperationKey is the processor's idempotency key, "<paymentId>.<revision>" (D14).
+	OperationKey string
 )
 
 // Generation is the set of shard streams that new aggregates are written to: the first two characters
@@ -57,10 +66,14 @@ func deriveID(account AccountID, kind byte, from string) PaymentID {
 	return PaymentID(Generation + encodeID(h.Sum(nil)[:16]))
 }
 
-// NewToken, NewAccountID and the like make ids from 16 random bytes.
-func NewToken(random [16]byte) Token         { return Token(Generation + encodeID(random[:])) }
+// NewToken makes a token from 16 random bytes.
+func NewToken(random [16]byte) Token { return Token(Generation + encodeID(random[:])) }
+
+// NewAccountID makes an id from 16 random bytes.
 func NewAccountID(random [16]byte) AccountID { return AccountID(encodeID(random[:])) }
-func NewUserID(random [16]byte) UserID       { return UserID(encodeID(random[:])) }
+
+// NewUserID makes an id from 16 random bytes.
+func NewUserID(random [16]byte) UserID { return UserID(encodeID(random[:])) }
 
 func encodeID(b []byte) string { return idEncoding.EncodeToString(b) }
 

@@ -63,9 +63,11 @@ func signed(v any) any {
 	return v
 }
 
-// Marshal and Unmarshal are the encoding of everything that payledger stores: msgpack maps with sorted
+// Marshal is the encoding of everything that payledger stores: msgpack maps with sorted
 // keys and the smallest integers, fields named by the json tag.
-func Marshal(v any) ([]byte, error)      { return marshal(v) }
+func Marshal(v any) ([]byte, error) { return marshal(v) }
+
+// Unmarshal is the inverse of Marshal.
 func Unmarshal(data []byte, v any) error { return unmarshal(data, v) }
 
 func marshal(v any) ([]byte, error) {

@@ -17,82 +17,93 @@ import (
 	"payledger/eventstore/eventstoretest"
 )
 
+// laneRig is a lane on a real stream whose deliveries end when the test lets them.
+type laneRig struct {
+	t      *testing.T
+	lane   *lane
+	stream *eventstore.DeliveryStream
+	hold   chan struct{} // holds every delivery
+	slow   chan struct{} // holds the one of event "last" besides
+	done   chan struct{} // one token per delivery
+	newest placed
+
+	mu      sync.Mutex
+	sent    map[uint64]int
+	flights int
+}
+
+func (r *laneRig) deliver(_ context.Context, d placed) bool {
+	r.mu.Lock()
+	r.sent[d.at]++
+	if r.flights++; r.flights > laneFlights {
+		r.t.Errorf("%d in flight", r.flights)
+	}
+	r.mu.Unlock()
+	<-r.hold
+	if d.EventID == "last" {
+		<-r.slow
+	}
+	body, err := d.ended(Attempt{StatusCode: 200}).encode()
+	if err == nil {
+		_, err = r.stream.Put(context.Background(), d.Name(), d.at, body)
+	}
+	if err != nil {
+		r.t.Error(err)
+	}
+	r.mu.Lock()
+	r.flights--
+	r.mu.Unlock()
+	r.done <- struct{}{}
+	return true
+}
+
+// offer plans a delivery and hands it to the lane.
+func (r *laneRig) offer(eventID string) uint64 {
+	r.t.Helper()
+	d := goldenDelivery
+	d.EventID = eventID
+	body, err := d.encode()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	at, err := r.stream.Put(context.Background(), d.Name(), 0, body)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.newest = placed{Delivery: d, at: at}
+	r.lane.offer(r.newest)
+	return at
+}
+
 // TestLane: a queue that overflows loses nothing and sends nothing twice, whatever is pointed out again
 // meanwhile; flights are bounded.
 func TestLane(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	store := eventstoretest.Open(t, t.TempDir())
-	s, err := store.OpenDeliveries(ctx)
+	s, err := eventstoretest.Open(t, t.TempDir()).OpenDeliveries(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
 	const n = 3 * lanePage
 	l := newLane("acct1."+string(goldenDelivery.Endpoint), s, &health{}, zerolog.Nop())
 	l.limit = 4
-	var (
-		mu      sync.Mutex
-		sent    = map[uint64]int{}
-		flights int
-		done    = make(chan struct{}, n+2)
-		hold    = make(chan struct{})
-		slow    = make(chan struct{}) // holds the last delivery
-		running sync.WaitGroup
-	)
-	running.Go(func() {
-		l.run(ctx, func(_ context.Context, d placed) bool {
-			mu.Lock()
-			sent[d.at]++
-			if flights++; flights > laneFlights {
-				t.Errorf("%d in flight", flights)
-			}
-			mu.Unlock()
-			<-hold
-			if d.EventID == "last" {
-				<-slow
-			}
-			ended := d.ended(Attempt{StatusCode: 200})
-			body, err := ended.encode()
-			if err == nil {
-				_, err = s.Put(context.Background(), d.Name(), d.at, body)
-			}
-			if err != nil {
-				t.Error(err)
-			}
-			mu.Lock()
-			flights--
-			mu.Unlock()
-			done <- struct{}{}
-			return true
-		})
-	})
-	var newest placed
-	offer := func(eventID string) uint64 {
-		d := goldenDelivery
-		d.EventID = eventID
-		body, err := d.encode()
-		if err != nil {
-			t.Fatal(err)
-		}
-		at, err := s.Put(ctx, d.Name(), 0, body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		newest = placed{Delivery: d, at: at}
-		l.offer(newest)
-		return at
+	r := &laneRig{
+		t: t, lane: l, stream: s, hold: make(chan struct{}), slow: make(chan struct{}),
+		done: make(chan struct{}, n+2), sent: map[uint64]int{},
 	}
-	first := offer("first")
+	var running sync.WaitGroup
+	running.Go(func() { l.run(ctx, r.deliver) })
+	first := r.offer("first")
 	for i := range n - 2 {
-		offer(fmt.Sprintf("event-%d", i))
+		r.offer(fmt.Sprintf("event-%d", i))
 	}
-	last := offer("last")
+	last := r.offer("last")
 	if at, open := l.first(); !open || at != first {
 		t.Errorf("the first open delivery is at %d %v, expected %d", at, open, first)
 	}
-	close(hold)
+	close(r.hold)
 	for i := range n - 1 {
-		<-done
+		<-r.done
 		if i%50 == 0 {
 			l.lookFrom(first)
 		}
@@ -101,20 +112,20 @@ func TestLane(t *testing.T) {
 	for at := first; at != last; {
 		at, _ = l.first()
 	}
-	close(slow)
-	<-done
+	close(r.slow)
+	<-r.done
 	for open := true; open; {
 		_, open = l.first()
 	}
-	l.offer(newest) // it was read back and sent before its planner came to offer it
-	offer("one more")
-	<-done
+	l.offer(r.newest) // it was read back and sent before its planner came to offer it
+	r.offer("one-more")
+	<-r.done
 	cancel()
 	running.Wait()
-	if len(sent) != n+1 {
-		t.Errorf("%d of %d were sent", len(sent), n)
+	if len(r.sent) != n+1 {
+		t.Errorf("%d of %d were sent", len(r.sent), n+1)
 	}
-	for at, times := range sent {
+	for at, times := range r.sent {
 		if times != 1 {
 			t.Errorf("the delivery at %d was sent %d times", at, times)
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -189,7 +190,7 @@ func (n *notifier) post(d *delivery) error {
 	}
 	defer response.Body.Close()
 	// Reading a little lets the connection be used again; more is the receiver's problem.
-	if _, err := io.CopyN(io.Discard, response.Body, protocol.MaxBody); err != nil && err != io.EOF {
+	if _, err := io.CopyN(io.Discard, response.Body, protocol.MaxBody); err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
 	if response.StatusCode < 200 || response.StatusCode > 299 {

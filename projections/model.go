@@ -72,7 +72,7 @@ func (m *model) prepare(ctx context.Context) error {
 		{&s.upsertSession, upsertSession}, {&s.upsertAccount, upsertAccount},
 	} {
 		var err error
-		if *p.to, err = m.conn.PrepareContext(ctx, p.sql); err != nil {
+		if *p.to, err = m.conn.PrepareContext(ctx, p.sql); err != nil { //nolint:sqlclosecheck // Close closes them all
 			return fmt.Errorf("projections: prepare: %w", err)
 		}
 		s.all = append(s.all, *p.to)

@@ -8,7 +8,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -72,6 +71,7 @@ func Start(ctx context.Context, o Options, log zerolog.Logger) (*App, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
+	tuneRuntime()
 	a := &App{options: o, log: log, clock: time.Now, failed: make(chan error, 8), stopAPI: func() {}}
 	steps := []func(context.Context) error{
 		a.openLedger, a.initialize, a.openProcessors, a.openViews, a.openNotifier, a.openCommands,
@@ -116,7 +116,7 @@ func (a *App) initialize(ctx context.Context) error {
 }
 
 // openProcessors finds the processors: outside, or the simulator in this process.
-func (a *App) openProcessors(context.Context) error {
+func (a *App) openProcessors(ctx context.Context) error {
 	url := a.options.ProcessorURL
 	if url == "" {
 		dir := filepath.Join(a.options.Data, simulatorFolder)
@@ -127,7 +127,7 @@ func (a *App) openProcessors(context.Context) error {
 		if a.simulator, err = processorsim.New(processorsim.Config{Dir: dir, Secret: a.processorSecret(), Log: a.log}); err != nil {
 			return err
 		}
-		if a.sim, err = serveWeb(a.options.SimListen, a.simulator.Handler(), nil); err != nil {
+		if a.sim, err = serveWeb(ctx, a.options.SimListen, a.simulator.Handler(), nil); err != nil {
 			return fmt.Errorf("simulator: %w", err)
 		}
 		url = a.sim.url
@@ -211,8 +211,8 @@ func (a *App) run(ctx context.Context) error {
 	return a.views.CaughtUp(ctx)
 }
 
-func (a *App) listen(context.Context) error {
-	listener, err := net.Listen("tcp", a.options.Listen)
+func (a *App) listen(ctx context.Context) error {
+	listener, err := listen(ctx, a.options.Listen)
 	if err != nil {
 		return fmt.Errorf("api: %w", err)
 	}
@@ -226,7 +226,7 @@ func (a *App) listen(context.Context) error {
 	if a.api, err = serveOn(listener, api, a.tls()); err != nil {
 		return fmt.Errorf("api: %w", err)
 	}
-	if a.admin, err = serveWeb(a.options.AdminListen, a.adminHandler(), nil); err != nil {
+	if a.admin, err = serveWeb(ctx, a.options.AdminListen, a.adminHandler(), nil); err != nil {
 		return fmt.Errorf("admin: %w", err)
 	}
 	return nil

@@ -38,7 +38,7 @@ func serveProcess(t *testing.T, args ...string) *process {
 	if err := p.command.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { p.command.Process.Kill() }) //nolint:errcheck // it may be gone already
+	t.Cleanup(func() { p.command.Process.Kill() }) // it may be gone already
 	stuck := time.AfterFunc(startTimeout, func() { p.command.Process.Kill() })
 	defer stuck.Stop()
 	for lines := bufio.NewScanner(out); lines.Scan(); {
@@ -67,7 +67,7 @@ func (p *process) kill() {
 	if err := p.command.Process.Kill(); err != nil {
 		p.t.Fatal(err)
 	}
-	p.command.Wait() //nolint:errcheck // it was killed
+	p.command.Wait() // it was killed
 }
 
 // stop ends the process in order and fails the test when it does not exit 0 in time.

@@ -18,9 +18,14 @@ type webServer struct {
 // tlsFiles are a certificate and its key.
 type tlsFiles struct{ cert, key string }
 
+func listen(ctx context.Context, address string) (net.Listener, error) {
+	var config net.ListenConfig
+	return config.Listen(ctx, "tcp", address)
+}
+
 // serveWeb listens on address and serves handler.
-func serveWeb(address string, handler http.Handler, tls *tlsFiles) (*webServer, error) {
-	listener, err := net.Listen("tcp", address)
+func serveWeb(ctx context.Context, address string, handler http.Handler, tls *tlsFiles) (*webServer, error) {
+	listener, err := listen(ctx, address)
 	if err != nil {
 		return nil, err
 	}

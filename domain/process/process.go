@@ -30,7 +30,7 @@ func Authorization(s payment.State) (Step, uint64) {
 // Intervals between two questions about one unknown outcome: they double from First up to Last and stay
 // there, for as long as it takes (D8).
 const (
-	FirstInterval = 500 * time.Millisecond
+	FirstInterval = 100 * time.Millisecond
 	LastInterval  = 5 * time.Minute
 )
 

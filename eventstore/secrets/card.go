@@ -130,7 +130,7 @@ func epochOf(name domain.SecretID) epoch {
 	if len(parts) < 2 {
 		return 0
 	}
-	n, _ := strconv.ParseInt(parts[1], 10, 64) //nolint:errcheck // 0 names no epoch: nothing is found there
+	n, _ := strconv.ParseInt(parts[1], 10, 64) // 0 names no epoch: nothing is found there
 	return epoch(n)
 }
 

@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -28,8 +29,9 @@ type receiver struct {
 	refused  chan error
 }
 
-func newReceiver(secret string) (*receiver, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+func newReceiver(ctx context.Context, secret string) (*receiver, error) {
+	var config net.ListenConfig
+	listener, err := config.Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("webhook receiver: %w", err)
 	}

@@ -35,7 +35,7 @@ type story struct {
 // Play tells the whole story; an error is where it went otherwise.
 func Play(ctx context.Context, stage Stage) (_ Result, err error) {
 	out := &printer{stage.Out}
-	inbox, err := newReceiver(stage.SigningSecret)
+	inbox, err := newReceiver(ctx, stage.SigningSecret)
 	if err != nil {
 		return Result{}, err
 	}

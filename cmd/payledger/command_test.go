@@ -1,0 +1,142 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"payledger/eventstore/commands"
+)
+
+// invoke runs the command line in this process.
+func invoke(t *testing.T, args ...string) (status int, stdout, stderr string) {
+	t.Helper()
+	var out, err bytes.Buffer
+	status = run(args, &out, &err)
+	return status, out.String(), err.String()
+}
+
+// TestDemoOnce plays the newcomer's story to its end (I1).
+func TestDemoOnce(t *testing.T) {
+	status, out, stderr := invoke(t, "demo", "--once")
+	if status != 0 {
+		t.Fatalf("demo --once exits %d: %s\n%s", status, stderr, out)
+	}
+	for _, told := range []string{
+		"payment.authorized", "payment.declined", "received and verified", "INSUFFICIENT_FUNDS", "All as told: 4 events of 2 payments.",
+	} {
+		if !strings.Contains(out, told) {
+			t.Errorf("the story does not tell %q:\n%s", told, out)
+		}
+	}
+	if stderr != "" {
+		t.Errorf("stderr says %s", stderr)
+	}
+}
+
+// TestInit makes an account once, and refuses to do it twice (I1).
+func TestInit(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	status, out, stderr := invoke(t, "init", "--data", dir, "--json")
+	var made commands.Credentials
+	if err := json.Unmarshal([]byte(out), &made); status != 0 || err != nil {
+		t.Fatalf("init exits %d: %s %v", status, stderr, err)
+	}
+	for name, value := range map[string]string{
+		"accountId": string(made.AccountID), "apiKey": made.APIKey, "signingSecret": made.SigningSecret,
+		"dashboardUser": made.DashboardUser, "dashboardPassword": made.DashboardPassword,
+	} {
+		if value == "" {
+			t.Errorf("init prints no %s", name)
+		}
+	}
+	if made.Environment != "sandbox" {
+		t.Errorf("init made an account of %s", made.Environment)
+	}
+	status, out, stderr = invoke(t, "init", "--data", dir)
+	if status != exitFailure || out != "" || !strings.Contains(stderr, "already") || strings.Count(stderr, "\n") != 1 {
+		t.Errorf("a second init exits %d and says %q %q", status, out, stderr)
+	}
+	app := startApp(t, testOptions(dir))
+	if app.credentials != nil {
+		t.Error("serve made another account")
+	}
+	newMerchant(app.ready().API, made.APIKey).must(t, "GET", "/management/api-keys", newMerchant("", made.APIKey).headers(), nil)
+}
+
+// TestExitStatus: 2 for usage, 1 for a failure, with one line that says what and what to do (I1).
+func TestExitStatus(t *testing.T) {
+	inUse := t.TempDir()
+	startApp(t, testOptions(inUse))
+	for _, c := range []struct {
+		name   string
+		args   []string
+		status int
+		says   string
+	}{
+		{"no command", nil, exitUsage, "expected"},
+		{"unknown command", []string{"refund"}, exitUsage, "refund"},
+		{"unknown flag", []string{"serve", "--speed", "9"}, exitUsage, "--speed"},
+		{"bad duration", []string{"serve", "--payment-timeout", "soon"}, exitUsage, "payment-timeout"},
+		{"zero duration", []string{"serve", "--payment-timeout", "0s"}, exitUsage, "more than 0"},
+		{"half of TLS", []string{"serve", "--tls-cert", "x"}, exitUsage, "go together"},
+		{"production without key", []string{"serve", "--environment", "production", "--processor-url", "http://127.0.0.1:1"}, exitUsage, "PAYLEDGER_MASTER_KEY"},
+		{"history without key", []string{"history", "01x"}, exitUsage, "PAYLEDGER_API_KEY"},
+		{"history of nothing", []string{"history", "01x", "--data", t.TempDir()}, exitFailure, "master key"},
+		{"history of a running server's folder", []string{"history", "01x", "--data", inUse}, exitFailure, "--url"},
+		{"folder in use", []string{"init", "--data", inUse}, exitFailure, "in use"},
+		{"a file as folder", []string{"init", "--data", os.Args[0]}, exitFailure, "data folder"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			status, _, stderr := invoke(t, c.args...)
+			if status != c.status || !strings.Contains(stderr, c.says) {
+				t.Errorf("exits %d and says %q; expected %d and %q", status, stderr, c.status, c.says)
+			}
+			if c.status == exitFailure && strings.Count(stderr, "\n") != 1 {
+				t.Errorf("a failure takes %d lines: %q", strings.Count(stderr, "\n"), stderr)
+			}
+		})
+	}
+}
+
+// TestHistory prints each event with revision, time, actor and what changed, from a running server and
+// from a stopped one's folder alike (I1).
+func TestHistory(t *testing.T) {
+	dir := t.TempDir()
+	p := serveProcess(t, "--data", dir)
+	m := newMerchant(p.ready.API, p.credentials.APIKey)
+	var paid paymentAnswer
+	got, err := m.pay(m.token(t, "order-1", 2500, "4111111111111111"), "key-1")
+	if err != nil || got.status != 200 {
+		t.Fatal(got.status, string(got.body), err)
+	}
+	got.decode(t, &paid)
+	server := []string{"history", paid.ID, "--url", p.ready.API, "--api-key", p.credentials.APIKey}
+	status, text, stderr := invoke(t, server...)
+	if status != 0 {
+		t.Fatalf("history exits %d: %s", status, stderr)
+	}
+	for _, shown := range []string{
+		"1  20", "payment.created", "by api_key:", "2  20", "payment.authorized", "by processor:ADYEN",
+		"~ $.status", `"PENDING" -> "AUTHORIZED"`, "position ",
+	} {
+		if !strings.Contains(text, shown) {
+			t.Errorf("history does not show %q:\n%s", shown, text)
+		}
+	}
+	_, running, _ := invoke(t, append(server, "--json")...)
+	if status, _, stderr := invoke(t, append(server, "--at", "3")...); status != exitFailure || !strings.Contains(stderr, "3") {
+		t.Errorf("history --at 3 exits %d and says %q", status, stderr)
+	}
+	if _, first, _ := invoke(t, append(server, "--at", "1")...); strings.Contains(first, "payment.authorized") {
+		t.Errorf("history --at 1 goes on:\n%s", first)
+	}
+	p.stop()
+	status, stopped, stderr := invoke(t, "history", paid.ID, "--data", dir, "--json")
+	if status != 0 || stopped != running {
+		t.Errorf("the stopped folder tells another history (%d %s):\n%s\n%s", status, stderr, stopped, running)
+	}
+}

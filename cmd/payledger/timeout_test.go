@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"payledger/domain"
+	"payledger/processorsim/client"
+	"payledger/processorsim/protocol"
+)
+
+// cardNeverAnswers: the processor commits, then never answers (D13).
+const cardNeverAnswers = "4000000000006470"
+
+// TestUnknownOutcome: a processor that commits and never answers leaves the payment PENDING with
+// GATEWAY_TIMEOUT at the payment timeout; it becomes AUTHORIZED by itself, once (D8).
+func TestUnknownOutcome(t *testing.T) {
+	o := testOptions(t.TempDir())
+	o.PaymentTimeout = 300 * time.Millisecond
+	app := startApp(t, o)
+	m := newMerchant(app.ready().API, app.credentials.APIKey)
+	got, err := m.pay(m.token(t, "order-1", 2500, cardNeverAnswers), "key-1")
+	if err != nil || got.status != 200 {
+		t.Fatal(got.status, string(got.body), err)
+	}
+	var p paymentAnswer
+	got.decode(t, &p)
+	if p.Status != "PENDING" || p.StatusReason.Type != "GATEWAY_TIMEOUT" {
+		t.Fatalf("at the payment timeout the payment is %+v", p)
+	}
+	if now := awaitOutcome(t, m, p.ID); now.Status != "AUTHORIZED" || now.StatusReason.Type != "" {
+		t.Fatalf("the payment ended as %+v", now)
+	}
+	oneOperation(t, app, p.ID)
+}
+
+// TestFaults: whatever happens on the way to the processor, the payment ends as the books say, with one
+// operation in them (D8, D14).
+func TestFaults(t *testing.T) {
+	once := 1
+	for _, c := range []struct {
+		timeout time.Duration
+		protocol.Fault
+	}{
+		{time.Minute, protocol.Fault{Mode: protocol.DropBefore, Count: &once}}, // sent again under its key
+		{time.Minute, protocol.Fault{Mode: protocol.DropAfter, Count: &once}},  // found by its key
+		{200 * time.Millisecond, protocol.Fault{Mode: protocol.Latency, Count: &once, DelayMs: 600}},
+	} {
+		t.Run(string(c.Mode), func(t *testing.T) {
+			o := testOptions(t.TempDir())
+			o.PaymentTimeout = c.timeout
+			app := startApp(t, o)
+			m := newMerchant(app.ready().API, app.credentials.APIKey)
+			token := m.token(t, "order-1", 2500, "4111111111111111")
+			if err := app.processors.SetFault(context.Background(), c.Fault); err != nil {
+				t.Fatal(err)
+			}
+			got, err := m.pay(token, "key-1")
+			if err != nil || got.status != 200 {
+				t.Fatal(got.status, string(got.body), err)
+			}
+			var p paymentAnswer
+			got.decode(t, &p)
+			if now := awaitOutcome(t, m, p.ID); now.Status != "AUTHORIZED" {
+				t.Fatalf("the payment ended as %+v", now)
+			}
+			oneOperation(t, app, p.ID)
+		})
+	}
+}
+
+// TestStopWhileUnknown: an orderly stop answers a waiting caller as at the payment timeout, within its
+// 10 s, and the next start brings the payment to its outcome (I1, D8).
+func TestStopWhileUnknown(t *testing.T) {
+	dir := t.TempDir()
+	p := serveProcess(t, "--data", dir)
+	m := newMerchant(p.ready.API, p.credentials.APIKey)
+	token := m.token(t, "order-1", 2500, cardNeverAnswers)
+	type result struct {
+		answer
+		err error
+	}
+	answered := make(chan result, 1)
+	go func() {
+		got, err := m.pay(token, "key-1")
+		answered <- result{got, err}
+	}()
+	awaitBooks(t, p.ready.Simulator)
+	p.stop()
+	got := <-answered
+	if got.err != nil || got.status != 200 {
+		t.Fatalf("the waiting caller got %d %s %v", got.status, got.body, got.err)
+	}
+	var before paymentAnswer
+	got.decode(t, &before)
+	if before.Status != "PENDING" || before.StatusReason.Type != "GATEWAY_TIMEOUT" {
+		t.Fatalf("the waiting caller was told %+v", before)
+	}
+	apiKey := p.credentials.APIKey
+	p = serveProcess(t, "--data", dir)
+	if now := awaitOutcome(t, newMerchant(p.ready.API, apiKey), before.ID); now.Status != "AUTHORIZED" {
+		t.Fatalf("after the restart the payment is %+v", now)
+	}
+	p.stop()
+}
+
+// awaitBooks waits until the simulator has the first operation.
+func awaitBooks(t *testing.T, simulator string) {
+	t.Helper()
+	books, err := client.New(simulator, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(settleDeadline); time.Now().Before(deadline); <-tick.C {
+		lines, err := books.Books(context.Background(), client.Filter{})
+		if err == nil && len(lines) > 0 {
+			return
+		}
+	}
+	t.Fatal("no operation reached the simulator")
+}
+
+func oneOperation(t *testing.T, app *App, id string) {
+	t.Helper()
+	lines, err := app.processors.Books(context.Background(), client.Filter{Reference: domain.PaymentID(id)})
+	if err != nil || len(lines) != 1 || lines[0].State != "SUCCEEDED" {
+		t.Fatalf("the books hold %+v of the payment: %v", lines, err)
+	}
+}

@@ -1,0 +1,212 @@
+package domain_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/format"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"payledger/domain"
+	"payledger/domain/instrument"
+	"payledger/domain/processor"
+	"payledger/domain/session"
+)
+
+var update = flag.Bool("update", false, "rewrite the generated files")
+
+// golden compares a generated file with what it should hold now, or rewrites it.
+func golden(t *testing.T, path string, want []byte) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(path, want, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	got, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s is out of date: run go test ./domain -update and read the difference", path)
+	}
+}
+
+type enumeration struct {
+	name   string
+	values []string
+}
+
+// enumerations reads testdata/enums.json in the order of the file.
+func enumerations(t *testing.T) []enumeration {
+	t.Helper()
+	text, err := os.ReadFile("testdata/enums.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dec := json.NewDecoder(bytes.NewReader(text))
+	if _, err := dec.Token(); err != nil {
+		t.Fatal(err)
+	}
+	var all []enumeration
+	for dec.More() {
+		name, err := dec.Token()
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := enumeration{name: name.(string)}
+		if err := dec.Decode(&e.values); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, e)
+	}
+	return all
+}
+
+// TestEnumsAreGenerated keeps enums_gen.go the same as testdata/enums.json.
+func TestEnumsAreGenerated(t *testing.T) {
+	var b strings.Builder
+	b.WriteString(`// Code generated from testdata/enums.json by go test -run TestEnumsAreGenerated -update; DO NOT EDIT.
+
+package domain
+
+import "slices"
+
+// Enum gives the values of an enumeration of the contract, in its order; nil for a name that is none.
+func Enum(name string) []string { return slices.Clone(enums[name]) }
+
+var enums = map[string][]string{
+`)
+	for _, e := range enumerations(t) {
+		fmt.Fprintf(&b, "%q: {\n", e.name)
+		for row := range slices.Chunk(e.values, 8) {
+			for _, v := range row {
+				b.WriteString(strconv.Quote(v) + ", ")
+			}
+			b.WriteString("\n")
+		}
+		b.WriteString("},\n")
+	}
+	b.WriteString("}\n")
+	code, err := format.Source([]byte(b.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "enums_gen.go", code)
+}
+
+func TestEnum(t *testing.T) {
+	for _, e := range enumerations(t) {
+		if got := domain.Enum(e.name); !slices.Equal(got, e.values) {
+			t.Errorf("%s is %v, not %v", e.name, got, e.values)
+		}
+	}
+	if got := domain.Enum("noSuchEnumeration"); got != nil {
+		t.Errorf("an unknown enumeration is %v", got)
+	}
+	domain.Enum("tokenType")[0] = "changed"
+	if slices.Contains(domain.Enum("tokenType"), "changed") {
+		t.Error("a caller can change an enumeration")
+	}
+}
+
+// constants reads the string constants of a type in a package, in their order.
+func constants(t *testing.T, dir, typeName string) []string {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var values []string
+	for _, path := range paths {
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			spec, ok := n.(*ast.ValueSpec)
+			if !ok {
+				return true
+			}
+			if id, ok := spec.Type.(*ast.Ident); !ok || id.Name != typeName {
+				return true
+			}
+			for _, v := range spec.Values {
+				if lit, ok := v.(*ast.BasicLit); ok && lit.Kind == token.STRING {
+					text, _ := strconv.Unquote(lit.Value)
+					values = append(values, text)
+				}
+			}
+			return true
+		})
+	}
+	if len(values) == 0 {
+		t.Fatalf("%s has no constants of type %s", dir, typeName)
+	}
+	return values
+}
+
+// TestConstantsAreEnumerated: what the rules can say is what the contract lists, and where the rules know
+// a whole enumeration, nothing is missing.
+func TestConstantsAreEnumerated(t *testing.T) {
+	rows := []struct {
+		enum   string
+		values []string
+		all    bool
+	}{
+		{"paymentStatus", constants(t, "payment", "Status"), true},
+		{"processor", constants(t, "processor", "Name"), true},
+		{"statusReasonType", constants(t, ".", "Failure"), true},
+		{"disputeNetwork", constants(t, ".", "Network"), false},
+		{"tokenType", []string{instrument.MultiUse, instrument.SingleUse}, true},
+		{"approvalMode", []string{session.ApprovalAuto, session.ApprovalManual}, true},
+		{"paymentMethodType", []string{instrument.MethodCard}, false},
+	}
+	for _, row := range rows {
+		listed := domain.Enum(row.enum)
+		for _, v := range row.values {
+			if !slices.Contains(listed, v) {
+				t.Errorf("%s is not in %s", v, row.enum)
+			}
+		}
+		if row.all && !slices.Equal(row.values, listed) {
+			t.Errorf("%s is %v in the rules, %v in the contract", row.enum, row.values, listed)
+		}
+	}
+	names := make([]string, 0, len(processor.Names))
+	for _, name := range processor.Names {
+		names = append(names, string(name))
+	}
+	if listed := domain.Enum("processor"); !slices.Equal(names, listed) {
+		t.Errorf("processors are tried in the order %v, not %v (D15)", names, listed)
+	}
+}
+
+// TestDeclinesAreEnumerated: whatever code an issuer sends, its explanation is in the contract.
+func TestDeclinesAreEnumerated(t *testing.T) {
+	const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	codes := []string{"", "0", "005", "??"}
+	for _, a := range digits {
+		for _, b := range digits {
+			codes = append(codes, string(a)+string(b))
+		}
+	}
+	for _, code := range codes {
+		d := processor.ExplainDecline(code)
+		for enum, v := range map[string]string{"declineType": d.Type, "declineCode": d.Code, "advisedAction": d.AdvisedAction} {
+			if !slices.Contains(domain.Enum(enum), v) {
+				t.Errorf("code %q: %q is not in %s", code, v, enum)
+			}
+		}
+	}
+}
