@@ -1,0 +1,147 @@
+package commands_test
+
+import (
+	"context"
+	"crypto/rand"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"payledger/domain"
+	"payledger/domain/account"
+	"payledger/domain/instrument"
+	"payledger/domain/payment"
+	"payledger/domain/processor"
+	"payledger/domain/session"
+	"payledger/eventstore"
+	"payledger/eventstore/commands"
+	"payledger/eventstore/eventstoretest"
+	"payledger/eventstore/secrets"
+	"payledger/processorsim"
+	"payledger/processorsim/client"
+)
+
+// rig is a real store, vault and simulator; the service on top can be started and stopped as processes are.
+type rig struct {
+	t     *testing.T
+	store *eventstore.Store
+	vault *secrets.Vault
+	sim   *client.Client
+	by    commands.Caller
+	ahead atomic.Int64 // how far the clock is ahead of the real one
+}
+
+const paymentTimeout = 5 * time.Second
+
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	r := &rig{t: t}
+	config := eventstoretest.Config(eventstoretest.Server(t, t.TempDir()))
+	config.SoleWriter = true
+	config.Now = func() time.Time { return time.Now().Add(time.Duration(r.ahead.Load())) }
+	r.store = eventstoretest.OpenOn(t, config)
+	r.vault = eventstoretest.Vault(t, r.store)
+	sim, err := processorsim.New(processorsim.Config{Dir: t.TempDir(), Secret: []byte("secret")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	web := httptest.NewServer(sim.Handler())
+	t.Cleanup(func() {
+		if err := sim.Close(); err != nil {
+			t.Error(err)
+		}
+		web.Close()
+	})
+	if r.sim, err = client.New(web.URL, nil); err != nil {
+		t.Fatal(err)
+	}
+	made, err := commands.Initialize(context.Background(), r.store, r.vault, rand.Reader, account.Sandbox, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.by = commands.Caller{Account: made.AccountID, Actor: "test", RequestID: "request"}
+	return r
+}
+
+// service starts a service over the given way to the processors (nil: the simulator).
+func (r *rig) service(port processor.Port) *commands.Service {
+	r.t.Helper()
+	if port == nil {
+		port = r.sim
+	}
+	s := commands.New(commands.Config{
+		Store: r.store, Vault: r.vault, Processors: port, PaymentTimeout: paymentTimeout, ClientTokenTTL: time.Hour,
+		Random: rand.Reader, Logger: zerolog.Nop(),
+		Account: func(id domain.AccountID) (account.State, bool) {
+			tip, err := eventstore.LoadTip(context.Background(), r.store, eventstore.Accounts, eventstore.Accounts.Key(id, string(id)))
+			return tip.State, err == nil && tip.State.Exists()
+		},
+	})
+	r.t.Cleanup(s.Close)
+	return s
+}
+
+// token opens a session and tokenizes an approved card in it.
+func (r *rig) token(s *commands.Service) domain.Token {
+	r.t.Helper()
+	amount := domain.Amount(2500)
+	opened, err := s.CreateSession(context.Background(), r.by, commands.SessionInput{
+		Fields: session.Fields{OrderID: "order-1", Currency: "EUR", Amount: &amount},
+	})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	made, err := s.Tokenize(context.Background(), r.by, commands.TokenizeInput{Session: opened.ID, Card: processor.Card{
+		Number: "4111111111111111", CVV: "737", ExpirationMonth: "03", ExpirationYear: "2099", CardholderName: "Ada Lovelace",
+	}})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return made.Token
+}
+
+// payment reads a payment at the log.
+func (r *rig) payment(id domain.PaymentID) payment.State {
+	r.t.Helper()
+	tip, err := eventstore.LoadTipAtLeader(context.Background(), r.store, eventstore.Payments, eventstore.Payments.Key(r.by.Account, string(id)))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return tip.State
+}
+
+func (r *rig) instrument(token domain.Token) instrument.State {
+	r.t.Helper()
+	tip, err := eventstore.LoadTip(context.Background(), r.store, eventstore.Instruments, eventstore.Instruments.Key(r.by.Account, string(token)))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return tip.State
+}
+
+// settled waits until the payment has its outcome.
+func (r *rig) settled(id domain.PaymentID) payment.State {
+	r.t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); <-tick.C {
+		if p := r.payment(id); p.Exists() && p.Status() != payment.StatusPending {
+			return p
+		}
+	}
+	r.t.Fatalf("payment %s has no outcome", id)
+	return payment.State{}
+}
+
+// operations counts the payment's operations in the processors' books.
+func (r *rig) operations(id domain.PaymentID) int {
+	r.t.Helper()
+	lines, err := r.sim.Books(context.Background(), client.Filter{Reference: id})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return len(lines)
+}
