@@ -18,16 +18,12 @@ var notYet = map[string]string{
 	"§2":   "its parts are pointed at",
 	"§3":   "its parts are pointed at",
 	"§5":   "its parts are pointed at",
-	"§6":   "its parts are pointed at",
 	"§3.2": "disputes",
 	"§3.3": "manual approval",
 	"§3.4": "workflows",
-	"§6.2": "the kinds of webhooks beyond PAYMENT.STATUS",
 	"§6.5": "workflows",
 	"§2.6": "manual approval",
 	"§2.7": "errors are pointed at as D3",
-	"D10":  "capture, refund, adjust, cancel",
-	"D11":  "the list of payments",
 	"D16":  "disputes",
 	"D19":  "workflows",
 }
@@ -53,13 +49,17 @@ func TestContract(t *testing.T) {
 		}
 	}
 	for p, path := range used {
-		if !rules[p] {
+		if !resolves(rules, p) {
 			t.Errorf("%s points at %s, which CONTRACT.md does not have", path, p)
 		}
 	}
 	for rule := range rules {
-		if _, pointed := used[rule]; !pointed && notYet[rule] == "" {
+		path, pointed := used[rule]
+		if !pointed && notYet[rule] == "" {
 			t.Errorf("nothing points at %s", rule)
+		}
+		if pointed && notYet[rule] != "" {
+			t.Errorf("%s points at %s: it waits no longer, take it off the list", path, rule)
 		}
 	}
 	for rule := range notYet {
@@ -67,4 +67,14 @@ func TestContract(t *testing.T) {
 			t.Errorf("%s is awaited, but CONTRACT.md does not have it", rule)
 		}
 	}
+}
+
+// resolves tells whether a rule stands in the contract, by itself or in parts.
+func resolves(rules map[string]bool, rule string) bool {
+	for r := range rules {
+		if r == rule || strings.HasPrefix(r, rule+".") {
+			return true
+		}
+	}
+	return false
 }

@@ -3,13 +3,13 @@
 package payledger_test
 
 import (
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -30,11 +30,27 @@ func (s source) generated() bool { return strings.HasPrefix(s.text, "// Code gen
 
 // forTests tells whether the package serves tests only.
 func (s source) forTests() bool {
-	dir := filepath.Base(filepath.Dir(s.path))
-	return s.isTest() || dir == "eventstoretest" || dir == "openapitest"
+	return s.isTest() || slices.Contains(testPackages, filepath.Base(filepath.Dir(s.path)))
 }
 
-// tree reads every file below the root that is not in a dot-folder.
+// testPackages help the tests of several packages.
+var testPackages = []string{"eventstoretest", "openapitest"}
+
+// top is the top-level folder; "" for a file at the root.
+func (s source) top() string {
+	top, _, below := strings.Cut(s.path, "/")
+	if !below {
+		return ""
+	}
+	return top
+}
+
+// at names a place.
+func (s source) at(pos token.Pos) string {
+	return fmt.Sprintf("%s:%d", s.path, s.set.Position(pos).Line)
+}
+
+// tree reads every file below the root but for git's own, data folders and what the build ignores.
 func tree(t *testing.T) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -43,9 +59,12 @@ func tree(t *testing.T) map[string]string {
 			return err
 		}
 		if d.IsDir() {
-			if path != "." && (strings.HasPrefix(d.Name(), ".") || path == "data" || path == "simulator") {
+			if d.Name() == ".git" || path == "data" || path == "simulator" {
 				return filepath.SkipDir
 			}
+			return nil
+		}
+		if ignored := filepath.Ext(path); ignored == ".test" || ignored == ".prof" {
 			return nil
 		}
 		text, err := os.ReadFile(path)
@@ -104,60 +123,112 @@ var confined = map[string][]string{
 	"github.com/golang-jwt/jwt":      {"httpapi"},
 }
 
-// impure packages have no place in the rules.
-var impure = []string{"context", "encoding/json", "log", "log/slog", "net", "os", "math/rand", "math/rand/v2", "crypto/rand", "io", "sync", "net/http"}
+// pure is all of the standard library that the rules may use: no I/O, clock, randomness or encoding of the
+// outside world. The ports name a context beside it.
+var pure = []string{
+	"cmp", "crypto/sha256", "crypto/subtle", "embed", "encoding/base32", "errors", "fmt", "hash/crc32", "hash/fnv",
+	"maps", "math", "math/big", "slices", "strconv", "strings", "time", "unicode/utf8",
+}
 
 // ports name a context, and nothing else that is impure.
 var ports = []string{"domain/processor", "domain/process"}
 
+// aggregates stand alone, each in its folder of domain.
+var aggregates = []string{"payment", "session", "instrument", "account", "attempt", "dispute", "workflow"}
+
+// TestImports: who may import whom. A test may bring any real parts together, but for the command, which is
+// above everything; tests of domain stay within it, but for what helps to test.
 func TestImports(t *testing.T) {
 	for _, s := range sources(t) {
-		top := strings.Split(s.path, "/")[0]
 		for _, spec := range s.file.Imports {
 			path := strings.Trim(spec.Path.Value, `"`)
-			if s.forTests() { // tests may bring real parts together
+			if s.forTests() {
+				checkTestImport(t, s, path)
 				continue
 			}
-			checkOwn(t, s, top, path)
+			checkOwn(t, s, path)
 			for prefix, folders := range confined {
-				if strings.HasPrefix(path, prefix) && !slices.Contains(folders, top) {
+				if strings.HasPrefix(path, prefix) && !slices.Contains(folders, s.top()) {
 					t.Errorf("%s imports %s, which is confined to %v", s.path, path, folders)
 				}
 			}
-			if top == "domain" {
+			if s.top() == "domain" {
 				checkPure(t, s, path)
 			}
 		}
 	}
 }
 
-func checkOwn(t *testing.T, s source, top, path string) {
+func checkTestImport(t *testing.T, s source, path string) {
+	t.Helper()
+	if s.top() != "cmd" && strings.HasPrefix(path, "payledger/cmd") {
+		t.Errorf("%s imports %s: nothing stands above the command", s.path, path)
+	}
+	helpers := []string{"pgregory.net/rapid", "github.com/google/go-cmp"}
+	within := !strings.Contains(path, ".") && !strings.HasPrefix(path, "payledger/") || strings.HasPrefix(path, "payledger/domain") ||
+		slices.ContainsFunc(helpers, func(h string) bool { return strings.HasPrefix(path, h) })
+	if s.top() == "domain" && !within {
+		t.Errorf("%s imports %s: the rules are tested by themselves", s.path, path)
+	}
+}
+
+func checkOwn(t *testing.T, s source, path string) {
 	t.Helper()
 	rest, ours := strings.CutPrefix(path, "payledger/")
 	if !ours {
 		return
 	}
 	target := strings.Split(rest, "/")[0]
-	if target != top && !slices.Contains(mayImport[top], target) {
-		t.Errorf("%s imports %s: %s may import %v", s.path, path, top, mayImport[top])
+	if target != s.top() && !slices.Contains(mayImport[s.top()], target) {
+		t.Errorf("%s imports %s: %s may import %v", s.path, path, s.top(), mayImport[s.top()])
+	}
+	if slices.Contains(testPackages, rest[strings.LastIndex(rest, "/")+1:]) {
+		t.Errorf("%s imports %s, which is for tests", s.path, path)
 	}
 }
 
 func checkPure(t *testing.T, s source, path string) {
 	t.Helper()
 	dir := filepath.ToSlash(filepath.Dir(s.path))
-	if slices.Contains(impure, path) && !(path == "context" && slices.Contains(ports, dir)) {
-		t.Errorf("%s imports %s: the rules are pure", s.path, path)
+	if !strings.HasPrefix(path, "payledger/") {
+		if !slices.Contains(pure, path) && !(path == "context" && slices.Contains(ports, dir)) {
+			t.Errorf("%s imports %s: the rules are pure and use %v", s.path, path, pure)
+		}
+		return
 	}
-	rest, ours := strings.CutPrefix(path, "payledger/domain/")
-	if strings.Contains(path, ".") {
-		t.Errorf("%s imports %s: the rules use the standard library only", s.path, path)
-	}
-	aggregates := []string{"payment", "session", "instrument", "account", "attempt", "dispute", "workflow"}
+	target := strings.Split(strings.TrimPrefix(path, "payledger/domain/"), "/")[0]
 	own := strings.Split(strings.TrimPrefix(dir, "domain/"), "/")[0]
-	target := strings.Split(rest, "/")[0]
-	if ours && slices.Contains(aggregates, own) && slices.Contains(aggregates, target) && own != target {
+	if slices.Contains(aggregates, own) && slices.Contains(aggregates, target) && own != target {
 		t.Errorf("%s imports %s: aggregates do not know each other", s.path, path)
+	}
+	if dir == "domain" {
+		t.Errorf("%s imports %s: the root of domain is below its folders", s.path, path)
+	}
+}
+
+// effects are what the rules could still do with the packages that they may import.
+var effects = map[string][]string{
+	"time": {"Now", "Since", "Until", "After", "AfterFunc", "NewTimer", "NewTicker", "Tick", "Sleep", "Local", "LoadLocation"},
+	"fmt":  {"Print", "Printf", "Println", "Scan", "Scanf", "Scanln"},
+}
+
+// TestDomainIsPure: no clock is read, nothing is printed, nothing runs beside.
+func TestDomainIsPure(t *testing.T) {
+	for _, s := range sources(t) {
+		if s.top() != "domain" || s.isTest() {
+			continue
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.GoStmt:
+				t.Errorf("%s starts a goroutine", s.at(n.Pos()))
+			case *ast.SelectorExpr:
+				if x, ok := n.X.(*ast.Ident); ok && slices.Contains(effects[x.Name], n.Sel.Name) {
+					t.Errorf("%s calls %s.%s: time and the like arrive in the command", s.at(n.Pos()), x.Name, n.Sel.Name)
+				}
+			}
+			return true
+		})
 	}
 }
 
@@ -165,110 +236,9 @@ func checkPure(t *testing.T, s source, path string) {
 func TestLayout(t *testing.T) {
 	agreed := []string{"cmd", "domain", "eventstore", "projections", "httpapi", "notifier", "processorsim", "deploy"}
 	for path := range tree(t) {
-		if top, _, below := strings.Cut(path, "/"); below && !slices.Contains(agreed, top) {
+		top, _, below := strings.Cut(path, "/")
+		if below && !slices.Contains(agreed, top) && !strings.HasPrefix(top, ".") {
 			t.Errorf("%s stands in a top-level folder that is not agreed", path)
-		}
-	}
-}
-
-// Sizes, as a ratchet. An exemption carries its reason: //house:exempt REASON, on the package line for a
-// file, on the func line for a function.
-const (
-	maxFile     = 400
-	maxTestFile = 800
-	maxFunction = 70
-	maxTable    = 120  // a test's function: its table counts
-	maxDomain   = 3400 // all of domain, tests and generated files aside
-)
-
-func TestSizes(t *testing.T) {
-	domainLines := 0
-	for _, s := range sources(t) {
-		if s.generated() {
-			continue
-		}
-		lines, limit := strings.Count(s.text, "\n"), maxFile
-		if s.isTest() {
-			limit = maxTestFile
-		} else if strings.HasPrefix(s.path, "domain/") {
-			domainLines += lines
-		}
-		if lines > limit && !strings.Contains(s.text, "//house:exempt ") {
-			t.Errorf("%s has %d lines; %d are the limit", s.path, lines, limit)
-		}
-		for _, d := range s.file.Decls {
-			f, ok := d.(*ast.FuncDecl)
-			if !ok || f.Body == nil {
-				continue
-			}
-			first, last := s.set.Position(f.Pos()).Line, s.set.Position(f.End()).Line
-			line := strings.Split(s.text, "\n")[first-1]
-			most := maxFunction
-			if s.isTest() {
-				most = maxTable
-			}
-			if n := last - first + 1; n > most && !strings.Contains(line, "//house:exempt ") {
-				t.Errorf("%s:%d: %s has %d lines; %d are the limit", s.path, first, f.Name.Name, n, most)
-			}
-		}
-	}
-	if domainLines > maxDomain {
-		t.Errorf("domain has %d lines; past %d, rules are leaking in", domainLines, maxDomain)
-	}
-}
-
-// TestPackageComments: every package says what it is.
-func TestPackageComments(t *testing.T) {
-	documented := map[string]bool{}
-	for _, s := range sources(t) {
-		dir := filepath.Dir(s.path)
-		documented[dir] = documented[dir] || s.file.Doc != nil
-	}
-	for dir, ok := range documented {
-		if !ok {
-			t.Errorf("%s has no package comment", dir)
-		}
-	}
-}
-
-// forbidden words, each with the reason why it has no place here.
-var forbidden = map[*regexp.Regexp]string{
-	regexp.MustCompile(`time\.Sleep\(`):                                  "wait for a signal",
-	regexp.MustCompile(`\bt\.Skip`):                                      "a test that does not run shows nothing",
-	regexp.MustCompile(`\b(TODO|FIXME|XXX)\b`):                           "finish it or leave it out",
-	regexp.MustCompile(`"/(work|tmp|root|home)/`):                        "a path of some machine",
-	regexp.MustCompile(`proxy\.golang\.org|registry\.npmjs|deb\.debian`): "a registry's host",
-}
-
-func TestForbiddenWords(t *testing.T) {
-	for _, s := range sources(t) {
-		if s.path == "house_test.go" {
-			continue
-		}
-		for pattern, reason := range forbidden {
-			if at := pattern.FindStringIndex(s.text); at != nil {
-				t.Errorf("%s:%d: %q: %s", s.path, 1+strings.Count(s.text[:at[0]], "\n"), s.text[at[0]:at[1]], reason)
-			}
-		}
-	}
-}
-
-// TestDependencies: every direct dependency has its reason in the README.
-func TestDependencies(t *testing.T) {
-	files := tree(t)
-	inBlock := false
-	for line := range strings.Lines(files["go.mod"]) {
-		line = strings.TrimSpace(line)
-		switch {
-		case strings.HasPrefix(line, "require ("):
-			inBlock = true
-		case line == ")":
-			inBlock = false
-		case inBlock && !strings.Contains(line, "// indirect"):
-			module, _, _ := strings.Cut(line, " ")
-			if !strings.Contains(files["README.md"], "| "+module+" |") {
-				t.Errorf("README.md gives no reason for %s", module)
-			}
 		}
 	}
 }

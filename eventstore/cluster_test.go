@@ -83,11 +83,11 @@ func testNoQuorum(t *testing.T, r *rig) {
 	leader := r.leader(t, eventstore.StreamName(0))
 	s := r.nodes[leader].store
 	key := keyIn(s, 0)
-	mustAdd(t, s, key, added{Who: "before"})
+	before := mustAdd(t, s, key, added{Who: "before"})
 	r.leave(leader)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	_, err := eventstore.Execute(ctx, s, tallies, key, newMeta(t, s), func(tally) (added, error) { return added{Who: "unknown"}, nil })
+	_, err := eventstore.Resume(ctx, s, tallies, before, newMeta(t, s), func(tally) (added, error) { return added{Who: "unknown"}, nil })
 	if !errors.Is(err, eventstore.ErrUnknown) {
 		t.Errorf("without a quorum: %v", err)
 	}

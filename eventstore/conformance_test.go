@@ -290,7 +290,7 @@ func testNewerSchema(t *testing.T, r *rig) {
 		"execute": second(add(t, r.store(), key, added{N: 1})),
 		"new": second(eventstore.ExecuteNew(testContext(t), r.store(), tallies, key, newMeta(t, r.store()),
 			func(tally) (added, error) { return added{N: 1}, nil })),
-		"load": second(eventstore.LoadTip(testContext(t), r.store(), tallies, key)),
+		"load": second(eventstore.LoadTipAtLeader(testContext(t), r.store(), tallies, key)),
 	} {
 		if !errors.Is(err, eventstore.ErrNewerSchema) {
 			t.Errorf("%s: %v", name, err)
@@ -325,7 +325,7 @@ func testOlderSchema(t *testing.T, r *rig) {
 	second.Upgrades["tally.added"] = map[int]eventstore.Upgrade{1: func(e map[string]any) map[string]any {
 		return map[string]any{"amount": e["n"].(int64)}
 	}}
-	tip, err := eventstore.LoadTip(testContext(t), r.store(), second, key)
+	tip, err := eventstore.LoadTipAtLeader(testContext(t), r.store(), second, key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -334,7 +334,7 @@ func testOlderSchema(t *testing.T, r *rig) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	reloaded, err := eventstore.LoadTip(testContext(t), r.store(), second, key)
+	reloaded, err := eventstore.LoadTipAtLeader(testContext(t), r.store(), second, key)
 	if err != nil || tip.Recorded.Schema != 2 || tip.Recorded.Revision != 4 {
 		t.Fatal(err, tip.Recorded)
 	}

@@ -30,6 +30,14 @@ func (r readers) shard(n int) *nats.Conn { return r[n] }
 // secrets gives the connection for look-ups in the stream of secrets.
 func (r readers) secrets() *nats.Conn { return r[len(r)-1] }
 
+// reader gives nc, or the store's own connection while nc is away.
+func (s *Store) reader(nc *nats.Conn) *nats.Conn {
+	if nc.IsConnected() {
+		return nc
+	}
+	return s.nc
+}
+
 func (r readers) close() error {
 	for _, nc := range r {
 		nc.Close()

@@ -12,7 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// The stream of deliveries stands beside the log (DESIGN 9): what package notifier has planned and what
+// The stream of deliveries stands beside the log: what package notifier has planned and what
 // became of it, one literal subject per delivery, synced like the log. This file only stores bytes.
 const (
 	deliveryStream = "DELIVERIES"

@@ -13,7 +13,7 @@ import (
 const maxConflicts = 16
 
 // maxState is the size past which an aggregate takes no new requests; outcomes still fit (§8 has no
-// limit of its own; DESIGN keeps the rest for outcomes).
+// limit of its own; the rest is kept for outcomes).
 const maxState = 256 << 10
 
 // Tip is an aggregate at its newest event.

@@ -2,6 +2,7 @@ package eventstore
 
 import (
 	"context"
+	"errors"
 
 	"github.com/nats-io/nats.go"
 	"golang.org/x/mod/sumdb/tlog"
@@ -68,5 +69,14 @@ func GrowTree(size uint64, edge []StoredHash, leaves [][]byte) (tlog.Hash, []Sto
 // PutCheckpoint writes a checkpoint as it is, as the first.
 func (s *Store) PutCheckpoint(ctx context.Context, c Checkpoint) error {
 	_, err := s.putCheckpoint(ctx, c, 0)
+	return err
+}
+
+// HasLeader tells whether the server knows its cluster's leader.
+func (s *Server) HasLeader() error {
+	info, err := s.ns.Jsz(nil)
+	if err == nil && (info.Meta == nil || info.Meta.Leader == "") {
+		err = errors.New("no leader")
+	}
 	return err
 }

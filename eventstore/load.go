@@ -75,13 +75,9 @@ func (s *Store) Read(ctx context.Context, shard int, seq uint64) (*Recorded, err
 
 // get asks for one message by Direct Get: answered from the store's index, headers kept.
 func (s *Store) get(ctx context.Context, shard int, subject string, request []byte) (*Recorded, error) {
-	timeout := readTimeout
-	if s.replicas > 1 {
-		timeout = replicaTimeout
-	}
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	ctx, cancel := context.WithTimeout(ctx, s.directTimeout())
 	defer cancel()
-	m, err := s.readers.shard(shard).RequestWithContext(ctx, subject, request)
+	m, err := s.reader(s.readers.shard(shard)).RequestWithContext(ctx, subject, request)
 	if err != nil {
 		return nil, fmt.Errorf("eventstore: read: %w", err)
 	}
@@ -96,6 +92,14 @@ func (s *Store) get(ctx context.Context, shard int, subject string, request []by
 		return nil, fmt.Errorf("eventstore: read: no sequence: %w", err)
 	}
 	return parseMessage(m.Header.Get("Nats-Subject"), seq, m.Header, m.Data)
+}
+
+// directTimeout bounds one Direct Get.
+func (s *Store) directTimeout() time.Duration {
+	if s.replicas > 1 {
+		return replicaTimeout
+	}
+	return readTimeout
 }
 
 // getRequest is JetStream's STREAM.MSG.GET.
@@ -124,31 +128,46 @@ func (s *Store) getAtLeader(ctx context.Context, shard int, request getRequest) 
 	return parseMessage(message.Subject, message.Seq, header, message.Data)
 }
 
-// messageAtLeader asks a stream's leader, under its STREAM.MSG.GET subject, for one message.
+// messageAtLeader asks a stream's leader, under its STREAM.MSG.GET subject, for one message; in a cluster
+// again and again, since during an election nobody answers.
 func (s *Store) messageAtLeader(ctx context.Context, api string, request getRequest) (storedMessage, error) {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	for {
+		message, err := s.askLeader(ctx, api, request)
+		if err == nil || errors.Is(err, ErrNotFound) {
+			return message, err
+		}
+		if s.replicas == 1 || s.nc.IsClosed() || s.pause(ctx, resolvePause) != nil {
+			return message, fmt.Errorf("eventstore: read at the leader: %w", err)
+		}
+	}
+}
+
+func (s *Store) askLeader(ctx context.Context, api string, request getRequest) (storedMessage, error) {
 	var answer struct {
 		Error   *apiError     `json:"error"`
 		Message storedMessage `json:"message"`
 	}
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
-	defer cancel()
 	question, err := json.Marshal(request)
 	if err != nil {
-		return answer.Message, fmt.Errorf("eventstore: %w", err)
+		return answer.Message, err
 	}
+	ctx, cancel := context.WithTimeout(ctx, s.directTimeout())
+	defer cancel()
 	m, err := s.nc.RequestWithContext(ctx, api, question)
 	if err == nil {
 		err = json.Unmarshal(m.Data, &answer)
 	}
 	switch {
 	case err != nil:
-		return answer.Message, fmt.Errorf("eventstore: read at the leader: %w", err)
+		return answer.Message, err
 	case answer.Error == nil:
 		return answer.Message, nil
 	case answer.Error.ErrCode == codeNoMessageFound:
 		return answer.Message, ErrNotFound
 	default:
-		return answer.Message, fmt.Errorf("eventstore: read at the leader: %w", answer.Error)
+		return answer.Message, answer.Error
 	}
 }
 

@@ -106,9 +106,10 @@ func (r *rig) open(t testing.TB, i int) {
 	t.Helper()
 	c := eventstoretest.Config(r.nodes[i].server)
 	c.Shards, c.Replicas = r.shards, len(r.nodes)
+	eventually(t, time.Minute, "JetStream has a leader", r.nodes[i].server.HasLeader)
 	var store *eventstore.Store
 	eventually(t, time.Minute, "the cluster opens", func() error {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
 		var err error
 		store, err = eventstore.Open(ctx, c)

@@ -78,9 +78,18 @@ func (b *SecretBytes) Create(ctx context.Context, name string, value []byte) err
 
 // Get reads a value; ErrNotFound when it is not there, or was destroyed.
 func (b *SecretBytes) Get(ctx context.Context, name string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	value, err := b.direct(ctx, name)
+	if err != nil && b.s.replicas > 1 { // a replica may be behind, or gone
+		there, err := b.atLeader(ctx, name)
+		return there.Data, err
+	}
+	return value, err
+}
+
+func (b *SecretBytes) direct(ctx context.Context, name string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, b.s.directTimeout())
 	defer cancel()
-	m, err := b.s.readers.secrets().RequestWithContext(ctx, "$JS.API.DIRECT.GET."+secretStream+"."+secretRoot+"."+name, nil)
+	m, err := b.s.reader(b.s.readers.secrets()).RequestWithContext(ctx, "$JS.API.DIRECT.GET."+secretStream+"."+secretRoot+"."+name, nil)
 	if err != nil {
 		return nil, fmt.Errorf("eventstore: secret: %w", err)
 	}
@@ -88,11 +97,7 @@ func (b *SecretBytes) Get(ctx context.Context, name string) ([]byte, error) {
 	case "":
 		return m.Data, nil
 	case "404":
-		if b.s.replicas == 1 {
-			return nil, ErrNotFound
-		}
-		there, err := b.atLeader(ctx, name) // a replica may be behind
-		return there.Data, err
+		return nil, ErrNotFound
 	default:
 		return nil, fmt.Errorf("eventstore: secret: status %s", status)
 	}

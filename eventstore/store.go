@@ -47,7 +47,8 @@ type Store struct {
 	shards   int
 	replicas int
 	readOnly bool
-	embedded *Server       // nil: an external server
+	embedded *Server // nil: an external server
+	dial     func() (*nats.Conn, error)
 	durable  []*durability // per shard
 	fixed    *durability   // of the checkpoints
 	sick     atomic.Pointer[error]
@@ -76,7 +77,7 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	}
 	s := &Store{
 		nc: nc, log: c.Logger, now: c.Now, random: c.Random, readOnly: c.ReadOnly, embedded: c.Server,
-		fixed: newDurability(), fatal: make(chan error, 1), done: make(chan struct{}),
+		dial: func() (*nats.Conn, error) { return connect(c) }, fixed: newDurability(), fatal: make(chan error, 1), done: make(chan struct{}),
 	}
 	if err := s.open(ctx, c); err != nil {
 		nc.Close()

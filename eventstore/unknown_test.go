@@ -32,6 +32,13 @@ func remote(t *testing.T) (s *eventstore.Store, p *proxy, reconnected <-chan str
 	return eventstoretest.OpenOn(t, c), p, back
 }
 
+// await waits until the store's connections are back: its own, one for a shard's reads, one for secrets.
+func await(reconnected <-chan struct{}) {
+	for range 3 {
+		<-reconnected
+	}
+}
+
 // isPubAck tells the answer to a successful publish of an event.
 func isPubAck(piece []byte) bool {
 	return bytes.Contains(piece, []byte(`"stream":"LEDGER_`)) && bytes.Contains(piece, []byte(`"seq":`)) && !bytes.Contains(piece, []byte(`"error"`))
@@ -182,7 +189,7 @@ func TestDeadline(t *testing.T) {
 	}
 	p.Heal("")
 	p.Drop()
-	<-reconnected
+	await(reconnected)
 	mustAdd(t, s, key, added{Who: "after"})
 }
 
@@ -236,10 +243,39 @@ func TestSubscriptionSurvivesReconnect(t *testing.T) {
 			t.Fatalf("%d instead of %d", seq, want)
 		}
 		p.Drop()
-		<-reconnected
+		await(reconnected)
 	}
 	cancel()
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		t.Error(err)
+	}
+}
+
+// A sole writer does not go on from what it remembers once an append of its own may still arrive.
+func TestDoubtIsNotRemembered(t *testing.T) {
+	t.Parallel()
+	s := sole(t, 1).store()
+	key := newKey()
+	first := mustAdd(t, s, key, added{N: 1})
+	mine, err := eventstore.Draft(s, tallies, key, first.Recorded, newMeta(t, s), added{N: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.Append(ended, mine); !errors.Is(err, eventstore.ErrUnknown) {
+		t.Fatal(err)
+	}
+	if code := publishRaw(t, s, mine); code != 0 { // it arrives late
+		t.Fatal(code)
+	}
+	for range 2 {
+		tip, err := eventstore.LoadTip(testContext(t), s, tallies, key)
+		if err != nil || tip.State.Sum != 11 {
+			t.Errorf("%+v, %v", tip.State, err)
+		}
+	}
+	if tip := mustAdd(t, s, key, added{N: 100}); tip.State.Sum != 111 {
+		t.Errorf("%+v", tip.State)
 	}
 }

@@ -14,45 +14,47 @@ import (
 )
 
 // Yardstick measures what this machine's disk and server give at best: n plain messages of the given size,
-// published to as many streams as the log has shards by the given number of writers, each waiting for its
-// PubAck. It uses streams of its own, configured like the log's, and removes them. The result is messages
-// a second: the ceiling that every figure of the ledger is a ratio of.
+// published to as many streams as the log has shards, each writer with a connection of its own and waiting
+// for its PubAck. The streams are configured like the log's, and removed. The result is messages a second:
+// the ceiling that every figure of the ledger is a ratio of.
 func (s *Store) Yardstick(ctx context.Context, writers, n, size int) (perSecond float64, err error) {
 	streams := make([]string, s.shards)
 	for i := range streams {
-		name := "YARDSTICK_" + strconv.Itoa(i)
-		config := s.streamConfig(name, "yardstick."+strconv.Itoa(i)+".*")
+		streams[i] = "yardstick." + strconv.Itoa(i) + "."
+		config := s.streamConfig("YARDSTICK_"+strconv.Itoa(i), streams[i]+"*")
 		config.DenyDelete, config.DenyPurge = false, false
 		if _, err := s.js.CreateStream(ctx, config); err != nil {
 			return 0, fmt.Errorf("eventstore: yardstick: %w", err)
 		}
-		defer func() { err = errors.Join(err, s.js.DeleteStream(context.WithoutCancel(ctx), name)) }()
-		streams[i] = name
+		defer func() { err = errors.Join(err, s.js.DeleteStream(context.WithoutCancel(ctx), config.Name)) }()
+	}
+	connections := make([]*nats.Conn, writers)
+	for i := range connections {
+		if connections[i], err = s.dial(); err != nil {
+			return 0, fmt.Errorf("eventstore: yardstick: %w", err)
+		}
+		defer connections[i].Close()
 	}
 	body := make([]byte, size)
 	start := time.Now()
-	errs := make(chan error, writers)
+	errs := make([]error, writers)
 	var running sync.WaitGroup
-	for w := range writers {
+	for w, nc := range connections {
 		running.Go(func() {
-			for i := w; i < n; i += writers {
-				if err := s.publishPlain(ctx, fmt.Sprintf("yardstick.%d.%d", i%len(streams), i), body); err != nil {
-					errs <- err
-					return
-				}
+			for i := w; i < n && errs[w] == nil; i += writers {
+				errs[w] = publishPlain(ctx, nc, streams[i%len(streams)]+strconv.Itoa(i), body)
 			}
 		})
 	}
 	running.Wait()
-	close(errs)
-	return float64(n) / time.Since(start).Seconds(), <-errs
+	return float64(n) / time.Since(start).Seconds(), errors.Join(errs...)
 }
 
-func (s *Store) publishPlain(ctx context.Context, subject string, body []byte) error {
+func publishPlain(ctx context.Context, nc *nats.Conn, subject string, body []byte) error {
 	m := nats.NewMsg(subject)
 	m.Data = body
 	m.Header.Set(nats.ExpectedLastSubjSeqHdr, "0")
-	answer, err := s.nc.RequestMsgWithContext(ctx, m)
+	answer, err := nc.RequestMsgWithContext(ctx, m)
 	if err != nil {
 		return fmt.Errorf("eventstore: yardstick: %w", err)
 	}
@@ -61,4 +63,18 @@ func (s *Store) publishPlain(ctx context.Context, subject string, body []byte) e
 		return fmt.Errorf("eventstore: yardstick: answer %s", answer.Data)
 	}
 	return nil
+}
+
+// MeanSize is the mean size in bytes of the log's messages on the disk, headers included.
+func (s *Store) MeanSize(ctx context.Context) (int, error) {
+	bytes, messages := uint64(0), uint64(0)
+	for shard := range s.shards {
+		stream, err := s.js.Stream(ctx, streamName(shard))
+		if err != nil {
+			return 0, fmt.Errorf("eventstore: %s: %w", streamName(shard), err)
+		}
+		state := stream.CachedInfo().State
+		bytes, messages = bytes+state.Bytes, messages+state.Msgs
+	}
+	return int(bytes / max(1, messages)), nil
 }

@@ -56,8 +56,8 @@ type Attempt struct {
 	Failure    Failure   `json:"failure,omitempty"`    // "" when it succeeded
 }
 
-// Name is the delivery's place in the stream: one literal subject for each endpoint, event and kind
-// (DESIGN 9), so that planning twice is planning once.
+// Name is the delivery's place in the stream: one literal subject for each endpoint, event and kind,
+// so that planning twice is planning once.
 func (d Delivery) Name() string {
 	return strings.Join([]string{string(d.Account), string(d.Endpoint), d.EventID, d.Kind.token()}, ".")
 }

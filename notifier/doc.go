@@ -5,7 +5,7 @@
 //	           └─ (4) position written, at most every 250 ms
 //
 // Rules:
-//   - One delivery for each event, kind and endpoint that wants it, under a name of its own (DESIGN 9). It
+//   - One delivery for each event, kind and endpoint that wants it, under a name of its own. It
 //     is durable before the position moves past its event; planning an event twice changes nothing.
 //   - At least once (§6.1 rule 4): a delivery without a recorded outcome is sent at the next start. One that
 //     has an outcome is not.
@@ -15,7 +15,7 @@
 //   - A slow or dead endpoint delays nobody else (D18): each has its lane.
 //   - Webhooks go to public addresses only, https in production, checked when an endpoint is created and
 //     again on the address that is dialled (D18).
-//   - An event that this build does not know stops the planner with an error that names it (DESIGN 12).
+//   - An event that this build does not know stops the planner with an error that names it.
 //   - Deliveries hold references: no bodies, no personal data, no secrets. The signing secret is read
 //     through the vault; neither it nor an endpoint's URL is logged.
 //

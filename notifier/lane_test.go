@@ -197,7 +197,7 @@ type teleported struct{}
 func (teleported) Type() string { return "payment.teleported" }
 
 // TestPoison: an unknown event stops the planner with its place; what was planned before is sent, nothing
-// after it is planned, before and after a restart (DESIGN 12).
+// after it is planned, before and after a restart.
 func TestPoison(t *testing.T) {
 	inbox := newReceiver(t, nil)
 	r := newRig(t)

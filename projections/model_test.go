@@ -130,7 +130,7 @@ func copyDatabase(t *testing.T, from, to string) {
 }
 
 // TestPoison: in front of an event that cannot be applied everything is applied once, and nothing after
-// it (DESIGN 12).
+// it.
 func TestPoison(t *testing.T) {
 	for name, spoil := range map[string]func(*eventstore.Recorded){
 		"unknown type":      func(r *eventstore.Recorded) { r.Type = "payment.teleported" },

@@ -17,12 +17,13 @@ type progress struct {
 	seqs    []uint64
 	changed []chan struct{} // per shard: closed and replaced whenever its sequence grows
 	stopped chan struct{}   // closed when nothing will grow any more
+	hurry   chan struct{}   // holds one signal while somebody waits
 	ended   bool
 	failure error
 }
 
 func newProgress(seqs []uint64) *progress {
-	p := &progress{seqs: seqs, stopped: make(chan struct{})}
+	p := &progress{seqs: seqs, stopped: make(chan struct{}), hurry: make(chan struct{}, 1)}
 	for range seqs {
 		p.changed = append(p.changed, make(chan struct{}))
 	}
@@ -73,6 +74,10 @@ func (p *progress) wait(ctx context.Context, shard int, seq uint64) error {
 		at, changed := p.at(shard)
 		if at >= seq {
 			return nil
+		}
+		select {
+		case p.hurry <- struct{}{}:
+		default: // somebody else waits as well
 		}
 		select {
 		case <-changed:

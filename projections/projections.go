@@ -27,6 +27,8 @@ const (
 	// the fixed cost of a transaction is shared (measured in the package comment). An event that comes
 	// after a pause is applied at once.
 	batchEvery = 2 * time.Millisecond
+	// batchIdle is the most time to the next batch when nobody waits for what is in it.
+	batchIdle = 25 * time.Millisecond
 )
 
 // Config is what the projections need.
@@ -70,15 +72,9 @@ func Open(ctx context.Context, c Config) (*Projections, error) {
 func (p *Projections) Run(ctx context.Context) error {
 	defer p.reader.Stop()
 	err := p.check(ctx)
-	pace := time.NewTimer(0)
-	defer pace.Stop()
 	for err == nil {
-		select {
-		case <-pace.C:
-			pace.Reset(batchEvery)
-			err = p.step(ctx)
-		case <-ctx.Done():
-			err = ctx.Err()
+		if err = p.step(ctx); err == nil {
+			err = p.pace(ctx)
 		}
 	}
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
@@ -86,6 +82,26 @@ func (p *Projections) Run(ctx context.Context) error {
 	}
 	p.progress.stop(err)
 	return err
+}
+
+// pace lets events gather into the next batch: as long as nobody waits for one of them, batchIdle, and
+// batchEvery at least.
+func (p *Projections) pace(ctx context.Context) error {
+	least, most := time.NewTimer(batchEvery), time.NewTimer(batchIdle)
+	defer least.Stop()
+	defer most.Stop()
+	select {
+	case <-least.C:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	select {
+	case <-p.progress.hurry:
+	case <-most.C:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return nil
 }
 
 // step applies one batch and tells those who wait.

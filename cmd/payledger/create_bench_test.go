@@ -75,15 +75,17 @@ func prepareTokens(b *testing.B, m *merchant, n int) []string {
 // rawPublishes is how many messages one measurement of the raw rate takes.
 const rawPublishes = 20_000
 
-// rawRate measures durable publishes of an event's size on the same server, with as many writers.
+// rawRate measures durable publishes of an event's size on the same server, over as many connections.
 func rawRate(b *testing.B, app *App) float64 {
 	b.Helper()
-	rate, err := app.ledger.store.Yardstick(context.Background(), benchConnections, rawPublishes, benchEventSize)
+	size, err := app.ledger.store.MeanSize(context.Background())
 	if err != nil {
 		b.Fatal(err)
 	}
+	rate, err := app.ledger.store.Yardstick(context.Background(), benchConnections, rawPublishes, size)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportMetric(float64(size), "event-bytes")
 	return rate
 }
-
-// benchEventSize is the size of the events that the benchmark makes: about 1 KiB.
-const benchEventSize = 1024

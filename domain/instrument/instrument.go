@@ -89,7 +89,7 @@ func DecideTokenize(s State, c Tokenize) (Event, error) {
 	return c.Tokenized, nil
 }
 
-// Use claims the token for a payment of a session ("" when the caller names none).
+// Use claims the token for a payment.
 type Use struct {
 	At      time.Time
 	Payment domain.PaymentID

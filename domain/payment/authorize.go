@@ -2,6 +2,7 @@ package payment
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -46,8 +47,10 @@ func DecideAuthorization(s State, c RecordAuthorization) (Event, error) {
 			return nil, ErrAlreadyAnswered
 		}
 		return AuthorizationPending{answer}, nil
-	default:
+	case processor.Failed:
 		return AuthorizationFailed{answer, failureOf(a)}, nil
+	default: // not understood, so no fact (D8)
+		return nil, fmt.Errorf("answer in state %q: %w", a.State, processor.ErrUnknown)
 	}
 }
 

@@ -1,6 +1,6 @@
 // Package process holds the process managers: given a state, what must be done next with the outside
 // world. They are pure; whoever runs them (after a request, after a crash, after a time-out: the same
-// code path) performs the step and records its outcome (DESIGN: request first, outcome later; D8).
+// code path) performs the step and records its outcome (request first, outcome later; D8).
 package process
 
 import (

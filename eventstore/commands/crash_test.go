@@ -149,7 +149,7 @@ func TestNeverSeenInTime(t *testing.T) {
 }
 
 // TestCardIsDestroyed: a card is unreadable soon after the outcome is known, and one that is still needed
-// is not (DESIGN: secrets and card data).
+// is not.
 func TestCardIsDestroyed(t *testing.T) {
 	r := newRig(t)
 	s := r.service(nil)

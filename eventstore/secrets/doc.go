@@ -1,6 +1,6 @@
 // Package secrets holds what must be able to vanish, or must never be read in the log: card numbers and
 // CVVs until an authorization's outcome is known, the keys of customers' personal data, webhook signing
-// secrets, password verifiers, the checkpoint signer (DESIGN: secrets and card data are never in the log).
+// secrets, password verifiers, the checkpoint signer.
 //
 // Every value is AES-256-GCM under the master key, bound to its name as additional data, in a stream of
 // its own beside the log. Personal data itself stands in the log, sealed under the key of its customer,

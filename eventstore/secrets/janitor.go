@@ -17,7 +17,7 @@ const JanitorInterval = 30 * time.Second
 // Needed tells whether a token's card may still have to be sent to a processor.
 type Needed func(ctx context.Context, account domain.AccountID, token domain.Token) (bool, error)
 
-// Clean destroys what nobody needs (DESIGN: cards stand encrypted until the outcome is known or the client
+// Clean destroys what nobody needs (cards stand encrypted until the outcome is known or the client
 // token expires). For every epoch that is over it keeps the few cards that are still needed by themselves,
 // destroys the epoch's key, and forgets the rest: one overwrite for all cards of a minute, because
 // overwriting one value rewrites the whole block it stands in. It may be repeated and cut short anywhere.

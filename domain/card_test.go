@@ -1,0 +1,209 @@
+package domain_test
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"payledger/domain"
+)
+
+// sandboxCards are the numbers of D13 with their networks.
+var sandboxCards = map[domain.Network][]string{
+	domain.NetworkVisa: {
+		"4111111111111111", "4242424242424242", "4035500000000000", "4970000000000008", "4000000000000002",
+		"4000000000009995", "4000000000009987", "4000000000000069", "4000000000000010", "4916994064252017",
+		"4929251897047956", "4716429323842524", "4000000000003220", "4000000000006470", "4000000000000259",
+		"4000000000005126", "4000000000005142", "4000000000005159", "4000000000005175", "4000000000005266",
+	},
+	domain.NetworkMastercard: {
+		"5252525252525258", "5555555555554444", "5132000000000000", "5100000000000008", "5100000000000016",
+		"5306889942833340", "5512459816707531", "5487971631330522",
+	},
+	domain.NetworkAmex:     {"378282246310005"},
+	domain.NetworkDiscover: {"6011111111111117"},
+	domain.NetworkJCB:      {"3530111333300000"},
+}
+
+func TestSandboxCards(t *testing.T) {
+	for network, numbers := range sandboxCards {
+		for _, number := range numbers {
+			if got, known := domain.CardNetwork(number); !known || got != network {
+				t.Errorf("%s is of %s, not %s", number, got, network)
+			}
+			if !domain.ValidCardNumber(number) || !domain.HoldsCardNumber(number) {
+				t.Errorf("%s is not taken for a card number", number)
+			}
+		}
+	}
+}
+
+// checked appends the check digit.
+func checked(body string) string {
+	for d := range 10 {
+		if number := body + strconv.Itoa(d); domain.Luhn(number) {
+			return number
+		}
+	}
+	panic("no check digit fits " + body)
+}
+
+// padded makes a number of n digits from a prefix.
+func padded(prefix string, n int) string {
+	return checked(prefix + strings.Repeat("0", n-1-len(prefix)))
+}
+
+// TestNetworks walks the borders of the prefixes.
+func TestNetworks(t *testing.T) {
+	rows := []struct {
+		number string
+		want   domain.Network
+	}{
+		{padded("34", 15), domain.NetworkAmex}, {padded("37", 15), domain.NetworkAmex},
+		{padded("300", 14), domain.NetworkDiners}, {padded("305", 16), domain.NetworkDiners},
+		{padded("36", 14), domain.NetworkDiners}, {padded("39", 19), domain.NetworkDiners},
+		{padded("3528", 16), domain.NetworkJCB}, {padded("3589", 19), domain.NetworkJCB},
+		{padded("4", 16), domain.NetworkVisa}, {padded("4", 18), domain.NetworkVisa}, {padded("4", 19), domain.NetworkVisa},
+		{padded("2200", 16), domain.NetworkMir}, {padded("2204", 19), domain.NetworkMir},
+		{padded("51", 16), domain.NetworkMastercard}, {padded("55", 16), domain.NetworkMastercard},
+		{padded("2221", 16), domain.NetworkMastercard}, {padded("2720", 16), domain.NetworkMastercard},
+		{padded("6011", 16), domain.NetworkDiscover}, {padded("644", 19), domain.NetworkDiscover},
+		{padded("649", 16), domain.NetworkDiscover}, {padded("65", 16), domain.NetworkDiscover},
+		{padded("62", 16), domain.NetworkUnionPay}, {padded("62", 19), domain.NetworkUnionPay},
+		{padded("50", 14), domain.NetworkMaestro}, {padded("56", 19), domain.NetworkMaestro},
+		{padded("58", 15), domain.NetworkMaestro}, {padded("67", 16), domain.NetworkMaestro},
+	}
+	for _, row := range rows {
+		if got, known := domain.CardNetwork(row.number); !known || got != row.want {
+			t.Errorf("%s is of %s (%v), not %s", row.number, got, known, row.want)
+		}
+	}
+	none := []string{
+		padded("34", 16), padded("306", 14), padded("4", 15), padded("4", 17), padded("51", 17), padded("2220", 16),
+		padded("2721", 16), padded("2205", 16), padded("1", 16), padded("9", 16), padded("0", 16), padded("3527", 16), "", "4",
+	}
+	for _, number := range none {
+		if got, known := domain.CardNetwork(number); known || got != domain.NetworkOther {
+			t.Errorf("%q is of %s", number, got)
+		}
+		if domain.ValidCardNumber(number) {
+			t.Errorf("%q is taken for a card number", number)
+		}
+	}
+}
+
+// TestHoldsCardNumber is the detection of D1.
+func TestHoldsCardNumber(t *testing.T) {
+	rows := []struct {
+		name, text string
+		want       bool
+	}{
+		{"alone", "4111111111111111", true},
+		{"in words", "charge 4111111111111111 please", true},
+		{"between letters", "x4111111111111111y", true},
+		{"in JSON", `{"pan":"4111111111111111"}`, true},
+		{"grouped by spaces", "4111 1111 1111 1111", true},
+		{"grouped by dashes", "4111-1111-1111-1111", true},
+		{"grouped unevenly", "41 111-111 1111 1111-1", true},
+		{"two spaces", "4111  1111  1111  1111", true},
+		{"digit by digit", "4 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1", true},
+		{"Amex in its groups", "3782 822463 10005", true},
+		{"14 digits", "30569309025904", true},
+		{"19 digits", padded("4", 19), true},
+		{"after a number", "order 12 4111111111111111", true},
+		{"before a number", "4111 1111 1111 1111 2026", true},
+		{"after a comma", "12,4111111111111111", true},
+		{"the second of two", "4111111111111112, 4111111111111111", true},
+		{"at the end of many groups", "1 2 3 4 5 6 7 8 9 4111111111111111", true},
+		{"nothing", "", false},
+		{"words", "order number one", false},
+		{"13 digits, as Visa once had", "4222222222222", false},
+		{"13 digits and a right check digit", checked("411111111111"), false},
+		{"20 digits", "41111111111111110000", false},
+		{"a card number before four more digits", "41111111111111111234", false},
+		{"a wrong check digit", "4111111111111112", false},
+		{"a timestamp in milliseconds", "1700000000000", false},
+		{"timestamps with a dash between", "1700000000000-1700000000001", false},
+		{"a timestamp in microseconds", "1700000000000000", false},
+		{"a timestamp in nanoseconds", "1700000000000000000", false},
+		{"an unknown prefix", padded("9", 16), false},
+		{"a wrong length for the prefix", padded("4", 17), false},
+		{"dots do not group", "4111.1111.1111.1111", false},
+		{"lines do not group", "41111111\n11111111", false},
+		{"a date", "2026-11-21 05:30:38", false},
+		{"a UUID", "123e4567-e89b-12d3-a456-426614174000", false},
+		{"digits of another script", "٤١١١١١١١١١١١١١١١", false},
+	}
+	for _, row := range rows {
+		if got := domain.HoldsCardNumber(row.text); got != row.want {
+			t.Errorf("%s: %q gives %v", row.name, row.text, got)
+		}
+	}
+}
+
+// TestNoTimestampIsACard: no time in milliseconds is taken for a card number (D1).
+func TestNoTimestampIsACard(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		ms := rapid.Int64Range(0, 9_999_999_999_999).Draw(t, "ms")
+		if text := "at " + strconv.FormatInt(ms, 10); domain.HoldsCardNumber(text) {
+			t.Fatalf("%q is taken for a card number", text)
+		}
+	})
+}
+
+// TestSeparatorsHideNothing: wherever spaces and dashes are put into a card number, it is found.
+func TestSeparatorsHideNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		number := rapid.SampledFrom(sandboxCards[domain.NetworkVisa]).Draw(t, "number")
+		var b strings.Builder
+		b.WriteString(rapid.SampledFrom([]string{"", "a", "order ", "("}).Draw(t, "before"))
+		for i, digit := range number {
+			if i > 0 {
+				b.WriteString(rapid.SampledFrom([]string{"", "", " ", "-", " - "}).Draw(t, "separator"))
+			}
+			b.WriteRune(digit)
+		}
+		if !domain.HoldsCardNumber(b.String()) {
+			t.Fatalf("%q hides a card number", b.String())
+		}
+	})
+}
+
+// TestLuhn: one wrong digit is always noticed.
+func TestLuhn(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		number := []byte(checked(rapid.StringMatching(`[0-9]{13,18}`).Draw(t, "body")))
+		at := rapid.IntRange(0, len(number)-1).Draw(t, "at")
+		number[at] = '0' + (number[at]-'0'+byte(rapid.IntRange(1, 9).Draw(t, "by")))%10
+		if domain.Luhn(string(number)) {
+			t.Fatalf("%s passes with a wrong digit at %d", number, at)
+		}
+	})
+}
+
+// TestNewCard keeps what may be shown: eight leading digits only where there are 16 or more (§2.2).
+func TestNewCard(t *testing.T) {
+	rows := []struct{ number, first, last string }{
+		{"4111111111111111", "41111111", "1111"},
+		{"378282246310005", "378282", "0005"},
+		{"30569309025904", "305693", "5904"},
+	}
+	for _, row := range rows {
+		network, _ := domain.CardNetwork(row.number)
+		want := domain.Card{
+			First6Digits: row.number[:6], FirstDigits: row.first, Last4Digits: row.last,
+			ExpirationMonth: "12", ExpirationYear: "2030", Network: network, CVVAvailable: true,
+		}
+		if got := domain.NewCard(row.number, "12", "2030", true); got != want {
+			t.Errorf("%s is kept as %+v", row.number, got)
+		}
+	}
+}
+
+func TestCVVLength(t *testing.T) {
+	if domain.NetworkAmex.CVVLength() != 4 || domain.NetworkVisa.CVVLength() != 3 || domain.NetworkOther.CVVLength() != 3 {
+		t.Error("Amex prints four digits, the others three (D13)")
+	}
+}

@@ -1,0 +1,250 @@
+package domain_test
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/account"
+	"payledger/domain/instrument"
+	"payledger/domain/payment"
+	"payledger/domain/session"
+)
+
+// aggregates lists the events of each, as the code that must know them all gets them.
+var aggregates = []struct {
+	name   string
+	events []domain.Event
+}{
+	{"payment", eventsOf(payment.Events())},
+	{"session", eventsOf(session.Events())},
+	{"instrument", eventsOf(instrument.Events())},
+	{"account", eventsOf(account.Events())},
+}
+
+func eventsOf[E domain.Event](events []E) []domain.Event {
+	all := make([]domain.Event, 0, len(events))
+	for _, e := range events {
+		all = append(all, e)
+	}
+	return all
+}
+
+// declarations are the types of a package as they stand in its source.
+type declarations map[string]*ast.TypeSpec
+
+// vocabulary reads a package: its types, and those of them that are sealed as events.
+func vocabulary(t *testing.T, dir string) (types declarations, sealed []string) {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	types = declarations{}
+	for _, path := range paths {
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, decl := range file.Decls {
+			switch d := decl.(type) {
+			case *ast.GenDecl:
+				for _, spec := range d.Specs {
+					if ts, ok := spec.(*ast.TypeSpec); ok {
+						if ts.Doc == nil {
+							ts.Doc = d.Doc
+						}
+						types[ts.Name.Name] = ts
+					}
+				}
+			case *ast.FuncDecl:
+				if d.Recv != nil && strings.HasSuffix(d.Name.Name, "Event") && !ast.IsExported(d.Name.Name) {
+					sealed = append(sealed, d.Recv.List[0].Type.(*ast.Ident).Name)
+				}
+			}
+		}
+	}
+	return types, sealed
+}
+
+// TestEventsAreAll: an event that is sealed but not in Events() would be unknown to the codec.
+func TestEventsAreAll(t *testing.T) {
+	names := map[string]string{}
+	for _, a := range aggregates {
+		_, sealed := vocabulary(t, a.name)
+		var listed []string
+		for _, e := range a.events {
+			listed = append(listed, reflect.TypeOf(e).Name())
+			if names[e.Type()] != "" {
+				t.Errorf("%s and %s are both called %s", names[e.Type()], reflect.TypeOf(e), e.Type())
+			}
+			names[e.Type()] = reflect.TypeOf(e).String()
+			if !strings.HasPrefix(e.Type(), a.name+".") {
+				t.Errorf("%s is not of %s by its name", e.Type(), a.name)
+			}
+		}
+		slices.Sort(sealed)
+		slices.Sort(listed)
+		if !slices.Equal(sealed, listed) {
+			t.Errorf("%s seals %v and lists %v", a.name, sealed, listed)
+		}
+	}
+}
+
+// TestEventsDocument keeps EVENTS.md true.
+func TestEventsDocument(t *testing.T) {
+	w := &writer{t: t, sources: map[string]declarations{}, objects: map[string]reflect.Type{}}
+	w.printf("# Events\n\nGenerated from the code by `go test ./domain -run TestEventsDocument -update`; a test keeps it true.\n\n")
+	w.printf("Every event of every aggregate, by its name in the log (`ce-type`), with the fields of its body. Amounts are\n")
+	w.printf("integers in minor units of the payment's currency. A field that is not marked \"always\" is left out when empty.\n")
+	for _, a := range aggregates {
+		w.printf("\n## %s\n", a.name)
+		for _, e := range a.events {
+			typ := reflect.TypeOf(e)
+			w.printf("\n### `%s`\n\n%s\n\n", e.Type(), w.meaning(typ))
+			w.table(typ)
+		}
+	}
+	w.printf("\n## Objects\n\nWhat stands in the fields of the events.\n")
+	for _, name := range w.reach() {
+		typ := w.objects[name]
+		w.printf("\n### %s\n\n%s\n\n", name, w.meaning(typ))
+		w.table(typ)
+	}
+	golden(t, "EVENTS.md", []byte(w.text.String()))
+}
+
+// writer writes EVENTS.md and remembers which objects it has named.
+type writer struct {
+	t       *testing.T
+	text    strings.Builder
+	sources map[string]declarations
+	objects map[string]reflect.Type
+}
+
+func (w *writer) printf(format string, args ...any) { fmt.Fprintf(&w.text, format, args...) }
+
+// reach gives the names of all objects, those that stand in objects included.
+func (w *writer) reach() []string {
+	for known := -1; known < len(w.objects); {
+		known = len(w.objects)
+		for _, typ := range maps.Clone(w.objects) {
+			for f := range typ.Fields() {
+				w.kind(f.Type)
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(w.objects))
+}
+
+// declaration finds a type in the source.
+func (w *writer) declaration(typ reflect.Type) *ast.TypeSpec {
+	dir := "." + strings.TrimPrefix(typ.PkgPath(), "payledger/domain")
+	dir = strings.Replace(dir, "./", "", 1)
+	if w.sources[dir] == nil {
+		w.sources[dir], _ = vocabulary(w.t, dir)
+	}
+	spec := w.sources[dir][typ.Name()]
+	if spec == nil {
+		w.t.Fatalf("%s is not declared in %s", typ, dir)
+	}
+	return spec
+}
+
+// meaning is the comment of a type without its Go name: "Says that the processor holds the amount."
+func (w *writer) meaning(typ reflect.Type) string {
+	doc := w.declaration(typ).Doc
+	if doc == nil {
+		w.t.Fatalf("%s says nothing about itself", typ)
+	}
+	text := strings.TrimPrefix(strings.Join(strings.Fields(doc.Text()), " "), typ.Name()+" ")
+	for _, start := range []string{"is ", "are "} {
+		text = strings.TrimPrefix(text, start)
+	}
+	return strings.ReplaceAll(strings.ToUpper(text[:1])+text[1:], "<", "&lt;")
+}
+
+func (w *writer) table(typ reflect.Type) {
+	w.printf("| field | type | | meaning |\n|---|---|---|---|\n")
+	w.rows(typ)
+}
+
+// rows writes the fields; what is embedded without a name stands among them.
+func (w *writer) rows(typ reflect.Type) {
+	fields := w.declaration(typ).Type.(*ast.StructType).Fields.List
+	notes := map[string]string{}
+	for _, f := range fields {
+		for _, name := range f.Names {
+			notes[name.Name] = note(f)
+		}
+	}
+	for f := range typ.Fields() {
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch {
+		case f.Anonymous && name == "":
+			w.rows(f.Type)
+		case name == "" || name == "-":
+			w.t.Errorf("%s.%s has no name in the log", typ, f.Name)
+		default:
+			always := "always"
+			if strings.Contains(options, "omitempty") {
+				always = ""
+			}
+			w.printf("| `%s` | %s | %s | %s |\n", name, w.kind(f.Type), always, notes[f.Name])
+		}
+	}
+}
+
+func note(f *ast.Field) string {
+	text := f.Comment.Text()
+	if text == "" {
+		text = f.Doc.Text()
+	}
+	return strings.ReplaceAll(strings.Join(strings.Fields(text), " "), "|", `\|`)
+}
+
+// kind names the type of a field for a reader who knows no Go.
+func (w *writer) kind(typ reflect.Type) string {
+	switch {
+	case typ == reflect.TypeFor[time.Time]():
+		return "time"
+	case typ == reflect.TypeFor[domain.Amount]():
+		return "amount"
+	case typ == reflect.TypeFor[domain.Metadata]():
+		return "map of string, integer or boolean"
+	case typ == reflect.TypeFor[[]byte]():
+		return "bytes"
+	}
+	switch typ.Kind() {
+	case reflect.Pointer:
+		return w.kind(typ.Elem())
+	case reflect.Slice:
+		return "list of " + w.kind(typ.Elem())
+	case reflect.Struct:
+		w.objects[typ.String()] = typ
+		return typ.String()
+	case reflect.String:
+		if typ.Name() != "string" {
+			return "string, " + typ.Name()
+		}
+		return "string"
+	case reflect.Bool:
+		return "boolean"
+	case reflect.Int64, reflect.Uint64, reflect.Int:
+		return "integer"
+	case reflect.Float64:
+		return "number"
+	default:
+		w.t.Fatalf("%s has no place in an event", typ)
+		return ""
+	}
+}

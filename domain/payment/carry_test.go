@@ -1,0 +1,193 @@
+package payment_test
+
+import (
+	"errors"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"payledger/domain"
+	"payledger/domain/payment"
+	"payledger/domain/processor"
+)
+
+// fullCreate is a command with a value in every field.
+func fullCreate() payment.Create {
+	return payment.Create{
+		At: at, ID: "01payment", Account: "acct", OrderID: "order-1", CustomerID: "customer-1", Currency: "EUR",
+		Amount: new(domain.Amount(1250)), Order: &domain.Order{LineItems: []domain.LineItem{{Amount: 1250}}},
+		Metadata: domain.Metadata{"k": "v"},
+		Method: payment.Method{
+			Token: "01token", Type: "PAYMENT_CARD", TokenizedAt: at.Add(-time.Minute), AuthorizationType: "FINAL",
+			Card: domain.NewCard("4111111111111111", "12", "2030", true),
+		},
+		Personal: &domain.Sealed{Key: "secret-1", Box: []byte{1}}, Session: "session-1", IdempotencyKey: "key-1",
+		Route: []payment.Target{{Processor: processor.Adyen, MerchantID: "m-1"}, {Processor: processor.Stripe, MerchantID: "m-2"}},
+	}
+}
+
+func mustDecide(t *testing.T, e payment.Event, err error) payment.Event {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// TestCreateLosesNothing: what was asked for stands in the event and in the state.
+func TestCreateLosesNothing(t *testing.T) {
+	c := fullCreate()
+	for i, v := 0, reflect.ValueOf(c); i < v.NumField(); i++ {
+		if v.Field(i).IsZero() {
+			t.Fatalf("the example says nothing about %s", v.Type().Field(i).Name)
+		}
+	}
+	event, err := payment.DecideCreate(payment.State{}, c)
+	e := mustDecide(t, event, err)
+	wantEvent := payment.Created{
+		At: c.At, ID: c.ID, Account: c.Account, OrderID: c.OrderID, CustomerID: c.CustomerID, Currency: c.Currency,
+		Amount: *c.Amount, Order: c.Order, Metadata: c.Metadata, Method: c.Method, Personal: c.Personal,
+		Session: c.Session, KeyHash: domain.KeyHash("acct", "key-1"), Route: c.Route,
+	}
+	if d := cmp.Diff(payment.Event(wantEvent), e); d != "" {
+		t.Error(d)
+	}
+	want := payment.State{
+		ID: c.ID, Account: c.Account, Revision: 1, CreatedAt: at, UpdatedAt: at, OrderID: c.OrderID,
+		CustomerID: c.CustomerID, Currency: c.Currency, Amount: *c.Amount, Order: c.Order, Metadata: c.Metadata,
+		Method: c.Method, Personal: c.Personal, Session: c.Session, KeyHashes: []string{wantEvent.KeyHash}, Route: c.Route,
+		Operations: []payment.Operation{{
+			Revision: 1, Kind: processor.Authorize, Target: c.Route[0], Amount: *c.Amount, RequestedAt: at,
+			State: payment.StateRequested,
+		}},
+	}
+	if d := cmp.Diff(want, payment.Evolve(payment.State{}, e)); d != "" {
+		t.Error(d)
+	}
+
+	c.IdempotencyKey = ""
+	event, err = payment.DecideCreate(payment.State{}, c)
+	if s := payment.Evolve(payment.State{}, mustDecide(t, event, err)); s.KeyHashes != nil {
+		t.Errorf("without a key, keys %v are remembered", s.KeyHashes)
+	}
+}
+
+// TestAnswersAddUp: what an answer tells is kept, and a later one that is silent about it takes nothing away.
+func TestAnswersAddUp(t *testing.T) {
+	s := payment.Evolve(payment.State{}, mustCreate(t))
+	bin, risk := &processor.BinData{Network: domain.NetworkVisa}, &processor.Risk{CVVResult: "MATCHED"}
+	record := func(n int, a processor.Answer) {
+		t.Helper()
+		event, err := payment.DecideAuthorization(s, payment.RecordAuthorization{
+			At: at.Add(time.Duration(n) * time.Second), EventID: string(rune('a' + n)), Request: 1, Answer: a,
+		})
+		s = payment.Evolve(s, mustDecide(t, event, err))
+	}
+	record(1, processor.Answer{
+		State: processor.ActionRequired, ProcessorTransactionID: "t-1", ProcessorEventID: "p-1", Code: "c-1", Message: "wait",
+		Bin: bin, Risk: risk, ThreeDS: "CHALLENGE",
+	})
+	record(2, processor.Answer{State: processor.Succeeded, ProcessorEventID: "p-2", Code: "00", AuthorizationCode: "A1"})
+	want := payment.Operation{
+		Revision: 1, Kind: processor.Authorize, Target: s.Route[0], Amount: 1250, RequestedAt: at,
+		State: payment.StateSucceeded, TransactionID: "t-1", AuthorizationCode: "A1",
+		Answers: []payment.OperationAnswer{
+			{EventID: "b", At: at.Add(time.Second), State: payment.StatePending, ProcessorEventID: "p-1", Code: "c-1", Message: "wait"},
+			{EventID: "c", At: at.Add(2 * time.Second), State: payment.StateSucceeded, ProcessorEventID: "p-2", Code: "00"},
+		},
+	}
+	if d := cmp.Diff(want, *s.Authorization()); d != "" {
+		t.Error(d)
+	}
+	if s.Bin != bin || s.Risk != risk || s.ThreeDS != "CHALLENGE" {
+		t.Errorf("card data %v, risk %v, 3-D Secure %q", s.Bin, s.Risk, s.ThreeDS)
+	}
+}
+
+func mustCreate(t *testing.T) payment.Event {
+	t.Helper()
+	event, err := payment.DecideCreate(payment.State{}, fullCreate())
+	return mustDecide(t, event, err)
+}
+
+// TestAnswerNotUnderstood: only a failure that the processor states is a failure; anything else leaves the
+// outcome unknown, and the processor is asked again (D8).
+func TestAnswerNotUnderstood(t *testing.T) {
+	s := payment.Evolve(payment.State{}, mustCreate(t))
+	for _, state := range []processor.State{"", "failed", "CANCELLED", "UNSEEN"} {
+		event, err := payment.DecideAuthorization(s, payment.RecordAuthorization{At: at, Request: 1, Answer: processor.Answer{State: state}})
+		if event != nil || !errors.Is(err, processor.ErrUnknown) {
+			t.Errorf("an answer in state %q: %v, %v", state, event, err)
+		}
+	}
+}
+
+// TestStatusReasons is the truth table of StatusReason, row by row (D6, D8).
+func TestStatusReasons(t *testing.T) {
+	op := func(to payment.OperationState, answers ...payment.OperationAnswer) payment.State {
+		o := authorize(1, to)
+		o.Answers = answers
+		return with(o)
+	}
+	answer := func(to payment.OperationState, code string, failure domain.Failure) payment.OperationAnswer {
+		return payment.OperationAnswer{State: to, Code: code, Message: "in its words", Failure: failure}
+	}
+	failed := func(failure domain.Failure) payment.State {
+		return op(payment.StateFailed, answer(payment.StatePending, "", ""), answer(payment.StateFailed, "x", failure))
+	}
+	because := func(failure domain.Failure) *payment.Reason {
+		return &payment.Reason{Type: failure, ResultCode: "x", ResultMessage: "in its words"}
+	}
+	pending := answer(payment.StatePending, "wait", "")
+	rows := []struct {
+		name  string
+		state payment.State
+		want  *payment.Reason
+	}{
+		{"not created", payment.State{}, nil},
+		{"requested", op(payment.StateRequested), nil},
+		{"unknown", op(payment.StateUnknown), &payment.Reason{Type: domain.GatewayTimeout}},
+		{"pending", op(payment.StatePending, pending), nil},
+		{"succeeded", op(payment.StateSucceeded, pending, answer(payment.StateSucceeded, "00", "")), nil},
+		{"declined", op(payment.StateDeclined, pending, answer(payment.StateDeclined, "51", "")), &payment.Reason{
+			Type:       domain.IssuerDeclined,
+			Decline:    processor.Decline{Type: "SOFT_DECLINE", Code: "INSUFFICIENT_FUNDS", AdvisedAction: "RETRY_LATER"},
+			ResultCode: "51", ResultMessage: "in its words",
+		}},
+		{"rejected", failed(domain.GatewayRejected), because(domain.GatewayRejected)},
+		{"fenced", failed(domain.GatewayTimeout), because(domain.GatewayTimeout)},
+		{"could not", failed(domain.ApplicationError), because(domain.ApplicationError)},
+	}
+	for _, row := range rows {
+		if d := cmp.Diff(row.want, row.state.StatusReason()); d != "" {
+			t.Errorf("%s: %s", row.name, d)
+		}
+	}
+}
+
+// TestUnknownEventChangesNothing: Evolve cannot fail, and counts even what it does not know.
+func TestUnknownEventChangesNothing(t *testing.T) {
+	s := payment.Evolve(payment.State{}, mustCreate(t))
+	got := payment.Evolve(s, nil)
+	if got.Revision != s.Revision+1 {
+		t.Errorf("revision %d after %d", got.Revision, s.Revision)
+	}
+	got.Revision = s.Revision
+	if d := cmp.Diff(s, got); d != "" {
+		t.Error(d)
+	}
+}
+
+// TestAnswersHaveNoSharedRoom: a list with room behind it, as a decoder may leave it, is not written into.
+func TestAnswersHaveNoSharedRoom(t *testing.T) {
+	op := authorize(1, payment.StatePending)
+	op.Answers = make([]payment.OperationAnswer, 1, 8)
+	s := with(op)
+	a := payment.Evolve(s, payment.Authorized{Answer: payment.Answer{At: at, Request: 1, EventID: "a"}})
+	b := payment.Evolve(s, payment.Declined{Answer: payment.Answer{At: at, Request: 1, EventID: "b"}})
+	if a.Operations[0].Answers[1].EventID != "a" || b.Operations[0].Answers[1].EventID != "b" {
+		t.Error("two states share their answers")
+	}
+}

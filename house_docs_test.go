@@ -1,0 +1,159 @@
+package payledger_test
+
+import (
+	"go/ast"
+	"go/token"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestPackageComments: every package says what it is, in a comment of its own and once.
+func TestPackageComments(t *testing.T) {
+	documented := map[string][]string{}
+	for _, s := range sources(t) {
+		if s.isTest() && s.top() != "" {
+			continue
+		}
+		dir := path.Dir(s.path)
+		files := documented[dir]
+		if s.file.Doc != nil {
+			files = append(files, path.Base(s.path))
+		}
+		documented[dir] = files // known, if only without a comment
+	}
+	for dir, files := range documented {
+		if len(files) != 1 {
+			t.Errorf("%s has its package comment in %v, not in one file", dir, files)
+		}
+	}
+}
+
+// usual methods are told by the interface that they belong to.
+var usual = []string{
+	"Error", "Unwrap", "Is", "As", "String", "Type", "ServeHTTP", "Read", "Write", "Close", "Len", "Less", "Swap", "Push", "Pop",
+	"MarshalJSON", "UnmarshalJSON", "RoundTrip",
+}
+
+// TestDocComments: what a package shows, it explains. A comment on a group of constants or of short functions
+// in a row counts for all of them, and so does the comment of the type that constants right below it are of.
+func TestDocComments(t *testing.T) {
+	for _, s := range sources(t) {
+		if s.isTest() || s.generated() {
+			continue
+		}
+		var above *ast.GenDecl // a type's declaration right above
+		covered := -1          // the last line of a row of functions that began with a comment
+		for _, decl := range s.file.Decls {
+			switch d := decl.(type) {
+			case *ast.GenDecl:
+				checkGroup(t, s, d, above)
+				if above = d; d.Tok != token.TYPE {
+					above = nil
+				}
+			case *ast.FuncDecl:
+				above = nil
+				if d.Doc != nil || s.set.Position(d.Pos()).Line == covered+1 {
+					covered = s.set.Position(d.End()).Line
+					continue
+				}
+				if shown(d) {
+					t.Errorf("%s: %s says nothing about itself", s.at(d.Pos()), d.Name.Name)
+				}
+			}
+		}
+	}
+}
+
+// shown tells whether a function is to be explained: exported, of an exported type, and not a usual method.
+func shown(d *ast.FuncDecl) bool {
+	if !d.Name.IsExported() || d.Recv == nil {
+		return d.Name.IsExported()
+	}
+	receiver := d.Recv.List[0].Type
+	if star, ok := receiver.(*ast.StarExpr); ok {
+		receiver = star.X
+	}
+	if generic, ok := receiver.(*ast.IndexExpr); ok {
+		receiver = generic.X
+	}
+	id, ok := receiver.(*ast.Ident)
+	return (!ok || id.IsExported()) && !slices.Contains(usual, d.Name.Name)
+}
+
+func checkGroup(t *testing.T, s source, d, above *ast.GenDecl) {
+	t.Helper()
+	if d.Tok == token.IMPORT || d.Doc != nil {
+		return
+	}
+	for _, spec := range d.Specs {
+		switch spec := spec.(type) {
+		case *ast.TypeSpec:
+			if spec.Name.IsExported() && spec.Doc == nil && spec.Comment == nil {
+				t.Errorf("%s: %s says nothing about itself", s.at(spec.Pos()), spec.Name.Name)
+			}
+		case *ast.ValueSpec:
+			for _, name := range spec.Names {
+				if name.IsExported() && spec.Doc == nil && spec.Comment == nil && !ofType(d, above) {
+					t.Errorf("%s: %s says nothing about itself", s.at(name.Pos()), name.Name)
+				}
+			}
+		}
+	}
+}
+
+// ofType tells whether the first constant of a group is of the type declared right above.
+func ofType(d, above *ast.GenDecl) bool {
+	if above == nil || above.Doc == nil || len(above.Specs) != 1 {
+		return false
+	}
+	typ, ok := d.Specs[0].(*ast.ValueSpec).Type.(*ast.Ident)
+	return ok && typ.Name == above.Specs[0].(*ast.TypeSpec).Name.Name
+}
+
+// requirement is a line of go.mod.
+var requirement = regexp.MustCompile(`(?m)^\t(\S+) v\S+( // indirect)?$`)
+
+// reason is a row of the README's table of dependencies.
+var reason = regexp.MustCompile(`(?m)^\| (\S+\.\S+/\S+) \| [^|]*[^| ][^|]* \|$`)
+
+// TestDependencies: every module that our code imports is required as such and has its reason in the README,
+// and no reason is left over.
+func TestDependencies(t *testing.T) {
+	files := tree(t)
+	indirect, imported, reasons := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	for _, m := range requirement.FindAllStringSubmatch(files["go.mod"], -1) {
+		indirect[m[1]] = m[2] != ""
+	}
+	for _, s := range sources(t) {
+		for _, spec := range s.file.Imports {
+			imported[moduleOf(indirect, strings.Trim(spec.Path.Value, `"`))] = true
+		}
+	}
+	for _, m := range reason.FindAllStringSubmatch(files["README.md"], -1) {
+		reasons[m[1]] = true
+		if !imported[m[1]] {
+			t.Errorf("README.md has a reason for %s, which nothing imports", m[1])
+		}
+	}
+	for module, marked := range indirect {
+		if imported[module] == marked {
+			t.Errorf("go.mod marks %s as indirect: %v, imported is %v: go mod tidy", module, marked, imported[module])
+		}
+		if imported[module] && !reasons[module] {
+			t.Errorf("README.md gives no reason for %s", module)
+		}
+	}
+}
+
+// moduleOf finds the module that a package is of.
+func moduleOf(modules map[string]bool, imported string) string {
+	for module := range modules {
+		if imported == module || strings.HasPrefix(imported, module+"/") {
+			return module
+		}
+	}
+	return ""
+}

@@ -1,0 +1,64 @@
+package payledger_test
+
+import (
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"payledger/domain"
+	"payledger/domain/account"
+)
+
+// ownEnums are the enumerations of openapi.yaml, by their first value, that the contract's list does not have.
+var ownEnums = map[string]string{
+	"2.4":                     "the one API version",
+	"transactions.events":     "what expand takes",
+	"CHECKOUT":                "the one type of a session's warnings",
+	"MISSING_DATA":            "their one code",
+	"SINGLE_USE":              "what can be asked for at tokenization so far",
+	"PAYMENT_CARD":            "cards are the one instrument so far",
+	"AUTHORIZATION_SUCCEEDED": "types of transaction events, D6",
+	"PAYMENT.STATUS":          "kinds of webhooks, §6.2",
+	"MalformedJson":           "errorIds, D3: a test of httpapi walks them",
+	"up":                      "answers of healthz and readyz",
+}
+
+var enumInYAML = regexp.MustCompile(`enum: \[([^\]]*)\]`)
+
+// TestOpenAPIEnums: what openapi.yaml lets through is what the contract lists, value by value.
+func TestOpenAPIEnums(t *testing.T) {
+	files := tree(t)
+	var listed map[string][]string
+	if err := json.Unmarshal([]byte(files["domain/testdata/enums.json"]), &listed); err != nil {
+		t.Fatal(err)
+	}
+	all := [][]string{account.Scopes}
+	for name := range listed {
+		all = append(all, domain.Enum(name))
+	}
+	found, own := 0, map[string]bool{}
+	for _, m := range enumInYAML.FindAllStringSubmatch(files["httpapi/openapi.yaml"], -1) {
+		var values []string
+		for v := range strings.SplitSeq(m[1], ",") {
+			values = append(values, strings.Trim(v, ` "'`))
+		}
+		switch {
+		case slices.ContainsFunc(all, func(e []string) bool { return slices.Equal(e, values) }):
+			found++
+		case ownEnums[values[0]] != "":
+			own[values[0]] = true
+		default:
+			t.Errorf("openapi.yaml lists %v, which is no enumeration of the contract", values)
+		}
+	}
+	if found < 20 {
+		t.Errorf("only %d enumerations found in openapi.yaml", found)
+	}
+	for first, why := range ownEnums {
+		if !own[first] {
+			t.Errorf("openapi.yaml has no list that begins with %s (%s)", first, why)
+		}
+	}
+}
