@@ -13,65 +13,96 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/account"
+	"payledger/domain/instrument"
 	"payledger/domain/payment"
+	"payledger/domain/session"
+	"payledger/eventstore"
 	"payledger/eventstore/commands"
 	"payledger/projections/history"
 )
 
-// Reader is what the API reads: one payment linearizably, its history, and what sessions belong to.
+// Commands is what the API asks of the ledger; every method records, or refuses with a domain.Error.
+type Commands interface {
+	CreateSession(ctx context.Context, by commands.Caller, in commands.SessionInput) (session.State, error)
+	// Session reads a client session; unknown and expired ones are refused.
+	Session(ctx context.Context, account domain.AccountID, id domain.SessionID) (session.State, error)
+	Tokenize(ctx context.Context, by commands.Caller, in commands.TokenizeInput) (instrument.State, error)
+	// CreatePayment answers when the outcome is known or the payment timeout is over (D8).
+	CreatePayment(ctx context.Context, by commands.Caller, in commands.PaymentInput) (payment.State, error)
+	// CreateAPIKey also gives the key's text, which is shown once.
+	CreateAPIKey(ctx context.Context, by commands.Caller, in commands.APIKeyInput) (account.APIKey, string, error)
+	CreateEndpoint(ctx context.Context, by commands.Caller, in commands.EndpointInput) (account.Endpoint, error)
+}
+
+// Reader is what the API reads: one payment linearizably, who the caller is, whose a session is.
 type Reader interface {
-	// Payment gives the newest state of an account's payment; a domain error when there is none.
+	// Payment gives the newest state of an account's payment; PaymentError when it has none of that id.
 	Payment(ctx context.Context, account domain.AccountID, id domain.PaymentID) (payment.State, error)
 	// Personal opens sealed personal data; erased data opens as empty.
 	Personal(ctx context.Context, sealed *domain.Sealed) (domain.Personal, error)
-	// SessionAccount tells whose session it is.
 	SessionAccount(ctx context.Context, id domain.SessionID) (domain.AccountID, bool, error)
+	// AccountByKey finds the account of an API key, which may have expired.
 	AccountByKey(id domain.APIKeyID) (account.State, bool)
 	Account(id domain.AccountID) (account.State, bool)
 }
 
-// Config is what the API needs.
+// History replays one payment up to a revision or time; history.ErrNotThere when it has neither.
+type History interface {
+	Payment(ctx context.Context, account domain.AccountID, id domain.PaymentID, at history.At) ([]history.Entry, error)
+}
+
+// Config is what the API needs; everything but RateLimit is required.
 type Config struct {
-	Commands       *commands.Service
+	Commands       Commands
 	Reader         Reader
-	History        *history.Reader
-	ClientTokenKey []byte // signs client tokens (D4)
+	History        History
+	ClientTokenKey []byte // signs client tokens (D4); 32 bytes or more
 	PublicURL      string // this service as browsers reach it
 	Environment    string // account.Sandbox or account.Production
 	Now            func() time.Time
-	Random         io.Reader
+	Random         io.Reader // for request ids
 	Logger         zerolog.Logger
 	// Ready gives the reason why the service should get no requests, or nil (I1: /readyz).
 	Ready func(context.Context) error
-	// CheckURL refuses addresses that webhooks must not go to (D18).
+	// CheckURL refuses addresses that webhooks must not go to (D18); its error's text is shown.
 	CheckURL func(ctx context.Context, url string) error
 	// RateLimit is the number of requests a second that each API key may make; 0 is no limit (D1).
 	RateLimit float64
 }
 
+// minTokenKey is the shortest key that client tokens may be signed with, in bytes: HS256's own size.
+const minTokenKey = 32
+
 // API is the HTTP interface.
 type API struct {
 	Config
-	schemas schemas
-	router  *mux.Router
-	routes  map[*mux.Route]route
-	limits  *limits
+	operations map[string]*operation
+	router     *mux.Router
+	routes     map[*mux.Route]route
+	limits     *limits
 }
 
-// New prepares the API; it fails when openapi.yaml and the routes do not fit.
+// New prepares the API; it fails when openapi.yaml and the routes do not fit each other, and on a
+// configuration that would be unsafe.
 func New(c Config) (*API, error) {
-	s, err := loadSchemas()
+	if len(c.ClientTokenKey) < minTokenKey {
+		return nil, errors.New("httpapi: the client token key is too short")
+	}
+	if tokenEnvironments[c.Environment] == "" {
+		return nil, errors.New("httpapi: unknown environment " + c.Environment)
+	}
+	operations, err := loadOperations()
 	if err != nil {
 		return nil, err
 	}
+	if err := checkRoutes(routes, operations); err != nil {
+		return nil, err
+	}
 	a := &API{
-		Config: c, schemas: s, router: mux.NewRouter().SkipClean(true), routes: map[*mux.Route]route{},
+		Config: c, operations: operations, router: mux.NewRouter().SkipClean(true), routes: map[*mux.Route]route{},
 		limits: newLimits(c.RateLimit, c.Now),
 	}
 	for _, r := range routes {
-		if r.operation != "" && !s.has(r.operation) {
-			return nil, errors.New("httpapi: openapi.yaml lacks the operation " + r.operation)
-		}
 		a.routes[a.router.NewRoute().Methods(r.method).Path(r.path)] = r
 	}
 	return a, nil
@@ -80,40 +111,28 @@ func New(c Config) (*API, error) {
 // ServeHTTP answers one request: guards in the order of D3, then the handler, then one log line.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	start := a.Now()
-	c := &call{api: a, r: r, w: w, ctx: r.Context()}
-	id, err := a.requestID()
+	id, err := eventstore.NewUUID(a.Random)
 	if err != nil {
 		a.Logger.Error().Err(err).Msg("no request id")
 	}
-	c.id = id
 	w.Header().Set("X-Request-Id", id)
-	status, failure := c.answer()
-	a.logRequest(c, status, failure, a.Now().Sub(start))
+	c := &call{api: a, r: r, w: w, ctx: r.Context(), id: id}
+	done := c.answer()
+	a.logRequest(c, done, a.Now().Sub(start))
 }
 
-// match finds the route of a request. A trailing slash counts as none, without a redirect (D1).
-func (a *API) match(r *http.Request) (route, map[string]string, bool) {
-	plain := r.Clone(r.Context())
-	if len(plain.URL.Path) > 1 {
-		plain.URL.Path = strings.TrimSuffix(plain.URL.Path, "/")
-		plain.URL.RawPath = ""
+// match finds the route of a request, were it made with method. A trailing slash counts as none, without a
+// redirect (D1).
+func (a *API) match(r *http.Request, method string) (route, map[string]string, bool) {
+	plain, address := *r, *r.URL
+	plain.Method, plain.URL = method, &address
+	if len(address.Path) > 1 {
+		address.Path = strings.TrimSuffix(address.Path, "/")
+		address.RawPath = ""
 	}
 	var m mux.RouteMatch
-	if a.router.Match(plain, &m) && m.Route != nil && m.MatchErr == nil {
+	if a.router.Match(&plain, &m) && m.Route != nil && m.MatchErr == nil {
 		return a.routes[m.Route], m.Vars, true
 	}
 	return route{}, nil, false
-}
-
-// allowed lists the methods that the path takes; none for an unknown path.
-func (a *API) allowed(r *http.Request) []string {
-	var methods []string
-	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
-		other := r.Clone(r.Context())
-		other.Method = method
-		if _, _, ok := a.match(other); ok {
-			methods = append(methods, method)
-		}
-	}
-	return methods
 }

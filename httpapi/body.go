@@ -1,152 +1,55 @@
 package httpapi
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"mime"
 	"net/http"
-	"unicode/utf8"
 
 	"payledger/domain"
 )
 
-const (
-	maxBody    = 1 << 20 // D1
-	maxNesting = 32      // D1
-)
+// maxBody is the size of the largest body, in bytes (D1).
+const maxBody = 1 << 20
 
-// readBody reads, parses and validates the body of a call that has one (D1, D3).
+// readBody reads and parses the body of a call that has one: the guard JSON (D1, D3).
 func (c *call) readBody() error {
-	if !c.api.schemas.hasBody(c.route.operation) {
+	if !c.operation.hasBody() {
 		return nil
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, maxBody))
 	var tooLarge *http.MaxBytesError
-	if errors.As(err, &tooLarge) {
+	switch {
+	case errors.As(err, &tooLarge):
 		return domain.Refuse(domain.KindInvalid, domain.ReasonRequestTooLarge, "The body is larger than %d bytes.", maxBody)
-	}
-	if err != nil {
+	case err != nil:
 		return malformed(errors.New("it could not be read whole"))
-	}
-	if err := c.checkContentType(len(body)); err != nil {
-		return err
-	}
-	tree, err := parseObject(body)
-	if err != nil {
-		return malformed(err)
-	}
-	c.body = body
-	return c.validate(tree)
-}
-
-func (c *call) checkContentType(length int) error {
-	if length == 0 {
-		return nil
-	}
-	kind, _, err := mime.ParseMediaType(c.r.Header.Get("Content-Type"))
-	if err != nil || kind != "application/json" {
+	case len(body) > 0 && !isJSON(c.r.Header.Get("Content-Type")):
 		return domain.Refuse(domain.KindInvalid, domain.ReasonUnsupportedMediaType, "The body must be application/json.")
+	}
+	if c.body, err = parseObject(body); err != nil {
+		return malformed(err)
 	}
 	return nil
 }
 
-// parseObject parses exactly one JSON object. What encoding/json lets through is refused: a key that
-// stands twice, deep nesting, anything behind the object, text that is not UTF-8.
-func parseObject(body []byte) (map[string]any, error) {
-	if !utf8.Valid(body) {
-		return nil, errors.New("it is not UTF-8")
-	}
-	p := parser{json.NewDecoder(bytes.NewReader(body))}
-	p.UseNumber()
-	value, err := p.value(0)
-	if err != nil {
-		return nil, explain(err)
-	}
-	if _, err := p.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("there is something behind it")
-	}
-	object, ok := value.(map[string]any)
-	if !ok {
-		return nil, errors.New("it is another JSON value")
-	}
-	return object, nil
+func isJSON(contentType string) bool {
+	kind, _, err := mime.ParseMediaType(contentType)
+	return err == nil && kind == "application/json"
 }
 
-func explain(err error) error {
-	var syntax *json.SyntaxError
-	switch {
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return errors.New("it ends too early")
-	case errors.As(err, &syntax):
-		return fmt.Errorf("it is no JSON at byte %d", syntax.Offset)
-	default:
-		return err
-	}
+func malformed(cause error) error {
+	return domain.Refuse(domain.KindInvalid, domain.ReasonMalformedJSON, "The body must be one JSON object: %s.", cause)
 }
 
-type parser struct{ *json.Decoder }
-
-func (p parser) value(depth int) (any, error) {
-	if depth > maxNesting {
-		return nil, fmt.Errorf("it is nested deeper than %d", maxNesting)
+// decode reads the validated body. The schema has seen to it that every value fits its field, so a failure
+// is a fault of ours.
+func decode[T any](c *call) (T, error) {
+	var v T
+	if err := json.Unmarshal(c.body.text, &v); err != nil {
+		return v, fmt.Errorf("httpapi: a valid body does not decode: %w", err)
 	}
-	token, err := p.Token()
-	if err != nil {
-		return nil, err
-	}
-	switch t := token.(type) {
-	case json.Delim:
-		if t == '{' {
-			return p.object(depth)
-		}
-		return p.array(depth)
-	case json.Number:
-		return number(t)
-	default:
-		return t, nil
-	}
-}
-
-// number keeps integers exact for the schema's limits, which stay below 2^53.
-func number(n json.Number) (any, error) {
-	f, err := n.Float64()
-	if err != nil {
-		return nil, errors.New("it holds a number that is out of all range")
-	}
-	return f, nil
-}
-
-func (p parser) object(depth int) (any, error) {
-	object := map[string]any{}
-	for p.More() {
-		token, err := p.Token()
-		if err != nil {
-			return nil, err
-		}
-		key := token.(string) // the decoder gives nothing else here
-		if _, twice := object[key]; twice {
-			return nil, errors.New("a key stands in it twice")
-		}
-		if object[key], err = p.value(depth + 1); err != nil {
-			return nil, err
-		}
-	}
-	_, err := p.Token() // the closing brace
-	return object, err
-}
-
-func (p parser) array(depth int) (any, error) {
-	array := []any{}
-	for p.More() {
-		v, err := p.value(depth + 1)
-		if err != nil {
-			return nil, err
-		}
-		array = append(array, v)
-	}
-	_, err := p.Token()
-	return array, err
+	return v, nil
 }

@@ -3,7 +3,6 @@ package httpapi
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"runtime/debug"
@@ -11,63 +10,69 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/account"
-	"payledger/eventstore"
 	"payledger/eventstore/commands"
 )
 
 // call is one request on its way through the guards.
 type call struct {
-	api      *API
-	r        *http.Request
-	w        http.ResponseWriter
-	ctx      context.Context
-	id       string // X-Request-Id, diagnosticsId
-	route    route
-	vars     map[string]string
-	merchant account.State
-	actor    string
-	body     []byte // validated
-	session  domain.SessionID
+	api       *API
+	r         *http.Request
+	w         http.ResponseWriter
+	ctx       context.Context
+	id        string // X-Request-Id, diagnosticsId
+	route     route
+	operation *operation
+	vars      map[string]string
+	merchant  account.State
+	key       account.APIKey // of a call by API key
+	actor     string
+	session   domain.SessionID // of a call by client token
+	body      document         // validated
 }
 
-// raw is an answer that is not JSON.
-type raw struct {
-	contentType string
-	body        []byte
+// outcome is what became of a call.
+type outcome struct {
+	status  int
+	failure error // why it was refused or went wrong
+	cut     error // why the answer could not be written: the caller went away
 }
 
-// answer runs guards and handler and writes what comes of them. It returns the status and the error for
-// the log.
-func (c *call) answer() (status int, failure error) {
+// answer runs guards and handler and writes what comes of them.
+func (c *call) answer() outcome {
+	result, err := c.guarded()
+	var body raw
+	if err == nil {
+		body, err = encode(result)
+	}
+	if err != nil {
+		status, cut := c.fail(err)
+		return outcome{status, err, cut}
+	}
+	return outcome{http.StatusOK, nil, c.write(http.StatusOK, body)}
+}
+
+// guarded is pass, with a panic as an error.
+func (c *call) guarded() (result any, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			failure = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
-			status = c.fail(failure)
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 		}
 	}()
-	result, err := c.pass()
-	if err != nil {
-		return c.fail(err), err
-	}
-	return http.StatusOK, c.respond(http.StatusOK, result)
+	return c.pass()
 }
 
 // pass runs the guards in the order that is part of the contract (D3), then the handler.
 func (c *call) pass() (any, error) {
-	known := false
-	c.route, c.vars, known = c.api.match(c.r)
-	if !known {
-		c.route = route{access: byAPIKey, versioned: !strings.HasPrefix(c.r.URL.Path, "/management")}
-	}
+	allowed, known := c.find()
 	for _, guard := range []func() error{c.authenticate, c.checkVersion} {
 		if err := guard(); err != nil {
 			return nil, err
 		}
 	}
 	if !known {
-		return nil, c.unknownPath()
+		return nil, c.unknownPath(allowed)
 	}
-	for _, guard := range []func() error{c.checkScope, c.checkQuery, c.readBody} {
+	for _, guard := range []func() error{c.checkScope, c.readBody, c.validate} {
 		if err := guard(); err != nil {
 			return nil, err
 		}
@@ -75,13 +80,30 @@ func (c *call) pass() (any, error) {
 	return c.route.handle(c)
 }
 
-func (c *call) unknownPath() error {
-	if methods := c.api.allowed(c.r); len(methods) > 0 {
-		c.w.Header().Set("Allow", strings.Join(methods, ", "))
-		return domain.Refuse(domain.KindInvalid, domain.ReasonMethodNotAllowed,
-			"The path takes %s.", strings.Join(methods, ", "))
+// find gives the call its route. An unknown path is guarded like a merchant's call, a known path with the
+// wrong method like the path's other calls; allowed are their methods.
+func (c *call) find() (allowed []string, known bool) {
+	if c.route, c.vars, known = c.api.match(c.r, c.r.Method); known {
+		c.operation = c.api.operations[c.route.operation]
+		return nil, true
 	}
-	return domain.Refuse(domain.KindNotFound, domain.ReasonNotFound, "There is nothing at this path.")
+	guarded := route{access: byAPIKey, versioned: !strings.HasPrefix(c.r.URL.Path, "/management")}
+	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
+		if other, _, ok := c.api.match(c.r, method); ok {
+			guarded, allowed = other, append(allowed, method)
+		}
+	}
+	c.route = guarded
+	return allowed, false
+}
+
+func (c *call) unknownPath(allowed []string) error {
+	if len(allowed) == 0 {
+		return domain.Refuse(domain.KindNotFound, domain.ReasonNotFound, "There is nothing at this path.")
+	}
+	methods := strings.Join(allowed, ", ")
+	c.w.Header().Set("Allow", methods)
+	return domain.Refuse(domain.KindInvalid, domain.ReasonMethodNotAllowed, "The path takes %s.", methods)
 }
 
 // caller is who the command is carried out for.
@@ -89,44 +111,30 @@ func (c *call) caller() commands.Caller {
 	return commands.Caller{Account: c.merchant.ID, Actor: c.actor, RequestID: c.id}
 }
 
-// decode reads the validated body.
-func decode[T any](c *call) (T, error) {
-	var v T
-	err := json.Unmarshal(c.body, &v)
-	var wrongType *json.UnmarshalTypeError
-	if errors.As(err, &wrongType) { // what the schema takes for an integer and Go does not: 1.0, 1e3
-		return v, domain.Invalid(c.model(), domain.Violation{Path: "$." + wrongType.Field, Description: "must be an integer, written without fraction or exponent"})
-	}
-	if err != nil {
-		return v, malformed(err)
-	}
-	return v, nil
+// raw is an answer as it is written.
+type raw struct {
+	contentType string
+	body        []byte
 }
 
-// model names what the request body is about in validation errors.
-func (c *call) model() string { return c.api.schemas.model(c.route.operation) }
-
-// respond writes a JSON answer.
-func (c *call) respond(status int, body any) error {
-	if r, ok := body.(raw); ok {
-		return c.write(status, r.contentType, r.body)
+// encode makes the answer of a handler's result.
+func encode(result any) (raw, error) {
+	if r, ok := result.(raw); ok {
+		return r, nil
 	}
-	text, err := json.Marshal(body)
+	text, err := json.Marshal(result)
 	if err != nil {
-		return errors.Join(err, c.write(http.StatusInternalServerError, "application/json", nil))
+		return raw{}, fmt.Errorf("httpapi: an answer does not encode: %w", err)
 	}
-	return c.write(status, "application/json", text)
+	return raw{"application/json", text}, nil
 }
 
-func (c *call) write(status int, contentType string, body []byte) error {
+func (c *call) write(status int, answer raw) error {
 	h := c.w.Header()
-	h.Set("Content-Type", contentType)
+	h.Set("Content-Type", answer.contentType)
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
 	c.w.WriteHeader(status)
-	_, err := c.w.Write(body)
+	_, err := c.w.Write(answer.body)
 	return err
 }
-
-// requestID makes the id of a request.
-func (a *API) requestID() (string, error) { return eventstore.NewUUID(a.Random) }

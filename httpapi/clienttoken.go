@@ -57,17 +57,10 @@ func (c *call) authenticateBrowser() error {
 	return nil
 }
 
+// sessionOf tells which session of which account a client token stands for.
 func (c *call) sessionOf(text string) (domain.AccountID, domain.SessionID, error) {
 	if !strings.Contains(text, ".") {
-		id := domain.SessionID(text)
-		if !domain.ValidID(text) {
-			return "", "", badClientToken()
-		}
-		owner, known, err := c.api.Reader.SessionAccount(c.ctx, id)
-		if err == nil && !known {
-			err = badClientToken()
-		}
-		return owner, id, err
+		return c.sessionOfAccessToken(domain.SessionID(text))
 	}
 	var claims tokenClaims
 	_, err := jwt.ParseWithClaims(text, &claims, func(*jwt.Token) (any, error) { return c.api.ClientTokenKey, nil },
@@ -76,6 +69,21 @@ func (c *call) sessionOf(text string) (domain.AccountID, domain.SessionID, error
 		return "", "", badClientToken()
 	}
 	return domain.AccountID(claims.AccountID), domain.SessionID(claims.AccessToken), nil
+}
+
+// sessionOfAccessToken looks the session up: an access token alone does not say when it expires.
+func (c *call) sessionOfAccessToken(id domain.SessionID) (domain.AccountID, domain.SessionID, error) {
+	if !domain.ValidID(string(id)) {
+		return "", "", badClientToken()
+	}
+	owner, known, err := c.api.Reader.SessionAccount(c.ctx, id)
+	if err == nil && !known {
+		err = badClientToken()
+	}
+	if err == nil {
+		_, err = c.api.Commands.Session(c.ctx, owner, id)
+	}
+	return owner, id, err
 }
 
 func badClientToken() error {

@@ -8,7 +8,8 @@ import (
 	"payledger/domain"
 )
 
-// statuses is the one table from errorId to HTTP status (D3).
+// statuses is the one table from errorId to HTTP status (D3); the unnamed reasons are those that no rule of
+// the domain gives.
 var statuses = map[domain.Reason]int{
 	domain.ReasonMalformedJSON:          http.StatusBadRequest,
 	domain.ReasonRequestValidation:      http.StatusUnprocessableEntity,
@@ -17,19 +18,30 @@ var statuses = map[domain.Reason]int{
 	domain.ReasonPayment:                http.StatusBadRequest,
 	domain.ReasonEntityNotFound:         http.StatusNotFound,
 	domain.ReasonInvalidPaymentStatus:   http.StatusBadRequest,
+	"IncorrectPaymentAuthorizationType": http.StatusBadRequest,
+	"PaymentIsNotAuthorizedYet":         http.StatusBadRequest,
+	"AdjustAuthorizationNonCardPayment": http.StatusBadRequest,
+	"AdjustAuthorizationNotSupported":   http.StatusBadRequest,
+	"PaymentAlreadyRefunded":            http.StatusConflict,
+	"UnprocessableRefundAmount":         http.StatusUnprocessableEntity,
 	domain.ReasonIdempotencyKeyExists:   http.StatusConflict,
+	"PaymentRequestLimitExceeded":       http.StatusConflict,
+	"NoActionsToHandle":                 http.StatusAccepted,
+	"PaymentAttemptNotPending":          http.StatusConflict,
+	"InvalidPaymentInstrumentToken":     http.StatusBadRequest,
+	"FailedVerification":                http.StatusBadRequest,
 	domain.ReasonConcurrentModification: http.StatusConflict,
 	domain.ReasonServiceUnavailable:     http.StatusServiceUnavailable,
-	domain.ReasonUnauthorized:           http.StatusUnauthorized,
+	domain.ReasonInternal:               http.StatusInternalServerError,
+	domain.ReasonUnauthorized:           http.StatusUnauthorized, // D2
 	domain.ReasonMissingScope:           http.StatusForbidden,
-	domain.ReasonAPIVersionMissing:      http.StatusBadRequest,
+	domain.ReasonAPIVersionMissing:      http.StatusBadRequest, // D1
 	domain.ReasonAPIVersionNotSupported: http.StatusBadRequest,
 	domain.ReasonUnsupportedMediaType:   http.StatusUnsupportedMediaType,
 	domain.ReasonRequestTooLarge:        http.StatusRequestEntityTooLarge,
 	domain.ReasonNotFound:               http.StatusNotFound,
 	domain.ReasonMethodNotAllowed:       http.StatusMethodNotAllowed,
 	domain.ReasonRateLimitExceeded:      http.StatusTooManyRequests,
-	domain.ReasonInternal:               http.StatusInternalServerError,
 }
 
 // retryAfter is what a caller is told to wait for a store that cannot take its request, in seconds.
@@ -41,16 +53,16 @@ type errorBody struct {
 }
 
 type errorDetail struct {
-	ErrorID            domain.Reason     `json:"errorId"`
-	Description        string            `json:"description"`
-	DiagnosticsID      string            `json:"diagnosticsId"`
-	RecoverySuggestion string            `json:"recoverySuggestion,omitempty"`
-	ValidationErrors   []validationError `json:"validationErrors,omitempty"`
-	PaymentID          domain.PaymentID  `json:"paymentId,omitempty"`
-	PaymentStatus      string            `json:"paymentStatus,omitempty"`
+	ErrorID            domain.Reason       `json:"errorId"`
+	Description        string              `json:"description"`
+	DiagnosticsID      string              `json:"diagnosticsId"`
+	RecoverySuggestion string              `json:"recoverySuggestion,omitempty"`
+	ValidationErrors   []violationsOfModel `json:"validationErrors,omitempty"`
+	PaymentID          domain.PaymentID    `json:"paymentId,omitempty"`
+	PaymentStatus      string              `json:"paymentStatus,omitempty"`
 }
 
-type validationError struct {
+type violationsOfModel struct {
 	Model  string      `json:"model"`
 	Errors []violation `json:"errors"`
 }
@@ -60,14 +72,52 @@ type violation struct {
 	Description string `json:"description"`
 }
 
-// fail writes the error answer of err and gives its status. What is not a domain error is an internal one:
-// nothing of it leaves the process.
-func (c *call) fail(err error) int {
+func violationsOf(model string, found []domain.Violation) violationsOfModel {
+	v := violationsOfModel{Model: model, Errors: make([]violation, len(found))}
+	for i, f := range found {
+		v.Errors[i] = violation(f)
+	}
+	return v
+}
+
+// invalid is a RequestValidationError about query and body at once.
+type invalid struct {
+	query, body *domain.Error
+}
+
+func (e invalid) Error() string   { return e.query.Error() + "; " + e.body.Error() }
+func (e invalid) Unwrap() []error { return []error{e.query, e.body} }
+
+// refuse makes one error of what is wrong with the query and with the body; nil when nothing is.
+func refuse(query violations, model string, body violations) error {
+	q, b := domain.Invalid(modelQuery, query...), domain.Invalid(model, body...)
+	switch {
+	case len(query) > 0 && len(body) > 0:
+		return invalid{q, b}
+	case len(query) > 0:
+		return q
+	case len(body) > 0:
+		return b
+	default:
+		return nil
+	}
+}
+
+// reasonOf gives the row of the table that err belongs to. What is not a domain error is an internal one.
+func reasonOf(err error) domain.Reason {
+	if reason := domain.ReasonOf(err); statuses[reason] != 0 {
+		return reason
+	}
+	return domain.ReasonInternal
+}
+
+// fail writes the error answer of err and gives its status; nothing of an internal error leaves the process.
+func (c *call) fail(err error) (status int, writeErr error) {
 	var e *domain.Error
-	if !errors.As(err, &e) || statuses[e.Reason] == 0 {
+	if !errors.As(err, &e) || reasonOf(err) == domain.ReasonInternal {
 		e = &domain.Error{Reason: domain.ReasonInternal, Message: "Something went wrong on our side."}
 	}
-	status := statuses[e.Reason]
+	status = statuses[e.Reason]
 	if status == http.StatusServiceUnavailable {
 		c.w.Header().Set("Retry-After", strconv.Itoa(retryAfter))
 	}
@@ -76,18 +126,15 @@ func (c *call) fail(err error) int {
 		PaymentID: e.Payment, PaymentStatus: e.Status,
 	}
 	if len(e.Violations) > 0 {
-		v := validationError{Model: e.Model}
-		for _, x := range e.Violations {
-			v.Errors = append(v.Errors, violation(x))
-		}
-		detail.ValidationErrors = []validationError{v}
+		detail.ValidationErrors = []violationsOfModel{violationsOf(e.Model, e.Violations)}
 	}
-	if writeErr := c.respond(status, errorBody{detail}); writeErr != nil {
-		c.api.Logger.Debug().Err(writeErr).Str("requestId", c.id).Msg("the caller went away")
+	var both invalid
+	if errors.As(err, &both) {
+		detail.ValidationErrors = append(detail.ValidationErrors, violationsOf(both.body.Model, both.body.Violations))
 	}
-	return status
-}
-
-func malformed(cause error) error {
-	return domain.Refuse(domain.KindInvalid, domain.ReasonMalformedJSON, "The body must be one JSON object: %s.", cause)
+	answer, encodeErr := encode(errorBody{detail})
+	if encodeErr != nil {
+		return status, encodeErr
+	}
+	return status, c.write(status, answer)
 }

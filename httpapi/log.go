@@ -3,29 +3,27 @@ package httpapi
 import (
 	"net/http"
 	"time"
-
-	"payledger/domain"
 )
 
 // logRequest writes the one line of a request: no body, no header, no query.
-func (a *API) logRequest(c *call, status int, failure error, took time.Duration) {
+func (a *API) logRequest(c *call, o outcome, took time.Duration) {
 	event := a.Logger.Info()
 	switch {
-	case status >= http.StatusInternalServerError:
+	case o.status >= http.StatusInternalServerError:
 		event = a.Logger.Error()
 	case c.route.access == byNothing:
 		event = a.Logger.Debug()
 	}
 	event = event.Str("requestId", c.id).Str("method", c.r.Method).Str("route", c.route.path).
-		Int("status", status).Dur("took", took)
+		Int("status", o.status).Dur("took", took)
 	if c.merchant.ID != "" {
 		event = event.Str("account", string(c.merchant.ID)).Str("actor", c.actor)
 	}
-	if failure != nil {
-		event = event.Str("errorId", string(domain.ReasonOf(failure)))
-		if status >= http.StatusInternalServerError {
-			event = event.Err(failure)
+	if o.failure != nil {
+		event = event.Str("errorId", string(reasonOf(o.failure)))
+		if o.status >= http.StatusInternalServerError {
+			event = event.AnErr("error", o.failure)
 		}
 	}
-	event.Msg("request")
+	event.AnErr("cut", o.cut).Msg("request")
 }

@@ -1,8 +1,6 @@
 package httpapi
 
 import (
-	"time"
-
 	"payledger/domain"
 	"payledger/domain/account"
 	"payledger/eventstore/commands"
@@ -32,7 +30,7 @@ func listAPIKeys(c *call) (any, error) {
 	for i, k := range c.merchant.APIKeys {
 		keys[i] = renderKey(k, "")
 	}
-	return page(c, keys)
+	return page(c, keys, func(k keyAnswer) string { return string(k.ID) })
 }
 
 // createAPIKey: POST /management/api-keys.
@@ -45,7 +43,7 @@ func createAPIKey(c *call) (any, error) {
 	if body.ExpiresAt != "" {
 		at, err := parseTime(body.ExpiresAt)
 		if err != nil {
-			return nil, domain.Invalid(c.model(), domain.Violation{Path: "$.expiresAt", Description: "must be an RFC 3339 date"})
+			return nil, err
 		}
 		in.ExpiresAt = &at
 	}
@@ -54,15 +52,6 @@ func createAPIKey(c *call) (any, error) {
 		return nil, err
 	}
 	return renderKey(made, text), nil
-}
-
-// parseTime reads a date with any offset, or without one as UTC (D1).
-func parseTime(text string) (time.Time, error) {
-	t, err := time.Parse(time.RFC3339Nano, text)
-	if err != nil {
-		t, err = time.Parse("2006-01-02T15:04:05.999999999", text)
-	}
-	return t.UTC().Truncate(time.Microsecond), err
 }
 
 func renderKey(k account.APIKey, text string) keyAnswer {
@@ -97,7 +86,7 @@ func listEndpoints(c *call) (any, error) {
 	for i, e := range c.merchant.Endpoints {
 		endpoints[i] = renderEndpoint(e)
 	}
-	return page(c, endpoints)
+	return page(c, endpoints, func(e endpointAnswer) string { return string(e.ID) })
 }
 
 // createEndpoint: POST /management/webhook-endpoints. An address that webhooks must not go to is refused
@@ -108,7 +97,7 @@ func createEndpoint(c *call) (any, error) {
 		return nil, err
 	}
 	if err := c.api.CheckURL(c.ctx, body.URL); err != nil {
-		return nil, domain.Invalid(c.model(), domain.Violation{Path: "$.url", Description: err.Error()})
+		return nil, domain.Invalid(c.operation.model, domain.Violation{Path: "$.url", Description: err.Error()})
 	}
 	made, err := c.api.Commands.CreateEndpoint(c.ctx, c.caller(), commands.EndpointInput(body))
 	if err != nil {

@@ -31,7 +31,7 @@ const expandEvents = "transactions.events"
 
 // createPayment: POST /payments.
 func createPayment(c *call) (any, error) {
-	key, err := c.idempotencyKey()
+	key, err := idempotencyKey(c.r.Header)
 	if err != nil {
 		return nil, err
 	}

@@ -1,29 +1,40 @@
 package httpapi
 
 import (
+	"net/url"
 	"strconv"
-	"strings"
 
 	"payledger/domain"
 )
 
-// checkQuery names every fault of the query parameters, model QueryString (D1).
-func (c *call) checkQuery() error {
-	op, found := c.api.schemas[c.route.operation], violations{}
-	for name, values := range c.r.URL.Query() {
-		parameter, known := op.query[name]
+// queryViolations names every fault of the query parameters (D1).
+func (c *call) queryViolations() violations {
+	if c.r.URL.RawQuery == "" {
+		return nil
+	}
+	var found violations
+	values, err := url.ParseQuery(c.r.URL.RawQuery)
+	if err != nil {
+		found.add("$", "must be name=value pairs, joined by &")
+	}
+	for name, sent := range values {
+		parameter, known := c.operation.query[name]
 		switch {
 		case !known:
 			found.add("$"+member(name), "is not a known parameter")
-		case len(values) > 1:
+		case len(sent) > 1:
 			found.add("$"+member(name), "must be sent once")
 		default:
-			if err := parameter.Schema.Value.VisitJSON(queryValue(values[0], parameter.Schema.Value.Type.Is("integer"))); err != nil {
-				found.ofValue("$"+member(name), err)
+			schema := parameter.Schema.Value
+			value := queryValue(sent[0], schema.Type.Is("integer"))
+			var faults violations
+			faults.ofSchema(value, schema.VisitJSON(value))
+			for _, f := range faults {
+				found.add("$"+member(name), f.Description)
 			}
 		}
 	}
-	return found.err("QueryString")
+	return found.sorted()
 }
 
 // queryValue reads a parameter as its schema's type.
@@ -37,31 +48,7 @@ func queryValue(text string, integer bool) any {
 }
 
 // expandsEvents tells whether the caller asks for the transactions' events (§4).
-func (c *call) expandsEvents() bool {
-	return strings.Contains(","+c.r.URL.Query().Get("expand")+",", ",transactions.events,")
-}
-
-// page cuts a list as limit and cursor say; the cursor is the number of elements before the page (D20).
-func page[T any](c *call, all []T) (list[T], error) {
-	query := c.r.URL.Query()
-	limit, start := defaultLimit, 0
-	if text := query.Get("limit"); text != "" {
-		limit, _ = strconv.Atoi(text) // checked against the schema
-	}
-	if text := query.Get("cursor"); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 0 || n > len(all) {
-			return list[T]{}, domain.Invalid("QueryString", domain.Violation{Path: "$.cursor", Description: "is not a cursor of this list"})
-		}
-		start = n
-	}
-	end := min(start+limit, len(all))
-	answer := list[T]{Data: append([]T{}, all[start:end]...)}
-	if end < len(all) {
-		answer.NextCursor = strconv.Itoa(end)
-	}
-	return answer, nil
-}
+func (c *call) expandsEvents() bool { return c.r.URL.Query().Get("expand") == expandEvents }
 
 // defaultLimit is the length of a page when the caller does not say.
 const defaultLimit = 100
@@ -70,4 +57,31 @@ const defaultLimit = 100
 type list[T any] struct {
 	Data       []T    `json:"data"`
 	NextCursor string `json:"nextCursor,omitempty"`
+}
+
+// page cuts a list as limit and cursor say (D20). all stands in the order of creation and only grows at its
+// end; the cursor names the last element of the page before by its id.
+func page[T any](c *call, all []T, id func(T) string) (list[T], error) {
+	query := c.r.URL.Query()
+	limit, start := defaultLimit, 0
+	if text := query.Get("limit"); text != "" {
+		limit, _ = strconv.Atoi(text) // the schema has seen it
+	}
+	if cursor := query.Get("cursor"); cursor != "" {
+		start = len(all) + 1
+		for i, element := range all {
+			if id(element) == cursor {
+				start = i + 1
+			}
+		}
+		if start > len(all) {
+			return list[T]{}, domain.Invalid(modelQuery, domain.Violation{Path: "$.cursor", Description: "is not a cursor of this list"})
+		}
+	}
+	end := min(start+limit, len(all))
+	answer := list[T]{Data: append([]T{}, all[start:end]...)}
+	if end < len(all) {
+		answer.NextCursor = id(all[end-1])
+	}
+	return answer, nil
 }

@@ -1,133 +1,107 @@
 package httpapi
 
 import (
-	"encoding/json"
 	"fmt"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"payledger/domain"
+	"payledger/domain/account"
 )
 
-// Limits of metadata (D4).
-const (
-	maxMetadataKeys  = 64
-	maxMetadataBytes = 4 << 10
-)
+// bodyRules are the rules of single calls that their schemas cannot say.
+var bodyRules = map[string]func(*violations, map[string]any, *call){
+	"createClientSession":     sessionRules,
+	"createPayment":           paymentRules,
+	"createPaymentInstrument": cardRules,
+	"createApiKey":            keyRules,
+}
 
-// notFreeText are fields that hold no free text: looking for a card number in them would refuse good ids.
-var notFreeText = map[string]bool{"number": true, "paymentMethodToken": true, "url": true, "returnUrl": true, "pageUrl": true}
-
-// ofText refuses card numbers in free-form fields (D1), wherever they stand; keys of metadata included.
-func (v violations) ofText(path string, value any) {
-	switch value := value.(type) {
-	case map[string]any:
-		for key, inner := range value {
-			if domain.HoldsCardNumber(key) {
-				v.add(path+member(key), "must not hold a card number")
-			}
-			if !notFreeText[key] {
-				v.ofText(path+member(key), inner)
-			}
-		}
-	case []any:
-		for i, inner := range value {
-			v.ofText(path+"["+strconv.Itoa(i)+"]", inner)
-		}
-	case string:
-		if domain.HoldsCardNumber(value) {
-			v.add(path, "must not hold a card number")
-		}
-	case float64:
-		if value >= 1e13 && domain.HoldsCardNumber(strconv.FormatFloat(value, 'f', 0, 64)) {
-			v.add(path, "must not hold a card number")
-		}
+// sessionRules: §2.5, D4.
+func sessionRules(v *violations, tree map[string]any, c *call) {
+	v.ofOrder(tree)
+	if text, ok := tree["returnUrl"].(string); ok && !validReturnURL(text, c.api.Environment) {
+		v.add("$.returnUrl", "must be an https URL")
 	}
 }
 
-func emptyMetadataKey(tree map[string]any) bool {
-	metadata, _ := tree["metadata"].(map[string]any)
-	_, empty := metadata[""]
-	return empty
+func validReturnURL(text, environment string) bool {
+	u, err := url.Parse(text)
+	if err != nil || u.Hostname() == "" || u.User != nil {
+		return false
+	}
+	return u.Scheme == "https" || u.Scheme == "http" && environment == account.Sandbox
 }
 
-// ofMetadata holds metadata to D4: strings, integers and booleans, and not too much of them.
-func (v violations) ofMetadata(tree map[string]any) {
-	metadata, ok := tree["metadata"].(map[string]any)
-	if !ok {
-		return
-	}
-	for key, value := range metadata {
-		switch value := value.(type) {
-		case string, bool:
-		case float64:
-			if value != float64(int64(value)) || value > float64(domain.MaxAmount) || value < -float64(domain.MaxAmount) {
-				v.add("$.metadata"+member(key), "must be a string, an integer or a boolean")
-			}
-		default:
-			v.add("$.metadata"+member(key), "must be a string, an integer or a boolean")
-		}
-	}
-	if len(metadata) > maxMetadataKeys {
-		v.add("$.metadata", fmt.Sprintf("must have at most %d keys", maxMetadataKeys))
-	}
-	if text, err := json.Marshal(metadata); err != nil || len(text) > maxMetadataBytes {
-		v.add("$.metadata", fmt.Sprintf("must be at most %d bytes of JSON", maxMetadataBytes))
-	}
-}
+// paymentRules: §4, D5.
+func paymentRules(v *violations, tree map[string]any, _ *call) { v.ofOrder(tree) }
 
-// ofCurrency holds a currency to ISO 4217 (§2.1).
-func (v violations) ofCurrency(tree map[string]any) {
-	if code, ok := tree["currencyCode"].(string); ok && !domain.Currency(code).Known() {
+// ofOrder holds what sessions and payments have in common to its rules.
+func (v *violations) ofOrder(tree map[string]any) {
+	if code, ok := tree["currencyCode"].(string); ok && !domain.Currency(code).Known() { // §2.1
 		v.add("$.currencyCode", "must be an active ISO 4217 currency code")
 	}
-}
-
-// ofCustomer refuses two spellings of the e-mail that differ (D4 takes both).
-func (v violations) ofCustomer(tree map[string]any) {
 	customer, _ := tree["customer"].(map[string]any)
-	short, one := customer["email"].(string)
-	long, two := customer["emailAddress"].(string)
-	if one && two && short != long {
+	email, one := customer["email"].(string)
+	emailAddress, two := customer["emailAddress"].(string)
+	if one && two && email != emailAddress { // D4 takes both spellings of the one address
 		v.add("$.customer.emailAddress", "must be the same as email, when both are sent")
 	}
+	metadata, _ := tree["metadata"].(map[string]any)
+	v.ofMetadata(metadata)
 }
 
-func sessionRules(v violations, tree map[string]any, c *call) {
-	v.ofCurrency(tree)
-	v.ofCustomer(tree)
-	if url, ok := tree["returnUrl"].(string); ok && !strings.HasPrefix(url, "https://") &&
-		(!strings.HasPrefix(url, "http://") || c.api.Environment != "sandbox") {
-		v.add("$.returnUrl", "must be an https address")
-	}
-}
+// Limits of metadata (D4). Its size is that of the keys and the values, without JSON's own characters.
+const maxMetadataBytes = 4 << 10
 
-// paymentRules: §4 and D5. Header faults are named by themselves: they have a model of their own.
-func paymentRules(v violations, tree map[string]any, _ *call) {
-	v.ofCurrency(tree)
-	v.ofCustomer(tree)
-}
+// emptyMetadataKey has an errorId of its own (D3), when nothing else is wrong.
+const emptyMetadataKey = "must not be empty as a key"
 
-// cardRules hold a card to D12: a number that can be one, an expiry to come, a CVV of the right length.
-func cardRules(v violations, tree map[string]any, c *call) {
-	card, ok := tree["paymentInstrument"].(map[string]any)
-	if !ok {
-		return
-	}
-	number, _ := card["number"].(string)
-	if number != "" && !domain.ValidCardNumber(number) {
-		v.add("$.paymentInstrument.number", "is not a card number")
-	}
-	if network, known := domain.CardNetwork(number); known {
-		if cvv, sent := card["cvv"].(string); sent && len(cvv) != network.CVVLength() {
-			v.add("$.paymentInstrument.cvv", fmt.Sprintf("must have %d digits", network.CVVLength()))
+func (v *violations) ofMetadata(metadata map[string]any) {
+	size := 0
+	for key, value := range metadata {
+		size += len(key)
+		switch value := value.(type) {
+		case string:
+			size += len(value)
+		case float64:
+			size += len(strconv.FormatFloat(value, 'f', 0, 64))
+			if value > float64(domain.MaxAmount) || value < -float64(domain.MaxAmount) {
+				v.add("$.metadata"+member(key), fmt.Sprintf("must be between %d and %d, as an integer", -domain.MaxAmount, domain.MaxAmount))
+			}
+		case bool:
+			size += len(strconv.FormatBool(value))
+		}
+		if key == "" {
+			v.add("$.metadata['']", emptyMetadataKey)
 		}
 	}
-	month, _ := card["expirationMonth"].(string)
-	year, _ := card["expirationYear"].(string)
-	if expired(month, year, c.api.Now()) {
+	if size > maxMetadataBytes {
+		v.add("$.metadata", fmt.Sprintf("must be at most %d bytes in all", maxMetadataBytes))
+	}
+}
+
+// cardRules: D12. What the schema finds wrong by its form is not looked at again.
+func cardRules(v *violations, tree map[string]any, c *call) {
+	card, _ := tree["paymentInstrument"].(map[string]any)
+	text := func(field string, least, most int) (string, bool) {
+		s, _ := card[field].(string)
+		return s, len(s) >= least && len(s) <= most && strings.Trim(s, "0123456789") == ""
+	}
+	number, formed := text("number", shortestCard, longestCard)
+	if formed && !domain.ValidCardNumber(number) {
+		v.add("$.paymentInstrument.number", "is not a card number")
+	}
+	if cvv, formed := text("cvv", 3, 4); formed {
+		if network, known := domain.CardNetwork(number); known && len(cvv) != network.CVVLength() {
+			v.add("$.paymentInstrument.cvv", fmt.Sprintf("must have %d digits for this card", network.CVVLength()))
+		}
+	}
+	month, hasMonth := text("expirationMonth", 2, 2)
+	year, hasYear := text("expirationYear", 4, 4)
+	if hasMonth && hasYear && expired(month, year, c.api.Now()) {
 		v.add("$.paymentInstrument.expirationYear", "lies in the past with expirationMonth")
 	}
 }
@@ -136,28 +110,27 @@ func cardRules(v violations, tree map[string]any, c *call) {
 func expired(month, year string, now time.Time) bool {
 	m, monthErr := strconv.Atoi(month)
 	y, yearErr := strconv.Atoi(year)
-	if monthErr != nil || yearErr != nil {
+	if monthErr != nil || yearErr != nil || m < 1 || m > 12 {
 		return false // the schema has named it
 	}
 	end := time.Date(y, time.Month(m)+1, 1, 12, 0, 0, 0, time.UTC)
 	return !now.Before(end)
 }
 
-// Limits of idempotency keys (D9).
-const maxIdempotencyKey = 255
+// keyRules: D20.
+func keyRules(v *violations, tree map[string]any, _ *call) {
+	if text, ok := tree["expiresAt"].(string); ok {
+		if _, err := parseTime(text); err != nil {
+			v.add("$.expiresAt", "must be an RFC 3339 date")
+		}
+	}
+}
 
-// idempotencyKey reads the header: one, of visible ASCII; "" when there is none.
-func (c *call) idempotencyKey() (string, error) {
-	values := c.r.Header.Values("X-Idempotency-Key")
-	if len(values) == 0 {
-		return "", nil
+// parseTime reads a date with any offset, or without one as UTC (D1).
+func parseTime(text string) (time.Time, error) {
+	t, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		t, err = time.Parse("2006-01-02T15:04:05.999999999", text)
 	}
-	key := values[0]
-	bad := strings.IndexFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }) >= 0
-	if len(values) > 1 || key == "" || bad || utf8.RuneCountInString(key) > maxIdempotencyKey {
-		return "", domain.Invalid("Headers", domain.Violation{
-			Path: "$['X-Idempotency-Key']", Description: fmt.Sprintf("must be one header of 1 to %d visible ASCII characters", maxIdempotencyKey),
-		})
-	}
-	return key, nil
+	return t.UTC().Truncate(time.Microsecond), err
 }

@@ -3,6 +3,7 @@ package httpapi
 import (
 	_ "embed"
 	"fmt"
+	"path"
 
 	"github.com/getkin/kin-openapi/openapi3"
 )
@@ -13,25 +14,27 @@ var openapiYAML []byte
 // OpenAPI is the public reference, as served at /openapi.yaml.
 func OpenAPI() []byte { return openapiYAML }
 
-// schemas are the request schemas of openapi.yaml by operationId: the contract that is published is the
+// operation is what openapi.yaml says of the requests of one call: the contract that is published is the
 // one that requests are held to.
-type schemas map[string]operation
-
 type operation struct {
-	model string // name of the body's schema
-	body  *openapi3.Schema
-	query map[string]*openapi3.Parameter
+	method, path string
+	model        string           // name of the body's schema
+	body         *openapi3.Schema // nil for a call without one
+	query        map[string]*openapi3.Parameter
 }
 
-func loadSchemas() (schemas, error) {
+func (o *operation) hasBody() bool { return o.body != nil }
+
+// loadOperations reads openapi.yaml: its operations by operationId.
+func loadOperations() (map[string]*operation, error) {
 	doc, err := openapi3.NewLoader().LoadFromData(openapiYAML)
 	if err != nil {
 		return nil, fmt.Errorf("httpapi: openapi.yaml: %w", err)
 	}
-	all := schemas{}
-	for _, item := range doc.Paths.Map() {
-		for _, op := range item.Operations() {
-			o := operation{query: map[string]*openapi3.Parameter{}}
+	all := map[string]*operation{}
+	for at, item := range doc.Paths.Map() {
+		for method, op := range item.Operations() {
+			o := &operation{method: method, path: at, query: map[string]*openapi3.Parameter{}}
 			for _, p := range op.Parameters {
 				if p.Value.In == openapi3.ParameterInQuery {
 					o.query[p.Value.Name] = p.Value
@@ -39,7 +42,7 @@ func loadSchemas() (schemas, error) {
 			}
 			if op.RequestBody != nil {
 				ref := op.RequestBody.Value.Content.Get("application/json").Schema
-				o.body, o.model = ref.Value, modelName(ref.Ref)
+				o.body, o.model = ref.Value, path.Base(ref.Ref) // "#/components/schemas/Name"
 			}
 			all[op.OperationID] = o
 		}
@@ -47,16 +50,17 @@ func loadSchemas() (schemas, error) {
 	return all, nil
 }
 
-// modelName is the last part of "#/components/schemas/Name".
-func modelName(ref string) string {
-	for i := len(ref) - 1; i >= 0; i-- {
-		if ref[i] == '/' {
-			return ref[i+1:]
+// checkRoutes holds routes and operations to each other; its error names what one knows and the other does
+// not.
+func checkRoutes(routes []route, operations map[string]*operation) error {
+	for _, r := range routes {
+		o := operations[r.operation]
+		if o == nil || o.method != r.method || o.path != r.path {
+			return fmt.Errorf("httpapi: openapi.yaml lacks %s %s as %s", r.method, r.path, r.operation)
 		}
 	}
-	return ref
+	if len(routes) != len(operations) {
+		return fmt.Errorf("httpapi: openapi.yaml has %d operations for %d routes", len(operations), len(routes))
+	}
+	return nil
 }
-
-func (s schemas) has(id string) bool     { _, ok := s[id]; return ok }
-func (s schemas) hasBody(id string) bool { return s[id].body != nil }
-func (s schemas) model(id string) string { return s[id].model }

@@ -1,80 +1,83 @@
 package httpapi
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"payledger/domain"
 )
 
-// validate holds the body to its schema and to the rules that a schema cannot say, and names every
-// violation at once (D3).
-func (c *call) validate(tree map[string]any) error {
-	if emptyMetadataKey(tree) {
-		return domain.Refuse(domain.KindInvalid, domain.ReasonMetadataEmptyKey, "A key of metadata is empty.")
+// modelQuery and modelHeaders name what violations are about, where it is not a body (D1, D9).
+const (
+	modelQuery   = "QueryString"
+	modelHeaders = "Headers"
+)
+
+// validate holds query and body to the operation's schema and to the rules that a schema cannot say, and
+// names every violation at once (D3).
+func (c *call) validate() error {
+	query, body := c.queryViolations(), violations(nil)
+	if c.operation.hasBody() {
+		body = c.bodyViolations()
 	}
-	op := c.api.schemas[c.route.operation]
-	found := violations{}
-	found.ofSchema(op.body.VisitJSON(tree, openapi3.MultiErrors()))
-	found.ofText("$", tree)
-	found.ofMetadata(tree)
-	if extra := bodyRules[c.route.operation]; extra != nil {
-		extra(found, tree, c)
+	if len(query) == 0 && len(body) == 1 && body[0].Description == emptyMetadataKey {
+		e := domain.Refuse(domain.KindInvalid, domain.ReasonMetadataEmptyKey, "A key of metadata is empty.")
+		e.Model, e.Violations = c.operation.model, body
+		return e
 	}
-	return found.err(op.model)
+	return refuse(query, c.operation.model, body)
 }
 
-// bodyRules are the rules of single calls.
-var bodyRules = map[string]func(violations, map[string]any, *call){
-	"createClientSession":     sessionRules,
-	"createPayment":           paymentRules,
-	"createPaymentInstrument": cardRules,
+func (c *call) bodyViolations() violations {
+	var found violations
+	found.ofSchema(c.body.tree, c.operation.body.VisitJSON(c.body.tree, openapi3.MultiErrors()))
+	found.ofText(nil, c.body.tree)
+	if rules := bodyRules[c.route.operation]; rules != nil {
+		rules(&found, c.body.tree, c)
+	}
+	return found.sorted()
 }
 
-// violations are the faults of a request by path: one description each, the first that was found.
-type violations map[string]string
+// violations are the faults of one part of a request.
+type violations []domain.Violation
 
-func (v violations) add(path, description string) {
-	if _, there := v[path]; !there {
-		v[path] = description
-	}
+func (v *violations) add(path, description string) {
+	*v = append(*v, domain.Violation{Path: path, Description: description})
 }
 
-// err gives all violations as one error, by path; nil when there is none.
-func (v violations) err(model string) error {
-	if len(v) == 0 {
-		return nil
-	}
-	list := make([]domain.Violation, 0, len(v))
-	for path, description := range v {
-		list = append(list, domain.Violation{Path: path, Description: description})
-	}
-	slices.SortFunc(list, func(a, b domain.Violation) int { return strings.Compare(a.Path, b.Path) })
-	return domain.Invalid(model, list...)
+// sorted gives them by path, each once.
+func (v violations) sorted() violations {
+	slices.SortFunc(v, func(a, b domain.Violation) int {
+		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Description, b.Description))
+	})
+	return slices.Compact(v)
 }
 
-// ofSchema takes over what the schema found, in our words.
-func (v violations) ofSchema(err error) {
+// ofSchema takes over what the schema found in tree, in our words.
+func (v *violations) ofSchema(tree any, err error) {
+	if err == nil {
+		return
+	}
 	var many openapi3.MultiError
 	if errors.As(err, &many) {
 		for _, one := range many {
-			v.ofSchema(one)
+			v.ofSchema(tree, one)
 		}
 		return
 	}
 	var one *openapi3.SchemaError
 	if !errors.As(err, &one) {
-		if err != nil {
-			v.add("$", "is not valid")
-		}
+		v.add("$", "is not valid")
 		return
 	}
-	path := pathOf(one.JSONPointer())
+	path := pathOf(tree, one.JSONPointer())
 	switch one.SchemaField {
 	case "properties":
 		v.add(path+member(quoted(one.Reason)), "is not a known field")
@@ -85,120 +88,63 @@ func (v violations) ofSchema(err error) {
 	}
 }
 
-// ofValue takes over what a schema found about one value that stands at path.
-func (v violations) ofValue(path string, err error) {
-	var one *openapi3.SchemaError
-	if errors.As(err, &one) {
-		v.add(path, describe(one))
-		return
-	}
-	v.add(path, "is not valid")
-}
-
-// pathOf writes a pointer as "$.order.lineItems[0].amount".
-func pathOf(pointer []string) string {
+// pathOf writes a pointer into tree as "$.order.lineItems[0].amount".
+func pathOf(tree any, pointer []string) string {
 	var b strings.Builder
 	b.WriteByte('$')
 	for _, part := range pointer {
-		if part != "" && strings.Trim(part, "0123456789") == "" {
+		switch inside := tree.(type) {
+		case []any:
 			b.WriteString("[" + part + "]")
-		} else {
+			tree = nil
+			if i, err := strconv.Atoi(part); err == nil && i < len(inside) {
+				tree = inside[i]
+			}
+		case map[string]any:
+			b.WriteString(member(part))
+			tree = inside[part]
+		default:
 			b.WriteString(member(part))
 		}
 	}
 	return b.String()
 }
 
-var plainName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+// nameShown is how many characters of an unknown field's name a path shows.
+const nameShown = 64
 
 // member is a field's part of a path. A name that holds a card number is not echoed.
 func member(name string) string {
 	switch {
+	case plainName(name):
+		return "." + name
 	case domain.HoldsCardNumber(name):
 		return "['…']"
-	case plainName.MatchString(name):
-		return "." + name
-	default:
-		return fmt.Sprintf("['%.64s']", name)
 	}
+	if utf8.RuneCountInString(name) > nameShown {
+		name = fmt.Sprintf("%.*s…", nameShown, name)
+	}
+	return "['" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(name) + "']"
+}
+
+// plainName tells a name that needs no quotes in a path, as all of ours.
+func plainName(name string) bool {
+	for i := range len(name) {
+		c := name[i]
+		if !(c|0x20 >= 'a' && c|0x20 <= 'z' || c == '_' || i > 0 && c >= '0' && c <= '9') {
+			return false
+		}
+	}
+	return name != "" && len(name) <= nameShown && !(len(name) >= shortestCard && domain.HoldsCardNumber(name))
 }
 
 // quoted takes the name out of the library's `property "x" is unsupported`.
 func quoted(reason string) string {
 	first, last := strings.IndexByte(reason, '"'), strings.LastIndexByte(reason, '"')
-	if first < 0 || last <= first {
-		return reason
-	}
-	return reason[first+1 : last]
-}
-
-// describe says what a schema's rule wants; it never repeats the value.
-func describe(e *openapi3.SchemaError) string {
-	s := e.Schema
-	switch e.SchemaField {
-	case "type", "nullable":
-		return "must be " + typeName(s)
-	case "minimum", "maximum":
-		return "must be " + typeName(s)
-	case "maxLength":
-		return fmt.Sprintf("must be at most %d characters long", *s.MaxLength)
-	case "minLength":
-		return "must not be empty"
-	case "maxItems":
-		return fmt.Sprintf("must have at most %d elements", *s.MaxItems)
-	case "minItems":
-		return fmt.Sprintf("must have at least %d elements", s.MinItems)
-	case "maxProperties":
-		return fmt.Sprintf("must have at most %d keys", *s.MaxProps)
-	case "uniqueItems":
-		return "must not name anything twice"
-	case "enum":
-		return "must be one of " + enumList(s.Enum)
-	case "pattern", "format":
-		if s.Description != "" {
-			return "must be " + lowerFirst(strings.TrimSuffix(s.Description, "."))
+	if first >= 0 && first < last {
+		if name, err := strconv.Unquote(reason[first : last+1]); err == nil {
+			return name
 		}
-		return "does not have the right form"
-	default:
-		return "is not valid"
 	}
+	return "…"
 }
-
-func typeName(s *openapi3.Schema) string {
-	switch {
-	case s.Type.Is("integer") && s.Min != nil && s.Max != nil:
-		return fmt.Sprintf("an integer between %.0f and %.0f", *s.Min, *s.Max)
-	case s.Type.Is("integer") && s.Min != nil:
-		return fmt.Sprintf("an integer of %.0f or more", *s.Min)
-	case s.Type.Is("integer"):
-		return "an integer"
-	case s.Type.Is("string"):
-		return "a string"
-	case s.Type.Is("boolean"):
-		return "true or false"
-	case s.Type.Is("array"):
-		return "an array"
-	case s.Type.Is("object"):
-		return "an object"
-	case s.Type.Is("number"):
-		return "a number"
-	default:
-		return "of another type"
-	}
-}
-
-// enumShown is how many values a description lists.
-const enumShown = 20
-
-func enumList(values []any) string {
-	if len(values) > enumShown {
-		return "the values in openapi.yaml"
-	}
-	names := make([]string, len(values))
-	for i, v := range values {
-		names[i] = fmt.Sprint(v)
-	}
-	return strings.Join(names, ", ")
-}
-
-func lowerFirst(s string) string { return strings.ToLower(s[:1]) + s[1:] }

@@ -334,7 +334,7 @@ func TestPathIsNoOption(t *testing.T) {
 	}
 }
 
-// TestVocabulary: every event type of every aggregate is known to the projection (STYLE), also those that
+// TestVocabulary: every event type of every aggregate is known to the projection, also those that
 // no view is made of.
 func TestVocabulary(t *testing.T) {
 	knows(t, eventstore.Payments.Name, payment.Events())

@@ -2,7 +2,6 @@ package account_test
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
@@ -117,20 +116,6 @@ func TestEndpoints(t *testing.T) {
 		if got := row.endpoint.Wants("PAYMENT.STATUS"); got != row.want {
 			t.Errorf("%+v wants PAYMENT.STATUS: %v", row.endpoint, got)
 		}
-	}
-}
-
-// TestStatesAreNotShared: events that two writers add to the same state do not meet.
-func TestStatesAreNotShared(t *testing.T) {
-	s := account.Evolve(account.State{}, created())
-	s = account.Evolve(s, account.EndpointCreated{At: at, Endpoint: account.Endpoint{ID: "1"}})
-	s.Endpoints, s.APIKeys = slices.Grow(s.Endpoints, 4), slices.Grow(s.APIKeys, 4) // lists with room
-	a := account.Evolve(s, account.EndpointCreated{At: at, Endpoint: account.Endpoint{ID: "a"}})
-	b := account.Evolve(s, account.EndpointCreated{At: at, Endpoint: account.Endpoint{ID: "b"}})
-	c := account.Evolve(s, account.APIKeyCreated{At: at, Key: account.APIKey{ID: "c"}})
-	d := account.Evolve(s, account.APIKeyCreated{At: at, Key: account.APIKey{ID: "d"}})
-	if a.Endpoints[1].ID != "a" || b.Endpoints[1].ID != "b" || c.APIKeys[1].ID != "c" || d.APIKeys[1].ID != "d" {
-		t.Error("two states share their lists")
 	}
 }
 

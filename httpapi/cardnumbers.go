@@ -1,0 +1,84 @@
+package httpapi
+
+import (
+	"strconv"
+
+	"payledger/domain"
+)
+
+// The lengths of card numbers (D1).
+const (
+	shortestCard = 14
+	longestCard  = 19
+)
+
+// noCardNumber is what a field that holds one is told; the number is not repeated.
+const noCardNumber = "must not hold a card number"
+
+// notFreeText are the fields that are no free text (D1): looking for card numbers in them would refuse good
+// ids and addresses. Elements of arrays are named like their array.
+var notFreeText = map[string]bool{
+	"$.paymentInstrument.number":            true,
+	"$.paymentMethodToken":                  true,
+	"$.url":                                 true,
+	"$.returnUrl":                           true,
+	"$.order.lineItems.productData.pageUrl": true,
+	"$.order.lineItems.productData.globalTradeItemNumber": true,
+}
+
+// place is where a value stands in a tree. It is written out only where a violation is.
+type place struct {
+	parent *place
+	name   string // of a field; "" for an element
+	index  int
+}
+
+// path writes the place as violations do; without indexes as notFreeText does.
+func (p *place) path(indexes bool) string {
+	switch {
+	case p == nil:
+		return "$"
+	case p.name != "" || p.index < 0:
+		return p.parent.path(indexes) + member(p.name)
+	case indexes:
+		return p.parent.path(indexes) + "[" + strconv.Itoa(p.index) + "]"
+	default:
+		return p.parent.path(indexes)
+	}
+}
+
+// inMetadata: the one place where numbers are free text too.
+func (p *place) inMetadata() bool {
+	for p != nil && p.parent != nil {
+		p = p.parent
+	}
+	return p != nil && p.name == "metadata"
+}
+
+// ofText refuses card numbers in free-form fields (D1), wherever they stand, and in names.
+func (v *violations) ofText(at *place, value any) {
+	switch value := value.(type) {
+	case map[string]any:
+		for name, inner := range value {
+			here := place{at, name, -1}
+			if suspect(name) {
+				v.add(here.path(true), noCardNumber)
+			}
+			v.ofText(&here, inner)
+		}
+	case []any:
+		for i, inner := range value {
+			v.ofText(&place{at, "", i}, inner)
+		}
+	case string:
+		if suspect(value) && !notFreeText[at.path(false)] {
+			v.add(at.path(true), noCardNumber)
+		}
+	case float64:
+		if value >= 1e13 && at.inMetadata() && suspect(strconv.FormatFloat(value, 'f', 0, 64)) {
+			v.add(at.path(true), noCardNumber)
+		}
+	}
+}
+
+func suspect(text string) bool { return len(text) >= shortestCard && domain.HoldsCardNumber(text) }

@@ -1,0 +1,104 @@
+package httpapi
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/getkin/kin-openapi/openapi3"
+)
+
+// describe says what a schema's rule wants; it never repeats the value.
+func describe(e *openapi3.SchemaError) string {
+	s := e.Schema
+	switch e.SchemaField {
+	case "maxLength":
+		return fmt.Sprintf("must be at most %d characters long", *s.MaxLength)
+	case "minLength":
+		return "must not be empty"
+	case "maxItems":
+		return fmt.Sprintf("must have at most %d elements", *s.MaxItems)
+	case "minItems":
+		return fmt.Sprintf("must have at least %d elements", s.MinItems)
+	case "maxProperties":
+		return fmt.Sprintf("must have at most %d keys", *s.MaxProps)
+	case "uniqueItems":
+		return "must not name anything twice"
+	case "anyOf":
+		return "must be " + anyName(s.AnyOf)
+	case "enum":
+		return "must be " + enumName(s)
+	case "pattern":
+		return "must be " + formName(s)
+	case "type", "nullable", "minimum", "maximum", "format":
+		return "must be " + typeName(s)
+	default:
+		return "is not valid"
+	}
+}
+
+func typeName(s *openapi3.Schema) string {
+	switch {
+	case s.Type.Is(openapi3.TypeInteger):
+		return "an integer" + bounds(s)
+	case s.Type.Is(openapi3.TypeNumber):
+		return "a number" + bounds(s)
+	case s.Type.Is(openapi3.TypeString) && len(s.Enum) > 0:
+		return enumName(s)
+	case s.Type.Is(openapi3.TypeString):
+		return "a string"
+	case s.Type.Is(openapi3.TypeBoolean):
+		return "true or false"
+	case s.Type.Is(openapi3.TypeArray):
+		return "an array"
+	case s.Type.Is(openapi3.TypeObject):
+		return "an object"
+	default:
+		return "of another type"
+	}
+}
+
+func bounds(s *openapi3.Schema) string {
+	switch {
+	case s.Min != nil && s.Max != nil:
+		return fmt.Sprintf(" between %.0f and %.0f", *s.Min, *s.Max)
+	case s.Min != nil:
+		return fmt.Sprintf(" of %.0f or more", *s.Min)
+	default:
+		return ""
+	}
+}
+
+// anyName joins the types that a value may have: "a string, an integer or true or false".
+func anyName(any openapi3.SchemaRefs) string {
+	names := make([]string, len(any))
+	for i, s := range any {
+		names[i] = typeName(s.Value)
+	}
+	return strings.Join(names, ", or ")
+}
+
+// enumShown is how many values a description lists; longer enumerations are named by their description.
+const enumShown = 20
+
+func enumName(s *openapi3.Schema) string {
+	if len(s.Enum) > enumShown {
+		return formName(s)
+	}
+	names := make([]string, len(s.Enum))
+	for i, v := range s.Enum {
+		names[i] = fmt.Sprint(v)
+	}
+	return "one of " + strings.Join(names, ", ")
+}
+
+// formName is the schema's description, as the rest of a sentence.
+func formName(s *openapi3.Schema) string {
+	if s.Description == "" {
+		return "of another form"
+	}
+	text := strings.TrimSuffix(s.Description, ".")
+	if len(text) > 1 && text[1] >= 'a' && text[1] <= 'z' || text[1] == ' ' { // not an abbreviation
+		text = strings.ToLower(text[:1]) + text[1:]
+	}
+	return text
+}

@@ -1,0 +1,158 @@
+// Package openapitest holds HTTP answers to openapi.yaml, in tests of any package: the document is published,
+// so an answer that it does not describe is a fault of one of the two.
+//
+// An answer must have a status that its operation documents, the headers of that answer, and a body that
+// fits its schema to the last field. Answers for paths and methods that the document does not have must be
+// errors of D3. It must not know how answers are made.
+package openapitest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers"
+	"github.com/getkin/kin-openapi/routers/gorillamux"
+
+	"payledger/httpapi"
+)
+
+// uuid is what `format: uuid` means: any variant and version of RFC 9562.
+var uuid = openapi3.WithStringFormatValidator("uuid", openapi3.NewRegexpFormatValidator(openapi3.FormatOfStringForUUIDOfRFC9562))
+
+// document is openapi.yaml, loaded once.
+type document struct {
+	doc    *openapi3.T
+	router routers.Router
+}
+
+var load = sync.OnceValues(func() (*document, error) {
+	doc, err := openapi3.NewLoader().LoadFromData(httpapi.OpenAPI())
+	if err != nil {
+		return nil, err
+	}
+	router, err := gorillamux.NewRouter(doc)
+	return &document{doc, router}, err
+})
+
+// Client gives an HTTP client over base (nil: http.DefaultTransport) that fails the test at an answer that
+// is not as openapi.yaml says. It follows no redirect: the API makes none (D1).
+func Client(t testing.TB, base http.RoundTripper) *http.Client {
+	t.Helper()
+	if base == nil {
+		base = http.DefaultTransport
+	}
+	return &http.Client{
+		Transport:     transport{t, base},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+type transport struct {
+	t    testing.TB
+	base http.RoundTripper
+}
+
+func (c transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	answer, err := c.base.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	if err := Check(r, answer); err != nil {
+		c.t.Errorf("%s %s: %v", r.Method, r.URL.Path, err)
+	}
+	return answer, nil
+}
+
+// Check holds one answer to openapi.yaml. The answer's body can be read afterwards.
+func Check(r *http.Request, answer *http.Response) error {
+	d, err := load()
+	if err != nil {
+		return err
+	}
+	body, err := io.ReadAll(answer.Body)
+	if err != nil {
+		return fmt.Errorf("body: %w", err)
+	}
+	answer.Body = io.NopCloser(bytes.NewReader(body))
+	return errors.Join(d.checkOperation(r, answer, body), checkError(answer, body))
+}
+
+// checkOperation holds an answer to its operation, or to the error schema where there is none.
+func (d *document) checkOperation(r *http.Request, answer *http.Response, body []byte) error {
+	plain := r.Clone(r.Context())
+	if len(plain.URL.Path) > 1 {
+		plain.URL.Path = strings.TrimSuffix(plain.URL.Path, "/")
+	}
+	route, vars, err := d.router.FindRoute(plain)
+	if errors.Is(err, routers.ErrPathNotFound) || errors.Is(err, routers.ErrMethodNotAllowed) {
+		return d.checkRefusal(answer, body)
+	}
+	if err != nil {
+		return err
+	}
+	input := &openapi3filter.ResponseValidationInput{
+		RequestValidationInput: &openapi3filter.RequestValidationInput{Request: plain, PathParams: vars, Route: route},
+		Status:                 answer.StatusCode, Header: answer.Header,
+		Options: &openapi3filter.Options{
+			IncludeResponseStatus: true, MultiError: true,
+			SchemaValidationOptions: []openapi3.SchemaValidationOption{uuid},
+		},
+	}
+	input.SetBodyBytes(body)
+	if err := openapi3filter.ValidateResponse(r.Context(), input); err != nil {
+		return fmt.Errorf("status %d: %w\n%s", answer.StatusCode, err, body)
+	}
+	return nil
+}
+
+// checkRefusal holds the answer for what openapi.yaml does not have to the error schema (D3).
+func (d *document) checkRefusal(answer *http.Response, body []byte) error {
+	if answer.StatusCode < http.StatusBadRequest {
+		return fmt.Errorf("answered %d, and openapi.yaml does not have it", answer.StatusCode)
+	}
+	var value any
+	if err := json.Unmarshal(body, &value); err != nil {
+		return fmt.Errorf("status %d: %w\n%s", answer.StatusCode, err, body)
+	}
+	return d.doc.Components.Schemas["Error"].Value.VisitJSON(value, openapi3.MultiErrors(), uuid)
+}
+
+// checkError wants what a schema cannot say: diagnosticsId is X-Request-Id (D1), violations stand in the
+// order of their paths (D3).
+func checkError(answer *http.Response, body []byte) error {
+	if id := answer.Header.Get("X-Request-Id"); id == "" {
+		return errors.New("no X-Request-Id")
+	}
+	if answer.StatusCode < http.StatusBadRequest {
+		return nil
+	}
+	var e struct {
+		Error struct {
+			DiagnosticsID    string
+			ValidationErrors []struct{ Errors []struct{ Path, Description string } }
+		}
+	}
+	if err := json.Unmarshal(body, &e); err != nil {
+		return fmt.Errorf("error body: %w", err)
+	}
+	if id := answer.Header.Get("X-Request-Id"); e.Error.DiagnosticsID != id {
+		return fmt.Errorf("diagnosticsId %q, X-Request-Id %q", e.Error.DiagnosticsID, id)
+	}
+	for _, v := range e.Error.ValidationErrors {
+		for i := range len(v.Errors) - 1 {
+			if v.Errors[i].Path > v.Errors[i+1].Path {
+				return fmt.Errorf("violations not in order: %s before %s", v.Errors[i].Path, v.Errors[i+1].Path)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,320 @@
+package httpapi
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"payledger/domain"
+)
+
+// faults gives the violations of err as "path description".
+func faults(t *testing.T, err error) []string {
+	t.Helper()
+	var e *domain.Error
+	if !errors.As(err, &e) {
+		if err != nil {
+			t.Fatalf("not a domain error: %v", err)
+		}
+		return nil
+	}
+	var out []string
+	for _, v := range e.Violations {
+		out = append(out, v.Path+" "+v.Description)
+	}
+	return out
+}
+
+const amountRange = "must be an integer between 0 and 9007199254740991"
+
+// TestEveryViolationAtOnce: D3.
+func TestEveryViolationAtOnce(t *testing.T) {
+	a := testAPI(t)
+	for _, c := range []struct {
+		name, operation, body string
+		want                  []string
+	}{
+		{"wrong currency, negative amount, unknown field, long orderId", "createPayment",
+			`{"paymentMethodToken":"t","currencyCode":"EURO","amount":-1,"colour":"red","orderId":"` + strings.Repeat("é", 256) + `"}`,
+			[]string{"$.amount " + amountRange, "$.colour is not a known field",
+				"$.currencyCode must be an active ISO 4217 currency code", "$.orderId must be at most 255 characters long"}},
+		{"nothing", "createPayment", `{}`, []string{"$.paymentMethodToken is required"}},
+		{"everything of another type", "createPayment",
+			`{"paymentMethodToken":1,"orderId":true,"currencyCode":978,"amount":"12","order":[],"customer":"x","metadata":[],"paymentMethod":null,"expand":"x"}`,
+			[]string{"$.amount " + amountRange, "$.currencyCode must be a string", "$.customer must be an object", "$.expand must be an array",
+				"$.metadata must be an object", "$.order must be an object", "$.orderId must be a string", "$.paymentMethod must be an object",
+				"$.paymentMethodToken must be a string"}},
+		{"deep inside", "createClientSession",
+			`{"currencyCode":"EUR","order":{"countryCode":"XX","lineItems":[{"amount":1},{"amount":-1,"quantity":1.5,"productType":"X","x y":1},{}],"fees":[{"amount":"1"}]},
+			"customer":{"email":"a","emailAddress":"b","billingAddress":{"countryCode":"uk","zip":"1"}}}`,
+			[]string{"$.customer.billingAddress.countryCode must be an ISO 3166-1 alpha-2 country code", "$.customer.billingAddress.zip is not a known field",
+				"$.customer.emailAddress must be the same as email, when both are sent", "$.order.countryCode must be an ISO 3166-1 alpha-2 country code",
+				"$.order.fees[0].amount " + amountRange, "$.order.lineItems[1].amount " + amountRange,
+				"$.order.lineItems[1].productType must be one of PHYSICAL, DIGITAL", "$.order.lineItems[1].quantity must be an integer between 0 and 1000000",
+				"$.order.lineItems[1]['x y'] is not a known field", "$.order.lineItems[2].amount is required"}},
+		{"enumerations", "createPayment",
+			`{"paymentMethodToken":"t","expand":["transactions"],"paymentMethod":{"paymentType":"GIFT","authorizationType":"final","firstPaymentReason":"x","vaultOnSuccess":"yes"}}`,
+			[]string{"$.expand[0] must be one of transactions.events", "$.paymentMethod.authorizationType must be one of ESTIMATED, FINAL",
+				"$.paymentMethod.firstPaymentReason must be one of CardOnFile, Recurring, Unscheduled",
+				"$.paymentMethod.paymentType must be one of FIRST_PAYMENT, ECOMMERCE, SUBSCRIPTION, UNSCHEDULED", "$.paymentMethod.vaultOnSuccess must be true or false"}},
+		{"a name in need of quotes", "createPayment", `{"paymentMethodToken":"t","it's \"so\" \\":1,"4242424242424242":1,"` + strings.Repeat("y", 70) + `":1}`,
+			[]string{`$['it\'s "so" \\'] is not a known field`, "$['" + strings.Repeat("y", 64) + "…'] is not a known field", "$['…'] is not a known field", "$['…'] must not hold a card number"}},
+		{"what comes later", "createPaymentInstrument", `{"paymentInstrument":{"number":"4111111111111111","cvv":"123","expirationMonth":"12","expirationYear":"2030"},"tokenType":"MULTI_USE","paymentFlow":"VAULT"}`,
+			[]string{"$.paymentFlow is not a known field", "$.tokenType must be one of SINGLE_USE"}},
+		{"an API key", "createApiKey", `{"name":"","scopes":["all","account:read","account:read"],"expiresAt":"tomorrow"}`,
+			[]string{"$.expiresAt must be an RFC 3339 date", "$.name must not be empty", "$.scopes must not name anything twice",
+				"$.scopes[0] must be one of client_tokens:write, transactions:authorize, transactions:capture, transactions:cancel, transactions:refund, " +
+					"transactions:retrieve, payment_instrument:read, payment_instrument:write, events:read, account:read, account:write"}},
+		{"return addresses", "createClientSession", `{"returnUrl":"ftp://shop.example/"}`, []string{"$.returnUrl must be an https URL"}},
+		{"no host", "createClientSession", `{"returnUrl":"https://"}`, []string{"$.returnUrl must be an https URL"}},
+		{"http in the sandbox", "createClientSession", `{"returnUrl":"http://localhost:3000/done"}`, nil},
+	} {
+		if got := faults(t, a.postCall(c.operation, c.body).accept()); !slices.Equal(got, c.want) {
+			t.Errorf("%s:\n got %q\nwant %q", c.name, got, c.want)
+		}
+	}
+}
+
+// TestAmounts: an amount is a whole number from 0 to MaxAmount, however it is written (§8).
+func TestAmounts(t *testing.T) {
+	a := testAPI(t)
+	for text, want := range map[string]int64{
+		"0": 0, "-0": 0, "-0.0": 0, "1": 1, "1.0": 1, "1e3": 1000, "12.50e2": 1250, "9007199254740991": 9007199254740991, "9007199254740991.0": 9007199254740991,
+		"-1": -1, "1.5": -1, "9007199254740992": -1, "9007199254740991.4": -1, "9223372036854775808": -1, "1e300": -1, "1e999": -1, "-1e999": -1,
+		"1e-999": -1, `"1"`: -1, "true": -1, "null": -1, "[]": -1, "{}": -1,
+	} {
+		c := a.postCall("createPayment", `{"paymentMethodToken":"t","amount":`+text+`}`)
+		err := c.accept()
+		if want < 0 {
+			if got := faults(t, err); !slices.Equal(got, []string{"$.amount " + amountRange}) {
+				t.Errorf("%s: %q", text, got)
+			}
+			continue
+		}
+		body, decodeErr := decode[paymentRequest](c)
+		if err != nil || decodeErr != nil || int64(*body.Amount) != want {
+			t.Errorf("%s: %v %v %v", text, err, decodeErr, body.Amount)
+		}
+	}
+}
+
+// TestLengths count characters, not bytes and not UTF-16 units.
+func TestLengths(t *testing.T) {
+	a := testAPI(t)
+	for _, letter := range []string{"x", "é", "漢", "😀"} {
+		for n, want := range map[int]int{255: 0, 256: 1} {
+			body := fmt.Sprintf(`{"paymentMethodToken":"t","orderId":%q}`, strings.Repeat(letter, n))
+			if got := faults(t, a.postCall("createPayment", body).accept()); len(got) != want {
+				t.Errorf("%d %s: %q", n, letter, got)
+			}
+		}
+	}
+}
+
+// TestCardNumbersInText: D1. The number is never repeated.
+func TestCardNumbersInText(t *testing.T) {
+	const number = "4111 1111-1111 1111"
+	a := testAPI(t)
+	for _, c := range []struct{ operation, body, path string }{
+		{"createPayment", `{"paymentMethodToken":"t","orderId":"#"}`, "$.orderId"},
+		{"createPayment", `{"paymentMethodToken":"t","customerId":"#"}`, "$.customerId"},
+		{"createPayment", `{"paymentMethodToken":"t","metadata":{"note":"paid with #, thanks"}}`, "$.metadata.note"},
+		{"createPayment", `{"paymentMethodToken":"t","metadata":{"number":"#"}}`, "$.metadata.number"},
+		{"createPayment", `{"paymentMethodToken":"t","metadata":{"url":"#"}}`, "$.metadata.url"},
+		{"createPayment", `{"paymentMethodToken":"t","metadata":{"card":4111111111111111}}`, "$.metadata.card"},
+		{"createPayment", `{"paymentMethodToken":"t","metadata":{"#":"x"}}`, "$.metadata['…']"},
+		{"createPayment", `{"paymentMethodToken":"t","paymentMethod":{"descriptor":"#"}}`, "$.paymentMethod.descriptor"},
+		{"createPayment", `{"paymentMethodToken":"t","customer":{"firstName":"#"}}`, "$.customer.firstName"},
+		{"createPayment", `{"paymentMethodToken":"t","order":{"lineItems":[{"amount":1},{"amount":1,"description":"#"}]}}`, "$.order.lineItems[1].description"},
+		{"createPaymentInstrument", `{"paymentInstrument":{"number":"4111111111111111","cvv":"123","expirationMonth":"12","expirationYear":"2030","cardholderName":"#"}}`, "$.paymentInstrument.cardholderName"},
+		{"createWebhookEndpoint", `{"url":"https://shop.example/","description":"#"}`, "$.description"},
+		{"createApiKey", `{"name":"#","scopes":["account:read"]}`, "$.name"},
+	} {
+		err := a.postCall(c.operation, strings.ReplaceAll(c.body, "#", number)).accept()
+		if got := faults(t, err); !slices.Equal(got, []string{c.path + " " + noCardNumber}) {
+			t.Errorf("%s %s: %q", c.operation, c.body, got)
+		}
+		if err != nil && (strings.Contains(err.Error(), number) || strings.Contains(err.Error(), "4111111111111111")) {
+			t.Errorf("%s repeats the number: %v", c.path, err)
+		}
+	}
+	for _, fine := range []struct{ operation, body string }{
+		{"createPayment", `{"paymentMethodToken":"4111111111111111"}`},
+		{"createPayment", `{"paymentMethodToken":"t","amount":4111111111111111}`},
+		{"createPayment", `{"paymentMethodToken":"t","orderId":"1760000000000","metadata":{"at":1760000000000}}`},
+		{"createPayment", `{"paymentMethodToken":"t","orderId":"4111111111111112"}`},
+		{"createPayment", `{"paymentMethodToken":"t","order":{"lineItems":[{"amount":1,"productData":{"pageUrl":"https://shop.example/4111111111111111","globalTradeItemNumber":"36000000000008"}}]}}`},
+		{"createWebhookEndpoint", `{"url":"https://shop.example/4111111111111111"}`},
+	} {
+		if err := a.postCall(fine.operation, fine.body).accept(); err != nil {
+			t.Errorf("%s: %v", fine.body, err)
+		}
+	}
+}
+
+// TestMetadata: D4.
+func TestMetadata(t *testing.T) {
+	a := testAPI(t)
+	keys := func(n int) string {
+		var pairs []string
+		for i := range n {
+			pairs = append(pairs, fmt.Sprintf(`"k%d":%d`, i, i))
+		}
+		return strings.Join(pairs, ",")
+	}
+	for _, c := range []struct {
+		name, metadata string
+		want           []string
+	}{
+		{"the three kinds", `"s":"x","i":-3,"b":true,"big":9007199254740991,"whole":2.0`, nil},
+		{"other kinds", `"f":1.5,"n":null,"a":[],"o":{}`, []string{
+			"$.metadata.a must be a string, or an integer, or true or false", "$.metadata.f must be a string, or an integer, or true or false",
+			"$.metadata.n must be a string, or an integer, or true or false", "$.metadata.o must be a string, or an integer, or true or false"}},
+		{"too large a number", `"i":9007199254740992`, []string{"$.metadata.i must be between -9007199254740991 and 9007199254740991, as an integer"}},
+		{"64 keys", keys(64), nil},
+		{"65 keys", keys(65), []string{"$.metadata must have at most 64 keys"}},
+		{"4 KiB", `"k":"` + strings.Repeat("x", 4095) + `"`, nil},
+		{"4 KiB and a byte", `"k":"` + strings.Repeat("x", 4096) + `"`, []string{"$.metadata must be at most 4096 bytes in all"}},
+		{"strange keys", `"it's":"x"," ":"y","123":"z"`, nil},
+		{"an empty key", `"":"x"`, []string{"$.metadata[''] must not be empty as a key"}},
+		{"an empty key and more", `"":"x","f":1.5`, []string{"$.metadata.f must be a string, or an integer, or true or false", "$.metadata[''] must not be empty as a key"}},
+	} {
+		call := a.postCall("createPayment", `{"paymentMethodToken":"t","metadata":{`+c.metadata+`}}`)
+		err := call.accept()
+		if got := faults(t, err); !slices.Equal(got, c.want) {
+			t.Errorf("%s:\n got %q\nwant %q", c.name, got, c.want)
+		}
+		if alone := c.name == "an empty key"; err != nil && (domain.ReasonOf(err) == domain.ReasonMetadataEmptyKey) != alone {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		if err == nil {
+			if _, err := decode[paymentRequest](call); err != nil {
+				t.Errorf("%s: %v", c.name, err)
+			}
+		}
+	}
+	if err := a.postCall("createPaymentInstrument", `{"metadata":{"":1}}`).accept(); domain.ReasonOf(err) != domain.ReasonRequestValidation {
+		t.Errorf("metadata where there is none: %v", err)
+	}
+}
+
+// TestCards: D12, at 14 March 2026.
+func TestCards(t *testing.T) {
+	a := testAPI(t)
+	for _, c := range []struct {
+		name, number, cvv, month, year string
+		want                           []string
+	}{
+		{"good", "4111111111111111", "737", "03", "2030", nil},
+		{"American Express", "378282246310005", "7373", "03", "2030", nil},
+		{"this month", "4111111111111111", "737", "03", "2026", nil},
+		{"last month", "4111111111111111", "737", "02", "2026", []string{"$.paymentInstrument.expirationYear lies in the past with expirationMonth"}},
+		{"wrong check digit", "4111111111111112", "737", "03", "2030", []string{"$.paymentInstrument.number is not a card number"}},
+		{"no scheme", "9999999999999995", "737", "03", "2030", []string{"$.paymentInstrument.number is not a card number"}},
+		{"with spaces", "4111 1111 1111 1111", "737", "03", "2030", []string{"$.paymentInstrument.number must be 14 to 19 digits"}},
+		{"short CVV", "378282246310005", "737", "03", "2030", []string{"$.paymentInstrument.cvv must have 4 digits for this card"}},
+		{"long CVV", "4111111111111111", "7373", "03", "2030", []string{"$.paymentInstrument.cvv must have 3 digits for this card"}},
+		{"all wrong", "12", "x", "13", "26", []string{
+			"$.paymentInstrument.cvv must be 3 digits, 4 for American Express", "$.paymentInstrument.expirationMonth must be a month, 01 to 12",
+			"$.paymentInstrument.expirationYear must be a year of four digits", "$.paymentInstrument.number must be 14 to 19 digits"}},
+		{"all wrong by the rules", "4111111111111112", "7373", "01", "2020", []string{"$.paymentInstrument.cvv must have 3 digits for this card",
+			"$.paymentInstrument.expirationYear lies in the past with expirationMonth", "$.paymentInstrument.number is not a card number"}},
+	} {
+		body := fmt.Sprintf(`{"paymentInstrument":{"number":%q,"cvv":%q,"expirationMonth":%q,"expirationYear":%q}}`, c.number, c.cvv, c.month, c.year)
+		err := a.postCall("createPaymentInstrument", body).accept()
+		if got := faults(t, err); !slices.Equal(got, c.want) {
+			t.Errorf("%s:\n got %q\nwant %q", c.name, got, c.want)
+		}
+	}
+}
+
+// TestQuery: D1.
+func TestQuery(t *testing.T) {
+	a := testAPI(t)
+	for query, want := range map[string][]string{
+		"":                                  nil,
+		"limit=1":                           nil,
+		"limit=100&cursor=abc":              nil,
+		"limit=0":                           {"$.limit must be an integer between 1 and 100"},
+		"limit=101":                         {"$.limit must be an integer between 1 and 100"},
+		"limit=ten":                         {"$.limit must be an integer between 1 and 100"},
+		"limit=":                            {"$.limit must be an integer between 1 and 100"},
+		"limit=1&limit=2":                   {"$.limit must be sent once"},
+		"page=2&limit=x":                    {"$.limit must be an integer between 1 and 100", "$.page is not a known parameter"},
+		"cursor=" + strings.Repeat("x", 65): {"$.cursor must be at most 64 characters long"},
+		"limit=%zz":                         {"$ must be name=value pairs, joined by &"},
+	} {
+		c := a.postCall("listApiKeys", "")
+		c.r.Method, c.r.URL.RawQuery = http.MethodGet, query
+		err := c.accept()
+		if got := faults(t, err); !slices.Equal(got, want) {
+			t.Errorf("%q: %q, want %q", query, got, want)
+		}
+		var e *domain.Error
+		if errors.As(err, &e) && e.Model != modelQuery {
+			t.Errorf("%q: model %q", query, e.Model)
+		}
+	}
+}
+
+// TestIdempotencyKeys: D9.
+func TestIdempotencyKeys(t *testing.T) {
+	for _, c := range []struct {
+		sent []string
+		fine bool
+	}{
+		{nil, true}, {[]string{"k"}, true}, {[]string{strings.Repeat("k", 255)}, true}, {[]string{"!~"}, true},
+		{[]string{""}, false}, {[]string{strings.Repeat("k", 256)}, false}, {[]string{"a b"}, false}, {[]string{"é"}, false},
+		{[]string{"a\x7f"}, false}, {[]string{"a", "b"}, false}, {[]string{"a", "a"}, false},
+	} {
+		key, err := idempotencyKey(http.Header{"X-Idempotency-Key": c.sent})
+		if (err == nil) != c.fine || c.fine && len(c.sent) > 0 && key != c.sent[0] {
+			t.Errorf("%q: %q %v", c.sent, key, err)
+		}
+		if err != nil && !slices.Equal(faults(t, err), []string{"$['X-Idempotency-Key'] must be one header of 1 to 255 visible ASCII characters"}) {
+			t.Errorf("%q: %v", c.sent, err)
+		}
+	}
+}
+
+// FuzzAccept: no body makes the guards panic, and one that passes them decodes.
+func FuzzAccept(f *testing.F) {
+	a := testAPI(f)
+	operations := []string{"createPayment", "createClientSession", "createPaymentInstrument", "createApiKey", "createWebhookEndpoint"}
+	for i, seed := range []string{
+		bigPayment, bigPayment, `{"paymentInstrument":{"number":"4111111111111111","cvv":"737","expirationMonth":"03","expirationYear":"2030"}}`,
+		`{"name":"n","scopes":["account:read"],"expiresAt":"2030-01-01T00:00:00"}`, `{"url":"https://shop.example/","eventTypes":[]}`,
+	} {
+		f.Add(uint8(i), []byte(seed))
+	}
+	f.Add(uint8(0), []byte(`{"paymentMethodToken":"t","amount":1e3,"order":{"lineItems":[{"amount":-0.0,"productData":{"weight":1e-400}}]},"metadata":{"a":1.0}}`))
+	f.Fuzz(func(t *testing.T, which uint8, body []byte) {
+		c := a.postCall(operations[int(which)%len(operations)], string(body))
+		err := c.accept()
+		if err == nil {
+			err = decodes(c)
+		}
+		if err != nil && reasonOf(err) == domain.ReasonInternal {
+			t.Fatalf("%s %q: %v", c.route.operation, body, err)
+		}
+	})
+}
+
+func decodes(c *call) (err error) {
+	switch c.route.operation {
+	case "createPayment":
+		_, err = decode[paymentRequest](c)
+	case "createClientSession":
+		_, err = decode[sessionRequest](c)
+	case "createPaymentInstrument":
+		_, err = decode[instrumentRequest](c)
+	case "createApiKey":
+		_, err = decode[keyRequest](c)
+	case "createWebhookEndpoint":
+		_, err = decode[endpointRequest](c)
+	}
+	return err
+}
