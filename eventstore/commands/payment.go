@@ -98,24 +98,34 @@ func (s *Service) assemble(ctx context.Context, by Caller, id domain.PaymentID, 
 	return c, err
 }
 
-// payWith reads the instrument and the session that made it, and refuses a token that cannot pay.
+// payWith reads the instrument and the session that made it, and refuses a token that cannot pay. A refusal
+// counts only on what the leader holds: a replica may not have heard of the token yet.
 func (s *Service) payWith(ctx context.Context, account domain.AccountID, token domain.Token, id domain.PaymentID) (instrument.State, session.State, error) {
-	tip, err := eventstore.LoadTip(ctx, s.Store, eventstore.Instruments, eventstore.Instruments.Key(account, string(token)))
-	if err != nil {
-		return instrument.State{}, session.State{}, err
+	key := eventstore.Instruments.Key(account, string(token))
+	use := func(tip eventstore.Tip[instrument.State], err error) (instrument.State, error) {
+		if err == nil {
+			_, err = instrument.DecideUse(tip.State, instrument.Use{At: s.Store.Now(), Payment: id})
+		}
+		return tip.State, err
 	}
-	if _, err := instrument.DecideUse(tip.State, instrument.Use{At: s.Store.Now(), Payment: id}); err != nil {
-		return instrument.State{}, session.State{}, err
-	}
-	from, err := eventstore.LoadTip(ctx, s.Store, eventstore.Sessions, eventstore.Sessions.Key(account, string(tip.State.Session)))
+	tool, err := use(eventstore.LoadTip(ctx, s.Store, eventstore.Instruments, key))
 	if err != nil {
-		return instrument.State{}, session.State{}, err
+		if tool, err = use(eventstore.LoadTipAtLeader(ctx, s.Store, eventstore.Instruments, key)); err != nil {
+			return tool, session.State{}, err
+		}
+	}
+	from, err := eventstore.LoadTip(ctx, s.Store, eventstore.Sessions, eventstore.Sessions.Key(account, string(tool.Session)))
+	if err == nil && !from.State.Exists() {
+		from, err = eventstore.LoadTipAtLeader(ctx, s.Store, eventstore.Sessions, eventstore.Sessions.Key(account, string(tool.Session)))
+	}
+	if err != nil {
+		return tool, session.State{}, err
 	}
 	if from.State.ApprovalMode == session.ApprovalManual {
-		return instrument.State{}, session.State{}, domain.Refuse(domain.KindConflict, domain.ReasonPayment,
+		return tool, session.State{}, domain.Refuse(domain.KindConflict, domain.ReasonPayment,
 			"The payment cannot be created: its client session asks for the approval of a payment attempt.")
 	}
-	return tip.State, from.State, nil
+	return tool, from.State, nil
 }
 
 // method lays the request's wishes over the session's (D5).
