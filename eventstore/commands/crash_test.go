@@ -72,7 +72,7 @@ func TestCrash(t *testing.T) {
 			gone := make(chan struct{})
 			go func() {
 				defer close(gone)
-				dying.CreatePayment(context.Background(), r.by, in(token)) //nolint:errcheck // nobody is there to hear it
+				dying.CreatePayment(context.Background(), r.by, in(token)) // nobody is there to hear it
 			}()
 			<-port.hit
 			dying.Close()
@@ -126,7 +126,7 @@ func TestNeverSeenInTime(t *testing.T) {
 	dying := r.service(port)
 	token := r.token(dying)
 	id := domain.PaymentIDForKey(r.by.Account, "key-1")
-	go dying.CreatePayment(context.Background(), r.by, commands.PaymentInput{Token: token, IdempotencyKey: "key-1"}) //nolint:errcheck // it dies
+	go dying.CreatePayment(context.Background(), r.by, commands.PaymentInput{Token: token, IdempotencyKey: "key-1"}) // it dies
 	<-port.hit
 	dying.Close()
 	r.ahead.Store(int64(2 * paymentTimeout))
