@@ -3,6 +3,7 @@
 package payledger_test
 
 import (
+	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -12,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -50,9 +52,17 @@ func (s source) at(pos token.Pos) string {
 	return fmt.Sprintf("%s:%d", s.path, s.set.Position(pos).Line)
 }
 
-// tree reads every file below the root but for git's own, data folders and what the build ignores.
+// tree gives every file below the root but for git's own, data folders and what the build ignores.
 func tree(t *testing.T) map[string]string {
 	t.Helper()
+	files, err := readTree()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+var readTree = sync.OnceValues(func() (map[string]string, error) {
 	files := map[string]string{}
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -71,32 +81,37 @@ func tree(t *testing.T) map[string]string {
 		files[filepath.ToSlash(path)] = string(text)
 		return err
 	})
+	return files, err
+})
+
+// sources gives every Go file, by path.
+func sources(t *testing.T) []source {
+	t.Helper()
+	all, err := parseTree()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return files
-}
-
-func sources(t *testing.T) []source {
-	t.Helper()
-	var all []source
-	for path, text := range tree(t) {
-		if !strings.HasSuffix(path, ".go") {
-			continue
-		}
-		set := token.NewFileSet()
-		file, err := parser.ParseFile(set, path, text, parser.ParseComments)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, source{path, text, file, set})
-	}
-	slices.SortFunc(all, func(a, b source) int { return strings.Compare(a.path, b.path) })
 	if len(all) < 50 {
 		t.Fatalf("only %d Go files found", len(all))
 	}
 	return all
 }
+
+var parseTree = sync.OnceValues(func() ([]source, error) {
+	files, err := readTree()
+	var all []source
+	for path, text := range files {
+		if !strings.HasSuffix(path, ".go") {
+			continue
+		}
+		set := token.NewFileSet()
+		file, failed := parser.ParseFile(set, path, text, parser.ParseComments)
+		err = errors.Join(err, failed)
+		all = append(all, source{path, text, file, set})
+	}
+	slices.SortFunc(all, func(a, b source) int { return strings.Compare(a.path, b.path) })
+	return all, err
+})
 
 // mayImport says which packages of ours each folder may import, itself aside.
 var mayImport = map[string][]string{
