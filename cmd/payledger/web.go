@@ -35,7 +35,7 @@ func serveWeb(ctx context.Context, address string, handler http.Handler, tls *tl
 func serveOn(listener net.Listener, handler http.Handler, tls *tlsFiles) (*webServer, error) {
 	w := &webServer{
 		url:    "http://" + listener.Addr().String(),
-		server: &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute},
+		server: &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute},
 		done:   make(chan error, 1),
 	}
 	serve := func() error { return w.server.Serve(listener) }

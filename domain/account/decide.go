@@ -26,10 +26,10 @@ type CreateAPIKey struct {
 // DecideCreateAPIKey adds the key.
 func DecideCreateAPIKey(s State, c CreateAPIKey) (Event, error) {
 	if len(s.APIKeys) >= MaxAPIKeys {
-		return nil, domain.Invalid("ApiKey", domain.Violation{Path: "$", Description: "the account has as many API keys as it may"})
+		return nil, domain.Invalid("ApiKeyRequest", domain.Violation{Path: "$", Description: "the account has as many API keys as it may"})
 	}
 	if c.Key.ExpiresAt != nil && !c.Key.ExpiresAt.After(c.At) {
-		return nil, domain.Invalid("ApiKey", domain.Violation{Path: "$.expiresAt", Description: "must lie in the future"})
+		return nil, domain.Invalid("ApiKeyRequest", domain.Violation{Path: "$.expiresAt", Description: "must lie in the future"})
 	}
 	return APIKeyCreated(c), nil
 }
@@ -43,7 +43,7 @@ type CreateEndpoint struct {
 // DecideCreateEndpoint adds the endpoint.
 func DecideCreateEndpoint(s State, c CreateEndpoint) (Event, error) {
 	if len(s.Endpoints) >= MaxEndpoints {
-		return nil, domain.Invalid("WebhookEndpoint", domain.Violation{Path: "$", Description: "the account has as many endpoints as it may"})
+		return nil, domain.Invalid("WebhookEndpointRequest", domain.Violation{Path: "$", Description: "the account has as many endpoints as it may"})
 	}
 	return EndpointCreated(c), nil
 }

@@ -191,3 +191,19 @@ func TestAnswersHaveNoSharedRoom(t *testing.T) {
 		t.Error("two states share their answers")
 	}
 }
+
+// TestVaultingNeedsCustomer: a method cannot be vaulted for nobody (D5), whoever asked for it.
+func TestVaultingNeedsCustomer(t *testing.T) {
+	for _, method := range []payment.Method{{VaultOnSuccess: true}, {VaultOn3DS: true}, {VaultOnAgreement: true}} {
+		amount := domain.Amount(1)
+		c := payment.Create{OrderID: "o", Currency: "EUR", Amount: &amount, Method: method, Route: []payment.Target{{}}}
+		_, err := payment.DecideCreate(payment.State{}, c)
+		if domain.ReasonOf(err) != domain.ReasonRequestValidation {
+			t.Errorf("%+v without a customer: %v", method, err)
+		}
+		c.CustomerID = "customer"
+		if _, err := payment.DecideCreate(payment.State{}, c); err != nil {
+			t.Errorf("%+v with a customer: %v", method, err)
+		}
+	}
+}

@@ -25,14 +25,22 @@ type Create struct {
 	Route          []Target
 }
 
-// DecideCreate makes the payment, or refuses: a key that was used (D9), fields that are missing (D3),
-// nowhere to send it.
+// creationModel is what validation errors of a creation are about (D3).
+const creationModel = "PaymentCreation"
+
+// DecideCreate makes the payment, or refuses: a key that was used (D9), fields that are missing (D3), a
+// vaulting without a customer (D5), nowhere to send it.
 func DecideCreate(s State, c Create) (Event, error) {
 	if s.Exists() {
 		return nil, s.alreadyCreated(c)
 	}
 	if c.OrderID == "" || c.Currency == "" || c.Amount == nil {
 		return nil, missingFields(c)
+	}
+	if m := c.Method; c.CustomerID == "" && (m.VaultOnSuccess || m.VaultOn3DS || m.VaultOnAgreement) {
+		return nil, domain.Invalid(creationModel, domain.Violation{
+			Path: "$.customerId", Description: "is required to vault the payment method",
+		})
 	}
 	if len(c.Route) == 0 {
 		return nil, domain.Refuse(domain.KindConflict, domain.ReasonPayment,
@@ -64,7 +72,7 @@ func (s State) alreadyCreated(c Create) error {
 }
 
 func missingFields(c Create) error {
-	err := domain.Invalid("PaymentCreation")
+	err := domain.Invalid(creationModel)
 	err.Message = "Missing fields for payment."
 	missing := func(absent bool, path string) {
 		if absent {

@@ -138,7 +138,9 @@ func checkError(answer *http.Response, body []byte) error {
 	var e struct {
 		Error struct {
 			DiagnosticsID    string
-			ValidationErrors []struct{ Errors []struct{ Path, Description string } }
+			ValidationErrors []struct {
+				Errors []struct{ Path, Description string }
+			}
 		}
 	}
 	if err := json.Unmarshal(body, &e); err != nil {

@@ -1,0 +1,224 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"go/ast"
+	goparser "go/parser"
+	"go/token"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"payledger/domain"
+	"payledger/domain/account"
+)
+
+func load(t *testing.T) *openapi3.T {
+	t.Helper()
+	doc, err := openapi3.NewLoader().LoadFromData(openapiYAML)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return doc
+}
+
+func TestDocumentIsValid(t *testing.T) {
+	if err := load(t).Validate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestEveryReasonHasAStatus: every reason of the domain, and every errorId of openapi.yaml and CONTRACT.md,
+// has a row in the error table (D3), and the other way round.
+func TestEveryReasonHasAStatus(t *testing.T) {
+	file, err := goparser.ParseFile(token.NewFileSet(), "../domain/error.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	ast.Inspect(file, func(n ast.Node) bool {
+		spec, ok := n.(*ast.ValueSpec)
+		if !ok || !strings.HasPrefix(spec.Names[0].Name, "Reason") {
+			return true
+		}
+		found++
+		text, err := strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value)
+		if err != nil || statuses[domain.Reason(text)] == 0 {
+			t.Errorf("%s %q has no status", spec.Names[0].Name, text)
+		}
+		return true
+	})
+	if found < 20 {
+		t.Errorf("only %d reasons found", found)
+	}
+	contract, err := os.ReadFile("CONTRACT.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var published []string
+	for _, id := range load(t).Components.Schemas["ErrorId"].Value.Enum {
+		published = append(published, id.(string))
+		if statuses[domain.Reason(id.(string))] == 0 {
+			t.Errorf("openapi.yaml has %s, the table does not", id)
+		}
+	}
+	for reason := range statuses {
+		if !slices.Contains(published, string(reason)) {
+			t.Errorf("openapi.yaml lacks %s", reason)
+		}
+		if !strings.Contains(string(contract), string(reason)) {
+			t.Errorf("CONTRACT.md lacks %s", reason)
+		}
+	}
+}
+
+// walk visits every schema of the document that is not a reference.
+func walk(at string, ref *openapi3.SchemaRef, visit func(at string, s *openapi3.Schema)) {
+	if ref == nil || ref.Ref != "" {
+		return
+	}
+	visit(at, ref.Value)
+	for name, p := range ref.Value.Properties {
+		walk(at+"."+name, p, visit)
+	}
+	walk(at+"[]", ref.Value.Items, visit)
+	walk(at+"{}", ref.Value.AdditionalProperties.Schema, visit)
+}
+
+// TestSchemasAreStrict: an object names all of its fields, so that a wrong one fails a test and a request
+// with one is refused. Free are the merchant's metadata and the recorded event.
+func TestSchemasAreStrict(t *testing.T) {
+	free := []string{"Metadata", "HistoryEntry.event"}
+	for name, ref := range load(t).Components.Schemas {
+		walk(name, ref, func(at string, s *openapi3.Schema) {
+			closed := s.AdditionalProperties.Has != nil && !*s.AdditionalProperties.Has
+			if s.Type.Is("object") && !closed && !slices.Contains(free, at) {
+				t.Errorf("%s takes fields that it does not name", at)
+			}
+			for _, field := range s.Required {
+				if s.Properties[field] == nil {
+					t.Errorf("%s requires %s and does not describe it", at, field)
+				}
+			}
+			if s.Type.Is("integer") && s.Max == nil && strings.Contains(at, "mount") {
+				t.Errorf("%s has no largest amount", at)
+			}
+			if s.Max != nil && *s.Max > 1e12 && *s.Max != float64(domain.MaxAmount) {
+				t.Errorf("%s: largest amount %f", at, *s.Max)
+			}
+		})
+	}
+}
+
+// TestEnumerations: openapi.yaml spells every enumeration as the list of the domain does.
+func TestEnumerations(t *testing.T) {
+	text, err := os.ReadFile("../domain/testdata/enums.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lists map[string][]string
+	if err := json.Unmarshal(text, &lists); err != nil {
+		t.Fatal(err)
+	}
+	same := map[string]string{ // by the last part of the schema's place
+		"PaymentStatus": "paymentStatus", "cardTokenType": "cardTokenType", "paymentType": "paymentType", "authorizationType": "authorizationType",
+		"firstPaymentReason": "firstPaymentReason", "transactionType": "transactionType", "Transaction.type": "transactionType", "PaymentInstrument.tokenType": "tokenType",
+		"productType": "productType", "RequiredAction.name": "requiredActionName", "StatusReason.type": "statusReasonType", "declineType": "declineType",
+		"StatusReason.code": "declineCode", "advisedAction": "advisedAction", "responseCode": "threeDSecureResponseCode",
+		"preAuthorizationResult": "fraudPreAuthorizationResult", "postAuthorizationResult": "fraudPostAuthorizationResult", "CvvAndAvsResult": "cvvAndAvsResult",
+		"accountFundingType": "accountFundingType", "accountNumberType": "accountNumberType", "regionalRestriction": "regionalRestriction",
+		"prepaidReloadableIndicator": "prepaidReloadableIndicator", "productUsageType": "productUsageType", "CardNetwork": "disputeNetwork",
+		"ProcessorName": "processor", "approvalMode": "approvalMode", "PaymentMethodType": "paymentMethodType", "CountryCode": "countryCode",
+	}
+	seen := map[string]bool{}
+	for name, ref := range load(t).Components.Schemas {
+		walk(name, ref, func(at string, s *openapi3.Schema) {
+			for suffix, list := range same {
+				if at != suffix && !strings.HasSuffix(at, "."+suffix) || len(s.Enum) == 0 {
+					continue
+				}
+				seen[suffix] = true
+				var values []string
+				for _, v := range s.Enum {
+					values = append(values, v.(string))
+				}
+				if !slices.Equal(values, lists[list]) {
+					t.Errorf("%s is %q, %s is %q", at, values, list, lists[list])
+				}
+			}
+			if strings.HasSuffix(at, ".scopes[]") {
+				seen[at] = true
+				for i, v := range s.Enum {
+					if len(s.Enum) != len(account.Scopes) || account.Scopes[i] != v {
+						t.Errorf("%s: %v", at, s.Enum)
+					}
+				}
+			}
+		})
+	}
+	for suffix := range same {
+		if !seen[suffix] {
+			t.Errorf("openapi.yaml has no enumeration %s", suffix)
+		}
+	}
+}
+
+// TestContractNamesEnumerations: a name in the contract that looks like a list's is one.
+func TestContractNamesEnumerations(t *testing.T) {
+	contract, err := os.ReadFile("CONTRACT.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile("../domain/testdata/enums.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lists map[string]any
+	if err := json.Unmarshal(text, &lists); err != nil {
+		t.Fatal(err)
+	}
+	named := map[string]bool{}
+	for _, m := range regexp.MustCompile("`([a-z][A-Za-z]+)`").FindAllStringSubmatch(string(contract), -1) {
+		named[m[1]] = true
+	}
+	for name := range lists {
+		if !named[name] {
+			t.Errorf("CONTRACT.md does not name %s", name)
+		}
+	}
+}
+
+func TestRoutesAndDocumentFit(t *testing.T) {
+	operations, err := loadOperations()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := checkRoutes(routes, operations); err != nil {
+		t.Error(err)
+	}
+	if checkRoutes(routes[1:], operations) == nil {
+		t.Error("a call without a route is not noticed")
+	}
+	moved := slices.Clone(routes)
+	moved[0].path = "/elsewhere"
+	if checkRoutes(moved, operations) == nil {
+		t.Error("a route without a call is not noticed")
+	}
+	for _, r := range routes { // D2, D1
+		scoped, document := r.scope != "", load(t).Paths.Value(r.path).GetOperation(r.method)
+		if scoped != (r.access == byAPIKey) {
+			t.Errorf("%s %s: scope %q", r.method, r.path, r.scope)
+		}
+		if scoped && !strings.Contains(document.Description, "Scope "+r.scope+".") {
+			t.Errorf("%s %s: openapi.yaml does not name the scope %s", r.method, r.path, r.scope)
+		}
+		if versioned := document.Parameters.GetByInAndName("header", "X-API-VERSION") != nil; versioned != r.versioned {
+			t.Errorf("%s %s: version header %v in openapi.yaml", r.method, r.path, versioned)
+		}
+	}
+}

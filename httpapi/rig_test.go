@@ -1,0 +1,287 @@
+package httpapi_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+	"go.uber.org/goleak"
+
+	"payledger/domain"
+	"payledger/domain/account"
+	"payledger/domain/processor"
+	"payledger/eventstore"
+	"payledger/eventstore/commands"
+	"payledger/eventstore/eventstoretest"
+	"payledger/httpapi"
+	"payledger/httpapi/openapitest"
+	"payledger/projections"
+	"payledger/projections/history"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// rig is the API on a real log, real read models and real commands, behind a real HTTP server; only the
+// processor is a table. Every answer is held to openapi.yaml.
+type rig struct {
+	t       *testing.T
+	url     string
+	client  *http.Client
+	config  httpapi.Config
+	account commands.Credentials
+	store   *eventstore.Store
+	service *commands.Service
+	views   *projections.Projections
+	log     *safeBuffer
+	late    atomic.Int64 // seconds that the API's clock is ahead
+	ready   atomic.Pointer[error]
+}
+
+// tokenKey signs client tokens.
+var tokenKey = bytes.Repeat([]byte{7}, 32)
+
+// newRig starts everything for the test's life; change alters the API's configuration.
+func newRig(t *testing.T, change ...func(*httpapi.Config)) *rig {
+	t.Helper()
+	r := &rig{t: t, log: &safeBuffer{}}
+	ctx, stop := context.WithCancel(context.Background())
+	store := eventstoretest.Open(t, t.TempDir())
+	vault := eventstoretest.Vault(t, store)
+	fanout := eventstore.NewFanout(store)
+	r.store = store
+	var err error
+	r.views, err = projections.Open(ctx, projections.Config{
+		Dir: t.TempDir(), Store: store, Fanout: fanout, Vault: vault, Logger: zerolog.Nop(), Now: time.Now,
+	})
+	must(t, err)
+	r.account, err = commands.Initialize(ctx, store, vault, rand.Reader, account.Sandbox, "cli:init")
+	must(t, err)
+	r.service = commands.New(commands.Config{
+		Store: store, Vault: vault, Processors: desk{}, Account: r.views.Account, PaymentTimeout: 10 * time.Second,
+		ClientTokenTTL: time.Hour, Random: rand.Reader, Logger: zerolog.Nop(),
+	})
+	var loops sync.WaitGroup
+	loops.Go(func() { run(ctx, t, fanout.Run) })
+	loops.Go(func() { run(ctx, t, r.views.Run) })
+	t.Cleanup(func() { // before the store closes
+		r.service.Close()
+		stop()
+		loops.Wait()
+		must(t, r.views.Close())
+	})
+	must(t, r.views.CaughtUp(ctx))
+	r.config = httpapi.Config{
+		Commands: r.service, Reader: r.views, History: &history.Reader{Store: store, Vault: vault},
+		ClientTokenKey: tokenKey, PublicURL: "https://pay.example/", Environment: account.Sandbox, Random: rand.Reader,
+		Now:    func() time.Time { return time.Now().Add(time.Duration(r.late.Load()) * time.Second) },
+		Logger: zerolog.New(r.log).Level(zerolog.DebugLevel),
+		Ready: func(context.Context) error {
+			if e := r.ready.Load(); e != nil {
+				return *e
+			}
+			return nil
+		},
+		CheckURL: func(_ context.Context, url string) error {
+			if strings.Contains(url, "10.0.0.1") {
+				return errors.New("must not lead to a private address")
+			}
+			return nil
+		},
+	}
+	r.serve(change...)
+	return r
+}
+
+func (r *rig) serve(change ...func(*httpapi.Config)) {
+	for _, c := range change {
+		c(&r.config)
+	}
+	api, err := httpapi.New(r.config)
+	must(r.t, err)
+	server := httptest.NewServer(api)
+	transport := &http.Transport{}
+	r.t.Cleanup(func() { transport.CloseIdleConnections(); server.Close() })
+	r.url, r.client = server.URL, openapitest.Client(r.t, transport)
+}
+
+// events counts all events of the log.
+func (r *rig) events() (n uint64) {
+	r.t.Helper()
+	for shard := range r.store.Shards() {
+		last, err := r.store.LastSeq(context.Background(), shard)
+		must(r.t, err)
+		n += last
+	}
+	return n
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func run(ctx context.Context, t *testing.T, loop func(context.Context) error) {
+	if err := loop(ctx); err != nil && ctx.Err() == nil {
+		t.Error(err)
+	}
+}
+
+// safeBuffer holds log lines.
+type safeBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *safeBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+func (b *safeBuffer) String() string { b.mu.Lock(); defer b.mu.Unlock(); return b.b.String() }
+
+// desk is a processor that decides by the card.
+type desk struct{}
+
+const (
+	goodCard     = "4111111111111111"
+	declinedCard = "4000000000000002"
+)
+
+func (desk) Send(_ context.Context, op processor.Operation) (processor.Answer, error) {
+	if op.Card != nil && op.Card.Number == declinedCard {
+		return processor.Answer{State: processor.Declined, At: time.Now().UTC(), Code: "05", Message: "do not honor", ProcessorTransactionID: "tx-0"}, nil
+	}
+	return processor.Answer{
+		State: processor.Succeeded, At: time.Now().UTC(), ProcessorTransactionID: "tx-1", ProcessorEventID: "ev-1", AuthorizationCode: "A1B2C3",
+		Bin:  &processor.BinData{IssuerCountryCode: "US", IssuerName: "First Bank", AccountFundingType: "CREDIT"},
+		Risk: &processor.Risk{CVVSource: "ADYEN", CVVResult: "MATCHED", FraudSource: "ADYEN", FraudPre: "ACCEPT", AVSSource: "ADYEN", AVSStreet: "MATCHED", AVSPostalCode: "MATCHED"},
+	}, nil
+}
+
+func (desk) Lookup(context.Context, processor.Name, domain.OperationKey) (processor.Lookup, error) {
+	return processor.Lookup{State: processor.Unseen}, nil
+}
+
+func (desk) Fence(context.Context, processor.Name, domain.OperationKey) (processor.Lookup, error) {
+	return processor.Lookup{State: processor.Fenced}, nil
+}
+
+// answer is what came back.
+type answer struct {
+	status int
+	header http.Header
+	text   string
+	json   map[string]any
+}
+
+// request is one call; header "" takes a header away.
+type request struct {
+	method, path, body string
+	header             map[string]string
+}
+
+// do makes a call as the merchant, with the headers that all of its calls need.
+func (r *rig) do(q request) answer {
+	r.t.Helper()
+	header := http.Header{"X-Api-Key": {r.account.APIKey}, "X-Api-Version": {"2.4"}}
+	if q.body != "" {
+		header.Set("Content-Type", "application/json")
+	}
+	for name, value := range q.header {
+		header.Del(name)
+		if value != "" {
+			header.Set(name, value)
+		}
+	}
+	return r.send(q.method, q.path, header, strings.NewReader(q.body))
+}
+
+func (r *rig) send(method, path string, header http.Header, body io.Reader) answer {
+	r.t.Helper()
+	q, err := http.NewRequest(method, r.url+path, body)
+	must(r.t, err)
+	q.Header = header
+	p, err := r.client.Do(q)
+	must(r.t, err)
+	defer p.Body.Close()
+	text, err := io.ReadAll(p.Body)
+	must(r.t, err)
+	a := answer{status: p.StatusCode, header: p.Header, text: string(text)}
+	if p.Header.Get("Content-Type") == "application/json" {
+		must(r.t, json.Unmarshal(text, &a.json))
+	}
+	return a
+}
+
+// field follows a path of names into the answer; nil where it ends.
+func (a answer) field(names ...string) any {
+	var v any = a.json
+	for _, name := range names {
+		m, _ := v.(map[string]any)
+		v = m[name]
+	}
+	return v
+}
+
+func (a answer) text1(names ...string) string { s, _ := a.field(names...).(string); return s }
+
+func (a answer) errorID() string { return a.text1("error", "errorId") }
+
+// faults gives the violations of the answer as "model path description".
+func (a answer) faults() (out []string) {
+	groups, _ := a.field("error", "validationErrors").([]any)
+	for _, g := range groups {
+		group := g.(map[string]any)
+		for _, e := range group["errors"].([]any) {
+			v := e.(map[string]any)
+			out = append(out, group["model"].(string)+" "+v["path"].(string)+" "+v["description"].(string))
+		}
+	}
+	return out
+}
+
+// want ends the test at another answer than one of the status and errorId ("" for none).
+func (r *rig) want(a answer, status int, errorID string) answer {
+	r.t.Helper()
+	if a.status != status || a.errorID() != errorID {
+		r.t.Fatalf("answered %d %s, want %d %q", a.status, a.text, status, errorID)
+	}
+	return a
+}
+
+// session opens a client session and gives its client token.
+func (r *rig) session(body string) string {
+	r.t.Helper()
+	return r.want(r.do(request{method: "POST", path: "/client-session", body: body}), 200, "").text1("clientToken")
+}
+
+// tokenize enters a card in a session and gives its token.
+func (r *rig) tokenize(clientToken, number string) string {
+	r.t.Helper()
+	body := `{"paymentInstrument":{"number":"` + number + `","cvv":"737","expirationMonth":"03","expirationYear":"2030","cardholderName":"Ada Lovelace"}}`
+	return r.want(r.browser(clientToken, body), 200, "").text1("token")
+}
+
+// browser calls POST /payment-instruments as the customer's browser.
+func (r *rig) browser(clientToken, body string) answer {
+	r.t.Helper()
+	return r.do(request{method: "POST", path: "/payment-instruments", body: body, header: map[string]string{
+		"X-Api-Key": "", "X-Api-Version": "", "X-Client-Token": clientToken,
+	}})
+}
+
+const someSession = `{"orderId":"order-1","customerId":"customer-7","currencyCode":"EUR","order":{"lineItems":[{"itemId":"a","amount":1000,"quantity":2},{"amount":500,"discountAmount":100,"taxAmount":20}]},` +
+	`"customer":{"emailAddress":"ada@example.com","firstName":"Ada"},"metadata":{"shop":"north","attempt":2.0,"gift":true}}`
