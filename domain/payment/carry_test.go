@@ -207,3 +207,23 @@ func TestVaultingNeedsCustomer(t *testing.T) {
 		}
 	}
 }
+
+// TestAmountIsOne: a negative amount, one past what JSON keeps exactly and an unknown currency make no
+// payment (§8), whoever let them through.
+func TestAmountIsOne(t *testing.T) {
+	for _, c := range []struct {
+		amount   domain.Amount
+		currency domain.Currency
+		made     bool
+	}{
+		{0, "EUR", true}, {domain.MaxAmount, "JPY", true},
+		{-1, "EUR", false}, {domain.MaxAmount + 1, "EUR", false}, {1, "EURO", false},
+	} {
+		_, err := payment.DecideCreate(payment.State{}, payment.Create{
+			OrderID: "o", Currency: c.currency, Amount: &c.amount, Route: []payment.Target{{}},
+		})
+		if (err == nil) != c.made {
+			t.Errorf("%d %s: %v", c.amount, c.currency, err)
+		}
+	}
+}

@@ -28,14 +28,19 @@ type Create struct {
 // creationModel is what validation errors of a creation are about (D3).
 const creationModel = "PaymentCreation"
 
-// DecideCreate makes the payment, or refuses: a key that was used (D9), fields that are missing (D3), a
-// vaulting without a customer (D5), nowhere to send it.
+// DecideCreate makes the payment, or refuses: a key that was used (D9), fields that are missing (D3), an
+// amount that is none (§8), a vaulting without a customer (D5), nowhere to send it.
 func DecideCreate(s State, c Create) (Event, error) {
 	if s.Exists() {
 		return nil, s.alreadyCreated(c)
 	}
 	if c.OrderID == "" || c.Currency == "" || c.Amount == nil {
 		return nil, missingFields(c)
+	}
+	if *c.Amount < 0 || *c.Amount > domain.MaxAmount || !c.Currency.Known() {
+		return nil, domain.Invalid(creationModel, domain.Violation{
+			Path: "$.amount", Description: "must be an amount of an ISO 4217 currency",
+		})
 	}
 	if m := c.Method; c.CustomerID == "" && (m.VaultOnSuccess || m.VaultOn3DS || m.VaultOnAgreement) {
 		return nil, domain.Invalid(creationModel, domain.Violation{
@@ -98,9 +103,12 @@ func (s State) created(e Created) State {
 	if e.KeyHash != "" {
 		s.KeyHashes = []string{e.KeyHash}
 	}
-	s.Operations = []Operation{{
-		Revision: s.Revision, Kind: processor.Authorize, Target: e.Route[0], Amount: e.Amount,
-		RequestedAt: e.At, State: StateRequested,
-	}}
+	requested := Operation{
+		Revision: s.Revision, Kind: processor.Authorize, Amount: e.Amount, RequestedAt: e.At, State: StateRequested,
+	}
+	if len(e.Route) > 0 {
+		requested.Target = e.Route[0]
+	}
+	s.Operations = []Operation{requested}
 	return s
 }
