@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -41,6 +42,8 @@ type Reader interface {
 	// Personal opens sealed personal data; erased data opens as empty.
 	Personal(ctx context.Context, sealed *domain.Sealed) (domain.Personal, error)
 	SessionAccount(ctx context.Context, id domain.SessionID) (domain.AccountID, bool, error)
+	// CaughtUp returns when the reads below show everything that was recorded before the call.
+	CaughtUp(ctx context.Context) error
 	// AccountByKey finds the account of an API key, which may have expired.
 	AccountByKey(id domain.APIKeyID) (account.State, bool)
 	Account(id domain.AccountID) (account.State, bool)
@@ -124,13 +127,12 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // match finds the route of a request, were it made with method. A trailing slash counts as none, without a
 // redirect (D1).
 func (a *API) match(r *http.Request, method string) (route, map[string]string, bool) {
-	plain, address := *r, *r.URL
-	plain.Method, plain.URL = method, &address
-	if len(address.Path) > 1 {
-		address.Path = strings.TrimSuffix(address.Path, "/")
-		address.RawPath = ""
+	path := r.URL.Path
+	if len(path) > 1 {
+		path = strings.TrimSuffix(path, "/")
 	}
 	var m mux.RouteMatch
+	plain := http.Request{Method: method, URL: &url.URL{Path: path}} // the router looks at nothing else
 	if a.router.Match(&plain, &m) && m.Route != nil && m.MatchErr == nil {
 		return a.routes[m.Route], m.Vars, true
 	}

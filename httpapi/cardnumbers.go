@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"math"
 	"strconv"
 
 	"payledger/domain"
@@ -75,7 +76,7 @@ func (v *violations) ofText(at *place, value any) {
 			v.add(at.path(true), noCardNumber)
 		}
 	case float64:
-		if value >= 1e13 && at.inMetadata() && suspect(strconv.FormatFloat(value, 'f', 0, 64)) {
+		if digits := math.Abs(value); digits >= 1e13 && at.inMetadata() && suspect(strconv.FormatFloat(digits, 'f', 0, 64)) {
 			v.add(at.path(true), noCardNumber)
 		}
 	}

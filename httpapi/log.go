@@ -17,7 +17,10 @@ func (a *API) logRequest(c *call, o outcome, took time.Duration) {
 	event = event.Str("requestId", c.id).Str("method", c.r.Method).Str("route", c.route.path).
 		Int("status", o.status).Dur("took", took)
 	if c.merchant.ID != "" {
-		event = event.Str("account", string(c.merchant.ID)).Str("actor", c.actor)
+		event = event.Str("account", string(c.merchant.ID))
+	}
+	if c.actor != "" && c.route.access != byClientToken { // whose actor names the session: its access token opens the checkout (D12)
+		event = event.Str("actor", c.actor)
 	}
 	if o.failure != nil {
 		event = event.Str("errorId", string(reasonOf(o.failure)))

@@ -1,6 +1,9 @@
 package httpapi
 
 import (
+	"context"
+	"time"
+
 	"payledger/domain"
 	"payledger/domain/account"
 	"payledger/eventstore/commands"
@@ -51,7 +54,22 @@ func createAPIKey(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.show()
 	return renderKey(made, text), nil
+}
+
+// shownWithin is how long an answer waits for the views; longer, and the caller is better served without.
+const shownWithin = 5 * time.Second
+
+// show waits until this node's views show what was made: a key works, and a list has it, as soon as its
+// creation is answered (D20). Views that stand still do not take the answer away, in which a key is shown
+// once.
+func (c *call) show() {
+	ctx, cancel := context.WithTimeout(c.ctx, shownWithin)
+	defer cancel()
+	if err := c.api.Reader.CaughtUp(ctx); err != nil {
+		c.api.Logger.Warn().Err(err).Str("requestId", c.id).Msg("answered before the views show it")
+	}
 }
 
 func renderKey(k account.APIKey, text string) keyAnswer {
@@ -103,6 +121,7 @@ func createEndpoint(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.show()
 	return renderEndpoint(made), nil
 }
 

@@ -73,11 +73,11 @@ func (c *call) renderPayment(p payment.State, events bool) (any, error) {
 func getPaymentEvents(c *call) (any, error) {
 	at, err := history.ParseAt(c.r.URL.Query().Get("at"))
 	if err != nil {
-		return nil, domain.Invalid("QueryString", domain.Violation{Path: "$.at", Description: "must be a revision or an RFC 3339 date"})
+		return nil, err // queryRules have seen it
 	}
 	entries, err := c.api.History.Payment(c.ctx, c.merchant.ID, domain.PaymentID(c.vars["id"]), at)
 	if errors.Is(err, history.ErrNotThere) {
-		return nil, domain.Refuse(domain.KindNotFound, domain.ReasonEntityNotFound, "The payment has no event at %s.", c.r.URL.Query().Get("at"))
+		return nil, domain.Refuse(domain.KindNotFound, domain.ReasonEntityNotFound, "The payment has no such revision, or did not exist at that time.")
 	}
 	return list[history.Entry]{Data: entries}, err
 }

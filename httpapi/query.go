@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"payledger/domain"
+	"payledger/projections/history"
 )
 
 // queryViolations names every fault of the query parameters (D1).
@@ -29,12 +30,24 @@ func (c *call) queryViolations() violations {
 			value := queryValue(sent[0], schema.Type.Is("integer"))
 			var faults violations
 			faults.ofSchema(value, schema.VisitJSON(value))
+			if rule := queryRules[name]; rule != nil && len(faults) == 0 {
+				rule(&faults, sent[0])
+			}
 			for _, f := range faults {
 				found.add("$"+member(name), f.Description)
 			}
 		}
 	}
 	return found.sorted()
+}
+
+// queryRules are the rules of single parameters that their schemas cannot say.
+var queryRules = map[string]func(*violations, string){
+	"at": func(v *violations, text string) {
+		if _, err := history.ParseAt(text); err != nil {
+			v.add("$", "must be a revision from 1 or an RFC 3339 date")
+		}
+	},
 }
 
 // queryValue reads a parameter as its schema's type.

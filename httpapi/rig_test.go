@@ -6,9 +6,12 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -20,20 +23,22 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/account"
-	"payledger/domain/processor"
 	"payledger/eventstore"
 	"payledger/eventstore/commands"
 	"payledger/eventstore/eventstoretest"
 	"payledger/httpapi"
 	"payledger/httpapi/openapitest"
+	"payledger/processorsim"
+	"payledger/processorsim/client"
+	"payledger/processorsim/protocol"
 	"payledger/projections"
 	"payledger/projections/history"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// rig is the API on a real log, real read models and real commands, behind a real HTTP server; only the
-// processor is a table. Every answer is held to openapi.yaml.
+// rig is the API on a real log, real read models, real commands and the real simulator, behind real HTTP
+// servers. Every answer is held to openapi.yaml.
 type rig struct {
 	t       *testing.T
 	url     string
@@ -43,8 +48,11 @@ type rig struct {
 	store   *eventstore.Store
 	service *commands.Service
 	views   *projections.Projections
-	log     *safeBuffer
-	late    atomic.Int64 // seconds that the API's clock is ahead
+	sim     *client.Client
+	dir     string       // everything that is kept stands below it
+	log     *safeBuffer  // what all parts log, at the finest level
+	answers *safeBuffer  // every answer, one a line
+	late    atomic.Int64 // seconds that the clock of all parts is ahead
 	ready   atomic.Pointer[error]
 }
 
@@ -54,22 +62,31 @@ var tokenKey = bytes.Repeat([]byte{7}, 32)
 // newRig starts everything for the test's life; change alters the API's configuration.
 func newRig(t *testing.T, change ...func(*httpapi.Config)) *rig {
 	t.Helper()
-	r := &rig{t: t, log: &safeBuffer{}}
+	return newRigWaiting(t, 10*time.Second, change...)
+}
+
+// newRigWaiting is newRig with a payment timeout.
+func newRigWaiting(t *testing.T, paymentTimeout time.Duration, change ...func(*httpapi.Config)) *rig {
+	t.Helper()
+	r := &rig{t: t, dir: t.TempDir(), log: &safeBuffer{}, answers: &safeBuffer{}}
+	logger := zerolog.New(r.log).Level(zerolog.TraceLevel)
 	ctx, stop := context.WithCancel(context.Background())
-	store := eventstoretest.Open(t, t.TempDir())
-	vault := eventstoretest.Vault(t, store)
-	fanout := eventstore.NewFanout(store)
-	r.store = store
+	stored := eventstoretest.Config(eventstoretest.Server(t, filepath.Join(r.dir, "events")))
+	stored.Now, stored.Logger, stored.SoleWriter = r.now, logger, true
+	r.store = eventstoretest.OpenOn(t, stored)
+	vault := eventstoretest.Vault(t, r.store)
+	r.simulate(logger)
+	fanout := eventstore.NewFanout(r.store)
 	var err error
 	r.views, err = projections.Open(ctx, projections.Config{
-		Dir: t.TempDir(), Store: store, Fanout: fanout, Vault: vault, Logger: zerolog.Nop(), Now: time.Now,
+		Dir: filepath.Join(r.dir, "views"), Store: r.store, Fanout: fanout, Vault: vault, Logger: logger, Now: r.now,
 	})
 	must(t, err)
-	r.account, err = commands.Initialize(ctx, store, vault, rand.Reader, account.Sandbox, "cli:init")
+	r.account, err = commands.Initialize(ctx, r.store, vault, rand.Reader, account.Sandbox, "cli:init")
 	must(t, err)
 	r.service = commands.New(commands.Config{
-		Store: store, Vault: vault, Processors: desk{}, Account: r.views.Account, PaymentTimeout: 10 * time.Second,
-		ClientTokenTTL: time.Hour, Random: rand.Reader, Logger: zerolog.Nop(),
+		Store: r.store, Vault: vault, Processors: r.sim, Account: r.views.Account, PaymentTimeout: paymentTimeout,
+		ClientTokenTTL: time.Hour, Random: rand.Reader, Logger: logger,
 	})
 	var loops sync.WaitGroup
 	loops.Go(func() { run(ctx, t, fanout.Run) })
@@ -82,10 +99,9 @@ func newRig(t *testing.T, change ...func(*httpapi.Config)) *rig {
 	})
 	must(t, r.views.CaughtUp(ctx))
 	r.config = httpapi.Config{
-		Commands: r.service, Reader: r.views, History: &history.Reader{Store: store, Vault: vault},
+		Commands: r.service, Reader: r.views, History: &history.Reader{Store: r.store, Vault: vault},
 		ClientTokenKey: tokenKey, PublicURL: "https://pay.example/", Environment: account.Sandbox, Random: rand.Reader,
-		Now:    func() time.Time { return time.Now().Add(time.Duration(r.late.Load()) * time.Second) },
-		Logger: zerolog.New(r.log).Level(zerolog.DebugLevel),
+		Now: r.now, Logger: logger,
 		Ready: func(context.Context) error {
 			if e := r.ready.Load(); e != nil {
 				return *e
@@ -101,6 +117,34 @@ func newRig(t *testing.T, change ...func(*httpapi.Config)) *rig {
 	}
 	r.serve(change...)
 	return r
+}
+
+// now is the clock of all parts.
+func (r *rig) now() time.Time { return time.Now().Add(time.Duration(r.late.Load()) * time.Second) }
+
+// simulate starts the processors (D14).
+func (r *rig) simulate(logger zerolog.Logger) {
+	r.t.Helper()
+	dir := filepath.Join(r.dir, "simulator")
+	must(r.t, os.Mkdir(dir, 0o700))
+	simulator, err := processorsim.New(processorsim.Config{Dir: dir, Secret: []byte("secret"), Now: r.now, Log: logger})
+	must(r.t, err)
+	server := httptest.NewServer(simulator.Handler())
+	r.sim, err = client.New(server.URL, nil)
+	must(r.t, err)
+	r.t.Cleanup(func() {
+		r.sim.Close()
+		must(r.t, simulator.Close())
+		server.Close()
+	})
+}
+
+// books gives the processors' lines about a payment; "" for all.
+func (r *rig) books(id string) []protocol.Line {
+	r.t.Helper()
+	lines, err := r.sim.Books(context.Background(), client.Filter{Reference: domain.PaymentID(id)})
+	must(r.t, err)
+	return lines
 }
 
 func (r *rig) serve(change ...func(*httpapi.Config)) {
@@ -152,32 +196,11 @@ func (b *safeBuffer) Write(p []byte) (int, error) {
 }
 func (b *safeBuffer) String() string { b.mu.Lock(); defer b.mu.Unlock(); return b.b.String() }
 
-// desk is a processor that decides by the card.
-type desk struct{}
-
+// Cards of the simulator's table (D13).
 const (
 	goodCard     = "4111111111111111"
 	declinedCard = "4000000000000002"
 )
-
-func (desk) Send(_ context.Context, op processor.Operation) (processor.Answer, error) {
-	if op.Card != nil && op.Card.Number == declinedCard {
-		return processor.Answer{State: processor.Declined, At: time.Now().UTC(), Code: "05", Message: "do not honor", ProcessorTransactionID: "tx-0"}, nil
-	}
-	return processor.Answer{
-		State: processor.Succeeded, At: time.Now().UTC(), ProcessorTransactionID: "tx-1", ProcessorEventID: "ev-1", AuthorizationCode: "A1B2C3",
-		Bin:  &processor.BinData{IssuerCountryCode: "US", IssuerName: "First Bank", AccountFundingType: "CREDIT"},
-		Risk: &processor.Risk{CVVSource: "ADYEN", CVVResult: "MATCHED", FraudSource: "ADYEN", FraudPre: "ACCEPT", AVSSource: "ADYEN", AVSStreet: "MATCHED", AVSPostalCode: "MATCHED"},
-	}, nil
-}
-
-func (desk) Lookup(context.Context, processor.Name, domain.OperationKey) (processor.Lookup, error) {
-	return processor.Lookup{State: processor.Unseen}, nil
-}
-
-func (desk) Fence(context.Context, processor.Name, domain.OperationKey) (processor.Lookup, error) {
-	return processor.Lookup{State: processor.Fenced}, nil
-}
 
 // answer is what came back.
 type answer struct {
@@ -219,6 +242,7 @@ func (r *rig) send(method, path string, header http.Header, body io.Reader) answ
 	defer p.Body.Close()
 	text, err := io.ReadAll(p.Body)
 	must(r.t, err)
+	fmt.Fprintln(r.answers, string(text))
 	a := answer{status: p.StatusCode, header: p.Header, text: string(text)}
 	if p.Header.Get("Content-Type") == "application/json" {
 		must(r.t, json.Unmarshal(text, &a.json))
