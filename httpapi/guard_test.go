@@ -71,6 +71,52 @@ func TestGuardOrder(t *testing.T) {
 	}
 }
 
+// TestEarlierGuardsWin: of two faults of a request the one is told that its guard finds first (D3).
+func TestEarlierGuardsWin(t *testing.T) {
+	r := newRig(t)
+	reader := r.keyWith(account.ScopeTransactionsRetrieve)
+	r.want(r.pay(payWith(r.tokenize(r.session(someSession), goodCard)), "X-Idempotency-Key", "used"), 200, "")
+	bare := r.tokenize(r.session(`{}`), goodCard)
+	header := func(name, value string) func(*request) { return func(q *request) { q.header[name] = value } }
+	body := func(text string) func(*request) { return func(q *request) { q.body = text } }
+	faults := []struct {
+		name  string
+		spoil func(*request)
+		says  string
+	}{
+		{"authentication", header("X-Api-Key", ""), `"Unauthorized"`},
+		{"version", header("X-Api-Version", "2.3"), `"ApiVersionNotSupported"`},
+		{"scope", header("X-Api-Key", reader), `"MissingScope"`},
+		{"path", func(q *request) { q.path = strings.Replace(q.path, "/payments", "/nothing", 1) }, `"NotFound"`},
+		{"size", body(strings.Repeat("x", 1<<20+1)), `"RequestTooLarge"`},
+		{"media type", header("Content-Type", "text/plain"), `"UnsupportedMediaType"`},
+		{"JSON", body("{"), `"MalformedJson"`},
+		{"validation", func(q *request) { q.path += "?x=1" }, `"QueryString"`},
+		{"form of the idempotency key", header("X-Idempotency-Key", "a b"), `"Headers"`},
+		{"used idempotency key", header("X-Idempotency-Key", "used"), `"IdempotencyKeyAlreadyExists"`},
+		{"unknown token", body(payWith("unknown")), `"PaymentError"`},
+		{"missing fields", body(payWith(bare)), `Missing fields for payment.`},
+	}
+	before := r.events()
+	for i, first := range faults {
+		for _, second := range faults[i:] {
+			q := request{method: "POST", path: "/payments", header: map[string]string{}, body: `{"paymentMethodToken":"` + bare + `","orderId":"o","currencyCode":"EUR","amount":1}`}
+			second.spoil(&q)
+			first.spoil(&q)
+			want := first.says
+			if first.name == "scope" && second.name == "path" { // an unknown path has no scope
+				want = second.says
+			}
+			if a := r.do(q); !strings.Contains(a.text, want) {
+				t.Errorf("%s and %s: %s", first.name, second.name, a.text)
+			}
+		}
+	}
+	if after := r.events(); after != before {
+		t.Errorf("refused requests left %d events", after-before)
+	}
+}
+
 // TestPaths: trailing slashes, unknown paths, other methods (D1).
 func TestPaths(t *testing.T) {
 	r := newRig(t)

@@ -1,12 +1,15 @@
 package httpapi
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
 
 	"payledger/domain"
 )
@@ -125,6 +128,9 @@ func TestCardNumbersInText(t *testing.T) {
 		{"createPayment", `{"paymentMethodToken":"t","metadata":{"number":"#"}}`, "$.metadata.number"},
 		{"createPayment", `{"paymentMethodToken":"t","metadata":{"url":"#"}}`, "$.metadata.url"},
 		{"createPayment", `{"paymentMethodToken":"t","metadata":{"card":4111111111111111}}`, "$.metadata.card"},
+		{"createPayment", `{"paymentMethodToken":"t","metadata":{"card":-4111111111111111}}`, "$.metadata.card"},
+		{"createPayment", `{"paymentMethodToken":"t","metadata":{"card":4.111111111111111e15}}`, "$.metadata.card"},
+		{"createPayment", `{"paymentMethodToken":"t","metadata":{"card":"4111111111111\u0031\u00311"}}`, "$.metadata.card"},
 		{"createPayment", `{"paymentMethodToken":"t","metadata":{"#":"x"}}`, "$.metadata['…']"},
 		{"createPayment", `{"paymentMethodToken":"t","paymentMethod":{"descriptor":"#"}}`, "$.paymentMethod.descriptor"},
 		{"createPayment", `{"paymentMethodToken":"t","customer":{"firstName":"#"}}`, "$.customer.firstName"},
@@ -152,6 +158,49 @@ func TestCardNumbersInText(t *testing.T) {
 		if err := a.postCall(fine.operation, fine.body).accept(); err != nil {
 			t.Errorf("%s: %v", fine.body, err)
 		}
+	}
+}
+
+// TestEveryTextField: each text field that openapi.yaml gives a request refuses card numbers (D1), but for those
+// that are named as no free text.
+func TestEveryTextField(t *testing.T) {
+	a := testAPI(t)
+	fields := 0
+	var visit func(o *operation, path string, wrap func(any) any, s *openapi3.Schema)
+	visit = func(o *operation, path string, wrap func(any) any, s *openapi3.Schema) {
+		switch {
+		case s.Type.Is("object"):
+			for name, p := range s.Properties {
+				visit(o, path+"."+name, func(v any) any { return wrap(map[string]any{name: v}) }, p.Value)
+			}
+			return
+		case s.Type.Is("array"):
+			visit(o, path+"[0]", func(v any) any { return wrap([]any{v}) }, s.Items.Value)
+			return
+		case !s.Type.Is("string") || notFreeText[strings.ReplaceAll(path, "[0]", "")]:
+			return
+		}
+		fields++
+		body, err := json.Marshal(wrap("4111 1111 1111 1111"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, known := range a.operations {
+			if known != o {
+				continue
+			}
+			if got := faults(t, a.postCall(name, string(body)).accept()); !slices.Contains(got, path+" "+noCardNumber) {
+				t.Errorf("%s %s: %q", name, path, got)
+			}
+		}
+	}
+	for _, o := range a.operations {
+		if o.hasBody() {
+			visit(o, "$", func(v any) any { return v }, o.body)
+		}
+	}
+	if fields < 80 {
+		t.Errorf("only %d text fields found", fields)
 	}
 }
 

@@ -128,7 +128,7 @@ func TestHistory(t *testing.T) {
 		}
 	}
 	_, running, _ := invoke(t, append(server, "--json")...)
-	if status, _, stderr := invoke(t, append(server, "--at", "3")...); status != exitFailure || !strings.Contains(stderr, "3") {
+	if status, _, stderr := invoke(t, append(server, "--at", "3")...); status != exitFailure || !strings.Contains(stderr, "no such revision") {
 		t.Errorf("history --at 3 exits %d and says %q", status, stderr)
 	}
 	if _, first, _ := invoke(t, append(server, "--at", "1")...); strings.Contains(first, "payment.authorized") {
