@@ -33,6 +33,8 @@ func TestClientToken(t *testing.T) {
 	must(t, err)
 	var claims jwt.MapClaims
 	must(t, json.Unmarshal(body, &claims))
+	_, err = jwt.Parse(token, func(*jwt.Token) (any, error) { return tokenKey, nil }, jwt.WithValidMethods([]string{"HS256"}))
+	must(t, err)
 	expires, err := time.Parse(time.RFC3339Nano, session.text1("clientExpirationDate"))
 	must(t, err)
 	for name, want := range map[string]any{
@@ -84,7 +86,9 @@ func TestClientToken(t *testing.T) {
 	unsure := r.browser("nonsense", "{")
 	r.want(unsure, 400, "ClientSessionValidationError") // authentication comes before JSON (D3)
 	r.late.Store(3601)
-	r.want(r.browser(token, "{"), 400, "ClientSessionValidationError")
+	for _, expired := range []string{token, access} {
+		r.want(r.browser(expired, someCard), 400, "ClientSessionValidationError")
+	}
 }
 
 // TestUnsafeConfig: tokens that anybody could forge are not made.

@@ -18,7 +18,7 @@ func describe(e *openapi3.SchemaError) string {
 	case "maxItems":
 		return fmt.Sprintf("must have at most %d elements", *s.MaxItems)
 	case "minItems":
-		return fmt.Sprintf("must have at least %d elements", s.MinItems)
+		return "must not be empty"
 	case "maxProperties":
 		return fmt.Sprintf("must have at most %d keys", *s.MaxProps)
 	case "uniqueItems":

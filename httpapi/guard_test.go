@@ -265,6 +265,9 @@ func TestFailures(t *testing.T) {
 			t.Errorf("unknown outcome: %s", a.text)
 		}
 	}
+	if strings.Contains(r.log.String(), "4111") || strings.Count(r.log.String(), "number ################ at /var/lib") != 5 {
+		t.Errorf("a card number in the log, or no cause\n%s", r.log.String())
+	}
 	if strings.Count(r.log.String(), `"errorId":"InternalError"`) != 3 {
 		t.Errorf("log\n%s", r.log.String())
 	}
