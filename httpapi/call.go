@@ -87,7 +87,7 @@ func (c *call) find() (allowed []string, known bool) {
 		c.operation = c.api.operations[c.route.operation]
 		return nil, true
 	}
-	guarded := route{access: byAPIKey, versioned: !strings.HasPrefix(c.r.URL.Path, "/management")}
+	guarded := route{access: byAPIKey, versioned: !strings.HasPrefix(c.r.URL.Path+"/", "/management/")}
 	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
 		if other, _, ok := c.api.match(c.r, method); ok {
 			guarded, allowed = other, append(allowed, method)

@@ -54,6 +54,7 @@ func TestGuardOrder(t *testing.T) {
 		{"no scope", reader, "2.4", "POST", "/payments", "{", 403, "MissingScope"},
 		{"unknown path", reader, "2.4", "POST", "/nothing", "{", 404, "NotFound"},
 		{"unknown path below management", reader, "", "GET", "/management/nothing", "", 404, "NotFound"},
+		{"unknown path beside management", reader, "", "GET", "/managements", "", 400, "ApiVersionMissing"},
 		{"other method", reader, "2.4", "PUT", "/payments", "{", 405, "MethodNotAllowed"},
 		{"no JSON", r.account.APIKey, "2.4", "POST", "/payments?x=1", "{", 400, "MalformedJson"},
 		{"not valid", r.account.APIKey, "2.4", "POST", "/payments", `{"amount":-1}`, 422, "RequestValidationError"},

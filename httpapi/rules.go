@@ -126,11 +126,18 @@ func keyRules(v *violations, tree map[string]any, _ *call) {
 	}
 }
 
+// lastYear is the last that RFC 3339 can write; an offset may lead beyond it.
+const lastYear = 9999
+
 // parseTime reads a date with any offset, or without one as UTC (D1).
 func parseTime(text string) (time.Time, error) {
 	t, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil {
 		t, err = time.Parse("2006-01-02T15:04:05.999999999", text)
 	}
-	return t.UTC().Truncate(time.Microsecond), err
+	t = t.UTC().Truncate(time.Microsecond)
+	if err == nil && t.Year() > lastYear {
+		err = fmt.Errorf("httpapi: the year %d", t.Year())
+	}
+	return t, err
 }
