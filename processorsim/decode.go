@@ -86,7 +86,7 @@ func checkOperation(op processor.Operation) error {
 		return invalid("a text holds a card number")
 	case op.NotifyURL != "" && !absoluteURL(op.NotifyURL):
 		return invalid("notifyUrl is not an absolute http or https URL")
-	case op.Kind == processor.Complete && op.Outcome != "AUTHENTICATED" && op.Outcome != "FAILED":
+	case op.Kind == processor.Complete && op.Outcome != processor.Authenticated && op.Outcome != processor.AuthenticationFailed:
 		return invalid("outcome must be AUTHENTICATED or FAILED")
 	case op.Kind == processor.Authorize:
 		return checkCard(op.Card)

@@ -44,6 +44,25 @@ const (
 	Failed         State = "FAILED"   // the processor says that it did nothing
 )
 
+// Outcome is what a customer's check ended with (D12).
+type Outcome string
+
+const (
+	Authenticated        Outcome = "AUTHENTICATED"
+	AuthenticationFailed Outcome = "FAILED"
+)
+
+// Notification is the result of an operation as a processor told it unasked (D14). ID is the same on every
+// repeat of it.
+type Notification struct {
+	ID        string
+	Processor Name
+	Kind      Kind // the operation that has a result now
+	Key       domain.OperationKey
+	Reference domain.PaymentID
+	Answer    Answer
+}
+
 // Card is what is sent to authorize: never logged, never in an event.
 type Card struct {
 	Number          string `json:"number"`
@@ -69,7 +88,7 @@ type Operation struct {
 	PaymentType        string              `json:"paymentType,omitempty"`
 	FirstPaymentReason string              `json:"firstPaymentReason,omitempty"`
 	Descriptor         string              `json:"descriptor,omitempty"`
-	Outcome            string              `json:"outcome,omitempty"` // complete: AUTHENTICATED or FAILED
+	Outcome            Outcome             `json:"outcome,omitempty"` // of a completion
 	NotifyURL          string              `json:"notifyUrl,omitempty"`
 }
 

@@ -55,3 +55,46 @@ type EndpointInput struct {
 	Description string
 	EventTypes  []string // empty: all
 }
+
+// ResumeInput hands back what the customer's check ended with (§4 rule 1, D8). Action is the revision of
+// the required action that the resume token was made for, 0 when the token could not be read.
+type ResumeInput struct {
+	Payment        domain.PaymentID
+	Action         uint64
+	Outcome        processor.Outcome
+	IdempotencyKey string
+}
+
+// CancelInput releases what is held (§4 rule 2, D10).
+type CancelInput struct {
+	Payment        domain.PaymentID
+	Reason         string
+	IdempotencyKey string
+}
+
+// CaptureInput takes held money (D10).
+type CaptureInput struct {
+	Payment        domain.PaymentID
+	Amount         *domain.Amount // nil: all that is left
+	Final          bool           // no further capture follows; the rest is released
+	Metadata       domain.Metadata
+	IdempotencyKey string
+}
+
+// RefundInput gives captured money back (D10).
+type RefundInput struct {
+	Payment            domain.PaymentID
+	Amount             *domain.Amount // nil: all that is left, or the rest of the targeted capture
+	OrderID            string
+	Reason             string
+	TransactionEventID string // of the capture that is refunded; "" for any
+	Metadata           domain.Metadata
+	IdempotencyKey     string
+}
+
+// AdjustInput gives the authorization a new total (D10).
+type AdjustInput struct {
+	Payment        domain.PaymentID
+	Amount         domain.Amount
+	IdempotencyKey string
+}

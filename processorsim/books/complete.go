@@ -5,9 +5,6 @@ import (
 	"payledger/processorsim/protocol"
 )
 
-// authenticated is the outcome of a passed challenge (D12).
-const authenticated = "AUTHENTICATED"
-
 // decideComplete ends a challenge: passed approves the authorization, failed declines it (D13). It
 // answers under the transaction id of the authorization, which it finishes.
 func decideComplete(op processor.Operation, s *sale) processor.Answer {
@@ -15,7 +12,7 @@ func decideComplete(op processor.Operation, s *sale) processor.Answer {
 		return refuse(protocol.CodeNoActionPending, "the authorization waits for no action")
 	}
 	answer := s.op.Answer
-	if op.Outcome == authenticated {
+	if op.Outcome == processor.Authenticated {
 		return s.card.approve(op.Processor, answer)
 	}
 	answer.State, answer.ActionToken, answer.ThreeDS = processor.Declined, "", "AUTH_FAILED"

@@ -26,7 +26,7 @@ type Operation struct {
 	UpdatedAt  time.Time           `json:"-"`
 	Due        time.Time           `json:"due,omitzero"` // while PENDING: when it ends
 	Answer     processor.Answer    `json:"answer"`
-	Outcome    string              `json:"outcome,omitempty"` // complete: AUTHENTICATED or FAILED
+	Outcome    processor.Outcome   `json:"outcome,omitempty"` // of a completion
 
 	// line is the state in the books (D14). It differs from Answer.State for an authorization that
 	// waits for its customer: PENDING until complete or void decides it.
