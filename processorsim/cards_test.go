@@ -129,7 +129,7 @@ func TestChallenge(t *testing.T) {
 		}
 		expect(t, b.send(b.on(asked, processor.Capture, 1)), processor.Failed, protocol.CodeNotAuthorized)
 		complete := b.on(asked, processor.Complete, 0)
-		complete.Outcome = outcome
+		complete.Outcome = processor.Outcome(outcome)
 		answer := b.send(complete)
 		want, code, threeDS := processor.Succeeded, "", "AUTH_SUCCESS"
 		if outcome == "FAILED" {

@@ -114,7 +114,7 @@ func act(t *testing.T, b *Books, random *mathrand.Rand, key string) {
 	op := processor.Operation{
 		Kind: protocol.Kinds[random.IntN(len(protocol.Kinds))], Key: domain.OperationKey(key), Processor: processor.Adyen,
 		Reference: domain.PaymentID(fmt.Sprintf("01p%d", random.IntN(3))), Amount: domain.Amount(random.IntN(60)),
-		Currency: "EUR", Final: random.IntN(4) == 0, Outcome: []string{"AUTHENTICATED", "FAILED"}[random.IntN(2)],
+		Currency: "EUR", Final: random.IntN(4) == 0, Outcome: []processor.Outcome{processor.Authenticated, processor.AuthenticationFailed}[random.IntN(2)],
 	}
 	switch pick := random.IntN(10); {
 	case pick == 0:
