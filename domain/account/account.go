@@ -30,15 +30,11 @@ type State struct {
 	UpdatedAt   time.Time        `json:"updatedAt"`
 	Settings    Settings         `json:"settings"`
 	Processors  []Processor      `json:"processors"` // in the order of the enumeration (D15)
+	Routing     Routing          `json:"routing"`
 	APIKeys     []APIKey         `json:"apiKeys"`
 	Endpoints   []Endpoint       `json:"endpoints,omitempty"`
 	Signing     SigningSecret    `json:"signingSecret"`
 	Users       []User           `json:"users"`
-}
-
-// Settings are the merchant's switches (D20).
-type Settings struct {
-	First6Digits bool `json:"first6Digits,omitempty"` // answer first6Digits (§2.2: opt-in)
 }
 
 // Processor is the merchant's account at one processor.
@@ -109,4 +105,17 @@ func (s State) Key(id domain.APIKeyID) (APIKey, bool) {
 // EnabledProcessors lists the merchant accounts that payments may go to, in routing order (D15).
 func (s State) EnabledProcessors() []Processor {
 	return slices.DeleteFunc(slices.Clone(s.Processors), func(p Processor) bool { return !p.Enabled })
+}
+
+// Processor finds the merchant account at a processor.
+func (s State) Processor(name processor.Name) (Processor, bool) {
+	if i := s.place(name); i >= 0 {
+		return s.Processors[i], true
+	}
+	return Processor{}, false
+}
+
+// place is where a processor stands among the account's; -1 for none.
+func (s State) place(name processor.Name) int {
+	return slices.IndexFunc(s.Processors, func(p Processor) bool { return p.Name == name })
 }

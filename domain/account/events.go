@@ -14,7 +14,9 @@ type Event interface {
 }
 
 // Events lists every event type.
-func Events() []Event { return []Event{Created{}, APIKeyCreated{}, EndpointCreated{}} }
+func Events() []Event {
+	return []Event{Created{}, APIKeyCreated{}, EndpointCreated{}, RoutingChanged{}, ProcessorChanged{}, SettingsChanged{}}
+}
 
 // Created says that the account exists, with its first API key, signing secret and user: one decision.
 type Created struct {
@@ -40,12 +42,36 @@ type EndpointCreated struct {
 	Endpoint Endpoint  `json:"endpoint"`
 }
 
-func (Created) Type() string          { return "account.created" }
-func (APIKeyCreated) Type() string    { return "account.api_key_created" }
-func (EndpointCreated) Type() string  { return "account.endpoint_created" }
-func (Created) accountEvent()         {}
-func (APIKeyCreated) accountEvent()   {}
-func (EndpointCreated) accountEvent() {}
+// RoutingChanged says that payments are routed by these rules from now on; they replace all that there were.
+type RoutingChanged struct {
+	At      time.Time `json:"at"`
+	Routing Routing   `json:"routing"`
+}
+
+// ProcessorChanged says what the merchant's account at a processor is from now on.
+type ProcessorChanged struct {
+	At        time.Time `json:"at"`
+	Processor Processor `json:"processor"`
+}
+
+// SettingsChanged says what the settings are from now on, all of them.
+type SettingsChanged struct {
+	At       time.Time `json:"at"`
+	Settings Settings  `json:"settings"`
+}
+
+func (Created) Type() string           { return "account.created" }
+func (APIKeyCreated) Type() string     { return "account.api_key_created" }
+func (EndpointCreated) Type() string   { return "account.endpoint_created" }
+func (RoutingChanged) Type() string    { return "account.routing_changed" }
+func (ProcessorChanged) Type() string  { return "account.processor_changed" }
+func (SettingsChanged) Type() string   { return "account.settings_changed" }
+func (Created) accountEvent()          {}
+func (APIKeyCreated) accountEvent()    {}
+func (EndpointCreated) accountEvent()  {}
+func (RoutingChanged) accountEvent()   {}
+func (ProcessorChanged) accountEvent() {}
+func (SettingsChanged) accountEvent()  {}
 
 // Evolve folds one event into the state.
 func Evolve(s State, e Event) State {
@@ -59,6 +85,15 @@ func Evolve(s State, e Event) State {
 		s.APIKeys, s.UpdatedAt = append(slices.Clone(s.APIKeys), e.Key), e.At
 	case EndpointCreated:
 		s.Endpoints, s.UpdatedAt = append(slices.Clone(s.Endpoints), e.Endpoint), e.At
+	case RoutingChanged:
+		s.Routing, s.UpdatedAt = e.Routing, e.At
+	case ProcessorChanged:
+		s.Processors, s.UpdatedAt = slices.Clone(s.Processors), e.At
+		if i := s.place(e.Processor.Name); i >= 0 {
+			s.Processors[i] = e.Processor
+		}
+	case SettingsChanged:
+		s.Settings, s.UpdatedAt = e.Settings, e.At
 	}
 	return s
 }

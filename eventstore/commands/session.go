@@ -21,7 +21,7 @@ func (s *Service) CreateSession(ctx context.Context, by Caller, in SessionInput)
 	}
 	command := session.Create{
 		At: meta.At, ID: domain.SessionID(id), Account: by.Account,
-		ExpiresAt: meta.At.Add(s.ClientTokenTTL), Fields: in.Fields,
+		ExpiresAt: meta.At.Add(s.tokenTTL(by)), Fields: in.Fields,
 	}
 	if _, err := session.DecideCreate(session.State{}, command); err != nil {
 		return session.State{}, err // before a key is made for a session that will not be

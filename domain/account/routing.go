@@ -1,0 +1,110 @@
+package account
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/processor"
+)
+
+// Routing says at which processors a payment is tried, and in which order (D15).
+type Routing struct {
+	Rules   []Rule           `json:"rules,omitempty"`   // the first that matches decides
+	Default []processor.Name `json:"default,omitempty"` // without a match; empty: all enabled, in the order of the enumeration
+}
+
+// Rule sends the payments that its conditions hold for to processors, tried in the order of the list.
+type Rule struct {
+	Name       string           `json:"name"`
+	When       Conditions       `json:"when"`
+	Processors []processor.Name `json:"processors"`
+}
+
+// Conditions of a rule must all hold; one that is left out holds for every payment. Amounts are minor units
+// of the payment's currency, both limits included.
+type Conditions struct {
+	Currencies []domain.Currency `json:"currencyCode,omitempty"`
+	Networks   []domain.Network  `json:"network,omitempty"`
+	Countries  []string          `json:"countryCode,omitempty"` // of the order
+	MinAmount  *domain.Amount    `json:"minAmount,omitempty"`
+	MaxAmount  *domain.Amount    `json:"maxAmount,omitempty"`
+	Metadata   domain.Metadata   `json:"metadata,omitempty"` // each key has this value in the payment's metadata
+}
+
+// RouteFacts are what rules look at in a payment.
+type RouteFacts struct {
+	Currency    domain.Currency
+	Network     domain.Network
+	Amount      domain.Amount
+	CountryCode string // of the order; "" when it names none
+	Metadata    domain.Metadata
+}
+
+// Route gives the merchant accounts that a payment is tried at, in order (D15): those of the first rule that
+// matches, else of the default, else all; of these the enabled ones. It is empty when none of them is.
+func (s State) Route(f RouteFacts) []Processor {
+	for _, rule := range s.Routing.Rules {
+		if rule.When.hold(f) {
+			return s.enabled(rule.Processors)
+		}
+	}
+	if len(s.Routing.Default) > 0 {
+		return s.enabled(s.Routing.Default)
+	}
+	return s.EnabledProcessors()
+}
+
+// enabled gives the enabled ones of the named processors, in the order of the names.
+func (s State) enabled(names []processor.Name) []Processor {
+	var route []Processor
+	for _, name := range names {
+		if p, known := s.Processor(name); known && p.Enabled {
+			route = append(route, p)
+		}
+	}
+	return route
+}
+
+func (c Conditions) hold(f RouteFacts) bool {
+	for key, value := range c.Metadata {
+		if f.Metadata[key] != value {
+			return false
+		}
+	}
+	return (len(c.Currencies) == 0 || slices.Contains(c.Currencies, f.Currency)) &&
+		(len(c.Networks) == 0 || slices.Contains(c.Networks, f.Network)) &&
+		(len(c.Countries) == 0 || slices.Contains(c.Countries, f.CountryCode)) &&
+		(c.MinAmount == nil || f.Amount >= *c.MinAmount) && (c.MaxAmount == nil || f.Amount <= *c.MaxAmount)
+}
+
+func (r Routing) equal(o Routing) bool {
+	return slices.EqualFunc(r.Rules, o.Rules, Rule.equal) && slices.Equal(r.Default, o.Default)
+}
+
+func (r Rule) equal(o Rule) bool {
+	a, b := r.When, o.When
+	return r.Name == o.Name && slices.Equal(r.Processors, o.Processors) && slices.Equal(a.Currencies, b.Currencies) &&
+		slices.Equal(a.Networks, b.Networks) && slices.Equal(a.Countries, b.Countries) &&
+		same(a.MinAmount, b.MinAmount) && same(a.MaxAmount, b.MaxAmount) && maps.Equal(a.Metadata, b.Metadata)
+}
+
+func same(a, b *domain.Amount) bool { return a == b || a != nil && b != nil && *a == *b }
+
+// ChangeRouting asks for other rules, which replace all that there were.
+type ChangeRouting struct {
+	At      time.Time
+	Routing Routing
+}
+
+// DecideChangeRouting replaces the rules; the same ones again are nothing to record.
+func DecideChangeRouting(s State, c ChangeRouting) (Event, error) {
+	if found := c.Routing.Violations(); len(found) > 0 {
+		return nil, domain.Invalid("RoutingRequest", found...)
+	}
+	if c.Routing.equal(s.Routing) {
+		return nil, nil
+	}
+	return RoutingChanged(c), nil
+}

@@ -1,0 +1,110 @@
+package account
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+	"unicode/utf8"
+
+	"payledger/domain"
+	"payledger/domain/processor"
+)
+
+// Capture modes (D5).
+const (
+	CaptureManual    = "MANUAL"
+	CaptureAutomatic = "AUTOMATIC" // an authorized payment is captured at once
+)
+
+// Limits of the life of client tokens, in seconds: a minute, 30 days.
+const (
+	MinClientTokenTTL = 60
+	MaxClientTokenTTL = 30 * 24 * 60 * 60
+)
+
+// MaxMerchantID is the length of the longest processorMerchantId, in characters.
+const MaxMerchantID = 255
+
+// Settings are the merchant's switches (D20).
+type Settings struct {
+	First6Digits   bool   `json:"first6Digits,omitempty"`   // answer first6Digits (§2.2: opt-in)
+	CaptureMode    string `json:"captureMode,omitempty"`    // MANUAL when empty (D5)
+	ClientTokenTTL int64  `json:"clientTokenTtl,omitempty"` // seconds (D4); 0: the service's own
+}
+
+// Capture is the capture mode, the default spelled out (D5).
+func (s Settings) Capture() string { return cmp.Or(s.CaptureMode, CaptureManual) }
+
+// AutoCapture tells whether authorized payments are captured at once (D5).
+func (s Settings) AutoCapture() bool { return s.CaptureMode == CaptureAutomatic }
+
+// TokenTTL is the life of client tokens (D4); service is the service's own.
+func (s Settings) TokenTTL(service time.Duration) time.Duration {
+	return cmp.Or(time.Duration(s.ClientTokenTTL)*time.Second, service)
+}
+
+// ChangeSettings asks for other settings; what is nil stays as it is.
+type ChangeSettings struct {
+	At             time.Time
+	First6Digits   *bool
+	CaptureMode    *string
+	ClientTokenTTL *int64 // 0: the service's own from now on
+}
+
+// DecideChangeSettings changes what differs.
+func DecideChangeSettings(s State, c ChangeSettings) (Event, error) {
+	next := s.Settings
+	next.First6Digits = valueOr(c.First6Digits, next.First6Digits)
+	next.CaptureMode = valueOr(c.CaptureMode, next.Capture())
+	next.ClientTokenTTL = valueOr(c.ClientTokenTTL, next.ClientTokenTTL)
+	var found faults
+	if next.CaptureMode != CaptureManual && next.CaptureMode != CaptureAutomatic {
+		found.add("$.captureMode", "must be one of %s, %s", CaptureManual, CaptureAutomatic)
+	}
+	if ttl := next.ClientTokenTTL; ttl != 0 && (ttl < MinClientTokenTTL || ttl > MaxClientTokenTTL) {
+		found.add("$.clientTokenTtl", "must be an integer between %d and %d", MinClientTokenTTL, MaxClientTokenTTL)
+	}
+	if len(found) > 0 {
+		return nil, domain.Invalid("SettingsRequest", found...)
+	}
+	before := s.Settings
+	if before.CaptureMode = before.Capture(); next == before {
+		return nil, nil
+	}
+	return SettingsChanged{At: c.At, Settings: next}, nil
+}
+
+// ChangeProcessor asks for another merchant account at a processor, or for none; what is nil stays as it is.
+type ChangeProcessor struct {
+	At         time.Time
+	Name       processor.Name
+	Enabled    *bool
+	MerchantID *string
+}
+
+// DecideChangeProcessor changes what differs. Payments that were tried at the processor before keep the merchant
+// account that they were tried with.
+func DecideChangeProcessor(s State, c ChangeProcessor) (Event, error) {
+	i := s.place(c.Name)
+	if i < 0 {
+		return nil, domain.Refuse(domain.KindNotFound, domain.ReasonEntityNotFound, "There is no processor of this name.")
+	}
+	next := s.Processors[i]
+	next.Enabled, next.MerchantID = valueOr(c.Enabled, next.Enabled), valueOr(c.MerchantID, next.MerchantID)
+	switch {
+	case next == s.Processors[i]:
+		return nil, nil
+	case next.MerchantID == "" || utf8.RuneCountInString(next.MerchantID) > MaxMerchantID:
+		return nil, domain.Invalid("ProcessorAccountRequest", domain.Violation{
+			Path: "$.processorMerchantId", Description: fmt.Sprintf("must have 1 to %d characters", MaxMerchantID),
+		})
+	}
+	return ProcessorChanged{At: c.At, Processor: next}, nil
+}
+
+func valueOr[T any](sent *T, before T) T {
+	if sent == nil {
+		return before
+	}
+	return *sent
+}

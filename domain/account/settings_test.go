@@ -1,0 +1,125 @@
+package account_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"payledger/domain"
+	"payledger/domain/account"
+	"payledger/domain/processor"
+)
+
+// expectFaults holds a refusal to exactly these violations, in order of path.
+func expectFaults(t *testing.T, model string, want []string, decide func(account.State) (account.Event, error)) {
+	t.Helper()
+	e, err := decide(merchant(account.Routing{}))
+	var refused *domain.Error
+	if e != nil || !errors.As(err, &refused) || refused.Reason != domain.ReasonRequestValidation || refused.Model != model {
+		t.Fatalf("%v, %v", e, err)
+	}
+	var got []string
+	for _, v := range refused.Violations {
+		got = append(got, v.Path+" "+v.Description)
+	}
+	slices.Sort(got)
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
+// TestChangeSettings: what is not named stays, and what changes nothing is not recorded (D5, D6, D20).
+func TestChangeSettings(t *testing.T) {
+	s := merchant(account.Routing{})
+	if s.Settings.Capture() != account.CaptureManual || s.Settings.AutoCapture() || s.Settings.TokenTTL(time.Hour) != time.Hour {
+		t.Errorf("settings are %+v at first", s.Settings)
+	}
+	for i, step := range []struct {
+		change account.ChangeSettings
+		want   account.Settings // as they stand afterwards
+		same   bool             // nothing is recorded
+	}{
+		{account.ChangeSettings{}, account.Settings{}, true},
+		{account.ChangeSettings{CaptureMode: ptr(account.CaptureManual), First6Digits: ptr(false), ClientTokenTTL: ptr[int64](0)}, account.Settings{}, true},
+		{account.ChangeSettings{First6Digits: ptr(true)}, account.Settings{First6Digits: true, CaptureMode: "MANUAL"}, false},
+		{account.ChangeSettings{CaptureMode: ptr("AUTOMATIC")}, account.Settings{First6Digits: true, CaptureMode: "AUTOMATIC"}, false},
+		{account.ChangeSettings{CaptureMode: ptr("AUTOMATIC"), First6Digits: ptr(true)}, account.Settings{First6Digits: true, CaptureMode: "AUTOMATIC"}, true},
+		{account.ChangeSettings{ClientTokenTTL: ptr[int64](60)}, account.Settings{First6Digits: true, CaptureMode: "AUTOMATIC", ClientTokenTTL: 60}, false},
+		{account.ChangeSettings{ClientTokenTTL: ptr[int64](2592000), First6Digits: ptr(false)}, account.Settings{CaptureMode: "AUTOMATIC", ClientTokenTTL: 2592000}, false},
+		{account.ChangeSettings{ClientTokenTTL: ptr[int64](0), CaptureMode: ptr("MANUAL")}, account.Settings{CaptureMode: "MANUAL"}, false},
+	} {
+		step.change.At = at.Add(time.Duration(i) * time.Second)
+		e, err := account.DecideChangeSettings(s, step.change)
+		if err != nil || (e == nil) != step.same {
+			t.Fatalf("step %d: %v, %v", i, e, err)
+		}
+		if e != nil {
+			s = account.Evolve(s, e)
+			if !s.UpdatedAt.Equal(step.change.At) {
+				t.Errorf("step %d: updated at %s", i, s.UpdatedAt)
+			}
+		}
+		if s.Settings != step.want {
+			t.Errorf("step %d: %+v", i, s.Settings)
+		}
+	}
+	if auto := (account.Settings{CaptureMode: "AUTOMATIC", ClientTokenTTL: 90}); !auto.AutoCapture() || auto.TokenTTL(time.Hour) != 90*time.Second {
+		t.Errorf("%+v", auto)
+	}
+}
+
+// TestSettingsFaults: all at once.
+func TestSettingsFaults(t *testing.T) {
+	for _, ttl := range []int64{-1, 1, 59, 2592001, 1 << 62} {
+		expectFaults(t, "SettingsRequest", []string{
+			"$.captureMode must be one of MANUAL, AUTOMATIC", "$.clientTokenTtl must be an integer between 60 and 2592000",
+		}, func(s account.State) (account.Event, error) {
+			return account.DecideChangeSettings(s, account.ChangeSettings{At: at, CaptureMode: ptr("manual"), ClientTokenTTL: &ttl})
+		})
+	}
+}
+
+// TestChangeProcessor: one merchant account changes, in its place (D20).
+func TestChangeProcessor(t *testing.T) {
+	s := merchant(account.Routing{})
+	want := slices.Clone(s.Processors)
+	for i, step := range []struct {
+		change account.ChangeProcessor
+		want   account.Processor
+		same   bool
+	}{
+		{account.ChangeProcessor{Name: "STRIPE"}, account.Processor{Name: "STRIPE", MerchantID: "m-4", Enabled: true}, true},
+		{account.ChangeProcessor{Name: "STRIPE", Enabled: ptr(true), MerchantID: ptr("m-4")}, account.Processor{Name: "STRIPE", MerchantID: "m-4", Enabled: true}, true},
+		{account.ChangeProcessor{Name: "STRIPE", Enabled: ptr(false)}, account.Processor{Name: "STRIPE", MerchantID: "m-4"}, false},
+		{account.ChangeProcessor{Name: "STRIPE", MerchantID: ptr("shop")}, account.Processor{Name: "STRIPE", MerchantID: "shop"}, false},
+		{account.ChangeProcessor{Name: "PAYPAL", Enabled: ptr(true), MerchantID: ptr(strings.Repeat("é", 255))}, account.Processor{Name: "PAYPAL", MerchantID: strings.Repeat("é", 255), Enabled: true}, false},
+	} {
+		e, err := account.DecideChangeProcessor(s, step.change)
+		if err != nil || (e == nil) != step.same {
+			t.Fatalf("step %d: %v, %v", i, e, err)
+		}
+		if e != nil {
+			before := s
+			s = account.Evolve(s, e)
+			if d := cmp.Diff(want, before.Processors); d != "" {
+				t.Errorf("step %d: the state handed out before has changed: %s", i, d)
+			}
+		}
+		want[slices.Index(processor.Names, step.want.Name)] = step.want
+		if d := cmp.Diff(want, s.Processors); d != "" {
+			t.Errorf("step %d: %s", i, d)
+		}
+	}
+	if e, err := account.DecideChangeProcessor(s, account.ChangeProcessor{Name: "SQUARE", MerchantID: ptr("")}); e != nil || domain.ReasonOf(err) != domain.ReasonEntityNotFound {
+		t.Errorf("a processor that there is not: %v, %v", e, err)
+	}
+	for _, id := range []string{"", strings.Repeat("x", 256)} {
+		expectFaults(t, "ProcessorAccountRequest", []string{"$.processorMerchantId must have 1 to 255 characters"}, func(s account.State) (account.Event, error) {
+			return account.DecideChangeProcessor(s, account.ChangeProcessor{Name: "STRIPE", MerchantID: &id})
+		})
+	}
+}

@@ -1,0 +1,70 @@
+package commands
+
+import (
+	"context"
+	"time"
+
+	"payledger/domain/account"
+	"payledger/domain/processor"
+	"payledger/eventstore"
+)
+
+// ProcessorInput changes the merchant account at one processor; nil leaves a field as it is (D20).
+type ProcessorInput struct {
+	Name       processor.Name
+	Enabled    *bool
+	MerchantID *string
+}
+
+// SettingsInput changes the account's settings; nil leaves one as it is (D20).
+type SettingsInput struct {
+	CaptureMode    *string
+	ClientTokenTTL *int64 // seconds; 0: the service's own from now on
+	First6Digits   *bool
+}
+
+// ChangeRouting replaces the account's routing rules and gives them as they stand (D15).
+func (s *Service) ChangeRouting(ctx context.Context, by Caller, in account.Routing) (account.Routing, error) {
+	state, err := s.changeAccount(ctx, by, func(state account.State, at time.Time) (account.Event, error) {
+		return account.DecideChangeRouting(state, account.ChangeRouting{At: at, Routing: in})
+	})
+	return state.Routing, err
+}
+
+// ChangeProcessor changes the merchant account at one processor and gives it as it stands (D20).
+func (s *Service) ChangeProcessor(ctx context.Context, by Caller, in ProcessorInput) (account.Processor, error) {
+	state, err := s.changeAccount(ctx, by, func(state account.State, at time.Time) (account.Event, error) {
+		return account.DecideChangeProcessor(state, account.ChangeProcessor{
+			At: at, Name: in.Name, Enabled: in.Enabled, MerchantID: in.MerchantID,
+		})
+	})
+	changed, _ := state.Processor(in.Name)
+	return changed, err
+}
+
+// ChangeSettings changes the account's settings and gives them as they stand (D20).
+func (s *Service) ChangeSettings(ctx context.Context, by Caller, in SettingsInput) (account.Settings, error) {
+	state, err := s.changeAccount(ctx, by, func(state account.State, at time.Time) (account.Event, error) {
+		return account.DecideChangeSettings(state, account.ChangeSettings{
+			At: at, First6Digits: in.First6Digits, CaptureMode: in.CaptureMode, ClientTokenTTL: in.ClientTokenTTL,
+		})
+	})
+	return state.Settings, err
+}
+
+// changeAccount records what decide makes of the caller's account, if anything, and gives the account after it.
+func (s *Service) changeAccount(ctx context.Context, by Caller, decide func(account.State, time.Time) (account.Event, error)) (account.State, error) {
+	meta, err := s.request(by)
+	if err != nil {
+		return account.State{}, err
+	}
+	tip, err := eventstore.Execute(ctx, s.Store, eventstore.Accounts, eventstore.Accounts.Key(by.Account, string(by.Account)), meta,
+		func(state account.State) (account.Event, error) { return decide(state, meta.At) })
+	return tip.State, err
+}
+
+// tokenTTL is the life of the account's client tokens: its own setting, else the service's (D4, D20).
+func (s *Service) tokenTTL(by Caller) time.Duration {
+	merchant, _ := s.Account(by.Account) // one that is not known yet has no setting
+	return merchant.Settings.TokenTTL(s.ClientTokenTTL)
+}
