@@ -22,6 +22,8 @@ var ownEnums = map[string]string{
 	"AUTHORIZATION_SUCCEEDED": "types of transaction events, D6",
 	"PAYMENT.STATUS":          "kinds of webhooks, §6.2",
 	"MalformedJson":           "errorIds, D3: a test of httpapi walks them",
+	"AUTHENTICATED":           "what a required action may end with, D12",
+	"MANUAL":                  "capture modes, D5",
 	"up":                      "answers of healthz and readyz",
 }
 

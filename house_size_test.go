@@ -13,7 +13,7 @@ const (
 	maxTestFile = 800
 	maxFunction = 70
 	maxTable    = 120  // a test's function: its table counts
-	maxDomain   = 3400 // all of domain, tests and generated files aside
+	maxDomain   = 3600 // lines of code in all of domain; comments, empty lines, tests and generated files aside
 )
 
 // exemption carries its reason, on the package line for a file, on the func line for a function.
@@ -31,7 +31,7 @@ func TestSizes(t *testing.T) {
 		if s.isTest() {
 			file, function = maxTestFile, maxTable
 		} else if s.top() == "domain" {
-			domainLines += lines
+			domainLines += codeLines(rows)
 		}
 		if lines > file && !exempt(s.set.Position(s.file.Package).Line) {
 			t.Errorf("%s has %d lines; %d are the limit", s.path, lines, file)
@@ -50,4 +50,14 @@ func TestSizes(t *testing.T) {
 	if domainLines > maxDomain {
 		t.Errorf("domain has %d lines; past %d, rules are leaking in", domainLines, maxDomain)
 	}
+}
+
+// codeLines counts the lines that are neither empty nor a comment alone.
+func codeLines(rows []string) (n int) {
+	for _, row := range rows {
+		if text := strings.TrimSpace(row); text != "" && !strings.HasPrefix(text, "//") {
+			n++
+		}
+	}
+	return n
 }

@@ -1,7 +1,9 @@
 package domain_test
 
 import (
+	"fmt"
 	"reflect"
+	"strings"
 	"testing"
 
 	"payledger/domain"
@@ -101,6 +103,34 @@ func TestMergeMetadataWithNothing(t *testing.T) {
 	for _, base := range []domain.Metadata{nil, {}} {
 		if got := domain.MergeMetadata(base, over); !reflect.DeepEqual(got, over) {
 			t.Errorf("%v with %v gives %v", base, over, got)
+		}
+	}
+}
+
+// TestMetadataFault: 64 keys and 4 KiB of keys and values are the limits of the whole (D4).
+func TestMetadataFault(t *testing.T) {
+	keys := func(n int) domain.Metadata {
+		m := domain.Metadata{}
+		for i := range n {
+			m[fmt.Sprint(i)] = true
+		}
+		return m
+	}
+	for _, row := range []struct {
+		name  string
+		value domain.Metadata
+		fits  bool
+	}{
+		{"none", nil, true},
+		{"64 keys", keys(64), true},
+		{"65 keys", keys(65), false},
+		{"4 KiB", domain.Metadata{"key": strings.Repeat("x", 4<<10-3)}, true},
+		{"a byte more", domain.Metadata{"key": strings.Repeat("x", 4<<10-2)}, false},
+		{"a long key", domain.Metadata{strings.Repeat("x", 4<<10): ""}, true},
+		{"a longer key", domain.Metadata{strings.Repeat("x", 4<<10): true}, false},
+	} {
+		if fault := row.value.Fault(); (fault == "") != row.fits {
+			t.Errorf("%s: %q", row.name, fault)
 		}
 	}
 }

@@ -1,10 +1,15 @@
 package domain
 
+import "fmt"
+
 // Sealed is personal data as the log holds it: encrypted under the key named, so that destroying the
 // key erases the data everywhere at once. The rules pass it on and never open it.
 type Sealed struct {
 	Key SecretID `json:"key"`
 	Box []byte   `json:"box"` // nonce and AES-256-GCM ciphertext
+	// EmailHash finds the customer's payments by e-mail address (D11): a keyed hash, of which nothing can be
+	// read without the ledger's master key. It outlives the key; readers show nothing by it that does not open.
+	EmailHash string `json:"emailHash,omitempty"`
 }
 
 // Personal is all the personal data that a session, an instrument or a payment can hold; it is sealed
@@ -90,4 +95,26 @@ func MergeMetadata(base, over Metadata) Metadata {
 		merged[k] = v
 	}
 	return merged
+}
+
+// Limits of metadata (D4). Its size is that of the keys and the values, without JSON's own characters.
+const (
+	MaxMetadataKeys  = 64
+	MaxMetadataBytes = 4 << 10
+)
+
+// Fault tells how the metadata as a whole breaks the limits; "" when it does not.
+func (m Metadata) Fault() string {
+	size := 0
+	for key, value := range m {
+		size += len(key) + len(fmt.Sprint(value))
+	}
+	switch {
+	case len(m) > MaxMetadataKeys:
+		return fmt.Sprintf("must have at most %d keys", MaxMetadataKeys)
+	case size > MaxMetadataBytes:
+		return fmt.Sprintf("must be at most %d bytes in all", MaxMetadataBytes)
+	default:
+		return ""
+	}
 }

@@ -148,6 +148,7 @@ func (s *Store) resolve(ctx context.Context, r *Recorded, cause error) (settled 
 	}
 	*r = *ours
 	s.remember(r)
+	s.durable[r.Shard].raise(r.Seq) // with replicas it was not waited for
 	return true, nil
 }
 

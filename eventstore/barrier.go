@@ -47,7 +47,7 @@ func (s *Store) barrier(ctx context.Context, shard int) error {
 			s.durable[shard].raise(seq)
 			return nil
 		}
-		if s.sick.Load() != nil || s.pause(ctx, resolvePause) != nil {
+		if s.sick.Load() != nil || s.nc.IsClosed() || s.pause(ctx, resolvePause) != nil {
 			return err
 		}
 	}

@@ -126,7 +126,7 @@ func BenchmarkAppend(b *testing.B) {
 			c.Shards = shards
 			s := eventstoretest.OpenOn(b, c)
 			size := messageSize(createPayment(b, s))
-			raw, err := s.Yardstick(b.Context(), benchWriters, b.N, size)
+			raw, err := s.Yardstick(b.Context(), shards, benchWriters, b.N, size)
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -36,6 +36,10 @@ func (d *durability) next() uint64 {
 	return d.acked + 1
 }
 
+// Appended is the newest event of a shard that this store knows to be durable: at least every one whose
+// append it has acknowledged. It asks nobody; what other nodes append it learns of when it appends itself.
+func (s *Store) Appended(shard int) uint64 { return s.durable[shard].next() - 1 }
+
 // reached tells whether seq is durable; if not, the channel closes at the next change.
 func (d *durability) reached(seq uint64) (bool, <-chan struct{}) {
 	d.mu.Lock()

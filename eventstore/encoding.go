@@ -70,8 +70,12 @@ func Marshal(v any) ([]byte, error) { return marshal(v) }
 // Unmarshal is the inverse of Marshal.
 func Unmarshal(data []byte, v any) error { return unmarshal(data, v) }
 
+// usualSize is what the body of a payment's event takes, in bytes: most are encoded without growing.
+const usualSize = 2048
+
 func marshal(v any) ([]byte, error) {
 	var b bytes.Buffer
+	b.Grow(usualSize)
 	enc := msgpack.GetEncoder()
 	defer msgpack.PutEncoder(enc)
 	enc.Reset(&b)

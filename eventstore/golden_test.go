@@ -76,6 +76,9 @@ func codecOf[S any, E domain.Event](a *eventstore.Aggregate[S, E], events []E) c
 	return c
 }
 
+// addedLater are fields that are left out when empty and came after the golden bytes; each has a test of its own.
+var addedLater = []string{"EmailHash"}
+
 // filler gives every field a value of its own, the same in every run.
 type filler struct{ n int64 }
 
@@ -92,7 +95,9 @@ func (f *filler) fill(v reflect.Value, name string) {
 	switch v.Kind() {
 	case reflect.Struct:
 		for i := range v.NumField() {
-			f.fill(v.Field(i), v.Type().Field(i).Name)
+			if name := v.Type().Field(i).Name; !slices.Contains(addedLater, name) {
+				f.fill(v.Field(i), name)
+			}
 		}
 	case reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))
@@ -225,6 +230,27 @@ func TestZeroIsOmitted(t *testing.T) {
 		if value, there := fields[name]; there {
 			t.Errorf("%s stands there as %v", name, value)
 		}
+	}
+}
+
+// TestEmailHash: sealed data without the hash has the bytes that it always had, and with it comes back whole.
+func TestEmailHash(t *testing.T) {
+	sealed := &domain.Sealed{Key: "customer-key.acct1.x", Box: []byte{1, 2, 3}}
+	plain, err := eventstore.Marshal(sealed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "82a36b6579b4637573746f6d65722d6b65792e61636374312e78a3626f78c403010203"; hex.EncodeToString(plain) != want {
+		t.Errorf("encoded as %x, want %s", plain, want)
+	}
+	sealed.EmailHash = "0123456789abcdef0123456789abcdef"
+	hashed, err := eventstore.Marshal(sealed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back domain.Sealed
+	if err := eventstore.Unmarshal(hashed, &back); err != nil || !reflect.DeepEqual(&back, sealed) {
+		t.Errorf("decoded as %+v, %v", back, err)
 	}
 }
 

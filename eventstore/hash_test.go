@@ -80,7 +80,7 @@ func makeVectors(t *testing.T) []vector {
 		t.Fatal(err)
 	}
 	state := payment.Evolve(payment.State{}, created)
-	timedOut := payment.AuthorizationTimedOut{At: at.Add(90 * time.Second), Request: 1}
+	timedOut := payment.AuthorizationTimedOut{NoAnswer: payment.NoAnswer{At: at.Add(90 * time.Second), Request: 1}}
 	first := example(t, created, state, 1, 0, at)
 	first.Hash = first.Link(eventstore.Hash{})
 	next := example(t, timedOut, payment.Evolve(state, timedOut), 2, 7, timedOut.At)

@@ -1,6 +1,7 @@
 package eventstore
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -178,4 +179,30 @@ func (p *headerParser) hex(name string, size int) []byte {
 		p.fail(name, "is not a hash")
 	}
 	return b
+}
+
+// keys of the body, as msgpack strings (I2).
+const (
+	bodyHead     = "\x82\xa5event" // a map of two, the first key
+	bodyStateKey = "\xa5state"
+)
+
+// StateBytes cuts the encoded state out of the body, without decoding it: whoever stores states need not
+// encode them again. The bytes are the body's own.
+func (r *Recorded) StateBytes() ([]byte, error) {
+	rest, ok := bytes.CutPrefix(r.Body, []byte(bodyHead))
+	if !ok {
+		return nil, fmt.Errorf("eventstore: body of %s revision %d: %w", r.Key, r.Revision, errMalformed)
+	}
+	n, err := wireLength(rest)
+	if err == nil {
+		rest, ok = bytes.CutPrefix(rest[n:], []byte(bodyStateKey))
+	}
+	if err == nil && ok {
+		err = checkWire(rest)
+	}
+	if err != nil || !ok {
+		return nil, fmt.Errorf("eventstore: body of %s revision %d: %w", r.Key, r.Revision, errMalformed)
+	}
+	return rest, nil
 }

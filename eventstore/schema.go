@@ -11,9 +11,9 @@ import (
 // raise it when a struct tag, a field's meaning or an event type changes, and add the upgrade of each
 // older event to Upgrades; the golden bytes in testdata/golden stay for ever.
 var (
-	Payments = NewAggregate("payment", 1, payment.Events(), payment.Evolve)
+	Payments = NewAggregate("payment", 2, payment.Events(), payment.Evolve)
 	Sessions = NewAggregate("session", 1, session.Events(), session.Evolve)
 	// Instruments are payment instruments, by token.
 	Instruments = NewAggregate("instrument", 1, instrument.Events(), instrument.Evolve)
-	Accounts    = NewAggregate("account", 1, account.Events(), account.Evolve)
+	Accounts    = NewAggregate("account", 2, account.Events(), account.Evolve)
 )

@@ -168,8 +168,8 @@ func splitListen(listen string, host *string, port *int) error {
 // connect gives a connection of the service user. Reconnect buffering is off: a publish that cannot be
 // sent now fails now, and Append decides what that means.
 func (s *Server) connect(opts ...nats.Option) (*nats.Conn, error) {
-	opts = append(opts, nats.UserInfo(serviceUser, s.password), nats.InProcessServer(s.ns))
-	return nats.Connect("", append(clientOptions(), opts...)...)
+	own := append(clientOptions(), nats.UserInfo(serviceUser, s.password), nats.InProcessServer(s.ns))
+	return nats.Connect("", append(own, opts...)...)
 }
 
 // maxStore is how many bytes JetStream takes on this disk; 0 when it does not run.

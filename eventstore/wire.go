@@ -11,31 +11,35 @@ const maxDepth = 32
 // errMalformed means that bytes are not one whole msgpack value.
 var errMalformed = errors.New("eventstore: not one whole msgpack value")
 
-// checkWire walks over data without decoding it. The library believes every length it reads: a damaged one
-// would make it ask for gigabytes, or nest without end.
+// checkWire walks over data, one whole value, without decoding it. The library believes every length it
+// reads: a damaged one would make it ask for gigabytes, or nest without end.
 func checkWire(data []byte) error {
+	if n, err := wireLength(data); err != nil || n != len(data) {
+		return errMalformed
+	}
+	return nil
+}
+
+// wireLength is how many bytes the value at the start of data takes, with its children.
+func wireLength(data []byte) (int, error) {
 	var open [maxDepth]uint64 // values still to come, by depth
-	depth := 0
-	open[0] = 1
-	for {
+	depth, rest := 0, data
+	for open[0] = 1; ; {
 		for open[depth] == 0 {
 			if depth == 0 {
-				if len(data) > 0 {
-					return errMalformed
-				}
-				return nil
+				return len(data) - len(rest), nil
 			}
 			depth--
 		}
 		open[depth]--
-		skip, children, ok := wireValue(data)
-		if !ok || skip > uint64(len(data)) || children > uint64(len(data))-skip {
-			return errMalformed
+		skip, children, ok := wireValue(rest)
+		if !ok || skip > uint64(len(rest)) || children > uint64(len(rest))-skip {
+			return 0, errMalformed
 		}
-		data = data[skip:]
+		rest = rest[skip:]
 		if children > 0 {
 			if depth++; depth == maxDepth {
-				return errMalformed
+				return 0, errMalformed
 			}
 			open[depth] = children
 		}

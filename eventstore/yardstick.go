@@ -14,11 +14,12 @@ import (
 )
 
 // Yardstick measures what this machine's disk and server give at best: n plain messages of the given size,
-// published to as many streams as the log has shards, each writer with a connection of its own and waiting
-// for its PubAck. The streams are configured like the log's, and removed. The result is messages a second:
-// the ceiling that every figure of the ledger is a ratio of.
-func (s *Store) Yardstick(ctx context.Context, writers, n, size int) (perSecond float64, err error) {
-	streams := make([]string, s.shards)
+// published to a number of streams, each writer with a connection of its own and waiting for its PubAck.
+// The streams are configured like the log's, and removed. The result is messages a second: the ceiling that
+// every figure of the ledger is a ratio of. One stream is JetStream's own durable rate; as many as the log
+// has shards is what sharding makes of it.
+func (s *Store) Yardstick(ctx context.Context, streamCount, writers, n, size int) (perSecond float64, err error) {
+	streams := make([]string, streamCount)
 	for i := range streams {
 		streams[i] = "yardstick." + strconv.Itoa(i) + "."
 		config := s.streamConfig("YARDSTICK_"+strconv.Itoa(i), streams[i]+"*")

@@ -16,9 +16,11 @@ import (
 	"payledger/domain/account"
 	"payledger/domain/instrument"
 	"payledger/domain/payment"
+	"payledger/domain/processor"
 	"payledger/domain/session"
 	"payledger/eventstore"
 	"payledger/eventstore/commands"
+	"payledger/projections"
 	"payledger/projections/history"
 )
 
@@ -30,15 +32,28 @@ type Commands interface {
 	Tokenize(ctx context.Context, by commands.Caller, in commands.TokenizeInput) (instrument.State, error)
 	// CreatePayment answers when the outcome is known or the payment timeout is over (D8).
 	CreatePayment(ctx context.Context, by commands.Caller, in commands.PaymentInput) (payment.State, error)
+	// Resume refuses with NoActionsToHandle what is not finished when the payment timeout is over (D8).
+	Resume(ctx context.Context, by commands.Caller, in commands.ResumeInput) (payment.State, error)
+	Cancel(ctx context.Context, by commands.Caller, in commands.CancelInput) (payment.State, error)
+	Capture(ctx context.Context, by commands.Caller, in commands.CaptureInput) (payment.State, error)
+	Refund(ctx context.Context, by commands.Caller, in commands.RefundInput) (payment.State, error)
+	Adjust(ctx context.Context, by commands.Caller, in commands.AdjustInput) (payment.State, error)
+	// Notify records what a processor told unasked (D14).
+	Notify(ctx context.Context, n processor.Notification) error
 	// CreateAPIKey also gives the key's text, which is shown once.
 	CreateAPIKey(ctx context.Context, by commands.Caller, in commands.APIKeyInput) (account.APIKey, string, error)
 	CreateEndpoint(ctx context.Context, by commands.Caller, in commands.EndpointInput) (account.Endpoint, error)
+	ChangeRouting(ctx context.Context, by commands.Caller, in account.Routing) (account.Routing, error)
+	ChangeProcessor(ctx context.Context, by commands.Caller, in commands.ProcessorInput) (account.Processor, error)
+	ChangeSettings(ctx context.Context, by commands.Caller, in commands.SettingsInput) (account.Settings, error)
 }
 
 // Reader is what the API reads: one payment linearizably, who the caller is, whose a session is.
 type Reader interface {
 	// Payment gives the newest state of an account's payment; PaymentError when it has none of that id.
 	Payment(ctx context.Context, account domain.AccountID, id domain.PaymentID) (payment.State, error)
+	// ListPayments reads a page of an account's payments, at most limit, from a place on; nil is the newest end.
+	ListPayments(ctx context.Context, account domain.AccountID, f projections.PaymentFilter, from *projections.Place, limit int) (projections.PaymentPage, error)
 	// Personal opens sealed personal data; erased data opens as empty.
 	Personal(ctx context.Context, sealed *domain.Sealed) (domain.Personal, error)
 	SessionAccount(ctx context.Context, id domain.SessionID) (domain.AccountID, bool, error)
@@ -54,7 +69,7 @@ type History interface {
 	Payment(ctx context.Context, account domain.AccountID, id domain.PaymentID, at history.At) ([]history.Entry, error)
 }
 
-// Config is what the API needs; everything but RateLimit is required.
+// Config is what the API needs; everything but RateLimit and Notifications is required.
 type Config struct {
 	Commands       Commands
 	Reader         Reader
@@ -69,6 +84,9 @@ type Config struct {
 	Ready func(context.Context) error
 	// CheckURL refuses addresses that webhooks must not go to (D18); its error's text is shown.
 	CheckURL func(ctx context.Context, url string) error
+	// Notifications reads what a processor of that name sent, and refuses what is not signed or not well
+	// formed (D14); nil: none are taken.
+	Notifications func(name processor.Name, header http.Header, body []byte) (processor.Notification, error)
 	// RateLimit is the number of requests a second that each API key may make; 0 is no limit (D1).
 	RateLimit float64
 }

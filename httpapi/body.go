@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,20 +20,38 @@ func (c *call) readBody() error {
 	if !c.operation.hasBody() {
 		return nil
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, maxBody))
-	var tooLarge *http.MaxBytesError
-	switch {
-	case errors.As(err, &tooLarge):
-		return domain.Refuse(domain.KindInvalid, domain.ReasonRequestTooLarge, "The body is larger than %d bytes.", maxBody)
-	case err != nil:
-		return malformed(errors.New("it could not be read whole"))
-	case len(body) > 0 && !isJSON(c.r.Header.Get("Content-Type")):
-		return domain.Refuse(domain.KindInvalid, domain.ReasonUnsupportedMediaType, "The body must be application/json.")
+	body, err := c.bodyBytes()
+	if err != nil {
+		return err
+	}
+	if c.operation.optional && isNothing(body) {
+		body = []byte("{}")
 	}
 	if c.body, err = parseObject(body); err != nil {
 		return malformed(err)
 	}
 	return nil
+}
+
+// isNothing tells a body that means {} where a body may be left out: none at all, or null (D1).
+func isNothing(body []byte) bool {
+	text := string(bytes.Trim(body, " \t\r\n"))
+	return text == "" || text == "null"
+}
+
+// bodyBytes reads the body: within its limit, and JSON by its type.
+func (c *call) bodyBytes() ([]byte, error) {
+	body, err := io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, maxBody))
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge):
+		return nil, domain.Refuse(domain.KindInvalid, domain.ReasonRequestTooLarge, "The body is larger than %d bytes.", maxBody)
+	case err != nil:
+		return nil, malformed(errors.New("it could not be read whole"))
+	case len(body) > 0 && !isJSON(c.r.Header.Get("Content-Type")):
+		return nil, domain.Refuse(domain.KindInvalid, domain.ReasonUnsupportedMediaType, "The body must be application/json.")
+	}
+	return body, nil
 }
 
 func isJSON(contentType string) bool {

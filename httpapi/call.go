@@ -27,6 +27,7 @@ type call struct {
 	key       account.APIKey // of a call by API key
 	actor     string
 	session   domain.SessionID // of a call by client token
+	action    action           // of a call by an action's client token
 	body      document         // validated
 }
 
@@ -99,11 +100,15 @@ func (c *call) find() (allowed []string, known bool) {
 
 func (c *call) unknownPath(allowed []string) error {
 	if len(allowed) == 0 {
-		return domain.Refuse(domain.KindNotFound, domain.ReasonNotFound, "There is nothing at this path.")
+		return nothingHere()
 	}
 	methods := strings.Join(allowed, ", ")
 	c.w.Header().Set("Allow", methods)
 	return domain.Refuse(domain.KindInvalid, domain.ReasonMethodNotAllowed, "The path takes %s.", methods)
+}
+
+func nothingHere() error {
+	return domain.Refuse(domain.KindNotFound, domain.ReasonNotFound, "There is nothing at this path.")
 }
 
 // caller is who the command is carried out for.

@@ -21,6 +21,8 @@ const noCardNumber = "must not hold a card number"
 var notFreeText = map[string]bool{
 	"$.paymentInstrument.number":            true,
 	"$.paymentMethodToken":                  true,
+	"$.resumeToken":                         true,
+	"$.transactionEventId":                  true,
 	"$.url":                                 true,
 	"$.returnUrl":                           true,
 	"$.order.lineItems.productData.pageUrl": true,
@@ -48,12 +50,14 @@ func (p *place) path(indexes bool) string {
 	}
 }
 
-// inMetadata: the one place where numbers are free text too.
+// inMetadata: the one place where numbers are free text too, in a body of its own or in a routing rule.
 func (p *place) inMetadata() bool {
-	for p != nil && p.parent != nil {
-		p = p.parent
+	for ; p != nil; p = p.parent {
+		if p.name == "metadata" {
+			return true
+		}
 	}
-	return p != nil && p.name == "metadata"
+	return false
 }
 
 // ofText refuses card numbers in free-form fields (D1), wherever they stand, and in names.

@@ -20,10 +20,13 @@ type tokenClaims struct {
 	PciURL           string `json:"pciUrl"`
 	ConfigurationURL string `json:"configurationUrl"`
 	AccountID        string `json:"accountId"`
+	// PaymentID and Action name the required action that a token with intentAction is for.
+	PaymentID domain.PaymentID `json:"paymentId,omitempty"`
+	Action    uint64           `json:"action,omitempty"`
 	jwt.RegisteredClaims
 }
 
-// Intents of client tokens (D4).
+// intentCheckout is the intent of a session's client token (D4).
 const intentCheckout = "CHECKOUT"
 
 // environments as client tokens name them.
@@ -31,19 +34,47 @@ var tokenEnvironments = map[string]string{account.Sandbox: "SANDBOX", account.Pr
 
 // signClientToken makes the client token of a session.
 func (a *API) signClientToken(s session.State) (string, error) {
+	return a.signClaims(a.claims(string(s.ID), intentCheckout, s.Account, s.ExpiresAt))
+}
+
+// claims are what every client token says.
+func (a *API) claims(access, intent string, account domain.AccountID, expires time.Time) tokenClaims {
 	base := strings.TrimSuffix(a.PublicURL, "/")
-	return jwt.NewWithClaims(jwt.SigningMethodHS256, tokenClaims{
-		AccessToken: string(s.ID), Env: tokenEnvironments[a.Environment], Intent: intentCheckout,
-		CoreURL: base, PciURL: base, ConfigurationURL: base + "/checkout/configuration", AccountID: string(s.Account),
-		RegisteredClaims: jwt.RegisteredClaims{ExpiresAt: jwt.NewNumericDate(s.ExpiresAt.Truncate(time.Second))},
-	}).SignedString(a.ClientTokenKey)
+	return tokenClaims{
+		AccessToken: access, Env: tokenEnvironments[a.Environment], Intent: intent,
+		CoreURL: base, PciURL: base, ConfigurationURL: base + "/checkout/configuration", AccountID: string(account),
+		RegisteredClaims: jwt.RegisteredClaims{ExpiresAt: jwt.NewNumericDate(expires.Truncate(time.Second))},
+	}
+}
+
+func (a *API) signClaims(claims tokenClaims) (string, error) {
+	return jwt.NewWithClaims(jwt.SigningMethodHS256, claims).SignedString(a.ClientTokenKey)
+}
+
+// readClientToken checks a client token of any intent: our signature, this environment, not expired.
+func (c *call) readClientToken(text string) (claims tokenClaims, err error) {
+	_, err = jwt.ParseWithClaims(text, &claims, func(*jwt.Token) (any, error) { return c.api.ClientTokenKey, nil },
+		jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}), jwt.WithTimeFunc(c.api.Now), jwt.WithExpirationRequired())
+	if err != nil || claims.Env != tokenEnvironments[c.api.Environment] {
+		return tokenClaims{}, badClientToken()
+	}
+	return claims, nil
+}
+
+// browsersToken is the client token of the headers; it is how a browser says who it is (D12).
+func (c *call) browsersToken() (string, error) {
+	text := clientToken(c.r.Header)
+	if text == "" {
+		return "", domain.Refuse(domain.KindUnauthorized, domain.ReasonUnauthorized, "The header X-Client-Token is missing.")
+	}
+	return text, nil
 }
 
 // authenticateBrowser reads the client token, or its access token alone (D12).
 func (c *call) authenticateBrowser() error {
-	text := clientToken(c.r.Header)
-	if text == "" {
-		return domain.Refuse(domain.KindUnauthorized, domain.ReasonUnauthorized, "The header X-Client-Token is missing.")
+	text, err := c.browsersToken()
+	if err != nil {
+		return err
 	}
 	owner, id, err := c.sessionOf(text)
 	if err != nil {
@@ -62,10 +93,8 @@ func (c *call) sessionOf(text string) (domain.AccountID, domain.SessionID, error
 	if !strings.Contains(text, ".") {
 		return c.sessionOfAccessToken(domain.SessionID(text))
 	}
-	var claims tokenClaims
-	_, err := jwt.ParseWithClaims(text, &claims, func(*jwt.Token) (any, error) { return c.api.ClientTokenKey, nil },
-		jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}), jwt.WithTimeFunc(c.api.Now), jwt.WithExpirationRequired())
-	if err != nil || claims.Env != tokenEnvironments[c.api.Environment] || claims.Intent != intentCheckout {
+	claims, err := c.readClientToken(text)
+	if err != nil || claims.Intent != intentCheckout {
 		return "", "", badClientToken()
 	}
 	return domain.AccountID(claims.AccountID), domain.SessionID(claims.AccessToken), nil

@@ -1,5 +1,5 @@
 // Package httpapi is the HTTP interface of payledger: the merchant's calls, the checkout's and the
-// management's (§4, D1–D6, D12, D20).
+// management's (§4, D1–D6, D10, D12, D20), and where processors notify (D14).
 //
 // One request passes the guards in an order that is part of the contract (D3): authentication, version,
 // scope, path, JSON, validation; then its handler decodes, executes and responds. routes.go shows every call
@@ -27,4 +27,9 @@
 //     which paths there are; a known path with another method like the path's own calls.
 //   - A client token carries its account, so that the browser's calls need no look-up; an access token alone
 //     is looked up, and its expiry with it (D12).
+//   - A required action's client token and its resume token are made from the payment's state alone, so that
+//     nothing is stored for them and a payment reads the same twice (D6). Intent and audience keep the three
+//     kinds of token apart; none is good for another's call.
+//   - A processor's notification is not held to openapi.yaml: its fields are its protocol's, and processors
+//     add some. Its signature is checked by its handler, since it covers the body (D14).
 package httpapi

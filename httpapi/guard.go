@@ -13,10 +13,12 @@ const apiVersion = "2.4"
 // authenticate finds out who calls (D2). Every failure looks the same.
 func (c *call) authenticate() error {
 	switch c.route.access {
-	case byNothing:
+	case byNothing, bySignature:
 		return nil
 	case byClientToken:
 		return c.authenticateBrowser()
+	case byActionToken:
+		return c.authenticateAction()
 	}
 	text := c.r.Header.Get("X-Api-Key")
 	environment, id, err := apikey.Parse(text)

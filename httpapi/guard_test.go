@@ -139,8 +139,8 @@ func TestPaths(t *testing.T) {
 		{"PATCH", "/payments/x", 405, "GET"},
 		{"GET", "/payment-instruments", 401, ""}, // its other call is the browser's
 		{"HEAD", "/healthz", 405, "GET"},
-		{"OPTIONS", "/payments", 405, "POST"},
-		{"BREW", "/payments", 405, "POST"},
+		{"OPTIONS", "/payments", 405, "GET, POST"},
+		{"BREW", "/payments", 405, "GET, POST"},
 	} {
 		q, err := http.NewRequest(c.method, r.url+c.path, nil)
 		must(t, err)

@@ -64,8 +64,12 @@ func (c *call) renderPayment(p payment.State, events bool) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	action, err := c.api.signActionToken(p)
+	if err != nil {
+		return nil, err
+	}
 	return projections.RenderPayment(p, personal, projections.RenderOptions{
-		Events: events, First6Digits: c.merchant.Settings.First6Digits,
+		Events: events, First6Digits: c.merchant.Settings.First6Digits, ActionToken: action,
 	}), nil
 }
 

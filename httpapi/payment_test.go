@@ -34,6 +34,22 @@ func (r *rig) get(path string) answer {
 	return r.do(request{method: "GET", path: path})
 }
 
+// until reads a path until a field has the value.
+func (r *rig) until(path, field, value string) answer {
+	r.t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(20 * time.Second); ; <-tick.C {
+		a := r.want(r.get(path), 200, "")
+		if a.text1(field) == value {
+			return a
+		}
+		if time.Now().After(deadline) {
+			r.t.Fatalf("%s does not become %s: %s", field, value, a.text)
+		}
+	}
+}
+
 // TestOutcomes: what the processor says is the payment's status, and the call succeeds (D5, D6, D13).
 func TestOutcomes(t *testing.T) {
 	r := newRig(t)
@@ -69,17 +85,14 @@ func TestTimeout(t *testing.T) {
 	if status := made.text1("status"); status != "PENDING" && status != "AUTHORIZED" { // on a slow machine the outcome is known by now
 		t.Errorf("payment %s", made.text)
 	}
+	authorized := r.until("/payments/"+made.text1("id"), "status", "AUTHORIZED")
 	history := r.want(r.get("/payments/"+made.text1("id")+"/events?at=2"), 200, "").field("data").([]any)
 	late := answer{json: history[1].(map[string]any)}
 	if late.text1("payment", "status") != "PENDING" || late.text1("payment", "statusReason", "type") != "GATEWAY_TIMEOUT" {
 		t.Errorf("after the time-out %v", late.json)
 	}
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for deadline := time.Now().Add(20 * time.Second); r.get("/payments/"+made.text1("id")).text1("status") != "AUTHORIZED"; <-tick.C {
-		if time.Now().After(deadline) {
-			t.Fatal("the payment has no outcome")
-		}
+	if authorized.field("statusReason") != nil {
+		t.Errorf("in the end %s", authorized.text)
 	}
 	if lines := r.books(made.text1("id")); len(lines) != 1 {
 		t.Errorf("the processor's books have %d lines", len(lines))

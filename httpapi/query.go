@@ -1,8 +1,12 @@
 package httpapi
 
 import (
+	"fmt"
 	"net/url"
 	"strconv"
+	"strings"
+
+	"github.com/getkin/kin-openapi/openapi3"
 
 	"payledger/domain"
 	"payledger/projections/history"
@@ -23,22 +27,50 @@ func (c *call) queryViolations() violations {
 		switch {
 		case !known:
 			found.add("$"+member(name), "is not a known parameter")
+		case parameter.Schema.Value.Type.Is("array"):
+			found.ofValues(name, parameter.Schema.Value, separate(sent))
 		case len(sent) > 1:
 			found.add("$"+member(name), "must be sent once")
 		default:
-			schema := parameter.Schema.Value
-			value := queryValue(sent[0], schema.Type.Is("integer"))
-			var faults violations
-			faults.ofSchema(value, schema.VisitJSON(value))
-			if rule := queryRules[name]; rule != nil && len(faults) == 0 {
-				rule(&faults, sent[0])
-			}
-			for _, f := range faults {
-				found.add("$"+member(name), f.Description)
-			}
+			found.ofValue(name, parameter.Schema.Value, sent[0])
 		}
 	}
+	if rule := wholeQueryRules[c.route.operation]; rule != nil {
+		rule(&found, values, c)
+	}
 	return found.sorted()
+}
+
+// ofValues holds a parameter with several values to its schema.
+func (v *violations) ofValues(name string, schema *openapi3.Schema, values []string) {
+	if schema.MaxItems != nil && uint64(len(values)) > *schema.MaxItems {
+		v.add("$"+member(name), fmt.Sprintf("must have at most %d values", *schema.MaxItems))
+		return
+	}
+	for _, value := range values {
+		v.ofValue(name, schema.Items.Value, value)
+	}
+}
+
+// ofValue holds one value of a parameter to its schema, and to its own rule if the schema has no fault to find.
+func (v *violations) ofValue(name string, schema *openapi3.Schema, text string) {
+	value := queryValue(text, schema.Type.Is("integer"))
+	var faults violations
+	faults.ofSchema(value, schema.VisitJSON(value))
+	if rule := queryRules[name]; rule != nil && len(faults) == 0 {
+		rule(&faults, text)
+	}
+	for _, f := range faults {
+		v.add("$"+member(name), f.Description)
+	}
+}
+
+// separate takes apart the values of a parameter that may be repeated, joined by commas, or both (D11).
+func separate(sent []string) (values []string) {
+	for _, joined := range sent {
+		values = append(values, strings.Split(joined, ",")...)
+	}
+	return values
 }
 
 // queryRules are the rules of single parameters that their schemas cannot say.
@@ -48,12 +80,34 @@ var queryRules = map[string]func(*violations, string){
 			v.add("$", "must be a revision from 1 or an RFC 3339 date")
 		}
 	},
+	"from_date": dateRule,
+	"to_date":   dateRule,
+	"currency_code": func(v *violations, text string) {
+		if !domain.Currency(text).Known() {
+			v.add("$", "must be an active ISO 4217 currency code")
+		}
+	},
 }
+
+// dateRule: D1.
+func dateRule(v *violations, text string) {
+	if _, err := parseTime(text); err != nil {
+		v.add("$", "must be an RFC 3339 date, a + in it written as %2B")
+	}
+}
+
+// wholeQueryRules are the rules of single calls about several parameters.
+var wholeQueryRules = map[string]func(*violations, url.Values, *call){
+	"listPayments": listRules,
+}
+
+// amountBits is the size of a signed integer that holds every amount, and that a float64 holds exactly.
+const amountBits = 54
 
 // queryValue reads a parameter as its schema's type.
 func queryValue(text string, integer bool) any {
 	if integer {
-		if n, err := strconv.ParseInt(text, 10, 53); err == nil {
+		if n, err := strconv.ParseInt(text, 10, amountBits); err == nil {
 			return float64(n)
 		}
 	}

@@ -23,6 +23,7 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/account"
+	"payledger/domain/processor"
 	"payledger/eventstore"
 	"payledger/eventstore/commands"
 	"payledger/eventstore/eventstoretest"
@@ -56,6 +57,9 @@ type rig struct {
 	ready   atomic.Pointer[error]
 }
 
+// processorSecret signs processors' notifications.
+var processorSecret = []byte("secret")
+
 // tokenKey signs client tokens.
 var tokenKey = bytes.Repeat([]byte{7}, 32)
 
@@ -85,8 +89,9 @@ func newRigWaiting(t *testing.T, paymentTimeout time.Duration, change ...func(*h
 	r.account, err = commands.Initialize(ctx, r.store, vault, rand.Reader, account.Sandbox, "cli:init")
 	must(t, err)
 	r.service = commands.New(commands.Config{
-		Store: r.store, Vault: vault, Processors: r.sim, Account: r.views.Account, PaymentTimeout: paymentTimeout,
-		ClientTokenTTL: time.Hour, Random: rand.Reader, Logger: logger,
+		Store: r.store, Vault: vault, Processors: r.sim, Account: r.views.Account, PaymentAccount: r.views.PaymentAccount,
+		NotifyURL:      func(name processor.Name) string { return r.url + "/processors/" + string(name) + "/notifications" },
+		PaymentTimeout: paymentTimeout, ActionTimeout: time.Hour, ClientTokenTTL: time.Hour, Random: rand.Reader, Logger: logger,
 	})
 	var loops sync.WaitGroup
 	loops.Go(func() { run(ctx, t, fanout.Run) })
@@ -102,6 +107,9 @@ func newRigWaiting(t *testing.T, paymentTimeout time.Duration, change ...func(*h
 		Commands: r.service, Reader: r.views, History: &history.Reader{Store: r.store, Vault: vault},
 		ClientTokenKey: tokenKey, PublicURL: "https://pay.example/", Environment: account.Sandbox, Random: rand.Reader,
 		Now: r.now, Logger: logger,
+		Notifications: func(name processor.Name, header http.Header, body []byte) (processor.Notification, error) {
+			return client.ParseNotification(processorSecret, name, header, body)
+		},
 		Ready: func(context.Context) error {
 			if e := r.ready.Load(); e != nil {
 				return *e
@@ -127,7 +135,7 @@ func (r *rig) simulate(logger zerolog.Logger) {
 	r.t.Helper()
 	dir := filepath.Join(r.dir, "simulator")
 	must(r.t, os.Mkdir(dir, 0o700))
-	simulator, err := processorsim.New(processorsim.Config{Dir: dir, Secret: []byte("secret"), Now: r.now, Log: logger})
+	simulator, err := processorsim.New(processorsim.Config{Dir: dir, Secret: processorSecret, Now: r.now, Log: logger})
 	must(r.t, err)
 	server := httptest.NewServer(simulator.Handler())
 	r.sim, err = client.New(server.URL, nil)

@@ -12,6 +12,8 @@ type access int
 const (
 	byAPIKey      access = iota // X-API-KEY with the route's scope
 	byClientToken               // X-Client-Token: the customer's browser (D12)
+	byActionToken               // X-Client-Token of a required action: the customer's browser (D12)
+	bySignature                 // signed by a processor; its handler checks (D14)
 	byNothing                   // operations and documents
 )
 
@@ -29,15 +31,29 @@ type route struct {
 var routes = []route{
 	{http.MethodPost, "/client-session", byAPIKey, true, account.ScopeClientTokensWrite, "createClientSession", createSession},
 	{http.MethodPost, "/payments", byAPIKey, true, account.ScopeTransactionsAuthorize, "createPayment", createPayment},
+	{http.MethodGet, "/payments", byAPIKey, true, account.ScopeTransactionsRetrieve, "listPayments", listPayments},
 	{http.MethodGet, "/payments/{id}", byAPIKey, true, account.ScopeTransactionsRetrieve, "getPayment", getPayment},
 	{http.MethodGet, "/payments/{id}/events", byAPIKey, true, account.ScopeTransactionsRetrieve, "getPaymentEvents", getPaymentEvents},
+	{http.MethodPost, "/payments/{id}/resume", byAPIKey, true, account.ScopeTransactionsAuthorize, "resumePayment", resumePayment},
+	{http.MethodPost, "/payments/{id}/cancel", byAPIKey, true, account.ScopeTransactionsCancel, "cancelPayment", cancelPayment},
+	{http.MethodPost, "/payments/{id}/capture", byAPIKey, true, account.ScopeTransactionsCapture, "capturePayment", capturePayment},
+	{http.MethodPost, "/payments/{id}/refund", byAPIKey, true, account.ScopeTransactionsRefund, "refundPayment", refundPayment},
+	{http.MethodPost, "/payments/{id}/adjust-authorization", byAPIKey, true, account.ScopeTransactionsAuthorize, "adjustPaymentAuthorization", adjustPayment},
 
 	{http.MethodPost, "/payment-instruments", byClientToken, false, "", "createPaymentInstrument", createInstrument},
+	{http.MethodPost, "/required-actions/complete", byActionToken, false, "", "completeRequiredAction", completeAction},
+	{http.MethodPost, "/processors/{name}/notifications", bySignature, false, "", "receiveProcessorNotification", receiveNotification},
 
 	{http.MethodGet, "/management/api-keys", byAPIKey, false, account.ScopeAccountRead, "listApiKeys", listAPIKeys},
 	{http.MethodPost, "/management/api-keys", byAPIKey, false, account.ScopeAccountWrite, "createApiKey", createAPIKey},
 	{http.MethodGet, "/management/webhook-endpoints", byAPIKey, false, account.ScopeAccountRead, "listWebhookEndpoints", listEndpoints},
 	{http.MethodPost, "/management/webhook-endpoints", byAPIKey, false, account.ScopeAccountWrite, "createWebhookEndpoint", createEndpoint},
+	{http.MethodGet, "/management/routing", byAPIKey, false, account.ScopeAccountRead, "getRouting", getRouting},
+	{http.MethodPut, "/management/routing", byAPIKey, false, account.ScopeAccountWrite, "replaceRouting", putRouting},
+	{http.MethodGet, "/management/processors", byAPIKey, false, account.ScopeAccountRead, "listProcessors", listProcessors},
+	{http.MethodPatch, "/management/processors/{name}", byAPIKey, false, account.ScopeAccountWrite, "changeProcessor", changeProcessor},
+	{http.MethodGet, "/management/settings", byAPIKey, false, account.ScopeAccountRead, "getSettings", getSettings},
+	{http.MethodPatch, "/management/settings", byAPIKey, false, account.ScopeAccountWrite, "changeSettings", changeSettings},
 
 	{http.MethodGet, "/healthz", byNothing, false, "", "getHealth", getHealth},
 	{http.MethodGet, "/readyz", byNothing, false, "", "getReadiness", getReadiness},

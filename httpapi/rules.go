@@ -15,8 +15,11 @@ import (
 var bodyRules = map[string]func(*violations, map[string]any, *call){
 	"createClientSession":     sessionRules,
 	"createPayment":           paymentRules,
+	"capturePayment":          metadataRules,
+	"refundPayment":           metadataRules,
 	"createPaymentInstrument": cardRules,
 	"createApiKey":            keyRules,
+	"replaceRouting":          routingRules,
 }
 
 // sessionRules: §2.5, D4.
@@ -49,6 +52,12 @@ func (v *violations) ofOrder(tree map[string]any) {
 	if one && two && email != emailAddress { // D4 takes both spellings of the one address
 		v.add("$.customer.emailAddress", "must be the same as email, when both are sent")
 	}
+	metadata, _ := tree["metadata"].(map[string]any)
+	v.ofMetadata(metadata)
+}
+
+// metadataRules: what a capture or refund adds to the payment's metadata (D10).
+func metadataRules(v *violations, tree map[string]any, _ *call) {
 	metadata, _ := tree["metadata"].(map[string]any)
 	v.ofMetadata(metadata)
 }
@@ -126,7 +135,7 @@ func keyRules(v *violations, tree map[string]any, _ *call) {
 	}
 }
 
-// lastYear is the last that RFC 3339 can write; an offset may lead beyond it.
+// lastYear is the last that RFC 3339 can write, 0 the first; an offset may lead beyond them.
 const lastYear = 9999
 
 // parseTime reads a date with any offset, or without one as UTC (D1).
@@ -136,7 +145,7 @@ func parseTime(text string) (time.Time, error) {
 		t, err = time.Parse("2006-01-02T15:04:05.999999999", text)
 	}
 	t = t.UTC().Truncate(time.Microsecond)
-	if err == nil && t.Year() > lastYear {
+	if err == nil && (t.Year() > lastYear || t.Year() < 0) {
 		err = fmt.Errorf("httpapi: the year %d", t.Year())
 	}
 	return t, err

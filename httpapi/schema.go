@@ -20,6 +20,7 @@ type operation struct {
 	method, path string
 	model        string           // name of the body's schema
 	body         *openapi3.Schema // nil for a call without one
+	optional     bool             // an empty body and null mean {} (D1)
 	query        map[string]*openapi3.Parameter
 }
 
@@ -43,6 +44,7 @@ func loadOperations() (map[string]*operation, error) {
 			if op.RequestBody != nil {
 				ref := op.RequestBody.Value.Content.Get("application/json").Schema
 				o.body, o.model = ref.Value, path.Base(ref.Ref) // "#/components/schemas/Name"
+				o.optional = !op.RequestBody.Value.Required
 			}
 			all[op.OperationID] = o
 		}

@@ -332,10 +332,11 @@ func TestIdempotencyKeys(t *testing.T) {
 // FuzzAccept: no body makes the guards panic, and one that passes them decodes.
 func FuzzAccept(f *testing.F) {
 	a := testAPI(f)
-	operations := []string{"createPayment", "createClientSession", "createPaymentInstrument", "createApiKey", "createWebhookEndpoint"}
+	operations := []string{"createPayment", "createClientSession", "createPaymentInstrument", "createApiKey", "createWebhookEndpoint", "capturePayment", "refundPayment"}
 	for i, seed := range []string{
 		bigPayment, bigPayment, `{"paymentInstrument":{"number":"4111111111111111","cvv":"737","expirationMonth":"03","expirationYear":"2030"}}`,
 		`{"name":"n","scopes":["account:read"],"expiresAt":"2030-01-01T00:00:00"}`, `{"url":"https://shop.example/","eventTypes":[]}`,
+		`{"amount":1e3,"final":false,"metadata":{"a":1.0}}`, ` null `,
 	} {
 		f.Add(uint8(i), []byte(seed))
 	}
@@ -358,6 +359,10 @@ func decodes(c *call) (err error) {
 		_, err = decode[paymentRequest](c)
 	case "createClientSession":
 		_, err = decode[sessionRequest](c)
+	case "capturePayment":
+		_, err = decode[captureRequest](c)
+	case "refundPayment":
+		_, err = decode[refundRequest](c)
 	case "createPaymentInstrument":
 		_, err = decode[instrumentRequest](c)
 	case "createApiKey":

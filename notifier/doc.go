@@ -7,6 +7,8 @@
 // Rules:
 //   - One delivery for each event, kind and endpoint that wants it, under a name of its own. It
 //     is durable before the position moves past its event; planning an event twice changes nothing.
+//   - Which kinds an event causes is a table. PAYMENT.STATUS depends on facts besides: the status is compared
+//     with that of the event before, as the log holds it, so planning again decides the same (§6.2, D17).
 //   - At least once (§6.1 rule 4): a delivery without a recorded outcome is sent at the next start. One that
 //     has an outcome is not.
 //   - A webhook leaves only after GET shows at least its state (D17). It tells the state at its event; only
@@ -42,6 +44,11 @@
 //
 // The planner reads the account from the log, once per account and batch, and not from the views: a view may
 // lag behind an endpoint that was made before the payment, and its webhook would be lost.
+//
+// The status before an event is read from the event before it (one look-up by its sequence), and only when an
+// endpoint wants PAYMENT.STATUS and the table says that it depends. The answer to a payment's first request
+// needs none: what was just created is PENDING. The alternative, statuses kept in memory, would be cold after
+// every start and wrong after a missed event.
 //
 // A lane's queue is bounded without holding up the planner: what does not fit stays in the stream and is
 // read back when the queue is empty. After a start every lane begins like that. Before a delivery that was

@@ -2,9 +2,7 @@ package notifier
 
 import (
 	"bytes"
-	"context"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"flag"
 	"os"
@@ -13,13 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"payledger/domain"
-	"payledger/domain/account"
-	"payledger/domain/payment"
-	"payledger/domain/processor"
 	"payledger/eventstore"
-	"payledger/eventstore/eventstoretest"
-	"payledger/eventstore/secrets"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write golden files anew")
@@ -116,62 +108,4 @@ func FuzzDecodeDelivery(f *testing.F) {
 			t.Error(d, err)
 		}
 	})
-}
-
-// TestPayload: the body of PAYMENT.STATUS as D17 says, for a payment with all there is.
-func TestPayload(t *testing.T) {
-	ctx := context.Background()
-	store := eventstoretest.Open(t, t.TempDir())
-	vault := eventstoretest.Vault(t, store)
-	sealed, err := vault.Seal(ctx, secrets.PersonalKeyName("acct1", "customer-7", ""), domain.Personal{
-		CardholderName: "Ada Example",
-		Customer:       &domain.Customer{Email: "ada@example.org", BillingAddress: &domain.Address{City: "Zürich", CountryCode: "CH"}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	amount := domain.Amount(2500)
-	state := payment.Evolve(payment.State{}, mustDecide(payment.DecideCreate(payment.State{}, payment.Create{
-		At: goldenTime.Add(-time.Second), ID: "01golden", Account: "acct1", OrderID: "order-1", CustomerID: "customer-7",
-		Currency: "EUR", Amount: &amount, Metadata: domain.Metadata{"shop": "north", "attempt": int64(2)}, Personal: sealed,
-		Order: &domain.Order{CountryCode: "CH"}, // left out of webhooks
-		Method: payment.Method{Token: "01token", Type: "PAYMENT_CARD", AuthorizationType: "FINAL", Descriptor: "NORTH",
-			Card: domain.NewCard("4111111111111111", "12", "2030", true)},
-		Route: []payment.Target{{Processor: processor.Adyen, MerchantID: "north-adyen"}},
-	})))
-	event := mustDecide(payment.DecideAuthorization(state, payment.RecordAuthorization{
-		At: goldenTime, EventID: goldenDelivery.EventID, Request: 1, Answer: processor.Answer{
-			State: processor.Declined, ProcessorTransactionID: "ptx-1", Code: "51", Message: "Insufficient <funds>",
-		},
-	}))
-	state = payment.Evolve(state, event)
-	body, err := eventstore.Marshal(map[string]any{"event": event, "state": state})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &eventstore.Recorded{
-		Key: eventstore.Payments.Key("acct1", "01golden"), Shard: 3, Seq: 70_000, Revision: 2, Type: event.Type(),
-		Schema: eventstore.Payments.Schema, EventID: goldenDelivery.EventID, Time: goldenTime, Body: body,
-	}
-	endpoint := account.Endpoint{ID: goldenDelivery.Endpoint, Description: "Shop backend"}
-	payload, err := writer{store: store, vault: vault}.payload(ctx, goldenDelivery, r, account.State{}, endpoint)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := message{body: payload}.signedAt(goldenTime.Add(2 * time.Second))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var pretty bytes.Buffer
-	if err := json.Indent(&pretty, got, "", "  "); err != nil {
-		t.Fatal(err)
-	}
-	golden(t, "payment_status.json", append(pretty.Bytes(), '\n'))
-}
-
-func mustDecide(e payment.Event, err error) payment.Event {
-	if err != nil {
-		panic(err)
-	}
-	return e
 }

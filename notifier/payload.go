@@ -30,29 +30,44 @@ type config struct {
 	Description string            `json:"description"`
 }
 
-// statusPayload is the body of PAYMENT.STATUS (§6.2, D17).
+// envelope is what every body begins with (§6.2, §6.3, D17).
+type envelope struct {
+	EventType          Kind             `json:"eventType"`
+	Date               projections.Time `json:"date"` // of the event
+	NotificationConfig config           `json:"notificationConfig"`
+	Version            string           `json:"version"`
+	SignedAt           string           `json:"signedAt"` // Unix seconds, of the attempt (§5.2)
+	EventID            string           `json:"eventId"`
+	Sequence           uint64           `json:"sequence"` // the event's revision
+}
+
+// statusPayload is the body of PAYMENT.STATUS and PAYMENT.REFUND (§6.2, D17).
 type statusPayload struct {
-	EventType          Kind                `json:"eventType"`
-	Date               projections.Time    `json:"date"` // of the event
-	NotificationConfig config              `json:"notificationConfig"`
-	Version            string              `json:"version"`
-	SignedAt           string              `json:"signedAt"` // Unix seconds, of the attempt (§5.2)
-	EventID            string              `json:"eventId"`
-	Sequence           uint64              `json:"sequence"` // the event's revision
-	Payment            projections.Payment `json:"payment"`
+	envelope
+	Payment projections.Payment `json:"payment"`
+}
+
+func (p statusPayload) at(signedAt string) any {
+	p.SignedAt = signedAt
+	return p
+}
+
+// payload is a webhook's body but for the time of its signature.
+type payload interface {
+	// at gives the body for an attempt.
+	at(signedAt string) any
 }
 
 // message is a webhook that is ready but for its signature, which is made at the attempt.
 type message struct {
 	url    string
 	secret string // never logged
-	body   statusPayload
+	body   payload
 }
 
 // signedAt gives the body for an attempt at now.
 func (m message) signedAt(now time.Time) ([]byte, error) {
-	m.body.SignedAt = strconv.FormatInt(now.Unix(), 10)
-	return json.Marshal(m.body)
+	return json.Marshal(m.body.at(strconv.FormatInt(now.Unix(), 10)))
 }
 
 // writer makes messages.
@@ -106,21 +121,25 @@ func (w writer) endpoint(ctx context.Context, d Delivery) (account.State, accoun
 	return tip.State, tip.State.Endpoints[i], nil
 }
 
-func (w writer) payload(ctx context.Context, d Delivery, r *eventstore.Recorded, merchant account.State, endpoint account.Endpoint) (statusPayload, error) {
+// payload makes the body of a delivery of r.
+func (w writer) payload(ctx context.Context, d Delivery, r *eventstore.Recorded, merchant account.State, endpoint account.Endpoint) (payload, error) {
 	state, err := eventstore.StateAt(ctx, w.store, eventstore.Payments, r)
 	if err != nil {
-		return statusPayload{}, err
+		return nil, err
 	}
-	personal, err := w.vault.Open(ctx, state.Personal)
-	if err != nil {
-		return statusPayload{}, fmt.Errorf("notifier: personal data of %s: %w", r.Key, err)
-	}
-	return statusPayload{
+	head := envelope{
 		EventType: d.Kind, Date: projections.Time{Time: r.Time}, Version: versions[d.Kind],
 		NotificationConfig: config{ID: endpoint.ID, Description: endpoint.Description},
 		EventID:            r.EventID, Sequence: r.Revision,
-		Payment: projections.RenderPayment(state, personal, projections.RenderOptions{
-			Webhook: true, First6Digits: merchant.Settings.First6Digits,
-		}),
-	}, nil
+	}
+	if d.Kind != PaymentStatus && d.Kind != PaymentRefund {
+		return newFailurePayload(head, r, state)
+	}
+	personal, err := w.vault.Open(ctx, state.Personal)
+	if err != nil {
+		return nil, fmt.Errorf("notifier: personal data of %s: %w", r.Key, err)
+	}
+	return statusPayload{envelope: head, Payment: projections.RenderPayment(state, personal, projections.RenderOptions{
+		Webhook: true, First6Digits: merchant.Settings.First6Digits,
+	})}, nil
 }

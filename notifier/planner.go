@@ -67,9 +67,9 @@ func (p *planner) plan(ctx context.Context, events []*eventstore.Recorded) error
 	var deliveries []Delivery
 	accounts := map[domain.AccountID]account.State{}
 	for _, r := range events {
-		kinds, err := webhooks(r)
-		if err == nil && len(kinds) > 0 {
-			deliveries, err = p.deliveries(ctx, deliveries, accounts, r, kinds)
+		row, err := candidates(r)
+		if err == nil && len(row) > 0 {
+			deliveries, err = p.deliveries(ctx, deliveries, accounts, r, row)
 		}
 		if err != nil {
 			return fmt.Errorf("%s revision %d (shard %d sequence %d): %w", r.Key, r.Revision, r.Shard, r.Seq, err)
@@ -94,8 +94,9 @@ func (p *planner) plan(ctx context.Context, events []*eventstore.Recorded) error
 	return nil
 }
 
-// deliveries adds one delivery for every endpoint that wants a kind of the event.
-func (p *planner) deliveries(ctx context.Context, to []Delivery, accounts map[domain.AccountID]account.State, r *eventstore.Recorded, kinds []Kind) ([]Delivery, error) {
+// deliveries adds one delivery for every kind that the event causes and every endpoint that wants it. What an
+// event causes is only looked at when somebody wants it.
+func (p *planner) deliveries(ctx context.Context, to []Delivery, accounts map[domain.AccountID]account.State, r *eventstore.Recorded, row []candidate) ([]Delivery, error) {
 	merchant, known := accounts[r.Account]
 	if !known {
 		var err error
@@ -105,14 +106,42 @@ func (p *planner) deliveries(ctx context.Context, to []Delivery, accounts map[do
 		accounts[r.Account] = merchant
 	}
 	at := p.now().UTC().Truncate(time.Microsecond)
-	for _, kind := range kinds {
-		for _, endpoint := range merchant.Endpoints {
-			if endpoint.Wants(string(kind)) {
-				to = append(to, plan(r, endpoint.ID, kind, p.id, at))
-			}
+	for _, c := range row {
+		wanting := endpoints(merchant, c.kind)
+		if len(wanting) == 0 {
+			continue
+		}
+		caused, err := p.caused(ctx, r, c.when)
+		if err != nil {
+			return to, err
+		}
+		if !caused {
+			continue
+		}
+		for _, id := range wanting {
+			to = append(to, plan(r, id, c.kind, p.id, at))
 		}
 	}
 	return to, nil
+}
+
+// endpoints gives the account's endpoints that want a kind.
+func endpoints(merchant account.State, kind Kind) (wanting []domain.EndpointID) {
+	for _, e := range merchant.Endpoints {
+		if e.Wants(string(kind)) {
+			wanting = append(wanting, e.ID)
+		}
+	}
+	return wanting
+}
+
+// caused tells whether the condition holds; a store that does not answer is asked until it does.
+func (p *planner) caused(ctx context.Context, r *eventstore.Recorded, when condition) (is bool, err error) {
+	err = p.persist(ctx, func() error {
+		is, err = holds(ctx, p.store, r, when)
+		return err
+	})
+	return is, err
 }
 
 // account reads the account as of now, from the log: a view may lag behind an endpoint that was there

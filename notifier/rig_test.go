@@ -188,7 +188,7 @@ func (r *rig) pay(state processor.State) payment.State {
 		})
 	})
 	return execute(r, eventstore.Payments, key, func(m eventstore.Meta, s payment.State) (payment.Event, error) {
-		return payment.DecideAuthorization(s, payment.RecordAuthorization{
+		return payment.DecideAnswer(s, payment.RecordAnswer{
 			At: m.At, EventID: m.EventID, Request: 1,
 			Answer: processor.Answer{State: state, ProcessorTransactionID: "ptx", Code: "05"},
 		})

@@ -49,8 +49,15 @@
 //     events and costs half of what single events would. A read that waits, waits 2 ms longer at most.
 //   - Pending operations are a partial index over payments, not a table: a payment is one row written
 //     once per batch, and the index holds only what is open.
-//   - Columns are those that GET /payments filters and sorts by (D11), without indexes until it exists;
-//     what is only answered (metadata, dates) is in the state.
+//   - Columns are those that GET /payments filters and sorts by (D11); what is only answered (metadata,
+//     dates) is in the state. Five indexes serve it, each ordered by creation: all, status, order, customer,
+//     e-mail hash. ListPayments names the one that it walks along, the most selective first, since the
+//     planner has no statistics; the values of a filter are walks of their own that are merged, so nothing
+//     is sorted and a page costs its length. Of 200,000 payments of one account a page of 100 takes 1.4 ms,
+//     nearly all of it for decoding the states, a customer's or an order's payments less (BenchmarkList).
+//     Filters on other columns alone read the rows until the page is full: 0.23 s when hardly any fits.
+//     The indexes cost 9 µs per event in batches of 1 and 2.7 µs of 16 (15 %); an index for every filter
+//     would cost as much again, for questions that mostly come with a date or a status.
 //   - payments is a rowid table with an index on the random ids: rows of 1 KB are appended instead of
 //     spread. synchronous=NORMAL: a power failure loses the newest transactions, never a part of one.
 //   - The cards that may be destroyed are found from the log, not from a view: a row per token would double

@@ -99,7 +99,7 @@ func (l *logbook) create(n int) payment.State {
 }
 
 func (l *logbook) answer(s payment.State, a processor.Answer) payment.State {
-	e, err := payment.DecideAuthorization(s, payment.RecordAuthorization{
+	e, err := payment.DecideAnswer(s, payment.RecordAnswer{
 		At: l.tick(), EventID: fmt.Sprintf("33333333-0000-4000-8000-%012d", len(l.all)), Request: 1, Answer: a,
 	})
 	return record(l, eventstore.Payments, s, eventstore.Payments.Key(testAccount, string(s.ID)), e, err)
@@ -108,6 +108,55 @@ func (l *logbook) answer(s payment.State, a processor.Answer) payment.State {
 func (l *logbook) timeOut(s payment.State) payment.State {
 	e, err := payment.DecideTimeOut(s, payment.TimeOut{At: l.tick(), Request: 1})
 	return record(l, eventstore.Payments, s, eventstore.Payments.Key(testAccount, string(s.ID)), e, err)
+}
+
+// try records what decide gives; a refusal records nothing.
+func (l *logbook) try(s payment.State, decide func(payment.State, payment.Request) (payment.Event, error)) payment.State {
+	e, err := decide(s, payment.Request{At: l.tick(), EventID: fmt.Sprintf("33333333-0000-4000-8000-%012d", len(l.all))})
+	if err != nil || e == nil {
+		return s
+	}
+	return record(l, eventstore.Payments, s, eventstore.Payments.Key(testAccount, string(s.ID)), e, nil)
+}
+
+// answerTo records the processor's answer to the request at a revision.
+func (l *logbook) answerTo(s payment.State, request uint64, a processor.Answer) payment.State {
+	return l.try(s, func(s payment.State, r payment.Request) (payment.Event, error) {
+		return payment.DecideAnswer(s, payment.RecordAnswer{
+			At: r.At, EventID: r.EventID, Request: request, Answer: a, ActionExpiresAt: r.At.Add(time.Hour),
+		})
+	})
+}
+
+func (l *logbook) capture(s payment.State, amount domain.Amount) payment.State {
+	return l.try(s, func(s payment.State, r payment.Request) (payment.Event, error) {
+		return payment.DecideCapture(s, payment.Capture{Request: r, Amount: &amount, Metadata: domain.Metadata{"shop": "south"}})
+	})
+}
+
+func (l *logbook) refund(s payment.State, amount domain.Amount) payment.State {
+	return l.try(s, func(s payment.State, r payment.Request) (payment.Event, error) {
+		return payment.DecideRefund(s, payment.Refund{Request: r, Amount: &amount, Reason: "too small"})
+	})
+}
+
+func (l *logbook) cancel(s payment.State) payment.State {
+	return l.try(s, func(s payment.State, r payment.Request) (payment.Event, error) {
+		return payment.DecideCancel(s, payment.Cancel{Request: r, Reason: "out of stock"})
+	})
+}
+
+func (l *logbook) resume(s payment.State) payment.State {
+	return l.try(s, func(s payment.State, r payment.Request) (payment.Event, error) {
+		return payment.DecideResume(s, payment.Resume{Request: r, Action: 1, Outcome: processor.Authenticated})
+	})
+}
+
+// claim records the claim of an idempotency key: a stream that is no payment (D9).
+func (l *logbook) claim(of domain.PaymentID, key string) {
+	e, err := payment.DecideClaim(payment.State{}, payment.ClaimKey{At: l.tick(), Account: testAccount, Payment: of, Operation: processor.Capture})
+	at := eventstore.Payments.Key(testAccount, string(domain.PaymentIDForKey(testAccount, key)))
+	record(l, eventstore.Payments, payment.State{}, at, e, err)
 }
 
 func (l *logbook) account(id domain.AccountID) account.State {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"payledger/domain"
 	"payledger/domain/account"
@@ -48,12 +47,13 @@ func apply[S any, E domain.Event](a *eventstore.Aggregate[S, E], v view[S], r *e
 		next.before = r.Revision - 1
 	}
 	if r.Schema == a.Schema {
-		raw, err := rawState(r)
+		raw, err := r.StateBytes()
 		if err != nil {
 			return v, err
 		}
 		next.raw = raw
-		return next, eventstore.Unmarshal(raw, &next.state)
+		next.state, err = a.State(r) // not decoded where this process made it
+		return next, err
 	}
 	if v.revision+1 != r.Revision {
 		return v, errIncomplete
@@ -65,29 +65,6 @@ func apply[S any, E domain.Event](a *eventstore.Aggregate[S, E], v view[S], r *e
 	next.state = a.Evolve(v.state, e)
 	next.raw, err = eventstore.Marshal(next.state)
 	return next, err
-}
-
-// rawBytes takes an encoded value as it stands (the interface is that of the msgpack library).
-type rawBytes []byte
-
-// UnmarshalMsgpack keeps a copy of the encoded value.
-func (b *rawBytes) UnmarshalMsgpack(encoded []byte) error {
-	*b = slices.Clone(encoded)
-	return nil
-}
-
-// rawState cuts the state out of a body: what is stored need not be encoded again.
-func rawState(r *eventstore.Recorded) ([]byte, error) {
-	var body struct {
-		State rawBytes `json:"state"`
-	}
-	if err := eventstore.Unmarshal(r.Body, &body); err != nil {
-		return nil, fmt.Errorf("body: %w", err)
-	}
-	if body.State == nil {
-		return nil, errors.New("body: there is no state")
-	}
-	return body.State, nil
 }
 
 // views are the newest views of one kind in a batch, in the order of their first event: however many

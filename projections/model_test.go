@@ -39,6 +39,12 @@ func story(shards int) *logbook {
 			l.timeOut(s)
 		}
 	}
+	s := l.answerTo(l.create(20), 1, processor.Answer{State: processor.ActionRequired})
+	s = l.answerTo(l.resume(s), 3, approved())
+	l.claim(s.ID, "key-of-a-capture")
+	s = l.answerTo(l.capture(s, 400), 5, approved())
+	s = l.answerTo(l.refund(s, 100), 7, approved())
+	l.cancel(s)
 	l.addKey(first, "second-acct1")
 	return l
 }
@@ -194,8 +200,9 @@ func TestRevisionGap(t *testing.T) {
 // TestOlderSchema: the state in an event of an older schema is not used; the fold from the state before
 // it is.
 func TestOlderSchema(t *testing.T) {
-	newer := eventstore.NewAggregate("payment", 2, payment.Events(), payment.Evolve)
-	newer.Upgrades[payment.Created{}.Type()] = map[int]eventstore.Upgrade{1: func(e map[string]any) map[string]any {
+	older := eventstore.Payments.Schema
+	newer := eventstore.NewAggregate("payment", older+1, payment.Events(), payment.Evolve)
+	newer.Upgrades[payment.Created{}.Type()] = map[int]eventstore.Upgrade{older: func(e map[string]any) map[string]any {
 		e["orderId"] = "upgraded " + e["orderId"].(string)
 		return e
 	}}

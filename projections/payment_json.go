@@ -13,23 +13,24 @@ import (
 // Payment is the Payment JSON of §2.1 and D6: what the API answers and webhooks carry. Amounts are minor
 // units of CurrencyCode. Absent optional fields are left out; first6Digits is null instead (§2.2).
 type Payment struct {
-	ID            domain.PaymentID  `json:"id"`
-	Date          Time              `json:"date"`
-	DateUpdated   Time              `json:"dateUpdated"`
-	Status        payment.Status    `json:"status"`
-	StatusReason  *StatusReason     `json:"statusReason,omitempty"`
-	OrderID       string            `json:"orderId,omitempty"`
-	CustomerID    string            `json:"customerId,omitempty"`
-	CurrencyCode  domain.Currency   `json:"currencyCode"`
-	Amount        domain.Amount     `json:"amount"`
-	CardTokenType string            `json:"cardTokenType,omitempty"`
-	PaymentMethod PaymentMethod     `json:"paymentMethod"`
-	Processor     *PaymentProcessor `json:"processor,omitempty"`
-	Transactions  []Transaction     `json:"transactions"`
-	Order         *domain.Order     `json:"order,omitempty"`
-	Customer      *Customer         `json:"customer,omitempty"`
-	Metadata      domain.Metadata   `json:"metadata,omitempty"`
-	RiskData      *RiskData         `json:"riskData,omitempty"`
+	ID             domain.PaymentID  `json:"id"`
+	Date           Time              `json:"date"`
+	DateUpdated    Time              `json:"dateUpdated"`
+	Status         payment.Status    `json:"status"`
+	StatusReason   *StatusReason     `json:"statusReason,omitempty"`
+	RequiredAction *RequiredAction   `json:"requiredAction,omitempty"`
+	OrderID        string            `json:"orderId,omitempty"`
+	CustomerID     string            `json:"customerId,omitempty"`
+	CurrencyCode   domain.Currency   `json:"currencyCode"`
+	Amount         domain.Amount     `json:"amount"`
+	CardTokenType  string            `json:"cardTokenType,omitempty"`
+	PaymentMethod  PaymentMethod     `json:"paymentMethod"`
+	Processor      *PaymentProcessor `json:"processor,omitempty"`
+	Transactions   []Transaction     `json:"transactions"`
+	Order          *domain.Order     `json:"order,omitempty"`
+	Customer       *Customer         `json:"customer,omitempty"`
+	Metadata       domain.Metadata   `json:"metadata,omitempty"`
+	RiskData       *RiskData         `json:"riskData,omitempty"`
 }
 
 // StatusReason explains a status that is not a success (D6). DeclineType, Code and the payment method's
@@ -42,6 +43,14 @@ type StatusReason struct {
 	PaymentMethodResultCode    string         `json:"paymentMethodResultCode,omitempty"`
 	PaymentMethodResultMessage string         `json:"paymentMethodResultMessage,omitempty"`
 	AdvisedAction              string         `json:"advisedAction,omitempty"`
+}
+
+// RequiredAction is what the customer must do before the payment goes on; there only while it is pending
+// (D6).
+type RequiredAction struct {
+	Name        string `json:"name"` // enums: requiredActionName
+	Description string `json:"description"`
+	ClientToken string `json:"clientToken,omitempty"` // starts the action in the customer's browser; never in a history
 }
 
 // PaymentMethod is the instrument that pays (§2.2).
@@ -94,6 +103,7 @@ type Transaction struct {
 	Amount                 domain.Amount      `json:"amount"`
 	CurrencyCode           domain.Currency    `json:"currencyCode"`
 	OrderID                string             `json:"orderId,omitempty"`
+	Reason                 string             `json:"reason,omitempty"` // refunds: the merchant's words
 	ProcessorStatus        payment.Status     `json:"processorStatus"`
 	ProcessorStatusReason  *StatusReason      `json:"processorStatusReason,omitempty"`
 	ProcessorName          processor.Name     `json:"processorName"`
@@ -107,12 +117,13 @@ type Transaction struct {
 // TransactionEvent is an element of a transaction's events (D6), answered with
 // expand=transactions.events.
 type TransactionEvent struct {
-	ID               string        `json:"id"` // uuid
+	ID               string        `json:"id"` // uuid; a capture's is its transactionEventId (D10)
 	Type             string        `json:"type"`
 	Date             Time          `json:"date"`
 	Amount           domain.Amount `json:"amount"`
 	ProcessorEventID string        `json:"processorEventId,omitempty"`
-	Reason           string        `json:"reason,omitempty"`
+	Final            *bool         `json:"final,omitempty"`  // captures: no further one follows
+	Reason           string        `json:"reason,omitempty"` // failures: the processor's words, or ours
 	StatusReason     *StatusReason `json:"statusReason,omitempty"`
 }
 

@@ -43,29 +43,39 @@ func randomStory(r *rapid.T) *logbook {
 	return l
 }
 
-// randomStep records one of the answers that the payment can still get.
+// randomStep records something that may happen to the payment now, if anything may.
 func randomStep(l *logbook, r *rapid.T, s payment.State) payment.State {
-	op := s.Authorization()
-	if !op.State.Open() {
-		return s
-	}
-	switch rapid.IntRange(0, 4).Draw(r, "answer") {
+	amount := domain.Amount(rapid.IntRange(1, 900).Draw(r, "amount"))
+	switch rapid.IntRange(0, 9).Draw(r, "step") {
 	case 0:
-		if op.State == payment.StateRequested {
+		return l.capture(s, amount)
+	case 1:
+		return l.refund(s, amount)
+	case 2:
+		return l.cancel(s)
+	case 3:
+		return l.resume(s)
+	case 4:
+		l.claim(s.ID, fmt.Sprintf("key-%d", len(l.all)))
+		return s
+	case 5:
+		if op := s.Authorization(); op.State == payment.StateRequested {
 			return l.timeOut(s)
 		}
-	case 1:
-		if op.State != payment.StatePending {
-			return l.answer(s, processor.Answer{State: processor.Pending})
+	}
+	for _, op := range s.Operations {
+		if op.State.Open() || op.State == payment.StateAction {
+			return l.answerTo(s, op.Revision, randomAnswer(r))
 		}
-	case 2:
-		return l.answer(s, approved())
-	case 3:
-		return l.answer(s, processor.Answer{State: processor.Declined, Code: "54"})
-	case 4:
-		return l.answer(s, processor.Answer{State: processor.Failed, Code: processor.CodeRejected})
 	}
 	return s
+}
+
+func randomAnswer(r *rapid.T) processor.Answer {
+	return rapid.SampledFrom([]processor.Answer{
+		approved(), approved(), {State: processor.Pending}, {State: processor.ActionRequired},
+		{State: processor.Declined, Code: "54"}, {State: processor.Failed, Code: processor.CodeRejected},
+	}).Draw(r, "answer")
 }
 
 // TestRebuildEqualsLive: a read model that was kept up to date in any batches, the shards interleaved in

@@ -30,8 +30,8 @@ func unavailable(err error) error {
 // PaymentError; a log or read model that does not answer before ctx ends is ServiceUnavailable.
 func (p *Projections) Payment(ctx context.Context, account domain.AccountID, id domain.PaymentID) (payment.State, error) {
 	newest, err := p.Store.Load(ctx, eventstore.Payments.Key(account, string(id)))
-	if errors.Is(err, eventstore.ErrNotFound) {
-		return payment.State{}, unknownPayment()
+	if errors.Is(err, eventstore.ErrNotFound) || err == nil && newest.Type == (payment.KeyClaimed{}).Type() {
+		return payment.State{}, unknownPayment() // the claim of a key is no payment (D9)
 	}
 	if err != nil {
 		return payment.State{}, unavailable(err)
@@ -49,37 +49,36 @@ func (p *Projections) Payment(ctx context.Context, account domain.AccountID, id 
 	return s, nil
 }
 
-// PendingOperation is an operation without an outcome: what recovery has to look after (D8).
-type PendingOperation struct {
-	Payment     domain.PaymentID
-	Account     domain.AccountID
-	Revision    uint64 // of the event that requested it
-	RequestedAt time.Time
-	State       payment.OperationState // REQUESTED, UNKNOWN or PENDING
+// Waiting is what recovery has to look after: an operation without an outcome (D8), or a required action
+// that may have been abandoned (D7).
+type Waiting struct {
+	Payment  domain.PaymentID
+	Account  domain.AccountID
+	Revision uint64                 // of the event that requested the operation
+	State    payment.OperationState // REQUESTED, UNKNOWN, PENDING, or ACTION
+	Due      time.Time              // when it was requested, or when the action expires
 }
 
-// Pending lists the open operations that this node's read model shows, oldest payment first. It does not
-// wait for the log: an operation may have its outcome by now.
-func (p *Projections) Pending(ctx context.Context) ([]PendingOperation, error) {
-	rows, err := p.model.readers.QueryContext(ctx, selectPending)
+// Waiting lists what was due at a time as this node's read model shows it, the longest due first: one entry
+// a payment. It does not wait for the log: an operation may have its outcome by now.
+func (p *Projections) Waiting(ctx context.Context, at time.Time) ([]Waiting, error) {
+	rows, err := p.model.readers.QueryContext(ctx, selectWaiting, at.UnixMicro())
 	if err != nil {
-		return nil, fmt.Errorf("projections: pending: %w", p.model.noticed(err))
+		return nil, fmt.Errorf("projections: waiting: %w", p.model.noticed(err))
 	}
 	defer rows.Close()
-	var out []PendingOperation
+	var out []Waiting
 	for rows.Next() {
 		var raw sql.RawBytes
 		var s payment.State
 		if err := rows.Scan(&raw); err != nil {
-			return nil, fmt.Errorf("projections: pending: %w", p.model.noticed(err))
+			return nil, fmt.Errorf("projections: waiting: %w", p.model.noticed(err))
 		}
 		if err := eventstore.Unmarshal(raw, &s); err != nil {
-			return nil, fmt.Errorf("projections: pending: %w", err)
+			return nil, fmt.Errorf("projections: waiting: %w", err)
 		}
-		if op, open := openOperation(&s); open {
-			out = append(out, PendingOperation{
-				Payment: s.ID, Account: s.Account, Revision: op.Revision, RequestedAt: op.RequestedAt, State: op.State,
-			})
+		if w, is := waitingOf(&s); is {
+			out = append(out, w)
 		}
 	}
 	return out, p.model.noticed(rows.Err())
@@ -115,6 +114,33 @@ func (p *Projections) sessionRow(ctx context.Context, id domain.SessionID) (doma
 	return domain.AccountID(account), true, nil
 }
 
+// PaymentAccount tells whose a payment is. One that is not in the read model yet is waited for up to the
+// log's present end, 2 s at most; false means that there is none.
+func (p *Projections) PaymentAccount(ctx context.Context, id domain.PaymentID) (domain.AccountID, bool, error) {
+	account, found, err := p.paymentRow(ctx, id)
+	if err != nil || found || !domain.ValidID(string(id)) {
+		return account, found, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, sessionWait)
+	defer cancel()
+	if err := p.shardCaughtUp(ctx, domain.Shard(string(id), p.Store.Shards())); err != nil {
+		return "", false, unavailable(err)
+	}
+	return p.paymentRow(ctx, id)
+}
+
+func (p *Projections) paymentRow(ctx context.Context, id domain.PaymentID) (domain.AccountID, bool, error) {
+	var account string
+	err := p.model.readers.QueryRowContext(ctx, selectPaymentAccount, string(id)).Scan(&account)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", false, nil
+	}
+	if err != nil {
+		return "", false, unavailable(fmt.Errorf("projections: payment: %w", p.model.noticed(err)))
+	}
+	return domain.AccountID(account), true, nil
+}
+
 // CardNeeded tells whether the card behind a token may still be sent to a processor: the token was not
 // used yet, may be used again, or pays for an operation that is open. It reads the log, not the read
 // model: the sweep of cards that calls it is rare, and a view of tokens would cost two rows per payment.
@@ -131,6 +157,5 @@ func (p *Projections) CardNeeded(ctx context.Context, account domain.AccountID, 
 	if err != nil {
 		return true, err
 	}
-	_, open := openOperation(&paid.State)
-	return open || !paid.State.Exists(), nil // claimed, and the payment's first event still to come
+	return paid.State.Status() == payment.StatusPending, nil // also: claimed, and the first event still to come
 }

@@ -8,8 +8,9 @@ import (
 )
 
 const (
-	cardTokenPAN    = "CARD_PAN" // enums: cardTokenType
-	transactionSale = "SALE"     // enums: transactionType
+	cardTokenPAN      = "CARD_PAN" // enums: cardTokenType
+	transactionSale   = "SALE"     // enums: transactionType
+	transactionRefund = "REFUND"
 )
 
 // asking is the message of a status reason while the outcome is not known (D8).
@@ -17,9 +18,10 @@ const asking = "The processor has not answered in time; it is being asked for th
 
 // RenderOptions say for whom a Payment JSON is.
 type RenderOptions struct {
-	Events       bool // expand=transactions.events
-	First6Digits bool // the account opted in to first6Digits (§2.2)
-	Webhook      bool // without order and requiredAction, transactions with transactionType only (D17)
+	Events       bool   // expand=transactions.events
+	First6Digits bool   // the account opted in to first6Digits (§2.2)
+	Webhook      bool   // without order and requiredAction, transactions with transactionType only (D17)
+	ActionToken  string // clientToken of a required action; "" leaves it out
 }
 
 // RenderPayment gives the Payment JSON of a state. p is the state's personal data, opened; erased data is
@@ -35,9 +37,21 @@ func RenderPayment(s payment.State, p domain.Personal, o RenderOptions) Payment 
 		Customer: RenderCustomer(p.Customer), Metadata: s.Metadata, RiskData: renderRisk(s.Risk),
 	}
 	if !o.Webhook {
-		out.Order = s.Order
+		out.Order, out.RequiredAction = s.Order, renderAction(s.RequiredAction(), o.ActionToken)
 	}
 	return out
+}
+
+// actionDescriptions say what an action is, for people (enums: requiredActionName).
+var actionDescriptions = map[string]string{
+	"3DS_AUTHENTICATION": "The customer must complete a 3-D Secure authentication.",
+}
+
+func renderAction(a *payment.RequiredAction, token string) *RequiredAction {
+	if a == nil {
+		return nil
+	}
+	return &RequiredAction{Name: a.Name, Description: actionDescriptions[a.Name], ClientToken: token}
 }
 
 // cardTokenType is on card payments only (§2.1); the card's own number is what goes to the processor.
@@ -103,13 +117,17 @@ func renderBin(c domain.Card, told *processor.BinData) processor.BinData {
 	return bin
 }
 
-// renderProcessor names the processor of the newest try; there is one from the first request on (D6).
+// renderProcessor names the processor of the newest try; there is one from the first request on. Its amounts
+// are those that it has confirmed (D6).
 func renderProcessor(s payment.State) *PaymentProcessor {
 	op := s.Authorization()
 	if op == nil {
 		return nil
 	}
-	return &PaymentProcessor{Name: op.Target.Processor, ProcessorMerchantID: op.Target.MerchantID}
+	return &PaymentProcessor{
+		Name: op.Target.Processor, ProcessorMerchantID: op.Target.MerchantID,
+		AmountCaptured: s.Captured(), AmountRefunded: s.Refunded(),
+	}
 }
 
 // RenderCustomer shows a customer, with the e-mail address in both spellings (D4).

@@ -42,7 +42,7 @@ func whole(t *testing.T) payment.State {
 
 func answered(t *testing.T, s payment.State, a processor.Answer) payment.State {
 	t.Helper()
-	e, err := payment.DecideAuthorization(s, payment.RecordAuthorization{
+	e, err := payment.DecideAnswer(s, payment.RecordAnswer{
 		At: start.Add(250_000_000), EventID: "33333333-0000-4000-8000-000000000001", Request: s.Authorization().Revision, Answer: a,
 	})
 	if err != nil {
@@ -60,14 +60,6 @@ func TestPaymentJSON(t *testing.T) {
 	bare.Method.FirstPaymentReason, bare.Method.AnalyticsID = "", ""
 	authorized := answered(t, created, func() processor.Answer { a := approved(); a.ThreeDS = "AUTH_SUCCESS"; return a }())
 	declined := answered(t, created, processor.Answer{State: processor.Declined, ProcessorTransactionID: "ptx-2", ProcessorEventID: "pev-2", Code: "51", Message: "Insufficient funds"})
-	fellBack := answered(t, created, processor.Answer{State: processor.Failed, Code: "technical", Message: "connection to the network lost"})
-	fellBack.Operations = append(fellBack.Operations, payment.Operation{
-		Revision: 3, Kind: processor.Authorize, Target: payment.Target{Processor: processor.Stripe, MerchantID: "north-stripe"},
-		Amount: created.Amount, RequestedAt: start.Add(300_000_000), State: payment.StateSucceeded, TransactionID: "ptx-3",
-		Answers: []payment.OperationAnswer{{
-			EventID: "33333333-0000-4000-8000-000000000003", At: start.Add(400_000_000), State: payment.StateSucceeded,
-		}},
-	})
 	expanded := RenderOptions{Events: true}
 	for _, c := range []struct {
 		name     string
@@ -86,9 +78,8 @@ func TestPaymentJSON(t *testing.T) {
 		{"declined_webhook", declined, customer, RenderOptions{Webhook: true}},
 		{"rejected", answered(t, created, processor.Answer{State: processor.Failed, Code: processor.CodeRejected, Message: "blocked by a risk rule"}), customer, expanded},
 		{"failed", answered(t, created, processor.Answer{State: processor.Failed, Code: processor.CodeFenced, Message: "not received in time"}), customer, expanded},
-		{"timed_out", payment.Evolve(created, payment.AuthorizationTimedOut{At: start.Add(90e9), Request: 1}), customer, expanded},
+		{"timed_out", payment.Evolve(created, payment.AuthorizationTimedOut{NoAnswer: payment.NoAnswer{At: start.Add(90e9), Request: 1}}), customer, expanded},
 		{"processor_pending", answered(t, created, processor.Answer{State: processor.Pending, ProcessorTransactionID: "ptx-4", ProcessorEventID: "pev-4"}), customer, expanded},
-		{"second_processor", fellBack, customer, expanded},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := json.MarshalIndent(RenderPayment(c.state, c.personal, c.options), "", "  ")

@@ -1,61 +1,103 @@
 package projections
 
 import (
+	"payledger/domain"
 	"payledger/domain/payment"
 	"payledger/domain/processor"
 )
 
-// renderTransactions lists the payment's transactions, oldest first: each try at a processor is a SALE
-// of its own (D6, D15).
+// renderTransactions lists the payment's transactions, oldest first by their request: each try at a
+// processor is a SALE (D6, D15), each refund a REFUND. What is done to a sale stands in its events; so does
+// a refund that our own books refused (D7).
 func renderTransactions(s payment.State, o RenderOptions) []Transaction {
 	out := make([]Transaction, 0, len(s.Operations))
 	for _, op := range s.Operations {
-		if op.Kind == processor.Authorize {
+		switch {
+		case op.Kind == processor.Authorize:
 			out = append(out, renderSale(s, op, o))
+		case op.Kind == processor.Refund && !op.Refused:
+			out = append(out, renderRefund(s, op, o))
 		}
 	}
 	return out
 }
 
+// renderSale shows one try. The payment is at the newest, whose status is the payment's; an earlier one has
+// the status that it alone ended with.
 func renderSale(s payment.State, op payment.Operation, o RenderOptions) Transaction {
-	alone := payment.State{Operations: []payment.Operation{op}} // the domain's own rules, for this try
-	t := Transaction{
-		Type: transactionSale, TransactionType: transactionSale, Date: Time{op.RequestedAt},
-		Amount: op.Amount, CurrencyCode: s.Currency, OrderID: s.OrderID,
-		ProcessorStatus: alone.Status(), ProcessorStatusReason: renderReason(alone.StatusReason()),
-		ProcessorName: op.Target.Processor, ProcessorMerchantID: op.Target.MerchantID,
-		ProcessorTransactionID: op.TransactionID, AuthorizationCode: op.AuthorizationCode,
-		CardTokenType: cardTokenType(s),
+	parts := saleOperations(s, op)
+	alone := payment.State{Amount: s.Amount, Operations: parts} // the domain's own rules, for this try
+	t := renderTransaction(s, op, o, transactionSale)
+	if op.Revision == s.Authorization().Revision {
+		t.Amount = s.Amount // an adjustment gives the authorization a new total
 	}
-	if o.Webhook {
-		t.Type = ""
+	t.OrderID, t.AuthorizationCode = s.OrderID, op.AuthorizationCode
+	t.ProcessorStatus, t.ProcessorStatusReason = alone.Status(), renderReason(alone.StatusReason())
+	if o.Events {
+		t.Events = renderEvents(parts...)
 	}
+	return t
+}
+
+// saleOperations are a try and everything that was done to it, oldest first by request.
+func saleOperations(s payment.State, sale payment.Operation) []payment.Operation {
+	parts := make([]payment.Operation, 0, len(s.Operations))
+	for _, op := range s.Operations {
+		shown := op.Kind != processor.Refund || op.Refused
+		if shown && saleOf(s, op) == sale.Revision {
+			parts = append(parts, op)
+		}
+	}
+	return parts
+}
+
+// saleOf gives the revision of the try that an operation acts upon, directly or through a capture.
+func saleOf(s payment.State, op payment.Operation) uint64 {
+	for op.Kind != processor.Authorize {
+		parent, found := s.Operation(op.Parent)
+		if !found {
+			return 0
+		}
+		op = parent
+	}
+	return op.Revision
+}
+
+// renderRefund shows a refund, from its request on. Without an order id of its own it carries the payment's
+// (D10).
+func renderRefund(s payment.State, op payment.Operation, o RenderOptions) Transaction {
+	t := renderTransaction(s, op, o, transactionRefund)
+	t.OrderID, t.Reason = domain.FirstNonEmpty(op.OrderID, s.OrderID), op.Reason
+	t.ProcessorStatus, t.ProcessorStatusReason = refundStatus(op)
 	if o.Events {
 		t.Events = renderEvents(op)
 	}
 	return t
 }
 
-// authorizationEvents names the transaction event that brought an operation into a state; a request that
-// waits for an answer has none yet (D6).
-var authorizationEvents = map[payment.OperationState]string{
-	payment.StatePending:   "AUTHORIZATION_PENDING",
-	payment.StateSucceeded: "AUTHORIZATION_SUCCEEDED",
-	payment.StateDeclined:  "AUTHORIZATION_DECLINED",
-	payment.StateFailed:    "AUTHORIZATION_FAILED",
+// refundStatus is a refund's status in the words of a payment's (§2.3, §6.2).
+func refundStatus(op payment.Operation) (payment.Status, *StatusReason) {
+	switch op.State {
+	case payment.StateSucceeded:
+		return payment.StatusSettled, nil
+	case payment.StateFailed:
+		return payment.StatusFailed, renderReason(op.Answer().Reason())
+	case payment.StateUnknown:
+		return payment.StatusPending, renderReason(&payment.Reason{Type: domain.GatewayTimeout})
+	default:
+		return payment.StatusPending, nil
+	}
 }
 
-// renderEvents lists an operation's answers, oldest first.
-func renderEvents(op payment.Operation) []TransactionEvent {
-	events := make([]TransactionEvent, len(op.Answers))
-	for i, a := range op.Answers {
-		events[i] = TransactionEvent{
-			ID: a.EventID, Type: authorizationEvents[a.State], Date: Time{a.At}, Amount: op.Amount,
-			ProcessorEventID: a.ProcessorEventID, StatusReason: renderReason(a.Reason()),
-		}
-		if r := events[i].StatusReason; r != nil {
-			events[i].Reason = r.Message
-		}
+// renderTransaction gives what every kind of transaction has.
+func renderTransaction(s payment.State, op payment.Operation, o RenderOptions, kind string) Transaction {
+	t := Transaction{
+		Type: kind, TransactionType: kind, Date: Time{op.RequestedAt}, Amount: op.Amount, CurrencyCode: s.Currency,
+		ProcessorName: op.Target.Processor, ProcessorMerchantID: op.Target.MerchantID,
+		ProcessorTransactionID: op.TransactionID, CardTokenType: cardTokenType(s),
 	}
-	return events
+	if o.Webhook {
+		t.Type = ""
+	}
+	return t
 }

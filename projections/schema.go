@@ -8,7 +8,7 @@ import (
 
 // fileVersion is the shape of the file: raise it with every change of the tables below or of what a
 // projector writes into them. A file of another version is rebuilt from the log.
-const fileVersion = 1
+const fileVersion = 3
 
 // fileIdentity names everything that a row depends on: the shape of the file, the schemas of the states
 // in it, and the number of shards that positions count.
@@ -19,8 +19,10 @@ func fileIdentity(shards int) string {
 
 // tables is the whole schema. Times are microseconds since 1970 UTC, amounts minor units, states msgpack
 // (eventstore.Marshal). payments is a rowid table: its rows are large and come in the order of time, its
-// ids are random; the index on id is small and the rows are appended. The partial index holds only
-// payments with an open operation, so it stays as small as the work under way.
+// ids are random; the index on id is small and the rows are appended. due_at is when an operation that is
+// still open was requested, or when the action that the customer must take expires: its partial index holds
+// only such payments, so it stays as small as the work under way. The indexes by account are those of
+// ListPayments; of equal times the rows tell the order. email_hash is domain.Sealed's, or empty.
 const tables = `
 CREATE TABLE meta (identity TEXT NOT NULL);
 CREATE TABLE positions (
@@ -46,10 +48,16 @@ CREATE TABLE payments (
 	payment_method_type TEXT    NOT NULL,
 	last4               TEXT    NOT NULL,
 	network             TEXT    NOT NULL,
-	open_operation      INTEGER,
+	email_hash          TEXT    NOT NULL,
+	due_at              INTEGER,
 	state               BLOB    NOT NULL
 );
-CREATE INDEX payments_open ON payments (open_operation) WHERE open_operation IS NOT NULL;
+CREATE INDEX payments_due ON payments (due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX payments_created ON payments (account, created_at);
+CREATE INDEX payments_status ON payments (account, status, created_at);
+CREATE INDEX payments_order ON payments (account, order_id, created_at);
+CREATE INDEX payments_customer ON payments (account, customer_id, created_at) WHERE customer_id <> '';
+CREATE INDEX payments_email ON payments (account, email_hash, created_at) WHERE email_hash <> '';
 CREATE TABLE sessions (
 	id         TEXT    NOT NULL PRIMARY KEY,
 	account    TEXT    NOT NULL,
@@ -73,10 +81,10 @@ const (
 	// only on the row that it follows.
 	insertPayment = `INSERT INTO payments (id, account, shard, seq, revision, created_at, updated_at, status,
 		order_id, customer_id, currency, amount, processor, merchant_id, payment_method_type, last4, network,
-		open_operation, state) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		email_hash, due_at, state) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (id) DO NOTHING`
 	updatePayment = `UPDATE payments SET seq = ?, revision = ?, updated_at = ?, status = ?, amount = ?,
-		processor = ?, merchant_id = ?, open_operation = ?, state = ? WHERE id = ? AND revision = ?`
+		processor = ?, merchant_id = ?, due_at = ?, state = ? WHERE id = ? AND revision = ?`
 	upsertSession = `INSERT INTO sessions (id, account, expires_at) VALUES (?, ?, ?)
 		ON CONFLICT (id) DO UPDATE SET expires_at = excluded.expires_at`
 	upsertAccount = `INSERT INTO accounts (id, revision, state) VALUES (?, ?, ?)
@@ -84,6 +92,8 @@ const (
 		WHERE excluded.revision > revision`
 	selectAccounts = `SELECT state FROM accounts ORDER BY id`
 	selectPayment  = `SELECT state FROM payments WHERE id = ? AND account = ?`
-	selectPending  = `SELECT state FROM payments WHERE open_operation IS NOT NULL ORDER BY created_at, id`
-	selectSession  = `SELECT account FROM sessions WHERE id = ?`
+	selectWaiting  = `SELECT state FROM payments WHERE due_at <= ? ORDER BY due_at, id`
+	// ids are unique over all accounts
+	selectPaymentAccount = `SELECT account FROM payments WHERE id = ?`
+	selectSession        = `SELECT account FROM sessions WHERE id = ?`
 )

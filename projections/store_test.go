@@ -102,7 +102,7 @@ func createPayment(t testing.TB, store *eventstore.Store, n int) payment.State {
 func answerPayment(t testing.TB, store *eventstore.Store, id domain.PaymentID, a processor.Answer) payment.State {
 	t.Helper()
 	return command(t, store, eventstore.Payments, paymentKey(id), func(s payment.State, m eventstore.Meta) (payment.Event, error) {
-		return payment.DecideAuthorization(s, payment.RecordAuthorization{At: m.At, EventID: m.EventID, Request: 1, Answer: a})
+		return payment.DecideAnswer(s, payment.RecordAnswer{At: m.At, EventID: m.EventID, Request: 1, Answer: a})
 	})
 }
 
@@ -207,12 +207,12 @@ func TestReopenAndRebuild(t *testing.T) {
 	if got, want := dump(t, live.model), dump(t, rebuilt.model); !slices.Equal(got, want) {
 		t.Errorf("live\n%s\nrebuilt\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	pending, err := live.Pending(ctx)
+	pending, err := live.Waiting(ctx, time.Now().Add(time.Hour))
 	if err != nil || len(pending) != 15 {
 		t.Fatalf("%d pending, %v", len(pending), err)
 	}
 	for _, op := range pending {
-		if op.Revision != 1 || op.State != payment.StateRequested || op.Account != testAccount || op.RequestedAt.IsZero() {
+		if op.Revision != 1 || op.State != payment.StateRequested || op.Account != testAccount || op.Due.IsZero() {
 			t.Errorf("pending %+v", op)
 		}
 	}
@@ -227,7 +227,7 @@ func TestPoisonInTheLog(t *testing.T) {
 	newer := eventstore.NewAggregate("parcel", 1, []payment.Event{payment.AuthorizationTimedOut{}}, payment.Evolve)
 	key := newer.Key(testAccount, string(s.ID)) // the same id: the same shard, right after it
 	command(t, store, newer, key, func(s payment.State, m eventstore.Meta) (payment.Event, error) {
-		return payment.AuthorizationTimedOut{At: m.At, Request: 1}, nil
+		return payment.AuthorizationTimedOut{NoAnswer: payment.NoAnswer{At: m.At, Request: 1}}, nil
 	})
 	answerPayment(t, store, s.ID, approved())
 	bad, err := store.Load(ctx, key)

@@ -61,13 +61,20 @@ func (m *model) writePlaces(ctx context.Context, b *batch) error {
 // writePayment writes the newest row of a payment.
 func (m *model) writePayment(ctx context.Context, v *view[payment.State]) error {
 	s := &v.state
+	if !s.Exists() {
+		return nil // the claim of an idempotency key is no payment
+	}
 	var target payment.Target
 	if op := s.Authorization(); op != nil {
 		target = op.Target
 	}
-	var open any
-	if op, is := openOperation(s); is {
-		open = int64(op.Revision)
+	var due any
+	if waiting, is := waitingOf(s); is {
+		due = waiting.Due.UnixMicro()
+	}
+	var emailHash string
+	if s.Personal != nil {
+		emailHash = s.Personal.EmailHash
 	}
 	var result sql.Result
 	var err error
@@ -75,11 +82,12 @@ func (m *model) writePayment(ctx context.Context, v *view[payment.State]) error 
 		result, err = m.statements.insertPayment.ExecContext(ctx, v.key.ID, string(v.key.Account), int64(v.shard),
 			int64(v.seq), int64(v.revision), s.CreatedAt.UnixMicro(), s.UpdatedAt.UnixMicro(), string(s.Status()),
 			s.OrderID, s.CustomerID, string(s.Currency), int64(s.Amount), string(target.Processor),
-			target.MerchantID, s.Method.Type, s.Method.Card.Last4Digits, string(s.Method.Card.Network), open, v.raw)
+			target.MerchantID, s.Method.Type, s.Method.Card.Last4Digits, string(s.Method.Card.Network),
+			emailHash, due, v.raw)
 	} else {
 		result, err = m.statements.updatePayment.ExecContext(ctx, int64(v.seq), int64(v.revision),
 			s.UpdatedAt.UnixMicro(), string(s.Status()), int64(s.Amount), string(target.Processor),
-			target.MerchantID, open, v.raw, v.key.ID, int64(v.before))
+			target.MerchantID, due, v.raw, v.key.ID, int64(v.before))
 	}
 	if err != nil {
 		return err
@@ -90,12 +98,18 @@ func (m *model) writePayment(ctx context.Context, v *view[payment.State]) error 
 	return nil
 }
 
-// openOperation finds the operation whose outcome is to come; there is one at most (D7).
-func openOperation(s *payment.State) (payment.Operation, bool) {
+// waitingOf finds what a payment waits for first: an operation without an outcome, or its customer.
+func waitingOf(s *payment.State) (Waiting, bool) {
+	w := Waiting{Payment: s.ID, Account: s.Account}
 	for _, op := range s.Operations {
 		if op.State.Open() {
-			return op, true
+			w.Revision, w.State, w.Due = op.Revision, op.State, op.RequestedAt
+			return w, true
 		}
 	}
-	return payment.Operation{}, false
+	if action := s.RequiredAction(); action != nil {
+		w.Revision, w.State, w.Due = action.Revision, payment.StateAction, action.ExpiresAt
+		return w, true
+	}
+	return w, false
 }

@@ -93,6 +93,9 @@ func DecideTokenize(s State, c Tokenize) (Event, error) {
 type Use struct {
 	At      time.Time
 	Payment domain.PaymentID
+	// Instead is a payment that claimed the token and was then made with another one: two requests raced
+	// under one idempotency key, and this token lost (D9). Its claim is void.
+	Instead domain.PaymentID
 }
 
 // DecideUse claims a single-use token. A nil event without an error means that nothing need be recorded:
@@ -103,7 +106,7 @@ func DecideUse(s State, c Use) (Event, error) {
 		return nil, refuse("unknown")
 	case s.Vaulted(), s.UsedBy == c.Payment:
 		return nil, nil
-	case s.UsedBy != "":
+	case s.UsedBy != "" && s.UsedBy != c.Instead:
 		return nil, refuse("used before")
 	case !c.At.Before(s.ExpiresAt):
 		return nil, refuse("expired")

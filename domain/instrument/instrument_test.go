@@ -56,14 +56,16 @@ func TestUse(t *testing.T) {
 		event   instrument.Event
 		refused bool
 	}{
-		{"the first claim", fresh, instrument.Use(claim), claim, false},
-		{"the same payment again", used, instrument.Use(claim), nil, false},
+		{"the first claim", fresh, instrument.Use{At: claim.At, Payment: claim.Payment}, claim, false},
+		{"the same payment again", used, instrument.Use{At: claim.At, Payment: claim.Payment}, nil, false},
 		{"the same payment after the expiry", used, instrument.Use{At: at.Add(2 * time.Hour), Payment: "payment-1"}, nil, false},
+		{"another payment, the claim being void", used, instrument.Use{At: at.Add(time.Minute), Payment: "payment-2", Instead: "payment-1"}, instrument.Used{At: at.Add(time.Minute), Payment: "payment-2"}, false},
+		{"another payment, another claim being void", used, instrument.Use{At: at.Add(time.Minute), Payment: "payment-2", Instead: "payment-3"}, nil, true},
 		{"another payment", used, instrument.Use{At: at.Add(time.Minute), Payment: "payment-2"}, nil, true},
-		{"an unknown token", instrument.State{}, instrument.Use(claim), nil, true},
+		{"an unknown token", instrument.State{}, instrument.Use{At: claim.At, Payment: claim.Payment}, nil, true},
 		{"at the expiry", fresh, instrument.Use{At: at.Add(time.Hour), Payment: "payment-1"}, nil, true},
 		{"just before the expiry", fresh, instrument.Use{At: at.Add(time.Hour - 1), Payment: "payment-1"}, instrument.Used{At: at.Add(time.Hour - 1), Payment: "payment-1"}, false},
-		{"vaulted", vaulted, instrument.Use(claim), nil, false},
+		{"vaulted", vaulted, instrument.Use{At: claim.At, Payment: claim.Payment}, nil, false},
 		{"vaulted, long after", vaulted, instrument.Use{At: at.Add(9999 * time.Hour), Payment: "payment-2"}, nil, false},
 	}
 	for _, row := range rows {

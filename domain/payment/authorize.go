@@ -1,139 +1,62 @@
 package payment
 
 import (
-	"errors"
-	"fmt"
-	"slices"
-	"time"
-
 	"payledger/domain"
 	"payledger/domain/processor"
 )
 
-// ErrAlreadyAnswered means that the operation has its outcome: somebody else recorded it first. Whoever
-// gets it reads the state and goes on from there.
-var ErrAlreadyAnswered = errors.New("operation already answered")
+// actionName is the action that processors require today (D13).
+const actionName = "3DS_AUTHENTICATION"
 
-// ErrNoSuchOperation means that no event at that revision requested an operation.
-var ErrNoSuchOperation = errors.New("no such operation")
-
-// RecordAuthorization brings the processor's answer to the request at revision Request.
-type RecordAuthorization struct {
-	At      time.Time
-	EventID string // UUID of the event to be, and of the transaction event it is (D6)
-	Request uint64
-	Answer  processor.Answer
-}
-
-// DecideAuthorization records an answer as the fact it is (D7).
-func DecideAuthorization(s State, c RecordAuthorization) (Event, error) {
-	op, err := s.openOperation(c.Request)
-	if err != nil {
-		return nil, err
-	}
+// authorizationAnswer is what an answer to an authorization is. A failure or a soft decline that the
+// processor marks retryable moves on to the next of the route; nothing else does, and nothing that is to be
+// cancelled or has had a required action (D15).
+func (s State) authorizationAnswer(op Operation, c RecordAnswer) Event {
 	a := c.Answer
-	answer := Answer{
-		At: c.At, Request: c.Request, EventID: c.EventID, TransactionID: a.ProcessorTransactionID,
-		ProcessorEventID: a.ProcessorEventID, Code: a.Code, Message: a.Message,
-		AuthorizationCode: a.AuthorizationCode, Bin: a.Bin, Risk: a.Risk, ThreeDS: a.ThreeDS,
+	stays := op.State == StateAction || s.Intent != nil || s.open(processor.Void)
+	if next, more := s.nextTarget(); more && a.Retryable && mayReroute(a) && !stays {
+		return AuthorizationRerouted{c.failed(), next}
 	}
 	switch a.State {
 	case processor.Succeeded:
-		return Authorized{answer}, nil
+		return Authorized{c.fact()}
 	case processor.Declined:
-		return Declined{answer}, nil
-	case processor.Pending, processor.ActionRequired:
-		if op.State == StatePending {
-			return nil, ErrAlreadyAnswered
-		}
-		return AuthorizationPending{answer}, nil
+		return Declined{c.fact()}
+	case processor.Pending:
+		return AuthorizationPending{c.fact()}
+	case processor.ActionRequired:
+		return ActionRequired{c.fact(), actionName, c.ActionExpiresAt}
 	case processor.Failed:
-		return AuthorizationFailed{answer, failureOf(a)}, nil
-	default: // not understood, so no fact (D8)
-		return nil, fmt.Errorf("answer in state %q: %w", a.State, processor.ErrUnknown)
-	}
-}
-
-// failureOf tells a processor that would not (GATEWAY_REJECTED) from one that could not.
-func failureOf(a processor.Answer) domain.Failure {
-	switch a.Code {
-	case processor.CodeRejected:
-		return domain.GatewayRejected
-	case processor.CodeFenced:
-		return domain.GatewayTimeout
+		return AuthorizationFailed{c.failed()}
 	default:
-		return domain.ApplicationError
+		return nil
 	}
 }
 
-// TimeOut says that the payment timeout passed without an answer (D8).
-type TimeOut struct {
-	At      time.Time
-	Request uint64
+func mayReroute(a processor.Answer) bool {
+	return a.State == processor.Failed || a.State == processor.Declined && processor.ExplainDecline(a.Code).Soft()
 }
 
-// DecideTimeOut records that the outcome is unknown, once.
-func DecideTimeOut(s State, c TimeOut) (Event, error) {
-	op, err := s.openOperation(c.Request)
-	if err != nil {
-		return nil, err
-	}
-	if op.State != StateRequested {
-		return nil, ErrAlreadyAnswered
-	}
-	return AuthorizationTimedOut{At: c.At, Request: c.Request}, nil
-}
-
-// Unanswered shows an operation that still has no answer as the payment timeout does (D8: status reason
-// GATEWAY_TIMEOUT), for a caller who is let go before. It is a view; nothing was recorded.
-func (s State) Unanswered(revision uint64) State {
-	return s.withOperation(revision, func(op *Operation) {
-		if op.State == StateRequested {
-			op.State = StateUnknown
-		}
-	})
-}
-
-func (s State) openOperation(revision uint64) (Operation, error) {
-	op, found := s.Operation(revision)
-	switch {
-	case !found:
-		return op, ErrNoSuchOperation
-	case !op.State.Open():
-		return op, ErrAlreadyAnswered
-	default:
-		return op, nil
-	}
-}
-
-// answered folds an answer into the operation it belongs to.
-func (s State) answered(a Answer, to OperationState, failure domain.Failure) State {
-	s = s.withOperation(a.Request, func(op *Operation) {
-		op.State = to
-		op.TransactionID = domain.FirstNonEmpty(a.TransactionID, op.TransactionID)
-		op.AuthorizationCode = a.AuthorizationCode
-		op.Answers = append(slices.Clone(op.Answers), OperationAnswer{
-			EventID: a.EventID, At: a.At, State: to, ProcessorEventID: a.ProcessorEventID,
-			Code: a.Code, Message: a.Message, Failure: failure,
-		})
-	})
-	if a.Bin != nil {
-		s.Bin = a.Bin
-	}
-	if a.Risk != nil {
-		s.Risk = a.Risk
-	}
-	s.ThreeDS = domain.FirstNonEmpty(a.ThreeDS, s.ThreeDS)
-	return s
-}
-
-// withOperation changes one operation in a copy: a State that was handed out stays as it was.
-func (s State) withOperation(revision uint64, change func(*Operation)) State {
-	s.Operations = slices.Clone(s.Operations)
-	for i := range s.Operations {
-		if s.Operations[i].Revision == revision {
-			change(&s.Operations[i])
+// nextTarget is the processor after the one that was tried last.
+func (s State) nextTarget() (Target, bool) {
+	tried := 0
+	for _, op := range s.Operations {
+		if op.Kind == processor.Authorize {
+			tried++
 		}
 	}
-	return s
+	if tried >= len(s.Route) {
+		return Target{}, false
+	}
+	return s.Route[tried], true
+}
+
+// rerouted ends one try and requests the next.
+func (s State) rerouted(e AuthorizationRerouted) State {
+	to := StateFailed
+	if e.Failure == domain.IssuerDeclined {
+		to = StateDeclined
+	}
+	s = s.answered(e.Answer, to, e.Failure)
+	return s.request(Operation{Kind: processor.Authorize, Target: e.To, Amount: s.Amount, RequestedAt: e.At})
 }

@@ -24,7 +24,8 @@ func fullCreate() payment.Create {
 			Card: domain.NewCard("4111111111111111", "12", "2030", true),
 		},
 		Personal: &domain.Sealed{Key: "secret-1", Box: []byte{1}}, Session: "session-1", IdempotencyKey: "key-1",
-		Route: []payment.Target{{Processor: processor.Adyen, MerchantID: "m-1"}, {Processor: processor.Stripe, MerchantID: "m-2"}},
+		Route:       []payment.Target{{Processor: processor.Adyen, MerchantID: "m-1"}, {Processor: processor.Stripe, MerchantID: "m-2"}},
+		AutoCapture: true,
 	}
 }
 
@@ -49,7 +50,7 @@ func TestCreateLosesNothing(t *testing.T) {
 	wantEvent := payment.Created{
 		At: c.At, ID: c.ID, Account: c.Account, OrderID: c.OrderID, CustomerID: c.CustomerID, Currency: c.Currency,
 		Amount: *c.Amount, Order: c.Order, Metadata: c.Metadata, Method: c.Method, Personal: c.Personal,
-		Session: c.Session, KeyHash: domain.KeyHash("acct", "key-1"), Route: c.Route,
+		Session: c.Session, KeyHash: domain.KeyHash("acct", "key-1"), Route: c.Route, AutoCapture: true,
 	}
 	if d := cmp.Diff(payment.Event(wantEvent), e); d != "" {
 		t.Error(d)
@@ -58,6 +59,7 @@ func TestCreateLosesNothing(t *testing.T) {
 		ID: c.ID, Account: c.Account, Revision: 1, CreatedAt: at, UpdatedAt: at, OrderID: c.OrderID,
 		CustomerID: c.CustomerID, Currency: c.Currency, Amount: *c.Amount, Order: c.Order, Metadata: c.Metadata,
 		Method: c.Method, Personal: c.Personal, Session: c.Session, KeyHashes: []string{wantEvent.KeyHash}, Route: c.Route,
+		AutoCapture: true,
 		Operations: []payment.Operation{{
 			Revision: 1, Kind: processor.Authorize, Target: c.Route[0], Amount: *c.Amount, RequestedAt: at,
 			State: payment.StateRequested,
@@ -77,10 +79,11 @@ func TestCreateLosesNothing(t *testing.T) {
 // TestAnswersAddUp: what an answer tells is kept, and a later one that is silent about it takes nothing away.
 func TestAnswersAddUp(t *testing.T) {
 	s := payment.Evolve(payment.State{}, mustCreate(t))
+	s.AutoCapture = false
 	bin, risk := &processor.BinData{Network: domain.NetworkVisa}, &processor.Risk{CVVResult: "MATCHED"}
 	record := func(n int, a processor.Answer) {
 		t.Helper()
-		event, err := payment.DecideAuthorization(s, payment.RecordAuthorization{
+		event, err := payment.DecideAnswer(s, payment.RecordAnswer{
 			At: at.Add(time.Duration(n) * time.Second), EventID: string(rune('a' + n)), Request: 1, Answer: a,
 		})
 		s = payment.Evolve(s, mustDecide(t, event, err))
@@ -94,7 +97,7 @@ func TestAnswersAddUp(t *testing.T) {
 		Revision: 1, Kind: processor.Authorize, Target: s.Route[0], Amount: 1250, RequestedAt: at,
 		State: payment.StateSucceeded, TransactionID: "t-1", AuthorizationCode: "A1",
 		Answers: []payment.OperationAnswer{
-			{EventID: "b", At: at.Add(time.Second), State: payment.StatePending, ProcessorEventID: "p-1", Code: "c-1", Message: "wait"},
+			{EventID: "b", At: at.Add(time.Second), State: payment.StateAction, ProcessorEventID: "p-1", Code: "c-1", Message: "wait"},
 			{EventID: "c", At: at.Add(2 * time.Second), State: payment.StateSucceeded, ProcessorEventID: "p-2", Code: "00"},
 		},
 	}
@@ -117,7 +120,7 @@ func mustCreate(t *testing.T) payment.Event {
 func TestAnswerNotUnderstood(t *testing.T) {
 	s := payment.Evolve(payment.State{}, mustCreate(t))
 	for _, state := range []processor.State{"", "failed", "CANCELLED", "UNSEEN"} {
-		event, err := payment.DecideAuthorization(s, payment.RecordAuthorization{At: at, Request: 1, Answer: processor.Answer{State: state}})
+		event, err := payment.DecideAnswer(s, payment.RecordAnswer{At: at, Request: 1, Answer: processor.Answer{State: state}})
 		if event != nil || !errors.Is(err, processor.ErrUnknown) {
 			t.Errorf("an answer in state %q: %v, %v", state, event, err)
 		}
@@ -150,6 +153,9 @@ func TestStatusReasons(t *testing.T) {
 		{"requested", op(payment.StateRequested), nil},
 		{"unknown", op(payment.StateUnknown), &payment.Reason{Type: domain.GatewayTimeout}},
 		{"pending", op(payment.StatePending, pending), nil},
+		{"its customer is needed", op(payment.StateAction, pending), nil},
+		{"voided", op(payment.StateVoided, pending), nil},
+		{"a later operation is unknown", with(authorize(1, payment.StateSucceeded), job(2, processor.Refund, 5, payment.StateUnknown)), &payment.Reason{Type: domain.GatewayTimeout}},
 		{"succeeded", op(payment.StateSucceeded, pending, answer(payment.StateSucceeded, "00", "")), nil},
 		{"declined", op(payment.StateDeclined, pending, answer(payment.StateDeclined, "51", "")), &payment.Reason{
 			Type:       domain.IssuerDeclined,
@@ -164,31 +170,6 @@ func TestStatusReasons(t *testing.T) {
 		if d := cmp.Diff(row.want, row.state.StatusReason()); d != "" {
 			t.Errorf("%s: %s", row.name, d)
 		}
-	}
-}
-
-// TestUnknownEventChangesNothing: Evolve cannot fail, and counts even what it does not know.
-func TestUnknownEventChangesNothing(t *testing.T) {
-	s := payment.Evolve(payment.State{}, mustCreate(t))
-	got := payment.Evolve(s, nil)
-	if got.Revision != s.Revision+1 {
-		t.Errorf("revision %d after %d", got.Revision, s.Revision)
-	}
-	got.Revision = s.Revision
-	if d := cmp.Diff(s, got); d != "" {
-		t.Error(d)
-	}
-}
-
-// TestAnswersHaveNoSharedRoom: a list with room behind it, as a decoder may leave it, is not written into.
-func TestAnswersHaveNoSharedRoom(t *testing.T) {
-	op := authorize(1, payment.StatePending)
-	op.Answers = make([]payment.OperationAnswer, 1, 8)
-	s := with(op)
-	a := payment.Evolve(s, payment.Authorized{Answer: payment.Answer{At: at, Request: 1, EventID: "a"}})
-	b := payment.Evolve(s, payment.Declined{Answer: payment.Answer{At: at, Request: 1, EventID: "b"}})
-	if a.Operations[0].Answers[1].EventID != "a" || b.Operations[0].Answers[1].EventID != "b" {
-		t.Error("two states share their answers")
 	}
 }
 

@@ -23,6 +23,7 @@ type Create struct {
 	Session        domain.SessionID
 	IdempotencyKey string
 	Route          []Target
+	AutoCapture    bool // the account's captureMode is AUTOMATIC (D5)
 }
 
 // creationModel is what validation errors of a creation are about (D3).
@@ -31,7 +32,7 @@ const creationModel = "PaymentCreation"
 // DecideCreate makes the payment, or refuses: a key that was used (D9), fields that are missing (D3), an
 // amount that is none (§8), a vaulting without a customer (D5), nowhere to send it.
 func DecideCreate(s State, c Create) (Event, error) {
-	if s.Exists() {
+	if s.Revision > 0 {
 		return nil, s.alreadyCreated(c)
 	}
 	if c.OrderID == "" || c.Currency == "" || c.Amount == nil {
@@ -55,6 +56,7 @@ func DecideCreate(s State, c Create) (Event, error) {
 		At: c.At, ID: c.ID, Account: c.Account, OrderID: c.OrderID, CustomerID: c.CustomerID,
 		Currency: c.Currency, Amount: *c.Amount, Order: c.Order, Metadata: c.Metadata, Method: c.Method,
 		Personal: c.Personal, Session: c.Session, Route: c.Route,
+		AutoCapture: c.AutoCapture,
 	}
 	if c.IdempotencyKey != "" {
 		e.KeyHash = domain.KeyHash(c.Account, c.IdempotencyKey)
@@ -69,10 +71,8 @@ func (s State) alreadyCreated(c Create) error {
 		return domain.Refuse(domain.KindConflict, domain.ReasonPayment,
 			"The payment cannot be created: the payment method token was used before.")
 	}
-	err := domain.Refuse(domain.KindConflict, domain.ReasonIdempotencyKeyExists,
-		"The idempotency key was used before.")
-	err.Recovery = "Read the payment to see what became of the first request."
-	err.Payment, err.Status = s.ID, string(s.Status())
+	err := s.KeyUsed()
+	err.Payment = s.Owner()
 	return err
 }
 
@@ -99,7 +99,7 @@ func (s State) created(e Created) State {
 	s.Currency, s.Amount = e.Currency, e.Amount
 	s.Order, s.Metadata = e.Order, e.Metadata
 	s.Method, s.Personal, s.Session = e.Method, e.Personal, e.Session
-	s.Route = e.Route
+	s.Route, s.AutoCapture = e.Route, e.AutoCapture
 	if e.KeyHash != "" {
 		s.KeyHashes = []string{e.KeyHash}
 	}

@@ -1,15 +1,37 @@
 // Package payment is the payment aggregate: what may be done with a payment, and what then is true.
 //
-// Rules: a payment is a list of operations at processors, each requested first (the event is durable
-// before the processor is called) and answered later by an event of its own (§2.1, §2.3, D14). Its
-// status is derived from these facts and never stored (§3.1, D7). An answer belongs to the request
-// event whose revision it names; the first answer that is final wins, and a second one is refused as
-// already recorded, so that any node may bring it. Amounts are minor units of one currency; Check states
-// the invariants.
+// A payment is a list of operations at processors, each requested first (the event is durable before the
+// processor is called) and answered later by an event of its own (§2.1, §2.3, D14). Decide functions take a
+// state and a command and give the event, or a refusal and no event; Evolve folds it and cannot fail. Time,
+// ids and the processor's answers arrive in the commands.
+//
+// Rules:
+//
+//   - Status is derived from these facts and never stored (§3.1, D7). STATES.md shows it, and every command
+//     in every situation.
+//   - An answer belongs to the request event whose revision it names. The first one that is final wins; a
+//     second one is refused as already recorded, so that any node may bring it, early, late or twice.
+//   - One operation runs at a time (D7). ErrRunning makes the command wait and be decided again; a capture or
+//     a refund that the processor has accepted runs no longer, a void or an adjustment does until it is decided.
+//   - Some answers request what has to follow, under their own revision: the next processor of the route
+//     (D15), the void that was intended while the authorization ran (D7), the capture of captureMode AUTOMATIC
+//     (D5). One event, so no crash can come between.
+//   - A completion answers for the authorization: its result is the authorization's, and nothing of its own
+//     remains. One that did not happen leaves the action required; a result that comes from elsewhere, or a
+//     void, ends it too.
+//   - What our own books refuse is recorded as an operation that failed and that no processor saw (D7); it
+//     uses its idempotency key and counts for the limit. What the status refuses records nothing.
+//   - A key is used by the event that it led to, and stands in the payment (D9). That it belongs to this
+//     payment is claimed before, by a stream of its own at the id that the key derives: a claim is no payment,
+//     and a payment that the key made is its own claim.
+//
+// Amounts are minor units of one currency; Check states the invariants.
 //
 // What it must not know: how a processor is reached, which card pays (it keeps display data only), who
 // the customer is (Personal stays sealed).
 //
-// Design note: the creation and the first request for authorization are one event. They are one
-// decision, and one durable write fewer per payment; the operation's key is "<paymentId>.1".
+// Design notes. The creation and the first request for authorization are one event: they are one decision,
+// and one durable write fewer per payment; the operation's key is "<paymentId>.1". A void that is accepted
+// while a part is being captured releases the rest and leaves the part to its own answer: until then the
+// payment is SETTLING, because money may still move.
 package payment

@@ -1,6 +1,11 @@
 package payment
 
-import "time"
+import (
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/processor"
+)
 
 // Evolve folds one event into the state. It cannot fail: an event is a fact. An event that it does not
 // know leaves the state as it is; the codec refuses those before they get here.
@@ -9,18 +14,126 @@ func Evolve(s State, e Event) State {
 	switch e := e.(type) {
 	case Created:
 		return s.created(e).at(e.At)
+	case KeyClaimed:
+		s.ID, s.Account, s.CreatedAt, s.Claim = domain.PaymentID(""), e.Account, e.At, &e
+		return s.at(e.At)
+	case Resumed:
+		return s.resumed(e).at(e.At)
+	case CaptureRequested:
+		return s.captureRequested(e).at(e.At)
+	case CaptureRefused:
+		return s.captureRefused(e).at(e.At)
+	case CancellationIntended:
+		return s.cancellationIntended(e).at(e.At)
+	case VoidRequested:
+		return s.voidRequested(e).at(e.At)
+	case RefundRequested:
+		return s.refundRequested(e).at(e.At)
+	case RefundRefused:
+		return s.refundRefused(e).at(e.At)
+	case AdjustmentRequested:
+		return s.adjustmentRequested(e).at(e.At)
+	case AdjustmentUnneeded:
+		return s.withKey(e.KeyHash)
+	}
+	return s.evolveAnswer(e)
+}
+
+// evolveAnswer folds what processors answered, and that they did not.
+func (s State) evolveAnswer(e Event) State {
+	switch e := e.(type) {
 	case Authorized:
-		return s.answered(e.Answer, StateSucceeded, "").at(e.At)
+		return s.answered(e.Answer, StateSucceeded, "").follow(e.At).at(e.At)
 	case Declined:
 		return s.answered(e.Answer, StateDeclined, "").at(e.At)
 	case AuthorizationPending:
-		return s.answered(e.Answer, StatePending, "").at(e.At)
+		return s.answered(e.Answer, StatePending, "").follow(e.At).at(e.At)
 	case AuthorizationFailed:
 		return s.answered(e.Answer, StateFailed, e.Failure).at(e.At)
+	case AuthorizationRerouted:
+		return s.rerouted(e).at(e.At)
+	case ActionRequired:
+		s.Action = &Action{Name: e.Name, ExpiresAt: e.ExpiresAt}
+		return s.answered(e.Answer, StateAction, "").follow(e.At).at(e.At)
+	case CompletionFailed:
+		return s.completionFailed(e).follow(e.At).at(e.At)
+	case Captured:
+		return s.answered(e.Answer, StateSucceeded, "").at(e.At)
+	case CapturePending:
+		return s.answered(e.Answer, StatePending, "").at(e.At)
+	case CaptureFailed:
+		return s.answered(e.Answer, StateFailed, e.Failure).at(e.At)
+	case Voided:
+		return s.answered(e.Answer, StateSucceeded, "").released().at(e.At)
+	case VoidPending:
+		return s.answered(e.Answer, StatePending, "").at(e.At)
+	case VoidFailed:
+		return s.answered(e.Answer, StateFailed, e.Failure).at(e.At)
+	case Refunded:
+		return s.answered(e.Answer, StateSucceeded, "").at(e.At)
+	case RefundPending:
+		return s.answered(e.Answer, StatePending, "").at(e.At)
+	case RefundFailed:
+		return s.answered(e.Answer, StateFailed, e.Failure).at(e.At)
+	case Adjusted:
+		return s.answered(e.Answer, StateSucceeded, "").adjusted(e.Request).at(e.At)
+	case AdjustmentPending:
+		return s.answered(e.Answer, StatePending, "").at(e.At)
+	case AdjustmentFailed:
+		return s.answered(e.Answer, StateFailed, e.Failure).at(e.At)
+	}
+	return s.evolveNoAnswer(e)
+}
+
+func (s State) evolveNoAnswer(e Event) State {
+	switch e := e.(type) {
 	case AuthorizationTimedOut:
-		return s.withOperation(e.Request, func(op *Operation) { op.State = StateUnknown }).at(e.At)
+		return s.unanswered(e.NoAnswer)
+	case CompletionTimedOut:
+		return s.unanswered(e.NoAnswer)
+	case CaptureTimedOut:
+		return s.unanswered(e.NoAnswer)
+	case VoidTimedOut:
+		return s.unanswered(e.NoAnswer)
+	case RefundTimedOut:
+		return s.unanswered(e.NoAnswer)
+	case AdjustmentTimedOut:
+		return s.unanswered(e.NoAnswer)
 	}
 	return s
+}
+
+func (s State) unanswered(e NoAnswer) State {
+	return s.withOperation(e.Request, func(op *Operation) { op.State = StateUnknown }).at(e.At)
+}
+
+// follow requests what has to follow at once from an answer that leaves money held or may still: the void
+// that was intended meanwhile (D7), else the capture of captureMode AUTOMATIC (D5).
+func (s State) follow(at time.Time) State {
+	held := s.held()
+	switch {
+	case s.under(processor.Void) || s.under(processor.Capture):
+		return s
+	case s.Intent != nil && (held.State == StateSucceeded || held.State == StatePending || held.State == StateAction):
+		return s.request(Operation{
+			Kind: processor.Void, Amount: s.Left(), Parent: held.Revision, RequestedAt: at, Reason: s.Intent.Reason,
+		})
+	case s.AutoCapture && held.State == StateSucceeded && s.Amount > 0:
+		return s.request(Operation{
+			Kind: processor.Capture, Amount: s.Amount, Final: true, Parent: held.Revision, RequestedAt: at,
+		})
+	}
+	return s
+}
+
+// under tells whether an operation of the kind is under way or has succeeded.
+func (s State) under(kind processor.Kind) bool {
+	for _, op := range s.Operations {
+		if op.Kind == kind && (op.State.Open() || op.State == StateSucceeded) {
+			return true
+		}
+	}
+	return false
 }
 
 // at moves dateUpdated forward; it never goes back, whatever two nodes' clocks say (§6.1: receivers

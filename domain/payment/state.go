@@ -1,7 +1,7 @@
 package payment
 
 import (
-	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -11,23 +11,27 @@ import (
 
 // State is what a payment's events add up to; it travels with the newest of them (I2).
 type State struct {
-	ID         domain.PaymentID `json:"id"`
-	Account    domain.AccountID `json:"accountId"`
-	Revision   uint64           `json:"revision"` // number of events folded
-	CreatedAt  time.Time        `json:"createdAt"`
-	UpdatedAt  time.Time        `json:"updatedAt"`
-	OrderID    string           `json:"orderId"`
-	CustomerID string           `json:"customerId,omitempty"`
-	Currency   domain.Currency  `json:"currencyCode"`
-	Amount     domain.Amount    `json:"amount"`
-	Order      *domain.Order    `json:"order,omitempty"`
-	Metadata   domain.Metadata  `json:"metadata,omitempty"`
-	Method     Method           `json:"paymentMethod"`
-	Personal   *domain.Sealed   `json:"personal,omitempty"`
-	Session    domain.SessionID `json:"sessionId,omitempty"`
-	KeyHashes  []string         `json:"keyHashes,omitempty"` // idempotency keys used on it (D9)
-	Route      []Target         `json:"route"`               // processors to try, in order (D15)
-	Operations []Operation      `json:"operations"`
+	ID          domain.PaymentID `json:"id"`
+	Account     domain.AccountID `json:"accountId"`
+	Revision    uint64           `json:"revision"` // number of events folded
+	CreatedAt   time.Time        `json:"createdAt"`
+	UpdatedAt   time.Time        `json:"updatedAt"`
+	OrderID     string           `json:"orderId"`
+	CustomerID  string           `json:"customerId,omitempty"`
+	Currency    domain.Currency  `json:"currencyCode"`
+	Amount      domain.Amount    `json:"amount"` // that may be captured in all: the authorization's total
+	Order       *domain.Order    `json:"order,omitempty"`
+	Metadata    domain.Metadata  `json:"metadata,omitempty"`
+	Method      Method           `json:"paymentMethod"`
+	Personal    *domain.Sealed   `json:"personal,omitempty"`
+	Session     domain.SessionID `json:"sessionId,omitempty"`
+	KeyHashes   []string         `json:"keyHashes,omitempty"` // idempotency keys used on it (D9)
+	Route       []Target         `json:"route"`               // processors to try, in order (D15)
+	AutoCapture bool             `json:"autoCapture,omitempty"`
+	Intent      *Intent          `json:"cancellationIntent,omitempty"`
+	Action      *Action          `json:"action,omitempty"` // the newest that was required
+	Operations  []Operation      `json:"operations"`
+	Claim       *KeyClaimed      `json:"claim,omitempty"` // set: this is no payment but the claim of a key
 
 	Bin     *processor.BinData `json:"binData,omitempty"`
 	Risk    *processor.Risk    `json:"riskData,omitempty"`
@@ -57,6 +61,18 @@ type Target struct {
 	MerchantID string         `json:"processorMerchantId"`
 }
 
+// Intent is a cancellation that waits for the authorization's answer (D7).
+type Intent struct {
+	At     time.Time `json:"at"`
+	Reason string    `json:"reason,omitempty"`
+}
+
+// Action is what the customer must do (D6: requiredAction).
+type Action struct {
+	Name      string    `json:"name"`
+	ExpiresAt time.Time `json:"expiresAt"`
+}
+
 // OperationState is where an operation stands as far as the ledger knows.
 type OperationState string
 
@@ -64,15 +80,24 @@ const (
 	StateRequested OperationState = "REQUESTED" // recorded; the processor may or may not have seen it
 	StateUnknown   OperationState = "UNKNOWN"   // no answer within the payment timeout; being asked for (D8)
 	StatePending   OperationState = "PENDING"   // the processor answers later
+	StateAction    OperationState = "ACTION"    // an authorization that waits for its customer
 	StateSucceeded OperationState = "SUCCEEDED"
 	StateDeclined  OperationState = "DECLINED"
 	StateFailed    OperationState = "FAILED"
+	StateVoided    OperationState = "VOIDED" // an authorization that was released before it had a result
+
+	// StateCompleted marks the answer of an authorization that tells of its customer's action; no operation
+	// is in it.
+	StateCompleted OperationState = "COMPLETED"
 )
 
-// Open tells whether the result is still to come.
+// Open tells whether the processor still owes the result.
 func (s OperationState) Open() bool {
 	return s == StateRequested || s == StateUnknown || s == StatePending
 }
+
+// running tells whether it is not even known that the processor has the request.
+func (s OperationState) running() bool { return s == StateRequested || s == StateUnknown }
 
 // Operation is one request to a processor with its answers.
 type Operation struct {
@@ -85,6 +110,13 @@ type Operation struct {
 	TransactionID     string            `json:"processorTransactionId,omitempty"`
 	AuthorizationCode string            `json:"authorizationCode,omitempty"`
 	Answers           []OperationAnswer `json:"answers,omitempty"` // oldest first: pending, then the result
+
+	Parent  uint64            `json:"parent,omitempty"`  // revision of the operation acted upon
+	Final   bool              `json:"final,omitempty"`   // captures
+	Outcome processor.Outcome `json:"outcome,omitempty"` // completions
+	Refused bool              `json:"refused,omitempty"` // by our own books: no processor saw it (D7)
+	OrderID string            `json:"orderId,omitempty"` // refunds
+	Reason  string            `json:"reason,omitempty"`  // refunds and voids: the merchant's words
 }
 
 // OperationAnswer is one answer of the processor: a transaction event of D6.
@@ -112,8 +144,8 @@ func (s State) OperationKey(revision uint64) domain.OperationKey {
 	return domain.OperationKey(string(s.ID) + "." + strconv.FormatUint(revision, 10))
 }
 
-// Exists tells whether the payment has been created.
-func (s State) Exists() bool { return s.Revision > 0 }
+// Exists tells whether the payment has been created. The claim of a key is no payment.
+func (s State) Exists() bool { return s.Revision > 0 && s.Claim == nil }
 
 // Authorization is the newest authorize operation; nil before creation.
 func (s State) Authorization() *Operation {
@@ -123,6 +155,14 @@ func (s State) Authorization() *Operation {
 		}
 	}
 	return nil
+}
+
+// held is the authorization by value: a fact that comes without one is folded all the same.
+func (s State) held() Operation {
+	if op := s.Authorization(); op != nil {
+		return *op
+	}
+	return Operation{}
 }
 
 // Operation finds the operation that the event at revision requested.
@@ -135,35 +175,46 @@ func (s State) Operation(revision uint64) (Operation, bool) {
 	return Operation{}, false
 }
 
-// Check states the invariants of a payment, once; tests call it after every step.
-func (s State) Check() error {
-	switch {
-	case !s.Exists():
-		return nil
-	case s.Amount < 0 || s.Amount > domain.MaxAmount:
-		return fmt.Errorf("payment %s: amount %d out of range", s.ID, s.Amount)
-	case !s.Currency.Known():
-		return fmt.Errorf("payment %s: unknown currency %q", s.ID, s.Currency)
-	case len(s.Operations) == 0:
-		return fmt.Errorf("payment %s: created without a request for authorization", s.ID)
-	}
-	open, approved := 0, 0
+// running finds the operation of which nothing is known but the request; there is one at most. A void or an
+// adjustment that the processor has accepted but not decided counts: what is held is not known before.
+func (s State) running() (Operation, bool) {
 	for _, op := range s.Operations {
-		if op.Amount < 0 || op.Revision == 0 || op.Revision > s.Revision {
-			return fmt.Errorf("payment %s: operation %d is malformed", s.ID, op.Revision)
-		}
-		if op.State.Open() {
-			open++
-		}
-		if op.Kind == processor.Authorize && op.State == StateSucceeded {
-			approved++
+		undecided := op.State == StatePending && (op.Kind == processor.Void || op.Kind == processor.Adjust)
+		if op.State.running() || undecided {
+			return op, true
 		}
 	}
-	if open > 1 {
-		return fmt.Errorf("payment %s: %d operations run at once", s.ID, open)
+	return Operation{}, false
+}
+
+// request adds an operation at the present revision, aimed at the processor of the authorization.
+func (s State) request(op Operation) State {
+	op.Revision = s.Revision
+	if op.Target == (Target{}) {
+		op.Target = s.held().Target
 	}
-	if approved > 1 {
-		return fmt.Errorf("payment %s: authorized %d times", s.ID, approved)
+	if op.State == "" {
+		op.State = StateRequested
 	}
-	return nil
+	s.Operations = append(slices.Clone(s.Operations), op)
+	return s
+}
+
+// withOperation changes one operation in a copy: a State that was handed out stays as it was.
+func (s State) withOperation(revision uint64, change func(*Operation)) State {
+	s.Operations = slices.Clone(s.Operations)
+	for i := range s.Operations {
+		if s.Operations[i].Revision == revision {
+			change(&s.Operations[i])
+		}
+	}
+	return s
+}
+
+// withKey remembers an idempotency key that was used on the payment (D9).
+func (s State) withKey(hash string) State {
+	if hash != "" {
+		s.KeyHashes = append(slices.Clone(s.KeyHashes), hash)
+	}
+	return s
 }

@@ -1,8 +1,6 @@
 package payment_test
 
 import (
-	"reflect"
-	"slices"
 	"testing"
 	"time"
 
@@ -17,39 +15,17 @@ func authorize(revision uint64, state payment.OperationState) payment.Operation 
 	return payment.Operation{Revision: revision, Kind: processor.Authorize, Amount: 1250, State: state}
 }
 
+// job is an operation that acts on the authorization of revision 1.
+func job(revision uint64, kind processor.Kind, amount domain.Amount, state payment.OperationState) payment.Operation {
+	return payment.Operation{Revision: revision, Kind: kind, Amount: amount, State: state, Parent: 1}
+}
+
 // with is a payment with these operations.
 func with(ops ...payment.Operation) payment.State {
 	return payment.State{ID: "01payment", Revision: 9, Currency: "EUR", Amount: 1250, Operations: ops}
 }
 
-// The truth table of Status (§3.1, D7), a test a row.
-
-func TestStatusBeforeCreation(t *testing.T) { status(t, payment.State{}, payment.StatusPending) }
-
-func TestStatusRequested(t *testing.T) {
-	status(t, with(authorize(1, payment.StateRequested)), payment.StatusPending)
-}
-
-func TestStatusUnknown(t *testing.T) {
-	status(t, with(authorize(1, payment.StateUnknown)), payment.StatusPending)
-}
-
-func TestStatusPending(t *testing.T) {
-	status(t, with(authorize(1, payment.StatePending)), payment.StatusPending)
-}
-
-func TestStatusSucceeded(t *testing.T) {
-	status(t, with(authorize(1, payment.StateSucceeded)), payment.StatusAuthorized)
-}
-
-func TestStatusDeclined(t *testing.T) {
-	status(t, with(authorize(1, payment.StateDeclined)), payment.StatusDeclined)
-}
-
-func TestStatusFailed(t *testing.T) {
-	status(t, with(authorize(1, payment.StateFailed)), payment.StatusFailed)
-}
-
+// TestStatusNewestCounts: only the newest try at a processor decides (D15).
 func TestStatusNewestCounts(t *testing.T) {
 	status(t, with(authorize(1, payment.StateDeclined), authorize(3, payment.StateSucceeded)), payment.StatusAuthorized)
 	status(t, with(authorize(1, payment.StateFailed), authorize(3, payment.StateRequested)), payment.StatusPending)
@@ -87,6 +63,35 @@ func TestCheck(t *testing.T) {
 	if err := (payment.State{}).Check(); err != nil {
 		t.Errorf("no payment: %v", err)
 	}
+	held := func() payment.State {
+		return with(authorize(1, payment.StateSucceeded), job(2, processor.Capture, 1000, payment.StateSucceeded),
+			job(3, processor.Capture, 250, payment.StatePending), job(4, processor.Refund, 600, payment.StateSucceeded),
+			job(5, processor.Refund, 400, payment.StatePending), job(6, processor.Capture, 9999, payment.StateFailed))
+	}
+	if err := held().Check(); err != nil {
+		t.Errorf("a right state: %v", err)
+	}
+	tooMuch := map[string]func(*payment.State){
+		"more captured than held":     func(s *payment.State) { s.Operations[2].Amount++ },
+		"more captured than is left":  func(s *payment.State) { s.Amount-- },
+		"more refunded than captured": func(s *payment.State) { s.Operations[4].Amount++ },
+		"refunded before it is taken": func(s *payment.State) { s.Operations[1].State = payment.StatePending },
+		"more refunded than one part": func(s *payment.State) {
+			s.Operations[1].Amount, s.Operations[2].Amount = 500, 750
+			s.Operations[2].State = payment.StateSucceeded
+			s.Operations[3].Parent = 2
+		},
+		"refunds run beside each other": func(s *payment.State) {
+			s.Operations[3].State, s.Operations[4].State = payment.StateRequested, payment.StateUnknown
+		},
+	}
+	for name, damage := range tooMuch {
+		s := held()
+		damage(&s)
+		if s.Check() == nil {
+			t.Errorf("%s: nothing is said", name)
+		}
+	}
 	for name, damage := range wrong {
 		s := right()
 		damage(&s)
@@ -96,41 +101,11 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestEvolveKnowsEveryEvent: each event changes more than the revision and the time.
-func TestEvolveKnowsEveryEvent(t *testing.T) {
-	created := payment.Created{
-		At: at, ID: "01payment", Currency: "EUR", Amount: 1250, Route: []payment.Target{{Processor: processor.Adyen}},
-	}
-	for _, e := range payment.Events() {
-		before := payment.Evolve(payment.State{}, created)
-		if _, first := e.(payment.Created); first {
-			before, e = payment.State{}, created
-		} else {
-			e = naming(e, 1)
-		}
-		after := payment.Evolve(before, e)
-		if after.Revision != before.Revision+1 {
-			t.Errorf("%s: revision %d", e.Type(), after.Revision)
-		}
-		after.Revision, after.UpdatedAt = before.Revision, before.UpdatedAt
-		if reflect.DeepEqual(before, after) {
-			t.Errorf("%s changes nothing", e.Type())
-		}
-	}
-}
-
-// naming sets the request that an event answers.
-func naming(e payment.Event, request uint64) payment.Event {
-	v := reflect.New(reflect.TypeOf(e)).Elem()
-	v.FieldByName("Request").SetUint(request)
-	return v.Interface().(payment.Event)
-}
-
 // TestUnanswered: a caller who is let go sees the reason of the time-out before it is recorded (D8); an
 // operation that has its answer is shown as it is.
 func TestUnanswered(t *testing.T) {
 	s := with(authorize(1, payment.StateRequested))
-	view := s.Unanswered(1)
+	view := s.Unanswered()
 	if r := view.StatusReason(); r == nil || r.Type != domain.GatewayTimeout || view.Status() != payment.StatusPending {
 		t.Errorf("shown as %s because of %v", view.Status(), r)
 	}
@@ -138,21 +113,9 @@ func TestUnanswered(t *testing.T) {
 		t.Error("the state itself has changed")
 	}
 	for _, state := range []payment.OperationState{payment.StatePending, payment.StateSucceeded, payment.StateDeclined, payment.StateFailed} {
-		if got := with(authorize(1, state)).Unanswered(1).Operations[0].State; got != state {
+		if got := with(authorize(1, state)).Unanswered().Operations[0].State; got != state {
 			t.Errorf("%s is shown as %s", state, got)
 		}
-	}
-}
-
-// TestAnswersOfOneStateDoNotMeet: two nodes that fold different answers into the same state share nothing.
-func TestAnswersOfOneStateDoNotMeet(t *testing.T) {
-	s := payment.Evolve(payment.State{}, payment.Created{At: at, ID: "01payment", Currency: "EUR", Route: []payment.Target{{}}})
-	s = payment.Evolve(s, payment.AuthorizationPending{Answer: payment.Answer{At: at, Request: 1, EventID: "p"}})
-	s.Operations[0].Answers = slices.Grow(s.Operations[0].Answers, 4) // a list with room, as a decoder may make it
-	a := payment.Evolve(s, payment.Authorized{Answer: payment.Answer{At: at, Request: 1, EventID: "a"}})
-	b := payment.Evolve(s, payment.Declined{Answer: payment.Answer{At: at, Request: 1, EventID: "b"}})
-	if a.Operations[0].Answers[1].EventID != "a" || b.Operations[0].Answers[1].EventID != "b" || len(s.Operations[0].Answers) != 1 {
-		t.Error("two states share their answers")
 	}
 }
 

@@ -21,12 +21,23 @@ const (
 
 // Status derives the status from the facts (§3.1, D7):
 //
-//	newest authorize operation     status
-//	REQUESTED, UNKNOWN, PENDING    PENDING
-//	SUCCEEDED                      AUTHORIZED
-//	DECLINED                       DECLINED
-//	FAILED                         FAILED
-//	none (not created)             PENDING
+//	newest authorize operation               status
+//	none (not created)                       PENDING
+//	REQUESTED, UNKNOWN, PENDING, ACTION      PENDING
+//	DECLINED                                 DECLINED
+//	FAILED                                   FAILED
+//	VOIDED                                   CANCELLED
+//	SUCCEEDED                                by its captures and voids:
+//
+//	captured  accepted, not   final and     released   status
+//	          confirmed       confirmed     by a void
+//	any       > 0             no            any        SETTLING
+//	0         0               no            yes        CANCELLED
+//	0         0               no            no         AUTHORIZED
+//	> 0       0               yes           any        SETTLED
+//	> 0       0               any           yes        SETTLED
+//	all       0               any           any        SETTLED
+//	> 0       any             otherwise                PARTIALLY_SETTLED
 func (s State) Status() Status {
 	op := s.Authorization()
 	if op == nil {
@@ -34,13 +45,38 @@ func (s State) Status() Status {
 	}
 	switch op.State {
 	case StateSucceeded:
-		return StatusAuthorized
+		return s.settlement()
 	case StateDeclined:
 		return StatusDeclined
 	case StateFailed:
 		return StatusFailed
+	case StateVoided:
+		return StatusCancelled
 	default:
 		return StatusPending
+	}
+}
+
+// settlement is the lower half of Status's table.
+func (s State) settlement() Status {
+	captured, accepted := s.Captured(), s.sum(processor.Capture, pending) > 0
+	final, released := false, false
+	for _, op := range s.Operations {
+		done := op.State == StateSucceeded
+		final = final || done && op.Kind == processor.Capture && op.Final
+		released = released || done && op.Kind == processor.Void
+	}
+	switch {
+	case accepted && !final:
+		return StatusSettling
+	case captured == 0 && released:
+		return StatusCancelled
+	case captured == 0:
+		return StatusAuthorized
+	case !accepted && (final || released || captured == s.Amount):
+		return StatusSettled
+	default:
+		return StatusPartiallySettled
 	}
 }
 
@@ -53,27 +89,29 @@ type Reason struct {
 }
 
 // StatusReason gives the reason of DECLINED and FAILED, and GATEWAY_TIMEOUT while an outcome is being
-// asked for (D8); nil otherwise.
+// asked for, whatever the operation (D8); nil otherwise.
 func (s State) StatusReason() *Reason {
-	op := s.Authorization()
-	if op == nil {
-		return nil
+	for _, op := range s.Operations {
+		if op.State == StateUnknown {
+			return &Reason{Type: domain.GatewayTimeout}
+		}
 	}
-	if op.State == StateUnknown {
-		return &Reason{Type: domain.GatewayTimeout}
+	op := s.Authorization()
+	if op == nil || op.State != StateDeclined && op.State != StateFailed {
+		return nil
 	}
 	return op.Answer().Reason()
 }
 
 // Reason explains an answer that is not a success; nil for one that is.
 func (a OperationAnswer) Reason() *Reason {
-	switch a.State {
-	case StateDeclined:
+	switch {
+	case a.State == StateDeclined, a.State == StateFailed && a.Failure == domain.IssuerDeclined:
 		return &Reason{
 			Type: domain.IssuerDeclined, Decline: processor.ExplainDecline(a.Code),
 			ResultCode: a.Code, ResultMessage: a.Message,
 		}
-	case StateFailed:
+	case a.State == StateFailed:
 		return &Reason{Type: a.Failure, ResultCode: a.Code, ResultMessage: a.Message}
 	default:
 		return nil

@@ -7,24 +7,51 @@ import (
 	"time"
 
 	"payledger/domain/payment"
+	"payledger/domain/processor"
 )
 
-// Step is what a payment needs next.
-type Step int
-
-const (
-	Nothing Step = iota // no operation waits for an outcome
-	Ask                 // an operation was requested and has no outcome: ask the processor by its key
-)
-
-// Authorization tells what the payment's newest operation needs, and the revision that requested it.
-func Authorization(s payment.State) (Step, uint64) {
+// Open lists the operations whose outcome the processor owes: each is asked about by its key until it is
+// known (D8).
+func Open(s payment.State) []payment.Operation {
+	var open []payment.Operation
 	for _, op := range s.Operations {
 		if op.State.Open() {
-			return Ask, op.Revision
+			open = append(open, op)
 		}
 	}
-	return Nothing, 0
+	return open
+}
+
+// Requested finds the operation that the newest event requested, or that follows from it: what has to be
+// sent now. False when the newest event requested none.
+func Requested(s payment.State) (payment.Operation, bool) {
+	op, found := s.Operation(s.Revision)
+	return op, found && op.State == payment.StateRequested
+}
+
+// Abandoned tells whether the payment waits for an action that its customer did not take in time: it
+// counts as failed (D7).
+func Abandoned(s payment.State, now time.Time) bool {
+	action := s.RequiredAction()
+	return action != nil && !now.Before(action.ExpiresAt)
+}
+
+// Operation makes the request to the processor from the recorded facts. The card of an authorization is
+// added by whoever sends it.
+func Operation(s payment.State, op payment.Operation) processor.Operation {
+	out := processor.Operation{
+		Kind: op.Kind, Key: s.OperationKey(op.Revision), Processor: op.Target.Processor,
+		MerchantID: op.Target.MerchantID, Reference: s.ID, Amount: op.Amount, Currency: s.Currency,
+		Final: op.Final, Outcome: op.Outcome,
+	}
+	if parent, found := s.Operation(op.Parent); found {
+		out.ParentID = parent.TransactionID
+	}
+	if op.Kind == processor.Authorize {
+		out.AuthorizationType, out.PaymentType = s.Method.AuthorizationType, s.Method.PaymentType
+		out.FirstPaymentReason, out.Descriptor = s.Method.FirstPaymentReason, s.Method.Descriptor
+	}
+	return out
 }
 
 // Intervals between two questions about one unknown outcome: they double from First up to Last and stay
@@ -44,7 +71,7 @@ func NextInterval(asked int) time.Duration {
 
 // MayResend tells whether an operation that the processor has never seen is sent again under its key, or
 // fenced and recorded as failed (D8). It is sent again while the payment timeout of its request runs:
-// later, nobody waits for the money to be held any more.
+// later, nobody waits for it any more.
 func MayResend(requestedAt, now time.Time, paymentTimeout time.Duration) bool {
 	return now.Before(requestedAt.Add(paymentTimeout))
 }

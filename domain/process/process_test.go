@@ -1,32 +1,128 @@
 package process_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
+	"payledger/domain"
 	"payledger/domain/payment"
 	"payledger/domain/process"
+	"payledger/domain/processor"
 )
 
-// TestAuthorization: only an operation without its final answer is asked for (D8).
-func TestAuthorization(t *testing.T) {
-	rows := map[payment.OperationState]process.Step{
-		payment.StateRequested: process.Ask,
-		payment.StateUnknown:   process.Ask,
-		payment.StatePending:   process.Ask,
-		payment.StateSucceeded: process.Nothing,
-		payment.StateDeclined:  process.Nothing,
-		payment.StateFailed:    process.Nothing,
-	}
-	for state, want := range rows {
-		s := payment.State{Operations: []payment.Operation{{Revision: 1, State: payment.StateFailed}, {Revision: 4, State: state}}}
-		step, revision := process.Authorization(s)
-		if step != want || (step == process.Ask) != (revision == 4) {
-			t.Errorf("%s: step %d for revision %d", state, step, revision)
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// states are all that an operation can be in; true: the processor owes its result.
+var states = map[payment.OperationState]bool{
+	payment.StateRequested: true, payment.StateUnknown: true, payment.StatePending: true, payment.StateAction: false,
+	payment.StateSucceeded: false, payment.StateDeclined: false, payment.StateFailed: false, payment.StateVoided: false,
+}
+
+// TestOpen: exactly the operations without their outcome are asked about, oldest first (D8).
+func TestOpen(t *testing.T) {
+	var s payment.State
+	var want []uint64
+	for state, owed := range states {
+		revision := uint64(len(s.Operations) + 1)
+		s.Operations = append(s.Operations, payment.Operation{Revision: revision, State: state})
+		if owed {
+			want = append(want, revision)
 		}
 	}
-	if step, revision := process.Authorization(payment.State{}); step != process.Nothing || revision != 0 {
-		t.Errorf("before creation: step %d for revision %d", step, revision)
+	var got []uint64
+	for _, op := range process.Open(s) {
+		got = append(got, op.Revision)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("asked about %v, not %v of %v", got, want, s.Operations)
+	}
+	if open := process.Open(payment.State{}); open != nil {
+		t.Errorf("before creation %v is open", open)
+	}
+}
+
+// TestRequested: what the newest event requested is sent; what an older one did is being asked about.
+func TestRequested(t *testing.T) {
+	for state := range states {
+		s := payment.State{Revision: 4, Operations: []payment.Operation{
+			{Revision: 1, State: payment.StateRequested}, {Revision: 4, Kind: processor.Capture, State: state},
+		}}
+		op, found := process.Requested(s)
+		if want := state == payment.StateRequested; found != want || found && op.Kind != processor.Capture {
+			t.Errorf("%s: %v, %v", state, op, found)
+		}
+		s.Revision = 5
+		if _, found := process.Requested(s); found {
+			t.Errorf("%s: an older request is sent", state)
+		}
+	}
+	if _, found := process.Requested(payment.State{}); found {
+		t.Error("something is sent before creation")
+	}
+}
+
+// TestAbandoned: an action that nobody took is over at the very moment its token expires (D7).
+func TestAbandoned(t *testing.T) {
+	waits := payment.State{
+		Action:     &payment.Action{Name: "3DS_AUTHENTICATION", ExpiresAt: noon},
+		Operations: []payment.Operation{{Revision: 1, Kind: processor.Authorize, State: payment.StateAction}},
+	}
+	for after, want := range map[time.Duration]bool{-time.Hour: false, -1: false, 0: true, time.Hour: true} {
+		if got := process.Abandoned(waits, noon.Add(after)); got != want {
+			t.Errorf("%s after the token expired: %v", after, got)
+		}
+	}
+	for _, under := range []processor.Kind{processor.Complete, processor.Void} {
+		s := waits
+		s.Operations = append(slices.Clone(waits.Operations), payment.Operation{Revision: 2, Kind: under, State: payment.StateUnknown})
+		if process.Abandoned(s, noon.Add(time.Hour)) {
+			t.Errorf("abandoned while a %s is under way", under)
+		}
+	}
+	if process.Abandoned(payment.State{}, noon) {
+		t.Error("abandoned before creation")
+	}
+}
+
+// TestOperation: the request to the processor says what the facts say, and nothing of the card.
+func TestOperation(t *testing.T) {
+	s := payment.State{
+		ID: "01payment", Currency: "EUR", Method: payment.Method{
+			AuthorizationType: "ESTIMATED", PaymentType: "UNSCHEDULED", FirstPaymentReason: "Recurring", Descriptor: "SHOP",
+		},
+		Operations: []payment.Operation{
+			{Revision: 1, Kind: processor.Authorize, Target: payment.Target{Processor: processor.Stripe, MerchantID: "m-1"}, Amount: 1250, TransactionID: "t-1"},
+			{Revision: 3, Kind: processor.Capture, Target: payment.Target{Processor: processor.Stripe, MerchantID: "m-1"}, Amount: 500, Final: true, Parent: 1, TransactionID: "t-3"},
+			{Revision: 5, Kind: processor.Refund, Target: payment.Target{Processor: processor.Stripe, MerchantID: "m-1"}, Amount: 200, Parent: 3},
+			{Revision: 7, Kind: processor.Complete, Target: payment.Target{Processor: processor.Stripe, MerchantID: "m-1"}, Parent: 1, Outcome: processor.Authenticated},
+		},
+	}
+	made := func(revision uint64) processor.Operation {
+		op, _ := s.Operation(revision)
+		return process.Operation(s, op)
+	}
+	at := processor.Operation{Processor: processor.Stripe, MerchantID: "m-1", Reference: "01payment", Currency: "EUR"}
+	want := func(kind processor.Kind, key, parent string, amount int64, more func(*processor.Operation)) processor.Operation {
+		op := at
+		op.Kind, op.Key, op.ParentID, op.Amount = kind, domain.OperationKey(key), parent, domain.Amount(amount)
+		more(&op)
+		return op
+	}
+	rows := map[uint64]processor.Operation{
+		1: want(processor.Authorize, "01payment.1", "", 1250, func(op *processor.Operation) {
+			op.AuthorizationType, op.PaymentType, op.FirstPaymentReason, op.Descriptor = "ESTIMATED", "UNSCHEDULED", "Recurring", "SHOP"
+		}),
+		3: want(processor.Capture, "01payment.3", "t-1", 500, func(op *processor.Operation) { op.Final = true }),
+		5: want(processor.Refund, "01payment.5", "t-3", 200, func(*processor.Operation) {}),
+		7: want(processor.Complete, "01payment.7", "t-1", 0, func(op *processor.Operation) { op.Outcome = processor.Authenticated }),
+	}
+	for revision, want := range rows {
+		if d := cmp.Diff(want, made(revision)); d != "" {
+			t.Error(d)
+		}
 	}
 }
 
@@ -47,11 +143,10 @@ func TestNextInterval(t *testing.T) {
 
 // TestMayResend: sent again only while the payment timeout runs (D8).
 func TestMayResend(t *testing.T) {
-	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	const timeout = 90 * time.Second
 	rows := map[time.Duration]bool{-time.Second: true, 0: true, timeout - 1: true, timeout: false, time.Hour: false}
 	for after, want := range rows {
-		if got := process.MayResend(at, at.Add(after), timeout); got != want {
+		if got := process.MayResend(noon, noon.Add(after), timeout); got != want {
 			t.Errorf("%s after the request: %v", after, got)
 		}
 	}

@@ -12,6 +12,9 @@ const (
 	hard = "HARD_DECLINE"
 )
 
+// Soft tells whether a repeat may succeed.
+func (d Decline) Soft() bool { return d.Type == soft }
+
 // declines is the mapping of D13; what is not in it is a soft UNKNOWN.
 var declines = map[string]Decline{
 	"01": {Type: soft, Code: "REFER_TO_CARD_ISSUER"},

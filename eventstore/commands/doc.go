@@ -10,6 +10,10 @@
 //  5. the answer is recorded (payment.authorized, .declined, …), or the time-out is;
 //  6. the card is destroyed.
 //
+// Later operations (capture, void, refund, adjustment, completion) follow the same order: the key's claim
+// (payment.key_claimed), the request on the newest state, the processor, the outcome. One at a time on a
+// payment (D7): who finds another running waits for it, at most until the payment timeout.
+//
 // From step 3 on the work no longer belongs to the caller: it goes on when the caller goes away, and a
 // process that finds a request without an outcome (Recover) enters at step 4 by asking the processor for
 // the key. An unknown outcome is never guessed: it is asked for at growing intervals, sent again under

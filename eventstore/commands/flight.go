@@ -1,11 +1,20 @@
 package commands
 
 import (
+	"context"
 	"sync"
+	"time"
 
 	"payledger/domain"
 	"payledger/domain/payment"
+	"payledger/domain/process"
 	"payledger/eventstore"
+)
+
+// How an operation is taken up.
+const (
+	sendFirst = true  // it was recorded just now
+	askFirst  = false // it was found without an outcome: the processor may have it
 )
 
 // flight is one operation on its way: from the request that is recorded to an outcome that is. Within a
@@ -14,13 +23,17 @@ import (
 type flight struct {
 	key      domain.OperationKey
 	revision uint64
+	deadline time.Time                     // when the payment timeout of the operation ends
 	tip      eventstore.Tip[payment.State] // owned by the flight's goroutine
 	asked    int                           // questions without an answer
 
 	answered chan struct{} // closed when callers need wait no longer
+	left     chan struct{} // closed when the operation has its outcome, or the process stops
+	wake     chan struct{} // holds one signal: look again now
 	once     sync.Once
 	mu       sync.Mutex
 	state    payment.State // what callers are answered
+	next     time.Time     // when the processor is asked next; zero while it is being asked
 }
 
 // publish tells the callers the newest state; landed says that they need wait no longer.
@@ -37,6 +50,12 @@ func (f *flight) newest() payment.State {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.state
+}
+
+func (f *flight) setNext(t time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.next = t
 }
 
 // flights are the operations under way in this process.
@@ -59,15 +78,125 @@ func (fs *flights) join(key domain.OperationKey, make func() *flight) (*flight, 
 	return f, true
 }
 
-func (fs *flights) leave(key domain.OperationKey) {
+func (fs *flights) find(key domain.OperationKey) *flight {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
-	delete(fs.by, key)
+	return fs.by[key]
 }
 
-// count is the number of operations under way.
-func (fs *flights) count() int {
+func (fs *flights) leave(f *flight) {
+	fs.mu.Lock()
+	delete(fs.by, f.key)
+	fs.mu.Unlock()
+	close(f.left)
+}
+
+// all lists the operations under way.
+func (fs *flights) all() []*flight {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
-	return len(fs.by)
+	list := make([]*flight, 0, len(fs.by))
+	for _, f := range fs.by {
+		list = append(list, f)
+	}
+	return list
+}
+
+// launch starts an open operation of a payment, or joins it when it is under way here.
+func (s *Service) launch(tip eventstore.Tip[payment.State], revision uint64, send bool) *flight {
+	key := tip.State.OperationKey(revision)
+	f, fresh := s.flights.join(key, func() *flight {
+		op, _ := tip.State.Operation(revision)
+		return &flight{
+			key: key, revision: revision, tip: tip, state: tip.State, deadline: op.RequestedAt.Add(s.PaymentTimeout),
+			answered: make(chan struct{}), left: make(chan struct{}), wake: make(chan struct{}, 1),
+		}
+	})
+	if fresh {
+		s.running.Go(func() {
+			defer s.flights.leave(f)
+			s.fly(s.ctx, f, send)
+		})
+	}
+	return f
+}
+
+// launchRequested starts the operation that the newest event requested, if it did.
+func (s *Service) launchRequested(tip eventstore.Tip[payment.State]) *flight {
+	op, requested := process.Requested(tip.State)
+	if !requested {
+		return nil
+	}
+	return s.launch(tip, op.Revision, sendFirst)
+}
+
+// await gives the payment as it stands when the operation has an answer, at the deadline, or when the
+// service drains. It does not end with the caller's context: the caller may be gone, the work is not.
+func (s *Service) await(f *flight, deadline time.Time) payment.State {
+	late := time.NewTimer(deadline.Sub(s.Store.Now()))
+	defer late.Stop()
+	select {
+	case <-f.answered:
+		return f.newest()
+	case <-late.C:
+	case <-s.drain:
+	case <-s.ctx.Done():
+	}
+	return f.newest().Unanswered()
+}
+
+// fly takes one operation to its outcome, for as long as it takes or until ctx ends. What its answer
+// requested in turn (another processor, a capture, a void) flies on its own; callers wait for that too.
+func (s *Service) fly(ctx context.Context, f *flight, send bool) {
+	for late := false; ; f.asked++ {
+		f.setNext(time.Time{})
+		attempt, cancel := context.WithTimeout(ctx, s.patience(f.deadline))
+		answer, known := s.exchange(attempt, f, send)
+		cancel()
+		if known && s.record(ctx, f, answer) {
+			s.land(f)
+			return
+		}
+		if !late && ctx.Err() == nil && !s.Store.Now().Before(f.deadline) {
+			if !known {
+				s.timedOut(ctx, f)
+			}
+			late = true
+		}
+		wait := process.NextInterval(f.asked)
+		if !late {
+			wait = min(wait, max(0, f.deadline.Sub(s.Store.Now())))
+		}
+		if s.rest(ctx, f, wait) != nil {
+			return
+		}
+		send = askFirst
+	}
+}
+
+// land lets the callers go, after what the outcome requested in turn has landed.
+func (s *Service) land(f *flight) {
+	if next := s.launchRequested(f.tip); next != nil && next != f {
+		select {
+		case <-next.answered:
+			f.publish(next.newest(), true)
+		case <-s.ctx.Done():
+		}
+		return
+	}
+	f.publish(f.tip.State, true)
+}
+
+// rest waits for the next question; a wake-up or the end of ctx ends it.
+func (s *Service) rest(ctx context.Context, f *flight, d time.Duration) error {
+	f.setNext(s.Store.Now().Add(d))
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-f.wake:
+	case <-t.C:
+	}
+	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"payledger/domain"
+	"payledger/domain/account"
 	"payledger/domain/instrument"
 	"payledger/domain/payment"
 	"payledger/domain/session"
@@ -14,7 +15,7 @@ import (
 // CreatePayment makes a payment and waits for its authorization, at most until the payment timeout (D5,
 // D8). The answer is the payment as it then stands, whatever the processor said.
 func (s *Service) CreatePayment(ctx context.Context, by Caller, in PaymentInput) (payment.State, error) {
-	id := paymentID(by.Account, in)
+	began, id := s.Store.Now(), paymentID(by.Account, in)
 	key := eventstore.Payments.Key(by.Account, string(id))
 	if in.IdempotencyKey != "" {
 		if err := s.refuseUsedKey(ctx, key, in); err != nil {
@@ -36,9 +37,9 @@ func (s *Service) CreatePayment(ctx context.Context, by Caller, in PaymentInput)
 	tip, err := eventstore.ExecuteNew(ctx, s.Store, eventstore.Payments, key, meta,
 		func(state payment.State) (payment.Event, error) { return payment.DecideCreate(state, command) })
 	if err != nil {
-		return payment.State{}, err
+		return payment.State{}, s.ofOwner(ctx, by.Account, err)
 	}
-	return s.await(s.launch(tip, sendFirst))
+	return s.await(s.launch(tip, tip.State.Revision, sendFirst), began.Add(s.PaymentTimeout)), nil
 }
 
 // paymentID derives the id, so that a repeat of the request meets the same payment: from the key, or from
@@ -53,14 +54,14 @@ func paymentID(account domain.AccountID, in PaymentInput) domain.PaymentID {
 // refuseUsedKey answers a repeated key before the token is looked at, which the first request used up.
 func (s *Service) refuseUsedKey(ctx context.Context, key eventstore.Key, in PaymentInput) error {
 	tip, err := eventstore.LoadTip(ctx, s.Store, eventstore.Payments, key)
-	if err != nil || !tip.State.Exists() {
+	if err != nil || tip.Recorded == nil {
 		return err
 	}
 	if tip, err = eventstore.LoadTipAtLeader(ctx, s.Store, eventstore.Payments, key); err != nil {
 		return err
 	}
 	_, err = payment.DecideCreate(tip.State, payment.Create{IdempotencyKey: in.IdempotencyKey})
-	return err
+	return s.ofOwner(ctx, key.Account, err)
 }
 
 // assemble adds up request, session and instrument (D5), and refuses what can be refused before anything
@@ -88,14 +89,28 @@ func (s *Service) assemble(ctx context.Context, by Caller, id domain.PaymentID, 
 	if c.Amount == nil {
 		c.Amount = from.Total()
 	}
-	for _, p := range merchant.EnabledProcessors() {
-		c.Route = append(c.Route, payment.Target{Processor: p.Name, MerchantID: p.MerchantID})
-	}
+	c.Route, c.AutoCapture = route(merchant, c), merchant.Settings.AutoCapture()
 	if _, err := payment.DecideCreate(payment.State{}, c); err != nil {
 		return none, err
 	}
 	c.Personal, err = s.personal(ctx, c, tool, from, in.Customer)
 	return c, err
+}
+
+// route lists the processors that the account's rules choose for the payment (D15).
+func route(merchant account.State, c payment.Create) []payment.Target {
+	facts := account.RouteFacts{Currency: c.Currency, Network: c.Method.Card.Network, Metadata: c.Metadata}
+	if c.Amount != nil {
+		facts.Amount = *c.Amount
+	}
+	if c.Order != nil {
+		facts.CountryCode = c.Order.CountryCode
+	}
+	var targets []payment.Target
+	for _, p := range merchant.Route(facts) {
+		targets = append(targets, payment.Target{Processor: p.Name, MerchantID: p.MerchantID})
+	}
+	return targets
 }
 
 // payWith reads the instrument and the session that made it, and refuses a token that cannot pay. A refusal
@@ -104,7 +119,11 @@ func (s *Service) payWith(ctx context.Context, account domain.AccountID, token d
 	key := eventstore.Instruments.Key(account, string(token))
 	use := func(tip eventstore.Tip[instrument.State], err error) (instrument.State, error) {
 		if err == nil {
-			_, err = instrument.DecideUse(tip.State, instrument.Use{At: s.Store.Now(), Payment: id})
+			use := instrument.Use{At: s.Store.Now(), Payment: id}
+			if tip.State.UsedBy != id {
+				use.Instead = s.lostClaim(ctx, tip.State)
+			}
+			_, err = instrument.DecideUse(tip.State, use)
 		}
 		return tip.State, err
 	}
@@ -170,7 +189,20 @@ func (s *Service) claimToken(ctx context.Context, by Caller, token domain.Token,
 	}
 	_, err = eventstore.Execute(ctx, s.Store, eventstore.Instruments, eventstore.Instruments.Key(by.Account, string(token)), meta,
 		func(state instrument.State) (instrument.Event, error) {
-			return instrument.DecideUse(state, instrument.Use{At: meta.At, Payment: id})
+			return instrument.DecideUse(state, instrument.Use{At: meta.At, Payment: id, Instead: s.lostClaim(ctx, state)})
 		})
 	return err
+}
+
+// lostClaim gives the payment that claimed the token and was made with another one, if that is what became
+// of the claim; "" else. What is asked is at the leader: a payment that is not there yet may still use it.
+func (s *Service) lostClaim(ctx context.Context, tool instrument.State) domain.PaymentID {
+	if tool.UsedBy == "" {
+		return ""
+	}
+	tip, err := eventstore.LoadTipAtLeader(ctx, s.Store, eventstore.Payments, eventstore.Payments.Key(tool.Account, string(tool.UsedBy)))
+	if err != nil || tip.Recorded == nil || tip.State.Exists() && tip.State.Method.Token == tool.Token {
+		return ""
+	}
+	return tool.UsedBy
 }

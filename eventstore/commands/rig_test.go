@@ -26,22 +26,25 @@ import (
 
 // rig is a real store, vault and simulator; the service on top can be started and stopped as processes are.
 type rig struct {
-	t     *testing.T
-	store *eventstore.Store
-	vault *secrets.Vault
-	sim   *client.Client
-	by    commands.Caller
-	ahead atomic.Int64 // how far the clock is ahead of the real one
+	t      *testing.T
+	server *eventstore.Server
+	store  *eventstore.Store
+	vault  *secrets.Vault
+	sim    *client.Client
+	by     commands.Caller
+	ahead  atomic.Int64 // how far the clock is ahead of the real one
 }
 
 const paymentTimeout = 5 * time.Second
 
-func newRig(t *testing.T) *rig {
+func newRig(t *testing.T) *rig { return newRigFor(t, true) }
+
+// newRigFor makes a rig whose store is the log's only writer, or whose log several nodes share.
+func newRigFor(t *testing.T, soleWriter bool) *rig {
 	t.Helper()
-	r := &rig{t: t}
-	config := eventstoretest.Config(eventstoretest.Server(t, t.TempDir()))
-	config.SoleWriter = true
-	config.Now = func() time.Time { return time.Now().Add(time.Duration(r.ahead.Load())) }
+	r := &rig{t: t, server: eventstoretest.Server(t, t.TempDir())}
+	config := eventstoretest.Config(r.server)
+	config.SoleWriter, config.Now = soleWriter, r.now
 	r.store = eventstoretest.OpenOn(t, config)
 	r.vault = eventstoretest.Vault(t, r.store)
 	sim, err := processorsim.New(processorsim.Config{Dir: t.TempDir(), Secret: []byte("secret")})
@@ -66,6 +69,14 @@ func newRig(t *testing.T) *rig {
 	return r
 }
 
+// with is the rig as a part of the test sees it.
+func (r *rig) with(t *testing.T) *rig {
+	return &rig{t: t, server: r.server, store: r.store, vault: r.vault, sim: r.sim, by: r.by}
+}
+
+// now is the clock of all parts.
+func (r *rig) now() time.Time { return time.Now().Add(time.Duration(r.ahead.Load())) }
+
 // service starts a service over the given way to the processors (nil: the simulator).
 func (r *rig) service(port processor.Port) *commands.Service {
 	r.t.Helper()
@@ -73,8 +84,11 @@ func (r *rig) service(port processor.Port) *commands.Service {
 		port = r.sim
 	}
 	s := commands.New(commands.Config{
-		Store: r.store, Vault: r.vault, Processors: port, PaymentTimeout: paymentTimeout, ClientTokenTTL: time.Hour,
+		Store: r.store, Vault: r.vault, Processors: port, PaymentTimeout: paymentTimeout, ActionTimeout: time.Hour, ClientTokenTTL: time.Hour,
 		Random: rand.Reader, Logger: zerolog.Nop(),
+		PaymentAccount: func(context.Context, domain.PaymentID) (domain.AccountID, bool, error) {
+			return r.by.Account, true, nil
+		},
 		Account: func(id domain.AccountID) (account.State, bool) {
 			tip, err := eventstore.LoadTip(context.Background(), r.store, eventstore.Accounts, eventstore.Accounts.Key(id, string(id)))
 			return tip.State, err == nil && tip.State.Exists()
@@ -84,8 +98,14 @@ func (r *rig) service(port processor.Port) *commands.Service {
 	return s
 }
 
+// approved is a card that every processor approves (D13).
+const approvedCard = "4111111111111111"
+
 // token opens a session and tokenizes an approved card in it.
-func (r *rig) token(s *commands.Service) domain.Token {
+func (r *rig) token(s *commands.Service) domain.Token { return r.tokenOf(s, approvedCard) }
+
+// tokenOf opens a session for 25.00 EUR and tokenizes a card in it.
+func (r *rig) tokenOf(s *commands.Service, number string) domain.Token {
 	r.t.Helper()
 	amount := domain.Amount(2500)
 	opened, err := s.CreateSession(context.Background(), r.by, commands.SessionInput{
@@ -95,12 +115,24 @@ func (r *rig) token(s *commands.Service) domain.Token {
 		r.t.Fatal(err)
 	}
 	made, err := s.Tokenize(context.Background(), r.by, commands.TokenizeInput{Session: opened.ID, Card: processor.Card{
-		Number: "4111111111111111", CVV: "737", ExpirationMonth: "03", ExpirationYear: "2099", CardholderName: "Ada Lovelace",
+		Number: number, CVV: "737", ExpirationMonth: "03", ExpirationYear: "2099", CardholderName: "Ada Lovelace",
 	}})
 	if err != nil {
 		r.t.Fatal(err)
 	}
 	return made.Token
+}
+
+// pay makes a payment of 25.00 EUR with a card.
+func (r *rig) pay(s *commands.Service, number string) payment.State {
+	r.t.Helper()
+	made, err := s.CreatePayment(context.Background(), r.by, commands.PaymentInput{
+		Token: r.tokenOf(s, number), Method: session.Method{AuthorizationType: "ESTIMATED"},
+	})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return made
 }
 
 // payment reads a payment at the log.

@@ -23,8 +23,11 @@ type Config struct {
 	// Account gives an account's newest known state.
 	Account func(domain.AccountID) (account.State, bool)
 	// NotifyURL is where a processor sends notifications; nil for none.
-	NotifyURL      func(processor.Name) string
+	NotifyURL func(processor.Name) string
+	// PaymentAccount tells whose a payment is; false when this node does not know it.
+	PaymentAccount func(context.Context, domain.PaymentID) (domain.AccountID, bool, error)
 	PaymentTimeout time.Duration // how long a caller waits for an outcome (§8: 90 s)
+	ActionTimeout  time.Duration // how long the customer may take for an action (D7)
 	ClientTokenTTL time.Duration // life of a client token and of the single-use tokens made with it (D4)
 	Random         io.Reader
 	Logger         zerolog.Logger

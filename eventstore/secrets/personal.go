@@ -17,8 +17,8 @@ func hashName(account domain.AccountID, text string) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// Seal encrypts personal data under the named key, which it makes at first use. Nothing to protect gives
-// nil.
+// Seal encrypts personal data under the named key, which it makes at first use, and adds the hash of the
+// customer's e-mail address. Nothing to protect gives nil.
 func (v *Vault) Seal(ctx context.Context, key domain.SecretID, p domain.Personal) (*domain.Sealed, error) {
 	if p.Empty() {
 		return nil, nil
@@ -35,7 +35,11 @@ func (v *Vault) Seal(ctx context.Context, key domain.SecretID, p domain.Personal
 	if err != nil {
 		return nil, err
 	}
-	return &domain.Sealed{Key: key, Box: box}, nil
+	sealed := &domain.Sealed{Key: key, Box: box}
+	if p.Customer != nil {
+		sealed.EmailHash, err = v.EmailHash(accountOf(key), p.Customer.Email)
+	}
+	return sealed, err
 }
 
 // Open decrypts personal data; erased data (its key was destroyed) and nil open as empty.

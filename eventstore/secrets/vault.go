@@ -73,3 +73,10 @@ func PersonalKeyName(account domain.AccountID, customerID string, session domain
 	}
 	return domain.SecretID(strings.Join([]string{kindSession, string(account), string(session)}, "."))
 }
+
+// accountOf is the account in a name that PersonalKeyName made.
+func accountOf(key domain.SecretID) domain.AccountID {
+	_, rest, _ := strings.Cut(string(key), ".")
+	account, _, _ := strings.Cut(rest, ".")
+	return domain.AccountID(account)
+}

@@ -1,11 +1,13 @@
 // Package client is the service's side of the processor protocol over HTTP (D14): it implements
-// processor.Port against one base URL, and drives the simulator's control API for tests and demos.
+// processor.Port against one base URL, reads the notifications that processors send, and drives the
+// simulator's control API for tests and demos.
 //
 // Rules:
 //   - Only an explicit answer that came whole, could be parsed and agrees with itself is a fact (D8).
 //     Everything else wraps processor.ErrUnknown and is distinguished no further: 4xx and 5xx, a cut
 //     connection, a time-out, an answer that is too large, that cannot be read, or that says SUCCEEDED
 //     without a transaction.
+//   - A notification is a fact only when its signature is right and its answer would be one.
 //   - Nothing is sent twice on its own. net/http repeats a request with an Idempotency-Key when a kept
 //     connection turns out to be dead; the body is given without a way to rewind it, which prevents that.
 //     Whether to send again under the same key is decided by whoever recorded the request.

@@ -5,7 +5,7 @@
 // recorded state, so it also works on a stopped server's log. The Payment JSON after an event is what GET
 // answered then, expanded with events (D6), but for personal data, which is shown as long as its key
 // exists. `position` is the event's place in the whole log (I2); it is null while no checkpoint covers
-// it.
+// it. `waiting` names what the processor, or the customer, owes after the event, and since when.
 //
 // What it must not know: SQL, HTTP, how entries are laid out for people.
 //

@@ -25,7 +25,8 @@ type Entry struct {
 	Event         map[string]any      `json:"event"`   // the fact as recorded; personal data stays sealed
 	Payment       projections.Payment `json:"payment"` // after the event
 	Changed       []Change            `json:"changed"`
-	Hash          string              `json:"hash"` // hexadecimal link of the hash chain
+	Waiting       []Waiting           `json:"waiting,omitempty"` // what the payment waits for after the event
+	Hash          string              `json:"hash"`              // hexadecimal link of the hash chain
 }
 
 // Reader replays payments.
@@ -36,6 +37,8 @@ type Reader struct {
 	First6Digits func(domain.AccountID) bool
 	// Running says that checkpoints are being written: one that is due soon is waited for.
 	Running bool
+	// NextAsk tells when a running server asks the processor about an operation next; nil where none runs.
+	NextAsk func(domain.OperationKey) (time.Time, bool)
 }
 
 const (
@@ -45,22 +48,27 @@ const (
 	positionRetry = 50 * time.Millisecond
 )
 
-// Payment replays a payment up to `at`. An unknown payment, and one of another account, is the domain's
-// PaymentError; ErrNotThere means that `at` names nothing of it.
+// Payment replays a payment up to `at`. An unknown payment, one of another account, and the claim of an
+// idempotency key, which is none (D9), are the domain's PaymentError; ErrNotThere means that `at` names
+// nothing of it.
 func (h *Reader) Payment(ctx context.Context, account domain.AccountID, id domain.PaymentID, at At) ([]Entry, error) {
 	events, err := h.Store.History(ctx, eventstore.Payments.Key(account, string(id)))
-	if errors.Is(err, eventstore.ErrNotFound) {
-		return nil, domain.Refuse(domain.KindInvalid, domain.ReasonPayment, "The payment cannot be found.")
+	if errors.Is(err, eventstore.ErrNotFound) || err == nil && events[0].Type == (payment.KeyClaimed{}).Type() {
+		return nil, payment.Unknown()
 	}
 	if err != nil {
 		return nil, fmt.Errorf("history: %w", err)
 	}
+	newest := len(events)
 	if events, err = at.cut(events); err != nil {
 		return nil, err
 	}
 	entries, err := h.replay(ctx, account, events)
 	if err != nil {
 		return nil, err
+	}
+	if len(entries) == newest {
+		h.schedule(&entries[newest-1])
 	}
 	return entries, h.place(ctx, events, entries)
 }
@@ -88,7 +96,7 @@ func (h *Reader) replay(ctx context.Context, account domain.AccountID, events []
 		e := Entry{
 			Revision: r.Revision, Time: projections.Time{Time: r.Time}, Type: r.Type, Actor: r.Actor,
 			CommandID: r.CommandID, CorrelationID: r.CorrelationID, Event: dates(generic).(map[string]any),
-			Payment: projections.RenderPayment(state, personal, options), Hash: r.Hash.String(),
+			Payment: projections.RenderPayment(state, personal, options), Waiting: waiting(state), Hash: r.Hash.String(),
 		}
 		after, err := tree(e.Payment)
 		if err != nil {

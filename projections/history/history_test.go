@@ -66,7 +66,7 @@ func played(t *testing.T, store *eventstore.Store, personal *domain.Sealed) []ti
 	}
 	answer := func(at time.Time, eventID string, a processor.Answer) func(payment.State) (payment.Event, error) {
 		return func(s payment.State) (payment.Event, error) {
-			return payment.DecideAuthorization(s, payment.RecordAuthorization{At: at, EventID: eventID, Request: 1, Answer: a})
+			return payment.DecideAnswer(s, payment.RecordAnswer{At: at, EventID: eventID, Request: 1, Answer: a})
 		}
 	}
 	var times []time.Time

@@ -1,0 +1,42 @@
+package payment
+
+import (
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/processor"
+)
+
+// ClaimKey asks for an idempotency key for an operation on a payment (D9); the id of its stream is what the
+// key derives.
+type ClaimKey struct {
+	At        time.Time
+	Account   domain.AccountID
+	Payment   domain.PaymentID
+	Operation processor.Kind
+}
+
+// DecideClaim takes the key. One that is there for the same payment is no refusal: a crash may have left
+// it, and the payment knows whether the key was used. A key that made a payment, or belongs to another one,
+// names the owner.
+func DecideClaim(s State, c ClaimKey) (Event, error) {
+	switch {
+	case s.Revision == 0:
+		return KeyClaimed(c), nil
+	case s.Owner() == c.Payment && s.Claim != nil:
+		return nil, nil
+	default:
+		err := s.KeyUsed()
+		err.Payment = s.Owner()
+		return nil, err
+	}
+}
+
+// Owner is the payment that an idempotency key belongs to, given the state at the id that the key derives;
+// "" for a key that was never used.
+func (s State) Owner() domain.PaymentID {
+	if s.Claim != nil {
+		return s.Claim.Payment
+	}
+	return s.ID
+}

@@ -1,0 +1,320 @@
+package payment_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"payledger/domain"
+	"payledger/domain/payment"
+	"payledger/domain/process"
+	"payledger/domain/processor"
+)
+
+// machine plays random commands on the rules and on the model.
+type machine struct {
+	book   *book
+	state  payment.State
+	events []payment.Event
+	clock  time.Time
+	given  []handedOut
+}
+
+// handedOut is a state as somebody got it, and what it said then.
+type handedOut struct {
+	state payment.State
+	text  string
+}
+
+func textOf(t *rapid.T, v any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// step compares what the rules say with what the model does, and folds the event.
+func (m *machine) step(t *rapid.T, event payment.Event, err error, want string) {
+	got := outcome(t, event, err)
+	if got != want {
+		t.Fatalf("a payment that is %s: %s, and the model says %s", m.state.Status(), got, want)
+	}
+	if event == nil {
+		return
+	}
+	m.given = append(m.given, handedOut{m.state, textOf(t, m.state)})
+	m.events = append(m.events, event)
+	m.state = payment.Evolve(m.state, event)
+}
+
+// outcome is a decision in the model's words. A refusal comes without an event.
+func outcome(t *rapid.T, event payment.Event, err error) string {
+	if err != nil && event != nil {
+		t.Fatalf("refused with %v, and recorded %s", err, event.Type())
+	}
+	switch {
+	case err == nil && event == nil:
+		return nothing
+	case err == nil:
+		return event.Type()
+	case errors.Is(err, payment.ErrRunning):
+		return waits
+	case errors.Is(err, payment.ErrAlreadyAnswered):
+		return answered
+	case errors.Is(err, payment.ErrNoSuchOperation):
+		return noSuch
+	case errors.Is(err, processor.ErrUnknown):
+		return unheard
+	}
+	return string(domain.ReasonOf(err))
+}
+
+func (m *machine) tick(t *rapid.T) time.Time {
+	m.clock = m.clock.Add(time.Duration(rapid.IntRange(-2000, 3_000_000).Draw(t, "ms")) * time.Millisecond)
+	return m.clock
+}
+
+func (m *machine) request(t *rapid.T) payment.Request {
+	return payment.Request{
+		At: m.tick(t), EventID: fmt.Sprintf("event-%d", m.state.Revision+1),
+		IdempotencyKey: rapid.SampledFrom([]string{"", "", "", "", "", "key-1", "key-2", "key-3", "key-4"}).Draw(t, "key"),
+	}
+}
+
+// amount draws one around what matters; nil for none.
+func amount(t *rapid.T, left domain.Amount) *domain.Amount {
+	choices := []domain.Amount{1, 1, left / 2, left / 3, left - 1, left, left + 1, 0, -1, domain.MaxAmount}
+	n := rapid.IntRange(-3, len(choices)-1).Draw(t, "amount")
+	if n < 0 {
+		return nil
+	}
+	return &choices[n]
+}
+
+// create asks for a payment, mostly one that can be.
+func (m *machine) create(t *rapid.T) {
+	c := payment.Create{
+		At: m.tick(t), ID: "01payment", Account: "acct", OrderID: "order-1",
+		Currency:       rapid.SampledFrom([]domain.Currency{"EUR", "JPY", "XAU"}).Draw(t, "currency"),
+		IdempotencyKey: rapid.SampledFrom([]string{"key-1", ""}).Draw(t, "key"),
+		Route:          slices.Repeat([]payment.Target{{Processor: processor.Adyen, MerchantID: "m"}}, rapid.IntRange(1, 4).Draw(t, "targets")),
+		AutoCapture:    rapid.IntRange(0, 3).Draw(t, "capture mode") == 0,
+		Amount:         new(domain.Amount(rapid.SampledFrom([]int64{1250, 5000, 7, 2, 1, 0, int64(domain.MaxAmount)}).Draw(t, "amount"))),
+		Method: payment.Method{
+			Type: "PAYMENT_CARD", AuthorizationType: rapid.SampledFrom([]string{"FINAL", "ESTIMATED"}).Draw(t, "authorization type"),
+		},
+	}
+	switch rapid.IntRange(0, 20).Draw(t, "missing") {
+	case 1:
+		c.OrderID = ""
+	case 2:
+		c.Currency = ""
+	case 3:
+		c.Amount = nil
+	case 4:
+		c.Route = nil
+	}
+	event, err := payment.DecideCreate(m.state, c)
+	m.step(t, event, err, m.book.create(c))
+}
+
+func (m *machine) capture(t *rapid.T) {
+	c := payment.Capture{Request: m.request(t), Amount: amount(t, m.book.left()), Final: rapid.Bool().Draw(t, "final")}
+	event, err := payment.DecideCapture(m.state, c)
+	m.step(t, event, err, m.book.capture(c))
+}
+
+// captures asks for too much, many times: the way to the limit (D3).
+func (m *machine) captures(t *rapid.T) {
+	for range rapid.SampledFrom([]int{1, 2, 60}).Draw(t, "times") {
+		c := payment.Capture{Request: payment.Request{At: m.clock, EventID: "too much"}, Amount: new(domain.MaxAmount)}
+		event, err := payment.DecideCapture(m.state, c)
+		m.step(t, event, err, m.book.capture(c))
+	}
+}
+
+func (m *machine) cancel(t *rapid.T) {
+	c := payment.Cancel{Request: m.request(t), Reason: "reason"}
+	event, err := payment.DecideCancel(m.state, c)
+	m.step(t, event, err, m.book.cancel(c))
+}
+
+func (m *machine) refund(t *rapid.T) {
+	c := payment.Refund{Request: m.request(t), Amount: amount(t, m.book.refundable())}
+	if rapid.IntRange(0, 2).Draw(t, "aimed") == 0 {
+		c.TransactionEventID = fmt.Sprintf("event-%d", rapid.Uint64Range(1, m.state.Revision+1).Draw(t, "at"))
+	}
+	event, err := payment.DecideRefund(m.state, c)
+	m.step(t, event, err, m.book.refund(c))
+}
+
+func (m *machine) adjust(t *rapid.T) {
+	c := payment.Adjust{Request: m.request(t)}
+	if a := amount(t, m.book.total); a != nil && *a != domain.MaxAmount {
+		c.Amount = *a
+	}
+	event, err := payment.DecideAdjust(m.state, c)
+	m.step(t, event, err, m.book.adjust(c))
+}
+
+func (m *machine) resume(t *rapid.T) {
+	c := payment.Resume{
+		Request: m.request(t), Action: m.pick(t), Expired: rapid.IntRange(0, 3).Draw(t, "expired") == 0,
+		Outcome: rapid.SampledFrom([]processor.Outcome{processor.Authenticated, processor.AuthenticationFailed}).Draw(t, "outcome"),
+	}
+	if rapid.IntRange(0, 3).Draw(t, "right token") > 0 && m.state.Authorization() != nil {
+		c.Action = m.state.Authorization().Revision
+	}
+	over := m.state.Action != nil && !c.At.Before(m.state.Action.ExpiresAt)
+	event, err := payment.DecideResume(m.state, c)
+	m.step(t, event, err, m.book.resume(c, over))
+	if e, is := event.(payment.Resumed); is && over && e.Outcome != processor.AuthenticationFailed {
+		t.Fatal("an action that was abandoned did not fail")
+	}
+}
+
+// pick draws the revision of a request: mostly one without an outcome, any other, or of none.
+func (m *machine) pick(t *rapid.T) uint64 {
+	n := len(m.book.items)
+	if n == 0 || rapid.IntRange(0, 20).Draw(t, "of none") == 0 {
+		return rapid.SampledFrom([]uint64{0, m.state.Revision + 1, 1 << 40}).Draw(t, "revision")
+	}
+	var open []*item
+	for _, i := range m.book.items {
+		if i.live() || i.stage == "acts" {
+			open = append(open, i)
+		}
+	}
+	if len(open) > 0 && rapid.IntRange(0, 3).Draw(t, "of those open") > 0 {
+		return rapid.SampledFrom(open).Draw(t, "open request").revision
+	}
+	return m.book.items[rapid.IntRange(0, n-1).Draw(t, "request")].revision
+}
+
+func (m *machine) answer(t *rapid.T)       { m.answerTo(t, m.pick(t)) }
+func (m *machine) answerNewest(t *rapid.T) { m.answerTo(t, m.newest()) }
+
+func (m *machine) newest() uint64 {
+	if n := len(m.book.items); n > 0 {
+		return m.book.items[n-1].revision
+	}
+	return 0
+}
+
+func (m *machine) answerTo(t *rapid.T, revision uint64) {
+	c := payment.RecordAnswer{At: m.tick(t), EventID: fmt.Sprintf("event-%d", m.state.Revision+1), Request: revision}
+	c.ActionExpiresAt = c.At.Add(time.Hour)
+	c.Answer = processor.Answer{
+		State: rapid.SampledFrom([]processor.State{
+			processor.Succeeded, processor.Succeeded, processor.Succeeded, processor.Pending, processor.Pending,
+			processor.ActionRequired, processor.ActionRequired, processor.Failed, processor.Declined, "UNHEARD_OF",
+		}).Draw(t, "answer"),
+		ProcessorTransactionID: rapid.SampledFrom([]string{"", "t-1"}).Draw(t, "transaction"),
+		Code:                   rapid.SampledFrom([]string{"", "05", "41", "51", "91", "Z9", processor.CodeFenced, processor.CodeRejected}).Draw(t, "code"),
+		Retryable:              rapid.Bool().Draw(t, "retryable"),
+	}
+	if c.Answer.State == processor.Declined && (c.Answer.Code == processor.CodeFenced || c.Answer.Code == processor.CodeRejected) {
+		c.Answer.Code = "41" // an issuer has codes of its own
+	}
+	if rapid.Bool().Draw(t, "with details") {
+		c.Answer.Bin, c.Answer.Risk = &processor.BinData{Network: domain.NetworkVisa}, &processor.Risk{CVVResult: "MATCHED"}
+	}
+	event, err := payment.DecideAnswer(m.state, c)
+	m.step(t, event, err, m.book.answer(c))
+}
+
+func (m *machine) timeOut(t *rapid.T) {
+	c := payment.TimeOut{At: m.tick(t), Request: m.newest()}
+	if rapid.IntRange(0, 3).Draw(t, "another") == 0 {
+		c.Request = m.pick(t)
+	}
+	event, err := payment.DecideTimeOut(m.state, c)
+	m.step(t, event, err, m.book.timeOut(c.Request))
+}
+
+// look takes the view of a caller who is let go; nothing may change by it.
+func (m *machine) look(t *rapid.T) {
+	before := textOf(t, m.state)
+	if view := m.state.Unanswered(); view.Status() != m.state.Status() {
+		t.Fatalf("%s is shown as %s", m.state.Status(), view.Status())
+	}
+	if after := textOf(t, m.state); after != before {
+		t.Fatalf("looking changed\n%s\nto\n%s", before, after)
+	}
+}
+
+// check holds after every command.
+func (m *machine) check(t *rapid.T) {
+	s, b := m.state, m.book
+	if err := s.Check(); err != nil {
+		t.Fatal(err)
+	}
+	same := func(what string, got, want any) {
+		if got != want {
+			t.Fatalf("%s: %v, and the model says %v", what, got, want)
+		}
+	}
+	same("status", s.Status(), b.status())
+	same("revision", s.Revision, b.revision)
+	same("amount", s.Amount, b.total)
+	same("captured", s.Captured(), b.taken)
+	same("left", s.Left(), b.left())
+	same("refunded", s.Refunded(), b.back)
+	same("refundable", s.Refundable(), b.refundable())
+	same("operations", len(s.Operations), len(b.items))
+	same("keys", len(s.KeyHashes), len(b.keys))
+	same("action", s.RequiredAction() != nil, b.required())
+	open, lost := 0, false
+	for _, i := range b.items {
+		lost = lost || i.stage == "lost"
+		if i.live() {
+			open++
+		}
+	}
+	same("open", len(process.Open(s)), open)
+	same("reason", s.StatusReason() != nil, lost || b.in(payment.StatusDeclined, payment.StatusFailed))
+	m.checkHistory(t)
+}
+
+// checkHistory: dateUpdated moves on, the events add up to the state, what was handed out stands.
+func (m *machine) checkHistory(t *rapid.T) {
+	if n := len(m.given); n > 0 {
+		_, unneeded := m.events[n-1].(payment.AdjustmentUnneeded)
+		if before := m.given[n-1].state.UpdatedAt; m.state.UpdatedAt.After(before) == unneeded {
+			t.Fatalf("%s moved dateUpdated from %s to %s", m.events[n-1].Type(), before, m.state.UpdatedAt)
+		}
+	}
+	var folded payment.State
+	for _, e := range m.events {
+		folded = payment.Evolve(folded, e)
+	}
+	if !reflect.DeepEqual(folded, m.state) {
+		t.Fatalf("folded anew the payment is\n%s\nnot\n%s", textOf(t, folded), textOf(t, m.state))
+	}
+	for _, h := range m.given[max(0, len(m.given)-4):] {
+		if now := textOf(t, h.state); now != h.text {
+			t.Fatalf("a state that was handed out changed from\n%s\nto\n%s", h.text, now)
+		}
+	}
+}
+
+// TestRandomLives: random commands and answers, taken and refused as the model says. More of them by
+// -rapid.checks=20000; a failure prints the seed that repeats it.
+func TestRandomLives(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := &machine{book: &book{keys: map[string]bool{}}, clock: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
+		m.create(t)
+		t.Repeat(map[string]func(*rapid.T){
+			"create": m.create, "capture": m.capture, "captures": m.captures, "cancel": m.cancel, "refund": m.refund,
+			"adjust": m.adjust, "resume": m.resume, "resumeAgain": m.resume, "answer": m.answer,
+			"answerNewest": m.answerNewest, "answerNewestAgain": m.answerNewest, "timeOut": m.timeOut, "look": m.look, "": m.check,
+		})
+	})
+}

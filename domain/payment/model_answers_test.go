@@ -1,0 +1,148 @@
+package payment_test
+
+import (
+	"slices"
+
+	"payledger/domain/payment"
+	"payledger/domain/processor"
+)
+
+// find gives what the event at a revision asked for.
+func (b *book) find(revision uint64) *item {
+	for _, i := range b.items {
+		if i.revision == revision {
+			return i
+		}
+	}
+	return nil
+}
+
+func (b *book) timeOut(revision uint64) string {
+	switch i := b.find(revision); {
+	case i == nil:
+		return noSuch
+	case i.stage != "asked":
+		return answered
+	default:
+		i.stage = "lost"
+		return b.recorded("payment."+timeOuts[i.kind], "")
+	}
+}
+
+var timeOuts = map[processor.Kind]string{
+	processor.Authorize: "authorization_timed_out", processor.Complete: "completion_timed_out",
+	processor.Capture: "capture_timed_out", processor.Void: "void_timed_out",
+	processor.Refund: "refund_timed_out", processor.Adjust: "adjustment_timed_out",
+}
+
+// names are the events of the operations after the authorization: succeeded, failed, pending.
+var names = map[processor.Kind][3]string{
+	processor.Capture: {"payment.captured", "payment.capture_failed", "payment.capture_pending"},
+	processor.Void:    {"payment.voided", "payment.void_failed", "payment.void_pending"},
+	processor.Refund:  {"payment.refunded", "payment.refund_failed", "payment.refund_pending"},
+	processor.Adjust:  {"payment.adjusted", "payment.adjustment_failed", "payment.adjustment_pending"},
+}
+
+func (b *book) answer(c payment.RecordAnswer) string {
+	i, state := b.find(c.Request), c.Answer.State
+	switch {
+	case i == nil:
+		return noSuch
+	case !i.live() && i.stage != "acts":
+		return answered
+	case i.stage == "acts" && (state == processor.Pending || state == processor.ActionRequired):
+		return answered
+	case i.stage == "waits" && state == processor.Pending:
+		return answered
+	case i.kind == processor.Authorize:
+		return b.authorization(c)
+	case i.kind == processor.Complete:
+		return b.completion(i, c)
+	}
+	stages := map[processor.State]struct {
+		stage string
+		name  int
+	}{
+		processor.Succeeded: {"yes", 0}, processor.Declined: {"no", 1}, processor.Failed: {"no", 1}, processor.Pending: {"waits", 2},
+	}
+	to, known := stages[state]
+	if !known {
+		return unheard
+	}
+	b.recorded("", "")
+	b.hear(i, to.stage, c.EventID)
+	if i.kind == processor.Void && to.stage == "yes" && b.sale.stage != "yes" && b.status() != payment.StatusDeclined {
+		b.settleSale("gone", "")
+	}
+	return names[i.kind][to.name]
+}
+
+// soft are the codes that the machine draws and an issuer may think again about (D13).
+var soft = []string{"05", "51", "91", "", "Z9"}
+
+func (b *book) authorization(c payment.RecordAnswer) string {
+	a := c.Answer
+	tries := 0
+	for _, i := range b.items {
+		if i.kind == processor.Authorize {
+			tries++
+		}
+	}
+	refused := a.State == processor.Failed || a.State == processor.Declined && slices.Contains(soft, a.Code)
+	mayMove := b.sale.stage != "acts" && !b.wish && b.alive(processor.Void) == 0
+	switch {
+	case a.Retryable && refused && tries < b.targets && mayMove:
+		b.recorded("", "")
+		b.sale.stage = "no"
+		b.ask(item{kind: processor.Authorize})
+		return "payment.authorization_rerouted"
+	case a.State == processor.Pending:
+		b.recorded("", "")
+		b.sale.stage = "waits"
+		b.follow()
+		return "payment.authorization_pending"
+	case a.State == processor.ActionRequired:
+		b.recorded("", "")
+		b.sale.stage = "acts"
+		b.follow()
+		return "payment.action_required"
+	}
+	return b.result(a.State)
+}
+
+// result is the end of the authorization, whoever told it.
+func (b *book) result(state processor.State) string {
+	switch state {
+	case processor.Succeeded:
+		b.recorded("", "")
+		b.settleSale("yes", "")
+		b.follow()
+		return "payment.authorized"
+	case processor.Declined:
+		b.recorded("", "")
+		b.settleSale("no", "DECLINED")
+		return "payment.declined"
+	case processor.Failed:
+		b.recorded("", "")
+		b.settleSale("no", "FAILED")
+		return "payment.authorization_failed"
+	}
+	return unheard
+}
+
+func (b *book) completion(i *item, c payment.RecordAnswer) string {
+	a := c.Answer
+	switch {
+	case a.State == processor.Failed && (a.Retryable || a.Code == processor.CodeFenced):
+		b.recorded("", "")
+		i.stage = "over"
+		b.follow()
+		return "payment.completion_failed"
+	case a.State == processor.Pending:
+		b.recorded("", "")
+		i.stage = "waits"
+		b.follow()
+		return "payment.authorization_pending"
+	}
+	return b.result(a.State)
+}

@@ -1,0 +1,97 @@
+package payment_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"payledger/domain"
+	"payledger/domain/payment"
+)
+
+// TestSettledIsRefusedAfterTheProcessor: the cancel of a settled payment is an attempt at the processor, and
+// refused all the same (D7).
+func TestSettledIsRefusedAfterTheProcessor(t *testing.T) {
+	s := situation{path: all + "; cancel"}.story(t)
+	if s.state.VoidRefused() || (payment.State{}).VoidRefused() {
+		t.Error("refused before the processor has answered")
+	}
+	s.given(t, "answer last FAILED code=already_captured")
+	if !s.state.VoidRefused() {
+		t.Error("the processor's refusal is not seen")
+	}
+	if err := s.state.Settled(); domain.ReasonOf(err) != domain.ReasonInvalidPaymentStatus {
+		t.Errorf("the caller is told %v", err)
+	}
+	s.given(t, "refund amount=1")
+	if s.state.VoidRefused() {
+		t.Error("a refund is taken for a void")
+	}
+}
+
+// TestMetadataOfOperations: what captures and refunds add is merged by key (D10), and stays within what a
+// payment may hold (D4); what does not is refused, and nothing of it recorded.
+func TestMetadataOfOperations(t *testing.T) {
+	s := situation{path: strings.Replace(approved, "key=key-1", "metadata=a:first", 1)}.story(t)
+	s.given(t, "capture amount=500 final=false metadata=b:second; answer last SUCCEEDED; refund amount=5 metadata=a:third; answer last SUCCEEDED")
+	if d := cmp.Diff(domain.Metadata{"a": "third", "b": "second"}, s.state.Metadata); d != "" {
+		t.Error(d)
+	}
+	much := domain.Metadata{}
+	for i := range domain.MaxMetadataKeys - 1 {
+		much[fmt.Sprintf("key-%d", i)] = true
+	}
+	r := payment.Request{At: at, EventID: "event"}
+	for name, decide := range map[string]func(domain.Metadata) (payment.Event, error){
+		"capture": func(m domain.Metadata) (payment.Event, error) {
+			return payment.DecideCapture(s.state, payment.Capture{Request: r, Metadata: m})
+		},
+		"refund": func(m domain.Metadata) (payment.Event, error) {
+			return payment.DecideRefund(s.state, payment.Refund{Request: r, Metadata: m})
+		},
+	} {
+		if event, err := decide(much); event != nil || domain.ReasonOf(err) != domain.ReasonRequestValidation {
+			t.Errorf("%s with a key too many in all: %v, %v", name, event, err)
+		}
+		if _, err := decide(domain.Metadata{"a": "fourth"}); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestRequestsLoseNothing: what a later operation says stands in its event and in the payment.
+func TestRequestsLoseNothing(t *testing.T) {
+	r := payment.Request{At: at, EventID: "event", IdempotencyKey: "key-2"}
+	hash := domain.KeyHash("acct", "key-2")
+	settled := situation{path: all}.story(t).state
+	event, err := payment.DecideRefund(settled, payment.Refund{
+		Request: r, Amount: new(domain.Amount(5)), OrderID: "order-2", Reason: "damaged", TransactionEventID: "event-4",
+		Metadata: domain.Metadata{"k": "v"},
+	})
+	want := payment.RefundRequested{
+		At: at, Amount: 5, Capture: 3, OrderID: "order-2", Reason: "damaged", Metadata: domain.Metadata{"k": "v"}, KeyHash: hash,
+	}
+	if d := cmp.Diff(payment.Event(want), mustDecide(t, event, err)); d != "" {
+		t.Error(d)
+	}
+	op := payment.Evolve(settled, want).Operations[2]
+	if op.OrderID != "order-2" || op.Reason != "damaged" || op.Parent != 3 || op.Amount != 5 || op.TransactionID != "" {
+		t.Errorf("the refund is %+v", op)
+	}
+	event, err = payment.DecideCancel(settled, payment.Cancel{Request: r, Reason: "changed"})
+	if d := cmp.Diff(payment.Event(payment.VoidRequested{At: at, Reason: "changed", KeyHash: hash}), mustDecide(t, event, err)); d != "" {
+		t.Error(d)
+	}
+	held := situation{path: approved}.story(t).state
+	event, err = payment.DecideCapture(held, payment.Capture{Request: r, Amount: new(domain.Amount(9)), Final: true, Metadata: domain.Metadata{"k": "v"}})
+	captured := payment.CaptureRequested{At: at, Amount: 9, Final: true, Metadata: domain.Metadata{"k": "v"}, KeyHash: hash}
+	if d := cmp.Diff(payment.Event(captured), mustDecide(t, event, err)); d != "" {
+		t.Error(d)
+	}
+	event, err = payment.DecideAdjust(held, payment.Adjust{Request: r, Amount: 9})
+	if d := cmp.Diff(payment.Event(payment.AdjustmentRequested{At: at, Amount: 9, KeyHash: hash}), mustDecide(t, event, err)); d != "" {
+		t.Error(d)
+	}
+}

@@ -1,0 +1,138 @@
+package payment
+
+import (
+	"payledger/domain"
+	"payledger/domain/processor"
+)
+
+// Refund asks to give captured money back (D10).
+type Refund struct {
+	Request
+	Amount             *domain.Amount // nil: all that is left, or the rest of the capture
+	OrderID            string
+	Reason             string
+	TransactionEventID string // of the capture; "" for any
+	Metadata           domain.Metadata
+}
+
+const refundModel = "PaymentRefund"
+
+// DecideRefund requests the refund, or records that our books refuse it (D7: above what is left).
+func DecideRefund(s State, c Refund) (Event, error) {
+	if err := s.admit(c.Request); err != nil {
+		return nil, err
+	}
+	if _, busy := s.running(); busy {
+		return nil, ErrRunning
+	}
+	switch s.Status() {
+	case StatusSettled, StatusPartiallySettled, StatusSettling:
+	default:
+		return nil, s.notIn("refunded")
+	}
+	if err := s.withinLimit(); err != nil {
+		return nil, err
+	}
+	left, capture := s.Refundable(), uint64(0)
+	if c.TransactionEventID != "" {
+		op, found := s.captureOf(c.TransactionEventID)
+		if !found {
+			return nil, domain.Invalid(refundModel, domain.Violation{
+				Path: "$.transactionEventId", Description: "is not the event of a capture of this payment",
+			})
+		}
+		left, capture = s.refundableOf(op), op.Revision
+	}
+	return s.refund(c, left, capture)
+}
+
+// refund decides an amount of which left is possible.
+func (s State) refund(c Refund, left domain.Amount, capture uint64) (Event, error) {
+	amount := left
+	if c.Amount != nil {
+		amount = *c.Amount
+	}
+	if c.Amount != nil && amount < 1 {
+		return nil, domain.Invalid(refundModel, domain.Violation{Path: "$.amount", Description: "must be at least 1"})
+	}
+	if amount > left || left == 0 {
+		refused := RefundRefused{
+			At: c.At, EventID: c.EventID, Amount: amount, Capture: capture, Nothing: left == 0,
+			KeyHash: c.keyHash(s), Message: "The amount is above what is left to refund.",
+		}
+		if refused.Nothing {
+			refused.Message = "Nothing is left to refund."
+		}
+		return refused, nil
+	}
+	if err := s.merged(refundModel, c.Metadata); err != nil {
+		return nil, err
+	}
+	return RefundRequested{
+		At: c.At, Amount: amount, Capture: capture, OrderID: c.OrderID, Reason: c.Reason,
+		Metadata: c.Metadata, KeyHash: c.keyHash(s),
+	}, nil
+}
+
+// Refusal is what the caller is answered whose attempt our books refused (D7).
+func (e RefundRefused) Refusal(s State) error {
+	err := domain.Refuse(domain.KindInvalid, domain.ReasonUnprocessableRefundAmount, "%s", e.Message)
+	if e.Nothing {
+		err = domain.Refuse(domain.KindConflict, domain.ReasonPaymentAlreadyRefunded, "%s", e.Message)
+	}
+	err.Payment, err.Status = s.ID, string(s.Status())
+	return err
+}
+
+// captureOf finds the capture that a transaction event belongs to.
+func (s State) captureOf(eventID string) (Operation, bool) {
+	for _, op := range s.Operations {
+		if op.Kind != processor.Capture {
+			continue
+		}
+		for _, a := range op.Answers {
+			if a.EventID == eventID {
+				return op, true
+			}
+		}
+	}
+	return Operation{}, false
+}
+
+func refundAnswer(c RecordAnswer) Event {
+	switch {
+	case c.Answer.State == processor.Succeeded:
+		return Refunded{c.fact()}
+	case c.Answer.State == processor.Pending:
+		return RefundPending{c.fact()}
+	case refusedByProcessor(c.Answer):
+		return RefundFailed{c.failed()}
+	default:
+		return nil
+	}
+}
+
+func (s State) refundRequested(e RefundRequested) State {
+	s.Metadata = domain.MergeMetadata(s.Metadata, e.Metadata)
+	return s.withKey(e.KeyHash).request(Operation{
+		Kind: processor.Refund, Amount: e.Amount, Parent: s.refundParent(e.Capture), RequestedAt: e.At,
+		OrderID: e.OrderID, Reason: e.Reason,
+	})
+}
+
+func (s State) refundRefused(e RefundRefused) State {
+	return s.withKey(e.KeyHash).request(Operation{
+		Kind: processor.Refund, Amount: e.Amount, Parent: s.refundParent(e.Capture), RequestedAt: e.At,
+		State: StateFailed, Refused: true, Answers: []OperationAnswer{{
+			EventID: e.EventID, At: e.At, State: StateFailed, Message: e.Message, Failure: domain.ApplicationError,
+		}},
+	})
+}
+
+// refundParent is what a refund acts upon: the capture, or the whole sale.
+func (s State) refundParent(capture uint64) uint64 {
+	if capture != 0 {
+		return capture
+	}
+	return s.held().Revision
+}

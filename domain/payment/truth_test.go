@@ -1,0 +1,140 @@
+package payment_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"payledger/domain"
+	"payledger/domain/payment"
+	"payledger/domain/processor"
+)
+
+// facts are what the status of an approved payment follows from.
+type facts struct {
+	captured domain.Amount // confirmed, of 1250
+	waiting  bool          // a capture is accepted and not confirmed
+	final    bool          // a final capture is confirmed
+	released bool          // a void has succeeded
+}
+
+// everyFacts lists the combinations that can be: nothing is final before something is captured, and nothing
+// waits once all is.
+func everyFacts() (list []facts) {
+	for _, captured := range []domain.Amount{0, 500, 1250} {
+		for bits := range 8 {
+			f := facts{captured, bits&4 != 0, bits&2 != 0, bits&1 != 0}
+			if f.final && captured == 0 || f.waiting && captured == 1250 {
+				continue
+			}
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
+// state makes a payment of the facts.
+func (f facts) state() payment.State {
+	ops := []payment.Operation{authorize(1, payment.StateSucceeded)}
+	add := func(is bool, op payment.Operation) {
+		if is {
+			op.Revision = uint64(len(ops) + 1)
+			ops = append(ops, op)
+		}
+	}
+	add(f.captured > 0, payment.Operation{Kind: processor.Capture, Amount: f.captured, State: payment.StateSucceeded, Final: f.final})
+	add(f.waiting, payment.Operation{Kind: processor.Capture, Amount: 250, State: payment.StatePending})
+	add(f.released, payment.Operation{Kind: processor.Void, State: payment.StateSucceeded})
+	return with(ops...)
+}
+
+// status says D7 once more, sentence by sentence.
+func (f facts) status() payment.Status {
+	noMore := f.final || f.captured == 1250 || f.released
+	if f.waiting && !f.final {
+		return payment.StatusSettling
+	}
+	if f.captured > 0 && !f.waiting && noMore {
+		return payment.StatusSettled
+	}
+	if f.captured > 0 {
+		return payment.StatusPartiallySettled
+	}
+	if f.released {
+		return payment.StatusCancelled
+	}
+	return payment.StatusAuthorized
+}
+
+// authorizationStates are the rows without captures.
+var authorizationStates = []struct {
+	state  payment.OperationState
+	status payment.Status
+	means  string
+}{
+	{payment.StateRequested, payment.StatusPending, "the request is recorded"},
+	{payment.StateUnknown, payment.StatusPending, "no answer within the payment timeout (D8)"},
+	{payment.StatePending, payment.StatusPending, "the processor answers later"},
+	{payment.StateAction, payment.StatusPending, "its customer must do something"},
+	{payment.StateDeclined, payment.StatusDeclined, "the issuer says no"},
+	{payment.StateFailed, payment.StatusFailed, "nothing was authorized"},
+	{payment.StateVoided, payment.StatusCancelled, "voided before it had a result"},
+	{payment.StateSucceeded, payment.StatusAuthorized, "the amount is held: see below"},
+}
+
+// TestTruthTable: every row of the status, from the facts (§3.1, D7).
+func TestTruthTable(t *testing.T) {
+	status(t, payment.State{}, payment.StatusPending)
+	for _, row := range authorizationStates {
+		status(t, with(authorize(1, row.state)), row.status)
+	}
+	for _, f := range everyFacts() {
+		if got := f.state().Status(); got != f.status() {
+			t.Errorf("%+v: %s, not %s", f, got, f.status())
+		}
+	}
+}
+
+// TestStatusOverlooks: what is only asked for, or did not happen, decides nothing.
+func TestStatusOverlooks(t *testing.T) {
+	for _, f := range everyFacts() {
+		s := f.state()
+		want := s.Status()
+		for _, kind := range []processor.Kind{processor.Complete, processor.Capture, processor.Void, processor.Refund, processor.Adjust} {
+			for _, state := range []payment.OperationState{payment.StateRequested, payment.StateUnknown, payment.StateFailed, payment.StateDeclined} {
+				more := s
+				more.Operations = append(s.Operations[:len(s.Operations):len(s.Operations)], job(9, kind, 5, state))
+				status(t, more, want)
+			}
+		}
+	}
+}
+
+// TestNothingIsCapturedAfterTheLast: no capture follows a final one or a release, whatever the status says.
+func TestNothingIsCapturedAfterTheLast(t *testing.T) {
+	for _, f := range everyFacts() {
+		_, err := payment.DecideCapture(f.state(), payment.Capture{Request: payment.Request{At: at}, Amount: new(domain.Amount(1))})
+		open := f.status() == payment.StatusAuthorized || f.status() == payment.StatusPartiallySettled && !f.final
+		if refused := domain.ReasonOf(err) == domain.ReasonInvalidPaymentStatus; refused == open {
+			t.Errorf("%+v: %v", f, err)
+		}
+	}
+}
+
+// truthTable writes both tables for STATES.md.
+func truthTable() string {
+	var b strings.Builder
+	b.WriteString("## The status, from the facts (§3.1, D7)\n\nOf the newest request for authorization:\n\n")
+	b.WriteString("| authorization | meaning | status |\n|---|---|---|\n| none | there is no payment | PENDING |\n")
+	for _, row := range authorizationStates {
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", row.state, row.means, with(authorize(1, row.state)).Status())
+	}
+	b.WriteString("\nOf the captures and voids, once it has succeeded:\n\n")
+	b.WriteString("| captured and confirmed | a capture accepted, not confirmed | a final capture confirmed | the rest released | status |\n|---|---|---|---|---|\n")
+	word := map[domain.Amount]string{0: "nothing", 500: "a part", 1250: "all"}
+	yes := map[bool]string{true: "yes", false: "–"}
+	for _, f := range everyFacts() {
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", word[f.captured], yes[f.waiting], yes[f.final], yes[f.released], f.state().Status())
+	}
+	return b.String()
+}

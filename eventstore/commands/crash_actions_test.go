@@ -1,0 +1,212 @@
+package commands_test
+
+import (
+	"errors"
+	"sync"
+
+	"payledger/domain"
+	"payledger/domain/payment"
+	"payledger/domain/processor"
+	"payledger/eventstore"
+	"payledger/eventstore/commands"
+)
+
+// Cards of the simulator's table (D13).
+const (
+	challengeCard = "4916994064252017"
+	fallbackCard  = "4000000000005266"
+)
+
+const (
+	authorized = "authorize SUCCEEDED"
+	authorize  = "send authorize"
+)
+
+// actions are the commands of the matrix, with their effects in order.
+var actions = []action{
+	{
+		name: "create", prepare: ready(approvedCard), give: create, status: payment.StatusAuthorized, books: authorized,
+		effects: []effect{
+			{on: "instrument.used"}, {on: "payment.created"},
+			{on: authorize, neverStatus: payment.StatusFailed}, {on: "payment.authorized"},
+		},
+	},
+	{
+		name: "create at a second processor", prepare: ready(fallbackCard), give: create,
+		status: payment.StatusAuthorized, books: "authorize FAILED, " + authorized,
+		effects: []effect{
+			{on: authorize, neverStatus: payment.StatusFailed}, {on: "payment.authorization_rerouted"},
+			{on: authorize, nth: 2, neverStatus: payment.StatusFailed, neverBooks: "authorize FAILED"}, {on: "payment.authorized"},
+		},
+	},
+	{
+		name: "create with automatic capture", prepare: requested, give: recoverIt, repeat: createAgain,
+		status: payment.StatusSettled, books: authorized + ", capture SUCCEEDED",
+		effects: []effect{
+			{on: authorize, neverStatus: payment.StatusFailed}, {on: "payment.authorized"},
+			{on: "send capture", neverStatus: payment.StatusAuthorized, neverBooks: authorized}, {on: "payment.captured"},
+		},
+	},
+	{
+		name: "resume", prepare: paid(challengeCard), give: resume, status: payment.StatusAuthorized, books: authorized + ", complete SUCCEEDED",
+		effects: []effect{
+			{on: "payment.key_claimed"}, {on: "payment.resumed"},
+			{on: "send complete", neverStatus: payment.StatusPending, neverBooks: "authorize PENDING"}, {on: "payment.authorized"},
+		},
+	},
+	{
+		name: "capture", prepare: paid(approvedCard), give: capture(1000, false), status: payment.StatusPartiallySettled, books: authorized + ", capture SUCCEEDED",
+		effects: []effect{
+			{on: "payment.key_claimed"}, {on: "payment.capture_requested"},
+			{on: "send capture", neverStatus: payment.StatusAuthorized, neverBooks: authorized}, {on: "payment.captured"},
+		},
+	},
+	{
+		name: "cancel", prepare: paid(approvedCard), give: cancel, status: payment.StatusCancelled, books: authorized + ", void SUCCEEDED",
+		effects: []effect{
+			{on: "payment.key_claimed"}, {on: "payment.void_requested"},
+			{on: "send void", neverStatus: payment.StatusAuthorized, neverBooks: authorized}, {on: "payment.voided"},
+		},
+	},
+	{
+		name: "refund", prepare: captured, give: refund, status: payment.StatusSettled, books: authorized + ", capture SUCCEEDED, refund SUCCEEDED",
+		effects: []effect{
+			{on: "payment.key_claimed"}, {on: "payment.refund_requested"},
+			{on: "send refund", neverStatus: payment.StatusSettled, neverBooks: authorized + ", capture SUCCEEDED"}, {on: "payment.refunded"},
+		},
+	},
+	{
+		name: "adjust", prepare: paid(approvedCard), give: adjust, status: payment.StatusAuthorized, books: authorized + ", adjust SUCCEEDED",
+		effects: []effect{
+			{on: "payment.key_claimed"}, {on: "payment.adjustment_requested"},
+			{on: "send adjust", neverStatus: payment.StatusAuthorized, neverBooks: authorized}, {on: "payment.adjusted"},
+		},
+	},
+	{
+		name: "cancel while the authorization runs", prepare: running, give: cancelRunning, repeat: cancelAgain,
+		status: payment.StatusCancelled, books: authorized + ", void SUCCEEDED",
+		effects: []effect{
+			{on: "payment.key_claimed"}, {on: "payment.cancellation_intended"}, {on: "payment.authorized"},
+			{on: "send void", neverStatus: payment.StatusAuthorized, neverBooks: authorized}, {on: "payment.voided"},
+		},
+	},
+}
+
+// ready prepares a token; the payment will be that of the command's key.
+func ready(card string) func(*hand) {
+	return func(h *hand) {
+		h.token = h.tokenOf(h.well, card)
+		h.id = domain.PaymentIDForKey(h.by.Account, h.key)
+	}
+}
+
+// running prepares a token; the payment will be made by cancelRunning.
+func running(h *hand) {
+	h.token = h.tokenOf(h.well, approvedCard)
+	h.id = domain.PaymentIDForKey(h.by.Account, h.key+"-create")
+}
+
+func paid(card string) func(*hand) {
+	return func(h *hand) {
+		h.made = h.pay(h.well, card)
+		h.id = h.made.ID
+	}
+}
+
+func captured(h *hand) {
+	paid(approvedCard)(h)
+	if _, err := h.well.Capture(background, h.by, commands.CaptureInput{Payment: h.id, Final: true}); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+func create(h *hand, n *node) error {
+	_, err := n.CreatePayment(n.ctx, h.by, commands.PaymentInput{Token: h.token, IdempotencyKey: h.key})
+	return err
+}
+
+func createAgain(h *hand, s *commands.Service) error {
+	return create(h, &node{Service: s, ctx: background})
+}
+
+// requested prepares a payment that was recorded by a process that is gone, with an automatic capture.
+func requested(h *hand) {
+	ready(approvedCard)(h)
+	h.claim(h.token, h.id)
+	tool := h.instrument(h.token)
+	meta, err := h.store.NewMeta("test", "request")
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	total := domain.Amount(2500)
+	_, err = eventstore.ExecuteNew(background, h.store, eventstore.Payments, eventstore.Payments.Key(h.by.Account, string(h.id)), meta,
+		func(s payment.State) (payment.Event, error) {
+			return payment.DecideCreate(s, payment.Create{
+				At: meta.At, ID: h.id, Account: h.by.Account, OrderID: "order-1", Currency: "EUR", Amount: &total, IdempotencyKey: h.key,
+				Method:      payment.Method{Token: h.token, Type: "PAYMENT_CARD", TokenizedAt: tool.CreatedAt, AuthorizationType: "FINAL", Card: tool.Card},
+				Route:       []payment.Target{{Processor: processor.Adyen, MerchantID: "merchant"}},
+				AutoCapture: true,
+			})
+		})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// recoverIt takes such a payment up; nobody waits for it.
+func recoverIt(h *hand, n *node) error { return n.Recover(n.ctx, h.by.Account, h.id) }
+
+func resume(h *hand, n *node) error {
+	_, err := n.Resume(n.ctx, h.by, commands.ResumeInput{
+		Payment: h.id, Action: h.made.RequiredAction().Revision, Outcome: processor.Authenticated, IdempotencyKey: h.key,
+	})
+	if domain.ReasonOf(err) == domain.ReasonNoActionsToHandle && (h.fault.way == late || h.fault.way == never) {
+		return nil // D8: what resume says at the payment timeout
+	}
+	return err
+}
+
+func capture(a domain.Amount, final bool) func(*hand, *node) error {
+	return func(h *hand, n *node) error {
+		_, err := n.Capture(n.ctx, h.by, commands.CaptureInput{Payment: h.id, Amount: &a, Final: final, IdempotencyKey: h.key})
+		return err
+	}
+}
+
+func cancel(h *hand, n *node) error {
+	_, err := n.Cancel(n.ctx, h.by, commands.CancelInput{Payment: h.id, IdempotencyKey: h.key})
+	return err
+}
+
+func cancelAgain(h *hand, s *commands.Service) error {
+	return cancel(h, &node{Service: s, ctx: background})
+}
+
+func refund(h *hand, n *node) error {
+	_, err := n.Refund(n.ctx, h.by, commands.RefundInput{Payment: h.id, Amount: amount(700), IdempotencyKey: h.key})
+	return err
+}
+
+func adjust(h *hand, n *node) error {
+	_, err := n.Adjust(n.ctx, h.by, commands.AdjustInput{Payment: h.id, Amount: 3000, IdempotencyKey: h.key})
+	return err
+}
+
+// cancelRunning creates a payment under another key, and cancels it while the processor's answer to its
+// authorization is on its way.
+func cancelRunning(h *hand, n *node) error {
+	n.port.mu.Lock()
+	n.port.held, n.port.holds = make(chan struct{}), make(chan struct{})
+	held, holds := n.port.held, n.port.holds
+	n.port.mu.Unlock()
+	var creation sync.WaitGroup
+	var created error
+	creation.Go(func() {
+		_, created = n.CreatePayment(n.ctx, h.by, commands.PaymentInput{Token: h.token, IdempotencyKey: h.key + "-create"})
+	})
+	h.wait("the authorization", holds)
+	err := cancel(h, n)
+	close(held)
+	creation.Wait()
+	return errors.Join(err, created)
+}

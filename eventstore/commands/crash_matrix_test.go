@@ -1,0 +1,256 @@
+package commands_test
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/payment"
+	"payledger/eventstore/commands"
+	"payledger/eventstore/eventstoretest"
+	"payledger/processorsim/client"
+)
+
+// The rows of the matrix wait for links and deadlines more than they compute.
+const rowsAtOnce = "24"
+
+// TestMain lets as many rows run at once as wait for something, on however few processors.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if err := flag.Set("test.parallel", rowsAtOnce); err != nil {
+		panic(err)
+	}
+	m.Run()
+}
+
+// effect is one thing that a command does to the world. If it never happens, the payment ends otherwise.
+type effect struct {
+	on  string // an event that is appended, or "send <operation>"
+	nth int    // of several; 0 is the first
+
+	neverStatus payment.Status // of calls: what the payment ends as when it never arrives
+	neverBooks  string
+}
+
+// action is a command of the matrix.
+type action struct {
+	name    string
+	prepare func(*hand) // brings a payment to where the command can be given
+	give    func(h *hand, n *node) error
+	repeat  func(h *hand, s *commands.Service) error // the request once more; nil: give's own
+	effects []effect
+	status  payment.Status // in the end
+	books   string         // operations and states in the end
+}
+
+// hand plays one row.
+type hand struct {
+	*rig
+	action action
+	fault  *fault
+	well   *commands.Service // of another node, which is well
+	key    string            // of the command
+	token  domain.Token
+	id     domain.PaymentID
+	made   payment.State // as prepared
+}
+
+// TestCrashMatrix: whatever effect of whatever command fails before it happened, takes effect and loses its
+// answer, or happens twice, with and without the end of the process, and whoever repeats the request
+// meanwhile: the command has one outcome, its operation stands in the processors' books once, and the
+// repeat is told so (D8, D9).
+func TestCrashMatrix(t *testing.T) {
+	r := newRigFor(t, false)
+	well := r.newNode(t, time.Minute, nil)
+	row := 0
+	for _, a := range actions {
+		for _, e := range a.effects {
+			for _, w := range waysOf(e) {
+				row++
+				h := &hand{action: a, fault: newFault(e, w), well: well.Service, key: fmt.Sprintf("key-%d", row)}
+				name := strings.ReplaceAll(fmt.Sprintf("%s: %s", a.name, e.on), "payment.", "")
+				if e.nth > 1 {
+					name += " again"
+				}
+				t.Run(name+" "+string(w), func(t *testing.T) {
+					t.Parallel()
+					h.rig = r.with(t)
+					h.play(e)
+				})
+			}
+		}
+	}
+}
+
+// waysOf lists how an effect can go wrong.
+func waysOf(e effect) []way {
+	if strings.HasPrefix(e.on, "send ") {
+		return []way{lostBefore, lostAfter, twice, crashBefore, crashAfter, overtaken, late, never}
+	}
+	return []way{refuses, lostBefore, lostAfter, twice, crashBefore, crashAfter, overtaken}
+}
+
+// play gives the command on a node with the row's fault and holds what comes of it to the books.
+func (h *hand) play(e effect) {
+	timeout := time.Minute
+	if h.fault.way == late || h.fault.way == never {
+		timeout = time.Second
+	}
+	n := h.newNode(h.t, timeout, h.fault)
+	h.action.prepare(h)
+	given := make(chan error, 1)
+	go func() { given <- h.action.give(h, n) }()
+	h.wait("the effect", h.fault.hit)
+	switch h.fault.way {
+	case crashBefore, crashAfter:
+		n.kill()
+		<-given
+		h.recovers()
+	case overtaken:
+		h.overtakes(given)
+	case late, never:
+		h.until(h.id, "an unknown outcome", func(p payment.State) bool {
+			return p.StatusReason() != nil && p.StatusReason().Type == domain.GatewayTimeout
+		})
+		h.accepted(<-given)
+		close(h.fault.resume)
+	case refuses:
+		h.refusedOnce(n, <-given)
+	default:
+		h.accepted(<-given)
+	}
+	h.ends(e)
+}
+
+// recovers: another process takes over, and the client repeats its request. It is told that the key was used
+// if the request was recorded; otherwise the repeat is the first.
+func (h *hand) recovers() {
+	h.t.Helper()
+	if err := h.well.Recover(background, h.by.Account, h.id); err != nil {
+		h.t.Fatal(err)
+	}
+	h.quiet()
+	used := h.keyUsed()
+	err := h.again()
+	if used {
+		h.isRepeat(err)
+	} else {
+		h.accepted(err)
+	}
+}
+
+// overtakes: while the effect is about to happen, another node recovers the payment and the client repeats
+// its request there. One of the two is carried out.
+func (h *hand) overtakes(given <-chan error) {
+	h.t.Helper()
+	if err := h.well.Recover(background, h.by.Account, h.id); err != nil {
+		h.t.Fatal(err)
+	}
+	if h.payment(h.id).Exists() {
+		h.quiet()
+	}
+	second := h.again()
+	close(h.fault.resume)
+	first := <-given
+	if first == nil {
+		h.isRepeat(second)
+	} else {
+		h.isRepeat(first)
+		h.accepted(second)
+	}
+}
+
+// refusedOnce: the store took nothing. Whoever asked for something is told so and may repeat it; an outcome
+// is recorded later.
+func (h *hand) refusedOnce(n *node, err error) {
+	h.t.Helper()
+	if err != nil {
+		refused(h.t, err, domain.ReasonServiceUnavailable)
+		h.accepted(h.repeat(n.Service))
+	}
+}
+
+// ends holds the payment to its one outcome.
+func (h *hand) ends(e effect) {
+	h.t.Helper()
+	p := h.quiet()
+	status, books := h.action.status, h.action.books
+	if h.fault.way == never {
+		status, books = e.neverStatus, e.neverBooks
+	}
+	lines, err := h.sim.Books(background, client.Filter{Reference: h.id})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	var got []string
+	for _, l := range lines {
+		got = append(got, string(l.Operation)+" "+string(l.State))
+	}
+	if p.Status() != status || strings.Join(got, ", ") != books {
+		h.t.Errorf("ended %s with [%s] in the books; want %s with [%s]: %+v", p.Status(), strings.Join(got, ", "), status, books, p.Operations)
+	}
+	if err := eventstoretest.Audit(p, lines); err != nil {
+		h.t.Error(err)
+	}
+	h.isRepeat(h.again())
+	if after := h.payment(h.id); after.Revision != p.Revision {
+		h.t.Errorf("a repeat changed the payment: %d events, then %d", p.Revision, after.Revision)
+	}
+}
+
+// quiet waits until no outcome is owed.
+func (h *hand) quiet() payment.State {
+	h.t.Helper()
+	if p := h.payment(h.id); !p.Exists() {
+		return p
+	}
+	return h.until(h.id, "an end", finished)
+}
+
+func (h *hand) again() error { return h.repeat(h.well) }
+
+func (h *hand) repeat(s *commands.Service) error {
+	if h.action.repeat != nil {
+		return h.action.repeat(h, s)
+	}
+	return h.action.give(h, &node{Service: s, ctx: background})
+}
+
+func (h *hand) accepted(err error) {
+	h.t.Helper()
+	if err != nil {
+		h.t.Fatal("the command failed:", err)
+	}
+}
+
+// isRepeat: the key is used, and the answer names the payment (D9).
+func (h *hand) isRepeat(err error) {
+	h.t.Helper()
+	var e *domain.Error
+	if !errors.As(err, &e) || e.Reason != domain.ReasonIdempotencyKeyExists || e.Payment != h.id || e.Status == "" {
+		h.t.Errorf("the repeat got %+v", err)
+	}
+}
+
+// keyUsed tells whether the payment knows the command's key.
+func (h *hand) keyUsed() bool {
+	for _, hash := range h.payment(h.id).KeyHashes {
+		if hash == domain.KeyHash(h.by.Account, h.key) {
+			return true
+		}
+	}
+	return false
+}
+
+func (h *hand) wait(what string, c <-chan struct{}) {
+	h.t.Helper()
+	select {
+	case <-c:
+	case <-time.After(20 * time.Second):
+		h.t.Fatalf("%s never came", what)
+	}
+}

@@ -1,0 +1,173 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"payledger/domain/payment"
+	"payledger/domain/process"
+	"payledger/domain/processor"
+	"payledger/eventstore"
+	"payledger/eventstore/secrets"
+)
+
+// askTimeout bounds a question to the processor once callers wait no longer.
+const askTimeout = 20 * time.Second
+
+// patience is how long one exchange may take: as long as callers wait, later askTimeout.
+func (s *Service) patience(deadline time.Time) time.Duration {
+	if left := deadline.Sub(s.Store.Now()); left > 0 {
+		return left
+	}
+	return askTimeout
+}
+
+// exchange sends the operation, or asks what became of it and does what that calls for. Not known: ask
+// again later.
+func (s *Service) exchange(ctx context.Context, f *flight, send bool) (processor.Answer, bool) {
+	op, _ := f.tip.State.Operation(f.revision)
+	name := op.Target.Processor
+	if send {
+		return s.send(ctx, f)
+	}
+	found, err := s.Processors.Lookup(ctx, name, f.key)
+	if err == nil && found.State == processor.Unseen {
+		if process.MayResend(op.RequestedAt, s.Store.Now(), s.PaymentTimeout) {
+			return s.send(ctx, f)
+		}
+		found, err = s.Processors.Fence(ctx, name, f.key)
+	}
+	switch {
+	case err != nil:
+		s.unanswered(f, err)
+		return processor.Answer{}, false
+	case found.State == processor.Known && found.Answer != nil:
+		return *found.Answer, true
+	case found.State == processor.Fenced:
+		return notSent(s.Store.Now()), true
+	default:
+		return processor.Answer{}, false
+	}
+}
+
+// notSent is the outcome of an operation that the processor never saw and now never will.
+func notSent(now time.Time) processor.Answer {
+	return processor.Answer{
+		State: processor.Failed, At: now, Code: processor.CodeFenced,
+		Message: "The processor did not receive the request in time.",
+	}
+}
+
+// send gives the operation to the processor. Without its card an authorization cannot be sent: the key is
+// fenced.
+func (s *Service) send(ctx context.Context, f *flight) (processor.Answer, bool) {
+	op, err := s.operation(ctx, f)
+	if errors.Is(err, secrets.ErrGone) {
+		found, err := s.Processors.Fence(ctx, op.Processor, f.key)
+		if err != nil || found.State != processor.Fenced {
+			return processor.Answer{}, false // the next question finds the answer
+		}
+		return notSent(s.Store.Now()), true
+	}
+	var answer processor.Answer
+	if err == nil {
+		answer, err = s.Processors.Send(ctx, op)
+	}
+	if err != nil {
+		s.unanswered(f, err)
+		return processor.Answer{}, false
+	}
+	return answer, true
+}
+
+// operation makes the request to the processor from the recorded facts, and the card where one is needed.
+func (s *Service) operation(ctx context.Context, f *flight) (processor.Operation, error) {
+	p := f.tip.State
+	requested, _ := p.Operation(f.revision)
+	op := process.Operation(p, requested)
+	if s.NotifyURL != nil {
+		op.NotifyURL = s.NotifyURL(op.Processor)
+	}
+	if requested.Kind != processor.Authorize {
+		return op, nil
+	}
+	card, err := s.Vault.Card(ctx, cardOf(p), s.Store.Now())
+	op.Card = &card
+	return op, err
+}
+
+func (s *Service) unanswered(f *flight, err error) {
+	s.Logger.Debug().Err(err).Str("operation", string(f.key)).Int("asked", f.asked).Msg("no answer from the processor yet")
+}
+
+// record appends the outcome. True: the operation needs no more questions. A store that cannot take it now
+// is tried again by the next question: the processor keeps the answer.
+func (s *Service) record(ctx context.Context, f *flight, answer processor.Answer) bool {
+	before, _ := f.tip.State.Operation(f.revision)
+	if answer.State == processor.Pending && before.State == payment.StatePending {
+		return false // known already that it waits
+	}
+	var err error
+	f.tip, err = s.recordAnswer(ctx, f.tip, f.revision, answer)
+	if err != nil {
+		s.Logger.Warn().Err(err).Str("operation", string(f.key)).Msg("outcome not recorded; asking again")
+		return false
+	}
+	op, _ := f.tip.State.Operation(f.revision)
+	if !op.State.Open() {
+		return true
+	}
+	if op.State != before.State {
+		f.asked = 0
+		s.land(f)
+	}
+	return false
+}
+
+// recordAnswer appends what a processor answered to an operation. One that has its outcome is no error: the
+// tip given shows it.
+func (s *Service) recordAnswer(ctx context.Context, tip eventstore.Tip[payment.State], revision uint64, answer processor.Answer) (eventstore.Tip[payment.State], error) {
+	pending := tip.State.Status() == payment.StatusPending
+	next, err := s.append(ctx, tip, revision, func(meta eventstore.Meta, state payment.State) (payment.Event, error) {
+		return payment.DecideAnswer(state, payment.RecordAnswer{
+			At: meta.At, EventID: meta.EventID, Request: revision, Answer: answer,
+			ActionExpiresAt: meta.At.Add(s.ActionTimeout),
+		})
+	})
+	if paid := next.State; err == nil && pending && paid.Status() != payment.StatusPending && !paid.Method.Vaulted {
+		s.discard(cardOf(paid)) // nothing is authorized with it any more
+	}
+	return next, err
+}
+
+// timedOut records that the payment timeout passed (D8) and lets the callers go.
+func (s *Service) timedOut(ctx context.Context, f *flight) {
+	var err error
+	f.tip, err = s.append(ctx, f.tip, f.revision, func(meta eventstore.Meta, state payment.State) (payment.Event, error) {
+		return payment.DecideTimeOut(state, payment.TimeOut{At: meta.At, Request: f.revision})
+	})
+	if err != nil {
+		s.Logger.Warn().Err(err).Str("operation", string(f.key)).Msg("time-out not recorded")
+	}
+	f.publish(f.tip.State, true)
+}
+
+// append runs one command about an operation on its payment; an operation that somebody else answered
+// first is no error, the work goes on from the state that stands there.
+func (s *Service) append(ctx context.Context, tip eventstore.Tip[payment.State], revision uint64, decide func(eventstore.Meta, payment.State) (payment.Event, error)) (eventstore.Tip[payment.State], error) {
+	op, _ := tip.State.Operation(revision)
+	meta, err := s.Store.NewMeta("processor:"+string(op.Target.Processor), tip.Recorded.CorrelationID)
+	if err != nil {
+		return tip, err
+	}
+	next, err := eventstore.Resume(ctx, s.Store, eventstore.Payments, tip, meta,
+		func(state payment.State) (payment.Event, error) { return decide(meta, state) })
+	if next.Recorded == nil {
+		next = tip
+	}
+	if errors.Is(err, payment.ErrAlreadyAnswered) {
+		err = nil
+	}
+	return next, err
+}

@@ -1,0 +1,144 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/payment"
+	"payledger/domain/processor"
+	"payledger/eventstore"
+)
+
+// operation is one later operation on a payment: what a caller asks for, however it is decided.
+type operation struct {
+	payment domain.PaymentID
+	kind    processor.Kind
+	key     string // idempotency key, "" for none
+	decide  func(payment.State, payment.Request) (payment.Event, error)
+}
+
+// operate carries an operation out (D7, D9): its key is claimed, the request is recorded as soon as nothing
+// else runs, the processor is called, the outcome is recorded. It gives the payment before the request and
+// as it stands in the end, at the latest when the payment timeout is over.
+func (s *Service) operate(ctx context.Context, by Caller, o operation) (before, after payment.State, err error) {
+	deadline := s.Store.Now().Add(s.PaymentTimeout)
+	if err := s.mayOperate(ctx, by, o); err != nil {
+		return before, after, err
+	}
+	if err := s.claimKey(ctx, by, o); err != nil {
+		return before, after, err
+	}
+	var tip eventstore.Tip[payment.State]
+	for {
+		tip, before, err = s.requestOnce(ctx, by, o)
+		if !errors.Is(err, payment.ErrRunning) {
+			break
+		}
+		if err := s.waitForRunning(ctx, tip.State, deadline); err != nil {
+			return before, after, err
+		}
+	}
+	if err != nil {
+		return before, tip.State, err
+	}
+	if !tip.Appended {
+		return before, tip.State, nil
+	}
+	if f := s.launchRequested(tip); f != nil {
+		return before, s.await(f, deadline), nil
+	}
+	return before, tip.State, refusal(tip)
+}
+
+// mayOperate refuses, before anything is recorded, what the payment as it stands refuses; the key before
+// the status (D3).
+func (s *Service) mayOperate(ctx context.Context, by Caller, o operation) error {
+	if err := s.checkKey(ctx, by, o); err != nil {
+		return err
+	}
+	key := eventstore.Payments.Key(by.Account, string(o.payment))
+	tip, err := eventstore.LoadTip(ctx, s.Store, eventstore.Payments, key)
+	if err != nil {
+		return err
+	}
+	try := payment.Request{At: s.Store.Now(), IdempotencyKey: o.key}
+	if _, err = o.decide(tip.State, try); err == nil || waits(err) {
+		return nil
+	}
+	if tip, err = eventstore.LoadTipAtLeader(ctx, s.Store, eventstore.Payments, key); err != nil {
+		return err
+	}
+	if _, err = o.decide(tip.State, try); waits(err) {
+		return nil
+	}
+	return err
+}
+
+// waits tells a decision that is not one yet.
+func waits(err error) bool {
+	return errors.Is(err, payment.ErrRunning) || errors.Is(err, payment.ErrProcessing)
+}
+
+// requestOnce decides once and records the request.
+func (s *Service) requestOnce(ctx context.Context, by Caller, o operation) (tip eventstore.Tip[payment.State], before payment.State, err error) {
+	meta, err := s.request(by)
+	if err != nil {
+		return tip, before, err
+	}
+	tip, err = eventstore.Execute(ctx, s.Store, eventstore.Payments, eventstore.Payments.Key(by.Account, string(o.payment)), meta,
+		func(state payment.State) (payment.Event, error) {
+			before = state
+			return o.decide(state, payment.Request{At: meta.At, EventID: meta.EventID, IdempotencyKey: o.key})
+		})
+	return tip, before, err
+}
+
+// refusal is what the caller is answered whose attempt was recorded as one that our books refuse (D7).
+func refusal(tip eventstore.Tip[payment.State]) error {
+	event, err := eventstore.Payments.Event(tip.Recorded)
+	if err != nil {
+		return err
+	}
+	if refused, is := event.(interface{ Refusal(payment.State) error }); is {
+		return refused.Refusal(tip.State)
+	}
+	return nil
+}
+
+// lookAgain is how often the log is looked at while another node's operation is waited for.
+const lookAgain = 50 * time.Millisecond
+
+// waitForRunning returns when an operation of the payment may have got further; at the deadline it refuses
+// (D7).
+func (s *Service) waitForRunning(ctx context.Context, state payment.State, deadline time.Time) error {
+	var left <-chan struct{}
+	for _, op := range state.Operations {
+		if f := s.flights.find(state.OperationKey(op.Revision)); f != nil && op.State.Open() {
+			left = f.left
+		}
+	}
+	again := time.NewTimer(lookAgain)
+	defer again.Stop()
+	select {
+	case <-left:
+	case <-again.C:
+	case <-ctx.Done():
+		return domain.Unavailable(ctx.Err())
+	case <-s.drain:
+		return busy(state)
+	}
+	if !s.Store.Now().Before(deadline) {
+		return busy(state)
+	}
+	return nil
+}
+
+func busy(state payment.State) error {
+	err := domain.Refuse(domain.KindConflict, domain.ReasonConcurrentModification,
+		"Another operation of the payment has no outcome yet.")
+	err.Recovery = "It is safe to repeat the request later."
+	err.Payment, err.Status = state.ID, string(state.Status())
+	return err
+}

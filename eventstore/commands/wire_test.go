@@ -1,0 +1,163 @@
+package commands_test
+
+import (
+	"bytes"
+	"errors"
+	"net"
+	"sync"
+
+	"github.com/nats-io/nats.go"
+)
+
+// way is how an effect goes wrong.
+type way string
+
+const (
+	refuses     way = "is refused"                        // an append: the store says that it took nothing
+	lostBefore  way = "fails before it happened"          // the connection breaks under it
+	lostAfter   way = "takes effect, its answer is lost"  // the connection breaks behind it
+	twice       way = "happens twice"                     // the same bytes, or the same operation
+	crashBefore way = "does not happen, the process ends" //
+	crashAfter  way = "happens, the process ends"         // its answer reaches nobody
+	overtaken   way = "is overtaken on another node"      // which recovers the payment and repeats the request meanwhile
+	late        way = "happens, nobody answers for long"  // a call: past the payment timeout
+	never       way = "does not arrive, nobody answers"   // a call: past the payment timeout, then it is fenced
+)
+
+// errGone is what a broken link says.
+var errGone = errors.New("the link broke here")
+
+// fault is what goes wrong in a row of the matrix, once: the nth time that the effect is about to happen.
+type fault struct {
+	effect string // the type of an event, or "send <operation>"
+	nth    int
+	way    way
+
+	mu     sync.Mutex
+	seen   int
+	hit    chan struct{} // closed when it went wrong
+	resume chan struct{} // closed by the test: what is held goes on
+}
+
+func newFault(e effect, w way) *fault {
+	return &fault{effect: e.on, nth: max(1, e.nth), way: w, hit: make(chan struct{}), resume: make(chan struct{})}
+}
+
+// meets tells whether it is time.
+func (f *fault) meets(effect string) bool {
+	if f == nil || f.effect != effect {
+		return false
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.seen++
+	return f.seen == f.nth
+}
+
+// wire is the way of one process to the log's server: real connections, whose bytes it can lose.
+type wire struct {
+	fault *fault
+	inner nats.InProcessConnProvider
+
+	mu    sync.Mutex
+	dead  bool
+	links []net.Conn
+}
+
+// through is the option that lays the wire between a store and its server.
+func (w *wire) through(o *nats.Options) error {
+	w.inner, o.InProcessServer = o.InProcessServer, w
+	return nil
+}
+
+// InProcessConn opens one connection.
+func (w *wire) InProcessConn() (net.Conn, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.dead {
+		return nil, errGone
+	}
+	server, err := w.inner.InProcessConn()
+	if err != nil {
+		return nil, err
+	}
+	w.links = append(w.links, server)
+	return &link{Conn: server, wire: w}, nil
+}
+
+// cut ends all connections for good.
+func (w *wire) cut() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.dead = true
+	for _, l := range w.links {
+		l.Close()
+	}
+}
+
+// link is one connection.
+type link struct {
+	net.Conn
+	wire *wire
+
+	mu   sync.Mutex
+	deaf bool // the next acknowledgement is lost
+}
+
+// Write carries what the store says to the server.
+func (l *link) Write(p []byte) (int, error) {
+	f := l.wire.fault
+	if f == nil || !bytes.Contains(p, []byte("\r\nce-type: "+f.effect+"\r\n")) || !f.meets(f.effect) {
+		return l.Conn.Write(p)
+	}
+	switch f.way {
+	case refuses:
+		return l.refused(p)
+	case lostBefore, crashBefore:
+		l.lose()
+		return 0, errGone
+	case lostAfter, crashAfter:
+		l.mu.Lock()
+		l.deaf = true
+		l.mu.Unlock()
+	case twice:
+		defer close(f.hit)
+		if n, err := l.Conn.Write(p); err != nil {
+			return n, err
+		}
+	case overtaken:
+		close(f.hit)
+		<-f.resume
+	}
+	return l.Conn.Write(p)
+}
+
+// refused sends the event where no stream listens: the server says so.
+func (l *link) refused(p []byte) (int, error) {
+	n, err := l.Conn.Write(bytes.Replace(p, []byte("HPUB ledger."), []byte("HPUB nobody."), 1))
+	close(l.wire.fault.hit)
+	return n, err
+}
+
+// Read carries what the server says to the store.
+func (l *link) Read(p []byte) (int, error) {
+	n, err := l.Conn.Read(p)
+	l.mu.Lock()
+	deaf := l.deaf
+	l.mu.Unlock()
+	if deaf && bytes.Contains(p[:n], []byte(`"stream":"LEDGER_`)) {
+		l.lose()
+		return 0, errGone
+	}
+	return n, err
+}
+
+// lose breaks the connection; at the end of a process, all of them.
+func (l *link) lose() {
+	if f := l.wire.fault; f.way == crashBefore || f.way == crashAfter {
+		l.wire.cut()
+	} else {
+		l.Close()
+	}
+	close(l.wire.fault.hit)
+}

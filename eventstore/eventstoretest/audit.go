@@ -1,0 +1,177 @@
+package eventstoretest
+
+import (
+	"errors"
+	"fmt"
+
+	"payledger/domain"
+	"payledger/domain/payment"
+	"payledger/domain/processor"
+	"payledger/processorsim/protocol"
+)
+
+// Audit holds a payment of the ledger to the processors' books of it (D14): every operation that a processor
+// saw stands there once under its key, as the ledger tells it, and nothing else does; amounts and status are
+// what the books add up to.
+func Audit(p payment.State, lines []protocol.Line) error {
+	errs := []error{p.Check()}
+	fail := func(format string, args ...any) {
+		errs = append(errs, fmt.Errorf("payment %s: %w", p.ID, fmt.Errorf(format, args...)))
+	}
+	byKey := map[domain.OperationKey]protocol.Line{}
+	for _, l := range lines {
+		if _, twice := byKey[l.IdempotencyKey]; twice {
+			fail("the books hold %s twice", l.IdempotencyKey)
+		}
+		byKey[l.IdempotencyKey] = l
+	}
+	for _, op := range p.Operations {
+		key := p.OperationKey(op.Revision)
+		line, there := byKey[key]
+		delete(byKey, key)
+		switch {
+		case op.Refused && there:
+			fail("%s was refused here and stands in the books: %+v", key, line)
+		case op.Refused:
+		case !there && !neverSeen(p, op):
+			fail("%s %s %s does not stand in the books", op.Kind, key, op.State)
+		case there && !sameOperation(p, op, line):
+			fail("the ledger has %+v and the books %+v", op, line)
+		}
+	}
+	for key, line := range byKey {
+		fail("the books hold %s, which the ledger does not know: %+v", key, line)
+	}
+	b := balance(p, lines)
+	if p.Captured() != b.captured || p.Refunded() != b.refunded || b.approved && p.Amount != b.authorized {
+		fail("the ledger has %d authorized, %d captured, %d refunded; the books %+v", p.Amount, p.Captured(), p.Refunded(), b)
+	}
+	if p.Status() != b.status {
+		fail("the ledger says %s, the books add up to %s: %+v", p.Status(), b.status, lines)
+	}
+	return errors.Join(errs...)
+}
+
+// neverSeen tells an operation whose key was fenced, or that the ledger has only just requested.
+func neverSeen(p payment.State, op payment.Operation) bool {
+	if op.Kind == processor.Complete { // its answers stand with the authorization
+		held, _ := p.Operation(op.Parent)
+		return op.State == payment.StateFailed && fenced(held) || op.State == payment.StateRequested || op.State == payment.StateUnknown
+	}
+	return op.State == payment.StateFailed && fenced(op) || op.State == payment.StateRequested || op.State == payment.StateUnknown
+}
+
+func fenced(op payment.Operation) bool {
+	for _, a := range op.Answers {
+		if a.Code == processor.CodeFenced {
+			return true
+		}
+	}
+	return false
+}
+
+// sameOperation compares what both sides tell of one operation. The line of an authorization has the amount
+// that was first asked for, its operation the one that is held now.
+func sameOperation(p payment.State, op payment.Operation, l protocol.Line) bool {
+	amount := op.Kind == processor.Authorize || op.Amount == l.Amount
+	return amount && op.Kind == l.Operation && op.Target.Processor == l.Processor && op.Target.MerchantID == l.ProcessorMerchantID &&
+		l.Reference == p.ID && l.Currency == p.Currency && sameState(op, l.State)
+}
+
+// sameState: the books know no required action and no void before a result; an unknown outcome may be any.
+func sameState(op payment.Operation, books processor.State) bool {
+	switch op.State {
+	case payment.StateAction:
+		return books == processor.Pending
+	case payment.StateVoided:
+		return books == processor.Failed
+	case payment.StateRequested, payment.StateUnknown:
+		return true
+	default:
+		return string(op.State) == string(books)
+	}
+}
+
+// sums are what the books of one payment add up to.
+type sums struct {
+	approved                       bool
+	authorized, captured, refunded domain.Amount
+	pending                        domain.Amount // captures without a result
+	final, released                bool
+	status                         payment.Status
+}
+
+// balance adds up the books without a look at the ledger's states; only which capture was final, and the
+// amount of a payment that nobody approved, is told by the ledger alone.
+func balance(p payment.State, lines []protocol.Line) sums {
+	var b sums
+	newest := processor.Failed // of the authorizations: a fenced one has no line
+	for _, l := range lines {
+		done := l.State == processor.Succeeded
+		switch {
+		case l.Operation == processor.Authorize:
+			newest = l.State
+			if done {
+				b.approved, b.authorized = true, l.Amount
+			}
+		case l.Operation == processor.Adjust && done:
+			b.authorized = l.Amount
+		case l.Operation == processor.Capture && done:
+			b.captured += l.Amount
+			op, _ := p.Operation(revisionOf(p, l))
+			b.final = b.final || op.Final
+		case l.Operation == processor.Capture && l.State == processor.Pending:
+			b.pending += l.Amount
+		case l.Operation == processor.Refund && done:
+			b.refunded += l.Amount
+		case l.Operation == processor.Void && done:
+			b.released = true
+		}
+	}
+	if !neverSeenLast(p) {
+		b.status = b.add(newest)
+		return b
+	}
+	b.status = b.add(processor.Failed)
+	return b
+}
+
+// neverSeenLast tells whether the newest try to authorize never reached its processor.
+func neverSeenLast(p payment.State) bool {
+	held := p.Authorization()
+	return held != nil && held.State == payment.StateFailed && fenced(*held)
+}
+
+// add gives the status (§3.1, D7).
+func (b sums) add(newest processor.State) payment.Status {
+	switch {
+	case !b.approved && b.released:
+		return payment.StatusCancelled
+	case !b.approved && newest == processor.Pending:
+		return payment.StatusPending
+	case !b.approved && newest == processor.Declined:
+		return payment.StatusDeclined
+	case !b.approved:
+		return payment.StatusFailed
+	case b.pending > 0 && !b.final:
+		return payment.StatusSettling
+	case b.captured == 0 && b.released:
+		return payment.StatusCancelled
+	case b.captured == 0:
+		return payment.StatusAuthorized
+	case b.pending == 0 && (b.final || b.released || b.captured == b.authorized):
+		return payment.StatusSettled
+	default:
+		return payment.StatusPartiallySettled
+	}
+}
+
+// revisionOf finds the request that a line belongs to; 0 when there is none.
+func revisionOf(p payment.State, l protocol.Line) uint64 {
+	for _, op := range p.Operations {
+		if p.OperationKey(op.Revision) == l.IdempotencyKey {
+			return op.Revision
+		}
+	}
+	return 0
+}

@@ -1,0 +1,42 @@
+package eventstore_test
+
+import (
+	"bytes"
+	"path/filepath"
+	"testing"
+
+	"payledger/eventstore"
+)
+
+// The state cut out of a body is the state that decodes from it, for every golden body; what is no body is
+// refused.
+func TestStateBytes(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join("testdata", "golden", "*.hex"))
+	if err != nil || len(files) == 0 {
+		t.Fatal(err, files)
+	}
+	for _, file := range files {
+		body := unhexLines(t, file)
+		cut, err := (&eventstore.Recorded{Body: body}).StateBytes()
+		if err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		_, want, err := eventstore.Generic(&eventstore.Recorded{Body: body})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got map[string]any
+		if err := eventstore.Unmarshal(cut, &got); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		same(t, "keys", len(got), len(want))
+		if !bytes.HasSuffix(body, cut) {
+			t.Errorf("%s: the state is not the body's end", file)
+		}
+		for _, bad := range [][]byte{nil, body[:len(body)-1], append(bytes.Clone(body), 0), body[1:], cut} {
+			if _, err := (&eventstore.Recorded{Body: bad}).StateBytes(); err == nil {
+				t.Errorf("%s: %d bytes that are no body were taken", file, len(bad))
+			}
+		}
+	}
+}

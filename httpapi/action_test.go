@@ -1,0 +1,229 @@
+package httpapi_test
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"payledger/domain/processor"
+	"payledger/httpapi"
+	"payledger/processorsim/protocol"
+)
+
+// challengedCard asks for 3-D Secure (D13).
+const challengedCard = "4916994064252017"
+
+// complete ends a required action as the customer's browser does.
+func (r *rig) complete(clientToken, outcome string) answer {
+	r.t.Helper()
+	return r.do(request{method: "POST", path: "/required-actions/complete", body: `{"outcome":"` + outcome + `"}`, header: map[string]string{
+		"X-Api-Key": "", "X-Api-Version": "", "X-Client-Token": clientToken,
+	}})
+}
+
+// claimsOf reads a token without checking it.
+func claimsOf(t *testing.T, token string) (claims jwt.MapClaims) {
+	t.Helper()
+	body, err := base64.RawURLEncoding.DecodeString(strings.Split(token, ".")[1])
+	must(t, err)
+	must(t, json.Unmarshal(body, &claims))
+	return claims
+}
+
+func resumeWith(token string) string { return `{"resumeToken":"` + token + `"}` }
+
+// TestRequiredAction: a challenge, its completion in the browser, resume (§4 rule 1, D6, D7, D12, D13).
+func TestRequiredAction(t *testing.T) {
+	r := newRig(t)
+	for outcome, want := range map[string]string{"AUTHENTICATED": "AUTHORIZED", "FAILED": "DECLINED"} {
+		made := r.want(r.pay(payWith(r.tokenize(r.session(someSession), challengedCard))), 200, "")
+		at := "/payments/" + made.text1("id")
+		token := made.text1("requiredAction", "clientToken")
+		if made.text1("status") != "PENDING" || made.text1("requiredAction", "name") != "3DS_AUTHENTICATION" || made.text1("requiredAction", "description") == "" || token == "" {
+			t.Fatalf("payment %s", made.text)
+		}
+		for range 2 { // the same state, the same bytes
+			if read := r.want(r.get(at), 200, ""); read.text != made.text {
+				t.Errorf("read back\n%s\nanswered\n%s", read.text, made.text)
+			}
+		}
+		done := r.want(r.complete(token, outcome), 200, "")
+		if read := r.want(r.get(at), 200, ""); read.text != made.text {
+			t.Errorf("completion alone changed the payment: %s", read.text)
+		}
+		resumed := r.want(r.post(at+"/resume", resumeWith(done.text1("resumeToken"))), 200, "")
+		if resumed.text1("status") != want || resumed.field("requiredAction") != nil {
+			t.Errorf("%s: %s", outcome, resumed.text)
+		}
+		if outcome == "FAILED" && resumed.text1("statusReason", "code") != "AUTHENTICATION_REQUIRED" {
+			t.Errorf("failed challenge: %s", resumed.text)
+		}
+		over := r.want(r.complete(token, outcome), 400, "InvalidPaymentStatus")
+		if over.text1("error", "paymentStatus") != want || !strings.HasSuffix(at, over.text1("error", "paymentId")) {
+			t.Errorf("completed again: %s", over.text)
+		}
+		again := r.want(r.post(at+"/resume", resumeWith(done.text1("resumeToken"))), 400, "InvalidPaymentStatus")
+		if again.text1("error", "paymentStatus") != want {
+			t.Errorf("resumed again: %s", again.text)
+		}
+		history := r.want(r.get(at+"/events"), 200, "")
+		for _, secret := range []string{token, done.text1("resumeToken")} {
+			if strings.Contains(r.log.String(), secret) || strings.Contains(history.text, secret) {
+				t.Error("a token in the log or in a history")
+			}
+		}
+	}
+}
+
+// TestActionToken: its claims (D4), and what is refused: checkout tokens here, action tokens there (D12).
+func TestActionToken(t *testing.T) {
+	r := newRig(t)
+	checkout := r.session(someSession)
+	made := r.want(r.pay(payWith(r.tokenize(checkout, challengedCard))), 200, "")
+	token := made.text1("requiredAction", "clientToken")
+	claims := claimsOf(t, token)
+	for name, want := range map[string]any{
+		"env": "SANDBOX", "intent": "3DS_AUTHENTICATION", "coreUrl": "https://pay.example", "pciUrl": "https://pay.example",
+		"configurationUrl": "https://pay.example/checkout/configuration", "accountId": string(r.account.AccountID),
+		"paymentId": made.text1("id"), "action": 1.0,
+	} {
+		if claims[name] != want {
+			t.Errorf("claim %s is %v, want %v", name, claims[name], want)
+		}
+	}
+	ends := time.Unix(int64(claims["exp"].(float64)), 0)
+	if left := ends.Sub(r.now()); left > time.Hour || left < time.Hour-time.Minute {
+		t.Errorf("the token ends %s", ends)
+	}
+	access, _ := claims["accessToken"].(string)
+	if len(access) != 36 || access == claimsOf(t, checkout)["accessToken"] {
+		t.Errorf("accessToken %q", access)
+	}
+	with := func(name string, value any) string {
+		c := maps.Clone(claims)
+		c[name] = value
+		return sign(t, jwt.SigningMethodHS256, tokenKey, c)
+	}
+	done := r.want(r.complete(token, "AUTHENTICATED"), 200, "").text1("resumeToken")
+	for _, c := range []struct {
+		name, token string
+		status      int
+		errorID     string
+	}{
+		{"none", "", 401, "Unauthorized"},
+		{"nonsense", "nonsense", 400, "ClientSessionValidationError"},
+		{"the access token alone", access, 400, "ClientSessionValidationError"},
+		{"a checkout's token", checkout, 400, "ClientSessionValidationError"},
+		{"a checkout's access token", claimsOf(t, checkout)["accessToken"].(string), 400, "ClientSessionValidationError"},
+		{"a resume token", done, 400, "ClientSessionValidationError"},
+		{"other bytes", token[:len(token)-2] + "AA", 400, "ClientSessionValidationError"},
+		{"another key", sign(t, jwt.SigningMethodHS256, make([]byte, 32), claims), 400, "ClientSessionValidationError"},
+		{"expired", with("exp", 1), 400, "ClientSessionValidationError"},
+		{"of the other environment", with("env", "PRODUCTION"), 400, "ClientSessionValidationError"},
+		{"of an unknown account", with("accountId", "nobody"), 400, "ClientSessionValidationError"},
+		{"of another action", with("action", 2), 400, "InvalidPaymentStatus"},
+		{"of no payment", with("paymentId", "01abc"), 400, "PaymentError"},
+		{"the token", token, 200, ""},
+	} {
+		if a := r.complete(c.token, "AUTHENTICATED"); a.status != c.status || a.errorID() != c.errorID {
+			t.Errorf("%s: %d %s", c.name, a.status, a.text)
+		}
+	}
+	for _, wrong := range []string{token, access, done} {
+		r.want(r.browser(wrong, someCard), 400, "ClientSessionValidationError")
+	}
+	alias := r.do(request{method: "POST", path: "/required-actions/complete", body: `{"outcome":"FAILED"}`, header: map[string]string{"X-Api-Key": "", "Primer-Client-Token": token}})
+	r.want(alias, 200, "")
+	bad := r.want(r.complete(token, "MAYBE"), 422, "RequestValidationError")
+	if !slices.Equal(bad.faults(), []string{"RequiredActionCompletion $.outcome must be one of AUTHENTICATED, FAILED"}) {
+		t.Errorf("faults %q", bad.faults())
+	}
+	r.late.Store(3601)
+	r.want(r.complete(token, "AUTHENTICATED"), 400, "ClientSessionValidationError")
+}
+
+// TestResumeTokens: what is not the token of the payment's action is named as such (D8).
+func TestResumeTokens(t *testing.T) {
+	r := newRig(t)
+	challenge := func() (at, clientToken, resumeToken string) {
+		made := r.want(r.pay(payWith(r.tokenize(r.session(someSession), challengedCard))), 200, "")
+		clientToken = made.text1("requiredAction", "clientToken")
+		return "/payments/" + made.text1("id"), clientToken, r.want(r.complete(clientToken, "AUTHENTICATED"), 200, "").text1("resumeToken")
+	}
+	at, clientToken, good := challenge()
+	_, _, foreign := challenge()
+	claims := claimsOf(t, good)
+	with := func(name string, value any) string {
+		c := maps.Clone(claims)
+		c[name] = value
+		return sign(t, jwt.SigningMethodHS256, tokenKey, c)
+	}
+	before := r.events()
+	for name, token := range map[string]string{
+		"nonsense": "nonsense", "of another payment": foreign, "a client token": clientToken, "other bytes": good[:len(good)-2] + "AA",
+		"of another account": with("accountId", "nobody"), "of another action": with("action", 2), "for somebody else": with("aud", "checkout"),
+		"no signature": sign(t, jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, claims), "another key": sign(t, jwt.SigningMethodHS256, make([]byte, 32), claims),
+	} {
+		a := r.post(at+"/resume", resumeWith(token), "X-Idempotency-Key", "kept")
+		if a.status != 422 || !slices.Equal(a.faults(), []string{"PaymentResume $.resumeToken is not the token of the action that the payment waits for"}) {
+			t.Errorf("%s: %d %s", name, a.status, a.text)
+		}
+	}
+	if after := r.events(); after != before {
+		t.Errorf("refused requests left %d events", after-before)
+	}
+	if a := r.want(r.post(at+"/resume", resumeWith(good), "X-Idempotency-Key", "kept"), 200, ""); a.text1("status") != "AUTHORIZED" {
+		t.Errorf("resumed %s", a.text)
+	}
+	r.want(r.post(at+"/resume", resumeWith(good), "X-Idempotency-Key", "kept"), 409, "IdempotencyKeyAlreadyExists")
+	late, _, token := challenge()
+	r.late.Store(3601) // the action has expired, whoever resumes it (D7)
+	if a := r.want(r.post(late+"/resume", resumeWith(token)), 200, ""); a.text1("status") != "DECLINED" {
+		t.Errorf("an abandoned action: %s", a.text)
+	}
+}
+
+// TestResumeInTime: what is not finished in time is 202 with the error body, and goes on (§7, D8).
+func TestResumeInTime(t *testing.T) {
+	r := newRigWaiting(t, 300*time.Millisecond)
+	made := r.want(r.pay(payWith(r.tokenize(r.session(someSession), challengedCard))), 200, "")
+	at := "/payments/" + made.text1("id")
+	token := r.want(r.complete(made.text1("requiredAction", "clientToken"), "AUTHENTICATED"), 200, "").text1("resumeToken")
+	once := 1
+	must(t, r.sim.SetFault(t.Context(), protocol.Fault{Operation: processor.Complete, Mode: protocol.Latency, DelayMs: 1500, Count: &once}))
+	asynchronous := r.paid(laterCard, "") // goes on without its customer, for 2 s
+	for at, token := range map[string]string{at: token, asynchronous: "anything"} {
+		busy := r.want(r.post(at+"/resume", resumeWith(token)), 202, "NoActionsToHandle")
+		if busy.text1("error", "paymentStatus") != "PENDING" || !strings.Contains(busy.text1("error", "recoverySuggestion"), "Read the payment") ||
+			busy.text1("error", "diagnosticsId") != busy.header.Get("X-Request-Id") {
+			t.Errorf("not in time: %v %s", busy.header, busy.text)
+		}
+	}
+	if !strings.Contains(r.log.String(), `"status":202`) || !strings.Contains(r.log.String(), `"errorId":"NoActionsToHandle"`) {
+		t.Error("the log does not tell")
+	}
+	for _, at := range []string{at, asynchronous} {
+		r.until(at, "status", "AUTHORIZED")
+		r.want(r.post(at+"/resume", resumeWith(token)), 400, "InvalidPaymentStatus")
+	}
+}
+
+// TestActionOfAnotherKey: tokens that another installation signed mean nothing here.
+func TestActionOfAnotherKey(t *testing.T) {
+	r := newRig(t)
+	made := r.want(r.pay(payWith(r.tokenize(r.session(someSession), challengedCard))), 200, "")
+	at, token := "/payments/"+made.text1("id"), made.text1("requiredAction", "clientToken")
+	done := r.want(r.complete(token, "AUTHENTICATED"), 200, "").text1("resumeToken")
+	r.serve(func(c *httpapi.Config) { c.ClientTokenKey = slices.Repeat([]byte{9}, 32) })
+	r.want(r.complete(token, "AUTHENTICATED"), 400, "ClientSessionValidationError")
+	r.want(r.post(at+"/resume", resumeWith(done)), 422, "RequestValidationError")
+	if now := r.want(r.get(at), 200, "").text1("requiredAction", "clientToken"); now == "" || now == token {
+		t.Error("the token is not signed anew")
+	}
+}

@@ -1,0 +1,144 @@
+package httpapi_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/processor"
+	"payledger/httpapi"
+	"payledger/processorsim/protocol"
+)
+
+// Cards of processors that answer later (D13).
+const (
+	laterCard   = "4000000000003220" // authorized by notification
+	settlesCard = "4000000000005175" // captures confirmed by notification
+)
+
+// notify sends a notification as a processor does; signature "" leaves the header away.
+func (r *rig) notify(name, body, signature string) answer {
+	r.t.Helper()
+	header := http.Header{"Content-Type": {"application/json"}}
+	if signature != "" {
+		header.Set(protocol.HeaderSignature, signature)
+	}
+	return r.send("POST", "/processors/"+name+"/notifications", header, strings.NewReader(body))
+}
+
+// signedNotify sends it with the right signature.
+func (r *rig) signedNotify(name, body string) answer {
+	r.t.Helper()
+	return r.notify(name, body, protocol.Sign(processorSecret, []byte(body)))
+}
+
+// TestNotifications: the simulator tells what ended later, and the payment has it (D14).
+func TestNotifications(t *testing.T) {
+	r := newRig(t)
+	for _, c := range []struct{ card, call, waits, status string }{
+		{laterCard, "", "PENDING", "AUTHORIZED"},
+		{settlesCard, "/capture", "SETTLING", "SETTLED"},
+	} {
+		at := r.paid(c.card, "")
+		if c.call != "" {
+			r.want(r.post(at+c.call, ""), 200, "")
+		}
+		if read := r.want(r.get(at), 200, ""); read.text1("status") != c.waits {
+			t.Errorf("%s: %s", c.card, read.text)
+		}
+		if _, err := r.sim.Settle(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		r.until(at, "status", c.status)
+	}
+	r.untilLogged(`"route":"/processors/{name}/notifications","status":200`, 2)
+	if !strings.Contains(r.log.String(), `"actor":"processor:ADYEN"`) {
+		t.Error("the log does not tell who notified")
+	}
+}
+
+// untilLogged waits until the log has a text that many times.
+func (r *rig) untilLogged(text string, times int) {
+	r.t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(20 * time.Second); strings.Count(r.log.String(), text) < times; <-tick.C {
+		if time.Now().After(deadline) {
+			r.t.Fatalf("the log has %q fewer than %d times\n%s", text, times, r.log.String())
+		}
+	}
+}
+
+// told makes the notification of a capture's result.
+func told(t *testing.T, reference, key string) string {
+	t.Helper()
+	body, err := json.Marshal(protocol.Notification{
+		ID: "nt_1", Processor: processor.Adyen, Type: processor.Capture, IdempotencyKey: domain.OperationKey(key),
+		Reference: domain.PaymentID(reference), Answer: processor.Answer{
+			State: processor.Succeeded, ProcessorTransactionID: "tx_1", At: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC),
+		},
+	})
+	must(t, err)
+	return string(body)
+}
+
+// TestNotificationRefusals: what is not signed, not known or not well formed (D14).
+func TestNotificationRefusals(t *testing.T) {
+	r := newRig(t)
+	at := r.paid(settlesCard, "")
+	id := strings.TrimPrefix(at, "/payments/")
+	r.want(r.post(at+"/capture", ""), 200, "")
+	good := told(t, id, id+".3")
+	before := r.events()
+	for _, c := range []struct {
+		name, processor, body, signature string
+		status                           int
+		errorID                          string
+	}{
+		{"no signature", "ADYEN", good, "", 401, "Unauthorized"},
+		{"another secret", "ADYEN", good, protocol.Sign([]byte("other"), []byte(good)), 401, "Unauthorized"},
+		{"of another body", "ADYEN", good + " ", protocol.Sign(processorSecret, []byte(good)), 401, "Unauthorized"},
+		{"no signature, no JSON", "ADYEN", "{", "", 401, "Unauthorized"},
+		{"an unknown processor", "ACME", good, "", 404, "NotFound"},
+		{"another spelling", "adyen", good, protocol.Sign(processorSecret, []byte(good)), 404, "NotFound"},
+		{"another processor's", "STRIPE", good, protocol.Sign(processorSecret, []byte(good)), 400, "MalformedJson"},
+		{"no JSON", "ADYEN", "{", protocol.Sign(processorSecret, []byte("{")), 400, "MalformedJson"},
+		{"empty", "ADYEN", "", protocol.Sign(processorSecret, nil), 400, "MalformedJson"},
+		{"over 1 MiB", "ADYEN", strings.Repeat(" ", 1<<20+1), "", 413, "RequestTooLarge"},
+	} {
+		if a := r.notify(c.processor, c.body, c.signature); a.status != c.status || a.errorID() != c.errorID {
+			t.Errorf("%s: %d %s, want %d %s", c.name, a.status, a.text, c.status, c.errorID)
+		}
+	}
+	r.want(r.send("POST", "/processors/ADYEN/notifications", http.Header{"Content-Type": {"text/plain"}}, strings.NewReader(good)), 415, "UnsupportedMediaType")
+	r.want(r.send("GET", "/processors/ADYEN/notifications", http.Header{}, nil), 405, "MethodNotAllowed")
+	early := "01k3v9t7hq2m5c8z0x4w6n1r3b00"
+	soon := r.want(r.signedNotify("ADYEN", told(t, early, early+".3")), 503, "ServiceUnavailable")
+	if soon.header.Get("Retry-After") == "" {
+		t.Errorf("a payment that is not known yet: %v %s", soon.header, soon.text)
+	}
+	for _, key := range []string{early + ".3", id + ".x", id, id + ".1", id + ".99"} { // .1 is the authorization
+		r.want(r.signedNotify("ADYEN", told(t, id, key)), 422, "RequestValidationError")
+	}
+	if after := r.events(); after != before {
+		t.Errorf("refused notifications left %d events", after-before)
+	}
+	later := strings.Replace(good, "{", `{"disputes":[],"attempt":2,`, 1)
+	for range 3 { // once, twice, late: the same (D14)
+		if a := r.want(r.signedNotify("ADYEN", later), 200, ""); a.text != "{}" {
+			t.Errorf("answered %s", a.text)
+		}
+	}
+	if read := r.want(r.get(at), 200, ""); read.text1("status") != "SETTLED" {
+		t.Errorf("notified: %s", read.text)
+	}
+	if after := r.events(); after != before+1 {
+		t.Errorf("three notifications of one result left %d events", after-before)
+	}
+	r.serve(func(c *httpapi.Config) { c.Notifications = nil })
+	r.want(r.signedNotify("ADYEN", good), 404, "NotFound")
+}

@@ -1,0 +1,49 @@
+package notifier
+
+import (
+	"context"
+	"fmt"
+
+	"payledger/domain/payment"
+	"payledger/eventstore"
+)
+
+// holds tells whether an event causes a webhook. It reads nothing but the log, and of that only what the
+// condition needs.
+func holds(ctx context.Context, store *eventstore.Store, r *eventstore.Recorded, when condition) (bool, error) {
+	if when == always {
+		return true, nil
+	}
+	after, err := eventstore.StateAt(ctx, store, eventstore.Payments, r)
+	if err != nil {
+		return false, err
+	}
+	if when == waitBegins {
+		return waits(after), nil
+	}
+	before, err := statusBefore(ctx, store, r)
+	return before != after.Status(), err
+}
+
+// waits tells whether a payment waits for its asynchronous processor, or for its customer.
+func waits(s payment.State) bool {
+	return s.Status() == payment.StatusPending && (s.Waiting() || s.RequiredAction() != nil)
+}
+
+// statusBefore gives the payment's status before an event: that of the state in the event before it. The most
+// frequent event, the answer to the first request, needs no look: what was just created is PENDING.
+func statusBefore(ctx context.Context, store *eventstore.Store, r *eventstore.Recorded) (payment.Status, error) {
+	if r.Revision <= 2 {
+		return payment.StatusPending, nil
+	}
+	previous, err := store.Read(ctx, r.Shard, r.PrevSeq)
+	if err != nil {
+		return "", fmt.Errorf("notifier: the event before, at sequence %d: %w", r.PrevSeq, err)
+	}
+	if previous.Key != r.Key || previous.Revision != r.Revision-1 {
+		return "", fmt.Errorf("notifier: %w: %s revision %d follows %s revision %d", eventstore.ErrUnhealthy,
+			r.Key, r.Revision, previous.Key, previous.Revision)
+	}
+	state, err := eventstore.StateAt(ctx, store, eventstore.Payments, previous)
+	return state.Status(), err
+}

@@ -1,0 +1,89 @@
+package notifier
+
+import (
+	"fmt"
+
+	"payledger/domain"
+	"payledger/domain/payment"
+	"payledger/domain/processor"
+	"payledger/eventstore"
+)
+
+// failurePayload is the body of the four *.FAILED of payments: minimal, without personal data (§6.3).
+type failurePayload struct {
+	envelope
+	Payment          failedPayment    `json:"payment"`
+	RequestAmount    *domain.Amount   `json:"requestAmount,omitempty"` // not of a cancellation
+	TransactionEvent transactionEvent `json:"transactionEvent"`
+}
+
+// failedPayment names the payment whose operation failed.
+type failedPayment struct {
+	ID           domain.PaymentID `json:"id"`
+	Amount       domain.Amount    `json:"amount"`
+	CurrencyCode domain.Currency  `json:"currencyCode"`
+	OrderID      string           `json:"orderId"`
+}
+
+// transactionEvent names the failure among transactions.events of GET /payments/{id} (D6).
+type transactionEvent struct {
+	ID string `json:"id"`
+}
+
+func (p failurePayload) at(signedAt string) any {
+	p.SignedAt = signedAt
+	return p
+}
+
+// newFailurePayload tells of the attempt that failed with the event r, after which the payment is s.
+func newFailurePayload(head envelope, r *eventstore.Recorded, s payment.State) (payload, error) {
+	event, err := eventstore.Payments.Event(r)
+	if err != nil {
+		return nil, err
+	}
+	id := failureOf(event)
+	op, found := operationOf(s, id)
+	if !found {
+		return nil, fmt.Errorf("notifier: %s revision %d, %s, is no failure of an operation", r.Key, r.Revision, r.Type)
+	}
+	p := failurePayload{
+		envelope: head, TransactionEvent: transactionEvent{ID: id},
+		Payment: failedPayment{ID: s.ID, Amount: s.Amount, CurrencyCode: s.Currency, OrderID: s.OrderID},
+	}
+	if op.Kind != processor.Void {
+		p.RequestAmount = &op.Amount
+	}
+	return p, nil
+}
+
+// failureOf gives the id of the transaction event that a failure is; "" for any other event.
+func failureOf(e payment.Event) string {
+	switch e := e.(type) {
+	case payment.CaptureRefused:
+		return e.EventID
+	case payment.CaptureFailed:
+		return e.EventID
+	case payment.VoidFailed:
+		return e.EventID
+	case payment.RefundRefused:
+		return e.EventID
+	case payment.RefundFailed:
+		return e.EventID
+	case payment.AdjustmentFailed:
+		return e.EventID
+	default:
+		return ""
+	}
+}
+
+// operationOf finds the operation that a transaction event belongs to.
+func operationOf(s payment.State, eventID string) (payment.Operation, bool) {
+	for _, op := range s.Operations {
+		for _, a := range op.Answers {
+			if a.EventID == eventID && eventID != "" {
+				return op, true
+			}
+		}
+	}
+	return payment.Operation{}, false
+}

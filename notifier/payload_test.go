@@ -1,0 +1,130 @@
+package notifier
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/account"
+	"payledger/domain/payment"
+	"payledger/domain/processor"
+	"payledger/eventstore"
+	"payledger/eventstore/eventstoretest"
+	"payledger/eventstore/secrets"
+	"payledger/projections"
+)
+
+// played plays moves, and gives the newest event as the log has it with the payment after it.
+func played(t *testing.T, moves ...move) (*eventstore.Recorded, payment.State) {
+	t.Helper()
+	var s payment.State
+	var event payment.Event
+	var at time.Time
+	for i, decide := range moves {
+		at = goldenTime.Add(time.Duration(i-1) * time.Second)
+		var err error
+		event, err = decide(s, payment.Request{At: at, EventID: fmt.Sprintf("22222222-0000-4000-8000-%012d", i+1)})
+		if err != nil {
+			t.Fatalf("move %d: %v", i+1, err)
+		}
+		s = payment.Evolve(s, event)
+	}
+	body, err := eventstore.Marshal(map[string]any{"event": event, "state": s})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &eventstore.Recorded{
+		Key: eventstore.Payments.Key(merchantID, string(s.ID)), Shard: 3, Seq: 70_000, Revision: s.Revision, Type: event.Type(),
+		Schema: eventstore.Payments.Schema, EventID: fmt.Sprintf("22222222-0000-4000-8000-%012d", s.Revision), Time: at, Body: body,
+	}, s
+}
+
+// TestPayloads holds the body of every kind against a reviewed file (§6.2, §6.3, D17).
+func TestPayloads(t *testing.T) {
+	store := eventstoretest.Open(t, t.TempDir())
+	vault := eventstoretest.Vault(t, store)
+	sealed, err := vault.Seal(context.Background(), secrets.PersonalKeyName("acct1", "customer-7", ""), domain.Personal{
+		CardholderName: "Ada Example",
+		Customer:       &domain.Customer{Email: "ada@example.org", BillingAddress: &domain.Address{City: "Zürich", CountryCode: "CH"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	create := creation("01golden", func(c *payment.Create) {
+		c.CustomerID, c.Metadata, c.Personal = "customer-7", domain.Metadata{"shop": "north", "attempt": int64(2)}, sealed
+		c.Order = &domain.Order{CountryCode: "CH"} // left out of webhooks
+		c.Method.Descriptor = "NORTH"
+	})
+	refuses := answerWith(processor.Answer{State: failed, Code: "refused", Message: "not possible <now>"})
+	life := func(moves ...move) []move { return append([]move{create}, moves...) }
+	paid := func(moves ...move) []move {
+		return append(life(answer(succeeded), capture(2500, true), answer(succeeded)), moves...)
+	}
+	w := writer{store: store, vault: vault}
+	for _, c := range []struct {
+		name  string
+		kind  Kind
+		moves []move
+	}{
+		{"payment_status", PaymentStatus, life(answerWith(processor.Answer{State: processor.Declined, ProcessorTransactionID: "ptx-1", Code: "51", Message: "Insufficient <funds>"}))},
+		{"payment_status_action", PaymentStatus, life(answer(actionDue))},
+		{"payment_status_settling", PaymentStatus, life(answer(succeeded), capture(400, false), answer(pends))},
+		{"payment_refund", PaymentRefund, paid(refund(300), answer(pends), answer(succeeded))},
+		{"payment_refund_unsuccessful", PaymentRefund, paid(refund(300), answer(pends), refuses)},
+		{"capture_failed", CaptureFailed, life(answer(succeeded), capture(400, false), refuses)},
+		{"capture_refused", CaptureFailed, life(answer(succeeded), capture(2501, true))},
+		{"refund_failed", RefundFailed, paid(refund(300), answer(pends), refuses)},
+		{"refund_refused", RefundFailed, paid(refund(2501))},
+		{"cancellation_failed", CancellationFailed, life(answer(succeeded), cancel, refuses)},
+		{"adjustment_failed", AdjustmentFailed, life(answer(succeeded), adjust(4000), refuses)},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r, state := played(t, c.moves...)
+			d := goldenDelivery
+			d.Kind = c.kind
+			p, err := w.payload(context.Background(), d, r, account.State{}, account.Endpoint{ID: d.Endpoint, Description: "Shop backend"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := message{body: p}.signedAt(r.Time.Add(2 * time.Second))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var pretty bytes.Buffer
+			if err := json.Indent(&pretty, got, "", "  "); err != nil {
+				t.Fatal(err)
+			}
+			golden(t, c.name+".json", append(pretty.Bytes(), '\n'))
+			if failure, is := p.(failurePayload); is && !shown(state, failure.TransactionEvent.ID) {
+				t.Errorf("GET does not show the transaction event %s", failure.TransactionEvent.ID)
+			}
+		})
+	}
+}
+
+// shown tells whether GET with expand shows a failure of that id (§6.3).
+func shown(s payment.State, id string) bool {
+	for _, tx := range projections.RenderPayment(s, domain.Personal{}, projections.RenderOptions{Events: true}).Transactions {
+		for _, e := range tx.Events {
+			if e.ID == id {
+				return strings.HasSuffix(e.Type, "_FAILED")
+			}
+		}
+	}
+	return false
+}
+
+// TestFailureIsNoOther: an event that is no failure has no such body.
+func TestFailureIsNoOther(t *testing.T) {
+	r, _ := played(t, creation("01golden", nil), answer(succeeded))
+	for _, kind := range []Kind{CaptureFailed, RefundFailed, CancellationFailed, AdjustmentFailed} {
+		if p, err := newFailurePayload(envelope{EventType: kind}, r, payment.State{}); err == nil {
+			t.Errorf("an authorization gives %s: %+v", kind, p)
+		}
+	}
+}

@@ -1,0 +1,64 @@
+package history
+
+import (
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/payment"
+	"payledger/domain/process"
+	"payledger/domain/processor"
+	"payledger/projections"
+)
+
+// Waiting is one thing that the payment waits for after an event: the processor's result of an operation
+// (D8), or the customer's action (State ACTION; Operation is the authorization that needs it, D7).
+type Waiting struct {
+	Operation processor.Kind         `json:"operation"`
+	Key       domain.OperationKey    `json:"key"`      // of the operation at its processor (D14)
+	Revision  uint64                 `json:"revision"` // of the event that requested it
+	State     payment.OperationState `json:"state"`
+	Since     projections.Time       `json:"since"`               // the request; of an action, when it was required
+	ExpiresAt *projections.Time      `json:"expiresAt,omitempty"` // of an action: when it counts as failed
+	AskedNext *projections.Time      `json:"askedNext,omitempty"` // newest entry of a running server: the next question
+}
+
+// waiting lists what a state waits for, the oldest request first.
+func waiting(s payment.State) []Waiting {
+	var list []Waiting
+	for _, op := range process.Open(s) {
+		list = append(list, Waiting{
+			Operation: op.Kind, Key: s.OperationKey(op.Revision), Revision: op.Revision, State: op.State,
+			Since: projections.Time{Time: op.RequestedAt},
+		})
+	}
+	if action := s.RequiredAction(); action != nil {
+		held, _ := s.Operation(action.Revision)
+		list = append(list, Waiting{
+			Operation: held.Kind, Key: s.OperationKey(held.Revision), Revision: held.Revision, State: held.State,
+			Since: projections.Time{Time: requiredSince(held)}, ExpiresAt: &projections.Time{Time: action.ExpiresAt},
+		})
+	}
+	return list
+}
+
+// requiredSince is when the action was required last.
+func requiredSince(held payment.Operation) (since time.Time) {
+	for _, a := range held.Answers {
+		if a.State == payment.StateAction {
+			since = a.At
+		}
+	}
+	return since
+}
+
+// schedule adds to the newest entry when each operation is asked about next.
+func (h *Reader) schedule(newest *Entry) {
+	if h.NextAsk == nil {
+		return
+	}
+	for i := range newest.Waiting {
+		if at, known := h.NextAsk(newest.Waiting[i].Key); known && !at.IsZero() {
+			newest.Waiting[i].AskedNext = &projections.Time{Time: at}
+		}
+	}
+}

@@ -1,0 +1,179 @@
+package projections
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/payment"
+	"payledger/eventstore/secrets"
+)
+
+// PaymentFilter says which payments of an account a list has (D11). Of a field with several values one must
+// fit; an empty field does not filter. The bounds belong to what they bound.
+type PaymentFilter struct {
+	Statuses    []string `json:"status"`
+	MethodTypes []string `json:"payment_method_type"`
+	Processors  []string `json:"processor"`
+	Currencies  []string `json:"currency_code"`
+	CustomerIDs []string `json:"customer_id"`
+	MerchantIDs []string `json:"merchant_id"`
+	Emails      []string `json:"customer_email_address"` // case and surrounding space do not count
+	Last4Digits []string `json:"last_4_digits"`
+	OrderID     string   `json:"order_id"`
+
+	From      *time.Time     `json:"from_date"` // of creation
+	To        *time.Time     `json:"to_date"`
+	MinAmount *domain.Amount `json:"min_amount"` // minor units
+	MaxAmount *domain.Amount `json:"max_amount"`
+}
+
+// Place is a place between payments in the order of their creation, and which way the list goes from there.
+// Creation never changes, so a place stays where it is however many payments are added.
+type Place struct {
+	At    time.Time
+	ID    domain.PaymentID
+	Newer bool // towards newer payments, else towards older ones
+	Here  bool // the payment at the place belongs to the page
+}
+
+// PaymentPage is one page of a list, newest first. The places are those of the pages beside it; nil where
+// there is nothing more.
+type PaymentPage struct {
+	Data  []PaymentSummary
+	Older *Place
+	Newer *Place
+}
+
+// PaymentSummary is a payment in a list (D11); its fields are those of the Payment JSON.
+type PaymentSummary struct {
+	ID                domain.PaymentID  `json:"id"`
+	Date              Time              `json:"date"`
+	DateUpdated       Time              `json:"dateUpdated"`
+	Status            payment.Status    `json:"status"`
+	OrderID           string            `json:"orderId,omitempty"`
+	CustomerID        string            `json:"customerId,omitempty"`
+	CurrencyCode      domain.Currency   `json:"currencyCode"`
+	Amount            domain.Amount     `json:"amount"`
+	PaymentMethodType string            `json:"paymentMethodType"`
+	Processor         *PaymentProcessor `json:"processor,omitempty"`
+	Metadata          domain.Metadata   `json:"metadata,omitempty"`
+}
+
+// listTimeout bounds the wait for the read model and the reading of one page.
+const listTimeout = 10 * time.Second
+
+// ListPayments reads one page of an account's payments, at most limit of them, from a place on; nil is the
+// newest end (D11). Everything whose command was acknowledged on this node before the call is in it, in the
+// status that Payment gives; what other nodes did follows within the time that events need to get here.
+// A read model that does not answer in 10 s is ServiceUnavailable.
+//
+// E-mail addresses are looked for by their keyed hash, and each payment found is shown only if its personal
+// data opens and has the address: once a customer's key was destroyed, the list by address no longer tells
+// that there were payments.
+func (p *Projections) ListPayments(ctx context.Context, account domain.AccountID, f PaymentFilter, from *Place, limit int) (PaymentPage, error) {
+	ctx, cancel := context.WithTimeout(ctx, listTimeout)
+	defer cancel()
+	if err := p.appendedHere(ctx); err != nil {
+		return PaymentPage{}, unavailable(err)
+	}
+	found, err := p.listed(ctx, account, f, from, limit+1)
+	if err != nil {
+		return PaymentPage{}, unavailable(fmt.Errorf("projections: list: %w", err))
+	}
+	return newPage(found, from, limit), nil
+}
+
+// appendedHere returns when the read model shows every event that this node knows to be in the log. It asks
+// memory only: no call of this node is answered before the node knows its events.
+func (p *Projections) appendedHere(ctx context.Context) error {
+	seqs := make([]uint64, p.Store.Shards())
+	for shard := range seqs {
+		seqs[shard] = p.Store.Appended(shard)
+	}
+	for shard, seq := range seqs {
+		if err := p.WaitFor(ctx, shard, seq); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// listed reads up to n payments from a place on, in the order of its way.
+func (p *Projections) listed(ctx context.Context, account domain.AccountID, f PaymentFilter, from *Place, n int) ([]payment.State, error) {
+	if len(f.Emails) == 0 {
+		return p.model.listPayments(ctx, account, f, nil, from, n)
+	}
+	emails, hashes := make([]string, len(f.Emails)), make([]string, len(f.Emails))
+	for i, email := range f.Emails {
+		hash, err := p.Vault.EmailHash(account, email)
+		if err != nil {
+			return nil, err
+		}
+		emails[i], hashes[i] = secrets.NormalEmail(email), hash
+	}
+	var kept []payment.State
+	for {
+		want := n - len(kept)
+		found, err := p.model.listPayments(ctx, account, f, hashes, from, want)
+		if err != nil {
+			return nil, err
+		}
+		for i := range found {
+			personal, err := p.Vault.Open(ctx, found[i].Personal)
+			if err != nil {
+				return nil, err
+			}
+			if c := personal.Customer; c != nil && slices.Contains(emails, secrets.NormalEmail(c.Email)) {
+				kept = append(kept, found[i])
+			}
+		}
+		if len(found) < want || len(kept) == n {
+			return kept, nil
+		}
+		from = placeOf(found[len(found)-1], from != nil && from.Newer)
+	}
+}
+
+func placeOf(s payment.State, newer bool) *Place {
+	return &Place{At: s.CreatedAt, ID: s.ID, Newer: newer}
+}
+
+// newPage makes a page of what was found from a place on; one more than limit tells that there is more that
+// way. The other way there is what the caller came from, even if it does not fit the filter any more.
+func newPage(found []payment.State, from *Place, limit int) PaymentPage {
+	newer := from != nil && from.Newer
+	ahead, behind := (*Place)(nil), (*Place)(nil)
+	if len(found) > limit {
+		found = found[:limit]
+		ahead = placeOf(found[limit-1], newer)
+	}
+	switch {
+	case from == nil:
+	case len(found) > 0:
+		behind = placeOf(found[0], !newer)
+	default:
+		behind = &Place{At: from.At, ID: from.ID, Newer: !newer, Here: !from.Here}
+	}
+	page := PaymentPage{Data: make([]PaymentSummary, len(found)), Older: ahead, Newer: behind}
+	if newer {
+		page.Older, page.Newer = behind, ahead
+		slices.Reverse(found)
+	}
+	for i, s := range found {
+		page.Data[i] = summarize(s)
+	}
+	return page
+}
+
+// summarize gives what RenderPayment gives, so that a list says the same as the payment itself.
+func summarize(s payment.State) PaymentSummary {
+	p := RenderPayment(s, domain.Personal{}, RenderOptions{})
+	return PaymentSummary{
+		ID: p.ID, Date: p.Date, DateUpdated: p.DateUpdated, Status: p.Status, OrderID: p.OrderID,
+		CustomerID: p.CustomerID, CurrencyCode: p.CurrencyCode, Amount: p.Amount,
+		PaymentMethodType: p.PaymentMethod.PaymentMethodType, Processor: p.Processor, Metadata: p.Metadata,
+	}
+}

@@ -1,0 +1,335 @@
+package projections
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"payledger/domain"
+	"payledger/domain/payment"
+	"payledger/domain/processor"
+	"payledger/eventstore"
+)
+
+// The values that the payments of a test have, and that filters ask for; of some there are none.
+var (
+	someOrders     = []string{"order-1", "order-2", "order, 3"}
+	someCustomers  = []string{"", "customer-1", "customer-2", "Customer-1"}
+	someCurrencies = []string{"EUR", "USD", "JPY"}
+	someCards      = []string{"4111111111111111", "5555555555554444", "4242424242424242"}
+	someTargets    = []payment.Target{{Processor: processor.Adyen, MerchantID: "north"}, {Processor: processor.Stripe, MerchantID: "south"}}
+	someHashes     = []string{"", "hash-1", "hash-2"}
+)
+
+// recordPayment records a payment created at a time; fill gives it what the test is about.
+func (l *logbook) recordPayment(n int, at time.Time, fill func(*payment.Create)) payment.State {
+	c := createCommand(at, n)
+	fill(&c)
+	e, err := payment.DecideCreate(payment.State{}, c)
+	return record(l, eventstore.Payments, payment.State{}, eventstore.Payments.Key(c.Account, string(c.ID)), e, err)
+}
+
+// drawPayment records a payment of any kind; times are few, so that many payments have the same.
+func drawPayment(r *rapid.T, l *logbook, n int, at time.Time) payment.State {
+	s := l.recordPayment(n, at.Add(time.Duration(rapid.IntRange(0, 5).Draw(r, "µs"))*time.Microsecond), func(c *payment.Create) {
+		amount := domain.Amount(rapid.IntRange(0, 5).Draw(r, "amount"))
+		c.Amount, c.OrderID = &amount, rapid.SampledFrom(someOrders).Draw(r, "order")
+		c.CustomerID = rapid.SampledFrom(someCustomers).Draw(r, "customer")
+		c.Currency = domain.Currency(rapid.SampledFrom(someCurrencies).Draw(r, "currency"))
+		c.Method.Card = domain.NewCard(rapid.SampledFrom(someCards).Draw(r, "card"), "12", "2030", true)
+		c.Route = []payment.Target{rapid.SampledFrom(someTargets).Draw(r, "target")}
+		if hash := rapid.SampledFrom(someHashes).Draw(r, "hash"); hash != "" {
+			c.Personal = &domain.Sealed{Key: "customer-key.acct1.x", Box: []byte{1}, EmailHash: hash}
+		}
+		if rapid.IntRange(0, 9).Draw(r, "foreign") == 0 {
+			c.Account = "acct2"
+		}
+	})
+	return drawAnswer(r, l, s)
+}
+
+func drawAnswer(r *rapid.T, l *logbook, s payment.State) payment.State {
+	if s.Account != testAccount || s.Status() != payment.StatusPending {
+		return s
+	}
+	switch rapid.IntRange(0, 2).Draw(r, "answer") {
+	case 0:
+		return l.answer(s, approved())
+	case 1:
+		return l.answer(s, processor.Answer{State: processor.Declined, Code: "05"})
+	}
+	return s
+}
+
+// drawFilter draws a filter that is mostly open.
+func drawFilter(r *rapid.T) (f PaymentFilter, hashes []string) {
+	some := func(name string, from ...string) []string {
+		if rapid.IntRange(0, 3).Draw(r, name+"?") > 0 {
+			return nil
+		}
+		return rapid.SliceOfN(rapid.SampledFrom(from), 1, 3).Draw(r, name)
+	}
+	f.Statuses = some("status", "PENDING", "AUTHORIZED", "DECLINED", "SETTLED")
+	f.MethodTypes = some("type", "PAYMENT_CARD", "PAYPAL")
+	f.Processors, f.MerchantIDs = some("processor", "ADYEN", "STRIPE", "PAYPAL"), some("merchant", "north", "south", "east")
+	f.Currencies, f.CustomerIDs = some("currency", someCurrencies...), some("customer", "customer-1", "customer-2", "nobody")
+	f.Last4Digits, hashes = some("last4", "1111", "4444", "0000"), some("hash", "hash-1", "hash-2", "hash-3")
+	if one := some("order", someOrders...); one != nil {
+		f.OrderID = one[0]
+	}
+	if rapid.Bool().Draw(r, "bounds") {
+		from, to := start.Add(time.Duration(rapid.IntRange(0, 4).Draw(r, "from"))*time.Microsecond), start.Add(8*time.Microsecond)
+		least, most := domain.Amount(rapid.IntRange(0, 2).Draw(r, "least")), domain.Amount(rapid.IntRange(2, 5).Draw(r, "most"))
+		f.From, f.To, f.MinAmount, f.MaxAmount = &from, &to, &least, &most
+	}
+	return f, hashes
+}
+
+// fits is D11 in the plainest words.
+func fits(s payment.State, f PaymentFilter, hashes []string) bool {
+	in := func(value string, values []string) bool { return len(values) == 0 || slices.Contains(values, value) }
+	target := s.Authorization().Target
+	hash := ""
+	if s.Personal != nil {
+		hash = s.Personal.EmailHash
+	}
+	return s.Account == testAccount && in(string(s.Status()), f.Statuses) && in(s.Method.Type, f.MethodTypes) &&
+		in(string(target.Processor), f.Processors) && in(target.MerchantID, f.MerchantIDs) && in(string(s.Currency), f.Currencies) &&
+		in(s.CustomerID, f.CustomerIDs) && in(s.Method.Card.Last4Digits, f.Last4Digits) && in(hash, hashes) &&
+		(f.OrderID == "" || s.OrderID == f.OrderID) && (f.From == nil || !s.CreatedAt.Before(*f.From)) && (f.To == nil || !s.CreatedAt.After(*f.To)) &&
+		(f.MinAmount == nil || s.Amount >= *f.MinAmount) && (f.MaxAmount == nil || s.Amount <= *f.MaxAmount)
+}
+
+// newestFirst gives the ids of the payments that fit, as a list has them.
+func newestFirst(all []payment.State, f PaymentFilter, hashes []string) []domain.PaymentID {
+	found := slices.DeleteFunc(slices.Clone(all), func(s payment.State) bool { return !fits(s, f, hashes) })
+	slices.SortFunc(found, func(a, b payment.State) int {
+		return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), cmp.Compare(b.ID, a.ID))
+	})
+	return ids(found, func(s payment.State) domain.PaymentID { return s.ID })
+}
+
+func ids[T any](all []T, id func(T) domain.PaymentID) []domain.PaymentID {
+	out := []domain.PaymentID{}
+	for _, one := range all {
+		out = append(out, id(one))
+	}
+	return out
+}
+
+// lister is a read model, the payments in it, and one filter.
+type lister struct {
+	*model
+	log     *logbook
+	applied int
+	all     []payment.State
+	filter  PaymentFilter
+	hashes  []string
+}
+
+func (l *lister) catchUp(t *testing.T) {
+	mustApply(t, l.model, l.log.all[l.applied:])
+	l.applied = len(l.log.all)
+}
+
+func (l *lister) page(t rapid.TB, from *Place, limit int) PaymentPage {
+	found, err := l.listPayments(context.Background(), testAccount, l.filter, l.hashes, from, limit+1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := newPage(found, from, limit)
+	if len(page.Data) > limit {
+		t.Fatalf("%d payments on a page of %d", len(page.Data), limit)
+	}
+	return page
+}
+
+func (l *lister) fitting() []domain.PaymentID { return newestFirst(l.all, l.filter, l.hashes) }
+
+// TestListPages: pages of any length show, in order, once and completely, what fits any filter, while
+// payments are added and change; and the way back shows all that fits by then.
+func TestListPages(t *testing.T) {
+	dir := t.TempDir()
+	rapid.Check(t, func(r *rapid.T) {
+		path := filepath.Join(dir, rapid.StringMatching(`[a-z]{12}`).Draw(r, "file"))
+		if err := removeDatabase(path); err != nil {
+			r.Fatal(err)
+		}
+		l := &lister{model: openTestModel(t, path, 3), log: newLogbook(3)}
+		defer mustClose(t, l.model)
+		for n := range rapid.IntRange(0, 25).Draw(r, "payments") {
+			l.all = append(l.all, drawPayment(r, l.log, n, start))
+		}
+		l.catchUp(t)
+		l.filter, l.hashes = drawFilter(r)
+		steady, seen := l.fitting(), []domain.PaymentID{}
+		page := PaymentPage{Older: nil}
+		for from := (*Place)(nil); ; from = page.Older {
+			page = l.page(r, from, rapid.IntRange(1, 7).Draw(r, "limit"))
+			seen = append(seen, pageIDs(page)...)
+			if page.Older == nil {
+				break
+			}
+			if rapid.Bool().Draw(r, "change") {
+				change(r, l)
+				l.catchUp(t)
+				now := l.fitting()
+				steady = slices.DeleteFunc(steady, func(id domain.PaymentID) bool { return !slices.Contains(now, id) })
+			}
+		}
+		if missing := slices.DeleteFunc(steady, func(id domain.PaymentID) bool { return slices.Contains(seen, id) }); len(missing) > 0 {
+			r.Fatalf("seen %v; not seen %v", seen, missing)
+		}
+		l.checkOrder(r, seen)
+		back := pageIDs(page)
+		for from := page.Newer; from != nil; from = page.Newer {
+			page = l.page(r, from, rapid.IntRange(1, 7).Draw(r, "limit"))
+			back = append(pageIDs(page), back...)
+		}
+		if want := l.fitting(); !slices.Equal(back, want) {
+			r.Fatalf("on the way back %v, want %v", back, want)
+		}
+	})
+}
+
+func pageIDs(p PaymentPage) []domain.PaymentID {
+	return ids(p.Data, func(s PaymentSummary) domain.PaymentID { return s.ID })
+}
+
+// change adds a payment, at the newest end or a clock behind, and answers another.
+func change(r *rapid.T, l *lister) {
+	l.all = append(l.all, drawPayment(r, l.log, len(l.all), start.Add(time.Duration(rapid.IntRange(0, 5).Draw(r, "later"))*time.Microsecond)))
+	i := rapid.IntRange(0, len(l.all)-1).Draw(r, "which")
+	l.all[i] = drawAnswer(r, l.log, l.all[i])
+}
+
+// checkOrder wants the newest first, and nothing twice.
+func (l *lister) checkOrder(t rapid.TB, seen []domain.PaymentID) {
+	order := newestFirst(l.all, PaymentFilter{}, nil)
+	for i := range len(seen) - 1 {
+		if slices.Index(order, seen[i]) >= slices.Index(order, seen[i+1]) {
+			t.Fatalf("%s before %s in %v", seen[i], seen[i+1], seen)
+		}
+	}
+}
+
+// TestListEmptyPage: a page on which nothing fits any more leads back to what the caller came from, and the
+// way forward from an empty page as well.
+func TestListEmptyPage(t *testing.T) {
+	l := &lister{model: openTestModel(t, filepath.Join(t.TempDir(), fileName), 1), log: newLogbook(1)}
+	defer mustClose(t, l.model)
+	for n := range 4 {
+		l.all = append(l.all, l.log.create(n))
+	}
+	l.catchUp(t)
+	l.filter = PaymentFilter{Statuses: []string{"PENDING"}}
+	settle := func(n int) {
+		l.log.answer(l.all[n], approved())
+		l.catchUp(t)
+	}
+	want := func(page PaymentPage, older, newer bool, numbers ...int) PaymentPage {
+		t.Helper()
+		if !slices.Equal(pageIDs(page), ids(numbers, paymentID)) || (page.Older != nil) != older || (page.Newer != nil) != newer {
+			t.Fatalf("page %v, older %+v, newer %+v; want %v", pageIDs(page), page.Older, page.Newer, numbers)
+		}
+		return page
+	}
+	first := want(l.page(t, nil, 2), true, false, 3, 2)
+	second := want(l.page(t, first.Older, 2), false, true, 1, 0)
+	settle(1)
+	settle(0)
+	empty := want(l.page(t, first.Older, 2), false, true)
+	want(l.page(t, empty.Newer, 2), true, false, 3, 2)
+	want(l.page(t, empty.Newer, 1), true, true, 2)
+	settle(3)
+	want(l.page(t, second.Newer, 2), true, false, 2)
+	settle(2)
+	behind := want(l.page(t, second.Newer, 2), true, false)
+	want(l.page(t, behind.Older, 2), false, true)
+	l.all = append(l.all, l.log.create(4))
+	l.catchUp(t)
+	want(l.page(t, nil, 2), false, false, 4)
+}
+
+// TestListPlans: each filter walks along its index, in order: nothing is sorted but the rows of the page, and
+// payments of the same microsecond.
+func TestListPlans(t *testing.T) {
+	m := openTestModel(t, filepath.Join(t.TempDir(), fileName), 1)
+	defer mustClose(t, m)
+	many := []string{"PENDING", "SETTLED", "PENDING", "DECLINED"}
+	for _, c := range []struct {
+		index  string
+		walks  int
+		filter PaymentFilter
+		hashes []string
+	}{
+		{"payments_created", 1, PaymentFilter{Last4Digits: []string{"1111"}, From: &start}, nil},
+		{"payments_status", 3, PaymentFilter{Statuses: many, Currencies: []string{"EUR"}}, nil},
+		{"payments_customer", 2, PaymentFilter{Statuses: many, CustomerIDs: []string{"a", "b"}}, nil},
+		{"payments_email", 1, PaymentFilter{Statuses: many, CustomerIDs: []string{"a", "b"}}, []string{"h"}},
+		{"payments_order", 1, PaymentFilter{Statuses: many, CustomerIDs: []string{"a", "b"}, OrderID: "o"}, []string{"h"}},
+	} {
+		for _, from := range []*Place{nil, {At: start, ID: "01"}, {At: start, ID: "01", Newer: true, Here: true}} {
+			lines := explain(t, m, c.filter, c.hashes, from)
+			walks := 0
+			for _, line := range lines {
+				switch {
+				case strings.HasPrefix(line, "SEARCH payments USING") && strings.Contains(line, "INDEX "+c.index+" (account=?"):
+					walks++
+					if from != nil && !strings.Contains(line, "created_at") {
+						t.Errorf("%s: %q does not begin at the place", c.index, line)
+					}
+				case strings.HasPrefix(line, "SCAN payments"), strings.HasPrefix(line, "SEARCH payments") && !strings.Contains(line, "INTEGER PRIMARY KEY"):
+					t.Errorf("%s: %q", c.index, line)
+				}
+			}
+			whole := slices.Index(lines, "USE TEMP B-TREE FOR ORDER BY")
+			if walks != c.walks || whole >= 0 && whole < len(lines)-1 {
+				t.Errorf("%s: %d walks:\n%s", c.index, walks, strings.Join(lines, "\n"))
+			}
+		}
+	}
+}
+
+// explain gives SQLite's plan for a page.
+func explain(t *testing.T, m *model, f PaymentFilter, hashes []string, from *Place) (lines []string) {
+	t.Helper()
+	query, args := listQuery(testAccount, f, hashes, from, 10)
+	rows, err := m.readers.Query("EXPLAIN QUERY PLAN "+query, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id, parent, unused int
+		var line string
+		if err := rows.Scan(&id, &parent, &unused, &line); err != nil {
+			t.Fatal(err)
+		}
+		lines = append(lines, line)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return lines
+}
+
+// TestListSaysWhatThePaymentSays: the fields of a list are those of the Payment JSON, value by value.
+func TestListSaysWhatThePaymentSays(t *testing.T) {
+	l := newLogbook(1)
+	for _, s := range []payment.State{l.create(1), l.answer(l.create(2), approved()), l.recordPayment(3, start, func(c *payment.Create) { c.CustomerID, c.Metadata = "", nil })} {
+		got, want := summarize(s), RenderPayment(s, domain.Personal{}, RenderOptions{})
+		if got.ID != want.ID || got.Date != want.Date || got.DateUpdated != want.DateUpdated || got.Status != want.Status || got.OrderID != want.OrderID ||
+			got.CustomerID != want.CustomerID || got.CurrencyCode != want.CurrencyCode || got.Amount != want.Amount ||
+			got.PaymentMethodType != want.PaymentMethod.PaymentMethodType || *got.Processor != *want.Processor || fmt.Sprint(got.Metadata) != fmt.Sprint(want.Metadata) {
+			t.Errorf("listed %+v, is %+v", got, want)
+		}
+	}
+}
