@@ -15,9 +15,7 @@ func (a *App) adminHandler() http.Handler {
 	registry.MustRegister(
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "payledger_operations_open", Help: "Operations at processors whose outcome this process is waiting for.",
-		}, func() float64 { return float64(a.commands.Open()) }),
+		waitingCollector{a.commands.Waiting},
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "payledger_log_healthy", Help: "1 while the log takes appends.",
 		}, func() float64 {

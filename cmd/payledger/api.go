@@ -2,9 +2,13 @@ package main
 
 import (
 	"crypto/rand"
+	"net/http"
+	"strings"
 
 	"payledger/domain"
+	"payledger/domain/processor"
 	"payledger/httpapi"
+	"payledger/processorsim/client"
 	"payledger/projections/history"
 )
 
@@ -14,12 +18,24 @@ func (a *App) apiConfig() httpapi.Config {
 		Commands: a.commands, Reader: a.views,
 		History: &history.Reader{
 			Store: a.ledger.store, Vault: a.ledger.vault, Running: true, First6Digits: a.first6Digits,
+			NextAsk: a.commands.AskNext,
 		},
 		ClientTokenKey: a.ledger.derive("client tokens"), PublicURL: a.options.PublicURL,
 		Environment: a.options.Environment, Now: a.clock, Random: rand.Reader, Logger: a.log,
 		Ready: a.healthy, RateLimit: a.options.RateLimit,
-		CheckURL: a.notifierConfig().Guard().CheckURL,
+		CheckURL: a.notifierConfig().Guard().CheckURL, Notifications: a.readNotification,
 	}
+}
+
+// notifyURL is where a processor sends its notifications (D14). The public URL is known when the API
+// listens, which is before anything is sent to a processor.
+func (a *App) notifyURL(name processor.Name) string {
+	return strings.TrimSuffix(a.options.PublicURL, "/") + "/processors/" + string(name) + "/notifications"
+}
+
+// readNotification checks and reads what a processor sent there.
+func (a *App) readNotification(name processor.Name, header http.Header, body []byte) (processor.Notification, error) {
+	return client.ParseNotification(a.processorSecret(), name, header, body)
 }
 
 func (a *App) first6Digits(id domain.AccountID) bool {

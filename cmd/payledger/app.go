@@ -180,7 +180,8 @@ func (a *App) notifierConfig() notifier.Config {
 func (a *App) openCommands(context.Context) error {
 	a.commands = commands.New(commands.Config{
 		Store: a.ledger.store, Vault: a.ledger.vault, Processors: a.processors, Account: a.views.Account,
-		PaymentTimeout: a.options.PaymentTimeout, ClientTokenTTL: a.options.ClientTokenTTL,
+		PaymentAccount: a.views.PaymentAccount, NotifyURL: a.notifyURL,
+		PaymentTimeout: a.options.PaymentTimeout, ActionTimeout: a.options.ActionTimeout, ClientTokenTTL: a.options.ClientTokenTTL,
 		Random: rand.Reader, Logger: a.log,
 	})
 	return nil

@@ -26,7 +26,8 @@ func TestDemoOnce(t *testing.T) {
 		t.Fatalf("demo --once exits %d: %s\n%s", status, stderr, out)
 	}
 	for _, told := range []string{
-		"payment.authorized", "payment.declined", "received and verified", "INSUFFICIENT_FUNDS", "All as told: 4 events of 2 payments.",
+		"payment.authorized", "payment.declined", "received and verified", "INSUFFICIENT_FUNDS", "3DS_AUTHENTICATION",
+		"PARTIALLY_SETTLED", "PAYMENT.REFUND", "PAYMENT.CAPTURE.FAILED", "GATEWAY_TIMEOUT", "All as told: 22 events of 5 payments.",
 	} {
 		if !strings.Contains(out, told) {
 			t.Errorf("the story does not tell %q:\n%s", told, out)

@@ -42,7 +42,7 @@ func (c *demoCommand) Run(ctx context.Context, std streams) (err error) {
 	if err != nil {
 		return fmt.Errorf("the story went otherwise: %w", err)
 	}
-	fmt.Fprintf(std.out, "\nAll as told: %d events of 2 payments.\n", told.Events)
+	fmt.Fprintf(std.out, "\nAll as told: %d events of %d payments.\n", told.Events, told.Payments)
 	if c.Once {
 		return nil
 	}
@@ -55,11 +55,14 @@ func (c *demoCommand) Run(ctx context.Context, std streams) (err error) {
 	}
 }
 
+// demoPaymentTimeout is short, so that the story can wait for a processor that never answers.
+const demoPaymentTimeout = 2 * time.Second
+
 // options run the service on free ports, with webhooks to this machine allowed.
 func (c *demoCommand) options(dir string) Options {
 	return Options{
 		Data: dir, Listen: c.Listen, AdminListen: "127.0.0.1:0", SimListen: "127.0.0.1:0", Environment: account.Sandbox,
-		PaymentTimeout: 90 * time.Second, ClientTokenTTL: 24 * time.Hour, WebhookTimeout: 10 * time.Second,
+		PaymentTimeout: demoPaymentTimeout, ActionTimeout: 24 * time.Hour, ClientTokenTTL: 24 * time.Hour, WebhookTimeout: 10 * time.Second,
 		WebhookAllowCIDR: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, LogLevel: c.LogLevel, LogFormat: "console",
 	}
 }

@@ -43,7 +43,18 @@ type historyEntry struct {
 		From json.RawMessage `json:"from"`
 		To   json.RawMessage `json:"to"`
 	} `json:"changed"`
-	Hash string `json:"hash"`
+	Waiting []historyWaiting `json:"waiting"`
+	Hash    string           `json:"hash"`
+}
+
+// historyWaiting is one thing that the payment waits for after the event (D7, D8).
+type historyWaiting struct {
+	Operation string     `json:"operation"`
+	Key       string     `json:"key"`
+	State     string     `json:"state"`
+	Since     time.Time  `json:"since"`
+	ExpiresAt *time.Time `json:"expiresAt"`
+	AskedNext *time.Time `json:"askedNext"`
 }
 
 // Run reads the history and prints it.
@@ -120,7 +131,7 @@ func (e historyEntry) print(w io.Writer) {
 	if e.Position != nil {
 		position = fmt.Sprintf("position %d", *e.Position)
 	}
-	fmt.Fprintf(w, "%d  %s  %s\n", e.Revision, e.Time.UTC().Format("2006-01-02T15:04:05.000000Z"), e.Type)
+	fmt.Fprintf(w, "%d  %s  %s\n", e.Revision, date(e.Time), e.Type)
 	fmt.Fprintf(w, "   by %s, command %s, request %s\n", e.Actor, e.CommandID, e.CorrelationID)
 	fmt.Fprintf(w, "   %s, hash %s\n", position, e.Hash)
 	for _, c := range e.Changed {
@@ -133,8 +144,26 @@ func (e historyEntry) print(w io.Writer) {
 			fmt.Fprintf(w, "   ~ %-52s %s -> %s\n", c.Path, c.From, c.To)
 		}
 	}
+	for _, waiting := range e.Waiting {
+		fmt.Fprintf(w, "   %s\n", waiting)
+	}
 	fmt.Fprintln(w)
 }
+
+// String says it in one line.
+func (w historyWaiting) String() string {
+	text := fmt.Sprintf("waits for the processor: %s %s, %s, since %s", w.Operation, w.Key, w.State, date(w.Since))
+	if w.ExpiresAt != nil {
+		text = fmt.Sprintf("waits for the customer: %s %s, since %s, until %s", w.Operation, w.Key, date(w.Since), date(*w.ExpiresAt))
+	}
+	if w.AskedNext != nil {
+		text += ", asked next at " + date(*w.AskedNext)
+	}
+	return text
+}
+
+// date is how dates go out (D1).
+func date(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000Z") }
 
 // readFolder replays the payment from a stopped server's folder; nothing in it changes.
 func (c *historyCommand) readFolder(ctx context.Context) (_ json.RawMessage, err error) {

@@ -26,6 +26,7 @@ type Options struct {
 	ProcessorSecret  string         `help:"Signs processor notifications." placeholder:"TEXT"`
 	SimListen        string         `help:"Address of the simulator in this process." default:"127.0.0.1:0"`
 	PaymentTimeout   time.Duration  `help:"How long a caller waits for a processor (§8)." default:"90s"`
+	ActionTimeout    time.Duration  `help:"How long the customer may take for a required action." default:"24h"`
 	ClientTokenTTL   time.Duration  `name:"client-token-ttl" help:"Life of a client token." default:"24h"`
 	WebhookTimeout   time.Duration  `help:"How long a webhook's receiver may take." default:"10s"`
 	WebhookAllowCIDR []netip.Prefix `name:"webhook-allow-cidr" help:"Networks that webhooks may go to although they are private."`
@@ -41,8 +42,8 @@ func (o Options) sandbox() bool { return o.Environment == account.Sandbox }
 // check names every fault of the options that the parser cannot see.
 func (o Options) check() error {
 	switch {
-	case o.PaymentTimeout <= 0 || o.ClientTokenTTL <= 0 || o.WebhookTimeout <= 0:
-		return usageError{fmt.Errorf("--payment-timeout, --client-token-ttl and --webhook-timeout must be more than 0")}
+	case o.PaymentTimeout <= 0 || o.ActionTimeout <= 0 || o.ClientTokenTTL <= 0 || o.WebhookTimeout <= 0:
+		return usageError{fmt.Errorf("--payment-timeout, --action-timeout, --client-token-ttl and --webhook-timeout must be more than 0")}
 	case o.Shards < 0 || o.Shards > 256:
 		return usageError{fmt.Errorf("--shards must be between 1 and 256")}
 	case (o.TLSCert == "") != (o.TLSKey == ""):

@@ -4,11 +4,13 @@ import (
 	"context"
 	"time"
 
+	"payledger/domain/payment"
 	"payledger/eventstore/secrets"
 )
 
 const (
-	// recoverEvery is how often operations are looked for whose process is gone.
+	// recoverEvery is how often operations are looked for whose process is gone, and actions that were
+	// abandoned; more often when actions expire soon.
 	recoverEvery = 30 * time.Second
 	// recoverGrace is added to the payment timeout before another process's operation is taken up.
 	recoverGrace = 10 * time.Second
@@ -29,7 +31,8 @@ func (a *App) recoverOpen(ctx context.Context) error {
 
 func (a *App) lookAfter(ctx context.Context) {
 	a.cleanCards(ctx)
-	orphans, cards := time.NewTicker(recoverEvery), time.NewTicker(secrets.JanitorInterval)
+	every := max(100*time.Millisecond, min(recoverEvery, a.options.ActionTimeout/10))
+	orphans, cards := time.NewTicker(every), time.NewTicker(secrets.JanitorInterval)
 	defer orphans.Stop()
 	defer cards.Stop()
 	for {
@@ -46,16 +49,18 @@ func (a *App) lookAfter(ctx context.Context) {
 	}
 }
 
+// recoverOlderThan takes up operations that were requested that long ago, and abandoned actions.
 func (a *App) recoverOlderThan(ctx context.Context, age time.Duration) error {
-	open, err := a.views.Pending(ctx)
+	now := a.clock()
+	due, err := a.views.Waiting(ctx, now)
 	if err != nil {
 		return err
 	}
-	for _, op := range open {
-		if a.clock().Sub(op.RequestedAt) < age {
+	for _, w := range due {
+		if w.State != payment.StateAction && now.Sub(w.Due) < age {
 			continue
 		}
-		if err := a.commands.Recover(ctx, op.Account, op.Payment); err != nil {
+		if err := a.commands.Recover(ctx, w.Account, w.Payment); err != nil {
 			return err
 		}
 	}

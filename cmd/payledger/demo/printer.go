@@ -26,7 +26,11 @@ func (p *printer) event(e event) {
 }
 
 func (p *printer) webhook(h webhook) {
-	p.line("   webhook  %s %s", h.EventType, h.Payment.Status)
+	about := h.Payment.Status
+	if h.Amount > 0 {
+		about = euros(h.Amount)
+	}
+	p.line("   webhook  %s %s", h.EventType, about)
 	p.line("            received and verified: signature, signedAt %s, sequence %d", h.SignedAt, h.Sequence)
 }
 

@@ -18,6 +18,7 @@ type webhook struct {
 	SignedAt  string  `json:"signedAt"`
 	Sequence  int     `json:"sequence"`
 	Payment   payment `json:"payment"`
+	Amount    int64   `json:"requestAmount"` // of a failed operation (§6.3)
 }
 
 // receiver is the merchant's webhook endpoint: it verifies every request and hands on what it was told.

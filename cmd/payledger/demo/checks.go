@@ -1,0 +1,95 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// webhookPatience is how long the story waits for a webhook: they come in milliseconds, or when a processor
+// has made up its mind.
+const webhookPatience = 15 * time.Second
+
+// told is a webhook that must come: its kind, and the payment's status in it ("" where it has none).
+type told struct{ eventType, status string }
+
+// then checks what a call brought: the payment's status, its new events in the ledger, the webhooks.
+func (s *story) then(ctx context.Context, err error, p payment, status string, events []string, webhooks ...told) error {
+	if err != nil {
+		return err
+	}
+	if p.Status != status {
+		return fmt.Errorf("the payment is %s, expected %s", p.note(), status)
+	}
+	if err := s.checkEvents(ctx, p.ID, events); err != nil {
+		return err
+	}
+	return s.checkWebhooks(ctx, p, webhooks)
+}
+
+// later is then for what comes by itself: first the webhooks, then what GET answers.
+func (s *story) later(ctx context.Context, p payment, status string, events []string, webhooks ...told) error {
+	if err := s.checkWebhooks(ctx, p, webhooks); err != nil {
+		return err
+	}
+	now, err := s.read(ctx, p.ID)
+	if err == nil && now.Status != status {
+		err = fmt.Errorf("the payment is %s, expected %s", now.note(), status)
+	}
+	if err != nil {
+		return err
+	}
+	return s.checkEvents(ctx, p.ID, events)
+}
+
+// checkEvents shows the payment's events that are new.
+func (s *story) checkEvents(ctx context.Context, id string, expected []string) error {
+	events, err := s.history(ctx, id)
+	if err != nil {
+		return err
+	}
+	fresh := events[min(s.shown[id], len(events)):]
+	s.shown[id] = len(events)
+	types := make([]string, len(fresh))
+	for i, e := range fresh {
+		s.out.event(e)
+		types[i] = e.Type
+	}
+	if !slices.Equal(types, expected) {
+		return fmt.Errorf("the ledger holds %v of the payment, expected %v", types, expected)
+	}
+	s.result.Events += len(fresh)
+	return nil
+}
+
+// checkWebhooks waits for the webhooks, in whatever order they come (§6.1), and compares them with what GET
+// answers: they must not run ahead.
+func (s *story) checkWebhooks(ctx context.Context, p payment, expected []told) error {
+	ctx, cancel := context.WithTimeout(ctx, webhookPatience)
+	defer cancel()
+	for len(expected) > 0 {
+		select {
+		case err := <-s.receiver.refused:
+			return fmt.Errorf("a webhook did not verify: %w", err)
+		case <-ctx.Done():
+			return fmt.Errorf("no webhook %s came within %s", expected[0].eventType, webhookPatience)
+		case h := <-s.receiver.webhooks:
+			i := slices.Index(expected, told{h.EventType, h.Payment.Status})
+			if i < 0 || h.Payment.ID != p.ID {
+				return fmt.Errorf("a webhook tells %s of payment %s %s, expected %v of %s", h.EventType, h.Payment.ID, h.Payment.Status, expected, p.ID)
+			}
+			expected = slices.Delete(expected, i, i+1)
+			s.out.webhook(h)
+			now, err := s.peek(ctx, p.ID)
+			if err == nil && now.DateUpdated < h.Payment.DateUpdated {
+				err = errors.New("the webhook ran ahead of what GET answers")
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

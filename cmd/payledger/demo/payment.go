@@ -1,0 +1,107 @@
+package demo
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+)
+
+// payment is what the story looks at of the Payment JSON (D6).
+type payment struct {
+	ID           string `json:"id"`
+	Status       string `json:"status"`
+	DateUpdated  string `json:"dateUpdated"`
+	StatusReason struct {
+		Type          string `json:"type"`
+		Code          string `json:"code"`
+		AdvisedAction string `json:"advisedAction"`
+	} `json:"statusReason"`
+	Processor struct {
+		Name           string `json:"name"`
+		AmountCaptured int64  `json:"amountCaptured"`
+		AmountRefunded int64  `json:"amountRefunded"`
+	} `json:"processor"`
+	RequiredAction struct {
+		Name        string `json:"name"`
+		ClientToken string `json:"clientToken"`
+	} `json:"requiredAction"`
+	Transactions []struct {
+		TransactionType string             `json:"transactionType"`
+		Events          []transactionEvent `json:"events"`
+	} `json:"transactions"`
+}
+
+// transactionEvent is one entry of a transaction's timeline.
+type transactionEvent struct {
+	ID   string `json:"id"`
+	Type string `json:"type"`
+}
+
+func (p payment) note() string {
+	text := p.Status
+	if p.Processor.Name != "" {
+		text += " at " + p.Processor.Name
+	}
+	if p.Processor.AmountCaptured > 0 {
+		text += fmt.Sprintf(", captured %s", euros(p.Processor.AmountCaptured))
+	}
+	if p.Processor.AmountRefunded > 0 {
+		text += fmt.Sprintf(", refunded %s", euros(p.Processor.AmountRefunded))
+	}
+	switch r := p.StatusReason; {
+	case r.Code != "":
+		text += fmt.Sprintf(" (%s %s, advised: %s)", r.Type, r.Code, r.AdvisedAction)
+	case r.Type != "":
+		text += fmt.Sprintf(" (%s)", r.Type)
+	}
+	if p.RequiredAction.Name != "" {
+		text += ", the customer must act: " + p.RequiredAction.Name
+	}
+	return text
+}
+
+// euros writes minor units as people do.
+func euros(minor int64) string { return fmt.Sprintf("%d.%02d EUR", minor/100, minor%100) }
+
+// newest gives the newest event of a type in the payment's timeline.
+func (p payment) newest(eventType string) (found transactionEvent) {
+	for _, t := range p.Transactions {
+		for _, e := range t.Events {
+			if e.Type == eventType {
+				found = e
+			}
+		}
+	}
+	return found
+}
+
+// pay creates the payment; the rest of it comes from the session.
+func (m *merchant) pay(ctx context.Context, token, key string) (payment, error) {
+	return m.operate(ctx, "/payments", key, map[string]any{"paymentMethodToken": token})
+}
+
+// operate makes a call that changes a payment, under an idempotency key.
+func (m *merchant) operate(ctx context.Context, path, key string, body map[string]any) (payment, error) {
+	var p payment
+	header := m.backend()
+	header.Set("X-Idempotency-Key", key)
+	err := m.call(ctx, http.MethodPost, path, header, body, &p, func() string { return p.note() })
+	return p, err
+}
+
+// read reads the payment back, with its timeline.
+func (m *merchant) read(ctx context.Context, id string) (payment, error) {
+	var p payment
+	err := m.call(ctx, http.MethodGet, "/payments/"+id+"?expand=transactions.events", m.backend(), nil, &p, func() string { return p.note() })
+	return p, err
+}
+
+// challenge is the customer's browser passing the 3-D Secure check (D12).
+func (m *merchant) challenge(ctx context.Context, clientToken string) (string, error) {
+	var done struct {
+		ResumeToken string `json:"resumeToken"`
+	}
+	err := m.call(ctx, http.MethodPost, "/required-actions/complete", m.browser(clientToken),
+		map[string]any{"outcome": "AUTHENTICATED"}, &done, func() string { return "the customer passed the check; a resume token for the merchant" })
+	return done.ResumeToken, err
+}

@@ -1,0 +1,34 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+// TestHistoryShowsWaits: what a payment waits for stands under the event, in one line each (D7, D8).
+func TestHistoryShowsWaits(t *testing.T) {
+	var e historyEntry
+	err := json.Unmarshal([]byte(`{"revision": 3, "position": null, "time": "2026-03-14T09:26:53.589000Z", "type": "payment.capture_requested",
+		"waiting": [
+			{"operation": "capture", "key": "01p.3", "revision": 3, "state": "UNKNOWN", "since": "2026-03-14T09:26:53.589000Z", "askedNext": "2026-03-14T09:31:53.000000Z"},
+			{"operation": "authorize", "key": "01p.1", "revision": 1, "state": "ACTION", "since": "2026-03-14T09:26:50.000000Z", "expiresAt": "2026-03-15T09:26:50.000000Z"}
+		]}`), &e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	e.print(&text)
+	for _, line := range []string{
+		"   waits for the processor: capture 01p.3, UNKNOWN, since 2026-03-14T09:26:53.589000Z, asked next at 2026-03-14T09:31:53.000000Z\n",
+		"   waits for the customer: authorize 01p.1, since 2026-03-14T09:26:50.000000Z, until 2026-03-15T09:26:50.000000Z\n",
+	} {
+		if !strings.Contains(text.String(), line) {
+			t.Errorf("history does not show\n%sbut\n%s", line, text.String())
+		}
+	}
+	e.Waiting, text = nil, strings.Builder{}
+	if e.print(&text); strings.Contains(text.String(), "waits") {
+		t.Errorf("history shows\n%s", text.String())
+	}
+}
