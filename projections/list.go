@@ -163,13 +163,13 @@ func newPage(found []payment.State, from *Place, limit int) PaymentPage {
 		slices.Reverse(found)
 	}
 	for i, s := range found {
-		page.Data[i] = summarize(s)
+		page.Data[i] = summary(s)
 	}
 	return page
 }
 
-// summarize gives what RenderPayment gives, so that a list says the same as the payment itself.
-func summarize(s payment.State) PaymentSummary {
+// summary gives what RenderPayment gives, so that a list says the same as the payment itself.
+func summary(s payment.State) PaymentSummary {
 	p := RenderPayment(s, domain.Personal{}, RenderOptions{})
 	return PaymentSummary{
 		ID: p.ID, Date: p.Date, DateUpdated: p.DateUpdated, Status: p.Status, OrderID: p.OrderID,

@@ -325,7 +325,7 @@ func explain(t *testing.T, m *model, f PaymentFilter, hashes []string, from *Pla
 func TestListSaysWhatThePaymentSays(t *testing.T) {
 	l := newLogbook(1)
 	for _, s := range []payment.State{l.create(1), l.answer(l.create(2), approved()), l.recordPayment(3, start, func(c *payment.Create) { c.CustomerID, c.Metadata = "", nil })} {
-		got, want := summarize(s), RenderPayment(s, domain.Personal{}, RenderOptions{})
+		got, want := summary(s), RenderPayment(s, domain.Personal{}, RenderOptions{})
 		if got.ID != want.ID || got.Date != want.Date || got.DateUpdated != want.DateUpdated || got.Status != want.Status || got.OrderID != want.OrderID ||
 			got.CustomerID != want.CustomerID || got.CurrencyCode != want.CurrencyCode || got.Amount != want.Amount ||
 			got.PaymentMethodType != want.PaymentMethod.PaymentMethodType || *got.Processor != *want.Processor || fmt.Sprint(got.Metadata) != fmt.Sprint(want.Metadata) {
