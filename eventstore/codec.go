@@ -61,7 +61,7 @@ func (a *Aggregate[S, E]) encode(event E, state S) ([]byte, error) {
 	if _, known := a.events[event.Type()]; !known {
 		return nil, fmt.Errorf("%w: %s", ErrUnknownEvent, event.Type())
 	}
-	return marshal(map[string]any{"event": event, "state": state})
+	return marshalBody(event, state)
 }
 
 // Event decodes the fact of r, upgraded to the newest schema.

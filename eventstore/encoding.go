@@ -76,14 +76,31 @@ const usualSize = 2048
 func marshal(v any) ([]byte, error) {
 	var b bytes.Buffer
 	b.Grow(usualSize)
+	err := encodeTo(&b, v)
+	return b.Bytes(), err
+}
+
+// marshalBody is marshal of the map {"event", "state"}.
+func marshalBody(event, state any) ([]byte, error) {
+	var b bytes.Buffer
+	b.Grow(usualSize)
+	b.WriteString(bodyHead)
+	err := encodeTo(&b, event)
+	b.WriteString(bodyStateKey)
+	if err == nil {
+		err = encodeTo(&b, state)
+	}
+	return b.Bytes(), err
+}
+
+func encodeTo(b *bytes.Buffer, v any) error {
 	enc := msgpack.GetEncoder()
 	defer msgpack.PutEncoder(enc)
-	enc.Reset(&b)
+	enc.Reset(b)
 	enc.SetCustomStructTag(fieldTag)
 	enc.SetSortMapKeys(true)
 	enc.UseCompactInts(true)
-	err := enc.Encode(v)
-	return b.Bytes(), err
+	return enc.Encode(v)
 }
 
 func unmarshal(data []byte, v any) error {

@@ -84,6 +84,17 @@ func LoadTip[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate[
 	return loadTip(ctx, s, a, key, s.Load)
 }
 
+// Remembered gives an aggregate's tip if this store has it in memory, without asking the server; the sole
+// writer of a log remembers what it appended last. False tells nothing.
+func Remembered[S any, E domain.Event](s *Store, a *Aggregate[S, E], key Key) (Tip[S], bool) {
+	r := s.tips.get(key)
+	if r == nil {
+		return Tip[S]{}, false
+	}
+	state, err := a.State(r)
+	return Tip[S]{State: state, Recorded: r}, err == nil
+}
+
 // LoadTipAtLeader is LoadTip on what the stream's leader holds.
 func LoadTipAtLeader[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate[S, E], key Key) (Tip[S], error) {
 	return loadTip(ctx, s, a, key, s.LoadLeader)

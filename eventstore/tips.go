@@ -15,7 +15,7 @@ type tips struct {
 }
 
 // tipsCapacity is how many bytes of events are remembered: tens of thousands of aggregates.
-const tipsCapacity = 64 << 20
+const tipsCapacity = 128 << 20
 
 func newTips() *tips {
 	return &tips{recent: map[Key]*Recorded{}, doubted: map[Key]bool{}, capacity: tipsCapacity / 2}
@@ -30,6 +30,9 @@ func (t *tips) put(r *Recorded) {
 	defer t.mu.Unlock()
 	if known := t.find(r.Key); t.doubted[r.Key] || known != nil && known.Seq > r.Seq {
 		return
+	}
+	if replaced := t.recent[r.Key]; replaced != nil {
+		t.size -= len(replaced.Body)
 	}
 	t.size += len(r.Body)
 	t.recent[r.Key] = r

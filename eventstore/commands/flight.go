@@ -113,7 +113,7 @@ func (s *Service) launch(tip eventstore.Tip[payment.State], revision uint64, sen
 		}
 	})
 	if fresh {
-		s.running.Go(func() {
+		s.workers.do(func() {
 			defer s.flights.leave(f)
 			s.fly(s.ctx, f, send)
 		})

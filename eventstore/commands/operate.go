@@ -27,12 +27,13 @@ func (s *Service) operate(ctx context.Context, by Caller, o operation) (before, 
 	if err := s.mayOperate(ctx, by, o); err != nil {
 		return before, after, err
 	}
-	if err := s.claimKey(ctx, by, o); err != nil {
+	recording := context.WithoutCancel(ctx) // what may have been recorded is carried out, whether or not the caller is still there
+	if err := s.claimKey(recording, by, o); err != nil {
 		return before, after, err
 	}
 	var tip eventstore.Tip[payment.State]
 	for {
-		tip, before, err = s.requestOnce(ctx, by, o)
+		tip, before, err = s.requestOnce(recording, by, o)
 		if !errors.Is(err, payment.ErrRunning) {
 			break
 		}

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"cmp"
 	"context"
 
 	"payledger/domain"
@@ -17,17 +18,16 @@ import (
 func (s *Service) CreatePayment(ctx context.Context, by Caller, in PaymentInput) (payment.State, error) {
 	began, id := s.Store.Now(), paymentID(by.Account, in)
 	key := eventstore.Payments.Key(by.Account, string(id))
-	if in.IdempotencyKey != "" {
-		if err := s.refuseUsedKey(ctx, key, in); err != nil {
-			return payment.State{}, err
-		}
+	if tip, known := eventstore.Remembered(s.Store, eventstore.Payments, key); known && in.IdempotencyKey != "" {
+		return payment.State{}, s.usedKey(ctx, tip.State, in) // the usual repeat, before it costs anything
 	}
 	command, err := s.assemble(ctx, by, id, in)
-	if err != nil {
-		return payment.State{}, err
+	if err == nil {
+		ctx = context.WithoutCancel(ctx) // what may have been recorded is carried out, whether or not the caller is still there
+		err = s.claimToken(ctx, by, in.Token, id)
 	}
-	if err := s.claimToken(ctx, by, in.Token, id); err != nil {
-		return payment.State{}, err
+	if err != nil {
+		return payment.State{}, s.keyFirst(ctx, key, in, err)
 	}
 	meta, err := s.request(by)
 	if err != nil {
@@ -51,17 +51,24 @@ func paymentID(account domain.AccountID, in PaymentInput) domain.PaymentID {
 	return domain.PaymentIDForToken(account, in.Token)
 }
 
-// refuseUsedKey answers a repeated key before the token is looked at, which the first request used up.
-func (s *Service) refuseUsedKey(ctx context.Context, key eventstore.Key, in PaymentInput) error {
-	tip, err := eventstore.LoadTip(ctx, s.Store, eventstore.Payments, key)
+// keyFirst gives the refusal that comes first (D3): that of a key which was used, before whatever else is
+// wrong by now; the first request may have used up the token. A key that is all right is found out by the
+// payment's own first append, so nobody looks before.
+func (s *Service) keyFirst(ctx context.Context, key eventstore.Key, in PaymentInput, refusal error) error {
+	if in.IdempotencyKey == "" {
+		return refusal
+	}
+	tip, err := eventstore.LoadTipAtLeader(ctx, s.Store, eventstore.Payments, key)
 	if err != nil || tip.Recorded == nil {
-		return err
+		return cmp.Or(err, refusal)
 	}
-	if tip, err = eventstore.LoadTipAtLeader(ctx, s.Store, eventstore.Payments, key); err != nil {
-		return err
-	}
-	_, err = payment.DecideCreate(tip.State, payment.Create{IdempotencyKey: in.IdempotencyKey})
-	return s.ofOwner(ctx, key.Account, err)
+	return s.usedKey(ctx, tip.State, in)
+}
+
+// usedKey refuses the key of a request, given what stands at the id that it derives.
+func (s *Service) usedKey(ctx context.Context, found payment.State, in PaymentInput) error {
+	_, err := payment.DecideCreate(found, payment.Create{IdempotencyKey: in.IdempotencyKey})
+	return s.ofOwner(ctx, found.Account, err)
 }
 
 // assemble adds up request, session and instrument (D5), and refuses what can be refused before anything

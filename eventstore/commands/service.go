@@ -39,6 +39,7 @@ type Service struct {
 	ctx     context.Context // ends with Close: operations under way stop, and are recovered at the next start
 	stop    context.CancelFunc
 	running sync.WaitGroup
+	workers *workers
 	flights flights
 	drain   chan struct{} // closed when callers wait no longer
 	drained sync.Once
@@ -52,6 +53,7 @@ func New(c Config) *Service {
 		Config: c, ctx: ctx, stop: stop, flights: newFlights(),
 		drain: make(chan struct{}), spent: make(chan secrets.CardRef, spentQueue),
 	}
+	s.workers = newWorkers(ctx.Done())
 	s.running.Go(s.destroyCards)
 	return s
 }
@@ -65,6 +67,7 @@ func (s *Service) Close() {
 	s.Drain()
 	s.stop()
 	s.running.Wait()
+	s.workers.wait()
 }
 
 // random16 gives the bytes of an id.
