@@ -78,6 +78,12 @@ The service stays up until Ctrl-C. Try, in another terminal:
   # the payment
   curl -s $PAYLEDGER_URL/payments/%[3]s -H "X-API-KEY: $PAYLEDGER_API_KEY" -H 'X-API-VERSION: 2.4'
 
+  # what is settled, newest first
+  curl -s "$PAYLEDGER_URL/payments?status=SETTLED" -H "X-API-KEY: $PAYLEDGER_API_KEY" -H 'X-API-VERSION: 2.4'
+
+  # refund more than is left: refused, recorded, told by webhook
+  curl -s $PAYLEDGER_URL/payments/%[3]s/refund -H "X-API-KEY: $PAYLEDGER_API_KEY" -H 'X-API-VERSION: 2.4' -H 'Content-Type: application/json' -d '{"amount": 99999}'
+
   # every event of it, and what each changed
   go run ./cmd/payledger history %[3]s
 
