@@ -36,6 +36,9 @@ func DecideAnswer(s State, c RecordAnswer) (Event, error) {
 	if (pends || acts) && op.State == StateAction || pends && op.State == StatePending {
 		return nil, ErrAlreadyAnswered // known already that it waits
 	}
+	if op.Kind == processor.Authorize && c.Answer.Code == processor.CodeVoided && s.open(processor.Void) {
+		return nil, ErrRunning // the void's own answer tells how the payment ends
+	}
 	var e Event
 	switch op.Kind {
 	case processor.Authorize:

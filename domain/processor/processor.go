@@ -154,4 +154,5 @@ type Lookup struct {
 const (
 	CodeRejected = "gateway_rejected" // the processor would not take it
 	CodeFenced   = "fenced"           // the key was fenced before the operation arrived
+	CodeVoided   = "voided"           // the authorization was voided before it had a result
 )

@@ -110,6 +110,9 @@ func (s *Service) record(ctx context.Context, f *flight, answer processor.Answer
 	}
 	var err error
 	f.tip, err = s.recordAnswer(ctx, f.tip, f.revision, answer)
+	if errors.Is(err, payment.ErrRunning) {
+		return false // it depends on another operation's answer
+	}
 	if err != nil {
 		s.Logger.Warn().Err(err).Str("operation", string(f.key)).Msg("outcome not recorded; asking again")
 		return false

@@ -83,6 +83,9 @@ func (s *Service) Notify(ctx context.Context, n processor.Notification) error {
 		return domain.Invalid("ProcessorNotification", domain.Violation{Path: "$.idempotencyKey", Description: "is not an operation at this processor"})
 	}
 	next, err := s.recordAnswer(ctx, tip, revision, n.Answer)
+	if errors.Is(err, payment.ErrRunning) {
+		return domain.Unavailable(err) // it depends on another operation's answer: again later
+	}
 	if err != nil {
 		return err
 	}

@@ -1,5 +1,7 @@
 package protocol
 
+import "payledger/domain/processor"
+
 // Code names a refusal: of a request (in an ErrorBody, with a 4xx or 5xx status), or of an operation (in
 // processor.Answer.Code, with state FAILED). Declines carry the issuer's two characters instead (D13).
 type Code = string
@@ -33,7 +35,7 @@ const (
 	CodeVoidRefused         Code = "void_refused"            // D13: every cancel fails at the processor
 	CodeCaptureFailed       Code = "capture_failed"          // D13: every capture ends FAILED
 	CodeRefundFailed        Code = "refund_failed"           // D13: every refund ends FAILED
-	CodeVoided              Code = "voided"                  // a pending authorization that was voided
+	CodeVoided              Code = processor.CodeVoided      // a pending authorization that was voided
 	CodeAuthenticationError Code = "1A"                      // a decline: strong authentication needed or failed
 )
 
