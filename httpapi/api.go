@@ -43,6 +43,11 @@ type Commands interface {
 	// CreateAPIKey also gives the key's text, which is shown once.
 	CreateAPIKey(ctx context.Context, by commands.Caller, in commands.APIKeyInput) (account.APIKey, string, error)
 	CreateEndpoint(ctx context.Context, by commands.Caller, in commands.EndpointInput) (account.Endpoint, error)
+	ChangeEndpoint(ctx context.Context, by commands.Caller, id domain.EndpointID, in commands.EndpointChange) (account.Endpoint, error)
+	// DeleteEndpoint gives the endpoint as it was.
+	DeleteEndpoint(ctx context.Context, by commands.Caller, id domain.EndpointID) (account.Endpoint, error)
+	// RotateSigningSecret also gives the new secret's text, which is shown once.
+	RotateSigningSecret(ctx context.Context, by commands.Caller) (commands.RotatedSecret, error)
 	ChangeRouting(ctx context.Context, by commands.Caller, in account.Routing) (account.Routing, error)
 	ChangeProcessor(ctx context.Context, by commands.Caller, in commands.ProcessorInput) (account.Processor, error)
 	ChangeSettings(ctx context.Context, by commands.Caller, in commands.SettingsInput) (account.Settings, error)
@@ -84,6 +89,9 @@ type Config struct {
 	Ready func(context.Context) error
 	// CheckURL refuses addresses that webhooks must not go to (D18); its error's text is shown.
 	CheckURL func(ctx context.Context, url string) error
+	// TestEndpoint sends the test message to a webhook endpoint, once, and tells how that ended (§6.1, D20); an
+	// error means that it was not sent.
+	TestEndpoint func(ctx context.Context, account domain.AccountID, endpoint domain.EndpointID) (EndpointTest, error)
 	// Notifications reads what a processor of that name sent, and refuses what is not signed or not well
 	// formed (D14); nil: none are taken.
 	Notifications func(name processor.Name, header http.Header, body []byte) (processor.Notification, error)

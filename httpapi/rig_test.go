@@ -41,7 +41,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // rig is the API on a real log, real read models, real commands and the real simulator, behind real HTTP
 // servers. Every answer is held to openapi.yaml.
 type rig struct {
-	t       *testing.T
+	t       testing.TB
 	url     string
 	client  *http.Client
 	config  httpapi.Config
@@ -64,13 +64,13 @@ var processorSecret = []byte("secret")
 var tokenKey = bytes.Repeat([]byte{7}, 32)
 
 // newRig starts everything for the test's life; change alters the API's configuration.
-func newRig(t *testing.T, change ...func(*httpapi.Config)) *rig {
+func newRig(t testing.TB, change ...func(*httpapi.Config)) *rig {
 	t.Helper()
 	return newRigWaiting(t, 10*time.Second, change...)
 }
 
 // newRigWaiting is newRig with a payment timeout.
-func newRigWaiting(t *testing.T, paymentTimeout time.Duration, change ...func(*httpapi.Config)) *rig {
+func newRigWaiting(t testing.TB, paymentTimeout time.Duration, change ...func(*httpapi.Config)) *rig {
 	t.Helper()
 	r := &rig{t: t, dir: t.TempDir(), log: &safeBuffer{}, answers: &safeBuffer{}}
 	logger := zerolog.New(r.log).Level(zerolog.TraceLevel)
@@ -185,7 +185,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-func run(ctx context.Context, t *testing.T, loop func(context.Context) error) {
+func run(ctx context.Context, t testing.TB, loop func(context.Context) error) {
 	if err := loop(ctx); err != nil && ctx.Err() == nil {
 		t.Error(err)
 	}

@@ -26,7 +26,7 @@ const (
 var cvvWritings = []string{`"` + secretCVV + `"`, `\"` + secretCVV, " " + secretCVV, "=" + secretCVV, ":" + secretCVV, "\xa4" + secretCVV, "[" + secretCVV, "{" + secretCVV}
 
 // busyRun does with secrets what is done with them, rightly and wrongly, and gives those that it learnt.
-func busyRun(t *testing.T, r *rig) (apiKey, clientToken string) {
+func busyRun(t *testing.T, r *rig) (apiKey, signing, clientToken string) {
 	t.Helper()
 	management := func(method, path, body, key string) answer {
 		return r.do(request{method: method, path: "/management" + path, body: body, header: map[string]string{"X-Api-Version": "", "X-Api-Key": key}})
@@ -35,6 +35,8 @@ func busyRun(t *testing.T, r *rig) (apiKey, clientToken string) {
 	r.want(management("GET", "/api-keys", "", apiKey), 200, "")
 	r.want(management("POST", "/api-keys", `{"name":"shop","scopes":["account:read"]}`, apiKey), 403, "MissingScope")
 	r.want(management("GET", "/api-keys", "", apiKey+"0"), 401, "Unauthorized")
+	signing = r.want(management("POST", "/signing-secret/rotate", "", r.account.APIKey), 200, "").text1("signingSecret")
+	r.want(management("GET", "/signing-secret", "", apiKey), 200, "")
 	clientToken = r.session(someSession)
 	card := `{"paymentInstrument":{"number":"` + secretCard + `","cvv":"` + secretCVV + `","expirationMonth":"03","expirationYear":"2030","cardholderName":"Zenobia Quux"}}`
 	tokens := make([]string, 3)
@@ -72,14 +74,14 @@ func busyRun(t *testing.T, r *rig) (apiKey, clientToken string) {
 	if _, err := r.client.Do(q); err == nil {
 		t.Error("a cancelled request was answered")
 	}
-	return apiKey, clientToken
+	return apiKey, signing, clientToken
 }
 
 // TestSecretsStay: a card's number and CVV, API keys, client tokens and the signing secret reach no log line,
 // no answer but the one that shows them, no event and no file (D2, D12).
 func TestSecretsStay(t *testing.T) {
 	r := newRig(t)
-	apiKey, clientToken := busyRun(t, r)
+	apiKey, signing, clientToken := busyRun(t, r)
 	part := strings.Split(clientToken, ".")[1]
 	payload, err := base64.RawURLEncoding.DecodeString(part)
 	must(t, err)
@@ -100,6 +102,7 @@ func TestSecretsStay(t *testing.T) {
 		{"client token", []string{clientToken, part, clientToken[strings.LastIndex(clientToken, ".")+1:]}, session, false},
 		{"access token", []string{claims.AccessToken}, 0, true}, // the session's id elsewhere
 		{"signing secret", []string{r.account.SigningSecret, secretOf(r.account.SigningSecret)}, 0, false},
+		{"rotated signing secret", []string{signing, secretOf(signing)}, once, false},
 		{"dashboard password", []string{r.account.DashboardPassword}, 0, false},
 		{"key of client tokens", []string{string(tokenKey)}, 0, false},
 		{"e-mail address", []string{"ada@example.com"}, session, true},
@@ -194,6 +197,11 @@ func TestScopes(t *testing.T) {
 		{"POST", "/management/api-keys", account.ScopeAccountWrite, 400},
 		{"GET", "/management/webhook-endpoints", account.ScopeAccountRead, 200},
 		{"POST", "/management/webhook-endpoints", account.ScopeAccountWrite, 400},
+		{"PATCH", "/management/webhook-endpoints/none", account.ScopeAccountWrite, 400},
+		{"DELETE", "/management/webhook-endpoints/none", account.ScopeAccountWrite, 404},
+		{"POST", "/management/webhook-endpoints/none/test", account.ScopeAccountWrite, 404},
+		{"GET", "/management/signing-secret", account.ScopeAccountRead, 200},
+		{"POST", "/management/signing-secret/rotate", account.ScopeAccountWrite, 200},
 	} {
 		var others []string
 		for _, scope := range account.Scopes {

@@ -16,7 +16,7 @@ const (
 	recoverGrace = 10 * time.Second
 )
 
-// recoverOpen takes up every operation that has no outcome, destroys cards that nobody needs, and keeps
+// recoverOpen takes up every operation that has no outcome, destroys secrets that nobody needs, and keeps
 // looking for operations that another process left behind.
 func (a *App) recoverOpen(ctx context.Context) error {
 	if err := a.recoverOlderThan(ctx, 0); err != nil {
@@ -30,11 +30,11 @@ func (a *App) recoverOpen(ctx context.Context) error {
 }
 
 func (a *App) lookAfter(ctx context.Context) {
-	a.cleanCards(ctx)
+	a.cleanSecrets(ctx, a.clock())
 	every := max(100*time.Millisecond, min(recoverEvery, a.options.ActionTimeout/10))
-	orphans, cards := time.NewTicker(every), time.NewTicker(secrets.JanitorInterval)
+	orphans, spent := time.NewTicker(every), time.NewTicker(secrets.JanitorInterval)
 	defer orphans.Stop()
-	defer cards.Stop()
+	defer spent.Stop()
 	for {
 		select {
 		case <-ctx.Done():
@@ -43,8 +43,8 @@ func (a *App) lookAfter(ctx context.Context) {
 			if err := a.recoverOlderThan(ctx, a.options.PaymentTimeout+recoverGrace); err != nil && ctx.Err() == nil {
 				a.log.Warn().Err(err).Msg("open operations not looked through; trying again")
 			}
-		case <-cards.C:
-			a.cleanCards(ctx)
+		case <-spent.C:
+			a.cleanSecrets(ctx, a.clock())
 		}
 	}
 }
@@ -67,13 +67,20 @@ func (a *App) recoverOlderThan(ctx context.Context, age time.Duration) error {
 	return nil
 }
 
-// cleanCards destroys the cards that nobody needs any more.
-func (a *App) cleanCards(ctx context.Context) {
-	destroyed, err := a.ledger.vault.Clean(ctx, a.clock(), a.views.CardNeeded)
+// cleanSecrets destroys what nobody needs any more at now: cards whose outcome is known, and signing secrets that
+// were rotated away and are not valid any longer (§5.2 rule 3).
+func (a *App) cleanSecrets(ctx context.Context, now time.Time) {
+	a.destroyed(ctx, "cards", func() (int, error) { return a.ledger.vault.Clean(ctx, now, a.views.CardNeeded) })
+	a.destroyed(ctx, "signing secrets", func() (int, error) { return a.ledger.vault.CleanSigning(ctx, now, a.views.Account) })
+}
+
+// destroyed tells what a run of clean has come to; what is left is for the next run.
+func (a *App) destroyed(ctx context.Context, what string, clean func() (int, error)) {
+	n, err := clean()
 	if err != nil && ctx.Err() == nil {
-		a.log.Warn().Err(err).Msg("cards not destroyed; trying again")
+		a.log.Warn().Err(err).Str("what", what).Msg("secrets not destroyed; trying again")
 	}
-	if destroyed > 0 {
-		a.log.Debug().Int("cards", destroyed).Msg("destroyed cards that nobody needs")
+	if n > 0 {
+		a.log.Debug().Int("count", n).Str("what", what).Msg("destroyed secrets that nobody needs")
 	}
 }

@@ -60,28 +60,6 @@ func (k APIKey) Valid(now time.Time) bool { return k.ExpiresAt == nil || now.Bef
 // Allows tells whether the key has the scope (D2).
 func (k APIKey) Allows(scope string) bool { return slices.Contains(k.Scopes, scope) }
 
-// Endpoint is where webhooks go (D18).
-type Endpoint struct {
-	ID          domain.EndpointID `json:"id"`
-	URL         string            `json:"url"`
-	Description string            `json:"description"`
-	EventTypes  []string          `json:"eventTypes"` // empty: all
-	Enabled     bool              `json:"enabled"`
-	CreatedAt   time.Time         `json:"createdAt"`
-}
-
-// Wants tells whether webhooks of the kind go to the endpoint.
-func (e Endpoint) Wants(eventType string) bool {
-	return e.Enabled && (len(e.EventTypes) == 0 || slices.Contains(e.EventTypes, eventType))
-}
-
-// SigningSecret names the secret that webhooks are signed with (§5.2).
-type SigningSecret struct {
-	Secret    domain.SecretID `json:"secret"`
-	Hint      string          `json:"hint"` // its last characters, to tell it from others
-	CreatedAt time.Time       `json:"createdAt"`
-}
-
 // User may use the dashboard.
 type User struct {
 	ID       domain.UserID   `json:"id"`

@@ -33,17 +33,3 @@ func DecideCreateAPIKey(s State, c CreateAPIKey) (Event, error) {
 	}
 	return APIKeyCreated(c), nil
 }
-
-// CreateEndpoint asks for a further webhook endpoint.
-type CreateEndpoint struct {
-	At       time.Time
-	Endpoint Endpoint
-}
-
-// DecideCreateEndpoint adds the endpoint.
-func DecideCreateEndpoint(s State, c CreateEndpoint) (Event, error) {
-	if len(s.Endpoints) >= MaxEndpoints {
-		return nil, domain.Invalid("WebhookEndpointRequest", domain.Violation{Path: "$", Description: "the account has as many endpoints as it may"})
-	}
-	return EndpointCreated(c), nil
-}

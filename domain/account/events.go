@@ -15,7 +15,10 @@ type Event interface {
 
 // Events lists every event type.
 func Events() []Event {
-	return []Event{Created{}, APIKeyCreated{}, EndpointCreated{}, RoutingChanged{}, ProcessorChanged{}, SettingsChanged{}}
+	return []Event{
+		Created{}, APIKeyCreated{}, EndpointCreated{}, RoutingChanged{}, ProcessorChanged{}, SettingsChanged{},
+		EndpointChanged{}, EndpointDeleted{}, SigningSecretRotated{},
+	}
 }
 
 // Created says that the account exists, with its first API key, signing secret and user: one decision.
@@ -36,12 +39,6 @@ type APIKeyCreated struct {
 	Key APIKey    `json:"apiKey"`
 }
 
-// EndpointCreated says that webhooks go to one more endpoint.
-type EndpointCreated struct {
-	At       time.Time `json:"at"`
-	Endpoint Endpoint  `json:"endpoint"`
-}
-
 // RoutingChanged says that payments are routed by these rules from now on; they replace all that there were.
 type RoutingChanged struct {
 	At      time.Time `json:"at"`
@@ -60,15 +57,14 @@ type SettingsChanged struct {
 	Settings Settings  `json:"settings"`
 }
 
-func (Created) Type() string           { return "account.created" }
-func (APIKeyCreated) Type() string     { return "account.api_key_created" }
-func (EndpointCreated) Type() string   { return "account.endpoint_created" }
-func (RoutingChanged) Type() string    { return "account.routing_changed" }
-func (ProcessorChanged) Type() string  { return "account.processor_changed" }
-func (SettingsChanged) Type() string   { return "account.settings_changed" }
+func (Created) Type() string          { return "account.created" }
+func (APIKeyCreated) Type() string    { return "account.api_key_created" }
+func (RoutingChanged) Type() string   { return "account.routing_changed" }
+func (ProcessorChanged) Type() string { return "account.processor_changed" }
+func (SettingsChanged) Type() string  { return "account.settings_changed" }
+
 func (Created) accountEvent()          {}
 func (APIKeyCreated) accountEvent()    {}
-func (EndpointCreated) accountEvent()  {}
 func (RoutingChanged) accountEvent()   {}
 func (ProcessorChanged) accountEvent() {}
 func (SettingsChanged) accountEvent()  {}
@@ -83,8 +79,10 @@ func Evolve(s State, e Event) State {
 		s.APIKeys, s.Users = []APIKey{e.APIKey}, []User{e.User}
 	case APIKeyCreated:
 		s.APIKeys, s.UpdatedAt = append(slices.Clone(s.APIKeys), e.Key), e.At
-	case EndpointCreated:
-		s.Endpoints, s.UpdatedAt = append(slices.Clone(s.Endpoints), e.Endpoint), e.At
+	case EndpointCreated, EndpointChanged, EndpointDeleted:
+		return evolveEndpoints(s, e)
+	case SigningSecretRotated:
+		return evolveSigning(s, e)
 	case RoutingChanged:
 		s.Routing, s.UpdatedAt = e.Routing, e.At
 	case ProcessorChanged:

@@ -92,7 +92,7 @@ func draftAccount(random io.Reader, name, environment string) (Credentials, acco
 	if err != nil {
 		return Credentials{}, account.Created{}, err
 	}
-	signing, err := randomText(random, signingSecretLength)
+	signing, err := newSigningSecret(random)
 	if err != nil {
 		return Credentials{}, account.Created{}, err
 	}
@@ -100,7 +100,6 @@ func draftAccount(random io.Reader, name, environment string) (Credentials, acco
 	if err != nil {
 		return Credentials{}, account.Created{}, err
 	}
-	signing = signingSecretPrefix + signing
 	shown := Credentials{
 		AccountID: id, Environment: environment, APIKey: key.Text, SigningSecret: signing,
 		DashboardUser: firstUser, DashboardPassword: password,
@@ -109,7 +108,7 @@ func draftAccount(random io.Reader, name, environment string) (Credentials, acco
 		ID: id, Name: name, Environment: environment, Processors: allProcessors(id),
 		APIKey: account.APIKey{ID: key.ID, Name: "init", Hash: key.Hash, Scopes: account.Scopes},
 		Signing: account.SigningSecret{
-			Secret: domain.SecretID("signing-secret." + string(id) + ".1"), Hint: signing[len(signing)-4:],
+			Secret: secrets.SigningSecretName(id, 1), Hint: signingHint(signing),
 		},
 		User: account.User{
 			ID: user, Name: firstUser, Role: "admin", Password: domain.SecretID("password." + string(id) + "." + string(user)),
@@ -176,23 +175,4 @@ func (s *Service) CreateAPIKey(ctx context.Context, by Caller, in APIKeyInput) (
 	_, err = eventstore.Execute(ctx, s.Store, eventstore.Accounts, eventstore.Accounts.Key(by.Account, string(by.Account)), meta,
 		func(state account.State) (account.Event, error) { return account.DecideCreateAPIKey(state, command) })
 	return command.Key, key.Text, err
-}
-
-// CreateEndpoint adds a webhook endpoint (D20). Its URL was checked by the caller.
-func (s *Service) CreateEndpoint(ctx context.Context, by Caller, in EndpointInput) (account.Endpoint, error) {
-	id, err := eventstore.NewUUID(s.Random)
-	if err != nil {
-		return account.Endpoint{}, err
-	}
-	meta, err := s.request(by)
-	if err != nil {
-		return account.Endpoint{}, err
-	}
-	command := account.CreateEndpoint{At: meta.At, Endpoint: account.Endpoint{
-		ID: domain.EndpointID(id), URL: in.URL, Description: in.Description, EventTypes: in.EventTypes,
-		Enabled: true, CreatedAt: meta.At,
-	}}
-	_, err = eventstore.Execute(ctx, s.Store, eventstore.Accounts, eventstore.Accounts.Key(by.Account, string(by.Account)), meta,
-		func(state account.State) (account.Event, error) { return account.DecideCreateEndpoint(state, command) })
-	return command.Endpoint, err
 }

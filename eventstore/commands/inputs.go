@@ -49,13 +49,6 @@ type APIKeyInput struct {
 	ExpiresAt *time.Time
 }
 
-// EndpointInput asks for a further webhook endpoint (D20).
-type EndpointInput struct {
-	URL         string
-	Description string
-	EventTypes  []string // empty: all
-}
-
 // ResumeInput hands back what the customer's check ended with (§4 rule 1, D8). Action is the revision of
 // the required action that the resume token was made for, 0 when the token could not be read.
 type ResumeInput struct {

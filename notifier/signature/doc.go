@@ -13,7 +13,8 @@
 // twice (§6.1): de-duplicate by eventId and eventType (D17).
 //
 // testdata/vectors.json holds test vectors for receivers in any language: each names secrets, headers, body,
-// the receiver's clock, and what the check must say.
+// the receiver's clock, and what the check must say. README.md has the check for Node and Python; a test runs
+// both on the vectors.
 //
 // The package is for receivers: it imports the standard library only and knows nothing of payledger.
 package signature

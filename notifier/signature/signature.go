@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -21,6 +22,9 @@ const (
 
 // DefaultTolerance is how far signedAt may lie from the receiver's clock (§5.2 rule 4, §8).
 const DefaultTolerance = 3 * time.Minute
+
+// signedAtDigits is how long signedAt is at most: 12 digits reach the year 33658.
+const signedAtDigits = 12
 
 // What Verify finds wrong; test with errors.Is. The checks are made in this order.
 var (
@@ -112,7 +116,7 @@ func checkFresh(body []byte, now time.Time, tolerance time.Duration) error {
 		return fmt.Errorf("%w: it is not a string", ErrSignedAt)
 	}
 	seconds, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
+	if err != nil || len(text) > signedAtDigits || strings.Trim(text, "0123456789") != "" {
 		return fmt.Errorf("%w: it is not a number of seconds", ErrSignedAt)
 	}
 	at := time.Unix(seconds, 0)

@@ -1,0 +1,71 @@
+package account
+
+import (
+	"time"
+
+	"payledger/domain"
+)
+
+// SigningOverlap is how long webhooks carry the previous secret's signature too, after a rotation (§5.2 rule 3).
+const SigningOverlap = 24 * time.Hour
+
+// SigningSecret names the secret that webhooks are signed with (§5.2).
+type SigningSecret struct {
+	Secret    domain.SecretID `json:"secret"`
+	Hint      string          `json:"hint"` // its last characters, to tell it from others
+	CreatedAt time.Time       `json:"createdAt"`
+	Previous  *PreviousSecret `json:"previous,omitempty"` // the one before it; nil before the first rotation
+}
+
+// PreviousSecret names the secret that the current one replaced. Webhooks are signed with it as well until
+// ValidUntil; it is destroyed after that, or when another rotation ends its time (D18).
+type PreviousSecret struct {
+	Secret     domain.SecretID `json:"secret"`
+	ValidUntil time.Time       `json:"validUntil"`
+	Hint       string          `json:"hint"`
+}
+
+// Overlap gives the previous secret while webhooks carry its signature too (§5.2 rules 2 and 3).
+func (s SigningSecret) Overlap(now time.Time) (PreviousSecret, bool) {
+	if s.Previous == nil || !now.Before(s.Previous.ValidUntil) {
+		return PreviousSecret{}, false
+	}
+	return *s.Previous, true
+}
+
+// SigningSecretRotated says that webhooks are signed with another secret from now on, and with the one before
+// it until PreviousValidUntil.
+type SigningSecretRotated struct {
+	At                 time.Time       `json:"at"`
+	Secret             domain.SecretID `json:"secret"`
+	Hint               string          `json:"hint"`
+	PreviousValidUntil time.Time       `json:"previousValidUntil"`
+}
+
+// Type names the event in the log.
+func (SigningSecretRotated) Type() string  { return "account.signing_secret_rotated" }
+func (SigningSecretRotated) accountEvent() {}
+
+// RotateSigningSecret asks for another signing secret, which is stored already.
+type RotateSigningSecret struct {
+	At       time.Time
+	Replaces domain.SecretID // what the new secret was made to follow
+	Secret   domain.SecretID
+	Hint     string
+}
+
+// DecideRotateSigningSecret makes the new secret the current one. A rotation within the overlap of an earlier one
+// ends that (D18). Of two at the same moment one is refused: secrets follow each other in the order of their
+// names, which is what allows to destroy the older ones.
+func DecideRotateSigningSecret(s State, c RotateSigningSecret) (Event, error) {
+	if s.Signing.Secret != c.Replaces {
+		return nil, domain.Refuse(domain.KindConflict, domain.ReasonConcurrentModification, "The signing secret was rotated at the same moment.")
+	}
+	return SigningSecretRotated{At: c.At, Secret: c.Secret, Hint: c.Hint, PreviousValidUntil: c.At.Add(SigningOverlap)}, nil
+}
+
+func evolveSigning(s State, e SigningSecretRotated) State {
+	previous := &PreviousSecret{Secret: s.Signing.Secret, ValidUntil: e.PreviousValidUntil, Hint: s.Signing.Hint}
+	s.Signing, s.UpdatedAt = SigningSecret{Secret: e.Secret, Hint: e.Hint, CreatedAt: e.At, Previous: previous}, e.At
+	return s
+}

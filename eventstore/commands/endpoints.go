@@ -1,0 +1,62 @@
+package commands
+
+import (
+	"context"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/account"
+	"payledger/eventstore"
+)
+
+// EndpointInput asks for a further webhook endpoint (D20).
+type EndpointInput struct {
+	URL         string
+	Description string
+	EventTypes  []string // empty: all
+}
+
+// EndpointChange changes a webhook endpoint; nil leaves a field as it is (D20).
+type EndpointChange struct {
+	URL         *string
+	Description *string
+	EventTypes  *[]string // empty: all
+	Enabled     *bool
+}
+
+// CreateEndpoint adds a webhook endpoint (D20). Its URL was checked by the caller.
+func (s *Service) CreateEndpoint(ctx context.Context, by Caller, in EndpointInput) (account.Endpoint, error) {
+	id, err := eventstore.NewUUID(s.Random)
+	if err != nil {
+		return account.Endpoint{}, err
+	}
+	made := account.Endpoint{
+		ID: domain.EndpointID(id), URL: in.URL, Description: in.Description, EventTypes: in.EventTypes, Enabled: true,
+	}
+	_, err = s.changeAccount(ctx, by, func(state account.State, at time.Time) (account.Event, error) {
+		made.CreatedAt = at
+		return account.DecideCreateEndpoint(state, account.CreateEndpoint{At: at, Endpoint: made})
+	})
+	return made, err
+}
+
+// ChangeEndpoint changes a webhook endpoint and gives it as it stands (D20). Its URL was checked by the caller.
+func (s *Service) ChangeEndpoint(ctx context.Context, by Caller, id domain.EndpointID, in EndpointChange) (account.Endpoint, error) {
+	state, err := s.changeAccount(ctx, by, func(state account.State, at time.Time) (account.Event, error) {
+		return account.DecideChangeEndpoint(state, account.ChangeEndpoint{
+			At: at, ID: id, URL: in.URL, Description: in.Description, EventTypes: in.EventTypes, Enabled: in.Enabled,
+		})
+	})
+	changed, _ := state.Endpoint(id)
+	return changed, err
+}
+
+// DeleteEndpoint takes a webhook endpoint away and gives it as it was (D20).
+func (s *Service) DeleteEndpoint(ctx context.Context, by Caller, id domain.EndpointID) (account.Endpoint, error) {
+	var deleted account.Endpoint
+	_, err := s.changeAccount(ctx, by, func(state account.State, at time.Time) (account.Event, error) {
+		deleted, _ = state.Endpoint(id)
+		return account.DecideDeleteEndpoint(state, account.DeleteEndpoint{At: at, ID: id})
+	})
+	return deleted, err
+}

@@ -1,0 +1,154 @@
+package httpapi_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"payledger/domain"
+	"payledger/httpapi"
+)
+
+// allKinds is every kind of webhook (§6.2).
+const allKinds = `["PAYMENT.STATUS","PAYMENT.REFUND","PAYMENT.CAPTURE.FAILED","PAYMENT.REFUND.FAILED","PAYMENT.CANCELLATION.FAILED",` +
+	`"PAYMENT.AUTHORIZATION_ADJUSTMENT.FAILED","DISPUTE.OPENED","DISPUTE.STATUS","WORKFLOW_RUN.FAILED"]`
+
+// endpoint makes a webhook endpoint and gives its id.
+func (r *rig) endpoint(body string) answer {
+	r.t.Helper()
+	return r.want(r.manage("POST", "/webhook-endpoints", body), 200, "")
+}
+
+// TestEndpointChanges: a PATCH changes what it names and answers all; a change that is none records nothing (D20).
+func TestEndpointChanges(t *testing.T) {
+	r := newRig(t)
+	r.endpoint(`{"url":"https://shop.example/other"}`)
+	made := r.endpoint(`{"url":"https://shop.example/","description":"shop","eventTypes":["PAYMENT.STATUS"]}`)
+	id := made.text1("id")
+	as := func(url, description, kinds string, enabled bool) string {
+		return fmt.Sprintf(`{"id":%q,"url":%q,"description":%q,"eventTypes":%s,"enabled":%t,"createdAt":%q}`,
+			id, url, description, kinds, enabled, made.text1("createdAt"))
+	}
+	const one, other = "https://shop.example/", "http://203.0.113.9:8080/hooks?x=1"
+	for _, c := range []struct {
+		sent, want string
+		records    uint64
+	}{
+		{`{}`, as(one, "shop", `["PAYMENT.STATUS"]`, true), 0},
+		{`{"url":"` + one + `","description":"shop","eventTypes":["PAYMENT.STATUS"],"enabled":true}`, as(one, "shop", `["PAYMENT.STATUS"]`, true), 0},
+		{`{"url":"` + other + `"}`, as(other, "shop", `["PAYMENT.STATUS"]`, true), 1},
+		{`{"enabled":false,"description":""}`, as(other, "", `["PAYMENT.STATUS"]`, false), 1},
+		{`{"eventTypes":` + allKinds + `}`, as(other, "", allKinds, false), 1},
+		{`{"eventTypes":[]}`, as(other, "", `[]`, false), 1},
+		{`{"eventTypes":[],"enabled":true}`, as(other, "", `[]`, true), 1},
+	} {
+		before := r.events()
+		sameJSON(t, c.sent, r.want(r.manage("PATCH", "/webhook-endpoints/"+id, c.sent), 200, ""), c.want)
+		if n := r.events() - before; n != c.records {
+			t.Errorf("%s recorded %d events", c.sent, n)
+		}
+		listed := r.want(r.manage("GET", "/webhook-endpoints", ""), 200, "")
+		if got := listed.field("data").([]any)[1].(map[string]any); got["url"] != map[bool]string{true: one, false: other}[strings.Contains(c.want, one)] {
+			t.Errorf("%s: listed as %v", c.sent, got)
+		}
+	}
+	if got := r.pages("/webhook-endpoints", "url", 1); !slices.Equal(got, []string{"https://shop.example/other", other}) {
+		t.Errorf("endpoints %q", got)
+	}
+}
+
+// TestEndpointChangeFaults: every fault of a change at once, and an unknown id is none (D3, D18, D20).
+func TestEndpointChangeFaults(t *testing.T) {
+	r := newRig(t)
+	id := r.endpoint(`{"url":"https://shop.example/"}`).text1("id")
+	for body, want := range map[string][]string{
+		`{"url":"","description":5,"eventTypes":["PAYMENT.LOST"],"enabled":"no","id":"x"}`: {
+			"$.description must be a string", "$.enabled must be true or false",
+			"$.eventTypes[0] must be one of " + strings.NewReplacer(`"`, "", "[", "", "]", "", ",", ", ").Replace(allKinds),
+			"$.id is not a known field", "$.url must not be empty",
+		},
+		`{"url":null,"eventTypes":null,"enabled":null}`:                     {"$.enabled must be true or false", "$.eventTypes must be an array", "$.url must be a string"},
+		`{"url":"https://10.0.0.1/"}`:                                       {"$.url must not lead to a private address"},
+		`{"description":"` + strings.Repeat("x", 256) + `"}`:                {"$.description must be at most 255 characters long"},
+		`{"description":"of 4111 1111 1111 1111"}`:                          {"$.description must not hold a card number"},
+		`{"eventTypes":["DISPUTE.OPENED","DISPUTE.OPENED"],"enabled":true}`: {"$.eventTypes must not name anything twice"},
+	} {
+		for i := range want {
+			want[i] = "WebhookEndpointChange " + want[i]
+		}
+		before := r.events()
+		a := r.want(r.manage("PATCH", "/webhook-endpoints/"+id, body), 422, "RequestValidationError")
+		if !slices.Equal(a.faults(), want) || r.events() != before {
+			t.Errorf("%s: %q", body, a.faults())
+		}
+	}
+	r.want(r.manage("PATCH", "/webhook-endpoints/"+id, ""), 400, "MalformedJson")
+	for _, unknown := range []string{"none", "%20", id + "0"} {
+		r.want(r.manage("PATCH", "/webhook-endpoints/"+unknown, `{"enabled":true}`), 404, "EntityNotFound")
+		r.want(r.manage("DELETE", "/webhook-endpoints/"+unknown, ""), 404, "EntityNotFound")
+		r.want(r.manage("POST", "/webhook-endpoints/"+unknown+"/test", ""), 404, "EntityNotFound")
+	}
+	if get := r.want(r.manage("GET", "/webhook-endpoints/"+id, ""), 405, "MethodNotAllowed"); get.header.Get("Allow") != "PATCH, DELETE" {
+		t.Errorf("it takes %s", get.header.Get("Allow"))
+	}
+}
+
+// TestEndpointDelete: it answers the endpoint and is gone at once; a second time it is not there (D20).
+func TestEndpointDelete(t *testing.T) {
+	r := newRig(t)
+	kept := r.endpoint(`{"url":"https://shop.example/kept"}`)
+	made := r.endpoint(`{"url":"https://shop.example/","description":"shop"}`)
+	path := "/webhook-endpoints/" + made.text1("id")
+	sameJSON(t, "deleted", r.want(r.manage("DELETE", path, ""), 200, ""), made.text)
+	before := r.events()
+	r.want(r.manage("DELETE", path, ""), 404, "EntityNotFound")
+	r.want(r.manage("PATCH", path, `{"enabled":true}`), 404, "EntityNotFound")
+	if got := r.pages("/webhook-endpoints", "id", 5); !slices.Equal(got, []string{kept.text1("id")}) || r.events() != before {
+		t.Errorf("left are %q", got)
+	}
+}
+
+// TestEndpointTest: how the test message fared is answered, whatever the receiver did; trouble of our own is none of it
+// (§6.1, D20). That the message arrives is tested where the service is whole.
+func TestEndpointTest(t *testing.T) {
+	at := time.Date(2026, 3, 4, 5, 6, 7, 8000, time.UTC)
+	var next struct {
+		outcome httpapi.EndpointTest
+		err     error
+	}
+	var asked []domain.EndpointID
+	r := newRig(t, func(c *httpapi.Config) {
+		c.TestEndpoint = func(_ context.Context, _ domain.AccountID, id domain.EndpointID) (httpapi.EndpointTest, error) {
+			asked = append(asked, id)
+			return next.outcome, next.err
+		}
+	})
+	id := r.endpoint(`{"url":"https://shop.example/"}`).text1("id")
+	const started = `"startedAt":"2026-03-04T05:06:07.000008Z"`
+	for _, c := range []struct {
+		outcome httpapi.EndpointTest
+		want    string
+	}{
+		{httpapi.EndpointTest{StatusCode: 204, Duration: 12*time.Millisecond + 999*time.Microsecond}, `{` + started + `,"durationMs":12,"statusCode":204,"succeeded":true}`},
+		{httpapi.EndpointTest{StatusCode: 302, Failure: "STATUS"}, `{` + started + `,"durationMs":0,"statusCode":302,"failure":"STATUS","succeeded":false}`},
+		{httpapi.EndpointTest{Failure: "TIMEOUT", Duration: 10 * time.Second}, `{` + started + `,"durationMs":10000,"failure":"TIMEOUT","succeeded":false}`},
+	} {
+		next.outcome = c.outcome
+		next.outcome.StartedAt = at
+		before := r.events()
+		sameJSON(t, "answered", r.want(r.manage("POST", "/webhook-endpoints/"+id+"/test", ""), 200, ""), c.want)
+		if r.events() != before {
+			t.Error("a test is recorded")
+		}
+	}
+	next.err = domain.Unavailable(errors.New("no log"))
+	r.want(r.manage("POST", "/webhook-endpoints/"+id+"/test", ""), 503, "ServiceUnavailable")
+	r.want(r.manage("POST", "/webhook-endpoints/none/test", ""), 404, "EntityNotFound")
+	if !slices.Equal(asked, slices.Repeat([]domain.EndpointID{domain.EndpointID(id)}, 4)) {
+		t.Errorf("asked to test %q", asked)
+	}
+}

@@ -1,0 +1,51 @@
+package httpapi
+
+import (
+	"fmt"
+	"time"
+
+	"payledger/domain/account"
+	"payledger/projections"
+)
+
+// signingAnswer says which secret signs webhooks, without the secret.
+type signingAnswer struct {
+	Hint               string            `json:"hint"`
+	CreatedAt          projections.Time  `json:"createdAt"`
+	PreviousValidUntil *projections.Time `json:"previousValidUntil,omitempty"` // while the previous one signs too
+}
+
+// rotateAnswer also has the new secret, which is shown once.
+type rotateAnswer struct {
+	SigningSecret string `json:"signingSecret"`
+	signingAnswer
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// getSigningSecret: GET /management/signing-secret.
+func getSigningSecret(c *call) (any, error) { return renderSigning(c, c.merchant.Signing), nil }
+
+// rotateSigningSecret: POST /management/signing-secret/rotate. A second rotation within the overlap of the first ends
+// it, which the answer warns of (D18).
+func rotateSigningSecret(c *call) (any, error) {
+	rotated, err := c.api.Commands.RotateSigningSecret(c.ctx, c.caller())
+	if err != nil {
+		return nil, err
+	}
+	c.show()
+	a := rotateAnswer{SigningSecret: rotated.Text, signingAnswer: renderSigning(c, rotated.Signing)}
+	if ended := rotated.Ended; ended != nil {
+		a.Warnings = []string{fmt.Sprintf(
+			"Webhooks are no longer signed with the secret that ends in %s, which was valid until %s: receivers that hold no newer one refuse them.",
+			ended.Hint, ended.ValidUntil.UTC().Format(time.RFC3339))}
+	}
+	return a, nil
+}
+
+func renderSigning(c *call, s account.SigningSecret) signingAnswer {
+	a := signingAnswer{Hint: s.Hint, CreatedAt: projections.Time{Time: s.CreatedAt}}
+	if previous, overlaps := s.Overlap(c.api.Now()); overlaps {
+		a.PreviousValidUntil = &projections.Time{Time: previous.ValidUntil}
+	}
+	return a
+}
