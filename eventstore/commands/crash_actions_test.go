@@ -1,10 +1,12 @@
 package commands_test
 
 import (
+	"context"
 	"errors"
 	"sync"
 
 	"payledger/domain"
+	"payledger/domain/instrument"
 	"payledger/domain/payment"
 	"payledger/domain/processor"
 	"payledger/eventstore"
@@ -153,6 +155,22 @@ func requested(h *hand) {
 	}
 }
 
+// claim records that the payment uses the token, as the first step of its creation does.
+func (r *rig) claim(token domain.Token, id domain.PaymentID) {
+	r.t.Helper()
+	meta, err := r.store.NewMeta("test", "request")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	_, err = eventstore.Execute(context.Background(), r.store, eventstore.Instruments, eventstore.Instruments.Key(r.by.Account, string(token)), meta,
+		func(s instrument.State) (instrument.Event, error) {
+			return instrument.DecideUse(s, instrument.Use{At: meta.At, Payment: id})
+		})
+	if err != nil || r.instrument(token).UsedBy != id {
+		r.t.Fatal("not claimed", err)
+	}
+}
+
 // recoverIt takes such a payment up; nobody waits for it.
 func recoverIt(h *hand, n *node) error { return n.Recover(n.ctx, h.by.Account, h.id) }
 
@@ -204,7 +222,9 @@ func cancelRunning(h *hand, n *node) error {
 	creation.Go(func() {
 		_, created = n.CreatePayment(n.ctx, h.by, commands.PaymentInput{Token: h.token, IdempotencyKey: h.key + "-create"})
 	})
-	h.wait("the authorization", holds)
+	if !came(holds) {
+		return errors.New("the authorization never came")
+	}
 	err := cancel(h, n)
 	close(held)
 	creation.Wait()

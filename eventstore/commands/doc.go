@@ -14,10 +14,10 @@
 // (payment.key_claimed), the request on the newest state, the processor, the outcome. One at a time on a
 // payment (D7): who finds another running waits for it, at most until the payment timeout.
 //
-// From step 3 on the work no longer belongs to the caller: it goes on when the caller goes away, and a
-// process that finds a request without an outcome (Recover) enters at step 4 by asking the processor for
-// the key. An unknown outcome is never guessed: it is asked for at growing intervals, sent again under
-// the same key, or fenced.
+// From the first claim on the work no longer belongs to the caller: it goes on when the caller goes away. A
+// process that finds a request without an outcome (Recover) enters at step 4 by asking the processor for the
+// key. An unknown outcome is never guessed: it is asked for at growing intervals, sent again under the same
+// key, or fenced.
 //
 // What it must not know: HTTP, JSON, who may do what (httpapi checks scopes before it calls).
 package commands

@@ -118,7 +118,7 @@ func (p *port) Send(ctx context.Context, op processor.Operation) (processor.Answ
 			return processor.Answer{}, err
 		}
 		return p.dies(ctx)
-	case overtaken:
+	case overtaken, left:
 		closeOnce(f.hit)
 		<-f.resume
 	case lostAfter:

@@ -13,17 +13,21 @@ import (
 
 // operation is one later operation on a payment: what a caller asks for, however it is decided.
 type operation struct {
-	payment domain.PaymentID
-	kind    processor.Kind
-	key     string // idempotency key, "" for none
-	decide  func(payment.State, payment.Request) (payment.Event, error)
+	payment  domain.PaymentID
+	kind     processor.Kind
+	key      string    // idempotency key, "" for none
+	deadline time.Time // of the caller's patience; zero: the payment timeout from now
+	decide   func(payment.State, payment.Request) (payment.Event, error)
 }
 
 // operate carries an operation out (D7, D9): its key is claimed, the request is recorded as soon as nothing
 // else runs, the processor is called, the outcome is recorded. It gives the payment before the request and
 // as it stands in the end, at the latest when the payment timeout is over.
 func (s *Service) operate(ctx context.Context, by Caller, o operation) (before, after payment.State, err error) {
-	deadline := s.Store.Now().Add(s.PaymentTimeout)
+	deadline := o.deadline
+	if deadline.IsZero() {
+		deadline = s.Store.Now().Add(s.PaymentTimeout)
+	}
 	if err := s.mayOperate(ctx, by, o); err != nil {
 		return before, after, err
 	}

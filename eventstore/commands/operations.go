@@ -60,27 +60,33 @@ func (s *Service) Cancel(ctx context.Context, by Caller, in CancelInput) (paymen
 }
 
 // Resume goes on with a payment after its customer's action, and waits for a payment that goes on by itself
-// (§4 rule 1, D8): NoActionsToHandle when the payment timeout is over first.
+// (§4 rule 1, D8): NoActionsToHandle when the payment timeout is over first. One that waited for another's
+// completion, after which its action is still required, is decided again.
 func (s *Service) Resume(ctx context.Context, by Caller, in ResumeInput) (payment.State, error) {
 	deadline := s.Store.Now().Add(s.PaymentTimeout)
-	_, after, err := s.operate(ctx, by, operation{
-		payment: in.Payment, kind: processor.Complete, key: in.IdempotencyKey,
-		decide: func(state payment.State, r payment.Request) (payment.Event, error) {
-			return payment.DecideResume(state, payment.Resume{Request: r, Action: in.Action, Outcome: in.Outcome})
-		},
-	})
-	if err != nil && !errors.Is(err, payment.ErrProcessing) {
-		return after, err
-	}
-	for after.Waiting() {
-		if late := s.waitForRunning(ctx, after, deadline); late != nil {
-			return after, stillProcessing(after)
-		}
-		if after, err = s.newest(ctx, by.Account, in.Payment); err != nil {
+	for {
+		_, after, err := s.operate(ctx, by, operation{
+			payment: in.Payment, kind: processor.Complete, key: in.IdempotencyKey, deadline: deadline,
+			decide: func(state payment.State, r payment.Request) (payment.Event, error) {
+				return payment.DecideResume(state, payment.Resume{Request: r, Action: in.Action, Outcome: in.Outcome})
+			},
+		})
+		waited := errors.Is(err, payment.ErrProcessing)
+		if err != nil && !waited {
 			return after, err
 		}
+		for after.Waiting() {
+			if late := s.waitForRunning(ctx, after, deadline); late != nil {
+				return after, stillProcessing(after)
+			}
+			if after, err = s.newest(ctx, by.Account, in.Payment); err != nil {
+				return after, err
+			}
+		}
+		if action := after.RequiredAction(); !waited || action == nil || action.Revision != in.Action {
+			return after, nil
+		}
 	}
-	return after, nil
 }
 
 func stillProcessing(state payment.State) error {

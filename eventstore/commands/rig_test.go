@@ -177,3 +177,15 @@ func (r *rig) operations(id domain.PaymentID) int {
 	}
 	return len(lines)
 }
+
+// audit holds a payment to the processors' books.
+func (r *rig) audit(id domain.PaymentID) {
+	r.t.Helper()
+	lines, err := r.sim.Books(context.Background(), client.Filter{Reference: id})
+	if err == nil {
+		err = eventstoretest.Audit(r.payment(id), lines)
+	}
+	if err != nil {
+		r.t.Error(err)
+	}
+}

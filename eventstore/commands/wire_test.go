@@ -13,15 +13,16 @@ import (
 type way string
 
 const (
-	refuses     way = "is refused"                        // an append: the store says that it took nothing
-	lostBefore  way = "fails before it happened"          // the connection breaks under it
-	lostAfter   way = "takes effect, its answer is lost"  // the connection breaks behind it
-	twice       way = "happens twice"                     // the same bytes, or the same operation
-	crashBefore way = "does not happen, the process ends" //
-	crashAfter  way = "happens, the process ends"         // its answer reaches nobody
-	overtaken   way = "is overtaken on another node"      // which recovers the payment and repeats the request meanwhile
-	late        way = "happens, nobody answers for long"  // a call: past the payment timeout
-	never       way = "does not arrive, nobody answers"   // a call: past the payment timeout, then it is fenced
+	refuses     way = "is refused"                       // an append: the store says that it took nothing
+	lostBefore  way = "fails before it happened"         // the connection breaks under it
+	lostAfter   way = "takes effect, its answer is lost" // the connection breaks behind it
+	twice       way = "happens twice"                    // the same bytes, or the same operation
+	crashBefore way = "does not happen, the process ends"
+	crashAfter  way = "happens, the process ends"        // its answer reaches nobody
+	overtaken   way = "is overtaken on another node"     // which recovers the payment and repeats the request
+	left        way = "happens, the caller is gone"      // who sent the request has hung up
+	late        way = "happens, nobody answers for long" // a call: past the payment timeout
+	never       way = "does not arrive, nobody answers"  // a call: past the payment timeout, then it is fenced
 )
 
 // errGone is what a broken link says.
@@ -125,7 +126,7 @@ func (l *link) Write(p []byte) (int, error) {
 		if n, err := l.Conn.Write(p); err != nil {
 			return n, err
 		}
-	case overtaken:
+	case overtaken, left:
 		close(f.hit)
 		<-f.resume
 	}

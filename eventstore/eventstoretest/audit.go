@@ -78,13 +78,14 @@ func sameOperation(p payment.State, op payment.Operation, l protocol.Line) bool 
 		l.Reference == p.ID && l.Currency == p.Currency && sameState(op, l.State)
 }
 
-// sameState: the books know no required action and no void before a result; an unknown outcome may be any.
+// sameState: the books know no required action, and an unknown outcome may be any. An authorization that was
+// voided before the ledger heard of its result may have had one.
 func sameState(op payment.Operation, books processor.State) bool {
 	switch op.State {
 	case payment.StateAction:
 		return books == processor.Pending
 	case payment.StateVoided:
-		return books == processor.Failed
+		return books == processor.Failed || books == processor.Succeeded
 	case payment.StateRequested, payment.StateUnknown:
 		return true
 	default:

@@ -1,0 +1,356 @@
+package httpapi_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"payledger/httpapi"
+	"payledger/httpapi/openapitest"
+)
+
+// target is what a fuzzed request is about: TARGET in a path and TOKEN in a body stand for it.
+type target struct{ id, token string }
+
+// fuzzed is one operation with a body. make gives what it is about; a success uses it up.
+type fuzzed struct {
+	operation, method, path string
+	browser                 bool // the customer's: TOKEN authenticates it
+	signed                  bool // a processor's
+	manages                 bool // changes the account, which is not the one of the payments
+	make                    func(*rig) target
+	seeds                   []string
+}
+
+func nothing(*rig) target { return target{} }
+
+// payable makes a payment with some card, after the calls given.
+func payable(card string, calls ...string) func(*rig) target {
+	return func(r *rig) target {
+		at := r.paid(card, `,"paymentMethod":{"authorizationType":"ESTIMATED"}`)
+		for _, call := range calls {
+			r.want(r.post(at+call, ""), 200, "")
+		}
+		return target{id: strings.TrimPrefix(at, "/payments/")}
+	}
+}
+
+// challenged makes a payment that waits for its customer; TOKEN is the action's, or with done the resume token.
+func challenged(done bool) func(*rig) target {
+	return func(r *rig) target {
+		made := r.want(r.pay(payWith(r.tokenize(r.session(someSession), challengedCard))), 200, "")
+		token := made.text1("requiredAction", "clientToken")
+		if done {
+			token = r.want(r.complete(token, "AUTHENTICATED"), 200, "").text1("resumeToken")
+		}
+		return target{made.text1("id"), token}
+	}
+}
+
+// settledLater makes a payment whose capture was confirmed: a notification about it changes nothing.
+func settledLater(r *rig) target {
+	made := payable(settlesCard, "/capture")(r)
+	if _, err := r.sim.Settle(context.Background()); err != nil {
+		r.t.Fatal(err)
+	}
+	r.until("/payments/"+made.id, "status", "SETTLED")
+	return made
+}
+
+// fuzzedBodies are all operations with a body, with a body of each that is taken and some that are not.
+var fuzzedBodies = []fuzzed{
+	{
+		operation: "createClientSession", method: "POST", path: "/client-session", make: nothing,
+		seeds: []string{someSession, `{}`, `{"amount":1}`, `{"metadata":{"":1}}`, `{"customer":{"email":"x"},"order":{"lineItems":[{"amount":-1}]}}`},
+	},
+	{
+		operation: "createPaymentInstrument", method: "POST", path: "/payment-instruments", browser: true,
+		make: func(r *rig) target { return target{token: r.session(someSession)} },
+		seeds: []string{
+			`{"paymentInstrument":{"number":"4111111111111111","cvv":"737","expirationMonth":"03","expirationYear":"2030","cardholderName":"Ada"}}`,
+			`{"paymentInstrument":{"number":"4111 1111 1111 1112","cvv":"73","expirationMonth":"13","expirationYear":"1999"}}`, `{"paymentInstrument":null}`,
+		},
+	},
+	{
+		operation: "createPayment", method: "POST", path: "/payments",
+		make: func(r *rig) target { return target{token: r.tokenize(r.session(someSession), goodCard)} },
+		seeds: []string{
+			`{"paymentMethodToken":"TOKEN"}`, `{"paymentMethodToken":"TOKEN","amount":1e3,"currencyCode":"JPY","orderId":"o","metadata":{"a":1.0}}`,
+			`{"paymentMethodToken":"none","expand":["transactions.events"]}`, `{"amount":9007199254740993,"currencyCode":"XXX"}`,
+			`{"paymentMethodToken":"TOKEN","orderId":"4111111111111111"}`,
+		},
+	},
+	{
+		operation: "resumePayment", method: "POST", path: "/payments/TARGET/resume", make: challenged(true),
+		seeds: []string{`{"resumeToken":"TOKEN"}`, `{"resumeToken":"e30.e30.x"}`, `{"resumeToken":""}`, `{}`},
+	},
+	{
+		operation: "cancelPayment", method: "POST", path: "/payments/TARGET/cancel", make: payable(goodCard),
+		seeds: []string{``, `null`, `{"reason":"changed their mind"}`, `{"reason":"4111-1111-1111-1111"}`, `{"reason":1}`, `[]`},
+	},
+	{
+		operation: "capturePayment", method: "POST", path: "/payments/TARGET/capture", make: payable(goodCard),
+		seeds: []string{`{"amount":1e1,"final":false,"metadata":{"parcel":1.0}}`, `{"amount":1e15}`, `{"amount":0}`, `{"amount":-0.0}`, `{"expand":["x"],"final":"no"}`},
+	},
+	{
+		operation: "refundPayment", method: "POST", path: "/payments/TARGET/refund", make: payable(goodCard, "/capture"),
+		seeds: []string{`{"amount":1,"reason":"broken","orderId":"r-1"}`, `{"amount":999999999}`, `{"transactionEventId":"x"}`, `{"transactionEventId":""}`, ``},
+	},
+	{
+		operation: "adjustPaymentAuthorization", method: "POST", path: "/payments/TARGET/adjust-authorization", make: payable(goodCard),
+		seeds: []string{`{"amount":3000}`, `{}`, `{"amount":0}`, `{"amount":1.5}`},
+	},
+	{
+		operation: "completeRequiredAction", method: "POST", path: "/required-actions/complete", browser: true, make: challenged(false),
+		seeds: []string{`{"outcome":"AUTHENTICATED"}`, `{"outcome":"FAILED"}`, `{"outcome":"x"}`, ``},
+	},
+	{
+		operation: "receiveProcessorNotification", method: "POST", path: "/processors/ADYEN/notifications", signed: true, make: settledLater,
+		seeds: []string{
+			`{"id":"nt_1","processor":"ADYEN","type":"capture","idempotencyKey":"TARGET.3","reference":"TARGET","answer":{"state":"SUCCEEDED","processorTransactionId":"t","at":"2026-03-01T12:00:00Z"}}`,
+			`{"id":"nt_1","processor":"ADYEN","type":"refund","idempotencyKey":"TARGET.3","reference":"TARGET","answer":{"state":"FAILED","code":"x","at":"2026-03-01T12:00:00Z"}}`,
+			`{"id":"nt_1","processor":"ADYEN","type":"capture","idempotencyKey":"TARGET.18446744073709551616","reference":"TARGET","answer":{}}`, ``,
+		},
+	},
+	{
+		operation: "createApiKey", method: "POST", path: "/management/api-keys", manages: true, make: nothing,
+		seeds: []string{`{"name":"n","scopes":["account:read"],"expiresAt":"2030-01-01T00:00:00"}`, `{"name":"","scopes":[]}`, `{"name":"n","scopes":["x"],"expiresAt":"2000-01-01"}`},
+	},
+	{
+		operation: "createWebhookEndpoint", method: "POST", path: "/management/webhook-endpoints", manages: true, make: nothing,
+		seeds: []string{`{"url":"https://shop.example/hook","eventTypes":["PAYMENT.STATUS"]}`, `{"url":"http://10.0.0.1/"}`, `{"url":"x","eventTypes":["y"]}`},
+	},
+	{
+		operation: "changeWebhookEndpoint", method: "PATCH", path: "/management/webhook-endpoints/TARGET", manages: true, make: endpoint,
+		seeds: []string{`{"description":"d","enabled":false,"eventTypes":[]}`, `{"url":"https://10.0.0.1/"}`, `{"url":null}`, `{}`},
+	},
+	{
+		operation: "replaceRouting", method: "PUT", path: "/management/routing", manages: true, make: nothing,
+		seeds: []string{
+			`{"rules":[{"name":"euro","when":{"currencyCode":["EUR"],"network":["VISA"],"maxAmount":1e3,"metadata":{"a":1.0}},"processors":["STRIPE","ADYEN"]}],"default":["WORLDPAY"]}`,
+			`{"rules":[{"when":{"minAmount":2,"maxAmount":1},"processors":[]}],"default":["X"]}`, `{"rules":null}`,
+		},
+	},
+	{
+		operation: "changeProcessor", method: "PATCH", path: "/management/processors/ADYEN", manages: true, make: nothing,
+		seeds: []string{`{"enabled":false}`, `{"processorMerchantId":"m-1"}`, `{"processorMerchantId":""}`, `{}`},
+	},
+	{
+		operation: "changeSettings", method: "PATCH", path: "/management/settings", manages: true, make: nothing,
+		seeds: []string{`{"captureMode":"AUTOMATIC","clientTokenTtl":3600}`, `{"captureMode":"x","clientTokenTtl":1.5}`, `{}`},
+	},
+}
+
+func endpoint(r *rig) target {
+	return target{id: r.want(r.post("/management/webhook-endpoints", `{"url":"https://shop.example/hook"}`), 200, "").text1("id")}
+}
+
+// fullAccount is after how many successes an account may refuse to grow.
+const fullAccount = 200
+
+// fuzzRig is a rig whose requests are made by many runs of a fuzz target.
+type fuzzRig struct {
+	*rig
+	targets map[string]*target
+	taken   int
+	wrong   error // what openapi.yaml does not say of the answers since the last look
+}
+
+func newFuzzRig(f testing.TB) *fuzzRig {
+	r := &fuzzRig{rig: newRig(f), targets: map[string]*target{}}
+	transport := &http.Transport{}
+	f.Cleanup(transport.CloseIdleConnections)
+	r.client = &http.Client{Transport: checking(func(q *http.Request) (*http.Response, error) {
+		answer, err := transport.RoundTrip(q)
+		if err == nil && r.wrong == nil {
+			r.wrong = openapitest.Check(q, answer)
+		}
+		return answer, err
+	})}
+	return r
+}
+
+// checking holds answers to openapi.yaml.
+type checking func(*http.Request) (*http.Response, error)
+
+func (c checking) RoundTrip(r *http.Request) (*http.Response, error) { return c(r) }
+
+// FuzzBody sends bodies to every operation that has one: none makes the API fail or answer what openapi.yaml
+// does not say, each violation names its path, and what is refused leaves nothing in the log but the attempts
+// that D7 records.
+func FuzzBody(f *testing.F) {
+	everyBody(f)
+	for i, o := range fuzzedBodies {
+		for _, seed := range o.seeds {
+			f.Add(uint8(i), []byte(seed))
+		}
+	}
+	rigs := newFuzzRigs(f)
+	f.Fuzz(func(t *testing.T, which uint8, body []byte) {
+		rigs.try(t, fuzzedBodies[int(which)%len(fuzzedBodies)], string(body))
+	})
+}
+
+// fuzzRigs are one whose account stays as it is, and one whose account is changed.
+type fuzzRigs struct{ pays, manages *fuzzRig }
+
+func newFuzzRigs(t testing.TB) fuzzRigs { return fuzzRigs{newFuzzRig(t), newFuzzRig(t)} }
+
+// try sends one body and holds the answer to what must be so for every body.
+func (rigs fuzzRigs) try(t *testing.T, o fuzzed, body string) {
+	t.Helper()
+	r := rigs.pays
+	if o.manages {
+		r = rigs.manages
+	}
+	r.t, r.wrong = t, nil
+	about := r.about(o)
+	before := r.events()
+	a := r.fuzz(o, about, body)
+	switch {
+	case r.wrong != nil:
+		t.Errorf("%s to %q: %v", o.operation, body, r.wrong)
+	case a.status == http.StatusServiceUnavailable && o.manages && r.taken > fullAccount:
+	case a.status >= http.StatusInternalServerError && !early(o, a):
+		t.Errorf("%s answered %d %s to %q", o.operation, a.status, a.text, body)
+	case a.status == http.StatusOK:
+		delete(r.targets, o.operation)
+		r.taken++
+	default:
+		if left := r.events() - before; left > 1 || left > 0 && !attempt(a) {
+			t.Errorf("%s answered %d %s to %q and left %d events", o.operation, a.status, a.text, body, left)
+		}
+		violations(t, a)
+	}
+}
+
+// strange are JSON values that stand where something else is meant.
+var strange = []string{
+	`null`, `true`, `""`, `" "`, `"\u0000"`, `"4111 1111 1111 1111"`, `"2030-01-01T00:00:00+99:99"`, `0`, `-1`, `1.5`, `1e400`, `9007199254740993`,
+	`[]`, `[null]`, `[[]]`, `{}`, `{"":1}`, `{"a":{"a":{}}}`,
+}
+
+// TestStrangeBodies puts every strange value in the place of every value of every seed.
+func TestStrangeBodies(t *testing.T) {
+	rigs := newFuzzRigs(t)
+	for _, o := range fuzzedBodies {
+		t.Run(o.operation, func(t *testing.T) {
+			sent := 0
+			for _, seed := range o.seeds {
+				var tree any
+				if json.Unmarshal([]byte(seed), &tree) != nil {
+					continue
+				}
+				for i, body := range mutants(tree) {
+					if testing.Short() && i%5 > 0 {
+						continue
+					}
+					rigs.try(t, o, body)
+					sent++
+				}
+			}
+			t.Logf("%d bodies", sent)
+		})
+	}
+}
+
+// mutants gives the texts of a JSON value with each strange value in each of its places.
+func mutants(v any) (out []string) {
+	out = append(out, strange...)
+	switch v := v.(type) {
+	case map[string]any:
+		for key, inner := range v {
+			for _, text := range mutants(inner) {
+				changed := maps.Clone(v)
+				changed[key] = json.RawMessage(text)
+				out = append(out, jsonOf(changed))
+			}
+		}
+	case []any:
+		for i, inner := range v {
+			for _, text := range mutants(inner) {
+				changed := slices.Clone(v)
+				changed[i] = json.RawMessage(text)
+				out = append(out, jsonOf(changed))
+			}
+		}
+	}
+	return out
+}
+
+func jsonOf(v any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // the strange values are JSON
+	}
+	return string(text)
+}
+
+// early tells a notification about a payment that is not known: it comes again (D14).
+func early(o fuzzed, a answer) bool {
+	return o.signed && a.status == http.StatusServiceUnavailable
+}
+
+// everyBody fails unless every operation of openapi.yaml that has a body is fuzzed.
+func everyBody(f *testing.F) {
+	doc, err := openapi3.NewLoader().LoadFromData(httpapi.OpenAPI())
+	must(f, err)
+	for path, item := range doc.Paths.Map() {
+		for method, operation := range item.Operations() {
+			known := slices.ContainsFunc(fuzzedBodies, func(o fuzzed) bool { return o.operation == operation.OperationID })
+			if operation.RequestBody != nil && !known {
+				f.Errorf("%s %s has a body and is not fuzzed", method, path)
+			}
+		}
+	}
+}
+
+// about gives what the operation is about, made when there is none that is left.
+func (r *fuzzRig) about(o fuzzed) target {
+	if r.targets[o.operation] == nil {
+		made := o.make(r.rig)
+		r.targets[o.operation] = &made
+	}
+	return *r.targets[o.operation]
+}
+
+// fuzz sends one body.
+func (r *fuzzRig) fuzz(o fuzzed, about target, body string) answer {
+	in := strings.NewReplacer("TARGET", about.id, "TOKEN", about.token)
+	body = in.Replace(body)
+	if o.signed {
+		return r.signedNotify("ADYEN", body)
+	}
+	q := request{method: o.method, path: in.Replace(o.path), body: body, header: map[string]string{}}
+	if o.browser {
+		q.header = map[string]string{"X-Api-Key": "", "X-Api-Version": "", "X-Client-Token": about.token}
+	}
+	return r.do(q)
+}
+
+// attempt tells a refusal that is recorded: of a capture or refund above what is left (D7).
+func attempt(a answer) bool {
+	recorded := []string{"RequestValidationError", "UnprocessableRefundAmount", "PaymentAlreadyRefunded"}
+	return a.text1("error", "paymentId") != "" && slices.Contains(recorded, a.errorID())
+}
+
+// violations wants a path and a description in each (D3), and at least one in every 422 that is about the body.
+func violations(t *testing.T, a answer) {
+	t.Helper()
+	if a.errorID() == "RequestValidationError" && len(a.faults()) == 0 {
+		t.Errorf("no violation is named: %s", a.text)
+	}
+	for _, fault := range a.faults() {
+		var model, path, description string
+		if n, _ := fmt.Sscan(fault, &model, &path, &description); n < 3 || !strings.HasPrefix(path, "$") {
+			t.Errorf("a violation says %q", fault)
+		}
+	}
+}
