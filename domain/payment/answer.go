@@ -32,6 +32,9 @@ func DecideAnswer(s State, c RecordAnswer) (Event, error) {
 	if err != nil {
 		return nil, err
 	}
+	if op.State == StateVoided && c.Answer.State != processor.Succeeded {
+		return nil, ErrAlreadyAnswered // that nothing was held is known
+	}
 	pends, acts := c.Answer.State == processor.Pending, c.Answer.State == processor.ActionRequired
 	if (pends || acts) && op.State == StateAction || pends && op.State == StatePending {
 		return nil, ErrAlreadyAnswered // known already that it waits
@@ -135,13 +138,14 @@ func (s State) Unanswered() State {
 }
 
 // openOperation finds an operation that may be answered. An authorization that waits for its customer may
-// be answered by the processor itself: that is a fact like any other (D7).
+// be answered by the processor itself, and one that was voided may turn out to have been approved before:
+// these are facts like any other (D7).
 func (s State) openOperation(revision uint64) (Operation, error) {
 	op, found := s.Operation(revision)
 	switch {
 	case !found:
 		return op, ErrNoSuchOperation
-	case !op.State.Open() && op.State != StateAction:
+	case !op.State.Open() && op.State != StateAction && (op.State != StateVoided || op.Kind != processor.Authorize):
 		return op, ErrAlreadyAnswered
 	default:
 		return op, nil

@@ -48,6 +48,9 @@ func (b *book) answer(c payment.RecordAnswer) string {
 	switch {
 	case i == nil:
 		return noSuch
+	case i.kind == processor.Authorize && i.stage == "gone" && state == processor.Succeeded:
+		i.stage = "yes" // a late fact: it was approved before it was voided
+		return b.recorded("payment.authorized", "")
 	case !i.live() && i.stage != "acts":
 		return answered
 	case i.stage == "acts" && (state == processor.Pending || state == processor.ActionRequired):
