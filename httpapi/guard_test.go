@@ -256,7 +256,7 @@ func TestFailures(t *testing.T) {
 	} {
 		a := r.do(request{method: "GET", path: "/payments/" + id})
 		r.want(a, want.status, want.errorID)
-		if strings.Contains(a.text, "4111") || strings.Contains(a.text, "goroutine") {
+		if strings.Contains(a.text, goodCard) || strings.Contains(a.text, "goroutine") {
 			t.Errorf("%s tells too much: %s", id, a.text)
 		}
 		if waits := a.header.Get("Retry-After") != ""; waits != (want.status == 503) {
@@ -266,7 +266,7 @@ func TestFailures(t *testing.T) {
 			t.Errorf("unknown outcome: %s", a.text)
 		}
 	}
-	if strings.Contains(r.log.String(), "4111") || strings.Count(r.log.String(), "number ################ at /var/lib") != 5 {
+	if strings.Contains(r.log.String(), goodCard) || strings.Count(r.log.String(), "number ################ at /var/lib") != 5 {
 		t.Errorf("a card number in the log, or no cause\n%s", r.log.String())
 	}
 	if strings.Count(r.log.String(), `"errorId":"InternalError"`) != 3 {
