@@ -19,7 +19,6 @@ var notYet = map[string]string{
 	"§3":   "its parts are pointed at",
 	"§5":   "its parts are pointed at",
 	"§3.2": "disputes",
-	"§3.3": "manual approval",
 	"§3.4": "workflows",
 	"§6.5": "workflows",
 	"§2.6": "manual approval",

@@ -24,6 +24,8 @@ var ownEnums = map[string]string{
 	"MalformedJson":           "errorIds, D3: a test of httpapi walks them",
 	"AUTHENTICATED":           "what a required action may end with, D12",
 	"MANUAL":                  "capture modes, D5",
+	"PLANNED":                 "where a webhook delivery stands, D18",
+	"RUNNING":                 "where a webhook replay stands, D20",
 	"STATUS":                  "why a webhook's attempt failed, D18",
 	"up":                      "answers of healthz and readyz",
 }

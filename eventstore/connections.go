@@ -9,12 +9,13 @@ import (
 
 // readers are connections for reading alone. The server answers a Direct Get in the loop that reads the
 // connection, and waits there while the stream syncs: on a shared connection one look-up would hold up
-// every publish behind it. One a shard, so that shards do not wait for each other; the last is for secrets.
+// every publish behind it. One a shard, so that shards do not wait for each other; the last two are for
+// deliveries and for secrets.
 type readers []*nats.Conn
 
 func openReaders(c Config, shards int) (readers, error) {
 	var all readers
-	for range shards + 1 {
+	for range shards + 2 {
 		nc, err := connect(c)
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("eventstore: connect: %w", err), all.close())
@@ -26,6 +27,9 @@ func openReaders(c Config, shards int) (readers, error) {
 
 // shard gives the connection for look-ups in a shard.
 func (r readers) shard(n int) *nats.Conn { return r[n] }
+
+// deliveries gives the connection for reading the stream of deliveries.
+func (r readers) deliveries() *nats.Conn { return r[len(r)-2] }
 
 // secrets gives the connection for look-ups in the stream of secrets.
 func (r readers) secrets() *nats.Conn { return r[len(r)-1] }

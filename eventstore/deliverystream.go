@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/nats-io/nats.go"
@@ -51,22 +50,27 @@ func (s *Store) OpenDeliveries(ctx context.Context) (*DeliveryStream, error) {
 // returns the new record's sequence once it is durable. ErrConflict: the name's newest record is another
 // one. ErrUnknown: the time (ctx, at most 15 s) was over first; the record may be stored or not.
 //
+// Records that many callers put at the same moment are synced together.
+//
 // A lost answer is resolved by what stands there: two writers must never put the same bytes.
 func (d *DeliveryStream) Put(ctx context.Context, name string, expected uint64, body []byte) (uint64, error) {
-	m := nats.NewMsg(deliveryRoot + "." + name)
-	m.Data = body
-	m.Header.Set(nats.ExpectedLastSubjSeqHdr, strconv.FormatUint(expected, 10))
 	ctx, cancel := context.WithTimeout(ctx, appendTimeout)
 	defer cancel()
+	return d.put(ctx, name, expected, body)
+}
+
+// settle publishes one record until it is known what became of it.
+func (d *DeliveryStream) settle(ctx context.Context, name string, expected uint64, body []byte) (uint64, error) {
+	w := deliveryWrite{name: name, expected: expected, body: body}
 	for {
-		seq, err := d.publish(ctx, m)
+		seq, err := d.publish(ctx, w.message())
 		if err == nil {
 			return seq, nil
 		}
 		there, lastErr := d.Last(ctx, name)
 		switch {
 		case lastErr == nil && there.Seq > expected && string(there.Body) == string(body):
-			return there.Seq, nil
+			return there.Seq, d.waitDelivered(ctx, there.Seq)
 		case lastErr == nil && there.Seq != expected:
 			return 0, ErrConflict
 		case lastErr != nil && !errors.Is(lastErr, ErrNotFound):
@@ -98,11 +102,7 @@ func (d *DeliveryStream) publish(ctx context.Context, m *nats.Msg) (uint64, erro
 	if err != nil {
 		return 0, err
 	}
-	var ack struct {
-		Error  *apiError `json:"error"`
-		Stream string    `json:"stream"`
-		Seq    uint64    `json:"seq"`
-	}
+	var ack deliveryAck
 	if err := json.Unmarshal(answer.Data, &ack); err != nil {
 		return 0, fmt.Errorf("answer to a publish: %w", err)
 	}
@@ -112,6 +112,7 @@ func (d *DeliveryStream) publish(ctx context.Context, m *nats.Msg) (uint64, erro
 	case ack.Stream != deliveryStream || ack.Seq == 0:
 		return 0, fmt.Errorf("answer to a publish names %q %d", ack.Stream, ack.Seq)
 	}
+	d.s.delivered.raise(ack.Seq)
 	return ack.Seq, nil
 }
 

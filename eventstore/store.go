@@ -36,28 +36,30 @@ type Config struct {
 
 // Store appends to and reads from the log. All methods may be called from many goroutines.
 type Store struct {
-	nc       *nats.Conn
-	readers  readers
-	tips     *tips   // nil unless this is the sole writer
-	tails    []*tail // per shard; nil likewise
-	js       jetstream.JetStream
-	log      zerolog.Logger
-	now      func() time.Time
-	random   io.Reader
-	shards   int
-	replicas int
-	readOnly bool
-	embedded *Server // nil: an external server
-	dial     func() (*nats.Conn, error)
-	durable  []*durability // per shard
-	fixed    *durability   // of the checkpoints
-	sick     atomic.Pointer[error]
-	fatal    chan error
-	full     atomic.Bool
-	direct   []string // request subjects, made once per shard
-	leader   []string
-	stop     context.CancelFunc
-	done     chan struct{}
+	nc         *nats.Conn
+	readers    readers
+	tips       *tips   // nil unless this is the sole writer
+	tails      []*tail // per shard; nil likewise
+	js         jetstream.JetStream
+	log        zerolog.Logger
+	now        func() time.Time
+	random     io.Reader
+	shards     int
+	replicas   int
+	readOnly   bool
+	embedded   *Server // nil: an external server
+	dial       func() (*nats.Conn, error)
+	durable    []*durability // per shard
+	fixed      *durability   // of the checkpoints
+	delivered  *durability   // of the deliveries
+	deliveries deliveryGroup
+	sick       atomic.Pointer[error]
+	fatal      chan error
+	full       atomic.Bool
+	direct     []string // request subjects, made once per shard
+	leader     []string
+	stop       context.CancelFunc
+	done       chan struct{}
 }
 
 // clientOptions turn off everything that would send an event again, or later, on its own.
@@ -77,7 +79,7 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	}
 	s := &Store{
 		nc: nc, log: c.Logger, now: c.Now, random: c.Random, readOnly: c.ReadOnly, embedded: c.Server,
-		dial: func() (*nats.Conn, error) { return connect(c) }, fixed: newDurability(), fatal: make(chan error, 1), done: make(chan struct{}),
+		dial: func() (*nats.Conn, error) { return connect(c) }, fixed: newDurability(), delivered: newDurability(), fatal: make(chan error, 1), done: make(chan struct{}),
 	}
 	if err := s.open(ctx, c); err != nil {
 		nc.Close()

@@ -32,9 +32,9 @@ func remote(t *testing.T) (s *eventstore.Store, p *proxy, reconnected <-chan str
 	return eventstoretest.OpenOn(t, c), p, back
 }
 
-// await waits until the store's connections are back: its own, one for a shard's reads, one for secrets.
+// await waits until the store's connections are back: its own, and for reading one shard, deliveries and secrets.
 func await(reconnected <-chan struct{}) {
-	for range 3 {
+	for range 4 {
 		<-reconnected
 	}
 }

@@ -51,6 +51,11 @@ func (c *call) authenticateAction() error {
 	if err != nil {
 		return err
 	}
+	return c.actionOf(text)
+}
+
+// actionOf reads which payment's action a client token is for.
+func (c *call) actionOf(text string) error {
 	claims, err := c.readClientToken(text)
 	if err != nil || claims.Intent != intentAction {
 		return badClientToken()

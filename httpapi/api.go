@@ -20,6 +20,7 @@ import (
 	"payledger/domain/session"
 	"payledger/eventstore"
 	"payledger/eventstore/commands"
+	"payledger/httpapi/checkout"
 	"payledger/projections"
 	"payledger/projections/history"
 )
@@ -74,11 +75,12 @@ type History interface {
 	Payment(ctx context.Context, account domain.AccountID, id domain.PaymentID, at history.At) ([]history.Entry, error)
 }
 
-// Config is what the API needs; everything but RateLimit and Notifications is required.
+// Config is what the API needs; everything but FrameAncestors, RateLimit and Notifications is required.
 type Config struct {
 	Commands       Commands
 	Reader         Reader
 	History        History
+	Deliveries     Deliveries
 	ClientTokenKey []byte // signs client tokens (D4); 32 bytes or more
 	PublicURL      string // this service as browsers reach it
 	Environment    string // account.Sandbox or account.Production
@@ -95,6 +97,8 @@ type Config struct {
 	// Notifications reads what a processor of that name sent, and refuses what is not signed or not well
 	// formed (D14); nil: none are taken.
 	Notifications func(name processor.Name, header http.Header, body []byte) (processor.Notification, error)
+	// FrameAncestors are the origins that may show the checkout pages in a frame; none by default.
+	FrameAncestors []string
 	// RateLimit is the number of requests a second that each API key may make; 0 is no limit (D1).
 	RateLimit float64
 }
@@ -106,6 +110,7 @@ const minTokenKey = 32
 type API struct {
 	Config
 	operations map[string]*operation
+	pages      *checkout.Pages
 	router     *mux.Router
 	routes     map[*mux.Route]route
 	limits     *limits
@@ -127,8 +132,12 @@ func New(c Config) (*API, error) {
 	if err := checkRoutes(routes, operations); err != nil {
 		return nil, err
 	}
+	pages, err := checkout.New(c.FrameAncestors)
+	if err != nil {
+		return nil, err
+	}
 	a := &API{
-		Config: c, operations: operations, router: mux.NewRouter().SkipClean(true), routes: map[*mux.Route]route{},
+		Config: c, operations: operations, pages: pages, router: mux.NewRouter().SkipClean(true), routes: map[*mux.Route]route{},
 		limits: newLimits(c.RateLimit, c.Now),
 	}
 	for _, r := range routes {

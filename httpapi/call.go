@@ -11,6 +11,7 @@ import (
 	"payledger/domain"
 	"payledger/domain/account"
 	"payledger/eventstore/commands"
+	"payledger/httpapi/checkout"
 )
 
 // call is one request on its way through the guards.
@@ -41,6 +42,12 @@ type outcome struct {
 // answer runs guards and handler and writes what comes of them.
 func (c *call) answer() outcome {
 	result, err := c.guarded()
+	if page, ok := result.(checkout.Document); ok && err == nil {
+		return outcome{page.Status, nil, c.api.pages.Write(c.w, page)}
+	}
+	if err != nil && c.route.access == byPage {
+		return c.failPage(err)
+	}
 	var body raw
 	if err == nil {
 		body, err = encode(result)

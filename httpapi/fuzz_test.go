@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
 
@@ -132,6 +133,14 @@ var fuzzedBodies = []fuzzed{
 		seeds: []string{`{"description":"d","enabled":false,"eventTypes":[]}`, `{"url":"https://10.0.0.1/"}`, `{"url":null}`, `{}`},
 	},
 	{
+		operation: "createWebhookReplay", method: "POST", path: "/management/webhook-replays", manages: true, make: endpoint,
+		seeds: []string{
+			`{"endpointId":"TARGET","from":"2026-03-01T00:00:00+01:00","to":"9999-12-31T23:59:59","eventTypes":["PAYMENT.STATUS"],"onlyFailed":true,"dryRun":true}`,
+			`{"endpointId":"TARGET","from":"0000-01-01T00:00:00Z","to":"2026-03-02T00:00:00Z"}`,
+			`{"endpointId":"none","from":"2026-03-02T00:00:00Z","to":"2026-03-01T00:00:00Z","eventTypes":["x"]}`, `{}`,
+		},
+	},
+	{
 		operation: "replaceRouting", method: "PUT", path: "/management/routing", manages: true, make: nothing,
 		seeds: []string{
 			`{"rules":[{"name":"euro","when":{"currencyCode":["EUR"],"network":["VISA"],"maxAmount":1e3,"metadata":{"a":1.0}},"processors":["STRIPE","ADYEN"]}],"default":["WORLDPAY"]}`,
@@ -163,8 +172,8 @@ type fuzzRig struct {
 	wrong   error // what openapi.yaml does not say of the answers since the last look
 }
 
-func newFuzzRig(f testing.TB) *fuzzRig {
-	r := &fuzzRig{rig: newRig(f), targets: map[string]*target{}}
+func newFuzzRig(f testing.TB, hooks *webhooks) *fuzzRig {
+	r := &fuzzRig{rig: newRigWith(f, 10*time.Second, hooks), targets: map[string]*target{}}
 	transport := &http.Transport{}
 	f.Cleanup(transport.CloseIdleConnections)
 	r.client = &http.Client{Transport: checking(func(q *http.Request) (*http.Response, error) {
@@ -198,10 +207,13 @@ func FuzzBody(f *testing.F) {
 	})
 }
 
-// fuzzRigs are one whose account stays as it is, and one whose account is changed.
+// fuzzRigs are one whose account stays as it is, and one whose account is changed: it has no payments, so that no
+// endpoint is sent anything.
 type fuzzRigs struct{ pays, manages *fuzzRig }
 
-func newFuzzRigs(t testing.TB) fuzzRigs { return fuzzRigs{newFuzzRig(t), newFuzzRig(t)} }
+func newFuzzRigs(t testing.TB) fuzzRigs {
+	return fuzzRigs{newFuzzRig(t, nil), newFuzzRig(t, &webhooks{})}
+}
 
 // try sends one body and holds the answer to what must be so for every body.
 func (rigs fuzzRigs) try(t *testing.T, o fuzzed, body string) {

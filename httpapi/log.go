@@ -14,7 +14,7 @@ func (a *API) logRequest(c *call, o outcome, took time.Duration) {
 	switch {
 	case o.status >= http.StatusInternalServerError:
 		event = a.Logger.Error()
-	case c.route.access == byNothing:
+	case c.route.access == byNothing || c.route.access == byPage:
 		event = a.Logger.Debug()
 	}
 	event = event.Str("requestId", c.id).Str("method", c.r.Method).Str("route", c.route.path).

@@ -82,6 +82,8 @@ var queryRules = map[string]func(*violations, string){
 	},
 	"from_date": dateRule,
 	"to_date":   dateRule,
+	"from":      dateRule,
+	"to":        dateRule,
 	"currency_code": func(v *violations, text string) {
 		if !domain.Currency(text).Known() {
 			v.add("$", "must be an active ISO 4217 currency code")
@@ -98,7 +100,8 @@ func dateRule(v *violations, text string) {
 
 // wholeQueryRules are the rules of single calls about several parameters.
 var wholeQueryRules = map[string]func(*violations, url.Values, *call){
-	"listPayments": listRules,
+	"listPayments":          listRules,
+	"listWebhookDeliveries": deliveryRules,
 }
 
 // amountBits is the size of a signed integer that holds every amount, and that a float64 holds exactly.

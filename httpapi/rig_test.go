@@ -72,6 +72,12 @@ func newRig(t testing.TB, change ...func(*httpapi.Config)) *rig {
 // newRigWaiting is newRig with a payment timeout.
 func newRigWaiting(t testing.TB, paymentTimeout time.Duration, change ...func(*httpapi.Config)) *rig {
 	t.Helper()
+	return newRigWith(t, paymentTimeout, nil, change...)
+}
+
+// newRigWith is newRigWaiting with webhooks; nil: none are sent.
+func newRigWith(t testing.TB, paymentTimeout time.Duration, hooks *webhooks, change ...func(*httpapi.Config)) *rig {
+	t.Helper()
 	r := &rig{t: t, dir: t.TempDir(), log: &safeBuffer{}, answers: &safeBuffer{}}
 	logger := zerolog.New(r.log).Level(zerolog.TraceLevel)
 	ctx, stop := context.WithCancel(context.Background())
@@ -94,12 +100,20 @@ func newRigWaiting(t testing.TB, paymentTimeout time.Duration, change ...func(*h
 		PaymentTimeout: paymentTimeout, ActionTimeout: time.Hour, ClientTokenTTL: time.Hour, Random: rand.Reader, Logger: logger,
 	})
 	var loops sync.WaitGroup
+	if hooks != nil { // before the fan-out runs
+		hooks.open(ctx, r, fanout, vault, logger)
+		loops.Go(func() { run(ctx, t, hooks.notifier.Run) })
+		loops.Go(func() { run(ctx, t, hooks.log.Run) })
+	}
 	loops.Go(func() { run(ctx, t, fanout.Run) })
 	loops.Go(func() { run(ctx, t, r.views.Run) })
 	t.Cleanup(func() { // before the store closes
 		r.service.Close()
 		stop()
 		loops.Wait()
+		if hooks != nil {
+			must(t, hooks.index.Close())
+		}
 		must(t, r.views.Close())
 	})
 	must(t, r.views.CaughtUp(ctx))
@@ -122,6 +136,9 @@ func newRigWaiting(t testing.TB, paymentTimeout time.Duration, change ...func(*h
 			}
 			return nil
 		},
+	}
+	if hooks != nil {
+		r.config.Deliveries = hooks.log
 	}
 	r.serve(change...)
 	return r

@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"payledger/domain/account"
+	"payledger/httpapi/checkout"
 )
 
 // access says what a caller must bring.
@@ -14,6 +15,7 @@ const (
 	byClientToken               // X-Client-Token: the customer's browser (D12)
 	byActionToken               // X-Client-Token of a required action: the customer's browser (D12)
 	bySignature                 // signed by a processor; its handler checks (D14)
+	byPage                      // a page or what it loads: a browser's address line; failures are pages too (D12)
 	byNothing                   // operations and documents
 )
 
@@ -42,6 +44,9 @@ var routes = []route{
 
 	{http.MethodPost, "/payment-instruments", byClientToken, false, "", "createPaymentInstrument", createInstrument},
 	{http.MethodPost, "/required-actions/complete", byActionToken, false, "", "completeRequiredAction", completeAction},
+	{http.MethodGet, checkout.PathPayment, byPage, false, "", "getCheckoutPage", getCheckoutPage},
+	{http.MethodGet, checkout.PathChallenge, byPage, false, "", "getChallengePage", getChallengePage},
+	{http.MethodGet, checkout.PathAssets + "/{version}/{file}", byPage, false, "", "getCheckoutAsset", getCheckoutAsset},
 	{http.MethodPost, "/processors/{name}/notifications", bySignature, false, "", "receiveProcessorNotification", receiveNotification},
 
 	{http.MethodGet, "/management/api-keys", byAPIKey, false, account.ScopeAccountRead, "listApiKeys", listAPIKeys},
@@ -53,6 +58,11 @@ var routes = []route{
 	{http.MethodPost, "/management/webhook-endpoints/{id}/test", byAPIKey, false, account.ScopeAccountWrite, "testWebhookEndpoint", testEndpoint},
 	{http.MethodGet, "/management/signing-secret", byAPIKey, false, account.ScopeAccountRead, "getSigningSecret", getSigningSecret},
 	{http.MethodPost, "/management/signing-secret/rotate", byAPIKey, false, account.ScopeAccountWrite, "rotateSigningSecret", rotateSigningSecret},
+	{http.MethodGet, "/management/webhook-deliveries", byAPIKey, false, account.ScopeAccountRead, "listWebhookDeliveries", listDeliveries},
+	{http.MethodGet, "/management/webhook-deliveries/{id}", byAPIKey, false, account.ScopeAccountRead, "getWebhookDelivery", getDelivery},
+	{http.MethodPost, "/management/webhook-deliveries/{id}/resend", byAPIKey, false, account.ScopeAccountWrite, "resendWebhookDelivery", resendDelivery},
+	{http.MethodPost, "/management/webhook-replays", byAPIKey, false, account.ScopeAccountWrite, "createWebhookReplay", createReplay},
+	{http.MethodGet, "/management/webhook-replays/{id}", byAPIKey, false, account.ScopeAccountRead, "getWebhookReplay", getReplay},
 	{http.MethodGet, "/management/routing", byAPIKey, false, account.ScopeAccountRead, "getRouting", getRouting},
 	{http.MethodPut, "/management/routing", byAPIKey, false, account.ScopeAccountWrite, "replaceRouting", putRouting},
 	{http.MethodGet, "/management/processors", byAPIKey, false, account.ScopeAccountRead, "listProcessors", listProcessors},

@@ -20,6 +20,7 @@ var bodyRules = map[string]func(*violations, map[string]any, *call){
 	"createPaymentInstrument": cardRules,
 	"createApiKey":            keyRules,
 	"replaceRouting":          routingRules,
+	"createWebhookReplay":     replayRules,
 }
 
 // sessionRules: §2.5, D4.

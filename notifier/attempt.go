@@ -3,6 +3,7 @@ package notifier
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -41,96 +42,188 @@ func pause(ctx context.Context, d time.Duration) bool {
 
 // dispatcher makes the attempts of deliveries and records how they end.
 type dispatcher struct {
-	writer writer
-	sender *sender
-	stream stream
-	health *health
-	log    zerolog.Logger
+	write    func(context.Context, Delivery) (message, error)
+	sender   *sender
+	stream   stream
+	retries  schedule
+	names    *names
+	progress *progress
+	health   *health
+	log      zerolog.Logger
 	// cut ends later than a lane's context: attempts in flight get that long to finish.
 	cut context.Context
 }
 
-// deliver makes the first attempt of a delivery. It tells whether the outcome is recorded; if not, the
-// notifier is ending and the delivery stays planned, to be sent at the next start (at least once, §6.1).
-func (p *dispatcher) deliver(ctx context.Context, d placed) bool {
-	m, ok := p.prepare(ctx, d)
-	if !ok || ctx.Err() != nil {
-		return false
+// deliver makes the attempt of an entry of a lane, and records it. When the notifier ends first, the delivery stays
+// as it is recorded, and its attempt is made at the next start (at least once, §6.1).
+func (p *dispatcher) deliver(ctx context.Context, l *lane, e entry, free func()) {
+	name, err := p.nameOf(ctx, l, e)
+	if err != nil {
+		return
+	}
+	unlock, ok := p.names.lock(ctx, name)
+	if !ok {
+		return
+	}
+	defer unlock()
+	d, ok := p.current(ctx, l, e, name)
+	if !ok {
+		return
+	}
+	ended, ok := p.attempt(ctx, d)
+	if !ok {
+		return
+	}
+	free()
+	p.record(l, name, e.at, ended)
+}
+
+// nameOf gives the name of the delivery whose record stands at the entry's place.
+func (p *dispatcher) nameOf(ctx context.Context, l *lane, e entry) (name string, err error) {
+	if e.record != nil {
+		return e.record.Name(), nil
+	}
+	err = p.persist(ctx, l.name, func() error {
+		stored, err := p.stream.Next(ctx, l.name+".*.*", e.at)
+		if err == nil && stored.Seq != e.at {
+			err = eventstore.ErrNotFound
+		}
+		if err != nil {
+			return fmt.Errorf("notifier: the delivery at sequence %d: %w", e.at, err)
+		}
+		name = stored.Name
+		return nil
+	})
+	return name, err
+}
+
+// current gives the entry's delivery if it is still to be sent. One that somebody else could have touched is read
+// again: it may have ended since, or have been tried and be due later.
+func (p *dispatcher) current(ctx context.Context, l *lane, e entry, name string) (d Delivery, is bool) {
+	if !l.holds(e.at) {
+		return d, false
+	}
+	if e.fresh {
+		return *e.record, true
+	}
+	var last eventstore.StoredDelivery
+	err := p.persist(ctx, name, func() (err error) {
+		if last, err = p.stream.Last(ctx, name); err == nil {
+			d, err = Decode(last)
+		}
+		return err
+	})
+	if err != nil {
+		return d, false
+	}
+	if last.Seq != e.at || !d.Status.Open() {
+		l.moved(e.at, last.Seq, d)
+		return d, false
+	}
+	return d, true
+}
+
+// attempt makes the next attempt of d; or ends it, when its endpoint takes no webhooks any more.
+func (p *dispatcher) attempt(ctx context.Context, d Delivery) (ended Delivery, ok bool) {
+	var m message
+	err := p.persist(ctx, d.Name(), func() (err error) {
+		m, err = p.write(ctx, d)
+		if errors.Is(err, ErrNoEndpoint) || errors.Is(err, ErrDisabled) {
+			ended, err = d.cancelled(), nil
+		}
+		return err
+	})
+	if err != nil || ctx.Err() != nil {
+		return d, false
+	}
+	if ended.Status == Cancelled {
+		return ended, true
 	}
 	a, err := p.sender.attempt(p.cut, m)
 	if err != nil {
 		if p.cut.Err() == nil {
-			p.trouble(d, err)
+			p.trouble(d.Name(), err)
 		}
-		return false
+		return d, false
 	}
-	return p.record(d, d.ended(a))
+	return d.ended(a, p.retries), true
 }
 
-// prepare makes the message, again and again until it can be made: a delivery is never skipped.
-func (p *dispatcher) prepare(ctx context.Context, d placed) (message, bool) {
+// record makes an outcome durable with compare-and-swap, and tells the lane. A conflict means that another process
+// has recorded one: what it recorded holds.
+func (p *dispatcher) record(l *lane, name string, at uint64, ended Delivery) {
 	for n := 0; ; n++ {
-		m, err := p.writer.write(ctx, d.Delivery)
+		place, err := p.put(name, at, ended)
+		if errors.Is(err, eventstore.ErrConflict) {
+			l.lookFrom(at)
+			l.moved(at, 0, Delivery{})
+			err = nil
+		} else if err == nil {
+			l.moved(at, place, ended)
+			p.progress.passed(place)
+		}
 		if err == nil {
-			p.health.clear(d.Name())
-			return m, true
+			p.health.clear(name)
+			p.told(name, ended)
+			return
 		}
-		if ctx.Err() != nil {
-			return m, false
-		}
-		p.trouble(d, err)
-		if !pause(ctx, backoff(n)) {
-			return m, false
-		}
-	}
-}
-
-// record makes the outcome durable with compare-and-swap. A conflict means that it is recorded already.
-func (p *dispatcher) record(d placed, ended Delivery) bool {
-	for n := 0; ; n++ {
-		err := p.put(d, ended)
-		if err == nil || errors.Is(err, eventstore.ErrConflict) {
-			p.health.clear(d.Name())
-			p.told(ended)
-			return true
-		}
-		p.trouble(d, err)
+		p.trouble(name, err)
 		if !pause(p.cut, backoff(n)) {
-			return false
+			return
 		}
 	}
 }
 
 // put writes once; when the notifier ends meanwhile, it has recordTime left.
-func (p *dispatcher) put(d placed, ended Delivery) error {
+func (p *dispatcher) put(name string, at uint64, ended Delivery) (uint64, error) {
 	body, err := ended.encode()
 	if err != nil {
-		return err
+		return 0, err
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(p.cut))
 	defer cancel()
 	stop := context.AfterFunc(p.cut, func() { time.AfterFunc(recordTime, cancel) })
 	defer stop()
-	_, err = p.stream.Put(ctx, d.Name(), d.at, body)
-	return err
+	return p.stream.Put(ctx, name, at, body)
 }
 
-// trouble tells that a delivery cannot be made or recorded for a reason of our own.
-func (p *dispatcher) trouble(d placed, err error) {
-	if p.health.set(d.Name(), err) {
-		p.log.Error().Err(err).Str("delivery", d.Name()).Int("shard", d.Shard).Uint64("seq", d.Seq).
-			Msg("a webhook cannot be sent or recorded; trying again")
+// persist repeats what failed for a reason of our own until it succeeds or ctx ends: a delivery is never skipped.
+func (p *dispatcher) persist(ctx context.Context, what string, do func() error) error {
+	for n := 0; ; n++ {
+		err := do()
+		if err == nil {
+			p.health.clear(what)
+			return nil
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		p.trouble(what, err)
+		if !pause(ctx, backoff(n)) {
+			return ctx.Err()
+		}
 	}
 }
 
-// told logs an outcome: never the URL, which can hold a merchant's secret, nor the body.
-func (p *dispatcher) told(d Delivery) {
+// trouble tells that a delivery cannot be made or recorded for a reason of our own.
+func (p *dispatcher) trouble(what string, err error) {
+	if p.health.set(what, err) {
+		p.log.Error().Err(err).Str("delivery", what).Msg("a webhook cannot be sent or recorded; trying again")
+	}
+}
+
+// told logs an outcome: never the URL, which can hold a merchant's secret, nor the body or the answer.
+func (p *dispatcher) told(name string, d Delivery) {
+	if d.Status == Cancelled {
+		p.log.Info().Str("delivery", name).Str("aggregateId", d.AggregateID).Msg("webhook cancelled: its endpoint takes none")
+		return
+	}
 	a := d.Attempts[len(d.Attempts)-1]
 	line := p.log.Debug()
 	if a.Failure != "" {
 		line = p.log.Warn()
 	}
-	line.Str("delivery", d.Name()).Str("aggregateId", d.AggregateID).Int("attempt", a.Number).
+	line.Str("delivery", name).Str("aggregateId", d.AggregateID).Int("attempt", a.Number).Str("outcome", string(d.Status)).
 		Int("status", a.StatusCode).Str("failure", string(a.Failure)).Dur("took", time.Duration(a.Duration)*time.Microsecond).
-		Msg("webhook attempt")
+		Bool("manual", a.Manual).Msg("webhook attempt")
 }

@@ -140,12 +140,12 @@ func TestCrash(t *testing.T) {
 			return 0
 		}, false},
 		{"between attempt and outcome, position written", false, outcomes, func(_ *testing.T, c *crashing, v *receiver) int {
-			n := len(v.take(laneFlights)) // the lane's slots wait for their records
+			n := len(v.take(payments)) // attempts are made while outcomes wait for their records
 			c.saved(2 * payments)
 			return n
 		}, true},
 		{"between attempt and outcome, position not written", false, outcomesAndPosition, func(_ *testing.T, _ *crashing, v *receiver) int {
-			return len(v.take(laneFlights))
+			return len(v.take(payments))
 		}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -1,6 +1,8 @@
 package notifier
 
 import (
+	"crypto/sha256"
+	"encoding/base32"
 	"errors"
 	"fmt"
 	"strings"
@@ -12,7 +14,7 @@ import (
 
 // deliverySchema is the schema version of a Delivery's bytes: raise it when a field's meaning changes, and
 // upgrade older bytes in decodeDelivery; the golden bytes in testdata stay for ever.
-const deliverySchema = 1
+const deliverySchema = 2
 
 // ErrNewerRecord means that a newer build wrote the record: this one would drop fields of it.
 var ErrNewerRecord = errors.New("notifier: record written by a newer schema")
@@ -20,12 +22,17 @@ var ErrNewerRecord = errors.New("notifier: record written by a newer schema")
 // Status is where a delivery stands.
 type Status string
 
-// The states of a delivery. A failed one keeps all that a further attempt needs.
+// The states of a delivery. The first two are open: more is to come of itself.
 const (
-	Planned   Status = "PLANNED"   // no attempt is recorded
-	Succeeded Status = "SUCCEEDED" // an attempt was answered with 2xx (§6.1)
-	Failed    Status = "FAILED"    // the last attempt was not
+	Planned   Status = "PLANNED"   // no automatic attempt was made
+	Failed    Status = "FAILED"    // the last automatic attempt failed, the next is due at NextAt (§6.1)
+	Succeeded Status = "SUCCEEDED" // an attempt was answered with 2xx
+	Exhausted Status = "EXHAUSTED" // all automatic attempts failed; a person can still resend it (D18)
+	Cancelled Status = "CANCELLED" // its endpoint was deleted or disabled when an attempt was due
 )
+
+// Open tells whether attempts are still made without being asked for.
+func (s Status) Open() bool { return s == Planned || s == Failed }
 
 // Delivery is one webhook for one endpoint: references to what it tells, never the body, so that no
 // personal data stands here and the payload is made anew for each attempt. Its record in the stream is
@@ -45,6 +52,7 @@ type Delivery struct {
 	Planner     string            `json:"planner"` // the process that planned it: no two write the same bytes
 	Status      Status            `json:"status"`
 	Attempts    []Attempt         `json:"attempts,omitempty"` // oldest first
+	NextAt      time.Time         `json:"nextAt,omitempty"`   // when the next attempt is due; only while FAILED
 }
 
 // Attempt is one try to send, as it ended.
@@ -54,6 +62,21 @@ type Attempt struct {
 	Duration   int64     `json:"durationMicros"`       // until the status line, or the failure
 	StatusCode int       `json:"statusCode,omitempty"` // 0: no status line came
 	Failure    Failure   `json:"failure,omitempty"`    // "" when it succeeded
+	Manual     bool      `json:"manual,omitempty"`     // a person or a replay asked for it
+	Excerpt    string    `json:"excerpt,omitempty"`    // the answer's first bytes as text, at most excerptLimit
+	Keys       []string  `json:"keys,omitempty"`       // names of the secrets it was signed with, primary first (§5.2)
+}
+
+// idBytes is how much of a name's hash makes an id.
+const idBytes = 16
+
+// ID is the delivery's id for the outside: it stays the same, fits into a URL, and tells nothing.
+func (d Delivery) ID() string { return IDOf(d.Name()) }
+
+// IDOf gives the id of the delivery of a name.
+func IDOf(name string) string {
+	sum := sha256.Sum256([]byte(name))
+	return strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:idBytes]))
 }
 
 // Name is the delivery's place in the stream: one literal subject for each endpoint, event and kind,
@@ -83,14 +106,42 @@ func plan(r *eventstore.Recorded, endpoint domain.EndpointID, kind Kind, planner
 	}
 }
 
-// ended gives the delivery after one more attempt.
-func (d Delivery) ended(a Attempt) Delivery {
-	a.Number = len(d.Attempts) + 1
-	d.Attempts = append(d.Attempts[:len(d.Attempts):len(d.Attempts)], a)
-	d.Status = Succeeded
-	if a.Failure != "" {
-		d.Status = Failed
+// automatic counts the attempts that were made without being asked for.
+func (d Delivery) automatic() (n int) {
+	for _, a := range d.Attempts {
+		if !a.Manual {
+			n++
+		}
 	}
+	return n
+}
+
+// ended gives the delivery after one more attempt. A failed automatic one is followed by another after its delay,
+// as long as there is one (D18); a failed manual one changes nothing but the list of attempts.
+func (d Delivery) ended(a Attempt, retries schedule) Delivery {
+	a.Number = len(d.Attempts) + 1
+	d.Schema = deliverySchema
+	d.Attempts = append(d.Attempts[:len(d.Attempts):len(d.Attempts)], a)
+	switch {
+	case a.Failure == "":
+		d.Status, d.NextAt = Succeeded, time.Time{}
+	case !a.Manual:
+		d.Status, d.NextAt = Exhausted, time.Time{}
+		if wait, more := retries.after(d.automatic()); more {
+			d.Status, d.NextAt = Failed, a.end().Add(wait).Truncate(time.Microsecond)
+		}
+	}
+	return d
+}
+
+// end is when the attempt's outcome was known.
+func (a Attempt) end() time.Time {
+	return a.StartedAt.Add(time.Duration(a.Duration) * time.Microsecond)
+}
+
+// cancelled gives the delivery when its endpoint takes no webhooks any more.
+func (d Delivery) cancelled() Delivery {
+	d.Schema, d.Status, d.NextAt = deliverySchema, Cancelled, time.Time{}
 	return d
 }
 
@@ -102,8 +153,8 @@ func (d Delivery) encode() ([]byte, error) {
 	return b, nil
 }
 
-// decodeDelivery reads a record of the stream; one that this build cannot keep whole is an error.
-func decodeDelivery(stored eventstore.StoredDelivery) (Delivery, error) {
+// Decode reads a record of the stream; one that this build cannot keep whole is an error.
+func Decode(stored eventstore.StoredDelivery) (Delivery, error) {
 	var d Delivery
 	err := eventstore.Unmarshal(stored.Body, &d)
 	switch {
@@ -116,5 +167,15 @@ func decodeDelivery(stored eventstore.StoredDelivery) (Delivery, error) {
 	if err != nil {
 		return d, fmt.Errorf("notifier: delivery %s at sequence %d: %w", stored.Name, stored.Seq, err)
 	}
-	return d, nil
+	return d.upgraded(), nil
+}
+
+// upgraded gives a record of an older schema as this build would have written it. Builds of schema 1 made one
+// attempt and no retries: what failed then is over.
+func (d Delivery) upgraded() Delivery {
+	if d.Schema == 1 && d.Status == Failed {
+		d.Status = Exhausted
+	}
+	d.Schema = deliverySchema
+	return d
 }

@@ -37,27 +37,44 @@ func golden(t *testing.T, name string, got []byte) {
 var goldenTime = time.Date(2026, 3, 14, 9, 26, 53, 589_793_000, time.UTC)
 
 var goldenDelivery = Delivery{
-	Schema: 1, Account: "acct1", Endpoint: "5d0f3c1e-2b6a-4f7d-9c8e-0a1b2c3d4e5f", Kind: PaymentStatus,
+	Schema: 2, Account: "acct1", Endpoint: "5d0f3c1e-2b6a-4f7d-9c8e-0a1b2c3d4e5f", Kind: PaymentStatus,
 	EventID: "22222222-0000-4000-8000-000000000002", Shard: 3, Seq: 70_000, Aggregate: "payment", AggregateID: "01golden",
 	Revision: 2, PlannedAt: goldenTime, Planner: "33333333-0000-4000-8000-000000000003", Status: Planned,
 }
 
-// TestDeliveryBytes: the bytes of a delivery stay readable for ever (schema 1).
+// nominal is the schedule of D18 without its jitter.
+var nominal = schedule{delays: DefaultRetryDelays(), random: func() float64 { return 0.5 }}
+
+// goldenRecords are a delivery's records, one for each status.
+func goldenRecords() []Delivery {
+	keys := []string{"signing-secret.acct1.2", "signing-secret.acct1.1"}
+	attempt := Attempt{StartedAt: goldenTime, Duration: 1234, StatusCode: 503, Failure: FailureStatus, Excerpt: "try later", Keys: keys}
+	waits := goldenDelivery.ended(attempt, nominal)
+	by := attempt
+	by.Manual = true
+	exhausted := waits.ended(by, nominal)
+	for exhausted.Status != Exhausted {
+		exhausted = exhausted.ended(attempt, nominal)
+	}
+	won := waits.ended(Attempt{StartedAt: goldenTime, Duration: 5, StatusCode: 200, Keys: keys[:1]}, nominal)
+	return []Delivery{goldenDelivery, waits, exhausted, won, waits.cancelled()}
+}
+
+// TestDeliveryBytes: the bytes of a delivery stay readable for ever (schema 2).
 func TestDeliveryBytes(t *testing.T) {
-	ended := goldenDelivery.ended(Attempt{StartedAt: goldenTime, Duration: 1234, StatusCode: 503, Failure: FailureStatus})
 	var lines []string
-	for _, d := range []Delivery{goldenDelivery, ended, ended.ended(Attempt{StartedAt: goldenTime, Duration: 5, StatusCode: 200})} {
+	for _, d := range goldenRecords() {
 		body, err := d.encode()
 		if err != nil {
 			t.Fatal(err)
 		}
 		lines = append(lines, hex.EncodeToString(body))
-		back, err := decodeDelivery(eventstore.StoredDelivery{Name: d.Name(), Seq: 1, Body: body})
+		back, err := Decode(eventstore.StoredDelivery{Name: d.Name(), Seq: 1, Body: body})
 		if err != nil || !reflect.DeepEqual(back, d) {
 			t.Errorf("read back as %+v, %v", back, err)
 		}
 	}
-	golden(t, "delivery.1.hex", []byte(strings.Join(lines, "\n")+"\n"))
+	golden(t, "delivery.2.hex", []byte(strings.Join(lines, "\n")+"\n"))
 	p, err := eventstore.Marshal(position{Schema: 1, Log: []uint64{7, 0, 70_000}, Through: 12, Open: []openLane{{"acct1.e1", 9}, {"acct1.e2", 11}}})
 	if err != nil {
 		t.Fatal(err)
@@ -65,6 +82,33 @@ func TestDeliveryBytes(t *testing.T) {
 	golden(t, "position.1.hex", []byte(hex.EncodeToString(p)+"\n"))
 	if goldenDelivery.Name() != "acct1.5d0f3c1e-2b6a-4f7d-9c8e-0a1b2c3d4e5f.22222222-0000-4000-8000-000000000002.PAYMENT-STATUS" {
 		t.Error(goldenDelivery.Name())
+	}
+}
+
+// TestOlderRecords: what a build of schema 1 wrote reads as what it means now: it made one attempt and no more.
+func TestOlderRecords(t *testing.T) {
+	text, err := os.ReadFile("testdata/delivery.1.hex")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []Status{Planned, Exhausted, Succeeded} {
+		body, err := hex.DecodeString(strings.Fields(string(text))[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := Decode(eventstore.StoredDelivery{Name: goldenDelivery.Name(), Seq: 1, Body: body})
+		if err != nil || d.Status != want || d.Schema != 2 || !d.NextAt.IsZero() || len(d.Attempts) != i {
+			t.Errorf("record %d reads as %+v, %v", i, d, err)
+		}
+	}
+}
+
+// TestDeliveryID: an id is one token for ever, and is another for another delivery.
+func TestDeliveryID(t *testing.T) {
+	other := goldenDelivery
+	other.Kind = PaymentRefund
+	if id := goldenDelivery.ID(); id != "r6q5r2lbhd6ei3vyy6sn3cw554" || other.ID() == id || IDOf(goldenDelivery.Name()) != id {
+		t.Error(id, other.ID())
 	}
 }
 
@@ -76,7 +120,7 @@ func TestDecodeRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := decodeDelivery(eventstore.StoredDelivery{Name: newer.Name(), Body: body}); !errors.Is(err, ErrNewerRecord) {
+	if _, err := Decode(eventstore.StoredDelivery{Name: newer.Name(), Body: body}); !errors.Is(err, ErrNewerRecord) {
 		t.Error(err)
 	}
 	if body, err = goldenDelivery.encode(); err != nil {
@@ -86,7 +130,7 @@ func TestDecodeRefuses(t *testing.T) {
 		"another name": {Name: "acct2.a.b.c", Body: body}, "cut": {Name: goldenDelivery.Name(), Body: body[:20]},
 		"empty": {Name: goldenDelivery.Name()}, "no map": {Name: goldenDelivery.Name(), Body: []byte{1}},
 	} {
-		if _, err := decodeDelivery(stored); err == nil {
+		if _, err := Decode(stored); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}
@@ -100,7 +144,7 @@ func FuzzDecodeDelivery(f *testing.F) {
 	}
 	f.Add(body)
 	f.Fuzz(func(t *testing.T, body []byte) {
-		d, err := decodeDelivery(eventstore.StoredDelivery{Name: goldenDelivery.Name(), Body: body})
+		d, err := Decode(eventstore.StoredDelivery{Name: goldenDelivery.Name(), Body: body})
 		if err != nil {
 			return
 		}

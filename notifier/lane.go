@@ -1,81 +1,106 @@
 package notifier
 
 import (
-	"context"
-	"errors"
 	"sync"
+	"time"
 
 	"github.com/rs/zerolog"
-
-	"payledger/eventstore"
 )
 
 const (
 	// laneFlights is how many attempts one endpoint gets at the same time.
 	laneFlights = 8
-	// laneQueue is how many deliveries wait in memory for one endpoint; more wait in the stream.
+	// laneUnrecorded is how many outcomes of one endpoint may wait for the disk while further attempts are made.
+	laneUnrecorded = 128
+	// laneQueue is how many first attempts wait in memory for one endpoint; more wait in the stream.
 	laneQueue = 1024
+	// laneWaiting is how many retries wait in memory, by their place alone; more wait in the stream.
+	laneWaiting = 32 << 10
 	// lanePage is how many are read back from the stream at a time.
-	lanePage = 128
+	lanePage = 256
+	// laneReread is how often at most the stream is read again for retries that did not fit into memory.
+	laneReread = 15 * time.Second
 )
 
-// lane sends the deliveries of one endpoint: a slow or dead endpoint fills its own lane and no other. What
-// does not fit into its queue stays in the stream, where it is anyway, and is read back in order: the
-// planner is never held up.
+// lane holds what is to be sent to one endpoint: a slow or dead endpoint fills its own lane and no other. First
+// attempts wait in a queue, retries for their due times. What does not fit into memory stays in the stream, where
+// it is anyway, and is read back: nobody is held up, and a lane's memory is bounded.
 type lane struct {
 	name   string
 	stream stream
 	health *health
 	log    zerolog.Logger
-	limit  int           // of queue
+	now    func() time.Time
+	limits limits
 	wake   chan struct{} // holds one token when there may be something to do
 
-	mu     sync.Mutex
-	queue  []placed
-	known  map[uint64]bool // places of the deliveries that are queued or in flight
-	behind bool            // deliveries at or after from are in the stream only, up to latest at least
-	from   uint64
-	latest uint64
-	read   uint64 // up to here, exclusive, the stream was read back: what stands there is known or ended
+	mu      sync.Mutex
+	queue   []entry
+	waiting heap[waiter]
+	known   places   // of the deliveries that are queued, waiting or in flight
+	spill   spill    // what is in the stream only
+	read    uint64   // up to here, exclusive, the stream was read back: what stands there is known, spilled or ended
+	held    []uint64 // places from which on a delivery is just being planned for the lane
+	retried bool     // the last one taken was a retry: one of each kind, in turn
 }
 
-func newLane(name string, s stream, h *health, log zerolog.Logger) *lane {
+// limits are the lane's bounds; tests make them small.
+type limits struct{ queue, waiting, page int }
+
+// entry is a delivery that is to be sent now.
+type entry struct {
+	at     uint64
+	record *Delivery // nil: only its place is known
+	fresh  bool      // just planned here: nobody else can have touched it
+}
+
+func newLane(name string, s stream, h *health, log zerolog.Logger, now func() time.Time, bounds limits) *lane {
 	return &lane{
-		name: name, stream: s, health: h, log: log, limit: laneQueue, wake: make(chan struct{}, 1), known: map[uint64]bool{},
+		name: name, stream: s, health: h, log: log, now: now, limits: bounds,
+		wake: make(chan struct{}, 1), waiting: newWaiters(), known: newPlaces(),
 	}
 }
 
-// offer hands over a delivery that was just planned, in the order of their places. It never waits. A lane
-// that is reading back may have found it in the stream, and even sent it, before it is offered.
+// offer hands over a delivery that was just planned. It never waits. A lane that is reading back may have found it
+// in the stream, and even sent it, before it is offered.
 func (l *lane) offer(d placed) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
-	case d.at < l.read:
+	case d.at < l.read || l.known.has(d.at):
 		return
-	case l.behind || len(l.queue) >= l.limit:
-		l.leave(d.at)
+	case l.spill.planned || len(l.queue) >= l.limits.queue:
+		l.spill.leave(d.at, time.Time{})
 	default:
-		l.queue = append(l.queue, d)
-		l.known[d.at] = true
+		l.queue = append(l.queue, entry{at: d.at, record: &d.Delivery, fresh: true})
+		l.known.add(d.at)
 	}
 	l.signal()
 }
 
-// lookFrom has the lane look through the stream for deliveries at or after place that have no outcome.
+// lookFrom has the lane look through the stream for open deliveries at or after place.
 func (l *lane) lookFrom(place uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.leave(place)
+	l.spill.leave(place, time.Time{})
 	l.signal()
 }
 
-// leave notes that the delivery at place is in the stream only.
-func (l *lane) leave(place uint64) {
-	if !l.behind {
-		l.behind, l.from, l.latest = true, place, place
+// hold says that a delivery is about to be planned at some place after at; release, that the lane was told.
+func (l *lane) hold(at uint64) (release func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.held = append(l.held, at+1)
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		for i, place := range l.held {
+			if place == at+1 {
+				l.held = append(l.held[:i], l.held[i+1:]...)
+				return
+			}
+		}
 	}
-	l.from, l.latest = min(l.from, place), max(l.latest, place)
 }
 
 func (l *lane) signal() {
@@ -85,21 +110,45 @@ func (l *lane) signal() {
 	}
 }
 
-// done forgets a delivery whose outcome is recorded.
-func (l *lane) done(place uint64) {
+// holds tells whether the delivery at place is still the lane's to send: nobody has moved it on.
+func (l *lane) holds(place uint64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.known, place)
+	return l.known.has(place)
 }
 
-// first is the place of the lane's first delivery without an outcome; false when there is none.
+// moved says that the delivery whose record was at one place is now d, at another: it waits for its next attempt,
+// or is forgotten. It is called once the record is durable, by whoever wrote or found it.
+func (l *lane) moved(from, to uint64, d Delivery) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.known.remove(from)
+	if !d.Status.Open() || l.known.has(to) {
+		return
+	}
+	if l.waiting.len() >= l.limits.waiting {
+		l.spill.leave(to, d.NextAt)
+	} else {
+		l.wait(to, d.NextAt)
+	}
+	l.signal()
+}
+
+// wait keeps a delivery until it is due; the caller holds the lock.
+func (l *lane) wait(at uint64, due time.Time) {
+	l.known.add(at)
+	l.waiting.push(waiter{due: due.UnixMicro(), at: at})
+}
+
+// first is a place such that every open delivery of the lane stands there or after it; false when there is none.
 func (l *lane) first() (place uint64, open bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.behind {
-		place, open = l.from, true
+	place, open = l.known.min()
+	if l.spill.open && (!open || l.spill.first < place) {
+		place, open = l.spill.first, true
 	}
-	for at := range l.known {
+	for _, at := range l.held {
 		if !open || at < place {
 			place, open = at, true
 		}
@@ -107,132 +156,46 @@ func (l *lane) first() (place uint64, open bool) {
 	return place, open
 }
 
-// run hands each delivery to deliver, at most laneFlights at once, until ctx ends; then it waits for those
-// in flight. deliver tells whether the outcome is recorded.
-func (l *lane) run(ctx context.Context, deliver func(context.Context, placed) bool) {
-	var flights sync.WaitGroup
-	defer flights.Wait()
-	slots := make(chan struct{}, laneFlights)
-	for {
-		d, ok := l.next(ctx)
-		if !ok {
-			return
-		}
-		select {
-		case slots <- struct{}{}:
-		case <-ctx.Done():
-			return
-		}
-		flights.Go(func() {
-			defer func() { <-slots }()
-			if deliver(ctx, d) {
-				l.done(d.at)
-			}
-		})
-	}
-}
-
-// next waits for a delivery; false when ctx ends.
-func (l *lane) next(ctx context.Context) (placed, bool) {
-	for failures := 0; ctx.Err() == nil; {
-		d, found, behind := l.take()
-		if found {
-			return d, true
-		}
-		if behind {
-			err := l.readBack(ctx)
-			if err == nil {
-				l.health.clear(l.name)
-				failures = 0
-				continue
-			}
-			if ctx.Err() == nil && l.health.set(l.name, err) {
-				l.log.Error().Err(err).Str("lane", l.name).Msg("deliveries cannot be read; trying again")
-			}
-			pause(ctx, backoff(failures))
-			failures++
-			continue
-		}
-		select {
-		case <-l.wake:
-		case <-ctx.Done():
-		}
-	}
-	return placed{}, false
-}
-
-func (l *lane) take() (d placed, found, behind bool) {
+// take gives the next delivery to send now. If there is none, it tells whether to read the stream, else when to look
+// again; the zero time is never.
+func (l *lane) take() (e entry, found, read bool, again time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.queue) == 0 {
-		l.queue = nil
-		return d, false, l.behind
+	now := l.now()
+	l.forget()
+	due := l.waiting.len() > 0 && l.waiting.top().due <= now.UnixMicro()
+	switch {
+	case due && (!l.retried || len(l.queue) == 0):
+		l.retried = true
+		return entry{at: l.waiting.pop().at}, true, false, again
+	case len(l.queue) > 0:
+		e, l.retried = l.queue[0], false
+		l.queue[0] = entry{}
+		if l.queue = l.queue[1:]; len(l.queue) == 0 {
+			l.queue = nil
+		}
+		return e, true, false, again
 	}
-	d = l.queue[0]
-	l.queue = l.queue[1:]
-	return d, true, l.behind
+	if l.spill.open {
+		if !now.Before(l.spill.due) {
+			return e, false, true, again
+		}
+		again = l.spill.due
+	}
+	if l.waiting.len() > 0 {
+		if top := time.UnixMicro(l.waiting.top().due); again.IsZero() || top.Before(again) {
+			again = top
+		}
+	}
+	return e, false, false, again
 }
 
-// readBack queues the next page of what is in the stream only.
-func (l *lane) readBack(ctx context.Context) error {
-	l.mu.Lock()
-	start := l.from
-	l.mu.Unlock()
-	page, next, end, err := l.page(ctx, start)
-	if err != nil {
-		return err
+// forget drops what was moved on by somebody else from the heads of queue and heap.
+func (l *lane) forget() {
+	for len(l.queue) > 0 && !l.known.has(l.queue[0].at) {
+		l.queue = l.queue[1:]
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, d := range page {
-		l.queue = append(l.queue, d)
-		l.known[d.at] = true
+	for l.waiting.len() > 0 && !l.known.has(l.waiting.top().at) {
+		l.waiting.pop()
 	}
-	if l.from >= start { // else something before it was pointed out meanwhile: begin there, known ones are left out
-		l.from = next
-	}
-	l.read = max(l.read, next)
-	if end && l.latest < l.from {
-		l.behind = false
-	}
-	return nil
-}
-
-// page reads deliveries of the lane that have no outcome and are not known, from a place on. It gives the
-// place to go on from, and whether the stream ended there.
-func (l *lane) page(ctx context.Context, from uint64) (page []placed, next uint64, end bool, err error) {
-	for next = from; len(page) < lanePage; {
-		stored, err := l.stream.Next(ctx, l.name+".*.*", next)
-		if errors.Is(err, eventstore.ErrNotFound) {
-			return page, next, true, nil
-		}
-		if err != nil {
-			return nil, next, false, err
-		}
-		d, unsent, err := l.unsent(ctx, stored)
-		if err != nil {
-			return nil, next, false, err
-		}
-		if unsent {
-			page = append(page, placed{Delivery: d, at: stored.Seq})
-		}
-		next = stored.Seq + 1
-	}
-	return page, next, false, nil
-}
-
-// unsent reads a record, and tells whether it is its delivery's only one and not on its way already. The
-// order matters: an outcome is recorded before the delivery is forgotten.
-func (l *lane) unsent(ctx context.Context, stored eventstore.StoredDelivery) (d Delivery, unsent bool, err error) {
-	l.mu.Lock()
-	known := l.known[stored.Seq]
-	l.mu.Unlock()
-	if known {
-		return d, false, nil
-	}
-	if d, err = decodeDelivery(stored); err != nil || d.Status != Planned {
-		return d, false, err
-	}
-	last, err := l.stream.Last(ctx, stored.Name)
-	return d, err == nil && last.Seq == stored.Seq, err
 }

@@ -3,6 +3,7 @@ package notifier
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -24,17 +25,25 @@ type laneRig struct {
 	stream *eventstore.DeliveryStream
 	hold   chan struct{} // holds every delivery
 	slow   chan struct{} // holds the one of event "last" besides
-	done   chan struct{} // one token per delivery
+	done   chan Status   // of each attempt
 	newest placed
 
+	retries schedule
+	outcome func(Delivery) Attempt
+
 	mu      sync.Mutex
-	sent    map[uint64]int
+	sent    map[string]int
 	flights int
 }
 
-func (r *laneRig) deliver(_ context.Context, d placed) bool {
+func (r *laneRig) deliver(_ context.Context, l *lane, e entry, free func()) {
+	d, last := r.look(e)
+	if last != e.at {
+		l.moved(e.at, last, d)
+		return
+	}
 	r.mu.Lock()
-	r.sent[d.at]++
+	r.sent[d.Name()]++
 	if r.flights++; r.flights > laneFlights {
 		r.t.Errorf("%d in flight", r.flights)
 	}
@@ -43,18 +52,42 @@ func (r *laneRig) deliver(_ context.Context, d placed) bool {
 	if d.EventID == "last" {
 		<-r.slow
 	}
-	body, err := d.ended(Attempt{StatusCode: 200}).encode()
-	if err == nil {
-		_, err = r.stream.Put(context.Background(), d.Name(), d.at, body)
-	}
+	after := d.ended(r.outcome(d), r.retries)
+	body, err := after.encode()
 	if err != nil {
 		r.t.Error(err)
 	}
 	r.mu.Lock()
 	r.flights--
 	r.mu.Unlock()
-	r.done <- struct{}{}
-	return true
+	free()
+	place, err := r.stream.Put(context.Background(), d.Name(), e.at, body)
+	if err != nil {
+		r.t.Error(err)
+	}
+	l.moved(e.at, place, after)
+	r.done <- after.Status
+}
+
+// look reads the newest record of an entry's delivery.
+func (r *laneRig) look(e entry) (Delivery, uint64) {
+	name := ""
+	if e.record != nil {
+		name = e.record.Name()
+	} else if stored, err := r.stream.Next(context.Background(), r.lane.name+".*.*", e.at); err != nil || stored.Seq != e.at {
+		r.t.Errorf("nothing at %d: %v", e.at, err)
+	} else {
+		name = stored.Name
+	}
+	stored, err := r.stream.Last(context.Background(), name)
+	if err != nil {
+		r.t.Error(err)
+	}
+	d, err := Decode(stored)
+	if err != nil {
+		r.t.Error(err)
+	}
+	return d, stored.Seq
 }
 
 // offer plans a delivery and hands it to the lane.
@@ -75,6 +108,14 @@ func (r *laneRig) offer(eventID string) uint64 {
 	return at
 }
 
+func newLaneRig(t *testing.T, s *eventstore.DeliveryStream, n int) *laneRig {
+	l := newLane("acct1."+string(goldenDelivery.Endpoint), s, &health{}, zerolog.Nop(), time.Now, limits{queue: 4, waiting: 4, page: 20})
+	return &laneRig{
+		t: t, lane: l, stream: s, hold: make(chan struct{}), slow: make(chan struct{}), done: make(chan Status, n), sent: map[string]int{},
+		outcome: func(Delivery) Attempt { return Attempt{StartedAt: time.Now(), StatusCode: 200} },
+	}
+}
+
 // TestLane: a queue that overflows loses nothing and sends nothing twice, whatever is pointed out again
 // meanwhile; flights are bounded.
 func TestLane(t *testing.T) {
@@ -84,13 +125,9 @@ func TestLane(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const n = 3 * lanePage
-	l := newLane("acct1."+string(goldenDelivery.Endpoint), s, &health{}, zerolog.Nop())
-	l.limit = 4
-	r := &laneRig{
-		t: t, lane: l, stream: s, hold: make(chan struct{}), slow: make(chan struct{}),
-		done: make(chan struct{}, n+2), sent: map[uint64]int{},
-	}
+	const n = 300
+	r := newLaneRig(t, s, n+2)
+	l := r.lane
 	var running sync.WaitGroup
 	running.Go(func() { l.run(ctx, r.deliver) })
 	first := r.offer("first")
@@ -125,9 +162,9 @@ func TestLane(t *testing.T) {
 	if len(r.sent) != n+1 {
 		t.Errorf("%d of %d were sent", len(r.sent), n+1)
 	}
-	for at, times := range r.sent {
+	for name, times := range r.sent {
 		if times != 1 {
-			t.Errorf("the delivery at %d was sent %d times", at, times)
+			t.Errorf("%s was sent %d times", name, times)
 		}
 	}
 }
@@ -146,7 +183,7 @@ func TestPositionEvery(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		s, h := &saves{}, &health{}
-		k := &keeper{stream: s, progress: &progress{log: make([]uint64, 1)}, lanes: newLanes(s, h, zerolog.Nop()), health: h}
+		k := &keeper{stream: s, progress: &progress{log: make([]uint64, 1)}, lanes: newLanes(s, h, zerolog.Nop(), time.Now), health: h}
 		var running sync.WaitGroup
 		running.Go(func() { k.run(ctx) })
 		for seq := range uint64(200) { // two seconds of events
@@ -227,3 +264,27 @@ func TestPoison(t *testing.T) {
 }
 
 func contains(err error, part string) bool { return strings.Contains(err.Error(), part) }
+
+// TestLaneMemory: a dead endpoint's waiting deliveries take a bounded part of memory, however many they are.
+func TestLaneMemory(t *testing.T) {
+	l := newLane("acct1.end1", newMemory(), &health{}, zerolog.Nop(), time.Now, limits{laneQueue, laneWaiting, lanePage})
+	heap := func() uint64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	before := heap()
+	for at := range uint64(100_000) {
+		l.moved(0, at+1, Delivery{Status: Failed, NextAt: goldenTime.Add(time.Duration(at) * time.Millisecond)})
+	}
+	after := heap()
+	if l.waiting.len() != laneWaiting || !l.spill.open || l.spill.first != laneWaiting+1 {
+		t.Errorf("%d in memory, in the stream only: %+v", l.waiting.len(), l.spill)
+	}
+	if grown := int64(after - before); grown > 4<<20 {
+		t.Errorf("%d bytes", grown)
+	} else {
+		t.Logf("%d bytes", grown)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -17,6 +18,7 @@ type stream interface {
 	Replace(ctx context.Context, name string, body []byte) error
 	Last(ctx context.Context, name string) (eventstore.StoredDelivery, error)
 	Next(ctx context.Context, pattern string, from uint64) (eventstore.StoredDelivery, error)
+	Scan(ctx context.Context, pattern string, from uint64, limit int) (page []eventstore.StoredDelivery, end bool, err error)
 }
 
 // lanes are the lanes of all endpoints that have had a delivery.
@@ -24,6 +26,8 @@ type lanes struct {
 	stream stream
 	health *health
 	log    zerolog.Logger
+	now    func() time.Time
+	limits limits
 
 	mu      sync.Mutex
 	all     map[string]*lane
@@ -31,8 +35,8 @@ type lanes struct {
 	running sync.WaitGroup
 }
 
-func newLanes(s stream, h *health, log zerolog.Logger) *lanes {
-	return &lanes{stream: s, health: h, log: log, all: map[string]*lane{}}
+func newLanes(s stream, h *health, log zerolog.Logger, now func() time.Time) *lanes {
+	return &lanes{stream: s, health: h, log: log, now: now, limits: limits{laneQueue, laneWaiting, lanePage}, all: map[string]*lane{}}
 }
 
 // of gives an endpoint's lane, and makes it at first use.
@@ -41,7 +45,7 @@ func (ls *lanes) of(name string) *lane {
 	defer ls.mu.Unlock()
 	l, there := ls.all[name]
 	if !there {
-		l = newLane(name, ls.stream, ls.health, ls.log)
+		l = newLane(name, ls.stream, ls.health, ls.log, ls.now, ls.limits)
 		ls.all[name] = l
 		if ls.start != nil {
 			ls.start(l)
@@ -51,10 +55,10 @@ func (ls *lanes) of(name string) *lane {
 }
 
 // run starts every lane, those to come too. wait returns when all have ended.
-func (ls *lanes) run(ctx context.Context, deliver func(context.Context, placed) bool) {
+func (ls *lanes) run(ctx context.Context, do send) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	ls.start = func(l *lane) { ls.running.Go(func() { l.run(ctx, deliver) }) }
+	ls.start = func(l *lane) { ls.running.Go(func() { l.run(ctx, do) }) }
 	for _, l := range ls.all {
 		ls.start(l)
 	}
@@ -62,7 +66,7 @@ func (ls *lanes) run(ctx context.Context, deliver func(context.Context, placed) 
 
 func (ls *lanes) wait() { ls.running.Wait() }
 
-// open lists the lanes that have deliveries without an outcome, by name.
+// open lists the lanes that have open deliveries, by name.
 func (ls *lanes) open() []openLane {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()

@@ -149,7 +149,10 @@ func TestFailedCapture(t *testing.T) {
 	id := newPaymentID()
 	s := r.lead(id, creation(id, nil), answer(succeeded), capture(700, true), answerWith(processor.Answer{State: failed, Message: "no"}))
 	hook := inbox.take(1)[0] // its signature was verified
-	var body failurePayload
+	var body struct {
+		envelope
+		failurePayload
+	}
 	r.must(json.Unmarshal(hook.body, &body))
 	e, err := r.store.Load(context.Background(), eventstore.Payments.Key(merchantID, string(id)))
 	r.must(err)

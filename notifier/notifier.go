@@ -1,10 +1,11 @@
 package notifier
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/netip"
 	"sync"
 	"time"
@@ -20,21 +21,26 @@ const DefaultGrace = 500 * time.Millisecond
 
 // Config is what a notifier needs. Zero durations take their defaults.
 type Config struct {
-	Store      *eventstore.Store
-	Fanout     *eventstore.Fanout // must not run yet
-	Vault      *secrets.Vault
-	Views      Views
-	Now        func() time.Time
-	Random     io.Reader
-	Logger     zerolog.Logger
-	Timeout    time.Duration  // of one attempt (§6.1: 10 s)
-	Grace      time.Duration  // for attempts in flight when Run is told to end
-	AllowCIDRs []netip.Prefix // networks that webhooks may go to although they are not public (D18)
-	Production bool           // https only (D18)
+	Store   *eventstore.Store
+	Fanout  *eventstore.Fanout // must not run yet
+	Vault   *secrets.Vault
+	Views   Views
+	Now     func() time.Time
+	Random  io.Reader
+	Logger  zerolog.Logger
+	Timeout time.Duration // of one attempt (§6.1: 10 s)
+	// RetryDelays are the delays between automatic attempts (D18); nil: DefaultRetryDelays.
+	RetryDelays []time.Duration
+	Grace       time.Duration  // for attempts in flight when Run is told to end
+	AllowCIDRs  []netip.Prefix // networks that webhooks may go to although they are not public (D18)
+	Production  bool           // https only (D18)
+	Resolver    *net.Resolver  // of the hosts of endpoints; nil: the machine's
 }
 
 // Guard is the guard that the configuration describes; whoever creates endpoints uses the same.
-func (c Config) Guard() Guard { return Guard{AllowCIDRs: c.AllowCIDRs, Production: c.Production} }
+func (c Config) Guard() Guard {
+	return Guard{AllowCIDRs: c.AllowCIDRs, Production: c.Production, Resolver: c.Resolver}
+}
 
 // Notifier plans and sends webhooks. Run it once.
 type Notifier struct {
@@ -44,6 +50,8 @@ type Notifier struct {
 	sender  *sender
 	stream  stream
 	writer  writer
+	retries schedule
+	names   *names
 	health  *health
 	log     zerolog.Logger
 	grace   time.Duration
@@ -60,12 +68,7 @@ func New(ctx context.Context, c Config) (*Notifier, error) {
 }
 
 func open(ctx context.Context, c Config, s stream) (*Notifier, error) {
-	if c.Timeout == 0 {
-		c.Timeout = DefaultTimeout
-	}
-	if c.Grace == 0 {
-		c.Grace = DefaultGrace
-	}
+	c.defaults()
 	id, err := eventstore.NewUUID(c.Random)
 	if err != nil {
 		return nil, err
@@ -77,11 +80,13 @@ func open(ctx context.Context, c Config, s stream) (*Notifier, error) {
 	if err := c.Store.CheckReader(ctx, plannerName, at.Log); err != nil {
 		return nil, err
 	}
+	contents := newContents(c.Store)
 	n := &Notifier{
-		stream: s, health: &health{}, log: c.Logger, grace: c.Grace,
-		sender: newSender(c.Guard(), c.Timeout, c.Now), writer: writer{store: c.Store, vault: c.Vault, views: c.Views},
+		stream: s, health: &health{}, log: c.Logger, grace: c.Grace, retries: newSchedule(c.RetryDelays), names: &names{},
+		sender: newSender(c.Guard(), c.Timeout, c.Now),
+		writer: writer{store: c.Store, vault: c.Vault, views: c.Views, now: c.Now, keys: newKeyring(c.Vault), contents: contents},
 	}
-	n.lanes = newLanes(s, n.health, c.Logger)
+	n.lanes = newLanes(s, n.health, c.Logger, c.Now)
 	through, err := n.takeUp(ctx, at)
 	if err != nil {
 		return nil, err
@@ -89,30 +94,41 @@ func open(ctx context.Context, c Config, s stream) (*Notifier, error) {
 	placed := &progress{log: at.Log, through: through}
 	n.keeper = &keeper{stream: s, progress: placed, lanes: n.lanes, health: n.health, log: c.Logger}
 	n.planner = &planner{
-		store: c.Store, stream: s, reader: c.Fanout.Reader(plannerName, at.Log), lanes: n.lanes, progress: placed,
-		health: n.health, log: c.Logger, now: c.Now, id: id,
+		store: c.Store, stream: s, reader: c.Fanout.Reader(plannerName, at.Log), lanes: n.lanes, contents: contents,
+		accountNow: n.writer.accountNow,
+		progress:   placed, health: n.health, log: c.Logger, now: c.Now, id: id,
 	}
 	return n, nil
 }
 
-// takeUp points each lane at its first delivery that may be without an outcome: those that the position
-// names, and those planned after it was written. It gives the place of the last delivery.
+func (c *Config) defaults() {
+	c.Timeout = cmp.Or(c.Timeout, DefaultTimeout)
+	c.Grace = cmp.Or(c.Grace, DefaultGrace)
+	if c.RetryDelays == nil {
+		c.RetryDelays = DefaultRetryDelays()
+	}
+}
+
+// takeUp points each lane at its first delivery that may be open: those that the position names, and those planned
+// or tried after it was written. It gives the place of the last record.
 func (n *Notifier) takeUp(ctx context.Context, at position) (through uint64, err error) {
 	for _, open := range at.Open {
 		n.lanes.of(open.Lane).lookFrom(open.First)
 	}
-	for through = at.Through; ; {
-		stored, err := n.stream.Next(ctx, deliveryPattern, through+1)
-		if errors.Is(err, eventstore.ErrNotFound) {
+	for through, end := at.Through, false; ; {
+		if end {
 			return through, nil
 		}
-		if err != nil {
+		var page []eventstore.StoredDelivery
+		if page, end, err = n.stream.Scan(ctx, deliveryPattern, through+1, lanePage); err != nil {
 			return through, fmt.Errorf("notifier: deliveries after %d: %w", through, err)
 		}
-		if name, ok := laneOf(stored.Name); ok {
-			n.lanes.of(name).lookFrom(stored.Seq)
+		for _, stored := range page {
+			if name, ok := laneOf(stored.Name); ok {
+				n.lanes.of(name).lookFrom(stored.Seq)
+			}
+			through = stored.Seq
 		}
-		through = stored.Seq
 	}
 }
 
@@ -124,7 +140,10 @@ func (n *Notifier) Run(ctx context.Context) error {
 	defer stop()
 	cut, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
-	d := &dispatcher{writer: n.writer, sender: n.sender, stream: n.stream, health: n.health, log: n.log, cut: cut}
+	d := &dispatcher{
+		write: n.writer.write, sender: n.sender, stream: n.stream, retries: n.retries, names: n.names,
+		progress: n.planner.progress, health: n.health, log: n.log, cut: cut,
+	}
 	n.lanes.run(ctx, d.deliver)
 	var keeping sync.WaitGroup
 	keeping.Go(func() { n.keeper.run(ctx) })

@@ -5,15 +5,21 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"time"
 
 	"payledger/domain"
 	"payledger/domain/account"
+	"payledger/domain/payment"
 	"payledger/eventstore"
 	"payledger/eventstore/secrets"
 	"payledger/projections"
+)
+
+// The reasons why an endpoint takes no webhooks; test with errors.Is.
+var (
+	ErrNoEndpoint = errors.New("notifier: there is no such endpoint")
+	ErrDisabled   = errors.New("notifier: the endpoint is disabled")
 )
 
 // Views is what the notifier needs of package projections.
@@ -41,105 +47,164 @@ type envelope struct {
 	Sequence           uint64           `json:"sequence"` // the event's revision
 }
 
-// statusPayload is the body of PAYMENT.STATUS and PAYMENT.REFUND (§6.2, D17).
+// statusPayload is the body of PAYMENT.STATUS and PAYMENT.REFUND after its envelope (§6.2, D17).
 type statusPayload struct {
-	envelope
 	Payment projections.Payment `json:"payment"`
 }
 
-func (p statusPayload) at(signedAt string) any {
-	p.SignedAt = signedAt
-	return p
+// key is a secret that an attempt is signed with.
+type key struct {
+	name domain.SecretID
+	text string // never logged
 }
 
-// payload is a webhook's body but for the time of its signature.
-type payload interface {
-	// at gives the body for an attempt.
-	at(signedAt string) any
-}
-
-// message is a webhook that is ready but for its signature, which is made at the attempt.
+// message is a webhook that is ready but for its signatures, which are made at the attempt.
 type message struct {
-	url    string
-	secret string // never logged
-	body   payload
+	url     string
+	keys    []key // the current secret, and the one before it while it is valid (§5.2 rule 3)
+	head    envelope
+	rest    []byte          // a JSON object: the body's other members
+	private domain.Personal // in rest
+	test    []byte          // the whole body of a test, which has no envelope (D17)
 }
 
 // signedAt gives the body for an attempt at now.
 func (m message) signedAt(now time.Time) ([]byte, error) {
-	return json.Marshal(m.body.at(strconv.FormatInt(now.Unix(), 10)))
+	if m.test != nil {
+		return m.test, nil
+	}
+	m.head.SignedAt = strconv.FormatInt(now.Unix(), 10)
+	head, err := json.Marshal(m.head)
+	if err != nil {
+		return nil, err
+	}
+	body := make([]byte, 0, len(head)+len(m.rest))
+	body = append(body, head[:len(head)-1]...)
+	body = append(body, ',')
+	return append(body, m.rest[1:]...), nil
 }
 
 // writer makes messages.
 type writer struct {
-	store *eventstore.Store
-	vault *secrets.Vault
-	views Views
+	store    *eventstore.Store
+	vault    *secrets.Vault
+	views    Views
+	now      func() time.Time
+	keys     *keyring
+	contents *contents
 }
 
 // write makes the message of a delivery: the state at its event (D17), once GET shows at least that state.
-// No failure here is the receiver's; every one may pass.
+// ErrNoEndpoint, ErrDisabled: its endpoint takes no webhooks. No other failure here is the receiver's; every one
+// may pass.
 func (w writer) write(ctx context.Context, d Delivery) (message, error) {
+	return w.make(ctx, d, w.account(d.Account))
+}
+
+// make is write for an account's state.
+func (w writer) make(ctx context.Context, d Delivery, merchant account.State) (message, error) {
 	if err := w.views.WaitFor(ctx, d.Shard, d.Seq); err != nil {
 		return message{}, err
 	}
-	r, err := w.store.Read(ctx, d.Shard, d.Seq)
+	merchant, endpoint, err := w.endpoint(ctx, d.Account, merchant, d.Endpoint)
 	if err != nil {
 		return message{}, err
 	}
-	if r.EventID != d.EventID || r.Account != d.Account || r.Aggregate != eventstore.Payments.Name {
+	if !endpoint.Enabled {
+		return message{}, ErrDisabled
+	}
+	c, err := w.contents.of(ctx, d.Shard, d.Seq)
+	if err != nil {
+		return message{}, err
+	}
+	if r := c.recorded; r.EventID != d.EventID || r.Account != d.Account || r.Aggregate != eventstore.Payments.Name {
 		return message{}, fmt.Errorf("notifier: shard %d sequence %d holds %s of %s, not the delivery's event", d.Shard, d.Seq, r.EventID, r.Key)
 	}
-	merchant, endpoint, err := w.endpoint(ctx, d)
-	if err != nil {
-		return message{}, err
-	}
-	secret, err := w.vault.Get(ctx, merchant.Signing.Secret)
-	if err != nil {
+	m := message{url: endpoint.URL, head: head(c.recorded, d.Kind, endpoint)}
+	if m.keys, err = w.keys.of(ctx, merchant.Signing, w.now()); err != nil {
 		return message{}, fmt.Errorf("notifier: signing secret of account %s: %w", d.Account, err)
 	}
-	body, err := w.payload(ctx, d, r, merchant, endpoint)
-	return message{url: endpoint.URL, secret: string(secret), body: body}, err
+	m.rest, m.private, err = w.rest(ctx, c, d.Kind, merchant.Settings.First6Digits)
+	return m, err
 }
 
-// endpoint finds the delivery's endpoint as it is now: in the views, else, where they lag behind, in the
-// log.
-func (w writer) endpoint(ctx context.Context, d Delivery) (account.State, account.Endpoint, error) {
-	is := func(e account.Endpoint) bool { return e.ID == d.Endpoint }
-	merchant, _ := w.views.Account(d.Account)
-	if i := slices.IndexFunc(merchant.Endpoints, is); i >= 0 {
-		return merchant, merchant.Endpoints[i], nil
-	}
-	tip, err := eventstore.LoadTipAtLeader(ctx, w.store, eventstore.Accounts, eventstore.Accounts.Key(d.Account, string(d.Account)))
-	if err != nil {
-		return merchant, account.Endpoint{}, err
-	}
-	i := slices.IndexFunc(tip.State.Endpoints, is)
-	if i < 0 {
-		return merchant, account.Endpoint{}, errors.New("notifier: the delivery's endpoint is not there")
-	}
-	return tip.State, tip.State.Endpoints[i], nil
-}
-
-// payload makes the body of a delivery of r.
-func (w writer) payload(ctx context.Context, d Delivery, r *eventstore.Recorded, merchant account.State, endpoint account.Endpoint) (payload, error) {
-	state, err := eventstore.StateAt(ctx, w.store, eventstore.Payments, r)
-	if err != nil {
-		return nil, err
-	}
-	head := envelope{
-		EventType: d.Kind, Date: projections.Time{Time: r.Time}, Version: versions[d.Kind],
+// head is the envelope of an event's webhook, but for the time of its signature.
+func head(r *eventstore.Recorded, kind Kind, endpoint account.Endpoint) envelope {
+	return envelope{
+		EventType: kind, Date: projections.Time{Time: r.Time}, Version: versions[kind],
 		NotificationConfig: config{ID: endpoint.ID, Description: endpoint.Description},
 		EventID:            r.EventID, Sequence: r.Revision,
 	}
-	if d.Kind != PaymentStatus && d.Kind != PaymentRefund {
-		return newFailurePayload(head, r, state)
+}
+
+// account gives the account as it is now: what this process appended last, else what the views show.
+func (w writer) account(id domain.AccountID) account.State {
+	if tip, known := eventstore.Remembered(w.store, eventstore.Accounts, accountKey(id)); known {
+		return tip.State
 	}
-	personal, err := w.vault.Open(ctx, state.Personal)
+	merchant, _ := w.views.Account(id)
+	return merchant
+}
+
+func accountKey(id domain.AccountID) eventstore.Key { return eventstore.Accounts.Key(id, string(id)) }
+
+// accountNow gives the account as the log holds it.
+func (w writer) accountNow(ctx context.Context, id domain.AccountID) (account.State, error) {
+	if tip, known := eventstore.Remembered(w.store, eventstore.Accounts, accountKey(id)); known {
+		return tip.State, nil
+	}
+	tip, err := eventstore.LoadTipAtLeader(ctx, w.store, eventstore.Accounts, accountKey(id))
+	return tip.State, err
+}
+
+// endpoint finds an account's endpoint. One that its state does not show, or shows as disabled, is looked for in the
+// log: views may lag, and a delivery that is cancelled is not sent any more.
+func (w writer) endpoint(ctx context.Context, id domain.AccountID, merchant account.State, endpoint domain.EndpointID) (account.State, account.Endpoint, error) {
+	if e, known := merchant.Endpoint(endpoint); known && e.Enabled {
+		return merchant, e, nil
+	}
+	merchant, err := w.accountNow(ctx, id)
 	if err != nil {
-		return nil, fmt.Errorf("notifier: personal data of %s: %w", r.Key, err)
+		return merchant, account.Endpoint{}, err
 	}
-	return statusPayload{envelope: head, Payment: projections.RenderPayment(state, personal, projections.RenderOptions{
-		Webhook: true, First6Digits: merchant.Settings.First6Digits,
-	})}, nil
+	e, known := merchant.Endpoint(endpoint)
+	if !known {
+		return merchant, e, ErrNoEndpoint
+	}
+	return merchant, e, nil
+}
+
+// endpointNow finds an endpoint as it stands in the log: what a person asks for goes by what was changed last.
+func (w writer) endpointNow(ctx context.Context, id domain.AccountID, endpoint domain.EndpointID) (account.State, account.Endpoint, error) {
+	return w.endpoint(ctx, id, account.State{}, endpoint)
+}
+
+// rest gives the members after the envelope, made once per event and kind for all endpoints, and the personal data
+// in them: that is opened anew each time, so that what was erased is not sent.
+func (w writer) rest(ctx context.Context, c *content, kind Kind, first6 bool) ([]byte, domain.Personal, error) {
+	var personal domain.Personal
+	state, err := eventstore.StateAt(ctx, w.store, eventstore.Payments, c.recorded)
+	if err != nil {
+		return nil, personal, err
+	}
+	if tellsPerson(kind) {
+		if personal, err = w.vault.Open(ctx, state.Personal); err != nil {
+			return nil, personal, fmt.Errorf("notifier: personal data of %s: %w", c.recorded.Key, err)
+		}
+	}
+	body, err := c.rendered(rendering{kind: kind, first6: first6}, personal, func() (any, error) {
+		return payloadOf(kind, c.recorded, state, personal, first6)
+	})
+	return body, personal, err
+}
+
+// tellsPerson tells whether webhooks of the kind hold the payment with its customer.
+func tellsPerson(kind Kind) bool { return kind == PaymentStatus || kind == PaymentRefund }
+
+// payloadOf makes the members after the envelope.
+func payloadOf(kind Kind, r *eventstore.Recorded, s payment.State, personal domain.Personal, first6 bool) (any, error) {
+	if !tellsPerson(kind) {
+		return newFailurePayload(r, s)
+	}
+	return statusPayload{projections.RenderPayment(s, personal, projections.RenderOptions{Webhook: true, First6Digits: first6})}, nil
 }

@@ -9,9 +9,8 @@ import (
 	"payledger/eventstore"
 )
 
-// failurePayload is the body of the four *.FAILED of payments: minimal, without personal data (§6.3).
+// failurePayload is the body of the four *.FAILED of payments after its envelope: minimal, without personal data (§6.3).
 type failurePayload struct {
-	envelope
 	Payment          failedPayment    `json:"payment"`
 	RequestAmount    *domain.Amount   `json:"requestAmount,omitempty"` // not of a cancellation
 	TransactionEvent transactionEvent `json:"transactionEvent"`
@@ -30,13 +29,8 @@ type transactionEvent struct {
 	ID string `json:"id"`
 }
 
-func (p failurePayload) at(signedAt string) any {
-	p.SignedAt = signedAt
-	return p
-}
-
 // newFailurePayload tells of the attempt that failed with the event r, after which the payment is s.
-func newFailurePayload(head envelope, r *eventstore.Recorded, s payment.State) (payload, error) {
+func newFailurePayload(r *eventstore.Recorded, s payment.State) (any, error) {
 	event, err := eventstore.Payments.Event(r)
 	if err != nil {
 		return nil, err
@@ -47,8 +41,8 @@ func newFailurePayload(head envelope, r *eventstore.Recorded, s payment.State) (
 		return nil, fmt.Errorf("notifier: %s revision %d, %s, is no failure of an operation", r.Key, r.Revision, r.Type)
 	}
 	p := failurePayload{
-		envelope: head, TransactionEvent: transactionEvent{ID: id},
-		Payment: failedPayment{ID: s.ID, Amount: s.Amount, CurrencyCode: s.Currency, OrderID: s.OrderID},
+		TransactionEvent: transactionEvent{ID: id},
+		Payment:          failedPayment{ID: s.ID, Amount: s.Amount, CurrencyCode: s.Currency, OrderID: s.OrderID},
 	}
 	if op.Kind != processor.Void {
 		p.RequestAmount = &op.Amount

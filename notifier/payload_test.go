@@ -66,6 +66,7 @@ func TestPayloads(t *testing.T) {
 		return append(life(answer(succeeded), capture(2500, true), answer(succeeded)), moves...)
 	}
 	w := writer{store: store, vault: vault}
+	endpoint := account.Endpoint{ID: goldenDelivery.Endpoint, Description: "Shop backend"}
 	for _, c := range []struct {
 		name  string
 		kind  Kind
@@ -85,13 +86,11 @@ func TestPayloads(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r, state := played(t, c.moves...)
-			d := goldenDelivery
-			d.Kind = c.kind
-			p, err := w.payload(context.Background(), d, r, account.State{}, account.Endpoint{ID: d.Endpoint, Description: "Shop backend"})
+			rest, _, err := w.rest(context.Background(), &content{recorded: r}, c.kind, false)
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := message{body: p}.signedAt(r.Time.Add(2 * time.Second))
+			got, err := message{head: head(r, c.kind, endpoint), rest: rest}.signedAt(r.Time.Add(2 * time.Second))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -100,7 +99,11 @@ func TestPayloads(t *testing.T) {
 				t.Fatal(err)
 			}
 			golden(t, c.name+".json", append(pretty.Bytes(), '\n'))
-			if failure, is := p.(failurePayload); is && !shown(state, failure.TransactionEvent.ID) {
+			var failure failurePayload
+			if err := json.Unmarshal(got, &failure); err != nil {
+				t.Fatal(err)
+			}
+			if !tellsPerson(c.kind) && !shown(state, failure.TransactionEvent.ID) {
 				t.Errorf("GET does not show the transaction event %s", failure.TransactionEvent.ID)
 			}
 		})
@@ -123,7 +126,7 @@ func shown(s payment.State, id string) bool {
 func TestFailureIsNoOther(t *testing.T) {
 	r, _ := played(t, creation("01golden", nil), answer(succeeded))
 	for _, kind := range []Kind{CaptureFailed, RefundFailed, CancellationFailed, AdjustmentFailed} {
-		if p, err := newFailurePayload(envelope{EventType: kind}, r, payment.State{}); err == nil {
+		if p, err := payloadOf(kind, r, payment.State{}, domain.Personal{}, false); err == nil {
 			t.Errorf("an authorization gives %s: %+v", kind, p)
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -20,8 +19,8 @@ const (
 	plannerName = "notifier"
 	// maxBatch is how many events are planned before the place moves.
 	maxBatch = 512
-	// planWriters is how many deliveries are written side by side.
-	planWriters = 32
+	// planWriters is how many deliveries are written side by side: they are synced together.
+	planWriters = 512
 )
 
 // planner turns events into deliveries. Its order is the guarantee: a delivery is durable, then its lane
@@ -31,18 +30,21 @@ type planner struct {
 	stream   stream
 	reader   *eventstore.Reader
 	lanes    *lanes
-	progress *progress
-	health   *health
-	log      zerolog.Logger
-	now      func() time.Time
-	id       string // of this process (Delivery.Planner)
+	contents *contents
+	// accountNow reads an account as the log holds it.
+	accountNow func(context.Context, domain.AccountID) (account.State, error)
+	progress   *progress
+	health     *health
+	log        zerolog.Logger
+	now        func() time.Time
+	id         string // of this process (Delivery.Planner)
 }
 
 // placed is a delivery with its place in the stream.
 type placed struct {
 	Delivery
 	at    uint64
-	again bool // it was there before: only the stream knows what became of it
+	again bool // it was there before, and is open: only the stream knows what became of it
 }
 
 // run plans until ctx ends (nil) or an event cannot be planned: it is named, and never skipped.
@@ -65,11 +67,16 @@ func (p *planner) run(ctx context.Context) error {
 // plan makes the deliveries of some events.
 func (p *planner) plan(ctx context.Context, events []*eventstore.Recorded) error {
 	var deliveries []Delivery
+	var causing []*eventstore.Recorded
 	accounts := map[domain.AccountID]account.State{}
 	for _, r := range events {
 		row, err := candidates(r)
 		if err == nil && len(row) > 0 {
+			before := len(deliveries)
 			deliveries, err = p.deliveries(ctx, deliveries, accounts, r, row)
+			if len(deliveries) > before {
+				causing = append(causing, r)
+			}
 		}
 		if err != nil {
 			return fmt.Errorf("%s revision %d (shard %d sequence %d): %w", r.Key, r.Revision, r.Shard, r.Seq, err)
@@ -77,17 +84,13 @@ func (p *planner) plan(ctx context.Context, events []*eventstore.Recorded) error
 	}
 	var through uint64
 	if len(deliveries) > 0 {
-		created, err := p.create(ctx, deliveries)
-		if err != nil {
-			return err
+		p.progress.begin()
+		for _, r := range causing {
+			p.contents.put(r)
 		}
-		for _, d := range created {
-			if lane := p.lanes.of(d.lane()); d.again {
-				lane.lookFrom(d.at)
-			} else {
-				lane.offer(d)
-			}
-			through = max(through, d.at)
+		var err error
+		if through, err = p.create(ctx, deliveries); err != nil {
+			return err
 		}
 	}
 	p.progress.advance(events, through)
@@ -144,36 +147,29 @@ func (p *planner) caused(ctx context.Context, r *eventstore.Recorded, when condi
 	return is, err
 }
 
-// account reads the account as of now, from the log: a view may lag behind an endpoint that was there
-// before the event. A store that does not answer is asked until it does.
-func (p *planner) account(ctx context.Context, id domain.AccountID) (account.State, error) {
-	var state account.State
-	err := p.persist(ctx, func() error {
-		tip, err := eventstore.LoadTipAtLeader(ctx, p.store, eventstore.Accounts, eventstore.Accounts.Key(id, string(id)))
-		state = tip.State
+// account gives the account as of now: a view may lag behind an endpoint that was there before the event. A store
+// that does not answer is asked until it does.
+func (p *planner) account(ctx context.Context, id domain.AccountID) (state account.State, err error) {
+	err = p.persist(ctx, func() error {
+		state, err = p.accountNow(ctx, id)
 		return err
 	})
 	return state, err
 }
 
-// create makes deliveries durable, and gives those that have no outcome, in the stream's order.
-func (p *planner) create(ctx context.Context, deliveries []Delivery) ([]placed, error) {
+// create makes deliveries durable and hands each to its lane as soon as it is. It gives the place of the last.
+func (p *planner) create(ctx context.Context, deliveries []Delivery) (through uint64, err error) {
 	var (
 		mu      sync.Mutex
-		created []placed
-		first   error
 		running sync.WaitGroup
 		next    = make(chan Delivery)
 	)
 	for range min(planWriters, len(deliveries)) {
 		running.Go(func() {
 			for d := range next {
-				made, err := p.createOne(ctx, d)
+				at, failure := p.createOne(ctx, d)
 				mu.Lock()
-				if made.at > 0 {
-					created = append(created, made)
-				}
-				first = cmp.Or(first, err)
+				through, err = max(through, at), cmp.Or(err, failure)
 				mu.Unlock()
 			}
 		})
@@ -183,25 +179,33 @@ func (p *planner) create(ctx context.Context, deliveries []Delivery) ([]placed, 
 	}
 	close(next)
 	running.Wait()
-	slices.SortFunc(created, func(a, b placed) int { return cmp.Compare(a.at, b.at) })
-	return created, first
+	return through, err
 }
 
-// createOne gives the delivery with its place; place 0 when it was planned before and has its outcome.
-func (p *planner) createOne(ctx context.Context, d Delivery) (made placed, err error) {
+// createOne plans one delivery, and gives its place; 0 when it was planned before and is over.
+func (p *planner) createOne(ctx context.Context, d Delivery) (uint64, error) {
 	body, err := d.encode()
 	if err != nil {
-		return made, err
+		return 0, err
 	}
+	made := placed{Delivery: d}
 	err = p.persist(ctx, func() error {
 		at, err := p.stream.Put(ctx, d.Name(), 0, body)
-		made = placed{Delivery: d, at: at}
+		made.at = at
 		if errors.Is(err, eventstore.ErrConflict) {
 			made, err = p.planned(ctx, d.Name())
 		}
 		return err
 	})
-	return made, err
+	if err != nil || made.at == 0 {
+		return 0, err
+	}
+	if lane := p.lanes.of(d.lane()); made.again {
+		lane.lookFrom(made.at)
+	} else {
+		lane.offer(made)
+	}
+	return made.at, nil
 }
 
 // planned looks at a delivery that exists: after a crash its event is planned again.
@@ -210,8 +214,8 @@ func (p *planner) planned(ctx context.Context, name string) (placed, error) {
 	if err != nil {
 		return placed{}, err
 	}
-	there, err := decodeDelivery(stored)
-	if err != nil || there.Status != Planned {
+	there, err := Decode(stored)
+	if err != nil || !there.Status.Open() {
 		return placed{}, err
 	}
 	return placed{Delivery: there, at: stored.Seq, again: true}, nil

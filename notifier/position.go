@@ -24,8 +24,8 @@ const (
 )
 
 // position is all that a notifier needs to go on: every event up to Log is planned; every delivery up to
-// Through is ended, or stands at or after its lane's place in Open; deliveries after Through are looked
-// for at start.
+// Through is over, or stands at or after its lane's place in Open; those after Through are looked for at
+// start.
 type position struct {
 	Schema  int        `json:"schema"`
 	Log     []uint64   `json:"log"`            // per shard: the last sequence planned
@@ -33,7 +33,7 @@ type position struct {
 	Open    []openLane `json:"open,omitempty"` // sorted by lane: the same position is the same bytes
 }
 
-// openLane is a lane with deliveries that have no outcome.
+// openLane is a lane with open deliveries.
 type openLane struct {
 	Lane  string `json:"lane"`
 	First uint64 `json:"first"` // place of the first of them
@@ -69,6 +69,25 @@ type progress struct {
 	mu      sync.Mutex
 	log     []uint64
 	through uint64
+	// planning says that deliveries are being made durable of which no lane knows.
+	planning bool
+}
+
+// begin says that deliveries are about to be planned, until advance.
+func (p *progress) begin() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.planning = true
+}
+
+// passed says that a lane's record at place is durable and known to the lane. While nothing is being planned,
+// nothing before it is unknown, so that the next start need not look there.
+func (p *progress) passed(place uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.planning {
+		p.through = max(p.through, place)
+	}
 }
 
 // advance moves the place behind events whose deliveries are all durable and handed to their lanes.
@@ -78,7 +97,7 @@ func (p *progress) advance(events []*eventstore.Recorded, through uint64) {
 	for _, r := range events {
 		p.log[r.Shard] = max(p.log[r.Shard], r.Seq)
 	}
-	p.through = max(p.through, through)
+	p.through, p.planning = max(p.through, through), false
 }
 
 func (p *progress) at() ([]uint64, uint64) {

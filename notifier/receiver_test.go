@@ -116,7 +116,7 @@ func TestTimeout(t *testing.T) {
 	inbox := newReceiver(t, map[string]http.HandlerFunc{"/": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }})
 	s := newSender(Guard{AllowCIDRs: loopback}, 50*time.Millisecond, time.Now)
 	defer s.close()
-	a, err := s.attempt(context.Background(), message{url: inbox.url + "/", secret: secretText, body: statusPayload{}})
+	a, err := s.attempt(context.Background(), message{url: inbox.url + "/", keys: []key{{secretName, secretText}}, rest: []byte(`{"payment":{}}`)})
 	if err != nil || a.Failure != FailureTimeout || a.StatusCode != 0 || a.Duration < 50_000 {
 		t.Errorf("%+v %v", a, err)
 	}
@@ -135,7 +135,7 @@ func TestConnectGuard(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	message := message{url: "http://localhost:" + u.Port() + "/", secret: secretText, body: statusPayload{}}
+	message := message{url: "http://localhost:" + u.Port() + "/", keys: []key{{secretName, secretText}}, rest: []byte(`{"payment":{}}`)}
 	for name, c := range map[string]struct {
 		guard Guard
 		url   string

@@ -41,9 +41,11 @@ var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 
 // rig is a ledger with views and a notifier on a folder; it can be stopped, or crash, and come back.
 type rig struct {
-	t      *testing.T
+	t      testing.TB
 	dir    string
 	config Config
+	shards int
+	sole   bool // the store is its log's only writer, and remembers what it appended
 	// wrap and views, if set, stand between the notifier and the real parts.
 	wrap  func(stream) stream
 	views func(Views) Views
@@ -59,8 +61,8 @@ type rig struct {
 	close    []func() error
 }
 
-func newRig(t *testing.T) *rig {
-	r := &rig{t: t, dir: t.TempDir(), config: Config{Timeout: patience, AllowCIDRs: loopback}}
+func newRig(t testing.TB) *rig {
+	r := &rig{t: t, shards: 2, dir: t.TempDir(), config: Config{Timeout: patience, AllowCIDRs: loopback}}
 	t.Cleanup(func() { r.stop() })
 	return r
 }
@@ -80,7 +82,7 @@ func (r *rig) start() {
 	r.server, err = eventstore.StartServer(eventstore.ServerConfig{Dir: r.dir + "/events", Name: "test"})
 	r.must(err)
 	r.store, err = eventstore.Open(ctx, eventstore.Config{
-		Server: r.server, Shards: 2, Now: time.Now, Random: rand.Reader, Logger: zerolog.Nop(),
+		Server: r.server, Shards: r.shards, Now: time.Now, Random: rand.Reader, Logger: zerolog.Nop(), SoleWriter: r.sole,
 	})
 	r.must(err)
 	r.vault, err = secrets.Open(ctx, r.store, secrets.Key{1, 2, 3}, rand.Reader)
@@ -207,7 +209,7 @@ func (r *rig) records() map[string]Delivery {
 			return found
 		}
 		r.must(err)
-		d, err := decodeDelivery(stored)
+		d, err := Decode(stored)
 		r.must(err)
 		found[stored.Name], from = d, stored.Seq+1
 	}
@@ -218,6 +220,7 @@ type received struct {
 	path   string
 	header http.Header
 	body   []byte
+	envelope
 	statusPayload
 }
 
@@ -227,10 +230,11 @@ type receiver struct {
 	url      string
 	got      chan received
 	handlers map[string]http.HandlerFunc
+	secrets  []string // that it accepts
 }
 
 func newReceiver(t *testing.T, handlers map[string]http.HandlerFunc) *receiver {
-	v := &receiver{t: t, got: make(chan received, 4096), handlers: handlers}
+	v := &receiver{t: t, got: make(chan received, 4096), handlers: handlers, secrets: []string{secretText}}
 	server := httptest.NewServer(v)
 	t.Cleanup(server.Close)
 	v.url = server.URL
@@ -240,11 +244,11 @@ func newReceiver(t *testing.T, handlers map[string]http.HandlerFunc) *receiver {
 func (v *receiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err == nil {
-		err = signature.Verify(r.Header, body, time.Now(), secretText)
+		err = signature.Verify(r.Header, body, time.Now(), v.secrets...)
 	}
 	hook := received{path: r.URL.Path, header: r.Header, body: body}
 	if err == nil {
-		err = json.Unmarshal(body, &hook.statusPayload)
+		err = errors.Join(json.Unmarshal(body, &hook.envelope), json.Unmarshal(body, &hook.statusPayload))
 	}
 	if err != nil || r.Method != http.MethodPost {
 		v.t.Errorf("%s %s: %v: %s", r.Method, r.URL, err, body)
@@ -296,5 +300,5 @@ func statuses(records map[string]Delivery) string {
 	for _, d := range records {
 		n[d.Status]++
 	}
-	return fmt.Sprintf("planned %d, succeeded %d, failed %d", n[Planned], n[Succeeded], n[Failed])
+	return fmt.Sprintf("planned %d, succeeded %d, failed %d", n[Planned], n[Succeeded], len(records)-n[Planned]-n[Succeeded])
 }

@@ -20,7 +20,7 @@ const (
 	DefaultTimeout = 10 * time.Second
 	userAgent      = "payledger-webhooks/1"
 	// answerLimit and answerTime bound what is read of an answer's body. The outcome is decided before it,
-	// by the status line; it is only read to use the connection again.
+	// by the status line; it is read for the excerpt, and to use the connection again.
 	answerLimit = 16 << 10
 	answerTime  = time.Second
 	// headerLimit bounds an answer's header.
@@ -57,7 +57,7 @@ type sender struct {
 }
 
 func newSender(guard Guard, timeout time.Duration, now func() time.Time) *sender {
-	dialer := &net.Dialer{Timeout: timeout, Control: guard.Control}
+	dialer := &net.Dialer{Timeout: timeout, Control: guard.Control, Resolver: guard.Resolver}
 	return &sender{guard: guard, timeout: timeout, now: now, client: &http.Client{
 		// A redirect would lead where no guard has looked, and counts as a failure (§6.1, D18).
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -83,45 +83,69 @@ func (s *sender) attempt(ctx context.Context, m message) (Attempt, error) {
 	if err != nil {
 		return Attempt{}, fmt.Errorf("notifier: payload: %w", err)
 	}
-	status, err := s.post(ctx, m.url, body, signature.Sign(m.secret, body))
+	got, err := s.post(ctx, m, body)
 	if err != nil && ctx.Err() != nil {
 		return Attempt{}, ctx.Err()
 	}
 	a := Attempt{
-		StartedAt: start.UTC().Truncate(time.Microsecond), Duration: s.now().Sub(start).Microseconds(), StatusCode: status,
+		StartedAt: start.UTC().Truncate(time.Microsecond), Duration: s.now().Sub(start).Microseconds(),
+		StatusCode: got.status, Excerpt: excerpt(got.start, m),
+	}
+	if err == nil {
+		a.Duration = got.at.Sub(start).Microseconds()
+	}
+	for _, k := range m.keys {
+		a.Keys = append(a.Keys, string(k.name))
 	}
 	switch {
 	case err != nil:
 		a.Failure = classify(err)
-	case status < 200 || status > 299:
+	case got.status < 200 || got.status > 299:
 		a.Failure = FailureStatus
 	}
 	return a, nil
 }
 
-// post gives the status line's code; 0 with an error when none came.
-func (s *sender) post(ctx context.Context, url string, body []byte, sign string) (int, error) {
-	if _, err := s.guard.parse(url); err != nil {
-		return 0, err
+// reply is what came back.
+type reply struct {
+	status int
+	at     time.Time // of the status line
+	start  []byte    // of the body
+}
+
+// signatureHeaders are the headers of a message's keys, in their order (§5.2).
+var signatureHeaders = []string{signature.HeaderPrimary, signature.HeaderSecondary}
+
+// post sends the body; an error when no status line came.
+func (s *sender) post(ctx context.Context, m message, body []byte) (got reply, err error) {
+	if _, err := s.guard.parse(m.url); err != nil {
+		return got, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, m.url, bytes.NewReader(body))
 	if err != nil {
-		return 0, fmt.Errorf("%w: %w", ErrRefused, err)
+		return got, fmt.Errorf("%w: %w", ErrRefused, err)
 	}
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("User-Agent", userAgent)
-	request.Header.Set(signature.HeaderPrimary, sign)
-	answer, err := s.client.Do(request)
+	for i, k := range m.keys {
+		request.Header.Set(signatureHeaders[i], signature.Sign(k.text, body))
+	}
+	response, err := s.client.Do(request)
 	if err != nil {
-		return 0, err
+		return got, err
+	}
+	got = reply{status: response.StatusCode, at: s.now()}
+	defer func() { _ = response.Body.Close() }() // whatever comes of the body, it changes nothing
+	if got.status == http.StatusSwitchingProtocols {
+		return got, nil // what follows is no body, and nothing bounds the time that it takes
 	}
 	limit := time.AfterFunc(answerTime, cancel)
 	defer limit.Stop()
-	_, _ = io.CopyN(io.Discard, answer.Body, answerLimit) // whatever it is, it changes nothing
-	_ = answer.Body.Close()
-	return answer.StatusCode, nil
+	got.start, _ = io.ReadAll(io.LimitReader(response.Body, excerptLimit))
+	_, _ = io.CopyN(io.Discard, response.Body, answerLimit)
+	return got, nil
 }
 
 // classify finds the class of a failure without a status line.

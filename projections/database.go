@@ -30,6 +30,7 @@ const (
 // database is the SQLite file of a read model: one writer, several readers.
 type database struct {
 	path    string
+	tables  string // SQL that makes them, meta among them
 	readers *sql.DB
 	writers *sql.DB
 	conn    *sql.Conn   // the one writing connection
@@ -39,7 +40,11 @@ type database struct {
 // openDatabase opens the file at path, or makes it. errStale, or SQLite's own word, says that it cannot be
 // used.
 func openDatabase(ctx context.Context, path, identity string) (*database, error) {
-	d := &database{path: path}
+	return openTables(ctx, path, identity, tables)
+}
+
+func openTables(ctx context.Context, path, identity, tables string) (*database, error) {
+	d := &database{path: path, tables: tables}
 	err := d.open(ctx, identity)
 	if err != nil {
 		return nil, errors.Join(err, d.Close())
@@ -104,7 +109,7 @@ func (d *database) create(ctx context.Context, identity string) error {
 	if err != nil {
 		return fmt.Errorf("projections: create %s: %w", d.path, err)
 	}
-	if _, err = tx.ExecContext(ctx, tables); err == nil {
+	if _, err = tx.ExecContext(ctx, d.tables); err == nil {
 		_, err = tx.ExecContext(ctx, insertIdentity, identity)
 	}
 	if err != nil {

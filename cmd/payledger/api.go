@@ -1,13 +1,18 @@
 package main
 
 import (
+	"context"
 	"crypto/rand"
+	"errors"
 	"net/http"
 	"strings"
+	"time"
 
 	"payledger/domain"
+	"payledger/domain/account"
 	"payledger/domain/processor"
 	"payledger/httpapi"
+	"payledger/notifier"
 	"payledger/processorsim/client"
 	"payledger/projections/history"
 )
@@ -20,11 +25,24 @@ func (a *App) apiConfig() httpapi.Config {
 			Store: a.ledger.store, Vault: a.ledger.vault, Running: true, First6Digits: a.first6Digits,
 			NextAsk: a.commands.AskNext,
 		},
-		ClientTokenKey: a.ledger.derive("client tokens"), PublicURL: a.options.PublicURL,
+		Deliveries: a.webhooks, ClientTokenKey: a.ledger.derive("client tokens"), PublicURL: a.options.PublicURL,
 		Environment: a.options.Environment, Now: a.clock, Random: rand.Reader, Logger: a.log,
 		Ready: a.healthy, RateLimit: a.options.RateLimit,
 		CheckURL: a.notifierConfig().Guard().CheckURL, Notifications: a.readNotification,
+		TestEndpoint: a.testEndpoint,
 	}
+}
+
+// testEndpoint sends the test message to a webhook endpoint, once (§6.1 rule 7).
+func (a *App) testEndpoint(ctx context.Context, owner domain.AccountID, endpoint domain.EndpointID) (httpapi.EndpointTest, error) {
+	attempt, err := a.notifier.SendTest(ctx, owner, endpoint)
+	if errors.Is(err, notifier.ErrNoEndpoint) {
+		err = account.NoEndpoint() // deleted at this moment
+	}
+	return httpapi.EndpointTest{
+		StartedAt: attempt.StartedAt, Duration: time.Duration(attempt.Duration) * time.Microsecond,
+		StatusCode: attempt.StatusCode, Failure: string(attempt.Failure),
+	}, err
 }
 
 // notifyURL is where a processor sends its notifications (D14). The public URL is known when the API

@@ -25,6 +25,7 @@ import (
 	"payledger/processorsim"
 	"payledger/processorsim/client"
 	"payledger/projections"
+	"payledger/projections/deliveries"
 )
 
 // App is the whole service as a value: Start brings it up in order, Stop takes it down in the reverse.
@@ -40,6 +41,8 @@ type App struct {
 	views       *projections.Projections
 	checkpoints *eventstore.Checkpointer
 	notifier    *notifier.Notifier
+	index       *deliveries.Index
+	webhooks    *notifier.Log
 	commands    *commands.Service
 
 	api, admin, sim *webServer
@@ -165,7 +168,15 @@ func (a *App) openViews(ctx context.Context) error {
 
 func (a *App) openNotifier(ctx context.Context) error {
 	var err error
-	a.notifier, err = notifier.New(ctx, a.notifierConfig())
+	if a.notifier, err = notifier.New(ctx, a.notifierConfig()); err != nil {
+		return err
+	}
+	if a.index, err = deliveries.Open(ctx, filepath.Join(a.options.Data, viewsFolder), a.log); err != nil {
+		return err
+	}
+	a.webhooks, err = notifier.OpenLog(ctx, notifier.LogConfig{
+		Notifier: a.notifier, Store: a.ledger.store, Index: a.index, Now: a.clock, Random: rand.Reader, Logger: a.log,
+	})
 	return err
 }
 
@@ -173,7 +184,8 @@ func (a *App) notifierConfig() notifier.Config {
 	return notifier.Config{
 		Store: a.ledger.store, Fanout: a.fanout, Vault: a.ledger.vault, Views: a.views, Now: a.clock,
 		Random: rand.Reader, Logger: a.log, Timeout: a.options.WebhookTimeout, Grace: webhookGrace,
-		AllowCIDRs: a.options.WebhookAllowCIDR, Production: !a.options.sandbox(),
+		RetryDelays: a.options.WebhookRetryDelays,
+		AllowCIDRs:  a.options.WebhookAllowCIDR, Production: !a.options.sandbox(),
 	}
 }
 
@@ -207,6 +219,7 @@ func (a *App) run(ctx context.Context) error {
 	}
 	loud("projections", a.views.Run)
 	loud("notifier", a.notifier.Run)
+	loud("webhook log", a.webhooks.Run)
 	loud("checkpoints", a.checkpoints.Run)
 	vital("log", a.fanout.Run)
 	return a.views.CaughtUp(ctx)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -13,28 +14,29 @@ import (
 
 // Options are what serve can be told (I1). demo fills them itself.
 type Options struct {
-	Data             string         `help:"Data folder." default:"./data" type:"path"`
-	Listen           string         `help:"Address of the API." default:"127.0.0.1:8080"`
-	AdminListen      string         `help:"Address of /metrics and /debug/pprof." default:"127.0.0.1:8081"`
-	Environment      string         `help:"sandbox or production; fixed when the ledger is initialized." enum:"sandbox,production" default:"sandbox"`
-	Shards           int            `help:"Number of shard streams of a new log (first start only)." placeholder:"N"`
-	NatsURL          string         `name:"nats-url" help:"External NATS cluster instead of the embedded server."`
-	NatsCreds        string         `name:"nats-creds" help:"Credentials file for --nats-url." type:"path"`
-	MasterKey        string         `help:"Key of the stream of secrets, 64 hexadecimal digits; the sandbox keeps one in the data folder." placeholder:"HEX"`
-	PublicURL        string         `name:"public-url" help:"This service as browsers and processors reach it (default: the listen address)."`
-	ProcessorURL     string         `name:"processor-url" help:"The processors (default in the sandbox: a simulator in this process)."`
-	ProcessorSecret  string         `help:"Signs processor notifications." placeholder:"TEXT"`
-	SimListen        string         `help:"Address of the simulator in this process." default:"127.0.0.1:0"`
-	PaymentTimeout   time.Duration  `help:"How long a caller waits for a processor (§8)." default:"90s"`
-	ActionTimeout    time.Duration  `help:"How long the customer may take for a required action." default:"24h"`
-	ClientTokenTTL   time.Duration  `name:"client-token-ttl" help:"Life of a client token." default:"24h"`
-	WebhookTimeout   time.Duration  `help:"How long a webhook's receiver may take." default:"10s"`
-	WebhookAllowCIDR []netip.Prefix `name:"webhook-allow-cidr" help:"Networks that webhooks may go to although they are private."`
-	RateLimit        float64        `help:"Requests per second and API key; 0 for no limit." default:"0"`
-	TLSCert          string         `name:"tls-cert" help:"Certificate file of the API." type:"path"`
-	TLSKey           string         `name:"tls-key" help:"Key file of the API." type:"path"`
-	LogLevel         string         `help:"trace, debug, info, warn, error." enum:"trace,debug,info,warn,error" default:"info"`
-	LogFormat        string         `help:"json or console; logs go to stderr." enum:"json,console" default:"json"`
+	Data               string          `help:"Data folder." default:"./data" type:"path"`
+	Listen             string          `help:"Address of the API." default:"127.0.0.1:8080"`
+	AdminListen        string          `help:"Address of /metrics and /debug/pprof." default:"127.0.0.1:8081"`
+	Environment        string          `help:"sandbox or production; fixed when the ledger is initialized." enum:"sandbox,production" default:"sandbox"`
+	Shards             int             `help:"Number of shard streams of a new log (first start only)." placeholder:"N"`
+	NatsURL            string          `name:"nats-url" help:"External NATS cluster instead of the embedded server."`
+	NatsCreds          string          `name:"nats-creds" help:"Credentials file for --nats-url." type:"path"`
+	MasterKey          string          `help:"Key of the stream of secrets, 64 hexadecimal digits; the sandbox keeps one in the data folder." placeholder:"HEX"`
+	PublicURL          string          `name:"public-url" help:"This service as browsers and processors reach it (default: the listen address)."`
+	ProcessorURL       string          `name:"processor-url" help:"The processors (default in the sandbox: a simulator in this process)."`
+	ProcessorSecret    string          `help:"Signs processor notifications." placeholder:"TEXT"`
+	SimListen          string          `help:"Address of the simulator in this process." default:"127.0.0.1:0"`
+	PaymentTimeout     time.Duration   `help:"How long a caller waits for a processor (§8)." default:"90s"`
+	ActionTimeout      time.Duration   `help:"How long the customer may take for a required action." default:"24h"`
+	ClientTokenTTL     time.Duration   `name:"client-token-ttl" help:"Life of a client token." default:"24h"`
+	WebhookTimeout     time.Duration   `help:"How long a webhook's receiver may take." default:"10s"`
+	WebhookRetryDelays []time.Duration `name:"webhook-retry-delays" help:"Delays between the attempts of a webhook, each ±10 % (§6.1)." default:"10s,60s,5m,10m,15m"`
+	WebhookAllowCIDR   []netip.Prefix  `name:"webhook-allow-cidr" help:"Networks that webhooks may go to although they are private."`
+	RateLimit          float64         `help:"Requests per second and API key; 0 for no limit." default:"0"`
+	TLSCert            string          `name:"tls-cert" help:"Certificate file of the API." type:"path"`
+	TLSKey             string          `name:"tls-key" help:"Key file of the API." type:"path"`
+	LogLevel           string          `help:"trace, debug, info, warn, error." enum:"trace,debug,info,warn,error" default:"info"`
+	LogFormat          string          `help:"json or console; logs go to stderr." enum:"json,console" default:"json"`
 }
 
 func (o Options) sandbox() bool { return o.Environment == account.Sandbox }
@@ -44,6 +46,8 @@ func (o Options) check() error {
 	switch {
 	case o.PaymentTimeout <= 0 || o.ActionTimeout <= 0 || o.ClientTokenTTL <= 0 || o.WebhookTimeout <= 0:
 		return usageError{fmt.Errorf("--payment-timeout, --action-timeout, --client-token-ttl and --webhook-timeout must be more than 0")}
+	case !retryDelays(o.WebhookRetryDelays):
+		return usageError{fmt.Errorf("--webhook-retry-delays must be at most %d delays, each between 1ms and 24h", maxRetries)}
 	case o.Shards < 0 || o.Shards > 256:
 		return usageError{fmt.Errorf("--shards must be between 1 and 256")}
 	case (o.TLSCert == "") != (o.TLSKey == ""):
@@ -56,6 +60,16 @@ func (o Options) check() error {
 		return usageError{fmt.Errorf("PAYLEDGER_MASTER_KEY is needed with --nats-url: every node uses the same")}
 	}
 	return nil
+}
+
+// maxRetries is how often a webhook can be sent again of itself.
+const maxRetries = 20
+
+// retryDelays tells whether the delays can be kept.
+func retryDelays(delays []time.Duration) bool {
+	return len(delays) <= maxRetries && !slices.ContainsFunc(delays, func(d time.Duration) bool {
+		return d < time.Millisecond || d > 24*time.Hour
+	})
 }
 
 // logger writes to w as the options say.

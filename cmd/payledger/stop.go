@@ -40,6 +40,9 @@ func (a *App) Stop() error {
 	if a.views != nil {
 		errs = append(errs, a.views.Close())
 	}
+	if a.index != nil {
+		errs = append(errs, a.index.Close())
+	}
 	if a.ledger != nil {
 		errs = append(errs, a.ledger.close())
 	}

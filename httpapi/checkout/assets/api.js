@@ -1,0 +1,52 @@
+// The checkout calls, as anybody may make them.
+
+// Refusal is an answer that says no.
+export class Refusal extends Error {
+  constructor(status, error) {
+    super(error.errorId ?? `status ${status}`);
+    this.status = status;
+    this.id = error.errorId ?? "";
+    this.paymentId = error.paymentId;
+    this.violations = (error.validationErrors ?? []).flatMap((group) => group.errors);
+  }
+}
+
+// Unknown means that no answer came, or none that tells what happened: asking again is safe, guessing is not.
+export class Unknown extends Error {}
+
+// A payment is answered within the payment timeout of the service; a connection that says nothing for longer is dead.
+const patience = 120_000;
+
+// Client makes calls with a client token.
+export class Client {
+  constructor(clientToken) {
+    this.clientToken = clientToken;
+  }
+
+  async call(method, path, body) {
+    const headers = { "X-Client-Token": this.clientToken };
+    if (body) headers["Content-Type"] = "application/json";
+    let answer, result;
+    try {
+      answer = await fetch(path, {
+        method, headers, body: body && JSON.stringify(body), cache: "no-store", credentials: "omit",
+        redirect: "error", signal: AbortSignal.timeout(patience),
+      });
+      result = await answer.json();
+    } catch (cause) {
+      throw new Unknown("no answer", { cause });
+    }
+    if (answer.ok && !result.error) return result;
+    const error = result.error ?? {};
+    const again = answer.status >= 500 || answer.status === 429 || error.errorId === "ConcurrentModification";
+    throw again ? new Unknown(error.errorId) : new Refusal(answer.status, error);
+  }
+
+  tokenize(paymentInstrument) { return this.call("POST", "/payment-instruments", { paymentInstrument }); }
+  pay(paymentMethodToken) { return this.call("POST", "/checkout/payments", { paymentMethodToken }); }
+  payment(id) { return this.call("GET", `/checkout/payments/${encodeURIComponent(id)}`); }
+  resume(id, resumeToken) { return this.call("POST", `/checkout/payments/${encodeURIComponent(id)}/resume`, { resumeToken }); }
+  attempt(paymentMethodToken) { return this.call("POST", "/payment-attempts", { paymentMethodToken }); }
+  attemptState(id) { return this.call("GET", `/payment-attempts/${encodeURIComponent(id)}`); }
+  complete(outcome) { return this.call("POST", "/required-actions/complete", { outcome }); }
+}

@@ -1,0 +1,104 @@
+// What a card number tells before anybody is asked: its brand, how it is grouped, whether it can be one.
+
+// Ranges of the first digits, as the service knows them; the first that fits wins.
+const brands = [
+  { name: "American Express", digits: 2, ranges: [[34, 34], [37, 37]], lengths: [15], groups: [4, 6, 5], cvv: 4 },
+  { name: "Diners Club", digits: 3, ranges: [[300, 305]], lengths: [14, 16, 19], groups: [4, 6, 9] },
+  { name: "Diners Club", digits: 2, ranges: [[36, 36], [38, 39]], lengths: [14, 16, 19], groups: [4, 6, 9] },
+  { name: "JCB", digits: 4, ranges: [[3528, 3589]], lengths: [16, 17, 18, 19] },
+  { name: "Visa", digits: 1, ranges: [[4, 4]], lengths: [16, 18, 19] },
+  { name: "Mir", digits: 4, ranges: [[2200, 2204]], lengths: [16, 17, 18, 19] },
+  { name: "Mastercard", digits: 2, ranges: [[51, 55]], lengths: [16] },
+  { name: "Mastercard", digits: 4, ranges: [[2221, 2720]], lengths: [16] },
+  { name: "Discover", digits: 4, ranges: [[6011, 6011]], lengths: [16, 19] },
+  { name: "Discover", digits: 3, ranges: [[644, 649]], lengths: [16, 19] },
+  { name: "Discover", digits: 2, ranges: [[65, 65]], lengths: [16, 19] },
+  { name: "UnionPay", digits: 2, ranges: [[62, 62]], lengths: [16, 17, 18, 19] },
+  { name: "Maestro", digits: 2, ranges: [[50, 50], [56, 58]], lengths: [14, 15, 16, 17, 18, 19] },
+  { name: "Maestro", digits: 1, ranges: [[6, 6]], lengths: [14, 15, 16, 17, 18, 19] },
+];
+const unknown = { name: "", lengths: [14, 15, 16, 17, 18, 19] };
+
+export const digitsOf = (text) => text.replace(/[^0-9]/g, "");
+
+// brandOf tells the brand from as many digits as there are; one that the next digit may change is not told.
+export function brandOf(digits) {
+  const fits = (b) => digits.length >= b.digits && b.ranges.some(([from, to]) => {
+    const prefix = Number(digits.slice(0, b.digits));
+    return prefix >= from && prefix <= to;
+  });
+  const undecided = (b) => digits.length < b.digits && b.ranges.some(([from, to]) => {
+    const open = b.digits - digits.length;
+    return Number(digits.padEnd(b.digits, "9")) >= from && Number(digits) * 10 ** open <= to;
+  });
+  for (const b of brands) {
+    if (fits(b)) return { cvv: 3, groups: [4, 4, 4, 4, 3], ...b };
+    if (undecided(b)) break;
+  }
+  return { cvv: 3, groups: [4, 4, 4, 4, 3], ...unknown };
+}
+
+// longest is the number of digits after which no more are taken.
+export const longest = (brand) => Math.max(...brand.lengths);
+
+// grouped writes digits as they stand on a card of the brand.
+export function grouped(digits, brand) {
+  const parts = [];
+  for (const size of brand.groups) {
+    if (digits) parts.push(digits.slice(0, size));
+    digits = digits.slice(size);
+  }
+  return parts.join(" ");
+}
+
+// luhn tells whether the last digit is the right check digit.
+export function luhn(digits) {
+  let sum = 0;
+  for (let i = 0; i < digits.length; i++) {
+    let d = Number(digits[digits.length - 1 - i]);
+    if (i % 2 === 1 && (d *= 2) > 9) d -= 9;
+    sum += d;
+  }
+  return sum % 10 === 0;
+}
+
+// numberProblem says what is wrong with a card number, or "".
+export function numberProblem(digits) {
+  const brand = brandOf(digits);
+  if (!digits) return "Enter the card number.";
+  if (!brand.name) return digits.length < 14 ? "The card number is too short." : "Enter a card number: this one is of no brand that we know.";
+  if (digits.length < Math.min(...brand.lengths)) return "The card number is too short.";
+  if (!brand.lengths.includes(digits.length) || !luhn(digits)) return "Check the card number: a digit seems to be wrong.";
+  return "";
+}
+
+// expiryDigits reads what is typed, pasted or filled in: "3/30", "03 / 2030", "2030-03", "0330". It gives MMYY as
+// far as it goes.
+export function expiryDigits(text) {
+  const turned = /^\s*(20[0-9]{2})\D+([0-9]{1,2})\s*$/.exec(text);
+  if (turned) return turned[2].padStart(2, "0") + turned[1].slice(2);
+  const [month, year] = text.split(/\D+/).filter(Boolean);
+  let digits = digitsOf(text);
+  if (year !== undefined && month.length === 1) digits = "0" + digits;
+  if (digits.length === 1 && digits > "1") digits = "0" + digits;
+  if (digits.length >= 6 && digits.slice(2, 4) === "20") digits = digits.slice(0, 2) + digits.slice(4);
+  return digits.slice(0, 4);
+}
+
+// expiryProblem says what is wrong with MMYY at a time, or "". A card is good until its month is over.
+export function expiryProblem(digits, now) {
+  if (!digits) return "Enter the expiry date.";
+  if (digits.length < 4) return "Enter month and year: MM / YY.";
+  const month = Number(digits.slice(0, 2));
+  const year = 2000 + Number(digits.slice(2));
+  if (month < 1 || month > 12) return "The month is between 01 and 12.";
+  if (year < now.getUTCFullYear() || (year === now.getUTCFullYear() && month < now.getUTCMonth() + 1)) return "The card has expired.";
+  if (year > now.getUTCFullYear() + 50) return "Check the expiry date.";
+  return "";
+}
+
+// cvvProblem says what is wrong with a security code of so many digits, or "".
+export function cvvProblem(digits, length) {
+  if (!digits) return "Enter the security code.";
+  return digits.length === length ? "" : `The security code has ${length} digits.`;
+}

@@ -1,0 +1,42 @@
+// The sandbox's stand-in for the issuer's page: the customer passes or fails, and goes back to the payment.
+import { Client } from "./api.js";
+import { keep, keepAction, kept, paymentAddress, takeToken } from "./store.js";
+
+const buttons = document.querySelectorAll("[data-outcome]");
+const problem = document.getElementById("problem");
+
+function say(text) {
+  problem.textContent = text;
+  problem.hidden = !text;
+}
+
+function enable(on) {
+  for (const button of buttons) button.disabled = !on;
+}
+
+function back() {
+  if (kept().clientToken) location.replace(paymentAddress());
+  else say("Go back to the page of your payment to go on.");
+}
+
+async function complete(client, outcome) {
+  enable(false);
+  say("");
+  document.getElementById("announcer").textContent = "One moment…";
+  try {
+    keep({ resumeToken: (await client.complete(outcome)).resumeToken });
+    back();
+  } catch (error) {
+    if (error.status) return back(); // the check is over: the payment's page shows how it went
+    document.getElementById("announcer").textContent = "";
+    say("No connection. Nothing was decided; try again.");
+    enable(true);
+  }
+}
+
+const { token, hide } = takeToken();
+if (keepAction(token)) hide();
+for (const button of buttons) {
+  button.addEventListener("click", () => complete(new Client(token), button.dataset.outcome));
+}
+enable(true);

@@ -1,0 +1,105 @@
+// The page of a payment: ties the form to the payment's steps, and shows where they stand.
+import { Client, Unknown } from "./api.js";
+import { Flow } from "./flow.js";
+import * as form from "./form.js";
+import { keep, kept, takeToken } from "./store.js";
+
+const $ = (id) => document.getElementById(id);
+const sections = document.querySelectorAll("[data-state]");
+const settings = document.body.dataset;
+const title = document.title;
+const button = $("pay");
+const action = button.textContent;
+
+// How long a success is shown before the customer is back at the shop.
+const farewell = 2500;
+
+const announce = (text) => { $("announcer").textContent = text; };
+
+function trouble(text) {
+  if ($("trouble").textContent !== text) $("trouble").textContent = text;
+  $("trouble").hidden = !text;
+}
+
+// busy locks the form while a payment is under way.
+function busy(on) {
+  button.disabled = on;
+  button.textContent = on ? "Paying…" : action;
+  for (const input of $("card-form").elements) if (input !== button) input.disabled = on;
+}
+
+// back is the shop's address with what came of the payment.
+function back(payment) {
+  const url = new URL(settings.return);
+  if (payment) {
+    url.searchParams.set("paymentId", payment.id);
+    url.searchParams.set("status", payment.status);
+  }
+  return url.href;
+}
+
+function show(state, payment) {
+  const section = document.querySelector(`[data-state="${state}"]`);
+  if (settings.return) for (const link of document.querySelectorAll("[data-back]")) link.href = back(payment);
+  busy(state !== "form");
+  if (!section.hidden) return;
+  for (const other of sections) other.hidden = other !== section;
+  const heading = section.querySelector("h1");
+  document.title = state === "form" ? title : `${heading.textContent} · ${$("merchant").textContent}`;
+  heading.focus();
+  if (state === "succeeded" && settings.return) setTimeout(() => location.assign(back(payment)), farewell);
+}
+
+// tokenize turns the card into a token, which is all that is kept of it.
+async function tokenize(client) {
+  try {
+    const made = await client.tokenize(form.entered());
+    keep({ method: made.token });
+    return true;
+  } catch (error) {
+    if (error.status === 401 || error.id === "ClientSessionValidationError") show("expired");
+    else if (error instanceof Unknown) trouble("No connection to the payment service. You have not been charged; try again.");
+    else if (!form.refused(error.violations ?? [])) trouble("The card was not accepted. You have not been charged.");
+    return false;
+  }
+}
+
+async function submit(client, flow) {
+  if (button.disabled) return;
+  trouble("");
+  if (form.check(announce) > 0) return;
+  busy(true);
+  announce("Paying…");
+  const made = await tokenize(client);
+  if (!made) return document.querySelector('[data-state="form"]').hidden || unlock();
+  form.forget();
+  await flow.run();
+}
+
+function unlock() {
+  busy(false);
+  announce("");
+  (document.querySelector("[aria-invalid]") ?? button).focus();
+}
+
+// begin takes the token out of the address, and goes on where the tab was with it.
+function begin() {
+  const { token, hide } = takeToken();
+  const known = kept();
+  const fresh = known.clientToken === token ? {} : { method: undefined, payment: undefined, attempt: undefined, resumeToken: undefined };
+  if (keep({ ...fresh, clientToken: token })) hide();
+  const client = new Client(token);
+  const flow = new Flow(client, settings.manual === "true", { show, trouble });
+  form.watch();
+  $("card-form").addEventListener("submit", (event) => {
+    event.preventDefault();
+    submit(client, flow);
+  });
+  for (const retry of document.querySelectorAll("[data-retry]")) retry.addEventListener("click", () => { form.forget(); flow.again(); $("number").focus(); });
+  addEventListener("pageshow", (event) => event.persisted && location.reload()); // back from the shop: look anew
+  const now = kept();
+  if (now.method || now.attempt || now.payment) show("working");
+  flow.run();
+}
+
+begin();

@@ -1,0 +1,43 @@
+// What this tab keeps of a payment: the client token, and how far it got. Never a card.
+const key = "payledger.checkout";
+const actionKey = "payledger.action";
+
+function read(name) {
+  try {
+    return JSON.parse(sessionStorage.getItem(name)) ?? {};
+  } catch {
+    return {}; // storage is off, or holds something else
+  }
+}
+
+export const kept = () => read(key);
+export const action = () => read(actionKey).clientToken ?? "";
+
+// keep changes some of what is kept; undefined takes a part away. False when the tab cannot keep anything.
+export function keep(changes) {
+  try {
+    sessionStorage.setItem(key, JSON.stringify({ ...kept(), ...changes }));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+export function keepAction(clientToken) {
+  try {
+    sessionStorage.setItem(actionKey, JSON.stringify({ clientToken }));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+// takeToken takes the client token out of the address.
+export function takeToken() {
+  const token = new URL(location.href).searchParams.get("clientToken") ?? "";
+  return { token, hide: () => history.replaceState(null, "", location.pathname) };
+}
+
+const address = (path, token) => `${path}?clientToken=${encodeURIComponent(token)}`;
+export const paymentAddress = () => address("/checkout", kept().clientToken);
+export const challengeAddress = (token) => address("/checkout/challenge", token);

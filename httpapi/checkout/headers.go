@@ -1,0 +1,45 @@
+package checkout
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// ownPolicy is the content security policy but for frame-ancestors: what the page loads and calls is ours and
+// stands in a file of its own, and no text becomes code.
+const ownPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+	"form-action 'self'; base-uri 'none'; require-trusted-types-for 'script'; trusted-types 'none'; frame-ancestors "
+
+// policy adds who may show the pages in a frame.
+func policy(frameAncestors []string) (string, error) {
+	if len(frameAncestors) == 0 {
+		return ownPolicy + "'none'", nil
+	}
+	for _, origin := range frameAncestors {
+		if !isOrigin(origin) {
+			return "", fmt.Errorf("checkout: %q may not frame the page: an origin is scheme://host[:port], with http or https", origin)
+		}
+	}
+	return ownPolicy + strings.Join(frameAncestors, " "), nil
+}
+
+// isOrigin tells an origin of the web, in the form that the policy takes.
+func isOrigin(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Hostname() != "" &&
+		text == u.Scheme+"://"+u.Host && !strings.ContainsAny(text, "*;, '\"")
+}
+
+// setHeaders: nothing is stored, guessed, framed, or told to the next site.
+func (p *Pages) setHeaders(h http.Header, d Document) {
+	h.Set("Content-Type", d.ContentType)
+	h.Set("Cache-Control", d.Cache)
+	h.Set("Content-Security-Policy", p.policy)
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Permissions-Policy", "camera=(), geolocation=(), microphone=()")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("X-Content-Type-Options", "nosniff")
+}

@@ -1,0 +1,47 @@
+package checkout
+
+import (
+	"strings"
+
+	"payledger/domain"
+)
+
+// symbols are the currencies that English texts write with a sign of their own; all others are written with
+// their code. They are those of CLDR for en-US.
+var symbols = map[domain.Currency]string{
+	"AUD": "A$", "BRL": "R$", "CAD": "CA$", "CNY": "CN¥", "EUR": "€", "GBP": "£", "HKD": "HK$", "ILS": "₪", "INR": "₹",
+	"JPY": "¥", "KRW": "₩", "MXN": "MX$", "NZD": "NZ$", "PHP": "₱", "TWD": "NT$", "USD": "$", "VND": "₫",
+}
+
+// noBreak keeps a code and its amount on one line.
+const noBreak = "\u00a0"
+
+// Money writes an amount for customers: "€1,234.50", "¥1,235", "KWD 1.234", "−$3.00".
+func Money(a domain.Amount, c domain.Currency) string {
+	number := strings.TrimSuffix(a.Format(c), " "+string(c))
+	sign := ""
+	if rest, negative := strings.CutPrefix(number, "-"); negative {
+		sign, number = "\u2212", rest
+	}
+	symbol := symbols[c]
+	if symbol == "" {
+		symbol = string(c) + noBreak
+	}
+	return sign + symbol + grouped(number)
+}
+
+// grouped parts the digits before the point in threes.
+func grouped(number string) string {
+	whole, fraction, _ := strings.Cut(number, ".")
+	var b strings.Builder
+	for i, digit := range whole {
+		if i > 0 && (len(whole)-i)%3 == 0 {
+			b.WriteByte(',')
+		}
+		b.WriteRune(digit)
+	}
+	if fraction != "" {
+		b.WriteString("." + fraction)
+	}
+	return b.String()
+}

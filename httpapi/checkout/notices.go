@@ -1,0 +1,48 @@
+package checkout
+
+import "net/http"
+
+// Notice is a page that only says something.
+type Notice struct{ Title, Text string }
+
+// The notices.
+var (
+	// Expired: the client token is not known or not good any more (D3).
+	Expired = Notice{
+		"This payment link has expired",
+		"Go back to the shop and start the payment again. If you have paid already, the shop knows: nothing is lost.",
+	}
+	// Incomplete: the session does not say what is to be paid.
+	Incomplete = Notice{
+		"This payment is not ready",
+		"The shop has not said how much is to be paid. Go back to the shop and try again.",
+	}
+	// Done: the check that the page was opened for is over.
+	Done = Notice{
+		"This check is over",
+		"Go back to the page of your payment: it shows how the payment went.",
+	}
+	// Missing: there is no such page.
+	Missing = Notice{
+		"There is nothing here",
+		"Go back to the shop and open the payment from there.",
+	}
+	// Broken: something failed on our side.
+	Broken = Notice{
+		"This page cannot be shown right now",
+		"Wait a moment and load it again. Loading it again never pays twice.",
+	}
+)
+
+// Notice is the page of a notice, with a status.
+func (p *Pages) Notice(status int, n Notice) (Document, error) {
+	return p.render(status, "notice.html", n.Title, n)
+}
+
+// Failure is the page for an answer of that status that no other page says.
+func (p *Pages) Failure(status int) (Document, error) {
+	if status < http.StatusInternalServerError {
+		return p.Notice(status, Missing)
+	}
+	return p.Notice(status, Broken)
+}

@@ -1,0 +1,82 @@
+package checkout
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"html/template"
+	"net/http"
+)
+
+//go:embed templates
+var templateFiles embed.FS
+
+// Paths of the pages and of the files that they load (D12).
+const (
+	PathPayment   = "/checkout"
+	PathChallenge = "/checkout/challenge"
+	PathAssets    = "/checkout/assets"
+)
+
+// Document is an answer for a browser: a page, or a file that one loads.
+type Document struct {
+	Status      int
+	ContentType string
+	Cache       string // Cache-Control
+	Body        []byte
+}
+
+// Pages makes the pages.
+type Pages struct {
+	templates map[string]*template.Template // by file, each with the layout
+	assets    assets
+	policy    string
+}
+
+// templates by file, with the script that each needs ("" for none).
+var scripts = map[string]string{
+	"pay.html": "checkout.js", "challenge.html": "challenge.js", "restore.html": "restore.js", "notice.html": "",
+}
+
+// New prepares the pages. Origins of frameAncestors may show them in a frame; none may by default.
+func New(frameAncestors []string) (*Pages, error) {
+	policy, err := policy(frameAncestors)
+	if err != nil {
+		return nil, err
+	}
+	p := &Pages{templates: map[string]*template.Template{}, policy: policy}
+	if p.assets, err = loadAssets(); err != nil {
+		return nil, fmt.Errorf("checkout: assets: %w", err)
+	}
+	for file := range scripts {
+		p.templates[file], err = template.ParseFS(templateFiles, "templates/layout.html", "templates/states.html", "templates/"+file)
+		if err != nil {
+			return nil, fmt.Errorf("checkout: %w", err)
+		}
+	}
+	return p, nil
+}
+
+// frame is what the layout needs of every page.
+type frame struct {
+	Title, Assets, Script string
+	View                  any
+}
+
+// render makes a page of a view.
+func (p *Pages) render(status int, file, title string, view any) (Document, error) {
+	var body bytes.Buffer
+	f := frame{Title: title, Assets: PathAssets + "/" + p.assets.version, Script: scripts[file], View: view}
+	if err := p.templates[file].ExecuteTemplate(&body, "layout.html", f); err != nil {
+		return Document{}, fmt.Errorf("checkout: %s: %w", file, err)
+	}
+	return Document{Status: status, ContentType: "text/html; charset=utf-8", Cache: keepNever, Body: body.Bytes()}, nil
+}
+
+// Write answers a request with a document, under the headers that hold the browser to it.
+func (p *Pages) Write(w http.ResponseWriter, d Document) error {
+	p.setHeaders(w.Header(), d)
+	w.WriteHeader(d.Status)
+	_, err := w.Write(d.Body)
+	return err
+}

@@ -1,0 +1,143 @@
+package checkout
+
+import (
+	"net/http"
+	"strings"
+
+	"payledger/domain"
+)
+
+// Payment is what the page of a payment shows (D12).
+type Payment struct {
+	Merchant  string
+	Amount    domain.Amount
+	Currency  domain.Currency
+	OrderID   string
+	Order     *domain.Order
+	Manual    bool   // the merchant approves each attempt (§3.3)
+	ReturnURL string // where the customer goes afterwards (D4); "" for nowhere
+	Sandbox   bool
+	Saved     []SavedCard
+	AskCVV    bool // for a saved card too
+}
+
+// SavedCard is a vaulted card of the customer.
+type SavedCard struct {
+	Token            domain.Token
+	Network          domain.Network
+	Last4            string
+	ExpirationMonth  string
+	ExpirationYear   string
+	PreferredByOwner bool
+}
+
+// Line is a position of the order as it is shown.
+type Line struct {
+	Name     string
+	Quantity int64
+	Amount   string
+}
+
+// Total is the amount as it is shown.
+func (v Payment) Total() string { return Money(v.Amount, v.Currency) }
+
+// Action is what the button says. An amount of 0 only verifies the card (D5).
+func (v Payment) Action() string {
+	if v.Amount == 0 {
+		return "Verify card"
+	}
+	return "Pay " + v.Total()
+}
+
+// Lines are the order's positions, with what is added to them.
+func (v Payment) Lines() (lines []Line) {
+	if v.Order == nil {
+		return nil
+	}
+	for _, item := range v.Order.LineItems {
+		quantity := int64(1)
+		if item.Quantity != nil {
+			quantity = *item.Quantity
+		}
+		sum, fits := item.Amount.Times(quantity)
+		if !fits {
+			continue
+		}
+		lines = append(lines, Line{domain.FirstNonEmpty(item.Name, item.Description, item.ItemID, "Item"), quantity, Money(sum-item.DiscountAmount, v.Currency)})
+	}
+	return append(lines, v.extras()...)
+}
+
+// extras are taxes, shipping and fees.
+func (v Payment) extras() (lines []Line) {
+	add := func(name string, a domain.Amount) {
+		if a != 0 {
+			lines = append(lines, Line{name, 1, Money(a, v.Currency)})
+		}
+	}
+	tax := domain.Amount(0)
+	for _, item := range v.Order.LineItems {
+		tax += item.TaxAmount
+	}
+	add("Tax", tax)
+	if v.Order.Shipping != nil {
+		add(domain.FirstNonEmpty(v.Order.Shipping.MethodName, "Shipping"), v.Order.Shipping.Amount)
+	}
+	for _, fee := range v.Order.Fees {
+		add(domain.FirstNonEmpty(fee.Description, "Fee"), fee.Amount)
+	}
+	return lines
+}
+
+// Brand is the network's name as customers know it.
+func (c SavedCard) Brand() string {
+	if name := brands[c.Network]; name != "" {
+		return name
+	}
+	return "Card"
+}
+
+// Expiry is written as on the card: "03 / 30".
+func (c SavedCard) Expiry() string {
+	return c.ExpirationMonth + " / " + strings.TrimPrefix(c.ExpirationYear, "20")
+}
+
+// CVVLength is the number of digits of its security code.
+func (c SavedCard) CVVLength() int { return c.Network.CVVLength() }
+
+// brands are the networks' own names.
+var brands = map[domain.Network]string{
+	domain.NetworkAmex: "American Express", domain.NetworkDiners: "Diners Club", domain.NetworkDiscover: "Discover",
+	domain.NetworkJCB: "JCB", domain.NetworkMaestro: "Maestro", domain.NetworkMastercard: "Mastercard",
+	domain.NetworkMir: "Mir", domain.NetworkUnionPay: "UnionPay", domain.NetworkVisa: "Visa",
+}
+
+// Payment is the page with the card form, the steps that follow it, and what came of them.
+func (p *Pages) Payment(v Payment) (Document, error) {
+	return p.render(http.StatusOK, "pay.html", v.Action()+" · "+v.Merchant, v)
+}
+
+// Challenge is what the sandbox's 3-D Secure page shows.
+type Challenge struct {
+	Merchant string
+	Amount   domain.Amount
+	Currency domain.Currency
+	Network  domain.Network
+	Last4    string
+}
+
+// Total is the amount as it is shown.
+func (v Challenge) Total() string { return Money(v.Amount, v.Currency) }
+
+// Brand is the network's name.
+func (v Challenge) Brand() string { return SavedCard{Network: v.Network}.Brand() }
+
+// Challenge is the page that stands for the issuer's check of the customer (D13).
+func (p *Pages) Challenge(v Challenge) (Document, error) {
+	return p.render(http.StatusOK, "challenge.html", "3-D Secure check · "+v.Merchant, v)
+}
+
+// Restore is the page for a reload: its script opens the address with the token that the tab has kept.
+func (p *Pages) Restore() (Document, error) {
+	return p.render(http.StatusOK, "restore.html", "Checkout", nil)
+}

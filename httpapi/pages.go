@@ -1,0 +1,103 @@
+package httpapi
+
+import (
+	"net/http"
+
+	"payledger/domain/account"
+	"payledger/domain/session"
+	"payledger/httpapi/checkout"
+)
+
+// getCheckoutPage: GET /checkout, the hosted page of a client token (D12). Without one it is a reload, whose tab
+// has kept it.
+func getCheckoutPage(c *call) (any, error) {
+	token := c.r.URL.Query().Get("clientToken")
+	if token == "" {
+		return c.api.pages.Restore()
+	}
+	owner, id, err := c.sessionOf(token)
+	if err != nil {
+		return c.pageOf(err, checkout.Expired)
+	}
+	merchant, known := c.api.Reader.Account(owner)
+	if !known {
+		return c.pageOf(badClientToken(), checkout.Expired)
+	}
+	c.merchant = merchant
+	s, err := c.api.Commands.Session(c.ctx, owner, id)
+	if err != nil {
+		return c.pageOf(err, checkout.Expired)
+	}
+	if s.Total() == nil || s.Currency == "" || s.OrderID == "" {
+		return c.api.pages.Notice(http.StatusBadRequest, checkout.Incomplete)
+	}
+	return c.api.pages.Payment(c.paymentView(s))
+}
+
+// paymentView is what the page shows of a session.
+func (c *call) paymentView(s session.State) checkout.Payment {
+	return checkout.Payment{
+		Merchant: merchantName(c.merchant), Amount: *s.Total(), Currency: s.Currency, OrderID: s.OrderID, Order: s.Order,
+		Manual: s.ApprovalMode == session.ApprovalManual, ReturnURL: s.ReturnURL,
+		Sandbox: c.api.Environment == account.Sandbox,
+	}
+}
+
+// unnamed is what an account is called that nobody has named.
+const unnamed = "default"
+
+// merchantName is what customers read.
+func merchantName(merchant account.State) string {
+	if merchant.Name == "" || merchant.Name == unnamed {
+		return "the shop"
+	}
+	return merchant.Name
+}
+
+// getChallengePage: GET /checkout/challenge, the sandbox's page of a required action (D12, D13).
+func getChallengePage(c *call) (any, error) {
+	token := c.r.URL.Query().Get("clientToken")
+	switch {
+	case c.api.Environment != account.Sandbox:
+		return c.api.pages.Notice(http.StatusNotFound, checkout.Missing)
+	case token == "":
+		return c.api.pages.Restore()
+	}
+	if err := c.actionOf(token); err != nil {
+		return c.pageOf(err, checkout.Done)
+	}
+	found, err := c.api.Reader.Payment(c.ctx, c.merchant.ID, c.action.payment)
+	if err != nil {
+		return c.pageOf(err, checkout.Done)
+	}
+	return c.api.pages.Challenge(checkout.Challenge{
+		Merchant: merchantName(c.merchant), Amount: found.Amount, Currency: found.Currency,
+		Network: found.Method.Card.Network, Last4: found.Method.Card.Last4Digits,
+	})
+}
+
+// getCheckoutAsset: GET /checkout/assets/{version}/{file}.
+func getCheckoutAsset(c *call) (any, error) {
+	if asset, known := c.api.pages.Asset(c.vars["version"], c.vars["file"]); known {
+		return asset, nil
+	}
+	return nil, nothingHere()
+}
+
+// pageOf is the page of a refusal; what is no refusal of the token stays an error.
+func (c *call) pageOf(err error, n checkout.Notice) (any, error) {
+	if status := statuses[reasonOf(err)]; status == http.StatusBadRequest {
+		return c.api.pages.Notice(status, n)
+	}
+	return nil, err
+}
+
+// failPage answers a page's request that failed with a page (D12).
+func (c *call) failPage(err error) outcome {
+	status := statuses[reasonOf(err)]
+	page, broken := c.api.pages.Failure(status)
+	if broken != nil {
+		return outcome{status, err, broken}
+	}
+	return outcome{status, err, c.api.pages.Write(c.w, page)}
+}

@@ -1,0 +1,207 @@
+package notifier
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"payledger/domain"
+	"payledger/domain/account"
+	"payledger/notifier/signature"
+)
+
+// bubble is lanes, dispatcher and sender over a stream in memory and an HTTP server at the end of pipes, for tests in
+// a synctest bubble: its time is fake. It can be stopped, or crash, and start again.
+type bubble struct {
+	t        testing.TB
+	stream   *memory
+	signing  account.SigningSecret
+	secrets  []domain.SecretID             // all that ever were
+	endpoint func(domain.EndpointID) error // nil: it takes webhooks; guarded by mu
+	answer   func(call int, w http.ResponseWriter, r *http.Request)
+	limits   limits
+	progress *progress
+
+	mu    sync.Mutex
+	calls []call
+
+	lanes  *lanes
+	stop   func()
+	server *http.Server
+	dials  chan net.Conn
+}
+
+// call is one request as the receiver saw it.
+type call struct {
+	at    time.Time
+	event string   // the delivery's name
+	keys  []string // names of the secrets that its headers verify under, primary first
+	valid []string // those that were valid
+}
+
+// pipes is the listener's end.
+type pipes struct {
+	conns <-chan net.Conn
+	ended <-chan struct{}
+}
+
+func (p pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.conns:
+		return c, nil
+	case <-p.ended:
+		return nil, net.ErrClosed
+	}
+}
+func (pipes) Close() error   { return nil }
+func (pipes) Addr() net.Addr { return &net.TCPAddr{} }
+
+func newBubble(t testing.TB) *bubble {
+	return &bubble{
+		t: t, stream: newMemory(), signing: account.SigningSecret{Secret: "secret-1"}, secrets: []domain.SecretID{"secret-1"}, limits: limits{laneQueue, laneWaiting, lanePage},
+		endpoint: func(domain.EndpointID) error { return nil },
+	}
+}
+
+func secretOf(name domain.SecretID) string { return "plsec_" + string(name) }
+
+// write is the message of a delivery; what it tells is not what these tests are about.
+func (b *bubble) write(_ context.Context, d Delivery) (message, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if err := b.endpoint(d.Endpoint); err != nil {
+		return message{}, err
+	}
+	m := message{url: "http://93.184.216.34/" + d.Name(), head: envelope{EventType: d.Kind}, rest: []byte(`{"payment":{}}`)}
+	m.keys = []key{{b.signing.Secret, secretOf(b.signing.Secret)}}
+	if previous, overlaps := b.signing.Overlap(time.Now()); overlaps {
+		m.keys = append(m.keys, key{previous.Secret, secretOf(previous.Secret)})
+	}
+	return m, nil
+}
+
+// ServeHTTP notes the call with the secrets that its headers verify under, and answers.
+func (b *bubble) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return // cut
+	}
+	b.mu.Lock()
+	c := call{at: time.Now(), event: r.URL.Path[1:], valid: []string{string(b.signing.Secret)}}
+	if previous, overlaps := b.signing.Overlap(time.Now()); overlaps {
+		c.valid = append(c.valid, string(previous.Secret))
+	}
+	for _, name := range signatureHeaders {
+		header := http.Header{signature.HeaderPrimary: r.Header.Values(name)}
+		for _, secret := range b.secrets {
+			if signature.Verify(header, body, time.Now(), secretOf(secret)) == nil {
+				c.keys = append(c.keys, string(secret))
+			}
+		}
+	}
+	b.calls = append(b.calls, c)
+	n := 0
+	for _, other := range b.calls {
+		if other.event == c.event {
+			n++
+		}
+	}
+	b.mu.Unlock()
+	b.answer(n, w, r)
+}
+
+// start brings everything up on what the stream holds.
+func (b *bubble) start() {
+	b.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	h := &health{}
+	n := &Notifier{stream: b.stream, lanes: newLanes(b.stream, h, zerolog.Nop(), time.Now)}
+	n.lanes.limits = b.limits
+	through, err := n.takeUp(ctx, position{})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.lanes, b.progress = n.lanes, &progress{through: through}
+	b.dials = make(chan net.Conn)
+	s := newSender(Guard{}, DefaultTimeout, time.Now)
+	s.client.Transport.(*http.Transport).DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+		ours, theirs := net.Pipe()
+		select {
+		case b.dials <- theirs:
+			return ours, nil
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	b.server = &http.Server{Handler: b}
+	var serving sync.WaitGroup
+	ended := make(chan struct{})
+	serving.Go(func() { _ = b.server.Serve(pipes{b.dials, ended}) })
+	d := &dispatcher{
+		write: b.write, sender: s, stream: b.stream, retries: newSchedule(DefaultRetryDelays()), names: &names{},
+		progress: b.progress, health: h, log: zerolog.Nop(), cut: ctx,
+	}
+	b.lanes.run(ctx, d.deliver)
+	b.stop = func() {
+		cancel()
+		b.lanes.wait()
+		s.close()
+		close(ended)
+		if err := b.server.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+			b.t.Error(err)
+		}
+		serving.Wait()
+	}
+}
+
+// plan plans a delivery of an event to an endpoint.
+func (b *bubble) plan(event string, endpoint domain.EndpointID) string {
+	b.t.Helper()
+	d := goldenDelivery
+	d.EventID, d.Endpoint, d.PlannedAt = event, endpoint, time.Now().UTC()
+	body, err := d.encode()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	at, err := b.stream.Put(context.Background(), d.Name(), 0, body)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.lanes.of(d.lane()).offer(placed{Delivery: d, at: at})
+	return d.Name()
+}
+
+// rotate gives the account another secret; the one before it is valid a while longer.
+func (b *bubble) rotate(overlap time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.signing = account.SigningSecret{
+		Secret:   domain.SecretID(fmt.Sprintf("secret-%d", len(b.secrets)+1)),
+		Previous: &account.PreviousSecret{Secret: b.signing.Secret, ValidUntil: time.Now().Add(overlap)},
+	}
+	b.secrets = append(b.secrets, b.signing.Secret)
+}
+
+// callsTo gives when a delivery was tried.
+func (b *bubble) callsTo(name string) (at []time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, c := range b.calls {
+		if c.event == name {
+			at = append(at, c.at)
+		}
+	}
+	return at
+}
+
+func status(code int) func(int, http.ResponseWriter, *http.Request) {
+	return func(_ int, w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
+}

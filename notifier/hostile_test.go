@@ -1,0 +1,150 @@
+package notifier
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+)
+
+// hostile is a receiver that does what it likes with a connection once the request came.
+func hostile(t *testing.T, do func(c net.Conn, gone <-chan struct{})) (url string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	t.Cleanup(func() {
+		_ = l.Close()
+		<-ended
+	})
+	go func() {
+		defer close(ended)
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			request, err := http.ReadRequest(bufio.NewReader(c))
+			if err == nil {
+				_, err = io.Copy(io.Discard, request.Body)
+			}
+			if err == nil {
+				gone := make(chan struct{})
+				go func() { // reads nothing more than the sender's hanging up
+					defer close(gone)
+					_, _ = io.Copy(io.Discard, c)
+				}()
+				do(c, gone)
+				_ = c.Close()
+				<-gone
+			}
+		}
+	}()
+	return "http://" + l.Addr().String() + "/"
+}
+
+// drip writes a text byte by byte until the sender is gone.
+func drip(text string) func(net.Conn, <-chan struct{}) {
+	return func(c net.Conn, gone <-chan struct{}) {
+		for i := 0; ; i++ {
+			if _, err := io.WriteString(c, text[i%len(text):i%len(text)+1]); err != nil {
+				return
+			}
+			select {
+			case <-gone:
+				return
+			case <-time.After(5 * time.Millisecond):
+			}
+		}
+	}
+}
+
+func hang(_ net.Conn, gone <-chan struct{}) { <-gone }
+
+func say(text string, then func(net.Conn, <-chan struct{})) func(net.Conn, <-chan struct{}) {
+	return func(c net.Conn, gone <-chan struct{}) {
+		if _, err := io.WriteString(c, text); err == nil && then != nil {
+			then(c, gone)
+		}
+	}
+}
+
+// TestHostile: whatever a receiver does, an attempt ends in time, with the outcome that the status line tells (D18).
+func TestHostile(t *testing.T) {
+	const timeout = 300 * time.Millisecond
+	flood := strings.Repeat("x", 1<<16)
+	tlsServer := httptest.NewTLSServer(http.NotFoundHandler())
+	defer tlsServer.Close()
+	tlsServer.Config.ErrorLog = nil
+	for name, c := range map[string]struct {
+		do      func(net.Conn, <-chan struct{})
+		url     string
+		status  int
+		failure Failure
+		excerpt string
+	}{
+		"hangs before the headers": {do: hang, failure: FailureTimeout},
+		"hangs in the headers":     {do: say("HTTP/1.1 200 OK\r\nA: b\r\n", hang), failure: FailureTimeout},
+		"drips headers for ever":   {do: say("HTTP/1.1 200 OK\r\n", drip("a: b\r\n")), failure: FailureTimeout},
+		"drips a status for ever":  {do: drip("H"), failure: FailureTimeout},
+		"hangs in the body":        {do: say("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nwell", hang), status: 200, excerpt: "well"},
+		"drips a body for ever":    {do: say("HTTP/1.1 200 OK\r\n\r\n", drip("z")), status: 200, excerpt: "zzz"},
+		"an endless body": {do: say("HTTP/1.1 500 No\r\n\r\n", func(c net.Conn, _ <-chan struct{}) {
+			for {
+				if _, err := io.WriteString(c, flood); err != nil {
+					return
+				}
+			}
+		}), status: 500, failure: FailureStatus, excerpt: "xxx"},
+		"endless headers":      {do: say("HTTP/1.1 200 OK\r\nA: "+flood+flood, hang), failure: FailureProtocol},
+		"early hints for ever": {do: say(strings.Repeat("HTTP/1.1 103 Early Hints\r\n\r\n", 10_000), hang), failure: FailureProtocol},
+		"cuts at once":         {do: func(net.Conn, <-chan struct{}) {}, failure: FailureConnection},
+		"resets":               {do: func(c net.Conn, _ <-chan struct{}) { _ = c.(*net.TCPConn).SetLinger(0) }, failure: FailureConnection},
+		"is no HTTP":           {do: say("SSH-2.0-x\r\n", nil), failure: FailureProtocol},
+		"switches protocols":   {do: say("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n", hang), status: 101, failure: FailureStatus},
+		"301":                  {do: say("HTTP/1.1 301 Moved\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n", nil), status: 301, failure: FailureStatus},
+		"410":                  {do: say("HTTP/1.1 410 Gone\r\nContent-Length: 4\r\n\r\ngone", nil), status: 410, failure: FailureStatus, excerpt: "gone"},
+		"429":                  {do: say("HTTP/1.1 429 Slow\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n", nil), status: 429, failure: FailureStatus},
+		"299":                  {do: say("HTTP/1.1 299 Fine\r\nContent-Length: 0\r\n\r\n", nil), status: 299},
+		"control characters":   {do: say("HTTP/1.1 200 OK\r\nContent-Length: 17\r\n\r\n\x1b[31mr\xffed\x00\u00e9\x7f\r\n!!", nil), status: 200, excerpt: "[31mredé  !!"},
+		"bad TLS":              {url: tlsServer.URL, failure: FailureTLS},
+	} {
+		t.Run(name, func(t *testing.T) {
+			url := c.url
+			if c.do != nil {
+				url = hostile(t, c.do)
+			}
+			s := newSender(Guard{AllowCIDRs: loopback}, timeout, time.Now)
+			defer s.close()
+			start := time.Now()
+			a, err := s.attempt(context.Background(), message{url: url, keys: []key{{secretName, secretText}}, rest: []byte(`{"payment":{}}`)})
+			if err != nil || a.StatusCode != c.status || a.Failure != c.failure || !strings.HasPrefix(a.Excerpt, c.excerpt) || len(a.Excerpt) > excerptLimit {
+				t.Errorf("%+v %v", a, err)
+			}
+			if took := time.Since(start); took > timeout+answerTime+2*time.Second || c.failure == FailureTimeout && took < timeout {
+				t.Errorf("it took %s", took)
+			}
+		})
+	}
+}
+
+// TestExcerpt: an answer that repeats secrets, personal data or the webhook itself is not kept.
+func TestExcerpt(t *testing.T) {
+	m := message{keys: []key{{secretName, secretText}}}
+	m.private.CardholderName = "Ada Example"
+	for answer, want := range map[string]string{
+		"": "", "  thanks\n": "thanks", "hello ADA EXAMPLE": withheld, "key " + secretText: withheld,
+		`{"notificationConfig":{}}`: withheld, strings.Repeat("é", 400): strings.Repeat("é", 256), "a\u202eb": "ab",
+	} {
+		if got := excerpt([]byte(answer), m); got != want {
+			t.Errorf("%q: kept %q, want %q", answer, got, want)
+		}
+	}
+}

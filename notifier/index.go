@@ -1,0 +1,89 @@
+package notifier
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"time"
+
+	"payledger/eventstore"
+	"payledger/projections/deliveries"
+)
+
+// indexName names the index of deliveries among the troubles of a notifier.
+const indexName = "index of deliveries"
+
+// follow keeps the index up to the stream of deliveries until ctx ends or a record cannot be read: it is named, and
+// never skipped.
+func (l *Log) follow(ctx context.Context) error {
+	return l.stream.Follow(ctx, l.index.Mark().Seq+1, func(page []eventstore.StoredDelivery) error { return l.apply(ctx, page) })
+}
+
+// sameStream empties an index whose last record is not the one that the stream has there: it was made from another
+// stream, or from records that were lost.
+func (l *Log) sameStream(ctx context.Context) error {
+	mark := l.index.Mark()
+	if mark.Seq == 0 {
+		return nil
+	}
+	there, err := l.stream.Next(ctx, deliveryPattern, mark.Seq)
+	if err != nil && !errors.Is(err, eventstore.ErrNotFound) {
+		return err
+	}
+	if err == nil && there.Seq == mark.Seq && there.Name == mark.Name && sha256.Sum256(there.Body) == mark.Hash {
+		return nil
+	}
+	l.log.Warn().Uint64("seq", mark.Seq).Msg("the index of deliveries is of another stream; it is made anew")
+	return l.index.Reset(ctx)
+}
+
+// apply adds records to the index, and tells those who wait for a delivery's first attempt.
+func (l *Log) apply(ctx context.Context, page []eventstore.StoredDelivery) error {
+	rows := make([]deliveries.Row, len(page))
+	for i, stored := range page {
+		d, err := Decode(stored)
+		if err != nil {
+			return fmt.Errorf("deliveries: the record at %d: %w", stored.Seq, err)
+		}
+		rows[i] = rowOf(stored.Seq, d)
+	}
+	last := page[len(page)-1]
+	mark := deliveries.Mark{Seq: last.Seq, Name: last.Name, Hash: sha256.Sum256(last.Body)}
+	if err := l.index.Apply(ctx, rows, mark); err != nil {
+		return err
+	}
+	for _, r := range rows {
+		if r.Status != string(Planned) {
+			l.firsts.tell(r.Name)
+		}
+	}
+	return nil
+}
+
+// rowOf is what the index shows of a delivery.
+func rowOf(seq uint64, d Delivery) deliveries.Row {
+	r := deliveries.Row{
+		ID: d.ID(), Name: d.Name(), Seq: seq, Account: d.Account, Endpoint: d.Endpoint, EventType: string(d.Kind),
+		EventID: d.EventID, Aggregate: d.Aggregate, AggregateID: d.AggregateID, Status: string(d.Status),
+		PlannedAt: d.PlannedAt, UpdatedAt: d.PlannedAt, NextAt: d.NextAt, Attempts: len(d.Attempts),
+	}
+	if n := len(d.Attempts); n > 0 {
+		a := d.Attempts[n-1]
+		r.UpdatedAt = a.StartedAt.Add(time.Duration(a.Duration) * time.Microsecond)
+		r.StatusCode, r.Failure = a.StatusCode, string(a.Failure)
+	}
+	return r
+}
+
+// detailOf is a delivery with its attempts.
+func detailOf(seq uint64, d Delivery) deliveries.Detail {
+	detail := deliveries.Detail{Row: rowOf(seq, d), Tried: make([]deliveries.Attempt, len(d.Attempts))}
+	for i, a := range d.Attempts {
+		detail.Tried[i] = deliveries.Attempt{
+			Number: a.Number, StartedAt: a.StartedAt, Duration: time.Duration(a.Duration) * time.Microsecond,
+			StatusCode: a.StatusCode, Failure: string(a.Failure), Manual: a.Manual, Excerpt: a.Excerpt, Keys: a.Keys,
+		}
+	}
+	return detail
+}

@@ -1,0 +1,75 @@
+package notifier
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/account"
+	"payledger/eventstore/secrets"
+)
+
+// keyTime is how long a signing secret is kept in memory: one that was destroyed is gone from here after that.
+const keyTime = time.Minute
+
+// keyring reads signing secrets from the vault, each once a minute: a name is never given to another value.
+type keyring struct {
+	vault *secrets.Vault
+
+	mu   sync.Mutex
+	read map[domain.SecretID]readKey
+}
+
+type readKey struct {
+	text string
+	at   time.Time
+}
+
+func newKeyring(v *secrets.Vault) *keyring {
+	return &keyring{vault: v, read: map[domain.SecretID]readKey{}}
+}
+
+// of gives the secrets that sign at now: the current one, and the previous one while it is valid (§5.2 rule 3). A
+// previous one that is destroyed already signs nothing: another rotation has ended its time, or its time is over by
+// another node's clock.
+func (k *keyring) of(ctx context.Context, s account.SigningSecret, now time.Time) ([]key, error) {
+	current, err := k.get(ctx, s.Secret, now)
+	if err != nil {
+		return nil, err
+	}
+	keys := []key{current}
+	if previous, overlaps := s.Overlap(now); overlaps {
+		second, err := k.get(ctx, previous.Secret, now)
+		switch {
+		case err == nil:
+			keys = append(keys, second)
+		case !errors.Is(err, secrets.ErrGone):
+			return nil, err
+		}
+	}
+	return keys, nil
+}
+
+func (k *keyring) get(ctx context.Context, name domain.SecretID, now time.Time) (key, error) {
+	k.mu.Lock()
+	known, there := k.read[name]
+	k.mu.Unlock()
+	if there && now.Sub(known.at).Abs() < keyTime {
+		return key{name, known.text}, nil
+	}
+	text, err := k.vault.Get(ctx, name)
+	if err != nil {
+		return key{}, err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for other, r := range k.read {
+		if now.Sub(r.at).Abs() >= keyTime {
+			delete(k.read, other)
+		}
+	}
+	k.read[name] = readKey{string(text), now}
+	return key{name, string(text)}, nil
+}

@@ -1,0 +1,209 @@
+package notifier
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+	"golang.org/x/time/rate"
+
+	"payledger/domain"
+	"payledger/domain/account"
+	"payledger/eventstore"
+	"payledger/projections/deliveries"
+)
+
+// DefaultReplayRate is how many deliveries all replays together send per second: few enough that live webhooks keep
+// their pace.
+const DefaultReplayRate = 200
+
+// readTime bounds the wait for the index and the reading of one answer.
+const readTime = 10 * time.Second
+
+// LogConfig is what an attempt log needs.
+type LogConfig struct {
+	Notifier   *Notifier
+	Store      *eventstore.Store
+	Index      *deliveries.Index
+	Now        func() time.Time
+	Random     io.Reader
+	Logger     zerolog.Logger
+	ReplayRate float64 // deliveries per second, of all replays together; 0: DefaultReplayRate
+}
+
+// Log is the attempt log as merchants and operators read it: which webhooks there are, what became of each, and
+// sending them again, one by one or by range (D18, D20). Reads need Run to be under way.
+type Log struct {
+	notifier *Notifier
+	store    *eventstore.Store
+	stream   *eventstore.DeliveryStream
+	index    *deliveries.Index
+	now      func() time.Time
+	random   io.Reader
+	log      zerolog.Logger
+	pace     *rate.Limiter
+	runner   string        // this process, in the records that it writes
+	counting chan struct{} // holds a token while a replay's range is counted: one at a time
+	firsts   firsts
+
+	mu      sync.Mutex
+	context context.Context // of the replays; nil until Run
+	cut     context.Context // ends later: attempts in flight get that long to finish
+	active  map[string]bool // replays that run here, by name
+	running sync.WaitGroup
+}
+
+// OpenLog opens the attempt log of a notifier. An index of another stream is emptied.
+func OpenLog(ctx context.Context, c LogConfig) (*Log, error) {
+	stream, err := c.Store.OpenDeliveries(ctx)
+	if err != nil {
+		return nil, err
+	}
+	runner, err := eventstore.NewUUID(c.Random)
+	if err != nil {
+		return nil, err
+	}
+	perSecond := cmp.Or(c.ReplayRate, DefaultReplayRate)
+	l := &Log{
+		notifier: c.Notifier, store: c.Store, stream: stream, index: c.Index, now: c.Now, random: c.Random, log: c.Logger,
+		pace: rate.NewLimiter(rate.Limit(perSecond), max(1, int(perSecond/20))), runner: runner,
+		counting: make(chan struct{}, 1), active: map[string]bool{},
+	}
+	return l, l.sameStream(ctx)
+}
+
+// Run keeps the index up to date and the replays going until ctx ends (nil), or until a record cannot be read: the
+// notifier is not healthy then, and lists are refused. Replays that are under way go on at the next start.
+func (l *Log) Run(ctx context.Context) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	err := l.resume(ctx)
+	if err == nil {
+		err = l.follow(ctx)
+	}
+	if ctx.Err() != nil {
+		err = nil
+	}
+	if err != nil {
+		l.notifier.health.set(indexName, err)
+		l.log.Error().Err(err).Msg("the index of deliveries stands still")
+	}
+	stop()
+	l.index.Stop(err)
+	l.firsts.stop()
+	l.running.Wait()
+	return err
+}
+
+// List reads a page of an account's deliveries, newest first, from a place on; nil is the newest end. Every
+// record that was durable before the call is in it.
+func (l *Log) List(ctx context.Context, owner domain.AccountID, f deliveries.Filter, from *deliveries.Place, limit int) (deliveries.Page, error) {
+	ctx, cancel := context.WithTimeout(ctx, readTime)
+	defer cancel()
+	if err := l.caughtUp(ctx); err != nil {
+		return deliveries.Page{}, unreadable(err)
+	}
+	page, err := l.index.List(ctx, owner, f, from, limit)
+	if err != nil {
+		return page, unreadable(err)
+	}
+	return page, nil
+}
+
+// Delivery reads one delivery with its attempts. An unknown one and one of another account are EntityNotFound.
+func (l *Log) Delivery(ctx context.Context, owner domain.AccountID, id string) (deliveries.Detail, error) {
+	ctx, cancel := context.WithTimeout(ctx, readTime)
+	defer cancel()
+	name, err := l.nameOf(ctx, owner, id)
+	if err != nil {
+		return deliveries.Detail{}, err
+	}
+	return l.detail(ctx, name)
+}
+
+// Resend makes one attempt of a delivery now, whatever became of it, and gives it as it then stands (D18). A receiver
+// that fails is no error.
+func (l *Log) Resend(ctx context.Context, owner domain.AccountID, id string) (deliveries.Detail, error) {
+	name, err := l.nameOf(ctx, owner, id)
+	if err != nil {
+		return deliveries.Detail{}, err
+	}
+	if err := l.notifier.Resend(ctx, owner, name); err != nil {
+		return deliveries.Detail{}, unsent(err)
+	}
+	detail, err := l.detail(ctx, name)
+	if err != nil {
+		return detail, err
+	}
+	shown, cancel := context.WithTimeout(ctx, readTime)
+	defer cancel()
+	if err := l.index.WaitFor(shown, detail.Seq); err != nil {
+		l.log.Warn().Err(err).Str("delivery", name).Msg("resent, but the list does not show it yet")
+	}
+	return detail, nil
+}
+
+// nameOf finds a delivery's name by its id.
+func (l *Log) nameOf(ctx context.Context, owner domain.AccountID, id string) (string, error) {
+	row, found, err := l.index.Find(ctx, owner, id)
+	if err == nil && !found {
+		if err = l.caughtUp(ctx); err == nil {
+			row, found, err = l.index.Find(ctx, owner, id)
+		}
+	}
+	if err != nil {
+		return "", unreadable(err)
+	}
+	if !found {
+		return "", domain.Refuse(domain.KindNotFound, domain.ReasonEntityNotFound, "There is no webhook delivery of this id.")
+	}
+	return row.Name, nil
+}
+
+func (l *Log) detail(ctx context.Context, name string) (deliveries.Detail, error) {
+	stored, d, err := l.notifier.last(ctx, name)
+	if err != nil {
+		return deliveries.Detail{}, unreadable(err)
+	}
+	return detailOf(stored.Seq, d), nil
+}
+
+// caughtUp returns when the index shows every delivery's record that is in the stream now.
+func (l *Log) caughtUp(ctx context.Context) error {
+	newest, err := l.stream.Last(ctx, deliveryPattern)
+	if errors.Is(err, eventstore.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return l.index.WaitFor(ctx, newest.Seq)
+}
+
+// unreadable wraps a failure to read (D3).
+func unreadable(err error) error {
+	return &domain.Error{
+		Kind: domain.KindUnavailable, Reason: domain.ReasonServiceUnavailable,
+		Message: "The deliveries cannot be read now.", Recovery: "Repeat the request.", Err: err,
+	}
+}
+
+// unsent says why a delivery could not be sent.
+func unsent(err error) error {
+	switch {
+	case errors.Is(err, ErrNoEndpoint):
+		return account.NoEndpoint()
+	case errors.Is(err, ErrDisabled):
+		return domain.Refuse(domain.KindInvalid, domain.ReasonRequestValidation, "The delivery's webhook endpoint is disabled.")
+	}
+	return &domain.Error{
+		Kind: domain.KindUnavailable, Reason: domain.ReasonServiceUnavailable,
+		Message: "The webhook was not sent, or what became of it could not be recorded.", Recovery: "Read the delivery.",
+		Err: fmt.Errorf("resend: %w", err),
+	}
+}

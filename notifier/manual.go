@@ -1,0 +1,187 @@
+package notifier
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/account"
+	"payledger/eventstore"
+)
+
+// testText is what the test message says (§6.1 rule 7).
+const testText = "This is a test of your webhook endpoint."
+
+// Resend makes one more attempt of a delivery now, whatever its status, and records it; it is not one of the
+// automatic ones (D18). A success ends the delivery; a failure changes nothing else. A receiver that fails is no
+// error. eventstore.ErrNotFound: the account has no such delivery. ErrNoEndpoint, ErrDisabled: nothing was sent.
+func (n *Notifier) Resend(ctx context.Context, owner domain.AccountID, name string) error {
+	// Once it is sent the caller may go: what was sent is recorded.
+	return n.resend(ctx, context.WithoutCancel(ctx), owner, name)
+}
+
+// resend is Resend; cut ends an attempt that is under way, which is then not recorded.
+func (n *Notifier) resend(ctx, cut context.Context, owner domain.AccountID, name string) error {
+	lane, ok := laneOf(name)
+	if !ok || !strings.HasPrefix(name, string(owner)+".") {
+		return fmt.Errorf("notifier: delivery %q: %w", name, eventstore.ErrNotFound)
+	}
+	unlock, ok := n.names.lock(ctx, name)
+	if !ok {
+		return ctx.Err()
+	}
+	defer unlock()
+	stored, d, err := n.last(ctx, name)
+	if err != nil {
+		return err
+	}
+	merchant, err := n.writer.accountNow(ctx, owner)
+	if err != nil {
+		return err
+	}
+	m, err := n.writer.make(ctx, d, merchant)
+	if err != nil {
+		return err
+	}
+	a, err := n.sender.attempt(cut, m)
+	if err != nil {
+		return err
+	}
+	a.Manual = true
+	return n.recordManual(context.WithoutCancel(ctx), lane, stored, d, a)
+}
+
+// last reads the newest record of a delivery.
+func (n *Notifier) last(ctx context.Context, name string) (eventstore.StoredDelivery, Delivery, error) {
+	stored, err := n.stream.Last(ctx, name)
+	if err != nil {
+		return stored, Delivery{}, err
+	}
+	d, err := Decode(stored)
+	return stored, d, err
+}
+
+// recordManual adds a manual attempt to whatever the delivery's newest record is.
+func (n *Notifier) recordManual(ctx context.Context, lane string, stored eventstore.StoredDelivery, d Delivery, a Attempt) error {
+	for {
+		after := d.ended(a, n.retries)
+		body, err := after.encode()
+		if err != nil {
+			return err
+		}
+		place, err := n.stream.Put(ctx, stored.Name, stored.Seq, body)
+		if err == nil {
+			n.lanes.of(lane).moved(stored.Seq, place, after)
+			return nil
+		}
+		if !errors.Is(err, eventstore.ErrConflict) {
+			return err
+		}
+		if stored, d, err = n.last(ctx, stored.Name); err != nil {
+			return err
+		}
+	}
+}
+
+// SendTest sends the test message to an endpoint, enabled or not, signed by header (D17, §6.1 rule 7). It is no
+// delivery: nothing is recorded, and it is not tried again. ErrNoEndpoint: there is none of that id.
+func (n *Notifier) SendTest(ctx context.Context, owner domain.AccountID, endpoint domain.EndpointID) (Attempt, error) {
+	merchant, to, err := n.writer.endpointNow(ctx, owner, endpoint)
+	if err != nil {
+		return Attempt{}, err
+	}
+	m := message{url: to.URL}
+	if m.keys, err = n.writer.keys.of(ctx, merchant.Signing, n.writer.now()); err != nil {
+		return Attempt{}, fmt.Errorf("notifier: signing secret of account %s: %w", owner, err)
+	}
+	if m.test, err = json.Marshal(map[string]string{"message": testText}); err != nil {
+		return Attempt{}, err
+	}
+	a, err := n.sender.attempt(ctx, m)
+	a.Number, a.Manual = 1, true
+	return a, err
+}
+
+// Plan plans the deliveries that an event causes for one endpoint, of some kinds or, with none given, of those that
+// the endpoint wants; they are sent as any other. It returns the names of those that are new: those that exist
+// are left as they are. ErrNoEndpoint, ErrDisabled: the endpoint takes no webhooks.
+func (n *Notifier) Plan(ctx context.Context, r *eventstore.Recorded, endpoint domain.EndpointID, kinds []Kind) (created []string, err error) {
+	wanted, err := n.wanted(ctx, r, endpoint, kinds)
+	if err != nil || len(wanted) == 0 {
+		return nil, err
+	}
+	at := n.planner.now().UTC().Truncate(time.Microsecond)
+	for _, kind := range wanted {
+		d := plan(r, endpoint, kind, n.planner.id, at)
+		lane := n.lanes.of(d.lane())
+		_, through := n.planner.progress.at()
+		// The position may move past the delivery before its lane knows it; until then the lane counts as open there.
+		release := lane.hold(through)
+		made, err := n.planOne(ctx, d)
+		switch {
+		case err != nil:
+			lane.lookFrom(through + 1) // it may be stored all the same
+		case made.at > 0:
+			lane.offer(made)
+			created = append(created, d.Name())
+		}
+		release()
+		if err != nil {
+			return created, err
+		}
+	}
+	return created, nil
+}
+
+// planOne makes a delivery durable; place 0 when it exists.
+func (n *Notifier) planOne(ctx context.Context, d Delivery) (placed, error) {
+	body, err := d.encode()
+	if err != nil {
+		return placed{}, err
+	}
+	at, err := n.stream.Put(ctx, d.Name(), 0, body)
+	if errors.Is(err, eventstore.ErrConflict) {
+		return placed{}, nil
+	}
+	return placed{Delivery: d, at: at}, err
+}
+
+// wanted gives the kinds that the event causes among those asked for.
+func (n *Notifier) wanted(ctx context.Context, r *eventstore.Recorded, id domain.EndpointID, kinds []Kind) (wanted []Kind, err error) {
+	_, endpoint, err := n.writer.endpointNow(ctx, r.Account, id)
+	if err != nil {
+		return nil, err
+	}
+	if !endpoint.Enabled {
+		return nil, ErrDisabled
+	}
+	row, err := candidates(r)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range row {
+		if !asked(kinds, c.kind, endpoint) {
+			continue
+		}
+		caused, err := holds(ctx, n.planner.store, r, c.when)
+		if err != nil {
+			return nil, err
+		}
+		if caused {
+			wanted = append(wanted, c.kind)
+		}
+	}
+	return wanted, nil
+}
+
+func asked(kinds []Kind, kind Kind, endpoint account.Endpoint) bool {
+	if len(kinds) == 0 {
+		return endpoint.Wants(string(kind))
+	}
+	return slices.Contains(kinds, kind)
+}

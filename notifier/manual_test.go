@@ -1,0 +1,250 @@
+package notifier
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/account"
+	"payledger/domain/processor"
+	"payledger/eventstore"
+	"payledger/notifier/signature"
+)
+
+// changeAccount appends one event to the account.
+func (r *rig) changeAccount(decide func(eventstore.Meta, account.State) (account.Event, error)) {
+	r.t.Helper()
+	execute(r, eventstore.Accounts, accountKey(merchantID), decide)
+}
+
+// enable switches an endpoint on or off.
+func (r *rig) enable(id domain.EndpointID, on bool) {
+	r.t.Helper()
+	r.changeAccount(func(m eventstore.Meta, s account.State) (account.Event, error) {
+		return account.DecideChangeEndpoint(s, account.ChangeEndpoint{At: m.At, ID: id, Enabled: &on})
+	})
+}
+
+// until waits for a delivery's record to be so.
+func (r *rig) until(what string, is func(Delivery) bool) Delivery {
+	r.t.Helper()
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
+		for _, d := range r.records() {
+			if is(d) {
+				return d
+			}
+		}
+	}
+	r.t.Fatalf("no delivery is %s", what)
+	return Delivery{}
+}
+
+// code answers with a status that the test sets.
+func code(status *atomic.Int64) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(int(status.Load())) }
+}
+
+// TestResend: a manual attempt is made at once and recorded, and is none of the six: a failure leaves the delivery as
+// it was, a success ends it, and nothing comes of itself after that (D18).
+func TestResend(t *testing.T) {
+	var answer atomic.Int64
+	answer.Store(503)
+	inbox := newReceiver(t, map[string]http.HandlerFunc{"/": code(&answer)})
+	r := newRig(t)
+	r.config.RetryDelays = []time.Duration{time.Hour, 10 * time.Millisecond}
+	r.start()
+	endpoint := r.endpoint(inbox.url + "/")
+	r.pay(processor.Succeeded)
+	ctx := context.Background()
+	before := r.until("waiting", func(d Delivery) bool { return d.Status == Failed })
+	inbox.take(1)
+	r.must(r.notifier.Resend(ctx, merchantID, before.Name()))
+	inbox.take(1)
+	d := r.until("tried by hand", func(d Delivery) bool { return len(d.Attempts) == 2 })
+	if d.Status != Failed || !d.NextAt.Equal(before.NextAt) || !d.Attempts[1].Manual || d.Attempts[0].Manual || d.automatic() != 1 {
+		t.Errorf("%+v", d)
+	}
+	r.enable(endpoint, false)
+	if err := r.notifier.Resend(ctx, merchantID, d.Name()); !errors.Is(err, ErrDisabled) {
+		t.Errorf("to a disabled endpoint: %v", err)
+	}
+	r.enable(endpoint, true)
+	answer.Store(204)
+	r.must(r.notifier.Resend(ctx, merchantID, d.Name()))
+	inbox.take(1)
+	answer.Store(500)
+	r.must(r.notifier.Resend(ctx, merchantID, d.Name()))
+	inbox.take(1)
+	d = r.records()[d.Name()]
+	if d.Status != Succeeded || len(d.Attempts) != 4 || !d.NextAt.IsZero() {
+		t.Errorf("%+v", d)
+	}
+	if _, open := r.notifier.lanes.of(d.lane()).first(); open {
+		t.Error("its lane waits for more")
+	}
+	for _, name := range []string{"", "x", "acct1.a.b.c", "acct2" + d.Name()[len("acct1"):]} {
+		if err := r.notifier.Resend(ctx, merchantID, name); !errors.Is(err, eventstore.ErrNotFound) {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+	if err := r.notifier.Resend(ctx, "acct2", d.Name()); !errors.Is(err, eventstore.ErrNotFound) {
+		t.Errorf("of another account: %v", err)
+	}
+	r.stop()
+	inbox.none()
+}
+
+// TestResendWhileWaiting: a manual attempt in the middle of the schedule takes nothing from it.
+func TestResendWhileWaiting(t *testing.T) {
+	inbox := newReceiver(t, map[string]http.HandlerFunc{"/": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }})
+	r := newRig(t)
+	r.config.RetryDelays = slices.Repeat([]time.Duration{300 * time.Millisecond}, 5)
+	r.start()
+	r.endpoint(inbox.url + "/")
+	r.pay(processor.Succeeded)
+	d := r.until("waiting", func(d Delivery) bool { return d.Status == Failed })
+	for range 3 {
+		r.must(r.notifier.Resend(context.Background(), merchantID, d.Name()))
+	}
+	d = r.until("exhausted", func(d Delivery) bool { return d.Status == Exhausted })
+	if d.automatic() != 6 || len(d.Attempts) != 9 {
+		t.Errorf("%d attempts, %d of them automatic", len(d.Attempts), d.automatic())
+	}
+	inbox.take(9)
+	r.stop()
+	inbox.none()
+}
+
+// TestPlan: an endpoint that came later gets what an earlier event causes, once, and only what it is asked for.
+func TestPlan(t *testing.T) {
+	old, late := newReceiver(t, nil), newReceiver(t, nil)
+	r := newRig(t)
+	r.start()
+	first := r.endpoint(old.url)
+	s := r.pay(processor.Succeeded)
+	old.take(1)
+	id := r.endpoint(late.url)
+	ctx := context.Background()
+	e, err := r.store.Load(ctx, eventstore.Payments.Key(merchantID, string(s.ID)))
+	r.must(err)
+	for i, want := range []int{1, 0} {
+		created, err := r.notifier.Plan(ctx, e, id, nil)
+		if err != nil || len(created) != want {
+			t.Fatalf("time %d: %v %v", i+1, created, err)
+		}
+	}
+	if h := late.take(1)[0]; h.EventID != e.EventID || h.NotificationConfig.ID != id {
+		t.Errorf("came %s", h.body)
+	}
+	for _, c := range []struct {
+		endpoint domain.EndpointID
+		kinds    []Kind
+		err      error
+	}{{id, []Kind{PaymentRefund}, nil}, {first, nil, nil}, {"unknown", nil, ErrNoEndpoint}} {
+		if created, err := r.notifier.Plan(ctx, e, c.endpoint, c.kinds); len(created) > 0 || !errors.Is(err, c.err) {
+			t.Errorf("%+v: %v %v", c, created, err)
+		}
+	}
+	r.enable(id, false)
+	if _, err := r.notifier.Plan(ctx, e, id, nil); !errors.Is(err, ErrDisabled) {
+		t.Error(err)
+	}
+	r.stop()
+	old.none()
+	late.none()
+	r.start()
+	if got := statuses(r.records()); got != "planned 0, succeeded 2, failed 0" {
+		t.Error(got)
+	}
+}
+
+// TestSendTest: the test message is its one field, signed by header, and leaves no record (§6.1 rule 7, D17).
+func TestSendTest(t *testing.T) {
+	bodies := make(chan string, 1)
+	var answer atomic.Int64
+	answer.Store(200)
+	inbox := newReceiver(t, map[string]http.HandlerFunc{"/": code(&answer)})
+	r := newRig(t)
+	r.start()
+	id := r.endpoint(inbox.url + "/")
+	a, err := r.notifier.SendTest(context.Background(), merchantID, id)
+	if err != nil || a.StatusCode != 200 || a.Failure != "" || !a.Manual {
+		t.Errorf("%+v %v", a, err)
+	}
+	bodies <- string(inbox.take(1)[0].body)
+	var fields map[string]string
+	if err := json.Unmarshal([]byte(<-bodies), &fields); err != nil || len(fields) != 1 || fields["message"] == "" {
+		t.Errorf("%v %v", fields, err)
+	}
+	answer.Store(404)
+	if a, err = r.notifier.SendTest(context.Background(), merchantID, id); err != nil || a.Failure != FailureStatus {
+		t.Errorf("%+v %v", a, err)
+	}
+	inbox.take(1)
+	if _, err := r.notifier.SendTest(context.Background(), merchantID, "unknown"); !errors.Is(err, ErrNoEndpoint) {
+		t.Error(err)
+	}
+	if n := len(r.records()); n != 0 {
+		t.Errorf("%d records", n)
+	}
+}
+
+// TestRotation: after a rotation webhooks carry both signatures, of the new secret first; the records name them (§5.2).
+func TestRotation(t *testing.T) {
+	type seen struct{ primary, secondary string }
+	signatures := make(chan seen, 2)
+	inbox := newReceiver(t, map[string]http.HandlerFunc{"/": func(_ http.ResponseWriter, r *http.Request) {
+		signatures <- seen{r.Header.Get(signature.HeaderPrimary), r.Header.Get(signature.HeaderSecondary)}
+	}})
+	r := newRig(t)
+	r.sole = true // as in one process: the account is never behind
+	r.start()
+	r.endpoint(inbox.url + "/")
+	r.pay(processor.Succeeded)
+	h := inbox.take(1)[0]
+	if got := <-signatures; got.primary != signature.Sign(secretText, h.body) || got.secondary != "" {
+		t.Errorf("before: %+v", got)
+	}
+	r.rotate()
+	r.pay(processor.Succeeded)
+	h = inbox.take(1)[0] // verified by the receiver that knows the first secret only
+	if got := <-signatures; got.primary != signature.Sign(secondText, h.body) || got.secondary != signature.Sign(secretText, h.body) {
+		t.Errorf("after: %+v", got)
+	}
+	r.until("signed twice", func(d Delivery) bool {
+		return d.Status == Succeeded && slices.Equal(d.Attempts[0].Keys, []string{string(secondName), string(secretName)})
+	})
+}
+
+// TestEndpointGone: what waits for an endpoint that is disabled or deleted ends as cancelled.
+func TestEndpointGone(t *testing.T) {
+	for _, gone := range []func(*rig, domain.EndpointID){
+		func(r *rig, id domain.EndpointID) { r.enable(id, false) },
+		func(r *rig, id domain.EndpointID) {
+			r.changeAccount(func(m eventstore.Meta, s account.State) (account.Event, error) {
+				return account.DecideDeleteEndpoint(s, account.DeleteEndpoint{At: m.At, ID: id})
+			})
+		},
+	} {
+		inbox := newReceiver(t, map[string]http.HandlerFunc{"/": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }})
+		r := newRig(t)
+		r.config.RetryDelays = []time.Duration{500 * time.Millisecond}
+		r.start()
+		id := r.endpoint(inbox.url + "/")
+		r.pay(processor.Succeeded)
+		inbox.take(1)
+		gone(r, id)
+		d := r.until("cancelled", func(d Delivery) bool { return d.Status == Cancelled })
+		if len(d.Attempts) != 1 || !d.NextAt.IsZero() {
+			t.Errorf("%+v", d)
+		}
+		r.stop()
+		inbox.none()
+	}
+}

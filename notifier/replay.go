@@ -1,0 +1,157 @@
+package notifier
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"payledger/domain"
+	"payledger/eventstore"
+	"payledger/projections/deliveries"
+)
+
+// replaySchema is the schema version of a replay's bytes, and of the list of those under way: as deliverySchema.
+const replaySchema = 1
+
+const (
+	// replaysName is the record of the replays that are under way. A replay's own record is
+	// replay.<accountId>.<id>; neither matches deliveryPattern.
+	replaysName  = "replays"
+	replayPrefix = "replay."
+	// maxReplays is how many replays of one account may be under way.
+	maxReplays = 4
+)
+
+// replay is the record of a replay: what it is to send, and how far it has come. It is written again, whole, after
+// each chunk.
+type replay struct {
+	Schema     int                    `json:"schema"`
+	ID         string                 `json:"id"`
+	Account    domain.AccountID       `json:"accountId"`
+	Endpoint   domain.EndpointID      `json:"endpointId"`
+	From       time.Time              `json:"from"` // of the events, inclusive
+	To         time.Time              `json:"to"`
+	Kinds      []Kind                 `json:"eventTypes"` // never empty
+	OnlyFailed bool                   `json:"onlyFailed,omitempty"`
+	CreatedAt  time.Time              `json:"createdAt"`
+	Runner     string                 `json:"runner"` // the process that wrote this: no two write the same bytes
+	State      deliveries.ReplayState `json:"state"`
+	Failure    string                 `json:"failure,omitempty"`
+	End        []uint64               `json:"end"`             // per shard: the last sequence that it covers
+	At         []uint64               `json:"at"`              // per shard: everything up to here is done
+	Ahead      []string               `json:"ahead,omitempty"` // names of deliveries after At that are done
+	Count      int                    `json:"count"`
+	Done       int                    `json:"done"`
+}
+
+func replayName(owner domain.AccountID, id string) string {
+	return replayPrefix + string(owner) + "." + id
+}
+
+func (r *replay) name() string { return replayName(r.Account, r.ID) }
+
+func (r *replay) encode() ([]byte, error) {
+	body, err := eventstore.Marshal(r)
+	if err != nil {
+		return nil, fmt.Errorf("notifier: replay %s: %w", r.ID, err)
+	}
+	return body, nil
+}
+
+func decodeReplay(stored eventstore.StoredDelivery) (replay, error) {
+	var r replay
+	err := eventstore.Unmarshal(stored.Body, &r)
+	switch {
+	case err != nil:
+	case r.Schema > replaySchema:
+		err = fmt.Errorf("%w: schema %d, known is %d", ErrNewerRecord, r.Schema, replaySchema)
+	case r.name() != stored.Name || len(r.At) != len(r.End) || len(r.Kinds) == 0:
+		err = errors.New("it does not fit its name")
+	}
+	if err != nil {
+		return r, fmt.Errorf("notifier: %s: %w", stored.Name, err)
+	}
+	return r, nil
+}
+
+// value is the replay as it is answered.
+func (r *replay) value() deliveries.Replay {
+	v := deliveries.Replay{
+		ReplayRequest: deliveries.ReplayRequest{
+			Account: r.Account, Endpoint: r.Endpoint, From: r.From, To: r.To, OnlyFailed: r.OnlyFailed,
+		},
+		ID: r.ID, CreatedAt: r.CreatedAt, State: r.State, Count: r.Count, Done: r.Done, Failure: r.Failure,
+	}
+	for _, k := range r.Kinds {
+		v.EventTypes = append(v.EventTypes, string(k))
+	}
+	return v
+}
+
+// covers tells whether an event's time lies in the replay's range.
+func (r *replay) covers(at time.Time) bool { return !at.Before(r.From) && !at.After(r.To) }
+
+// step is what a replay has to do about one delivery.
+type step int
+
+const (
+	stepNone    step = iota // it is none of the replay's
+	stepHandled             // it was counted, and needs no sending any more
+	stepAgain               // send it once more
+	stepAnew                // plan it: it does not exist
+)
+
+// stepOf decides what is to be done about the delivery of a kind that the event may cause. What changed since the
+// replay was made was seen by it, or by somebody else who sent it, and is left as it is.
+func (l *Log) stepOf(ctx context.Context, p *replay, r *eventstore.Recorded, c candidate) (step, string, error) {
+	name := Delivery{Account: r.Account, Endpoint: p.Endpoint, EventID: r.EventID, Kind: c.kind}.Name()
+	row, found, err := l.index.Find(ctx, p.Account, IDOf(name))
+	switch {
+	case err != nil:
+		return stepNone, name, err
+	case found && !row.PlannedAt.Before(p.CreatedAt):
+		return stepHandled, name, nil
+	case found && p.OnlyFailed:
+		switch Status(row.Status) {
+		case Failed, Exhausted, Cancelled:
+			return stepAgain, name, nil
+		case Succeeded:
+			if !row.UpdatedAt.Before(p.CreatedAt) {
+				return stepHandled, name, nil
+			}
+		}
+		return stepNone, name, nil
+	case found:
+		return stepAgain, name, nil
+	case p.OnlyFailed:
+		return stepNone, name, nil
+	}
+	caused, err := holds(ctx, l.store, r, c.when)
+	if err != nil || !caused {
+		return stepNone, name, err
+	}
+	return stepAnew, name, nil
+}
+
+// wantedOf gives what the event may cause among the kinds of the replay.
+func (r *replay) wantedOf(e *eventstore.Recorded) ([]candidate, error) {
+	if e.Account != r.Account || !r.covers(e.Time) {
+		return nil, nil
+	}
+	row, err := candidates(e)
+	if err != nil {
+		return nil, fmt.Errorf("%s revision %d (shard %d sequence %d): %w", e.Key, e.Revision, e.Shard, e.Seq, err)
+	}
+	if !slices.ContainsFunc(row, func(c candidate) bool { return slices.Contains(r.Kinds, c.kind) }) {
+		return nil, nil
+	}
+	var wanted []candidate
+	for _, c := range row {
+		if slices.Contains(r.Kinds, c.kind) {
+			wanted = append(wanted, c)
+		}
+	}
+	return wanted, nil
+}

@@ -1,0 +1,392 @@
+package notifier
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/processor"
+	"payledger/eventstore"
+	"payledger/projections/deliveries"
+)
+
+// all is a request for everything that an endpoint takes, from the first event on.
+func all(endpoint domain.EndpointID) deliveries.ReplayRequest {
+	return deliveries.ReplayRequest{Account: merchantID, Endpoint: endpoint, To: time.Now().Add(time.Hour)}
+}
+
+// replay counts, then starts the same replay and gives its id; both counts must be n.
+func (r *logRig) replay(q deliveries.ReplayRequest, n int) string {
+	r.t.Helper()
+	dry, err := r.log.StartReplay(context.Background(), q, true)
+	r.must(err)
+	real, err := r.log.StartReplay(context.Background(), q, false)
+	r.must(err)
+	if dry.Count != n || real.Count != n || dry.ID != "" || real.ID == "" {
+		r.t.Errorf("a dry run of %d, then %d, want %d", dry.Count, real.Count, n)
+	}
+	return real.ID
+}
+
+// over waits until a replay is not running any more.
+func (r *logRig) over(id string) deliveries.Replay {
+	r.t.Helper()
+	for limit := time.Now().Add(patience); ; {
+		p, err := r.log.Replay(context.Background(), merchantID, id)
+		r.must(err)
+		if p.State != deliveries.ReplayRunning {
+			return p
+		}
+		if time.Now().After(limit) {
+			r.t.Fatalf("still running: %+v", p)
+		}
+	}
+}
+
+func (r *logRig) isDone(id string, n int) {
+	r.t.Helper()
+	if p := r.over(id); p.State != deliveries.ReplayDone || p.Count != n || p.Done != n {
+		r.t.Errorf("it ended %+v, want %d", p, n)
+	}
+	for limit := time.Now().Add(patience); ; {
+		open, _, err := r.log.openReplays(context.Background())
+		r.must(err)
+		if !slices.Contains(open.Open, replayName(merchantID, id)) {
+			return
+		}
+		if time.Now().After(limit) {
+			r.t.Fatalf("under way: %v", open)
+		}
+	}
+}
+
+// newer makes an endpoint that no event so far was planned for.
+func (r *logRig) newer(url string, kinds ...string) domain.EndpointID {
+	r.t.Helper()
+	_, err := r.log.planned(context.Background())
+	r.must(err)
+	return r.endpoint(url, kinds...)
+}
+
+// plain is a webhook without what belongs to the endpoint and the attempt.
+func plain(t *testing.T, h received) string {
+	t.Helper()
+	var body map[string]any
+	if err := json.Unmarshal(h.body, &body); err != nil {
+		t.Fatal(err)
+	}
+	delete(body, "signedAt")
+	delete(body, "notificationConfig")
+	text, err := json.Marshal(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// TestBackfill: an endpoint that was made after the events gets the webhooks of all of them, in payload as at their
+// events: those that an endpoint got that was there from the beginning; in order of each payment's events. A
+// second replay sends them once more (D17, D18, D20).
+func TestBackfill(t *testing.T) {
+	inbox := newReceiver(t, nil)
+	r := newLogRig(t)
+	r.start()
+	r.endpoint(inbox.url + "/old")
+	answers := []processor.State{processor.Succeeded, processor.Declined, processor.Pending}
+	var want []string
+	for i := range 50 {
+		s := r.pay(answers[i%len(answers)])
+		if i%5 == 0 && answers[i%len(answers)] == processor.Succeeded {
+			r.lead(s.ID, capture(2500, true), answer(succeeded))
+		}
+	}
+	const live = 54 // 50 authorizations and 4 captures
+	r.settled(live, deliveries.Filter{Statuses: []string{"SUCCEEDED"}})
+	for _, h := range inbox.take(live) {
+		want = append(want, plain(t, h))
+	}
+	endpoint := r.newer(inbox.url + "/new")
+	q := all(endpoint)
+	for range 2 {
+		r.isDone(r.replay(q, live), live)
+		var got []string
+		for _, h := range inbox.take(live) {
+			if got = append(got, plain(t, h)); h.path != "/new" || h.NotificationConfig.ID != endpoint {
+				t.Errorf("%s got it", h.path)
+			}
+		}
+		slices.Sort(got)
+		slices.Sort(want)
+		if !slices.Equal(got, want) {
+			t.Errorf("got %s\nwant %s", got, want)
+		}
+	}
+	inbox.none()
+	for _, d := range r.list(deliveries.Filter{Endpoint: endpoint}) {
+		if d.Attempts != 2 || d.Status != "SUCCEEDED" {
+			t.Errorf("recorded %+v", d)
+		}
+	}
+}
+
+// TestReplayRange: the time bounds the events, ends included; kinds that are asked for bound the webhooks.
+func TestReplayRange(t *testing.T) {
+	inbox := newReceiver(t, nil)
+	r := newLogRig(t)
+	r.start()
+	var times []time.Time
+	for range 6 {
+		times = append(times, r.pay(processor.Declined).UpdatedAt)
+	}
+	endpoint := r.newer(inbox.url+"/", "PAYMENT.REFUND")
+	for name, c := range map[string]struct {
+		from, to time.Time
+		kinds    []string
+		count    int
+	}{
+		"its own kinds":   {time.Time{}, times[5], nil, 0},
+		"all of a kind":   {time.Time{}, times[5], []string{"PAYMENT.STATUS"}, 6},
+		"one":             {times[2], times[2], []string{"PAYMENT.REFUND", "PAYMENT.STATUS"}, 1},
+		"the middle":      {times[1], times[4], []string{"PAYMENT.STATUS"}, 4},
+		"nothing between": {times[1].Add(1), times[2].Add(-time.Microsecond), []string{"PAYMENT.STATUS"}, 0},
+		"unknown so far":  {time.Time{}, times[5], []string{"DISPUTE.OPENED"}, 0},
+	} {
+		q := deliveries.ReplayRequest{Account: merchantID, Endpoint: endpoint, From: c.from, To: c.to, EventTypes: c.kinds}
+		dry, err := r.log.StartReplay(context.Background(), q, true)
+		if err != nil || dry.Count != c.count {
+			t.Errorf("%s: %d %v, want %d", name, dry.Count, err, c.count)
+		}
+	}
+	inbox.none()
+	r.isDone(r.replay(deliveries.ReplayRequest{Account: merchantID, Endpoint: endpoint, From: times[1], To: times[4], EventTypes: []string{"PAYMENT.STATUS"}}, 4), 4)
+	for _, h := range inbox.take(4) {
+		if date := h.Date.Time; date.Before(times[1]) || date.After(times[4]) {
+			t.Errorf("an event of %s came", date)
+		}
+	}
+	inbox.none()
+	for owner, id := range map[domain.AccountID]domain.EndpointID{"acct2": endpoint, merchantID: "none"} {
+		_, err := r.log.StartReplay(context.Background(), deliveries.ReplayRequest{Account: owner, Endpoint: id, To: times[5]}, true)
+		reasonIs(t, err, domain.ReasonEntityNotFound)
+	}
+	r.enable(endpoint, false)
+	_, err := r.log.StartReplay(context.Background(), all(endpoint), false)
+	reasonIs(t, err, domain.ReasonRequestValidation)
+}
+
+// TestReplayFailed: onlyFailed sends what exists and did not succeed, and makes nothing.
+func TestReplayFailed(t *testing.T) {
+	bad := &atomic.Bool{}
+	inbox := newReceiver(t, map[string]http.HandlerFunc{"/": switching(bad)})
+	r := newLogRig(t)
+	r.start()
+	r.pay(processor.Succeeded) // before the endpoint: no delivery
+	endpoint := r.newer(inbox.url + "/")
+	r.pay(processor.Succeeded)
+	r.settled(1, deliveries.Filter{Statuses: []string{"SUCCEEDED"}})
+	bad.Store(true)
+	for range 7 {
+		r.pay(processor.Succeeded)
+	}
+	failed := r.settled(7, deliveries.Filter{Statuses: []string{"EXHAUSTED"}})
+	inbox.take(8)
+	q := all(endpoint)
+	q.OnlyFailed = true
+	r.isDone(r.replay(q, 7), 7) // it fails again: that is no failure of the replay
+	inbox.take(7)
+	bad.Store(false)
+	r.isDone(r.replay(q, 7), 7)
+	hooks := inbox.take(7)
+	for _, d := range failed {
+		if !slices.ContainsFunc(hooks, func(h received) bool { return h.EventID == d.EventID }) {
+			t.Errorf("%s was not sent", d.EventID)
+		}
+	}
+	r.isDone(r.replay(q, 0), 0)
+	inbox.none()
+	if n := len(r.list(deliveries.Filter{})); n != 8 {
+		t.Errorf("%d deliveries", n)
+	}
+	foreign, err := r.log.Replay(context.Background(), "acct2", r.replay(q, 0))
+	reasonIs(t, err, domain.ReasonEntityNotFound)
+	if foreign.ID != "" {
+		t.Errorf("another account reads %+v", foreign)
+	}
+	for _, id := range []string{"none", "", "a.b", "*", ">"} {
+		_, err = r.log.Replay(context.Background(), merchantID, id)
+		reasonIs(t, err, domain.ReasonEntityNotFound)
+	}
+}
+
+// TestReplayRestart: a replay goes on where it was, over several restarts, and sends each delivery once; a process that
+// took no note of what it had planned plans nothing twice.
+func TestReplayRestart(t *testing.T) {
+	inbox := newReceiver(t, nil)
+	r := newLogRig(t)
+	r.rate = 150
+	r.start()
+	const n = 150
+	for range n {
+		r.pay(processor.Declined)
+	}
+	endpoint := r.newer(inbox.url + "/")
+	id := r.replay(all(endpoint), n)
+	hooks := inbox.take(10)
+	defer func() {
+		if t.Failed() {
+			p, _ := r.log.Replay(context.Background(), merchantID, id)
+			t.Logf("%+v\nhealthy %v", p, r.notifier.Healthy())
+			for _, d := range r.list(deliveries.Filter{}) {
+				if d.Status != "SUCCEEDED" {
+					t.Logf("%+v", d)
+				}
+			}
+		}
+	}()
+	for _, more := range []int{30, 50} { // the second stop comes after the first chunk
+		r.stop()
+		r.start()
+		hooks = append(hooks, inbox.take(more)...)
+	}
+	r.stop()
+	r.rate = 10_000
+	r.start()
+	hooks = append(hooks, inbox.take(n-len(hooks))...)
+	r.isDone(id, n)
+	if distinct := count(hooks); len(distinct) != n {
+		t.Errorf("%d of %d came", len(distinct), n)
+	}
+	inbox.none()
+
+	// As after a crash before any of it was recorded.
+	ctx := context.Background()
+	stored, err := r.log.stream.Last(ctx, replayName(merchantID, id))
+	r.must(err)
+	p, err := decodeReplay(stored)
+	r.must(err)
+	p.State, p.At, p.Ahead, p.Done, p.Runner = deliveries.ReplayRunning, make([]uint64, len(p.At)), nil, 0, "crashed"
+	body, err := p.encode()
+	r.must(err)
+	_, err = r.log.stream.Put(ctx, p.name(), stored.Seq, body)
+	r.must(err)
+	r.must(r.log.changeOpen(ctx, func([]string) ([]string, error) { return []string{p.name()}, nil }))
+	r.stop()
+	r.start()
+	r.isDone(id, n)
+	r.stop()
+	inbox.none()
+}
+
+// TestReplayLetsLiveThrough: an endpoint that hangs on everything that a replay sends gets its live webhooks
+// meanwhile.
+func TestReplayLetsLiveThrough(t *testing.T) {
+	release := make(chan struct{})
+	inbox := newReceiver(t, map[string]http.HandlerFunc{"/": func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case <-release:
+		case <-r.Context().Done():
+		}
+	}})
+	r := newLogRig(t)
+	r.rate = 10_000
+	r.start()
+	for range 40 {
+		r.pay(processor.Declined)
+	}
+	endpoint := r.newer(inbox.url + "/")
+	id := r.replay(all(endpoint), 40)
+	inbox.take(replayFlights) // all hang
+	fresh := string(r.pay(processor.Succeeded).ID)
+	if h := inbox.take(1)[0]; string(h.Payment.ID) != fresh {
+		t.Errorf("%s came before the live one", h.body)
+	}
+	close(release)
+	inbox.take(40 - replayFlights)
+	r.isDone(id, 40)
+}
+
+// TestReplayEnds: an endpoint that is disabled meanwhile ends the replay, and says so; as many may be under way as may.
+func TestReplayEnds(t *testing.T) {
+	inbox := newReceiver(t, nil)
+	r := newLogRig(t)
+	r.rate = 20
+	r.start()
+	for range 60 {
+		r.pay(processor.Declined)
+	}
+	endpoint := r.newer(inbox.url + "/")
+	id := r.replay(all(endpoint), 60)
+	inbox.take(2)
+	ids := []string{id}
+	for range maxReplays - 1 {
+		p, err := r.log.StartReplay(context.Background(), all(endpoint), false)
+		r.must(err)
+		ids = append(ids, p.ID)
+	}
+	_, err := r.log.StartReplay(context.Background(), all(endpoint), false)
+	reasonIs(t, err, domain.ReasonRequestValidation)
+	r.enable(endpoint, false)
+	for _, id := range ids {
+		if p := r.over(id); p.State != deliveries.ReplayFailed || p.Failure != "the endpoint is disabled" || p.Done >= 60 {
+			t.Errorf("it ended %+v", p)
+		}
+	}
+	if err := r.notifier.Healthy(); err != nil {
+		t.Errorf("an endpoint that is disabled is no trouble of ours: %v", err)
+	}
+}
+
+// goldenReplay has every field.
+var goldenReplay = replay{
+	Schema: 1, ID: "44444444-0000-4000-8000-000000000004", Account: "acct1", Endpoint: goldenDelivery.Endpoint,
+	From: goldenTime, To: goldenTime.Add(time.Hour), Kinds: []Kind{PaymentRefund, PaymentStatus}, OnlyFailed: true,
+	CreatedAt: goldenTime.Add(2 * time.Hour), Runner: goldenDelivery.Planner, State: deliveries.ReplayFailed, Failure: "the endpoint was deleted",
+	End: []uint64{7, 0, 70_000}, At: []uint64{7, 0, 400}, Ahead: []string{goldenDelivery.Name()}, Count: 9, Done: 3,
+}
+
+// TestReplayBytes: the bytes of a replay, and of the list of those under way, stay readable for ever (schema 1). No
+// reader of deliveries takes them for one.
+func TestReplayBytes(t *testing.T) {
+	body, err := goldenReplay.encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := decodeReplay(eventstore.StoredDelivery{Name: goldenReplay.name(), Body: body})
+	if err != nil || !reflect.DeepEqual(back, goldenReplay) {
+		t.Errorf("read back as %+v, %v", back, err)
+	}
+	open, err := eventstore.Marshal(openReplays{Schema: 1, Open: []string{goldenReplay.name()}, Runner: goldenReplay.Runner, Before: 12})
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "replay.1.hex", []byte(hex.EncodeToString(body)+"\n"))
+	golden(t, "replays.1.hex", []byte(hex.EncodeToString(open)+"\n"))
+	for _, name := range []string{goldenReplay.name(), replaysName} {
+		if strings.Count(name, ".") == strings.Count(deliveryPattern, ".") {
+			t.Errorf("%s looks like a delivery's", name)
+		}
+	}
+	newer := goldenReplay
+	newer.Schema++
+	if body, err = newer.encode(); err != nil {
+		t.Fatal(err)
+	}
+	for _, stored := range []eventstore.StoredDelivery{{Name: newer.name(), Body: body}, {Name: "replay.acct2.x", Body: body}, {Name: newer.name(), Body: bytes.Repeat([]byte{1}, 9)}} {
+		if _, err := decodeReplay(stored); err == nil {
+			t.Errorf("%s was read", stored.Name)
+		}
+	}
+	if text := fmt.Sprint(goldenReplay.value()); strings.Contains(text, "plsec_") {
+		t.Error(text)
+	}
+}

@@ -1,0 +1,295 @@
+package notifier
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"payledger/eventstore"
+	"payledger/projections/deliveries"
+)
+
+const (
+	// replayChunk is after how many deliveries a replay's place is recorded: after a crash, so many may be sent again.
+	replayChunk = 64
+	// replayFlights is how many attempts one replay has under way: fewer than an endpoint gets from its lane.
+	replayFlights = 6
+)
+
+// resume starts the replays that are under way.
+func (l *Log) resume(ctx context.Context) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	cut, end := context.WithCancel(context.WithoutCancel(ctx))
+	context.AfterFunc(ctx, func() { time.AfterFunc(l.notifier.grace, end) })
+	l.context, l.cut = ctx, cut
+	o, _, err := l.openReplays(ctx)
+	if err != nil {
+		return err
+	}
+	for _, name := range o.Open {
+		stored, err := l.stream.Last(ctx, name)
+		if err != nil {
+			return err
+		}
+		p, err := decodeReplay(stored)
+		if err != nil {
+			return err
+		}
+		l.start(p, stored.Seq)
+	}
+	return nil
+}
+
+// start runs a replay; the caller holds the lock. Before Run there is nothing to do: Run finds it.
+func (l *Log) start(p replay, at uint64) {
+	if l.context == nil || l.context.Err() != nil || l.active[p.name()] {
+		return
+	}
+	l.active[p.name()] = true
+	p.Runner = l.runner
+	l.running.Go(func() {
+		run := &replayRun{Log: l, replay: p, at: at, skip: p.Ahead}
+		run.run(l.context)
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		delete(l.active, p.name())
+	})
+}
+
+// replayRun is a replay that is under way here.
+type replayRun struct {
+	*Log
+	replay replay
+	at     uint64   // of its newest record
+	skip   []string // deliveries that an earlier process did beyond its place
+	chunk  []task
+}
+
+// task is one delivery of a chunk.
+type task struct {
+	event     *eventstore.Recorded
+	candidate candidate
+	name      string
+	done      bool
+}
+
+// run brings the replay to its end, unless ctx ends first, or another process goes on with it. What fails for a
+// reason of our own is tried until it succeeds.
+func (t *replayRun) run(ctx context.Context) {
+	name := t.replay.name()
+	for n := 0; ; n++ {
+		err := t.advance(ctx)
+		if over(err) {
+			t.replay.State, t.replay.Failure = deliveries.ReplayFailed, reasonOf(err)
+			t.log.Warn().Err(err).Str("replay", name).Msg("a webhook replay ends early")
+			err = t.finish(ctx)
+		}
+		switch {
+		case err == nil:
+			t.notifier.health.clear(name)
+			return
+		case ctx.Err() != nil:
+			return
+		case errors.Is(err, eventstore.ErrConflict):
+			t.log.Warn().Str("replay", name).Msg("another process goes on with a webhook replay")
+			return
+		}
+		if t.notifier.health.set(name, err) {
+			t.log.Error().Err(err).Str("replay", name).Msg("a webhook replay is held up; trying again")
+		}
+		if !pause(ctx, backoff(n)) {
+			return
+		}
+	}
+}
+
+// over tells what no repetition changes.
+func over(err error) bool {
+	return errors.Is(err, ErrNoEndpoint) || errors.Is(err, ErrDisabled) || permanent(err)
+}
+
+func reasonOf(err error) string {
+	switch {
+	case errors.Is(err, ErrNoEndpoint):
+		return "the endpoint was deleted"
+	case errors.Is(err, ErrDisabled):
+		return "the endpoint is disabled"
+	}
+	return "an event or a record is of a newer version of the service"
+}
+
+// advance does what is left of the replay.
+func (t *replayRun) advance(ctx context.Context) error {
+	if t.replay.State != deliveries.ReplayRunning {
+		return t.finish(ctx)
+	}
+	t.chunk = nil
+	from := t.replay
+	from.At = slices.Clone(t.replay.At)
+	reached := slices.Clone(t.replay.At)
+	err := t.walk(ctx, &from, func(e hit) error {
+		for _, c := range e.wanted {
+			t.chunk = append(t.chunk, task{event: e.Recorded, candidate: c})
+		}
+		reached[e.Shard] = e.Seq
+		if len(t.chunk) < replayChunk {
+			return nil
+		}
+		return t.send(ctx, reached)
+	})
+	if err != nil {
+		return err
+	}
+	if err := t.send(ctx, t.replay.End); err != nil {
+		return err
+	}
+	t.replay.State = deliveries.ReplayDone
+	return t.finish(ctx)
+}
+
+// send sends a chunk and moves the place behind it. When ctx ends meanwhile, what was done is recorded.
+func (t *replayRun) send(ctx context.Context, reached []uint64) error {
+	err := t.sendAll(ctx)
+	var ahead []string
+	for _, one := range t.chunk {
+		if one.done {
+			ahead = append(ahead, one.name)
+		}
+	}
+	if err == nil {
+		copy(t.replay.At, reached)
+		t.replay.Ahead, t.skip = nil, nil
+	} else {
+		t.replay.Ahead, t.skip = ahead, ahead
+	}
+	t.chunk = nil
+	if len(ahead) == 0 {
+		return err
+	}
+	return errors.Join(err, t.save(ctx))
+}
+
+// sendAll sends the chunk in its order, some at a time. It takes no further ones after a failure, and returns when
+// those under way are over.
+func (t *replayRun) sendAll(ctx context.Context) error {
+	var (
+		mu      sync.Mutex
+		first   error
+		next    int
+		running sync.WaitGroup
+	)
+	take := func() *task {
+		mu.Lock()
+		defer mu.Unlock()
+		if first != nil || ctx.Err() != nil || next == len(t.chunk) {
+			return nil
+		}
+		next++
+		return &t.chunk[next-1]
+	}
+	for range min(replayFlights, len(t.chunk)) {
+		running.Go(func() {
+			for one := take(); one != nil; one = take() {
+				counted, err := t.do(ctx, one)
+				mu.Lock()
+				if one.done = err == nil; counted && err == nil {
+					t.replay.Done++
+				}
+				if err != nil && first == nil {
+					first = err
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	running.Wait()
+	if first == nil && next < len(t.chunk) {
+		return ctx.Err()
+	}
+	return first
+}
+
+// do does what is to be done about one delivery; counted tells whether it is one of the replay's that was not done.
+func (t *replayRun) do(ctx context.Context, one *task) (counted bool, err error) {
+	what, name, err := t.stepOf(ctx, &t.replay, one.event, one.candidate)
+	one.name = name
+	if err != nil || slices.Contains(t.skip, name) {
+		return false, err
+	}
+	if what == stepAgain || what == stepAnew {
+		if err := t.pace.Wait(ctx); err != nil {
+			return false, err
+		}
+	}
+	switch what {
+	case stepAgain:
+		err = t.notifier.resend(ctx, t.cut, t.replay.Account, name)
+	case stepAnew:
+		err = t.planAndWait(ctx, one)
+	}
+	return what != stepNone, err
+}
+
+// planAndWait plans a delivery and waits for its first attempt, so that a replay never fills the lane of its
+// endpoint, where live webhooks come behind. Once it is planned it will be sent, whether it is waited for or not.
+func (t *replayRun) planAndWait(ctx context.Context, one *task) error {
+	first := t.firsts.of(one.name)
+	created, err := t.notifier.Plan(ctx, one.event, t.replay.Endpoint, []Kind{one.candidate.kind})
+	if err != nil || len(created) == 0 {
+		t.firsts.tell(one.name)
+		return err
+	}
+	select {
+	case <-first:
+	case <-ctx.Done():
+	}
+	return nil
+}
+
+// save records how far the replay has come; when ctx ends, it has recordTime left. ErrConflict: another process did.
+func (t *replayRun) save(ctx context.Context) error {
+	body, err := t.replay.encode()
+	if err != nil {
+		return err
+	}
+	late, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(recordTime, cancel) })
+	defer stop()
+	at, err := t.stream.Put(late, t.replay.name(), t.at, body)
+	if errors.Is(err, eventstore.ErrConflict) {
+		at, err = t.saveAgain(late, body, err)
+	}
+	if err == nil {
+		t.at = at
+	}
+	return err
+}
+
+// saveAgain puts the record behind one of our own whose fate was unknown.
+func (t *replayRun) saveAgain(ctx context.Context, body []byte, conflict error) (uint64, error) {
+	stored, err := t.stream.Last(ctx, t.replay.name())
+	if err != nil {
+		return 0, err
+	}
+	if there, err := decodeReplay(stored); err != nil || there.Runner != t.runner {
+		return 0, errors.Join(conflict, err)
+	}
+	return t.stream.Put(ctx, t.replay.name(), stored.Seq, body)
+}
+
+// finish records that the replay is over, then that it is not under way any more.
+func (t *replayRun) finish(ctx context.Context) error {
+	if err := t.save(ctx); err != nil {
+		return err
+	}
+	name := t.replay.name()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.changeOpen(ctx, func(open []string) ([]string, error) {
+		return slices.DeleteFunc(open, func(other string) bool { return other == name }), nil
+	})
+}

@@ -1,0 +1,256 @@
+package notifier
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/account"
+	"payledger/eventstore"
+	"payledger/projections/deliveries"
+)
+
+const (
+	// plannedTime bounds the wait for the planner, and plannedRetry is how often its place is looked at.
+	plannedTime  = 5 * time.Second
+	plannedRetry = 5 * time.Millisecond
+	// modelReplay names the request in violations.
+	modelReplay = "WebhookReplayRequest"
+)
+
+// StartReplay counts the webhooks that events of a time caused, or would have caused, for one endpoint, and starts
+// sending them: deliveries that exist once more, the others for the first time, each as it was at its event. With
+// dry it only counts. The events are those that were recorded before the call. Refused are endpoints that are not
+// there, or take no webhooks.
+func (l *Log) StartReplay(ctx context.Context, q deliveries.ReplayRequest, dry bool) (deliveries.Replay, error) {
+	p, err := l.newReplay(ctx, q)
+	if err != nil {
+		return deliveries.Replay{}, err
+	}
+	if err := l.count(ctx, &p); err != nil {
+		return deliveries.Replay{}, unreadable(err)
+	}
+	if dry {
+		v := p.value()
+		v.ID, v.State = "", ""
+		return v, nil
+	}
+	if err := l.begin(ctx, p); err != nil {
+		return deliveries.Replay{}, err
+	}
+	return p.value(), nil
+}
+
+// Replay reads how far a replay has come. An unknown one and one of another account are EntityNotFound.
+func (l *Log) Replay(ctx context.Context, owner domain.AccountID, id string) (deliveries.Replay, error) {
+	if !domain.ValidID(id) {
+		return deliveries.Replay{}, noReplay()
+	}
+	ctx, cancel := context.WithTimeout(ctx, readTime)
+	defer cancel()
+	stored, err := l.stream.Last(ctx, replayName(owner, id))
+	if errors.Is(err, eventstore.ErrNotFound) {
+		return deliveries.Replay{}, noReplay()
+	}
+	if err != nil {
+		return deliveries.Replay{}, unreadable(err)
+	}
+	p, err := decodeReplay(stored)
+	return p.value(), err
+}
+
+func noReplay() error {
+	return domain.Refuse(domain.KindNotFound, domain.ReasonEntityNotFound, "There is no webhook replay of this id.")
+}
+
+// newReplay makes the replay that is asked for, up to the events whose deliveries are all planned.
+func (l *Log) newReplay(ctx context.Context, q deliveries.ReplayRequest) (replay, error) {
+	_, endpoint, err := l.notifier.writer.endpointNow(ctx, q.Account, q.Endpoint)
+	switch {
+	case errors.Is(err, ErrNoEndpoint):
+		return replay{}, account.NoEndpoint()
+	case err != nil:
+		return replay{}, unreadable(err)
+	case !endpoint.Enabled:
+		return replay{}, domain.Invalid(modelReplay, domain.Violation{Path: "$.endpointId", Description: "names an endpoint that is disabled"})
+	}
+	id, err := eventstore.NewUUID(l.random)
+	if err != nil {
+		return replay{}, err
+	}
+	end, err := l.planned(ctx)
+	if err != nil {
+		return replay{}, unreadable(err)
+	}
+	p := replay{
+		Schema: replaySchema, ID: id, Account: q.Account, Endpoint: q.Endpoint, From: q.From, To: q.To,
+		Kinds: replayed(q.EventTypes, endpoint), OnlyFailed: q.OnlyFailed, CreatedAt: l.now().UTC().Truncate(time.Microsecond),
+		Runner: l.runner, State: deliveries.ReplayRunning, End: end, At: make([]uint64, len(end)),
+	}
+	return p, nil
+}
+
+// replayed gives the kinds that a replay is of: those asked for, or those that the endpoint takes now.
+func replayed(asked []string, endpoint account.Endpoint) []Kind {
+	if len(asked) == 0 {
+		asked = endpoint.EventTypes
+	}
+	if len(asked) == 0 {
+		return slices.Sorted(maps.Keys(versions))
+	}
+	var kinds []Kind
+	for _, k := range asked {
+		kinds = append(kinds, Kind(k))
+	}
+	slices.Sort(kinds)
+	return slices.Compact(kinds)
+}
+
+// planned waits until the planner has come to the log's present end, and gives its place. One that stands still is
+// not waited for long: what it plans later it sends itself.
+func (l *Log) planned(ctx context.Context) ([]uint64, error) {
+	ends := make([]uint64, l.store.Shards())
+	for shard := range ends {
+		var err error
+		if ends[shard], err = l.store.LastSeq(ctx, shard); err != nil {
+			return nil, err
+		}
+	}
+	limit := time.NewTimer(plannedTime)
+	defer limit.Stop()
+	look := time.NewTicker(plannedRetry)
+	defer look.Stop()
+	for {
+		at, _ := l.notifier.planner.progress.at()
+		if !behind(at, ends) {
+			return at, nil
+		}
+		select {
+		case <-look.C:
+		case <-limit.C:
+			return at, nil
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+func behind(at, ends []uint64) bool {
+	for shard, end := range ends {
+		if at[shard] < end {
+			return true
+		}
+	}
+	return false
+}
+
+// count counts what the replay has to send. One at a time: it reads the log.
+func (l *Log) count(ctx context.Context, p *replay) error {
+	select {
+	case l.counting <- struct{}{}:
+		defer func() { <-l.counting }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if err := l.caughtUp(ctx); err != nil {
+		return err
+	}
+	return l.walk(ctx, p, func(e hit) error {
+		for _, c := range e.wanted {
+			what, _, err := l.stepOf(ctx, p, e.Recorded, c)
+			if err != nil {
+				return err
+			}
+			if what != stepNone {
+				p.Count++
+			}
+		}
+		return nil
+	})
+}
+
+// begin makes a replay durable, first itself, then that it is under way: what lies between was never answered.
+func (l *Log) begin(ctx context.Context, p replay) error {
+	body, err := p.encode()
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at, err := l.stream.Put(ctx, p.name(), 0, body)
+	if err != nil {
+		return domain.Unavailable(err)
+	}
+	err = l.changeOpen(ctx, func(open []string) ([]string, error) {
+		mine := 0
+		for _, name := range open {
+			if strings.HasPrefix(name, replayPrefix+string(p.Account)+".") {
+				mine++
+			}
+		}
+		if mine >= maxReplays {
+			return nil, domain.Invalid(modelReplay, domain.Violation{Path: "$", Description: fmt.Sprintf("comes while %d replays are under way, which is as many as may be", mine)})
+		}
+		return append(open, p.name()), nil
+	})
+	if err != nil {
+		if domain.ReasonOf(err) == domain.ReasonRequestValidation {
+			return err
+		}
+		return domain.OutcomeUnknown(err)
+	}
+	l.start(p, at)
+	return nil
+}
+
+// openReplays is the record of the replays that are under way.
+type openReplays struct {
+	Schema int      `json:"schema"`
+	Open   []string `json:"open"`
+	Runner string   `json:"runner"` // with Before: no two writers put the same bytes
+	Before uint64   `json:"before"` // place of the record before
+}
+
+func (l *Log) openReplays(ctx context.Context) (openReplays, uint64, error) {
+	var o openReplays
+	stored, err := l.stream.Last(ctx, replaysName)
+	if errors.Is(err, eventstore.ErrNotFound) {
+		return o, 0, nil
+	}
+	if err == nil {
+		err = eventstore.Unmarshal(stored.Body, &o)
+	}
+	if err == nil && o.Schema > replaySchema {
+		err = fmt.Errorf("%w: schema %d, known is %d", ErrNewerRecord, o.Schema, replaySchema)
+	}
+	if err != nil {
+		return o, 0, fmt.Errorf("notifier: replays: %w", err)
+	}
+	return o, stored.Seq, nil
+}
+
+// changeOpen changes the list of the replays that are under way, against all who do so at the same time.
+func (l *Log) changeOpen(ctx context.Context, change func([]string) ([]string, error)) error {
+	for {
+		o, at, err := l.openReplays(ctx)
+		if err != nil {
+			return err
+		}
+		open, err := change(slices.Clone(o.Open))
+		if err != nil || slices.Equal(open, o.Open) {
+			return err
+		}
+		body, err := eventstore.Marshal(openReplays{Schema: replaySchema, Open: open, Runner: l.runner, Before: at})
+		if err != nil {
+			return fmt.Errorf("notifier: replays: %w", err)
+		}
+		if _, err = l.stream.Put(ctx, replaysName, at, body); !errors.Is(err, eventstore.ErrConflict) {
+			return err
+		}
+	}
+}

@@ -1,0 +1,112 @@
+package notifier
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"payledger/eventstore"
+)
+
+// walkAhead is how many events of a shard are read ahead of what a replay does with them.
+const walkAhead = 64
+
+// errWalked ends a subscription where a walk ends.
+var errWalked = errors.New("notifier: the walk has come to its end")
+
+// hit is an event that a replay may have to do something about.
+type hit struct {
+	*eventstore.Recorded
+	wanted []candidate
+}
+
+// walk hands the events that concern a replay to do: those of each shard after the replay's place, up to its end, in
+// the order of the shard; the shards are merged by the events' times. Of one payment it is always the order of
+// its events.
+func (l *Log) walk(ctx context.Context, p *replay, do func(hit) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	var readers sync.WaitGroup
+	defer readers.Wait()
+	defer cancel()
+	shards := make([]*walked, len(p.End))
+	for shard := range p.End {
+		w := &walked{events: make(chan hit, walkAhead)}
+		shards[shard] = w
+		after, end := p.At[shard], p.End[shard]
+		readers.Go(func() {
+			defer close(w.events)
+			if after < end {
+				w.failure = l.read(ctx, p, shard, after, end, w.events)
+			}
+		})
+	}
+	for {
+		first := -1
+		for shard, w := range shards {
+			if err := w.fill(); err != nil {
+				return err
+			}
+			if w.head != nil && (first < 0 || w.head.Time.Before(shards[first].head.Time)) {
+				first = shard
+			}
+		}
+		if first < 0 {
+			return ctx.Err()
+		}
+		next := *shards[first].head
+		shards[first].head = nil
+		if err := do(next); err != nil {
+			return err
+		}
+	}
+}
+
+// walked is one shard of a walk.
+type walked struct {
+	events  chan hit
+	failure error // set before events is closed
+	head    *hit
+	ended   bool
+}
+
+// fill gets the shard's next event, if there is one.
+func (w *walked) fill() error {
+	if w.head != nil || w.ended {
+		return nil
+	}
+	next, open := <-w.events
+	if !open {
+		w.ended = true
+		return w.failure
+	}
+	w.head = &next
+	return nil
+}
+
+// read hands on what concerns the replay of one shard.
+func (l *Log) read(ctx context.Context, p *replay, shard int, after, end uint64, to chan<- hit) error {
+	err := l.store.Subscribe(ctx, shard, after, func(r *eventstore.Recorded) error {
+		if r.Seq > end {
+			return errWalked
+		}
+		wanted, err := p.wantedOf(r)
+		if err != nil {
+			return err
+		}
+		if len(wanted) > 0 {
+			select {
+			case to <- hit{r, wanted}:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		if r.Seq == end {
+			return errWalked
+		}
+		return nil
+	})
+	if errors.Is(err, errWalked) {
+		return nil
+	}
+	return err
+}

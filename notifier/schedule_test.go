@@ -1,0 +1,150 @@
+package notifier
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"payledger/domain"
+)
+
+// onTime fails unless the gaps between calls are the delays of D18, each within its jitter and late.
+func onTime(t *testing.T, name string, calls []time.Time, late time.Duration) {
+	t.Helper()
+	for i, nominal := range DefaultRetryDelays()[:len(calls)-1] {
+		gap := calls[i+1].Sub(calls[i])
+		if gap < nominal*9/10 || gap > nominal*11/10+late {
+			t.Errorf("%s: attempt %d came %s after the one before, want %s ± 10 %%", name, i+2, gap, nominal)
+		}
+	}
+}
+
+// TestSchedule: six attempts at the delays of D18, each within 10 %, none after them, none after a success; the
+// delays are not all the same.
+func TestSchedule(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBubble(t)
+		b.answer = func(n int, w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path != "/"+goldenDelivery.Name() && n == 3 {
+				return // 200
+			}
+			w.WriteHeader(http.StatusServiceUnavailable)
+			_, _ = w.Write([]byte("try\r\nlater\x00"))
+		}
+		b.start()
+		lost := b.plan(goldenDelivery.EventID, goldenDelivery.Endpoint)
+		won := b.plan("00000000-0000-4000-8000-000000000001", goldenDelivery.Endpoint)
+		pauseFor(35 * time.Minute)
+		pauseFor(24 * time.Hour)
+		b.stop()
+		calls := b.callsTo(lost)
+		if len(calls) != 6 || len(b.callsTo(won)) != 3 {
+			t.Fatalf("%d and %d attempts", len(calls), len(b.callsTo(won)))
+		}
+		onTime(t, "lost", calls, 0)
+		onTime(t, "won", b.callsTo(won), 0)
+		if calls[1].Sub(calls[0]) == b.callsTo(won)[1].Sub(b.callsTo(won)[0]) {
+			t.Error("no jitter")
+		}
+		records := b.stream.decoded(t)
+		if d := records[lost]; d.Status != Exhausted || len(d.Attempts) != 6 || !d.NextAt.IsZero() || d.Attempts[5].Number != 6 ||
+			d.Attempts[5].Excerpt != "try  later" || d.Attempts[0].Keys[0] != "secret-1" {
+			t.Errorf("%+v", d)
+		}
+		if d := records[won]; d.Status != Succeeded || len(d.Attempts) != 3 {
+			t.Errorf("%+v", d)
+		}
+	})
+}
+
+// TestScheduleRestart: due times stand in the records. An attempt that is due while the process is down is made at
+// the start, one that is due later at its time.
+func TestScheduleRestart(t *testing.T) {
+	for _, down := range []time.Duration{0, 20 * time.Second, 3 * time.Minute, 24 * time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBubble(t)
+			b.answer = status(500)
+			b.start()
+			name := b.plan(goldenDelivery.EventID, goldenDelivery.Endpoint)
+			pauseFor(30 * time.Second) // two attempts
+			b.stop()
+			next := b.stream.decoded(t)[name].NextAt
+			pauseFor(down)
+			back := time.Now()
+			b.start()
+			pauseFor(31 * time.Minute * 11 / 10)
+			b.stop()
+			calls := b.callsTo(name)
+			if len(calls) != 6 {
+				t.Fatalf("down for %s: %d attempts", down, len(calls))
+			}
+			want := next
+			if back.After(next) {
+				want = back
+			}
+			if late := calls[2].Sub(want); late < -time.Microsecond || late > time.Microsecond {
+				t.Errorf("down for %s: the third attempt came %s after %s", down, late, want)
+			}
+			onTime(t, fmt.Sprint(down), calls[2:3], 0)
+		})
+	}
+}
+
+// TestScheduleSpill: far more retries wait than fit into memory: each is made, six times, at its time or a moment
+// after, and the lane's memory stays bounded.
+func TestScheduleSpill(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBubble(t)
+		b.answer = status(500)
+		b.limits = limits{queue: 8, waiting: 16, page: 8}
+		b.start()
+		var all []string
+		for i := range 400 {
+			all = append(all, b.plan(fmt.Sprintf("00000000-0000-4000-8000-%012d", i), goldenDelivery.Endpoint))
+		}
+		lane := b.lanes.of(goldenDelivery.lane())
+		for range 60 {
+			pauseFor(time.Minute)
+			lane.mu.Lock()
+			if n := len(lane.known.in); n > 8+16+8+laneFlights+laneUnrecorded {
+				t.Errorf("%d deliveries in memory", n)
+			}
+			lane.mu.Unlock()
+		}
+		if place, open := lane.first(); open {
+			t.Errorf("open at %d", place)
+		}
+		b.stop()
+		for _, name := range all {
+			if calls := b.callsTo(name); len(calls) != 6 {
+				t.Fatalf("%s: %d attempts", name, len(calls))
+			} else {
+				onTime(t, name, calls, laneReread+time.Second)
+			}
+		}
+	})
+}
+
+// TestCancelled: deliveries of an endpoint that was deleted or disabled end as cancelled when they are due, without
+// another attempt.
+func TestCancelled(t *testing.T) {
+	for _, why := range []error{ErrNoEndpoint, ErrDisabled} {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBubble(t)
+			b.answer = status(500)
+			b.start()
+			name := b.plan(goldenDelivery.EventID, goldenDelivery.Endpoint)
+			pauseFor(5 * time.Second)
+			b.mu.Lock()
+			b.endpoint = func(domain.EndpointID) error { return why }
+			b.mu.Unlock()
+			pauseFor(time.Hour)
+			b.stop()
+			if d := b.stream.decoded(t)[name]; d.Status != Cancelled || len(d.Attempts) != 1 || len(b.callsTo(name)) != 1 || !d.NextAt.IsZero() {
+				t.Errorf("%v: %+v", why, d)
+			}
+		})
+	}
+}

@@ -1,0 +1,117 @@
+package notifier
+
+import (
+	"context"
+	"time"
+)
+
+// spill is what stands in the stream only, in no particular order: places between which it lies, and when the first
+// of it is due. It is read back by going through the stream from first; what still does not fit into memory is left
+// once more.
+type spill struct {
+	open    bool
+	planned bool      // some of it waits for its first attempt: whoever comes later queues behind
+	first   uint64    // nothing of it stands before
+	latest  uint64    // highest place of what is known to be there: a reading that began before it was known goes on
+	due     time.Time // when the first of it is due; zero: now
+
+	cursor uint64 // while it is read: the place to go on from
+	left   *left  // what is left of what was read
+}
+
+// left is what one reading leaves in the stream.
+type left struct {
+	first uint64
+	due   time.Time
+}
+
+// leave notes that the delivery at place is in the stream only, and when it is due.
+func (s *spill) leave(place uint64, due time.Time) {
+	if !s.open {
+		*s = spill{open: true, first: place, latest: place, due: due}
+	}
+	s.planned = s.planned || due.IsZero()
+	s.first, s.latest, s.due = min(s.first, place), max(s.latest, place), earlier(s.due, due)
+	if s.cursor > place { // the reading has passed it already
+		s.leaveBehind(place, due)
+	}
+}
+
+// leaveBehind notes that the reading leaves the delivery at place, which it has passed.
+func (s *spill) leaveBehind(place uint64, due time.Time) {
+	if s.left == nil {
+		s.left = &left{place, due}
+	}
+	s.left.first, s.left.due = min(s.left.first, place), earlier(s.left.due, due)
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// reached says that everything before next was read; complete, that nothing is left to read. What is left to send is
+// looked at again not sooner than laneReread from now, unless it has to be sent at once.
+func (s *spill) reached(next uint64, complete bool, now time.Time) {
+	rest := s.left
+	switch {
+	case !complete && rest == nil:
+		s.cursor, s.first = next, next
+	case !complete:
+		s.cursor, s.first = next, min(rest.first, next)
+	case rest == nil:
+		*s = spill{}
+	default:
+		*s = spill{open: true, first: rest.first, latest: rest.first, due: rest.due, planned: rest.due.IsZero()}
+		if !s.planned && s.due.Before(now.Add(laneReread)) {
+			s.due = now.Add(laneReread)
+		}
+	}
+}
+
+// readBack takes the next page of the stream into memory: what is due is queued, what is not waits if there is room.
+func (l *lane) readBack(ctx context.Context) error {
+	l.mu.Lock()
+	if l.spill.cursor == 0 {
+		l.spill.cursor = max(l.spill.first, 1)
+	}
+	from, latest := l.spill.cursor, l.spill.latest
+	l.mu.Unlock()
+	page, end, err := l.stream.Scan(ctx, l.name+".*.*", from, l.limits.page)
+	if err != nil {
+		return err
+	}
+	records := make([]Delivery, len(page))
+	for i, stored := range page {
+		if records[i], err = Decode(stored); err != nil {
+			return err
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	next, now := from, l.now()
+	for i, d := range records {
+		next = page[i].Seq + 1
+		l.found(page[i].Seq, d, now)
+	}
+	l.read = max(l.read, next)
+	l.spill.reached(next, end && l.spill.latest == latest, now)
+	return nil
+}
+
+// found takes up a record that was read back. An older record of a delivery that has gone on looks like an open one
+// too: that is seen before it is sent.
+func (l *lane) found(at uint64, d Delivery, now time.Time) {
+	switch {
+	case l.known.has(at) || !d.Status.Open():
+	case !d.NextAt.After(now):
+		l.queue = append(l.queue, entry{at: at, record: &d})
+		l.known.add(at)
+	case l.waiting.len() < l.limits.waiting:
+		l.wait(at, d.NextAt)
+	default:
+		l.spill.leaveBehind(at, d.NextAt)
+	}
+}

@@ -1,0 +1,139 @@
+package deliveries
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"payledger/domain"
+)
+
+// List reads one page of an account's deliveries, at most limit of them, newest first, from a place on; nil is the
+// newest end. It shows what is applied and does not wait.
+func (x *Index) List(ctx context.Context, account domain.AccountID, f Filter, from *Place, limit int) (Page, error) {
+	query, args := listQuery(account, f, from, limit+1)
+	rows, err := x.file.Readers().QueryContext(ctx, query, args...)
+	if err != nil {
+		return Page{}, fmt.Errorf("deliveries: list: %w", x.file.Noticed(err))
+	}
+	defer rows.Close()
+	page := Page{Data: []Row{}}
+	for rows.Next() {
+		r, err := scan(rows)
+		if err != nil {
+			return Page{}, fmt.Errorf("deliveries: list: %w", x.file.Noticed(err))
+		}
+		page.Data = append(page.Data, r)
+	}
+	if err := rows.Err(); err != nil {
+		return Page{}, fmt.Errorf("deliveries: list: %w", x.file.Noticed(err))
+	}
+	if len(page.Data) > limit {
+		page.Data = page.Data[:limit]
+		last := page.Data[limit-1]
+		page.Next = &Place{At: last.PlannedAt, ID: last.ID}
+	}
+	return page, nil
+}
+
+// succeeded is the status of most deliveries.
+const succeeded = "SUCCEEDED"
+
+// listQuery writes the query of a page. Each value of the index's column has a SELECT of its own, which the index
+// gives in order, and which are merged.
+func listQuery(account domain.AccountID, f Filter, from *Place, n int) (string, []any) {
+	index, column, values := walk(f)
+	where, conditions := conditions(f, from)
+	var selects []string
+	var args []any
+	for _, value := range values {
+		one := "SELECT rowid AS row, planned_at, id FROM deliveries INDEXED BY " + index + " WHERE account = ?"
+		args = append(args, string(account))
+		if column != "" {
+			one += " AND " + column + " = ?"
+			args = append(args, value)
+		}
+		selects = append(selects, one+where)
+		args = append(args, conditions...)
+	}
+	own := "deliveries." + strings.Join(strings.Fields(columns), " deliveries.")
+	return "SELECT " + own + " FROM (" + strings.Join(selects, " UNION ALL ") +
+		" ORDER BY planned_at DESC, id DESC LIMIT ?) AS page JOIN deliveries ON deliveries.rowid = page.row" +
+		" ORDER BY page.planned_at DESC, page.id DESC", append(args, n)
+}
+
+// walk chooses the index that the list goes along, and the values of its column.
+func walk(f Filter) (index, column string, values []string) {
+	statuses := slices.Compact(slices.Sorted(slices.Values(f.Statuses)))
+	switch {
+	case f.Payment != "":
+		return "deliveries_about", "aggregate_id", []string{string(f.Payment)}
+	case len(statuses) > 0 && (f.Endpoint == "" || !slices.Contains(statuses, succeeded)):
+		return "deliveries_status", "status", statuses
+	case f.Endpoint != "":
+		return "deliveries_endpoint", "endpoint", []string{string(f.Endpoint)}
+	}
+	return "deliveries_planned", "", []string{""}
+}
+
+// conditions are all filters; that one of them is the walk's own does no harm.
+func conditions(f Filter, from *Place) (where string, args []any) {
+	and := func(sql string, values ...any) {
+		where += " AND " + sql
+		args = append(args, values...)
+	}
+	oneOf := func(column string, of []string) {
+		if len(of) > 0 {
+			values := make([]any, len(of))
+			for i, v := range of {
+				values[i] = v
+			}
+			and("+"+column+" IN (?"+strings.Repeat(", ?", len(of)-1)+")", values...)
+		}
+	}
+	oneOf("status", f.Statuses)
+	oneOf("event_type", f.EventTypes)
+	if f.Endpoint != "" {
+		and("+endpoint = ?", string(f.Endpoint))
+	}
+	if f.Payment != "" {
+		and("aggregate = 'payment'")
+	}
+	if f.From != nil {
+		and("planned_at >= ?", f.From.UnixMicro())
+	}
+	if f.To != nil {
+		and("planned_at <= ?", f.To.UnixMicro())
+	}
+	if from != nil { // its first part is what an index can use
+		at := micros(from.At)
+		and("planned_at <= ? AND (planned_at < ? OR id < ?)", at, at, from.ID)
+	}
+	return where, args
+}
+
+// scan reads a row of columns.
+func scan(from interface{ Scan(...any) error }) (r Row, err error) {
+	var planned, updated, next int64
+	err = from.Scan(&r.ID, &r.Name, &r.Seq, &r.Account, &r.Endpoint, &r.EventType, &r.EventID, &r.Aggregate,
+		&r.AggregateID, &r.Status, &planned, &updated, &next, &r.Attempts, &r.StatusCode, &r.Failure)
+	r.PlannedAt, r.UpdatedAt, r.NextAt = date(planned), date(updated), date(next)
+	return r, err
+}
+
+// micros and date are how times are kept: microseconds since 1970, the zero time as 0.
+func micros(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMicro()
+}
+
+func date(micros int64) time.Time {
+	if micros == 0 {
+		return time.Time{}
+	}
+	return time.UnixMicro(micros).UTC()
+}

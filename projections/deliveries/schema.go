@@ -1,0 +1,54 @@
+package deliveries
+
+// identity is that of the file: raise the number with every change of the tables or of what rows are made of.
+const identity = "payledger deliveries 1"
+
+// tables is the whole schema. Times are microseconds since 1970 UTC, 0 for none. rowids are in the order of the
+// first records. mark has one row: the last record applied, by its place, its name and a hash of its bytes.
+const tables = `
+CREATE TABLE mark (
+	only INTEGER PRIMARY KEY CHECK (only = 1),
+	seq  INTEGER NOT NULL,
+	name TEXT    NOT NULL,
+	hash BLOB    NOT NULL
+);
+CREATE TABLE deliveries (
+	id           TEXT    NOT NULL UNIQUE,
+	name         TEXT    NOT NULL,
+	seq          INTEGER NOT NULL,
+	account      TEXT    NOT NULL,
+	endpoint     TEXT    NOT NULL,
+	event_type   TEXT    NOT NULL,
+	event_id     TEXT    NOT NULL,
+	aggregate    TEXT    NOT NULL,
+	aggregate_id TEXT    NOT NULL,
+	status       TEXT    NOT NULL,
+	planned_at   INTEGER NOT NULL,
+	updated_at   INTEGER NOT NULL,
+	next_at      INTEGER NOT NULL,
+	attempts     INTEGER NOT NULL,
+	status_code  INTEGER NOT NULL,
+	failure      TEXT    NOT NULL
+);
+CREATE INDEX deliveries_planned ON deliveries (account, planned_at, id);
+CREATE INDEX deliveries_status ON deliveries (account, status, planned_at, id);
+CREATE INDEX deliveries_endpoint ON deliveries (account, endpoint, planned_at, id);
+CREATE INDEX deliveries_about ON deliveries (account, aggregate_id, planned_at, id);
+`
+
+// columns are those of a Row, in its order.
+const columns = `id, name, seq, account, endpoint, event_type, event_id, aggregate, aggregate_id, status, planned_at,
+	updated_at, next_at, attempts, status_code, failure`
+
+const (
+	selectMark = `SELECT seq, name, hash FROM mark`
+	upsertMark = `INSERT INTO mark (only, seq, name, hash) VALUES (1, ?, ?, ?)
+		ON CONFLICT (only) DO UPDATE SET seq = excluded.seq, name = excluded.name, hash = excluded.hash`
+	upsertRow = `INSERT INTO deliveries (` + columns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (id) DO UPDATE SET seq = excluded.seq, status = excluded.status, updated_at = excluded.updated_at,
+		next_at = excluded.next_at, attempts = excluded.attempts, status_code = excluded.status_code,
+		failure = excluded.failure WHERE excluded.seq > seq`
+	selectRow  = `SELECT ` + columns + ` FROM deliveries WHERE id = ? AND account = ?`
+	deleteRows = `DELETE FROM deliveries`
+	deleteMark = `DELETE FROM mark`
+)
