@@ -16,6 +16,10 @@ const maxConflicts = 16
 // limit of its own; the rest is kept for outcomes).
 const maxState = 256 << 10
 
+// maxStateGivingBack is that size for requests that return or release money: what was taken can be given back, in as
+// many parts again.
+const maxStateGivingBack = 2 * maxState
+
 // Tip is an aggregate at its newest event.
 type Tip[S any] struct {
 	State    S
@@ -84,6 +88,15 @@ func LoadTip[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate[
 	return loadTip(ctx, s, a, key, s.Load)
 }
 
+// LoadTipFresh is LoadTip with everything that was acknowledged before the call: of several replicas the leader
+// is asked.
+func LoadTipFresh[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate[S, E], key Key) (Tip[S], error) {
+	if s.replicas > 1 {
+		return loadTip(ctx, s, a, key, s.LoadLeader)
+	}
+	return loadTip(ctx, s, a, key, s.Load)
+}
+
 // Remembered gives an aggregate's tip if this store has it in memory, without asking the server; the sole
 // writer of a log remembers what it appended last. False tells nothing.
 func Remembered[S any, E domain.Event](s *Store, a *Aggregate[S, E], key Key) (Tip[S], bool) {
@@ -138,7 +151,7 @@ func appendTo[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate
 		return tip, err
 	}
 	if meta.Request {
-		if err := s.roomFor(r); err != nil {
+		if err := s.roomFor(r, meta); err != nil {
 			return tip, err
 		}
 	}
@@ -150,8 +163,12 @@ func appendTo[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate
 }
 
 // roomFor keeps the rest of an aggregate and of the disk for outcomes.
-func (s *Store) roomFor(r *Recorded) error {
-	if len(r.Body) > maxState {
+func (s *Store) roomFor(r *Recorded, meta Meta) error {
+	limit := maxState
+	if meta.GivesBack {
+		limit = maxStateGivingBack
+	}
+	if len(r.Body) > limit {
 		return fmt.Errorf("%w: %w", ErrRefused, ErrTooLarge)
 	}
 	if s.full.Load() {

@@ -18,6 +18,8 @@ type Meta struct {
 	// Request marks an event that asks for something new: it is refused when the aggregate or the store is
 	// nearly full, so that there is always room for outcomes.
 	Request bool
+	// GivesBack marks a request that returns or releases money: a larger aggregate still takes it.
+	GivesBack bool
 }
 
 // NewMeta makes the ids of one command.

@@ -55,6 +55,7 @@ type rig struct {
 	answers *safeBuffer  // every answer, one a line
 	late    atomic.Int64 // seconds that the clock of all parts is ahead
 	ready   atomic.Pointer[error]
+	silent  atomic.Bool // no processor answers
 }
 
 // processorSecret signs processors' notifications.
@@ -154,7 +155,13 @@ func (r *rig) simulate(logger zerolog.Logger) {
 	must(r.t, os.Mkdir(dir, 0o700))
 	simulator, err := processorsim.New(processorsim.Config{Dir: dir, Secret: processorSecret, Now: r.now, Log: logger})
 	must(r.t, err)
-	server := httptest.NewServer(simulator.Handler())
+	processors := simulator.Handler()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		if r.silent.Load() {
+			panic(http.ErrAbortHandler)
+		}
+		processors.ServeHTTP(w, q)
+	}))
 	r.sim, err = client.New(server.URL, nil)
 	must(r.t, err)
 	r.t.Cleanup(func() {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"payledger/domain/payment"
+	"payledger/domain/processor"
 	"payledger/eventstore"
 )
 
@@ -18,8 +19,11 @@ func holds(ctx context.Context, store *eventstore.Store, r *eventstore.Recorded,
 	if err != nil {
 		return false, err
 	}
-	if when == waitBegins {
+	switch when {
+	case waitBegins:
 		return waits(after), nil
+	case actionShows:
+		return uncovered(after), nil
 	}
 	before, err := statusBefore(ctx, store, r)
 	return before != after.Status(), err
@@ -28,6 +32,16 @@ func holds(ctx context.Context, store *eventstore.Store, r *eventstore.Recorded,
 // waits tells whether a payment waits for its asynchronous processor, or for its customer.
 func waits(s payment.State) bool {
 	return s.Status() == payment.StatusPending && (s.Waiting() || s.RequiredAction() != nil)
+}
+
+// uncovered tells whether the customer's action shows for the first time now that a void failed: the void was
+// requested by the event that brought the action, at its time. A cancel that came later hid an action that was told.
+func uncovered(s payment.State) bool {
+	if s.RequiredAction() == nil {
+		return false
+	}
+	last := s.Operations[len(s.Operations)-1]
+	return last.Kind == processor.Void && last.RequestedAt.Equal(s.Authorization().Answer().At)
 }
 
 // statusBefore gives the payment's status before an event: that of the state in the event before it. The most

@@ -89,6 +89,13 @@ func TestCauses(t *testing.T) {
 		"intended cancellation": {nil, []move{cancel, answer(actionDue), answer(succeeded)}, []string{
 			"cancellation_intended: → PENDING", "action_required: → PENDING", "voided: STATUS → CANCELLED",
 		}},
+		"intended cancellation that fails": {nil, []move{cancel, answer(actionDue), answer(failed), cancel, answer(failed)}, []string{
+			"cancellation_intended: → PENDING", "action_required: → PENDING", "void_failed: STATUS CANCELLATION.FAILED → PENDING",
+			"void_requested: → PENDING", "void_failed: CANCELLATION.FAILED → PENDING",
+		}},
+		"cancellation of an action that fails": {nil, []move{answer(actionDue), cancel, answer(failed)}, []string{
+			"action_required: STATUS → PENDING", "void_requested: → PENDING", "void_failed: CANCELLATION.FAILED → PENDING",
+		}},
 		"cancellation of a rest": {nil, []move{
 			answer(succeeded), cancel, answer(failed), capture(400, false), answer(succeeded), cancel, timeOut, answer(pends), answer(succeeded),
 		}, []string{

@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	secondName domain.SecretID = "signing-secret.acct1.2"
-	secondText                 = "plsec_zyxwvutsrqponmlkjihgfedcbaZYXWVUTSRQPO"
+	secondName = domain.SecretID("signing-secret.acct1.2")
+	secondText = "plsec_zyxwvutsrqponmlkjihgfedcbaZYXWVUTSRQPO"
 )
 
 // rotate gives the account its second secret.

@@ -37,6 +37,7 @@ const (
 	always        condition = iota
 	statusChanges           // the status after the event is not the one before it
 	waitBegins              // the payment is PENDING and waits for its processor or its customer (D17)
+	actionShows             // as waitBegins, for an action that was there already and hidden by an intended void (D7)
 )
 
 // candidate is a webhook that an event causes if its condition holds.
@@ -74,7 +75,7 @@ var kindsOf = map[string][]candidate{
 	"payment.void_requested":        nil,
 	"payment.voided":                {{PaymentStatus, statusChanges}},
 	"payment.void_pending":          nil,
-	"payment.void_failed":           {{CancellationFailed, always}},
+	"payment.void_failed":           {{PaymentStatus, actionShows}, {CancellationFailed, always}},
 	"payment.void_timed_out":        nil,
 
 	"payment.refund_requested": nil,

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"payledger/domain/payment"
@@ -49,22 +51,24 @@ func (a *App) lookAfter(ctx context.Context) {
 	}
 }
 
-// recoverOlderThan takes up operations that were requested that long ago, and abandoned actions.
+// recoverOlderThan takes up operations that were requested that long ago, and abandoned actions. A payment that cannot
+// be taken up does not hold up the others.
 func (a *App) recoverOlderThan(ctx context.Context, age time.Duration) error {
 	now := a.clock()
 	due, err := a.views.Waiting(ctx, now)
 	if err != nil {
 		return err
 	}
+	var failed []error
 	for _, w := range due {
 		if w.State != payment.StateAction && now.Sub(w.Due) < age {
 			continue
 		}
 		if err := a.commands.Recover(ctx, w.Account, w.Payment); err != nil {
-			return err
+			failed = append(failed, fmt.Errorf("payment %s: %w", w.Payment, err))
 		}
 	}
-	return nil
+	return errors.Join(failed...)
 }
 
 // cleanSecrets destroys what nobody needs any more at now: cards whose outcome is known, and signing secrets that

@@ -40,7 +40,7 @@ func DecideCapture(s State, c Capture) (Event, error) {
 		return nil, domain.Invalid(captureModel, domain.Violation{Path: "$.amount", Description: "must be at least 1"})
 	case amount > s.Left():
 		return CaptureRefused{
-			At: c.At, EventID: c.EventID, Amount: amount, KeyHash: c.keyHash(s),
+			At: c.At, EventID: c.EventID, Amount: amount, Final: c.Final, KeyHash: c.keyHash(s),
 			Message: "The amount is above what is left of the authorization.",
 		}, nil
 	}
@@ -81,7 +81,7 @@ func (s State) captureRequested(e CaptureRequested) State {
 
 func (s State) captureRefused(e CaptureRefused) State {
 	return s.withKey(e.KeyHash).request(Operation{
-		Kind: processor.Capture, Amount: e.Amount, Parent: s.held().Revision, RequestedAt: e.At,
+		Kind: processor.Capture, Amount: e.Amount, Final: e.Final, Parent: s.held().Revision, RequestedAt: e.At,
 		State: StateFailed, Refused: true, Answers: []OperationAnswer{{
 			EventID: e.EventID, At: e.At, State: StateFailed, Message: e.Message, Failure: domain.ApplicationError,
 		}},

@@ -137,6 +137,7 @@ type (
 		At      time.Time     `json:"at"`
 		EventID string        `json:"transactionEventId"`
 		Amount  domain.Amount `json:"amount"`
+		Final   bool          `json:"final,omitempty"`
 		Message string        `json:"message"`
 		KeyHash string        `json:"keyHash,omitempty"`
 	}

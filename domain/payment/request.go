@@ -77,8 +77,16 @@ func (s State) withinLimit() error {
 	if failed < MaxFailures {
 		return nil
 	}
-	err := domain.Refuse(domain.KindConflict, domain.ReasonPaymentRequestLimit,
-		"%d operations on the payment have failed; no further one is taken.", MaxFailures)
+	return s.limited("%d operations on the payment have failed; no further one is taken.", MaxFailures)
+}
+
+// Full is the refusal of an operation for which the payment has no room: it has hundreds already (D3).
+func (s State) Full() error {
+	return s.limited("%d operations were made on the payment, which leaves no room for one of this kind.", len(s.Operations))
+}
+
+func (s State) limited(text string, n int) error {
+	err := domain.Refuse(domain.KindConflict, domain.ReasonPaymentRequestLimit, text, n)
 	err.Payment, err.Status = s.ID, string(s.Status())
 	return err
 }

@@ -102,13 +102,18 @@ func (fs *flights) all() []*flight {
 	return list
 }
 
-// launch starts an open operation of a payment, or joins it when it is under way here.
+// launch starts an open operation of a payment, or joins it when it is under way here. Its payment timeout begins
+// when it was requested.
 func (s *Service) launch(tip eventstore.Tip[payment.State], revision uint64, send bool) *flight {
+	op, _ := tip.State.Operation(revision)
+	return s.launchUntil(tip, revision, send, op.RequestedAt.Add(s.PaymentTimeout))
+}
+
+func (s *Service) launchUntil(tip eventstore.Tip[payment.State], revision uint64, send bool, deadline time.Time) *flight {
 	key := tip.State.OperationKey(revision)
 	f, fresh := s.flights.join(key, func() *flight {
-		op, _ := tip.State.Operation(revision)
 		return &flight{
-			key: key, revision: revision, tip: tip, state: tip.State, deadline: op.RequestedAt.Add(s.PaymentTimeout),
+			key: key, revision: revision, tip: tip, state: tip.State, deadline: deadline,
 			answered: make(chan struct{}), left: make(chan struct{}), wake: make(chan struct{}, 1),
 		}
 	})
@@ -121,19 +126,27 @@ func (s *Service) launch(tip eventstore.Tip[payment.State], revision uint64, sen
 	return f
 }
 
-// launchRequested starts the operation that the newest event requested, if it did.
-func (s *Service) launchRequested(tip eventstore.Tip[payment.State]) *flight {
+// launchRequested starts the operation that the newest event requested, if it did. Its payment timeout ends at the
+// deadline of those who wait for it; nobody does after that, and then it is the operation's own.
+func (s *Service) launchRequested(tip eventstore.Tip[payment.State], deadline time.Time) *flight {
 	op, requested := process.Requested(tip.State)
-	if !requested {
+	switch {
+	case !requested:
 		return nil
+	case s.Store.Now().Before(deadline):
+		return s.launchUntil(tip, op.Revision, sendFirst, deadline)
 	}
 	return s.launch(tip, op.Revision, sendFirst)
 }
 
-// await gives the payment as it stands when the operation has an answer, at the deadline, or when the
+// timeOutGrace is how long callers wait at their deadline until the time-out is recorded, so that they are answered
+// what a read then shows. Only a store in trouble takes as long.
+const timeOutGrace = time.Second
+
+// await gives the payment as it stands when the operation has an answer or its time-out is recorded, or when the
 // service drains. It does not end with the caller's context: the caller may be gone, the work is not.
 func (s *Service) await(f *flight, deadline time.Time) payment.State {
-	late := time.NewTimer(deadline.Sub(s.Store.Now()))
+	late := time.NewTimer(deadline.Add(timeOutGrace).Sub(s.Store.Now()))
 	defer late.Stop()
 	select {
 	case <-f.answered:
@@ -174,9 +187,11 @@ func (s *Service) fly(ctx context.Context, f *flight, send bool) {
 	}
 }
 
-// land lets the callers go, after what the outcome requested in turn has landed.
+// land lets the callers go, after what the outcome requested in turn has landed. Callers wait for both no longer than
+// for one: while they do, the second's payment timeout is the first's (D8).
 func (s *Service) land(f *flight) {
-	if next := s.launchRequested(f.tip); next != nil && next != f {
+	f.publish(f.tip.State, false)
+	if next := s.launchRequested(f.tip, f.deadline); next != nil && next != f {
 		select {
 		case <-next.answered:
 			f.publish(next.newest(), true)

@@ -28,7 +28,7 @@ func (s *Service) operate(ctx context.Context, by Caller, o operation) (before, 
 	if deadline.IsZero() {
 		deadline = s.Store.Now().Add(s.PaymentTimeout)
 	}
-	if err := s.mayOperate(ctx, by, o); err != nil {
+	if after, err = s.admitted(ctx, by, o, deadline); err != nil {
 		return before, after, err
 	}
 	recording := context.WithoutCancel(ctx) // what may have been recorded is carried out, whether or not the caller is still there
@@ -51,39 +51,45 @@ func (s *Service) operate(ctx context.Context, by Caller, o operation) (before, 
 	if !tip.Appended {
 		return before, tip.State, nil
 	}
-	if f := s.launchRequested(tip); f != nil {
+	if f := s.launchRequested(tip, deadline); f != nil {
 		return before, s.await(f, deadline), nil
 	}
 	return before, tip.State, refusal(tip)
 }
 
-// mayOperate refuses, before anything is recorded, what the payment as it stands refuses; the key before
-// the status (D3).
-func (s *Service) mayOperate(ctx context.Context, by Caller, o operation) error {
+// admitted waits until nothing else runs on the payment, and refuses, before anything is recorded, what it then
+// refuses: a request that is refused by status does not use its key, whether or not it waited (D9).
+func (s *Service) admitted(ctx context.Context, by Caller, o operation, deadline time.Time) (payment.State, error) {
+	for {
+		state, err := s.mayOperate(ctx, by, o)
+		if !errors.Is(err, payment.ErrRunning) {
+			return state, err
+		}
+		if err := s.waitForRunning(ctx, state, deadline); err != nil {
+			return state, err
+		}
+	}
+}
+
+// mayOperate gives the payment as it stands, and whether it refuses; the key before the status (D3).
+func (s *Service) mayOperate(ctx context.Context, by Caller, o operation) (payment.State, error) {
 	if err := s.checkKey(ctx, by, o); err != nil {
-		return err
+		return payment.State{}, err
 	}
 	key := eventstore.Payments.Key(by.Account, string(o.payment))
 	tip, err := eventstore.LoadTip(ctx, s.Store, eventstore.Payments, key)
 	if err != nil {
-		return err
+		return tip.State, err
 	}
 	try := payment.Request{At: s.Store.Now(), IdempotencyKey: o.key}
-	if _, err = o.decide(tip.State, try); err == nil || waits(err) {
-		return nil
+	if _, err = o.decide(tip.State, try); err == nil || errors.Is(err, payment.ErrRunning) || errors.Is(err, payment.ErrProcessing) {
+		return tip.State, err
 	}
 	if tip, err = eventstore.LoadTipAtLeader(ctx, s.Store, eventstore.Payments, key); err != nil {
-		return err
+		return tip.State, err
 	}
-	if _, err = o.decide(tip.State, try); waits(err) {
-		return nil
-	}
-	return err
-}
-
-// waits tells a decision that is not one yet.
-func waits(err error) bool {
-	return errors.Is(err, payment.ErrRunning) || errors.Is(err, payment.ErrProcessing)
+	_, err = o.decide(tip.State, try)
+	return tip.State, err
 }
 
 // requestOnce decides once and records the request.
@@ -92,11 +98,15 @@ func (s *Service) requestOnce(ctx context.Context, by Caller, o operation) (tip 
 	if err != nil {
 		return tip, before, err
 	}
+	meta.GivesBack = o.kind == processor.Refund || o.kind == processor.Void
 	tip, err = eventstore.Execute(ctx, s.Store, eventstore.Payments, eventstore.Payments.Key(by.Account, string(o.payment)), meta,
 		func(state payment.State) (payment.Event, error) {
 			before = state
 			return o.decide(state, payment.Request{At: meta.At, EventID: meta.EventID, IdempotencyKey: o.key})
 		})
+	if errors.Is(err, eventstore.ErrTooLarge) {
+		err = before.Full()
+	}
 	return tip, before, err
 }
 

@@ -57,7 +57,7 @@ func (s *Service) abandon(ctx context.Context, tip eventstore.Tip[payment.State]
 	case err != nil:
 		return err
 	}
-	s.launchRequested(next)
+	s.launchRequested(next, time.Time{})
 	return nil
 }
 
@@ -90,7 +90,7 @@ func (s *Service) Notify(ctx context.Context, n processor.Notification) error {
 		return err
 	}
 	if next.Appended {
-		s.launchRequested(next)
+		s.launchRequested(next, time.Time{})
 	}
 	if f := s.flights.find(n.Key); f != nil {
 		select {

@@ -1,0 +1,149 @@
+package httpapi_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/processor"
+	"payledger/processorsim/protocol"
+)
+
+// slow makes the next operation of a kind, at one processor or any, answer after the payment timeout.
+func (r *rig) slow(kind processor.Kind, at processor.Name, delay time.Duration) {
+	r.t.Helper()
+	once := 1
+	must(r.t, r.sim.SetFault(r.t.Context(), protocol.Fault{
+		Operation: kind, Processor: at, Mode: protocol.Latency, DelayMs: int(delay.Milliseconds()), Count: &once,
+	}))
+}
+
+// TestAnswerAtTimeout: at the payment timeout a call answers the payment as it stands, also when its own operation
+// has its outcome and the one that followed from it has none (D8).
+func TestAnswerAtTimeout(t *testing.T) {
+	const timeout = 600 * time.Millisecond
+	same := func(t *testing.T, r *rig, made answer) string {
+		t.Helper()
+		at := "/payments/" + made.text1("id")
+		read := r.want(r.get(at), 200, "")
+		for _, field := range [][]string{{"status"}, {"processor", "name"}, {"statusReason", "type"}} {
+			if was, is := made.text1(field...), read.text1(field...); was != is {
+				t.Errorf("%v answered as %q, read as %q", field, was, is)
+			}
+		}
+		if made.text1("statusReason", "type") != "GATEWAY_TIMEOUT" {
+			t.Errorf("no time-out: %s", made.text)
+		}
+		return at
+	}
+	t.Run("automatic capture", func(t *testing.T) {
+		r := newRigWaiting(t, timeout)
+		r.want(r.manage("PATCH", "/settings", `{"captureMode":"AUTOMATIC"}`), 200, "")
+		token := r.tokenize(r.session(someSession), goodCard)
+		r.slow(processor.Capture, "", 4*timeout)
+		made := r.want(r.pay(payWith(token)), 200, "")
+		if made.text1("status") != "AUTHORIZED" {
+			t.Errorf("answered %s", made.text1("status"))
+		}
+		r.until(same(t, r, made), "status", "SETTLED")
+	})
+	t.Run("automatic capture after an action", func(t *testing.T) {
+		r := newRigWaiting(t, timeout)
+		r.want(r.manage("PATCH", "/settings", `{"captureMode":"AUTOMATIC"}`), 200, "")
+		made := r.want(r.pay(payWith(r.tokenize(r.session(someSession), challengedCard))), 200, "")
+		done := r.want(r.complete(made.text1("requiredAction", "clientToken"), "AUTHENTICATED"), 200, "")
+		r.slow(processor.Capture, "", 4*timeout)
+		resumed := r.want(r.post("/payments/"+made.text1("id")+"/resume", resumeWith(done.text1("resumeToken"))), 200, "")
+		r.until(same(t, r, resumed), "status", "SETTLED")
+	})
+	t.Run("second processor", func(t *testing.T) {
+		r := newRigWaiting(t, timeout)
+		token := r.tokenize(r.session(someSession), "4000000000005266")
+		r.slow(processor.Authorize, "BRAINTREE", 4*timeout)
+		r.until(same(t, r, r.want(r.pay(payWith(token)), 200, "")), "status", "AUTHORIZED")
+	})
+	t.Run("second processor after a slow first", func(t *testing.T) {
+		r := newRigWaiting(t, 2*timeout)
+		token := r.tokenize(r.session(someSession), "4000000000005266")
+		r.slow(processor.Authorize, "ADYEN", timeout)
+		r.slow(processor.Authorize, "BRAINTREE", 6*timeout)
+		r.until(same(t, r, r.want(r.pay(payWith(token)), 200, "")), "status", "AUTHORIZED")
+	})
+}
+
+// TestRunningUnknown: an operation that waited in vain for another is refused, and does not use its key (D7, D9).
+func TestRunningUnknown(t *testing.T) {
+	r := newRigWaiting(t, 500*time.Millisecond)
+	at := r.paid(goodCard, "")
+	r.silent.Store(true)
+	r.want(r.post(at+"/capture", `{"amount":1000,"final":false}`), 200, "")
+	refused := r.want(r.post(at+"/cancel", "", "X-Idempotency-Key", "later"), 409, "ConcurrentModification")
+	if refused.text1("error", "paymentStatus") != "AUTHORIZED" {
+		t.Error(refused.text)
+	}
+	r.silent.Store(false)
+	r.want(r.post(r.paid(goodCard, "")+"/cancel", "", "X-Idempotency-Key", "later"), 200, "")
+}
+
+// TestRefusedAfterWaiting: a request that waited and was then refused by status does not use its key (D9).
+func TestRefusedAfterWaiting(t *testing.T) {
+	r := newRig(t)
+	token := r.tokenize(r.session(someSession), declinedCard)
+	r.slow(processor.Authorize, "", time.Second)
+	at := "/payments/" + string(domain.PaymentIDForKey(r.account.AccountID, "make"))
+	made := make(chan answer, 1)
+	go func() { made <- r.pay(payWith(token), "X-Idempotency-Key", "make") }()
+	for deadline := time.Now().Add(5 * time.Second); r.get(at).status == 400 && time.Now().Before(deadline); {
+		<-time.After(time.Millisecond)
+	}
+	r.want(r.post(at+"/capture", "", "X-Idempotency-Key", "key"), 400, "InvalidPaymentStatus")
+	r.want(<-made, 200, "")
+	r.want(r.post(r.paid(goodCard, "")+"/capture", "", "X-Idempotency-Key", "key"), 200, "")
+}
+
+// TestRefusedCaptureShowsFinal: the event of a capture that the books refuse tells what was asked for (D6).
+func TestRefusedCaptureShowsFinal(t *testing.T) {
+	r := newRig(t)
+	for _, final := range []bool{true, false} {
+		at := r.paid(goodCard, "")
+		r.want(r.post(at+"/capture", fmt.Sprintf(`{"amount":99999,"final":%t}`, final)), 422, "RequestValidationError")
+		newest := r.want(r.get(at+events), 200, "").events()
+		if e := newest[len(newest)-1]; e["type"] != "CAPTURE_FAILED" || e["final"] != final {
+			t.Errorf("final %t is shown as %v", final, e)
+		}
+	}
+}
+
+// TestAdjustNotSupported: nothing is held of an account verification (D3).
+func TestAdjustNotSupported(t *testing.T) {
+	r := newRig(t)
+	at := r.paid(goodCard, `,"amount":0,"paymentMethod":{"authorizationType":"ESTIMATED"}`)
+	r.want(r.post(at+"/adjust-authorization", `{"amount":1}`), 400, "AdjustAuthorizationNotSupported")
+}
+
+// TestHundredsOfCaptures: a payment with as many captures as it has room for takes no more of them, and gives back
+// what it took (D3).
+func TestHundredsOfCaptures(t *testing.T) {
+	if testing.Short() {
+		t.Skip("hundreds of captures")
+	}
+	r := newRig(t)
+	at := r.paid(goodCard, "")
+	var refused answer
+	for n := 0; n < 2000 && refused.status == 0; n++ {
+		if a := r.post(at+"/capture", `{"amount":1,"final":false}`); a.status != 200 {
+			refused = a
+		}
+	}
+	r.want(refused, 409, "PaymentRequestLimitExceeded")
+	if !strings.Contains(refused.text1("error", "description"), "no room") || refused.header.Get("Retry-After") != "" {
+		t.Error(refused.text)
+	}
+	r.want(r.post(at+"/refund", `{"amount":2}`), 200, "")
+	r.want(r.post(at+"/refund", ""), 200, "")
+	if a := r.want(r.post(at+"/cancel", ""), 200, ""); a.text1("status") != "SETTLED" || a.field("processor", "amountCaptured") != a.field("processor", "amountRefunded") {
+		t.Error(a.text1("status"), a.field("processor"))
+	}
+}
