@@ -126,9 +126,6 @@ func TestAdjustNotSupported(t *testing.T) {
 // TestHundredsOfCaptures: a payment with as many captures as it has room for takes no more of them, and gives back
 // what it took (D3).
 func TestHundredsOfCaptures(t *testing.T) {
-	if testing.Short() {
-		t.Skip("hundreds of captures")
-	}
 	r := newRig(t)
 	at := r.paid(goodCard, "")
 	var refused answer
