@@ -8,8 +8,8 @@ import (
 
 // How an orderly stop spends its 10 s (I1).
 const (
-	drainAfter = 8 * time.Second         // then callers are answered as at the payment timeout
-	cutAfter   = 1500 * time.Millisecond // after that: connections are closed
+	drainAfter = 6 * time.Second         // then callers are answered as at the payment timeout
+	cutAfter   = 1500 * time.Millisecond // after that: connections are closed; the rest is for closing the stores
 )
 
 // webhookGrace is how long an attempt under way may still take when the service stops.

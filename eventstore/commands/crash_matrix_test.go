@@ -103,7 +103,7 @@ func waysOf(e effect) []way {
 func (h *hand) play(e effect) {
 	timeout := time.Minute
 	if h.fault.way == late || h.fault.way == never {
-		timeout = time.Second
+		timeout = 3 * time.Second
 	}
 	n := h.newNode(h.t, timeout, h.fault)
 	h.t.Cleanup(func() { closeOnce(h.fault.resume) }) // before the node ends
