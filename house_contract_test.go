@@ -21,7 +21,6 @@ var notYet = map[string]string{
 	"§3.2": "disputes",
 	"§3.4": "workflows",
 	"§6.5": "workflows",
-	"§2.6": "manual approval",
 	"§2.7": "errors are pointed at as D3",
 	"D16":  "disputes",
 	"D19":  "workflows",

@@ -15,6 +15,7 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/account"
+	"payledger/domain/attempt"
 	"payledger/domain/instrument"
 	"payledger/domain/payment"
 	"payledger/domain/session"
@@ -28,6 +29,7 @@ var aggregates = []struct {
 	{"payment", eventsOf(payment.Events())},
 	{"session", eventsOf(session.Events())},
 	{"instrument", eventsOf(instrument.Events())},
+	{"attempt", eventsOf(attempt.Events())},
 	{"account", eventsOf(account.Events())},
 }
 

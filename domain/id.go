@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/base32"
 	"hash/fnv"
+	"strconv"
 	"strings"
 )
 
@@ -18,6 +19,8 @@ type (
 	SessionID string
 	// Token is a payment instrument's: the paymentMethodToken.
 	Token string
+	// AttemptID is a payment attempt's (§2.6).
+	AttemptID string
 	// EndpointID is a webhook endpoint's: a UUID, notificationConfig.id (D17).
 	EndpointID string
 	// APIKeyID is the part of an API key that is not secret (D2).
@@ -41,6 +44,9 @@ var idEncoding = base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz").WithPadd
 const (
 	deriveFromKey   byte = 0 // an X-Idempotency-Key (D9)
 	deriveFromToken byte = 1 // the single-use token of a payment made without a key
+
+	deriveFromSession byte = 2 // the checkout in which a vaulted token pays without a key
+	deriveFromAttempt byte = 3 // the attempt whose approval makes the payment
 )
 
 // NewPaymentID makes an id from 16 random bytes.
@@ -56,6 +62,25 @@ func PaymentIDForKey(account AccountID, key string) PaymentID {
 // after a crash completes the same payment instead of finding its token used up.
 func PaymentIDForToken(account AccountID, token Token) PaymentID {
 	return deriveID(account, deriveFromToken, string(token))
+}
+
+// PaymentIDForSession derives the payment id of a vaulted token that pays in a checkout without a key: a browser
+// that asks twice makes one payment (D12).
+func PaymentIDForSession(account AccountID, session SessionID, token Token) PaymentID {
+	return deriveID(account, deriveFromSession, string(session)+" "+string(token))
+}
+
+// PaymentIDForAttempt derives the payment id of an approval: however many approvals there are, there is one
+// payment (§3.3).
+func PaymentIDForAttempt(account AccountID, attempt AttemptID) PaymentID {
+	return deriveID(account, deriveFromAttempt, string(attempt))
+}
+
+// NewAttemptID derives the id of a session's attempt with a token, so that a repeat meets the same attempt;
+// number counts the session's attempts before it.
+func NewAttemptID(session SessionID, token Token, number uint64) AttemptID {
+	sum := sha256.Sum256([]byte("attempt " + string(session) + " " + string(token) + " " + strconv.FormatUint(number, 10)))
+	return AttemptID(Generation + encodeID(sum[:16]))
 }
 
 func deriveID(account AccountID, kind byte, from string) PaymentID {

@@ -122,6 +122,30 @@
 //     within minutes. Failure: the card is still encrypted on the disk; the next cleaning destroys it,
 //     since the payment no longer needs it.
 //
+// # One approval, and a power failure after each step
+//
+//  1. The attempt and its session were read, and the payment that would come of them was checked. Failure:
+//     nothing was recorded; the attempt waits.
+//  2. attempt.approved is durable, with the revision of the session that was approved. It arbitrates: an abort
+//     finds it and is refused, a further approval is answered the same. Failure: the next start finds a
+//     decision that is not completed, and makes the payment from that revision, whatever was changed in the
+//     session since; so does a repeat. The payment's id is derived from the attempt's, so there is one payment.
+//  3. instrument.used, payment.created and what follows: as above.
+//  4. attempt.completed is durable: the customer is told the payment's id. Failure: the next start finds the
+//     payment there, and records this alone.
+//
+// An abort goes the same way: attempt.aborted, then instrument.invalidated, then attempt.completed.
+//
+// # One vaulting, and a power failure after each step
+//
+//  1. With verify: instrument.verification_requested is durable, the processor is asked under the key
+//     "<token>.<revision>". Failure: nothing is vaulted; a repeat asks what became of that key. It moves no money.
+//  2. instrument.vaulted is durable; after a payment that asks for it, payment.authorized was before. Failure: the
+//     card as it was entered is still there, because the janitor asks before it destroys one, and completes
+//     what the payment or the vaulting asks for.
+//  3. The card's copy without its CVV is durable in SECRETS. Failure: nothing is left to do but to destroy
+//     the card as it was entered, which the janitor does.
+//
 // # One capture, and a power failure after each step
 //
 // Voids, refunds, adjustments and completions go the same way.

@@ -80,3 +80,17 @@ func (s *Server) HasLeader() error {
 	}
 	return err
 }
+
+// DeliveryQueue is what waits in the group commit of deliveries.
+type DeliveryQueue struct{ g deliveryGroup }
+
+func (q *DeliveryQueue) Add(name string, expected uint64) {
+	q.g.add(&deliveryWrite{name: name, expected: expected})
+}
+
+func (q *DeliveryQueue) Take(n int) (names []string) {
+	for _, w := range q.g.take(n) {
+		names = append(names, w.name)
+	}
+	return names
+}

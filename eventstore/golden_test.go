@@ -14,6 +14,7 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/account"
+	"payledger/domain/attempt"
 	"payledger/domain/instrument"
 	"payledger/domain/payment"
 	"payledger/domain/session"
@@ -37,6 +38,7 @@ func codecs() []codec {
 	return []codec{
 		codecOf(eventstore.Payments, payment.Events()), codecOf(eventstore.Sessions, session.Events()),
 		codecOf(eventstore.Instruments, instrument.Events()), codecOf(eventstore.Accounts, account.Events()),
+		codecOf(eventstore.Attempts, attempt.Events()),
 		codecOf(eventstore.Barriers, []eventstore.BarrierRaised{{}}), codecOf(eventstore.Logs, []eventstore.LogInitialized{{}}),
 	}
 }

@@ -2,6 +2,7 @@ package eventstore
 
 import (
 	"payledger/domain/account"
+	"payledger/domain/attempt"
 	"payledger/domain/instrument"
 	"payledger/domain/payment"
 	"payledger/domain/session"
@@ -12,8 +13,10 @@ import (
 // older event to Upgrades; the golden bytes in testdata/golden stay for ever.
 var (
 	Payments = NewAggregate("payment", 2, payment.Events(), payment.Evolve)
-	Sessions = NewAggregate("session", 1, session.Events(), session.Evolve)
+	Sessions = NewAggregate("session", 2, session.Events(), session.Evolve)
 	// Instruments are payment instruments, by token.
-	Instruments = NewAggregate("instrument", 1, instrument.Events(), instrument.Evolve)
-	Accounts    = NewAggregate("account", 2, account.Events(), account.Evolve)
+	Instruments = NewAggregate("instrument", 2, instrument.Events(), instrument.Evolve)
+	// Attempts are payment attempts under manual approval.
+	Attempts = NewAggregate("attempt", 1, attempt.Events(), attempt.Evolve)
+	Accounts = NewAggregate("account", 2, account.Events(), account.Evolve)
 )

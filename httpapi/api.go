@@ -14,6 +14,7 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/account"
+	"payledger/domain/attempt"
 	"payledger/domain/instrument"
 	"payledger/domain/payment"
 	"payledger/domain/processor"
@@ -30,7 +31,13 @@ type Commands interface {
 	CreateSession(ctx context.Context, by commands.Caller, in commands.SessionInput) (session.State, error)
 	// Session reads a client session; unknown and expired ones are refused.
 	Session(ctx context.Context, account domain.AccountID, id domain.SessionID) (session.State, error)
+	// ChangeSession changes a client session; change gives it as it shall be, and may be called again.
+	ChangeSession(ctx context.Context, by commands.Caller, id domain.SessionID, change commands.SessionChange) (session.State, error)
 	Tokenize(ctx context.Context, by commands.Caller, in commands.TokenizeInput) (instrument.State, error)
+	// VaultInstrument keeps a token for a customer; a card that is not verified is refused (D5).
+	VaultInstrument(ctx context.Context, by commands.Caller, in commands.VaultInput) (instrument.State, error)
+	DeleteInstrument(ctx context.Context, by commands.Caller, token domain.Token) (instrument.State, error)
+	MakeDefault(ctx context.Context, by commands.Caller, token domain.Token) (instrument.State, error)
 	// CreatePayment answers when the outcome is known or the payment timeout is over (D8).
 	CreatePayment(ctx context.Context, by commands.Caller, in commands.PaymentInput) (payment.State, error)
 	// Resume refuses with NoActionsToHandle what is not finished when the payment timeout is over (D8).
@@ -39,6 +46,12 @@ type Commands interface {
 	Capture(ctx context.Context, by commands.Caller, in commands.CaptureInput) (payment.State, error)
 	Refund(ctx context.Context, by commands.Caller, in commands.RefundInput) (payment.State, error)
 	Adjust(ctx context.Context, by commands.Caller, in commands.AdjustInput) (payment.State, error)
+	// StartAttempt makes the attempt that a MANUAL session waits for (D12).
+	StartAttempt(ctx context.Context, by commands.Caller, in commands.AttemptInput) (attempt.State, error)
+	Attempt(ctx context.Context, account domain.AccountID, id domain.AttemptID) (attempt.State, error)
+	// ApproveAttempt also makes the payment, and waits for its authorization (D5).
+	ApproveAttempt(ctx context.Context, by commands.Caller, id domain.AttemptID) (attempt.State, error)
+	AbortAttempt(ctx context.Context, by commands.Caller, in commands.AbortInput) (attempt.State, error)
 	// Notify records what a processor told unasked (D14).
 	Notify(ctx context.Context, n processor.Notification) error
 	// CreateAPIKey also gives the key's text, which is shown once.
@@ -60,6 +73,8 @@ type Reader interface {
 	Payment(ctx context.Context, account domain.AccountID, id domain.PaymentID) (payment.State, error)
 	// ListPayments reads a page of an account's payments, at most limit, from a place on; nil is the newest end.
 	ListPayments(ctx context.Context, account domain.AccountID, f projections.PaymentFilter, from *projections.Place, limit int) (projections.PaymentPage, error)
+	// Instruments lists a customer's vaulted instruments and names the default one, "" for none.
+	Instruments(ctx context.Context, account domain.AccountID, customer string) ([]instrument.State, domain.Token, error)
 	// Personal opens sealed personal data; erased data opens as empty.
 	Personal(ctx context.Context, sealed *domain.Sealed) (domain.Personal, error)
 	SessionAccount(ctx context.Context, id domain.SessionID) (domain.AccountID, bool, error)

@@ -48,15 +48,19 @@ func (c *call) answer() outcome {
 	if err != nil && c.route.access == byPage {
 		return c.failPage(err)
 	}
+	status := http.StatusOK
+	if later, is := result.(accepted); is {
+		status, result = http.StatusAccepted, later.answer
+	}
 	var body raw
 	if err == nil {
 		body, err = encode(result)
 	}
 	if err != nil {
-		status, cut := c.fail(err)
-		return outcome{status, err, cut}
+		failed, cut := c.fail(err)
+		return outcome{failed, err, cut}
 	}
-	return outcome{http.StatusOK, nil, c.write(http.StatusOK, body)}
+	return outcome{status, nil, c.write(status, body)}
 }
 
 // guarded is pass, with a panic as an error.
@@ -122,6 +126,9 @@ func nothingHere() error {
 func (c *call) caller() commands.Caller {
 	return commands.Caller{Account: c.merchant.ID, Actor: c.actor, RequestID: c.id}
 }
+
+// accepted is an answer about something that is decided later: 202 (D12).
+type accepted struct{ answer any }
 
 // raw is an answer as it is written.
 type raw struct {

@@ -22,6 +22,7 @@ var notFreeText = map[string]bool{
 	"$.paymentInstrument.number":            true,
 	"$.paymentMethodToken":                  true,
 	"$.resumeToken":                         true,
+	"$.clientToken":                         true,
 	"$.transactionEventId":                  true,
 	"$.url":                                 true,
 	"$.returnUrl":                           true,

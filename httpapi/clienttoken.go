@@ -39,13 +39,16 @@ func (a *API) signClientToken(s session.State) (string, error) {
 
 // claims are what every client token says.
 func (a *API) claims(access, intent string, account domain.AccountID, expires time.Time) tokenClaims {
-	base := strings.TrimSuffix(a.PublicURL, "/")
+	base := a.base()
 	return tokenClaims{
 		AccessToken: access, Env: tokenEnvironments[a.Environment], Intent: intent,
 		CoreURL: base, PciURL: base, ConfigurationURL: base + "/checkout/configuration", AccountID: string(account),
 		RegisteredClaims: jwt.RegisteredClaims{ExpiresAt: jwt.NewNumericDate(expires.Truncate(time.Second))},
 	}
 }
+
+// base is this service's address as browsers reach it, without a slash at its end.
+func (a *API) base() string { return strings.TrimSuffix(a.PublicURL, "/") }
 
 func (a *API) signClaims(claims tokenClaims) (string, error) {
 	return jwt.NewWithClaims(jwt.SigningMethodHS256, claims).SignedString(a.ClientTokenKey)

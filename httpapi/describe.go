@@ -84,9 +84,11 @@ func enumName(s *openapi3.Schema) string {
 	if len(s.Enum) > enumShown {
 		return formName(s)
 	}
-	names := make([]string, len(s.Enum))
-	for i, v := range s.Enum {
-		names[i] = fmt.Sprint(v)
+	var names []string
+	for _, v := range s.Enum {
+		if v != nil {
+			names = append(names, fmt.Sprint(v))
+		}
 	}
 	return "one of " + strings.Join(names, ", ")
 }

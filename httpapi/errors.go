@@ -8,8 +8,7 @@ import (
 	"payledger/domain"
 )
 
-// statuses is the one table from errorId to HTTP status (D3); the unnamed reasons are those that no rule of
-// the domain gives.
+// statuses is the one table from errorId to HTTP status (D3).
 var statuses = map[domain.Reason]int{
 	domain.ReasonMalformedJSON:              http.StatusBadRequest,
 	domain.ReasonRequestValidation:          http.StatusUnprocessableEntity,
@@ -27,9 +26,9 @@ var statuses = map[domain.Reason]int{
 	domain.ReasonIdempotencyKeyExists:       http.StatusConflict,
 	domain.ReasonPaymentRequestLimit:        http.StatusConflict,
 	domain.ReasonNoActionsToHandle:          http.StatusAccepted,
-	"PaymentAttemptNotPending":              http.StatusConflict,
-	"InvalidPaymentInstrumentToken":         http.StatusBadRequest,
-	"FailedVerification":                    http.StatusBadRequest,
+	domain.ReasonAttemptNotPending:          http.StatusConflict,
+	domain.ReasonInstrumentToken:            http.StatusBadRequest,
+	domain.ReasonFailedVerification:         http.StatusBadRequest,
 	domain.ReasonConcurrentModification:     http.StatusConflict,
 	domain.ReasonServiceUnavailable:         http.StatusServiceUnavailable,
 	domain.ReasonInternal:                   http.StatusInternalServerError,

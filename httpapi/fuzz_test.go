@@ -55,6 +55,31 @@ func challenged(done bool) func(*rig) target {
 	}
 }
 
+// inCheckout makes a token (TARGET) in a session (TOKEN).
+func inCheckout(r *rig) target {
+	client := r.session(someSession)
+	return target{id: r.tokenize(client, goodCard), token: client}
+}
+
+// inManualCheckout is inCheckout in a session that asks for approval.
+func inManualCheckout(r *rig) target {
+	client := r.session(manualSession)
+	return target{id: r.tokenize(client, goodCard), token: client}
+}
+
+// waitingAttempt makes an attempt that waits for the merchant.
+func waitingAttempt(r *rig) target {
+	at := inManualCheckout(r)
+	return target{id: r.attempt(at.token, at.id)}
+}
+
+// challengedInCheckout makes a payment that waits for its customer in a session (TOKEN).
+func challengedInCheckout(r *rig) target {
+	client := r.session(someSession)
+	made := r.want(r.inBrowser(client, "POST", "/checkout/payments", payWith(r.tokenize(client, challengedCard))), 200, "")
+	return target{id: made.text1("id"), token: client}
+}
+
 // settledLater makes a payment whose capture was confirmed: a notification about it changes nothing.
 func settledLater(r *rig) target {
 	made := payable(settlesCard, "/capture")(r)
@@ -70,6 +95,15 @@ var fuzzedBodies = []fuzzed{
 	{
 		operation: "createClientSession", method: "POST", path: "/client-session", make: nothing,
 		seeds: []string{someSession, `{}`, `{"amount":1}`, `{"metadata":{"":1}}`, `{"customer":{"email":"x"},"order":{"lineItems":[{"amount":-1}]}}`},
+	},
+	{
+		operation: "changeClientSession", method: "PATCH", path: "/client-session",
+		make: func(r *rig) target { return target{token: r.session(someSession)} },
+		seeds: []string{
+			`{"clientToken":"TOKEN","orderId":null,"amount":5,"customer":{"email":null,"billingAddress":{"city":"Paris"}},"metadata":{"a":1.0}}`,
+			`{"clientToken":"TOKEN","order":{"lineItems":[{"amount":1}],"shipping":null},"paymentMethod":{"vaultOnSuccess":true,"descriptor":null}}`,
+			`{"clientToken":"TOKEN","currencyCode":null}`, `{"clientToken":"TOKEN","approvalMode":"MANUAL"}`, `{"clientToken":"x"}`, `{}`,
+		},
 	},
 	{
 		operation: "createPaymentInstrument", method: "POST", path: "/payment-instruments", browser: true,
@@ -111,6 +145,33 @@ var fuzzedBodies = []fuzzed{
 	{
 		operation: "completeRequiredAction", method: "POST", path: "/required-actions/complete", browser: true, make: challenged(false),
 		seeds: []string{`{"outcome":"AUTHENTICATED"}`, `{"outcome":"FAILED"}`, `{"outcome":"x"}`, ``},
+	},
+	{
+		operation: "vaultPaymentInstrument", method: "POST", path: "/payment-instruments/TARGET/vault", make: inCheckout,
+		seeds: []string{
+			`{"customerId":"customer-7"}`, `{"customerId":"customer-7","verify":true}`, `{"customerId":"another"}`, `{"customerId":""}`, `{"verify":"yes"}`,
+			`{"customerId":"4111111111111111"}`,
+		},
+	},
+	{
+		operation: "createPaymentAttempt", method: "POST", path: "/payment-attempts", browser: true, make: inManualCheckout,
+		seeds: []string{`{"paymentMethodToken":"TARGET"}`, `{"paymentMethodToken":"none"}`, `{"paymentMethodToken":""}`, `{}`},
+	},
+	{
+		operation: "approvePaymentAttempt", method: "POST", path: "/payment-attempts/TARGET/approve", make: waitingAttempt,
+		seeds: []string{``, `null`, `{}`, `{"a":1}`, `[]`},
+	},
+	{
+		operation: "abortPaymentAttempt", method: "POST", path: "/payment-attempts/TARGET/abort", make: waitingAttempt,
+		seeds: []string{``, `{"reason":"gone"}`, `{"reason":1}`, `{"reason":"4111 1111 1111 1111"}`},
+	},
+	{
+		operation: "createCheckoutPayment", method: "POST", path: "/checkout/payments", browser: true, make: inCheckout,
+		seeds: []string{`{"paymentMethodToken":"TARGET"}`, `{"paymentMethodToken":"none"}`, `{"paymentMethodToken":""}`, `{"paymentMethodToken":"TARGET","amount":1}`},
+	},
+	{
+		operation: "resumeCheckoutPayment", method: "POST", path: "/checkout/payments/TARGET/resume", browser: true, make: challengedInCheckout,
+		seeds: []string{`{"resumeToken":"e30.e30.x"}`, `{"resumeToken":""}`, `{}`},
 	},
 	{
 		operation: "receiveProcessorNotification", method: "POST", path: "/processors/ADYEN/notifications", signed: true, make: settledLater,
@@ -232,7 +293,7 @@ func (rigs fuzzRigs) try(t *testing.T, o fuzzed, body string) {
 	case a.status == http.StatusServiceUnavailable && o.manages && r.taken > fullAccount:
 	case a.status >= http.StatusInternalServerError && !early(o, a):
 		t.Errorf("%s answered %d %s to %q", o.operation, a.status, a.text, body)
-	case a.status == http.StatusOK:
+	case a.status == http.StatusOK, a.status == http.StatusAccepted && a.errorID() == "":
 		delete(r.targets, o.operation)
 		r.taken++
 	default:

@@ -137,7 +137,7 @@ func TestPaths(t *testing.T) {
 		{"DELETE", "/management/api-keys", 405, "GET, POST"},
 		{"DELETE", "/management/api-keys/", 405, "GET, POST"},
 		{"PATCH", "/payments/x", 405, "GET"},
-		{"GET", "/payment-instruments", 401, ""}, // its other call is the browser's
+		{"GET", "/required-actions/complete", 401, ""}, // its other call is the browser's
 		{"HEAD", "/healthz", 405, "GET"},
 		{"OPTIONS", "/payments", 405, "GET, POST"},
 		{"BREW", "/payments", 405, "GET, POST"},

@@ -10,7 +10,11 @@ import (
 // instrumentRequest is the body of POST /payment-instruments (D12).
 type instrumentRequest struct {
 	PaymentInstrument processor.Card `json:"paymentInstrument"`
+	PaymentFlow       string         `json:"paymentFlow"`
 }
+
+// flowVault asks for the card to be vaulted as it is tokenized (D5).
+const flowVault = "VAULT"
 
 // instrumentAnswer is a new token (D12); the card stands in it under two names.
 type instrumentAnswer struct {
@@ -34,7 +38,9 @@ func createInstrument(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	made, err := c.api.Commands.Tokenize(c.ctx, c.caller(), commands.TokenizeInput{Session: c.session, Card: body.PaymentInstrument})
+	made, err := c.api.Commands.Tokenize(c.ctx, c.caller(), commands.TokenizeInput{
+		Session: c.session, Card: body.PaymentInstrument, Vault: body.PaymentFlow == flowVault,
+	})
 	if err != nil {
 		return nil, err
 	}

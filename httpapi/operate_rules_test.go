@@ -90,7 +90,7 @@ func TestOperationTexts(t *testing.T) {
 // (D1).
 func TestNothing(t *testing.T) {
 	a := testAPI(t)
-	optional := []string{"capturePayment", "refundPayment", "cancelPayment"}
+	optional := []string{"capturePayment", "refundPayment", "cancelPayment", "approvePaymentAttempt", "abortPaymentAttempt"}
 	for name, o := range a.operations {
 		if !o.hasBody() {
 			continue

@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"payledger/domain/account"
+	"payledger/domain/payment"
 	"payledger/domain/session"
 	"payledger/httpapi/checkout"
 )
@@ -31,7 +32,17 @@ func getCheckoutPage(c *call) (any, error) {
 	if s.Total() == nil || s.Currency == "" || s.OrderID == "" {
 		return c.api.pages.Notice(http.StatusBadRequest, checkout.Incomplete)
 	}
-	return c.api.pages.Payment(c.paymentView(s))
+	view := c.paymentView(s)
+	if view.PaymentID, err = c.openPayment(s); err != nil {
+		return nil, err
+	}
+	if view.AttemptID, err = c.openAttempt(s); err != nil {
+		return nil, err
+	}
+	if view.Saved, err = c.savedCards(s); err != nil {
+		return nil, err
+	}
+	return c.api.pages.Payment(view)
 }
 
 // paymentView is what the page shows of a session.
@@ -39,7 +50,7 @@ func (c *call) paymentView(s session.State) checkout.Payment {
 	return checkout.Payment{
 		Merchant: merchantName(c.merchant), Amount: *s.Total(), Currency: s.Currency, OrderID: s.OrderID, Order: s.Order,
 		Manual: s.ApprovalMode == session.ApprovalManual, ReturnURL: s.ReturnURL,
-		Sandbox: c.api.Environment == account.Sandbox,
+		Sandbox: c.api.Environment == account.Sandbox, Keeps: s.Method.VaultOnSuccess,
 	}
 }
 
@@ -63,17 +74,29 @@ func getChallengePage(c *call) (any, error) {
 	case token == "":
 		return c.api.pages.Restore()
 	}
-	if err := c.actionOf(token); err != nil {
-		return c.pageOf(err, checkout.Done)
+	found, err := c.waitingPayment(token)
+	if statuses[reasonOf(err)] == http.StatusBadRequest {
+		return c.api.pages.ChallengeOver()
 	}
-	found, err := c.api.Reader.Payment(c.ctx, c.merchant.ID, c.action.payment)
 	if err != nil {
-		return c.pageOf(err, checkout.Done)
+		return nil, err
 	}
 	return c.api.pages.Challenge(checkout.Challenge{
 		Merchant: merchantName(c.merchant), Amount: found.Amount, Currency: found.Currency,
 		Network: found.Method.Card.Network, Last4: found.Method.Card.Last4Digits,
 	})
+}
+
+// waitingPayment reads the payment that waits for the action of a token.
+func (c *call) waitingPayment(token string) (payment.State, error) {
+	if err := c.actionOf(token); err != nil {
+		return payment.State{}, err
+	}
+	found, err := c.api.Reader.Payment(c.ctx, c.merchant.ID, c.action.payment)
+	if required := found.RequiredAction(); err == nil && (required == nil || required.Revision != c.action.revision) {
+		err = badClientToken()
+	}
+	return found, err
 }
 
 // getCheckoutAsset: GET /checkout/assets/{version}/{file}.

@@ -14,9 +14,6 @@ import (
 
 // queryViolations names every fault of the query parameters (D1).
 func (c *call) queryViolations() violations {
-	if c.r.URL.RawQuery == "" {
-		return nil
-	}
 	var found violations
 	values, err := url.ParseQuery(c.r.URL.RawQuery)
 	if err != nil {
@@ -33,6 +30,11 @@ func (c *call) queryViolations() violations {
 			found.add("$"+member(name), "must be sent once")
 		default:
 			found.ofValue(name, parameter.Schema.Value, sent[0])
+		}
+	}
+	for name, parameter := range c.operation.query {
+		if parameter.Required && len(values[name]) == 0 {
+			found.add("$"+member(name), "is required")
 		}
 	}
 	if rule := wholeQueryRules[c.route.operation]; rule != nil {

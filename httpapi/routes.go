@@ -32,6 +32,8 @@ type route struct {
 // routes are all calls, with their scopes (D2).
 var routes = []route{
 	{http.MethodPost, "/client-session", byAPIKey, true, account.ScopeClientTokensWrite, "createClientSession", createSession},
+	{http.MethodGet, "/client-session", byAPIKey, true, account.ScopeClientTokensWrite, "getClientSession", getSession},
+	{http.MethodPatch, "/client-session", byAPIKey, true, account.ScopeClientTokensWrite, "changeClientSession", changeSession},
 	{http.MethodPost, "/payments", byAPIKey, true, account.ScopeTransactionsAuthorize, "createPayment", createPayment},
 	{http.MethodGet, "/payments", byAPIKey, true, account.ScopeTransactionsRetrieve, "listPayments", listPayments},
 	{http.MethodGet, "/payments/{id}", byAPIKey, true, account.ScopeTransactionsRetrieve, "getPayment", getPayment},
@@ -42,8 +44,21 @@ var routes = []route{
 	{http.MethodPost, "/payments/{id}/refund", byAPIKey, true, account.ScopeTransactionsRefund, "refundPayment", refundPayment},
 	{http.MethodPost, "/payments/{id}/adjust-authorization", byAPIKey, true, account.ScopeTransactionsAuthorize, "adjustPaymentAuthorization", adjustPayment},
 
+	{http.MethodGet, "/payment-instruments", byAPIKey, true, account.ScopePaymentInstrumentRead, "listPaymentInstruments", listInstruments},
+	{http.MethodPost, "/payment-instruments/{token}/vault", byAPIKey, true, account.ScopePaymentInstrumentWrite, "vaultPaymentInstrument", vaultInstrument},
+	{http.MethodPost, "/payment-instruments/{token}/default", byAPIKey, true, account.ScopePaymentInstrumentWrite, "makePaymentInstrumentDefault", makeDefault},
+	{http.MethodDelete, "/payment-instruments/{token}", byAPIKey, true, account.ScopePaymentInstrumentWrite, "deletePaymentInstrument", deleteInstrument},
+	{http.MethodPost, "/payment-attempts/{id}/approve", byAPIKey, true, account.ScopeTransactionsAuthorize, "approvePaymentAttempt", approveAttempt},
+	{http.MethodPost, "/payment-attempts/{id}/abort", byAPIKey, true, account.ScopeTransactionsAuthorize, "abortPaymentAttempt", abortAttempt},
+
 	{http.MethodPost, "/payment-instruments", byClientToken, false, "", "createPaymentInstrument", createInstrument},
+	{http.MethodPost, "/payment-attempts", byClientToken, false, "", "createPaymentAttempt", startAttempt},
+	{http.MethodGet, "/payment-attempts/{id}", byClientToken, false, "", "getPaymentAttempt", getAttempt},
 	{http.MethodPost, "/required-actions/complete", byActionToken, false, "", "completeRequiredAction", completeAction},
+	{http.MethodGet, "/checkout/configuration", byClientToken, false, "", "getCheckoutConfiguration", getConfiguration},
+	{http.MethodPost, "/checkout/payments", byClientToken, false, "", "createCheckoutPayment", payInCheckout},
+	{http.MethodGet, "/checkout/payments/{id}", byClientToken, false, "", "getCheckoutPayment", getCheckoutPayment},
+	{http.MethodPost, "/checkout/payments/{id}/resume", byClientToken, false, "", "resumeCheckoutPayment", resumeInCheckout},
 	{http.MethodGet, checkout.PathPayment, byPage, false, "", "getCheckoutPage", getCheckoutPage},
 	{http.MethodGet, checkout.PathChallenge, byPage, false, "", "getChallengePage", getChallengePage},
 	{http.MethodGet, checkout.PathAssets + "/{version}/{file}", byPage, false, "", "getCheckoutAsset", getCheckoutAsset},

@@ -9,11 +9,13 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/account"
+	"payledger/domain/instrument"
 )
 
 // bodyRules are the rules of single calls that their schemas cannot say.
 var bodyRules = map[string]func(*violations, map[string]any, *call){
 	"createClientSession":     sessionRules,
+	"changeClientSession":     sessionRules,
 	"createPayment":           paymentRules,
 	"capturePayment":          metadataRules,
 	"refundPayment":           metadataRules,
@@ -95,6 +97,9 @@ func (v *violations) ofMetadata(metadata map[string]any) {
 
 // cardRules: D12. What the schema finds wrong by its form is not looked at again.
 func cardRules(v *violations, tree map[string]any, c *call) {
+	if kind, _ := tree["tokenType"].(string); kind != "" && (kind == instrument.MultiUse) != (tree["paymentFlow"] == flowVault) {
+		v.add("$.tokenType", "must be MULTI_USE with the paymentFlow VAULT, and SINGLE_USE without")
+	}
 	card, _ := tree["paymentInstrument"].(map[string]any)
 	text := func(field string, least, most int) (string, bool) {
 		s, _ := card[field].(string)

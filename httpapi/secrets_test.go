@@ -185,6 +185,14 @@ func TestScopes(t *testing.T) {
 		status              int // with the scope
 	}{
 		{"POST", "/client-session", account.ScopeClientTokensWrite, 400},
+		{"GET", "/client-session?clientToken=none", account.ScopeClientTokensWrite, 400},
+		{"PATCH", "/client-session", account.ScopeClientTokensWrite, 400},
+		{"GET", "/payment-instruments?customer_id=none", account.ScopePaymentInstrumentRead, 200},
+		{"POST", "/payment-instruments/none/vault", account.ScopePaymentInstrumentWrite, 400},
+		{"POST", "/payment-instruments/none/default", account.ScopePaymentInstrumentWrite, 400},
+		{"DELETE", "/payment-instruments/none", account.ScopePaymentInstrumentWrite, 400},
+		{"POST", "/payment-attempts/none/approve", account.ScopeTransactionsAuthorize, 404},
+		{"POST", "/payment-attempts/none/abort", account.ScopeTransactionsAuthorize, 404},
 		{"POST", "/payments", account.ScopeTransactionsAuthorize, 400},
 		{"GET", "/payments/none", account.ScopeTransactionsRetrieve, 400},
 		{"GET", "/payments/none/events", account.ScopeTransactionsRetrieve, 400},

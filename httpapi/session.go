@@ -2,8 +2,8 @@ package httpapi
 
 import (
 	"payledger/domain"
+	"payledger/domain/attempt"
 	"payledger/domain/session"
-	"payledger/eventstore/commands"
 	"payledger/projections"
 )
 
@@ -24,7 +24,7 @@ type sessionRequest struct {
 // customerBody takes both spellings of the e-mail (D4).
 type customerBody struct {
 	domain.Customer
-	EmailAddress string `json:"emailAddress"`
+	EmailAddress string `json:"emailAddress,omitempty"`
 }
 
 func (b *customerBody) customer() *domain.Customer {
@@ -36,9 +36,8 @@ func (b *customerBody) customer() *domain.Customer {
 	return &c
 }
 
-// sessionAnswer is a client session as it is answered (D4): what was sent, the amount that counts, and the
-// client token.
-type sessionAnswer struct {
+// sessionContent is what a client session holds (D4): what was sent, and the amount that counts.
+type sessionContent struct {
 	OrderID                   string                `json:"orderId,omitempty"`
 	CustomerID                string                `json:"customerId,omitempty"`
 	CurrencyCode              domain.Currency       `json:"currencyCode,omitempty"`
@@ -48,11 +47,17 @@ type sessionAnswer struct {
 	Metadata                  domain.Metadata       `json:"metadata,omitempty"`
 	PaymentMethod             *session.Method       `json:"paymentMethod,omitempty"`
 	ApprovalMode              string                `json:"approvalMode"`
+	CurrentAttemptID          domain.AttemptID      `json:"currentAttemptId,omitempty"`
 	ReturnURL                 string                `json:"returnUrl,omitempty"`
-	ClientToken               string                `json:"clientToken"`
 	ClientExpirationDate      projections.Time      `json:"clientExpirationDate"`
 	ClientTokenExpirationDate projections.Time      `json:"clientTokenExpirationDate"`
 	Warnings                  []warning             `json:"warnings"`
+}
+
+// sessionAnswer is a client session with the client token.
+type sessionAnswer struct {
+	sessionContent
+	ClientToken string `json:"clientToken"`
 }
 
 type warning struct {
@@ -67,15 +72,8 @@ func createSession(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	customer := body.Customer.customer()
-	made, err := c.api.Commands.CreateSession(c.ctx, c.caller(), commands.SessionInput{
-		Customer: customer,
-		Fields: session.Fields{
-			OrderID: body.OrderID, CustomerID: body.CustomerID, Currency: body.CurrencyCode, Amount: body.Amount,
-			Order: body.Order, Metadata: integers(body.Metadata), Method: body.PaymentMethod,
-			ApprovalMode: body.ApprovalMode, ReturnURL: body.ReturnURL,
-		},
-	})
+	in := body.input()
+	made, err := c.api.Commands.CreateSession(c.ctx, c.caller(), in)
 	if err != nil {
 		return nil, err
 	}
@@ -83,14 +81,34 @@ func createSession(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return renderSession(made, customer, token), nil
+	return sessionAnswer{renderSession(made, in.Customer), token}, nil
 }
 
-func renderSession(s session.State, customer *domain.Customer, token string) sessionAnswer {
-	a := sessionAnswer{
+// sessionContent shows a session as it stands, with its customer and its active attempt (§2.5).
+func (c *call) sessionContent(s session.State) (sessionContent, error) {
+	personal, err := c.api.Reader.Personal(c.ctx, s.Personal)
+	if err != nil {
+		return sessionContent{}, err
+	}
+	content := renderSession(s, personal.Customer)
+	if s.Attempt == "" {
+		return content, nil
+	}
+	named, err := c.api.Commands.Attempt(c.ctx, s.Account, s.Attempt)
+	if err != nil {
+		return sessionContent{}, err
+	}
+	if status := named.Status(c.api.Now()); status == attempt.RequiresApproval || status == attempt.Approved {
+		content.CurrentAttemptID = named.ID
+	}
+	return content, nil
+}
+
+func renderSession(s session.State, customer *domain.Customer) sessionContent {
+	a := sessionContent{
 		OrderID: s.OrderID, CustomerID: s.CustomerID, CurrencyCode: s.Currency, Amount: s.Total(), Order: s.Order,
 		Customer: projections.RenderCustomer(customer), Metadata: s.Metadata, ApprovalMode: s.ApprovalMode,
-		ReturnURL: s.ReturnURL, ClientToken: token, ClientExpirationDate: projections.Time{Time: s.ExpiresAt},
+		ReturnURL: s.ReturnURL, ClientExpirationDate: projections.Time{Time: s.ExpiresAt},
 		ClientTokenExpirationDate: projections.Time{Time: s.ExpiresAt}, Warnings: []warning{},
 	}
 	if s.Method != (session.Method{}) {

@@ -65,8 +65,9 @@ func TestEveryViolationAtOnce(t *testing.T) {
 				"$.paymentMethod.paymentType must be one of FIRST_PAYMENT, ECOMMERCE, SUBSCRIPTION, UNSCHEDULED", "$.paymentMethod.vaultOnSuccess must be true or false"}},
 		{"a name in need of quotes", "createPayment", `{"paymentMethodToken":"t","it's \"so\" \\":1,"4242424242424242":1,"` + strings.Repeat("y", 70) + `":1}`,
 			[]string{`$['it\'s "so" \\'] is not a known field`, "$['" + strings.Repeat("y", 64) + "…'] is not a known field", "$['…'] is not a known field", "$['…'] must not hold a card number"}},
-		{"what comes later", "createPaymentInstrument", `{"paymentInstrument":{"number":"4111111111111111","cvv":"123","expirationMonth":"12","expirationYear":"2030"},"tokenType":"MULTI_USE","paymentFlow":"VAULT"}`,
-			[]string{"$.paymentFlow is not a known field", "$.tokenType must be one of SINGLE_USE"}},
+		{"the vault flow", "createPaymentInstrument", `{"paymentInstrument":{"number":"4111111111111111","cvv":"123","expirationMonth":"12","expirationYear":"2030"},"tokenType":"MULTI_USE","paymentFlow":"VAULT"}`, nil},
+		{"a token type that does not fit", "createPaymentInstrument", `{"paymentInstrument":{"number":"4111111111111111","cvv":"123","expirationMonth":"12","expirationYear":"2030"},"tokenType":"MULTI_USE"}`,
+			[]string{"$.tokenType must be MULTI_USE with the paymentFlow VAULT, and SINGLE_USE without"}},
 		{"an API key", "createApiKey", `{"name":"","scopes":["all","account:read","account:read"],"expiresAt":"tomorrow"}`,
 			[]string{"$.expiresAt must be an RFC 3339 date", "$.name must not be empty", "$.scopes must not name anything twice",
 				"$.scopes[0] must be one of client_tokens:write, transactions:authorize, transactions:capture, transactions:cancel, transactions:refund, " +

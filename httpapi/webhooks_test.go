@@ -1,10 +1,19 @@
 package httpapi_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"path/filepath"
+	"sync"
+	"testing"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -41,4 +50,149 @@ func (w *webhooks) open(ctx context.Context, r *rig, fanout *eventstore.Fanout, 
 		Notifier: w.notifier, Store: r.store, Index: w.index, Now: r.now, Random: rand.Reader, Logger: logger, ReplayRate: w.rate,
 	})
 	must(r.t, err)
+}
+
+// hookRig is a rig that sends webhooks to an inbox.
+type hookRig struct {
+	*rig
+	inbox *inbox
+}
+
+func newHookRig(t *testing.T, hooks webhooks) *hookRig {
+	t.Helper()
+	box := newInbox(t)
+	return &hookRig{newRigWith(t, 10*time.Second, &hooks), box}
+}
+
+// inbox is a merchant's receivers, one a path: each answers as it is told, 200 at first.
+type inbox struct {
+	url  string
+	mu   sync.Mutex
+	says map[string]http.HandlerFunc
+	came []hook
+}
+
+// hook is a webhook as it came.
+type hook struct{ path, eventID, eventType, body string }
+
+func newInbox(t *testing.T) *inbox {
+	t.Helper()
+	box := &inbox{says: map[string]http.HandlerFunc{}}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		body, err := io.ReadAll(q.Body)
+		var seen struct{ EventID, EventType string }
+		if err = errors.Join(err, json.Unmarshal(body, &seen)); err != nil {
+			t.Error(err)
+		}
+		box.mu.Lock()
+		box.came = append(box.came, hook{q.URL.Path, seen.EventID, seen.EventType, string(body)})
+		say := box.says[q.URL.Path]
+		box.mu.Unlock()
+		if say != nil {
+			q.Body = io.NopCloser(bytes.NewReader(body))
+			say(w, q)
+		}
+	}))
+	t.Cleanup(server.Close)
+	box.url = server.URL
+	return box
+}
+
+// answer has a path answer so from now on.
+func (b *inbox) answer(path string, say http.HandlerFunc) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.says[path] = say
+}
+
+// at gives what came to a path so far.
+func (b *inbox) at(path string) (came []hook) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, h := range b.came {
+		if h.path == path {
+			came = append(came, h)
+		}
+	}
+	return came
+}
+
+// status answers with a status and a text.
+func status(code int, text string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(code)
+		_, _ = io.WriteString(w, text) // the sender may have gone
+	}
+}
+
+// hanging answers 200 when the gate opens.
+func hanging(gate <-chan struct{}) http.HandlerFunc {
+	return func(_ http.ResponseWriter, q *http.Request) {
+		select {
+		case <-gate:
+		case <-q.Context().Done():
+		}
+	}
+}
+
+// arrived waits until n webhooks have come to a path, and gives them.
+func (r *hookRig) arrived(path string, n int) []hook {
+	r.t.Helper()
+	var came []hook
+	r.eventually(func() bool { came = r.inbox.at(path); return len(came) >= n }, func() string {
+		return fmt.Sprintf("%d webhooks came to %s, want %d", len(came), path, n)
+	})
+	return came
+}
+
+// eventually waits until something is so.
+func (r *hookRig) eventually(is func() bool, otherwise func() string) {
+	r.t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(20 * time.Second); !is(); <-tick.C {
+		if time.Now().After(deadline) {
+			r.t.Fatal(otherwise())
+		}
+	}
+}
+
+// takes makes an endpoint of a path of the inbox, for some kinds or for all, and gives its id.
+func (r *hookRig) takes(path string, kinds ...string) string {
+	r.t.Helper()
+	body, err := json.Marshal(map[string]any{"url": r.inbox.url + path, "eventTypes": append([]string{}, kinds...)})
+	must(r.t, err)
+	return r.rig.endpoint(string(body)).text1("id")
+}
+
+// deliveries lists a page, and gives its elements.
+func (r *hookRig) deliveries(query string) ([]map[string]any, answer) {
+	r.t.Helper()
+	a := r.want(r.manage("GET", "/webhook-deliveries?"+query, ""), 200, "")
+	found := []map[string]any{}
+	for _, one := range a.field("data").([]any) {
+		found = append(found, one.(map[string]any))
+	}
+	return found, a
+}
+
+// settled waits until n deliveries fit a query, and gives them.
+func (r *hookRig) settled(query string, n int) (found []map[string]any) {
+	r.t.Helper()
+	r.eventually(func() bool { found, _ = r.deliveries(query); return len(found) == n }, func() string {
+		return fmt.Sprintf("%d deliveries fit %s, want %d: %v", len(found), query, n, found)
+	})
+	return found
+}
+
+// unsigned is a webhook's body without what belongs to the endpoint and the attempt (D17).
+func unsigned(t *testing.T, h hook) string {
+	t.Helper()
+	var body map[string]any
+	must(t, json.Unmarshal([]byte(h.body), &body))
+	delete(body, "signedAt")
+	delete(body, "notificationConfig")
+	text, err := json.Marshal(body)
+	must(t, err)
+	return string(text)
 }

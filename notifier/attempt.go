@@ -46,9 +46,12 @@ type dispatcher struct {
 	sender   *sender
 	stream   stream
 	retries  schedule
+	turns    turns
+	now      func() time.Time
 	names    *names
 	progress *progress
 	health   *health
+	tally    *tally
 	log      zerolog.Logger
 	// cut ends later than a lane's context: attempts in flight get that long to finish.
 	cut context.Context
@@ -66,7 +69,7 @@ func (p *dispatcher) deliver(ctx context.Context, l *lane, e entry, free func())
 		return
 	}
 	defer unlock()
-	d, ok := p.current(ctx, l, e, name)
+	d, at, ok := p.current(ctx, l, e, name)
 	if !ok {
 		return
 	}
@@ -75,7 +78,11 @@ func (p *dispatcher) deliver(ctx context.Context, l *lane, e entry, free func())
 		return
 	}
 	free()
-	p.record(l, name, e.at, ended)
+	ended.Sender = p.turns.me
+	if p.record(l, name, at, ended) {
+		p.tally.record(d.Status, ended)
+		p.told(name, ended)
+	}
 }
 
 // nameOf gives the name of the delivery whose record stands at the entry's place.
@@ -97,14 +104,14 @@ func (p *dispatcher) nameOf(ctx context.Context, l *lane, e entry) (name string,
 	return name, err
 }
 
-// current gives the entry's delivery if it is still to be sent. One that somebody else could have touched is read
-// again: it may have ended since, or have been tried and be due later.
-func (p *dispatcher) current(ctx context.Context, l *lane, e entry, name string) (d Delivery, is bool) {
+// current gives the entry's delivery and its place if it is to be sent here and now. One that somebody else could have
+// touched is read again: it may have ended since, or have been tried and be due later.
+func (p *dispatcher) current(ctx context.Context, l *lane, e entry, name string) (d Delivery, at uint64, is bool) {
 	if !l.holds(e.at) {
-		return d, false
+		return d, 0, false
 	}
-	if e.fresh {
-		return *e.record, true
+	if e.fresh && !p.turns.takes(*e.record, p.now()) {
+		return *e.record, e.at, true
 	}
 	var last eventstore.StoredDelivery
 	err := p.persist(ctx, name, func() (err error) {
@@ -114,13 +121,40 @@ func (p *dispatcher) current(ctx context.Context, l *lane, e entry, name string)
 		return err
 	})
 	if err != nil {
-		return d, false
+		return d, 0, false
 	}
-	if last.Seq != e.at || !d.Status.Open() {
+	now := p.now()
+	if last.Seq != e.at || !d.Status.Open() || p.turns.of(d).After(now) {
 		l.moved(e.at, last.Seq, d)
-		return d, false
+		return d, 0, false
 	}
-	return d, true
+	if p.turns.takes(d, now) {
+		return p.take(ctx, l, e.at, d)
+	}
+	return d, e.at, true
+}
+
+// take takes a delivery over from another process, and gives its place then.
+func (p *dispatcher) take(ctx context.Context, l *lane, from uint64, d Delivery) (taken Delivery, at uint64, is bool) {
+	taken = p.turns.taken(d, p.now())
+	err := p.persist(ctx, d.Name(), func() (err error) {
+		at, err = p.put(d.Name(), from, taken)
+		if errors.Is(err, eventstore.ErrConflict) { // another one was faster; or this one, whose answer was lost
+			at, err = 0, nil
+		}
+		return err
+	})
+	switch {
+	case err != nil:
+		return taken, 0, false
+	case at == 0:
+		l.lookFrom(from)
+		l.moved(from, 0, Delivery{})
+		return taken, 0, false
+	}
+	l.took(from, at)
+	p.progress.passed(at)
+	return taken, at, true
 }
 
 // attempt makes the next attempt of d; or ends it, when its endpoint takes no webhooks any more.
@@ -150,26 +184,25 @@ func (p *dispatcher) attempt(ctx context.Context, d Delivery) (ended Delivery, o
 }
 
 // record makes an outcome durable with compare-and-swap, and tells the lane. A conflict means that another process
-// has recorded one: what it recorded holds.
-func (p *dispatcher) record(l *lane, name string, at uint64, ended Delivery) {
+// has recorded one: what it recorded holds. It tells whether the outcome is on record.
+func (p *dispatcher) record(l *lane, name string, at uint64, ended Delivery) bool {
 	for n := 0; ; n++ {
 		place, err := p.put(name, at, ended)
-		if errors.Is(err, eventstore.ErrConflict) {
-			l.lookFrom(at)
-			l.moved(at, 0, Delivery{})
-			err = nil
-		} else if err == nil {
+		switch {
+		case err == nil:
 			l.moved(at, place, ended)
 			p.progress.passed(place)
-		}
-		if err == nil {
 			p.health.clear(name)
-			p.told(name, ended)
-			return
+			return true
+		case errors.Is(err, eventstore.ErrConflict):
+			l.lookFrom(at)
+			l.moved(at, 0, Delivery{})
+			p.health.clear(name)
+			return false
 		}
 		p.trouble(name, err)
 		if !pause(p.cut, backoff(n)) {
-			return
+			return false
 		}
 	}
 }

@@ -28,12 +28,15 @@ type bubble struct {
 	endpoint func(domain.EndpointID) error // nil: it takes webhooks; guarded by mu
 	answer   func(call int, w http.ResponseWriter, r *http.Request)
 	limits   limits
+	turns    turns
+	names    names
 	progress *progress
 
 	mu    sync.Mutex
 	calls []call
 
 	lanes  *lanes
+	others *others
 	stop   func()
 	server *http.Server
 	dials  chan net.Conn
@@ -124,12 +127,14 @@ func (b *bubble) start() {
 	ctx, cancel := context.WithCancel(context.Background())
 	h := &health{}
 	n := &Notifier{stream: b.stream, lanes: newLanes(b.stream, h, zerolog.Nop(), time.Now)}
-	n.lanes.limits = b.limits
+	n.lanes.limits, n.lanes.turns = b.limits, b.turns
 	through, err := n.takeUp(ctx, position{})
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	b.lanes, b.progress = n.lanes, &progress{through: through}
+	b.lanes, b.progress = n.lanes, &progress{through: through, shared: b.turns.shared}
+	n.turns, n.planner = b.turns, &planner{progress: b.progress}
+	b.others = &others{n, map[string]uint64{}}
 	b.dials = make(chan net.Conn)
 	s := newSender(Guard{}, DefaultTimeout, time.Now)
 	s.client.Transport.(*http.Transport).DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -146,8 +151,8 @@ func (b *bubble) start() {
 	ended := make(chan struct{})
 	serving.Go(func() { _ = b.server.Serve(pipes{b.dials, ended}) })
 	d := &dispatcher{
-		write: b.write, sender: s, stream: b.stream, retries: newSchedule(DefaultRetryDelays()), names: &names{},
-		progress: b.progress, health: h, log: zerolog.Nop(), cut: ctx,
+		write: b.write, sender: s, stream: b.stream, retries: newSchedule(DefaultRetryDelays()), turns: b.turns, now: time.Now, names: &b.names,
+		progress: b.progress, health: h, tally: newTally(), log: zerolog.Nop(), cut: ctx,
 	}
 	b.lanes.run(ctx, d.deliver)
 	b.stop = func() {
@@ -165,8 +170,19 @@ func (b *bubble) start() {
 // plan plans a delivery of an event to an endpoint.
 func (b *bubble) plan(event string, endpoint domain.EndpointID) string {
 	b.t.Helper()
+	d := b.put(event, endpoint)
+	b.lanes.of(d.lane()).offer(d)
+	return d.Name()
+}
+
+// put makes a delivery durable, and tells nobody.
+func (b *bubble) put(event string, endpoint domain.EndpointID) placed {
+	b.t.Helper()
 	d := goldenDelivery
 	d.EventID, d.Endpoint, d.PlannedAt = event, endpoint, time.Now().UTC()
+	if b.turns.shared {
+		d.Planner = b.turns.me
+	}
 	body, err := d.encode()
 	if err != nil {
 		b.t.Fatal(err)
@@ -175,8 +191,7 @@ func (b *bubble) plan(event string, endpoint domain.EndpointID) string {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	b.lanes.of(d.lane()).offer(placed{Delivery: d, at: at})
-	return d.Name()
+	return placed{Delivery: d, at: at}
 }
 
 // rotate gives the account another secret; the one before it is valid a while longer.

@@ -10,8 +10,12 @@ import (
 	"payledger/eventstore"
 )
 
-// contentsKept is how many events are remembered: enough for those that are being sent, some megabytes.
-const contentsKept = 2048
+const (
+	// contentsKept is how many events are remembered: enough for those that are being sent.
+	contentsKept = 2048
+	// contentsBytes bounds the size of their bodies in the log. What is rendered of an event is about as large.
+	contentsBytes = 16 << 20
+)
 
 // spot is an event's place in the log.
 type spot struct {
@@ -27,7 +31,8 @@ type contents struct {
 	mu     sync.Mutex
 	bySpot map[spot]*content
 	ring   []spot // in the order in which they came; a place is used again
-	next   int
+	next   int    // the oldest, and the next to be used
+	bytes  int    // of the events' bodies
 }
 
 func newContents(s *eventstore.Store) *contents {
@@ -42,15 +47,27 @@ func (c *contents) put(r *eventstore.Recorded) {
 }
 
 // keep remembers in place of the oldest; the caller holds the lock.
-func (c *contents) keep(fresh *content) *content {
+func (c *contents) keep(fresh *content) {
 	at := spot{fresh.recorded.Shard, fresh.recorded.Seq}
-	if known := c.bySpot[at]; known != nil {
-		return known
+	if c.bySpot[at] != nil {
+		return
 	}
-	delete(c.bySpot, c.ring[c.next])
+	c.drop(c.next)
 	c.bySpot[at], c.ring[c.next] = fresh, at
+	c.bytes += len(fresh.recorded.Body)
 	c.next = (c.next + 1) % len(c.ring)
-	return fresh
+	for oldest := c.next; c.bytes > contentsBytes && len(c.bySpot) > 1; oldest = (oldest + 1) % len(c.ring) {
+		c.drop(oldest)
+	}
+}
+
+// drop forgets what a place of the ring holds; the caller holds the lock.
+func (c *contents) drop(place int) {
+	if old := c.bySpot[c.ring[place]]; old != nil {
+		c.bytes -= len(old.recorded.Body)
+		delete(c.bySpot, c.ring[place])
+	}
+	c.ring[place] = spot{}
 }
 
 // of gives the event at a place in the log.

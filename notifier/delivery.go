@@ -53,6 +53,8 @@ type Delivery struct {
 	Status      Status            `json:"status"`
 	Attempts    []Attempt         `json:"attempts,omitempty"` // oldest first
 	NextAt      time.Time         `json:"nextAt,omitempty"`   // when the next attempt is due; only while FAILED
+	Sender      string            `json:"sender,omitempty"`   // of several processes the one that tried it last or took it over
+	TakenAt     time.Time         `json:"takenAt,omitempty"`  // when Sender took it over; only until its attempt
 }
 
 // Attempt is one try to send, as it ended.
@@ -120,7 +122,7 @@ func (d Delivery) automatic() (n int) {
 // as long as there is one (D18); a failed manual one changes nothing but the list of attempts.
 func (d Delivery) ended(a Attempt, retries schedule) Delivery {
 	a.Number = len(d.Attempts) + 1
-	d.Schema = deliverySchema
+	d.Schema, d.TakenAt = deliverySchema, time.Time{}
 	d.Attempts = append(d.Attempts[:len(d.Attempts):len(d.Attempts)], a)
 	switch {
 	case a.Failure == "":
@@ -141,7 +143,7 @@ func (a Attempt) end() time.Time {
 
 // cancelled gives the delivery when its endpoint takes no webhooks any more.
 func (d Delivery) cancelled() Delivery {
-	d.Schema, d.Status, d.NextAt = deliverySchema, Cancelled, time.Time{}
+	d.Schema, d.Status, d.NextAt, d.TakenAt = deliverySchema, Cancelled, time.Time{}, time.Time{}
 	return d
 }
 

@@ -1,8 +1,11 @@
 package notifier
 
 import (
-	"bytes"
+	"html"
+	"net/url"
 	"reflect"
+	"regexp"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -15,13 +18,10 @@ const excerptLimit = 512
 const withheld = "(withheld: the answer repeats the webhook)"
 
 // excerpt gives the first bytes of an answer as text fit to be kept: valid UTF-8 without control characters. Records
-// are never deleted, so an answer that repeats the webhook or personal data of it is not kept.
+// are never deleted, so an answer that repeats the webhook, a secret or personal data of it is not kept.
 func excerpt(answer []byte, m message) string {
 	if len(answer) == 0 {
 		return ""
-	}
-	if bytes.Contains(answer, []byte(`"notificationConfig"`)) || repeats(string(answer), m) {
-		return withheld
 	}
 	text := strings.Map(func(r rune) rune {
 		switch {
@@ -32,35 +32,80 @@ func excerpt(answer []byte, m message) string {
 		}
 		return r
 	}, strings.ToValidUTF8(string(answer), ""))
+	if forms := formsOf(text); strings.Contains(forms[0], "notificationconfig") || repeats(forms, m) {
+		return withheld
+	}
 	if len(text) > excerptLimit {
 		text = text[:excerptLimit]
 	}
 	return strings.TrimSpace(strings.ToValidUTF8(text, ""))
 }
 
-// repeats tells whether the text holds a secret or a piece of personal data of the message.
-func repeats(text string, m message) bool {
-	text = strings.ToLower(text)
+// unicodeEscape is a character as JSON may write it.
+var unicodeEscape = regexp.MustCompile(`\\u[0-9a-fA-F]{4}`)
+
+// formsOf gives what a text may say to its readers: as it stands, and with the escapes of JSON, HTML and URLs undone.
+func formsOf(text string) []string {
+	forms := []string{text, html.UnescapeString(text), unicodeEscape.ReplaceAllStringFunc(text, func(escape string) string {
+		code, _ := strconv.ParseUint(escape[2:], 16, 32) // the pattern has four hexadecimal digits
+		return string(rune(code))
+	})}
+	if query, err := url.QueryUnescape(text); err == nil {
+		forms = append(forms, query)
+	}
+	for i := range forms {
+		forms[i] = folded(forms[i])
+	}
+	return forms
+}
+
+// folded is a text without what may differ between two that tell the same.
+func folded(text string) string { return strings.ToLower(strings.Join(strings.Fields(text), " ")) }
+
+// repeats tells whether one of the forms of a text holds a secret or a piece of personal data of the message.
+func repeats(forms []string, m message) bool {
 	for _, k := range m.keys {
-		if strings.Contains(text, strings.ToLower(k.text)) {
+		if repeatsText(forms, k.text) {
 			return true
 		}
 	}
-	return repeatsAny(text, reflect.ValueOf(m.private))
+	return repeatsAny(forms, reflect.ValueOf(m.private))
 }
 
-// personalLength is from which length on a value tells something: "US" and "5" stand in any text.
-const personalLength = 4
+const (
+	// privateLength is from which length on a value tells something: "US" and "5" stand in any text.
+	privateLength = 4
+	// cutLength is from which length on the beginning of a value does, at the end of a text that was cut.
+	cutLength = 8
+)
 
-func repeatsAny(text string, v reflect.Value) bool {
+func repeatsAny(forms []string, v reflect.Value) bool {
 	switch v.Kind() {
 	case reflect.String:
-		return v.Len() >= personalLength && strings.Contains(text, strings.ToLower(v.String()))
+		return repeatsText(forms, v.String())
 	case reflect.Pointer:
-		return !v.IsNil() && repeatsAny(text, v.Elem())
+		return !v.IsNil() && repeatsAny(forms, v.Elem())
 	case reflect.Struct:
 		for i := range v.NumField() {
-			if repeatsAny(text, v.Field(i)) {
+			if repeatsAny(forms, v.Field(i)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func repeatsText(forms []string, value string) bool {
+	value = folded(value)
+	if len(value) < privateLength {
+		return false
+	}
+	for _, text := range forms {
+		if strings.Contains(text, value) {
+			return true
+		}
+		for n := min(len(value)-1, len(text)); n >= cutLength; n-- {
+			if strings.HasSuffix(text, value[:n]) {
 				return true
 			}
 		}

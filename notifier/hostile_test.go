@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"payledger/domain"
 )
 
 // hostile is a receiver that does what it likes with a connection once the request came.
@@ -135,12 +137,36 @@ func TestHostile(t *testing.T) {
 	}
 }
 
+// TestHostileBody: what comes after the status line takes a moment at most, however long an attempt may take.
+func TestHostileBody(t *testing.T) {
+	for name, do := range map[string]func(net.Conn, <-chan struct{}){"hangs": hang, "drips": drip("z")} {
+		s := newSender(Guard{AllowCIDRs: loopback}, time.Minute, time.Now)
+		start := time.Now()
+		a, err := s.attempt(context.Background(), message{
+			url: hostile(t, say("HTTP/1.1 200 OK\r\n\r\n", do)), keys: []key{{secretName, secretText}}, rest: []byte(`{"payment":{}}`),
+		})
+		s.close()
+		if took := time.Since(start); err != nil || a.StatusCode != 200 || took > patience {
+			t.Errorf("%s: %+v %v after %s", name, a, err, took)
+		}
+		if took := time.Duration(a.Duration) * time.Microsecond; took > answerTime {
+			t.Errorf("%s: the status line came after %s", name, took)
+		}
+	}
+}
+
 // TestExcerpt: an answer that repeats secrets, personal data or the webhook itself is not kept.
 func TestExcerpt(t *testing.T) {
 	m := message{keys: []key{{secretName, secretText}}}
-	m.private.CardholderName = "Ada Example"
+	m.private.CardholderName = "Ada Exämple"
+	m.private.Customer = &domain.Customer{Email: "ada@example.com", LastName: "O'Brien"}
+	filled := strings.Repeat(".", excerptLimit-len(secretText)/2)
 	for answer, want := range map[string]string{
-		"": "", "  thanks\n": "thanks", "hello ADA EXAMPLE": withheld, "key " + secretText: withheld,
+		"hello ADA EXÄMPLE": withheld, filled + secretText: withheld, filled + secretText[:9]: withheld, "ends in " + secretText[:20]: withheld,
+		"split Ada\x00 Ex\x1bämple": withheld, `as JSON: Ada Ex\u00e4mple`: withheld, "as HTML: O&#39;Brien": withheld, "lines: Ada\r\nExämple": withheld,
+		`body: "{\"eventType\":\"PAYMENT.STATUS\",\"notificationConfig\":{\"id\":`: withheld, "as a query: ada%40example.com": withheld,
+		"your address is ada@": "your address is ada@", "100% fine": "100% fine", `C:\unknown`: `C:\unknown`, filled + "plsec": filled + "plsec",
+		"": "", "  thanks\n": "thanks", "key " + secretText: withheld,
 		`{"notificationConfig":{}}`: withheld, strings.Repeat("é", 400): strings.Repeat("é", 256), "a\u202eb": "ab",
 	} {
 		if got := excerpt([]byte(answer), m); got != want {

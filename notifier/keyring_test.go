@@ -87,6 +87,12 @@ func TestKeyring(t *testing.T) {
 	if _, err := k.of(ctx, account.SigningSecret{Secret: "signing-secret.acct1.9"}, now); !errors.Is(err, secrets.ErrGone) {
 		t.Errorf("a current secret that is not there: %v", err)
 	}
+	ended, cancel := context.WithCancel(ctx)
+	cancel()
+	other := account.SigningSecret{Secret: secretName, Previous: &account.PreviousSecret{Secret: "signing-secret.acct1.7", ValidUntil: now.Add(time.Hour)}}
+	if got, err := k.of(ended, other, now); !errors.Is(err, context.Canceled) {
+		t.Errorf("a vault that does not answer: %d keys, %v", len(got), err)
+	}
 	r.must(r.vault.Destroy(ctx, secretName))
 	if got, err := k.of(ctx, rotated, now.Add(keyTime)); err != nil || len(got) != 1 {
 		t.Errorf("a minute after the previous one was destroyed: %d keys, %v", len(got), err)

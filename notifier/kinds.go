@@ -100,7 +100,7 @@ var told = map[string]int{eventstore.Payments.Name: eventstore.Payments.Schema}
 
 // untold are the aggregates that webhooks never tell about.
 var untold = map[string]bool{
-	eventstore.Sessions.Name: true, eventstore.Instruments.Name: true, eventstore.Accounts.Name: true,
+	eventstore.Sessions.Name: true, eventstore.Instruments.Name: true, eventstore.Attempts.Name: true, eventstore.Accounts.Name: true,
 	eventstore.Barriers.Name: true, eventstore.Logs.Name: true,
 }
 

@@ -32,6 +32,7 @@ type lane struct {
 	log    zerolog.Logger
 	now    func() time.Time
 	limits limits
+	turns  turns
 	wake   chan struct{} // holds one token when there may be something to do
 
 	mu      sync.Mutex
@@ -76,6 +77,15 @@ func (l *lane) offer(d placed) {
 		l.known.add(d.at)
 	}
 	l.signal()
+}
+
+// saw hands over a delivery that was found at a place: it waits there until it is this process's turn.
+func (l *lane) saw(at uint64, d Delivery) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if d.Status.Open() && at >= l.read && !l.known.has(at) {
+		l.keep(at, d)
+	}
 }
 
 // lookFrom has the lane look through the stream for open deliveries at or after place.
@@ -123,15 +133,44 @@ func (l *lane) moved(from, to uint64, d Delivery) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.known.remove(from)
-	if !d.Status.Open() || l.known.has(to) {
-		return
+	if d.Status.Open() && !l.known.has(to) {
+		l.keep(to, d)
 	}
+}
+
+// took says that the record of a delivery in flight is now at another place.
+func (l *lane) took(from, to uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.known.remove(from)
+	l.known.add(to)
+}
+
+// keep has a delivery wait for its turn, in memory if there is room; the caller holds the lock.
+func (l *lane) keep(at uint64, d Delivery) {
 	if l.waiting.len() >= l.limits.waiting {
-		l.spill.leave(to, d.NextAt)
+		l.tidy()
+	}
+	if turn := l.turns.of(d); l.waiting.len() >= l.limits.waiting {
+		l.spill.leave(at, turn)
 	} else {
-		l.wait(to, d.NextAt)
+		l.wait(at, turn)
 	}
 	l.signal()
+}
+
+// tidy drops what does not wait any more, if that is half of what is kept.
+func (l *lane) tidy() {
+	if l.waiting.len() <= 2*len(l.known.in) {
+		return
+	}
+	kept := newWaiters()
+	for _, w := range l.waiting.items {
+		if l.known.has(w.at) {
+			kept.push(w)
+		}
+	}
+	l.waiting = kept
 }
 
 // wait keeps a delivery until it is due; the caller holds the lock.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -286,5 +287,53 @@ func TestLaneMemory(t *testing.T) {
 		t.Errorf("%d bytes", grown)
 	} else {
 		t.Logf("%d bytes", grown)
+	}
+}
+
+// TestLaneAlternates: due retries and first attempts take turns, so that neither waits for all of the other.
+func TestLaneAlternates(t *testing.T) {
+	l := newLane("acct1.end1", newMemory(), &health{}, zerolog.Nop(), time.Now, limits{laneQueue, laneWaiting, lanePage})
+	for at := range uint64(4) {
+		l.offer(placed{at: 10 + at})
+		l.moved(0, 20+at, Delivery{Status: Failed, NextAt: goldenTime.Add(time.Duration(at))})
+	}
+	l.moved(0, 30, Delivery{Status: Failed, NextAt: time.Now().Add(time.Hour)})
+	var order []uint64
+	for {
+		e, found, _, again := l.take()
+		if !found {
+			if wait := time.Until(again); wait < 59*time.Minute {
+				t.Errorf("looks again in %s", wait)
+			}
+			break
+		}
+		order = append(order, e.at)
+	}
+	if want := []uint64{20, 10, 21, 11, 22, 12, 23, 13}; !slices.Equal(order, want) {
+		t.Errorf("taken as %d, want %d", order, want)
+	}
+}
+
+// TestLaneInOrder: first attempts that did not fit into memory are not overtaken by those that are planned later, so
+// that none waits for ever while an endpoint's queue never runs empty.
+func TestLaneInOrder(t *testing.T) {
+	b := newBubble(t)
+	l := newLane(goldenDelivery.lane(), b.stream, &health{}, zerolog.Nop(), time.Now, limits{queue: 2, waiting: 4, page: 2})
+	var taken []uint64
+	for n := range 40 {
+		l.offer(b.put(fmt.Sprintf("00000000-0000-4000-8000-%012d", n), goldenDelivery.Endpoint))
+		if n%2 == 0 {
+			continue
+		}
+		e, ok := l.next(t.Context())
+		if !ok {
+			t.Fatal("nothing is due")
+		}
+		taken = append(taken, e.at)
+	}
+	for i, at := range taken {
+		if at != uint64(i)+1 {
+			t.Fatalf("taken in the order %d", taken)
+		}
 	}
 }

@@ -28,10 +28,11 @@ type lanes struct {
 	log    zerolog.Logger
 	now    func() time.Time
 	limits limits
+	turns  turns
 
 	mu      sync.Mutex
 	all     map[string]*lane
-	start   func(*lane) // nil until run
+	start   func(*lane) // nil until run, and after wait
 	running sync.WaitGroup
 }
 
@@ -46,6 +47,7 @@ func (ls *lanes) of(name string) *lane {
 	l, there := ls.all[name]
 	if !there {
 		l = newLane(name, ls.stream, ls.health, ls.log, ls.now, ls.limits)
+		l.turns = ls.turns
 		ls.all[name] = l
 		if ls.start != nil {
 			ls.start(l)
@@ -64,7 +66,13 @@ func (ls *lanes) run(ctx context.Context, do send) {
 	}
 }
 
-func (ls *lanes) wait() { ls.running.Wait() }
+// wait returns when every lane has ended, which is when run's ctx has; a lane that is made later does not start.
+func (ls *lanes) wait() {
+	ls.mu.Lock()
+	ls.start = nil
+	ls.mu.Unlock()
+	ls.running.Wait()
+}
 
 // open lists the lanes that have open deliveries, by name.
 func (ls *lanes) open() []openLane {

@@ -82,10 +82,9 @@ func OpenLog(ctx context.Context, c LogConfig) (*Log, error) {
 func (l *Log) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	err := l.resume(ctx)
-	if err == nil {
-		err = l.follow(ctx)
-	}
+	l.enter(ctx)
+	l.running.Go(func() { l.resume(ctx) })
+	err := l.follow(ctx)
 	if ctx.Err() != nil {
 		err = nil
 	}
@@ -93,7 +92,7 @@ func (l *Log) Run(ctx context.Context) error {
 		l.notifier.health.set(indexName, err)
 		l.log.Error().Err(err).Msg("the index of deliveries stands still")
 	}
-	stop()
+	l.leave(stop)
 	l.index.Stop(err)
 	l.firsts.stop()
 	l.running.Wait()
@@ -105,7 +104,7 @@ func (l *Log) Run(ctx context.Context) error {
 func (l *Log) List(ctx context.Context, owner domain.AccountID, f deliveries.Filter, from *deliveries.Place, limit int) (deliveries.Page, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTime)
 	defer cancel()
-	if err := l.caughtUp(ctx); err != nil {
+	if _, err := l.caughtUp(ctx); err != nil {
 		return deliveries.Page{}, unreadable(err)
 	}
 	page, err := l.index.List(ctx, owner, f, from, limit)
@@ -152,7 +151,7 @@ func (l *Log) Resend(ctx context.Context, owner domain.AccountID, id string) (de
 func (l *Log) nameOf(ctx context.Context, owner domain.AccountID, id string) (string, error) {
 	row, found, err := l.index.Find(ctx, owner, id)
 	if err == nil && !found {
-		if err = l.caughtUp(ctx); err == nil {
+		if _, err = l.caughtUp(ctx); err == nil {
 			row, found, err = l.index.Find(ctx, owner, id)
 		}
 	}
@@ -173,16 +172,16 @@ func (l *Log) detail(ctx context.Context, name string) (deliveries.Detail, error
 	return detailOf(stored.Seq, d), nil
 }
 
-// caughtUp returns when the index shows every delivery's record that is in the stream now.
-func (l *Log) caughtUp(ctx context.Context) error {
+// caughtUp returns when the index shows every delivery's record that is in the stream now, with the place of the last.
+func (l *Log) caughtUp(ctx context.Context) (uint64, error) {
 	newest, err := l.stream.Last(ctx, deliveryPattern)
 	if errors.Is(err, eventstore.ErrNotFound) {
-		return nil
+		return 0, nil
 	}
 	if err != nil {
-		return err
+		return 0, err
 	}
-	return l.index.WaitFor(ctx, newest.Seq)
+	return newest.Seq, l.index.WaitFor(ctx, newest.Seq)
 }
 
 // unreadable wraps a failure to read (D3).

@@ -40,11 +40,7 @@ func (n *Notifier) resend(ctx, cut context.Context, owner domain.AccountID, name
 	if err != nil {
 		return err
 	}
-	merchant, err := n.writer.accountNow(ctx, owner)
-	if err != nil {
-		return err
-	}
-	m, err := n.writer.make(ctx, d, merchant)
+	m, err := n.writer.make(ctx, d, n.writer.accounts.endpointNow)
 	if err != nil {
 		return err
 	}
@@ -70,6 +66,7 @@ func (n *Notifier) last(ctx context.Context, name string) (eventstore.StoredDeli
 func (n *Notifier) recordManual(ctx context.Context, lane string, stored eventstore.StoredDelivery, d Delivery, a Attempt) error {
 	for {
 		after := d.ended(a, n.retries)
+		after.Sender = n.turns.me
 		body, err := after.encode()
 		if err != nil {
 			return err
@@ -77,6 +74,7 @@ func (n *Notifier) recordManual(ctx context.Context, lane string, stored eventst
 		place, err := n.stream.Put(ctx, stored.Name, stored.Seq, body)
 		if err == nil {
 			n.lanes.of(lane).moved(stored.Seq, place, after)
+			n.tally.record(d.Status, after)
 			return nil
 		}
 		if !errors.Is(err, eventstore.ErrConflict) {
@@ -91,7 +89,7 @@ func (n *Notifier) recordManual(ctx context.Context, lane string, stored eventst
 // SendTest sends the test message to an endpoint, enabled or not, signed by header (D17, §6.1 rule 7). It is no
 // delivery: nothing is recorded, and it is not tried again. ErrNoEndpoint: there is none of that id.
 func (n *Notifier) SendTest(ctx context.Context, owner domain.AccountID, endpoint domain.EndpointID) (Attempt, error) {
-	merchant, to, err := n.writer.endpointNow(ctx, owner, endpoint)
+	merchant, to, err := n.writer.accounts.endpointNow(ctx, owner, endpoint)
 	if err != nil {
 		return Attempt{}, err
 	}
@@ -153,7 +151,7 @@ func (n *Notifier) planOne(ctx context.Context, d Delivery) (placed, error) {
 
 // wanted gives the kinds that the event causes among those asked for.
 func (n *Notifier) wanted(ctx context.Context, r *eventstore.Recorded, id domain.EndpointID, kinds []Kind) (wanted []Kind, err error) {
-	_, endpoint, err := n.writer.endpointNow(ctx, r.Account, id)
+	_, endpoint, err := n.writer.accounts.endpointNow(ctx, r.Account, id)
 	if err != nil {
 		return nil, err
 	}

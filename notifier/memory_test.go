@@ -126,6 +126,20 @@ func (m *memory) decoded(t testing.TB) map[string]Delivery {
 	return all
 }
 
+// firstOpen gives the lowest place of an open delivery's newest record; 0 when there is none.
+func (m *memory) firstOpen(t testing.TB) (first uint64) {
+	t.Helper()
+	for name, d := range m.decoded(t) {
+		m.mu.Lock()
+		at := m.last[name]
+		m.mu.Unlock()
+		if d.Status.Open() && (first == 0 || at < first) {
+			first = at
+		}
+	}
+	return first
+}
+
 // TestMemory: whatever is done to it, the stream in memory answers as the real one.
 func TestMemory(t *testing.T) {
 	store := eventstoretest.Open(t, t.TempDir())

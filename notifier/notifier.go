@@ -34,7 +34,9 @@ type Config struct {
 	Grace       time.Duration  // for attempts in flight when Run is told to end
 	AllowCIDRs  []netip.Prefix // networks that webhooks may go to although they are not public (D18)
 	Production  bool           // https only (D18)
-	Resolver    *net.Resolver  // of the hosts of endpoints; nil: the machine's
+	// Shared says that other processes send the webhooks of this log as well.
+	Shared   bool
+	Resolver *net.Resolver // of the hosts of endpoints; nil: the machine's
 }
 
 // Guard is the guard that the configuration describes; whoever creates endpoints uses the same.
@@ -51,8 +53,11 @@ type Notifier struct {
 	stream  stream
 	writer  writer
 	retries schedule
+	turns   turns
+	follow  follow // nil when this process is alone
 	names   *names
 	health  *health
+	tally   *tally
 	log     zerolog.Logger
 	grace   time.Duration
 }
@@ -64,7 +69,11 @@ func New(ctx context.Context, c Config) (*Notifier, error) {
 	if err != nil {
 		return nil, err
 	}
-	return open(ctx, c, deliveries)
+	n, err := open(ctx, c, deliveries)
+	if err == nil && c.Shared {
+		n.follow = deliveries.Follow
+	}
+	return n, err
 }
 
 func open(ctx context.Context, c Config, s stream) (*Notifier, error) {
@@ -80,23 +89,30 @@ func open(ctx context.Context, c Config, s stream) (*Notifier, error) {
 	if err := c.Store.CheckReader(ctx, plannerName, at.Log); err != nil {
 		return nil, err
 	}
+	accounts, err := newAccounts(ctx, c.Store, c.Views)
+	if err != nil {
+		return nil, err
+	}
 	contents := newContents(c.Store)
 	n := &Notifier{
-		stream: s, health: &health{}, log: c.Logger, grace: c.Grace, retries: newSchedule(c.RetryDelays), names: &names{},
+		stream: s, health: &health{}, tally: newTally(), log: c.Logger, grace: c.Grace, retries: newSchedule(c.RetryDelays), names: &names{},
 		sender: newSender(c.Guard(), c.Timeout, c.Now),
-		writer: writer{store: c.Store, vault: c.Vault, views: c.Views, now: c.Now, keys: newKeyring(c.Vault), contents: contents},
+		writer: writer{
+			store: c.Store, vault: c.Vault, views: c.Views, now: c.Now, keys: newKeyring(c.Vault), contents: contents, accounts: accounts,
+		},
 	}
 	n.lanes = newLanes(s, n.health, c.Logger, c.Now)
+	n.turns = newTurns(id, c.Shared, c.Timeout)
+	n.lanes.turns = n.turns
 	through, err := n.takeUp(ctx, at)
 	if err != nil {
 		return nil, err
 	}
-	placed := &progress{log: at.Log, through: through}
+	placed := &progress{log: at.Log, through: through, shared: c.Shared}
 	n.keeper = &keeper{stream: s, progress: placed, lanes: n.lanes, health: n.health, log: c.Logger}
 	n.planner = &planner{
 		store: c.Store, stream: s, reader: c.Fanout.Reader(plannerName, at.Log), lanes: n.lanes, contents: contents,
-		accountNow: n.writer.accountNow,
-		progress:   placed, health: n.health, log: c.Logger, now: c.Now, id: id,
+		accounts: accounts, progress: placed, health: n.health, log: c.Logger, now: c.Now, id: id,
 	}
 	return n, nil
 }
@@ -141,12 +157,16 @@ func (n *Notifier) Run(ctx context.Context) error {
 	cut, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	d := &dispatcher{
-		write: n.writer.write, sender: n.sender, stream: n.stream, retries: n.retries, names: n.names,
-		progress: n.planner.progress, health: n.health, log: n.log, cut: cut,
+		write: n.writer.write, sender: n.sender, stream: n.stream, retries: n.retries, turns: n.turns,
+		now: n.writer.now, names: n.names,
+		progress: n.planner.progress, health: n.health, tally: n.tally, log: n.log, cut: cut,
 	}
 	n.lanes.run(ctx, d.deliver)
 	var keeping sync.WaitGroup
 	keeping.Go(func() { n.keeper.run(ctx) })
+	if n.follow != nil {
+		keeping.Go(func() { n.watch(ctx) })
+	}
 
 	err := n.planner.run(ctx)
 	if err != nil {

@@ -92,21 +92,22 @@ type writer struct {
 	now      func() time.Time
 	keys     *keyring
 	contents *contents
+	accounts *accounts
 }
 
 // write makes the message of a delivery: the state at its event (D17), once GET shows at least that state.
 // ErrNoEndpoint, ErrDisabled: its endpoint takes no webhooks. No other failure here is the receiver's; every one
 // may pass.
 func (w writer) write(ctx context.Context, d Delivery) (message, error) {
-	return w.make(ctx, d, w.account(d.Account))
+	return w.make(ctx, d, w.accounts.endpoint)
 }
 
-// make is write for an account's state.
-func (w writer) make(ctx context.Context, d Delivery, merchant account.State) (message, error) {
+// make is write with a way to find the endpoint: it is looked for after the wait, as what changed meanwhile holds.
+func (w writer) make(ctx context.Context, d Delivery, find findEndpoint) (message, error) {
 	if err := w.views.WaitFor(ctx, d.Shard, d.Seq); err != nil {
 		return message{}, err
 	}
-	merchant, endpoint, err := w.endpoint(ctx, d.Account, merchant, d.Endpoint)
+	merchant, endpoint, err := find(ctx, d.Account, d.Endpoint)
 	if err != nil {
 		return message{}, err
 	}
@@ -135,48 +136,6 @@ func head(r *eventstore.Recorded, kind Kind, endpoint account.Endpoint) envelope
 		NotificationConfig: config{ID: endpoint.ID, Description: endpoint.Description},
 		EventID:            r.EventID, Sequence: r.Revision,
 	}
-}
-
-// account gives the account as it is now: what this process appended last, else what the views show.
-func (w writer) account(id domain.AccountID) account.State {
-	if tip, known := eventstore.Remembered(w.store, eventstore.Accounts, accountKey(id)); known {
-		return tip.State
-	}
-	merchant, _ := w.views.Account(id)
-	return merchant
-}
-
-func accountKey(id domain.AccountID) eventstore.Key { return eventstore.Accounts.Key(id, string(id)) }
-
-// accountNow gives the account as the log holds it.
-func (w writer) accountNow(ctx context.Context, id domain.AccountID) (account.State, error) {
-	if tip, known := eventstore.Remembered(w.store, eventstore.Accounts, accountKey(id)); known {
-		return tip.State, nil
-	}
-	tip, err := eventstore.LoadTipAtLeader(ctx, w.store, eventstore.Accounts, accountKey(id))
-	return tip.State, err
-}
-
-// endpoint finds an account's endpoint. One that its state does not show, or shows as disabled, is looked for in the
-// log: views may lag, and a delivery that is cancelled is not sent any more.
-func (w writer) endpoint(ctx context.Context, id domain.AccountID, merchant account.State, endpoint domain.EndpointID) (account.State, account.Endpoint, error) {
-	if e, known := merchant.Endpoint(endpoint); known && e.Enabled {
-		return merchant, e, nil
-	}
-	merchant, err := w.accountNow(ctx, id)
-	if err != nil {
-		return merchant, account.Endpoint{}, err
-	}
-	e, known := merchant.Endpoint(endpoint)
-	if !known {
-		return merchant, e, ErrNoEndpoint
-	}
-	return merchant, e, nil
-}
-
-// endpointNow finds an endpoint as it stands in the log: what a person asks for goes by what was changed last.
-func (w writer) endpointNow(ctx context.Context, id domain.AccountID, endpoint domain.EndpointID) (account.State, account.Endpoint, error) {
-	return w.endpoint(ctx, id, account.State{}, endpoint)
 }
 
 // rest gives the members after the envelope, made once per event and kind for all endpoints, and the personal data

@@ -31,13 +31,12 @@ type planner struct {
 	reader   *eventstore.Reader
 	lanes    *lanes
 	contents *contents
-	// accountNow reads an account as the log holds it.
-	accountNow func(context.Context, domain.AccountID) (account.State, error)
-	progress   *progress
-	health     *health
-	log        zerolog.Logger
-	now        func() time.Time
-	id         string // of this process (Delivery.Planner)
+	accounts *accounts
+	progress *progress
+	health   *health
+	log      zerolog.Logger
+	now      func() time.Time
+	id       string // of this process (Delivery.Planner)
 }
 
 // placed is a delivery with its place in the stream.
@@ -151,7 +150,7 @@ func (p *planner) caused(ctx context.Context, r *eventstore.Recorded, when condi
 // that does not answer is asked until it does.
 func (p *planner) account(ctx context.Context, id domain.AccountID) (state account.State, err error) {
 	err = p.persist(ctx, func() error {
-		state, err = p.accountNow(ctx, id)
+		state, err = p.accounts.now(ctx, id)
 		return err
 	})
 	return state, err
@@ -200,9 +199,11 @@ func (p *planner) createOne(ctx context.Context, d Delivery) (uint64, error) {
 	if err != nil || made.at == 0 {
 		return 0, err
 	}
-	if lane := p.lanes.of(d.lane()); made.again {
-		lane.lookFrom(made.at)
-	} else {
+	switch lane := p.lanes.of(d.lane()); {
+	case made.again && !p.lanes.turns.mine(made.Delivery): // others have it, and are watched
+	case made.again:
+		lane.saw(made.at, made.Delivery)
+	default:
 		lane.offer(made)
 	}
 	return made.at, nil

@@ -69,6 +69,8 @@ type progress struct {
 	mu      sync.Mutex
 	log     []uint64
 	through uint64
+	// shared says that other processes make deliveries as well: through is what was seen of all.
+	shared bool
 	// planning says that deliveries are being made durable of which no lane knows.
 	planning bool
 }
@@ -85,7 +87,7 @@ func (p *progress) begin() {
 func (p *progress) passed(place uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.planning {
+	if !p.planning && !p.shared {
 		p.through = max(p.through, place)
 	}
 }
@@ -97,7 +99,16 @@ func (p *progress) advance(events []*eventstore.Recorded, through uint64) {
 	for _, r := range events {
 		p.log[r.Shard] = max(p.log[r.Shard], r.Seq)
 	}
-	p.through, p.planning = max(p.through, through), false
+	if p.planning = false; !p.shared {
+		p.through = max(p.through, through)
+	}
+}
+
+// reached says that every record up to place, of whichever process, is known to its lane, or this process's own.
+func (p *progress) reached(place uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.through = max(p.through, place)
 }
 
 func (p *progress) at() ([]uint64, uint64) {

@@ -12,8 +12,8 @@ import (
 	"payledger/projections/deliveries"
 )
 
-// replaySchema is the schema version of a replay's bytes, and of the list of those under way: as deliverySchema.
-const replaySchema = 1
+// replaySchema is the schema version of a replay's bytes: as deliverySchema.
+const replaySchema = 2
 
 const (
 	// replaysName is the record of the replays that are under way. A replay's own record is
@@ -42,6 +42,7 @@ type replay struct {
 	End        []uint64               `json:"end"`             // per shard: the last sequence that it covers
 	At         []uint64               `json:"at"`              // per shard: everything up to here is done
 	Ahead      []string               `json:"ahead,omitempty"` // names of deliveries after At that are done
+	Through    uint64                 `json:"through"`         // place in the stream of deliveries: what stands up to it was there at the count
 	Count      int                    `json:"count"`
 	Done       int                    `json:"done"`
 }
@@ -103,28 +104,21 @@ const (
 	stepAnew                // plan it: it does not exist
 )
 
-// stepOf decides what is to be done about the delivery of a kind that the event may cause. What changed since the
-// replay was made was seen by it, or by somebody else who sent it, and is left as it is.
+// stepOf decides what is to be done about the delivery of a kind that the event may cause. It goes by what the
+// delivery was when the replay counted, so that as much is done as was counted. One that was planned since, or that
+// failed then and succeeded since, was sent by this replay or by somebody else, and is left as it is.
 func (l *Log) stepOf(ctx context.Context, p *replay, r *eventstore.Recorded, c candidate) (step, string, error) {
 	name := Delivery{Account: r.Account, Endpoint: p.Endpoint, EventID: r.EventID, Kind: c.kind}.Name()
 	row, found, err := l.index.Find(ctx, p.Account, IDOf(name))
+	was := Status(row.Status)
+	if err == nil && found && row.Seq > p.Through {
+		was, err = l.statusAt(ctx, name, p.Through)
+	}
 	switch {
 	case err != nil:
 		return stepNone, name, err
-	case found && !row.PlannedAt.Before(p.CreatedAt):
-		return stepHandled, name, nil
-	case found && p.OnlyFailed:
-		switch Status(row.Status) {
-		case Failed, Exhausted, Cancelled:
-			return stepAgain, name, nil
-		case Succeeded:
-			if !row.UpdatedAt.Before(p.CreatedAt) {
-				return stepHandled, name, nil
-			}
-		}
-		return stepNone, name, nil
 	case found:
-		return stepAgain, name, nil
+		return p.stepFor(was, Status(row.Status)), name, nil
 	case p.OnlyFailed:
 		return stepNone, name, nil
 	}
@@ -133,6 +127,38 @@ func (l *Log) stepOf(ctx context.Context, p *replay, r *eventstore.Recorded, c c
 		return stepNone, name, err
 	}
 	return stepAnew, name, nil
+}
+
+// stepFor is what is to be done about a delivery that is there: what it was when the replay counted, "" for not
+// planned yet, and what it is now.
+func (r *replay) stepFor(was, is Status) step {
+	failed := was == Failed || was == Exhausted || was == Cancelled
+	switch {
+	case r.OnlyFailed && !failed:
+		return stepNone
+	case was == "", r.OnlyFailed && is == Succeeded:
+		return stepHandled
+	}
+	return stepAgain
+}
+
+// statusAt is where a delivery stood when the stream of deliveries had come to a place; "" when it was not planned
+// yet. Places, unlike times, are the same for all machines.
+func (l *Log) statusAt(ctx context.Context, name string, place uint64) (status Status, err error) {
+	for from := uint64(1); ; {
+		stored, err := l.stream.Next(ctx, name, from)
+		if errors.Is(err, eventstore.ErrNotFound) || err == nil && stored.Seq > place {
+			return status, nil
+		}
+		if err != nil {
+			return "", err
+		}
+		d, err := Decode(stored)
+		if err != nil {
+			return "", err
+		}
+		status, from = d.Status, stored.Seq+1
+	}
 }
 
 // wantedOf gives what the event may cause among the kinds of the replay.

@@ -18,28 +18,70 @@ const (
 	replayFlights = 6
 )
 
-// resume starts the replays that are under way.
-func (l *Log) resume(ctx context.Context) error {
+// enter lets replays run until ctx ends.
+func (l *Log) enter(ctx context.Context) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	cut, end := context.WithCancel(context.WithoutCancel(ctx))
 	context.AfterFunc(ctx, func() { time.AfterFunc(l.notifier.grace, end) })
 	l.context, l.cut = ctx, cut
+}
+
+// leave ends the replays that run here, and none starts any more.
+func (l *Log) leave(stop func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	stop()
+}
+
+// resume starts the replays that are under way. What fails is tried until it succeeds or ctx ends.
+func (l *Log) resume(ctx context.Context) {
+	for n := 0; ; n++ {
+		err := l.startOpen(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if err == nil {
+			l.notifier.health.clear(replaysName)
+			return
+		}
+		if l.notifier.health.set(replaysName, err) {
+			l.log.Error().Err(err).Msg("webhook replays cannot be read; trying again")
+		}
+		if !pause(ctx, backoff(n)) {
+			return
+		}
+	}
+}
+
+// startOpen starts every replay that is under way and can be read.
+func (l *Log) startOpen(ctx context.Context) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	o, _, err := l.openReplays(ctx)
+	for _, name := range o.Open {
+		err = errors.Join(err, l.startNamed(ctx, name))
+	}
+	return err
+}
+
+func (l *Log) startNamed(ctx context.Context, name string) error {
+	stored, err := l.stream.Last(ctx, name)
 	if err != nil {
 		return err
 	}
-	for _, name := range o.Open {
-		stored, err := l.stream.Last(ctx, name)
-		if err != nil {
-			return err
-		}
-		p, err := decodeReplay(stored)
-		if err != nil {
-			return err
-		}
-		l.start(p, stored.Seq)
+	p, err := decodeReplay(stored)
+	if err != nil {
+		return err
 	}
+	if p.Schema < replaySchema { // schema 1 did not say where the stream was at the count: a little before its first record
+		first, err := l.stream.Next(ctx, name, 1)
+		if err != nil {
+			return err
+		}
+		p.Schema, p.Through = replaySchema, first.Seq
+	}
+	l.start(p, stored.Seq)
 	return nil
 }
 
@@ -82,7 +124,7 @@ func (t *replayRun) run(ctx context.Context) {
 	name := t.replay.name()
 	for n := 0; ; n++ {
 		err := t.advance(ctx)
-		if over(err) {
+		if ctx.Err() == nil && over(err) {
 			t.replay.State, t.replay.Failure = deliveries.ReplayFailed, reasonOf(err)
 			t.log.Warn().Err(err).Str("replay", name).Msg("a webhook replay ends early")
 			err = t.finish(ctx)
@@ -125,6 +167,9 @@ func reasonOf(err error) string {
 func (t *replayRun) advance(ctx context.Context) error {
 	if t.replay.State != deliveries.ReplayRunning {
 		return t.finish(ctx)
+	}
+	if _, err := t.caughtUp(ctx); err != nil { // what the index does not show would be taken for not planned
+		return err
 	}
 	t.chunk = nil
 	from := t.replay

@@ -70,7 +70,7 @@ func noReplay() error {
 
 // newReplay makes the replay that is asked for, up to the events whose deliveries are all planned.
 func (l *Log) newReplay(ctx context.Context, q deliveries.ReplayRequest) (replay, error) {
-	_, endpoint, err := l.notifier.writer.endpointNow(ctx, q.Account, q.Endpoint)
+	_, endpoint, err := l.notifier.writer.accounts.endpointNow(ctx, q.Account, q.Endpoint)
 	switch {
 	case errors.Is(err, ErrNoEndpoint):
 		return replay{}, account.NoEndpoint()
@@ -157,7 +157,8 @@ func (l *Log) count(ctx context.Context, p *replay) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	if err := l.caughtUp(ctx); err != nil {
+	var err error
+	if p.Through, err = l.caughtUp(ctx); err != nil {
 		return err
 	}
 	return l.walk(ctx, p, func(e hit) error {
@@ -208,6 +209,9 @@ func (l *Log) begin(ctx context.Context, p replay) error {
 	return nil
 }
 
+// openSchema is the schema version of openReplays' bytes: as deliverySchema.
+const openSchema = 1
+
 // openReplays is the record of the replays that are under way.
 type openReplays struct {
 	Schema int      `json:"schema"`
@@ -225,11 +229,11 @@ func (l *Log) openReplays(ctx context.Context) (openReplays, uint64, error) {
 	if err == nil {
 		err = eventstore.Unmarshal(stored.Body, &o)
 	}
-	if err == nil && o.Schema > replaySchema {
-		err = fmt.Errorf("%w: schema %d, known is %d", ErrNewerRecord, o.Schema, replaySchema)
+	if err == nil && o.Schema > openSchema {
+		err = fmt.Errorf("%w: schema %d, known is %d", ErrNewerRecord, o.Schema, openSchema)
 	}
 	if err != nil {
-		return o, 0, fmt.Errorf("notifier: replays: %w", err)
+		return openReplays{}, 0, fmt.Errorf("notifier: replays: %w", err)
 	}
 	return o, stored.Seq, nil
 }
@@ -245,7 +249,7 @@ func (l *Log) changeOpen(ctx context.Context, change func([]string) ([]string, e
 		if err != nil || slices.Equal(open, o.Open) {
 			return err
 		}
-		body, err := eventstore.Marshal(openReplays{Schema: replaySchema, Open: open, Runner: l.runner, Before: at})
+		body, err := eventstore.Marshal(openReplays{Schema: openSchema, Open: open, Runner: l.runner, Before: at})
 		if err != nil {
 			return fmt.Errorf("notifier: replays: %w", err)
 		}

@@ -106,12 +106,12 @@ func (l *lane) readBack(ctx context.Context) error {
 func (l *lane) found(at uint64, d Delivery, now time.Time) {
 	switch {
 	case l.known.has(at) || !d.Status.Open():
-	case !d.NextAt.After(now):
+	case !l.turns.of(d).After(now):
 		l.queue = append(l.queue, entry{at: at, record: &d})
 		l.known.add(at)
 	case l.waiting.len() < l.limits.waiting:
-		l.wait(at, d.NextAt)
+		l.wait(at, l.turns.of(d))
 	default:
-		l.spill.leaveBehind(at, d.NextAt)
+		l.spill.leaveBehind(at, l.turns.of(d))
 	}
 }

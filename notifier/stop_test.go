@@ -73,7 +73,10 @@ func (f flaky) WaitFor(ctx context.Context, shard int, seq uint64) error {
 	case err := <-f.failures:
 		return err
 	default:
-		f.meanwhile <- f.healthy()
+		select {
+		case f.meanwhile <- f.healthy():
+		default: // only the first time
+		}
 		return f.Views.WaitFor(ctx, shard, seq)
 	}
 }

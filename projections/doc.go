@@ -31,7 +31,7 @@
 // waits for the log's end as it was at the call: for readyz (I1). SessionAccount waits for the end of the
 // session's shard when it does not find the session; a session is therefore found on the node that
 // created it, and on others, as soon as its creation was acknowledged. Pending, Account, AccountByKey and
-// Accounts show what is applied and do not wait; CardNeeded asks the log.
+// Accounts show what is applied and do not wait.
 //
 // ListPayments waits for every place that this node knows to be in the log (Store.Appended), which memory
 // tells: what a call on this node has answered is in the list. What other nodes append comes within the time

@@ -7,6 +7,8 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/account"
+	"payledger/domain/attempt"
+	"payledger/domain/instrument"
 	"payledger/domain/payment"
 	"payledger/domain/session"
 	"payledger/eventstore"
@@ -117,6 +119,8 @@ type batch struct {
 	events   int
 	payments views[payment.State]
 	sessions views[session.State]
+	tools    views[instrument.State]
+	attempts views[attempt.State]
 	accounts views[account.State]
 }
 
@@ -138,6 +142,12 @@ func (b *batch) fold(ctx context.Context, store *eventstore.Store, r *eventstore
 		err = foldInto(ctx, store, eventstore.Payments, &b.payments, r)
 	case eventstore.Sessions.Name:
 		err = foldInto(ctx, store, eventstore.Sessions, &b.sessions, r)
+	case eventstore.Instruments.Name:
+		if mayBeVaulted(r) {
+			err = foldInto(ctx, store, eventstore.Instruments, &b.tools, r)
+		}
+	case eventstore.Attempts.Name:
+		err = foldInto(ctx, store, eventstore.Attempts, &b.attempts, r)
 	case eventstore.Accounts.Name:
 		err = foldInto(ctx, store, eventstore.Accounts, &b.accounts, r)
 	}

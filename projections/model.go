@@ -30,6 +30,8 @@ type statements struct {
 	position                     *sql.Stmt
 	insertPayment, updatePayment *sql.Stmt
 	upsertSession, upsertAccount *sql.Stmt
+	upsertInstrument             *sql.Stmt
+	upsertAttempt, deleteAttempt *sql.Stmt
 	all                          []*sql.Stmt
 }
 
@@ -70,6 +72,7 @@ func (m *model) prepare(ctx context.Context) error {
 		{&s.begin, "BEGIN IMMEDIATE"}, {&s.commit, "COMMIT"}, {&s.rollback, "ROLLBACK"},
 		{&s.position, upsertPosition}, {&s.insertPayment, insertPayment}, {&s.updatePayment, updatePayment},
 		{&s.upsertSession, upsertSession}, {&s.upsertAccount, upsertAccount},
+		{&s.upsertInstrument, upsertInstrument}, {&s.upsertAttempt, upsertAttempt}, {&s.deleteAttempt, deleteAttempt},
 	} {
 		var err error
 		if *p.to, err = m.conn.PrepareContext(ctx, p.sql); err != nil { //nolint:sqlclosecheck // Close closes them all

@@ -140,22 +140,3 @@ func (p *Projections) paymentRow(ctx context.Context, id domain.PaymentID) (doma
 	}
 	return domain.AccountID(account), true, nil
 }
-
-// CardNeeded tells whether the card behind a token may still be sent to a processor: the token was not
-// used yet, may be used again, or pays for an operation that is open. It reads the log, not the read
-// model: the sweep of cards that calls it is rare, and a view of tokens would cost two rows per payment.
-// An answer from a log that lags behind errs on the side of needed.
-func (p *Projections) CardNeeded(ctx context.Context, account domain.AccountID, token domain.Token) (bool, error) {
-	tool, err := eventstore.LoadTip(ctx, p.Store, eventstore.Instruments, eventstore.Instruments.Key(account, string(token)))
-	if err != nil {
-		return true, err
-	}
-	if tool.State.UsedBy == "" || tool.State.Vaulted() {
-		return true, nil
-	}
-	paid, err := eventstore.LoadTip(ctx, p.Store, eventstore.Payments, eventstore.Payments.Key(account, string(tool.State.UsedBy)))
-	if err != nil {
-		return true, err
-	}
-	return paid.State.Status() == payment.StatusPending, nil // also: claimed, and the first event still to come
-}

@@ -37,7 +37,7 @@ func RenderPayment(s payment.State, p domain.Personal, o RenderOptions) Payment 
 		Customer: RenderCustomer(p.Customer), Metadata: s.Metadata, RiskData: renderRisk(s.Risk),
 	}
 	if !o.Webhook {
-		out.Order, out.RequiredAction = s.Order, renderAction(s.RequiredAction(), o.ActionToken)
+		out.Order, out.RequiredAction = s.Order, RenderAction(s.RequiredAction(), o.ActionToken)
 	}
 	return out
 }
@@ -47,7 +47,8 @@ var actionDescriptions = map[string]string{
 	"3DS_AUTHENTICATION": "The customer must complete a 3-D Secure authentication.",
 }
 
-func renderAction(a *payment.RequiredAction, token string) *RequiredAction {
+// RenderAction shows a required action with the client token that starts it (D6); nil for none.
+func RenderAction(a *payment.RequiredAction, token string) *RequiredAction {
 	if a == nil {
 		return nil
 	}
@@ -80,7 +81,7 @@ func renderReason(r *payment.Reason) *StatusReason {
 func renderMethod(s payment.State, cardholder string, o RenderOptions) PaymentMethod {
 	m, c := s.Method, s.Method.Card
 	out := PaymentMethod{
-		PaymentType: m.PaymentType, PaymentMethodToken: m.Token, IsVaulted: m.Vaulted,
+		PaymentType: m.PaymentType, PaymentMethodToken: m.Token, IsVaulted: m.Vaulted || s.Vaults(),
 		AuthorizationType: m.AuthorizationType, FirstPaymentReason: m.FirstPaymentReason,
 		Descriptor: m.Descriptor, AnalyticsID: m.AnalyticsID, PaymentMethodType: m.Type,
 		PaymentMethodData: RenderCard(c, s.Bin, cardholder, o.First6Digits),

@@ -8,13 +8,14 @@ import (
 
 // fileVersion is the shape of the file: raise it with every change of the tables below or of what a
 // projector writes into them. A file of another version is rebuilt from the log.
-const fileVersion = 3
+const fileVersion = 4
 
 // fileIdentity names everything that a row depends on: the shape of the file, the schemas of the states
 // in it, and the number of shards that positions count.
 func fileIdentity(shards int) string {
-	return fmt.Sprintf("payledger views %d; payment %d; session %d; account %d; shards %d", fileVersion,
-		eventstore.Payments.Schema, eventstore.Sessions.Schema, eventstore.Accounts.Schema, shards)
+	return fmt.Sprintf("payledger views %d; payment %d; session %d; instrument %d; attempt %d; account %d; shards %d", fileVersion,
+		eventstore.Payments.Schema, eventstore.Sessions.Schema, eventstore.Instruments.Schema, eventstore.Attempts.Schema,
+		eventstore.Accounts.Schema, shards)
 }
 
 // tables is the whole schema. Times are microseconds since 1970 UTC, amounts minor units, states msgpack
@@ -22,7 +23,9 @@ func fileIdentity(shards int) string {
 // ids are random; the index on id is small and the rows are appended. due_at is when an operation that is
 // still open was requested, or when the action that the customer must take expires: its partial index holds
 // only such payments, so it stays as small as the work under way. The indexes by account are those of
-// ListPayments; of equal times the rows tell the order. email_hash is domain.Sealed's, or empty.
+// ListPayments; of equal times the rows tell the order. email_hash is domain.Sealed's, or empty. instruments are those
+// that were ever vaulted; ended is 1 when the token was deleted or made invalid. attempts are those of which something
+// is left to do.
 const tables = `
 CREATE TABLE meta (identity TEXT NOT NULL);
 CREATE TABLE positions (
@@ -63,6 +66,20 @@ CREATE TABLE sessions (
 	account    TEXT    NOT NULL,
 	expires_at INTEGER NOT NULL
 ) WITHOUT ROWID;
+CREATE TABLE instruments (
+	token    TEXT    NOT NULL PRIMARY KEY,
+	account  TEXT    NOT NULL,
+	customer TEXT    NOT NULL,
+	ended    INTEGER NOT NULL,
+	state    BLOB    NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX instruments_customer ON instruments (account, customer) WHERE ended = 0;
+CREATE INDEX instruments_ended ON instruments (token) WHERE ended = 1;
+CREATE TABLE attempts (
+	id         TEXT    NOT NULL PRIMARY KEY,
+	account    TEXT    NOT NULL,
+	decided_at INTEGER NOT NULL
+) WITHOUT ROWID;
 CREATE TABLE accounts (
 	id       TEXT    NOT NULL PRIMARY KEY,
 	revision INTEGER NOT NULL,
@@ -90,6 +107,15 @@ const (
 	upsertAccount = `INSERT INTO accounts (id, revision, state) VALUES (?, ?, ?)
 		ON CONFLICT (id) DO UPDATE SET revision = excluded.revision, state = excluded.state
 		WHERE excluded.revision > revision`
+	upsertInstrument = `INSERT INTO instruments (token, account, customer, ended, state) VALUES (?, ?, ?, ?, ?)
+		ON CONFLICT (token) DO UPDATE SET customer = excluded.customer, ended = excluded.ended, state = excluded.state`
+	upsertAttempt = `INSERT INTO attempts (id, account, decided_at) VALUES (?, ?, ?) ON CONFLICT (id) DO NOTHING`
+	deleteAttempt = `DELETE FROM attempts WHERE id = ?`
+
+	selectInstruments = `SELECT state FROM instruments INDEXED BY instruments_customer WHERE account = ? AND customer = ? AND ended = 0`
+	selectEnded       = `SELECT state FROM instruments INDEXED BY instruments_ended WHERE ended = 1`
+	selectAttempts    = `SELECT id, account, decided_at FROM attempts ORDER BY decided_at, id`
+
 	selectAccounts = `SELECT state FROM accounts ORDER BY id`
 	selectPayment  = `SELECT state FROM payments WHERE id = ? AND account = ?`
 	selectWaiting  = `SELECT state FROM payments WHERE due_at <= ? ORDER BY due_at, id`

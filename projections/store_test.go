@@ -15,7 +15,6 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/account"
-	"payledger/domain/instrument"
 	"payledger/domain/payment"
 	"payledger/domain/processor"
 	"payledger/domain/session"
@@ -347,35 +346,6 @@ func TestAccounts(t *testing.T) {
 		n.stop()
 		n = startNode(t, store, dir)
 	}
-}
-
-// TestCardNeeded: a card is needed until the payment that its token made has its outcome.
-func TestCardNeeded(t *testing.T) {
-	store := openStore(t)
-	n := startNode(t, store, t.TempDir())
-	ctx := testContext(t)
-	const token domain.Token = "01token1"
-	needed := func(when string, want bool) {
-		t.Helper()
-		if got, err := n.CardNeeded(ctx, testAccount, token); err != nil || got != want {
-			t.Errorf("%s: needed %t, %v", when, got, err)
-		}
-	}
-	needed("before it is recorded", true)
-	command(t, store, eventstore.Instruments, eventstore.Instruments.Key(testAccount, string(token)), func(s instrument.State, m eventstore.Meta) (instrument.Event, error) {
-		return instrument.DecideTokenize(s, instrument.Tokenize{Tokenized: instrument.Tokenized{At: m.At, Token: token, Account: testAccount, ExpiresAt: m.At.Add(time.Hour), TokenType: instrument.SingleUse}})
-	})
-	needed("unused", true)
-	command(t, store, eventstore.Instruments, eventstore.Instruments.Key(testAccount, string(token)), func(s instrument.State, m eventstore.Meta) (instrument.Event, error) {
-		return instrument.DecideUse(s, instrument.Use{At: m.At, Payment: paymentID(1)})
-	})
-	needed("claimed by a payment to come", true)
-	createPayment(t, store, 1)
-	needed("while the authorization is open", true)
-	answerPayment(t, store, paymentID(1), processor.Answer{State: processor.Pending})
-	needed("while the processor is at it", true)
-	answerPayment(t, store, paymentID(1), approved())
-	needed("once the outcome is known", false)
 }
 
 // TestPersonal: sealed data opens; there is nothing in nil.

@@ -5,6 +5,7 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/account"
+	"payledger/domain/attempt"
 	"payledger/domain/instrument"
 	"payledger/domain/payment"
 	"payledger/domain/session"
@@ -23,6 +24,7 @@ var vocabularies = map[string]vocabulary{
 	eventstore.Payments.Name:    words(eventstore.Payments.Schema, payment.Events()),
 	eventstore.Sessions.Name:    words(eventstore.Sessions.Schema, session.Events()),
 	eventstore.Instruments.Name: words(eventstore.Instruments.Schema, instrument.Events()),
+	eventstore.Attempts.Name:    words(eventstore.Attempts.Schema, attempt.Events()),
 	eventstore.Accounts.Name:    words(eventstore.Accounts.Schema, account.Events()),
 	eventstore.Barriers.Name:    words(eventstore.Barriers.Schema, []eventstore.BarrierRaised{{}}),
 	eventstore.Logs.Name:        words(eventstore.Logs.Schema, []eventstore.LogInitialized{{}}),

@@ -16,6 +16,7 @@ func (a *App) adminHandler() http.Handler {
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		waitingCollector{a.commands.Waiting},
+		webhookCollector{a.notifier.Tally, a.index.Backlog},
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "payledger_log_healthy", Help: "1 while the log takes appends.",
 		}, func() float64 {

@@ -29,7 +29,7 @@ func (a *App) apiConfig() httpapi.Config {
 		Environment: a.options.Environment, Now: a.clock, Random: rand.Reader, Logger: a.log,
 		Ready: a.healthy, RateLimit: a.options.RateLimit,
 		CheckURL: a.notifierConfig().Guard().CheckURL, Notifications: a.readNotification,
-		TestEndpoint: a.testEndpoint,
+		TestEndpoint: a.testEndpoint, FrameAncestors: a.options.FrameAncestors,
 	}
 }
 

@@ -186,6 +186,7 @@ func (a *App) notifierConfig() notifier.Config {
 		Random: rand.Reader, Logger: a.log, Timeout: a.options.WebhookTimeout, Grace: webhookGrace,
 		RetryDelays: a.options.WebhookRetryDelays,
 		AllowCIDRs:  a.options.WebhookAllowCIDR, Production: !a.options.sandbox(),
+		Shared: a.options.NatsURL != "",
 	}
 }
 

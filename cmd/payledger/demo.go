@@ -36,9 +36,10 @@ func (c *demoCommand) Run(ctx context.Context, std streams) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, app.Stop()) }()
-	told, err := demo.Play(ctx, demo.Stage{
+	stage := demo.Stage{
 		API: app.api.url, APIKey: app.credentials.APIKey, SigningSecret: app.credentials.SigningSecret, Out: std.out,
-	})
+	}
+	told, err := demo.Play(ctx, stage)
 	if err != nil {
 		return fmt.Errorf("the story went otherwise: %w", err)
 	}
@@ -46,7 +47,12 @@ func (c *demoCommand) Run(ctx context.Context, std streams) (err error) {
 	if c.Once {
 		return nil
 	}
-	c.lookOn(std, app, told)
+	shop, err := demo.OpenShop(ctx, stage)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, shop.Close()) }()
+	c.lookOn(std, app, told, shop.URL)
 	select {
 	case <-ctx.Done():
 		return nil
@@ -68,10 +74,14 @@ func (c *demoCommand) options(dir string) Options {
 }
 
 // lookOn prints what a newcomer can try next.
-func (c *demoCommand) lookOn(std streams, app *App, told demo.Result) {
+func (c *demoCommand) lookOn(std streams, app *App, told demo.Result, shop string) {
 	r := app.ready()
 	fmt.Fprintf(std.out, `
-The service stays up until Ctrl-C. Try, in another terminal:
+The service stays up until Ctrl-C. Buy something, in a browser:
+
+  %[6]s
+
+Try, in another terminal:
 
   export PAYLEDGER_URL=%[1]s PAYLEDGER_API_KEY=%[2]s
 
@@ -94,5 +104,5 @@ The service stays up until Ctrl-C. Try, in another terminal:
   reference %[1]s/openapi.yaml
   metrics   %[4]s/metrics
   the processors' own books  %[5]s/sim/books
-`, r.API, app.credentials.APIKey, told.Paid, r.Admin, r.Simulator)
+`, r.API, app.credentials.APIKey, told.Paid, r.Admin, r.Simulator, shop)
 }

@@ -32,6 +32,7 @@ type Options struct {
 	WebhookTimeout     time.Duration   `help:"How long a webhook's receiver may take." default:"10s"`
 	WebhookRetryDelays []time.Duration `name:"webhook-retry-delays" help:"Delays between the attempts of a webhook, each ±10 % (§6.1)." default:"10s,60s,5m,10m,15m"`
 	WebhookAllowCIDR   []netip.Prefix  `name:"webhook-allow-cidr" help:"Networks that webhooks may go to although they are private."`
+	FrameAncestors     []string        `name:"checkout-frame-ancestors" help:"Origins whose pages may show the checkout in a frame (default: none)." placeholder:"ORIGIN"`
 	RateLimit          float64         `help:"Requests per second and API key; 0 for no limit." default:"0"`
 	TLSCert            string          `name:"tls-cert" help:"Certificate file of the API." type:"path"`
 	TLSKey             string          `name:"tls-key" help:"Key file of the API." type:"path"`

@@ -24,6 +24,9 @@ func (a *App) recoverOpen(ctx context.Context) error {
 	if err := a.recoverOlderThan(ctx, 0); err != nil {
 		return err
 	}
+	if err := a.forgetEnded(ctx); err != nil {
+		return err
+	}
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	before := a.stopAPI
 	a.stopAPI = func() { stop(); before() }
@@ -68,14 +71,47 @@ func (a *App) recoverOlderThan(ctx context.Context, age time.Duration) error {
 			failed = append(failed, fmt.Errorf("payment %s: %w", w.Payment, err))
 		}
 	}
-	return errors.Join(failed...)
+	return errors.Join(append(failed, a.recoverAttempts(ctx, now.Add(-age)))...)
+}
+
+// recoverAttempts carries out decisions about payment attempts, made before a time, that a crash has left (§3.3). One
+// that cannot be carried out now, say because no processor is enabled any more, is tried again later.
+func (a *App) recoverAttempts(ctx context.Context, before time.Time) error {
+	due, err := a.views.DueAttempts(ctx)
+	if err != nil {
+		return err
+	}
+	for _, d := range due {
+		if d.DecidedAt.After(before) {
+			continue
+		}
+		if err := a.commands.RecoverAttempt(ctx, d.Account, d.ID); err != nil && ctx.Err() == nil {
+			a.log.Warn().Err(err).Str("paymentAttempt", string(d.ID)).Msg("decision not carried out; trying again")
+		}
+	}
+	return nil
 }
 
 // cleanSecrets destroys what nobody needs any more at now: cards whose outcome is known, and signing secrets that
 // were rotated away and are not valid any longer (§5.2 rule 3).
 func (a *App) cleanSecrets(ctx context.Context, now time.Time) {
-	a.destroyed(ctx, "cards", func() (int, error) { return a.ledger.vault.Clean(ctx, now, a.views.CardNeeded) })
+	a.destroyed(ctx, "cards", func() (int, error) { return a.ledger.vault.Clean(ctx, now, a.commands.CardNeeded) })
 	a.destroyed(ctx, "signing secrets", func() (int, error) { return a.ledger.vault.CleanSigning(ctx, now, a.views.Account) })
+}
+
+// forgetEnded destroys the cards of tokens that were deleted or made invalid, in case a crash came in between.
+func (a *App) forgetEnded(ctx context.Context) error {
+	ended, err := a.views.EndedInstruments(ctx)
+	if err != nil {
+		return err
+	}
+	for _, tool := range ended {
+		ref := secrets.CardRef{Account: tool.Account, Token: tool.Token, TokenizedAt: tool.CreatedAt}
+		if err := a.ledger.vault.DestroyKept(ctx, ref); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // destroyed tells what a run of clean has come to; what is left is for the next run.

@@ -128,3 +128,13 @@ func TestSpentSigningSecrets(t *testing.T) {
 		}
 	}
 }
+
+// TestWebhooksShared: the nodes of a cluster share the sending of webhooks; a process with its own server is alone.
+func TestWebhooksShared(t *testing.T) {
+	for url, shared := range map[string]bool{"": false, "nats://127.0.0.1:4222": true} {
+		a := &App{options: Options{NatsURL: url}, ledger: &ledger{}}
+		if got := a.notifierConfig().Shared; got != shared {
+			t.Errorf("with --nats-url %q: %v", url, got)
+		}
+	}
+}

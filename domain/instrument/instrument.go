@@ -2,7 +2,9 @@
 //
 // Rules: a single-use token belongs to the session that made it and pays once. Its use is claimed here,
 // by the payment's id, before the payment's first event: the claim, not an index, makes "once" true, and
-// a repeat of the same payment finds its own claim and completes it (D5, D9). Number and CVV are never
+// a repeat of the same payment finds its own claim and completes it (D5, D9). A vaulted token belongs to a
+// customer and pays again; its first payment is recorded too, for with that one's outcome the CVV ends. The
+// customer's default is the token that was made it last, so that one event says it. Number and CVV are never
 // here; display data only.
 package instrument
 
@@ -10,6 +12,7 @@ import (
 	"time"
 
 	"payledger/domain"
+	"payledger/domain/processor"
 )
 
 // Token types (enums: tokenType).
@@ -35,7 +38,21 @@ type State struct {
 	AnalyticsID string           `json:"analyticsId"`
 	Card        domain.Card      `json:"card"`
 	Personal    *domain.Sealed   `json:"personal,omitempty"`
-	UsedBy      domain.PaymentID `json:"usedBy,omitempty"`
+	UsedBy      domain.PaymentID `json:"usedBy,omitempty"` // of a vaulted token: the first
+
+	Verified     bool          `json:"isVerified,omitempty"`
+	Verification *Verification `json:"verification,omitempty"` // that has no outcome yet
+	DefaultAt    *time.Time    `json:"defaultAt,omitempty"`    // when it was made its customer's default
+	DeletedAt    *time.Time    `json:"deletedAt,omitempty"`
+	InvalidAt    *time.Time    `json:"invalidAt,omitempty"` // it ended before it was vaulted, or with its attempt
+}
+
+// Verification is a request to a processor to vouch for the card: an authorization of nothing.
+type Verification struct {
+	Revision   uint64          `json:"revision"` // of the event that requested it
+	Processor  processor.Name  `json:"processor"`
+	MerchantID string          `json:"processorMerchantId"`
+	Currency   domain.Currency `json:"currencyCode"`
 }
 
 // Exists tells whether the instrument was tokenized.
@@ -51,7 +68,11 @@ type Event interface {
 }
 
 // Events lists every event type.
-func Events() []Event { return []Event{Tokenized{}, Used{}} }
+func Events() []Event {
+	return []Event{
+		Tokenized{}, Used{}, Vaulted{}, VerificationRequested{}, VerificationFailed{}, MadeDefault{}, Deleted{}, Invalidated{},
+	}
+}
 
 // Tokenized says that a card stands in the vault under a token.
 type Tokenized struct {
@@ -67,7 +88,7 @@ type Tokenized struct {
 	Personal    *domain.Sealed   `json:"personal,omitempty"`
 }
 
-// Used says that a payment claimed the single-use token.
+// Used says that a payment claimed the token; of a vaulted one, that it was the first.
 type Used struct {
 	At      time.Time        `json:"at"`
 	Payment domain.PaymentID `json:"paymentId"`
@@ -98,17 +119,22 @@ type Use struct {
 	Instead domain.PaymentID
 }
 
-// DecideUse claims a single-use token. A nil event without an error means that nothing need be recorded:
-// the token is vaulted, or the claim is already this payment's.
+// DecideUse claims a single-use token, and a vaulted one for its first payment. A nil event without an error means
+// that nothing need be recorded: a vaulted token was used before, or the claim is already this payment's. What
+// happened to the token after c.At does not count.
 func DecideUse(s State, c Use) (Event, error) {
 	switch {
 	case !s.Exists():
 		return nil, refuse("unknown")
-	case s.Vaulted(), s.UsedBy == c.Payment:
+	case s.InvalidAt != nil && !c.At.Before(*s.InvalidAt):
+		return nil, refuse("invalid")
+	case s.DeletedAt != nil && !c.At.Before(*s.DeletedAt):
+		return nil, refuse("deleted")
+	case s.UsedBy == c.Payment, s.Vaulted() && s.UsedBy != "":
 		return nil, nil
 	case s.UsedBy != "" && s.UsedBy != c.Instead:
 		return nil, refuse("used before")
-	case !c.At.Before(s.ExpiresAt):
+	case !s.Vaulted() && !c.At.Before(s.ExpiresAt):
 		return nil, refuse("expired")
 	default:
 		return Used{At: c.At, Payment: c.Payment}, nil
@@ -130,6 +156,9 @@ func Evolve(s State, e Event) State {
 		s.Type, s.AnalyticsID, s.Card, s.Personal = e.TokenType, e.AnalyticsID, e.Card, e.Personal
 	case Used:
 		s.UsedBy, s.UpdatedAt = e.Payment, e.At
+		s.Card.CVVAvailable = s.Card.CVVAvailable && !s.Vaulted()
+	default:
+		return s.evolveVault(e)
 	}
 	return s
 }

@@ -65,8 +65,12 @@ func TestUse(t *testing.T) {
 		{"an unknown token", instrument.State{}, instrument.Use{At: claim.At, Payment: claim.Payment}, nil, true},
 		{"at the expiry", fresh, instrument.Use{At: at.Add(time.Hour), Payment: "payment-1"}, nil, true},
 		{"just before the expiry", fresh, instrument.Use{At: at.Add(time.Hour - 1), Payment: "payment-1"}, instrument.Used{At: at.Add(time.Hour - 1), Payment: "payment-1"}, false},
-		{"vaulted", vaulted, instrument.Use{At: claim.At, Payment: claim.Payment}, nil, false},
-		{"vaulted, long after", vaulted, instrument.Use{At: at.Add(9999 * time.Hour), Payment: "payment-2"}, nil, false},
+		{"vaulted, the first", vaulted, instrument.Use{At: claim.At, Payment: claim.Payment}, claim, false},
+		{"vaulted, again", instrument.Evolve(vaulted, claim), instrument.Use{At: claim.At, Payment: "payment-2"}, nil, false},
+		{"vaulted, long after", instrument.Evolve(vaulted, claim), instrument.Use{At: at.Add(9999 * time.Hour), Payment: "payment-2"}, nil, false},
+		{"deleted", instrument.Evolve(vaulted, instrument.Deleted{At: at}), instrument.Use{At: at, Payment: "payment-2"}, nil, true},
+		{"deleted later", instrument.Evolve(vaulted, instrument.Deleted{At: claim.At.Add(1)}), instrument.Use{At: claim.At, Payment: claim.Payment}, claim, false},
+		{"invalid", instrument.Evolve(fresh, instrument.Invalidated{At: at}), instrument.Use{At: at, Payment: "payment-2"}, nil, true},
 	}
 	for _, row := range rows {
 		e, err := instrument.DecideUse(row.state, row.use)

@@ -35,7 +35,7 @@ func DecideCreate(s State, c Create) (Event, error) {
 	if s.Revision > 0 {
 		return nil, s.alreadyCreated(c)
 	}
-	if c.OrderID == "" || c.Currency == "" || c.Amount == nil {
+	if c.OrderID == "" || c.Currency == "" || c.Amount == nil || c.CustomerID == "" && c.Method.Vaulted {
 		return nil, missingFields(c)
 	}
 	if *c.Amount < 0 || *c.Amount > domain.MaxAmount || !c.Currency.Known() {
@@ -88,6 +88,7 @@ func missingFields(c Create) error {
 	}
 	missing(c.Amount == nil, "$.amount")
 	missing(c.Currency == "", "$.currencyCode")
+	missing(c.CustomerID == "" && c.Method.Vaulted, "$.customerId") // §4 rule 3
 	missing(c.OrderID == "", "$.orderId")
 	return err
 }

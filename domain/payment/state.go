@@ -42,7 +42,7 @@ type State struct {
 type Method struct {
 	Token              domain.Token `json:"paymentMethodToken"`
 	Type               string       `json:"paymentMethodType"` // PAYMENT_CARD
-	TokenizedAt        time.Time    `json:"tokenizedAt"`       // names the card with the token
+	TokenizedAt        time.Time    `json:"tokenizedAt"`       // names the card with the token; zero: the vaulted one, which has no CVV
 	Vaulted            bool         `json:"isVaulted,omitempty"`
 	PaymentType        string       `json:"paymentType,omitempty"` // absent when not sent (§9, 2.4)
 	AuthorizationType  string       `json:"authorizationType"`     // FINAL or ESTIMATED (D5)

@@ -2,7 +2,7 @@
 // (§2.5, D4).
 //
 // Rules: any amount needs a currency; approvalMode is fixed at creation; the amount of a session that
-// names none is the sum of its order. Personal data stays sealed.
+// names none is the sum of its order. A MANUAL session names its newest payment attempt. Personal data stays sealed.
 package session
 
 import (
@@ -51,6 +51,8 @@ type State struct {
 	UpdatedAt time.Time        `json:"updatedAt"`
 	ExpiresAt time.Time        `json:"expiresAt"` // of the client token
 	Fields
+	Attempt  domain.AttemptID `json:"currentAttemptId,omitempty"` // the newest of a MANUAL session
+	Attempts uint64           `json:"attempts,omitempty"`         // how many there were
 }
 
 // Exists tells whether the session was created.
@@ -101,7 +103,7 @@ type Event interface {
 }
 
 // Events lists every event type.
-func Events() []Event { return []Event{Created{}} }
+func Events() []Event { return []Event{Created{}, Changed{}, AttemptStarted{}} }
 
 // Created says that the session exists.
 type Created struct {
@@ -112,28 +114,52 @@ type Created struct {
 	Fields
 }
 
-func (Created) Type() string  { return "session.created" }
-func (Created) sessionEvent() {}
+// Changed says that the session has these fields from now on.
+type Changed struct {
+	At time.Time `json:"at"`
+	Fields
+}
+
+// AttemptStarted says that a payment attempt is the current one from now on.
+type AttemptStarted struct {
+	At      time.Time        `json:"at"`
+	Attempt domain.AttemptID `json:"attemptId"`
+}
+
+func (Created) Type() string         { return "session.created" }
+func (Changed) Type() string         { return "session.changed" }
+func (AttemptStarted) Type() string  { return "session.attempt_started" }
+func (Created) sessionEvent()        {}
+func (Changed) sessionEvent()        {}
+func (AttemptStarted) sessionEvent() {}
 
 // DecideCreate makes the session, or names what is wrong with it.
 func DecideCreate(s State, c Create) (Event, error) {
 	if s.Exists() {
 		return nil, domain.Refuse(domain.KindConflict, domain.ReasonSessionValidation, "The client session exists already.")
 	}
-	if c.Fields.Currency == "" && c.Fields.carriesAmount() {
-		return nil, domain.Refuse(domain.KindInvalid, domain.ReasonSessionValidation,
-			"A currencyCode must accompany any amount.")
-	}
-	if o := c.Fields.Order; c.Fields.Amount == nil && o != nil && len(o.LineItems) > 0 {
-		if _, ok := o.Total(); !ok {
-			return nil, domain.Refuse(domain.KindInvalid, domain.ReasonSessionValidation,
-				"The sum of the order is not an amount between 0 and %d.", domain.MaxAmount)
-		}
+	if err := c.Fields.check(); err != nil {
+		return nil, err
 	}
 	if c.Fields.ApprovalMode == "" {
 		c.Fields.ApprovalMode = ApprovalAuto
 	}
 	return Created{At: c.At, ID: c.ID, Account: c.Account, ExpiresAt: c.ExpiresAt, Fields: c.Fields}, nil
+}
+
+// check refuses amounts that say nothing (§7, D4).
+func (f Fields) check() error {
+	if f.Currency == "" && f.carriesAmount() {
+		return domain.Refuse(domain.KindInvalid, domain.ReasonSessionValidation, "A currencyCode must accompany any amount.")
+	}
+	if f.Amount != nil || f.Order == nil || len(f.Order.LineItems) == 0 {
+		return nil
+	}
+	if _, ok := f.Order.Total(); !ok {
+		return domain.Refuse(domain.KindInvalid, domain.ReasonSessionValidation,
+			"The sum of the order is not an amount between 0 and %d.", domain.MaxAmount)
+	}
+	return nil
 }
 
 // carriesAmount tells whether any amount was sent, at the top or in the order (§7: each needs a currency).
@@ -148,9 +174,15 @@ func (f Fields) carriesAmount() bool {
 // Evolve folds one event into the state.
 func Evolve(s State, e Event) State {
 	s.Revision++
-	if e, ok := e.(Created); ok {
+	switch e := e.(type) {
+	case Created:
 		s.ID, s.Account, s.ExpiresAt, s.Fields = e.ID, e.Account, e.ExpiresAt, e.Fields
 		s.CreatedAt, s.UpdatedAt = e.At, e.At
+	case Changed:
+		s.Fields, s.UpdatedAt = e.Fields, e.At
+	case AttemptStarted:
+		s.Attempt, s.UpdatedAt = e.Attempt, e.At
+		s.Attempts++
 	}
 	return s
 }

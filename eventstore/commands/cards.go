@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"payledger/domain/instrument"
 	"payledger/domain/payment"
 	"payledger/eventstore/secrets"
 )
@@ -11,6 +12,11 @@ const spentQueue = 8192
 // cardOf names the card that pays.
 func cardOf(p payment.State) secrets.CardRef {
 	return secrets.CardRef{Account: p.Account, Token: p.Method.Token, TokenizedAt: p.Method.TokenizedAt}
+}
+
+// cardRef names the card behind a token.
+func cardRef(tool instrument.State) secrets.CardRef {
+	return secrets.CardRef{Account: tool.Account, Token: tool.Token, TokenizedAt: tool.CreatedAt}
 }
 
 // discard has a card destroyed soon: its outcome is known, nobody needs it any more.

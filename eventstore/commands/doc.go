@@ -14,6 +14,9 @@
 // (payment.key_claimed), the request on the newest state, the processor, the outcome. One at a time on a
 // payment (D7): who finds another running waits for it, at most until the payment timeout.
 //
+// An approval of a payment attempt records its decision first, then makes the payment by the same steps, under an id
+// that is derived from the attempt; finish may be run by anybody, any number of times (§3.3).
+//
 // From the first claim on the work no longer belongs to the caller: it goes on when the caller goes away. A
 // process that finds a request without an outcome (Recover) enters at step 4 by asking the processor for the
 // key. An unknown outcome is never guessed: it is asked for at growing intervals, sent again under the same

@@ -138,8 +138,8 @@ func (s *Service) recordAnswer(ctx context.Context, tip eventstore.Tip[payment.S
 			ActionExpiresAt: meta.At.Add(s.ActionTimeout),
 		})
 	})
-	if paid := next.State; err == nil && pending && paid.Status() != payment.StatusPending && !paid.Method.Vaulted {
-		s.discard(cardOf(paid)) // nothing is authorized with it any more
+	if paid := next.State; err == nil && pending && paid.Status() != payment.StatusPending {
+		s.settleCard(ctx, paid) // nothing is authorized with it any more
 	}
 	return next, err
 }

@@ -21,16 +21,21 @@ type SessionInput struct {
 	Customer       *domain.Customer // nil when none was sent
 }
 
+// SessionChange gives a session as it shall be, from what it is.
+type SessionChange func(SessionInput) (SessionInput, error)
+
 // TokenizeInput is a card entered in the checkout of a session, validated (D12).
 type TokenizeInput struct {
 	Session domain.SessionID
 	Card    processor.Card
+	Vault   bool // at once, for the session's customer (D5: paymentFlow VAULT)
 }
 
 // PaymentInput is a merchant's request for a payment, validated (D5). What it leaves out comes from the
 // session that made the token.
 type PaymentInput struct {
 	Token          domain.Token
+	Session        domain.SessionID // of the checkout whose customer pays in the browser (D12); "" for a merchant's request
 	OrderID        string
 	CustomerID     string
 	Currency       domain.Currency

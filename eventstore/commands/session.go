@@ -2,6 +2,7 @@ package commands
 
 import (
 	"context"
+	"reflect"
 
 	"payledger/domain"
 	"payledger/domain/session"
@@ -38,16 +39,73 @@ func (s *Service) CreateSession(ctx context.Context, by Caller, in SessionInput)
 	return tip.State, err
 }
 
+// ChangeSession records a client session's new fields; nothing when they are what they were (D4).
+func (s *Service) ChangeSession(ctx context.Context, by Caller, id domain.SessionID, change SessionChange) (session.State, error) {
+	for range startTries {
+		after, moved, err := s.changeSession(ctx, by, id, change)
+		if !moved {
+			return after, err
+		}
+	}
+	return session.State{}, overtaken()
+}
+
+// changeSession tries once; moved tells that the session was changed by somebody else meanwhile.
+func (s *Service) changeSession(ctx context.Context, by Caller, id domain.SessionID, change SessionChange) (after session.State, moved bool, err error) {
+	from, err := s.Session(ctx, by.Account, id)
+	if err != nil {
+		return from, false, err
+	}
+	fields, err := s.changedFields(ctx, by, from, change)
+	if err != nil || reflect.DeepEqual(fields, from.Fields) {
+		return from, false, err
+	}
+	meta, err := s.request(by)
+	if err != nil {
+		return from, false, err
+	}
+	tip, err := eventstore.Execute(ctx, s.Store, eventstore.Sessions, eventstore.Sessions.Key(by.Account, string(id)), meta,
+		func(state session.State) (session.Event, error) {
+			if moved = state.Revision != from.Revision; moved {
+				return nil, nil
+			}
+			return session.DecideChange(state, session.Change{At: meta.At, Fields: fields})
+		})
+	return tip.State, moved, err
+}
+
+// changedFields gives the session's fields as they shall be, the customer sealed anew where it changed.
+func (s *Service) changedFields(ctx context.Context, by Caller, from session.State, change SessionChange) (session.Fields, error) {
+	was, err := s.Vault.Open(ctx, from.Personal)
+	if err != nil {
+		return from.Fields, domain.Unavailable(err)
+	}
+	in, err := change(SessionInput{Fields: from.Fields, Customer: was.Customer})
+	if err != nil {
+		return from.Fields, err
+	}
+	in.Personal = from.Personal
+	if _, err := session.DecideChange(from, session.Change{At: s.Store.Now(), Fields: in.Fields}); err != nil {
+		return from.Fields, err // before a key is made for a change that will not be
+	}
+	if in.CustomerID == from.CustomerID && reflect.DeepEqual(in.Customer, was.Customer) {
+		return in.Fields, nil
+	}
+	key := secrets.PersonalKeyName(by.Account, in.CustomerID, from.ID)
+	if in.Personal, err = s.Vault.Seal(ctx, key, domain.Personal{Customer: in.Customer}); err != nil {
+		return from.Fields, domain.Unavailable(err)
+	}
+	return in.Fields, nil
+}
+
 // Session reads a client session; unknown and expired ones are refused (D3).
 func (s *Service) Session(ctx context.Context, account domain.AccountID, id domain.SessionID) (session.State, error) {
-	tip, err := eventstore.LoadTip(ctx, s.Store, eventstore.Sessions, eventstore.Sessions.Key(account, string(id)))
-	switch {
-	case err != nil:
+	tip, err := eventstore.LoadTipFresh(ctx, s.Store, eventstore.Sessions, eventstore.Sessions.Key(account, string(id)))
+	if err == nil {
+		err = tip.State.Usable(s.Store.Now())
+	}
+	if err != nil {
 		return session.State{}, err
-	case !tip.State.Exists():
-		return session.State{}, domain.Refuse(domain.KindInvalid, domain.ReasonSessionValidation, "The client token is not known.")
-	case tip.State.Expired(s.Store.Now()):
-		return session.State{}, domain.Refuse(domain.KindInvalid, domain.ReasonSessionValidation, "The client token has expired.")
 	}
 	return tip.State, nil
 }

@@ -16,6 +16,14 @@ func (s *Service) Tokenize(ctx context.Context, by Caller, in TokenizeInput) (in
 	if err != nil {
 		return instrument.State{}, err
 	}
+	kind := instrument.SingleUse
+	if in.Vault {
+		if kind = instrument.MultiUse; from.CustomerID == "" {
+			return instrument.State{}, domain.Invalid("PaymentInstrumentRequest", domain.Violation{
+				Path: "$.paymentFlow", Description: "needs a customerId in the client session",
+			})
+		}
+	}
 	random, err := s.random16()
 	if err != nil {
 		return instrument.State{}, err
@@ -40,12 +48,15 @@ func (s *Service) Tokenize(ctx context.Context, by Caller, in TokenizeInput) (in
 	}
 	command := instrument.Tokenize{Tokenized: instrument.Tokenized{
 		At: meta.At, Token: token, Account: by.Account, ExpiresAt: from.ExpiresAt, Session: from.ID,
-		CustomerID: from.CustomerID, TokenType: instrument.SingleUse, AnalyticsID: analyticsID, Personal: personal,
+		CustomerID: from.CustomerID, TokenType: kind, AnalyticsID: analyticsID, Personal: personal,
 		Card: domain.NewCard(in.Card.Number, in.Card.ExpirationMonth, in.Card.ExpirationYear, in.Card.CVV != ""),
 	}}
 	tip, err := eventstore.ExecuteNew(ctx, s.Store, eventstore.Instruments, eventstore.Instruments.Key(by.Account, string(token)), meta,
 		func(state instrument.State) (instrument.Event, error) {
 			return instrument.DecideTokenize(state, command)
 		})
+	if err == nil && in.Vault {
+		err = s.keep(ctx, tip.State)
+	}
 	return tip.State, err
 }

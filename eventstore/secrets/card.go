@@ -81,16 +81,29 @@ func (v *Vault) PutCard(ctx context.Context, ref CardRef, card processor.Card, e
 	return nil
 }
 
-// Card opens a card; ErrGone when it was destroyed or its time is over.
+// Card opens a card: as it was entered while that is there, else the vaulted one, which has no CVV; ErrGone when there
+// is neither. A reference without its time means the vaulted one.
 func (v *Vault) Card(ctx context.Context, ref CardRef, now time.Time) (processor.Card, error) {
+	card, err := storedCard{}, ErrGone
+	if !ref.TokenizedAt.IsZero() {
+		card, err = v.entered(ctx, ref)
+	}
+	if err == nil && !now.Before(card.ExpiresAt) {
+		err = ErrGone
+	}
+	if errors.Is(err, ErrGone) {
+		return v.keptCard(ctx, ref)
+	}
+	return card.Card, err
+}
+
+// entered is the card as the customer entered it.
+func (v *Vault) entered(ctx context.Context, ref CardRef) (storedCard, error) {
 	card, err := v.earlyCard(ctx, ref.name())
 	if errors.Is(err, ErrGone) {
 		card, err = v.lateCard(ctx, ref.lateName())
 	}
-	if err == nil && !now.Before(card.ExpiresAt) {
-		return processor.Card{}, ErrGone
-	}
-	return card.Card, err
+	return card, err
 }
 
 func (v *Vault) earlyCard(ctx context.Context, name domain.SecretID) (storedCard, error) {

@@ -6,6 +6,9 @@
 // its own beside the log. Personal data itself stands in the log, sealed under the key of its customer,
 // or of its checkout session for a guest; destroying that one value erases the person everywhere.
 //
+// A vaulted card is a second value, without its CVV and without an expiry, which its token's deletion destroys
+// (kept.go). The card as it was entered ends with the outcome that its CVV was for, vaulted or not.
+//
 // A key value is never written twice. Destroying is a secure delete: the bytes on disk are overwritten.
 //
 // Design note: a guest's key belongs to the checkout session rather than to each payment: session,

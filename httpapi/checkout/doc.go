@@ -19,8 +19,8 @@
 //     orders.
 //   - The tab also keeps how far it got: the card's token before it pays, the payment's id once it knows it.
 //     One function goes on from there (flow.js), whether the step before was answered, cut off, or made by the
-//     page before a reload. A card's token pays at most once, so that a repeat finds the payment instead of
-//     making another.
+//     page before a reload. A payment is asked for under an idempotency key that is kept too, so that a repeat
+//     finds the payment instead of making another (D9).
 //   - Asset addresses carry a hash of all assets, so they may be kept for ever; an address of another release
 //     is answered with what there is, and not kept: two nodes may differ while a release is rolled out.
 package checkout

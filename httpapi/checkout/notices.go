@@ -17,11 +17,6 @@ var (
 		"This payment is not ready",
 		"The shop has not said how much is to be paid. Go back to the shop and try again.",
 	}
-	// Done: the check that the page was opened for is over.
-	Done = Notice{
-		"This check is over",
-		"Go back to the page of your payment: it shows how the payment went.",
-	}
 	// Missing: there is no such page.
 	Missing = Notice{
 		"There is nothing here",
@@ -31,6 +26,15 @@ var (
 	Broken = Notice{
 		"This page cannot be shown right now",
 		"Wait a moment and load it again. Loading it again never pays twice.",
+	}
+)
+
+// done and lost are for tabs that do not know of a payment.
+var (
+	done = Notice{"This check is over", "Go back to the page of your payment: it shows how the payment went."}
+	lost = Notice{
+		"This payment link is not complete",
+		"Go back to the shop and open the payment from there. If you have paid already, the shop knows: nothing is lost.",
 	}
 )
 

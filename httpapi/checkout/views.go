@@ -2,6 +2,7 @@ package checkout
 
 import (
 	"net/http"
+	"net/url"
 	"strings"
 
 	"payledger/domain"
@@ -17,18 +18,19 @@ type Payment struct {
 	Manual    bool   // the merchant approves each attempt (§3.3)
 	ReturnURL string // where the customer goes afterwards (D4); "" for nowhere
 	Sandbox   bool
+	PaymentID domain.PaymentID // the payment that the order has already; "" for none
+	AttemptID domain.AttemptID // the attempt that waits for the merchant; "" for none
 	Saved     []SavedCard
-	AskCVV    bool // for a saved card too
+	Keeps     bool // a card that pays is vaulted (D5)
 }
 
-// SavedCard is a vaulted card of the customer.
+// SavedCard is a vaulted card of the customer; the one that they prefer comes first.
 type SavedCard struct {
-	Token            domain.Token
-	Network          domain.Network
-	Last4            string
-	ExpirationMonth  string
-	ExpirationYear   string
-	PreferredByOwner bool
+	Token           domain.Token
+	Network         domain.Network
+	Last4           string
+	ExpirationMonth string
+	ExpirationYear  string
 }
 
 // Line is a position of the order as it is shown.
@@ -102,18 +104,18 @@ func (c SavedCard) Expiry() string {
 	return c.ExpirationMonth + " / " + strings.TrimPrefix(c.ExpirationYear, "20")
 }
 
-// CVVLength is the number of digits of its security code.
-func (c SavedCard) CVVLength() int { return c.Network.CVVLength() }
-
-// brands are the networks' own names.
+// brands are the networks' names, short enough for a field.
 var brands = map[domain.Network]string{
-	domain.NetworkAmex: "American Express", domain.NetworkDiners: "Diners Club", domain.NetworkDiscover: "Discover",
+	domain.NetworkAmex: "Amex", domain.NetworkDiners: "Diners", domain.NetworkDiscover: "Discover",
 	domain.NetworkJCB: "JCB", domain.NetworkMaestro: "Maestro", domain.NetworkMastercard: "Mastercard",
 	domain.NetworkMir: "Mir", domain.NetworkUnionPay: "UnionPay", domain.NetworkVisa: "Visa",
 }
 
 // Payment is the page with the card form, the steps that follow it, and what came of them.
 func (p *Pages) Payment(v Payment) (Document, error) {
+	if u, err := url.Parse(v.ReturnURL); err != nil || u.Scheme != "https" && u.Scheme != "http" {
+		v.ReturnURL = "" // the script goes there: never to anything that is not an address
+	}
 	return p.render(http.StatusOK, "pay.html", v.Action()+" · "+v.Merchant, v)
 }
 
@@ -137,7 +139,18 @@ func (p *Pages) Challenge(v Challenge) (Document, error) {
 	return p.render(http.StatusOK, "challenge.html", "3-D Secure check · "+v.Merchant, v)
 }
 
+// restored is a page that goes on to another one of the same tab, and says so where there is none.
+type restored struct {
+	Notice
+	Over bool
+}
+
 // Restore is the page for a reload: its script opens the address with the token that the tab has kept.
 func (p *Pages) Restore() (Document, error) {
-	return p.render(http.StatusOK, "restore.html", "Checkout", nil)
+	return p.render(http.StatusOK, "restore.html", "Checkout", restored{Notice: lost})
+}
+
+// ChallengeOver is the page of a check that is not waited for any more: its script goes back to the payment.
+func (p *Pages) ChallengeOver() (Document, error) {
+	return p.render(http.StatusBadRequest, "restore.html", done.Title, restored{done, true})
 }

@@ -114,10 +114,18 @@ func (d *document) checkOperation(r *http.Request, answer *http.Response, body [
 	return nil
 }
 
+// isPage tells an answer for people: it says in words what an error body says in fields (D12).
+func isPage(answer *http.Response) bool {
+	return strings.HasPrefix(answer.Header.Get("Content-Type"), "text/html")
+}
+
 // checkRefusal holds the answer for what openapi.yaml does not have to the error schema (D3).
 func (d *document) checkRefusal(answer *http.Response, body []byte) error {
 	if answer.StatusCode < http.StatusBadRequest {
 		return fmt.Errorf("answered %d, and openapi.yaml does not have it", answer.StatusCode)
+	}
+	if isPage(answer) {
+		return nil
 	}
 	var value any
 	if err := json.Unmarshal(body, &value); err != nil {
@@ -132,7 +140,7 @@ func checkError(answer *http.Response, body []byte) error {
 	if id := answer.Header.Get("X-Request-Id"); id == "" {
 		return errors.New("no X-Request-Id")
 	}
-	if answer.StatusCode < http.StatusBadRequest {
+	if answer.StatusCode < http.StatusBadRequest || isPage(answer) {
 		return nil
 	}
 	var e struct {

@@ -20,8 +20,8 @@
 // # Design notes
 //
 //   - A batch is folded per delivery first: of several records of a delivery the last one is written.
-//   - Five indexes: the id, and account with time of planning alone, by status, by endpoint and by what the delivery
-//     tells about. A list walks along one of them, so nothing is sorted and a page costs its length; filters
+//   - Six indexes: the id; account with time of planning alone, by status, by endpoint and by what the delivery tells
+//     about; and the open ones of all accounts, which operators watch. A list walks along one of them, so nothing is sorted and a page costs its length; filters
 //     on other columns read rows until the page is full. Statuses lead before the endpoint, unless SUCCEEDED, which
 //     most deliveries are, is asked for.
 //   - Measured on two cores (BenchmarkApply, a new delivery and its outcome in turn): 14 µs a record in batches of 512, or

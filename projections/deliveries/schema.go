@@ -1,7 +1,7 @@
 package deliveries
 
 // identity is that of the file: raise the number with every change of the tables or of what rows are made of.
-const identity = "payledger deliveries 1"
+const identity = "payledger deliveries 2"
 
 // tables is the whole schema. Times are microseconds since 1970 UTC, 0 for none. rowids are in the order of the
 // first records. mark has one row: the last record applied, by its place, its name and a hash of its bytes.
@@ -33,6 +33,7 @@ CREATE TABLE deliveries (
 CREATE INDEX deliveries_planned ON deliveries (account, planned_at, id);
 CREATE INDEX deliveries_status ON deliveries (account, status, planned_at, id);
 CREATE INDEX deliveries_endpoint ON deliveries (account, endpoint, planned_at, id);
+CREATE INDEX deliveries_open ON deliveries (status, planned_at) WHERE status IN ('FAILED', 'PLANNED');
 CREATE INDEX deliveries_about ON deliveries (account, aggregate_id, planned_at, id);
 `
 
@@ -49,6 +50,8 @@ const (
 		next_at = excluded.next_at, attempts = excluded.attempts, status_code = excluded.status_code,
 		failure = excluded.failure WHERE excluded.seq > seq`
 	selectRow  = `SELECT ` + columns + ` FROM deliveries WHERE id = ? AND account = ?`
+	selectOpen = `SELECT status, count(*), min(planned_at) FROM deliveries INDEXED BY deliveries_open
+		WHERE status IN ('FAILED', 'PLANNED') GROUP BY status ORDER BY status`
 	deleteRows = `DELETE FROM deliveries`
 	deleteMark = `DELETE FROM mark`
 )

@@ -73,7 +73,7 @@ type ReplayRequest struct {
 	Endpoint   domain.EndpointID
 	From, To   time.Time // of the events, inclusive
 	EventTypes []string  // of the webhooks; empty: those that the endpoint takes now
-	OnlyFailed bool      // only deliveries that exist and did not succeed, whose first attempt was made or never will be
+	OnlyFailed bool      // only deliveries that are FAILED, EXHAUSTED or CANCELLED when it is asked for
 }
 
 // Replay is a replay as it stands.

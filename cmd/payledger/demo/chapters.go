@@ -5,7 +5,10 @@ import (
 	"fmt"
 )
 
-func (s *story) register(ctx context.Context) error { return s.subscribe(ctx, s.receiver.url) }
+func (s *story) register(ctx context.Context) (err error) {
+	s.endpoint, err = s.subscribe(ctx, s.receiver.url)
+	return err
+}
 
 func (s *story) authorize(ctx context.Context) (err error) {
 	s.paid, err = s.checkout(ctx, order{"order-1001", "Notebook", 2500, "4111111111111111"})

@@ -144,12 +144,20 @@ func (m *merchant) history(ctx context.Context, id string) ([]event, error) {
 	return list.Data, err
 }
 
-// subscribe registers the receiver for every kind of webhook.
-func (m *merchant) subscribe(ctx context.Context, url string) error {
+// subscribe registers the receiver for every kind of webhook, and gives the endpoint's id.
+func (m *merchant) subscribe(ctx context.Context, url string) (string, error) {
 	var endpoint struct {
 		ID string `json:"id"`
 	}
-	return m.call(ctx, http.MethodPost, "/management/webhook-endpoints", m.backend(), map[string]any{
+	err := m.call(ctx, http.MethodPost, "/management/webhook-endpoints", m.backend(), map[string]any{
 		"url": url, "description": "the demo's receiver",
 	}, &endpoint, func() string { return "webhooks of every kind go to " + url })
+	return endpoint.ID, err
+}
+
+// unsubscribe deletes the endpoint without a word: nobody is there any more.
+func (m *merchant) unsubscribe(ctx context.Context, id string) error {
+	var deleted struct{}
+	quiet := &merchant{api: m.api, apiKey: m.apiKey, out: &printer{io.Discard}}
+	return quiet.call(ctx, http.MethodDelete, "/management/webhook-endpoints/"+id, m.backend(), nil, &deleted, func() string { return "" })
 }

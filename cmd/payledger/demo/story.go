@@ -26,6 +26,7 @@ type Result struct {
 type story struct {
 	*merchant
 	receiver *receiver
+	endpoint string         // of the receiver
 	shown    map[string]int // events of each payment that the reader has seen
 	paid     payment        // of the first chapter, for the later ones
 	result   Result
@@ -66,5 +67,5 @@ func Play(ctx context.Context, stage Stage) (_ Result, err error) {
 		out.told()
 	}
 	s.result.Paid, s.result.Payments = s.paid.ID, len(s.shown)
-	return s.result, nil
+	return s.result, s.unsubscribe(ctx, s.endpoint)
 }

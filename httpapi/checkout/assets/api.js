@@ -23,8 +23,8 @@ export class Client {
     this.clientToken = clientToken;
   }
 
-  async call(method, path, body) {
-    const headers = { "X-Client-Token": this.clientToken };
+  async call(method, path, body, more) {
+    const headers = { "X-Client-Token": this.clientToken, ...more };
     if (body) headers["Content-Type"] = "application/json";
     let answer, result;
     try {
@@ -43,7 +43,12 @@ export class Client {
   }
 
   tokenize(paymentInstrument) { return this.call("POST", "/payment-instruments", { paymentInstrument }); }
-  pay(paymentMethodToken) { return this.call("POST", "/checkout/payments", { paymentMethodToken }); }
+
+  // pay sent again under its key is refused with the id of the payment that it made before (D9).
+  pay(paymentMethodToken, key) {
+    return this.call("POST", "/checkout/payments", { paymentMethodToken }, { "X-Idempotency-Key": key });
+  }
+
   payment(id) { return this.call("GET", `/checkout/payments/${encodeURIComponent(id)}`); }
   resume(id, resumeToken) { return this.call("POST", `/checkout/payments/${encodeURIComponent(id)}/resume`, { resumeToken }); }
   attempt(paymentMethodToken) { return this.call("POST", "/payment-attempts", { paymentMethodToken }); }

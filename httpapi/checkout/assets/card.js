@@ -2,9 +2,9 @@
 
 // Ranges of the first digits, as the service knows them; the first that fits wins.
 const brands = [
-  { name: "American Express", digits: 2, ranges: [[34, 34], [37, 37]], lengths: [15], groups: [4, 6, 5], cvv: 4 },
-  { name: "Diners Club", digits: 3, ranges: [[300, 305]], lengths: [14, 16, 19], groups: [4, 6, 9] },
-  { name: "Diners Club", digits: 2, ranges: [[36, 36], [38, 39]], lengths: [14, 16, 19], groups: [4, 6, 9] },
+  { name: "Amex", digits: 2, ranges: [[34, 34], [37, 37]], lengths: [15], groups: [4, 6, 5], cvv: 4 },
+  { name: "Diners", digits: 3, ranges: [[300, 305]], lengths: [14, 16, 19], groups: [4, 6, 9] },
+  { name: "Diners", digits: 2, ranges: [[36, 36], [38, 39]], lengths: [14, 16, 19], groups: [4, 6, 9] },
   { name: "JCB", digits: 4, ranges: [[3528, 3589]], lengths: [16, 17, 18, 19] },
   { name: "Visa", digits: 1, ranges: [[4, 4]], lengths: [16, 18, 19] },
   { name: "Mir", digits: 4, ranges: [[2200, 2204]], lengths: [16, 17, 18, 19] },
@@ -21,21 +21,30 @@ const unknown = { name: "", lengths: [14, 15, 16, 17, 18, 19] };
 
 export const digitsOf = (text) => text.replace(/[^0-9]/g, "");
 
-// brandOf tells the brand from as many digits as there are; one that the next digit may change is not told.
+const usual = { cvv: 3, groups: [4, 4, 4, 4, 3] };
+
+const prefixed = (digits, b) => {
+  const prefix = Number(digits.slice(0, b.digits));
+  return digits.length >= b.digits && b.ranges.some(([from, to]) => prefix >= from && prefix <= to);
+};
+
+// undecided tells whether digits to come can still make the number one of the brand.
+const undecided = (digits, b) => digits.length < b.digits && b.ranges.some(([from, to]) =>
+  Number(digits.padEnd(b.digits, "9")) >= from && Number(digits.padEnd(b.digits, "0")) <= to);
+
+// brandOf tells the brand from as many digits as there are; one that the next digits may change is not told.
 export function brandOf(digits) {
-  const fits = (b) => digits.length >= b.digits && b.ranges.some(([from, to]) => {
-    const prefix = Number(digits.slice(0, b.digits));
-    return prefix >= from && prefix <= to;
-  });
-  const undecided = (b) => digits.length < b.digits && b.ranges.some(([from, to]) => {
-    const open = b.digits - digits.length;
-    return Number(digits.padEnd(b.digits, "9")) >= from && Number(digits) * 10 ** open <= to;
-  });
   for (const b of brands) {
-    if (fits(b)) return { cvv: 3, groups: [4, 4, 4, 4, 3], ...b };
-    if (undecided(b)) break;
+    if (prefixed(digits, b)) return { ...usual, ...b };
+    if (undecided(digits, b)) break;
   }
-  return { cvv: 3, groups: [4, 4, 4, 4, 3], ...unknown };
+  return { ...usual, ...unknown };
+}
+
+// brandOfWhole tells the brand of a number that is complete: its length counts too. undefined when none fits.
+export function brandOfWhole(digits) {
+  const found = brands.find((b) => prefixed(digits, b) && b.lengths.includes(digits.length));
+  return found && { ...usual, ...found };
 }
 
 // longest is the number of digits after which no more are taken.
@@ -66,29 +75,27 @@ export function luhn(digits) {
 export function numberProblem(digits) {
   const brand = brandOf(digits);
   if (!digits) return "Enter the card number.";
-  if (!brand.name) return digits.length < 14 ? "The card number is too short." : "Enter a card number: this one is of no brand that we know.";
+  if (brandOfWhole(digits)) return luhn(digits) ? "" : "Check the card number: a digit seems to be wrong.";
   if (digits.length < Math.min(...brand.lengths)) return "The card number is too short.";
-  if (!brand.lengths.includes(digits.length) || !luhn(digits)) return "Check the card number: a digit seems to be wrong.";
-  return "";
+  return brand.name ? "Check the card number: it has too many or too few digits." : "Enter a card number: this one is of no brand that we know.";
 }
 
 // expiryDigits reads what is typed, pasted or filled in: "3/30", "03 / 2030", "2030-03", "0330". It gives MMYY as
-// far as it goes.
+// far as it goes, and a year that is being written out as it stands.
 export function expiryDigits(text) {
   const turned = /^\s*(20[0-9]{2})\D+([0-9]{1,2})\s*$/.exec(text);
   if (turned) return turned[2].padStart(2, "0") + turned[1].slice(2);
   const [month, year] = text.split(/\D+/).filter(Boolean);
   let digits = digitsOf(text);
-  if (year !== undefined && month.length === 1) digits = "0" + digits;
-  if (digits.length === 1 && digits > "1") digits = "0" + digits;
-  if (digits.length >= 6 && digits.slice(2, 4) === "20") digits = digits.slice(0, 2) + digits.slice(4);
-  return digits.slice(0, 4);
+  if ((year !== undefined && month.length === 1) || (digits.length === 1 && digits > "1")) digits = `0${digits}`;
+  if (digits.slice(2, 4) !== "20") return digits.slice(0, 4);
+  return digits.length < 6 ? digits : digits.slice(0, 2) + digits.slice(4, 6);
 }
 
 // expiryProblem says what is wrong with MMYY at a time, or "". A card is good until its month is over.
 export function expiryProblem(digits, now) {
   if (!digits) return "Enter the expiry date.";
-  if (digits.length < 4) return "Enter month and year: MM / YY.";
+  if (digits.length !== 4) return "Enter month and year: MM / YY.";
   const month = Number(digits.slice(0, 2));
   const year = 2000 + Number(digits.slice(2));
   if (month < 1 || month > 12) return "The month is between 01 and 12.";

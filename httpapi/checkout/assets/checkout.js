@@ -2,7 +2,7 @@
 import { Client, Unknown } from "./api.js";
 import { Flow } from "./flow.js";
 import * as form from "./form.js";
-import { keep, kept, takeToken } from "./store.js";
+import { keep, kept, nothing, takeToken } from "./store.js";
 
 const $ = (id) => document.getElementById(id);
 const sections = document.querySelectorAll("[data-state]");
@@ -38,6 +38,12 @@ function back(payment) {
   return url.href;
 }
 
+// leave sends the customer to the shop, once: who comes back by the browser's button wants to be here.
+function leave(payment) {
+  keep({ returned: true });
+  location.assign(back(payment));
+}
+
 function show(state, payment) {
   const section = document.querySelector(`[data-state="${state}"]`);
   if (settings.return) for (const link of document.querySelectorAll("[data-back]")) link.href = back(payment);
@@ -47,33 +53,35 @@ function show(state, payment) {
   const heading = section.querySelector("h1");
   document.title = state === "form" ? title : `${heading.textContent} · ${$("merchant").textContent}`;
   heading.focus();
-  if (state === "succeeded" && settings.return) setTimeout(() => location.assign(back(payment)), farewell);
+  if (state === "succeeded" && settings.return && !kept().returned) setTimeout(() => leave(payment), farewell);
 }
 
-// tokenize turns the card into a token, which is all that is kept of it.
+// tokenize turns the card into a token, which is all that is kept of it; "" when it was not accepted.
 async function tokenize(client) {
   try {
-    const made = await client.tokenize(form.entered());
-    keep({ method: made.token });
-    return true;
+    return (await client.tokenize(form.entered())).token;
   } catch (error) {
     if (error.status === 401 || error.id === "ClientSessionValidationError") show("expired");
     else if (error instanceof Unknown) trouble("No connection to the payment service. You have not been charged; try again.");
     else if (!form.refused(error.violations ?? [])) trouble("The card was not accepted. You have not been charged.");
-    return false;
+    return "";
   }
 }
 
 async function submit(client, flow) {
   if (button.disabled) return;
   trouble("");
-  if (form.check(announce) > 0) return;
+  const saved = form.chosen();
+  if (!saved && form.check(announce) > 0) return;
   busy(true);
   announce("Paying…");
-  const made = await tokenize(client);
-  if (!made) return document.querySelector('[data-state="form"]').hidden || unlock();
-  form.forget();
-  await flow.run();
+  const token = saved || await tokenize(client);
+  if (token) {
+    form.forget();
+    flow.begin(token);
+  } else if (!document.querySelector('[data-state="form"]').hidden) {
+    unlock();
+  }
 }
 
 function unlock() {
@@ -86,8 +94,9 @@ function unlock() {
 function begin() {
   const { token, hide } = takeToken();
   const known = kept();
-  const fresh = known.clientToken === token ? {} : { method: undefined, payment: undefined, attempt: undefined, resumeToken: undefined };
-  if (keep({ ...fresh, clientToken: token })) hide();
+  if (keep({ ...(known.clientToken === token ? {} : nothing), clientToken: token })) hide();
+  if (settings.payment && settings.payment !== kept().payment) keep({ payment: settings.payment, resumeToken: undefined }); // of another tab
+  else if (settings.attempt && !kept().payment) keep({ attempt: settings.attempt });
   const client = new Client(token);
   const flow = new Flow(client, settings.manual === "true", { show, trouble });
   form.watch();
@@ -95,7 +104,7 @@ function begin() {
     event.preventDefault();
     submit(client, flow);
   });
-  for (const retry of document.querySelectorAll("[data-retry]")) retry.addEventListener("click", () => { form.forget(); flow.again(); $("number").focus(); });
+  for (const retry of document.querySelectorAll("[data-retry]")) retry.addEventListener("click", () => flow.again());
   addEventListener("pageshow", (event) => event.persisted && location.reload()); // back from the shop: look anew
   const now = kept();
   if (now.method || now.attempt || now.payment) show("working");

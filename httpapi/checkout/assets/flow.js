@@ -2,7 +2,7 @@
 // run goes on until there is something for the customer to do or to read. Because nothing but what is kept decides
 // the next step, a reload, a lost answer and the usual way are the same code.
 import { Unknown } from "./api.js";
-import { challengeAddress, keep, kept } from "./store.js";
+import { challengeAddress, keep, kept, nothing, paymentAddress } from "./store.js";
 
 const paid = ["AUTHORIZED", "SETTLING", "PARTIALLY_SETTLED", "SETTLED"];
 const ends = { DECLINED: "declined", FAILED: "failed", CANCELLED: "cancelled" };
@@ -48,12 +48,25 @@ export class Flow {
     return false;
   }
 
-  // pay makes the payment of a card's token, or finds the one that this token has made before.
+  // begin pays with a card's token. The key that is kept with it makes sure that it pays once.
+  begin(method) {
+    const key = Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+    keep({ method, key: `checkout-${key}` });
+    return this.run();
+  }
+
+  // pay makes the payment, or finds the one that was made under the same key.
   async pay(now) {
     this.view.show("working");
-    const payment = await this.client.pay(now.method);
-    keep({ payment: payment.id });
-    return this.tell(payment);
+    try {
+      const payment = await this.client.pay(now.method, now.key);
+      keep({ payment: payment.id });
+      return this.tell(payment);
+    } catch (error) {
+      if (!error.paymentId) throw error;
+      keep({ payment: error.paymentId });
+      return true;
+    }
   }
 
   async look(now) {
@@ -116,24 +129,18 @@ export class Flow {
     return true;
   }
 
-  // refused ends a step that the service said no to. What the refusal names is looked up; what it does not name
-  // was not made.
+  // refused ends a step that the service said no to: before there is a payment, none was made.
   refused(error) {
+    this.view.trouble("");
     if (error.status === 401 || error.id === "ClientSessionValidationError") return this.view.show("expired");
-    if (error.paymentId && error.paymentId !== kept().payment) {
-      keep({ payment: error.paymentId });
-      queueMicrotask(() => this.run());
-      return undefined;
-    }
     if (kept().payment) return this.view.show("unclear");
-    keep({ method: undefined, attempt: undefined });
+    keep(nothing);
     return this.view.show("failed");
   }
 
-  // again forgets what was tried, for another card.
+  // again forgets what was tried, for another card. The page is loaded anew: the order may be paid by now, in another tab.
   again() {
-    keep({ method: undefined, payment: undefined, attempt: undefined, resumeToken: undefined });
-    this.polls = 0;
-    this.view.show("form");
+    keep(nothing);
+    location.replace(paymentAddress());
   }
 }

@@ -27,10 +27,10 @@ function onNumber() {
 }
 
 function onExpiry(event) {
-  const digits = card.expiryDigits($("expiry").value);
   const deleting = event.inputType?.startsWith("delete");
-  const separated = digits.length > 2 || (digits.length === 2 && !deleting);
-  rewrite($("expiry"), separated ? `${digits.slice(0, 2)} / ${digits.slice(2)}` : deleting ? $("expiry").value.trim() : digits);
+  const digits = deleting ? card.digitsOf($("expiry").value) : card.expiryDigits($("expiry").value);
+  const parted = digits.length > 2 || (digits.length === 2 && !deleting);
+  rewrite($("expiry"), parted ? `${digits.slice(0, 2)} / ${digits.slice(2)}` : digits);
 }
 
 function onCvv() {
@@ -100,8 +100,16 @@ export function forget() {
   onNumber();
 }
 
+const choices = document.querySelectorAll('input[name="method"]');
+
+// chosen is the token of the customer's card that is to pay; "" for the card that is entered.
+export const chosen = () => [...choices].find((choice) => choice.checked)?.value ?? "";
+
 // watch makes the fields answer to what is typed.
 export function watch() {
+  const unfold = () => { $("new-card").hidden = chosen() !== ""; };
+  for (const choice of choices) choice.addEventListener("change", unfold);
+  unfold();
   $("number").addEventListener("input", onNumber);
   $("expiry").addEventListener("input", onExpiry);
   $("cvv").addEventListener("input", onCvv);

@@ -1,7 +1,8 @@
-// A reload: the address has no token any more, but the tab has.
+// A reload: the address has no token any more, but the tab has. Or a check that is over: back to its payment.
 import { action, challengeAddress, kept, paymentAddress } from "./store.js";
 
-if (location.pathname.endsWith("/challenge") && action()) {
+const over = document.body.dataset.over === "true";
+if (!over && location.pathname.endsWith("/challenge") && action()) {
   location.replace(challengeAddress(action()));
 } else if (kept().clientToken) {
   location.replace(paymentAddress());

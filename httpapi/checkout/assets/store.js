@@ -23,6 +23,12 @@ export function keep(changes) {
   }
 }
 
+// nothing forgets how far a payment got: method is the card's token, key what it pays under; returned says that the
+// customer was sent back to the shop.
+export const nothing = {
+  method: undefined, key: undefined, attempt: undefined, payment: undefined, resumeToken: undefined, returned: undefined,
+};
+
 export function keepAction(clientToken) {
   try {
     sessionStorage.setItem(actionKey, JSON.stringify({ clientToken }));

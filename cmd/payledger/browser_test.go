@@ -1,0 +1,282 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/audits"
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+)
+
+// chromium finds the browser; "" where it is missing, which is said, and fails in CI: .ci/run installs it.
+func chromium(t *testing.T) string {
+	t.Helper()
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	if os.Getenv("CI") != "" {
+		t.Fatal("no Chromium; .ci/run installs it")
+	}
+	t.Log("NOT RUN: no Chromium is installed, so no page was tried (apt-get install chromium)")
+	return ""
+}
+
+// browser is a real Chromium. The pages leave their pictures in the folder that PAYLEDGER_SCREENSHOTS names.
+type browser struct {
+	ctx      context.Context
+	pictures string
+}
+
+// startBrowser starts Chromium for the test's life; false where there is none.
+func startBrowser(t *testing.T) (browser, bool) {
+	t.Helper()
+	path := chromium(t)
+	if path == "" {
+		return browser{}, false
+	}
+	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.UserDataDir(t.TempDir()))
+	allocated, end := chromedp.NewExecAllocator(context.Background(), options...)
+	ctx, cancel := chromedp.NewContext(allocated)
+	t.Cleanup(func() {
+		if err := chromedp.Cancel(ctx); err != nil && !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+		cancel()
+		end()
+	})
+	if err := chromedp.Do(ctx); err != nil {
+		t.Fatal(err)
+	}
+	return browser{ctx, os.Getenv("PAYLEDGER_SCREENSHOTS")}, true
+}
+
+// tab is one tab of a browser that knows nothing of the others, and what it complained of.
+type tab struct {
+	t        *testing.T
+	ctx      context.Context
+	pictures string
+
+	mu         sync.Mutex
+	complaints []string
+	requests   []*network.Request
+}
+
+// patience is how long a page may take to show what it should.
+const patience = 30 * time.Second
+
+// tab opens one, as wide as a telephone or a desk's screen. When the test ends it must have had nothing to complain
+// of but what allowed names.
+func (b browser) tab(t *testing.T, width int64, allowed ...string) *tab {
+	t.Helper()
+	ctx, cancel := chromedp.NewContext(b.ctx, chromedp.WithNewBrowserContext())
+	w := &tab{t: t, ctx: ctx, pictures: b.pictures}
+	t.Cleanup(func() {
+		cancel()
+		for _, complaint := range w.complained() {
+			known := false
+			for _, text := range allowed {
+				known = known || strings.Contains(complaint, text)
+			}
+			if !known {
+				t.Errorf("the browser complains: %s", complaint)
+			}
+		}
+	})
+	w.ok(chromedp.Listen(ctx, w.note))
+	enable(w, log.Enable, cdp.Empty{})
+	enable(w, audits.Enable, cdp.Empty{})
+	enable(w, network.Enable, network.EnableParams{})
+	w.do(chromedp.EmulateViewport(width, 900))
+	return w
+}
+
+// enable has the browser tell of one of its domains.
+func enable[P, R any](w *tab, domain cdp.Command[P, R], params P) {
+	w.t.Helper()
+	_, err := chromedp.Call(w.ctx, domain, params)
+	w.ok(err)
+}
+
+// ok ends the test at an error, with what the tab shows.
+func (w *tab) ok(err error) {
+	w.t.Helper()
+	if err == nil {
+		return
+	}
+	at, _ := chromedp.Run(w.ctx, chromedp.Location())
+	text, _ := chromedp.Run(w.ctx, chromedp.Evaluate[string](`document.body.innerText`))
+	w.t.Fatalf("%v at %s, which shows:\n%s\n%v", err, at, text, w.complained())
+}
+
+// note keeps what the browser tells: errors, violations of the content security policy, requests.
+func (w *tab) note(event any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	complain := func(format string, args ...any) { w.complaints = append(w.complaints, fmt.Sprintf(format, args...)) }
+	switch e := event.(type) {
+	case *log.EventEntryAdded:
+		if e.Entry.Level == log.EntryLevelError || e.Entry.Level == log.EntryLevelWarning {
+			complain("log: %s %s", e.Entry.Text, e.Entry.URL)
+		}
+	case *runtime.EventExceptionThrown:
+		complain("exception: %v", e.ExceptionDetails)
+	case *runtime.EventConsoleAPICalled:
+		complain("console.%s", e.Type)
+	case *audits.EventIssueAdded:
+		complain("issue: %s %+v", e.Issue.Code, e.Issue.Details.ContentSecurityPolicyIssueDetails)
+	case *network.EventRequestWillBeSent:
+		w.requests = append(w.requests, e.Request)
+	}
+}
+
+func (w *tab) complained() []string { w.mu.Lock(); defer w.mu.Unlock(); return w.complaints }
+
+// sent gives the requests of a method, or of any (""), to paths that begin so.
+func (w *tab) sent(method, path string) (found []*network.Request) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, r := range w.requests {
+		_, rest, _ := strings.Cut(strings.TrimPrefix(r.URL, "http://"), "/")
+		if (method == "" || r.Method == method) && strings.HasPrefix("/"+rest, path) {
+			found = append(found, r)
+		}
+	}
+	return found
+}
+
+// do carries out actions, and ends the test when one fails or takes too long.
+func (w *tab) do(actions ...chromedp.Action[chromedp.Void]) {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.ctx, patience)
+	defer cancel()
+	w.ok(chromedp.Do(ctx, actions...))
+}
+
+// eval gives what an expression, awaited, comes to.
+func eval[T any](w *tab, expression string) T {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.ctx, patience)
+	defer cancel()
+	value, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	w.ok(err)
+	return value
+}
+
+// until waits for a condition, through whatever pages come before it holds.
+func (w *tab) until(condition string) {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.ctx, patience)
+	defer cancel()
+	again := time.NewTicker(20 * time.Millisecond)
+	defer again.Stop()
+	for {
+		if holds, err := chromedp.Run(ctx, chromedp.Evaluate[bool](condition)); err == nil && holds {
+			return
+		}
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			w.ok(fmt.Errorf("waiting for %s: %w", condition, ctx.Err()))
+		}
+	}
+}
+
+// shown waits for a state of the payment's page.
+func (w *tab) shown(state string) {
+	w.t.Helper()
+	w.until(fmt.Sprintf(`document.querySelector('[data-state=%q]')?.hidden === false`, state))
+}
+
+// text is what an element says.
+func (w *tab) text(selector string) string {
+	w.t.Helper()
+	return eval[string](w, fmt.Sprintf(`document.querySelector(%q).innerText`, selector))
+}
+
+// value is what a field holds.
+func (w *tab) value(selector string) string {
+	w.t.Helper()
+	return eval[string](w, fmt.Sprintf(`document.querySelector(%q).value`, selector))
+}
+
+// click clicks as a person does, when the button can be clicked.
+func (w *tab) click(selector string) {
+	w.t.Helper()
+	w.do(chromedp.Click(chromedp.CSS(selector), chromedp.NodeEnabled))
+}
+
+// keys types into what has the focus.
+func (w *tab) keys(text string) {
+	w.t.Helper()
+	w.do(chromedp.KeyEvent(text))
+}
+
+// focus puts the focus on a field.
+func (w *tab) focus(selector string) {
+	w.t.Helper()
+	w.do(chromedp.Focus(chromedp.CSS(selector)))
+}
+
+// load opens an address.
+func (w *tab) load(address string) {
+	w.t.Helper()
+	w.do(chromedp.Navigate(address))
+}
+
+// usable is the page of a payment whose script runs and has nothing to wait for.
+const usable = `document.querySelector("#pay")?.disabled === false`
+
+// open opens the page of a payment and waits until it can be used.
+func (w *tab) open(address string) {
+	w.t.Helper()
+	w.load(address)
+	w.until(usable)
+}
+
+// reload loads the page again.
+func (w *tab) reload() {
+	w.t.Helper()
+	w.do(chromedp.Reload())
+	w.until(usable)
+}
+
+// untilText waits until an element says a text.
+func (w *tab) untilText(selector, text string) {
+	w.t.Helper()
+	w.until(fmt.Sprintf(`document.querySelector(%q)?.innerText.includes(%q) === true`, selector, text))
+}
+
+// picture keeps a picture of the whole page, where they are wanted.
+func (w *tab) picture(name string) {
+	w.t.Helper()
+	if w.pictures == "" {
+		return
+	}
+	png, err := chromedp.Run(w.ctx, chromedp.FullScreenshot(100))
+	w.ok(err)
+	w.ok(os.WriteFile(filepath.Join(w.pictures, name+".png"), png, 0o600))
+}
+
+// dark makes the tab one of a dark desk, where nothing moves.
+func (w *tab) dark() {
+	w.t.Helper()
+	enable(w, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
+		{Name: "prefers-color-scheme", Value: "dark"}, {Name: "prefers-reduced-motion", Value: "reduce"},
+	}})
+}

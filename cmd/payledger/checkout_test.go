@@ -1,0 +1,398 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/fetch"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+// Cards of the simulator's table (D13).
+const (
+	approvedCard  = "4111111111111111"
+	declinedCard  = "4000000000000002"
+	rejectedCard  = "4000000000000010"
+	challengeCard = "4916994064252017"
+	laterCard     = "4000000000003220"
+	silentCard    = "4000000000006470"
+)
+
+// TestCheckout: customers pay on the hosted page, in a real browser, against the whole service (D12).
+func TestCheckout(t *testing.T) {
+	s, found := openTill(t)
+	if !found {
+		return
+	}
+	t.Run("pay", s.testPay)
+	t.Run("keyboard", s.testKeyboard)
+	t.Run("decline and retry", s.testDecline)
+	t.Run("challenge passed", s.testChallengePassed)
+	t.Run("challenge failed", s.testChallengeFailed)
+	t.Run("pending", s.testPending)
+	t.Run("click storm", s.testClickStorm)
+	t.Run("lost answer", s.testLostAnswer)
+	t.Run("no network", s.testNoNetwork)
+	t.Run("another tab", s.testAnotherTab)
+	t.Run("return", s.testReturn)
+}
+
+// order gives a session of an order of its own, its page and its payments.
+func (s till) order(t *testing.T, fields map[string]any) (order, address string) {
+	t.Helper()
+	order = "order " + t.Name()
+	if fields == nil {
+		fields = map[string]any{}
+	}
+	fields["orderId"] = order
+	address, _ = s.session(t, fields)
+	return order, address
+}
+
+// payments reads the payments of an order, newest first.
+func (s till) payments(t *testing.T, order string) []paymentAnswer {
+	t.Helper()
+	var listed struct {
+		Data []paymentAnswer `json:"data"`
+	}
+	s.must(t, "GET", "/payments?order_id="+url.QueryEscape(order), s.headers(), nil).decode(t, &listed)
+	return listed.Data
+}
+
+// wants compares the statuses of an order's payments, newest first.
+func (s till) wants(t *testing.T, order string, statuses ...string) {
+	t.Helper()
+	var got []string
+	for _, p := range s.payments(t, order) {
+		got = append(got, p.Status)
+	}
+	if fmt.Sprint(got) != fmt.Sprint(statuses) {
+		t.Errorf("the order's payments are %v, want %v", got, statuses)
+	}
+}
+
+// payWith enters a card and clicks on the button.
+func (w *tab) payWith(card string) {
+	w.t.Helper()
+	w.fill(card, goodThrough, "737", "Ada Lovelace")
+	w.click("#pay")
+}
+
+// testPay: a card pays; its number goes to one call and nowhere else.
+func (s till) testPay(t *testing.T) {
+	order, address := s.order(t, nil)
+	for _, width := range []int64{1280, 390} {
+		w := s.browser.tab(t, width)
+		w.open(address)
+		w.picture(fmt.Sprintf("pay-%d", width))
+		w.dark()
+		w.picture(fmt.Sprintf("pay-dark-%d", width))
+	}
+	w := s.browser.tab(t, 1280, "PerformanceIssue") // of asking for cookies below
+	w.open(address)
+	if got := w.text("#pay"); got != "Pay €109.90" {
+		t.Errorf("the button says %q", got)
+	}
+	w.payWith(approvedCard)
+	w.shown("succeeded")
+	w.picture("succeeded-1280")
+	s.wants(t, order, "AUTHORIZED")
+	if got := eval[string](w, `document.activeElement.textContent`); got != "Paid" {
+		t.Errorf("the focus is on %q: a screen reader does not say what happened", got)
+	}
+	for _, r := range w.sent("", "/") {
+		body := postData(r)
+		if strings.Contains(body+r.URL, "4111") != strings.HasSuffix(r.URL, "/payment-instruments") {
+			t.Errorf("%s carries %q", r.URL, body)
+		}
+	}
+	kept := eval[string](w, `JSON.stringify({...sessionStorage, ...localStorage}) + document.cookie + document.documentElement.outerHTML`)
+	if strings.Contains(kept, "4111 1111 1111 1111 1") || strings.Contains(kept, approvedCard) {
+		t.Errorf("the browser keeps the card: %s", kept)
+	}
+	w.reload2("succeeded") // and a reload tells the same
+	s.wants(t, order, "AUTHORIZED")
+}
+
+// postData is the body of a request.
+func postData(r *network.Request) (body string) {
+	for _, part := range r.PostDataEntries {
+		body += string(part.Bytes)
+	}
+	return body
+}
+
+// reload2 loads the page again and waits for a state.
+func (w *tab) reload2(state string) {
+	w.t.Helper()
+	w.do(chromedp.Reload())
+	w.shown(state)
+}
+
+// testKeyboard: from the address line to the receipt without a mouse, and the focus can be seen all the way.
+func (s till) testKeyboard(t *testing.T) {
+	order, address := s.order(t, nil)
+	w := s.browser.tab(t, 1280)
+	w.open(address)
+	visited := []string{}
+	for _, text := range []string{approvedCard, goodThrough, "737", "Ada Lovelace", ""} {
+		w.keys(kb.Tab)
+		visited = append(visited, eval[string](w, `document.activeElement.id`))
+		if style := eval[string](w, `getComputedStyle(document.activeElement).outlineStyle`); style != "solid" {
+			t.Errorf("the focus on %s is %q", visited[len(visited)-1], style)
+		}
+		w.keys(text)
+	}
+	if got := strings.Join(visited, " "); got != "number expiry cvv name pay" {
+		t.Errorf("the keyboard goes to %s", got)
+	}
+	w.keys(kb.Enter)
+	w.shown("succeeded")
+	s.wants(t, order, "AUTHORIZED")
+}
+
+// testDecline: a declined card says so, and another one pays the same order. What failed can be tried again, too.
+func (s till) testDecline(t *testing.T) {
+	order, address := s.order(t, nil)
+	w := s.browser.tab(t, 390)
+	w.open(address)
+	w.payWith(declinedCard)
+	w.shown("declined")
+	w.picture("declined-390")
+	w.click(`[data-state="declined"] [data-retry]`)
+	w.until(usable)
+	if got := w.value("#number"); got != "" {
+		t.Errorf("the declined card is still there: %s", got)
+	}
+	w.payWith(rejectedCard)
+	w.shown("failed")
+	w.picture("failed-390")
+	w.click(`[data-state="failed"] [data-retry]`)
+	w.until(usable)
+	w.payWith(approvedCard)
+	w.shown("succeeded")
+	s.wants(t, order, "AUTHORIZED", "FAILED", "DECLINED")
+}
+
+// atChallenge waits for the issuer's page.
+func (w *tab) atChallenge() {
+	w.t.Helper()
+	w.until(`document.querySelector("[data-outcome]")?.disabled === false`)
+}
+
+// testChallengePassed: the customer sees who wants how much, passes, and has paid.
+func (s till) testChallengePassed(t *testing.T) {
+	order, address := s.order(t, nil)
+	w := s.browser.tab(t, 390)
+	w.open(address)
+	w.payWith(challengeCard)
+	w.atChallenge()
+	w.picture("challenge-390")
+	if shop, amount, at := w.text("#merchant"), w.text("#amount"), eval[string](w, "location.href"); shop != "the shop" || amount != "€109.90" || at != s.api+"/checkout/challenge" {
+		t.Errorf("the challenge shows %q, %q at %s", shop, amount, at)
+	}
+	s.wants(t, order, "PENDING")
+	w.do(chromedp.Reload())
+	w.atChallenge()
+	w.keys(kb.Tab + kb.Enter)
+	w.shown("succeeded")
+	w.picture("succeeded-390")
+	s.wants(t, order, "AUTHORIZED")
+}
+
+// testChallengeFailed: the payment is declined, and the customer can try another card.
+func (s till) testChallengeFailed(t *testing.T) {
+	order, address := s.order(t, nil)
+	w := s.browser.tab(t, 1280)
+	w.open(address)
+	w.payWith(challengeCard)
+	w.atChallenge()
+	w.picture("challenge-1280")
+	w.click(`[data-outcome="FAILED"]`)
+	w.shown("declined")
+	s.wants(t, order, "DECLINED")
+	w.click(`[data-state="declined"] [data-retry]`)
+	w.until(usable)
+	w.payWith(challengeCard)
+	w.atChallenge()
+	w.click(`[data-outcome="AUTHENTICATED"]`)
+	w.shown("succeeded")
+	s.wants(t, order, "AUTHORIZED", "DECLINED")
+}
+
+// testPending: the page waits for a processor that answers later, also across a reload.
+func (s till) testPending(t *testing.T) {
+	order, address := s.order(t, nil)
+	w := s.browser.tab(t, 390)
+	w.open(address)
+	w.payWith(laterCard)
+	w.shown("pending")
+	w.picture("pending-390")
+	w.do(chromedp.Reload())
+	w.shown("succeeded")
+	s.wants(t, order, "AUTHORIZED")
+}
+
+// testClickStorm: however often the button is pressed, one payment is made.
+func (s till) testClickStorm(t *testing.T) {
+	order, address := s.order(t, nil)
+	w := s.browser.tab(t, 1280)
+	w.open(address)
+	w.fill(approvedCard, goodThrough, "737", "Ada Lovelace")
+	eval[bool](w, `(() => { const pay = document.querySelector("#pay"), form = document.querySelector("#card-form");
+		for (let i = 0; i < 50; i++) { pay.click(); form.requestSubmit(); form.dispatchEvent(new SubmitEvent("submit", {cancelable: true})); } return true })()`)
+	w.shown("succeeded")
+	s.wants(t, order, "AUTHORIZED")
+	for _, path := range []string{"/payment-instruments", "/checkout/payments"} {
+		if n := len(w.sent("POST", path)); n != 1 {
+			t.Errorf("%d calls of %s", n, path)
+		}
+	}
+}
+
+// testLostAnswer: the connection breaks when the payment is made and its answer is on its way. The page finds the
+// payment out and makes no other.
+func (s till) testLostAnswer(t *testing.T) {
+	order, address := s.order(t, nil)
+	w := s.browser.tab(t, 1280, "ERR_CONNECTION_RESET", "status of 409")
+	w.open(address)
+	w.cutAnswers("*/checkout/payments", 2)
+	w.payWith(approvedCard)
+	w.shown("succeeded")
+	s.wants(t, order, "AUTHORIZED")
+	if n := len(w.sent("POST", "/checkout/payments")); n != 3 {
+		t.Errorf("the page asked %d times, want 3", n)
+	}
+}
+
+// cutAnswers breaks the connection when the answer of a call is there, so often.
+func (w *tab) cutAnswers(pattern string, times int) {
+	w.t.Helper()
+	w.ok(chromedp.Listen(w.ctx, func(event any) {
+		if paused, ok := event.(*fetch.EventRequestPaused); ok {
+			cut := times > 0
+			times--
+			go func() {
+				if cut {
+					_, _ = chromedp.Call(w.ctx, fetch.FailRequest, fetch.FailRequestParams{RequestID: paused.RequestID, ErrorReason: network.ErrorReasonConnectionReset})
+				} else {
+					_, _ = chromedp.Call(w.ctx, fetch.ContinueRequest, fetch.ContinueRequestParams{RequestID: paused.RequestID})
+				}
+			}()
+		}
+	}))
+	enable(w, fetch.Enable, fetch.EnableParams{Patterns: []*fetch.RequestPattern{{URLPattern: pattern, RequestStage: fetch.RequestStageResponse}}})
+}
+
+// testNoNetwork: without a network nothing is lost and nothing is paid; when it is back, the same click goes on.
+func (s till) testNoNetwork(t *testing.T) {
+	order, address := s.order(t, nil)
+	w := s.browser.tab(t, 390, "ERR_INTERNET_DISCONNECTED")
+	w.open(address)
+	w.offline(true)
+	w.payWith(approvedCard)
+	w.untilText("#trouble", "You have not been charged")
+	w.until(usable)
+	w.picture("no-network-390")
+	if got := w.value("#number"); got != "4111 1111 1111 1111" {
+		t.Errorf("the card is gone: %q", got)
+	}
+	w.offline(false)
+	w.click("#pay")
+	w.shown("succeeded")
+	s.wants(t, order, "AUTHORIZED")
+}
+
+// offline takes the network away, or gives it back.
+func (w *tab) offline(off bool) {
+	w.t.Helper()
+	var conditions []*network.Conditions
+	if off {
+		conditions = append(conditions, &network.Conditions{Offline: true, DownloadThroughput: -1, UploadThroughput: -1})
+	}
+	enable(w, network.EmulateNetworkConditionsByRule, network.EmulateNetworkConditionsByRuleParams{MatchedNetworkConditions: conditions})
+}
+
+// testAnotherTab: an order that is paid shows so wherever its link is opened again.
+func (s till) testAnotherTab(t *testing.T) {
+	order, address := s.order(t, nil)
+	first, second := s.browser.tab(t, 1280), s.browser.tab(t, 390)
+	first.open(address)
+	second.open(address)
+	first.payWith(declinedCard)
+	first.shown("declined")
+	second.payWith(approvedCard)
+	second.shown("succeeded")
+	first.click(`[data-state="declined"] [data-retry]`)
+	first.shown("succeeded")
+	third := s.browser.tab(t, 390)
+	third.load(address)
+	third.shown("succeeded")
+	s.wants(t, order, "AUTHORIZED", "DECLINED")
+}
+
+// TestCheckoutSlow: a processor that never answers, and a customer who takes longer than the token lives. Neither is
+// told anything that is not known.
+func TestCheckoutSlow(t *testing.T) {
+	s, found := openTill(t, func(o *Options) { o.PaymentTimeout, o.ClientTokenTTL = time.Second, 10*time.Second })
+	if !found {
+		return
+	}
+	address, late := s.session(t, nil)
+	dawdler := s.browser.tab(t, 390, "status of 400")
+	dawdler.open(address)
+	dawdler.fill(approvedCard, goodThrough, "737", "Ada Lovelace")
+
+	order, address := s.order(t, nil)
+	w := s.browser.tab(t, 1280)
+	w.open(address)
+	w.payWith(silentCard)
+	w.shown("pending")
+	w.shown("succeeded")
+	s.wants(t, order, "AUTHORIZED")
+
+	again := time.NewTicker(50 * time.Millisecond)
+	defer again.Stop()
+	for answered := 200; answered == 200; <-again.C {
+		a, err := s.call("GET", "/checkout/configuration", map[string]string{"X-Client-Token": late}, nil)
+		if answered = a.status; err != nil || answered != 200 && answered != 400 {
+			t.Fatal(answered, err)
+		}
+	}
+	dawdler.click("#pay")
+	dawdler.shown("expired")
+	dawdler.picture("expired-390")
+	s.wants(t, "order-1")
+}
+
+// testReturn: the customer is sent back to the shop, with the payment (D4).
+func (s till) testReturn(t *testing.T) {
+	back := make(chan string, 4)
+	shop := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/done" {
+			back <- r.URL.RawQuery + r.Header.Get("Referer")
+		}
+	}))
+	t.Cleanup(shop.Close)
+	order, address := s.order(t, map[string]any{"returnUrl": shop.URL + "/done?basket=7"})
+	w := s.browser.tab(t, 1280, "favicon.ico")
+	w.open(address)
+	w.payWith(approvedCard)
+	w.shown("succeeded")
+	paid := s.payments(t, order)
+	if want := "basket=7&paymentId=" + paid[0].ID + "&status=AUTHORIZED"; <-back != want {
+		t.Errorf("the customer does not come back with %s", want)
+	}
+	w.until(`location.pathname === "/done"`)
+	w.do(chromedp.NavigateBack()) // to see it again: no form, and no way out but the customer's own
+	w.shown("succeeded")
+	w.click(`[data-state="succeeded"] [data-back]`)
+	<-back
+}

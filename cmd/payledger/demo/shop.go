@@ -1,0 +1,88 @@
+package demo
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"html/template"
+	"io"
+	"net"
+	"net/http"
+	"time"
+)
+
+// Shop is a small web shop that is paid through the hosted checkout: its pages know no API key, its back end
+// opens the sessions, and it delivers nothing before a signed webhook has told that it was paid.
+type Shop struct {
+	URL      string
+	merchant *merchant
+	secret   string // signs webhooks
+	server   *http.Server
+	pages    *template.Template
+	orders   *orders
+}
+
+//go:embed shop
+var shopFiles embed.FS
+
+// OpenShop opens the shop on a free port of this machine and has the service send it webhooks.
+func OpenShop(ctx context.Context, stage Stage) (*Shop, error) {
+	var config net.ListenConfig
+	listener, err := config.Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("shop: %w", err)
+	}
+	s := &Shop{
+		URL:      "http://" + listener.Addr().String(),
+		merchant: &merchant{api: stage.API, apiKey: stage.APIKey, out: &printer{io.Discard}},
+		secret:   stage.SigningSecret,
+		orders:   newOrders(),
+		pages:    template.Must(template.New("").Funcs(template.FuncMap{"euros": price}).ParseFS(shopFiles, "shop/*.html")),
+	}
+	s.server = &http.Server{Handler: s.handler(), ReadHeaderTimeout: 5 * time.Second}
+	go s.server.Serve(listener) //nolint:errcheck // ends with Close
+	if err := s.subscribe(ctx); err != nil {
+		return nil, fmt.Errorf("shop: %w", err)
+	}
+	return s, nil
+}
+
+// Close closes the shop at once, whoever is in it.
+func (s *Shop) Close() error { return s.server.Close() }
+
+// subscribe asks for the webhooks that the shop acts on.
+func (s *Shop) subscribe(ctx context.Context) error {
+	var endpoint struct{}
+	return s.merchant.call(ctx, http.MethodPost, "/management/webhook-endpoints", s.merchant.backend(), map[string]any{
+		"url": s.URL + "/webhooks", "description": "the demo's shop", "eventTypes": []string{"PAYMENT.STATUS"},
+	}, &endpoint, func() string { return "" })
+}
+
+// handler has the shop's pages and its webhook endpoint. A form of another site is refused.
+func (s *Shop) handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", s.showCart)
+	mux.HandleFunc("POST /buy", s.buy)
+	mux.HandleFunc("GET /orders/{order}", s.showReceipt)
+	mux.HandleFunc("GET /orders/{order}/events", s.follow)
+	mux.HandleFunc("POST /webhooks", s.takeWebhook)
+	mux.HandleFunc("GET /assets/{file}", func(w http.ResponseWriter, r *http.Request) {
+		http.ServeFileFS(w, r, shopFiles, "shop/assets/"+r.PathValue("file"))
+	})
+	return http.NewCrossOriginProtection().Handler(guarded(mux))
+}
+
+// guarded keeps the pages to what is the shop's own.
+func guarded(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; frame-ancestors 'none'")
+		h.Set("Cache-Control", "no-store")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("X-Content-Type-Options", "nosniff")
+		next.ServeHTTP(w, r)
+	})
+}
+
+// price writes minor units of EUR as the shop's pages do.
+func price(minor int64) string { return fmt.Sprintf("€%d.%02d", minor/100, minor%100) }

@@ -1,0 +1,127 @@
+package demo
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"payledger/notifier/signature"
+)
+
+// most is how many of one article the shop sells at once.
+const most = 9
+
+func (s *Shop) show(w http.ResponseWriter, status int, page string, view any) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	_ = s.pages.ExecuteTemplate(w, page, view) // the customer went away
+}
+
+// showCart is the shop's one page of goods.
+func (s *Shop) showCart(w http.ResponseWriter, _ *http.Request) {
+	s.show(w, http.StatusOK, "cart.html", articles)
+}
+
+// buy takes the order, opens a session for it with the shop's API key, and sends the customer to the checkout.
+func (s *Shop) buy(w http.ResponseWriter, r *http.Request) {
+	lines := ordered(r)
+	if len(lines) == 0 {
+		s.show(w, http.StatusBadRequest, "empty.html", nil)
+		return
+	}
+	order := s.orders.take(lines)
+	token, err := s.openSession(r, order)
+	if err != nil {
+		s.show(w, http.StatusBadGateway, "broken.html", nil)
+		return
+	}
+	http.Redirect(w, r, s.merchant.api+"/checkout?clientToken="+url.QueryEscape(token), http.StatusSeeOther)
+}
+
+// ordered reads the quantities of the form; prices come from the shop alone.
+func ordered(r *http.Request) (lines []line) {
+	for _, a := range articles {
+		if n, err := strconv.ParseInt(r.PostFormValue(a.SKU), 10, 64); err == nil && n > 0 && n <= most {
+			lines = append(lines, line{a, n})
+		}
+	}
+	return lines
+}
+
+func (s *Shop) openSession(r *http.Request, order purchase) (string, error) {
+	items := make([]any, len(order.Lines))
+	for i, l := range order.Lines {
+		items[i] = map[string]any{"itemId": l.SKU, "name": l.Name, "amount": l.Price, "quantity": l.Quantity, "productType": "PHYSICAL"}
+	}
+	var session struct {
+		ClientToken string `json:"clientToken"`
+	}
+	err := s.merchant.call(r.Context(), http.MethodPost, "/client-session", s.merchant.backend(), map[string]any{
+		"orderId": order.ID, "currencyCode": "EUR", "order": map[string]any{"lineItems": items},
+		"metadata": map[string]any{"channel": "demo shop"}, "returnUrl": s.URL + "/orders/" + order.ID,
+	}, &session, func() string { return "" })
+	return session.ClientToken, err
+}
+
+// showReceipt is where the checkout sends the customer back to. What its address says of the payment is not
+// believed: a customer can write anything there.
+func (s *Shop) showReceipt(w http.ResponseWriter, r *http.Request) {
+	order, _, known := s.orders.find(r.PathValue("order"))
+	if !known {
+		s.show(w, http.StatusNotFound, "unknown.html", nil)
+		return
+	}
+	s.show(w, http.StatusOK, "receipt.html", order)
+}
+
+// follow tells a receipt's page when a webhook has changed its order (server-sent events).
+func (s *Shop) follow(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "text/event-stream")
+	out := http.NewResponseController(w)
+	for told := -1; ; {
+		order, changed, known := s.orders.find(r.PathValue("order"))
+		if !known {
+			return
+		}
+		if order.News != told {
+			told = order.News
+			fmt.Fprintf(w, "data: %d\n\n", told)
+			if out.Flush() != nil {
+				return
+			}
+		}
+		select {
+		case <-changed:
+		case <-r.Context().Done():
+			return
+		}
+	}
+}
+
+// takeWebhook believes what is signed (§5.2), and nothing else.
+func (s *Shop) takeWebhook(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(io.LimitReader(r.Body, 1<<20))
+	if err == nil {
+		err = signature.Verify(r.Header, body, time.Now(), s.secret)
+	}
+	var order struct {
+		Payment struct {
+			OrderID string `json:"orderId"`
+		} `json:"payment"`
+	}
+	var h webhook
+	for _, into := range []any{&order, &h} {
+		if err == nil {
+			err = json.Unmarshal(body, into)
+		}
+	}
+	if err != nil {
+		http.Error(w, "not verified", http.StatusBadRequest)
+		return
+	}
+	s.orders.tell(order.Payment.OrderID, h)
+}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// metrics reads what operators see.
+func metrics(t *testing.T, app *App) string {
+	t.Helper()
+	response, err := http.Get(app.ready().Admin + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != http.StatusOK {
+		t.Fatal(response.StatusCode, err)
+	}
+	return string(text)
+}
+
+// awaitMetrics waits until every line stands there, and gives them all.
+func awaitMetrics(t *testing.T, app *App, lines ...string) string {
+	t.Helper()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(settleDeadline); ; <-tick.C {
+		text, missing := metrics(t, app), ""
+		for _, line := range lines {
+			if !strings.Contains(text, "\n"+line+"\n") {
+				missing = line
+			}
+		}
+		if missing == "" {
+			return text
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%q is missing:\n%s", missing, text)
+		}
+	}
+}
+
+// TestWebhookMetrics: operators see which webhooks wait and since when, how attempts ended, and what was given up (D18).
+func TestWebhookMetrics(t *testing.T) {
+	o := testOptions(t.TempDir())
+	o.WebhookRetryDelays = []time.Duration{time.Hour}
+	app := startApp(t, o)
+	m := newMerchant(app.ready().API, app.credentials.APIKey)
+	well, _ := inbox(t, 204)
+	broken, _ := inbox(t, 500)
+	for _, url := range []string{well, broken} {
+		m.must(t, "POST", "/management/webhook-endpoints", m.headers(), map[string]any{"url": url})
+	}
+	if a, err := m.pay(m.token(t, "order-1", 2500, "4111111111111111"), "key-1"); err != nil || a.status != http.StatusOK {
+		t.Fatal(a.status, string(a.body), err)
+	}
+	text := awaitMetrics(t, app,
+		`payledger_webhook_deliveries_open{status="FAILED"} 1`, `payledger_webhook_deliveries_open{status="PLANNED"} 0`,
+		`payledger_webhook_attempts_total{result="OK"} 1`, `payledger_webhook_attempts_total{result="STATUS"} 1`,
+		`payledger_webhook_deliveries_ended_total{status="SUCCEEDED"} 1`, `payledger_webhook_deliveries_ended_total{status="EXHAUSTED"} 0`,
+	)
+	if !strings.Contains(text, `payledger_webhook_deliveries_oldest_open_seconds{status="FAILED"} `) ||
+		strings.Contains(text, `payledger_webhook_deliveries_oldest_open_seconds{status="PLANNED"} `) {
+		t.Errorf("the oldest:\n%s", text)
+	}
+	var waiting struct{ Data []struct{ ID string } }
+	m.must(t, "GET", "/management/webhook-deliveries?outcome=FAILED", m.headers(), nil).decode(t, &waiting)
+	m.must(t, "POST", "/management/webhook-deliveries/"+waiting.Data[0].ID+"/resend", m.headers(), nil)
+	awaitMetrics(t, app, `payledger_webhook_attempts_total{result="STATUS"} 2`, `payledger_webhook_deliveries_open{status="FAILED"} 1`)
+}
+
+// TestWebhookMetricsExhausted: a delivery whose attempts all failed is counted, and waits no more.
+func TestWebhookMetricsExhausted(t *testing.T) {
+	o := testOptions(t.TempDir())
+	o.WebhookRetryDelays = []time.Duration{time.Millisecond}
+	app := startApp(t, o)
+	m := newMerchant(app.ready().API, app.credentials.APIKey)
+	broken, _ := inbox(t, 500)
+	m.must(t, "POST", "/management/webhook-endpoints", m.headers(), map[string]any{"url": broken})
+	if a, err := m.pay(m.token(t, "order-1", 2500, "4111111111111111"), "key-1"); err != nil || a.status != http.StatusOK {
+		t.Fatal(a.status, string(a.body), err)
+	}
+	awaitMetrics(t, app, `payledger_webhook_deliveries_ended_total{status="EXHAUSTED"} 1`,
+		`payledger_webhook_deliveries_open{status="FAILED"} 0`, `payledger_webhook_attempts_total{result="STATUS"} 2`)
+}

@@ -1,0 +1,42 @@
+package payment_test
+
+import (
+	"testing"
+
+	"payledger/domain/payment"
+	"payledger/domain/processor"
+)
+
+// TestVaults: what a payment's facts say about vaulting its method (D5).
+func TestVaults(t *testing.T) {
+	authorized := []payment.Operation{{Revision: 1, Kind: processor.Authorize, State: payment.StateSucceeded}}
+	passed := append(authorized, payment.Operation{Revision: 3, Kind: processor.Complete, Parent: 1, Outcome: processor.Authenticated, State: payment.StateSucceeded})
+	failed := append(authorized, payment.Operation{Revision: 3, Kind: processor.Complete, Parent: 1, Outcome: processor.AuthenticationFailed, State: payment.StateSucceeded})
+	declined := []payment.Operation{{Revision: 1, Kind: processor.Authorize, State: payment.StateDeclined}}
+	agreement := func(reason string) payment.Method {
+		return payment.Method{VaultOnAgreement: true, FirstPaymentReason: reason}
+	}
+	for _, row := range []struct {
+		name       string
+		customer   string
+		method     payment.Method
+		operations []payment.Operation
+		want       bool
+	}{
+		{"on success", "c", payment.Method{VaultOnSuccess: true}, authorized, true},
+		{"without a customer", "", payment.Method{VaultOnSuccess: true}, authorized, false},
+		{"declined", "c", payment.Method{VaultOnSuccess: true}, declined, false},
+		{"before there is anything", "c", payment.Method{VaultOnSuccess: true}, nil, false},
+		{"not asked", "c", payment.Method{}, authorized, false},
+		{"challenge passed", "c", payment.Method{VaultOn3DS: true}, passed, true},
+		{"challenge failed", "c", payment.Method{VaultOn3DS: true}, failed, false},
+		{"no challenge", "c", payment.Method{VaultOn3DS: true}, authorized, false},
+		{"recurring", "c", agreement("Recurring"), authorized, true},
+		{"unscheduled", "c", agreement("Unscheduled"), authorized, true},
+		{"card on file", "c", agreement("CardOnFile"), authorized, false},
+	} {
+		if got := (payment.State{CustomerID: row.customer, Method: row.method, Operations: row.operations}).Vaults(); got != row.want {
+			t.Errorf("%s: %t", row.name, got)
+		}
+	}
+}

@@ -1,0 +1,71 @@
+package session
+
+import (
+	"time"
+
+	"payledger/domain"
+)
+
+// Usable refuses a session that is not there, or whose client token has expired (D3).
+func (s State) Usable(now time.Time) error {
+	switch {
+	case !s.Exists():
+		return domain.Refuse(domain.KindInvalid, domain.ReasonSessionValidation, "The client token is not known.")
+	case s.Expired(now):
+		return domain.Refuse(domain.KindInvalid, domain.ReasonSessionValidation, "The client token has expired.")
+	default:
+		return nil
+	}
+}
+
+// Change asks for other fields; Fields is the whole session as it shall be.
+type Change struct {
+	At     time.Time
+	Fields Fields
+}
+
+// DecideChange changes the session, or names what is wrong with it (D4).
+func DecideChange(s State, c Change) (Event, error) {
+	if err := s.Usable(c.At); err != nil {
+		return nil, err
+	}
+	if c.Fields.ApprovalMode != s.ApprovalMode {
+		return nil, domain.Refuse(domain.KindInvalid, domain.ReasonSessionValidation,
+			"The approvalMode of a client session is set at its creation and cannot be changed.")
+	}
+	if err := c.Fields.check(); err != nil {
+		return nil, err
+	}
+	return Changed{At: c.At, Fields: c.Fields}, nil
+}
+
+// StartAttempt makes a payment attempt the current one.
+type StartAttempt struct {
+	At      time.Time
+	Attempt domain.AttemptID
+	Before  uint64 // attempts that the session had when this one was made
+}
+
+// DecideStartAttempt records the attempt; nothing when it is the current one already. moved means that
+// another attempt was started meanwhile, so that this one is to be made anew.
+func DecideStartAttempt(s State, c StartAttempt) (e Event, moved bool, err error) {
+	if err := s.Usable(c.At); err != nil {
+		return nil, false, err
+	}
+	switch {
+	case s.ApprovalMode != ApprovalManual:
+		return nil, false, NeedsNoApproval()
+	case s.Attempt == c.Attempt:
+		return nil, false, nil
+	case s.Attempts != c.Before:
+		return nil, true, nil
+	default:
+		return AttemptStarted{At: c.At, Attempt: c.Attempt}, false, nil
+	}
+}
+
+// NeedsNoApproval refuses a payment attempt in a session whose payments are made at once.
+func NeedsNoApproval() *domain.Error {
+	return domain.Refuse(domain.KindInvalid, domain.ReasonSessionValidation,
+		"The client session has approvalMode AUTO: its payments need no attempt.")
+}

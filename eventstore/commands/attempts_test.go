@@ -1,0 +1,290 @@
+package commands_test
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"payledger/domain"
+	"payledger/domain/attempt"
+	"payledger/domain/payment"
+	"payledger/domain/processor"
+	"payledger/domain/session"
+	"payledger/eventstore"
+	"payledger/eventstore/commands"
+)
+
+// manual opens a MANUAL session for 25.00 EUR.
+func (r *rig) manual(s *commands.Service) session.State {
+	r.t.Helper()
+	opened, err := s.CreateSession(background, r.by, commands.SessionInput{Fields: session.Fields{
+		OrderID: "order-1", Currency: "EUR", Amount: amount(2500), ApprovalMode: session.ApprovalManual,
+	}})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return opened
+}
+
+func (r *rig) tokenIn(s *commands.Service, from session.State, number string) domain.Token {
+	r.t.Helper()
+	made, err := s.Tokenize(background, r.by, commands.TokenizeInput{Session: from.ID, Card: processor.Card{
+		Number: number, CVV: "737", ExpirationMonth: "03", ExpirationYear: "2099", CardholderName: "Ada Lovelace",
+	}})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return made.Token
+}
+
+// asked makes an attempt that waits.
+func (r *rig) asked(s *commands.Service) attempt.State {
+	r.t.Helper()
+	from := r.manual(s)
+	made, err := s.StartAttempt(background, r.by, commands.AttemptInput{Session: from.ID, Token: r.tokenIn(s, from, approvedCard)})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return made
+}
+
+func (r *rig) attempt(id domain.AttemptID) attempt.State {
+	r.t.Helper()
+	tip, err := eventstore.LoadTipAtLeader(background, r.store, eventstore.Attempts, eventstore.Attempts.Key(r.by.Account, string(id)))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return tip.State
+}
+
+// consistent fails the test unless the attempt and its payment fit: a payment after an approval alone, and then one.
+func (r *rig) consistent(id domain.AttemptID) {
+	r.t.Helper()
+	a := r.attempt(id)
+	paid := domain.PaymentIDForAttempt(r.by.Account, id)
+	token := r.instrument(a.Token)
+	switch a.Decision {
+	case attempt.Approved:
+		if p := r.settled(paid); !a.Done || a.Payment != paid || p.Status() != payment.StatusAuthorized || r.operations(paid) != 1 || token.UsedBy != paid {
+			r.t.Errorf("approved: %+v, payment %s with %d operations, token used by %s", a, p.Status(), r.operations(paid), token.UsedBy)
+		}
+		r.audit(paid)
+	case attempt.Aborted:
+		if !a.Done || r.payment(paid).Exists() || r.operations(paid) != 0 || token.Good() {
+			r.t.Errorf("aborted: %+v, token %+v", a, token)
+		}
+	default:
+		if r.payment(paid).Exists() || r.operations(paid) != 0 || token.UsedBy != "" || !token.Good() {
+			r.t.Errorf("pending: %+v, token %+v", a, token)
+		}
+	}
+}
+
+// TestApprovalCrashes: whatever effect of an approval or an abort fails before it happened, or takes effect, with and
+// without the end of the process: recovery completes what was decided, and a repeat gives the one outcome (§3.3, D5).
+func TestApprovalCrashes(t *testing.T) {
+	r := newRigFor(t, false)
+	well := r.newNode(t, time.Minute, nil)
+	for what, effects := range map[string][]string{
+		"approve": {"attempt.approved", "instrument.used", "payment.created", authorize, "payment.authorized", "attempt.completed"},
+		"abort":   {"attempt.aborted", "instrument.invalidated", "attempt.completed"},
+	} {
+		for _, e := range effects {
+			for _, w := range []way{refuses, twice, crashBefore, crashAfter, overtaken} {
+				if e == authorize && w == refuses {
+					continue
+				}
+				t.Run(fmt.Sprintf("%s: %s %s", what, e, w), func(t *testing.T) {
+					t.Parallel()
+					r.with(t).decideThrough(well.Service, what, newFault(effect{on: e}, w))
+				})
+			}
+		}
+	}
+}
+
+// decideThrough decides an attempt on a node with a fault, recovers and repeats on another.
+func (r *rig) decideThrough(well *commands.Service, what string, f *fault) {
+	r.t.Helper()
+	a := r.asked(well)
+	n := r.newNode(r.t, time.Minute, f)
+	r.t.Cleanup(func() { closeOnce(f.resume) })
+	decide := func(s *commands.Service) error {
+		if what == "abort" {
+			_, err := s.AbortAttempt(background, r.by, commands.AbortInput{Attempt: a.ID})
+			return err
+		}
+		done, err := s.ApproveAttempt(background, r.by, a.ID)
+		if err == nil && done.Payment != domain.PaymentIDForAttempt(r.by.Account, a.ID) {
+			err = fmt.Errorf("answered %+v", done)
+		}
+		return err
+	}
+	given := make(chan error, 1)
+	go func() { given <- decide(n.Service) }()
+	if !came(f.hit) {
+		r.t.Fatal("the effect never came")
+	}
+	switch f.way {
+	case crashBefore, crashAfter:
+		n.kill()
+		<-given
+	case refuses:
+		if err := <-given; err != nil {
+			refused(r.t, err, domain.ReasonServiceUnavailable)
+		}
+	case overtaken:
+		if err := decide(well); err != nil {
+			r.t.Error(err)
+		}
+		closeOnce(f.resume)
+		fallthrough
+	default:
+		if err := <-given; err != nil {
+			r.t.Error(err)
+		}
+	}
+	paid := domain.PaymentIDForAttempt(r.by.Account, a.ID)
+	if err := errors.Join(well.RecoverAttempt(background, r.by.Account, a.ID), well.Recover(background, r.by.Account, paid)); err != nil {
+		r.t.Fatal(err)
+	}
+	r.consistent(a.ID)
+	if err := decide(well); err != nil {
+		r.t.Error("the repeat:", err)
+	}
+	if r.attempt(a.ID).Decision == "" {
+		r.t.Error("not decided after the repeat")
+	}
+	r.consistent(a.ID)
+}
+
+// TestApprovedTerms: what was changed in the session after the approval, and before a crash let the payment be made,
+// does not count: the customer pays what the merchant approved. When the session has expired by then, the card is gone
+// with it, and the payment fails.
+func TestApprovedTerms(t *testing.T) {
+	for _, c := range []struct {
+		later  time.Duration
+		status payment.Status
+	}{{0, payment.StatusAuthorized}, {2 * time.Hour, payment.StatusFailed}} {
+		r := newRigFor(t, false)
+		well := r.newNode(t, time.Minute, nil)
+		a := r.asked(well.Service)
+		dying := r.newNode(t, time.Minute, newFault(effect{on: "instrument.used"}, crashBefore))
+		given := make(chan error, 1)
+		go func() {
+			_, err := dying.ApproveAttempt(background, r.by, a.ID)
+			given <- err
+		}()
+		if !came(dying.wire.fault.hit) {
+			t.Fatal("the effect never came")
+		}
+		dying.kill()
+		<-given
+		_, err := well.ChangeSession(background, r.by, a.Session, func(in commands.SessionInput) (commands.SessionInput, error) {
+			in.Amount, in.OrderID = amount(9900), "order-2"
+			return in, nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.ahead.Store(int64(c.later))
+		if err := well.RecoverAttempt(background, r.by.Account, a.ID); err != nil {
+			t.Fatal(err)
+		}
+		p := r.settled(domain.PaymentIDForAttempt(r.by.Account, a.ID))
+		if p.Amount != 2500 || p.OrderID != "order-1" || p.Status() != c.status {
+			t.Errorf("%d %s %s", p.Amount, p.OrderID, p.Status())
+		}
+	}
+}
+
+// decision is a request about an attempt.
+type decision string
+
+// decided is what it answered.
+type decided struct {
+	status attempt.Status
+	reason domain.Reason
+}
+
+// attemptModel: the first decision stands; the same again is answered the same, the other one is refused.
+var attemptModel = porcupine.Model{
+	Init: func() any { return attempt.RequiresApproval },
+	Step: func(state, input, output any) (bool, any) {
+		now, got := state.(attempt.Status), output.(decided)
+		switch input.(decision) {
+		case "read":
+			return got == decided{status: now}, now
+		case "approve":
+			if now == attempt.Aborted {
+				return got.reason == domain.ReasonAttemptNotPending, now
+			}
+			return got == decided{status: attempt.Approved}, attempt.Approved
+		default:
+			if now == attempt.Approved {
+				return got.reason == domain.ReasonAttemptNotPending, now
+			}
+			return got == decided{status: attempt.Aborted}, attempt.Aborted
+		}
+	},
+	DescribeOperation: func(in, out any) string { return fmt.Sprintf("%v → %+v", in, out) },
+}
+
+// TestDecisionsAreLinearizable: of concurrent approvals and aborts of one attempt, on two nodes, the first decides, and
+// every answer and every read fits (§3.3).
+func TestDecisionsAreLinearizable(t *testing.T) {
+	r := newRigFor(t, false)
+	nodes := r.twoNodes()
+	random := seeded(t)
+	const attempts, clients, requests = 12, 6, 4
+	counts := map[attempt.Status]int{}
+	var all sync.WaitGroup
+	var asked []attempt.State
+	for range attempts {
+		a := r.asked(nodes[0].Service)
+		asked = append(asked, a)
+		var plan [clients][requests]decision
+		for c := range plan {
+			for i := range plan[c] {
+				plan[c][i] = []decision{"approve", "abort", "read"}[random.IntN(3)]
+			}
+		}
+		all.Go(func() {
+			h := &history{began: time.Now()}
+			r.clients(nodes, clients, func(client int, s *commands.Service) {
+				for _, q := range plan[client] {
+					h.call(client, q, func() any { return r.decide(s, a.ID, q) })
+				}
+			})
+			h.linearizable(t, attemptModel)
+		})
+	}
+	all.Wait()
+	for _, a := range asked {
+		r.consistent(a.ID)
+		counts[r.attempt(a.ID).Decision]++
+	}
+	t.Logf("%v", counts)
+}
+
+// decide carries a request out.
+func (r *rig) decide(s *commands.Service, id domain.AttemptID, q decision) decided {
+	var a attempt.State
+	var err error
+	switch q {
+	case "approve":
+		a, err = s.ApproveAttempt(background, r.by, id)
+	case "abort":
+		a, err = s.AbortAttempt(background, r.by, commands.AbortInput{Attempt: id})
+	default:
+		a, err = s.Attempt(background, r.by.Account, id)
+	}
+	if err != nil {
+		return decided{reason: domain.ReasonOf(err)}
+	}
+	return decided{status: a.Status(r.now())}
+}

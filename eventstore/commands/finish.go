@@ -1,0 +1,108 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"payledger/domain"
+	"payledger/domain/attempt"
+	"payledger/domain/payment"
+	"payledger/domain/process"
+	"payledger/domain/session"
+	"payledger/eventstore"
+)
+
+// finish does what an attempt's decision asks for and records that it is done. It may be repeated, by anybody, any
+// number of times: the payment's id is derived from the attempt, so there is one payment (§3.3).
+func (s *Service) finish(ctx context.Context, by Caller, a attempt.State) (attempt.State, error) {
+	var flights []*flight
+	var err error
+	switch {
+	case a.Decision == attempt.Approved:
+		flights, err = s.payApproved(ctx, by, a)
+	case a.Due():
+		err = s.invalidate(ctx, by, a)
+	}
+	if err == nil && a.Due() {
+		a, err = s.complete(ctx, by, a)
+	}
+	if err != nil {
+		return a, unfinished(err)
+	}
+	deadline := a.DecidedAt.Add(s.PaymentTimeout)
+	for _, f := range flights {
+		s.await(f, deadline)
+	}
+	return a, nil
+}
+
+// complete records that the decision is carried out.
+func (s *Service) complete(ctx context.Context, by Caller, a attempt.State) (attempt.State, error) {
+	meta, err := s.Store.NewMeta(by.Actor, by.RequestID)
+	if err != nil {
+		return a, err
+	}
+	tip, err := eventstore.Execute(ctx, s.Store, eventstore.Attempts, eventstore.Attempts.Key(by.Account, string(a.ID)), meta,
+		func(state attempt.State) (attempt.Event, error) { return attempt.DecideComplete(state, meta.At) })
+	if err != nil {
+		return a, err
+	}
+	return tip.State, nil
+}
+
+// unfinished is a failure after the decision became durable: it stands, and what it asks for is done by a repeat or by
+// recovery.
+func unfinished(err error) error {
+	var e *domain.Error
+	if !errors.As(err, &e) || e.Reason != domain.ReasonServiceUnavailable {
+		return err
+	}
+	told := domain.OutcomeUnknown(err)
+	told.Message, told.Recovery = "The decision is recorded; carrying it out goes on.", "Repeat the request."
+	return told
+}
+
+// payApproved makes the payment of an approved attempt, or finds it, and gives its operations under way.
+func (s *Service) payApproved(ctx context.Context, by Caller, a attempt.State) ([]*flight, error) {
+	key := eventstore.Payments.Key(by.Account, string(a.Payment))
+	tip, err := eventstore.LoadTip(ctx, s.Store, eventstore.Payments, key)
+	if err != nil {
+		return nil, err
+	}
+	if !tip.State.Exists() {
+		from, err := s.terms(ctx, a)
+		if err != nil {
+			return nil, err
+		}
+		tip, err = s.make(ctx, by, &creation{
+			PaymentInput: PaymentInput{Token: a.Token, Session: a.Session},
+			id:           a.Payment, approval: &approval{at: a.DecidedAt, from: from},
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	var under []*flight
+	for _, op := range process.Open(tip.State) {
+		under = append(under, s.launch(tip, op.Revision, tip.Appended && op.State == payment.StateRequested))
+	}
+	return under, nil
+}
+
+// terms gives the session as it was approved, whatever was changed in it since.
+func (s *Service) terms(ctx context.Context, a attempt.State) (session.State, error) {
+	key := eventstore.Sessions.Key(a.Account, string(a.Session))
+	tip, err := eventstore.LoadTip(ctx, s.Store, eventstore.Sessions, key)
+	if err != nil || tip.State.Revision == a.Terms {
+		return tip.State, err
+	}
+	events, err := s.Store.History(ctx, key)
+	if err != nil {
+		return session.State{}, domain.Unavailable(err)
+	}
+	if uint64(len(events)) < a.Terms {
+		return session.State{}, fmt.Errorf("session %s has no revision %d", a.Session, a.Terms)
+	}
+	return eventstore.Sessions.Fold(events[:a.Terms])
+}

@@ -1,0 +1,192 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/instrument"
+	"payledger/domain/payment"
+	"payledger/domain/session"
+	"payledger/eventstore"
+)
+
+// creation is a payment on its way to being made.
+type creation struct {
+	PaymentInput
+	id       domain.PaymentID // "" until the token was looked at
+	approval *approval        // nil: nobody had to approve
+}
+
+// approval is what the merchant has approved, and when: what became of session and token since does not count.
+type approval struct {
+	at   time.Time
+	from session.State
+}
+
+// at is when the payment was decided.
+func (c creation) at(now time.Time) time.Time {
+	if c.approval != nil {
+		return c.approval.at
+	}
+	return now
+}
+
+// identify derives the id, so that a repeat of the request meets the same payment: from the key, from the
+// single-use token, or from checkout and token (D9, D12). A merchant who pays with a vaulted token and without a
+// key asks for a new payment each time.
+func (s *Service) identify(account domain.AccountID, c *creation, tool instrument.State) error {
+	switch {
+	case c.id != "":
+	case c.IdempotencyKey != "":
+		c.id = domain.PaymentIDForKey(account, c.IdempotencyKey)
+	case !tool.Vaulted():
+		c.id = domain.PaymentIDForToken(account, c.Token)
+	case c.Session != "":
+		c.id = domain.PaymentIDForSession(account, c.Session, c.Token)
+	default:
+		random, err := s.random16()
+		if err != nil {
+			return err
+		}
+		c.id = domain.NewPaymentID(random)
+	}
+	return nil
+}
+
+// payWith reads the instrument and the client session that the rest of the payment comes from, and refuses a token
+// that cannot pay. The session is empty when a merchant pays with a vaulted token: the request has it all (§4
+// rule 3).
+func (s *Service) payWith(ctx context.Context, account domain.AccountID, c *creation) (tool instrument.State, from session.State, err error) {
+	if tool, err = s.payable(ctx, account, c); err != nil {
+		return tool, from, err
+	}
+	switch {
+	case c.approval != nil:
+		from = c.approval.from
+	case c.Session != "":
+		from, err = s.Session(ctx, account, c.Session)
+	case !tool.Vaulted():
+		var tip eventstore.Tip[session.State]
+		tip, err = eventstore.LoadTipFresh(ctx, s.Store, eventstore.Sessions, eventstore.Sessions.Key(account, string(tool.Session)))
+		from = tip.State
+	}
+	switch {
+	case err != nil:
+		return tool, from, err
+	case from.ApprovalMode == session.ApprovalManual && c.approval == nil:
+		err = cannotPay("its client session asks for the approval of a payment attempt")
+	case c.Session != "" && !tool.Vaulted() && tool.Session != c.Session:
+		err = cannotPay("the payment method token is of another client session")
+	case c.Session != "" && tool.Vaulted() && tool.CustomerID != from.CustomerID:
+		err = cannotPay(otherCustomer)
+	}
+	return tool, from, err
+}
+
+// payable reads the instrument. A refusal counts only on what the leader holds: a replica may not have heard of
+// the token yet.
+func (s *Service) payable(ctx context.Context, account domain.AccountID, c *creation) (instrument.State, error) {
+	key := eventstore.Instruments.Key(account, string(c.Token))
+	use := func(tip eventstore.Tip[instrument.State], err error) (instrument.State, error) {
+		if err == nil {
+			err = s.identify(account, c, tip.State)
+		}
+		if err == nil {
+			_, err = instrument.DecideUse(tip.State, s.use(ctx, tip.State, c))
+		}
+		return tip.State, err
+	}
+	tool, err := use(eventstore.LoadTip(ctx, s.Store, eventstore.Instruments, key))
+	if err != nil {
+		tool, err = use(eventstore.LoadTipAtLeader(ctx, s.Store, eventstore.Instruments, key))
+	}
+	return tool, err
+}
+
+// use is the claim of the token, given what stands there.
+func (s *Service) use(ctx context.Context, tool instrument.State, c *creation) instrument.Use {
+	use := instrument.Use{At: c.at(s.Store.Now()), Payment: c.id}
+	if tool.UsedBy != c.id && !tool.Vaulted() {
+		use.Instead = s.lostClaim(ctx, tool)
+	}
+	return use
+}
+
+// claimToken records which payment uses the token: after it, no other can, unless it is vaulted.
+func (s *Service) claimToken(ctx context.Context, by Caller, c *creation, vaulted bool) error {
+	meta, err := s.request(by)
+	if err != nil {
+		return err
+	}
+	_, err = eventstore.Execute(ctx, s.Store, eventstore.Instruments, eventstore.Instruments.Key(by.Account, string(c.Token)), meta,
+		func(state instrument.State) (instrument.Event, error) {
+			if state.Vaulted() != vaulted { // other rules hold for it since it was looked at
+				return nil, overtaken()
+			}
+			return instrument.DecideUse(state, s.use(ctx, state, c))
+		})
+	return err
+}
+
+func overtaken() *domain.Error {
+	err := domain.Refuse(domain.KindConflict, domain.ReasonConcurrentModification, "Somebody else changed the same thing at the same time.")
+	err.Recovery = "It is safe to repeat the request."
+	return err
+}
+
+// lostClaim gives the payment that claimed the token and was made with another one, if that is what became
+// of the claim; "" else. What is asked is at the leader: a payment that is not there yet may still use it.
+func (s *Service) lostClaim(ctx context.Context, tool instrument.State) domain.PaymentID {
+	if tool.UsedBy == "" {
+		return ""
+	}
+	tip, err := eventstore.LoadTipAtLeader(ctx, s.Store, eventstore.Payments, eventstore.Payments.Key(tool.Account, string(tool.UsedBy)))
+	if err != nil || tip.Recorded == nil || tip.State.Exists() && tip.State.Method.Token == tool.Token {
+		return ""
+	}
+	return tool.UsedBy
+}
+
+// ofCustomer holds a payment with a vaulted token to the customer that the token is tied to (§4 rule 3).
+func ofCustomer(c payment.Create, tool instrument.State) error {
+	if tool.Vaulted() && c.CustomerID != tool.CustomerID {
+		return cannotPay(otherCustomer)
+	}
+	return nil
+}
+
+const otherCustomer = "the payment method token is tied to another customerId"
+
+func cannotPay(why string) *domain.Error {
+	return domain.Refuse(domain.KindConflict, domain.ReasonPayment, "The payment cannot be created: %s.", why)
+}
+
+// madeBefore names, to the customer whose token is refused, the payment of the same checkout that it made before:
+// a repeat whose first answer was lost finds it there (D12).
+func (s *Service) madeBefore(ctx context.Context, account domain.AccountID, c *creation, err error) error {
+	var refused *domain.Error
+	if c.Session == "" || !errors.As(err, &refused) || refused.Reason != domain.ReasonPayment {
+		return err
+	}
+	tool, loadErr := eventstore.LoadTip(ctx, s.Store, eventstore.Instruments, eventstore.Instruments.Key(account, string(c.Token)))
+	if loadErr != nil {
+		return loadErr
+	}
+	for _, made := range []domain.PaymentID{c.id, tool.State.UsedBy} {
+		if made == "" {
+			continue
+		}
+		tip, loadErr := eventstore.LoadTipAtLeader(ctx, s.Store, eventstore.Payments, eventstore.Payments.Key(account, string(made)))
+		if loadErr != nil {
+			return loadErr
+		}
+		if p := tip.State; p.Exists() && p.Session == c.Session && p.Method.Token == c.Token {
+			named := *refused
+			named.Payment, named.Status, named.Recovery = p.ID, string(p.Status()), "Read the payment to see what became of it."
+			return &named
+		}
+	}
+	return err
+}

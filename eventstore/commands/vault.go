@@ -1,0 +1,175 @@
+package commands
+
+import (
+	"context"
+	"errors"
+
+	"payledger/domain"
+	"payledger/domain/instrument"
+	"payledger/domain/payment"
+	"payledger/eventstore"
+	"payledger/eventstore/secrets"
+)
+
+// VaultInput is a merchant's request to keep a token for a customer (D5).
+type VaultInput struct {
+	Token      domain.Token
+	CustomerID string
+	Verify     bool // ask a processor about the card first
+}
+
+// VaultInstrument keeps a token for its customer; again, it gives the one that is there (D5).
+func (s *Service) VaultInstrument(ctx context.Context, by Caller, in VaultInput) (instrument.State, error) {
+	tip, err := eventstore.LoadTipFresh(ctx, s.Store, eventstore.Instruments, eventstore.Instruments.Key(by.Account, string(in.Token)))
+	if err != nil {
+		return tip.State, err
+	}
+	command := instrument.Vault{At: s.Store.Now(), CustomerID: in.CustomerID}
+	if _, err := instrument.DecideVault(tip.State, command); err != nil {
+		return tip.State, err
+	}
+	ctx = context.WithoutCancel(ctx)
+	if in.Verify && !tip.State.Vaulted() {
+		if command.Verified, err = s.verify(ctx, by, tip.State, in.CustomerID); err != nil {
+			return tip.State, err
+		}
+	}
+	return s.vault(ctx, by, tip.State, command)
+}
+
+// vault records that the token is kept, then copies the card: a crash in between leaves a card that the janitor finds
+// needed, and has copied (CardNeeded).
+func (s *Service) vault(ctx context.Context, by Caller, tool instrument.State, command instrument.Vault) (instrument.State, error) {
+	if _, err := s.Vault.Card(ctx, cardRef(tool), s.Store.Now()); err != nil {
+		return tool, domain.Unavailable(err) // nothing to keep
+	}
+	personal, err := s.personalOfCustomer(ctx, tool, command.CustomerID)
+	if err != nil {
+		return tool, err
+	}
+	meta, err := s.Store.NewMeta(by.Actor, by.RequestID)
+	if err != nil {
+		return tool, err
+	}
+	command.At, command.Personal = meta.At, personal
+	tip, err := eventstore.Execute(ctx, s.Store, eventstore.Instruments, eventstore.Instruments.Key(by.Account, string(tool.Token)), meta,
+		func(state instrument.State) (instrument.Event, error) { return instrument.DecideVault(state, command) })
+	if err != nil {
+		return tip.State, err
+	}
+	return tip.State, s.keep(ctx, tip.State)
+}
+
+// personalOfCustomer seals the cardholder's name under the customer's key, so that it is erased with the customer; nil
+// when it is already.
+func (s *Service) personalOfCustomer(ctx context.Context, tool instrument.State, customer string) (*domain.Sealed, error) {
+	key := secrets.PersonalKeyName(tool.Account, customer, tool.Session)
+	if tool.Personal == nil || tool.Personal.Key == key {
+		return nil, nil
+	}
+	plain, err := s.Vault.Open(ctx, tool.Personal)
+	if err != nil {
+		return nil, domain.Unavailable(err)
+	}
+	sealed, err := s.Vault.Seal(ctx, key, plain)
+	if err != nil {
+		return nil, domain.Unavailable(err)
+	}
+	return sealed, nil
+}
+
+// keep copies the card of a vaulted token, without its CVV, to where vaulted cards stand. The card as it was entered
+// ends with the outcome that its CVV was for.
+func (s *Service) keep(ctx context.Context, tool instrument.State) error {
+	err := s.Vault.KeepCard(ctx, cardRef(tool), s.Store.Now())
+	if err != nil && !errors.Is(err, secrets.ErrGone) {
+		return domain.OutcomeUnknown(err)
+	}
+	if err != nil {
+		return err
+	}
+	if tool.Verified {
+		s.discard(cardRef(tool))
+	}
+	return nil
+}
+
+// settleCard does what a payment's outcome asks for: the card is vaulted where that was agreed (D5), and as it was
+// entered it is destroyed. What fails here is left to the janitor.
+func (s *Service) settleCard(ctx context.Context, p payment.State) {
+	if p.Vaults() && !p.Method.Vaulted {
+		if err := s.vaultPaid(ctx, p); err != nil {
+			s.Logger.Warn().Err(err).Str("payment", string(p.ID)).Msg("card not vaulted yet; trying again")
+			return
+		}
+	}
+	if !p.Method.TokenizedAt.IsZero() {
+		s.discard(cardOf(p))
+	}
+}
+
+// vaultPaid vaults the token of a payment whose success asks for it.
+func (s *Service) vaultPaid(ctx context.Context, p payment.State) error {
+	tip, err := eventstore.LoadTipFresh(ctx, s.Store, eventstore.Instruments, eventstore.Instruments.Key(p.Account, string(p.Method.Token)))
+	if err != nil {
+		return err
+	}
+	by := Caller{Account: p.Account, Actor: "process:vault", RequestID: string(p.ID)}
+	_, err = s.vault(ctx, by, tip.State, instrument.Vault{CustomerID: p.CustomerID, Payment: p.ID})
+	return err
+}
+
+// CardNeeded tells whether the card behind a token is still needed as it was entered: the token was not used yet, or
+// pays for an operation that is open. Before it says no, it does what a crash has left of a vaulting (D5). An answer
+// from a log that lags behind errs on the side of needed.
+func (s *Service) CardNeeded(ctx context.Context, account domain.AccountID, token domain.Token) (bool, error) {
+	tip, err := eventstore.LoadTip(ctx, s.Store, eventstore.Instruments, eventstore.Instruments.Key(account, string(token)))
+	tool := tip.State
+	switch {
+	case err != nil || !tool.Exists():
+		return true, err // it is being tokenized
+	case !tool.Good():
+		return false, nil
+	case tool.Vaulted():
+		if err := s.keep(ctx, tool); err != nil {
+			return s.leave(tool, err), nil
+		}
+	}
+	if tool.UsedBy == "" {
+		return !tool.Verified, nil
+	}
+	paid, err := s.newest(ctx, account, tool.UsedBy)
+	if err != nil || paid.Status() == payment.StatusPending { // also: claimed, and the first event still to come
+		return true, err
+	}
+	if paid.Vaults() && !tool.Vaulted() {
+		if err := s.vaultPaid(ctx, paid); err != nil {
+			return s.leave(tool, err), nil
+		}
+	}
+	return false, nil
+}
+
+// leave says that a card that could not be vaulted now is needed until it can be; one that is gone is not.
+func (s *Service) leave(tool instrument.State, err error) (needed bool) {
+	s.Logger.Warn().Err(err).Str("token", string(tool.Token)).Msg("card not vaulted yet; trying again")
+	return !errors.Is(err, secrets.ErrGone)
+}
+
+// DeleteInstrument takes a token out of the vault, and its card with it (D5).
+func (s *Service) DeleteInstrument(ctx context.Context, by Caller, token domain.Token) (instrument.State, error) {
+	after, err := s.changeInstrument(ctx, by, token, instrument.DecideDelete)
+	if err != nil {
+		return after, err
+	}
+	s.discard(cardRef(after))
+	if err := s.Vault.DestroyKept(context.WithoutCancel(ctx), cardRef(after)); err != nil {
+		return after, domain.OutcomeUnknown(err) // recorded; a repeat, or the next start, destroys it
+	}
+	return after, nil
+}
+
+// MakeDefault makes a token its customer's default (D5).
+func (s *Service) MakeDefault(ctx context.Context, by Caller, token domain.Token) (instrument.State, error) {
+	return s.changeInstrument(ctx, by, token, instrument.DecideMakeDefault)
+}

@@ -1,0 +1,196 @@
+package commands_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/instrument"
+	"payledger/domain/payment"
+	"payledger/domain/session"
+	"payledger/eventstore/commands"
+	"payledger/eventstore/secrets"
+)
+
+// ref names the card behind a token.
+func (r *rig) ref(token domain.Token) secrets.CardRef {
+	tool := r.instrument(token)
+	return secrets.CardRef{Account: tool.Account, Token: token, TokenizedAt: tool.CreatedAt}
+}
+
+// payAgain pays with a vaulted token.
+func (r *rig) payAgain(s *commands.Service, token domain.Token) (payment.State, error) {
+	return s.CreatePayment(background, r.by, commands.PaymentInput{
+		Token: token, OrderID: "order-2", CustomerID: "customer-1", Currency: "EUR", Amount: amount(700),
+	})
+}
+
+// cleaned runs the janitor late enough for every card of now.
+func (r *rig) cleaned(s *commands.Service) {
+	r.t.Helper()
+	_, err := r.vault.Clean(background, r.store.Now().Add(3*time.Minute), s.CardNeeded)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// TestVaultedCard: the vaulted copy of a card has no CVV; the card as it was entered, with it, lasts until the first
+// outcome, and is never sent again (D5, D12).
+func TestVaultedCard(t *testing.T) {
+	r := newRig(t)
+	s := r.service(nil)
+	token := r.token(s)
+	if _, err := s.VaultInstrument(background, r.by, commands.VaultInput{Token: token, CustomerID: "customer-1"}); err != nil {
+		t.Fatal(err)
+	}
+	vaulted := secrets.CardRef{Account: r.by.Account, Token: token}
+	if card, err := r.vault.Card(background, vaulted, r.now()); err != nil || card.Number != approvedCard || card.CVV != "" || card.CardholderName != "Ada Lovelace" {
+		t.Fatalf("vaulted without its time: %v %+v", err, card.CVV)
+	}
+	if card, err := r.vault.Card(background, r.ref(token), r.now()); err != nil || card.CVV != "737" {
+		t.Fatalf("before the first payment: %v", err)
+	}
+	for i, want := range []string{"MATCHED", "", ""} { // the simulator says what it was sent
+		p, err := r.payAgain(s, token)
+		is(t, p, err, payment.StatusAuthorized)
+		if got := p.Risk; (want == "") != (got == nil || got.CVVResult == "" || got.CVVResult != "MATCHED") {
+			t.Errorf("payment %d: %+v", i, got)
+		}
+	}
+	r.cleaned(s)
+	if card, err := r.vault.Card(background, r.ref(token), r.now()); err != nil || card.CVV != "" {
+		t.Errorf("after the outcome: %v", err)
+	}
+	r.ahead.Store(int64(48 * time.Hour))
+	p, err := r.payAgain(s, token)
+	is(t, p, err, payment.StatusAuthorized)
+	if _, err := s.DeleteInstrument(background, r.by, token); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.vault.Card(background, r.ref(token), r.now()); !errors.Is(err, secrets.ErrGone) {
+		t.Errorf("deleted: %v", err)
+	}
+}
+
+// TestVerifiedCardForgetsItsCVV: a verification is an authorization: with its outcome the CVV ends, and with a refusal
+// the whole card (D12).
+func TestVerifiedCardForgetsItsCVV(t *testing.T) {
+	r := newRig(t)
+	s := r.service(nil)
+	good, bad := r.token(s), r.tokenOf(s, "4000000000000002")
+	if _, err := s.VaultInstrument(background, r.by, commands.VaultInput{Token: good, CustomerID: "customer-1", Verify: true}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := s.VaultInstrument(background, r.by, commands.VaultInput{Token: bad, CustomerID: "customer-1", Verify: true})
+	refused(t, err, domain.ReasonFailedVerification)
+	r.cleaned(s)
+	if card, err := r.vault.Card(background, r.ref(good), r.now()); err != nil || card.CVV != "" {
+		t.Errorf("verified: %v, CVV of %d digits", err, len(card.CVV))
+	}
+	if _, err := r.vault.Card(background, r.ref(bad), r.now()); !errors.Is(err, secrets.ErrGone) {
+		t.Errorf("not verified: %v", err)
+	}
+}
+
+// TestVaultingCrashes: a vaulting that a crash cut short is completed: by the janitor for a payment that asks for it,
+// else by the repeat (D5).
+func TestVaultingCrashes(t *testing.T) {
+	r := newRigFor(t, false)
+	well := r.newNode(t, time.Minute, nil)
+	give := map[string]func(*rig, *commands.Service, domain.Token) error{
+		"on success": func(r *rig, s *commands.Service, token domain.Token) error {
+			_, err := s.CreatePayment(background, r.by, commands.PaymentInput{
+				Token: token, CustomerID: "customer-1", IdempotencyKey: string(token), Method: session.Method{VaultOnSuccess: true},
+			})
+			return err
+		},
+		"by the merchant, verified": func(r *rig, s *commands.Service, token domain.Token) error {
+			_, err := s.VaultInstrument(background, r.by, commands.VaultInput{Token: token, CustomerID: "customer-1", Verify: true})
+			return err
+		},
+	}
+	for name, effects := range map[string][]string{
+		"on success":                {authorize, "payment.authorized", "instrument.vaulted"},
+		"by the merchant, verified": {"instrument.verification_requested", authorize, "instrument.vaulted"},
+	} {
+		for _, e := range effects {
+			for _, w := range []way{crashBefore, crashAfter, twice} {
+				t.Run(fmt.Sprintf("%s: %s %s", name, e, w), func(t *testing.T) {
+					t.Parallel()
+					r := r.with(t)
+					token := r.tokenOf(well.Service, approvedCard)
+					n := r.newNode(t, time.Minute, newFault(effect{on: e}, w))
+					given := make(chan error, 1)
+					go func() { given <- give[name](r, n.Service, token) }()
+					if !came(n.wire.fault.hit) {
+						t.Fatal("the effect never came")
+					}
+					if w != twice {
+						n.kill()
+					}
+					<-given
+					r.vaultedInTheEnd(well.Service, token, name == "on success", func() error { return give[name](r, well.Service, token) })
+				})
+			}
+		}
+	}
+}
+
+// vaultedInTheEnd recovers, repeats, and holds the token to one card, one customer and one operation.
+func (r *rig) vaultedInTheEnd(well *commands.Service, token domain.Token, paid bool, again func() error) {
+	r.t.Helper()
+	reference := domain.PaymentID(token)
+	if paid {
+		reference = domain.PaymentIDForKey(r.by.Account, string(token))
+		if err := well.Recover(background, r.by.Account, reference); err != nil {
+			r.t.Fatal(err)
+		}
+		r.settled(reference)
+	}
+	r.cleaned(well)
+	if err := again(); err != nil && domain.ReasonOf(err) != domain.ReasonIdempotencyKeyExists {
+		r.t.Error("the repeat:", err)
+	}
+	tool := r.instrument(token)
+	card, err := r.vault.Card(background, secrets.CardRef{Account: r.by.Account, Token: token}, r.now())
+	if err != nil || card.Number != approvedCard || card.CVV != "" || tool.CustomerID != "customer-1" || tool.Type != instrument.MultiUse {
+		r.t.Errorf("%+v: %v", tool, err)
+	}
+	if n := r.operations(reference); n != 1 {
+		r.t.Errorf("%d operations at the processor", n)
+	}
+	if p, err := r.payAgain(well, token); err != nil || p.Status() != payment.StatusAuthorized {
+		r.t.Errorf("paid again: %s %v", p.Status(), err)
+	}
+}
+
+// TestCardNeeded: a card is needed as it was entered until the payment that its token made has its outcome.
+func TestCardNeeded(t *testing.T) {
+	r := newRig(t)
+	s := r.service(nil)
+	needed := func(when string, token domain.Token, want bool) {
+		t.Helper()
+		if got, err := s.CardNeeded(background, r.by.Account, token); err != nil || got != want {
+			t.Errorf("%s: needed %t, %v", when, got, err)
+		}
+	}
+	needed("before it is recorded", "01token1", true)
+	token, pending, aborted := r.token(s), r.tokenOf(s, "4000000000003220"), r.asked(s)
+	needed("unused", token, true)
+	r.claim(token, domain.PaymentIDForToken(r.by.Account, token))
+	needed("claimed by a payment to come", token, true)
+	for _, tool := range []domain.Token{token, pending} {
+		if _, err := s.CreatePayment(background, r.by, commands.PaymentInput{Token: tool}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	needed("once the outcome is known", token, false)
+	needed("while the processor is at it", pending, true)
+	needed("of a waiting attempt", aborted.Token, true)
+	if _, err := s.AbortAttempt(background, r.by, commands.AbortInput{Attempt: aborted.ID}); err != nil {
+		t.Fatal(err)
+	}
+	needed("of an aborted attempt", aborted.Token, false)
+}

@@ -1,0 +1,181 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/account"
+	"payledger/domain/instrument"
+	"payledger/domain/process"
+	"payledger/domain/processor"
+	"payledger/domain/session"
+	"payledger/eventstore"
+)
+
+// verifyCurrency is what a card is verified in whose session names no currency.
+const verifyCurrency = "EUR"
+
+// verify asks processors, the first of the route that can tell, whether the card is good: an authorization of nothing.
+// It gives the revision of the request that was approved. An unknown outcome is asked for by the request's key, here
+// until the payment timeout and then by the next call.
+func (s *Service) verify(ctx context.Context, by Caller, tool instrument.State, customer string) (uint64, error) {
+	targets, err := s.verifiers(ctx, by.Account, tool)
+	if err != nil {
+		return 0, err
+	}
+	deadline := s.Store.Now().Add(s.PaymentTimeout)
+	command := instrument.Verify{CustomerID: customer}
+	for i := 0; i < len(targets); i++ {
+		command.Target = targets[i]
+		tip, err := s.requestVerification(ctx, by, tool.Token, command)
+		if err != nil || tip.State.Verification == nil {
+			return 0, err
+		}
+		asked := *tip.State.Verification
+		answer, err := s.verified(ctx, tip.State, tip.Appended, deadline)
+		switch {
+		case err != nil:
+			return 0, err
+		case answer.State == processor.Succeeded:
+			return asked.Revision, nil
+		case answer.State == processor.Failed && answer.Retryable:
+			command.Instead, i = asked.Revision, max(i, indexOf(targets, asked.Processor))
+		default:
+			return 0, s.refute(ctx, by, tool, asked, answer)
+		}
+	}
+	return 0, domain.OutcomeUnknown(errors.New("no processor could verify the card"))
+}
+
+// verifiers are the processors that the account's rules choose for nothing of the session's currency (D15).
+func (s *Service) verifiers(ctx context.Context, owner domain.AccountID, tool instrument.State) ([]instrument.Verification, error) {
+	merchant, known := s.Account(owner)
+	if !known {
+		return nil, domain.Refuse(domain.KindUnauthorized, domain.ReasonUnauthorized, "The account is not known.")
+	}
+	tip, err := eventstore.LoadTip[session.State, session.Event](ctx, s.Store, eventstore.Sessions, eventstore.Sessions.Key(owner, string(tool.Session)))
+	if err != nil {
+		return nil, err
+	}
+	currency := domain.FirstNonEmpty(tip.State.Currency, verifyCurrency)
+	var targets []instrument.Verification
+	for _, p := range merchant.Route(account.RouteFacts{Currency: currency, Network: tool.Card.Network}) {
+		targets = append(targets, instrument.Verification{Processor: p.Name, MerchantID: p.MerchantID, Currency: currency})
+	}
+	if len(targets) == 0 {
+		return nil, cannotPay("no processor is enabled")
+	}
+	return targets, nil
+}
+
+func indexOf(targets []instrument.Verification, name processor.Name) int {
+	for i, t := range targets {
+		if t.Processor == name {
+			return i
+		}
+	}
+	return -1
+}
+
+func (s *Service) requestVerification(ctx context.Context, by Caller, token domain.Token, command instrument.Verify) (eventstore.Tip[instrument.State], error) {
+	meta, err := s.request(by)
+	if err != nil {
+		return eventstore.Tip[instrument.State]{}, err
+	}
+	command.At = meta.At
+	return eventstore.Execute(ctx, s.Store, eventstore.Instruments, eventstore.Instruments.Key(by.Account, string(token)), meta,
+		func(state instrument.State) (instrument.Event, error) { return instrument.DecideVerify(state, command) })
+}
+
+// verified exchanges the request with the processor until it has a result.
+func (s *Service) verified(ctx context.Context, tool instrument.State, send bool, deadline time.Time) (processor.Answer, error) {
+	v := tool.Verification
+	op := processor.Operation{
+		Kind: processor.Authorize, Key: domain.OperationKey(string(tool.Token) + "." + strconv.FormatUint(v.Revision, 10)),
+		Processor: v.Processor, MerchantID: v.MerchantID, Reference: domain.PaymentID(tool.Token), Currency: v.Currency,
+		AuthorizationType: "FINAL",
+	}
+	ctx, cancel := context.WithTimeout(ctx, deadline.Sub(s.Store.Now()))
+	defer cancel()
+	defer context.AfterFunc(s.ctx, cancel)() // the process ends
+	for asked := 0; ; asked++ {
+		answer, known, err := s.askVerifier(ctx, tool, op, send)
+		if known && answer.State != processor.Pending {
+			return answer, nil
+		}
+		send = false
+		again := time.NewTimer(process.NextInterval(asked))
+		select {
+		case <-again.C:
+			continue
+		case <-ctx.Done():
+		case <-s.drain:
+		}
+		again.Stop()
+		return answer, stillVerifying(err)
+	}
+}
+
+// askVerifier sends the request, or asks what became of it and sends it again when it never arrived: it moves no
+// money, so once more under its key is always right.
+func (s *Service) askVerifier(ctx context.Context, tool instrument.State, op processor.Operation, send bool) (processor.Answer, bool, error) {
+	if !send {
+		found, err := s.Processors.Lookup(ctx, op.Processor, op.Key)
+		if err != nil || found.State != processor.Unseen {
+			return answerOf(found), found.Answer != nil, err
+		}
+	}
+	card, err := s.Vault.Card(ctx, cardRef(tool), s.Store.Now())
+	if err != nil {
+		return processor.Answer{}, false, err
+	}
+	op.Card = &card
+	answer, err := s.Processors.Send(ctx, op)
+	return answer, err == nil, err
+}
+
+func answerOf(found processor.Lookup) processor.Answer {
+	if found.Answer == nil {
+		return processor.Answer{}
+	}
+	return *found.Answer
+}
+
+func stillVerifying(err error) error {
+	told := domain.OutcomeUnknown(fmt.Errorf("verification without an outcome: %w", errors.Join(processor.ErrUnknown, err)))
+	told.Message, told.Recovery = "The processor has not said yet whether the payment method is good.", "Repeat the request."
+	return told
+}
+
+// refute records that the card is not vouched for, and ends it.
+func (s *Service) refute(ctx context.Context, by Caller, tool instrument.State, asked instrument.Verification, answer processor.Answer) error {
+	meta, err := s.Store.NewMeta(by.Actor, by.RequestID)
+	if err != nil {
+		return err
+	}
+	refuted := instrument.Refuted{At: meta.At, Request: asked.Revision, Code: answer.Code, Message: answer.Message}
+	_, err = eventstore.Execute(ctx, s.Store, eventstore.Instruments, eventstore.Instruments.Key(by.Account, string(tool.Token)), meta,
+		func(state instrument.State) (instrument.Event, error) {
+			return instrument.DecideRefuted(state, refuted)
+		})
+	if err != nil {
+		return err
+	}
+	s.discard(cardRef(tool))
+	return instrument.Refutation()
+}
+
+// changeInstrument records what decide makes of a token, if anything.
+func (s *Service) changeInstrument(ctx context.Context, by Caller, token domain.Token, decide func(instrument.State, time.Time) (instrument.Event, error)) (instrument.State, error) {
+	meta, err := s.request(by)
+	if err != nil {
+		return instrument.State{}, err
+	}
+	tip, err := eventstore.Execute(ctx, s.Store, eventstore.Instruments, eventstore.Instruments.Key(by.Account, string(token)), meta,
+		func(state instrument.State) (instrument.Event, error) { return decide(state, meta.At) })
+	return tip.State, err
+}

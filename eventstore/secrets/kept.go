@@ -1,0 +1,65 @@
+package secrets
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/processor"
+	"payledger/eventstore"
+)
+
+// kindKept is the kind of vaulted cards: kept-card.<account>.<token>. They have no CVV and no expiry.
+const kindKept = "kept-card"
+
+func (r CardRef) keptName() domain.SecretID {
+	return domain.SecretID(strings.Join([]string{kindKept, string(r.Account), string(r.Token)}, "."))
+}
+
+// KeepCard copies a card that stands in the vault as it was entered, without its CVV, to where it stays until
+// DestroyKept. It is safe to repeat; ErrGone when there is nothing left to copy.
+func (v *Vault) KeepCard(ctx context.Context, ref CardRef, now time.Time) error {
+	if kept, err := v.Kept(ctx, ref); kept || err != nil {
+		return err
+	}
+	card, err := v.Card(ctx, ref, now)
+	if err != nil {
+		return err
+	}
+	card.CVV = ""
+	plain, err := eventstore.Marshal(card)
+	if err != nil {
+		return fmt.Errorf("secrets: card: %w", err)
+	}
+	err = v.Create(ctx, ref.keptName(), plain)
+	if errors.Is(err, eventstore.ErrConflict) {
+		err = nil // somebody else copied it
+	}
+	return err
+}
+
+// Kept tells whether the card is kept.
+func (v *Vault) Kept(ctx context.Context, ref CardRef) (bool, error) {
+	_, err := v.bytes.Get(ctx, string(ref.keptName()))
+	if errors.Is(err, eventstore.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// DestroyKept overwrites a vaulted card. It is safe to repeat.
+func (v *Vault) DestroyKept(ctx context.Context, ref CardRef) error {
+	return v.Destroy(ctx, ref.keptName())
+}
+
+func (v *Vault) keptCard(ctx context.Context, ref CardRef) (processor.Card, error) {
+	var card processor.Card
+	plain, err := v.Get(ctx, ref.keptName())
+	if err != nil {
+		return card, err
+	}
+	return card, eventstore.Unmarshal(plain, &card)
+}

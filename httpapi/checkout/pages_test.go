@@ -1,0 +1,195 @@
+package checkout
+
+import (
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+
+	"payledger/domain"
+)
+
+func newPages(t *testing.T, frameAncestors ...string) *Pages {
+	t.Helper()
+	p, err := New(frameAncestors)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// hostile is what a merchant or a customer could have written.
+const hostile = `"><script>alert(1)</script><img src=x>`
+
+// every gives all pages, filled with hostile texts.
+func every(t *testing.T, p *Pages) map[string]Document {
+	t.Helper()
+	quantity := int64(2)
+	order := &domain.Order{
+		LineItems: []domain.LineItem{{Name: hostile, Amount: 10, Quantity: &quantity, TaxAmount: 1}},
+		Fees:      []domain.Fee{{Description: hostile, Amount: 2}}, Shipping: &domain.Shipping{MethodName: hostile, Amount: 3},
+	}
+	saved := []SavedCard{{Token: "tok", Network: domain.NetworkAmex, Last4: "0005", ExpirationMonth: "03", ExpirationYear: "2030"}}
+	made := map[string]Document{}
+	add := func(name string, d Document, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		made[name] = d
+	}
+	d, err := p.Payment(Payment{
+		Merchant: hostile, Amount: 1234, Currency: "EUR", OrderID: hostile, Order: order, Saved: saved, Sandbox: true,
+		ReturnURL: "javascript:alert(1)", PaymentID: hostile,
+	})
+	add("payment", d, err)
+	d, err = p.Challenge(Challenge{Merchant: hostile, Amount: 1, Currency: "JPY", Last4: hostile})
+	add("challenge", d, err)
+	d, err = p.Restore()
+	add("restore", d, err)
+	d, err = p.ChallengeOver()
+	add("challenge over", d, err)
+	for _, n := range []Notice{Expired, Incomplete, Missing, Broken} {
+		d, err = p.Notice(http.StatusBadRequest, n)
+		add(n.Title, d, err)
+	}
+	return made
+}
+
+var (
+	inline   = regexp.MustCompile(`(?i)<style|\sstyle=|\son[a-z]+=|="javascript:|<script(?:\s[^>]*)?>[^<]`)
+	external = regexp.MustCompile(`(?i)(?:src|href|action)="?(?:[a-z]+:)?//`)
+	named    = regexp.MustCompile(`<input id="[a-z]+"[^>]*\sname=`)
+)
+
+// TestPages: no page has code or styles in it, loads anything of others, or has a field of the card that a form could
+// send; what others wrote stays text.
+func TestPages(t *testing.T) {
+	for name, d := range every(t, newPages(t)) {
+		text := string(d.Body)
+		for _, pattern := range []*regexp.Regexp{inline, external, named} {
+			if found := pattern.FindString(text); found != "" {
+				t.Errorf("%s holds %q", name, found)
+			}
+		}
+		if strings.Contains(text, "<img") || strings.Contains(text, "alert(1)</script>") {
+			t.Errorf("%s takes a text for code:\n%s", name, text)
+		}
+		if !strings.HasPrefix(text, "<!doctype html>\n<html lang=\"en\">") || strings.Count(text, "<h1") == 0 || !strings.Contains(text, "<main") {
+			t.Errorf("%s is no whole page:\n%s", name, text)
+		}
+	}
+}
+
+// TestLabels: every field has a label and says what is wrong with it by its own element.
+func TestLabels(t *testing.T) {
+	text := string(every(t, newPages(t))["payment"].Body)
+	fields := regexp.MustCompile(`<input id="([a-z]+)"[^>]*aria-describedby="([^"]+)"`).FindAllStringSubmatch(text, -1)
+	if len(fields) != 4 {
+		t.Fatalf("%d fields", len(fields))
+	}
+	for _, f := range fields {
+		if !strings.Contains(text, `<label for="`+f[1]+`">`) {
+			t.Errorf("%s has no label", f[1])
+		}
+		for id := range strings.FieldsSeq(f[2]) {
+			if strings.Count(text, ` id="`+id+`"`) != 1 {
+				t.Errorf("%s is described by %s, which is not there once", f[1], id)
+			}
+		}
+	}
+	for _, hint := range []string{"cc-number", "cc-exp", "cc-csc", "cc-name"} {
+		if !strings.Contains(text, `autocomplete="`+hint+`"`) {
+			t.Errorf("no field takes %s", hint)
+		}
+	}
+}
+
+// TestHeaders: what holds a browser to the page, in every answer.
+func TestHeaders(t *testing.T) {
+	p := newPages(t)
+	asset, _ := p.Asset("", "checkout.js")
+	missing, err := p.Failure(http.StatusNotFound)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range []Document{every(t, p)["payment"], asset, missing} {
+		w := httptest.NewRecorder()
+		if err := p.Write(w, d); err != nil {
+			t.Fatal(err)
+		}
+		for name, want := range map[string]string{
+			"Cache-Control": "no-store", "Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff",
+			"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+				"form-action 'self'; base-uri 'none'; require-trusted-types-for 'script'; trusted-types 'none'; frame-ancestors 'none'",
+		} {
+			if got := w.Header().Get(name); got != want {
+				t.Errorf("%s: %s is %q, want %q", d.ContentType, name, got, want)
+			}
+		}
+		if w.Code != d.Status {
+			t.Errorf("answered %d, want %d", w.Code, d.Status)
+		}
+	}
+}
+
+// TestFrameAncestors: named origins may frame the page, and nothing else can be slipped into the policy.
+func TestFrameAncestors(t *testing.T) {
+	if got := newPages(t, "https://shop.example", "http://localhost:3000").policy; !strings.HasSuffix(got, "frame-ancestors https://shop.example http://localhost:3000") {
+		t.Errorf("the policy is %s", got)
+	}
+	for _, bad := range []string{
+		"", "*", "shop.example", "https://", "https://shop.example/", "https://shop.example/pay", "https://*.example", "javascript:x",
+		"https://a.example; script-src *", "https://a.example https://b.example", "https://u@a.example", "'self'", "data:",
+	} {
+		if p, err := New([]string{bad}); err == nil {
+			t.Errorf("%q may frame the page: %s", bad, p.policy)
+		}
+	}
+}
+
+// TestAssets: each has a type, is kept for ever under this release's address and never under another's.
+func TestAssets(t *testing.T) {
+	p := newPages(t)
+	err := fs.WalkDir(assetFiles, "assets", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		now, known := p.Asset(p.assets.version, d.Name())
+		old, _ := p.Asset("0123456789abcdef", d.Name())
+		if !known || now.ContentType == "" || now.Cache != "public, max-age=31536000, immutable" || old.Cache != "no-store" {
+			t.Errorf("%s: %v %q %q %q", path, known, now.ContentType, now.Cache, old.Cache)
+		}
+		if external.Match(now.Body) || strings.Contains(string(now.Body), "innerHTML") {
+			t.Errorf("%s loads from elsewhere, or makes code of text", path)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	if _, known := p.Asset(p.assets.version, "../doc.go"); known {
+		t.Error("a file outside is served")
+	}
+}
+
+// TestTotals: what the page lists is what the amount is made of (D4).
+func TestTotals(t *testing.T) {
+	three := int64(3)
+	v := Payment{Currency: "EUR", Order: &domain.Order{
+		LineItems: []domain.LineItem{{Name: "Pen", Amount: 500, Quantity: &three, DiscountAmount: 100, TaxAmount: 38}, {ItemID: "gift", Amount: 0}},
+		Fees:      []domain.Fee{{Amount: 25}}, Shipping: &domain.Shipping{Amount: 490},
+	}}
+	var got []string
+	for _, l := range v.Lines() {
+		got = append(got, l.Name+" "+l.Amount)
+	}
+	if want := "Pen €14.00, gift €0.00, Tax €0.38, Shipping €4.90, Fee €0.25"; strings.Join(got, ", ") != want {
+		t.Errorf("the page lists %v, want %s", got, want)
+	}
+	if free := (Payment{Currency: "EUR"}).Action(); free != "Verify card" {
+		t.Errorf("an amount of 0: %q", free)
+	}
+}

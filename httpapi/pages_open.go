@@ -1,0 +1,72 @@
+package httpapi
+
+import (
+	"slices"
+
+	"payledger/domain"
+	"payledger/domain/attempt"
+	"payledger/domain/payment"
+	"payledger/domain/session"
+	"payledger/httpapi/checkout"
+	"payledger/projections"
+)
+
+// openAttempt finds the attempt that waits for the merchant, or whose payment is being made (§3.3); "" when none does.
+func (c *call) openAttempt(s session.State) (domain.AttemptID, error) {
+	if s.Attempt == "" {
+		return "", nil
+	}
+	current, err := c.api.Commands.Attempt(c.ctx, s.Account, s.Attempt)
+	waits := current.Status(c.api.Now()) == attempt.RequiresApproval
+	if err != nil || !waits && (current.Decision != attempt.Approved || current.Done) {
+		return "", err
+	}
+	return current.ID, nil
+}
+
+// openPayment finds the payment that a session's order has already, paid or under way; "" when it has none. Whoever
+// opens the page again, in whatever tab, sees that payment and no form to pay a second time.
+func (c *call) openPayment(s session.State) (domain.PaymentID, error) {
+	open := []string{
+		string(payment.StatusPending), string(payment.StatusAuthorized), string(payment.StatusSettling),
+		string(payment.StatusPartiallySettled), string(payment.StatusSettled),
+	}
+	listed, err := c.api.Reader.ListPayments(c.ctx, s.Account, projections.PaymentFilter{OrderID: s.OrderID, Statuses: open}, nil, defaultLimit)
+	if err != nil {
+		return "", err
+	}
+	for _, one := range listed.Data {
+		found, err := c.api.Reader.Payment(c.ctx, s.Account, one.ID)
+		if err != nil || found.Session == s.ID {
+			return one.ID, err
+		}
+	}
+	return "", nil
+}
+
+// savedCards are the vaulted cards of the session's customer, the default first, without those that have expired.
+func (c *call) savedCards(s session.State) ([]checkout.SavedCard, error) {
+	if s.CustomerID == "" {
+		return nil, nil
+	}
+	found, byDefault, err := c.api.Reader.Instruments(c.ctx, s.Account, s.CustomerID)
+	if err != nil {
+		return nil, err
+	}
+	month := c.api.Now().UTC().Format("2006-01")
+	var cards []checkout.SavedCard
+	for _, f := range found {
+		card := checkout.SavedCard{
+			Token: f.Token, Network: f.Card.Network, Last4: f.Card.Last4Digits,
+			ExpirationMonth: f.Card.ExpirationMonth, ExpirationYear: f.Card.ExpirationYear,
+		}
+		switch {
+		case f.Card.ExpirationYear+"-"+f.Card.ExpirationMonth < month:
+		case f.Token == byDefault:
+			cards = slices.Insert(cards, 0, card)
+		default:
+			cards = append(cards, card)
+		}
+	}
+	return cards, nil
+}

@@ -1,0 +1,168 @@
+package httpapi_test
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// resend makes one attempt of a delivery.
+func (r *hookRig) resend(id string) answer {
+	r.t.Helper()
+	return r.manage("POST", "/webhook-deliveries/"+id+"/resend", "")
+}
+
+// lastAttempt is the newest attempt of a delivery's answer.
+func (a answer) lastAttempt() map[string]any {
+	attempts, _ := a.field("attempts").([]any)
+	if len(attempts) == 0 {
+		return nil
+	}
+	return attempts[len(attempts)-1].(map[string]any)
+}
+
+// TestResendDelivery: one attempt, whatever became of the delivery; a success ends it and a failure leaves it as it was; the
+// answer, the delivery and the list then tell the same (D18, D20).
+func TestResendDelivery(t *testing.T) {
+	r := newHookRig(t, webhooks{})
+	r.takes("/")
+	r.inbox.answer("/", status(500, "down"))
+	r.sold(goodCard, someSession)
+	id := r.settled("outcome=EXHAUSTED", 1)[0]["id"].(string)
+	first := r.arrived("/", 1)[0]
+	for i, c := range []struct {
+		code    int
+		outcome string
+	}{{503, "EXHAUSTED"}, {204, "SUCCEEDED"}, {200, "SUCCEEDED"}, {302, "SUCCEEDED"}, {404, "SUCCEEDED"}} {
+		r.inbox.answer("/", status(c.code, ""))
+		a := r.want(r.resend(id), 200, "")
+		last, failed := a.lastAttempt(), c.code > 299
+		if a.text1("outcome") != c.outcome || a.field("attemptCount") != float64(i+2) || last["number"] != float64(i+2) ||
+			last["statusCode"] != float64(c.code) || last["manual"] != true || (last["failure"] == "STATUS") != failed {
+			t.Errorf("answered %s", a.text)
+		}
+		if read := r.want(r.manage("GET", "/webhook-deliveries/"+id, ""), 200, ""); read.text != a.text {
+			t.Errorf("read %s\nanswered %s", read.text, a.text)
+		}
+		if row, _ := r.deliveries("outcome=" + c.outcome); len(row) != 1 || row[0]["attemptCount"] != float64(i+2) || row[0]["updatedAt"] != a.text1("updatedAt") {
+			t.Errorf("listed %v", row)
+		}
+		came := r.inbox.at("/")
+		if h := came[len(came)-1]; len(came) != i+2 || h.eventID != first.eventID || h.eventType != first.eventType || unsigned(t, h) != unsigned(t, first) {
+			t.Errorf("resent %v\nfirst %v", h, first)
+		}
+	}
+}
+
+// TestResendCancelled: a delivery whose endpoint was disabled is refused while it is, and is sent once it is enabled; of an
+// endpoint that was deleted it is not found, and stays readable (D18, D20).
+func TestResendCancelled(t *testing.T) {
+	r := newHookRig(t, webhooks{retries: []time.Duration{time.Hour}})
+	gate := make(chan struct{})
+	r.inbox.answer("/", hanging(gate))
+	endpoint := r.takes("/")
+	for range 9 { // the ninth waits for the others
+		r.sold(goodCard, someSession)
+	}
+	r.arrived("/", 8)
+	r.settled("outcome=PLANNED", 9)
+	change := func(fields string) {
+		t.Helper()
+		r.want(r.manage("PATCH", "/webhook-endpoints/"+endpoint, fields), 200, "")
+	}
+	change(`{"enabled":false}`)
+	close(gate)
+	cancelled := r.settled("outcome=CANCELLED", 1)[0]
+	id := cancelled["id"].(string)
+	if _, waits := cancelled["nextAttemptAt"]; waits || cancelled["attemptCount"] != 0.0 {
+		t.Errorf("cancelled as %v", cancelled)
+	}
+	if a := r.want(r.resend(id), 422, "RequestValidationError"); !strings.Contains(a.text1("error", "description"), "disabled") {
+		t.Errorf("refused with %s", a.text)
+	}
+	if n := len(r.inbox.at("/")); n != 8 {
+		t.Errorf("%d webhooks came", n)
+	}
+	change(`{"enabled":true}`)
+	if n := r.counted(replayOf(endpoint, `,"onlyFailed":true`)); n != 1 { // it did not succeed
+		t.Errorf("a replay of what failed sends %d", n)
+	}
+	r.inbox.answer("/", status(500, ""))
+	if a := r.want(r.resend(id), 200, ""); a.text1("outcome") != "CANCELLED" || a.lastAttempt()["failure"] != "STATUS" {
+		t.Errorf("a resend that fails: %s", a.text)
+	}
+	r.inbox.answer("/", nil)
+	if a := r.want(r.resend(id), 200, ""); a.text1("outcome") != "SUCCEEDED" {
+		t.Errorf("a resend that succeeds: %s", a.text)
+	}
+	r.want(r.manage("DELETE", "/webhook-endpoints/"+endpoint, ""), 200, "")
+	r.want(r.resend(id), 404, "EntityNotFound")
+	if a := r.want(r.manage("GET", "/webhook-deliveries/"+id, ""), 200, ""); a.field("attemptCount") != 2.0 {
+		t.Errorf("kept as %s", a.text)
+	}
+	r.settled("endpointId="+endpoint, 9)
+	if n := len(r.inbox.at("/")); n != 10 {
+		t.Errorf("%d webhooks came", n)
+	}
+}
+
+// TestResendUnreached: a receiver that is not there is no error of the call (D18).
+func TestResendUnreached(t *testing.T) {
+	r := newHookRig(t, webhooks{})
+	endpoint := r.takes("/")
+	r.sold(goodCard, someSession)
+	id := r.settled("outcome=SUCCEEDED", 1)[0]["id"].(string)
+	r.want(r.manage("PATCH", "/webhook-endpoints/"+endpoint, `{"url":"http://127.0.0.1:1/"}`), 200, "")
+	a := r.want(r.resend(id), 200, "")
+	last := a.lastAttempt()
+	if _, answered := last["statusCode"]; answered || last["failure"] != "CONNECTION_REFUSED" || last["excerpt"] != "" || a.text1("lastFailure") != "CONNECTION_REFUSED" || a.text1("outcome") != "SUCCEEDED" {
+		t.Errorf("answered %s", a.text)
+	}
+}
+
+// TestExcerptSecrets: of what a receiver answers nothing is kept or shown that is secret: the webhook, its customer, the
+// signing secret, wherever in the answer they stand (D2, D18).
+func TestExcerptSecrets(t *testing.T) {
+	r := newHookRig(t, webhooks{})
+	r.takes("/")
+	r.sold(goodCard, someSession)
+	id := r.settled("outcome=SUCCEEDED", 1)[0]["id"].(string)
+	secret := r.account.SigningSecret
+	for name, c := range map[string]struct {
+		say    http.HandlerFunc
+		hidden []string
+	}{
+		"the webhook":      {func(w http.ResponseWriter, q *http.Request) { _, _ = io.Copy(w, q.Body) }, []string{"notificationConfig", "PAYMENT.STATUS", "eventId"}},
+		"the secret":       {status(500, "wrong signature for "+secret), []string{secret}},
+		"a secret cut off": {status(500, strings.Repeat("x", 490)+secret), []string{secret[:16]}},
+		"the customer":     {status(200, "thanks, ADA@example.com"), []string{"ADA@example.com"}},
+	} {
+		r.inbox.answer("/", c.say)
+		a := r.want(r.resend(id), 200, "")
+		excerpt, _ := a.lastAttempt()["excerpt"].(string)
+		for _, text := range c.hidden {
+			if strings.Contains(excerpt, text) {
+				t.Errorf("an answer that holds %s is shown as %q", name, excerpt)
+			}
+			if strings.Contains(r.log.String(), text) && strings.ContainsAny(text, "0123456789@") {
+				t.Errorf("the log holds %s", name)
+			}
+		}
+		if excerpt == "" {
+			t.Errorf("of an answer that holds %s nothing is told", name)
+		}
+	}
+	r.inbox.answer("/", status(200, "order order-1 of 1774000000000 taken"))
+	if got := r.want(r.resend(id), 200, "").lastAttempt()["excerpt"]; got != "order order-1 of 1774000000000 taken" {
+		t.Errorf("a harmless answer is shown as %q", got)
+	}
+	for where, content := range r.kept() {
+		for _, text := range []string{secret, secret[:16]} {
+			if strings.Contains(string(content), text) {
+				t.Errorf("%s holds %s", where, text)
+			}
+		}
+	}
+}

@@ -1,0 +1,169 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"payledger/domain"
+	"payledger/domain/session"
+	"payledger/eventstore/commands"
+)
+
+// getSession: GET /client-session, without its token (D4).
+func getSession(c *call) (any, error) {
+	id, err := c.ownSession(c.r.URL.Query().Get("clientToken"))
+	if err != nil {
+		return nil, err
+	}
+	s, err := c.api.Commands.Session(c.ctx, c.merchant.ID, id)
+	if err != nil {
+		return nil, err
+	}
+	return c.sessionContent(s)
+}
+
+// changeSession: PATCH /client-session. What is not sent stays (D4).
+func changeSession(c *call) (any, error) {
+	body, err := decode[struct {
+		ClientToken string `json:"clientToken"`
+	}](c)
+	if err != nil {
+		return nil, err
+	}
+	id, err := c.ownSession(body.ClientToken)
+	if err != nil {
+		return nil, err
+	}
+	changed, err := c.api.Commands.ChangeSession(c.ctx, c.caller(), id, func(in commands.SessionInput) (commands.SessionInput, error) {
+		return merged(in, c.body.tree)
+	})
+	if err != nil {
+		return nil, err
+	}
+	content, err := c.sessionContent(changed)
+	if err != nil {
+		return nil, err
+	}
+	token, err := c.api.signClientToken(changed)
+	return sessionAnswer{content, token}, err
+}
+
+// ownSession reads a client token that the merchant sends; another merchant's is none.
+func (c *call) ownSession(token string) (domain.SessionID, error) {
+	owner, id, err := c.sessionOf(token)
+	if err == nil && owner != c.merchant.ID {
+		err = badClientToken()
+	}
+	return id, err
+}
+
+// merged lays a validated patch over a session: null clears, arrays and metadata are replaced whole, objects merged
+// (D4).
+func merged(in commands.SessionInput, patch map[string]any) (commands.SessionInput, error) {
+	was, err := treeOf(requestOf(in))
+	if err != nil {
+		return in, err
+	}
+	for name, value := range patch {
+		switch {
+		case name == "clientToken":
+		case value == nil:
+			delete(was, name)
+		case name == "customer":
+			was[name] = overlaid(was[name], oneSpelling(value))
+		case name == "metadata":
+			was[name] = value
+		default:
+			was[name] = overlaid(was[name], value)
+		}
+	}
+	text, err := json.Marshal(was)
+	if err != nil {
+		return in, fmt.Errorf("httpapi: a merged session: %w", err)
+	}
+	var after sessionRequest
+	if err := json.Unmarshal(text, &after); err != nil {
+		return in, fmt.Errorf("httpapi: a merged session: %w", err)
+	}
+	return after.input(), nil
+}
+
+// overlaid is a JSON value with another laid over it: objects field by field, null taking a field away, everything
+// else replaced.
+func overlaid(base, over any) any {
+	patch, isObject := over.(map[string]any)
+	if !isObject {
+		return over
+	}
+	result := map[string]any{}
+	if object, is := base.(map[string]any); is {
+		for name, value := range object {
+			result[name] = value
+		}
+	}
+	for name, value := range patch {
+		if value == nil {
+			delete(result, name)
+			continue
+		}
+		result[name] = overlaid(result[name], value)
+	}
+	return result
+}
+
+// oneSpelling writes a customer's e-mail as email, whichever way it was sent (D4).
+func oneSpelling(value any) any {
+	sent, _ := value.(map[string]any)
+	customer := map[string]any{}
+	for name, field := range sent {
+		customer[name] = field
+	}
+	if email, is := customer["emailAddress"]; is {
+		delete(customer, "emailAddress")
+		customer["email"] = email
+	}
+	return customer
+}
+
+// requestOf is the request that would make the session as it stands.
+func requestOf(in commands.SessionInput) sessionRequest {
+	f := in.Fields
+	r := sessionRequest{
+		OrderID: f.OrderID, CustomerID: f.CustomerID, CurrencyCode: f.Currency, Amount: f.Amount, Order: f.Order,
+		Metadata: f.Metadata, PaymentMethod: f.Method, ApprovalMode: f.ApprovalMode, ReturnURL: f.ReturnURL,
+	}
+	if in.Customer != nil {
+		r.Customer = &customerBody{Customer: *in.Customer}
+	}
+	return r
+}
+
+// input is what the request says to the ledger.
+func (r sessionRequest) input() commands.SessionInput {
+	return commands.SessionInput{
+		Customer: r.Customer.customer(),
+		Fields: session.Fields{
+			OrderID: r.OrderID, CustomerID: r.CustomerID, Currency: r.CurrencyCode, Amount: r.Amount,
+			Order: r.Order, Metadata: integers(r.Metadata), Method: r.PaymentMethod,
+			ApprovalMode: r.ApprovalMode, ReturnURL: r.ReturnURL,
+		},
+	}
+}
+
+// treeOf is a value as the JSON tree that it is written as; what is null there is left out.
+func treeOf(v any) (map[string]any, error) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("httpapi: %w", err)
+	}
+	var tree map[string]any
+	if err := json.Unmarshal(text, &tree); err != nil {
+		return nil, fmt.Errorf("httpapi: %w", err)
+	}
+	for name, value := range tree {
+		if value == nil {
+			delete(tree, name)
+		}
+	}
+	return tree, nil
+}

@@ -1,0 +1,139 @@
+package notifier
+
+import (
+	"context"
+	"sync"
+	"testing"
+
+	"payledger/domain"
+	"payledger/domain/account"
+	"payledger/domain/processor"
+	"payledger/eventstore"
+)
+
+// lagging are views that show an account as it was, until somebody waits for its newest event.
+type lagging struct {
+	Views
+	was   account.State
+	shard int
+	seq   uint64
+
+	mu     sync.Mutex
+	waited bool
+}
+
+func (b *lagging) WaitFor(ctx context.Context, shard int, seq uint64) error {
+	b.mu.Lock()
+	b.waited = b.waited || b.seq > 0 && shard == b.shard && seq >= b.seq
+	b.mu.Unlock()
+	return b.Views.WaitFor(ctx, shard, seq)
+}
+
+func (b *lagging) Account(id domain.AccountID) (account.State, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.waited {
+		return b.Views.Account(id)
+	}
+	return b.was, true
+}
+
+// newestAccount gives the account and its place as the log holds them.
+func (r *rig) newestAccount() (account.State, *eventstore.Recorded) {
+	r.t.Helper()
+	tip, err := eventstore.LoadTipAtLeader(context.Background(), r.store, eventstore.Accounts, accountKey(merchantID))
+	r.must(err)
+	return tip.State, tip.Recorded
+}
+
+// redirect gives an endpoint another URL.
+func (r *rig) redirect(id domain.EndpointID, url string) {
+	r.t.Helper()
+	r.changeAccount(func(m eventstore.Meta, s account.State) (account.Event, error) {
+		return account.DecideChangeEndpoint(s, account.ChangeEndpoint{At: m.At, ID: id, URL: &url})
+	})
+}
+
+// TestEndpointBehind: an endpoint that views that lag show as disabled, or not at all, gets its webhook: nothing is
+// cancelled but by what the log says.
+func TestEndpointBehind(t *testing.T) {
+	for name, was := range map[string]func(account.State) account.State{
+		"disabled": func(s account.State) account.State { s.Endpoints[0].Enabled = false; return s },
+		"missing":  func(s account.State) account.State { s.Endpoints = nil; return s },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inbox := newReceiver(t, nil)
+			r := newRig(t)
+			views := &lagging{}
+			r.views = func(v Views) Views { views.Views = v; return views }
+			r.start()
+			r.endpoint(inbox.url)
+			now, _ := r.newestAccount()
+			views.was = was(now)
+			r.pay(processor.Succeeded)
+			if d := r.until("over", func(d Delivery) bool { return !d.Status.Open() }); d.Status != Succeeded {
+				t.Errorf("it is %s", d.Status)
+			}
+			inbox.take(1)
+		})
+	}
+}
+
+// TestAccountAfterStart: what an earlier process changed holds for the first webhook of the next one, however far the
+// views are behind at that moment.
+func TestAccountAfterStart(t *testing.T) {
+	old, inbox := newReceiver(t, nil), newReceiver(t, nil)
+	r := newRig(t)
+	r.sole = true
+	r.views = func(v Views) Views { return held{v, true} } // nothing is sent yet
+	r.start()
+	id := r.endpoint(old.url)
+	r.pay(processor.Succeeded)
+	r.until("planned", func(d Delivery) bool { return d.Status == Planned })
+	was, _ := r.newestAccount()
+	r.redirect(id, inbox.url)
+	_, newest := r.newestAccount()
+	r.stop()
+	r.views = func(v Views) Views { return &lagging{Views: v, was: was, shard: newest.Shard, seq: newest.Seq} }
+	r.start()
+	inbox.take(1)
+	r.stop()
+	old.none()
+}
+
+// gated are views that show events only once the gate is open.
+type gated struct {
+	Views
+	open, asked chan struct{}
+}
+
+func (g gated) WaitFor(ctx context.Context, shard int, seq uint64) error {
+	select {
+	case g.asked <- struct{}{}:
+	default:
+	}
+	select {
+	case <-g.open:
+		return g.Views.WaitFor(ctx, shard, seq)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// TestAccountAfterWait: what changes while a webhook waits for the views holds for it.
+func TestAccountAfterWait(t *testing.T) {
+	old, inbox := newReceiver(t, nil), newReceiver(t, nil)
+	gate := gated{open: make(chan struct{}), asked: make(chan struct{}, 1)}
+	r := newRig(t)
+	r.sole = true
+	r.views = func(v Views) Views { gate.Views = v; return gate }
+	r.start()
+	id := r.endpoint(old.url)
+	r.pay(processor.Succeeded)
+	<-gate.asked
+	r.redirect(id, inbox.url)
+	close(gate.open)
+	inbox.take(1)
+	r.stop()
+	old.none()
+}

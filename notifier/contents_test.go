@@ -1,0 +1,46 @@
+package notifier
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"payledger/eventstore"
+)
+
+// TestContentsBounds: what is remembered of events is bounded by their number and by their size; the newest are there.
+func TestContentsBounds(t *testing.T) {
+	for name, size := range map[string]int{"small": 1 << 10, "large": 256 << 10} {
+		c := newContents(nil)
+		const n = 3 * contentsKept
+		for seq := range uint64(n) {
+			c.put(&eventstore.Recorded{Seq: seq + 1, Body: make([]byte, size)})
+			c.put(&eventstore.Recorded{Seq: seq + 1, Body: make([]byte, size)}) // known
+		}
+		kept := min(contentsKept, contentsBytes/size)
+		if len(c.bySpot) != kept || c.bytes != kept*size {
+			t.Errorf("%s: %d events of %d bytes are kept", name, len(c.bySpot), c.bytes)
+		}
+		for seq := uint64(n); seq > uint64(n-kept); seq-- {
+			if e, err := c.of(context.Background(), 0, seq); err != nil || e.recorded.Seq != seq {
+				t.Fatalf("%s: event %d: %v", name, seq, err)
+			}
+		}
+	}
+}
+
+// TestLanesEnd: a lane that is made when all have ended starts nothing that nobody waits for.
+func TestLanesEnd(t *testing.T) {
+	ls := newLanes(newMemory(), &health{}, zerolog.Nop(), time.Now)
+	ctx, cancel := context.WithCancel(context.Background())
+	ls.run(ctx, nil)
+	ls.of("acct1.end1")
+	cancel()
+	ls.wait()
+	ls.of("acct1.end2")
+	if ls.start != nil {
+		t.Error("lanes still start")
+	}
+}

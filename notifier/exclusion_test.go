@@ -1,0 +1,159 @@
+package notifier
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"payledger/domain/processor"
+	"payledger/eventstore"
+)
+
+// TestNames: of one delivery one attempt is under way at a time; who waits goes when its time is over.
+func TestNames(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, busy := &names{}, 0
+		for range 20 {
+			go func() {
+				unlock, ok := n.lock(context.Background(), "one")
+				if busy++; !ok || busy != 1 {
+					t.Errorf("%d at once", busy)
+				}
+				pauseFor(time.Second)
+				busy--
+				unlock()
+			}()
+		}
+		synctest.Wait()
+		if unlock, ok := n.lock(context.Background(), "another"); !ok {
+			t.Error("another name is busy too")
+		} else {
+			unlock()
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second/2)
+		defer cancel()
+		if _, ok := n.lock(ctx, "one"); ok {
+			t.Error("a busy name was taken")
+		}
+		pauseFor(time.Minute)
+		if len(n.busy) != 0 {
+			t.Errorf("%d names are busy", len(n.busy))
+		}
+	})
+}
+
+// record puts a record of a delivery behind another one, as another process does.
+func (b *bubble) record(at uint64, d Delivery) uint64 {
+	b.t.Helper()
+	body, err := d.encode()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	seq, err := b.stream.Put(context.Background(), d.Name(), at, body)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return seq
+}
+
+// TestEndedMeanwhile: a delivery that was just planned, and succeeds by hand while its first automatic attempt waits
+// for that one, is not sent again.
+func TestEndedMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBubble(t)
+		b.answer = status(204)
+		b.start()
+		d := b.put(goldenDelivery.EventID, goldenDelivery.Endpoint)
+		unlock, _ := b.names.lock(context.Background(), d.Name())
+		lane := b.lanes.of(d.lane())
+		lane.offer(d)
+		synctest.Wait()
+		after := d.ended(Attempt{StartedAt: time.Now(), StatusCode: 200, Manual: true}, nominal)
+		lane.moved(d.at, b.record(d.at, after), after)
+		unlock()
+		pauseFor(time.Hour)
+		b.stop()
+		if n := len(b.callsTo(d.Name())); n != 0 {
+			t.Errorf("it came %d times after its success", n)
+		}
+	})
+}
+
+// TestConflict: an outcome that another process recorded first holds: the delivery goes on from there.
+func TestConflict(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBubble(t)
+		var planned placed
+		b.answer = func(n int, w http.ResponseWriter, _ *http.Request) {
+			if n == 1 {
+				b.record(planned.at, planned.ended(Attempt{StartedAt: time.Now(), StatusCode: 500, Failure: FailureStatus}, nominal))
+			}
+			w.WriteHeader(http.StatusInternalServerError)
+		}
+		b.start()
+		planned = b.put(goldenDelivery.EventID, goldenDelivery.Endpoint)
+		b.lanes.of(planned.lane()).offer(planned)
+		pauseFor(time.Hour)
+		b.stop()
+		calls := b.callsTo(planned.Name())
+		if d := b.stream.decoded(t)[planned.Name()]; d.Status != Exhausted || len(d.Attempts) != 6 || len(calls) != 6 {
+			t.Fatalf("%s after %d attempts on record, %d calls", d.Status, len(d.Attempts), len(calls))
+		}
+		onTime(t, "the rest", calls[1:], 1, 0)
+	})
+}
+
+// manualPlans is the real stream; meanwhile is called when a delivery is stored and nobody knows.
+type manualPlans struct {
+	stream
+	meanwhile func(at uint64) error
+}
+
+func (m *manualPlans) Put(ctx context.Context, name string, expected uint64, body []byte) (uint64, error) {
+	at, err := m.stream.Put(ctx, name, expected, body)
+	if err == nil && expected == 0 && m.meanwhile != nil {
+		err = m.meanwhile(at)
+	}
+	return at, err
+}
+
+// TestPlanMeanwhile: the position may move past a delivery that is being planned by hand: it names its lane. One of
+// which nobody knows whether it is stored is sent all the same.
+func TestPlanMeanwhile(t *testing.T) {
+	inbox := newReceiver(t, nil)
+	plans := &manualPlans{}
+	r := newRig(t)
+	r.wrap = func(s stream) stream { plans.stream = s; return plans }
+	r.start()
+	s := r.pay(processor.Succeeded)
+	ctx := context.Background()
+	e, err := r.store.Load(ctx, eventstore.Payments.Key(merchantID, string(s.ID)))
+	r.must(err)
+	for planned := false; !planned; { // for nobody
+		log, _ := r.notifier.planner.progress.at()
+		planned = log[e.Shard] >= e.Seq
+	}
+	first, second := r.endpoint(inbox.url+"/first"), r.endpoint(inbox.url+"/second")
+	plans.meanwhile = func(at uint64) error {
+		r.notifier.planner.progress.passed(at) // as by a later outcome of another delivery
+		if open := r.notifier.lanes.open(); len(open) != 1 || open[0].First > at {
+			t.Errorf("the position is past %d and name %+v", at, open)
+		}
+		return nil
+	}
+	if made, err := r.notifier.Plan(ctx, e, first, nil); err != nil || len(made) != 1 {
+		t.Fatal(made, err)
+	}
+	inbox.take(1)
+	lost := errors.New("the answer was lost")
+	plans.meanwhile = func(uint64) error { return lost }
+	if made, err := r.notifier.Plan(ctx, e, second, nil); !errors.Is(err, lost) || len(made) != 0 {
+		t.Fatal(made, err)
+	}
+	if h := inbox.take(1)[0]; h.path != "/second" {
+		t.Errorf("came to %s", h.path)
+	}
+}

@@ -1,0 +1,54 @@
+package notifier
+
+import (
+	"context"
+
+	"payledger/eventstore"
+)
+
+// othersName names the reading of what other processes do among the troubles.
+const othersName = "deliveries of other processes"
+
+// othersKept is how many open deliveries of other processes are remembered by name; whether others still are open is
+// looked up when their time for the handover has come.
+const othersKept = 64 << 10
+
+// follow is eventstore.DeliveryStream.Follow.
+type follow func(ctx context.Context, from uint64, batch func([]eventstore.StoredDelivery) error) error
+
+// watch tells the lanes of deliveries that other processes planned or tried, until ctx ends: should those processes
+// go, this one sends them. What they plan need not be of an event that this process has yet to plan: a replay's is not.
+func (n *Notifier) watch(ctx context.Context) {
+	_, through := n.planner.progress.at()
+	err := n.follow(ctx, through+1, (&others{n, map[string]uint64{}}).take)
+	if ctx.Err() == nil {
+		n.health.set(othersName, err)
+		n.log.Error().Err(err).Msg("deliveries of other processes are not followed any more")
+	}
+}
+
+// others are the open deliveries of other processes, by name, with the places of their newest records.
+type others struct {
+	*Notifier
+	places map[string]uint64
+}
+
+// take takes up records of the stream, in their order.
+func (o *others) take(page []eventstore.StoredDelivery) error {
+	for _, stored := range page {
+		d, err := Decode(stored)
+		if err != nil {
+			return err
+		}
+		from := o.places[stored.Name]
+		delete(o.places, stored.Name)
+		if !o.turns.mine(d) {
+			o.lanes.of(d.lane()).moved(from, stored.Seq, d)
+			if d.Status.Open() && len(o.places) < othersKept {
+				o.places[stored.Name] = stored.Seq
+			}
+		}
+		o.planner.progress.reached(stored.Seq)
+	}
+	return nil
+}

@@ -1,0 +1,240 @@
+package notifier
+
+import (
+	"context"
+	"net/http"
+	"os"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"payledger/domain/processor"
+	"payledger/eventstore"
+	"payledger/projections/deliveries"
+)
+
+// TestReplayLostIndex: a replay that was under way goes on from an index that was lost meanwhile: what the index does
+// not show yet is none that does not exist (D18, D20).
+func TestReplayLostIndex(t *testing.T) {
+	for name, onlyFailed := range map[string]bool{"all": false, "only failed": true} {
+		t.Run(name, func(t *testing.T) {
+			bad := &atomic.Bool{}
+			bad.Store(true)
+			inbox := newReceiver(t, map[string]http.HandlerFunc{"/": switching(bad)})
+			r := newLogRig(t)
+			r.rate = 20
+			r.start()
+			endpoint := r.endpoint(inbox.url + "/")
+			const n = 40
+			for range n {
+				r.pay(processor.Declined)
+			}
+			r.settled(n, deliveries.Filter{Statuses: []string{"EXHAUSTED"}})
+			inbox.take(n)
+			q := all(endpoint)
+			q.OnlyFailed = onlyFailed
+			id := r.replay(q, n)
+			again := inbox.take(3)
+			r.stop()
+			r.must(os.Remove(r.dir + "/views/deliveries.sqlite"))
+			r.rate = 10_000
+			r.start()
+			again = append(again, inbox.take(n-len(again))...)
+			r.isDone(id, n)
+			if distinct := count(again); len(distinct) != n {
+				t.Errorf("%d of %d came again", len(distinct), n)
+			}
+		})
+	}
+}
+
+// TestReplayFailedAmongLive: a replay of what failed has nothing to do with deliveries that were not tried when it was
+// asked for; it ends with as many done as it counted.
+func TestReplayFailedAmongLive(t *testing.T) {
+	bad, gate := &atomic.Bool{}, make(chan struct{})
+	held := &atomic.Bool{}
+	inbox := newReceiver(t, map[string]http.HandlerFunc{"/": func(w http.ResponseWriter, q *http.Request) {
+		if held.Load() {
+			select {
+			case <-gate:
+			case <-q.Context().Done():
+			}
+		}
+		switching(bad)(w, q)
+	}})
+	r := newLogRig(t)
+	r.rate = 5
+	r.start()
+	endpoint := r.endpoint(inbox.url + "/")
+	bad.Store(true)
+	const failed, live = 7, 10
+	for range failed {
+		r.pay(processor.Declined)
+	}
+	r.settled(failed, deliveries.Filter{Statuses: []string{"EXHAUSTED"}})
+	inbox.take(failed)
+	bad.Store(false)
+	held.Store(true)
+	for range live {
+		r.pay(processor.Declined)
+	}
+	r.settled(live, deliveries.Filter{Statuses: []string{"PLANNED"}})
+	q := all(endpoint)
+	q.OnlyFailed = true
+	id := r.replay(q, failed)
+	close(gate)
+	r.isDone(id, failed)
+	if hooks := inbox.take(failed + live); len(count(hooks)) != failed+live {
+		t.Errorf("%d distinct webhooks came", len(count(hooks)))
+	}
+	inbox.none()
+}
+
+// TestReplayClocks: which deliveries were there when a replay was asked for is no matter of clocks, which differ
+// between machines.
+func TestReplayClocks(t *testing.T) {
+	inbox := newReceiver(t, nil)
+	r := newLogRig(t)
+	r.slow = time.Hour
+	r.start()
+	endpoint := r.endpoint(inbox.url + "/")
+	for range 5 {
+		r.pay(processor.Declined)
+	}
+	r.settled(5, deliveries.Filter{Statuses: []string{"SUCCEEDED"}})
+	inbox.take(5)
+	r.isDone(r.replay(all(endpoint), 5), 5)
+	inbox.take(5)
+	inbox.none()
+	failed := all(endpoint)
+	failed.OnlyFailed = true
+	r.isDone(r.replay(failed, 0), 0)
+	inbox.none()
+}
+
+// asIfUnderWay has a replay that is over go on from its beginning at the next start, as change makes its record.
+func (r *logRig) asIfUnderWay(id string, change func(*replay)) {
+	r.t.Helper()
+	ctx := context.Background()
+	stored, err := r.log.stream.Last(ctx, replayName(merchantID, id))
+	r.must(err)
+	p, err := decodeReplay(stored)
+	r.must(err)
+	p.State, p.At, p.Ahead, p.Done, p.Runner = deliveries.ReplayRunning, make([]uint64, len(p.At)), nil, 0, "crashed"
+	change(&p)
+	body, err := p.encode()
+	r.must(err)
+	_, err = r.log.stream.Put(ctx, p.name(), stored.Seq, body)
+	r.must(err)
+	r.must(r.log.changeOpen(ctx, func([]string) ([]string, error) { return []string{p.name()}, nil }))
+}
+
+// failing is a started rig with an endpoint to which n deliveries are exhausted, as it fails while bad is set.
+func failing(t *testing.T, n int) (*logRig, *receiver, deliveries.ReplayRequest, *atomic.Bool) {
+	t.Helper()
+	bad := &atomic.Bool{}
+	bad.Store(true)
+	inbox := newReceiver(t, map[string]http.HandlerFunc{"/": switching(bad)})
+	r := newLogRig(t)
+	r.start()
+	q := all(r.endpoint(inbox.url + "/"))
+	for range n {
+		r.pay(processor.Declined)
+	}
+	r.settled(n, deliveries.Filter{Statuses: []string{"EXHAUSTED"}})
+	inbox.take(n)
+	q.OnlyFailed = true
+	return r, inbox, q, bad
+}
+
+// TestReplayOvertaken: what failed when the replay counted and succeeded before its turn is done, and is not sent again.
+func TestReplayOvertaken(t *testing.T) {
+	r, inbox, q, bad := failing(t, 5)
+	bad.Store(false)
+	id := r.replay(q, 5)
+	r.isDone(id, 5)
+	inbox.take(5)
+	r.asIfUnderWay(id, func(*replay) {})
+	r.stop()
+	r.start()
+	r.isDone(id, 5)
+	inbox.none()
+}
+
+// TestReplayStep: what is done about a delivery that is there, by what it was at the count and what it is.
+func TestReplayStep(t *testing.T) {
+	const none = Status("")
+	for _, c := range []struct {
+		was, is         Status
+		all, onlyFailed step
+	}{
+		{none, Planned, stepHandled, stepNone}, {none, Succeeded, stepHandled, stepNone}, {none, Exhausted, stepHandled, stepNone},
+		{Planned, Planned, stepAgain, stepNone}, {Planned, Succeeded, stepAgain, stepNone}, {Planned, Failed, stepAgain, stepNone},
+		{Succeeded, Succeeded, stepAgain, stepNone},
+		{Failed, Failed, stepAgain, stepAgain}, {Failed, Exhausted, stepAgain, stepAgain}, {Failed, Succeeded, stepAgain, stepHandled},
+		{Exhausted, Exhausted, stepAgain, stepAgain}, {Exhausted, Succeeded, stepAgain, stepHandled},
+		{Cancelled, Cancelled, stepAgain, stepAgain}, {Cancelled, Succeeded, stepAgain, stepHandled},
+	} {
+		for onlyFailed, want := range map[bool]step{false: c.all, true: c.onlyFailed} {
+			if got := (&replay{OnlyFailed: onlyFailed}).stepFor(c.was, c.is); got != want {
+				t.Errorf("was %q, is %q, only failed %v: %d, want %d", c.was, c.is, onlyFailed, got, want)
+			}
+		}
+	}
+}
+
+// TestReplaySchema1: a replay that a build of schema 1 began, which did not say where the stream was, goes on.
+func TestReplaySchema1(t *testing.T) {
+	r, inbox, q, _ := failing(t, 5)
+	id := r.replay(q, 5)
+	r.isDone(id, 5)
+	inbox.take(5)
+	r.asIfUnderWay(id, func(p *replay) { p.Schema, p.Through = 1, 0 })
+	r.stop()
+	r.start()
+	r.isDone(id, 5)
+	inbox.take(5)
+	inbox.none()
+}
+
+// TestReplaysUnreadable: a list of replays that cannot be read is told, and stops neither the attempt log nor, once it can
+// be read, the replays.
+func TestReplaysUnreadable(t *testing.T) {
+	r, inbox, q, _ := failing(t, 5)
+	id := r.replay(q, 5)
+	r.isDone(id, 5)
+	inbox.take(5)
+	r.asIfUnderWay(id, func(*replay) {})
+	ctx := context.Background()
+	open, at, err := r.log.openReplays(ctx)
+	r.must(err)
+	open.Schema = openSchema + 1
+	r.putOpen(at, open)
+	r.stop()
+	r.start()
+	r.settled(5, deliveries.Filter{Statuses: []string{"EXHAUSTED"}})
+	for limit := time.Now().Add(patience); r.notifier.Healthy() == nil; {
+		if time.Now().After(limit) {
+			t.Fatal("nobody is told")
+		}
+	}
+	stored, err := r.log.stream.Last(ctx, replaysName)
+	r.must(err)
+	open.Schema = openSchema
+	r.putOpen(stored.Seq, open)
+	r.isDone(id, 5)
+	inbox.take(5)
+	inbox.none()
+	if err := r.notifier.Healthy(); err != nil {
+		t.Error(err)
+	}
+}
+
+func (r *logRig) putOpen(at uint64, open openReplays) {
+	r.t.Helper()
+	open.Before = at
+	body, err := eventstore.Marshal(open)
+	r.must(err)
+	_, err = r.log.stream.Put(context.Background(), replaysName, at, body)
+	r.must(err)
+}

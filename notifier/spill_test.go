@@ -1,0 +1,112 @@
+package notifier
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"payledger/eventstore"
+)
+
+// TestSpill: what is left in the stream is told as a first place and a due time, before, while and after it is read.
+func TestSpill(t *testing.T) {
+	now := goldenTime
+	in := func(seconds int) time.Time { return now.Add(time.Duration(seconds) * time.Second) }
+	var s spill
+	check := func(what string, want spill) {
+		t.Helper()
+		want.left = s.left
+		if s != want {
+			t.Errorf("%s: %+v, want %+v", what, s, want)
+		}
+	}
+	s.leave(30, in(60))
+	s.leave(20, in(90))
+	s.leave(40, in(30))
+	check("three", spill{open: true, first: 20, latest: 40, due: in(30)})
+
+	s.cursor = 20
+	s.reached(25, false, now)
+	check("a page where nothing is left", spill{open: true, first: 25, latest: 40, due: in(30), cursor: 25})
+	s.leaveBehind(27, in(50))
+	s.reached(31, false, now)
+	check("a page where one is left", spill{open: true, first: 27, latest: 40, due: in(30), cursor: 31})
+	s.leave(29, in(45)) // where it has been read already
+	s.leave(50, in(80)) // where it has not
+	s.reached(45, false, now)
+	check("more came", spill{open: true, first: 27, latest: 50, due: in(30), cursor: 45})
+	s.reached(51, true, now)
+	check("to the end", spill{open: true, first: 27, latest: 27, due: in(45)})
+
+	s.cursor = 27
+	s.leaveBehind(27, in(5))
+	s.reached(51, true, now)
+	check("due soon, not looked at again at once", spill{open: true, first: 27, latest: 27, due: now.Add(laneReread)})
+
+	s.cursor = 27
+	s.leave(3, time.Time{}) // one for its first attempt, behind
+	check("for the first attempt", spill{open: true, planned: true, first: 3, latest: 27, cursor: 27})
+	s.reached(51, true, now)
+	check("at once", spill{open: true, planned: true, first: 3, latest: 3})
+
+	s.cursor = 3
+	s.reached(51, true, now)
+	check("nothing left", spill{})
+}
+
+// scanned is a stream; after is called when it was read, before the reader knows.
+type scanned struct {
+	stream
+	after func()
+}
+
+func (s scanned) Scan(ctx context.Context, pattern string, from uint64, limit int) ([]eventstore.StoredDelivery, bool, error) {
+	page, end, err := s.stream.Scan(ctx, pattern, from, limit)
+	s.after()
+	return page, end, err
+}
+
+// TestReadBackMeanwhile: what is planned, or fails, while the stream is read to its end is not forgotten.
+func TestReadBackMeanwhile(t *testing.T) {
+	b := newBubble(t)
+	event := 0
+	next := func() placed {
+		event++
+		return b.put(fmt.Sprintf("00000000-0000-4000-8000-%012d", event), goldenDelivery.Endpoint)
+	}
+	var l *lane
+	var planned, failed uint64
+	later := false
+	l = newLane(goldenDelivery.lane(), scanned{b.stream, func() {
+		if later {
+			return
+		}
+		later = true
+		d := next()
+		planned = d.at
+		l.offer(d)
+		f := next()
+		after := f.ended(Attempt{StartedAt: time.Now(), StatusCode: 500, Failure: FailureStatus}, nominal)
+		failed = b.record(f.at, after)
+		l.moved(f.at, failed, after)
+	}}, &health{}, zerolog.Nop(), time.Now, limits{queue: 1, waiting: 0, page: 100})
+	for range 3 {
+		l.offer(next())
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	var taken []uint64
+	for range 4 {
+		e, ok := l.next(ctx)
+		if !ok {
+			t.Fatal("nothing is due")
+		}
+		taken = append(taken, e.at)
+	}
+	if taken[3] != planned || !l.spill.open || l.spill.first > failed || l.spill.due.IsZero() {
+		t.Errorf("taken %d, planned meanwhile %d, failed %d; left %+v", taken, planned, failed, l.spill)
+	}
+}

@@ -1,0 +1,60 @@
+package notifier
+
+import (
+	"cmp"
+	"time"
+)
+
+// handoverSlack is added to the time of two attempts: recording, and clocks that differ.
+const handoverSlack = 10 * time.Second
+
+// turns tells whose turn it is to send a delivery. A process alone sends everything when it is due. Where several
+// share a log, a delivery is sent by the one that planned it or tried it last; if that does not come to it, any other
+// takes it over handover after it was due. Whoever is late by half of that takes it over as well, be it its own: so no
+// two send it, unless one stands still for half of handover between taking and sending, or clocks differ by as much.
+type turns struct {
+	me       string // this process; "" when it is alone
+	shared   bool
+	handover time.Duration
+}
+
+func newTurns(me string, shared bool, timeout time.Duration) turns {
+	if !shared {
+		return turns{}
+	}
+	return turns{me: me, shared: true, handover: 2*timeout + handoverSlack}
+}
+
+// mine tells whether this process planned the delivery, or tried it last, or took it over.
+func (t turns) mine(d Delivery) bool { return !t.shared || cmp.Or(d.Sender, d.Planner) == t.me }
+
+// of gives the time at which this process may send an open delivery; the zero time is at once.
+func (t turns) of(d Delivery) time.Time {
+	if t.mine(d) {
+		return d.NextAt
+	}
+	return d.since().Add(t.handover)
+}
+
+// takes tells whether an open delivery, whose turn it is at now, has to be taken over before it is sent.
+func (t turns) takes(d Delivery, now time.Time) bool {
+	return t.shared && (!t.mine(d) || now.Sub(d.since()) > t.handover/2)
+}
+
+// taken gives the delivery that this process has taken over at now.
+func (t turns) taken(d Delivery, now time.Time) Delivery {
+	d.Schema, d.Sender, d.TakenAt = deliverySchema, t.me, now.UTC().Truncate(time.Microsecond)
+	return d
+}
+
+// since is when an open delivery was due, or was taken over after that.
+func (d Delivery) since() time.Time {
+	due := d.PlannedAt
+	if d.Status == Failed {
+		due = d.NextAt
+	}
+	if d.TakenAt.After(due) {
+		return d.TakenAt
+	}
+	return due
+}

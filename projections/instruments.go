@@ -1,0 +1,141 @@
+package projections
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/attempt"
+	"payledger/domain/instrument"
+	"payledger/eventstore"
+)
+
+// firstVaulting is the schema of instruments since which there are vaulted ones: no row is made of an older event.
+const firstVaulting = 2
+
+// mayBeVaulted tells an event of a token that may be vaulted; most tokens pay once and have no row.
+func mayBeVaulted(r *eventstore.Recorded) bool { return r.Schema >= firstVaulting }
+
+// writeTools writes the instruments that are or were vaulted, and the attempts of which something is left to do.
+func (m *model) writeTools(ctx context.Context, b *batch) error {
+	for i := range b.tools.list {
+		v := &b.tools.list[i]
+		if !v.state.Vaulted() {
+			continue
+		}
+		ended := 0
+		if !v.state.Good() {
+			ended = 1
+		}
+		if _, err := m.statements.upsertInstrument.ExecContext(ctx, v.key.ID, string(v.key.Account), v.state.CustomerID, ended, v.raw); err != nil {
+			return err
+		}
+	}
+	for i := range b.attempts.list {
+		if err := m.writeAttempt(ctx, &b.attempts.list[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *model) writeAttempt(ctx context.Context, v *view[attempt.State]) error {
+	var err error
+	switch {
+	case v.state.Due():
+		_, err = m.statements.upsertAttempt.ExecContext(ctx, v.key.ID, string(v.key.Account), v.state.DecidedAt.UnixMicro())
+	case v.state.Done:
+		_, err = m.statements.deleteAttempt.ExecContext(ctx, v.key.ID)
+	}
+	return err
+}
+
+// Instruments lists a customer's vaulted instruments, the oldest first, and names the default one; "" for none (D5).
+// Everything whose command was acknowledged on this node before the call is in it.
+func (p *Projections) Instruments(ctx context.Context, account domain.AccountID, customer string) ([]instrument.State, domain.Token, error) {
+	ctx, cancel := context.WithTimeout(ctx, listTimeout)
+	defer cancel()
+	if err := p.appendedHere(ctx); err != nil {
+		return nil, "", unavailable(err)
+	}
+	list, err := p.instruments(ctx, selectInstruments, string(account), customer)
+	if err != nil {
+		return nil, "", unavailable(fmt.Errorf("projections: instruments: %w", err))
+	}
+	slices.SortFunc(list, func(a, b instrument.State) int {
+		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.Token, b.Token))
+	})
+	return list, defaultOf(list), nil
+}
+
+// defaultOf is the one that was made the default last.
+func defaultOf(list []instrument.State) (token domain.Token) {
+	var at time.Time
+	for _, s := range list {
+		if s.DefaultAt != nil && !s.DefaultAt.Before(at) {
+			token, at = s.Token, *s.DefaultAt
+		}
+	}
+	return token
+}
+
+// EndedInstruments lists all tokens that were vaulted and are no more: their cards must be gone.
+func (p *Projections) EndedInstruments(ctx context.Context) ([]instrument.State, error) {
+	list, err := p.instruments(ctx, selectEnded)
+	if err != nil {
+		return nil, fmt.Errorf("projections: ended instruments: %w", err)
+	}
+	return list, nil
+}
+
+func (p *Projections) instruments(ctx context.Context, query string, args ...any) ([]instrument.State, error) {
+	rows, err := p.model.readers.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, p.model.noticed(err)
+	}
+	defer rows.Close()
+	list := []instrument.State{}
+	for rows.Next() {
+		var raw []byte
+		var s instrument.State
+		if err := rows.Scan(&raw); err != nil {
+			return nil, p.model.noticed(err)
+		}
+		if err := eventstore.Unmarshal(raw, &s); err != nil {
+			return nil, err
+		}
+		list = append(list, s)
+	}
+	return list, p.model.noticed(rows.Err())
+}
+
+// DueAttempt is a decided payment attempt of which something is left to do.
+type DueAttempt struct {
+	ID        domain.AttemptID
+	Account   domain.AccountID
+	DecidedAt time.Time
+}
+
+// DueAttempts lists them as this node's read model shows them, the oldest first. One may be done by now.
+func (p *Projections) DueAttempts(ctx context.Context) ([]DueAttempt, error) {
+	rows, err := p.model.readers.QueryContext(ctx, selectAttempts)
+	if err != nil {
+		return nil, fmt.Errorf("projections: attempts: %w", p.model.noticed(err))
+	}
+	defer rows.Close()
+	var list []DueAttempt
+	for rows.Next() {
+		var d DueAttempt
+		var id, account string
+		var micro int64
+		if err := rows.Scan(&id, &account, &micro); err != nil {
+			return nil, fmt.Errorf("projections: attempts: %w", p.model.noticed(err))
+		}
+		d.ID, d.Account, d.DecidedAt = domain.AttemptID(id), domain.AccountID(account), time.UnixMicro(micro).UTC()
+		list = append(list, d)
+	}
+	return list, p.model.noticed(rows.Err())
+}

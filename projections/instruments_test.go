@@ -1,0 +1,130 @@
+package projections
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/attempt"
+	"payledger/domain/instrument"
+	"payledger/eventstore"
+)
+
+// tool makes a token of an account for a customer.
+func tool(t *testing.T, store *eventstore.Store, account domain.AccountID, token domain.Token, kind, customer string) {
+	t.Helper()
+	command(t, store, eventstore.Instruments, eventstore.Instruments.Key(account, string(token)), func(s instrument.State, m eventstore.Meta) (instrument.Event, error) {
+		return instrument.DecideTokenize(s, instrument.Tokenize{Tokenized: instrument.Tokenized{
+			At: m.At, Token: token, Account: account, CustomerID: customer, ExpiresAt: m.At.Add(time.Hour), TokenType: kind,
+		}})
+	})
+}
+
+// changeTool records what decide makes of a token.
+func changeTool(t *testing.T, store *eventstore.Store, token domain.Token, decide func(instrument.State, time.Time) (instrument.Event, error)) {
+	t.Helper()
+	command(t, store, eventstore.Instruments, eventstore.Instruments.Key(testAccount, string(token)), func(s instrument.State, m eventstore.Meta) (instrument.Event, error) {
+		return decide(s, m.At)
+	})
+}
+
+// TestInstruments: a customer's vaulted instruments, before and after a restart and a rebuild (D5).
+func TestInstruments(t *testing.T) {
+	store, dir := openStore(t), t.TempDir()
+	n := startNode(t, store, dir)
+	for _, token := range []domain.Token{"01a", "01b", "01c", "01d"} {
+		tool(t, store, testAccount, token, instrument.SingleUse, "customer")
+	}
+	tool(t, store, testAccount, "01e", instrument.MultiUse, "customer")
+	tool(t, store, testAccount, "01f", instrument.MultiUse, "other")
+	tool(t, store, "acct2", "01g", instrument.MultiUse, "customer")
+	vault := func(s instrument.State, at time.Time) (instrument.Event, error) {
+		return instrument.DecideVault(s, instrument.Vault{At: at, CustomerID: "customer"})
+	}
+	for _, token := range []domain.Token{"01a", "01c", "01d"} {
+		changeTool(t, store, token, vault)
+	}
+	for _, token := range []domain.Token{"01a", "01e", "01d"} {
+		changeTool(t, store, token, instrument.DecideMakeDefault)
+	}
+	changeTool(t, store, "01d", instrument.DecideDelete)
+	changeTool(t, store, "01b", func(s instrument.State, at time.Time) (instrument.Event, error) {
+		return instrument.DecideInvalidate(s, instrument.Invalidate{At: at, Attempt: "01x"})
+	})
+	for _, when := range []string{"at once", "after a restart", "after a rebuild"} {
+		list, byDefault, err := n.Instruments(testContext(t), testAccount, "customer")
+		var tokens []string
+		for _, s := range list {
+			tokens = append(tokens, string(s.Token))
+		}
+		if err != nil || !slices.Equal(tokens, []string{"01a", "01c", "01e"}) || byDefault != "01e" {
+			t.Errorf("%s: %v, %s is the default, %v", when, tokens, byDefault, err)
+		}
+		ended, err := n.EndedInstruments(testContext(t))
+		if err != nil || len(ended) != 1 || ended[0].Token != "01d" {
+			t.Errorf("%s: %v, %v", when, ended, err)
+		}
+		n.stop()
+		if when == "after a restart" {
+			for _, file := range []string{"views.sqlite", "views.sqlite-wal", "views.sqlite-shm"} {
+				if err := os.RemoveAll(filepath.Join(dir, file)); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		n = startNode(t, store, dir)
+		if err := n.CaughtUp(testContext(t)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestDueAttempts: decided attempts are due until they are completed (§3.3).
+func TestDueAttempts(t *testing.T) {
+	store, dir := openStore(t), t.TempDir()
+	n := startNode(t, store, dir)
+	decide := func(id domain.AttemptID, decide func(attempt.State, time.Time) (attempt.Event, error)) {
+		t.Helper()
+		command(t, store, eventstore.Attempts, eventstore.Attempts.Key(testAccount, string(id)), func(s attempt.State, m eventstore.Meta) (attempt.Event, error) {
+			return decide(s, m.At)
+		})
+	}
+	for i := range 4 {
+		id := domain.AttemptID(fmt.Sprintf("01%d", i))
+		decide(id, func(s attempt.State, at time.Time) (attempt.Event, error) {
+			return attempt.DecideCreate(s, attempt.Create{Created: attempt.Created{At: at, ID: id, Account: testAccount, ExpiresAt: at.Add(time.Hour)}})
+		})
+	}
+	approve := func(s attempt.State, at time.Time) (attempt.Event, error) {
+		return attempt.DecideApprove(s, attempt.Approve{At: at, Payment: "01p"})
+	}
+	decide("011", approve)
+	decide("012", func(s attempt.State, at time.Time) (attempt.Event, error) {
+		return attempt.DecideAbort(s, attempt.Abort{At: at})
+	})
+	decide("013", approve)
+	decide("013", attempt.DecideComplete)
+	for range 2 {
+		if err := n.CaughtUp(testContext(t)); err != nil {
+			t.Fatal(err)
+		}
+		due, err := n.DueAttempts(testContext(t))
+		if err != nil || len(due) != 2 || due[0].ID != "011" || due[1].ID != "012" || due[0].Account != testAccount || due[0].DecidedAt.IsZero() {
+			t.Errorf("%+v, %v", due, err)
+		}
+		n.stop()
+		n = startNode(t, store, dir)
+	}
+	decide("011", attempt.DecideComplete)
+	decide("012", attempt.DecideComplete)
+	if err := n.CaughtUp(testContext(t)); err != nil {
+		t.Fatal(err)
+	}
+	if due, err := n.DueAttempts(testContext(t)); err != nil || len(due) != 0 {
+		t.Errorf("%+v, %v", due, err)
+	}
+}
