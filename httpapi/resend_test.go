@@ -123,7 +123,7 @@ func TestResendUnreached(t *testing.T) {
 }
 
 // TestExcerptSecrets: of what a receiver answers nothing is kept or shown that is secret: the webhook, its customer, the
-// signing secret, wherever in the answer they stand (D2, D18).
+// signing secret, wherever in the answer they stand, and a card number (D2, D18).
 func TestExcerptSecrets(t *testing.T) {
 	r := newHookRig(t, webhooks{})
 	r.takes("/")
@@ -138,6 +138,9 @@ func TestExcerptSecrets(t *testing.T) {
 		"the secret":       {status(500, "wrong signature for "+secret), []string{secret}},
 		"a secret cut off": {status(500, strings.Repeat("x", 490)+secret), []string{secret[:16]}},
 		"the customer":     {status(200, "thanks, ADA@example.com"), []string{"ADA@example.com"}},
+		"a card number":    {status(400, "what is 4242 4242 4242 4242?"), []string{"4242 4242 4242 4242"}},
+		"plain digits":     {status(400, "what is 5555555555554444?"), []string{"5555555555554444"}},
+		"an API key":       {status(401, "not "+r.account.APIKey), []string{r.account.APIKey}},
 	} {
 		r.inbox.answer("/", c.say)
 		a := r.want(r.resend(id), 200, "")
@@ -159,7 +162,7 @@ func TestExcerptSecrets(t *testing.T) {
 		t.Errorf("a harmless answer is shown as %q", got)
 	}
 	for where, content := range r.kept() {
-		for _, text := range []string{secret, secret[:16]} {
+		for _, text := range []string{secret, r.account.APIKey, "4242 4242 4242 4242"} {
 			if strings.Contains(string(content), text) {
 				t.Errorf("%s holds %s", where, text)
 			}

@@ -5,17 +5,20 @@ import (
 	"net/url"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"payledger/domain"
 )
 
 // excerptLimit is how much of an answer is kept, in bytes.
 const excerptLimit = 512
 
 // withheld stands in place of an answer that repeats what must not be kept.
-const withheld = "(withheld: the answer repeats the webhook)"
+const withheld = "(withheld: the answer repeats the webhook or holds a secret)"
 
 // excerpt gives the first bytes of an answer as text fit to be kept: valid UTF-8 without control characters. Records
 // are never deleted, so an answer that repeats the webhook, a secret or personal data of it is not kept.
@@ -32,13 +35,27 @@ func excerpt(answer []byte, m message) string {
 		}
 		return r
 	}, strings.ToValidUTF8(string(answer), ""))
-	if forms := formsOf(text); strings.Contains(forms[0], "notificationconfig") || repeats(forms, m) {
+	if forms := formsOf(text); strings.Contains(forms[0], "notificationconfig") || repeats(forms, m) || holdsSecret(forms) {
 		return withheld
 	}
 	if len(text) > excerptLimit {
 		text = text[:excerptLimit]
 	}
 	return strings.TrimSpace(strings.ToValidUTF8(text, ""))
+}
+
+// secretPrefixes begin API keys and signing secrets, also those of others and those that were rotated away (D2).
+var secretPrefixes = []string{"plk_sandbox_", "plk_live_", "plsec_"}
+
+// holdsSecret tells whether one of the forms of a text holds a card number or anybody's key: a receiver may know more
+// than the webhook told it.
+func holdsSecret(forms []string) bool {
+	for _, text := range forms {
+		if domain.HoldsCardNumber(text) || slices.ContainsFunc(secretPrefixes, func(p string) bool { return strings.Contains(text, p) }) {
+			return true
+		}
+	}
+	return false
 }
 
 // unicodeEscape is a character as JSON may write it.

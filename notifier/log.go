@@ -135,16 +135,7 @@ func (l *Log) Resend(ctx context.Context, owner domain.AccountID, id string) (de
 	if err := l.notifier.Resend(ctx, owner, name); err != nil {
 		return deliveries.Detail{}, unsent(err)
 	}
-	detail, err := l.detail(ctx, name)
-	if err != nil {
-		return detail, err
-	}
-	shown, cancel := context.WithTimeout(ctx, readTime)
-	defer cancel()
-	if err := l.index.WaitFor(shown, detail.Seq); err != nil {
-		l.log.Warn().Err(err).Str("delivery", name).Msg("resent, but the list does not show it yet")
-	}
-	return detail, nil
+	return l.detail(ctx, name)
 }
 
 // nameOf finds a delivery's name by its id.
