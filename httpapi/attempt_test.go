@@ -4,6 +4,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"payledger/domain"
+	attempts "payledger/domain/attempt"
+	"payledger/eventstore"
 )
 
 // manualSession is someSession with manual approval.
@@ -184,5 +188,31 @@ func TestAttemptsRace(t *testing.T) {
 	}
 	if statuses["REQUIRES_APPROVAL"] != 1 || statuses["ABORTED"] != len(ids)-1 {
 		t.Error(statuses)
+	}
+}
+
+// TestApprovedBeforePaid: between the decision and its payment, as a crash leaves it, the customer sees the approval and
+// no payment yet; a repeat of the approval makes it (§3.3, D12).
+func TestApprovedBeforePaid(t *testing.T) {
+	r := newRig(t)
+	client := r.session(manualSession)
+	id := r.attempt(client, r.tokenize(client, goodCard))
+	owner := r.account.AccountID
+	meta, err := r.store.NewMeta("test", "request")
+	must(t, err)
+	payment := domain.PaymentIDForAttempt(owner, domain.AttemptID(id))
+	_, err = eventstore.Execute(t.Context(), r.store, eventstore.Attempts, eventstore.Attempts.Key(owner, id), meta, func(s attempts.State) (attempts.Event, error) {
+		return attempts.DecideApprove(s, attempts.Approve{At: meta.At, Payment: payment, Terms: 2})
+	})
+	must(t, err)
+	if seen := r.want(r.inBrowser(client, "GET", "/payment-attempts/"+id, ""), 200, ""); seen.text != `{"id":"`+id+`","approvalStatus":"APPROVED"}` {
+		t.Error(seen.text)
+	}
+	r.want(r.inBrowser(client, "GET", "/checkout/payments/"+string(payment), ""), 400, "PaymentError")
+	if approved := r.want(r.decide(id, "approve", ""), 200, ""); approved.text1("paymentId") != string(payment) {
+		t.Error(approved.text)
+	}
+	if seen := r.want(r.inBrowser(client, "GET", "/payment-attempts/"+id, ""), 200, ""); seen.text1("paymentId") != string(payment) {
+		t.Error(seen.text)
 	}
 }
