@@ -39,6 +39,8 @@ func TestNames(t *testing.T) {
 			t.Error("a busy name was taken")
 		}
 		pauseFor(time.Minute)
+		n.mu.Lock()
+		defer n.mu.Unlock()
 		if len(n.busy) != 0 {
 			t.Errorf("%d names are busy", len(n.busy))
 		}
