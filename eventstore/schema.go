@@ -12,7 +12,7 @@ import (
 // raise it when a struct tag, a field's meaning or an event type changes, and add the upgrade of each
 // older event to Upgrades; the golden bytes in testdata/golden stay for ever.
 var (
-	Payments = NewAggregate("payment", 2, payment.Events(), payment.Evolve)
+	Payments = NewAggregate("payment", 3, payment.Events(), payment.Evolve)
 	Sessions = NewAggregate("session", 2, session.Events(), session.Evolve)
 	// Instruments are payment instruments, by token.
 	Instruments = NewAggregate("instrument", 2, instrument.Events(), instrument.Evolve)

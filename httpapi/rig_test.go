@@ -55,7 +55,8 @@ type rig struct {
 	answers *safeBuffer  // every answer, one a line
 	late    atomic.Int64 // seconds that the clock of all parts is ahead
 	ready   atomic.Pointer[error]
-	silent  atomic.Bool // no processor answers
+	silent  atomic.Bool                              // no processor answers
+	cut     atomic.Pointer[func(*http.Request) bool] // requests to processors that are not answered
 }
 
 // processorSecret signs processors' notifications.
@@ -157,7 +158,7 @@ func (r *rig) simulate(logger zerolog.Logger) {
 	must(r.t, err)
 	processors := simulator.Handler()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
-		if r.silent.Load() {
+		if cut := r.cut.Load(); r.silent.Load() || cut != nil && (*cut)(q) {
 			panic(http.ErrAbortHandler)
 		}
 		processors.ServeHTTP(w, q)

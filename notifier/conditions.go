@@ -40,7 +40,7 @@ func uncovered(s payment.State) bool {
 	if s.RequiredAction() == nil {
 		return false
 	}
-	last := s.Operations[len(s.Operations)-1]
+	last := s.NewestRequest()
 	return last.Kind == processor.Void && last.RequestedAt.Equal(s.Authorization().Answer().At)
 }
 

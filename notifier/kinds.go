@@ -92,6 +92,11 @@ var kindsOf = map[string][]candidate{
 	"payment.adjustment_failed":    {{AdjustmentFailed, always}},
 	"payment.adjustment_timed_out": nil,
 
+	"payment.capture_found":    {{PaymentStatus, statusChanges}}, // somebody acted at the processor (§6.3)
+	"payment.void_found":       {{PaymentStatus, statusChanges}},
+	"payment.refund_found":     {{PaymentRefund, always}},
+	"payment.adjustment_found": nil,
+
 	"payment.key_claimed": nil, // makes no payment (D9)
 }
 

@@ -87,14 +87,19 @@ func (s *Simulator) getBooks(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	return s.lines(w, filter, func(e protocol.Entry) any { return e.Line })
+}
+
+// lines streams the operations that the filter chooses.
+func (s *Simulator) lines(w http.ResponseWriter, filter books.Filter, show func(protocol.Entry) any) error {
 	w.Header().Set("Content-Type", "application/jsonl")
 	lines := bufio.NewWriterSize(w, 64<<10)
 	encoder := json.NewEncoder(lines)
 	encoder.SetEscapeHTML(false)
 	begun := false
-	err = s.books.Entries(filter, func(e protocol.Entry) error {
+	err := s.books.Entries(filter, func(e protocol.Entry) error {
 		begun = true
-		return encoder.Encode(e.Line)
+		return encoder.Encode(show(e))
 	})
 	if err != nil && begun {
 		return cut(w) // half a book must not look like a whole one

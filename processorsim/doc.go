@@ -10,6 +10,7 @@
 //	GET  /v1/processors/NAME/operations/{key}          look up one operation
 //	POST /v1/processors/NAME/operations/{key}/fence    refuse the key from now on; no body
 //	GET  /v1/processors/NAME/operations?reference=ID   all operations of a payment there
+//	GET  /v1/processors/NAME/operations?from=&to=      all operations there by creation, times included
 //
 // An operation, processor.Operation:
 //
@@ -34,7 +35,8 @@
 //	{"state":"FAILED","code":"technical_error","retryable":true,"message":"technical error","at":"…"}
 //
 // Look-up and fence answer 200 and processor.Lookup: {"state":"UNSEEN"}, RUNNING, FENCED, or
-// {"state":"KNOWN","answer":{…}}; by reference {"operations":[{a line of the books…,"answer":{…}}]}.
+// {"state":"KNOWN","answer":{…}}; by reference {"operations":[{a line of the books…,"final"?,"answer":{…}}]}, by time
+// the same objects as JSON lines.
 //
 // Everything that is not 200 is {"error":{"code","message"}} and no fact about the payment (D8): 400, 404,
 // 405, 413, 422 invalid_request; 422 key_reused (same key, other contents); 409 in_progress; 503

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"payledger/domain"
 	"payledger/domain/processor"
@@ -177,7 +178,7 @@ func TestByReference(t *testing.T) {
 	b.send(other)
 	found, err := b.client.ByReference(t.Context(), processor.Adyen, "01payment")
 	must(t, err)
-	if len(found) != 2 || found[0].Answer.ProcessorTransactionID != sale.ProcessorTransactionID || found[1].Operation != processor.Capture {
+	if len(found) != 2 || found[0].Answer.ProcessorTransactionID != sale.ProcessorTransactionID || found[1].Kind != processor.Capture {
 		t.Errorf("%+v", found)
 	}
 	if found, err = b.client.ByReference(t.Context(), processor.Stripe, "01payment"); err != nil || len(found) != 0 {
@@ -214,7 +215,7 @@ func TestRefusedRequests(t *testing.T) {
 			t.Errorf("POST %s %.60s: %d %s, want %d", row.path, row.body, status, text, row.want)
 		}
 	}
-	for _, path := range []string{"/sim/books?from=yesterday", "/sim/books?processor=NOBODY", "/v1/processors/ADYEN/operations"} {
+	for _, path := range []string{"/sim/books?from=yesterday", "/sim/books?processor=NOBODY", "/v1/processors/ADYEN/operations?from=yesterday", "/v1/processors/ADYEN/operations?reference="} {
 		response, err := http.Get(b.server.URL + path)
 		must(t, err)
 		response.Body.Close()
@@ -225,5 +226,42 @@ func TestRefusedRequests(t *testing.T) {
 	http.DefaultClient.CloseIdleConnections()
 	if n := len(b.books()); n != 0 {
 		t.Errorf("%d lines", n)
+	}
+}
+
+// TestByTime: all operations of one processor, in order of creation, from one time to another, both included; what
+// stands there is what the look-up by reference tells.
+func TestByTime(t *testing.T) {
+	b := newBench(t)
+	sale := b.approved(1000)
+	b.send(b.on(sale, processor.Capture, 400))
+	elsewhere := b.authorize("4242424242424242", 1)
+	elsewhere.Reference, elsewhere.Processor = "01other", processor.Stripe
+	b.send(elsewhere)
+	all, err := b.client.ByReference(t.Context(), processor.Adyen, "01payment")
+	must(t, err)
+	list := func(from, to time.Time) (found []processor.Record) {
+		must(t, b.client.Operations(t.Context(), processor.Adyen, from, to, func(r processor.Record) error {
+			found = append(found, r)
+			return nil
+		}))
+		return found
+	}
+	if got := list(time.Time{}, time.Time{}); len(got) != 2 || !reflect.DeepEqual(got, all) {
+		t.Errorf("%+v\nwant %+v", got, all)
+	}
+	if got := list(all[1].CreatedAt, time.Time{}); len(got) == 0 || got[len(got)-1].ID != all[1].ID {
+		t.Errorf("from the second on: %+v", got)
+	}
+	if got := list(time.Time{}, all[0].CreatedAt.Add(-time.Nanosecond)); len(got) != 0 {
+		t.Errorf("before the first: %+v", got)
+	}
+	enough := errors.New("enough")
+	if err := b.client.Operations(t.Context(), processor.Adyen, time.Time{}, time.Time{}, func(processor.Record) error { return enough }); !errors.Is(err, enough) {
+		t.Error(err)
+	}
+	must(t, b.sim.Close())
+	if err := b.client.Operations(t.Context(), processor.Adyen, time.Time{}, time.Time{}, func(processor.Record) error { return nil }); !errors.Is(err, processor.ErrUnknown) {
+		t.Errorf("a closed processor: %v", err)
 	}
 }

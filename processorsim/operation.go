@@ -126,11 +126,20 @@ func (s *Simulator) postFence(w http.ResponseWriter, r *http.Request) error {
 	return respond(w, lookup)
 }
 
-// getByReference tells all operations of a payment at one processor.
-func (s *Simulator) getByReference(w http.ResponseWriter, r *http.Request) error {
+// getOperations tells all operations of a payment at one processor, or without a reference all that the processor
+// created from one time to another, as JSON lines.
+func (s *Simulator) getOperations(w http.ResponseWriter, r *http.Request) error {
 	name, _, err := target(r)
 	if err != nil {
 		return err
+	}
+	if !r.URL.Query().Has("reference") {
+		filter, err := booksFilter(r)
+		if err != nil {
+			return err
+		}
+		filter.Processor = name
+		return s.lines(w, filter, func(e protocol.Entry) any { return e })
 	}
 	reference := r.URL.Query().Get("reference")
 	if !domain.ValidID(reference) {

@@ -16,7 +16,7 @@ func (s *Simulator) routes() http.Handler {
 	r := mux.NewRouter().UseEncodedPath().SkipClean(true)
 	operations := "/v1/processors/{processor}/operations"
 	r.Handle(operations, s.endpoint(s.postOperation)).Methods(http.MethodPost)
-	r.Handle(operations, s.endpoint(s.getByReference)).Methods(http.MethodGet)
+	r.Handle(operations, s.endpoint(s.getOperations)).Methods(http.MethodGet)
 	r.Handle(operations+"/{key}", s.endpoint(s.getOperation)).Methods(http.MethodGet)
 	r.Handle(operations+"/{key}/fence", s.endpoint(s.postFence)).Methods(http.MethodPost)
 

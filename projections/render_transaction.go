@@ -1,25 +1,42 @@
 package projections
 
 import (
+	"slices"
+	"time"
+
 	"payledger/domain"
 	"payledger/domain/payment"
 	"payledger/domain/processor"
 )
 
-// renderTransactions lists the payment's transactions, oldest first by their request: each try at a
-// processor is a SALE (D6, D15), each refund a REFUND. What is done to a sale stands in its events; so does
-// a refund that our own books refused (D7).
+// renderTransactions lists the payment's transactions: each try at a processor is a SALE (D6, D15), oldest first by
+// its request, then each refund a REFUND, oldest first by what was heard of it last, so that the newest is the one
+// that a PAYMENT.REFUND is about (§6.2). What is done to a sale stands in its events; so does a refund that our own
+// books refused (D7).
 func renderTransactions(s payment.State, o RenderOptions) []Transaction {
 	out := make([]Transaction, 0, len(s.Operations))
+	var refunds []payment.Operation
 	for _, op := range s.Operations {
 		switch {
 		case op.Kind == processor.Authorize:
 			out = append(out, renderSale(s, op, o))
 		case op.Kind == processor.Refund && !op.Refused:
-			out = append(out, renderRefund(s, op, o))
+			refunds = append(refunds, op)
 		}
 	}
+	slices.SortStableFunc(refunds, func(a, b payment.Operation) int { return heard(a).Compare(heard(b)) })
+	for _, op := range refunds {
+		out = append(out, renderRefund(s, op, o))
+	}
 	return out
+}
+
+// heard is when the processor last said something about an operation, else when it was asked for.
+func heard(op payment.Operation) time.Time {
+	if len(op.Answers) > 0 {
+		return op.Answer().At
+	}
+	return op.RequestedAt
 }
 
 // renderSale shows one try. The payment is at the newest, whose status is the payment's; an earlier one has

@@ -43,12 +43,12 @@ func (s State) Left() domain.Amount {
 	if s.closed() {
 		return 0
 	}
-	return s.Amount - s.Captured() - s.sum(processor.Capture, open)
+	return max(0, s.Amount-s.Captured()-s.sum(processor.Capture, open)) // less: one under way was overtaken
 }
 
 // Refundable is what can still be refunded: captured, and neither given back nor on its way (D10).
 func (s State) Refundable() domain.Amount {
-	return s.Captured() - s.Refunded() - s.sum(processor.Refund, open)
+	return max(0, s.Captured()-s.Refunded()-s.sum(processor.Refund, open))
 }
 
 // refundableOf is what can still be refunded of one capture; never more than of the whole payment.
@@ -62,7 +62,7 @@ func (s State) refundableOf(capture Operation) domain.Amount {
 			left -= op.Amount
 		}
 	}
-	return min(left, s.Refundable())
+	return max(0, min(left, s.Refundable()))
 }
 
 // counted tells whether the failure of an operation counts for the limit (D3).
@@ -116,26 +116,32 @@ func (s State) checkOperations() error {
 }
 
 func (s State) checkAmounts() error {
-	captured, refunded := s.Captured(), s.Refunded()
-	if taken := captured + s.sum(processor.Capture, open); taken > s.Amount {
+	captured := s.Captured()
+	if taken := s.used(processor.Capture, 0); taken > s.Amount {
 		return fmt.Errorf("payment %s: %d captured of %d", s.ID, taken, s.Amount)
 	}
-	if given := refunded + s.sum(processor.Refund, open); given > captured {
+	if given := s.used(processor.Refund, 0); given > captured {
 		return fmt.Errorf("payment %s: %d refunded of %d", s.ID, given, captured)
 	}
 	for _, op := range s.Operations {
 		if op.Kind != processor.Capture || op.State != StateSucceeded {
 			continue
 		}
-		given := domain.Amount(0)
-		for _, r := range s.Operations {
-			if r.Kind == processor.Refund && r.Parent == op.Revision && (r.State.Open() || r.State == StateSucceeded) {
-				given += r.Amount
-			}
-		}
-		if given > op.Amount {
+		if given := s.used(processor.Refund, op.Revision); given > op.Amount {
 			return fmt.Errorf("payment %s: %d refunded of the capture of %d", s.ID, given, op.Amount)
 		}
 	}
 	return nil
+}
+
+// used adds up the operations of a kind that have happened or are promised, of one parent if it is given. One that
+// was overtaken is neither until it is answered.
+func (s State) used(kind processor.Kind, parent uint64) (total domain.Amount) {
+	for _, op := range s.Operations {
+		counts := op.State == StateSucceeded || op.State.Open() && !s.overtaken(op)
+		if op.Kind == kind && counts && (parent == 0 || op.Parent == parent) {
+			total += op.Amount
+		}
+	}
+	return total
 }

@@ -21,6 +21,10 @@
 //     void, ends it too.
 //   - What our own books refuse is recorded as an operation that failed and that no processor saw (D7); it
 //     uses its idempotency key and counts for the limit. What the status refuses records nothing.
+//   - What was done at the processor behind our back is found in its books when it refuses an operation of ours,
+//     and recorded as an operation that has its outcome, before that refusal is (§6.3, D7). Nothing refuses such a
+//     fact; it is recorded once by the id that the processor gave it. An operation that is under way then is
+//     overtaken: what it asks for may be gone, and does not count in Check until it is answered.
 //   - A key is used by the event that it led to, and stands in the payment (D9). That it belongs to this
 //     payment is claimed before, by a stream of its own at the id that the key derives: a claim is no payment,
 //     and a payment that the key made is its own claim.

@@ -23,7 +23,7 @@ func Events() []Event {
 		CancellationIntended{}, VoidRequested{}, Voided{}, VoidPending{}, VoidFailed{}, VoidTimedOut{},
 		RefundRequested{}, RefundRefused{}, Refunded{}, RefundPending{}, RefundFailed{}, RefundTimedOut{},
 		AdjustmentRequested{}, AdjustmentUnneeded{}, Adjusted{}, AdjustmentPending{}, AdjustmentFailed{},
-		AdjustmentTimedOut{}, KeyClaimed{},
+		AdjustmentTimedOut{}, KeyClaimed{}, CaptureFound{}, VoidFound{}, RefundFound{}, AdjustmentFound{},
 	}
 }
 
@@ -241,3 +241,31 @@ type KeyClaimed struct {
 	Payment   domain.PaymentID `json:"paymentId"`
 	Operation processor.Kind   `json:"operation"`
 }
+
+// Found is what every operation tells that stands in the processor's books and that nobody here asked for: somebody
+// acted there behind our back, and our own next operation was refused for it (§6.3).
+type Found struct {
+	At               time.Time     `json:"at"`
+	EventID          string        `json:"transactionEventId"`
+	ID               string        `json:"processorOperationId"` // the processor's own: found once by it
+	Amount           domain.Amount `json:"amount"`
+	TransactionID    string        `json:"processorTransactionId,omitempty"`
+	ParentID         string        `json:"parentTransactionId,omitempty"` // what it acted upon
+	ProcessorEventID string        `json:"processorEventId,omitempty"`
+	DoneAt           time.Time     `json:"doneAt"` // by the processor's clock
+}
+
+// Late facts, which are recorded and never refused (D7).
+type (
+	// CaptureFound says that the amount was taken, and with final that the rest was released.
+	CaptureFound struct {
+		Found
+		Final bool `json:"final,omitempty"`
+	}
+	// VoidFound says that what was held and not captured was released.
+	VoidFound struct{ Found }
+	// RefundFound says that the money went back.
+	RefundFound struct{ Found }
+	// AdjustmentFound says that the amount is what is held now.
+	AdjustmentFound struct{ Found }
+)

@@ -100,7 +100,7 @@ func (s State) evolveNoAnswer(e Event) State {
 	case AdjustmentTimedOut:
 		return s.unanswered(e.NoAnswer)
 	}
-	return s
+	return s.evolveFound(e)
 }
 
 func (s State) unanswered(e NoAnswer) State {

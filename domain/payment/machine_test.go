@@ -220,6 +220,9 @@ func (m *machine) answerTo(t *rapid.T, revision uint64) {
 		Code:                   rapid.SampledFrom([]string{"", "05", "41", "51", "91", "Z9", processor.CodeFenced, processor.CodeRejected}).Draw(t, "code"),
 		Retryable:              rapid.Bool().Draw(t, "retryable"),
 	}
+	if i := m.book.find(revision); i != nil && !m.book.can(i) && (c.Answer.State == processor.Succeeded || c.Answer.State == processor.Pending) {
+		c.Answer.State = processor.Failed // something found came first
+	}
 	if c.Answer.State == processor.Declined && (c.Answer.Code == processor.CodeFenced || c.Answer.Code == processor.CodeRejected) {
 		c.Answer.Code = "41" // an issuer has codes of its own
 	}
@@ -314,7 +317,7 @@ func TestRandomLives(t *testing.T) {
 		t.Repeat(map[string]func(*rapid.T){
 			"create": m.create, "capture": m.capture, "captures": m.captures, "cancel": m.cancel, "refund": m.refund,
 			"adjust": m.adjust, "resume": m.resume, "resumeAgain": m.resume, "answer": m.answer,
-			"answerNewest": m.answerNewest, "answerNewestAgain": m.answerNewest, "timeOut": m.timeOut, "look": m.look, "": m.check,
+			"answerNewest": m.answerNewest, "answerNewestAgain": m.answerNewest, "timeOut": m.timeOut, "found": m.found, "look": m.look, "": m.check,
 		})
 	})
 }

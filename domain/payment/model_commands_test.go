@@ -163,7 +163,7 @@ func (b *book) restOf(capture *item) domain.Amount {
 			rest -= i.amount
 		}
 	}
-	return rest
+	return max(0, rest)
 }
 
 func (b *book) adjust(c payment.Adjust) string {

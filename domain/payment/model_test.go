@@ -17,6 +17,7 @@ type item struct {
 	of       uint64   // capture that a refund is aimed at, 0 for none
 	stage    string   // asked, lost (timed out), waits (pending), acts (customer), yes, no, gone (voided)
 	ids      []string // of its answers
+	theirs   string   // the processor's id of what nobody here asked for
 }
 
 func (i *item) live() bool { return i.stage == "asked" || i.stage == "lost" || i.stage == "waits" }
@@ -92,10 +93,10 @@ func (b *book) left() domain.Amount {
 	if b.ended || b.released || b.finals > 0 || b.alive(processor.Void) > 0 {
 		return 0
 	}
-	return b.total - b.taken - b.taking
+	return max(0, b.total-b.taken-b.taking)
 }
 
-func (b *book) refundable() domain.Amount { return b.taken - b.back - b.backing }
+func (b *book) refundable() domain.Amount { return max(0, b.taken-b.back-b.backing) }
 
 // ask notes a request of the newest event.
 func (b *book) ask(i item) *item {

@@ -56,6 +56,8 @@ func (s *story) decide(t *testing.T, words []string, args arguments) (payment.Ev
 		return payment.DecideAnswer(s.state, s.answer(t, words, args, request))
 	case "timeout":
 		return payment.DecideTimeOut(s.state, payment.TimeOut{At: s.clock, Request: s.revision(t, words[1])})
+	case "found":
+		return payment.DecideFound(s.state, s.found(t, words, args, request))
 	case "resume":
 		return payment.DecideResume(s.state, payment.Resume{
 			Request: request, Action: s.revision(t, words[1]), Outcome: processor.Outcome(words[2]),
@@ -128,6 +130,23 @@ func (s *story) create(t *testing.T, words []string, args arguments) payment.Cre
 		if name != "" {
 			c.Route = append(c.Route, payment.Target{Processor: processor.Name(name), MerchantID: "merchant-" + strings.ToLower(name)})
 		}
+	}
+	return c
+}
+
+// found is an operation in the processor's books: "found capture id=op-1 amount=500".
+func (s *story) found(t *testing.T, words []string, args arguments, r payment.Request) payment.RecordFound {
+	t.Helper()
+	c := payment.RecordFound{At: s.clock, EventID: r.EventID, Record: processor.Record{
+		ID: args["id"], Kind: processor.Kind(words[1]), Key: domain.OperationKey(args["key"]), ParentID: args["of"],
+		Final: slices.Contains(words, "final"), State: processor.Succeeded, CreatedAt: s.clock.Add(-time.Minute),
+		Answer: processor.Answer{ProcessorTransactionID: args["transaction"], ProcessorEventID: args["event"]},
+	}}
+	if amount := args.amount(t, "amount"); amount != nil {
+		c.Record.Amount = *amount
+	}
+	if args["state"] != "" {
+		c.Record.State = processor.State(args["state"])
 	}
 	return c
 }

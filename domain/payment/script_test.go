@@ -127,7 +127,7 @@ func (s *story) do(t *testing.T, command string) (payment.Event, error) {
 	before := s.state.UpdatedAt
 	s.last = event
 	s.state = payment.Evolve(s.state, event)
-	if err := s.state.Check(); err != nil {
+	if err := s.state.Check(); err != nil && words[0] != "found" { // even a fact that no processor should tell is recorded
 		t.Fatal(err)
 	}
 	if _, nothing := event.(payment.AdjustmentUnneeded); !nothing && !s.state.UpdatedAt.After(before) {

@@ -103,6 +103,9 @@ func operation(s payment.State, op payment.Operation) string {
 	if op.Refused {
 		text += " by our own books"
 	}
+	if op.FoundID != "" {
+		text += ", found as " + op.FoundID
+	}
 	for i, a := range op.Answers {
 		text += map[bool]string{true: " (", false: ", "}[i == 0] + fmt.Sprintf("%s %s", a.EventID, a.State)
 	}

@@ -115,6 +115,7 @@ type Operation struct {
 	Final   bool              `json:"final,omitempty"`   // captures
 	Outcome processor.Outcome `json:"outcome,omitempty"` // completions
 	Refused bool              `json:"refused,omitempty"` // by our own books: no processor saw it (D7)
+	FoundID string            `json:"foundId,omitempty"` // the processor's id of one that nobody here asked for
 	OrderID string            `json:"orderId,omitempty"` // refunds
 	Reason  string            `json:"reason,omitempty"`  // refunds and voids: the merchant's words
 }
@@ -165,7 +166,17 @@ func (s State) held() Operation {
 	return Operation{}
 }
 
-// Operation finds the operation that the event at revision requested.
+// NewestRequest is the operation that was asked for last, here and not elsewhere; the zero value before there is one.
+func (s State) NewestRequest() Operation {
+	for _, op := range slices.Backward(s.Operations) {
+		if op.FoundID == "" {
+			return op
+		}
+	}
+	return Operation{}
+}
+
+// Operation finds the operation that the event at revision requested, or found.
 func (s State) Operation(revision uint64) (Operation, bool) {
 	for _, op := range s.Operations {
 		if op.Revision == revision {

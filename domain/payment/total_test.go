@@ -88,6 +88,11 @@ func TestRulesAreTotal(t *testing.T) {
 			},
 			"claim":    func() (payment.Event, error) { return payment.DecideClaim(s, payment.ClaimKey{Payment: "01payment"}) },
 			"time out": func() (payment.Event, error) { return payment.DecideTimeOut(s, payment.TimeOut{Request: revision}) },
+			"found": func() (payment.Event, error) {
+				return payment.DecideFound(s, payment.RecordFound{At: r.At, Record: processor.Record{
+					ID: "op-1", Kind: anyKind.Draw(t, "found kind"), State: state, Amount: total, ParentID: "t-1",
+				}})
+			},
 			"answer": func() (payment.Event, error) {
 				return payment.DecideAnswer(s, payment.RecordAnswer{At: r.At, Request: revision, Answer: processor.Answer{State: state, Retryable: true}})
 			},
@@ -120,6 +125,8 @@ func seen(s payment.State) {
 	s.Unanswered()
 	s.Waiting()
 	s.VoidRefused()
+	s.NewestRequest()
+	s.RevisionOf("01payment.1")
 	_ = s.Settled()
 	s.Owner()
 	process.Open(s)

@@ -33,10 +33,10 @@ func DecideCancel(s State, c Cancel) (Event, error) {
 // Settled refuses the cancellation of a payment that was SETTLED, after the processor was asked (D7).
 func (s State) Settled() error { return s.notIn("cancelled") }
 
-// VoidRefused tells whether the newest operation is a void that the processor refused.
+// VoidRefused tells whether the newest request is a void that the processor refused.
 func (s State) VoidRefused() bool {
-	last := len(s.Operations) - 1
-	return last >= 0 && s.Operations[last].Kind == processor.Void && s.Operations[last].State == StateFailed
+	op := s.NewestRequest()
+	return op.Kind == processor.Void && op.State == StateFailed
 }
 
 func voidAnswer(c RecordAnswer) Event {

@@ -54,6 +54,18 @@ func Operation(s payment.State, op payment.Operation) processor.Operation {
 	return out
 }
 
+// MustLookBehind tells whether the answer ends an operation that did not happen, for which something may be the reason
+// that was done at the processor behind our back: then its books are looked at before the failure is recorded (§6.3,
+// D7).
+func MustLookBehind(op payment.Operation, a processor.Answer) bool {
+	switch op.Kind {
+	case processor.Capture, processor.Void, processor.Refund, processor.Adjust:
+		return op.State.Open() && (a.State == processor.Failed || a.State == processor.Declined)
+	default:
+		return false
+	}
+}
+
 // Intervals between two questions about one unknown outcome: they double from First up to Last and stay
 // there, for as long as it takes (D8).
 const (

@@ -151,3 +151,19 @@ func TestMayResend(t *testing.T) {
 		}
 	}
 }
+
+// TestMustLookBehind: whatever failed of what acts on an authorization is looked behind, once; nothing else is.
+func TestMustLookBehind(t *testing.T) {
+	acts := []processor.Kind{processor.Capture, processor.Void, processor.Refund, processor.Adjust}
+	for state, owed := range states {
+		for _, kind := range append(acts, processor.Authorize, processor.Complete) {
+			for _, told := range []processor.State{processor.Succeeded, processor.Pending, processor.ActionRequired, processor.Failed, processor.Declined} {
+				want := owed && slices.Contains(acts, kind) && (told == processor.Failed || told == processor.Declined)
+				got := process.MustLookBehind(payment.Operation{Kind: kind, State: state}, processor.Answer{State: told})
+				if got != want {
+					t.Errorf("%s in state %s, answered %s: %v", kind, state, told, got)
+				}
+			}
+		}
+	}
+}

@@ -21,4 +21,6 @@ type Port interface {
 	// Fence makes the processor refuse key from now on, unless it has already seen it; then it answers
 	// like Lookup.
 	Fence(ctx context.Context, name Name, key domain.OperationKey) (Lookup, error)
+	// ByReference asks for all operations of a payment, whoever asked for them, in order of creation.
+	ByReference(ctx context.Context, name Name, reference domain.PaymentID) ([]Record, error)
 }

@@ -63,6 +63,24 @@ type Notification struct {
 	Answer    Answer
 }
 
+// Record is one operation as it stands in a processor's books, whoever asked for it (D14).
+type Record struct {
+	ID         string // the processor's own, for ever the same
+	Processor  Name
+	MerchantID string
+	Reference  domain.PaymentID
+	Kind       Kind
+	Key        domain.OperationKey
+	Amount     domain.Amount
+	Currency   domain.Currency
+	Final      bool   // captures: the rest was released
+	ParentID   string // processorTransactionId acted upon
+	State      State  // PENDING, SUCCEEDED, FAILED or DECLINED
+	CreatedAt  time.Time
+	UpdatedAt  time.Time
+	Answer     Answer // the newest under its key
+}
+
 // Card is what is sent to authorize: never logged, never in an event.
 type Card struct {
 	Number          string `json:"number"`

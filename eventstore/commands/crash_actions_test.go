@@ -22,6 +22,7 @@ const (
 const (
 	authorized = "authorize SUCCEEDED"
 	authorize  = "send authorize"
+	lookUp     = "look up by reference"
 )
 
 // actions are the commands of the matrix, with their effects in order.
@@ -92,6 +93,52 @@ var actions = []action{
 			{on: "send void", neverStatus: payment.StatusAuthorized, neverBooks: authorized}, {on: "payment.voided"},
 		},
 	},
+}
+
+// behind are the commands that find what somebody did at the processor (§6.3, D14).
+var behind = []action{
+	{
+		name: "cancel after a capture at the processor", prepare: acted(paid(approvedCard), processor.Capture, nil), give: cancel,
+		status: payment.StatusSettled, books: authorized + ", capture SUCCEEDED, void FAILED",
+		effects: []effect{
+			{on: "payment.void_requested"}, {on: "send void", neverStatus: payment.StatusSettled, neverBooks: authorized + ", capture SUCCEEDED"},
+			{on: lookUp}, {on: "payment.capture_found"}, {on: "payment.void_failed"},
+		},
+	},
+	{
+		name:    "capture after two parts were captured at the processor",
+		prepare: acted(acted(paid(approvedCard), processor.Capture, amount(700)), processor.Capture, amount(300)),
+		give:    capture(2500, true), status: payment.StatusPartiallySettled,
+		books: authorized + ", capture SUCCEEDED, capture SUCCEEDED, capture FAILED",
+		effects: []effect{
+			{on: lookUp}, {on: "payment.capture_found"}, {on: "payment.capture_found", nth: 2}, {on: "payment.capture_failed"},
+		},
+	},
+	{
+		name: "capture after a void at the processor", prepare: acted(paid(approvedCard), processor.Void, nil), give: capture(1000, false),
+		status: payment.StatusCancelled, books: authorized + ", void SUCCEEDED, capture FAILED",
+		effects: []effect{{on: lookUp}, {on: "payment.void_found"}, {on: "payment.capture_failed"}},
+	},
+	{
+		name: "refund after a refund at the processor", prepare: acted(captured, processor.Refund, amount(2000)), give: refund,
+		status: payment.StatusSettled, books: authorized + ", capture SUCCEEDED, refund SUCCEEDED, refund FAILED",
+		effects: []effect{{on: lookUp}, {on: "payment.refund_found"}, {on: "payment.refund_failed"}},
+	},
+	{
+		name: "adjust after a capture at the processor", prepare: acted(paid(approvedCard), processor.Capture, amount(700)), give: adjust,
+		status: payment.StatusPartiallySettled, books: authorized + ", capture SUCCEEDED, adjust FAILED",
+		effects: []effect{{on: lookUp}, {on: "payment.capture_found"}, {on: "payment.adjustment_failed"}},
+	},
+}
+
+// acted lets somebody act at the processor after what was prepared.
+func acted(prepare func(*hand), kind processor.Kind, a *domain.Amount) func(*hand) {
+	return func(h *hand) {
+		prepare(h)
+		if _, err := h.sim.Act(background, kind, h.id, a); err != nil {
+			h.t.Fatal(err)
+		}
+	}
 }
 
 // ready prepares a token; the payment will be that of the command's key.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -67,7 +68,7 @@ func TestCrashMatrix(t *testing.T) {
 	r := newRigFor(t, false)
 	well := r.newNode(t, time.Minute, nil)
 	row := 0
-	for _, a := range actions {
+	for _, a := range slices.Concat(actions, behind) {
 		for _, e := range a.effects {
 			for _, w := range waysOf(e) {
 				row++
@@ -89,6 +90,9 @@ func TestCrashMatrix(t *testing.T) {
 // waysOf lists how an effect can go wrong. Broken connections take seconds: small runs leave them to the
 // tests of the store.
 func waysOf(e effect) []way {
+	if e.on == lookUp {
+		return []way{lostBefore, lostAfter, crashBefore, overtaken, left}
+	}
 	if strings.HasPrefix(e.on, "send ") {
 		return []way{lostBefore, lostAfter, twice, crashBefore, crashAfter, overtaken, left, late, never}
 	}

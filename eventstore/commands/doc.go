@@ -17,6 +17,10 @@
 // An approval of a payment attempt records its decision first, then makes the payment by the same steps, under an id
 // that is derived from the attempt; finish may be run by anybody, any number of times (§3.3).
 //
+// When the processor refuses a capture, a void, a refund or an adjustment, its books of the payment are looked at
+// before the refusal is recorded, and what was done there behind our back is recorded first (§6.3): until the
+// refusal stands, the operation has no outcome, and a crash leads back to the same look.
+//
 // From the first claim on the work no longer belongs to the caller: it goes on when the caller goes away. A
 // process that finds a request without an outcome (Recover) enters at step 4 by asking the processor for the
 // key. An unknown outcome is never guessed: it is asked for at growing intervals, sent again under the same

@@ -101,36 +101,49 @@ func (s *Service) unanswered(f *flight, err error) {
 	s.Logger.Debug().Err(err).Str("operation", string(f.key)).Int("asked", f.asked).Msg("no answer from the processor yet")
 }
 
-// record appends the outcome. True: the operation needs no more questions. A store that cannot take it now
-// is tried again by the next question: the processor keeps the answer.
-func (s *Service) record(ctx context.Context, f *flight, answer processor.Answer) bool {
+// record appends the outcome. ended: the operation needs no more questions. A store that cannot take it now is tried
+// again by the next question: the processor keeps the answer. unknown: the processor does not say what a refusal was
+// for, and that counts as no answer.
+func (s *Service) record(ctx context.Context, f *flight, answer processor.Answer) (ended, unknown bool) {
 	before, _ := f.tip.State.Operation(f.revision)
 	if answer.State == processor.Pending && before.State == payment.StatePending {
-		return false // known already that it waits
+		return false, false // known already that it waits
 	}
 	var err error
 	f.tip, err = s.recordAnswer(ctx, f.tip, f.revision, answer)
-	if errors.Is(err, payment.ErrRunning) {
-		return false // it depends on another operation's answer
-	}
-	if err != nil {
+	switch {
+	case errors.Is(err, payment.ErrRunning):
+		return false, false // it depends on another operation's answer
+	case errors.Is(err, processor.ErrUnknown):
+		s.unanswered(f, err)
+		return false, true
+	case err != nil:
 		s.Logger.Warn().Err(err).Str("operation", string(f.key)).Msg("outcome not recorded; asking again")
-		return false
+		return false, false
 	}
 	op, _ := f.tip.State.Operation(f.revision)
 	if !op.State.Open() {
-		return true
+		return true, false
 	}
 	if op.State != before.State {
 		f.asked = 0
 		s.land(f)
 	}
-	return false
+	return false, false
 }
 
-// recordAnswer appends what a processor answered to an operation. One that has its outcome is no error: the
-// tip given shows it.
+// recordAnswer records what a processor answered to an operation, and before a refusal what it was refused for. One
+// that has its outcome is no error: the tip given shows it.
 func (s *Service) recordAnswer(ctx context.Context, tip eventstore.Tip[payment.State], revision uint64, answer processor.Answer) (eventstore.Tip[payment.State], error) {
+	tip, err := s.lookBehind(ctx, tip, revision, answer)
+	if err != nil {
+		return tip, err
+	}
+	return s.appendAnswer(ctx, tip, revision, answer)
+}
+
+// appendAnswer appends the answer alone.
+func (s *Service) appendAnswer(ctx context.Context, tip eventstore.Tip[payment.State], revision uint64, answer processor.Answer) (eventstore.Tip[payment.State], error) {
 	pending := tip.State.Status() == payment.StatusPending
 	next, err := s.append(ctx, tip, revision, func(meta eventstore.Meta, state payment.State) (payment.Event, error) {
 		return payment.DecideAnswer(state, payment.RecordAnswer{

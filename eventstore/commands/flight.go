@@ -166,9 +166,13 @@ func (s *Service) fly(ctx context.Context, f *flight, send bool) {
 		attempt, cancel := context.WithTimeout(ctx, s.patience(f.deadline))
 		answer, known := s.exchange(attempt, f, send)
 		cancel()
-		if known && s.record(ctx, f, answer) {
-			s.land(f)
-			return
+		if known {
+			ended, unknown := s.record(ctx, f, answer)
+			if ended {
+				s.land(f)
+				return
+			}
+			known = !unknown
 		}
 		if !late && ctx.Err() == nil && !s.Store.Now().Before(f.deadline) {
 			if !known {

@@ -188,6 +188,32 @@ func (p *port) Fence(ctx context.Context, name processor.Name, key domain.Operat
 	return p.Port.Fence(ctx, name, key)
 }
 
+// ByReference asks for all that was done for a payment.
+func (p *port) ByReference(ctx context.Context, name processor.Name, reference domain.PaymentID) ([]processor.Record, error) {
+	if dead, _, _, _ := p.is(); dead {
+		return nil, errLost
+	}
+	if !p.fault.meets(lookUp) {
+		return p.Port.ByReference(ctx, name, reference)
+	}
+	f := p.fault
+	defer func() { closeOnce(f.hit) }()
+	switch f.way {
+	case lostBefore:
+		return nil, errLost
+	case lostAfter:
+		_, err := p.Port.ByReference(ctx, name, reference)
+		return nil, errors.Join(errLost, err)
+	case crashBefore, crashAfter:
+		_, err := p.dies(ctx)
+		return nil, err
+	case overtaken, left:
+		closeOnce(f.hit)
+		<-f.resume
+	}
+	return p.Port.ByReference(ctx, name, reference)
+}
+
 // closeOnce closes a channel that one goroutine alone closes, unless it did.
 func closeOnce(c chan struct{}) {
 	select {

@@ -11,8 +11,8 @@ import (
 )
 
 // Audit holds a payment of the ledger to the processors' books of it (D14): every operation that a processor
-// saw stands there once under its key, as the ledger tells it, and nothing else does; amounts and status are
-// what the books add up to.
+// saw stands there once under its key, as the ledger tells it; what somebody else did there is known here by its id
+// (§6.3), and nothing else stands there; amounts and status are what the books add up to.
 func Audit(p payment.State, lines []protocol.Line) error {
 	errs := []error{p.Check()}
 	fail := func(format string, args ...any) {
@@ -26,7 +26,7 @@ func Audit(p payment.State, lines []protocol.Line) error {
 		byKey[l.IdempotencyKey] = l
 	}
 	for _, op := range p.Operations {
-		key := p.OperationKey(op.Revision)
+		key := keyOf(p, op, lines)
 		line, there := byKey[key]
 		delete(byKey, key)
 		switch {
@@ -40,6 +40,9 @@ func Audit(p payment.State, lines []protocol.Line) error {
 		}
 	}
 	for key, line := range byKey {
+		if _, ours := p.RevisionOf(key); !ours && line.State != processor.Succeeded {
+			continue // somebody else asked for it, and nothing moved
+		}
 		fail("the books hold %s, which the ledger does not know: %+v", key, line)
 	}
 	b := balance(p, lines)
@@ -119,8 +122,7 @@ func balance(p payment.State, lines []protocol.Line) sums {
 			b.authorized = l.Amount
 		case l.Operation == processor.Capture && done:
 			b.captured += l.Amount
-			op, _ := p.Operation(revisionOf(p, l))
-			b.final = b.final || op.Final
+			b.final = b.final || operationOf(p, l).Final
 		case l.Operation == processor.Capture && l.State == processor.Pending:
 			b.pending += l.Amount
 		case l.Operation == processor.Refund && done:
@@ -167,12 +169,25 @@ func (b sums) add(newest processor.State) payment.Status {
 	}
 }
 
-// revisionOf finds the request that a line belongs to; 0 when there is none.
-func revisionOf(p payment.State, l protocol.Line) uint64 {
-	for _, op := range p.Operations {
-		if p.OperationKey(op.Revision) == l.IdempotencyKey {
-			return op.Revision
+// keyOf gives the key under which an operation stands in the books: one that was found there has somebody else's.
+func keyOf(p payment.State, op payment.Operation, lines []protocol.Line) domain.OperationKey {
+	if op.FoundID == "" {
+		return p.OperationKey(op.Revision)
+	}
+	for _, l := range lines {
+		if l.ID == op.FoundID {
+			return l.IdempotencyKey
 		}
 	}
-	return 0
+	return ""
+}
+
+// operationOf finds what the ledger has of a line; the zero value when it has nothing.
+func operationOf(p payment.State, l protocol.Line) payment.Operation {
+	for _, op := range p.Operations {
+		if op.FoundID == l.ID || op.FoundID == "" && p.OperationKey(op.Revision) == l.IdempotencyKey {
+			return op
+		}
+	}
+	return payment.Operation{}
 }

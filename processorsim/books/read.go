@@ -43,7 +43,7 @@ func (b *Books) Entries(f Filter, yield func(protocol.Entry) error) error {
 		b.mu.Lock()
 		for _, o := range all[start:min(start+chunk, len(all))] {
 			if f.matches(o) {
-				entries = append(entries, protocol.Entry{Line: o.Line(), Answer: o.Answer})
+				entries = append(entries, protocol.Entry{Line: o.Line(), Final: o.Final, Answer: o.Answer})
 			}
 		}
 		b.mu.Unlock()

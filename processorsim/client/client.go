@@ -148,17 +148,20 @@ func (c *Client) request(ctx context.Context, method, path string, body io.Reade
 }
 
 // do sends r once and reads an answer of status 200 into the value given, or fails with ErrUnknown.
-func (c *Client) do(r *http.Request, into any) error {
+func (c *Client) do(r *http.Request, into any) error { return c.doUpTo(r, into, protocol.MaxBody) }
+
+// doUpTo is do for an answer of at most so many bytes.
+func (c *Client) doUpTo(r *http.Request, into any, limit int64) error {
 	response, err := c.http.Do(r)
 	if err != nil {
 		return unknown("%w", err) // names method and URL
 	}
 	defer response.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(response.Body, protocol.MaxBody+1))
+	text, err := io.ReadAll(io.LimitReader(response.Body, limit+1))
 	switch {
 	case err != nil:
 		return unknown("%s %s: reading the answer: %w", r.Method, r.URL.Path, err)
-	case len(text) > protocol.MaxBody:
+	case int64(len(text)) > limit:
 		return unknown("%s %s: the answer is too large", r.Method, r.URL.Path)
 	case response.StatusCode != http.StatusOK:
 		return unknown("%s %s: %d %s", r.Method, r.URL.Path, response.StatusCode, refusal(text))

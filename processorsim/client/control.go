@@ -72,19 +72,6 @@ func readLines(body io.Reader) ([]protocol.Line, error) {
 	}
 }
 
-// ByReference asks a processor for all operations of a payment, in order of creation.
-func (c *Client) ByReference(ctx context.Context, name processor.Name, reference domain.PaymentID) ([]protocol.Entry, error) {
-	r, err := c.request(ctx, http.MethodGet, protocol.OperationsPath(name)+"?reference="+url.QueryEscape(string(reference)), nil)
-	if err != nil {
-		return nil, err
-	}
-	var found protocol.Entries
-	if err := c.do(r, &found); err != nil {
-		return nil, err
-	}
-	return found.Operations, nil
-}
-
 // SetFault makes processors misbehave (D14).
 func (c *Client) SetFault(ctx context.Context, fault protocol.Fault) error {
 	return c.control(ctx, http.MethodPost, "/sim/faults", fault, &struct{}{})

@@ -17,8 +17,12 @@ const (
 	HeaderSignature      = "X-Processor-Signature"
 )
 
-// MaxBody bounds every JSON body of the protocol but the books, in bytes.
-const MaxBody = 64 << 10
+// MaxBody bounds every JSON body of the protocol but the lists of operations, in bytes; MaxEntries that of all
+// operations of one payment.
+const (
+	MaxBody    = 64 << 10
+	MaxEntries = 8 << 20
+)
 
 // OperationsPath is where operations are sent to processor name.
 func OperationsPath(name processor.Name) string {
@@ -48,10 +52,21 @@ type Line struct {
 	ParentID               string              `json:"parentId,omitempty"`
 }
 
-// Entry is a line together with the answer it stands for: what a look-up by reference tells.
+// Entry is a line together with the answer it stands for, and for a capture whether it released the rest: what the
+// look-ups of many operations tell.
 type Entry struct {
 	Line
+	Final  bool             `json:"final,omitempty"`
 	Answer processor.Answer `json:"answer"`
+}
+
+// Record is the entry as the domain sees it.
+func (e Entry) Record() processor.Record {
+	return processor.Record{
+		ID: e.ID, Processor: e.Processor, MerchantID: e.ProcessorMerchantID, Reference: e.Reference, Kind: e.Operation,
+		Key: e.IdempotencyKey, Amount: e.Amount, Currency: e.Currency, Final: e.Final, ParentID: e.ParentID, State: e.State,
+		CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt, Answer: e.Answer,
+	}
 }
 
 // Entries is the answer to a look-up by reference, in order of creation.

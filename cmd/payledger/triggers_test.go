@@ -1,0 +1,202 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"testing"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/processor"
+	"payledger/notifier/signature"
+)
+
+// triggered is what tests look at of a webhook about a failed operation, or of what came with it.
+type triggered struct {
+	EventType     string `json:"eventType"`
+	EventID       string `json:"eventId"`
+	Version       string `json:"version"`
+	RequestAmount *int64 `json:"requestAmount"`
+	Payment       struct {
+		ID           string `json:"id"`
+		Amount       int64  `json:"amount"`
+		CurrencyCode string `json:"currencyCode"`
+		OrderID      string `json:"orderId"`
+		Status       string `json:"status"`
+		Processor    struct {
+			AmountCaptured int64 `json:"amountCaptured"`
+			AmountRefunded int64 `json:"amountRefunded"`
+		} `json:"processor"`
+		Transactions []struct {
+			TransactionType string `json:"transactionType"`
+			ProcessorStatus string `json:"processorStatus"`
+			Amount          int64  `json:"amount"`
+		} `json:"transactions"`
+	} `json:"payment"`
+	TransactionEvent struct {
+		ID string `json:"id"`
+	} `json:"transactionEvent"`
+}
+
+// trigger is one way to make an operation fail (§6.3).
+type trigger struct {
+	name    string
+	ready   []string       // calls on the payment that come first
+	act     processor.Kind // at the processor, behind the service's back; "" for nothing
+	part    int64          // of it, 0 for all
+	call    string
+	body    map[string]any
+	status  int    // of the answer
+	failed  string // kind of the webhook
+	amount  int64  // requestAmount, 0 for none
+	after   string // the payment's status
+	told    []string
+	event   string // type of the transaction event
+	capture int64  // amounts after it
+	refund  int64
+}
+
+var triggers = []trigger{
+	{
+		name: "capture more than authorized", call: "capture", body: map[string]any{"amount": 9999}, status: 422,
+		failed: "PAYMENT.CAPTURE.FAILED", amount: 9999, after: "AUTHORIZED", event: "CAPTURE_FAILED",
+	},
+	{
+		name: "refund at the processor before refunding", ready: []string{"capture"}, act: processor.Refund, call: "refund", status: 200,
+		failed: "PAYMENT.REFUND.FAILED", amount: 2500, after: "SETTLED", told: []string{"PAYMENT.REFUND SETTLED", "PAYMENT.REFUND FAILED"},
+		event: "REFUND_FAILED", capture: 2500, refund: 2500,
+	},
+	{
+		name: "capture at the processor before cancelling", act: processor.Capture, call: "cancel", status: 200,
+		failed: "PAYMENT.CANCELLATION.FAILED", after: "SETTLED", told: []string{"PAYMENT.STATUS SETTLED"},
+		event: "CANCELLATION_FAILED", capture: 2500,
+	},
+	{
+		name: "capture at the processor before adjusting", act: processor.Capture, part: 700, call: "adjust-authorization",
+		body: map[string]any{"amount": 4000}, status: 200, failed: "PAYMENT.AUTHORIZATION_ADJUSTMENT.FAILED", amount: 4000,
+		after: "PARTIALLY_SETTLED", told: []string{"PAYMENT.STATUS PARTIALLY_SETTLED"}, event: "AUTHORIZATION_ADJUSTMENT_FAILED", capture: 700,
+	},
+	{
+		name: "capture at the processor before capturing", act: processor.Capture, part: 700, call: "capture", status: 200,
+		failed: "PAYMENT.CAPTURE.FAILED", amount: 2500, after: "PARTIALLY_SETTLED", told: []string{"PAYMENT.STATUS PARTIALLY_SETTLED"},
+		event: "CAPTURE_FAILED", capture: 700,
+	},
+	{
+		name: "void at the processor before capturing", act: processor.Void, call: "capture", status: 200,
+		failed: "PAYMENT.CAPTURE.FAILED", amount: 2500, after: "CANCELLED", told: []string{"PAYMENT.STATUS CANCELLED"}, event: "CAPTURE_FAILED",
+	},
+}
+
+// TestTriggers: each way to make an operation fail is answered as the contract says, leaves the status that is true at
+// the processor, and sends its webhook, verified here, whose transaction event is the one that a read shows (§6.3).
+func TestTriggers(t *testing.T) {
+	app := startApp(t, testOptions(t.TempDir()))
+	m := newMerchant(app.ready().API, app.credentials.APIKey)
+	url, came := inbox(t, 200)
+	m.must(t, "POST", "/management/webhook-endpoints", m.headers(), map[string]any{"url": url})
+	for _, c := range triggers {
+		t.Run(c.name, func(t *testing.T) {
+			order := "order of " + c.name
+			var paid paymentAnswer
+			m.must(t, "POST", "/payments", m.headers(), map[string]any{
+				"paymentMethodToken": m.token(t, order, 2500, "4111111111111111"),
+				"paymentMethod":      map[string]any{"authorizationType": "ESTIMATED"},
+			}).decode(t, &paid)
+			path := "/payments/" + paid.ID
+			awaitHooks(t, app, came, "PAYMENT.STATUS AUTHORIZED")
+			for _, call := range c.ready {
+				m.must(t, "POST", path+"/"+call, m.headers(), nil)
+				awaitHooks(t, app, came, "PAYMENT.STATUS SETTLED")
+			}
+			if c.act != "" {
+				var part *domain.Amount
+				if c.part > 0 {
+					part = new(domain.Amount(c.part))
+				}
+				if _, err := app.processors.Act(context.Background(), c.act, domain.PaymentID(paid.ID), part); err != nil {
+					t.Fatal(err)
+				}
+			}
+			got, err := m.call("POST", path+"/"+c.call, m.headers(), c.body)
+			if err != nil || got.status != c.status {
+				t.Fatalf("answered %d %s %v, not %d", got.status, got.body, err, c.status)
+			}
+			hooks := awaitHooks(t, app, came, append([]string{c.failed}, c.told...)...)
+			c.holds(t, m, path, order, hooks)
+		})
+	}
+}
+
+// holds compares webhooks and payment with what the trigger leads to.
+func (c trigger) holds(t *testing.T, m *merchant, path, order string, hooks []triggered) {
+	t.Helper()
+	var now lifecycleSeen
+	m.must(t, "GET", path+"?expand=transactions.events", m.headers(), nil).decode(t, &now)
+	if now.Status != c.after || now.Processor.AmountCaptured != c.capture || now.Processor.AmountRefunded != c.refund {
+		t.Errorf("the payment is %s with %+v; want %s with %d, %d", now.Status, now.Processor, c.after, c.capture, c.refund)
+	}
+	failure := ""
+	for _, transaction := range now.Transactions {
+		for _, e := range transaction.Events {
+			if e.Type == c.event {
+				failure = e.ID
+			}
+		}
+	}
+	i := slices.IndexFunc(hooks, func(h triggered) bool { return h.EventType == c.failed })
+	h := hooks[i]
+	if h.TransactionEvent.ID != failure || failure == "" {
+		t.Errorf("the webhook names the transaction event %q, the payment shows %q", h.TransactionEvent.ID, failure)
+	}
+	if h.Version != "2.4" || h.Payment.ID != now.ID || h.Payment.Amount != 2500 || h.Payment.CurrencyCode != "EUR" || h.Payment.OrderID != order {
+		t.Errorf("the webhook says %+v", h)
+	}
+	if (h.RequestAmount == nil) != (c.amount == 0) || h.RequestAmount != nil && *h.RequestAmount != c.amount {
+		t.Errorf("the webhook asks for %v, not %d", h.RequestAmount, c.amount)
+	}
+}
+
+// name tells a webhook by its kind, and what it is about by the status there.
+func (h triggered) name() string {
+	switch h.EventType {
+	case "PAYMENT.STATUS":
+		return h.EventType + " " + h.Payment.Status
+	case "PAYMENT.REFUND": // the newest by its place: what is told is the state at the event
+		for _, t := range slices.Backward(h.Payment.Transactions) {
+			if t.TransactionType == "REFUND" && t.ProcessorStatus != "PENDING" {
+				return h.EventType + " " + t.ProcessorStatus
+			}
+		}
+	}
+	return h.EventType
+}
+
+// awaitHooks takes webhooks, verified, until exactly the named have come, in whatever order.
+func awaitHooks(t *testing.T, app *App, came <-chan hook, names ...string) (hooks []triggered) {
+	t.Helper()
+	seen, got := map[string]bool{}, []string{}
+	for deadline := time.After(settleDeadline); len(hooks) < len(names); {
+		select {
+		case h := <-came:
+			if err := signature.Verify(h.header, h.body, time.Now(), app.credentials.SigningSecret); err != nil {
+				t.Fatal(err, string(h.body))
+			}
+			var told triggered
+			if err := json.Unmarshal(h.body, &told); err != nil {
+				t.Fatal(err)
+			}
+			if once := told.EventType + told.EventID; !seen[once] {
+				seen[once], hooks, got = true, append(hooks, told), append(got, told.name())
+			}
+		case <-deadline:
+			t.Fatalf("webhooks %v came, not %v", got, names)
+		}
+	}
+	slices.Sort(names)
+	slices.Sort(got)
+	if !slices.Equal(got, names) {
+		t.Fatalf("webhooks %v came, not %v", got, names)
+	}
+	return hooks
+}

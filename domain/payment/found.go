@@ -1,0 +1,109 @@
+package payment
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/processor"
+)
+
+// RecordFound brings an operation that stands in the processor's books and that nobody here asked for (§6.3).
+type RecordFound struct {
+	At      time.Time
+	EventID string // UUID of the event to be, and of the transaction event it is (D6)
+	Record  processor.Record
+}
+
+// DecideFound records it as the fact it is, once by the processor's own id, whatever the payment's status and
+// whatever is under way (D7). What moved nothing is no fact, nor is an authorization of somebody else's.
+func DecideFound(s State, c RecordFound) (Event, error) {
+	r := c.Record
+	if !s.Exists() {
+		return nil, ErrNoSuchOperation
+	}
+	if _, ours := s.RevisionOf(r.Key); ours || r.ID == "" || s.knows(r.ID) {
+		return nil, ErrAlreadyAnswered
+	}
+	if r.State != processor.Succeeded {
+		return nil, nil
+	}
+	fact := Found{
+		At: c.At, EventID: c.EventID, ID: r.ID, Amount: r.Amount, TransactionID: r.Answer.ProcessorTransactionID,
+		ParentID: r.ParentID, ProcessorEventID: r.Answer.ProcessorEventID, DoneAt: r.CreatedAt,
+	}
+	switch r.Kind {
+	case processor.Capture:
+		return CaptureFound{fact, r.Final}, nil
+	case processor.Void:
+		return VoidFound{fact}, nil
+	case processor.Refund:
+		return RefundFound{fact}, nil
+	case processor.Adjust:
+		return AdjustmentFound{fact}, nil
+	default:
+		return nil, nil
+	}
+}
+
+// RevisionOf takes the revision out of an operation key of this payment; false for a key that is not ours.
+func (s State) RevisionOf(key domain.OperationKey) (uint64, bool) {
+	text, ours := strings.CutPrefix(string(key), string(s.ID)+".")
+	revision, err := strconv.ParseUint(text, 10, 64)
+	return revision, ours && err == nil
+}
+
+// knows tells whether the operation that the processor calls id was found before.
+func (s State) knows(id string) bool {
+	for _, op := range s.Operations {
+		if op.FoundID == id {
+			return true
+		}
+	}
+	return false
+}
+
+// found adds the operation, which has its outcome. It acts upon the authorization, a refund perhaps upon one
+// capture, which the processor names by its transaction.
+func (s State) found(kind processor.Kind, e Found, final bool) State {
+	parent := s.held().Revision
+	for _, op := range s.Operations {
+		if kind == processor.Refund && op.Kind == processor.Capture && op.TransactionID == e.ParentID && e.ParentID != "" {
+			parent = op.Revision
+		}
+	}
+	return s.request(Operation{
+		Kind: kind, Amount: e.Amount, Final: final, Parent: parent, RequestedAt: e.DoneAt, State: StateSucceeded,
+		TransactionID: e.TransactionID, FoundID: e.ID, Answers: []OperationAnswer{{
+			EventID: e.EventID, At: e.At, State: StateSucceeded, ProcessorEventID: e.ProcessorEventID,
+		}},
+	})
+}
+
+// evolveFound folds what was found at a processor.
+func (s State) evolveFound(e Event) State {
+	switch e := e.(type) {
+	case CaptureFound:
+		return s.found(processor.Capture, e.Found, e.Final).at(e.At)
+	case VoidFound:
+		return s.found(processor.Void, e.Found, false).released().at(e.At)
+	case RefundFound:
+		return s.found(processor.Refund, e.Found, false).at(e.At)
+	case AdjustmentFound:
+		s = s.found(processor.Adjust, e.Found, false)
+		return s.adjusted(s.Revision).at(e.At)
+	}
+	return s
+}
+
+// overtaken tells an operation without an answer that something found came after: the processor, which did
+// that before, may have no room for it.
+func (s State) overtaken(op Operation) bool {
+	for _, later := range s.Operations {
+		if later.FoundID != "" && later.Revision > op.Revision {
+			return op.State.running()
+		}
+	}
+	return false
+}

@@ -1,0 +1,72 @@
+package commands
+
+import (
+	"context"
+	"errors"
+
+	"payledger/domain/payment"
+	"payledger/domain/process"
+	"payledger/domain/processor"
+	"payledger/eventstore"
+)
+
+// lookBehind looks for what broke an operation that its processor refused (§6.3, D14): the processor is asked for all
+// that it has done for the payment, and what nobody here asked for is recorded, in the processor's order. All of it
+// comes before the refusal itself: whatever ends the process in between leaves the operation without its outcome, so
+// that whoever asks for that comes through here again.
+func (s *Service) lookBehind(ctx context.Context, tip eventstore.Tip[payment.State], revision uint64, answer processor.Answer) (eventstore.Tip[payment.State], error) {
+	op, _ := tip.State.Operation(revision)
+	if !process.MustLookBehind(op, answer) {
+		return tip, nil
+	}
+	asking, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	records, err := s.Processors.ByReference(asking, op.Target.Processor, tip.State.ID)
+	if err != nil {
+		return tip, err
+	}
+	for _, r := range records {
+		if asked, ours := tip.State.RevisionOf(r.Key); !ours {
+			tip, err = s.recordFound(ctx, tip, revision, r)
+		} else if asked != revision {
+			tip, err = s.recordOurs(ctx, tip, asked, r)
+		}
+		if err != nil {
+			return tip, err
+		}
+	}
+	return tip, nil
+}
+
+// recordFound records one operation that is not ours, unless it is known or no fact.
+func (s *Service) recordFound(ctx context.Context, tip eventstore.Tip[payment.State], revision uint64, r processor.Record) (eventstore.Tip[payment.State], error) {
+	found := payment.RecordFound{Record: r}
+	if event, err := payment.DecideFound(tip.State, found); err != nil || event == nil {
+		if err == nil {
+			s.Logger.Info().Str("payment", string(r.Reference)).Str("operation", r.ID).Str("kind", string(r.Kind)).
+				Str("state", string(r.State)).Msg("the processor's books hold an operation that is not ours; it is no fact about the payment")
+		}
+		return tip, nil //nolint:nilerr // known already
+	}
+	return s.append(ctx, tip, revision, func(meta eventstore.Meta, state payment.State) (payment.Event, error) {
+		found.At, found.EventID = meta.At, meta.EventID
+		return payment.DecideFound(state, found)
+	})
+}
+
+// recordOurs records the outcome of another operation of ours that has none here: what was found may rest on it, as a
+// refund does on the capture whose confirmation was lost.
+func (s *Service) recordOurs(ctx context.Context, tip eventstore.Tip[payment.State], asked uint64, r processor.Record) (eventstore.Tip[payment.State], error) {
+	op, known := tip.State.Operation(asked)
+	if !known || !op.State.Open() || r.State == processor.Pending {
+		return tip, nil
+	}
+	next, err := s.appendAnswer(ctx, tip, asked, r.Answer)
+	if errors.Is(err, payment.ErrRunning) || errors.Is(err, processor.ErrUnknown) {
+		return next, nil // it is asked about by itself
+	}
+	if err == nil && next.Appended {
+		s.Logger.Debug().Str("operation", string(r.Key)).Msg("outcome found in the processor's books")
+	}
+	return next, err
+}

@@ -1,0 +1,169 @@
+package httpapi_test
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/processor"
+	"payledger/eventstore"
+	"payledger/eventstore/eventstoretest"
+	"payledger/processorsim/protocol"
+)
+
+// act does something at the processor behind the service's back (D14).
+func (r *rig) act(at string, kind processor.Kind, amount ...domain.Amount) {
+	r.t.Helper()
+	var part *domain.Amount
+	if len(amount) > 0 {
+		part = &amount[0]
+	}
+	_, err := r.sim.Act(r.t.Context(), kind, domain.PaymentID(strings.TrimPrefix(at, "/payments/")), part)
+	must(r.t, err)
+}
+
+// agrees holds a payment to the processors' books.
+func (r *rig) agrees(at string) {
+	r.t.Helper()
+	id := strings.TrimPrefix(at, "/payments/")
+	tip, err := eventstore.LoadTip(r.t.Context(), r.store, eventstore.Payments, eventstore.Payments.Key(r.account.AccountID, id))
+	must(r.t, err)
+	if err := eventstoretest.Audit(tip.State, r.books(id)); err != nil {
+		r.t.Error(err)
+	}
+}
+
+// TestBehindTheBack: what somebody did at the processor is found when an operation of ours is refused for it: answered
+// 200, the newest event being the failure, with the amounts and the status that are true there (§6.3, D7).
+func TestBehindTheBack(t *testing.T) {
+	r := newRig(t)
+	const estimated = `,"paymentMethod":{"authorizationType":"ESTIMATED"}`
+	captured := []string{"AUTHORIZATION_SUCCEEDED", "CAPTURE_SUCCEEDED"}
+	for _, c := range []struct {
+		name, card string
+		before     string // an operation of ours, or ""
+		act        processor.Kind
+		amount     []domain.Amount
+		ours, body string
+		status     string
+		amounts    [3]float64 // held, captured, refunded
+		events     []string
+	}{
+		{"capture, then cancel", goodCard, "", processor.Capture, nil, "/cancel", "", "SETTLED", [3]float64{2420, 2420, 0}, append(captured[:2:2], "CANCELLATION_FAILED")},
+		{"capture, then capture", goodCard, "", processor.Capture, nil, "/capture", "", "SETTLED", [3]float64{2420, 2420, 0}, append(captured[:2:2], "CAPTURE_FAILED")},
+		{"a part captured, then all", goodCard, "", processor.Capture, []domain.Amount{1000}, "/capture", "", "PARTIALLY_SETTLED", [3]float64{2420, 1000, 0}, append(captured[:2:2], "CAPTURE_FAILED")},
+		{"capture, then adjust", goodCard, "", processor.Capture, []domain.Amount{1000}, "/adjust-authorization", `{"amount":3000}`, "PARTIALLY_SETTLED", [3]float64{2420, 1000, 0}, append(captured[:2:2], "AUTHORIZATION_ADJUSTMENT_FAILED")},
+		{"void, then capture", goodCard, "", processor.Void, nil, "/capture", "", "CANCELLED", [3]float64{2420, 0, 0}, []string{"AUTHORIZATION_SUCCEEDED", "CANCELLATION_SUCCEEDED", "CAPTURE_FAILED"}},
+		{"void, then cancel", goodCard, "", processor.Void, nil, "/cancel", "", "CANCELLED", [3]float64{2420, 0, 0}, []string{"AUTHORIZATION_SUCCEEDED", "CANCELLATION_SUCCEEDED", "CANCELLATION_FAILED"}},
+		{"refund, then refund", goodCard, "/capture", processor.Refund, nil, "/refund", "", "SETTLED", [3]float64{2420, 2420, 2420}, append(captured[:2:2], "REFUND_SUCCEEDED", "REFUND_FAILED")},
+		{"a part refunded, then all", goodCard, "/capture", processor.Refund, []domain.Amount{420}, "/refund", "", "SETTLED", [3]float64{2420, 2420, 420}, append(captured[:2:2], "REFUND_SUCCEEDED", "REFUND_FAILED")},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			at := r.paid(c.card, estimated)
+			if c.before != "" {
+				r.want(r.post(at+c.before, ""), 200, "")
+			}
+			r.act(at, c.act, c.amount...)
+			answered := r.want(r.post(at+c.ours, c.body), 200, "")
+			now := r.want(r.get(at+events), 200, "")
+			for _, a := range []answer{answered, now} {
+				got := [3]float64{a.field("amount").(float64), a.field("processor", "amountCaptured").(float64), a.field("processor", "amountRefunded").(float64)}
+				if a.text1("status") != c.status || got != c.amounts {
+					t.Errorf("is %s with %v, not %s with %v", a.text1("status"), got, c.status, c.amounts)
+				}
+			}
+			if got := types(now.events()); !slices.Equal(got, c.events) {
+				t.Errorf("events %v, not %v", got, c.events)
+			}
+			newest := slices.MaxFunc(now.events(), func(a, b map[string]any) int { return strings.Compare(a["date"].(string), b["date"].(string)) })
+			if kind := newest["type"].(string); !strings.HasSuffix(kind, "_FAILED") || newest["reason"] == "" {
+				t.Errorf("the newest event is %v", newest)
+			}
+			r.agrees(at)
+		})
+	}
+}
+
+// TestAfterWhatWasFound: what was found counts like any other operation.
+func TestAfterWhatWasFound(t *testing.T) {
+	r := newRig(t)
+	at := r.paid(goodCard, "")
+	r.act(at, processor.Capture)
+	r.want(r.post(at+"/cancel", ""), 200, "")
+	r.want(r.post(at+"/cancel", ""), 400, "InvalidPaymentStatus") // it is known as SETTLED now
+	r.want(r.post(at+"/refund", `{"amount":420}`), 200, "")
+	a := r.want(r.get(at+events), 200, "")
+	capture := a.events()[1]["id"].(string)
+	r.act(at, processor.Refund, 1000)
+	r.want(r.post(at+"/refund", `{"amount":2000,"transactionEventId":"`+capture+`"}`), 200, "")
+	a = r.want(r.post(at+"/refund", `{"transactionEventId":"`+capture+`"}`), 200, "")
+	if a.field("processor", "amountRefunded") != 2420.0 {
+		t.Errorf("%v of 2420 are refunded", a.field("processor", "amountRefunded"))
+	}
+	r.want(r.post(at+"/refund", ""), 409, "PaymentAlreadyRefunded")
+	r.agrees(at)
+
+	at = r.paid(goodCard, "")
+	r.act(at, processor.Void)
+	r.want(r.post(at+"/capture", ""), 200, "")
+	r.want(r.post(at+"/capture", ""), 400, "InvalidPaymentStatus")
+	r.agrees(at)
+}
+
+// TestSettledAllTheSame: a cancel of a SETTLED payment is refused by its status, also when the processor's books show
+// a refund of somebody else by then (D7).
+func TestSettledAllTheSame(t *testing.T) {
+	r := newRig(t)
+	at := r.paid(goodCard, "")
+	r.want(r.post(at+"/capture", ""), 200, "")
+	r.act(at, processor.Refund, 1000)
+	r.want(r.post(at+"/cancel", ""), 400, "InvalidPaymentStatus")
+	if a := r.want(r.get(at), 200, ""); a.field("processor", "amountRefunded") != 1000.0 {
+		t.Errorf("the refund was not found: %s", a.text)
+	}
+	r.agrees(at)
+}
+
+// TestFoundOnWhatWasLost: a refund by somebody else rests on a capture whose confirmation never came; the look at the
+// processor's books brings both, in their order.
+func TestFoundOnWhatWasLost(t *testing.T) {
+	r := newRig(t)
+	must(t, r.sim.SetFault(t.Context(), protocol.Fault{Mode: protocol.Reorder, DelayMs: 600_000}))
+	cut := func(q *http.Request) bool { return q.Method == "GET" && strings.Contains(q.URL.Path, "/operations/") } // look-ups by key
+	r.cut.Store(&cut)
+	at := r.paid(settlesCard, "")
+	if a := r.want(r.post(at+"/capture", ""), 200, ""); a.text1("status") != "SETTLING" {
+		t.Fatal(a.text)
+	}
+	_, err := r.sim.Settle(t.Context())
+	must(t, err)
+	r.act(at, processor.Refund, 420)
+	r.want(r.post(at+"/cancel", ""), 200, "")
+	if a := r.want(r.get(at), 200, ""); a.text1("status") != "SETTLED" || a.field("processor", "amountRefunded") != 420.0 {
+		t.Errorf("found %s", a.text)
+	}
+	r.agrees(at)
+}
+
+// TestBooksThatCannotBeRead: as long as the processor does not say what a refusal was for, the outcome is not known
+// (D8); it is recorded when it does.
+func TestBooksThatCannotBeRead(t *testing.T) {
+	r := newRigWaiting(t, 600*time.Millisecond)
+	at := r.paid(goodCard, "")
+	r.act(at, processor.Capture)
+	cut := func(q *http.Request) bool { return q.URL.Query().Has("reference") }
+	r.cut.Store(&cut)
+	a := r.want(r.post(at+"/cancel", ""), 200, "")
+	if a.text1("status") != "AUTHORIZED" || a.text1("statusReason", "type") != "GATEWAY_TIMEOUT" {
+		t.Errorf("answered %s", a.text)
+	}
+	if read := r.want(r.get(at), 200, ""); read.text1("statusReason", "type") != "GATEWAY_TIMEOUT" {
+		t.Errorf("read as %s", read.text)
+	}
+	r.cut.Store(nil)
+	r.until(at, "status", "SETTLED")
+	r.agrees(at)
+}

@@ -1,0 +1,103 @@
+package client
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/processor"
+	"payledger/processorsim/protocol"
+)
+
+// ByReference asks a processor for all operations of a payment, whoever asked for them, in order of creation.
+func (c *Client) ByReference(ctx context.Context, name processor.Name, reference domain.PaymentID) ([]processor.Record, error) {
+	r, err := c.request(ctx, http.MethodGet, protocol.OperationsPath(name)+"?reference="+url.QueryEscape(string(reference)), nil)
+	if err != nil {
+		return nil, err
+	}
+	var found protocol.Entries
+	if err := c.doUpTo(r, &found, protocol.MaxEntries); err != nil {
+		return nil, err
+	}
+	records := make([]processor.Record, 0, len(found.Operations))
+	for _, e := range found.Operations {
+		err := checkEntry(e, name)
+		if err == nil && e.Reference != reference {
+			err = errors.New("it is of another payment")
+		}
+		if err != nil {
+			return nil, unknown("look-up of a payment at %s: operation %q: %w", name, e.ID, err)
+		}
+		records = append(records, e.Record())
+	}
+	return records, nil
+}
+
+// Operations hands on all operations that a processor created from one time to another, both included, in order of
+// creation, one at a time. The zero time is no limit. An error after some of them says that more may follow.
+func (c *Client) Operations(ctx context.Context, name processor.Name, from, to time.Time, handle func(processor.Record) error) error {
+	q := url.Values{}
+	for limit, at := range map[string]time.Time{"from": from, "to": to} {
+		if !at.IsZero() {
+			q.Set(limit, at.UTC().Format(time.RFC3339Nano))
+		}
+	}
+	r, err := c.request(ctx, http.MethodGet, protocol.OperationsPath(name)+"?"+q.Encode(), nil)
+	if err != nil {
+		return err
+	}
+	response, err := c.http.Do(r)
+	if err != nil {
+		return unknown("%w", err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		text, _ := io.ReadAll(io.LimitReader(response.Body, protocol.MaxBody)) // for the error text only
+		return unknown("operations of %s: %d %s", name, response.StatusCode, refusal(text))
+	}
+	decoder := json.NewDecoder(bufio.NewReaderSize(response.Body, 64<<10))
+	for {
+		var e protocol.Entry
+		switch err := decoder.Decode(&e); {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return unknown("operations of %s: %w", name, err)
+		}
+		if err := checkEntry(e, name); err != nil {
+			return unknown("operations of %s: operation %q: %w", name, e.ID, err)
+		}
+		if err := handle(e.Record()); err != nil {
+			return err
+		}
+	}
+}
+
+// states are those of an operation in the books (D14).
+var states = []processor.State{processor.Pending, processor.Succeeded, processor.Failed, processor.Declined}
+
+// checkEntry tells why an operation in the books is no fact.
+func checkEntry(e protocol.Entry, name processor.Name) error {
+	switch {
+	case e.ID == "":
+		return errors.New("it has no id")
+	case e.Processor != name:
+		return fmt.Errorf("it is not of %s", name)
+	case !slices.Contains(protocol.Kinds, e.Operation):
+		return errors.New("its kind is none")
+	case !slices.Contains(states, e.State):
+		return fmt.Errorf("unknown state %q", e.State)
+	case e.Amount < 0 || e.Amount > domain.MaxAmount:
+		return errors.New("its amount is none")
+	default:
+		return check(e.Answer)
+	}
+}
