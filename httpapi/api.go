@@ -96,6 +96,7 @@ type Config struct {
 	Reader         Reader
 	History        History
 	Deliveries     Deliveries
+	Reconciler     Reconciler
 	ClientTokenKey []byte // signs client tokens (D4); 32 bytes or more
 	PublicURL      string // this service as browsers reach it
 	Environment    string // account.Sandbox or account.Production

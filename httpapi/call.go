@@ -45,6 +45,9 @@ func (c *call) answer() outcome {
 	if page, ok := result.(checkout.Document); ok && err == nil {
 		return outcome{page.Status, nil, c.api.pages.Write(c.w, page)}
 	}
+	if lines, ok := result.(stream); ok && err == nil {
+		return outcome{http.StatusOK, nil, c.stream(lines)}
+	}
 	if err != nil && c.route.access == byPage {
 		return c.failPage(err)
 	}

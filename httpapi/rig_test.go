@@ -27,6 +27,7 @@ import (
 	"payledger/eventstore"
 	"payledger/eventstore/commands"
 	"payledger/eventstore/eventstoretest"
+	"payledger/eventstore/reconcile"
 	"payledger/httpapi"
 	"payledger/httpapi/openapitest"
 	"payledger/processorsim"
@@ -120,7 +121,7 @@ func newRigWith(t testing.TB, paymentTimeout time.Duration, hooks *webhooks, cha
 	})
 	must(t, r.views.CaughtUp(ctx))
 	r.config = httpapi.Config{
-		Commands: r.service, Reader: r.views, History: &history.Reader{Store: r.store, Vault: vault},
+		Commands: r.service, Reader: r.views, Reconciler: reconcile.Reconciler{Store: r.store, Books: r.sim}, History: &history.Reader{Store: r.store, Vault: vault},
 		ClientTokenKey: tokenKey, PublicURL: "https://pay.example/", Environment: account.Sandbox, Random: rand.Reader,
 		Now: r.now, Logger: logger,
 		Notifications: func(name processor.Name, header http.Header, body []byte) (processor.Notification, error) {

@@ -82,6 +82,7 @@ var routes = []route{
 	{http.MethodPut, "/management/routing", byAPIKey, false, account.ScopeAccountWrite, "replaceRouting", putRouting},
 	{http.MethodGet, "/management/processors", byAPIKey, false, account.ScopeAccountRead, "listProcessors", listProcessors},
 	{http.MethodPatch, "/management/processors/{name}", byAPIKey, false, account.ScopeAccountWrite, "changeProcessor", changeProcessor},
+	{http.MethodGet, "/management/reconciliation", byAPIKey, false, account.ScopeAccountRead, "getReconciliation", getReconciliation},
 	{http.MethodGet, "/management/settings", byAPIKey, false, account.ScopeAccountRead, "getSettings", getSettings},
 	{http.MethodPatch, "/management/settings", byAPIKey, false, account.ScopeAccountWrite, "changeSettings", changeSettings},
 

@@ -71,6 +71,8 @@
 // its customer shows as PENDING in the books until complete or void ends it; under its own key it goes on
 // answering ACTION_REQUIRED. Numbers and CVVs of cards reach no file, log, answer or error text.
 //
+// The books of a simulator that does not run are an Archive: read, and not changed.
+//
 // What it must not know: the service. It imports the values of domain/processor and nothing above them.
 //
 // Design notes:

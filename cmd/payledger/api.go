@@ -11,6 +11,7 @@ import (
 	"payledger/domain"
 	"payledger/domain/account"
 	"payledger/domain/processor"
+	"payledger/eventstore/reconcile"
 	"payledger/httpapi"
 	"payledger/notifier"
 	"payledger/processorsim/client"
@@ -25,6 +26,7 @@ func (a *App) apiConfig() httpapi.Config {
 			Store: a.ledger.store, Vault: a.ledger.vault, Running: true, First6Digits: a.first6Digits,
 			NextAsk: a.commands.AskNext,
 		},
+		Reconciler: reconcile.Reconciler{Store: a.ledger.store, Books: a.processors},
 		Deliveries: a.webhooks, ClientTokenKey: a.ledger.derive("client tokens"), PublicURL: a.options.PublicURL,
 		Environment: a.options.Environment, Now: a.clock, Random: rand.Reader, Logger: a.log,
 		Ready: a.healthy, RateLimit: a.options.RateLimit,

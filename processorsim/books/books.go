@@ -51,18 +51,31 @@ type Books struct {
 // Open reads the books in folder dir, or starts them. cut is the number of bytes of a torn last line that
 // a crash left. random is read under a lock; now need not be monotonic.
 func Open(dir string, now func() time.Time, random io.Reader) (b *Books, cut int, err error) {
-	b = &Books{
-		now: now, random: random,
-		byID: map[string]*Operation{}, bySlot: map[slot]*Operation{},
-		byReference: map[domain.PaymentID][]*Operation{},
-		running:     map[slot]struct{}{}, fences: map[slot]struct{}{}, pending: map[string]*Operation{},
-		sales: map[string]*sale{}, captures: map[string]*capture{},
-	}
+	b = newBooks()
+	b.now, b.random = now, random
 	b.journal, cut, err = journal.Open(filepath.Join(dir, fileName), b.read)
 	if err != nil {
 		return nil, 0, fmt.Errorf("books: %w", err)
 	}
 	return b, cut, nil
+}
+
+func newBooks() *Books {
+	return &Books{
+		byID: map[string]*Operation{}, bySlot: map[slot]*Operation{}, byReference: map[domain.PaymentID][]*Operation{},
+		running: map[slot]struct{}{}, fences: map[slot]struct{}{}, pending: map[string]*Operation{},
+		sales: map[string]*sale{}, captures: map[string]*capture{},
+	}
+}
+
+// Read reads the books in folder dir, which no simulator has open, and changes nothing there. They can be looked at
+// (Entries) and nothing else.
+func Read(dir string) (*Books, error) {
+	b := newBooks()
+	if err := journal.Read(filepath.Join(dir, fileName), b.read); err != nil {
+		return nil, fmt.Errorf("books: %w", err)
+	}
+	return b, nil
 }
 
 // Close makes everything durable and closes the file.

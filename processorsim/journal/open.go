@@ -43,6 +43,21 @@ func Open(path string, read func(line []byte) error) (j *Journal, cut int, err e
 	return j, cut, nil
 }
 
+// Read hands every whole line of the file at path to read, in order, and changes nothing: a torn last line stays and
+// is left out. A file that a process has open for writing is refused.
+func Read(path string, read func(line []byte) error) (err error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	if err := lock(file); err != nil {
+		return fmt.Errorf("journal %s is in use: %w", path, err)
+	}
+	_, _, err = readLines(file, read)
+	return err
+}
+
 // readLines gives the length of the whole lines, and how many bytes of a torn one follow.
 func readLines(file *os.File, read func(line []byte) error) (whole int64, torn int, err error) {
 	r := bufio.NewReaderSize(file, 1<<20)

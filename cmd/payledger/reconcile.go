@@ -1,0 +1,138 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"payledger/domain/processor"
+	"payledger/eventstore"
+	"payledger/eventstore/reconcile"
+	"payledger/processorsim"
+	"payledger/processorsim/client"
+)
+
+// reconcileCommand compares the ledger with a processor's books, at a running server or in a stopped server's folder
+// (I1). Exit status: 0 no differences, 1 differences, 2 not all could be compared.
+type reconcileCommand struct {
+	Processor    processor.Name `required:"" help:"ADYEN, BRAINTREE, CHECKOUT, PAYPAL, STRIPE or WORLDPAY." placeholder:"NAME"`
+	From         string         `help:"Only what was created then or later (RFC 3339)." placeholder:"TIME"`
+	To           string         `help:"Only what was created then or earlier (RFC 3339)." placeholder:"TIME"`
+	JSON         bool           `name:"json" help:"Print one JSON object instead of a table."`
+	URL          string         `name:"url" help:"Running server." default:"http://127.0.0.1:8080"`
+	APIKey       string         `name:"api-key" help:"API key with the scope account:read." placeholder:"KEY"`
+	Data         string         `help:"Data folder of a stopped server, instead of --url." type:"path"`
+	MasterKey    string         `help:"Key of the stream of secrets, with --data." placeholder:"HEX"`
+	ProcessorURL string         `name:"processor-url" help:"Where the processors are, with --data (default: the simulator's books in the folder)." placeholder:"URL"`
+}
+
+// troubleError says that a comparison did not come to its end: neither differences nor none.
+type troubleError struct{ error }
+
+// errDifferences is how a comparison that found some ends.
+var errDifferences = errors.New("the ledger and the processor's books differ")
+
+// Run compares and prints.
+func (c *reconcileCommand) Run(ctx context.Context, std streams) error {
+	q, err := c.question()
+	if err != nil {
+		return usageError{err}
+	}
+	sheet := newSheet(std.out, q, c.JSON)
+	bar := newBar(std.err)
+	counts, err := c.compare(ctx, q, func(d reconcile.Difference) error { bar.clear(); return sheet.add(d) }, bar.show)
+	bar.clear()
+	if err == nil {
+		err = sheet.end(counts)
+	}
+	switch {
+	case err != nil:
+		return troubleError{err}
+	case counts.Differences > 0:
+		return fmt.Errorf("%w: %d", errDifferences, counts.Differences)
+	default:
+		return nil
+	}
+}
+
+// question reads the flags.
+func (c *reconcileCommand) question() (q reconcile.Question, err error) {
+	q.Processor = c.Processor
+	if !slices.Contains(processor.Names, q.Processor) {
+		return q, fmt.Errorf("--processor %q is none of %v", c.Processor, processor.Names)
+	}
+	if q.From, err = flagTime("from", c.From); err != nil {
+		return q, err
+	}
+	if q.To, err = flagTime("to", c.To); err != nil {
+		return q, err
+	}
+	if c.Data == "" && c.APIKey == "" {
+		return q, errors.New("--api-key (PAYLEDGER_API_KEY) is needed to read from a server; --data DIR reads a stopped one")
+	}
+	return q, nil
+}
+
+// flagTime reads a time as the API does (D1); "" is none.
+func flagTime(name, text string) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", time.DateOnly} {
+		if t, err := time.Parse(layout, text); err == nil {
+			return t.UTC(), nil
+		}
+	}
+	return time.Time{}, fmt.Errorf("--%s %q is not an RFC 3339 time", name, text)
+}
+
+// compare asks the server, or compares here.
+func (c *reconcileCommand) compare(ctx context.Context, q reconcile.Question, report func(reconcile.Difference) error, progress func(reconcile.Progress)) (reconcile.Counts, error) {
+	if c.Data == "" {
+		return c.compareThere(ctx, q, report, progress)
+	}
+	return c.compareFolder(ctx, q, report, progress)
+}
+
+// compareFolder compares a stopped server's folder; nothing in it changes.
+func (c *reconcileCommand) compareFolder(ctx context.Context, q reconcile.Question, report func(reconcile.Difference) error, progress func(reconcile.Progress)) (counts reconcile.Counts, err error) {
+	if _, err := os.Stat(filepath.Join(c.Data, eventsFolder)); err != nil {
+		return counts, fmt.Errorf("%s is no data folder: %w", c.Data, err)
+	}
+	l, err := openLedger(ctx, Options{Data: c.Data, MasterKey: c.MasterKey}, zerolog.Nop(), true)
+	if errors.Is(err, eventstore.ErrInUse) {
+		return counts, fmt.Errorf("a server runs on %s; compare it with --url and --api-key", c.Data)
+	}
+	if err != nil {
+		return counts, err
+	}
+	defer func() { err = errors.Join(err, l.close()) }()
+	first, err := l.store.Initialized(ctx)
+	if err != nil {
+		return counts, err
+	}
+	q.Account = first.Account
+	books, err := c.books()
+	if err != nil {
+		return counts, err
+	}
+	return reconcile.Reconciler{Store: l.store, Books: books}.Run(ctx, q, report, progress)
+}
+
+// books are the processors' outside, or the simulator's in the folder.
+func (c *reconcileCommand) books() (reconcile.Books, error) {
+	if c.ProcessorURL != "" {
+		return client.New(c.ProcessorURL, nil)
+	}
+	archive, err := processorsim.OpenArchive(filepath.Join(c.Data, simulatorFolder))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("%s has no processors' books; --processor-url says where they are", c.Data)
+	}
+	return archive, err
+}

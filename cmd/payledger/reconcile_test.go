@@ -1,0 +1,179 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"payledger/domain"
+	"payledger/domain/processor"
+	"payledger/eventstore/reconcile"
+)
+
+// TestReconcileCommand: the table and the JSON object, and the exit status: 0 for no differences, 1 for some, 2 when not
+// all could be compared (I1).
+func TestReconcileCommand(t *testing.T) {
+	o := testOptions(t.TempDir())
+	app := startApp(t, o)
+	m := newMerchant(app.ready().API, app.credentials.APIKey)
+	var paid paymentAnswer
+	got, err := m.pay(m.token(t, "order-1", 2500, "4111111111111111"), "key-1")
+	if err != nil || got.status != 200 {
+		t.Fatal(got.status, string(got.body), err)
+	}
+	got.decode(t, &paid)
+	server := []string{"reconcile", "--processor", "ADYEN", "--url", m.api, "--api-key", m.key}
+	status, out, stderr := invoke(t, server...)
+	if want := "0 differences. Compared with ADYEN: 1 payments with 1 operations there, and 1 entries of its books; 0 operations have no answer yet.\n"; status != 0 || out != want || stderr != "" {
+		t.Errorf("exits %d:\n%s%s", status, out, stderr)
+	}
+	part := domain.Amount(700)
+	line, err := app.processors.Act(context.Background(), processor.Capture, domain.PaymentID(paid.ID), &part)
+	if err != nil {
+		t.Fatal(err)
+	}
+	status, out, stderr = invoke(t, server...)
+	for _, shown := range []string{"DIFFERENCE  ", "MISSING_HERE  ", paid.ID, "capture", string(line.IdempotencyKey), "SUCCEEDED 7.00 EUR", "1 differences. "} {
+		if !strings.Contains(out, shown) {
+			t.Errorf("the table does not show %q:\n%s", shown, out)
+		}
+	}
+	if status != exitFailure || strings.Count(stderr, "\n") != 1 || strings.Count(out, "\n") != 3 {
+		t.Errorf("exits %d and says %q", status, stderr)
+	}
+	status, out, _ = invoke(t, append(server, "--json", "--from", "2026-01-01")...)
+	var object struct {
+		Differences []reconcile.Difference `json:"differences"`
+		Processor   string                 `json:"processor"`
+		From, To    string
+		Compared    map[string]int `json:"compared"`
+	}
+	if err := json.Unmarshal([]byte(out), &object); err != nil || status != exitFailure {
+		t.Fatalf("exits %d with %v: %s", status, err, out)
+	}
+	if object.Processor != "ADYEN" || len(object.Differences) != 1 || object.From != "2026-01-01T00:00:00.000000Z" || object.To != "" || object.Compared["records"] != 2 {
+		t.Errorf("%+v", object)
+	}
+	if status, out, _ := invoke(t, append(server, "--to", "2026-01-01T00:00:00Z")...); status != 0 || !strings.Contains(out, "1 payments with 0 operations there, and 0 entries") {
+		t.Errorf("of another time: exits %d: %s", status, out)
+	}
+}
+
+// TestReconcileTrouble: whoever cannot compare all says neither differences nor none.
+func TestReconcileTrouble(t *testing.T) {
+	inUse, empty := t.TempDir(), t.TempDir()
+	app := startApp(t, testOptions(inUse))
+	short := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(`{"progress":{"books":false,"total":2,"counts":{"payments":1}}}` + "\n")) // the client may be gone
+	}))
+	t.Cleanup(short.Close)
+	for _, c := range []struct {
+		name string
+		args []string
+		says string
+	}{
+		{"no processor", nil, "--processor"},
+		{"an unknown processor", []string{"--processor", "NOBODY", "--data", empty}, "NOBODY"},
+		{"no key", []string{"--processor", "ADYEN"}, "PAYLEDGER_API_KEY"},
+		{"a wrong key", []string{"--processor", "ADYEN", "--url", app.ready().API, "--api-key", "plk"}, "Unauthorized"},
+		{"a time that is none", []string{"--processor", "ADYEN", "--data", empty, "--from", "yesterday"}, "--from"},
+		{"an empty folder", []string{"--processor", "ADYEN", "--data", empty}, "no data folder"},
+		{"a running server's folder", []string{"--processor", "ADYEN", "--data", inUse}, "--url"},
+		{"no server", []string{"--processor", "ADYEN", "--url", "http://127.0.0.1:1", "--api-key", "plk"}, "is the server running"},
+		{"an answer without an end", []string{"--processor", "ADYEN", "--url", short.URL, "--api-key", "plk"}, "before its end"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			status, out, stderr := invoke(t, append([]string{"reconcile"}, c.args...)...)
+			if status != exitUsage || !strings.Contains(stderr, c.says) || strings.Contains(out, "differences") {
+				t.Errorf("exits %d and says %q %q; expected %q", status, out, stderr, c.says)
+			}
+		})
+	}
+	if _, err := os.Stat(filepath.Join(empty, eventsFolder)); !os.IsNotExist(err) {
+		t.Error("a comparison made a ledger:", err)
+	}
+}
+
+// TestReconcileFolder: a stopped folder is read, and every byte of it stays as it is.
+func TestReconcileFolder(t *testing.T) {
+	o := testOptions(t.TempDir())
+	payAndStop(t, o)
+	before := filesBelow(t, o.Data)
+	args := []string{"reconcile", "--processor", "ADYEN", "--data", o.Data}
+	if status, out, stderr := invoke(t, args...); status != 0 || !strings.Contains(out, "1 payments with 1 operations") {
+		t.Errorf("exits %d: %s%s", status, out, stderr)
+	}
+	for name, text := range filesBelow(t, filepath.Join(o.Data, simulatorFolder)) {
+		if was := before[filepath.Join(simulatorFolder, name)]; was != text {
+			t.Errorf("%s was changed", name)
+		}
+	}
+	if err := os.Remove(filepath.Join(o.Data, simulatorFolder, "books.jsonl")); err != nil {
+		t.Fatal(err)
+	}
+	if status, _, stderr := invoke(t, args...); status != exitUsage || !strings.Contains(stderr, "--processor-url") {
+		t.Errorf("without books: exits %d and says %s", status, stderr)
+	}
+}
+
+// payAndStop leaves the folder of a service that made a payment and was stopped.
+func payAndStop(t *testing.T, o Options) {
+	t.Helper()
+	app, err := Start(context.Background(), o, zerolog.Nop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := newMerchant(app.ready().API, app.credentials.APIKey)
+	got, err := m.pay(m.token(t, "order-1", 2500, "4111111111111111"), "key-1")
+	if err != nil || got.status != 200 {
+		t.Fatal(got.status, string(got.body), err)
+	}
+	if err := app.Stop(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// filesBelow gives every file below a folder by its path there.
+func filesBelow(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	err := filepath.Walk(dir, func(path string, info os.FileInfo, err error) error {
+		if err != nil || info.IsDir() {
+			return err
+		}
+		name, err := filepath.Rel(dir, path)
+		if err != nil {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		files[name] = string(text)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// TestSheetKeepsNothing: every difference stands in the output as soon as it is known, and the whole is one object.
+func TestSheetKeepsNothing(t *testing.T) {
+	var out strings.Builder
+	s := newSheet(&out, reconcile.Question{Processor: "ADYEN", To: time.Unix(0, 0)}, true)
+	for i := range 3 {
+		written := out.Len()
+		if err := s.add(reconcile.Difference{Kind: reconcile.MissingHere, ID: "op"}); err != nil || out.Len() == written {
+			t.Errorf("difference %d waits: %v", i, err)
+		}
+	}
+	if err := s.end(reconcile.Counts{Differences: 3}); err != nil || !json.Valid([]byte(out.String())) {
+		t.Errorf("%v: %s", err, out.String())
+	}
+}

@@ -1,0 +1,165 @@
+package reconcile
+
+import (
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/payment"
+	"payledger/domain/processor"
+)
+
+// Kind says in what the two sides differ.
+type Kind string
+
+const (
+	MissingHere   Kind = "MISSING_HERE"  // it stands in the processor's books, and not in the ledger
+	MissingThere  Kind = "MISSING_THERE" // the ledger has it, and the processor's books do not
+	OtherAmount   Kind = "OTHER_AMOUNT"  // or another currency
+	OtherState    Kind = "OTHER_STATE"
+	OtherMerchant Kind = "OTHER_MERCHANT" // under another merchant account at the processor
+)
+
+// Side is what one side has of an operation. Amount is minor units.
+type Side struct {
+	At         time.Time       `json:"at"` // requested here, created there
+	Amount     domain.Amount   `json:"amount"`
+	Currency   domain.Currency `json:"currencyCode"`
+	State      string          `json:"state"`
+	MerchantID string          `json:"processorMerchantId"`
+}
+
+// Difference is one operation on which the ledger and the books do not agree.
+type Difference struct {
+	Kind          Kind                `json:"difference"`
+	Payment       domain.PaymentID    `json:"paymentId"`
+	Operation     processor.Kind      `json:"operation"`
+	Key           domain.OperationKey `json:"idempotencyKey"`
+	ID            string              `json:"processorOperationId,omitempty"` // absent when missing there
+	TransactionID string              `json:"processorTransactionId,omitempty"`
+	Here          *Side               `json:"here,omitempty"`
+	There         *Side               `json:"there,omitempty"`
+}
+
+// missingThere gives the operations of a payment at a processor that its books should have and do not. records are
+// all of the payment there.
+func missingThere(p payment.State, name processor.Name, records []processor.Record) (list []Difference) {
+	for _, op := range p.Operations {
+		if op.Target.Processor != name || !expected(p, op) {
+			continue
+		}
+		there := false
+		for _, r := range records {
+			there = there || is(p, op, r)
+		}
+		if !there {
+			list = append(list, Difference{
+				Kind: MissingThere, Payment: p.ID, Operation: op.Kind, Key: keyOf(p, op), ID: op.FoundID,
+				TransactionID: op.TransactionID, Here: here(p, op),
+			})
+		}
+	}
+	return list
+}
+
+// differences compares one operation in the books with what the ledger has of it.
+func differences(p payment.State, r processor.Record) (list []Difference) {
+	d := Difference{
+		Payment: r.Reference, Operation: r.Kind, Key: r.Key, ID: r.ID, TransactionID: r.Answer.ProcessorTransactionID,
+		There: &Side{At: r.CreatedAt, Amount: r.Amount, Currency: r.Currency, State: string(r.State), MerchantID: r.MerchantID},
+	}
+	add := func(kind Kind) { d.Kind = kind; list = append(list, d) }
+	p.ID = r.Reference // also when there is no such payment: its keys begin so
+	op, known := find(p, r)
+	if !known {
+		if _, ours := p.RevisionOf(r.Key); ours || r.State == processor.Succeeded {
+			add(MissingHere)
+		}
+		return list
+	}
+	d.Here = here(p, op)
+	if op.Amount != r.Amount || r.Currency != p.Currency && (r.Currency != "" || moves(r.Kind)) {
+		add(OtherAmount)
+	}
+	if !sameState(op, r.State) {
+		add(OtherState)
+	}
+	if op.Target.MerchantID != r.MerchantID {
+		add(OtherMerchant)
+	}
+	return list
+}
+
+// moves tells whether an operation has to name its currency.
+func moves(kind processor.Kind) bool { return kind != processor.Complete && kind != processor.Void }
+
+// is tells whether an operation here and one there are the same.
+func is(p payment.State, op payment.Operation, r processor.Record) bool {
+	if op.Kind != r.Kind || op.Target.Processor != r.Processor {
+		return false
+	}
+	if op.FoundID != "" {
+		return op.FoundID == r.ID
+	}
+	return p.OperationKey(op.Revision) == r.Key
+}
+
+func find(p payment.State, r processor.Record) (payment.Operation, bool) {
+	for _, op := range p.Operations {
+		if is(p, op, r) {
+			return op, true
+		}
+	}
+	return payment.Operation{}, false
+}
+
+func keyOf(p payment.State, op payment.Operation) domain.OperationKey {
+	if op.FoundID != "" {
+		return "" // somebody else's
+	}
+	return p.OperationKey(op.Revision)
+}
+
+func here(p payment.State, op payment.Operation) *Side {
+	return &Side{At: op.RequestedAt, Amount: op.Amount, Currency: p.Currency, State: string(op.State), MerchantID: op.Target.MerchantID}
+}
+
+// unanswered tells whether nothing is known here but the request (D8).
+func unanswered(op payment.Operation) bool {
+	return op.State == payment.StateRequested || op.State == payment.StateUnknown
+}
+
+// expected tells whether the processor must have an operation: not one that our own books refused (D7), that nobody
+// answered yet, or whose key was fenced before it came (D14). The answers of a completion stand with its authorization.
+func expected(p payment.State, op payment.Operation) bool {
+	if op.Refused || unanswered(op) {
+		return false
+	}
+	told := op
+	if op.Kind == processor.Complete {
+		told, _ = p.Operation(op.Parent)
+	}
+	if op.State != payment.StateFailed {
+		return true
+	}
+	for _, a := range told.Answers {
+		if a.Code == processor.CodeFenced {
+			return false
+		}
+	}
+	return true
+}
+
+// sameState compares what both sides say. The books know no required action, and an authorization that was voided
+// before its result was known here may have had one.
+func sameState(op payment.Operation, there processor.State) bool {
+	switch op.State {
+	case payment.StateRequested, payment.StateUnknown:
+		return true
+	case payment.StateAction:
+		return there == processor.Pending
+	case payment.StateVoided:
+		return there == processor.Failed || there == processor.Succeeded
+	default:
+		return string(op.State) == string(there)
+	}
+}

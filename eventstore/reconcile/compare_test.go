@@ -1,0 +1,151 @@
+package reconcile
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/payment"
+	"payledger/domain/processor"
+)
+
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// sample is a payment at ADYEN with an operation of every sort, after a try at STRIPE.
+func sample() payment.State {
+	at := func(name processor.Name) payment.Target {
+		return payment.Target{Processor: name, MerchantID: "m-" + string(name)}
+	}
+	op := func(revision uint64, kind processor.Kind, state payment.OperationState, amount int64) payment.Operation {
+		return payment.Operation{Revision: revision, Kind: kind, State: state, Target: at("ADYEN"), RequestedAt: noon, Amount: domain.Amount(amount), Parent: 2}
+	}
+	elsewhere := op(1, processor.Authorize, payment.StateFailed, 1000)
+	elsewhere.Target = at("STRIPE")
+	fenced := op(5, processor.Capture, payment.StateFailed, 50)
+	fenced.Answers = []payment.OperationAnswer{{State: payment.StateFailed, Code: processor.CodeFenced}}
+	refused := op(6, processor.Capture, payment.StateFailed, 5000)
+	refused.Refused = true
+	found := op(7, processor.Refund, payment.StateSucceeded, 100)
+	found.FoundID = "op-7"
+	return payment.State{ID: "01p", Currency: "EUR", Amount: 1000, Operations: []payment.Operation{
+		elsewhere, op(2, processor.Authorize, payment.StateSucceeded, 1000), op(3, processor.Capture, payment.StateSucceeded, 400),
+		op(4, processor.Capture, payment.StatePending, 100), fenced, refused, found, op(8, processor.Void, payment.StateUnknown, 0),
+	}}
+}
+
+// booksOf are the books that agree with the sample.
+func booksOf(p payment.State) (list []processor.Record) {
+	for _, op := range p.Operations {
+		if op.Refused || op.State == payment.StateUnknown || op.Revision == 5 || op.Target.Processor != "ADYEN" {
+			continue
+		}
+		r := processor.Record{
+			ID: "op-" + string(rune('0'+op.Revision)), Processor: "ADYEN", MerchantID: "m-ADYEN", Reference: p.ID, Kind: op.Kind,
+			Key: p.OperationKey(op.Revision), Amount: op.Amount, Currency: "EUR", State: processor.State(op.State), CreatedAt: noon,
+		}
+		if op.FoundID != "" {
+			r.Key = "sim.7"
+		}
+		list = append(list, r)
+	}
+	return list
+}
+
+// told lists what is found of both sides, as "KIND key or id".
+func told(p payment.State, records []processor.Record) (list []string) {
+	say := func(d Difference) {
+		name := string(d.Key)
+		if name == "" {
+			name = d.ID
+		}
+		list = append(list, string(d.Kind)+" "+name)
+	}
+	for _, d := range missingThere(p, "ADYEN", records) {
+		say(d)
+	}
+	for _, r := range records {
+		for _, d := range differences(p, r) {
+			say(d)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// TestCompare: each way in which two sides can differ is told as what it is, and nothing else is.
+func TestCompare(t *testing.T) {
+	const other = 1
+	for _, c := range []struct {
+		name   string
+		change func(p *payment.State, books *[]processor.Record)
+		want   []string
+	}{
+		{"the same", func(*payment.State, *[]processor.Record) {}, nil},
+		{"another amount", func(_ *payment.State, b *[]processor.Record) { (*b)[other].Amount = 401 }, []string{"OTHER_AMOUNT 01p.3"}},
+		{"another currency", func(_ *payment.State, b *[]processor.Record) { (*b)[other].Currency = "JPY" }, []string{"OTHER_AMOUNT 01p.3"}},
+		{"another state", func(_ *payment.State, b *[]processor.Record) { (*b)[other].State = processor.Failed }, []string{"OTHER_STATE 01p.3"}},
+		{"decided there", func(_ *payment.State, b *[]processor.Record) { (*b)[2].State = processor.Succeeded }, []string{"OTHER_STATE 01p.4"}},
+		{"another merchant", func(_ *payment.State, b *[]processor.Record) { (*b)[other].MerchantID = "m" }, []string{"OTHER_MERCHANT 01p.3"}},
+		{"all of these", func(_ *payment.State, b *[]processor.Record) {
+			(*b)[other].Amount, (*b)[other].State, (*b)[other].MerchantID = 1, processor.Declined, ""
+		}, []string{"OTHER_AMOUNT 01p.3", "OTHER_MERCHANT 01p.3", "OTHER_STATE 01p.3"}},
+		{"another kind", func(_ *payment.State, b *[]processor.Record) { (*b)[other].Kind = processor.Refund }, []string{"MISSING_HERE 01p.3", "MISSING_THERE 01p.3"}},
+		{"missing there", func(_ *payment.State, b *[]processor.Record) { *b = slices.Delete(*b, 1, 2) }, []string{"MISSING_THERE 01p.3"}},
+		{"found, and gone", func(_ *payment.State, b *[]processor.Record) { *b = slices.Delete(*b, 3, 4) }, []string{"MISSING_THERE op-7"}},
+		{"missing here", func(p *payment.State, _ *[]processor.Record) { p.Operations = slices.Delete(p.Operations, 2, 3) }, []string{"MISSING_HERE 01p.3"}},
+		{"no such payment", func(p *payment.State, _ *[]processor.Record) { *p = payment.State{} }, []string{"MISSING_HERE 01p.2", "MISSING_HERE 01p.3", "MISSING_HERE 01p.4", "MISSING_HERE sim.7"}},
+		{"not found yet", func(_ *payment.State, b *[]processor.Record) {
+			*b = append(*b, processor.Record{ID: "op-9", Processor: "ADYEN", Kind: processor.Capture, Key: "sim.9", Reference: "01p", State: processor.Succeeded})
+		}, []string{"MISSING_HERE sim.9"}},
+		{"somebody else's failure", func(_ *payment.State, b *[]processor.Record) {
+			*b = append(*b, processor.Record{ID: "op-9", Processor: "ADYEN", Kind: processor.Capture, Key: "sim.9", Reference: "01p", State: processor.Failed})
+		}, nil},
+		{"refused here, and there", func(_ *payment.State, b *[]processor.Record) {
+			*b = append(*b, processor.Record{
+				ID: "op-6", Processor: "ADYEN", MerchantID: "m-ADYEN", Kind: processor.Capture, Key: "01p.6", Reference: "01p",
+				Amount: 5000, Currency: "EUR", State: processor.Succeeded,
+			})
+		}, []string{"OTHER_STATE 01p.6"}},
+		{"unknown here, failed there", func(_ *payment.State, b *[]processor.Record) {
+			*b = append(*b, processor.Record{
+				ID: "op-8", Processor: "ADYEN", MerchantID: "m-ADYEN", Kind: processor.Void, Key: "01p.8", Reference: "01p", State: processor.Failed,
+			})
+		}, nil},
+	} {
+		p := sample()
+		books := booksOf(p)
+		c.change(&p, &books)
+		if got := told(p, books); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, not %v", c.name, got, c.want)
+		}
+	}
+}
+
+// TestStates: which states of both sides go together.
+func TestStates(t *testing.T) {
+	there := []processor.State{processor.Pending, processor.Succeeded, processor.Failed, processor.Declined}
+	for here, fits := range map[payment.OperationState][]processor.State{
+		payment.StateRequested: there, payment.StateUnknown: there, payment.StatePending: there[:1], payment.StateAction: there[:1],
+		payment.StateSucceeded: there[1:2], payment.StateFailed: there[2:3], payment.StateDeclined: there[3:], payment.StateVoided: there[1:3],
+	} {
+		for _, s := range there {
+			if got := sameState(payment.Operation{State: here}, s); got != slices.Contains(fits, s) {
+				t.Errorf("%s here and %s there: %v", here, s, got)
+			}
+		}
+	}
+}
+
+// TestTime: both ends belong to the time.
+func TestTime(t *testing.T) {
+	q := Question{From: noon, To: noon.Add(time.Hour)}
+	for after, want := range map[time.Duration]bool{-1: false, 0: true, time.Minute: true, time.Hour: true, time.Hour + 1: false} {
+		if q.covers(noon.Add(after)) != want {
+			t.Errorf("%s after the beginning: %v", after, !want)
+		}
+	}
+	if !(Question{}).covers(time.Time{}) || !(Question{From: noon}).covers(noon.Add(1000*time.Hour)) {
+		t.Error("no limit limits")
+	}
+}
