@@ -18,11 +18,9 @@ var notYet = map[string]string{
 	"§2":   "its parts are pointed at",
 	"§3":   "its parts are pointed at",
 	"§5":   "its parts are pointed at",
-	"§3.2": "disputes",
 	"§3.4": "workflows",
 	"§6.5": "workflows",
 	"§2.7": "errors are pointed at as D3",
-	"D16":  "disputes",
 	"D19":  "workflows",
 }
 

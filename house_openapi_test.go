@@ -31,6 +31,8 @@ var ownEnums = map[string]string{
 	"SANDBOX":                 "environments, as client tokens name them, D4",
 	"STATUS":                  "why a webhook's attempt failed, D18",
 	"up":                      "answers of healthz and readyz",
+	"OPENED":                  "what became of a fact about a dispute, D16",
+	"WAITING":                 "what became of a notification, D14",
 }
 
 var enumInYAML = regexp.MustCompile(`enum: \[([^\]]*)\]`)

@@ -149,7 +149,7 @@ var pure = []string{
 var ports = []string{"domain/processor", "domain/process"}
 
 // aggregates stand alone, each in its folder of domain.
-var aggregates = []string{"payment", "session", "instrument", "account", "attempt", "dispute", "workflow"}
+var aggregates = []string{"payment", "session", "instrument", "account", "attempt", "dispute", "inbox", "workflow"}
 
 // TestImports: who may import whom. A test may bring any real parts together, but for the command, which is
 // above everything; tests of domain stay within it, but for what helps to test.

@@ -42,6 +42,9 @@ func loadCurrencies(table string) map[Currency]int {
 // Known tells whether c is an active code. Case matters: "eur" is not a currency.
 func (c Currency) Known() bool { _, ok := minorUnits[c]; return ok }
 
+// Digits is the number of decimal digits of the currency's minor unit: 0 for yen, and where ISO 4217 gives none.
+func (c Currency) Digits() int { return max(0, minorUnits[c]) }
+
 // Amount is a number of minor units (cents, yen, fils) of some currency. Requests carry 0 or more (§8).
 type Amount int64
 
@@ -65,6 +68,19 @@ func (a Amount) Times(n int64) (Amount, bool) {
 	}
 	product := a * Amount(n)
 	return product, product/Amount(n) == a
+}
+
+// ParseAmount reads an amount in major units with the currency's own number of digits, "12.50" of EUR, "1250" of
+// JPY; false for anything else.
+func ParseAmount(text string, c Currency) (Amount, bool) {
+	whole, part, pointed := strings.Cut(text, ".")
+	digits := c.Digits()
+	if !c.Known() || whole == "" || len(whole) > 16 || pointed != (digits > 0) || len(part) != digits ||
+		strings.Trim(whole+part, "0123456789") != "" {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(whole+part, 10, 64)
+	return Amount(n), err == nil && Amount(n) <= MaxAmount
 }
 
 // Format writes the amount for people, "12.50 EUR", "1250 JPY", "3 XAU".

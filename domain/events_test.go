@@ -16,6 +16,8 @@ import (
 	"payledger/domain"
 	"payledger/domain/account"
 	"payledger/domain/attempt"
+	"payledger/domain/dispute"
+	"payledger/domain/inbox"
 	"payledger/domain/instrument"
 	"payledger/domain/payment"
 	"payledger/domain/session"
@@ -31,6 +33,8 @@ var aggregates = []struct {
 	{"instrument", eventsOf(instrument.Events())},
 	{"attempt", eventsOf(attempt.Events())},
 	{"account", eventsOf(account.Events())},
+	{"dispute", eventsOf(dispute.Events())},
+	{"inbox", eventsOf(inbox.Events())},
 }
 
 func eventsOf[E domain.Event](events []E) []domain.Event {

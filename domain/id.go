@@ -27,6 +27,8 @@ type (
 	APIKeyID string
 	// UserID is a dashboard user's.
 	UserID string
+	// DisputeID is a dispute's: derived from what the processor calls it.
+	DisputeID string
 	// SecretID names a value in the stream of secrets.
 	SecretID string
 	// OperationKey is the processor's idempotency key, "<paymentId>.<revision>" (D14).
@@ -51,6 +53,13 @@ const (
 
 // NewPaymentID makes an id from 16 random bytes.
 func NewPaymentID(random [16]byte) PaymentID { return PaymentID(Generation + encodeID(random[:])) }
+
+// PaymentIDShaped tells whether a payment here can have the id.
+func PaymentIDShaped(id PaymentID) bool {
+	const length = len(Generation) + 26 // 128 bits in base32
+	_, err := idEncoding.DecodeString(string(id[min(len(id), len(Generation)):]))
+	return len(id) == length && err == nil
+}
 
 // PaymentIDForKey derives the payment id of a keyed create: its subject is the claim of the key, so a
 // key can never yield two payments (D9).
@@ -81,6 +90,12 @@ func PaymentIDForAttempt(account AccountID, attempt AttemptID) PaymentID {
 func NewAttemptID(session SessionID, token Token, number uint64) AttemptID {
 	sum := sha256.Sum256([]byte("attempt " + string(session) + " " + string(token) + " " + strconv.FormatUint(number, 10)))
 	return AttemptID(Generation + encodeID(sum[:16]))
+}
+
+// DisputeIDFor derives the id of a processor's dispute, so that everything told about it meets in one place (§3.2).
+func DisputeIDFor(account AccountID, processor, disputeID string) DisputeID {
+	sum := sha256.Sum256([]byte("dispute " + string(account) + " " + processor + " " + disputeID))
+	return DisputeID(Generation + encodeID(sum[:16]))
 }
 
 func deriveID(account AccountID, kind byte, from string) PaymentID {

@@ -15,6 +15,8 @@ import (
 	"payledger/domain"
 	"payledger/domain/account"
 	"payledger/domain/attempt"
+	"payledger/domain/dispute"
+	"payledger/domain/inbox"
 	"payledger/domain/instrument"
 	"payledger/domain/payment"
 	"payledger/domain/session"
@@ -39,6 +41,7 @@ func codecs() []codec {
 		codecOf(eventstore.Payments, payment.Events()), codecOf(eventstore.Sessions, session.Events()),
 		codecOf(eventstore.Instruments, instrument.Events()), codecOf(eventstore.Accounts, account.Events()),
 		codecOf(eventstore.Attempts, attempt.Events()),
+		codecOf(eventstore.Disputes, dispute.Events()), codecOf(eventstore.Inboxes, inbox.Events()),
 		codecOf(eventstore.Barriers, []eventstore.BarrierRaised{{}}), codecOf(eventstore.Logs, []eventstore.LogInitialized{{}}),
 	}
 }

@@ -3,6 +3,8 @@ package eventstore
 import (
 	"payledger/domain/account"
 	"payledger/domain/attempt"
+	"payledger/domain/dispute"
+	"payledger/domain/inbox"
 	"payledger/domain/instrument"
 	"payledger/domain/payment"
 	"payledger/domain/session"
@@ -19,4 +21,11 @@ var (
 	// Attempts are payment attempts under manual approval.
 	Attempts = NewAggregate("attempt", 1, attempt.Events(), attempt.Evolve)
 	Accounts = NewAggregate("account", 2, account.Events(), account.Evolve)
+	Disputes = NewAggregate("dispute", 1, dispute.Events(), dispute.Evolve)
+	// Inboxes hold what processors told unasked, by payment reference; see InboxKey.
+	Inboxes = NewAggregate("inbox", 1, inbox.Events(), inbox.Evolve)
 )
+
+// InboxKey names the inbox of a payment reference, or of a processor's look-ups. It is the system's: whose the payment
+// is need not be known when something is told about it.
+func InboxKey(reference string) Key { return Inboxes.Key(systemAccount, reference) }

@@ -15,6 +15,7 @@ import (
 	"payledger/domain"
 	"payledger/domain/account"
 	"payledger/domain/attempt"
+	"payledger/domain/dispute"
 	"payledger/domain/instrument"
 	"payledger/domain/payment"
 	"payledger/domain/processor"
@@ -52,8 +53,8 @@ type Commands interface {
 	// ApproveAttempt also makes the payment, and waits for its authorization (D5).
 	ApproveAttempt(ctx context.Context, by commands.Caller, id domain.AttemptID) (attempt.State, error)
 	AbortAttempt(ctx context.Context, by commands.Caller, in commands.AbortInput) (attempt.State, error)
-	// Notify records what a processor told unasked (D14).
-	Notify(ctx context.Context, n processor.Notification) error
+	// Notify keeps what a processor told unasked; it is durable when nil is answered (D14).
+	Notify(ctx context.Context, requestID string, told processor.SignedNotification) error
 	// CreateAPIKey also gives the key's text, which is shown once.
 	CreateAPIKey(ctx context.Context, by commands.Caller, in commands.APIKeyInput) (account.APIKey, string, error)
 	CreateEndpoint(ctx context.Context, by commands.Caller, in commands.EndpointInput) (account.Endpoint, error)
@@ -75,6 +76,10 @@ type Reader interface {
 	ListPayments(ctx context.Context, account domain.AccountID, f projections.PaymentFilter, from *projections.Place, limit int) (projections.PaymentPage, error)
 	// Instruments lists a customer's vaulted instruments and names the default one, "" for none.
 	Instruments(ctx context.Context, account domain.AccountID, customer string) ([]instrument.State, domain.Token, error)
+	// ListDisputes reads a page of an account's disputes, newest first; nil is the newest end.
+	ListDisputes(ctx context.Context, account domain.AccountID, f projections.DisputeFilter, from *projections.DisputePlace, limit int) (projections.DisputePage, error)
+	// Dispute gives the newest state of an account's dispute; EntityNotFound when it has none of that id.
+	Dispute(ctx context.Context, account domain.AccountID, id domain.DisputeID) (dispute.State, error)
 	// Personal opens sealed personal data; erased data opens as empty.
 	Personal(ctx context.Context, sealed *domain.Sealed) (domain.Personal, error)
 	SessionAccount(ctx context.Context, id domain.SessionID) (domain.AccountID, bool, error)
@@ -112,7 +117,7 @@ type Config struct {
 	TestEndpoint func(ctx context.Context, account domain.AccountID, endpoint domain.EndpointID) (EndpointTest, error)
 	// Notifications reads what a processor of that name sent, and refuses what is not signed or not well
 	// formed (D14); nil: none are taken.
-	Notifications func(name processor.Name, header http.Header, body []byte) (processor.Notification, error)
+	Notifications func(name processor.Name, header http.Header, body []byte) (processor.SignedNotification, error)
 	// FrameAncestors are the origins that may show the checkout pages in a frame; none by default.
 	FrameAncestors []string
 	// RateLimit is the number of requests a second that each API key may make; 0 is no limit (D1).

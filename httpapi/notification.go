@@ -23,7 +23,7 @@ func receiveNotification(c *call) (any, error) {
 		return nil, err
 	}
 	c.actor = "processor:" + string(name)
-	if err := c.api.Commands.Notify(c.ctx, told); err != nil {
+	if err := c.api.Commands.Notify(c.ctx, c.id, told); err != nil {
 		return nil, err
 	}
 	return struct{}{}, nil

@@ -104,6 +104,7 @@ func dateRule(v *violations, text string) {
 var wholeQueryRules = map[string]func(*violations, url.Values, *call){
 	"listPayments":          listRules,
 	"listWebhookDeliveries": deliveryRules,
+	"listDisputes":          disputeRules,
 }
 
 // amountBits is the size of a signed integer that holds every amount, and that a float64 holds exactly.

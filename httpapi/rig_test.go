@@ -124,7 +124,7 @@ func newRigWith(t testing.TB, paymentTimeout time.Duration, hooks *webhooks, cha
 		Commands: r.service, Reader: r.views, Reconciler: reconcile.Reconciler{Store: r.store, Books: r.sim}, History: &history.Reader{Store: r.store, Vault: vault},
 		ClientTokenKey: tokenKey, PublicURL: "https://pay.example/", Environment: account.Sandbox, Random: rand.Reader,
 		Now: r.now, Logger: logger,
-		Notifications: func(name processor.Name, header http.Header, body []byte) (processor.Notification, error) {
+		Notifications: func(name processor.Name, header http.Header, body []byte) (processor.SignedNotification, error) {
 			return client.ParseNotification(processorSecret, name, header, body)
 		},
 		Ready: func(context.Context) error {

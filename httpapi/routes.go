@@ -78,6 +78,8 @@ var routes = []route{
 	{http.MethodPost, "/management/webhook-deliveries/{id}/resend", byAPIKey, false, account.ScopeAccountWrite, "resendWebhookDelivery", resendDelivery},
 	{http.MethodPost, "/management/webhook-replays", byAPIKey, false, account.ScopeAccountWrite, "createWebhookReplay", createReplay},
 	{http.MethodGet, "/management/webhook-replays/{id}", byAPIKey, false, account.ScopeAccountRead, "getWebhookReplay", getReplay},
+	{http.MethodGet, "/management/disputes", byAPIKey, false, account.ScopeAccountRead, "listDisputes", listDisputes},
+	{http.MethodGet, "/management/disputes/{id}", byAPIKey, false, account.ScopeAccountRead, "getDispute", getDispute},
 	{http.MethodGet, "/management/routing", byAPIKey, false, account.ScopeAccountRead, "getRouting", getRouting},
 	{http.MethodPut, "/management/routing", byAPIKey, false, account.ScopeAccountWrite, "replaceRouting", putRouting},
 	{http.MethodGet, "/management/processors", byAPIKey, false, account.ScopeAccountRead, "listProcessors", listProcessors},

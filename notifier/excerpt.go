@@ -35,7 +35,7 @@ func excerpt(answer []byte, m message) string {
 		}
 		return r
 	}, strings.ToValidUTF8(string(answer), ""))
-	if forms := formsOf(text); strings.Contains(forms[0], "notificationconfig") || repeats(forms, m) || holdsSecret(forms) {
+	if forms := formsOf(text); strings.Contains(forms[0], "notificationconfig") || strings.Contains(forms[0], "processordisputeid") || repeats(forms, m) || holdsSecret(forms) {
 		return withheld
 	}
 	if len(text) > excerptLimit {

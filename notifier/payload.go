@@ -38,13 +38,13 @@ type config struct {
 
 // envelope is what every body begins with (§6.2, §6.3, D17).
 type envelope struct {
-	EventType          Kind             `json:"eventType"`
-	Date               projections.Time `json:"date"` // of the event
-	NotificationConfig config           `json:"notificationConfig"`
-	Version            string           `json:"version"`
-	SignedAt           string           `json:"signedAt"` // Unix seconds, of the attempt (§5.2)
-	EventID            string           `json:"eventId"`
-	Sequence           uint64           `json:"sequence"` // the event's revision
+	EventType          Kind              `json:"eventType"`
+	Date               *projections.Time `json:"date,omitempty"` // of the event; disputes tell none (§6.4)
+	NotificationConfig *config           `json:"notificationConfig,omitempty"`
+	Version            string            `json:"version"`
+	SignedAt           string            `json:"signedAt"` // Unix seconds, of the attempt (§5.2)
+	EventID            string            `json:"eventId"`
+	Sequence           uint64            `json:"sequence"` // the event's revision
 }
 
 // statusPayload is the body of PAYMENT.STATUS and PAYMENT.REFUND after its envelope (§6.2, D17).
@@ -118,7 +118,7 @@ func (w writer) make(ctx context.Context, d Delivery, find findEndpoint) (messag
 	if err != nil {
 		return message{}, err
 	}
-	if r := c.recorded; r.EventID != d.EventID || r.Account != d.Account || r.Aggregate != eventstore.Payments.Name {
+	if r := c.recorded; r.EventID != d.EventID || r.Account != d.Account || told[r.Aggregate] == 0 {
 		return message{}, fmt.Errorf("notifier: shard %d sequence %d holds %s of %s, not the delivery's event", d.Shard, d.Seq, r.EventID, r.Key)
 	}
 	m := message{url: endpoint.URL, head: head(c.recorded, d.Kind, endpoint)}
@@ -131,17 +131,21 @@ func (w writer) make(ctx context.Context, d Delivery, find findEndpoint) (messag
 
 // head is the envelope of an event's webhook, but for the time of its signature.
 func head(r *eventstore.Recorded, kind Kind, endpoint account.Endpoint) envelope {
-	return envelope{
-		EventType: kind, Date: projections.Time{Time: r.Time}, Version: versions[kind],
-		NotificationConfig: config{ID: endpoint.ID, Description: endpoint.Description},
-		EventID:            r.EventID, Sequence: r.Revision,
+	e := envelope{EventType: kind, Version: versions[kind], EventID: r.EventID, Sequence: r.Revision}
+	if r.Aggregate == eventstore.Payments.Name {
+		e.Date, e.NotificationConfig = &projections.Time{Time: r.Time}, &config{ID: endpoint.ID, Description: endpoint.Description}
 	}
+	return e
 }
 
 // rest gives the members after the envelope, made once per event and kind for all endpoints, and the personal data
 // in them: that is opened anew each time, so that what was erased is not sent.
 func (w writer) rest(ctx context.Context, c *content, kind Kind, first6 bool) ([]byte, domain.Personal, error) {
 	var personal domain.Personal
+	if c.recorded.Aggregate == eventstore.Disputes.Name {
+		body, err := w.disputeRest(ctx, c, kind)
+		return body, personal, err
+	}
 	state, err := eventstore.StateAt(ctx, w.store, eventstore.Payments, c.recorded)
 	if err != nil {
 		return nil, personal, err
@@ -155,6 +159,15 @@ func (w writer) rest(ctx context.Context, c *content, kind Kind, first6 bool) ([
 		return payloadOf(kind, c.recorded, state, personal, first6)
 	})
 	return body, personal, err
+}
+
+// disputeRest is rest of an event of a dispute: it has no personal data.
+func (w writer) disputeRest(ctx context.Context, c *content, kind Kind) ([]byte, error) {
+	state, err := eventstore.StateAt(ctx, w.store, eventstore.Disputes, c.recorded)
+	if err != nil {
+		return nil, err
+	}
+	return c.rendered(rendering{kind: kind}, domain.Personal{}, func() (any, error) { return newDisputePayload(kind, c.recorded, state) })
 }
 
 // tellsPerson tells whether webhooks of the kind hold the payment with its customer.

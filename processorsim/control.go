@@ -61,11 +61,13 @@ func (s *Simulator) act(kind processor.Kind) func(http.ResponseWriter, *http.Req
 		if err != nil {
 			return err
 		}
+		s.awaitDisputes()
 		return respond(w, line)
 	}
 }
 
-// postSettle ends everything that is pending, now (D14). The timers find nothing left to do.
+// postSettle ends everything that is pending, now (D14), and opens the disputes that are due later. The timers find
+// nothing left to do.
 func (s *Simulator) postSettle(w http.ResponseWriter, _ *http.Request) error {
 	pending := s.books.Pending()
 	ids := make([]string, len(pending))
@@ -76,9 +78,13 @@ func (s *Simulator) postSettle(w http.ResponseWriter, _ *http.Request) error {
 	if err != nil {
 		return err
 	}
+	opened, err := s.openDisputes(s.books.DueDisputes()...)
+	if err != nil {
+		return err
+	}
 	return respond(w, struct {
 		Settled int `json:"settled"`
-	}{settled})
+	}{settled + opened})
 }
 
 // getBooks streams the books as JSON lines, one per operation, in order of creation (D14).

@@ -49,7 +49,13 @@
 //	X-Processor-Signature: hex HMAC-SHA256 of the raw body with Config.Secret
 //	{"id":"nt_…","processor":"ADYEN","type":"capture","idempotencyKey":"01abc.7","reference":"01abc","answer":{…}}
 //
-// type is the operation that has its result now. Any 2xx ends it; else it is repeated after 1, 2, 4, 8,
+// type is the operation that has its result now. A dispute that opens or changes is told of where the service was last
+// asked to be told about its payment:
+//
+//	{"id":"nt_…","processor":"ADYEN","type":"dispute","reference":"01abc","dispute":{…the processor's own words…}}
+//
+// and the same bodies stand in GET /v1/processors/NAME/disputes?since=&after=&limit=, oldest first, whether or not
+// they were heard: {"notifications":[…],"next":"nt_…","more":false}. Package dialect has the words. Any 2xx ends it; else it is repeated after 1, 2, 4, 8,
 // 16 and 32 s with the same id, then given up. At least once: a restart may repeat one.
 //
 // # Control API
@@ -58,14 +64,16 @@
 //	GET    /sim/faults    {"faults":[…]}, with the counts that are left
 //	DELETE /sim/faults    {}
 //	POST   /sim/capture, /sim/refund, /sim/void   {"reference","amount"?} → the new line; 422 when refused
-//	POST   /sim/settle    {"settled":N}: all that is pending ends now
+//	POST   /sim/disputes  {"reference","type","reasonCode","amount"?} → the dispute
+//	PATCH  /sim/disputes/{id}   {"type"?,"status"} → the dispute; what is impossible is told all the same
+//	POST   /sim/settle    {"settled":N}: all that is pending ends now, and disputes open that would later
 //	GET    /sim/books?reference=&processor=&from=&to=   JSON lines, one per operation, by creation
 //
 // Of the faults that fit an operation the first of each mode counts. drop_before: cut, nothing recorded.
 // latency: the operation is running while it waits, and commits at the latest when the client goes away.
 // error: recorded as FAILED, retryable. drop_after: recorded, then cut. The last two notification modes:
 // duplicate_notification sends it twice; reorder holds it back until another has gone out, or delayMs
-// (3000) have passed. Repeats under a known key meet drop_before and drop_after only.
+// (3000) have passed. With "operation":"dispute", drop_before loses a notification and latency delays it. Repeats under a known key meet drop_before and drop_after only.
 //
 // Rules: an answer leaves after its record is durable (package books). An authorization that waits for
 // its customer shows as PENDING in the books until complete or void ends it; under its own key it goes on

@@ -56,6 +56,15 @@ func (f *faults) all() []protocol.Fault {
 
 // draw tells whether an operation of this kind at name meets a fault of mode, and uses it up by one.
 func (f *faults) draw(name processor.Name, kind processor.Kind, mode protocol.Mode) (protocol.Fault, bool) {
+	return f.drawFrom(name, kind, mode, false)
+}
+
+// drawNamed is draw for faults that name the kind: one of all operations does not fit.
+func (f *faults) drawNamed(name processor.Name, kind processor.Kind, mode protocol.Mode) (protocol.Fault, bool) {
+	return f.drawFrom(name, kind, mode, true)
+}
+
+func (f *faults) drawFrom(name processor.Name, kind processor.Kind, mode protocol.Mode, named bool) (protocol.Fault, bool) {
 	if f.active.Load() == 0 {
 		return protocol.Fault{}, false
 	}
@@ -63,7 +72,7 @@ func (f *faults) draw(name processor.Name, kind processor.Kind, mode protocol.Mo
 	defer f.mu.Unlock()
 	for i, fault := range f.list {
 		fits := fault.Mode == mode && (fault.Processor == "" || fault.Processor == name) &&
-			(fault.Operation == "" || fault.Operation == kind)
+			(fault.Operation == "" && !named || fault.Operation == kind)
 		if !fits || !f.hits(fault.Rate) {
 			continue
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"payledger/domain/processor"
 	"payledger/processorsim/books"
 	"payledger/processorsim/protocol"
 )
@@ -27,7 +28,7 @@ const (
 
 // delivery is a notification on its way.
 type delivery struct {
-	operation string // its id in the books
+	operation string // its id in the books, or that of what is told of a dispute
 	url       string
 	body      []byte
 	copies    int // how many times it is to be sent: 2 with duplicate_notification
@@ -93,11 +94,33 @@ func (n *notifier) tell(o books.Operation) {
 	if err != nil { // no value of this package fails to encode
 		panic(err)
 	}
-	d := &delivery{operation: o.ID, url: o.NotifyURL, body: body, copies: 1}
-	if _, hit := n.faults.draw(o.Processor, o.Kind, protocol.DuplicateNotification); hit {
+	n.dispatch(&delivery{operation: o.ID, url: o.NotifyURL, body: body, copies: 1}, o.Processor, o.Kind)
+}
+
+// tellDispute sends news of a dispute. A fault that names disputes loses it, or delays it (D14).
+func (n *notifier) tellDispute(t books.Telling) {
+	if t.NotifyURL == "" {
+		return
+	}
+	d := &delivery{operation: t.ID, url: t.NotifyURL, body: disputeBody(t), copies: 1}
+	name := t.Dispute.Processor
+	if _, lost := n.faults.drawNamed(name, processor.Dispute, protocol.DropBefore); lost {
+		n.done(d.operation)
+		return
+	}
+	if fault, late := n.faults.drawNamed(name, processor.Dispute, protocol.Latency); late {
+		n.schedule.after(time.Duration(fault.DelayMs)*time.Millisecond, func() { n.dispatch(d, name, processor.Dispute) })
+		return
+	}
+	n.dispatch(d, name, processor.Dispute)
+}
+
+// dispatch sends d: twice or later than the next when a fault says so.
+func (n *notifier) dispatch(d *delivery, name processor.Name, kind processor.Kind) {
+	if _, hit := n.faults.draw(name, kind, protocol.DuplicateNotification); hit {
 		d.copies = 2
 	}
-	if fault, hit := n.faults.draw(o.Processor, o.Kind, protocol.Reorder); hit {
+	if fault, hit := n.faults.draw(name, kind, protocol.Reorder); hit {
 		n.hold(d, fault)
 		return
 	}

@@ -71,6 +71,7 @@ func (s *Simulator) perform(r *http.Request, op processor.Operation) (books.Perf
 	if o.Answer.State == processor.Pending {
 		s.schedule.after(o.Due.Sub(o.CreatedAt), func() { _, _ = s.finish(o.ID) }) // finish logs its error
 	}
+	s.awaitDisputes()
 	s.log.Debug().Str("processor", string(o.Processor)).Str("operation", string(o.Kind)).
 		Str("key", string(o.Key)).Str("state", string(o.Answer.State)).Str("code", o.Answer.Code).Msg("performed")
 	return performed, nil

@@ -43,6 +43,8 @@ func (s *Simulator) fail(w http.ResponseWriter, err error) {
 	case errors.As(err, &known):
 	case errors.As(err, &refused):
 		known = &httpError{http.StatusUnprocessableEntity, protocol.Error{Code: refused.Code, Message: refused.Message}}
+	case errors.Is(err, books.ErrNoDispute):
+		known = &httpError{http.StatusNotFound, protocol.Error{Code: protocol.CodeNotFound, Message: err.Error()}}
 	case errors.Is(err, books.ErrInProgress):
 		known = &httpError{http.StatusConflict, protocol.Error{Code: protocol.CodeInProgress, Message: err.Error()}}
 	case errors.Is(err, books.ErrKeyReused):

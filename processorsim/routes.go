@@ -19,6 +19,7 @@ func (s *Simulator) routes() http.Handler {
 	r.Handle(operations, s.endpoint(s.getOperations)).Methods(http.MethodGet)
 	r.Handle(operations+"/{key}", s.endpoint(s.getOperation)).Methods(http.MethodGet)
 	r.Handle(operations+"/{key}/fence", s.endpoint(s.postFence)).Methods(http.MethodPost)
+	r.Handle("/v1/processors/{processor}/disputes", s.endpoint(s.getDisputes)).Methods(http.MethodGet)
 
 	r.Handle("/sim/faults", s.endpoint(s.postFault)).Methods(http.MethodPost)
 	r.Handle("/sim/faults", s.endpoint(s.getFaults)).Methods(http.MethodGet)
@@ -27,6 +28,8 @@ func (s *Simulator) routes() http.Handler {
 	r.Handle("/sim/refund", s.endpoint(s.act(processor.Refund))).Methods(http.MethodPost)
 	r.Handle("/sim/void", s.endpoint(s.act(processor.Void))).Methods(http.MethodPost)
 	r.Handle("/sim/settle", s.endpoint(s.postSettle)).Methods(http.MethodPost)
+	r.Handle("/sim/disputes", s.endpoint(s.postDispute)).Methods(http.MethodPost)
+	r.Handle("/sim/disputes/{id}", s.endpoint(s.patchDispute)).Methods(http.MethodPatch)
 	r.Handle("/sim/books", s.endpoint(s.getBooks)).Methods(http.MethodGet)
 
 	r.NotFoundHandler = s.endpoint(func(http.ResponseWriter, *http.Request) error {

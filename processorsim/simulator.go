@@ -34,6 +34,7 @@ type Config struct {
 // Simulator is the running server of all six processors. Serve its Handler, and Close it.
 type Simulator struct {
 	log      zerolog.Logger
+	now      func() time.Time
 	books    *books.Books
 	faults   *faults
 	schedule *schedule
@@ -70,7 +71,7 @@ func New(c Config) (*Simulator, error) {
 		c.Log.Warn().Int("bytes", cut).Msg("cut a torn last line off the books")
 	}
 	s := &Simulator{
-		log: c.Log, books: b, faults: &faults{random: random}, closing: make(chan struct{}),
+		log: c.Log, now: c.Now, books: b, faults: &faults{random: random}, closing: make(chan struct{}),
 		schedule: newSchedule(c.AfterFunc),
 	}
 	s.notifier = newNotifier(c.Secret, s.schedule, s.faults, s.notified, c.Log)
@@ -119,6 +120,10 @@ func (s *Simulator) resume(now time.Time) {
 	for _, o := range s.books.Unnotified() {
 		s.notifier.tell(o)
 	}
+	for _, t := range s.books.Untold() {
+		s.notifier.tellDispute(t)
+	}
+	s.awaitDisputes()
 }
 
 // finish ends pending operations and tells the service.
@@ -131,6 +136,7 @@ func (s *Simulator) finish(ids ...string) (int, error) {
 	for _, o := range ended {
 		s.notifier.tell(o)
 	}
+	s.awaitDisputes()
 	return len(ended), nil
 }
 

@@ -8,6 +8,8 @@ import (
 	"payledger/domain"
 	"payledger/domain/account"
 	"payledger/domain/attempt"
+	"payledger/domain/dispute"
+	"payledger/domain/inbox"
 	"payledger/domain/instrument"
 	"payledger/domain/payment"
 	"payledger/domain/session"
@@ -122,6 +124,8 @@ type batch struct {
 	tools    views[instrument.State]
 	attempts views[attempt.State]
 	accounts views[account.State]
+	disputes views[dispute.State]
+	inboxes  views[inbox.State]
 }
 
 // fold takes one event in. Events at or below the shard's place were applied before; a gap is an error.
@@ -150,6 +154,10 @@ func (b *batch) fold(ctx context.Context, store *eventstore.Store, r *eventstore
 		err = foldInto(ctx, store, eventstore.Attempts, &b.attempts, r)
 	case eventstore.Accounts.Name:
 		err = foldInto(ctx, store, eventstore.Accounts, &b.accounts, r)
+	case eventstore.Disputes.Name:
+		err = foldInto(ctx, store, eventstore.Disputes, &b.disputes, r)
+	case eventstore.Inboxes.Name:
+		err = foldInto(ctx, store, eventstore.Inboxes, &b.inboxes, r)
 	}
 	if err != nil {
 		return err

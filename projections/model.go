@@ -32,6 +32,8 @@ type statements struct {
 	upsertSession, upsertAccount *sql.Stmt
 	upsertInstrument             *sql.Stmt
 	upsertAttempt, deleteAttempt *sql.Stmt
+	upsertDispute                *sql.Stmt
+	upsertInbox, deleteInbox     *sql.Stmt
 	all                          []*sql.Stmt
 }
 
@@ -73,6 +75,7 @@ func (m *model) prepare(ctx context.Context) error {
 		{&s.position, upsertPosition}, {&s.insertPayment, insertPayment}, {&s.updatePayment, updatePayment},
 		{&s.upsertSession, upsertSession}, {&s.upsertAccount, upsertAccount},
 		{&s.upsertInstrument, upsertInstrument}, {&s.upsertAttempt, upsertAttempt}, {&s.deleteAttempt, deleteAttempt},
+		{&s.upsertDispute, upsertDispute}, {&s.upsertInbox, upsertInbox}, {&s.deleteInbox, deleteInbox},
 	} {
 		var err error
 		if *p.to, err = m.conn.PrepareContext(ctx, p.sql); err != nil { //nolint:sqlclosecheck // Close closes them all

@@ -8,14 +8,14 @@ import (
 
 // fileVersion is the shape of the file: raise it with every change of the tables below or of what a
 // projector writes into them. A file of another version is rebuilt from the log.
-const fileVersion = 4
+const fileVersion = 5
 
 // fileIdentity names everything that a row depends on: the shape of the file, the schemas of the states
 // in it, and the number of shards that positions count.
 func fileIdentity(shards int) string {
-	return fmt.Sprintf("payledger views %d; payment %d; session %d; instrument %d; attempt %d; account %d; shards %d", fileVersion,
+	return fmt.Sprintf("payledger views %d; payment %d; session %d; instrument %d; attempt %d; account %d; dispute %d; inbox %d; shards %d", fileVersion,
 		eventstore.Payments.Schema, eventstore.Sessions.Schema, eventstore.Instruments.Schema, eventstore.Attempts.Schema,
-		eventstore.Accounts.Schema, shards)
+		eventstore.Accounts.Schema, eventstore.Disputes.Schema, eventstore.Inboxes.Schema, shards)
 }
 
 // tables is the whole schema. Times are microseconds since 1970 UTC, amounts minor units, states msgpack
@@ -25,7 +25,7 @@ func fileIdentity(shards int) string {
 // only such payments, so it stays as small as the work under way. The indexes by account are those of
 // ListPayments; of equal times the rows tell the order. email_hash is domain.Sealed's, or empty. instruments are those
 // that were ever vaulted; ended is 1 when the token was deleted or made invalid. attempts are those of which something
-// is left to do.
+// is left to do, and so are inboxes. disputes are those that were opened; payment_id is indexed for the filter by it.
 const tables = `
 CREATE TABLE meta (identity TEXT NOT NULL);
 CREATE TABLE positions (
@@ -80,6 +80,26 @@ CREATE TABLE attempts (
 	account    TEXT    NOT NULL,
 	decided_at INTEGER NOT NULL
 ) WITHOUT ROWID;
+CREATE TABLE disputes (
+	id          TEXT    NOT NULL UNIQUE,
+	account     TEXT    NOT NULL,
+	created_at  INTEGER NOT NULL,
+	payment_id  TEXT    NOT NULL,
+	order_id    TEXT    NOT NULL,
+	processor   TEXT    NOT NULL,
+	foreign_id  TEXT    NOT NULL,
+	type        TEXT    NOT NULL,
+	status      TEXT    NOT NULL,
+	reason_code TEXT    NOT NULL,
+	state       BLOB    NOT NULL
+);
+CREATE INDEX disputes_created ON disputes (account, created_at);
+CREATE INDEX disputes_status ON disputes (account, status, created_at);
+CREATE INDEX disputes_payment ON disputes (account, payment_id, created_at);
+CREATE TABLE inboxes (
+	reference TEXT    NOT NULL PRIMARY KEY,
+	since     INTEGER NOT NULL
+) WITHOUT ROWID;
 CREATE TABLE accounts (
 	id       TEXT    NOT NULL PRIMARY KEY,
 	revision INTEGER NOT NULL,
@@ -111,6 +131,16 @@ const (
 		ON CONFLICT (token) DO UPDATE SET customer = excluded.customer, ended = excluded.ended, state = excluded.state`
 	upsertAttempt = `INSERT INTO attempts (id, account, decided_at) VALUES (?, ?, ?) ON CONFLICT (id) DO NOTHING`
 	deleteAttempt = `DELETE FROM attempts WHERE id = ?`
+	upsertDispute = `INSERT INTO disputes (id, account, created_at, payment_id, order_id, processor, foreign_id, type,
+		status, reason_code, state) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (id) DO UPDATE SET type = excluded.type, status = excluded.status, reason_code = excluded.reason_code,
+		state = excluded.state`
+	upsertInbox = `INSERT INTO inboxes (reference, since) VALUES (?, ?)
+		ON CONFLICT (reference) DO UPDATE SET since = excluded.since`
+	deleteInbox = `DELETE FROM inboxes WHERE reference = ?`
+
+	selectDispute = `SELECT state FROM disputes WHERE id = ? AND account = ?`
+	selectInboxes = `SELECT reference FROM inboxes ORDER BY since, reference LIMIT 10000`
 
 	selectInstruments = `SELECT state FROM instruments INDEXED BY instruments_customer WHERE account = ? AND customer = ? AND ended = 0`
 	selectEnded       = `SELECT state FROM instruments INDEXED BY instruments_ended WHERE ended = 1`

@@ -6,6 +6,8 @@ import (
 	"payledger/domain"
 	"payledger/domain/account"
 	"payledger/domain/attempt"
+	"payledger/domain/dispute"
+	"payledger/domain/inbox"
 	"payledger/domain/instrument"
 	"payledger/domain/payment"
 	"payledger/domain/session"
@@ -26,6 +28,8 @@ var vocabularies = map[string]vocabulary{
 	eventstore.Instruments.Name: words(eventstore.Instruments.Schema, instrument.Events()),
 	eventstore.Attempts.Name:    words(eventstore.Attempts.Schema, attempt.Events()),
 	eventstore.Accounts.Name:    words(eventstore.Accounts.Schema, account.Events()),
+	eventstore.Disputes.Name:    words(eventstore.Disputes.Schema, dispute.Events()),
+	eventstore.Inboxes.Name:     words(eventstore.Inboxes.Schema, inbox.Events()),
 	eventstore.Barriers.Name:    words(eventstore.Barriers.Schema, []eventstore.BarrierRaised{{}}),
 	eventstore.Logs.Name:        words(eventstore.Logs.Schema, []eventstore.LogInitialized{{}}),
 }

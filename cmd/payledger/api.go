@@ -54,7 +54,7 @@ func (a *App) notifyURL(name processor.Name) string {
 }
 
 // readNotification checks and reads what a processor sent there.
-func (a *App) readNotification(name processor.Name, header http.Header, body []byte) (processor.Notification, error) {
+func (a *App) readNotification(name processor.Name, header http.Header, body []byte) (processor.SignedNotification, error) {
 	return client.ParseNotification(a.processorSecret(), name, header, body)
 }
 

@@ -193,7 +193,7 @@ func (a *App) notifierConfig() notifier.Config {
 func (a *App) openCommands(context.Context) error {
 	a.commands = commands.New(commands.Config{
 		Store: a.ledger.store, Vault: a.ledger.vault, Processors: a.processors, Account: a.views.Account,
-		PaymentAccount: a.views.PaymentAccount, NotifyURL: a.notifyURL,
+		PaymentAccount: a.views.PaymentAccount, NotifyURL: a.notifyURL, Disputes: a.processors,
 		PaymentTimeout: a.options.PaymentTimeout, ActionTimeout: a.options.ActionTimeout, ClientTokenTTL: a.options.ClientTokenTTL,
 		Random: rand.Reader, Logger: a.log,
 	})

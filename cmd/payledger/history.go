@@ -44,6 +44,7 @@ type historyEntry struct {
 		To   json.RawMessage `json:"to"`
 	} `json:"changed"`
 	Waiting []historyWaiting `json:"waiting"`
+	Told    []historyNotice  `json:"notifications"`
 	Hash    string           `json:"hash"`
 }
 
@@ -147,7 +148,46 @@ func (e historyEntry) print(w io.Writer) {
 	for _, waiting := range e.Waiting {
 		fmt.Fprintf(w, "   %s\n", waiting)
 	}
+	for _, told := range e.Told {
+		told.print(w)
+	}
 	fmt.Fprintln(w)
+}
+
+// historyNotice is what a processor told unasked (D14).
+type historyNotice struct {
+	ID         string          `json:"id"`
+	Processor  string          `json:"processor"`
+	Kind       string          `json:"kind"`
+	ReceivedAt time.Time       `json:"receivedAt"`
+	Found      bool            `json:"found"`
+	Outcome    string          `json:"outcome"`
+	Effect     string          `json:"effect"`
+	Dispute    string          `json:"disputeId"`
+	Refusal    string          `json:"refusal"`
+	Body       json.RawMessage `json:"body"`
+}
+
+// print writes a notification for people: what became of it, below it the body as it came.
+func (n historyNotice) print(w io.Writer) {
+	how, dispute := "told by", ""
+	if n.Found {
+		how = "found at"
+	}
+	if n.Dispute != "" {
+		dispute = ", dispute " + n.Dispute
+	}
+	fmt.Fprintf(w, "   %s %s: %s %s at %s, %s%s%s%s\n", how, n.Processor, n.Kind, n.ID, date(n.ReceivedAt), n.Outcome, dispute,
+		prefixed(": ", n.Effect), prefixed(": ", n.Refusal))
+	fmt.Fprintf(w, "     %s\n", n.Body)
+}
+
+// prefixed is a text that is there, after a prefix.
+func prefixed(prefix, text string) string {
+	if text == "" {
+		return ""
+	}
+	return prefix + text
 }
 
 // String says it in one line.

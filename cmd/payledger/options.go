@@ -29,6 +29,7 @@ type Options struct {
 	PaymentTimeout     time.Duration   `help:"How long a caller waits for a processor (§8)." default:"90s"`
 	ActionTimeout      time.Duration   `help:"How long the customer may take for a required action." default:"24h"`
 	ClientTokenTTL     time.Duration   `name:"client-token-ttl" help:"Life of a client token." default:"24h"`
+	DisputeLookup      time.Duration   `name:"dispute-lookup" help:"How often processors are asked for disputes whose notification was lost." default:"1m"`
 	WebhookTimeout     time.Duration   `help:"How long a webhook's receiver may take." default:"10s"`
 	WebhookRetryDelays []time.Duration `name:"webhook-retry-delays" help:"Delays between the attempts of a webhook, each ±10 % (§6.1)." default:"10s,60s,5m,10m,15m"`
 	WebhookAllowCIDR   []netip.Prefix  `name:"webhook-allow-cidr" help:"Networks that webhooks may go to although they are private."`
@@ -49,6 +50,8 @@ func (o Options) check() error {
 		return usageError{fmt.Errorf("--payment-timeout, --action-timeout, --client-token-ttl and --webhook-timeout must be more than 0")}
 	case !retryDelays(o.WebhookRetryDelays):
 		return usageError{fmt.Errorf("--webhook-retry-delays must be at most %d delays, each between 1ms and 24h", maxRetries)}
+	case o.DisputeLookup < 10*time.Millisecond:
+		return usageError{fmt.Errorf("--dispute-lookup must be at least 10ms")}
 	case o.Shards < 0 || o.Shards > 256:
 		return usageError{fmt.Errorf("--shards must be between 1 and 256")}
 	case (o.TLSCert == "") != (o.TLSKey == ""):

@@ -31,11 +31,13 @@ func (a *App) recoverOpen(ctx context.Context) error {
 	before := a.stopAPI
 	a.stopAPI = func() { stop(); before() }
 	a.loops.Go(func() { a.lookAfter(background) })
+	a.loops.Go(func() { a.lookForDisputes(background) })
 	return nil
 }
 
 func (a *App) lookAfter(ctx context.Context) {
 	a.cleanSecrets(ctx, a.clock())
+	a.applyNotices(ctx)
 	every := max(100*time.Millisecond, min(recoverEvery, a.options.ActionTimeout/10))
 	orphans, spent := time.NewTicker(every), time.NewTicker(secrets.JanitorInterval)
 	defer orphans.Stop()
@@ -48,8 +50,42 @@ func (a *App) lookAfter(ctx context.Context) {
 			if err := a.recoverOlderThan(ctx, a.options.PaymentTimeout+recoverGrace); err != nil && ctx.Err() == nil {
 				a.log.Warn().Err(err).Msg("open operations not looked through; trying again")
 			}
+			a.applyNotices(ctx)
 		case <-spent.C:
 			a.cleanSecrets(ctx, a.clock())
+		}
+	}
+}
+
+// applyNotices applies what processors told and what could not be applied so far: after a crash, or of a payment that
+// this node did not know (D14).
+func (a *App) applyNotices(ctx context.Context) {
+	waiting, err := a.views.WaitingInboxes(ctx)
+	for _, reference := range waiting {
+		if ctx.Err() != nil {
+			return
+		}
+		if failed := a.commands.ApplyNotices(ctx, reference); failed != nil {
+			a.log.Debug().Err(failed).Str("payment", string(reference)).Msg("a notification goes on waiting")
+		}
+	}
+	if err != nil && ctx.Err() == nil {
+		a.log.Warn().Err(err).Msg("notifications that wait not looked through; trying again")
+	}
+}
+
+// lookForDisputes asks the processors now and then what they told about disputes: a notification can be lost (D14).
+func (a *App) lookForDisputes(ctx context.Context) {
+	tick := time.NewTicker(a.options.DisputeLookup)
+	defer tick.Stop()
+	for {
+		if err := a.commands.SweepDisputes(ctx); err != nil && ctx.Err() == nil {
+			a.log.Warn().Err(err).Msg("disputes not looked for everywhere; trying again")
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
 		}
 	}
 }

@@ -3,6 +3,7 @@ package processor
 import (
 	"context"
 	"errors"
+	"time"
 
 	"payledger/domain"
 )
@@ -23,4 +24,20 @@ type Port interface {
 	Fence(ctx context.Context, name Name, key domain.OperationKey) (Lookup, error)
 	// ByReference asks for all operations of a payment, whoever asked for them, in order of creation.
 	ByReference(ctx context.Context, name Name, reference domain.PaymentID) ([]Record, error)
+}
+
+// Disputes is the processors' record of what they told about disputes: how a notification that was lost is found.
+type Disputes interface {
+	// ToldSince gives what name told about disputes, oldest first: from the processor's time since on, or what comes
+	// after the cursor of the page before. Every error wraps ErrUnknown.
+	ToldSince(ctx context.Context, name Name, since time.Time, after string) (DisputePage, error)
+}
+
+// DisputePage is a page of notifications as they were sent, or should have been.
+type DisputePage struct {
+	Told []SignedNotification
+	Next string // the cursor of what comes after these; the one given when there is nothing yet
+	More bool   // there is more already
+	// Unreadable counts what was told and could not be read; it is left out.
+	Unreadable int
 }

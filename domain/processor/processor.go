@@ -52,15 +52,23 @@ const (
 	AuthenticationFailed Outcome = "FAILED"
 )
 
-// Notification is the result of an operation as a processor told it unasked (D14). ID is the same on every
-// repeat of it.
+// Notification is what a processor told unasked: the result of an operation, or news of a dispute (D14). ID is
+// the same on every repeat of it. Key and Answer belong to operations, Dispute to disputes.
 type Notification struct {
-	ID        string
-	Processor Name
-	Kind      Kind // the operation that has a result now
-	Key       domain.OperationKey
-	Reference domain.PaymentID
-	Answer    Answer
+	ID        string              `json:"id"`
+	Processor Name                `json:"processor"`
+	Kind      Kind                `json:"kind"` // the operation that has a result now, or Dispute
+	Key       domain.OperationKey `json:"idempotencyKey,omitempty"`
+	Reference domain.PaymentID    `json:"reference"`
+	Answer    *Answer             `json:"answer,omitempty"`
+	Dispute   *DisputeNotice      `json:"dispute,omitempty"`
+}
+
+// SignedNotification is a notification whose signature was right, with the body that was signed.
+type SignedNotification struct {
+	Notification
+	Body     string // without card data
+	Redacted bool   // something was taken out of the body
 }
 
 // Record is one operation as it stands in a processor's books, whoever asked for it (D14).

@@ -151,6 +151,9 @@ func (s *Service) appendAnswer(ctx context.Context, tip eventstore.Tip[payment.S
 			ActionExpiresAt: meta.At.Add(s.ActionTimeout),
 		})
 	})
+	if err == nil && next.Appended {
+		s.revisit(next.State.ID)
+	}
 	if paid := next.State; err == nil && pending && paid.Status() != payment.StatusPending {
 		s.settleCard(ctx, paid) // nothing is authorized with it any more
 	}

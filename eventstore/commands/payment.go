@@ -57,6 +57,9 @@ func (s *Service) make(ctx context.Context, by Caller, c *creation) (eventstore.
 			}
 			return payment.DecideCreate(state, command)
 		})
+	if err == nil && tip.Appended {
+		s.revisit(c.id)
+	}
 	return tip, s.ofOwner(ctx, by.Account, err)
 }
 

@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"payledger/domain"
@@ -59,53 +57,6 @@ func (s *Service) abandon(ctx context.Context, tip eventstore.Tip[payment.State]
 	}
 	s.launchRequested(next, time.Time{})
 	return nil
-}
-
-// Notify records what a processor told unasked (D14): a fact like an answer. One that comes before its
-// payment is known here is refused, and comes again.
-func (s *Service) Notify(ctx context.Context, n processor.Notification) error {
-	revision, ok := revisionOf(n)
-	if !ok {
-		return domain.Invalid("ProcessorNotification", domain.Violation{Path: "$.idempotencyKey", Description: "is not a key of the reference"})
-	}
-	account, known, err := s.PaymentAccount(ctx, n.Reference)
-	if err != nil {
-		return err
-	}
-	if !known {
-		return domain.Unavailable(errors.New("notification about a payment that is not known here"))
-	}
-	tip, err := eventstore.LoadTipAtLeader(ctx, s.Store, eventstore.Payments, eventstore.Payments.Key(account, string(n.Reference)))
-	if err != nil {
-		return err
-	}
-	if op, found := tip.State.Operation(revision); !found || op.Target.Processor != n.Processor || op.Kind != n.Kind {
-		return domain.Invalid("ProcessorNotification", domain.Violation{Path: "$.idempotencyKey", Description: "is not an operation at this processor"})
-	}
-	next, err := s.recordAnswer(ctx, tip, revision, n.Answer)
-	if errors.Is(err, payment.ErrRunning) {
-		return domain.Unavailable(err) // it depends on another operation's answer: again later
-	}
-	if err != nil {
-		return err
-	}
-	if next.Appended {
-		s.launchRequested(next, time.Time{})
-	}
-	if f := s.flights.find(n.Key); f != nil {
-		select {
-		case f.wake <- struct{}{}:
-		default:
-		}
-	}
-	return nil
-}
-
-// revisionOf takes the revision out of a notification's operation key (D14).
-func revisionOf(n processor.Notification) (uint64, bool) {
-	text, ours := strings.CutPrefix(string(n.Key), string(n.Reference)+".")
-	revision, err := strconv.ParseUint(text, 10, 64)
-	return revision, ours && err == nil
 }
 
 // Waiting is an operation without an outcome that this process looks after (D8).

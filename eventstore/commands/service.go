@@ -24,6 +24,8 @@ type Config struct {
 	Account func(domain.AccountID) (account.State, bool)
 	// NotifyURL is where a processor sends notifications; nil for none.
 	NotifyURL func(processor.Name) string
+	// Disputes is where notifications that were lost are found; nil where nobody looks.
+	Disputes processor.Disputes
 	// PaymentAccount tells whose a payment is; false when this node does not know it.
 	PaymentAccount func(context.Context, domain.PaymentID) (domain.AccountID, bool, error)
 	PaymentTimeout time.Duration // how long a caller waits for an outcome (§8: 90 s)
@@ -44,6 +46,8 @@ type Service struct {
 	drain   chan struct{} // closed when callers wait no longer
 	drained sync.Once
 	spent   chan secrets.CardRef // cards whose outcome is known
+	early   early                // notifications that wait
+	sweeps  sweeps
 }
 
 // New makes a Service; Close ends it.

@@ -29,6 +29,7 @@ type sale struct {
 	capturing  domain.Amount // pending
 	refunded   domain.Amount // confirmed and pending
 	closed     bool          // the rest was released, by a final capture or by a void
+	disputed   bool          // its settlement has led to a dispute, or will (D13)
 }
 
 // rest is what can still be captured.

@@ -46,6 +46,7 @@ type Books struct {
 	pending     map[string]*Operation
 	sales       map[string]*sale    // by processorTransactionId of the authorization
 	captures    map[string]*capture // by processorTransactionId of the capture
+	disputes    disputes
 }
 
 // Open reads the books in folder dir, or starts them. cut is the number of bytes of a torn last line that
@@ -64,7 +65,7 @@ func newBooks() *Books {
 	return &Books{
 		byID: map[string]*Operation{}, bySlot: map[slot]*Operation{}, byReference: map[domain.PaymentID][]*Operation{},
 		running: map[slot]struct{}{}, fences: map[slot]struct{}{}, pending: map[string]*Operation{},
-		sales: map[string]*sale{}, captures: map[string]*capture{},
+		sales: map[string]*sale{}, captures: map[string]*capture{}, disputes: newDisputes(),
 	}
 }
 

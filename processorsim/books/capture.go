@@ -35,6 +35,7 @@ func (b *Books) applyCapture(o *Operation) error {
 		s.capturing += o.Amount
 	}
 	s.closed = s.closed || o.Final
+	b.settles(s, o.CreatedAt)
 	b.captures[o.Answer.ProcessorTransactionID] = &capture{op: o, sale: s, state: o.Answer.State}
 	return nil
 }
@@ -50,4 +51,5 @@ func (b *Books) finishCapture(o *Operation) {
 	} else if o.Final {
 		c.sale.closed = false
 	}
+	b.settles(c.sale, o.UpdatedAt)
 }

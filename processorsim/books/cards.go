@@ -20,6 +20,7 @@ const (
 	voidFails                     // every void refused
 	asyncCapture                  // every capture: PENDING, confirmed after asyncDelay
 	firstProcessorFails           // technical error at the first processor, approved at a later one
+	disputed                      // a dispute opens disputeDelay after settlement
 )
 
 // card is a row of D13's table. The books keep its name; the number stays here.
@@ -63,7 +64,7 @@ var cards = []card{
 
 	{number: "4000000000003220", name: "visa-async-authorize", behaviour: asyncAuthorize, bin: visa},
 	{number: "4000000000006470", name: "visa-never-answers", behaviour: neverAnswers, bin: visa},
-	{number: "4000000000000259", name: "visa-disputed", bin: visa},
+	{number: "4000000000000259", name: "visa-disputed", behaviour: disputed, bin: visa},
 	{number: "4000000000005126", name: "visa-refund-fails", behaviour: refundFails, bin: visa},
 	{number: "4000000000005142", name: "visa-capture-fails", behaviour: captureFails, bin: visa},
 	{number: "4000000000005159", name: "visa-void-fails", behaviour: voidFails, bin: visa},

@@ -22,6 +22,9 @@
 //	finished  {type, at, id, answer}               the result of a pending operation
 //	notified  {type, at, id}                       its notification was delivered, or given up
 //	fenced    {type, at, processor, key}           the key is refused from now on
+//	disputed  {type, at, telling: {…, dispute}}    a dispute as it stands now, and how the service is told (D16)
+//
+// Disputes are no operations: they add no line to the books and move no balance.
 //
 // What it must not know: HTTP, faults, timers; who reads the answers.
 //

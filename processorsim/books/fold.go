@@ -22,11 +22,17 @@ func (b *Books) fold(r record) error {
 		}
 		b.finish(o, r)
 	case notified:
+		if t, ok := b.disputes.byID[r.ID]; ok {
+			t.notified = true
+			return nil
+		}
 		o, ok := b.byID[r.ID]
 		if !ok {
 			return fmt.Errorf("notified record of %q, which is not there", r.ID)
 		}
 		o.notified = true
+	case disputedRecord:
+		return b.foldDisputed(r.Telling)
 	case fenced:
 		b.fences[slot{r.Processor, r.Key}] = struct{}{}
 	default:

@@ -101,6 +101,9 @@ func (b *Books) operation(op processor.Operation, d draft, answer processor.Answ
 	if answer.State == processor.Pending {
 		o.Due, o.NotifyURL = d.at.Add(asyncDelay), op.NotifyURL
 	}
+	if op.Kind == processor.Authorize || op.Kind == processor.Capture {
+		o.NotifyURL = op.NotifyURL // a dispute may come of it, and is told there
+	}
 	return o
 }
 

@@ -42,9 +42,11 @@ const (
 	finished recordType = "finished"
 	notified recordType = "notified"
 	fenced   recordType = "fenced"
+
+	disputedRecord recordType = "disputed"
 )
 
-// record is one line of the file; the package comment shows the four forms.
+// record is one line of the file; the package comment shows the forms.
 type record struct {
 	Type      recordType          `json:"type"`
 	At        time.Time           `json:"at"`
@@ -53,6 +55,7 @@ type record struct {
 	Answer    *processor.Answer   `json:"answer,omitempty"`
 	Processor processor.Name      `json:"processor,omitempty"`
 	Key       domain.OperationKey `json:"key,omitempty"`
+	Telling   *Telling            `json:"telling,omitempty"`
 }
 
 // same tells whether a repeat asks for what o was asked (D14).

@@ -39,6 +39,7 @@ func (b *Books) applyVoid(o *Operation) error {
 		s.op.line, s.op.UpdatedAt = processor.Failed, o.CreatedAt
 	}
 	s.closed = true
+	b.settles(s, o.CreatedAt)
 	if !s.used() {
 		s.phase = voided
 	}

@@ -23,7 +23,10 @@ type Client struct {
 	http *http.Client
 }
 
-var _ processor.Port = (*Client)(nil)
+var (
+	_ processor.Port     = (*Client)(nil)
+	_ processor.Disputes = (*Client)(nil)
+)
 
 // New makes a client of the processors at baseURL ("http://127.0.0.1:8090"). A nil httpClient means one
 // that is made for the purpose: a large pool of kept connections, and no time-out but the context's.
@@ -109,6 +112,34 @@ func (c *Client) lookup(ctx context.Context, method string, name processor.Name,
 		return l, nil
 	}
 	return processor.Lookup{}, unknown("look-up at %s: state %q contradicts the answer", name, l.State)
+}
+
+// ToldSince lists what a processor told about disputes.
+func (c *Client) ToldSince(ctx context.Context, name processor.Name, since time.Time, after string) (processor.DisputePage, error) {
+	q := url.Values{}
+	if after != "" {
+		q.Set("after", after)
+	} else if !since.IsZero() {
+		q.Set("since", since.UTC().Format(time.RFC3339Nano))
+	}
+	r, err := c.request(ctx, http.MethodGet, protocol.DisputesPath(name)+"?"+q.Encode(), nil)
+	if err != nil {
+		return processor.DisputePage{}, err
+	}
+	var list protocol.DisputeList
+	if err := c.do(r, &list); err != nil {
+		return processor.DisputePage{}, err
+	}
+	page := processor.DisputePage{Next: list.Next, More: list.More}
+	for _, body := range list.Notifications {
+		told, err := readNotification(name, body)
+		if err != nil || told.Kind != processor.Dispute {
+			page.Unreadable++
+			continue
+		}
+		page.Told = append(page.Told, told)
+	}
+	return page, nil
 }
 
 // check tells why an answer is no fact: it contradicts itself.

@@ -94,6 +94,20 @@ func (c *Client) Act(ctx context.Context, kind processor.Kind, reference domain.
 	return line, err
 }
 
+// OpenDispute opens a dispute (D14).
+func (c *Client) OpenDispute(ctx context.Context, order protocol.DisputeOrder) (protocol.Dispute, error) {
+	var opened protocol.Dispute
+	err := c.control(ctx, http.MethodPost, "/sim/disputes", order, &opened)
+	return opened, err
+}
+
+// ChangeDispute brings a dispute into another type or status, also into an impossible one.
+func (c *Client) ChangeDispute(ctx context.Context, id string, change protocol.DisputeChange) (protocol.Dispute, error) {
+	var changed protocol.Dispute
+	err := c.control(ctx, http.MethodPatch, "/sim/disputes/"+url.PathEscape(id), change, &changed)
+	return changed, err
+}
+
 // Settle ends all that is pending, now, and tells how many operations that were.
 func (c *Client) Settle(ctx context.Context) (int, error) {
 	var done struct {

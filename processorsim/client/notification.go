@@ -6,57 +6,90 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 
 	"payledger/domain"
 	"payledger/domain/processor"
 	"payledger/processorsim/protocol"
 )
 
+// maxNotificationID bounds a processor's event id, in bytes.
+const maxNotificationID = 128
+
 // ParseNotification reads what came to the notification URL of processor name (D14). Refused are, in this
 // order: what is not signed with secret (Unauthorized), what is larger than the protocol allows
 // (RequestTooLarge), what is not well formed or of another processor (MalformedJson). Fields that the
-// protocol does not know are tolerated. No error text repeats a value of the body.
-func ParseNotification(secret []byte, name processor.Name, header http.Header, body []byte) (processor.Notification, error) {
+// protocol does not know are tolerated. No error text repeats a value of the body. Card data is taken out before
+// anything is read.
+func ParseNotification(secret []byte, name processor.Name, header http.Header, body []byte) (processor.SignedNotification, error) {
 	if len(secret) == 0 || !protocol.Verify(secret, body, header.Get(protocol.HeaderSignature)) {
-		return processor.Notification{}, domain.Refuse(domain.KindUnauthorized, domain.ReasonUnauthorized,
+		return processor.SignedNotification{}, domain.Refuse(domain.KindUnauthorized, domain.ReasonUnauthorized,
 			"The header %s is missing, or does not sign the body.", protocol.HeaderSignature)
 	}
 	if len(body) > protocol.MaxBody {
-		return processor.Notification{}, domain.Refuse(domain.KindInvalid, domain.ReasonRequestTooLarge,
+		return processor.SignedNotification{}, domain.Refuse(domain.KindInvalid, domain.ReasonRequestTooLarge,
 			"The notification is larger than %d bytes.", protocol.MaxBody)
 	}
-	var told protocol.Notification
-	err := json.Unmarshal(body, &told)
+	told, err := readNotification(name, body)
 	if err != nil {
-		err = errors.New("it cannot be parsed")
-	} else {
-		err = checkNotification(told, name)
-	}
-	if err != nil {
-		return processor.Notification{}, domain.Refuse(domain.KindInvalid, domain.ReasonMalformedJSON,
+		return processor.SignedNotification{}, domain.Refuse(domain.KindInvalid, domain.ReasonMalformedJSON,
 			"The notification is not well formed: %s.", err)
 	}
-	return processor.Notification{
-		ID: told.ID, Processor: told.Processor, Kind: told.Type, Key: told.IdempotencyKey,
-		Reference: told.Reference, Answer: told.Answer,
-	}, nil
+	return told, nil
+}
+
+// wire is a notification of either sort.
+type wire struct {
+	ID             string              `json:"id"`
+	Processor      processor.Name      `json:"processor"`
+	Type           processor.Kind      `json:"type"`
+	IdempotencyKey domain.OperationKey `json:"idempotencyKey"`
+	Reference      domain.PaymentID    `json:"reference"`
+	Answer         *processor.Answer   `json:"answer"`
+	Dispute        json.RawMessage     `json:"dispute"`
+}
+
+// readNotification reads a body without its card data.
+func readNotification(name processor.Name, body []byte) (processor.SignedNotification, error) {
+	clean, redacted := sanitize(body)
+	var w wire
+	if json.Unmarshal(clean, &w) != nil {
+		return processor.SignedNotification{}, errors.New("it cannot be parsed")
+	}
+	told := processor.Notification{ID: w.ID, Processor: w.Processor, Kind: w.Type, Reference: w.Reference}
+	err := checkNotification(w, name)
+	switch {
+	case err != nil:
+	case w.Type == processor.Dispute:
+		told.Dispute, err = readDispute(name, w.Dispute)
+	default:
+		told.Key, told.Answer = w.IdempotencyKey, w.Answer
+	}
+	return processor.SignedNotification{Notification: told, Body: string(clean), Redacted: redacted}, err
 }
 
 // checkNotification tells why a notification is no fact.
-func checkNotification(told protocol.Notification, name processor.Name) error {
+func checkNotification(w wire, name processor.Name) error {
 	switch {
-	case told.ID == "":
+	case !plainText(w.ID, maxNotificationID):
 		return errors.New("it has no id")
-	case told.Processor != name:
+	case w.Processor != name:
 		return fmt.Errorf("it is not of %s", name)
-	case !slices.Contains(protocol.Kinds, told.Type):
-		return errors.New("its type is no operation")
-	case told.IdempotencyKey == "":
-		return errors.New("it has no idempotencyKey")
-	case !domain.ValidID(string(told.Reference)):
+	case !domain.ValidID(string(w.Reference)):
 		return errors.New("its reference is no payment id")
-	case check(told.Answer) != nil:
+	case w.Type == processor.Dispute:
+		return nil
+	case !slices.Contains(protocol.Kinds, w.Type):
+		return errors.New("its type is no operation")
+	case !plainText(string(w.IdempotencyKey), 255):
+		return errors.New("it has no idempotencyKey")
+	case w.Answer == nil || check(*w.Answer) != nil:
 		return errors.New("its answer contradicts itself")
 	}
 	return nil
+}
+
+// plainText tells whether a text is 1 to most visible ASCII characters.
+func plainText(s string, most int) bool {
+	return s != "" && s != removed && len(s) <= most && strings.IndexFunc(s, func(r rune) bool { return r < '!' || r > '~' }) < 0
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"payledger/domain"
 	"payledger/domain/processor"
 	"payledger/processorsim/client"
@@ -27,13 +29,13 @@ func signed(secret []byte, body string) http.Header {
 func TestParseNotification(t *testing.T) {
 	got, err := client.ParseNotification(notificationSecret, processor.Adyen, signed(notificationSecret, captured), []byte(captured))
 	want := processor.Notification{
-		ID: "nt_1", Processor: processor.Adyen, Kind: processor.Capture, Key: "01abc.7", Reference: "01abc", Answer: processor.Answer{
+		ID: "nt_1", Processor: processor.Adyen, Kind: processor.Capture, Key: "01abc.7", Reference: "01abc", Answer: &processor.Answer{
 			State: processor.Succeeded, ProcessorTransactionID: "tx_1", ProcessorEventID: "ev_1",
 			At: time.Date(2026, 3, 1, 12, 0, 0, 123456000, time.UTC),
 		},
 	}
-	if err != nil || got != want {
-		t.Fatalf("%+v %v, want %+v", got, err, want)
+	if d := cmp.Diff(want, got.Notification); err != nil || d != "" || got.Body != captured || got.Redacted {
+		t.Fatal(got, err, d)
 	}
 	later := strings.Replace(captured, "{", `{"attempt":3,"disputes":[],`, 1)
 	if _, err := client.ParseNotification(notificationSecret, processor.Adyen, signed(notificationSecret, later), []byte(later)); err != nil {

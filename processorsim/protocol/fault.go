@@ -32,7 +32,7 @@ var Kinds = []processor.Kind{
 // Fault is an order to misbehave: `POST /sim/faults`.
 type Fault struct {
 	Processor processor.Name `json:"processor,omitempty"` // empty: all
-	Operation processor.Kind `json:"operation,omitempty"` // empty: all
+	Operation processor.Kind `json:"operation,omitempty"` // empty: all; "dispute": what is told of disputes
 	Mode      Mode           `json:"mode"`
 	Rate      *float64       `json:"rate,omitempty"`    // share of operations hit, 0–1; nil: all
 	Count     *int           `json:"count,omitempty"`   // how many more times; nil: until cleared
@@ -49,8 +49,10 @@ func (f Fault) Check() error {
 		return fmt.Errorf("mode must be one of %v", Modes)
 	case f.Processor != "" && !slices.Contains(processor.Names, f.Processor):
 		return fmt.Errorf("processor must be one of %v", processor.Names)
-	case f.Operation != "" && !slices.Contains(Kinds, f.Operation):
-		return fmt.Errorf("operation must be one of %v", Kinds)
+	case f.Operation != "" && f.Operation != processor.Dispute && !slices.Contains(Kinds, f.Operation):
+		return fmt.Errorf("operation must be one of %v, or %s", Kinds, processor.Dispute)
+	case f.Operation == processor.Dispute && (f.Mode == TechnicalError || f.Mode == DropAfter):
+		return errors.New("what is told of a dispute can be lost (drop_before), late (latency), twice or reordered")
 	case f.Rate != nil && !(*f.Rate >= 0 && *f.Rate <= 1):
 		return errors.New("rate must be from 0 to 1")
 	case f.Count != nil && *f.Count < 1:

@@ -25,8 +25,9 @@ type Entry struct {
 	Event         map[string]any      `json:"event"`   // the fact as recorded; personal data stays sealed
 	Payment       projections.Payment `json:"payment"` // after the event
 	Changed       []Change            `json:"changed"`
-	Waiting       []Waiting           `json:"waiting,omitempty"` // what the payment waits for after the event
-	Hash          string              `json:"hash"`              // hexadecimal link of the hash chain
+	Waiting       []Waiting           `json:"waiting,omitempty"`       // what the payment waits for after the event
+	Notices       []Notice            `json:"notifications,omitempty"` // that came after the event and before the next (D14)
+	Hash          string              `json:"hash"`                    // hexadecimal link of the hash chain
 }
 
 // Reader replays payments.
@@ -69,6 +70,11 @@ func (h *Reader) Payment(ctx context.Context, account domain.AccountID, id domai
 	}
 	if len(entries) == newest {
 		h.schedule(&entries[newest-1])
+		told, err := h.notices(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		attach(entries, told)
 	}
 	return entries, h.place(ctx, events, entries)
 }

@@ -1,0 +1,81 @@
+package dispute
+
+import (
+	"slices"
+	"time"
+
+	"payledger/domain"
+)
+
+// Event is a fact about a dispute.
+type Event interface {
+	domain.Event
+	disputeEvent()
+}
+
+// Events lists every event type.
+func Events() []Event { return []Event{Opened{}, Changed{}, Noted{}, Rejected{}} }
+
+// Opened says that a processor told of the dispute for the first time, whatever its type and status (D16).
+type Opened struct {
+	At      time.Time        `json:"at"`
+	ID      domain.DisputeID `json:"id"`
+	Account domain.AccountID `json:"accountId"`
+	Subject Subject          `json:"subject"`
+	Fact    Fact             `json:"fact"`
+}
+
+// Changed says that the dispute has another type or status now.
+type Changed struct {
+	At   time.Time `json:"at"`
+	Fact Fact      `json:"fact"`
+}
+
+// Noted says what the processor told without changing type or status: it is older than the newest, or tells the
+// same with other details.
+type Noted struct {
+	At   time.Time `json:"at"`
+	Fact Fact      `json:"fact"`
+}
+
+// Rejected says what the processor told that is impossible, and why.
+type Rejected struct {
+	At      time.Time `json:"at"`
+	Refusal string    `json:"refusal"`
+	Fact    Fact      `json:"fact"`
+}
+
+func (Opened) Type() string    { return "dispute.opened" }
+func (Changed) Type() string   { return "dispute.changed" }
+func (Noted) Type() string     { return "dispute.noted" }
+func (Rejected) Type() string  { return "dispute.rejected" }
+func (Opened) disputeEvent()   {}
+func (Changed) disputeEvent()  {}
+func (Noted) disputeEvent()    {}
+func (Rejected) disputeEvent() {}
+
+// Evolve folds one event into the state.
+func Evolve(s State, e Event) State {
+	s.Revision++
+	switch e := e.(type) {
+	case Opened:
+		s.ID, s.Account, s.Subject, s.CreatedAt = e.ID, e.Account, e.Subject, e.At
+		s = s.with(Judged{Fact: e.Fact, Verdict: VerdictOpened, Entered: e.At})
+	case Changed:
+		s = s.with(Judged{Fact: e.Fact, Verdict: VerdictChanged, Entered: e.At})
+	case Noted:
+		s = s.with(Judged{Fact: e.Fact, Verdict: VerdictNoted, Entered: e.At})
+	case Rejected:
+		s = s.with(Judged{Fact: e.Fact, Verdict: VerdictRejected, Refusal: e.Refusal, Entered: e.At})
+	}
+	return s
+}
+
+// with adds a fact to a copy of the list: a State that was handed out stays as it was.
+func (s State) with(f Judged) State {
+	s.Facts, s.UpdatedAt = append(slices.Clone(s.Facts), f), f.Entered
+	if way := s.way(); len(way) > 0 {
+		s.Current = way[len(way)-1]
+	}
+	return s
+}

@@ -1,0 +1,62 @@
+package dispute
+
+import (
+	"slices"
+
+	"payledger/domain/processor"
+)
+
+// Place is where a dispute can stand: a type with a status that it can take.
+type Place struct {
+	Type   processor.DisputeType
+	Status processor.DisputeStatus
+}
+
+func (p Place) String() string { return string(p.Type) + " " + string(p.Status) }
+
+// steps are those of D16: what may follow a status within its type.
+var steps = map[processor.DisputeType]map[processor.DisputeStatus][]processor.DisputeStatus{
+	processor.Retrieval: {
+		processor.DisputeOpen:       {processor.DisputeChallenged, processor.DisputeExpired, processor.DisputeCancelled},
+		processor.DisputeChallenged: nil, processor.DisputeExpired: nil, processor.DisputeCancelled: nil,
+	},
+	processor.Chargeback:     decided,
+	processor.Prearbitration: decided,
+}
+
+// decided is what disputes and pre-arbitrations have in common.
+var decided = map[processor.DisputeStatus][]processor.DisputeStatus{
+	processor.DisputeOpen: {
+		processor.DisputeAccepted, processor.DisputeExpired, processor.DisputeCancelled, processor.DisputeChallenged,
+	},
+	processor.DisputeChallenged: {processor.DisputeWon, processor.DisputeLost},
+	processor.DisputeAccepted:   nil, processor.DisputeExpired: nil, processor.DisputeCancelled: nil,
+	processor.DisputeWon: nil, processor.DisputeLost: nil,
+}
+
+// Known tells whether the type can take the status.
+func (p Place) Known() bool {
+	_, known := steps[p.Type][p.Status]
+	return known
+}
+
+// next gives the places that may follow at once. A type begins with OPEN (D16).
+func (p Place) next() []Place {
+	var out []Place
+	for _, status := range steps[p.Type][p.Status] {
+		out = append(out, Place{p.Type, status})
+	}
+	escalates := p.Status == processor.DisputeLost || p.Status == processor.DisputeChallenged
+	switch {
+	case p.Type == processor.Retrieval:
+		out = append(out, Place{processor.Chargeback, processor.DisputeOpen})
+	case p.Type == processor.Chargeback && escalates:
+		out = append(out, Place{processor.Prearbitration, processor.DisputeOpen})
+	}
+	return out
+}
+
+// LeadsTo tells whether a dispute that stood here can stand there later, or still does. There is no way back.
+func (p Place) LeadsTo(there Place) bool {
+	return p == there || slices.ContainsFunc(p.next(), func(next Place) bool { return next.LeadsTo(there) })
+}

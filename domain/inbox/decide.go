@@ -1,0 +1,72 @@
+package inbox
+
+import (
+	"errors"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/processor"
+)
+
+const (
+	// maxNotices bounds an inbox.
+	maxNotices = 500
+	// maxWait is how long a notification waits for its payment.
+	maxWait = 7 * 24 * time.Hour
+)
+
+// ErrFull means that an inbox takes no more.
+var ErrFull = errors.New("the inbox of the payment is full")
+
+// Receive brings a notification whose signature was checked.
+type Receive struct {
+	At       time.Time
+	Told     processor.Notification
+	Body     string // without card data
+	Redacted bool
+	Found    bool // by asking
+}
+
+// DecideReceive keeps a notification, once.
+func DecideReceive(s State, c Receive) (Event, error) {
+	switch {
+	case s.find(c.Told.Processor, c.Told.ID) >= 0:
+		return nil, nil
+	case len(s.Notices) >= maxNotices:
+		return nil, domain.Unavailable(ErrFull)
+	}
+	return Received{At: c.At, Reference: c.Told.Reference, Told: c.Told, Body: c.Body, Redacted: c.Redacted, Found: c.Found}, nil
+}
+
+// DecideApplied settles a notification that waits.
+func DecideApplied(s State, e WasApplied) (Event, error) {
+	if i := s.find(e.Processor, e.ID); i < 0 || s.Notices[i].Outcome != Waiting {
+		return nil, nil
+	}
+	return e, nil
+}
+
+// DecideRejected settles a notification that waits and cannot be true.
+func DecideRejected(s State, e WasRejected) (Event, error) {
+	if i := s.find(e.Processor, e.ID); i < 0 || s.Notices[i].Outcome != Waiting {
+		return nil, nil
+	}
+	return e, nil
+}
+
+// Stale tells whether a notification has waited for its payment long enough.
+func (n Notice) Stale(now time.Time) bool { return now.Sub(n.ReceivedAt) > maxWait }
+
+const (
+	// sweepStep is how far a sweep must have come before it is worth an event.
+	sweepStep = 10 * time.Minute
+)
+
+// DecideSwept records how far a processor was looked through: now and then, as a sweep that begins earlier than it
+// need costs little.
+func DecideSwept(s State, e Swept) (Event, error) {
+	if e.Through.Sub(s.Through) < sweepStep {
+		return nil, nil
+	}
+	return e, nil
+}

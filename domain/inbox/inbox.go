@@ -1,0 +1,146 @@
+package inbox
+
+import (
+	"slices"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/processor"
+)
+
+// Outcome is what became of a notification.
+type Outcome string
+
+// The outcomes of notifications.
+const (
+	Waiting  Outcome = "WAITING"  // for its payment, or for another operation's answer
+	Applied  Outcome = "APPLIED"  // what it told stands in the payment or the dispute
+	Rejected Outcome = "REJECTED" // it cannot be true
+)
+
+// Notice is a notification in the inbox.
+type Notice struct {
+	Processor  processor.Name          `json:"processor"`
+	ID         string                  `json:"id"`       // the processor's event id
+	Revision   uint64                  `json:"revision"` // of its Received
+	ReceivedAt time.Time               `json:"receivedAt"`
+	Outcome    Outcome                 `json:"outcome"`
+	Told       *processor.Notification `json:"told,omitempty"` // while WAITING
+}
+
+// State is one inbox.
+type State struct {
+	Reference domain.PaymentID `json:"reference"` // a processor's name for the inbox of its look-ups
+	Revision  uint64           `json:"revision"`
+	CreatedAt time.Time        `json:"createdAt"`
+	UpdatedAt time.Time        `json:"updatedAt"`
+	Notices   []Notice         `json:"notices,omitempty"`      // in the order in which they came
+	Through   time.Time        `json:"sweptThrough,omitempty"` // of a processor: what it told up to then was looked through
+}
+
+// Waiting gives what is not settled, in the order in which it came.
+func (s State) Waiting() []Notice {
+	var waiting []Notice
+	for _, n := range s.Notices {
+		if n.Outcome == Waiting {
+			waiting = append(waiting, n)
+		}
+	}
+	return waiting
+}
+
+// find gives the index of a notification; -1 when it never came.
+func (s State) find(name processor.Name, id string) int {
+	return slices.IndexFunc(s.Notices, func(n Notice) bool { return n.Processor == name && n.ID == id })
+}
+
+// Event is a fact about an inbox.
+type Event interface {
+	domain.Event
+	inboxEvent()
+}
+
+// Events lists every event type.
+func Events() []Event { return []Event{Received{}, WasApplied{}, WasRejected{}, Swept{}} }
+
+// Received says that a processor told something, signed, and keeps it.
+type Received struct {
+	At        time.Time              `json:"at"`
+	Reference domain.PaymentID       `json:"reference"`
+	Told      processor.Notification `json:"told"`
+	Body      string                 `json:"body"`               // as it came, without card data
+	Redacted  bool                   `json:"redacted,omitempty"` // something was taken out of the body
+	Found     bool                   `json:"found,omitempty"`    // by asking: the notification itself did not come
+}
+
+// WasApplied says that what a notification told stands where it belongs.
+type WasApplied struct {
+	At        time.Time      `json:"at"`
+	Processor processor.Name `json:"processor"`
+	ID        string         `json:"id"`
+	Effect    string         `json:"effect,omitempty"` // the event that it led to; none: it was known already
+	Dispute   string         `json:"disputeId,omitempty"`
+}
+
+// WasRejected says that what a notification told cannot be true, and why.
+type WasRejected struct {
+	At        time.Time      `json:"at"`
+	Processor processor.Name `json:"processor"`
+	ID        string         `json:"id"`
+	Refusal   string         `json:"refusal"`
+	Dispute   string         `json:"disputeId,omitempty"`
+}
+
+// Swept says that everything a processor told about disputes up to a time of its own was looked through.
+type Swept struct {
+	At        time.Time      `json:"at"`
+	Processor processor.Name `json:"processor"`
+	Through   time.Time      `json:"through"`
+}
+
+func (Received) Type() string    { return "inbox.received" }
+func (WasApplied) Type() string  { return "inbox.applied" }
+func (WasRejected) Type() string { return "inbox.rejected" }
+func (Swept) Type() string       { return "inbox.swept" }
+func (Received) inboxEvent()     {}
+func (WasApplied) inboxEvent()   {}
+func (WasRejected) inboxEvent()  {}
+func (Swept) inboxEvent()        {}
+
+// Evolve folds one event into the state.
+func Evolve(s State, e Event) State {
+	s.Revision++
+	switch e := e.(type) {
+	case Received:
+		told := e.Told
+		s.Reference, s.Notices = e.Reference, append(slices.Clone(s.Notices), Notice{
+			Processor: told.Processor, ID: told.ID, Revision: s.Revision, ReceivedAt: e.At, Outcome: Waiting, Told: &told,
+		})
+		return s.at(e.At)
+	case WasApplied:
+		return s.settled(e.Processor, e.ID, Applied).at(e.At)
+	case WasRejected:
+		return s.settled(e.Processor, e.ID, Rejected).at(e.At)
+	case Swept:
+		s.Reference, s.Through = domain.PaymentID(e.Processor), e.Through
+		return s.at(e.At)
+	}
+	return s
+}
+
+func (s State) at(t time.Time) State {
+	if s.CreatedAt.IsZero() {
+		s.CreatedAt = t
+	}
+	s.UpdatedAt = t
+	return s
+}
+
+// settled ends the waiting of a notification, in a copy of the list.
+func (s State) settled(name processor.Name, id string, to Outcome) State {
+	if i := s.find(name, id); i >= 0 {
+		s.Notices = slices.Clone(s.Notices)
+		s.Notices[i].Outcome, s.Notices[i].Told = to, nil
+	}
+	return s
+}

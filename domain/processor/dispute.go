@@ -1,0 +1,58 @@
+package processor
+
+import (
+	"time"
+
+	"payledger/domain"
+)
+
+// Dispute is the Kind of a notification that tells of a dispute. It is no operation: nobody asked for it.
+const Dispute Kind = "dispute"
+
+// DisputeType is the stage of a dispute (§3.2).
+type DisputeType string
+
+// The stages of a dispute.
+const (
+	Retrieval      DisputeType = "RETRIEVAL"
+	Chargeback     DisputeType = "DISPUTE"
+	Prearbitration DisputeType = "PREARBITRATION"
+)
+
+// DisputeTypes lists every stage, in the order in which one follows another (D16).
+var DisputeTypes = []DisputeType{Retrieval, Chargeback, Prearbitration}
+
+// DisputeStatus is where a stage stands (§3.2).
+type DisputeStatus string
+
+// The statuses of a dispute.
+const (
+	DisputeOpen       DisputeStatus = "OPEN"
+	DisputeAccepted   DisputeStatus = "ACCEPTED"
+	DisputeChallenged DisputeStatus = "CHALLENGED"
+	DisputeExpired    DisputeStatus = "EXPIRED"
+	DisputeCancelled  DisputeStatus = "CANCELLED"
+	DisputeWon        DisputeStatus = "WON"
+	DisputeLost       DisputeStatus = "LOST"
+)
+
+// DisputeStatuses lists every status, as the contract does.
+var DisputeStatuses = []DisputeStatus{
+	DisputeOpen, DisputeAccepted, DisputeChallenged, DisputeExpired, DisputeCancelled, DisputeWon, DisputeLost,
+}
+
+// DisputeNotice is what a processor tells about a dispute, in the words of the contract and not in its own
+// (§6.4).
+type DisputeNotice struct {
+	ID            string          `json:"processorDisputeId"`
+	MerchantID    string          `json:"processorMerchantId,omitempty"`
+	TransactionID string          `json:"processorTransactionId,omitempty"` // that is disputed; not every notice names it
+	Type          DisputeType     `json:"disputeType"`
+	Status        DisputeStatus   `json:"status"`
+	ReasonCode    string          `json:"reasonCode"`                // the card scheme's
+	Wording       string          `json:"processorReason,omitempty"` // the processor's own words
+	Amount        domain.Amount   `json:"amount"`
+	Currency      domain.Currency `json:"currency"`
+	ChallengeBy   time.Time       `json:"challengeRequiredBy,omitempty"` // zero: the processor gives none (D16)
+	At            time.Time       `json:"at"`                            // the processor's time of the change, UTC
+}

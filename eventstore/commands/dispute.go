@@ -1,0 +1,79 @@
+package commands
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"payledger/domain"
+	"payledger/domain/dispute"
+	"payledger/domain/inbox"
+	"payledger/domain/payment"
+	"payledger/domain/processor"
+	"payledger/eventstore"
+)
+
+// applyDispute records what a processor told of a dispute (D16). The payment is not touched.
+func (s *Service) applyDispute(ctx context.Context, paid eventstore.Tip[payment.State], n inbox.Notice) (verdict, error) {
+	told := n.Told.Dispute
+	transaction, processed := disputed(paid.State, n.Told.Processor, told.TransactionID)
+	if !processed {
+		return verdict{refusal: fmt.Sprintf("The payment has no transaction at %s.", n.Told.Processor)}, nil
+	}
+	id := domain.DisputeIDFor(paid.State.Account, string(n.Told.Processor), told.ID)
+	meta, err := s.Store.NewMeta("processor:"+string(n.Told.Processor), paid.Recorded.CorrelationID)
+	if err != nil {
+		return verdict{}, err
+	}
+	fact := factOf(n, transaction)
+	tip, err := eventstore.Execute(ctx, s.Store, eventstore.Disputes, eventstore.Disputes.Key(paid.State.Account, string(id)), meta,
+		func(state dispute.State) (dispute.Event, error) {
+			return dispute.DecideRecord(state, dispute.Record{
+				At: meta.At, ID: id, Account: paid.State.Account, Fact: fact, Subject: dispute.Subject{
+					Payment: paid.State.ID, OrderID: paid.State.OrderID, PaymentMethodType: paid.State.Method.Type,
+					Network: paid.State.Method.Card.Network, Processor: n.Told.Processor, ProcessorDisputeID: told.ID,
+				},
+			})
+		})
+	if err != nil {
+		return verdict{}, err
+	}
+	v := verdict{dispute: id}
+	if i := slices.IndexFunc(tip.State.Facts, func(f dispute.Judged) bool { return f.EventID == fact.EventID }); i >= 0 {
+		v.refusal = tip.State.Facts[i].Refusal // also one that was recorded before a crash
+	}
+	if tip.Appended {
+		v.effect = tip.Recorded.Type
+	}
+	return v, nil
+}
+
+// disputed names the disputed transaction: what the processor says, else the newest capture that it confirmed, else
+// the authorization (D16). false: the payment never was at that processor.
+func disputed(s payment.State, name processor.Name, told string) (transaction string, processed bool) {
+	for _, op := range s.Operations {
+		if op.Target.Processor != name || op.TransactionID == "" {
+			continue
+		}
+		if op.Kind == processor.Authorize && !processed || op.Kind == processor.Capture && op.State == payment.StateSucceeded {
+			transaction = op.TransactionID
+		}
+		processed = true
+	}
+	return domain.FirstNonEmpty(told, transaction), processed
+}
+
+// factOf is the fact that a notification tells.
+func factOf(n inbox.Notice, transaction string) dispute.Fact {
+	told := n.Told.Dispute
+	fact := dispute.Fact{
+		EventID: n.ID, At: told.At, ReceivedAt: n.ReceivedAt, Type: told.Type, Status: told.Status, TransactionID: transaction,
+		MerchantID: told.MerchantID, ReasonCode: told.ReasonCode, Reason: processor.DisputeReason(told.ReasonCode),
+		Wording: told.Wording, Amount: told.Amount, Currency: told.Currency,
+	}
+	if !told.ChallengeBy.IsZero() {
+		by := told.ChallengeBy
+		fact.ChallengeBy = &by
+	}
+	return fact
+}

@@ -1,0 +1,141 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/inbox"
+	"payledger/domain/processor"
+	"payledger/eventstore"
+)
+
+const (
+	// sweepOverlap is how much is looked through again after a start: what was told at one time need not be recorded
+	// in that order.
+	sweepOverlap = time.Hour
+	// sweepPages bounds one sweep of a processor; the next goes on.
+	sweepPages = 20
+	// sweepTimeout bounds one question.
+	sweepTimeout = 20 * time.Second
+)
+
+// sweeps are the cursors of this process, by processor.
+type sweeps struct {
+	mu sync.Mutex // one sweep at a time
+	at map[processor.Name]*sweep
+}
+
+// sweep is how far a processor has been looked through.
+type sweep struct {
+	since   time.Time
+	cursor  string
+	through time.Time // the newest time that was seen
+}
+
+// restart begins anew a little before what was seen.
+func (w *sweep) restart() {
+	if w.cursor = ""; !w.through.IsZero() {
+		w.since = w.through.Add(-sweepOverlap)
+	}
+}
+
+// SweepDisputes asks every processor what it told about disputes since the last time, and takes in what never came
+// (D14). What came is known, and adds nothing. A processor that does not answer does not keep the others.
+func (s *Service) SweepDisputes(ctx context.Context) error {
+	if s.Disputes == nil {
+		return nil
+	}
+	s.sweeps.mu.Lock()
+	defer s.sweeps.mu.Unlock()
+	var failed []error
+	for _, name := range processor.Names {
+		if err := s.sweep(ctx, name); err != nil {
+			failed = append(failed, fmt.Errorf("disputes at %s: %w", name, err))
+		}
+	}
+	return errors.Join(failed...)
+}
+
+func (s *Service) sweep(ctx context.Context, name processor.Name) error {
+	at, err := s.sweepFrom(ctx, name)
+	if err != nil {
+		return err
+	}
+	for range sweepPages {
+		ask, cancel := context.WithTimeout(ctx, sweepTimeout)
+		page, err := s.Disputes.ToldSince(ask, name, at.since, at.cursor)
+		cancel()
+		if err != nil {
+			at.restart() // a processor may have forgotten the cursor
+			return err
+		}
+		if page.Unreadable > 0 {
+			s.Logger.Warn().Str("processor", string(name)).Int("count", page.Unreadable).Msg("what was told of disputes cannot be read")
+		}
+		for _, told := range page.Told {
+			if err := s.lookedUp(ctx, told); err != nil {
+				return err // the page is asked for again
+			}
+			if told.Dispute.At.After(at.through) {
+				at.through = told.Dispute.At
+			}
+		}
+		at.cursor = page.Next
+		if !page.More {
+			break
+		}
+	}
+	return s.swept(ctx, name, at.through)
+}
+
+// sweepFrom gives where to go on: where this process was, else a little before what the log says.
+func (s *Service) sweepFrom(ctx context.Context, name processor.Name) (*sweep, error) {
+	if at := s.sweeps.at[name]; at != nil {
+		return at, nil
+	}
+	tip, err := eventstore.LoadTip(ctx, s.Store, eventstore.Inboxes, eventstore.InboxKey(string(name)))
+	if err != nil {
+		return nil, err
+	}
+	at := &sweep{through: tip.State.Through}
+	at.restart()
+	if s.sweeps.at == nil {
+		s.sweeps.at = map[processor.Name]*sweep{}
+	}
+	s.sweeps.at[name] = at
+	return at, nil
+}
+
+// lookedUp takes in what was found by asking, unless it came. References that no payment here can have are others'
+// business: a merchant account may be used beside this service.
+func (s *Service) lookedUp(ctx context.Context, told processor.SignedNotification) error {
+	if !domain.PaymentIDShaped(told.Reference) {
+		return nil
+	}
+	err := s.receive(ctx, "disputes:"+string(told.Processor), told, true)
+	if errors.Is(err, inbox.ErrFull) {
+		s.Logger.Warn().Err(err).Str("payment", string(told.Reference)).Msg("what was told of a dispute finds no room")
+		return nil // more of it would find none either
+	}
+	return err
+}
+
+// swept records how far a processor was looked through, now and then.
+func (s *Service) swept(ctx context.Context, name processor.Name, through time.Time) error {
+	if through.IsZero() {
+		return nil
+	}
+	meta, err := s.Store.NewMeta("process:disputes", "disputes:"+string(name))
+	if err != nil {
+		return err
+	}
+	_, err = eventstore.Execute(ctx, s.Store, eventstore.Inboxes, eventstore.InboxKey(string(name)), meta,
+		func(state inbox.State) (inbox.Event, error) {
+			return inbox.DecideSwept(state, inbox.Swept{At: meta.At, Processor: name, Through: through})
+		})
+	return err
+}

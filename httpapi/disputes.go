@@ -1,0 +1,166 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"net/url"
+	"slices"
+
+	"payledger/domain"
+	"payledger/domain/dispute"
+	"payledger/domain/processor"
+	"payledger/projections"
+)
+
+// disputeAnswer is a dispute as it stands; its fields are those of the webhook (§6.4).
+type disputeAnswer struct {
+	ID                  domain.DisputeID        `json:"id"`
+	Type                processor.DisputeType   `json:"type"`
+	Status              processor.DisputeStatus `json:"status"`
+	PaymentID           domain.PaymentID        `json:"paymentId"`
+	OrderID             string                  `json:"orderId"`
+	TransactionID       string                  `json:"transactionId,omitempty"`
+	PaymentMethod       disputedMethod          `json:"paymentMethod"`
+	Processor           processor.Name          `json:"processor"`
+	MerchantID          string                  `json:"merchantId,omitempty"`
+	ProcessorDisputeID  string                  `json:"processorDisputeId"`
+	ReasonCode          string                  `json:"reasonCode"`
+	Reason              string                  `json:"reason,omitempty"`
+	ProcessorReason     string                  `json:"processorReason,omitempty"`
+	Amount              domain.Amount           `json:"amount"`
+	Currency            domain.Currency         `json:"currency"`
+	ChallengeRequiredBy *projections.Time       `json:"challengeRequiredBy"`
+	ReceivedAt          projections.Time        `json:"receivedAt"`
+	OpenedAt            projections.Time        `json:"openedAt"`
+	UpdatedAt           projections.Time        `json:"updatedAt"`
+}
+
+type disputedMethod struct {
+	Type string             `json:"paymentMethodType"`
+	Data disputedMethodData `json:"paymentMethodData"`
+}
+
+type disputedMethodData struct {
+	Network domain.Network `json:"network"`
+}
+
+// disputeDetail is a dispute with everything that was told about it, in the order in which it came.
+type disputeDetail struct {
+	disputeAnswer
+	History []disputeFact `json:"history"`
+}
+
+// disputeFact is what one notification told, and what became of it (D16).
+type disputeFact struct {
+	ProcessorEventID    string                  `json:"processorEventId"`
+	At                  projections.Time        `json:"at"`
+	ReceivedAt          projections.Time        `json:"receivedAt"`
+	RecordedAt          projections.Time        `json:"recordedAt"`
+	Type                processor.DisputeType   `json:"type"`
+	Status              processor.DisputeStatus `json:"status"`
+	Verdict             dispute.Verdict         `json:"verdict"`
+	Refusal             string                  `json:"refusal,omitempty"`
+	ReasonCode          string                  `json:"reasonCode"`
+	Amount              domain.Amount           `json:"amount"`
+	Currency            domain.Currency         `json:"currency"`
+	ChallengeRequiredBy *projections.Time       `json:"challengeRequiredBy"`
+}
+
+// listDisputes: GET /management/disputes.
+func listDisputes(c *call) (any, error) {
+	query := c.r.URL.Query()
+	filter := disputeFilter(query)
+	cursors := c.disputeCursors(filter)
+	from, err := cursors.place(query.Get("cursor"))
+	if err != nil {
+		return nil, err // disputeRules have seen it
+	}
+	found, err := c.api.Reader.ListDisputes(c.ctx, c.merchant.ID, filter, disputePlace(from), limit(query))
+	if err != nil {
+		return nil, err
+	}
+	answer := list[disputeAnswer]{Data: make([]disputeAnswer, len(found.Data))}
+	for i, d := range found.Data {
+		answer.Data[i] = renderDispute(d)
+	}
+	if next := found.Next; next != nil {
+		answer.NextCursor = cursors.text(&projections.Place{At: next.At, ID: domain.PaymentID(next.ID)})
+	}
+	return answer, nil
+}
+
+// getDispute: GET /management/disputes/{id}.
+func getDispute(c *call) (any, error) {
+	d, err := c.api.Reader.Dispute(c.ctx, c.merchant.ID, domain.DisputeID(c.vars["id"]))
+	if err != nil {
+		return nil, err
+	}
+	answer := disputeDetail{disputeAnswer: renderDispute(d), History: make([]disputeFact, len(d.Facts))}
+	for i, f := range d.Facts {
+		answer.History[i] = disputeFact{
+			ProcessorEventID: f.EventID, At: projections.Time{Time: f.At}, ReceivedAt: projections.Time{Time: f.ReceivedAt},
+			RecordedAt: projections.Time{Time: f.Entered}, Type: f.Type, Status: f.Status, Verdict: f.Verdict, Refusal: f.Refusal,
+			ReasonCode: f.ReasonCode, Amount: f.Amount, Currency: f.Currency, ChallengeRequiredBy: deadline(f.Fact),
+		}
+	}
+	return answer, nil
+}
+
+func renderDispute(d dispute.State) disputeAnswer {
+	about, now := d.Subject, d.Current
+	return disputeAnswer{
+		ID: d.ID, Type: now.Type, Status: now.Status, PaymentID: about.Payment, OrderID: about.OrderID, TransactionID: now.TransactionID,
+		PaymentMethod: disputedMethod{about.PaymentMethodType, disputedMethodData{domain.FirstNonEmpty(about.Network, domain.NetworkOther)}},
+		Processor:     about.Processor, MerchantID: now.MerchantID, ProcessorDisputeID: about.ProcessorDisputeID,
+		ReasonCode: now.ReasonCode, Reason: now.Reason, ProcessorReason: now.Wording, Amount: now.Amount, Currency: now.Currency,
+		ChallengeRequiredBy: deadline(now), ReceivedAt: projections.Time{Time: now.ReceivedAt},
+		OpenedAt: projections.Time{Time: d.CreatedAt}, UpdatedAt: projections.Time{Time: d.UpdatedAt},
+	}
+}
+
+// deadline is null when the processor gave none (D16).
+func deadline(f dispute.Fact) *projections.Time {
+	if f.ChallengeBy == nil {
+		return nil
+	}
+	return &projections.Time{Time: *f.ChallengeBy}
+}
+
+// disputeFilter reads the filters of the list, as far as they are valid.
+func disputeFilter(query url.Values) projections.DisputeFilter {
+	several := func(name string) []string { // in any order they say the same
+		return slices.Compact(slices.Sorted(slices.Values(separate(query[name]))))
+	}
+	return projections.DisputeFilter{
+		Types: several("type"), Statuses: several("status"), Processors: several("processor"), ReasonCodes: several("reasonCode"),
+		Payment: domain.PaymentID(query.Get("paymentId")), OrderID: query.Get("orderId"),
+		ProcessorDisputeID: query.Get("processorDisputeId"), From: read(query, "from", parseTime), To: read(query, "to", parseTime),
+	}
+}
+
+// disputeCursors are those of the caller's disputes under a filter, and of no other list.
+func (c *call) disputeCursors(f projections.DisputeFilter) cursors {
+	list, err := json.Marshal([]any{"disputes", c.merchant.ID, f})
+	if err != nil {
+		panic(err) // strings and dates within RFC 3339
+	}
+	return cursors{key: c.api.ClientTokenKey, list: list}
+}
+
+// disputePlace is where a cursor leads; a dispute's id stands in it as a payment's does.
+func disputePlace(p *projections.Place) *projections.DisputePlace {
+	if p == nil {
+		return nil
+	}
+	return &projections.DisputePlace{At: p.At, ID: domain.DisputeID(p.ID)}
+}
+
+// disputeRules: what the parameters of the list are to one another.
+func disputeRules(v *violations, query url.Values, c *call) {
+	filter := disputeFilter(query)
+	if filter.From != nil && filter.To != nil {
+		v.ofRange(*filter.From, *filter.To)
+	}
+	if _, err := c.disputeCursors(filter).place(query.Get("cursor")); err != nil {
+		v.add("$.cursor", "is not a cursor of this list")
+	}
+}

@@ -1,0 +1,78 @@
+package notifier
+
+import (
+	"fmt"
+
+	"payledger/domain"
+	"payledger/domain/dispute"
+	"payledger/domain/processor"
+	"payledger/eventstore"
+	"payledger/projections"
+)
+
+// openedPayload is the body of DISPUTE.OPENED after its envelope: all strings (§6.2).
+type openedPayload struct {
+	AccountID          domain.AccountID `json:"primerAccountId"` // the contract's spelling
+	TransactionID      string           `json:"transactionId"`
+	OrderID            string           `json:"orderId"`
+	ProcessorID        processor.Name   `json:"processorId"`
+	ProcessorDisputeID string           `json:"processorDisputeId"`
+	PaymentID          domain.PaymentID `json:"paymentId"`
+}
+
+// disputePayload is the body of DISPUTE.STATUS after its envelope (§6.4, D16).
+type disputePayload struct {
+	DisputeType         processor.DisputeType   `json:"type"`
+	Status              processor.DisputeStatus `json:"status"`
+	AccountID           domain.AccountID        `json:"primerAccountId"`
+	TransactionID       string                  `json:"transactionId,omitempty"`
+	OrderID             string                  `json:"orderId"`
+	PaymentID           domain.PaymentID        `json:"paymentId"`
+	PaymentMethod       disputedMethod          `json:"paymentMethod"`
+	Processor           processor.Name          `json:"processor"`
+	ProcessorDisputeID  string                  `json:"processorDisputeId"`
+	ReceivedAt          projections.Time        `json:"receivedAt"`
+	ChallengeRequiredBy *projections.Time       `json:"challengeRequiredBy"` // null when the processor gives none (D16)
+	Reason              string                  `json:"reason,omitempty"`
+	ReasonCode          string                  `json:"reasonCode"`
+	ProcessorReason     string                  `json:"processorReason,omitempty"`
+	Amount              domain.Amount           `json:"amount"`
+	Currency            domain.Currency         `json:"currency"`
+	MerchantID          string                  `json:"merchantId,omitempty"`
+}
+
+// disputedMethod is what was paid with, as far as disputes tell it.
+type disputedMethod struct {
+	Type string             `json:"paymentMethodType"`
+	Data disputedMethodData `json:"paymentMethodData"`
+}
+
+type disputedMethodData struct {
+	Network domain.Network `json:"network"`
+}
+
+// newDisputePayload tells of a dispute after the event r.
+func newDisputePayload(kind Kind, r *eventstore.Recorded, s dispute.State) (any, error) {
+	if !s.Exists() {
+		return nil, fmt.Errorf("notifier: %s revision %d: the dispute was not opened", r.Key, r.Revision)
+	}
+	about, now := s.Subject, s.Current
+	if kind == DisputeOpened {
+		return openedPayload{
+			AccountID: s.Account, TransactionID: now.TransactionID, OrderID: about.OrderID, ProcessorID: about.Processor,
+			ProcessorDisputeID: about.ProcessorDisputeID, PaymentID: about.Payment,
+		}, nil
+	}
+	p := disputePayload{
+		DisputeType: now.Type, Status: now.Status, AccountID: s.Account, TransactionID: now.TransactionID, OrderID: about.OrderID,
+		PaymentID:     about.Payment,
+		PaymentMethod: disputedMethod{about.PaymentMethodType, disputedMethodData{domain.FirstNonEmpty(about.Network, domain.NetworkOther)}},
+		Processor:     about.Processor, ProcessorDisputeID: about.ProcessorDisputeID, ReceivedAt: projections.Time{Time: now.ReceivedAt},
+		Reason: now.Reason, ReasonCode: now.ReasonCode, ProcessorReason: now.Wording, Amount: now.Amount, Currency: now.Currency,
+		MerchantID: now.MerchantID,
+	}
+	if now.ChallengeBy != nil {
+		p.ChallengeRequiredBy = &projections.Time{Time: *now.ChallengeBy}
+	}
+	return p, nil
+}

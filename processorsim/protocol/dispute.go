@@ -1,0 +1,97 @@
+package protocol
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/processor"
+)
+
+// DisputesPath is where processor name lists what it told about disputes.
+func DisputesPath(name processor.Name) string {
+	return "/v1/processors/" + url.PathEscape(string(name)) + "/disputes"
+}
+
+// MaxDisputePage bounds a page of that list.
+const MaxDisputePage = 30
+
+// DisputeNotification tells of a dispute. Dispute is an object in the processor's own words.
+type DisputeNotification struct {
+	ID        string           `json:"id"` // the same on every repeat
+	Processor processor.Name   `json:"processor"`
+	Type      processor.Kind   `json:"type"` // "dispute"
+	Reference domain.PaymentID `json:"reference"`
+	Dispute   json.RawMessage  `json:"dispute"`
+}
+
+// DisputeList is a page of what a processor told, oldest first: each as it was sent, or should have been.
+type DisputeList struct {
+	Notifications []json.RawMessage `json:"notifications"`
+	Next          string            `json:"next"` // the cursor of the next page, also when that is empty so far
+	More          bool              `json:"more"`
+}
+
+// DisputeOrder is `POST /sim/disputes`.
+type DisputeOrder struct {
+	Reference  domain.PaymentID      `json:"reference"`
+	Type       processor.DisputeType `json:"type"`
+	ReasonCode string                `json:"reasonCode"` // the card scheme's
+	Amount     *domain.Amount        `json:"amount,omitempty"`
+}
+
+// DisputeChange is `PATCH /sim/disputes/{id}`. It may order what no dispute can do: processors err too.
+type DisputeChange struct {
+	Type   processor.DisputeType   `json:"type,omitempty"`
+	Status processor.DisputeStatus `json:"status"`
+}
+
+// Dispute is a dispute as the control API shows it.
+type Dispute struct {
+	ID                     string                  `json:"id"`
+	Processor              processor.Name          `json:"processor"`
+	ProcessorMerchantID    string                  `json:"processorMerchantId"`
+	Reference              domain.PaymentID        `json:"reference"`
+	ProcessorTransactionID string                  `json:"processorTransactionId"`
+	Type                   processor.DisputeType   `json:"type"`
+	Status                 processor.DisputeStatus `json:"status"`
+	ReasonCode             string                  `json:"reasonCode"`
+	Amount                 domain.Amount           `json:"amount"`
+	Currency               domain.Currency         `json:"currency"`
+	ChallengeRequiredBy    time.Time               `json:"challengeRequiredBy"`
+	CreatedAt              time.Time               `json:"createdAt"`
+	UpdatedAt              time.Time               `json:"updatedAt"`
+}
+
+// reasonCode is what card schemes' codes look like: "10.4", "4837", "F29".
+var reasonCode = regexp.MustCompile(`^[A-Za-z0-9.]{1,16}$`)
+
+// Check tells the first thing that is wrong with o.
+func (o DisputeOrder) Check() error {
+	switch {
+	case !domain.ValidID(string(o.Reference)):
+		return fmt.Errorf("reference is not an id")
+	case !slices.Contains(processor.DisputeTypes, o.Type):
+		return fmt.Errorf("type must be one of %v", processor.DisputeTypes)
+	case !reasonCode.MatchString(o.ReasonCode):
+		return fmt.Errorf("reasonCode is not 1 to 16 letters, digits and dots")
+	case o.Amount != nil && (*o.Amount < 1 || *o.Amount > domain.MaxAmount):
+		return fmt.Errorf("amount is out of range")
+	}
+	return nil
+}
+
+// Check tells the first thing that is wrong with c.
+func (c DisputeChange) Check() error {
+	switch {
+	case c.Type != "" && !slices.Contains(processor.DisputeTypes, c.Type):
+		return fmt.Errorf("type must be one of %v", processor.DisputeTypes)
+	case !slices.Contains(processor.DisputeStatuses, c.Status):
+		return fmt.Errorf("status must be one of %v", processor.DisputeStatuses)
+	}
+	return nil
+}

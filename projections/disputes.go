@@ -1,0 +1,200 @@
+package projections
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/dispute"
+	"payledger/eventstore"
+)
+
+// writeDisputes writes the disputes that were opened, and the inboxes in which something waits.
+func (m *model) writeDisputes(ctx context.Context, b *batch) error {
+	for i := range b.disputes.list {
+		v := &b.disputes.list[i]
+		s := &v.state
+		if !s.Exists() {
+			continue // all that was told of it was impossible
+		}
+		if _, err := m.statements.upsertDispute.ExecContext(ctx, v.key.ID, string(v.key.Account), s.CreatedAt.UnixMicro(),
+			string(s.Subject.Payment), s.Subject.OrderID, string(s.Subject.Processor), s.Subject.ProcessorDisputeID,
+			string(s.Current.Type), string(s.Current.Status), s.Current.ReasonCode, v.raw); err != nil {
+			return err
+		}
+	}
+	for i := range b.inboxes.list {
+		v := &b.inboxes.list[i]
+		var err error
+		if waiting := v.state.Waiting(); len(waiting) > 0 {
+			_, err = m.statements.upsertInbox.ExecContext(ctx, v.key.ID, waiting[0].ReceivedAt.UnixMicro())
+		} else {
+			_, err = m.statements.deleteInbox.ExecContext(ctx, v.key.ID)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// DisputeFilter says which disputes of an account a list has (D20). Of a field with several values one must fit; an
+// empty field does not filter.
+type DisputeFilter struct {
+	Types              []string         `json:"type"`
+	Statuses           []string         `json:"status"`
+	Processors         []string         `json:"processor"`
+	ReasonCodes        []string         `json:"reasonCode"`
+	Payment            domain.PaymentID `json:"paymentId"`
+	OrderID            string           `json:"orderId"`
+	ProcessorDisputeID string           `json:"processorDisputeId"`
+	From               *time.Time       `json:"from"` // when it was opened here
+	To                 *time.Time       `json:"to"`
+}
+
+// DisputePlace is a place in the order in which disputes were opened.
+type DisputePlace struct {
+	At time.Time
+	ID domain.DisputeID
+}
+
+// DisputePage is one page of a list, newest first; Next is nil at its end.
+type DisputePage struct {
+	Data []dispute.State
+	Next *DisputePlace
+}
+
+// ListDisputes reads one page of an account's disputes, at most limit, newest first, from a place on; nil is the
+// newest end. Everything that this node has recorded before the call is in it.
+func (p *Projections) ListDisputes(ctx context.Context, account domain.AccountID, f DisputeFilter, from *DisputePlace, limit int) (DisputePage, error) {
+	ctx, cancel := context.WithTimeout(ctx, listTimeout)
+	defer cancel()
+	if err := p.appendedHere(ctx); err != nil {
+		return DisputePage{}, unavailable(err)
+	}
+	query, args := disputeQuery(account, f, from, limit+1)
+	found, err := p.model.disputes(ctx, query, args...)
+	if err != nil {
+		return DisputePage{}, unavailable(fmt.Errorf("projections: disputes: %w", err))
+	}
+	page := DisputePage{Data: found}
+	if len(found) > limit {
+		page.Data = found[:limit]
+		last := page.Data[limit-1]
+		page.Next = &DisputePlace{At: last.CreatedAt, ID: last.ID}
+	}
+	return page, nil
+}
+
+// Dispute reads one dispute, linearizable as Payment. An unknown one, and one of another account, is EntityNotFound.
+func (p *Projections) Dispute(ctx context.Context, account domain.AccountID, id domain.DisputeID) (dispute.State, error) {
+	newest, err := p.Store.Load(ctx, eventstore.Disputes.Key(account, string(id)))
+	if errors.Is(err, eventstore.ErrNotFound) {
+		return dispute.State{}, dispute.Unknown()
+	}
+	if err == nil {
+		err = p.WaitFor(ctx, newest.Shard, newest.Seq)
+	}
+	if err != nil {
+		return dispute.State{}, unavailable(err)
+	}
+	found, err := p.model.disputes(ctx, selectDispute, string(id), string(account))
+	switch {
+	case err != nil:
+		return dispute.State{}, unavailable(fmt.Errorf("projections: dispute: %w", err))
+	case len(found) == 0:
+		return dispute.State{}, dispute.Unknown()
+	}
+	return found[0], nil
+}
+
+func (m *model) disputes(ctx context.Context, query string, args ...any) ([]dispute.State, error) {
+	rows, err := m.readers.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, m.noticed(err)
+	}
+	defer rows.Close()
+	found := []dispute.State{}
+	for rows.Next() {
+		var raw sql.RawBytes
+		var s dispute.State
+		if err := rows.Scan(&raw); err != nil {
+			return nil, m.noticed(err)
+		}
+		if err := eventstore.Unmarshal(raw, &s); err != nil {
+			return nil, err
+		}
+		found = append(found, s)
+	}
+	return found, m.noticed(rows.Err())
+}
+
+// disputeQuery writes the query of a page, along the most selective index. There are few disputes to a payment or a
+// status; several statuses are read along the time.
+func disputeQuery(account domain.AccountID, f DisputeFilter, from *DisputePlace, n int) (string, []any) {
+	index, where, args := "disputes_created", []string{"account = ?"}, []any{string(account)}
+	and := func(sql string, values ...any) {
+		where, args = append(where, sql), append(args, values...)
+	}
+	oneOf := func(column string, of []string) {
+		if of = slices.Compact(slices.Sorted(slices.Values(of))); len(of) > 0 {
+			c := oneOf(column, of)
+			and(c.sql, c.args...)
+		}
+	}
+	switch {
+	case f.Payment != "":
+		index = "disputes_payment"
+		and("payment_id = ?", string(f.Payment))
+		oneOf("status", f.Statuses)
+	case len(f.Statuses) == 1:
+		index = "disputes_status"
+		and("status = ?", f.Statuses[0])
+	default:
+		oneOf("status", f.Statuses)
+	}
+	oneOf("type", f.Types)
+	oneOf("processor", f.Processors)
+	oneOf("reason_code", f.ReasonCodes)
+	if f.OrderID != "" {
+		and("order_id = ?", f.OrderID)
+	}
+	if f.ProcessorDisputeID != "" {
+		and("foreign_id = ?", f.ProcessorDisputeID)
+	}
+	if f.From != nil {
+		and("created_at >= ?", f.From.UnixMicro())
+	}
+	if f.To != nil {
+		and("created_at <= ?", f.To.UnixMicro())
+	}
+	if from != nil {
+		at := from.At.UnixMicro()
+		and("created_at <= ? AND (created_at < ? OR id < ?)", at, at, string(from.ID))
+	}
+	return "SELECT state FROM disputes INDEXED BY " + index + " WHERE " + strings.Join(where, " AND ") +
+		" ORDER BY created_at DESC, id DESC LIMIT ?", append(args, n)
+}
+
+// WaitingInboxes lists the payments for which a notification waits, the longest first (D14).
+func (p *Projections) WaitingInboxes(ctx context.Context) ([]domain.PaymentID, error) {
+	rows, err := p.model.readers.QueryContext(ctx, selectInboxes)
+	if err != nil {
+		return nil, fmt.Errorf("projections: inboxes: %w", p.model.noticed(err))
+	}
+	defer rows.Close()
+	var list []domain.PaymentID
+	for rows.Next() {
+		var reference string
+		if err := rows.Scan(&reference); err != nil {
+			return nil, fmt.Errorf("projections: inboxes: %w", p.model.noticed(err))
+		}
+		list = append(list, domain.PaymentID(reference))
+	}
+	return list, p.model.noticed(rows.Err())
+}
