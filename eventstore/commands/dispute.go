@@ -17,7 +17,10 @@ import (
 func (s *Service) applyDispute(ctx context.Context, paid eventstore.Tip[payment.State], n inbox.Notice) (verdict, error) {
 	told := n.Told.Dispute
 	transaction, processed := disputed(paid.State, n.Told.Processor, told.TransactionID)
-	if !processed {
+	switch {
+	case !processed && paid.State.Waiting():
+		return verdict{}, fmt.Errorf("%w: the authorization has no result", errNotYet)
+	case !processed:
 		return verdict{refusal: fmt.Sprintf("The payment has no transaction at %s.", n.Told.Processor)}, nil
 	}
 	id := domain.DisputeIDFor(paid.State.Account, string(n.Told.Processor), told.ID)
