@@ -211,6 +211,7 @@ func dump(tb testing.TB, m *model) []string {
 	for _, query := range []string{
 		"SELECT 'position', * FROM positions ORDER BY shard", "SELECT 'payment', * FROM payments ORDER BY id",
 		"SELECT 'session', * FROM sessions ORDER BY id", "SELECT 'account', * FROM accounts ORDER BY id",
+		"SELECT 'dispute', * FROM disputes ORDER BY id", "SELECT 'inbox', * FROM inboxes ORDER BY reference",
 	} {
 		rows, err := m.readers.Query(query)
 		if err != nil {

@@ -11,6 +11,8 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/account"
+	"payledger/domain/dispute"
+	"payledger/domain/inbox"
 	"payledger/domain/payment"
 	"payledger/domain/processor"
 	"payledger/eventstore"
@@ -18,13 +20,15 @@ import (
 
 var testAccounts = []domain.AccountID{"acct1", "acct2", "acct3"}
 
-// randomStory draws a log: payments, sessions and accounts in any order, each payment answered in any way.
+// randomStory draws a log: payments, sessions, accounts, disputes and what processors told in any order, each payment
+// answered in any way.
 func randomStory(r *rapid.T) *logbook {
 	l := newLogbook(3)
 	var payments []payment.State
 	var accounts []account.State
+	disputes, inboxes := map[int]dispute.State{}, map[int]inbox.State{}
 	for range rapid.IntRange(1, 60).Draw(r, "events") {
-		kind := rapid.IntRange(0, 5).Draw(r, "kind")
+		kind := rapid.IntRange(0, 7).Draw(r, "kind")
 		switch {
 		case kind == 0:
 			l.session(len(l.all))
@@ -33,6 +37,12 @@ func randomStory(r *rapid.T) *logbook {
 		case kind == 1:
 			i := rapid.IntRange(0, len(accounts)-1).Draw(r, "account")
 			accounts[i] = l.addKey(accounts[i], domain.APIKeyID(fmt.Sprintf("key-%d", len(l.all))))
+		case kind == 6:
+			i := rapid.IntRange(0, 2).Draw(r, "dispute")
+			disputes[i] = l.dispute(r, i, disputes[i])
+		case kind == 7:
+			i := rapid.IntRange(0, 2).Draw(r, "inbox")
+			inboxes[i] = l.inbox(r, i, inboxes[i])
 		case kind == 2 || len(payments) == 0:
 			payments = append(payments, l.create(len(payments)))
 		default:

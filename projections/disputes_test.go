@@ -1,0 +1,198 @@
+package projections
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"payledger/domain"
+	"payledger/domain/dispute"
+	"payledger/domain/inbox"
+	"payledger/domain/processor"
+	"payledger/eventstore"
+)
+
+// dispute records any fact about a dispute, also an impossible one.
+func (l *logbook) dispute(r *rapid.T, n int, s dispute.State) dispute.State {
+	id := domain.DisputeID(fmt.Sprintf("01dispute%d", n))
+	e, err := dispute.DecideRecord(s, dispute.Record{
+		At: l.tick(), ID: id, Account: testAccount, Subject: dispute.Subject{Payment: paymentID(n), Processor: "ADYEN"}, Fact: dispute.Fact{
+			EventID: fmt.Sprint(len(l.all)), At: start.Add(time.Duration(rapid.IntRange(0, 99).Draw(r, "at")) * time.Second),
+			Type: rapid.SampledFrom(processor.DisputeTypes).Draw(r, "type"), Status: rapid.SampledFrom(processor.DisputeStatuses).Draw(r, "status"),
+		},
+	})
+	return record(l, eventstore.Disputes, s, eventstore.Disputes.Key(testAccount, string(id)), e, err)
+}
+
+// inbox receives one more notification, or settles the oldest.
+func (l *logbook) inbox(r *rapid.T, n int, s inbox.State) inbox.State {
+	reference := paymentID(100 + n)
+	var e inbox.Event
+	var err error
+	if waiting := s.Waiting(); len(waiting) > 0 && rapid.Bool().Draw(r, "settles") {
+		e, err = inbox.DecideApplied(s, inbox.WasApplied{At: l.tick(), Processor: waiting[0].Processor, ID: waiting[0].ID})
+	} else {
+		e, err = inbox.DecideReceive(s, inbox.Receive{At: l.tick(), Told: processor.Notification{ID: fmt.Sprint(len(l.all)), Processor: "ADYEN", Reference: reference}})
+	}
+	return record(l, eventstore.Inboxes, s, eventstore.InboxKey(string(reference)), e, err)
+}
+
+// tellDispute records a fact in a real log.
+func tellDispute(t *testing.T, store *eventstore.Store, account domain.AccountID, about dispute.Subject, f dispute.Fact) domain.DisputeID {
+	t.Helper()
+	id := domain.DisputeIDFor(account, string(about.Processor), about.ProcessorDisputeID)
+	command(t, store, eventstore.Disputes, eventstore.Disputes.Key(account, string(id)), func(s dispute.State, m eventstore.Meta) (dispute.Event, error) {
+		return dispute.DecideRecord(s, dispute.Record{At: m.At, ID: id, Account: account, Subject: about, Fact: f})
+	})
+	return id
+}
+
+// TestListDisputes: every filter and every length of page gives what a loop over all disputes gives, newest first, while
+// more are being opened; after a restart and a rebuild too (D20).
+func TestListDisputes(t *testing.T) {
+	store, dir := openStore(t), t.TempDir()
+	n := startNode(t, store, dir)
+	random := rand.New(rand.NewPCG(1, 2))
+	pick := func(of ...string) string { return of[random.IntN(len(of))] }
+	for i := range 60 {
+		about := dispute.Subject{
+			Payment: domain.PaymentID(pick("01a", "01b", "01c")), OrderID: pick("order-1", "order-2"), Processor: processor.Name(pick("ADYEN", "STRIPE")), ProcessorDisputeID: fmt.Sprint("dp_", i),
+		}
+		f := dispute.Fact{EventID: fmt.Sprint(i), At: start, Type: processor.DisputeType(pick("RETRIEVAL", "DISPUTE")), Status: "OPEN", ReasonCode: pick("10.4", "13.1")}
+		tellDispute(t, store, testAccount, about, f)
+		if i%3 == 0 {
+			f.EventID, f.At, f.Status = fmt.Sprint(i, " later"), start.Add(time.Second), "CHALLENGED"
+			tellDispute(t, store, testAccount, about, f)
+		}
+	}
+	tellDispute(t, store, "acct2", dispute.Subject{Payment: "01a", Processor: "ADYEN", ProcessorDisputeID: "dp_1"}, dispute.Fact{EventID: "x", At: start, Type: "DISPUTE", Status: "OPEN"})
+	tellDispute(t, store, testAccount, dispute.Subject{Payment: "01a", Processor: "ADYEN", ProcessorDisputeID: "never"}, dispute.Fact{EventID: "x", At: start, Type: "RETRIEVAL", Status: "WON"})
+	all := pages(t, n, DisputeFilter{}, 100)
+	if len(all) != 60 || all[0].Subject.ProcessorDisputeID != "dp_59" {
+		t.Fatalf("%d disputes, first %+v", len(all), all[0].Subject)
+	}
+	middle := all[30].CreatedAt
+	filters := []DisputeFilter{
+		{}, {Types: []string{"RETRIEVAL"}}, {Types: []string{"RETRIEVAL", "DISPUTE", "RETRIEVAL"}}, {Statuses: []string{"CHALLENGED"}},
+		{Statuses: []string{"CHALLENGED", "OPEN"}}, {Statuses: []string{"WON"}}, {Processors: []string{"STRIPE"}}, {ReasonCodes: []string{"13.1", "nothing"}}, {Payment: "01b"},
+		{Payment: "01b", Statuses: []string{"OPEN"}, Types: []string{"DISPUTE"}}, {OrderID: "order-2", Processors: []string{"ADYEN"}}, {ProcessorDisputeID: "dp_7"},
+		{From: &middle}, {To: &middle}, {From: &middle, To: &middle}, {Payment: "01nobody"},
+	}
+	for _, when := range []string{"at once", "after a restart", "after a rebuild"} {
+		for _, f := range filters {
+			var want []domain.DisputeID
+			for _, d := range all {
+				if fitsDispute(f, d) {
+					want = append(want, d.ID)
+				}
+			}
+			for _, limit := range []int{1, 7, 100} {
+				var got []domain.DisputeID
+				for _, d := range pages(t, n, f, limit) {
+					got = append(got, d.ID)
+				}
+				if !slices.Equal(got, want) {
+					t.Errorf("%s, %+v in pages of %d: %d of %d", when, f, limit, len(got), len(want))
+				}
+			}
+		}
+		n.stop()
+		if when == "after a restart" {
+			if err := os.RemoveAll(dir); err != nil {
+				t.Fatal(err)
+			}
+		}
+		n = startNode(t, store, dir)
+	}
+}
+
+// fitsDispute is the filter as a loop has it.
+func fitsDispute(f DisputeFilter, d dispute.State) bool {
+	one := func(of []string, value string) bool { return len(of) == 0 || slices.Contains(of, value) }
+	return one(f.Types, string(d.Current.Type)) && one(f.Statuses, string(d.Current.Status)) && one(f.Processors, string(d.Subject.Processor)) &&
+		one(f.ReasonCodes, d.Current.ReasonCode) && (f.Payment == "" || d.Subject.Payment == f.Payment) && (f.OrderID == "" || d.Subject.OrderID == f.OrderID) &&
+		(f.ProcessorDisputeID == "" || d.Subject.ProcessorDisputeID == f.ProcessorDisputeID) &&
+		(f.From == nil || d.CreatedAt.UnixMicro() >= f.From.UnixMicro()) && (f.To == nil || d.CreatedAt.UnixMicro() <= f.To.UnixMicro())
+}
+
+// pages reads a list to its end.
+func pages(t *testing.T, n *node, f DisputeFilter, limit int) (all []dispute.State) {
+	t.Helper()
+	for from := (*DisputePlace)(nil); ; {
+		page, err := n.ListDisputes(testContext(t), testAccount, f, from, limit)
+		if err != nil || len(page.Data) > limit {
+			t.Fatal(len(page.Data), err)
+		}
+		all = append(all, page.Data...)
+		if from = page.Next; from == nil {
+			return all
+		}
+	}
+}
+
+// TestDispute: one dispute is read as of the call; what is not there, is another's, or was never opened, is not found.
+func TestDispute(t *testing.T) {
+	store := openStore(t)
+	n := startNode(t, store, t.TempDir())
+	about := dispute.Subject{Payment: "01a", Processor: "ADYEN", ProcessorDisputeID: "dp_1"}
+	f := dispute.Fact{EventID: "1", At: start, Type: "RETRIEVAL", Status: "WON"}
+	id := tellDispute(t, store, testAccount, about, f)
+	for _, c := range []struct {
+		account domain.AccountID
+		id      domain.DisputeID
+	}{{testAccount, id}, {testAccount, "01none"}, {testAccount, "a.b"}, {"acct2", id}} {
+		if _, err := n.Dispute(testContext(t), c.account, c.id); domain.ReasonOf(err) != domain.ReasonEntityNotFound {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+	for i, status := range []processor.DisputeStatus{"OPEN", "CHALLENGED"} {
+		f.EventID, f.Type, f.Status, f.At = fmt.Sprint("e", i), "DISPUTE", status, start.Add(time.Duration(i)*time.Second)
+		tellDispute(t, store, testAccount, about, f)
+		if d, err := n.Dispute(testContext(t), testAccount, id); err != nil || d.Current.Status != status || len(d.Facts) != i+2 {
+			t.Errorf("%+v %v", d, err)
+		}
+	}
+}
+
+// TestWaitingInboxes: those in which something waits, the longest first (D14).
+func TestWaitingInboxes(t *testing.T) {
+	store, dir := openStore(t), t.TempDir()
+	n := startNode(t, store, dir)
+	in := func(reference string, decide func(inbox.State, time.Time) (inbox.Event, error)) {
+		t.Helper()
+		command(t, store, eventstore.Inboxes, eventstore.InboxKey(reference), func(s inbox.State, m eventstore.Meta) (inbox.Event, error) { return decide(s, m.At) })
+	}
+	receive := func(id string) func(inbox.State, time.Time) (inbox.Event, error) {
+		return func(s inbox.State, at time.Time) (inbox.Event, error) {
+			return inbox.DecideReceive(s, inbox.Receive{At: at, Told: processor.Notification{ID: id, Processor: "ADYEN", Reference: "01"}})
+		}
+	}
+	settle := func(id string) func(inbox.State, time.Time) (inbox.Event, error) {
+		return func(s inbox.State, at time.Time) (inbox.Event, error) {
+			return inbox.DecideApplied(s, inbox.WasApplied{At: at, Processor: "ADYEN", ID: id})
+		}
+	}
+	in("01a", receive("1"))
+	in("01b", receive("1"))
+	in("01a", receive("2"))
+	in("01a", settle("1"))
+	in("01c", receive("1"))
+	in("01c", settle("1"))
+	for range 2 {
+		if err := n.CaughtUp(testContext(t)); err != nil {
+			t.Fatal(err)
+		}
+		waiting, err := n.WaitingInboxes(testContext(t))
+		if text := strings.Join(strings.Fields(fmt.Sprint(waiting)), " "); err != nil || text != "[01b 01a]" {
+			t.Errorf("%s %v", text, err)
+		}
+		n.stop()
+		n = startNode(t, store, dir)
+	}
+}
