@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"time"
 
@@ -58,6 +59,9 @@ func (s *stories) receive() {
 		if err != nil {
 			s.hooks.faults = append(s.hooks.faults, err.Error())
 			return
+		}
+		if strings.HasPrefix(h.EventType, "DISPUTE.") {
+			return // the disputed card's; nothing of its payment
 		}
 		s.hooks.came[hookOf{domain.PaymentID(h.Payment.ID), h.Sequence, h.EventType, h.Payment.Status}]++
 	}))

@@ -87,6 +87,26 @@ func (s *story) failedCapture(ctx context.Context) error {
 		told{"PAYMENT.CAPTURE.FAILED", ""}, told{"PAYMENT.STATUS", "AUTHORIZED"})
 }
 
+func (s *story) dispute(ctx context.Context) error {
+	p, err := s.checkout(ctx, order{"order-1006", "Umbrella", 3500, "4000000000000259"})
+	err = s.then(ctx, err, p, "AUTHORIZED", []string{"payment.created", "payment.authorized"},
+		told{"PAYMENT.STATUS", "AUTHORIZED"})
+	if err != nil {
+		return err
+	}
+	p, err = s.operate(ctx, "/payments/"+p.ID+"/capture", "parcel-4", nil)
+	err = s.then(ctx, err, p, "SETTLED", []string{"payment.capture_requested", "payment.captured"},
+		told{"PAYMENT.STATUS", "SETTLED"})
+	if err != nil {
+		return err
+	}
+	s.out.line("   two seconds after settlement the processor tells of a dispute, in its own words")
+	if err := s.later(ctx, p, "SETTLED", nil, told{"DISPUTE.OPENED", ""}, told{"DISPUTE.STATUS", "OPEN"}); err != nil {
+		return err
+	}
+	return s.checkDispute(ctx, p.ID, 3500)
+}
+
 func (s *story) timeout(ctx context.Context) error {
 	p, err := s.checkout(ctx, order{"order-1005", "Bicycle bell", 1900, "4000000000006470"})
 	if err == nil && (p.Status != "PENDING" || p.StatusReason.Type != "GATEWAY_TIMEOUT") {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"time"
 )
@@ -12,7 +13,7 @@ import (
 // has made up its mind.
 const webhookPatience = 15 * time.Second
 
-// told is a webhook that must come: its kind, and the payment's status in it ("" where it has none).
+// told is a webhook that must come: its kind, and the payment's or dispute's status in it ("" where it has none).
 type told struct{ eventType, status string }
 
 // then checks what a call brought: the payment's status, its new events in the ledger, the webhooks.
@@ -62,6 +63,34 @@ func (s *story) checkEvents(ctx context.Context, id string, expected []string) e
 	}
 	s.result.Events += len(fresh)
 	return nil
+}
+
+// dispute is what the story looks at of a dispute (§6.4).
+type dispute struct {
+	Type        string `json:"type"`
+	Status      string `json:"status"`
+	Amount      int64  `json:"amount"`
+	ReasonCode  string `json:"reasonCode"`
+	Reason      string `json:"reason"`
+	ChallengeBy string `json:"challengeRequiredBy"`
+}
+
+// checkDispute reads a payment's one dispute, which must be open.
+func (s *story) checkDispute(ctx context.Context, id string, amount int64) error {
+	var found struct {
+		Data []dispute `json:"data"`
+	}
+	err := s.call(ctx, http.MethodGet, "/management/disputes?paymentId="+id, s.backend(), nil, &found, func() string {
+		if len(found.Data) == 0 {
+			return "no dispute"
+		}
+		d := found.Data[0]
+		return fmt.Sprintf("%s %s of %s: %s, scheme code %s; to be challenged by %s", d.Type, d.Status, euros(d.Amount), d.Reason, d.ReasonCode, d.ChallengeBy)
+	})
+	if err == nil && (len(found.Data) != 1 || found.Data[0].Status != "OPEN" || found.Data[0].Amount != amount) {
+		err = fmt.Errorf("the disputes of the payment are %+v, expected an open one of %s", found.Data, euros(amount))
+	}
+	return err
 }
 
 // checkWebhooks waits for the webhooks, in whatever order they come (§6.1), and compares them with what GET

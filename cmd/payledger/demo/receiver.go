@@ -19,6 +19,16 @@ type webhook struct {
 	Sequence  int     `json:"sequence"`
 	Payment   payment `json:"payment"`
 	Amount    int64   `json:"requestAmount"` // of a failed operation (§6.3)
+	PaymentID string  `json:"paymentId"`     // of a dispute (§6.4)
+	Status    string  `json:"status"`        // of a dispute
+}
+
+// about puts what a dispute's webhook tells where the others have it.
+func (h webhook) about() webhook {
+	if h.PaymentID != "" {
+		h.Payment.ID, h.Payment.Status = h.PaymentID, h.Status
+	}
+	return h
 }
 
 // receiver is the merchant's webhook endpoint: it verifies every request and hands on what it was told.
@@ -60,7 +70,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 		http.Error(w, "not verified", http.StatusBadRequest)
 		return
 	}
-	r.webhooks <- h
+	r.webhooks <- h.about()
 }
 
 func (r *receiver) close() error { return r.server.Close() }

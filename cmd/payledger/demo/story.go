@@ -46,6 +46,7 @@ var chapters = []chapter{
 	{"The issuer declines 80.00 EUR", (*story).decline},
 	{"The bank wants to see the customer: 3-D Secure", (*story).threeDSecure},
 	{"A capture fails at the processor", (*story).failedCapture},
+	{"A cardholder disputes what was paid", (*story).dispute},
 	{"A processor never answers: nothing is guessed", (*story).timeout},
 }
 
