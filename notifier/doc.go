@@ -9,6 +9,8 @@
 //     is durable before the position moves past its event; planning an event twice changes nothing.
 //   - Which kinds an event causes is a table. PAYMENT.STATUS depends on facts besides: the status is compared
 //     with that of the event before, as the log holds it, so planning again decides the same (§6.2, D17).
+//   - Disputes are told by their own events, of an aggregate of their own: DISPUTE.OPENED and DISPUTE.STATUS with
+//     dispute.opened, DISPUTE.STATUS with dispute.changed (D16).
 //   - At least once (§6.1 rule 4): an attempt without a recorded outcome is made again at the next start. One that
 //     has an outcome is not.
 //   - Up to six automatic attempts, 10 s, 60 s, 5, 10 and 15 minutes apart, each ±10 % (D18; --webhook-retry-delays).

@@ -26,5 +26,18 @@
 // key. An unknown outcome is never guessed: it is asked for at growing intervals, sent again under the same
 // key, or fenced.
 //
+// What a processor tells unasked (a result, a dispute) is first kept in the inbox of its payment reference, once by
+// the processor's event id (inbox.received), and then answered. After that it is applied: to the payment as an answer,
+// to the dispute as a fact; and settled (inbox.applied, inbox.rejected). A crash in between leaves it waiting in the
+// inbox: whoever finds it applies it, and twice is once, because payment and dispute know what they were told. What
+// cannot be applied yet waits, and is looked at again when something is recorded of its payment here, and by every
+// node now and then.
+//
+// A lost notification of a result is found by asking for the operation's key. A lost one of a dispute is found by
+// SweepDisputes, which asks each processor what it told about disputes since the last time. Asking for the disputes of
+// each payment instead would be unbounded: payments can be disputed for months. A sweep costs one question per
+// processor, and one look-up per dispute event that is new; where it has come to is kept in memory as a cursor, and in
+// the log every ten minutes of the processor's time, from which a start goes back an hour.
+//
 // What it must not know: HTTP, JSON, who may do what (httpapi checks scopes before it calls).
 package commands

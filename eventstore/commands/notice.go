@@ -20,6 +20,9 @@ import (
 // means that it is durable, whatever becomes of it; a repeat is one that is kept already. What cannot be applied yet
 // waits: for a payment that is not known here, or for another operation's answer.
 func (s *Service) Notify(ctx context.Context, requestID string, told processor.SignedNotification) error {
+	if !domain.PaymentIDShaped(told.Reference) {
+		return domain.Invalid("ProcessorNotification", domain.Violation{Path: "$.reference", Description: "is not an id that a payment here can have"})
+	}
 	if told.Kind != processor.Dispute {
 		if _, ours := revisionOf(told.Notification); !ours {
 			return domain.Invalid("ProcessorNotification", domain.Violation{Path: "$.idempotencyKey", Description: "is not a key of the reference"})
