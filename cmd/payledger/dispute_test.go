@@ -67,7 +67,7 @@ func newDisputeRun(t *testing.T, change func(*Options)) *disputeRun {
 	}
 	r := &disputeRun{T: t, came: &disputeHooks{hooks: map[string][]disputeHook{}}}
 	r.start(o)
-	server := httptest.NewServer(http.HandlerFunc(r.receive(r.app.credentials.SigningSecret)))
+	server := httptest.NewServer(r.receive(r.app.credentials.SigningSecret))
 	t.Cleanup(server.Close)
 	r.m.must(t, "POST", "/management/webhook-endpoints", r.m.headers(), map[string]any{"url": server.URL, "eventTypes": []string{"DISPUTE.OPENED", "DISPUTE.STATUS"}})
 	return r

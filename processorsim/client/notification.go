@@ -51,7 +51,7 @@ type wire struct {
 
 // readNotification reads a body without its card data.
 func readNotification(name processor.Name, body []byte) (processor.SignedNotification, error) {
-	clean, redacted := sanitize(body)
+	clean, redacted := cleanBody(body)
 	var w wire
 	if json.Unmarshal(clean, &w) != nil {
 		return processor.SignedNotification{}, errors.New("it cannot be parsed")

@@ -21,9 +21,9 @@ var secretNames = []string{
 	"billingaddress", "shippingaddress",
 }
 
-// sanitize takes card numbers, verification values and what tells of the customer out of a JSON body: it is kept for
+// cleanBody takes card numbers, verification values and what tells of the customer out of a JSON body: it is kept for
 // ever. A body without them comes back as it is.
-func sanitize(body []byte) (clean []byte, redacted bool) {
+func cleanBody(body []byte) (clean []byte, redacted bool) {
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.UseNumber()
 	var tree any
