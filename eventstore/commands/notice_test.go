@@ -363,3 +363,28 @@ func TestSweepOfDeafProcessors(t *testing.T) {
 		t.Errorf("%v %+v", err, r.dispute(opened.ID))
 	}
 }
+
+// TestSweepOfManyPages: a sweep goes through all that was told, page by page (D14).
+func TestSweepOfManyPages(t *testing.T) {
+	r := newRig(t)
+	known := &atomic.Bool{}
+	known.Store(true)
+	s := r.inboxService(known)
+	paid := r.pay(s, approvedCard)
+	opened, err := r.sim.OpenDispute(context.Background(), protocol.DisputeOrder{Reference: paid.ID, Type: processor.Retrieval, ReasonCode: "4837"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const more = 2 * protocol.MaxDisputePage
+	for range more {
+		if opened, err = r.sim.ChangeDispute(context.Background(), opened.ID, protocol.DisputeChange{Status: processor.DisputeOpen}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.SweepDisputes(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if d := r.dispute(opened.ID); len(d.Facts) != more+1 || !d.Current.At.Equal(opened.UpdatedAt) {
+		t.Errorf("%d facts of %d", len(d.Facts), more+1)
+	}
+}
