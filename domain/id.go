@@ -31,6 +31,10 @@ type (
 	DisputeID string
 	// SecretID names a value in the stream of secrets.
 	SecretID string
+	// WorkflowID is a workflow's: a UUID (D19).
+	WorkflowID string
+	// RunID is a workflow run's: two characters of log generation and 128 bits (D19).
+	RunID string
 	// OperationKey is the processor's idempotency key, "<paymentId>.<revision>" (D14).
 	OperationKey string
 )
@@ -44,11 +48,11 @@ var idEncoding = base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz").WithPadd
 
 // What a derived id is derived from; the number keeps the kinds apart.
 const (
-	deriveFromKey   byte = 0 // an X-Idempotency-Key (D9)
-	deriveFromToken byte = 1 // the single-use token of a payment made without a key
-
+	deriveFromKey     byte = 0 // an X-Idempotency-Key (D9)
+	deriveFromToken   byte = 1 // the single-use token of a payment made without a key
 	deriveFromSession byte = 2 // the checkout in which a vaulted token pays without a key
 	deriveFromAttempt byte = 3 // the attempt whose approval makes the payment
+	deriveRun         byte = 4 // a workflow's version and the event that started it
 )
 
 // NewPaymentID makes an id from 16 random bytes.
@@ -96,6 +100,11 @@ func NewAttemptID(session SessionID, token Token, number uint64) AttemptID {
 func DisputeIDFor(account AccountID, processor, disputeID string) DisputeID {
 	sum := sha256.Sum256([]byte("dispute " + string(account) + " " + processor + " " + disputeID))
 	return DisputeID(Generation + encodeID(sum[:16]))
+}
+
+// NewRunID derives the id of the one run of a workflow's version that an event starts (D19).
+func NewRunID(account AccountID, workflow WorkflowID, version int64, eventID string) RunID {
+	return RunID(deriveID(account, deriveRun, string(workflow)+"."+strconv.FormatInt(version, 10)+"."+eventID))
 }
 
 func deriveID(account AccountID, kind byte, from string) PaymentID {

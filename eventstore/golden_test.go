@@ -20,6 +20,7 @@ import (
 	"payledger/domain/instrument"
 	"payledger/domain/payment"
 	"payledger/domain/session"
+	"payledger/domain/workflow"
 	"payledger/eventstore"
 )
 
@@ -42,6 +43,7 @@ func codecs() []codec {
 		codecOf(eventstore.Instruments, instrument.Events()), codecOf(eventstore.Accounts, account.Events()),
 		codecOf(eventstore.Attempts, attempt.Events()),
 		codecOf(eventstore.Disputes, dispute.Events()), codecOf(eventstore.Inboxes, inbox.Events()),
+		codecOf(eventstore.Workflows, workflow.Events()), codecOf(eventstore.WorkflowRuns, workflow.RunEvents()),
 		codecOf(eventstore.Barriers, []eventstore.BarrierRaised{{}}), codecOf(eventstore.Logs, []eventstore.LogInitialized{{}}),
 	}
 }

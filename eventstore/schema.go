@@ -8,6 +8,7 @@ import (
 	"payledger/domain/instrument"
 	"payledger/domain/payment"
 	"payledger/domain/session"
+	"payledger/domain/workflow"
 )
 
 // The aggregates of the ledger. The number is the schema version (Ledger-Schema) that this build writes:
@@ -24,6 +25,9 @@ var (
 	Disputes = NewAggregate("dispute", 1, dispute.Events(), dispute.Evolve)
 	// Inboxes hold what processors told unasked, by payment reference; see InboxKey.
 	Inboxes = NewAggregate("inbox", 1, inbox.Events(), inbox.Evolve)
+	// Workflows are all workflows of an account, by its id; WorkflowRuns are their runs.
+	Workflows    = NewAggregate("workflow", 1, workflow.Events(), workflow.Evolve)
+	WorkflowRuns = NewAggregate("workflow_run", 1, workflow.RunEvents(), workflow.EvolveRun)
 )
 
 // InboxKey names the inbox of a payment reference, or of a processor's look-ups. It is the system's: whose the payment

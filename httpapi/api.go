@@ -20,6 +20,7 @@ import (
 	"payledger/domain/payment"
 	"payledger/domain/processor"
 	"payledger/domain/session"
+	"payledger/domain/workflow"
 	"payledger/eventstore"
 	"payledger/eventstore/commands"
 	"payledger/httpapi/checkout"
@@ -66,6 +67,11 @@ type Commands interface {
 	ChangeRouting(ctx context.Context, by commands.Caller, in account.Routing) (account.Routing, error)
 	ChangeProcessor(ctx context.Context, by commands.Caller, in commands.ProcessorInput) (account.Processor, error)
 	ChangeSettings(ctx context.Context, by commands.Caller, in commands.SettingsInput) (account.Settings, error)
+	Workflows(ctx context.Context, account domain.AccountID) (workflow.State, error)
+	CreateWorkflow(ctx context.Context, by commands.Caller, d workflow.Definition, enabled bool) (workflow.Workflow, error)
+	// ChangeWorkflow makes a new version of a workflow that does something else; enabled nil leaves that.
+	ChangeWorkflow(ctx context.Context, by commands.Caller, id domain.WorkflowID, d workflow.Definition, enabled *bool) (workflow.Workflow, error)
+	EnableWorkflow(ctx context.Context, by commands.Caller, id domain.WorkflowID, enabled bool) (workflow.Workflow, error)
 }
 
 // Reader is what the API reads: one payment linearizably, who the caller is, whose a session is.
@@ -83,6 +89,8 @@ type Reader interface {
 	// Personal opens sealed personal data; erased data opens as empty.
 	Personal(ctx context.Context, sealed *domain.Sealed) (domain.Personal, error)
 	SessionAccount(ctx context.Context, id domain.SessionID) (domain.AccountID, bool, error)
+	// Runs reads a page of a workflow's runs, newest first, at most limit, from a place on, and gives the next page's.
+	Runs(ctx context.Context, account domain.AccountID, id domain.WorkflowID, from *projections.RunPlace, limit int) ([]workflow.RunState, *projections.RunPlace, error)
 	// CaughtUp returns when the reads below show everything that was recorded before the call.
 	CaughtUp(ctx context.Context) error
 	// AccountByKey finds the account of an API key, which may have expired.
@@ -102,6 +110,7 @@ type Config struct {
 	History        History
 	Deliveries     Deliveries
 	Reconciler     Reconciler
+	Workflows      Workflows
 	ClientTokenKey []byte // signs client tokens (D4); 32 bytes or more
 	PublicURL      string // this service as browsers reach it
 	Environment    string // account.Sandbox or account.Production

@@ -25,6 +25,7 @@ var notFreeText = map[string]bool{
 	"$.clientToken":                         true,
 	"$.transactionEventId":                  true,
 	"$.url":                                 true,
+	"$.actions.url":                         true,
 	"$.returnUrl":                           true,
 	"$.order.lineItems.productData.pageUrl": true,
 	"$.order.lineItems.productData.globalTradeItemNumber": true,

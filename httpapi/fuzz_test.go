@@ -205,6 +205,18 @@ var fuzzedBodies = []fuzzed{
 		},
 	},
 	{
+		operation: "createWorkflow", method: "POST", path: "/management/workflows", manages: true, make: nothing,
+		seeds: workflowSeeds,
+	},
+	{
+		operation: "replaceWorkflow", method: "PUT", path: "/management/workflows/TARGET", manages: true, make: someWorkflow,
+		seeds: workflowSeeds,
+	},
+	{
+		operation: "simulateWorkflow", method: "POST", path: "/management/workflows/TARGET/simulate", manages: true, make: someWorkflow,
+		seeds: []string{`{}`, `{"from":"2026-03-01T00:00:00+01:00","to":"9999-12-31T23:59:59"}`, `{"from":"2026-03-02T00:00:00Z","to":"2026-03-01T00:00:00Z"}`, `{"to":"x"}`},
+	},
+	{
 		operation: "replaceRouting", method: "PUT", path: "/management/routing", manages: true, make: nothing,
 		seeds: []string{
 			`{"rules":[{"name":"euro","when":{"currencyCode":["EUR"],"network":["VISA"],"maxAmount":1e3,"metadata":{"a":1.0}},"processors":["STRIPE","ADYEN"]}],"default":["WORLDPAY"]}`,
@@ -219,6 +231,19 @@ var fuzzedBodies = []fuzzed{
 		operation: "changeSettings", method: "PATCH", path: "/management/settings", manages: true, make: nothing,
 		seeds: []string{`{"captureMode":"AUTOMATIC","clientTokenTtl":3600}`, `{"captureMode":"x","clientTokenTtl":1.5}`, `{}`},
 	},
+}
+
+// workflowSeeds are bodies of workflows.
+var workflowSeeds = []string{
+	`{"name":"small orders","trigger":{"eventType":"PAYMENT.STATUS","status":"AUTHORIZED"},"condition":"payment.amount < 1000 && has(payment.riskData)",` +
+		`"delaySeconds":60,"actions":[{"type":"capture","share":0.5,"final":false},{"type":"http_request","url":"https://shop.example/hook"}],"enabled":false}`,
+	`{"name":"refunds","trigger":{"eventType":"PAYMENT.REFUND"},"condition":"event.sequence > 2","actions":[{"type":"cancel","reason":"r"},{"type":"refund","amount":1,"orderId":"o"}]}`,
+	`{"name":"","trigger":{"eventType":"DISPUTE.OPENED","status":"AUTHORIZED"},"condition":"payment.","actions":[{"type":"capture","share":0,"url":"x"}]}`, `{}`,
+}
+
+// someWorkflow makes a workflow.
+func someWorkflow(r *rig) target {
+	return target{id: r.want(r.post("/management/workflows", workflowSeeds[1]), 200, "").text1("id")}
 }
 
 func endpoint(r *rig) target {

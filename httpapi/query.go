@@ -105,6 +105,7 @@ var wholeQueryRules = map[string]func(*violations, url.Values, *call){
 	"listPayments":          listRules,
 	"listWebhookDeliveries": deliveryRules,
 	"listDisputes":          disputeRules,
+	"listWorkflowRuns":      runRules,
 }
 
 // amountBits is the size of a signed integer that holds every amount, and that a float64 holds exactly.

@@ -107,10 +107,15 @@ func newRigWith(t testing.TB, paymentTimeout time.Duration, hooks *webhooks, cha
 		hooks.open(ctx, r, fanout, vault, logger)
 		loops.Go(func() { run(ctx, t, hooks.notifier.Run) })
 		loops.Go(func() { run(ctx, t, hooks.log.Run) })
+		loops.Go(func() { run(ctx, t, hooks.engine.Run) })
 	}
 	loops.Go(func() { run(ctx, t, fanout.Run) })
 	loops.Go(func() { run(ctx, t, r.views.Run) })
 	t.Cleanup(func() { // before the store closes
+		if hooks != nil {
+			r.service.Drain()
+			hooks.engine.Close()
+		}
 		r.service.Close()
 		stop()
 		loops.Wait()
@@ -141,7 +146,7 @@ func newRigWith(t testing.TB, paymentTimeout time.Duration, hooks *webhooks, cha
 		},
 	}
 	if hooks != nil {
-		r.config.Deliveries = hooks.log
+		r.config.Deliveries, r.config.Workflows = hooks.log, hooks.engine
 	}
 	r.serve(change...)
 	return r

@@ -23,6 +23,9 @@ var bodyRules = map[string]func(*violations, map[string]any, *call){
 	"createApiKey":            keyRules,
 	"replaceRouting":          routingRules,
 	"createWebhookReplay":     replayRules,
+	"createWorkflow":          workflowRules,
+	"replaceWorkflow":         workflowRules,
+	"simulateWorkflow":        simulationRules,
 }
 
 // sessionRules: §2.5, D4.

@@ -20,6 +20,7 @@ import (
 
 	"payledger/eventstore"
 	"payledger/eventstore/secrets"
+	"payledger/eventstore/workflows"
 	"payledger/notifier"
 	"payledger/projections/deliveries"
 )
@@ -33,6 +34,7 @@ type webhooks struct {
 	notifier *notifier.Notifier
 	index    *deliveries.Index
 	log      *notifier.Log
+	engine   *workflows.Engine // of workflows: what starts them are webhooks' events
 }
 
 // open makes them for a rig that has a store and views, before its fan-out runs.
@@ -50,6 +52,21 @@ func (w *webhooks) open(ctx context.Context, r *rig, fanout *eventstore.Fanout, 
 		Notifier: w.notifier, Store: r.store, Index: w.index, Now: r.now, Random: rand.Reader, Logger: logger, ReplayRate: w.rate,
 	})
 	must(r.t, err)
+	ofPayments, ofDisputes, err := notifier.Compilers()
+	must(r.t, err)
+	w.engine, err = workflows.New(ctx, workflows.Config{
+		Store: r.store, Fanout: fanout, Compiler: ofPayments, DisputeCompiler: ofDisputes, Subjects: w.notifier.Workflows(), Requests: w.notifier.Workflows(),
+		Payments: r.service, Now: r.now, Logger: logger, Alone: true,
+		OpenRuns: func(ctx context.Context, due time.Time, limit int) (open []workflows.OpenRun, err error) {
+			found, err := r.views.OpenRuns(ctx, due, limit)
+			for _, s := range found {
+				open = append(open, workflows.OpenRunOf(s))
+			}
+			return open, err
+		},
+	})
+	must(r.t, err)
+	w.engine.Act()
 }
 
 // hookRig is a rig that sends webhooks to an inbox.

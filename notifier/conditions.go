@@ -12,6 +12,11 @@ import (
 // holds tells whether an event causes a webhook. It reads nothing but the log, and of that only what the
 // condition needs.
 func holds(ctx context.Context, store *eventstore.Store, r *eventstore.Recorded, when condition) (bool, error) {
+	return holdsReading(ctx, store, r, when, store.Read)
+}
+
+// holdsReading is holds with a way of its own to read the event before.
+func holdsReading(ctx context.Context, store *eventstore.Store, r *eventstore.Recorded, when condition, read reading) (bool, error) {
 	if when == always {
 		return true, nil
 	}
@@ -25,7 +30,7 @@ func holds(ctx context.Context, store *eventstore.Store, r *eventstore.Recorded,
 	case actionShows:
 		return uncovered(after), nil
 	}
-	before, err := statusBefore(ctx, store, r)
+	before, err := statusBefore(ctx, store, r, read)
 	return before != after.Status(), err
 }
 
@@ -46,11 +51,11 @@ func uncovered(s payment.State) bool {
 
 // statusBefore gives the payment's status before an event: that of the state in the event before it. The most
 // frequent event, the answer to the first request, needs no look: what was just created is PENDING.
-func statusBefore(ctx context.Context, store *eventstore.Store, r *eventstore.Recorded) (payment.Status, error) {
+func statusBefore(ctx context.Context, store *eventstore.Store, r *eventstore.Recorded, read reading) (payment.Status, error) {
 	if r.Revision <= 2 {
 		return payment.StatusPending, nil
 	}
-	previous, err := store.Read(ctx, r.Shard, r.PrevSeq)
+	previous, err := read(ctx, r.Shard, r.PrevSeq)
 	if err != nil {
 		return "", fmt.Errorf("notifier: the event before, at sequence %d: %w", r.PrevSeq, err)
 	}

@@ -26,11 +26,15 @@ const (
 	DisputeStatus Kind = "DISPUTE.STATUS" // with it, and on every change of type or status
 )
 
+// WorkflowRunFailed tells that a run of a workflow failed (§6.5).
+const WorkflowRunFailed Kind = "WORKFLOW_RUN.FAILED"
+
 // versions is the payload version of each kind (§9, D17).
 var versions = map[Kind]string{
 	PaymentStatus: "2.1", PaymentRefund: "2.1",
 	CaptureFailed: "2.4", RefundFailed: "2.4", CancellationFailed: "2.4", AdjustmentFailed: "2.4",
 	DisputeOpened: "2.1", DisputeStatus: "2.4",
+	WorkflowRunFailed: "1.0",
 }
 
 // token is the kind as one token of a delivery's name.
@@ -106,21 +110,28 @@ var kindsOf = map[string][]candidate{
 
 	"payment.key_claimed": nil, // makes no payment (D9)
 
-	"dispute.opened":   {{DisputeOpened, always}, {DisputeStatus, always}},
-	"dispute.changed":  {{DisputeStatus, always}},
-	"dispute.noted":    nil, // neither type nor status changed (D16)
-	"dispute.rejected": nil,
+	"dispute.opened":                {{DisputeOpened, always}, {DisputeStatus, always}},
+	"dispute.changed":               {{DisputeStatus, always}},
+	"dispute.noted":                 nil, // neither type nor status changed (D16)
+	"dispute.rejected":              nil,
+	"workflow_run.started":          nil,
+	"workflow_run.skipped":          nil,
+	"workflow_run.action_requested": nil,
+	"workflow_run.action_succeeded": nil,
+	"workflow_run.failed":           {{WorkflowRunFailed, always}},
 }
 
 // told are the aggregates that webhooks tell about, with the schema that this build can render.
 var told = map[string]int{
 	eventstore.Payments.Name: eventstore.Payments.Schema, eventstore.Disputes.Name: eventstore.Disputes.Schema,
+	eventstore.Payments.Name:     eventstore.Payments.Schema,
+	eventstore.WorkflowRuns.Name: eventstore.WorkflowRuns.Schema,
 }
 
 // untold are the aggregates that webhooks never tell about.
 var untold = map[string]bool{
 	eventstore.Sessions.Name: true, eventstore.Instruments.Name: true, eventstore.Attempts.Name: true, eventstore.Accounts.Name: true,
-	eventstore.Inboxes.Name: true, eventstore.Barriers.Name: true, eventstore.Logs.Name: true,
+	eventstore.Inboxes.Name: true, eventstore.Barriers.Name: true, eventstore.Logs.Name: true, eventstore.Workflows.Name: true,
 }
 
 // candidates gives the webhooks that an event may cause, from its headers alone. An event that this build

@@ -39,8 +39,8 @@ type config struct {
 // envelope is what every body begins with (§6.2, §6.3, D17).
 type envelope struct {
 	EventType          Kind              `json:"eventType"`
-	Date               *projections.Time `json:"date,omitempty"` // of the event; disputes tell none (§6.4)
-	NotificationConfig *config           `json:"notificationConfig,omitempty"`
+	Date               *projections.Time `json:"date,omitempty"`               // of the event; disputes tell none (§6.4)
+	NotificationConfig *config           `json:"notificationConfig,omitempty"` // with payments only (§6.4, §6.5)
 	Version            string            `json:"version"`
 	SignedAt           string            `json:"signedAt"` // Unix seconds, of the attempt (§5.2)
 	EventID            string            `json:"eventId"`
@@ -65,7 +65,9 @@ type message struct {
 	head    envelope
 	rest    []byte          // a JSON object: the body's other members
 	private domain.Personal // in rest
-	test    []byte          // the whole body of a test, which has no envelope (D17)
+	test    []byte          // the whole body of a test, which has no envelope (D17), or of a workflow's request
+
+	idempotencyKey string // of a workflow's request (D19)
 }
 
 // signedAt gives the body for an attempt at now.
@@ -132,8 +134,11 @@ func (w writer) make(ctx context.Context, d Delivery, find findEndpoint) (messag
 // head is the envelope of an event's webhook, but for the time of its signature.
 func head(r *eventstore.Recorded, kind Kind, endpoint account.Endpoint) envelope {
 	e := envelope{EventType: kind, Version: versions[kind], EventID: r.EventID, Sequence: r.Revision}
+	if r.Aggregate != eventstore.Disputes.Name {
+		e.Date = &projections.Time{Time: r.Time}
+	}
 	if r.Aggregate == eventstore.Payments.Name {
-		e.Date, e.NotificationConfig = &projections.Time{Time: r.Time}, &config{ID: endpoint.ID, Description: endpoint.Description}
+		e.NotificationConfig = &config{ID: endpoint.ID, Description: endpoint.Description}
 	}
 	return e
 }
@@ -142,8 +147,12 @@ func head(r *eventstore.Recorded, kind Kind, endpoint account.Endpoint) envelope
 // in them: that is opened anew each time, so that what was erased is not sent.
 func (w writer) rest(ctx context.Context, c *content, kind Kind, first6 bool) ([]byte, domain.Personal, error) {
 	var personal domain.Personal
-	if c.recorded.Aggregate == eventstore.Disputes.Name {
+	switch c.recorded.Aggregate {
+	case eventstore.Disputes.Name:
 		body, err := w.disputeRest(ctx, c, kind)
+		return body, personal, err
+	case eventstore.WorkflowRuns.Name:
+		body, err := c.rendered(rendering{kind: kind}, personal, func() (any, error) { return newRunPayload(ctx, w.store, c.recorded) })
 		return body, personal, err
 	}
 	state, err := eventstore.StateAt(ctx, w.store, eventstore.Payments, c.recorded)

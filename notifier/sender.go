@@ -129,6 +129,9 @@ func (s *sender) post(ctx context.Context, m message, body []byte) (got reply, e
 	}
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("User-Agent", userAgent)
+	if m.idempotencyKey != "" {
+		request.Header.Set("Idempotency-Key", m.idempotencyKey)
+	}
 	for i, k := range m.keys {
 		request.Header.Set(signatureHeaders[i], signature.Sign(k.text, body))
 	}

@@ -13,6 +13,7 @@ import (
 	"payledger/domain/instrument"
 	"payledger/domain/payment"
 	"payledger/domain/session"
+	"payledger/domain/workflow"
 	"payledger/eventstore"
 )
 
@@ -123,6 +124,7 @@ type batch struct {
 	sessions views[session.State]
 	tools    views[instrument.State]
 	attempts views[attempt.State]
+	runs     views[workflow.RunState]
 	accounts views[account.State]
 	disputes views[dispute.State]
 	inboxes  views[inbox.State]
@@ -152,6 +154,8 @@ func (b *batch) fold(ctx context.Context, store *eventstore.Store, r *eventstore
 		}
 	case eventstore.Attempts.Name:
 		err = foldInto(ctx, store, eventstore.Attempts, &b.attempts, r)
+	case eventstore.WorkflowRuns.Name:
+		err = foldInto(ctx, store, eventstore.WorkflowRuns, &b.runs, r)
 	case eventstore.Accounts.Name:
 		err = foldInto(ctx, store, eventstore.Accounts, &b.accounts, r)
 	case eventstore.Disputes.Name:

@@ -34,6 +34,7 @@ type statements struct {
 	upsertAttempt, deleteAttempt *sql.Stmt
 	upsertDispute                *sql.Stmt
 	upsertInbox, deleteInbox     *sql.Stmt
+	upsertRun                    *sql.Stmt
 	all                          []*sql.Stmt
 }
 
@@ -76,6 +77,7 @@ func (m *model) prepare(ctx context.Context) error {
 		{&s.upsertSession, upsertSession}, {&s.upsertAccount, upsertAccount},
 		{&s.upsertInstrument, upsertInstrument}, {&s.upsertAttempt, upsertAttempt}, {&s.deleteAttempt, deleteAttempt},
 		{&s.upsertDispute, upsertDispute}, {&s.upsertInbox, upsertInbox}, {&s.deleteInbox, deleteInbox},
+		{&s.upsertRun, upsertRun},
 	} {
 		var err error
 		if *p.to, err = m.conn.PrepareContext(ctx, p.sql); err != nil { //nolint:sqlclosecheck // Close closes them all

@@ -8,14 +8,14 @@ import (
 
 // fileVersion is the shape of the file: raise it with every change of the tables below or of what a
 // projector writes into them. A file of another version is rebuilt from the log.
-const fileVersion = 5
+const fileVersion = 6
 
 // fileIdentity names everything that a row depends on: the shape of the file, the schemas of the states
 // in it, and the number of shards that positions count.
 func fileIdentity(shards int) string {
-	return fmt.Sprintf("payledger views %d; payment %d; session %d; instrument %d; attempt %d; account %d; dispute %d; inbox %d; shards %d", fileVersion,
+	return fmt.Sprintf("payledger views %d; payment %d; session %d; instrument %d; attempt %d; account %d; dispute %d; inbox %d; run %d; shards %d", fileVersion,
 		eventstore.Payments.Schema, eventstore.Sessions.Schema, eventstore.Instruments.Schema, eventstore.Attempts.Schema,
-		eventstore.Accounts.Schema, eventstore.Disputes.Schema, eventstore.Inboxes.Schema, shards)
+		eventstore.Accounts.Schema, eventstore.Disputes.Schema, eventstore.Inboxes.Schema, eventstore.WorkflowRuns.Schema, shards)
 }
 
 // tables is the whole schema. Times are microseconds since 1970 UTC, amounts minor units, states msgpack
@@ -105,7 +105,7 @@ CREATE TABLE accounts (
 	revision INTEGER NOT NULL,
 	state    BLOB    NOT NULL
 );
-`
+` + tableRuns
 
 const (
 	selectIdentity  = `SELECT identity FROM meta`

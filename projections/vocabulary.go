@@ -11,6 +11,7 @@ import (
 	"payledger/domain/instrument"
 	"payledger/domain/payment"
 	"payledger/domain/session"
+	"payledger/domain/workflow"
 	"payledger/eventstore"
 )
 
@@ -23,15 +24,24 @@ type vocabulary struct {
 // vocabularies lists every aggregate of the log, also those that no view is made of: an event that is
 // not in it may change a view in a way that this build cannot know, so it stops the projection.
 var vocabularies = map[string]vocabulary{
-	eventstore.Payments.Name:    words(eventstore.Payments.Schema, payment.Events()),
-	eventstore.Sessions.Name:    words(eventstore.Sessions.Schema, session.Events()),
-	eventstore.Instruments.Name: words(eventstore.Instruments.Schema, instrument.Events()),
-	eventstore.Attempts.Name:    words(eventstore.Attempts.Schema, attempt.Events()),
-	eventstore.Accounts.Name:    words(eventstore.Accounts.Schema, account.Events()),
-	eventstore.Disputes.Name:    words(eventstore.Disputes.Schema, dispute.Events()),
-	eventstore.Inboxes.Name:     words(eventstore.Inboxes.Schema, inbox.Events()),
-	eventstore.Barriers.Name:    words(eventstore.Barriers.Schema, []eventstore.BarrierRaised{{}}),
-	eventstore.Logs.Name:        words(eventstore.Logs.Schema, []eventstore.LogInitialized{{}}),
+	eventstore.Payments.Name:     words(eventstore.Payments.Schema, payment.Events()),
+	eventstore.Sessions.Name:     words(eventstore.Sessions.Schema, session.Events()),
+	eventstore.Instruments.Name:  words(eventstore.Instruments.Schema, instrument.Events()),
+	eventstore.Attempts.Name:     words(eventstore.Attempts.Schema, attempt.Events()),
+	eventstore.Accounts.Name:     words(eventstore.Accounts.Schema, account.Events()),
+	eventstore.Disputes.Name:     words(eventstore.Disputes.Schema, dispute.Events()),
+	eventstore.Inboxes.Name:      words(eventstore.Inboxes.Schema, inbox.Events()),
+	eventstore.Barriers.Name:     words(eventstore.Barriers.Schema, []eventstore.BarrierRaised{{}}),
+	eventstore.Logs.Name:         words(eventstore.Logs.Schema, []eventstore.LogInitialized{{}}),
+	eventstore.Payments.Name:     words(eventstore.Payments.Schema, payment.Events()),
+	eventstore.Sessions.Name:     words(eventstore.Sessions.Schema, session.Events()),
+	eventstore.Instruments.Name:  words(eventstore.Instruments.Schema, instrument.Events()),
+	eventstore.Attempts.Name:     words(eventstore.Attempts.Schema, attempt.Events()),
+	eventstore.Accounts.Name:     words(eventstore.Accounts.Schema, account.Events()),
+	eventstore.Workflows.Name:    words(eventstore.Workflows.Schema, workflow.Events()),
+	eventstore.WorkflowRuns.Name: words(eventstore.WorkflowRuns.Schema, workflow.RunEvents()),
+	eventstore.Barriers.Name:     words(eventstore.Barriers.Schema, []eventstore.BarrierRaised{{}}),
+	eventstore.Logs.Name:         words(eventstore.Logs.Schema, []eventstore.LogInitialized{{}}),
 }
 
 func words[E domain.Event](schema int, events []E) vocabulary {

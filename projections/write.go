@@ -44,6 +44,9 @@ func (m *model) writeRows(ctx context.Context, b *batch) error {
 	if err := m.writeDisputes(ctx, b); err != nil {
 		return err
 	}
+	if err := m.writeRuns(ctx, b); err != nil {
+		return err
+	}
 	for _, v := range b.accounts.list {
 		if _, err := m.statements.upsertAccount.ExecContext(ctx, v.key.ID, int64(v.revision), v.raw); err != nil {
 			return err

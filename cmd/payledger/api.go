@@ -27,7 +27,7 @@ func (a *App) apiConfig() httpapi.Config {
 			NextAsk: a.commands.AskNext,
 		},
 		Reconciler: reconcile.Reconciler{Store: a.ledger.store, Books: a.processors},
-		Deliveries: a.webhooks, ClientTokenKey: a.ledger.derive("client tokens"), PublicURL: a.options.PublicURL,
+		Deliveries: a.webhooks, Workflows: a.workflows, ClientTokenKey: a.ledger.derive("client tokens"), PublicURL: a.options.PublicURL,
 		Environment: a.options.Environment, Now: a.clock, Random: rand.Reader, Logger: a.log,
 		Ready: a.healthy, RateLimit: a.options.RateLimit,
 		CheckURL: a.notifierConfig().Guard().CheckURL, Notifications: a.readNotification,

@@ -20,6 +20,7 @@ import (
 	"payledger/eventstore"
 	"payledger/eventstore/commands"
 	"payledger/eventstore/secrets"
+	"payledger/eventstore/workflows"
 	"payledger/httpapi"
 	"payledger/notifier"
 	"payledger/processorsim"
@@ -44,6 +45,7 @@ type App struct {
 	index       *deliveries.Index
 	webhooks    *notifier.Log
 	commands    *commands.Service
+	workflows   *workflows.Engine
 
 	api, admin, sim *webServer
 	credentials     *commands.Credentials // of an account that this start made
@@ -77,7 +79,7 @@ func Start(ctx context.Context, o Options, log zerolog.Logger) (*App, error) {
 	tuneRuntime()
 	a := &App{options: o, log: log, clock: time.Now, failed: make(chan error, 8), stopAPI: func() {}}
 	steps := []func(context.Context) error{
-		a.openLedger, a.initialize, a.openProcessors, a.openViews, a.openNotifier, a.openCommands,
+		a.openLedger, a.initialize, a.openProcessors, a.openViews, a.openNotifier, a.openCommands, a.openWorkflows,
 		a.run, a.listen, a.recoverOpen,
 	}
 	for _, step := range steps {
@@ -222,6 +224,7 @@ func (a *App) run(ctx context.Context) error {
 	loud("notifier", a.notifier.Run)
 	loud("webhook log", a.webhooks.Run)
 	loud("checkpoints", a.checkpoints.Run)
+	loud("workflows", a.workflows.Run)
 	vital("log", a.fanout.Run)
 	return a.views.CaughtUp(ctx)
 }
@@ -270,6 +273,9 @@ func (a *App) healthy(ctx context.Context) error {
 		return err
 	}
 	if err := a.notifier.Healthy(); err != nil {
+		return err
+	}
+	if err := a.workflows.Healthy(); err != nil {
 		return err
 	}
 	return a.views.CaughtUp(ctx)

@@ -27,6 +27,7 @@ func (a *App) recoverOpen(ctx context.Context) error {
 	if err := a.forgetEnded(ctx); err != nil {
 		return err
 	}
+	a.workflows.Act()
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	before := a.stopAPI
 	a.stopAPI = func() { stop(); before() }

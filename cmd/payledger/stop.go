@@ -23,6 +23,12 @@ func (a *App) Stop() error {
 		errs = append(errs, a.stopRequests())
 	}
 	if a.commands != nil {
+		a.commands.Drain()
+	}
+	if a.workflows != nil {
+		a.workflows.Close() // before commands: its runs call them
+	}
+	if a.commands != nil {
 		a.commands.Close()
 	}
 	a.stopAPI()

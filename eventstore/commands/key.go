@@ -6,13 +6,14 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/payment"
+	"payledger/domain/workflow"
 	"payledger/eventstore"
 )
 
 // keyed tells whether an operation has a key whose claim stands elsewhere: the key that made the payment
-// stands in the payment itself.
+// stands in the payment itself, and that of a workflow's action can be sent for no other payment.
 func (o operation) keyed(account domain.AccountID) (eventstore.Key, bool) {
-	if o.key == "" {
+	if o.key == "" || workflow.IsStepKey(o.key) {
 		return eventstore.Key{}, false
 	}
 	id := domain.PaymentIDForKey(account, o.key)

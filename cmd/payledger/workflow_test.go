@@ -1,0 +1,272 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Cards of the simulator's table (D13).
+const (
+	cardApproved    = "4111111111111111"
+	cardNoCancel    = "4000000000005159"
+	cardNoCapture   = "4000000000005142"
+	cardSettlesLate = "4000000000005175"
+)
+
+// runSeen is what tests look at of a run.
+type runSeen struct {
+	ID       string `json:"id"`
+	Status   string `json:"status"`
+	Workflow struct {
+		Version int `json:"version"`
+	} `json:"workflow"`
+	StartedAt time.Time `json:"startedAt"`
+	DueAt     time.Time `json:"dueAt"`
+	PaymentID string    `json:"paymentId"`
+	Trigger   struct {
+		EventID string    `json:"eventId"`
+		Date    time.Time `json:"date"`
+	} `json:"trigger"`
+	Condition struct {
+		Holds  bool   `json:"holds"`
+		Error  string `json:"error"`
+		Values []struct{ Path, Value string }
+	} `json:"condition"`
+	Actions []struct {
+		ID, Type, Status, Operation string
+		Amount                      int64
+		RequestedAt, EndedAt        time.Time
+		StatusCode                  int
+	} `json:"actions"`
+	LastError *struct{ ApplicationID, ActionID, DiagnosticsID, Message string }
+}
+
+// workflows makes a workflow and gives its path.
+func (m *merchant) workflow(t testing.TB, definition string) string {
+	t.Helper()
+	var made struct {
+		ID string `json:"id"`
+	}
+	m.must(t, "POST", "/management/workflows", m.headers(), definition).decode(t, &made)
+	return "/management/workflows/" + made.ID
+}
+
+// on is a workflow that a status starts.
+func on(status, condition string, delay int, actions ...string) string {
+	return fmt.Sprintf(`{"name":"on %s","trigger":{"eventType":"PAYMENT.STATUS","status":%q},"condition":%q,"delaySeconds":%d,"actions":[%s]}`,
+		status, status, condition, delay, strings.Join(actions, ","))
+}
+
+func (m *merchant) runs(t testing.TB, path string) []runSeen {
+	t.Helper()
+	var list struct{ Data []runSeen }
+	m.must(t, "GET", path+"/runs", m.headers(), nil).decode(t, &list)
+	return list.Data
+}
+
+// ran waits until the workflow has n runs that are all over.
+func (m *merchant) ran(t testing.TB, path string, n int) []runSeen {
+	t.Helper()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	var found []runSeen
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); <-tick.C {
+		found = m.runs(t, path)
+		over := 0
+		for _, r := range found {
+			if r.Status != "WAITING" && r.Status != "RUNNING" {
+				over++
+			}
+		}
+		if over >= n {
+			return found
+		}
+	}
+	t.Fatalf("%d runs are not over: %+v", n, found)
+	return nil
+}
+
+// paid makes a payment of 25.00 EUR.
+func (m *merchant) paid(t testing.TB, card string) paymentAnswer {
+	t.Helper()
+	a, err := m.pay(m.token(t, "order-"+card[len(card)-4:], 2500, card), "")
+	if err != nil || a.status != 200 {
+		t.Fatalf("%d %s %v", a.status, a.body, err)
+	}
+	var p paymentAnswer
+	a.decode(t, &p)
+	return p
+}
+
+// TestWorkflowCapture: an authorized payment is captured after a delay, in parts, rounded down; the run tells what it
+// saw and did, and a payment that the condition is not about is left alone (D19).
+func TestWorkflowCapture(t *testing.T) {
+	app := startApp(t, testOptions(t.TempDir()))
+	m := newMerchant(app.ready().API, app.credentials.APIKey)
+	path := m.workflow(t, on("AUTHORIZED", `payment.amount == 2500 && payment.metadata.order.startsWith("order-1")`, 1,
+		`{"type":"capture","share":0.333333,"final":false}`, `{"type":"capture"}`))
+	p := m.paid(t, cardApproved)
+	other := m.paid(t, "5555555555554444") // another order
+	found := m.ran(t, path, 2)
+	skipped, run := found[0], found[1]
+	if run.PaymentID != p.ID || run.Status != "SUCCEEDED" || !run.Condition.Holds || len(run.Actions) != 2 {
+		t.Fatalf("%+v", run)
+	}
+	if run.Actions[0].Amount != 833 || run.Actions[0].Operation != p.ID+".3" || run.Actions[1].Operation != p.ID+".5" {
+		t.Errorf("took %+v", run.Actions)
+	}
+	if wait := run.Actions[0].RequestedAt.Sub(run.Trigger.Date); wait < time.Second || run.DueAt.Sub(run.Trigger.Date) != time.Second {
+		t.Errorf("taken after %s", wait)
+	}
+	if len(run.Condition.Values) != 2 || run.Condition.Values[0].Path != "payment.amount" || run.Condition.Values[0].Value != "2500" {
+		t.Errorf("saw %+v", run.Condition.Values)
+	}
+	if skipped.PaymentID != other.ID || skipped.Status != "SKIPPED" || skipped.Condition.Holds || len(skipped.Actions) != 0 {
+		t.Errorf("%+v", skipped)
+	}
+	if p, body := m.read(t, p.ID); p.Status != "SETTLED" || !strings.Contains(string(body), `"amountCaptured":2500`) {
+		t.Errorf("ended as %s", body)
+	}
+	if p, _ := m.read(t, other.ID); p.Status != "AUTHORIZED" {
+		t.Errorf("the other ended as %s", p.Status)
+	}
+}
+
+// TestWorkflowRisk: a payment whose card verification value does not match is cancelled (D19).
+func TestWorkflowRisk(t *testing.T) {
+	app := startApp(t, testOptions(t.TempDir()))
+	m := newMerchant(app.ready().API, app.credentials.APIKey)
+	path := m.workflow(t, on("AUTHORIZED", `payment.riskData.cvvCheck.result == "NOT_MATCHED"`, 0, `{"type":"cancel","reason":"CVV does not match"}`))
+	good := m.paid(t, cardApproved)
+	m.cvv = "000"
+	risky := m.paid(t, cardApproved)
+	m.ran(t, path, 2)
+	if p, body := m.read(t, risky.ID); p.Status != "CANCELLED" {
+		t.Errorf("ended as %s", body)
+	}
+	if p, _ := m.read(t, good.ID); p.Status != "AUTHORIZED" {
+		t.Errorf("the good one ended as %s", p.Status)
+	}
+}
+
+// TestWorkflowFailure: an action that fails ends its run, not the payment, and WORKFLOW_RUN.FAILED tells (§6.5, D19).
+func TestWorkflowFailure(t *testing.T) {
+	app := startApp(t, testOptions(t.TempDir()))
+	m := newMerchant(app.ready().API, app.credentials.APIKey)
+	url, came := inbox(t, 200)
+	m.must(t, "POST", "/management/webhook-endpoints", m.headers(), map[string]any{"url": url, "eventTypes": []string{"WORKFLOW_RUN.FAILED"}})
+	target, requests := inbox(t, 503)
+	for card, c := range map[string]struct{ action, application, id, message, status string }{
+		cardNoCancel:       {`{"type":"cancel"}`, "PAYMENTS", "1-cancel", "", "AUTHORIZED"},
+		cardNoCapture:      {`{"type":"capture"}`, "PAYMENTS", "1-capture", "", "AUTHORIZED"},
+		"4035500000000000": {`{"type":"capture","amount":9999}`, "PAYMENTS", "1-capture", "above what is left", "AUTHORIZED"},
+		"5132000000000000": {`{"type":"refund"}`, "PAYMENTS", "1-refund", "A payment that is AUTHORIZED cannot be refunded.", "AUTHORIZED"},
+		"4970000000000008": {`{"type":"http_request","url":"` + target + `"}`, "HTTP", "1-http_request", "The receiver answered 503 Service Unavailable.", "AUTHORIZED"},
+	} {
+		path := m.workflow(t, on("AUTHORIZED", `payment.paymentMethod.paymentMethodData.firstDigits.startsWith("`+card[:6]+
+			`") && payment.paymentMethod.paymentMethodData.last4Digits == "`+card[12:]+`"`, 0, c.action, `{"type":"capture","amount":1}`))
+		p := m.paid(t, card)
+		h := <-came
+		var told struct {
+			EventType, Version, PrimerAccountID, TriggerEventID, EventID, SignedAt string
+			Workflow                                                               struct {
+				ID, Name string
+				Version  int
+			}
+			Run struct {
+				ID, Status, Timestamp string
+				LastError             struct{ ApplicationID, ActionID, DiagnosticsID, Message string }
+			}
+		}
+		if err := json.Unmarshal(h.body, &told); err != nil {
+			t.Fatal(err)
+		}
+		all := m.ran(t, path, 1)
+		run := all[len(all)-1]
+		e := told.Run.LastError
+		if told.EventType != "WORKFLOW_RUN.FAILED" || told.Version != "1.0" || told.PrimerAccountID != string(app.credentials.AccountID) ||
+			told.TriggerEventID != run.Trigger.EventID || told.Workflow.Version != 1 || !strings.HasSuffix(path, told.Workflow.ID) ||
+			told.Run.ID != run.ID || told.Run.Status != "FAILED" || e.ApplicationID != c.application || e.ActionID != c.id ||
+			!strings.Contains(e.Message, c.message) || e.Message == "" || e.DiagnosticsID == "" {
+			t.Errorf("%s told %s", card, h.body)
+		}
+		if strings.Contains(string(h.body), "notificationConfig") || run.Status != "FAILED" || run.PaymentID != p.ID || run.Actions[1].Status != "OPEN" {
+			t.Errorf("%s: %s, %+v", card, h.body, run)
+		}
+		if p, _ := m.read(t, p.ID); p.Status != c.status {
+			t.Errorf("%s: the payment is %s", card, p.Status)
+		}
+	}
+	sent := <-requests
+	if sent.header.Get("Idempotency-Key") == "" || sent.header.Get("X-Signature-Primary") != "" || !strings.Contains(string(sent.body), `"eventType":"PAYMENT.STATUS"`) {
+		t.Errorf("sent %v %s", sent.header, sent.body)
+	}
+	if len(requests) > 0 {
+		t.Error("an http_request was tried again")
+	}
+}
+
+// TestWorkflowVersions: a run uses the version that its trigger met, whatever the workflow is by then (D19).
+func TestWorkflowVersions(t *testing.T) {
+	app := startApp(t, testOptions(t.TempDir()))
+	m := newMerchant(app.ready().API, app.credentials.APIKey)
+	path := m.workflow(t, on("AUTHORIZED", `true`, 1, `{"type":"capture","amount":100}`))
+	first := m.paid(t, cardApproved)
+	change := m.must(t, "PUT", path, m.headers(), on("AUTHORIZED", `true`, 0, `{"type":"capture","amount":200}`))
+	if !strings.Contains(string(change.body), `"version":2`) {
+		t.Errorf("changed to %s", change.body)
+	}
+	second := m.paid(t, cardApproved)
+	m.must(t, "POST", path+"/disable", m.headers(), nil)
+	third := m.paid(t, cardApproved)
+	m.must(t, "POST", path+"/enable", m.headers(), nil)
+	m.must(t, "PUT", path, m.headers(), on("AUTHORIZED", `true`, 0, `{"type":"capture","amount":200}`)) // the same: no new version
+	fourth := m.paid(t, cardApproved)
+	want := map[string]struct {
+		version int
+		amount  int64
+	}{first.ID: {1, 100}, second.ID: {2, 200}, fourth.ID: {2, 200}}
+	found := m.ran(t, path, 3)
+	if len(found) != 3 {
+		t.Errorf("%d runs", len(found))
+	}
+	for _, r := range found {
+		if w := want[r.PaymentID]; r.Status != "SUCCEEDED" || r.Workflow.Version != w.version || r.Actions[0].Amount != w.amount {
+			t.Errorf("%+v", r)
+		}
+	}
+	if p, _ := m.read(t, third.ID); p.Status != "AUTHORIZED" {
+		t.Errorf("a disabled workflow made the payment %s", p.Status)
+	}
+}
+
+// TestWorkflowCircle: a capture that fails brings the payment back to AUTHORIZED, which does not start the same workflow
+// once more: that is recorded as skipped, with its reason.
+func TestWorkflowCircle(t *testing.T) {
+	app := startApp(t, testOptions(t.TempDir()))
+	m := newMerchant(app.ready().API, app.credentials.APIKey)
+	path := m.workflow(t, on("AUTHORIZED", `true`, 0, `{"type":"capture"}`))
+	m.paid(t, cardNoCapture)
+	found := m.ran(t, path, 2)
+	if found[1].Status != "FAILED" || found[0].Status != "SKIPPED" || !strings.Contains(found[0].Condition.Error, "caused by run "+found[1].ID) {
+		t.Errorf("%+v", found)
+	}
+}
+
+// TestWorkflowSettlesLate: an action has succeeded when the processor has confirmed it, and the next one comes after.
+func TestWorkflowSettlesLate(t *testing.T) {
+	app := startApp(t, testOptions(t.TempDir()))
+	m := newMerchant(app.ready().API, app.credentials.APIKey)
+	path := m.workflow(t, on("AUTHORIZED", `true`, 0, `{"type":"capture"}`, `{"type":"refund","amount":500,"reason":"discount"}`))
+	p := m.paid(t, cardSettlesLate)
+	run := m.ran(t, path, 1)[0]
+	if took := run.Actions[0].EndedAt.Sub(run.Actions[0].RequestedAt); run.Status != "SUCCEEDED" || took < time.Second {
+		t.Errorf("after %s: %+v", took, run)
+	}
+	if p, body := m.read(t, p.ID); p.Status != "SETTLED" || !strings.Contains(string(body), `"amountRefunded":500`) {
+		t.Errorf("ended as %s", body)
+	}
+}

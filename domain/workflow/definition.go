@@ -1,0 +1,158 @@
+package workflow
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	"payledger/domain"
+)
+
+// What starts a run (D19).
+const (
+	OnPaymentStatus = "PAYMENT.STATUS"
+	OnPaymentRefund = "PAYMENT.REFUND"
+	OnDisputeOpened = "DISPUTE.OPENED"
+	OnDisputeStatus = "DISPUTE.STATUS"
+)
+
+// Triggers are all event types that may start a run.
+var Triggers = []string{OnPaymentStatus, OnPaymentRefund, OnDisputeOpened, OnDisputeStatus}
+
+// What a run may do (D19).
+const (
+	Capture     = "capture"
+	Cancel      = "cancel"
+	Refund      = "refund"
+	HTTPRequest = "http_request"
+)
+
+// Limits of a definition (D19); sizes in bytes.
+const (
+	MaxActions   = 10
+	MaxName      = 100
+	MaxCondition = 2000
+	MaxURL       = 1000
+	MaxText      = 255               // reason, orderId
+	MaxDelay     = 90 * 24 * 60 * 60 // seconds
+	// WholeShare is a share of 1, in millionths.
+	WholeShare = 1_000_000
+)
+
+// Trigger is what starts runs of a workflow.
+type Trigger struct {
+	EventType string `json:"eventType"`
+	Status    string `json:"status,omitempty"` // of PAYMENT.STATUS: the one that the payment came into
+}
+
+// Action is one thing that a run does (D19).
+type Action struct {
+	Type    string         `json:"type"`               // capture, cancel, refund, http_request
+	Amount  *domain.Amount `json:"amount,omitempty"`   // capture, refund; none: all that is left
+	Share   int64          `json:"sharePpm,omitempty"` // capture: of the payment's amount, in millionths; 0: not by share
+	Final   *bool          `json:"final,omitempty"`    // capture; none: true
+	Reason  string         `json:"reason,omitempty"`   // cancel, refund
+	OrderID string         `json:"orderId,omitempty"`  // refund
+	URL     string         `json:"url,omitempty"`      // http_request
+}
+
+// IsFinal tells whether no capture may follow this one (D10).
+func (a Action) IsFinal() bool { return a.Final == nil || *a.Final }
+
+// Resolved is the action on a payment of the amount: a share becomes an amount, rounded down (D19).
+func (a Action) Resolved(of domain.Amount) Action {
+	if a.Share != 0 {
+		amount := of/WholeShare*domain.Amount(a.Share) + of%WholeShare*domain.Amount(a.Share)/WholeShare
+		a.Amount, a.Share = &amount, 0
+	}
+	return a
+}
+
+// Definition is what a workflow does.
+type Definition struct {
+	Name         string   `json:"name"`
+	Trigger      Trigger  `json:"trigger"`
+	Condition    string   `json:"condition"`              // CEL
+	DelaySeconds int64    `json:"delaySeconds,omitempty"` // from the trigger to the first action
+	Actions      []Action `json:"actions"`                // in order
+}
+
+// Delay is the time from the trigger to the first action.
+func (d Definition) Delay() time.Duration { return time.Duration(d.DelaySeconds) * time.Second }
+
+// size is what the definition takes of the account's room, in bytes.
+func (d Definition) size() int {
+	n := len(d.Name) + len(d.Condition) + 64
+	for _, a := range d.Actions {
+		n += len(a.Reason) + len(a.OrderID) + len(a.URL) + 64
+	}
+	return n
+}
+
+func (d Definition) equal(o Definition) bool {
+	return d.Name == o.Name && d.Trigger == o.Trigger && d.Condition == o.Condition && d.DelaySeconds == o.DelaySeconds &&
+		slices.EqualFunc(d.Actions, o.Actions, Action.equal)
+}
+
+func (a Action) equal(o Action) bool {
+	return a.Type == o.Type && same(a.Amount, o.Amount) && a.Share == o.Share && a.IsFinal() == o.IsFinal() &&
+		a.Reason == o.Reason && a.OrderID == o.OrderID && a.URL == o.URL
+}
+
+func same[T comparable](a, b *T) bool { return a == b || a != nil && b != nil && *a == *b }
+
+// Faults are what is wrong with a definition, beside its condition and where its URLs lead (D19).
+func (d Definition) Faults() []domain.Violation {
+	var found []domain.Violation
+	check := func(wrong bool, path, description string) {
+		if wrong {
+			found = append(found, domain.Violation{Path: path, Description: description})
+		}
+	}
+	check(d.Name == "" || len(d.Name) > MaxName, "$.name", "must have 1 to "+strconv.Itoa(MaxName)+" bytes")
+	check(!slices.Contains(Triggers, d.Trigger.EventType), "$.trigger.eventType", "is not an event type that starts a workflow")
+	onStatus := d.Trigger.EventType == OnPaymentStatus
+	check(onStatus && !slices.Contains(domain.Enum("paymentStatus"), d.Trigger.Status), "$.trigger.status", "must be a payment status")
+	check(!onStatus && d.Trigger.Status != "", "$.trigger.status", "goes with PAYMENT.STATUS only")
+	check(d.Condition == "" || len(d.Condition) > MaxCondition, "$.condition", "must have 1 to "+strconv.Itoa(MaxCondition)+" bytes")
+	check(d.DelaySeconds < 0 || d.DelaySeconds > MaxDelay, "$.delaySeconds", "must be between 0 and "+strconv.Itoa(MaxDelay))
+	check(len(d.Actions) == 0 || len(d.Actions) > MaxActions, "$.actions", "must have 1 to "+strconv.Itoa(MaxActions)+" elements")
+	for i, a := range d.Actions {
+		for _, f := range a.faults() {
+			check(true, "$.actions["+strconv.Itoa(i)+"]."+f.Path, f.Description)
+		}
+	}
+	return found
+}
+
+// faults are what is wrong with an action, each with the field's name alone.
+func (a Action) faults() []domain.Violation {
+	var found []domain.Violation
+	only := func(there bool, field string, types ...string) {
+		if there && !slices.Contains(types, a.Type) {
+			found = append(found, domain.Violation{Path: field, Description: "does not go with this type of action"})
+		}
+	}
+	check := func(wrong bool, field, description string) {
+		if wrong {
+			found = append(found, domain.Violation{Path: field, Description: description})
+		}
+	}
+	if !slices.Contains([]string{Capture, Cancel, Refund, HTTPRequest}, a.Type) {
+		return []domain.Violation{{Path: "type", Description: "must be one of capture, cancel, refund, http_request"}}
+	}
+	only(a.Amount != nil, "amount", Capture, Refund)
+	only(a.Share != 0, "share", Capture)
+	only(a.Final != nil, "final", Capture)
+	only(a.Reason != "", "reason", Cancel, Refund)
+	only(a.OrderID != "", "orderId", Refund)
+	only(a.URL != "", "url", HTTPRequest)
+	check(a.Amount != nil && (*a.Amount < 1 || *a.Amount > domain.MaxAmount), "amount", "must be at least 1")
+	check(a.Share < 0 || a.Share > WholeShare, "share", "must be above 0 and at most 1")
+	check(a.Amount != nil && a.Share != 0, "share", "must not be sent together with amount")
+	check(len(a.Reason) > 4*MaxText, "reason", "is too long")
+	check(len(a.OrderID) > 4*MaxText, "orderId", "is too long")
+	check(a.Type == HTTPRequest && a.URL == "", "url", "is required")
+	check(len(a.URL) > MaxURL, "url", "is too long")
+	return found
+}

@@ -1,0 +1,178 @@
+package workflow
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"payledger/domain"
+)
+
+// Status is where a run stands.
+type Status string
+
+// The statuses of runs (§3.4, D19).
+const (
+	Skipped   Status = "SKIPPED"   // its condition did not hold
+	Waiting   Status = "WAITING"   // for its time, or to be taken up
+	Running   Status = "RUNNING"   // an action was requested
+	Succeeded Status = "SUCCEEDED" // every action did
+	Failed    Status = "FAILED"    // an action did
+)
+
+// Ref names the workflow's version that a run is of.
+type Ref struct {
+	ID      domain.WorkflowID `json:"id"`
+	Name    string            `json:"name"`
+	Version int64             `json:"version"`
+}
+
+// Occasion is the event that started a run.
+type Occasion struct {
+	EventType   string    `json:"eventType"` // PAYMENT.STATUS, …
+	EventID     string    `json:"eventId"`
+	Aggregate   string    `json:"aggregate"`
+	AggregateID string    `json:"aggregateId"`
+	Sequence    uint64    `json:"sequence"` // the event's revision
+	Shard       int64     `json:"shard"`    // where the log has it
+	Seq         uint64    `json:"seq"`
+	At          time.Time `json:"at"`
+}
+
+// Seen is a value that a condition read: its path and its JSON.
+type Seen struct {
+	Path  string `json:"path"`
+	Value string `json:"value"` // none of personal data; long ones are cut
+}
+
+// Verdict is what a condition came to.
+type Verdict struct {
+	Holds bool   `json:"holds"`
+	Error string `json:"error,omitempty"` // why it could not be evaluated: counts as false (D19)
+	Seen  []Seen `json:"seen,omitempty"`
+}
+
+// StepState is where an action of a run stands.
+type StepState string
+
+// The states of actions.
+const (
+	StepOpen      StepState = "OPEN"
+	StepRequested StepState = "REQUESTED"
+	StepSucceeded StepState = "SUCCEEDED"
+	StepFailed    StepState = "FAILED"
+)
+
+// Step is an action of a run, with what became of it.
+type Step struct {
+	ID          string     `json:"id"`
+	Action      Action     `json:"action"` // with its amount
+	State       StepState  `json:"state"`
+	RequestedAt *time.Time `json:"requestedAt,omitempty"`
+	EndedAt     *time.Time `json:"endedAt,omitempty"`
+	Result      Result     `json:"result,omitempty"`
+}
+
+// Result is what an action that succeeded leaves behind.
+type Result struct {
+	Operation  domain.OperationKey `json:"operation,omitempty"`  // of the payment
+	StatusCode int64               `json:"statusCode,omitempty"` // of the answer to an HTTP request
+}
+
+// RunError says why a run failed (§6.5).
+type RunError struct {
+	ApplicationID string `json:"applicationId"` // PAYMENTS or HTTP
+	ActionID      string `json:"actionId"`
+	DiagnosticsID string `json:"diagnosticsId"` // the correlation id of what the action did
+	Message       string `json:"message"`
+}
+
+// The applications that actions belong to (D19).
+const (
+	ApplicationPayments = "PAYMENTS"
+	ApplicationHTTP     = "HTTP"
+)
+
+// RunState is one run.
+type RunState struct {
+	ID        domain.RunID     `json:"id"`
+	Account   domain.AccountID `json:"accountId"`
+	Revision  uint64           `json:"revision"`
+	StartedAt time.Time        `json:"startedAt"`
+	UpdatedAt time.Time        `json:"updatedAt"`
+	DueAt     time.Time        `json:"dueAt"` // no action before
+	Workflow  Ref              `json:"workflow"`
+	Trigger   Occasion         `json:"trigger"`
+	Payment   domain.PaymentID `json:"paymentId"` // that its actions are about
+	Condition Verdict          `json:"condition"`
+	Depth     int64            `json:"depth,omitempty"` // how many runs led to this one, one starting the next
+	Steps     []Step           `json:"steps,omitempty"`
+	Error     *RunError        `json:"error,omitempty"`
+}
+
+// Exists tells whether the run has begun.
+func (s RunState) Exists() bool { return s.Revision > 0 }
+
+// Status derives where the run stands.
+func (s RunState) Status() Status {
+	switch next, more := s.Next(); {
+	case s.Error != nil:
+		return Failed
+	case !s.Condition.Holds:
+		return Skipped
+	case !more:
+		return Succeeded
+	case next == 0 && s.Steps[0].State == StepOpen:
+		return Waiting
+	default:
+		return Running
+	}
+}
+
+// Open tells whether the run has something left to do.
+func (s RunState) Open() bool {
+	status := s.Status()
+	return s.Exists() && (status == Waiting || status == Running)
+}
+
+// Next is the place of the first action that has not succeeded; false when all have.
+func (s RunState) Next() (int, bool) {
+	i := slices.IndexFunc(s.Steps, func(step Step) bool { return step.State != StepSucceeded })
+	return max(i, 0), i >= 0
+}
+
+// stepKey begins the idempotency keys of actions: none that a merchant can send, since a merchant's has no space (D9).
+const stepKey = "workflow run "
+
+// StepKey is the idempotency key of an action: the same on every repeat.
+func (s RunState) StepKey(step int) string { return stepKey + s.Diagnostics(step) }
+
+// IsStepKey tells whether a key is that of an action.
+func IsStepKey(key string) bool { return strings.HasPrefix(key, stepKey) }
+
+// diagnostics begins what names the actions of runs.
+const diagnostics = "run."
+
+// Diagnostics names what an action does where it is recorded: the correlation id of its events.
+func (s RunState) Diagnostics(step int) string {
+	return diagnostics + string(s.ID) + "." + strconv.Itoa(step+1)
+}
+
+// CausedBy gives the run of which an action led to an event, from the event's correlation id.
+func CausedBy(correlationID string) (domain.RunID, bool) {
+	rest, is := strings.CutPrefix(correlationID, diagnostics)
+	id, _, whole := strings.Cut(rest, ".")
+	return domain.RunID(id), is && whole && domain.ValidID(id)
+}
+
+// stepID names an action among those of its run: its number and its type.
+func stepID(step int, a Action) string { return strconv.Itoa(step+1) + "-" + a.Type }
+
+// application tells what an action belongs to.
+func (a Action) application() string {
+	if a.Type == HTTPRequest {
+		return ApplicationHTTP
+	}
+	return ApplicationPayments
+}

@@ -1,0 +1,109 @@
+package workflow
+
+import (
+	"errors"
+	"strconv"
+	"time"
+
+	"payledger/domain"
+)
+
+// ErrNotNext means that a run stands elsewhere than whoever asks believed: it was taken further meanwhile.
+var ErrNotNext = errors.New("the workflow run stands elsewhere")
+
+// StartRun says that a trigger met an enabled workflow.
+type StartRun struct {
+	At        time.Time
+	Account   domain.AccountID
+	Workflow  Workflow
+	Trigger   Occasion
+	Payment   domain.PaymentID
+	Amount    domain.Amount // of the payment: what a share is of
+	Condition Verdict
+	Cause     *RunState // the run of which an action led to the trigger, if one did
+}
+
+// MaxDepth is how many runs may lead to one, each starting the next: workflows that start each other come to an end.
+const MaxDepth = 5
+
+// circular is why a run is skipped that would go round in a circle; "" for any other.
+func (c StartRun) circular() string {
+	switch {
+	case c.Cause == nil:
+		return ""
+	case c.Cause.Workflow.ID == c.Workflow.ID:
+		return "the event was caused by run " + string(c.Cause.ID) + " of this workflow"
+	case c.Cause.Depth+1 >= MaxDepth:
+		return "the event was caused by run " + string(c.Cause.ID) + ", the last of " + strconv.Itoa(MaxDepth) + " that led to each other"
+	}
+	return ""
+}
+
+// RunID is the id that the workflow's version and the trigger event derive: one run of both (D19).
+func (c StartRun) RunID() domain.RunID {
+	return domain.NewRunID(c.Account, c.Workflow.ID, c.Workflow.Version, c.Trigger.EventID)
+}
+
+// DecideStart begins the run, unless it has begun.
+func DecideStart(s RunState, c StartRun) (RunEvent, error) {
+	if s.Exists() {
+		return nil, nil
+	}
+	d := c.Workflow.Definition
+	start := Start{
+		At: c.At, ID: c.RunID(), Account: c.Account, Trigger: c.Trigger, Payment: c.Payment, Condition: c.Condition,
+		Workflow: Ref{ID: c.Workflow.ID, Name: d.Name, Version: c.Workflow.Version},
+	}
+	if c.Cause != nil {
+		start.Depth = c.Cause.Depth + 1
+	}
+	if why := c.circular(); why != "" {
+		start.Condition.Holds, start.Condition.Error = false, why
+	}
+	if !start.Condition.Holds {
+		return RunSkipped{start}, nil
+	}
+	actions := make([]Action, len(d.Actions))
+	for i, a := range d.Actions {
+		actions[i] = a.Resolved(c.Amount)
+	}
+	return RunStarted{Start: start, DueAt: c.Trigger.At.Add(d.Delay()), Actions: actions}, nil
+}
+
+// DecideRequest records that an action is about to be taken; nothing if it was recorded already.
+func DecideRequest(s RunState, at time.Time, step int) (RunEvent, error) {
+	if err := s.expects(step); err != nil {
+		return nil, err
+	}
+	if s.Steps[step].State == StepRequested {
+		return nil, nil
+	}
+	return ActionRequested{At: at, Step: int64(step)}, nil
+}
+
+// DecideSuccess records that an action was taken.
+func DecideSuccess(s RunState, at time.Time, step int, r Result) (RunEvent, error) {
+	if err := s.expects(step); err != nil {
+		return nil, err
+	}
+	return ActionSucceeded{At: at, Step: int64(step), Result: r}, nil
+}
+
+// DecideFailure records that an action failed, in words for the merchant.
+func DecideFailure(s RunState, at time.Time, step int, message string) (RunEvent, error) {
+	if err := s.expects(step); err != nil {
+		return nil, err
+	}
+	action := s.Steps[step].Action
+	return RunFailed{At: at, Step: int64(step), Error: RunError{
+		ApplicationID: action.application(), ActionID: s.Steps[step].ID, DiagnosticsID: s.Diagnostics(step), Message: message,
+	}}, nil
+}
+
+// expects refuses what is not about the action that comes next.
+func (s RunState) expects(step int) error {
+	if next, more := s.Next(); !s.Open() || !more || next != step {
+		return ErrNotNext
+	}
+	return nil
+}

@@ -1,0 +1,112 @@
+package workflow
+
+import (
+	"slices"
+	"time"
+
+	"payledger/domain"
+)
+
+// RunEvent is a fact about a run.
+type RunEvent interface {
+	domain.Event
+	runEvent()
+}
+
+// RunEvents lists every event type of runs.
+func RunEvents() []RunEvent {
+	return []RunEvent{RunStarted{}, RunSkipped{}, ActionRequested{}, ActionSucceeded{}, RunFailed{}}
+}
+
+// Start is what is known of a run when it begins.
+type Start struct {
+	At        time.Time        `json:"at"`
+	ID        domain.RunID     `json:"id"`
+	Account   domain.AccountID `json:"accountId"`
+	Workflow  Ref              `json:"workflow"`
+	Trigger   Occasion         `json:"trigger"`
+	Payment   domain.PaymentID `json:"paymentId"`
+	Condition Verdict          `json:"condition"`
+	Depth     int64            `json:"depth,omitempty"` // how many runs led to this one, one starting the next
+}
+
+// RunStarted says that a trigger met a workflow whose condition holds: its actions will be taken.
+type RunStarted struct {
+	Start
+	DueAt   time.Time `json:"dueAt"`
+	Actions []Action  `json:"actions"` // with their amounts
+}
+
+// RunSkipped says that a trigger met a workflow whose condition does not hold: nothing is done.
+type RunSkipped struct{ Start }
+
+// ActionRequested says that an action is being taken. It may have been taken, once or more, whenever nothing follows.
+type ActionRequested struct {
+	At   time.Time `json:"at"`
+	Step int64     `json:"step"` // from 0
+}
+
+// ActionSucceeded says that an action has been taken; after the last the run is over.
+type ActionSucceeded struct {
+	At     time.Time `json:"at"`
+	Step   int64     `json:"step"`
+	Result Result    `json:"result,omitempty"`
+}
+
+// RunFailed says that an action failed, and the run with it. What was done before stays done.
+type RunFailed struct {
+	At    time.Time `json:"at"`
+	Step  int64     `json:"step"`
+	Error RunError  `json:"error"`
+}
+
+func (RunStarted) Type() string      { return "workflow_run.started" }
+func (RunSkipped) Type() string      { return "workflow_run.skipped" }
+func (ActionRequested) Type() string { return "workflow_run.action_requested" }
+func (ActionSucceeded) Type() string { return "workflow_run.action_succeeded" }
+func (RunFailed) Type() string       { return "workflow_run.failed" }
+
+func (RunStarted) runEvent()      {}
+func (RunSkipped) runEvent()      {}
+func (ActionRequested) runEvent() {}
+func (ActionSucceeded) runEvent() {}
+func (RunFailed) runEvent()       {}
+
+// EvolveRun folds one event into the state.
+func EvolveRun(s RunState, e RunEvent) RunState {
+	s.Revision++
+	switch e := e.(type) {
+	case RunStarted:
+		s = s.begun(e.Start)
+		s.DueAt = e.DueAt
+		for i, a := range e.Actions {
+			s.Steps = append(s.Steps, Step{ID: stepID(i, a), Action: a, State: StepOpen})
+		}
+	case RunSkipped:
+		s = s.begun(e.Start)
+		s.DueAt = e.At
+	case ActionRequested:
+		return s.withStep(e.Step, e.At, func(step *Step) { step.State, step.RequestedAt = StepRequested, &e.At })
+	case ActionSucceeded:
+		return s.withStep(e.Step, e.At, func(step *Step) { step.State, step.EndedAt, step.Result = StepSucceeded, &e.At, e.Result })
+	case RunFailed:
+		s.Error = &e.Error
+		return s.withStep(e.Step, e.At, func(step *Step) { step.State, step.EndedAt = StepFailed, &e.At })
+	}
+	return s
+}
+
+func (s RunState) begun(e Start) RunState {
+	s.ID, s.Account, s.Workflow, s.Trigger, s.Payment, s.Condition = e.ID, e.Account, e.Workflow, e.Trigger, e.Payment, e.Condition
+	s.StartedAt, s.UpdatedAt, s.Depth = e.At, e.At, e.Depth
+	return s
+}
+
+// withStep changes one step in a copy.
+func (s RunState) withStep(i int64, at time.Time, change func(*Step)) RunState {
+	s.UpdatedAt, s.Steps = at, slices.Clone(s.Steps)
+	if i >= 0 && i < int64(len(s.Steps)) {
+		change(&s.Steps[i])
+	}
+	return s
+}

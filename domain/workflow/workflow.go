@@ -1,0 +1,132 @@
+package workflow
+
+import (
+	"slices"
+	"time"
+
+	"payledger/domain"
+)
+
+// Limits that keep the state small enough to travel with every event.
+const (
+	MaxWorkflows = 50
+	MaxSize      = 96 << 10 // of all definitions of an account, in bytes
+)
+
+// Workflow is a workflow as it stands.
+type Workflow struct {
+	ID         domain.WorkflowID `json:"id"`
+	Version    int64             `json:"version"` // from 1, one more with each change of the definition
+	Definition Definition        `json:"definition"`
+	Enabled    bool              `json:"enabled"`
+	CreatedAt  time.Time         `json:"createdAt"`
+	UpdatedAt  time.Time         `json:"updatedAt"`
+}
+
+// State is all workflows of an account, the oldest first.
+type State struct {
+	Account   domain.AccountID `json:"accountId"`
+	Revision  uint64           `json:"revision"`
+	UpdatedAt time.Time        `json:"updatedAt"`
+	Workflows []Workflow       `json:"workflows,omitempty"`
+}
+
+// Find gives a workflow by its id.
+func (s State) Find(id domain.WorkflowID) (Workflow, bool) {
+	if i := s.place(id); i >= 0 {
+		return s.Workflows[i], true
+	}
+	return Workflow{}, false
+}
+
+func (s State) place(id domain.WorkflowID) int {
+	return slices.IndexFunc(s.Workflows, func(w Workflow) bool { return w.ID == id })
+}
+
+// StartedBy gives the enabled workflows that an event type may start; which status it is about is still to be seen.
+func (s State) StartedBy(eventType string) (found []Workflow) {
+	for _, w := range s.Workflows {
+		if w.Enabled && w.Definition.Trigger.EventType == eventType {
+			found = append(found, w)
+		}
+	}
+	return found
+}
+
+// Event is a fact about an account's workflows.
+type Event interface {
+	domain.Event
+	workflowEvent()
+}
+
+// Events lists every event type of workflows.
+func Events() []Event { return []Event{Created{}, Changed{}, Enabled{}, Disabled{}} }
+
+// Created says that the account has one more workflow.
+type Created struct {
+	At         time.Time         `json:"at"`
+	Account    domain.AccountID  `json:"accountId"`
+	ID         domain.WorkflowID `json:"id"`
+	Definition Definition        `json:"definition"`
+	Enabled    bool              `json:"enabled"`
+}
+
+// Changed says what a workflow does from now on; what began before goes on as it was.
+type Changed struct {
+	At         time.Time         `json:"at"`
+	ID         domain.WorkflowID `json:"id"`
+	Version    int64             `json:"version"`
+	Definition Definition        `json:"definition"`
+	Enabled    bool              `json:"enabled"`
+}
+
+// Enabled says that the workflow is started by its trigger from now on.
+type Enabled struct {
+	At time.Time         `json:"at"`
+	ID domain.WorkflowID `json:"id"`
+}
+
+// Disabled says that nothing starts the workflow any more; runs that have begun go on.
+type Disabled struct {
+	At time.Time         `json:"at"`
+	ID domain.WorkflowID `json:"id"`
+}
+
+func (Created) Type() string  { return "workflow.created" }
+func (Changed) Type() string  { return "workflow.changed" }
+func (Enabled) Type() string  { return "workflow.enabled" }
+func (Disabled) Type() string { return "workflow.disabled" }
+
+func (Created) workflowEvent()  {}
+func (Changed) workflowEvent()  {}
+func (Enabled) workflowEvent()  {}
+func (Disabled) workflowEvent() {}
+
+// Evolve folds one event into the state.
+func Evolve(s State, e Event) State {
+	s.Revision++
+	switch e := e.(type) {
+	case Created:
+		s.Account, s.UpdatedAt = e.Account, e.At
+		s.Workflows = append(slices.Clone(s.Workflows), Workflow{
+			ID: e.ID, Version: 1, Definition: e.Definition, Enabled: e.Enabled, CreatedAt: e.At, UpdatedAt: e.At,
+		})
+	case Changed:
+		return s.with(e.ID, e.At, func(w *Workflow) { w.Version, w.Definition, w.Enabled = e.Version, e.Definition, e.Enabled })
+	case Enabled:
+		return s.with(e.ID, e.At, func(w *Workflow) { w.Enabled = true })
+	case Disabled:
+		return s.with(e.ID, e.At, func(w *Workflow) { w.Enabled = false })
+	}
+	return s
+}
+
+// with changes one workflow in a copy: a State that was handed out stays as it was.
+func (s State) with(id domain.WorkflowID, at time.Time, change func(*Workflow)) State {
+	s.UpdatedAt, s.Workflows = at, slices.Clone(s.Workflows)
+	if i := s.place(id); i >= 0 {
+		change(&s.Workflows[i])
+		s.Workflows[i].UpdatedAt = at
+	}
+	return s
+}

@@ -1,0 +1,56 @@
+package commands
+
+import (
+	"context"
+
+	"payledger/domain"
+	"payledger/domain/workflow"
+	"payledger/eventstore"
+)
+
+// Workflows gives the account's workflows as the log holds them (D19).
+func (s *Service) Workflows(ctx context.Context, account domain.AccountID) (workflow.State, error) {
+	tip, err := eventstore.LoadTipFresh(ctx, s.Store, eventstore.Workflows, workflowsKey(account))
+	return tip.State, err
+}
+
+// CreateWorkflow adds a workflow (D19). Its condition, and where it sends requests, were checked by the caller.
+func (s *Service) CreateWorkflow(ctx context.Context, by Caller, d workflow.Definition, enabled bool) (workflow.Workflow, error) {
+	text, err := eventstore.NewUUID(s.Random)
+	if err != nil {
+		return workflow.Workflow{}, err
+	}
+	id := domain.WorkflowID(text)
+	return s.changeWorkflow(ctx, by, id, func(state workflow.State, meta eventstore.Meta) (workflow.Event, error) {
+		return workflow.DecideCreate(state, workflow.Create{At: meta.At, Account: by.Account, ID: id, Definition: d, Enabled: enabled})
+	})
+}
+
+// ChangeWorkflow makes a workflow do something else, and gives it as it stands; enabled nil leaves that (D19).
+func (s *Service) ChangeWorkflow(ctx context.Context, by Caller, id domain.WorkflowID, d workflow.Definition, enabled *bool) (workflow.Workflow, error) {
+	return s.changeWorkflow(ctx, by, id, func(state workflow.State, meta eventstore.Meta) (workflow.Event, error) {
+		return workflow.DecideChange(state, workflow.Change{At: meta.At, ID: id, Definition: d, Enabled: enabled})
+	})
+}
+
+// EnableWorkflow has a workflow started by its trigger, or not, and gives it as it stands (D20).
+func (s *Service) EnableWorkflow(ctx context.Context, by Caller, id domain.WorkflowID, enabled bool) (workflow.Workflow, error) {
+	return s.changeWorkflow(ctx, by, id, func(state workflow.State, meta eventstore.Meta) (workflow.Event, error) {
+		return workflow.DecideEnable(state, workflow.Enable{At: meta.At, ID: id, Enabled: enabled})
+	})
+}
+
+func (s *Service) changeWorkflow(ctx context.Context, by Caller, id domain.WorkflowID, decide func(workflow.State, eventstore.Meta) (workflow.Event, error)) (workflow.Workflow, error) {
+	meta, err := s.request(by)
+	if err != nil {
+		return workflow.Workflow{}, err
+	}
+	tip, err := eventstore.Execute(ctx, s.Store, eventstore.Workflows, workflowsKey(by.Account), meta,
+		func(state workflow.State) (workflow.Event, error) { return decide(state, meta) })
+	changed, _ := tip.State.Find(id)
+	return changed, err
+}
+
+func workflowsKey(account domain.AccountID) eventstore.Key {
+	return eventstore.Workflows.Key(account, string(account))
+}

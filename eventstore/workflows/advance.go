@@ -1,0 +1,162 @@
+package workflows
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/workflow"
+	"payledger/eventstore"
+	"payledger/eventstore/commands"
+)
+
+// next is what a flight does after a step.
+type next struct {
+	over  bool
+	moved bool          // something was recorded: waits begin anew
+	wait  time.Duration // 0: as after a failure
+}
+
+// advance takes the actions of a run, one after the other, until it is over or has to wait.
+func (e *Engine) advance(ctx context.Context, f *flight) (n next) {
+	key := eventstore.WorkflowRuns.Key(f.Account, string(f.ID))
+	for {
+		tip, err := eventstore.LoadTipFresh(ctx, e.Store, eventstore.WorkflowRuns, key)
+		if err != nil || ctx.Err() != nil {
+			return e.later(f, n, err)
+		}
+		step, more := tip.State.Next()
+		if !tip.State.Open() || !more {
+			n.over = true
+			return n
+		}
+		requested, theirs, err := e.request(ctx, f, tip, step)
+		switch {
+		case err != nil:
+			return e.later(f, n, err)
+		case theirs:
+			n.wait = orphaned // unless something happens to the payment
+			return n
+		}
+		result, failure, err := e.act(ctx, requested.State, step)
+		if err != nil {
+			return e.later(f, n, err)
+		}
+		if err := e.record(ctx, requested, step, result, failure); err != nil {
+			return e.later(f, n, err)
+		}
+		n.moved = true
+	}
+}
+
+// later has the run looked at again.
+func (e *Engine) later(f *flight, n next, err error) next {
+	switch {
+	case errors.Is(err, workflow.ErrNotNext), err == nil:
+	case errors.Is(err, errUndecided):
+		n.wait = retryMost
+	default:
+		e.Logger.Debug().Err(err).Str("run", string(f.ID)).Msg("workflow run: trying again")
+	}
+	return n
+}
+
+// request records that the action is about to be taken. theirs: another node did, and may be at it.
+func (e *Engine) request(ctx context.Context, f *flight, tip eventstore.Tip[workflow.RunState], step int) (requested eventstore.Tip[workflow.RunState], theirs bool, err error) {
+	if tip.State.Steps[step].State == workflow.StepRequested {
+		return tip, !f.adopt && e.Now().Sub(tip.State.UpdatedAt) < orphaned, nil
+	}
+	requested, err = e.append(ctx, tip, step, func(s workflow.RunState, at time.Time) (workflow.RunEvent, error) {
+		return workflow.DecideRequest(s, at, step)
+	})
+	if err == nil && requested.Appended {
+		f.adopt = true // whatever becomes of it
+	}
+	return requested, err == nil && !requested.Appended && !f.adopt, err
+}
+
+// record records what became of an action.
+func (e *Engine) record(ctx context.Context, tip eventstore.Tip[workflow.RunState], step int, result workflow.Result, failure string) error {
+	_, err := e.append(ctx, tip, step, func(s workflow.RunState, at time.Time) (workflow.RunEvent, error) {
+		if failure != "" {
+			return workflow.DecideFailure(s, at, step, failure)
+		}
+		return workflow.DecideSuccess(s, at, step, result)
+	})
+	return err
+}
+
+func (e *Engine) append(ctx context.Context, tip eventstore.Tip[workflow.RunState], step int, decide func(workflow.RunState, time.Time) (workflow.RunEvent, error)) (eventstore.Tip[workflow.RunState], error) {
+	meta, err := e.Store.NewMeta(actor(tip.State), tip.State.Diagnostics(step))
+	if err != nil {
+		return tip, err
+	}
+	return eventstore.Resume(ctx, e.Store, eventstore.WorkflowRuns, tip, meta,
+		func(s workflow.RunState) (workflow.RunEvent, error) { return decide(s, meta.At) })
+}
+
+func actor(s workflow.RunState) string { return "workflow:" + string(s.Workflow.ID) }
+
+// errUndecided means that the outcome of an action is not known yet.
+var errUndecided = errors.New("workflows: the outcome is not known yet")
+
+// act takes an action. failure says, in words for the merchant, why it failed; an error, that it has no outcome yet.
+func (e *Engine) act(ctx context.Context, s workflow.RunState, step int) (result workflow.Result, failure string, err error) {
+	action := s.Steps[step].Action
+	if action.Type == workflow.HTTPRequest {
+		return e.send(ctx, s, step)
+	}
+	by := commands.Caller{Account: s.Account, Actor: actor(s), RequestID: s.Diagnostics(step)}
+	outcome, err := e.Payments.Once(ctx, by, s.Payment, action, s.StepKey(step))
+	switch {
+	case err != nil && refused(err):
+		return result, words(err), nil
+	case err != nil:
+		return result, "", err
+	case !outcome.Known:
+		return result, "", errUndecided
+	case !outcome.Succeeded:
+		return result, outcome.Message, nil
+	}
+	return workflow.Result{Operation: outcome.Operation}, "", nil
+}
+
+func (e *Engine) send(ctx context.Context, s workflow.RunState, step int) (result workflow.Result, failure string, err error) {
+	trigger, err := e.Store.Read(ctx, int(s.Trigger.Shard), s.Trigger.Seq)
+	if err != nil {
+		return result, "", err
+	}
+	response, err := e.Requests.Send(ctx, Request{Run: s, Step: step, Trigger: trigger})
+	if err != nil {
+		return result, "", err
+	}
+	return workflow.Result{StatusCode: int64(response.StatusCode)}, response.Failure, nil
+}
+
+// refused tells a refusal, which no repetition changes, from trouble and from what only has to wait.
+func refused(err error) bool {
+	var e *domain.Error
+	if !errors.As(err, &e) {
+		return false
+	}
+	return e.Kind != domain.KindUnavailable && e.Kind != domain.KindInternal && e.Reason != domain.ReasonConcurrentModification
+}
+
+// words are a refusal's own.
+func words(err error) string {
+	var e *domain.Error
+	if !errors.As(err, &e) {
+		return "The action was refused."
+	}
+	text := e.Message
+	for _, v := range e.Violations {
+		text += " " + v.Path + " " + v.Description + "."
+	}
+	return text
+}
+
+// transient tells what may pass by itself.
+func transient(err error) bool {
+	return !errors.Is(err, eventstore.ErrNewerSchema) && !errors.Is(err, eventstore.ErrUnknownEvent)
+}

@@ -1,0 +1,161 @@
+package condition
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+
+	"cel.dev/cel-go/cel"
+	"cel.dev/cel-go/common/types"
+
+	"payledger/domain/workflow"
+)
+
+const (
+	// maxCost bounds an evaluation, in CEL's units: about one per value read or compared. Conditions cost tens.
+	maxCost = 20_000
+	// maxNodes and maxDepth bound an expression, so that to compile it is quick.
+	maxNodes = 2_000
+	maxDepth = 50
+	// maxRegex bounds the programs that regular expressions compile to.
+	maxRegex = 2_000
+)
+
+// Config says what conditions are about.
+type Config struct {
+	// Variables are the Go types of the values whose JSON conditions read, by the variables' names.
+	Variables map[string]reflect.Type
+	// Personal are the paths of personal data: "payment.customer".
+	Personal []string
+}
+
+// Compiler compiles conditions. It may be used from many goroutines.
+type Compiler struct {
+	env      *cel.Env
+	schema   *schema
+	personal []string
+}
+
+// NewCompiler prepares for conditions over the given values.
+func NewCompiler(c Config) (*Compiler, error) {
+	s := &schema{byType: map[reflect.Type]*object{}, byName: map[string]*object{}}
+	registry, err := types.NewRegistry()
+	if err != nil {
+		return nil, fmt.Errorf("condition: %w", err)
+	}
+	options := []cel.EnvOption{
+		cel.CustomTypeProvider(provider{registry, s}), cel.ParserExpressionSizeLimit(workflow.MaxCondition),
+		cel.ParserRecursionLimit(maxDepth), cel.ExpressionNodeLimit(maxNodes), cel.RegexProgramSizeLimit(maxRegex),
+		cel.DefaultUTCTimeZone(true),
+		cel.ASTValidators(cel.ValidateRegexLiterals(), cel.ValidateTimestampLiterals(), cel.ValidateDurationLiterals()),
+	}
+	for name, t := range c.Variables {
+		options = append(options, cel.Variable(name, s.typeOf(t)))
+	}
+	env, err := cel.NewEnv(options...)
+	if err != nil {
+		return nil, fmt.Errorf("condition: %w", err)
+	}
+	return &Compiler{env: env, schema: s, personal: c.Personal}, nil
+}
+
+// Fault is why a condition does not compile, and where; both count from 1.
+type Fault struct {
+	Line, Column int
+	Message      string
+}
+
+func (f Fault) String() string {
+	return fmt.Sprintf("line %d, column %d: %s", f.Line, f.Column, f.Message)
+}
+
+// maxFaults is how many faults of one condition are told.
+const maxFaults = 10
+
+// Condition is a compiled condition. It may be evaluated from many goroutines.
+type Condition struct {
+	program  cel.Program
+	compiler *Compiler
+}
+
+// Compile compiles a condition; it gives its faults instead when it has any.
+func (c *Compiler) Compile(text string) (*Condition, []Fault) {
+	ast, issues := c.env.Compile(text)
+	if issues.Err() != nil {
+		var faults []Fault
+		for _, e := range issues.Errors() {
+			if len(faults) < maxFaults {
+				faults = append(faults, Fault{max(1, e.Location.Line()), max(0, e.Location.Column()) + 1, cut(strings.ReplaceAll(e.Message, " (in container '')", ""))})
+			}
+		}
+		return nil, faults
+	}
+	if t := ast.OutputType(); t != cel.BoolType && t != cel.DynType {
+		return nil, []Fault{{1, 1, "must be a boolean, not " + t.String()}}
+	}
+	program, err := c.env.Program(ast, cel.CostLimit(maxCost))
+	if err != nil {
+		return nil, []Fault{{1, 1, cut(err.Error())}}
+	}
+	return &Condition{program, c}, nil
+}
+
+// Values are the variables of one evaluation: structs, or pointers to such, of the types of the Config. A function
+// without arguments that gives one is called when the variable is read.
+type Values map[string]any
+
+// bound resolves variables for CEL.
+type bound struct {
+	values Values
+	schema *schema
+	log    *log
+}
+
+// ResolveName finds a variable.
+func (b bound) ResolveName(name string) (any, bool) {
+	v, there := b.values[name]
+	if !there {
+		return nil, false
+	}
+	if lazy, is := v.(func() any); is {
+		v = lazy()
+	}
+	return b.schema.val(reflect.ValueOf(v), name, b.log), true
+}
+
+// Parent is none.
+func (b bound) Parent() cel.Activation { return nil }
+
+// Holds evaluates the condition, and tells why it does not hold when that went wrong; personal says whether it read
+// personal data, or what would be there.
+func (c *Condition) Holds(v Values) (holds, personal bool, err error) {
+	l := &log{personal: c.compiler.personal, quiet: true}
+	holds, err = c.evaluate(v, l)
+	return holds, l.touched, err
+}
+
+// Evaluate evaluates the condition, and tells what it read.
+func (c *Condition) Evaluate(v Values) workflow.Verdict {
+	l := &log{personal: c.compiler.personal}
+	holds, err := c.evaluate(v, l)
+	verdict := workflow.Verdict{Holds: holds, Seen: l.seen}
+	switch {
+	case err != nil && l.touched:
+		verdict.Error = "cannot be evaluated; the reason is not kept, since personal data was read"
+	case err != nil:
+		verdict.Error = cut(err.Error())
+	}
+	return verdict
+}
+
+func (c *Condition) evaluate(v Values, l *log) (bool, error) {
+	out, _, err := c.program.Eval(bound{v, c.compiler.schema, l})
+	if err != nil {
+		return false, err
+	}
+	holds, is := out.(types.Bool)
+	if !is {
+		return false, fmt.Errorf("is not a boolean, but %s", out.Type().TypeName())
+	}
+	return bool(holds), nil
+}

@@ -1,0 +1,58 @@
+package condition
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"payledger/domain/workflow"
+)
+
+const (
+	// maxSeen is how many values an evaluation tells of.
+	maxSeen = 32
+	// maxShown is how much of a value or an error is told, in bytes.
+	maxShown = 120
+	hidden   = "(personal)"
+)
+
+// log is what an evaluation read.
+type log struct {
+	personal []string // paths of personal data, and of what holds it
+	seen     []workflow.Seen
+	touched  bool // personal data was read
+	quiet    bool // nothing is told but touched
+}
+
+// add notes a value; one that was read before is noted once.
+func (l *log) add(path string, value func() string) {
+	personal := l.holds(path)
+	l.touched = l.touched || personal
+	if l.quiet || len(l.seen) >= maxSeen || slices.ContainsFunc(l.seen, func(s workflow.Seen) bool { return s.Path == path }) {
+		return
+	}
+	shown := hidden
+	if !personal {
+		shown = cut(value())
+	}
+	l.seen = append(l.seen, workflow.Seen{Path: cut(path), Value: shown})
+}
+
+// holds tells whether a path leads to personal data.
+func (l *log) holds(path string) bool {
+	return slices.ContainsFunc(l.personal, func(p string) bool {
+		return strings.HasPrefix(path, p) && (len(path) == len(p) || path[len(p)] == '.' || path[len(p)] == '[')
+	})
+}
+
+// cut keeps what is told short.
+func cut(s string) string {
+	if len(s) <= maxShown {
+		return s
+	}
+	s = s[:maxShown]
+	for !utf8.ValidString(s) {
+		s = s[:len(s)-1]
+	}
+	return s + "…"
+}

@@ -1,0 +1,50 @@
+// Package workflows starts and takes the runs of workflows (§1, D19): it reads the log, finds which workflows an event
+// starts, and performs their actions.
+//
+//	log ──► planner ──► workflow_run.started ──► runner ──► action_requested ──► payment or receiver ──► outcome
+//	           └─ position written after (1)       ▲ (2)                            (3)                    (4)
+//	                                    sweep of the runs that are open
+//
+// Rules:
+//   - One run for each workflow's version and trigger event. Its id is derived from both, and its first event expects
+//     an empty place: whoever plans the event again, on this node or another, finds the run.
+//   - The version is the one in force at the event's time, as the log has it, however late the event is planned.
+//     The run carries that version's actions.
+//   - The condition is evaluated on the state at the event, once. What it came to, and on which values, is recorded
+//     also when it does not hold; an error counts as false.
+//   - An action is requested before it is taken; its outcome follows. Operations on payments are made under a
+//     key that the run and the action derive: a repeat finds the operation, and waits for its outcome, however long that
+//     takes. HTTP requests are made at least once, under an Idempotency-Key.
+//   - The store, a payment on which something else runs, and an outcome that is not known are no failures: the action is
+//     tried again. A refusal is one; it fails the run.
+//   - A workflow does not start by what its own run did, and no more than five runs lead to each other: such runs are
+//     recorded as skipped.
+//   - The payment that a run reacts to waits for nothing here.
+//
+// What it must not know: how webhooks' kinds come about, how the Payment JSON is made, how requests are guarded
+// (Subjects and Requests are ports), SQL, HTTP.
+//
+// # What is true if the power fails
+//
+//   - before (1): the event is planned again: the position was not written.
+//   - after (1), before (2): the run is open in the views, and found at the next start, or by the sweep when it is due.
+//   - after (2), before (3): the action is taken now; nothing tells whether it was.
+//   - after (3), before (4): an operation is found by its key and its outcome taken from the payment; an HTTP request is
+//     sent again, under the same Idempotency-Key.
+//   - after (4): the next action follows, or the run is over. A run that failed has its webhook, as events do.
+//
+// # Design notes
+//
+// Delays are due times in the runs, found again in the views, and not message schedules of JetStream. A schedule costs a
+// synced write for each run beside the run's own, and brings nothing: after a start the open runs have to be found
+// anyway, since those that were under way have no schedule; and a schedule that fires is a message that says what the
+// run says already. Runs due within the next half minute are in memory, with a goroutine each, at most 4,096; what is
+// more is left in the views, where an index on the due time finds them. So a run comes at its time, or, when
+// thousands are due at once, as the ones before it end.
+//
+// Each workflow has 16 actions under way at most, so that one whose receiver hangs delays no other.
+//
+// On several nodes each plans every event; the compare-and-swap on the run's first event lets one of them go on. A run
+// that another node has begun is taken over when nothing happened to it for two minutes. Alone, the ones that are open
+// at the start are taken up at once.
+package workflows

@@ -1,0 +1,79 @@
+package workflows
+
+import (
+	"errors"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/payment"
+	"payledger/domain/processor"
+	"payledger/domain/workflow"
+)
+
+// Effect is what an action would have done.
+type Effect struct {
+	Action  workflow.Action
+	Amount  domain.Amount // that would have been taken, released or given back; 0 of requests
+	Refusal string        // why it would have been refused; "": it would not
+}
+
+// Foresee tells what actions would do to a payment in a state, one after the other, if the processor did as it was
+// asked. After one that is refused, none is taken.
+func Foresee(s payment.State, actions []workflow.Action, at time.Time) []Effect {
+	var effects []Effect
+	total := s.Amount
+	for _, a := range actions {
+		a = a.Resolved(total)
+		effect := Effect{Action: a}
+		if a.Type != workflow.HTTPRequest {
+			s, effect = foreseeOne(s, a, at)
+		}
+		effects = append(effects, effect)
+		if effect.Refusal != "" {
+			break
+		}
+	}
+	return effects
+}
+
+// simulated names the events that are not.
+const simulated = "simulated"
+
+func foreseeOne(s payment.State, a workflow.Action, at time.Time) (payment.State, Effect) {
+	requested, err := decideOn(s, a, payment.Request{At: at, EventID: simulated})
+	refused, is := requested.(interface{ Refusal(payment.State) error })
+	switch {
+	case errors.Is(err, payment.ErrRunning):
+		return s, Effect{Action: a, Refusal: "It would have waited for another operation, and been decided after that."}
+	case err != nil:
+		return s, Effect{Action: a, Refusal: words(err)}
+	case is:
+		return s, Effect{Action: a, Refusal: words(refused.Refusal(s))}
+	}
+	s = payment.Evolve(s, requested)
+	op, found := s.Operation(s.Revision)
+	if !found {
+		return s, Effect{Action: a} // a cancellation that waits for the authorization
+	}
+	if a.Type == workflow.Cancel && s.Status() == payment.StatusSettled {
+		return s, Effect{Action: a, Refusal: words(s.Settled())}
+	}
+	answered, err := payment.DecideAnswer(s, payment.RecordAnswer{
+		At: at, EventID: simulated, Request: op.Revision, Answer: processor.Answer{State: processor.Succeeded, At: at},
+	})
+	if err != nil {
+		return s, Effect{Action: a, Refusal: "It would have been refused."}
+	}
+	return payment.Evolve(s, answered), Effect{Action: a, Amount: op.Amount}
+}
+
+func decideOn(s payment.State, a workflow.Action, r payment.Request) (payment.Event, error) {
+	switch a.Type {
+	case workflow.Capture:
+		return payment.DecideCapture(s, payment.Capture{Request: r, Amount: a.Amount, Final: a.IsFinal()})
+	case workflow.Cancel:
+		return payment.DecideCancel(s, payment.Cancel{Request: r, Reason: a.Reason})
+	default:
+		return payment.DecideRefund(s, payment.Refund{Request: r, Amount: a.Amount, OrderID: a.OrderID, Reason: a.Reason})
+	}
+}

@@ -1,0 +1,39 @@
+package workflows
+
+import (
+	"slices"
+	"sync"
+
+	"payledger/eventstore"
+)
+
+// place is how far the log is planned, and how far that was written.
+type place struct {
+	mu   sync.Mutex
+	log  []uint64
+	kept []uint64
+}
+
+// pass moves behind events whose runs are all durable.
+func (p *place) pass(events []*eventstore.Recorded) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.kept == nil {
+		p.kept = slices.Clone(p.log)
+	}
+	for _, r := range events {
+		p.log[r.Shard] = max(p.log[r.Shard], r.Seq)
+	}
+}
+
+func (p *place) changed() ([]uint64, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.log), p.kept != nil && !slices.Equal(p.log, p.kept)
+}
+
+func (p *place) written(at []uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.kept = at
+}

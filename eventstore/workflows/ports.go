@@ -1,0 +1,72 @@
+package workflows
+
+import (
+	"context"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/payment"
+	"payledger/domain/workflow"
+	"payledger/eventstore"
+	"payledger/eventstore/commands"
+	"payledger/eventstore/workflows/condition"
+)
+
+// Subjects tells what events are about.
+type Subjects interface {
+	// Kinds gives the event types that an event may be told as, from its headers alone. An event that is not known is an
+	// error: to skip it would lose its runs.
+	Kinds(r *eventstore.Recorded) ([]string, error)
+	// Caused tells whether the event is told as that type indeed. read gives the events of the log.
+	Caused(ctx context.Context, r *eventstore.Recorded, eventType string, read Read) (bool, error)
+	// Subject gives what the event is about. Personal data is opened for the values only when asked for.
+	Subject(ctx context.Context, r *eventstore.Recorded, eventType string, personal bool) (Subject, error)
+}
+
+// Read gives the event at a place in the log.
+type Read func(ctx context.Context, shard int, seq uint64) (*eventstore.Recorded, error)
+
+// Subject is what an event is about: the payment, in the state at the event, and what conditions read.
+type Subject struct {
+	Payment payment.State
+	Values  condition.Values
+}
+
+// Payments makes the operations of actions, each once for its key.
+type Payments interface {
+	Once(ctx context.Context, by commands.Caller, id domain.PaymentID, a workflow.Action, key string) (commands.Outcome, error)
+}
+
+// Requests sends the HTTP requests of actions.
+type Requests interface {
+	// Send posts what a run tells about its trigger, once. Failure says, in words for the merchant, why that failed; an
+	// error is trouble of our own, after which it is tried again.
+	Send(ctx context.Context, r Request) (Response, error)
+}
+
+// Request is the HTTP request of an action.
+type Request struct {
+	Run     workflow.RunState
+	Step    int
+	Trigger *eventstore.Recorded
+}
+
+// Response is what became of a request.
+type Response struct {
+	StatusCode int    // 0: no answer came
+	Failure    string // "" is success
+}
+
+// OpenRun is a run that is not over.
+type OpenRun struct {
+	Account  domain.AccountID
+	ID       domain.RunID
+	Workflow domain.WorkflowID
+	Payment  domain.PaymentID
+	DueAt    time.Time // of its first action
+	Running  bool      // an action was requested
+	Updated  time.Time
+}
+
+// Runs finds the runs that are not over and due by a time, the longest due first, at most limit of them.
+type Runs func(ctx context.Context, due time.Time, limit int) ([]OpenRun, error)

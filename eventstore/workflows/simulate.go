@@ -1,0 +1,217 @@
+package workflows
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/workflow"
+	"payledger/eventstore"
+)
+
+// MaxSimulated is how many payments a simulation tells one by one; its sums are over all.
+const MaxSimulated = 1000
+
+// Simulation asks what a workflow would have done with the account's past events (D20). Nothing is done.
+type Simulation struct {
+	Account  domain.AccountID
+	Workflow workflow.Definition
+	From, To *time.Time // of the events, inclusive; nil: no bound
+}
+
+// Simulated is what would have become of one trigger event.
+type Simulated struct {
+	Payment  domain.PaymentID
+	Occasion workflow.Occasion
+	Currency domain.Currency
+	Effects  []Effect
+}
+
+// Sum is what would have become of all actions of a place in the workflow, by currency.
+type Sum struct {
+	Step     int
+	Type     string
+	Currency domain.Currency
+	Count    int           // that would have been taken
+	Refused  int           // that would have been refused, by what was known at the trigger
+	Amount   domain.Amount // of those taken
+}
+
+// Report is what a simulation comes to.
+type Report struct {
+	Events    int // of the account, in the range
+	Triggered int // that the trigger is about
+	Met       int // on which the condition holds
+	Errors    int // on which it could not be evaluated
+	Payments  []Simulated
+	More      bool // there are more payments than are told
+	Sums      []Sum
+}
+
+// Simulate replays the account's events against the workflow, without acting. Its condition must compile.
+func (e *Engine) Simulate(ctx context.Context, s Simulation) (Report, error) {
+	prepared := e.conditions.of(s.Workflow)
+	if len(prepared.faults) > 0 {
+		return Report{}, domain.Invalid("WorkflowRequest", domain.Violation{Path: "$.condition", Description: prepared.faults[0].String()})
+	}
+	total := &report{sums: map[sumKey]*Sum{}}
+	errs := make([]error, e.Store.Shards())
+	var running sync.WaitGroup
+	slots := make(chan struct{}, simulators)
+	for shard := range errs {
+		running.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			t := &trial{engine: e, Simulation: s, condition: prepared, before: newRecent(), report: &report{sums: map[sumKey]*Sum{}}}
+			errs[shard] = t.read(ctx, shard)
+			total.add(t.report)
+		})
+	}
+	running.Wait()
+	if err := cmp.Or(ctx.Err(), errors.Join(errs...)); err != nil {
+		return Report{}, domain.Unavailable(err)
+	}
+	return total.finished(), nil
+}
+
+// simulators is how many shards are read side by side.
+const simulators = 4
+
+// trial is a simulation on one shard.
+type trial struct {
+	Simulation
+	engine    *Engine
+	condition compiled
+	before    *recent
+	report    *report
+}
+
+// errEnd ends the reading of a shard where the simulation began.
+var errEnd = errors.New("workflows: the end of the simulated range")
+
+func (t *trial) read(ctx context.Context, shard int) error {
+	last, err := t.engine.Store.LastSeq(ctx, shard)
+	if err != nil || last == 0 {
+		return err
+	}
+	after, err := t.engine.firstAt(ctx, shard, last, t.From)
+	if err != nil || after >= last {
+		return err
+	}
+	err = t.engine.Store.Subscribe(ctx, shard, after, func(r *eventstore.Recorded) error {
+		if r.Account == t.Account {
+			if err := t.event(ctx, r); err != nil {
+				return err
+			}
+		}
+		if r.Seq >= last {
+			return errEnd
+		}
+		return nil
+	})
+	if errors.Is(err, errEnd) {
+		return nil
+	}
+	return err
+}
+
+// slack is how far the clocks of nodes may be apart: the times of a shard's events need not grow.
+const slack = time.Minute
+
+// firstAt gives a place before all events of a shard from a time on.
+func (e *Engine) firstAt(ctx context.Context, shard int, last uint64, from *time.Time) (uint64, error) {
+	if from == nil {
+		return 0, nil
+	}
+	early, low, high := from.Add(-slack), uint64(0), last // events up to low are before early
+	for low < high {
+		middle := low + (high-low+1)/2
+		r, err := e.Store.Read(ctx, shard, middle)
+		if err != nil {
+			return 0, err
+		}
+		if r.Time.Before(early) {
+			low = middle
+		} else {
+			high = middle - 1
+		}
+	}
+	return low, nil
+}
+
+// event looks at one event of the account; what it takes least to tell comes first.
+func (t *trial) event(ctx context.Context, r *eventstore.Recorded) error {
+	defer t.before.put(r)
+	if t.From != nil && r.Time.Before(*t.From) || t.To != nil && r.Time.After(*t.To) {
+		return nil
+	}
+	t.report.Events++
+	kinds, err := t.engine.Subjects.Kinds(r)
+	kind := t.Workflow.Trigger.EventType
+	if err != nil || !slices.Contains(kinds, kind) {
+		return err
+	}
+	subject, err := t.engine.Subjects.Subject(ctx, r, kind, false)
+	if err != nil || !met(t.Workflow.Trigger, subject) {
+		return err
+	}
+	caused, err := t.engine.Subjects.Caused(ctx, r, kind, t.previous)
+	if err != nil || !caused {
+		return err
+	}
+	t.report.Triggered++
+	holds, personal, failed := t.condition.Holds(subject.Values)
+	if personal { // which was not opened: once more with it
+		if subject, err = t.engine.Subjects.Subject(ctx, r, kind, true); err != nil {
+			return err
+		}
+		holds, _, failed = t.condition.Holds(subject.Values)
+	}
+	if failed != nil {
+		t.report.Errors++
+	}
+	if holds {
+		t.report.met(Simulated{
+			Payment: subject.Payment.ID, Occasion: occasion(r, kind), Currency: subject.Payment.Currency,
+			Effects: Foresee(subject.Payment, t.Workflow.Actions, r.Time),
+		})
+	}
+	return nil
+}
+
+// previous gives an event that was just read, and reads it from the log otherwise.
+func (t *trial) previous(ctx context.Context, shard int, seq uint64) (*eventstore.Recorded, error) {
+	if r := t.before.get(seq); r != nil {
+		return r, nil
+	}
+	return t.engine.Store.Read(ctx, shard, seq)
+}
+
+// recent remembers the newest event of the aggregates that were read last, by its place.
+type recent struct {
+	newer, older map[uint64]*eventstore.Recorded
+}
+
+// recentSize is how many events are remembered, once or twice over; some megabytes.
+const recentSize = 1024
+
+func newRecent() *recent { return &recent{newer: map[uint64]*eventstore.Recorded{}} }
+
+func (b *recent) put(r *eventstore.Recorded) {
+	if len(b.newer) >= recentSize {
+		b.newer, b.older = make(map[uint64]*eventstore.Recorded, recentSize), b.newer
+	}
+	delete(b.newer, r.PrevSeq)
+	b.newer[r.Seq] = r
+}
+
+func (b *recent) get(seq uint64) *eventstore.Recorded {
+	if r := b.newer[seq]; r != nil {
+		return r
+	}
+	return b.older[seq]
+}

@@ -1,0 +1,212 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"net/url"
+
+	"payledger/domain"
+	"payledger/domain/workflow"
+	"payledger/eventstore/workflows"
+	"payledger/projections"
+)
+
+// seenAnswer is a value that a condition read.
+type seenAnswer struct {
+	Path  string `json:"path"`
+	Value string `json:"value"`
+}
+
+// verdictAnswer is what a condition came to.
+type verdictAnswer struct {
+	Holds  bool         `json:"holds"`
+	Error  string       `json:"error,omitempty"`
+	Values []seenAnswer `json:"values"`
+}
+
+// stepAnswer is an action of a run.
+type stepAnswer struct {
+	ID string `json:"id"`
+	actionBody
+	Status      workflow.StepState  `json:"status"`
+	RequestedAt *projections.Time   `json:"requestedAt,omitempty"`
+	EndedAt     *projections.Time   `json:"endedAt,omitempty"`
+	Operation   domain.OperationKey `json:"operation,omitempty"`
+	StatusCode  int64               `json:"statusCode,omitempty"`
+}
+
+// triggerAnswer is the event that started a run.
+type triggerAnswer struct {
+	EventType string           `json:"eventType"`
+	EventID   string           `json:"eventId"`
+	Sequence  uint64           `json:"sequence"`
+	Date      projections.Time `json:"date"`
+}
+
+// runAnswer is a run of a workflow.
+type runAnswer struct {
+	ID        domain.RunID       `json:"id"`
+	Workflow  workflow.Ref       `json:"workflow"`
+	Status    workflow.Status    `json:"status"`
+	StartedAt projections.Time   `json:"startedAt"`
+	UpdatedAt projections.Time   `json:"updatedAt"`
+	DueAt     projections.Time   `json:"dueAt"`
+	PaymentID domain.PaymentID   `json:"paymentId"`
+	Trigger   triggerAnswer      `json:"trigger"`
+	Condition verdictAnswer      `json:"condition"`
+	Actions   []stepAnswer       `json:"actions"`
+	LastError *workflow.RunError `json:"lastError,omitempty"`
+}
+
+// listRuns: GET /management/workflows/{id}/runs.
+func listRuns(c *call) (any, error) {
+	if _, err := c.workflow(); err != nil {
+		return nil, err
+	}
+	query := c.r.URL.Query()
+	from, err := c.runCursors().place(query.Get("cursor"))
+	if err != nil {
+		return nil, err // runRules have seen it
+	}
+	var after *projections.RunPlace
+	if from != nil {
+		after = &projections.RunPlace{At: from.At, ID: domain.RunID(from.ID)}
+	}
+	found, next, err := c.api.Reader.Runs(c.ctx, c.merchant.ID, c.workflowID(), after, limit(query))
+	if err != nil {
+		return nil, err
+	}
+	answer := list[runAnswer]{Data: make([]runAnswer, len(found))}
+	for i, r := range found {
+		answer.Data[i] = renderRun(r)
+	}
+	if next != nil {
+		answer.NextCursor = c.runCursors().text(&projections.Place{At: next.At, ID: domain.PaymentID(next.ID)})
+	}
+	return answer, nil
+}
+
+// runCursors are those of one workflow's runs, and of no other list; a run's id stands in them as a payment's does.
+func (c *call) runCursors() cursors {
+	list, err := json.Marshal([]any{"runs", c.merchant.ID, c.workflowID()})
+	if err != nil {
+		panic(err) // strings
+	}
+	return cursors{key: c.api.ClientTokenKey, list: list}
+}
+
+// runRules: D20.
+func runRules(v *violations, query url.Values, c *call) {
+	if _, err := c.runCursors().place(query.Get("cursor")); err != nil {
+		v.add("$.cursor", "is not a cursor of this list")
+	}
+}
+
+func renderRun(s workflow.RunState) runAnswer {
+	a := runAnswer{
+		ID: s.ID, Workflow: s.Workflow, Status: s.Status(), StartedAt: projections.Time{Time: s.StartedAt},
+		UpdatedAt: projections.Time{Time: s.UpdatedAt}, DueAt: projections.Time{Time: s.DueAt}, PaymentID: s.Payment, LastError: s.Error,
+		Trigger:   triggerAnswer{s.Trigger.EventType, s.Trigger.EventID, s.Trigger.Sequence, projections.Time{Time: s.Trigger.At}},
+		Condition: verdictAnswer{s.Condition.Holds, s.Condition.Error, make([]seenAnswer, len(s.Condition.Seen))},
+		Actions:   make([]stepAnswer, len(s.Steps)),
+	}
+	for i, seen := range s.Condition.Seen {
+		a.Condition.Values[i] = seenAnswer(seen)
+	}
+	for i, step := range s.Steps {
+		answer := stepAnswer{
+			ID: step.ID, actionBody: renderAction(step.Action), Status: step.State,
+			Operation: step.Result.Operation, StatusCode: step.Result.StatusCode,
+		}
+		if step.RequestedAt != nil {
+			answer.RequestedAt = &projections.Time{Time: *step.RequestedAt}
+		}
+		if step.EndedAt != nil {
+			answer.EndedAt = &projections.Time{Time: *step.EndedAt}
+		}
+		a.Actions[i] = answer
+	}
+	return a
+}
+
+// effectAnswer is what an action would have done.
+type effectAnswer struct {
+	Type    string        `json:"type"`
+	Amount  domain.Amount `json:"amount,omitempty"`
+	Refusal string        `json:"refusal,omitempty"`
+}
+
+// simulatedAnswer is what would have become of one trigger event.
+type simulatedAnswer struct {
+	PaymentID    domain.PaymentID `json:"paymentId"`
+	EventID      string           `json:"eventId"`
+	Sequence     uint64           `json:"sequence"`
+	Date         projections.Time `json:"date"`
+	CurrencyCode domain.Currency  `json:"currencyCode"`
+	Actions      []effectAnswer   `json:"actions"`
+}
+
+// sumAnswer adds up what one action would have done, by currency.
+type sumAnswer struct {
+	Action       int             `json:"action"` // from 1
+	Type         string          `json:"type"`
+	CurrencyCode domain.Currency `json:"currencyCode"`
+	Count        int             `json:"count"`
+	Refused      int             `json:"refused"`
+	Amount       domain.Amount   `json:"amount"`
+}
+
+// simulationAnswer is what a workflow would have done.
+type simulationAnswer struct {
+	Events    int               `json:"events"`
+	Triggered int               `json:"triggered"`
+	Runs      int               `json:"runs"`
+	Errors    int               `json:"errors"`
+	Payments  []simulatedAnswer `json:"payments"`
+	More      bool              `json:"more"`
+	Sums      []sumAnswer       `json:"sums"`
+}
+
+// simulateWorkflow: POST /management/workflows/{id}/simulate.
+func simulateWorkflow(c *call) (any, error) {
+	body, err := decode[simulationRequest](c)
+	if err != nil {
+		return nil, err
+	}
+	w, err := c.workflow()
+	if err != nil {
+		return nil, err
+	}
+	s := workflows.Simulation{Account: c.merchant.ID, Workflow: w.Definition}
+	if s.From, err = bound(body.From); err != nil {
+		return nil, err // simulationRules have seen them
+	}
+	if s.To, err = bound(body.To); err != nil {
+		return nil, err
+	}
+	report, err := c.api.Workflows.Simulate(c.ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	return renderReport(report), nil
+}
+
+func renderReport(r workflows.Report) simulationAnswer {
+	a := simulationAnswer{
+		Events: r.Events, Triggered: r.Triggered, Runs: r.Met, Errors: r.Errors, More: r.More,
+		Payments: make([]simulatedAnswer, len(r.Payments)), Sums: make([]sumAnswer, len(r.Sums)),
+	}
+	for i, p := range r.Payments {
+		one := simulatedAnswer{
+			PaymentID: p.Payment, EventID: p.Occasion.EventID, Sequence: p.Occasion.Sequence, Date: projections.Time{Time: p.Occasion.At},
+			CurrencyCode: p.Currency, Actions: make([]effectAnswer, len(p.Effects)),
+		}
+		for j, e := range p.Effects {
+			one.Actions[j] = effectAnswer{e.Action.Type, e.Amount, e.Refusal}
+		}
+		a.Payments[i] = one
+	}
+	for i, s := range r.Sums {
+		a.Sums[i] = sumAnswer{s.Step + 1, s.Type, s.Currency, s.Count, s.Refused, s.Amount}
+	}
+	return a
+}

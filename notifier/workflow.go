@@ -1,0 +1,149 @@
+package notifier
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"reflect"
+	"strconv"
+
+	"payledger/domain"
+	"payledger/domain/payment"
+	"payledger/domain/workflow"
+	"payledger/eventstore"
+	"payledger/eventstore/workflows"
+	conditions "payledger/eventstore/workflows/condition"
+	"payledger/projections"
+)
+
+// Workflows are the ports that workflows have to webhooks: which events start them is told by the same table, what
+// their conditions see is what webhooks show, and their requests go through the same guard (D19).
+type Workflows struct{ notifier *Notifier }
+
+// Workflows gives the ports; requests are sent while the notifier runs.
+func (n *Notifier) Workflows() Workflows { return Workflows{n} }
+
+// occurrence is the variable event of conditions (D19).
+type occurrence struct {
+	Type     string `json:"type"`
+	Sequence uint64 `json:"sequence"`
+}
+
+// Compilers prepare for conditions: of workflows that payments' events start, over the Payment JSON (D6, D19), and of
+// those that disputes' events start, which see the dispute beside its payment.
+func Compilers() (ofPayments, ofDisputes *conditions.Compiler, err error) {
+	variables := map[string]reflect.Type{"payment": reflect.TypeFor[projections.Payment](), "event": reflect.TypeFor[occurrence]()}
+	personal := []string{"payment.customer", "payment.paymentMethod.paymentMethodData.cardholderName"}
+	ofPayments, err = conditions.NewCompiler(conditions.Config{Variables: variables, Personal: personal})
+	if err == nil {
+		variables["dispute"] = reflect.TypeFor[any]() // any JSON: its fields are known when it is read
+		ofDisputes, err = conditions.NewCompiler(conditions.Config{Variables: variables, Personal: personal})
+	}
+	return ofPayments, ofDisputes, err
+}
+
+// Kinds gives the event types that an event may be told as, from its headers alone.
+func (Workflows) Kinds(r *eventstore.Recorded) ([]string, error) { return KindsOf(r) }
+
+// Caused tells whether an event is told as that type.
+func (w Workflows) Caused(ctx context.Context, r *eventstore.Recorded, eventType string, read workflows.Read) (bool, error) {
+	return Causes(ctx, w.notifier.writer.store, r, eventType, read)
+}
+
+// Subject gives the payment that an event is about, and what conditions see of it.
+func (w Workflows) Subject(ctx context.Context, r *eventstore.Recorded, eventType string, personal bool) (workflows.Subject, error) {
+	s, err := w.payment(ctx, r)
+	if err != nil {
+		return workflows.Subject{}, err
+	}
+	var opened domain.Personal
+	if personal {
+		if opened, err = w.notifier.writer.vault.Open(ctx, s.Personal); err != nil {
+			return workflows.Subject{}, fmt.Errorf("notifier: personal data of %s: %w", r.Key, err)
+		}
+	}
+	render := func() any {
+		return projections.RenderPayment(s, opened, projections.RenderOptions{First6Digits: w.first6(r.Account)})
+	}
+	return workflows.Subject{Payment: s, Values: conditions.Values{
+		"payment": render, "event": occurrence{eventType, r.Revision},
+	}}, nil
+}
+
+func (w Workflows) payment(ctx context.Context, r *eventstore.Recorded) (payment.State, error) {
+	if r.Aggregate != eventstore.Payments.Name {
+		return payment.State{}, fmt.Errorf("notifier: %w: %s starts no workflow", eventstore.ErrUnknownEvent, r.Type)
+	}
+	return eventstore.StateAt(ctx, w.notifier.writer.store, eventstore.Payments, r)
+}
+
+// first6 tells whether the account opted in to first6Digits (§2.2).
+func (w Workflows) first6(id domain.AccountID) bool {
+	merchant, known := w.notifier.writer.views.Account(id)
+	return known && merchant.Settings.First6Digits
+}
+
+// runRequest is the body of a workflow's HTTP request (D19).
+type runRequest struct {
+	EventType string              `json:"eventType"`
+	EventID   string              `json:"eventId"`
+	Sequence  uint64              `json:"sequence"`
+	Date      projections.Time    `json:"date"`
+	Workflow  workflow.Ref        `json:"workflow"`
+	Run       requestingRun       `json:"run"`
+	Payment   projections.Payment `json:"payment"` // as PAYMENT.STATUS has it
+}
+
+type requestingRun struct {
+	ID        domain.RunID     `json:"id"`
+	Timestamp projections.Time `json:"timestamp"`
+	ActionID  string           `json:"actionId"`
+}
+
+// Send posts what a run tells about its trigger: the payment in the state at the event, with what is left of its
+// personal data now.
+func (w Workflows) Send(ctx context.Context, q workflows.Request) (workflows.Response, error) {
+	if err := w.notifier.writer.views.WaitFor(ctx, q.Trigger.Shard, q.Trigger.Seq); err != nil {
+		return workflows.Response{}, err // as webhooks do, so that GET shows it (D17)
+	}
+	s, err := w.payment(ctx, q.Trigger)
+	if err != nil {
+		return workflows.Response{}, err
+	}
+	opened, err := w.notifier.writer.vault.Open(ctx, s.Personal)
+	if err != nil {
+		return workflows.Response{}, fmt.Errorf("notifier: personal data of %s: %w", q.Trigger.Key, err)
+	}
+	step := q.Run.Steps[q.Step]
+	body, err := json.Marshal(runRequest{
+		EventType: q.Run.Trigger.EventType, EventID: q.Run.Trigger.EventID, Sequence: q.Run.Trigger.Sequence,
+		Date: projections.Time{Time: q.Run.Trigger.At}, Workflow: q.Run.Workflow,
+		Run:     requestingRun{ID: q.Run.ID, Timestamp: projections.Time{Time: q.Run.StartedAt}, ActionID: step.ID},
+		Payment: projections.RenderPayment(s, opened, projections.RenderOptions{Webhook: true, First6Digits: w.first6(q.Run.Account)}),
+	})
+	if err != nil {
+		return workflows.Response{}, fmt.Errorf("notifier: request of run %s: %w", q.Run.ID, err)
+	}
+	a, err := w.notifier.Post(ctx, step.Action.URL, q.Run.Diagnostics(q.Step), body)
+	if err != nil {
+		return workflows.Response{}, err
+	}
+	return workflows.Response{StatusCode: a.StatusCode, Failure: failureText(a)}, nil
+}
+
+// failureText says why a request failed, in words for the merchant; "" for one that did not.
+func failureText(a Attempt) string {
+	switch a.Failure {
+	case "":
+		return ""
+	case FailureStatus:
+		return "The receiver answered " + strconv.Itoa(a.StatusCode) + " " + http.StatusText(a.StatusCode) + "."
+	case FailureTimeout:
+		return "The receiver did not answer in time."
+	case FailureAddress:
+		return "Requests do not go to that address."
+	default:
+		return "The request did not reach the receiver: " + string(a.Failure) + "."
+	}
+}
