@@ -90,8 +90,13 @@ func (p *Projections) Runs(ctx context.Context, account domain.AccountID, id dom
 const maxMicros = int64(1<<63 - 1)
 
 // OpenRuns lists the runs that are not over and have something to do by a time, the longest due first, at most limit of
-// them. It does not wait for the log.
+// them. Everything that this node knew to be in the log before the call is in it.
 func (p *Projections) OpenRuns(ctx context.Context, due time.Time, limit int) ([]workflow.RunState, error) {
+	ctx, cancel := context.WithTimeout(ctx, listTimeout)
+	defer cancel()
+	if err := p.appendedHere(ctx); err != nil {
+		return nil, err
+	}
 	return p.runs(ctx, selectOpenRuns, due.UnixMicro(), limit)
 }
 

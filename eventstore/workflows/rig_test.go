@@ -1,0 +1,297 @@
+package workflows_test
+
+import (
+	"context"
+	"crypto/rand"
+	"flag"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/rs/zerolog"
+
+	"payledger/domain"
+	"payledger/domain/account"
+	"payledger/domain/payment"
+	"payledger/domain/processor"
+	"payledger/domain/session"
+	"payledger/domain/workflow"
+	"payledger/eventstore"
+	"payledger/eventstore/commands"
+	"payledger/eventstore/eventstoretest"
+	"payledger/eventstore/secrets"
+	"payledger/eventstore/workflows"
+	"payledger/notifier"
+	"payledger/processorsim"
+	"payledger/processorsim/client"
+	"payledger/processorsim/protocol"
+	"payledger/projections"
+)
+
+var background = context.Background()
+
+// The rows of the matrix wait for links and disks more than they compute.
+const rowsAtOnce = "8"
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if err := flag.Set("test.parallel", rowsAtOnce); err != nil {
+		panic(err)
+	}
+	m.Run()
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// rig is a real log's server, simulator and receiver of requests; nodes come and go.
+type rig struct {
+	t      testing.TB
+	server *eventstore.Server
+	sim    *client.Client
+	by     commands.Caller
+	well   *node // it takes no runs
+
+	url      string // of the receiver
+	mu       sync.Mutex
+	requests map[string]int // by Idempotency-Key
+	status   int            // that the receiver answers
+}
+
+func newRig(t testing.TB) *rig {
+	t.Helper()
+	r := &rig{t: t, server: eventstoretest.Server(t, t.TempDir()), requests: map[string]int{}, status: 200}
+	simulator, err := processorsim.New(processorsim.Config{Dir: t.TempDir(), Secret: []byte("secret")})
+	must(t, err)
+	web, receiver := httptest.NewServer(simulator.Handler()), httptest.NewServer(http.HandlerFunc(r.receive))
+	t.Cleanup(func() { must(t, simulator.Close()); web.Close(); receiver.Close() })
+	r.url = receiver.URL
+	r.sim, err = client.New(web.URL, nil)
+	must(t, err)
+	r.well = r.start(nodeConfig{idle: true})
+	made, err := commands.Initialize(background, r.well.store, r.well.vault, rand.Reader, account.Sandbox, "test")
+	must(t, err)
+	r.by = commands.Caller{Account: made.AccountID, Actor: "test", RequestID: "request"}
+	return r
+}
+
+func (r *rig) receive(w http.ResponseWriter, q *http.Request) {
+	if _, err := io.Copy(io.Discard, q.Body); err != nil {
+		return // cut by a crash
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.requests[q.Header.Get("Idempotency-Key")]++
+	w.WriteHeader(r.status)
+}
+
+// came counts the requests, and how many were other than the first of their key.
+func (r *rig) came() (keys, again int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, n := range r.requests {
+		again += n - 1
+	}
+	return len(r.requests), again
+}
+
+// nodeConfig says what is different about a node.
+type nodeConfig struct {
+	idle   bool // it takes no runs
+	shared bool // it is not alone
+	fault  *fault
+}
+
+// node is a process on the rig's log, with all that runs need.
+type node struct {
+	*commands.Service
+	rig    *rig
+	store  *eventstore.Store
+	vault  *secrets.Vault
+	engine *workflows.Engine
+	views  *projections.Projections
+	wire   *wire
+	stop   context.CancelFunc
+	loops  sync.WaitGroup
+	ended  sync.Once
+}
+
+// start starts a node; it ends with the test, or before.
+func (r *rig) start(c nodeConfig) *node {
+	r.t.Helper()
+	n := &node{rig: r, wire: &wire{fault: c.fault}}
+	config := eventstoretest.Config(r.server)
+	config.Options = []nats.Option{n.wire.through}
+	var err error
+	n.store, err = eventstore.Open(background, config)
+	must(r.t, err)
+	n.vault = eventstoretest.Vault(r.t, n.store)
+	n.Service = commands.New(commands.Config{
+		Store: n.store, Vault: n.vault, Processors: port{r.sim, n.wire}, PaymentTimeout: 20 * time.Second, ActionTimeout: time.Hour,
+		ClientTokenTTL: time.Hour, Random: rand.Reader, Logger: zerolog.Nop(), Account: n.account,
+		PaymentAccount: func(context.Context, domain.PaymentID) (domain.AccountID, bool, error) {
+			return r.by.Account, true, nil
+		},
+	})
+	ctx, stop := context.WithCancel(background)
+	n.stop = stop
+	if !c.idle {
+		n.run(ctx, c)
+	}
+	r.t.Cleanup(n.end)
+	return n
+}
+
+func (n *node) account(id domain.AccountID) (account.State, bool) {
+	tip, err := eventstore.LoadTip(background, n.store, eventstore.Accounts, eventstore.Accounts.Key(id, string(id)))
+	return tip.State, err == nil && tip.State.Exists()
+}
+
+// run starts what takes runs: views, the notifier for its ports, the engine.
+func (n *node) run(ctx context.Context, c nodeConfig) {
+	t := n.rig.t
+	fanout := eventstore.NewFanout(n.store)
+	var err error
+	n.views, err = projections.Open(ctx, projections.Config{
+		Dir: t.TempDir(), Store: n.store, Fanout: fanout, Vault: n.vault, Logger: zerolog.Nop(), Now: time.Now,
+	})
+	must(t, err)
+	told, err := notifier.New(ctx, notifier.Config{
+		Store: n.store, Fanout: fanout, Vault: n.vault, Views: n.views, Now: time.Now, Random: rand.Reader, Logger: zerolog.Nop(),
+		AllowCIDRs: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Shared: true,
+	})
+	must(t, err)
+	ofPayments, ofDisputes, err := notifier.Compilers()
+	must(t, err)
+	n.engine, err = workflows.New(ctx, workflows.Config{
+		Store: n.store, Fanout: fanout, Compiler: ofPayments, DisputeCompiler: ofDisputes, Subjects: told.Workflows(),
+		Requests: requests{told.Workflows(), n.wire}, Payments: n.Service, Now: time.Now, Logger: zerolog.Nop(), Alone: !c.shared,
+		OpenRuns: func(ctx context.Context, due time.Time, limit int) (open []workflows.OpenRun, err error) {
+			found, err := n.views.OpenRuns(ctx, due, limit)
+			for _, s := range found {
+				open = append(open, workflows.OpenRunOf(s))
+			}
+			return open, err
+		},
+	})
+	must(t, err)
+	n.engine.Act()
+	for _, loop := range []func(context.Context) error{fanout.Run, n.views.Run, told.Run, n.engine.Run} {
+		n.loops.Go(func() { _ = loop(ctx) }) // a node that is killed has errors
+	}
+}
+
+// end ends the node in order.
+func (n *node) end() {
+	n.ended.Do(func() {
+		n.Drain()
+		if n.engine != nil {
+			n.engine.Close()
+		}
+		n.close()
+	})
+}
+
+// kill ends the node: nothing of it reaches the log, a processor or a receiver any more.
+func (n *node) kill() {
+	n.ended.Do(func() {
+		n.wire.cut()
+		n.close()
+	})
+}
+
+func (n *node) close() {
+	n.stop()
+	if err := n.store.Close(); err != nil {
+		n.rig.t.Error(err)
+	}
+	n.Service.Close()
+	n.loops.Wait()
+	if n.views != nil {
+		if err := n.views.Close(); err != nil {
+			n.rig.t.Error(err)
+		}
+	}
+}
+
+// workflow makes a workflow that AUTHORIZED starts.
+func (r *rig) workflow(d workflow.Definition) workflow.Workflow {
+	r.t.Helper()
+	d.Name = "test"
+	if d.Condition == "" {
+		d.Condition = "payment.amount == 2500"
+	}
+	d.Trigger = workflow.Trigger{EventType: workflow.OnPaymentStatus, Status: "AUTHORIZED"}
+	made, err := r.well.CreateWorkflow(background, r.by, d, true)
+	must(r.t, err)
+	return made
+}
+
+// pay makes a payment of 25.00 EUR.
+func (r *rig) pay() payment.State {
+	r.t.Helper()
+	amount := domain.Amount(2500)
+	opened, err := r.well.CreateSession(background, r.by, commands.SessionInput{Fields: session.Fields{OrderID: "order-1", Currency: "EUR", Amount: &amount}})
+	must(r.t, err)
+	made, err := r.well.Tokenize(background, r.by, commands.TokenizeInput{Session: opened.ID, Card: processor.Card{
+		Number: "4111111111111111", CVV: "737", ExpirationMonth: "03", ExpirationYear: "2099", CardholderName: "Ada Lovelace",
+	}})
+	must(r.t, err)
+	paid, err := r.well.CreatePayment(background, r.by, commands.PaymentInput{Token: made.Token})
+	must(r.t, err)
+	if paid.Status() != payment.StatusAuthorized {
+		r.t.Fatalf("the payment is %s", paid.Status())
+	}
+	return paid
+}
+
+// runOf is the id of the run that a payment's authorization starts.
+func (r *rig) runOf(w workflow.Workflow, p payment.State) domain.RunID {
+	return domain.NewRunID(r.by.Account, w.ID, w.Version, p.Authorization().Answer().EventID)
+}
+
+// over waits until a run is over, and gives it with its history.
+func (r *rig) over(id domain.RunID) (workflow.RunState, []*eventstore.Recorded) {
+	r.t.Helper()
+	key := eventstore.WorkflowRuns.Key(r.by.Account, string(id))
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(40 * time.Second); time.Now().Before(deadline); <-tick.C {
+		tip, err := eventstore.LoadTipAtLeader(background, r.well.store, eventstore.WorkflowRuns, key)
+		must(r.t, err)
+		if tip.State.Exists() && !tip.State.Open() {
+			events, err := r.well.store.History(background, key)
+			must(r.t, err)
+			return tip.State, events
+		}
+	}
+	tip, err := eventstore.LoadTipAtLeader(background, r.well.store, eventstore.WorkflowRuns, key)
+	r.t.Fatalf("the run is not over: %+v %v", tip.State, err)
+	return workflow.RunState{}, nil
+}
+
+// books gives the payment's operations and their states.
+func (r *rig) books(id domain.PaymentID) string {
+	r.t.Helper()
+	lines, err := r.sim.Books(background, client.Filter{Reference: id})
+	must(r.t, err)
+	return words(lines)
+}
+
+func words(lines []protocol.Line) string {
+	var got []string
+	for _, l := range lines {
+		got = append(got, string(l.Operation)+" "+string(l.State))
+	}
+	return strings.Join(got, ", ")
+}

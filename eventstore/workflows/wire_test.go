@@ -1,0 +1,229 @@
+package workflows_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net"
+	"sync"
+
+	"github.com/nats-io/nats.go"
+
+	"payledger/domain"
+	"payledger/domain/processor"
+	"payledger/eventstore/workflows"
+)
+
+// way is how an effect goes wrong.
+type way string
+
+const (
+	refuses     way = "is refused"                       // an append: the store says that it took nothing
+	lostBefore  way = "fails before it happened"         // the connection breaks under it
+	lostAfter   way = "takes effect, its answer is lost" // the connection breaks behind it
+	crashBefore way = "does not happen, the process ends"
+	crashAfter  way = "happens, the process ends"
+)
+
+var errGone = errors.New("the link broke here")
+
+// The effects that are no events.
+const (
+	sendCapture = "send capture"
+	sendRequest = "send request"
+)
+
+// fault is what goes wrong, once: the nth time that the effect is about to happen.
+type fault struct {
+	effect string // the type of an event, or one of the above
+	nth    int
+	way    way
+
+	mu   sync.Mutex
+	seen int
+	hit  chan struct{} // closed when it went wrong
+}
+
+func newFault(effect string, nth int, w way) *fault {
+	return &fault{effect: effect, nth: nth, way: w, hit: make(chan struct{})}
+}
+
+// meets tells whether it is time.
+func (f *fault) meets(effect string) bool {
+	if f == nil || f.effect != effect {
+		return false
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.seen++
+	return f.seen == f.nth
+}
+
+// wire is the way of one node to everything else: real connections, whose bytes it can lose.
+type wire struct {
+	fault *fault
+	inner nats.InProcessConnProvider
+
+	mu    sync.Mutex
+	dead  bool
+	links []net.Conn
+}
+
+// through is the option that lays the wire between a store and its server.
+func (w *wire) through(o *nats.Options) error {
+	w.inner, o.InProcessServer = o.InProcessServer, w
+	return nil
+}
+
+// InProcessConn opens one connection.
+func (w *wire) InProcessConn() (net.Conn, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.dead {
+		return nil, errGone
+	}
+	server, err := w.inner.InProcessConn()
+	if err != nil {
+		return nil, err
+	}
+	w.links = append(w.links, server)
+	return &link{Conn: server, wire: w}, nil
+}
+
+// cut ends all connections for good.
+func (w *wire) cut() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.dead = true
+	for _, l := range w.links {
+		l.Close()
+	}
+}
+
+func (w *wire) isDead() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.dead
+}
+
+// call makes a call to the outside; the process may end before or behind it.
+func call[T any](w *wire, effect string, do func() (T, error)) (T, error) {
+	var none T
+	if w.isDead() {
+		return none, errGone
+	}
+	if !w.fault.meets(effect) {
+		return do()
+	}
+	defer close(w.fault.hit)
+	if w.fault.way == crashAfter || w.fault.way == lostAfter {
+		if _, err := do(); err != nil {
+			return none, err
+		}
+	}
+	if w.fault.way == crashAfter || w.fault.way == crashBefore {
+		w.cut()
+	}
+	return none, errGone
+}
+
+// link is one connection.
+type link struct {
+	net.Conn
+	wire *wire
+
+	mu   sync.Mutex
+	deaf bool // the next acknowledgement is lost
+}
+
+// Write carries what the store says to the server.
+func (l *link) Write(p []byte) (int, error) {
+	f := l.wire.fault
+	if f == nil || !bytes.Contains(p, []byte("\r\nce-type: "+f.effect+"\r\n")) || !f.meets(f.effect) {
+		return l.Conn.Write(p)
+	}
+	switch f.way {
+	case refuses:
+		defer close(f.hit)
+		return l.Conn.Write(bytes.Replace(p, []byte("HPUB ledger."), []byte("HPUB nobody."), 1))
+	case lostBefore, crashBefore:
+		l.lose()
+		return 0, errGone
+	}
+	l.mu.Lock()
+	l.deaf = true
+	l.mu.Unlock()
+	return l.Conn.Write(p)
+}
+
+// Read carries what the server says to the store.
+func (l *link) Read(p []byte) (int, error) {
+	n, err := l.Conn.Read(p)
+	l.mu.Lock()
+	deaf := l.deaf
+	l.mu.Unlock()
+	if deaf && bytes.Contains(p[:n], []byte(`"stream":"LEDGER_`)) {
+		l.lose()
+		return 0, errGone
+	}
+	return n, err
+}
+
+// lose breaks the connection; at the end of a process, all of them.
+func (l *link) lose() {
+	if f := l.wire.fault; f.way == crashBefore || f.way == crashAfter {
+		l.wire.cut()
+	} else {
+		l.Close()
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.deaf = false
+	select {
+	case <-l.wire.fault.hit:
+	default:
+		close(l.wire.fault.hit)
+	}
+}
+
+// port is the way of one node to the processors.
+type port struct {
+	processor.Port
+	wire *wire
+}
+
+// Send carries one operation to its processor.
+func (p port) Send(ctx context.Context, op processor.Operation) (processor.Answer, error) {
+	answer, err := call(p.wire, "send "+string(op.Kind), func() (processor.Answer, error) { return p.Port.Send(ctx, op) })
+	return answer, unknown(err)
+}
+
+// Lookup asks what became of an operation.
+func (p port) Lookup(ctx context.Context, name processor.Name, key domain.OperationKey) (processor.Lookup, error) {
+	found, err := call(p.wire, "look up", func() (processor.Lookup, error) { return p.Port.Lookup(ctx, name, key) })
+	return found, unknown(err)
+}
+
+// Fence makes a key refused.
+func (p port) Fence(ctx context.Context, name processor.Name, key domain.OperationKey) (processor.Lookup, error) {
+	found, err := call(p.wire, "fence", func() (processor.Lookup, error) { return p.Port.Fence(ctx, name, key) })
+	return found, unknown(err)
+}
+
+func unknown(err error) error {
+	if errors.Is(err, errGone) {
+		return errors.Join(processor.ErrUnknown, err)
+	}
+	return err
+}
+
+// requests is the way of one node to receivers.
+type requests struct {
+	workflows.Requests
+	wire *wire
+}
+
+// Send carries one request to its receiver.
+func (q requests) Send(ctx context.Context, r workflows.Request) (workflows.Response, error) {
+	return call(q.wire, sendRequest, func() (workflows.Response, error) { return q.Requests.Send(ctx, r) })
+}
