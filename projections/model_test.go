@@ -18,6 +18,7 @@ import (
 	"payledger/domain/payment"
 	"payledger/domain/processor"
 	"payledger/domain/session"
+	"payledger/domain/workflow"
 	"payledger/eventstore"
 )
 
@@ -348,6 +349,8 @@ func TestVocabulary(t *testing.T) {
 	knows(t, eventstore.Sessions.Name, session.Events())
 	knows(t, eventstore.Instruments.Name, instrument.Events())
 	knows(t, eventstore.Accounts.Name, account.Events())
+	knows(t, eventstore.Workflows.Name, workflow.Events())
+	knows(t, eventstore.WorkflowRuns.Name, workflow.RunEvents())
 	knows(t, eventstore.Barriers.Name, []eventstore.BarrierRaised{{}})
 	knows(t, eventstore.Logs.Name, []eventstore.LogInitialized{{}})
 }
