@@ -46,8 +46,8 @@
 //
 // A simulation decodes only events of types that may be told as the trigger, builds what a condition reads when it reads
 // it, and takes the event before from those that it just read. BenchmarkSimulate, 80,000 events of 20,000 payments in 8
-// shards on two shared cores: 69,000 events/s for a trigger that a quarter of the events is about; 22,000 to 28,000 while
-// the views, the notifier and the planner of the same process read the log from its start.
+// shards on two shared cores: 69,000 events/s while nobody else used the machine, 20,000 while others kept ten processes
+// busy; 29,000 for each second of processor time, the log's server and whatever else runs in the process included.
 //
 // On several nodes each plans every event; the compare-and-swap on the run's first event lets one of them go on. A run
 // that another node has begun is taken over when nothing happened to it for two minutes. Alone, the ones that are open
