@@ -13,6 +13,8 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
+	"payledger/domain"
+	"payledger/eventstore"
 	"payledger/httpapi"
 	"payledger/httpapi/openapitest"
 )
@@ -87,7 +89,25 @@ func settledLater(r *rig) target {
 		r.t.Fatal(err)
 	}
 	r.until("/payments/"+made.id, "status", "SETTLED")
+	r.applied(domain.PaymentID(made.id))
 	return made
+}
+
+// applied waits until what was told about a payment is done with: its inbox says so after the payment shows it.
+func (r *rig) applied(id domain.PaymentID) {
+	r.t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(20 * time.Second); ; <-tick.C {
+		tip, err := eventstore.LoadTip(context.Background(), r.store, eventstore.Inboxes, eventstore.InboxKey(string(id)))
+		must(r.t, err)
+		if tip.Recorded != nil && len(tip.State.Waiting()) == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			r.t.Fatalf("notifications about %s still wait", id)
+		}
+	}
 }
 
 // fuzzedBodies are all operations with a body, with a body of each that is taken and some that are not.

@@ -53,16 +53,24 @@ type disputedMethodData struct {
 
 // newDisputePayload tells of a dispute after the event r.
 func newDisputePayload(kind Kind, r *eventstore.Recorded, s dispute.State) (any, error) {
-	if !s.Exists() {
-		return nil, fmt.Errorf("notifier: %s revision %d: the dispute was not opened", r.Key, r.Revision)
+	if kind == DisputeStatus {
+		return newDisputeStatus(r, s)
+	}
+	if err := opened(r, s); err != nil {
+		return nil, err
+	}
+	return openedPayload{
+		AccountID: s.Account, TransactionID: s.Current.TransactionID, OrderID: s.Subject.OrderID, ProcessorID: s.Subject.Processor,
+		ProcessorDisputeID: s.Subject.ProcessorDisputeID, PaymentID: s.Subject.Payment,
+	}, nil
+}
+
+// newDisputeStatus is what DISPUTE.STATUS tells after the event r.
+func newDisputeStatus(r *eventstore.Recorded, s dispute.State) (disputePayload, error) {
+	if err := opened(r, s); err != nil {
+		return disputePayload{}, err
 	}
 	about, now := s.Subject, s.Current
-	if kind == DisputeOpened {
-		return openedPayload{
-			AccountID: s.Account, TransactionID: now.TransactionID, OrderID: about.OrderID, ProcessorID: about.Processor,
-			ProcessorDisputeID: about.ProcessorDisputeID, PaymentID: about.Payment,
-		}, nil
-	}
 	p := disputePayload{
 		DisputeType: now.Type, Status: now.Status, AccountID: s.Account, TransactionID: now.TransactionID, OrderID: about.OrderID,
 		PaymentID:     about.Payment,
@@ -75,4 +83,12 @@ func newDisputePayload(kind Kind, r *eventstore.Recorded, s dispute.State) (any,
 		p.ChallengeRequiredBy = &projections.Time{Time: *now.ChallengeBy}
 	}
 	return p, nil
+}
+
+// opened fails for a dispute of which nothing is known that is possible.
+func opened(r *eventstore.Recorded, s dispute.State) error {
+	if !s.Exists() {
+		return fmt.Errorf("notifier: %s revision %d: the dispute was not opened", r.Key, r.Revision)
+	}
+	return nil
 }

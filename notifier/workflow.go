@@ -9,7 +9,6 @@ import (
 	"strconv"
 
 	"payledger/domain"
-	"payledger/domain/payment"
 	"payledger/domain/workflow"
 	"payledger/eventstore"
 	"payledger/eventstore/workflows"
@@ -37,7 +36,7 @@ func Compilers() (ofPayments, ofDisputes *conditions.Compiler, err error) {
 	personal := []string{"payment.customer", "payment.paymentMethod.paymentMethodData.cardholderName"}
 	ofPayments, err = conditions.NewCompiler(conditions.Config{Variables: variables, Personal: personal})
 	if err == nil {
-		variables["dispute"] = reflect.TypeFor[any]() // any JSON: its fields are known when it is read
+		variables["dispute"] = reflect.TypeFor[disputePayload]()
 		ofDisputes, err = conditions.NewCompiler(conditions.Config{Variables: variables, Personal: personal})
 	}
 	return ofPayments, ofDisputes, err
@@ -49,33 +48,6 @@ func (Workflows) Kinds(r *eventstore.Recorded) ([]string, error) { return KindsO
 // Caused tells whether an event is told as that type.
 func (w Workflows) Caused(ctx context.Context, r *eventstore.Recorded, eventType string, read workflows.Read) (bool, error) {
 	return Causes(ctx, w.notifier.writer.store, r, eventType, read)
-}
-
-// Subject gives the payment that an event is about, and what conditions see of it.
-func (w Workflows) Subject(ctx context.Context, r *eventstore.Recorded, eventType string, personal bool) (workflows.Subject, error) {
-	s, err := w.payment(ctx, r)
-	if err != nil {
-		return workflows.Subject{}, err
-	}
-	var opened domain.Personal
-	if personal {
-		if opened, err = w.notifier.writer.vault.Open(ctx, s.Personal); err != nil {
-			return workflows.Subject{}, fmt.Errorf("notifier: personal data of %s: %w", r.Key, err)
-		}
-	}
-	render := func() any {
-		return projections.RenderPayment(s, opened, projections.RenderOptions{First6Digits: w.first6(r.Account)})
-	}
-	return workflows.Subject{Payment: s, Values: conditions.Values{
-		"payment": render, "event": occurrence{eventType, r.Revision},
-	}}, nil
-}
-
-func (w Workflows) payment(ctx context.Context, r *eventstore.Recorded) (payment.State, error) {
-	if r.Aggregate != eventstore.Payments.Name {
-		return payment.State{}, fmt.Errorf("notifier: %w: %s starts no workflow", eventstore.ErrUnknownEvent, r.Type)
-	}
-	return eventstore.StateAt(ctx, w.notifier.writer.store, eventstore.Payments, r)
 }
 
 // first6 tells whether the account opted in to first6Digits (§2.2).
@@ -92,7 +64,8 @@ type runRequest struct {
 	Date      projections.Time    `json:"date"`
 	Workflow  workflow.Ref        `json:"workflow"`
 	Run       requestingRun       `json:"run"`
-	Payment   projections.Payment `json:"payment"` // as PAYMENT.STATUS has it
+	Payment   projections.Payment `json:"payment"`           // as PAYMENT.STATUS has it
+	Dispute   *disputePayload     `json:"dispute,omitempty"` // as DISPUTE.STATUS has it; of a dispute's event
 }
 
 type requestingRun struct {
@@ -101,17 +74,17 @@ type requestingRun struct {
 	ActionID  string           `json:"actionId"`
 }
 
-// Send posts what a run tells about its trigger: the payment in the state at the event, with what is left of its
-// personal data now.
+// Send posts what a run tells about its trigger: the payment, and the dispute if it is about one, in the state at the
+// event, with what is left of the personal data now.
 func (w Workflows) Send(ctx context.Context, q workflows.Request) (workflows.Response, error) {
 	if err := w.notifier.writer.views.WaitFor(ctx, q.Trigger.Shard, q.Trigger.Seq); err != nil {
 		return workflows.Response{}, err // as webhooks do, so that GET shows it (D17)
 	}
-	s, err := w.payment(ctx, q.Trigger)
+	about, err := w.about(ctx, q.Trigger)
 	if err != nil {
 		return workflows.Response{}, err
 	}
-	opened, err := w.notifier.writer.vault.Open(ctx, s.Personal)
+	opened, err := w.notifier.writer.vault.Open(ctx, about.payment.Personal)
 	if err != nil {
 		return workflows.Response{}, fmt.Errorf("notifier: personal data of %s: %w", q.Trigger.Key, err)
 	}
@@ -120,7 +93,8 @@ func (w Workflows) Send(ctx context.Context, q workflows.Request) (workflows.Res
 		EventType: q.Run.Trigger.EventType, EventID: q.Run.Trigger.EventID, Sequence: q.Run.Trigger.Sequence,
 		Date: projections.Time{Time: q.Run.Trigger.At}, Workflow: q.Run.Workflow,
 		Run:     requestingRun{ID: q.Run.ID, Timestamp: projections.Time{Time: q.Run.StartedAt}, ActionID: step.ID},
-		Payment: projections.RenderPayment(s, opened, projections.RenderOptions{Webhook: true, First6Digits: w.first6(q.Run.Account)}),
+		Payment: projections.RenderPayment(about.payment, opened, projections.RenderOptions{Webhook: true, First6Digits: w.first6(q.Run.Account)}),
+		Dispute: about.dispute,
 	})
 	if err != nil {
 		return workflows.Response{}, fmt.Errorf("notifier: request of run %s: %w", q.Run.ID, err)
