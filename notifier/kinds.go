@@ -123,8 +123,8 @@ var kindsOf = map[string][]candidate{
 
 // told are the aggregates that webhooks tell about, with the schema that this build can render.
 var told = map[string]int{
-	eventstore.Payments.Name: eventstore.Payments.Schema, eventstore.Disputes.Name: eventstore.Disputes.Schema,
 	eventstore.Payments.Name:     eventstore.Payments.Schema,
+	eventstore.Disputes.Name:     eventstore.Disputes.Schema,
 	eventstore.WorkflowRuns.Name: eventstore.WorkflowRuns.Schema,
 }
 

@@ -33,15 +33,8 @@ var vocabularies = map[string]vocabulary{
 	eventstore.Inboxes.Name:      words(eventstore.Inboxes.Schema, inbox.Events()),
 	eventstore.Barriers.Name:     words(eventstore.Barriers.Schema, []eventstore.BarrierRaised{{}}),
 	eventstore.Logs.Name:         words(eventstore.Logs.Schema, []eventstore.LogInitialized{{}}),
-	eventstore.Payments.Name:     words(eventstore.Payments.Schema, payment.Events()),
-	eventstore.Sessions.Name:     words(eventstore.Sessions.Schema, session.Events()),
-	eventstore.Instruments.Name:  words(eventstore.Instruments.Schema, instrument.Events()),
-	eventstore.Attempts.Name:     words(eventstore.Attempts.Schema, attempt.Events()),
-	eventstore.Accounts.Name:     words(eventstore.Accounts.Schema, account.Events()),
 	eventstore.Workflows.Name:    words(eventstore.Workflows.Schema, workflow.Events()),
 	eventstore.WorkflowRuns.Name: words(eventstore.WorkflowRuns.Schema, workflow.RunEvents()),
-	eventstore.Barriers.Name:     words(eventstore.Barriers.Schema, []eventstore.BarrierRaised{{}}),
-	eventstore.Logs.Name:         words(eventstore.Logs.Schema, []eventstore.LogInitialized{{}}),
 }
 
 func words[E domain.Event](schema int, events []E) vocabulary {
