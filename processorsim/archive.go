@@ -2,6 +2,7 @@ package processorsim
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"payledger/domain"
@@ -41,4 +42,46 @@ func (a *Archive) read(ctx context.Context, f books.Filter, handle func(processo
 		}
 		return handle(e.Record())
 	})
+}
+
+// DisputesOf gives everything that a processor told about the disputes of a payment, oldest first.
+func (a *Archive) DisputesOf(_ context.Context, name processor.Name, reference domain.PaymentID) ([]processor.Notification, error) {
+	told, err := a.books.ToldOf(name, reference)
+	list := make([]processor.Notification, 0, len(told))
+	for _, t := range told {
+		list = append(list, notificationOf(t))
+	}
+	return list, err
+}
+
+// DisputesTold hands on what a processor told about disputes, of its own time from one to another, both included,
+// oldest first.
+func (a *Archive) DisputesTold(ctx context.Context, name processor.Name, from, to time.Time, handle func(processor.Notification) error) error {
+	for cursor := ""; ; {
+		page, more, _, err := a.books.ToldSince(name, from, cursor, protocol.MaxDisputePage)
+		if err != nil {
+			return err
+		}
+		for _, t := range page {
+			cursor = t.ID
+			if at := t.Dispute.UpdatedAt; at.Before(from) || !to.IsZero() && at.After(to) {
+				continue
+			}
+			if err := errors.Join(ctx.Err(), handle(notificationOf(t))); err != nil {
+				return err
+			}
+		}
+		if !more {
+			return nil
+		}
+	}
+}
+
+// notificationOf is what was told, in our words.
+func notificationOf(t books.Telling) processor.Notification {
+	d := t.Dispute
+	return processor.Notification{ID: t.ID, Processor: d.Processor, Kind: processor.Dispute, Reference: d.Reference, Dispute: &processor.DisputeNotice{
+		ID: d.ID, MerchantID: d.ProcessorMerchantID, TransactionID: d.ProcessorTransactionID, Type: d.Type, Status: d.Status,
+		ReasonCode: d.ReasonCode, Amount: d.Amount, Currency: d.Currency, ChallengeBy: d.ChallengeRequiredBy, At: d.UpdatedAt,
+	}}
 }

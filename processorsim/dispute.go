@@ -8,6 +8,7 @@ import (
 
 	"github.com/gorilla/mux"
 
+	"payledger/domain"
 	"payledger/domain/processor"
 	"payledger/processorsim/books"
 	"payledger/processorsim/dialect"
@@ -48,11 +49,19 @@ func (s *Simulator) patchDispute(w http.ResponseWriter, r *http.Request) error {
 	return respond(w, told.Dispute)
 }
 
-// getDisputes lists what a processor told about disputes, oldest first, whether or not it was heard.
+// getDisputes lists what a processor told about disputes, oldest first, whether or not it was heard: of one payment all
+// of it, else a page.
 func (s *Simulator) getDisputes(w http.ResponseWriter, r *http.Request) error {
 	name, _, err := target(r)
 	if err != nil {
 		return err
+	}
+	if reference := r.URL.Query().Get("reference"); reference != "" {
+		told, err := s.books.ToldOf(name, domain.PaymentID(reference))
+		if err != nil {
+			return err
+		}
+		return respond(w, disputeList(told, "", false))
 	}
 	since, after, limit, err := disputesAsked(r)
 	if err != nil {
@@ -65,11 +74,15 @@ func (s *Simulator) getDisputes(w http.ResponseWriter, r *http.Request) error {
 	if !known {
 		return invalid("after is no cursor of this list")
 	}
-	list := protocol.DisputeList{Notifications: []json.RawMessage{}, Next: after, More: more}
+	return respond(w, disputeList(told, after, more))
+}
+
+func disputeList(told []books.Telling, next string, more bool) protocol.DisputeList {
+	list := protocol.DisputeList{Notifications: []json.RawMessage{}, Next: next, More: more}
 	for _, t := range told {
 		list.Notifications, list.Next = append(list.Notifications, disputeBody(t)), t.ID
 	}
-	return respond(w, list)
+	return list
 }
 
 func disputesAsked(r *http.Request) (since time.Time, after string, limit int, err error) {

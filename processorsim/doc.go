@@ -55,8 +55,9 @@
 //	{"id":"nt_…","processor":"ADYEN","type":"dispute","reference":"01abc","dispute":{…the processor's own words…}}
 //
 // and the same bodies stand in GET /v1/processors/NAME/disputes?since=&after=&limit=, oldest first, whether or not
-// they were heard: {"notifications":[…],"next":"nt_…","more":false}. Package dialect has the words. Any 2xx ends it; else it is repeated after 1, 2, 4, 8,
-// 16 and 32 s with the same id, then given up. At least once: a restart may repeat one.
+// they were heard: {"notifications":[…],"next":"nt_…","more":false}; with ?reference= alone all of one payment. Package
+// dialect has the words. Any 2xx ends it; else it is repeated after 1, 2, 4, 8, 16 and 32 s with the same id, then given
+// up. At least once: a restart may repeat one.
 //
 // # Control API
 //

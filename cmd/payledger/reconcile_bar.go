@@ -45,7 +45,7 @@ func (b *bar) show(p reconcile.Progress) {
 	}
 	done := p.Payments
 	if p.Books {
-		done = p.Records
+		done = p.Records + p.Disputes
 	}
 	b.tell(b.shown.Set(done))
 }

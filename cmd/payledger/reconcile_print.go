@@ -44,7 +44,7 @@ func (s *sheet) add(d reconcile.Difference) error {
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(s.out, sheetRow, d.Kind, d.Payment, d.Operation, cmp.Or(string(d.Key), d.ID), side(d, d.Here), side(d, d.There))
+	_, err := fmt.Fprintf(s.out, sheetRow, d.Kind, d.Payment, d.Operation, cmp.Or(string(d.Key), d.Dispute, d.ID), side(d, d.Here), side(d, d.There))
 	return err
 }
 
@@ -85,6 +85,7 @@ type sheetCounts struct {
 	Operations int `json:"operations"`
 	Records    int `json:"records"`
 	Open       int `json:"open"`
+	Disputes   int `json:"disputes"`
 }
 
 // optional writes a time as dates go out (D1); "" for none.
@@ -98,8 +99,8 @@ func optional(t time.Time) string {
 // end prints what was compared.
 func (s *sheet) end(c reconcile.Counts) error {
 	if !s.json {
-		_, err := fmt.Fprintf(s.out, "%d differences. Compared with %s: %d payments with %d operations there, and %d entries of its books; %d operations have no answer yet.\n",
-			c.Differences, s.q.Processor, c.Payments, c.Operations, c.Records, c.Open)
+		_, err := fmt.Fprintf(s.out, "%d differences. Compared with %s: %d payments with %d operations there, %d entries of its books, and %d notifications about disputes; %d have no answer yet.\n",
+			c.Differences, s.q.Processor, c.Payments, c.Operations, c.Records, c.Disputes, c.Open)
 		return err
 	}
 	if s.rows == 0 {
@@ -108,7 +109,7 @@ func (s *sheet) end(c reconcile.Counts) error {
 		}
 	}
 	rest, err := json.Marshal(sheetEnd{
-		s.q.Processor, optional(s.q.From), optional(s.q.To), sheetCounts{c.Payments, c.Operations, c.Records, c.Open},
+		s.q.Processor, optional(s.q.From), optional(s.q.To), sheetCounts{c.Payments, c.Operations, c.Records, c.Open, c.Disputes},
 	})
 	if err == nil {
 		_, err = fmt.Fprintf(s.out, "],\n %s\n", rest[1:])

@@ -93,10 +93,11 @@ type reconciling struct {
 	account  domain.AccountID
 	mu       sync.Mutex
 	ids      []domain.PaymentID
+	disputes []protocol.Dispute // as their processors have them
 }
 
-// TestReconcile: payments whose notifications are duplicated, reordered, late and lost, and some that somebody else acted
-// on, end as the processors' books say; reconcile finds no difference at the running server and in its folder. Then the
+// TestReconcile: payments and disputes whose notifications are duplicated, reordered, late and lost, and some payments
+// that somebody else acted on, end as the processors' books say; reconcile finds no difference at the running server and in its folder. Then the
 // books are changed, and it names what was (I1, D14).
 func TestReconcile(t *testing.T) {
 	n, seed := *reconciled, *reconciledSeed
@@ -113,10 +114,11 @@ func TestReconcile(t *testing.T) {
 	r := &reconciling{T: t, options: testOptions(t.TempDir()), post: &postman{t: t, over: make(chan struct{})}}
 	server := httptest.NewServer(r.post)
 	t.Cleanup(server.Close)
-	r.options.PublicURL = server.URL
+	r.options.PublicURL, r.options.DisputeLookup = server.URL, 200*time.Millisecond
 	r.start()
 	r.play(n, seed)
 	r.settle()
+	r.settleDisputes()
 	r.audit()
 	for _, name := range processor.Names {
 		r.agrees(name, "--url", r.app.ready().API, "--api-key", r.merchant.key)
@@ -230,6 +232,9 @@ func (r *reconciling) live(i int, random *rand.Rand) {
 		ask("capture", nil)
 		ask("refund", map[string]any{"amount": 1 + random.IntN(500)})
 	}
+	if random.IntN(3) == 0 {
+		r.dispute(paid.ID, random)
+	}
 }
 
 func (r *reconciling) atLog(id domain.PaymentID) payment.State {
@@ -303,13 +308,14 @@ type reconciliation struct {
 		Operation   string `json:"operation"`
 		Key         string `json:"idempotencyKey"`
 		OperationID string `json:"processorOperationId"`
+		DisputeID   string `json:"processorDisputeId"`
 		Here, There *struct {
 			Amount int64  `json:"amount"`
 			State  string `json:"state"`
 		}
 	} `json:"differences"`
 	Compared struct {
-		Payments, Operations, Records, Open int
+		Payments, Operations, Records, Open, Disputes int
 	} `json:"compared"`
 }
 
@@ -330,65 +336,84 @@ func (r *reconciling) reconcile(status int, name processor.Name, args ...string)
 func (r *reconciling) agrees(name processor.Name, args ...string) {
 	r.Helper()
 	got := r.reconcile(0, name, args...)
-	if c := got.Compared; len(got.Differences) != 0 || c.Payments != len(r.ids) || c.Operations == 0 || c.Operations < c.Records || c.Open != 0 {
+	if c := got.Compared; len(got.Differences) != 0 || c.Payments != len(r.ids) || c.Operations == 0 || c.Operations < c.Records || c.Open != 0 || c.Disputes == 0 {
 		r.Errorf("%s: %+v", name, got)
 	}
+}
+
+// falsification changes a record of the books if it is of its sort, and tells at which processor and what its
+// difference is named by.
+type falsification func(record map[string]any) (processor, named string, done bool)
+
+// ofOperation changes operations.
+func ofOperation(edit func(o, answer map[string]any) bool) falsification {
+	return func(record map[string]any) (string, string, bool) {
+		o, is := record["operation"].(map[string]any)
+		if !is || !edit(o, o["answer"].(map[string]any)) {
+			return "", "", false
+		}
+		return o["processor"].(string), o["key"].(string), true
+	}
+}
+
+func captured(o, answer map[string]any) bool {
+	return o["operation"] == "capture" && answer["state"] == "SUCCEEDED"
+}
+
+// falsifications are changes of the books, with the difference that they make.
+var falsifications = []struct {
+	difference string
+	alone      bool // nothing else differs then
+	edit       falsification
+}{
+	{"OTHER_AMOUNT", true, ofOperation(func(o, answer map[string]any) bool {
+		if !captured(o, answer) || !strings.HasPrefix(o["key"].(string), o["reference"].(string)) {
+			return false
+		}
+		o["amount"] = json.Number(fmt.Sprint(o["amount"], "0"))
+		return true
+	})},
+	{"OTHER_STATE", true, ofOperation(func(o, answer map[string]any) bool {
+		if o["operation"] != "authorize" || answer["state"] != "DECLINED" {
+			return false
+		}
+		answer["state"] = "SUCCEEDED"
+		return true
+	})},
+	{"MISSING_HERE", false, ofOperation(func(o, answer map[string]any) bool {
+		if !captured(o, answer) || strings.HasPrefix(o["key"].(string), o["reference"].(string)) {
+			return false
+		}
+		o["id"] = "op_" + strings.Repeat("0", 26) // another one than was found: that is missing there, too
+		return true
+	})},
+	{"OTHER_AMOUNT", true, disputedMore}, {"OTHER_STATE", true, disputedOther},
+	{"MISSING_THERE", false, disputedElsewhere},
+	{"MISSING_HERE", false, func(record map[string]any) (string, string, bool) {
+		name, _, done := disputedElsewhere(record)
+		return name, noDispute, done
+	}},
 }
 
 // falsify changes entries of the books, and looks whether each is named.
 func (r *reconciling) falsify() {
 	r.Helper()
-	var key, name string
-	change := func(edit func(o, answer map[string]any) bool) func() {
-		restore, o := falsifyBooks(r.T, filepath.Join(r.options.Data, simulatorFolder, "books.jsonl"), edit)
-		key, name = o["key"].(string), o["processor"].(string)
-		return restore
-	}
-	captured := func(o, answer map[string]any) bool {
-		return o["operation"] == "capture" && answer["state"] == "SUCCEEDED"
-	}
-	for _, c := range []struct {
-		difference string
-		edit       func(o, answer map[string]any) bool
-	}{
-		{"OTHER_AMOUNT", func(o, answer map[string]any) bool {
-			if !captured(o, answer) || !strings.HasPrefix(o["key"].(string), o["reference"].(string)) {
-				return false
-			}
-			o["amount"] = json.Number(fmt.Sprint(o["amount"], "0"))
-			return true
-		}},
-		{"OTHER_STATE", func(o, answer map[string]any) bool {
-			if o["operation"] != "authorize" || answer["state"] != "DECLINED" {
-				return false
-			}
-			answer["state"] = "SUCCEEDED"
-			return true
-		}},
-		{"MISSING_HERE", func(o, answer map[string]any) bool {
-			if !captured(o, answer) || strings.HasPrefix(o["key"].(string), o["reference"].(string)) {
-				return false
-			}
-			o["id"] = "op_" + strings.Repeat("0", 26) // another one than was found: that is missing there, too
-			return true
-		}},
-	} {
-		restore := change(c.edit)
+	for _, c := range falsifications {
+		restore, name, named := falsifyBooks(r.T, filepath.Join(r.options.Data, simulatorFolder, "books.jsonl"), c.edit)
 		for _, at := range []func() []string{
 			func() []string { return []string{"--data", r.options.Data} },
 			func() []string { r.start(); return []string{"--url", r.app.ready().API, "--api-key", r.merchant.key} },
 		} {
-			args := at()
-			got := r.reconcile(exitFailure, processor.Name(name), args...)
-			if d := got.Differences; len(d) == 0 || c.difference != "MISSING_HERE" && len(d) > 1 {
-				r.Errorf("%s of %s is told as %+v", c.difference, key, d)
+			got := r.reconcile(exitFailure, processor.Name(name), at()...)
+			if d := got.Differences; len(d) == 0 || c.alone && len(d) > 1 {
+				r.Errorf("%s of %s is told as %+v", c.difference, named, d)
 			}
 			there := false
 			for _, d := range got.Differences {
-				there = there || d.Difference == c.difference && (d.Key == key)
+				there = there || d.Difference == c.difference && (d.Key == named || d.DisputeID == named)
 			}
 			if !there {
-				r.Errorf("%s of %s is not among %+v", c.difference, key, got.Differences)
+				r.Errorf("%s of %s is not among %+v", c.difference, named, got.Differences)
 			}
 		}
 		r.stop()
@@ -397,14 +422,15 @@ func (r *reconciling) falsify() {
 	r.agrees(processor.Adyen, "--data", r.options.Data)
 }
 
-// falsifyBooks changes the first operation in the file for which edit says so; restore puts the file back.
-func falsifyBooks(t *testing.T, file string, edit func(o, answer map[string]any) bool) (restore func(), changed map[string]any) {
+// falsifyBooks changes the first record in the file that edit takes; restore puts the file back.
+func falsifyBooks(t *testing.T, file string, edit falsification) (restore func(), processor, named string) {
 	t.Helper()
 	before, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var after bytes.Buffer
+	changed := false
 	for line := range bytes.Lines(before) {
 		record := map[string]any{}
 		decoder := json.NewDecoder(bytes.NewReader(line))
@@ -412,16 +438,17 @@ func falsifyBooks(t *testing.T, file string, edit func(o, answer map[string]any)
 		if err := decoder.Decode(&record); err != nil {
 			t.Fatal(err)
 		}
-		if o, is := record["operation"].(map[string]any); is && changed == nil && edit(o, o["answer"].(map[string]any)) {
-			changed = o
-			if line, err = json.Marshal(record); err != nil {
-				t.Fatal(err)
+		if !changed {
+			if processor, named, changed = edit(record); changed {
+				if line, err = json.Marshal(record); err != nil {
+					t.Fatal(err)
+				}
+				line = append(line, '\n')
 			}
-			line = append(line, '\n')
 		}
 		after.Write(line)
 	}
-	if changed == nil {
+	if !changed {
 		t.Fatal("nothing in the books can be changed so")
 	}
 	write := func(text []byte) {
@@ -430,5 +457,5 @@ func falsifyBooks(t *testing.T, file string, edit func(o, answer map[string]any)
 		}
 	}
 	write(after.Bytes())
-	return func() { write(before) }, changed
+	return func() { write(before) }, processor, named
 }

@@ -32,7 +32,7 @@ func TestReconcileCommand(t *testing.T) {
 	got.decode(t, &paid)
 	server := []string{"reconcile", "--processor", "ADYEN", "--url", m.api, "--api-key", m.key}
 	status, out, stderr := invoke(t, server...)
-	if want := "0 differences. Compared with ADYEN: 1 payments with 1 operations there, and 1 entries of its books; 0 operations have no answer yet.\n"; status != 0 || out != want || stderr != "" {
+	if want := "0 differences. Compared with ADYEN: 1 payments with 1 operations there, 1 entries of its books, and 0 notifications about disputes; 0 have no answer yet.\n"; status != 0 || out != want || stderr != "" {
 		t.Errorf("exits %d:\n%s%s", status, out, stderr)
 	}
 	part := domain.Amount(700)
@@ -62,7 +62,7 @@ func TestReconcileCommand(t *testing.T) {
 	if object.Processor != "ADYEN" || len(object.Differences) != 1 || object.From != "2026-01-01T00:00:00.000000Z" || object.To != "" || object.Compared["records"] != 2 {
 		t.Errorf("%+v", object)
 	}
-	if status, out, _ := invoke(t, append(server, "--to", "2026-01-01T00:00:00Z")...); status != 0 || !strings.Contains(out, "1 payments with 0 operations there, and 0 entries") {
+	if status, out, _ := invoke(t, append(server, "--to", "2026-01-01T00:00:00Z")...); status != 0 || !strings.Contains(out, "1 payments with 0 operations there, 0 entries") {
 		t.Errorf("of another time: exits %d: %s", status, out)
 	}
 }

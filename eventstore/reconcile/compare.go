@@ -19,22 +19,23 @@ const (
 	OtherMerchant Kind = "OTHER_MERCHANT" // under another merchant account at the processor
 )
 
-// Side is what one side has of an operation. Amount is minor units.
+// Side is what one side has of an operation, or of a notification about a dispute. Amount is minor units.
 type Side struct {
 	At         time.Time       `json:"at"` // requested here, created there
 	Amount     domain.Amount   `json:"amount"`
 	Currency   domain.Currency `json:"currencyCode"`
-	State      string          `json:"state"`
+	State      string          `json:"state"` // of a dispute its type and status
 	MerchantID string          `json:"processorMerchantId"`
 }
 
-// Difference is one operation on which the ledger and the books do not agree.
+// Difference is one operation, or notification about a dispute, on which the ledger and the books do not agree.
 type Difference struct {
 	Kind          Kind                `json:"difference"`
 	Payment       domain.PaymentID    `json:"paymentId"`
 	Operation     processor.Kind      `json:"operation"`
-	Key           domain.OperationKey `json:"idempotencyKey"`
-	ID            string              `json:"processorOperationId,omitempty"` // absent when missing there
+	Key           domain.OperationKey `json:"idempotencyKey"`                 // empty of what somebody else asked for, and of disputes
+	ID            string              `json:"processorOperationId,omitempty"` // absent when missing there; of a dispute the notification's
+	Dispute       string              `json:"processorDisputeId,omitempty"`
 	TransactionID string              `json:"processorTransactionId,omitempty"`
 	Here          *Side               `json:"here,omitempty"`
 	There         *Side               `json:"there,omitempty"`

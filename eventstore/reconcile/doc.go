@@ -1,10 +1,11 @@
 // Package reconcile holds the ledger of one account to a processor's books, both ways (I1, D14): what is missing here,
 // what is missing there, and what differs.
 //
-// Two passes, each over a stream, so that memory stays the same however much there is. The ledger's pass takes every
-// payment at its newest event and looks its operations up by reference: it finds what is missing there. The books' pass
-// takes every operation that the processor created in the time and looks up its payment: it finds what is missing here,
-// and other amounts, states and merchant accounts.
+// Passes over streams, so that memory stays the same however much there is. The ledger's pass takes every payment at its
+// newest event and looks its operations up by reference: it finds what is missing there. The books' pass takes every
+// operation that the processor created in the time and looks up its payment: it finds what is missing here, and other
+// amounts, states and merchant accounts. Then the same, both ways, for disputes: notification by notification, also those
+// that never came.
 //
 // Rules:
 //   - An operation of ours stands in the books under its key; one that was found there (§6.3) is known here by the

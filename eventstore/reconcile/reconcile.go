@@ -17,6 +17,10 @@ type Books interface {
 	ByReference(ctx context.Context, name processor.Name, reference domain.PaymentID) ([]processor.Record, error)
 	// Operations hands on what was created from one time to another, both included, in order of creation.
 	Operations(ctx context.Context, name processor.Name, from, to time.Time, handle func(processor.Record) error) error
+	// DisputesOf gives everything that the processor told about the disputes of a payment, whether or not it came.
+	DisputesOf(ctx context.Context, name processor.Name, reference domain.PaymentID) ([]processor.Notification, error)
+	// DisputesTold hands on what the processor told about disputes from one time to another, both included, oldest first.
+	DisputesTold(ctx context.Context, name processor.Name, from, to time.Time, handle func(processor.Notification) error) error
 }
 
 // Question says what is compared.
@@ -31,7 +35,8 @@ type Counts struct {
 	Payments    int `json:"payments"`    // of the ledger
 	Operations  int `json:"operations"`  // of these payments at the processor, in the time
 	Records     int `json:"records"`     // operations in the processor's books, in the time
-	Open        int `json:"open"`        // of Operations: without an answer yet
+	Open        int `json:"open"`        // of Operations: without an answer yet; of Disputes: kept, not yet applied
+	Disputes    int `json:"disputes"`    // notifications about disputes that the processor has, in the time
 	Differences int `json:"differences"` // reported
 }
 
@@ -78,7 +83,9 @@ func (r Reconciler) Run(ctx context.Context, q Question, report func(Difference)
 		return one.last.Counts, err
 	}
 	one.tell(func(p *Progress) { p.Books, p.Total = true, 0 })
-	err = one.books(ctx)
+	if err = one.books(ctx); err == nil {
+		err = one.disputes(ctx)
+	}
 	return one.last.Counts, err
 }
 

@@ -80,6 +80,15 @@ func (m mirror) Operations(ctx context.Context, _ processor.Name, from, to time.
 	})
 }
 
+// A mirror has no disputes.
+func (mirror) DisputesOf(context.Context, processor.Name, domain.PaymentID) ([]processor.Notification, error) {
+	return nil, nil
+}
+
+func (mirror) DisputesTold(context.Context, processor.Name, time.Time, time.Time, func(processor.Notification) error) error {
+	return nil
+}
+
 // fill makes payments of perPayment operations each.
 func fill(t *testing.T, store *eventstore.Store, n int) {
 	t.Helper()

@@ -42,13 +42,16 @@ type Telling struct {
 type disputes struct {
 	newest   map[string]*Telling // by dispute id
 	told     []*Telling          // all, in order
+	about    map[domain.PaymentID][]*Telling
 	byID     map[string]*Telling
 	due      map[string]Due // by the authorization's operation: the disputed card's, not opened yet
 	notGiven []Due          // of those: nobody was told to schedule them
 }
 
 func newDisputes() disputes {
-	return disputes{newest: map[string]*Telling{}, byID: map[string]*Telling{}, due: map[string]Due{}}
+	return disputes{
+		newest: map[string]*Telling{}, byID: map[string]*Telling{}, about: map[domain.PaymentID][]*Telling{}, due: map[string]Due{},
+	}
 }
 
 // settles notes that a sale of the disputed card is settled as of at: nothing of it is held or pending any more.
@@ -210,6 +213,7 @@ func (b *Books) foldDisputed(t *Telling) error {
 	b.disputes.notGiven = slices.DeleteFunc(b.disputes.notGiven, func(d Due) bool { return d.ID == t.Sale })
 	b.disputes.newest[t.Dispute.ID], b.disputes.byID[t.ID] = t, t
 	b.disputes.told = append(b.disputes.told, t)
+	b.disputes.about[t.Dispute.Reference] = append(b.disputes.about[t.Dispute.Reference], t)
 	return nil
 }
 
@@ -248,4 +252,18 @@ func (b *Books) ToldSince(name processor.Name, since time.Time, after string, n 
 	}
 	b.mu.Unlock()
 	return page, more, after == "" || known, wait(last)
+}
+
+// ToldOf gives everything that a processor told about the disputes of a payment, oldest first.
+func (b *Books) ToldOf(name processor.Name, reference domain.PaymentID) ([]Telling, error) {
+	b.mu.Lock()
+	var told []Telling
+	for _, t := range b.disputes.about[reference] {
+		if t.Dispute.Processor == name {
+			told = append(told, *t)
+		}
+	}
+	last := b.last
+	b.mu.Unlock()
+	return told, wait(last)
 }

@@ -126,8 +126,13 @@ func (c *Client) ToldSince(ctx context.Context, name processor.Name, since time.
 	if err != nil {
 		return processor.DisputePage{}, err
 	}
+	return c.disputes(r, name, protocol.MaxBody)
+}
+
+// disputes reads a list of what a processor told about disputes, of up to limit bytes.
+func (c *Client) disputes(r *http.Request, name processor.Name, limit int64) (processor.DisputePage, error) {
 	var list protocol.DisputeList
-	if err := c.do(r, &list); err != nil {
+	if err := c.doUpTo(r, &list, limit); err != nil {
 		return processor.DisputePage{}, err
 	}
 	page := processor.DisputePage{Next: list.Next, More: list.More}

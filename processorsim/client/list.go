@@ -81,6 +81,55 @@ func (c *Client) Operations(ctx context.Context, name processor.Name, from, to t
 	}
 }
 
+// DisputesOf asks for everything that a processor told about the disputes of a payment, oldest first.
+func (c *Client) DisputesOf(ctx context.Context, name processor.Name, reference domain.PaymentID) ([]processor.Notification, error) {
+	r, err := c.request(ctx, http.MethodGet, protocol.DisputesPath(name)+"?reference="+url.QueryEscape(string(reference)), nil)
+	if err != nil {
+		return nil, err
+	}
+	page, err := c.disputes(r, name, protocol.MaxEntries)
+	if err == nil && page.Unreadable > 0 {
+		err = unknown("disputes of a payment at %s: %d notifications cannot be read", name, page.Unreadable)
+	}
+	if err != nil {
+		return nil, err
+	}
+	told := make([]processor.Notification, 0, len(page.Told))
+	for _, t := range page.Told {
+		if t.Reference != reference {
+			return nil, unknown("disputes of a payment at %s: notification %q: it is of another payment", name, t.ID)
+		}
+		told = append(told, t.Notification)
+	}
+	return told, nil
+}
+
+// DisputesTold hands on everything that a processor told about disputes, whether or not it was heard, of its own time
+// from one to another, both included, one at a time. The zero time is no limit. An error after some of them says that
+// more may follow.
+func (c *Client) DisputesTold(ctx context.Context, name processor.Name, from, to time.Time, handle func(processor.Notification) error) error {
+	for cursor := ""; ; {
+		page, err := c.ToldSince(ctx, name, from, cursor)
+		if err == nil && page.Unreadable > 0 {
+			err = unknown("disputes of %s: %d notifications cannot be read", name, page.Unreadable)
+		}
+		if err != nil {
+			return err
+		}
+		for _, t := range page.Told {
+			if at := t.Dispute.At; at.Before(from) || !to.IsZero() && at.After(to) {
+				continue
+			}
+			if err := handle(t.Notification); err != nil {
+				return err
+			}
+		}
+		if cursor = page.Next; !page.More {
+			return nil
+		}
+	}
+}
+
 // states are those of an operation in the books (D14).
 var states = []processor.State{processor.Pending, processor.Succeeded, processor.Failed, processor.Declined}
 

@@ -1,0 +1,139 @@
+package reconcile
+
+import (
+	"context"
+	"slices"
+
+	"payledger/domain"
+	"payledger/domain/dispute"
+	"payledger/domain/inbox"
+	"payledger/domain/processor"
+	"payledger/eventstore"
+)
+
+// disputes holds what is known here of disputes to what the processor told of them, whether or not it came, both ways:
+// notification by notification, so that what follows from them is the same (D14, D16).
+func (r *run) disputes(ctx context.Context) error {
+	err := pool(ctx, func(ctx context.Context, submit func(*eventstore.Recorded) error) error {
+		return r.Store.Newest(ctx, r.Account, eventstore.Disputes.Name, func(uint64) {}, submit)
+	}, r.dispute)
+	if err != nil {
+		return err
+	}
+	return pool(ctx, func(ctx context.Context, submit func(processor.Notification) error) error {
+		return r.Books.DisputesTold(ctx, r.Processor, r.From, r.To, submit)
+	}, r.told)
+}
+
+// dispute looks for what is known of one dispute, given its newest event, at the processor.
+func (r *run) dispute(ctx context.Context, newest *eventstore.Recorded) error {
+	d, err := eventstore.StateAt(ctx, r.Store, eventstore.Disputes, newest)
+	if err != nil || d.Subject.Processor != r.Processor {
+		return err
+	}
+	told, err := r.Books.DisputesOf(ctx, r.Processor, d.Subject.Payment)
+	if err != nil {
+		return err
+	}
+	var found []Difference
+	for _, fact := range d.Facts {
+		there := slices.ContainsFunc(told, func(n processor.Notification) bool {
+			return n.ID == fact.EventID && n.Dispute.ID == d.Subject.ProcessorDisputeID
+		})
+		if !there && r.covers(fact.At) {
+			here := known(fact)
+			found = append(found, Difference{
+				Kind: MissingThere, Payment: d.Subject.Payment, Operation: processor.Dispute, ID: fact.EventID,
+				Dispute: d.Subject.ProcessorDisputeID, TransactionID: fact.TransactionID, Here: &here,
+			})
+		}
+	}
+	return r.found(found, nil)
+}
+
+// told compares one notification with what is known here.
+func (r *run) told(ctx context.Context, n processor.Notification) error {
+	d, err := r.disputeOf(ctx, n, eventstore.LoadTip)
+	if err != nil {
+		return err
+	}
+	if !d.Exists() && n.Dispute.MerchantID != r.merchant {
+		ours, err := r.isOurs(ctx, n.Reference)
+		if err != nil || !ours {
+			return err
+		}
+	}
+	defer r.tell(func(c *Progress) { c.Disputes++ })
+	if len(disputeDifferences(d, n)) == 0 {
+		return nil
+	}
+	if d, err = r.disputeOf(ctx, n, eventstore.LoadTipAtLeader); err != nil {
+		return err
+	}
+	found := disputeDifferences(d, n)
+	if len(found) == 1 && found[0].Kind == MissingHere {
+		waits, err := r.waits(ctx, n)
+		if err != nil || waits {
+			r.tell(func(c *Progress) { c.Open++ })
+			return err
+		}
+	}
+	return r.found(found, nil)
+}
+
+type loading func(context.Context, *eventstore.Store, *eventstore.Aggregate[dispute.State, dispute.Event], eventstore.Key) (eventstore.Tip[dispute.State], error)
+
+func (r *run) disputeOf(ctx context.Context, n processor.Notification, load loading) (dispute.State, error) {
+	id := domain.DisputeIDFor(r.Account, string(r.Processor), n.Dispute.ID)
+	tip, err := load(ctx, r.Store, eventstore.Disputes, eventstore.Disputes.Key(r.Account, string(id)))
+	return tip.State, err
+}
+
+// isOurs tells whether a reference is a payment of the account.
+func (r *run) isOurs(ctx context.Context, reference domain.PaymentID) (bool, error) {
+	tip, err := eventstore.LoadTip(ctx, r.Store, eventstore.Payments, eventstore.Payments.Key(r.Account, string(reference)))
+	return tip.State.Exists(), err
+}
+
+// waits tells whether a notification is kept here and cannot be applied yet.
+func (r *run) waits(ctx context.Context, n processor.Notification) (bool, error) {
+	tip, err := eventstore.LoadTipAtLeader(ctx, r.Store, eventstore.Inboxes, eventstore.InboxKey(string(n.Reference)))
+	return slices.ContainsFunc(tip.State.Waiting(), func(w inbox.Notice) bool { return w.Processor == n.Processor && w.ID == n.ID }), err
+}
+
+// disputeDifferences compares what was told there with the fact that is known of it here.
+func disputeDifferences(d dispute.State, n processor.Notification) (list []Difference) {
+	there := n.Dispute
+	difference := Difference{
+		Payment: n.Reference, Operation: processor.Dispute, ID: n.ID, Dispute: there.ID, TransactionID: there.TransactionID,
+		There: &Side{At: there.At, Amount: there.Amount, Currency: there.Currency, State: place(there.Type, there.Status), MerchantID: there.MerchantID},
+	}
+	add := func(kind Kind) { difference.Kind = kind; list = append(list, difference) }
+	i := slices.IndexFunc(d.Facts, func(f dispute.Judged) bool { return f.EventID == n.ID })
+	if i < 0 {
+		add(MissingHere)
+		return list
+	}
+	here := known(d.Facts[i])
+	difference.Here = &here
+	if here.Amount != there.Amount || here.Currency != there.Currency {
+		add(OtherAmount)
+	}
+	if here.State != difference.There.State {
+		add(OtherState)
+	}
+	if here.MerchantID != there.MerchantID {
+		add(OtherMerchant)
+	}
+	return list
+}
+
+// known is what is known here of a notification.
+func known(f dispute.Judged) Side {
+	return Side{At: f.At, Amount: f.Amount, Currency: f.Currency, State: place(f.Type, f.Status), MerchantID: f.MerchantID}
+}
+
+// place is a dispute's type and status in one.
+func place(t processor.DisputeType, s processor.DisputeStatus) string {
+	return string(t) + " " + string(s)
+}
