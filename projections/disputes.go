@@ -134,7 +134,7 @@ func (m *model) disputes(ctx context.Context, query string, args ...any) ([]disp
 	return found, m.noticed(rows.Err())
 }
 
-// disputeQuery writes the query of a page, along the most selective index. There are few disputes to a payment or a
+// disputeQuery writes the query of a page, along the most selective index. There are few disputes to an id or a
 // status; several statuses are read along the time.
 func disputeQuery(account domain.AccountID, f DisputeFilter, from *DisputePlace, n int) (string, []any) {
 	index, where, args := "disputes_created", []string{"account = ?"}, []any{string(account)}
@@ -147,26 +147,21 @@ func disputeQuery(account domain.AccountID, f DisputeFilter, from *DisputePlace,
 			and(c.sql, c.args...)
 		}
 	}
-	switch {
-	case f.Payment != "":
-		index = "disputes_payment"
-		and("payment_id = ?", string(f.Payment))
-		oneOf("status", f.Statuses)
-	case len(f.Statuses) == 1:
-		index = "disputes_status"
-		and("status = ?", f.Statuses[0])
-	default:
-		oneOf("status", f.Statuses)
+	for _, id := range []struct{ column, index, value string }{
+		{"order_id", "disputes_order", f.OrderID}, {"payment_id", "disputes_payment", string(f.Payment)}, {"foreign_id", "disputes_foreign", f.ProcessorDisputeID},
+	} { // the last is the most selective
+		if id.value != "" {
+			index = id.index
+			and(id.column+" = ?", id.value)
+		}
 	}
+	if index == "disputes_created" && len(f.Statuses) == 1 {
+		index = "disputes_status"
+	}
+	oneOf("status", f.Statuses)
 	oneOf("type", f.Types)
 	oneOf("processor", f.Processors)
 	oneOf("reason_code", f.ReasonCodes)
-	if f.OrderID != "" {
-		and("order_id = ?", f.OrderID)
-	}
-	if f.ProcessorDisputeID != "" {
-		and("foreign_id = ?", f.ProcessorDisputeID)
-	}
 	if f.From != nil {
 		and("created_at >= ?", f.From.UnixMicro())
 	}

@@ -8,7 +8,7 @@ import (
 
 // fileVersion is the shape of the file: raise it with every change of the tables below or of what a
 // projector writes into them. A file of another version is rebuilt from the log.
-const fileVersion = 6
+const fileVersion = 7
 
 // fileIdentity names everything that a row depends on: the shape of the file, the schemas of the states
 // in it, and the number of shards that positions count.
@@ -25,7 +25,8 @@ func fileIdentity(shards int) string {
 // only such payments, so it stays as small as the work under way. The indexes by account are those of
 // ListPayments; of equal times the rows tell the order. email_hash is domain.Sealed's, or empty. instruments are those
 // that were ever vaulted; ended is 1 when the token was deleted or made invalid. attempts are those of which something
-// is left to do, and so are inboxes. disputes are those that were opened; payment_id is indexed for the filter by it.
+// is left to do, and so are inboxes. disputes are those that were opened, foreign_id
+// being the processor's id; the ids in them are indexed for the filters by them.
 const tables = `
 CREATE TABLE meta (identity TEXT NOT NULL);
 CREATE TABLE positions (
@@ -96,6 +97,8 @@ CREATE TABLE disputes (
 CREATE INDEX disputes_created ON disputes (account, created_at);
 CREATE INDEX disputes_status ON disputes (account, status, created_at);
 CREATE INDEX disputes_payment ON disputes (account, payment_id, created_at);
+CREATE INDEX disputes_order ON disputes (account, order_id, created_at);
+CREATE INDEX disputes_foreign ON disputes (account, foreign_id, created_at);
 CREATE TABLE inboxes (
 	reference TEXT    NOT NULL PRIMARY KEY,
 	since     INTEGER NOT NULL

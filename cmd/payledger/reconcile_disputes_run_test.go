@@ -106,7 +106,7 @@ func ofDispute(edit func(dispute map[string]any)) falsification {
 const noDispute = "dp_00000000000000000000000000"
 
 var (
-	disputedMore  = ofDispute(func(d map[string]any) { d["amount"] = json.Number(d["amount"].(json.Number).String() + "0") })
+	disputedMore  = ofDispute(func(d map[string]any) { d["amount"] = json.Number("1" + d["amount"].(json.Number).String()) })
 	disputedOther = ofDispute(func(d map[string]any) { d["status"] = "EXPIRED" })
 	// disputedElsewhere makes it a notification about another dispute: it is missing there of the one, and here of the other.
 	disputedElsewhere = ofDispute(func(d map[string]any) { d["id"] = noDispute })
