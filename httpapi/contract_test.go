@@ -211,8 +211,9 @@ func TestRoutesAndDocumentFit(t *testing.T) {
 	if checkRoutes(moved, operations) == nil {
 		t.Error("a route without a call is not noticed")
 	}
+	doc := load(t)
 	for _, r := range routes { // D2, D1
-		scoped, document := r.scope != "", load(t).Paths.Value(r.path).GetOperation(r.method)
+		scoped, document := r.scope != "", doc.Paths.Value(r.path).GetOperation(r.method)
 		if scoped != (r.access == byAPIKey) {
 			t.Errorf("%s %s: scope %q", r.method, r.path, r.scope)
 		}

@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"fmt"
 	"path"
+	"sync"
 
 	"github.com/getkin/kin-openapi/openapi3"
 )
@@ -26,8 +27,8 @@ type operation struct {
 
 func (o *operation) hasBody() bool { return o.body != nil }
 
-// loadOperations reads openapi.yaml: its operations by operationId.
-func loadOperations() (map[string]*operation, error) {
+// loadOperations reads openapi.yaml, once: its operations by operationId. They are shared and never changed.
+var loadOperations = sync.OnceValues(func() (map[string]*operation, error) {
 	doc, err := openapi3.NewLoader().LoadFromData(openapiYAML)
 	if err != nil {
 		return nil, fmt.Errorf("httpapi: openapi.yaml: %w", err)
@@ -50,7 +51,7 @@ func loadOperations() (map[string]*operation, error) {
 		}
 	}
 	return all, nil
-}
+})
 
 // checkRoutes holds routes and operations to each other; its error names what one knows and the other does
 // not.
