@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -37,7 +38,16 @@ import (
 	"payledger/projections/history"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// The tests wait for disks and deadlines more than they compute.
+const testsAtOnce = "8"
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if err := flag.Set("test.parallel", testsAtOnce); err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // rig is the API on a real log, real read models, real commands and the real simulator, behind real HTTP
 // servers. Every answer is held to openapi.yaml.
@@ -84,7 +94,9 @@ func newRigWith(t testing.TB, paymentTimeout time.Duration, hooks *webhooks, cha
 	r := &rig{t: t, dir: t.TempDir(), log: &safeBuffer{}, answers: &safeBuffer{}}
 	logger := zerolog.New(r.log).Level(zerolog.TraceLevel)
 	ctx, stop := context.WithCancel(context.Background())
-	stored := eventstoretest.Config(eventstoretest.Server(t, filepath.Join(r.dir, "events")))
+	events := filepath.Join(r.dir, "events")
+	r.account = eventstoretest.Initialized(t, events)
+	stored := eventstoretest.Config(eventstoretest.Server(t, events))
 	stored.Now, stored.Logger, stored.SoleWriter = r.now, logger, true
 	r.store = eventstoretest.OpenOn(t, stored)
 	vault := eventstoretest.Vault(t, r.store)
@@ -94,8 +106,6 @@ func newRigWith(t testing.TB, paymentTimeout time.Duration, hooks *webhooks, cha
 	r.views, err = projections.Open(ctx, projections.Config{
 		Dir: filepath.Join(r.dir, "views"), Store: r.store, Fanout: fanout, Vault: vault, Logger: logger, Now: r.now,
 	})
-	must(t, err)
-	r.account, err = commands.Initialize(ctx, r.store, vault, rand.Reader, account.Sandbox, "cli:init")
 	must(t, err)
 	r.service = commands.New(commands.Config{
 		Store: r.store, Vault: vault, Processors: r.sim, Account: r.views.Account, PaymentAccount: r.views.PaymentAccount,

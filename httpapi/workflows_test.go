@@ -15,6 +15,7 @@ const halves = `{"name":"halves","trigger":{"eventType":"PAYMENT.STATUS","status
 // TestWorkflows: they are created, changed, enabled and disabled, and answered as they were sent; a version is made by a
 // change of what a workflow does, and by nothing else (D19, D20).
 func TestWorkflows(t *testing.T) {
+	t.Parallel()
 	r := newHookRig(t, webhooks{})
 	made := r.want(r.manage("POST", "/workflows", halves), 200, "")
 	id := "/workflows/" + made.text1("id")
@@ -66,6 +67,7 @@ func TestWorkflows(t *testing.T) {
 
 // TestWorkflowFaults: everything that is wrong is told at once, a condition's faults with line and column (D3, D19).
 func TestWorkflowFaults(t *testing.T) {
+	t.Parallel()
 	r := newHookRig(t, webhooks{})
 	for body, want := range map[string][]string{
 		`{}`: {"$.actions is required", "$.condition is required", "$.name is required", "$.trigger is required"},
@@ -107,6 +109,7 @@ func TestWorkflowFaults(t *testing.T) {
 
 // TestWorkflowRuns: runs are listed newest first in stable pages, of their own workflow (D20).
 func TestWorkflowRuns(t *testing.T) {
+	t.Parallel()
 	r := newHookRig(t, webhooks{})
 	id := "/workflows/" + r.want(r.manage("POST", "/workflows", halves), 200, "").text1("id")
 	other := "/workflows/" + r.want(r.manage("POST", "/workflows", strings.Replace(halves, "> 100", "> 1000000", 1)), 200, "").text1("id")
@@ -156,8 +159,9 @@ func TestWorkflowRuns(t *testing.T) {
 
 // TestWorkflowSimulate: past events are replayed against a workflow without acting (D20).
 func TestWorkflowSimulate(t *testing.T) {
+	t.Parallel()
 	r := newHookRig(t, webhooks{})
-	before := time.Now().Add(-time.Second)
+	before := time.Now().Add(-time.Hour)
 	settled := r.paid(goodCard, "")
 	r.paid(goodCard, "")
 	r.want(r.post(settled+"/capture", `{"amount":100,"final":false}`), 200, "")

@@ -42,6 +42,7 @@ func waysOf(e effect) []way {
 // without the end of the process: the run goes on, its capture stands in the processor's books once, its request came
 // under one key, and its history tells each action once (D19).
 func TestCrashMatrix(t *testing.T) {
+	t.Parallel()
 	for _, e := range effects {
 		for _, w := range waysOf(e) {
 			name := e.on
@@ -111,6 +112,7 @@ func types(events []*eventstore.Recorded) string {
 
 // TestTwoNodes: two nodes plan every event, and each run is begun and taken by one of them.
 func TestTwoNodes(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	flow := r.workflow(workflow.Definition{Actions: []workflow.Action{{Type: workflow.Capture}, {Type: workflow.HTTPRequest, URL: r.url}}})
 	r.start(nodeConfig{shared: true})
@@ -135,6 +137,7 @@ func TestTwoNodes(t *testing.T) {
 
 // TestDelaySurvives: a run that waits for its time when its node ends is taken by the next one, at its time.
 func TestDelaySurvives(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	flow := r.workflow(workflow.Definition{DelaySeconds: 2, Actions: []workflow.Action{{Type: workflow.Cancel}}})
 	p := r.pay()

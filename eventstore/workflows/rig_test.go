@@ -70,7 +70,9 @@ type rig struct {
 
 func newRig(t testing.TB) *rig {
 	t.Helper()
-	r := &rig{t: t, server: eventstoretest.Server(t, t.TempDir()), requests: map[string]int{}, status: 200}
+	dir := t.TempDir()
+	made := eventstoretest.Initialized(t, dir)
+	r := &rig{t: t, server: eventstoretest.Server(t, dir), requests: map[string]int{}, status: 200}
 	simulator, err := processorsim.New(processorsim.Config{Dir: t.TempDir(), Secret: []byte("secret")})
 	must(t, err)
 	web, receiver := httptest.NewServer(simulator.Handler()), httptest.NewServer(http.HandlerFunc(r.receive))
@@ -79,8 +81,6 @@ func newRig(t testing.TB) *rig {
 	r.sim, err = client.New(web.URL, nil)
 	must(t, err)
 	r.well = r.start(nodeConfig{idle: true})
-	made, err := commands.Initialize(background, r.well.store, r.well.vault, rand.Reader, account.Sandbox, "test")
-	must(t, err)
 	r.by = commands.Caller{Account: made.AccountID, Actor: "test", RequestID: "request"}
 	return r
 }

@@ -104,6 +104,7 @@ func defined(event, status, condition string, actions ...workflow.Action) workfl
 // TestSimulate: a simulation tells what each event would have started, in the state of the payment then, and what of it
 // would have been refused, and does nothing (D20).
 func TestSimulate(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.fill(20) // 1000 to 1019, the even ones captured
 	middle := time.Now()

@@ -1,0 +1,87 @@
+package eventstoretest
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"io/fs"
+	"os"
+	"sync"
+	"testing"
+	"testing/fstest"
+
+	"payledger/domain/account"
+	"payledger/eventstore"
+	"payledger/eventstore/commands"
+	"payledger/eventstore/secrets"
+)
+
+// Initialized fills the empty folder dir with the log of a sandbox that has its first account, and gives what the
+// account's creation showed. The log is made once in a process, and copied: its password is slow to hash by intent.
+func Initialized(t testing.TB, dir string) commands.Credentials {
+	t.Helper()
+	made, err := initialized()
+	if err == nil {
+		err = os.CopyFS(dir, made.files)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made.credentials
+}
+
+// master is the key of Vault.
+var master = secrets.Key{1, 2, 3}
+
+// stoppedLog is what an embedded server left in its folder.
+type stoppedLog struct {
+	files       fstest.MapFS
+	credentials commands.Credentials
+}
+
+var initialized = sync.OnceValues(func() (made stoppedLog, err error) {
+	dir, err := os.MkdirTemp("", "ledger")
+	if err != nil {
+		return made, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	if made.credentials, err = initialize(dir); err != nil {
+		return made, err
+	}
+	made.files, err = contents(dir)
+	return made, err
+})
+
+// initialize makes a log with an account in dir.
+func initialize(dir string) (made commands.Credentials, err error) {
+	ctx := context.Background()
+	server, err := eventstore.StartServer(eventstore.ServerConfig{Dir: dir, Name: "test"})
+	if err != nil {
+		return made, err
+	}
+	defer func() { err = errors.Join(err, server.Close()) }()
+	store, err := eventstore.Open(ctx, Config(server))
+	if err != nil {
+		return made, err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	vault, err := secrets.Open(ctx, store, master, rand.Reader)
+	if err != nil {
+		return made, err
+	}
+	return commands.Initialize(ctx, store, vault, rand.Reader, account.Sandbox, "cli:init")
+}
+
+// contents reads all files below dir. Empty folders are left out: the server makes them again.
+func contents(dir string) (fstest.MapFS, error) {
+	files, root := fstest.MapFS{}, os.DirFS(dir)
+	err := fs.WalkDir(root, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		content, err := fs.ReadFile(root, name)
+		files[name] = &fstest.MapFile{Data: content, Mode: 0o600}
+		return err
+	})
+	return files, err
+}
