@@ -87,6 +87,7 @@ func (r *rig) consistent(id domain.AttemptID) {
 // TestApprovalCrashes: whatever effect of an approval or an abort fails before it happened, or takes effect, with and
 // without the end of the process: recovery completes what was decided, and a repeat gives the one outcome (§3.3, D5).
 func TestApprovalCrashes(t *testing.T) {
+	t.Parallel()
 	r := newRigFor(t, false)
 	well := r.newNode(t, time.Minute, nil)
 	for what, effects := range map[string][]string{
@@ -166,6 +167,7 @@ func (r *rig) decideThrough(well *commands.Service, what string, f *fault) {
 // does not count: the customer pays what the merchant approved. When the session has expired by then, the card is gone
 // with it, and the payment fails.
 func TestApprovedTerms(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		later  time.Duration
 		status payment.Status
@@ -237,6 +239,7 @@ var attemptModel = porcupine.Model{
 // TestDecisionsAreLinearizable: of concurrent approvals and aborts of one attempt, on two nodes, the first decides, and
 // every answer and every read fits (§3.3).
 func TestDecisionsAreLinearizable(t *testing.T) {
+	t.Parallel()
 	r := newRigFor(t, false)
 	nodes := r.twoNodes()
 	random := seeded(t)

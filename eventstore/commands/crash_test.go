@@ -46,6 +46,7 @@ func (b *broken) Lookup(context.Context, processor.Name, domain.OperationKey) (p
 // TestNeverSeenInTime: an operation that never reached the processor, found when the payment timeout is
 // over, is fenced and recorded as failed; a late arrival is refused (D8).
 func TestNeverSeenInTime(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	port := &broken{Port: r.sim, hit: make(chan struct{})}
 	dying := r.service(port)
@@ -76,6 +77,7 @@ func TestNeverSeenInTime(t *testing.T) {
 // TestCardIsDestroyed: a card is unreadable soon after the outcome is known, and one that is still needed
 // is not.
 func TestCardIsDestroyed(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	s := r.service(nil)
 	spent, waiting := r.token(s), r.token(s)

@@ -112,6 +112,7 @@ func answered(p payment.State, err error) keyAnswer {
 // TestKeysAreLinearizable: of concurrent requests with one key, on two nodes and of whatever kind, exactly one
 // takes effect, and every other is told whose the key is (D9).
 func TestKeysAreLinearizable(t *testing.T) {
+	t.Parallel()
 	r := newRigFor(t, false)
 	nodes := r.twoNodes()
 	random := seeded(t)
@@ -243,6 +244,7 @@ var moneyModel = porcupine.Model{
 // TestMoneyIsLinearizable: concurrent captures, refunds, adjustments and cancellations of one payment, on two
 // nodes, are carried out as if one after the other (D7): the answers fit the model of what is left.
 func TestMoneyIsLinearizable(t *testing.T) {
+	t.Parallel()
 	r := newRigFor(t, false)
 	nodes := r.twoNodes()
 	random := seeded(t)

@@ -100,6 +100,7 @@ func (r *rig) eventually(what string, is func() bool) {
 // TestNoticeBeforePayment: what comes before its payment is kept, and applied as soon as the payment has a transaction
 // there, without anybody asking; the newest wins whatever the order (D14, D16).
 func TestNoticeBeforePayment(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	known := &atomic.Bool{}
 	known.Store(true)
@@ -143,6 +144,7 @@ func TestNoticeBeforePayment(t *testing.T) {
 
 // TestNoticeAtOnce: the same notification from many sides at once is one event each, of inbox and dispute.
 func TestNoticeAtOnce(t *testing.T) {
+	t.Parallel()
 	r := newRigFor(t, false)
 	known := &atomic.Bool{}
 	known.Store(true)
@@ -166,6 +168,7 @@ func TestNoticeAtOnce(t *testing.T) {
 // TestNoticeAfterCrash: a crash after any of the three events of a notification ends well: whoever applies what waits
 // finds what is done and does the rest (D14).
 func TestNoticeAfterCrash(t *testing.T) {
+	t.Parallel()
 	for _, died := range []string{"received", "recorded", "applied"} {
 		t.Run(died, func(t *testing.T) {
 			r := newRig(t)
@@ -222,6 +225,7 @@ func (r *rig) record(paid payment.State, n inbox.Notice) {
 // TestNoticesThatCannotBeTrue: nothing that a processor tells corrupts a payment: it is kept, rejected with its reason,
 // and the payment is as it was (D14).
 func TestNoticesThatCannotBeTrue(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	known := &atomic.Bool{}
 	known.Store(true)
@@ -270,6 +274,7 @@ func TestNoticesThatCannotBeTrue(t *testing.T) {
 
 // TestNoPaymentAppears: what waits for a payment that never comes is rejected after a week.
 func TestNoPaymentAppears(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	s := r.inboxService(&atomic.Bool{})
 	id := domain.PaymentIDForKey(r.by.Account, "never")
@@ -288,6 +293,7 @@ func TestNoPaymentAppears(t *testing.T) {
 // TestSweep: a notification that was lost is found by asking, once, by any process; what came is not taken twice; where
 // a sweep has come to survives a restart (D14).
 func TestSweep(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	known := &atomic.Bool{}
 	known.Store(true)
@@ -349,6 +355,7 @@ func (d deafDisputes) ToldSince(ctx context.Context, name processor.Name, since 
 
 // TestSweepOfDeafProcessors: one that does not answer does not keep the others.
 func TestSweepOfDeafProcessors(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	known := &atomic.Bool{}
 	known.Store(true)
@@ -366,6 +373,7 @@ func TestSweepOfDeafProcessors(t *testing.T) {
 
 // TestSweepOfManyPages: a sweep goes through all that was told, page by page (D14).
 func TestSweepOfManyPages(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	known := &atomic.Bool{}
 	known.Store(true)

@@ -52,6 +52,7 @@ func (r *rig) until(id domain.PaymentID, what string, reached func(payment.State
 
 // TestCaptures: partial, final, above what is left, and one that fails at the processor (D7, D10).
 func TestCaptures(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	s := r.service(nil)
 	p := r.pay(s, approvedCard)
@@ -90,6 +91,7 @@ func (r *rig) settle() {
 
 // TestCancels: before and after captures, refused by the processor, and of a settled payment (§3.1, D7).
 func TestCancels(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	s := r.service(nil)
 	cancel := func(id domain.PaymentID) (payment.State, error) {
@@ -121,6 +123,7 @@ func TestCancels(t *testing.T) {
 
 // TestRefunds: whole, targeted, above what is left, failing later (D10).
 func TestRefunds(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	s := r.service(nil)
 	p := r.pay(s, approvedCard)
@@ -165,6 +168,7 @@ func TestRefunds(t *testing.T) {
 
 // TestAdjustments: a new total, and the same again (D10).
 func TestAdjustments(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	s := r.service(nil)
 	p := r.pay(s, approvedCard)
@@ -190,6 +194,7 @@ func TestAdjustments(t *testing.T) {
 
 // TestAction: the customer's action is completed, fails, or is abandoned (D6, D7).
 func TestAction(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	s := r.service(nil)
 	resume := func(p payment.State, outcome processor.Outcome) (payment.State, error) {
@@ -223,6 +228,7 @@ func TestAction(t *testing.T) {
 
 // TestFallback: a technical error moves on to the next processor; each try is an operation (D15).
 func TestFallback(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	s := r.service(nil)
 	p := r.pay(s, "4000000000005266")
@@ -243,6 +249,7 @@ func TestFallback(t *testing.T) {
 
 // TestAsynchronousAuthorization: resume waits with the payment, and says so when it takes too long (D8).
 func TestAsynchronousAuthorization(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	s := r.service(nil)
 	p := r.pay(s, "4000000000003220")
@@ -263,6 +270,7 @@ func TestAsynchronousAuthorization(t *testing.T) {
 
 // TestKeyOfAnotherPayment: a key belongs to the first payment it was sent for, whatever the call (D9).
 func TestKeyOfAnotherPayment(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	s := r.service(nil)
 	one, two := r.pay(s, approvedCard), r.pay(s, approvedCard)
@@ -301,6 +309,7 @@ func TestKeyOfAnotherPayment(t *testing.T) {
 
 // TestTokensRacingUnderOneKey: the token that lost the race under an idempotency key can still pay (D5, D9).
 func TestTokensRacingUnderOneKey(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	s := r.service(nil)
 	won, lost := r.token(s), r.token(s)

@@ -15,6 +15,7 @@ import (
 // TestResumeIsDecidedAgain: a resume that finds another under way waits with it; when that one comes to
 // nothing, so that the action is still required, it is carried out (D7, D8).
 func TestResumeIsDecidedAgain(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	s := r.service(nil)
 	p := r.pay(s, challengeCard)
@@ -52,6 +53,7 @@ func TestResumeIsDecidedAgain(t *testing.T) {
 // TestRefusedKeyLeavesTheToken: a creation that is refused because its key is used does not use up its token,
 // whether or not this node made the payment.
 func TestRefusedKeyLeavesTheToken(t *testing.T) {
+	t.Parallel()
 	r := newRigFor(t, false)
 	nodes := r.twoNodes()
 	s := nodes[0].Service
@@ -68,6 +70,7 @@ func TestRefusedKeyLeavesTheToken(t *testing.T) {
 
 // TestAbandonedOnTwoNodes: an action that its customer abandoned fails once, whoever finds it (D7).
 func TestAbandonedOnTwoNodes(t *testing.T) {
+	t.Parallel()
 	r := newRigFor(t, false)
 	nodes := r.twoNodes()
 	nodes[0].ActionTimeout = time.Millisecond

@@ -35,14 +35,16 @@ type rig struct {
 	ahead  atomic.Int64 // how far the clock is ahead of the real one
 }
 
-const paymentTimeout = 5 * time.Second
+const paymentTimeout = 20 * time.Second
 
 func newRig(t *testing.T) *rig { return newRigFor(t, true) }
 
 // newRigFor makes a rig whose store is the log's only writer, or whose log several nodes share.
 func newRigFor(t *testing.T, soleWriter bool) *rig {
 	t.Helper()
-	r := &rig{t: t, server: eventstoretest.Server(t, t.TempDir())}
+	dir := t.TempDir()
+	made := eventstoretest.Initialized(t, dir)
+	r := &rig{t: t, server: eventstoretest.Server(t, dir)}
 	config := eventstoretest.Config(r.server)
 	config.SoleWriter, config.Now = soleWriter, r.now
 	r.store = eventstoretest.OpenOn(t, config)
@@ -59,10 +61,6 @@ func newRigFor(t *testing.T, soleWriter bool) *rig {
 		web.Close()
 	})
 	if r.sim, err = client.New(web.URL, nil); err != nil {
-		t.Fatal(err)
-	}
-	made, err := commands.Initialize(context.Background(), r.store, r.vault, rand.Reader, account.Sandbox, "test")
-	if err != nil {
 		t.Fatal(err)
 	}
 	r.by = commands.Caller{Account: made.AccountID, Actor: "test", RequestID: "request"}

@@ -81,6 +81,7 @@ func (r *rig) text(name domain.SecretID) string {
 // TestRotation: both secrets are in the vault for 24 hours, then only the new one; a second rotation ends the older
 // overlap at once (§5.2 rule 3, D18).
 func TestRotation(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	s := r.service(nil)
 	first := r.signing()
@@ -129,6 +130,7 @@ func TestRotation(t *testing.T) {
 // TestRotationCutShort: a secret that a crash left before its event signs nothing, is no obstacle to the next
 // rotation, and goes when that is done; the janitor leaves it alone until then, as it may be a rotation under way.
 func TestRotationCutShort(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	s := r.service(nil)
 	for n := uint64(2); n <= 3; n++ {
@@ -161,6 +163,7 @@ func TestRotationCutShort(t *testing.T) {
 // TestRotationsAtOnce: whatever order they come in, the current secret is in the vault, the one before it too, and every
 // answer that says so was recorded.
 func TestRotationsAtOnce(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	s := r.service(nil)
 	const many = 8

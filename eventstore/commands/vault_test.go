@@ -39,6 +39,7 @@ func (r *rig) cleaned(s *commands.Service) {
 // TestVaultedCard: the vaulted copy of a card has no CVV; the card as it was entered, with it, lasts until the first
 // outcome, and is never sent again (D5, D12).
 func TestVaultedCard(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	s := r.service(nil)
 	token := r.token(s)
@@ -77,6 +78,7 @@ func TestVaultedCard(t *testing.T) {
 // TestVerifiedCardForgetsItsCVV: a verification is an authorization: with its outcome the CVV ends, and with a refusal
 // the whole card (D12).
 func TestVerifiedCardForgetsItsCVV(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	s := r.service(nil)
 	good, bad := r.token(s), r.tokenOf(s, "4000000000000002")
@@ -97,8 +99,7 @@ func TestVerifiedCardForgetsItsCVV(t *testing.T) {
 // TestVaultingCrashes: a vaulting that a crash cut short is completed: by the janitor for a payment that asks for it,
 // else by the repeat (D5).
 func TestVaultingCrashes(t *testing.T) {
-	r := newRigFor(t, false)
-	well := r.newNode(t, time.Minute, nil)
+	t.Parallel()
 	give := map[string]func(*rig, *commands.Service, domain.Token) error{
 		"on success": func(r *rig, s *commands.Service, token domain.Token) error {
 			_, err := s.CreatePayment(background, r.by, commands.PaymentInput{
@@ -119,7 +120,8 @@ func TestVaultingCrashes(t *testing.T) {
 			for _, w := range []way{crashBefore, crashAfter, twice} {
 				t.Run(fmt.Sprintf("%s: %s %s", name, e, w), func(t *testing.T) {
 					t.Parallel()
-					r := r.with(t)
+					r := newRigFor(t, false) // the janitor sees to every card that it finds
+					well := r.newNode(t, time.Minute, nil)
 					token := r.tokenOf(well.Service, approvedCard)
 					n := r.newNode(t, time.Minute, newFault(effect{on: e}, w))
 					given := make(chan error, 1)
@@ -168,6 +170,7 @@ func (r *rig) vaultedInTheEnd(well *commands.Service, token domain.Token, paid b
 
 // TestCardNeeded: a card is needed as it was entered until the payment that its token made has its outcome.
 func TestCardNeeded(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	s := r.service(nil)
 	needed := func(when string, token domain.Token, want bool) {
