@@ -40,6 +40,7 @@ func resumeWith(token string) string { return `{"resumeToken":"` + token + `"}` 
 
 // TestRequiredAction: a challenge, its completion in the browser, resume (§4 rule 1, D6, D7, D12, D13).
 func TestRequiredAction(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	for outcome, want := range map[string]string{"AUTHENTICATED": "AUTHORIZED", "FAILED": "DECLINED"} {
 		made := r.want(r.pay(payWith(r.tokenize(r.session(someSession), challengedCard))), 200, "")
@@ -83,6 +84,7 @@ func TestRequiredAction(t *testing.T) {
 
 // TestActionToken: its claims (D4), and what is refused: checkout tokens here, action tokens there (D12).
 func TestActionToken(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	checkout := r.session(someSession)
 	made := r.want(r.pay(payWith(r.tokenize(checkout, challengedCard))), 200, "")
@@ -150,6 +152,7 @@ func TestActionToken(t *testing.T) {
 
 // TestResumeTokens: what is not the token of the payment's action is named as such (D8).
 func TestResumeTokens(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	challenge := func() (at, clientToken, resumeToken string) {
 		made := r.want(r.pay(payWith(r.tokenize(r.session(someSession), challengedCard))), 200, "")
@@ -191,6 +194,7 @@ func TestResumeTokens(t *testing.T) {
 
 // TestResumeInTime: what is not finished in time is 202 with the error body, and goes on (§7, D8).
 func TestResumeInTime(t *testing.T) {
+	t.Parallel()
 	r := newRigWaiting(t, 300*time.Millisecond)
 	made := r.want(r.pay(payWith(r.tokenize(r.session(someSession), challengedCard))), 200, "")
 	at := "/payments/" + made.text1("id")
@@ -216,6 +220,7 @@ func TestResumeInTime(t *testing.T) {
 
 // TestActionOfAnotherKey: tokens that another installation signed mean nothing here.
 func TestActionOfAnotherKey(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	made := r.want(r.pay(payWith(r.tokenize(r.session(someSession), challengedCard))), 200, "")
 	at, token := "/payments/"+made.text1("id"), made.text1("requiredAction", "clientToken")

@@ -9,6 +9,7 @@ import (
 
 // TestPaymentPath: a session, a card, a payment, read back and replayed (§4, D4, D5, D6, D12).
 func TestPaymentPath(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	session := r.want(r.do(request{method: "POST", path: "/client-session", body: someSession}), 200, "")
 	if session.field("amount") != 2420.0 || session.field("approvalMode") != "AUTO" || session.field("clientExpirationDate") != session.field("clientTokenExpirationDate") {
@@ -70,6 +71,7 @@ func TestPaymentPath(t *testing.T) {
 
 // TestDecline: a declined payment is a success of the call (D5).
 func TestDecline(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	token := r.tokenize(r.session(someSession), declinedCard)
 	paid := r.want(r.do(request{method: "POST", path: "/payments", body: `{"paymentMethodToken":"` + token + `","orderId":"other","amount":7}`}), 200, "")
@@ -81,6 +83,7 @@ func TestDecline(t *testing.T) {
 
 // TestRefusals: the errors of the first calls (D3, D4, D5).
 func TestRefusals(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	post := func(path, body string) answer { return r.do(request{method: "POST", path: path, body: body}) }
 	bare := r.want(post("/client-session", `{}`), 200, "")
@@ -129,6 +132,7 @@ func TestRefusals(t *testing.T) {
 
 // TestManagement: keys and endpoints (D20, D2, D18).
 func TestManagement(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	call := func(method, path, body string) answer {
 		return r.do(request{method: method, path: "/management" + path, body: body, header: map[string]string{"X-Api-Version": ""}})
@@ -173,6 +177,7 @@ func TestManagement(t *testing.T) {
 
 // TestOperation: health, readiness and the document (I1, I2).
 func TestOperation(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	nobody := map[string]string{"X-Api-Key": "", "X-Api-Version": ""}
 	get := func(path string) answer { return r.do(request{method: "GET", path: path, header: nobody}) }

@@ -15,6 +15,7 @@ const approvals = 1000
 // TestThousandApprovals: a thousand approvals of one attempt at the same time make one payment: one authorization at
 // the processor, and the same answer for all (§3.3, D5).
 func TestThousandApprovals(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	client := r.session(manualSession)
 	id := r.attempt(client, r.tokenize(client, goodCard))

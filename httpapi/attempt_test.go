@@ -33,6 +33,7 @@ func (r *rig) attemptStatus(clientToken, id string) string {
 // TestApprove: the payment of an approved attempt is made once, from the session, and both sides are told (§3.3,
 // D5, D12).
 func TestApprove(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	client := r.session(manualSession)
 	token := r.tokenize(client, goodCard)
@@ -83,6 +84,7 @@ func TestApprove(t *testing.T) {
 
 // TestAbort: no payment comes of an aborted attempt, and its token is good for nothing any more (§3.3, D5).
 func TestAbort(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	client := r.session(manualSession)
 	token := r.tokenize(client, goodCard)
@@ -110,6 +112,7 @@ func TestAbort(t *testing.T) {
 
 // TestAttemptRefusals: what is no attempt, whose it is, and when it is over (D3, D5, D12).
 func TestAttemptRefusals(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	automatic, client, other := r.session(someSession), r.session(manualSession), r.session(manualSession)
 	r.want(r.inBrowser(automatic, "POST", "/payment-attempts", payWith(r.tokenize(automatic, goodCard))), 400, "ClientSessionValidationError")
@@ -148,6 +151,7 @@ func TestAttemptRefusals(t *testing.T) {
 
 // TestSupersededAttempt: a session has one active attempt; a new card takes the place of the one that waits (§2.5).
 func TestSupersededAttempt(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	client := r.session(manualSession)
 	first, second := r.tokenize(client, declinedCard), r.tokenize(client, goodCard)
@@ -170,6 +174,7 @@ func TestSupersededAttempt(t *testing.T) {
 
 // TestAttemptsRace: attempts started at the same time leave one that waits; the others are aborted (§2.5).
 func TestAttemptsRace(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	client := r.session(manualSession)
 	tokens := make([]string, 6)
@@ -194,6 +199,7 @@ func TestAttemptsRace(t *testing.T) {
 // TestApprovedBeforePaid: between the decision and its payment, as a crash leaves it, the customer sees the approval and
 // no payment yet; a repeat of the approval makes it (§3.3, D12).
 func TestApprovedBeforePaid(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	client := r.session(manualSession)
 	id := r.attempt(client, r.tokenize(client, goodCard))

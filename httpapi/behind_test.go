@@ -39,6 +39,7 @@ func (r *rig) agrees(at string) {
 // TestBehindTheBack: what somebody did at the processor is found when an operation of ours is refused for it: answered
 // 200, the newest event being the failure, with the amounts and the status that are true there (§6.3, D7).
 func TestBehindTheBack(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	const estimated = `,"paymentMethod":{"authorizationType":"ESTIMATED"}`
 	captured := []string{"AUTHORIZATION_SUCCEEDED", "CAPTURE_SUCCEEDED"}
@@ -89,6 +90,7 @@ func TestBehindTheBack(t *testing.T) {
 
 // TestAfterWhatWasFound: what was found counts like any other operation.
 func TestAfterWhatWasFound(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	at := r.paid(goodCard, "")
 	r.act(at, processor.Capture)
@@ -116,6 +118,7 @@ func TestAfterWhatWasFound(t *testing.T) {
 // TestSettledAllTheSame: a cancel of a SETTLED payment is refused by its status, also when the processor's books show
 // a refund of somebody else by then (D7).
 func TestSettledAllTheSame(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	at := r.paid(goodCard, "")
 	r.want(r.post(at+"/capture", ""), 200, "")
@@ -130,6 +133,7 @@ func TestSettledAllTheSame(t *testing.T) {
 // TestFoundOnWhatWasLost: a refund by somebody else rests on a capture whose confirmation never came; the look at the
 // processor's books brings both, in their order.
 func TestFoundOnWhatWasLost(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	must(t, r.sim.SetFault(t.Context(), protocol.Fault{Mode: protocol.Reorder, DelayMs: 600_000}))
 	cut := func(q *http.Request) bool { return q.Method == "GET" && strings.Contains(q.URL.Path, "/operations/") } // look-ups by key
@@ -151,6 +155,7 @@ func TestFoundOnWhatWasLost(t *testing.T) {
 // TestBooksThatCannotBeRead: as long as the processor does not say what a refusal was for, the outcome is not known
 // (D8); it is recorded when it does.
 func TestBooksThatCannotBeRead(t *testing.T) {
+	t.Parallel()
 	r := newRigWaiting(t, 600*time.Millisecond)
 	at := r.paid(goodCard, "")
 	r.act(at, processor.Capture)

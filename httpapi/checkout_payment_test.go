@@ -20,6 +20,7 @@ func (r *rig) inBrowser(clientToken, method, path, body string, header ...string
 
 // TestConfiguration: what a checkout page needs (D12).
 func TestConfiguration(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	client := r.session(someSession)
 	a := r.want(r.inBrowser(client, "GET", "/checkout/configuration", ""), 200, "")
@@ -39,6 +40,7 @@ func TestConfiguration(t *testing.T) {
 // TestPayInCheckout: the browser pays what the session says, sees no more than id and status, and only payments
 // of its session (D12).
 func TestPayInCheckout(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	client, other := r.session(someSession), r.session(someSession)
 	token := r.tokenize(client, goodCard)
@@ -82,6 +84,7 @@ func TestPayInCheckout(t *testing.T) {
 // TestClickStorm: one token pays once, however often the browser asks at the same time; every other answer names
 // the payment (D5, D12).
 func TestClickStorm(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	client := r.session(someSession)
 	token := r.tokenize(client, goodCard)
@@ -110,6 +113,7 @@ func TestClickStorm(t *testing.T) {
 
 // TestCheckoutKeys: a browser's idempotency key is its session's own, never the merchant's (D9, D12).
 func TestCheckoutKeys(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	const key = "X-Idempotency-Key"
 	one, two := r.session(someSession), r.session(someSession)
@@ -125,6 +129,7 @@ func TestCheckoutKeys(t *testing.T) {
 
 // TestResumeInCheckout: the customer's action goes round in the browser alone (D12).
 func TestResumeInCheckout(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	for outcome, status := range map[string]string{"AUTHENTICATED": "AUTHORIZED", "FAILED": "DECLINED"} {
 		client, other := r.session(someSession), r.session(someSession)

@@ -26,6 +26,7 @@ func sign(t *testing.T, method jwt.SigningMethod, key any, claims jwt.MapClaims)
 
 // TestClientToken: its claims (D4), and what the checkout takes (D12).
 func TestClientToken(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	session := r.want(r.do(request{method: "POST", path: "/client-session", body: someSession}), 200, "")
 	token := session.text1("clientToken")
@@ -93,6 +94,7 @@ func TestClientToken(t *testing.T) {
 
 // TestUnsafeConfig: tokens that anybody could forge are not made.
 func TestUnsafeConfig(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]httpapi.Config{
 		"short key":           {ClientTokenKey: make([]byte, 31), Environment: account.Sandbox},
 		"unknown environment": {ClientTokenKey: make([]byte, 32), Environment: "staging"},

@@ -62,6 +62,7 @@ func everyOutcome(t *testing.T) (r *hookRig, endpoints, payments []string) {
 
 // TestDeliveryFilters: each filter alone, with several values, with others, and with nothing that fits (D20).
 func TestDeliveryFilters(t *testing.T) {
+	t.Parallel()
 	r, endpoints, payments := everyOutcome(t)
 	all := r.settled("", 9+5+4+1)
 	if sorted := slices.IsSortedFunc(all, func(a, b map[string]any) int {
@@ -126,6 +127,7 @@ func TestDeliveryFilters(t *testing.T) {
 
 // TestDeliveryFields: what the list and the delivery tell, and that both tell the same (D18, D20).
 func TestDeliveryFields(t *testing.T) {
+	t.Parallel()
 	r := newHookRig(t, webhooks{retries: []time.Duration{time.Hour}})
 	r.inbox.answer("/", status(503, "come\n back \x00later"))
 	endpoint := r.takes("/")
@@ -169,6 +171,7 @@ func TestDeliveryFields(t *testing.T) {
 
 // TestDeliveryPages: a walk through the pages gives what was there when it began, each once, while deliveries come (D20).
 func TestDeliveryPages(t *testing.T) {
+	t.Parallel()
 	r := newHookRig(t, webhooks{})
 	r.takes("/")
 	r.takes("/other")
@@ -211,6 +214,7 @@ func TestDeliveryPages(t *testing.T) {
 // TestDeliveryCursors: a cursor of another account, of other filters or of another list, and one that was made up, is
 // none (D20).
 func TestDeliveryCursors(t *testing.T) {
+	t.Parallel()
 	r := newHookRig(t, webhooks{})
 	endpoint := r.takes("/")
 	for range 3 {
@@ -248,6 +252,7 @@ func TestDeliveryCursors(t *testing.T) {
 
 // TestDeliveryFaults: every fault of the query is named, all at once (D1, D20).
 func TestDeliveryFaults(t *testing.T) {
+	t.Parallel()
 	r := newHookRig(t, webhooks{})
 	const notDate = "must be an RFC 3339 date, a + in it written as %2B"
 	outcomes := "$.outcome must be one of PLANNED, FAILED, SUCCEEDED, EXHAUSTED, CANCELLED"
@@ -278,6 +283,7 @@ func TestDeliveryFaults(t *testing.T) {
 
 // TestDeliveryGuards: each call needs its scope, and shows and does nothing for another account (D2, D20).
 func TestDeliveryGuards(t *testing.T) {
+	t.Parallel()
 	r := newHookRig(t, webhooks{})
 	endpoint := r.takes("/")
 	payment := r.sold(goodCard, someSession)

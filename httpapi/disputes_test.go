@@ -56,6 +56,7 @@ func (r *rig) disputes(query string) (all []map[string]any) {
 
 // TestDisputes: each filter, alone and with others, whole and in pages; one dispute with its history (D20).
 func TestDisputes(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	payments, all := disputed(r, 9)
 	if sorted := slices.IsSortedFunc(all, func(a, b map[string]any) int {
@@ -112,6 +113,7 @@ func TestDisputes(t *testing.T) {
 
 // TestDisputesRefused: what is no filter, no cursor of this list, or no dispute of this account (D1, D3).
 func TestDisputesRefused(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	_, all := disputed(r, 3)
 	page := r.want(r.get("/management/disputes?limit=1&type=DISPUTE,RETRIEVAL"), 200, "")

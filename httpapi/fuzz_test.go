@@ -360,6 +360,7 @@ var strange = []string{
 
 // TestStrangeBodies puts every strange value in the place of every value of every seed.
 func TestStrangeBodies(t *testing.T) {
+	t.Parallel()
 	rigs := newFuzzRigs(t)
 	for _, o := range fuzzedBodies {
 		t.Run(o.operation, func(t *testing.T) {

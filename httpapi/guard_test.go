@@ -32,6 +32,7 @@ func (r *rig) keyWith(scopes ...string) string {
 // TestGuardOrder: authentication → version → scope → path → JSON → body validation → payment known or
 // idempotency key (D3). Each request is wrong in everything from its row on.
 func TestGuardOrder(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	reader := r.keyWith(account.ScopeTransactionsRetrieve)
 	long := strings.Repeat("k", 256)
@@ -74,6 +75,7 @@ func TestGuardOrder(t *testing.T) {
 
 // TestEarlierGuardsWin: of two faults of a request the one is told that its guard finds first (D3).
 func TestEarlierGuardsWin(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	reader := r.keyWith(account.ScopeTransactionsRetrieve)
 	r.want(r.pay(payWith(r.tokenize(r.session(someSession), goodCard)), "X-Idempotency-Key", "used"), 200, "")
@@ -120,6 +122,7 @@ func TestEarlierGuardsWin(t *testing.T) {
 
 // TestPaths: trailing slashes, unknown paths, other methods (D1).
 func TestPaths(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	for _, c := range []struct {
 		method, path string
@@ -164,6 +167,7 @@ func TestPaths(t *testing.T) {
 
 // TestAPIKeys: every key that is not good looks the same (D2).
 func TestAPIKeys(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	good := r.account.APIKey
 	var random [apikey.RandomSize]byte
@@ -203,6 +207,7 @@ func TestAPIKeys(t *testing.T) {
 
 // TestRateLimit: per API key, off by default (D1).
 func TestRateLimit(t *testing.T) {
+	t.Parallel()
 	frozen := time.Now()
 	r := newRig(t)
 	second := r.keyWith(account.Scopes...)
@@ -246,6 +251,7 @@ func (faultyReader) Payment(_ context.Context, _ domain.AccountID, id domain.Pay
 
 // TestFailures: what goes wrong on our side tells nothing but where to look (D3).
 func TestFailures(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, func(c *httpapi.Config) { c.Reader = faultyReader{c.Reader} })
 	for id, want := range map[string]struct {
 		status  int
@@ -276,6 +282,7 @@ func TestFailures(t *testing.T) {
 
 // TestLimits: sizes over real HTTP (D1).
 func TestLimits(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	header := func(contentType string) http.Header {
 		return http.Header{"X-Api-Key": {r.account.APIKey}, "X-Api-Version": {"2.4"}, "Content-Type": {contentType}}

@@ -23,6 +23,7 @@ func luhn(t *testing.T, digits string) string {
 
 // TestNetworks: a card is told by its number, and as much of it is answered as may be shown (§2.2, D12).
 func TestNetworks(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	client := r.session(someSession)
 	for _, c := range []struct{ number, cvv, network, firstDigits string }{
@@ -60,6 +61,7 @@ func TestNetworks(t *testing.T) {
 
 // TestWrongCards: each wrong field of a card is named, without its value, and nothing is kept (D12).
 func TestWrongCards(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	client := r.session(someSession)
 	good := map[string]string{"number": "4111111111111111", "cvv": "737", "expirationMonth": "03", "expirationYear": "2099"}

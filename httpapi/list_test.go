@@ -42,6 +42,7 @@ func of(pairs ...string) string {
 
 // TestListFilters: each filter alone, with several values, with others, and with nothing that fits (D11).
 func TestListFilters(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	const session = `{"orderId":%q,"customerId":%q,"currencyCode":%q,"amount":%d,"customer":{"email":%q}}`
 	var made, dates []string
@@ -120,6 +121,7 @@ func TestListFilters(t *testing.T) {
 
 // TestListFields: an element has the fields of D11, and says what GET says.
 func TestListFields(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	full := r.sold(goodCard, someSession)
 	bare := r.sold(declinedCard, `{"orderId":"o","currencyCode":"EUR","amount":1}`)
@@ -160,6 +162,7 @@ func TestListFields(t *testing.T) {
 
 // TestListPages: forward and back, while payments are added, and nothing twice or left out (D11).
 func TestListPages(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	made := []string{}
 	add := func(n int) {
@@ -202,6 +205,7 @@ func TestListPages(t *testing.T) {
 
 // TestListCursors: a cursor of another account or other filters, and one that was made up or changed, is none.
 func TestListCursors(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	for range 3 {
 		r.sold(goodCard, someSession)
@@ -246,6 +250,7 @@ func TestListCursors(t *testing.T) {
 
 // TestListFaults: every fault of the query is named, all at once (D1).
 func TestListFaults(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	const notDate, notCursor = "must be an RFC 3339 date, a + in it written as %2B", "is not a cursor of this list"
 	statuses := "must be one of PENDING, FAILED, AUTHORIZED, SETTLING, PARTIALLY_SETTLED, SETTLED, DECLINED, CANCELLED"
@@ -303,6 +308,7 @@ func TestListFaults(t *testing.T) {
 
 // TestListGuards: the list is for keys with its scope, and an address that was asked for reaches no log (D2).
 func TestListGuards(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.want(r.do(request{method: "GET", path: "/payments", header: map[string]string{"X-Api-Key": ""}}), 401, "Unauthorized")
 	r.want(r.do(request{method: "GET", path: "/payments", header: map[string]string{"X-Api-Version": ""}}), 400, "ApiVersionMissing")

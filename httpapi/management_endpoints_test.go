@@ -25,6 +25,7 @@ func (r *rig) endpoint(body string) answer {
 
 // TestEndpointChanges: a PATCH changes what it names and answers all; a change that is none records nothing (D20).
 func TestEndpointChanges(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.endpoint(`{"url":"https://shop.example/other"}`)
 	made := r.endpoint(`{"url":"https://shop.example/","description":"shop","eventTypes":["PAYMENT.STATUS"]}`)
@@ -63,6 +64,7 @@ func TestEndpointChanges(t *testing.T) {
 
 // TestEndpointChangeFaults: every fault of a change at once, and an unknown id is none (D3, D18, D20).
 func TestEndpointChangeFaults(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	id := r.endpoint(`{"url":"https://shop.example/"}`).text1("id")
 	for body, want := range map[string][]string{
@@ -99,6 +101,7 @@ func TestEndpointChangeFaults(t *testing.T) {
 
 // TestEndpointDelete: it answers the endpoint and is gone at once; a second time it is not there (D20).
 func TestEndpointDelete(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	kept := r.endpoint(`{"url":"https://shop.example/kept"}`)
 	made := r.endpoint(`{"url":"https://shop.example/","description":"shop"}`)
@@ -115,6 +118,7 @@ func TestEndpointDelete(t *testing.T) {
 // TestEndpointTest: how the test message fared is answered, whatever the receiver did; trouble of our own is none of it
 // (§6.1, D20). That the message arrives is tested where the service is whole.
 func TestEndpointTest(t *testing.T) {
+	t.Parallel()
 	at := time.Date(2026, 3, 4, 5, 6, 7, 8000, time.UTC)
 	var next struct {
 		outcome httpapi.EndpointTest

@@ -27,6 +27,7 @@ func sameJSON(t *testing.T, what string, got answer, want string) {
 
 // TestRouting: the rules are replaced as a whole and read back as they were sent (D15, D20).
 func TestRouting(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	const none = `{"rules":[],"default":[]}`
 	sameJSON(t, "at first", r.want(r.manage("GET", "/routing", ""), 200, ""), none)
@@ -53,6 +54,7 @@ func TestRouting(t *testing.T) {
 
 // TestRoutingTakesEffect: the first payment after the answer goes by the rules (D15).
 func TestRoutingTakesEffect(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	pay := func(country string) string {
 		opened := r.session(`{"orderId":"o","currencyCode":"EUR","amount":2500,"order":{"countryCode":"` + country + `"},"metadata":{"tier":2}}`)
@@ -72,6 +74,7 @@ func TestRoutingTakesEffect(t *testing.T) {
 
 // TestRoutingFaults: every fault of the body at once, those that its schema finds and those that it cannot (D3).
 func TestRoutingFaults(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	rule := func(name, when, processors string) string {
 		return fmt.Sprintf(`{"name":%s,"when":%s,"processors":%s}`, name, when, processors)

@@ -11,6 +11,7 @@ import (
 // TestProcessorAccounts: they are listed in the order in which they are tried, change one by one, and the next
 // payment goes where it may (D15, D20).
 func TestProcessorAccounts(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	var all []string
 	for _, name := range processor.Names {
@@ -45,6 +46,7 @@ func TestProcessorAccounts(t *testing.T) {
 
 // TestProcessorAccountFaults: what is wrong is named, all of it, and an unknown processor is none (D3, D20).
 func TestProcessorAccountFaults(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	a := r.want(r.manage("PATCH", "/processors/ADYEN", `{"enabled":"no","processorMerchantId":"","name":"ADYEN"}`), 422, "RequestValidationError")
 	if want := []string{
@@ -65,6 +67,7 @@ func TestProcessorAccountFaults(t *testing.T) {
 
 // TestSettings: a PATCH changes what it names and answers all; the next request goes by it (D4, D5, D6, D20).
 func TestSettings(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	first := `{"captureMode":"MANUAL","first6Digits":false}`
 	sameJSON(t, "at first", r.want(r.manage("GET", "/settings", ""), 200, ""), first)
@@ -100,6 +103,7 @@ func TestSettings(t *testing.T) {
 
 // TestSettingsTakeEffect: the first request after the answer sees them.
 func TestSettingsTakeEffect(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	life := func() time.Duration {
 		start := r.now()
@@ -127,6 +131,7 @@ func TestSettingsTakeEffect(t *testing.T) {
 
 // TestManagementScopes: account:read reads and changes nothing, account:write alone reads nothing (D2).
 func TestManagementScopes(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	key := func(scope string) string {
 		return r.want(r.manage("POST", "/api-keys", `{"name":"k","scopes":["`+scope+`"]}`), 200, "").text1("apiKey")

@@ -26,6 +26,7 @@ func (a answer) date(t *testing.T, name string) time.Time {
 
 // TestSigningSecret: a rotation shows the new secret once, and says how long the previous one is valid (§5.2, D18, D20).
 func TestSigningSecret(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	read := func() answer { return r.want(r.manage("GET", "/signing-secret", ""), 200, "") }
 	rotate := func() answer { return r.want(r.manage("POST", "/signing-secret/rotate", ""), 200, "") }
@@ -65,6 +66,7 @@ func TestSigningSecret(t *testing.T) {
 
 // TestSigningSecretsKept: after a rotation the vault holds both secrets; 24 hours later only the new one (§5.2 rule 3).
 func TestSigningSecretsKept(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	vault := eventstoretest.Vault(t, r.store)
 	state, _ := r.views.Account(r.account.AccountID)

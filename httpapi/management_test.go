@@ -36,6 +36,7 @@ func (r *rig) pages(path, field string, limit int) (all []string) {
 
 // TestAtOnce: a key works, and lists have what was made, as soon as the call that made it has answered (D20).
 func TestAtOnce(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	names, urls := []string{"init"}, []string{}
 	for i := range 30 {
@@ -62,6 +63,7 @@ func TestAtOnce(t *testing.T) {
 
 // TestKeyRequests: what a key may be made with (D2, D20).
 func TestKeyRequests(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	scopes, err := json.Marshal(account.Scopes)
 	must(t, err)
@@ -98,6 +100,7 @@ func TestKeyRequests(t *testing.T) {
 
 // TestEndpoints: D18, D20.
 func TestEndpoints(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	bare := r.want(r.manage("POST", "/webhook-endpoints", `{"url":"https://shop.example/"}`), 200, "")
 	if kinds := bare.field("eventTypes").([]any); len(kinds) != 0 || bare.field("enabled") != true || bare.field("description") != "" {

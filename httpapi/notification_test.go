@@ -39,6 +39,7 @@ func (r *rig) signedNotify(name, body string) answer {
 
 // TestNotifications: the simulator tells what ended later, and the payment has it (D14).
 func TestNotifications(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	for _, c := range []struct{ card, call, waits, status string }{
 		{laterCard, "", "PENDING", "AUTHORIZED"},
@@ -89,6 +90,7 @@ func told(t *testing.T, reference, key string) string {
 
 // TestNotificationRefusals: what is not signed, not known or not well formed (D14).
 func TestNotificationRefusals(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	at := r.paid(settlesCard, "")
 	id := strings.TrimPrefix(at, "/payments/")

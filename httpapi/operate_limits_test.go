@@ -9,6 +9,7 @@ import (
 // TestAutomaticCapture: with captureMode AUTOMATIC an authorized payment is captured at once; what holds
 // nothing is not, and what is declined neither (D5).
 func TestAutomaticCapture(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	before := r.paid(goodCard, "")
 	r.want(r.manage("PATCH", "/settings", `{"captureMode":"AUTOMATIC"}`), 200, "")
@@ -39,6 +40,7 @@ func TestAutomaticCapture(t *testing.T) {
 // TestFailureLimit: after 100 failed operations no further one is taken, and the processor is not called
 // (D3, D7).
 func TestFailureLimit(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	at := r.paid(goodCard, "")
 	id := strings.TrimPrefix(at, "/payments/")

@@ -56,6 +56,7 @@ const (
 
 // TestCaptureAndRefund: in parts, expanded, targeted, until nothing is left (§4, D7, D10).
 func TestCaptureAndRefund(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	at := r.paid(goodCard, "")
 	part := r.want(r.post(at+"/capture", `{"amount":1e3,"final":false,"metadata":{"parcel":1.0,"shop":"south"},`+expanded+`}`), 200, "")
@@ -96,6 +97,7 @@ func TestCaptureAndRefund(t *testing.T) {
 
 // TestEmptyBodies: nothing, null and {} take all that is left (D1, D10).
 func TestEmptyBodies(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	for _, body := range []string{"", "null", "{}"} {
 		at := r.paid(goodCard, "")
@@ -120,6 +122,7 @@ func TestEmptyBodies(t *testing.T) {
 // TestProcessorRefuses: what the processor refuses is answered 200 with the unchanged payment (D7, D13); a
 // settled payment is the exception.
 func TestProcessorRefuses(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	void := r.paid("4000000000005159", "") // D13: every cancel fails at the processor
 	at := r.paid(goodCard, `,"paymentMethod":{"authorizationType":"ESTIMATED"}`)
@@ -157,6 +160,7 @@ func TestProcessorRefuses(t *testing.T) {
 
 // TestAdjustAuthorization: ESTIMATED payments, the new total (D10).
 func TestAdjustAuthorization(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	const adjust = "/adjust-authorization"
 	at := r.paid(goodCard, `,"paymentMethod":{"authorizationType":"ESTIMATED"}`)
@@ -193,6 +197,7 @@ var operations = []struct {
 // idempotency key → status (D3), for every call on a payment. Each request is wrong in everything from its
 // row on.
 func TestOperationGuards(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	used := "/payments/" + r.want(r.pay(payWith(r.tokenize(r.session(someSession), declinedCard)), "X-Idempotency-Key", "used"), 200, "").text1("id")
 	before := r.events()
@@ -233,6 +238,7 @@ func TestOperationGuards(t *testing.T) {
 
 // TestUnknownPayments: whatever stands in the path, and those of others (D3).
 func TestUnknownPayments(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	theirs, other := r.paid(goodCard, ""), r.otherMerchant()
 	for _, o := range operations {
@@ -251,6 +257,7 @@ func TestUnknownPayments(t *testing.T) {
 
 // TestOperationKeys: one key, one operation, over all calls (D9).
 func TestOperationKeys(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	const key = "X-Idempotency-Key"
 	at, other := r.paid(goodCard, ""), r.paid(goodCard, "")
@@ -284,6 +291,7 @@ func TestOperationKeys(t *testing.T) {
 // TestOperationTimeout: at the payment timeout an operation is answered with the payment as it stands; it goes
 // on by itself (D8).
 func TestOperationTimeout(t *testing.T) {
+	t.Parallel()
 	r := newRigWaiting(t, 300*time.Millisecond)
 	at, once := r.paid(goodCard, ""), 1
 	must(t, r.sim.SetFault(t.Context(), protocol.Fault{Operation: processor.Capture, Mode: protocol.Latency, DelayMs: 1500, Count: &once}))

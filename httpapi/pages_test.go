@@ -45,6 +45,7 @@ func accessToken(t *testing.T, token string) string {
 // TestCheckoutPage: the page of a token, of none, of a bad one and of a session that nothing can be paid in; without
 // a key, whatever else the address says (D12).
 func TestCheckoutPage(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	token := r.session(someSession)
 	empty := r.session(`{}`)
@@ -86,6 +87,7 @@ func TestCheckoutPage(t *testing.T) {
 // TestCheckoutPageOfPaidOrder: it has no form any more, for whoever opens it; a declined payment leaves it, and
 // another session of the same order has its own.
 func TestCheckoutPageOfPaidOrder(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	token := r.session(someSession)
 	other := r.session(someSession)
@@ -114,6 +116,7 @@ func TestCheckoutPageOfPaidOrder(t *testing.T) {
 
 // TestChallengePage: it says who wants how much; it is over when the action is, and not there in production (D13).
 func TestChallengePage(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	body := `{"paymentMethodToken":"` + r.tokenize(r.session(someSession), "4916994064252017") + `"}`
 	made := r.want(r.do(request{method: "POST", path: "/payments", body: body}), 200, "")

@@ -52,6 +52,7 @@ func (r *rig) until(path, field, value string) answer {
 
 // TestOutcomes: what the processor says is the payment's status, and the call succeeds (D5, D6, D13).
 func TestOutcomes(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	for _, c := range []struct {
 		card, status, reason, decline, code, advice string
@@ -80,6 +81,7 @@ func TestOutcomes(t *testing.T) {
 
 // TestTimeout: a processor that does not answer leaves the payment PENDING, and it goes on by itself (D8).
 func TestTimeout(t *testing.T) {
+	t.Parallel()
 	r := newRigWaiting(t, 300*time.Millisecond)
 	made := r.want(r.pay(payWith(r.tokenize(r.session(someSession), "4000000000006470"))), 200, "")
 	if status := made.text1("status"); status != "PENDING" && status != "AUTHORIZED" { // on a slow machine the outcome is known by now
@@ -101,6 +103,7 @@ func TestTimeout(t *testing.T) {
 
 // TestMerge: the request over the session, objects field by field (D5).
 func TestMerge(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	session := `{"orderId":"from session","customerId":"customer-7","currencyCode":"EUR","amount":900,
 		"order":{"countryCode":"FR","lineItems":[{"itemId":"a","amount":900}],"shipping":{"amount":50,"methodName":"Post"}},
@@ -139,6 +142,7 @@ func TestMerge(t *testing.T) {
 
 // TestMissingFields: what comes from neither request nor session is named (D3).
 func TestMissingFields(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	const why = " is required in the request or in the client session"
 	for _, c := range []struct {
@@ -192,6 +196,7 @@ func (r *rig) otherMerchant() string {
 
 // TestTokens: a token pays once, in its account, until it expires (D5).
 func TestTokens(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	refused := func(name, body, says string, header ...string) {
 		t.Helper()
@@ -223,6 +228,7 @@ func TestTokens(t *testing.T) {
 
 // TestIdempotencyKeyReuse: a repeat names the first payment; what was refused uses no key (D9).
 func TestIdempotencyKeyReuse(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	const key = "X-Idempotency-Key"
 	token := func(card string) string { return r.tokenize(r.session(someSession), card) }
@@ -258,6 +264,7 @@ func TestIdempotencyKeyReuse(t *testing.T) {
 
 // TestReads: what a payment's reads find, and whose (D3, D6).
 func TestReads(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	made := r.want(r.pay(payWith(r.tokenize(r.session(someSession), goodCard))), 200, "")
 	id, other := made.text1("id"), r.otherMerchant()
@@ -322,6 +329,7 @@ func (o optedIn) Account(id domain.AccountID) (account.State, bool) {
 
 // TestFirst6Digits: null unless the account opted in (§2.2, D6).
 func TestFirst6Digits(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	for _, c := range []struct {
 		name string
@@ -349,6 +357,7 @@ func TestFirst6Digits(t *testing.T) {
 
 // TestVaultingNeedsACustomer: D5.
 func TestVaultingNeedsACustomer(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	bare := `{"orderId":"o","currencyCode":"EUR","amount":1}`
 	for _, option := range []string{"vaultOnSuccess", "vaultOn3DS", "vaultOnAgreement"} {

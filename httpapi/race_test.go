@@ -12,6 +12,7 @@ const callers = 32
 // TestConcurrentCreation: however many ask at the same time, there is one payment and the processor is asked
 // once (D5, D9).
 func TestConcurrentCreation(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	tokens := func(n int) []string {
 		made := make([]string, n)

@@ -56,6 +56,7 @@ func (a answer) compared(t *testing.T) (out compared) {
 
 // TestReconciliation: the ledger against a processor's books, as JSON lines that end with a summary (D14).
 func TestReconciliation(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	at := r.paid(goodCard, "")
 	r.want(r.post(at+"/capture", `{"amount":1000,"final":false}`), 200, "")
@@ -85,6 +86,7 @@ func TestReconciliation(t *testing.T) {
 
 // TestReconciliationRefused: what cannot be compared is refused, and an answer that breaks off says so in its last line.
 func TestReconciliationRefused(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	for query, path := range map[string]string{
 		"": "$.processor", "?processor=NOBODY": "$.processor", "?processor=ADYEN&from=yesterday": "$.from", "?processor=ADYEN&page=1": "$.page",

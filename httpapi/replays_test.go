@@ -80,6 +80,7 @@ func texts(t *testing.T, came []hook) (out []string) {
 // TestReplayBackfill: an endpoint that was made today gets the webhooks of all events from the first on, as they were at their
 // events; the endpoint beside it gets nothing. Again, it gets them once more (D17, D18, D20).
 func TestReplayBackfill(t *testing.T) {
+	t.Parallel()
 	r := newHookRig(t, webhooks{})
 	r.takes("/old")
 	r.payAll(12)
@@ -109,6 +110,7 @@ func TestReplayBackfill(t *testing.T) {
 
 // TestReplayFields: what a replay says of itself; without eventTypes it is of those that the endpoint takes (D20).
 func TestReplayFields(t *testing.T) {
+	t.Parallel()
 	r := newHookRig(t, webhooks{})
 	endpoint := r.takes("/", "PAYMENT.REFUND", "PAYMENT.CAPTURE.FAILED")
 	for body, want := range map[string]map[string]any{
@@ -136,6 +138,7 @@ func TestReplayFields(t *testing.T) {
 // TestReplayRanges: from and to bound the events, both ends included, and eventTypes the webhooks, which need not be
 // among those that the endpoint takes; a dry run counts what a replay sends (D20).
 func TestReplayRanges(t *testing.T) {
+	t.Parallel()
 	r := newHookRig(t, webhooks{})
 	r.takes("/old")
 	r.payAll(4)
@@ -183,6 +186,7 @@ func TestReplayRanges(t *testing.T) {
 
 // TestReplayOnlyFailed: of what exists, what did not succeed is sent once more; nothing is made (D20).
 func TestReplayOnlyFailed(t *testing.T) {
+	t.Parallel()
 	r := newHookRig(t, webhooks{})
 	r.payAll(2) // before the endpoint: no delivery
 	endpoint := r.takes("/")
@@ -215,6 +219,7 @@ func TestReplayOnlyFailed(t *testing.T) {
 // TestReplayProgress: a replay that is under way tells how much is done; when its endpoint is disabled it ends and says
 // why (D20).
 func TestReplayProgress(t *testing.T) {
+	t.Parallel()
 	r := newHookRig(t, webhooks{rate: 10_000})
 	r.payAll(40)
 	gate := make(chan struct{})
@@ -261,6 +266,7 @@ func TestReplayProgress(t *testing.T) {
 
 // TestReplayRate: all replays together keep to the rate (D20).
 func TestReplayRate(t *testing.T) {
+	t.Parallel()
 	const perSecond = 20
 	r := newHookRig(t, webhooks{rate: perSecond})
 	r.payAll(8)
@@ -277,6 +283,7 @@ func TestReplayRate(t *testing.T) {
 
 // TestReplayFaults: every fault of the request at once, and one account has four replays under way at most (D1, D20).
 func TestReplayFaults(t *testing.T) {
+	t.Parallel()
 	r := newHookRig(t, webhooks{})
 	endpoint := r.takes("/")
 	kinds := " must be one of " + strings.NewReplacer(`"`, "", "[", "", "]", "", ",", ", ").Replace(allKinds)

@@ -26,6 +26,7 @@ func (a answer) lastAttempt() map[string]any {
 // TestResendDelivery: one attempt, whatever became of the delivery; a success ends it and a failure leaves it as it was; the
 // answer, the delivery and the list then tell the same (D18, D20).
 func TestResendDelivery(t *testing.T) {
+	t.Parallel()
 	r := newHookRig(t, webhooks{})
 	r.takes("/")
 	r.inbox.answer("/", status(500, "down"))
@@ -59,6 +60,7 @@ func TestResendDelivery(t *testing.T) {
 // TestResendCancelled: a delivery whose endpoint was disabled is refused while it is, and is sent once it is enabled; of an
 // endpoint that was deleted it is not found, and stays readable (D18, D20).
 func TestResendCancelled(t *testing.T) {
+	t.Parallel()
 	r := newHookRig(t, webhooks{retries: []time.Duration{time.Hour}})
 	gate := make(chan struct{})
 	r.inbox.answer("/", hanging(gate))
@@ -110,6 +112,7 @@ func TestResendCancelled(t *testing.T) {
 
 // TestResendUnreached: a receiver that is not there is no error of the call (D18).
 func TestResendUnreached(t *testing.T) {
+	t.Parallel()
 	r := newHookRig(t, webhooks{})
 	endpoint := r.takes("/")
 	r.sold(goodCard, someSession)
@@ -125,6 +128,7 @@ func TestResendUnreached(t *testing.T) {
 // TestExcerptSecrets: of what a receiver answers nothing is kept or shown that is secret: the webhook, its customer, the
 // signing secret, wherever in the answer they stand, and a card number (D2, D18).
 func TestExcerptSecrets(t *testing.T) {
+	t.Parallel()
 	r := newHookRig(t, webhooks{})
 	r.takes("/")
 	r.sold(goodCard, someSession)

@@ -80,6 +80,7 @@ func busyRun(t *testing.T, r *rig) (apiKey, signing, clientToken string) {
 // TestSecretsStay: a card's number and CVV, API keys, client tokens and the signing secret reach no log line,
 // no answer but the one that shows them, no event and no file (D2, D12).
 func TestSecretsStay(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	apiKey, signing, clientToken := busyRun(t, r)
 	part := strings.Split(clientToken, ".")[1]
@@ -179,6 +180,7 @@ func (r *rig) kept() map[string][]byte {
 
 // TestScopes: every scope is asked for by name, and is enough (D2).
 func TestScopes(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	for _, c := range []struct {
 		method, path, scope string

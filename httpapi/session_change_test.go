@@ -25,6 +25,7 @@ func (r *rig) readSession(clientToken string) answer {
 
 // TestGetSession: the session as it was made, without its token, by the token or its accessToken (D4).
 func TestGetSession(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	made := r.want(r.do(request{method: "POST", path: "/client-session", body: someSession}), 200, "")
 	client := made.text1("clientToken")
@@ -51,6 +52,7 @@ func TestGetSession(t *testing.T) {
 // TestPatchSession: what is not sent stays, null clears, objects are merged, arrays and metadata replaced whole; the
 // amount is computed anew where none was sent (D4).
 func TestPatchSession(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	client := r.session(someSession)
 	before := r.want(r.readSession(client), 200, "")
@@ -106,6 +108,7 @@ func TestPatchSession(t *testing.T) {
 
 // TestPatchSessionRefusals: what is refused changes nothing and records nothing (§2.5, D3, D4).
 func TestPatchSessionRefusals(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	client, manual := r.session(someSession), r.session(manualSession)
 	another := r.otherMerchant()
@@ -147,6 +150,7 @@ func TestPatchSessionRefusals(t *testing.T) {
 
 // TestPatchedSessionPays: payments take the session as it is when they are made (D5).
 func TestPatchedSessionPays(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	client := r.session(someSession)
 	first, second := r.tokenize(client, goodCard), r.tokenize(client, goodCard)
@@ -161,6 +165,7 @@ func TestPatchedSessionPays(t *testing.T) {
 
 // TestPatchesTogether: changes at the same time are all made.
 func TestPatchesTogether(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	client := r.session(someSession)
 	fields := []string{`"orderId":"o"`, `"customerId":"c"`, `"returnUrl":"https://x.example"`, `"metadata":{"k":1}`, `"amount":5`, `"customer":{"lastName":"L"}`}

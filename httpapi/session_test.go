@@ -11,6 +11,7 @@ import (
 
 // TestSessionAnswers: a session is answered as it counts (§2.5, D4).
 func TestSessionAnswers(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	for _, c := range []struct {
 		name, body string
@@ -48,6 +49,7 @@ func TestSessionAnswers(t *testing.T) {
 
 // TestSessionEchoes: what was sent is answered, absent fields are left out (D4).
 func TestSessionEchoes(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	sent := `{"orderId":"order-1","customerId":"c-1","currencyCode":"JPY","amount":500,
 		"order":{"lineItems":[{"itemId":"a","name":"Tea","description":"Green","amount":500,"quantity":1,"discountAmount":1,"taxAmount":1,"taxCode":"T",
@@ -88,6 +90,7 @@ func TestSessionEchoes(t *testing.T) {
 
 // TestSessionRefusals: every amount needs a currency (§7); nothing is recorded of what is refused.
 func TestSessionRefusals(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	before := r.events()
 	for _, c := range []struct {

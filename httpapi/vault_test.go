@@ -42,6 +42,7 @@ func repeatedly(token string) string {
 
 // TestVault: a token is kept for a customer, listed, made the default, deleted (D5).
 func TestVault(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	one, two := r.tokenize(r.session(someSession), goodCard), r.tokenize(r.session(guestSession), "5555555555554444")
 	kept := r.want(r.vault(one, ofCustomer7), 200, "")
@@ -97,6 +98,7 @@ func TestVault(t *testing.T) {
 
 // TestVaultRefusals: what cannot be vaulted (D3, D5).
 func TestVaultRefusals(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	token, used, guest := r.tokenize(r.session(someSession), goodCard), r.tokenize(r.session(someSession), goodCard), r.tokenize(r.session(guestSession), goodCard)
 	r.want(r.pay(payWith(used)), 200, "")
@@ -124,6 +126,7 @@ func TestVaultRefusals(t *testing.T) {
 
 // TestVaultedPayments: a vaulted token pays again and again, with all that §4 rule 3 asks for.
 func TestVaultedPayments(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	token := r.tokenize(r.session(someSession), goodCard)
 	r.want(r.vault(token, ofCustomer7), 200, "")
@@ -164,6 +167,7 @@ func TestVaultedPayments(t *testing.T) {
 
 // TestVerify: a processor is asked about the card; one that it refuses is not vaulted, and ends (D3).
 func TestVerify(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	verify := `{"customerId":"customer-7","verify":true}`
 	good := r.tokenize(r.session(someSession), goodCard)
@@ -198,6 +202,7 @@ func TestVerify(t *testing.T) {
 
 // TestVerifyUnknown: a verification whose answer is lost is asked for by its key, not made again (D8).
 func TestVerifyUnknown(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	once := 1
 	for _, mode := range []protocol.Mode{protocol.DropAfter, protocol.DropBefore} {
@@ -212,6 +217,7 @@ func TestVerifyUnknown(t *testing.T) {
 
 // TestVaultOnPayment: what a payment's success vaults, and what it does not (D5).
 func TestVaultOnPayment(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	for _, c := range []struct {
 		name, card, method string
@@ -268,6 +274,7 @@ func (r *rig) eventually(so func() bool) {
 
 // TestVaultFlow: a card is vaulted as it is tokenized, and pays in checkouts of its customer only (D5, D12).
 func TestVaultFlow(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	mine, next, stranger, guest := r.session(someSession), r.session(someSession), r.session(strings.Replace(someSession, "customer-7", "customer-8", 1)), r.session(guestSession)
 	made := r.want(r.browser(mine, `{"paymentInstrument":{"number":"`+goodCard+`","cvv":"737","expirationMonth":"03","expirationYear":"2030"},"tokenType":"MULTI_USE","paymentFlow":"VAULT"}`), 200, "")
