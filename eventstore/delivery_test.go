@@ -48,6 +48,7 @@ func putMany(t testing.TB, d *eventstore.DeliveryStream, prefix string, n int) m
 // TestDeliveryGroup: records that are put side by side are stored each at the place that its writer is told, and one
 // that somebody else came first with is refused alone.
 func TestDeliveryGroup(t *testing.T) {
+	t.Parallel()
 	store := eventstoretest.Open(t, t.TempDir())
 	d := openDeliveries(t, store)
 	ctx := context.Background()
@@ -96,6 +97,7 @@ func TestDeliveryGroup(t *testing.T) {
 // TestFollow: every record comes once, in order, those that are there and those that come; from any place on, also
 // after a restart; what stands beside deliveries does not come.
 func TestFollow(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	const half = 700
 	want := 0
@@ -153,6 +155,7 @@ func TestFollow(t *testing.T) {
 
 // TestScanPages: pages of any size together are the whole, of one pattern alone.
 func TestScanPages(t *testing.T) {
+	t.Parallel()
 	d := openDeliveries(t, eventstoretest.Open(t, t.TempDir()))
 	ctx := context.Background()
 	for i := range 100 {

@@ -63,6 +63,7 @@ func TestDeliveryLostAck(t *testing.T) {
 
 // TestDeliveryOrder: records leave in the order in which they came, but that deliveries' first ones go before outcomes.
 func TestDeliveryOrder(t *testing.T) {
+	t.Parallel()
 	var q eventstore.DeliveryQueue
 	take := func(n int, want ...string) {
 		t.Helper()
@@ -88,6 +89,7 @@ func TestDeliveryOrder(t *testing.T) {
 // TestFollowWaits: a record of which only another process knows whether it is durable is handed out once a later record
 // of this one is: the fence.
 func TestFollowWaits(t *testing.T) {
+	t.Parallel()
 	server, err := eventstore.StartServer(eventstore.ServerConfig{Dir: t.TempDir(), Name: "test"})
 	if err != nil {
 		t.Fatal(err)

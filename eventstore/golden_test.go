@@ -134,6 +134,7 @@ func (f *filler) fill(v reflect.Value, name string) {
 // The bytes of every event are what they were when its schema was made, and still mean the same. When this
 // fails, the struct has changed: raise the schema and write the upgrade (see schema.go).
 func TestGoldenBytes(t *testing.T) {
+	t.Parallel()
 	for _, c := range codecs() {
 		for _, name := range c.types {
 			t.Run(name, func(t *testing.T) {
@@ -171,6 +172,7 @@ func TestGoldenBytes(t *testing.T) {
 
 // Every golden file, of older schemas too, decodes with this build.
 func TestOldGoldenBytes(t *testing.T) {
+	t.Parallel()
 	files, err := filepath.Glob(filepath.Join("testdata", "golden", "*.hex"))
 	if err != nil || len(files) == 0 {
 		t.Fatal(err, files)
@@ -224,6 +226,7 @@ func checkUTC(t *testing.T, v reflect.Value, path string) {
 
 // What is absent takes no bytes, and comes back absent.
 func TestZeroIsOmitted(t *testing.T) {
+	t.Parallel()
 	body, err := eventstore.Payments.Encode(payment.Created{Route: []payment.Target{}}, payment.State{Operations: []payment.Operation{{}}})
 	if err != nil {
 		t.Fatal(err)
@@ -242,6 +245,7 @@ func TestZeroIsOmitted(t *testing.T) {
 
 // TestEmailHash: sealed data without the hash has the bytes that it always had, and with it comes back whole.
 func TestEmailHash(t *testing.T) {
+	t.Parallel()
 	sealed := &domain.Sealed{Key: "customer-key.acct1.x", Box: []byte{1, 2, 3}}
 	plain, err := eventstore.Marshal(sealed)
 	if err != nil {

@@ -29,6 +29,7 @@ type vector struct {
 var vectorFile = filepath.Join("testdata", "hash.json")
 
 func TestHashVectors(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile(vectorFile)
 	if os.IsNotExist(err) && *update {
 		if text, err = json.MarshalIndent(makeVectors(t), "", "  "); err == nil {
@@ -116,6 +117,7 @@ func vectorOf(previous eventstore.Hash, r *eventstore.Recorded) vector {
 // A message with any header missing, doubled or otherwise than the log writes it is not an event: its hash
 // would not cover what stands there.
 func TestMalformedMessages(t *testing.T) {
+	t.Parallel()
 	whole := func() (string, nats.Header, []byte) {
 		m := example(t, payment.AuthorizationTimedOut{}, payment.State{}, 2, 7, time.Unix(0, 0)).Message()
 		return m.Subject, m.Header, m.Data

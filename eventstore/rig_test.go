@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
+	"flag"
 	"fmt"
 	"strconv"
 	"testing"
@@ -16,6 +17,17 @@ import (
 	"payledger/eventstore"
 	"payledger/eventstore/eventstoretest"
 )
+
+// The tests wait for links, disks and elections more than they compute.
+const testsAtOnce = "8"
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if err := flag.Set("test.parallel", testsAtOnce); err != nil {
+		panic(err)
+	}
+	m.Run()
+}
 
 // rig is a log on real servers in the test's process.
 type rig struct {

@@ -11,6 +11,7 @@ import (
 // The state cut out of a body is the state that decodes from it, for every golden body; what is no body is
 // refused.
 func TestStateBytes(t *testing.T) {
+	t.Parallel()
 	files, err := filepath.Glob(filepath.Join("testdata", "golden", "*.hex"))
 	if err != nil || len(files) == 0 {
 		t.Fatal(err, files)

@@ -14,6 +14,7 @@ import (
 
 // TestAsOf: an aggregate's state at a time is that of its newest event then; before the first there is none.
 func TestAsOf(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	config := eventstoretest.Config(eventstoretest.Server(t, t.TempDir()))
 	noon := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -51,6 +52,7 @@ func TestAsOf(t *testing.T) {
 // TestPositions: a reader's position is what was saved last, also after the store was opened again; one of another log is
 // refused.
 func TestPositions(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	server := eventstoretest.Server(t, t.TempDir())
 	want := make([]uint64, eventstore.DefaultShards)
