@@ -57,6 +57,7 @@ func (r *rig) redirect(id domain.EndpointID, url string) {
 // TestEndpointBehind: an endpoint that views that lag show as disabled, or not at all, gets its webhook: nothing is
 // cancelled but by what the log says.
 func TestEndpointBehind(t *testing.T) {
+	t.Parallel()
 	for name, was := range map[string]func(account.State) account.State{
 		"disabled": func(s account.State) account.State { s.Endpoints[0].Enabled = false; return s },
 		"missing":  func(s account.State) account.State { s.Endpoints = nil; return s },
@@ -82,6 +83,7 @@ func TestEndpointBehind(t *testing.T) {
 // TestAccountAfterStart: what an earlier process changed holds for the first webhook of the next one, however far the
 // views are behind at that moment.
 func TestAccountAfterStart(t *testing.T) {
+	t.Parallel()
 	old, inbox := newReceiver(t, nil), newReceiver(t, nil)
 	r := newRig(t)
 	r.sole = true
@@ -122,6 +124,7 @@ func (g gated) WaitFor(ctx context.Context, shard int, seq uint64) error {
 
 // TestAccountAfterWait: what changes while a webhook waits for the views holds for it.
 func TestAccountAfterWait(t *testing.T) {
+	t.Parallel()
 	old, inbox := newReceiver(t, nil), newReceiver(t, nil)
 	gate := gated{open: make(chan struct{}), asked: make(chan struct{}, 1)}
 	r := newRig(t)

@@ -41,6 +41,7 @@ func words(kinds []Kind) string {
 
 // TestCauses: what each event of some lives causes, with the status after it (§6.2, D7, D17).
 func TestCauses(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.start()
 	soft := answerWith(processor.Answer{State: processor.Declined, Code: "91", Retryable: true})
@@ -142,6 +143,7 @@ func TestCauses(t *testing.T) {
 // change its status, or with which a wait begins (D17). The rule here looks at every event alike, without the
 // table.
 func TestEveryChangeIsTold(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.start()
 	seen := map[string]bool{}
@@ -213,6 +215,7 @@ func changed(before, after payment.State, event string) bool {
 // TestForeignPredecessor: an event whose predecessor is another payment's is trouble, and never planned as a
 // guess.
 func TestForeignPredecessor(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.start()
 	id := newPaymentID()

@@ -12,6 +12,7 @@ import (
 
 // TestContentsBounds: what is remembered of events is bounded by their number and by their size; the newest are there.
 func TestContentsBounds(t *testing.T) {
+	t.Parallel()
 	for name, size := range map[string]int{"small": 1 << 10, "large": 256 << 10} {
 		c := newContents(nil)
 		const n = 3 * contentsKept
@@ -33,6 +34,7 @@ func TestContentsBounds(t *testing.T) {
 
 // TestLanesEnd: a lane that is made when all have ended starts nothing that nobody waits for.
 func TestLanesEnd(t *testing.T) {
+	t.Parallel()
 	ls := newLanes(newMemory(), &health{}, zerolog.Nop(), time.Now)
 	ctx, cancel := context.WithCancel(context.Background())
 	ls.run(ctx, nil)

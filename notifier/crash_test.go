@@ -117,6 +117,7 @@ func outcomesAndPosition(n string, e uint64, r bool) bool {
 // TestCrash stops the notifier between any two of its steps: nothing is lost, and only what was sent
 // without a recorded outcome is sent again (§6.1 rule 4).
 func TestCrash(t *testing.T) {
+	t.Parallel()
 	const payments = 30
 	for _, c := range []struct {
 		name   string
@@ -182,6 +183,7 @@ func TestCrash(t *testing.T) {
 
 // TestLostAnswers: plans and outcomes whose answers are lost are resolved by what stands in the stream.
 func TestLostAnswers(t *testing.T) {
+	t.Parallel()
 	inbox := newReceiver(t, nil)
 	r := newRig(t)
 	var lost atomic.Int64
@@ -224,6 +226,7 @@ func (f forgetful) Put(ctx context.Context, name string, expected uint64, body [
 // TestTakenUp: a delivery that stands in the stream after the position is sent at the start, although
 // planning its event again would not make it: endpoints may have changed since.
 func TestTakenUp(t *testing.T) {
+	t.Parallel()
 	inbox := newReceiver(t, nil)
 	r := newRig(t)
 	r.start()

@@ -12,6 +12,7 @@ import (
 // TestOrderly: each event that has a webhook comes exactly once to each endpoint that wants it, verified,
 // with the state at the event; nothing comes again after an orderly restart (§6.1, D17).
 func TestOrderly(t *testing.T) {
+	t.Parallel()
 	inbox := newReceiver(t, nil)
 	r := newRig(t)
 	r.start()
@@ -66,6 +67,7 @@ func TestOrderly(t *testing.T) {
 // TestHangingEndpoint: while one endpoint hangs with all its attempts, the other gets everything (D18).
 // What waits for the first is sent when it answers again.
 func TestHangingEndpoint(t *testing.T) {
+	t.Parallel()
 	release := make(chan struct{})
 	hang := func(_ http.ResponseWriter, r *http.Request) {
 		select {
@@ -96,6 +98,7 @@ func TestHangingEndpoint(t *testing.T) {
 // TestEndpointJustMade: an endpoint that was there before the payment gets its webhook, however far the
 // views are behind.
 func TestEndpointJustMade(t *testing.T) {
+	t.Parallel()
 	inbox := newReceiver(t, nil)
 	r := newRig(t)
 	r.start()

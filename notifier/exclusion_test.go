@@ -14,6 +14,7 @@ import (
 
 // TestNames: of one delivery one attempt is under way at a time; who waits goes when its time is over.
 func TestNames(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		n, busy := &names{}, 0
 		for range 20 {
@@ -64,6 +65,7 @@ func (b *bubble) record(at uint64, d Delivery) uint64 {
 // TestEndedMeanwhile: a delivery that was just planned, and succeeds by hand while its first automatic attempt waits
 // for that one, is not sent again.
 func TestEndedMeanwhile(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t)
 		b.answer = status(204)
@@ -86,6 +88,7 @@ func TestEndedMeanwhile(t *testing.T) {
 
 // TestConflict: an outcome that another process recorded first holds: the delivery goes on from there.
 func TestConflict(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t)
 		var planned placed
@@ -125,6 +128,7 @@ func (m *manualPlans) Put(ctx context.Context, name string, expected uint64, bod
 // TestPlanMeanwhile: the position may move past a delivery that is being planned by hand: it names its lane. One of
 // which nobody knows whether it is stored is sent all the same.
 func TestPlanMeanwhile(t *testing.T) {
+	t.Parallel()
 	inbox := newReceiver(t, nil)
 	plans := &manualPlans{}
 	r := newRig(t)

@@ -62,6 +62,7 @@ func goldenRecords() []Delivery {
 
 // TestDeliveryBytes: the bytes of a delivery stay readable for ever (schema 2).
 func TestDeliveryBytes(t *testing.T) {
+	t.Parallel()
 	var lines []string
 	for _, d := range goldenRecords() {
 		body, err := d.encode()
@@ -87,6 +88,7 @@ func TestDeliveryBytes(t *testing.T) {
 
 // TestOlderRecords: what a build of schema 1 wrote reads as what it means now: it made one attempt and no more.
 func TestOlderRecords(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile("testdata/delivery.1.hex")
 	if err != nil {
 		t.Fatal(err)
@@ -105,6 +107,7 @@ func TestOlderRecords(t *testing.T) {
 
 // TestDeliveryID: an id is one token for ever, and is another for another delivery.
 func TestDeliveryID(t *testing.T) {
+	t.Parallel()
 	other := goldenDelivery
 	other.Kind = PaymentRefund
 	if id := goldenDelivery.ID(); id != "r6q5r2lbhd6ei3vyy6sn3cw554" || other.ID() == id || IDOf(goldenDelivery.Name()) != id {
@@ -114,6 +117,7 @@ func TestDeliveryID(t *testing.T) {
 
 // TestDecodeRefuses: a record of a newer build, or of another name, is never taken for a delivery.
 func TestDecodeRefuses(t *testing.T) {
+	t.Parallel()
 	newer := goldenDelivery
 	newer.Schema = deliverySchema + 1
 	body, err := newer.encode()

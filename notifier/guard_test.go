@@ -10,6 +10,7 @@ import (
 
 // TestCheckURL: where webhooks may go (D18). Literals only: no name is looked up.
 func TestCheckURL(t *testing.T) {
+	t.Parallel()
 	public := []string{
 		"https://93.184.216.34/hook", "http://93.184.216.34:8080/hook?a=b#c", "https://[2606:2800:220:1::1]/",
 		"https://[64:ff9b::5db8:d822]/", "https://[2002:5db8:d822::1]/", "https://hooks.invalid/x", "HTTPS://hooks.invalid",
@@ -51,6 +52,7 @@ func TestCheckURL(t *testing.T) {
 
 // TestCheckURLConfigured: what the operator's flags change.
 func TestCheckURLConfigured(t *testing.T) {
+	t.Parallel()
 	allow := Guard{AllowCIDRs: []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16"), netip.MustParsePrefix("fd00::/8")}}
 	production := Guard{AllowCIDRs: allow.AllowCIDRs, Production: true}
 	for _, c := range []struct {

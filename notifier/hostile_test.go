@@ -80,6 +80,7 @@ func say(text string, then func(net.Conn, <-chan struct{})) func(net.Conn, <-cha
 
 // TestHostile: whatever a receiver does, an attempt ends in time, with the outcome that the status line tells (D18).
 func TestHostile(t *testing.T) {
+	t.Parallel()
 	flood := strings.Repeat("x", 1<<16)
 	tlsServer := httptest.NewTLSServer(http.NotFoundHandler())
 	defer tlsServer.Close()
@@ -133,7 +134,7 @@ func TestHostile(t *testing.T) {
 			if err != nil || a.StatusCode != c.status || a.Failure != c.failure || !strings.HasPrefix(a.Excerpt, c.excerpt) || len(a.Excerpt) > excerptLimit {
 				t.Errorf("%+v %v", a, err)
 			}
-			if took := time.Since(start); took > timeout+answerTime+2*time.Second || c.failure == FailureTimeout && took < timeout {
+			if took := time.Since(start); took > timeout+answerTime+patience || c.failure == FailureTimeout && took < timeout {
 				t.Errorf("it took %s", took)
 			}
 		})
@@ -142,6 +143,7 @@ func TestHostile(t *testing.T) {
 
 // TestHostileBody: what comes after the status line takes a moment at most, however long an attempt may take.
 func TestHostileBody(t *testing.T) {
+	t.Parallel()
 	for name, do := range map[string]func(net.Conn, <-chan struct{}){"hangs": hang, "drips": drip("z")} {
 		s := newSender(Guard{AllowCIDRs: loopback}, time.Minute, time.Now)
 		start := time.Now()
@@ -160,6 +162,7 @@ func TestHostileBody(t *testing.T) {
 
 // TestExcerpt: an answer that repeats secrets, personal data or the webhook itself is not kept.
 func TestExcerpt(t *testing.T) {
+	t.Parallel()
 	m := message{keys: []key{{secretName, secretText}}}
 	m.private.CardholderName = "Ada Exämple"
 	m.private.Customer = &domain.Customer{Email: "ada@example.com", LastName: "O'Brien"}

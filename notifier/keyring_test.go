@@ -31,6 +31,7 @@ func (r *rig) rotate() {
 // TestDestroyedPrevious: a previous secret that was destroyed before its time signs nothing more, and holds nothing
 // up: webhooks go on with the current one alone (§5.2 rule 3, D18).
 func TestDestroyedPrevious(t *testing.T) {
+	t.Parallel()
 	inbox := newReceiver(t, nil)
 	inbox.secrets = []string{secondText}
 	r := newRig(t)
@@ -55,6 +56,7 @@ func TestDestroyedPrevious(t *testing.T) {
 // TestKeyring: the two secrets are named in their order while both are valid; the older one ends with its time, or
 // with another rotation; a current secret that is not there is an error.
 func TestKeyring(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	r := newRig(t)
 	r.start()

@@ -18,6 +18,7 @@ import (
 
 // TestEveryToldEvent: each is in the table, with kinds or explicitly none, and nothing else is (D17).
 func TestEveryToldEvent(t *testing.T) {
+	t.Parallel()
 	known := map[string]bool{}
 	events := []domain.Event{}
 	for _, e := range payment.Events() {
@@ -58,6 +59,7 @@ func TestEveryToldEvent(t *testing.T) {
 
 // TestEveryAggregate: each one's events are told about, or known as not told.
 func TestEveryAggregate(t *testing.T) {
+	t.Parallel()
 	events := map[string]domain.Event{
 		eventstore.Payments.Name: payment.Events()[0], eventstore.Sessions.Name: session.Events()[0],
 		eventstore.Instruments.Name: instrument.Events()[0], eventstore.Accounts.Name: account.Events()[0],

@@ -120,6 +120,7 @@ func newLaneRig(t *testing.T, s *eventstore.DeliveryStream, n int) *laneRig {
 // TestLane: a queue that overflows loses nothing and sends nothing twice, whatever is pointed out again
 // meanwhile; flights are bounded.
 func TestLane(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	s, err := eventstoretest.Open(t, t.TempDir()).OpenDeliveries(ctx)
@@ -181,6 +182,7 @@ func (s *saves) Replace(context.Context, string, []byte) error { s.n++; return n
 // TestPositionEvery: the position is written at most every 250 ms while events flow, and not at all while
 // nothing changes.
 func TestPositionEvery(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		s, h := &saves{}, &health{}
@@ -211,6 +213,7 @@ func pauseFor(d time.Duration) { <-time.After(d) }
 
 // TestBackoff: our own trouble is tried again after waits that double up to a minute.
 func TestBackoff(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		for n := range 12 {
@@ -237,6 +240,7 @@ func (teleported) Type() string { return "payment.teleported" }
 // TestPoison: an unknown event stops the planner with its place; what was planned before is sent, nothing
 // after it is planned, before and after a restart.
 func TestPoison(t *testing.T) {
+	t.Parallel()
 	inbox := newReceiver(t, nil)
 	r := newRig(t)
 	r.start()
@@ -292,6 +296,7 @@ func TestLaneMemory(t *testing.T) {
 
 // TestLaneAlternates: due retries and first attempts take turns, so that neither waits for all of the other.
 func TestLaneAlternates(t *testing.T) {
+	t.Parallel()
 	l := newLane("acct1.end1", newMemory(), &health{}, zerolog.Nop(), time.Now, limits{laneQueue, laneWaiting, lanePage})
 	for at := range uint64(4) {
 		l.offer(placed{at: 10 + at})
@@ -317,6 +322,7 @@ func TestLaneAlternates(t *testing.T) {
 // TestLaneInOrder: first attempts that did not fit into memory are not overtaken by those that are planned later, so
 // that none waits for ever while an endpoint's queue never runs empty.
 func TestLaneInOrder(t *testing.T) {
+	t.Parallel()
 	b := newBubble(t)
 	l := newLane(goldenDelivery.lane(), b.stream, &health{}, zerolog.Nop(), time.Now, limits{queue: 2, waiting: 4, page: 2})
 	var taken []uint64

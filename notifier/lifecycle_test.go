@@ -47,6 +47,7 @@ func came(hooks []received) (names []string) {
 // TestWholeLife: of one payment's events each endpoint gets exactly the kinds that it wants and that the
 // events cause, with the status at the event (§6.2, D7, D17).
 func TestWholeLife(t *testing.T) {
+	t.Parallel()
 	all, refunds := newReceiver(t, nil), newReceiver(t, nil)
 	r := newRig(t)
 	r.start()
@@ -85,6 +86,7 @@ func TestWholeLife(t *testing.T) {
 // TestPlannedAgain: what an event causes is decided the same after a crash before the planner's place was
 // written: every delivery is there once, and nothing comes again.
 func TestPlannedAgain(t *testing.T) {
+	t.Parallel()
 	inbox := newReceiver(t, nil)
 	r, faults := crashRig(t, false, positions)
 	r.endpoint(inbox.url)
@@ -123,6 +125,7 @@ func containsAll(all, some []string) bool {
 
 // TestClaimsAreUntold: the claim of an idempotency key is no payment (D9): it causes nothing and stops nothing.
 func TestClaimsAreUntold(t *testing.T) {
+	t.Parallel()
 	inbox := newReceiver(t, nil)
 	r := newRig(t)
 	r.start()
@@ -142,6 +145,7 @@ func TestClaimsAreUntold(t *testing.T) {
 // TestFailedCapture: a capture that the processor refuses comes as a signed webhook, which names the very
 // event that the payment shows (§6.3).
 func TestFailedCapture(t *testing.T) {
+	t.Parallel()
 	inbox := newReceiver(t, nil)
 	r := newRig(t)
 	r.start()

@@ -106,6 +106,7 @@ func switching(bad *atomic.Bool) http.HandlerFunc {
 
 // TestLogResend: an exhausted delivery and a succeeded one are sent again, and the attempts are its history (D18, D20).
 func TestLogResend(t *testing.T) {
+	t.Parallel()
 	bad := &atomic.Bool{}
 	inbox := newReceiver(t, map[string]http.HandlerFunc{"/": switching(bad)})
 	r := newLogRig(t)
@@ -155,6 +156,7 @@ func TestLogResend(t *testing.T) {
 // TestLogAnew: an index that was lost, or is of another stream, is made anew and tells the same; one that is right is
 // gone on with.
 func TestLogAnew(t *testing.T) {
+	t.Parallel()
 	inbox := newReceiver(t, nil)
 	r := newLogRig(t)
 	r.start()
@@ -195,6 +197,7 @@ func TestLogAnew(t *testing.T) {
 
 // TestLogPoison: a record that cannot be read stops the index in front of it, loudly; lists are refused then.
 func TestLogPoison(t *testing.T) {
+	t.Parallel()
 	r := newLogRig(t)
 	r.rig.start()
 	var err error

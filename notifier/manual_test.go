@@ -53,6 +53,7 @@ func code(status *atomic.Int64) http.HandlerFunc {
 // TestResend: a manual attempt is made at once and recorded, and is none of the six: a failure leaves the delivery as
 // it was, a success ends it, and nothing comes of itself after that (D18).
 func TestResend(t *testing.T) {
+	t.Parallel()
 	var answer atomic.Int64
 	answer.Store(503)
 	inbox := newReceiver(t, map[string]http.HandlerFunc{"/": code(&answer)})
@@ -102,6 +103,7 @@ func TestResend(t *testing.T) {
 
 // TestResendWhileWaiting: a manual attempt in the middle of the schedule takes nothing from it.
 func TestResendWhileWaiting(t *testing.T) {
+	t.Parallel()
 	inbox := newReceiver(t, map[string]http.HandlerFunc{"/": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }})
 	r := newRig(t)
 	r.config.RetryDelays = slices.Repeat([]time.Duration{300 * time.Millisecond}, 5)
@@ -123,6 +125,7 @@ func TestResendWhileWaiting(t *testing.T) {
 
 // TestPlan: an endpoint that came later gets what an earlier event causes, once, and only what it is asked for.
 func TestPlan(t *testing.T) {
+	t.Parallel()
 	old, late := newReceiver(t, nil), newReceiver(t, nil)
 	r := newRig(t)
 	r.start()
@@ -166,6 +169,7 @@ func TestPlan(t *testing.T) {
 
 // TestSendTest: the test message is its one field, signed by header, and leaves no record (§6.1 rule 7, D17).
 func TestSendTest(t *testing.T) {
+	t.Parallel()
 	bodies := make(chan string, 1)
 	var answer atomic.Int64
 	answer.Store(200)
@@ -197,6 +201,7 @@ func TestSendTest(t *testing.T) {
 
 // TestRotation: after a rotation webhooks carry both signatures, of the new secret first; the records name them (§5.2).
 func TestRotation(t *testing.T) {
+	t.Parallel()
 	type seen struct{ primary, secondary string }
 	signatures := make(chan seen, 2)
 	inbox := newReceiver(t, map[string]http.HandlerFunc{"/": func(_ http.ResponseWriter, r *http.Request) {
@@ -224,6 +229,7 @@ func TestRotation(t *testing.T) {
 
 // TestEndpointGone: what waits for an endpoint that is disabled or deleted ends as cancelled.
 func TestEndpointGone(t *testing.T) {
+	t.Parallel()
 	for _, gone := range []func(*rig, domain.EndpointID){
 		func(r *rig, id domain.EndpointID) { r.enable(id, false) },
 		func(r *rig, id domain.EndpointID) {

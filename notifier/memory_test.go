@@ -142,6 +142,7 @@ func (m *memory) firstOpen(t testing.TB) (first uint64) {
 
 // TestMemory: whatever is done to it, the stream in memory answers as the real one.
 func TestMemory(t *testing.T) {
+	t.Parallel()
 	store := eventstoretest.Open(t, t.TempDir())
 	ctx := context.Background()
 	stored, err := store.OpenDeliveries(ctx)

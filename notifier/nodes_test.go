@@ -62,6 +62,7 @@ func (r *rig) base() {
 
 // TestNodes: of two processes on one log one sends each webhook, at its first attempt and at its retries.
 func TestNodes(t *testing.T) {
+	t.Parallel()
 	const payments = 60
 	inbox := newReceiver(t, map[string]http.HandlerFunc{"/": func(w http.ResponseWriter, _ *http.Request) {
 		<-time.After(20 * time.Millisecond) // long enough for the other one to find the same delivery
@@ -104,6 +105,7 @@ func TestNodes(t *testing.T) {
 // TestNodeGone: what a process planned and never sent, and of no event that others had still to plan, is sent by
 // another one when its time for that is over.
 func TestNodeGone(t *testing.T) {
+	t.Parallel()
 	inbox := newReceiver(t, nil)
 	r := newRig(t)
 	r.base()
@@ -154,6 +156,7 @@ func (b *bubble) see(after int) int {
 // TestTakeOver: the deliveries of a process that died are sent by another one, late by the time of the handover the
 // first time, and then on time.
 func TestTakeOver(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		one, two := neighbours(t)
 		one.answer, two.answer = status(500), status(500)
@@ -183,6 +186,7 @@ func TestTakeOver(t *testing.T) {
 // TestSlowLaneShared: an endpoint that takes long, so that its deliveries wait longer than the handover, gets each of
 // them once: the processes share the work and do not repeat it.
 func TestSlowLaneShared(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		one, two := neighbours(t)
 		slow := func(_ int, w http.ResponseWriter, _ *http.Request) {
@@ -219,6 +223,7 @@ func TestSlowLaneShared(t *testing.T) {
 // TestWatching: what another process plans and sends takes no memory once it is over, however much it was; what it leaves
 // open stays.
 func TestWatching(t *testing.T) {
+	t.Parallel()
 	n := &Notifier{
 		lanes: newLanes(newMemory(), &health{}, zerolog.Nop(), time.Now), turns: newTurns("me", true, DefaultTimeout),
 		planner: &planner{progress: &progress{shared: true}},
@@ -254,6 +259,7 @@ func TestWatching(t *testing.T) {
 
 // TestTurns: whose turn it is, and who has to take over first.
 func TestTurns(t *testing.T) {
+	t.Parallel()
 	const h = 30 * time.Second
 	me := turns{me: "me", shared: true, handover: h}
 	at := func(s int) time.Time { return goldenTime.Add(time.Duration(s) * time.Second) }
@@ -292,6 +298,7 @@ func TestTurns(t *testing.T) {
 
 // TestProgressShared: where others make deliveries too, the position passes only what was seen of all.
 func TestProgressShared(t *testing.T) {
+	t.Parallel()
 	p := &progress{log: make([]uint64, 1), shared: true}
 	p.begin()
 	p.advance([]*eventstore.Recorded{{Seq: 7}}, 12)

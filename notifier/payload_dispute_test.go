@@ -47,6 +47,7 @@ func disputeTold(t *testing.T, facts ...dispute.Fact) *eventstore.Recorded {
 // TestDisputePayloads holds the bodies of DISPUTE.OPENED and DISPUTE.STATUS against reviewed files, and their members
 // against the lists of the contract (§6.2, §6.4, D16, D17).
 func TestDisputePayloads(t *testing.T) {
+	t.Parallel()
 	by := time.Date(2026, 3, 28, 23, 59, 59, 0, time.UTC)
 	open := dispute.Fact{
 		EventID: "nt_1", At: goldenTime.Add(-time.Minute), ReceivedAt: goldenTime.Add(-time.Second), Type: processor.Chargeback, Status: processor.DisputeOpen,

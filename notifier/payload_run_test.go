@@ -62,6 +62,7 @@ func failedRunEvent(t *testing.T) *eventstore.Recorded {
 
 // TestRunPayload holds the body of WORKFLOW_RUN.FAILED against a reviewed file (§6.5, D17, D19).
 func TestRunPayload(t *testing.T) {
+	t.Parallel()
 	r := failedRunEvent(t)
 	if kinds, err := KindsOf(r); err != nil || len(kinds) != 1 || kinds[0] != "WORKFLOW_RUN.FAILED" {
 		t.Fatalf("%v %v", kinds, err)

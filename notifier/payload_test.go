@@ -46,6 +46,7 @@ func played(t *testing.T, moves ...move) (*eventstore.Recorded, payment.State) {
 
 // TestPayloads holds the body of every kind against a reviewed file (§6.2, §6.3, D17).
 func TestPayloads(t *testing.T) {
+	t.Parallel()
 	store := eventstoretest.Open(t, t.TempDir())
 	vault := eventstoretest.Vault(t, store)
 	sealed, err := vault.Seal(context.Background(), secrets.PersonalKeyName("acct1", "customer-7", ""), domain.Personal{
@@ -124,6 +125,7 @@ func shown(s payment.State, id string) bool {
 
 // TestFailureIsNoOther: an event that is no failure has no such body.
 func TestFailureIsNoOther(t *testing.T) {
+	t.Parallel()
 	r, _ := played(t, creation("01golden", nil), answer(succeeded))
 	for _, kind := range []Kind{CaptureFailed, RefundFailed, CancellationFailed, AdjustmentFailed} {
 		if p, err := payloadOf(kind, r, payment.State{}, domain.Personal{}, false); err == nil {

@@ -16,6 +16,7 @@ import (
 
 // TestProgress: while deliveries are planned of which no lane knows, a later outcome moves nothing.
 func TestProgress(t *testing.T) {
+	t.Parallel()
 	p := &progress{log: make([]uint64, 2)}
 	at := func(what string, log []uint64, through uint64) {
 		t.Helper()
@@ -51,6 +52,7 @@ func (s *positionsWritten) Replace(_ context.Context, _ string, body []byte) err
 // TestPositionNamesOpen: whenever the position is written, it names the lane of every open delivery that it has passed;
 // those too that are planned while it looks through the lanes.
 func TestPositionNamesOpen(t *testing.T) {
+	t.Parallel()
 	const n = 30
 	h, s := &health{}, &positionsWritten{}
 	ls := newLanes(nil, h, zerolog.Nop(), time.Now)
@@ -93,6 +95,7 @@ func TestPositionNamesOpen(t *testing.T) {
 // TestPlannedBefore: a delivery that an earlier process planned is known to its lane when its event is planned again, if
 // it is still open; it is not planned twice.
 func TestPlannedBefore(t *testing.T) {
+	t.Parallel()
 	b := newBubble(t)
 	open := b.put("00000000-0000-4000-8000-000000000001", goldenDelivery.Endpoint)
 	over := b.put("00000000-0000-4000-8000-000000000002", goldenDelivery.Endpoint)
@@ -114,6 +117,7 @@ func TestPlannedBefore(t *testing.T) {
 // TestPlanFails: an event whose deliveries cannot be made durable is planned at the next start, whether the process
 // crashes or is told to end.
 func TestPlanFails(t *testing.T) {
+	t.Parallel()
 	for name, end := range map[string]func(*rig, *crashing){
 		"crash": (*rig).crash,
 		"stop": func(r *rig, _ *crashing) {

@@ -52,6 +52,7 @@ func stories(t *rapid.T) story {
 // every delivery ends; with at most six automatic attempts on record, none after a success; only what a stop or a
 // crash cut is sent again; and each request is signed with exactly the secrets that are valid then.
 func TestDeliveriesEnd(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		s := stories(rt)
 		var faults []string

@@ -98,6 +98,7 @@ func rebind(answers ...[]string) *rebinding {
 // TestRebinding: a name that leads to a public address when the endpoint is created and elsewhere when the webhook is
 // sent is refused at that moment; also where the address is IPv4 in another form (D18).
 func TestRebinding(t *testing.T) {
+	t.Parallel()
 	inbox := newReceiver(t, nil)
 	_, port, err := net.SplitHostPort(inbox.url[len("http://"):])
 	if err != nil {
@@ -140,6 +141,7 @@ func TestRebinding(t *testing.T) {
 
 // TestControlForms: the address that is dialled is judged by where its packets go, however it is written.
 func TestControlForms(t *testing.T) {
+	t.Parallel()
 	for _, address := range []string{
 		"[::ffff:127.0.0.1]:80", "[::ffff:a9fe:a9fe]:80", "[64:ff9b::a9fe:a9fe]:80", "[64:ff9b::10.0.0.1]:80", "[2002:a00:1::1]:80",
 		"[2002:7f00:1::]:80", "[2001:0:4136:e378:8000:63bf:3fff:fdd2]:80", "[::127.0.0.1]:80", "[fd00:ec2::254]:80", "100.100.100.200:80",

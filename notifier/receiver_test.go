@@ -30,6 +30,7 @@ func hijack(t *testing.T, w http.ResponseWriter, say string) {
 
 // TestReceivers: what a receiver does with the first attempt, and what is recorded of it (§6.1, D18).
 func TestReceivers(t *testing.T) {
+	t.Parallel()
 	elsewhere := newReceiver(t, nil)
 	until := func(r *http.Request) { <-r.Context().Done() }
 	inbox := newReceiver(t, map[string]http.HandlerFunc{
@@ -113,6 +114,7 @@ func TestReceivers(t *testing.T) {
 
 // TestTimeout: a receiver that says nothing in time has failed; one attempt is made.
 func TestTimeout(t *testing.T) {
+	t.Parallel()
 	inbox := newReceiver(t, map[string]http.HandlerFunc{"/": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }})
 	s := newSender(Guard{AllowCIDRs: loopback}, 50*time.Millisecond, time.Now)
 	defer s.close()
@@ -165,6 +167,7 @@ func TestConnectGuard(t *testing.T) {
 
 // TestControl: what the dialer asks the guard.
 func TestControl(t *testing.T) {
+	t.Parallel()
 	g := Guard{}
 	for address, ok := range map[string]bool{
 		"93.184.216.34:443": true, "[2606:2800:220:1::1]:443": true, "127.0.0.1:443": false,

@@ -16,6 +16,7 @@ import (
 // TestReplayLostIndex: a replay that was under way goes on from an index that was lost meanwhile: what the index does
 // not show yet is none that does not exist (D18, D20).
 func TestReplayLostIndex(t *testing.T) {
+	t.Parallel()
 	for name, onlyFailed := range map[string]bool{"all": false, "only failed": true} {
 		t.Run(name, func(t *testing.T) {
 			bad := &atomic.Bool{}
@@ -51,6 +52,7 @@ func TestReplayLostIndex(t *testing.T) {
 // TestReplayFailedAmongLive: a replay of what failed has nothing to do with deliveries that were not tried when it was
 // asked for; it ends with as many done as it counted.
 func TestReplayFailedAmongLive(t *testing.T) {
+	t.Parallel()
 	bad, gate := &atomic.Bool{}, make(chan struct{})
 	held := &atomic.Bool{}
 	inbox := newReceiver(t, map[string]http.HandlerFunc{"/": func(w http.ResponseWriter, q *http.Request) {
@@ -93,6 +95,7 @@ func TestReplayFailedAmongLive(t *testing.T) {
 // TestReplayClocks: which deliveries were there when a replay was asked for is no matter of clocks, which differ
 // between machines.
 func TestReplayClocks(t *testing.T) {
+	t.Parallel()
 	inbox := newReceiver(t, nil)
 	r := newLogRig(t)
 	r.slow = time.Hour
@@ -149,6 +152,7 @@ func failing(t *testing.T, n int) (*logRig, *receiver, deliveries.ReplayRequest,
 
 // TestReplayOvertaken: what failed when the replay counted and succeeded before its turn is done, and is not sent again.
 func TestReplayOvertaken(t *testing.T) {
+	t.Parallel()
 	r, inbox, q, bad := failing(t, 5)
 	bad.Store(false)
 	id := r.replay(q, 5)
@@ -163,6 +167,7 @@ func TestReplayOvertaken(t *testing.T) {
 
 // TestReplayStep: what is done about a delivery that is there, by what it was at the count and what it is.
 func TestReplayStep(t *testing.T) {
+	t.Parallel()
 	const none = Status("")
 	for _, c := range []struct {
 		was, is         Status
@@ -185,6 +190,7 @@ func TestReplayStep(t *testing.T) {
 
 // TestReplaySchema1: a replay that a build of schema 1 began, which did not say where the stream was, goes on.
 func TestReplaySchema1(t *testing.T) {
+	t.Parallel()
 	r, inbox, q, _ := failing(t, 5)
 	id := r.replay(q, 5)
 	r.isDone(id, 5)
@@ -200,6 +206,7 @@ func TestReplaySchema1(t *testing.T) {
 // TestReplaysUnreadable: a list of replays that cannot be read is told, and stops neither the attempt log nor, once it can
 // be read, the replays.
 func TestReplaysUnreadable(t *testing.T) {
+	t.Parallel()
 	r, inbox, q, _ := failing(t, 5)
 	id := r.replay(q, 5)
 	r.isDone(id, 5)

@@ -99,6 +99,7 @@ func plain(t *testing.T, h received) string {
 // events: those that an endpoint got that was there from the beginning; in the order of the events, but for
 // those that are under way at once. A second replay sends them once more (D17, D18, D20).
 func TestBackfill(t *testing.T) {
+	t.Parallel()
 	inbox := newReceiver(t, nil)
 	r := newLogRig(t)
 	r.start()
@@ -157,6 +158,7 @@ func inOrder(t *testing.T, hooks []received) {
 
 // TestReplayRange: the time bounds the events, ends included; kinds that are asked for bound the webhooks.
 func TestReplayRange(t *testing.T) {
+	t.Parallel()
 	inbox := newReceiver(t, nil)
 	r := newLogRig(t)
 	r.start()
@@ -202,6 +204,7 @@ func TestReplayRange(t *testing.T) {
 
 // TestReplayFailed: onlyFailed sends what exists and did not succeed, and makes nothing.
 func TestReplayFailed(t *testing.T) {
+	t.Parallel()
 	bad := &atomic.Bool{}
 	inbox := newReceiver(t, map[string]http.HandlerFunc{"/": switching(bad)})
 	r := newLogRig(t)
@@ -247,6 +250,7 @@ func TestReplayFailed(t *testing.T) {
 // TestReplayRestart: a replay goes on where it was, over several restarts, and sends each delivery once; a process that
 // took no note of what it had planned plans nothing twice.
 func TestReplayRestart(t *testing.T) {
+	t.Parallel()
 	inbox := newReceiver(t, nil)
 	r := newLogRig(t)
 	r.rate = 150
@@ -295,6 +299,7 @@ func TestReplayRestart(t *testing.T) {
 // TestReplayLetsLiveThrough: an endpoint that hangs on everything that a replay sends gets its live webhooks
 // meanwhile.
 func TestReplayLetsLiveThrough(t *testing.T) {
+	t.Parallel()
 	release := make(chan struct{})
 	inbox := newReceiver(t, map[string]http.HandlerFunc{"/": func(_ http.ResponseWriter, r *http.Request) {
 		select {
@@ -322,6 +327,7 @@ func TestReplayLetsLiveThrough(t *testing.T) {
 
 // TestReplayEnds: an endpoint that is disabled meanwhile ends the replay, and says so; as many may be under way as may.
 func TestReplayEnds(t *testing.T) {
+	t.Parallel()
 	inbox := newReceiver(t, nil)
 	r := newLogRig(t)
 	r.rate = 20
@@ -376,6 +382,7 @@ func goldenBytes(t *testing.T, name string) []byte {
 // TestReplayBytes: the bytes of a replay (schemas 1 and 2), and of the list of those under way, stay readable for ever.
 // No reader of deliveries takes them for one.
 func TestReplayBytes(t *testing.T) {
+	t.Parallel()
 	body, err := goldenReplay.encode()
 	if err != nil {
 		t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -28,7 +29,16 @@ import (
 	"payledger/projections"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// The tests wait for receivers, disks and deadlines more than they compute.
+const testsAtOnce = "8"
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if err := flag.Set("test.parallel", testsAtOnce); err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 const (
 	merchantID domain.AccountID = "acct1"

@@ -25,6 +25,7 @@ func onTime(t *testing.T, name string, calls []time.Time, before int, late time.
 // TestSchedule: six attempts at the delays of D18, each within 10 %, none after them, none after a success; the
 // delays are not all the same.
 func TestSchedule(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t)
 		b.answer = func(n int, w http.ResponseWriter, r *http.Request) {
@@ -63,6 +64,7 @@ func TestSchedule(t *testing.T) {
 // TestScheduleRestart: due times stand in the records. An attempt that is due while the process is down is made at
 // the start, one that is due later at its time.
 func TestScheduleRestart(t *testing.T) {
+	t.Parallel()
 	for _, down := range []time.Duration{0, 20 * time.Second, 3 * time.Minute, 24 * time.Hour} {
 		synctest.Test(t, func(t *testing.T) {
 			b := newBubble(t)
@@ -96,6 +98,7 @@ func TestScheduleRestart(t *testing.T) {
 // TestScheduleSpill: far more retries wait than fit into memory: each is made, six times, at its time or a moment
 // after, and the lane's memory stays bounded.
 func TestScheduleSpill(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t)
 		b.answer = status(500)
@@ -136,6 +139,7 @@ func TestScheduleSpill(t *testing.T) {
 // TestCancelled: deliveries of an endpoint that was deleted or disabled end as cancelled when they are due, without
 // another attempt.
 func TestCancelled(t *testing.T) {
+	t.Parallel()
 	for _, why := range []error{ErrNoEndpoint, ErrDisabled} {
 		synctest.Test(t, func(t *testing.T) {
 			b := newBubble(t)
@@ -158,6 +162,7 @@ func TestCancelled(t *testing.T) {
 // TestOfferLate: a delivery that its lane found in the stream, and sent, before its planner came to offer it is not
 // sent again; one that is in flight then neither.
 func TestOfferLate(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t)
 		b.answer = func(_ int, w http.ResponseWriter, _ *http.Request) {
@@ -186,6 +191,7 @@ func TestOfferLate(t *testing.T) {
 
 // TestUnrecorded: attempts go on while outcomes wait for the disk, up to a bound: so many are sent again after a crash.
 func TestUnrecorded(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t)
 		b.answer = status(204)

@@ -13,6 +13,7 @@ import (
 
 // TestSpill: what is left in the stream is told as a first place and a due time, before, while and after it is read.
 func TestSpill(t *testing.T) {
+	t.Parallel()
 	now := goldenTime
 	in := func(seconds int) time.Time { return now.Add(time.Duration(seconds) * time.Second) }
 	var s spill
@@ -71,6 +72,7 @@ func (s scanned) Scan(ctx context.Context, pattern string, from uint64, limit in
 
 // TestReadBackMeanwhile: what is planned, or fails, while the stream is read to its end is not forgotten.
 func TestReadBackMeanwhile(t *testing.T) {
+	t.Parallel()
 	b := newBubble(t)
 	event := 0
 	next := func() placed {

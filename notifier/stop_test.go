@@ -13,6 +13,7 @@ import (
 // TestStop: an attempt in flight when the notifier is told to end may finish, and is recorded; one that
 // outlasts the grace is cut, stays planned, and is sent at the next start.
 func TestStop(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name  string
 		grace time.Duration
@@ -84,6 +85,7 @@ func (f flaky) WaitFor(ctx context.Context, shard int, seq uint64) error {
 // TestOwnTrouble: what keeps a webhook from being made is no attempt: it is told by Healthy, tried again,
 // and over when it is over.
 func TestOwnTrouble(t *testing.T) {
+	t.Parallel()
 	inbox := newReceiver(t, nil)
 	r := newRig(t)
 	down := errors.New("the views are down")
