@@ -3,12 +3,16 @@ package main
 import (
 	"context"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/rs/zerolog"
 
 	"payledger/domain/account"
+	"payledger/eventstore/commands"
+	"payledger/eventstore/eventstoretest"
 )
 
 // testOptions run the service on free ports, with webhooks to this machine allowed.
@@ -20,13 +24,17 @@ func testOptions(dir string) Options {
 	}
 }
 
-// startApp starts the service in this process for the test's life.
+// startApp starts the service in this process for the test's life. A new data folder is filled as init does.
 func startApp(t testing.TB, o Options) *App {
 	t.Helper()
+	made := initialized(t, o.Data)
 	log := zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.WarnLevel)
 	app, err := Start(context.Background(), o, log)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if made != nil {
+		app.credentials = made
 	}
 	t.Cleanup(func() {
 		if err := app.Stop(); err != nil {
@@ -34,6 +42,19 @@ func startApp(t testing.TB, o Options) *App {
 		}
 	})
 	return app
+}
+
+// initialized fills an empty data folder with a ledger that has its account; nil when the folder has one.
+func initialized(t testing.TB, dir string) *commands.Credentials {
+	t.Helper()
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
+		return nil
+	}
+	made := eventstoretest.Initialized(t, filepath.Join(dir, eventsFolder))
+	if err := os.WriteFile(filepath.Join(dir, "master.key"), []byte(eventstoretest.MasterKey.Text()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return &made
 }
 
 // events is the number of events in the log.

@@ -32,6 +32,7 @@ type pendingApproval struct {
 // TestKillApprovals kills serve in the middle of approvals and aborts, starts it again and looks, before anybody repeats
 // a request: what was decided is carried out by the next start, once, and what was answered stands (§3.3, D5).
 func TestKillApprovals(t *testing.T) {
+	t.Parallel()
 	rounds := approvalRounds
 	if testing.Short() {
 		rounds = approvalRoundsShort

@@ -40,6 +40,7 @@ func TestDemoOnce(t *testing.T) {
 
 // TestInit makes an account once, and refuses to do it twice (I1).
 func TestInit(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	status, out, stderr := invoke(t, "init", "--data", dir, "--json")
 	var made commands.Credentials
@@ -70,6 +71,7 @@ func TestInit(t *testing.T) {
 
 // TestExitStatus: 2 for usage, 1 for a failure, with one line that says what and what to do (I1).
 func TestExitStatus(t *testing.T) {
+	t.Parallel()
 	inUse := t.TempDir()
 	startApp(t, testOptions(inUse))
 	for _, c := range []struct {
@@ -110,6 +112,7 @@ func TestExitStatus(t *testing.T) {
 // TestHistory prints each event with revision, time, actor and what changed, from a running server and
 // from a stopped one's folder alike (I1).
 func TestHistory(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	p := serveProcess(t, "--data", dir)
 	m := newMerchant(p.ready.API, p.credentials.APIKey)

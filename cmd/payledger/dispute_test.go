@@ -236,6 +236,7 @@ func (r *disputeRun) shows(id string) shownDispute {
 // API: each status of each type from the one before it, each type that a type may become, at each processor; and what
 // is impossible is recorded as rejected, shown, and told to nobody.
 func TestDisputeTable(t *testing.T) {
+	t.Parallel()
 	r := newDisputeRun(t, nil)
 	payments := map[string]string{}
 	for i, name := range processor.Names {
@@ -322,6 +323,7 @@ func (r *disputeRun) checkHook(h disputeHook, d protocol.Dispute, payment, name 
 // TestDisputedCard: the card of D13 leads to a dispute once its payment is settled, which is in the payment's history
 // as it was told.
 func TestDisputedCard(t *testing.T) {
+	t.Parallel()
 	r := newDisputeRun(t, nil)
 	id := r.settled("order-1", cardDisputed, "ADYEN")
 	if _, err := r.app.processors.Settle(context.Background()); err != nil {
@@ -353,6 +355,7 @@ func TestDisputedCard(t *testing.T) {
 // TestDisputeFaults: notifications that are lost, late, doubled and reordered lead to the same disputes and the same
 // webhooks: a lost one is found by asking (D14, D16).
 func TestDisputeFaults(t *testing.T) {
+	t.Parallel()
 	r := newDisputeRun(t, func(o *Options) { o.DisputeLookup = 50 * time.Millisecond })
 	id := r.settled("order-1", "4111111111111111", "CHECKOUT")
 	rate := 0.4
@@ -401,6 +404,7 @@ func TestDisputeFaults(t *testing.T) {
 
 // TestLostWhileAway: what was told while nobody heard is found at the next start, without waiting (D14).
 func TestLostWhileAway(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	r := newDisputeRun(t, func(o *Options) { o.Data, o.DisputeLookup = dir, time.Hour })
 	id := r.settled("order-1", "4111111111111111", "STRIPE")

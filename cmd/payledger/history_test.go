@@ -8,6 +8,7 @@ import (
 
 // TestHistoryShowsWaits: what a payment waits for stands under the event, in one line each (D7, D8).
 func TestHistoryShowsWaits(t *testing.T) {
+	t.Parallel()
 	var e historyEntry
 	err := json.Unmarshal([]byte(`{"revision": 3, "position": null, "time": "2026-03-14T09:26:53.589000Z", "type": "payment.capture_requested",
 		"waiting": [

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"flag"
 	"os"
 	"testing"
 )
@@ -9,9 +10,16 @@ import (
 // need one to kill.
 const asProgram = "PAYLEDGER_TEST_AS_PROGRAM"
 
+// testsAtOnce: they wait for disks, browsers, processors and each other's processes more than they compute.
+const testsAtOnce = "6"
+
 func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
 		os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
+	}
+	flag.Parse()
+	if err := flag.Set("test.parallel", testsAtOnce); err != nil {
+		panic(err)
 	}
 	os.Exit(m.Run())
 }

@@ -34,6 +34,7 @@ func (l *logBuffer) count(text string) int {
 
 // TestNotificationArrives: the processors of the same process know where to notify, and are believed (D14).
 func TestNotificationArrives(t *testing.T) {
+	t.Parallel()
 	for name, secret := range map[string]string{"derived secret": "", "--processor-secret": "shared with the processors"} {
 		t.Run(name, func(t *testing.T) {
 			o, log := testOptions(t.TempDir()), &logBuffer{}

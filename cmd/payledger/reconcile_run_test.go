@@ -100,6 +100,7 @@ type reconciling struct {
 // that somebody else acted on, end as the processors' books say; reconcile finds no difference at the running server and in its folder. Then the
 // books are changed, and it names what was (I1, D14).
 func TestReconcile(t *testing.T) {
+	t.Parallel()
 	n, seed := *reconciled, *reconciledSeed
 	if n == 0 {
 		n = reconciledDefault

@@ -21,6 +21,7 @@ import (
 // TestReconcileCommand: the table and the JSON object, and the exit status: 0 for no differences, 1 for some, 2 when not
 // all could be compared (I1).
 func TestReconcileCommand(t *testing.T) {
+	t.Parallel()
 	o := testOptions(t.TempDir())
 	app := startApp(t, o)
 	m := newMerchant(app.ready().API, app.credentials.APIKey)
@@ -69,6 +70,7 @@ func TestReconcileCommand(t *testing.T) {
 
 // TestReconcileTrouble: whoever cannot compare all says neither differences nor none.
 func TestReconcileTrouble(t *testing.T) {
+	t.Parallel()
 	inUse, empty := t.TempDir(), t.TempDir()
 	app := startApp(t, testOptions(inUse))
 	short := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -104,6 +106,7 @@ func TestReconcileTrouble(t *testing.T) {
 
 // TestReconcileFolder: a stopped folder is read, and every byte of it stays as it is.
 func TestReconcileFolder(t *testing.T) {
+	t.Parallel()
 	o := testOptions(t.TempDir())
 	payAndStop(t, o)
 	before := filesBelow(t, o.Data)
@@ -165,6 +168,7 @@ func filesBelow(t *testing.T, dir string) map[string]string {
 
 // TestSheetKeepsNothing: every difference stands in the output as soon as it is known, and the whole is one object.
 func TestSheetKeepsNothing(t *testing.T) {
+	t.Parallel()
 	var out strings.Builder
 	s := newSheet(&out, reconcile.Question{Processor: "ADYEN", To: time.Unix(0, 0)}, true)
 	for i := range 3 {

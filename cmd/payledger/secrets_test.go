@@ -130,6 +130,7 @@ func (w *watched) everyWay() {
 // and looks for their numbers and CVVs, for keys and secrets in every log line, every answer, every webhook and every
 // byte of the data folder, simulator included (D2, D12).
 func TestNoSecretLeaves(t *testing.T) {
+	t.Parallel()
 	data := t.TempDir()
 	w := &watched{t: t, came: make(chan struct{}, 1)}
 	shop := httptest.NewServer(w)

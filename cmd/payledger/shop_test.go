@@ -82,6 +82,7 @@ func TestReceiptFillsIn(t *testing.T) {
 // TestShopBelievesWebhooksOnly: neither the address that a customer comes back with, nor an unsigned message, nor a
 // form of another site does anything.
 func TestShopBelievesWebhooksOnly(t *testing.T) {
+	t.Parallel()
 	app := startApp(t, testOptions(t.TempDir()))
 	s := till{merchant: newMerchant(app.ready().API, app.credentials.APIKey), app: app}
 	shop := s.openShop(t)

@@ -16,6 +16,7 @@ const cardNeverAnswers = "4000000000006470"
 // TestUnknownOutcome: a processor that commits and never answers leaves the payment PENDING with
 // GATEWAY_TIMEOUT at the payment timeout; it becomes AUTHORIZED by itself, once (D8).
 func TestUnknownOutcome(t *testing.T) {
+	t.Parallel()
 	o := testOptions(t.TempDir())
 	o.PaymentTimeout = 300 * time.Millisecond
 	app := startApp(t, o)
@@ -38,6 +39,7 @@ func TestUnknownOutcome(t *testing.T) {
 // TestFaults: whatever happens on the way to the processor, the payment ends as the books say, with one
 // operation in them (D8, D14).
 func TestFaults(t *testing.T) {
+	t.Parallel()
 	once := 1
 	for _, c := range []struct {
 		timeout time.Duration

@@ -91,6 +91,7 @@ var triggers = []trigger{
 // TestTriggers: each way to make an operation fail is answered as the contract says, leaves the status that is true at
 // the processor, and sends its webhook, verified here, whose transaction event is the one that a read shows (§6.3).
 func TestTriggers(t *testing.T) {
+	t.Parallel()
 	app := startApp(t, testOptions(t.TempDir()))
 	m := newMerchant(app.ready().API, app.credentials.APIKey)
 	url, came := inbox(t, 200)

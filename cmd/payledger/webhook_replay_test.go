@@ -75,6 +75,7 @@ func (b *holdingInbox) counts() (distinct, all, held int) {
 // TestReplayRestart: a replay that back-fills a new endpoint goes on after the service was stopped, or killed, in the middle
 // of it: every webhook comes, and only those that were under way come twice (§6.1 rule 4, D18, D20).
 func TestReplayRestart(t *testing.T) {
+	t.Parallel()
 	for name, end := range map[string]func(*process){"stopped": (*process).stop, "killed": (*process).kill} {
 		t.Run(name, func(t *testing.T) {
 			const n, free = 100, 70

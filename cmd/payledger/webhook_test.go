@@ -45,6 +45,7 @@ type sentTest struct {
 // TestWebhookTestMessage: it goes to the endpoint as it is now, signed by header, and the answer tells how it fared
 // (§6.1 rule 7, D17, D20); after a rotation a receiver verifies it with either secret (§5.2 rule 3).
 func TestWebhookTestMessage(t *testing.T) {
+	t.Parallel()
 	app := startApp(t, testOptions(t.TempDir()))
 	m := newMerchant(app.ready().API, app.credentials.APIKey)
 	url, came := inbox(t, 204)
@@ -101,6 +102,7 @@ func TestWebhookTestMessage(t *testing.T) {
 // TestSpentSigningSecrets: the service destroys a secret that was rotated away when its 24 hours are over, not before,
 // and never the current one (§5.2 rule 3).
 func TestSpentSigningSecrets(t *testing.T) {
+	t.Parallel()
 	app := startApp(t, testOptions(t.TempDir()))
 	m := newMerchant(app.ready().API, app.credentials.APIKey)
 	id := app.credentials.AccountID
@@ -131,6 +133,7 @@ func TestSpentSigningSecrets(t *testing.T) {
 
 // TestWebhooksShared: the nodes of a cluster share the sending of webhooks; a process with its own server is alone.
 func TestWebhooksShared(t *testing.T) {
+	t.Parallel()
 	for url, shared := range map[string]bool{"": false, "nats://127.0.0.1:4222": true} {
 		a := &App{options: Options{NatsURL: url}, ledger: &ledger{}}
 		if got := a.notifierConfig().Shared; got != shared {

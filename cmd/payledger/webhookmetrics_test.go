@@ -46,6 +46,7 @@ func awaitMetrics(t *testing.T, app *App, lines ...string) string {
 
 // TestWebhookMetrics: operators see which webhooks wait and since when, how attempts ended, and what was given up (D18).
 func TestWebhookMetrics(t *testing.T) {
+	t.Parallel()
 	o := testOptions(t.TempDir())
 	o.WebhookRetryDelays = []time.Duration{time.Hour}
 	app := startApp(t, o)
@@ -75,6 +76,7 @@ func TestWebhookMetrics(t *testing.T) {
 
 // TestWebhookMetricsExhausted: a delivery whose attempts all failed is counted, and waits no more.
 func TestWebhookMetricsExhausted(t *testing.T) {
+	t.Parallel()
 	o := testOptions(t.TempDir())
 	o.WebhookRetryDelays = []time.Duration{time.Millisecond}
 	app := startApp(t, o)

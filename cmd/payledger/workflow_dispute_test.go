@@ -16,6 +16,7 @@ func onDispute(eventType, condition, action string) map[string]any {
 // TestWorkflowDisputes: a dispute's event starts a workflow, whose condition and request see the dispute and its
 // payment; what changes nothing about the dispute starts none (D16, D19).
 func TestWorkflowDisputes(t *testing.T) {
+	t.Parallel()
 	r := newDisputeRun(t, nil)
 	url, requests := inbox(t, 200)
 	add := func(d map[string]any) string {
@@ -97,6 +98,7 @@ func (r *disputeRun) simulates(path, payment string) {
 
 // TestDisputeConditions: what a dispute does not have, and a dispute where there is none, is told with its place (D19).
 func TestDisputeConditions(t *testing.T) {
+	t.Parallel()
 	app := startApp(t, testOptions(t.TempDir()))
 	m := newMerchant(app.ready().API, app.credentials.APIKey)
 	for condition, eventType := range map[string]string{

@@ -31,6 +31,7 @@ const flowBooks = "authorize SUCCEEDED, capture SUCCEEDED, capture SUCCEEDED, re
 // started again and again: in the end every action was done once at the processor, and each workflow has one run for each
 // payment (D19).
 func TestWorkflowKill(t *testing.T) {
+	t.Parallel()
 	rounds, payments := flowRounds, flowPayments
 	if testing.Short() {
 		rounds, payments = flowRoundsShort, flowShort

@@ -104,6 +104,7 @@ func (m *merchant) paid(t testing.TB, card string) paymentAnswer {
 // TestWorkflowCapture: an authorized payment is captured after a delay, in parts, rounded down; the run tells what it
 // saw and did, and a payment that the condition is not about is left alone (D19).
 func TestWorkflowCapture(t *testing.T) {
+	t.Parallel()
 	app := startApp(t, testOptions(t.TempDir()))
 	m := newMerchant(app.ready().API, app.credentials.APIKey)
 	path := m.workflow(t, on("AUTHORIZED", `payment.amount == 2500 && payment.metadata.order.startsWith("order-1")`, 1,
@@ -137,6 +138,7 @@ func TestWorkflowCapture(t *testing.T) {
 
 // TestWorkflowRisk: a payment whose card verification value does not match is cancelled (D19).
 func TestWorkflowRisk(t *testing.T) {
+	t.Parallel()
 	app := startApp(t, testOptions(t.TempDir()))
 	m := newMerchant(app.ready().API, app.credentials.APIKey)
 	path := m.workflow(t, on("AUTHORIZED", `payment.riskData.cvvCheck.result == "NOT_MATCHED"`, 0, `{"type":"cancel","reason":"CVV does not match"}`))
@@ -154,6 +156,7 @@ func TestWorkflowRisk(t *testing.T) {
 
 // TestWorkflowFailure: an action that fails ends its run, not the payment, and WORKFLOW_RUN.FAILED tells (§6.5, D19).
 func TestWorkflowFailure(t *testing.T) {
+	t.Parallel()
 	app := startApp(t, testOptions(t.TempDir()))
 	m := newMerchant(app.ready().API, app.credentials.APIKey)
 	url, came := inbox(t, 200)
@@ -211,6 +214,7 @@ func TestWorkflowFailure(t *testing.T) {
 
 // TestWorkflowVersions: a run uses the version that its trigger met, whatever the workflow is by then (D19).
 func TestWorkflowVersions(t *testing.T) {
+	t.Parallel()
 	app := startApp(t, testOptions(t.TempDir()))
 	m := newMerchant(app.ready().API, app.credentials.APIKey)
 	path := m.workflow(t, on("AUTHORIZED", `true`, 1, `{"type":"capture","amount":100}`))
@@ -246,6 +250,7 @@ func TestWorkflowVersions(t *testing.T) {
 // TestWorkflowCircle: a capture that fails brings the payment back to AUTHORIZED, which does not start the same workflow
 // once more: that is recorded as skipped, with its reason.
 func TestWorkflowCircle(t *testing.T) {
+	t.Parallel()
 	app := startApp(t, testOptions(t.TempDir()))
 	m := newMerchant(app.ready().API, app.credentials.APIKey)
 	path := m.workflow(t, on("AUTHORIZED", `true`, 0, `{"type":"capture"}`))
@@ -258,6 +263,7 @@ func TestWorkflowCircle(t *testing.T) {
 
 // TestWorkflowSettlesLate: an action has succeeded when the processor has confirmed it, and the next one comes after.
 func TestWorkflowSettlesLate(t *testing.T) {
+	t.Parallel()
 	app := startApp(t, testOptions(t.TempDir()))
 	m := newMerchant(app.ready().API, app.credentials.APIKey)
 	path := m.workflow(t, on("AUTHORIZED", `true`, 0, `{"type":"capture"}`, `{"type":"refund","amount":500,"reason":"discount"}`))

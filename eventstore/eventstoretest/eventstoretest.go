@@ -59,7 +59,7 @@ func OpenOn(t testing.TB, c eventstore.Config) *eventstore.Store {
 // Vault opens the store's secrets under a fixed master key.
 func Vault(t testing.TB, store *eventstore.Store) *secrets.Vault {
 	t.Helper()
-	vault, err := secrets.Open(context.Background(), store, master, rand.Reader)
+	vault, err := secrets.Open(context.Background(), store, MasterKey, rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,8 +30,8 @@ func Initialized(t testing.TB, dir string) commands.Credentials {
 	return made.credentials
 }
 
-// master is the key of Vault.
-var master = secrets.Key{1, 2, 3}
+// MasterKey is the key of Vault.
+var MasterKey = secrets.Key{1, 2, 3}
 
 // stoppedLog is what an embedded server left in its folder.
 type stoppedLog struct {
@@ -65,7 +65,7 @@ func initialize(dir string) (made commands.Credentials, err error) {
 		return made, err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	vault, err := secrets.Open(ctx, store, master, rand.Reader)
+	vault, err := secrets.Open(ctx, store, MasterKey, rand.Reader)
 	if err != nil {
 		return made, err
 	}
