@@ -5,33 +5,85 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/nats-io/nats.go"
 )
 
-// tailSize is how many of a shard's newest events a sole writer remembers for its readers.
-const tailSize = 1024
+const (
+	// tailSize is how many of a shard's newest events a sole writer remembers for its readers.
+	tailSize = 1024
+	// tailPatience is how long an event that is missing among the newest ones is waited for: the goroutine
+	// that appended it has its PubAck and only has to run.
+	tailPatience = 20 * time.Millisecond
+)
 
 // tail holds the newest events of one shard that this store appended, by sequence. A sole writer's readers
 // take them from here instead of having the server send back what was just sent to it.
 type tail struct {
 	mu     sync.Mutex
 	events [tailSize]*Recorded
+	newest uint64
+	grown  chan struct{} // closed by the next put; nil when nobody waits for it
 }
 
 func (t *tail) put(r *Recorded) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.events[r.Seq%tailSize] = r
+	t.newest = max(t.newest, r.Seq)
+	if t.grown != nil {
+		close(t.grown)
+		t.grown = nil
+	}
 }
 
 func (t *tail) get(seq uint64) *Recorded {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	return t.find(seq)
+}
+
+func (t *tail) find(seq uint64) *Recorded {
 	if r := t.events[seq%tailSize]; r != nil && r.Seq == seq {
 		return r
 	}
 	return nil
+}
+
+// look gives the event at seq if it is held. If it is not, but may come any moment because a newer one is
+// held, grown is closed by the next event that comes; else grown is nil.
+func (t *tail) look(seq uint64) (r *Recorded, grown <-chan struct{}) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if r := t.find(seq); r != nil || t.newest < seq || t.newest-seq >= tailSize {
+		return r, nil
+	}
+	if t.grown == nil {
+		t.grown = make(chan struct{})
+	}
+	return nil, t.grown
+}
+
+// soon is get with tailPatience: PubAcks of two appends may be seen in the other order.
+func (t *tail) soon(ctx context.Context, seq uint64) *Recorded {
+	r, grown := t.look(seq)
+	if grown == nil {
+		return r
+	}
+	late := time.NewTimer(tailPatience)
+	defer late.Stop()
+	for grown != nil {
+		select {
+		case <-grown:
+			r, grown = t.look(seq)
+		case <-late.C:
+			return nil
+		case <-ctx.Done():
+			return nil
+		}
+	}
+	return r
 }
 
 // errCaughtUp ends a subscription where the tail begins.
@@ -51,7 +103,7 @@ func (s *Store) follow(ctx context.Context, shard int, after uint64, handle func
 			}
 			continue
 		}
-		if r := tail.get(next); r != nil {
+		if r := tail.soon(ctx, next); r != nil {
 			if err := handle(r); err != nil {
 				return err
 			}
