@@ -117,12 +117,16 @@ func (a *Aggregate[S, E]) upgraded(r *Recorded, event []byte) ([]byte, error) {
 // State decodes the state after r. It is only to be had from the newest schema; an older one is folded
 // again from the events (Fold).
 func (a *Aggregate[S, E]) State(r *Recorded) (S, error) {
+	if made, ok := r.state.(S); ok && r.Schema == a.Schema {
+		return made, nil
+	}
+	return a.decodeState(r)
+}
+
+func (a *Aggregate[S, E]) decodeState(r *Recorded) (S, error) {
 	var state S
 	if r.Schema != a.Schema {
 		return state, fmt.Errorf("eventstore: state of %s has schema %d, not %d", r.Key, r.Schema, a.Schema)
-	}
-	if made, ok := r.state.(S); ok {
-		return made, nil
 	}
 	var raw body
 	if err := unmarshal(r.Body, &raw); err != nil {

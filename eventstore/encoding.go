@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"sync"
 	"time"
 
 	"github.com/vmihailenco/msgpack/v5"
@@ -70,27 +71,43 @@ func Marshal(v any) ([]byte, error) { return marshal(v) }
 // Unmarshal is the inverse of Marshal.
 func Unmarshal(data []byte, v any) error { return unmarshal(data, v) }
 
-// usualSize is what the body of a payment's event takes, in bytes: most are encoded without growing.
-const usualSize = 2048
+// scratch are buffers that values are encoded in before they are copied at their own size: events are kept in
+// memory for long.
+var scratch = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+// scratchKept is the largest buffer that is kept for the next value, in bytes.
+const scratchKept = 64 << 10
+
+func takeScratch() *bytes.Buffer {
+	b := scratch.Get().(*bytes.Buffer)
+	b.Reset()
+	return b
+}
+
+func giveBack(b *bytes.Buffer) {
+	if b.Cap() <= scratchKept {
+		scratch.Put(b)
+	}
+}
 
 func marshal(v any) ([]byte, error) {
-	var b bytes.Buffer
-	b.Grow(usualSize)
-	err := encodeTo(&b, v)
-	return b.Bytes(), err
+	b := takeScratch()
+	defer giveBack(b)
+	err := encodeTo(b, v)
+	return bytes.Clone(b.Bytes()), err
 }
 
 // marshalBody is marshal of the map {"event", "state"}.
 func marshalBody(event, state any) ([]byte, error) {
-	var b bytes.Buffer
-	b.Grow(usualSize)
+	b := takeScratch()
+	defer giveBack(b)
 	b.WriteString(bodyHead)
-	err := encodeTo(&b, event)
+	err := encodeTo(b, event)
 	b.WriteString(bodyStateKey)
 	if err == nil {
-		err = encodeTo(&b, state)
+		err = encodeTo(b, state)
 	}
-	return b.Bytes(), err
+	return bytes.Clone(b.Bytes()), err
 }
 
 func encodeTo(b *bytes.Buffer, v any) error {

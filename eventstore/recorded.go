@@ -86,24 +86,30 @@ func (r *Recorded) fields() []field {
 
 // link computes the event's hash from the one before it: see doc.go for the exact bytes.
 func (r *Recorded) link(previous Hash) Hash {
-	h := sha256.New()
-	h.Write(previous[:])
+	b := takeScratch()
+	defer giveBack(b)
+	b.Write(previous[:])
 	for _, f := range r.fields() {
-		h.Write([]byte(f.name + ":" + f.value + "\n"))
+		b.WriteString(f.name)
+		b.WriteByte(':')
+		b.WriteString(f.value)
+		b.WriteByte('\n')
 	}
-	h.Write([]byte("\n"))
-	h.Write(r.Body)
-	return Hash(h.Sum(nil))
+	b.WriteByte('\n')
+	b.Write(r.Body)
+	return sha256.Sum256(b.Bytes())
 }
 
 // message makes the message to publish. Header keys are set as written: CloudEvents names are lower case.
 func (r *Recorded) message() *nats.Msg {
-	header := make(nats.Header, 16)
-	for _, f := range r.fields() {
-		header[f.name] = []string{f.value}
+	fields := append(r.fields(),
+		field{headerHash, r.Hash.String()},
+		field{nats.ExpectedLastSubjSeqHdr, strconv.FormatUint(r.PrevSeq, 10)})
+	header, values := make(nats.Header, len(fields)), make([]string, len(fields))
+	for i, f := range fields {
+		values[i] = f.value
+		header[f.name] = values[i : i+1 : i+1]
 	}
-	header[headerHash] = []string{r.Hash.String()}
-	header[nats.ExpectedLastSubjSeqHdr] = []string{strconv.FormatUint(r.PrevSeq, 10)}
 	return &nats.Msg{Subject: r.Key.subject(r.Shard), Header: header, Data: r.Body}
 }
 
