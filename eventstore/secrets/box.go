@@ -46,11 +46,7 @@ func NewKey(random io.Reader) (Key, error) {
 }
 
 // seal encrypts plain and binds it to name.
-func seal(k Key, random io.Reader, name string, plain []byte) ([]byte, error) {
-	aead, err := k.aead()
-	if err != nil {
-		return nil, err
-	}
+func seal(aead cipher.AEAD, random io.Reader, name string, plain []byte) ([]byte, error) {
 	nonce := make([]byte, aead.NonceSize(), aead.NonceSize()+len(plain)+aead.Overhead())
 	if _, err := io.ReadFull(random, nonce); err != nil {
 		return nil, fmt.Errorf("secrets: random: %w", err)
@@ -59,11 +55,7 @@ func seal(k Key, random io.Reader, name string, plain []byte) ([]byte, error) {
 }
 
 // open is the inverse of seal.
-func open(k Key, name string, box []byte) ([]byte, error) {
-	aead, err := k.aead()
-	if err != nil {
-		return nil, err
-	}
+func open(aead cipher.AEAD, name string, box []byte) ([]byte, error) {
 	if len(box) < aead.NonceSize() {
 		return nil, ErrSealed
 	}
@@ -74,6 +66,7 @@ func open(k Key, name string, box []byte) ([]byte, error) {
 	return plain, nil
 }
 
+// aead prepares the key for use: that takes longer than sealing a person's data.
 func (k Key) aead() (cipher.AEAD, error) {
 	block, err := aes.NewCipher(k[:])
 	if err != nil {

@@ -6,38 +6,38 @@ import (
 	"payledger/domain"
 )
 
-// boxes remembers encrypted values that were stored lately, so that the payment that follows need not ask
-// for them. What it holds is as unreadable as on the disk.
-type boxes struct {
+// newest remembers by name what was stored or read lately: encrypted cards, so that the payment that follows
+// need not ask for them (they are as unreadable as on the disk), and data keys, made ready for use.
+type newest[V any] struct {
 	mu            sync.Mutex
-	recent, older map[domain.SecretID][]byte
+	recent, older map[domain.SecretID]V
 }
 
-// boxesKept is how many values a generation holds; there are two.
-const boxesKept = 16 << 10
+// newestKept is how many values a generation holds; there are two.
+const newestKept = 16 << 10
 
-func (b *boxes) put(name domain.SecretID, box []byte) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.recent == nil || len(b.recent) >= boxesKept {
-		b.older, b.recent = b.recent, map[domain.SecretID][]byte{}
+func (n *newest[V]) put(name domain.SecretID, v V) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.recent == nil || len(n.recent) >= newestKept {
+		n.older, n.recent = n.recent, map[domain.SecretID]V{}
 	}
-	b.recent[name] = box
+	n.recent[name] = v
 }
 
-func (b *boxes) get(name domain.SecretID) ([]byte, bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	box, ok := b.recent[name]
+func (n *newest[V]) get(name domain.SecretID) (V, bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	v, ok := n.recent[name]
 	if !ok {
-		box, ok = b.older[name]
+		v, ok = n.older[name]
 	}
-	return box, ok
+	return v, ok
 }
 
-func (b *boxes) drop(name domain.SecretID) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	delete(b.recent, name)
-	delete(b.older, name)
+func (n *newest[V]) drop(name domain.SecretID) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.recent, name)
+	delete(n.older, name)
 }

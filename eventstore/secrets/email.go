@@ -27,13 +27,26 @@ func (v *Vault) EmailHash(account domain.AccountID, email string) (string, error
 	if email == "" {
 		return "", nil
 	}
-	key, err := hkdf.Key(sha256.New, v.master[:], nil, "payledger e-mail addresses of "+string(account), KeySize)
+	key, err := v.emailKey(account)
 	if err != nil {
-		return "", fmt.Errorf("secrets: e-mail hash: %w", err)
+		return "", err
 	}
 	mac := hmac.New(sha256.New, key)
 	mac.Write([]byte(email))
 	return hex.EncodeToString(mac.Sum(nil)[:emailHashSize]), nil
+}
+
+// emailKey derives the account's key, once.
+func (v *Vault) emailKey(account domain.AccountID) ([]byte, error) {
+	if key, ok := v.emails.Load(account); ok {
+		return key.([]byte), nil
+	}
+	key, err := hkdf.Key(sha256.New, v.master[:], nil, "payledger e-mail addresses of "+string(account), KeySize)
+	if err != nil {
+		return nil, fmt.Errorf("secrets: e-mail hash: %w", err)
+	}
+	v.emails.Store(account, key)
+	return key, nil
 }
 
 // NormalEmail is the form in which two spellings of an e-mail address are the same.

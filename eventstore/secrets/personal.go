@@ -2,6 +2,7 @@ package secrets
 
 import (
 	"context"
+	"crypto/cipher"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -63,19 +64,27 @@ func (v *Vault) Open(ctx context.Context, s *domain.Sealed) (domain.Personal, er
 }
 
 // dataKey reads a person's key, and makes it when asked to and it is not there.
-func (v *Vault) dataKey(ctx context.Context, name domain.SecretID, create bool) (Key, error) {
-	if k, ok := v.keys.Load(name); ok {
-		return k.(Key), nil
+func (v *Vault) dataKey(ctx context.Context, name domain.SecretID, create bool) (cipher.AEAD, error) {
+	if ready, ok := v.keys.get(name); ok {
+		return ready, nil
 	}
+	key, err := v.storedKey(ctx, name, create)
+	if err != nil {
+		return nil, err
+	}
+	ready, err := key.aead()
+	if err == nil {
+		v.keys.put(name, ready)
+	}
+	return ready, err
+}
+
+func (v *Vault) storedKey(ctx context.Context, name domain.SecretID, create bool) (Key, error) {
 	for {
 		stored, err := v.Get(ctx, name)
 		switch {
 		case err == nil:
-			k, err := keyOf(stored)
-			if err == nil {
-				v.keys.Store(name, k)
-			}
-			return k, err
+			return keyOf(stored)
 		case !errors.Is(err, ErrGone) || !create:
 			return Key{}, err
 		}
@@ -84,9 +93,6 @@ func (v *Vault) dataKey(ctx context.Context, name domain.SecretID, create bool) 
 			return k, fmt.Errorf("secrets: random: %w", err)
 		}
 		if err := v.Create(ctx, name, k[:]); !errors.Is(err, eventstore.ErrConflict) {
-			if err == nil {
-				v.keys.Store(name, k)
-			}
 			return k, err
 		}
 	}

@@ -2,6 +2,7 @@ package secrets
 
 import (
 	"context"
+	"crypto/cipher"
 	"errors"
 	"io"
 	"strings"
@@ -19,8 +20,10 @@ type Vault struct {
 	bytes  *eventstore.SecretBytes
 	master Key
 	random io.Reader
-	keys   sync.Map // domain.SecretID → Key: data keys that were read before
-	boxes  boxes    // encrypted cards that were stored here lately
+	box    cipher.AEAD         // under the master key
+	keys   newest[cipher.AEAD] // data keys
+	boxes  newest[[]byte]      // encrypted cards
+	emails sync.Map            // domain.AccountID → []byte, the keys of EmailHash
 }
 
 // Open makes a vault on the store's stream of secrets.
@@ -29,12 +32,16 @@ func Open(ctx context.Context, store *eventstore.Store, master Key, random io.Re
 	if err != nil {
 		return nil, err
 	}
-	return &Vault{bytes: b, master: master, random: random}, nil
+	box, err := master.aead()
+	if err != nil {
+		return nil, err
+	}
+	return &Vault{bytes: b, master: master, random: random, box: box}, nil
 }
 
 // Create stores plain under a new name; eventstore.ErrConflict when the name is taken.
 func (v *Vault) Create(ctx context.Context, name domain.SecretID, plain []byte) error {
-	box, err := seal(v.master, v.random, string(name), plain)
+	box, err := seal(v.box, v.random, string(name), plain)
 	if err != nil {
 		return err
 	}
@@ -50,12 +57,12 @@ func (v *Vault) Get(ctx context.Context, name domain.SecretID) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return open(v.master, string(name), box)
+	return open(v.box, string(name), box)
 }
 
 // Destroy overwrites the value on disk. It is safe to repeat.
 func (v *Vault) Destroy(ctx context.Context, name domain.SecretID) error {
-	v.keys.Delete(name)
+	v.keys.drop(name)
 	return v.bytes.Destroy(ctx, string(name))
 }
 
