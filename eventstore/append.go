@@ -47,11 +47,15 @@ func (s *Store) append(ctx context.Context, r *Recorded) error {
 
 // settle publishes r and resolves what an unclear answer means.
 func (s *Store) settle(ctx context.Context, r *Recorded) error {
-	ctx, cancel := context.WithTimeout(ctx, appendTimeout)
-	defer cancel()
+	began := time.Now()
+	seq, result, err := s.publish(ctx, r)
+	if result != stored { // few are not: the others need no second time limit
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, began.Add(appendTimeout))
+		defer cancel()
+	}
 	uncertain := false // some publish may have been stored unseen
-	for {
-		seq, result, err := s.publish(ctx, r)
+	for ; ; seq, result, err = s.publish(ctx, r) {
 		switch result {
 		case stored:
 			r.Seq = seq

@@ -67,7 +67,8 @@ type field struct{ name, value string }
 
 // fields lists the hashed headers in their order.
 func (r *Recorded) fields() []field {
-	return []field{
+	fields := make([]field, 0, 15) // message adds two
+	return append(fields, []field{
 		{headerSpecVersion, specVersion},
 		{headerID, r.EventID},
 		{headerType, r.Type},
@@ -81,7 +82,7 @@ func (r *Recorded) fields() []field {
 		{headerCommandID, r.CommandID},
 		{headerCorrelation, r.CorrelationID},
 		{headerActor, r.Actor},
-	}
+	}...)
 }
 
 // link computes the event's hash from the one before it: see doc.go for the exact bytes.
