@@ -53,6 +53,8 @@ const (
 	deriveFromSession byte = 2 // the checkout in which a vaulted token pays without a key
 	deriveFromAttempt byte = 3 // the attempt whose approval makes the payment
 	deriveRun         byte = 4 // a workflow's version and the event that started it
+
+	deriveFromVerified byte = 5 // a token that a processor vouches for: no payment
 )
 
 // NewPaymentID makes an id from 16 random bytes.
@@ -87,6 +89,12 @@ func PaymentIDForSession(account AccountID, session SessionID, token Token) Paym
 // payment (§3.3).
 func PaymentIDForAttempt(account AccountID, attempt AttemptID) PaymentID {
 	return deriveID(account, deriveFromAttempt, string(attempt))
+}
+
+// VerificationReference derives what processors call the verification of a token: it makes no payment, and the token itself
+// would let its reader pay.
+func VerificationReference(account AccountID, token Token) PaymentID {
+	return deriveID(account, deriveFromVerified, string(token))
 }
 
 // NewAttemptID derives the id of a session's attempt with a token, so that a repeat meets the same attempt;

@@ -18,6 +18,7 @@ func TestFrozenIDs(t *testing.T) {
 		{"from another key", string(domain.PaymentIDForKey("acct", "key-2")), "01gk05hm1stv4n73xc83pskeqz9r"},
 		{"from the key of another account", string(domain.PaymentIDForKey("other", "key-1")), "0153ebm06gz8akyeas4a825xg548"},
 		{"from a token", string(domain.PaymentIDForToken("acct", "key-1")), "0128m8n23fbh7ddak21qvpxyqayg"},
+		{"verification", string(domain.VerificationReference("acct", "key-1")), "010bp1tpvpjhxjnqa1ad01w4gn5w"},
 		{"hash of a key", domain.KeyHash("acct", "key-1"), "srsj9f8zt1nm9cff"},
 		{"from random bytes", string(domain.NewPaymentID([16]byte{0: 1, 15: 255})), "01040000000000000000000000zw"},
 		{"token", string(domain.NewToken([16]byte{0: 1, 15: 255})), "01040000000000000000000000zw"},

@@ -107,6 +107,9 @@
 //     idempotency key or the token (D9). Failure: no payment exists, nothing was sent. A repeat derives the
 //     same id, finds the claim its own and goes on; any other payment with this token is refused. Without a
 //     repeat the card becomes unreadable when the session's client token expires.
+//     A payment that the customer's browser asks for is named by its session first (session.payment_started): a session has
+//     one that lives. Failure between the two: a repeat goes on; a payment with another card takes its place, after the
+//     first event of the one that is missing was taken by payment.key_claimed, so that it can never be made (D12).
 //  3. payment.created is durable: the payment exists, with its request for authorization under the key
 //     "<id>.1". Failure, even with its PubAck lost: the next start finds a request without an outcome, asks
 //     the processor by the key, hears "never seen", and sends it under the same key while callers could
@@ -134,15 +137,21 @@
 //  4. attempt.completed is durable: the customer is told the payment's id. Failure: the next start finds the
 //     payment there, and records this alone.
 //
+// A payment that is refused for good is given up first (payment.key_claimed takes the place of its first event, unless it
+// was made after all), then attempt.refused ends the attempt. Failure between the two: the next start finds the place
+// taken, and records this alone.
+//
+// An attempt is durable before its session names it; one that a crash left without that name cannot be approved.
 // An abort goes the same way: attempt.aborted, then instrument.invalidated, then attempt.completed.
 //
 // # One vaulting, and a power failure after each step
 //
 //  1. With verify: instrument.verification_requested is durable, the processor is asked under the key
-//     "<token>.<revision>". Failure: nothing is vaulted; a repeat asks what became of that key. It moves no money.
+//     "<reference>.<revision>", the reference being derived from the token. Failure: nothing is vaulted; a
+//     repeat asks what became of that key. It moves no money.
 //  2. instrument.vaulted is durable; after a payment that asks for it, payment.authorized was before. Failure: the
-//     card as it was entered is still there, because the janitor asks before it destroys one, and completes
-//     what the payment or the vaulting asks for.
+//     card as it was entered is still there, because the janitor asks before it destroys one, expired or not, and
+//     completes what the payment or the vaulting asks for.
 //  3. The card's copy without its CVV is durable in SECRETS. Failure: nothing is left to do but to destroy
 //     the card as it was entered, which the janitor does.
 //

@@ -73,7 +73,7 @@ func (r *Recorded) fields() []field {
 		{headerID, r.EventID},
 		{headerType, r.Type},
 		{headerSource, eventSource},
-		{headerSubject, r.Key.String()},
+		{headerSubject, r.Key.name()},
 		{headerTime, r.Time.UTC().Format(timeLayout)},
 		{headerContentType, contentType},
 		{headerSchema, strconv.Itoa(r.Schema)},

@@ -16,11 +16,11 @@ import (
 // older event to Upgrades; the golden bytes in testdata/golden stay for ever.
 var (
 	Payments = NewAggregate("payment", 3, payment.Events(), payment.Evolve)
-	Sessions = NewAggregate("session", 2, session.Events(), session.Evolve)
+	Sessions = NewAggregate("session", 3, session.Events(), session.Evolve)
 	// Instruments are payment instruments, by token.
-	Instruments = NewAggregate("instrument", 2, instrument.Events(), instrument.Evolve)
+	Instruments = NewAggregate("instrument", 3, instrument.Events(), instrument.Evolve)
 	// Attempts are payment attempts under manual approval.
-	Attempts = NewAggregate("attempt", 1, attempt.Events(), attempt.Evolve)
+	Attempts = NewAggregate("attempt", 2, attempt.Events(), attempt.Evolve)
 	Accounts = NewAggregate("account", 2, account.Events(), account.Evolve)
 	Disputes = NewAggregate("dispute", 1, dispute.Events(), dispute.Evolve)
 	// Inboxes hold what processors told unasked, by payment reference; see InboxKey.

@@ -71,7 +71,8 @@ func (b *SecretBytes) Create(ctx context.Context, name string, value []byte) err
 			err = errors.Join(err, getErr)
 		}
 		if pauseErr := b.s.pause(ctx, resolvePause); pauseErr != nil {
-			return fmt.Errorf("%w: secret %s: %w", ErrRefused, name, err)
+			kind, _, _ := strings.Cut(name, ".") // the rest may name a session
+			return fmt.Errorf("%w: secret of kind %s: %w", ErrRefused, kind, err)
 		}
 	}
 }

@@ -36,7 +36,9 @@ func testSecrets(t *testing.T, r *rig) {
 	}
 	later := now.Add(3 * time.Minute) // its epoch is over
 	needed := func(answer bool) secrets.Needed {
-		return func(context.Context, domain.AccountID, domain.Token) (bool, error) { return answer, nil }
+		return func(_ context.Context, _ domain.AccountID, _ domain.Token, expires time.Time) (time.Time, error) {
+			return map[bool]time.Time{true: expires}[answer], nil
+		}
 	}
 	if n, err := there.Clean(ctx, later, needed(true)); err != nil || n != 0 {
 		t.Error("a card that is needed was destroyed:", n, err)
@@ -48,7 +50,7 @@ func testSecrets(t *testing.T, r *rig) {
 	if n, err := there.Clean(ctx, later, needed(false)); err != nil || n != 1 {
 		t.Error("a card that nobody needs was not destroyed:", n, err)
 	}
-	if err := here.DestroyCard(ctx, name, later); err != nil { // safe to repeat
+	if err := here.DestroyCard(ctx, name, later, needed(false)); err != nil { // safe to repeat
 		t.Error(err)
 	}
 	if _, err := here.Card(ctx, name, now); !errors.Is(err, secrets.ErrGone) {

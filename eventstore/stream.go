@@ -1,7 +1,10 @@
 package eventstore
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -18,13 +21,27 @@ type Key struct {
 // systemAccount owns the events of the log itself (barriers); no merchant's account id looks like it.
 const systemAccount domain.AccountID = "system"
 
-// String gives the CloudEvents subject, "<accountId>.<aggregate>.<id>": with the revision it identifies
+// name gives the CloudEvents subject, "<accountId>.<aggregate>.<id>": with the revision it identifies
 // an event (I2).
-func (k Key) String() string { return string(k.Account) + "." + k.Aggregate + "." + k.ID }
+func (k Key) name() string { return string(k.Account) + "." + k.Aggregate + "." + k.ID }
+
+// bearers are the aggregates whose id lets its holder do something: a session's is the access token of its checkout, an
+// instrument's pays (D4, D12).
+var bearers = []string{"session", "instrument"}
+
+// String names the aggregate in texts that may be logged: an id that is as good as a secret shows as a fingerprint, the
+// first eight digits of its SHA-256.
+func (k Key) String() string {
+	if slices.Contains(bearers, k.Aggregate) {
+		sum := sha256.Sum256([]byte(k.ID))
+		k.ID = "#" + hex.EncodeToString(sum[:4])
+	}
+	return k.name()
+}
 
 // subject is the NATS subject in the given shard.
 func (k Key) subject(shard int) string {
-	return subjectRoot + "." + strconv.Itoa(shard) + "." + k.String()
+	return subjectRoot + "." + strconv.Itoa(shard) + "." + k.name()
 }
 
 // valid refuses what would not be one literal subject.

@@ -68,7 +68,8 @@ func TestPayInCheckout(t *testing.T) {
 	r.want(r.inBrowser(other, "GET", "/checkout/payments/"+id, ""), 400, "PaymentError")
 	r.want(r.inBrowser(client, "GET", "/checkout/payments/none", ""), 400, "PaymentError")
 	r.want(r.inBrowser(client, "POST", "/checkout/payments", `{"paymentMethodToken":"x","amount":1}`), 422, "RequestValidationError")
-	declined := r.want(r.inBrowser(client, "POST", "/checkout/payments", payWith(r.tokenize(client, declinedCard))), 200, "")
+	third := r.session(someSession)
+	declined := r.want(r.inBrowser(third, "POST", "/checkout/payments", payWith(r.tokenize(third, declinedCard))), 200, "")
 	if declined.text1("status") != "DECLINED" || len(r.books(declined.text1("id"))) != 1 {
 		t.Error(declined.text)
 	}
@@ -108,6 +109,40 @@ func TestClickStorm(t *testing.T) {
 	}
 	if made != 1 || len(ids) != 1 || len(r.books("")) != 1 {
 		t.Errorf("%d payments made, ids %v, %d operations in the books", made, ids, len(r.books("")))
+	}
+}
+
+// TestTabs: a session has one payment that lives, whatever card another tab pays with, at the same time or later; after
+// one that came to nothing it takes another (§2.5, D12).
+func TestTabs(t *testing.T) {
+	r := newRig(t)
+	client := r.session(someSession)
+	declined := r.want(r.inBrowser(client, "POST", "/checkout/payments", payWith(r.tokenize(client, declinedCard))), 200, "")
+	answers, tokens := make([]answer, 8), make([]string, 8)
+	for i := range tokens {
+		tokens[i] = r.tokenize(client, goodCard)
+	}
+	var tabs sync.WaitGroup
+	for i, token := range tokens {
+		tabs.Go(func() { answers[i] = r.inBrowser(client, "POST", "/checkout/payments", payWith(token)) })
+	}
+	tabs.Wait()
+	var paid string
+	for _, a := range answers {
+		switch {
+		case a.status == 200 && paid == "":
+			paid = a.text1("id")
+		case a.status != 400 || a.errorID() != "PaymentError":
+			t.Error(a.status, a.text)
+		}
+	}
+	later := r.want(r.inBrowser(client, "POST", "/checkout/payments", payWith(r.tokenize(client, goodCard)), "X-Idempotency-Key", "another"), 400, "PaymentError")
+	if later.text1("error", "paymentId") != paid || later.text1("error", "paymentStatus") != "AUTHORIZED" {
+		t.Error("another card is not told of the payment:", later.text)
+	}
+	again := r.inBrowser(client, "POST", "/checkout/payments", payWith(tokens[0]))
+	if again.status != 400 || paid == "" || len(r.books("")) != 2 || declined.text1("status") != "DECLINED" {
+		t.Error(again.text, paid, r.books(""))
 	}
 }
 

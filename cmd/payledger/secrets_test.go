@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"encoding/base64"
+	"encoding/json"
 	"io"
 	"io/fs"
 	"net/http"
@@ -32,6 +34,7 @@ type watched struct {
 	mu       sync.Mutex
 	answers  []byte // of all calls
 	webhooks []byte
+	bearers  []string // client tokens, their access tokens, tokens of cards: who holds one can pay with it
 	came     chan struct{}
 }
 
@@ -71,8 +74,18 @@ func (w *watched) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 // session opens a client session.
 func (w *watched) session(mode string) string {
 	w.t.Helper()
-	return w.do("POST", "/client-session", "", `{"approvalMode":"`+mode+`","orderId":"order-1","customerId":"customer-7","currencyCode":"EUR","amount":700,`+
+	token := w.do("POST", "/client-session", "", `{"approvalMode":"`+mode+`","orderId":"order-1","customerId":"customer-7","currencyCode":"EUR","amount":700,`+
 		`"customer":{"email":"zenobia@example.com"}}`)["clientToken"].(string)
+	payload, err := base64.RawURLEncoding.DecodeString(strings.Split(token, ".")[1])
+	var claims struct{ AccessToken string }
+	if err == nil {
+		err = json.Unmarshal(payload, &claims)
+	}
+	if err != nil || claims.AccessToken == "" {
+		w.t.Fatal(err, claims)
+	}
+	w.bearers = append(w.bearers, token, claims.AccessToken)
+	return token
 }
 
 // card enters a card in a session; more are fields beside it.
@@ -81,6 +94,9 @@ func (w *watched) card(client string, i int, more string) string {
 	card := sentinelCards[i]
 	token, _ := w.do("POST", "/payment-instruments", client, `{"paymentInstrument":{"number":"`+card.number+`","cvv":"`+card.cvv+
 		`","expirationMonth":"03","expirationYear":"2031","cardholderName":"`+sentinelHolder+`"}`+more+`}`)["token"].(string)
+	if token != "" {
+		w.bearers = append(w.bearers, token)
+	}
 	return token
 }
 
@@ -127,8 +143,8 @@ func (w *watched) everyWay() {
 }
 
 // TestNoSecretLeaves runs the program with cards that are paid with, vaulted, verified, approved, aborted and deleted,
-// and looks for their numbers and CVVs, for keys and secrets in every log line, every answer, every webhook and every
-// byte of the data folder, simulator included (D2, D12).
+// and looks for their numbers and CVVs, for keys and secrets, and for whatever its holder can pay with, in every log line, every answer, every webhook and every
+// byte of the data folder, simulator included (D2, D12); tokens that pay in the log alone.
 func TestNoSecretLeaves(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
@@ -163,6 +179,7 @@ func TestNoSecretLeaves(t *testing.T) {
 			absent(t, where, content, "the cardholder", sentinelHolder, "zenobia@example.com")
 		}
 	}
+	absent(t, "the log", places["the log"], "a token that pays", w.bearers...)
 	for where, text := range map[string]string{"the log": `"route":"/payment-attempts/{id}/approve"`, "the answers": sentinelHolder, "the webhooks": `"PAYMENT.STATUS"`} {
 		if !bytes.Contains(places[where], []byte(text)) { // what is there is found
 			t.Errorf("%s holds no %s", where, text)

@@ -4,7 +4,8 @@
 // Rules: an attempt is decided once; whoever decides first wins, and a repeat of the same decision changes nothing.
 // It expires with its session's token, which records nothing. What a decision asks for (the payment, or the end of
 // the token) is done after it is durable, by whoever gets there, and is then recorded as completed: an attempt that
-// is decided and not completed is work left over by a crash.
+// is decided and not completed is work left over by a crash. An approval whose payment can never be made ends as an
+// abort does: refused is such an end, and after it nobody makes the payment.
 //
 // What it must not know: how a payment is made. It keeps which revision of the session was approved, so that a
 // payment made later is the one that the merchant meant.
@@ -37,12 +38,13 @@ type State struct {
 	ExpiresAt time.Time        `json:"expiresAt"` // its session's
 	Session   domain.SessionID `json:"sessionId"`
 	Token     domain.Token     `json:"paymentMethodToken"`
-	Decision  Status           `json:"decision,omitempty"` // APPROVED or ABORTED
+	Decision  Status           `json:"decision,omitempty"` // APPROVED or ABORTED; a refusal makes the one the other
 	DecidedAt time.Time        `json:"decidedAt"`
-	Reason    string           `json:"reason,omitempty"`          // of an abort
+	Reason    string           `json:"reason,omitempty"`          // of an abort or a refusal
 	Payment   domain.PaymentID `json:"paymentId,omitempty"`       // of an approval
 	Terms     uint64           `json:"sessionRevision,omitempty"` // of an approval: what of the session counts
 	Done      bool             `json:"completed,omitempty"`
+	TokenKept bool             `json:"tokenKept,omitempty"` // of an abort: the token may still pay
 }
 
 // Exists tells whether the attempt was made.
@@ -70,7 +72,7 @@ type Event interface {
 }
 
 // Events lists every event type.
-func Events() []Event { return []Event{Created{}, WasApproved{}, WasAborted{}, Completed{}} }
+func Events() []Event { return []Event{Created{}, WasApproved{}, WasAborted{}, Completed{}, Refused{}} }
 
 // Created says that a customer asks to pay with a token.
 type Created struct {
@@ -90,10 +92,12 @@ type WasApproved struct {
 	Terms   uint64           `json:"sessionRevision"`
 }
 
-// WasAborted says that there will be no payment, and that the token made in the session is good for nothing any more.
+// WasAborted says that there will be no payment, and, unless it is kept, that the token made in the session is good for
+// nothing any more.
 type WasAborted struct {
-	At     time.Time `json:"at"`
-	Reason string    `json:"reason,omitempty"`
+	At        time.Time `json:"at"`
+	Reason    string    `json:"reason,omitempty"`
+	TokenKept bool      `json:"tokenKept,omitempty"` // another attempt of the session is made with it
 }
 
 // Completed says that what was decided is done: the payment stands, or the token has ended.
@@ -101,14 +105,22 @@ type Completed struct {
 	At time.Time `json:"at"`
 }
 
+// Refused says that the approved payment could not be made, and never will be: the attempt counts as aborted.
+type Refused struct {
+	At     time.Time `json:"at"`
+	Reason string    `json:"reason"`
+}
+
 func (Created) Type() string      { return "attempt.created" }
 func (WasApproved) Type() string  { return "attempt.approved" }
 func (WasAborted) Type() string   { return "attempt.aborted" }
 func (Completed) Type() string    { return "attempt.completed" }
+func (Refused) Type() string      { return "attempt.refused" }
 func (Created) attemptEvent()     {}
 func (WasApproved) attemptEvent() {}
 func (WasAborted) attemptEvent()  {}
 func (Completed) attemptEvent()   {}
+func (Refused) attemptEvent()     {}
 
 // Evolve folds one event into the state.
 func Evolve(s State, e Event) State {
@@ -122,9 +134,12 @@ func Evolve(s State, e Event) State {
 		s.Payment, s.Terms = e.Payment, e.Terms
 	case WasAborted:
 		s.Decision, s.DecidedAt, s.UpdatedAt = Aborted, e.At, e.At
-		s.Reason = e.Reason
+		s.Reason, s.TokenKept = e.Reason, e.TokenKept
 	case Completed:
 		s.Done, s.UpdatedAt = true, e.At
+	case Refused:
+		s.Decision, s.Payment, s.Reason = Aborted, "", e.Reason
+		s.Done, s.TokenKept, s.UpdatedAt = true, true, e.At
 	}
 	return s
 }

@@ -28,6 +28,7 @@ func TestDecisions(t *testing.T) {
 	approved := attempt.WasApproved{At: at.Add(time.Minute), Payment: "01payment", Terms: 3}
 	aborted := attempt.WasAborted{At: at.Add(time.Minute), Reason: "gone"}
 	done := attempt.Completed{At: at.Add(2 * time.Minute)}
+	refused := attempt.Refused{At: at.Add(2 * time.Minute), Reason: "the token is deleted"}
 	const nothing = domain.Reason("")
 	rows := []struct {
 		name                     string
@@ -46,6 +47,7 @@ func TestDecisions(t *testing.T) {
 		{"approved", fold(created(), approved), at.Add(time.Minute), attempt.Approved, nil, nil, attempt.Completed{At: at.Add(time.Minute)}, nothing, domain.ReasonAttemptNotPending},
 		{"approved, expired since", fold(created(), approved, done), at.Add(9 * time.Hour), attempt.Approved, nil, nil, nil, nothing, domain.ReasonAttemptNotPending},
 		{"aborted", fold(created(), aborted), at.Add(time.Minute), attempt.Aborted, nil, nil, attempt.Completed{At: at.Add(time.Minute)}, domain.ReasonAttemptNotPending, nothing},
+		{"approved in vain", fold(created(), approved, refused), at.Add(time.Minute), attempt.Aborted, nil, nil, nil, domain.ReasonAttemptNotPending, nothing},
 		{"aborted and done", fold(created(), aborted, done), at.Add(time.Minute), attempt.Aborted, nil, nil, nil, domain.ReasonAttemptNotPending, nothing},
 	}
 	for _, row := range rows {
@@ -92,5 +94,24 @@ func TestCreate(t *testing.T) {
 	want.Done, want.UpdatedAt = true, at.Add(2)
 	if d := cmp.Diff(want, s); d != "" {
 		t.Error(d)
+	}
+}
+
+// TestRefuse: an approval that cannot be carried out ends once; one that was carried out, or an abort, is left alone.
+func TestRefuse(t *testing.T) {
+	approved := fold(created(), attempt.WasApproved{At: at, Payment: "01payment", Terms: 3})
+	e, err := attempt.DecideRefuse(approved, attempt.Refuse{At: at.Add(1), Reason: "deleted"})
+	check(t, "approved", e, err, attempt.Refused{At: at.Add(1), Reason: "deleted"}, "")
+	ended := attempt.Evolve(approved, e)
+	if ended.Payment != "" || ended.Reason != "deleted" || ended.Due() {
+		t.Errorf("%+v", ended)
+	}
+	for _, s := range []attempt.State{{}, fold(created()), ended, attempt.Evolve(approved, attempt.Completed{At: at}), fold(created(), attempt.WasAborted{At: at})} {
+		e, err := attempt.DecideRefuse(s, attempt.Refuse{At: at})
+		check(t, "not to be refused", e, err, nil, "")
+	}
+	kept, err := attempt.DecideAbort(fold(created()), attempt.Abort{At: at, TokenKept: true})
+	if s := fold(created(), kept); err != nil || !s.TokenKept || !s.Due() {
+		t.Errorf("%+v", s)
 	}
 }

@@ -40,8 +40,9 @@ func DecideApprove(s State, c Approve) (Event, error) {
 
 // Abort ends the attempt without a payment.
 type Abort struct {
-	At     time.Time
-	Reason string
+	At        time.Time
+	Reason    string
+	TokenKept bool // another attempt of the session is made with the token
 }
 
 // DecideAbort aborts an attempt that is pending or has expired; an abort again changes nothing (D5).
@@ -64,6 +65,27 @@ func DecideComplete(s State, at time.Time) (Event, error) {
 		return nil, nil
 	}
 	return Completed{At: at}, nil
+}
+
+// Refuse says why the approved payment can never be made.
+type Refuse struct {
+	At     time.Time
+	Reason string
+}
+
+// DecideRefuse ends an approval that cannot be carried out; one that was is left as it is.
+func DecideRefuse(s State, c Refuse) (Event, error) {
+	if s.Decision != Approved || s.Done {
+		return nil, nil
+	}
+	return Refused(c), nil
+}
+
+// NotCurrent refuses the approval of an attempt that its client session does not name: another has taken its place, or a
+// crash kept it from ever being asked for (§2.5).
+func NotCurrent() *domain.Error {
+	return domain.Refuse(domain.KindConflict, domain.ReasonAttemptNotPending,
+		"A payment attempt that is not the current one of its client session cannot be approved.")
 }
 
 // Unknown refuses what is asked of an attempt that does not exist (D3).

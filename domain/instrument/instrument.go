@@ -40,11 +40,12 @@ type State struct {
 	Personal    *domain.Sealed   `json:"personal,omitempty"`
 	UsedBy      domain.PaymentID `json:"usedBy,omitempty"` // of a vaulted token: the first
 
+	VaultedAt    *time.Time    `json:"vaultedAt,omitempty"` // nil: never, or as it was tokenized
 	Verified     bool          `json:"isVerified,omitempty"`
 	Verification *Verification `json:"verification,omitempty"` // that has no outcome yet
 	DefaultAt    *time.Time    `json:"defaultAt,omitempty"`    // when it was made its customer's default
 	DeletedAt    *time.Time    `json:"deletedAt,omitempty"`
-	InvalidAt    *time.Time    `json:"invalidAt,omitempty"` // it ended before it was vaulted, or with its attempt
+	InvalidAt    *time.Time    `json:"invalidAt,omitempty"` // it ended before it was vaulted, with its attempt, or with its card
 }
 
 // Verification is a request to a processor to vouch for the card: an authorization of nothing.
@@ -60,6 +61,11 @@ func (s State) Exists() bool { return s.Revision > 0 }
 
 // Vaulted tells whether the token may pay again (D5).
 func (s State) Vaulted() bool { return s.Type == MultiUse }
+
+// VaultedBy tells whether the token was vaulted at a time: what was decided before its vaulting does not heed it.
+func (s State) VaultedBy(at time.Time) bool {
+	return s.Vaulted() && (s.VaultedAt == nil || !at.Before(*s.VaultedAt))
+}
 
 // Event is a fact about an instrument.
 type Event interface {

@@ -115,12 +115,21 @@ type Invalidate struct {
 	Attempt domain.AttemptID
 }
 
-// DecideInvalidate ends a token that was made in the attempt's session; a token that was vaulted elsewhere stays.
+// DecideInvalidate ends a token that was made in the attempt's session. A token that was vaulted elsewhere stays, and so
+// does one that a payment uses: it is another attempt's, for this one has none.
 func DecideInvalidate(s State, c Invalidate) (Event, error) {
-	if !s.Exists() || s.Session != c.Session || s.InvalidAt != nil {
+	if !s.Exists() || s.Session != c.Session || s.InvalidAt != nil || s.UsedBy != "" {
 		return nil, nil
 	}
 	return Invalidated{At: c.At, Attempt: c.Attempt}, nil
+}
+
+// DecideLose ends a vaulted token whose card is gone before it could be kept: nobody can pay with it.
+func DecideLose(s State, at time.Time) (Event, error) {
+	if !s.Vaulted() || !s.Good() {
+		return nil, nil
+	}
+	return Invalidated{At: at}, nil
 }
 
 // Good tells whether the token was neither deleted nor made invalid.
@@ -143,7 +152,8 @@ type (
 		Payment    domain.PaymentID `json:"paymentId,omitempty"`    // whose success vaulted it
 		Verified   uint64           `json:"verification,omitempty"` // revision of the request that the processor approved
 	}
-	// VerificationRequested asks a processor whether the card is good, under the operation key "<token>.<revision>".
+	// VerificationRequested asks a processor whether the card is good, under the operation key "<reference>.<revision>";
+	// the reference is derived from the token.
 	VerificationRequested struct {
 		At         time.Time       `json:"at"`
 		Processor  processor.Name  `json:"processor"`
@@ -165,10 +175,10 @@ type (
 	Deleted struct {
 		At time.Time `json:"at"`
 	}
-	// Invalidated says that the token ended with the payment attempt that it was made for.
+	// Invalidated says that the token ended with the payment attempt that it was made for, or, vaulted, with its card.
 	Invalidated struct {
 		At      time.Time        `json:"at"`
-		Attempt domain.AttemptID `json:"attemptId"`
+		Attempt domain.AttemptID `json:"attemptId"` // "" for the card
 	}
 )
 
@@ -194,7 +204,7 @@ func (s State) evolveVault(e Event) State {
 		if e.Personal != nil {
 			s.Personal = e.Personal
 		}
-		s.Verified, s.Verification = e.Verified != 0, nil
+		s.VaultedAt, s.Verified, s.Verification = &e.At, e.Verified != 0, nil
 	case VerificationRequested:
 		s.UpdatedAt = e.At
 		s.Verification = &Verification{Revision: s.Revision, Processor: e.Processor, MerchantID: e.MerchantID, Currency: e.Currency}

@@ -151,8 +151,23 @@ func TestEnds(t *testing.T) {
 		if e, err = instrument.DecideInvalidate(row.state, instrument.Invalidate{At: moment, Session: "session-1", Attempt: "01a"}); (e != nil) != row.ends || err != nil {
 			t.Errorf("%s: invalidate: %v, %v", row.name, e, err)
 		}
+		paid := instrument.Evolve(row.state, instrument.Used{At: moment, Payment: "01other"})
+		if e, err = instrument.DecideInvalidate(paid, instrument.Invalidate{At: moment, Session: "session-1", Attempt: "01a"}); e != nil || err != nil {
+			t.Errorf("%s: invalidate what another attempt has paid with: %v, %v", row.name, e, err)
+		}
+		if e, err = instrument.DecideLose(row.state, moment); (e != nil) != row.defaults || err != nil {
+			t.Errorf("%s: lose: %v, %v", row.name, e, err)
+		}
 		if e, err = instrument.DecideInvalidate(row.state, instrument.Invalidate{At: moment, Session: "session-2", Attempt: "01a"}); e != nil || err != nil {
 			t.Errorf("%s: invalidate from another session: %v, %v", row.name, e, err)
 		}
+	}
+}
+
+// TestVaultedBy: what was decided before the vaulting does not heed it.
+func TestVaultedBy(t *testing.T) {
+	later, atOnce := fold(tokenized(instrument.SingleUse), vaultedNow()), fold(tokenized(instrument.MultiUse))
+	if later.VaultedBy(moment.Add(-1)) || !later.VaultedBy(moment) || !atOnce.VaultedBy(at) || fold(tokenized(instrument.SingleUse)).VaultedBy(moment) {
+		t.Errorf("%+v, %+v", later, atOnce)
 	}
 }

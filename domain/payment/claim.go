@@ -40,3 +40,19 @@ func (s State) Owner() domain.PaymentID {
 	}
 	return s.ID
 }
+
+// GiveUp asks that the payment of an id that was derived, and is not there, be never made.
+type GiveUp struct {
+	At      time.Time
+	Account domain.AccountID
+	Instead domain.PaymentID // that is made in its place; "" for none
+}
+
+// DecideGiveUp takes the id's place, so that whoever is about to make the payment finds it taken. A payment that is
+// there stays, and so does what was given up before.
+func DecideGiveUp(s State, c GiveUp) (Event, error) {
+	if s.Revision > 0 {
+		return nil, nil
+	}
+	return KeyClaimed{At: c.At, Account: c.Account, Payment: c.Instead}, nil
+}

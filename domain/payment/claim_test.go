@@ -78,3 +78,24 @@ func TestCreateOnAClaim(t *testing.T) {
 		t.Errorf("%v, %v", event, err)
 	}
 }
+
+// TestGiveUp: an id that is given up makes no payment any more; what is there stays.
+func TestGiveUp(t *testing.T) {
+	giveUp := payment.GiveUp{At: at, Account: "acct", Instead: "01other"}
+	e, err := payment.DecideGiveUp(payment.State{}, giveUp)
+	if e == nil || err != nil {
+		t.Fatal(e, err)
+	}
+	s := payment.Evolve(payment.State{}, e)
+	if s.Exists() || s.Owner() != "01other" {
+		t.Errorf("%+v", s)
+	}
+	if e, err := payment.DecideCreate(s, payment.Create{At: at, ID: "01payment", Account: "acct"}); e != nil || domain.ReasonOf(err) != domain.ReasonPayment {
+		t.Error(e, err)
+	}
+	for _, there := range []payment.State{s, {Revision: 1, ID: "01payment"}} {
+		if e, err := payment.DecideGiveUp(there, giveUp); e != nil || err != nil {
+			t.Error(e, err)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package payment
 
 import (
+	"errors"
 	"time"
 
 	"payledger/domain"
@@ -29,6 +30,9 @@ type Create struct {
 // creationModel is what validation errors of a creation are about (D3).
 const creationModel = "PaymentCreation"
 
+// ErrNoProcessor is why a payment has nowhere to go now; that may change.
+var ErrNoProcessor = errors.New("the route of the payment is empty")
+
 // DecideCreate makes the payment, or refuses: a key that was used (D9), fields that are missing (D3), an
 // amount that is none (§8), a vaulting without a customer (D5), nowhere to send it.
 func DecideCreate(s State, c Create) (Event, error) {
@@ -49,8 +53,9 @@ func DecideCreate(s State, c Create) (Event, error) {
 		})
 	}
 	if len(c.Route) == 0 {
-		return nil, domain.Refuse(domain.KindConflict, domain.ReasonPayment,
-			"The payment cannot be created: no processor is enabled.")
+		err := domain.Refuse(domain.KindConflict, domain.ReasonPayment, "The payment cannot be created: no processor is enabled.")
+		err.Err = ErrNoProcessor
+		return nil, err
 	}
 	e := Created{
 		At: c.At, ID: c.ID, Account: c.Account, OrderID: c.OrderID, CustomerID: c.CustomerID,

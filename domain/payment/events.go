@@ -234,7 +234,8 @@ type (
 )
 
 // KeyClaimed says that an idempotency key belongs to a payment and an operation (D9). It is the first event
-// of a stream of its own, at the id that the key derives; it makes no payment.
+// of a stream of its own, at the id that the key derives; it makes no payment. Without an operation it says that the id
+// was given up: its payment will never be made, in favour of the one named, if any.
 type KeyClaimed struct {
 	At        time.Time        `json:"at"`
 	Account   domain.AccountID `json:"accountId"`

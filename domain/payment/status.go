@@ -57,6 +57,16 @@ func (s State) Status() Status {
 	}
 }
 
+// CameToNothing tells whether no money was or will be taken: another payment may take its place.
+func (s State) CameToNothing() bool {
+	switch s.Status() {
+	case StatusDeclined, StatusFailed, StatusCancelled:
+		return true
+	default:
+		return false
+	}
+}
+
 // settlement is the lower half of Status's table.
 func (s State) settlement() Status {
 	captured, accepted := s.Captured(), s.sum(processor.Capture, pending) > 0

@@ -64,6 +64,28 @@ func DecideStartAttempt(s State, c StartAttempt) (e Event, moved bool, err error
 	}
 }
 
+// StartPayment asks for a payment from the browser.
+type StartPayment struct {
+	At      time.Time
+	Payment domain.PaymentID
+	Before  domain.PaymentID // that the session named, and of which nothing comes
+}
+
+// DecideStartPayment records which payment the browser makes; nothing when it is that one already. moved means that
+// the session names another one by now, which must be looked at first.
+func DecideStartPayment(s State, c StartPayment) (e Event, moved bool, err error) {
+	switch err := s.Usable(c.At); {
+	case s.Exists() && s.Payment == c.Payment:
+		return nil, false, nil
+	case err != nil:
+		return nil, false, err
+	case s.Payment != c.Before:
+		return nil, true, nil
+	default:
+		return PaymentStarted{At: c.At, Payment: c.Payment}, false, nil
+	}
+}
+
 // NeedsNoApproval refuses a payment attempt in a session whose payments are made at once.
 func NeedsNoApproval() *domain.Error {
 	return domain.Refuse(domain.KindInvalid, domain.ReasonSessionValidation,

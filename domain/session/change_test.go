@@ -75,3 +75,32 @@ func TestStartAttempt(t *testing.T) {
 		t.Errorf("expired: %v, %v", e, err)
 	}
 }
+
+// TestStartPayment: the browser makes one payment at a time; who has looked at another than the session names by now
+// looks again (D12).
+func TestStartPayment(t *testing.T) {
+	s := opened(session.ApprovalAuto)
+	var before domain.PaymentID
+	for _, id := range []domain.PaymentID{"01a", "01b"} {
+		e, moved, err := session.DecideStartPayment(s, session.StartPayment{At: at, Payment: id, Before: before})
+		if e == nil || moved || err != nil {
+			t.Fatal(e, moved, err)
+		}
+		if s = session.Evolve(s, e); s.Payment != id {
+			t.Fatalf("%+v", s)
+		}
+		before = id
+	}
+	if e, moved, err := session.DecideStartPayment(s, session.StartPayment{At: s.ExpiresAt, Payment: "01b"}); e != nil || moved || err != nil {
+		t.Error("again:", e, moved, err)
+	}
+	if e, moved, err := session.DecideStartPayment(s, session.StartPayment{At: at, Payment: "01c", Before: "01a"}); e != nil || !moved || err != nil {
+		t.Error("overtaken:", e, moved, err)
+	}
+	if e, moved, err := session.DecideStartPayment(s, session.StartPayment{At: s.ExpiresAt, Payment: "01c", Before: "01b"}); e != nil || moved || err == nil {
+		t.Error("expired:", e, moved, err)
+	}
+	if e, _, err := session.DecideStartPayment(session.State{}, session.StartPayment{At: at}); e != nil || err == nil {
+		t.Error("unknown:", e, err)
+	}
+}

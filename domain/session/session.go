@@ -2,7 +2,8 @@
 // (§2.5, D4).
 //
 // Rules: any amount needs a currency; approvalMode is fixed at creation; the amount of a session that
-// names none is the sum of its order. A MANUAL session names its newest payment attempt. Personal data stays sealed.
+// names none is the sum of its order. A MANUAL session names its newest payment attempt, one that pays from the browser
+// its newest payment: by that name at most one of them lives. Personal data stays sealed.
 package session
 
 import (
@@ -53,6 +54,7 @@ type State struct {
 	Fields
 	Attempt  domain.AttemptID `json:"currentAttemptId,omitempty"` // the newest of a MANUAL session
 	Attempts uint64           `json:"attempts,omitempty"`         // how many there were
+	Payment  domain.PaymentID `json:"paymentId,omitempty"`        // the newest that its browser asked for; it need not exist yet
 }
 
 // Exists tells whether the session was created.
@@ -103,7 +105,7 @@ type Event interface {
 }
 
 // Events lists every event type.
-func Events() []Event { return []Event{Created{}, Changed{}, AttemptStarted{}} }
+func Events() []Event { return []Event{Created{}, Changed{}, AttemptStarted{}, PaymentStarted{}} }
 
 // Created says that the session exists.
 type Created struct {
@@ -126,12 +128,20 @@ type AttemptStarted struct {
 	Attempt domain.AttemptID `json:"attemptId"`
 }
 
+// PaymentStarted says that the browser may make the payment of this id, and none that was named before.
+type PaymentStarted struct {
+	At      time.Time        `json:"at"`
+	Payment domain.PaymentID `json:"paymentId"`
+}
+
 func (Created) Type() string         { return "session.created" }
 func (Changed) Type() string         { return "session.changed" }
 func (AttemptStarted) Type() string  { return "session.attempt_started" }
+func (PaymentStarted) Type() string  { return "session.payment_started" }
 func (Created) sessionEvent()        {}
 func (Changed) sessionEvent()        {}
 func (AttemptStarted) sessionEvent() {}
+func (PaymentStarted) sessionEvent() {}
 
 // DecideCreate makes the session, or names what is wrong with it.
 func DecideCreate(s State, c Create) (Event, error) {
@@ -183,6 +193,8 @@ func Evolve(s State, e Event) State {
 	case AttemptStarted:
 		s.Attempt, s.UpdatedAt = e.Attempt, e.At
 		s.Attempts++
+	case PaymentStarted:
+		s.Payment, s.UpdatedAt = e.Payment, e.At
 	}
 	return s
 }

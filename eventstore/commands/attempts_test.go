@@ -21,9 +21,14 @@ import (
 // manual opens a MANUAL session for 25.00 EUR.
 func (r *rig) manual(s *commands.Service) session.State {
 	r.t.Helper()
-	opened, err := s.CreateSession(background, r.by, commands.SessionInput{Fields: session.Fields{
-		OrderID: "order-1", Currency: "EUR", Amount: amount(2500), ApprovalMode: session.ApprovalManual,
-	}})
+	return r.opened(s, session.Fields{ApprovalMode: session.ApprovalManual})
+}
+
+// opened opens a session for 25.00 EUR with more fields.
+func (r *rig) opened(s *commands.Service, fields session.Fields) session.State {
+	r.t.Helper()
+	fields.OrderID, fields.Currency, fields.Amount = "order-1", "EUR", amount(2500)
+	opened, err := s.CreateSession(background, r.by, commands.SessionInput{Fields: fields})
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -32,7 +37,13 @@ func (r *rig) manual(s *commands.Service) session.State {
 
 func (r *rig) tokenIn(s *commands.Service, from session.State, number string) domain.Token {
 	r.t.Helper()
-	made, err := s.Tokenize(background, r.by, commands.TokenizeInput{Session: from.ID, Card: processor.Card{
+	return r.enteredIn(s, from, number, false)
+}
+
+// enteredIn enters a card in a session, to be vaulted at once or not.
+func (r *rig) enteredIn(s *commands.Service, from session.State, number string, vault bool) domain.Token {
+	r.t.Helper()
+	made, err := s.Tokenize(background, r.by, commands.TokenizeInput{Session: from.ID, Vault: vault, Card: processor.Card{
 		Number: number, CVV: "737", ExpirationMonth: "03", ExpirationYear: "2099", CardholderName: "Ada Lovelace",
 	}})
 	if err != nil {
@@ -108,6 +119,21 @@ func TestApprovalCrashes(t *testing.T) {
 	}
 }
 
+// dies runs a request on a node that ends where the fault says, and gives the fault's node.
+func (r *rig) dies(on string, w way, request func(*node) error) {
+	r.t.Helper()
+	n := r.newNode(r.t, time.Minute, newFault(effect{on: on}, w))
+	given := make(chan error, 1)
+	go func() { given <- request(n) }()
+	select {
+	case <-n.wire.fault.hit:
+	case err := <-given:
+		r.t.Fatal("the effect never came:", err)
+	}
+	n.kill()
+	<-given
+}
+
 // decideThrough decides an attempt on a node with a fault, recovers and repeats on another.
 func (r *rig) decideThrough(well *commands.Service, what string, f *fault) {
 	r.t.Helper()
@@ -175,17 +201,10 @@ func TestApprovedTerms(t *testing.T) {
 		r := newRigFor(t, false)
 		well := r.newNode(t, time.Minute, nil)
 		a := r.asked(well.Service)
-		dying := r.newNode(t, time.Minute, newFault(effect{on: "instrument.used"}, crashBefore))
-		given := make(chan error, 1)
-		go func() {
-			_, err := dying.ApproveAttempt(background, r.by, a.ID)
-			given <- err
-		}()
-		if !came(dying.wire.fault.hit) {
-			t.Fatal("the effect never came")
-		}
-		dying.kill()
-		<-given
+		r.dies("instrument.used", crashBefore, func(n *node) error {
+			_, err := n.ApproveAttempt(background, r.by, a.ID)
+			return err
+		})
 		_, err := well.ChangeSession(background, r.by, a.Session, func(in commands.SessionInput) (commands.SessionInput, error) {
 			in.Amount, in.OrderID = amount(9900), "order-2"
 			return in, nil

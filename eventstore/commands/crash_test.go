@@ -85,8 +85,11 @@ func TestCardIsDestroyed(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.ahead.Store(int64(3 * time.Minute))
-	needed := func(_ context.Context, _ domain.AccountID, token domain.Token) (bool, error) {
-		return token == waiting, nil
+	needed := func(_ context.Context, _ domain.AccountID, token domain.Token, expires time.Time) (until time.Time, err error) {
+		if token == waiting {
+			until = expires
+		}
+		return until, nil
 	}
 	if n, err := r.vault.Clean(context.Background(), r.store.Now(), needed); err != nil || n != 1 {
 		t.Fatalf("%d cards destroyed: %v", n, err)
@@ -95,7 +98,9 @@ func TestCardIsDestroyed(t *testing.T) {
 	if err != nil || paid.Status() != payment.StatusAuthorized {
 		t.Fatalf("the waiting card paid %s: %v", paid.Status(), err)
 	}
-	if n, err := r.vault.Clean(context.Background(), r.store.Now().Add(3*time.Minute), func(context.Context, domain.AccountID, domain.Token) (bool, error) { return false, nil }); err != nil || n > 1 {
+	if n, err := r.vault.Clean(context.Background(), r.store.Now().Add(3*time.Minute), func(context.Context, domain.AccountID, domain.Token, time.Time) (time.Time, error) {
+		return time.Time{}, nil
+	}); err != nil || n > 1 {
 		t.Fatalf("%d cards destroyed: %v", n, err)
 	}
 }

@@ -4,7 +4,8 @@
 // The order of one payment (D5, D8, D14; the crash after each step is told in package eventstore):
 //
 //  1. the session and the instrument are read, and the whole is checked without recording anything;
-//  2. the single-use token is claimed by the payment's id (instrument.used);
+//  2. the single-use token is claimed by the payment's id (instrument.used), and before it, by the browser, the session
+//     (session.payment_started);
 //  3. the payment and its request for authorization are recorded (payment.created);
 //  4. the processor is called under the key "<paymentId>.1";
 //  5. the answer is recorded (payment.authorized, .declined, …), or the time-out is;

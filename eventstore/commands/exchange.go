@@ -64,6 +64,7 @@ func notSent(now time.Time) processor.Answer {
 func (s *Service) send(ctx context.Context, f *flight) (processor.Answer, bool) {
 	op, err := s.operation(ctx, f)
 	if errors.Is(err, secrets.ErrGone) {
+		s.unpayable(ctx, f.tip.State)
 		found, err := s.Processors.Fence(ctx, op.Processor, f.key)
 		if err != nil || found.State != processor.Fenced {
 			return processor.Answer{}, false // the next question finds the answer
@@ -92,9 +93,23 @@ func (s *Service) operation(ctx context.Context, f *flight) (processor.Operation
 	if requested.Kind != processor.Authorize {
 		return op, nil
 	}
-	card, err := s.Vault.Card(ctx, cardOf(p), s.Store.Now())
+	card, err := s.Vault.Card(ctx, cardOf(p), p.CreatedAt)
 	op.Card = &card
 	return op, err
+}
+
+// unpayable ends a vaulted token that has no card to pay with.
+func (s *Service) unpayable(ctx context.Context, p payment.State) {
+	if !p.Method.Vaulted {
+		return
+	}
+	tip, err := eventstore.LoadTipFresh(ctx, s.Store, eventstore.Instruments, eventstore.Instruments.Key(p.Account, string(p.Method.Token)))
+	if err == nil {
+		err = s.keep(ctx, tip.State)
+	}
+	if err != nil {
+		s.Logger.Warn().Err(err).Str("payment", string(p.ID)).Msg("a vaulted token has no card to pay with")
+	}
 }
 
 func (s *Service) unanswered(f *flight, err error) {

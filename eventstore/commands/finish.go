@@ -20,8 +20,10 @@ func (s *Service) finish(ctx context.Context, by Caller, a attempt.State) (attem
 	var err error
 	switch {
 	case a.Decision == attempt.Approved:
-		flights, err = s.payApproved(ctx, by, a)
-	case a.Due():
+		if flights, err = s.payApproved(ctx, by, a); s.final(a, err) {
+			return s.refuseApproved(ctx, by, a, err)
+		}
+	case a.Due() && !a.TokenKept:
 		err = s.invalidate(ctx, by, a)
 	}
 	if err == nil && a.Due() {
@@ -51,6 +53,52 @@ func (s *Service) complete(ctx context.Context, by Caller, a attempt.State) (att
 	return tip.State, nil
 }
 
+// final tells whether the payment of an approved attempt is refused for good. That no processor is enabled may change
+// while the session lasts.
+func (s *Service) final(a attempt.State, err error) bool {
+	var refused *domain.Error
+	switch {
+	case !errors.As(err, &refused), refused.Kind != domain.KindInvalid && refused.Kind != domain.KindConflict:
+		return false
+	case refused.Reason == domain.ReasonConcurrentModification:
+		return false
+	case errors.Is(err, payment.ErrNoProcessor):
+		return !s.Store.Now().Before(a.ExpiresAt)
+	default:
+		return true
+	}
+}
+
+// refuseApproved ends an approval whose payment can never be made, so that everybody sees it: first nobody can make the
+// payment any more, then the attempt says so. A payment that somebody has made meanwhile stands.
+func (s *Service) refuseApproved(ctx context.Context, by Caller, a attempt.State, refusal error) (attempt.State, error) {
+	tip, err := s.giveUp(ctx, by, a.Payment, "")
+	if err != nil {
+		return a, unfinished(err)
+	}
+	if tip.State.Exists() {
+		return s.finish(ctx, by, a)
+	}
+	meta, err := s.Store.NewMeta(by.Actor, by.RequestID)
+	if err != nil {
+		return a, err
+	}
+	reason := refusal.Error()
+	var told *domain.Error
+	if errors.As(refusal, &told) {
+		reason = told.Message
+	}
+	s.Logger.Warn().Err(refusal).Str("paymentAttempt", string(a.ID)).Msg("an approved payment cannot be made")
+	ended, err := eventstore.Execute(ctx, s.Store, eventstore.Attempts, eventstore.Attempts.Key(by.Account, string(a.ID)), meta,
+		func(state attempt.State) (attempt.Event, error) {
+			return attempt.DecideRefuse(state, attempt.Refuse{At: meta.At, Reason: reason})
+		})
+	if err != nil {
+		return a, unfinished(err)
+	}
+	return ended.State, refusal
+}
+
 // unfinished is a failure after the decision became durable: it stands, and what it asks for is done by a repeat or by
 // recovery.
 func unfinished(err error) error {
@@ -66,7 +114,7 @@ func unfinished(err error) error {
 // payApproved makes the payment of an approved attempt, or finds it, and gives its operations under way.
 func (s *Service) payApproved(ctx context.Context, by Caller, a attempt.State) ([]*flight, error) {
 	key := eventstore.Payments.Key(by.Account, string(a.Payment))
-	tip, err := eventstore.LoadTip(ctx, s.Store, eventstore.Payments, key)
+	tip, err := eventstore.LoadTipFresh(ctx, s.Store, eventstore.Payments, key)
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +150,7 @@ func (s *Service) terms(ctx context.Context, a attempt.State) (session.State, er
 		return session.State{}, domain.Unavailable(err)
 	}
 	if uint64(len(events)) < a.Terms {
-		return session.State{}, fmt.Errorf("session %s has no revision %d", a.Session, a.Terms)
+		return session.State{}, fmt.Errorf("the session of attempt %s has no revision %d", a.ID, a.Terms)
 	}
 	return eventstore.Sessions.Fold(events[:a.Terms])
 }

@@ -25,6 +25,17 @@ type approval struct {
 	from session.State
 }
 
+// inBrowser tells whether the customer's browser asks for the payment itself (D12).
+func (c creation) inBrowser() bool { return c.Session != "" && c.approval == nil }
+
+// vaulted tells whether the token counts as vaulted: one that was vaulted after the approval does not.
+func (c creation) vaulted(tool instrument.State) bool {
+	if c.approval != nil {
+		return tool.VaultedBy(c.approval.at)
+	}
+	return tool.Vaulted()
+}
+
 // at is when the payment was decided.
 func (c creation) at(now time.Time) time.Time {
 	if c.approval != nil {
@@ -33,12 +44,12 @@ func (c creation) at(now time.Time) time.Time {
 	return now
 }
 
-// identify derives the id, so that a repeat of the request meets the same payment: from the key, from the
+// identify derives the id, given the instrument, so that a repeat of the request meets the same payment: from the key, from the
 // single-use token, or from checkout and token (D9, D12). A merchant who pays with a vaulted token and without a
 // key asks for a new payment each time.
 func (s *Service) identify(account domain.AccountID, c *creation, tool instrument.State) error {
 	switch {
-	case c.id != "":
+	case c.approval != nil: // derived from the attempt
 	case c.IdempotencyKey != "":
 		c.id = domain.PaymentIDForKey(account, c.IdempotencyKey)
 	case !tool.Vaulted():
@@ -62,12 +73,13 @@ func (s *Service) payWith(ctx context.Context, account domain.AccountID, c *crea
 	if tool, err = s.payable(ctx, account, c); err != nil {
 		return tool, from, err
 	}
+	vaulted := c.vaulted(tool)
 	switch {
 	case c.approval != nil:
 		from = c.approval.from
 	case c.Session != "":
 		from, err = s.Session(ctx, account, c.Session)
-	case !tool.Vaulted():
+	case !vaulted:
 		var tip eventstore.Tip[session.State]
 		tip, err = eventstore.LoadTipFresh(ctx, s.Store, eventstore.Sessions, eventstore.Sessions.Key(account, string(tool.Session)))
 		from = tip.State
@@ -77,16 +89,16 @@ func (s *Service) payWith(ctx context.Context, account domain.AccountID, c *crea
 		return tool, from, err
 	case from.ApprovalMode == session.ApprovalManual && c.approval == nil:
 		err = cannotPay("its client session asks for the approval of a payment attempt")
-	case c.Session != "" && !tool.Vaulted() && tool.Session != c.Session:
+	case c.Session != "" && !vaulted && tool.Session != c.Session:
 		err = cannotPay("the payment method token is of another client session")
-	case c.Session != "" && tool.Vaulted() && tool.CustomerID != from.CustomerID:
+	case c.Session != "" && vaulted && tool.CustomerID != from.CustomerID:
 		err = cannotPay(otherCustomer)
 	}
 	return tool, from, err
 }
 
-// payable reads the instrument. A refusal counts only on what the leader holds: a replica may not have heard of
-// the token yet.
+// payable reads the instrument, and derives the payment's id from what it is. A refusal counts only on what the leader
+// holds, and then so does the id: a replica may not have heard yet of the token, or of its vaulting.
 func (s *Service) payable(ctx context.Context, account domain.AccountID, c *creation) (instrument.State, error) {
 	key := eventstore.Instruments.Key(account, string(c.Token))
 	use := func(tip eventstore.Tip[instrument.State], err error) (instrument.State, error) {
@@ -122,7 +134,7 @@ func (s *Service) claimToken(ctx context.Context, by Caller, c *creation, vaulte
 	}
 	_, err = eventstore.Execute(ctx, s.Store, eventstore.Instruments, eventstore.Instruments.Key(by.Account, string(c.Token)), meta,
 		func(state instrument.State) (instrument.Event, error) {
-			if state.Vaulted() != vaulted { // other rules hold for it since it was looked at
+			if c.vaulted(state) != vaulted { // other rules hold for it since it was looked at
 				return nil, overtaken()
 			}
 			return instrument.DecideUse(state, s.use(ctx, state, c))
@@ -151,7 +163,7 @@ func (s *Service) lostClaim(ctx context.Context, tool instrument.State) domain.P
 
 // ofCustomer holds a payment with a vaulted token to the customer that the token is tied to (§4 rule 3).
 func ofCustomer(c payment.Create, tool instrument.State) error {
-	if tool.Vaulted() && c.CustomerID != tool.CustomerID {
+	if c.Method.Vaulted && c.CustomerID != tool.CustomerID {
 		return cannotPay(otherCustomer)
 	}
 	return nil
@@ -167,7 +179,7 @@ func cannotPay(why string) *domain.Error {
 // a repeat whose first answer was lost finds it there (D12).
 func (s *Service) madeBefore(ctx context.Context, account domain.AccountID, c *creation, err error) error {
 	var refused *domain.Error
-	if c.Session == "" || !errors.As(err, &refused) || refused.Reason != domain.ReasonPayment {
+	if c.Session == "" || !errors.As(err, &refused) || refused.Reason != domain.ReasonPayment || refused.Payment != "" {
 		return err
 	}
 	tool, loadErr := eventstore.LoadTip(ctx, s.Store, eventstore.Instruments, eventstore.Instruments.Key(account, string(c.Token)))
@@ -178,15 +190,28 @@ func (s *Service) madeBefore(ctx context.Context, account domain.AccountID, c *c
 		if made == "" {
 			continue
 		}
-		tip, loadErr := eventstore.LoadTipAtLeader(ctx, s.Store, eventstore.Payments, eventstore.Payments.Key(account, string(made)))
+		p, loadErr := s.standing(ctx, account, made)
 		if loadErr != nil {
 			return loadErr
 		}
-		if p := tip.State; p.Exists() && p.Session == c.Session && p.Method.Token == c.Token {
-			named := *refused
-			named.Payment, named.Status, named.Recovery = p.ID, string(p.Status()), "Read the payment to see what became of it."
-			return &named
+		if p.Exists() && p.Session == c.Session && (p.Method.Token == c.Token || p.ID != made) {
+			return naming(*refused, p)
 		}
 	}
 	return err
+}
+
+// standing reads a payment; where its id was given up, the one that was made instead (D12).
+func (s *Service) standing(ctx context.Context, account domain.AccountID, id domain.PaymentID) (payment.State, error) {
+	tip, err := eventstore.LoadTipAtLeader(ctx, s.Store, eventstore.Payments, eventstore.Payments.Key(account, string(id)))
+	if claim := tip.State.Claim; err == nil && claim != nil && claim.Payment != "" {
+		tip, err = eventstore.LoadTipAtLeader(ctx, s.Store, eventstore.Payments, eventstore.Payments.Key(account, string(claim.Payment)))
+	}
+	return tip.State, err
+}
+
+// naming adds a payment of the same checkout to a refusal.
+func naming(refused domain.Error, p payment.State) error {
+	refused.Payment, refused.Status, refused.Recovery = p.ID, string(p.Status()), "Read the payment to see what became of it."
+	return &refused
 }

@@ -34,12 +34,15 @@ func (s *Service) CreatePayment(ctx context.Context, by Caller, in PaymentInput)
 	return s.await(s.launch(tip, tip.State.Revision, sendFirst), began.Add(s.PaymentTimeout)), nil
 }
 
-// make records the payment: its token is claimed first.
+// make records the payment: its checkout and its token are claimed first.
 func (s *Service) make(ctx context.Context, by Caller, c *creation) (eventstore.Tip[payment.State], error) {
 	none := eventstore.Tip[payment.State]{}
 	command, err := s.assemble(ctx, by, c)
 	if err == nil {
 		ctx = context.WithoutCancel(ctx) // what may have been recorded is carried out, whether or not the caller is still there
+		err = s.claimCheckout(ctx, by, c)
+	}
+	if err == nil {
 		err = s.claimToken(ctx, by, c, command.Method.Vaulted)
 	}
 	if err != nil {
@@ -108,7 +111,7 @@ func (s *Service) assemble(ctx context.Context, by Caller, in *creation) (paymen
 		Amount:     in.Amount,
 		Order:      domain.MergeOrder(from.Order, in.Order),
 		Metadata:   domain.MergeMetadata(from.Metadata, in.Metadata),
-		Method:     method(in.id, tool, from.Method, in.Method),
+		Method:     method(in, tool, from.Method),
 	}
 	if c.Amount == nil {
 		c.Amount = from.Total()
@@ -141,9 +144,10 @@ func route(merchant account.State, c payment.Create) []payment.Target {
 }
 
 // method lays the request's wishes over the session's (D5).
-func method(id domain.PaymentID, tool instrument.State, from, in session.Method) payment.Method {
+func method(c *creation, tool instrument.State, from session.Method) payment.Method {
+	in := c.Method
 	m := payment.Method{
-		Token: tool.Token, Type: instrument.MethodCard, Vaulted: tool.Vaulted(), AnalyticsID: tool.AnalyticsID, Card: tool.Card,
+		Token: tool.Token, Type: instrument.MethodCard, Vaulted: c.vaulted(tool), AnalyticsID: tool.AnalyticsID, Card: tool.Card,
 		PaymentType:        domain.FirstNonEmpty(in.PaymentType, from.PaymentType),
 		AuthorizationType:  domain.FirstNonEmpty(in.AuthorizationType, from.AuthorizationType, "FINAL"),
 		FirstPaymentReason: domain.FirstNonEmpty(in.FirstPaymentReason, from.FirstPaymentReason),
@@ -152,7 +156,7 @@ func method(id domain.PaymentID, tool instrument.State, from, in session.Method)
 		VaultOn3DS:         in.VaultOn3DS || from.VaultOn3DS,
 		VaultOnAgreement:   in.VaultOnAgreement || from.VaultOnAgreement,
 	}
-	if !tool.Vaulted() || tool.Fresh() || tool.UsedBy == id && !tool.Verified {
+	if !m.Vaulted || tool.Fresh() || tool.UsedBy == c.id && !tool.Verified {
 		m.TokenizedAt = tool.CreatedAt // the card as it was entered, with its CVV; else the vaulted one
 	}
 	return m

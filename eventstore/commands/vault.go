@@ -3,6 +3,7 @@ package commands
 import (
 	"context"
 	"errors"
+	"time"
 
 	"payledger/domain"
 	"payledger/domain/instrument"
@@ -29,18 +30,19 @@ func (s *Service) VaultInstrument(ctx context.Context, by Caller, in VaultInput)
 		return tip.State, err
 	}
 	ctx = context.WithoutCancel(ctx)
+	began := command.At
 	if in.Verify && !tip.State.Vaulted() {
 		if command.Verified, err = s.verify(ctx, by, tip.State, in.CustomerID); err != nil {
 			return tip.State, err
 		}
 	}
-	return s.vault(ctx, by, tip.State, command)
+	return s.vault(ctx, by, tip.State, began, command)
 }
 
 // vault records that the token is kept, then copies the card: a crash in between leaves a card that the janitor finds
-// needed, and has copied (CardNeeded).
-func (s *Service) vault(ctx context.Context, by Caller, tool instrument.State, command instrument.Vault) (instrument.State, error) {
-	if _, err := s.Vault.Card(ctx, cardRef(tool), s.Store.Now()); err != nil {
+// needed, and has copied (CardNeeded). What asks for the vaulting began while the token was good.
+func (s *Service) vault(ctx context.Context, by Caller, tool instrument.State, began time.Time, command instrument.Vault) (instrument.State, error) {
+	if _, err := s.Vault.Card(ctx, cardRef(tool), began); err != nil {
 		return tool, domain.Unavailable(err) // nothing to keep
 	}
 	personal, err := s.personalOfCustomer(ctx, tool, command.CustomerID)
@@ -78,21 +80,34 @@ func (s *Service) personalOfCustomer(ctx context.Context, tool instrument.State,
 	return sealed, nil
 }
 
-// keep copies the card of a vaulted token, without its CVV, to where vaulted cards stand. The card as it was entered
-// ends with the outcome that its CVV was for.
+// keep copies the card of a vaulted token, without its CVV, to where vaulted cards stand; a token whose card is gone ends
+// with it. The card as it was entered ends with the outcome that its CVV was for.
 func (s *Service) keep(ctx context.Context, tool instrument.State) error {
-	err := s.Vault.KeepCard(ctx, cardRef(tool), s.Store.Now())
-	if err != nil && !errors.Is(err, secrets.ErrGone) {
-		return domain.OutcomeUnknown(err)
+	err := s.Vault.KeepCard(ctx, cardRef(tool))
+	if errors.Is(err, secrets.ErrGone) {
+		return s.lose(ctx, tool)
 	}
 	if err != nil {
-		return err
+		return domain.OutcomeUnknown(err)
 	}
 	if tool.Verified {
 		s.discard(cardRef(tool))
 	}
 	return nil
 }
+
+// lose records that a vaulted token has no card: it does not look like one that can pay. A token that was deleted
+// meanwhile has none either.
+func (s *Service) lose(ctx context.Context, tool instrument.State) error {
+	by := Caller{Account: tool.Account, Actor: "process:vault", RequestID: tool.AnalyticsID}
+	if _, err := s.changeInstrument(ctx, by, tool.Token, instrument.DecideLose); err != nil {
+		return domain.OutcomeUnknown(err)
+	}
+	return errLost
+}
+
+// errLost is what is told of a vaulted token that has no card.
+var errLost = domain.Refuse(domain.KindInvalid, domain.ReasonInstrumentToken, "The payment method token is expired.")
 
 // settleCard does what a payment's outcome asks for: the card is vaulted where that was agreed (D5), and as it was
 // entered it is destroyed. What fails here is left to the janitor.
@@ -115,45 +130,72 @@ func (s *Service) vaultPaid(ctx context.Context, p payment.State) error {
 		return err
 	}
 	by := Caller{Account: p.Account, Actor: "process:vault", RequestID: string(p.ID)}
-	_, err = s.vault(ctx, by, tip.State, instrument.Vault{CustomerID: p.CustomerID, Payment: p.ID})
+	_, err = s.vault(ctx, by, tip.State, p.CreatedAt, instrument.Vault{CustomerID: p.CustomerID, Payment: p.ID})
 	return err
 }
 
-// CardNeeded tells whether the card behind a token is still needed as it was entered: the token was not used yet, or
-// pays for an operation that is open. Before it says no, it does what a crash has left of a vaulting (D5). An answer
-// from a log that lags behind errs on the side of needed.
-func (s *Service) CardNeeded(ctx context.Context, account domain.AccountID, token domain.Token) (bool, error) {
+// slowest is how much longer than its customer's action the outcome of a payment may take before its card is given up.
+const slowest = 48 * time.Hour
+
+// CardNeeded tells until when the card behind a token is needed as it was entered: a token that was not used, until it
+// expires; one that pays for an operation that is open, until its outcome is known, however long ago the token expired,
+// but not for ever. Before it says that the card is not needed, it does what a crash has left of a vaulting (D5). An
+// answer from a log that lags behind errs on the side of needed.
+func (s *Service) CardNeeded(ctx context.Context, account domain.AccountID, token domain.Token, expires time.Time) (time.Time, error) {
+	none := time.Time{}
 	tip, err := eventstore.LoadTip(ctx, s.Store, eventstore.Instruments, eventstore.Instruments.Key(account, string(token)))
 	tool := tip.State
 	switch {
 	case err != nil || !tool.Exists():
-		return true, err // it is being tokenized
+		return expires, err // it is being tokenized
 	case !tool.Good():
-		return false, nil
+		return none, nil
 	case tool.Vaulted():
 		if err := s.keep(ctx, tool); err != nil {
-			return s.leave(tool, err), nil
+			return s.unkept(tool, s.lastUse(expires, tool.UpdatedAt), err), nil
 		}
+	}
+	if tool.UsedBy == "" && tool.Verified {
+		return none, nil
 	}
 	if tool.UsedBy == "" {
-		return !tool.Verified, nil
+		return expires, nil
 	}
 	paid, err := s.newest(ctx, account, tool.UsedBy)
-	if err != nil || paid.Status() == payment.StatusPending { // also: claimed, and the first event still to come
-		return true, err
-	}
-	if paid.Vaults() && !tool.Vaulted() {
+	switch {
+	case err != nil || !paid.Exists(): // claimed, and the first event still to come
+		return expires, err
+	case paid.Status() == payment.StatusPending:
+		return s.lastUse(expires, paid.CreatedAt), nil
+	case paid.Vaults() && !tool.Vaulted():
 		if err := s.vaultPaid(ctx, paid); err != nil {
-			return s.leave(tool, err), nil
+			return s.unkept(tool, s.lastUse(expires, paid.CreatedAt), err), nil
 		}
 	}
-	return false, nil
+	return none, nil
 }
 
-// leave says that a card that could not be vaulted now is needed until it can be; one that is gone is not.
-func (s *Service) leave(tool instrument.State, err error) (needed bool) {
-	s.Logger.Warn().Err(err).Str("token", string(tool.Token)).Msg("card not vaulted yet; trying again")
-	return !errors.Is(err, secrets.ErrGone)
+// lastUse bounds the life of a card that has begun to pay.
+func (s *Service) lastUse(expires, began time.Time) time.Time {
+	last := began.Add(s.ActionTimeout + slowest)
+	if last.Before(expires) {
+		return expires
+	}
+	return last
+}
+
+// unkept says that a card that could not be vaulted now is needed until it can be; one that is gone, or whose token
+// cannot be vaulted, is not.
+func (s *Service) unkept(tool instrument.State, until time.Time, err error) time.Time {
+	s.Logger.Warn().Err(err).Str("analyticsId", tool.AnalyticsID).Msg("card not vaulted yet; trying again")
+	switch domain.ReasonOf(err) {
+	case domain.ReasonInstrumentToken, domain.ReasonRequestValidation:
+		return time.Time{}
+	}
+	if errors.Is(err, secrets.ErrGone) {
+		return time.Time{}
+	}
+	return until
 }
 
 // DeleteInstrument takes a token out of the vault, and its card with it (D5).

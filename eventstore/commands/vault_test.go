@@ -143,7 +143,7 @@ func TestVaultingCrashes(t *testing.T) {
 // vaultedInTheEnd recovers, repeats, and holds the token to one card, one customer and one operation.
 func (r *rig) vaultedInTheEnd(well *commands.Service, token domain.Token, paid bool, again func() error) {
 	r.t.Helper()
-	reference := domain.PaymentID(token)
+	reference := domain.VerificationReference(r.by.Account, token)
 	if paid {
 		reference = domain.PaymentIDForKey(r.by.Account, string(token))
 		if err := well.Recover(background, r.by.Account, reference); err != nil {
@@ -175,7 +175,8 @@ func TestCardNeeded(t *testing.T) {
 	s := r.service(nil)
 	needed := func(when string, token domain.Token, want bool) {
 		t.Helper()
-		if got, err := s.CardNeeded(background, r.by.Account, token); err != nil || got != want {
+		until, err := s.CardNeeded(background, r.by.Account, token, r.now().Add(time.Hour))
+		if got := r.now().Before(until); err != nil || got != want {
 			t.Errorf("%s: needed %t, %v", when, got, err)
 		}
 	}

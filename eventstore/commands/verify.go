@@ -94,9 +94,10 @@ func (s *Service) requestVerification(ctx context.Context, by Caller, token doma
 // verified exchanges the request with the processor until it has a result.
 func (s *Service) verified(ctx context.Context, tool instrument.State, send bool, deadline time.Time) (processor.Answer, error) {
 	v := tool.Verification
+	reference := domain.VerificationReference(tool.Account, tool.Token)
 	op := processor.Operation{
-		Kind: processor.Authorize, Key: domain.OperationKey(string(tool.Token) + "." + strconv.FormatUint(v.Revision, 10)),
-		Processor: v.Processor, MerchantID: v.MerchantID, Reference: domain.PaymentID(tool.Token), Currency: v.Currency,
+		Kind: processor.Authorize, Key: domain.OperationKey(string(reference) + "." + strconv.FormatUint(v.Revision, 10)),
+		Processor: v.Processor, MerchantID: v.MerchantID, Reference: reference, Currency: v.Currency,
 		AuthorizationType: "FINAL",
 	}
 	ctx, cancel := context.WithTimeout(ctx, deadline.Sub(s.Store.Now()))

@@ -63,6 +63,7 @@ type wire struct {
 	mu    sync.Mutex
 	dead  bool
 	links []net.Conn
+	stale string // an instrument of which the next Direct Get has not heard: the replica that answers is behind
 }
 
 // through is the option that lays the wire between a store and its server.
@@ -107,6 +108,7 @@ type link struct {
 
 // Write carries what the store says to the server.
 func (l *link) Write(p []byte) (int, error) {
+	p = l.wire.behind(p)
 	f := l.wire.fault
 	if f == nil || !bytes.Contains(p, []byte("\r\nce-type: "+f.effect+"\r\n")) || !f.meets(f.effect) {
 		return l.Conn.Write(p)
@@ -131,6 +133,20 @@ func (l *link) Write(p []byte) (int, error) {
 		<-f.resume
 	}
 	return l.Conn.Write(p)
+}
+
+// behind asks the replica for another instrument than the one that it has not heard of, once.
+func (w *wire) behind(p []byte) []byte {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	at := bytes.Index(p, []byte(".instrument."+w.stale+" "))
+	if w.stale == "" || at < 0 || !bytes.Contains(p[bytes.LastIndexByte(p[:at], '\n')+1:at], []byte("DIRECT.GET")) {
+		return p
+	}
+	w.stale = ""
+	p = bytes.Clone(p)
+	copy(p[at+len(".instrument."):], "zz")
+	return p
 }
 
 // refused sends the event where no stream listens: the server says so.

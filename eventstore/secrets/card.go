@@ -54,13 +54,14 @@ func (r CardRef) lateName() domain.SecretID {
 	return domain.SecretID(strings.Join([]string{kindLateCard, string(r.Account), string(r.Token)}, "."))
 }
 
-// storedCard is a card with the time after which nobody needs it.
+// storedCard is a card with the time from which nobody may start to use it: its token's end.
 type storedCard struct {
 	processor.Card
 	ExpiresAt time.Time `json:"expiresAt"`
 }
 
-// PutCard stores a card until expires at the latest.
+// PutCard stores a card whose token expires. What has begun to use it by then may use it until its outcome is known:
+// Needed says for how long.
 func (v *Vault) PutCard(ctx context.Context, ref CardRef, card processor.Card, expires time.Time) error {
 	key, err := v.dataKey(ctx, epochAt(ref.TokenizedAt).key(), true)
 	if err != nil {
@@ -81,14 +82,14 @@ func (v *Vault) PutCard(ctx context.Context, ref CardRef, card processor.Card, e
 	return nil
 }
 
-// Card opens a card: as it was entered while that is there, else the vaulted one, which has no CVV; ErrGone when there
-// is neither. A reference without its time means the vaulted one.
-func (v *Vault) Card(ctx context.Context, ref CardRef, now time.Time) (processor.Card, error) {
+// Card opens a card for what began at a time: as it was entered, if its token had not expired then and it is there, else
+// the vaulted one, which has no CVV; ErrGone when there is neither. A reference without its time means the vaulted one.
+func (v *Vault) Card(ctx context.Context, ref CardRef, began time.Time) (processor.Card, error) {
 	card, err := storedCard{}, ErrGone
 	if !ref.TokenizedAt.IsZero() {
 		card, err = v.entered(ctx, ref)
 	}
-	if err == nil && !now.Before(card.ExpiresAt) {
+	if err == nil && !began.Before(card.ExpiresAt) {
 		err = ErrGone
 	}
 	if errors.Is(err, ErrGone) {
@@ -147,12 +148,16 @@ func epochOf(name domain.SecretID) epoch {
 	return epoch(n)
 }
 
-// DestroyCard says that nobody needs the card any more. One that stands alone is overwritten at once; a
-// new one becomes unreadable with its epoch's key, which Janitor destroys within two minutes.
-func (v *Vault) DestroyCard(ctx context.Context, ref CardRef, now time.Time) error {
+// DestroyCard says that what the card was for has its outcome. One that stands alone is overwritten at once, unless it is
+// still needed; a new one becomes unreadable with its epoch's key, which Janitor destroys within two minutes.
+func (v *Vault) DestroyCard(ctx context.Context, ref CardRef, now time.Time, needed Needed) error {
 	v.boxes.drop(ref.name())
 	if !epochAt(ref.TokenizedAt).over(now) {
 		return nil
+	}
+	until, err := needed(ctx, ref.Account, ref.Token, now)
+	if err != nil || now.Before(until) {
+		return err
 	}
 	return v.Destroy(ctx, ref.lateName())
 }

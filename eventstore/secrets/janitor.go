@@ -14,10 +14,11 @@ import (
 // and a half minutes after its outcome is known.
 const JanitorInterval = 30 * time.Second
 
-// Needed tells whether a token's card may still have to be sent to a processor.
-type Needed func(ctx context.Context, account domain.AccountID, token domain.Token) (bool, error)
+// Needed tells until when a token's card may have to be sent to a processor, given when the token expires. A card that is
+// not needed longer than now is destroyed: before it says so, it does what is left to do with the card.
+type Needed func(ctx context.Context, account domain.AccountID, token domain.Token, expires time.Time) (until time.Time, err error)
 
-// Clean destroys what nobody needs (cards stand encrypted until the outcome is known or the client
+// Clean destroys what nobody needs (cards stand encrypted until the outcome is known or, unused, the client
 // token expires). For every epoch that is over it keeps the few cards that are still needed by themselves,
 // destroys the epoch's key, and forgets the rest: one overwrite for all cards of a minute, because
 // overwriting one value rewrites the whole block it stands in. It may be repeated and cut short anywhere.
@@ -88,13 +89,6 @@ func (v *Vault) keepNeeded(ctx context.Context, now time.Time, names []domain.Se
 			continue
 		}
 		ref := CardRef{Account: domain.AccountID(parts[2]), Token: domain.Token(parts[3])}
-		still, err := needed(ctx, ref.Account, ref.Token)
-		if err != nil {
-			return kept, err
-		}
-		if !still {
-			continue
-		}
 		card, err := v.earlyCard(ctx, name)
 		if errors.Is(err, ErrGone) {
 			continue // an earlier run destroyed the key, and had kept what was needed
@@ -102,7 +96,11 @@ func (v *Vault) keepNeeded(ctx context.Context, now time.Time, names []domain.Se
 		if err != nil {
 			return kept, err
 		}
-		if !now.Before(card.ExpiresAt) {
+		until, err := needed(ctx, ref.Account, ref.Token, card.ExpiresAt)
+		if err != nil {
+			return kept, err
+		}
+		if !now.Before(until) {
 			continue
 		}
 		plain, err := eventstore.Marshal(card)
@@ -136,13 +134,11 @@ func (v *Vault) cleanLate(ctx context.Context, now time.Time, needed Needed) (in
 		if err != nil {
 			return destroyed, err
 		}
-		still := now.Before(card.ExpiresAt)
-		if still {
-			if still, err = needed(ctx, domain.AccountID(parts[1]), domain.Token(parts[2])); err != nil {
-				return destroyed, err
-			}
+		until, err := needed(ctx, domain.AccountID(parts[1]), domain.Token(parts[2]), card.ExpiresAt)
+		if err != nil {
+			return destroyed, err
 		}
-		if still {
+		if now.Before(until) {
 			continue
 		}
 		if err := v.Destroy(ctx, domain.SecretID(name)); err != nil {

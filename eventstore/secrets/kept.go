@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"payledger/domain"
 	"payledger/domain/processor"
@@ -20,15 +19,22 @@ func (r CardRef) keptName() domain.SecretID {
 }
 
 // KeepCard copies a card that stands in the vault as it was entered, without its CVV, to where it stays until
-// DestroyKept. It is safe to repeat; ErrGone when there is nothing left to copy.
-func (v *Vault) KeepCard(ctx context.Context, ref CardRef, now time.Time) error {
+// DestroyKept; whether its token has expired since it was vaulted does not count. It is safe to repeat; ErrGone when
+// there is nothing left to copy.
+func (v *Vault) KeepCard(ctx context.Context, ref CardRef) error {
 	if kept, err := v.Kept(ctx, ref); kept || err != nil {
 		return err
 	}
-	card, err := v.Card(ctx, ref, now)
+	entered, err := v.entered(ctx, ref)
+	if errors.Is(err, ErrGone) { // somebody else may have copied it just now, and destroyed it
+		if kept, keptErr := v.Kept(ctx, ref); kept || keptErr != nil {
+			return keptErr
+		}
+	}
 	if err != nil {
 		return err
 	}
+	card := entered.Card
 	card.CVV = ""
 	plain, err := eventstore.Marshal(card)
 	if err != nil {

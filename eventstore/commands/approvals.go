@@ -1,0 +1,125 @@
+package commands
+
+import (
+	"context"
+	"errors"
+
+	"payledger/domain"
+	"payledger/domain/attempt"
+	"payledger/domain/instrument"
+	"payledger/domain/session"
+	"payledger/eventstore"
+)
+
+// AbortInput ends a payment attempt (D5).
+type AbortInput struct {
+	Attempt domain.AttemptID
+	Reason  string
+}
+
+// AbortAttempt ends an attempt without a payment, and the token that was made for it (§3.3).
+func (s *Service) AbortAttempt(ctx context.Context, by Caller, in AbortInput) (attempt.State, error) {
+	return s.abort(ctx, by, in, false)
+}
+
+func (s *Service) abort(ctx context.Context, by Caller, in AbortInput, tokenKept bool) (attempt.State, error) {
+	ctx = context.WithoutCancel(ctx)
+	meta, err := s.request(by)
+	if err != nil {
+		return attempt.State{}, err
+	}
+	tip, err := eventstore.Execute(ctx, s.Store, eventstore.Attempts, eventstore.Attempts.Key(by.Account, string(in.Attempt)), meta,
+		func(state attempt.State) (attempt.Event, error) {
+			return attempt.DecideAbort(state, attempt.Abort{At: meta.At, Reason: in.Reason, TokenKept: tokenKept})
+		})
+	if err != nil {
+		return tip.State, err
+	}
+	return s.finish(ctx, by, tip.State)
+}
+
+// ApproveAttempt lets the payment of an attempt be made, and makes it; again, it gives the same payment (§3.3, D5). It
+// waits for the authorization as a create does.
+func (s *Service) ApproveAttempt(ctx context.Context, by Caller, id domain.AttemptID) (attempt.State, error) {
+	asked, err := s.Attempt(ctx, by.Account, id)
+	if err != nil {
+		return asked, err
+	}
+	from, err := s.mayApprove(ctx, by, asked)
+	if err != nil {
+		return asked, err
+	}
+	ctx = context.WithoutCancel(ctx)
+	meta, err := s.request(by)
+	if err != nil {
+		return asked, err
+	}
+	tip, err := eventstore.Execute(ctx, s.Store, eventstore.Attempts, eventstore.Attempts.Key(by.Account, string(id)), meta,
+		func(state attempt.State) (attempt.Event, error) {
+			return attempt.DecideApprove(state, attempt.Approve{
+				At: meta.At, Payment: domain.PaymentIDForAttempt(by.Account, id), Terms: from.Revision,
+			})
+		})
+	if err != nil {
+		return tip.State, err
+	}
+	return s.finish(ctx, by, tip.State)
+}
+
+// mayApprove gives the session as it stands, and refuses before anything is recorded what could not be paid.
+func (s *Service) mayApprove(ctx context.Context, by Caller, asked attempt.State) (session.State, error) {
+	if asked.Decision == attempt.Approved {
+		return session.State{}, nil // a repeat
+	}
+	if _, err := attempt.DecideApprove(asked, attempt.Approve{At: s.Store.Now()}); err != nil {
+		return session.State{}, err
+	}
+	tip, err := eventstore.LoadTipFresh(ctx, s.Store, eventstore.Sessions, eventstore.Sessions.Key(by.Account, string(asked.Session)))
+	if err != nil {
+		return tip.State, err
+	}
+	if tip.State.Attempt != asked.ID {
+		return tip.State, attempt.NotCurrent()
+	}
+	_, err = s.assemble(ctx, by, s.approved(by.Account, asked.ID, asked.Token, tip.State))
+	var used *domain.Error
+	if errors.As(err, &used) && used.Reason == domain.ReasonPayment {
+		if newer, loadErr := s.Attempt(ctx, by.Account, asked.ID); loadErr == nil && newer.Decision != "" {
+			return tip.State, nil // decided meanwhile: that counts
+		}
+	}
+	return tip.State, err
+}
+
+// RecoverAttempt does what is left to do about a decided attempt, after a crash.
+func (s *Service) RecoverAttempt(ctx context.Context, account domain.AccountID, id domain.AttemptID) error {
+	tip, err := eventstore.LoadTipAtLeader(ctx, s.Store, eventstore.Attempts, eventstore.Attempts.Key(account, string(id)))
+	if err != nil || !tip.State.Due() {
+		return err
+	}
+	after, err := s.finish(ctx, Caller{Account: account, Actor: "process:recovery", RequestID: tip.Recorded.CorrelationID}, tip.State)
+	if !after.Due() {
+		return nil // also: it has ended as refused
+	}
+	return err
+}
+
+// invalidate ends the token of an aborted attempt.
+func (s *Service) invalidate(ctx context.Context, by Caller, a attempt.State) error {
+	meta, err := s.Store.NewMeta(by.Actor, by.RequestID)
+	if err != nil {
+		return err
+	}
+	tip, err := eventstore.Execute(ctx, s.Store, eventstore.Instruments, eventstore.Instruments.Key(by.Account, string(a.Token)), meta,
+		func(state instrument.State) (instrument.Event, error) {
+			return instrument.DecideInvalidate(state, instrument.Invalidate{At: meta.At, Session: a.Session, Attempt: a.ID})
+		})
+	if err != nil || !tip.State.Exists() || tip.State.Good() {
+		return err
+	}
+	s.discard(cardRef(tip.State))
+	if err := s.Vault.DestroyKept(ctx, cardRef(tip.State)); err != nil { // of a card that was vaulted as it was tokenized
+		return domain.Unavailable(err)
+	}
+	return nil
+}
