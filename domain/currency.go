@@ -83,6 +83,12 @@ func ParseAmount(text string, c Currency) (Amount, bool) {
 	return Amount(n), err == nil && Amount(n) <= MaxAmount
 }
 
+// Price is an amount in its currency.
+type Price struct {
+	Amount   Amount   `json:"amount"`
+	Currency Currency `json:"currencyCode"`
+}
+
 // Format writes the amount for people, "12.50 EUR", "1250 JPY", "3 XAU".
 func (a Amount) Format(c Currency) string {
 	digits := minorUnits[c]

@@ -42,6 +42,7 @@ const (
 	ReasonPaymentRequestLimit        Reason = "PaymentRequestLimitExceeded"
 	ReasonNoActionsToHandle          Reason = "NoActionsToHandle"
 	ReasonAttemptNotPending          Reason = "PaymentAttemptNotPending"
+	ReasonAmountChanged              Reason = "AmountChanged"
 	ReasonInstrumentToken            Reason = "InvalidPaymentInstrumentToken"
 	ReasonFailedVerification         Reason = "FailedVerification"
 	ReasonConcurrentModification     Reason = "ConcurrentModification"

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"payledger/domain"
+	"payledger/domain/account"
 	"payledger/domain/payment"
 	"payledger/domain/processor"
 	"payledger/eventstore"
@@ -65,7 +66,7 @@ func (c *call) actionOf(text string) error {
 		return badClientToken()
 	}
 	c.merchant, c.action = merchant, action{claims.PaymentID, claims.Action}
-	return nil
+	return c.checkBrowserRate(byActionToken, string(claims.PaymentID))
 }
 
 // actionRequest is the body of POST /required-actions/complete (D12).
@@ -79,7 +80,8 @@ type actionAnswer struct {
 }
 
 // completeAction: POST /required-actions/complete, from the customer's browser. Nothing is recorded: that
-// the action ended is told with the resume token.
+// the action ended is told with the resume token. How it ended a browser may declare in the sandbox only: elsewhere
+// the token says nothing about it, and resume asks the processor (D12).
 func completeAction(c *call) (any, error) {
 	body, err := decode[actionRequest](c)
 	if err != nil {
@@ -95,6 +97,10 @@ func completeAction(c *call) (any, error) {
 		refusal.Payment, refusal.Status = found.ID, string(found.Status())
 		return nil, refusal
 	}
-	token, err := c.api.signResumeToken(found, required, body.Outcome)
+	outcome := body.Outcome
+	if c.api.Environment != account.Sandbox {
+		outcome = ""
+	}
+	token, err := c.api.signResumeToken(found, required, outcome)
 	return actionAnswer{ResumeToken: token}, err
 }

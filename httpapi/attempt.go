@@ -9,6 +9,7 @@ import (
 // attemptRequest is the body of POST /payment-attempts (D12).
 type attemptRequest struct {
 	PaymentMethodToken domain.Token `json:"paymentMethodToken"`
+	seenPrice
 }
 
 // attemptStarted is the answer: the session's active attempt.
@@ -28,7 +29,9 @@ func startAttempt(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	made, err := c.api.Commands.StartAttempt(c.ctx, c.caller(), commands.AttemptInput{Session: c.session, Token: body.PaymentMethodToken})
+	made, err := c.api.Commands.StartAttempt(c.ctx, c.caller(), commands.AttemptInput{
+		Session: c.session, Token: body.PaymentMethodToken, Shown: body.shown(),
+	})
 	if err != nil {
 		return nil, err
 	}

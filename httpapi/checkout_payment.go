@@ -17,6 +17,21 @@ type checkoutPayment struct {
 // checkoutPaymentRequest is the body of POST /checkout/payments.
 type checkoutPaymentRequest struct {
 	PaymentMethodToken domain.Token `json:"paymentMethodToken"`
+	seenPrice
+}
+
+// seenPrice is what the customer saw when they agreed to pay (D12): both fields or none.
+type seenPrice struct {
+	Amount       *domain.Amount  `json:"amount"`
+	CurrencyCode domain.Currency `json:"currencyCode"`
+}
+
+// shown gives the price that the customer saw; nil when the page did not tell.
+func (p seenPrice) shown() *domain.Price {
+	if p.Amount == nil {
+		return nil
+	}
+	return &domain.Price{Amount: *p.Amount, Currency: p.CurrencyCode}
 }
 
 // payInCheckout: POST /checkout/payments. All but the token comes from the session.
@@ -30,7 +45,7 @@ func payInCheckout(c *call) (any, error) {
 		return nil, err
 	}
 	made, err := c.api.Commands.CreatePayment(c.ctx, c.caller(), commands.PaymentInput{
-		Token: body.PaymentMethodToken, Session: c.session, IdempotencyKey: key,
+		Token: body.PaymentMethodToken, Session: c.session, IdempotencyKey: key, Shown: body.shown(),
 	})
 	if err != nil {
 		return nil, err

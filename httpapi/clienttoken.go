@@ -88,7 +88,7 @@ func (c *call) authenticateBrowser() error {
 		return badClientToken()
 	}
 	c.merchant, c.session, c.actor = merchant, id, "client_token:"+string(id)
-	return nil
+	return c.checkBrowserRate(byClientToken, string(id))
 }
 
 // sessionOf tells which session of which account a client token stands for.

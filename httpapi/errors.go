@@ -27,6 +27,7 @@ var statuses = map[domain.Reason]int{
 	domain.ReasonPaymentRequestLimit:        http.StatusConflict,
 	domain.ReasonNoActionsToHandle:          http.StatusAccepted,
 	domain.ReasonAttemptNotPending:          http.StatusConflict,
+	domain.ReasonAmountChanged:              http.StatusConflict, // D12
 	domain.ReasonInstrumentToken:            http.StatusBadRequest,
 	domain.ReasonFailedVerification:         http.StatusBadRequest,
 	domain.ReasonConcurrentModification:     http.StatusConflict,

@@ -34,7 +34,7 @@ func (c *call) authenticate() error {
 		return unauthorized()
 	}
 	c.merchant, c.key, c.actor = merchant, key, "api_key:"+string(id)
-	return c.checkRate(id)
+	return c.checkRate(key)
 }
 
 func unauthorized() error {

@@ -229,6 +229,40 @@ func TestRateLimit(t *testing.T) {
 	r.want(call(r.account.APIKey), 200, "")
 }
 
+// TestBrowserRateLimit: each client token has a limit of its own, its pages included; the pages say so as pages do, and a
+// small limit of the keys leaves a page what it needs (D1, D12).
+func TestBrowserRateLimit(t *testing.T) {
+	frozen := time.Now()
+	r := newRig(t)
+	one, two := r.session(someSession), r.session(someSession)
+	action := r.want(r.pay(payWith(r.tokenize(one, challengedCard))), 200, "").text1("requiredAction", "clientToken")
+	r.serve(func(c *httpapi.Config) {
+		c.RateLimit = 2
+		c.Now = func() time.Time { return frozen.Add(time.Duration(r.late.Load()) * time.Second) }
+	})
+	for i := range 10 {
+		if i%2 == 0 {
+			r.want(r.inBrowser(one, "GET", "/checkout/configuration", ""), 200, "")
+		} else if status, _, text := r.page("/checkout?clientToken=" + one); status != 200 {
+			t.Fatal(status, text)
+		}
+		r.want(r.complete(action, "AUTHENTICATED"), 200, "")
+	}
+	limited := r.want(r.inBrowser(accessToken(t, one), "GET", "/checkout/configuration", ""), 429, "RateLimitExceeded")
+	if limited.header.Get("Retry-After") != "1" {
+		t.Errorf("Retry-After %q", limited.header.Get("Retry-After"))
+	}
+	r.want(r.complete(action, "AUTHENTICATED"), 429, "RateLimitExceeded")
+	for _, path := range []string{"/checkout?clientToken=" + one, "/checkout/challenge?clientToken=" + action} {
+		if status, header, text := r.page(path); status != 429 || header.Get("Retry-After") != "1" || !strings.Contains(text, "Wait a moment") {
+			t.Errorf("%s: %d %v %s", path, status, header, text)
+		}
+	}
+	r.want(r.inBrowser(two, "GET", "/checkout/configuration", ""), 200, "")
+	r.late.Store(1)
+	r.want(r.inBrowser(one, "GET", "/checkout/configuration", ""), 200, "")
+}
+
 // faultyReader goes wrong in the way its payment id says.
 type faultyReader struct{ httpapi.Reader }
 

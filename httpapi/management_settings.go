@@ -38,20 +38,23 @@ type settingsRequest struct {
 	CaptureMode    *string `json:"captureMode"`
 	ClientTokenTTL *int64  `json:"clientTokenTtl"`
 	First6Digits   *bool   `json:"first6Digits"`
+	DisplayName    *string `json:"displayName"`
 }
 
 // settingsAnswer are the account's settings; without clientTokenTtl, client tokens live as long as the service
-// has it.
+// has it, and without displayName customers read of "the shop".
 type settingsAnswer struct {
 	CaptureMode    string `json:"captureMode"`
 	ClientTokenTTL int64  `json:"clientTokenTtl,omitempty"`
 	First6Digits   bool   `json:"first6Digits"`
+	DisplayName    string `json:"displayName,omitempty"`
 }
 
 // getSettings: GET /management/settings.
 func getSettings(c *call) (any, error) { return renderSettings(c.merchant.Settings), nil }
 
-// changeSettings: PATCH /management/settings. A clientTokenTtl of null gives way to the service's own.
+// changeSettings: PATCH /management/settings. A clientTokenTtl of null gives way to the service's own, a displayName of
+// null to none.
 func changeSettings(c *call) (any, error) {
 	body, err := decode[settingsRequest](c)
 	if err != nil {
@@ -60,6 +63,9 @@ func changeSettings(c *call) (any, error) {
 	in := commands.SettingsInput(body)
 	if _, sent := c.body.tree["clientTokenTtl"]; sent && in.ClientTokenTTL == nil {
 		in.ClientTokenTTL = new(int64)
+	}
+	if _, sent := c.body.tree["displayName"]; sent && in.DisplayName == nil {
+		in.DisplayName = new(string)
 	}
 	changed, err := c.api.Commands.ChangeSettings(c.ctx, c.caller(), in)
 	if err != nil {
@@ -70,5 +76,5 @@ func changeSettings(c *call) (any, error) {
 }
 
 func renderSettings(s account.Settings) settingsAnswer {
-	return settingsAnswer{CaptureMode: s.Capture(), ClientTokenTTL: s.ClientTokenTTL, First6Digits: s.First6Digits}
+	return settingsAnswer{CaptureMode: s.Capture(), ClientTokenTTL: s.ClientTokenTTL, First6Digits: s.First6Digits, DisplayName: s.DisplayName}
 }

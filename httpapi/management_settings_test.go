@@ -2,6 +2,7 @@ package httpapi_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -90,6 +91,22 @@ func TestSettings(t *testing.T) {
 			t.Errorf("%s recorded %d events", c.sent, n)
 		}
 		sameJSON(t, c.sent+" read back", r.want(r.manage("GET", "/settings", ""), 200, ""), c.want)
+	}
+	named := `{"captureMode":"MANUAL","displayName":"Käse & <b>Brot</b>","first6Digits":false}`
+	sameJSON(t, "named", r.want(r.manage("PATCH", "/settings", `{"displayName":"Käse & <b>Brot</b>"}`), 200, ""), named)
+	sameJSON(t, "named still", r.want(r.manage("PATCH", "/settings", `{}`), 200, ""), named)
+	sameJSON(t, "unnamed", r.want(r.manage("PATCH", "/settings", `{"displayName":null}`), 200, ""), first)
+	for name, want := range map[string]string{
+		`""`: "must not be empty", `7`: "must be a string", `"` + strings.Repeat("é", 65) + `"`: "must be at most 64 characters long",
+		`"a\nb"`:             "must have 1 to 64 characters, none of them invisible, and no space at an end",
+		`"a\u202eb"`:         "must have 1 to 64 characters, none of them invisible, and no space at an end",
+		`" a"`:               "must have 1 to 64 characters, none of them invisible, and no space at an end",
+		`"4111111111111111"`: "must not hold a card number",
+	} {
+		a := r.want(r.manage("PATCH", "/settings", `{"displayName":`+name+`}`), 422, "RequestValidationError")
+		if !slices.Equal(a.faults(), []string{"SettingsRequest $.displayName " + want}) {
+			t.Errorf("%s: %q", name, a.faults())
+		}
 	}
 	a := r.want(r.manage("PATCH", "/settings", `{"captureMode":"manual","clientTokenTtl":59,"first6Digits":null,"x":{}}`), 422, "RequestValidationError")
 	if want := []string{

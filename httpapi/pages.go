@@ -24,18 +24,22 @@ func getCheckoutPage(c *call) (any, error) {
 	if !known {
 		return c.pageOf(badClientToken(), checkout.Expired)
 	}
+	if err := c.checkBrowserRate(byClientToken, string(id)); err != nil {
+		return nil, err
+	}
 	c.merchant = merchant
 	s, err := c.api.Commands.Session(c.ctx, owner, id)
 	if err != nil {
 		return c.pageOf(err, checkout.Expired)
 	}
-	if s.Total() == nil || s.Currency == "" || s.OrderID == "" {
-		return c.api.pages.Notice(http.StatusBadRequest, checkout.Incomplete)
-	}
-	view := c.paymentView(s)
-	if view.PaymentID, err = c.openPayment(s); err != nil {
+	open, err := c.openPayment(s)
+	if err != nil {
 		return nil, err
 	}
+	if !open.Exists() && (s.Total() == nil || s.Currency == "" || s.OrderID == "") {
+		return c.api.pages.Notice(http.StatusBadRequest, checkout.Incomplete)
+	}
+	view := c.paymentView(s, open)
 	if view.AttemptID, err = c.openAttempt(s); err != nil {
 		return nil, err
 	}
@@ -45,24 +49,31 @@ func getCheckoutPage(c *call) (any, error) {
 	return c.api.pages.Payment(view)
 }
 
-// paymentView is what the page shows of a session.
-func (c *call) paymentView(s session.State) checkout.Payment {
-	return checkout.Payment{
-		Merchant: merchantName(c.merchant), Amount: *s.Total(), Currency: s.Currency, OrderID: s.OrderID, Order: s.Order,
+// paymentView is what the page shows: of the payment that the session has, whatever became of the session since; else
+// of what the session asks for.
+func (c *call) paymentView(s session.State, open payment.State) checkout.Payment {
+	view := checkout.Payment{
+		Merchant: merchantName(c.merchant), Currency: s.Currency, OrderID: s.OrderID, Order: s.Order,
 		Manual: s.ApprovalMode == session.ApprovalManual, ReturnURL: s.ReturnURL,
 		Sandbox: c.api.Environment == account.Sandbox, Keeps: s.Method.VaultOnSuccess,
 	}
+	if open.Exists() {
+		view.PaymentID, view.Amount, view.Currency, view.OrderID, view.Order = open.ID, open.Amount, open.Currency, open.OrderID, open.Order
+	} else {
+		view.Amount = *s.Total()
+	}
+	return view
 }
 
 // unnamed is what an account is called that nobody has named.
 const unnamed = "default"
 
-// merchantName is what customers read.
-func merchantName(merchant account.State) string {
-	if merchant.Name == "" || merchant.Name == unnamed {
-		return "the shop"
+// merchantName is what customers read: the name of the settings (D20), else the account's own; "" when it has none.
+func merchantName(merchant account.State) checkout.Merchant {
+	if merchant.Settings.DisplayName == "" && merchant.Name != unnamed {
+		return checkout.Merchant(merchant.Name)
 	}
-	return merchant.Name
+	return checkout.Merchant(merchant.Settings.DisplayName)
 }
 
 // getChallengePage: GET /checkout/challenge, the sandbox's page of a required action (D12, D13).

@@ -24,24 +24,18 @@ func (c *call) openAttempt(s session.State) (domain.AttemptID, error) {
 	return current.ID, nil
 }
 
-// openPayment finds the payment that a session's order has already, paid or under way; "" when it has none. Whoever
+// openPayment finds the payment that a session has already, paid or under way; the zero state when it has none. Whoever
 // opens the page again, in whatever tab, sees that payment and no form to pay a second time.
-func (c *call) openPayment(s session.State) (domain.PaymentID, error) {
+func (c *call) openPayment(s session.State) (payment.State, error) {
 	open := []string{
 		string(payment.StatusPending), string(payment.StatusAuthorized), string(payment.StatusSettling),
 		string(payment.StatusPartiallySettled), string(payment.StatusSettled),
 	}
-	listed, err := c.api.Reader.ListPayments(c.ctx, s.Account, projections.PaymentFilter{OrderID: s.OrderID, Statuses: open}, nil, defaultLimit)
-	if err != nil {
-		return "", err
+	listed, err := c.api.Reader.ListPayments(c.ctx, s.Account, projections.PaymentFilter{Session: s.ID, Statuses: open}, nil, 1)
+	if err != nil || len(listed.Data) == 0 {
+		return payment.State{}, err
 	}
-	for _, one := range listed.Data {
-		found, err := c.api.Reader.Payment(c.ctx, s.Account, one.ID)
-		if err != nil || found.Session == s.ID {
-			return one.ID, err
-		}
-	}
-	return "", nil
+	return c.api.Reader.Payment(c.ctx, s.Account, listed.Data[0].ID)
 }
 
 // savedCards are the vaulted cards of the session's customer, the default first, without those that have expired.

@@ -9,47 +9,84 @@ import (
 	"golang.org/x/time/rate"
 
 	"payledger/domain"
+	"payledger/domain/account"
 )
 
-// limits are the rate limits of all API keys.
+// minBrowserRate is the least that a client token may, in requests a second: a page makes some at once, however little
+// the merchant's keys may.
+const minBrowserRate = 10
+
+// forgetAbove is how many callers are remembered before those that have been quiet are forgotten.
+const forgetAbove = 4096
+
+// limits are the rate limits of all callers: API keys, and the client tokens of browsers.
 type limits struct {
 	perSecond float64
 	now       func() time.Time
 	mu        sync.Mutex
-	byKey     map[domain.APIKeyID]*rate.Limiter
+	by        map[caller]*rate.Limiter
+	forgetAt  int
+}
+
+// caller is who a limit is for: an API key's id, a client session's, or that of a payment with a required action.
+type caller struct {
+	access access
+	id     string
 }
 
 func newLimits(perSecond float64, now func() time.Time) *limits {
-	return &limits{perSecond: perSecond, now: now, byKey: map[domain.APIKeyID]*rate.Limiter{}}
+	return &limits{perSecond: perSecond, now: now, by: map[caller]*rate.Limiter{}, forgetAt: forgetAbove}
 }
 
 // checkRate refuses a key that calls more often than it may (D1); off unless configured.
-func (c *call) checkRate(id domain.APIKeyID) error {
-	wait := c.api.limits.wait(id)
+func (c *call) checkRate(key account.APIKey) error {
+	return c.checkLimit(c.api.limits.wait(caller{byAPIKey, string(key.ID)}, c.api.limits.perSecond), "API key")
+}
+
+// checkBrowserRate refuses a client token that calls more often than it may (D1). Pages count like calls.
+func (c *call) checkBrowserRate(kind access, id string) error {
+	return c.checkLimit(c.api.limits.wait(caller{kind, id}, max(minBrowserRate, c.api.limits.perSecond)), "client token")
+}
+
+func (c *call) checkLimit(wait time.Duration, who string) error {
 	if wait == 0 {
 		return nil
 	}
 	c.w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))
-	return domain.Refuse(domain.KindUnavailable, domain.ReasonRateLimitExceeded, "The API key makes too many requests.")
+	return domain.Refuse(domain.KindUnavailable, domain.ReasonRateLimitExceeded, "The %s makes too many requests.", who)
 }
 
-// wait is how long the key must wait for its next request; 0 when it need not.
-func (l *limits) wait(id domain.APIKeyID) time.Duration {
+// wait is how long a caller must wait for its next request; 0 when it need not.
+func (l *limits) wait(who caller, perSecond float64) time.Duration {
 	if l.perSecond <= 0 {
 		return 0
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	limiter, known := l.byKey[id]
-	if !known {
-		limiter = rate.NewLimiter(rate.Limit(l.perSecond), max(1, int(math.Ceil(l.perSecond))))
-		l.byKey[id] = limiter
-	}
 	now := l.now()
+	limiter, known := l.by[who]
+	if !known {
+		l.forget(now)
+		limiter = rate.NewLimiter(rate.Limit(perSecond), max(1, int(math.Ceil(perSecond))))
+		l.by[who] = limiter
+	}
 	reservation := limiter.ReserveN(now, 1)
 	wait := reservation.DelayFrom(now)
 	if wait > 0 {
 		reservation.CancelAt(now)
 	}
 	return wait
+}
+
+// forget drops the callers that may again as much as new ones, once there are many: sessions come and go.
+func (l *limits) forget(now time.Time) {
+	if len(l.by) < l.forgetAt {
+		return
+	}
+	for who, limiter := range l.by {
+		if limiter.TokensAt(now) >= float64(limiter.Burst()) {
+			delete(l.by, who)
+		}
+	}
+	l.forgetAt = max(forgetAbove, 2*len(l.by))
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"payledger/domain"
+	"payledger/domain/account"
 	"payledger/domain/payment"
 	"payledger/domain/processor"
 	"payledger/eventstore/commands"
@@ -16,8 +17,8 @@ import (
 type resumeClaims struct {
 	AccountID domain.AccountID  `json:"accountId"`
 	PaymentID domain.PaymentID  `json:"paymentId"`
-	Action    uint64            `json:"action"` // revision that names the required action
-	Outcome   processor.Outcome `json:"outcome"`
+	Action    uint64            `json:"action"`            // revision that names the required action
+	Outcome   processor.Outcome `json:"outcome,omitempty"` // "": the processor knows it
 	jwt.RegisteredClaims
 }
 
@@ -35,7 +36,7 @@ func (a *API) signResumeToken(p payment.State, action *payment.RequiredAction, o
 }
 
 // resumedAction reads a resume token for the call's payment: the action that it names, 0 when it is none of
-// ours or of another payment, and what the action ended with. The expiry is left to the payment, which knows
+// ours or of another payment, and what the action ended with: outside the sandbox no token tells that. The expiry is left to the payment, which knows
 // the action: one that is handed in too late is a failed challenge (D7).
 func (c *call) resumedAction(token string) (uint64, processor.Outcome) {
 	var claims resumeClaims
@@ -44,6 +45,9 @@ func (c *call) resumedAction(token string) (uint64, processor.Outcome) {
 	ours := err == nil && len(claims.Audience) == 1 && claims.Audience[0] == resumeAudience
 	if !ours || claims.AccountID != c.merchant.ID || claims.PaymentID != c.paymentID() {
 		return 0, ""
+	}
+	if c.api.Environment != account.Sandbox {
+		return claims.Action, ""
 	}
 	return claims.Action, claims.Outcome
 }

@@ -91,11 +91,19 @@ func newRigWaiting(t testing.TB, paymentTimeout time.Duration, change ...func(*h
 // newRigWith is newRigWaiting with webhooks; nil: none are sent.
 func newRigWith(t testing.TB, paymentTimeout time.Duration, hooks *webhooks, change ...func(*httpapi.Config)) *rig {
 	t.Helper()
+	return newRigIn(t, account.Sandbox, paymentTimeout, hooks, change...)
+}
+
+// newRigIn is newRigWith in an environment.
+func newRigIn(t testing.TB, environment string, paymentTimeout time.Duration, hooks *webhooks, change ...func(*httpapi.Config)) *rig {
+	t.Helper()
 	r := &rig{t: t, dir: t.TempDir(), log: &safeBuffer{}, answers: &safeBuffer{}}
 	logger := zerolog.New(r.log).Level(zerolog.TraceLevel)
 	ctx, stop := context.WithCancel(context.Background())
 	events := filepath.Join(r.dir, "events")
-	r.account = eventstoretest.Initialized(t, events)
+	if environment == account.Sandbox {
+		r.account = eventstoretest.Initialized(t, events)
+	}
 	stored := eventstoretest.Config(eventstoretest.Server(t, events))
 	stored.Now, stored.Logger, stored.SoleWriter = r.now, logger, true
 	r.store = eventstoretest.OpenOn(t, stored)
@@ -103,6 +111,10 @@ func newRigWith(t testing.TB, paymentTimeout time.Duration, hooks *webhooks, cha
 	r.simulate(logger)
 	fanout := eventstore.NewFanout(r.store)
 	var err error
+	if environment != account.Sandbox {
+		r.account, err = commands.Initialize(ctx, r.store, vault, rand.Reader, environment, "cli:init")
+		must(t, err)
+	}
 	r.views, err = projections.Open(ctx, projections.Config{
 		Dir: filepath.Join(r.dir, "views"), Store: r.store, Fanout: fanout, Vault: vault, Logger: logger, Now: r.now,
 	})
@@ -137,7 +149,7 @@ func newRigWith(t testing.TB, paymentTimeout time.Duration, hooks *webhooks, cha
 	must(t, r.views.CaughtUp(ctx))
 	r.config = httpapi.Config{
 		Commands: r.service, Reader: r.views, Reconciler: reconcile.Reconciler{Store: r.store, Books: r.sim}, History: &history.Reader{Store: r.store, Vault: vault},
-		ClientTokenKey: tokenKey, PublicURL: "https://pay.example/", Environment: account.Sandbox, Random: rand.Reader,
+		ClientTokenKey: tokenKey, PublicURL: "https://pay.example/", Environment: environment, Random: rand.Reader,
 		Now: r.now, Logger: logger,
 		Notifications: func(name processor.Name, header http.Header, body []byte) (processor.SignedNotification, error) {
 			return client.ParseNotification(processorSecret, name, header, body)

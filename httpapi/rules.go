@@ -20,6 +20,8 @@ var bodyRules = map[string]func(*violations, map[string]any, *call){
 	"capturePayment":          metadataRules,
 	"refundPayment":           metadataRules,
 	"createPaymentInstrument": cardRules,
+	"createCheckoutPayment":   seenRules,
+	"createPaymentAttempt":    seenRules,
 	"createApiKey":            keyRules,
 	"replaceRouting":          routingRules,
 	"createWebhookReplay":     replayRules,
@@ -60,6 +62,20 @@ func (v *violations) ofOrder(tree map[string]any) {
 	}
 	metadata, _ := tree["metadata"].(map[string]any)
 	v.ofMetadata(metadata)
+}
+
+// seenRules: what the customer saw is an amount with its currency (D12).
+func seenRules(v *violations, tree map[string]any, _ *call) {
+	_, amount := tree["amount"]
+	code, currency := tree["currencyCode"].(string)
+	switch {
+	case amount && tree["currencyCode"] == nil:
+		v.add("$.currencyCode", "must be sent with amount")
+	case currency && !domain.Currency(code).Known():
+		v.add("$.currencyCode", "must be an active ISO 4217 currency code")
+	case currency && !amount:
+		v.add("$.amount", "must be sent with currencyCode")
+	}
 }
 
 // metadataRules: what a capture or refund adds to the payment's metadata (D10).

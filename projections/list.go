@@ -23,6 +23,8 @@ type PaymentFilter struct {
 	Emails      []string `json:"customer_email_address"` // case and surrounding space do not count
 	Last4Digits []string `json:"last_4_digits"`
 	OrderID     string   `json:"order_id"`
+	// Session is the client session that the payments were made in; the list of D11 does not take it.
+	Session domain.SessionID `json:"-"`
 
 	From      *time.Time     `json:"from_date"` // of creation
 	To        *time.Time     `json:"to_date"`

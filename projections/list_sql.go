@@ -80,12 +80,9 @@ type condition struct {
 
 // plan chooses the index, the most selective first, and turns the rest of the filter into conditions.
 func plan(f PaymentFilter, hashes []string) (along walk, conditions []condition) {
-	var orders []string
-	if f.OrderID != "" {
-		orders = []string{f.OrderID}
-	}
 	for _, one := range []walk{
-		{"payments_order", "order_id", orders}, {"payments_email", "email_hash", hashes},
+		{"payments_session", "session", given(string(f.Session))},
+		{"payments_order", "order_id", given(f.OrderID)}, {"payments_email", "email_hash", hashes},
 		{"payments_customer", "customer_id", f.CustomerIDs}, {"payments_status", "status", f.Statuses},
 		{"", "last4", f.Last4Digits}, {"", "currency", f.Currencies}, {"", "processor", f.Processors},
 		{"", "merchant_id", f.MerchantIDs}, {"", "payment_method_type", f.MethodTypes},
@@ -103,6 +100,14 @@ func plan(f PaymentFilter, hashes []string) (along walk, conditions []condition)
 		along = walk{index: "payments_created", values: []string{""}}
 	}
 	return along, append(conditions, bounds(f)...)
+}
+
+// given is a field of one value as a list of it; "" is none.
+func given(value string) []string {
+	if value == "" {
+		return nil
+	}
+	return []string{value}
 }
 
 func oneOf(column string, values []string) condition {

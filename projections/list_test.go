@@ -21,6 +21,7 @@ import (
 // The values that the payments of a test have, and that filters ask for; of some there are none.
 var (
 	someOrders     = []string{"order-1", "order-2", "order, 3"}
+	someSessions   = []string{"", "session-1", "session-2"}
 	someCustomers  = []string{"", "customer-1", "customer-2", "Customer-1"}
 	someCurrencies = []string{"EUR", "USD", "JPY"}
 	someCards      = []string{"4111111111111111", "5555555555554444", "4242424242424242"}
@@ -42,6 +43,7 @@ func drawPayment(r *rapid.T, l *logbook, n int, at time.Time) payment.State {
 		amount := domain.Amount(rapid.IntRange(0, 5).Draw(r, "amount"))
 		c.Amount, c.OrderID = &amount, rapid.SampledFrom(someOrders).Draw(r, "order")
 		c.CustomerID = rapid.SampledFrom(someCustomers).Draw(r, "customer")
+		c.Session = domain.SessionID(rapid.SampledFrom(someSessions).Draw(r, "session"))
 		c.Currency = domain.Currency(rapid.SampledFrom(someCurrencies).Draw(r, "currency"))
 		c.Method.Card = domain.NewCard(rapid.SampledFrom(someCards).Draw(r, "card"), "12", "2030", true)
 		c.Route = []payment.Target{rapid.SampledFrom(someTargets).Draw(r, "target")}
@@ -84,6 +86,9 @@ func drawFilter(r *rapid.T) (f PaymentFilter, hashes []string) {
 	if one := some("order", someOrders...); one != nil {
 		f.OrderID = one[0]
 	}
+	if one := some("session", someSessions...); one != nil {
+		f.Session = domain.SessionID(one[0])
+	}
 	if rapid.Bool().Draw(r, "bounds") {
 		from, to := start.Add(time.Duration(rapid.IntRange(0, 4).Draw(r, "from"))*time.Microsecond), start.Add(8*time.Microsecond)
 		least, most := domain.Amount(rapid.IntRange(0, 2).Draw(r, "least")), domain.Amount(rapid.IntRange(2, 5).Draw(r, "most"))
@@ -103,7 +108,7 @@ func fits(s payment.State, f PaymentFilter, hashes []string) bool {
 	return s.Account == testAccount && in(string(s.Status()), f.Statuses) && in(s.Method.Type, f.MethodTypes) &&
 		in(string(target.Processor), f.Processors) && in(target.MerchantID, f.MerchantIDs) && in(string(s.Currency), f.Currencies) &&
 		in(s.CustomerID, f.CustomerIDs) && in(s.Method.Card.Last4Digits, f.Last4Digits) && in(hash, hashes) &&
-		(f.OrderID == "" || s.OrderID == f.OrderID) && (f.From == nil || !s.CreatedAt.Before(*f.From)) && (f.To == nil || !s.CreatedAt.After(*f.To)) &&
+		(f.OrderID == "" || s.OrderID == f.OrderID) && (f.Session == "" || s.Session == f.Session) && (f.From == nil || !s.CreatedAt.Before(*f.From)) && (f.To == nil || !s.CreatedAt.After(*f.To)) &&
 		(f.MinAmount == nil || s.Amount >= *f.MinAmount) && (f.MaxAmount == nil || s.Amount <= *f.MaxAmount)
 }
 
@@ -275,6 +280,7 @@ func TestListPlans(t *testing.T) {
 		{"payments_customer", 2, PaymentFilter{Statuses: many, CustomerIDs: []string{"a", "b"}}, nil},
 		{"payments_email", 1, PaymentFilter{Statuses: many, CustomerIDs: []string{"a", "b"}}, []string{"h"}},
 		{"payments_order", 1, PaymentFilter{Statuses: many, CustomerIDs: []string{"a", "b"}, OrderID: "o"}, []string{"h"}},
+		{"payments_session", 1, PaymentFilter{Statuses: many, OrderID: "o", Session: "s"}, nil},
 	} {
 		for _, from := range []*Place{nil, {At: start, ID: "01"}, {At: start, ID: "01", Newer: true, Here: true}} {
 			lines := explain(t, m, c.filter, c.hashes, from)

@@ -8,7 +8,7 @@ import (
 
 // fileVersion is the shape of the file: raise it with every change of the tables below or of what a
 // projector writes into them. A file of another version is rebuilt from the log.
-const fileVersion = 7
+const fileVersion = 8
 
 // fileIdentity names everything that a row depends on: the shape of the file, the schemas of the states
 // in it, and the number of shards that positions count.
@@ -23,7 +23,7 @@ func fileIdentity(shards int) string {
 // ids are random; the index on id is small and the rows are appended. due_at is when an operation that is
 // still open was requested, or when the action that the customer must take expires: its partial index holds
 // only such payments, so it stays as small as the work under way. The indexes by account are those of
-// ListPayments; of equal times the rows tell the order. email_hash is domain.Sealed's, or empty. instruments are those
+// ListPayments, session is the client session's id; of equal times the rows tell the order. email_hash is domain.Sealed's, or empty. instruments are those
 // that were ever vaulted; ended is 1 when the token was deleted or made invalid. attempts are those of which something
 // is left to do, and so are inboxes. disputes are those that were opened, foreign_id
 // being the processor's id; the ids in them are indexed for the filters by them.
@@ -45,6 +45,7 @@ CREATE TABLE payments (
 	status              TEXT    NOT NULL,
 	order_id            TEXT    NOT NULL,
 	customer_id         TEXT    NOT NULL,
+	session             TEXT    NOT NULL,
 	currency            TEXT    NOT NULL,
 	amount              INTEGER NOT NULL,
 	processor           TEXT    NOT NULL,
@@ -60,6 +61,7 @@ CREATE INDEX payments_due ON payments (due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX payments_created ON payments (account, created_at);
 CREATE INDEX payments_status ON payments (account, status, created_at);
 CREATE INDEX payments_order ON payments (account, order_id, created_at);
+CREATE INDEX payments_session ON payments (account, session, created_at) WHERE session <> '';
 CREATE INDEX payments_customer ON payments (account, customer_id, created_at) WHERE customer_id <> '';
 CREATE INDEX payments_email ON payments (account, email_hash, created_at) WHERE email_hash <> '';
 CREATE TABLE sessions (
@@ -120,8 +122,8 @@ const (
 	// A payment's first row has everything; an event after it updates what it can have changed, and
 	// only on the row that it follows.
 	insertPayment = `INSERT INTO payments (id, account, shard, seq, revision, created_at, updated_at, status,
-		order_id, customer_id, currency, amount, processor, merchant_id, payment_method_type, last4, network,
-		email_hash, due_at, state) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		order_id, customer_id, session, currency, amount, processor, merchant_id, payment_method_type, last4, network,
+		email_hash, due_at, state) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (id) DO NOTHING`
 	updatePayment = `UPDATE payments SET seq = ?, revision = ?, updated_at = ?, status = ?, amount = ?,
 		processor = ?, merchant_id = ?, due_at = ?, state = ? WHERE id = ? AND revision = ?`

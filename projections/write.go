@@ -90,7 +90,7 @@ func (m *model) writePayment(ctx context.Context, v *view[payment.State]) error 
 	if v.before == 0 {
 		result, err = m.statements.insertPayment.ExecContext(ctx, v.key.ID, string(v.key.Account), int64(v.shard),
 			int64(v.seq), int64(v.revision), s.CreatedAt.UnixMicro(), s.UpdatedAt.UnixMicro(), string(s.Status()),
-			s.OrderID, s.CustomerID, string(s.Currency), int64(s.Amount), string(target.Processor),
+			s.OrderID, s.CustomerID, string(s.Session), string(s.Currency), int64(s.Amount), string(target.Processor),
 			target.MerchantID, s.Method.Type, s.Method.Card.Last4Digits, string(s.Method.Card.Network),
 			emailHash, due, v.raw)
 	} else {

@@ -102,6 +102,7 @@ func (b browser) tab(t *testing.T, width int64, allowed ...string) *tab {
 	enable(w, log.Enable, cdp.Empty{})
 	enable(w, audits.Enable, cdp.Empty{})
 	enable(w, network.Enable, network.EnableParams{})
+	enable(w, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true}) // tabs run side by side
 	w.do(chromedp.EmulateViewport(width, 900))
 	return w
 }
@@ -178,15 +179,25 @@ func eval[T any](w *tab, expression string) T {
 	return value
 }
 
-// until waits for a condition, through whatever pages come before it holds.
+// awaited is a condition as a promise: the page looks at it again whenever something in it changes.
+const awaited = `new Promise((done) => {
+	const holds = () => { try { return %s } catch { return false } };
+	if (holds()) return done(true);
+	const watch = new MutationObserver(() => { if (holds()) { watch.disconnect(); done(true); } });
+	watch.observe(document, {subtree: true, childList: true, attributes: true, characterData: true});
+})`
+
+// until waits for a condition of the document, through whatever pages come before it holds: a page that goes away takes
+// its promise with it.
 func (w *tab) until(condition string) {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.ctx, patience)
 	defer cancel()
-	again := time.NewTicker(20 * time.Millisecond)
+	again := time.NewTicker(5 * time.Millisecond)
 	defer again.Stop()
 	for {
-		if holds, err := chromedp.Run(ctx, chromedp.Evaluate[bool](condition)); err == nil && holds {
+		holds, err := chromedp.Run(ctx, chromedp.Evaluate[bool](fmt.Sprintf(awaited, condition), chromedp.EvalAwaitPromise))
+		if err == nil && holds {
 			return
 		}
 		select {
@@ -195,6 +206,12 @@ func (w *tab) until(condition string) {
 			w.ok(fmt.Errorf("waiting for %s: %w", condition, ctx.Err()))
 		}
 	}
+}
+
+// wake ends a page's pause before it asks the service again, as a network that is back does.
+func (w *tab) wake() {
+	w.t.Helper()
+	eval[bool](w, `dispatchEvent(new Event("online"))`)
 }
 
 // shown waits for a state of the payment's page.

@@ -2,18 +2,7 @@ package main
 
 import "testing"
 
-// TestCheckoutManual: sessions whose merchant decides about every attempt (§3.3, D12).
-func TestCheckoutManual(t *testing.T) {
-	s, found := openTill(t)
-	if !found {
-		return
-	}
-	t.Run("approved", s.testApproved)
-	t.Run("approved with a challenge", s.testApprovedWithChallenge)
-	t.Run("aborted, then another card", s.testAborted)
-	t.Run("approved and declined, then another card", s.testApprovedAndDeclined)
-	t.Run("lost answer", s.testLostAttempt)
-}
+// Sessions whose merchant decides about every attempt (§3.3, D12).
 
 // waiting opens a MANUAL session, pays in it with a card, and gives the attempt that the merchant is to decide about.
 func (s till) waiting(t *testing.T, w *tab, card string) (order, attempt string) {
@@ -44,6 +33,7 @@ func (s till) testApproved(t *testing.T) {
 	s.wants(t, order)
 	w.reload2("waiting")
 	s.decide(t, attempt, "approve")
+	w.wake()
 	w.shown("succeeded")
 	s.wants(t, order, "AUTHORIZED")
 }

@@ -21,6 +21,7 @@ func invoke(t *testing.T, args ...string) (status int, stdout, stderr string) {
 
 // TestDemoOnce plays the newcomer's story to its end (I1).
 func TestDemoOnce(t *testing.T) {
+	t.Parallel()
 	status, out, stderr := invoke(t, "demo", "--once")
 	if status != 0 {
 		t.Fatalf("demo --once exits %d: %s\n%s", status, stderr, out)

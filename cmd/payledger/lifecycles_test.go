@@ -31,7 +31,7 @@ var (
 
 const (
 	lifecyclesDefault = 400
-	lifecyclesShort   = 200
+	lifecyclesShort   = 100
 	lifecyclesAtOnce  = 96
 	lifecycleSteps    = 10   // fewer than that after the creation
 	lifecycleFaults   = 0.05 // of each mode
@@ -45,6 +45,7 @@ const (
 // stands there once under its key, nothing else does, and amounts and statuses agree (D7–D9, D14); and the webhooks
 // that came to what the payments' facts call for. With an odd seed the account captures by itself (D5).
 func TestLifecycles(t *testing.T) {
+	t.Parallel()
 	n, seed := *lifecycles, *lifecycleSeed
 	if n == 0 {
 		n = lifecyclesDefault

@@ -27,15 +27,11 @@ func (s till) openShop(t *testing.T) *demo.Shop {
 	return shop
 }
 
-// TestShop: a customer buys in the demo's shop, pays on the hosted page and comes back to a receipt that a signed
+// testShop: a customer buys in the demo's shop, pays on the hosted page and comes back to a receipt that a signed
 // webhook fills in.
-func TestShop(t *testing.T) {
-	s, found := openTill(t)
-	if !found {
-		return
-	}
+func (s till) testShop(t *testing.T) {
 	shop := s.openShop(t)
-	for _, width := range []int64{1280, 390} {
+	for _, width := range widths() {
 		w := s.browser.tab(t, width)
 		w.load(shop.URL)
 		w.picture(map[int64]string{1280: "shop-1280", 390: "shop-390"}[width])
@@ -56,13 +52,9 @@ func TestShop(t *testing.T) {
 	}
 }
 
-// TestReceiptFillsIn: a receipt that is open before the payment changes by itself when the webhook arrives; a decline
+// testReceiptFillsIn: a receipt that is open before the payment changes by itself when the webhook arrives; a decline
 // and a second card are told in their turn.
-func TestReceiptFillsIn(t *testing.T) {
-	s, found := openTill(t)
-	if !found {
-		return
-	}
+func (s till) testReceiptFillsIn(t *testing.T) {
 	shop := s.openShop(t)
 	customer, receipt := s.browser.tab(t, 1280), s.browser.tab(t, 390)
 	customer.load(shop.URL)

@@ -75,6 +75,7 @@ func TestFaults(t *testing.T) {
 // TestStopWhileUnknown: an orderly stop answers a waiting caller as at the payment timeout, within its
 // 10 s, and the next start brings the payment to its outcome (I1, D8).
 func TestStopWhileUnknown(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	p := serveProcess(t, "--data", dir)
 	m := newMerchant(p.ready.API, p.credentials.APIKey)

@@ -3,6 +3,8 @@ package account
 import (
 	"cmp"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -22,6 +24,9 @@ const (
 	MaxClientTokenTTL = 30 * 24 * 60 * 60
 )
 
+// MaxDisplayName is the length of the longest name that customers read, in characters.
+const MaxDisplayName = 64
+
 // MaxMerchantID is the length of the longest processorMerchantId, in characters.
 const MaxMerchantID = 255
 
@@ -30,6 +35,7 @@ type Settings struct {
 	First6Digits   bool   `json:"first6Digits,omitempty"`   // answer first6Digits (§2.2: opt-in)
 	CaptureMode    string `json:"captureMode,omitempty"`    // MANUAL when empty (D5)
 	ClientTokenTTL int64  `json:"clientTokenTtl,omitempty"` // seconds (D4); 0: the service's own
+	DisplayName    string `json:"displayName,omitempty"`    // what customers read (D12); "": none was chosen
 }
 
 // Capture is the capture mode, the default spelled out (D5).
@@ -48,7 +54,8 @@ type ChangeSettings struct {
 	At             time.Time
 	First6Digits   *bool
 	CaptureMode    *string
-	ClientTokenTTL *int64 // 0: the service's own from now on
+	ClientTokenTTL *int64  // 0: the service's own from now on
+	DisplayName    *string // "": none from now on
 }
 
 // DecideChangeSettings changes what differs.
@@ -57,12 +64,16 @@ func DecideChangeSettings(s State, c ChangeSettings) (Event, error) {
 	next.First6Digits = valueOr(c.First6Digits, next.First6Digits)
 	next.CaptureMode = valueOr(c.CaptureMode, next.Capture())
 	next.ClientTokenTTL = valueOr(c.ClientTokenTTL, next.ClientTokenTTL)
+	next.DisplayName = valueOr(c.DisplayName, next.DisplayName)
 	var found faults
 	if next.CaptureMode != CaptureManual && next.CaptureMode != CaptureAutomatic {
 		found.add("$.captureMode", "must be one of %s, %s", CaptureManual, CaptureAutomatic)
 	}
 	if ttl := next.ClientTokenTTL; ttl != 0 && (ttl < MinClientTokenTTL || ttl > MaxClientTokenTTL) {
 		found.add("$.clientTokenTtl", "must be an integer between %d and %d", MinClientTokenTTL, MaxClientTokenTTL)
+	}
+	if !validDisplayName(next.DisplayName) {
+		found.add("$.displayName", "must have 1 to %d characters, none of them invisible, and no space at an end", MaxDisplayName)
 	}
 	if len(found) > 0 {
 		return nil, domain.Invalid("SettingsRequest", found...)
@@ -72,6 +83,13 @@ func DecideChangeSettings(s State, c ChangeSettings) (Event, error) {
 		return nil, nil
 	}
 	return SettingsChanged{At: c.At, Settings: next}, nil
+}
+
+// validDisplayName keeps out what would not show as it is: line breaks, controls, signs that turn the direction.
+func validDisplayName(name string) bool {
+	visible := func(r rune) bool { return strconv.IsPrint(r) && r != utf8.RuneError }
+	return utf8.RuneCountInString(name) <= MaxDisplayName && strings.TrimSpace(name) == name &&
+		!strings.ContainsFunc(name, func(r rune) bool { return !visible(r) })
 }
 
 // ChangeProcessor asks for another merchant account at a processor, or for none; what is nil stays as it is.

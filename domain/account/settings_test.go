@@ -83,6 +83,26 @@ func TestSettingsFaults(t *testing.T) {
 	}
 }
 
+// TestDisplayName: what customers read can be read, and is theirs to see as it was written (D20).
+func TestDisplayName(t *testing.T) {
+	s := merchant(account.Routing{})
+	for _, name := range []string{"Kiosk", strings.Repeat("é", 64), "O'Neill & <b>Söhne</b> 店", ""} {
+		e, err := account.DecideChangeSettings(s, account.ChangeSettings{At: at, DisplayName: &name})
+		if err != nil || e == nil {
+			t.Fatalf("%q: %v, %v", name, e, err)
+		}
+		if s = account.Evolve(s, e); s.Settings.DisplayName != name {
+			t.Errorf("%q became %q", name, s.Settings.DisplayName)
+		}
+	}
+	for _, name := range []string{strings.Repeat("x", 65), "a\nb", "a\x00b", "a\u202eb", "a\u200bb", " a", "a ", "a\xffb"} {
+		expectFaults(t, "SettingsRequest", []string{"$.displayName must have 1 to 64 characters, none of them invisible, and no space at an end"},
+			func(s account.State) (account.Event, error) {
+				return account.DecideChangeSettings(s, account.ChangeSettings{At: at, DisplayName: &name})
+			})
+	}
+}
+
 // TestChangeProcessor: one merchant account changes, in its place (D20).
 func TestChangeProcessor(t *testing.T) {
 	s := merchant(account.Routing{})

@@ -38,6 +38,7 @@ type State struct {
 	ExpiresAt time.Time        `json:"expiresAt"` // its session's
 	Session   domain.SessionID `json:"sessionId"`
 	Token     domain.Token     `json:"paymentMethodToken"`
+	Shown     *domain.Price    `json:"shown,omitempty"`    // what the customer saw; nil: not told
 	Decision  Status           `json:"decision,omitempty"` // APPROVED or ABORTED; a refusal makes the one the other
 	DecidedAt time.Time        `json:"decidedAt"`
 	Reason    string           `json:"reason,omitempty"`          // of an abort or a refusal
@@ -82,6 +83,7 @@ type Created struct {
 	ExpiresAt time.Time        `json:"expiresAt"`
 	Session   domain.SessionID `json:"sessionId"`
 	Token     domain.Token     `json:"paymentMethodToken"`
+	Shown     *domain.Price    `json:"shown,omitempty"` // the price that the customer agreed to (D12); nil: not told
 }
 
 // WasApproved says that the merchant approved: the payment of this id is made from the session as it was at that
@@ -127,7 +129,7 @@ func Evolve(s State, e Event) State {
 	s.Revision++
 	switch e := e.(type) {
 	case Created:
-		s.ID, s.Account, s.Session, s.Token = e.ID, e.Account, e.Session, e.Token
+		s.ID, s.Account, s.Session, s.Token, s.Shown = e.ID, e.Account, e.Session, e.Token, e.Shown
 		s.CreatedAt, s.UpdatedAt, s.ExpiresAt = e.At, e.At, e.ExpiresAt
 	case WasApproved:
 		s.Decision, s.DecidedAt, s.UpdatedAt = Approved, e.At, e.At

@@ -13,7 +13,7 @@ import (
 var at = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 func created() attempt.Created {
-	return attempt.Created{At: at, ID: "01attempt", Account: "acct", ExpiresAt: at.Add(time.Hour), Session: "session-1", Token: "token-1"}
+	return attempt.Created{At: at, ID: "01attempt", Account: "acct", ExpiresAt: at.Add(time.Hour), Session: "session-1", Token: "token-1", Shown: &domain.Price{Amount: 5, Currency: "EUR"}}
 }
 
 func fold(events ...attempt.Event) (s attempt.State) {
@@ -82,6 +82,7 @@ func TestCreate(t *testing.T) {
 	s := fold(e)
 	want := attempt.State{
 		ID: "01attempt", Account: "acct", Revision: 1, CreatedAt: at, UpdatedAt: at, ExpiresAt: at.Add(time.Hour), Session: "session-1", Token: "token-1",
+		Shown: &domain.Price{Amount: 5, Currency: "EUR"},
 	}
 	if d := cmp.Diff(want, s); d != "" {
 		t.Error(d)

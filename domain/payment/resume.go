@@ -12,7 +12,7 @@ type Resume struct {
 	Request
 	Action  uint64 // revision of the authorization whose action ended; 0 when the token cannot be read
 	Outcome processor.Outcome
-	Expired bool // asked by the expiry of the action, not by a merchant (D7)
+	Expired bool // only if the action has expired: nobody says how the customer's check ended (D7)
 }
 
 // ErrProcessing means that the resumed payment goes on by itself: whoever resumes it waits with it.

@@ -81,7 +81,7 @@ func (s *Service) mayApprove(ctx context.Context, by Caller, asked attempt.State
 	if tip.State.Attempt != asked.ID {
 		return tip.State, attempt.NotCurrent()
 	}
-	_, err = s.assemble(ctx, by, s.approved(by.Account, asked.ID, asked.Token, tip.State))
+	_, err = s.assemble(ctx, by, s.approved(asked.ID, tip.State, AttemptInput{Token: asked.Token, Shown: asked.Shown}))
 	var used *domain.Error
 	if errors.As(err, &used) && used.Reason == domain.ReasonPayment {
 		if newer, loadErr := s.Attempt(ctx, by.Account, asked.ID); loadErr == nil && newer.Decision != "" {

@@ -13,6 +13,7 @@ import (
 type AttemptInput struct {
 	Session domain.SessionID
 	Token   domain.Token
+	Shown   *domain.Price // what the customer saw; nil: not told
 }
 
 // superseded is the reason of an attempt that another one of its session took the place of.
@@ -65,14 +66,14 @@ func (s *Service) startAttempt(ctx context.Context, by Caller, in AttemptInput) 
 		}
 	}
 	id := domain.NewAttemptID(from.ID, in.Token, from.Attempts)
-	if _, _, err := s.payWith(ctx, by.Account, s.approved(by.Account, id, in.Token, from)); err != nil {
+	if _, _, err := s.payWith(ctx, by.Account, s.approved(id, from, in)); err != nil {
 		if before.Decision == attempt.Approved && before.Token == in.Token && domain.ReasonOf(err) == domain.ReasonPayment {
 			return before, false, nil // a repeat, of one that has paid meanwhile
 		}
 		return made, false, err
 	}
 	ctx = context.WithoutCancel(ctx)
-	if made, err = s.recordAttempt(ctx, by, from, id, in.Token); err != nil {
+	if made, err = s.recordAttempt(ctx, by, from, id, in); err != nil {
 		return made, false, err
 	}
 	if waits {
@@ -124,20 +125,20 @@ func (s *Service) current(ctx context.Context, by Caller, from session.State) (a
 }
 
 // approved is the payment that the approval of an attempt would make now.
-func (s *Service) approved(account domain.AccountID, id domain.AttemptID, token domain.Token, from session.State) *creation {
+func (s *Service) approved(id domain.AttemptID, from session.State, in AttemptInput) *creation {
 	return &creation{
-		PaymentInput: PaymentInput{Token: token, Session: from.ID},
-		id:           domain.PaymentIDForAttempt(account, id), approval: &approval{at: s.Store.Now(), from: from},
+		PaymentInput: PaymentInput{Token: in.Token, Session: from.ID, Shown: in.Shown},
+		id:           domain.PaymentIDForAttempt(from.Account, id), approval: &approval{at: s.Store.Now(), from: from},
 	}
 }
 
-func (s *Service) recordAttempt(ctx context.Context, by Caller, from session.State, id domain.AttemptID, token domain.Token) (attempt.State, error) {
+func (s *Service) recordAttempt(ctx context.Context, by Caller, from session.State, id domain.AttemptID, in AttemptInput) (attempt.State, error) {
 	meta, err := s.request(by)
 	if err != nil {
 		return attempt.State{}, err
 	}
 	command := attempt.Create{Created: attempt.Created{
-		At: meta.At, ID: id, Account: by.Account, ExpiresAt: from.ExpiresAt, Session: from.ID, Token: token,
+		At: meta.At, ID: id, Account: by.Account, ExpiresAt: from.ExpiresAt, Session: from.ID, Token: in.Token, Shown: in.Shown,
 	}}
 	tip, err := eventstore.ExecuteNew(ctx, s.Store, eventstore.Attempts, eventstore.Attempts.Key(by.Account, string(id)), meta,
 		func(state attempt.State) (attempt.Event, error) { return attempt.DecideCreate(state, command) })

@@ -44,7 +44,8 @@ type PaymentInput struct {
 	Customer       *domain.Customer
 	Metadata       domain.Metadata
 	Method         session.Method
-	IdempotencyKey string // "" when no header was sent
+	IdempotencyKey string        // "" when no header was sent
+	Shown          *domain.Price // in a checkout, what the customer saw; nil: not told
 }
 
 // APIKeyInput asks for a further API key (D20).
@@ -59,7 +60,7 @@ type APIKeyInput struct {
 type ResumeInput struct {
 	Payment        domain.PaymentID
 	Action         uint64
-	Outcome        processor.Outcome
+	Outcome        processor.Outcome // "": nobody but the processor knows it; it is asked (D12)
 	IdempotencyKey string
 }
 

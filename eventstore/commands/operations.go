@@ -3,10 +3,12 @@ package commands
 import (
 	"context"
 	"errors"
+	"time"
 
 	"payledger/domain"
 	"payledger/domain/payment"
 	"payledger/domain/processor"
+	"payledger/eventstore"
 )
 
 // Capture takes held money (D10). What the processor refuses is an answer, not an error.
@@ -64,11 +66,18 @@ func (s *Service) Cancel(ctx context.Context, by Caller, in CancelInput) (paymen
 // completion, after which its action is still required, is decided again.
 func (s *Service) Resume(ctx context.Context, by Caller, in ResumeInput) (payment.State, error) {
 	deadline := s.Store.Now().Add(s.PaymentTimeout)
+	untold := in.Outcome == "" && in.Action != 0
+	if untold {
+		if after, done, err := s.askAboutAction(ctx, by, in, deadline); err != nil || done {
+			return after, err
+		}
+		in.Outcome = processor.AuthenticationFailed // if it has expired
+	}
 	for {
 		_, after, err := s.operate(ctx, by, operation{
 			payment: in.Payment, kind: processor.Complete, key: in.IdempotencyKey, deadline: deadline,
 			decide: func(state payment.State, r payment.Request) (payment.Event, error) {
-				return payment.DecideResume(state, payment.Resume{Request: r, Action: in.Action, Outcome: in.Outcome})
+				return payment.DecideResume(state, payment.Resume{Request: r, Action: in.Action, Outcome: in.Outcome, Expired: untold})
 			},
 		})
 		waited := errors.Is(err, payment.ErrProcessing)
@@ -87,6 +96,38 @@ func (s *Service) Resume(ctx context.Context, by Caller, in ResumeInput) (paymen
 			return after, nil
 		}
 	}
+}
+
+// askAboutAction asks the processor how the customer's check ended, and records what it says: the one way to know it
+// outside the sandbox (D12). done: the payment stands as given, its action ended just now or to be taken still.
+func (s *Service) askAboutAction(ctx context.Context, by Caller, in ResumeInput, deadline time.Time) (after payment.State, done bool, err error) {
+	tip, err := eventstore.LoadTipAtLeader(ctx, s.Store, eventstore.Payments, eventstore.Payments.Key(by.Account, string(in.Payment)))
+	action := tip.State.RequiredAction()
+	if err != nil || action == nil || action.Revision != in.Action {
+		return tip.State, false, err
+	}
+	ctx = context.WithoutCancel(ctx)
+	ask, cancel := context.WithTimeout(ctx, s.patience(deadline))
+	defer cancel()
+	op, _ := tip.State.Operation(action.Revision)
+	found, err := s.Processors.Lookup(ask, op.Target.Processor, tip.State.OperationKey(op.Revision))
+	if err != nil || found.Answer == nil {
+		return tip.State, true, stillProcessing(tip.State)
+	}
+	if found.Answer.State == processor.ActionRequired {
+		return tip.State, s.Store.Now().Before(action.ExpiresAt), nil
+	}
+	tip, err = s.recordAnswer(ctx, tip, op.Revision, *found.Answer)
+	switch {
+	case errors.Is(err, payment.ErrRunning):
+		return tip.State, false, nil // a void decides
+	case err != nil:
+		return tip.State, false, err
+	}
+	if f := s.launchRequested(tip, deadline); f != nil {
+		return s.await(f, deadline), true, nil
+	}
+	return tip.State, true, nil
 }
 
 func stillProcessing(state payment.State) error {

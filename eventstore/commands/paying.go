@@ -93,8 +93,23 @@ func (s *Service) payWith(ctx context.Context, account domain.AccountID, c *crea
 		err = cannotPay("the payment method token is of another client session")
 	case c.Session != "" && vaulted && tool.CustomerID != from.CustomerID:
 		err = cannotPay(otherCustomer)
+	case !asShown(c.Shown, from):
+		err = amountChanged()
 	}
 	return tool, from, err
+}
+
+// asShown tells whether the session, as the payment takes it, asks for the price that the customer saw (D12).
+func asShown(shown *domain.Price, from session.State) bool {
+	total := from.Total()
+	return shown == nil || total != nil && *shown == domain.Price{Amount: *total, Currency: from.Currency}
+}
+
+func amountChanged() *domain.Error {
+	err := domain.Refuse(domain.KindConflict, domain.ReasonAmountChanged,
+		"The client session asks for another amount or currency than the customer was shown.")
+	err.Recovery = "Show the customer what the session asks for now; nothing was charged."
+	return err
 }
 
 // payable reads the instrument, and derives the payment's id from what it is. A refusal counts only on what the leader

@@ -21,6 +21,7 @@ type SettingsInput struct {
 	CaptureMode    *string
 	ClientTokenTTL *int64 // seconds; 0: the service's own from now on
 	First6Digits   *bool
+	DisplayName    *string // "": none from now on
 }
 
 // ChangeRouting replaces the account's routing rules and gives them as they stand (D15).
@@ -47,6 +48,7 @@ func (s *Service) ChangeSettings(ctx context.Context, by Caller, in SettingsInpu
 	state, err := s.changeAccount(ctx, by, func(state account.State, at time.Time) (account.Event, error) {
 		return account.DecideChangeSettings(state, account.ChangeSettings{
 			At: at, First6Digits: in.First6Digits, CaptureMode: in.CaptureMode, ClientTokenTTL: in.ClientTokenTTL,
+			DisplayName: in.DisplayName,
 		})
 	})
 	return state.Settings, err

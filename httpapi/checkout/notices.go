@@ -45,7 +45,7 @@ func (p *Pages) Notice(status int, n Notice) (Document, error) {
 
 // Failure is the page for an answer of that status that no other page says.
 func (p *Pages) Failure(status int) (Document, error) {
-	if status < http.StatusInternalServerError {
+	if status < http.StatusInternalServerError && status != http.StatusTooManyRequests {
 		return p.Notice(status, Missing)
 	}
 	return p.Notice(status, Broken)

@@ -3,6 +3,7 @@ package checkout
 import (
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"payledger/domain"
@@ -10,7 +11,7 @@ import (
 
 // Payment is what the page of a payment shows (D12).
 type Payment struct {
-	Merchant  string
+	Merchant
 	Amount    domain.Amount
 	Currency  domain.Currency
 	OrderID   string
@@ -23,6 +24,15 @@ type Payment struct {
 	Saved     []SavedCard
 	Keeps     bool // a card that pays is vaulted (D5)
 }
+
+// Merchant is the name of whom customers pay; "" for one that has none.
+type Merchant string
+
+// Shop is the name, or what stands for it, at the beginning of a sentence.
+func (m Merchant) Shop() string { return domain.FirstNonEmpty(string(m), "The shop") }
+
+// ShopWithin is the name, or what stands for it, within a sentence.
+func (m Merchant) ShopWithin() string { return domain.FirstNonEmpty(string(m), "the shop") }
 
 // SavedCard is a vaulted card of the customer; the one that they prefer comes first.
 type SavedCard struct {
@@ -42,6 +52,9 @@ type Line struct {
 
 // Total is the amount as it is shown.
 func (v Payment) Total() string { return Money(v.Amount, v.Currency) }
+
+// Minor is the amount as the page's script sends it, in minor units.
+func (v Payment) Minor() string { return strconv.FormatInt(int64(v.Amount), 10) }
 
 // Action is what the button says. An amount of 0 only verifies the card (D5).
 func (v Payment) Action() string {
@@ -116,12 +129,12 @@ func (p *Pages) Payment(v Payment) (Document, error) {
 	if u, err := url.Parse(v.ReturnURL); err != nil || u.Scheme != "https" && u.Scheme != "http" {
 		v.ReturnURL = "" // the script goes there: never to anything that is not an address
 	}
-	return p.render(http.StatusOK, "pay.html", v.Action()+" · "+v.Merchant, v)
+	return p.render(http.StatusOK, "pay.html", v.Action()+" · "+v.Shop(), v)
 }
 
 // Challenge is what the sandbox's 3-D Secure page shows.
 type Challenge struct {
-	Merchant string
+	Merchant
 	Amount   domain.Amount
 	Currency domain.Currency
 	Network  domain.Network
@@ -136,7 +149,7 @@ func (v Challenge) Brand() string { return SavedCard{Network: v.Network}.Brand()
 
 // Challenge is the page that stands for the issuer's check of the customer (D13).
 func (p *Pages) Challenge(v Challenge) (Document, error) {
-	return p.render(http.StatusOK, "challenge.html", "3-D Secure check · "+v.Merchant, v)
+	return p.render(http.StatusOK, "challenge.html", "3-D Secure check · "+v.Shop(), v)
 }
 
 // restored is a page that goes on to another one of the same tab, and says so where there is none.

@@ -21,7 +21,7 @@ func decideComplete(op processor.Operation, s *sale) processor.Answer {
 }
 
 // applyComplete decides the authorization. Its line in the books ends with it (D14); what it answered
-// itself, the required action, stays the answer under its own key.
+// itself, the required action, stays the answer to a repeat of it; a look-up tells how it ended.
 func (b *Books) applyComplete(o *Operation) error {
 	s, err := b.parent(o)
 	switch {
@@ -34,6 +34,6 @@ func (b *Books) applyComplete(o *Operation) error {
 	default:
 		s.phase = refused
 	}
-	s.op.line, s.op.UpdatedAt = o.Answer.State, o.CreatedAt
+	s.op.line, s.op.UpdatedAt, s.op.ended = o.Answer.State, o.CreatedAt, &o.Answer
 	return nil
 }

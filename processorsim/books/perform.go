@@ -134,6 +134,9 @@ func (b *Books) Fence(name processor.Name, key domain.OperationKey) (processor.L
 func (b *Books) lookup(s slot) processor.Lookup {
 	if o, seen := b.bySlot[s]; seen {
 		answer := o.Answer
+		if o.ended != nil {
+			answer = *o.ended
+		}
 		return processor.Lookup{State: processor.Known, Answer: &answer}
 	}
 	if _, running := b.running[s]; running {

@@ -31,6 +31,8 @@ type Operation struct {
 	// line is the state in the books (D14). It differs from Answer.State for an authorization that
 	// waits for its customer: PENDING until complete or void decides it.
 	line processor.State
+	// ended is how an authorization that waited for its customer ended; a look-up tells it.
+	ended *processor.Answer
 	// finished: the answer was PENDING first; notified: nobody needs to be told of the result.
 	finished, notified bool
 }

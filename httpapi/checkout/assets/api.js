@@ -44,14 +44,15 @@ export class Client {
 
   tokenize(paymentInstrument) { return this.call("POST", "/payment-instruments", { paymentInstrument }); }
 
-  // pay sent again under its key is refused with the id of the payment that it made before (D9).
-  pay(paymentMethodToken, key) {
-    return this.call("POST", "/checkout/payments", { paymentMethodToken }, { "X-Idempotency-Key": key });
+  // pay sent again under its key is refused with the id of the payment that it made before (D9). seen, { amount,
+  // currencyCode }, is what the customer agreed to: nothing else is charged (D12).
+  pay(paymentMethodToken, key, seen) {
+    return this.call("POST", "/checkout/payments", { paymentMethodToken, ...seen }, { "X-Idempotency-Key": key });
   }
 
   payment(id) { return this.call("GET", `/checkout/payments/${encodeURIComponent(id)}`); }
   resume(id, resumeToken) { return this.call("POST", `/checkout/payments/${encodeURIComponent(id)}/resume`, { resumeToken }); }
-  attempt(paymentMethodToken) { return this.call("POST", "/payment-attempts", { paymentMethodToken }); }
+  attempt(paymentMethodToken, seen) { return this.call("POST", "/payment-attempts", { paymentMethodToken, ...seen }); }
   attemptState(id) { return this.call("GET", `/payment-attempts/${encodeURIComponent(id)}`); }
   complete(outcome) { return this.call("POST", "/required-actions/complete", { outcome }); }
 }

@@ -11,6 +11,9 @@ const title = document.title;
 const button = $("pay");
 const action = button.textContent;
 
+// What the button says, as the service takes it: no other price is charged (D12).
+const seen = { amount: Number(settings.amount), currencyCode: settings.currency };
+
 // How long a success is shown before the customer is back at the shop.
 const farewell = 2500;
 
@@ -78,7 +81,7 @@ async function submit(client, flow) {
   const token = saved || await tokenize(client);
   if (token) {
     form.forget();
-    flow.begin(token);
+    flow.begin(token, seen);
   } else if (!document.querySelector('[data-state="form"]').hidden) {
     unlock();
   }
@@ -108,7 +111,14 @@ function begin() {
   addEventListener("pageshow", (event) => event.persisted && location.reload()); // back from the shop: look anew
   const now = kept();
   if (now.method || now.attempt || now.payment) show("working");
-  flow.run();
+  keep({ changed: undefined });
+  flow.run().then(() => now.changed && tellChange());
+}
+
+// tellChange says, on the page as it is now, why nothing was paid on the page as it was.
+function tellChange() {
+  if (button.disabled) return; // there is nothing to pay any more
+  trouble(`The amount has changed: it is ${$("amount").textContent} now. You have not been charged; check it and pay again.`);
 }
 
 begin();

@@ -48,10 +48,10 @@ export class Flow {
     return false;
   }
 
-  // begin pays with a card's token. The key that is kept with it makes sure that it pays once.
-  begin(method) {
+  // begin pays with a card's token what the customer saw. The key that is kept with it makes sure that it pays once.
+  begin(method, seen) {
     const key = Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
-    keep({ method, key: `checkout-${key}` });
+    keep({ method, seen, key: `checkout-${key}` });
     return this.run();
   }
 
@@ -59,7 +59,7 @@ export class Flow {
   async pay(now) {
     this.view.show("working");
     try {
-      const payment = await this.client.pay(now.method, now.key);
+      const payment = await this.client.pay(now.method, now.key, now.seen);
       keep({ payment: payment.id });
       return this.tell(payment);
     } catch (error) {
@@ -89,7 +89,7 @@ export class Flow {
   // ask makes an attempt that the merchant approves or aborts (MANUAL sessions).
   async ask(now) {
     this.view.show("working");
-    const { currentAttempt } = await this.client.attempt(now.method);
+    const { currentAttempt } = await this.client.attempt(now.method, now.seen);
     keep({ attempt: currentAttempt.id });
     return true;
   }
@@ -135,7 +135,14 @@ export class Flow {
     if (error.status === 401 || error.id === "ClientSessionValidationError") return this.view.show("expired");
     if (kept().payment) return this.view.show("unclear");
     keep(nothing);
+    if (error.id === "AmountChanged") return this.anew();
     return this.view.show("failed");
+  }
+
+  // anew shows the page as the session is now: what the customer agreed to is not what it asks for any more.
+  anew() {
+    keep({ changed: true });
+    location.replace(paymentAddress());
   }
 
   // again forgets what was tried, for another card. The page is loaded anew: the order may be paid by now, in another tab.

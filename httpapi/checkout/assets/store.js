@@ -23,10 +23,10 @@ export function keep(changes) {
   }
 }
 
-// nothing forgets how far a payment got: method is the card's token, key what it pays under; returned says that the
-// customer was sent back to the shop.
+// nothing forgets how far a payment got: method is the card's token, key what it pays under, seen the price that the
+// customer agreed to; returned says that the customer was sent back to the shop, changed that the price has changed.
 export const nothing = {
-  method: undefined, key: undefined, attempt: undefined, payment: undefined, resumeToken: undefined, returned: undefined,
+  method: undefined, key: undefined, seen: undefined, changed: undefined, attempt: undefined, payment: undefined, resumeToken: undefined, returned: undefined,
 };
 
 export function keepAction(clientToken) {

@@ -1,0 +1,87 @@
+package httpapi_test
+
+import (
+	"testing"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/account"
+	"payledger/domain/processor"
+)
+
+// atProcessor ends a customer's check where the customer takes it outside the sandbox: at the processor.
+func (r *rig) atProcessor(id string, outcome processor.Outcome) {
+	r.t.Helper()
+	asked := r.books(id)[0]
+	answer, err := r.sim.Send(r.t.Context(), processor.Operation{
+		Kind: processor.Complete, Key: domain.OperationKey("issuer-" + id), Processor: asked.Processor, MerchantID: asked.ProcessorMerchantID,
+		Reference: domain.PaymentID(id), ParentID: asked.ProcessorTransactionID, Outcome: outcome,
+	})
+	must(r.t, err)
+	if answer.State != processor.Succeeded && answer.State != processor.Declined {
+		r.t.Fatalf("%+v", answer)
+	}
+}
+
+// challenge makes a payment in the browser that waits for its customer, and gives its id and the resume token that a
+// browser gets which says that the customer passed.
+func (r *rig) challenge() (client, id, resumeToken string) {
+	r.t.Helper()
+	client = r.session(someSession)
+	made := r.want(r.inBrowser(client, "POST", "/checkout/payments", payWith(r.tokenize(client, challengedCard))), 200, "")
+	done := r.want(r.complete(made.text1("requiredAction", "clientToken"), "AUTHENTICATED"), 200, "")
+	return client, made.text1("id"), done.text1("resumeToken")
+}
+
+// TestActionInProduction: what a browser says of a 3-D Secure challenge counts for nothing outside the sandbox; the
+// processor is asked, by whichever call resumes the payment (D12).
+func TestActionInProduction(t *testing.T) {
+	r := newRigIn(t, account.Production, 10*time.Second, nil)
+	for outcome, want := range map[processor.Outcome]string{processor.Authenticated: "AUTHORIZED", processor.AuthenticationFailed: "DECLINED"} {
+		client, id, token := r.challenge()
+		resumes := map[string]func() answer{
+			"merchant": func() answer { return r.post("/payments/"+id+"/resume", resumeWith(token), "X-Idempotency-Key", id) },
+			"browser": func() answer {
+				return r.inBrowser(client, "POST", "/checkout/payments/"+id+"/resume", resumeWith(token))
+			},
+		}
+		before := r.events()
+		for who, resume := range resumes {
+			for range 2 { // nothing was recorded, and no key used
+				if a := r.want(resume(), 200, ""); a.text1("status") != "PENDING" || a.text1("requiredAction", "name") != "3DS_AUTHENTICATION" {
+					t.Errorf("the %s's word is taken for the issuer's: %s", who, a.text)
+				}
+			}
+		}
+		if n := r.events() - before; n != 0 || len(r.books(id)) != 1 {
+			t.Errorf("%d events, books %v", n, r.books(id))
+		}
+		r.silent.Store(true)
+		r.want(resumes["merchant"](), 202, "NoActionsToHandle")
+		r.silent.Store(false)
+		r.atProcessor(id, outcome)
+		if a := r.want(resumes["browser"](), 200, ""); a.text1("status") != want || a.field("requiredAction") != nil {
+			t.Errorf("%s at the processor: %s", outcome, a.text)
+		}
+		r.want(resumes["merchant"](), 400, "InvalidPaymentStatus")
+	}
+}
+
+// TestAbandonedInProduction: an action that nobody took in time has failed (D7).
+func TestAbandonedInProduction(t *testing.T) {
+	r := newRigIn(t, account.Production, 10*time.Second, nil)
+	_, id, token := r.challenge()
+	r.late.Store(3601)
+	if a := r.want(r.post("/payments/"+id+"/resume", resumeWith(token)), 200, ""); a.text1("status") != "DECLINED" {
+		t.Error(a.text)
+	}
+}
+
+// TestActionInSandbox: the challenge page stands for the issuer there; what it says is believed (D12, D13).
+func TestActionInSandbox(t *testing.T) {
+	r := newRig(t)
+	client, id, token := r.challenge()
+	if a := r.want(r.inBrowser(client, "POST", "/checkout/payments/"+id+"/resume", resumeWith(token)), 200, ""); a.text1("status") != "AUTHORIZED" {
+		t.Error(a.text)
+	}
+}
