@@ -249,7 +249,7 @@ func TestReplayProgress(t *testing.T) {
 	r.want(r.manage("PATCH", "/webhook-endpoints/"+endpoint, `{"enabled":false}`), 200, "")
 	close(stuck)
 	a := r.until(path, "state", "FAILED")
-	if done := a.field("done").(float64); a.text1("failure") != "the endpoint is disabled" || done < 1 || done > 79 {
+	if done := a.field("done").(float64); a.text1("failure") != "the endpoint is disabled" || done > 79 {
 		t.Errorf("it ended %s", a.text)
 	}
 	before := len(r.inbox.at("/"))

@@ -47,7 +47,6 @@ type webhookRun struct {
 // (§6.2) is lost for any endpoint, be it steady, flaky or slow; none comes that no event causes; none is sent after a
 // recorded success; attempts keep to the schedule, at most six each. What comes twice is counted (§6.1 rule 4, D18).
 func TestWebhookKill9(t *testing.T) {
-	t.Parallel()
 	rounds := *webhookKills
 	switch {
 	case rounds > 0:
