@@ -116,10 +116,10 @@ func TestReceivers(t *testing.T) {
 func TestTimeout(t *testing.T) {
 	t.Parallel()
 	inbox := newReceiver(t, map[string]http.HandlerFunc{"/": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }})
-	s := newSender(Guard{AllowCIDRs: loopback}, 50*time.Millisecond, time.Now)
+	s := newSender(Guard{AllowCIDRs: loopback}, 500*time.Millisecond, time.Now) // enough for the request to come
 	defer s.close()
 	a, err := s.attempt(context.Background(), message{url: inbox.url + "/", keys: []key{{secretName, secretText}}, rest: []byte(`{"payment":{}}`)})
-	if err != nil || a.Failure != FailureTimeout || a.StatusCode != 0 || a.Duration < 50_000 {
+	if err != nil || a.Failure != FailureTimeout || a.StatusCode != 0 || a.Duration < 500_000 {
 		t.Errorf("%+v %v", a, err)
 	}
 	inbox.take(1)
