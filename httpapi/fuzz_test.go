@@ -371,7 +371,7 @@ func TestStrangeBodies(t *testing.T) {
 					continue
 				}
 				for i, body := range mutants(tree) {
-					if testing.Short() && i%5 > 0 {
+					if testing.Short() && i%9 > 0 {
 						continue
 					}
 					rigs.try(t, o, body)
