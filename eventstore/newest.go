@@ -12,14 +12,17 @@ import (
 	"payledger/domain"
 )
 
+// EveryAccount stands for all accounts, where Newest takes one.
+const EveryAccount domain.AccountID = "*"
+
 // newestIdle is how long a reader of newest events may wait for its turn.
 const newestIdle = time.Hour
 
-// Newest hands on the newest event of every aggregate of one kind that an account has, as they stood at the call, shard
-// by shard; begin is told before how many there are. Nothing is handed on before it is durable. It holds no more than
+// Newest hands on the newest event of every aggregate of one kind that an account has (EveryAccount: that there is), as
+// they stood at the call, shard by shard; begin is told before how many there are. Nothing is handed on before it is durable. It holds no more than
 // some hundred events, however many there are.
 func (s *Store) Newest(ctx context.Context, account domain.AccountID, aggregate string, begin func(total uint64), handle func(*Recorded) error) (err error) {
-	if !domain.ValidID(string(account)) || !domain.ValidID(aggregate) {
+	if account != EveryAccount && !domain.ValidID(string(account)) || !domain.ValidID(aggregate) {
 		return fmt.Errorf("%w: %s.%s", ErrNotFound, account, aggregate)
 	}
 	readers := make([]jetstream.Consumer, 0, s.shards)

@@ -106,6 +106,7 @@ var wholeQueryRules = map[string]func(*violations, url.Values, *call){
 	"listWebhookDeliveries": deliveryRules,
 	"listDisputes":          disputeRules,
 	"listWorkflowRuns":      runRules,
+	"getReconciliation":     reconciliationRules,
 }
 
 // amountBits is the size of a signed integer that holds every amount, and that a float64 holds exactly.

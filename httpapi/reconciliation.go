@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"errors"
+	"net/url"
 	"time"
 
 	"payledger/domain"
@@ -25,6 +26,14 @@ type reconcileLine struct {
 
 // progressEvery is how often a stream tells how far it has come.
 const progressEvery = 500 * time.Millisecond
+
+// reconciliationRules: a time that begins after its end has nothing in it that could differ.
+func reconciliationRules(v *violations, query url.Values, _ *call) {
+	from, to := read(query, "from", parseTime), read(query, "to", parseTime)
+	if from != nil && to != nil {
+		v.ofRange(*from, *to)
+	}
+}
 
 // getReconciliation: GET /management/reconciliation compares the ledger with a processor's books (D14).
 func getReconciliation(c *call) (any, error) {

@@ -91,6 +91,7 @@ func TestReconciliationRefused(t *testing.T) {
 	for query, path := range map[string]string{
 		"": "$.processor", "?processor=NOBODY": "$.processor", "?processor=ADYEN&from=yesterday": "$.from", "?processor=ADYEN&page=1": "$.page",
 		"?from=2026-01-01T00:00:00Z": "$.processor",
+		"?processor=ADYEN&from=2026-03-02T00:00:00Z&to=2026-03-02T00:59:59%2B01:00": "$.from must not be after to",
 	} {
 		a := r.want(r.manage("GET", "/reconciliation"+query, ""), 422, "RequestValidationError")
 		if faults := a.faults(); len(faults) != 1 || !strings.Contains(faults[0], path) {

@@ -26,7 +26,7 @@ func (a *App) apiConfig() httpapi.Config {
 			Store: a.ledger.store, Vault: a.ledger.vault, Running: true, First6Digits: a.first6Digits,
 			NextAsk: a.commands.AskNext,
 		},
-		Reconciler: reconcile.Reconciler{Store: a.ledger.store, Books: a.processors},
+		Reconciler: reconcile.Reconciler{Store: a.ledger.store, Books: a.processors, Grace: a.options.PaymentTimeout},
 		Deliveries: a.webhooks, Workflows: a.workflows, ClientTokenKey: a.ledger.derive("client tokens"), PublicURL: a.options.PublicURL,
 		Environment: a.options.Environment, Now: a.clock, Random: rand.Reader, Logger: a.log,
 		Ready: a.healthy, RateLimit: a.options.RateLimit,

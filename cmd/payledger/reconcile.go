@@ -11,6 +11,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"payledger/domain"
 	"payledger/domain/processor"
 	"payledger/eventstore"
 	"payledger/eventstore/reconcile"
@@ -22,12 +23,13 @@ import (
 // (I1). Exit status: 0 no differences, 1 differences, 2 not all could be compared.
 type reconcileCommand struct {
 	Processor    processor.Name `required:"" help:"ADYEN, BRAINTREE, CHECKOUT, PAYPAL, STRIPE or WORLDPAY." placeholder:"NAME"`
-	From         string         `help:"Only what was created then or later (RFC 3339)." placeholder:"TIME"`
-	To           string         `help:"Only what was created then or earlier (RFC 3339)." placeholder:"TIME"`
+	From         string         `help:"Only what was created then or later: RFC 3339, or a day in UTC." placeholder:"TIME"`
+	To           string         `help:"Only what was created then or earlier: RFC 3339, or a day in UTC, to its end." placeholder:"TIME"`
 	JSON         bool           `name:"json" help:"Print one JSON object instead of a table."`
 	URL          string         `name:"url" help:"Running server." default:"http://127.0.0.1:8080"`
 	APIKey       string         `name:"api-key" help:"API key with the scope account:read." placeholder:"KEY"`
 	Data         string         `help:"Data folder of a stopped server, instead of --url." type:"path"`
+	Account      string         `help:"Account of the folder, with --data (default: all of them)." placeholder:"ID"`
 	MasterKey    string         `help:"Key of the stream of secrets, with --data." placeholder:"HEX"`
 	ProcessorURL string         `name:"processor-url" help:"Where the processors are, with --data (default: the simulator's books in the folder)." placeholder:"URL"`
 }
@@ -67,11 +69,17 @@ func (c *reconcileCommand) question() (q reconcile.Question, err error) {
 	if !slices.Contains(processor.Names, q.Processor) {
 		return q, fmt.Errorf("--processor %q is none of %v", c.Processor, processor.Names)
 	}
-	if q.From, err = flagTime("from", c.From); err != nil {
+	if q.From, err = flagTime("from", c.From, 0); err != nil {
 		return q, err
 	}
-	if q.To, err = flagTime("to", c.To); err != nil {
+	if q.To, err = flagTime("to", c.To, 24*time.Hour-1); err != nil {
 		return q, err
+	}
+	if q.Check() != nil {
+		return q, fmt.Errorf("--from %s is after --to %s", c.From, c.To)
+	}
+	if c.Account != "" && c.Data == "" {
+		return q, errors.New("--account is of a folder (--data); at a server the API key is of one account")
 	}
 	if c.Data == "" && c.APIKey == "" {
 		return q, errors.New("--api-key (PAYLEDGER_API_KEY) is needed to read from a server; --data DIR reads a stopped one")
@@ -79,17 +87,21 @@ func (c *reconcileCommand) question() (q reconcile.Question, err error) {
 	return q, nil
 }
 
-// flagTime reads a time as the API does (D1); "" is none.
-func flagTime(name, text string) (time.Time, error) {
+// flagTime reads a time as the API does (D1), or a day in UTC, of which it gives the moment that is meant; "" is none.
+func flagTime(name, text string, ofDay time.Duration) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}
-	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", time.DateOnly} {
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999"} {
 		if t, err := time.Parse(layout, text); err == nil {
 			return t.UTC(), nil
 		}
 	}
-	return time.Time{}, fmt.Errorf("--%s %q is not an RFC 3339 time", name, text)
+	day, err := time.Parse(time.DateOnly, text)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("--%s %q is neither an RFC 3339 time nor a day", name, text)
+	}
+	return day.Add(ofDay), nil
 }
 
 // compare asks the server, or compares here.
@@ -100,7 +112,8 @@ func (c *reconcileCommand) compare(ctx context.Context, q reconcile.Question, re
 	return c.compareFolder(ctx, q, report, progress)
 }
 
-// compareFolder compares a stopped server's folder; nothing in it changes.
+// compareFolder compares a stopped server's folder, all its accounts or one; nothing in it changes, and nothing is on its
+// way there.
 func (c *reconcileCommand) compareFolder(ctx context.Context, q reconcile.Question, report func(reconcile.Difference) error, progress func(reconcile.Progress)) (counts reconcile.Counts, err error) {
 	if _, err := os.Stat(filepath.Join(c.Data, eventsFolder)); err != nil {
 		return counts, fmt.Errorf("%s is no data folder: %w", c.Data, err)
@@ -113,16 +126,35 @@ func (c *reconcileCommand) compareFolder(ctx context.Context, q reconcile.Questi
 		return counts, err
 	}
 	defer func() { err = errors.Join(err, l.close()) }()
-	first, err := l.store.Initialized(ctx)
+	accounts, err := c.accounts(ctx, l.store)
 	if err != nil {
 		return counts, err
 	}
-	q.Account = first.Account
 	books, err := c.books()
 	if err != nil {
 		return counts, err
 	}
-	return reconcile.Reconciler{Store: l.store, Books: books}.Run(ctx, q, report, progress)
+	for _, q.Account = range accounts {
+		one, err := reconcile.Reconciler{Store: l.store, Books: books}.Run(ctx, q, report, progress)
+		counts = counts.Add(one)
+		if err != nil {
+			return counts, err
+		}
+	}
+	return counts, nil
+}
+
+// accounts are those of the folder that are compared.
+func (c *reconcileCommand) accounts(ctx context.Context, store *eventstore.Store) ([]domain.AccountID, error) {
+	all, err := reconcile.Accounts(ctx, store)
+	switch {
+	case err != nil || c.Account == "":
+		return all, err
+	case !slices.Contains(all, domain.AccountID(c.Account)):
+		return nil, fmt.Errorf("%s has no account %s; it has %v", c.Data, c.Account, all)
+	default:
+		return []domain.AccountID{domain.AccountID(c.Account)}, nil
+	}
 }
 
 // books are the processors' outside, or the simulator's in the folder.

@@ -24,7 +24,7 @@ func newSheet(out io.Writer, q reconcile.Question, asJSON bool) *sheet {
 }
 
 // sheetRow is the layout of the table: wide enough for every name and id that is not made too long elsewhere.
-const sheetRow = "%-14s  %-30s  %-9s  %-34s  %-26s  %s\n"
+const sheetRow = "%-17s  %-30s  %-9s  %-34s  %-26s  %s\n"
 
 // add prints one difference.
 func (s *sheet) add(d reconcile.Difference) error {
@@ -55,6 +55,8 @@ func side(d reconcile.Difference, s *reconcile.Side) string {
 		return "-"
 	case d.Kind == reconcile.OtherMerchant:
 		return s.MerchantID
+	case d.Kind == reconcile.OtherTransaction:
+		return s.TransactionID
 	default:
 		return s.State + " " + s.Amount.Format(s.Currency)
 	}
@@ -85,6 +87,7 @@ type sheetCounts struct {
 	Operations int `json:"operations"`
 	Records    int `json:"records"`
 	Open       int `json:"open"`
+	Fresh      int `json:"fresh"`
 	Disputes   int `json:"disputes"`
 }
 
@@ -99,8 +102,8 @@ func optional(t time.Time) string {
 // end prints what was compared.
 func (s *sheet) end(c reconcile.Counts) error {
 	if !s.json {
-		_, err := fmt.Fprintf(s.out, "%d differences. Compared with %s: %d payments with %d operations there, %d entries of its books, and %d notifications about disputes; %d have no answer yet.\n",
-			c.Differences, s.q.Processor, c.Payments, c.Operations, c.Records, c.Disputes, c.Open)
+		_, err := fmt.Fprintf(s.out, "%d differences. Compared with %s: %d payments with %d operations there, %d entries of its books, and %d notifications about disputes; %d have no answer yet, %d were too fresh to judge.\n",
+			c.Differences, s.q.Processor, c.Payments, c.Operations, c.Records, c.Disputes, c.Open, c.Fresh)
 		return err
 	}
 	if s.rows == 0 {
@@ -109,7 +112,7 @@ func (s *sheet) end(c reconcile.Counts) error {
 		}
 	}
 	rest, err := json.Marshal(sheetEnd{
-		s.q.Processor, optional(s.q.From), optional(s.q.To), sheetCounts{c.Payments, c.Operations, c.Records, c.Open, c.Disputes},
+		s.q.Processor, optional(s.q.From), optional(s.q.To), sheetCounts{c.Payments, c.Operations, c.Records, c.Open, c.Fresh, c.Disputes},
 	})
 	if err == nil {
 		_, err = fmt.Fprintf(s.out, "],\n %s\n", rest[1:])

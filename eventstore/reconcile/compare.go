@@ -17,6 +17,8 @@ const (
 	OtherAmount   Kind = "OTHER_AMOUNT"  // or another currency
 	OtherState    Kind = "OTHER_STATE"
 	OtherMerchant Kind = "OTHER_MERCHANT" // under another merchant account at the processor
+	// OtherTransaction is another processorTransactionId: what is done next would act upon another one.
+	OtherTransaction Kind = "OTHER_TRANSACTION"
 )
 
 // Side is what one side has of an operation, or of a notification about a dispute. Amount is minor units.
@@ -26,6 +28,8 @@ type Side struct {
 	Currency   domain.Currency `json:"currencyCode"`
 	State      string          `json:"state"` // of a dispute its type and status
 	MerchantID string          `json:"processorMerchantId"`
+
+	TransactionID string `json:"processorTransactionId,omitempty"`
 }
 
 // Difference is one operation, or notification about a dispute, on which the ledger and the books do not agree.
@@ -39,6 +43,9 @@ type Difference struct {
 	TransactionID string              `json:"processorTransactionId,omitempty"`
 	Here          *Side               `json:"here,omitempty"`
 	There         *Side               `json:"there,omitempty"`
+
+	requestedAt time.Time // here, of the operation that it is about
+	since       time.Time // when the processor came by what may still be on its way here; zero: nothing may
 }
 
 // missingThere gives the operations of a payment at a processor that its books should have and do not. records are
@@ -55,19 +62,67 @@ func missingThere(p payment.State, name processor.Name, records []processor.Reco
 		if !there {
 			list = append(list, Difference{
 				Kind: MissingThere, Payment: p.ID, Operation: op.Kind, Key: keyOf(p, op), ID: op.FoundID,
-				TransactionID: op.TransactionID, Here: here(p, op),
+				TransactionID: op.TransactionID, Here: here(p, op), requestedAt: op.RequestedAt,
 			})
 		}
 	}
 	return list
 }
 
+// repeated gives the records that stand in the books under the key, or id, of an operation that stands there already and
+// agree with it in everything: those that do not are found one by one (judged).
+func repeated(p payment.State, records []processor.Record) (list []Difference) {
+	for _, r := range records {
+		if op, known := find(p, r); known && own(p, op, records).ID != r.ID && len(differences(p, r)) == 0 {
+			d := of(r)
+			d.Kind, d.requestedAt = MissingHere, op.RequestedAt
+			list = append(list, d)
+		}
+	}
+	return list
+}
+
+// judged compares one operation in the books, of all of its payment there: a second one under a key was done twice, and
+// is missing here. looked says that the ledger's pass has named those that agree (repeated).
+func judged(p payment.State, r processor.Record, records []processor.Record, looked bool) []Difference {
+	list := differences(p, r)
+	op, known := find(p, r)
+	if !known || own(p, op, records).ID == r.ID || looked && len(list) == 0 {
+		return list
+	}
+	d := of(r)
+	d.Kind = MissingHere
+	return []Difference{d}
+}
+
+// own gives the record of an operation: of several under its key the one of its transaction, else the first.
+func own(p payment.State, op payment.Operation, records []processor.Record) (first processor.Record) {
+	for _, r := range records {
+		switch {
+		case !is(p, op, r):
+		case op.TransactionID != "" && r.Answer.ProcessorTransactionID == op.TransactionID:
+			return r
+		case first.ID == "":
+			first = r
+		}
+	}
+	return first
+}
+
+// of is a difference about an operation in the books.
+func of(r processor.Record) Difference {
+	transaction := r.Answer.ProcessorTransactionID
+	return Difference{
+		Payment: r.Reference, Operation: r.Kind, Key: r.Key, ID: r.ID, TransactionID: transaction,
+		There: &Side{
+			At: r.CreatedAt, Amount: r.Amount, Currency: r.Currency, State: string(r.State), MerchantID: r.MerchantID, TransactionID: transaction,
+		},
+	}
+}
+
 // differences compares one operation in the books with what the ledger has of it.
 func differences(p payment.State, r processor.Record) (list []Difference) {
-	d := Difference{
-		Payment: r.Reference, Operation: r.Kind, Key: r.Key, ID: r.ID, TransactionID: r.Answer.ProcessorTransactionID,
-		There: &Side{At: r.CreatedAt, Amount: r.Amount, Currency: r.Currency, State: string(r.State), MerchantID: r.MerchantID},
-	}
+	d := of(r)
 	add := func(kind Kind) { d.Kind = kind; list = append(list, d) }
 	p.ID = r.Reference // also when there is no such payment: its keys begin so
 	op, known := find(p, r)
@@ -81,13 +136,25 @@ func differences(p payment.State, r processor.Record) (list []Difference) {
 	if op.Amount != r.Amount || r.Currency != p.Currency && (r.Currency != "" || moves(r.Kind)) {
 		add(OtherAmount)
 	}
-	if !sameState(op, r.State) {
-		add(OtherState)
-	}
 	if op.Target.MerchantID != r.MerchantID {
 		add(OtherMerchant)
 	}
+	if otherTransaction(d.Here, d.There) {
+		add(OtherTransaction)
+	}
+	if !sameState(op, r.State) {
+		if r.State != processor.Pending && (op.State.Open() || op.State == payment.StateAction) {
+			d.since = r.UpdatedAt
+		}
+		add(OtherState)
+	}
 	return list
+}
+
+// otherTransaction compares what both sides call the transaction. Not every answer names one: what failed may have none,
+// and those of a completion stand with its authorization.
+func otherTransaction(here, there *Side) bool {
+	return here.TransactionID != "" && there.TransactionID != "" && here.TransactionID != there.TransactionID
 }
 
 // moves tells whether an operation has to name its currency.
@@ -121,7 +188,10 @@ func keyOf(p payment.State, op payment.Operation) domain.OperationKey {
 }
 
 func here(p payment.State, op payment.Operation) *Side {
-	return &Side{At: op.RequestedAt, Amount: op.Amount, Currency: p.Currency, State: string(op.State), MerchantID: op.Target.MerchantID}
+	return &Side{
+		At: op.RequestedAt, Amount: op.Amount, Currency: p.Currency, State: string(op.State), MerchantID: op.Target.MerchantID,
+		TransactionID: op.TransactionID,
+	}
 }
 
 // unanswered tells whether nothing is known here but the request (D8).
@@ -150,13 +220,12 @@ func expected(p payment.State, op payment.Operation) bool {
 	return true
 }
 
-// sameState compares what both sides say. The books know no required action, and an authorization that was voided
-// before its result was known here may have had one.
+// sameState compares what both sides say. What has no result here has none there: one that is known there is on its way
+// or was lost, for which its age speaks (Reconciler.Grace). The books know no required action, and an authorization that
+// was voided before its result was known here may have had one.
 func sameState(op payment.Operation, there processor.State) bool {
 	switch op.State {
-	case payment.StateRequested, payment.StateUnknown:
-		return true
-	case payment.StateAction:
+	case payment.StateRequested, payment.StateUnknown, payment.StateAction:
 		return there == processor.Pending
 	case payment.StateVoided:
 		return there == processor.Failed || there == processor.Succeeded

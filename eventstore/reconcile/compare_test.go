@@ -1,7 +1,9 @@
 package reconcile
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -18,7 +20,11 @@ func sample() payment.State {
 		return payment.Target{Processor: name, MerchantID: "m-" + string(name)}
 	}
 	op := func(revision uint64, kind processor.Kind, state payment.OperationState, amount int64) payment.Operation {
-		return payment.Operation{Revision: revision, Kind: kind, State: state, Target: at("ADYEN"), RequestedAt: noon, Amount: domain.Amount(amount), Parent: 2}
+		o := payment.Operation{Revision: revision, Kind: kind, State: state, Target: at("ADYEN"), RequestedAt: noon, Amount: domain.Amount(amount), Parent: 2}
+		if state != payment.StateUnknown {
+			o.TransactionID = fmt.Sprint("tx-", revision)
+		}
+		return o
 	}
 	elsewhere := op(1, processor.Authorize, payment.StateFailed, 1000)
 	elsewhere.Target = at("STRIPE")
@@ -42,7 +48,8 @@ func booksOf(p payment.State) (list []processor.Record) {
 		}
 		r := processor.Record{
 			ID: "op-" + string(rune('0'+op.Revision)), Processor: "ADYEN", MerchantID: "m-ADYEN", Reference: p.ID, Kind: op.Kind,
-			Key: p.OperationKey(op.Revision), Amount: op.Amount, Currency: "EUR", State: processor.State(op.State), CreatedAt: noon,
+			Key: p.OperationKey(op.Revision), Amount: op.Amount, Currency: "EUR", State: processor.State(op.State), CreatedAt: noon, UpdatedAt: noon,
+			Answer: processor.Answer{ProcessorTransactionID: op.TransactionID},
 		}
 		if op.FoundID != "" {
 			r.Key = "sim.7"
@@ -52,20 +59,23 @@ func booksOf(p payment.State) (list []processor.Record) {
 	return list
 }
 
-// told lists what is found of both sides, as "KIND key or id".
+// told lists what is found of both sides, as "KIND key or id", and "KIND key id" of what is the second of its key.
 func told(p payment.State, records []processor.Record) (list []string) {
 	say := func(d Difference) {
 		name := string(d.Key)
 		if name == "" {
 			name = d.ID
 		}
+		if strings.HasSuffix(d.ID, "-again") {
+			name += " " + d.ID
+		}
 		list = append(list, string(d.Kind)+" "+name)
 	}
-	for _, d := range missingThere(p, "ADYEN", records) {
+	for _, d := range append(missingThere(p, "ADYEN", records), repeated(p, records)...) {
 		say(d)
 	}
 	for _, r := range records {
-		for _, d := range differences(p, r) {
+		for _, d := range judged(p, r, records, true) {
 			say(d)
 		}
 	}
@@ -86,6 +96,15 @@ func TestCompare(t *testing.T) {
 		{"another currency", func(_ *payment.State, b *[]processor.Record) { (*b)[other].Currency = "JPY" }, []string{"OTHER_AMOUNT 01p.3"}},
 		{"another state", func(_ *payment.State, b *[]processor.Record) { (*b)[other].State = processor.Failed }, []string{"OTHER_STATE 01p.3"}},
 		{"decided there", func(_ *payment.State, b *[]processor.Record) { (*b)[2].State = processor.Succeeded }, []string{"OTHER_STATE 01p.4"}},
+		{"another transaction", func(_ *payment.State, b *[]processor.Record) { (*b)[other].Answer.ProcessorTransactionID = "tx-x" }, []string{"OTHER_TRANSACTION 01p.3"}},
+		{"no transaction told", func(_ *payment.State, b *[]processor.Record) { (*b)[other].Answer.ProcessorTransactionID = "" }, nil},
+		{"done twice under one key", again(func(r *processor.Record) { r.Answer.ProcessorTransactionID = "tx-x" }), []string{"MISSING_HERE 01p.3 op-3-again"}},
+		{"done twice, the other first", func(p *payment.State, b *[]processor.Record) {
+			again(func(r *processor.Record) { r.Answer.ProcessorTransactionID = "tx-x" })(p, b)
+			slices.Reverse(*b)
+		}, []string{"MISSING_HERE 01p.3 op-3-again"}},
+		{"done twice, in all the same", again(func(*processor.Record) {}), []string{"MISSING_HERE 01p.3 op-3-again"}},
+		{"done twice, failed once", again(func(r *processor.Record) { r.State = processor.Failed }), []string{"MISSING_HERE 01p.3 op-3-again"}},
 		{"another merchant", func(_ *payment.State, b *[]processor.Record) { (*b)[other].MerchantID = "m" }, []string{"OTHER_MERCHANT 01p.3"}},
 		{"all of these", func(_ *payment.State, b *[]processor.Record) {
 			(*b)[other].Amount, (*b)[other].State, (*b)[other].MerchantID = 1, processor.Declined, ""
@@ -111,6 +130,11 @@ func TestCompare(t *testing.T) {
 			*b = append(*b, processor.Record{
 				ID: "op-8", Processor: "ADYEN", MerchantID: "m-ADYEN", Kind: processor.Void, Key: "01p.8", Reference: "01p", State: processor.Failed,
 			})
+		}, []string{"OTHER_STATE 01p.8"}},
+		{"unknown here, pending there", func(_ *payment.State, b *[]processor.Record) {
+			*b = append(*b, processor.Record{
+				ID: "op-8", Processor: "ADYEN", MerchantID: "m-ADYEN", Kind: processor.Void, Key: "01p.8", Reference: "01p", State: processor.Pending,
+			})
 		}, nil},
 	} {
 		p := sample()
@@ -122,11 +146,39 @@ func TestCompare(t *testing.T) {
 	}
 }
 
+// again adds a second capture under the key of the first, other as change says.
+func again(change func(*processor.Record)) func(*payment.State, *[]processor.Record) {
+	return func(_ *payment.State, b *[]processor.Record) {
+		second := (*b)[1]
+		second.ID += "-again"
+		change(&second)
+		*b = append(*b, second)
+	}
+}
+
+// TestOnItsWay: only what has no result here and one there may be on its way, since the processor came by it.
+func TestOnItsWay(t *testing.T) {
+	decided := noon.Add(time.Minute)
+	for here, may := range map[payment.OperationState]bool{
+		payment.StateRequested: true, payment.StateUnknown: true, payment.StatePending: true, payment.StateAction: true,
+		payment.StateSucceeded: false, payment.StateDeclined: false,
+	} {
+		p := sample()
+		p.Operations[2].State = here
+		r := booksOf(sample())[1]
+		r.State, r.UpdatedAt = processor.Failed, decided
+		list := differences(p, r)
+		if len(list) != 1 || list[0].Kind != OtherState || list[0].since.Equal(decided) != may || list[0].since.IsZero() == may {
+			t.Errorf("%s here: %+v", here, list)
+		}
+	}
+}
+
 // TestStates: which states of both sides go together.
 func TestStates(t *testing.T) {
 	there := []processor.State{processor.Pending, processor.Succeeded, processor.Failed, processor.Declined}
 	for here, fits := range map[payment.OperationState][]processor.State{
-		payment.StateRequested: there, payment.StateUnknown: there, payment.StatePending: there[:1], payment.StateAction: there[:1],
+		payment.StateRequested: there[:1], payment.StateUnknown: there[:1], payment.StatePending: there[:1], payment.StateAction: there[:1],
 		payment.StateSucceeded: there[1:2], payment.StateFailed: there[2:3], payment.StateDeclined: there[3:], payment.StateVoided: there[1:3],
 	} {
 		for _, s := range there {

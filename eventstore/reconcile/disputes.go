@@ -48,7 +48,7 @@ func (r *run) dispute(ctx context.Context, newest *eventstore.Recorded) error {
 			})
 		}
 	}
-	return r.found(found, nil)
+	return r.found(found)
 }
 
 // told compares one notification with what is known here.
@@ -57,8 +57,11 @@ func (r *run) told(ctx context.Context, n processor.Notification) error {
 	if err != nil {
 		return err
 	}
-	if !d.Exists() && n.Dispute.MerchantID != r.merchant {
-		ours, err := r.isOurs(ctx, n.Reference)
+	if !d.Exists() {
+		ours, err := r.has(ctx, r.Account, n.Reference)
+		if err == nil && !ours {
+			ours, err = r.claims(ctx, n.Reference, n.Dispute.MerchantID)
+		}
 		if err != nil || !ours {
 			return err
 		}
@@ -78,7 +81,7 @@ func (r *run) told(ctx context.Context, n processor.Notification) error {
 			return err
 		}
 	}
-	return r.found(found, nil)
+	return r.found(found)
 }
 
 type loading func(context.Context, *eventstore.Store, *eventstore.Aggregate[dispute.State, dispute.Event], eventstore.Key) (eventstore.Tip[dispute.State], error)
@@ -87,12 +90,6 @@ func (r *run) disputeOf(ctx context.Context, n processor.Notification, load load
 	id := domain.DisputeIDFor(r.Account, string(r.Processor), n.Dispute.ID)
 	tip, err := load(ctx, r.Store, eventstore.Disputes, eventstore.Disputes.Key(r.Account, string(id)))
 	return tip.State, err
-}
-
-// isOurs tells whether a reference is a payment of the account.
-func (r *run) isOurs(ctx context.Context, reference domain.PaymentID) (bool, error) {
-	tip, err := eventstore.LoadTip(ctx, r.Store, eventstore.Payments, eventstore.Payments.Key(r.Account, string(reference)))
-	return tip.State.Exists(), err
 }
 
 // waits tells whether a notification is kept here and cannot be applied yet.
@@ -106,11 +103,15 @@ func disputeDifferences(d dispute.State, n processor.Notification) (list []Diffe
 	there := n.Dispute
 	difference := Difference{
 		Payment: n.Reference, Operation: processor.Dispute, ID: n.ID, Dispute: there.ID, TransactionID: there.TransactionID,
-		There: &Side{At: there.At, Amount: there.Amount, Currency: there.Currency, State: place(there.Type, there.Status), MerchantID: there.MerchantID},
+		There: &Side{
+			At: there.At, Amount: there.Amount, Currency: there.Currency, State: place(there.Type, there.Status),
+			MerchantID: there.MerchantID, TransactionID: there.TransactionID,
+		},
 	}
 	add := func(kind Kind) { difference.Kind = kind; list = append(list, difference) }
 	i := slices.IndexFunc(d.Facts, func(f dispute.Judged) bool { return f.EventID == n.ID })
 	if i < 0 {
+		difference.since = there.At
 		add(MissingHere)
 		return list
 	}
@@ -125,12 +126,18 @@ func disputeDifferences(d dispute.State, n processor.Notification) (list []Diffe
 	if here.MerchantID != there.MerchantID {
 		add(OtherMerchant)
 	}
+	if otherTransaction(&here, difference.There) {
+		add(OtherTransaction)
+	}
 	return list
 }
 
 // known is what is known here of a notification.
 func known(f dispute.Judged) Side {
-	return Side{At: f.At, Amount: f.Amount, Currency: f.Currency, State: place(f.Type, f.Status), MerchantID: f.MerchantID}
+	return Side{
+		At: f.At, Amount: f.Amount, Currency: f.Currency, State: place(f.Type, f.Status),
+		MerchantID: f.MerchantID, TransactionID: f.TransactionID,
+	}
 }
 
 // place is a dispute's type and status in one.

@@ -37,6 +37,7 @@ type mirror struct {
 	store        *eventstore.Store
 	hidden, more processor.Record
 	failAfter    int // operations; 0 for never
+	alter        func(*processor.Record)
 }
 
 func (m mirror) records(p payment.State) (list []processor.Record) {
@@ -49,6 +50,9 @@ func (m mirror) records(p payment.State) (list []processor.Record) {
 			r.Key = p.OperationKey(op.Revision)
 			r.ID = "op-" + string(r.Key)
 		}
+		if m.alter != nil {
+			m.alter(&r)
+		}
 		if r.ID != m.hidden.ID {
 			list = append(list, r)
 		}
@@ -57,6 +61,19 @@ func (m mirror) records(p payment.State) (list []processor.Record) {
 		list = append(list, m.more)
 	}
 	return list
+}
+
+// compare compares all of an account, and lists what differs as "KIND id".
+func compare(t *testing.T, r reconcile.Reconciler, q reconcile.Question) (counts reconcile.Counts, list []string) {
+	t.Helper()
+	q.Processor = processor.Adyen
+	counts, err := r.Run(context.Background(), q,
+		func(d reconcile.Difference) error { list = append(list, string(d.Kind)+" "+d.ID); return nil }, func(reconcile.Progress) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(list)
+	return counts, list
 }
 
 func (m mirror) ByReference(ctx context.Context, _ processor.Name, id domain.PaymentID) ([]processor.Record, error) {

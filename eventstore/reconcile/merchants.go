@@ -1,0 +1,96 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+
+	"payledger/domain"
+	"payledger/domain/account"
+	"payledger/domain/processor"
+	"payledger/eventstore"
+)
+
+// Accounts lists all accounts of a ledger.
+func Accounts(ctx context.Context, store *eventstore.Store) (list []domain.AccountID, err error) {
+	err = store.Newest(ctx, eventstore.EveryAccount, eventstore.Accounts.Name, func(uint64) {}, func(r *eventstore.Recorded) error {
+		list = append(list, r.Key.Account)
+		return nil
+	})
+	return list, err
+}
+
+// merchantsOf gives every merchant account that an account has had at a processor, the present one with those before: what was
+// done under one of these may be told of for a long time.
+func merchantsOf(ctx context.Context, store *eventstore.Store, id domain.AccountID, name processor.Name) (map[string]bool, error) {
+	merchants := map[string]bool{}
+	events, err := store.History(ctx, eventstore.Accounts.Key(id, string(id)))
+	if errors.Is(err, eventstore.ErrNotFound) {
+		return merchants, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range events {
+		e, err := eventstore.Accounts.Event(r)
+		if err != nil {
+			return nil, err
+		}
+		var named []account.Processor
+		switch e := e.(type) {
+		case account.Created:
+			named = e.Processors
+		case account.ProcessorChanged:
+			named = []account.Processor{e.Processor}
+		}
+		for _, p := range named {
+			if p.Name == name {
+				merchants[p.MerchantID] = true
+			}
+		}
+	}
+	return merchants, nil
+}
+
+// sharers gives the other accounts that have, or had, one of the account's merchant accounts.
+func (r *run) sharers(ctx context.Context) (list []domain.AccountID, err error) {
+	all, err := Accounts(ctx, r.Store)
+	for _, id := range all {
+		if id == r.Account || err != nil {
+			continue
+		}
+		var theirs map[string]bool
+		theirs, err = merchantsOf(ctx, r.Store, id, r.Processor)
+		for merchant := range theirs {
+			if r.merchants[merchant] {
+				list = append(list, id)
+				break
+			}
+		}
+	}
+	return list, err
+}
+
+// claims tells whether what names a payment that the account does not have is the account's all the same: it was done
+// under a merchant account of its own, and the payment is nobody else's.
+func (r *run) claims(ctx context.Context, reference domain.PaymentID, merchant string) (bool, error) {
+	if !r.merchants[merchant] {
+		return false, nil
+	}
+	others, err := r.sharing()
+	for _, other := range others {
+		if err != nil {
+			break
+		}
+		var theirs bool
+		if theirs, err = r.has(ctx, other, reference); theirs {
+			return false, err
+		}
+	}
+	return err == nil, err
+}
+
+// has tells whether a payment is an account's.
+func (r *run) has(ctx context.Context, id domain.AccountID, reference domain.PaymentID) (bool, error) {
+	tip, err := eventstore.LoadTip(ctx, r.Store, eventstore.Payments, eventstore.Payments.Key(id, string(reference)))
+	return tip.State.Exists(), err
+}

@@ -1,0 +1,113 @@
+package reconcile
+
+import (
+	"context"
+	"slices"
+
+	"payledger/domain"
+	"payledger/domain/payment"
+	"payledger/domain/processor"
+	"payledger/eventstore"
+)
+
+// ledger is the first pass: what the ledger has must stand there.
+func (r *run) ledger(ctx context.Context) error {
+	return pool(ctx, func(ctx context.Context, submit func(*eventstore.Recorded) error) error {
+		begin := func(total uint64) { r.tell(func(p *Progress) { p.Total = total }) }
+		return r.Store.Newest(ctx, r.Account, eventstore.Payments.Name, begin, submit)
+	}, r.payment)
+}
+
+// books is the second pass: what stands there must be known here, and be the same.
+func (r *run) books(ctx context.Context) error {
+	return pool(ctx, func(ctx context.Context, submit func(processor.Record) error) error {
+		return r.Books.Operations(ctx, r.Processor, r.From, r.To, submit)
+	}, r.record)
+}
+
+// payment compares one payment, given its newest event, with the books.
+func (r *run) payment(ctx context.Context, newest *eventstore.Recorded) error {
+	p, err := eventstore.StateAt(ctx, r.Store, eventstore.Payments, newest)
+	if err != nil {
+		return err
+	}
+	operations, open := r.inTime(p)
+	defer r.tell(func(c *Progress) { c.Payments++; c.Operations += operations; c.Open += open })
+	if operations == 0 {
+		return nil
+	}
+	compare := func(p payment.State) ([]Difference, error) {
+		records, err := r.Books.ByReference(ctx, r.Processor, p.ID)
+		if err != nil {
+			return nil, err
+		}
+		list := append(missingThere(p, r.Processor, records), repeated(p, records)...)
+		return slices.DeleteFunc(list, func(d Difference) bool { return !r.covers(d.requestedAt) || d.There != nil && !r.covers(d.There.At) }), nil
+	}
+	found, err := compare(p)
+	if err != nil || len(found) == 0 {
+		return err
+	}
+	if p, err = r.again(ctx, p.ID); err != nil {
+		return err
+	}
+	if found, err = compare(p); err != nil {
+		return err
+	}
+	return r.found(found)
+}
+
+// record compares one operation in the books with its payment. One that agrees may still be the second of its key: the
+// ledger's pass looks for these, but not where our request lies outside the time.
+func (r *run) record(ctx context.Context, there processor.Record) error {
+	tip, err := eventstore.LoadTip(ctx, r.Store, eventstore.Payments, eventstore.Payments.Key(r.Account, string(there.Reference)))
+	if err != nil {
+		return err
+	}
+	if !tip.State.Exists() {
+		if ours, err := r.claims(ctx, there.Reference, there.MerchantID); err != nil || !ours {
+			return err
+		}
+	}
+	defer r.tell(func(c *Progress) { c.Records++ })
+	op, known := find(tip.State, there)
+	looked := known && r.covers(op.RequestedAt)
+	if looked && len(differences(tip.State, there)) == 0 {
+		return nil
+	}
+	p, err := r.again(ctx, there.Reference)
+	if err != nil {
+		return err
+	}
+	records, err := r.Books.ByReference(ctx, r.Processor, there.Reference)
+	if err != nil {
+		return err
+	}
+	var found []Difference
+	for _, now := range records {
+		if now.ID == there.ID {
+			found = judged(p, now, records, looked)
+		}
+	}
+	return r.found(found)
+}
+
+// again reads a payment anew.
+func (r *run) again(ctx context.Context, id domain.PaymentID) (payment.State, error) {
+	tip, err := eventstore.LoadTipAtLeader(ctx, r.Store, eventstore.Payments, eventstore.Payments.Key(r.Account, string(id)))
+	return tip.State, err
+}
+
+// inTime counts the operations at the processor, and those without an answer.
+func (r *run) inTime(p payment.State) (operations, open int) {
+	for _, op := range p.Operations {
+		if op.Target.Processor != r.Processor || !r.covers(op.RequestedAt) {
+			continue
+		}
+		operations++
+		if unanswered(op) {
+			open++
+		}
+	}
+	return operations, open
+}
