@@ -116,14 +116,20 @@ func (m *merchant) must(t testing.TB, method, path string, header map[string]str
 	return a
 }
 
-// token opens a session for the order and tokenizes the card in it.
+// token opens a session for the order, in EUR, and tokenizes the card in it.
 func (m *merchant) token(t testing.TB, order string, amount int64, card string) string {
+	t.Helper()
+	return m.tokenIn(t, "EUR", order, amount, card)
+}
+
+// tokenIn is token in any currency.
+func (m *merchant) tokenIn(t testing.TB, currency, order string, amount int64, card string) string {
 	t.Helper()
 	var session struct {
 		ClientToken string `json:"clientToken"`
 	}
 	m.must(t, "POST", "/client-session", m.headers(), map[string]any{
-		"orderId": order, "currencyCode": "EUR", "amount": amount,
+		"orderId": order, "currencyCode": currency, "amount": amount,
 		"customer": map[string]any{"email": "ada@example.com"}, "metadata": map[string]any{"order": order},
 	}).decode(t, &session)
 	var tool struct {
