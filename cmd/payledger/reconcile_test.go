@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/rs/zerolog"
 
@@ -86,6 +85,9 @@ func TestReconcileTrouble(t *testing.T) {
 		{"an unknown processor", []string{"--processor", "NOBODY", "--data", empty}, "NOBODY"},
 		{"no key", []string{"--processor", "ADYEN"}, "PAYLEDGER_API_KEY"},
 		{"a wrong key", []string{"--processor", "ADYEN", "--url", app.ready().API, "--api-key", "plk"}, "Unauthorized"},
+		{"a time that ends before it begins", []string{"--processor", "ADYEN", "--data", empty, "--from", "2026-03-02", "--to", "2026-03-01"}, "--from 2026-03-02 is after --to 2026-03-01"},
+		{"the same at a server", []string{"--processor", "ADYEN", "--api-key", "plk", "--from", "2030-01-01", "--to", "2020-01-01"}, "is after --to"},
+		{"an account at a server", []string{"--processor", "ADYEN", "--api-key", "plk", "--account", "acct1"}, "--account"},
 		{"a time that is none", []string{"--processor", "ADYEN", "--data", empty, "--from", "yesterday"}, "--from"},
 		{"an empty folder", []string{"--processor", "ADYEN", "--data", empty}, "no data folder"},
 		{"a running server's folder", []string{"--processor", "ADYEN", "--data", inUse}, "--url"},
@@ -118,6 +120,9 @@ func TestReconcileFolder(t *testing.T) {
 		if was := before[filepath.Join(simulatorFolder, name)]; was != text {
 			t.Errorf("%s was changed", name)
 		}
+	}
+	if status, _, stderr := invoke(t, append(args, "--account", "nobody")...); status != exitUsage || !strings.Contains(stderr, "no account nobody") {
+		t.Errorf("of nobody's account: exits %d and says %s", status, stderr)
 	}
 	if err := os.Remove(filepath.Join(o.Data, simulatorFolder, "books.jsonl")); err != nil {
 		t.Fatal(err)
@@ -164,20 +169,4 @@ func filesBelow(t *testing.T, dir string) map[string]string {
 		t.Fatal(err)
 	}
 	return files
-}
-
-// TestSheetKeepsNothing: every difference stands in the output as soon as it is known, and the whole is one object.
-func TestSheetKeepsNothing(t *testing.T) {
-	t.Parallel()
-	var out strings.Builder
-	s := newSheet(&out, reconcile.Question{Processor: "ADYEN", To: time.Unix(0, 0)}, true)
-	for i := range 3 {
-		written := out.Len()
-		if err := s.add(reconcile.Difference{Kind: reconcile.MissingHere, ID: "op"}); err != nil || out.Len() == written {
-			t.Errorf("difference %d waits: %v", i, err)
-		}
-	}
-	if err := s.end(reconcile.Counts{Differences: 3}); err != nil || !json.Valid([]byte(out.String())) {
-		t.Errorf("%v: %s", err, out.String())
-	}
 }

@@ -10,6 +10,7 @@ import (
 	"payledger/domain"
 	"payledger/domain/processor"
 	"payledger/notifier/signature"
+	"payledger/processorsim/protocol"
 )
 
 // triggered is what tests look at of a webhook about a failed operation, or of what came with it.
@@ -45,6 +46,8 @@ type trigger struct {
 	ready   []string       // calls on the payment that come first
 	act     processor.Kind // at the processor, behind the service's back; "" for nothing
 	part    int64          // of it, 0 for all
+	fault   protocol.Mode  // that the processor meets the call with; "" for none
+	kind    processor.Kind // that the fault is of
 	call    string
 	body    map[string]any
 	status  int    // of the answer
@@ -88,44 +91,110 @@ var triggers = []trigger{
 	},
 }
 
+// troubled are the operations that a processor's trouble makes fail: an error, with which it says that it did nothing
+// (D14), or no word from it until the payment timeout and no trace of the operation then (D8).
+var troubled = []trigger{
+	{
+		name: "capture", kind: processor.Capture, call: "capture", body: map[string]any{"amount": 900},
+		failed: "PAYMENT.CAPTURE.FAILED", amount: 900, after: "AUTHORIZED", event: "CAPTURE_FAILED",
+	},
+	{
+		name: "refund", kind: processor.Refund, ready: []string{"capture"}, call: "refund", body: map[string]any{"amount": 700},
+		failed: "PAYMENT.REFUND.FAILED", amount: 700, after: "SETTLED", told: []string{"PAYMENT.REFUND FAILED"}, event: "REFUND_FAILED", capture: 2500,
+	},
+	{
+		name: "cancel", kind: processor.Void, call: "cancel",
+		failed: "PAYMENT.CANCELLATION.FAILED", after: "AUTHORIZED", event: "CANCELLATION_FAILED",
+	},
+	{
+		name: "adjust", kind: processor.Adjust, call: "adjust-authorization", body: map[string]any{"amount": 4000},
+		failed: "PAYMENT.AUTHORIZATION_ADJUSTMENT.FAILED", amount: 4000, after: "AUTHORIZED", event: "AUTHORIZATION_ADJUSTMENT_FAILED",
+	},
+}
+
 // TestTriggers: each way to make an operation fail is answered as the contract says, leaves the status that is true at
 // the processor, and sends its webhook, verified here, whose transaction event is the one that a read shows (§6.3).
 func TestTriggers(t *testing.T) {
 	t.Parallel()
-	app := startApp(t, testOptions(t.TempDir()))
+	playTriggers(t, testOptions(t.TempDir()), triggers)
+}
+
+// TestTechnicalErrors: an operation that the processor answers with an error has failed, and is told so (§6.3, D14).
+func TestTechnicalErrors(t *testing.T) {
+	t.Parallel()
+	playTriggers(t, testOptions(t.TempDir()), troubledBy(protocol.TechnicalError))
+}
+
+// TestTimeOuts: an operation without an answer is none that failed; it fails, and is told so, when the processor has
+// never seen it, and never will (§6.3, D8).
+func TestTimeOuts(t *testing.T) {
+	t.Parallel()
+	o := testOptions(t.TempDir())
+	o.PaymentTimeout = 500 * time.Millisecond
+	playTriggers(t, o, troubledBy(protocol.DropBefore))
+}
+
+// troubledBy are the operations that fail by a fault.
+func troubledBy(mode protocol.Mode) (list []trigger) {
+	for _, c := range troubled {
+		c.fault, c.status = mode, 200
+		list = append(list, c)
+	}
+	return list
+}
+
+func playTriggers(t *testing.T, o Options, list []trigger) {
+	app := startApp(t, o)
 	m := newMerchant(app.ready().API, app.credentials.APIKey)
 	url, came := inbox(t, 200)
 	m.must(t, "POST", "/management/webhook-endpoints", m.headers(), map[string]any{"url": url})
-	for _, c := range triggers {
-		t.Run(c.name, func(t *testing.T) {
-			order := "order of " + c.name
-			var paid paymentAnswer
-			m.must(t, "POST", "/payments", m.headers(), map[string]any{
-				"paymentMethodToken": m.token(t, order, 2500, "4111111111111111"),
-				"paymentMethod":      map[string]any{"authorizationType": "ESTIMATED"},
-			}).decode(t, &paid)
-			path := "/payments/" + paid.ID
-			awaitHooks(t, app, came, "PAYMENT.STATUS AUTHORIZED")
-			for _, call := range c.ready {
-				m.must(t, "POST", path+"/"+call, m.headers(), nil)
-				awaitHooks(t, app, came, "PAYMENT.STATUS SETTLED")
-			}
-			if c.act != "" {
-				var part *domain.Amount
-				if c.part > 0 {
-					part = new(domain.Amount(c.part))
-				}
-				if _, err := app.processors.Act(context.Background(), c.act, domain.PaymentID(paid.ID), part); err != nil {
-					t.Fatal(err)
-				}
-			}
-			got, err := m.call("POST", path+"/"+c.call, m.headers(), c.body)
-			if err != nil || got.status != c.status {
-				t.Fatalf("answered %d %s %v, not %d", got.status, got.body, err, c.status)
-			}
-			hooks := awaitHooks(t, app, came, append([]string{c.failed}, c.told...)...)
-			c.holds(t, m, path, order, hooks)
-		})
+	for _, c := range list {
+		t.Run(c.name, func(t *testing.T) { c.play(t, app, m, came) })
+	}
+}
+
+// play makes a payment and has its operation fail.
+func (c trigger) play(t *testing.T, app *App, m *merchant, came <-chan hook) {
+	order := "order of " + c.name
+	var paid paymentAnswer
+	m.must(t, "POST", "/payments", m.headers(), map[string]any{
+		"paymentMethodToken": m.token(t, order, 2500, "4111111111111111"),
+		"paymentMethod":      map[string]any{"authorizationType": "ESTIMATED"},
+	}).decode(t, &paid)
+	path := "/payments/" + paid.ID
+	awaitHooks(t, app, came, "PAYMENT.STATUS AUTHORIZED")
+	for _, call := range c.ready {
+		m.must(t, "POST", path+"/"+call, m.headers(), nil)
+		awaitHooks(t, app, came, "PAYMENT.STATUS SETTLED")
+	}
+	c.trouble(t, app, domain.PaymentID(paid.ID))
+	got, err := m.call("POST", path+"/"+c.call, m.headers(), c.body)
+	if err != nil || got.status != c.status {
+		t.Fatalf("answered %d %s %v, not %d", got.status, got.body, err, c.status)
+	}
+	hooks := awaitHooks(t, app, came, append([]string{c.failed}, c.told...)...)
+	c.holds(t, m, path, order, hooks)
+	if err := app.processors.ClearFaults(context.Background()); err != nil {
+		t.Error(err)
+	}
+}
+
+// trouble does at the processor what the operation will meet.
+func (c trigger) trouble(t *testing.T, app *App, id domain.PaymentID) {
+	t.Helper()
+	if c.act != "" {
+		var part *domain.Amount
+		if c.part > 0 {
+			part = new(domain.Amount(c.part))
+		}
+		if _, err := app.processors.Act(context.Background(), c.act, id, part); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if c.fault != "" {
+		if err := app.processors.SetFault(context.Background(), protocol.Fault{Mode: c.fault, Operation: c.kind}); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -1,0 +1,169 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"payledger/domain"
+)
+
+// cardConfirmsLater: every capture is pending, its confirmation comes by notification (D13).
+const cardConfirmsLater = "4000000000005175"
+
+// TestReconcileDays: a day is the whole of it, in UTC, as the end of a time as well as its beginning (I1).
+func TestReconcileDays(t *testing.T) {
+	t.Parallel()
+	day := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
+	for text, want := range map[string][2]time.Time{
+		"2026-03-01":                {day, day.Add(24*time.Hour - 1)},
+		"2026-03-01T00:00:00Z":      {day, day},
+		"2026-03-01T01:00:00+01:00": {day, day},
+		"2026-03-01T00:00:00.5":     {day.Add(time.Second / 2), day.Add(time.Second / 2)},
+	} {
+		q, err := (&reconcileCommand{Processor: "ADYEN", Data: ".", From: text, To: text}).question()
+		if err != nil || !q.From.Equal(want[0]) || !q.To.Equal(want[1]) {
+			t.Errorf("%s is from %s to %s (%v), not %v", text, q.From, q.To, err, want)
+		}
+	}
+	app := startApp(t, testOptions(t.TempDir()))
+	m := newMerchant(app.ready().API, app.credentials.APIKey)
+	yesterday := time.Now().UTC().Add(-24 * time.Hour).Format(time.DateOnly)
+	if a, err := m.pay(m.token(t, "order-1", 2500, "4111111111111111"), "key-1"); err != nil || a.status != 200 {
+		t.Fatal(a.status, err)
+	}
+	today := time.Now().UTC().Format(time.DateOnly)
+	for args, want := range map[[2]string]string{
+		{yesterday, today}:     "1 payments with 1 operations there, 1 entries",
+		{yesterday, yesterday}: "1 payments with 0 operations there, 0 entries",
+	} {
+		status, out, stderr := invoke(t, "reconcile", "--processor", "ADYEN", "--url", m.api, "--api-key", m.key, "--from", args[0], "--to", args[1])
+		if status != 0 || !strings.Contains(out, want) {
+			t.Errorf("%v: exits %d: %s%s", args, status, out, stderr)
+		}
+	}
+}
+
+// TestReconcileOnItsWay: a confirmation whose notification is on its way is no difference yet at a server, and counted.
+// In the folder of a stopped one it is a difference at once.
+func TestReconcileOnItsWay(t *testing.T) {
+	t.Parallel()
+	nobody := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})) // hears, and tells nobody
+	t.Cleanup(nobody.Close)
+	o := testOptions(t.TempDir())
+	o.PublicURL = nobody.URL
+	app, err := Start(context.Background(), o, zerolog.Nop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop := sync.OnceValue(app.Stop)
+	t.Cleanup(func() { _ = stop() }) // looked at below, unless the test failed before
+	m := newMerchant(app.ready().API, app.credentials.APIKey)
+	args := []string{"reconcile", "--processor", "ADYEN", "--url", m.api, "--api-key", m.key}
+	fresh := false
+	for try := range 5 {
+		key := pendingCapture(t, m, fmt.Sprint("order-", try))
+		next := awaitQuiet(t, app, key)
+		if _, err := app.processors.Settle(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		status, out, stderr := invoke(t, args...)
+		if time.Now().After(next) {
+			continue // the service may have asked before
+		}
+		fresh = true
+		if status != 0 || !strings.Contains(out, "0 have no answer yet, 1 were too fresh to judge") {
+			t.Errorf("exits %d: %s%s", status, out, stderr)
+		}
+		break
+	}
+	if !fresh {
+		t.Error("the service asked before every comparison: nothing was tried")
+	}
+	key := pendingCapture(t, m, "order-last")
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	confirm(t, filepath.Join(o.Data, simulatorFolder, "books.jsonl"), key)
+	status, out, stderr := invoke(t, "reconcile", "--processor", "ADYEN", "--data", o.Data)
+	if status != exitFailure || !strings.Contains(out, "OTHER_STATE") || !strings.Contains(out, string(key)) || !strings.Contains(out, "PENDING 25.00 EUR") {
+		t.Errorf("exits %d: %s%s", status, out, stderr)
+	}
+}
+
+// pendingCapture makes a payment whose capture waits for its confirmation, and gives the capture's key.
+func pendingCapture(t *testing.T, m *merchant, order string) domain.OperationKey {
+	t.Helper()
+	var p paymentAnswer
+	a, err := m.pay(m.token(t, order, 2500, cardConfirmsLater), "key-"+order)
+	if err != nil || a.status != 200 {
+		t.Fatal(a.status, string(a.body), err)
+	}
+	a.decode(t, &p)
+	m.must(t, "POST", "/payments/"+p.ID+"/capture", m.headers(), nil).decode(t, &p)
+	if p.Status != "SETTLING" {
+		t.Fatalf("captured: %+v", p)
+	}
+	return domain.OperationKey(p.ID + ".3")
+}
+
+// awaitQuiet waits until the processor is not asked about an operation for a while, and gives the end of that.
+func awaitQuiet(t *testing.T, app *App, key domain.OperationKey) time.Time {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(settleDeadline); ; <-tick.C {
+		if next, asked := app.commands.AskNext(key); asked && time.Until(next) > 600*time.Millisecond {
+			return next
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%s is asked about all the time, or never", key)
+		}
+	}
+}
+
+// confirm writes into the books of a simulator that does not run what it would have done: the pending operation under
+// a key succeeds.
+func confirm(t *testing.T, file string, key domain.OperationKey) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range bytes.Lines(text) {
+		var r struct {
+			Operation struct {
+				ID     string              `json:"id"`
+				Key    domain.OperationKey `json:"key"`
+				Answer map[string]any      `json:"answer"`
+			} `json:"operation"`
+		}
+		if err := json.Unmarshal(line, &r); err != nil {
+			t.Fatal(err)
+		}
+		if r.Operation.Key != key {
+			continue
+		}
+		r.Operation.Answer["state"] = "SUCCEEDED"
+		done, err := json.Marshal(map[string]any{"type": "finished", "at": time.Now(), "id": r.Operation.ID, "answer": r.Operation.Answer})
+		if err == nil {
+			err = os.WriteFile(file, append(append(text, done...), '\n'), 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	t.Fatalf("%s is not in the books", key)
+}
