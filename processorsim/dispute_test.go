@@ -307,7 +307,7 @@ func TestDialects(t *testing.T) {
 				d := protocol.Dispute{
 					ID: "dp_1", Processor: name, ProcessorMerchantID: "merchant 1", Reference: "01payment", ProcessorTransactionID: "tx_1", Type: typ, Status: status,
 					ReasonCode: []string{"10.4", "4855", "C31", "F29", "13.6", "12.6.1", "ZZ9"}[i], Amount: []domain.Amount{1250, 5, 0, 100000, 1, 99, 10}[i],
-					Currency: []domain.Currency{"EUR", "EUR", "JPY", "JPY", "BHD", "USD", "XAU"}[i], ChallengeRequiredBy: by, CreatedAt: at, UpdatedAt: at,
+					Currency: []domain.Currency{"EUR", "EUR", "JPY", "KRW", "BHD", "USD", "XAU"}[i], ChallengeRequiredBy: by, CreatedAt: at, UpdatedAt: at,
 				}
 				words := dialect.Write(d)
 				fmt.Fprintf(&pages, "%s %s\n", typ, status)

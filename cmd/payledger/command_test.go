@@ -28,7 +28,7 @@ func TestDemoOnce(t *testing.T) {
 	}
 	for _, told := range []string{
 		"payment.authorized", "payment.declined", "received and verified", "INSUFFICIENT_FUNDS", "3DS_AUTHENTICATION",
-		"PARTIALLY_SETTLED", "PAYMENT.REFUND", "PAYMENT.CAPTURE.FAILED", "GATEWAY_TIMEOUT", "DISPUTE.OPENED", "DISPUTE.STATUS OPEN", "All as told: 26 events of 6 payments.",
+		"PARTIALLY_SETTLED", "PAYMENT.REFUND", "PAYMENT.CAPTURE.FAILED", "GATEWAY_TIMEOUT", "DISPUTE.OPENED", "DISPUTE.STATUS OPEN", "All as told: 31 events of 7 payments.",
 	} {
 		if !strings.Contains(out, told) {
 			t.Errorf("the story does not tell %q:\n%s", told, out)

@@ -97,25 +97,35 @@ func (p *postman) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		p.lost.Add(1) // the processor believes that it was heard
 		return
 	case 1:
-		p.late.Add(1)
-		select {
-		case <-time.After(time.Duration(random.IntN(1500)) * time.Millisecond):
-		case <-p.over:
-		}
-	}
-	request, err := http.NewRequestWithContext(r.Context(), r.Method, *p.target.Load()+r.URL.Path, bytes.NewReader(body))
-	if err != nil {
-		p.t.Error(err)
+		p.late.Add(1) // and it believes that of this one already
+		go func() {
+			select {
+			case <-time.After(time.Duration(random.IntN(1500)) * time.Millisecond):
+			case <-p.over:
+			}
+			_, _ = p.carry(context.Background(), r, body) // nobody is there any more to be told
+		}()
 		return
+	}
+	status, err := p.carry(r.Context(), r, body)
+	if err != nil {
+		status = http.StatusBadGateway
+	}
+	w.WriteHeader(status)
+}
+
+// carry hands a notification over.
+func (p *postman) carry(ctx context.Context, r *http.Request, body []byte) (int, error) {
+	request, err := http.NewRequestWithContext(ctx, r.Method, *p.target.Load()+r.URL.Path, bytes.NewReader(body))
+	if err != nil {
+		return 0, err
 	}
 	request.Header = r.Header.Clone()
 	answer, err := http.DefaultTransport.RoundTrip(request)
 	if err != nil {
-		w.WriteHeader(http.StatusBadGateway)
-		return
+		return 0, err
 	}
-	defer answer.Body.Close()
-	w.WriteHeader(answer.StatusCode)
+	return answer.StatusCode, answer.Body.Close()
 }
 
 // reconciling is many payments on one service, and the processors' books.

@@ -69,6 +69,23 @@ func (s *story) threeDSecure(ctx context.Context) error {
 		told{"PAYMENT.STATUS", "AUTHORIZED"})
 }
 
+func (s *story) approvedLater(ctx context.Context) error {
+	p, err := s.checkout(ctx, order{"order-1007", "Rain coat", 7200, "4000000000003220"})
+	err = s.then(ctx, err, p, "PENDING", []string{"payment.created", "payment.authorization_pending"},
+		told{"PAYMENT.STATUS", "PENDING"})
+	if err != nil {
+		return err
+	}
+	s.out.line("   the processor approves within 2 s, and tells by a signed notification")
+	err = s.later(ctx, p, "AUTHORIZED", []string{"payment.authorized"}, told{"PAYMENT.STATUS", "AUTHORIZED"})
+	if err != nil {
+		return err
+	}
+	p, err = s.operate(ctx, "/payments/"+p.ID+"/capture", "parcel-5", nil)
+	return s.then(ctx, err, p, "SETTLED", []string{"payment.capture_requested", "payment.captured"},
+		told{"PAYMENT.STATUS", "SETTLED"})
+}
+
 func (s *story) failedCapture(ctx context.Context) error {
 	p, err := s.checkout(ctx, order{"order-1004", "Backpack", 6000, "4000000000005142"})
 	err = s.then(ctx, err, p, "AUTHORIZED", []string{"payment.created", "payment.authorized"},

@@ -45,6 +45,7 @@ var chapters = []chapter{
 	{"The second parcel comes back: a refund of that capture", (*story).refund},
 	{"The issuer declines 80.00 EUR", (*story).decline},
 	{"The bank wants to see the customer: 3-D Secure", (*story).threeDSecure},
+	{"A processor takes its time: it accepts now, and approves later", (*story).approvedLater},
 	{"A capture fails at the processor", (*story).failedCapture},
 	{"A cardholder disputes what was paid", (*story).dispute},
 	{"A processor never answers: nothing is guessed", (*story).timeout},
