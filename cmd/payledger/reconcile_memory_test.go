@@ -1,0 +1,163 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"payledger/domain"
+	"payledger/domain/account"
+	"payledger/domain/payment"
+	"payledger/domain/processor"
+	"payledger/eventstore"
+)
+
+var archived = flag.Int("archived", 2000, "how many operations to reconcile in a stopped folder")
+
+const (
+	archivedEach   = 10 // operations of a payment
+	archivedAtOnce = 64
+)
+
+// archive is a folder with payments that the simulator's books agree with, written without the one or the other.
+type archive struct {
+	store *eventstore.Store
+	owner domain.AccountID
+	at    account.Processor
+
+	mu    sync.Mutex
+	books *bufio.Writer
+}
+
+// TestReconcileArchive: a stopped folder with many operations, compared by a process of its own, of which it tells the
+// memory. For a figure: -archived 200000.
+func TestReconcileArchive(t *testing.T) {
+	o := testOptions(t.TempDir())
+	app, err := Start(context.Background(), o, zerolog.Nop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	owner := app.credentials.AccountID
+	tip, err := eventstore.LoadTip(context.Background(), app.ledger.store, eventstore.Accounts, eventstore.Accounts.Key(owner, string(owner)))
+	if err := errors.Join(err, app.Stop()); err != nil {
+		t.Fatal(err)
+	}
+	a := archive{owner: owner}
+	a.at, _ = tip.State.Processor(processor.Adyen)
+	a.fill(t, o, *archived/archivedEach)
+	command := exec.Command(os.Args[0], "reconcile", "--processor", "ADYEN", "--data", o.Data)
+	command.Env = append(os.Environ(), asProgram+"=1")
+	began := time.Now()
+	out, err := command.CombinedOutput()
+	want := fmt.Sprintf("0 differences. Compared with ADYEN: %d payments with %[2]d operations there, %[2]d entries", *archived/archivedEach, *archived)
+	if err != nil || !strings.HasPrefix(string(out), want) {
+		t.Fatalf("%v: %s, not %s", err, out, want)
+	}
+	t.Logf("%d operations in %s, %s", *archived, time.Since(began).Round(time.Millisecond), peakMemory(command))
+}
+
+// peakMemory is the most that an ended process held at a time, where the system tells.
+func peakMemory(command *exec.Cmd) string {
+	usage, err := json.Marshal(command.ProcessState.SysUsage())
+	var told struct{ Maxrss int64 }
+	if err != nil || json.Unmarshal(usage, &told) != nil || told.Maxrss == 0 {
+		return "memory not told"
+	}
+	return fmt.Sprintf("%d MiB resident at most", told.Maxrss>>10)
+}
+
+// fill writes the log and the books.
+func (a *archive) fill(t *testing.T, o Options, payments int) {
+	t.Helper()
+	l, err := openLedger(context.Background(), o, zerolog.Nop(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.OpenFile(filepath.Join(o.Data, simulatorFolder, "books.jsonl"), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.store, a.books = l.store, bufio.NewWriter(file)
+	numbers := make(chan int)
+	var writers sync.WaitGroup
+	for range archivedAtOnce {
+		writers.Go(func() {
+			for n := range numbers {
+				if err := a.payment(n); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	for n := range payments {
+		numbers <- n
+	}
+	close(numbers)
+	writers.Wait()
+	if err := errors.Join(a.books.Flush(), file.Close(), l.close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// payment writes one that was approved, and captured in parts by somebody else.
+func (a *archive) payment(n int) error {
+	id := domain.PaymentID(fmt.Sprintf("01archived%08d", n))
+	key := eventstore.Payments.Key(a.owner, string(id))
+	add := func(decide func(eventstore.Meta) payment.Event) error {
+		meta, err := a.store.NewMeta("test", "request")
+		if err != nil {
+			return err
+		}
+		_, err = eventstore.Execute(context.Background(), a.store, eventstore.Payments, key, meta, func(payment.State) (payment.Event, error) { return decide(meta), nil })
+		return err
+	}
+	err := add(func(meta eventstore.Meta) payment.Event {
+		return payment.Created{
+			At: meta.At, ID: id, Account: a.owner, Currency: "EUR", Amount: 1000, OrderID: "order",
+			Route: []payment.Target{{Processor: processor.Adyen, MerchantID: a.at.MerchantID}},
+		}
+	})
+	err = errors.Join(err, add(func(meta eventstore.Meta) payment.Event {
+		return payment.Authorized{Answer: payment.Answer{At: meta.At, Request: 1, EventID: meta.EventID, TransactionID: "tx-" + string(id)}}
+	}))
+	now := a.store.Now()
+	err = errors.Join(err, a.book(id, processor.Authorize, 1, "", now))
+	for i := 2; i <= archivedEach; i++ {
+		err = errors.Join(err, add(func(meta eventstore.Meta) payment.Event {
+			return payment.CaptureFound{Found: payment.Found{
+				At: meta.At, EventID: meta.EventID, ID: fmt.Sprint("op-", id, "-", i), Amount: 10, TransactionID: fmt.Sprint("tx-", id, "-", i), DoneAt: now,
+			}}
+		}), a.book(id, processor.Capture, i, "tx-"+string(id), now))
+	}
+	return err
+}
+
+// book writes what the simulator would have of it.
+func (a *archive) book(id domain.PaymentID, kind processor.Kind, i int, parent string, at time.Time) error {
+	operation := map[string]any{
+		"id": fmt.Sprint("op-", id, "-", i), "processor": processor.Adyen, "processorMerchantId": a.at.MerchantID, "reference": id, "operation": kind,
+		"key": fmt.Sprint(id, ".1"), "amount": 1000, "currency": "EUR", "createdAt": at, "card": "visa-1",
+		"answer": map[string]any{"state": "SUCCEEDED", "processorTransactionId": "tx-" + string(id), "at": at},
+	}
+	if kind == processor.Capture {
+		operation["key"], operation["amount"], operation["parentId"] = fmt.Sprint("sim.", id, "-", i), 10, parent
+		operation["answer"] = map[string]any{"state": "SUCCEEDED", "processorTransactionId": fmt.Sprint("tx-", id, "-", i), "at": at}
+	}
+	line, err := json.Marshal(map[string]any{"type": "accepted", "at": at, "operation": operation})
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	_, failed := a.books.Write(append(line, '\n'))
+	return errors.Join(err, failed)
+}
