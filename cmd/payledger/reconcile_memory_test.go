@@ -44,6 +44,7 @@ type archive struct {
 // TestReconcileArchive: a stopped folder with many operations, compared by a process of its own, of which it tells the
 // memory. For a figure: -archived 200000.
 func TestReconcileArchive(t *testing.T) {
+	t.Parallel()
 	o := testOptions(t.TempDir())
 	app, err := Start(context.Background(), o, zerolog.Nop())
 	if err != nil {
