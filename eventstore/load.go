@@ -180,10 +180,20 @@ func (s *Store) History(ctx context.Context, key Key) ([]*Recorded, error) {
 	return s.walk(ctx, tip, 0)
 }
 
+// Since gives the events of an aggregate from a revision to tip, both included, oldest first.
+func (s *Store) Since(ctx context.Context, tip *Recorded, revision uint64) ([]*Recorded, error) {
+	return s.walkTo(ctx, tip, func(r *Recorded) bool { return r.Revision <= revision })
+}
+
 // walk goes back from tip to the event after sequence `down`, and gives them oldest first.
 func (s *Store) walk(ctx context.Context, tip *Recorded, down uint64) ([]*Recorded, error) {
+	return s.walkTo(ctx, tip, func(r *Recorded) bool { return r.PrevSeq <= down })
+}
+
+// walkTo goes back from tip to the event that is the last to be had, or to the first there is.
+func (s *Store) walkTo(ctx context.Context, tip *Recorded, last func(*Recorded) bool) ([]*Recorded, error) {
 	events := []*Recorded{tip}
-	for r := tip; r.PrevSeq > down; {
+	for r := tip; r.PrevSeq > 0 && !last(r); {
 		previous, err := s.Read(ctx, r.Shard, r.PrevSeq)
 		if s.replicas > 1 && err != nil { // a replica may be gone, or behind the one that gave r
 			previous, err = s.getAtLeader(ctx, r.Shard, getRequest{Seq: r.PrevSeq})

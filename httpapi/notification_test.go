@@ -12,6 +12,7 @@ import (
 	"payledger/domain"
 	"payledger/domain/processor"
 	"payledger/httpapi"
+	"payledger/processorsim/client"
 	"payledger/processorsim/protocol"
 )
 
@@ -95,7 +96,9 @@ func TestNotificationRefusals(t *testing.T) {
 	at := r.paid(settlesCard, "")
 	id := strings.TrimPrefix(at, "/payments/")
 	r.want(r.post(at+"/capture", ""), 200, "")
-	good := told(t, id, id+".3")
+	lines, err := r.sim.Books(context.Background(), client.Filter{Reference: domain.PaymentID(id)})
+	must(t, err)
+	good := strings.Replace(told(t, id, id+".3"), "tx_1", lines[len(lines)-1].ProcessorTransactionID, 1)
 	before := r.events()
 	const early = "01k3v9t7hq2m5c8z0x4w6n1r3b00"
 	for _, c := range []struct {
@@ -148,4 +151,41 @@ func TestNotificationRefusals(t *testing.T) {
 	}
 	r.serve(func(c *httpapi.Config) { c.Notifications = nil })
 	r.want(r.signedNotify("ADYEN", good), 404, "NotFound")
+}
+
+// TestNotificationsThatCannotBeTrue: what contradicts the outcome of a payment, and a dispute that cannot be read, is
+// taken and shown in the payment's history as rejected, with the reason; the payment is as it was (D14, D16).
+func TestNotificationsThatCannotBeTrue(t *testing.T) {
+	r := newRig(t)
+	at := r.paid("4000000000000002", "")
+	id := strings.TrimPrefix(at, "/payments/")
+	result := strings.Replace(told(t, id, id+".1"), `"capture"`, `"authorize"`, 1)
+	dispute := `{"id":"nt_2","processor":"ADYEN","type":"dispute","reference":"` + id + `","dispute":{"disputePspReference":"dp_1","disputeType":"Chargeback",` +
+		`"disputeStatus":"Reopened","reasonCode":"10.4","disputedAmount":{"value":100,"currency":"EUR"},"eventDate":"2026-03-01T12:00:00Z"}}`
+	for _, body := range []string{result, dispute} {
+		r.want(r.signedNotify("ADYEN", body), 200, "")
+	}
+	history := r.want(r.get(at+"/events"), 200, "")
+	shown := map[string]string{}
+	for _, entry := range history.field("data").([]any) {
+		notices, _ := entry.(map[string]any)["notifications"].([]any)
+		for _, n := range notices {
+			n := n.(map[string]any)
+			if n["outcome"] != "REJECTED" || n["body"] == nil {
+				t.Errorf("%v", n)
+			}
+			shown[n["id"].(string)] = fmt.Sprint(n["refusal"])
+		}
+	}
+	for notice, why := range map[string]string{
+		"nt_1": "The authorize is DECLINED already, and cannot be SUCCEEDED.", "nt_2": "It cannot be read: the status of its dispute is not known.",
+	} {
+		if shown[notice] != why {
+			t.Errorf("%s: %q\n%s", notice, shown[notice], history.text)
+		}
+		r.untilLogged(`"notification":"`+notice+`"`, 1)
+	}
+	if read := r.want(r.get(at), 200, ""); read.text1("status") != "DECLINED" {
+		t.Errorf("the payment is %s", read.text)
+	}
 }

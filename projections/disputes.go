@@ -11,6 +11,7 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/dispute"
+	"payledger/domain/inbox"
 	"payledger/eventstore"
 )
 
@@ -176,9 +177,10 @@ func disputeQuery(account domain.AccountID, f DisputeFilter, from *DisputePlace,
 		" ORDER BY created_at DESC, id DESC LIMIT ?", append(args, n)
 }
 
-// WaitingInboxes lists the payments for which a notification waits, the longest first (D14).
-func (p *Projections) WaitingInboxes(ctx context.Context) ([]domain.PaymentID, error) {
-	rows, err := p.model.readers.QueryContext(ctx, selectInboxes)
+// WaitingInboxes lists the payments for which a notification waits of which something can be done at now, the longest
+// first: known ones, and some that have not appeared in time (D14).
+func (p *Projections) WaitingInboxes(ctx context.Context, now time.Time) ([]domain.PaymentID, error) {
+	rows, err := p.model.readers.QueryContext(ctx, selectInboxes, inbox.StaleBefore(now).UnixMicro())
 	if err != nil {
 		return nil, fmt.Errorf("projections: inboxes: %w", p.model.noticed(err))
 	}
@@ -186,7 +188,8 @@ func (p *Projections) WaitingInboxes(ctx context.Context) ([]domain.PaymentID, e
 	var list []domain.PaymentID
 	for rows.Next() {
 		var reference string
-		if err := rows.Scan(&reference); err != nil {
+		var since int64
+		if err := rows.Scan(&reference, &since); err != nil {
 			return nil, fmt.Errorf("projections: inboxes: %w", p.model.noticed(err))
 		}
 		list = append(list, domain.PaymentID(reference))

@@ -34,7 +34,8 @@
 // Accounts show what is applied and do not wait.
 //
 // ListDisputes is as ListPayments, and Dispute as Payment: of a dispute that was opened. One of which only what is
-// impossible was told has no row. WaitingInboxes shows what is applied, for whoever looks after notifications that wait.
+// impossible was told has no row. WaitingInboxes shows what is applied, for whoever looks after notifications that wait;
+// those of payments that are not known are left aside until they have waited long enough.
 //
 // ListPayments waits for every place that this node knows to be in the log (Store.Appended), which memory
 // tells: what a call on this node has answered is in the list. What other nodes append comes within the time

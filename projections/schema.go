@@ -105,6 +105,7 @@ CREATE TABLE inboxes (
 	reference TEXT    NOT NULL PRIMARY KEY,
 	since     INTEGER NOT NULL
 ) WITHOUT ROWID;
+CREATE INDEX inboxes_since ON inboxes (since);
 CREATE TABLE accounts (
 	id       TEXT    NOT NULL PRIMARY KEY,
 	revision INTEGER NOT NULL,
@@ -145,7 +146,13 @@ const (
 	deleteInbox = `DELETE FROM inboxes WHERE reference = ?`
 
 	selectDispute = `SELECT state FROM disputes WHERE id = ? AND account = ?`
-	selectInboxes = `SELECT reference FROM inboxes ORDER BY since, reference LIMIT 10000`
+	// Those of which something can be done: the payment is known, or it has been waited for long enough. The others
+	// may be many.
+	selectInboxes = `SELECT reference, since FROM (
+			SELECT reference, since FROM inboxes WHERE EXISTS (SELECT 1 FROM payments WHERE id = reference) ORDER BY since, reference LIMIT 10000)
+		UNION SELECT reference, since FROM (
+			SELECT reference, since FROM inboxes INDEXED BY inboxes_since WHERE since < ? ORDER BY since LIMIT 500)
+		ORDER BY since, reference`
 
 	selectInstruments = `SELECT state FROM instruments INDEXED BY instruments_customer WHERE account = ? AND customer = ? AND ended = 0`
 	selectEnded       = `SELECT state FROM instruments INDEXED BY instruments_ended WHERE ended = 1`

@@ -61,7 +61,7 @@ func (a *App) lookAfter(ctx context.Context) {
 // applyNotices applies what processors told and what could not be applied so far: after a crash, or of a payment that
 // this node did not know (D14).
 func (a *App) applyNotices(ctx context.Context) {
-	waiting, err := a.views.WaitingInboxes(ctx)
+	waiting, err := a.views.WaitingInboxes(ctx, a.clock())
 	for _, reference := range waiting {
 		if ctx.Err() != nil {
 			return

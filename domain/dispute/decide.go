@@ -7,8 +7,13 @@ import (
 	"payledger/domain"
 )
 
-// maxFacts bounds the state: past it only what changes the dispute is recorded.
-const maxFacts = 200
+const (
+	// maxFacts bounds the state: past it only what changes the dispute is recorded.
+	maxFacts = 200
+	// maxAhead is how far a processor's clock may be ahead of ours. What is told of a later time would hold against all
+	// that comes until then.
+	maxAhead = 24 * time.Hour
+)
 
 // Record brings what a processor told.
 type Record struct {
@@ -38,6 +43,9 @@ func (s State) judge(c Record) Event {
 	f := c.Fact
 	if !f.Place().Known() {
 		return Rejected{c.At, fmt.Sprintf("A %s cannot be %s.", f.Type, f.Status), f}
+	}
+	if f.At.After(c.At.Add(maxAhead)) {
+		return Rejected{c.At, fmt.Sprintf("The processor's time of it, %s, has not come yet.", f.At.Format(time.RFC3339)), f}
 	}
 	if !s.Exists() {
 		return Opened{At: c.At, ID: c.ID, Account: c.Account, Subject: c.Subject, Fact: f}

@@ -16,6 +16,7 @@
 //     leads to what stands after it, over any number of steps of D16. Facts in between may be lost or late, so a
 //     step that was not seen is no contradiction. STATES.md shows all of them.
 //   - So the facts that were not rejected are always a way that D16 allows; Check states it.
+//   - What has a time more than maxAhead from now is rejected: it would be the newest until then.
 //   - A processor's event id is recorded once. Past maxFacts nothing is noted or rejected any more; what changes
 //     the dispute still is, and there can be few of those.
 //

@@ -154,6 +154,19 @@ func TestOtherPayment(t *testing.T) {
 	}
 }
 
+// TestTimeToCome: what has a time that is far from come is rejected, and does not hold against what comes after it; a
+// clock that is a day ahead is believed.
+func TestTimeToCome(t *testing.T) {
+	open, won := dispute.Place{Type: "DISPUTE", Status: "OPEN"}, dispute.Place{Type: "DISPUTE", Status: "WON"}
+	s, events := tell(t, factAt("1", open, noon.AddDate(100, 0, 0)), factAt("2", open, noon.Add(time.Hour)), factAt("3", won, noon.Add(26*time.Hour)))
+	if d := cmp.Diff([]string{"rejected", "opened", "changed"}, events); d != "" || s.Current.Status != "WON" {
+		t.Error(d, s.Current)
+	}
+	if s.Facts[0].Refusal != "The processor's time of it, 2126-03-01T12:00:00Z, has not come yet." {
+		t.Error(s.Facts[0].Refusal)
+	}
+}
+
 // TestDetails: a newer fact of the same type and status brings the details up to date.
 func TestDetails(t *testing.T) {
 	open := dispute.Place{Type: "DISPUTE", Status: "OPEN"}

@@ -20,11 +20,12 @@ var ErrFull = errors.New("the inbox of the payment is full")
 
 // Receive brings a notification whose signature was checked.
 type Receive struct {
-	At       time.Time
-	Told     processor.Notification
-	Body     string // without card data
-	Redacted bool
-	Found    bool // by asking
+	At         time.Time
+	Told       processor.Notification
+	Body       string // without card data
+	Redacted   bool
+	Found      bool   // by asking
+	Unreadable string // why the dispute that it tells of cannot be read
 }
 
 // DecideReceive keeps a notification, once.
@@ -35,7 +36,7 @@ func DecideReceive(s State, c Receive) (Event, error) {
 	case len(s.Notices) >= maxNotices:
 		return nil, domain.Unavailable(ErrFull)
 	}
-	return Received{At: c.At, Reference: c.Told.Reference, Told: c.Told, Body: c.Body, Redacted: c.Redacted, Found: c.Found}, nil
+	return Received{At: c.At, Reference: c.Told.Reference, Told: c.Told, Body: c.Body, Redacted: c.Redacted, Found: c.Found, Unreadable: c.Unreadable}, nil
 }
 
 // DecideApplied settles a notification that waits.
@@ -55,7 +56,10 @@ func DecideRejected(s State, e WasRejected) (Event, error) {
 }
 
 // Stale tells whether a notification has waited for its payment long enough.
-func (n Notice) Stale(now time.Time) bool { return now.Sub(n.ReceivedAt) > maxWait }
+func (n Notice) Stale(now time.Time) bool { return n.ReceivedAt.Before(StaleBefore(now)) }
+
+// StaleBefore is when that began for what has waited long enough now.
+func StaleBefore(now time.Time) time.Time { return now.Add(-maxWait) }
 
 const (
 	// sweepStep is how far a sweep must have come before it is worth an event.
@@ -63,10 +67,20 @@ const (
 )
 
 // DecideSwept records how far a processor was looked through: now and then, as a sweep that begins earlier than it
-// need costs little.
+// need costs little. It goes back from a time that has not come yet, and never to one.
 func DecideSwept(s State, e Swept) (Event, error) {
-	if e.Through.Sub(s.Through) < sweepStep {
+	ahead := s.Through.After(e.At)
+	if e.Through.After(e.At) || !ahead && e.Through.Sub(s.Through) < sweepStep {
 		return nil, nil
 	}
 	return e, nil
+}
+
+// SweptBy tells how far a processor was looked through at a time; the zero time: not at all, or to one that had not
+// come yet, which tells nothing.
+func (s State) SweptBy(now time.Time) time.Time {
+	if s.Through.After(now) {
+		return time.Time{}
+	}
+	return s.Through
 }

@@ -6,16 +6,18 @@
 // Rules:
 //
 //   - A notification is received once, by the processor's event id: a repeat records nothing.
-//   - Until it is settled it stands in the state whole, so that whoever finds it can apply it; afterwards only its
-//     name and its outcome do. The body as it came stays in its event, for an auditor.
+//   - The state names it with its outcome, and until it is settled with the revision of its event, where whoever
+//     applies it finds what it told. That and the body as it came stay in the event, for an auditor.
 //   - It is settled once: applied, with what came of it, or rejected, with the reason. Applying is done by others
 //     and may be done twice: what it leads to is recorded once by the payment's and the dispute's own rules.
-//   - One whose payment has not appeared in maxWait is rejected.
-//   - An inbox takes maxNotices and no more: past it a processor is sent away, and what it tells is found by
-//     asking.
+//   - One whose payment has not appeared in maxWait is rejected, and so is one whose dispute cannot be read.
+//   - An inbox takes maxNotices and no more: past it only what changes a dispute is taken, without being kept here;
+//     else a processor is sent away.
 //
 // What it must not know: what a notification means for a payment or a dispute; signatures; where bodies come from.
 //
 // Design note. One stream per payment, and not one per notification: the history of a payment has all that was told
-// about it in one read, and what is told twice meets in one place, guarded by the same compare-and-swap.
+// about it in one read, and what is told twice meets in one place, guarded by the same compare-and-swap. What was told
+// is no part of the state, which every further event of the stream repeats: with it 327 notifications of 0.9 KB took
+// 43 MB for a payment that nobody knew.
 package inbox

@@ -18,14 +18,13 @@ const (
 	Rejected Outcome = "REJECTED" // it cannot be true
 )
 
-// Notice is a notification in the inbox.
+// Notice is a notification in the inbox. What it told stands in its Received, and nowhere else.
 type Notice struct {
-	Processor  processor.Name          `json:"processor"`
-	ID         string                  `json:"id"`       // the processor's event id
-	Revision   uint64                  `json:"revision"` // of its Received
-	ReceivedAt time.Time               `json:"receivedAt"`
-	Outcome    Outcome                 `json:"outcome"`
-	Told       *processor.Notification `json:"told,omitempty"` // while WAITING
+	Processor  processor.Name `json:"processor"`
+	ID         string         `json:"id"` // the processor's event id
+	Outcome    Outcome        `json:"outcome"`
+	Revision   uint64         `json:"revision,omitempty"`   // of its Received; while WAITING
+	ReceivedAt time.Time      `json:"receivedAt,omitempty"` // while WAITING
 }
 
 // State is one inbox.
@@ -65,12 +64,13 @@ func Events() []Event { return []Event{Received{}, WasApplied{}, WasRejected{}, 
 
 // Received says that a processor told something, signed, and keeps it.
 type Received struct {
-	At        time.Time              `json:"at"`
-	Reference domain.PaymentID       `json:"reference"`
-	Told      processor.Notification `json:"told"`
-	Body      string                 `json:"body"`               // as it came, without card data
-	Redacted  bool                   `json:"redacted,omitempty"` // something was taken out of the body
-	Found     bool                   `json:"found,omitempty"`    // by asking: the notification itself did not come
+	At         time.Time              `json:"at"`
+	Reference  domain.PaymentID       `json:"reference"`
+	Told       processor.Notification `json:"told"`
+	Body       string                 `json:"body"`                 // as it came, without card data
+	Redacted   bool                   `json:"redacted,omitempty"`   // something was taken out of the body
+	Found      bool                   `json:"found,omitempty"`      // by asking: the notification itself did not come
+	Unreadable string                 `json:"unreadable,omitempty"` // why the dispute that it tells of cannot be read
 }
 
 // WasApplied says that what a notification told stands where it belongs.
@@ -112,9 +112,8 @@ func Evolve(s State, e Event) State {
 	s.Revision++
 	switch e := e.(type) {
 	case Received:
-		told := e.Told
 		s.Reference, s.Notices = e.Reference, append(slices.Clone(s.Notices), Notice{
-			Processor: told.Processor, ID: told.ID, Revision: s.Revision, ReceivedAt: e.At, Outcome: Waiting, Told: &told,
+			Processor: e.Told.Processor, ID: e.Told.ID, Revision: s.Revision, ReceivedAt: e.At, Outcome: Waiting,
 		})
 		return s.at(e.At)
 	case WasApplied:
@@ -140,7 +139,7 @@ func (s State) at(t time.Time) State {
 func (s State) settled(name processor.Name, id string, to Outcome) State {
 	if i := s.find(name, id); i >= 0 {
 		s.Notices = slices.Clone(s.Notices)
-		s.Notices[i].Outcome, s.Notices[i].Told = to, nil
+		s.Notices[i] = Notice{Processor: name, ID: id, Outcome: to}
 	}
 	return s
 }

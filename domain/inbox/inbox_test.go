@@ -30,7 +30,8 @@ func receive(t *testing.T, s inbox.State, n processor.Notification) (inbox.State
 	return inbox.Evolve(s, e), e
 }
 
-// TestOnce: a notification is received once and settled once; until then it is kept whole, afterwards by name (D14).
+// TestOnce: a notification is received once and settled once; the state names it, and what it told is in its event
+// alone (D14).
 func TestOnce(t *testing.T) {
 	s, first := receive(t, inbox.State{}, told("nt_1"))
 	s, again := receive(t, s, told("nt_1"))
@@ -40,8 +41,11 @@ func TestOnce(t *testing.T) {
 	if first == nil || again != nil || elsewhere == nil || s.Revision != 2 || len(s.Waiting()) != 2 || s.Reference != "01a" {
 		t.Fatalf("%v %v %v %+v", first, again, elsewhere, s)
 	}
-	if d := cmp.Diff(told("nt_1"), *s.Waiting()[0].Told); d != "" {
+	if d := cmp.Diff(told("nt_1"), first.(inbox.Received).Told); d != "" {
 		t.Error(d)
+	}
+	if n := s.Waiting()[1]; n.Revision != 2 || !n.ReceivedAt.Equal(noon) || n.Processor != processor.Stripe {
+		t.Errorf("%+v", n)
 	}
 	before := s
 	applied, err := inbox.DecideApplied(s, inbox.WasApplied{At: noon.Add(time.Hour), Processor: processor.Adyen, ID: "nt_1", Effect: "payment.captured"})
@@ -49,7 +53,7 @@ func TestOnce(t *testing.T) {
 		t.Fatal(applied, err)
 	}
 	s = inbox.Evolve(s, applied)
-	if len(s.Waiting()) != 1 || s.Notices[0].Told != nil || s.Notices[0].Outcome != inbox.Applied || len(before.Waiting()) != 2 {
+	if len(s.Waiting()) != 1 || s.Notices[0] != (inbox.Notice{Processor: processor.Adyen, ID: "nt_1", Outcome: inbox.Applied}) || len(before.Waiting()) != 2 {
 		t.Errorf("%+v, before %+v", s, before)
 	}
 	for what, e := range map[string]func() (inbox.Event, error){
@@ -89,23 +93,38 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestSwept: how far a processor was looked through is recorded every ten minutes of its time, and never goes back.
+// TestSwept: how far a processor was looked through is recorded every ten minutes of its time, and never goes back; a
+// time that has not come is not believed, whatever recorded it.
 func TestSwept(t *testing.T) {
 	var s inbox.State
-	for _, c := range []struct {
-		through  time.Time
-		recorded bool
-	}{{noon, true}, {noon, false}, {noon.Add(9 * time.Minute), false}, {noon.Add(-time.Hour), false}, {noon.Add(10 * time.Minute), true}} {
-		e, err := inbox.DecideSwept(s, inbox.Swept{At: noon, Processor: processor.Adyen, Through: c.through})
-		if err != nil || (e != nil) != c.recorded {
-			t.Errorf("%s: %v %v", c.through, e, err)
+	now := noon.Add(time.Hour)
+	sweep := func(through time.Time) bool {
+		e, err := inbox.DecideSwept(s, inbox.Swept{At: now, Processor: processor.Adyen, Through: through})
+		if err != nil {
+			t.Fatal(err)
 		}
 		if e != nil {
 			s = inbox.Evolve(s, e)
 		}
+		return e != nil
 	}
-	if !s.Through.Equal(noon.Add(10*time.Minute)) || s.Reference != "ADYEN" || s.Revision != 2 {
+	for _, c := range []struct {
+		through  time.Time
+		recorded bool
+	}{
+		{noon, true}, {noon, false}, {noon.Add(9 * time.Minute), false}, {noon.Add(-time.Hour), false}, {noon.Add(10 * time.Minute), true},
+		{now.Add(time.Second), false}, {now.AddDate(100, 0, 0), false},
+	} {
+		if sweep(c.through) != c.recorded {
+			t.Errorf("%s: %v", c.through, !c.recorded)
+		}
+	}
+	if !s.SweptBy(now).Equal(noon.Add(10*time.Minute)) || s.Reference != "ADYEN" || s.Revision != 2 {
 		t.Errorf("%+v", s)
+	}
+	s = inbox.Evolve(s, inbox.Swept{At: now, Processor: processor.Adyen, Through: now.AddDate(100, 0, 0)})
+	if by := s.SweptBy(now); !by.IsZero() || !sweep(noon) || !s.SweptBy(now).Equal(noon) {
+		t.Errorf("after a time to come: %s, %+v", by, s)
 	}
 }
 

@@ -29,7 +29,7 @@ type RecordAnswer struct {
 // DecideAnswer records an answer as the fact it is (D7).
 func DecideAnswer(s State, c RecordAnswer) (Event, error) {
 	op, err := s.openOperation(c.Request)
-	if err != nil {
+	if err != nil && !s.Late(c.Request, c.Answer) {
 		return nil, err
 	}
 	if op.State == StateVoided && c.Answer.State != processor.Succeeded {

@@ -1,6 +1,7 @@
 package payment
 
 import (
+	"errors"
 	"strconv"
 	"strings"
 	"time"
@@ -16,6 +17,10 @@ type RecordFound struct {
 	Record  processor.Record
 }
 
+// ErrForeign means that an operation in the processor's books names the payment and cannot be one of it: it is of
+// another merchant account, or of another currency.
+var ErrForeign = errors.New("the operation is of another merchant account or currency")
+
 // DecideFound records it as the fact it is, once by the processor's own id, whatever the payment's status and
 // whatever is under way (D7). What moved nothing is no fact, nor is an authorization of somebody else's.
 func DecideFound(s State, c RecordFound) (Event, error) {
@@ -26,8 +31,11 @@ func DecideFound(s State, c RecordFound) (Event, error) {
 	if _, ours := s.RevisionOf(r.Key); ours || r.ID == "" || s.knows(r.ID) {
 		return nil, ErrAlreadyAnswered
 	}
-	if r.State != processor.Succeeded {
+	if r.State != processor.Succeeded || r.Kind == processor.Authorize || r.Kind == processor.Complete {
 		return nil, nil
+	}
+	if !s.mayBeOf(r) {
+		return nil, ErrForeign
 	}
 	fact := Found{
 		At: c.At, EventID: c.EventID, ID: r.ID, Amount: r.Amount, TransactionID: r.Answer.ProcessorTransactionID,
@@ -45,6 +53,13 @@ func DecideFound(s State, c RecordFound) (Event, error) {
 	default:
 		return nil, nil
 	}
+}
+
+// mayBeOf tells whether an operation acts where the payment is authorized, and in its currency. A void has an amount
+// only perhaps, and then perhaps no currency.
+func (s State) mayBeOf(r processor.Record) bool {
+	same := r.Currency == s.Currency || r.Kind == processor.Void && r.Currency == ""
+	return same && s.held().Target == Target{r.Processor, r.MerchantID}
 }
 
 // RevisionOf takes the revision out of an operation key of this payment; false for a key that is not ours.
@@ -97,11 +112,11 @@ func (s State) evolveFound(e Event) State {
 	return s
 }
 
-// overtaken tells an operation without an answer that something found came after: the processor, which did
-// that before, may have no room for it.
+// overtaken tells an operation without an answer that something found came after, or something late came to light: the
+// processor, which did that before, may have no room for it.
 func (s State) overtaken(op Operation) bool {
-	for _, later := range s.Operations {
-		if later.FoundID != "" && later.Revision > op.Revision {
+	for _, other := range s.Operations {
+		if other.FoundID != "" && other.Revision > op.Revision || other.cameLate() {
 			return op.State.running()
 		}
 	}

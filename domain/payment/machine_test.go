@@ -70,6 +70,8 @@ func outcome(t *rapid.T, event payment.Event, err error) string {
 		return answered
 	case errors.Is(err, payment.ErrNoSuchOperation):
 		return noSuch
+	case errors.Is(err, payment.ErrForeign):
+		return foreign
 	case errors.Is(err, processor.ErrUnknown):
 		return unheard
 	}

@@ -51,15 +51,20 @@ func (b *book) answer(c payment.RecordAnswer) string {
 	case i.kind == processor.Authorize && i.stage == "gone" && state == processor.Succeeded:
 		i.stage = "yes" // a late fact: it was approved before it was voided
 		return b.recorded("payment.authorized", "")
+	case state == processor.Succeeded && b.late(i):
+		b.revive(i)
 	case !i.live() && i.stage != "acts":
 		return answered
 	case i.stage == "acts" && (state == processor.Pending || state == processor.ActionRequired):
 		return answered
 	case i.stage == "waits" && state == processor.Pending:
 		return answered
-	case i.kind == processor.Authorize:
+	}
+	i.given = state == processor.Failed && (c.Answer.Code == processor.CodeFenced || i.kind == processor.Complete)
+	switch i.kind {
+	case processor.Authorize:
 		return b.authorization(c)
-	case i.kind == processor.Complete:
+	case processor.Complete:
 		return b.completion(i, c)
 	}
 	stages := map[processor.State]struct {
@@ -78,6 +83,40 @@ func (b *book) answer(c payment.RecordAnswer) string {
 		b.settleSale("gone", "")
 	}
 	return names[i.kind][to.name]
+}
+
+// late tells whether what was given up may still turn out to have happened (D7).
+func (b *book) late(i *item) bool {
+	switch i.kind {
+	case processor.Authorize:
+		return i.given && i.stage == "no" && i == b.sale
+	case processor.Complete:
+		return i.given && i.stage == "over" && b.sale.stage == "acts" && b.alive(processor.Complete) == 0
+	case processor.Adjust:
+		for _, other := range b.items {
+			if other.kind == processor.Adjust && other.revision > i.revision && (other.live() || other.stage == "yes") {
+				return false
+			}
+		}
+	}
+	return i.given && i.stage == "no"
+}
+
+// revive asks once more for what was given up.
+func (b *book) revive(i *item) {
+	i.stage = "lost"
+	switch i.kind {
+	case processor.Authorize, processor.Complete:
+		return
+	case processor.Capture:
+		b.taking += i.amount
+		if i.final {
+			b.finals++
+		}
+	case processor.Refund:
+		b.backing += i.amount
+	}
+	b.failures--
 }
 
 // soft are the codes that the machine draws and an issuer may think again about (D13).

@@ -13,6 +13,7 @@ const (
 	answered   = "answered"
 	noSuch     = "no such operation"
 	unheard    = "not understood"
+	foreign    = "of another merchant account or currency"
 	nothing    = "nothing"
 	invalid    = string(domain.ReasonRequestValidation)
 	badStatus  = string(domain.ReasonInvalidPaymentStatus)
@@ -53,7 +54,7 @@ func (b *book) create(c payment.Create) string {
 	case len(c.Route) == 0:
 		return string(domain.ReasonPayment)
 	}
-	b.total, b.targets, b.automatic = *c.Amount, len(c.Route), c.AutoCapture
+	b.total, b.currency, b.targets, b.automatic = *c.Amount, c.Currency, len(c.Route), c.AutoCapture
 	b.estimated = c.Method.AuthorizationType == "ESTIMATED"
 	b.recorded("", c.IdempotencyKey)
 	b.ask(item{kind: processor.Authorize})

@@ -28,6 +28,9 @@ func (b *book) found(c payment.RecordFound) string {
 	if r.State != processor.Succeeded || r.Kind == processor.Authorize || r.Kind == processor.Complete {
 		return nothing
 	}
+	if r.Currency != b.currency && (r.Kind != processor.Void || r.Currency != "") || r.Processor != processor.Adyen || r.MerchantID != "m" {
+		return foreign
+	}
 	b.recorded("", "")
 	i := item{kind: r.Kind, amount: r.Amount, final: r.Final, theirs: r.ID, stage: "elsewhere"}
 	for _, capture := range b.items {
@@ -112,6 +115,17 @@ func (m *machine) found(t *rapid.T) {
 		r.Key = "elsewhere" // a key of ours ends in a number
 	}
 	r.Answer.ProcessorTransactionID = "t-" + r.ID
+	r.Processor, r.MerchantID, r.Currency = processor.Adyen, "m", m.book.currency
+	switch rapid.IntRange(0, 15).Draw(t, "foreign") {
+	case 0:
+		r.Processor = processor.Stripe
+	case 1:
+		r.MerchantID = "m-2"
+	case 2:
+		r.Currency = "USD"
+	case 3:
+		r.Currency = ""
+	}
 	rest := domain.Amount(0)
 	switch r.Kind {
 	case processor.Capture:

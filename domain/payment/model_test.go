@@ -18,6 +18,7 @@ type item struct {
 	stage    string   // asked, lost (timed out), waits (pending), acts (customer), yes, no, gone (voided)
 	ids      []string // of its answers
 	theirs   string   // the processor's id of what nobody here asked for
+	given    bool     // up: fenced, or an action that was not completed; it may have happened all the same
 }
 
 func (i *item) live() bool { return i.stage == "asked" || i.stage == "lost" || i.stage == "waits" }
@@ -27,6 +28,7 @@ func (i *item) live() bool { return i.stage == "asked" || i.stage == "lost" || i
 type book struct {
 	revision             uint64
 	total                domain.Amount
+	currency             domain.Currency
 	targets              int // processors of the route
 	estimated, automatic bool
 	wish                 bool // a cancellation is intended

@@ -1,6 +1,7 @@
 package payment_test
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -137,7 +138,13 @@ func (s *story) create(t *testing.T, words []string, args arguments) payment.Cre
 // found is an operation in the processor's books: "found capture id=op-1 amount=500".
 func (s *story) found(t *testing.T, words []string, args arguments, r payment.Request) payment.RecordFound {
 	t.Helper()
+	var there payment.Target
+	if op := s.state.Authorization(); op != nil {
+		there = op.Target
+	}
 	c := payment.RecordFound{At: s.clock, EventID: r.EventID, Record: processor.Record{
+		Processor:  processor.Name(cmp.Or(args["at"], string(there.Processor))),
+		MerchantID: cmp.Or(args["merchant"], there.MerchantID), Currency: domain.Currency(cmp.Or(args["currency"], string(s.state.Currency))),
 		ID: args["id"], Kind: processor.Kind(words[1]), Key: domain.OperationKey(args["key"]), ParentID: args["of"],
 		Final: slices.Contains(words, "final"), State: processor.Succeeded, CreatedAt: s.clock.Add(-time.Minute),
 		Answer: processor.Answer{ProcessorTransactionID: args["transaction"], ProcessorEventID: args["event"]},

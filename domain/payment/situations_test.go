@@ -59,6 +59,7 @@ var situations = []struct {
 		{"void timed out", approved + "; cancel; timeout 3"},
 		{"void pending", approved + "; cancel; answer 3 PENDING"},
 		{"void failed", approved + "; cancel; answer 3 FAILED code=error"},
+		{"capture failed, was fenced", approved + "; capture; answer 3 FAILED code=fenced"},
 	}},
 	{"Settling", []situation{
 		{"all pending", allWaits},
@@ -95,6 +96,7 @@ var situations = []struct {
 	{"Over", []situation{
 		{"declined", created + "; answer 1 DECLINED code=05"},
 		{"failed", created + "; answer 1 FAILED code=error"},
+		{"failed, was fenced", created + "; answer 1 FAILED code=fenced"},
 		{"cancelled", approved + "; cancel; answer 3 SUCCEEDED"},
 		{"cancelled before a result", acting + "; cancel; answer 3 SUCCEEDED"},
 		{"100 operations failed", approved + strings.Repeat("; capture amount=2000", 100)},
@@ -147,6 +149,8 @@ var commands = []struct{ name, command string }{
 	{"found: the rest released", "found void id=op-8 amount=1"},
 	{"found: a part refunded", "found refund id=op-8 amount=1"},
 	{"found: another total", "found adjust id=op-8 amount=3000"},
+	{"found: in another currency", "found capture id=op-8 amount=1 currency=JPY"},
+	{"found: at another processor", "found void id=op-8 amount=1 at=STRIPE"},
 	{"found again", "found capture id=op-1 amount=1"},
 	{"found: not decided yet", "found capture id=op-8 amount=1 state=PENDING"},
 	{"found: an operation of ours", "found capture id=op-8 amount=1 key=01payment.3"},

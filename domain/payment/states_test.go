@@ -31,6 +31,7 @@ and the status after it when it changes; or why nothing is recorded:
 - *waits*: another operation has no outcome yet; the command is decided again when it has one (D7)
 - *answered*: the outcome, or that it waits, is recorded already
 - *not understood*: no fact; the outcome stays unknown and is asked for (D8)
+- *foreign*: it is of another merchant account or currency, and no fact about the payment
 - *nothing*: a success that changes nothing; –: there is no such operation
 
 The payment is an ESTIMATED authorization of 12.50 EUR that two processors may give.
@@ -106,6 +107,8 @@ func (s *story) ask(t *testing.T, command string) string {
 		return "*waits*"
 	case errors.Is(err, payment.ErrAlreadyAnswered):
 		return "*answered*"
+	case errors.Is(err, payment.ErrForeign):
+		return "*foreign*"
 	case errors.Is(err, payment.ErrNoSuchOperation):
 		return "–"
 	case errors.Is(err, processor.ErrUnknown):

@@ -90,13 +90,14 @@ func TestRulesAreTotal(t *testing.T) {
 			"time out": func() (payment.Event, error) { return payment.DecideTimeOut(s, payment.TimeOut{Request: revision}) },
 			"found": func() (payment.Event, error) {
 				return payment.DecideFound(s, payment.RecordFound{At: r.At, Record: processor.Record{
-					ID: "op-1", Kind: anyKind.Draw(t, "found kind"), State: state, Amount: total, ParentID: "t-1",
+					ID: "op-1", Kind: anyKind.Draw(t, "found kind"), State: state, Amount: total, ParentID: "t-1", Currency: s.Currency,
 				}})
 			},
 			"answer": func() (payment.Event, error) {
 				return payment.DecideAnswer(s, payment.RecordAnswer{At: r.At, Request: revision, Answer: processor.Answer{State: state, Retryable: true}})
 			},
 		}
+		s.Contradiction(revision, processor.Answer{State: state})
 		for name, one := range decide {
 			event, err := one()
 			if err != nil && event != nil {

@@ -3,6 +3,7 @@ package processor
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"payledger/domain"
@@ -11,6 +12,10 @@ import (
 // ErrUnknown means that the operation may or may not have happened: time-out, cut connection, 5xx, 408,
 // 409 in progress, 429, an answer that could not be parsed (D8). Ask by key.
 var ErrUnknown = errors.New("outcome at the processor unknown")
+
+// ErrUnreadable means that a processor answered, and that not all of what it listed can be read. It comes with what
+// can, and wraps ErrUnknown.
+var ErrUnreadable = fmt.Errorf("%w: it cannot be read", ErrUnknown)
 
 // Port is the service's side of the processor protocol. Every error it returns wraps ErrUnknown; a
 // refusal that the processor states is an Answer, not an error.
@@ -22,7 +27,8 @@ type Port interface {
 	// Fence makes the processor refuse key from now on, unless it has already seen it; then it answers
 	// like Lookup.
 	Fence(ctx context.Context, name Name, key domain.OperationKey) (Lookup, error)
-	// ByReference asks for all operations of a payment, whoever asked for them, in order of creation.
+	// ByReference asks for all operations of a payment, whoever asked for them, in order of creation. With
+	// ErrUnreadable it gives those that can be read.
 	ByReference(ctx context.Context, name Name, reference domain.PaymentID) ([]Record, error)
 }
 
@@ -38,6 +44,6 @@ type DisputePage struct {
 	Told []SignedNotification
 	Next string // the cursor of what comes after these; the one given when there is nothing yet
 	More bool   // there is more already
-	// Unreadable counts what was told and could not be read; it is left out.
+	// Unreadable counts what was told and names neither itself nor a payment; it is left out.
 	Unreadable int
 }

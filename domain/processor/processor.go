@@ -69,6 +69,8 @@ type SignedNotification struct {
 	Notification
 	Body     string // without card data
 	Redacted bool   // something was taken out of the body
+	// Unreadable tells why the dispute that it tells of cannot be read; then there is none.
+	Unreadable string
 }
 
 // Record is one operation as it stands in a processor's books, whoever asked for it (D14).

@@ -4,37 +4,37 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"payledger/domain"
 	"payledger/domain/dispute"
-	"payledger/domain/inbox"
 	"payledger/domain/payment"
 	"payledger/domain/processor"
 	"payledger/eventstore"
 )
 
-// applyDispute records what a processor told of a dispute (D16). The payment is not touched.
-func (s *Service) applyDispute(ctx context.Context, paid eventstore.Tip[payment.State], n inbox.Notice) (verdict, error) {
-	told := n.Told.Dispute
-	transaction, processed := disputed(paid.State, n.Told.Processor, told.TransactionID)
+// applyDispute records what a processor told of a dispute, and when that came (D16). The payment is not touched.
+func (s *Service) applyDispute(ctx context.Context, paid eventstore.Tip[payment.State], n processor.Notification, at time.Time) (verdict, error) {
+	told := n.Dispute
+	transaction, processed := disputed(paid.State, n.Processor, told.TransactionID)
 	switch {
 	case !processed && paid.State.Waiting():
 		return verdict{}, fmt.Errorf("%w: the authorization has no result", errNotYet)
 	case !processed:
-		return verdict{refusal: fmt.Sprintf("The payment has no transaction at %s.", n.Told.Processor)}, nil
+		return verdict{refusal: fmt.Sprintf("The payment has no transaction at %s.", n.Processor)}, nil
 	}
-	id := domain.DisputeIDFor(paid.State.Account, string(n.Told.Processor), told.ID)
-	meta, err := s.Store.NewMeta("processor:"+string(n.Told.Processor), paid.Recorded.CorrelationID)
+	id := domain.DisputeIDFor(paid.State.Account, string(n.Processor), told.ID)
+	meta, err := s.Store.NewMeta("processor:"+string(n.Processor), paid.Recorded.CorrelationID)
 	if err != nil {
 		return verdict{}, err
 	}
-	fact := factOf(n, transaction)
+	fact := factOf(n, at, transaction)
 	tip, err := eventstore.Execute(ctx, s.Store, eventstore.Disputes, eventstore.Disputes.Key(paid.State.Account, string(id)), meta,
 		func(state dispute.State) (dispute.Event, error) {
 			return dispute.DecideRecord(state, dispute.Record{
 				At: meta.At, ID: id, Account: paid.State.Account, Fact: fact, Subject: dispute.Subject{
 					Payment: paid.State.ID, OrderID: paid.State.OrderID, PaymentMethodType: paid.State.Method.Type,
-					Network: paid.State.Method.Card.Network, Processor: n.Told.Processor, ProcessorDisputeID: told.ID,
+					Network: paid.State.Method.Card.Network, Processor: n.Processor, ProcessorDisputeID: told.ID,
 				},
 			})
 		})
@@ -66,11 +66,11 @@ func disputed(s payment.State, name processor.Name, told string) (transaction st
 	return domain.FirstNonEmpty(told, transaction), processed
 }
 
-// factOf is the fact that a notification tells.
-func factOf(n inbox.Notice, transaction string) dispute.Fact {
-	told := n.Told.Dispute
+// factOf is the fact that a notification, which came at a time, tells.
+func factOf(n processor.Notification, at time.Time, transaction string) dispute.Fact {
+	told := n.Dispute
 	fact := dispute.Fact{
-		EventID: n.ID, At: told.At, ReceivedAt: n.ReceivedAt, Type: told.Type, Status: told.Status, TransactionID: transaction,
+		EventID: n.ID, At: told.At, ReceivedAt: at, Type: told.Type, Status: told.Status, TransactionID: transaction,
 		MerchantID: told.MerchantID, ReasonCode: told.ReasonCode, Reason: processor.DisputeReason(told.ReasonCode),
 		Wording: told.Wording, Amount: told.Amount, Currency: told.Currency,
 	}

@@ -32,7 +32,9 @@
 // to the dispute as a fact; and settled (inbox.applied, inbox.rejected). A crash in between leaves it waiting in the
 // inbox: whoever finds it applies it, and twice is once, because payment and dispute know what they were told. What
 // cannot be applied yet waits, and is looked at again when something is recorded of its payment here, and by every
-// node now and then.
+// node now and then. What contradicts the outcome that stands is rejected and warned of; whether it does is decided on
+// the payment as it is once nothing could be appended, so that it does not matter which node or which life of it heard
+// of what first. An inbox that is full keeps nothing more; a dispute is recorded without it, being durable by itself.
 //
 // A lost notification of a result is found by asking for the operation's key. A lost one of a dispute is found by
 // SweepDisputes, which asks each processor what it told about disputes since the last time. Asking for the disputes of

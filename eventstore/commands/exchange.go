@@ -136,6 +136,9 @@ func (s *Service) record(ctx context.Context, f *flight, answer processor.Answer
 		s.Logger.Warn().Err(err).Str("operation", string(f.key)).Msg("outcome not recorded; asking again")
 		return false, false
 	}
+	if why := f.tip.State.Contradiction(f.revision, answer); why != "" { // of what somebody recorded meanwhile
+		s.Logger.Warn().Str("operation", string(f.key)).Str("reason", why).Msg("what the processor answered contradicts what it told before")
+	}
 	op, _ := f.tip.State.Operation(f.revision)
 	if !op.State.Open() {
 		return true, false

@@ -22,7 +22,9 @@ func (s *Service) lookBehind(ctx context.Context, tip eventstore.Tip[payment.Sta
 	asking, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	records, err := s.Processors.ByReference(asking, op.Target.Processor, tip.State.ID)
-	if err != nil {
+	if errors.Is(err, processor.ErrUnreadable) { // asking again would bring the same: the refusal stands by itself
+		s.Logger.Warn().Err(err).Str("payment", string(tip.State.ID)).Msg("not all that the processor did for a payment can be read")
+	} else if err != nil {
 		return tip, err
 	}
 	for _, r := range records {
@@ -41,12 +43,17 @@ func (s *Service) lookBehind(ctx context.Context, tip eventstore.Tip[payment.Sta
 // recordFound records one operation that is not ours, unless it is known or no fact.
 func (s *Service) recordFound(ctx context.Context, tip eventstore.Tip[payment.State], revision uint64, r processor.Record) (eventstore.Tip[payment.State], error) {
 	found := payment.RecordFound{Record: r}
-	if event, err := payment.DecideFound(tip.State, found); err != nil || event == nil {
+	event, err := payment.DecideFound(tip.State, found)
+	if errors.Is(err, payment.ErrForeign) {
+		s.Logger.Warn().Err(err).Str("payment", string(r.Reference)).Str("operation", r.ID).Str("kind", string(r.Kind)).Str("currency", string(r.Currency)).
+			Str("processor", string(r.Processor)).Str("merchantId", r.MerchantID).Msg("an operation in the processor's books cannot be one of the payment")
+	}
+	if err != nil || event == nil {
 		if err == nil {
 			s.Logger.Info().Str("payment", string(r.Reference)).Str("operation", r.ID).Str("kind", string(r.Kind)).
 				Str("state", string(r.State)).Msg("the processor's books hold an operation that is not ours; it is no fact about the payment")
 		}
-		return tip, nil //nolint:nilerr // known already
+		return tip, nil //nolint:nilerr // known already, or no fact
 	}
 	return s.append(ctx, tip, revision, func(meta eventstore.Meta, state payment.State) (payment.Event, error) {
 		found.At, found.EventID = meta.At, meta.EventID
@@ -54,11 +61,11 @@ func (s *Service) recordFound(ctx context.Context, tip eventstore.Tip[payment.St
 	})
 }
 
-// recordOurs records the outcome of another operation of ours that has none here: what was found may rest on it, as a
-// refund does on the capture whose confirmation was lost.
+// recordOurs records the outcome of another operation of ours that has none here, or was given up: what was found may
+// rest on it, as a refund does on the capture whose confirmation was lost.
 func (s *Service) recordOurs(ctx context.Context, tip eventstore.Tip[payment.State], asked uint64, r processor.Record) (eventstore.Tip[payment.State], error) {
 	op, known := tip.State.Operation(asked)
-	if !known || !op.State.Open() || r.State == processor.Pending {
+	if !known || !op.State.Open() && !tip.State.Late(asked, r.Answer) || r.State == processor.Pending {
 		return tip, nil
 	}
 	next, err := s.appendAnswer(ctx, tip, asked, r.Answer)

@@ -21,6 +21,8 @@ const (
 	sweepPages = 20
 	// sweepTimeout bounds one question.
 	sweepTimeout = 20 * time.Second
+	// sweepAhead is how far a processor's clock may be ahead of ours for its times to tell how far it was looked through.
+	sweepAhead = time.Hour
 )
 
 // sweeps are the cursors of this process, by processor.
@@ -33,7 +35,20 @@ type sweeps struct {
 type sweep struct {
 	since   time.Time
 	cursor  string
-	through time.Time // the newest time that was seen
+	through time.Time // the newest time that was seen and has come
+}
+
+// saw notes the time of something that was taken in at now.
+func (w *sweep) saw(at, now time.Time) {
+	if at.After(now.Add(sweepAhead)) {
+		return // it tells nothing about the rest
+	}
+	if at.After(now) {
+		at = now
+	}
+	if at.After(w.through) {
+		w.through = at
+	}
 }
 
 // restart begins anew a little before what was seen.
@@ -74,14 +89,14 @@ func (s *Service) sweep(ctx context.Context, name processor.Name) error {
 			return err
 		}
 		if page.Unreadable > 0 {
-			s.Logger.Warn().Str("processor", string(name)).Int("count", page.Unreadable).Msg("what was told of disputes cannot be read")
+			s.Logger.Warn().Str("processor", string(name)).Int("count", page.Unreadable).Msg("what was told of disputes names no payment, or not itself")
 		}
 		for _, told := range page.Told {
 			if err := s.lookedUp(ctx, told); err != nil {
 				return err // the page is asked for again
 			}
-			if told.Dispute.At.After(at.through) {
-				at.through = told.Dispute.At
+			if told.Dispute != nil {
+				at.saw(told.Dispute.At, s.Store.Now())
 			}
 		}
 		at.cursor = page.Next
@@ -101,7 +116,7 @@ func (s *Service) sweepFrom(ctx context.Context, name processor.Name) (*sweep, e
 	if err != nil {
 		return nil, err
 	}
-	at := &sweep{through: tip.State.Through}
+	at := &sweep{through: tip.State.SweptBy(s.Store.Now())}
 	at.restart()
 	if s.sweeps.at == nil {
 		s.sweeps.at = map[processor.Name]*sweep{}
@@ -117,7 +132,7 @@ func (s *Service) lookedUp(ctx context.Context, told processor.SignedNotificatio
 		return nil
 	}
 	err := s.receive(ctx, "disputes:"+string(told.Processor), told, true)
-	if errors.Is(err, inbox.ErrFull) {
+	if noRoom(err) {
 		s.Logger.Warn().Err(err).Str("payment", string(told.Reference)).Msg("what was told of a dispute finds no room")
 		return nil // more of it would find none either
 	}

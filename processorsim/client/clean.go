@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -13,16 +14,22 @@ import (
 // removed stands in place of what must not be kept.
 const removed = "(removed)"
 
-// secretNames are fields that hold card data or personal data whatever their values look like; case, dashes and
-// underscores aside.
-var secretNames = []string{
-	"cvv", "cvv2", "cvc", "cvc2", "cid", "securitycode", "cardverificationvalue", "pin", "pinblock", "track1", "track2", "trackdata",
-	"pan", "cardnumber", "primaryaccountnumber", "cardholdername", "email", "emailaddress", "phone", "mobilenumber",
-	"billingaddress", "shippingaddress",
+// secretParts are what a field's name holds, case, dashes and underscores aside, that has card data or personal data
+// whatever its value looks like.
+var secretParts = []string{
+	"cvv", "cvc", "securitycode", "cardverification", "pinblock", "track1", "track2", "trackdata",
+	"cardnumber", "primaryaccountnumber", "cardholdername", "email", "phone", "mobilenumber", "billingaddress", "shippingaddress",
 }
 
+// secretWords are those that are parts of harmless words: they count as words of their own.
+var secretWords = []string{"cid", "pin", "pan"}
+
+// harmless are names with such a part that only tell what a check ended with (§2.4).
+var harmless = []string{"cvvsource", "cvvresult"}
+
 // cleanBody takes card numbers, verification values and what tells of the customer out of a JSON body: it is kept for
-// ever. A body without them comes back as it is.
+// ever. A body without them comes back as it is, unless it gives one name twice in an object: which of both counts is
+// not said, and what is kept is what is read.
 func cleanBody(body []byte) (clean []byte, redacted bool) {
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.UseNumber()
@@ -34,14 +41,26 @@ func cleanBody(body []byte) (clean []byte, redacted bool) {
 		return body, false
 	}
 	tree, redacted = cleaned(tree)
-	if !redacted {
-		return body, false
-	}
 	text, err := json.Marshal(tree)
 	if err != nil { // it was decoded a moment ago
 		panic(err)
 	}
+	if !redacted && tokens(body) == tokens(text) {
+		return body, false
+	}
 	return text, true
+}
+
+// tokens counts the names, values and brackets of a JSON text.
+func tokens(text []byte) (n int) {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	for {
+		if _, err := decoder.Token(); err != nil {
+			return n
+		}
+		n++
+	}
 }
 
 // cleaned gives a value without what must not be kept, and whether there was any.
@@ -87,7 +106,15 @@ func cleanedObject(fields map[string]any) (any, bool) {
 // telling tells whether a text holds a card number or an e-mail address.
 func telling(text string) bool { return strings.Contains(text, "@") || domain.HoldsCardNumber(text) }
 
+// nameWord is one word of a field's name, however its words are put together.
+var nameWord = regexp.MustCompile(`[A-Z]+[a-z0-9]*|[a-z0-9]+`)
+
 func secretName(name string) bool {
-	plain := strings.ToLower(strings.NewReplacer("-", "", "_", "", " ", "").Replace(name))
-	return slices.Contains(secretNames, plain)
+	words := nameWord.FindAllString(name, -1)
+	plain := strings.ToLower(strings.Join(words, ""))
+	if slices.Contains(harmless, plain) {
+		return false
+	}
+	return slices.ContainsFunc(secretParts, func(part string) bool { return strings.Contains(plain, part) }) ||
+		slices.ContainsFunc(words, func(word string) bool { return slices.Contains(secretWords, strings.ToLower(word)) })
 }

@@ -198,12 +198,12 @@ func (c *Client) doUpTo(r *http.Request, into any, limit int64) error {
 	case err != nil:
 		return unknown("%s %s: reading the answer: %w", r.Method, r.URL.Path, err)
 	case int64(len(text)) > limit:
-		return unknown("%s %s: the answer is too large", r.Method, r.URL.Path)
+		return unreadable("%s %s: the answer is too large", r.Method, r.URL.Path)
 	case response.StatusCode != http.StatusOK:
 		return unknown("%s %s: %d %s", r.Method, r.URL.Path, response.StatusCode, refusal(text))
 	}
 	if err := json.Unmarshal(text, into); err != nil {
-		return unknown("%s %s: the answer cannot be parsed: %w", r.Method, r.URL.Path, err)
+		return unreadable("%s %s: the answer cannot be parsed: %w", r.Method, r.URL.Path, err)
 	}
 	return nil
 }
@@ -221,4 +221,9 @@ func refusal(text []byte) string {
 // still seen by who asks for it.
 func unknown(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", processor.ErrUnknown, fmt.Errorf(format, args...))
+}
+
+// unreadable is unknown for what came, and not in a form that is understood.
+func unreadable(format string, args ...any) error {
+	return fmt.Errorf("%w: %w", processor.ErrUnreadable, fmt.Errorf(format, args...))
 }

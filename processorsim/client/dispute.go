@@ -44,6 +44,12 @@ func readDispute(name processor.Name, body json.RawMessage) (*processor.DisputeN
 	d := &n.DisputeNotice
 	d.Currency = domain.Currency(strings.ToUpper(n.currency))
 	d.At, d.ChallengeBy = d.At.UTC(), d.ChallengeBy.UTC()
+	if !years(d.ChallengeBy) {
+		d.ChallengeBy = time.Time{}
+	}
+	if d.TransactionID == removed { // it looks like a card number: what we know of the payment stands in for it
+		d.TransactionID = ""
+	}
 	switch {
 	case !plainText(d.ID, maxNotificationID):
 		return nil, errors.New("its dispute has no id")
@@ -51,13 +57,13 @@ func readDispute(name processor.Name, body json.RawMessage) (*processor.DisputeN
 		return nil, errors.New("the stage of its dispute is not known")
 	case !slices.Contains(processor.DisputeStatuses, d.Status):
 		return nil, errors.New("the status of its dispute is not known")
-	case d.At.Year() < 2000 || d.At.Year() > 9999:
+	case !years(d.At):
 		return nil, errors.New("its dispute has no time")
 	case !schemeCode.MatchString(d.ReasonCode):
 		return nil, errors.New("its dispute has no reason code")
 	case !d.Currency.Known():
 		return nil, errors.New("the currency of its dispute is not known")
-	case len(d.Wording) > maxWording || d.TransactionID != "" && !plainText(d.TransactionID, 255) || len(d.MerchantID) > 255:
+	case len(d.Wording) > maxWording || d.TransactionID != "" && !plainText(d.TransactionID, maxTransactionID) || len(d.MerchantID) > 255:
 		return nil, errors.New("a text of its dispute is too long, or is none")
 	}
 	var known bool
@@ -79,18 +85,23 @@ func (n notice) minor() (domain.Amount, bool) {
 	return amount, fits && amount >= 0 && amount <= domain.MaxAmount
 }
 
-// date reads a deadline of one layout; an empty one is none.
-func date(layout, text string) (time.Time, error) {
-	if text == "" {
-		return time.Time{}, nil
+// years tells whether RFC 3339 can write a time, and a dispute can have it.
+func years(t time.Time) bool { return t.Year() >= 2000 && t.Year() <= 9999 }
+
+// readTime reads a time of a layout; zero for what is none. A deadline that is none counts as not given: the dispute is
+// told of all the same.
+func readTime(layout, text string) time.Time {
+	at, err := time.Parse(layout, text)
+	if err != nil {
+		return time.Time{}
 	}
-	return time.Parse(layout, text)
+	return at
 }
 
 // endOf is the last second of a day: a deadline that is a date alone.
-func endOf(day time.Time, err error) (time.Time, error) {
-	if err != nil || day.IsZero() {
-		return day, err
+func endOf(day time.Time) time.Time {
+	if day.IsZero() {
+		return day
 	}
-	return day.Add(24*time.Hour - time.Second), nil
+	return day.Add(24*time.Hour - time.Second)
 }

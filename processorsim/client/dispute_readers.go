@@ -2,7 +2,6 @@ package client
 
 import (
 	"encoding/json"
-	"errors"
 	"strings"
 	"time"
 
@@ -26,11 +25,10 @@ func readAdyen(body json.RawMessage) (notice, error) {
 		Deadline string    `json:"defensePeriodEndsAt"`
 	}
 	err := json.Unmarshal(body, &w)
-	by, failed := date(time.RFC3339Nano, w.Deadline)
 	return notice{DisputeNotice: processor.DisputeNotice{
 		ID: w.ID, MerchantID: w.Merchant, TransactionID: w.Payment, Type: types[processor.Adyen][w.Type],
-		Status: statuses[processor.Adyen][w.Status], ReasonCode: w.Code, Wording: w.Reason, ChallengeBy: by, At: w.Date,
-	}, amount: w.Amount.Value, currency: w.Amount.Currency}, errors.Join(err, failed)
+		Status: statuses[processor.Adyen][w.Status], ReasonCode: w.Code, Wording: w.Reason, ChallengeBy: readTime(time.RFC3339Nano, w.Deadline), At: w.Date,
+	}, amount: w.Amount.Value, currency: w.Amount.Currency}, err
 }
 
 func readBraintree(body json.RawMessage) (notice, error) {
@@ -50,12 +48,11 @@ func readBraintree(body json.RawMessage) (notice, error) {
 		ReplyBy  string    `json:"reply_by_date"`
 	}
 	err := json.Unmarshal(body, &w)
-	by, failed := endOf(date(time.DateOnly, w.ReplyBy))
 	return notice{DisputeNotice: processor.DisputeNotice{
 		ID: w.ID, MerchantID: w.Merchant, TransactionID: w.Transaction.ID, Type: types[processor.Braintree][w.Kind],
 		Status: statuses[processor.Braintree][w.Status], ReasonCode: strings.ReplaceAll(w.Code, "_", "."), Wording: w.Reason,
-		ChallengeBy: by, At: w.Updated,
-	}, decimal: orNone(w.Amount), currency: w.Currency}, errors.Join(err, failed)
+		ChallengeBy: endOf(readTime(time.DateOnly, w.ReplyBy)), At: w.Updated,
+	}, decimal: orNone(w.Amount), currency: w.Currency}, err
 }
 
 func readCheckout(body json.RawMessage) (notice, error) {
@@ -73,11 +70,11 @@ func readCheckout(body json.RawMessage) (notice, error) {
 		Deadline string    `json:"evidence_required_by"`
 	}
 	err := json.Unmarshal(body, &w)
-	by, failed := date(time.RFC3339, w.Deadline)
 	return notice{DisputeNotice: processor.DisputeNotice{
 		ID: w.ID, MerchantID: w.Entity, TransactionID: w.Payment, Type: types[processor.Checkout][w.Stage],
-		Status: statuses[processor.Checkout][w.Status], ReasonCode: w.Code, Wording: w.Category, ChallengeBy: by, At: w.Updated,
-	}, amount: w.Amount, currency: w.Currency}, errors.Join(err, failed)
+		Status: statuses[processor.Checkout][w.Status], ReasonCode: w.Code, Wording: w.Category,
+		ChallengeBy: readTime(time.RFC3339, w.Deadline), At: w.Updated,
+	}, amount: w.Amount, currency: w.Currency}, err
 }
 
 func readPayPal(body json.RawMessage) (notice, error) {
@@ -104,10 +101,10 @@ func readPayPal(body json.RawMessage) (notice, error) {
 		Due     string    `json:"seller_response_due_date"`
 	}
 	err := json.Unmarshal(body, &w)
-	by, failed := date(time.RFC3339Nano, w.Due)
 	n := notice{DisputeNotice: processor.DisputeNotice{
 		ID: w.ID, MerchantID: w.Seller.Merchant, Type: types[processor.PayPal][w.Stage], Status: statuses[processor.PayPal][w.Status],
-		ReasonCode: w.Code[strings.LastIndex(w.Code, "/")+1:], Wording: w.Reason, ChallengeBy: by, At: w.Updated,
+		ReasonCode: w.Code[strings.LastIndex(w.Code, "/")+1:], Wording: w.Reason,
+		ChallengeBy: readTime(time.RFC3339Nano, w.Due), At: w.Updated,
 	}, decimal: orNone(w.Amount.Value), currency: w.Amount.Currency}
 	if w.Status == "RESOLVED" {
 		n.Status = outcomes[w.Outcome.Code]
@@ -115,7 +112,7 @@ func readPayPal(body json.RawMessage) (notice, error) {
 	if len(w.Transactions) > 0 {
 		n.TransactionID = w.Transactions[0].ID
 	}
-	return n, errors.Join(err, failed)
+	return n, err
 }
 
 func readStripe(body json.RawMessage) (notice, error) {
@@ -169,12 +166,11 @@ func readWorldpay(body json.RawMessage) (notice, error) {
 		Respond string `json:"respondBy"`
 	}
 	err := json.Unmarshal(body, &w)
-	at, undated := date("02/01/2006 15:04:05.999999", w.Date)
-	by, failed := endOf(date("02/01/2006", w.Respond))
 	return notice{DisputeNotice: processor.DisputeNotice{
 		ID: w.ID, MerchantID: w.Merchant, TransactionID: w.Transaction, Type: types[processor.Worldpay][w.Stage],
-		Status: statuses[processor.Worldpay][w.Event], ReasonCode: strings.TrimPrefix(w.Reason, "RC-"), Wording: w.Text, ChallengeBy: by, At: at,
-	}, amount: w.Value.Amount, exponent: w.Value.Exponent, currency: w.Value.Currency}, errors.Join(err, undated, failed)
+		Status: statuses[processor.Worldpay][w.Event], ReasonCode: strings.TrimPrefix(w.Reason, "RC-"), Wording: w.Text,
+		ChallengeBy: endOf(readTime("02/01/2006", w.Respond)), At: readTime("02/01/2006 15:04:05.999999", w.Date),
+	}, amount: w.Value.Amount, exponent: w.Value.Exponent, currency: w.Value.Currency}, err
 }
 
 // orNone keeps an amount that is missing from reading as one.

@@ -1,6 +1,7 @@
 package client_test
 
 import (
+	"errors"
 	"net/http"
 	"strings"
 	"testing"
@@ -37,52 +38,92 @@ func TestDisputeAmounts(t *testing.T) {
 	} {
 		body := strings.NewReplacer(`"12.50"`, `"`+c.amount+`"`, `"EUR"`, `"`+c.currency+`"`).Replace(disputeOfBraintree)
 		told, err := parse(processor.Braintree, body)
-		if c.want < 0 && domain.ReasonOf(err) != domain.ReasonMalformedJSON || c.want >= 0 && (err != nil || told.Dispute.Amount != c.want) {
-			t.Errorf("%s %s: %+v %v", c.amount, c.currency, told.Dispute, err)
+		if err != nil || c.want < 0 && told.Unreadable == "" || c.want >= 0 && (told.Unreadable != "" || told.Dispute.Amount != c.want) {
+			t.Errorf("%s %s: %+v %v", c.amount, c.currency, told, err)
 		}
 	}
 }
 
-// TestMalformedDisputes: signed, and no fact all the same; what was told is not repeated.
-func TestMalformedDisputes(t *testing.T) {
+// TestUnreadableDisputes: what names itself and its payment is taken, signed as it is, with why its dispute cannot be
+// read: it can be kept, and what was told is not repeated in the reason.
+func TestUnreadableDisputes(t *testing.T) {
 	change := func(old, new string) string { return strings.Replace(disputeOfBraintree, old, new, 1) }
-	if _, err := parse(processor.Braintree, disputeOfBraintree); err != nil {
-		t.Fatal(err)
-	}
-	for name, body := range map[string]string{
-		"no dispute":            change(`"dispute":{`, `"other":{`),
-		"null":                  disputeOfBraintree[:strings.Index(disputeOfBraintree, `{"id":"dp_1"`)] + "null}",
-		"a list":                disputeOfBraintree[:strings.Index(disputeOfBraintree, `{"id":"dp_1"`)] + "[]}",
-		"no dispute id":         change(`"dp_1"`, `""`),
-		"a blank in its id":     change(`"dp_1"`, `"dp 1"`),
-		"a long id":             change(`"dp_1"`, `"`+strings.Repeat("x", 129)+`"`),
-		"unknown stage":         change("chargeback", "CHARGEBACK"),
-		"unknown status":        change(`"open"`, `"opened"`),
-		"another's words":       change(`"open"`, `"needs_response"`),
-		"no reason code":        change(`"10_4"`, `""`),
-		"a sentence as code":    change(`"10_4"`, `"other fraud"`),
-		"no time":               change(`"updated_at"`, `"created_at"`),
-		"year 1":                change("2026-03-01T", "0001-03-01T"),
-		"no date as deadline":   change("2026-03-15", "15/03/2026"),
-		"a number as amount":    change(`"12.50"`, `12.5`),
-		"no reference":          change(`"reference":"01abc"`, `"reference":""`),
-		"a long wording":        change(`"reason":"fraud"`, `"reason":"`+strings.Repeat("x", 501)+`"`),
-		"an id that was hidden": change(`"nt_1"`, `"4111111111111111"`),
+	head := disputeOfBraintree[:strings.Index(disputeOfBraintree, `{"id":"dp_1"`)]
+	for name, c := range map[string]struct{ body, why string }{
+		"no dispute":            {change(`"dispute":{`, `"other":{`), "its dispute cannot be parsed"},
+		"null":                  {head + "null}", "its dispute has no id"},
+		"a list":                {head + "[]}", "its dispute cannot be parsed"},
+		"no dispute id":         {change(`"dp_1"`, `""`), "its dispute has no id"},
+		"a blank in its id":     {change(`"dp_1"`, `"dp 1"`), "its dispute has no id"},
+		"a long id":             {change(`"dp_1"`, `"`+strings.Repeat("x", 129)+`"`), "its dispute has no id"},
+		"an id that was hidden": {change(`"dp_1"`, `"4111111111111111"`), "its dispute has no id"},
+		"unknown stage":         {change("chargeback", "CHARGEBACK"), "the stage of its dispute is not known"},
+		"unknown status":        {change(`"open"`, `"opened"`), "the status of its dispute is not known"},
+		"another's words":       {change(`"open"`, `"needs_response"`), "the status of its dispute is not known"},
+		"no reason code":        {change(`"10_4"`, `""`), "its dispute has no reason code"},
+		"a sentence as code":    {change(`"10_4"`, `"other fraud"`), "its dispute has no reason code"},
+		"no time":               {change(`"updated_at"`, `"created_at"`), "its dispute has no time"},
+		"year 1":                {change("2026-03-01T", "0001-03-01T"), "its dispute has no time"},
+		"a number as amount":    {change(`"12.50"`, `12.5`), "its dispute cannot be parsed"},
+		"a long wording":        {change(`"reason":"fraud"`, `"reason":"`+strings.Repeat("x", 501)+`"`), "a text of its dispute is too long, or is none"},
 	} {
-		_, err := parse(processor.Braintree, body)
-		if domain.ReasonOf(err) != domain.ReasonMalformedJSON {
-			t.Errorf("%s: %v", name, err)
-		} else if strings.Contains(err.Error(), "dp_") || strings.Contains(err.Error(), "411111") {
-			t.Errorf("%s: the error repeats the body: %v", name, err)
+		told, err := parse(processor.Braintree, c.body)
+		if err != nil || told.Unreadable != c.why || told.Dispute != nil || told.ID != "nt_1" || told.Reference != "01abc" || !strings.Contains(told.Body, "nt_1") {
+			t.Errorf("%s: %+v %v", name, told, err)
 		}
 	}
-	worldpay := `{"id":"nt_1","processor":"WORLDPAY","type":"dispute","reference":"01abc","dispute":{"caseNumber":"dp_1","stage":"CHARGEBACK","event":"RAISED",` +
-		`"reason":"RC-4837","value":{"amount":1250,"exponent":2,"currencyCode":"EUR"},"date":"01/03/2026 12:00:00.5"}}`
-	if told, err := parse(processor.Worldpay, worldpay); err != nil || told.Dispute.Amount != 1250 || told.Dispute.TransactionID != "" || !told.Dispute.ChallengeBy.IsZero() {
+	for name, body := range map[string]string{
+		"no reference":          change(`"reference":"01abc"`, `"reference":""`),
+		"an id that was hidden": change(`"nt_1"`, `"4111111111111111"`),
+	} {
+		if _, err := parse(processor.Braintree, body); domain.ReasonOf(err) != domain.ReasonMalformedJSON || strings.Contains(err.Error(), "411111") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if told, err := parse(processor.Worldpay, disputeOfWorldpay); err != nil || told.Dispute.Amount != 1250 || told.Dispute.TransactionID != "" || !told.Dispute.ChallengeBy.IsZero() {
 		t.Errorf("%+v %v", told.Dispute, err)
 	}
-	if _, err := parse(processor.Worldpay, strings.Replace(worldpay, `"exponent":2`, `"exponent":3`, 1)); domain.ReasonOf(err) != domain.ReasonMalformedJSON {
-		t.Errorf("other minor units: %v", err)
+	if told, err := parse(processor.Worldpay, strings.Replace(disputeOfWorldpay, `"exponent":2`, `"exponent":3`, 1)); err != nil || told.Unreadable == "" {
+		t.Errorf("other minor units: %+v %v", told, err)
+	}
+}
+
+const disputeOfWorldpay = `{"id":"nt_1","processor":"WORLDPAY","type":"dispute","reference":"01abc","dispute":{"caseNumber":"dp_1","stage":"CHARGEBACK","event":"RAISED",` +
+	`"reason":"RC-4837","value":{"amount":1250,"exponent":2,"currencyCode":"EUR"},"date":"01/03/2026 12:00:00.5"}}`
+
+// TestDeadlinesThatAreNone: a dispute whose deadline cannot be read, or cannot be written as RFC 3339, is told of
+// without one (D16); a transaction that cannot be kept is left to what is known of the payment.
+func TestDeadlinesThatAreNone(t *testing.T) {
+	stripe := func(due string) string {
+		return `{"id":"nt_1","processor":"STRIPE","type":"dispute","reference":"01abc","dispute":{"id":"dp_1","account":"a","charge":"ch_1","status":"needs_response",` +
+			`"reason":"fraudulent","network_reason_code":"10.4","amount":100,"currency":"eur","updated_micros":1772366400000000,"evidence_details":{"due_by":` + due + `}}}`
+	}
+	braintree := func(by string) string { return strings.Replace(disputeOfBraintree, "2026-03-15", by, 1) }
+	for _, c := range []struct {
+		name       processor.Name
+		body, want string
+	}{
+		{processor.Stripe, stripe("1773576000"), "2026-03-15T12:00:00Z"}, {processor.Stripe, stripe("9223372036854"), ""},
+		{processor.Stripe, stripe("-9223372036854"), ""}, {processor.Stripe, stripe("1"), ""},
+		{processor.Braintree, braintree("2026-03-15"), "2026-03-15T23:59:59Z"}, {processor.Braintree, braintree("15/03/2026"), ""}, {processor.Braintree, braintree(""), ""},
+		{processor.Worldpay, strings.Replace(disputeOfWorldpay, `"date"`, `"respondBy":"soon","date"`, 1), ""},
+	} {
+		told, err := parse(c.name, c.body)
+		if err != nil || told.Unreadable != "" {
+			t.Errorf("%s: %s %v", c.body, told.Unreadable, err)
+			continue
+		}
+		text := ""
+		if by := told.Dispute.ChallengeBy; !by.IsZero() {
+			text = by.Format(time.RFC3339)
+		}
+		if text != c.want {
+			t.Errorf("%s: %s, not %s", c.body, text, c.want)
+		}
+	}
+	hidden := strings.Replace(disputeOfBraintree, `"tx_1"`, `"4111111111111111"`, 1)
+	if told, err := parse(processor.Braintree, hidden); err != nil || told.Unreadable != "" || told.Dispute.TransactionID != "" || !told.Redacted {
+		t.Errorf("%+v %v", told, err)
 	}
 }
 
@@ -101,13 +142,23 @@ func TestBodyIsKeptClean(t *testing.T) {
 		"an address of e-mail":  {`"buyer":"ada@example.org"`, "ada"},
 		"the cardholder's name": {`"cardholderName":"Ada Lovelace"`, "Lovelace"},
 		"a whole address":       {`"billing_address":{"line":"Main Street"}`, "Main Street"},
+		"a part of the name":    {`"cardSecurityCode":"739"`, "739"},
+		"of another name":       {`"card-cvv-value":"739"`, "739"},
+		"a word of the name":    {`"encryptedPin":"739"`, "739"},
+		"the first of two":      {`"note":"4111111111111111","note":"ok"`, "4111"},
+		"before nothing":        {`"cvv":"739","cvv":null`, "739"},
+		"twice, deep down":      {`"a":[{"b":"5555555555554444","b":[]}]`, "5555"},
 	} {
 		told, err := parse(processor.Adyen, strings.Replace(captured, "{", "{"+c.add+",", 1))
-		if err != nil || !told.Redacted || strings.Contains(told.Body, c.hidden) || !strings.Contains(told.Body, `"nt_1"`) || told.ID != "nt_1" {
+		if err != nil || strings.Contains(told.Body, c.hidden) || !strings.Contains(told.Body, `"nt_1"`) || told.ID != "nt_1" {
 			t.Errorf("%s: %v %s", name, err, told.Body)
 		}
+		if !told.Redacted {
+			t.Errorf("%s: it is not said that something was taken out", name)
+		}
 	}
-	for _, body := range []string{captured, " " + captured + "\n", strings.Replace(captured, "{", `{"at":1772366400123456,"n":1.50,"cvv":null,`, 1)} {
+	for _, body := range []string{captured, " " + captured + "\n", strings.Replace(captured, "{", `{"at":1772366400123456,"n":1.50,"cvv":null,`, 1),
+		strings.Replace(captured, "{", `{"cvvResult":"MATCHED","shipping":"none","company":{"note":1},"expand":{"note":2},`, 1)} {
 		if told, err := parse(processor.Adyen, body); err != nil || told.Redacted || told.Body != body {
 			t.Errorf("%v %v %s", err, told.Redacted, told.Body)
 		}
@@ -118,13 +169,25 @@ func TestBodyIsKeptClean(t *testing.T) {
 	}
 }
 
-// TestToldSinceReadsWhatItCan: what cannot be read is counted, and does not hide what comes after it; an answer that is
-// none is unknown.
+// TestToldSinceReadsWhatItCan: what names no payment is counted, a dispute that cannot be read is told of all the same,
+// and neither hides what comes after it; an answer that is none is unknown.
 func TestToldSinceReadsWhatItCan(t *testing.T) {
-	c, _ := answering(t, 200, `{"notifications":[{"id":"x"},`+disputeOfBraintree+`,`+captured+`],"next":"nt_9","more":true}`)
+	unknown := strings.NewReplacer(`"nt_1"`, `"nt_2"`, `"open"`, `"reopened"`).Replace(disputeOfBraintree)
+	c, _ := answering(t, 200, `{"notifications":[{"id":"x"},`+unknown+`,`+disputeOfBraintree+`,`+captured+`],"next":"nt_9","more":true}`)
 	page, err := c.ToldSince(t.Context(), processor.Braintree, since, "")
-	if err != nil || len(page.Told) != 1 || page.Unreadable != 2 || page.Next != "nt_9" || !page.More || page.Told[0].Dispute.ID != "dp_1" {
+	if err != nil || len(page.Told) != 2 || page.Unreadable != 2 || page.Next != "nt_9" || !page.More || page.Told[1].Dispute.ID != "dp_1" ||
+		page.Told[0].ID != "nt_2" || page.Told[0].Unreadable == "" {
 		t.Errorf("%+v %v", page, err)
+	}
+	for _, all := range []func() error{
+		func() error { _, err := c.DisputesOf(t.Context(), processor.Braintree, "01abc"); return err },
+		func() error {
+			return c.DisputesTold(t.Context(), processor.Braintree, since, time.Time{}, func(processor.Notification) error { return nil })
+		},
+	} {
+		if err := all(); !errors.Is(err, processor.ErrUnknown) {
+			t.Errorf("whoever needs all of it is not told that some cannot be read: %v", err)
+		}
 	}
 	for _, bad := range []string{"<html>", `{"notifications":1}`} {
 		c, _ := answering(t, 200, bad)
@@ -151,6 +214,12 @@ func FuzzParseDispute(f *testing.F) {
 		}
 		told, err := parse(processor.Name(name), string(body))
 		if err != nil || told.Kind != processor.Dispute {
+			return
+		}
+		if (told.Dispute == nil) == (told.Unreadable == "") {
+			t.Fatalf("%q gives %+v", body, told)
+		}
+		if told.Dispute == nil {
 			return
 		}
 		d := told.Dispute

@@ -17,28 +17,44 @@ import (
 	"payledger/processorsim/protocol"
 )
 
-// ByReference asks a processor for all operations of a payment, whoever asked for them, in order of creation.
+// ByReference asks a processor for all operations of a payment, whoever asked for them, in order of creation. What
+// cannot be read is left out; then the error is ErrUnreadable.
 func (c *Client) ByReference(ctx context.Context, name processor.Name, reference domain.PaymentID) ([]processor.Record, error) {
 	r, err := c.request(ctx, http.MethodGet, protocol.OperationsPath(name)+"?reference="+url.QueryEscape(string(reference)), nil)
 	if err != nil {
 		return nil, err
 	}
-	var found protocol.Entries
+	var found struct {
+		Operations []json.RawMessage `json:"operations"` // of protocol.Entries, one by one
+	}
 	if err := c.doUpTo(r, &found, protocol.MaxEntries); err != nil {
 		return nil, err
 	}
-	records := make([]processor.Record, 0, len(found.Operations))
-	for _, e := range found.Operations {
-		err := checkEntry(e, name)
-		if err == nil && e.Reference != reference {
+	records, bad := make([]processor.Record, 0, len(found.Operations)), []error(nil)
+	for i, text := range found.Operations {
+		record, err := readEntry(text, name)
+		if err == nil && record.Reference != reference {
 			err = errors.New("it is of another payment")
 		}
 		if err != nil {
-			return nil, unknown("look-up of a payment at %s: operation %q: %w", name, e.ID, err)
+			bad = append(bad, fmt.Errorf("operation %d: %w", i+1, err))
+			continue
 		}
-		records = append(records, e.Record())
+		records = append(records, record)
+	}
+	if len(bad) > 0 {
+		return records, unreadable("look-up of a payment at %s: %d of %d operations; %w", name, len(bad), len(found.Operations), bad[0])
 	}
 	return records, nil
+}
+
+// readEntry reads one operation in the books.
+func readEntry(text []byte, name processor.Name) (processor.Record, error) {
+	var e protocol.Entry
+	if json.Unmarshal(text, &e) != nil {
+		return processor.Record{}, errors.New("it cannot be parsed")
+	}
+	return e.Record(), checkEntry(e, name)
 }
 
 // Operations hands on all operations that a processor created from one time to another, both included, in order of
@@ -96,6 +112,9 @@ func (c *Client) DisputesOf(ctx context.Context, name processor.Name, reference 
 	}
 	told := make([]processor.Notification, 0, len(page.Told))
 	for _, t := range page.Told {
+		if t.Unreadable != "" {
+			return nil, unreadable("disputes of a payment at %s: notification %q: %s", name, t.ID, t.Unreadable)
+		}
 		if t.Reference != reference {
 			return nil, unknown("disputes of a payment at %s: notification %q: it is of another payment", name, t.ID)
 		}
@@ -117,6 +136,9 @@ func (c *Client) DisputesTold(ctx context.Context, name processor.Name, from, to
 			return err
 		}
 		for _, t := range page.Told {
+			if t.Unreadable != "" {
+				return unreadable("disputes of %s: notification %q: %s", name, t.ID, t.Unreadable)
+			}
 			if at := t.Dispute.At; at.Before(from) || !to.IsZero() && at.After(to) {
 				continue
 			}
@@ -144,6 +166,8 @@ func checkEntry(e protocol.Entry, name processor.Name) error {
 		return errors.New("its kind is none")
 	case !slices.Contains(states, e.State):
 		return fmt.Errorf("unknown state %q", e.State)
+	case e.Currency != "" && !e.Currency.Known():
+		return errors.New("its currency is not known")
 	case e.Amount < 0 || e.Amount > domain.MaxAmount:
 		return errors.New("its amount is none")
 	default:

@@ -13,14 +13,17 @@ import (
 	"payledger/processorsim/protocol"
 )
 
-// maxNotificationID bounds a processor's event id, in bytes.
-const maxNotificationID = 128
+// Bounds of a processor's ids, in bytes: of its events and disputes, and of its transactions.
+const (
+	maxNotificationID = 128
+	maxTransactionID  = 255
+)
 
 // ParseNotification reads what came to the notification URL of processor name (D14). Refused are, in this
 // order: what is not signed with secret (Unauthorized), what is larger than the protocol allows
 // (RequestTooLarge), what is not well formed or of another processor (MalformedJson). Fields that the
 // protocol does not know are tolerated. No error text repeats a value of the body. Card data is taken out before
-// anything is read.
+// anything is read. A dispute that cannot be read is no error: its notification tells why.
 func ParseNotification(secret []byte, name processor.Name, header http.Header, body []byte) (processor.SignedNotification, error) {
 	if len(secret) == 0 || !protocol.Verify(secret, body, header.Get(protocol.HeaderSignature)) {
 		return processor.SignedNotification{}, domain.Refuse(domain.KindUnauthorized, domain.ReasonUnauthorized,
@@ -56,16 +59,21 @@ func readNotification(name processor.Name, body []byte) (processor.SignedNotific
 	if json.Unmarshal(clean, &w) != nil {
 		return processor.SignedNotification{}, errors.New("it cannot be parsed")
 	}
-	told := processor.Notification{ID: w.ID, Processor: w.Processor, Kind: w.Type, Reference: w.Reference}
-	err := checkNotification(w, name)
-	switch {
-	case err != nil:
-	case w.Type == processor.Dispute:
-		told.Dispute, err = readDispute(name, w.Dispute)
-	default:
-		told.Key, told.Answer = w.IdempotencyKey, w.Answer
+	if err := checkNotification(w, name); err != nil {
+		return processor.SignedNotification{}, err
 	}
-	return processor.SignedNotification{Notification: told, Body: string(clean), Redacted: redacted}, err
+	told := processor.SignedNotification{Body: string(clean), Redacted: redacted, Notification: processor.Notification{
+		ID: w.ID, Processor: w.Processor, Kind: w.Type, Reference: w.Reference,
+	}}
+	if w.Type != processor.Dispute {
+		told.Key, told.Answer = w.IdempotencyKey, w.Answer
+		return told, nil
+	}
+	var err error
+	if told.Dispute, err = readDispute(name, w.Dispute); err != nil {
+		told.Unreadable = err.Error()
+	}
+	return told, nil
 }
 
 // checkNotification tells why a notification is no fact.
@@ -85,6 +93,8 @@ func checkNotification(w wire, name processor.Name) error {
 		return errors.New("it has no idempotencyKey")
 	case w.Answer == nil || check(*w.Answer) != nil:
 		return errors.New("its answer contradicts itself")
+	case w.Answer.ProcessorTransactionID != "" && !plainText(w.Answer.ProcessorTransactionID, maxTransactionID):
+		return errors.New("its transaction has no id that can be kept")
 	}
 	return nil
 }

@@ -92,6 +92,9 @@ func TestMalformedNotifications(t *testing.T) {
 		"no answer":               change(`"answer"`, `"result"`),
 		"an answer without time":  change(`"at"`, `"when"`),
 		"success of nothing":      change(`"processorTransactionId":"tx_1",`, ``),
+		"an id that was hidden":   change(`"tx_1"`, `"4111111111111111"`),
+		"a blank in an id":        change(`"tx_1"`, `"tx 1"`),
+		"a long id":               change(`"tx_1"`, `"`+strings.Repeat("x", 256)+`"`),
 		"unknown state":           change("SUCCEEDED", "MAYBE"),
 		"a failure without cause": change("SUCCEEDED", "FAILED"),
 	} {

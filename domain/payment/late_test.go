@@ -1,0 +1,61 @@
+package payment_test
+
+import (
+	"testing"
+
+	"payledger/domain/payment"
+	"payledger/domain/processor"
+)
+
+// TestContradiction: what an answer says against what is recorded of its operation; nothing where it is the same, older
+// news, or still to be recorded (D7).
+func TestContradiction(t *testing.T) {
+	const (
+		approved = "create amount=1250 currency=EUR order=order-1 to=ADYEN; answer 1 SUCCEEDED transaction=t-1"
+		created  = "create amount=1250 currency=EUR order=order-1 to=ADYEN"
+		other    = "is another transaction at the processor."
+	)
+	for _, c := range []struct {
+		path        string
+		revision    uint64
+		state       processor.State
+		transaction string
+		why         string
+	}{
+		{created, 1, processor.Succeeded, "t-1", ""},
+		{created + "; answer 1 PENDING transaction=t-1", 1, processor.Succeeded, "t-1", ""},
+		{created + "; answer 1 PENDING transaction=t-1", 1, processor.Succeeded, "t-2", "The authorize " + other},
+		{created + "; answer 1 PENDING transaction=t-1", 1, processor.Declined, "", ""},
+		{created + "; answer 1 ACTION_REQUIRED transaction=t-1", 1, processor.Succeeded, "t-1", ""},
+		{created + "; answer 1 DECLINED code=05", 1, processor.Declined, "", ""},
+		{created + "; answer 1 DECLINED code=05", 1, processor.Pending, "t-1", ""},
+		{created + "; answer 1 DECLINED code=05", 1, processor.Failed, "", "The authorize is DECLINED already, and cannot be FAILED."},
+		{created + "; answer 1 DECLINED code=05", 1, processor.Succeeded, "t-1", "The authorize is DECLINED already, and cannot be SUCCEEDED."},
+		{created + "; answer 1 FAILED code=error", 1, processor.Succeeded, "t-1", "The authorize is FAILED already, and cannot be SUCCEEDED."},
+		{created + "; answer 1 FAILED code=fenced", 1, processor.Succeeded, "t-1", ""},
+		{approved, 1, processor.Succeeded, "t-1", ""},
+		{approved, 1, processor.Succeeded, "t-2", "The authorize " + other},
+		{approved, 1, processor.Pending, "t-2", ""},
+		{approved, 1, processor.Failed, "", "The authorize is SUCCEEDED already, and cannot be FAILED."},
+		{approved + "; capture; answer 3 FAILED code=error", 3, processor.Declined, "", ""},
+		{approved + "; capture; answer 3 SUCCEEDED transaction=t-3", 3, processor.Declined, "", "The capture is SUCCEEDED already, and cannot be DECLINED."},
+		{approved + "; capture; answer 3 FAILED code=error", 3, processor.Succeeded, "t-3", "The capture is FAILED already, and cannot be SUCCEEDED."},
+		{approved + "; capture; answer 3 FAILED code=fenced", 3, processor.Succeeded, "t-3", ""},
+		{created + "; answer 1 PENDING transaction=t-1; cancel; answer 3 SUCCEEDED", 1, processor.Failed, "", ""},
+		{created + "; answer 1 PENDING transaction=t-1; cancel; answer 3 SUCCEEDED", 1, processor.Succeeded, "t-1", ""},
+		{created + "; answer 1 ACTION_REQUIRED transaction=t-1; resume 1 AUTHENTICATED; answer 3 DECLINED code=05", 3, processor.Succeeded, "t-1",
+			"The complete is DECLINED already, and cannot be SUCCEEDED."},
+		{created + "; answer 1 ACTION_REQUIRED transaction=t-1; resume 1 AUTHENTICATED; answer 3 FAILED code=fenced", 3, processor.Succeeded, "t-1", ""},
+	} {
+		s := newStory()
+		s.given(t, c.path)
+		answer := processor.Answer{State: c.state, ProcessorTransactionID: c.transaction}
+		if why := s.state.Contradiction(c.revision, answer); why != c.why {
+			t.Errorf("%s; then %d %s: %q, not %q", c.path, c.revision, c.state, why, c.why)
+		}
+		_, err := payment.DecideAnswer(s.state, payment.RecordAnswer{Request: c.revision, Answer: answer})
+		if c.why != "" && c.why != "The authorize "+other && err == nil {
+			t.Errorf("%s; then %d %s is recorded", c.path, c.revision, c.state)
+		}
+	}
+}
