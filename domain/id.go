@@ -52,7 +52,7 @@ const (
 	deriveFromToken   byte = 1 // the single-use token of a payment made without a key
 	deriveFromSession byte = 2 // the checkout in which a vaulted token pays without a key
 	deriveFromAttempt byte = 3 // the attempt whose approval makes the payment
-	deriveRun         byte = 4 // a workflow's version and the event that started it
+	deriveRun         byte = 4 // a workflow and the event that started it
 
 	deriveFromVerified byte = 5 // a token that a processor vouches for: no payment
 )
@@ -110,9 +110,9 @@ func DisputeIDFor(account AccountID, processor, disputeID string) DisputeID {
 	return DisputeID(Generation + encodeID(sum[:16]))
 }
 
-// NewRunID derives the id of the one run of a workflow's version that an event starts (D19).
-func NewRunID(account AccountID, workflow WorkflowID, version int64, eventID string) RunID {
-	return RunID(deriveID(account, deriveRun, string(workflow)+"."+strconv.FormatInt(version, 10)+"."+eventID))
+// NewRunID derives the id of the one run of a workflow that an event starts, whatever version it is of (D19).
+func NewRunID(account AccountID, workflow WorkflowID, eventID string) RunID {
+	return RunID(deriveID(account, deriveRun, string(workflow)+"."+eventID))
 }
 
 func deriveID(account AccountID, kind byte, from string) PaymentID {

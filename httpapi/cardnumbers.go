@@ -2,6 +2,8 @@ package httpapi
 
 import (
 	"math"
+	"net/url"
+	"slices"
 	"strconv"
 
 	"payledger/domain"
@@ -25,11 +27,13 @@ var notFreeText = map[string]bool{
 	"$.clientToken":                         true,
 	"$.transactionEventId":                  true,
 	"$.url":                                 true,
-	"$.actions.url":                         true,
 	"$.returnUrl":                           true,
 	"$.order.lineItems.productData.pageUrl": true,
 	"$.order.lineItems.productData.globalTradeItemNumber": true,
 }
+
+// actionURL is where a workflow's requests go: it stands in the log, so what is free text in it is looked at.
+const actionURL = "$.actions.url"
 
 // place is where a value stands in a tree. It is written out only where a violation is.
 type place struct {
@@ -78,7 +82,7 @@ func (v *violations) ofText(at *place, value any) {
 			v.ofText(&place{at, "", i}, inner)
 		}
 	case string:
-		if suspect(value) && !notFreeText[at.path(false)] {
+		if holdsCard(at, value) {
 			v.add(at.path(true), noCardNumber)
 		}
 	case float64:
@@ -89,3 +93,24 @@ func (v *violations) ofText(at *place, value any) {
 }
 
 func suspect(text string) bool { return len(text) >= shortestCard && domain.HoldsCardNumber(text) }
+
+// holdsCard tells whether a text that stands there holds a card number where it may not.
+func holdsCard(at *place, text string) bool {
+	if at != nil && at.name == "url" && at.path(false) == actionURL {
+		return suspectURL(text)
+	}
+	return suspect(text) && !notFreeText[at.path(false)]
+}
+
+// suspectURL looks where a URL has free text: in its path, its query, its fragment, its user. Its host and port are none.
+func suspectURL(text string) bool {
+	u, err := url.Parse(text)
+	if err != nil {
+		return suspect(text)
+	}
+	texts := []string{u.Path, u.RawQuery, u.Fragment, u.User.String()}
+	for name, values := range u.Query() {
+		texts = append(append(texts, name), values...)
+	}
+	return slices.ContainsFunc(texts, suspect)
+}

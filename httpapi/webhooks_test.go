@@ -55,15 +55,9 @@ func (w *webhooks) open(ctx context.Context, r *rig, fanout *eventstore.Fanout, 
 	ofPayments, ofDisputes, err := notifier.Compilers()
 	must(r.t, err)
 	w.engine, err = workflows.New(ctx, workflows.Config{
-		Store: r.store, Fanout: fanout, Compiler: ofPayments, DisputeCompiler: ofDisputes, Subjects: w.notifier.Workflows(), Requests: w.notifier.Workflows(),
+		Store: r.store, Compiler: ofPayments, DisputeCompiler: ofDisputes, Subjects: w.notifier.Workflows(), Requests: w.notifier.Workflows(),
 		Payments: r.service, Now: r.now, Logger: logger, Alone: true,
-		OpenRuns: func(ctx context.Context, due time.Time, limit int) (open []workflows.OpenRun, err error) {
-			found, err := r.views.OpenRuns(ctx, due, limit)
-			for _, s := range found {
-				open = append(open, workflows.OpenRunOf(s))
-			}
-			return open, err
-		},
+		OpenRuns: r.views,
 	})
 	must(r.t, err)
 	w.engine.Act()

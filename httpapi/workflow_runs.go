@@ -176,7 +176,7 @@ func simulateWorkflow(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := workflows.Simulation{Account: c.merchant.ID, Workflow: w.Definition}
+	s := workflows.Simulation{Account: c.merchant.ID, ID: w.ID, Workflow: w.Definition}
 	if s.From, err = bound(body.From); err != nil {
 		return nil, err // simulationRules have seen them
 	}

@@ -93,6 +93,15 @@ func TestWorkflowFaults(t *testing.T) {
 		`{"name":"4111 1111 1111 1111","trigger":{"eventType":"PAYMENT.REFUND"},"condition":"true","actions":[{"type":"refund","reason":"4111111111111111"}]}`: {
 			"$.actions[0].reason must not hold a card number", "$.name must not hold a card number",
 		},
+		`{"name":"n","trigger":{"eventType":"PAYMENT.REFUND"},"condition":"true","actions":[{"type":"http_request","url":"https://127.0.0.1/of/4111111111111111"},` +
+			`{"type":"http_request","url":"https://127.0.0.1/?card=4111-1111-1111-1111"},{"type":"http_request","url":"https://127.0.0.1/?a=%34%31%31%31111111111111"},` +
+			`{"type":"http_request","url":"https://127.0.0.1/#4111111111111111"},{"type":"http_request","url":"https://127.0.0.1/of/4111111111111112?n=12345678901234"}]}`: {
+			"$.actions[0].url must not hold a card number", "$.actions[1].url must not hold a card number",
+			"$.actions[2].url must not hold a card number", "$.actions[3].url must not hold a card number",
+		},
+		`{"name":"n","trigger":{"eventType":"PAYMENT.REFUND"},"condition":"[1].map(a, [a, a]).exists(z, z == z)","actions":[{"type":"cancel"}]}`: {
+			"$.condition line 1, column 1: map cannot be used in conditions; all, exists and exists_one can",
+		},
 	} {
 		refused := r.want(r.manage("POST", "/workflows", body), 422, "RequestValidationError")
 		var got []string
@@ -182,7 +191,7 @@ func TestWorkflowSimulate(t *testing.T) {
 	if r.events() != events || len(r.books("")) != books {
 		t.Error("a simulation acted")
 	}
-	none := r.want(r.manage("POST", id+"/simulate", `{"to":"`+before.UTC().Format(time.RFC3339)+`"}`), 200, "")
+	none := r.want(r.manage("POST", id+"/simulate", `{"to":"`+before.Add(-time.Hour).UTC().Format(time.RFC3339)+`"}`), 200, "")
 	if none.field("triggered") != 0.0 || none.field("events") != 0.0 {
 		t.Errorf("before all events: %s", none.text)
 	}

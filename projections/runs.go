@@ -24,7 +24,7 @@ CREATE TABLE runs (
 	state      BLOB    NOT NULL
 );
 CREATE INDEX runs_started ON runs (account, workflow, started_at, id);
-CREATE INDEX runs_due ON runs (due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX runs_due ON runs (workflow, due_at, id) WHERE due_at IS NOT NULL;
 `
 
 const (
@@ -32,7 +32,11 @@ const (
 		ON CONFLICT (id) DO UPDATE SET status = excluded.status, due_at = excluded.due_at, state = excluded.state`
 	selectRuns = `SELECT state FROM runs INDEXED BY runs_started WHERE account = ? AND workflow = ?
 		AND (started_at, id) < (?, ?) ORDER BY started_at DESC, id DESC LIMIT ?`
-	selectOpenRuns = `SELECT state FROM runs INDEXED BY runs_due WHERE due_at <= ? ORDER BY due_at LIMIT ?`
+	selectOpenRuns = `SELECT state FROM runs INDEXED BY runs_due WHERE workflow = ? AND due_at IS NOT NULL AND due_at <= ?
+		AND (due_at, id) > (?, ?) ORDER BY due_at, id LIMIT ?`
+	// selectNextDue steps from workflow to workflow along the index.
+	selectNextDue = `SELECT workflow, min(due_at) FROM runs INDEXED BY runs_due WHERE due_at IS NOT NULL
+		AND workflow = (SELECT min(workflow) FROM runs INDEXED BY runs_due WHERE due_at IS NOT NULL AND workflow > ?)`
 )
 
 // writeRuns writes the newest rows of runs.
@@ -89,15 +93,36 @@ func (p *Projections) Runs(ctx context.Context, account domain.AccountID, id dom
 // maxMicros is later than every time.
 const maxMicros = int64(1<<63 - 1)
 
-// OpenRuns lists the runs that are not over and have something to do by a time, the longest due first, at most limit of
-// them. Everything that this node knew to be in the log before the call is in it.
-func (p *Projections) OpenRuns(ctx context.Context, due time.Time, limit int) ([]workflow.RunState, error) {
+// DueWorkflows lists the workflows that have runs which are not over and have something to do by a time. Everything
+// that this node knew to be in the log before the call is in it.
+func (p *Projections) DueWorkflows(ctx context.Context, due time.Time) (found []domain.WorkflowID, err error) {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
 	if err := p.appendedHere(ctx); err != nil {
 		return nil, err
 	}
-	return p.runs(ctx, selectOpenRuns, due.UnixMicro(), limit)
+	for last := ""; ; {
+		var id sql.NullString
+		var first sql.NullInt64
+		if err := p.model.readers.QueryRowContext(ctx, selectNextDue, last).Scan(&id, &first); err != nil {
+			return nil, fmt.Errorf("projections: workflows with open runs: %w", p.model.noticed(err))
+		}
+		if !id.Valid {
+			return found, nil
+		}
+		if first.Int64 <= due.UnixMicro() {
+			found = append(found, domain.WorkflowID(id.String))
+		}
+		last = id.String
+	}
+}
+
+// OpenRuns lists a workflow's runs that are not over and have something to do by a time, the longest due first, at
+// most limit of them, from behind a run that is due since a time on; the zero time and "" give the first.
+func (p *Projections) OpenRuns(ctx context.Context, id domain.WorkflowID, due, since time.Time, after domain.RunID, limit int) ([]workflow.RunState, error) {
+	ctx, cancel := context.WithTimeout(ctx, listTimeout)
+	defer cancel()
+	return p.runs(ctx, selectOpenRuns, string(id), due.UnixMicro(), since.UnixMicro(), string(after), limit)
 }
 
 func (p *Projections) runs(ctx context.Context, query string, args ...any) ([]workflow.RunState, error) {

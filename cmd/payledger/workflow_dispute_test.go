@@ -96,6 +96,31 @@ func (r *disputeRun) simulates(path, payment string) {
 	}
 }
 
+// TestDisputeToldAgain: what a processor tells of a dispute later is no doing of the run that its first news started,
+// also when that run was the last that happened to the payment (D19).
+func TestDisputeToldAgain(t *testing.T) {
+	r := newDisputeRun(t, nil)
+	text, err := json.Marshal(onDispute("DISPUTE.STATUS", `dispute.status == "OPEN"`, `{"type":"refund","amount":100}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	flow := r.m.workflow(t, string(text))
+	p := r.settled("wd-9", cardApproved, "ADYEN")
+	first := r.open(p, "RETRIEVAL")
+	r.m.ran(t, flow, 1)
+	r.change(first.ID, "DISPUTE OPEN")
+	r.m.ran(t, flow, 2)
+	r.open(p, "DISPUTE")
+	for _, run := range r.m.ran(t, flow, 3) {
+		if run.Status != "SUCCEEDED" {
+			t.Errorf("%s: %q", run.Status, run.Condition.Error)
+		}
+	}
+	if _, body := r.m.read(t, p); !strings.Contains(string(body), `"amountRefunded":300`) {
+		t.Errorf("ended as %s", body)
+	}
+}
+
 // TestDisputeConditions: what a dispute does not have, and a dispute where there is none, is told with its place (D19).
 func TestDisputeConditions(t *testing.T) {
 	t.Parallel()

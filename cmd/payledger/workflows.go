@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"time"
 
 	"payledger/eventstore/workflows"
 	"payledger/notifier"
@@ -16,21 +15,8 @@ func (a *App) openWorkflows(ctx context.Context) error {
 	}
 	ports := a.notifier.Workflows()
 	a.workflows, err = workflows.New(ctx, workflows.Config{
-		Store: a.ledger.store, Fanout: a.fanout, Compiler: ofPayments, DisputeCompiler: ofDisputes, Subjects: ports, Payments: a.commands, Requests: ports,
-		OpenRuns: a.openRuns, Now: a.clock, Logger: a.log, Alone: a.options.NatsURL == "",
+		Store: a.ledger.store, Compiler: ofPayments, DisputeCompiler: ofDisputes, Subjects: ports, Payments: a.commands, Requests: ports,
+		OpenRuns: a.views, Now: a.clock, Logger: a.log, Alone: a.options.NatsURL == "",
 	})
 	return err
-}
-
-// openRuns finds the runs that are due in the views.
-func (a *App) openRuns(ctx context.Context, due time.Time, limit int) ([]workflows.OpenRun, error) {
-	found, err := a.views.OpenRuns(ctx, due, limit)
-	if err != nil {
-		return nil, err
-	}
-	open := make([]workflows.OpenRun, len(found))
-	for i, s := range found {
-		open[i] = workflows.OpenRunOf(s)
-	}
-	return open, nil
 }

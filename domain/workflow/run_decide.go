@@ -39,9 +39,10 @@ func (c StartRun) circular() string {
 	return ""
 }
 
-// RunID is the id that the workflow's version and the trigger event derive: one run of both (D19).
+// RunID is the id that the workflow and the trigger event derive: one run of both. Whoever plans it first says of which
+// version, so that one that is changed at the same moment does not act twice (D19).
 func (c StartRun) RunID() domain.RunID {
-	return domain.NewRunID(c.Account, c.Workflow.ID, c.Workflow.Version, c.Trigger.EventID)
+	return domain.NewRunID(c.Account, c.Workflow.ID, c.Trigger.EventID)
 }
 
 // DecideStart begins the run, unless it has begun.

@@ -13,8 +13,10 @@ import (
 	"payledger/eventstore"
 )
 
-// applyDispute records what a processor told of a dispute, and when that came (D16). The payment is not touched.
-func (s *Service) applyDispute(ctx context.Context, paid eventstore.Tip[payment.State], n processor.Notification, at time.Time) (verdict, error) {
+// applyDispute records what a processor told of a dispute (D16), as caused by the notification. The payment is not
+// touched.
+func (s *Service) applyDispute(ctx context.Context, paid eventstore.Tip[payment.State], e kept) (verdict, error) {
+	n := e.Told
 	told := n.Dispute
 	transaction, processed := disputed(paid.State, n.Processor, told.TransactionID)
 	switch {
@@ -24,11 +26,11 @@ func (s *Service) applyDispute(ctx context.Context, paid eventstore.Tip[payment.
 		return verdict{refusal: fmt.Sprintf("The payment has no transaction at %s.", n.Processor)}, nil
 	}
 	id := domain.DisputeIDFor(paid.State.Account, string(n.Processor), told.ID)
-	meta, err := s.Store.NewMeta("processor:"+string(n.Processor), paid.Recorded.CorrelationID)
+	meta, err := s.Store.NewMeta("processor:"+string(n.Processor), e.correlation)
 	if err != nil {
 		return verdict{}, err
 	}
-	fact := factOf(n, at, transaction)
+	fact := factOf(n, e.At, transaction)
 	tip, err := eventstore.Execute(ctx, s.Store, eventstore.Disputes, eventstore.Disputes.Key(paid.State.Account, string(id)), meta,
 		func(state dispute.State) (dispute.Event, error) {
 			return dispute.DecideRecord(state, dispute.Record{

@@ -194,7 +194,7 @@ func (s *Service) timedOut(ctx context.Context, f *flight) {
 // first is no error, the work goes on from the state that stands there.
 func (s *Service) append(ctx context.Context, tip eventstore.Tip[payment.State], revision uint64, decide func(eventstore.Meta, payment.State) (payment.Event, error)) (eventstore.Tip[payment.State], error) {
 	op, _ := tip.State.Operation(revision)
-	meta, err := s.Store.NewMeta("processor:"+string(op.Target.Processor), tip.Recorded.CorrelationID)
+	meta, err := s.metaOf(ctx, op.Target.Processor, tip.Recorded, revision)
 	if err != nil {
 		return tip, err
 	}

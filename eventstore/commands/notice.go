@@ -40,7 +40,7 @@ func (s *Service) receive(ctx context.Context, requestID string, told processor.
 		func(state inbox.State) (inbox.Event, error) { return inbox.DecideReceive(state, event) })
 	ctx = context.WithoutCancel(ctx) // it is kept, and carried out whether or not the processor is still there
 	if noRoom(err) {
-		return s.applyUnkept(ctx, told, meta.At, err)
+		return s.applyUnkept(ctx, requestID, told, meta.At, err)
 	}
 	if err != nil {
 		return err
@@ -107,7 +107,7 @@ func (s *Service) settle(ctx context.Context, tip eventstore.Tip[inbox.State]) e
 
 // toldIn finds what the notifications that wait told, by the revision of its event: all of them, or the one alone that
 // is at hand as it has just come.
-func (s *Service) toldIn(ctx context.Context, tip eventstore.Tip[inbox.State], waiting []inbox.Notice, all bool) (map[uint64]inbox.Received, error) {
+func (s *Service) toldIn(ctx context.Context, tip eventstore.Tip[inbox.State], waiting []inbox.Notice, all bool) (map[uint64]kept, error) {
 	events := []*eventstore.Recorded{tip.Recorded}
 	if first := waiting[0].Revision; all && first != tip.Recorded.Revision {
 		var err error
@@ -115,14 +115,14 @@ func (s *Service) toldIn(ctx context.Context, tip eventstore.Tip[inbox.State], w
 			return nil, err
 		}
 	}
-	told := map[uint64]inbox.Received{}
+	told := map[uint64]kept{}
 	for _, r := range events {
 		event, err := eventstore.Inboxes.Event(r)
 		if err != nil {
 			return nil, err
 		}
 		if received, is := event.(inbox.Received); is {
-			told[r.Revision] = received
+			told[r.Revision] = kept{received, r.CorrelationID}
 		}
 	}
 	return told, nil

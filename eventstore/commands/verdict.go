@@ -20,19 +20,26 @@ type verdict struct {
 	dispute domain.DisputeID
 }
 
+// kept is a notification as it came, with the correlation id of its coming: what it leads to is caused by it, and not by
+// whatever happened last.
+type kept struct {
+	inbox.Received
+	correlation string
+}
+
 // errNotYet means that a notification has to wait, as it well may.
 var errNotYet = errors.New("it waits for something else")
 
 // applyNotice does what a notification about a payment of account asks for. Doing it twice is doing it once: the payment
 // and the dispute know what they were told.
-func (s *Service) applyNotice(ctx context.Context, account domain.AccountID, e inbox.Received) (verdict, error) {
+func (s *Service) applyNotice(ctx context.Context, account domain.AccountID, e kept) (verdict, error) {
 	told := e.Told
 	tip, err := eventstore.LoadTipAtLeader(ctx, s.Store, eventstore.Payments, eventstore.Payments.Key(account, string(told.Reference)))
 	if err != nil {
 		return verdict{}, err
 	}
 	if told.Kind == processor.Dispute {
-		return s.applyDispute(ctx, tip, told, e.At)
+		return s.applyDispute(ctx, tip, e)
 	}
 	return s.applyAnswer(ctx, tip, told)
 }
@@ -75,7 +82,7 @@ func (s *Service) applyAnswer(ctx context.Context, tip eventstore.Tip[payment.St
 
 // applyUnkept records what a dispute became although the payment's inbox, for the reason full, has no room to keep what
 // told of it: that is durable where it belongs, and once. Anything else the processor has to tell again.
-func (s *Service) applyUnkept(ctx context.Context, told processor.SignedNotification, at time.Time, full error) error {
+func (s *Service) applyUnkept(ctx context.Context, requestID string, told processor.SignedNotification, at time.Time, full error) error {
 	if told.Dispute == nil {
 		return full
 	}
@@ -86,7 +93,7 @@ func (s *Service) applyUnkept(ctx context.Context, told processor.SignedNotifica
 	if !known {
 		return full
 	}
-	v, err := s.applyNotice(ctx, account, inbox.Received{At: at, Reference: told.Reference, Told: told.Notification})
+	v, err := s.applyNotice(ctx, account, kept{inbox.Received{At: at, Reference: told.Reference, Told: told.Notification}, requestID})
 	if errors.Is(err, errNotYet) || err == nil && v.dispute == "" {
 		return full
 	}

@@ -13,9 +13,9 @@ import (
 
 // next is what a flight does after a step.
 type next struct {
-	over  bool
-	moved bool          // something was recorded: waits begin anew
-	wait  time.Duration // 0: as after a failure
+	over  bool // or it is another node's
+	moved bool // something was recorded: waits begin anew
+	parks bool // it may take long until there is something to do
 }
 
 // advance takes the actions of a run, one after the other, until it is over or has to wait.
@@ -36,18 +36,24 @@ func (e *Engine) advance(ctx context.Context, f *flight) (n next) {
 		case err != nil:
 			return e.later(f, n, err)
 		case theirs:
-			n.wait = orphaned // unless something happens to the payment
+			n.over = true // if that node ends, the sweep finds the run
 			return n
 		}
 		result, failure, err := e.act(ctx, requested.State, step)
 		if err != nil {
 			return e.later(f, n, err)
 		}
-		if err := e.record(ctx, requested, step, result, failure); err != nil {
+		if err := e.record(ctx, f, requested, step, result, failure); err != nil {
 			return e.later(f, n, err)
 		}
 		n.moved = true
 	}
+}
+
+// gone tells whether a run that is not due yet is over or another node's by now.
+func (e *Engine) gone(ctx context.Context, f *flight) bool {
+	tip, err := eventstore.LoadTipFresh(ctx, e.Store, eventstore.WorkflowRuns, eventstore.WorkflowRuns.Key(f.Account, string(f.ID)))
+	return err == nil && tip.State.Status() != workflow.Waiting
 }
 
 // later has the run looked at again.
@@ -55,7 +61,7 @@ func (e *Engine) later(f *flight, n next, err error) next {
 	switch {
 	case errors.Is(err, workflow.ErrNotNext), err == nil:
 	case errors.Is(err, errUndecided):
-		n.wait = retryMost
+		n.parks = true
 	default:
 		e.Logger.Debug().Err(err).Str("run", string(f.ID)).Msg("workflow run: trying again")
 	}
@@ -65,9 +71,10 @@ func (e *Engine) later(f *flight, n next, err error) next {
 // request records that the action is about to be taken. theirs: another node did, and may be at it.
 func (e *Engine) request(ctx context.Context, f *flight, tip eventstore.Tip[workflow.RunState], step int) (requested eventstore.Tip[workflow.RunState], theirs bool, err error) {
 	if tip.State.Steps[step].State == workflow.StepRequested {
+		f.adopt = f.adopt || tip.Recorded.CommandID == f.command // of ours, whose answer was lost
 		return tip, !f.adopt && e.Now().Sub(tip.State.UpdatedAt) < orphaned, nil
 	}
-	requested, err = e.append(ctx, tip, step, func(s workflow.RunState, at time.Time) (workflow.RunEvent, error) {
+	requested, err = e.append(ctx, f, tip, step, func(s workflow.RunState, at time.Time) (workflow.RunEvent, error) {
 		return workflow.DecideRequest(s, at, step)
 	})
 	if err == nil && requested.Appended {
@@ -77,8 +84,8 @@ func (e *Engine) request(ctx context.Context, f *flight, tip eventstore.Tip[work
 }
 
 // record records what became of an action.
-func (e *Engine) record(ctx context.Context, tip eventstore.Tip[workflow.RunState], step int, result workflow.Result, failure string) error {
-	_, err := e.append(ctx, tip, step, func(s workflow.RunState, at time.Time) (workflow.RunEvent, error) {
+func (e *Engine) record(ctx context.Context, f *flight, tip eventstore.Tip[workflow.RunState], step int, result workflow.Result, failure string) error {
+	_, err := e.append(ctx, f, tip, step, func(s workflow.RunState, at time.Time) (workflow.RunEvent, error) {
 		if failure != "" {
 			return workflow.DecideFailure(s, at, step, failure)
 		}
@@ -87,11 +94,12 @@ func (e *Engine) record(ctx context.Context, tip eventstore.Tip[workflow.RunStat
 	return err
 }
 
-func (e *Engine) append(ctx context.Context, tip eventstore.Tip[workflow.RunState], step int, decide func(workflow.RunState, time.Time) (workflow.RunEvent, error)) (eventstore.Tip[workflow.RunState], error) {
+func (e *Engine) append(ctx context.Context, f *flight, tip eventstore.Tip[workflow.RunState], step int, decide func(workflow.RunState, time.Time) (workflow.RunEvent, error)) (eventstore.Tip[workflow.RunState], error) {
 	meta, err := e.Store.NewMeta(actor(tip.State), tip.State.Diagnostics(step))
 	if err != nil {
 		return tip, err
 	}
+	f.command, f.Updated = meta.CommandID, meta.At
 	return eventstore.Resume(ctx, e.Store, eventstore.WorkflowRuns, tip, meta,
 		func(s workflow.RunState) (workflow.RunEvent, error) { return decide(s, meta.At) })
 }
@@ -154,9 +162,4 @@ func words(err error) string {
 		text += " " + v.Path + " " + v.Description + "."
 	}
 	return text
-}
-
-// transient tells what may pass by itself.
-func transient(err error) bool {
-	return !errors.Is(err, eventstore.ErrNewerSchema) && !errors.Is(err, eventstore.ErrUnknownEvent)
 }

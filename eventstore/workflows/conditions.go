@@ -43,12 +43,21 @@ func (c *conditions) of(d workflow.Definition) compiled {
 	return made
 }
 
-// evaluate gives the verdict; a condition that this build does not understand does not hold.
-func (c compiled) evaluate(v condition.Values) workflow.Verdict {
-	if len(c.faults) > 0 {
+// allowance is what all conditions of an account together may cost on one event, in CEL's units.
+const allowance uint64 = 5_000
+
+// evaluate gives the verdict, and takes its cost from what may still be spent; a condition that this build does not
+// understand, or that comes when nothing is left, does not hold.
+func (c compiled) evaluate(v condition.Values, spend *uint64) workflow.Verdict {
+	switch {
+	case len(c.faults) > 0:
 		return workflow.Verdict{Error: "does not compile: " + c.faults[0].String()}
+	case *spend == 0:
+		return workflow.Verdict{Error: "cost limit exceeded: the account's conditions together cost too much on one event"}
 	}
-	return c.Evaluate(v)
+	verdict, cost := c.Evaluate(v)
+	*spend -= min(*spend, cost)
+	return verdict
 }
 
 // compilerFor gives the compiler for what an event type is about.

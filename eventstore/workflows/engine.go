@@ -2,12 +2,12 @@ package workflows
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
 
+	"payledger/domain"
 	"payledger/eventstore"
 	"payledger/eventstore/workflows/condition"
 )
@@ -17,9 +17,6 @@ const (
 	readerName = "workflows"
 	// positionEvery is how often the position is written at most: after a crash this much is planned again.
 	positionEvery = 250 * time.Millisecond
-	// sweepEvery is how often open runs are looked for, and horizon how long ahead of their time they are taken.
-	sweepEvery = 10 * time.Second
-	horizon    = 30 * time.Second
 	// lastSave bounds the last writing of the position when the engine ends.
 	lastSave = 2 * time.Second
 )
@@ -27,14 +24,13 @@ const (
 // Config is what an engine needs.
 type Config struct {
 	Store    *eventstore.Store
-	Fanout   *eventstore.Fanout // must not run yet
 	Compiler *condition.Compiler
 	// DisputeCompiler compiles conditions of workflows that disputes start.
 	DisputeCompiler *condition.Compiler
 	Subjects        Subjects
 	Payments        Payments
 	Requests        Requests
-	OpenRuns        Runs
+	OpenRuns        OpenRuns
 	Now             func() time.Time
 	Logger          zerolog.Logger
 	// Alone says that no other node takes runs of this log: what is open at the start is nobody's.
@@ -45,14 +41,19 @@ type Config struct {
 type Engine struct {
 	Config
 	positions  *eventstore.PositionStream
+	fanout     *eventstore.Fanout // of its own: what holds up workflows holds up nothing else
 	reader     *eventstore.Reader
 	place      place
 	conditions conditions
+	books      books
 	flights    flights
+	swept      map[domain.WorkflowID]sweepPlace
 	health     health
+	patience   time.Duration
+	simulating turnstile
 }
 
-// New registers with the fan-out at the place that was planned last. It fails when the log is shorter than that place.
+// New makes an engine that goes on at the place that was planned last. It fails when the log is shorter than that.
 func New(ctx context.Context, c Config) (*Engine, error) {
 	positions, err := c.Store.OpenPositions(ctx)
 	if err != nil {
@@ -65,7 +66,11 @@ func New(ctx context.Context, c Config) (*Engine, error) {
 	if err := c.Store.CheckReader(ctx, readerName, at); err != nil {
 		return nil, err
 	}
-	e := &Engine{Config: c, positions: positions, reader: c.Fanout.Reader(readerName, at), place: place{log: at}}
+	e := &Engine{
+		Config: c, positions: positions, fanout: eventstore.NewFanout(c.Store), place: place{log: at}, books: books{store: c.Store},
+		swept: map[domain.WorkflowID]sweepPlace{}, patience: unreadable,
+	}
+	e.reader = e.fanout.Reader(readerName, at)
 	e.conditions = conditions{compiler: e.compilerFor}
 	e.flights.start()
 	return e, nil
@@ -74,17 +79,25 @@ func New(ctx context.Context, c Config) (*Engine, error) {
 // Run plans runs until ctx ends (nil), or until an event cannot be planned: the error names it. They are taken from
 // Act on.
 func (e *Engine) Run(ctx context.Context) error {
-	background, stop := context.WithCancel(ctx)
-	defer stop()
+	background, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
 	var beside sync.WaitGroup
+	beside.Go(func() {
+		if err := e.fanout.Run(background); err != nil {
+			stop(err)
+		}
+	})
 	beside.Go(func() { e.keep(background) })
 	beside.Go(func() { e.lookAfter(background) })
-	err := e.plan(ctx)
+	err := e.plan(background)
+	if cause := context.Cause(background); err == nil && ctx.Err() == nil {
+		err = cause // the log cannot be read
+	}
 	if err != nil {
 		e.health.stopped(err)
 		e.Logger.Error().Err(err).Msg("workflows are not started any more")
 	}
-	stop()
+	stop(nil)
 	beside.Wait()
 	e.Close()
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastSave)
@@ -100,44 +113,8 @@ func (e *Engine) Act() { close(e.flights.acting) }
 // lets its callers go.
 func (e *Engine) Close() { e.flights.close() }
 
-// Healthy is nil while every event is planned.
+// Healthy is nil while every event is planned; an error says why that is at a stand, or ended.
 func (e *Engine) Healthy() error { return e.health.err() }
-
-// lookAfter takes the runs that are open and due: at once, and again and again.
-func (e *Engine) lookAfter(ctx context.Context) {
-	select {
-	case <-e.flights.acting:
-	case <-ctx.Done():
-		return
-	}
-	tick := time.NewTicker(sweepEvery)
-	defer tick.Stop()
-	for {
-		if err := e.sweep(ctx); err != nil && ctx.Err() == nil {
-			e.Logger.Warn().Err(err).Msg("open workflow runs not looked through; trying again")
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-	}
-}
-
-// sweep takes what is open and due, and nobody's.
-func (e *Engine) sweep(ctx context.Context) error {
-	now := e.Now()
-	open, err := e.OpenRuns(ctx, now.Add(horizon), maxFlights)
-	if err != nil {
-		return err
-	}
-	for _, run := range open {
-		if !run.Running || e.Alone || now.Sub(run.Updated) > orphaned {
-			e.take(run)
-		}
-	}
-	return nil
-}
 
 // keep writes the position as it changes, until ctx ends.
 func (e *Engine) keep(ctx context.Context) {
@@ -166,24 +143,4 @@ func (e *Engine) save(ctx context.Context) {
 		return
 	}
 	e.place.written(at)
-}
-
-// health is why nothing is planned any more.
-type health struct {
-	mu    sync.Mutex
-	cause error
-}
-
-func (h *health) stopped(err error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.cause = errors.Join(errStopped, err)
-}
-
-var errStopped = errors.New("workflows: events are not planned any more")
-
-func (h *health) err() error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.cause
 }

@@ -10,22 +10,30 @@ import (
 )
 
 const (
-	// maxFlights is how many runs are in memory at most; the rest stays in the views.
-	maxFlights = 4096
+	// maxFlights is how many runs are in memory at most, and what one account and one workflow have of them; the rest
+	// stays in the views. A workflow that has fewer than spared gets a place beyond maxFlights too, up to allFlights.
+	maxFlights      = 4096
+	accountFlights  = 1024
+	workflowFlights = 256
+	spared          = 4
+	allFlights      = 4 * maxFlights
 	// laneWidth is how many actions of one workflow are under way.
 	laneWidth = 16
 	// orphaned is how long nothing happens to a run before it counts as left behind by its node; longer than an
 	// operation is waited for.
 	orphaned = 2 * time.Minute
-	// retryMost is the longest wait before an action is tried again.
+	// retryMost is the longest wait before an action is tried again by a run in memory, which gives up its place after
+	// triesMost in a row.
 	retryMost = 30 * time.Second
+	triesMost = 6
 )
 
-// flight is one run in memory, from when it is due soon until it is over.
+// flight is one run in memory, from when it is due soon until it is over, another node's, or has to wait for long.
 type flight struct {
 	OpenRun
-	adopt bool          // what was requested is nobody else's
-	wake  chan struct{} // holds one signal: look again now
+	adopt   bool          // what was requested is nobody else's
+	command string        // the id of the command with which an action was requested last
+	wake    chan struct{} // holds one signal: look again now
 }
 
 // flights are the runs in memory.
@@ -34,24 +42,31 @@ type flights struct {
 	stop    context.CancelFunc
 	running sync.WaitGroup
 	acting  chan struct{} // closed by Act
+	look    chan struct{} // holds one signal: there is room for runs that are left in the views
 
-	mu     sync.Mutex
-	closed bool
-	by     map[domain.RunID]*flight
-	waits  map[domain.PaymentID]map[*flight]bool
-	lanes  map[domain.WorkflowID]*lane
+	mu       sync.Mutex
+	closed   bool
+	by       map[domain.RunID]*flight
+	waits    map[domain.PaymentID]map[*flight]bool
+	lanes    map[domain.WorkflowID]*lane
+	accounts map[domain.AccountID]int // runs in memory
+	left     bool                     // a run found no room, for other reasons than its workflow's own
+	parked   parked
 }
 
 // lane are the places for actions of one workflow.
 type lane struct {
 	slots chan struct{}
 	users int
+	left  bool // a run found no room
 }
 
 func (fs *flights) start() {
 	fs.ctx, fs.stop = context.WithCancel(context.Background())
-	fs.acting = make(chan struct{})
+	fs.acting, fs.look = make(chan struct{}), make(chan struct{}, 1)
 	fs.by, fs.waits, fs.lanes = map[domain.RunID]*flight{}, map[domain.PaymentID]map[*flight]bool{}, map[domain.WorkflowID]*lane{}
+	fs.accounts = map[domain.AccountID]int{}
+	fs.parked = parked{by: map[domain.RunID]*parkedRun{}, of: map[domain.PaymentID]map[domain.RunID]bool{}}
 }
 
 // close ends all flights and waits for them.
@@ -63,34 +78,65 @@ func (fs *flights) close() {
 	fs.running.Wait()
 }
 
-// take brings an open run to its end beside the caller, unless it is on its way or there is no room.
-func (e *Engine) take(run OpenRun) {
+// take brings an open run to its end beside the caller; false when there is no room for it now.
+func (e *Engine) take(run OpenRun) bool {
 	fs := &e.flights
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
-	if fs.closed || fs.by[run.ID] != nil || len(fs.by) >= maxFlights {
-		return
+	if fs.closed || fs.by[run.ID] != nil || fs.parked.rests(run.ID, e.Now()) {
+		return true
 	}
-	f := &flight{OpenRun: run, adopt: e.Alone || run.Running, wake: make(chan struct{}, 1)}
+	fs.parked.remove(run.ID)
 	l := fs.lanes[run.Workflow]
 	if l == nil {
 		l = &lane{slots: make(chan struct{}, laneWidth)}
-		fs.lanes[run.Workflow] = l
 	}
+	if !fs.room(run, l) {
+		return false
+	}
+	f := &flight{OpenRun: run, adopt: e.Alone || run.Running, wake: make(chan struct{}, 1)}
+	fs.lanes[run.Workflow] = l
 	l.users++
+	fs.accounts[run.Account]++
 	fs.by[run.ID] = f
 	fs.running.Go(func() {
 		defer fs.land(f, l)
 		e.fly(fs.ctx, f, l)
 	})
+	return true
 }
 
+// room tells whether a run may have a place, and remembers that one had none.
+func (fs *flights) room(run OpenRun, l *lane) bool {
+	if l.users >= workflowFlights {
+		l.left = true
+		return false
+	}
+	all := len(fs.by)
+	if all < maxFlights && fs.accounts[run.Account] < accountFlights || all < allFlights && l.users < spared {
+		return true
+	}
+	fs.left = true
+	return false
+}
+
+// land gives a place back, and has the views looked through when half of those that were wanted are free.
 func (fs *flights) land(f *flight, l *lane) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	delete(fs.by, f.ID)
+	if fs.accounts[f.Account]--; fs.accounts[f.Account] == 0 {
+		delete(fs.accounts, f.Account)
+	}
 	if l.users--; l.users == 0 {
 		delete(fs.lanes, f.Workflow)
+	}
+	if l.left && l.users <= workflowFlights/2 || fs.left && (len(fs.by) <= maxFlights/2 || fs.accounts[f.Account] <= accountFlights/2) {
+		l.left, fs.left = false, false
+		select {
+		case fs.look <- struct{}{}:
+		default:
+		}
 	}
 }
 
@@ -107,31 +153,53 @@ func (fs *flights) await(f *flight) {
 func (fs *flights) forget(f *flight) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
+	fs.forgetLocked(f)
+}
+
+func (fs *flights) forgetLocked(f *flight) {
 	if delete(fs.waits[f.Payment], f); len(fs.waits[f.Payment]) == 0 {
 		delete(fs.waits, f.Payment)
 	}
 }
 
-// wake has the flights look again that wait for the payment.
-func (fs *flights) wake(payment domain.PaymentID) {
-	fs.mu.Lock()
-	defer fs.mu.Unlock()
-	for f := range fs.waits[payment] {
-		select {
-		case f.wake <- struct{}{}:
-		default:
-		}
+func (f *flight) signal() {
+	select {
+	case f.wake <- struct{}{}:
+	default:
 	}
 }
 
-// fly takes one run to its end, for as long as it takes or until ctx ends.
+// wake has the runs look again that wait for the payment.
+func (e *Engine) wake(payment domain.PaymentID) {
+	fs := &e.flights
+	fs.mu.Lock()
+	for f := range fs.waits[payment] {
+		f.signal()
+	}
+	again := fs.parked.removeOf(payment)
+	fs.mu.Unlock()
+	for _, run := range again {
+		e.take(run)
+	}
+}
+
+// wakeRun has a run look again to which something happened: on another node, most likely.
+func (fs *flights) wakeRun(id domain.RunID) {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	if f := fs.by[id]; f != nil {
+		f.signal()
+	}
+}
+
+// fly takes one run to its end, or as far as it gets before it has to wait for long, or ctx ends.
 func (e *Engine) fly(ctx context.Context, f *flight, l *lane) {
 	select {
 	case <-e.flights.acting:
 	case <-ctx.Done():
 		return
 	}
-	if f.rest(ctx, f.DueAt.Sub(e.Now())) != nil {
+	if !e.untilDue(ctx, f) {
 		return
 	}
 	for tried := 0; ; {
@@ -150,16 +218,30 @@ func (e *Engine) fly(ctx context.Context, f *flight, l *lane) {
 		if next.moved {
 			tried = 0
 		}
-		wait := min(process.NextInterval(tried), retryMost)
-		if next.wait > 0 {
-			wait = next.wait
+		if tried++; next.parks || tried > triesMost {
+			if e.park(f) {
+				return
+			}
+			continue // something happened to the payment meanwhile
 		}
-		err := f.rest(ctx, wait)
+		err := f.rest(ctx, min(process.NextInterval(tried-1), retryMost))
 		e.flights.forget(f)
 		if err != nil {
 			return
 		}
-		tried++
+	}
+}
+
+// untilDue waits for the time of a run's first action; false when there is nothing left to do here.
+func (e *Engine) untilDue(ctx context.Context, f *flight) bool {
+	for {
+		left := f.DueAt.Sub(e.Now())
+		if left <= 0 {
+			return ctx.Err() == nil
+		}
+		if f.rest(ctx, left) != nil || e.Now().Before(f.DueAt) && e.gone(ctx, f) {
+			return false
+		}
 	}
 }
 

@@ -3,12 +3,11 @@ package workflows
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	"payledger/domain"
-	"payledger/domain/process"
 	"payledger/domain/workflow"
 	"payledger/eventstore"
 )
@@ -39,12 +38,10 @@ func (e *Engine) plan(ctx context.Context) error {
 
 func (e *Engine) planBatch(ctx context.Context, events []*eventstore.Recorded) error {
 	var starts []start
-	books := map[domain.AccountID]*eventstore.Recorded{}
+	e.books.refresh()
 	for _, r := range events {
-		if r.Aggregate == eventstore.Payments.Name {
-			e.flights.wake(domain.PaymentID(r.ID))
-		}
-		found, err := e.starts(ctx, books, r)
+		e.told(r)
+		found, err := e.starts(ctx, r)
 		if err != nil {
 			return fmt.Errorf("workflows: %s revision %d (shard %d sequence %d): %w", r.Key, r.Revision, r.Shard, r.Seq, err)
 		}
@@ -57,59 +54,62 @@ func (e *Engine) planBatch(ctx context.Context, events []*eventstore.Recorded) e
 	return nil
 }
 
+// told has runs look again that an event is about.
+func (e *Engine) told(r *eventstore.Recorded) {
+	switch {
+	case r.Aggregate == eventstore.Payments.Name:
+		e.wake(domain.PaymentID(r.ID))
+	case r.Aggregate == eventstore.WorkflowRuns.Name && r.Revision > 1 && !e.Alone:
+		e.flights.wakeRun(domain.RunID(r.ID))
+	}
+}
+
 // start is a run to be begun.
 type start struct {
 	command workflow.StartRun
 	cause   *eventstore.Recorded // the trigger
 }
 
-// starts gives the runs that an event begins.
-func (e *Engine) starts(ctx context.Context, books map[domain.AccountID]*eventstore.Recorded, r *eventstore.Recorded) ([]start, error) {
+// starts gives the runs that an event begins. An event that cannot be read, though the log can, begins runs that say
+// so and do nothing: it holds up no other.
+func (e *Engine) starts(ctx context.Context, r *eventstore.Recorded) ([]start, error) {
 	kinds, err := e.Subjects.Kinds(r)
 	if err != nil || len(kinds) == 0 {
 		return nil, err
 	}
-	inForce, err := e.inForce(ctx, books, r)
-	if err != nil {
+	var inForce workflow.State
+	if err := e.persist(ctx, func() (err error) {
+		inForce, err = e.books.at(ctx, r.Account, r.Time)
+		return err
+	}); err != nil {
 		return nil, err
 	}
 	var begun []start
+	spend := allowance
 	for _, kind := range kinds {
-		if waiting := inForce.StartedBy(kind); len(waiting) > 0 {
-			found, err := e.startsOf(ctx, r, kind, waiting)
-			if err != nil {
-				return nil, err
-			}
-			begun = append(begun, found...)
+		waiting := inForce.StartedBy(kind)
+		if len(waiting) == 0 {
+			continue
 		}
+		found, err := e.startsOf(ctx, r, kind, waiting, &spend)
+		if errors.Is(err, errUnreadable) {
+			e.Logger.Error().Err(err).Str("event", r.Key.String()).Uint64("revision", r.Revision).Msg("an event cannot be evaluated; its workflow runs are skipped")
+			found, err = unread(r, kind, waiting), nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		begun = append(begun, found...)
 	}
 	return begun, nil
 }
 
-// inForce gives the account's workflows as they were at the event's time.
-func (e *Engine) inForce(ctx context.Context, books map[domain.AccountID]*eventstore.Recorded, r *eventstore.Recorded) (state workflow.State, err error) {
-	err = e.persist(ctx, func() error {
-		tip, known := books[r.Account]
-		if !known {
-			found, err := eventstore.LoadTipFresh(ctx, e.Store, eventstore.Workflows, eventstore.Workflows.Key(r.Account, string(r.Account)))
-			if err != nil {
-				return err
-			}
-			tip = found.Recorded
-			books[r.Account] = tip
-		}
-		state, err = eventstore.AsOf(ctx, e.Store, eventstore.Workflows, tip, r.Time)
-		return err
-	})
-	return state, err
-}
-
 // startsOf gives the runs of the workflows that wait for the event type.
-func (e *Engine) startsOf(ctx context.Context, r *eventstore.Recorded, kind string, waiting []workflow.Workflow) ([]start, error) {
+func (e *Engine) startsOf(ctx context.Context, r *eventstore.Recorded, kind string, waiting []workflow.Workflow, spend *uint64) ([]start, error) {
 	var subject Subject
 	var cause *workflow.RunState
 	caused := false
-	err := e.persist(ctx, func() (err error) {
+	err := e.persistOn(ctx, r, func() (err error) {
 		if caused, err = e.Subjects.Caused(ctx, r, kind, e.Store.Read); err != nil || !caused {
 			return err
 		}
@@ -127,12 +127,30 @@ func (e *Engine) startsOf(ctx context.Context, r *eventstore.Recorded, kind stri
 		if !met(w.Definition.Trigger, subject) {
 			continue
 		}
-		begun = append(begun, start{cause: r, command: workflow.StartRun{
-			At: e.Store.Now(), Account: r.Account, Workflow: w, Trigger: occasion(r, kind), Payment: subject.Payment.ID,
-			Amount: subject.Payment.Amount, Condition: e.conditions.of(w.Definition).evaluate(subject.Values), Cause: cause,
-		}})
+		s := startOf(r, kind, w)
+		s.command.Payment, s.command.Amount, s.command.Cause = subject.Payment.ID, subject.Payment.Amount, cause
+		s.command.Condition = e.conditions.of(w.Definition).evaluate(subject.Values, spend)
+		begun = append(begun, s)
 	}
 	return begun, nil
+}
+
+func startOf(r *eventstore.Recorded, kind string, w workflow.Workflow) start {
+	return start{cause: r, command: workflow.StartRun{Account: r.Account, Workflow: w, Trigger: occasion(r, kind)}}
+}
+
+// unread gives the runs of an event that cannot be read: which of the workflows it is about is not known.
+func unread(r *eventstore.Recorded, kind string, waiting []workflow.Workflow) []start {
+	var begun []start
+	for _, w := range waiting {
+		s := startOf(r, kind, w)
+		s.command.Condition.Error = "the event cannot be evaluated: it, or what it is about, cannot be read"
+		if r.Aggregate == eventstore.Payments.Name {
+			s.command.Payment = domain.PaymentID(r.ID)
+		}
+		begun = append(begun, s)
+	}
+	return begun
 }
 
 // met tells whether a trigger is about the status that the payment came into.
@@ -147,14 +165,18 @@ func occasion(r *eventstore.Recorded, kind string) workflow.Occasion {
 	}
 }
 
-// causeOf gives the run of which an action led to the event; nil when none did.
+// causeOf gives the run of which an action led to the event; nil when none did. A run that is not found is an error:
+// without it the event would start what it must not.
 func (e *Engine) causeOf(ctx context.Context, r *eventstore.Recorded) (*workflow.RunState, error) {
 	id, is := workflow.CausedBy(r.CorrelationID)
 	if !is {
 		return nil, nil
 	}
-	tip, err := eventstore.LoadTip(ctx, e.Store, eventstore.WorkflowRuns, eventstore.WorkflowRuns.Key(r.Account, string(id)))
-	if err != nil || !tip.State.Exists() {
+	tip, err := eventstore.LoadTipFresh(ctx, e.Store, eventstore.WorkflowRuns, eventstore.WorkflowRuns.Key(r.Account, string(id)))
+	if err == nil && !tip.State.Exists() {
+		err = fmt.Errorf("workflows: run %s, which led to %s revision %d, is not found", id, r.Key, r.Revision)
+	}
+	if err != nil {
 		return nil, err
 	}
 	return &tip.State, nil
@@ -205,33 +227,4 @@ func (e *Engine) beginOne(ctx context.Context, s start) error {
 		e.take(OpenRunOf(run))
 	}
 	return nil
-}
-
-// OpenRunOf is what the engine has to know of a run to take it.
-func OpenRunOf(s workflow.RunState) OpenRun {
-	return OpenRun{
-		Account: s.Account, ID: s.ID, Workflow: s.Workflow.ID, Payment: s.Payment, DueAt: s.DueAt,
-		Running: s.Status() == workflow.Running, Updated: s.UpdatedAt,
-	}
-}
-
-// persist repeats what the store may refuse for a while, until it succeeds or ctx ends.
-func (e *Engine) persist(ctx context.Context, do func() error) error {
-	for tried := 0; ; tried++ {
-		err := do()
-		if err == nil || ctx.Err() != nil {
-			return cmp.Or(ctx.Err(), err)
-		}
-		if !transient(err) {
-			return err
-		}
-		e.Logger.Warn().Err(err).Msg("workflows: trying again")
-		pause := time.NewTimer(min(process.NextInterval(tried), retryMost))
-		select {
-		case <-ctx.Done():
-			pause.Stop()
-			return ctx.Err()
-		case <-pause.C:
-		}
-	}
 }

@@ -66,7 +66,26 @@ type OpenRun struct {
 	DueAt    time.Time // of its first action
 	Running  bool      // an action was requested
 	Updated  time.Time
+	Since    time.Time // it has something to do since then: its place in the order of OpenRuns
 }
 
-// Runs finds the runs that are not over and due by a time, the longest due first, at most limit of them.
-type Runs func(ctx context.Context, due time.Time, limit int) ([]OpenRun, error)
+// OpenRunOf is what the engine has to know of a run to take it.
+func OpenRunOf(s workflow.RunState) OpenRun {
+	run := OpenRun{
+		Account: s.Account, ID: s.ID, Workflow: s.Workflow.ID, Payment: s.Payment, DueAt: s.DueAt,
+		Running: s.Status() == workflow.Running, Updated: s.UpdatedAt, Since: s.DueAt,
+	}
+	if run.Running {
+		run.Since = s.UpdatedAt
+	}
+	return run
+}
+
+// OpenRuns finds the runs that are not over.
+type OpenRuns interface {
+	// DueWorkflows gives the workflows that have runs with something to do by a time.
+	DueWorkflows(ctx context.Context, due time.Time) ([]domain.WorkflowID, error)
+	// OpenRuns gives a workflow's runs that have something to do by a time, the longest due first, at most limit, from
+	// behind the run that has it since a time on; the zero time and "" give the first.
+	OpenRuns(ctx context.Context, id domain.WorkflowID, due, since time.Time, after domain.RunID, limit int) ([]workflow.RunState, error)
+}

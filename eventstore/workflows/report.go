@@ -47,7 +47,7 @@ func (p *report) add(o *report) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.Events, p.Triggered, p.Met, p.Errors = p.Events+o.Events, p.Triggered+o.Triggered, p.Met+o.Met, p.Errors+o.Errors
-	p.More = p.More || o.More
+	p.More, p.Read = p.More || o.More, p.Read+o.Read
 	p.Payments = append(p.Payments, o.Payments...)
 	p.oldest()
 	for key, more := range o.sums {

@@ -65,8 +65,12 @@ type rig struct {
 	url      string // of the receiver
 	mu       sync.Mutex
 	requests map[string]int // by Idempotency-Key
+	hooks    []string       // bodies of webhooks
 	status   int            // that the receiver answers
 }
+
+// hookPath is where webhooks go.
+const hookPath = "/hook"
 
 func newRig(t testing.TB) *rig {
 	t.Helper()
@@ -86,11 +90,16 @@ func newRig(t testing.TB) *rig {
 }
 
 func (r *rig) receive(w http.ResponseWriter, q *http.Request) {
-	if _, err := io.Copy(io.Discard, q.Body); err != nil {
+	body, err := io.ReadAll(q.Body)
+	if err != nil {
 		return // cut by a crash
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if q.URL.Path == hookPath {
+		r.hooks = append(r.hooks, string(body))
+		return
+	}
 	r.requests[q.Header.Get("Idempotency-Key")]++
 	w.WriteHeader(r.status)
 }
@@ -107,9 +116,12 @@ func (r *rig) came() (keys, again int) {
 
 // nodeConfig says what is different about a node.
 type nodeConfig struct {
-	idle   bool // it takes no runs
-	shared bool // it is not alone
-	fault  *fault
+	idle     bool // it takes no runs
+	shared   bool // it is not alone
+	fault    *fault
+	now      func() time.Time // of its engine; nil: as it is
+	patience time.Duration    // with events that cannot be read; 0: as it is
+	subjects func(workflows.Subjects) workflows.Subjects
 }
 
 // node is a process on the rig's log, with all that runs need.
@@ -173,18 +185,22 @@ func (n *node) run(ctx context.Context, c nodeConfig) {
 	must(t, err)
 	ofPayments, ofDisputes, err := notifier.Compilers()
 	must(t, err)
+	subjects := workflows.Subjects(told.Workflows())
+	if c.subjects != nil {
+		subjects = c.subjects(subjects)
+	}
+	if c.now == nil {
+		c.now = time.Now
+	}
 	n.engine, err = workflows.New(ctx, workflows.Config{
-		Store: n.store, Fanout: fanout, Compiler: ofPayments, DisputeCompiler: ofDisputes, Subjects: told.Workflows(),
-		Requests: requests{told.Workflows(), n.wire}, Payments: n.Service, Now: time.Now, Logger: zerolog.Nop(), Alone: !c.shared,
-		OpenRuns: func(ctx context.Context, due time.Time, limit int) (open []workflows.OpenRun, err error) {
-			found, err := n.views.OpenRuns(ctx, due, limit)
-			for _, s := range found {
-				open = append(open, workflows.OpenRunOf(s))
-			}
-			return open, err
-		},
+		Store: n.store, Compiler: ofPayments, DisputeCompiler: ofDisputes, Subjects: subjects,
+		Requests: requests{told.Workflows(), n.wire}, Payments: n.Service, Now: c.now, Logger: zerolog.Nop(), Alone: !c.shared,
+		OpenRuns: n.views,
 	})
 	must(t, err)
+	if c.patience > 0 {
+		n.engine.SetPatience(c.patience)
+	}
 	n.engine.Act()
 	for _, loop := range []func(context.Context) error{fanout.Run, n.views.Run, told.Run, n.engine.Run} {
 		n.loops.Go(func() { _ = loop(ctx) }) // a node that is killed has errors
@@ -224,14 +240,16 @@ func (n *node) close() {
 	}
 }
 
-// workflow makes a workflow that AUTHORIZED starts.
+// workflow makes a workflow that AUTHORIZED starts unless it says otherwise.
 func (r *rig) workflow(d workflow.Definition) workflow.Workflow {
 	r.t.Helper()
 	d.Name = "test"
 	if d.Condition == "" {
 		d.Condition = "payment.amount == 2500"
 	}
-	d.Trigger = workflow.Trigger{EventType: workflow.OnPaymentStatus, Status: "AUTHORIZED"}
+	if d.Trigger.EventType == "" {
+		d.Trigger = onAuthorized
+	}
 	made, err := r.well.CreateWorkflow(background, r.by, d, true)
 	must(r.t, err)
 	return made
@@ -240,24 +258,43 @@ func (r *rig) workflow(d workflow.Definition) workflow.Workflow {
 // pay makes a payment of 25.00 EUR.
 func (r *rig) pay() payment.State {
 	r.t.Helper()
-	amount := domain.Amount(2500)
-	opened, err := r.well.CreateSession(background, r.by, commands.SessionInput{Fields: session.Fields{OrderID: "order-1", Currency: "EUR", Amount: &amount}})
-	must(r.t, err)
-	made, err := r.well.Tokenize(background, r.by, commands.TokenizeInput{Session: opened.ID, Card: processor.Card{
-		Number: "4111111111111111", CVV: "737", ExpirationMonth: "03", ExpirationYear: "2099", CardholderName: "Ada Lovelace",
-	}})
-	must(r.t, err)
-	paid, err := r.well.CreatePayment(background, r.by, commands.PaymentInput{Token: made.Token})
-	must(r.t, err)
+	return r.payWith(approved, r.by)
+}
+
+// approved is the card that is, and asyncCapture one whose captures are PENDING at first; so are refunds that fail.
+const (
+	approved     = "4111111111111111"
+	asyncCapture = "4000000000005175"
+	refundFails  = "4000000000005126"
+)
+
+func (r *rig) payWith(card string, by commands.Caller) payment.State {
+	r.t.Helper()
+	paid := r.create(card, by)
 	if paid.Status() != payment.StatusAuthorized {
 		r.t.Fatalf("the payment is %s", paid.Status())
 	}
 	return paid
 }
 
+// create makes a payment, whatever becomes of it.
+func (r *rig) create(card string, by commands.Caller) payment.State {
+	r.t.Helper()
+	amount := domain.Amount(2500)
+	opened, err := r.well.CreateSession(background, r.by, commands.SessionInput{Fields: session.Fields{OrderID: "order-1", Currency: "EUR", Amount: &amount}})
+	must(r.t, err)
+	made, err := r.well.Tokenize(background, r.by, commands.TokenizeInput{Session: opened.ID, Card: processor.Card{
+		Number: card, CVV: "737", ExpirationMonth: "03", ExpirationYear: "2099", CardholderName: "Ada Lovelace",
+	}})
+	must(r.t, err)
+	paid, err := r.well.CreatePayment(background, by, commands.PaymentInput{Token: made.Token})
+	must(r.t, err)
+	return paid
+}
+
 // runOf is the id of the run that a payment's authorization starts.
 func (r *rig) runOf(w workflow.Workflow, p payment.State) domain.RunID {
-	return domain.NewRunID(r.by.Account, w.ID, w.Version, p.Authorization().Answer().EventID)
+	return domain.NewRunID(r.by.Account, w.ID, p.Authorization().Answer().EventID)
 }
 
 // over waits until a run is over, and gives it with its history.

@@ -19,6 +19,7 @@ const MaxSimulated = 1000
 // Simulation asks what a workflow would have done with the account's past events (D20). Nothing is done.
 type Simulation struct {
 	Account  domain.AccountID
+	ID       domain.WorkflowID // whose own runs' doings would not have started it
 	Workflow workflow.Definition
 	From, To *time.Time // of the events, inclusive; nil: no bound
 }
@@ -49,15 +50,21 @@ type Report struct {
 	Errors    int // on which it could not be evaluated
 	Payments  []Simulated
 	More      bool // there are more payments than are told
+	Read      int  // events that were read, of all accounts
 	Sums      []Sum
 }
 
-// Simulate replays the account's events against the workflow, without acting. Its condition must compile.
+// Simulate replays the account's events against the workflow, without acting. Its condition must compile. One account
+// has one simulation at a time, and all have simulations: more are refused (RateLimitExceeded).
 func (e *Engine) Simulate(ctx context.Context, s Simulation) (Report, error) {
 	prepared := e.conditions.of(s.Workflow)
 	if len(prepared.faults) > 0 {
 		return Report{}, domain.Invalid("WorkflowRequest", domain.Violation{Path: "$.condition", Description: prepared.faults[0].String()})
 	}
+	if !e.simulating.enter(s.Account) {
+		return Report{}, domain.Refuse(domain.KindUnavailable, domain.ReasonRateLimitExceeded, "Other simulations are under way.")
+	}
+	defer e.simulating.leave(s.Account)
 	total := &report{sums: map[sumKey]*Sum{}}
 	errs := make([]error, e.Store.Shards())
 	var running sync.WaitGroup
@@ -78,8 +85,36 @@ func (e *Engine) Simulate(ctx context.Context, s Simulation) (Report, error) {
 	return total.finished(), nil
 }
 
-// simulators is how many shards are read side by side.
-const simulators = 4
+const (
+	// simulators is how many shards are read side by side, and simulations how many simulations there are at a time.
+	simulators  = 4
+	simulations = 2
+)
+
+// turnstile lets simulations in.
+type turnstile struct {
+	mu sync.Mutex
+	in map[domain.AccountID]bool
+}
+
+func (t *turnstile) enter(account domain.AccountID) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.in[account] || len(t.in) >= simulations {
+		return false
+	}
+	if t.in == nil {
+		t.in = map[domain.AccountID]bool{}
+	}
+	t.in[account] = true
+	return true
+}
+
+func (t *turnstile) leave(account domain.AccountID) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.in, account)
+}
 
 // trial is a simulation on one shard.
 type trial struct {
@@ -103,6 +138,10 @@ func (t *trial) read(ctx context.Context, shard int) error {
 		return err
 	}
 	err = t.engine.Store.Subscribe(ctx, shard, after, func(r *eventstore.Recorded) error {
+		if t.To != nil && r.Time.After(t.To.Add(slack)) {
+			return errEnd
+		}
+		t.report.Read++
 		if r.Account == t.Account {
 			if err := t.event(ctx, r); err != nil {
 				return err
@@ -175,6 +214,10 @@ func (t *trial) event(ctx context.Context, r *eventstore.Recorded) error {
 		t.report.Errors++
 	}
 	if holds {
+		cause, err := t.engine.causeOf(ctx, r)
+		if err != nil || cause != nil && cause.Workflow.ID == t.ID {
+			return err
+		}
 		t.report.met(Simulated{
 			Payment: subject.Payment.ID, Occasion: occasion(r, kind), Currency: subject.Payment.Currency,
 			Effects: Foresee(subject.Payment, t.Workflow.Actions, r.Time),
@@ -189,29 +232,4 @@ func (t *trial) previous(ctx context.Context, shard int, seq uint64) (*eventstor
 		return r, nil
 	}
 	return t.engine.Store.Read(ctx, shard, seq)
-}
-
-// recent remembers the newest event of the aggregates that were read last, by its place.
-type recent struct {
-	newer, older map[uint64]*eventstore.Recorded
-}
-
-// recentSize is how many events are remembered, once or twice over; some megabytes.
-const recentSize = 1024
-
-func newRecent() *recent { return &recent{newer: map[uint64]*eventstore.Recorded{}} }
-
-func (b *recent) put(r *eventstore.Recorded) {
-	if len(b.newer) >= recentSize {
-		b.newer, b.older = make(map[uint64]*eventstore.Recorded, recentSize), b.newer
-	}
-	delete(b.newer, r.PrevSeq)
-	b.newer[r.Seq] = r
-}
-
-func (b *recent) get(seq uint64) *eventstore.Recorded {
-	if r := b.newer[seq]; r != nil {
-		return r
-	}
-	return b.older[seq]
 }

@@ -31,6 +31,8 @@ var errGone = errors.New("the link broke here")
 const (
 	sendCapture = "send capture"
 	sendRequest = "send request"
+	// writePosition is that of the planner, behind what it has begun.
+	writePosition = "write the position"
 )
 
 // fault is what goes wrong, once: the nth time that the effect is about to happen.
@@ -57,6 +59,14 @@ func (f *fault) meets(effect string) bool {
 	defer f.mu.Unlock()
 	f.seen++
 	return f.seen == f.nth
+}
+
+// isIn tells whether the effect is among what is sent to the log's server.
+func (f *fault) isIn(p []byte) bool {
+	if f.effect == writePosition {
+		return bytes.Contains(p, []byte("PUB positions.workflows "))
+	}
+	return bytes.Contains(p, []byte("\r\nce-type: "+f.effect+"\r\n"))
 }
 
 // wire is the way of one node to everything else: real connections, whose bytes it can lose.
@@ -139,7 +149,7 @@ type link struct {
 // Write carries what the store says to the server.
 func (l *link) Write(p []byte) (int, error) {
 	f := l.wire.fault
-	if f == nil || !bytes.Contains(p, []byte("\r\nce-type: "+f.effect+"\r\n")) || !f.meets(f.effect) {
+	if f == nil || !f.isIn(p) || !f.meets(f.effect) {
 		return l.Conn.Write(p)
 	}
 	switch f.way {
@@ -162,7 +172,7 @@ func (l *link) Read(p []byte) (int, error) {
 	l.mu.Lock()
 	deaf := l.deaf
 	l.mu.Unlock()
-	if deaf && bytes.Contains(p[:n], []byte(`"stream":"LEDGER_`)) {
+	if deaf && (bytes.Contains(p[:n], []byte(`"stream":"LEDGER_`)) || bytes.Contains(p[:n], []byte(`"stream":"POSITIONS"`))) {
 		l.lose()
 		return 0, errGone
 	}

@@ -1,6 +1,7 @@
 package condition
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"strings"
@@ -12,13 +13,14 @@ import (
 )
 
 const (
-	// maxCost bounds an evaluation, in CEL's units: about one per value read or compared. Conditions cost tens.
-	maxCost = 20_000
+	// maxCost bounds an evaluation, in CEL's units: about one per value read or compared. Conditions cost tens, and
+	// some more for each transaction that they go through.
+	maxCost = 1_000
 	// maxNodes and maxDepth bound an expression, so that to compile it is quick.
 	maxNodes = 2_000
 	maxDepth = 50
 	// maxRegex bounds the programs that regular expressions compile to.
-	maxRegex = 2_000
+	maxRegex = 500
 )
 
 // Config says what conditions are about.
@@ -45,9 +47,10 @@ func NewCompiler(c Config) (*Compiler, error) {
 	}
 	options := []cel.EnvOption{
 		cel.CustomTypeProvider(provider{registry, s}), cel.ParserExpressionSizeLimit(workflow.MaxCondition),
-		cel.ParserRecursionLimit(maxDepth), cel.ExpressionNodeLimit(maxNodes), cel.RegexProgramSizeLimit(maxRegex),
+		cel.ParserRecursionLimit(maxDepth), cel.ExpressionNodeLimit(maxNodes),
 		cel.DefaultUTCTimeZone(true),
-		cel.ASTValidators(cel.ValidateRegexLiterals(), cel.ValidateTimestampLiterals(), cel.ValidateDurationLiterals()),
+		cel.ClearMacros(), cel.Macros(macros...),
+		cel.ASTValidators(restricted{}, cel.ValidateRegexLiterals(), cel.ValidateTimestampLiterals(), cel.ValidateDurationLiterals()),
 	}
 	for name, t := range c.Variables {
 		options = append(options, cel.Variable(name, s.typeOf(t)))
@@ -76,6 +79,7 @@ const maxFaults = 10
 type Condition struct {
 	program  cel.Program
 	compiler *Compiler
+	guard    guard
 }
 
 // Compile compiles a condition; it gives its faults instead when it has any.
@@ -97,7 +101,7 @@ func (c *Compiler) Compile(text string) (*Condition, []Fault) {
 	if err != nil {
 		return nil, []Fault{{1, 1, cut(err.Error())}}
 	}
-	return &Condition{program, c}, nil
+	return &Condition{program: program, compiler: c, guard: guard{most: evaluateMost}}, nil
 }
 
 // Values are the variables of one evaluation: structs, or pointers to such, of the types of the Config. A function
@@ -129,33 +133,46 @@ func (b bound) Parent() cel.Activation { return nil }
 // Holds evaluates the condition, and tells why it does not hold when that went wrong; personal says whether it read
 // personal data, or what would be there.
 func (c *Condition) Holds(v Values) (holds, personal bool, err error) {
-	l := &log{personal: c.compiler.personal, quiet: true}
-	holds, err = c.evaluate(v, l)
-	return holds, l.touched, err
+	o, l := c.guarded(v, true)
+	return o.holds, l.touched, o.err
 }
 
-// Evaluate evaluates the condition, and tells what it read.
-func (c *Condition) Evaluate(v Values) workflow.Verdict {
-	l := &log{personal: c.compiler.personal}
-	holds, err := c.evaluate(v, l)
-	verdict := workflow.Verdict{Holds: holds, Seen: l.seen}
+// Evaluate evaluates the condition, and tells what it read and what that cost, in CEL's units.
+func (c *Condition) Evaluate(v Values) (verdict workflow.Verdict, cost uint64) {
+	o, l := c.guarded(v, false)
+	verdict = workflow.Verdict{Holds: o.holds, Seen: l.seen}
 	switch {
-	case err != nil && l.touched:
+	case o.err != nil && l.touched:
 		verdict.Error = "cannot be evaluated; the reason is not kept, since personal data was read"
-	case err != nil:
-		verdict.Error = cut(err.Error())
+	case o.err != nil:
+		verdict.Error = cut(o.err.Error())
 	}
-	return verdict
+	return verdict, o.cost
 }
 
-func (c *Condition) evaluate(v Values, l *log) (bool, error) {
-	out, _, err := c.program.Eval(bound{v, c.compiler.schema, l})
+// guarded evaluates under the guard. What an evaluation that was given up read is not known.
+func (c *Condition) guarded(v Values, quiet bool) (outcome, *log) {
+	l := &log{personal: c.compiler.personal, quiet: quiet}
+	o := c.guard.run(func() outcome { return c.evaluate(v, l) })
+	if errors.Is(o.err, errTooLong) {
+		return o, &log{}
+	}
+	return o, l
+}
+
+func (c *Condition) evaluate(v Values, l *log) outcome {
+	out, details, err := c.program.Eval(bound{v, c.compiler.schema, l})
+	o := outcome{cost: maxCost, err: err}
+	if cost := details.ActualCost(); cost != nil {
+		o.cost = *cost
+	}
 	if err != nil {
-		return false, err
+		return o
 	}
 	holds, is := out.(types.Bool)
 	if !is {
-		return false, fmt.Errorf("is not a boolean, but %s", out.Type().TypeName())
+		o.err = fmt.Errorf("is not a boolean, but %s", out.Type().TypeName())
 	}
-	return bool(holds), nil
+	o.holds = bool(holds)
+	return o
 }

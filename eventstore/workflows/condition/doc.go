@@ -6,8 +6,10 @@
 //     wrong is told with its line and column.
 //   - What is absent from the JSON is absent here: reading it is an error, and has() tells. A date is a string, as in
 //     the JSON; timestamp() reads it.
-//   - An evaluation is bounded by cost, not by time: the same condition on the same values always ends the same. One
-//     that costs too much, or goes wrong, does not hold.
+//   - An expression makes no lists to go through, and compares single values and lists of such only: CEL charges a call
+//     when it has returned, and values that hold each other several times would make one call as long as they like.
+//   - An evaluation is bounded by cost: the same condition on the same values always ends the same. One that costs too
+//     much, or goes wrong, does not hold. Seconds beyond, it is given up, and not tried for a minute.
 //   - The values that an evaluation read are told afterwards, path by path. Personal data is named and not told, and
 //     an error that came after it was read is told without its details.
 //

@@ -1,0 +1,141 @@
+package workflows
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/workflow"
+	"payledger/eventstore"
+)
+
+const (
+	// maxBooks is how many accounts' books are kept, and maxChanges how many changes of all: they are read once, also
+	// when events are planned that are long past.
+	maxBooks   = 1024
+	maxChanges = 1 << 18
+)
+
+// books are the changes of accounts' workflows, as far back as they were asked for.
+type books struct {
+	store   *eventstore.Store
+	batch   uint64
+	of      map[domain.AccountID]*book
+	changes int
+}
+
+// book is one account's: its changes, the newest first, and one of the states.
+type book struct {
+	batch   uint64 // of which it is up to date
+	changes []change
+	state   workflow.State
+	at      uint64 // the place of the event that state is after; 0: none is known
+}
+
+// change is a change's place in the log.
+type change struct {
+	time     time.Time
+	seq      uint64
+	previous uint64
+	revision uint64
+}
+
+// refresh begins a batch of events: what was read before them may be old.
+func (b *books) refresh() {
+	b.batch++
+	if len(b.of) > maxBooks || b.changes > maxChanges {
+		b.of, b.changes = nil, 0
+	}
+	if b.of == nil {
+		b.of = map[domain.AccountID]*book{}
+	}
+}
+
+// at gives the account's workflows as they were at a time, by the changes' own times (D19).
+func (b *books) at(ctx context.Context, account domain.AccountID, at time.Time) (workflow.State, error) {
+	key := eventstore.Workflows.Key(account, string(account))
+	known := b.of[account]
+	if known == nil {
+		known = &book{}
+		b.of[account] = known
+	}
+	if known.batch != b.batch {
+		if err := b.update(ctx, known, key); err != nil {
+			return workflow.State{}, err
+		}
+		known.batch = b.batch
+	}
+	for i := 0; i < len(known.changes); i++ {
+		c := known.changes[i]
+		if !c.time.After(at) {
+			return b.stateAt(ctx, known, key, c)
+		}
+		if i == len(known.changes)-1 && c.previous > 0 {
+			r, err := b.read(ctx, key, c.previous, c.revision-1)
+			if err != nil {
+				return workflow.State{}, err
+			}
+			known.changes = append(known.changes, changeOf(r))
+			b.changes++
+		}
+	}
+	return workflow.State{}, nil
+}
+
+// update reads what came since.
+func (b *books) update(ctx context.Context, known *book, key eventstore.Key) error {
+	tip, err := eventstore.LoadTipFresh(ctx, b.store, eventstore.Workflows, key)
+	if err != nil || tip.Recorded == nil {
+		return err
+	}
+	newest := uint64(0)
+	if len(known.changes) > 0 {
+		newest = known.changes[0].seq
+	}
+	if tip.Recorded.Seq <= newest {
+		return nil
+	}
+	known.state, known.at = tip.State, tip.Recorded.Seq
+	came := []change{changeOf(tip.Recorded)}
+	for newest > 0 && came[len(came)-1].previous > newest {
+		last := came[len(came)-1]
+		r, err := b.read(ctx, key, last.previous, last.revision-1)
+		if err != nil {
+			return err
+		}
+		came = append(came, changeOf(r))
+	}
+	b.changes += len(came)
+	known.changes = append(came, known.changes...)
+	return nil
+}
+
+// stateAt gives the state after a change.
+func (b *books) stateAt(ctx context.Context, known *book, key eventstore.Key, c change) (workflow.State, error) {
+	if known.at == c.seq {
+		return known.state, nil
+	}
+	r, err := b.read(ctx, key, c.seq, c.revision)
+	if err != nil {
+		return workflow.State{}, err
+	}
+	state, err := eventstore.StateAt(ctx, b.store, eventstore.Workflows, r)
+	if err == nil {
+		known.state, known.at = state, c.seq
+	}
+	return state, err
+}
+
+func (b *books) read(ctx context.Context, key eventstore.Key, seq, revision uint64) (*eventstore.Recorded, error) {
+	r, err := b.store.Read(ctx, b.store.ShardOf(key), seq)
+	if err != nil {
+		return nil, fmt.Errorf("workflows: %s revision %d: %w", key, revision, err)
+	}
+	if r.Key != key || r.Revision != revision {
+		return nil, fmt.Errorf("workflows: %w: %s revision %d is not at sequence %d", eventstore.ErrUnhealthy, key, revision, seq)
+	}
+	return r, nil
+}
+
+func changeOf(r *eventstore.Recorded) change { return change{r.Time, r.Seq, r.PrevSeq, r.Revision} }

@@ -1,0 +1,20 @@
+package workflows
+
+import "time"
+
+// InFlight counts the runs in memory.
+func (e *Engine) InFlight() int {
+	e.flights.mu.Lock()
+	defer e.flights.mu.Unlock()
+	return len(e.flights.by)
+}
+
+// Parked counts the runs that wait without a place.
+func (e *Engine) Parked() int {
+	e.flights.mu.Lock()
+	defer e.flights.mu.Unlock()
+	return len(e.flights.parked.by)
+}
+
+// SetPatience shortens how long an event is tried that cannot be read; before Run.
+func (e *Engine) SetPatience(d time.Duration) { e.patience = d }

@@ -1,0 +1,123 @@
+package workflows
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"payledger/domain"
+	"payledger/domain/workflow"
+)
+
+// open is an index of runs as the views have it.
+type open []workflow.RunState
+
+func (o open) DueWorkflows(_ context.Context, due time.Time) (found []domain.WorkflowID, err error) {
+	for _, s := range o {
+		if !s.DueAt.After(due) && !slices.Contains(found, s.Workflow.ID) {
+			found = append(found, s.Workflow.ID)
+		}
+	}
+	return found, nil
+}
+
+func (o open) OpenRuns(_ context.Context, id domain.WorkflowID, due, since time.Time, after domain.RunID, limit int) (found []workflow.RunState, err error) {
+	for _, s := range o {
+		behind := s.DueAt.After(since) || s.DueAt.Equal(since) && s.ID > after
+		if s.Workflow.ID == id && !s.DueAt.After(due) && behind && len(found) < limit {
+			found = append(found, s)
+		}
+	}
+	return found, nil
+}
+
+func waiting(account domain.AccountID, id domain.WorkflowID, n int, due time.Time) open {
+	var runs open
+	for i := range n {
+		runs = append(runs, workflow.RunState{
+			Account: account, ID: domain.RunID(fmt.Sprintf("%s-%06d", id, i)), Revision: 1, DueAt: due.Add(time.Duration(i) * time.Microsecond),
+			Workflow: workflow.Ref{ID: id}, Condition: workflow.Verdict{Holds: true}, Steps: []workflow.Step{{State: workflow.StepOpen}},
+		})
+	}
+	return runs
+}
+
+func idle(t *testing.T, runs open) *Engine {
+	e := &Engine{Config: Config{Now: time.Now, Logger: zerolog.Nop(), Alone: true, OpenRuns: runs}, swept: map[domain.WorkflowID]sweepPlace{}}
+	e.flights.start()
+	t.Cleanup(e.flights.close)
+	return e
+}
+
+// TestPlaces: neither one workflow with thousands of open runs nor an account with many such keeps others' runs out,
+// and what found no room is found when there is some.
+func TestPlaces(t *testing.T) {
+	now := time.Now()
+	runs := waiting("a", "hanging", maxFlights+500, now.Add(-time.Hour))
+	for i := range 49 {
+		runs = append(runs, waiting("a", domain.WorkflowID(fmt.Sprint("hanging-", i)), workflowFlights+10, now.Add(-time.Hour))...)
+	}
+	runs = append(runs, waiting("b", "capture", 1, now.Add(-time.Minute))...)
+	e := idle(t, runs)
+	if err := e.sweep(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if e.flights.by["capture-000000"] == nil {
+		t.Error("a run is not taken while thousands of another account's are open")
+	}
+	if n := e.flights.lanes["hanging"].users; n != workflowFlights {
+		t.Errorf("%d places for one workflow", n)
+	}
+	if n := e.flights.accounts["a"]; n > accountFlights+50*spared {
+		t.Errorf("%d places for one account", n)
+	}
+	for i := range 20 {
+		e.take(OpenRunOf(waiting(domain.AccountID(fmt.Sprint("c", i)), domain.WorkflowID(fmt.Sprint("c", i)), 1, now)[0]))
+	}
+	if n := len(e.flights.by); n < accountFlights+21 {
+		t.Errorf("%d places", n)
+	}
+}
+
+// TestSweepGoesOn: runs that wait for long keep none behind them from being reached; they are looked at again later.
+func TestSweepGoesOn(t *testing.T) {
+	now := time.Now()
+	runs := waiting("a", "refunds", 3*workflowFlights, now.Add(-time.Hour))
+	e := idle(t, runs)
+	for _, s := range runs[:2*workflowFlights] { // PENDING for days
+		f := &flight{OpenRun: OpenRunOf(s), wake: make(chan struct{}, 1)}
+		f.Payment = domain.PaymentID(s.ID)
+		f.Updated = now.Add(-48 * time.Hour)
+		if !e.park(f) {
+			t.Fatal("nothing happened to it")
+		}
+	}
+	if err := e.sweep(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if e.flights.by[runs[3*workflowFlights-1].ID] == nil || len(e.flights.by) != workflowFlights {
+		t.Errorf("%d runs are taken, not the last", len(e.flights.by))
+	}
+	e.wake(domain.PaymentID(runs[0].ID))
+	if len(e.flights.parked.by) != 2*workflowFlights-1 || e.flights.parked.rests(runs[0].ID, now) || !e.flights.parked.rests(runs[1].ID, now) {
+		t.Errorf("%d runs rest", len(e.flights.parked.by))
+	}
+	if e.Now = func() time.Time { return now.Add(parkMost + time.Minute) }; e.flights.parked.rests(runs[1].ID, e.Now()) {
+		t.Error("it rests for ever")
+	}
+}
+
+// TestTurnstile: one simulation for an account, and a few in all.
+func TestTurnstile(t *testing.T) {
+	var gate turnstile
+	if !gate.enter("a") || gate.enter("a") || !gate.enter("b") || gate.enter("c") {
+		t.Error("let in")
+	}
+	if gate.leave("a"); !gate.enter("c") || gate.enter("a") {
+		t.Error("after one left")
+	}
+}

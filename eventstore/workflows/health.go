@@ -1,0 +1,48 @@
+package workflows
+
+import (
+	"errors"
+	"sync"
+)
+
+// health is why events are not planned now, or not any more.
+type health struct {
+	mu      sync.Mutex
+	ended   error // for good
+	trouble error // tried again
+}
+
+var (
+	errStopped = errors.New("workflows: events are not planned any more")
+	errTrouble = errors.New("workflows: an event cannot be planned; trying again")
+)
+
+func (h *health) stopped(err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.ended = errors.Join(errStopped, err)
+}
+
+// set notes a trouble; true when there was none.
+func (h *health) set(err error) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	before := h.trouble
+	h.trouble = errors.Join(errTrouble, err)
+	return before == nil
+}
+
+func (h *health) clear() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.trouble = nil
+}
+
+func (h *health) err() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.ended != nil {
+		return h.ended
+	}
+	return h.trouble
+}

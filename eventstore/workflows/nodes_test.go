@@ -1,0 +1,78 @@
+package workflows_test
+
+import (
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/workflow"
+	"payledger/eventstore"
+)
+
+// TestLosersLand: of two nodes that wait for a run's time one takes it, and the other lets it go.
+func TestLosersLand(t *testing.T) {
+	r := newRig(t)
+	flow := r.workflow(workflow.Definition{DelaySeconds: 4, Actions: []workflow.Action{{Type: workflow.HTTPRequest, URL: r.url}}})
+	a, b := r.start(nodeConfig{shared: true}), r.start(nodeConfig{shared: true})
+	var ids []domain.RunID
+	for range 10 {
+		ids = append(ids, r.runOf(flow, r.pay()))
+	}
+	for _, id := range ids {
+		r.begun(id)
+	}
+	r.until("runs wait in memory", func() bool { return a.engine.InFlight()+b.engine.InFlight() > 0 })
+	for _, id := range ids {
+		s, _ := r.over(id)
+		if early := s.DueAt.Sub(*s.Steps[0].RequestedAt); s.Status() != workflow.Succeeded || early > 0 {
+			t.Errorf("%s early: %+v", early, s)
+		}
+	}
+	r.until("nobody holds a place", func() bool { return a.engine.InFlight()+b.engine.InFlight() == 0 })
+	if keys, again := r.came(); keys != len(ids) || again != 0 {
+		t.Errorf("%d requests, %d again", keys, again)
+	}
+}
+
+// TestTakeover: a run whose node is killed is left to it for as long as that may be at it, and then taken over by
+// another node, which finds what was done.
+func TestTakeover(t *testing.T) {
+	for _, c := range []struct {
+		on    string
+		keys  int
+		again int
+	}{{"workflow_run.action_requested", 1, 0}, {sendCapture, 1, 0}, {sendRequest, 1, 1}} {
+		t.Run(c.on, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			half := domain.Amount(1000)
+			flow := r.workflow(workflow.Definition{Actions: []workflow.Action{
+				{Type: workflow.Capture, Amount: &half}, {Type: workflow.HTTPRequest, URL: r.url},
+			}})
+			p := r.pay()
+			f := newFault(c.on, 1, crashAfter)
+			first := r.start(nodeConfig{shared: true, fault: f})
+			<-f.hit
+			first.kill()
+			var ahead atomic.Int64
+			second := r.start(nodeConfig{shared: true, now: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }})
+			r.planned(second)
+			key := eventstore.WorkflowRuns.Key(r.by.Account, string(r.runOf(flow, p)))
+			if tip, err := eventstore.LoadTipAtLeader(background, r.well.store, eventstore.WorkflowRuns, key); err != nil || !tip.State.Open() {
+				t.Fatalf("taken over at once: %+v %v", tip.State, err)
+			}
+			ahead.Store(int64(3 * time.Minute))
+			s, events := r.over(r.runOf(flow, p))
+			if got := types(events); s.Status() != workflow.Succeeded || got != "started, action_requested, action_succeeded, action_requested, action_succeeded" {
+				t.Errorf("recorded %s: %+v", got, s)
+			}
+			if got := r.books(p.ID); got != "authorize SUCCEEDED, capture SUCCEEDED" {
+				t.Errorf("the books have %s", got)
+			}
+			if _, again := r.came(); again != c.again {
+				t.Errorf("%d requests again", again)
+			}
+		})
+	}
+}

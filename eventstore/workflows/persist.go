@@ -1,0 +1,71 @@
+package workflows
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"payledger/domain/process"
+	"payledger/eventstore"
+)
+
+// unreadable is how long an event is tried that cannot be read while the log can.
+const unreadable = time.Minute
+
+// errUnreadable means that an event cannot be read, or what it is about, and that no repetition changes that.
+var errUnreadable = errors.New("workflows: the event cannot be read")
+
+// persist repeats what the store may refuse for a while, and says so meanwhile, until it succeeds or ctx ends.
+func (e *Engine) persist(ctx context.Context, do func() error) error {
+	return e.repeat(ctx, do, func(error) error { return nil })
+}
+
+// persistOn is persist for what is about one event: when the log itself gives that event all the while, the trouble
+// is the event's, and it is errUnreadable.
+func (e *Engine) persistOn(ctx context.Context, r *eventstore.Recorded, do func() error) error {
+	since := time.Now()
+	return e.repeat(ctx, do, func(cause error) error {
+		if _, err := e.Store.Read(ctx, r.Shard, r.Seq); err != nil {
+			since = time.Now() // the log's trouble
+		} else if time.Since(since) >= e.patience {
+			return fmt.Errorf("%w: %w", errUnreadable, cause)
+		}
+		return nil
+	})
+}
+
+// repeat repeats until it succeeds, or fails with what no repetition changes, or with what ends it, or ctx ends.
+func (e *Engine) repeat(ctx context.Context, do func() error, ends func(error) error) error {
+	for tried := 0; ; tried++ {
+		err := do()
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err == nil:
+			e.health.clear()
+			return nil
+		case !transient(err):
+			return err
+		}
+		if end := ends(err); end != nil {
+			e.health.clear()
+			return end
+		}
+		if e.health.set(err) {
+			e.Logger.Error().Err(err).Msg("workflow runs cannot be started; trying again")
+		}
+		pause := time.NewTimer(min(process.NextInterval(tried), retryMost))
+		select {
+		case <-ctx.Done():
+			pause.Stop()
+			return ctx.Err()
+		case <-pause.C:
+		}
+	}
+}
+
+// transient tells what may pass by itself.
+func transient(err error) bool {
+	return !errors.Is(err, eventstore.ErrNewerSchema) && !errors.Is(err, eventstore.ErrUnknownEvent)
+}

@@ -1,0 +1,121 @@
+package workflows_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/workflow"
+	"payledger/eventstore"
+	"payledger/eventstore/workflows"
+)
+
+// TestSimulationEndsEarly: what lies behind the range is not read.
+func TestSimulationEndsEarly(t *testing.T) {
+	r := newRig(t)
+	r.fill(20)
+	n := r.start(nodeConfig{})
+	d := defined(workflow.OnPaymentStatus, "AUTHORIZED", `true`, workflow.Action{Type: workflow.Cancel})
+	all := n.simulate(t, d, nil, nil)
+	if long := time.Now().Add(-time.Hour); all.Read < 80 || n.simulate(t, d, nil, &long).Read != 0 {
+		t.Errorf("%d events of all, %d of none", all.Read, n.simulate(t, d, nil, &long).Read)
+	}
+}
+
+// TestSimulationsAtOnce: an account has one simulation at a time; a second is refused, and let in afterwards (D20).
+func TestSimulationsAtOnce(t *testing.T) {
+	r := newRig(t)
+	p := r.pay()
+	until := make(chan bool)
+	n := r.start(nodeConfig{subjects: func(s workflows.Subjects) workflows.Subjects { return unreadable{s, p.ID, until} }})
+	s := workflows.Simulation{Account: r.by.Account, Workflow: defined(workflow.OnPaymentStatus, "AUTHORIZED", `true`, workflow.Action{Type: workflow.Cancel})}
+	var first sync.WaitGroup
+	first.Go(func() {
+		_, err := n.engine.Simulate(background, s)
+		for domain.ReasonOf(err) == domain.ReasonRateLimitExceeded { // the other one was first
+			_, err = n.engine.Simulate(background, s)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	r.until("a second is refused", func() bool {
+		soon, cancel := context.WithTimeout(background, 20*time.Millisecond)
+		defer cancel()
+		_, err := n.engine.Simulate(soon, s)
+		return domain.ReasonOf(err) == domain.ReasonRateLimitExceeded
+	})
+	close(until)
+	first.Wait()
+	if report, err := n.engine.Simulate(background, s); err != nil || report.Met != 1 {
+		t.Errorf("%+v %v", report, err)
+	}
+}
+
+// TestSimulationKnowsCircles: what a workflow's own runs did would not have started it again.
+func TestSimulationKnowsCircles(t *testing.T) {
+	r := newRig(t)
+	some, part := domain.Amount(500), false
+	d := workflow.Definition{Trigger: workflow.Trigger{EventType: workflow.OnPaymentStatus, Status: "PARTIALLY_SETTLED"}, Condition: "true",
+		Actions: []workflow.Action{{Type: workflow.Capture, Amount: &some, Final: &part}}}
+	starts := r.workflow(workflow.Definition{Actions: d.Actions})
+	again := r.workflow(d)
+	n := r.start(nodeConfig{})
+	p := r.pay()
+	r.over(r.runOf(starts, p))
+	r.until("its capture led to a run", func() bool { return r.payment(p.ID).Captured() == 1000 })
+	for id, want := range map[domain.WorkflowID]int{again.ID: 1, "": 1} {
+		got, err := n.engine.Simulate(background, workflows.Simulation{Account: r.by.Account, ID: id, Workflow: d})
+		if err != nil || got.Met != want {
+			t.Errorf("%q: %+v %v", id, got, err)
+		}
+	}
+	refunding := d
+	refunding.Trigger.Status = "AUTHORIZED"
+	if got, err := n.engine.Simulate(background, workflows.Simulation{Account: r.by.Account, ID: starts.ID, Workflow: refunding}); err != nil || got.Met != 1 {
+		t.Errorf("%+v %v", got, err)
+	}
+	wide := d // everything that a capture leads to
+	if got, err := n.engine.Simulate(background, workflows.Simulation{Account: r.by.Account, ID: starts.ID, Workflow: wide}); err != nil || got.Met != 0 || got.Triggered != 1 {
+		t.Errorf("of the workflow that led to it: %+v %v", got, err)
+	}
+}
+
+// TestSimulationRate: a simulation is quick; the bound is a tenth of what the benchmark tells.
+func TestSimulationRate(t *testing.T) {
+	r := newRig(t)
+	r.fill(1_500)
+	n := r.start(nodeConfig{})
+	must(t, n.views.CaughtUp(background))
+	d := defined(workflow.OnPaymentStatus, "AUTHORIZED", `payment.amount > 2000 && payment.riskData.cvvCheck.result == "MATCHED"`, workflow.Action{Type: workflow.Capture})
+	best := 0.0
+	for range 3 {
+		before := processorTime(t)
+		events := n.simulate(t, d, nil, nil).Events
+		best = max(best, float64(events)/(processorTime(t)-before).Seconds())
+	}
+	if t.Logf("%.0f events for each second of processor time", best); best < 2_000 {
+		t.Errorf("%.0f events for each second of processor time", best)
+	}
+}
+
+// TestUnknownEventStops: an event that this build does not know is no trouble that passes, and is never skipped.
+func TestUnknownEventStops(t *testing.T) {
+	r := newRig(t)
+	r.pay()
+	n := r.start(nodeConfig{subjects: func(s workflows.Subjects) workflows.Subjects { return newer{s} }})
+	r.until("the planner stops", func() bool { return errors.Is(n.engine.Healthy(), eventstore.ErrUnknownEvent) })
+}
+
+// newer is a notifier to which payments' events are unknown.
+type newer struct{ workflows.Subjects }
+
+func (n newer) Kinds(r *eventstore.Recorded) ([]string, error) {
+	if r.Aggregate == eventstore.Payments.Name {
+		return nil, eventstore.ErrUnknownEvent
+	}
+	return n.Subjects.Kinds(r)
+}

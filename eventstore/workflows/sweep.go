@@ -1,0 +1,86 @@
+package workflows
+
+import (
+	"context"
+	"time"
+
+	"payledger/domain"
+)
+
+const (
+	// sweepEvery is how often open runs are looked for, and horizon how long ahead of their time they are taken.
+	sweepEvery = 10 * time.Second
+	horizon    = 30 * time.Second
+	// sweepPage is how many runs of a workflow are read at a time, and sweepPages how often in one sweep.
+	sweepPage  = 256
+	sweepPages = 16
+)
+
+// lookAfter takes the runs that are open and due: at once, again and again, and as soon as there is room for more.
+func (e *Engine) lookAfter(ctx context.Context) {
+	select {
+	case <-e.flights.acting:
+	case <-ctx.Done():
+		return
+	}
+	tick := time.NewTicker(sweepEvery)
+	defer tick.Stop()
+	for {
+		if err := e.sweep(ctx); err != nil && ctx.Err() == nil {
+			e.Logger.Warn().Err(err).Msg("open workflow runs not looked through; trying again")
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		case <-e.flights.look:
+		}
+	}
+}
+
+// sweep takes what is open and due, and nobody's: of every workflow, so that none waits for another.
+func (e *Engine) sweep(ctx context.Context) error {
+	due := e.Now().Add(horizon)
+	ids, err := e.OpenRuns.DueWorkflows(ctx, due)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if err := e.sweepOne(ctx, id, due); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sweepPlace is how far a workflow's open runs were looked through.
+type sweepPlace struct {
+	at time.Time
+	id domain.RunID
+}
+
+// sweepOne goes on through a workflow's open runs, the longest due first, from where it stopped the last time, until
+// there is no room: runs that wait for long, or are others', keep none from being reached.
+func (e *Engine) sweepOne(ctx context.Context, id domain.WorkflowID, due time.Time) error {
+	for range sweepPages {
+		from := e.swept[id]
+		open, err := e.OpenRuns.OpenRuns(ctx, id, due, from.at, from.id, sweepPage)
+		if err != nil {
+			return err
+		}
+		for _, state := range open {
+			run := OpenRunOf(state)
+			mine := !run.Running || e.Alone || e.Now().Sub(run.Updated) > orphaned
+			if mine && !e.take(run) {
+				return nil
+			}
+			from = sweepPlace{run.Since, run.ID}
+			e.swept[id] = from
+		}
+		if len(open) < sweepPage {
+			delete(e.swept, id)
+			return nil
+		}
+	}
+	return nil
+}

@@ -1,0 +1,197 @@
+package workflows_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/workflow"
+	"payledger/eventstore"
+	"payledger/eventstore/workflows"
+)
+
+// unreadable is a notifier to which what one payment's events are about cannot be read, or takes for ever.
+type unreadable struct {
+	workflows.Subjects
+	payment domain.PaymentID
+	until   chan bool // nil: an error
+}
+
+func (u unreadable) Subject(ctx context.Context, r *eventstore.Recorded, eventType string, personal bool) (workflows.Subject, error) {
+	switch {
+	case r.ID != string(u.payment):
+		return u.Subjects.Subject(ctx, r, eventType, personal)
+	case u.until == nil:
+		return workflows.Subject{}, errors.New("torn")
+	}
+	select {
+	case <-u.until:
+	case <-ctx.Done():
+		return workflows.Subject{}, ctx.Err()
+	}
+	return u.Subjects.Subject(ctx, r, eventType, personal)
+}
+
+// TestUnreadableEvent: an event that cannot be read is told by the health while it is tried, then begins runs that
+// say so, and holds up nothing any more.
+func TestUnreadableEvent(t *testing.T) {
+	r := newRig(t)
+	flow := r.workflow(workflow.Definition{Actions: []workflow.Action{{Type: workflow.Cancel}}})
+	torn, good := r.pay(), r.pay()
+	n := r.start(nodeConfig{patience: 500 * time.Millisecond, subjects: func(s workflows.Subjects) workflows.Subjects {
+		return unreadable{Subjects: s, payment: torn.ID}
+	}})
+	r.until("the health tells", func() bool { err := n.engine.Healthy(); return err != nil && strings.Contains(err.Error(), "torn") })
+	s, _ := r.over(r.runOf(flow, torn))
+	if s.Status() != workflow.Skipped || s.Payment != torn.ID || !strings.Contains(s.Condition.Error, "cannot be evaluated") {
+		t.Errorf("%+v", s)
+	}
+	if s, _ := r.over(r.runOf(flow, good)); s.Status() != workflow.Succeeded {
+		t.Errorf("%+v", s)
+	}
+	r.until("the health is good again", func() bool { return n.engine.Healthy() == nil })
+}
+
+// TestHoldsUpNobodyElse: an event that workflows cannot get past keeps neither the views nor webhooks from what comes
+// after it, however much that is.
+func TestHoldsUpNobodyElse(t *testing.T) {
+	r := newRig(t)
+	flow := r.workflow(workflow.Definition{Actions: []workflow.Action{{Type: workflow.Cancel}}})
+	stuck, until := r.pay(), make(chan bool)
+	n := r.start(nodeConfig{subjects: func(s workflows.Subjects) workflows.Subjects {
+		return unreadable{s, stuck.ID, until}
+	}})
+	r.fill(1_700) // some 6,800 events
+	last := r.pay()
+	tip, err := eventstore.LoadTipAtLeader(background, r.well.store, eventstore.Payments, eventstore.Payments.Key(r.by.Account, string(last.ID)))
+	must(t, err)
+	soon, cancel := context.WithTimeout(background, 30*time.Second)
+	defer cancel()
+	if err := n.views.WaitFor(soon, tip.Recorded.Shard, tip.Recorded.Seq); err != nil {
+		t.Errorf("the views do not come to the newest payment: %v", err)
+	}
+	close(until)
+	if s, _ := r.over(r.runOf(flow, stuck)); s.Status() != workflow.Succeeded {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestCauseIsWaitedFor: an event that a run led to starts nothing before that run is found, and then as what it led to.
+func TestCauseIsWaitedFor(t *testing.T) {
+	r := newRig(t)
+	flow := r.workflow(workflow.Definition{Actions: []workflow.Action{{Type: workflow.HTTPRequest, URL: r.url}}})
+	trigger := workflow.Occasion{EventType: workflow.OnPaymentStatus, EventID: "event", At: time.Now()}
+	cause := workflow.StartRun{Account: r.by.Account, Workflow: flow, Trigger: trigger, Condition: workflow.Verdict{Error: "no"}}
+	by := r.by
+	by.RequestID = workflow.RunState{ID: cause.RunID()}.Diagnostics(0)
+	p := r.payWith(approved, by)
+	n := r.start(nodeConfig{})
+	r.until("the run is missed", func() bool {
+		err := n.engine.Healthy()
+		return err != nil && strings.Contains(err.Error(), "is not found")
+	})
+	key := eventstore.WorkflowRuns.Key(r.by.Account, string(r.runOf(flow, p)))
+	if tip, err := eventstore.LoadTipAtLeader(background, r.well.store, eventstore.WorkflowRuns, key); err != nil || tip.State.Exists() {
+		t.Fatalf("began %+v %v", tip.State, err)
+	}
+	r.begin(cause)
+	if s, _ := r.over(r.runOf(flow, p)); s.Status() != workflow.Skipped || !strings.Contains(s.Condition.Error, "was caused by run "+string(cause.RunID())) {
+		t.Errorf("%+v", s)
+	}
+}
+
+// begin records a run.
+func (r *rig) begin(c workflow.StartRun) {
+	meta, err := r.well.store.NewMeta("test", "request")
+	if err == nil {
+		_, err = eventstore.ExecuteNew(background, r.well.store, eventstore.WorkflowRuns, eventstore.WorkflowRuns.Key(c.Account, string(c.RunID())), meta,
+			func(s workflow.RunState) (workflow.RunEvent, error) {
+				c.At = meta.At
+				return workflow.DecideStart(s, c)
+			})
+	}
+	if err != nil {
+		r.t.Error(err)
+	}
+}
+
+func (r *rig) until(what string, is func() bool) {
+	r.t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); <-tick.C {
+		if is() {
+			return
+		}
+	}
+	r.t.Fatal("never: " + what)
+}
+
+// backlog records runs of a workflow that wait for their time, all about one payment's authorization.
+func (r *rig) backlog(w workflow.Workflow, runs int, due time.Time) []workflow.StartRun {
+	r.t.Helper()
+	p := r.pay()
+	tip, err := eventstore.LoadTipAtLeader(background, r.well.store, eventstore.Payments, eventstore.Payments.Key(r.by.Account, string(p.ID)))
+	must(r.t, err)
+	at := tip.Recorded
+	var running sync.WaitGroup
+	made, next := make([]workflow.StartRun, runs), make(chan int)
+	for range 64 {
+		running.Go(func() {
+			for i := range next {
+				made[i] = workflow.StartRun{
+					Account: r.by.Account, Workflow: w, Payment: p.ID, Amount: p.Amount, Condition: workflow.Verdict{Holds: true},
+					Trigger: workflow.Occasion{
+						EventType: workflow.OnPaymentStatus, EventID: at.EventID + string(rune('a'+i%26)) + time.Duration(i).String(), Aggregate: at.Aggregate,
+						AggregateID: at.ID, Sequence: at.Revision, Shard: int64(at.Shard), Seq: at.Seq, At: due.Add(-w.Definition.Delay()),
+					},
+				}
+				r.begin(made[i])
+			}
+		})
+	}
+	for i := range runs {
+		next <- i
+	}
+	close(next)
+	running.Wait()
+	return made
+}
+
+// TestBacklog: thousands of runs that come due at once end, each once, and while they do, and their receiver takes
+// its time, another workflow's runs come at their own.
+func TestBacklog(t *testing.T) {
+	r := newRig(t)
+	many := 5_000
+	if testing.Short() {
+		many = 1_500
+	}
+	flow := r.workflow(workflow.Definition{DelaySeconds: 3600, Condition: "false", Actions: []workflow.Action{{Type: workflow.HTTPRequest, URL: r.url}}})
+	other := r.workflow(workflow.Definition{Actions: []workflow.Action{{Type: workflow.Cancel}}})
+	made := r.backlog(flow, many, time.Now())
+	n := r.start(nodeConfig{})
+	began := time.Now()
+	if s, _ := r.over(r.runOf(other, r.pay())); s.Status() != workflow.Succeeded {
+		t.Errorf("%+v", s)
+	}
+	between, _ := r.came()
+	r.until("all requests came", func() bool { keys, _ := r.came(); return keys >= many })
+	took := time.Since(began)
+	t.Logf("%d runs in %s: %.0f a second; %d of them before another workflow's run was over", many, took, float64(many)/took.Seconds(), between)
+	if between >= many {
+		t.Error("another workflow's run came last")
+	}
+	for _, c := range made[many-10:] {
+		if s, _ := r.over(c.RunID()); s.Status() != workflow.Succeeded {
+			t.Errorf("%+v", s)
+		}
+	}
+	if keys, again := r.came(); keys != many || again != 0 {
+		t.Errorf("%d requests, %d again", keys, again)
+	}
+	r.until("nothing is left in memory", func() bool { return n.engine.InFlight() == 0 })
+}
