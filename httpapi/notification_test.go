@@ -156,6 +156,7 @@ func TestNotificationRefusals(t *testing.T) {
 // TestNotificationsThatCannotBeTrue: what contradicts the outcome of a payment, and a dispute that cannot be read, is
 // taken and shown in the payment's history as rejected, with the reason; the payment is as it was (D14, D16).
 func TestNotificationsThatCannotBeTrue(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	at := r.paid("4000000000000002", "")
 	id := strings.TrimPrefix(at, "/payments/")

@@ -86,6 +86,7 @@ func (r *rig) refusals(reference domain.PaymentID) map[string]string {
 // TestContradictingNotice: what contradicts the result that stands is kept, rejected with its reason, and warned of; a
 // repeat of that result and older news are applied, as nothing is left to do (D7, D14).
 func TestContradictingNotice(t *testing.T) {
+	t.Parallel()
 	r, log := newRig(t), &logbook{}
 	s := r.logging(log)
 	declined, approved := r.pay(s, "4000000000000002"), r.pay(s, approvedCard)
@@ -124,6 +125,7 @@ func TestContradictingNotice(t *testing.T) {
 // TestNoticeOfAnotherTransaction: the result of an operation that waits is that of the transaction which the processor
 // named when it accepted it; the true one comes all the same.
 func TestNoticeOfAnotherTransaction(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	s := r.logging(&logbook{})
 	p := r.pay(s, "4000000000003220")
@@ -163,6 +165,7 @@ func (r *rig) givesUp(id domain.PaymentID) {
 // TestLateNotice: an authorization that was given up and has happened all the same is a fact (D7), recorded once however
 // many nodes are told at once, and by whichever of them is left after a crash.
 func TestLateNotice(t *testing.T) {
+	t.Parallel()
 	r := newRigFor(t, false)
 	nodes := []*commands.Service{r.logging(&logbook{}), r.logging(&logbook{})}
 	p := r.pay(nodes[0], "4000000000003220")

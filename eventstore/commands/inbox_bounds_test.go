@@ -64,6 +64,7 @@ func (r *rig) sweeps(s *commands.Service) {
 // TestFullInbox: a payment whose inbox is full hears of its disputes all the same, told or found, once; anything else
 // the processor has to keep.
 func TestFullInbox(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	s := r.logging(&logbook{})
 	paid := r.pay(s, approvedCard)
@@ -106,6 +107,7 @@ func TestFullInbox(t *testing.T) {
 
 // TestSweepPastAFullInbox: what finds no room does not keep a sweep from what comes after it.
 func TestSweepPastAFullInbox(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	var more []processor.SignedNotification
 	unknown := domain.PaymentIDForKey(r.by.Account, "never")
@@ -129,6 +131,7 @@ func TestSweepPastAFullInbox(t *testing.T) {
 // TestSizeOfAnInbox: what waits is kept once: 500 notifications about a payment that nobody knows, of 1 KB each, take
 // less than 30 times what was told.
 func TestSizeOfAnInbox(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	s := r.inboxService(&atomic.Bool{})
 	id := domain.PaymentIDForKey(r.by.Account, "never")
@@ -158,6 +161,7 @@ func TestSizeOfAnInbox(t *testing.T) {
 // TestUnreadableDisputeIsKept: a signed dispute that cannot be read is kept with its body and rejected with the reason,
 // whether it came or was found, and whether or not its payment is known; it does not hide what comes after it.
 func TestUnreadableDisputeIsKept(t *testing.T) {
+	t.Parallel()
 	r, log := newRig(t), &logbook{}
 	unreadable := toldOf("nt_1", domain.PaymentIDForKey(r.by.Account, "never"), processor.DisputeOpen, disputedAt)
 	unreadable.Dispute, unreadable.Unreadable = nil, "the status of its dispute is not known"
@@ -212,6 +216,7 @@ func (r *rig) believes(through time.Time) {
 // TestSweepOfTimesToCome: a notification whose time is far from come does not end the search for lost ones, neither
 // now nor after a restart, nor where an earlier process believed it; the dispute that it tells of is not corrupted.
 func TestSweepOfTimesToCome(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	future := processor.SignedNotification{}
 	for _, believed := range []bool{false, true} {

@@ -56,6 +56,7 @@ func (r *rig) refusedVoid(odd func([]processor.Record) ([]processor.Record, erro
 // TestUnreadableBooks: books that cannot be read in whole or in part do not keep a refused operation from its outcome;
 // what can be read is a fact all the same (§6.3).
 func TestUnreadableBooks(t *testing.T) {
+	t.Parallel()
 	unreadable := fmt.Errorf("%w: operation 3: its kind is none", processor.ErrUnreadable)
 	for name, c := range map[string]struct {
 		odd   func([]processor.Record) ([]processor.Record, error)
@@ -65,6 +66,7 @@ func TestUnreadableBooks(t *testing.T) {
 		"nothing": {func([]processor.Record) ([]processor.Record, error) { return nil, unreadable }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			r := newRig(t)
 			p, void, log := r.refusedVoid(c.odd)
 			if void.State != payment.StateFailed || (p.Captured() == 2500) != c.found {
@@ -86,12 +88,14 @@ func TestUnreadableBooks(t *testing.T) {
 // TestForeignBooks: an operation in the books that is of another currency or merchant account is no fact about the
 // payment, and is warned of (§6.3).
 func TestForeignBooks(t *testing.T) {
+	t.Parallel()
 	for name, change := range map[string]func(*processor.Record){
 		"currency":         func(r *processor.Record) { r.Currency = "JPY" },
 		"processor":        func(r *processor.Record) { r.Processor = processor.Stripe },
 		"merchant account": func(r *processor.Record) { r.MerchantID = "other" },
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			r := newRig(t)
 			p, void, log := r.refusedVoid(func(all []processor.Record) ([]processor.Record, error) {
 				for i := range all {
