@@ -68,17 +68,30 @@ func (w *checkpointing) covers(t testing.TB, size uint64) eventstore.Checkpoint 
 	return last
 }
 
-// logSize is the number of all events, barriers included.
-func logSize(t testing.TB, s *eventstore.Store) (size uint64) {
+// coversNow waits for a checkpoint over all that the log of s has now. Its size alone would not tell: what is appended
+// meanwhile, as barriers are, counts in it as well.
+func (w *checkpointing) coversNow(t testing.TB, s *eventstore.Store) eventstore.Checkpoint {
 	t.Helper()
-	for shard := range s.Shards() {
-		last, err := s.LastSeq(testContext(t), shard)
-		if err != nil {
+	ends := make([]uint64, s.Shards())
+	for shard := range ends {
+		var err error
+		if ends[shard], err = s.LastSeq(testContext(t), shard); err != nil {
 			t.Fatal(err)
 		}
-		size += last
 	}
-	return size
+	var last eventstore.Checkpoint
+	eventually(t, 30*time.Second, fmt.Sprintf("a checkpoint over %v", ends), func() (err error) {
+		if last, err = w.store.LastCheckpoint(testContext(t)); err != nil {
+			return err
+		}
+		for shard, end := range ends {
+			if last.LastSeq[shard] < end {
+				return fmt.Errorf("it covers %v", last.LastSeq)
+			}
+		}
+		return nil
+	})
+	return last
 }
 
 // Checkpoints of two nodes that race give one order: an auditor who reads them and the log finds every
@@ -104,7 +117,7 @@ func TestCheckpoints(t *testing.T) {
 			})
 		}
 		group.Wait()
-		last = first.covers(t, logSize(t, r.store()))
+		last = first.coversNow(t, r.store())
 	}
 	first.stop(t)
 	second.stop(t)
@@ -124,7 +137,7 @@ func TestCheckpoints(t *testing.T) {
 	again := r.reopen(t, func(*eventstore.Config) {}) // makes more events and a copy of the checkpoint
 	w := startCheckpointer(t, again)
 	mustAdd(t, again, newKey(), added{})
-	last = w.covers(t, logSize(t, again))
+	last = w.coversNow(t, again)
 	w.stop(t)
 	order = audit(t, again, last.Number, w.verifier)
 	for place, position := range before {

@@ -35,6 +35,8 @@ type Config struct {
 	Logger          zerolog.Logger
 	// Alone says that no other node takes runs of this log: what is open at the start is nobody's.
 	Alone bool
+	// SweepEvery is how often open runs are looked for besides; 0: every ten seconds.
+	SweepEvery time.Duration
 }
 
 // Engine starts and takes runs. Run it once.

@@ -195,7 +195,7 @@ func (n *node) run(ctx context.Context, c nodeConfig) {
 	n.engine, err = workflows.New(ctx, workflows.Config{
 		Store: n.store, Compiler: ofPayments, DisputeCompiler: ofDisputes, Subjects: subjects,
 		Requests: requests{told.Workflows(), n.wire}, Payments: n.Service, Now: c.now, Logger: zerolog.Nop(), Alone: !c.shared,
-		OpenRuns: n.views,
+		OpenRuns: n.views, SweepEvery: 300 * time.Millisecond,
 	})
 	must(t, err)
 	if c.patience > 0 {

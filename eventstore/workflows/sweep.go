@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -8,7 +9,8 @@ import (
 )
 
 const (
-	// sweepEvery is how often open runs are looked for, and horizon how long ahead of their time they are taken.
+	// sweepEvery is how often open runs are looked for unless the configuration says otherwise, and horizon how long ahead
+	// of their time they are taken.
 	sweepEvery = 10 * time.Second
 	horizon    = 30 * time.Second
 	// sweepPage is how many runs of a workflow are read at a time, and sweepPages how often in one sweep.
@@ -23,7 +25,7 @@ func (e *Engine) lookAfter(ctx context.Context) {
 	case <-ctx.Done():
 		return
 	}
-	tick := time.NewTicker(sweepEvery)
+	tick := time.NewTicker(cmp.Or(e.SweepEvery, sweepEvery))
 	defer tick.Stop()
 	for {
 		if err := e.sweep(ctx); err != nil && ctx.Err() == nil {
