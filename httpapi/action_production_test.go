@@ -36,6 +36,7 @@ func (r *rig) challenge() (client, id, resumeToken string) {
 // TestActionInProduction: what a browser says of a 3-D Secure challenge counts for nothing outside the sandbox; the
 // processor is asked, by whichever call resumes the payment (D12).
 func TestActionInProduction(t *testing.T) {
+	t.Parallel()
 	r := newRigIn(t, account.Production, 10*time.Second, nil)
 	for outcome, want := range map[processor.Outcome]string{processor.Authenticated: "AUTHORIZED", processor.AuthenticationFailed: "DECLINED"} {
 		client, id, token := r.challenge()
@@ -69,6 +70,7 @@ func TestActionInProduction(t *testing.T) {
 
 // TestAbandonedInProduction: an action that nobody took in time has failed (D7).
 func TestAbandonedInProduction(t *testing.T) {
+	t.Parallel()
 	r := newRigIn(t, account.Production, 10*time.Second, nil)
 	_, id, token := r.challenge()
 	r.late.Store(3601)
@@ -79,6 +81,7 @@ func TestAbandonedInProduction(t *testing.T) {
 
 // TestActionInSandbox: the challenge page stands for the issuer there; what it says is believed (D12, D13).
 func TestActionInSandbox(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	client, id, token := r.challenge()
 	if a := r.want(r.inBrowser(client, "POST", "/checkout/payments/"+id+"/resume", resumeWith(token)), 200, ""); a.text1("status") != "AUTHORIZED" {

@@ -115,6 +115,7 @@ func TestClickStorm(t *testing.T) {
 // TestTabs: a session has one payment that lives, whatever card another tab pays with, at the same time or later; after
 // one that came to nothing it takes another (§2.5, D12).
 func TestTabs(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	client := r.session(someSession)
 	declined := r.want(r.inBrowser(client, "POST", "/checkout/payments", payWith(r.tokenize(client, declinedCard))), 200, "")

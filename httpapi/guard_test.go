@@ -232,6 +232,7 @@ func TestRateLimit(t *testing.T) {
 // TestBrowserRateLimit: each client token has a limit of its own, its pages included; the pages say so as pages do, and a
 // small limit of the keys leaves a page what it needs (D1, D12).
 func TestBrowserRateLimit(t *testing.T) {
+	t.Parallel()
 	frozen := time.Now()
 	r := newRig(t)
 	one, two := r.session(someSession), r.session(someSession)

@@ -19,6 +19,7 @@ func payShown(token string, amount int, currency string) string {
 
 // TestAmountBehindThePage: a session that was changed behind the page is not charged (D4, D12).
 func TestAmountBehindThePage(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	client := r.session(twentyFive)
 	if _, _, page := r.page("/checkout?clientToken=" + client); !strings.Contains(page, "Pay €25.00") || !strings.Contains(page, `data-amount="2500" data-currency="EUR"`) {
@@ -49,6 +50,7 @@ func TestAmountBehindThePage(t *testing.T) {
 // TestAmountWhileItChanges: the session goes to and fro between two amounts while the customer pays; nothing but what
 // was shown is charged, whichever moment the payment meets.
 func TestAmountWhileItChanges(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	outcomes := map[int]int{}
 	for n := 0; n < 24 || n < 400 && (outcomes[200] == 0 || outcomes[409] == 0); n++ {
@@ -86,6 +88,7 @@ func TestAmountWhileItChanges(t *testing.T) {
 
 // TestShownFaults: an amount and its currency, or neither (D12).
 func TestShownFaults(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	client := r.session(twentyFive)
 	for path, model := range map[string]string{"/checkout/payments": "CheckoutPaymentRequest", "/payment-attempts": "PaymentAttemptRequest"} {
@@ -106,6 +109,7 @@ func TestShownFaults(t *testing.T) {
 
 // TestAmountBehindTheAttempt: neither an attempt nor its approval charges what the customer did not see (§3.3, D12).
 func TestAmountBehindTheAttempt(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	client := r.session(`{"approvalMode":"MANUAL",` + twentyFive[1:])
 	token := r.tokenize(client, goodCard)
@@ -130,6 +134,7 @@ func TestAmountBehindTheAttempt(t *testing.T) {
 
 // TestPageOfWhatWasPaid: it says what was paid, whatever the session asks for since (D12).
 func TestPageOfWhatWasPaid(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	client := r.session(someSession)
 	r.want(r.inBrowser(client, "POST", "/checkout/payments", payWith(r.tokenize(client, goodCard))), 200, "")
@@ -150,6 +155,7 @@ func TestPageOfWhatWasPaid(t *testing.T) {
 
 // TestPageOfManyPayments: however many payments have the same orderId, the page shows its session's own (D12).
 func TestPageOfManyPayments(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	mine := r.session(twentyFive)
 	paid := r.want(r.inBrowser(mine, "POST", "/checkout/payments", payWith(r.tokenize(mine, goodCard))), 200, "")
@@ -171,6 +177,7 @@ func TestPageOfManyPayments(t *testing.T) {
 
 // TestShopsName: customers read the name of the settings, as text (D12, D20).
 func TestShopsName(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	client := r.session(`{"approvalMode":"MANUAL",` + twentyFive[1:])
 	shown := func() string {
