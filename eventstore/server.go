@@ -54,6 +54,10 @@ type Server struct {
 
 const serviceUser = "payledger"
 
+// connectTimeout is how long either end waits for the other when a connection inside the process is made: a machine
+// that is busy at the start must not fail it.
+const connectTimeout = 15 * time.Second
+
 // StartServer starts an embedded server and waits until it takes connections. Only its service user may
 // connect, with a password that lives as long as the process; Close ends it in order.
 func StartServer(c ServerConfig) (*Server, error) {
@@ -127,6 +131,7 @@ func (s *Server) options(c ServerConfig) (*server.Options, error) {
 	opts.SyncAlways = true // the server's default syncs every two minutes: a power failure would lose answered payments
 	opts.MaxPayload = serverPayload
 	opts.MaxPending = 256 << 20
+	opts.AuthTimeout = connectTimeout.Seconds()
 	opts.NoSigs = true
 	opts.NoLog = true
 	if c.Listen != "" {
@@ -168,7 +173,7 @@ func splitListen(listen string, host *string, port *int) error {
 // connect gives a connection of the service user. Reconnect buffering is off: a publish that cannot be
 // sent now fails now, and Append decides what that means.
 func (s *Server) connect(opts ...nats.Option) (*nats.Conn, error) {
-	own := append(clientOptions(), nats.UserInfo(serviceUser, s.password), nats.InProcessServer(s.ns))
+	own := append(clientOptions(), nats.UserInfo(serviceUser, s.password), nats.InProcessServer(s.ns), nats.Timeout(connectTimeout))
 	return nats.Connect("", append(own, opts...)...)
 }
 
