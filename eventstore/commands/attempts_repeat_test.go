@@ -28,6 +28,7 @@ func (r *rig) start(s *commands.Service, from session.State, token domain.Token)
 // became known of its payment meanwhile; only after one that came to nothing another attempt is made, and it needs
 // another approval (§3.3, D12).
 func TestAttemptRepeatedAfterApproval(t *testing.T) {
+	t.Parallel()
 	r := newRigFor(t, false)
 	s := r.newNode(t, time.Minute, nil).Service
 	for _, number := range []string{approvedCard, "4000000000003220", challengeCard, "4000000000000002"} {
@@ -52,6 +53,7 @@ func TestAttemptRepeatedAfterApproval(t *testing.T) {
 // TestApprovedAndNotPaidYetIsRepeated: an approval whose payment is still to be made, and cannot be now, is the answer of
 // a repeat too.
 func TestApprovedAndNotPaidYetIsRepeated(t *testing.T) {
+	t.Parallel()
 	r := newRigFor(t, false)
 	s := r.newNode(t, time.Minute, nil).Service
 	from := r.opened(s, session.Fields{CustomerID: "customer-1", ApprovalMode: session.ApprovalManual})
@@ -73,6 +75,7 @@ func TestApprovedAndNotPaidYetIsRepeated(t *testing.T) {
 
 // TestAbortSparesWhatHasPaid: the abort of a further attempt with a token leaves it to the payment of an earlier one (§3.3).
 func TestAbortSparesWhatHasPaid(t *testing.T) {
+	t.Parallel()
 	r := newRigFor(t, false)
 	s := r.newNode(t, time.Minute, nil).Service
 	from := r.opened(s, session.Fields{CustomerID: "customer-1", ApprovalMode: session.ApprovalManual})
@@ -96,6 +99,7 @@ func TestAbortSparesWhatHasPaid(t *testing.T) {
 // TestStartCrashes: whatever effect of an attempt's start fails or takes effect, with and without the end of the process,
 // and whoever starts another attempt meanwhile: the one that the session names can be approved, and no other (§2.5).
 func TestStartCrashes(t *testing.T) {
+	t.Parallel()
 	r := newRigFor(t, false)
 	well := r.newNode(t, time.Minute, nil)
 	for _, e := range []string{"attempt.created", "attempt.aborted", "instrument.invalidated", "session.attempt_started"} {
@@ -177,6 +181,7 @@ func (r *rig) approvesOne(well *commands.Service, from session.State, tokens []d
 // TestApprovalHeedsNoLaterVaulting: a token that the merchant vaults, for whomever, between an approval and its payment
 // pays all the same, and the session goes on (D5, §3.3).
 func TestApprovalHeedsNoLaterVaulting(t *testing.T) {
+	t.Parallel()
 	r := newRigFor(t, false)
 	well := r.newNode(t, time.Minute, nil)
 	for _, in := range []commands.VaultInput{{CustomerID: "customer-9"}, {CustomerID: "customer-9", Verify: true}} {
@@ -226,6 +231,7 @@ func (r *rig) impossible(s *commands.Service) attempt.State {
 // TestApprovalThatCannotBePaid: an approval whose payment is refused for good ends as aborted, for everybody and through
 // every crash, and its payment is never made; the session takes another attempt (§3.3).
 func TestApprovalThatCannotBePaid(t *testing.T) {
+	t.Parallel()
 	r := newRigFor(t, false)
 	well := r.newNode(t, time.Minute, nil)
 	for _, e := range []string{"payment.key_claimed", "attempt.refused"} {

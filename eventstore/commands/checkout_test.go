@@ -55,6 +55,7 @@ func (r *rig) paidOnce(tokens []domain.Token, refusals ...error) payment.State {
 // and without the end of its process, while the other one is asked for on another node: one of them is made, and the
 // session does not stay without (D12, §2.2).
 func TestTwoTabs(t *testing.T) {
+	t.Parallel()
 	r := newRigFor(t, false)
 	well := r.newNode(t, time.Minute, nil)
 	for _, e := range []string{"session.payment_started", "instrument.used", "payment.created", authorize, "payment.authorized"} {
@@ -114,6 +115,7 @@ func (r *rig) tabsThrough(well *commands.Service, f *fault) {
 // TestGivenUpForAnother: while a payment is being given up for another on one node, it is made on another: what is first
 // counts.
 func TestGivenUpForAnother(t *testing.T) {
+	t.Parallel()
 	r := newRigFor(t, false)
 	well := r.newNode(t, time.Minute, nil)
 	for _, w := range []way{refuses, twice, crashBefore, crashAfter, overtaken} {
@@ -148,6 +150,7 @@ func TestGivenUpForAnother(t *testing.T) {
 // TestManyTabs: tabs on two nodes pay one session at the same moment, with cards of which some are declined: one payment
 // lives (D12).
 func TestManyTabs(t *testing.T) {
+	t.Parallel()
 	r := newRigFor(t, false)
 	nodes := r.twoNodes()
 	const sessions, tabs = 6, 6
@@ -179,6 +182,7 @@ func TestManyTabs(t *testing.T) {
 
 // TestRepeatAfterVaulting: the repeat of a browser's payment that vaulted its token, so that it may pay again, does not (D5, D12).
 func TestRepeatAfterVaulting(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	s := r.service(nil)
 	from := r.opened(s, session.Fields{CustomerID: "customer-1", Method: session.Method{VaultOnSuccess: true}})
@@ -195,6 +199,7 @@ func TestRepeatAfterVaulting(t *testing.T) {
 // TestReplicaBehind: a payment that is decided first on a replica which has not heard of the token, or of its vaulting,
 // has the id that its repeat has (D12).
 func TestReplicaBehind(t *testing.T) {
+	t.Parallel()
 	r := newRigFor(t, false)
 	n := r.newNode(t, time.Minute, nil)
 	from := r.opened(n.Service, session.Fields{CustomerID: "customer-1"})

@@ -17,7 +17,7 @@ import (
 )
 
 // The rows of the matrix wait for links and deadlines more than they compute.
-const rowsAtOnce = "16"
+const rowsAtOnce = "24"
 
 // TestMain lets as many rows run at once as wait for something, on however few processors.
 func TestMain(m *testing.M) {
@@ -108,7 +108,7 @@ func waysOf(e effect) []way {
 func (h *hand) play(e effect) {
 	timeout := time.Minute
 	if h.fault.way == late || h.fault.way == never {
-		timeout = 2500 * time.Millisecond // the look-up at 3.1 s is the next
+		timeout = 3 * time.Second
 	}
 	n := h.newNode(h.t, timeout, h.fault)
 	h.t.Cleanup(func() { closeOnce(h.fault.resume) }) // before the node ends

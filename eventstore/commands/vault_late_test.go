@@ -33,6 +33,7 @@ func (r *rig) janitor(s *commands.Service) {
 // TestVaultedAfterTheTokenExpired: a payment that began in time vaults its card with its outcome, however long after the
 // end of the client token that comes (D5); only then is the card as it was entered destroyed.
 func TestVaultedAfterTheTokenExpired(t *testing.T) {
+	t.Parallel()
 	for name, wish := range map[string]session.Method{
 		"on 3DS": {VaultOn3DS: true}, "on success": {VaultOnSuccess: true},
 		"on agreement": {VaultOnAgreement: true, FirstPaymentReason: "Recurring"},
@@ -68,6 +69,7 @@ func TestVaultedAfterTheTokenExpired(t *testing.T) {
 // TestReroutedAfterTheTokenExpired: an authorization that moves to its second processor after the end of the client
 // token still has its card (D15).
 func TestReroutedAfterTheTokenExpired(t *testing.T) {
+	t.Parallel()
 	r := newRigFor(t, false)
 	token := r.tokenOf(r.newNode(t, time.Minute, nil).Service, fallbackCard)
 	dying := r.newNode(t, time.Minute, newFault(effect{on: authorize}, crashAfter))
@@ -97,6 +99,7 @@ func TestReroutedAfterTheTokenExpired(t *testing.T) {
 // TestCardOfAnEndlessPayment: a card whose payment has no outcome is kept past its token's end, and not for ever; an
 // unused one ends with its token (D12).
 func TestCardOfAnEndlessPayment(t *testing.T) {
+	t.Parallel()
 	r := newRigFor(t, false)
 	n := r.newNode(t, time.Second, newFault(effect{on: authorize}, never))
 	used, unused := r.tokenOf(n.Service, approvedCard), r.tokenOf(n.Service, approvedCard)
@@ -122,6 +125,7 @@ func TestCardOfAnEndlessPayment(t *testing.T) {
 // TestVaultedThenCrashed: a card that was vaulted by a process which ended before it copied it is copied, also by the
 // first janitor after the end of its client token (D5).
 func TestVaultedThenCrashed(t *testing.T) {
+	t.Parallel()
 	for name, late := range map[string]bool{"in its minute": false, "by itself": true} {
 		r := newRigFor(t, false)
 		well := r.newNode(t, time.Minute, nil)
@@ -144,6 +148,7 @@ func TestVaultedThenCrashed(t *testing.T) {
 
 // TestLostCard: a vaulted token whose card is gone does not look like one that can pay, once anybody finds out (§2.2).
 func TestLostCard(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	s := r.service(nil)
 	gone := func() domain.Token {
@@ -207,6 +212,7 @@ func (l *logged) String() string {
 
 // TestNoBearerInTheLog: what is logged about a token or a session that makes trouble names neither (D12).
 func TestNoBearerInTheLog(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	log := &logged{}
 	s := commands.New(commands.Config{
