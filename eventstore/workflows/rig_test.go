@@ -37,7 +37,7 @@ import (
 var background = context.Background()
 
 // The rows of the matrix wait for links and disks more than they compute.
-const rowsAtOnce = "8"
+const rowsAtOnce = "24"
 
 func TestMain(m *testing.M) {
 	flag.Parse()
