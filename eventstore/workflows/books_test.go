@@ -16,6 +16,7 @@ import (
 // TestBooks: the workflows in force at any time are those that the log tells, and a history is read once, however many
 // events of long ago are planned.
 func TestBooks(t *testing.T) {
+	t.Parallel()
 	ctx, account := context.Background(), domain.AccountID("acct1")
 	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	config := eventstoretest.Config(eventstoretest.Server(t, t.TempDir()))
@@ -86,6 +87,7 @@ func TestBooks(t *testing.T) {
 
 // TestRecent: what a simulation remembers is bounded by its size as well as by its number.
 func TestRecent(t *testing.T) {
+	t.Parallel()
 	b := newRecent()
 	held := func() (n, bytes int) {
 		for _, m := range []map[uint64]*eventstore.Recorded{b.newer, b.older} {

@@ -84,6 +84,7 @@ var scenes = []scene{
 // TestCrashScenes: a node that ends before or behind anything that a run does leaves it to the next, which brings it to
 // the end that it would have had, with each operation in the processor's books once (D19).
 func TestCrashScenes(t *testing.T) {
+	t.Parallel()
 	for _, c := range scenes {
 		for _, on := range c.effects {
 			for _, w := range []way{crashBefore, crashAfter} {
@@ -176,6 +177,7 @@ func (r *rig) disputed() payment.State {
 
 // TestFailureIsTold: the webhook of a run that failed comes whether the node ends before or behind that, once recorded.
 func TestFailureIsTold(t *testing.T) {
+	t.Parallel()
 	for _, w := range []way{crashBefore, crashAfter} {
 		t.Run(string(w), func(t *testing.T) {
 			t.Parallel()
@@ -205,6 +207,7 @@ func TestFailureIsTold(t *testing.T) {
 // TestLongWait: a run whose outcome is owed for long has no place in memory, and goes on when the outcome comes; after
 // a crash as well.
 func TestLongWait(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	flow := r.workflow(workflow.Definition{Actions: []workflow.Action{{Type: workflow.Capture}, {Type: workflow.Refund, Amount: &some}}})
 	p := r.payWith(refundFails, r.by)

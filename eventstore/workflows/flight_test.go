@@ -56,6 +56,7 @@ func idle(t *testing.T, runs open) *Engine {
 // TestPlaces: neither one workflow with thousands of open runs nor an account with many such keeps others' runs out,
 // and what found no room is found when there is some.
 func TestPlaces(t *testing.T) {
+	t.Parallel()
 	now := time.Now()
 	runs := waiting("a", "hanging", maxFlights+500, now.Add(-time.Hour))
 	for i := range 49 {
@@ -85,6 +86,7 @@ func TestPlaces(t *testing.T) {
 
 // TestSweepGoesOn: runs that wait for long keep none behind them from being reached; they are looked at again later.
 func TestSweepGoesOn(t *testing.T) {
+	t.Parallel()
 	now := time.Now()
 	runs := waiting("a", "refunds", 3*workflowFlights, now.Add(-time.Hour))
 	e := idle(t, runs)
@@ -113,6 +115,7 @@ func TestSweepGoesOn(t *testing.T) {
 
 // TestTurnstile: one simulation for an account, and a few in all.
 func TestTurnstile(t *testing.T) {
+	t.Parallel()
 	var gate turnstile
 	if !gate.enter("a") || gate.enter("a") || !gate.enter("b") || gate.enter("c") {
 		t.Error("let in")

@@ -12,6 +12,7 @@ import (
 
 // TestLosersLand: of two nodes that wait for a run's time one takes it, and the other lets it go.
 func TestLosersLand(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	flow := r.workflow(workflow.Definition{DelaySeconds: 4, Actions: []workflow.Action{{Type: workflow.HTTPRequest, URL: r.url}}})
 	a, b := r.start(nodeConfig{shared: true}), r.start(nodeConfig{shared: true})
@@ -38,6 +39,7 @@ func TestLosersLand(t *testing.T) {
 // TestTakeover: a run whose node is killed is left to it for as long as that may be at it, and then taken over by
 // another node, which finds what was done.
 func TestTakeover(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		on    string
 		keys  int

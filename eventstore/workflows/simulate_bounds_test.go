@@ -15,6 +15,7 @@ import (
 
 // TestSimulationEndsEarly: what lies behind the range is not read.
 func TestSimulationEndsEarly(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.fill(20)
 	n := r.start(nodeConfig{})
@@ -27,6 +28,7 @@ func TestSimulationEndsEarly(t *testing.T) {
 
 // TestSimulationsAtOnce: an account has one simulation at a time; a second is refused, and let in afterwards (D20).
 func TestSimulationsAtOnce(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	p := r.pay()
 	until := make(chan bool)
@@ -57,6 +59,7 @@ func TestSimulationsAtOnce(t *testing.T) {
 
 // TestSimulationKnowsCircles: what a workflow's own runs did would not have started it again.
 func TestSimulationKnowsCircles(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	some, part := domain.Amount(500), false
 	d := workflow.Definition{Trigger: workflow.Trigger{EventType: workflow.OnPaymentStatus, Status: "PARTIALLY_SETTLED"}, Condition: "true",
@@ -104,6 +107,7 @@ func TestSimulationRate(t *testing.T) {
 
 // TestUnknownEventStops: an event that this build does not know is no trouble that passes, and is never skipped.
 func TestUnknownEventStops(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.pay()
 	n := r.start(nodeConfig{subjects: func(s workflows.Subjects) workflows.Subjects { return newer{s} }})

@@ -39,6 +39,7 @@ func (u unreadable) Subject(ctx context.Context, r *eventstore.Recorded, eventTy
 // TestUnreadableEvent: an event that cannot be read is told by the health while it is tried, then begins runs that
 // say so, and holds up nothing any more.
 func TestUnreadableEvent(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	flow := r.workflow(workflow.Definition{Actions: []workflow.Action{{Type: workflow.Cancel}}})
 	torn, good := r.pay(), r.pay()
@@ -59,6 +60,7 @@ func TestUnreadableEvent(t *testing.T) {
 // TestHoldsUpNobodyElse: an event that workflows cannot get past keeps neither the views nor webhooks from what comes
 // after it, however much that is.
 func TestHoldsUpNobodyElse(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	flow := r.workflow(workflow.Definition{Actions: []workflow.Action{{Type: workflow.Cancel}}})
 	stuck, until := r.pay(), make(chan bool)
@@ -82,6 +84,7 @@ func TestHoldsUpNobodyElse(t *testing.T) {
 
 // TestCauseIsWaitedFor: an event that a run led to starts nothing before that run is found, and then as what it led to.
 func TestCauseIsWaitedFor(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	flow := r.workflow(workflow.Definition{Actions: []workflow.Action{{Type: workflow.HTTPRequest, URL: r.url}}})
 	trigger := workflow.Occasion{EventType: workflow.OnPaymentStatus, EventID: "event", At: time.Now()}

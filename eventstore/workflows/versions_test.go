@@ -19,6 +19,7 @@ import (
 // TestOneEventOneRun: a workflow that is changed on a node whose clock is behind, while another node that has begun a
 // run of it ends, acts once on the event, as the version says that was planned first (D19).
 func TestOneEventOneRun(t *testing.T) {
+	t.Parallel()
 	for _, on := range []string{"workflow_run.started", "workflow_run.action_requested", "payment.capture_requested"} {
 		t.Run(on, func(t *testing.T) {
 			t.Parallel()
@@ -80,6 +81,7 @@ func (r *rig) planned(n *node) {
 // TestOthersGoOn: a workflow whose condition would not end, from before such were refused, holds up neither the
 // account's other workflows nor the views.
 func TestOthersGoOn(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	endless := r.workflow(workflow.Definition{
 		Condition: "[[1]]" + strings.Repeat(".map(a,a+a)", 40) + ".exists(z, 2 in z)", Actions: []workflow.Action{{Type: workflow.Capture}},
@@ -99,6 +101,7 @@ func TestOthersGoOn(t *testing.T) {
 
 // TestAllowance: what an account's conditions may cost on one event is bounded together, and the ones beyond say so.
 func TestAllowance(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	ten := "[0,1,2,3,4,5,6,7,8,9]"
 	costly := "payment.amount == 2500 && " + ten + ".all(a, " + ten + ".all(b, a + b < 99))" // hundreds
