@@ -97,10 +97,14 @@ func VerificationReference(account AccountID, token Token) PaymentID {
 	return deriveID(account, deriveFromVerified, string(token))
 }
 
-// NewAttemptID derives the id of a session's attempt with a token, so that a repeat meets the same attempt;
-// number counts the session's attempts before it.
-func NewAttemptID(session SessionID, token Token, number uint64) AttemptID {
-	sum := sha256.Sum256([]byte("attempt " + string(session) + " " + string(token) + " " + strconv.FormatUint(number, 10)))
+// NewAttemptID derives the id of a session's attempt with a token at the price that the customer saw, so that a repeat
+// meets the same attempt; number counts the session's attempts before it. shown nil: the price was not told.
+func NewAttemptID(session SessionID, token Token, shown *Price, number uint64) AttemptID {
+	text := "attempt " + string(session) + " " + string(token) + " " + strconv.FormatUint(number, 10)
+	if shown != nil {
+		text += " " + strconv.FormatInt(int64(shown.Amount), 10) + string(shown.Currency)
+	}
+	sum := sha256.Sum256([]byte(text))
 	return AttemptID(Generation + encodeID(sum[:16]))
 }
 

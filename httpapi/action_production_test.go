@@ -79,6 +79,20 @@ func TestAbandonedInProduction(t *testing.T) {
 	}
 }
 
+// TestPassedAndGone: whose customer passed the check and never came back is authorized when the action's time is over, in
+// every environment: the processor is asked before anything counts as failed (D8).
+func TestPassedAndGone(t *testing.T) {
+	t.Parallel()
+	for _, environment := range []string{account.Production, account.Sandbox} {
+		r := newRigIn(t, environment, 10*time.Second, nil)
+		_, id, _ := r.challenge()
+		r.atProcessor(id, processor.Authenticated)
+		r.late.Store(3601)
+		must(t, r.service.Recover(t.Context(), r.account.AccountID, domain.PaymentID(id)))
+		r.until("/payments/"+id, "status", "AUTHORIZED")
+	}
+}
+
 // TestActionInSandbox: the challenge page stands for the issuer there; what it says is believed (D12, D13).
 func TestActionInSandbox(t *testing.T) {
 	t.Parallel()

@@ -132,6 +132,29 @@ func TestAmountBehindTheAttempt(t *testing.T) {
 	}
 }
 
+// TestAnotherPriceForTheAttempt: who agrees to a new price has a new attempt; the one at the old price is no answer to it,
+// and its vaulted card stays (D12).
+func TestAnotherPriceForTheAttempt(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	client := r.session(`{"approvalMode":"MANUAL",` + twentyFive[1:])
+	token := r.tokenize(client, goodCard)
+	start := func(body string) string {
+		return r.want(r.inBrowser(client, "POST", "/payment-attempts", body), 202, "").text1("currentAttempt", "id")
+	}
+	untold := start(payWith(token))
+	first := start(payShown(token, 2500, "EUR"))
+	r.want(r.patch(client, `"amount":3000`), 200, "")
+	second := start(payShown(token, 3000, "EUR"))
+	if untold == first || first == second || start(payShown(token, 3000, "EUR")) != second || start(payWith(token)) != second {
+		t.Error(untold, first, second)
+	}
+	approved := r.want(r.decide(second, "approve", ""), 200, "")
+	if p := r.get("/payments/" + approved.text1("paymentId")); p.field("amount") != 3000.0 {
+		t.Error(p.text)
+	}
+}
+
 // TestPageOfWhatWasPaid: it says what was paid, whatever the session asks for since (D12).
 func TestPageOfWhatWasPaid(t *testing.T) {
 	t.Parallel()

@@ -80,10 +80,11 @@ func (s State) open(kind processor.Kind) bool {
 }
 
 // completionAnswer is what an answer to a completion is. One that says that nothing was done for now leaves
-// the action required; any other decides the authorization.
+// the action required, and so does one that says that the action had ended: how, the authorization itself tells when
+// it is asked about. Any other decides the authorization.
 func completionAnswer(c RecordAnswer) Event {
 	a := c.Answer
-	if a.State == processor.Failed && (a.Retryable || a.Code == processor.CodeFenced) {
+	if a.State == processor.Failed && (a.Retryable || a.Code == processor.CodeFenced || a.Code == processor.CodeNoAction) {
 		return CompletionFailed{c.failed()}
 	}
 	switch a.State {

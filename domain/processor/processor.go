@@ -180,7 +180,8 @@ type Lookup struct {
 
 // Result codes of the protocol's own, beside the issuers' raw codes.
 const (
-	CodeRejected = "gateway_rejected" // the processor would not take it
-	CodeFenced   = "fenced"           // the key was fenced before the operation arrived
-	CodeVoided   = "voided"           // the authorization was voided before it had a result
+	CodeRejected = "gateway_rejected"  // the processor would not take it
+	CodeFenced   = "fenced"            // the key was fenced before the operation arrived
+	CodeNoAction = "no_action_pending" // a completion of what waits for nothing: its action has ended already
+	CodeVoided   = "voided"            // the authorization was voided before it had a result
 )

@@ -60,12 +60,10 @@ func (s *Service) startAttempt(ctx context.Context, by Caller, in AttemptInput) 
 		return made, false, err
 	}
 	waits := before.Status(s.Store.Now()) == attempt.RequiresApproval
-	if before.Token == in.Token {
-		if repeat, err := s.answers(ctx, before, waits); repeat || err != nil {
-			return before, false, err
-		}
+	if repeat, err := s.answers(ctx, before, in, waits); repeat || err != nil {
+		return before, false, err
 	}
-	id := domain.NewAttemptID(from.ID, in.Token, from.Attempts)
+	id := domain.NewAttemptID(from.ID, in.Token, in.Shown, from.Attempts)
 	if _, _, err := s.payWith(ctx, by.Account, s.approved(id, from, in)); err != nil {
 		if before.Decision == attempt.Approved && before.Token == in.Token && domain.ReasonOf(err) == domain.ReasonPayment {
 			return before, false, nil // a repeat, of one that has paid meanwhile
@@ -77,34 +75,52 @@ func (s *Service) startAttempt(ctx context.Context, by Caller, in AttemptInput) 
 		return made, false, err
 	}
 	if waits {
-		if err := s.supersedeAttempt(ctx, by, AbortInput{Attempt: before.ID, Reason: superseded}, false); err != nil {
-			return made, false, err
+		if decided, err := s.supersedeAttempt(ctx, by, before, in.Token); decided || err != nil {
+			return made, decided, err
 		}
 	}
 	if moved, err = s.nameAttempt(ctx, by, from, id); moved && err == nil {
-		err = s.supersedeAttempt(ctx, by, AbortInput{Attempt: id, Reason: superseded}, true)
+		_, err = s.supersedeAttempt(ctx, by, made, made.Token)
 	}
 	return made, moved, err
 }
 
-// supersedeAttempt aborts an attempt whose place another one takes. It may have been approved at this moment: that
-// stands.
-func (s *Service) supersedeAttempt(ctx context.Context, by Caller, in AbortInput, tokenKept bool) error {
-	_, err := s.abort(ctx, by, in, tokenKept)
-	if domain.ReasonOf(err) == domain.ReasonAttemptNotPending {
-		return nil
+// supersedeAttempt aborts an attempt whose place another one takes, and ends its token, unless that is vaulted or takes
+// the place itself. decided: the attempt has been decided at this moment, and that stands.
+func (s *Service) supersedeAttempt(ctx context.Context, by Caller, before attempt.State, instead domain.Token) (decided bool, err error) {
+	kept := before.Token == instead
+	if !kept {
+		tool, err := eventstore.LoadTipFresh(ctx, s.Store, eventstore.Instruments, eventstore.Instruments.Key(by.Account, string(before.Token)))
+		if err != nil {
+			return false, err
+		}
+		kept = tool.State.Vaulted()
 	}
-	return err
+	_, err = s.abort(ctx, by, AbortInput{Attempt: before.ID, Reason: superseded}, kept)
+	if domain.ReasonOf(err) == domain.ReasonAttemptNotPending {
+		return true, nil
+	}
+	return false, err
 }
 
-// answers tells whether an attempt is the answer to its repeat: it waits, or its payment is paid, under way, or still to
-// be made.
-func (s *Service) answers(ctx context.Context, made attempt.State, waits bool) (bool, error) {
+// answers tells whether an attempt is the answer to its repeat: it waits at the price that the customer sees, or its
+// payment is paid, under way, or still to be made. With another token such a payment is in the way: a session is paid
+// once.
+func (s *Service) answers(ctx context.Context, made attempt.State, in AttemptInput, waits bool) (bool, error) {
 	if made.Decision != attempt.Approved {
-		return waits, nil
+		same := in.Shown == nil || made.Shown != nil && *made.Shown == *in.Shown
+		return waits && made.Token == in.Token && same, nil
 	}
 	tip, err := eventstore.LoadTipAtLeader(ctx, s.Store, eventstore.Payments, eventstore.Payments.Key(made.Account, string(made.Payment)))
-	return !tip.State.CameToNothing(), err
+	switch {
+	case err != nil || tip.State.CameToNothing():
+		return false, err
+	case made.Token == in.Token:
+		return true, nil
+	}
+	paid := tip.State
+	paid.ID = made.Payment // also when it is still to be made
+	return false, naming(*cannotPay("its client session has a payment already"), paid)
 }
 
 // current reads the attempt that the session names, and ends what a crash has left of its decision where that can be

@@ -80,7 +80,11 @@ func TestAbortSparesWhatHasPaid(t *testing.T) {
 	s := r.newNode(t, time.Minute, nil).Service
 	from := r.opened(s, session.Fields{CustomerID: "customer-1", ApprovalMode: session.ApprovalManual})
 	paid, other := r.enteredIn(s, from, approvedCard, true), r.tokenIn(s, from, approvedCard)
-	if _, err := s.ApproveAttempt(background, r.by, r.start(s, from, paid).ID); err != nil {
+	made, err := s.ApproveAttempt(background, r.by, r.start(s, from, paid).ID)
+	if err == nil { // a session is paid once: another attempt needs the end of what it paid
+		_, err = s.Cancel(background, r.by, commands.CancelInput{Payment: made.Payment})
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	r.start(s, from, other)
@@ -156,7 +160,7 @@ func (r *rig) approvesOne(well *commands.Service, from session.State, tokens []d
 	var pay []domain.AttemptID
 	for number := range uint64(6) {
 		for _, token := range tokens {
-			id := domain.NewAttemptID(from.ID, token, number)
+			id := domain.NewAttemptID(from.ID, token, nil, number)
 			if !r.attempt(id).Exists() {
 				continue
 			}
@@ -179,7 +183,7 @@ func (r *rig) approvesOne(well *commands.Service, from session.State, tokens []d
 }
 
 // TestApprovalHeedsNoLaterVaulting: a token that the merchant vaults, for whomever, between an approval and its payment
-// pays all the same, and the session goes on (D5, §3.3).
+// pays all the same (D5, §3.3).
 func TestApprovalHeedsNoLaterVaulting(t *testing.T) {
 	t.Parallel()
 	r := newRigFor(t, false)
@@ -203,7 +207,8 @@ func TestApprovalHeedsNoLaterVaulting(t *testing.T) {
 			t.Errorf("%+v", tool)
 		}
 		from := session.State{ID: a.Session}
-		r.start(well.Service, from, r.tokenIn(well.Service, from, approvedCard))
+		_, err := well.StartAttempt(background, r.by, commands.AttemptInput{Session: from.ID, Token: r.tokenIn(well.Service, from, approvedCard)})
+		refused(t, err, domain.ReasonPayment) // it is paid, once
 	}
 }
 

@@ -105,7 +105,7 @@ func (s *Service) unpayable(ctx context.Context, p payment.State) {
 	}
 	tip, err := eventstore.LoadTipFresh(ctx, s.Store, eventstore.Instruments, eventstore.Instruments.Key(p.Account, string(p.Method.Token)))
 	if err == nil {
-		err = s.keep(ctx, tip.State)
+		err = s.keepVaulted(ctx, tip.State)
 	}
 	if err != nil {
 		s.Logger.Warn().Err(err).Str("payment", string(p.ID)).Msg("a vaulted token has no card to pay with")

@@ -36,13 +36,23 @@ func (s *Service) Recover(ctx context.Context, account domain.AccountID, id doma
 	return nil
 }
 
-// abandon completes an action that was not taken in time as failed (D7).
+// abandon completes an action that was not taken in time as failed (D7), unless the processor, which is asked first, has
+// heard of its customer: whose tab was closed may have passed the check (D8).
 func (s *Service) abandon(ctx context.Context, tip eventstore.Tip[payment.State]) error {
-	meta, err := s.Store.NewMeta("process:expiry", tip.Recorded.CorrelationID)
+	by := Caller{Account: tip.State.Account, Actor: "process:expiry", RequestID: tip.Recorded.CorrelationID}
+	action := tip.State.RequiredAction()
+	asked := ResumeInput{Payment: tip.State.ID, Action: action.Revision}
+	_, done, err := s.askAboutAction(ctx, by, asked, s.Store.Now().Add(s.PaymentTimeout))
+	switch {
+	case domain.ReasonOf(err) == domain.ReasonNoActionsToHandle:
+		return nil // the processor does not say now; it is asked again
+	case err != nil || done:
+		return err
+	}
+	meta, err := s.Store.NewMeta(by.Actor, by.RequestID)
 	if err != nil {
 		return err
 	}
-	action := tip.State.RequiredAction()
 	next, err := eventstore.Resume(ctx, s.Store, eventstore.Payments, tip, meta, func(state payment.State) (payment.Event, error) {
 		return payment.DecideResume(state, payment.Resume{
 			Request: payment.Request{At: meta.At, EventID: meta.EventID}, Action: action.Revision,

@@ -56,7 +56,7 @@ func (s *Service) Tokenize(ctx context.Context, by Caller, in TokenizeInput) (in
 			return instrument.DecideTokenize(state, command)
 		})
 	if err == nil && in.Vault {
-		err = s.keep(ctx, tip.State)
+		err = s.keepVaulted(ctx, tip.State)
 	}
 	return tip.State, err
 }

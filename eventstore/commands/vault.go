@@ -59,7 +59,7 @@ func (s *Service) vault(ctx context.Context, by Caller, tool instrument.State, b
 	if err != nil {
 		return tip.State, err
 	}
-	return tip.State, s.keep(ctx, tip.State)
+	return tip.State, s.keepVaulted(ctx, tip.State)
 }
 
 // personalOfCustomer seals the cardholder's name under the customer's key, so that it is erased with the customer; nil
@@ -81,7 +81,7 @@ func (s *Service) personalOfCustomer(ctx context.Context, tool instrument.State,
 }
 
 // keep copies the card of a vaulted token, without its CVV, to where vaulted cards stand; a token whose card is gone ends
-// with it. The card as it was entered ends with the outcome that its CVV was for.
+// with it.
 func (s *Service) keep(ctx context.Context, tool instrument.State) error {
 	err := s.Vault.KeepCard(ctx, cardRef(tool))
 	if errors.Is(err, secrets.ErrGone) {
@@ -90,10 +90,17 @@ func (s *Service) keep(ctx context.Context, tool instrument.State) error {
 	if err != nil {
 		return domain.OutcomeUnknown(err)
 	}
-	if tool.Verified {
+	return nil
+}
+
+// keepVaulted is keep for a token that was vaulted just now: the card as it was entered ends with the outcome that its
+// CVV was for, the verification's.
+func (s *Service) keepVaulted(ctx context.Context, tool instrument.State) error {
+	err := s.keep(ctx, tool)
+	if err == nil && tool.Verified {
 		s.discard(cardRef(tool))
 	}
-	return nil
+	return err
 }
 
 // lose records that a vaulted token has no card: it does not look like one that can pay. A token that was deleted

@@ -36,9 +36,6 @@ import (
 
 var background = context.Background()
 
-// The rows of the matrix wait for links and disks more than they compute.
-const rowsAtOnce = "24"
-
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if err := flag.Set("test.parallel", rowsAtOnce); err != nil {

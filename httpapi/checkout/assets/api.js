@@ -54,5 +54,6 @@ export class Client {
   resume(id, resumeToken) { return this.call("POST", `/checkout/payments/${encodeURIComponent(id)}/resume`, { resumeToken }); }
   attempt(paymentMethodToken, seen) { return this.call("POST", "/payment-attempts", { paymentMethodToken, ...seen }); }
   attemptState(id) { return this.call("GET", `/payment-attempts/${encodeURIComponent(id)}`); }
+  // complete says with an action's token how its check ended, which counts in the sandbox alone.
   complete(outcome) { return this.call("POST", "/required-actions/complete", { outcome }); }
 }

@@ -101,7 +101,7 @@ function begin() {
   if (settings.payment && settings.payment !== kept().payment) keep({ payment: settings.payment, resumeToken: undefined }); // of another tab
   else if (settings.attempt && !kept().payment) keep({ attempt: settings.attempt });
   const client = new Client(token);
-  const flow = new Flow(client, settings.manual === "true", { show, trouble });
+  const flow = new Flow(client, { manual: settings.manual === "true", sandbox: settings.sandbox === "true" }, { show, trouble });
   form.watch();
   $("card-form").addEventListener("submit", (event) => {
     event.preventDefault();

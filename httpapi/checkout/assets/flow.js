@@ -1,7 +1,7 @@
 // One payment, step by step. Each step reads what the tab keeps, asks the service once, and keeps what it learned;
 // run goes on until there is something for the customer to do or to read. Because nothing but what is kept decides
 // the next step, a reload, a lost answer and the usual way are the same code.
-import { Unknown } from "./api.js";
+import { Client, Unknown } from "./api.js";
 import { challengeAddress, keep, kept, nothing, paymentAddress } from "./store.js";
 
 const paid = ["AUTHORIZED", "SETTLING", "PARTIALLY_SETTLED", "SETTLED"];
@@ -13,8 +13,8 @@ const until = (ms) => Promise.race([pause(ms), new Promise((done) => addEventLis
 
 export class Flow {
   // view shows a state: view.show(name, payment); view.trouble(text) says what is in the way, "" takes it back.
-  constructor(client, manual, view) {
-    Object.assign(this, { client, manual, view, running: false, polls: 0 });
+  constructor(client, { manual, sandbox }, view) {
+    Object.assign(this, { client, manual, sandbox, view, running: false, polls: 0 });
   }
 
   // run carries the payment on. A second call while it runs does nothing: a storm of clicks is one payment.
@@ -89,8 +89,13 @@ export class Flow {
   // ask makes an attempt that the merchant approves or aborts (MANUAL sessions).
   async ask(now) {
     this.view.show("working");
-    const { currentAttempt } = await this.client.attempt(now.method, now.seen);
-    keep({ attempt: currentAttempt.id });
+    try {
+      const { currentAttempt } = await this.client.attempt(now.method, now.seen);
+      keep({ attempt: currentAttempt.id });
+    } catch (error) {
+      if (!error.paymentId) throw error;
+      keep({ payment: error.paymentId }); // paid already, in another tab
+    }
     return true;
   }
 
@@ -111,11 +116,24 @@ export class Flow {
     if (paid.includes(payment.status)) return this.end("succeeded", payment);
     if (ends[payment.status]) return this.end(ends[payment.status], payment);
     if (payment.requiredAction?.clientToken) {
+      if (!this.sandbox) return this.confirm(payment);
       location.replace(challengeAddress(payment.requiredAction.clientToken));
       return false;
     }
     this.view.show("pending", payment);
     return this.later();
+  }
+
+  // confirm waits for a customer whose bank asks them elsewhere: a resume has the service ask the processor how it ended.
+  async confirm(payment) {
+    this.view.show("pending", payment);
+    await this.later();
+    try {
+      keep(await new Client(payment.requiredAction.clientToken).complete("AUTHENTICATED"));
+    } catch (error) {
+      if (error instanceof Unknown) throw error; // else it has ended meanwhile: the payment tells
+    }
+    return true;
   }
 
   end(state, payment) {
