@@ -89,8 +89,11 @@ func TestSimulationKnowsCircles(t *testing.T) {
 
 // TestSimulationRate: a simulation is quick; the bound is a tenth of what the benchmark tells.
 func TestSimulationRate(t *testing.T) {
-	r := newRig(t)
-	r.fill(1_500)
+	r, payments := newRig(t), 1_500
+	if testing.Short() {
+		payments = 500
+	}
+	r.fill(payments)
 	n := r.start(nodeConfig{})
 	must(t, n.views.CaughtUp(background))
 	d := defined(workflow.OnPaymentStatus, "AUTHORIZED", `payment.amount > 2000 && payment.riskData.cvvCheck.result == "MATCHED"`, workflow.Action{Type: workflow.Capture})
