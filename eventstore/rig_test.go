@@ -18,14 +18,9 @@ import (
 	"payledger/eventstore/eventstoretest"
 )
 
-// The tests wait for links, disks and elections more than they compute.
-const testsAtOnce = "8"
-
 func TestMain(m *testing.M) {
 	flag.Parse()
-	if err := flag.Set("test.parallel", testsAtOnce); err != nil {
-		panic(err)
-	}
+	eventstoretest.AtOnce(8, 1)
 	m.Run()
 }
 

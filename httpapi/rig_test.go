@@ -39,14 +39,9 @@ import (
 	"payledger/projections/history"
 )
 
-// The tests wait for disks and deadlines more than they compute.
-const testsAtOnce = "8"
-
 func TestMain(m *testing.M) {
 	flag.Parse()
-	if err := flag.Set("test.parallel", testsAtOnce); err != nil {
-		panic(err)
-	}
+	eventstoretest.AtOnce(8, 2)
 	goleak.VerifyTestMain(m)
 }
 

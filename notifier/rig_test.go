@@ -24,19 +24,15 @@ import (
 	"payledger/domain/payment"
 	"payledger/domain/processor"
 	"payledger/eventstore"
+	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/secrets"
 	"payledger/notifier/signature"
 	"payledger/projections"
 )
 
-// The tests wait for receivers, disks and deadlines more than they compute.
-const testsAtOnce = "8"
-
 func TestMain(m *testing.M) {
 	flag.Parse()
-	if err := flag.Set("test.parallel", testsAtOnce); err != nil {
-		panic(err)
-	}
+	eventstoretest.AtOnce(8, 2)
 	goleak.VerifyTestMain(m)
 }
 

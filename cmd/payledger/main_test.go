@@ -4,22 +4,19 @@ import (
 	"flag"
 	"os"
 	"testing"
+
+	"payledger/eventstore/eventstoretest"
 )
 
 // asProgram, set in the environment, makes the test binary the program itself: tests that kill a process
 // need one to kill.
 const asProgram = "PAYLEDGER_TEST_AS_PROGRAM"
 
-// testsAtOnce: they wait for disks, browsers, processors and each other's processes more than they compute.
-const testsAtOnce = "6"
-
 func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
 		os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
 	}
 	flag.Parse()
-	if err := flag.Set("test.parallel", testsAtOnce); err != nil {
-		panic(err)
-	}
+	eventstoretest.AtOnce(6, 2)
 	os.Exit(m.Run())
 }

@@ -16,15 +16,10 @@ import (
 	"payledger/processorsim/client"
 )
 
-// The rows of the matrix wait for links and deadlines more than they compute.
-const rowsAtOnce = "24"
-
 // TestMain lets as many rows run at once as wait for something, on however few processors.
 func TestMain(m *testing.M) {
 	flag.Parse()
-	if err := flag.Set("test.parallel", rowsAtOnce); err != nil {
-		panic(err)
-	}
+	eventstoretest.AtOnce(24, 8)
 	m.Run()
 }
 

@@ -38,9 +38,7 @@ var background = context.Background()
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	if err := flag.Set("test.parallel", rowsAtOnce); err != nil {
-		panic(err)
-	}
+	eventstoretest.AtOnce(12, 3)
 	m.Run()
 }
 

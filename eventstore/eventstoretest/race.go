@@ -1,0 +1,5 @@
+//go:build race
+
+package eventstoretest
+
+const race = true
