@@ -16,8 +16,7 @@ import (
 )
 
 // TestClusterFaults damages a cluster of three, one fault after the other.
-func TestClusterFaults(t *testing.T) {
-	t.Parallel()
+func TestClusterFaults(t *testing.T) { // alone: elections have their time
 	r := cluster(t, 2)
 	for _, fault := range []struct {
 		name string

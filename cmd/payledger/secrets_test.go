@@ -128,7 +128,7 @@ func (w *watched) everyWay() {
 		w.do("PATCH", "/client-session", "", `{"clientToken":"`+auto+`","amount":5,"orderId":"`+sentinelCards[i].number+`"}`)
 		w.do("PATCH", "/client-session", "", `{"clientToken":"`+auto+`","amount":5}`)
 		w.do("GET", "/client-session?clientToken="+auto, "", "")
-		for _, what := range []string{"approve", "abort"} {
+		for _, what := range []string{"abort", "approve"} { // a session is paid once
 			started := w.do("POST", "/payment-attempts", manual, method(w.card(manual, i, "")))
 			id := started["currentAttempt"].(map[string]any)["id"].(string)
 			w.do("GET", "/payment-attempts/"+id, manual, "")
