@@ -60,7 +60,7 @@
 //
 // A simulation decodes only events of types that may be told as the trigger, builds what a condition reads when it reads
 // it, and takes the event before from those that it just read. BenchmarkSimulate, 80,000 events of 20,000 payments in 8
-// shards on two shared cores: 69,000 events/s while nobody else used the machine, 20,000 while others kept ten processes
+// shards on two shared cores: 40,000 to 45,000 events/s while nobody else used the machine, 20,000 while others kept ten processes
 // busy; 29,000 for each second of processor time, the log's server and whatever else runs in the process included.
 //
 // On several nodes each plans every event; the compare-and-swap on the run's first event lets one of them go on. A run
