@@ -58,7 +58,7 @@ func (s *Store) settle(ctx context.Context, r *Recorded) error {
 	for ; ; seq, result, err = s.publish(ctx, r) {
 		switch result {
 		case stored:
-			r.Seq = seq
+			r.Seq, r.lines = seq, nil
 			s.remember(r)
 			s.durable[r.Shard].raise(seq)
 			return nil

@@ -114,6 +114,7 @@ func LoadTipAtLeader[S any, E domain.Event](ctx context.Context, s *Store, a *Ag
 }
 
 func loadTip[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate[S, E], key Key, load func(context.Context, Key) (*Recorded, error)) (Tip[S], error) {
+	turn := s.tips.turn()
 	r, err := load(ctx, key)
 	if errors.Is(err, ErrNotFound) {
 		return Tip[S]{}, nil
@@ -124,6 +125,12 @@ func loadTip[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate[
 	state, err := StateAt(ctx, s, a, r)
 	if err != nil {
 		return Tip[S]{}, err
+	}
+	if r.state == nil && r.Schema == a.Schema { // it was read from the stream: the next one need not
+		known := *r // r may be shared
+		known.state = state
+		r = &known
+		s.tips.learn(r, turn)
 	}
 	return Tip[S]{State: state, Recorded: r}, nil
 }
@@ -211,7 +218,7 @@ func draftOn[S any, E domain.Event](a *Aggregate[S, E], key Key, shard int, tip 
 	if err != nil {
 		return nil, err
 	}
-	r.Body, r.event, r.state = body, event, next
+	r.Body, r.event, r.state, r.lines = body, event, next, r.fields() // once for the hash and for the message
 	r.Hash = r.link(previous)
 	return r, nil
 }

@@ -94,3 +94,18 @@ func (q *DeliveryQueue) Take(n int) (names []string) {
 	}
 	return names
 }
+
+// Tips is what a sole writer remembers.
+type Tips struct{ t *tips }
+
+func NewTips(capacity int) Tips {
+	t := newTips()
+	t.capacity = capacity
+	return Tips{t}
+}
+
+func (t Tips) Put(r *Recorded)             { t.t.put(r) }
+func (t Tips) Turn() int                   { return t.t.turn() }
+func (t Tips) Learn(r *Recorded, turn int) { t.t.learn(r, turn) }
+func (t Tips) Get(key Key) *Recorded       { return t.t.get(key) }
+func (t Tips) Doubt(key Key)               { t.t.doubt(key) }

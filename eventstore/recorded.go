@@ -35,6 +35,8 @@ type Recorded struct {
 
 	// What Body was made from, where this process made it: spares readers the decoding. Never changed.
 	event, state any
+	// The hashed headers of an event that is to be appended, until it is durable.
+	lines []field
 }
 
 // Headers of a message, in the order in which they enter the hash (I2).
@@ -67,6 +69,9 @@ type field struct{ name, value string }
 
 // fields lists the hashed headers in their order.
 func (r *Recorded) fields() []field {
+	if r.lines != nil {
+		return r.lines
+	}
 	fields := make([]field, 0, 15) // message adds two
 	return append(fields, []field{
 		{headerSpecVersion, specVersion},

@@ -2,7 +2,7 @@ package eventstore
 
 import "sync"
 
-// tips remembers the newest event of aggregates that this store appended to. It serves a store that is its
+// tips remembers the newest event of aggregates that this store appended to or looked up. It serves a store that is its
 // log's only writer (an embedded server: the folder is locked): there it is never behind, because what it
 // does not know was not written since. Events are immutable and shared.
 type tips struct {
@@ -10,6 +10,7 @@ type tips struct {
 	recent   map[Key]*Recorded
 	doubted  map[Key]bool      // an append of unknown outcome may still arrive: never remembered again
 	older    map[Key]*Recorded // the generation before: dropped when recent is full
+	turns    int               // how often a generation was dropped
 	size     int               // bytes of bodies in recent
 	capacity int
 }
@@ -28,6 +29,33 @@ func (t *tips) put(r *Recorded) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.keep(r)
+}
+
+// learn is put for an event that was looked up when turn was the turn: had a generation been dropped since, a newer
+// event could have been forgotten with it.
+func (t *tips) learn(r *Recorded, turn int) {
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if turn == t.turns {
+		t.keep(r)
+	}
+}
+
+// turn is to be taken before the look-up of what is then learned.
+func (t *tips) turn() int {
+	if t == nil {
+		return 0
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.turns
+}
+
+func (t *tips) keep(r *Recorded) {
 	if known := t.find(r.Key); t.doubted[r.Key] || known != nil && known.Seq > r.Seq {
 		return
 	}
@@ -38,6 +66,7 @@ func (t *tips) put(r *Recorded) {
 	t.recent[r.Key] = r
 	if t.size > t.capacity {
 		t.older, t.recent, t.size = t.recent, map[Key]*Recorded{}, 0
+		t.turns++
 	}
 }
 

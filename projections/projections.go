@@ -28,7 +28,7 @@ const (
 	// after a pause is applied at once.
 	batchEvery = 2 * time.Millisecond
 	// batchIdle is the most time to the next batch when nobody waits for what is in it.
-	batchIdle = 25 * time.Millisecond
+	batchIdle = 100 * time.Millisecond
 )
 
 // Config is what the projections need.

@@ -1,0 +1,70 @@
+package eventstore_test
+
+import (
+	"testing"
+
+	"payledger/eventstore"
+)
+
+// TestLookedUpIsRemembered: a sole writer asks the server once for an aggregate that an earlier process wrote, goes on
+// from what it remembers, and remembers what is newer from then on.
+func TestLookedUpIsRemembered(t *testing.T) {
+	t.Parallel()
+	r := sole(t, 1)
+	key := newKey()
+	mustAdd(t, r.store(), key, added{N: 2})
+	r.store().Close()
+	s := r.reopen(t, func(c *eventstore.Config) { c.Shards, c.SoleWriter = 1, true })
+	if _, known := eventstore.Remembered(s, tallies, key); known {
+		t.Fatal("known before it was looked up")
+	}
+	tip, err := eventstore.LoadTip(testContext(t), s, tallies, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	known, is := eventstore.Remembered(s, tallies, key)
+	if !is {
+		t.Fatal("not remembered")
+	}
+	same(t, "what is remembered", known, tip)
+	mustAdd(t, s, key, added{N: 3})
+	if _, err := eventstore.LoadTipAtLeader(testContext(t), s, tallies, key); err != nil {
+		t.Fatal(err)
+	}
+	if known, _ := eventstore.Remembered(s, tallies, key); known.State.Sum != 5 || known.Recorded.Revision != 2 {
+		t.Errorf("remembered is %+v, revision %d", known.State, known.Recorded.Revision)
+	}
+}
+
+// TestLateLookUpIsNotRemembered: what was looked up before newer events were dropped from memory may be behind them.
+func TestLateLookUpIsNotRemembered(t *testing.T) {
+	t.Parallel()
+	key, body := newKey(), make([]byte, 100)
+	for _, c := range []struct {
+		name    string
+		between int // events of others while the look-up is under way
+		want    bool
+	}{{"nothing came between", 0, true}, {"a generation was dropped", 3, false}} {
+		t.Run(c.name, func(t *testing.T) {
+			tips := eventstore.NewTips(250)
+			turn := tips.Turn()
+			for range c.between {
+				tips.Put(&eventstore.Recorded{Key: newKey(), Seq: 9, Body: body})
+			}
+			tips.Learn(&eventstore.Recorded{Key: key, Seq: 1, Body: body}, turn)
+			if got := tips.Get(key) != nil; got != c.want {
+				t.Errorf("remembered: %t, want %t", got, c.want)
+			}
+			tips.Put(&eventstore.Recorded{Key: key, Seq: 2, Body: body})
+			tips.Learn(&eventstore.Recorded{Key: key, Seq: 1, Body: body}, tips.Turn())
+			if got := tips.Get(key); got == nil || got.Seq != 2 {
+				t.Errorf("an older event replaced a newer one: %v", got)
+			}
+			tips.Doubt(key)
+			tips.Learn(&eventstore.Recorded{Key: key, Seq: 3, Body: body}, tips.Turn())
+			if tips.Get(key) != nil {
+				t.Error("an aggregate in doubt is remembered")
+			}
+		})
+	}
+}
