@@ -2,7 +2,7 @@ package main
 
 import "testing"
 
-// checkoutCase is something that customers do on the hosted page. The short ones hold every kind of check at least once.
+// checkoutCase is something that customers do on the hosted page. The short ones are played in small runs too.
 type checkoutCase struct {
 	name  string
 	short bool
@@ -11,28 +11,28 @@ type checkoutCase struct {
 
 var checkoutCases = []checkoutCase{
 	{"silent processor", true, till.testSilent},
-	{"expired", true, till.testExpired},
+	{"expired", false, till.testExpired},
 	{"pay", true, till.testPay},
 	{"keyboard", true, till.testKeyboard},
 	{"decline and retry", true, till.testDecline},
 	{"challenge passed", true, till.testChallengePassed},
 	{"challenge failed", false, till.testChallengeFailed},
-	{"pending", true, till.testPending},
-	{"click storm", true, till.testClickStorm},
+	{"pending", false, till.testPending},
+	{"click storm", false, till.testClickStorm},
 	{"lost answer", true, till.testLostAnswer},
-	{"no network", true, till.testNoNetwork},
+	{"no network", false, till.testNoNetwork},
 	{"another tab", false, till.testAnotherTab},
-	{"return", true, till.testReturn},
-	{"cancelled", true, till.testCancelled},
-	{"unclear", true, till.testUnclear},
-	{"amount changed", true, till.testAmountChanged},
+	{"return", false, till.testReturn},
+	{"cancelled", false, till.testCancelled},
+	{"unclear", false, till.testUnclear},
+	{"amount changed", false, till.testAmountChanged},
 	{"amount changed while it was asked", false, till.testAmountChangedUnseen},
 
 	{"form: amounts", false, till.testAmounts},
-	{"form: cards", true, till.testCards},
+	{"form: cards", false, till.testCards},
 	{"form: typing", false, till.testTyping},
-	{"form: mistakes", true, till.testMistakes},
-	{"form: token", true, till.testToken},
+	{"form: mistakes", false, till.testMistakes},
+	{"form: token", false, till.testToken},
 	{"form: broken links", false, till.testBrokenLinks},
 
 	{"manual: approved", true, till.testApproved},

@@ -49,6 +49,9 @@ func TestDisputeTable(t *testing.T) {
 	}
 	for i, c := range disputeTable {
 		for j, name := range processor.Names {
+			if testing.Short() && j != i%len(processor.Names) {
+				continue
+			}
 			sale := sales[name][(i+j)%len(disputedCurrencies)]
 			t.Run(c.way+" at "+sale.at+" in "+sale.currency, func(t *testing.T) {
 				t.Parallel()

@@ -31,7 +31,7 @@ var (
 
 const (
 	lifecyclesDefault = 400
-	lifecyclesShort   = 100
+	lifecyclesShort   = 50
 	lifecyclesAtOnce  = 96
 	lifecycleSteps    = 10   // fewer than that after the creation
 	lifecycleFaults   = 0.05 // of each mode

@@ -2,13 +2,18 @@ package eventstoretest
 
 import (
 	"flag"
+	"runtime/debug"
 	"strconv"
 )
 
+const gcPercent = 400
+
 // AtOnce sets how many tests of a package run beside each other, from its TestMain, after flag.Parse: usually more than
 // there are cores, as they wait for links and disks more than they compute, and few under the race detector, where they
-// compute more than they wait.
+// compute more than they wait. Memory is collected less often than by default: the many small servers of tests are made
+// and thrown away whole.
 func AtOnce(usual, underRace int) {
+	debug.SetGCPercent(gcPercent)
 	n := usual
 	if race {
 		n = underRace

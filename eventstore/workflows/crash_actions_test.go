@@ -85,9 +85,14 @@ var scenes = []scene{
 // the end that it would have had, with each operation in the processor's books once (D19).
 func TestCrashScenes(t *testing.T) {
 	t.Parallel()
+	row := 0
 	for _, c := range scenes {
 		for _, on := range c.effects {
-			for _, w := range []way{crashBefore, crashAfter} {
+			row++
+			for i, w := range []way{crashBefore, crashAfter} {
+				if testing.Short() && row%2 != i {
+					continue
+				}
 				t.Run(c.name+": "+on+" "+string(w), func(t *testing.T) {
 					t.Parallel()
 					c.play(t, on, w)
