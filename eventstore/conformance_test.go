@@ -448,7 +448,7 @@ func testTooLarge(t *testing.T, r *rig) {
 	meta := newMeta(t, r.store())
 	meta.Request = true
 	_, err := eventstore.Execute(testContext(t), r.store(), tallies, key, meta, func(tally) (added, error) { return big, nil })
-	if !errors.Is(err, eventstore.ErrTooLarge) || domain.ReasonOf(err) != domain.ReasonServiceUnavailable {
+	if !errors.Is(err, eventstore.ErrTooLarge) || domain.ReasonOf(err) != domain.ReasonRequestTooLarge {
 		t.Errorf("a request: %v", err)
 	}
 	if _, err := add(t, r.store(), key, big); err != nil {

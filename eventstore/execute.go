@@ -230,6 +230,12 @@ func storeError(err error) error {
 		return nil
 	case errors.Is(err, ErrUnknown):
 		return domain.OutcomeUnknown(err)
+	case errors.Is(err, ErrTooLarge):
+		return &domain.Error{
+			Kind: domain.KindInvalid, Reason: domain.ReasonRequestTooLarge,
+			Message: fmt.Sprintf("The request is too large: with it more than %d KiB would have to be recorded of one thing. Nothing was recorded.", maxState>>10),
+			Err:     err,
+		}
 	case errors.Is(err, ErrRefused), errors.Is(err, ErrUnhealthy):
 		return domain.Unavailable(err)
 	default:

@@ -131,6 +131,7 @@ func TestPatchSessionRefusals(t *testing.T) {
 		{client, `"paymentMethod":{"paymentType":"x"}`, 422, "RequestValidationError"},
 		{client, `"returnUrl":"ftp://x"`, 422, "RequestValidationError"},
 		{client, `"orderId":"` + goodCard + `"`, 422, "RequestValidationError"},
+		{client, strings.TrimSuffix(strings.TrimPrefix(longOrder, `{"currencyCode":"EUR",`), "}"), 413, "RequestTooLarge"},
 		{client, `"unknown":1`, 422, "RequestValidationError"},
 		{client, `"metadata":{"":1}`, 400, "MetadataContainsEmptyKey"},
 		{client, `"order":{"lineItems":[{"amount":9007199254740991,"quantity":2}]}`, 400, "ClientSessionValidationError"},

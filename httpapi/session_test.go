@@ -89,6 +89,9 @@ func TestSessionEchoes(t *testing.T) {
 }
 
 // TestSessionRefusals: every amount needs a currency (§7); nothing is recorded of what is refused.
+// longOrder is a session of less than 1 MiB that is more than is recorded of one thing.
+var longOrder = `{"currencyCode":"EUR","order":{"lineItems":[` + strings.Repeat(`{"amount":1,"description":"`+strings.Repeat("ü", 250)+`"},`, 499) + `{"amount":1}]}}`
+
 func TestSessionRefusals(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -114,10 +117,11 @@ func TestSessionRefusals(t *testing.T) {
 		{``, 400, "MalformedJson"},
 		{`null`, 400, "MalformedJson"},
 		{`[]`, 400, "MalformedJson"},
+		{longOrder, 413, "RequestTooLarge"},
 	} {
 		a := r.do(request{method: "POST", path: "/client-session", body: c.body, header: map[string]string{"Content-Type": "application/json"}})
 		if a.status != c.status || a.errorID() != c.errorID {
-			t.Errorf("%s: %d %s", c.body, a.status, a.text)
+			t.Errorf("%.200s: %d %s", c.body, a.status, a.text)
 		}
 		if a.status == 422 && (len(a.faults()) != 1 || !strings.HasPrefix(a.faults()[0], "ClientSessionRequest $.")) {
 			t.Errorf("%s: %q", c.body, a.faults())
