@@ -96,6 +96,27 @@ func TestVerifiedCardForgetsItsCVV(t *testing.T) {
 	}
 }
 
+// TestDestroyedOnce: asking whether a verified card is still needed, as its destruction does, does not ask for its
+// destruction again.
+func TestDestroyedOnce(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	s := r.service(nil)
+	token := r.token(s)
+	if _, err := s.VaultInstrument(background, r.by, commands.VaultInput{Token: token, CustomerID: "customer-1", Verify: true}); err != nil {
+		t.Fatal(err)
+	}
+	s.Close() // nothing is destroyed any more
+	before := s.Spent()
+	until, err := s.CardNeeded(background, r.by.Account, token, r.now().Add(time.Hour))
+	if err != nil || r.now().Before(until) {
+		t.Errorf("needed until %s, %v", until, err)
+	}
+	if after := s.Spent(); after != before {
+		t.Errorf("%d more to destroy", after-before)
+	}
+}
+
 // TestVaultingCrashes: a vaulting that a crash cut short is completed: by the janitor for a payment that asks for it,
 // else by the repeat (D5).
 func TestVaultingCrashes(t *testing.T) {
