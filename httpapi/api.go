@@ -51,6 +51,7 @@ type Commands interface {
 	// StartAttempt makes the attempt that a MANUAL session waits for (D12).
 	StartAttempt(ctx context.Context, by commands.Caller, in commands.AttemptInput) (attempt.State, error)
 	Attempt(ctx context.Context, account domain.AccountID, id domain.AttemptID) (attempt.State, error)
+	AmountChanged(ctx context.Context, a attempt.State) (bool, error)
 	// ApproveAttempt also makes the payment, and waits for its authorization (D5).
 	ApproveAttempt(ctx context.Context, by commands.Caller, id domain.AttemptID) (attempt.State, error)
 	AbortAttempt(ctx context.Context, by commands.Caller, in commands.AbortInput) (attempt.State, error)

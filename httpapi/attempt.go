@@ -42,7 +42,8 @@ func startAttempt(c *call) (any, error) {
 type attemptSeen struct {
 	ID             domain.AttemptID `json:"id"`
 	ApprovalStatus attempt.Status   `json:"approvalStatus"`
-	PaymentID      domain.PaymentID `json:"paymentId,omitempty"` // once the payment can be read
+	PaymentID      domain.PaymentID `json:"paymentId,omitempty"`     // once the payment can be read
+	AmountChanged  bool             `json:"amountChanged,omitempty"` // the session asks for another price than the customer saw
 }
 
 // getAttempt: GET /payment-attempts/{id}. An attempt of another session is as unknown as one that is not there.
@@ -54,7 +55,11 @@ func getAttempt(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	seen := attemptSeen{ID: found.ID, ApprovalStatus: found.Status(c.api.Now())}
+	changed, err := c.api.Commands.AmountChanged(c.ctx, found)
+	if err != nil {
+		return nil, err
+	}
+	seen := attemptSeen{ID: found.ID, ApprovalStatus: found.Status(c.api.Now()), AmountChanged: changed}
 	if found.Done {
 		seen.PaymentID = found.Payment
 	}

@@ -12,6 +12,7 @@ import (
 )
 
 // openAttempt finds the attempt that waits for the merchant, or whose payment is being made (§3.3); "" when none does.
+// One that waits at another price than the session's waits in vain: the customer is asked anew.
 func (c *call) openAttempt(s session.State) (domain.AttemptID, error) {
 	if s.Attempt == "" {
 		return "", nil
@@ -19,6 +20,9 @@ func (c *call) openAttempt(s session.State) (domain.AttemptID, error) {
 	current, err := c.api.Commands.Attempt(c.ctx, s.Account, s.Attempt)
 	waits := current.Status(c.api.Now()) == attempt.RequiresApproval
 	if err != nil || !waits && (current.Decision != attempt.Approved || current.Done) {
+		return "", err
+	}
+	if changed, err := c.api.Commands.AmountChanged(c.ctx, current); err != nil || changed {
 		return "", err
 	}
 	return current.ID, nil

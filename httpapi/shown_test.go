@@ -118,6 +118,9 @@ func TestAmountBehindTheAttempt(t *testing.T) {
 	id := started.text1("currentAttempt", "id")
 	r.want(r.patch(client, `"amount":990000`), 200, "")
 	r.want(r.decide(id, "approve", ""), 409, "AmountChanged")
+	if seen := r.want(r.inBrowser(client, "GET", "/payment-attempts/"+id, ""), 200, ""); seen.text != `{"id":"`+id+`","approvalStatus":"REQUIRES_APPROVAL","amountChanged":true}` {
+		t.Error(seen.text)
+	}
 	if status := r.attemptStatus(client, id); status != "REQUIRES_APPROVAL" || len(r.books("")) != 0 {
 		t.Errorf("the attempt is %s; the processor was asked %d times", status, len(r.books("")))
 	}

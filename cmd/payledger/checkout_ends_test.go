@@ -119,6 +119,29 @@ func (s till) testAmountChangedManual(t *testing.T) {
 	s.wants(t, order, "AUTHORIZED")
 }
 
+// testAmountChangedWaiting: the shop changes the session while the customer waits for the merchant, who then cannot
+// approve. The page asks the customer anew, and what they agree to can be approved (D12).
+func (s till) testAmountChangedWaiting(t *testing.T) {
+	order, address := s.order(t, map[string]any{"approvalMode": "MANUAL"})
+	w := s.browser.tab(t, 390)
+	w.open(address)
+	w.payWith(approvedCard)
+	first := s.attempt(w)
+	s.change(t, address, 990000)
+	w.wake()
+	w.untilText("#trouble", "The amount has changed: it is €9,900.00 now. You have not been charged")
+	s.wants(t, order)
+	w.payWith(approvedCard)
+	second := s.attempt(w)
+	if second == first {
+		t.Error("the attempt at the old price is asked for again")
+	}
+	s.decide(t, second, "approve")
+	w.wake()
+	w.shown("succeeded")
+	s.wants(t, order, "AUTHORIZED")
+}
+
 // change sets the amount of the session of a page's address.
 func (s till) change(t *testing.T, address string, amount int64) {
 	t.Helper()

@@ -41,6 +41,7 @@ var checkoutCases = []checkoutCase{
 	{"manual: approved and declined, then another card", false, till.testApprovedAndDeclined},
 	{"manual: lost answer", false, till.testLostAttempt},
 	{"manual: amount changed", false, till.testAmountChangedManual},
+	{"manual: amount changed while it waited", false, till.testAmountChangedWaiting},
 
 	{"saved cards", true, till.testSaved},
 	{"shop", true, till.testShop},

@@ -28,6 +28,16 @@ func (s *Service) Attempt(ctx context.Context, account domain.AccountID, id doma
 	return tip.State, err
 }
 
+// AmountChanged tells whether an attempt waits at another price than its session asks for now: it cannot be approved
+// as it is, and its customer is to be asked anew (D12).
+func (s *Service) AmountChanged(ctx context.Context, a attempt.State) (bool, error) {
+	if a.Shown == nil || a.Status(s.Store.Now()) != attempt.RequiresApproval {
+		return false, nil
+	}
+	from, err := s.Session(ctx, a.Account, a.Session)
+	return err == nil && !asShown(a.Shown, from), err
+}
+
 // startTries is how often an attempt is made anew after another of its session was started first.
 const startTries = 16
 

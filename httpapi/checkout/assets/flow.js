@@ -107,6 +107,10 @@ export class Flow {
     }
     if (attempt.approvalStatus === "ABORTED") return this.end("aborted");
     if (attempt.approvalStatus === "EXPIRED") return this.end("expired");
+    if (attempt.amountChanged) { // the merchant cannot approve it any more
+      keep(nothing);
+      return this.anew();
+    }
     this.view.show("waiting");
     return this.later();
   }
@@ -161,6 +165,7 @@ export class Flow {
   anew() {
     keep({ changed: true });
     location.replace(paymentAddress());
+    return false;
   }
 
   // again forgets what was tried, for another card. The page is loaded anew: the order may be paid by now, in another tab.
