@@ -98,7 +98,7 @@ func LoadTipFresh[S any, E domain.Event](ctx context.Context, s *Store, a *Aggre
 }
 
 // Remembered gives an aggregate's tip if this store has it in memory, without asking the server; the sole
-// writer of a log remembers what it appended last. False tells nothing.
+// writer of a log remembers what it appended or looked up last. False tells nothing.
 func Remembered[S any, E domain.Event](s *Store, a *Aggregate[S, E], key Key) (Tip[S], bool) {
 	r := s.tips.get(key)
 	if r == nil {
@@ -108,13 +108,20 @@ func Remembered[S any, E domain.Event](s *Store, a *Aggregate[S, E], key Key) (T
 	return Tip[S]{State: state, Recorded: r}, err == nil
 }
 
-// LoadTipAtLeader is LoadTip on what the stream's leader holds.
+// LoadTipAtLeader is LoadTip on what the stream's leader holds. A sole writer remembers it: whoever asks so will ask
+// again.
 func LoadTipAtLeader[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate[S, E], key Key) (Tip[S], error) {
-	return loadTip(ctx, s, a, key, s.LoadLeader)
+	turn := s.tips.turn()
+	tip, err := loadTip(ctx, s, a, key, s.LoadLeader)
+	if r := tip.Recorded; err == nil && r != nil && r.Schema == a.Schema {
+		known := *r // r may be shared
+		known.state = tip.State
+		s.tips.learn(&known, turn)
+	}
+	return tip, err
 }
 
 func loadTip[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate[S, E], key Key, load func(context.Context, Key) (*Recorded, error)) (Tip[S], error) {
-	turn := s.tips.turn()
 	r, err := load(ctx, key)
 	if errors.Is(err, ErrNotFound) {
 		return Tip[S]{}, nil
@@ -125,12 +132,6 @@ func loadTip[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate[
 	state, err := StateAt(ctx, s, a, r)
 	if err != nil {
 		return Tip[S]{}, err
-	}
-	if r.state == nil && r.Schema == a.Schema { // it was read from the stream: the next one need not
-		known := *r // r may be shared
-		known.state = state
-		r = &known
-		s.tips.learn(r, turn)
 	}
 	return Tip[S]{State: state, Recorded: r}, nil
 }
@@ -233,7 +234,7 @@ func storeError(err error) error {
 	case errors.Is(err, ErrTooLarge):
 		return &domain.Error{
 			Kind: domain.KindInvalid, Reason: domain.ReasonRequestTooLarge,
-			Message: fmt.Sprintf("The request is too large: with it more than %d KiB would have to be recorded of one thing. Nothing was recorded.", maxState>>10),
+			Message: fmt.Sprintf("Too large: with this request more than %d KiB would have to be recorded of one thing.", maxState>>10),
 			Err:     err,
 		}
 	case errors.Is(err, ErrRefused), errors.Is(err, ErrUnhealthy):

@@ -30,7 +30,7 @@ func (s *Store) Load(ctx context.Context, key Key) (*Recorded, error) {
 		return nil, fmt.Errorf("%w: %w", ErrNotFound, err)
 	}
 	if r := s.tips.get(key); r != nil {
-		return r, nil // this store appended it: durable, and the newest there is
+		return r, nil // this store appended it or looked it up: durable, and the newest there is
 	}
 	shard := s.ShardOf(key)
 	r, err := s.get(ctx, shard, s.direct[shard]+key.subject(shard), nil)

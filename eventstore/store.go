@@ -127,6 +127,9 @@ func (s *Store) open(ctx context.Context, c Config) error {
 		for range s.shards {
 			s.tails = append(s.tails, &tail{})
 		}
+		for shard := range s.shards {
+			s.tips.doubt(barrierKey(shard, s.shards)) // barriers are published past what is remembered
+		}
 	}
 	if err := s.checkStreams(ctx); err != nil {
 		return err

@@ -2,7 +2,8 @@ package eventstore
 
 import "sync"
 
-// tips remembers the newest event of aggregates that this store appended to or looked up. It serves a store that is its
+// tips remembers the newest event of aggregates that this store appended to, or looked up at
+// the leader. It serves a store that is its
 // log's only writer (an embedded server: the folder is locked): there it is never behind, because what it
 // does not know was not written since. Events are immutable and shared.
 type tips struct {

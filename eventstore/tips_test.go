@@ -18,7 +18,7 @@ func TestLookedUpIsRemembered(t *testing.T) {
 	if _, known := eventstore.Remembered(s, tallies, key); known {
 		t.Fatal("known before it was looked up")
 	}
-	tip, err := eventstore.LoadTip(testContext(t), s, tallies, key)
+	tip, err := eventstore.LoadTipAtLeader(testContext(t), s, tallies, key)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -88,10 +88,10 @@ func TestSessionEchoes(t *testing.T) {
 	}
 }
 
-// TestSessionRefusals: every amount needs a currency (§7); nothing is recorded of what is refused.
 // longOrder is a session of less than 1 MiB that is more than is recorded of one thing.
 var longOrder = `{"currencyCode":"EUR","order":{"lineItems":[` + strings.Repeat(`{"amount":1,"description":"`+strings.Repeat("ü", 250)+`"},`, 499) + `{"amount":1}]}}`
 
+// TestSessionRefusals: every amount needs a currency (§7); nothing is recorded of what is refused.
 func TestSessionRefusals(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

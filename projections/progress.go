@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 )
 
 // ErrStopped means that the projection applies nothing any more: it was stopped, or it failed (Healthy
@@ -17,7 +18,8 @@ type progress struct {
 	seqs    []uint64
 	changed []chan struct{} // per shard: closed and replaced whenever its sequence grows
 	stopped chan struct{}   // closed when nothing will grow any more
-	hurry   chan struct{}   // holds one signal while somebody waits
+	hurry   chan struct{}   // holds one signal when somebody has begun to wait
+	waiting atomic.Int64    // how many wait
 	ended   bool
 	failure error
 }
@@ -70,14 +72,19 @@ func (p *progress) wait(ctx context.Context, shard int, seq uint64) error {
 	if shard < 0 || shard >= len(p.changed) {
 		return fmt.Errorf("projections: there is no shard %d", shard)
 	}
+	if at, _ := p.at(shard); at >= seq {
+		return nil
+	}
+	p.waiting.Add(1)
+	defer p.waiting.Add(-1)
+	select {
+	case p.hurry <- struct{}{}:
+	default: // somebody else has begun to wait as well
+	}
 	for {
 		at, changed := p.at(shard)
 		if at >= seq {
 			return nil
-		}
-		select {
-		case p.hurry <- struct{}{}:
-		default: // somebody else waits as well
 		}
 		select {
 		case <-changed:

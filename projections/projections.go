@@ -73,7 +73,8 @@ func (p *Projections) Run(ctx context.Context) error {
 	defer p.reader.Stop()
 	err := p.check(ctx)
 	for err == nil {
-		if err = p.step(ctx); err == nil {
+		var n int
+		if n, err = p.step(ctx); err == nil && n < maxBatch {
 			err = p.pace(ctx)
 		}
 	}
@@ -85,7 +86,7 @@ func (p *Projections) Run(ctx context.Context) error {
 }
 
 // pace lets events gather into the next batch: as long as nobody waits for one of them, batchIdle, and
-// batchEvery at least.
+// batchEvery at least. After a full batch there is more to do at once.
 func (p *Projections) pace(ctx context.Context) error {
 	least, most := time.NewTimer(batchEvery), time.NewTimer(batchIdle)
 	defer least.Stop()
@@ -94,6 +95,9 @@ func (p *Projections) pace(ctx context.Context) error {
 	case <-least.C:
 	case <-ctx.Done():
 		return ctx.Err()
+	}
+	if p.progress.waiting.Load() > 0 {
+		return nil
 	}
 	select {
 	case <-p.progress.hurry:
@@ -104,15 +108,15 @@ func (p *Projections) pace(ctx context.Context) error {
 	return nil
 }
 
-// step applies one batch and tells those who wait.
-func (p *Projections) step(ctx context.Context) error {
+// step applies one batch, tells those who wait, and gives the batch's size.
+func (p *Projections) step(ctx context.Context) (int, error) {
 	events, err := p.reader.Next(ctx, maxBatch)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	err = p.model.apply(ctx, events)
 	p.progress.advance(p.model.positions())
-	return err
+	return len(events), err
 }
 
 // check compares the read model with the log before anything is added to it: the log must not be shorter

@@ -13,7 +13,9 @@ const gcPercent = 400
 // compute more than they wait. Memory is collected less often than by default: the many small servers of tests are made
 // and thrown away whole.
 func AtOnce(usual, underRace int) {
-	debug.SetGCPercent(gcPercent)
+	if flag.Lookup("test.bench").Value.String() == "" { // benchmarks run as the service does
+		debug.SetGCPercent(gcPercent)
+	}
 	n := usual
 	if race {
 		n = underRace
