@@ -210,8 +210,9 @@
 // that was cut off answer with an old state.
 //
 // Remembered events. The sole writer of a log (embedded, the folder locked) keeps its newest events in
-// memory, and hands them to its subscribers from there; what it looked up at the leader it keeps as well. An aggregate with an append of unknown outcome is
-// not remembered again: that append may still arrive.
+// memory, and hands them to its subscribers from there; what it looked up at the leader it keeps as well. An
+// aggregate with an append of unknown outcome is not remembered again: that append may still arrive. Nor are
+// barriers, which are published past what is remembered.
 //
 // Shards. One-replica streams sync once per message and one at a time. Appends of 2.2 kB from 64 goroutines,
 // beside plain durable publishes of the same size in the same run:

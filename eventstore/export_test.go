@@ -109,3 +109,10 @@ func (t Tips) Turn() int                   { return t.t.turn() }
 func (t Tips) Learn(r *Recorded, turn int) { t.t.learn(r, turn) }
 func (t Tips) Get(key Key) *Recorded       { return t.t.get(key) }
 func (t Tips) Doubt(key Key)               { t.t.doubt(key) }
+
+// RaiseBarrier puts a barrier into a shard, as a reader does that has waited too long.
+func (s *Store) RaiseBarrier(ctx context.Context, shard int) (Key, error) {
+	key := barrierKey(shard, s.shards)
+	_, err := s.raiseBarrier(ctx, key, shard)
+	return key, err
+}

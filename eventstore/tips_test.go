@@ -68,3 +68,22 @@ func TestLateLookUpIsNotRemembered(t *testing.T) {
 		})
 	}
 }
+
+// TestBarriersAreNotRemembered: barriers are published past what is remembered, so none is, and the newest is found.
+func TestBarriersAreNotRemembered(t *testing.T) {
+	t.Parallel()
+	s := sole(t, 1).store()
+	for revision := range uint64(3) {
+		key, err := s.RaiseBarrier(testContext(t), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := eventstore.LoadTipAtLeader(testContext(t), s, eventstore.Barriers, key); err != nil {
+			t.Fatal(err)
+		}
+		tip, err := eventstore.LoadTip(testContext(t), s, eventstore.Barriers, key)
+		if err != nil || tip.Recorded.Revision < revision+1 {
+			t.Errorf("after barrier %d: %+v %v", revision+1, tip.Recorded, err)
+		}
+	}
+}

@@ -53,8 +53,9 @@
 //     the event's body and stored as they are; they are decoded once for the columns, never encoded.
 //   - Measured on two cores (BenchmarkApply: decoding, rows, positions and commit, a session and three
 //     events per payment), per event: 36 µs in batches of 1, 18 µs of 4, 15 µs of 16, 12 µs of 64 and
-//     more, or 80,000 events/s. So batches are at least 2 ms apart: at 3,000 events/s a batch has 6
-//     events and costs half of what single events would. A read that waits, waits 2 ms longer at most.
+//     more, or 80,000 events/s. So batches are at least 2 ms apart, and up to 100 ms as long as nobody
+//     waits for one of their events and none was full: at 3,000 events/s a batch has 6 events or more and
+//     costs half of what single events would, or less. A read that waits, waits 2 ms longer at most.
 //   - Pending operations are a partial index over payments, not a table: a payment is one row written
 //     once per batch, and the index holds only what is open.
 //   - Columns are those that GET /payments filters and sorts by (D11); what is only answered (metadata,

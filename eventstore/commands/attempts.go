@@ -28,8 +28,8 @@ func (s *Service) Attempt(ctx context.Context, account domain.AccountID, id doma
 	return tip.State, err
 }
 
-// AmountChanged tells whether an attempt waits at another price than its session asks for now: it cannot be approved
-// as it is, and its customer is to be asked anew (D12).
+// AmountChanged tells whether an attempt waits at another price than its session asks for now: it is not approved
+// as long as that is so, and its customer is to be asked anew (D12).
 func (s *Service) AmountChanged(ctx context.Context, a attempt.State) (bool, error) {
 	if a.Shown == nil || a.Status(s.Store.Now()) != attempt.RequiresApproval {
 		return false, nil

@@ -107,7 +107,7 @@ export class Flow {
     }
     if (attempt.approvalStatus === "ABORTED") return this.end("aborted");
     if (attempt.approvalStatus === "EXPIRED") return this.end("expired");
-    if (attempt.amountChanged) { // the merchant cannot approve it any more
+    if (attempt.amountChanged) { // it is not approved at this price
       keep(nothing);
       return this.anew();
     }
