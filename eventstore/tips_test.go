@@ -73,17 +73,18 @@ func TestLateLookUpIsNotRemembered(t *testing.T) {
 func TestBarriersAreNotRemembered(t *testing.T) {
 	t.Parallel()
 	s := sole(t, 1).store()
-	for revision := range uint64(3) {
-		key, err := s.RaiseBarrier(testContext(t), 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := eventstore.LoadTipAtLeader(testContext(t), s, eventstore.Barriers, key); err != nil {
-			t.Fatal(err)
-		}
-		tip, err := eventstore.LoadTip(testContext(t), s, eventstore.Barriers, key)
-		if err != nil || tip.Recorded.Revision < revision+1 {
-			t.Errorf("after barrier %d: %+v %v", revision+1, tip.Recorded, err)
-		}
+	key, err := s.RaiseBarrier(testContext(t), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, err := eventstore.LoadTipAtLeader(testContext(t), s, eventstore.Barriers, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.RaiseBarrier(testContext(t), 0); err != nil {
+		t.Fatal(err)
+	}
+	if tip, err := eventstore.LoadTip(testContext(t), s, eventstore.Barriers, key); err != nil || tip.State.Count <= before.State.Count {
+		t.Errorf("after %d barriers and one more: %d, %v", before.State.Count, tip.State.Count, err)
 	}
 }
