@@ -124,7 +124,7 @@ func TestActionToken(t *testing.T) {
 		{"a checkout's token", checkout, 400, "ClientSessionValidationError"},
 		{"a checkout's access token", claimsOf(t, checkout)["accessToken"].(string), 400, "ClientSessionValidationError"},
 		{"a resume token", done, 400, "ClientSessionValidationError"},
-		{"other bytes", token[:len(token)-2] + "AA", 400, "ClientSessionValidationError"},
+		{"other bytes", otherBytes(t, token), 400, "ClientSessionValidationError"},
 		{"another key", sign(t, jwt.SigningMethodHS256, make([]byte, 32), claims), 400, "ClientSessionValidationError"},
 		{"expired", with("exp", 1), 400, "ClientSessionValidationError"},
 		{"of the other environment", with("env", "PRODUCTION"), 400, "ClientSessionValidationError"},
@@ -169,7 +169,7 @@ func TestResumeTokens(t *testing.T) {
 	}
 	before := r.events()
 	for name, token := range map[string]string{
-		"nonsense": "nonsense", "of another payment": foreign, "a client token": clientToken, "other bytes": good[:len(good)-2] + "AA",
+		"nonsense": "nonsense", "of another payment": foreign, "a client token": clientToken, "other bytes": otherBytes(t, good), "another spelling": otherSpelling(t, good),
 		"of another account": with("accountId", "nobody"), "of another action": with("action", 2), "for somebody else": with("aud", "checkout"),
 		"no signature": sign(t, jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, claims), "another key": sign(t, jwt.SigningMethodHS256, make([]byte, 32), claims),
 	} {

@@ -54,10 +54,16 @@ func (a *API) signClaims(claims tokenClaims) (string, error) {
 	return jwt.NewWithClaims(jwt.SigningMethodHS256, claims).SignedString(a.ClientTokenKey)
 }
 
+// verifyClaims reads a token that this service signed, in the one spelling that it gave it.
+func (a *API) verifyClaims(text string, claims jwt.Claims, also ...jwt.ParserOption) error {
+	options := append(also, jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}), jwt.WithStrictDecoding())
+	_, err := jwt.ParseWithClaims(text, claims, func(*jwt.Token) (any, error) { return a.ClientTokenKey, nil }, options...)
+	return err
+}
+
 // readClientToken checks a client token of any intent: our signature, this environment, not expired.
 func (c *call) readClientToken(text string) (claims tokenClaims, err error) {
-	_, err = jwt.ParseWithClaims(text, &claims, func(*jwt.Token) (any, error) { return c.api.ClientTokenKey, nil },
-		jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}), jwt.WithTimeFunc(c.api.Now), jwt.WithExpirationRequired())
+	err = c.api.verifyClaims(text, &claims, jwt.WithTimeFunc(c.api.Now), jwt.WithExpirationRequired())
 	if err != nil || claims.Env != tokenEnvironments[c.api.Environment] {
 		return tokenClaims{}, badClientToken()
 	}

@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"maps"
@@ -22,6 +23,33 @@ func sign(t *testing.T, method jwt.SigningMethod, key any, claims jwt.MapClaims)
 	text, err := jwt.NewWithClaims(method, claims).SignedString(key)
 	must(t, err)
 	return text
+}
+
+// otherBytes is the token with one bit of its signature changed.
+func otherBytes(t *testing.T, token string) string {
+	t.Helper()
+	at := strings.LastIndex(token, ".") + 1
+	signature, err := base64.RawURLEncoding.Strict().DecodeString(token[at:])
+	must(t, err)
+	signature[0] ^= 1
+	return token[:at] + base64.RawURLEncoding.EncodeToString(signature)
+}
+
+// otherSpelling is the token with a bit set that belongs to no byte of its signature: another text of the same bytes.
+func otherSpelling(t *testing.T, token string) string {
+	t.Helper()
+	const digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+	last := len(token) - 1
+	other := token[:last] + string(digits[strings.IndexByte(digits, token[last])|1])
+	at := strings.LastIndex(token, ".") + 1
+	want, err := base64.RawURLEncoding.DecodeString(token[at:])
+	must(t, err)
+	got, err := base64.RawURLEncoding.DecodeString(other[at:])
+	must(t, err)
+	if other == token || !bytes.Equal(got, want) {
+		t.Fatalf("%s is no other spelling of %s", other, token)
+	}
+	return other
 }
 
 // TestClientToken: its claims (D4), and what the checkout takes (D12).
@@ -69,7 +97,8 @@ func TestClientToken(t *testing.T) {
 		{"an unknown session", "11111111-0000-4000-8000-000000000001", 400, "ClientSessionValidationError"},
 		{"an unknown session, signed", sign(t, hs, tokenKey, with("accessToken", "11111111-0000-4000-8000-000000000001")), 400, "ClientSessionValidationError"},
 		{"an unknown account, signed", sign(t, hs, tokenKey, with("accountId", "nobody")), 400, "ClientSessionValidationError"},
-		{"other bytes", token[:len(token)-2] + "AA", 400, "ClientSessionValidationError"},
+		{"other bytes", otherBytes(t, token), 400, "ClientSessionValidationError"},
+		{"another spelling", otherSpelling(t, token), 400, "ClientSessionValidationError"},
 		{"another key", sign(t, hs, make([]byte, 32), claims), 400, "ClientSessionValidationError"},
 		{"no signature", sign(t, jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, claims), 400, "ClientSessionValidationError"},
 		{"another algorithm", sign(t, jwt.SigningMethodHS512, tokenKey, claims), 400, "ClientSessionValidationError"},

@@ -40,8 +40,7 @@ func (a *API) signResumeToken(p payment.State, action *payment.RequiredAction, o
 // the action: one that is handed in too late is a failed challenge (D7).
 func (c *call) resumedAction(token string) (uint64, processor.Outcome) {
 	var claims resumeClaims
-	_, err := jwt.ParseWithClaims(token, &claims, func(*jwt.Token) (any, error) { return c.api.ClientTokenKey, nil },
-		jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}), jwt.WithoutClaimsValidation())
+	err := c.api.verifyClaims(token, &claims, jwt.WithoutClaimsValidation())
 	ours := err == nil && len(claims.Audience) == 1 && claims.Audience[0] == resumeAudience
 	if !ours || claims.AccountID != c.merchant.ID || claims.PaymentID != c.paymentID() {
 		return 0, ""
