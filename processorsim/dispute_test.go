@@ -276,6 +276,7 @@ func TestDisputeNotifications(t *testing.T) {
 		t.Errorf("%+v", late)
 	}
 
+	b.awaitNotified(6) // the lost one too
 	b.change(d.ID, "", processor.DisputeOpen)
 	unheard := <-r.heard
 	b.reopen() // its answer never came

@@ -8,6 +8,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -145,6 +147,20 @@ func (b *bench) close() {
 	must(b.t, b.sim.Close())
 	b.client.Close()
 	b.server.Close()
+}
+
+// awaitNotified waits until the books say of n notifications that they were heard or given up: not as soon as the
+// receiver has answered.
+func (b *bench) awaitNotified(n int) {
+	b.t.Helper()
+	for {
+		text, err := os.ReadFile(b.file())
+		must(b.t, err)
+		if bytes.Count(text, []byte(`{"type":"notified"`)) >= n {
+			return
+		}
+		runtime.Gosched()
+	}
 }
 
 // reopen closes the simulator and starts it again on the same books.
