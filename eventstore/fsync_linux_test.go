@@ -61,7 +61,7 @@ func TestFsyncFails(t *testing.T) {
 			if slices.Contains(result.Facts, "lost") || !slices.Contains(result.Facts, "acknowledged") {
 				t.Errorf("readers were given %v", result.Facts)
 			}
-			if result.Fatal == 0 || result.Fatal > 12*time.Second {
+			if result.Fatal == 0 || result.Fatal > 20*time.Second {
 				t.Errorf("told to stop after %s", result.Fatal)
 			}
 			t.Logf("told to stop after %s; the append was told %q", result.Fatal.Round(time.Millisecond), result.Told)

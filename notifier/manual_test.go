@@ -238,14 +238,23 @@ func TestEndpointGone(t *testing.T) {
 			})
 		},
 	} {
-		inbox := newReceiver(t, map[string]http.HandlerFunc{"/": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }})
+		changed := make(chan struct{})
+		inbox := newReceiver(t, map[string]http.HandlerFunc{"/": func(w http.ResponseWriter, _ *http.Request) {
+			<-changed
+			w.WriteHeader(500)
+		}})
 		r := newRig(t)
-		r.config.RetryDelays = []time.Duration{500 * time.Millisecond}
+		r.config.RetryDelays = []time.Duration{50 * time.Millisecond}
+		var shown Views
+		r.views = func(v Views) Views { shown = v; return v }
 		r.start()
 		id := r.endpoint(inbox.url + "/")
 		r.pay(processor.Succeeded)
 		inbox.take(1)
 		gone(r, id)
+		_, newest := r.newestAccount()
+		r.must(shown.WaitFor(context.Background(), newest.Shard, newest.Seq))
+		close(changed)
 		d := r.until("cancelled", func(d Delivery) bool { return d.Status == Cancelled })
 		if len(d.Attempts) != 1 || !d.NextAt.IsZero() {
 			t.Errorf("%+v", d)

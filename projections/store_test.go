@@ -110,7 +110,6 @@ func answerPayment(t testing.TB, store *eventstore.Store, id domain.PaymentID, a
 func TestPaymentIsLinearizable(t *testing.T) {
 	store := openStore(t)
 	n := startNode(t, store, t.TempDir())
-	ctx := testContext(t)
 	const writers, rounds = 64, 6
 	var mu sync.Mutex
 	acknowledged := map[domain.PaymentID]uint64{} // revision
@@ -123,7 +122,7 @@ func TestPaymentIsLinearizable(t *testing.T) {
 		return "", 0
 	}
 	saw := func(id domain.PaymentID, at uint64) {
-		s, err := n.Payment(ctx, testAccount, id)
+		s, err := n.Payment(testContext(t), testAccount, id) // a minute for each, not for all
 		if err != nil || s.Revision < at {
 			t.Errorf("%s: read revision %d (%v), acknowledged was %d", id, s.Revision, err, at)
 		}

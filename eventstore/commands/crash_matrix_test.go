@@ -104,11 +104,7 @@ func waysOf(e effect) []way {
 
 // play gives the command on a node with the row's fault and holds what comes of it to the books.
 func (h *hand) play(e effect) {
-	timeout := time.Minute
-	if h.fault.way == late || h.fault.way == never {
-		timeout = 3 * time.Second
-	}
-	n := h.newNode(h.t, timeout, h.fault)
+	n := h.newNode(h.t, time.Minute, h.fault)
 	h.t.Cleanup(func() { closeOnce(h.fault.resume) }) // before the node ends
 	h.action.prepare(h)
 	given := make(chan error, 1)
@@ -128,6 +124,7 @@ func (h *hand) play(e effect) {
 		closeOnce(h.fault.resume)
 		h.accepted(<-given)
 	case late, never:
+		h.ahead.Store(int64(2 * time.Minute)) // the payment timeout is over
 		h.until(h.id, "an unknown outcome", func(p payment.State) bool {
 			return p.StatusReason() != nil && p.StatusReason().Type == domain.GatewayTimeout
 		})

@@ -21,7 +21,7 @@ func TestResumeIsDecidedAgain(t *testing.T) {
 	p := r.pay(s, challengeCard)
 	once := 1
 	for _, f := range []protocol.Fault{
-		{Mode: protocol.Latency, Operation: processor.Complete, Count: &once, DelayMs: 300},
+		{Mode: protocol.Latency, Operation: processor.Complete, Count: &once, DelayMs: 2000},
 		{Mode: protocol.TechnicalError, Operation: processor.Complete, Count: &once},
 	} {
 		if err := r.sim.SetFault(background, f); err != nil {
@@ -73,7 +73,7 @@ func TestAbandonedOnTwoNodes(t *testing.T) {
 	t.Parallel()
 	r := newRigFor(t, false)
 	nodes := r.twoNodes()
-	nodes[0].ActionTimeout = time.Millisecond
+	nodes[0].ActionTimeout = time.Nanosecond
 	for range 5 {
 		p := r.pay(nodes[0].Service, challengeCard)
 		var all sync.WaitGroup

@@ -101,9 +101,18 @@ func TestReroutedAfterTheTokenExpired(t *testing.T) {
 func TestCardOfAnEndlessPayment(t *testing.T) {
 	t.Parallel()
 	r := newRigFor(t, false)
-	n := r.newNode(t, time.Second, newFault(effect{on: authorize}, never))
+	n := r.newNode(t, time.Minute, newFault(effect{on: authorize}, never))
 	used, unused := r.tokenOf(n.Service, approvedCard), r.tokenOf(n.Service, approvedCard)
-	if _, err := n.CreatePayment(background, r.by, commands.PaymentInput{Token: used}); err != nil {
+	given := make(chan error, 1)
+	go func() {
+		_, err := n.CreatePayment(background, r.by, commands.PaymentInput{Token: used})
+		given <- err
+	}()
+	if !came(n.wire.fault.hit) {
+		t.Fatal("the effect never came")
+	}
+	r.ahead.Store(int64(2 * time.Minute)) // the payment timeout is over
+	if err := <-given; err != nil {
 		t.Fatal(err)
 	}
 	began := r.payment(domain.PaymentIDForToken(r.by.Account, used)).CreatedAt

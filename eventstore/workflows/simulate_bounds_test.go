@@ -89,9 +89,9 @@ func TestSimulationKnowsCircles(t *testing.T) {
 
 // TestSimulationRate: a simulation is quick; the bound is a tenth of what the benchmark tells.
 func TestSimulationRate(t *testing.T) {
-	r, payments := newRig(t), 1_500
-	if testing.Short() {
-		payments = 500
+	r, payments, least := newRig(t), 1_500, 2_000.0
+	if testing.Short() { // under the race detector, which takes seven times as much
+		payments, least = 500, 300
 	}
 	r.fill(payments)
 	n := r.start(nodeConfig{})
@@ -103,7 +103,7 @@ func TestSimulationRate(t *testing.T) {
 		events := n.simulate(t, d, nil, nil).Events
 		best = max(best, float64(events)/(processorTime(t)-before).Seconds())
 	}
-	if t.Logf("%.0f events for each second of processor time", best); best < 2_000 {
+	if t.Logf("%.0f events for each second of processor time", best); best < least {
 		t.Errorf("%.0f events for each second of processor time", best)
 	}
 }

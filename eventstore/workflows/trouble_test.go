@@ -43,7 +43,7 @@ func TestUnreadableEvent(t *testing.T) {
 	r := newRig(t)
 	flow := r.workflow(workflow.Definition{Actions: []workflow.Action{{Type: workflow.Cancel}}})
 	torn, good := r.pay(), r.pay()
-	n := r.start(nodeConfig{patience: 500 * time.Millisecond, subjects: func(s workflows.Subjects) workflows.Subjects {
+	n := r.start(nodeConfig{patience: 3 * time.Second, subjects: func(s workflows.Subjects) workflows.Subjects {
 		return unreadable{Subjects: s, payment: torn.ID}
 	}})
 	r.until("the health tells", func() bool { err := n.engine.Healthy(); return err != nil && strings.Contains(err.Error(), "torn") })

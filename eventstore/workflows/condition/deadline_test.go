@@ -35,8 +35,8 @@ func TestGivenUp(t *testing.T) {
 	if _, _, err := made.Holds(stuck); !errors.Is(err, errTooLong) {
 		t.Errorf("simulated: %v", err)
 	}
-	if len(calls) != 1 {
-		t.Errorf("evaluated %d times", len(calls))
+	if <-calls; len(calls) > 0 { // the first may begin late
+		t.Errorf("evaluated %d times", 1+len(calls))
 	}
 	made.guard.blocked.Store(time.Now().UnixNano())
 	made.guard.most = evaluateMost
