@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"payledger/eventstore/commands"
 )
@@ -125,6 +126,9 @@ func TestHistory(t *testing.T) {
 	got.decode(t, &paid)
 	server := []string{"history", paid.ID, "--url", p.ready.API, "--api-key", p.credentials.APIKey}
 	status, text, stderr := invoke(t, server...)
+	for late := time.Now().Add(settleDeadline); strings.Contains(text, "not yet in a checkpoint") && time.Now().Before(late); {
+		status, text, stderr = invoke(t, server...)
+	}
 	if status != 0 {
 		t.Fatalf("history exits %d: %s", status, stderr)
 	}

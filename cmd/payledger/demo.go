@@ -62,7 +62,7 @@ func (c *demoCommand) Run(ctx context.Context, std streams) (err error) {
 }
 
 // demoPaymentTimeout is short, so that the story can wait for a processor that never answers.
-const demoPaymentTimeout = 2 * time.Second
+const demoPaymentTimeout = 3 * time.Second
 
 // options run the service on free ports, with webhooks to this machine allowed.
 func (c *demoCommand) options(dir string) Options {

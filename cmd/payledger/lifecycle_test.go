@@ -374,7 +374,7 @@ func (l *life) instrument(card string) (string, bool) {
 	}) && l.prepare(&tool, func(m *merchant) (answer, error) {
 		return m.call("POST", "/payment-instruments", map[string]string{"X-Client-Token": session.ClientToken}, map[string]any{
 			"paymentInstrument": map[string]any{
-				"number": card, "cvv": cvv, "expirationMonth": "03", "expirationYear": fmt.Sprint(time.Now().Year() + 3), "cardholderName": "Ada Lovelace",
+				"number": card, "cvv": cvv, "expirationMonth": "03", "expirationYear": expires, "cardholderName": "Ada Lovelace",
 			},
 		})
 	})

@@ -3,6 +3,7 @@ package main
 import (
 	"flag"
 	"os"
+	"strings"
 	"testing"
 
 	"payledger/eventstore/eventstoretest"
@@ -17,6 +18,16 @@ func TestMain(m *testing.M) {
 		os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
 	}
 	flag.Parse()
+	forgetSettings()
 	eventstoretest.AtOnce(6, 2)
 	os.Exit(m.Run())
+}
+
+// forgetSettings takes the program's own settings out of the environment: each test says what it needs.
+func forgetSettings() {
+	for _, set := range os.Environ() {
+		if name, _, _ := strings.Cut(set, "="); strings.HasPrefix(name, "PAYLEDGER_") && name != "PAYLEDGER_SCREENSHOTS" {
+			os.Unsetenv(name)
+		}
+	}
 }

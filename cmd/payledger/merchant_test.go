@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -25,6 +25,9 @@ func newMerchant(api, key string) *merchant {
 		Transport: &http.Transport{MaxIdleConnsPerHost: 256, DisableCompression: true},
 	}}
 }
+
+// expires is the year in which cards expire.
+var expires = strconv.Itoa(time.Now().Year() + 3)
 
 // answer is a status with its body.
 type answer struct {
@@ -141,7 +144,7 @@ func (m *merchant) tokenIn(t testing.TB, currency, order string, amount int64, c
 	}
 	m.must(t, "POST", "/payment-instruments", map[string]string{"X-Client-Token": session.ClientToken}, map[string]any{
 		"paymentInstrument": map[string]any{
-			"number": card, "cvv": cvv, "expirationMonth": "03", "expirationYear": fmt.Sprint(time.Now().Year() + 3),
+			"number": card, "cvv": cvv, "expirationMonth": "03", "expirationYear": expires,
 			"cardholderName": "Ada Lovelace",
 		},
 	}).decode(t, &tool)

@@ -70,8 +70,14 @@ func (p *process) kill() {
 	p.command.Wait() // it was killed
 }
 
+// stopLimit is what a stop may take (I1).
+const stopLimit = 10 * time.Second
+
 // stop ends the process in order and fails the test when it does not exit 0 in time.
-func (p *process) stop() {
+func (p *process) stop() { p.t.Helper(); p.stopWithin(stopLimit) }
+
+// stopWithin is stop with a limit of its own.
+func (p *process) stopWithin(limit time.Duration) {
 	p.t.Helper()
 	start := time.Now()
 	if err := p.command.Process.Signal(os.Interrupt); err != nil {
@@ -80,7 +86,7 @@ func (p *process) stop() {
 	if err := p.command.Wait(); err != nil {
 		p.t.Fatalf("serve did not stop in order: %v\n%s", err, p.log)
 	}
-	if took := time.Since(start); took > 10*time.Second {
-		p.t.Fatalf("serve took %s to stop; 10 s are allowed", took)
+	if took := time.Since(start); took > limit {
+		p.t.Fatalf("serve took %s to stop; %s are allowed", took, limit)
 	}
 }

@@ -169,7 +169,9 @@ func TestReconcile(t *testing.T) {
 	r.settle()
 	r.settleDisputes()
 	r.audit()
-	r.agree("--url", r.app.ready().API, "--api-key", r.merchant.key)
+	running := []string{"--url", r.app.ready().API, "--api-key", r.merchant.key}
+	r.awaitJudged(running...)
+	r.agree(running...)
 	close(r.post.over)
 	r.stop()
 	r.agree("--data", r.options.Data)
@@ -429,6 +431,18 @@ func (r *reconciling) reconcile(status int, name processor.Name, args ...string)
 		r.Fatalf("%v: %s", err, out)
 	}
 	return got
+}
+
+// awaitJudged waits until nothing is too fresh to judge: what was told of a dispute and lost, before what its processor
+// says now, is asked for later.
+func (r *reconciling) awaitJudged(args ...string) {
+	r.Helper()
+	for _, name := range processor.Names {
+		eventually(r.T, func() bool {
+			c := r.reconcile(0, name, args...).Compared
+			return c.Open == 0 && c.Fresh == 0
+		})
+	}
 }
 
 // agree: no difference at any processor, after something was compared.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -43,7 +44,7 @@ type triggered struct {
 // trigger is one way to make an operation fail (§6.3).
 type trigger struct {
 	name    string
-	ready   []string       // calls on the payment that come first
+	before  []string       // calls on the payment that come first
 	act     processor.Kind // at the processor, behind the service's back; "" for nothing
 	part    int64          // of it, 0 for all
 	fault   protocol.Mode  // that the processor meets the call with; "" for none
@@ -66,7 +67,7 @@ var triggers = []trigger{
 		failed: "PAYMENT.CAPTURE.FAILED", amount: 9999, after: "AUTHORIZED", event: "CAPTURE_FAILED",
 	},
 	{
-		name: "refund at the processor before refunding", ready: []string{"capture"}, act: processor.Refund, call: "refund", status: 200,
+		name: "refund at the processor before refunding", before: []string{"capture"}, act: processor.Refund, call: "refund", status: 200,
 		failed: "PAYMENT.REFUND.FAILED", amount: 2500, after: "SETTLED", told: []string{"PAYMENT.REFUND SETTLED", "PAYMENT.REFUND FAILED"},
 		event: "REFUND_FAILED", capture: 2500, refund: 2500,
 	},
@@ -99,7 +100,7 @@ var troubled = []trigger{
 		failed: "PAYMENT.CAPTURE.FAILED", amount: 900, after: "AUTHORIZED", event: "CAPTURE_FAILED",
 	},
 	{
-		name: "refund", kind: processor.Refund, ready: []string{"capture"}, call: "refund", body: map[string]any{"amount": 700},
+		name: "refund", kind: processor.Refund, before: []string{"capture"}, call: "refund", body: map[string]any{"amount": 700},
 		failed: "PAYMENT.REFUND.FAILED", amount: 700, after: "SETTLED", told: []string{"PAYMENT.REFUND FAILED"}, event: "REFUND_FAILED", capture: 2500,
 	},
 	{
@@ -130,8 +131,24 @@ func TestTechnicalErrors(t *testing.T) {
 func TestTimeOuts(t *testing.T) {
 	t.Parallel()
 	o := testOptions(t.TempDir())
-	o.PaymentTimeout = 500 * time.Millisecond
-	playTriggers(t, o, troubledBy(protocol.DropBefore))
+	o.PaymentTimeout = 3 * time.Second
+	app, m, came := openTriggers(t, o)
+	var all []pulled
+	for _, c := range troubledBy(protocol.DropBefore) {
+		all = append(all, c.ready(t, app, m, came))
+	}
+	var failures []string
+	var calls sync.WaitGroup // all at once: each takes its payment timeout
+	for _, p := range all {
+		failures = append(append(failures, p.failed), p.told...)
+		p.trouble(t, app)
+		calls.Go(func() { p.ask(t, m) })
+	}
+	calls.Wait()
+	hooks := awaitHooks(t, app, came, failures...)
+	for _, p := range all {
+		t.Run(p.name, func(t *testing.T) { p.holds(t, m, hooks) })
+	}
 }
 
 // troubledBy are the operations that fail by a fault.
@@ -143,11 +160,18 @@ func troubledBy(mode protocol.Mode) (list []trigger) {
 	return list
 }
 
-func playTriggers(t *testing.T, o Options, list []trigger) {
+// openTriggers starts a service whose merchant takes webhooks.
+func openTriggers(t *testing.T, o Options) (*App, *merchant, <-chan hook) {
+	t.Helper()
 	app := startApp(t, o)
 	m := newMerchant(app.ready().API, app.credentials.APIKey)
 	url, came := inbox(t, 200)
 	m.must(t, "POST", "/management/webhook-endpoints", m.headers(), map[string]any{"url": url})
+	return app, m, came
+}
+
+func playTriggers(t *testing.T, o Options, list []trigger) {
+	app, m, came := openTriggers(t, o)
 	for _, c := range list {
 		t.Run(c.name, func(t *testing.T) { c.play(t, app, m, came) })
 	}
@@ -155,75 +179,96 @@ func playTriggers(t *testing.T, o Options, list []trigger) {
 
 // play makes a payment and has its operation fail.
 func (c trigger) play(t *testing.T, app *App, m *merchant, came <-chan hook) {
-	order := "order of " + c.name
-	var paid paymentAnswer
-	m.must(t, "POST", "/payments", m.headers(), map[string]any{
-		"paymentMethodToken": m.token(t, order, 2500, "4111111111111111"),
-		"paymentMethod":      map[string]any{"authorizationType": "ESTIMATED"},
-	}).decode(t, &paid)
-	path := "/payments/" + paid.ID
-	awaitHooks(t, app, came, "PAYMENT.STATUS AUTHORIZED")
-	for _, call := range c.ready {
-		m.must(t, "POST", path+"/"+call, m.headers(), nil)
-		awaitHooks(t, app, came, "PAYMENT.STATUS SETTLED")
-	}
-	c.trouble(t, app, domain.PaymentID(paid.ID))
-	got, err := m.call("POST", path+"/"+c.call, m.headers(), c.body)
-	if err != nil || got.status != c.status {
-		t.Fatalf("answered %d %s %v, not %d", got.status, got.body, err, c.status)
-	}
-	hooks := awaitHooks(t, app, came, append([]string{c.failed}, c.told...)...)
-	c.holds(t, m, path, order, hooks)
+	p := c.ready(t, app, m, came)
+	p.trouble(t, app)
+	p.ask(t, m)
+	p.holds(t, m, awaitHooks(t, app, came, append([]string{c.failed}, c.told...)...))
 	if err := app.processors.ClearFaults(context.Background()); err != nil {
 		t.Error(err)
 	}
 }
 
-// trouble does at the processor what the operation will meet.
-func (c trigger) trouble(t *testing.T, app *App, id domain.PaymentID) {
+// pulled is a trigger with the payment whose operation fails.
+type pulled struct {
+	trigger
+	id    domain.PaymentID
+	order string
+}
+
+// path is the payment's in the API.
+func (p pulled) path() string { return "/payments/" + string(p.id) }
+
+// ready makes the payment, with the calls that come first.
+func (c trigger) ready(t *testing.T, app *App, m *merchant, came <-chan hook) pulled {
 	t.Helper()
-	if c.act != "" {
+	p := pulled{trigger: c, order: "order of " + c.name}
+	var paid paymentAnswer
+	m.must(t, "POST", "/payments", m.headers(), map[string]any{
+		"paymentMethodToken": m.token(t, p.order, 2500, "4111111111111111"),
+		"paymentMethod":      map[string]any{"authorizationType": "ESTIMATED"},
+	}).decode(t, &paid)
+	p.id = domain.PaymentID(paid.ID)
+	awaitHooks(t, app, came, "PAYMENT.STATUS AUTHORIZED")
+	for _, call := range c.before {
+		m.must(t, "POST", p.path()+"/"+call, m.headers(), nil)
+		awaitHooks(t, app, came, "PAYMENT.STATUS SETTLED")
+	}
+	return p
+}
+
+// ask makes the call that fails.
+func (p pulled) ask(t *testing.T, m *merchant) {
+	t.Helper()
+	if got, err := m.call("POST", p.path()+"/"+p.call, m.headers(), p.body); err != nil || got.status != p.status {
+		t.Errorf("%s: answered %d %s %v, not %d", p.name, got.status, got.body, err, p.status)
+	}
+}
+
+// trouble does at the processor what the operation will meet.
+func (p pulled) trouble(t *testing.T, app *App) {
+	t.Helper()
+	if p.act != "" {
 		var part *domain.Amount
-		if c.part > 0 {
-			part = new(domain.Amount(c.part))
+		if p.part > 0 {
+			part = new(domain.Amount(p.part))
 		}
-		if _, err := app.processors.Act(context.Background(), c.act, id, part); err != nil {
+		if _, err := app.processors.Act(context.Background(), p.act, p.id, part); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if c.fault != "" {
-		if err := app.processors.SetFault(context.Background(), protocol.Fault{Mode: c.fault, Operation: c.kind}); err != nil {
+	if p.fault != "" {
+		if err := app.processors.SetFault(context.Background(), protocol.Fault{Mode: p.fault, Operation: p.kind}); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
 // holds compares webhooks and payment with what the trigger leads to.
-func (c trigger) holds(t *testing.T, m *merchant, path, order string, hooks []triggered) {
+func (p pulled) holds(t *testing.T, m *merchant, hooks []triggered) {
 	t.Helper()
 	var now lifecycleSeen
-	m.must(t, "GET", path+"?expand=transactions.events", m.headers(), nil).decode(t, &now)
-	if now.Status != c.after || now.Processor.AmountCaptured != c.capture || now.Processor.AmountRefunded != c.refund {
-		t.Errorf("the payment is %s with %+v; want %s with %d, %d", now.Status, now.Processor, c.after, c.capture, c.refund)
+	m.must(t, "GET", p.path()+"?expand=transactions.events", m.headers(), nil).decode(t, &now)
+	if now.Status != p.after || now.Processor.AmountCaptured != p.capture || now.Processor.AmountRefunded != p.refund {
+		t.Errorf("the payment is %s with %+v; want %s with %d, %d", now.Status, now.Processor, p.after, p.capture, p.refund)
 	}
 	failure := ""
 	for _, transaction := range now.Transactions {
 		for _, e := range transaction.Events {
-			if e.Type == c.event {
+			if e.Type == p.event {
 				failure = e.ID
 			}
 		}
 	}
-	i := slices.IndexFunc(hooks, func(h triggered) bool { return h.EventType == c.failed })
+	i := slices.IndexFunc(hooks, func(h triggered) bool { return h.EventType == p.failed })
 	h := hooks[i]
 	if h.TransactionEvent.ID != failure || failure == "" {
 		t.Errorf("the webhook names the transaction event %q, the payment shows %q", h.TransactionEvent.ID, failure)
 	}
-	if h.Version != "2.4" || h.Payment.ID != now.ID || h.Payment.Amount != 2500 || h.Payment.CurrencyCode != "EUR" || h.Payment.OrderID != order {
+	if h.Version != "2.4" || h.Payment.ID != now.ID || h.Payment.Amount != 2500 || h.Payment.CurrencyCode != "EUR" || h.Payment.OrderID != p.order {
 		t.Errorf("the webhook says %+v", h)
 	}
-	if (h.RequestAmount == nil) != (c.amount == 0) || h.RequestAmount != nil && *h.RequestAmount != c.amount {
-		t.Errorf("the webhook asks for %v, not %d", h.RequestAmount, c.amount)
+	if (h.RequestAmount == nil) != (p.amount == 0) || h.RequestAmount != nil && *h.RequestAmount != p.amount {
+		t.Errorf("the webhook asks for %v, not %d", h.RequestAmount, p.amount)
 	}
 }
 

@@ -83,7 +83,7 @@ func TestReplayRestart(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			const n, free = 100, 70
-			args := []string{"--data", t.TempDir(), "--webhook-allow-cidr", "127.0.0.0/8", "--log-level", "error"}
+			args := []string{"--data", t.TempDir(), "--webhook-allow-cidr", "127.0.0.0/8", "--webhook-timeout", "1m", "--log-level", "error"}
 			p := serveProcess(t, args...)
 			m := replayMerchant(t, p, p.credentials.APIKey)
 			for i := range n {

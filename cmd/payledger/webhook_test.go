@@ -89,9 +89,7 @@ func TestWebhookTestMessage(t *testing.T) {
 	moved, _ := inbox(t, 302)
 	change(map[string]any{"url": moved})
 	send(sentTest{StatusCode: 302, Failure: "STATUS"})
-	closed := httptest.NewServer(http.NotFoundHandler())
-	change(map[string]any{"url": closed.URL})
-	closed.Close()
+	change(map[string]any{"url": "http://127.0.0.1:1/"}) // where nobody listens
 	send(sentTest{Failure: "CONNECTION_REFUSED"})
 	m.must(t, "DELETE", path, m.headers(), nil)
 	if a, err := m.call("POST", path+"/test", m.headers(), nil); err != nil || a.status != 404 {

@@ -113,6 +113,9 @@ func TestWorkflowCapture(t *testing.T) {
 	other := m.paid(t, "5555555555554444") // another order
 	found := m.ran(t, path, 2)
 	skipped, run := found[0], found[1]
+	if skipped.PaymentID == p.ID { // runs that one batch of events starts may begin in any order
+		skipped, run = run, skipped
+	}
 	if run.PaymentID != p.ID || run.Status != "SUCCEEDED" || !run.Condition.Holds || len(run.Actions) != 2 {
 		t.Fatalf("%+v", run)
 	}

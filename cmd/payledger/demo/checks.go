@@ -2,10 +2,10 @@ package demo
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -15,6 +15,8 @@ const webhookPatience = 15 * time.Second
 
 // told is a webhook that must come: its kind, and the payment's or dispute's status in it ("" where it has none).
 type told struct{ eventType, status string }
+
+func (t told) String() string { return strings.TrimSpace(t.eventType + " " + t.status) }
 
 // then checks what a call brought: the payment's status, its new events in the ledger, the webhooks.
 func (s *story) then(ctx context.Context, err error, p payment, status string, events []string, webhooks ...told) error {
@@ -45,14 +47,16 @@ func (s *story) later(ctx context.Context, p payment, status string, events []st
 	return s.checkEvents(ctx, p.ID, events)
 }
 
-// checkEvents shows the payment's events that are new.
+// checkEvents shows the payment's events that are new. What comes next, by itself, may have come by now: it is for the
+// next call, or for nothingMore.
 func (s *story) checkEvents(ctx context.Context, id string, expected []string) error {
 	events, err := s.history(ctx, id)
 	if err != nil {
 		return err
 	}
 	fresh := events[min(s.shown[id], len(events)):]
-	s.shown[id] = len(events)
+	fresh = fresh[:min(len(fresh), len(expected))]
+	s.shown[id] += len(fresh)
 	types := make([]string, len(fresh))
 	for i, e := range fresh {
 		s.out.event(e)
@@ -93,32 +97,51 @@ func (s *story) checkDispute(ctx context.Context, id string, amount int64) error
 	return err
 }
 
-// checkWebhooks waits for the webhooks, in whatever order they come (§6.1), and compares them with what GET
-// answers: they must not run ahead.
+// checkWebhooks waits for the webhooks, in whatever order they come (§6.1). Those of the payment that are not expected
+// yet are kept for the next call, or for nothingMore.
 func (s *story) checkWebhooks(ctx context.Context, p payment, expected []told) error {
 	ctx, cancel := context.WithTimeout(ctx, webhookPatience)
 	defer cancel()
+	came := s.early
+	s.early = nil
 	for len(expected) > 0 {
-		select {
-		case err := <-s.receiver.refused:
-			return fmt.Errorf("a webhook did not verify: %w", err)
-		case <-ctx.Done():
-			return fmt.Errorf("no webhook %s came within %s", expected[0].eventType, webhookPatience)
-		case h := <-s.receiver.webhooks:
-			i := slices.Index(expected, told{h.EventType, h.Payment.Status})
-			if i < 0 || h.Payment.ID != p.ID {
-				return fmt.Errorf("a webhook tells %s of payment %s %s, expected %v of %s", h.EventType, h.Payment.ID, h.Payment.Status, expected, p.ID)
-			}
-			expected = slices.Delete(expected, i, i+1)
-			s.out.webhook(h)
-			now, err := s.peek(ctx, p.ID)
-			if err == nil && now.DateUpdated < h.Payment.DateUpdated {
-				err = errors.New("the webhook ran ahead of what GET answers")
-			}
+		if len(came) == 0 {
+			h, err := s.nextWebhook(ctx, p)
 			if err != nil {
-				return err
+				return fmt.Errorf("waiting for the webhook %s, after %v of the payment: %w", expected[0], s.early, err)
 			}
+			came = append(came, h)
 		}
+		h := came[0]
+		came = came[1:]
+		i := slices.Index(expected, h.told())
+		if i < 0 || h.Payment.ID != p.ID {
+			s.early = append(s.early, h)
+			continue
+		}
+		expected = slices.Delete(expected, i, i+1)
+		s.result.Webhooks++
+		s.out.webhook(h)
 	}
+	s.early = append(s.early, came...)
 	return nil
+}
+
+// nextWebhook waits for one, of this payment and no other, and compares it with what GET answers: it must not run ahead.
+func (s *story) nextWebhook(ctx context.Context, p payment) (h webhook, err error) {
+	select {
+	case err = <-s.receiver.refused:
+		return h, notVerified(err)
+	case <-ctx.Done():
+		return h, fmt.Errorf("none came within %s", webhookPatience)
+	case h = <-s.receiver.webhooks:
+	}
+	if h.Payment.ID != p.ID {
+		return h, fmt.Errorf("%s of payment %s came, expected one of %s", h, h.Payment.ID, p.ID)
+	}
+	now, err := s.peek(ctx, p.ID)
+	if err == nil && now.DateUpdated < h.Payment.DateUpdated {
+		err = fmt.Errorf("%s ran ahead of what GET answers", h)
+	}
+	return h, err
 }

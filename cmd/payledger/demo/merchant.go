@@ -42,10 +42,14 @@ func (m *merchant) call(ctx context.Context, method, path string, header http.He
 	return m.send(request, path, into, note)
 }
 
+// quiet is the merchant without a word.
+func (m *merchant) quiet() *merchant {
+	return &merchant{api: m.api, apiKey: m.apiKey, out: &printer{io.Discard}}
+}
+
 // peek reads a payment without a word.
-func (m *merchant) peek(ctx context.Context, id string) (p payment, err error) {
-	quiet := &merchant{api: m.api, apiKey: m.apiKey, out: &printer{io.Discard}}
-	return quiet.read(ctx, id)
+func (m *merchant) peek(ctx context.Context, id string) (payment, error) {
+	return m.quiet().read(ctx, id)
 }
 
 // send sends a request and tells of it.
@@ -133,6 +137,8 @@ type event struct {
 	Hash     string `json:"hash"`
 }
 
+func (e event) String() string { return fmt.Sprintf("%d %s", e.Revision, e.Type) }
+
 // history reads the payment's events.
 func (m *merchant) history(ctx context.Context, id string) ([]event, error) {
 	var list struct {
@@ -158,6 +164,6 @@ func (m *merchant) subscribe(ctx context.Context, url string) (string, error) {
 // unsubscribe deletes the endpoint without a word: nobody is there any more.
 func (m *merchant) unsubscribe(ctx context.Context, id string) error {
 	var deleted struct{}
-	quiet := &merchant{api: m.api, apiKey: m.apiKey, out: &printer{io.Discard}}
+	quiet := m.quiet()
 	return quiet.call(ctx, http.MethodDelete, "/management/webhook-endpoints/"+id, m.backend(), nil, &deleted, func() string { return "" })
 }

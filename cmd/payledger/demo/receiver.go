@@ -23,6 +23,11 @@ type webhook struct {
 	Status    string  `json:"status"`        // of a dispute
 }
 
+// told names it as the story expects it.
+func (h webhook) told() told { return told{h.EventType, h.Payment.Status} }
+
+func (h webhook) String() string { return h.told().String() }
+
 // about puts what a dispute's webhook tells where the others have it.
 func (h webhook) about() webhook {
 	if h.PaymentID != "" {
@@ -72,5 +77,21 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	}
 	r.webhooks <- h.about()
 }
+
+// left gives the webhooks that came and were not looked at.
+func (r *receiver) left() (all []webhook, err error) {
+	for {
+		select {
+		case err := <-r.refused:
+			return nil, notVerified(err)
+		case h := <-r.webhooks:
+			all = append(all, h)
+		default:
+			return all, nil
+		}
+	}
+}
+
+func notVerified(err error) error { return fmt.Errorf("a webhook did not verify: %w", err) }
 
 func (r *receiver) close() error { return r.server.Close() }

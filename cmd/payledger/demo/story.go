@@ -20,6 +20,7 @@ type Result struct {
 	Paid     string // id of the payment that was captured and partly refunded
 	Payments int
 	Events   int // events of the story's payments
+	Webhooks int // that told of them
 }
 
 // story is one playing.
@@ -28,6 +29,7 @@ type story struct {
 	receiver *receiver
 	endpoint string         // of the receiver
 	shown    map[string]int // events of each payment that the reader has seen
+	early    []webhook      // that came before they were expected
 	paid     payment        // of the first chapter, for the later ones
 	result   Result
 }
@@ -67,6 +69,9 @@ func Play(ctx context.Context, stage Stage) (_ Result, err error) {
 			return s.result, fmt.Errorf("chapter %d: %w", i+1, err)
 		}
 		out.told()
+	}
+	if err := s.nothingMore(ctx); err != nil {
+		return s.result, fmt.Errorf("after the last chapter: %w", err)
 	}
 	s.result.Paid, s.result.Payments = s.paid.ID, len(s.shown)
 	return s.result, s.unsubscribe(ctx, s.endpoint)
