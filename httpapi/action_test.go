@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -195,13 +196,14 @@ func TestResumeTokens(t *testing.T) {
 // TestResumeInTime: what is not finished in time is 202 with the error body, and goes on (§7, D8).
 func TestResumeInTime(t *testing.T) {
 	t.Parallel()
-	r := newRigWaiting(t, 300*time.Millisecond)
+	r := newRig(t)
+	must(t, r.sim.SetFault(t.Context(), protocol.Fault{Operation: processor.Complete, Mode: protocol.DropAfter})) // carried out, and not answered
+	must(t, r.sim.SetFault(t.Context(), protocol.Fault{Mode: protocol.Reorder, DelayMs: 600_000}))                // nobody is notified
 	made := r.want(r.pay(payWith(r.tokenize(r.session(someSession), challengedCard))), 200, "")
 	at := "/payments/" + made.text1("id")
 	token := r.want(r.complete(made.text1("requiredAction", "clientToken"), "AUTHENTICATED"), 200, "").text1("resumeToken")
-	once := 1
-	must(t, r.sim.SetFault(t.Context(), protocol.Fault{Operation: processor.Complete, Mode: protocol.Latency, DelayMs: 1500, Count: &once}))
-	asynchronous := r.paid(laterCard, "") // goes on without its customer, for 2 s
+	asynchronous := r.paid(laterCard, "") // goes on without its customer
+	r.overdue(func(q *http.Request) bool { return q.Method == http.MethodGet })
 	for at, token := range map[string]string{at: token, asynchronous: "anything"} {
 		busy := r.want(r.post(at+"/resume", resumeWith(token)), 202, "NoActionsToHandle")
 		if busy.text1("error", "paymentStatus") != "PENDING" || !strings.Contains(busy.text1("error", "recoverySuggestion"), "Read the payment") ||
@@ -212,6 +214,9 @@ func TestResumeInTime(t *testing.T) {
 	if !strings.Contains(r.log.String(), `"status":202`) || !strings.Contains(r.log.String(), `"errorId":"NoActionsToHandle"`) {
 		t.Error("the log does not tell")
 	}
+	r.cut.Store(nil)
+	_, err := r.sim.Settle(t.Context())
+	must(t, err)
 	for _, at := range []string{at, asynchronous} {
 		r.until(at, "status", "AUTHORIZED")
 		r.want(r.post(at+"/resume", resumeWith(token)), 400, "InvalidPaymentStatus")

@@ -5,13 +5,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"payledger/domain"
 	"payledger/domain/processor"
 	"payledger/eventstore"
 	"payledger/eventstore/eventstoretest"
-	"payledger/processorsim/protocol"
 )
 
 // act does something at the processor behind the service's back (D14).
@@ -135,9 +133,7 @@ func TestSettledAllTheSame(t *testing.T) {
 func TestFoundOnWhatWasLost(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	must(t, r.sim.SetFault(t.Context(), protocol.Fault{Mode: protocol.Reorder, DelayMs: 600_000}))
-	cut := func(q *http.Request) bool { return q.Method == "GET" && strings.Contains(q.URL.Path, "/operations/") } // look-ups by key
-	r.cut.Store(&cut)
+	r.unheard()
 	at := r.paid(settlesCard, "")
 	if a := r.want(r.post(at+"/capture", ""), 200, ""); a.text1("status") != "SETTLING" {
 		t.Fatal(a.text)
@@ -156,11 +152,10 @@ func TestFoundOnWhatWasLost(t *testing.T) {
 // (D8); it is recorded when it does.
 func TestBooksThatCannotBeRead(t *testing.T) {
 	t.Parallel()
-	r := newRigWaiting(t, 600*time.Millisecond)
+	r := newRig(t)
 	at := r.paid(goodCard, "")
 	r.act(at, processor.Capture)
-	cut := func(q *http.Request) bool { return q.URL.Query().Has("reference") }
-	r.cut.Store(&cut)
+	r.overdue(func(q *http.Request) bool { return q.URL.Query().Has("reference") })
 	a := r.want(r.post(at+"/cancel", ""), 200, "")
 	if a.text1("status") != "AUTHORIZED" || a.text1("statusReason", "type") != "GATEWAY_TIMEOUT" {
 		t.Errorf("answered %s", a.text)

@@ -56,8 +56,8 @@ func (a *API) signClaims(claims tokenClaims) (string, error) {
 
 // verifyClaims reads a token that this service signed, in the one spelling that it gave it.
 func (a *API) verifyClaims(text string, claims jwt.Claims, also ...jwt.ParserOption) error {
-	options := append(also, jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}), jwt.WithStrictDecoding())
-	_, err := jwt.ParseWithClaims(text, claims, func(*jwt.Token) (any, error) { return a.ClientTokenKey, nil }, options...)
+	also = append(also, jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}), jwt.WithStrictDecoding())
+	_, err := jwt.ParseWithClaims(text, claims, func(*jwt.Token) (any, error) { return a.ClientTokenKey, nil }, also...)
 	return err
 }
 

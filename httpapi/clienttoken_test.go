@@ -15,7 +15,7 @@ import (
 	"payledger/httpapi"
 )
 
-const someCard = `{"paymentInstrument":{"number":"4111111111111111","cvv":"737","expirationMonth":"03","expirationYear":"2030"}}`
+var someCard = `{"paymentInstrument":{"number":"4111111111111111","cvv":"737","expirationMonth":"03","expirationYear":"` + expires + `"}}`
 
 // sign makes a token of our shape with other claims, key or algorithm.
 func sign(t *testing.T, method jwt.SigningMethod, key any, claims jwt.MapClaims) string {

@@ -129,7 +129,7 @@ var fuzzedBodies = []fuzzed{
 		operation: "createPaymentInstrument", method: "POST", path: "/payment-instruments", browser: true,
 		make: func(r *rig) target { return target{token: r.session(someSession)} },
 		seeds: []string{
-			`{"paymentInstrument":{"number":"4111111111111111","cvv":"737","expirationMonth":"03","expirationYear":"2030","cardholderName":"Ada"}}`,
+			`{"paymentInstrument":{"number":"4111111111111111","cvv":"737","expirationMonth":"03","expirationYear":"` + expires + `","cardholderName":"Ada"}}`,
 			`{"paymentInstrument":{"number":"4111 1111 1111 1112","cvv":"73","expirationMonth":"13","expirationYear":"1999"}}`, `{"paymentInstrument":null}`,
 		},
 	},

@@ -42,13 +42,13 @@ func TestNetworks(t *testing.T) {
 		{luhn(t, "620000000000000000"), "123", "UNIONPAY", "62000000"},
 		{luhn(t, "400000000000000000"), "123", "VISA", "40000000"}, // 19 digits
 	} {
-		body := fmt.Sprintf(`{"paymentInstrument":{"number":%q,"cvv":%q,"expirationMonth":"12","expirationYear":"2031","cardholderName":"Ada Lovelace"}}`, c.number, c.cvv)
+		body := fmt.Sprintf(`{"paymentInstrument":{"number":%q,"cvv":%q,"expirationMonth":"12","expirationYear":%q,"cardholderName":"Ada Lovelace"}}`, c.number, c.cvv, expires)
 		a := r.want(r.browser(client, body), 200, "")
 		for _, under := range []string{"paymentMethodData", "paymentInstrumentData"} {
 			got := []string{a.text1(under, "network"), a.text1(under, "firstDigits"), a.text1(under, "last4Digits"), a.text1(under, "expirationMonth"),
 				a.text1(under, "expirationYear"), a.text1(under, "cardholderName"), a.text1("tokenType"), a.text1("paymentMethodType"),
 				a.text1("paymentInstrumentType"), a.text1("threeDSecureAuthentication", "responseCode")}
-			want := []string{c.network, c.firstDigits, c.number[len(c.number)-4:], "12", "2031", "Ada Lovelace", "SINGLE_USE", "PAYMENT_CARD", "PAYMENT_CARD", "NOT_PERFORMED"}
+			want := []string{c.network, c.firstDigits, c.number[len(c.number)-4:], "12", expires, "Ada Lovelace", "SINGLE_USE", "PAYMENT_CARD", "PAYMENT_CARD", "NOT_PERFORMED"}
 			if !slices.Equal(got, want) {
 				t.Errorf("%s: %q, want %q", c.number, got, want)
 			}

@@ -130,7 +130,7 @@ func TestSettingsTakeEffect(t *testing.T) {
 		return ends.Sub(start).Round(time.Minute)
 	}
 	firstSix := func() any {
-		made := r.browser(r.session(someSession), `{"paymentInstrument":{"number":"`+goodCard+`","cvv":"737","expirationMonth":"03","expirationYear":"2030"}}`)
+		made := r.browser(r.session(someSession), `{"paymentInstrument":{"number":"`+goodCard+`","cvv":"737","expirationMonth":"03","expirationYear":"`+expires+`"}}`)
 		return r.want(made, 200, "").field("paymentInstrumentData", "first6Digits")
 	}
 	if got, six := life(), firstSix(); got != time.Hour || six != nil {

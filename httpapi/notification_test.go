@@ -76,6 +76,16 @@ func (r *rig) untilLogged(text string, times int) {
 	}
 }
 
+// unheard keeps the outcomes that come later at the processors: nobody is notified, and look-ups by key are not answered.
+func (r *rig) unheard() {
+	r.t.Helper()
+	must(r.t, r.sim.SetFault(r.t.Context(), protocol.Fault{Mode: protocol.Reorder, DelayMs: 600_000}))
+	cut := func(q *http.Request) bool {
+		return q.Method == http.MethodGet && strings.Contains(q.URL.Path, "/operations/")
+	}
+	r.cut.Store(&cut)
+}
+
 // told makes the notification of a capture's result.
 func told(t *testing.T, reference, key string) string {
 	t.Helper()
@@ -90,8 +100,10 @@ func told(t *testing.T, reference, key string) string {
 }
 
 // TestNotificationRefusals: what is not signed, not known or not well formed (D14).
-func TestNotificationRefusals(t *testing.T) { // alone: the processor settles by itself two seconds later
-	r := newRig(t)
+func TestNotificationRefusals(t *testing.T) {
+	t.Parallel()
+	r := newRigWaiting(t, time.Minute) // no time-out is recorded
+	r.unheard()
 	at := r.paid(settlesCard, "")
 	id := strings.TrimPrefix(at, "/payments/")
 	r.want(r.post(at+"/capture", ""), 200, "")

@@ -2,6 +2,7 @@ package httpapi_test
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -20,72 +21,83 @@ func (r *rig) slow(kind processor.Kind, at processor.Name, delay time.Duration) 
 	}))
 }
 
-// TestAnswerAtTimeout: at the payment timeout a call answers the payment as it stands, also when its own operation
-// has its outcome and the one that followed from it has none (D8).
-func TestAnswerAtTimeout(t *testing.T) {
-	t.Parallel()
-	const timeout = 600 * time.Millisecond
-	same := func(t *testing.T, r *rig, made answer) string {
-		t.Helper()
-		at := "/payments/" + made.text1("id")
-		read := r.want(r.get(at), 200, "")
-		for _, field := range [][]string{{"status"}, {"processor", "name"}, {"statusReason", "type"}} {
-			if was, is := made.text1(field...), read.text1(field...); was != is {
-				t.Errorf("%v answered as %q, read as %q", field, was, is)
-			}
+// callerTimeout is how long callers of the tests below wait: long enough for all else that they ask for.
+const callerTimeout = 2 * time.Second
+
+// answersAsItStands holds the answer to a call that timed out to the payment as it is read, and gives its path.
+func (r *rig) answersAsItStands(made answer) string {
+	r.t.Helper()
+	at := "/payments/" + made.text1("id")
+	read := r.want(r.get(at), 200, "")
+	for _, field := range [][]string{{"status"}, {"processor", "name"}, {"statusReason", "type"}} {
+		if was, is := made.text1(field...), read.text1(field...); was != is {
+			r.t.Errorf("%v answered as %q, read as %q", field, was, is)
 		}
-		if made.text1("statusReason", "type") != "GATEWAY_TIMEOUT" {
-			t.Errorf("no time-out: %s", made.text)
-		}
-		return at
 	}
-	t.Run("automatic capture", func(t *testing.T) {
-		r := newRigWaiting(t, timeout)
-		r.want(r.manage("PATCH", "/settings", `{"captureMode":"AUTOMATIC"}`), 200, "")
-		token := r.tokenize(r.session(someSession), goodCard)
-		r.slow(processor.Capture, "", 4*timeout)
-		made := r.want(r.pay(payWith(token)), 200, "")
-		if made.text1("status") != "AUTHORIZED" {
-			t.Errorf("answered %s", made.text1("status"))
-		}
-		r.until(same(t, r, made), "status", "SETTLED")
-	})
-	t.Run("automatic capture after an action", func(t *testing.T) {
-		r := newRigWaiting(t, timeout)
-		r.want(r.manage("PATCH", "/settings", `{"captureMode":"AUTOMATIC"}`), 200, "")
-		made := r.want(r.pay(payWith(r.tokenize(r.session(someSession), challengedCard))), 200, "")
-		done := r.want(r.complete(made.text1("requiredAction", "clientToken"), "AUTHENTICATED"), 200, "")
-		r.slow(processor.Capture, "", 4*timeout)
-		resumed := r.want(r.post("/payments/"+made.text1("id")+"/resume", resumeWith(done.text1("resumeToken"))), 200, "")
-		r.until(same(t, r, resumed), "status", "SETTLED")
-	})
-	t.Run("second processor", func(t *testing.T) {
-		r := newRigWaiting(t, timeout)
-		token := r.tokenize(r.session(someSession), "4000000000005266")
-		r.slow(processor.Authorize, "BRAINTREE", 4*timeout)
-		r.until(same(t, r, r.want(r.pay(payWith(token)), 200, "")), "status", "AUTHORIZED")
-	})
-	t.Run("second processor after a slow first", func(t *testing.T) {
-		r := newRigWaiting(t, 2*timeout)
-		token := r.tokenize(r.session(someSession), "4000000000005266")
-		r.slow(processor.Authorize, "ADYEN", timeout)
-		r.slow(processor.Authorize, "BRAINTREE", 6*timeout)
-		r.until(same(t, r, r.want(r.pay(payWith(token)), 200, "")), "status", "AUTHORIZED")
-	})
+	if made.text1("statusReason", "type") != "GATEWAY_TIMEOUT" {
+		r.t.Errorf("no time-out: %s", made.text)
+	}
+	return at
+}
+
+// TestCaptureAtTimeout: at the payment timeout a call answers the payment as it stands, also when its own operation
+// has its outcome and the automatic capture that followed from it has none (D8).
+func TestCaptureAtTimeout(t *testing.T) {
+	t.Parallel()
+	r := newRigWaiting(t, callerTimeout)
+	r.want(r.manage("PATCH", "/settings", `{"captureMode":"AUTOMATIC"}`), 200, "")
+	token := r.tokenize(r.session(someSession), goodCard)
+	r.slow(processor.Capture, "", 4*callerTimeout)
+	made := r.want(r.pay(payWith(token)), 200, "")
+	if made.text1("status") != "AUTHORIZED" {
+		t.Errorf("answered %s", made.text1("status"))
+	}
+	r.until(r.answersAsItStands(made), "status", "SETTLED")
+}
+
+// TestCaptureAfterActionAtTimeout: the same of a capture that follows from a resume.
+func TestCaptureAfterActionAtTimeout(t *testing.T) {
+	t.Parallel()
+	r := newRigWaiting(t, callerTimeout)
+	r.want(r.manage("PATCH", "/settings", `{"captureMode":"AUTOMATIC"}`), 200, "")
+	made := r.want(r.pay(payWith(r.tokenize(r.session(someSession), challengedCard))), 200, "")
+	done := r.want(r.complete(made.text1("requiredAction", "clientToken"), "AUTHENTICATED"), 200, "")
+	r.slow(processor.Capture, "", 4*callerTimeout)
+	resumed := r.want(r.post("/payments/"+made.text1("id")+"/resume", resumeWith(done.text1("resumeToken"))), 200, "")
+	r.until(r.answersAsItStands(resumed), "status", "SETTLED")
+}
+
+// TestSecondProcessorAtTimeout: the same of the authorization at a second processor.
+func TestSecondProcessorAtTimeout(t *testing.T) {
+	t.Parallel()
+	r := newRigWaiting(t, callerTimeout)
+	token := r.tokenize(r.session(someSession), "4000000000005266")
+	r.slow(processor.Authorize, "BRAINTREE", 4*callerTimeout)
+	r.until(r.answersAsItStands(r.want(r.pay(payWith(token)), 200, "")), "status", "AUTHORIZED")
+}
+
+// TestSecondProcessorAfterSlowFirst: the second processor has the rest of the first's payment timeout.
+func TestSecondProcessorAfterSlowFirst(t *testing.T) {
+	t.Parallel()
+	r := newRigWaiting(t, 2*callerTimeout)
+	token := r.tokenize(r.session(someSession), "4000000000005266")
+	r.slow(processor.Authorize, "ADYEN", callerTimeout)
+	r.slow(processor.Authorize, "BRAINTREE", 6*callerTimeout)
+	r.until(r.answersAsItStands(r.want(r.pay(payWith(token)), 200, "")), "status", "AUTHORIZED")
 }
 
 // TestRunningUnknown: an operation that waited in vain for another is refused, and does not use its key (D7, D9).
 func TestRunningUnknown(t *testing.T) {
 	t.Parallel()
-	r := newRigWaiting(t, 500*time.Millisecond)
+	r := newRig(t)
 	at := r.paid(goodCard, "")
-	r.silent.Store(true)
+	r.overdue(func(*http.Request) bool { return true })
 	r.want(r.post(at+"/capture", `{"amount":1000,"final":false}`), 200, "")
 	refused := r.want(r.post(at+"/cancel", "", "X-Idempotency-Key", "later"), 409, "ConcurrentModification")
 	if refused.text1("error", "paymentStatus") != "AUTHORIZED" {
 		t.Error(refused.text)
 	}
-	r.silent.Store(false)
+	r.cut.Store(nil)
 	r.want(r.post(r.paid(goodCard, "")+"/cancel", "", "X-Idempotency-Key", "later"), 200, "")
 }
 

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"payledger/domain"
 	"payledger/domain/account"
@@ -292,9 +291,9 @@ func TestOperationKeys(t *testing.T) {
 // on by itself (D8).
 func TestOperationTimeout(t *testing.T) {
 	t.Parallel()
-	r := newRigWaiting(t, 300*time.Millisecond)
+	r := newRigWaiting(t, callerTimeout)
 	at, once := r.paid(goodCard, ""), 1
-	must(t, r.sim.SetFault(t.Context(), protocol.Fault{Operation: processor.Capture, Mode: protocol.Latency, DelayMs: 1500, Count: &once}))
+	must(t, r.sim.SetFault(t.Context(), protocol.Fault{Operation: processor.Capture, Mode: protocol.Latency, DelayMs: 6000, Count: &once}))
 	late := r.want(r.post(at+"/capture", ""), 200, "")
 	if late.text1("status") != "AUTHORIZED" || late.text1("statusReason", "type") != "GATEWAY_TIMEOUT" || late.field("processor", "amountCaptured") != 0.0 {
 		t.Errorf("not known in time: %s", late.text)

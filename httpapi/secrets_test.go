@@ -3,25 +3,36 @@ package httpapi_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
 	"payledger/domain/account"
 )
 
-// The card of the run below; its CVV has four digits, so that it is not met by chance.
+// The card of the run below; of that scheme, CVVs have four digits.
 const (
 	secretCard = "378282246310005"
 	secretCVV  = "9173"
 )
 
-// cvvWritings are the ways in which text and msgpack write the CVV; the bare digits also stand in random ids.
+// cvvWritings are the ways in which text and msgpack write the CVV.
 var cvvWritings = []string{`"` + secretCVV + `"`, `\"` + secretCVV, " " + secretCVV, "=" + secretCVV, ":" + secretCVV, "\xa4" + secretCVV, "[" + secretCVV, "{" + secretCVV}
+
+// randomHex are ids and hashes: any four digits stand in them, at the beginning too.
+var randomHex = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}|[0-9a-f]{64}`)
+
+// withoutRandomHex is a text in which four digits are somebody's.
+func withoutRandomHex[T string | []byte](text T) T {
+	return T(randomHex.ReplaceAll([]byte(text), []byte("#")))
+}
 
 // busyRun does with secrets what is done with them, rightly and wrongly, and gives those that it learnt.
 func busyRun(t *testing.T, r *rig) (apiKey, signing, clientToken string, tokens []string) {
@@ -36,7 +47,7 @@ func busyRun(t *testing.T, r *rig) (apiKey, signing, clientToken string, tokens 
 	signing = r.want(management("POST", "/signing-secret/rotate", "", r.account.APIKey), 200, "").text1("signingSecret")
 	r.want(management("GET", "/signing-secret", "", apiKey), 200, "")
 	clientToken = r.session(someSession)
-	card := `{"paymentInstrument":{"number":"` + secretCard + `","cvv":"` + secretCVV + `","expirationMonth":"03","expirationYear":"2030","cardholderName":"Zenobia Quux"}}`
+	card := `{"paymentInstrument":{"number":"` + secretCard + `","cvv":"` + secretCVV + `","expirationMonth":"03","expirationYear":"` + expires + `","cardholderName":"Zenobia Quux"}}`
 	tokens = make([]string, 3)
 	for i := range tokens {
 		tokens[i] = r.want(r.browser(clientToken, card), 200, "").text1("token")
@@ -52,7 +63,7 @@ func busyRun(t *testing.T, r *rig) (apiKey, signing, clientToken string, tokens 
 	for _, wrong := range []string{
 		strings.Replace(card, `"03"`, `"13"`, 1), strings.Replace(card, secretCVV, "917", 1), card[:len(card)-1], card + card,
 		strings.Replace(card, "number", secretCard, 1), strings.Replace(card, "Zenobia", secretCard, 1), strings.Replace(card, `"`+secretCard+`"`, secretCard, 1),
-		strings.Replace(card, "2030", "2020", 1), strings.Replace(card, `"cvv"`, `"number":"`+secretCard+`","cvv"`, 1),
+		strings.Replace(card, `"`+expires+`"`, `"2020"`, 1), strings.Replace(card, `"cvv"`, `"number":"`+secretCard+`","cvv"`, 1),
 	} {
 		if a := r.browser(clientToken, wrong); a.status == 200 {
 			t.Errorf("%s: %s", wrong, a.text)
@@ -110,6 +121,13 @@ func TestSecretsStay(t *testing.T) {
 	}
 	kept := r.kept()
 	for _, s := range secrets {
+		log, answers, kept := log, answers, kept
+		if s.name == "CVV" {
+			log, answers, kept = withoutRandomHex(log), withoutRandomHex(answers), maps.Clone(kept)
+			for where, content := range kept {
+				kept[where] = withoutRandomHex(content)
+			}
+		}
 		for _, text := range s.texts {
 			if at := strings.Index(log, text); at >= 0 {
 				t.Errorf("the log holds the %s: %s", s.name, around(log, at))
@@ -164,10 +182,17 @@ func (r *rig) kept() map[string][]byte {
 		}
 	}
 	must(r.t, filepath.WalkDir(r.dir, func(path string, d fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) { // one that was written anew under another name
+			return nil
+		}
 		if err != nil || d.IsDir() {
 			return err
 		}
-		found[path], err = os.ReadFile(path)
+		content, err := os.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		found[path] = content
 		return err
 	}))
 	return found

@@ -118,7 +118,7 @@ func TestVaultRefusals(t *testing.T) {
 	r.want(r.vault(guest, ofCustomer7), 200, "")
 	r.want(r.vault(guest, `{"customerId":"customer-8"}`), 422, "RequestValidationError")
 	r.want(r.get("/payment-instruments"), 422, "RequestValidationError")
-	flow := `{"paymentInstrument":{"number":"` + goodCard + `","cvv":"737","expirationMonth":"03","expirationYear":"2030"},"paymentFlow":"VAULT"`
+	flow := `{"paymentInstrument":{"number":"` + goodCard + `","cvv":"737","expirationMonth":"03","expirationYear":"` + expires + `"},"paymentFlow":"VAULT"`
 	r.want(r.browser(r.session(guestSession), flow+`}`), 422, "RequestValidationError")
 	r.want(r.browser(r.session(someSession), flow+`,"tokenType":"SINGLE_USE"}`), 422, "RequestValidationError")
 	r.late.Store(3600)
@@ -284,7 +284,7 @@ func TestVaultFlow(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	mine, next, stranger, guest := r.session(someSession), r.session(someSession), r.session(strings.Replace(someSession, "customer-7", "customer-8", 1)), r.session(guestSession)
-	made := r.want(r.browser(mine, `{"paymentInstrument":{"number":"`+goodCard+`","cvv":"737","expirationMonth":"03","expirationYear":"2030"},"tokenType":"MULTI_USE","paymentFlow":"VAULT"}`), 200, "")
+	made := r.want(r.browser(mine, `{"paymentInstrument":{"number":"`+goodCard+`","cvv":"737","expirationMonth":"03","expirationYear":"`+expires+`"},"tokenType":"MULTI_USE","paymentFlow":"VAULT"}`), 200, "")
 	token := made.text1("token")
 	if made.text1("tokenType") != "MULTI_USE" || made.field("isVaulted") != true || !slices.Equal(r.keptFor("customer-7"), []string{token}) {
 		t.Error(made.text)

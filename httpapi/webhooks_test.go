@@ -43,6 +43,7 @@ func (w *webhooks) open(ctx context.Context, r *rig, fanout *eventstore.Fanout, 
 	var err error
 	w.notifier, err = notifier.New(ctx, notifier.Config{
 		Store: r.store, Fanout: fanout, Vault: vault, Views: r.views, Now: r.now, Random: rand.Reader, Logger: logger,
+		Timeout:     time.Minute, // receivers that hang do so until a test has looked
 		RetryDelays: append([]time.Duration{}, w.retries...), AllowCIDRs: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
 	})
 	must(r.t, err)
@@ -72,7 +73,7 @@ type hookRig struct {
 func newHookRig(t *testing.T, hooks webhooks) *hookRig {
 	t.Helper()
 	box := newInbox(t)
-	return &hookRig{newRigWith(t, 10*time.Second, &hooks), box}
+	return &hookRig{newRigWith(t, usualTimeout, &hooks), box}
 }
 
 // inbox is a merchant's receivers, one a path: each answers as it is told, 200 at first.
