@@ -128,14 +128,10 @@ func (r *rig) startThrough(well *commands.Service, f *fault) {
 	r.start(well, from, tokens[0])
 	n := r.newNode(r.t, time.Minute, f)
 	r.t.Cleanup(func() { closeOnce(f.resume) })
-	given := make(chan error, 1)
-	go func() {
+	given := n.meets(func() error {
 		_, err := n.StartAttempt(background, r.by, commands.AttemptInput{Session: from.ID, Token: tokens[1]})
-		given <- err
-	}()
-	if !came(f.hit) {
-		r.t.Fatal("the effect never came")
-	}
+		return err
+	})
 	if f.way == crashBefore || f.way == crashAfter {
 		n.kill()
 		<-given
@@ -246,11 +242,7 @@ func TestApprovalThatCannotBePaid(t *testing.T) {
 				r := r.with(t)
 				a, f := r.impossible(well.Service), newFault(effect{on: e}, w)
 				n := r.newNode(t, time.Minute, f)
-				given := make(chan error, 1)
-				go func() { given <- n.RecoverAttempt(background, r.by.Account, a.ID) }()
-				if !came(f.hit) {
-					t.Fatal("the effect never came")
-				}
+				given := n.meets(func() error { return n.RecoverAttempt(background, r.by.Account, a.ID) })
 				if w == crashBefore || w == crashAfter {
 					n.kill()
 				}

@@ -123,13 +123,7 @@ func TestApprovalCrashes(t *testing.T) {
 func (r *rig) dies(on string, w way, request func(*node) error) {
 	r.t.Helper()
 	n := r.newNode(r.t, time.Minute, newFault(effect{on: on}, w))
-	given := make(chan error, 1)
-	go func() { given <- request(n) }()
-	select {
-	case <-n.wire.fault.hit:
-	case err := <-given:
-		r.t.Fatal("the effect never came:", err)
-	}
+	given := n.meets(func() error { return request(n) })
 	n.kill()
 	<-given
 }
@@ -151,11 +145,7 @@ func (r *rig) decideThrough(well *commands.Service, what string, f *fault) {
 		}
 		return err
 	}
-	given := make(chan error, 1)
-	go func() { given <- decide(n.Service) }()
-	if !came(f.hit) {
-		r.t.Fatal("the effect never came")
-	}
+	given := n.meets(func() error { return decide(n.Service) })
 	switch f.way {
 	case crashBefore, crashAfter:
 		n.kill()

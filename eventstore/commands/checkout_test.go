@@ -77,14 +77,7 @@ func (r *rig) tabsThrough(well *commands.Service, f *fault) {
 	tokens := []domain.Token{r.tokenIn(well, from, approvedCard), r.tokenIn(well, from, approvedCard)}
 	n := r.newNode(r.t, time.Minute, f)
 	r.t.Cleanup(func() { closeOnce(f.resume) })
-	given := make(chan error, 1)
-	go func() {
-		_, err := r.tab(n.Service, from, tokens[0])
-		given <- err
-	}()
-	if !came(f.hit) {
-		r.t.Fatal("the effect never came")
-	}
+	given := n.meets(func() error { _, err := r.tab(n.Service, from, tokens[0]); return err })
 	if f.way == crashBefore || f.way == crashAfter {
 		n.kill()
 		<-given
@@ -127,11 +120,7 @@ func TestGivenUpForAnother(t *testing.T) {
 			r.dies("payment.created", crashBefore, func(n *node) error { _, err := r.tab(n.Service, from, tokens[0]); return err })
 			f := newFault(effect{on: "payment.key_claimed"}, w)
 			n := r.newNode(t, time.Minute, f)
-			given := make(chan error, 1)
-			go func() { _, err := r.tab(n.Service, from, tokens[1]); given <- err }()
-			if !came(f.hit) {
-				t.Fatal("the effect never came")
-			}
+			given := n.meets(func() error { _, err := r.tab(n.Service, from, tokens[1]); return err })
 			if w == crashBefore || w == crashAfter {
 				n.kill()
 			}

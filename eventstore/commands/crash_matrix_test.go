@@ -107,11 +107,7 @@ func (h *hand) play(e effect) {
 	n := h.newNode(h.t, time.Minute, h.fault)
 	h.t.Cleanup(func() { closeOnce(h.fault.resume) }) // before the node ends
 	h.action.prepare(h)
-	given := make(chan error, 1)
-	go func() { given <- h.action.give(h, n) }()
-	if !came(h.fault.hit) {
-		h.t.Fatal("the effect never came")
-	}
+	given := n.meets(func() error { return h.action.give(h, n) })
 	switch h.fault.way {
 	case crashBefore, crashAfter:
 		n.kill()

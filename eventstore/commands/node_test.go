@@ -56,6 +56,17 @@ func (r *rig) newNode(t testing.TB, paymentTimeout time.Duration, f *fault) *nod
 	return n
 }
 
+// meets gives the process a command, waits until that has come to the fault, and gives what it ends with.
+func (n *node) meets(command func() error) <-chan error {
+	n.t.Helper()
+	given := make(chan error, 1)
+	go func() { given <- command() }()
+	if !came(n.wire.fault.hit) {
+		n.t.Fatal("the effect never came")
+	}
+	return given
+}
+
 // kill ends the process: nothing of it reaches the log or a processor any more.
 func (n *node) kill() {
 	n.wire.cut()

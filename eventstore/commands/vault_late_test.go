@@ -74,14 +74,10 @@ func TestReroutedAfterTheTokenExpired(t *testing.T) {
 	token := r.tokenOf(r.newNode(t, time.Minute, nil).Service, fallbackCard)
 	dying := r.newNode(t, time.Minute, newFault(effect{on: authorize}, crashAfter))
 	r.ahead.Store(int64(59 * time.Minute))
-	given := make(chan error, 1)
-	go func() {
+	given := dying.meets(func() error {
 		_, err := dying.CreatePayment(background, r.by, commands.PaymentInput{Token: token})
-		given <- err
-	}()
-	if !came(dying.wire.fault.hit) {
-		t.Fatal("the effect never came")
-	}
+		return err
+	})
 	dying.kill()
 	<-given
 	r.ahead.Store(int64(61 * time.Minute))
@@ -103,14 +99,10 @@ func TestCardOfAnEndlessPayment(t *testing.T) {
 	r := newRigFor(t, false)
 	n := r.newNode(t, time.Minute, newFault(effect{on: authorize}, never))
 	used, unused := r.tokenOf(n.Service, approvedCard), r.tokenOf(n.Service, approvedCard)
-	given := make(chan error, 1)
-	go func() {
+	given := n.meets(func() error {
 		_, err := n.CreatePayment(background, r.by, commands.PaymentInput{Token: used})
-		given <- err
-	}()
-	if !came(n.wire.fault.hit) {
-		t.Fatal("the effect never came")
-	}
+		return err
+	})
 	r.ahead.Store(int64(2 * time.Minute)) // the payment timeout is over
 	if err := <-given; err != nil {
 		t.Fatal(err)

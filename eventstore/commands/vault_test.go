@@ -145,11 +145,7 @@ func TestVaultingCrashes(t *testing.T) {
 					well := r.newNode(t, time.Minute, nil)
 					token := r.tokenOf(well.Service, approvedCard)
 					n := r.newNode(t, time.Minute, newFault(effect{on: e}, w))
-					given := make(chan error, 1)
-					go func() { given <- give[name](r, n.Service, token) }()
-					if !came(n.wire.fault.hit) {
-						t.Fatal("the effect never came")
-					}
+					given := n.meets(func() error { return give[name](r, n.Service, token) })
 					if w != twice {
 						n.kill()
 					}
