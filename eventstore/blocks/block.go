@@ -1,0 +1,151 @@
+package blocks
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// Kind is the state of a block or a stream.
+type Kind int
+
+// Clean, then states from harmless to bad.
+const (
+	Clean   Kind = iota // every byte belongs to a good record
+	Stopped             // everything up to Options.Through is good; what follows was not judged
+	Torn                // the newest records are incomplete or bad, and nothing valid follows them
+	Damaged             // something is bad or missing, and something valid follows or must be there
+)
+
+// String returns the kind in words.
+func (k Kind) String() string {
+	return [...]string{"clean", "clean as far as it was judged", "torn at the end", "damaged"}[k]
+}
+
+// ErrRefused is wrapped by the error of Options.Handle for a record that cannot be right. The record then counts as damage,
+// and reading goes on.
+var ErrRefused = errors.New("blocks: the record was refused")
+
+// Place is a place between two records of a stream. The zero value is the beginning.
+type Place struct {
+	Block  int    // number of the block file
+	Offset int64  // in bytes
+	Last   uint64 // the highest sequence before the place; 0 if none
+}
+
+// Options says how to read.
+type Options struct {
+	// Deletes says that messages of the stream may be deleted. Without it every sequence must be there, in order.
+	Deletes bool
+	// First is the sequence of the stream's first message; 0 takes first_seq from meta.inf, or else 1. Unused with Deletes.
+	First uint64
+	// Through is the last sequence to judge; 0 judges everything. Without Deletes it must be there. Set it while the server
+	// runs, to a sequence that was acknowledged before the call.
+	Through uint64
+	// Subjects are the patterns of the stream's subjects; none allows all. The checksum does not cover the subject's length,
+	// so a literal subject here finds errors that nothing else finds.
+	Subjects []string
+	// From is where to begin: a Report's Next, or a block with neither Offset nor Last. With Deletes it is always the beginning
+	// of the block.
+	From Place
+	// Pace is called after each read with its number of bytes, at most 1 MiB. It may wait; an error ends the work.
+	Pace func(n int) error
+	// Uncached reads from the disk, not from the operating system's cache, where the system can do so (Linux). A damaged disk
+	// shows only this way while the cache holds the block.
+	Uncached bool
+	// Handle is called for each record before the first fault of a block, tombstones included. An error ends the work,
+	// unless it wraps ErrRefused.
+	Handle func(Record) error
+}
+
+// Result is the state of one block.
+type Result struct {
+	Block      int
+	Kind       Kind
+	End        int64  // where the good prefix ends, in bytes
+	Size       int64  // bytes of the file that were looked at
+	First      uint64 // sequence of the first message; 0 if none
+	Last       uint64 // the highest sequence of a message or an erased message; 0 if none
+	Messages   uint64 // records that hold a message, deleted or not
+	Erased     uint64
+	Tombstones uint64
+	// Incomplete says, of a torn block, that the record at End is longer than the file. Otherwise its bytes are all there,
+	// but wrong: a write that was cut off by a power failure, or damage in the last record.
+	Incomplete bool
+	Faults     []Fault // at most 100; of a torn block the reason
+}
+
+// maxFaults bounds the faults of a result and of a report.
+const maxFaults = 100
+
+// Fault is one thing that is wrong.
+type Fault struct {
+	Block    int    // number of the block file; 0 if the fault belongs to the whole stream
+	Offset   int64  // where, in bytes
+	After    uint64 // the highest good sequence before it; 0 if none
+	Reason   string
+	From, To uint64 // the missing sequences, if the fault is a gap
+}
+
+// String describes the fault for people.
+func (f Fault) String() string {
+	text := f.Reason
+	if f.To != 0 {
+		text += fmt.Sprintf(": %d to %d", f.From, f.To)
+	}
+	if f.Block == 0 {
+		return text
+	}
+	return fmt.Sprintf("block %d, offset %d, after sequence %d: %s", f.Block, f.Offset, f.After, text)
+}
+
+// ReadBlock reads one block file of a stream and calls o.Handle for its good records. It begins at o.From.Offset, which must
+// be the beginning of a record, and expects the sequence after o.From.Last, or any if that is 0. The error is about reading
+// only, or Handle's or Pace's; what is wrong with the contents stands in the Result.
+func ReadBlock(path, stream string, o Options) (Result, error) {
+	n, ok := number(filepath.Base(path))
+	if !ok {
+		return Result{}, fmt.Errorf("blocks: %s is not the name of a block file", path)
+	}
+	f, size, err := open(path, o.Uncached)
+	if err != nil {
+		return Result{}, err
+	}
+	defer f.Close()
+	r := newReader(newWindow(f, size, o.Pace), stream, n, &o)
+	if err := r.run(); err != nil {
+		return Result{}, fmt.Errorf("blocks: %s: %w", path, err)
+	}
+	return r.result, nil
+}
+
+// blockFile is an open block file.
+type blockFile struct {
+	*os.File
+	uncached bool
+}
+
+// open opens a block file for reading and returns its size.
+func open(path string, uncached bool) (*blockFile, int64, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, 0, fmt.Errorf("blocks: %w", err)
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return nil, 0, errors.Join(fmt.Errorf("blocks: %w", err), f.Close())
+	}
+	if uncached {
+		forget(f)
+	}
+	return &blockFile{f, uncached}, info.Size(), nil
+}
+
+// Close closes the file. What was read from the disk does not stay in the cache.
+func (f *blockFile) Close() error {
+	if f.uncached {
+		forget(f.File)
+	}
+	return f.File.Close()
+}

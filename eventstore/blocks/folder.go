@@ -1,0 +1,87 @@
+package blocks
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// ErrUnsupported means that a stream is compressed or encrypted: this package cannot read it.
+var ErrUnsupported = errors.New("blocks: the stream is compressed or encrypted")
+
+// Streams returns the names of an account's streams, sorted; none if the folder does not exist. It leaves out a stream that
+// the server was deleting.
+func Streams(dir, account string) ([]string, error) {
+	return folders(filepath.Join(dir, "jetstream", account, "streams"))
+}
+
+// Consumers returns the names of a stream's consumers, sorted, given the stream's folder.
+func Consumers(folder string) ([]string, error) { return folders(filepath.Join(folder, "obs")) }
+
+func folders(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	} else if err != nil {
+		return nil, fmt.Errorf("blocks: %w", err)
+	}
+	var names []string
+	for _, e := range entries {
+		if e.IsDir() && !strings.HasPrefix(e.Name(), ".") {
+			names = append(names, e.Name())
+		}
+	}
+	return names, nil
+}
+
+// Folder returns the folder of a stream.
+func Folder(dir, account, stream string) string {
+	return filepath.Join(dir, "jetstream", account, "streams", stream)
+}
+
+// purging is the folder of the block that a purge leaves, until it takes the place of msgs.
+const purging = "__new_msgs__"
+
+// File is one block file.
+type File struct {
+	Number int
+	Path   string
+}
+
+// Files returns the block files of a stream in the order of their numbers, given the stream's folder.
+func Files(folder string) ([]File, error) {
+	msgs := filepath.Join(folder, "msgs")
+	entries, err := os.ReadDir(msgs)
+	if errors.Is(err, fs.ErrNotExist) { // between the two renames of a purge
+		msgs = filepath.Join(folder, purging)
+		entries, err = os.ReadDir(msgs)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		msgs = filepath.Join(folder, "msgs")
+		entries, err = os.ReadDir(msgs)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("blocks: %w", err)
+	}
+	var files []File
+	for _, e := range entries {
+		if n, ok := number(e.Name()); ok {
+			files = append(files, File{n, filepath.Join(msgs, e.Name())})
+		}
+	}
+	slices.SortFunc(files, func(a, b File) int { return cmp.Compare(a.Number, b.Number) })
+	return files, nil
+}
+
+// number returns the number of a block file. The server ignores other names, among them 7.new and 7.blk.tmp.
+func number(name string) (int, bool) {
+	digits, ok := strings.CutSuffix(name, ".blk")
+	n, err := strconv.ParseUint(digits, 10, 32)
+	return int(n), ok && err == nil && strconv.FormatUint(n, 10) == digits
+}

@@ -1,0 +1,156 @@
+package blocks
+
+import (
+	"bytes"
+	"encoding/binary"
+	"io"
+	"testing"
+)
+
+// encode writes a record as the server does.
+func encode(d *digest, seq uint64, at int64, subject, header, body string) []byte {
+	length := uint32(emptyLen + len(subject) + len(header) + len(body))
+	if header != "" {
+		length = (length + 4) | headersMark
+	}
+	b := binary.LittleEndian.AppendUint32(nil, length)
+	b = binary.LittleEndian.AppendUint64(b, seq)
+	b = binary.LittleEndian.AppendUint64(b, uint64(at))
+	b = binary.LittleEndian.AppendUint16(b, uint16(len(subject)))
+	b = append(b, subject...)
+	if header != "" {
+		b = binary.LittleEndian.AppendUint32(b, uint32(len(header)))
+		b = append(b, header...)
+	}
+	b = append(b, body...)
+	d.Reset()
+	_, _ = io.WriteString(d, string(b[4:20])+subject+header+body)
+	return d.Sum(b)
+}
+
+// seeds are blocks of every sort of record, whole and damaged.
+func seeds() [][]byte {
+	d := newDigest("FUZZ", 1)
+	one := encode(d, 1, 5, "a.b", "", "body")
+	two := encode(d, 2, 6, "a.b", "NATS/1.0\r\nK: v\r\n\r\n", "")
+	erased := encode(d, 3|erasedMark, 0, "", "", "random")
+	tomb := encode(d, 1|tombMark, 0, "", "", "")
+	empty := encode(d, 2, 6, "", "", "no subject")
+	odd := encode(d, 2, 6, "a..b", "", "")
+	short := encode(d, 2, 6, "a.b", "NATS/1.0\r\n", "")
+	huge := bytes.Clone(one)
+	binary.LittleEndian.PutUint32(huge, maxRecord)
+	whole := bytes.Join([][]byte{one, two, erased, tomb}, nil)
+	return [][]byte{
+		nil, one, whole, whole[:len(whole)-3], append(bytes.Clone(one), huge...), append(huge, two...),
+		append(bytes.Clone(one), empty...), append(bytes.Clone(one), odd...), append(bytes.Clone(one), short...),
+		append(make([]byte, 4096), whole...), append(bytes.Clone(whole), make([]byte, 4096)...), []byte("cmp\x01\x05"),
+	}
+}
+
+// FuzzBlock: whatever stands in a block, reading ends without a panic, hands over only what is in the good prefix, and holds no
+// more memory than the file has bytes, some times over.
+func FuzzBlock(f *testing.F) {
+	for _, b := range seeds() {
+		f.Add(b, true)
+		f.Add(b, false)
+	}
+	f.Fuzz(func(t *testing.T, b []byte, deletes bool) {
+		var end int64
+		var records uint64
+		o := Options{Deletes: deletes, Handle: func(r Record) error {
+			if r.Offset != end {
+				t.Errorf("a record at %d, the one before ended at %d", r.Offset, end)
+			}
+			end += int64(emptyLen + len(r.Subject) + len(r.Header) + len(r.Body))
+			if r.Header != nil {
+				end += 4
+			}
+			records++
+			return nil
+		}}
+		r := newReader(newWindow(bytes.NewReader(b), int64(len(b)), nil), "FUZZ", 1, &o)
+		err := r.run()
+		got := r.result
+		if err != nil {
+			if !bytes.HasPrefix(b, []byte("cmp\x01")) {
+				t.Fatal(err)
+			}
+			return
+		}
+		if got.End > int64(len(b)) || got.Size != int64(len(b)) || got.Kind == Clean && got.End != got.Size {
+			t.Errorf("%d bytes: %+v", len(b), got)
+		}
+		if (got.Kind == Clean) != (len(got.Faults) == 0) || got.Kind == Clean && got.Messages+got.Erased+got.Tombstones != records {
+			t.Errorf("%d records: %+v", records, got)
+		}
+		if held := cap(r.w.bytes) + cap(r.w.spare); held > 2*len(b)+2 {
+			t.Errorf("%d bytes held for a file of %d", held, len(b))
+		}
+	})
+}
+
+// The seeds are judged as they should be.
+func TestSeeds(t *testing.T) {
+	want := []Kind{Clean, Clean, Clean, Torn, Torn, Damaged, Torn, Damaged, Damaged, Damaged, Torn}
+	for i, kind := range want {
+		b := seeds()[i]
+		r := newReader(newWindow(bytes.NewReader(b), int64(len(b)), nil), "FUZZ", 1, &Options{Deletes: true})
+		if err := r.run(); err != nil || r.result.Kind != kind {
+			t.Errorf("seed %d: %v %v, not %v: %v", i, r.result.Kind, err, kind, r.result.Faults)
+		}
+	}
+}
+
+// A body that looks like records, all plausible and none valid, ends the search with the answer damage.
+func TestSearchIsBounded(t *testing.T) {
+	d := newDigest("OTHER", 1)
+	record := encode(d, 9, 0, "a", "", string(make([]byte, 1<<16)))
+	var b []byte
+	for range 40 {
+		b = append(b, record[:23]...)
+	}
+	b = append(b, make([]byte, 1<<17)...)
+	r := newReader(newWindow(bytes.NewReader(b), int64(len(b)), nil), "FUZZ", 1, &Options{})
+	r.budget = 1 << 20
+	if err := r.run(); err != nil || r.result.Kind != Damaged || r.result.End != 0 {
+		t.Errorf("%+v, %v", r.result, err)
+	}
+}
+
+func TestMatches(t *testing.T) {
+	for _, c := range []struct {
+		subject, pattern string
+		want             bool
+	}{
+		{"a.b", "a.b", true}, {"a.b", "a", false}, {"a", "a.b", false}, {"a.b", "a.*", true}, {"a.b.c", "a.*", false},
+		{"a.b.c", "a.>", true}, {"a", "a.>", false}, {"a", ">", true}, {"a.b", "*.b", true}, {"a.c", "*.b", false},
+	} {
+		if got := within(c.subject, []string{c.pattern}); got != c.want {
+			t.Errorf("%s within %s: %t", c.subject, c.pattern, got)
+		}
+	}
+	for subject, want := range map[string]bool{
+		"a": true, "a.b": true, "": false, "a.": false, ".a": false, "a..b": false, "a b": false, "a.*": false, ">": false,
+		"a*": true, "a\x00": false, "é": true,
+	} {
+		if literal([]byte(subject)) != want {
+			t.Errorf("%q: %t", subject, !want)
+		}
+	}
+}
+
+func TestSequences(t *testing.T) {
+	s := sequences{}
+	if s.lowest() != 0 || s.count() != 0 || s.from(0) != 0 {
+		t.Error("the empty set")
+	}
+	for _, seq := range []uint64{70, 63, 64, 5000, 1 << 40} {
+		s.add(seq)
+	}
+	s.remove(63)
+	s.remove(9999)
+	if s.lowest() != 64 || s.count() != 4 || s.from(64) != 4 || s.from(65) != 3 || s.from(5001) != 1 || s.has(63) || !s.has(1<<40) {
+		t.Errorf("%d, %d, %d", s.lowest(), s.count(), s.from(65))
+	}
+}

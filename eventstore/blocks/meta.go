@@ -1,0 +1,87 @@
+package blocks
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// ErrMeta means that a meta.inf is missing, damaged, or another stream's. The server leaves out a stream whose meta.inf is
+// bad, without an error.
+var ErrMeta = errors.New("blocks: meta.inf is bad")
+
+// Meta is what this package needs of a description.
+type Meta struct {
+	Name     string
+	Subjects []string
+	FirstSeq uint64 `json:"first_seq"`
+}
+
+// CheckMeta reads meta.inf in the folder of a stream or a consumer and compares it with the checksum in meta.sum. The name is
+// the stream's, or "<stream>/<consumer>". The error wraps ErrMeta if the contents are bad. The server replaces the two files
+// one after the other when it changes a configuration: believe a mismatch in a running server only if it stays.
+func CheckMeta(folder, name string) (Meta, error) {
+	if _, err := os.Stat(filepath.Join(folder, "meta.key")); err == nil {
+		return Meta{}, ErrUnsupported
+	}
+	text, err := os.ReadFile(filepath.Join(folder, "meta.inf"))
+	if err == nil {
+		var sum []byte
+		if sum, err = os.ReadFile(filepath.Join(folder, "meta.sum")); err == nil {
+			return parseMeta(text, sum, name)
+		}
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return Meta{}, fmt.Errorf("%w: %w", ErrMeta, err)
+	}
+	return Meta{}, fmt.Errorf("blocks: %w", err)
+}
+
+func parseMeta(text, sum []byte, name string) (Meta, error) {
+	d := keyed(name)
+	_, _ = d.Write(text)
+	if hex.EncodeToString(d.Sum(nil)) != string(sum) {
+		return Meta{}, fmt.Errorf("%w: %s: the checksum does not match", ErrMeta, name)
+	}
+	var m Meta
+	if err := json.Unmarshal(text, &m); err != nil {
+		return Meta{}, fmt.Errorf("%w: %s: %w", ErrMeta, name, err)
+	}
+	return m, nil
+}
+
+// Index is what index.db says of a stream. It may be older than the blocks.
+type Index struct {
+	Messages    uint64
+	First, Last uint64
+}
+
+// ReadIndex reads index.db. It returns false if the file is missing, bad, or of an unknown version: the server then reads the
+// blocks, so that a bad index.db is no damage.
+func ReadIndex(folder, stream string) (Index, bool) {
+	b, err := os.ReadFile(filepath.Join(folder, "msgs", "index.db"))
+	if err != nil || len(b) < 32 {
+		return Index{}, false
+	}
+	b, sum := b[:len(b)-sumLen], b[len(b)-sumLen:]
+	d := keyed(stream)
+	_, _ = d.Write(b)
+	if string(d.Sum(nil)) != string(sum) || b[0] != 11 || b[1] < 1 || b[1] > 4 {
+		return Index{}, false
+	}
+	b = b[2:]
+	var values [5]uint64 // messages, bytes, first sequence, its time (signed, unused), last sequence
+	for i := range values {
+		v, n := binary.Uvarint(b)
+		if n <= 0 {
+			return Index{}, false
+		}
+		values[i], b = v, b[n:]
+	}
+	return Index{values[0], values[2], values[4]}, true
+}

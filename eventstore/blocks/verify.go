@@ -1,0 +1,246 @@
+package blocks
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Report is the state of a stream.
+type Report struct {
+	Stream   string
+	Kind     Kind
+	First    uint64 // the lowest sequence of a message that was read; 0 if none
+	Last     uint64 // the highest sequence that was read, that of a deleted message included; 0 if none
+	Messages uint64 // messages that were read and not deleted
+	// Missing counts, with Deletes, the sequences between First and Last without any record. They are no fault: the server
+	// drops the records of deleted messages when it compacts a block. Without Deletes missing messages are faults.
+	Missing uint64
+	Blocks  []Result
+	Faults  []Fault // at most 100 of each block
+	Next    Place   // where the next call can begin, to read what is appended later
+}
+
+// Verify reads the blocks of a stream, from Options.From on, and its meta.inf, and compares them with each other and with
+// index.db. It opens files for reading only. The error is about reading; what is wrong stands in the Report.
+func Verify(dir, account, stream string, o Options) (Report, error) {
+	v := &verifier{folder: Folder(dir, account, stream), o: o, place: o.From, report: Report{Stream: stream}}
+	if _, err := os.Stat(v.folder); err != nil {
+		return Report{}, fmt.Errorf("blocks: %w", err)
+	}
+	if err := v.meta(); err != nil {
+		return Report{}, err
+	}
+	if o.Deletes {
+		v.live, v.known = sequences{}, sequences{}
+		v.place = Place{Block: o.From.Block} // the block may be another one by now
+	}
+	index, indexed := ReadIndex(v.folder, stream)
+	if err := v.blocks(); err != nil {
+		return Report{}, err
+	}
+	if !o.Deletes {
+		v.expect(o.Through, "messages are missing at the end")
+		if indexed && o.Through == 0 {
+			v.expect(index.Last, "index.db knows of messages that are missing at the end")
+		}
+		v.purged()
+	}
+	v.finish()
+	return v.report, nil
+}
+
+// verifier reads one stream.
+type verifier struct {
+	folder      string
+	o           Options
+	place       Place
+	live, known sequences // with Deletes only: of messages that stand, and of all records
+	buffers     [2][]byte // of the windows
+	torn        *File     // the last file read, if it was torn
+	before      Place     // where that file was begun
+	report      Report
+}
+
+// meta checks the description of the stream and takes the first sequence from it.
+func (v *verifier) meta() error {
+	meta, err := CheckMeta(v.folder, v.report.Stream)
+	switch {
+	case errors.Is(err, ErrMeta):
+		v.fault(Fault{Reason: err.Error()})
+	case err != nil:
+		return err
+	}
+	if v.o.First == 0 {
+		v.o.First = max(meta.FirstSeq, 1)
+	}
+	return nil
+}
+
+// blocks reads the block files, those that the server adds meanwhile included.
+func (v *verifier) blocks() error {
+	for {
+		files, err := v.list()
+		if err != nil || len(files) == 0 {
+			return err
+		}
+		if v.torn != nil { // a newer block has come: the torn one is complete by now, or damaged
+			files = append([]File{*v.torn}, files...)
+			v.report.Blocks = v.report.Blocks[:len(v.report.Blocks)-1]
+			v.place, v.torn = v.before, nil
+		}
+		for i, f := range files {
+			result, err := v.block(f)
+			if errors.Is(err, fs.ErrNotExist) {
+				continue // removed by the server, or its messages will be found missing
+			}
+			if err != nil {
+				return err
+			}
+			if result.Kind == Torn && i < len(files)-1 {
+				result.Kind = Damaged
+			}
+			v.report.Blocks = append(v.report.Blocks, result)
+			if result.Kind == Stopped {
+				return nil
+			}
+			if v.torn = nil; result.Kind == Torn {
+				v.torn = &f
+			}
+		}
+	}
+}
+
+// list returns the files that were not read yet.
+func (v *verifier) list() ([]File, error) {
+	files, err := Files(v.folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		v.fault(Fault{Reason: "folder msgs is missing"})
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	skip := 0
+	for skip < len(files) && !v.unread(files[skip].Number) {
+		skip++
+	}
+	return files[skip:], nil
+}
+
+func (v *verifier) unread(n int) bool {
+	if done := len(v.report.Blocks); done > 0 {
+		return n > v.report.Blocks[done-1].Block
+	}
+	return n >= v.o.From.Block
+}
+
+// tries is how often a block is read again that changed while it was read.
+const tries = 3
+
+// block reads one file. A file that was bad and changed meanwhile is read again.
+func (v *verifier) block(f File) (Result, error) {
+	from := v.place
+	for try := 0; ; try++ {
+		before, err := os.Stat(f.Path)
+		if err != nil {
+			return Result{}, fmt.Errorf("blocks: %w", err)
+		}
+		r, err := v.read(f, from)
+		if err != nil {
+			return Result{}, err
+		}
+		after, err := os.Stat(f.Path)
+		same := err == nil && os.SameFile(before, after) && before.Size() == after.Size() && before.ModTime().Equal(after.ModTime())
+		if r.result.Kind < Torn || same || try == tries {
+			v.before, v.place = from, Place{f.Number, r.offset, r.last}
+			return r.result, nil
+		}
+	}
+}
+
+// read reads one file once.
+func (v *verifier) read(f File, from Place) (*reader, error) {
+	o := v.o
+	if o.From = from; from.Block != f.Number {
+		o.From.Offset = 0
+	}
+	file, size, err := open(f.Path, o.Uncached)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	w := newWindow(file, size, o.Pace)
+	w.bytes, w.spare = v.buffers[0], v.buffers[1]
+	defer func() { v.buffers = [2][]byte{w.bytes[:0], w.spare[:0]} }()
+	r := newReader(w, v.report.Stream, f.Number, &o)
+	if r.last == 0 && v.o.From == (Place{}) {
+		r.next = v.o.First
+	}
+	r.note = v.note
+	if err := r.run(); err != nil {
+		return nil, fmt.Errorf("blocks: %s: %w", f.Path, err)
+	}
+	return r, nil
+}
+
+// note accounts for one record.
+func (v *verifier) note(r *Record) {
+	if r.message() && v.report.First == 0 {
+		v.report.First = r.Seq
+	}
+	v.report.Last = max(v.report.Last, r.Seq)
+	if !v.o.Deletes {
+		return
+	}
+	v.known.add(r.Seq)
+	if r.message() {
+		v.live.add(r.Seq)
+	} else {
+		v.live.remove(r.Seq)
+	}
+}
+
+// expect notes a fault if the stream ends before a sequence.
+func (v *verifier) expect(last uint64, reason string) {
+	if have := max(v.report.Last, v.o.From.Last, v.o.First-1); have < last {
+		v.fault(Fault{Reason: reason, From: have + 1, To: last})
+	}
+}
+
+// purged notes a fault if the next start of the server would delete the messages: it ends a purge that it finds begun.
+func (v *verifier) purged() {
+	entries, _ := os.ReadDir(filepath.Join(v.folder, purging))
+	for _, e := range entries {
+		if strings.HasSuffix(e.Name(), ".blk") && v.report.First != 0 {
+			v.fault(Fault{Reason: "folder " + purging + " would make the server delete all messages"})
+			return
+		}
+	}
+}
+
+func (v *verifier) fault(f Fault) { v.report.Faults = append(v.report.Faults, f) }
+
+// finish sums up the blocks.
+func (v *verifier) finish() {
+	r := &v.report
+	if len(r.Faults) > 0 {
+		r.Kind = Damaged
+	}
+	for _, b := range r.Blocks {
+		r.Kind = max(r.Kind, b.Kind)
+		r.Faults = append(r.Faults, b.Faults...)
+		r.Messages += b.Messages
+	}
+	r.Next = v.place
+	if !v.o.Deletes {
+		return
+	}
+	r.Messages, r.First = v.live.count(), v.live.lowest()
+	if known := v.known.from(r.First); r.First != 0 {
+		r.Missing = r.Last - r.First + 1 - known
+	}
+}
