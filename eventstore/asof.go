@@ -31,3 +31,38 @@ func AsOf[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate[S, 
 	}
 	return none, nil
 }
+
+// Before returns an address that all events of a shard from a time on come after, for whoever need not read the older
+// ones. Each look-up halves what is left; the times of a shard's events need only grow roughly, within the slack that
+// the caller takes off.
+func (s *Store) Before(ctx context.Context, shard int, at time.Time) (uint64, error) {
+	end, _ := s.shard[shard].end()
+	last := GroupOf(end.Last)
+	low, high := uint64(0), last // groups up to low are before at, those past high are not
+	for low < high {
+		middle := low + (high-low+1)/2
+		g, err := s.shard[shard].eventsAt(ctx, middle, last)
+		if err != nil {
+			return 0, err
+		}
+		if g.seq <= high && g.frames[0].Time.Before(at) {
+			low = g.seq
+		} else {
+			high = middle - 1
+		}
+	}
+	return At(low, 0), nil
+}
+
+// eventsAt returns the first group with events from seq on; the one at last has some.
+func (h *shard) eventsAt(ctx context.Context, seq, last uint64) (*group, error) {
+	for ; ; seq++ {
+		g, err := h.readGroup(ctx, seq)
+		if err != nil || len(g.frames) > 0 {
+			return g, err
+		}
+		if seq >= last {
+			return nil, fmt.Errorf("%w: %s has no event at %d", ErrUnhealthy, h.name(), seq)
+		}
+	}
+}

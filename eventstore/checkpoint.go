@@ -20,7 +20,8 @@ import (
 // order, from 1; leaf position−1 of the Merkle tree (RFC 6962) holds its hash.
 type Checkpoint struct {
 	Size      uint64       `json:"size"`    // events covered by this and all earlier ones
-	LastSeq   []uint64     `json:"lastSeq"` // per shard
+	LastSeq   []uint64     `json:"lastSeq"` // per shard: the last group
+	Events    []uint64     `json:"events"`  // per shard: the number of events up to it
 	Root      []byte       `json:"root"`
 	Signature string       `json:"signature"` // signed note over Text
 	Edge      []StoredHash `json:"edge"`      // the right edge of the tree: what the next checkpoint needs
@@ -36,14 +37,19 @@ type StoredHash struct {
 // checkpointOrigin is the first line of the signed text.
 const checkpointOrigin = "payledger"
 
-// Text is what is signed: origin, size and root as in a C2SP checkpoint, then the last sequence per shard.
+// Text is what is signed: origin, size and root as in a C2SP checkpoint, then the last group and the number of events per
+// shard.
 func (c Checkpoint) Text() string {
-	seqs := make([]string, len(c.LastSeq))
-	for i, seq := range c.LastSeq {
-		seqs[i] = strconv.FormatUint(seq, 10)
+	return fmt.Sprintf("%s\n%d\n%s\nshards %s\nevents %s\n", checkpointOrigin, c.Size,
+		base64.StdEncoding.EncodeToString(c.Root), joined(c.LastSeq), joined(c.Events))
+}
+
+func joined(numbers []uint64) string {
+	texts := make([]string, len(numbers))
+	for i, n := range numbers {
+		texts[i] = strconv.FormatUint(n, 10)
 	}
-	return fmt.Sprintf("%s\n%d\n%s\nshards %s\n", checkpointOrigin, c.Size,
-		base64.StdEncoding.EncodeToString(c.Root), strings.Join(seqs, " "))
+	return strings.Join(texts, " ")
 }
 
 // LastCheckpoint reads the newest checkpoint, once it is durable; ErrNotFound in a new log.
@@ -72,20 +78,36 @@ func (s *Store) newestCheckpoint(ctx context.Context) (Checkpoint, error) {
 
 func (s *Store) checkpoint(ctx context.Context, request getRequest) (Checkpoint, error) {
 	var c Checkpoint
+	must := s.must(checkpointStream, "")
 	message, err := s.messageAtLeader(ctx, checkpointAPI, request)
-	if err != nil {
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return c, s.missingCheckpoint(request.Seq, must.seq)
+	case err != nil:
 		return c, err
+	case request.Seq == 0:
+		if err := s.older(checkpointStream, message.Seq, must); err != nil {
+			return c, err
+		}
 	}
-	if err := unmarshal(message.Data, &c); err != nil {
-		return c, fmt.Errorf("eventstore: checkpoint %d: %w", message.Seq, err)
+	if c, err = decodeCheckpoint(message.Data); err != nil {
+		return c, fmt.Errorf("%w: %s at sequence %d: %w", ErrUnhealthy, checkpointStream, message.Seq, err)
 	}
 	c.Number = message.Seq
 	return c, c.check(s.shards)
 }
 
+// missingCheckpoint is missing for the checkpoint of a number, or for the newest, 0.
+func (s *Store) missingCheckpoint(number, newest uint64) error {
+	if newest > 0 && number <= newest {
+		return s.sideDamage(checkpointStream, max(number, 1), "the checkpoint is missing")
+	}
+	return ErrNotFound
+}
+
 // check refuses a checkpoint that does not have the shape of this log.
 func (c Checkpoint) check(shards int) error {
-	fits := len(c.LastSeq) == shards && c.Size < 1<<62
+	fits := len(c.LastSeq) == shards && len(c.Events) == shards && c.Size < 1<<62
 	for _, h := range c.Edge {
 		fits = fits && len(h.Hash) == tlog.HashSize
 	}
@@ -95,43 +117,23 @@ func (c Checkpoint) check(shards int) error {
 	return nil
 }
 
-// Position gives the place in the log of the event at seq of shard, from 1; ErrNotFound while no
-// checkpoint covers it.
-func (s *Store) Position(ctx context.Context, shard int, seq uint64) (uint64, error) {
-	last, err := s.LastCheckpoint(ctx)
+// Position returns the place in the log of the event at an address of shard, from 1; ErrNotFound while no checkpoint
+// covers it. Whoever asks for many uses Checkpoints.
+func (s *Store) Position(ctx context.Context, shard int, address uint64) (uint64, error) {
+	r, err := s.Read(ctx, shard, address)
 	if err != nil {
 		return 0, err
 	}
-	if shard < 0 || shard >= s.shards || seq == 0 || last.LastSeq[shard] < seq {
-		return 0, ErrNotFound
-	}
-	at, before, err := s.covering(ctx, last, shard, seq)
+	var known Checkpoints
+	order, err := known.Order(ctx, s)
 	if err != nil {
 		return 0, err
 	}
-	position := before.Size
-	for i := range shard {
-		position += at.LastSeq[i] - before.lastSeq(i)
+	position, covered, err := order.Position(ctx, r)
+	if err == nil && !covered {
+		err = ErrNotFound
 	}
-	return position + seq - before.lastSeq(shard), nil
-}
-
-// covering finds the checkpoint that covers the event, and the one before it, by bisection.
-func (s *Store) covering(ctx context.Context, last Checkpoint, shard int, seq uint64) (at, before Checkpoint, err error) {
-	low, high := uint64(0), last.Number // low does not cover it, high does
-	at = last
-	for high-low > 1 {
-		middle, err := s.CheckpointAt(ctx, (low+high)/2)
-		if err != nil {
-			return at, before, err
-		}
-		if middle.LastSeq[shard] >= seq {
-			high, at = middle.Number, middle
-		} else {
-			low, before = middle.Number, middle
-		}
-	}
-	return at, before, nil
+	return position, err
 }
 
 func (c Checkpoint) lastSeq(shard int) uint64 {
@@ -141,34 +143,61 @@ func (c Checkpoint) lastSeq(shard int) uint64 {
 	return c.LastSeq[shard]
 }
 
+// covered returns, per shard, the address up to which all events are covered.
+func (c Checkpoint) covered() []uint64 {
+	var all []uint64
+	for _, seq := range c.LastSeq {
+		all = append(all, At(seq, maxFrames-1))
+	}
+	return all
+}
+
+func (c Checkpoint) events(shard int) uint64 {
+	if c.Events == nil {
+		return 0
+	}
+	return c.Events[shard]
+}
+
 // writeCheckpoint signs and appends one checkpoint. ErrConflict: another node wrote one first.
-func (s *Store) writeCheckpoint(ctx context.Context, signer note.Signer, before Checkpoint, t *tree, lastSeq []uint64) (Checkpoint, error) {
-	root, err := tlog.TreeHash(t.size, t)
+func (s *Store) writeCheckpoint(ctx context.Context, signer note.Signer, before Checkpoint, t *tree, lastSeq, events []uint64) (Checkpoint, error) {
+	root, err := t.root()
 	if err != nil {
 		return before, fmt.Errorf("eventstore: checkpoint: %w", err)
 	}
-	c := Checkpoint{Size: uint64(t.size), LastSeq: slices.Clone(lastSeq), Root: root[:], Edge: t.edge()}
+	c := Checkpoint{Size: uint64(t.size), LastSeq: slices.Clone(lastSeq), Events: slices.Clone(events), Root: root[:], Edge: t.edge()}
 	signed, err := note.Sign(&note.Note{Text: c.Text()}, signer)
 	if err != nil {
 		return before, fmt.Errorf("eventstore: sign checkpoint: %w", err)
 	}
 	c.Signature = strings.TrimPrefix(string(signed), c.Text()+"\n")
-	c.Number, err = s.putCheckpoint(ctx, c, before.Number)
+	if c.Number, err = s.putCheckpoint(ctx, c, before.Number); err == nil {
+		s.keepEdge(c)
+	}
 	return c, err
 }
 
 // putCheckpoint publishes c behind checkpoint `after`, and gives its number.
 func (s *Store) putCheckpoint(ctx context.Context, c Checkpoint, after uint64) (uint64, error) {
-	data, err := marshal(c)
+	data, err := c.encode(after%edgeEvery == 0)
 	if err != nil {
-		return 0, fmt.Errorf("eventstore: checkpoint: %w", err)
+		return 0, err
 	}
+	if err := s.room(); err != nil {
+		return 0, err
+	}
+	s.fixing.Lock()
+	defer s.fixing.Unlock()
 	m := nats.NewMsg(checkpointTopic)
 	m.Data = data
-	m.Header.Set(nats.ExpectedLastSubjSeqHdr, strconv.FormatUint(after, 10))
+	if known := s.fixed.newest(); !s.sole || s.fixDoubted || after == 0 || known != after { // else it is known what stands there
+		m.Header.Set(nats.ExpectedLastSeqHdr, strconv.FormatUint(after, 10))
+	}
 	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
 	answer, err := s.nc.RequestMsgWithContext(ctx, m)
+	s.fixDoubted = err != nil
+	s.answered(checkpointStream, err)
 	if err != nil {
 		return 0, fmt.Errorf("eventstore: checkpoint: %w", err)
 	}
@@ -183,8 +212,13 @@ func (s *Store) putCheckpoint(ctx context.Context, c Checkpoint, after uint64) (
 		return 0, errors.Join(ErrConflict, ack.Error)
 	case ack.Seq == 0:
 		return 0, errors.New("eventstore: checkpoint: the answer names no sequence")
+	case ack.Seq != after+1:
+		err := fmt.Errorf("%w: %s at sequence %d: the message after %d was stored there", ErrUnhealthy, checkpointStream, ack.Seq, after)
+		s.fail(err, false)
+		return 0, err
 	}
 	s.fixed.raise(ack.Seq)
+	s.witnessedNewest(checkpointStream, ack.Seq, "", data)
 	return ack.Seq, nil
 }
 

@@ -69,7 +69,7 @@ func (w *checkpointing) covers(t testing.TB, size uint64) eventstore.Checkpoint 
 }
 
 // coversNow waits for a checkpoint over all that the log of s has now. Its size alone would not tell: what is appended
-// meanwhile, as barriers are, counts in it as well.
+// meanwhile counts in it as well.
 func (w *checkpointing) coversNow(t testing.TB, s *eventstore.Store) eventstore.Checkpoint {
 	t.Helper()
 	ends := make([]uint64, s.Shards())
@@ -85,7 +85,7 @@ func (w *checkpointing) coversNow(t testing.TB, s *eventstore.Store) eventstore.
 			return err
 		}
 		for shard, end := range ends {
-			if last.LastSeq[shard] < end {
+			if last.LastSeq[shard] < eventstore.GroupOf(end) {
 				return fmt.Errorf("it covers %v", last.LastSeq)
 			}
 		}
@@ -134,7 +134,7 @@ func TestCheckpoints(t *testing.T) {
 		}
 		before[place] = position
 	}
-	again := r.reopen(t, func(*eventstore.Config) {}) // makes more events and a copy of the checkpoint
+	again := r.reopen(t, func(*eventstore.Config) {}) // makes more groups and a copy of the checkpoint
 	w := startCheckpointer(t, again)
 	mustAdd(t, again, newKey(), added{})
 	last = w.coversNow(t, again)
@@ -145,7 +145,7 @@ func TestCheckpoints(t *testing.T) {
 			t.Errorf("%v was at %d and is at %d", place, position, order[place])
 		}
 	}
-	if _, err := again.Position(testContext(t), 0, 1<<40); !errors.Is(err, eventstore.ErrNotFound) {
+	if _, err := again.Position(testContext(t), 0, eventstore.At(1<<40, 0)); !errors.Is(err, eventstore.ErrNotFound) {
 		t.Error(err)
 	}
 }
@@ -159,7 +159,7 @@ func audit(t *testing.T, s *eventstore.Store, number uint64, verifierKey string)
 		t.Fatal(err)
 	}
 	order := map[[2]uint64]uint64{}
-	seen := make([]uint64, s.Shards())
+	seen, events := make([]uint64, s.Shards()), make([]uint64, s.Shards())
 	var hashes [][]byte
 	for n := uint64(1); n <= number; n++ {
 		c, err := s.CheckpointAt(testContext(t), n)
@@ -172,12 +172,14 @@ func audit(t *testing.T, s *eventstore.Store, number uint64, verifierKey string)
 			}
 			for seen[shard] < last {
 				seen[shard]++
-				e, err := s.Read(testContext(t), shard, seen[shard])
-				if err != nil {
-					t.Fatal(err)
+				for _, e := range eventsOf(t, s, shard, seen[shard]) {
+					hashes = append(hashes, e.Hash[:])
+					order[[2]uint64{uint64(shard), e.Seq}] = uint64(len(hashes))
+					events[shard]++
 				}
-				hashes = append(hashes, e.Hash[:])
-				order[[2]uint64{uint64(shard), e.Seq}] = uint64(len(hashes))
+			}
+			if c.Events[shard] != events[shard] {
+				t.Errorf("checkpoint %d counts %d events in shard %d, there are %d", n, c.Events[shard], shard, events[shard])
 			}
 		}
 		if c.Size != uint64(len(hashes)) {
@@ -192,6 +194,22 @@ func audit(t *testing.T, s *eventstore.Store, number uint64, verifierKey string)
 		}
 	}
 	return order
+}
+
+// eventsOf gives the events of one group, which may be empty.
+func eventsOf(t *testing.T, s *eventstore.Store, shard int, group uint64) (all []*eventstore.Recorded) {
+	t.Helper()
+	for frame := range eventstore.MaxFrames {
+		e, err := s.Read(testContext(t), shard, eventstore.At(group, frame))
+		if errors.Is(err, eventstore.ErrNotFound) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, e)
+	}
+	return all
 }
 
 // auditorsRoot is the Merkle tree hash of RFC 6962, section 2.1, as written there.
@@ -236,15 +254,16 @@ func TestAnySplitGivesTheSameRoot(t *testing.T) {
 func TestBrokenCheckpoint(t *testing.T) {
 	t.Parallel()
 	for name, broken := range map[string]eventstore.Checkpoint{
-		"the edge is missing":       {Size: 5, LastSeq: []uint64{0}},
-		"the edge is cut":           {Size: 5, LastSeq: []uint64{0}, Edge: []eventstore.StoredHash{{Index: 1, Hash: []byte{1}}}},
-		"another number of shards":  {Size: 5, LastSeq: []uint64{0, 0}},
-		"it covers what is not yet": {Size: 5, LastSeq: []uint64{1 << 20}},
+		"the edge is missing":       {Size: 5, LastSeq: []uint64{0}, Events: []uint64{0}},
+		"the edge is cut":           {Size: 5, LastSeq: []uint64{0}, Events: []uint64{0}, Edge: []eventstore.StoredHash{{Index: 1, Hash: []byte{1}}}},
+		"another number of shards":  {Size: 5, LastSeq: []uint64{0, 0}, Events: []uint64{0, 0}},
+		"it covers what is not yet": {Size: 5, LastSeq: []uint64{1 << 20}, Events: []uint64{5}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := single(t, 1)
 			w := startCheckpointer(t, r.store())
+			broken.Root, broken.Signature = make([]byte, 32), "— payledger AAAA\n"
 			if err := r.store().PutCheckpoint(testContext(t), broken); err != nil {
 				t.Fatal(err)
 			}

@@ -10,9 +10,13 @@ import (
 	"golang.org/x/mod/sumdb/note"
 )
 
-// checkpointDelay is the wait after a new event before the next checkpoint is written: I2 allows 250 ms,
-// the write included.
-const checkpointDelay = 100 * time.Millisecond
+const (
+	// checkpointDelay is the wait after a new event before the next checkpoint is written: I2 allows 250 ms after quiet, the
+	// write included.
+	checkpointDelay = 100 * time.Millisecond
+	// checkpointEvery is how often checkpoints are written under load.
+	checkpointEvery = time.Second
+)
 
 // Checkpointer writes checkpoints. Every node runs one; the compare-and-swap on the stream decides
 // whose checkpoint stands, and the others go on from it.
@@ -26,19 +30,24 @@ type Checkpointer struct {
 
 // leaf is what a checkpoint needs of an event.
 type leaf struct {
-	seq  uint64
-	hash Hash
+	seq    uint64 // of its group
+	number uint64
+	ends   bool // it is the last of its group
+	hash   Hash
 }
 
 // NewCheckpointer prepares to go on from the newest checkpoint. Register it before the fan-out runs.
 func NewCheckpointer(ctx context.Context, store *Store, fanout *Fanout, signer note.Signer) (*Checkpointer, error) {
 	newest, err := store.LastCheckpoint(ctx)
+	if err == nil {
+		newest, err = store.withEdge(ctx, newest)
+	}
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return nil, err
 	}
 	return &Checkpointer{
 		store: store, signer: signer, newest: newest,
-		reader: fanout.Reader("checkpoints", newest.LastSeq), pending: make([][]leaf, store.shards),
+		reader: fanout.Reader("checkpoints", newest.covered()), pending: make([][]leaf, store.shards),
 	}, nil
 }
 
@@ -48,15 +57,16 @@ func NewCheckpointer(ctx context.Context, store *Store, fanout *Fanout, signer n
 func (c *Checkpointer) Run(ctx context.Context) error {
 	defer c.reader.Stop()
 	var due <-chan time.Time
+	var written time.Time
 	for {
 		select {
 		case e := <-c.reader.events:
 			c.take(e)
 			if due == nil {
-				due = time.After(checkpointDelay)
+				due = time.After(max(checkpointDelay, checkpointEvery-time.Since(written)))
 			}
 		case <-due:
-			due = nil
+			due, written = nil, time.Now()
 			err := c.write(ctx)
 			if errors.Is(err, ErrUnhealthy) {
 				return err
@@ -73,8 +83,8 @@ func (c *Checkpointer) Run(ctx context.Context) error {
 
 // take notes an event, unless another node's checkpoint covers it already.
 func (c *Checkpointer) take(e *Recorded) {
-	if e.Seq > c.newest.lastSeq(e.Shard) {
-		c.pending[e.Shard] = append(c.pending[e.Shard], leaf{e.Seq, e.Hash})
+	if seq := GroupOf(e.Seq); seq > c.newest.lastSeq(e.Shard) {
+		c.pending[e.Shard] = append(c.pending[e.Shard], leaf{seq, e.Number, e.ends, e.Hash})
 	}
 }
 
@@ -94,7 +104,7 @@ func (c *Checkpointer) last(ctx context.Context) error {
 // write covers everything that is pending.
 func (c *Checkpointer) write(ctx context.Context) error {
 	for {
-		lastSeq, leaves := c.cover()
+		lastSeq, events, leaves := c.cover()
 		if len(leaves) == 0 {
 			return nil
 		}
@@ -104,10 +114,13 @@ func (c *Checkpointer) write(ctx context.Context) error {
 				return fmt.Errorf("%w: checkpoint %d: %w", ErrUnhealthy, c.newest.Number, err)
 			}
 		}
-		written, err := c.store.writeCheckpoint(ctx, c.signer, c.newest, t, lastSeq)
+		written, err := c.store.writeCheckpoint(ctx, c.signer, c.newest, t, lastSeq, events)
 		if err != nil {
 			// Another node's came first, or ours did and its answer was lost: go on from what stands there.
 			newest, readErr := c.store.newestCheckpoint(ctx)
+			if readErr == nil {
+				newest, readErr = c.store.withEdge(ctx, newest)
+			}
 			if readErr != nil || newest.Number <= c.newest.Number { // less: from a leader that was cut off
 				return errors.Join(err, readErr)
 			}
@@ -117,17 +130,21 @@ func (c *Checkpointer) write(ctx context.Context) error {
 	}
 }
 
-// cover lists the hashes of the pending events in the order of the next checkpoint.
-func (c *Checkpointer) cover() (lastSeq []uint64, leaves []Hash) {
-	lastSeq = make([]uint64, len(c.pending))
-	for shard, events := range c.pending {
-		lastSeq[shard] = c.newest.lastSeq(shard)
-		for _, e := range events {
-			lastSeq[shard] = e.seq
+// cover lists the hashes of the pending events in the order of the next checkpoint, whole groups only.
+func (c *Checkpointer) cover() (lastSeq, events []uint64, leaves []Hash) {
+	lastSeq, events = make([]uint64, len(c.pending)), make([]uint64, len(c.pending))
+	for shard, pending := range c.pending {
+		lastSeq[shard], events[shard] = c.newest.lastSeq(shard), c.newest.events(shard)
+		whole := len(pending)
+		for whole > 0 && !pending[whole-1].ends {
+			whole--
+		}
+		for _, e := range pending[:whole] {
+			lastSeq[shard], events[shard] = e.seq, e.number
 			leaves = append(leaves, e.hash)
 		}
 	}
-	return lastSeq, leaves
+	return lastSeq, events, leaves
 }
 
 // advance drops what the newest checkpoint covers.

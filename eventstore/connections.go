@@ -1,7 +1,6 @@
 package eventstore
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/nats-io/nats.go"
@@ -18,7 +17,8 @@ func openReaders(c Config, shards int) (readers, error) {
 	for range shards + 2 {
 		nc, err := connect(c)
 		if err != nil {
-			return nil, errors.Join(fmt.Errorf("eventstore: connect: %w", err), all.close())
+			all.close()
+			return nil, fmt.Errorf("eventstore: connect: %w", err)
 		}
 		all = append(all, nc)
 	}
@@ -42,9 +42,8 @@ func (s *Store) reader(nc *nats.Conn) *nats.Conn {
 	return s.nc
 }
 
-func (r readers) close() error {
+func (r readers) close() {
 	for _, nc := range r {
 		nc.Close()
 	}
-	return nil
 }

@@ -51,12 +51,19 @@ type deliveryGroup struct {
 // put stores a record together with those that wait at the same moment.
 func (d *DeliveryStream) put(ctx context.Context, name string, expected uint64, body []byte) (uint64, error) {
 	w := &deliveryWrite{ctx: ctx, name: name, expected: expected, body: body, done: make(chan struct{})}
+	end := d.s.sideBegin(deliveryStream)
 	g := &d.s.deliveries
 	g.mu.Lock()
 	g.add(w)
 	d.dispatch(g)
 	g.mu.Unlock()
 	<-w.done
+	if w.err == nil {
+		d.s.witnessedRecord(deliveryStream, w.seq, name, body)
+	}
+	if !errors.Is(w.err, ErrUnknown) {
+		end()
+	}
 	return w.seq, w.err
 }
 
@@ -156,6 +163,7 @@ func (d *DeliveryStream) publishBatch(batch []*deliveryWrite) error {
 		} else {
 			m.Header["Nats-Batch-Commit"] = []string{"1"}
 			answer, err = d.s.nc.RequestMsgWithContext(ctx, m)
+			d.s.answered(deliveryStream, err)
 		}
 		if err != nil {
 			return err
@@ -176,6 +184,7 @@ func (d *DeliveryStream) publishBatch(batch []*deliveryWrite) error {
 		w.seq = ack.Seq - n + 1 + uint64(i)
 	}
 	d.s.delivered.raise(ack.Seq)
+	d.s.witnessed(deliveryStream, ack.Seq)
 	return nil
 }
 

@@ -31,6 +31,7 @@ func (d *DeliveryStream) Scan(ctx context.Context, pattern string, from uint64, 
 	}
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
+	through := d.s.ackedOf(deliveryStream)
 	nc := d.s.reader(d.s.readers.deliveries())
 	inbox := nats.NewInbox()
 	sub, err := nc.SubscribeSync(inbox)
@@ -62,13 +63,33 @@ func (d *DeliveryStream) Scan(ctx context.Context, pattern string, from uint64, 
 			}
 			page = append(page, stored)
 		case "204": // the end of this answer
-			return page, len(page) < limit && m.Header.Get("Nats-Num-Pending") == "0", nil
+			end := len(page) < limit && m.Header.Get("Nats-Num-Pending") == "0"
+			return page, end, d.gaps(pattern, from, page, end, through)
 		case "404":
-			return page, true, nil
+			return page, true, d.gaps(pattern, from, page, true, through)
 		default:
 			return nil, false, fmt.Errorf("eventstore: deliveries: status %s %s", status, m.Header.Get("Description"))
 		}
 	}
+}
+
+// gaps returns an error if the server left out records of deliveries in a page of all of them, up to its last record, or, at
+// the end, up to a sequence that was acknowledged before.
+func (d *DeliveryStream) gaps(pattern string, from uint64, page []StoredDelivery, end bool, through uint64) error {
+	if deliveryRoot+"."+pattern != deliveryNames {
+		return nil
+	}
+	after := max(from, 1) - 1
+	for _, r := range page {
+		if err := d.s.skipped(deliveryStream, after, r.Seq); err != nil {
+			return err
+		}
+		after = r.Seq
+	}
+	if !end {
+		return nil
+	}
+	return d.s.skipped(deliveryStream, after, through+1)
 }
 
 func directDelivery(m *nats.Msg) (StoredDelivery, error) {
@@ -177,6 +198,10 @@ func (f *follower) run(ctx context.Context) error {
 func (f *follower) flush(ctx context.Context) error {
 	last := f.held[len(f.held)-1].Seq
 	if err := f.d.waitDelivered(ctx, last); err != nil {
+		return err
+	}
+	if err := f.d.gaps(strings.TrimPrefix(deliveryNames, deliveryRoot+"."), f.next, f.held, false, 0); err != nil {
+		f.failed = err
 		return err
 	}
 	if err := f.batch(f.held); err != nil {

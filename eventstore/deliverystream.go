@@ -56,6 +56,9 @@ func (s *Store) OpenDeliveries(ctx context.Context) (*DeliveryStream, error) {
 func (d *DeliveryStream) Put(ctx context.Context, name string, expected uint64, body []byte) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, appendTimeout)
 	defer cancel()
+	if err := d.s.room(); err != nil {
+		return 0, err
+	}
 	return d.put(ctx, name, expected, body)
 }
 
@@ -85,12 +88,17 @@ func (d *DeliveryStream) settle(ctx context.Context, name string, expected uint6
 // Replace stores a record in place of all earlier ones of its name. Only the newest matters, whoever
 // wrote it; on an error it is for the caller to try again.
 func (d *DeliveryStream) Replace(ctx context.Context, name string, body []byte) error {
+	if err := d.s.room(); err != nil {
+		return err
+	}
 	m := nats.NewMsg(deliveryRoot + "." + name)
 	m.Data = body
 	m.Header.Set(nats.MsgRollup, nats.MsgRollupSubject)
-	if _, err := d.publish(ctx, m); err != nil {
+	seq, err := d.publish(ctx, m)
+	if err != nil {
 		return fmt.Errorf("eventstore: delivery %s: %w", name, err)
 	}
+	d.s.witnessedNewest(deliveryStream, seq, name, body)
 	return nil
 }
 
@@ -99,6 +107,7 @@ func (d *DeliveryStream) publish(ctx context.Context, m *nats.Msg) (uint64, erro
 	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
 	answer, err := d.s.nc.RequestMsgWithContext(ctx, m)
+	d.s.answered(deliveryStream, err)
 	if err != nil {
 		return 0, err
 	}
@@ -113,12 +122,20 @@ func (d *DeliveryStream) publish(ctx context.Context, m *nats.Msg) (uint64, erro
 		return 0, fmt.Errorf("answer to a publish names %q %d", ack.Stream, ack.Seq)
 	}
 	d.s.delivered.raise(ack.Seq)
+	d.s.witnessed(deliveryStream, ack.Seq)
 	return ack.Seq, nil
 }
 
 // Last gives the newest record of a name, as the stream's leader holds it; ErrNotFound when there is none.
 func (d *DeliveryStream) Last(ctx context.Context, name string) (StoredDelivery, error) {
-	return d.get(ctx, deliveryRequest{LastBySubject: deliveryRoot + "." + name})
+	must := d.s.must(deliveryStream, name)
+	last, err := d.get(ctx, deliveryRequest{LastBySubject: deliveryRoot + "." + name})
+	if errors.Is(err, ErrNotFound) {
+		err = d.s.missing(deliveryStream, name, must)
+	} else if err == nil {
+		err = d.s.older(deliveryStream, last.Seq, must)
+	}
+	return last, err
 }
 
 // Next gives the first record at or after sequence from whose name matches the pattern ("*" stands for

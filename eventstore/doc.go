@@ -3,27 +3,53 @@
 //
 // # Rules
 //
-//   - One decision is one event is one message; one literal subject is one aggregate (I2).
-//   - The last message of a subject carries the state: loading is one look-up, whatever the age or length.
-//     The whole history is a walk back along Ledger-Prev-Seq.
-//   - Every append states the sequence it expects before it. Only a PubAck is success (D3, D8).
-//   - Uniqueness is a claim: an append that expects sequence 0 (D9).
-//   - Nothing that is read counts as a fact before a PubAck covers it.
+//   - One decision is one event is one frame. Events that waited at the same moment share a message, a group (I2).
+//   - A shard is one sequence of groups. Every append expects the whole sequence of its shard: whoever appends knows all
+//     of it. Only an acknowledgement is success (D3, D8).
+//   - A frame carries the aggregate's state after the event, and the tip store has the newest frame of every aggregate:
+//     loading is one look-up. The whole history is a walk back along Ledger-Prev-Seq.
+//   - Uniqueness is a claim: an aggregate whose revision 1 names its owner (D9).
+//   - Nothing past the last acknowledged group is shown to anybody.
+//   - Every reader checks that a group stands on the one before it, and that every event continues its aggregate. What
+//     does not fit stops the shard: it takes no appends, and what is not known there is ErrUnhealthy, never ErrNotFound.
 //   - An aggregate that a newer build wrote to is not appended to; a state that an older schema wrote is
 //     folded again from the events.
-//   - A log with a hole, or shorter than its newest checkpoint or any reader's position, takes no append.
 //   - An event that cannot be read stops its reader; it is never skipped.
 //
 // What it must not know: HTTP, SQL, processors, webhooks, and why an aggregate decides as it does.
 //
+// # Where things are
+//
+//   - frame.go, group.go, compress.go: the bytes. address.go: where an event stands.
+//   - shard.go: what is known of a shard. flight.go: groups under way. resolve.go: what became of a group without a clear
+//     answer. segment.go: the streams of a shard.
+//   - recover.go, tips.go and package tipstore: the tip store. load.go, groupread.go, subscribe.go: reading.
+//   - inspect.go and repair.go: a folder before its server starts. scrub.go: afterwards. disk.go: a full disk. side.go:
+//     witnesses of the streams beside the log. Package blocks reads the server's files.
+//
 // # Byte layout
 //
-// Streams LEDGER_0 … LEDGER_<n−1>, n fixed when the log is made. The shard of an aggregate is FNV-1a (64 bits)
-// of its id, modulo n. Subject:
+// Shards 0 … n−1, n fixed when the log is made. The shard of an aggregate is FNV-1a (64 bits) of its id, modulo n. A
+// shard's segments are streams LEDGER_<shard>_<segment>, from 1, with the subject ledger.<shard>.<segment>; sequences go
+// on from one to the next. A message is a group; numbers are big-endian:
 //
-//	ledger.<shard>.<accountId>.<aggregate>.<id>
+//	 4 bytes  "PLJ1"
+//	 1        kind: 0 events, 1 fence (no event), 2 closing (the last of its segment); + 0x80 if a witness follows
+//	 1        compression of the frames: 0 none, 1 zstd with dictionary1.zstd
+//	 2        number of frames: 1 to 256 for kind 0, else 0
+//	 4        bytes of the frames before compression
+//	 2        shard
+//	16        id of the log
+//	 8        sequence of the group
+//	 8        events of the shard before the group
+//	 8        aggregates of the shard before the group
+//	32        hash of the group before; zeroes for the first
+//	42        the witness, if there is one: 2 bytes shard, 8 sequence, 32 hash of that shard's newest acknowledged group
+//	 …        the frames; of a closing group the number of the next segment (4 bytes)
+//	 8        check: the beginning of the group's hash, which is SHA-256 over all bytes before
 //
-// Headers, each exactly once and exactly as written here; their order in the message means nothing:
+// A frame is the length of its text (4 bytes), the length of its body (4 bytes), the text, the body. The text is these
+// lines, each "name:value\n", in this order:
 //
 //	ce-specversion         1.0
 //	ce-id                  UUID of the event
@@ -34,29 +60,27 @@
 //	content-type           application/msgpack
 //	Ledger-Schema          decimal, no leading zero, as all numbers here
 //	Ledger-Revision        place among the aggregate's events, from 1, without a gap
-//	Ledger-Prev-Seq        stream sequence of the aggregate's event before; 0 for the first
 //	Ledger-Command-Id      UUID of the request that led to the event
 //	Ledger-Correlation-Id  joins what belongs to one request from outside
 //	Ledger-Actor           who asked
+//	Ledger-Prev-Seq        where the aggregate's event before stands: <sequence>.<frame>, frames from 0; 0 for the first
 //	Ledger-Hash            64 hexadecimal digits, see below
-//
-// Nats-Expected-Last-Subject-Sequence, equal to Ledger-Prev-Seq, is stored with them.
 //
 // Body: a msgpack map of "event" and "state" (the aggregate after the event). Maps with keys sorted by
 // bytes, structs in the order of their fields, the shortest form of every integer, times as msgpack's own
 // timestamp (extension −1), absent values left out. testdata/golden holds an example of every event; a
-// file there never changes.
+// file there never changes. testdata/layout.py reads a group of each kind in testdata/group.json.
 //
 // # Hash chain
 //
 // Ledger-Hash is SHA-256 over, with nothing in between:
 //
 //	32 bytes   the hash of the aggregate's event before; zeroes for the first
-//	13 lines   "name:value\n" for each header above, in the order above, Ledger-Hash left out
+//	12 lines   "name:value\n" for each line above, in the order above, Ledger-Prev-Seq and Ledger-Hash left out
 //	1 byte     "\n"
 //	the rest   the body
 //
-// The 13 lines of the first vector in testdata/hash.json are
+// The 12 lines of the first vector in testdata/hash.json are
 //
 //	ce-specversion:1.0
 //	ce-id:11111111-1111-4111-8111-111111111111
@@ -67,14 +91,13 @@
 //	content-type:application/msgpack
 //	Ledger-Schema:1
 //	Ledger-Revision:1
-//	Ledger-Prev-Seq:0
 //	Ledger-Command-Id:22222222-2222-4222-8222-222222222222
 //	Ledger-Correlation-Id:request-1
 //	Ledger-Actor:key:example
 //
 // and with the body there its hash is
 //
-//	de71ca96b9e04e3555772637ed6ef79889600e6ecf14db278dac14c91ef84231
+//	e25f65111ed4972a8a5449863faffbcf21642ef4254230834b1660aaa9da5306
 //
 // In another language, over both vectors:
 //
@@ -86,16 +109,26 @@
 //
 // # Checkpoints
 //
-// Stream CHECKPOINTS, subject "checkpoints", body a msgpack map {size, lastSeq, root, signature, edge}.
-// Checkpoint k covers the events after checkpoint k−1 up to its lastSeq of shard 0, then of shard 1, and so
-// on. An event's position is its number in that order, from 1. Leaf position−1 of the Merkle tree (RFC
-// 6962) is SHA-256(0x00 ‖ event hash), an inner node SHA-256(0x01 ‖ left ‖ right); root is the tree's. edge
-// holds the roots of the complete subtrees from left to right, under the numbers of golang.org/x/mod's tlog:
-// all that the next checkpoint needs. signature is the last line of a signed note (Ed25519) over
+// Stream CHECKPOINTS; checkpoint_bytes.go describes the message. Checkpoint k covers the events of the groups after
+// checkpoint k−1 up to its last group of shard 0, then of shard 1, and so on; within a group, frames count in their
+// order. An event's position is its number in that order, from 1. Leaf position−1 of the Merkle tree (RFC 6962) is
+// SHA-256(0x00 ‖ event hash), an inner node SHA-256(0x01 ‖ left ‖ right); root is the tree's. The edge, in every 64th,
+// holds the roots of the complete subtrees from left to right, under the numbers of golang.org/x/mod's tlog: all that
+// the next checkpoint needs. The signature is the last line of a signed note (Ed25519) over
 //
-//	payledger\n<size>\n<root in base64>\nshards <lastSeq of shard 0> <of shard 1> …\n
+//	payledger\n<size>\n<root in base64>\nshards <last group of shard 0> <of shard 1> …\nevents <number in shard 0> …\n
 //
 // A checkpoint that covers no event may follow another: a copy that makes the one before it durable.
+//
+// # One append, and a power failure after each step
+//
+//  1. A draft was made on the newest acknowledged event of its aggregate, and waits. Failure: nothing was recorded.
+//  2. The next group took it and was published with the sequence it expects. Failure: the group stands in the log as a
+//     whole, or not at all. If it stands, the next start makes it durable with a fence and applies it.
+//  3. The group was acknowledged, and so were all before it: it is on the disk. It is applied to the tips in memory, the
+//     callers are answered, and readers see it. Failure: the next start reads it again.
+//  4. Within a second tips and applied place are written to the tip store in one batch, and synced. Failure before: they
+//     are made up from the log. From now on a log that lacks the group is refused.
 //
 // # One payment, and a power failure after each step
 //
@@ -177,56 +210,34 @@
 //
 // # Design notes
 //
-// Figures are from one machine with two shared cores (Xeon, virtual disk); go test -bench repeats them.
+// A shard's sequence is the compare-and-swap, and not an aggregate's subject: the server keeps an index of every subject in
+// memory for ever (some 100 bytes each), reads all of it at a start, and syncs one event at a time. Who appends behind
+// group N has applied everything up to N, so claims, revisions and conflicts are decided here, by the tips. The server no
+// longer referees them: every reader does, by revisions, hashes and counts.
 //
-// A wrong-last-sequence answer is not a conflict. 10071 comes to the writer itself when its first publish
-// went through and the answer was lost; 10164 when its own first publish is still being replicated; after
-// a time-out or a cut connection the event may stand, come later, or never. So each is unknown: the stream's
-// leader is asked (a replica may be behind), the tip is walked down to the expected place, and the same
-// command id with the same hash means success. With the tip unchanged the same bytes are published again:
-// at most one of them can ever be stored, because all expect the same place. At the deadline the answer is
-// ErrUnknown. Alternative: believe 10071: on three replicas that answers "conflict" for stored events.
+// A wrong-last-sequence answer is not a conflict: it comes to the writer itself when its first publish went through and
+// the answer was lost. So everything but an acknowledgement or a definite refusal is unknown: what stands at the place is
+// read at the leader. Our own bytes there: on several replicas they are stored; on one, the next acknowledgement covers
+// them. Another group: ours can never be stored, and its events are decided on again. Nothing: the same bytes are
+// published again, of which at most one can be stored. At the deadline the answer is ErrUnknown, and the next group for
+// the place settles it. Definite refusals are: nobody takes the publish, 10002, 10023, 10054, a message above
+// max_payload, and 10077 on one replica.
 //
-// Definite refusals are: nobody takes the publish, 10002, 10023, 10054, a message above max_payload, and 10077
-// on one replica. On several, 10077 can come from a leader that shuts down with the event committed.
+// The expectation names a number and not what stands there: a second group in flight can be acknowledged on top of another
+// writer's. So each group carries the hash of the one before it, and only the sole writer of a locked folder has two in
+// flight, the second when many events wait. A group that was acknowledged on top of somebody else's stops the shard.
 //
-// Durability on one replica. The embedded server shows an event before its sync, and keeps showing one whose
-// sync failed, without answering the publish. So a reader takes an event as a fact only below a sequence
-// that a PubAck named; where it must, it appends a barrier and waits for that PubAck. None in 5 s, or a
-// publish without an answer for 3 s and then none for a barrier in 5 s: Fatal, the process must stop.
-// Tried with EIO for every fsync: no append succeeds, no reader sees the event, Fatal after 5 s with a
-// reader and 8 s with a writer alone. After a restart what the log shows is fenced before it is read.
+// Durability on one replica. The embedded server shows a message before its sync, and keeps showing one whose sync failed,
+// without answering. So what was read counts only after a later acknowledgement: of our next group, or of a fence. An
+// embedded server that has not answered for 8 s has lost its disk: Fatal, the process stops.
 //
-// Every start reads every block. After an orderly stop the server trusts its index, and does not see two
-// zeroed pages in an older block: the event there is "not found", and a claim on its place succeeds (tried).
-// So the index is dropped first, and all checksums are read: 0.5 s for 200,000 payments. Damage in the newest
-// block reads as a torn write: the server ends the log there, and the comparison with the newest checkpoint
-// finds that. The server may cut damaged files as it starts: copy the folder before a restart.
+// The server cuts a file at its first bad record when it starts, trusts its index where it has one, and leaves out a
+// stream whose description is damaged. So a folder is inspected first, and refused unchanged when it is damaged. A torn
+// tail is copied before the server cuts it. Three faults of its own are mended or avoided: a description without its
+// checksum, an index that was written when its block was empty, and sealing, which rewrites a description in two steps:
+// a closed segment of one replica is not sealed.
 //
-// Reads that fail. A Direct Get that a replica does not answer in a second, or answers "not found" on the way
-// through a history, is repeated at the leader. A subscription keeps its position itself and makes its
-// consumer anew after whatever breaks it; a message that was lost on the way is told from one that the log
-// has lost by asking the leader. On a replicated log damage must be seen for 20 s: so long may a leader
-// that was cut off answer with an old state.
-//
-// Remembered events. The sole writer of a log (embedded, the folder locked) keeps its newest events in
-// memory, and hands them to its subscribers from there; what it looked up at the leader it keeps as well. An
-// aggregate with an append of unknown outcome is not remembered again: that append may still arrive. Nor are
-// barriers, which are published past what is remembered.
-//
-// Shards. One-replica streams sync once per message and one at a time. Appends of 2.2 kB from 64 goroutines,
-// beside plain durable publishes of the same size in the same run:
-//
-//	shards   events/s   plain/s   ratio
-//	     1     10,800    14,000    0.77
-//	     4     13,900    17,300    0.80
-//	     8     14,000    16,500    0.85
-//	    16     12,800    16,500    0.78
-//
-// Four are as fast as eight here, where two cores are the limit; eight start faster after a kill and leave
-// room for disks that sync side by side. The number cannot change later, so the default is 8.
-//
-// Loading one of 1,000 payments takes 31 µs at the median (p99 0.16 ms), one of 200,000 45 µs (p99 0.14 ms).
+// The tip store is written once a second, without a log of its own: the log of events is one.
 //
 // Decoding believes no length. A damaged body that claims four gigabytes made the msgpack library ask for
 // them; every value is walked over first (wire.go). Whole numbers in metadata come back as int64: the

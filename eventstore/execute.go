@@ -33,7 +33,7 @@ type Tip[S any] struct {
 // only given on what the leader holds. Errors of decide come back as they are; those of the store as
 // domain errors (ServiceUnavailable, ConcurrentModification).
 func Execute[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate[S, E], key Key, meta Meta, decide func(S) (E, error)) (Tip[S], error) {
-	trusted := s.replicas == 1 // the one server there is answers both kinds of read from the same store
+	trusted := !s.lags
 	tip, err := LoadTip(ctx, s, a, key)
 	if err != nil {
 		return tip, err
@@ -91,34 +91,25 @@ func LoadTip[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate[
 // LoadTipFresh is LoadTip with everything that was acknowledged before the call: of several replicas the leader
 // is asked.
 func LoadTipFresh[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate[S, E], key Key) (Tip[S], error) {
-	if s.replicas > 1 {
-		return loadTip(ctx, s, a, key, s.LoadLeader)
-	}
-	return loadTip(ctx, s, a, key, s.Load)
+	return loadTip(ctx, s, a, key, s.LoadLeader)
 }
 
-// Remembered gives an aggregate's tip if this store has it in memory, without asking the server; the sole
-// writer of a log remembers what it appended or looked up last. False tells nothing.
+// Remembered returns an aggregate's tip if this process has it in memory. False says nothing.
 func Remembered[S any, E domain.Event](s *Store, a *Aggregate[S, E], key Key) (Tip[S], bool) {
-	r := s.tips.get(key)
-	if r == nil {
+	h := s.shard[s.ShardOf(key)]
+	h.mu.Lock()
+	r := h.known(key)
+	h.mu.Unlock()
+	if r == nil || !s.sole {
 		return Tip[S]{}, false
 	}
 	state, err := a.State(r)
 	return Tip[S]{State: state, Recorded: r}, err == nil
 }
 
-// LoadTipAtLeader is LoadTip on what the stream's leader holds. A sole writer remembers it: whoever asks so will ask
-// again.
+// LoadTipAtLeader is LoadTip on everything that was acknowledged before the call.
 func LoadTipAtLeader[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate[S, E], key Key) (Tip[S], error) {
-	turn := s.tips.turn()
-	tip, err := loadTip(ctx, s, a, key, s.LoadLeader)
-	if r := tip.Recorded; err == nil && r != nil && r.Schema == a.Schema {
-		known := *r // r may be shared
-		known.state = tip.State
-		s.tips.learn(&known, turn)
-	}
-	return tip, err
+	return loadTip(ctx, s, a, key, s.LoadLeader)
 }
 
 func loadTip[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate[S, E], key Key, load func(context.Context, Key) (*Recorded, error)) (Tip[S], error) {
@@ -179,32 +170,21 @@ func (s *Store) roomFor(r *Recorded, meta Meta) error {
 	if len(r.Body) > limit {
 		return fmt.Errorf("%w: %w", ErrRefused, ErrTooLarge)
 	}
-	if s.full.Load() {
-		return fmt.Errorf("%w: the store is over %d %% full", ErrRefused, fullPercent)
+	s.disk.measure()
+	if err := s.Full(); err != nil {
+		return fmt.Errorf("%w: %w", ErrRefused, err)
 	}
 	return nil
 }
 
-// draft makes the next event of an aggregate that stands at tip.
-func draft[S any, E domain.Event](a *Aggregate[S, E], key Key, shard int, tip *Recorded, meta Meta, event E) (*Recorded, S, error) {
-	var state S
-	if tip != nil {
-		var err error
-		if state, err = a.State(tip); err != nil {
-			return nil, state, err
-		}
-	}
-	r, err := draftOn(a, key, shard, tip, state, meta, event)
-	return r, state, err
-}
-
+// draftOn makes the next event of an aggregate whose newest event is tip and whose state is state.
 func draftOn[S any, E domain.Event](a *Aggregate[S, E], key Key, shard int, tip *Recorded, state S, meta Meta, event E) (*Recorded, error) {
 	if err := key.valid(); err != nil {
 		return nil, err
 	}
 	r := &Recorded{
 		Key: key, Shard: shard, Revision: 1, Type: event.Type(), Schema: a.Schema, EventID: meta.EventID,
-		CommandID: meta.CommandID, CorrelationID: meta.CorrelationID, Actor: meta.Actor,
+		CommandID: meta.CommandID, CorrelationID: cleanLine(meta.CorrelationID), Actor: cleanLine(meta.Actor),
 		Time: meta.At.UTC().Truncate(time.Microsecond), // what a reader will see
 	}
 	var previous Hash
@@ -219,7 +199,7 @@ func draftOn[S any, E domain.Event](a *Aggregate[S, E], key Key, shard int, tip 
 	if err != nil {
 		return nil, err
 	}
-	r.Body, r.event, r.state, r.lines = body, event, next, r.fields() // once for the hash and for the message
+	r.Body, r.event, r.state = body, event, next
 	r.Hash = r.link(previous)
 	return r, nil
 }

@@ -8,14 +8,9 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 )
 
-// What tests of this package see of its inside.
-var (
-	ParseMessage = parseMessage
-	StreamName   = streamName
-)
+// What tests of this package see of its inside; export_journal_test.go has what they see of groups and shards.
 
 func (r *Recorded) Link(previous Hash) Hash      { return r.link(previous) }
-func (r *Recorded) Message() *nats.Msg           { return r.message() }
 func (s *Store) Conn() *nats.Conn                { return s.nc }
 func (s *Server) ClusterAddr() string            { return s.ns.ClusterAddr().String() }
 func (s *Server) Password() string               { return s.password }
@@ -34,8 +29,14 @@ func (a *Aggregate[S, E]) Encode(event E, state S) ([]byte, error) { return a.en
 
 // Draft makes the next event of an aggregate and does not append it.
 func Draft[S any, E interface{ Type() string }](s *Store, a *Aggregate[S, E], key Key, tip *Recorded, meta Meta, event E) (*Recorded, error) {
-	r, _, err := draft(a, key, s.ShardOf(key), tip, meta, event)
-	return r, err
+	var state S
+	if tip != nil {
+		var err error
+		if state, err = a.State(tip); err != nil {
+			return nil, err
+		}
+	}
+	return draftOn(a, key, s.ShardOf(key), tip, state, meta, event)
 }
 
 // Append is Store.append.
@@ -43,9 +44,6 @@ func (s *Store) Append(ctx context.Context, r *Recorded) error { return s.append
 
 // Recheck looks for holes as after a reconnect.
 func (s *Store) Recheck(ctx context.Context) { s.recheck(ctx) }
-
-// Acked is the highest sequence of a shard that is known to be durable.
-func (s *Store) Acked(shard int) uint64 { return s.durable[shard].next() - 1 }
 
 // Leads tells whether the server leads the stream.
 func (s *Server) Leads(stream string) bool {
@@ -95,24 +93,12 @@ func (q *DeliveryQueue) Take(n int) (names []string) {
 	return names
 }
 
-// Tips is what a sole writer remembers.
-type Tips struct{ t *tips }
+// Tips is the cache of newest events.
+type Tips struct{ t *recentTips }
 
-func NewTips(capacity int) Tips {
-	t := newTips()
-	t.capacity = capacity
-	return Tips{t}
-}
+func NewTips(capacity int) Tips { return Tips{newRecentTips(capacity)} }
 
 func (t Tips) Put(r *Recorded)             { t.t.put(r) }
 func (t Tips) Turn() int                   { return t.t.turn() }
 func (t Tips) Learn(r *Recorded, turn int) { t.t.learn(r, turn) }
 func (t Tips) Get(key Key) *Recorded       { return t.t.get(key) }
-func (t Tips) Doubt(key Key)               { t.t.doubt(key) }
-
-// RaiseBarrier puts a barrier into a shard, as a reader does that has waited too long.
-func (s *Store) RaiseBarrier(ctx context.Context, shard int) (Key, error) {
-	key := barrierKey(shard, s.shards)
-	_, err := s.raiseBarrier(ctx, key, shard)
-	return key, err
-}

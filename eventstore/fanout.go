@@ -2,12 +2,13 @@ package eventstore
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 )
 
-// Fanout reads every shard once and hands each event to all its readers: projections, notifier,
-// checkpoints. Each reader has its own position and its own goroutine; a reader that fails stops alone.
+// Fanout hands the events of all shards to its readers: projections, notifier, checkpoints. Each reader reads by
+// itself, from its own position: one that stands still, or fails, holds up nobody else.
 type Fanout struct {
 	store   *Store
 	readers []*Reader
@@ -16,14 +17,14 @@ type Fanout struct {
 // Reader is one reader's end of a Fanout.
 type Reader struct {
 	Name   string
-	After  []uint64 // per shard: the last sequence it has seen
+	After  []uint64 // per shard: the address of the last event it has seen
 	events chan *Recorded
 	gone   chan struct{} // closed when the reader has stopped
 	once   sync.Once
 }
 
-// readerBuffer is how far a reader may lag behind the others before it holds them up.
-const readerBuffer = 4096
+// readerBuffer is how many events wait for a reader at most.
+const readerBuffer = 512
 
 // NewFanout makes a fan-out of the store's log.
 func NewFanout(store *Store) *Fanout { return &Fanout{store: store} }
@@ -38,28 +39,30 @@ func (f *Fanout) Reader(name string, after []uint64) *Reader {
 	return r
 }
 
-// Run reads until ctx ends or a shard cannot be read any more; it returns once nothing is handed out.
+// Run reads until ctx ends or the connection to the log is closed; it returns once nothing is handed out. A shard that is
+// damaged is not read any more, and its readers wait: the others go on.
 func (f *Fanout) Run(parent context.Context) error {
-	if len(f.readers) == 0 {
-		<-parent.Done()
-		return nil
-	}
 	ctx, cancel := context.WithCancel(parent)
 	defer cancel()
-	errs := make(chan error, f.store.shards)
+	ended := make(chan error, f.store.shards*len(f.readers))
 	for shard := range f.store.shards {
-		from := f.readers[0].After[shard]
-		for _, r := range f.readers[1:] {
-			from = min(from, r.After[shard])
+		for _, r := range f.readers {
+			go func() { ended <- f.feed(ctx, shard, r) }()
 		}
-		go func() { errs <- f.store.Subscribe(ctx, shard, from, func(r *Recorded) error { return f.hand(ctx, r) }) }()
 	}
 	var first error
-	for range f.store.shards {
-		if err := <-errs; first == nil {
+	for range cap(ended) {
+		switch err := <-ended; {
+		case err == nil || first != nil || parent.Err() != nil:
+		case errors.Is(err, ErrUnhealthy):
+			f.store.log.Error().Err(err).Msg("a shard cannot be read any more")
+		default:
 			first = err
 			cancel()
 		}
+	}
+	if first == nil {
+		<-parent.Done()
 	}
 	if parent.Err() != nil {
 		return nil
@@ -67,23 +70,29 @@ func (f *Fanout) Run(parent context.Context) error {
 	return first
 }
 
-func (f *Fanout) hand(ctx context.Context, event *Recorded) error {
-	for _, r := range f.readers {
-		if event.Seq <= r.After[event.Shard] {
-			continue
-		}
+// errStopped ends the feeding of a reader that has stopped.
+var errStopped = errors.New("eventstore: the reader has stopped")
+
+// feed hands one shard's events to one reader. A reader that has stopped is no error.
+func (f *Fanout) feed(ctx context.Context, shard int, r *Reader) error {
+	err := f.store.Subscribe(ctx, shard, r.After[shard], func(event *Recorded) error {
 		select {
-		case r.events <- event:
 		case <-r.gone:
+			return errStopped
+		case r.events <- event:
+			return nil
 		case <-ctx.Done():
 			return ctx.Err()
 		}
+	})
+	if err == errStopped { //nolint:errorlint // it is handed through as it is
+		return nil
 	}
-	return nil
+	return err
 }
 
-// Next waits for events and gives those that are there, at least one and at most max, in the order of
-// each shard. It ends with ctx.
+// Next waits for events and returns those that are there, at least one and at most max, in the order of each shard. It
+// ends with ctx.
 func (r *Reader) Next(ctx context.Context, max int) ([]*Recorded, error) {
 	var batch []*Recorded
 	select {
@@ -103,5 +112,5 @@ func (r *Reader) Next(ctx context.Context, max int) ([]*Recorded, error) {
 	return batch, nil
 }
 
-// Stop takes the reader out: the others go on without it.
+// Stop takes the reader out.
 func (r *Reader) Stop() { r.once.Do(func() { close(r.gone) }) }

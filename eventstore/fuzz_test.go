@@ -1,39 +1,60 @@
 package eventstore_test
 
 import (
+	"bytes"
+	"crypto/sha256"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
-
-	"github.com/nats-io/nats.go"
 
 	"payledger/domain/payment"
 	"payledger/eventstore"
 )
 
-// Whatever stands in the stream, reading it ends with an event or an error; an event that was read would
-// be written the same again, so its hash covers all that was read.
-func FuzzParseMessage(f *testing.F) {
-	f.Add("ledger.0.a.payment.b", uint64(5), "1.0", "id", "payment.created", "/payledger", "a.payment.b", "2026-01-02T03:04:05.678901Z",
-		"application/msgpack", "1", "2", "3", "command", "correlation", "actor", "00", []byte{0x80})
-	f.Fuzz(func(t *testing.T, subject string, seq uint64, version, id, kind, source, ceSubject, at, content, schema, revision, previous, command, correlation, actor, hash string, body []byte) {
-		header := nats.Header{
-			"ce-specversion": {version}, "ce-id": {id}, "ce-type": {kind}, "ce-source": {source}, "ce-subject": {ceSubject}, "ce-time": {at},
-			"content-type": {content}, "Ledger-Schema": {schema}, "Ledger-Revision": {revision}, "Ledger-Prev-Seq": {previous},
-			"Ledger-Command-Id": {command}, "Ledger-Correlation-Id": {correlation}, "Ledger-Actor": {actor}, "Ledger-Hash": {hash},
-		}
-		r, err := eventstore.ParseMessage(subject, seq, header, body)
+// Whatever stands where a frame should, reading it ends with an event or an error; a frame that was read would be
+// written the same again, so its hash covers all that was read.
+func FuzzParseFrame(f *testing.F) {
+	first, next := examples(f)
+	f.Add(first.Frame())
+	f.Add(append(next.Frame(), "more"...))
+	f.Add([]byte("\xff\xff\xff\xff\xff\xff\xff\xff")) // eight gigabytes, it says
+	f.Add(withLine(first.Frame(), "Ledger-Schema", strings.Repeat("0", 20_000)+"1"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		r, rest, err := eventstore.ParseFrame(data)
 		if err != nil {
 			return
 		}
-		again := r.Message()
-		if again.Subject != subject {
-			t.Errorf("subject %q became %q", subject, again.Subject)
+		if again := r.Frame(); !bytes.Equal(again, data[:len(data)-rest]) {
+			t.Errorf("%q became %q", data[:len(data)-rest], again)
 		}
-		for name, values := range header {
-			if name != "Ledger-Hash" && again.Header[name][0] != values[0] {
-				t.Errorf("%s: %q became %q", name, values[0], again.Header[name][0])
-			}
+	})
+}
+
+// Whatever a message holds, reading it ends with a group or an error, and takes no more memory than the format allows; a
+// group that is not compressed would be written the same again. The hash is put right, so that what it covers is read.
+func FuzzParseGroup(f *testing.F) {
+	for _, g := range layoutGroups(f) {
+		f.Add(g.EncodePlain())
+		f.Add(g.Encode())
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if len(data) >= eventstore.GroupHeader+sha256.Size {
+			eventstore.Rehash(data)
+		}
+		g, err := eventstore.ParseGroup(data)
+		if err != nil {
+			return
+		}
+		if g.Size > eventstore.MaxFrameBytes || len(g.Frames) > eventstore.MaxFrames {
+			t.Errorf("%d frames of %d bytes", len(g.Frames), g.Size)
+		}
+		const compression = 5 // its place in the header
+		if again := g.EncodePlain(); data[compression] == 0 && !bytes.Equal(again, data) {
+			t.Errorf("%x became %x", data, again)
+		}
+		if again, err := eventstore.ParseGroup(g.Encode()); err != nil || len(again.Frames) != len(g.Frames) {
+			t.Errorf("written again, it cannot be read: %v", err)
 		}
 	})
 }

@@ -45,7 +45,7 @@ func codecs() []codec {
 		codecOf(eventstore.Attempts, attempt.Events()),
 		codecOf(eventstore.Disputes, dispute.Events()), codecOf(eventstore.Inboxes, inbox.Events()),
 		codecOf(eventstore.Workflows, workflow.Events()), codecOf(eventstore.WorkflowRuns, workflow.RunEvents()),
-		codecOf(eventstore.Barriers, []eventstore.BarrierRaised{{}}), codecOf(eventstore.Logs, []eventstore.LogInitialized{{}}),
+		codecOf(eventstore.Logs, []eventstore.LogInitialized{{}}),
 	}
 }
 

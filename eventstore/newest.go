@@ -2,12 +2,8 @@ package eventstore
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strconv"
-	"time"
-
-	"github.com/nats-io/nats.go/jetstream"
+	"maps"
 
 	"payledger/domain"
 )
@@ -15,80 +11,70 @@ import (
 // EveryAccount stands for all accounts, where Newest takes one.
 const EveryAccount domain.AccountID = "*"
 
-// newestIdle is how long a reader of newest events may wait for its turn.
-const newestIdle = time.Hour
-
 // Newest hands on the newest event of every aggregate of one kind that an account has (EveryAccount: that there is), as
-// they stood at the call, shard by shard; begin is told before how many there are. Nothing is handed on before it is durable. It holds no more than
-// some hundred events, however many there are.
-func (s *Store) Newest(ctx context.Context, account domain.AccountID, aggregate string, begin func(total uint64), handle func(*Recorded) error) (err error) {
+// they stood at the call, in the order of their ids; begin is called first with their number. It holds few of them in
+// memory, however many there are.
+func (s *Store) Newest(ctx context.Context, account domain.AccountID, aggregate string, begin func(total uint64), handle func(*Recorded) error) error {
 	if account != EveryAccount && !domain.ValidID(string(account)) || !domain.ValidID(aggregate) {
 		return fmt.Errorf("%w: %s.%s", ErrNotFound, account, aggregate)
 	}
-	readers := make([]jetstream.Consumer, 0, s.shards)
-	defer func() {
-		for shard, reader := range readers {
-			sub := subscription{store: s, shard: shard}
-			sub.drop(context.WithoutCancel(ctx), reader.CachedInfo().Name)
-		}
-	}()
-	total := uint64(0)
-	for shard := range s.shards {
-		reader, err := s.js.CreateConsumer(ctx, streamName(shard), jetstream.ConsumerConfig{
-			DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy,
-			FilterSubject: subjectRoot + "." + strconv.Itoa(shard) + "." + string(account) + "." + aggregate + ".*",
-			AckPolicy:     jetstream.AckNonePolicy, MemoryStorage: true, Replicas: 1, InactiveThreshold: newestIdle,
-		})
-		if err != nil {
-			return fmt.Errorf("eventstore: newest events of %s: %w", streamName(shard), err)
-		}
-		readers = append(readers, reader)
-		total += reader.CachedInfo().NumPending
-	}
-	begin(total)
-	for shard, reader := range readers {
-		if err := s.newestOf(ctx, shard, reader, handle); err != nil {
+	newer := map[Key]*Recorded{} // what the tip store does not have yet
+	for _, h := range s.shard {
+		if err := h.catchUp(ctx); err != nil {
 			return err
 		}
+		if err := h.healthy(); err != nil {
+			return err
+		}
+		h.mu.Lock()
+		maps.Copy(newer, h.flushing)
+		maps.Copy(newer, h.dirty)
+		h.mu.Unlock()
 	}
-	return nil
-}
-
-// newestOf reads one shard's.
-func (s *Store) newestOf(ctx context.Context, shard int, reader jetstream.Consumer, handle func(*Recorded) error) error {
-	left := reader.CachedInfo().NumPending
-	if left == 0 {
-		return nil
+	maps.DeleteFunc(newer, func(key Key, _ *Recorded) bool {
+		return key.Aggregate != aggregate || account != EveryAccount && key.Account != account
+	})
+	prefix := append(append([]byte{tipPrefix}, aggregate...), 0)
+	if account != EveryAccount {
+		prefix = append(append(prefix, account...), 0)
 	}
-	messages, err := reader.Messages(jetstream.PullMaxMessages(pullMessages), jetstream.PullExpiry(pullExpiry),
-		jetstream.PullHeartbeat(pullHeartbeat), jetstream.WithMessagesErrOnMissingHeartbeat(true))
+	s.tipsOpen.RLock()
+	if s.tipsClosed {
+		s.tipsOpen.RUnlock()
+		return fmt.Errorf("%w: the store was closed", ErrUnhealthy)
+	}
+	view := s.tips.Snapshot()
+	s.tipsOpen.RUnlock()
+	defer view.Close()
+	total := uint64(len(newer))
+	err := view.Each(prefix, func(key, _ []byte) error {
+		if _, known := newer[keyOfTip(key)]; !known {
+			total++
+		}
+		return ctx.Err()
+	})
 	if err != nil {
-		return fmt.Errorf("eventstore: newest events of %s: %w", streamName(shard), err)
+		return err
 	}
-	defer messages.Stop()
-	for next := uint64(1); left > 0; left-- {
-		m, err := messages.Next(jetstream.NextContext(ctx))
+	begin(total)
+	err = view.Each(prefix, func(key, value []byte) error {
+		at := keyOfTip(key)
+		if newer[at] != nil {
+			return ctx.Err()
+		}
+		r, err := decodeTip(s.ShardOf(at), append([]byte(nil), value...))
 		if err != nil {
-			return fmt.Errorf("eventstore: newest events of %s: %w", streamName(shard), err)
+			return err
 		}
-		meta, err := m.Metadata()
-		if err != nil {
-			return fmt.Errorf("eventstore: newest events of %s: %w", streamName(shard), err)
+		if err := ctx.Err(); err != nil {
+			return err
 		}
-		if meta.Sequence.Consumer != next {
-			return errors.Join(errSkipped, fmt.Errorf("%s: event %d follows %d", streamName(shard), meta.Sequence.Consumer, next-1))
-		}
-		next++
-		r, err := parseMessage(m.Subject(), meta.Sequence.Stream, m.Headers(), m.Data())
-		if err == nil {
-			err = s.waitDurable(ctx, shard, r.Seq)
-		}
+		return handle(r)
+	})
+	for _, r := range newer {
 		if err == nil {
 			err = handle(r)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	return nil
+	return err
 }

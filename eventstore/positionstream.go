@@ -47,9 +47,14 @@ func (p *PositionStream) Load(ctx context.Context, reader string) ([]uint64, err
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	found := readerPosition{Log: make([]uint64, p.s.shards)}
+	must := p.s.must(positionStream, reader)
 	message, err := p.s.messageAtLeader(ctx, "$JS.API.STREAM.MSG.GET."+positionStream, getRequest{LastBySubject: positionRoot + "." + reader})
 	if errors.Is(err, ErrNotFound) {
-		return found.Log, nil
+		if err = p.s.missing(positionStream, reader, must); errors.Is(err, ErrNotFound) {
+			return found.Log, nil
+		}
+	} else if err == nil {
+		err = p.s.older(positionStream, message.Seq, must)
 	}
 	if err == nil {
 		found = readerPosition{}
@@ -74,11 +79,16 @@ func (p *PositionStream) Save(ctx context.Context, reader string, at []uint64) e
 	if err != nil {
 		return err
 	}
+	if err := p.s.room(); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
-	_, err = p.s.js.PublishMsg(ctx, &nats.Msg{Subject: positionRoot + "." + reader, Data: body})
+	ack, err := p.s.js.PublishMsg(ctx, &nats.Msg{Subject: positionRoot + "." + reader, Data: body})
+	p.s.answered(positionStream, err)
 	if err != nil {
 		return fmt.Errorf("eventstore: position of %s: %w", reader, err)
 	}
+	p.s.witnessedNewest(positionStream, ack.Sequence, reader, body)
 	return nil
 }

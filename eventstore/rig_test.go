@@ -264,10 +264,10 @@ func checkChain(t testing.TB, events []*eventstore.Recorded) {
 // auditorsHash computes an event's hash from the bytes that doc.go names, with no code of the package.
 func auditorsHash(previous []byte, r *eventstore.Recorded) eventstore.Hash {
 	text := fmt.Sprintf("ce-specversion:1.0\nce-id:%s\nce-type:%s\nce-source:/payledger\nce-subject:%s.%s.%s\nce-time:%s\n"+
-		"content-type:application/msgpack\nLedger-Schema:%d\nLedger-Revision:%d\nLedger-Prev-Seq:%d\n"+
+		"content-type:application/msgpack\nLedger-Schema:%d\nLedger-Revision:%d\n"+
 		"Ledger-Command-Id:%s\nLedger-Correlation-Id:%s\nLedger-Actor:%s\n\n",
 		r.EventID, r.Type, r.Account, r.Aggregate, r.ID, r.Time.Format("2006-01-02T15:04:05.000000Z"),
-		r.Schema, r.Revision, r.PrevSeq, r.CommandID, r.CorrelationID, r.Actor)
+		r.Schema, r.Revision, r.CommandID, r.CorrelationID, r.Actor)
 	return sha256.Sum256(append(append(append([]byte{}, previous...), text...), r.Body...))
 }
 

@@ -43,30 +43,32 @@ func (s *Store) OpenSecrets(ctx context.Context) (*SecretBytes, error) {
 func (b *SecretBytes) Create(ctx context.Context, name string, value []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, appendTimeout)
 	defer cancel()
+	if err := b.s.room(); err != nil {
+		return err
+	}
+	end := b.s.sideBegin(secretStream)
 	for {
 		m := nats.NewMsg(secretRoot + "." + name)
 		m.Data = value
 		m.Header.Set(nats.ExpectedLastSubjSeqHdr, "0")
-		answer, err := b.s.nc.RequestMsgWithContext(ctx, m)
-		var ack struct {
-			Error *apiError `json:"error"`
-			Seq   uint64    `json:"seq"`
-		}
+		seq, err := b.publish(ctx, m)
 		if err == nil {
-			err = json.Unmarshal(answer.Data, &ack)
-		}
-		if err == nil && ack.Error == nil && ack.Seq > 0 {
+			b.s.witnessedRecord(secretStream, seq, name, value)
+			end()
 			return nil
-		}
-		if err == nil && ack.Error != nil {
-			err = ack.Error
 		}
 		there, getErr := b.Get(ctx, name)
 		switch {
 		case getErr == nil && string(there) == string(value):
-			return nil
+			if getErr = b.found(ctx, name, value, end); getErr == nil {
+				return nil
+			}
+			err = errors.Join(err, getErr)
 		case getErr == nil:
+			end()
 			return ErrConflict
+		case errors.Is(getErr, ErrUnhealthy):
+			return getErr
 		case !errors.Is(getErr, ErrNotFound):
 			err = errors.Join(err, getErr)
 		}
@@ -77,9 +79,62 @@ func (b *SecretBytes) Create(ctx context.Context, name string, value []byte) err
 	}
 }
 
-// Get reads a value; ErrNotFound when it is not there, or was destroyed.
+// publish sends a message once; only a PubAck is success.
+func (b *SecretBytes) publish(ctx context.Context, m *nats.Msg) (uint64, error) {
+	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
+	defer cancel()
+	answer, err := b.s.nc.RequestMsgWithContext(ctx, m)
+	b.s.answered(secretStream, err)
+	var ack struct {
+		Error *apiError `json:"error"`
+		Seq   uint64    `json:"seq"`
+	}
+	if err == nil {
+		err = json.Unmarshal(answer.Data, &ack)
+	}
+	switch {
+	case err != nil:
+		return 0, err
+	case ack.Error != nil:
+		return 0, ack.Error
+	case ack.Seq == 0:
+		return 0, errors.New("answer to a publish names no sequence")
+	}
+	return ack.Seq, nil
+}
+
+// secretFence names a value that nobody reads: its PubAck says that all before it are on disk.
+const secretFence = "fence"
+
+// found enters a value that stands there although no answer said so, once it is durable: a server whose disk failed shows what
+// it does not keep.
+func (b *SecretBytes) found(ctx context.Context, name string, value []byte, end func()) error {
+	if b.s.replicas == 1 {
+		seq, err := b.publish(ctx, nats.NewMsg(secretRoot+"."+secretFence))
+		if err != nil {
+			return err
+		}
+		b.s.witnessedNewest(secretStream, seq, secretFence, nil)
+	}
+	if !b.s.indexed() {
+		return nil
+	}
+	there, err := b.atLeader(ctx, name)
+	if err != nil {
+		return err
+	}
+	b.s.witnessedRecord(secretStream, there.Seq, name, value)
+	end()
+	return nil
+}
+
+// Get reads a value; ErrNotFound when it was never stored, or was destroyed. A value that is gone otherwise is damage.
 func (b *SecretBytes) Get(ctx context.Context, name string) ([]byte, error) {
+	must := b.s.must(secretStream, name)
 	value, err := b.direct(ctx, name)
+	if errors.Is(err, ErrNotFound) {
+		err = b.s.missing(secretStream, name, must)
+	}
 	if err != nil && b.s.replicas > 1 { // a replica may be behind, or gone
 		there, err := b.atLeader(ctx, name)
 		return there.Data, err
@@ -111,11 +166,21 @@ func (b *SecretBytes) atLeader(ctx context.Context, name string) (storedMessage,
 // Destroy overwrites a value on the disk and forgets it. What is not there is destroyed already. An error
 // leaves open whether it was: it is safe to repeat.
 func (b *SecretBytes) Destroy(ctx context.Context, name string) error {
+	must := b.s.must(secretStream, name)
 	there, err := b.atLeader(ctx, name)
 	if errors.Is(err, ErrNotFound) {
-		return nil
+		if err = b.s.missing(secretStream, name, must); errors.Is(err, ErrNotFound) {
+			return nil
+		}
 	}
 	if err != nil {
+		return err
+	}
+	if err := b.s.room(); err != nil {
+		return err
+	}
+	dying := map[string]uint64{name: there.Seq}
+	if err := b.s.sideDying(secretStream, dying); err != nil {
 		return err
 	}
 	stream, err := b.s.js.Stream(ctx, secretStream)
@@ -124,15 +189,19 @@ func (b *SecretBytes) Destroy(ctx context.Context, name string) error {
 	}
 	if err := stream.SecureDeleteMsg(ctx, there.Seq); err != nil {
 		if _, readErr := b.atLeader(ctx, name); errors.Is(readErr, ErrNotFound) {
-			return nil // somebody else destroyed it, or we did and the answer was lost
+			return b.s.sideGone(dying) // somebody else destroyed it, or we did and the answer was lost
 		}
 		return fmt.Errorf("eventstore: destroy secret: %w", err)
 	}
-	return nil
+	return b.s.sideGone(dying)
 }
 
 // Names lists the names under a prefix.
 func (b *SecretBytes) Names(ctx context.Context, prefix string) ([]string, error) {
+	all, err := b.s.sideNames(namePrefix, secretStream, prefix+".")
+	if err != nil {
+		return nil, fmt.Errorf("eventstore: secrets: %w", err)
+	}
 	stream, err := b.s.js.Stream(ctx, secretStream)
 	if err != nil {
 		return nil, fmt.Errorf("eventstore: secrets: %w", err)
@@ -143,7 +212,14 @@ func (b *SecretBytes) Names(ctx context.Context, prefix string) ([]string, error
 	}
 	var names []string
 	for subject := range info.State.Subjects {
-		names = append(names, strings.TrimPrefix(subject, secretRoot+"."))
+		name := strings.TrimPrefix(subject, secretRoot+".")
+		names = append(names, name)
+		delete(all, name)
+	}
+	for name, seq := range all {
+		if err := b.s.missing(secretStream, name, sideEntry{seq: seq}); !errors.Is(err, ErrNotFound) {
+			return nil, err
+		}
 	}
 	return names, nil
 }
@@ -155,8 +231,18 @@ func (b *SecretBytes) Purge(ctx context.Context, prefix string) error {
 	if err != nil {
 		return fmt.Errorf("eventstore: secrets: %w", err)
 	}
+	if err := b.s.room(); err != nil {
+		return err
+	}
+	dying, err := b.s.sideNames(namePrefix, secretStream, prefix+".")
+	if err == nil {
+		err = b.s.sideDying(secretStream, dying)
+	}
+	if err != nil {
+		return err
+	}
 	if err := stream.Purge(ctx, jetstream.WithPurgeSubject(secretRoot+"."+prefix+".>")); err != nil {
 		return fmt.Errorf("eventstore: purge secrets: %w", err)
 	}
-	return nil
+	return b.s.sideGone(dying)
 }

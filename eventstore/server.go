@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -26,6 +27,9 @@ const ledgerAccount = "LEDGER"
 // serverPayload is the largest message; the largest state and its event fit many times over (checked
 // at start for servers that are not ours).
 const serverPayload = 8 << 20
+
+// maxStore is more than any disk has.
+const maxStore = 1 << 60
 
 // ServerConfig describes an embedded JetStream server.
 type ServerConfig struct {
@@ -48,6 +52,7 @@ type ClusterConfig struct {
 // Server is a JetStream server inside this process: every write is synced before it is acknowledged.
 type Server struct {
 	ns       *server.Server
+	dir      string
 	lock     *flock.Flock
 	password string
 }
@@ -70,20 +75,29 @@ func StartServer(c ServerConfig) (*Server, error) {
 	} else if !held {
 		return nil, fmt.Errorf("%w: %s", ErrInUse, c.Dir)
 	}
+	space := &disk{dir: c.Dir, free: freeSpace}
+	space.begin() // a full disk must leave room to start
+	err := refuseOldFormat(c.Dir)
+	if err == nil && c.Cluster == nil { // replicas are repaired by each other
+		err = inspect(c.Dir)
+	}
+	if err == nil {
+		err = errors.Join(dropUnfinished(c.Dir), dropStaleIndexes(c.Dir))
+	}
+	if err != nil {
+		return nil, errors.Join(err, lock.Unlock())
+	}
 	password, err := randomPassword()
 	if err != nil {
 		return nil, errors.Join(err, lock.Unlock())
 	}
-	s := &Server{lock: lock, password: password}
+	s := &Server{dir: c.Dir, lock: lock, password: password}
 	opts, err := s.options(c)
 	if err != nil {
 		return nil, errors.Join(err, lock.Unlock())
 	}
 	if s.ns, err = server.NewServer(opts); err != nil {
 		return nil, errors.Join(fmt.Errorf("eventstore: server: %w", err), lock.Unlock())
-	}
-	if err := dropIndexes(c.Dir); err != nil {
-		return nil, errors.Join(err, lock.Unlock())
 	}
 	s.ns.Start()
 	if !s.ns.ReadyForConnections(30 * time.Second) {
@@ -92,20 +106,52 @@ func StartServer(c ServerConfig) (*Server, error) {
 	return s, nil
 }
 
-// dropIndexes makes the server read every block at start and check each message's checksum. After an orderly
-// stop it would trust its index instead, and not see damage in older blocks: an event there is answered
-// "no message", and an append that expects the empty subject succeeds.
-func dropIndexes(dir string) error {
-	indexes, err := filepath.Glob(filepath.Join(dir, "jetstream", ledgerAccount, "streams", "*", "msgs", "index.db"))
+// refuseOldFormat refuses a folder that holds a log of an older version, before the server changes anything in it.
+func refuseOldFormat(dir string) error {
+	streams, err := os.ReadDir(streamsFolder(dir))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
 	if err != nil {
 		return fmt.Errorf("eventstore: %w", err)
 	}
-	for _, index := range indexes {
-		if err := os.Remove(index); err != nil {
+	for _, stream := range streams {
+		if _, _, ok := parseSegmentName(stream.Name()); !ok && strings.HasPrefix(stream.Name(), segmentPrefix) {
+			return oldFormat("folder " + dir + " holds stream " + stream.Name())
+		}
+	}
+	return nil
+}
+
+// dropUnfinished removes the description of every stream whose creation was cut short between its description and the
+// checksum of that. The server skips such a stream at the start; when the stream is created again, it keeps the
+// description and never writes the checksum (nats-server filestore.go, newFileStore), so that it would skip the stream and
+// its messages at every later start.
+func dropUnfinished(dir string) error {
+	root := streamsFolder(dir)
+	streams, err := os.ReadDir(root)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("eventstore: %w", err)
+	}
+	for _, stream := range streams {
+		_, err := os.Stat(filepath.Join(root, stream.Name(), server.JetStreamMetaFileSum))
+		if !errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		err = os.Remove(filepath.Join(root, stream.Name(), server.JetStreamMetaFile))
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("eventstore: %w", err)
 		}
 	}
 	return nil
+}
+
+// streamsFolder is where the server keeps the streams.
+func streamsFolder(dir string) string {
+	return filepath.Join(dir, "jetstream", ledgerAccount, "streams")
 }
 
 func randomPassword() (string, error) {
@@ -128,7 +174,8 @@ func (s *Server) options(c ServerConfig) (*server.Options, error) {
 	opts.DontListen = c.Listen == ""
 	opts.JetStream = true
 	opts.StoreDir = c.Dir
-	opts.SyncAlways = true // the server's default syncs every two minutes: a power failure would lose answered payments
+	opts.JetStreamMaxStore = maxStore // the server's default hangs on what was free at the start; disk.go watches the space
+	opts.SyncAlways = true            // the server's default syncs every two minutes: a power failure would lose answered payments
 	opts.MaxPayload = serverPayload
 	opts.MaxPending = 256 << 20
 	opts.AuthTimeout = connectTimeout.Seconds()
@@ -175,14 +222,6 @@ func splitListen(listen string, host *string, port *int) error {
 func (s *Server) connect(opts ...nats.Option) (*nats.Conn, error) {
 	own := append(clientOptions(), nats.UserInfo(serviceUser, s.password), nats.InProcessServer(s.ns), nats.Timeout(connectTimeout))
 	return nats.Connect("", append(own, opts...)...)
-}
-
-// maxStore is how many bytes JetStream takes on this disk; 0 when it does not run.
-func (s *Server) maxStore() int64 {
-	if c := s.ns.JetStreamConfig(); c != nil {
-		return c.MaxStore
-	}
-	return 0
 }
 
 // ClientURL is the address for other connections; "" when the server does not listen.

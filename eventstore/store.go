@@ -5,16 +5,19 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
+
+	"payledger/eventstore/tipstore"
 )
 
-// DefaultShards is the number of shard streams of a new log. One-replica streams sync once per message
-// and one at a time; shards sync side by side (measurements in doc.go).
+// DefaultShards is the number of shards of a new log. A shard's groups are synced one after the other; shards sync
+// side by side (measurements in doc.go).
 const DefaultShards = 8
 
 // Config says where the log is. Exactly one of Server and URL is set.
@@ -24,45 +27,85 @@ type Config struct {
 	Creds    string  // credentials file for URL; "" for none
 	Shards   int     // of a new log; 0 takes DefaultShards or what the log has
 	Replicas int     // of a new log's streams; 0 is 1
-	ReadOnly bool    // append nothing, not even barriers: for a look at a stopped server's log
+	ReadOnly bool    // append nothing, not even fences: for a look at a stopped server's log
 	Now      func() time.Time
 	Random   io.Reader
 	Logger   zerolog.Logger
-	// SoleWriter says that nobody else appends to this log: newest events are then remembered.
+	// SoleWriter says that nobody else appends to this log: the folder is locked.
 	SoleWriter bool
+	// Tips is the folder of the tip store; "" is the embedded server's folder for its sole writer, and memory for
+	// others.
+	Tips string
+	// Memory is how many bytes the store's caches may use in all; 0 takes DefaultMemory.
+	Memory int64
+	// SegmentBytes is the size from which a segment is closed; 0 takes DefaultSegmentBytes.
+	SegmentBytes int64
+	// Lags has Load answer from what this process has applied, as it does on a replicated log (tests).
+	Lags bool
 	// Options are added to the connection's (tests cut it).
 	Options []nats.Option
 }
 
+// DefaultMemory is the size of a store's caches, in bytes.
+const DefaultMemory = 256 << 20
+
 // Store appends to and reads from the log. All methods may be called from many goroutines.
 type Store struct {
-	nc         *nats.Conn
-	readers    readers
-	tips       *tips   // nil unless this is the sole writer
-	tails      []*tail // per shard; nil likewise
-	js         jetstream.JetStream
-	log        zerolog.Logger
-	now        func() time.Time
-	random     io.Reader
-	shards     int
-	replicas   int
-	readOnly   bool
-	embedded   *Server // nil: an external server
-	dial       func() (*nats.Conn, error)
-	durable    []*durability // per shard
-	fixed      *durability   // of the checkpoints
-	delivered  *durability   // of the deliveries
+	nc       *nats.Conn
+	readers  readers
+	acks     *acks
+	js       jetstream.JetStream
+	log      zerolog.Logger
+	now      func() time.Time
+	random   io.Reader
+	id       LogID
+	shards   int
+	replicas int
+	readOnly bool
+	sole     bool
+	lags     bool    // Load may answer with an old event
+	embedded *Server // nil: an external server
+	dial     func() (*nats.Conn, error)
+
+	shard        []*shard
+	tips         *tipstore.Store
+	tipsOpen     sync.RWMutex // held for writing while the tip store is closed
+	tipsClosed   bool
+	tipsFixed    bool       // the tip store is not written: the folder is only read
+	writing      sync.Mutex // one writer of the tip store
+	side         sync.Mutex
+	edge         []byte            // of the newest checkpoint, to be written
+	witnesses    map[string]uint64 // by stream beside the log: the newest acknowledged sequence, to be written
+	places       map[string]*sidePlace
+	recent       *recentTips
+	groups       *groupCache
+	dirtyLimit   int // bytes of tips that a shard keeps before they are flushed
+	segmentBytes uint64
+	pipelineFrom int
+	flush        chan struct{}
+	opening      bool // nothing is appended yet
+	starting     atomic.Bool
+
+	scrub      scrub
+	fixing     sync.Mutex  // one checkpoint at a time
+	fixDoubted bool        // whether the last one was stored is not known
+	fixed      *durability // of the checkpoints
+	delivered  *durability // of the deliveries
 	deliveries deliveryGroup
-	sick       atomic.Pointer[error]
-	fatal      chan error
-	full       atomic.Bool
-	direct     []string // request subjects, made once per shard
-	leader     []string
-	stop       context.CancelFunc
-	done       chan struct{}
+
+	sick     atomic.Pointer[error]
+	sickened chan struct{} // closed when sick is set
+	fatal    chan error
+	disk     disk
+	damaged  atomic.Pointer[error] // of one shard: the others take appends
+	closing  atomic.Bool
+	life     context.Context // ends with Close
+	stop     context.CancelFunc
+	gone     <-chan struct{} // of life
+	loops    sync.WaitGroup
 }
 
-// clientOptions turn off everything that would send an event again, or later, on its own.
+// clientOptions turn off everything that would send a message again, or later, on its own.
 func clientOptions() []nats.Option {
 	return []nats.Option{
 		nats.ReconnectBufSize(-1), nats.MaxReconnects(-1), nats.ReconnectWait(100 * time.Millisecond),
@@ -70,24 +113,46 @@ func clientOptions() []nats.Option {
 	}
 }
 
-// Open connects, creates the streams of a new log or checks those of an existing one, and makes sure
-// that everything readable is durable before anybody acts on it.
+// Open connects, creates the streams of a new log or checks those of an existing one, brings the tip store up to the
+// log's end, and makes sure that everything readable is durable before anybody acts on it. A tip store that is found
+// damaged on the way is made again from the log.
 func Open(ctx context.Context, c Config) (*Store, error) {
+	s, err := open(ctx, c)
+	if errors.Is(err, tipstore.ErrDamaged) { // it is marked by now
+		s, err = open(ctx, c)
+	}
+	return s, err
+}
+
+func open(ctx context.Context, c Config) (*Store, error) {
 	nc, err := connect(c)
 	if err != nil {
 		return nil, fmt.Errorf("eventstore: connect: %w", err)
 	}
+	memory := c.Memory
+	if memory == 0 {
+		memory = DefaultMemory
+	}
 	s := &Store{
-		nc: nc, log: c.Logger, now: c.Now, random: c.Random, readOnly: c.ReadOnly, embedded: c.Server,
-		dial: func() (*nats.Conn, error) { return connect(c) }, fixed: newDurability(), delivered: newDurability(), fatal: make(chan error, 1), done: make(chan struct{}),
+		nc: nc, log: c.Logger, now: c.Now, random: c.Random, readOnly: c.ReadOnly, sole: c.SoleWriter, embedded: c.Server,
+		dial: func() (*nats.Conn, error) { return connect(c) }, fixed: newDurability(), delivered: newDurability(),
+		fatal: make(chan error, 1), sickened: make(chan struct{}), flush: make(chan struct{}, 1), opening: true,
+		recent: newRecentTips(int(memory / 2)), groups: newGroupCache(int(memory / 16)), segmentBytes: uint64(c.SegmentBytes), pipelineFrom: defaultPipelineFrom,
 	}
-	if err := s.open(ctx, c); err != nil {
-		nc.Close()
-		return nil, errors.Join(err, s.readers.close())
+	if c.Server != nil {
+		s.disk.dir = c.Server.dir
 	}
-	background, stop := context.WithCancel(context.WithoutCancel(ctx))
-	s.stop = stop
-	go s.watch(background)
+	s.disk.free = freeSpace
+	if s.segmentBytes == 0 {
+		s.segmentBytes = DefaultSegmentBytes
+	}
+	s.life, s.stop = context.WithCancel(context.WithoutCancel(ctx))
+	s.gone = s.life.Done()
+	s.starting.Store(true)
+	defer s.starting.Store(false)
+	if err := s.open(ctx, c, memory); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
 	return s, nil
 }
 
@@ -102,43 +167,50 @@ func connect(c Config) (*nats.Conn, error) {
 	return nats.Connect(c.URL, opts...)
 }
 
-func (s *Store) open(ctx context.Context, c Config) error {
+func (s *Store) open(ctx context.Context, c Config, memory int64) error {
 	if s.nc.MaxPayload() < minPayload {
 		return fmt.Errorf("eventstore: the server takes messages of %d bytes; set max_payload to %d or more", s.nc.MaxPayload(), minPayload)
 	}
-	js, err := jetstream.New(s.nc)
-	if err != nil {
+	var err error
+	if s.js, err = jetstream.New(s.nc); err != nil {
 		return fmt.Errorf("eventstore: %w", err)
 	}
-	s.js = js
+	if s.acks, err = newAcks(s.nc); err != nil {
+		return fmt.Errorf("eventstore: %w", err)
+	}
 	if err := s.openStreams(ctx, c); err != nil {
 		return err
 	}
-	for shard := range s.shards {
-		s.direct = append(s.direct, "$JS.API.DIRECT.GET."+streamName(shard)+".")
-		s.leader = append(s.leader, "$JS.API.STREAM.MSG.GET."+streamName(shard))
-		s.durable = append(s.durable, newDurability())
-	}
+	s.lags = !s.sole && (s.replicas > 1 || c.Lags)
+	s.dirtyLimit = int(memory) / 8 / s.shards
 	if s.readers, err = openReaders(c, s.shards); err != nil {
 		return err
 	}
-	if c.SoleWriter {
-		s.tips = newTips()
-		for range s.shards {
-			s.tails = append(s.tails, &tail{})
-		}
-		for shard := range s.shards {
-			s.tips.doubt(barrierKey(shard, s.shards)) // barriers are published past what is remembered
-		}
-	}
-	if err := s.checkStreams(ctx); err != nil {
+	if err := s.openTips(c, memory/8); err != nil {
 		return err
 	}
-	if c.ReadOnly {
+	if err := s.recover(ctx); err != nil {
+		return err
+	}
+	if err := s.openSide(ctx); err != nil {
+		return err
+	}
+	if err := s.checkCheckpoint(ctx); err != nil {
+		return err
+	}
+	s.loops.Go(s.flushTips)
+	s.loops.Go(func() { s.watch(s.life) })
+	if !s.sole && !s.readOnly {
+		for _, h := range s.shard {
+			s.loops.Go(func() { h.tail(s.life) })
+		}
+	}
+	if s.readOnly {
 		return nil
 	}
-	if err := s.fence(ctx); err != nil {
-		return err
+	if s.embedded != nil && s.sole {
+		s.scrub.s = s
+		s.loops.Go(func() { s.scrub.run(s.life) })
 	}
 	return s.fenceCheckpoints(ctx)
 }
@@ -146,15 +218,22 @@ func (s *Store) open(ctx context.Context, c Config) error {
 // Shards is the number of shards of the log.
 func (s *Store) Shards() int { return s.shards }
 
+// ID is the log's id.
+func (s *Store) ID() LogID { return s.id }
+
 // Now is the store's clock, in UTC to the microsecond: the resolution of every time in the log.
 func (s *Store) Now() time.Time { return s.now().UTC().Truncate(time.Microsecond) }
 
-// Fatal gives the one error after which the process must stop: the disk no longer keeps what is read.
+// Fatal returns the channel of the one error after which the process must stop: the disk no longer keeps what is
+// written.
 func (s *Store) Fatal() <-chan error { return s.fatal }
 
-// Healthy is nil while the log may be appended to.
+// Healthy is nil while the whole log may be appended to.
 func (s *Store) Healthy() error {
 	if err := s.sick.Load(); err != nil {
+		return *err
+	}
+	if err := s.damaged.Load(); err != nil {
 		return *err
 	}
 	if !s.nc.IsConnected() {
@@ -163,13 +242,15 @@ func (s *Store) Healthy() error {
 	return nil
 }
 
-// fail marks the log as unhealthy for good and, for a disk that lost its word, asks for the process to stop.
+// fail marks the log as unhealthy for good and, for a disk that does not keep what is written, asks for the process to
+// stop.
 func (s *Store) fail(err error, stop bool) {
 	if !errors.Is(err, ErrUnhealthy) {
 		err = fmt.Errorf("%w: %w", ErrUnhealthy, err)
 	}
 	if s.sick.CompareAndSwap(nil, &err) {
 		s.log.Error().Err(err).Msg("the log is not healthy: no more appends")
+		close(s.sickened)
 	}
 	if stop {
 		select {
@@ -179,15 +260,82 @@ func (s *Store) fail(err error, stop bool) {
 	}
 }
 
-// Close ends the store's own work and its connection. Appends under way fail.
-func (s *Store) Close() error {
-	s.stop()
-	<-s.done
-	s.nc.Close()
-	return s.readers.close()
+// writable is nil while a shard may be appended to.
+func (s *Store) writable(h *shard) error {
+	if err := s.sick.Load(); err != nil {
+		return *err
+	}
+	if !s.nc.IsConnected() {
+		return fmt.Errorf("%w: not connected", ErrUnhealthy)
+	}
+	s.disk.measure()
+	if s.disk.none.Load() {
+		return ErrFull
+	}
+	return h.healthy()
 }
 
-// isDeadline tells a deadline of ours from a failure.
+// noteDamage reports the damage of one shard, which takes no appends any more.
+func (s *Store) noteDamage(shard int, err error) {
+	s.log.Error().Err(err).Int("shard", shard).Msg("the log is damaged: this shard takes no more appends")
+	s.damaged.CompareAndSwap(nil, &err)
+}
+
+// Damaged returns the shards that take no appends because they are damaged.
+func (s *Store) Damaged() (shards []int) {
+	for _, h := range s.shard {
+		if h.healthy() != nil {
+			shards = append(shards, h.n)
+		}
+	}
+	return shards
+}
+
+// Close ends the store's own work and its connection. Appends under way fail. A second call does nothing.
+func (s *Store) Close() error {
+	if s.closing.Swap(true) {
+		return nil
+	}
+	s.stop()
+	for _, h := range s.shard {
+		h.mu.Lock()
+		h.leave() // nothing leaves any more: what waits is refused
+		h.mu.Unlock()
+	}
+	if s.tips != nil {
+		s.tips.Hurry()
+	}
+	s.loops.Wait()
+	s.nc.Close()
+	var errs []error
+	if s.tips != nil {
+		s.tipsOpen.Lock()
+		s.tipsClosed = true
+		s.tipsOpen.Unlock()
+		err := errors.Join(s.writeTips(), s.tips.Close())
+		if err != nil && s.noRoom() { // the next start makes it up from the log
+			s.log.Warn().Err(err).Msg("the tip store could not be written: the disk is full")
+			err = nil
+		}
+		errs = append(errs, err)
+	}
+	s.readers.close()
+	return errors.Join(errs...)
+}
+
+// isDeadline reports whether err is a deadline of ours and no failure.
 func isDeadline(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.Is(err, nats.ErrTimeout)
+}
+
+// pause waits, or ends with the context.
+func (s *Store) pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
 }

@@ -5,13 +5,11 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 
 	"payledger/domain"
 )
 
-// Key names one aggregate: its events are one literal subject of the log.
+// Key names one aggregate: its events are one stream of the log.
 type Key struct {
 	Account   domain.AccountID
 	Aggregate string // "payment", "session", …
@@ -39,12 +37,7 @@ func (k Key) String() string {
 	return k.name()
 }
 
-// subject is the NATS subject in the given shard.
-func (k Key) subject(shard int) string {
-	return subjectRoot + "." + strconv.Itoa(shard) + "." + k.name()
-}
-
-// valid refuses what would not be one literal subject.
+// valid refuses what cannot name an aggregate.
 func (k Key) valid() error {
 	for _, part := range []string{string(k.Account), k.Aggregate, k.ID} {
 		if !domain.ValidID(part) {
@@ -52,26 +45,4 @@ func (k Key) valid() error {
 		}
 	}
 	return nil
-}
-
-const (
-	subjectRoot      = "ledger"
-	shardPrefix      = "LEDGER_"
-	checkpointStream = "CHECKPOINTS"
-	checkpointTopic  = "checkpoints"
-	checkpointAPI    = "$JS.API.STREAM.MSG.GET." + checkpointStream
-)
-
-func streamName(shard int) string { return shardPrefix + strconv.Itoa(shard) }
-
-// parseSubject is the inverse of Key.subject.
-func parseSubject(subject string) (shard int, key Key, err error) {
-	parts := strings.Split(subject, ".")
-	if len(parts) != 5 || parts[0] != subjectRoot {
-		return 0, Key{}, fmt.Errorf("eventstore: subject %q is not of the ledger", subject)
-	}
-	if shard, err = strconv.Atoi(parts[1]); err != nil {
-		return 0, Key{}, fmt.Errorf("eventstore: subject %q: %w", subject, err)
-	}
-	return shard, Key{Account: domain.AccountID(parts[2]), Aggregate: parts[3], ID: parts[4]}, nil
 }

@@ -2,9 +2,14 @@ package eventstore
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
+	"slices"
 	"strconv"
+	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -12,108 +17,209 @@ import (
 // minPayload must be the server's max_payload at least: an outcome must always fit.
 const minPayload = 4 << 20
 
-// metadataShards and metadataFormat stand in the metadata of shard 0: a log is never opened with another
-// number of shards than it was made with.
+// minDuplicates is the shortest window of duplicates that the server takes. It is not used, and read at each start.
+const minDuplicates = 100 * time.Millisecond
+
 const (
-	metadataShards = "payledger-shards"
-	metadataFormat = "payledger-format"
-	logFormat      = "1"
+	checkpointStream = "CHECKPOINTS"
+	checkpointTopic  = "checkpoints"
+	checkpointAPI    = "$JS.API.STREAM.MSG.GET." + checkpointStream
 )
 
-// openStreams finds the log, or makes a new one. Shard 0 is made last: a creation that was cut short is
-// done again.
+// ErrOldFormat means that the folder or the cluster holds a log that an older version wrote.
+var ErrOldFormat = errors.New("eventstore: the log is in a format that this version does not read")
+
+// oldFormat is what to do about it.
+func oldFormat(found string) error {
+	return fmt.Errorf("%w: %s; keep the version that wrote it for this data, and give this one an empty folder", ErrOldFormat, found)
+}
+
+func (s *Store) streamConfig(name, subject string) jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name: name, Subjects: []string{subject}, Storage: jetstream.FileStorage, Replicas: s.replicas,
+		Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardNew, MaxAge: 0, Duplicates: minDuplicates,
+		DenyDelete: true, DenyPurge: true, AllowDirect: true, Compression: jetstream.NoCompression,
+	}
+}
+
+// openStreams finds the log, or makes a new one.
 func (s *Store) openStreams(ctx context.Context, c Config) error {
-	first, err := s.js.Stream(ctx, streamName(0))
-	if err == nil {
-		return s.adopt(first.CachedInfo(), c)
+	segments, err := s.listSegments(ctx)
+	if err != nil {
+		return err
 	}
-	if !errors.Is(err, jetstream.ErrStreamNotFound) {
-		return fmt.Errorf("eventstore: %w", err)
+	if len(segments) == 0 || len(segments[0]) == 0 {
+		if err := neverUsed(segments); err != nil {
+			return err
+		}
+		if c.ReadOnly {
+			return fmt.Errorf("%w: there is no ledger here", ErrNotFound)
+		}
+		if err := s.createLog(ctx, c); err != nil {
+			return err
+		}
+		if segments, err = s.listSegments(ctx); err != nil {
+			return err
+		}
+	} else if err := s.adopt(segments[0][0], c); err != nil {
+		return err
 	}
-	if c.ReadOnly {
-		return fmt.Errorf("%w: there is no ledger here", ErrNotFound)
+	if len(segments) != s.shards {
+		return fmt.Errorf("%w: the log has %d shards, and segments of %d", ErrUnhealthy, s.shards, len(segments))
 	}
+	for n, infos := range segments {
+		h := newShard(s, n)
+		if err := h.take(infos); err != nil {
+			return err
+		}
+		s.shard = append(s.shard, h)
+	}
+	for n, h := range s.shard {
+		h.witness = s.witnessOf((n + 1) % s.shards)
+	}
+	return nil
+}
+
+// neverUsed refuses to go on with the creation of a log that holds messages: its first shard is gone.
+func neverUsed(segments [][]*jetstream.StreamInfo) error {
+	for _, infos := range segments {
+		for _, info := range infos {
+			if info.State.LastSeq > 0 {
+				return fmt.Errorf("%w: shard 0 has no segment, but %s has messages; copy the folder before anything else", ErrUnhealthy, info.Config.Name)
+			}
+		}
+	}
+	return nil
+}
+
+// listSegments returns the streams of each shard in the order of their numbers.
+func (s *Store) listSegments(ctx context.Context) ([][]*jetstream.StreamInfo, error) {
+	var all [][]*jetstream.StreamInfo
+	list := s.js.ListStreams(ctx, jetstream.WithStreamListSubject(subjectRoot+".>"))
+	for info := range list.Info() {
+		if !strings.HasPrefix(info.Config.Name, segmentPrefix) {
+			continue
+		}
+		shard, _, ok := parseSegmentName(info.Config.Name)
+		if !ok {
+			return nil, oldFormat("stream " + info.Config.Name)
+		}
+		for len(all) <= shard {
+			all = append(all, nil)
+		}
+		all[shard] = append(all[shard], info)
+	}
+	if err := list.Err(); err != nil {
+		return nil, fmt.Errorf("eventstore: list of streams: %w", err)
+	}
+	for _, infos := range all {
+		slices.SortFunc(infos, func(a, b *jetstream.StreamInfo) int {
+			_, x, _ := parseSegmentName(a.Config.Name)
+			_, y, _ := parseSegmentName(b.Config.Name)
+			return int(x) - int(y)
+		})
+	}
+	return all, nil
+}
+
+// createLog makes the streams of a new log. Shard 0 is made last: a creation that was cut short is done again, with the
+// log id that its first stream has.
+func (s *Store) createLog(ctx context.Context, c Config) error {
 	s.shards, s.replicas = c.Shards, max(1, c.Replicas)
 	if s.shards == 0 {
 		s.shards = DefaultShards
 	}
-	checkpoints := s.streamConfig(checkpointStream, checkpointTopic)
-	if _, err := s.js.CreateStream(ctx, checkpoints); err != nil {
+	if _, err := io.ReadFull(s.random, s.id[:]); err != nil {
+		return fmt.Errorf("eventstore: random: %w", err)
+	}
+	if _, err := s.js.CreateStream(ctx, s.streamConfig(checkpointStream, checkpointTopic)); err != nil {
 		return fmt.Errorf("eventstore: create %s: %w", checkpointStream, err)
 	}
 	for shard := s.shards - 1; shard >= 0; shard-- {
-		config := s.streamConfig(streamName(shard), fmt.Sprintf("%s.%d.*.*.*", subjectRoot, shard))
-		config.AllowAtomicPublish = true // group commit of many appends; see doc.go
-		if shard == 0 {
-			config.Metadata = map[string]string{metadataShards: strconv.Itoa(s.shards), metadataFormat: logFormat}
+		config := s.segmentConfig(shard, segment{number: 1, first: 1})
+		_, err := s.js.CreateStream(ctx, config)
+		if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
+			err = s.adoptID(ctx, config.Name)
 		}
-		if _, err := s.js.CreateStream(ctx, config); err != nil {
+		if err != nil {
 			return fmt.Errorf("eventstore: create %s: %w", config.Name, err)
 		}
 	}
 	return nil
 }
 
-func (s *Store) streamConfig(name, subject string) jetstream.StreamConfig {
-	return jetstream.StreamConfig{
-		Name: name, Subjects: []string{subject}, Storage: jetstream.FileStorage, Replicas: s.replicas,
-		Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardNew, MaxAge: 0,
-		DenyDelete: true, DenyPurge: true, AllowDirect: true, Compression: jetstream.NoCompression,
+// adoptID goes on with the creation of a log that somebody else began.
+func (s *Store) adoptID(ctx context.Context, name string) error {
+	stream, err := s.js.Stream(ctx, name)
+	if err != nil {
+		return err
 	}
+	return s.adopt(stream.CachedInfo(), Config{Shards: s.shards})
 }
 
 // adopt takes the shape of an existing log.
 func (s *Store) adopt(info *jetstream.StreamInfo, c Config) error {
 	if f := info.Config.Metadata[metadataFormat]; f != logFormat {
-		return fmt.Errorf("eventstore: the log has format %q; this build knows %q", f, logFormat)
+		return oldFormat(fmt.Sprintf("format %q instead of %q", f, logFormat))
 	}
 	shards, err := strconv.Atoi(info.Config.Metadata[metadataShards])
 	if err != nil || shards < 1 {
-		return fmt.Errorf("eventstore: the log names no number of shards")
+		return fmt.Errorf("%w: the log does not say how many shards it has", ErrUnhealthy)
 	}
 	if c.Shards != 0 && c.Shards != shards {
 		return fmt.Errorf("eventstore: the log has %d shards, fixed when it was made; --shards %d cannot change that", shards, c.Shards)
 	}
+	id, err := hex.DecodeString(info.Config.Metadata[metadataLog])
+	if err != nil || len(id) != len(s.id) {
+		return fmt.Errorf("%w: the log has no id", ErrUnhealthy)
+	}
 	s.shards, s.replicas = shards, info.Config.Replicas
+	copy(s.id[:], id)
 	return nil
 }
 
-// checkStreams refuses a log with a hole: a missing message is silent otherwise, and an append that
-// expects an empty subject succeeds on it. It runs at start, on every reconnect and hourly.
-func (s *Store) checkStreams(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 2*readTimeout)
-	defer cancel()
-	var covered []uint64
-	if c, err := s.newestCheckpoint(ctx); err == nil {
-		covered = c.LastSeq
-	} else if !errors.Is(err, ErrNotFound) {
-		return err
+// take takes over the shard's segments as the server lists them, and refuses gaps in them.
+func (h *shard) take(infos []*jetstream.StreamInfo) error {
+	for i, info := range infos {
+		_, number, _ := parseSegmentName(info.Config.Name)
+		g := segment{number: number, first: max(1, info.Config.FirstSeq), bytes: info.State.Bytes, sealed: info.Config.Sealed}
+		if i < len(infos)-1 {
+			g.last = info.State.LastSeq
+		}
+		if err := checkSegment(i, g, h.segments, info); err != nil {
+			return fmt.Errorf("%w: %s: %w; copy the folder before anything else", ErrUnhealthy, info.Config.Name, err)
+		}
+		h.segments = append(h.segments, g)
 	}
-	for shard := range s.shards {
-		stream, err := s.js.Stream(ctx, streamName(shard))
-		if err != nil {
-			return fmt.Errorf("eventstore: %s: %w", streamName(shard), err)
-		}
-		state := stream.CachedInfo().State
-		if err := checkState(state); err != nil {
-			return fmt.Errorf("%w: %s: %w; copy the folder before anything else", ErrUnhealthy, streamName(shard), err)
-		}
-		if shard < len(covered) && state.LastSeq < covered[shard] {
-			return fmt.Errorf("%w: %s ends at %d, but checkpoint says %d; copy the folder before anything else",
-				ErrUnhealthy, streamName(shard), state.LastSeq, covered[shard])
-		}
+	if len(h.segments) == 0 {
+		return fmt.Errorf("%w: %s has no segment", ErrUnhealthy, h.name())
 	}
+	h.segmentLast = infos[len(infos)-1].State.LastSeq
 	return nil
 }
 
-func checkState(state jetstream.StreamState) error {
+func checkSegment(i int, g segment, before []segment, info *jetstream.StreamInfo) error {
+	state := info.State
 	switch {
-	case state.LastSeq == 0 && state.Msgs == 0:
+	case g.number != uint32(i+1):
+		return fmt.Errorf("segment %d is missing", i+1)
+	case i > 0 && g.first != before[i-1].last+1:
+		return fmt.Errorf("begins at sequence %d, but the segment before ends at %d", g.first, before[i-1].last)
+	case i == 0 && g.first != 1:
+		return fmt.Errorf("begins at sequence %d", g.first)
+	}
+	return checkState(state, g.first)
+}
+
+// checkState compares what the server says of an append-only stream that begins at sequence first.
+func checkState(state jetstream.StreamState, first uint64) error {
+	switch {
+	case state.Msgs == 0 && (state.LastSeq == 0 || state.LastSeq == first-1):
 		return nil
-	case state.FirstSeq != 1:
-		return fmt.Errorf("begins at sequence %d", state.FirstSeq)
-	case state.Msgs != state.LastSeq:
-		return fmt.Errorf("holds %d messages of %d", state.Msgs, state.LastSeq)
+	case state.FirstSeq != first:
+		return fmt.Errorf("its first message has sequence %d instead of %d", state.FirstSeq, first)
+	case state.Msgs != state.LastSeq-first+1:
+		return fmt.Errorf("holds %d messages of %d", state.Msgs, state.LastSeq-first+1)
 	case state.NumDeleted != 0:
 		return fmt.Errorf("%d messages are missing", state.NumDeleted)
 	case state.Lost != nil:
@@ -122,8 +228,81 @@ func checkState(state jetstream.StreamState) error {
 	return nil
 }
 
-// CheckReader compares a reader's positions with the log: a log that is shorter than what was read from
-// it has lost events.
+// witnessOf returns a function for the newest acknowledged group of a shard, to be called without its lock.
+func (s *Store) witnessOf(n int) func() witness {
+	if s.shards == 1 {
+		return func() witness { return witness{Shard: noShard} }
+	}
+	h := s.shard[n]
+	return func() witness { return witness{n, *h.newest.Load()} }
+}
+
+// recheckSegments compares what the server says of the streams with what was read from them: a message that is gone is
+// silent otherwise.
+func (s *Store) recheckSegments(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*readTimeout)
+	defer cancel()
+	segments, err := s.listSegments(ctx)
+	if err != nil {
+		return err
+	}
+	for n, h := range s.shard {
+		if n >= len(segments) {
+			return fmt.Errorf("%w: %s has no segment", ErrUnhealthy, h.name())
+		}
+		if err := h.compare(segments[n]); err != nil {
+			return err
+		}
+	}
+	return s.checkCheckpoint(ctx)
+}
+
+// compare holds the shard's streams to what this process has applied of them.
+func (h *shard) compare(infos []*jetstream.StreamInfo) error {
+	end, _ := h.end()
+	last, before := uint64(0), []segment{}
+	for i, info := range infos {
+		_, number, _ := parseSegmentName(info.Config.Name)
+		g := segment{number: number, first: max(1, info.Config.FirstSeq), last: info.State.LastSeq}
+		if err := checkSegment(i, g, before, info); err != nil {
+			return fmt.Errorf("%w: %s: %w; copy the folder before anything else", ErrUnhealthy, info.Config.Name, err)
+		}
+		before = append(before, g)
+		last = max(last, info.State.LastSeq)
+	}
+	if last < end.Seq {
+		return fmt.Errorf("%w: %s ends at %d, but was read up to %d; copy the folder before anything else", ErrUnhealthy, h.name(), last, end.Seq)
+	}
+	return nil
+}
+
+// checkCheckpoint compares the newest checkpoint with the log: what it covers must be there, group for group.
+func (s *Store) checkCheckpoint(ctx context.Context) error {
+	c, err := s.newestCheckpoint(ctx)
+	if errors.Is(err, ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for n, h := range s.shard {
+		end, _ := h.end()
+		if end.Seq < c.LastSeq[n] { // another node may have appended meanwhile
+			if err := h.catchUp(ctx); err != nil {
+				return err
+			}
+			end, _ = h.end()
+		}
+		if end.Seq < c.LastSeq[n] {
+			return fmt.Errorf("%w: %s ends at %d, but checkpoint %d covers it up to %d; copy the folder before anything else",
+				ErrUnhealthy, h.name(), end.Seq, c.Number, c.LastSeq[n])
+		}
+	}
+	return nil
+}
+
+// CheckReader compares a reader's positions with the log: a log that is shorter than what was read from it has lost
+// events.
 func (s *Store) CheckReader(ctx context.Context, reader string, positions []uint64) error {
 	err := s.confirm(ctx, func(ctx context.Context) error { return s.compareReader(ctx, reader, positions) })
 	if errors.Is(err, ErrUnhealthy) {
@@ -136,25 +315,15 @@ func (s *Store) compareReader(ctx context.Context, reader string, positions []ui
 	if len(positions) > s.shards {
 		return fmt.Errorf("%w: %s has read %d shards of %d", ErrUnhealthy, reader, len(positions), s.shards)
 	}
-	for shard, seq := range positions {
+	for shard, address := range positions {
 		last, err := s.LastSeq(ctx, shard)
 		if err != nil {
 			return err
 		}
-		if last < seq {
-			return fmt.Errorf("%w: %s has read %s up to %d, but it ends at %d", ErrUnhealthy, reader, streamName(shard), seq, last)
+		if last < address {
+			return fmt.Errorf("%w: %s has read %s up to %d.%d, but it ends at %d.%d", ErrUnhealthy, reader, s.shard[shard].name(),
+				GroupOf(address), FrameOf(address), GroupOf(last), FrameOf(last))
 		}
 	}
 	return nil
-}
-
-// LastSeq is the sequence of the newest event of a shard; 0 when there is none.
-func (s *Store) LastSeq(ctx context.Context, shard int) (uint64, error) {
-	ctx, cancel := context.WithTimeout(ctx, readTimeout) // an answer can be lost with the connection
-	defer cancel()
-	stream, err := s.js.Stream(ctx, streamName(shard))
-	if err != nil {
-		return 0, fmt.Errorf("eventstore: %s: %w", streamName(shard), err)
-	}
-	return stream.CachedInfo().State.LastSeq, nil
 }

@@ -6,51 +6,135 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
 const (
-	// pullMessages is how many events a subscription asks for ahead.
+	// pullMessages is how many messages a consumer asks for ahead.
 	pullMessages = 512
 	// pullHeartbeat is how often an idle consumer must show that it is there.
 	pullHeartbeat = time.Second
-	// pullExpiry is how long one request for events stands.
+	// pullExpiry is how long one request for messages stands.
 	pullExpiry = 10 * time.Second
+	// tailIdle is how long nothing may come from a segment until its end is asked for: the server does not always send
+	// the last message of a stream that was sealed meanwhile (tried). It is longer than two missing heartbeats take.
+	tailIdle = 3 * pullHeartbeat
 	// resubscribePause is the wait before a subscription that broke is made anew.
 	resubscribePause = 100 * time.Millisecond
+	// catchUpGroups is how many groups a subscriber reads from the log before it looks for them in memory again.
+	catchUpGroups = 256
 )
 
-// Subscribe hands the events of one shard after sequence `after` to handle, in order and without a gap,
-// until ctx ends, handle fails or the log is found damaged; it returns that error. Nothing is handed out
-// before it is durable. It keeps its position itself: the consumer on the server lives in memory, and
-// whenever it or the connection is lost, another goes on from there.
+// Subscribe hands the events of one shard after address `after` to handle, in order and without a gap, until ctx ends,
+// handle fails or the log is found damaged; it returns that error. Only acknowledged events are handed out. The newest
+// groups come from memory, older ones from the log.
 func (s *Store) Subscribe(ctx context.Context, shard int, after uint64, handle func(*Recorded) error) error {
-	if s.tails != nil {
-		return s.follow(ctx, shard, after, handle)
+	h := s.shard[shard]
+	each := func(g *group) error {
+		for _, r := range g.frames {
+			if r.Seq <= after {
+				continue
+			}
+			if err := handle(r); err != nil {
+				return handlerError{err}
+			}
+		}
+		return ctx.Err()
 	}
-	sub := &subscription{store: s, shard: shard, next: after + 1, handle: handle}
-	return sub.keep(ctx)
+	for next := max(1, GroupOf(after)); ; {
+		end, grown := h.end()
+		if next > end.Seq {
+			select {
+			case <-grown:
+				continue
+			case <-s.gone:
+				return fmt.Errorf("eventstore: subscription to %s: %w", h.name(), nats.ErrConnectionClosed)
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		through, err := h.hand(ctx, next, end.Seq, each)
+		if err != nil {
+			var failed handlerError
+			switch {
+			case errors.As(err, &failed):
+				return failed.error
+			case ctx.Err() != nil:
+				return ctx.Err()
+			case errors.Is(err, ErrUnhealthy):
+				return err
+			case s.nc.IsClosed():
+				return fmt.Errorf("eventstore: subscription to %s: %w", h.name(), nats.ErrConnectionClosed)
+			}
+			s.log.Debug().Err(err).Int("shard", shard).Uint64("next", through).Msg("reading the log broke; going on")
+			if err := s.pause(ctx, resubscribePause); err != nil {
+				return err
+			}
+		}
+		next = through
+	}
 }
 
-// subscription is a place in one shard and what is done with the events after it.
-type subscription struct {
-	store  *Store
-	shard  int
-	next   uint64 // the sequence to come
-	handle func(*Recorded) error
-	failed error // why it must not go on
+// handlerError is an error of a subscriber's own.
+type handlerError struct{ error }
+
+// hand hands groups from next up to end to each, and returns the sequence to go on with.
+func (h *shard) hand(ctx context.Context, next, end uint64, each func(*group) error) (uint64, error) {
+	if gs := h.from(next); len(gs) > 0 {
+		for _, g := range gs {
+			if err := each(g); err != nil {
+				return next, err
+			}
+			next++
+		}
+		return next, nil
+	}
+	err := h.readGroups(ctx, next, min(end, next+catchUpGroups-1), func(g *group) error {
+		err := each(g)
+		if err == nil {
+			next++
+		}
+		return err
+	})
+	return next, err
 }
 
-// run reads from one consumer until it breaks.
-func (sub *subscription) run(ctx context.Context) error {
-	consumer, err := sub.store.js.CreateConsumer(ctx, streamName(sub.shard), jetstream.ConsumerConfig{
-		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: sub.next,
+// tail observes what other nodes append to the shard, until ctx ends.
+func (h *shard) tail(ctx context.Context) {
+	for ctx.Err() == nil && h.healthy() == nil {
+		last, err := h.lastAtLeader(ctx)
+		if err == nil {
+			err = h.readUpTo(ctx, last)
+		}
+		if err == nil {
+			err = h.tailSegment(ctx)
+		}
+		if err != nil && ctx.Err() == nil {
+			h.s.log.Debug().Err(err).Int("shard", h.n).Msg("following the log broke; going on")
+		}
+		if h.s.pause(ctx, resubscribePause) != nil {
+			return
+		}
+	}
+}
+
+// tailSegment is told of every message of the open segment, and reads the log up to it.
+func (h *shard) tailSegment(ctx context.Context) error {
+	h.mu.Lock()
+	seg, next, rolling := h.open(), max(h.head.Seq, h.lastSeen())+1, h.rolling // what is under way may never be stored
+	h.mu.Unlock()
+	if rolling { // its last group may have been read: nothing would tell of the segment that follows
+		return nil
+	}
+	consumer, err := h.s.js.CreateConsumer(ctx, seg.name(h.n), jetstream.ConsumerConfig{
+		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: max(next, seg.first), HeadersOnly: true,
 		AckPolicy: jetstream.AckNonePolicy, MemoryStorage: true, Replicas: 1, InactiveThreshold: time.Minute,
 	})
 	if err != nil {
 		return err
 	}
-	defer sub.drop(context.WithoutCancel(ctx), consumer.CachedInfo().Name)
+	defer h.s.dropConsumer(context.WithoutCancel(ctx), seg.name(h.n), consumer.CachedInfo().Name)
 	messages, err := consumer.Messages(jetstream.PullMaxMessages(pullMessages), jetstream.PullExpiry(pullExpiry),
 		jetstream.PullHeartbeat(pullHeartbeat), jetstream.WithMessagesErrOnMissingHeartbeat(true))
 	if err != nil {
@@ -58,72 +142,91 @@ func (sub *subscription) run(ctx context.Context) error {
 	}
 	defer messages.Stop()
 	for {
-		m, err := messages.Next(jetstream.NextContext(ctx))
+		idle, cancel := context.WithTimeout(ctx, tailIdle)
+		m, err := messages.Next(jetstream.NextContext(idle))
+		cancel()
+		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+			if moved, err := h.idle(ctx, seg); err != nil || moved {
+				return err
+			}
+			continue
+		}
 		if err != nil {
 			return err
 		}
-		if err := sub.receive(ctx, m); err != nil {
+		meta, err := m.Metadata()
+		if err != nil {
+			return err
+		}
+		if meta.NumPending > 0 && meta.Sequence.Stream%pageGroups != 0 { // a page at a time
+			continue
+		}
+		if err := h.readUpTo(ctx, meta.Sequence.Stream); err != nil {
+			return err
+		}
+		if moved, err := h.moved(ctx, seg); err != nil || moved {
 			return err
 		}
 	}
 }
 
-// drop frees the consumer; one that cannot be reached ends itself.
-func (sub *subscription) drop(ctx context.Context, name string) {
-	if !sub.store.nc.IsConnected() {
+// readUpTo is readOn, again until no group of ours is under way.
+func (h *shard) readUpTo(ctx context.Context, seq uint64) error {
+	for {
+		err := h.readOn(ctx, seq)
+		if !errors.Is(err, errBusy) {
+			return err
+		}
+		if err := h.s.pause(ctx, resolvePause); err != nil {
+			return err
+		}
+	}
+}
+
+// idle reads what the log has when nothing came, and reports whether another segment has taken the place of seg.
+func (h *shard) idle(ctx context.Context, seg segment) (moved bool, err error) {
+	h.mu.Lock()
+	busy := len(h.flights) > 0 || h.building
+	h.mu.Unlock()
+	if busy { // what a server shows of a group under way may not be there to read: who resolves it looks
+		return h.moved(ctx, seg)
+	}
+	last, err := h.lastAtLeader(ctx)
+	if err == nil {
+		err = h.readUpTo(ctx, last)
+	}
+	if err != nil {
+		return false, err
+	}
+	return h.moved(ctx, seg)
+}
+
+// moved reports whether another segment has taken the place of seg, as soon as none is being made.
+func (h *shard) moved(ctx context.Context, seg segment) (bool, error) {
+	for {
+		h.mu.Lock()
+		open, rolling := h.open(), h.rolling
+		h.mu.Unlock()
+		if open.number != seg.number || !rolling {
+			return open.number != seg.number, nil
+		}
+		if err := h.s.pause(ctx, resolvePause); err != nil {
+			return false, err
+		}
+	}
+}
+
+// dropConsumer frees a consumer; one that cannot be reached ends itself.
+func (s *Store) dropConsumer(ctx context.Context, stream, name string) {
+	if !s.nc.IsConnected() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	if err := sub.store.js.DeleteConsumer(ctx, streamName(sub.shard), name); err != nil {
-		sub.store.log.Debug().Err(err).Msg("consumer not deleted")
+	if err := s.js.DeleteConsumer(ctx, stream, name); err != nil {
+		s.log.Debug().Err(err).Msg("consumer not deleted")
 	}
 }
 
 // errSkipped means that a message was lost on the way to us: the consumer is made anew.
 var errSkipped = errors.New("eventstore: a message was lost on the way")
-
-// receive hands on one delivered message, once it is durable.
-func (sub *subscription) receive(ctx context.Context, m jetstream.Msg) error {
-	meta, err := m.Metadata()
-	if err != nil {
-		return err
-	}
-	if meta.Sequence.Stream < sub.next {
-		return nil // seen before
-	}
-	if meta.Sequence.Stream > sub.next {
-		return sub.skipped(ctx, meta.Sequence.Stream)
-	}
-	r, err := parseMessage(m.Subject(), sub.next, m.Headers(), m.Data())
-	if err != nil {
-		sub.failed = err
-		return err
-	}
-	if err := sub.store.waitDurable(ctx, sub.shard, sub.next); err != nil {
-		if sub.store.sick.Load() != nil {
-			sub.failed = err
-		}
-		return err
-	}
-	if err := sub.handle(r); err != nil {
-		sub.failed = err
-		return err
-	}
-	sub.next++
-	return nil
-}
-
-// skipped tells a message that was lost on the way from one that the log has lost.
-func (sub *subscription) skipped(ctx context.Context, got uint64) error {
-	last, err := sub.store.LastSeq(ctx, sub.shard)
-	if err != nil || last < got { // a leader that was cut off knows less than we
-		return errors.Join(errSkipped, err)
-	}
-	if _, err := sub.store.getAtLeader(ctx, sub.shard, getRequest{Seq: sub.next}); !errors.Is(err, ErrNotFound) {
-		return errors.Join(errSkipped, err)
-	}
-	sub.store.fail(fmt.Errorf("%s: sequence %d follows %d", streamName(sub.shard), got, sub.next-1), false)
-	sub.failed = sub.store.Healthy()
-	return sub.failed
-}

@@ -1,44 +1,182 @@
 package eventstore
 
-import "sync"
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
 
-// tips remembers the newest event of aggregates that this store appended to, or looked up at
-// the leader. It serves a store that is its
-// log's only writer (an embedded server: the folder is locked): there it is never behind, because what it
-// does not know was not written since. Events are immutable and shared.
-type tips struct {
-	mu       sync.Mutex
-	recent   map[Key]*Recorded
-	doubted  map[Key]bool      // an append of unknown outcome may still arrive: never remembered again
-	older    map[Key]*Recorded // the generation before: dropped when recent is full
-	turns    int               // how often a generation was dropped
-	size     int               // bytes of bodies in recent
-	capacity int
+	"payledger/domain"
+	"payledger/eventstore/tipstore"
+)
+
+// Keys of the tip store: a tip is "t" aggregate 0 account 0 id, how far a shard was applied is "a" and its number, the
+// newest acknowledged sequence of a stream beside the log is "w" and its name, how far the scrub is "c",
+// "e" is the edge of the newest checkpoint, and "l" is the log's id. Keys of records beside the log stand in side.go.
+const (
+	tipPrefix     = 't'
+	appliedPrefix = 'a'
+	witnessPrefix = 'w'
+	scrubPrefix   = 'c'
+	logIDKey      = "l"
+)
+
+func tipKey(key Key) []byte {
+	b := make([]byte, 0, 4+len(key.Aggregate)+len(key.Account)+len(key.ID))
+	b = append(append(append(b, tipPrefix), key.Aggregate...), 0)
+	b = append(append(b, key.Account...), 0)
+	return append(b, key.ID...)
 }
 
-// tipsCapacity is how many bytes of events are remembered: tens of thousands of aggregates.
-const tipsCapacity = 128 << 20
+// keyOfTip is the inverse of tipKey.
+func keyOfTip(b []byte) Key {
+	parts := strings.SplitN(string(b[1:]), "\x00", 3)
+	if len(parts) != 3 {
+		return Key{}
+	}
+	return Key{Aggregate: parts[0], Account: domain.AccountID(parts[1]), ID: parts[2]}
+}
 
-func newTips() *tips {
-	return &tips{recent: map[Key]*Recorded{}, doubted: map[Key]bool{}, capacity: tipsCapacity / 2}
+func appliedKey(shard int) []byte {
+	return binary.BigEndian.AppendUint16([]byte{appliedPrefix}, uint16(shard))
+}
+
+// encodeWitness is the value of a stream beside the log; see side.go.
+func (s *Store) encodeWitness(stream string, acked uint64) []byte {
+	s.side.Lock()
+	defer s.side.Unlock()
+	safe := s.sidePlace(stream).whole()
+	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, acked), safe)
+}
+
+func decodeWitness(b []byte) (acked, safe uint64) {
+	if len(b) != 16 {
+		return 0, 0
+	}
+	return binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:])
+}
+
+// witnessed notes that a message of a stream beside the log was acknowledged: a start refuses the stream without it.
+func (s *Store) witnessed(stream string, seq uint64) {
+	s.side.Lock()
+	defer s.side.Unlock()
+	if s.witnesses == nil {
+		s.witnesses = map[string]uint64{}
+	}
+	p := s.sidePlace(stream)
+	p.acked = max(p.acked, seq)
+	s.witnesses[stream] = p.acked
+}
+
+// takeWitnesses returns what was witnessed since the last call, and the edge of the newest checkpoint if there is a new
+// one.
+func (s *Store) takeWitnesses() (witnesses map[string]uint64, edge []byte) {
+	s.side.Lock()
+	defer s.side.Unlock()
+	witnesses, edge = s.witnesses, s.edge
+	s.witnesses, s.edge = nil, nil
+	return witnesses, edge
+}
+
+// encodeTip is the value of a tip: the event's address, its number, its frame.
+func encodeTip(r *Recorded) []byte {
+	b := make([]byte, 0, 16+len(r.Body)+700)
+	b = binary.BigEndian.AppendUint64(b, r.Seq)
+	b = binary.BigEndian.AppendUint64(b, r.Number)
+	return r.appendFrame(b)
+}
+
+// decodeTip reads the value of a tip; the event shares its memory.
+func decodeTip(shard int, value []byte) (*Recorded, error) {
+	if len(value) < 16 {
+		return nil, fmt.Errorf("%w: a tip of %d bytes", tipstore.ErrDamaged, len(value))
+	}
+	r, rest, err := parseFrame(value[16:])
+	if err == nil && len(rest) > 0 {
+		err = fmt.Errorf("%d bytes after the frame", len(rest))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", tipstore.ErrDamaged, err)
+	}
+	r.Shard, r.Seq, r.Number = shard, binary.BigEndian.Uint64(value), binary.BigEndian.Uint64(value[8:])
+	return r, nil
+}
+
+func encodeHead(h head) []byte {
+	var b []byte
+	for _, n := range []uint64{h.Seq, h.Events, h.Aggregates, h.Last} {
+		b = binary.BigEndian.AppendUint64(b, n)
+	}
+	return append(b, h.Hash[:]...)
+}
+
+func decodeHead(b []byte) (h head, err error) {
+	if len(b) != 4*8+len(h.Hash) {
+		return h, fmt.Errorf("%w: an applied place of %d bytes", tipstore.ErrDamaged, len(b))
+	}
+	for i, n := range []*uint64{&h.Seq, &h.Events, &h.Aggregates, &h.Last} {
+		*n = binary.BigEndian.Uint64(b[8*i:])
+	}
+	copy(h.Hash[:], b[32:])
+	return h, nil
+}
+
+// storedTip reads a tip from the tip store; nil when the aggregate does not exist there.
+func (s *Store) storedTip(shard int, key Key) (*Recorded, error) {
+	turn := s.recent.turn()
+	s.tipsOpen.RLock()
+	defer s.tipsOpen.RUnlock()
+	if s.tipsClosed {
+		return nil, fmt.Errorf("%w: the store was closed", ErrUnhealthy)
+	}
+	value, err := s.tips.Get(tipKey(key))
+	if errors.Is(err, tipstore.ErrNotFound) {
+		return nil, nil
+	}
+	if err == nil {
+		var r *Recorded
+		if r, err = decodeTip(shard, value); err == nil {
+			s.recent.learn(r, turn)
+			return r, nil
+		}
+	}
+	if errors.Is(err, tipstore.ErrDamaged) {
+		s.tips.Condemn()
+	}
+	if !s.closing.Load() {
+		err = fmt.Errorf("%w: the tip store cannot be read at %s: %w; a restart makes it again from the log", ErrUnhealthy, key, err)
+		s.fail(err, false)
+	}
+	return nil, err
+}
+
+// recentTips is a cache of newest events, bounded by its size in memory. Events are immutable and shared.
+// It is never behind: whoever applies an event puts it here, and what was looked up is only learned if no
+// newer event can have been forgotten since.
+type recentTips struct {
+	mu       sync.Mutex
+	recent   map[Key]*Recorded
+	older    map[Key]*Recorded // the generation before: dropped when recent is full
+	turns    int               // how often a generation was dropped
+	size     int               // of recent, in bytes
+	capacity int               // of both generations, in bytes
+}
+
+func newRecentTips(capacity int) *recentTips {
+	return &recentTips{recent: map[Key]*Recorded{}, capacity: capacity}
 }
 
 // put remembers r, unless a newer event of the aggregate is known.
-func (t *tips) put(r *Recorded) {
-	if t == nil {
-		return
-	}
+func (t *recentTips) put(r *Recorded) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.keep(r)
 }
 
-// learn is put for an event that was looked up when turn was the turn: had a generation been dropped since, a newer
-// event could have been forgotten with it.
-func (t *tips) learn(r *Recorded, turn int) {
-	if t == nil {
-		return
-	}
+// learn is put for an event that was looked up when turn was the turn: had a generation been dropped since, a
+// newer event could have been forgotten with it.
+func (t *recentTips) learn(r *Recorded, turn int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if turn == t.turns {
@@ -46,54 +184,40 @@ func (t *tips) learn(r *Recorded, turn int) {
 	}
 }
 
-// turn is to be taken before the look-up of what is then learned.
-func (t *tips) turn() int {
-	if t == nil {
-		return 0
-	}
+// turn returns the number to pass to learn; take it before the look-up.
+func (t *recentTips) turn() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.turns
 }
 
-func (t *tips) keep(r *Recorded) {
-	if known := t.find(r.Key); t.doubted[r.Key] || known != nil && known.Seq > r.Seq {
+func (t *recentTips) keep(r *Recorded) {
+	if known := t.find(r.Key); known != nil && known.Seq > r.Seq {
 		return
 	}
 	if replaced := t.recent[r.Key]; replaced != nil {
-		t.size -= len(replaced.Body)
+		t.size -= replaced.size()
 	}
-	t.size += len(r.Body)
+	t.size += r.size()
 	t.recent[r.Key] = r
-	if t.size > t.capacity {
+	if t.size > t.capacity/2 {
 		t.older, t.recent, t.size = t.recent, map[Key]*Recorded{}, 0
 		t.turns++
 	}
 }
 
-// doubt forgets an aggregate for good: what this store knows of it may be behind what the log will hold.
-func (t *tips) doubt(key Key) {
-	if t == nil {
-		return
-	}
+// get returns the newest event of the aggregate, or nil when it is not remembered.
+func (t *recentTips) get(key Key) *Recorded {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.doubted[key] = true
-	delete(t.recent, key)
-	delete(t.older, key)
-}
-
-// get gives the newest event of the aggregate, or nil when it is not remembered.
-func (t *tips) get(key Key) *Recorded {
-	if t == nil {
-		return nil
+	r := t.find(key)
+	if r != nil && t.recent[key] == nil { // used again: it goes on to the next generation
+		t.keep(r)
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.find(key)
+	return r
 }
 
-func (t *tips) find(key Key) *Recorded {
+func (t *recentTips) find(key Key) *Recorded {
 	if r, ok := t.recent[key]; ok {
 		return r
 	}

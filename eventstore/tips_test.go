@@ -46,7 +46,7 @@ func TestLateLookUpIsNotRemembered(t *testing.T) {
 		want    bool
 	}{{"nothing came between", 0, true}, {"a generation was dropped", 3, false}} {
 		t.Run(c.name, func(t *testing.T) {
-			tips := eventstore.NewTips(250)
+			tips := eventstore.NewTips(2 * 2 * 600) // each generation takes two events
 			turn := tips.Turn()
 			for range c.between {
 				tips.Put(&eventstore.Recorded{Key: newKey(), Seq: 9, Body: body})
@@ -60,31 +60,6 @@ func TestLateLookUpIsNotRemembered(t *testing.T) {
 			if got := tips.Get(key); got == nil || got.Seq != 2 {
 				t.Errorf("an older event replaced a newer one: %v", got)
 			}
-			tips.Doubt(key)
-			tips.Learn(&eventstore.Recorded{Key: key, Seq: 3, Body: body}, tips.Turn())
-			if tips.Get(key) != nil {
-				t.Error("an aggregate in doubt is remembered")
-			}
 		})
-	}
-}
-
-// TestBarriersAreNotRemembered: barriers are published past what is remembered, so none is, and the newest is found.
-func TestBarriersAreNotRemembered(t *testing.T) {
-	t.Parallel()
-	s := sole(t, 1).store()
-	key, err := s.RaiseBarrier(testContext(t), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, err := eventstore.LoadTipAtLeader(testContext(t), s, eventstore.Barriers, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.RaiseBarrier(testContext(t), 0); err != nil {
-		t.Fatal(err)
-	}
-	if tip, err := eventstore.LoadTip(testContext(t), s, eventstore.Barriers, key); err != nil || tip.State.Count <= before.State.Count {
-		t.Errorf("after %d barriers and one more: %d, %v", before.State.Count, tip.State.Count, err)
 	}
 }

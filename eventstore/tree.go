@@ -60,3 +60,6 @@ func (t *tree) edge() []StoredHash {
 	}
 	return edge
 }
+
+// root is the hash of the whole tree.
+func (t *tree) root() (tlog.Hash, error) { return tlog.TreeHash(t.size, t) }

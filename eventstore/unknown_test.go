@@ -3,8 +3,8 @@ package eventstore_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -19,6 +19,13 @@ import (
 // remote is a store whose connection to a server goes through a proxy.
 func remote(t *testing.T) (s *eventstore.Store, p *proxy, reconnected <-chan struct{}) {
 	t.Helper()
+	_, s, p, reconnected = remoteOn(t, func(*eventstore.Config) {})
+	return s, p, reconnected
+}
+
+// remoteOn is remote with the server, and with a change of the store's configuration.
+func remoteOn(t *testing.T, change func(*eventstore.Config)) (server *eventstore.Server, s *eventstore.Store, p *proxy, reconnected <-chan struct{}) {
+	t.Helper()
 	server, err := eventstore.StartServer(eventstore.ServerConfig{Dir: t.TempDir(), Name: "test", Listen: "127.0.0.1:0"})
 	if err != nil {
 		t.Fatal(err)
@@ -29,7 +36,8 @@ func remote(t *testing.T) (s *eventstore.Store, p *proxy, reconnected <-chan str
 	c := eventstoretest.Config(nil)
 	c.URL, c.Shards = "nats://payledger:"+server.Password()+"@"+p.Addr(), 1
 	c.Options = []nats.Option{nats.ReconnectHandler(func(*nats.Conn) { back <- struct{}{} })}
-	return eventstoretest.OpenOn(t, c), p, back
+	change(&c)
+	return server, eventstoretest.OpenOn(t, c), p, back
 }
 
 // await waits until the store's connections are back: its own, and for reading one shard, deliveries and secrets.
@@ -102,55 +110,60 @@ func TestLostAck(t *testing.T) {
 	}
 }
 
-// Answer and look-up are both lost and another event follows: sent again, the same bytes are answered
-// 10071; the writer walks down from the tip and finds its own event below.
+// The group goes through, its answer is lost, and others append behind it: the writer looks at the group's place, finds
+// it there and succeeds, once. Where another event stands, it is a conflict.
 func testOwnBelowTip(t *testing.T, r *rig) {
 	ctx := testContext(t)
 	s := r.store()
 	key := newKey()
 	first := mustAdd(t, s, key, added{Who: "before"})
-	mine, err := eventstore.Draft(s, tallies, key, first.Recorded, newMeta(t, s), added{Who: "mine"})
+	mine := draft(t, s, key, first.Recorded, added{Who: "mine"})
+	flight, err := s.Depart(ctx, mine)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if code := publishRaw(t, s, mine); code != 0 { // went through; nobody learns of it
-		t.Fatal(code)
+	publish(t, flight, 0) // went through; nobody learns of it
+	var behind sync.WaitGroup
+	next := func() {
+		mustAdd(t, r.other(), key, added{Who: "next"})
+		mustAdd(t, r.other(), key, added{Who: "next but one"})
 	}
-	mustAdd(t, r.other(), key, added{Who: "next"})
-	mustAdd(t, r.other(), key, added{Who: "next but one"})
-	if code := publishRaw(t, s, mine); code != 10071 {
-		t.Fatalf("the same bytes again: %d", code)
+	if s == r.other() { // the sole writer appends the next one behind the doubt, as soon as that is cleared
+		behind.Go(next)
+	} else {
+		next()
+		publish(t, flight, 10071) // the same bytes again
 	}
-	again := *mine
-	if err := s.Append(ctx, &again); err != nil || again.Seq == 0 || again.Hash != mine.Hash {
-		t.Errorf("%v, %+v", err, again)
+	if err := flight.Lose(ctx); err != nil || mine.Seq != eventstore.At(flight.Seq(), 0) {
+		t.Errorf("%v, %+v", err, mine)
 	}
+	behind.Wait()
 	checkOnce(t, s, key, "mine")
-	other, err := eventstore.Draft(s, tallies, key, first.Recorded, newMeta(t, s), added{Who: "never"})
-	if err != nil {
-		t.Fatal(err)
+	if events, err := s.History(ctx, key); err != nil || len(events) != 4 {
+		t.Errorf("%d events, %v", len(events), err)
 	}
+	other := draft(t, s, key, first.Recorded, added{Who: "never"})
 	if err := s.Append(ctx, other); !errors.Is(err, eventstore.ErrConflict) {
 		t.Errorf("another's place: %v", err)
 	}
 }
 
-// publishRaw sends the event's bytes once and gives the error code of the answer, 0 for a PubAck.
-func publishRaw(t *testing.T, s *eventstore.Store, r *eventstore.Recorded) int {
+// draft makes the aggregate's next event.
+func draft(t testing.TB, s *eventstore.Store, key eventstore.Key, tip *eventstore.Recorded, e added) *eventstore.Recorded {
 	t.Helper()
-	m, err := s.Conn().RequestMsgWithContext(testContext(t), r.Message())
+	r, err := eventstore.Draft(s, tallies, key, tip, newMeta(t, s), e)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var answer struct {
-		Error struct {
-			Code int `json:"err_code"`
-		} `json:"error"`
+	return r
+}
+
+// publish sends a group's bytes once past the store, and expects an error code; 0 is an acknowledgement.
+func publish(t testing.TB, f *eventstore.Flight, want int) {
+	t.Helper()
+	if code, err := f.Publish(testContext(t)); err != nil || code != want {
+		t.Errorf("the answer to a publish: %d, %v; want %d", code, err, want)
 	}
-	if err := json.Unmarshal(m.Data, &answer); err != nil {
-		t.Fatal(err)
-	}
-	return answer.Error.Code
 }
 
 // Nobody takes the publish: that is a definite refusal.
@@ -182,7 +195,8 @@ func TestDeadline(t *testing.T) {
 	p.Answers(func([]byte) bool { return false })
 	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 	defer cancel()
-	_, err := eventstore.ExecuteNew(ctx, s, tallies, newKey(), newMeta(t, s), func(tally) (added, error) { return added{Who: "mine"}, nil })
+	late := newKey()
+	_, err := eventstore.ExecuteNew(ctx, s, tallies, late, newMeta(t, s), func(tally) (added, error) { return added{Who: "mine"}, nil })
 	var unknown *domain.Error
 	if !errors.Is(err, eventstore.ErrUnknown) || errors.Is(err, eventstore.ErrRefused) || !errors.As(err, &unknown) {
 		t.Errorf("%v", err)
@@ -191,6 +205,7 @@ func TestDeadline(t *testing.T) {
 	p.Drop()
 	await(reconnected)
 	mustAdd(t, s, key, added{Who: "after"})
+	checkOnce(t, s, late, "mine")
 }
 
 // Closing the store ends an append under way at once, with an outcome that is said to be unknown.
@@ -226,21 +241,55 @@ func TestCloseDuringAppend(t *testing.T) {
 	}
 }
 
-// A subscription goes on after its connection was lost, from where it was.
+// Closing the store ends appends that wait behind one under way, too: each is told that it was refused or is unknown.
+func TestCloseWithQueue(t *testing.T) {
+	t.Parallel()
+	for range 5 {
+		_, s, p, _ := remoteOn(t, func(c *eventstore.Config) { c.SoleWriter = true })
+		s.PipelineFrom(1)
+		mustAdd(t, s, newKey(), added{})
+		p.Answers(func(piece []byte) bool { return !isPubAck(piece) })
+		ended := make(chan error, 64)
+		for flights := range 2 { // as many as may be under way
+			go func() { ended <- s.Append(testContext(t), draft(t, s, newKey(), nil, added{})) }()
+			if err := s.WaitFlights(testContext(t), 0, flights+1); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for n := 2; n < cap(ended); n++ {
+			go func() { ended <- s.Append(testContext(t), draft(t, s, newKey(), nil, added{})) }()
+		}
+		if err := s.WaitWaiting(testContext(t), 0, cap(ended)-2); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		for range cap(ended) {
+			if err := <-ended; !errors.Is(err, eventstore.ErrUnknown) && !errors.Is(err, eventstore.ErrRefused) {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+// A subscription goes on after its connection was lost, from where it was. Another store appends: what it appends is
+// only to be had from the server.
 func TestSubscriptionSurvivesReconnect(t *testing.T) {
 	t.Parallel()
-	s, p, reconnected := remote(t)
+	server, s, p, reconnected := remoteOn(t, func(*eventstore.Config) {})
+	writer := eventstoretest.OpenOn(t, eventstoretest.Config(server))
 	ctx, cancel := context.WithCancel(testContext(t))
 	defer cancel()
-	got := make(chan uint64, 100)
+	got := make(chan *eventstore.Recorded, 100)
 	ended := make(chan error, 1)
 	go func() {
-		ended <- s.Subscribe(ctx, 0, 0, func(r *eventstore.Recorded) error { got <- r.Seq; return nil })
+		ended <- s.Subscribe(ctx, 0, 0, func(r *eventstore.Recorded) error { got <- r; return nil })
 	}()
 	for want := uint64(1); want <= 5; want++ {
-		mustAdd(t, s, newKey(), added{})
-		if seq := <-got; seq != want {
-			t.Fatalf("%d instead of %d", seq, want)
+		tip := mustAdd(t, writer, newKey(), added{})
+		if r := <-got; r.Number != want || r.Key != tip.Recorded.Key {
+			t.Fatalf("event %d of %s instead of %d of %s", r.Number, r.Key, want, tip.Recorded.Key)
 		}
 		p.Drop()
 		await(reconnected)
@@ -251,29 +300,63 @@ func TestSubscriptionSurvivesReconnect(t *testing.T) {
 	}
 }
 
-// A sole writer does not go on from what it remembers once an append of its own may still arrive.
+// A sole writer does not go on from what it remembers once an append of its own may still arrive: it finds the late
+// group where it wants to append, and decides again on top of it.
 func TestDoubtIsNotRemembered(t *testing.T) {
+	t.Parallel()
+	for _, arrives := range []bool{true, false} {
+		t.Run(fmt.Sprintf("arrives %t", arrives), func(t *testing.T) {
+			t.Parallel()
+			s := sole(t, 1).store()
+			key := newKey()
+			first := mustAdd(t, s, key, added{N: 1})
+			flight, err := s.Depart(testContext(t), draft(t, s, key, first.Recorded, added{N: 10}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := flight.GiveUp(testContext(t)); !errors.Is(err, eventstore.ErrUnknown) {
+				t.Fatal(err)
+			}
+			want := int64(101)
+			if arrives {
+				publish(t, flight, 0)
+				want = 111
+			}
+			if tip := mustAdd(t, s, key, added{N: 100}); tip.State.Sum != want {
+				t.Errorf("%+v, want %d", tip.State, want)
+			}
+			if !arrives {
+				publish(t, flight, 10071) // too late: its place is taken
+			}
+			for range 2 {
+				tip, err := eventstore.LoadTip(testContext(t), s, tallies, key)
+				if err != nil || tip.State.Sum != want {
+					t.Errorf("%+v, %v, want %d", tip.State, err, want)
+				}
+			}
+			events, err := s.History(testContext(t), key)
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkChain(t, events)
+			if err := s.Healthy(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// The caller stops waiting while its group is under way: the outcome is unknown to it, the group goes on.
+func TestCallerStopsWaiting(t *testing.T) {
 	t.Parallel()
 	s := sole(t, 1).store()
 	key := newKey()
 	first := mustAdd(t, s, key, added{N: 1})
-	mine, err := eventstore.Draft(s, tallies, key, first.Recorded, newMeta(t, s), added{N: 10})
-	if err != nil {
-		t.Fatal(err)
-	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := s.Append(ended, mine); !errors.Is(err, eventstore.ErrUnknown) {
+	err := s.Append(ended, draft(t, s, key, first.Recorded, added{N: 10}))
+	if err != nil && !errors.Is(err, eventstore.ErrUnknown) {
 		t.Fatal(err)
-	}
-	if code := publishRaw(t, s, mine); code != 0 { // it arrives late
-		t.Fatal(code)
-	}
-	for range 2 {
-		tip, err := eventstore.LoadTip(testContext(t), s, tallies, key)
-		if err != nil || tip.State.Sum != 11 {
-			t.Errorf("%+v, %v", tip.State, err)
-		}
 	}
 	if tip := mustAdd(t, s, key, added{N: 100}); tip.State.Sum != 111 {
 		t.Errorf("%+v", tip.State)

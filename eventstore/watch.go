@@ -15,11 +15,7 @@ const (
 	// recheckPause is the wait before a check is repeated that could not be made, or that a leader which was
 	// cut off may have answered.
 	recheckPause = time.Second
-	// staleLeader is how long a leader that was cut off may go on answering.
-	staleLeader = 20 * time.Second
-	// measureEvery is how often the disk is measured.
-	measureEvery = 10 * time.Second
-	// fullPercent of the store's limit is where new requests end and only outcomes are taken.
+	// fullPercent of an external account's limit is where new requests end and only outcomes are taken.
 	fullPercent = 90
 	// leaderElected is where a server says that a replicated stream has a new leader.
 	leaderElected = "$JS.EVENT.ADVISORY.STREAM.LEADER_ELECTED.*"
@@ -28,7 +24,6 @@ const (
 // watch looks after the log while it is open: holes hourly, after every reconnect and after every change of
 // a leader, and how full the store is.
 func (s *Store) watch(ctx context.Context) {
-	defer close(s.done)
 	status := s.nc.StatusChanged(nats.CONNECTED)
 	elected := make(chan *nats.Msg, 64)
 	if _, err := s.nc.ChanSubscribe(leaderElected, elected); err != nil {
@@ -73,7 +68,7 @@ func drain(c <-chan *nats.Msg) {
 func (s *Store) recheck(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	err := s.confirm(ctx, s.checkStreams)
+	err := s.confirm(ctx, s.recheckSegments)
 	switch {
 	case errors.Is(err, ErrUnhealthy):
 		s.fail(err, false)
@@ -102,24 +97,5 @@ func (s *Store) confirm(ctx context.Context, check func(context.Context) error) 
 		if pauseErr := s.pause(ctx, recheckPause); pauseErr != nil {
 			return fmt.Errorf("%w: %w", pauseErr, err)
 		}
-	}
-}
-
-// measure compares what is stored with the smaller of the account's limit and the embedded server's own.
-func (s *Store) measure(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
-	defer cancel()
-	info, err := s.js.AccountInfo(ctx)
-	if err != nil {
-		return
-	}
-	limit := info.Limits.MaxStore
-	if s.embedded != nil {
-		if own := s.embedded.maxStore(); limit <= 0 || own < limit {
-			limit = own
-		}
-	}
-	if limit > 0 {
-		s.full.Store(float64(info.Store) > float64(limit)*fullPercent/100)
 	}
 }

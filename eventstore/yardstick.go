@@ -66,16 +66,36 @@ func publishPlain(ctx context.Context, nc *nats.Conn, subject string, body []byt
 	return nil
 }
 
-// MeanSize is the mean size in bytes of the log's messages on the disk, headers included.
-func (s *Store) MeanSize(ctx context.Context) (int, error) {
-	bytes, messages := uint64(0), uint64(0)
-	for shard := range s.shards {
-		stream, err := s.js.Stream(ctx, streamName(shard))
-		if err != nil {
-			return 0, fmt.Errorf("eventstore: %s: %w", streamName(shard), err)
-		}
-		state := stream.CachedInfo().State
-		bytes, messages = bytes+state.Bytes, messages+state.Msgs
+// Size is what the log takes on the disk.
+type Size struct {
+	Bytes  uint64 // of the groups, as the server counts them
+	Groups uint64
+	Events uint64
+	// EventBytes is the mean size of an event before compression, in bytes, over the groups in memory.
+	EventBytes int
+}
+
+// Size returns what the log takes on the disk.
+func (s *Store) Size(ctx context.Context) (Size, error) {
+	var all Size
+	segments, err := s.listSegments(ctx)
+	if err != nil {
+		return all, err
 	}
-	return int(bytes / max(1, messages)), nil
+	for _, infos := range segments {
+		for _, info := range infos {
+			all.Bytes, all.Groups = all.Bytes+info.State.Bytes, all.Groups+info.State.Msgs
+		}
+	}
+	bytes, frames := 0, 0
+	for _, h := range s.shard {
+		h.mu.Lock()
+		all.Events += h.head.Events
+		for _, g := range h.recent {
+			bytes, frames = bytes+g.size, frames+len(g.frames)
+		}
+		h.mu.Unlock()
+	}
+	all.EventBytes = bytes / max(1, frames)
+	return all, nil
 }

@@ -79,6 +79,8 @@ type Commands interface {
 type Reader interface {
 	// Payment gives the newest state of an account's payment; PaymentError when it has none of that id.
 	Payment(ctx context.Context, account domain.AccountID, id domain.PaymentID) (payment.State, error)
+	// Settings gives the newest settings of an account.
+	Settings(ctx context.Context, id domain.AccountID) (account.Settings, error)
 	// ListPayments reads a page of an account's payments, at most limit, from a place on; nil is the newest end.
 	ListPayments(ctx context.Context, account domain.AccountID, f projections.PaymentFilter, from *projections.Place, limit int) (projections.PaymentPage, error)
 	// Instruments lists a customer's vaulted instruments and names the default one, "" for none.
@@ -99,9 +101,10 @@ type Reader interface {
 	Account(id domain.AccountID) (account.State, bool)
 }
 
-// History replays one payment up to a revision or time; history.ErrNotThere when it has neither.
+// History replays one payment, and hands on the entries of a part as it reads them; next is the revision behind which
+// more follow, 0 when none do. history.ErrNotThere, before the first entry, when it has no such revision or time.
 type History interface {
-	Payment(ctx context.Context, account domain.AccountID, id domain.PaymentID, at history.At) ([]history.Entry, error)
+	Payment(ctx context.Context, account domain.AccountID, id domain.PaymentID, part history.Part, hand func(history.Entry) error) (next uint64, err error)
 }
 
 // Config is what the API needs; everything but FrameAncestors, RateLimit and Notifications is required.
@@ -188,6 +191,9 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := &call{api: a, r: r, w: w, ctx: r.Context(), id: id}
 	done := c.answer()
 	a.logRequest(c, done, a.Now().Sub(start))
+	if done.abort {
+		panic(http.ErrAbortHandler)
+	}
 }
 
 // match finds the route of a request, were it made with method. A trailing slash counts as none, without a

@@ -37,16 +37,21 @@ type outcome struct {
 	status  int
 	failure error // why it was refused or went wrong
 	cut     error // why the answer could not be written: the caller went away
+	abort   bool  // the connection is to be cut: the answer is not whole
 }
 
 // answer runs guards and handler and writes what comes of them.
 func (c *call) answer() outcome {
 	result, err := c.guarded()
+	err = unavailable(err)
 	if page, ok := result.(checkout.Document); ok && err == nil {
-		return outcome{page.Status, nil, c.api.pages.Write(c.w, page)}
+		return outcome{status: page.Status, cut: c.api.pages.Write(c.w, page)}
 	}
 	if lines, ok := result.(stream); ok && err == nil {
-		return outcome{http.StatusOK, nil, c.stream(lines)}
+		return outcome{status: http.StatusOK, cut: c.stream(lines)}
+	}
+	if elements, ok := result.(listing); ok && err == nil {
+		return c.list(elements)
 	}
 	if err != nil && c.route.access == byPage {
 		return c.failPage(err)
@@ -61,9 +66,9 @@ func (c *call) answer() outcome {
 	}
 	if err != nil {
 		failed, cut := c.fail(err)
-		return outcome{failed, err, cut}
+		return outcome{status: failed, failure: err, cut: cut}
 	}
-	return outcome{status, nil, c.write(status, body)}
+	return outcome{status: status, cut: c.write(status, body)}
 }
 
 // guarded is pass, with a panic as an error.
@@ -152,11 +157,16 @@ func encode(result any) (raw, error) {
 }
 
 func (c *call) write(status int, answer raw) error {
+	c.head(status, answer.contentType)
+	_, err := c.w.Write(answer.body)
+	return err
+}
+
+// head writes the headers of an answer.
+func (c *call) head(status int, contentType string) {
 	h := c.w.Header()
-	h.Set("Content-Type", answer.contentType)
+	h.Set("Content-Type", contentType)
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
 	c.w.WriteHeader(status)
-	_, err := c.w.Write(answer.body)
-	return err
 }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"payledger/domain"
+	"payledger/eventstore"
 )
 
 // statuses is the one table from errorId to HTTP status (D3).
@@ -100,6 +101,18 @@ func refuse(query violations, model string, body violations) error {
 		return b
 	default:
 		return nil
+	}
+}
+
+// unavailable makes an error of a log that is damaged or full into the answer for it, wherever it came from.
+func unavailable(err error) error {
+	var known *domain.Error
+	if errors.As(err, &known) || !errors.Is(err, eventstore.ErrUnhealthy) && !errors.Is(err, eventstore.ErrFull) {
+		return err
+	}
+	return &domain.Error{
+		Kind: domain.KindUnavailable, Reason: domain.ReasonServiceUnavailable,
+		Message: "The data cannot be read or written now.", Recovery: "Repeat the request.", Err: err,
 	}
 }
 

@@ -33,11 +33,14 @@ func listPayments(c *call) (any, error) {
 }
 
 // limit is the length of a page; the schema has seen it (D20).
-func limit(query url.Values) int {
-	if n, err := strconv.Atoi(query.Get("limit")); err == nil {
+func limit(query url.Values) int { return integerOr(query, "limit", defaultLimit) }
+
+// integerOr returns the integer value of a query parameter that was validated, or otherwise if it was not sent.
+func integerOr(query url.Values, name string, otherwise int) int {
+	if n, err := strconv.Atoi(query.Get(name)); err == nil {
 		return n
 	}
-	return defaultLimit
+	return otherwise
 }
 
 // paymentFilter reads the filters of D11, as far as they are valid.

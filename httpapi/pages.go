@@ -131,7 +131,7 @@ func (c *call) failPage(err error) outcome {
 	status := statuses[reasonOf(err)]
 	page, broken := c.api.pages.Failure(status)
 	if broken != nil {
-		return outcome{status, err, broken}
+		return outcome{status: status, failure: err, cut: broken}
 	}
-	return outcome{status, err, c.api.pages.Write(c.w, page)}
+	return outcome{status: status, failure: err, cut: c.api.pages.Write(c.w, page)}
 }

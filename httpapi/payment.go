@@ -56,6 +56,10 @@ func getPayment(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	// c.merchant comes from the views and may be older than the payment; its settings are read from the store.
+	if c.merchant.Settings, err = c.api.Reader.Settings(c.ctx, c.merchant.ID); err != nil {
+		return nil, err
+	}
 	return c.renderPayment(found, c.expandsEvents())
 }
 
@@ -75,13 +79,17 @@ func (c *call) renderPayment(p payment.State, events bool) (any, error) {
 
 // getPaymentEvents: GET /payments/{id}/events, the payment's history as an auditor reads it (I1).
 func getPaymentEvents(c *call) (any, error) {
-	at, err := history.ParseAt(c.r.URL.Query().Get("at"))
+	query := c.r.URL.Query()
+	at, err := history.ParseAt(query.Get("at"))
 	if err != nil {
 		return nil, err // queryRules have seen it
 	}
-	entries, err := c.api.History.Payment(c.ctx, c.merchant.ID, domain.PaymentID(c.vars["id"]), at)
-	if errors.Is(err, history.ErrNotThere) {
-		return nil, domain.Refuse(domain.KindNotFound, domain.ReasonEntityNotFound, "The payment has no such revision, or did not exist at that time.")
-	}
-	return list[history.Entry]{Data: entries}, err
+	part := history.Part{At: at, After: uint64(integerOr(query, "after", 0)), Limit: integerOr(query, "limit", 0)}
+	return listing(func(element func(any) error) (uint64, error) {
+		next, err := c.api.History.Payment(c.ctx, c.merchant.ID, domain.PaymentID(c.vars["id"]), part, func(e history.Entry) error { return element(e) })
+		if errors.Is(err, history.ErrNotThere) {
+			err = domain.Refuse(domain.KindNotFound, domain.ReasonEntityNotFound, "The payment has no such revision, or did not exist at that time.")
+		}
+		return next, err
+	}), nil
 }

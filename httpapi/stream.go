@@ -22,11 +22,7 @@ func (c *call) stream(lines stream) error {
 	if err := control.SetReadDeadline(time.Time{}); err != nil { // that of the request would end its context
 		return err
 	}
-	h := c.w.Header()
-	h.Set("Content-Type", "application/jsonl")
-	h.Set("Cache-Control", "no-store")
-	h.Set("X-Content-Type-Options", "nosniff")
-	c.w.WriteHeader(http.StatusOK)
+	c.head(http.StatusOK, "application/jsonl")
 	encoder, flushed := json.NewEncoder(c.w), time.Time{}
 	var gone error
 	err := lines(func(v any) error {

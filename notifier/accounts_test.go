@@ -2,6 +2,7 @@ package notifier
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"testing"
 
@@ -59,8 +60,12 @@ func (r *rig) redirect(id domain.EndpointID, url string) {
 func TestEndpointBehind(t *testing.T) {
 	t.Parallel()
 	for name, was := range map[string]func(account.State) account.State{
-		"disabled": func(s account.State) account.State { s.Endpoints[0].Enabled = false; return s },
-		"missing":  func(s account.State) account.State { s.Endpoints = nil; return s },
+		"disabled": func(s account.State) account.State {
+			s.Endpoints = slices.Clone(s.Endpoints) // states are shared
+			s.Endpoints[0].Enabled = false
+			return s
+		},
+		"missing": func(s account.State) account.State { s.Endpoints = nil; return s },
 	} {
 		t.Run(name, func(t *testing.T) {
 			inbox := newReceiver(t, nil)

@@ -131,7 +131,7 @@ var told = map[string]int{
 // untold are the aggregates that webhooks never tell about.
 var untold = map[string]bool{
 	eventstore.Sessions.Name: true, eventstore.Instruments.Name: true, eventstore.Attempts.Name: true, eventstore.Accounts.Name: true,
-	eventstore.Inboxes.Name: true, eventstore.Barriers.Name: true, eventstore.Logs.Name: true, eventstore.Workflows.Name: true,
+	eventstore.Inboxes.Name: true, eventstore.Logs.Name: true, eventstore.Workflows.Name: true,
 }
 
 // candidates gives the webhooks that an event may cause, from its headers alone. An event that this build

@@ -65,7 +65,7 @@ func TestEveryAggregate(t *testing.T) {
 		eventstore.Instruments.Name: instrument.Events()[0], eventstore.Accounts.Name: account.Events()[0],
 		eventstore.Disputes.Name: dispute.Events()[0], eventstore.Inboxes.Name: inbox.Events()[0], eventstore.Attempts.Name: attempt.Events()[0],
 		eventstore.Workflows.Name: workflow.Events()[0], eventstore.WorkflowRuns.Name: workflow.RunEvents()[0],
-		eventstore.Barriers.Name: eventstore.BarrierRaised{}, eventstore.Logs.Name: eventstore.LogInitialized{},
+		eventstore.Logs.Name: eventstore.LogInitialized{},
 	}
 	for aggregate, e := range events {
 		r := &eventstore.Recorded{Key: eventstore.Key{Aggregate: aggregate}, Type: e.Type(), Schema: 1}

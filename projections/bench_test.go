@@ -32,8 +32,22 @@ func BenchmarkApply(b *testing.B) {
 	}
 }
 
-// BenchmarkPayment measures a linearizable read with nothing to wait for: the newest place at the store
-// and the row.
+// BenchmarkPage measures a page of 100 payments, of 1,000, each read from the store.
+func BenchmarkPage(b *testing.B) {
+	store := openStore(b)
+	n := startNode(b, store, b.TempDir())
+	for i := range 1000 {
+		createPayment(b, store, i)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if page, err := n.ListPayments(context.Background(), testAccount, PaymentFilter{}, nil, 100); err != nil || len(page.Data) != 100 {
+			b.Fatal(len(page.Data), err)
+		}
+	}
+}
+
+// BenchmarkPayment measures a linearizable read of one payment.
 func BenchmarkPayment(b *testing.B) {
 	store := openStore(b)
 	n := startNode(b, store, b.TempDir())

@@ -9,6 +9,8 @@ import (
 	"os"
 	"runtime"
 	"sync/atomic"
+	"syscall"
+	"time"
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -140,6 +142,34 @@ func unusable(err error) bool {
 	}
 	primary := e.Code() & 0xff
 	return primary == sqlite3.SQLITE_CORRUPT || primary == sqlite3.SQLITE_NOTADB
+}
+
+// fullPause is the wait before a write is tried again that found the disk full.
+const fullPause = 200 * time.Millisecond
+
+// WhenRoom does a write, again and again while the disk is full, until ctx ends.
+func WhenRoom(ctx context.Context, write func() error) error {
+	for {
+		err := write()
+		if !diskFull(err) {
+			return err
+		}
+		select {
+		case <-time.After(fullPause):
+		case <-ctx.Done():
+			return errors.Join(ctx.Err(), err)
+		}
+	}
+}
+
+// diskFull reports whether a write failed because the disk is full. Some of SQLite's files fail with the operating system's
+// error behind an input/output error.
+func diskFull(err error) bool {
+	var e *sqlite.Error
+	if errors.As(err, &e) && e.Code()&0xff == sqlite3.SQLITE_FULL {
+		return true
+	}
+	return errors.Is(err, syscall.ENOSPC)
 }
 
 // Close closes the file; a damaged one is removed.

@@ -3,6 +3,7 @@ package projections
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -22,7 +23,8 @@ type accountTable struct {
 	byKey map[domain.APIKeyID]domain.AccountID
 }
 
-// update puts the views' accounts in.
+// update puts the views' accounts in. A state that is older than the one in the directory changes nothing: the
+// directory is loaded from the store, which may be ahead of the log's readers.
 func (d *directory) update(changed []view[account.State]) {
 	if len(changed) == 0 {
 		return
@@ -32,7 +34,9 @@ func (d *directory) update(changed []view[account.State]) {
 		next.byID, next.byKey = maps.Clone(now.byID), maps.Clone(now.byKey)
 	}
 	for _, v := range changed {
-		next.put(v.state)
+		if v.state.Revision > next.byID[v.state.ID].Revision {
+			next.put(v.state)
+		}
 	}
 	d.table.Store(next)
 }
@@ -47,27 +51,30 @@ func (t *accountTable) put(s account.State) {
 	t.byID[s.ID] = s
 }
 
-// loadDirectory fills the directory from the file.
+// loadDirectory fills the directory: the file has the accounts' ids, the store their states.
 func (m *model) loadDirectory(ctx context.Context) error {
-	rows, err := m.conn.QueryContext(ctx, selectAccounts)
+	rows, err := readRows(ctx, m, func(scan scanner) (rowKey, error) {
+		var id string
+		var revision uint64
+		err := scan(&id, &revision)
+		return rowKey{eventstore.Accounts.Key(domain.AccountID(id), id), revision}, err
+	}, selectAccounts)
 	if err != nil {
 		return fmt.Errorf("projections: accounts: %w", err)
 	}
-	defer rows.Close()
-	var found []view[account.State]
-	for rows.Next() {
-		var raw []byte
-		var v view[account.State]
-		if err := rows.Scan(&raw); err != nil {
-			return fmt.Errorf("projections: accounts: %w", err)
-		}
-		if err := eventstore.Unmarshal(raw, &v.state); err != nil {
-			return fmt.Errorf("projections: accounts: %w", err)
-		}
-		found = append(found, v)
+	states, err := tips(ctx, m.store, eventstore.Accounts, rows)
+	if errors.Is(err, errAhead) {
+		return nil // the log was replaced, or lost events: Run ends and says so
+	}
+	if err != nil {
+		return fmt.Errorf("projections: accounts: %w", err)
+	}
+	found := make([]view[account.State], len(states))
+	for i, s := range states {
+		found[i].state = s
 	}
 	m.directory.update(found)
-	return rows.Err()
+	return nil
 }
 
 // Account gives the newest state of an account that this node has applied; callers do not change it.

@@ -2,8 +2,6 @@ package projections
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -23,9 +21,9 @@ func (m *model) writeDisputes(ctx context.Context, b *batch) error {
 		if !s.Exists() {
 			continue // all that was told of it was impossible
 		}
-		if _, err := m.statements.upsertDispute.ExecContext(ctx, v.key.ID, string(v.key.Account), s.CreatedAt.UnixMicro(),
+		if _, err := m.statements.upsertDispute.ExecContext(ctx, v.key.ID, string(v.key.Account), int64(v.revision), s.CreatedAt.UnixMicro(),
 			string(s.Subject.Payment), s.Subject.OrderID, string(s.Subject.Processor), s.Subject.ProcessorDisputeID,
-			string(s.Current.Type), string(s.Current.Status), s.Current.ReasonCode, v.raw); err != nil {
+			string(s.Current.Type), string(s.Current.Status), s.Current.ReasonCode); err != nil {
 			return err
 		}
 	}
@@ -71,68 +69,75 @@ type DisputePage struct {
 }
 
 // ListDisputes reads one page of an account's disputes, at most limit, newest first, from a place on; nil is the
-// newest end. Everything that this node has recorded before the call is in it.
+// newest end. Everything that this node has recorded before the call is in it, as Dispute gives it, and every dispute in
+// it fits the filter as it is shown.
 func (p *Projections) ListDisputes(ctx context.Context, account domain.AccountID, f DisputeFilter, from *DisputePlace, limit int) (DisputePage, error) {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
 	if err := p.appendedHere(ctx); err != nil {
 		return DisputePage{}, unavailable(err)
 	}
-	query, args := disputeQuery(account, f, from, limit+1)
-	found, err := p.model.disputes(ctx, query, args...)
+	found, err := p.disputes(ctx, account, f, from, limit+1)
 	if err != nil {
 		return DisputePage{}, unavailable(fmt.Errorf("projections: disputes: %w", err))
 	}
 	page := DisputePage{Data: found}
 	if len(found) > limit {
 		page.Data = found[:limit]
-		last := page.Data[limit-1]
-		page.Next = &DisputePlace{At: last.CreatedAt, ID: last.ID}
+		page.Next = disputePlace(page.Data[limit-1])
 	}
 	return page, nil
 }
 
+// disputes reads up to n disputes from a place on, as ListPayments does.
+func (p *Projections) disputes(ctx context.Context, account domain.AccountID, f DisputeFilter, from *DisputePlace, n int) ([]dispute.State, error) {
+	kept := []dispute.State{}
+	for {
+		want := n - len(kept)
+		query, args := disputeQuery(account, f, from, want)
+		rows, err := readRows(ctx, p.model, func(scan scanner) (rowKey, error) {
+			var id string
+			var revision uint64
+			err := scan(&id, &revision)
+			return rowKey{eventstore.Disputes.Key(account, id), revision}, err
+		}, query, args...)
+		if err != nil {
+			return nil, err
+		}
+		states, err := tips(ctx, p.Store, eventstore.Disputes, rows)
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range states {
+			if f.holds(s) {
+				kept = append(kept, s)
+			}
+		}
+		if len(rows) < want || len(kept) == n {
+			return kept, nil
+		}
+		from = disputePlace(states[len(states)-1])
+	}
+}
+
+func disputePlace(s dispute.State) *DisputePlace { return &DisputePlace{At: s.CreatedAt, ID: s.ID} }
+
+// holds reports whether the changeable fields of a dispute fit the filter: type, status and reason code.
+func (f DisputeFilter) holds(s dispute.State) bool {
+	oneOf := func(value string, values []string) bool { return len(values) == 0 || slices.Contains(values, value) }
+	return oneOf(string(s.Current.Type), f.Types) && oneOf(string(s.Current.Status), f.Statuses) && oneOf(s.Current.ReasonCode, f.ReasonCodes)
+}
+
 // Dispute reads one dispute, linearizable as Payment. An unknown one, and one of another account, is EntityNotFound.
 func (p *Projections) Dispute(ctx context.Context, account domain.AccountID, id domain.DisputeID) (dispute.State, error) {
-	newest, err := p.Store.Load(ctx, eventstore.Disputes.Key(account, string(id)))
-	if errors.Is(err, eventstore.ErrNotFound) {
-		return dispute.State{}, dispute.Unknown()
-	}
-	if err == nil {
-		err = p.WaitFor(ctx, newest.Shard, newest.Seq)
-	}
+	tip, err := eventstore.LoadTipFresh(ctx, p.Store, eventstore.Disputes, eventstore.Disputes.Key(account, string(id)))
 	if err != nil {
 		return dispute.State{}, unavailable(err)
 	}
-	found, err := p.model.disputes(ctx, selectDispute, string(id), string(account))
-	switch {
-	case err != nil:
-		return dispute.State{}, unavailable(fmt.Errorf("projections: dispute: %w", err))
-	case len(found) == 0:
+	if !tip.State.Exists() { // it was never opened
 		return dispute.State{}, dispute.Unknown()
 	}
-	return found[0], nil
-}
-
-func (m *model) disputes(ctx context.Context, query string, args ...any) ([]dispute.State, error) {
-	rows, err := m.readers.QueryContext(ctx, query, args...)
-	if err != nil {
-		return nil, m.noticed(err)
-	}
-	defer rows.Close()
-	found := []dispute.State{}
-	for rows.Next() {
-		var raw sql.RawBytes
-		var s dispute.State
-		if err := rows.Scan(&raw); err != nil {
-			return nil, m.noticed(err)
-		}
-		if err := eventstore.Unmarshal(raw, &s); err != nil {
-			return nil, err
-		}
-		found = append(found, s)
-	}
-	return found, m.noticed(rows.Err())
+	return tip.State, nil
 }
 
 // disputeQuery writes the query of a page, along the most selective index. There are few disputes to an id or a
@@ -173,7 +178,7 @@ func disputeQuery(account domain.AccountID, f DisputeFilter, from *DisputePlace,
 		at := from.At.UnixMicro()
 		and("created_at <= ? AND (created_at < ? OR id < ?)", at, at, string(from.ID))
 	}
-	return "SELECT state FROM disputes INDEXED BY " + index + " WHERE " + strings.Join(where, " AND ") +
+	return "SELECT id, revision FROM disputes INDEXED BY " + index + " WHERE " + strings.Join(where, " AND ") +
 		" ORDER BY created_at DESC, id DESC LIMIT ?", append(args, n)
 }
 

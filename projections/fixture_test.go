@@ -37,6 +37,9 @@ func newLogbook(shards int) *logbook {
 
 func (l *logbook) tick() time.Time { l.now = l.now.Add(time.Millisecond); return l.now }
 
+// addresses is how far the addresses of a logbook's events are apart, about: they grow, but not by one.
+const addresses = 256
+
 // record appends what decide gives, with the state after it.
 func record[S any, E domain.Event](l *logbook, a *eventstore.Aggregate[S, E], state S, key eventstore.Key, e E, err error) S {
 	if err != nil {
@@ -49,9 +52,10 @@ func record[S any, E domain.Event](l *logbook, a *eventstore.Aggregate[S, E], st
 	}
 	shard := domain.Shard(key.ID, l.shards)
 	r := &eventstore.Recorded{
-		Key: key, Shard: shard, Seq: uint64(len(l.events[shard])) + 1, Revision: 1, Type: e.Type(), Schema: a.Schema,
+		Key: key, Shard: shard, Number: uint64(len(l.events[shard])) + 1, Revision: 1, Type: e.Type(), Schema: a.Schema,
 		EventID: fmt.Sprintf("00000000-0000-4000-8000-%012d", len(l.all)), Time: l.now, Body: body,
 	}
+	r.Seq = r.Number*addresses + r.Number%3
 	if tip := l.tips[key.String()]; tip != nil {
 		r.Revision, r.PrevSeq = tip.Revision+1, tip.Seq
 	}

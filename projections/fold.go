@@ -17,11 +17,12 @@ import (
 	"payledger/eventstore"
 )
 
-// place is how far a shard has been applied: its last sequence and, to know the log again, that event's
-// hash.
+// place is how far a shard has been applied: the address and the number of its last event and, to know the
+// log again, that event's hash.
 type place struct {
-	seq  uint64
-	hash eventstore.Hash
+	seq    uint64 // address: addresses grow, but not by one
+	number uint64 // of events, without a gap
+	hash   eventstore.Hash
 }
 
 // view is an aggregate at its newest event.
@@ -32,7 +33,6 @@ type view[S any] struct {
 	revision uint64
 	before   uint64 // the revision of its row before the batch; 0: there is none yet
 	state    S
-	raw      []byte // the state as msgpack
 }
 
 // errIncomplete means that an event of an older schema has no usable state in it, and that the state
@@ -52,13 +52,11 @@ func apply[S any, E domain.Event](a *eventstore.Aggregate[S, E], v view[S], r *e
 		next.before = r.Revision - 1
 	}
 	if r.Schema == a.Schema {
-		raw, err := r.StateBytes()
-		if err != nil {
+		var err error
+		if next.state, err = a.State(r); err != nil { // not decoded where this process made it
 			return v, err
 		}
-		next.raw = raw
-		next.state, err = a.State(r) // not decoded where this process made it
-		return next, err
+		return next, nil
 	}
 	if v.revision+1 != r.Revision {
 		return v, errIncomplete
@@ -68,8 +66,7 @@ func apply[S any, E domain.Event](a *eventstore.Aggregate[S, E], v view[S], r *e
 		return v, err
 	}
 	next.state = a.Evolve(v.state, e)
-	next.raw, err = eventstore.Marshal(next.state)
-	return next, err
+	return next, nil
 }
 
 // views are the newest views of one kind in a batch, in the order of their first event: however many
@@ -107,12 +104,8 @@ func foldInto[S any, E domain.Event](ctx context.Context, store *eventstore.Stor
 // refold makes the view of an event of an older schema from all events of its aggregate.
 func refold[S any, E domain.Event](ctx context.Context, store *eventstore.Store, a *eventstore.Aggregate[S, E], r *eventstore.Recorded) (view[S], error) {
 	v := view[S]{key: r.Key, shard: r.Shard, seq: r.Seq, revision: r.Revision, before: r.Revision - 1}
-	state, err := eventstore.StateAt(ctx, store, a, r)
-	if err != nil {
-		return v, err
-	}
-	v.state = state
-	v.raw, err = eventstore.Marshal(state)
+	var err error
+	v.state, err = eventstore.StateAt(ctx, store, a, r)
 	return v, err
 }
 
@@ -136,8 +129,8 @@ func (b *batch) fold(ctx context.Context, store *eventstore.Store, r *eventstore
 	if r.Seq <= at.seq {
 		return nil
 	}
-	if r.Seq != at.seq+1 {
-		return fmt.Errorf("sequence %d follows %d", r.Seq, at.seq)
+	if r.Number != at.number+1 {
+		return fmt.Errorf("event %d of the shard follows event %d", r.Number, at.number)
 	}
 	if err := understood(r); err != nil {
 		return err
@@ -166,7 +159,7 @@ func (b *batch) fold(ctx context.Context, store *eventstore.Store, r *eventstore
 	if err != nil {
 		return err
 	}
-	*at = place{seq: r.Seq, hash: r.Hash}
+	*at = place{seq: r.Seq, number: r.Number, hash: r.Hash}
 	b.events++
 	return nil
 }

@@ -30,7 +30,8 @@ func (m *model) writeTools(ctx context.Context, b *batch) error {
 		if !v.state.Good() {
 			ended = 1
 		}
-		if _, err := m.statements.upsertInstrument.ExecContext(ctx, v.key.ID, string(v.key.Account), v.state.CustomerID, ended, v.raw); err != nil {
+		if _, err := m.statements.upsertInstrument.ExecContext(ctx, v.key.ID, string(v.key.Account), int64(v.revision),
+			v.state.CreatedAt.UnixMicro(), v.state.CustomerID, ended); err != nil {
 			return err
 		}
 	}
@@ -61,7 +62,7 @@ func (p *Projections) Instruments(ctx context.Context, account domain.AccountID,
 	if err := p.appendedHere(ctx); err != nil {
 		return nil, "", unavailable(err)
 	}
-	list, err := p.instruments(ctx, selectInstruments, string(account), customer)
+	list, err := p.instruments(ctx, account, customer)
 	if err != nil {
 		return nil, "", unavailable(fmt.Errorf("projections: instruments: %w", err))
 	}
@@ -82,34 +83,43 @@ func defaultOf(list []instrument.State) (token domain.Token) {
 	return token
 }
 
+// instruments reads a customer's tokens that are vaulted by now.
+func (p *Projections) instruments(ctx context.Context, account domain.AccountID, customer string) ([]instrument.State, error) {
+	rows, err := readRows(ctx, p.model, func(scan scanner) (rowKey, error) {
+		var token string
+		var revision uint64
+		err := scan(&token, &revision)
+		return rowKey{eventstore.Instruments.Key(account, token), revision}, err
+	}, selectInstruments, string(account), customer)
+	if err != nil {
+		return nil, err
+	}
+	list, err := tips(ctx, p.Store, eventstore.Instruments, rows)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(list, func(s instrument.State) bool { return !s.Good() || s.CustomerID != customer }), nil
+}
+
+// EndedInstrument is a token that was vaulted and is no more.
+type EndedInstrument struct {
+	Token     domain.Token
+	Account   domain.AccountID
+	CreatedAt time.Time // when it was tokenized
+}
+
 // EndedInstruments lists all tokens that were vaulted and are no more: their cards must be gone.
-func (p *Projections) EndedInstruments(ctx context.Context) ([]instrument.State, error) {
-	list, err := p.instruments(ctx, selectEnded)
+func (p *Projections) EndedInstruments(ctx context.Context) ([]EndedInstrument, error) {
+	list, err := readRows(ctx, p.model, func(scan scanner) (e EndedInstrument, err error) {
+		var created int64
+		err = scan(&e.Token, &e.Account, &created)
+		e.CreatedAt = time.UnixMicro(created).UTC()
+		return e, err
+	}, selectEnded)
 	if err != nil {
 		return nil, fmt.Errorf("projections: ended instruments: %w", err)
 	}
 	return list, nil
-}
-
-func (p *Projections) instruments(ctx context.Context, query string, args ...any) ([]instrument.State, error) {
-	rows, err := p.model.readers.QueryContext(ctx, query, args...)
-	if err != nil {
-		return nil, p.model.noticed(err)
-	}
-	defer rows.Close()
-	list := []instrument.State{}
-	for rows.Next() {
-		var raw []byte
-		var s instrument.State
-		if err := rows.Scan(&raw); err != nil {
-			return nil, p.model.noticed(err)
-		}
-		if err := eventstore.Unmarshal(raw, &s); err != nil {
-			return nil, err
-		}
-		list = append(list, s)
-	}
-	return list, p.model.noticed(rows.Err())
 }
 
 // DueAttempt is a decided payment attempt of which something is left to do.

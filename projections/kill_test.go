@@ -43,8 +43,8 @@ func applyUntilKilled(dir string) {
 		os.Exit(1)
 	}
 	var done uint64
-	for _, seq := range m.positions() {
-		done += seq
+	for _, at := range m.places {
+		done += at.number
 	}
 	for at := int(done); at < len(l.all); at += 7 {
 		if err := m.apply(context.Background(), l.all[:min(at+7, len(l.all))]); err != nil {

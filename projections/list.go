@@ -8,6 +8,7 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/payment"
+	"payledger/eventstore"
 	"payledger/eventstore/secrets"
 )
 
@@ -68,9 +69,9 @@ type PaymentSummary struct {
 const listTimeout = 10 * time.Second
 
 // ListPayments reads one page of an account's payments, at most limit of them, from a place on; nil is the
-// newest end (D11). Everything whose command was acknowledged on this node before the call is in it, in the
-// status that Payment gives; what other nodes did follows within the time that events need to get here.
-// A read model that does not answer in 10 s is ServiceUnavailable.
+// newest end (D11). Everything whose command was acknowledged on this node before the call is in it, as Payment
+// gives it, and every payment in it fits the filter as it is shown; what other nodes did follows within the
+// time that events need to get here. A read model that does not answer in 10 s is ServiceUnavailable.
 //
 // E-mail addresses are looked for by their keyed hash, and each payment found is shown only if its personal
 // data opens and has the address: once a customer's key was destroyed, the list by address no longer tells
@@ -103,40 +104,74 @@ func (p *Projections) appendedHere(ctx context.Context) error {
 	return nil
 }
 
-// listed reads up to n payments from a place on, in the order of its way.
+// listed reads up to n payments from a place on, in the order of its way. The rows select the payments, the store has
+// their newest states. A payment that has left the filter since its row was written is left out, and the next payments
+// take its place: a list never shows a payment that its own filter excludes.
 func (p *Projections) listed(ctx context.Context, account domain.AccountID, f PaymentFilter, from *Place, n int) ([]payment.State, error) {
-	if len(f.Emails) == 0 {
-		return p.model.listPayments(ctx, account, f, nil, from, n)
-	}
-	emails, hashes := make([]string, len(f.Emails)), make([]string, len(f.Emails))
-	for i, email := range f.Emails {
-		hash, err := p.Vault.EmailHash(account, email)
-		if err != nil {
-			return nil, err
-		}
-		emails[i], hashes[i] = secrets.NormalEmail(email), hash
+	emails, hashes, err := p.emailHashes(account, f.Emails)
+	if err != nil {
+		return nil, err
 	}
 	var kept []payment.State
 	for {
 		want := n - len(kept)
-		found, err := p.model.listPayments(ctx, account, f, hashes, from, want)
+		rows, err := p.model.listPayments(ctx, account, f, hashes, from, want)
 		if err != nil {
 			return nil, err
 		}
-		for i := range found {
-			personal, err := p.Vault.Open(ctx, found[i].Personal)
+		states, err := tips(ctx, p.Store, eventstore.Payments, rows)
+		if err != nil {
+			return nil, err
+		}
+		for i := range states {
+			fits, err := p.fits(ctx, &states[i], f, emails)
 			if err != nil {
 				return nil, err
 			}
-			if c := personal.Customer; c != nil && slices.Contains(emails, secrets.NormalEmail(c.Email)) {
-				kept = append(kept, found[i])
+			if fits {
+				kept = append(kept, states[i])
 			}
 		}
-		if len(found) < want || len(kept) == n {
+		if len(rows) < want || len(kept) == n {
 			return kept, nil
 		}
-		from = placeOf(found[len(found)-1], from != nil && from.Newer)
+		from = placeOf(states[len(states)-1], from != nil && from.Newer)
 	}
+}
+
+// emailHashes gives addresses as they are compared, and the hashes that rows have of them.
+func (p *Projections) emailHashes(account domain.AccountID, addresses []string) (emails, hashes []string, err error) {
+	emails, hashes = make([]string, len(addresses)), make([]string, len(addresses))
+	for i, email := range addresses {
+		if hashes[i], err = p.Vault.EmailHash(account, email); err != nil {
+			return nil, nil, err
+		}
+		emails[i] = secrets.NormalEmail(email)
+	}
+	return emails, hashes, nil
+}
+
+// fits reports whether a payment that was found by its row is still in the list: its changeable fields must fit the
+// filter, and with a filter by addresses its personal data must open and have one of the addresses.
+func (p *Projections) fits(ctx context.Context, s *payment.State, f PaymentFilter, emails []string) (bool, error) {
+	if !f.holds(s) || len(emails) == 0 {
+		return f.holds(s), nil
+	}
+	personal, err := p.Vault.Open(ctx, s.Personal)
+	if err != nil {
+		return false, err
+	}
+	c := personal.Customer
+	return c != nil && slices.Contains(emails, secrets.NormalEmail(c.Email)), nil
+}
+
+// holds reports whether the changeable fields of a payment fit the filter: status, processor, merchant id and amount.
+// The other columns are set by the payment's first event and never change.
+func (f PaymentFilter) holds(s *payment.State) bool {
+	oneOf := func(value string, values []string) bool { return len(values) == 0 || slices.Contains(values, value) }
+	target := targetOf(s)
+	return oneOf(string(s.Status()), f.Statuses) && oneOf(string(target.Processor), f.Processors) && oneOf(target.MerchantID, f.MerchantIDs) &&
+		(f.MinAmount == nil || s.Amount >= *f.MinAmount) && (f.MaxAmount == nil || s.Amount <= *f.MaxAmount)
 }
 
 func placeOf(s payment.State, newer bool) *Place {

@@ -2,41 +2,27 @@ package projections
 
 import (
 	"context"
-	"database/sql"
 	"slices"
 	"strings"
 
 	"payledger/domain"
-	"payledger/domain/payment"
 	"payledger/eventstore"
 )
 
-// listPayments reads up to n payments from a place on, in the order of its way. hashes are those of the
+// listPayments finds up to n payments from a place on, in the order of its way. hashes are those of the
 // filter's e-mail addresses.
-func (m *model) listPayments(ctx context.Context, account domain.AccountID, f PaymentFilter, hashes []string, from *Place, n int) ([]payment.State, error) {
+func (m *model) listPayments(ctx context.Context, account domain.AccountID, f PaymentFilter, hashes []string, from *Place, n int) ([]rowKey, error) {
 	query, args := listQuery(account, f, hashes, from, n)
-	rows, err := m.readers.QueryContext(ctx, query, args...)
-	if err != nil {
-		return nil, m.noticed(err)
-	}
-	defer rows.Close()
-	var out []payment.State
-	for rows.Next() {
-		var raw sql.RawBytes
-		var s payment.State
-		if err := rows.Scan(&raw); err != nil {
-			return nil, m.noticed(err)
-		}
-		if err := eventstore.Unmarshal(raw, &s); err != nil {
-			return nil, err
-		}
-		out = append(out, s)
-	}
-	return out, m.noticed(rows.Err())
+	return readRows(ctx, m, func(scan scanner) (rowKey, error) {
+		var id string
+		var revision uint64
+		err := scan(&id, &revision)
+		return rowKey{eventstore.Payments.Key(account, id), revision}, err
+	}, query, args...)
 }
 
 // listQuery writes the query of a page. Each value of the walk has a SELECT of its own, which its index
-// gives in order; the states, which are large, are fetched for the rows of the page only.
+// gives in order; the revisions, which no index has, are fetched for the rows of the page only.
 func listQuery(account domain.AccountID, f PaymentFilter, hashes []string, from *Place, n int) (string, []any) {
 	along, conditions := plan(f, hashes)
 	way := " DESC"
@@ -61,7 +47,7 @@ func listQuery(account domain.AccountID, f PaymentFilter, hashes []string, from 
 		}
 		selects = append(selects, one)
 	}
-	return "SELECT payments.state FROM (" + strings.Join(selects, " UNION ALL ") +
+	return "SELECT page.id, payments.revision FROM (" + strings.Join(selects, " UNION ALL ") +
 		" ORDER BY created_at" + way + ", id" + way + " LIMIT ?) AS page JOIN payments ON payments.rowid = page.row" +
 		" ORDER BY page.created_at" + way + ", page.id" + way, append(args, n)
 }

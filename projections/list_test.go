@@ -145,9 +145,20 @@ func (l *lister) catchUp(t *testing.T) {
 }
 
 func (l *lister) page(t rapid.TB, from *Place, limit int) PaymentPage {
-	found, err := l.listPayments(context.Background(), testAccount, l.filter, l.hashes, from, limit+1)
+	rows, err := l.listPayments(context.Background(), testAccount, l.filter, l.hashes, from, limit+1)
 	if err != nil {
 		t.Fatal(err)
+	}
+	var found []payment.State
+	for _, row := range rows {
+		i := slices.IndexFunc(l.all, func(s payment.State) bool { return string(s.ID) == row.key.ID })
+		if l.all[i].Revision != row.revision {
+			t.Fatalf("the row of %s shows revision %d of %d", row.key, row.revision, l.all[i].Revision)
+		}
+		if !l.filter.holds(&l.all[i]) {
+			t.Fatalf("the row of %s fits, its state does not", row.key)
+		}
+		found = append(found, l.all[i])
 	}
 	page := newPage(found, from, limit)
 	if len(page.Data) > limit {
@@ -236,7 +247,7 @@ func TestListEmptyPage(t *testing.T) {
 	l.catchUp(t)
 	l.filter = PaymentFilter{Statuses: []string{"PENDING"}}
 	settle := func(n int) {
-		l.log.answer(l.all[n], approved())
+		l.all[n] = l.log.answer(l.all[n], approved())
 		l.catchUp(t)
 	}
 	want := func(page PaymentPage, older, newer bool, numbers ...int) PaymentPage {

@@ -9,8 +9,6 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"payledger/domain"
-	"payledger/domain/payment"
 	"payledger/eventstore"
 )
 
@@ -58,7 +56,7 @@ func tryModel(ctx context.Context, path string, store *eventstore.Store, shards 
 		return nil, err
 	}
 	m := &model{database: d, store: store, places: make([]place, shards)}
-	for _, step := range []func(context.Context) error{m.prepare, m.loadPlaces, m.loadDirectory} {
+	for _, step := range []func(context.Context) error{m.prepare, m.loadPlaces} {
 		if err := step(ctx); err != nil {
 			return nil, errors.Join(m.noticed(err), m.Close())
 		}
@@ -108,7 +106,7 @@ func (m *model) loadPlaces(ctx context.Context) error {
 		var shard int
 		var at place
 		var hash []byte
-		if err := rows.Scan(&shard, &at.seq, &hash); err != nil {
+		if err := rows.Scan(&shard, &at.seq, &at.number, &hash); err != nil {
 			return fmt.Errorf("projections: positions: %w", err)
 		}
 		if shard < 0 || shard >= len(m.places) || len(hash) != len(at.hash) {
@@ -120,7 +118,7 @@ func (m *model) loadPlaces(ctx context.Context) error {
 	return rows.Err()
 }
 
-// positions gives the last applied sequence of each shard.
+// positions gives the address of the last applied event of each shard.
 func (m *model) positions() []uint64 {
 	seqs := make([]uint64, len(m.places))
 	for shard, at := range m.places {
@@ -159,28 +157,12 @@ func (m *model) apply(ctx context.Context, events []*eventstore.Recorded) error 
 		}
 	}
 	if b.events > 0 {
-		if err := m.write(context.WithoutCancel(ctx), &b); err != nil {
+		err := WhenRoom(ctx, func() error { return m.write(context.WithoutCancel(ctx), &b) })
+		if err != nil {
 			return m.noticed(err)
 		}
 		m.places = b.places
 		m.directory.update(b.accounts.list)
 	}
 	return bad
-}
-
-// payment reads a payment's state as the file has it.
-func (m *model) payment(ctx context.Context, account domain.AccountID, id domain.PaymentID) (payment.State, bool, error) {
-	var s payment.State
-	var raw []byte
-	err := m.readers.QueryRowContext(ctx, selectPayment, string(id), string(account)).Scan(&raw)
-	if errors.Is(err, sql.ErrNoRows) {
-		return s, false, nil
-	}
-	if err == nil {
-		err = eventstore.Unmarshal(raw, &s)
-	}
-	if err != nil {
-		return s, false, fmt.Errorf("projections: read payment %s: %w", id, m.noticed(err))
-	}
-	return s, true, nil
 }

@@ -60,6 +60,9 @@ func Open(ctx context.Context, c Config) (*Projections, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := m.loadDirectory(ctx); err != nil {
+		return nil, errors.Join(err, m.Close())
+	}
 	positions := m.positions()
 	return &Projections{
 		Config: c, model: m, reader: c.Fanout.Reader(readerName, positions), progress: newProgress(positions),

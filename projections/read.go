@@ -8,14 +8,10 @@ import (
 	"time"
 
 	"payledger/domain"
+	"payledger/domain/account"
 	"payledger/domain/payment"
 	"payledger/eventstore"
 )
-
-// unknownPayment answers for a payment that is not there, and for one of another account alike (D3).
-func unknownPayment() error {
-	return domain.Refuse(domain.KindInvalid, domain.ReasonPayment, "The payment cannot be found.")
-}
 
 // unavailable wraps a failure to read (D3).
 func unavailable(err error) error {
@@ -25,28 +21,27 @@ func unavailable(err error) error {
 	}
 }
 
-// Payment reads one payment, linearizable (see the package comment): every event that was acknowledged
-// before the call is in the answer. An unknown payment and one of another account are the domain's
-// PaymentError; a log or read model that does not answer before ctx ends is ServiceUnavailable.
+// Payment reads one payment from the store, linearizable (see the package comment): every event that was acknowledged
+// before the call is in the answer, whatever the read model shows. An unknown payment and one of another account are the
+// domain's PaymentError; a store that does not answer before ctx ends is ServiceUnavailable.
 func (p *Projections) Payment(ctx context.Context, account domain.AccountID, id domain.PaymentID) (payment.State, error) {
-	newest, err := p.Store.Load(ctx, eventstore.Payments.Key(account, string(id)))
-	if errors.Is(err, eventstore.ErrNotFound) || err == nil && newest.Type == (payment.KeyClaimed{}).Type() {
-		return payment.State{}, unknownPayment() // the claim of a key is no payment (D9)
-	}
+	tip, err := eventstore.LoadTipFresh(ctx, p.Store, eventstore.Payments, eventstore.Payments.Key(account, string(id)))
 	if err != nil {
 		return payment.State{}, unavailable(err)
 	}
-	if err := p.WaitFor(ctx, newest.Shard, newest.Seq); err != nil {
-		return payment.State{}, unavailable(err)
+	if !tip.State.Exists() { // the claim of a key is no payment (D9)
+		return payment.State{}, payment.Unknown()
 	}
-	s, found, err := p.model.payment(ctx, account, id)
-	if err == nil && !found {
-		err = fmt.Errorf("projections: %s was applied and has no row", newest.Key)
-	}
+	return tip.State, nil
+}
+
+// Settings reads an account's settings from the store, linearizable as Payment; an unknown account has the zero ones.
+func (p *Projections) Settings(ctx context.Context, id domain.AccountID) (account.Settings, error) {
+	tip, err := eventstore.LoadTipFresh(ctx, p.Store, eventstore.Accounts, eventstore.Accounts.Key(id, string(id)))
 	if err != nil {
-		return payment.State{}, unavailable(err)
+		return account.Settings{}, unavailable(err)
 	}
-	return s, nil
+	return tip.State.Settings, nil
 }
 
 // Waiting is what recovery has to look after: an operation without an outcome (D8), or a required action
@@ -62,26 +57,16 @@ type Waiting struct {
 // Waiting lists what was due at a time as this node's read model shows it, the longest due first: one entry
 // a payment. It does not wait for the log: an operation may have its outcome by now.
 func (p *Projections) Waiting(ctx context.Context, at time.Time) ([]Waiting, error) {
-	rows, err := p.model.readers.QueryContext(ctx, selectWaiting, at.UnixMicro())
+	list, err := readRows(ctx, p.model, func(scan scanner) (w Waiting, err error) {
+		var due int64
+		err = scan(&w.Payment, &w.Account, &w.Revision, &w.State, &due)
+		w.Due = time.UnixMicro(due).UTC()
+		return w, err
+	}, selectWaiting, at.UnixMicro())
 	if err != nil {
-		return nil, fmt.Errorf("projections: waiting: %w", p.model.noticed(err))
+		return nil, fmt.Errorf("projections: waiting: %w", err)
 	}
-	defer rows.Close()
-	var out []Waiting
-	for rows.Next() {
-		var raw sql.RawBytes
-		var s payment.State
-		if err := rows.Scan(&raw); err != nil {
-			return nil, fmt.Errorf("projections: waiting: %w", p.model.noticed(err))
-		}
-		if err := eventstore.Unmarshal(raw, &s); err != nil {
-			return nil, fmt.Errorf("projections: waiting: %w", err)
-		}
-		if w, is := waitingOf(&s); is {
-			out = append(out, w)
-		}
-	}
-	return out, p.model.noticed(rows.Err())
+	return list, nil
 }
 
 // sessionWait bounds how long an unknown session id may hold up its caller.

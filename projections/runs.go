@@ -19,20 +19,20 @@ CREATE TABLE runs (
 	account    TEXT    NOT NULL,
 	workflow   TEXT    NOT NULL,
 	status     TEXT    NOT NULL,
+	revision   INTEGER NOT NULL,
 	started_at INTEGER NOT NULL,
-	due_at     INTEGER,
-	state      BLOB    NOT NULL
+	due_at     INTEGER
 );
 CREATE INDEX runs_started ON runs (account, workflow, started_at, id);
 CREATE INDEX runs_due ON runs (workflow, due_at, id) WHERE due_at IS NOT NULL;
 `
 
 const (
-	upsertRun = `INSERT INTO runs (id, account, workflow, status, started_at, due_at, state) VALUES (?, ?, ?, ?, ?, ?, ?)
-		ON CONFLICT (id) DO UPDATE SET status = excluded.status, due_at = excluded.due_at, state = excluded.state`
-	selectRuns = `SELECT state FROM runs INDEXED BY runs_started WHERE account = ? AND workflow = ?
+	upsertRun = `INSERT INTO runs (id, account, workflow, status, revision, started_at, due_at) VALUES (?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (id) DO UPDATE SET status = excluded.status, revision = excluded.revision, due_at = excluded.due_at`
+	selectRuns = `SELECT account, id, revision, NULL FROM runs INDEXED BY runs_started WHERE account = ? AND workflow = ?
 		AND (started_at, id) < (?, ?) ORDER BY started_at DESC, id DESC LIMIT ?`
-	selectOpenRuns = `SELECT state FROM runs INDEXED BY runs_due WHERE workflow = ? AND due_at IS NOT NULL AND due_at <= ?
+	selectOpenRuns = `SELECT account, id, revision, due_at FROM runs INDEXED BY runs_due WHERE workflow = ? AND due_at IS NOT NULL AND due_at <= ?
 		AND (due_at, id) > (?, ?) ORDER BY due_at, id LIMIT ?`
 	// selectNextDue steps from workflow to workflow along the index.
 	selectNextDue = `SELECT workflow, min(due_at) FROM runs INDEXED BY runs_due WHERE due_at IS NOT NULL
@@ -44,20 +44,24 @@ func (m *model) writeRuns(ctx context.Context, b *batch) error {
 	for i := range b.runs.list {
 		v := &b.runs.list[i]
 		s := &v.state
-		var due any
-		switch {
-		case s.Status() == workflow.Waiting:
-			due = s.DueAt.UnixMicro()
-		case s.Open():
-			due = s.UpdatedAt.UnixMicro()
-		}
 		_, err := m.statements.upsertRun.ExecContext(ctx, v.key.ID, string(v.key.Account), string(s.Workflow.ID), string(s.Status()),
-			s.StartedAt.UnixMicro(), due, v.raw)
+			int64(v.revision), s.StartedAt.UnixMicro(), dueOf(s))
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// dueOf is a run's due_at.
+func dueOf(s *workflow.RunState) (due sql.NullInt64) {
+	switch {
+	case s.Status() == workflow.Waiting:
+		return sql.NullInt64{Int64: s.DueAt.UnixMicro(), Valid: true}
+	case s.Open():
+		return sql.NullInt64{Int64: s.UpdatedAt.UnixMicro(), Valid: true}
+	}
+	return due
 }
 
 // RunPlace is where a page of runs begins: after the run that began then.
@@ -79,7 +83,10 @@ func (p *Projections) Runs(ctx context.Context, account domain.AccountID, id dom
 	if from != nil {
 		at, after = from.At.UnixMicro(), string(from.ID)
 	}
-	page, err = p.runs(ctx, selectRuns, string(account), string(id), at, after, limit+1)
+	rows, err := p.runRows(ctx, selectRuns, string(account), string(id), at, after, limit+1)
+	if err == nil {
+		page, err = p.runs(ctx, rows)
+	}
 	if err != nil {
 		return nil, nil, unavailable(err)
 	}
@@ -118,30 +125,63 @@ func (p *Projections) DueWorkflows(ctx context.Context, due time.Time) (found []
 }
 
 // OpenRuns lists a workflow's runs that are not over and have something to do by a time, the longest due first, at
-// most limit of them, from behind a run that is due since a time on; the zero time and "" give the first.
+// most limit of them, from behind a run that is due since a time on; the zero time and "" give the first. A run that
+// somebody has taken on since its row was written is left out, and the next ones take its place.
 func (p *Projections) OpenRuns(ctx context.Context, id domain.WorkflowID, due, since time.Time, after domain.RunID, limit int) ([]workflow.RunState, error) {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
-	return p.runs(ctx, selectOpenRuns, string(id), due.UnixMicro(), since.UnixMicro(), string(after), limit)
+	kept, from := []workflow.RunState{}, since.UnixMicro()
+	for {
+		want := limit - len(kept)
+		rows, err := p.runRows(ctx, selectOpenRuns, string(id), due.UnixMicro(), from, string(after), want)
+		if err != nil {
+			return nil, err
+		}
+		states, err := p.runs(ctx, rows)
+		if err != nil {
+			return nil, err
+		}
+		for i := range states {
+			if dueOf(&states[i]) == rows[i].due {
+				kept = append(kept, states[i])
+			}
+		}
+		if len(rows) < want || len(kept) == limit {
+			return kept, nil
+		}
+		last := rows[len(rows)-1]
+		from, after = last.due.Int64, domain.RunID(last.key.ID)
+	}
 }
 
-func (p *Projections) runs(ctx context.Context, query string, args ...any) ([]workflow.RunState, error) {
-	rows, err := p.model.readers.QueryContext(ctx, query, args...)
+// runRow is a run's row as a page needs it.
+type runRow struct {
+	rowKey
+	due sql.NullInt64
+}
+
+func (p *Projections) runRows(ctx context.Context, query string, args ...any) ([]runRow, error) {
+	rows, err := readRows(ctx, p.model, func(scan scanner) (row runRow, err error) {
+		var account domain.AccountID
+		var id string
+		err = scan(&account, &id, &row.revision, &row.due)
+		row.key = eventstore.WorkflowRuns.Key(account, id)
+		return row, err
+	}, query, args...)
 	if err != nil {
-		return nil, fmt.Errorf("projections: runs: %w", p.model.noticed(err))
+		return nil, fmt.Errorf("projections: runs: %w", err)
 	}
-	defer rows.Close()
-	found := []workflow.RunState{}
-	for rows.Next() {
-		var raw sql.RawBytes
-		var s workflow.RunState
-		if err := rows.Scan(&raw); err != nil {
-			return nil, fmt.Errorf("projections: runs: %w", p.model.noticed(err))
-		}
-		if err := eventstore.Unmarshal(raw, &s); err != nil {
-			return nil, fmt.Errorf("projections: runs: %w", err)
-		}
-		found = append(found, s)
+	return rows, nil
+}
+
+func (p *Projections) runs(ctx context.Context, rows []runRow) ([]workflow.RunState, error) {
+	keys := make([]rowKey, len(rows))
+	for i, row := range rows {
+		keys[i] = row.rowKey
 	}
-	return found, p.model.noticed(rows.Err())
+	states, err := tips(ctx, p.Store, eventstore.WorkflowRuns, keys)
+	if err != nil {
+		return nil, fmt.Errorf("projections: runs: %w", err)
+	}
+	return states, nil
 }

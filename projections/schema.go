@@ -8,31 +8,35 @@ import (
 
 // fileVersion is the shape of the file: raise it with every change of the tables below or of what a
 // projector writes into them. A file of another version is rebuilt from the log.
-const fileVersion = 9
+const fileVersion = 10
 
 // fileIdentity names everything that a row depends on: the shape of the file, the schemas of the states
-// in it, and the number of shards that positions count.
+// that columns are taken from, and the number of shards that positions count.
 func fileIdentity(shards int) string {
 	return fmt.Sprintf("payledger views %d; payment %d; session %d; instrument %d; attempt %d; account %d; dispute %d; inbox %d; run %d; shards %d", fileVersion,
 		eventstore.Payments.Schema, eventstore.Sessions.Schema, eventstore.Instruments.Schema, eventstore.Attempts.Schema,
 		eventstore.Accounts.Schema, eventstore.Disputes.Schema, eventstore.Inboxes.Schema, eventstore.WorkflowRuns.Schema, shards)
 }
 
-// tables is the whole schema. Times are microseconds since 1970 UTC, amounts minor units, states msgpack
-// (eventstore.Marshal). payments is a rowid table: its rows are large and come in the order of time, its
-// ids are random; the index on id is small and the rows are appended. due_at is when an operation that is
-// still open was requested, or when the action that the customer must take expires: its partial index holds
-// only such payments, so it stays as small as the work under way. The indexes by account are those of
-// ListPayments, session is the client session's id; of equal times the rows tell the order. email_hash is domain.Sealed's, or empty. instruments are those
-// that were ever vaulted; ended is 1 when the token was deleted or made invalid. attempts are those of which something
-// is left to do, and so are inboxes. disputes are those that were opened, foreign_id
-// being the processor's id; the ids in them are indexed for the filters by them.
+// tables is the whole schema. Times are microseconds since 1970 UTC, amounts minor units. A row holds what
+// lists filter and sort by, and the revision that it shows; the state is read from the store. In positions,
+// seq is the address of a shard's last applied event, number its number and hash its hash. payments is a
+// rowid table: its rows come in the order of time, its ids are random; the index on id is small and the rows
+// are appended. due_at is when an operation that is still open was requested, or when the action that the
+// customer must take expires; due_revision and due_state are those of the operation. The partial index on
+// due_at holds only such payments, so it stays as small as the work under way. The indexes by account are
+// those of ListPayments, session is the client session's id; of equal times the rows tell the order.
+// email_hash is domain.Sealed's, or empty. instruments are those that were ever vaulted; ended is 1 when the
+// token was deleted or made invalid. attempts are those of which something is left to do, and so are
+// inboxes. disputes are those that were opened, foreign_id being the processor's id; the ids in them are
+// indexed for the filters by them.
 const tables = `
 CREATE TABLE meta (identity TEXT NOT NULL);
 CREATE TABLE positions (
-	shard INTEGER PRIMARY KEY,
-	seq   INTEGER NOT NULL,
-	hash  BLOB    NOT NULL
+	shard  INTEGER PRIMARY KEY,
+	seq    INTEGER NOT NULL,
+	number INTEGER NOT NULL,
+	hash   BLOB    NOT NULL
 );
 CREATE TABLE payments (
 	id                  TEXT    NOT NULL UNIQUE,
@@ -55,7 +59,8 @@ CREATE TABLE payments (
 	network             TEXT    NOT NULL,
 	email_hash          TEXT    NOT NULL,
 	due_at              INTEGER,
-	state               BLOB    NOT NULL
+	due_revision        INTEGER,
+	due_state           TEXT
 );
 CREATE INDEX payments_due ON payments (due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX payments_created ON payments (account, created_at);
@@ -70,11 +75,12 @@ CREATE TABLE sessions (
 	expires_at INTEGER NOT NULL
 ) WITHOUT ROWID;
 CREATE TABLE instruments (
-	token    TEXT    NOT NULL PRIMARY KEY,
-	account  TEXT    NOT NULL,
-	customer TEXT    NOT NULL,
-	ended    INTEGER NOT NULL,
-	state    BLOB    NOT NULL
+	token      TEXT    NOT NULL PRIMARY KEY,
+	account    TEXT    NOT NULL,
+	revision   INTEGER NOT NULL,
+	created_at INTEGER NOT NULL,
+	customer   TEXT    NOT NULL,
+	ended      INTEGER NOT NULL
 ) WITHOUT ROWID;
 CREATE INDEX instruments_customer ON instruments (account, customer) WHERE ended = 0;
 CREATE INDEX instruments_ended ON instruments (token) WHERE ended = 1;
@@ -86,6 +92,7 @@ CREATE TABLE attempts (
 CREATE TABLE disputes (
 	id          TEXT    NOT NULL UNIQUE,
 	account     TEXT    NOT NULL,
+	revision    INTEGER NOT NULL,
 	created_at  INTEGER NOT NULL,
 	payment_id  TEXT    NOT NULL,
 	order_id    TEXT    NOT NULL,
@@ -93,8 +100,7 @@ CREATE TABLE disputes (
 	foreign_id  TEXT    NOT NULL,
 	type        TEXT    NOT NULL,
 	status      TEXT    NOT NULL,
-	reason_code TEXT    NOT NULL,
-	state       BLOB    NOT NULL
+	reason_code TEXT    NOT NULL
 );
 CREATE INDEX disputes_created ON disputes (account, created_at);
 CREATE INDEX disputes_status ON disputes (account, status, created_at);
@@ -108,8 +114,7 @@ CREATE TABLE inboxes (
 CREATE INDEX inboxes_since ON inboxes (since);
 CREATE TABLE accounts (
 	id       TEXT    NOT NULL PRIMARY KEY,
-	revision INTEGER NOT NULL,
-	state    BLOB    NOT NULL
+	revision INTEGER NOT NULL
 );
 ` + tableRuns
 
@@ -117,35 +122,33 @@ const (
 	selectIdentity  = `SELECT identity FROM meta`
 	insertIdentity  = `INSERT INTO meta (identity) VALUES (?)`
 	selectTables    = `SELECT count(*) FROM sqlite_schema`
-	selectPositions = `SELECT shard, seq, hash FROM positions ORDER BY shard`
-	upsertPosition  = `INSERT INTO positions (shard, seq, hash) VALUES (?, ?, ?)
-		ON CONFLICT (shard) DO UPDATE SET seq = excluded.seq, hash = excluded.hash WHERE excluded.seq > seq`
+	selectPositions = `SELECT shard, seq, number, hash FROM positions ORDER BY shard`
+	upsertPosition  = `INSERT INTO positions (shard, seq, number, hash) VALUES (?, ?, ?, ?)
+		ON CONFLICT (shard) DO UPDATE SET seq = excluded.seq, number = excluded.number, hash = excluded.hash WHERE excluded.seq > seq`
 	// A payment's first row has everything; an event after it updates what it can have changed, and
 	// only on the row that it follows.
 	insertPayment = `INSERT INTO payments (id, account, shard, seq, revision, created_at, updated_at, status,
 		order_id, customer_id, session, currency, amount, processor, merchant_id, payment_method_type, last4, network,
-		email_hash, due_at, state) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		email_hash, due_at, due_revision, due_state) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (id) DO NOTHING`
 	updatePayment = `UPDATE payments SET seq = ?, revision = ?, updated_at = ?, status = ?, amount = ?,
-		processor = ?, merchant_id = ?, due_at = ?, state = ? WHERE id = ? AND revision = ?`
+		processor = ?, merchant_id = ?, due_at = ?, due_revision = ?, due_state = ? WHERE id = ? AND revision = ?`
 	upsertSession = `INSERT INTO sessions (id, account, expires_at) VALUES (?, ?, ?)
 		ON CONFLICT (id) DO UPDATE SET expires_at = excluded.expires_at`
-	upsertAccount = `INSERT INTO accounts (id, revision, state) VALUES (?, ?, ?)
-		ON CONFLICT (id) DO UPDATE SET revision = excluded.revision, state = excluded.state
-		WHERE excluded.revision > revision`
-	upsertInstrument = `INSERT INTO instruments (token, account, customer, ended, state) VALUES (?, ?, ?, ?, ?)
-		ON CONFLICT (token) DO UPDATE SET customer = excluded.customer, ended = excluded.ended, state = excluded.state`
+	upsertAccount = `INSERT INTO accounts (id, revision) VALUES (?, ?)
+		ON CONFLICT (id) DO UPDATE SET revision = excluded.revision WHERE excluded.revision > revision`
+	upsertInstrument = `INSERT INTO instruments (token, account, revision, created_at, customer, ended) VALUES (?, ?, ?, ?, ?, ?)
+		ON CONFLICT (token) DO UPDATE SET revision = excluded.revision, customer = excluded.customer, ended = excluded.ended`
 	upsertAttempt = `INSERT INTO attempts (id, account, decided_at) VALUES (?, ?, ?) ON CONFLICT (id) DO NOTHING`
 	deleteAttempt = `DELETE FROM attempts WHERE id = ?`
-	upsertDispute = `INSERT INTO disputes (id, account, created_at, payment_id, order_id, processor, foreign_id, type,
-		status, reason_code, state) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-		ON CONFLICT (id) DO UPDATE SET type = excluded.type, status = excluded.status, reason_code = excluded.reason_code,
-		state = excluded.state`
+	upsertDispute = `INSERT INTO disputes (id, account, revision, created_at, payment_id, order_id, processor, foreign_id, type,
+		status, reason_code) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (id) DO UPDATE SET revision = excluded.revision, type = excluded.type, status = excluded.status,
+		reason_code = excluded.reason_code`
 	upsertInbox = `INSERT INTO inboxes (reference, since) VALUES (?, ?)
 		ON CONFLICT (reference) DO UPDATE SET since = excluded.since`
 	deleteInbox = `DELETE FROM inboxes WHERE reference = ?`
 
-	selectDispute = `SELECT state FROM disputes WHERE id = ? AND account = ?`
 	// Those of which something can be done: the payment is known, or it has been waited for long enough. The others
 	// may be many.
 	selectInboxes = `SELECT reference, since FROM (
@@ -154,13 +157,12 @@ const (
 			SELECT reference, since FROM inboxes INDEXED BY inboxes_since WHERE since < ? ORDER BY since LIMIT 500)
 		ORDER BY since, reference`
 
-	selectInstruments = `SELECT state FROM instruments INDEXED BY instruments_customer WHERE account = ? AND customer = ? AND ended = 0`
-	selectEnded       = `SELECT state FROM instruments INDEXED BY instruments_ended WHERE ended = 1`
+	selectInstruments = `SELECT token, revision FROM instruments INDEXED BY instruments_customer WHERE account = ? AND customer = ? AND ended = 0`
+	selectEnded       = `SELECT token, account, created_at FROM instruments INDEXED BY instruments_ended WHERE ended = 1`
 	selectAttempts    = `SELECT id, account, decided_at FROM attempts ORDER BY decided_at, id`
 
-	selectAccounts = `SELECT state FROM accounts ORDER BY id`
-	selectPayment  = `SELECT state FROM payments WHERE id = ? AND account = ?`
-	selectWaiting  = `SELECT state FROM payments WHERE due_at <= ? ORDER BY due_at, id`
+	selectAccounts = `SELECT id, revision FROM accounts ORDER BY id`
+	selectWaiting  = `SELECT id, account, due_revision, due_state, due_at FROM payments WHERE due_at <= ? ORDER BY due_at, id`
 	// ids are unique over all accounts
 	selectPaymentAccount = `SELECT account FROM payments WHERE id = ?`
 	selectSession        = `SELECT account FROM sessions WHERE id = ?`

@@ -15,6 +15,7 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/account"
+	"payledger/domain/dispute"
 	"payledger/domain/payment"
 	"payledger/domain/processor"
 	"payledger/domain/session"
@@ -105,6 +106,41 @@ func answerPayment(t testing.TB, store *eventstore.Store, id domain.PaymentID, a
 	})
 }
 
+// TestReadsWithoutViews: one payment, one dispute and an account's settings are read as they were acknowledged, at once,
+// while the views stand still: nothing of them is applied, and nobody applies anything.
+func TestReadsWithoutViews(t *testing.T) {
+	store := openStore(t)
+	n := startNode(t, store, t.TempDir())
+	n.stop()
+	ctx := testContext(t)
+	s := createPayment(t, store, 1)
+	if now, err := n.Payment(ctx, testAccount, s.ID); err != nil || now.Revision != 1 || now.Status() != payment.StatusPending {
+		t.Errorf("after its creation %+v, %v", now, err)
+	}
+	answerPayment(t, store, s.ID, approved())
+	if now, err := n.Payment(ctx, testAccount, s.ID); err != nil || now.Revision != 2 || now.Status() != payment.StatusAuthorized {
+		t.Errorf("after its authorization %+v, %v", now, err)
+	}
+	opened := tellDispute(t, store, testAccount, dispute.Subject{Payment: s.ID, Processor: "ADYEN", ProcessorDisputeID: "dp_1"},
+		dispute.Fact{EventID: "1", At: start, Type: "DISPUTE", Status: "OPEN"})
+	if d, err := n.Dispute(ctx, testAccount, opened); err != nil || d.Current.Status != "OPEN" {
+		t.Errorf("after its opening %+v, %v", d, err)
+	}
+	if now, err := n.Settings(ctx, testAccount); err != nil || now.First6Digits {
+		t.Errorf("an unknown account has the settings %+v, %v", now, err)
+	}
+	key := eventstore.Accounts.Key(testAccount, string(testAccount))
+	command(t, store, eventstore.Accounts, key, func(s account.State, m eventstore.Meta) (account.Event, error) {
+		return account.DecideCreate(s, account.Create{Created: account.Created{At: m.At, ID: testAccount}})
+	})
+	command(t, store, eventstore.Accounts, key, func(s account.State, m eventstore.Meta) (account.Event, error) {
+		return account.DecideChangeSettings(s, account.ChangeSettings{At: m.At, First6Digits: new(true)})
+	})
+	if now, err := n.Settings(ctx, testAccount); err != nil || !now.First6Digits {
+		t.Errorf("after their change %+v, %v", now, err)
+	}
+}
+
 // TestPaymentIsLinearizable: 64 goroutines append and read at once; each read shows every event that was
 // acknowledged before it began, its own and those of others (see the package comment).
 func TestPaymentIsLinearizable(t *testing.T) {
@@ -150,7 +186,7 @@ func TestPaymentIsLinearizable(t *testing.T) {
 }
 
 // TestPaymentRefusals: what is not there, is another account's, or cannot be an id, cannot be found; a
-// reader that does not come forward is unavailable.
+// caller who has given up is told that the data is unavailable.
 func TestPaymentRefusals(t *testing.T) {
 	store := openStore(t)
 	n := startNode(t, store, t.TempDir())
@@ -166,11 +202,12 @@ func TestPaymentRefusals(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	n.stop()
-	answerPayment(t, store, s.ID, approved())
-	if _, err := n.Payment(ctx, testAccount, s.ID); domain.ReasonOf(err) != domain.ReasonServiceUnavailable || !errors.Is(err, ErrStopped) {
-		t.Errorf("after the end of Run a new event is %v", err)
+	gone, cancel := context.WithCancel(ctx)
+	cancel()
+	if _, err := n.Payment(gone, testAccount, s.ID); domain.ReasonOf(err) != domain.ReasonServiceUnavailable {
+		t.Errorf("given up: %v", err)
 	}
+	n.stop()
 	if n.Healthy() != nil || <-n.result != nil {
 		t.Errorf("an orderly stop is unhealthy: %v", n.Healthy())
 	}
@@ -244,14 +281,17 @@ func TestPoisonInTheLog(t *testing.T) {
 				t.Errorf("the error does not name %s: %v", part, err)
 			}
 		}
-		if at := n.model.positions()[bad.Shard]; at != bad.Seq-1 {
+		if at := n.model.places[bad.Shard].number; at != bad.Number-1 {
 			t.Errorf("restart %d: the shard is at %d", restart, at)
 		}
 		if err := n.CaughtUp(ctx); !errors.Is(err, ErrStopped) || !errors.Is(err, eventstore.ErrUnknownEvent) {
 			t.Errorf("restart %d: waiting gives %v", restart, err)
 		}
-		if _, err := n.Payment(ctx, testAccount, s.ID); domain.ReasonOf(err) != domain.ReasonServiceUnavailable {
-			t.Errorf("restart %d: reading past it gives %v", restart, err)
+		if now, err := n.Payment(ctx, testAccount, s.ID); err != nil || now.Revision != 2 { // it needs no view
+			t.Errorf("restart %d: reading past it gives revision %d, %v", restart, now.Revision, err)
+		}
+		if _, err := n.ListPayments(ctx, testAccount, PaymentFilter{}, nil, 9); domain.ReasonOf(err) != domain.ReasonServiceUnavailable {
+			t.Errorf("restart %d: a list past it gives %v", restart, err)
 		}
 		n.stop()
 	}
@@ -261,7 +301,6 @@ func TestPoisonInTheLog(t *testing.T) {
 func TestLogReplaced(t *testing.T) {
 	dir := t.TempDir()
 	ctx := testContext(t)
-	// Barriers can lengthen a log by themselves, so the lengths differ by more.
 	first := openStore(t)
 	n := startNode(t, first, dir)
 	for i := range 30 {

@@ -31,7 +31,6 @@ var vocabularies = map[string]vocabulary{
 	eventstore.Accounts.Name:     words(eventstore.Accounts.Schema, account.Events()),
 	eventstore.Disputes.Name:     words(eventstore.Disputes.Schema, dispute.Events()),
 	eventstore.Inboxes.Name:      words(eventstore.Inboxes.Schema, inbox.Events()),
-	eventstore.Barriers.Name:     words(eventstore.Barriers.Schema, []eventstore.BarrierRaised{{}}),
 	eventstore.Logs.Name:         words(eventstore.Logs.Schema, []eventstore.LogInitialized{{}}),
 	eventstore.Workflows.Name:    words(eventstore.Workflows.Schema, workflow.Events()),
 	eventstore.WorkflowRuns.Name: words(eventstore.WorkflowRuns.Schema, workflow.RunEvents()),

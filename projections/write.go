@@ -48,7 +48,7 @@ func (m *model) writeRows(ctx context.Context, b *batch) error {
 		return err
 	}
 	for _, v := range b.accounts.list {
-		if _, err := m.statements.upsertAccount.ExecContext(ctx, v.key.ID, int64(v.revision), v.raw); err != nil {
+		if _, err := m.statements.upsertAccount.ExecContext(ctx, v.key.ID, int64(v.revision)); err != nil {
 			return err
 		}
 	}
@@ -60,7 +60,7 @@ func (m *model) writePlaces(ctx context.Context, b *batch) error {
 		if at.seq == m.places[shard].seq {
 			continue
 		}
-		if _, err := m.statements.position.ExecContext(ctx, int64(shard), int64(at.seq), at.hash[:]); err != nil {
+		if _, err := m.statements.position.ExecContext(ctx, int64(shard), int64(at.seq), int64(at.number), at.hash[:]); err != nil {
 			return err
 		}
 	}
@@ -73,13 +73,10 @@ func (m *model) writePayment(ctx context.Context, v *view[payment.State]) error 
 	if !s.Exists() {
 		return nil // the claim of an idempotency key is no payment
 	}
-	var target payment.Target
-	if op := s.Authorization(); op != nil {
-		target = op.Target
-	}
-	var due any
+	target := targetOf(s)
+	var dueAt, dueRevision, dueState any
 	if waiting, is := waitingOf(s); is {
-		due = waiting.Due.UnixMicro()
+		dueAt, dueRevision, dueState = waiting.Due.UnixMicro(), int64(waiting.Revision), string(waiting.State)
 	}
 	var emailHash string
 	if s.Personal != nil {
@@ -92,11 +89,11 @@ func (m *model) writePayment(ctx context.Context, v *view[payment.State]) error 
 			int64(v.seq), int64(v.revision), s.CreatedAt.UnixMicro(), s.UpdatedAt.UnixMicro(), string(s.Status()),
 			s.OrderID, s.CustomerID, string(s.Session), string(s.Currency), int64(s.Amount), string(target.Processor),
 			target.MerchantID, s.Method.Type, s.Method.Card.Last4Digits, string(s.Method.Card.Network),
-			emailHash, due, v.raw)
+			emailHash, dueAt, dueRevision, dueState)
 	} else {
 		result, err = m.statements.updatePayment.ExecContext(ctx, int64(v.seq), int64(v.revision),
 			s.UpdatedAt.UnixMicro(), string(s.Status()), int64(s.Amount), string(target.Processor),
-			target.MerchantID, due, v.raw, v.key.ID, int64(v.before))
+			target.MerchantID, dueAt, dueRevision, dueState, v.key.ID, int64(v.before))
 	}
 	if err != nil {
 		return err
@@ -105,6 +102,14 @@ func (m *model) writePayment(ctx context.Context, v *view[payment.State]) error 
 		return errors.Join(fmt.Errorf("%w: %s revision %d does not fit what is there", errStale, v.key, v.revision), err)
 	}
 	return nil
+}
+
+// targetOf is where the newest try of the authorization went.
+func targetOf(s *payment.State) (target payment.Target) {
+	if op := s.Authorization(); op != nil {
+		target = op.Target
+	}
+	return target
 }
 
 // waitingOf finds what a payment waits for first: an operation without an outcome, or its customer.

@@ -23,13 +23,12 @@ func (a *App) apiConfig() httpapi.Config {
 	return httpapi.Config{
 		Commands: a.commands, Reader: a.views,
 		History: &history.Reader{
-			Store: a.ledger.store, Vault: a.ledger.vault, Running: true, First6Digits: a.first6Digits,
-			NextAsk: a.commands.AskNext,
+			Store: a.ledger.store, Vault: a.ledger.vault, First6Digits: a.first6DigitsNow, NextAsk: a.commands.AskNext,
 		},
 		Reconciler: reconcile.Reconciler{Store: a.ledger.store, Books: a.processors, Grace: a.options.PaymentTimeout},
 		Deliveries: a.webhooks, Workflows: a.workflows, ClientTokenKey: a.ledger.derive("client tokens"), PublicURL: a.options.PublicURL,
 		Environment: a.options.Environment, Now: a.clock, Random: rand.Reader, Logger: a.log,
-		Ready: a.healthy, RateLimit: a.options.RateLimit,
+		Ready: a.publicReason, RateLimit: a.options.RateLimit,
 		CheckURL: a.notifierConfig().Guard().CheckURL, Notifications: a.readNotification,
 		TestEndpoint: a.testEndpoint, FrameAncestors: a.options.FrameAncestors,
 	}
@@ -58,7 +57,8 @@ func (a *App) readNotification(name processor.Name, header http.Header, body []b
 	return client.ParseNotification(a.processorSecret(), name, header, body)
 }
 
-func (a *App) first6Digits(id domain.AccountID) bool {
-	merchant, known := a.views.Account(id)
-	return known && merchant.Settings.First6Digits
+// first6DigitsNow reports whether the account shows six digits, by the settings as they are at the store.
+func (a *App) first6DigitsNow(ctx context.Context, id domain.AccountID) (bool, error) {
+	now, err := a.views.Settings(ctx, id)
+	return now.First6Digits, err
 }

@@ -77,6 +77,9 @@ func Start(ctx context.Context, o Options, log zerolog.Logger) (*App, error) {
 		return nil, err
 	}
 	tuneRuntime()
+	bounds := memoryOf(o.Memory)
+	bounds.limitMemory()
+	log.Info().Int64("limitBytes", bounds.Limit).Int64("cacheBytes", bounds.Caches).Msg("memory")
 	a := &App{options: o, log: log, clock: time.Now, failed: make(chan error, 8), stopAPI: func() {}}
 	steps := []func(context.Context) error{
 		a.openLedger, a.initialize, a.openProcessors, a.openViews, a.openNotifier, a.openCommands, a.openWorkflows,
@@ -269,6 +272,9 @@ func (a *App) healthy(ctx context.Context) error {
 	if err := a.ledger.store.Healthy(); err != nil {
 		return err
 	}
+	if err := a.ledger.store.Full(); err != nil {
+		return err
+	}
 	if err := a.views.Healthy(); err != nil {
 		return err
 	}
@@ -278,8 +284,17 @@ func (a *App) healthy(ctx context.Context) error {
 	if err := a.workflows.Healthy(); err != nil {
 		return err
 	}
-	return a.views.CaughtUp(ctx)
+	within, cancel := context.WithTimeout(ctx, readyWithin)
+	defer cancel()
+	err := a.views.CaughtUp(within)
+	if full := a.ledger.store.Full(); err != nil && full != nil { // then the views wait for room
+		return full
+	}
+	return err
 }
+
+// readyWithin is how long readyz waits for the views.
+const readyWithin = 2 * time.Second
 
 // ready is the ready line.
 func (a *App) ready() Ready {
@@ -314,7 +329,7 @@ func openLedger(ctx context.Context, o Options, log zerolog.Logger, readOnly boo
 	l := &ledger{}
 	config := eventstore.Config{
 		URL: o.NatsURL, Creds: o.NatsCreds, Shards: o.Shards, ReadOnly: readOnly,
-		Now: time.Now, Random: rand.Reader, Logger: log, SoleWriter: o.NatsURL == "",
+		Now: time.Now, Random: rand.Reader, Logger: log, SoleWriter: o.NatsURL == "", Memory: memoryOf(o.Memory).Caches,
 	}
 	var err error
 	if l.master, err = secrets.MasterKey(o.MasterKey, o.Data, rand.Reader, !readOnly); err != nil {
@@ -325,6 +340,8 @@ func openLedger(ctx context.Context, o Options, log zerolog.Logger, readOnly boo
 			return nil, err
 		}
 		config.Server = l.server
+	} else if !readOnly {
+		config.Tips = filepath.Join(o.Data, "tips")
 	}
 	if l.store, err = eventstore.Open(ctx, config); err != nil {
 		return nil, errors.Join(err, l.close())

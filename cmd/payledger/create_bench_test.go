@@ -120,10 +120,11 @@ const rawPublishes = 5_000
 // number of streams.
 func rawTime(b *testing.B, app *App, streams int) time.Duration {
 	b.Helper()
-	size, err := app.ledger.store.MeanSize(context.Background())
+	log, err := app.ledger.store.Size(context.Background())
 	if err != nil {
 		b.Fatal(err)
 	}
+	size := log.EventBytes
 	rate, err := app.ledger.store.Yardstick(context.Background(), streams, benchConnections, rawPublishes, size)
 	if err != nil {
 		b.Fatal(err)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -58,33 +59,60 @@ type historyWaiting struct {
 	AskedNext *time.Time `json:"askedNext"`
 }
 
-// Run reads the history and prints it.
+// Run reads the history and prints each entry as it comes.
 func (c *historyCommand) Run(ctx context.Context, std streams) error {
-	entries, err := c.read(ctx)
-	if err != nil {
+	out := entryPrinter{out: std.out, json: c.JSON}
+	read := c.readServer
+	if c.Data != "" {
+		read = c.readFolder
+	}
+	if err := read(ctx, out.entry); err != nil {
 		return err
 	}
-	if c.JSON {
-		_, err := fmt.Fprintln(std.out, string(entries))
-		return err
-	}
-	var list []historyEntry
-	if err := json.Unmarshal(entries, &list); err != nil {
-		return fmt.Errorf("history: %w", err)
-	}
-	for _, e := range list {
-		e.print(std.out)
-	}
-	return nil
+	return out.end()
 }
 
-// read gives the entries as a JSON array.
-func (c *historyCommand) read(ctx context.Context) (json.RawMessage, error) {
-	if c.Data != "" {
-		return c.readFolder(ctx)
+// entryPrinter prints entries, each a JSON object, as text or as one JSON array. An array that is not closed is not
+// whole.
+type entryPrinter struct {
+	out   io.Writer
+	json  bool
+	begun bool
+}
+
+func (p *entryPrinter) entry(text json.RawMessage) error {
+	if !p.json {
+		var e historyEntry
+		if err := json.Unmarshal(text, &e); err != nil {
+			return fmt.Errorf("history: %w", err)
+		}
+		e.print(p.out)
+		return nil
 	}
+	before := ","
+	if !p.begun {
+		p.begun, before = true, "["
+	}
+	_, err := fmt.Fprintf(p.out, "%s%s", before, text)
+	return err
+}
+
+func (p *entryPrinter) end() error {
+	if !p.json {
+		return nil
+	}
+	end := "]"
+	if !p.begun {
+		end = "[]"
+	}
+	_, err := fmt.Fprintln(p.out, end)
+	return err
+}
+
+// readServer reads the entries from a running server.
+func (c *historyCommand) readServer(ctx context.Context, hand func(json.RawMessage) error) error {
 	if c.APIKey == "" {
-		return nil, usageError{errors.New("--api-key (PAYLEDGER_API_KEY) is needed to read from a server; --data DIR reads a stopped one")}
+		return usageError{errors.New("--api-key (PAYLEDGER_API_KEY) is needed to read from a server; --data DIR reads a stopped one")}
 	}
 	target := strings.TrimSuffix(c.URL, "/") + "/payments/" + url.PathEscape(c.Payment) + "/events"
 	if c.At != "" {
@@ -92,38 +120,69 @@ func (c *historyCommand) read(ctx context.Context) (json.RawMessage, error) {
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
 	if err != nil {
-		return nil, usageError{err}
+		return usageError{err}
 	}
 	request.Header.Set("X-Api-Key", c.APIKey)
 	request.Header.Set("X-Api-Version", "2.4")
 	answer, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return nil, fmt.Errorf("%w; is the server running? --data reads a stopped one", err)
+		return fmt.Errorf("%w; is the server running? --data reads a stopped one", err)
 	}
 	defer answer.Body.Close()
-	text, err := io.ReadAll(answer.Body)
-	if err != nil {
-		return nil, fmt.Errorf("history: %w", err)
+	if answer.StatusCode == http.StatusOK {
+		return parseHistory(answer.Body, hand)
 	}
-	return parseHistory(answer.StatusCode, text)
+	return refusedHistory(answer)
 }
 
-// parseHistory takes the entries out of the server's answer.
-func parseHistory(status int, text []byte) (json.RawMessage, error) {
+// parseHistory takes the entries out of the server's answer, {"data": […]}, as they come. An answer that breaks off is
+// an error.
+func parseHistory(answer io.Reader, hand func(json.RawMessage) error) error {
+	decoder := json.NewDecoder(answer)
+	if err := expect(decoder, json.Delim('{'), "data", json.Delim('[')); err != nil {
+		return fmt.Errorf("history: the server's answer is not a history: %w", err)
+	}
+	for decoder.More() {
+		var entry json.RawMessage
+		if err := decoder.Decode(&entry); err != nil {
+			return brokenOff(err)
+		}
+		if err := hand(entry); err != nil {
+			return err
+		}
+	}
+	if err := expect(decoder, json.Delim(']'), json.Delim('}')); err != nil { // without a limit nothing follows
+		return brokenOff(err)
+	}
+	return nil
+}
+
+// expect reads tokens, which must be these.
+func expect(decoder *json.Decoder, tokens ...json.Token) error {
+	for _, want := range tokens {
+		if got, err := decoder.Token(); err != nil || got != want {
+			return cmp.Or(err, fmt.Errorf("%v instead of %v", got, want))
+		}
+	}
+	return nil
+}
+
+func brokenOff(err error) error {
+	return fmt.Errorf("history: the server's answer broke off, and the printed history is incomplete; try again: %w", err)
+}
+
+// refusedHistory reads why the server gives no history.
+func refusedHistory(answer *http.Response) error {
 	var body struct {
-		Data  json.RawMessage `json:"data"`
-		Error *struct {
+		Error struct {
 			ErrorID     string `json:"errorId"`
 			Description string `json:"description"`
 		} `json:"error"`
 	}
-	if err := json.Unmarshal(text, &body); err != nil {
-		return nil, fmt.Errorf("history: the server answered %d and no JSON: %w", status, err)
+	if err := json.NewDecoder(answer.Body).Decode(&body); err != nil {
+		return fmt.Errorf("history: the server answered %d and no JSON: %w", answer.StatusCode, err)
 	}
-	if body.Error != nil {
-		return nil, fmt.Errorf("%s: %s", body.Error.ErrorID, body.Error.Description)
-	}
-	return body.Data, nil
+	return fmt.Errorf("%s: %s", body.Error.ErrorID, body.Error.Description)
 }
 
 // print writes one entry for people: the event, below it what it changed.
@@ -206,27 +265,30 @@ func (w historyWaiting) String() string {
 func date(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000Z") }
 
 // readFolder replays the payment from a stopped server's folder; nothing in it changes.
-func (c *historyCommand) readFolder(ctx context.Context) (_ json.RawMessage, err error) {
+func (c *historyCommand) readFolder(ctx context.Context, hand func(json.RawMessage) error) (err error) {
 	at, err := history.ParseAt(c.At)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	l, err := openLedger(ctx, Options{Data: c.Data, MasterKey: c.MasterKey}, zerolog.Nop(), true)
 	if errors.Is(err, eventstore.ErrInUse) {
-		return nil, fmt.Errorf("a server runs on %s; read from it with --url and --api-key", c.Data)
+		return fmt.Errorf("a server runs on %s; read from it with --url and --api-key", c.Data)
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { err = errors.Join(err, l.close()) }()
 	first, err := l.store.Initialized(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	replay := history.Reader{Store: l.store, Vault: l.vault}
-	entries, err := replay.Payment(ctx, first.Account, domain.PaymentID(c.Payment), at)
-	if err != nil {
-		return nil, err
-	}
-	return json.Marshal(entries)
+	_, err = replay.Payment(ctx, first.Account, domain.PaymentID(c.Payment), history.Part{At: at}, func(e history.Entry) error {
+		text, err := json.Marshal(e)
+		if err != nil {
+			return fmt.Errorf("history: %w", err)
+		}
+		return hand(text)
+	})
+	return err
 }

@@ -33,6 +33,7 @@ var expires = strconv.Itoa(time.Now().Year() + 3)
 type answer struct {
 	status int
 	body   []byte
+	header http.Header
 }
 
 func (a answer) decode(t testing.TB, into any) {
@@ -102,7 +103,7 @@ func (m *merchant) call(method, path string, header map[string]string, body any)
 	}
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
-	return answer{response.StatusCode, text}, err
+	return answer{response.StatusCode, text, response.Header}, err
 }
 
 func (m *merchant) headers() map[string]string {

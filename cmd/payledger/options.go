@@ -34,6 +34,7 @@ type Options struct {
 	WebhookRetryDelays []time.Duration `name:"webhook-retry-delays" help:"Delays between the attempts of a webhook, each ±10 % (§6.1)." default:"10s,60s,5m,10m,15m"`
 	WebhookAllowCIDR   []netip.Prefix  `name:"webhook-allow-cidr" help:"Networks that webhooks may go to although they are private."`
 	FrameAncestors     []string        `name:"checkout-frame-ancestors" help:"Origins whose pages may show the checkout in a frame (default: none)." placeholder:"ORIGIN"`
+	Memory             memorySize      `help:"Memory that the process stays below, for example 4GiB (default: 75 % of the cgroup's or the machine's)." placeholder:"SIZE"`
 	RateLimit          float64         `help:"Requests per second and API key; 0 for no limit." default:"0"`
 	TLSCert            string          `name:"tls-cert" help:"Certificate file of the API." type:"path"`
 	TLSKey             string          `name:"tls-key" help:"Key file of the API." type:"path"`
@@ -52,6 +53,8 @@ func (o Options) check() error {
 		return usageError{fmt.Errorf("--webhook-retry-delays must be at most %d delays, each between 1ms and 24h", maxRetries)}
 	case o.DisputeLookup < 10*time.Millisecond:
 		return usageError{fmt.Errorf("--dispute-lookup must be at least 10ms")}
+	case o.Memory != 0 && o.Memory < minMemory:
+		return usageError{fmt.Errorf("--memory must be at least %d MiB", minMemory>>20)}
 	case o.Shards < 0 || o.Shards > 256:
 		return usageError{fmt.Errorf("--shards must be between 1 and 256")}
 	case (o.TLSCert == "") != (o.TLSKey == ""):

@@ -50,7 +50,8 @@ func (w *window) read(offset int64) error {
 	if need := len(keep) + n; cap(w.spare) < need {
 		w.spare = make([]byte, 0, int(max(int64(need), min(2*chunk+2*int64(len(keep)), w.size))))
 	}
-	next := append(w.spare[:0], keep...)
+	next := w.spare[:len(keep)]
+	copy(next, keep)
 	got, err := w.src.ReadAt(next[len(next):len(next)+n], end)
 	w.spare, w.bytes, w.start = w.bytes[:0], next[:len(next)+got], offset
 	if errors.Is(err, io.EOF) { // the file became shorter

@@ -35,11 +35,17 @@ type node struct {
 // fault, nil for nothing.
 func (r *rig) newNode(t testing.TB, paymentTimeout time.Duration, f *fault) *node {
 	t.Helper()
-	n := &node{t: t, wire: &wire{fault: f}, port: &port{Port: r.sim, fault: f}}
+	return r.newNodeOn(t, &wire{fault: f}, paymentTimeout)
+}
+
+// newNodeOn starts a process on a wire.
+func (r *rig) newNodeOn(t testing.TB, w *wire, paymentTimeout time.Duration) *node {
+	t.Helper()
+	n := &node{t: t, wire: w, port: &port{Port: r.sim, fault: w.fault}}
 	n.ctx, n.end = context.WithCancel(background)
 	config := eventstoretest.Config(r.server)
 	config.Now = r.now
-	config.Options = []nats.Option{n.wire.through}
+	config.Options, config.Lags = []nats.Option{n.wire.through}, w.behind
 	n.store = eventstoretest.OpenOn(t, config)
 	n.Service = commands.New(commands.Config{
 		Store: n.store, Vault: eventstoretest.Vault(t, n.store), Processors: n.port,

@@ -7,6 +7,8 @@ import (
 	"sync"
 
 	"github.com/nats-io/nats.go"
+
+	"payledger/eventstore/eventstoretest"
 )
 
 // way is how an effect goes wrong.
@@ -60,10 +62,10 @@ type wire struct {
 	fault *fault
 	inner nats.InProcessConnProvider
 
-	mu    sync.Mutex
-	dead  bool
-	links []net.Conn
-	stale string // an instrument of which the next Direct Get has not heard: the replica that answers is behind
+	mu     sync.Mutex
+	dead   bool
+	links  []net.Conn
+	behind bool // set before the store is opened
 }
 
 // through is the option that lays the wire between a store and its server.
@@ -108,14 +110,18 @@ type link struct {
 
 // Write carries what the store says to the server.
 func (l *link) Write(p []byte) (int, error) {
-	p = l.wire.behind(p)
+	if p = l.wire.unheard(p); l.wire.fault == nil {
+		return l.Conn.Write(p)
+	}
 	f := l.wire.fault
-	if f == nil || !bytes.Contains(p, []byte("\r\nce-type: "+f.effect+"\r\n")) || !f.meets(f.effect) {
+	at := eventstoretest.Sent(p, f.effect)
+	if at < 0 || !f.meets(f.effect) {
 		return l.Conn.Write(p)
 	}
 	switch f.way {
 	case refuses:
-		return l.refused(p)
+		defer close(f.hit)
+		return l.Conn.Write(eventstoretest.Divert(p, at))
 	case lostBefore, crashBefore:
 		l.lose()
 		return 0, errGone
@@ -135,25 +141,13 @@ func (l *link) Write(p []byte) (int, error) {
 	return l.Conn.Write(p)
 }
 
-// behind asks the replica for another instrument than the one that it has not heard of, once.
-func (w *wire) behind(p []byte) []byte {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	at := bytes.Index(p, []byte(".instrument."+w.stale+" "))
-	if w.stale == "" || at < 0 || !bytes.Contains(p[bytes.LastIndexByte(p[:at], '\n')+1:at], []byte("DIRECT.GET")) {
+// unheard keeps a store that is behind from following the log: it then knows what it read when it was opened, and what
+// it asks the leader for.
+func (w *wire) unheard(p []byte) []byte {
+	if !w.behind {
 		return p
 	}
-	w.stale = ""
-	p = bytes.Clone(p)
-	copy(p[at+len(".instrument."):], "zz")
-	return p
-}
-
-// refused sends the event where no stream listens: the server says so.
-func (l *link) refused(p []byte) (int, error) {
-	n, err := l.Conn.Write(bytes.Replace(p, []byte("HPUB ledger."), []byte("HPUB nobody."), 1))
-	close(l.wire.fault.hit)
-	return n, err
+	return bytes.ReplaceAll(p, []byte("CONSUMER.CREATE.LEDGER_"), []byte("CONSUMER.CREATE.NOTHING"))
 }
 
 // Read carries what the server says to the store.

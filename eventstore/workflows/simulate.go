@@ -133,9 +133,11 @@ func (t *trial) read(ctx context.Context, shard int) error {
 	if err != nil || last == 0 {
 		return err
 	}
-	after, err := t.engine.firstAt(ctx, shard, last, t.From)
-	if err != nil || after >= last {
-		return err
+	after := uint64(0)
+	if t.From != nil {
+		if after, err = t.engine.Store.Before(ctx, shard, t.From.Add(-slack)); err != nil || after >= last {
+			return err
+		}
 	}
 	err = t.engine.Store.Subscribe(ctx, shard, after, func(r *eventstore.Recorded) error {
 		if t.To != nil && r.Time.After(t.To.Add(slack)) {
@@ -160,27 +162,6 @@ func (t *trial) read(ctx context.Context, shard int) error {
 
 // slack is how far the clocks of nodes may be apart: the times of a shard's events need not grow.
 const slack = time.Minute
-
-// firstAt gives a place before all events of a shard from a time on.
-func (e *Engine) firstAt(ctx context.Context, shard int, last uint64, from *time.Time) (uint64, error) {
-	if from == nil {
-		return 0, nil
-	}
-	early, low, high := from.Add(-slack), uint64(0), last // events up to low are before early
-	for low < high {
-		middle := low + (high-low+1)/2
-		r, err := e.Store.Read(ctx, shard, middle)
-		if err != nil {
-			return 0, err
-		}
-		if r.Time.Before(early) {
-			low = middle
-		} else {
-			high = middle - 1
-		}
-	}
-	return low, nil
-}
 
 // event looks at one event of the account; what it takes least to tell comes first.
 func (t *trial) event(ctx context.Context, r *eventstore.Recorded) error {

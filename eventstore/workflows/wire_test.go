@@ -11,6 +11,7 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/processor"
+	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/workflows"
 )
 
@@ -66,7 +67,7 @@ func (f *fault) isIn(p []byte) bool {
 	if f.effect == writePosition {
 		return bytes.Contains(p, []byte("PUB positions.workflows "))
 	}
-	return bytes.Contains(p, []byte("\r\nce-type: "+f.effect+"\r\n"))
+	return eventstoretest.Sent(p, f.effect) >= 0
 }
 
 // wire is the way of one node to everything else: real connections, whose bytes it can lose.
@@ -155,7 +156,7 @@ func (l *link) Write(p []byte) (int, error) {
 	switch f.way {
 	case refuses:
 		defer close(f.hit)
-		return l.Conn.Write(bytes.Replace(p, []byte("HPUB ledger."), []byte("HPUB nobody."), 1))
+		return l.Conn.Write(eventstoretest.Divert(p, eventstoretest.Sent(p, f.effect)))
 	case lostBefore, crashBefore:
 		l.lose()
 		return 0, errGone

@@ -129,6 +129,10 @@ func (x *Index) Reset(ctx context.Context) error {
 
 // transact does all of it or nothing; what was begun is not cut by ctx.
 func (x *Index) transact(ctx context.Context, do func(context.Context) error) error {
+	return projections.WhenRoom(ctx, func() error { return x.transactOnce(ctx, do) })
+}
+
+func (x *Index) transactOnce(ctx context.Context, do func(context.Context) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"strconv"
 	"time"
-
-	"payledger/eventstore"
 )
 
 // ErrNotThere means that the payment has no such revision, or did not exist at that time.
@@ -39,22 +37,22 @@ func ParseAt(text string) (At, error) {
 	return At{}, fmt.Errorf("history: %q is neither a revision nor an RFC 3339 time", text)
 }
 
-// cut drops the events after at.
-func (at At) cut(events []*eventstore.Recorded) ([]*eventstore.Recorded, error) {
+// end is the last revision of a replay of events with these times.
+func (at At) end(times []time.Time) (uint64, error) {
 	switch {
-	case at.Revision > uint64(len(events)):
-		return nil, fmt.Errorf("%w: %d; the newest is %d", ErrNotThere, at.Revision, len(events))
+	case at.Revision > uint64(len(times)):
+		return 0, fmt.Errorf("%w: %d; the newest is %d", ErrNotThere, at.Revision, len(times))
 	case at.Revision > 0:
-		return events[:at.Revision], nil
+		return at.Revision, nil
 	case at.Time.IsZero():
-		return events, nil
+		return uint64(len(times)), nil
 	}
 	n := 0
-	for n < len(events) && !events[n].Time.After(at.Time) {
+	for n < len(times) && !times[n].After(at.Time) {
 		n++
 	}
 	if n == 0 {
-		return nil, fmt.Errorf("%w: the first event is of %s", ErrNotThere, events[0].Time.Format(time.RFC3339Nano))
+		return 0, fmt.Errorf("%w: the first event is of %s", ErrNotThere, times[0].Format(time.RFC3339Nano))
 	}
-	return events[:n], nil
+	return uint64(n), nil
 }

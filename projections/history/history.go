@@ -2,7 +2,6 @@ package history
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -16,7 +15,7 @@ import (
 // Entry is one event of a payment, replayed.
 type Entry struct {
 	Revision      uint64              `json:"revision"`
-	Position      *uint64             `json:"position"` // from 1; null while no checkpoint covers the event
+	Position      *uint64             `json:"position,omitempty"` // from 1; left out while no checkpoint covers the event
 	Time          projections.Time    `json:"time"`
 	Type          string              `json:"type"`
 	Actor         string              `json:"actor"`
@@ -30,88 +29,144 @@ type Entry struct {
 	Hash          string              `json:"hash"`                    // hexadecimal link of the hash chain
 }
 
-// Reader replays payments.
+// Reader replays payments. It is not copied once it is used.
 type Reader struct {
 	Store *eventstore.Store
 	Vault *secrets.Vault
 	// First6Digits tells whether an account opted in to first6Digits (§2.2); nil: none did.
-	First6Digits func(domain.AccountID) bool
-	// Running says that checkpoints are being written: one that is due soon is waited for.
-	Running bool
+	First6Digits func(context.Context, domain.AccountID) (bool, error)
 	// NextAsk tells when a running server asks the processor about an operation next; nil where none runs.
 	NextAsk func(domain.OperationKey) (time.Time, bool)
+
+	checkpoints eventstore.Checkpoints
 }
 
-const (
-	// positionWait is how long the newest event's checkpoint is waited for: I2 promises it in 250 ms.
-	positionWait = time.Second
-	// positionRetry is how often it is asked for: checkpoints announce themselves to nobody.
-	positionRetry = 50 * time.Millisecond
-)
-
-// Payment replays a payment up to `at`. An unknown payment, one of another account, and the claim of an
-// idempotency key, which is none (D9), are the domain's PaymentError; ErrNotThere means that `at` names
-// nothing of it.
-func (h *Reader) Payment(ctx context.Context, account domain.AccountID, id domain.PaymentID, at At) ([]Entry, error) {
-	events, err := h.Store.History(ctx, eventstore.Payments.Key(account, string(id)))
-	if errors.Is(err, eventstore.ErrNotFound) || err == nil && events[0].Type == (payment.KeyClaimed{}).Type() {
-		return nil, payment.Unknown()
-	}
-	if err != nil {
-		return nil, fmt.Errorf("history: %w", err)
-	}
-	newest := len(events)
-	if events, err = at.cut(events); err != nil {
-		return nil, err
-	}
-	entries, err := h.replay(ctx, account, events)
-	if err != nil {
-		return nil, err
-	}
-	if len(entries) == newest {
-		h.schedule(&entries[newest-1])
-		told, err := h.notices(ctx, id)
-		if err != nil {
-			return nil, err
-		}
-		attach(entries, told)
-	}
-	return entries, h.place(ctx, events, entries)
+// Part selects a part of a payment's history.
+type Part struct {
+	At    At     // where the history ends
+	After uint64 // the part begins behind this revision; 0 is the first event
+	Limit int    // of entries; 0 is none
 }
 
-// replay folds the events and renders the payment after each.
-func (h *Reader) replay(ctx context.Context, account domain.AccountID, events []*eventstore.Recorded) ([]Entry, error) {
-	options := projections.RenderOptions{Events: true, First6Digits: h.First6Digits != nil && h.First6Digits(account)}
-	entries := make([]Entry, 0, len(events))
-	var state payment.State
-	var before any
-	for _, r := range events {
-		fact, err := eventstore.Payments.Event(r)
-		if err != nil {
-			return nil, fmt.Errorf("history: %w", err)
-		}
-		state = payment.Evolve(state, fact)
-		personal, err := h.Vault.Open(ctx, state.Personal)
-		if err != nil {
-			return nil, fmt.Errorf("history: personal data of %s: %w", r.Key, err)
-		}
-		generic, _, err := eventstore.Generic(r)
-		if err != nil {
-			return nil, fmt.Errorf("history: %w", err)
-		}
-		e := Entry{
-			Revision: r.Revision, Time: projections.Time{Time: r.Time}, Type: r.Type, Actor: r.Actor,
-			CommandID: r.CommandID, CorrelationID: r.CorrelationID, Event: dates(generic).(map[string]any),
-			Payment: projections.RenderPayment(state, personal, options), Waiting: waiting(state), Hash: r.Hash.String(),
-		}
-		after, err := tree(e.Payment)
-		if err != nil {
-			return nil, err
-		}
-		e.Changed, before = diff(before, after), after
-		entries = append(entries, e)
+// Payment replays a payment and hands on the entries of a part, the oldest first, each as soon as it is made; an error of
+// hand ends it. More entries follow after the revision next; 0 says that none do. An unknown payment, one of another
+// account, and the claim of an idempotency key, which is none (D9), are the domain's PaymentError; ErrNotThere means that
+// At names nothing of it. Both come before the first entry.
+func (h *Reader) Payment(ctx context.Context, account domain.AccountID, id domain.PaymentID, part Part, hand func(Entry) error) (next uint64, err error) {
+	tip, err := eventstore.LoadTipFresh(ctx, h.Store, eventstore.Payments, eventstore.Payments.Key(account, string(id)))
+	if err != nil {
+		return 0, fmt.Errorf("history: %w", err)
 	}
-	return entries, nil
+	if !tip.State.Exists() {
+		return 0, payment.Unknown()
+	}
+	t, err := follow(ctx, h.Store, tip.Recorded)
+	if err != nil {
+		return 0, fmt.Errorf("history: %w", err)
+	}
+	end, err := part.At.end(t.times)
+	if err != nil {
+		return 0, err
+	}
+	if part.After >= end {
+		return 0, nil
+	}
+	last := end
+	if part.Limit > 0 && part.After+uint64(part.Limit) < end {
+		last = part.After + uint64(part.Limit)
+		next = last
+	}
+	r := &replay{Reader: h, after: part.After, last: last, newest: tip.Recorded.Revision, hand: hand}
+	if err := r.prepare(ctx, account, id, end == r.newest, t.times); err != nil {
+		return 0, err
+	}
+	return next, t.each(ctx, last, r.event)
+}
+
+// replay is one replay under way.
+type replay struct {
+	*Reader
+	after, last uint64 // the entries that are handed on are those behind after, up to last
+	newest      uint64
+	hand        func(Entry) error
+	options     projections.RenderOptions
+	order       eventstore.Order
+	notices     map[uint64][]Notice // by the revision of the event that they stand beside
+	state       payment.State
+	before      any // the Payment JSON before the event
+}
+
+// prepare reads the data that the entries need beside the events.
+func (r *replay) prepare(ctx context.Context, account domain.AccountID, id domain.PaymentID, whole bool, times []time.Time) (err error) {
+	r.options.Events = true
+	if r.First6Digits != nil {
+		if r.options.First6Digits, err = r.First6Digits(ctx, account); err != nil {
+			return fmt.Errorf("history: settings: %w", err)
+		}
+	}
+	if r.order, err = r.checkpoints.Order(ctx, r.Store); err != nil {
+		return fmt.Errorf("history: positions: %w", err)
+	}
+	if whole {
+		r.notices, err = r.told(ctx, id, times)
+	}
+	return err
+}
+
+// event folds an event, and hands on its entry if that is of the part.
+func (r *replay) event(ctx context.Context, e *eventstore.Recorded) error {
+	fact, err := eventstore.Payments.Event(e)
+	if err != nil {
+		return fmt.Errorf("history: %w", err)
+	}
+	r.state = payment.Evolve(r.state, fact)
+	if e.Revision < r.after {
+		return nil
+	}
+	personal, err := r.Vault.Open(ctx, r.state.Personal)
+	if err != nil {
+		return fmt.Errorf("history: personal data of %s: %w", e.Key, err)
+	}
+	shown := projections.RenderPayment(r.state, personal, r.options)
+	after, err := tree(shown)
+	if err != nil {
+		return err
+	}
+	changed := diff(r.before, after)
+	r.before = after
+	if e.Revision == r.after {
+		return nil
+	}
+	entry, err := r.entry(ctx, e)
+	if err != nil {
+		return err
+	}
+	entry.Payment, entry.Changed = shown, changed
+	return r.hand(entry)
+}
+
+// entry makes the entry of an event, but for the payment after it.
+func (r *replay) entry(ctx context.Context, e *eventstore.Recorded) (Entry, error) {
+	generic, _, err := eventstore.Generic(e)
+	if err != nil {
+		return Entry{}, fmt.Errorf("history: %w", err)
+	}
+	entry := Entry{
+		Revision: e.Revision, Time: projections.Time{Time: e.Time}, Type: e.Type, Actor: e.Actor,
+		CommandID: e.CommandID, CorrelationID: e.CorrelationID, Event: dates(generic).(map[string]any),
+		Waiting: waiting(r.state), Notices: r.notices[e.Revision], Hash: e.Hash.String(),
+	}
+	if e.Revision == r.newest {
+		r.schedule(&entry)
+	}
+	position, covered, err := r.order.Position(ctx, e)
+	if err != nil {
+		return Entry{}, fmt.Errorf("history: %w", err)
+	}
+	if covered {
+		entry.Position = &position
+	}
+	return entry, nil
 }
 
 // dates makes the times in a decoded event go out as D1 says.
@@ -129,45 +184,4 @@ func dates(v any) any {
 		}
 	}
 	return v
-}
-
-// place fills in the positions. A checkpoint that covers the newest event covers all before it.
-func (h *Reader) place(ctx context.Context, events []*eventstore.Recorded, entries []Entry) error {
-	newest := len(events) - 1
-	if h.Running {
-		if err := h.awaitPosition(ctx, events[newest]); err != nil {
-			return err
-		}
-	}
-	for i, r := range events {
-		position, err := h.Store.Position(ctx, r.Shard, r.Seq)
-		if errors.Is(err, eventstore.ErrNotFound) {
-			return nil // nor are those after it covered
-		}
-		if err != nil {
-			return fmt.Errorf("history: position: %w", err)
-		}
-		entries[i].Position = &position
-	}
-	return nil
-}
-
-// awaitPosition returns when a checkpoint covers r, or positionWait is over.
-func (h *Reader) awaitPosition(ctx context.Context, r *eventstore.Recorded) error {
-	retry, over := time.NewTicker(positionRetry), time.NewTimer(positionWait)
-	defer retry.Stop()
-	defer over.Stop()
-	for {
-		_, err := h.Store.Position(ctx, r.Shard, r.Seq)
-		if !errors.Is(err, eventstore.ErrNotFound) {
-			return err
-		}
-		select {
-		case <-retry.C:
-		case <-over.C:
-			return nil
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
 }

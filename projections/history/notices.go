@@ -3,8 +3,8 @@ package history
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"time"
 
 	"payledger/domain"
 	"payledger/domain/inbox"
@@ -30,38 +30,81 @@ type Notice struct {
 	Hash       string            `json:"hash"` // of its event, in the chain of the payment's inbox
 }
 
-// notices reads what processors told about a payment, in the order in which it came.
-func (h *Reader) notices(ctx context.Context, id domain.PaymentID) ([]Notice, error) {
-	events, err := h.Store.History(ctx, eventstore.InboxKey(string(id)))
-	if errors.Is(err, eventstore.ErrNotFound) {
-		return nil, nil
-	}
+// told reads the processors' notifications about a payment, in the order in which they came, and groups them by the
+// revision of the newest event that existed when the notification came; a notification that came before its payment
+// belongs to the first event. times are those of the payment's events. Only notifications of the part are kept: an inbox
+// takes 500 in all.
+func (r *replay) told(ctx context.Context, id domain.PaymentID, times []time.Time) (map[uint64][]Notice, error) {
+	tip, err := eventstore.LoadTipFresh(ctx, r.Store, eventstore.Inboxes, eventstore.InboxKey(string(id)))
 	if err != nil {
 		return nil, fmt.Errorf("history: notifications: %w", err)
 	}
-	var all []Notice
-	at := map[string]int{}
-	for _, r := range events {
-		fact, err := eventstore.Inboxes.Event(r)
-		if err != nil {
-			return nil, fmt.Errorf("history: notifications: %w", err)
+	if tip.Recorded == nil {
+		return nil, nil
+	}
+	t, err := follow(ctx, r.Store, tip.Recorded)
+	if err != nil {
+		return nil, fmt.Errorf("history: notifications: %w", err)
+	}
+	all := inboxReplay{at: map[string]*Notice{}}
+	err = t.each(ctx, tip.Recorded.Revision, func(_ context.Context, e *eventstore.Recorded) error {
+		return all.event(e, func(at time.Time) bool {
+			beside := besideOf(times, at)
+			return beside > r.after && beside <= r.last
+		})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("history: notifications: %w", err)
+	}
+	beside := map[uint64][]Notice{}
+	for _, n := range all.list {
+		revision := besideOf(times, n.ReceivedAt.Time)
+		beside[revision] = append(beside[revision], *n)
+	}
+	return beside, nil
+}
+
+// besideOf is the revision of the event that a notification stands beside.
+func besideOf(times []time.Time, received time.Time) uint64 {
+	i := len(times) - 1
+	for i > 0 && times[i].After(received) {
+		i--
+	}
+	return uint64(i) + 1
+}
+
+// inboxReplay folds the events of an inbox into notices.
+type inboxReplay struct {
+	list []*Notice
+	at   map[string]*Notice
+}
+
+// event takes in one event; a notification is kept if wanted says so of the time when it came.
+func (i *inboxReplay) event(r *eventstore.Recorded, wanted func(time.Time) bool) error {
+	fact, err := eventstore.Inboxes.Event(r)
+	if err != nil {
+		return err
+	}
+	switch e := fact.(type) {
+	case inbox.Received:
+		if !wanted(e.At) {
+			return nil
 		}
-		switch e := fact.(type) {
-		case inbox.Received:
-			at[nameOf(e.Told.Processor, e.Told.ID)] = len(all)
-			all = append(all, Notice{
-				ID: e.Told.ID, Processor: e.Told.Processor, Kind: e.Told.Kind, ReceivedAt: projections.Time{Time: e.At}, Found: e.Found,
-				Outcome: inbox.Waiting, Redacted: e.Redacted, Body: body(e.Body), Hash: r.Hash.String(),
-			})
-		case inbox.WasApplied:
-			n := &all[at[nameOf(e.Processor, e.ID)]]
+		n := &Notice{
+			ID: e.Told.ID, Processor: e.Told.Processor, Kind: e.Told.Kind, ReceivedAt: projections.Time{Time: e.At}, Found: e.Found,
+			Outcome: inbox.Waiting, Redacted: e.Redacted, Body: body(e.Body), Hash: r.Hash.String(),
+		}
+		i.list, i.at[nameOf(e.Told.Processor, e.Told.ID)] = append(i.list, n), n
+	case inbox.WasApplied:
+		if n := i.at[nameOf(e.Processor, e.ID)]; n != nil {
 			n.Outcome, n.SettledAt, n.Effect, n.Dispute = inbox.Applied, &projections.Time{Time: e.At}, e.Effect, e.Dispute
-		case inbox.WasRejected:
-			n := &all[at[nameOf(e.Processor, e.ID)]]
+		}
+	case inbox.WasRejected:
+		if n := i.at[nameOf(e.Processor, e.ID)]; n != nil {
 			n.Outcome, n.SettledAt, n.Refusal, n.Dispute = inbox.Rejected, &projections.Time{Time: e.At}, e.Refusal, e.Dispute
 		}
 	}
-	return all, nil
+	return nil
 }
 
 func nameOf(name processor.Name, id string) string { return string(name) + " " + id }
@@ -76,16 +119,4 @@ func body(text string) json.RawMessage {
 		panic(err)
 	}
 	return quoted
-}
-
-// attach puts each notification beside the newest event that was there when it came; one that came before its
-// payment, beside the first.
-func attach(entries []Entry, all []Notice) {
-	for _, n := range all {
-		i := len(entries) - 1
-		for i > 0 && entries[i].Time.After(n.ReceivedAt.Time) {
-			i--
-		}
-		entries[i].Notices = append(entries[i].Notices, n)
-	}
 }

@@ -45,7 +45,7 @@ func TestNotices(t *testing.T) {
 		return inbox.DecideRejected(s, inbox.WasRejected{At: times[3].Add(2 * time.Hour), Processor: processor.Adyen, ID: "nt_3", Refusal: "impossible"})
 	})
 	h := Reader{Store: store, Vault: vault}
-	entries, err := h.Payment(context.Background(), owner, id, At{})
+	entries, err := h.all(owner, id, At{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func TestNotices(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	earlier, err := h.Payment(context.Background(), owner, id, at)
+	earlier, err := h.all(owner, id, at)
 	if err != nil || len(earlier) != 2 || earlier[0].Notices != nil {
 		t.Errorf("%+v %v", earlier, err)
 	}

@@ -115,7 +115,7 @@ func TestWaiting(t *testing.T) {
 		"payment.void_failed | refund .12 PENDING 09:27:04 next 09:30:00",
 	}
 	for _, at := range []At{{}, {Revision: 14}} { // the next question is about now: no entry of the past has it
-		entries, err := h.Payment(context.Background(), owner, id, at)
+		entries, err := h.all(owner, id, at)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -161,7 +161,7 @@ func TestKeyClaim(t *testing.T) {
 		return payment.DecideClaim(s, payment.ClaimKey{At: r.At, Account: owner, Payment: id, Operation: processor.Capture})
 	})
 	h := Reader{Store: store, Vault: vault}
-	entries, err := h.Payment(context.Background(), owner, claimed, At{})
+	entries, err := h.all(owner, claimed, At{})
 	if domain.ReasonOf(err) != domain.ReasonPayment || entries != nil {
 		t.Errorf("%v, %v", entries, err)
 	}
@@ -172,7 +172,7 @@ func TestNoToken(t *testing.T) {
 	store, vault := ledger(t)
 	lead(t, store, id, create, answer(1, processor.ActionRequired))
 	h := Reader{Store: store, Vault: vault}
-	entries, err := h.Payment(context.Background(), owner, id, At{})
+	entries, err := h.all(owner, id, At{})
 	if err != nil {
 		t.Fatal(err)
 	}

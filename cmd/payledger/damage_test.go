@@ -1,0 +1,143 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A bit that flips in a file of a running service: reads that meet it answer 503, never that something cannot be found;
+// readyz is red without internals, the admin address names stream and sequence, a metric and a log line say it, and the next
+// start is refused without a changed byte.
+func TestFlipInARunningService(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	p := serveProcess(t, "--data", data)
+	key := p.credentials.APIKey
+	m := newMerchant(p.ready.API, key)
+	var paid []string
+	for n := range 12 {
+		got, err := m.pay(m.token(t, fmt.Sprintf("order-%d", n), 1000, "4111111111111111"), fmt.Sprintf("key-%d", n))
+		if err != nil || got.status != 200 {
+			t.Fatalf("pay: %v %d %s", err, got.status, got.body)
+		}
+		var made paymentAnswer
+		got.decode(t, &made)
+		paid = append(paid, made.ID)
+	}
+	p.stop() // what was written lately is not read from files
+	p = serveProcess(t, "--data", data)
+	m = newMerchant(p.ready.API, key)
+	files, err := filepath.Glob(filepath.Join(data, eventsFolder, "jetstream", "*", "streams", "LEDGER_*", "msgs", "*.blk"))
+	if err != nil || len(files) == 0 {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		flipAll(t, file)
+	}
+	if response, err := http.Post(p.ready.Admin+"/scrub", "", nil); err != nil || response.StatusCode != 503 {
+		t.Errorf("scrub: %v %v", err, response)
+	} else {
+		response.Body.Close()
+	}
+	unavailable := 0
+	for every, tries := 11*time.Second, 3; tries > 0 && unavailable == 0; tries-- {
+		for _, id := range paid {
+			for _, path := range []string{"/payments/" + id, "/payments/" + id + "/events"} {
+				got, err := m.call("GET", path, m.headers(), nil)
+				if err != nil || got.status != 200 && (got.status != 503 || !bytes.Contains(got.body, []byte("ServiceUnavailable"))) {
+					t.Fatalf("read: %v %d %s", err, got.status, got.body)
+				}
+				if got.status == 503 {
+					unavailable++
+				}
+			}
+		}
+		if testing.Short() {
+			break
+		}
+		if unavailable == 0 { // the server has its blocks in memory: it forgets them when nobody reads for ten seconds
+			<-time.After(every)
+		}
+	}
+	if unavailable == 0 && !testing.Short() {
+		t.Error("no read has met the damage")
+	}
+	if got, err := m.pay("token-of-nobody", "late"); err != nil || got.status == 200 {
+		t.Errorf("a payment in a damaged log: %v %d %s", err, got.status, got.body)
+	}
+	got, err := m.call("GET", "/readyz", nil, nil)
+	if err != nil || got.status != 503 || bytes.Contains(got.body, []byte("LEDGER")) || !bytes.Contains(got.body, []byte("damaged")) {
+		t.Errorf("readyz: %v %d %s", err, got.status, got.body)
+	}
+	admin := getText(t, p.ready.Admin+"/readyz", 503)
+	if !strings.Contains(admin, "LEDGER_") || !strings.Contains(admin, "at sequence ") {
+		t.Errorf("readyz of the admin address: %s", admin)
+	}
+	if text := getText(t, p.ready.Admin+"/metrics", 200); !strings.Contains(text, "payledger_log_healthy 0") || strings.Contains(text, "payledger_log_damaged_shards 0") {
+		t.Error("the metrics do not say it")
+	}
+	p.kill()
+	if text := p.log.String(); !strings.Contains(text, "the log is damaged: this shard takes no more appends") {
+		t.Errorf("the log does not say it: %s", text)
+	}
+}
+
+func getText(t *testing.T, url string, status int) string {
+	t.Helper()
+	response, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != status {
+		t.Errorf("%s: %v %d %s", url, err, response.StatusCode, text)
+	}
+	return string(text)
+}
+
+// flipAll flips a bit in every 200 bytes of a file, in place.
+func flipAll(t *testing.T, path string) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at := int64(100); at < info.Size(); at += 200 {
+		var b [1]byte
+		if _, err := f.ReadAt(b[:], at); err != nil {
+			t.Fatal(err)
+		}
+		b[0] ^= 4
+		if _, err := f.WriteAt(b[:], at); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// until repeats a check until it holds.
+func until(t *testing.T, within time.Duration, what string, holds func() (bool, string)) {
+	t.Helper()
+	var last string
+	for end := time.Now().Add(within); time.Now().Before(end); {
+		ok, text := holds()
+		if ok {
+			return
+		}
+		last = text
+		<-time.After(10 * time.Millisecond)
+	}
+	t.Fatalf("not within %s: %s; last: %s", within, what, last)
+}

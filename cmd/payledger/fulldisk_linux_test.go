@@ -1,0 +1,164 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// smallDisk is the size of the disk in the test, in bytes: room for what is set aside, and not much more.
+const smallDisk = 320 << 20
+
+// smallFolder is a file system of its own for the test's life.
+func smallFolder(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("size=%d,mode=0700", smallDisk)); err != nil {
+		t.Fatalf("a file system for this test cannot be mounted: %v; run it as root", err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
+// fill leaves so many bytes free; it takes what is given up meanwhile, too.
+func fill(t *testing.T, dir string, leave int64) {
+	t.Helper()
+	f, err := os.OpenFile(filepath.Join(dir, "filler"), os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for {
+		info, err := f.Stat()
+		if err != nil {
+			t.Fatal(err)
+		}
+		free := freeIn(t, dir)
+		if free <= leave {
+			return
+		}
+		if err := unix.Fallocate(int(f.Fd()), 0, info.Size(), free-leave); err != nil && err != unix.ENOSPC {
+			t.Fatal(err)
+		}
+	}
+}
+
+func freeIn(t *testing.T, dir string) int64 {
+	t.Helper()
+	var s unix.Statfs_t
+	if err := unix.Statfs(dir, &s); err != nil {
+		t.Fatal(err)
+	}
+	return int64(s.Bavail) * s.Bsize
+}
+
+// A disk that is full makes the service read-only: writes are refused at once, reads and history go on, and when there is room
+// it goes on by itself; also after a start on the full disk. Nothing that was answered is lost.
+func TestFullDisk(t *testing.T) {
+	t.Parallel()
+	dir := smallFolder(t)
+	data := filepath.Join(dir, "data")
+	p := serveProcess(t, "--data", data)
+	key := p.credentials.APIKey
+	m := newMerchant(p.ready.API, key)
+	var paid []string
+	pay := func(n int) {
+		got, err := m.pay(m.token(t, fmt.Sprintf("order-%d", n), 1000, "4111111111111111"), fmt.Sprintf("key-%d", n))
+		if err != nil || got.status != 200 {
+			t.Fatalf("pay: %v %d %s", err, got.status, got.body)
+		}
+		var made paymentAnswer
+		got.decode(t, &made)
+		paid = append(paid, made.ID)
+	}
+	for n := range 20 {
+		pay(n)
+	}
+	token := m.token(t, "order-late", 1000, "4111111111111111")
+	until(t, 10*time.Second, "space is set aside", func() (bool, string) {
+		_, err := os.Stat(filepath.Join(data, eventsFolder, "ballast"))
+		return err == nil, fmt.Sprint(err)
+	})
+	ready := func() (bool, string) {
+		got, err := m.call("GET", "/readyz", nil, nil)
+		return err == nil && got.status == http.StatusOK, fmt.Sprint(err, got.status, string(got.body))
+	}
+	full := func() {
+		t.Helper()
+		until(t, 5*time.Second, "readyz is red", func() (bool, string) {
+			got, err := m.call("GET", "/readyz", nil, nil)
+			return err == nil && got.status == 503 && strings.Contains(string(got.body), "read-only: disk full"), fmt.Sprint(err, string(got.body))
+		})
+		var slowest time.Duration
+		for i := range 20 {
+			start := time.Now()
+			got, err := m.pay(token, fmt.Sprintf("late-%d", i%2))
+			took := time.Since(start)
+			slowest = max(slowest, took)
+			if err != nil || got.status != 503 || got.header.Get("Retry-After") == "" {
+				t.Errorf("a payment on a full disk: %v %d %s, Retry-After %q", err, got.status, got.body, got.header.Get("Retry-After"))
+			}
+		}
+		session, err := m.call("POST", "/client-session", m.headers(), map[string]any{
+			"orderId": "late", "currencyCode": "EUR", "amount": 1, "customer": map[string]any{"email": "bob@example.com"},
+		})
+		if err != nil || session.status != 503 || session.header.Get("Retry-After") == "" {
+			t.Errorf("a session on a full disk: %v %d %s", err, session.status, session.body)
+		}
+		if slowest > 100*time.Millisecond {
+			t.Errorf("a write was refused after %s", slowest)
+		}
+		reads := time.Now()
+		for _, id := range paid {
+			m.read(t, id)
+			if got, err := m.call("GET", "/payments/"+id+"/events", m.headers(), nil); err != nil || got.status != 200 {
+				t.Errorf("history: %v %d %s", err, got.status, got.body)
+			}
+		}
+		t.Logf("free %d: writes refused within %s, %d reads in %s", freeIn(t, dir), slowest, 2*len(paid), time.Since(reads))
+	}
+	fill(t, dir, 40<<20)
+	full()
+	fill(t, dir, 0)
+	until(t, 5*time.Second, "the ballast is given up", func() (bool, string) {
+		_, err := os.Stat(filepath.Join(data, eventsFolder, "ballast"))
+		return os.IsNotExist(err), fmt.Sprint(err)
+	})
+	fill(t, dir, 0)
+	full()
+	p.stop()
+	p = serveProcess(t, "--data", data)
+	m = newMerchant(p.ready.API, key)
+	full()
+	if err := os.Remove(filepath.Join(dir, "filler")); err != nil {
+		t.Fatal(err)
+	}
+	start := time.Now()
+	until(t, 20*time.Second, "it goes on by itself", ready)
+	t.Logf("ready again after %s", time.Since(start))
+	pay(100)
+	newest := paid[len(paid)-1]
+	paid = paid[:len(paid)-1] // the views may not have it yet
+	fill(t, dir, 0)
+	full()
+	paid = append(paid, newest)
+	if err := os.Remove(filepath.Join(dir, "filler")); err != nil {
+		t.Fatal(err)
+	}
+	until(t, 20*time.Second, "it goes on by itself", ready)
+	pay(101)
+	for _, id := range paid {
+		m.read(t, id)
+	}
+	p.stop()
+}

@@ -1,0 +1,76 @@
+package eventstore
+
+import (
+	_ "embed"
+	"fmt"
+	"sync"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// How the frames of a group are stored.
+const (
+	storedPlain = 0 // as they are
+	storedZstd1 = 1 // zstd with dictionary 1
+)
+
+// dictionary1 was made from events of many payments (testdata/README.md says how). Groups of the log depend on
+// it: it never changes.
+//
+//go:embed dictionary1.zstd
+var dictionary1 []byte
+
+// zstdWindow bounds the memory of the encoder and of the decoder: groups are small.
+const zstdWindow = 256 << 10
+
+var encoder = sync.OnceValue(func() *zstd.Encoder {
+	e, err := zstd.NewWriter(nil, zstd.WithEncoderDict(dictionary1), zstd.WithEncoderLevel(zstd.SpeedFastest),
+		zstd.WithEncoderConcurrency(4), zstd.WithEncoderCRC(false), zstd.WithWindowSize(zstdWindow), zstd.WithLowerEncoderMem(true))
+	if err != nil {
+		panic("eventstore: dictionary 1: " + err.Error())
+	}
+	return e
+})
+
+var decoder = sync.OnceValue(func() *zstd.Decoder {
+	d, err := zstd.NewReader(nil, zstd.WithDecoderDicts(dictionary1), zstd.WithDecoderConcurrency(4),
+		zstd.WithDecoderMaxMemory(maxFrameBytes), zstd.WithDecoderLowmem(true))
+	if err != nil {
+		panic("eventstore: dictionary 1: " + err.Error())
+	}
+	return d
+})
+
+// compressFrom is the size from which frames are compressed, in bytes.
+const compressFrom = 64
+
+// compress appends the frames to b and reports how they are stored.
+func compress(b, frames []byte) (how byte, all []byte) {
+	start := len(b)
+	if len(frames) >= compressFrom {
+		if b = encoder().EncodeAll(frames, b); len(b)-start < len(frames) {
+			return storedZstd1, b
+		}
+		b = b[:start]
+	}
+	return storedPlain, append(b, frames...)
+}
+
+// decompress returns frames of the given size.
+func decompress(how byte, stored []byte, size int) ([]byte, error) {
+	switch how {
+	case storedPlain:
+		if len(stored) != size {
+			return nil, fmt.Errorf("%d bytes instead of %d", len(stored), size)
+		}
+		return stored, nil
+	case storedZstd1:
+		frames, err := decoder().DecodeAll(stored, make([]byte, 0, size))
+		if err == nil && len(frames) != size {
+			err = fmt.Errorf("%d bytes instead of %d", len(frames), size)
+		}
+		return frames, err
+	default:
+		return nil, fmt.Errorf("compression %d is not known", how)
+	}
+}

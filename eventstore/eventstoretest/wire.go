@@ -1,0 +1,47 @@
+package eventstoretest
+
+import (
+	"bytes"
+	"slices"
+	"strconv"
+
+	"payledger/eventstore"
+)
+
+// Sent finds a message of the log with an event of the given type in what a client sends to a NATS server: where its
+// line begins, or -1.
+func Sent(p []byte, eventType string) int {
+	for at := 0; at < len(p); {
+		line, rest, found := bytes.Cut(p[at:], []byte("\r\n"))
+		if !found {
+			return -1
+		}
+		words := bytes.Fields(line)
+		if len(words) < 4 || string(words[0]) != "HPUB" {
+			at += len(line) + 2
+			continue
+		}
+		head, err := strconv.Atoi(string(words[len(words)-2]))
+		size, err2 := strconv.Atoi(string(words[len(words)-1]))
+		if err != nil || err2 != nil || head > size || size > len(rest) {
+			return -1
+		}
+		if bytes.HasPrefix(words[1], []byte("ledger.")) && holds(rest[head:size], eventType) {
+			return at
+		}
+		at += len(line) + 2 + size + 2
+	}
+	return -1
+}
+
+func holds(message []byte, eventType string) bool {
+	events, err := eventstore.Decode(message)
+	return err == nil && slices.ContainsFunc(events, func(r *eventstore.Recorded) bool { return r.Type == eventType })
+}
+
+// Divert returns p with the message at a place sent where nobody listens.
+func Divert(p []byte, at int) []byte {
+	diverted := bytes.Clone(p)
+	copy(diverted[at:], "HPUB nobody.")
+	return diverted
+}

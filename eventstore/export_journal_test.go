@@ -1,0 +1,343 @@
+package eventstore
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// Bounds of the format that tests hold it to.
+const (
+	MaxFrames     = maxFrames
+	MaxGroupBytes = maxGroupBytes
+	MaxFrameBytes = maxFrameBytes
+	FrameHead     = frameHead
+	GroupHeader   = groupHeader
+	WitnessHeader = witnessHeader
+	GroupTrailer  = groupTrailer
+	KindEvents    = groupEvents
+	KindFence     = groupFence
+	KindClosing   = groupClosing
+	NoShard       = noShard
+)
+
+// What bytes that are no frame or no group are called.
+var (
+	ErrFrame = errFrame
+	ErrGroup = errGroup
+)
+
+// StreamName is the first segment of a shard.
+func StreamName(shard int) string { return segmentName(shard, 1) }
+
+// SegmentName is any segment of a shard.
+func SegmentName(shard int, number uint32) string { return segmentName(shard, number) }
+
+// Frame gives the event as a frame.
+func (r *Recorded) Frame() []byte { return r.appendFrame(nil) }
+
+// Lines gives the twelve hashed lines of the event.
+func (r *Recorded) Lines() string { return string(r.appendHashed(nil)) }
+
+// Ends reports whether the event is the last of its group.
+func (r *Recorded) Ends() bool { return r.ends }
+
+// Fresh gives the event as another process reads it: without the values that its bytes were made from.
+func (r *Recorded) Fresh() *Recorded {
+	c := *r
+	c.event, c.state = nil, nil
+	return &c
+}
+
+// ParseFrame reads one frame; it gives how many bytes follow it.
+func ParseFrame(b []byte) (*Recorded, int, error) {
+	r, rest, err := parseFrame(b)
+	return r, len(rest), err
+}
+
+// Group is a group in a test's hands.
+type Group struct {
+	Kind         groupKind
+	Shard        int
+	Log          LogID
+	Seq          uint64
+	Before       Hash
+	Events       uint64
+	Aggregates   uint64
+	WitnessShard int
+	WitnessSeq   uint64
+	WitnessHash  Hash
+	Frames       []*Recorded
+	Next         uint32
+	Hash         Hash
+	Size         int
+}
+
+func (g *Group) group() *group {
+	return &group{
+		kind: g.Kind, shard: g.Shard, log: g.Log, seq: g.Seq, before: g.Before, events: g.Events, aggs: g.Aggregates,
+		witness: witness{g.WitnessShard, groupLink{g.WitnessSeq, g.WitnessHash}}, frames: g.Frames, next: g.Next,
+	}
+}
+
+// Encode gives the group's message, compressed as the log does, and sets its hash and the places of its events.
+func (g *Group) Encode() []byte {
+	inner := g.group()
+	inner.place()
+	data := inner.encode()
+	g.Hash, g.Size = inner.hash, inner.size
+	return data
+}
+
+// EncodePlain is Encode without compression.
+func (g *Group) EncodePlain() []byte {
+	frames := []byte{}
+	for _, r := range g.Frames {
+		frames = r.appendFrame(frames)
+	}
+	if g.Kind == groupClosing {
+		frames = binary.BigEndian.AppendUint32(frames, g.Next)
+	}
+	return g.seal(storedPlain, frames)
+}
+
+// seal gives a message with the group's header over any frames, stored in any way, with the right hash.
+func (g *Group) seal(how byte, stored []byte) []byte {
+	data := g.Encode()
+	head := groupHeader
+	if data[4]&hasWitness != 0 {
+		head += witnessHeader
+	}
+	data = append(data[:head:head], stored...)
+	data[5] = how
+	return Rehash(append(data, make([]byte, groupTrailer)...))
+}
+
+// Rehash sets the hash at the end of a message that was changed.
+func Rehash(data []byte) []byte {
+	end := len(data) - groupTrailer
+	sum := sha256.Sum256(data[:end])
+	copy(data[end:], sum[:])
+	return data
+}
+
+// ParseGroup reads a message.
+func ParseGroup(data []byte) (*Group, error) {
+	g, err := parseGroup(data)
+	if err != nil {
+		return nil, err
+	}
+	return &Group{
+		g.kind, g.shard, g.log, g.seq, g.before, g.events, g.aggs, g.witness.Shard, g.witness.Seq, g.witness.Hash, g.frames, g.next,
+		g.hash, g.size,
+	}, nil
+}
+
+// End is the last acknowledged group of a shard, and what the shard holds up to it.
+func (s *Store) End(shard int) (seq uint64, hash Hash, events, aggregates uint64) {
+	end, _ := s.shard[shard].end()
+	return end.Seq, end.Hash, end.Events, end.Aggregates
+}
+
+// Segments gives the first sequence of each segment of a shard that the store knows.
+func (s *Store) Segments(shard int) (firsts []uint64) {
+	h := s.shard[shard]
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, g := range h.segments {
+		firsts = append(firsts, g.first)
+	}
+	return firsts
+}
+
+// FlushTips writes the tips that wait to the tip store.
+func (s *Store) FlushTips() error { return s.writeTips() }
+
+// ForgetGroups drops the groups in memory, so that readers go to the log.
+func (s *Store) ForgetGroups() {
+	for _, h := range s.shard {
+		h.mu.Lock()
+		h.recent, h.bytes = nil, 0
+		h.mu.Unlock()
+	}
+	s.groups.mu.Lock()
+	clear(s.groups.recent)
+	s.groups.older = nil
+	s.groups.mu.Unlock()
+}
+
+// Connect gives a connection of the service user past every store.
+func (s *Server) Connect() (*nats.Conn, error) { return s.connect() }
+
+// PublishGroup sends a group's message to a segment, expecting the sequence before it, and gives the error code of the
+// answer; 0 is an acknowledgement.
+func PublishGroup(ctx context.Context, nc *nats.Conn, shard int, segment uint32, seq uint64, data []byte) (code int, err error) {
+	m := nats.NewMsg(subjectRoot + "." + strconv.Itoa(shard) + "." + strconv.FormatUint(uint64(segment), 10))
+	m.Data = data
+	m.Header.Set(nats.ExpectedLastSeqHdr, strconv.FormatUint(seq-1, 10))
+	answer, err := nc.RequestMsgWithContext(ctx, m)
+	if err != nil {
+		return 0, err
+	}
+	var ack struct {
+		Error *apiError `json:"error"`
+	}
+	err = json.Unmarshal(answer.Data, &ack)
+	if err == nil && ack.Error != nil {
+		code = ack.Error.ErrCode
+	}
+	return code, err
+}
+
+// Flight is a group that a test has under way in a store, in place of the store itself.
+type Flight struct {
+	Data []byte
+	h    *shard
+	f    *flight
+	d    *entry
+}
+
+// Depart takes r into a group of its own, as append does, and sends nothing.
+func (s *Store) Depart(ctx context.Context, r *Recorded) (*Flight, error) {
+	h := s.shard[r.Shard]
+	d := &entry{r: r, began: time.Now(), done: make(chan struct{})}
+	for ctx.Err() == nil {
+		h.mu.Lock()
+		if len(h.flights) > 0 || h.building || h.rolling || h.pending[r.Key] > 0 {
+			h.mu.Unlock()
+			runtime.Gosched()
+			continue
+		}
+		h.waiting = append(h.waiting, d)
+		f := h.depart()
+		h.mu.Unlock()
+		if f == nil || len(f.drafts) != 1 {
+			return nil, errors.New("the group did not leave")
+		}
+		data := f.g.encode()
+		h.mu.Lock()
+		f.data = data
+		h.building = false
+		h.front = f.g.after(h.front)
+		h.flights = append(h.flights, f)
+		h.mu.Unlock()
+		return &Flight{data, h, f, d}, nil
+	}
+	return nil, ctx.Err()
+}
+
+// Publish sends the group's bytes once past the store, and gives the error code of the answer.
+func (f *Flight) Publish(ctx context.Context) (code int, err error) {
+	return PublishGroup(ctx, f.h.s.nc, f.h.n, f.f.seg.number, f.f.g.seq, f.Data)
+}
+
+// Send sends the group's bytes and asks for no answer.
+func (f *Flight) Send() error {
+	m := nats.NewMsg(f.f.seg.subject(f.h.n))
+	m.Data, m.Reply = f.Data, nats.NewInbox()
+	m.Header.Set(nats.ExpectedLastSeqHdr, strconv.FormatUint(f.f.g.seq-1, 10))
+	return f.h.s.nc.PublishMsg(m)
+}
+
+// Lose tells the store that no answer came, and waits for what becomes of the draft.
+func (f *Flight) Lose(ctx context.Context) error {
+	f.h.landed(f.f, unknown, fmt.Errorf("a test: %w", nats.ErrTimeout))
+	return f.Wait(ctx)
+}
+
+// Refuse tells the store that the server took nothing.
+func (f *Flight) Refuse(ctx context.Context) error {
+	f.h.landed(f.f, refused, errors.New("a test: refused"))
+	return f.Wait(ctx)
+}
+
+// GiveUp ends the flight as one whose time is over: its outcome stays unknown.
+func (f *Flight) GiveUp(ctx context.Context) error {
+	f.h.mu.Lock()
+	f.f.result, f.h.resolving = unknown, true
+	f.h.mu.Unlock()
+	f.h.giveUp(f.f, ErrUnknown, errors.New("a test: the time is over"))
+	f.h.resolve() // as who gave it up goes on
+	return f.Wait(ctx)
+}
+
+// Wait waits for what becomes of the draft.
+func (f *Flight) Wait(ctx context.Context) error {
+	select {
+	case <-f.d.done:
+		return f.d.err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Seq is the group's place.
+func (f *Flight) Seq() uint64 { return f.f.g.seq }
+
+// DepartBehind is Depart while other groups are under way.
+func (s *Store) DepartBehind(ctx context.Context, r *Recorded) (*Flight, error) {
+	h := s.shard[r.Shard]
+	d := &entry{r: r, began: time.Now(), done: make(chan struct{})}
+	h.mu.Lock()
+	h.waiting = append(h.waiting, d)
+	enough := h.s.pipelineFrom
+	h.s.pipelineFrom = 1
+	f := h.depart()
+	h.s.pipelineFrom = enough
+	h.mu.Unlock()
+	if f == nil || len(f.drafts) != 1 {
+		return nil, errors.New("the group did not leave")
+	}
+	data := f.g.encode()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	f.data = data
+	h.building = false
+	h.front = f.g.after(h.front)
+	h.flights = append(h.flights, f)
+	return &Flight{data, h, f, d}, ctx.Err()
+}
+
+// Stored tells the store that the group was acknowledged.
+func (f *Flight) Stored() { f.h.landed(f.f, stored, nil) }
+
+// WaitFlights waits until so many groups of a shard are under way.
+func (s *Store) WaitFlights(ctx context.Context, at, n int) error {
+	return s.waitFor(ctx, at, func(h *shard) bool { return len(h.flights) == n })
+}
+
+// WaitWaiting waits until so many drafts wait for a group.
+func (s *Store) WaitWaiting(ctx context.Context, at, n int) error {
+	return s.waitFor(ctx, at, func(h *shard) bool { return len(h.waiting) == n })
+}
+
+func (s *Store) waitFor(ctx context.Context, n int, holds func(*shard) bool) error {
+	h := s.shard[n]
+	for ctx.Err() == nil {
+		h.mu.Lock()
+		done := holds(h)
+		h.mu.Unlock()
+		if done {
+			return nil
+		}
+		runtime.Gosched()
+	}
+	return ctx.Err()
+}
+
+// PipelineFrom sets how many events must wait for a second group to leave.
+func (s *Store) PipelineFrom(n int) {
+	for _, h := range s.shard {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+	}
+	s.pipelineFrom = n
+}

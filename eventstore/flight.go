@@ -1,0 +1,344 @@
+package eventstore
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+const (
+	// publishTimeout bounds one publish; a later answer is an unknown outcome.
+	publishTimeout = 3 * time.Second
+	// appendTimeout bounds an append, however often its group is published.
+	appendTimeout = 15 * time.Second
+	// durableDeadline is how long an embedded server may take to acknowledge what it shows; then its disk cannot
+	// be trusted, and the process stops.
+	durableDeadline = 5 * time.Second
+	// resolvePause is the wait before an unknown outcome is looked at again.
+	resolvePause = 50 * time.Millisecond
+	// maxBody is the size of the largest event, in bytes: its group must fit into a message.
+	maxBody = minPayload - 64<<10
+	// soleDepth is how many groups of a shard its sole writer may have under way. Others have one: they cannot know
+	// that nobody appends in between.
+	soleDepth = 2
+	// defaultPipelineFrom is how many events must wait for a second group to leave: fewer gain more from going together.
+	defaultPipelineFrom = 32
+)
+
+// outcome is what one publish says.
+type outcome int
+
+const (
+	unanswered outcome = iota
+	stored             // acknowledged: durable
+	refused            // the server says that it took nothing
+	unknown            // everything else, "wrong last sequence" included (see doc.go)
+)
+
+// entry is a draft that waits to be appended.
+type entry struct {
+	r     *Recorded
+	began time.Time
+	err   error
+	done  chan struct{}
+}
+
+func (d *entry) end(err error) {
+	d.err = err
+	close(d.done)
+}
+
+func endAll(drafts []*entry, err error) {
+	for _, d := range drafts {
+		d.end(err)
+	}
+}
+
+// flight is a group under way.
+type flight struct {
+	g      *group
+	data   []byte
+	seg    segment
+	drafts []*entry
+	began  time.Time
+	answer chan *nats.Msg
+	result outcome // of the newest publish
+	err    error
+
+	uncertain bool // some publish may have been stored without an answer
+	silent    bool // some publish was not answered at all
+	orphan    bool // a group before it was not stored
+}
+
+// append appends r, whose every byte but its place is fixed. On success its place is set. ErrConflict: another event
+// has its place in the aggregate. ErrRefused: nothing was recorded. ErrUnknown: the time was over first.
+func (s *Store) append(ctx context.Context, r *Recorded) error {
+	if s.readOnly {
+		return fmt.Errorf("%w: opened for reading", ErrRefused)
+	}
+	h := s.shard[r.Shard]
+	if err := s.writable(h); err != nil {
+		return fmt.Errorf("%w: %w", ErrRefused, err)
+	}
+	if len(r.Body) > maxBody {
+		return fmt.Errorf("%w: an event of %d bytes; %d are the limit", ErrRefused, len(r.Body), maxBody)
+	}
+	d := &entry{r: r, began: time.Now(), done: make(chan struct{})}
+	h.mu.Lock()
+	h.waiting = append(h.waiting, d)
+	f := h.depart()
+	h.mu.Unlock()
+	if f != nil && !h.fly(f, ctx.Done()) {
+		go h.resume(f)
+	}
+	select {
+	case <-d.done:
+		return d.err
+	default:
+	}
+	select {
+	case <-d.done:
+		return d.err
+	case <-ctx.Done():
+		return h.withdraw(ctx, d)
+	}
+}
+
+// withdraw takes a draft back whose caller waits no longer.
+func (h *shard) withdraw(ctx context.Context, d *entry) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	select {
+	case <-d.done:
+		return d.err
+	default:
+	}
+	for i, w := range h.waiting {
+		if w == d {
+			h.waiting = append(h.waiting[:i:i], h.waiting[i+1:]...)
+			return fmt.Errorf("%w: it was never sent: %w", ErrRefused, ctx.Err())
+		}
+	}
+	return fmt.Errorf("%w: %w", ErrUnknown, ctx.Err())
+}
+
+// leave starts the next group, if one may leave. The caller holds the lock.
+func (h *shard) leave() {
+	if f := h.depart(); f != nil {
+		go h.resume(f)
+	}
+}
+
+// resume flies a group to its end.
+func (h *shard) resume(f *flight) { h.fly(f, nil) }
+
+// depart takes what waits into the next group, if one may leave now. The caller holds the lock, and flies the group.
+func (h *shard) depart() *flight {
+	if h.s.closing.Load() {
+		h.refuseWaiting(errors.New("the store was closed"))
+		return nil
+	}
+	if h.stopped != nil {
+		h.refuseWaiting(h.stopped)
+		return nil
+	}
+	idle := len(h.flights) == 0
+	depth := 1
+	if h.s.sole {
+		depth = soleDepth
+	}
+	fence := idle && h.wanted > h.head.Seq
+	if h.resolving || h.building || h.rolling || len(h.flights) >= depth || h.s.opening || len(h.waiting) == 0 && !fence {
+		return nil
+	}
+	if !idle && len(h.waiting) < h.s.pipelineFrom {
+		return nil // they go together, when the group under way has arrived
+	}
+	full := h.open().bytes >= h.s.segmentBytes
+	if full && !idle || h.dirtyBytes > 2*h.s.dirtyLimit {
+		return nil
+	}
+	f := &flight{began: time.Now(), seg: h.open(), g: h.next(groupEvents)}
+	switch {
+	case full:
+		f.g.kind, f.g.next = groupClosing, h.open().number+1
+		h.rolling = true
+	default:
+		h.board(f)
+		if len(f.drafts) == 0 && !fence && (len(h.seen) == 0 || len(h.waiting) == 0) {
+			return nil
+		}
+		if len(f.drafts) == 0 {
+			f.g.kind = groupFence
+		}
+	}
+	f.g.place()
+	h.building = true
+	return f
+}
+
+// refuseWaiting ends the drafts that wait: they were not sent and never will be. Those that were found in the log and are
+// not known to be durable are unknown. The caller holds the lock.
+func (h *shard) refuseWaiting(cause error) {
+	endAll(h.waiting, fmt.Errorf("%w: it was never sent: %w", ErrRefused, cause))
+	h.waiting = nil
+	for seq, drafts := range h.pendingDrafts {
+		delete(h.pendingDrafts, seq)
+		endAll(drafts, fmt.Errorf("%w: %w", ErrUnknown, cause))
+	}
+}
+
+// board moves drafts from the queue into the group, as many as fit. Drafts on another tip than the newest are refused
+// as conflicts; drafts of an aggregate that has an event under way wait for it.
+func (h *shard) board(f *flight) {
+	var left []*entry
+	size := 0
+	for i, d := range h.waiting {
+		if len(f.drafts) == maxFrames || len(f.drafts) > 0 && size+len(d.r.Body) > maxGroupBytes {
+			left = append(left, h.waiting[i:]...)
+			break
+		}
+		if h.pending[d.r.Key] > 0 {
+			left = append(left, d)
+			continue
+		}
+		if err := h.fits(d); err != nil {
+			d.end(err)
+			continue
+		}
+		size += len(d.r.Body) + frameHead
+		h.pending[d.r.Key]++
+		f.drafts, f.g.frames = append(f.drafts, d), append(f.g.frames, d.r)
+	}
+	h.waiting = left
+}
+
+// fits checks that the draft continues the newest acknowledged event of its aggregate.
+func (h *shard) fits(d *entry) error {
+	tip := h.known(d.r.Key)
+	if tip == nil {
+		var err error
+		if tip, err = h.s.storedTip(h.n, d.r.Key); err != nil {
+			return fmt.Errorf("%w: %w", ErrRefused, err)
+		}
+	}
+	revision, address := uint64(0), uint64(0)
+	if tip != nil {
+		revision, address = tip.Revision, tip.Seq
+	}
+	if d.r.Revision != revision+1 || d.r.PrevSeq != address {
+		return ErrConflict
+	}
+	return nil
+}
+
+// fly encodes and sends a group and waits for its answer; then it takes care of what became of it. It returns false
+// when the caller stopped waiting first: the flight must be flown on by somebody else.
+func (h *shard) fly(f *flight, hurry <-chan struct{}) bool {
+	if f.data == nil {
+		f.data = f.g.encode()
+		h.mu.Lock()
+		h.building = false
+		h.front = f.g.after(h.front)
+		h.flights = append(h.flights, f)
+		h.send(f)
+		h.leave()
+		h.mu.Unlock()
+	}
+	timer := time.NewTimer(publishTimeout)
+	defer timer.Stop()
+	select {
+	case m := <-f.answer:
+		h.land(f, m)
+	case <-timer.C:
+		h.landed(f, unknown, nats.ErrTimeout)
+	case <-h.s.gone:
+		h.landed(f, unknown, nats.ErrConnectionClosed)
+	case <-hurry:
+		return false
+	}
+	return true
+}
+
+// send publishes the group. Groups of a shard are sent in their order: the caller holds the lock.
+func (h *shard) send(f *flight) {
+	f.answer = h.s.acks.send(&nats.Msg{Subject: f.seg.subject(h.n), Data: f.data, Header: nats.Header{
+		nats.ExpectedLastSeqHdr: {strconv.FormatUint(f.g.seq-1, 10)},
+	}})
+}
+
+// land reads the answer to a publish.
+func (h *shard) land(f *flight, m *nats.Msg) {
+	result, err := h.readAnswer(f, m)
+	h.landed(f, result, err)
+}
+
+func (h *shard) readAnswer(f *flight, m *nats.Msg) (outcome, error) {
+	if m == nil {
+		return unknown, nats.ErrConnectionClosed
+	}
+	if len(m.Data) == 0 && m.Header.Get("Status") == "503" {
+		return refused, nats.ErrNoResponders
+	}
+	var ack struct {
+		Error  *apiError `json:"error"`
+		Stream string    `json:"stream"`
+		Seq    uint64    `json:"seq"`
+	}
+	if err := json.Unmarshal(m.Data, &ack); err != nil {
+		return unknown, fmt.Errorf("answer to a publish: %w", err)
+	}
+	switch {
+	case ack.Error == nil && ack.Seq == f.g.seq && ack.Stream == f.seg.name(h.n):
+		return stored, nil
+	case ack.Error == nil:
+		return unknown, fmt.Errorf("answer to a publish names %q %d", ack.Stream, ack.Seq)
+	case ack.Error.definite(h.s.replicas):
+		return refused, ack.Error
+	default:
+		return unknown, ack.Error
+	}
+}
+
+// landed notes what became of a publish, and goes on with all groups whose turn it is.
+func (h *shard) landed(f *flight, result outcome, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	f.result, f.err = result, err
+	f.silent = f.silent || errors.Is(err, nats.ErrTimeout)
+	f.uncertain = f.uncertain || result == unknown
+	h.arrivals()
+	if len(h.flights) > 0 && h.flights[0].result != unanswered && !h.resolving {
+		h.resolving = true
+		go h.resolve()
+	}
+	h.leave()
+}
+
+// arrivals takes care of the acknowledged groups at the front. A group that was stored behind one that was not stands
+// on somebody else's: resolve stops the shard. The caller holds the lock.
+func (h *shard) arrivals() {
+	for len(h.flights) > 0 && h.flights[0].result == stored && !h.flights[0].orphan {
+		h.arrive()
+	}
+}
+
+// arrive applies the first group under way, which is acknowledged, and answers its callers. The caller holds the lock.
+func (h *shard) arrive() {
+	f := h.flights[0]
+	h.flights = h.flights[1:]
+	h.confirm(f.g.seq - 1)
+	h.forget(f.g)
+	h.apply(f.g)
+	h.segments[len(h.segments)-1].bytes += uint64(len(f.data)) + messageOverhead
+	endAll(f.drafts, nil)
+	h.closed(f.g)
+}
+
+// messageOverhead is about what the server stores beside a group's own bytes.
+const messageOverhead = 110

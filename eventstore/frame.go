@@ -1,0 +1,239 @@
+package eventstore
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"payledger/domain"
+)
+
+// errFrame means that bytes are not a frame of this format.
+var errFrame = errors.New("eventstore: malformed frame")
+
+// Attributes of an event, in the order in which they enter its hash (I2). The last two are not hashed.
+const (
+	lineSpecVersion = "ce-specversion"
+	lineID          = "ce-id"
+	lineType        = "ce-type"
+	lineSource      = "ce-source"
+	lineSubject     = "ce-subject"
+	lineTime        = "ce-time"
+	lineContentType = "content-type"
+	lineSchema      = "Ledger-Schema"
+	lineRevision    = "Ledger-Revision"
+	lineCommandID   = "Ledger-Command-Id"
+	lineCorrelation = "Ledger-Correlation-Id"
+	lineActor       = "Ledger-Actor"
+	linePrevSeq     = "Ledger-Prev-Seq"
+	lineHash        = "Ledger-Hash"
+)
+
+const (
+	specVersion = "1.0"
+	eventSource = "/payledger"
+	contentType = "application/msgpack"
+	timeLayout  = "2006-01-02T15:04:05.000000Z"
+)
+
+// frameHead is the size of the two lengths before a frame's text and body.
+const frameHead = 8
+
+// appendHashed appends the twelve hashed lines of the event.
+func (r *Recorded) appendHashed(b []byte) []byte {
+	line := func(name, value string) {
+		b = append(append(append(append(b, name...), ':'), value...), '\n')
+	}
+	line(lineSpecVersion, specVersion)
+	line(lineID, r.EventID)
+	line(lineType, r.Type)
+	line(lineSource, eventSource)
+	line(lineSubject, r.Key.name())
+	b = append(append(b, lineTime...), ':')
+	b = append(r.Time.UTC().AppendFormat(b, timeLayout), '\n')
+	line(lineContentType, contentType)
+	b = append(append(b, lineSchema...), ':')
+	b = append(strconv.AppendInt(b, int64(r.Schema), 10), '\n')
+	b = append(append(b, lineRevision...), ':')
+	b = append(strconv.AppendUint(b, r.Revision, 10), '\n')
+	line(lineCommandID, r.CommandID)
+	line(lineCorrelation, r.CorrelationID)
+	line(lineActor, r.Actor)
+	return b
+}
+
+// link computes the event's hash from the hash of the aggregate's event before: see doc.go for the bytes.
+func (r *Recorded) link(previous Hash) Hash {
+	b := takeScratch()
+	defer giveBack(b)
+	b.Write(previous[:])
+	b.Write(r.appendHashed(b.AvailableBuffer()))
+	b.WriteByte('\n')
+	b.Write(r.Body)
+	return sha256.Sum256(b.Bytes())
+}
+
+// appendFrame appends the event as a frame.
+func (r *Recorded) appendFrame(b []byte) []byte {
+	start := len(b)
+	b = append(b, make([]byte, frameHead)...)
+	b = r.appendHashed(b)
+	b = append(append(b, linePrevSeq...), ':')
+	b = append(appendAddress(b, r.PrevSeq), '\n')
+	b = append(append(b, lineHash...), ':')
+	b = append(hex.AppendEncode(b, r.Hash[:]), '\n')
+	binary.BigEndian.PutUint32(b[start:], uint32(len(b)-start-frameHead))
+	binary.BigEndian.PutUint32(b[start+4:], uint32(len(r.Body)))
+	return append(b, r.Body...)
+}
+
+// appendAddress writes an address as "<sequence>.<frame>"; no address is "0".
+func appendAddress(b []byte, address uint64) []byte {
+	b = strconv.AppendUint(b, GroupOf(address), 10)
+	if address == 0 {
+		return b
+	}
+	return strconv.AppendUint(append(b, '.'), uint64(FrameOf(address)), 10)
+}
+
+// parseFrame reads the frame at the start of b and returns what follows it. The event shares b's memory for
+// its body. Shard, Seq and Number are the caller's to set.
+func parseFrame(b []byte) (r *Recorded, rest []byte, err error) {
+	if len(b) < frameHead {
+		return nil, nil, fmt.Errorf("%w: %d bytes", errFrame, len(b))
+	}
+	text, body := uint64(binary.BigEndian.Uint32(b)), uint64(binary.BigEndian.Uint32(b[4:]))
+	if uint64(len(b)-frameHead) < text+body {
+		return nil, nil, fmt.Errorf("%w: it claims %d bytes of %d", errFrame, text+body, len(b)-frameHead)
+	}
+	lines, end := b[frameHead:frameHead+text], frameHead+text+body
+	if r, err = parseLines(string(lines)); err != nil {
+		return nil, nil, err
+	}
+	r.Body = b[frameHead+text : end : end]
+	again := takeScratch()
+	defer giveBack(again)
+	if written := r.appendFrame(again.AvailableBuffer()); !bytes.Equal(written, b[:end]) {
+		return nil, nil, fmt.Errorf("%w: its text is not as this log writes it", errFrame)
+	}
+	return r, b[end:], nil
+}
+
+// parseLines reads the text of a frame.
+func parseLines(text string) (*Recorded, error) {
+	p := lineParser{rest: text}
+	r := &Recorded{}
+	p.fixed(lineSpecVersion, specVersion)
+	r.EventID = p.text(lineID)
+	r.Type = p.text(lineType)
+	p.fixed(lineSource, eventSource)
+	r.Key = p.key(lineSubject)
+	r.Time = p.time(lineTime)
+	p.fixed(lineContentType, contentType)
+	r.Schema = int(p.number(lineSchema, 31))
+	r.Revision = p.number(lineRevision, 63)
+	r.CommandID = p.text(lineCommandID)
+	r.CorrelationID = p.text(lineCorrelation)
+	r.Actor = p.text(lineActor)
+	r.PrevSeq = p.address(linePrevSeq)
+	p.hash(lineHash, &r.Hash)
+	if p.err == nil && p.rest != "" {
+		p.fail("text", "goes on after its last line")
+	}
+	if p.err == nil && (r.Revision == 0 || r.Key.valid() != nil) {
+		p.fail(lineSubject, "names no event")
+	}
+	return r, p.err
+}
+
+// lineParser reads lines in their order and keeps the first fault.
+type lineParser struct {
+	rest string
+	err  error
+}
+
+func (p *lineParser) fail(name, what string) {
+	if p.err == nil {
+		p.err = fmt.Errorf("%w: %s %s", errFrame, name, what)
+	}
+}
+
+func (p *lineParser) text(name string) string {
+	line, rest, found := strings.Cut(p.rest, "\n")
+	value, named := strings.CutPrefix(line, name+":")
+	if !found || !named {
+		p.fail(name, "is missing")
+		return ""
+	}
+	p.rest = rest
+	return value
+}
+
+func (p *lineParser) fixed(name, want string) {
+	if p.text(name) != want {
+		p.fail(name, "is not "+want)
+	}
+}
+
+func (p *lineParser) number(name string, bits int) uint64 {
+	n, err := strconv.ParseUint(p.text(name), 10, bits)
+	if err != nil {
+		p.fail(name, "is not a number")
+	}
+	return n
+}
+
+func (p *lineParser) time(name string) time.Time {
+	t, err := time.Parse(timeLayout, p.text(name))
+	if err != nil {
+		p.fail(name, "is not a time")
+	}
+	return t
+}
+
+func (p *lineParser) key(name string) Key {
+	parts := strings.Split(p.text(name), ".")
+	if len(parts) != 3 {
+		p.fail(name, "is not a key")
+		return Key{}
+	}
+	return Key{Account: domain.AccountID(parts[0]), Aggregate: parts[1], ID: parts[2]}
+}
+
+func (p *lineParser) address(name string) uint64 {
+	sequence, frame, more := strings.Cut(p.text(name), ".")
+	group, err := strconv.ParseUint(sequence, 10, 64-frameBits)
+	at := uint64(0)
+	if err == nil && more {
+		at, err = strconv.ParseUint(frame, 10, frameBits)
+	}
+	if err != nil || more != (group > 0) {
+		p.fail(name, "is not an address")
+	}
+	return At(group, int(at))
+}
+
+func (p *lineParser) hash(name string, to *Hash) {
+	b, err := hex.DecodeString(p.text(name))
+	if err != nil || len(b) != len(to) {
+		p.fail(name, "is not a hash")
+		return
+	}
+	copy(to[:], b)
+}
+
+// cleanLine returns text that fits into one line: control characters become spaces.
+func cleanLine(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return ' '
+		}
+		return r
+	}, text)
+}

@@ -1,0 +1,341 @@
+package eventstore
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"payledger/eventstore/blocks"
+	"payledger/eventstore/tipstore"
+)
+
+// Before an embedded server starts, its folder is inspected without changing a byte: the server cuts a file at its first
+// bad record, trusts its index where it has one, and drops a stream whose description is damaged. A folder that is
+// damaged is refused as it is. A torn tail, as a power failure leaves it, is copied first; the server then cuts it.
+
+// sideStreams are the streams beside the log, and whether single messages of them are deleted.
+var sideStreams = map[string]bool{
+	checkpointStream: false, secretStream: true, deliveryStream: true, positionStream: true,
+}
+
+// tornFolder holds copies of torn tails.
+const tornFolder = "torn"
+
+// inspection is what is known of a stopped folder.
+type inspection struct {
+	dir      string
+	required map[string]uint64        // by stream: what must be there, as some witness says
+	shards   map[int]groupLink        // the newest group of a shard that another shard names
+	newest   map[int]uint32           // number of the newest segment of each shard
+	open     map[int]segmentReport    // the newest segment of each shard
+	reports  map[string]blocks.Report // of the streams that were read
+	torn     []string                 // streams with a torn tail
+	heads    map[int]head             // how far the tip store has applied each shard
+	tips     *tipstore.Store          // nil if it says nothing
+}
+
+type segmentReport struct {
+	number uint32
+	name   string
+	last   uint64
+}
+
+// inspect reads a stopped folder. The error says what is damaged; then nothing was changed.
+func inspect(dir string) error {
+	names, err := blocks.Streams(dir, ledgerAccount)
+	if errors.Is(err, os.ErrNotExist) {
+		names, err = nil, nil
+	}
+	if err != nil {
+		return fmt.Errorf("eventstore: %w", err)
+	}
+	in := &inspection{
+		dir: dir, required: map[string]uint64{}, shards: map[int]groupLink{}, newest: map[int]uint32{}, open: map[int]segmentReport{},
+		reports: map[string]blocks.Report{},
+	}
+	defer in.close()
+	if err := in.readTips(); err != nil {
+		return err
+	}
+	if len(names) == 0 {
+		if len(in.heads) > 0 {
+			return in.damaged(segmentPrefix+"0", 0, "the log's streams are gone, but there is a tip store of them")
+		}
+		return nil
+	}
+	for _, name := range names {
+		if shard, number, ours := parseSegmentName(name); ours {
+			in.newest[shard] = max(in.newest[shard], number)
+		}
+	}
+	for _, name := range names {
+		if err := in.readStream(name); err != nil {
+			return err
+		}
+	}
+	if err := in.compare(); err != nil {
+		return err
+	}
+	return in.keepTorn()
+}
+
+func (in *inspection) damaged(stream string, seq uint64, reason string) error {
+	return fmt.Errorf("%w: %s at sequence %d: %s; the folder was not changed: copy it before anything else", ErrUnhealthy, stream, seq, reason)
+}
+
+// readTips takes what the tip store witnesses. A tip store that cannot be read is made again later, and says nothing.
+func (in *inspection) readTips() error {
+	dir := filepath.Join(in.dir, tipsFolder)
+	if _, err := os.Stat(dir); err != nil {
+		return nil //nolint:nilerror // there is none
+	}
+	tips, err := tipstore.Open(tipstore.Options{Dir: dir, Cache: 1 << 20, ReadOnly: true})
+	if err != nil {
+		return nil //nolint:nilerror // it is derived: Open makes it again
+	}
+	in.heads = map[int]head{}
+	err = tips.Each([]byte{appliedPrefix}, func(key, value []byte) error {
+		h, err := decodeHead(value)
+		if err == nil && len(key) == 3 {
+			in.heads[int(key[1])<<8|int(key[2])] = h
+		}
+		return err
+	})
+	if err == nil {
+		err = tips.Each([]byte{witnessPrefix}, func(key, value []byte) error {
+			in.required[string(key[1:])], _ = decodeWitness(value)
+			return nil
+		})
+	}
+	if err != nil {
+		in.heads, in.required = nil, map[string]uint64{}
+		return tips.Close()
+	}
+	in.tips = tips
+	return nil
+}
+
+// close lets go of the tip store.
+func (in *inspection) close() {
+	if in.tips != nil {
+		_ = in.tips.Close() // it was only read
+	}
+}
+
+// readSide verifies a stream beside the log, and holds it to its index.
+func (in *inspection) readSide(name string, options blocks.Options) (blocks.Report, error) {
+	var check *sideCheck
+	if in.tips != nil {
+		view := in.tips.Snapshot()
+		defer view.Close()
+		var err error
+		if check, err = newSideCheck(view, name); err != nil {
+			check = nil // the tip store is made again
+		}
+	}
+	if check != nil {
+		options.Handle = check.see
+	}
+	report, err := blocks.Verify(in.dir, ledgerAccount, name, options)
+	if err != nil || check == nil || report.Kind > blocks.Torn {
+		return report, err
+	}
+	seq, err := check.end()
+	if errors.Is(err, tipstore.ErrDamaged) || err == nil {
+		return report, nil
+	}
+	return report, in.damaged(name, seq, err.Error())
+}
+
+// readStream verifies what the server would read, or believe, of one stream.
+func (in *inspection) readStream(name string) error {
+	shard, number, ours := parseSegmentName(name)
+	deletes, side := sideStreams[name]
+	if !ours && !side {
+		return nil
+	}
+	options := blocks.Options{Deletes: deletes}
+	if ours {
+		options.Subjects = []string{segment{number: number}.subject(shard)}
+		options.Handle = func(r blocks.Record) error { return in.see(shard, r) }
+	}
+	folder := blocks.Folder(in.dir, ledgerAccount, name)
+	if unfinished, err := unfinished(folder, name); unfinished || err != nil {
+		return err
+	}
+	if ours && number < in.newest[shard] && indexed(name, folder) {
+		options.Handle = nil
+		files, err := blocks.Files(folder)
+		if err != nil {
+			return fmt.Errorf("eventstore: %w", err)
+		}
+		if len(files) > 0 {
+			options.From = blocks.Place{Block: files[len(files)-1].Number}
+		}
+	}
+	verify := func() (blocks.Report, error) { return blocks.Verify(in.dir, ledgerAccount, name, options) }
+	if side {
+		verify = func() (blocks.Report, error) { return in.readSide(name, options) }
+	}
+	report, err := verify()
+	if errors.Is(err, ErrUnhealthy) {
+		return err
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %s: %w; the folder was not changed: copy it before anything else", ErrUnhealthy, name, err)
+	}
+	in.reports[name] = report
+	switch report.Kind {
+	case blocks.Damaged:
+		return in.damaged(name, report.Last+1, report.Faults[0].String())
+	case blocks.Torn:
+		in.torn = append(in.torn, name)
+	}
+	if o := in.open[shard]; ours && number >= o.number {
+		in.open[shard] = segmentReport{number, name, report.Last}
+	}
+	return nil
+}
+
+// unfinished reports whether the creation of a stream was cut short: it has neither a description nor a message.
+func unfinished(folder, name string) (bool, error) {
+	if _, err := blocks.CheckMeta(folder, name); !errors.Is(err, blocks.ErrMeta) {
+		return false, nil
+	}
+	files, err := blocks.Files(folder)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return false, fmt.Errorf("eventstore: %w", err)
+	}
+	for _, f := range files {
+		if info, err := os.Stat(f.Path); err != nil || info.Size() > 0 {
+			return false, nil //nolint:nilerror // Verify says what is wrong
+		}
+	}
+	return true, nil
+}
+
+// indexed reports whether the server has an index of all of a closed segment: then it reads no block of it.
+func indexed(name, folder string) bool {
+	index, ok := blocks.ReadIndex(folder, name)
+	return ok && index.Last > 0
+}
+
+// see takes what a group witnesses of the next shard.
+func (in *inspection) see(shard int, r blocks.Record) error {
+	if r.Erased || r.Tombstone {
+		return nil
+	}
+	g, _, err := parseGroupHeader(r.Body)
+	if err != nil || g.seq != r.Seq || g.shard != shard {
+		return fmt.Errorf("%w: it is no group of this place", blocks.ErrRefused)
+	}
+	if w := g.witness; w.Shard != noShard && w.Seq > in.shards[w.Shard].Seq {
+		in.shards[w.Shard] = w.groupLink
+	}
+	return nil
+}
+
+// compare holds the streams to what the witnesses say.
+func (in *inspection) compare() error {
+	for shard := range in.heads {
+		if _, there := in.open[shard]; !there && in.heads[shard].Seq > 0 {
+			return in.damaged(segmentPrefix+fmt.Sprint(shard), in.heads[shard].Seq, "the stream is gone")
+		}
+	}
+	if err := in.complete(); err != nil {
+		return err
+	}
+	for shard, at := range in.open {
+		required := max(in.heads[shard].Seq, in.shards[shard].Seq)
+		if at.last < required && !in.emptyAfter(at, required) {
+			return in.damaged(at.name, at.last+1, fmt.Sprintf("it ends here, but was acknowledged up to %d", required))
+		}
+	}
+	for name, required := range in.required {
+		report, there := in.reports[name]
+		if !there {
+			return in.damaged(name, required, "the stream is gone")
+		}
+		if report.Last < required {
+			return in.damaged(name, report.Last+1, fmt.Sprintf("it ends here, but was acknowledged up to %d", required))
+		}
+	}
+	return nil
+}
+
+// complete checks that no segment before the newest one of its shard is missing, and that each begins where the one before
+// ends.
+func (in *inspection) complete() error {
+	for shard, open := range in.open {
+		next := uint64(1)
+		for number := uint32(1); number <= open.number; number++ {
+			name := segmentName(shard, number)
+			if _, there := in.reports[name]; !there {
+				return in.damaged(name, next, "the stream is gone")
+			}
+			meta, err := blocks.CheckMeta(blocks.Folder(in.dir, ledgerAccount, name), name)
+			if err != nil {
+				return fmt.Errorf("%w: %s: %w; the folder was not changed: copy it before anything else", ErrUnhealthy, name, err)
+			}
+			if first := max(1, meta.FirstSeq); first != next {
+				return in.damaged(name, first, fmt.Sprintf("it begins here, but the segment before ends at %d", next-1))
+			}
+			next = max(next, in.reports[name].Last+1)
+		}
+	}
+	return nil
+}
+
+// emptyAfter reports whether the newest segment holds nothing yet and the one before it ends at the required place.
+func (in *inspection) emptyAfter(at segmentReport, required uint64) bool {
+	shard, _, _ := parseSegmentName(at.name)
+	before, there := in.reports[segmentName(shard, at.number-1)]
+	return at.last == 0 && there && before.Last >= required
+}
+
+// keepTorn copies the block files whose tail the server will cut.
+func (in *inspection) keepTorn() error {
+	for _, name := range in.torn {
+		report := in.reports[name]
+		torn := report.Blocks[len(report.Blocks)-1]
+		i := slices.IndexFunc(report.Blocks, func(b blocks.Result) bool { return b.Kind == blocks.Torn })
+		if i >= 0 {
+			torn = report.Blocks[i]
+		}
+		files, err := blocks.Files(blocks.Folder(in.dir, ledgerAccount, name))
+		if err != nil {
+			return fmt.Errorf("eventstore: %w", err)
+		}
+		for _, f := range files {
+			if f.Number != torn.Block {
+				continue
+			}
+			to := filepath.Join(in.dir, tornFolder, fmt.Sprintf("%s-%d-%d.blk", name, f.Number, torn.End))
+			if err := copyFile(f.Path, to); err != nil && !errors.Is(err, os.ErrExist) {
+				return fmt.Errorf("eventstore: a torn tail could not be copied: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// copyFile copies a file and syncs the copy.
+func copyFile(from, to string) (err error) {
+	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+		return err
+	}
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Sync(), out.Close())
+}

@@ -1,0 +1,80 @@
+package eventstore
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// readTimeout bounds one question to the server; the caller's context bounds the whole.
+const readTimeout = 5 * time.Second
+
+// replicaTimeout is how long one replica may take; then the leader is asked.
+const replicaTimeout = time.Second
+
+// directTimeout bounds one Direct Get.
+func (s *Store) directTimeout() time.Duration {
+	if s.replicas > 1 {
+		return replicaTimeout
+	}
+	return readTimeout
+}
+
+// getRequest is JetStream's STREAM.MSG.GET.
+type getRequest struct {
+	Seq           uint64 `json:"seq,omitempty"`
+	LastBySubject string `json:"last_by_subj,omitempty"`
+}
+
+// storedMessage is its answer.
+type storedMessage struct {
+	Subject string `json:"subject"`
+	Seq     uint64 `json:"seq"`
+	Header  []byte `json:"hdrs"`
+	Data    []byte `json:"data"`
+}
+
+// messageAtLeader asks a stream's leader, under its STREAM.MSG.GET subject, for one message; in a cluster
+// again and again, since during an election nobody answers.
+func (s *Store) messageAtLeader(ctx context.Context, api string, request getRequest) (storedMessage, error) {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	for {
+		message, err := s.askLeader(ctx, api, request)
+		if err == nil || errors.Is(err, ErrNotFound) {
+			return message, err
+		}
+		if s.replicas == 1 || s.nc.IsClosed() || s.pause(ctx, resolvePause) != nil {
+			return message, fmt.Errorf("eventstore: read at the leader: %w", err)
+		}
+	}
+}
+
+func (s *Store) askLeader(ctx context.Context, api string, request getRequest) (storedMessage, error) {
+	var answer struct {
+		Error   *apiError     `json:"error"`
+		Message storedMessage `json:"message"`
+	}
+	question, err := json.Marshal(request)
+	if err != nil {
+		return answer.Message, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.directTimeout())
+	defer cancel()
+	m, err := s.nc.RequestWithContext(ctx, api, question)
+	if err == nil {
+		err = json.Unmarshal(m.Data, &answer)
+	}
+	switch {
+	case err != nil:
+		return answer.Message, err
+	case answer.Error == nil:
+		return answer.Message, nil
+	case answer.Error.ErrCode == codeNoMessageFound:
+		return answer.Message, ErrNotFound
+	default:
+		return answer.Message, answer.Error
+	}
+}

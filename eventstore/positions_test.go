@@ -1,0 +1,69 @@
+package eventstore_test
+
+import (
+	"testing"
+
+	"payledger/eventstore"
+)
+
+// TestOrder: the order that a checkpoint has fixed has the positions of Store.Position; what no checkpoint covers has
+// none, and is not waited for; neighbours, and what was looked for before, cost no further reading.
+func TestOrder(t *testing.T) {
+	t.Parallel()
+	for name, alone := range map[string]bool{"sole writer": true, "one of several": false} {
+		t.Run(name, func(t *testing.T) {
+			build := single
+			if alone {
+				build = sole
+			}
+			s := build(t, 3).store()
+			var known eventstore.Checkpoints
+			early := mustAdd(t, s, newKey(), added{}).Recorded
+			order, err := known.Order(testContext(t), s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, covered, err := order.Position(testContext(t), early); covered || err != nil {
+				t.Errorf("without a checkpoint an event has a position: %v", err)
+			}
+			w := startCheckpointer(t, s)
+			all := []*eventstore.Recorded{early}
+			for range scale(4, 12) {
+				for range 3 {
+					all = append(all, mustAdd(t, s, newKey(), added{}).Recorded)
+				}
+				w.coversNow(t, s)
+			}
+			w.stop(t)
+			late := mustAdd(t, s, newKey(), added{}).Recorded
+			if order, err = known.Order(testContext(t), s); err != nil {
+				t.Fatal(err)
+			}
+			positions := func() {
+				t.Helper()
+				for _, e := range all {
+					want, err := s.Position(testContext(t), e.Shard, e.Seq)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if got, covered, err := order.Position(testContext(t), e); got != want || !covered || err != nil {
+						t.Errorf("%s: position %d, %t, %v; want %d", e.Key, got, covered, err, want)
+					}
+				}
+			}
+			positions()
+			asked := s.Conn().Stats().OutMsgs
+			for _, e := range all {
+				if _, _, err := order.Position(testContext(t), e); err != nil {
+					t.Error(err)
+				}
+			}
+			if again := s.Conn().Stats().OutMsgs - asked; again != 0 {
+				t.Errorf("%d questions for positions that were known", again)
+			}
+			if _, covered, err := order.Position(testContext(t), late); covered || err != nil {
+				t.Errorf("behind the newest checkpoint an event has a position: %v", err)
+			}
+		})
+	}
+}

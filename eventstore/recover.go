@@ -1,0 +1,332 @@
+package eventstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"payledger/eventstore/tipstore"
+)
+
+const (
+	// tipsFolder is the tip store's place in an embedded server's folder.
+	tipsFolder = "tips"
+	// flushEvery is how often applied events are written to the tip store and synced there.
+	flushEvery = time.Second
+	// rebuildReport is how often a long recovery says how far it is.
+	rebuildReport = 2 * time.Second
+)
+
+// openTips opens the tip store. One that is damaged, or of another log, is made again from the log.
+func (s *Store) openTips(c Config, cache int64) error {
+	dir := c.Tips
+	if dir == "" && c.Server != nil && c.SoleWriter {
+		dir = filepath.Join(c.Server.dir, tipsFolder)
+	}
+	if s.readOnly && dir != "" { // nothing in the folder is changed
+		var err error
+		if s.tips, err = tipstore.Open(tipstore.Options{Dir: dir, Cache: cache, ReadOnly: true}); err == nil && s.tipsFit() {
+			s.tipsFixed = true
+			return nil
+		}
+		if err == nil {
+			err = s.tips.Close()
+		}
+		s.log.Info().AnErr("cause", err).Msg("the tip store in the folder is not used; it is made in memory")
+		dir = ""
+	}
+	var failed atomic.Int64
+	options := tipstore.Options{Dir: dir, Cache: cache, Failed: func(err error) {
+		if errors.Is(err, tipstore.ErrDamaged) {
+			s.fail(fmt.Errorf("the tip store is damaged: %w; a restart makes it again from the log", err), false)
+			return
+		}
+		if now := time.Now().Unix(); failed.Swap(now) != now { // Pebble tries again and again
+			s.log.Error().Err(err).Msg("the tip store could not be written; trying again")
+		}
+	}, Fatal: func(err error) { s.fail(err, true) }}
+	if s.disk.dir != "" {
+		options.Room = s.disk.writable
+	}
+	if dir == "" {
+		options.MemTable = 1 << 20
+	}
+	var err error
+	s.tips, err = tipstore.Open(options)
+	if err == nil && s.tipsFit() {
+		return nil
+	}
+	if err != nil && !errors.Is(err, tipstore.ErrDamaged) {
+		return err
+	}
+	s.log.Warn().AnErr("cause", err).Msg("the tip store does not fit the log or is damaged; it is made again from the log")
+	if s.tips != nil {
+		if err := s.tips.Close(); err != nil {
+			return err
+		}
+		s.tips = nil
+	}
+	if err := tipstore.Discard(dir); err != nil {
+		return err
+	}
+	s.tips, err = tipstore.Open(options)
+	return err
+}
+
+// tipsFit reports whether the tip store is empty or belongs to this log.
+func (s *Store) tipsFit() bool {
+	id, err := s.tips.Get([]byte(logIDKey))
+	return errors.Is(err, tipstore.ErrNotFound) || err == nil && string(id) == string(s.id[:])
+}
+
+// recover brings the tips of all shards up to the end of the log.
+func (s *Store) recover(ctx context.Context) error {
+	for _, h := range s.shard { // all before the first write to the tip store, which writes the applied places of all
+		if err := h.begin(ctx); err != nil {
+			return err
+		}
+	}
+	errs := make(chan error, s.shards)
+	slots := make(chan struct{}, 2)
+	for _, h := range s.shard {
+		go func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			errs <- h.recover(ctx)
+		}()
+	}
+	var all []error
+	for range s.shard {
+		all = append(all, <-errs)
+	}
+	if err := errors.Join(all...); err != nil {
+		return err
+	}
+	for _, h := range s.shard {
+		h.mu.Lock()
+	}
+	s.opening = false
+	for _, h := range s.shard {
+		h.mu.Unlock()
+	}
+	for _, h := range s.shard {
+		go func() { errs <- h.fenceStart(ctx) }()
+	}
+	all = nil
+	for range s.shard {
+		all = append(all, <-errs)
+	}
+	return errors.Join(all...)
+}
+
+// begin takes the shard to where the tip store is.
+func (h *shard) begin(ctx context.Context) error {
+	applied, err := h.applied(ctx)
+	if err != nil {
+		return err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.head, h.front, h.synced = applied, applied, applied
+	h.newest.Store(&applied.groupLink)
+	return nil
+}
+
+// recover reads the shard from where the tip store is to the end of the log.
+func (h *shard) recover(ctx context.Context) error {
+	h.mu.Lock()
+	applied, last := h.head, h.segmentLast
+	if open := h.open(); last < open.first {
+		last = open.first - 1
+	}
+	h.mu.Unlock()
+	if last < applied.Seq {
+		return fmt.Errorf("%w: %s ends at %d, but the tip store has applied it up to %d; copy the folder before anything else",
+			ErrUnhealthy, h.name(), last, applied.Seq)
+	}
+	report := time.Now()
+	return h.readGroups(ctx, applied.Seq+1, last, func(g *group) error {
+		if now := time.Now(); now.Sub(report) > rebuildReport {
+			report = now
+			h.s.log.Info().Int("shard", h.n).Uint64("at", g.seq).Uint64("of", last).Msg("the tip store is brought up to the log")
+		}
+		return h.replay(g)
+	})
+}
+
+// applied returns how far the tip store has applied the shard, and checks that the log still holds that group.
+func (h *shard) applied(ctx context.Context) (head, error) {
+	value, err := h.s.tips.Get(appliedKey(h.n))
+	if errors.Is(err, tipstore.ErrNotFound) {
+		return head{}, nil
+	}
+	if err != nil {
+		return head{}, err
+	}
+	applied, err := decodeHead(value)
+	if err != nil || applied.Seq == 0 {
+		return applied, err
+	}
+	there, err := h.readGroup(ctx, applied.Seq)
+	if errors.Is(err, ErrUnhealthy) {
+		return applied, err
+	}
+	if err == nil && there.hash != applied.Hash {
+		err = errors.New("it is another group than the one that was applied")
+	}
+	if err != nil {
+		return applied, fmt.Errorf("%w: %s at sequence %d: %w; copy the folder before anything else", ErrUnhealthy, h.name(), applied.Seq, err)
+	}
+	return applied, nil
+}
+
+// replay takes a group that stood in the log when it was opened.
+func (h *shard) replay(g *group) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if err := h.check(g); err != nil {
+		return h.damage(g.seq, err)
+	}
+	if g.kind == groupClosing && g.seq < h.segmentLast {
+		closed, _ := h.find(g.seq)
+		if next, _ := h.find(g.seq + 1); next.number == closed.number {
+			return h.damage(g.seq+1, errors.New("it stands behind the closing group of its segment"))
+		}
+	}
+	h.front = g.after(h.front)
+	h.apply(g)
+	for h.dirtyBytes > h.s.dirtyLimit && !h.s.tipsFixed {
+		h.mu.Unlock()
+		err := h.s.writeTips()
+		h.mu.Lock()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fenceStart makes everything that the log shows durable before anybody acts on it.
+func (h *shard) fenceStart(ctx context.Context) error {
+	if h.s.readOnly {
+		return nil
+	}
+	h.mu.Lock()
+	end := h.head
+	segments := h.segments[:len(h.segments)-1]
+	h.mu.Unlock()
+	if end.Seq > 0 {
+		last, err := h.readGroup(ctx, end.Seq)
+		if err != nil {
+			return err
+		}
+		h.mu.Lock()
+		h.closed(last) // a crash may have come before the next segment was made
+		h.mu.Unlock()
+	}
+	for _, g := range segments {
+		if !g.sealed { // a crash came first
+			if err := h.seal(ctx, g); err != nil {
+				return err
+			}
+		}
+	}
+	if end.Seq == 0 || h.s.replicas > 1 {
+		return nil
+	}
+	h.wantFence(end.Seq + 1)
+	return h.await(ctx, end.Seq+1)
+}
+
+// flushTips writes applied events to the tip store, each second and when there are many.
+func (s *Store) flushTips() {
+	tick := time.NewTicker(flushEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-s.gone:
+			return
+		case <-tick.C:
+		case <-s.flush:
+		}
+		if s.disk.none.Load() {
+			continue
+		}
+		if err := s.writeTips(); err != nil {
+			s.log.Error().Err(err).Msg("the tip store could not be written; trying again")
+		}
+	}
+}
+
+// flushSoon has the tips written without waiting for the next second.
+func (s *Store) flushSoon() {
+	select {
+	case s.flush <- struct{}{}:
+	default:
+	}
+}
+
+// writeTips writes what was applied since the last time: tips and applied places in one batch, then synced.
+func (s *Store) writeTips() error {
+	if s.tipsFixed {
+		return nil
+	}
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	heads := make([]head, len(s.shard))
+	batch := s.tips.NewBatch()
+	changed := false
+	for n, h := range s.shard {
+		h.mu.Lock()
+		if len(h.flushing) == 0 { // else the last time failed
+			h.flushing, h.dirty, h.dirtyBytes = h.dirty, map[Key]*Recorded{}, 0
+			h.flushHead = h.head
+		}
+		heads[n] = h.flushHead
+		tips := h.flushing
+		changed = changed || heads[n].Seq != h.synced.Seq
+		h.mu.Unlock()
+		for key, r := range tips {
+			if err := batch.Set(tipKey(key), encodeTip(r)); err != nil {
+				return err
+			}
+		}
+		if err := batch.Set(appliedKey(n), encodeHead(heads[n])); err != nil {
+			return err
+		}
+	}
+	side, edge := s.takeWitnesses()
+	if edge != nil {
+		if err := batch.Set([]byte(edgeKey), edge); err != nil {
+			return err
+		}
+	}
+	for stream, seq := range side {
+		if err := batch.Set(append([]byte{witnessPrefix}, stream...), s.encodeWitness(stream, seq)); err != nil {
+			return err
+		}
+	}
+	if !changed && len(side) == 0 && edge == nil {
+		return nil
+	}
+	err := errors.Join(batch.Set([]byte(logIDKey), s.id[:]), batch.Commit())
+	if err == nil {
+		err = s.tips.Flush()
+	}
+	if err != nil {
+		for stream, seq := range side {
+			s.witnessed(stream, seq)
+		}
+		return err
+	}
+	for n, h := range s.shard {
+		h.mu.Lock()
+		h.flushing, h.synced = nil, heads[n]
+		h.leave()
+		h.mu.Unlock()
+	}
+	return nil
+}

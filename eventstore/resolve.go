@@ -1,0 +1,227 @@
+package eventstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// resolve finds out what became of the groups under way whose answers do not say so, the first one first. One
+// goroutine of a shard does so at a time; no group leaves meanwhile.
+func (h *shard) resolve() {
+	for {
+		h.mu.Lock()
+		h.arrivals()
+		if len(h.flights) == 0 || h.flights[0].result == unanswered {
+			h.resolving = false
+			h.leave()
+			h.mu.Unlock()
+			return
+		}
+		f := h.flights[0]
+		h.mu.Unlock()
+		h.resolveFirst(f)
+	}
+}
+
+// resolveFirst takes one step towards knowing what became of the first group under way.
+func (h *shard) resolveFirst(f *flight) {
+	closed := h.s.closing.Load()
+	switch {
+	case closed:
+		h.giveUp(f, ErrUnknown, h.s.Healthy())
+	case f.result == refused && !f.uncertain:
+		h.giveUp(f, ErrRefused, f.err)
+	case f.orphan && f.result == stored:
+		h.giveUp(f, ErrUnknown, h.fail(f.g.seq, errors.New("a group was stored on top of somebody else's")))
+	case f.orphan && !f.silent: // an answer came, and it was no acknowledgement: it was not stored and never will be
+		h.takeBack(f)
+	case f.orphan:
+		h.stop(f, errors.New("a group may still arrive whose predecessor was not stored"))
+	default:
+		h.lookUp(f)
+	}
+}
+
+// lookUp reads what stands at the group's place.
+func (h *shard) lookUp(f *flight) {
+	ctx, cancel := context.WithTimeout(h.s.life, readTimeout)
+	defer cancel()
+	there, err := h.groupAtLeader(ctx, f.g.seq)
+	switch {
+	case err == nil && there.hash == f.g.hash:
+		h.stands(f)
+	case err == nil:
+		h.superseded(f, there)
+	case errors.Is(err, ErrNotFound):
+		h.sendAgain(f)
+	case errors.Is(err, errGroup), errors.Is(err, errFrame):
+		h.giveUp(f, ErrUnknown, h.fail(f.g.seq, err))
+	default:
+		h.waitOrEnd(f, err)
+	}
+}
+
+// sendAgain publishes the same bytes once more: at most one of them can ever be stored, as all expect the same place.
+func (h *shard) sendAgain(f *flight) {
+	if h.over(f) {
+		return
+	}
+	h.mu.Lock()
+	if h.stopped != nil {
+		h.mu.Unlock()
+		h.giveUp(f, ErrUnknown, h.healthy())
+		return
+	}
+	f.result = unanswered
+	h.send(f)
+	h.mu.Unlock()
+	_ = h.s.pause(h.s.life, resolvePause) // it ends early with the store
+	h.fly(f, nil)
+}
+
+// waitOrEnd waits before the next look, or ends when the time is over.
+func (h *shard) waitOrEnd(f *flight, err error) {
+	h.mu.Lock()
+	f.err = errors.Join(f.err, err)
+	h.mu.Unlock()
+	if !h.over(f) {
+		_ = h.s.pause(h.s.life, resolvePause) // it ends early with the store
+	}
+}
+
+// over reports whether the group's time has passed, and ends it then: its outcome stays unknown. An embedded server
+// that has not answered at all has lost its disk: the process must stop.
+func (h *shard) over(f *flight) bool {
+	age := time.Since(f.began)
+	switch {
+	case f.silent && h.s.embedded != nil && h.s.replicas == 1 && age > publishTimeout+durableDeadline:
+		h.stop(f, f.err)
+	case age > appendTimeout:
+		h.giveUp(f, ErrUnknown, f.err)
+	default:
+		return false
+	}
+	return true
+}
+
+// stands takes a group of ours that was found in the log. On several replicas it is stored: a reader sees what a quorum
+// has committed. On one only the acknowledgement of a later group says so: the group waits for that beside those that
+// others wrote, with its callers.
+func (h *shard) stands(f *flight) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.s.replicas > 1 {
+		f.result = stored
+		return
+	}
+	h.flights = h.flights[1:]
+	h.seen, h.pendingDrafts[f.g.seq] = append(h.seen, f.g), f.drafts
+	h.closed(f.g)
+	h.wanted = max(h.wanted, f.g.seq)
+	if h.s.closing.Load() {
+		h.refuseWaiting(errors.New("the store was closed"))
+		return
+	}
+	time.AfterFunc(appendTimeout, func() { h.expire(f) })
+}
+
+// expire ends the callers of a group that was found in the log and never known to be durable.
+func (h *shard) expire(f *flight) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if drafts, there := h.pendingDrafts[f.g.seq]; there {
+		delete(h.pendingDrafts, f.g.seq)
+		endAll(drafts, fmt.Errorf("%w: %s group %d is not known to be on disk", ErrUnknown, h.name(), f.g.seq))
+	}
+}
+
+// superseded handles a group whose place another one has taken.
+func (h *shard) superseded(f *flight, there *group) {
+	h.mu.Lock()
+	ours := h.doubted[there.hash]
+	h.mu.Unlock()
+	if h.s.sole && !ours {
+		h.giveUp(f, ErrRefused, h.fail(there.seq, errors.New("somebody else has written to the log")))
+		return
+	}
+	h.takeBack(f)
+	ctx, cancel := context.WithTimeout(h.s.life, readTimeout)
+	defer cancel()
+	if err := h.readOn(ctx, there.seq); err != nil {
+		h.s.log.Debug().Err(err).Int("shard", h.n).Msg("the log could not be read on; trying again")
+	}
+}
+
+// readOn reads the log up to seq. errBusy: a group of ours is under way.
+func (h *shard) readOn(ctx context.Context, seq uint64) error {
+	h.mu.Lock()
+	next := h.front.Seq + 1
+	if len(h.flights) > 0 || h.building {
+		h.mu.Unlock()
+		return errBusy
+	}
+	h.mu.Unlock()
+	return h.readGroups(ctx, next, seq, h.observe)
+}
+
+// takeBack puts the drafts of the first group, which was not stored and never will be, back into the queue.
+func (h *shard) takeBack(f *flight) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.drop(f)
+	var again []*entry
+	for _, d := range f.drafts {
+		if time.Since(d.began) > appendTimeout {
+			d.end(fmt.Errorf("%w: others came first for %s", ErrRefused, appendTimeout))
+			continue
+		}
+		again = append(again, d)
+	}
+	h.waiting = append(again, h.waiting...)
+}
+
+// giveUp ends the first group under way with an error for its callers.
+func (h *shard) giveUp(f *flight, kind, cause error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if errors.Is(kind, ErrUnknown) {
+		h.doubted[f.g.hash] = true
+	}
+	h.drop(f)
+	if cause == nil {
+		cause = f.err
+	}
+	endAll(f.drafts, fmt.Errorf("%w: %w", kind, cause))
+	if wanted := h.wanted; wanted > h.head.Seq { // whoever waits for a fence goes on waiting, and not in a hurry
+		h.wanted = 0
+		time.AfterFunc(recheckPause, func() { h.wantFence(wanted) })
+	}
+}
+
+// drop takes the first group, which does not stand in the log, out of what is under way. Groups behind it can never be
+// stored. The caller holds the lock.
+func (h *shard) drop(f *flight) {
+	h.flights = h.flights[1:]
+	h.forget(f.g)
+	h.front = h.head
+	for _, g := range h.seen {
+		h.front = g.after(h.front)
+	}
+	for _, later := range h.flights {
+		later.orphan = true
+		h.front = later.g.after(h.front)
+	}
+	if f.g.kind == groupClosing {
+		h.rolling = false
+	}
+}
+
+// stop ends the first group under way, and the process: the disk no longer keeps what is written, or a group may
+// arrive that nobody waits for.
+func (h *shard) stop(f *flight, cause error) {
+	err := fmt.Errorf("%s: group %d is not known to be on disk after %s: %w", h.name(), f.g.seq, time.Since(f.began).Round(time.Second), cause)
+	h.s.fail(err, true)
+	h.giveUp(f, ErrUnknown, h.fail(f.g.seq, fmt.Errorf("%w: %w", ErrUnhealthy, err)))
+}

@@ -1,0 +1,327 @@
+package eventstore
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"payledger/eventstore/blocks"
+	"payledger/eventstore/tipstore"
+)
+
+const (
+	// scrubBytes is how many bytes the scrub reads a second at most: 1 GB a minute.
+	scrubBytes = 16 << 20
+	// scrubPause is the wait between two passes over the folder.
+	scrubPause = 10 * time.Minute
+)
+
+// scrub reads the files of an embedded server again and again, slowly, and compares them with their checksums, with each
+// other and with what this process knows: damage that nobody reads otherwise is found before a restart meets it.
+type scrub struct {
+	s       *Store
+	ended   atomic.Int64 // when the last whole pass began, in Unix seconds; 0: there was none
+	paced   func(ctx context.Context, n int) error
+	groups  map[int]groupLink // the newest group that was read of each shard in this pass
+	through map[int]head
+	torn    string // the torn tail that was seen last
+}
+
+// ScrubAge returns how long ago the last whole pass of the scrub began, and false if there was none yet.
+func (s *Store) ScrubAge() (time.Duration, bool) {
+	ended := s.scrub.ended.Load()
+	return s.Now().Sub(time.Unix(ended, 0)), ended > 0
+}
+
+// Scrub makes one whole pass over the folder of the embedded server, without pausing. It returns the damage that it
+// found first; the log is then unhealthy.
+func (s *Store) Scrub(ctx context.Context) error {
+	if s.embedded == nil || s.replicas > 1 {
+		return nil
+	}
+	c := &scrub{s: s, paced: func(context.Context, int) error { return nil }}
+	err := c.pass(ctx, false)
+	if sick := s.sick.Load(); sick != nil && errors.Is(err, tipstore.ErrDamaged) {
+		return *sick
+	}
+	return err
+}
+
+// run makes passes until ctx ends.
+func (c *scrub) run(ctx context.Context) {
+	c.paced = func(ctx context.Context, n int) error {
+		return c.s.pause(ctx, time.Duration(n)*time.Second/scrubBytes)
+	}
+	for c.s.pause(ctx, scrubPause) == nil {
+		if err := c.pass(ctx, true); err != nil && ctx.Err() == nil {
+			c.s.log.Error().Err(err).Msg("scrub")
+		}
+	}
+}
+
+// pass reads all streams once. A pass that was interrupted by a restart goes on where it was.
+func (c *scrub) pass(ctx context.Context, resume bool) error {
+	began := c.s.Now().Unix()
+	c.groups, c.through = map[int]groupLink{}, map[int]head{}
+	names, err := blocks.Streams(c.s.embedded.dir, ledgerAccount)
+	if err != nil {
+		return fmt.Errorf("eventstore: scrub: %w", err)
+	}
+	for _, h := range c.s.shard {
+		c.through[h.n], _ = h.end()
+	}
+	if err := c.present(names); err != nil {
+		return err
+	}
+	slices.Sort(names)
+	at := scrubPlace{Began: began}
+	if resume {
+		at = c.resumeAt(at)
+	}
+	for _, name := range names {
+		if name <= at.Done {
+			continue
+		}
+		if err := c.stream(ctx, name, resume); err != nil {
+			return err
+		}
+		if at.Done = name; resume {
+			if err := c.remember(at); err != nil {
+				return err
+			}
+		}
+	}
+	c.s.scrub.ended.Store(at.Began)
+	if !resume {
+		return nil
+	}
+	return c.remember(scrubPlace{})
+}
+
+// present checks that there is a folder of each stream that this process knows.
+func (c *scrub) present(names []string) error {
+	for _, h := range c.s.shard {
+		h.mu.Lock()
+		segments := h.segments
+		h.mu.Unlock()
+		for _, g := range segments {
+			if !slices.Contains(names, g.name(h.n)) {
+				return h.fail(g.first, scrubbed(g.name(h.n), g.first, "the stream is gone"))
+			}
+		}
+	}
+	for name := range sideStreams {
+		if c.s.ackedOf(name) > 0 && !slices.Contains(names, name) {
+			damage := scrubbed(name, c.s.ackedOf(name), "the stream is gone")
+			c.s.fail(damage, false)
+			return damage
+		}
+	}
+	return nil
+}
+
+// scrubPlace is how far a pass is: streams are read in the order of their names.
+type scrubPlace struct {
+	Began int64  // Unix seconds
+	Done  string // the last stream that was read
+}
+
+// stream reads one stream.
+func (c *scrub) stream(ctx context.Context, name string, resume bool) error {
+	shard, number, ours := parseSegmentName(name)
+	deletes, side := sideStreams[name]
+	if !ours && !side {
+		return nil
+	}
+	options := blocks.Options{
+		Deletes: deletes, Uncached: resume,
+		Pace: func(n int) error { return c.paced(ctx, n) },
+	}
+	if side {
+		return c.sideStream(ctx, name, options)
+	}
+	h := c.s.shard[shard]
+	seg, last, known := h.numbered(number)
+	if !known || last < seg.first {
+		return nil
+	}
+	options.Subjects = []string{seg.subject(shard)}
+	options.Handle = func(r blocks.Record) error { return c.group(h, r) }
+	through := min(last, c.through[shard].Seq)
+	if through < seg.first {
+		return nil
+	}
+	c.torn = ""
+	report, err := blocks.Verify(c.s.embedded.dir, ledgerAccount, name, options)
+	if err != nil {
+		return fmt.Errorf("eventstore: scrub: %s: %w", name, err)
+	}
+	if c.faultOf(report, through) == "" {
+		return nil
+	}
+	return c.confirm(ctx, h, name, through, options)
+}
+
+// confirm reads a segment that looked damaged once more, from its beginning: files may have been replaced meanwhile.
+func (c *scrub) confirm(ctx context.Context, h *shard, name string, through uint64, options blocks.Options) error {
+	if err := c.s.pause(ctx, recheckPause); err != nil {
+		return err
+	}
+	options.From = blocks.Place{}
+	delete(c.groups, h.n)
+	report, err := blocks.Verify(c.s.embedded.dir, ledgerAccount, name, options)
+	if err != nil {
+		return fmt.Errorf("eventstore: scrub: %s: %w", name, err)
+	}
+	if reason := c.faultOf(report, through); reason != "" {
+		return h.fail(report.Last+1, scrubbed(name, report.Last+1, reason))
+	}
+	return nil
+}
+
+func scrubbed(name string, seq uint64, reason string) error {
+	return fmt.Errorf("%w: %s at sequence %d: the scrub found: %s; copy the folder before anything else", ErrUnhealthy, name, seq, reason)
+}
+
+// sideStream reads a stream beside the log, twice if it looks damaged.
+func (c *scrub) sideStream(ctx context.Context, name string, options blocks.Options) error {
+	c.torn = ""
+	for try := 0; ; try++ {
+		seq, reason, err := c.side(name, options)
+		switch {
+		case err != nil:
+			return fmt.Errorf("eventstore: scrub: %s: %w", name, err)
+		case reason == "":
+			return nil
+		case try > 0:
+			damage := scrubbed(name, seq, reason)
+			c.s.fail(damage, false)
+			return damage
+		}
+		if err := c.s.pause(ctx, recheckPause); err != nil {
+			return err
+		}
+	}
+}
+
+// group checks a record of the log: that it is a whole group of its place, and follows the one before.
+func (c *scrub) group(h *shard, r blocks.Record) error {
+	if r.Tombstone || r.Erased {
+		return nil
+	}
+	g, err := h.parse(r.Seq, r.Body)
+	if err != nil {
+		return fmt.Errorf("%w: %w", blocks.ErrRefused, err)
+	}
+	before, known := c.groups[h.n]
+	if known && before.Seq+1 == g.seq && before.Hash != g.before {
+		return fmt.Errorf("%w: group %d names another group before it", blocks.ErrRefused, g.seq)
+	}
+	c.groups[h.n] = groupLink{g.seq, g.hash}
+	if end := c.through[h.n]; g.seq == end.Seq && g.hash != end.Hash {
+		return fmt.Errorf("%w: group %d is another one than the one that was acknowledged", blocks.ErrRefused, g.seq)
+	}
+	return nil
+}
+
+// numbered returns a segment and the last sequence of it that is acknowledged.
+func (h *shard) numbered(number uint32) (segment, uint64, bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if number == 0 || int(number) > len(h.segments) {
+		return segment{}, 0, false
+	}
+	g := h.segments[number-1]
+	if g.last > 0 {
+		return g, g.last, true
+	}
+	return g, h.head.Seq, true
+}
+
+// side reads a stream beside the log and holds it to its index.
+func (c *scrub) side(name string, options blocks.Options) (uint64, string, error) {
+	acked := c.s.ackedOf(name) // before the view: all of it is there
+	view := c.s.tips.Snapshot()
+	defer view.Close()
+	check, err := newSideCheck(view, name)
+	if err != nil || check == nil || check.through == 0 {
+		return 0, "", err
+	}
+	check.through = max(check.through, acked)
+	options.Handle = check.see
+	report, err := blocks.Verify(c.s.embedded.dir, ledgerAccount, name, options)
+	if err != nil {
+		return 0, "", err
+	}
+	if reason := c.faultOf(report, 0); reason != "" {
+		return report.Last + 1, reason, nil
+	}
+	seq, err := check.end()
+	switch {
+	case err == nil || errors.Is(err, tipstore.ErrDamaged):
+		return 0, "", err
+	case !errors.Is(err, errDestroyed) && c.s.changed(name, seq):
+		return 0, "", nil
+	}
+	return seq, err.Error(), nil
+}
+
+// changed reports whether a record was destroyed or replaced meanwhile.
+func (s *Store) changed(stream string, seq uint64) bool {
+	if s.sideValue(recordKey(stream, seq)) != nil {
+		return false
+	}
+	newest, err := s.sideNames(replacePrefix, stream, "")
+	for _, at := range newest {
+		if at == seq {
+			return false
+		}
+	}
+	return err == nil
+}
+
+// faultOf says what is wrong in a report of a stream that must hold everything up to a sequence, or "". Behind that a record
+// may be cut off: it is being written, unless it looks the same when it is read again.
+func (c *scrub) faultOf(report blocks.Report, through uint64) string {
+	before := c.torn
+	if c.torn = ""; report.Kind == blocks.Torn {
+		torn := report.Blocks[len(report.Blocks)-1]
+		c.torn = fmt.Sprintf("%s: block %d, offset %d of %d", report.Stream, torn.Block, torn.End, torn.Size)
+	}
+	switch {
+	case c.torn != "" && before == "":
+		return "perhaps torn"
+	case c.torn != "" && c.torn == before:
+		return "it is torn: " + c.torn
+	case report.Kind == blocks.Damaged && len(report.Faults) > 0, report.Last < through && len(report.Faults) > 0:
+		return report.Faults[0].String()
+	case report.Kind == blocks.Damaged, report.Last < through:
+		return "messages are missing"
+	default:
+		return ""
+	}
+}
+
+// resumeAt returns where an interrupted pass was; else the new pass itself.
+func (c *scrub) resumeAt(anew scrubPlace) scrubPlace {
+	var at scrubPlace
+	value, err := c.s.tips.Get([]byte{scrubPrefix})
+	if err != nil || json.Unmarshal(value, &at) != nil || at.Done == "" {
+		return anew
+	}
+	return at
+}
+
+// remember stores how far the pass is.
+func (c *scrub) remember(at scrubPlace) error {
+	value, err := json.Marshal(at)
+	if err != nil || c.s.tipsFixed {
+		return err
+	}
+	batch := c.s.tips.NewBatch()
+	return errors.Join(batch.Set([]byte{scrubPrefix}, value), batch.Commit())
+}

@@ -1,0 +1,174 @@
+package eventstore
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// A segment is one stream of a shard. Only the last one takes groups; it is closed by its last group, which names the
+// segment that follows.
+type segment struct {
+	number uint32 // from 1
+	first  uint64 // sequence of its first group
+	last   uint64 // sequence of its closing group; 0 while it is open
+	bytes  uint64 // about what is stored in it
+	sealed bool   // the server listed it as sealed when the log was opened
+}
+
+// DefaultSegmentBytes is the size from which a segment is closed. After a kill the server reads the open segments as a
+// whole: all shards' together stay below 1 GiB.
+const DefaultSegmentBytes = 128 << 20
+
+const (
+	subjectRoot   = "ledger"
+	segmentPrefix = "LEDGER_"
+)
+
+func segmentName(shard int, number uint32) string {
+	return segmentPrefix + strconv.Itoa(shard) + "_" + strconv.FormatUint(uint64(number), 10)
+}
+
+// parseSegmentName is the inverse of segmentName.
+func parseSegmentName(name string) (shard int, number uint32, ok bool) {
+	rest, ours := strings.CutPrefix(name, segmentPrefix)
+	first, second, two := strings.Cut(rest, "_")
+	if !ours || !two {
+		return 0, 0, false
+	}
+	shard, err := strconv.Atoi(first)
+	n, err2 := strconv.ParseUint(second, 10, 32)
+	return shard, uint32(n), err == nil && err2 == nil && segmentName(shard, uint32(n)) == name
+}
+
+func (g segment) name(shard int) string { return segmentName(shard, g.number) }
+
+func (g segment) subject(shard int) string {
+	return subjectRoot + "." + strconv.Itoa(shard) + "." + strconv.FormatUint(uint64(g.number), 10)
+}
+
+// name is the shard's newest segment, as texts name it.
+func (h *shard) name() string { return segmentPrefix + strconv.Itoa(h.n) }
+
+// nameOf names the segment that holds a sequence. The caller holds the lock.
+func (h *shard) nameOf(seq uint64) string {
+	if g, ok := h.find(seq); ok {
+		return g.name(h.n)
+	}
+	return h.name()
+}
+
+// open is the segment that takes groups. The caller holds the lock.
+func (h *shard) open() segment { return h.segments[len(h.segments)-1] }
+
+// segmentOf returns the segment that holds a sequence, or will.
+func (h *shard) segmentOf(seq uint64) (segment, bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.find(seq)
+}
+
+func (h *shard) find(seq uint64) (segment, bool) {
+	i, _ := slices.BinarySearchFunc(h.segments, seq, func(g segment, seq uint64) int {
+		if g.first > seq {
+			return 1
+		}
+		return -1
+	})
+	if i == 0 {
+		return segment{}, false
+	}
+	return h.segments[i-1], true
+}
+
+// What every segment's metadata says. A log is never opened with another number of shards than it was made with.
+const (
+	metadataShards = "payledger-shards"
+	metadataFormat = "payledger-format"
+	metadataLog    = "payledger-log"
+	logFormat      = "2"
+)
+
+func (s *Store) segmentConfig(shard int, g segment) jetstream.StreamConfig {
+	config := s.streamConfig(g.name(shard), g.subject(shard))
+	config.FirstSeq = g.first
+	config.Metadata = map[string]string{
+		metadataShards: strconv.Itoa(s.shards), metadataFormat: logFormat, metadataLog: hex.EncodeToString(s.id[:]),
+	}
+	return config
+}
+
+// closed goes on behind an applied or seen group if it closes its segment. The caller holds the lock.
+func (h *shard) closed(g *group) {
+	if g.kind != groupClosing {
+		return
+	}
+	last := &h.segments[len(h.segments)-1]
+	if last.first > g.seq {
+		return // its successor is there already
+	}
+	h.rolling = true
+	go h.roll(g)
+}
+
+// roll makes the segment that follows a closing group, and seals the closed one.
+func (h *shard) roll(g *group) {
+	for {
+		ctx, cancel := context.WithTimeout(h.s.life, readTimeout)
+		err := h.makeSuccessor(ctx, g)
+		cancel()
+		if err == nil || h.s.closing.Load() {
+			return
+		}
+		h.s.log.Warn().Err(err).Int("shard", h.n).Msg("the next segment could not be made; trying again")
+		if h.s.pause(h.s.life, recheckPause) != nil {
+			return
+		}
+	}
+}
+
+// makeSuccessor makes the segment that follows a closing group, unless it exists, and seals the one before it. It is
+// safe to repeat, and any node may do it.
+func (h *shard) makeSuccessor(ctx context.Context, g *group) error {
+	next := segment{number: g.next, first: g.seq + 1}
+	if !h.s.readOnly {
+		_, err := h.s.js.CreateStream(ctx, h.s.segmentConfig(h.n, next))
+		if err != nil && !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
+			return fmt.Errorf("eventstore: create %s: %w", next.name(h.n), err)
+		}
+	}
+	h.mu.Lock()
+	last := &h.segments[len(h.segments)-1]
+	if last.first > g.seq {
+		h.mu.Unlock()
+		return nil
+	}
+	last.last = g.seq
+	full := *last
+	h.segments = append(h.segments, next)
+	h.rolling = false
+	h.leave()
+	h.mu.Unlock()
+	return h.seal(ctx, full)
+}
+
+// seal tells the server that a closed segment takes no message any more. A stream of one replica is not sealed: its
+// closing group says the same, and the server rewrites the stream's description and its checksum in two steps. After a
+// crash between them it does not know the stream any more (nats-server filestore.go, writeStreamMeta).
+func (h *shard) seal(ctx context.Context, g segment) error {
+	if h.s.readOnly || h.s.replicas == 1 {
+		return nil
+	}
+	config := h.s.segmentConfig(h.n, g)
+	config.Sealed = true
+	if _, err := h.s.js.UpdateStream(ctx, config); err != nil {
+		return fmt.Errorf("eventstore: seal %s: %w", g.name(h.n), err)
+	}
+	return nil
+}

@@ -1,0 +1,383 @@
+package eventstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// recentBytes bounds the newest groups that a shard keeps in memory for its readers; recentGroups their number.
+	recentBytes  = 4 << 20
+	recentGroups = 2048
+	// fenceDelay is the wait for another acknowledgement before a group that somebody else wrote is made durable.
+	fenceDelay = 100 * time.Millisecond
+	// witnessEvery is how often a shard's groups name the newest group of the next shard.
+	witnessEvery = 100 * time.Millisecond
+)
+
+// shard is one sequence of groups, and everything that this process knows of it.
+//
+// The log is the truth: head is its last acknowledged group, and the tips are the fold of all groups up to head.
+// Nothing past head is ever shown to anybody.
+type shard struct {
+	s *Store
+	n int
+
+	mu       sync.Mutex
+	head     head
+	grown    chan struct{} // closed and replaced whenever head grows
+	recent   []*group      // the newest applied groups, in order
+	bytes    int           // of recent
+	segments []segment
+	rolling  bool // a segment was closed and its successor is being made
+	stopped  error
+
+	dirty       map[Key]*Recorded // applied, and not yet in the tip store
+	flushing    map[Key]*Recorded // being written to the tip store
+	dirtyBytes  int
+	flushHead   head                      // the end of the shard with flushing
+	synced      head                      // what the tip store has on the disk
+	newest      atomic.Pointer[groupLink] // head, for the witness of another shard
+	segmentLast uint64                    // last sequence of the open segment when the log was opened
+
+	// Beyond head.
+	front         head                // the end of the shard once everything under way stands
+	seen          []*group            // read from the log, not known to be durable
+	flights       []*flight           // sent, in order
+	pending       map[Key]int         // how many groups beyond head hold an event of the aggregate
+	pendingDrafts map[uint64][]*entry // of groups of ours among seen, by sequence
+	building      bool                // a group is being encoded
+	resolving     bool                // somebody finds out what became of the first flight
+	waiting       []*entry            // first come, first served
+	wanted        uint64              // somebody waits for the acknowledgement of this group: an empty one is sent if no other is
+	doubted       map[Hash]bool       // groups of ours with an unknown outcome
+	witness       func() witness      // of the next shard
+	named         time.Time           // when a group named a witness last
+}
+
+func newShard(s *Store, n int) *shard {
+	h := &shard{
+		s: s, n: n, grown: make(chan struct{}), dirty: map[Key]*Recorded{}, pending: map[Key]int{}, doubted: map[Hash]bool{}, pendingDrafts: map[uint64][]*entry{},
+	}
+	h.newest.Store(&groupLink{})
+	return h
+}
+
+// end returns the shard's last acknowledged group, and a channel that closes when there is another.
+func (h *shard) end() (head, <-chan struct{}) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.head, h.grown
+}
+
+// tip returns the newest acknowledged event of an aggregate; nil when there is none.
+func (h *shard) tip(key Key) (*Recorded, error) {
+	h.mu.Lock()
+	r := h.known(key)
+	h.mu.Unlock()
+	if r != nil {
+		return r, nil
+	}
+	return h.s.storedTip(h.n, key)
+}
+
+// known is tip for what is in memory. The caller holds the lock.
+func (h *shard) known(key Key) *Recorded {
+	if r := h.dirty[key]; r != nil {
+		return r
+	}
+	if r := h.flushing[key]; r != nil {
+		return r
+	}
+	return h.s.recent.get(key)
+}
+
+// apply makes an acknowledged group part of what is known. The caller holds the lock, and has checked the group if
+// it was not made here.
+func (h *shard) apply(g *group) {
+	h.head = g.after(h.head)
+	h.newest.Store(&groupLink{g.seq, g.hash})
+	for _, r := range g.frames {
+		r := r.owned()
+		if replaced := h.dirty[r.Key]; replaced != nil {
+			h.dirtyBytes -= replaced.size()
+		}
+		h.dirty[r.Key] = r
+		h.dirtyBytes += r.size()
+		h.s.recent.put(r)
+	}
+	h.recent = append(h.recent, g)
+	h.bytes += g.size
+	for h.bytes > recentBytes || len(h.recent) > recentGroups {
+		h.bytes -= h.recent[0].size
+		h.recent[0] = nil
+		h.recent = h.recent[1:]
+	}
+	close(h.grown)
+	h.grown = make(chan struct{})
+	if h.dirtyBytes > h.s.dirtyLimit {
+		h.s.flushSoon()
+	}
+}
+
+// check verifies a group that was read from the log: that it stands on h.front, and that every event continues its
+// aggregate. The caller holds the lock.
+func (h *shard) check(g *group) error {
+	if g.shard != h.n || g.log != h.s.id {
+		return fmt.Errorf("group %d belongs to another log or shard", g.seq)
+	}
+	if err := g.follows(h.front); err != nil {
+		return err
+	}
+	within := map[Key]*Recorded{}
+	for _, r := range g.frames {
+		tip := within[r.Key]
+		if tip == nil {
+			var err error
+			if tip, err = h.frontTip(r.Key); err != nil {
+				return err
+			}
+		}
+		if err := continues(r, tip); err != nil {
+			return err
+		}
+		within[r.Key] = r
+	}
+	return nil
+}
+
+// frontTip is tip with the groups that were read and are not known to be durable.
+func (h *shard) frontTip(key Key) (*Recorded, error) {
+	for i := len(h.seen) - 1; i >= 0 && h.pending[key] > 0; i-- {
+		for j := len(h.seen[i].frames) - 1; j >= 0; j-- {
+			if r := h.seen[i].frames[j]; r.Key == key {
+				return r, nil
+			}
+		}
+	}
+	if r := h.known(key); r != nil {
+		return r, nil
+	}
+	return h.s.storedTip(h.n, key)
+}
+
+// continues checks that r is the event after tip: its revision, its place and its hash.
+func continues(r, tip *Recorded) error {
+	revision, address, previous := uint64(0), uint64(0), Hash{}
+	if tip != nil {
+		revision, address, previous = tip.Revision, tip.Seq, tip.Hash
+	}
+	switch {
+	case r.Revision != revision+1:
+		return fmt.Errorf("%s: revision %d at %d.%d follows revision %d", r.Key, r.Revision, GroupOf(r.Seq), FrameOf(r.Seq), revision)
+	case r.PrevSeq != address:
+		return fmt.Errorf("%s: revision %d at %d.%d names another place for the event before", r.Key, r.Revision, GroupOf(r.Seq), FrameOf(r.Seq))
+	case r.link(previous) != r.Hash:
+		return fmt.Errorf("%s: revision %d at %d.%d has a wrong hash", r.Key, r.Revision, GroupOf(r.Seq), FrameOf(r.Seq))
+	}
+	return nil
+}
+
+// errBusy means that a group of ours is under way: its own answer decides first what stands at its place.
+var errBusy = errors.New("eventstore: a group of ours is under way")
+
+// observe takes the next group that was read from the log. errBusy: it is to be read again later. Any other error means
+// that the log is damaged.
+func (h *shard) observe(g *group) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case len(h.flights) > 0 || h.building || g.seq > h.front.Seq+1:
+		return errBusy
+	case g.seq <= h.front.Seq:
+		return nil
+	}
+	if err := h.check(g); err != nil {
+		return h.damage(g.seq, err)
+	}
+	delete(h.doubted, g.hash)
+	h.front = g.after(h.front)
+	if h.s.replicas > 1 || h.s.readOnly { // a reader sees what a quorum has committed
+		h.apply(g)
+		h.closed(g)
+		h.leave()
+		return nil
+	}
+	h.seen = append(h.seen, g)
+	for _, r := range g.frames {
+		h.pending[r.Key]++
+	}
+	h.closed(g)
+	if len(g.frames) > 0 {
+		time.AfterFunc(fenceDelay, func() { h.wantFence(g.seq) })
+	}
+	h.leave()
+	return nil
+}
+
+func (h *shard) lastSeen() uint64 {
+	if len(h.seen) == 0 {
+		return 0
+	}
+	return h.seen[len(h.seen)-1].seq
+}
+
+// confirm applies the groups up to seq that were read from the log: an acknowledgement covers them. The caller holds
+// the lock.
+func (h *shard) confirm(seq uint64) {
+	for len(h.seen) > 0 && h.seen[0].seq <= seq {
+		g := h.seen[0]
+		h.seen = h.seen[1:]
+		h.forget(g)
+		h.apply(g)
+		endAll(h.pendingDrafts[g.seq], nil)
+		delete(h.pendingDrafts, g.seq)
+	}
+}
+
+// next returns the group that follows everything under way, without events. It names the newest acknowledged group of
+// the next shard, unless a group did so a moment ago. The caller holds the lock.
+func (h *shard) next(kind groupKind) *group {
+	g := &group{
+		kind: kind, shard: h.n, log: h.s.id, seq: h.front.Seq + 1, before: h.front.Hash,
+		events: h.front.Events, aggs: h.front.Aggregates, witness: witness{Shard: noShard},
+	}
+	if now := time.Now(); now.Sub(h.named) > witnessEvery {
+		g.witness, h.named = h.witness(), now
+	}
+	return g
+}
+
+// forget takes the group's aggregates out of pending.
+func (h *shard) forget(g *group) {
+	for _, r := range g.frames {
+		if h.pending[r.Key]--; h.pending[r.Key] == 0 {
+			delete(h.pending, r.Key)
+		}
+	}
+}
+
+// wantFence has an empty group appended, unless seq is acknowledged by then.
+func (h *shard) wantFence(seq uint64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.head.Seq >= seq || h.stopped != nil || h.s.closing.Load() {
+		return
+	}
+	h.wanted = max(h.wanted, seq)
+	h.leave()
+}
+
+// await returns when the group at seq is acknowledged.
+func (h *shard) await(ctx context.Context, seq uint64) error {
+	for {
+		end, grown := h.end()
+		if end.Seq >= seq {
+			return nil
+		}
+		if err := h.healthy(); err != nil {
+			return err
+		}
+		select {
+		case <-grown:
+		case <-h.s.gone:
+			return fmt.Errorf("%w: the store was closed", ErrUnhealthy)
+		case <-h.s.sickened:
+			return h.s.Healthy()
+		case <-ctx.Done():
+			return fmt.Errorf("eventstore: %s group %d is not acknowledged: %w", h.name(), seq, ctx.Err())
+		}
+	}
+}
+
+// catchUp reads the log up to its last group, and returns when that is acknowledged. The sole writer knows it already.
+func (h *shard) catchUp(ctx context.Context) error {
+	if h.s.sole {
+		return nil
+	}
+	if err := h.healthy(); err != nil {
+		return err
+	}
+	last, err := h.lastAtLeader(ctx)
+	if err != nil {
+		return err
+	}
+	for {
+		h.mu.Lock()
+		known, grown := max(h.head.Seq, h.lastSeen()), h.grown
+		h.mu.Unlock()
+		if known >= last {
+			break
+		}
+		err := h.readOn(ctx, last)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, errBusy) {
+			return err
+		}
+		select {
+		case <-grown:
+		case <-time.After(resolvePause):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	h.mu.Lock()
+	needed := h.lastEvents()
+	h.mu.Unlock()
+	h.wantFence(needed)
+	return h.await(ctx, needed)
+}
+
+// lastEvents is the last group with events that was read; groups without any need not be waited for. The caller holds
+// the lock.
+func (h *shard) lastEvents() uint64 {
+	for i := len(h.seen) - 1; i >= 0; i-- {
+		if len(h.seen[i].frames) > 0 {
+			return h.seen[i].seq
+		}
+	}
+	return 0
+}
+
+// healthy is nil while the shard takes appends.
+func (h *shard) healthy() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.stopped
+}
+
+// damage stops the shard: it takes no appends any more. The caller holds the lock.
+func (h *shard) damage(seq uint64, err error) error {
+	if !errors.Is(err, ErrUnhealthy) {
+		err = fmt.Errorf("%w: %s at sequence %d: %w; copy the folder before anything else", ErrUnhealthy, h.nameOf(seq), seq, err)
+	}
+	if h.stopped == nil {
+		h.stopped = err
+		h.refuseWaiting(err)
+		h.s.noteDamage(h.n, err)
+	}
+	return h.stopped
+}
+
+// fail is damage for whoever does not hold the lock.
+func (h *shard) fail(seq uint64, err error) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.damage(seq, err)
+}
+
+// from returns the applied groups in memory from seq on; none when the first of them is not in memory.
+func (h *shard) from(seq uint64) []*group {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.recent) == 0 || seq < h.recent[0].seq || seq > h.head.Seq {
+		return nil
+	}
+	return h.recent[seq-h.recent[0].seq:]
+}

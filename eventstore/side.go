@@ -1,0 +1,310 @@
+package eventstore
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"payledger/eventstore/tipstore"
+)
+
+// The index of the streams beside the log is their witness: it says which records must stand there. The server itself says
+// nothing when one is gone. The sole writer of a folder keeps it in the tip store, next to the tips:
+//
+//	"s" stream 0 sequence   digest                     a record that stays until it is destroyed
+//	"n" stream 0 name       sequence, digest           the newest such record of a name
+//	"r" stream 0 name       sequence, digest           a name whose newer record replaces the older one
+//	"x" stream 0 name       sequence                   the record is being destroyed
+//	"w" stream              sequence, safe sequence    the newest that was acknowledged, and that up to which the index is whole
+//
+// Only what was acknowledged enters it. A start enters what stands behind the safe sequence, everything if the tip store was
+// lost. A record is destroyed in this order: "x" synced, the record, the entries; a start goes on with what it finds begun.
+const (
+	recordPrefix  = 's'
+	namePrefix    = 'n'
+	replacePrefix = 'r'
+	dyingPrefix   = 'x'
+)
+
+// sideRoots are the subjects of the streams beside the log, up to the name.
+var sideRoots = map[string]string{
+	checkpointStream: "", secretStream: secretRoot + ".", deliveryStream: deliveryRoot + ".", positionStream: positionRoot + ".",
+}
+
+// sideDigest is a digest of a record.
+type sideDigest [16]byte
+
+func digestOf(name string, body []byte) (d sideDigest) {
+	sum := sha256.New()
+	sum.Write(append([]byte(name), 0))
+	sum.Write(body)
+	copy(d[:], sum.Sum(nil))
+	return d
+}
+
+func sideKey(prefix byte, stream, name string) []byte {
+	if prefix == namePrefix && stream == deliveryStream { // there are many
+		sum := sha256.Sum256([]byte(name))
+		name = string(sum[:16])
+	}
+	b := make([]byte, 0, 2+len(stream)+len(name))
+	return append(append(append(append(b, prefix), stream...), 0), name...)
+}
+
+func recordKey(stream string, seq uint64) []byte {
+	return binary.BigEndian.AppendUint64(sideKey(recordPrefix, stream, ""), seq)
+}
+
+// sideEntry is the value of a name.
+type sideEntry struct {
+	seq    uint64
+	digest sideDigest
+}
+
+func (e sideEntry) encode() []byte {
+	return append(binary.BigEndian.AppendUint64(nil, e.seq), e.digest[:]...)
+}
+
+func decodeEntry(b []byte) (e sideEntry) {
+	if len(b) == 8+len(e.digest) {
+		e.seq = binary.BigEndian.Uint64(b)
+		copy(e.digest[:], b[8:])
+	}
+	return e
+}
+
+// indexed reports whether this store keeps the index: it is the sole writer of an embedded server's folder.
+func (s *Store) indexed() bool { return s.sole && s.embedded != nil && !s.readOnly && !s.tipsFixed }
+
+// sidePlace is how far a stream beside the log is known.
+type sidePlace struct {
+	acked uint64         // the newest sequence that was acknowledged
+	safe  uint64         // every record up to it is in the index; set while nothing is under way
+	began map[int]uint64 // acked when each write under way began
+	next  int
+
+	silent time.Time // since when the server does not answer; zero: it does
+}
+
+// sideBegin notes that a record is about to be written; the function ends that. A record that was perhaps written is left
+// open: the index is then whole up to here only, until the next start reads on from here.
+func (s *Store) sideBegin(stream string) (end func()) {
+	s.side.Lock()
+	defer s.side.Unlock()
+	p := s.sidePlace(stream)
+	p.next++
+	id := p.next
+	p.began[id] = p.acked
+	return func() {
+		s.side.Lock()
+		defer s.side.Unlock()
+		delete(p.began, id)
+	}
+}
+
+// sidePlace returns the stream's place. The caller holds the lock.
+func (s *Store) sidePlace(stream string) *sidePlace {
+	if s.places == nil {
+		s.places = map[string]*sidePlace{}
+	}
+	if s.places[stream] == nil {
+		s.places[stream] = &sidePlace{began: map[int]uint64{}}
+	}
+	return s.places[stream]
+}
+
+// ackedOf returns the newest acknowledged sequence of a stream.
+func (s *Store) ackedOf(stream string) uint64 {
+	s.side.Lock()
+	defer s.side.Unlock()
+	return s.sidePlace(stream).acked
+}
+
+// whole returns how far the index is whole.
+func (p *sidePlace) whole() uint64 {
+	safe := p.acked
+	for _, began := range p.began {
+		safe = min(safe, began)
+	}
+	p.safe = max(p.safe, safe)
+	return p.safe
+}
+
+// witnessedRecord enters an acknowledged record that stays until it is destroyed.
+func (s *Store) witnessedRecord(stream string, seq uint64, name string, body []byte) {
+	s.witness(stream, seq, func(b tipstore.Batch) error { return setRecord(b, stream, seq, name, body) })
+}
+
+// witnessedNewest enters an acknowledged record that replaces older ones of its name.
+func (s *Store) witnessedNewest(stream string, seq uint64, name string, body []byte) {
+	s.side.Lock()
+	older := decodeEntry(s.sideValue(sideKey(replacePrefix, stream, name))).seq > seq
+	s.side.Unlock()
+	if older {
+		return
+	}
+	s.witness(stream, seq, func(b tipstore.Batch) error { return setNewest(b, stream, seq, name, body) })
+}
+
+func setRecord(b tipstore.Batch, stream string, seq uint64, name string, body []byte) error {
+	e := sideEntry{seq, digestOf(name, body)}
+	value := make([]byte, len(e.digest)+1)
+	copy(value, e.digest[:])
+	if !strings.Contains(name, ".") {
+		value[len(e.digest)] = oneToken
+	}
+	return errors.Join(b.Set(recordKey(stream, seq), value), b.Set(sideKey(namePrefix, stream, name), e.encode()))
+}
+
+func setNewest(b tipstore.Batch, stream string, seq uint64, name string, body []byte) error {
+	return b.Set(sideKey(replacePrefix, stream, name), sideEntry{seq, digestOf(name, body)}.encode())
+}
+
+func (s *Store) witness(stream string, seq uint64, enter func(tipstore.Batch) error) {
+	if s.indexed() {
+		batch := s.tips.NewBatch()
+		if err := errors.Join(enter(batch), batch.Commit()); err != nil {
+			s.log.Error().Err(err).Str("stream", stream).Uint64("sequence", seq).Msg("a record is not in the index")
+		}
+	}
+	s.witnessed(stream, seq)
+}
+
+// sideValue reads the index; nil when it has no such key.
+func (s *Store) sideValue(key []byte) []byte {
+	if !s.indexed() {
+		return nil
+	}
+	value, err := s.tips.Get(key)
+	if err != nil {
+		return nil
+	}
+	return value
+}
+
+// must returns what the index has of a name. Take it before the server is asked: what comes later counts for nothing.
+func (s *Store) must(stream, name string) sideEntry {
+	for _, prefix := range []byte{namePrefix, replacePrefix} {
+		e := decodeEntry(s.sideValue(sideKey(prefix, stream, name)))
+		if e.seq > 0 && (prefix == replacePrefix || s.sideValue(recordKey(stream, e.seq)) != nil) {
+			return e
+		}
+	}
+	return sideEntry{}
+}
+
+// missing returns the error for a record that the server does not have: damage if it must be there, and was not destroyed
+// meanwhile; else ErrNotFound.
+func (s *Store) missing(stream, name string, must sideEntry) error {
+	if must.seq == 0 || s.must(stream, name).seq == 0 || s.sideValue(sideKey(dyingPrefix, stream, name)) != nil {
+		return ErrNotFound
+	}
+	return s.sideDamage(stream, must.seq, "the record is missing")
+}
+
+// older returns an error if the server gave an older record of a name than the one that must be there.
+func (s *Store) older(stream string, seq uint64, must sideEntry) error {
+	if must.seq <= seq {
+		return nil
+	}
+	return s.sideDamage(stream, must.seq, "the record is missing; an older one of its name stands there")
+}
+
+// answered notes what a publish to a stream beside the log led to. An embedded server that does not answer for a while has lost
+// its disk: the process must stop, as it does for the log itself.
+func (s *Store) answered(stream string, err error) {
+	if s.embedded == nil || s.replicas > 1 || s.closing.Load() {
+		return
+	}
+	s.side.Lock()
+	defer s.side.Unlock()
+	p := s.sidePlace(stream)
+	switch {
+	case err == nil:
+		p.silent = time.Time{}
+	case !isDeadline(err):
+	case p.silent.IsZero():
+		p.silent = time.Now()
+	case time.Since(p.silent) > durableDeadline:
+		s.fail(fmt.Errorf("%s at sequence %d: nothing behind it is known to be on disk for %s: %w", stream, p.acked,
+			time.Since(p.silent).Round(time.Second), err), true)
+	}
+}
+
+// sideDamage marks the log as unhealthy.
+func (s *Store) sideDamage(stream string, seq uint64, reason string) error {
+	err := fmt.Errorf("%w: %s at sequence %d: %s; copy the folder before anything else", ErrUnhealthy, stream, seq, reason)
+	s.fail(err, false)
+	return err
+}
+
+// oneToken marks, behind the digest, a record whose name is a single token: readers of deliveries do not see it.
+const oneToken = 1
+
+// skipped returns an error if a record that readers of deliveries see stands in the index between two sequences, both
+// excluded.
+func (s *Store) skipped(stream string, after, before uint64) error {
+	if !s.indexed() || after+1 >= before {
+		return nil
+	}
+	view := s.tips.Snapshot()
+	defer view.Close()
+	var gone uint64
+	err := view.Range(recordKey(stream, after+1), recordKey(stream, before), func(key, value []byte) error {
+		if gone == 0 && value[len(value)-1] != oneToken {
+			gone = binary.BigEndian.Uint64(key[len(key)-8:])
+		}
+		return nil
+	})
+	if err == nil && gone > 0 {
+		err = s.sideDamage(stream, gone, "the record is missing")
+	}
+	return err
+}
+
+// sideDying notes, synced, that records are about to be destroyed.
+func (s *Store) sideDying(stream string, names map[string]uint64) error {
+	if !s.indexed() || len(names) == 0 {
+		return nil
+	}
+	batch := s.tips.NewBatch()
+	for name, seq := range names {
+		if err := batch.Set(sideKey(dyingPrefix, stream, name), binary.BigEndian.AppendUint64(nil, seq)); err != nil {
+			return err
+		}
+	}
+	return errors.Join(batch.Commit(), s.tips.Flush())
+}
+
+// sideGone takes destroyed records out of the index.
+func (s *Store) sideGone(names map[string]uint64) error {
+	if !s.indexed() || len(names) == 0 {
+		return nil
+	}
+	batch := s.tips.NewBatch()
+	for name, seq := range names {
+		err := errors.Join(batch.Delete(recordKey(secretStream, seq)), batch.Delete(sideKey(namePrefix, secretStream, name)), batch.Delete(sideKey(dyingPrefix, secretStream, name)))
+		if err != nil {
+			return err
+		}
+	}
+	return batch.Commit()
+}
+
+// sideNames returns the names in the index that begin with a prefix, and their sequences.
+func (s *Store) sideNames(kind byte, stream, prefix string) (map[string]uint64, error) {
+	names := map[string]uint64{}
+	if !s.indexed() {
+		return names, nil
+	}
+	start := len(sideKey(kind, stream, ""))
+	return names, s.tips.Each(sideKey(kind, stream, prefix), func(key, value []byte) error {
+		if len(value) >= 8 {
+			names[string(key[start:])] = binary.BigEndian.Uint64(value)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,158 @@
+package eventstore
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strings"
+
+	"payledger/eventstore/blocks"
+	"payledger/eventstore/tipstore"
+)
+
+// sideChunk is how many records are compared at once.
+const sideChunk = 4096
+
+// errDestroyed means that a record stands in a stream that was destroyed before.
+var errDestroyed = errors.New("a record stands there that was destroyed")
+
+// sideCheck compares the records of a stream beside the log, as they are read from its files, with the index as it was when
+// the check began. Memory does not grow with the stream, but for names that are replaced and for records that were deleted
+// and still stand in a file.
+type sideCheck struct {
+	stream  string
+	view    tipstore.View
+	through uint64 // nothing behind it is judged
+	safe    uint64 // a record up to it that is not in the index was destroyed
+
+	replaced map[string]*replacedName
+	dying    map[uint64]bool
+	chunk    []sideEntry
+	done     uint64          // everything up to it was compared
+	extra    map[uint64]bool // records that were destroyed, and stand there
+	dead     map[uint64]bool // records with a tombstone
+	fault    error           // the first
+	at       uint64          // its sequence
+}
+
+// replacedName is a name of which only the newest record counts.
+type replacedName struct{ must, there sideEntry }
+
+// newSideCheck prepares a check; nil if there is no index of the stream.
+func newSideCheck(view tipstore.View, stream string) (*sideCheck, error) {
+	value, err := view.Get(append([]byte{witnessPrefix}, stream...))
+	if err != nil {
+		return nil, nil //nolint:nilerror // no index is no damage: a start makes it from the stream
+	}
+	c := &sideCheck{stream: stream, view: view, replaced: map[string]*replacedName{}, dying: map[uint64]bool{}, extra: map[uint64]bool{}, dead: map[uint64]bool{}}
+	c.through, c.safe = decodeWitness(value)
+	start := len(sideKey(replacePrefix, stream, ""))
+	err = view.Each(sideKey(replacePrefix, stream, ""), func(key, value []byte) error {
+		c.replaced[string(key[start:])] = &replacedName{must: decodeEntry(value)}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return c, view.Each(sideKey(dyingPrefix, stream, ""), func(_, value []byte) error {
+		if len(value) == 8 {
+			c.dying[binary.BigEndian.Uint64(value)] = true
+		}
+		return nil
+	})
+}
+
+func (c *sideCheck) failed(seq uint64, format string, args ...any) {
+	if c.fault == nil {
+		c.fault, c.at = fmt.Errorf(format, args...), seq
+	}
+}
+
+// see takes one record. Records come in their order; some may come twice, and tombstones come in between.
+func (c *sideCheck) see(r blocks.Record) error {
+	if r.Tombstone {
+		c.dead[r.Seq] = true
+		return nil
+	}
+	if r.Erased || r.Seq > c.through || r.Seq <= c.done {
+		return nil
+	}
+	name := ""
+	if root := sideRoots[c.stream]; root != "" {
+		name = strings.TrimPrefix(r.Subject, root)
+	}
+	e := sideEntry{r.Seq, digestOf(name, r.Body)}
+	if known := c.replaced[name]; known != nil {
+		if e.seq >= known.there.seq {
+			known.there = e
+		}
+		return nil
+	}
+	if len(c.chunk) > 0 && r.Seq <= c.chunk[len(c.chunk)-1].seq { // the file is read again
+		c.chunk = c.chunk[:0]
+		return nil
+	}
+	if c.chunk = append(c.chunk, e); len(c.chunk) == sideChunk {
+		return c.compare(r.Seq)
+	}
+	return nil
+}
+
+// compare holds the chunk to the index, up to a sequence.
+func (c *sideCheck) compare(through uint64) error {
+	chunk := c.chunk
+	surplus := func(before uint64) {
+		for len(chunk) > 0 && chunk[0].seq < before {
+			if c.stream == secretStream && chunk[0].seq <= c.safe && !c.dying[chunk[0].seq] {
+				c.extra[chunk[0].seq] = true
+			}
+			chunk = chunk[1:]
+		}
+	}
+	err := c.view.Range(recordKey(c.stream, c.done+1), recordKey(c.stream, through+1), func(key, value []byte) error {
+		seq := binary.BigEndian.Uint64(key[len(key)-8:])
+		surplus(seq)
+		switch {
+		case len(chunk) > 0 && chunk[0].seq == seq:
+			if string(chunk[0].digest[:]) != string(value[:len(chunk[0].digest)]) {
+				c.failed(seq, "it is another record than the one that was acknowledged")
+			}
+			chunk = chunk[1:]
+		case !c.dying[seq]:
+			c.failed(seq, "the record is missing")
+		}
+		return nil
+	})
+	surplus(through + 1)
+	c.chunk, c.done = c.chunk[:0], through
+	return err
+}
+
+// end returns the first difference and its sequence.
+func (c *sideCheck) end() (uint64, error) {
+	if c.through > c.done {
+		if err := c.compare(c.through); err != nil {
+			return 0, err
+		}
+	}
+	for name, r := range c.replaced {
+		switch {
+		case r.must.seq > c.through || r.there.seq > r.must.seq:
+		case r.there.seq < r.must.seq:
+			c.failed(r.must.seq, "the record of %q is missing", name)
+		case r.there.digest != r.must.digest:
+			c.failed(r.must.seq, "the record of %q is another one than the one that was acknowledged", name)
+		}
+	}
+	for seq := range c.dead {
+		if _, err := c.view.Get(recordKey(c.stream, seq)); err == nil && !c.dying[seq] && seq <= c.through {
+			c.failed(seq, "the record was deleted")
+		}
+	}
+	for seq := range c.extra {
+		if !c.dead[seq] {
+			c.failed(seq, "%w", errDestroyed)
+		}
+	}
+	return c.at, c.fault
+}

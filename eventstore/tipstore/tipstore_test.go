@@ -1,0 +1,175 @@
+package tipstore_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"payledger/eventstore/tipstore"
+)
+
+func open(t *testing.T, o tipstore.Options) *tipstore.Store {
+	t.Helper()
+	s, err := tipstore.Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// set commits one batch.
+func set(t *testing.T, s *tipstore.Store, pairs ...string) {
+	t.Helper()
+	b := s.NewBatch()
+	var errs []error
+	for i := 0; i < len(pairs); i += 2 {
+		errs = append(errs, b.Set([]byte(pairs[i]), []byte(pairs[i+1])))
+	}
+	if err := errors.Join(append(errs, b.Commit())...); err != nil || b.Len() == 0 {
+		t.Fatal(err, b.Len())
+	}
+}
+
+// A batch is seen at once, is there after a restart, and what was not set is not found; a view stays as it was.
+func TestStore(t *testing.T) {
+	t.Parallel()
+	for name, dir := range map[string]string{"in a folder": t.TempDir(), "in memory": ""} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, tipstore.Options{Dir: dir})
+			set(t, s, "a1", "one", "a2", "two", "b", "three", "\xff\xff", "last")
+			view := s.Snapshot()
+			set(t, s, "a1", "newer", "a3", "more")
+			check(t, s, "a1", "newer")
+			if _, err := s.Get([]byte("a")); !errors.Is(err, tipstore.ErrNotFound) {
+				t.Error(err)
+			}
+			all := ""
+			add := func(key, value []byte) error { all += fmt.Sprintf("%s=%s ", key, value); return nil }
+			if err := errors.Join(view.Each([]byte("a"), add), view.Each([]byte("\xff"), add)); err != nil || all != "a1=one a2=two \xff\xff=last " {
+				t.Error(err, all)
+			}
+			errStop := errors.New("enough")
+			if err := view.Each(nil, func(_, _ []byte) error { return errStop }); !errors.Is(err, errStop) {
+				t.Error(err)
+			}
+			view.Close()
+			if err := s.Flush(); err != nil {
+				t.Error(err)
+			}
+			if memory, disk := s.Memory(); memory == 0 || disk == 0 {
+				t.Error(memory, disk)
+			}
+			if err := s.Close(); err != nil || dir == "" {
+				return
+			}
+			s = open(t, tipstore.Options{Dir: dir})
+			check(t, s, "a1", "newer")
+			check(t, s, "b", "three")
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func check(t *testing.T, s *tipstore.Store, key, want string) {
+	t.Helper()
+	if value, err := s.Get([]byte(key)); err != nil || string(value) != want {
+		t.Errorf("%s: %q, %v", key, value, err)
+	}
+}
+
+// What was flushed is there after a crash; a batch that was not flushed is there whole or not at all.
+func TestCrash(t *testing.T) {
+	t.Parallel()
+	dir, after := t.TempDir(), t.TempDir()
+	s := open(t, tipstore.Options{Dir: dir})
+	defer s.Close()
+	set(t, s, "a", "1", "applied", "1")
+	if err := s.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	set(t, s, "a", "2", "applied", "2")
+	if err := os.CopyFS(after, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	crashed := open(t, tipstore.Options{Dir: after})
+	defer crashed.Close()
+	a, errA := crashed.Get([]byte("a"))
+	applied, errApplied := crashed.Get([]byte("applied"))
+	if errA != nil || errApplied != nil || string(a) != string(applied) {
+		t.Errorf("%q %v, applied %q %v", a, errA, applied, errApplied)
+	}
+}
+
+// A damaged table is found by the read that meets it or by the next Open, which says so until the store is discarded. The
+// damage is told, and the folder of a store that is only read is left as it is.
+func TestDamage(t *testing.T) {
+	t.Parallel()
+	for _, readOnly := range []bool{false, true} {
+		t.Run(fmt.Sprintf("read only %t", readOnly), func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			s := open(t, tipstore.Options{Dir: dir})
+			for i := range 1000 {
+				set(t, s, fmt.Sprintf("key%d", i), fmt.Sprintf("value %d", i*i))
+			}
+			if err := errors.Join(s.Flush(), s.Close()); err != nil {
+				t.Fatal(err)
+			}
+			tables, err := filepath.Glob(filepath.Join(dir, "*.sst"))
+			if err != nil || len(tables) == 0 {
+				t.Fatal(err, tables)
+			}
+			for _, table := range tables {
+				data, err := os.ReadFile(table)
+				if err != nil {
+					t.Fatal(err)
+				}
+				data[100] ^= 1
+				if err := os.WriteFile(table, data, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var told error
+			s, err = tipstore.Open(tipstore.Options{Dir: dir, ReadOnly: readOnly, Failed: func(err error) { told = err }})
+			if err == nil {
+				lost := 0
+				for i := range 1000 {
+					value, err := s.Get([]byte(fmt.Sprintf("key%d", i)))
+					if errors.Is(err, tipstore.ErrDamaged) {
+						lost++
+					} else if err != nil || string(value) != fmt.Sprintf("value %d", i*i) {
+						t.Fatalf("%q, %v", value, err)
+					}
+				}
+				if lost == 0 || !errors.Is(told, tipstore.ErrDamaged) {
+					t.Errorf("%d values lost, told %v", lost, told)
+				}
+				s.Close()
+			}
+			_, marked := os.Stat(filepath.Join(dir, "DAMAGED"))
+			if readOnly {
+				if marked == nil {
+					t.Error("the folder was marked")
+				}
+				return
+			}
+			if _, err := tipstore.Open(tipstore.Options{Dir: dir}); !errors.Is(err, tipstore.ErrDamaged) {
+				t.Errorf("opened again: %v", err)
+			}
+			if err := tipstore.Discard(dir); err != nil {
+				t.Fatal(err)
+			}
+			s = open(t, tipstore.Options{Dir: dir})
+			if _, err := s.Get([]byte("key1")); !errors.Is(err, tipstore.ErrNotFound) {
+				t.Error(err)
+			}
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}

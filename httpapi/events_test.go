@@ -1,0 +1,194 @@
+package httpapi_test
+
+import (
+	"bufio"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	_ "modernc.org/sqlite" // its driver
+
+	"payledger/domain"
+	"payledger/httpapi"
+	"payledger/projections/history"
+)
+
+// held keeps the views from writing until release is called.
+func (r *rig) held() (release func()) {
+	r.t.Helper()
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(r.dir, "views", "views.sqlite")+"?_pragma=busy_timeout(10000)")
+	must(r.t, err)
+	conn, err := db.Conn(context.Background())
+	must(r.t, err)
+	_, err = conn.ExecContext(context.Background(), "BEGIN IMMEDIATE")
+	must(r.t, err)
+	return func() {
+		_, err := conn.ExecContext(context.Background(), "ROLLBACK")
+		must(r.t, errors.Join(err, conn.Close(), db.Close()))
+	}
+}
+
+// TestReadsWhileViewsAreHeld: a payment and its events are read as they were recorded, while the views cannot write
+// anything; the list has the payment when they can.
+func TestReadsWhileViewsAreHeld(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	token := r.tokenize(r.session(someSession), goodCard)
+	must(t, r.views.CaughtUp(t.Context()))
+	release := r.held()
+	made := r.want(r.pay(payWith(token)), 200, "")
+	at := "/payments/" + made.text1("id")
+	if read := r.want(r.get(at), 200, ""); read.text != made.text || read.text1("status") != "AUTHORIZED" {
+		t.Errorf("read\n%s\nanswered\n%s", read.text, made.text)
+	}
+	r.want(r.post(at+"/capture", ""), 200, "")
+	if read := r.want(r.get(at), 200, ""); read.text1("status") != "SETTLED" {
+		t.Errorf("captured, read %s", read.text)
+	}
+	told := r.want(r.get(at+"/events"), 200, "").field("data").([]any)
+	if len(told) != 4 {
+		t.Errorf("%d events", len(told))
+	}
+	for _, e := range told {
+		if _, there := e.(map[string]any)["position"]; there {
+			t.Errorf("a position that no checkpoint fixes: %v", e)
+		}
+	}
+	list := make(chan answer)
+	go func() { list <- r.get("/payments") }()
+	release()
+	if listed := r.want(<-list, 200, "").field("data").([]any); len(listed) != 1 || listed[0].(map[string]any)["status"] != "SETTLED" {
+		t.Errorf("listed %v", listed)
+	}
+}
+
+// TestEventsInParts: after and limit give the history in parts, which are the whole when they are put together; what is
+// wrong with the parameters is told in one error (D3).
+func TestEventsInParts(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	at := r.paid(goodCard, "")
+	for range 3 {
+		r.want(r.post(at+"/capture", `{"amount":100,"final":false}`), 200, "")
+	}
+	whole := r.want(r.get(at+"/events"), 200, "")
+	all := whole.field("data").([]any)
+	if len(all) != 8 || whole.field("nextAfter") != nil {
+		t.Fatalf("%d events, nextAfter %v", len(all), whole.field("nextAfter"))
+	}
+	for limit, want := range map[int][]float64{1: {1, 2, 3, 4, 5, 6, 7}, 3: {3, 6}, 7: {7}, 8: nil, 1000: nil} {
+		var parts []any
+		var nexts []float64
+		for query := fmt.Sprintf("?limit=%d", limit); query != ""; {
+			a := r.want(r.get(at+"/events"+query), 200, "")
+			parts, query = append(parts, a.field("data").([]any)...), ""
+			if next, more := a.field("nextAfter").(float64); more {
+				nexts = append(nexts, next)
+				query = fmt.Sprintf("?limit=%d&after=%.0f", limit, next)
+			}
+		}
+		if !slices.Equal(nexts, want) || fmt.Sprint(parts) != fmt.Sprint(all) {
+			t.Errorf("in parts of %d: nextAfter %v, want %v; the whole: %t", limit, nexts, want, fmt.Sprint(parts) == fmt.Sprint(all))
+		}
+	}
+	for query, want := range map[string]string{
+		"?after=6": "[7 8] <nil>", "?after=8": "[] <nil>", "?after=9007199254740991": "[] <nil>", "?after=0&limit=2": "[1 2] 2",
+		"?at=5&after=3": "[4 5] <nil>", "?at=5&after=3&limit=1": "[4] 4", "?at=2&after=4": "[] <nil>",
+	} {
+		a := r.want(r.get(at+"/events"+query), 200, "")
+		revisions := []any{}
+		for _, e := range a.field("data").([]any) {
+			revisions = append(revisions, e.(map[string]any)["revision"])
+		}
+		if got := fmt.Sprint(revisions, " ", a.field("nextAfter")); got != want {
+			t.Errorf("%s: %s, want %s", query, got, want)
+		}
+	}
+	const after, limit = "QueryString $.after must be an integer between 0 and 9007199254740991", "QueryString $.limit must be an integer between 1 and 1000"
+	for query, want := range map[string][]string{
+		"?limit=0": {limit}, "?limit=1001": {limit}, "?limit=": {limit}, "?limit=ten": {limit}, "?limit=1.5": {limit}, "?after=-1": {after}, "?after=x&limit=-5": {after, limit},
+		"?after=9007199254740992": {after}, "?limit=1&limit=2": {"QueryString $.limit must be sent once"},
+		"?after=x&at=soon&limit=0&from=1": {after, "QueryString $.at must be a revision from 1 or an RFC 3339 date", "QueryString $.from is not a known parameter", limit},
+	} {
+		if got := r.want(r.get(at+"/events"+query), 422, "RequestValidationError").faults(); !slices.Equal(got, want) {
+			t.Errorf("%s: %q", query, got)
+		}
+	}
+	r.want(r.get(at+"/events?at=9&limit=1"), 404, "EntityNotFound")
+	r.want(r.get("/payments/01unknown/events?after=5&limit=1"), 400, "PaymentError")
+}
+
+// toldOneByOne hands on an entry for each word that comes; the word "broken" ends it, "panic" does so otherwise.
+type toldOneByOne struct{ words chan string }
+
+func (h toldOneByOne) Payment(ctx context.Context, _ domain.AccountID, _ domain.PaymentID, _ history.Part, hand func(history.Entry) error) (uint64, error) {
+	for revision := uint64(1); ; revision++ {
+		word, more := <-h.words
+		switch {
+		case !more:
+			return 0, nil
+		case word == "broken":
+			return 0, errors.New(secretText)
+		case word == "panic":
+			panic(secretText)
+		}
+		if err := hand(history.Entry{Revision: revision, Type: word}); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// TestEventsAsTheyAreRead: an event is on its way before the next one is read. What goes wrong later cuts the connection
+// and is in the log; the part that has come is no JSON.
+func TestEventsAsTheyAreRead(t *testing.T) {
+	t.Parallel()
+	words := make(chan string)
+	r := newRig(t, func(c *httpapi.Config) { c.History = toldOneByOne{words} })
+	for _, end := range []string{"", "broken", "panic"} {
+		q, err := http.NewRequestWithContext(t.Context(), "GET", r.url+"/payments/01p/events", nil)
+		must(t, err)
+		q.Header = http.Header{"X-Api-Key": {r.account.APIKey}, "X-Api-Version": {"2.4"}}
+		plain := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+		go func() { words <- "first" }()
+		a, err := plain.Do(q)
+		must(t, err)
+		body := bufio.NewReader(a.Body)
+		first, err := body.ReadString('"')
+		if err != nil || a.StatusCode != 200 || first != `{"` {
+			t.Fatalf("%d %q %v", a.StatusCode, first, err)
+		}
+		for !strings.HasSuffix(first, `"type":"first"`) {
+			one, err := body.ReadByte()
+			must(t, err)
+			first += string(one)
+		}
+		words <- "second" // it is read only now
+		if end == "" {
+			close(words)
+		} else {
+			words <- end
+		}
+		rest, err := io.ReadAll(body)
+		must(t, a.Body.Close())
+		if whole := json.Valid([]byte(first + string(rest))); whole != (end == "") || (err == nil) != (end == "") {
+			t.Errorf("%q: %v, whole %t: %s%s", end, err, whole, first, rest)
+		}
+		if end == "" {
+			words = make(chan string)
+			r.serve(func(c *httpapi.Config) { c.History = toldOneByOne{words} })
+		}
+	}
+	if log := r.log.String(); strings.Count(log, "the connection is cut") != 2 || strings.Contains(log, goodCard) {
+		t.Errorf("log\n%s", log)
+	}
+	go func() { words <- "broken" }()
+	r.want(r.get("/payments/01p/events"), 500, "InternalError") // nothing was written
+}

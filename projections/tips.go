@@ -1,0 +1,79 @@
+package projections
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"payledger/domain"
+	"payledger/eventstore"
+)
+
+// tipReaders is how many aggregates of one page are read from the store at a time.
+const tipReaders = 8
+
+// rowKey is the aggregate that a row stands for, and the revision that the row shows.
+type rowKey struct {
+	key      eventstore.Key
+	revision uint64
+}
+
+// scanner reads the columns of the current row.
+type scanner = func(columns ...any) error
+
+// readRows runs a query and reads each of its rows.
+func readRows[T any](ctx context.Context, m *model, read func(scanner) (T, error), query string, args ...any) ([]T, error) {
+	rows, err := m.readers.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, m.noticed(err)
+	}
+	defer rows.Close()
+	var all []T
+	for rows.Next() {
+		one, err := read(rows.Scan)
+		if err != nil {
+			return nil, m.noticed(err)
+		}
+		all = append(all, one)
+	}
+	return all, m.noticed(rows.Err())
+}
+
+// tips reads the newest states of the aggregates that rows stand for, in the order of the rows. No state is older than
+// its row; a state may be newer.
+func tips[S any, E domain.Event](ctx context.Context, store *eventstore.Store, a *eventstore.Aggregate[S, E], rows []rowKey) ([]S, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	states := make([]S, len(rows))
+	var next atomic.Int64
+	var readers sync.WaitGroup
+	for range min(tipReaders, len(rows)) {
+		readers.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(rows) && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
+				var err error
+				if states[i], err = tipOf(ctx, store, a, rows[i]); err != nil {
+					cancel(err)
+				}
+			}
+		})
+	}
+	readers.Wait()
+	return states, context.Cause(ctx)
+}
+
+// errAhead means that a row shows an event that the log does not have.
+var errAhead = errors.New("projections: the read model is ahead of the log")
+
+// tipOf reads one state. A replica of the log may be behind this node's views; then the leader is asked.
+func tipOf[S any, E domain.Event](ctx context.Context, store *eventstore.Store, a *eventstore.Aggregate[S, E], row rowKey) (S, error) {
+	tip, err := eventstore.LoadTip(ctx, store, a, row.key)
+	if err != nil || tip.Recorded == nil || tip.Recorded.Revision < row.revision {
+		tip, err = eventstore.LoadTipFresh(ctx, store, a, row.key)
+	}
+	if err == nil && (tip.Recorded == nil || tip.Recorded.Revision < row.revision) {
+		err = fmt.Errorf("%w: %s revision %d was applied", errAhead, row.key, row.revision)
+	}
+	return tip.State, err
+}
