@@ -1,0 +1,287 @@
+package faulttest
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	mathrand "math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"payledger/eventstore"
+	"payledger/eventstore/eventstoretest"
+)
+
+// The aggregate of these tests: a list of texts.
+type (
+	note  struct{ Lines []string }
+	noted struct{ Text string }
+)
+
+func (noted) Type() string { return "note.noted" }
+
+var notes = eventstore.NewAggregate("note", 1, []noted{{}}, func(s note, e noted) note {
+	return note{append(append([]string{}, s.Lines...), e.Text[:min(8, len(e.Text))])}
+})
+
+// open is a log in use, with everything that stands beside it.
+type open struct {
+	server     *eventstore.Server
+	store      *eventstore.Store
+	secrets    *eventstore.SecretBytes
+	deliveries *eventstore.DeliveryStream
+	positions  *eventstore.PositionStream
+}
+
+const (
+	shards       = 2
+	segmentBytes = 48 << 10
+	recordBytes  = 90 << 10 // of a delivery: some of them fill a block of the server
+)
+
+// start opens the log in dir. After an error nothing is left open.
+func start(ctx context.Context, dir string) (o *open, err error) {
+	return startWith(ctx, dir, segmentBytes)
+}
+
+func startWith(ctx context.Context, dir string, segment int64) (o *open, err error) {
+	o = &open{}
+	if o.server, err = eventstore.StartServer(eventstore.ServerConfig{Dir: dir, Name: "test"}); err != nil {
+		return nil, err
+	}
+	c := eventstoretest.Config(o.server)
+	c.Shards, c.SoleWriter, c.SegmentBytes, c.Memory = shards, true, segment, 1<<20
+	if o.store, err = eventstore.Open(ctx, c); err != nil {
+		return nil, errors.Join(errOpen, err, o.server.Close())
+	}
+	if o.secrets, err = o.store.OpenSecrets(ctx); err == nil {
+		if o.deliveries, err = o.store.OpenDeliveries(ctx); err == nil {
+			o.positions, err = o.store.OpenPositions(ctx)
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(errOpen, err, o.stop())
+	}
+	return o, nil
+}
+
+// errOpen says that a start was refused after the server had started.
+var errOpen = errors.New("the server had started")
+
+func (o *open) stop() error { return errors.Join(o.store.Close(), o.server.Close()) }
+
+// template is a stopped log in two states, and what it answers.
+type template struct {
+	older, newer string
+	answers      answers
+}
+
+// books is what was put into the template: everything that is asked for.
+type books struct {
+	keys       []eventstore.Key
+	secrets    []string
+	records    map[string]uint64 // deliveries by name: the newest record
+	deliveries []string
+	readers    []string
+}
+
+// makeTemplate uses a log, stops it, keeps a copy, and uses it again.
+func makeTemplate(t testing.TB) (*template, *books) {
+	t.Helper()
+	ctx, dir := t.Context(), t.TempDir()
+	m := &template{older: filepath.Join(dir, "older"), newer: filepath.Join(dir, "newer")}
+	b := &books{records: map[string]uint64{}}
+	for i := range 24 {
+		b.keys = append(b.keys, notes.Key("acct", fmt.Sprintf("01note%020d", i)))
+	}
+	b.keys = append(b.keys, notes.Key("acct", "01note99999999999999999999")) // it never exists
+	b.readers = []string{"workflows", "others", "nobody"}
+	use := func(phase int, segment int64) {
+		o, err := startWith(ctx, m.newer, segment)
+		if err == nil {
+			err = errors.Join(o.use(ctx, b, phase), o.stop())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	use(1, segmentBytes)
+	if err := os.Remove(filepath.Join(m.newer, "ballast")); err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(m.older, os.DirFS(m.newer)); err != nil {
+		t.Fatal(err)
+	}
+	use(2, segmentBytes)
+	use(3, 10<<20)
+	use(4, segmentBytes)
+	o, err := start(ctx, m.newer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.answers, err = o.ask(ctx, b); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(o.stop(), os.RemoveAll(filepath.Join(m.newer, "ballast"))); err != nil {
+		t.Fatal(err)
+	}
+	return m, b
+}
+
+// use puts something of everything into the log.
+func (o *open) use(ctx context.Context, b *books, phase int) error {
+	random := mathrand.New(mathrand.NewPCG(uint64(phase), 7))
+	text := make([]byte, 900)
+	for i := range 160 {
+		for j := range text {
+			text[j] = byte('a' + random.IntN(26))
+		}
+		key := b.keys[(i*7+phase)%(len(b.keys)-1)]
+		meta, err := o.store.NewMeta("test", "")
+		if err != nil {
+			return err
+		}
+		_, err = eventstore.Execute(ctx, o.store, notes, key, meta, func(note) (noted, error) { return noted{string(text)}, nil })
+		if err != nil {
+			return err
+		}
+	}
+	if phase == 3 { // a segment with more than one block of the server
+		if err := o.useLarge(ctx, b.keys[0]); err != nil {
+			return err
+		}
+	}
+	err := o.useSecrets(ctx, b, phase)
+	for i := 0; i < 45 && err == nil; i++ {
+		err = o.useDelivery(ctx, b, phase, i)
+	}
+	for i := 0; i < 3 && err == nil; i++ {
+		err = errors.Join(o.positions.Save(ctx, b.readers[i%2], []uint64{eventstore.At(uint64(phase), i), 0}),
+			o.deliveries.Replace(ctx, "position", fmt.Appendf(nil, "%d.%d", phase, i)))
+	}
+	return errors.Join(err, o.checkpoint(ctx))
+}
+
+// useLarge appends events that fill a block.
+func (o *open) useLarge(ctx context.Context, key eventstore.Key) error {
+	text := make([]byte, 1<<20)
+	for range 9 {
+		if _, err := rand.Read(text); err != nil {
+			return err
+		}
+		meta, err := o.store.NewMeta("test", "")
+		if err != nil {
+			return err
+		}
+		large := noted{hex.EncodeToString(text)}
+		if _, err = eventstore.Execute(ctx, o.store, notes, key, meta, func(note) (noted, error) { return large, nil }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// useSecrets creates values of all lives and destroys some, of this phase and of earlier ones.
+func (o *open) useSecrets(ctx context.Context, b *books, phase int) error {
+	value := make([]byte, 200)
+	for i := range 12 {
+		for _, kind := range []string{"customer-key.acct", "signing-secret.acct", "card." + fmt.Sprint(phase)} {
+			name := fmt.Sprintf("%s.%d%02d", kind, phase, i)
+			if _, err := rand.Read(value); err != nil {
+				return err
+			}
+			if err := o.secrets.Create(ctx, name, value); err != nil {
+				return err
+			}
+			b.secrets = append(b.secrets, name)
+		}
+	}
+	b.secrets = append(b.secrets, fmt.Sprintf("customer-key.never.%d", phase))
+	for _, name := range []string{fmt.Sprintf("customer-key.acct.%d03", phase), fmt.Sprintf("signing-secret.acct.%d05", max(1, phase-1))} {
+		if err := o.secrets.Destroy(ctx, name); err != nil {
+			return err
+		}
+	}
+	if phase < 2 {
+		return nil
+	}
+	return o.secrets.Purge(ctx, fmt.Sprintf("card.%d", phase-1))
+}
+
+// useDelivery adds a record of a delivery; every third has an earlier one.
+func (o *open) useDelivery(ctx context.Context, b *books, phase, i int) error {
+	name := fmt.Sprintf("acct.endpoint.%d.created", phase*100+i-i%3)
+	body := make([]byte, recordBytes)
+	if _, err := rand.Read(body); err != nil {
+		return err
+	}
+	if b.records[name] == 0 {
+		b.deliveries = append(b.deliveries, name)
+	}
+	seq, err := o.deliveries.Put(ctx, name, b.records[name], body)
+	b.records[name] = seq
+	return err
+}
+
+// checkpoint runs the checkpointer until everything is covered.
+func (o *open) checkpoint(ctx context.Context) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	fanout := eventstore.NewFanout(o.store)
+	signer, err := newSigner()
+	if err != nil {
+		return err
+	}
+	c, err := eventstore.NewCheckpointer(ctx, o.store, fanout, signer)
+	if err != nil {
+		return err
+	}
+	ended := make(chan error, 2)
+	go func() { ended <- fanout.Run(ctx) }()
+	go func() { ended <- c.Run(ctx) }()
+	for {
+		last, err := o.store.LastCheckpoint(ctx)
+		if err != nil && !errors.Is(err, eventstore.ErrNotFound) {
+			return err
+		}
+		if last.Size == o.store.Events() {
+			break
+		}
+	}
+	stop()
+	<-ended
+	<-ended
+	return nil
+}
+
+// copyOf copies a folder into a new one that the test removes at its end.
+func copyOf(t testing.TB, from string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "log")
+	if err := os.CopyFS(dir, os.DirFS(from)); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// sizeOf is the size of all files below a folder.
+func sizeOf(t testing.TB, dir string) (n int64) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			var info fs.FileInfo
+			if info, err = d.Info(); err == nil {
+				n += info.Size()
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
