@@ -200,9 +200,10 @@ func (in *inspection) readStream(name string) error {
 	return nil
 }
 
-// unfinished reports whether the creation of a stream was cut short: it has neither a description nor a message.
+// unfinished reports whether the creation of a stream was cut short: its description is not whole, and it has no message.
+// The block of a segment that goes on from another one may hold a mark of its first sequence.
 func unfinished(folder, name string) (bool, error) {
-	if _, err := blocks.CheckMeta(folder, name); !errors.Is(err, blocks.ErrMeta) {
+	if _, err := blocks.CheckMeta(folder, name); !errors.Is(err, blocks.ErrMeta) || !errors.Is(err, os.ErrNotExist) {
 		return false, nil
 	}
 	files, err := blocks.Files(folder)
@@ -210,8 +211,12 @@ func unfinished(folder, name string) (bool, error) {
 		return false, fmt.Errorf("eventstore: %w", err)
 	}
 	for _, f := range files {
-		if info, err := os.Stat(f.Path); err != nil || info.Size() > 0 {
-			return false, nil //nolint:nilerror // Verify says what is wrong
+		result, err := blocks.ReadBlock(f.Path, name, blocks.Options{Deletes: true})
+		if err != nil {
+			return false, fmt.Errorf("eventstore: %w", err)
+		}
+		if result.Messages > 0 || result.Kind == blocks.Damaged {
+			return false, nil // Verify says what is wrong
 		}
 	}
 	return true, nil

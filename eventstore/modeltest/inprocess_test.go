@@ -228,6 +228,9 @@ func (p *inProcess) check() *view {
 func (p *inProcess) follow() {
 	shard := rapid.IntRange(0, p.shards-1).Draw(p.T, "shard")
 	v, err := look(context.Background(), p.o.store)
+	for n := 0; err != nil && n < 100; n++ { // an append whose caller has gone may arrive between two of its reads
+		v, err = look(context.Background(), p.o.store)
+	}
 	p.must(err)
 	after := uint64(0)
 	if events := v.Shards[shard]; len(events) > 0 {
