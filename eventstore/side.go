@@ -153,8 +153,8 @@ func setRecord(b tipstore.Batch, stream string, seq uint64, name string, body []
 	e := sideEntry{seq, digestOf(name, body)}
 	value := make([]byte, len(e.digest)+1)
 	copy(value, e.digest[:])
-	if !strings.Contains(name, ".") {
-		value[len(e.digest)] = oneToken
+	if stream == deliveryStream && strings.Count(name, ".") != strings.Count(deliveryNames, ".")-1 {
+		value[len(e.digest)] = besideDeliveries
 	}
 	return errors.Join(b.Set(recordKey(stream, seq), value), b.Set(sideKey(namePrefix, stream, name), e.encode()))
 }
@@ -241,8 +241,8 @@ func (s *Store) sideDamage(stream string, seq uint64, reason string) error {
 	return err
 }
 
-// oneToken marks, behind the digest, a record whose name is a single token: readers of deliveries do not see it.
-const oneToken = 1
+// besideDeliveries marks, behind the digest, a record whose name is not that of a delivery: their readers do not see it.
+const besideDeliveries = 1
 
 // skipped returns an error if a record that readers of deliveries see stands in the index between two sequences, both
 // excluded.
@@ -254,7 +254,7 @@ func (s *Store) skipped(stream string, after, before uint64) error {
 	defer view.Close()
 	var gone uint64
 	err := view.Range(recordKey(stream, after+1), recordKey(stream, before), func(key, value []byte) error {
-		if gone == 0 && value[len(value)-1] != oneToken {
+		if gone == 0 && value[len(value)-1] != besideDeliveries {
 			gone = binary.BigEndian.Uint64(key[len(key)-8:])
 		}
 		return nil

@@ -232,6 +232,20 @@ func (e *experiment) unhealthy(ctx context.Context, o *open) {
 	if text := err.Error(); !strings.Contains(text, "sequence") && !strings.Contains(text, "tip store") {
 		e.fail("the reason names no sequence: %s", text)
 	}
+	damaged := o.store.Damaged()
+	for _, key := range e.b.keys { // a claim on each: it must fail, whatever the server says of what stands there
+		if len(damaged) > 0 && !slices.Contains(damaged, o.store.ShardOf(key)) {
+			continue
+		}
+		meta, err := o.store.NewMeta("test", "")
+		if err != nil {
+			e.fail("%v", err)
+		}
+		tip, err := eventstore.ExecuteNew(ctx, o.store, notes, key, meta, func(note) (noted, error) { return noted{"claim"}, nil })
+		if err == nil || tip.Appended {
+			e.fail("an append to a damaged log succeeded: %s", key)
+		}
+	}
 }
 
 // again restarts a log in which nothing was noticed: every answer must be as before.
