@@ -191,7 +191,7 @@ func (s *Store) putCheckpoint(ctx context.Context, c Checkpoint, after uint64) (
 	m := nats.NewMsg(checkpointTopic)
 	m.Data = data
 	if known := s.fixed.newest(); !s.sole || s.fixDoubted || after == 0 || known != after { // else it is known what stands there
-		m.Header.Set(nats.ExpectedLastSeqHdr, strconv.FormatUint(after, 10))
+		m.Header.Set(nats.ExpectedLastSubjSeqHdr, strconv.FormatUint(after, 10))
 	}
 	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()

@@ -44,7 +44,7 @@ func TestDiskFailsUnderOneStream(t *testing.T) {
 		return
 	}
 	t.Parallel()
-	streams := []string{"LEDGER_", "SECRETS", "DELIVERIES", "POSITIONS"}
+	streams := []string{"LEDGER_", "SECRETS", "DELIVERIES", "POSITIONS", "CHECKPOINTS"}
 	if testing.Short() {
 		streams = streams[:2]
 	}

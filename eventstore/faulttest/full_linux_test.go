@@ -66,7 +66,7 @@ func TestFullDiskOfEveryStream(t *testing.T) {
 			if err := write(); !errors.Is(err, want) {
 				t.Errorf("%s: %v", what, err)
 			}
-			if took := time.Since(began); want != nil && took > 100*time.Millisecond {
+			if took := time.Since(began); want != nil && took > time.Second { // 100 ms on a machine with nothing else to do
 				t.Errorf("%s was refused after %s", what, took)
 			}
 		}
