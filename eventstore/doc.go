@@ -44,7 +44,8 @@
 //	 8        events of the shard before the group
 //	 8        aggregates of the shard before the group
 //	32        hash of the group before; zeroes for the first
-//	42        the witness, if there is one: 2 bytes shard, 8 sequence, 32 hash of that shard's newest acknowledged group
+//	42        the witness, if there is one: 2 bytes shard, 8 sequence, 32 hash of that shard's newest acknowledged group;
+//	          of the next shard, or, where several write to one server, of the group's own: readers then need no fence
 //	 …        the frames; of a closing group the number of the next segment (4 bytes)
 //	 8        check: the beginning of the group's hash, which is SHA-256 over all bytes before
 //

@@ -152,7 +152,7 @@ func (h *shard) depart() *flight {
 	if h.s.sole {
 		depth = soleDepth
 	}
-	fence := idle && h.wanted > h.head.Seq
+	fence := idle && (h.wanted > h.head.Seq || h.tell && h.head.Seq > h.told)
 	if h.resolving || h.building || h.rolling || len(h.flights) >= depth || h.s.opening || len(h.waiting) == 0 && !fence {
 		return nil
 	}
@@ -332,6 +332,7 @@ func (h *shard) arrivals() {
 func (h *shard) arrive() {
 	f := h.flights[0]
 	h.flights = h.flights[1:]
+	h.tell = h.shared() && f.g.kind == groupFence && h.lastEvents() > 0
 	h.confirm(f.g.seq - 1)
 	h.forget(f.g)
 	h.apply(f.g)

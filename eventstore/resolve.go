@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"time"
 )
 
@@ -180,6 +181,17 @@ func (h *shard) takeBack(f *flight) {
 		again = append(again, d)
 	}
 	h.waiting = append(again, h.waiting...)
+	if f.g.kind == groupFence && len(h.pendingDrafts) == 0 {
+		h.wantLater(rand.N(fenceDelay)) // others wrote: several writers would only take each other's places
+	}
+}
+
+// wantLater wants the acknowledgement that is wanted now only after a while. The caller holds the lock.
+func (h *shard) wantLater(delay time.Duration) {
+	if wanted := h.wanted; wanted > h.head.Seq {
+		h.wanted = 0
+		time.AfterFunc(delay, func() { h.wantFence(wanted) })
+	}
 }
 
 // giveUp ends the first group under way with an error for its callers.
@@ -194,10 +206,7 @@ func (h *shard) giveUp(f *flight, kind, cause error) {
 		cause = f.err
 	}
 	endAll(f.drafts, fmt.Errorf("%w: %w", kind, cause))
-	if wanted := h.wanted; wanted > h.head.Seq { // whoever waits for a fence goes on waiting, and not in a hurry
-		h.wanted = 0
-		time.AfterFunc(recheckPause, func() { h.wantFence(wanted) })
-	}
+	h.wantLater(recheckPause)
 }
 
 // drop takes the first group, which does not stand in the log, out of what is under way. Groups behind it can never be

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -54,6 +55,8 @@ type shard struct {
 	resolving     bool                // somebody finds out what became of the first flight
 	waiting       []*entry            // first come, first served
 	wanted        uint64              // somebody waits for the acknowledgement of this group: an empty one is sent if no other is
+	told          uint64              // the newest group of this shard that a group calls acknowledged
+	tell          bool                // an empty group is to say so of head, if no other does
 	doubted       map[Hash]bool       // groups of ours with an unknown outcome
 	witness       func() witness      // of the next shard
 	named         time.Time           // when a group named a witness last
@@ -212,8 +215,12 @@ func (h *shard) observe(g *group) error {
 		h.pending[r.Key]++
 	}
 	h.closed(g)
+	if w := g.witness; w.Shard == h.n { // its writer has the acknowledgement
+		h.told = max(h.told, w.Seq)
+		h.confirm(w.Seq)
+	}
 	if len(g.frames) > 0 {
-		time.AfterFunc(fenceDelay, func() { h.wantFence(g.seq) })
+		time.AfterFunc(fenceDelay+rand.N(fenceDelay), func() { h.wantFence(g.seq) })
 	}
 	h.leave()
 	return nil
@@ -239,12 +246,21 @@ func (h *shard) confirm(seq uint64) {
 	}
 }
 
+// shared reports whether others write to the shard, and what a reader sees of it may still be lost: no group is known to be
+// durable before an acknowledgement came to somebody.
+func (h *shard) shared() bool { return !h.s.sole && h.s.replicas == 1 }
+
 // next returns the group that follows everything under way, without events. It names the newest acknowledged group of
-// the next shard, unless a group did so a moment ago. The caller holds the lock.
+// the next shard, unless a group did so a moment ago; on a shared shard that of its own, which saves the others the
+// asking. The caller holds the lock.
 func (h *shard) next(kind groupKind) *group {
 	g := &group{
 		kind: kind, shard: h.n, log: h.s.id, seq: h.front.Seq + 1, before: h.front.Hash,
 		events: h.front.Events, aggs: h.front.Aggregates, witness: witness{Shard: noShard},
+	}
+	if h.shared() && h.head.Seq > h.told {
+		g.witness, h.told, h.tell = witness{h.n, h.head.groupLink}, h.head.Seq, false
+		return g
 	}
 	if now := time.Now(); now.Sub(h.named) > witnessEvery {
 		g.witness, h.named = h.witness(), now
