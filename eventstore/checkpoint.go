@@ -171,15 +171,19 @@ func (s *Store) writeCheckpoint(ctx context.Context, signer note.Signer, before 
 		return before, fmt.Errorf("eventstore: sign checkpoint: %w", err)
 	}
 	c.Signature = strings.TrimPrefix(string(signed), c.Text()+"\n")
-	if c.Number, err = s.putCheckpoint(ctx, c, before.Number); err == nil {
+	edge := before.Number%edgeEvery == 0 || c.Size-s.edgeAt.Load() >= edgeEvents
+	if c.Number, err = s.putCheckpoint(ctx, c, before.Number, edge); err == nil {
 		s.keepEdge(c)
+		if edge {
+			s.edgeAt.Store(c.Size)
+		}
 	}
 	return c, err
 }
 
-// putCheckpoint publishes c behind checkpoint `after`, and gives its number.
-func (s *Store) putCheckpoint(ctx context.Context, c Checkpoint, after uint64) (uint64, error) {
-	data, err := c.encode(after%edgeEvery == 0)
+// putCheckpoint publishes c behind checkpoint `after`, with its edge or without, and gives its number.
+func (s *Store) putCheckpoint(ctx context.Context, c Checkpoint, after uint64, edge bool) (uint64, error) {
+	data, err := c.encode(edge)
 	if err != nil {
 		return 0, err
 	}
@@ -237,7 +241,7 @@ func (s *Store) fixCheckpoint(ctx context.Context, number uint64) error {
 		if err != nil {
 			return err
 		}
-		if _, err := s.putCheckpoint(ctx, newest, newest.Number); err != nil && !errors.Is(err, ErrConflict) {
+		if _, err := s.putCheckpoint(ctx, newest, newest.Number, true); err != nil && !errors.Is(err, ErrConflict) {
 			return err
 		}
 	}

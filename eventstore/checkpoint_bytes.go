@@ -13,12 +13,14 @@ import (
 // A checkpoint's message, numbers as unsigned varints (doc.go has a test vector): the byte 1, the size, the number of
 // shards, per shard the last group and the number of events, the root (32 bytes), the length and the bytes of the
 // signature (4 of the key's hash, 64 of Ed25519), the number of nodes of the edge, per node its index and its hash (32
-// bytes). Only every edgeEvery-th checkpoint has an edge.
+// bytes). Few checkpoints have an edge: every edgeEvery-th, and the first after edgeEvents events.
 
 const (
 	checkpointFormat = 1
-	// edgeEvery is how often a checkpoint carries the edge of the tree. The tip store has the edge of the newest one.
-	edgeEvery = 64
+	// A checkpoint carries the edge of the tree at least once in edgeEvery checkpoints and once in edgeEvents events: to
+	// find the edge again, a start reads no more than that. The tip store has the edge of a newer one.
+	edgeEvery  = 64
+	edgeEvents = 1 << 14
 	// signaturePrefix begins the signature line of a signed note by checkpointOrigin.
 	signaturePrefix = "— " + checkpointOrigin + " "
 )

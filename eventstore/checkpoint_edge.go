@@ -7,47 +7,38 @@ import (
 	"fmt"
 )
 
-// edgeKey is where the tip store keeps the edge of the newest checkpoint that this process wrote.
+// edgeKey is where the tip store keeps the edge of a checkpoint, with its number: of the newest that this process wrote
+// before the tip store was written last.
 const edgeKey = "e"
 
 // keepEdge remembers the edge of the newest checkpoint for the next start.
 func (s *Store) keepEdge(c Checkpoint) {
 	s.side.Lock()
 	defer s.side.Unlock()
-	s.edge = appendEdge(binary.AppendUvarint(nil, c.Size), c.Edge)
+	s.edge = appendEdge(binary.AppendUvarint(nil, c.Number), c.Edge)
 }
 
-// withEdge returns c with the edge of its tree: its own, the one in the tip store, or one that is made again from the
-// last checkpoint that has one and the events after it.
+// keptEdge returns the number of the checkpoint whose edge the tip store has, and that edge; 0 when there is none.
+func (s *Store) keptEdge() (number uint64, edge []StoredHash) {
+	s.tipsOpen.RLock()
+	value, err := s.tips.Get([]byte(edgeKey))
+	s.tipsOpen.RUnlock()
+	p := checkpointParser{b: value}
+	if number, edge = p.number(), p.edge(); err != nil || p.failed {
+		return 0, nil
+	}
+	return number, edge
+}
+
+// withEdge returns c with the edge of its tree: its own, or one that is made again from the last checkpoint whose edge is
+// known, and the events after it.
 func (s *Store) withEdge(ctx context.Context, c Checkpoint) (Checkpoint, error) {
 	if c.Size == 0 || len(c.Edge) > 0 {
 		return c, nil
 	}
-	s.tipsOpen.RLock()
-	value, err := s.tips.Get([]byte(edgeKey))
-	s.tipsOpen.RUnlock()
-	if p := (checkpointParser{b: value}); err == nil && p.number() == c.Size {
-		if c.Edge = p.edge(); !p.failed && len(c.Edge) > 0 {
-			return c, c.fits()
-		}
-	}
-	return s.growEdge(ctx, c)
-}
-
-// growEdge makes the edge of c.
-func (s *Store) growEdge(ctx context.Context, c Checkpoint) (Checkpoint, error) {
-	var path []Checkpoint // from c down to the first one with an edge
-	before := c
-	for len(before.Edge) == 0 && before.Number > 1 {
-		path = append(path, before)
-		var err error
-		if before, err = s.checkpoint(ctx, getRequest{Seq: before.Number - 1}); err != nil {
-			return c, err
-		}
-	}
-	if len(before.Edge) == 0 { // the first of all
-		path = append(path, before)
-		before = Checkpoint{}
+	before, path, err := s.knownEdge(ctx, c)
+	if err != nil {
+		return c, err
 	}
 	t := newTree(before)
 	for i := len(path) - 1; i >= 0; i-- {
@@ -57,7 +48,33 @@ func (s *Store) growEdge(ctx context.Context, c Checkpoint) (Checkpoint, error) 
 		before = path[i]
 	}
 	c.Edge = t.edge()
-	return c, c.fits()
+	if err := c.fits(); err != nil {
+		return c, err
+	}
+	s.keepEdge(c)
+	return c, nil
+}
+
+// knownEdge returns the last checkpoint up to c whose edge is known, and those after it, from c down. Without one it
+// returns the empty tree.
+func (s *Store) knownEdge(ctx context.Context, c Checkpoint) (before Checkpoint, path []Checkpoint, err error) {
+	kept, edge := s.keptEdge()
+	for before = c; before.Number > 0; {
+		if before.Number == kept {
+			before.Edge = edge
+		}
+		if len(before.Edge) > 0 {
+			return before, path, before.fits()
+		}
+		path = append(path, before)
+		if before.Number == 1 {
+			break
+		}
+		if before, err = s.checkpoint(ctx, getRequest{Seq: before.Number - 1}); err != nil {
+			return before, nil, err
+		}
+	}
+	return Checkpoint{}, path, nil
 }
 
 // grow adds the events between two checkpoints to a tree.

@@ -341,3 +341,29 @@ func (s *Store) PipelineFrom(n int) {
 	}
 	s.pipelineFrom = n
 }
+
+// EdgePath returns how many checkpoints lie between the newest and the last one whose edge is known.
+func (s *Store) EdgePath(ctx context.Context) (int, error) {
+	c, err := s.newestCheckpoint(ctx)
+	if err != nil {
+		return 0, err
+	}
+	c.Edge = nil
+	_, path, err := s.knownEdge(ctx, c)
+	return len(path), err
+}
+
+// WithEdge returns the newest checkpoint with an edge that is made from what is known.
+func (s *Store) WithEdge(ctx context.Context) (Checkpoint, error) {
+	c, err := s.newestCheckpoint(ctx)
+	if err != nil {
+		return c, err
+	}
+	return s.withEdge(ctx, c)
+}
+
+// KeepEdge has the tip store keep an edge.
+func (s *Store) KeepEdge(c Checkpoint) error {
+	s.keepEdge(c)
+	return s.writeTips()
+}

@@ -66,7 +66,7 @@ func GrowTree(size uint64, edge []StoredHash, leaves [][]byte) (tlog.Hash, []Sto
 
 // PutCheckpoint writes a checkpoint as it is, as the first.
 func (s *Store) PutCheckpoint(ctx context.Context, c Checkpoint) error {
-	_, err := s.putCheckpoint(ctx, c, 0)
+	_, err := s.putCheckpoint(ctx, c, 0, true)
 	return err
 }
 

@@ -75,6 +75,7 @@ type Store struct {
 	writing      sync.Mutex // one writer of the tip store
 	side         sync.Mutex
 	edge         []byte            // of the newest checkpoint, to be written
+	edgeAt       atomic.Uint64     // size of the newest checkpoint of this process that carries its edge
 	witnesses    map[string]uint64 // by stream beside the log: the newest acknowledged sequence, to be written
 	places       map[string]*sidePlace
 	recent       *recentTips

@@ -27,6 +27,12 @@ type process struct {
 // serveProcess starts `payledger serve` and waits for its ready line.
 func serveProcess(t *testing.T, args ...string) *process {
 	t.Helper()
+	return serveProcessWithin(t, startTimeout, args...)
+}
+
+// serveProcessWithin is serveProcess with a limit of its own.
+func serveProcessWithin(t *testing.T, limit time.Duration, args ...string) *process {
+	t.Helper()
 	p := &process{t: t, log: &strings.Builder{}}
 	p.command = exec.Command(os.Args[0], append([]string{"serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"}, args...)...)
 	p.command.Env = append(os.Environ(), asProgram+"=1")
@@ -39,7 +45,7 @@ func serveProcess(t *testing.T, args ...string) *process {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { p.command.Process.Kill() }) // it may be gone already
-	stuck := time.AfterFunc(startTimeout, func() { p.command.Process.Kill() })
+	stuck := time.AfterFunc(limit, func() { p.command.Process.Kill() })
 	defer stuck.Stop()
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		var line struct {

@@ -1,0 +1,228 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"payledger/domain"
+	"payledger/eventstore/eventstoretest"
+)
+
+var (
+	grown     = flag.Int("grown", 5000, "how many payments the log of TestGrowth holds; four aggregates each")
+	grownData = flag.String("grown-data", "", "a folder in which TestGrowth keeps its log for the next time")
+)
+
+const (
+	grownMemory = 1 << 30 // --memory of the processes, in bytes
+	grownLoad   = 320     // payments over HTTP
+	grownUsers  = 16
+)
+
+// TestGrowth: a log with many payments starts, after SIGTERM, after kill -9 and without its derived folders, pays, and
+// stays below the memory it was given. It prints what each took. For figures: -grown 1000000 -timeout 2h.
+func TestGrowth(t *testing.T) {
+	if testing.Short() {
+		*grown = min(*grown, 200)
+	}
+	o := testOptions(*grownData)
+	if o.Data == "" {
+		o.Data = t.TempDir()
+	}
+	g := &growth{t: t, data: o.Data}
+	g.key, g.ids = g.fill(o)
+	g.start("first, views made from nothing")
+	g.p.stop()
+	g.start("after SIGTERM")
+	g.load()
+	g.p.kill()
+	g.start("after kill -9")
+	g.measure("at rest")
+	g.p.kill()
+	for _, folder := range []string{viewsFolder, filepath.Join(eventsFolder, "tips")} {
+		if err := os.RemoveAll(filepath.Join(o.Data, folder)); err != nil {
+			t.Fatal(err)
+		}
+		g.start("without " + folder)
+		g.p.stop()
+	}
+	g.sizes()
+}
+
+// growth is a folder, and the service on it.
+type growth struct {
+	t    *testing.T
+	data string
+	key  string
+	ids  []domain.PaymentID
+	p    *process
+}
+
+// fill makes the log, unless it is there, and returns the API key of its account and some payments.
+func (g *growth) fill(o Options) (key string, ids []domain.PaymentID) {
+	g.t.Helper()
+	kept := filepath.Join(o.Data, "key")
+	if text, err := os.ReadFile(kept); err == nil {
+		return string(text), nil
+	}
+	app, err := Start(context.Background(), o, zerolog.Nop())
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	made := app.credentials
+	if err := app.Stop(); err != nil {
+		g.t.Fatal(err)
+	}
+	l, err := openLedger(context.Background(), o, zerolog.Nop(), false)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	began := time.Now()
+	ids, err = eventstoretest.Generate(context.Background(), l.store, made.AccountID, *grown, 256)
+	took := time.Since(began)
+	if err := errors.Join(err, l.close(), os.WriteFile(kept, []byte(made.APIKey), 0o600)); err != nil {
+		g.t.Fatal(err)
+	}
+	g.t.Logf("%d payments, %d aggregates, %d events: %.0f events/s", *grown, *grown*eventstoretest.LifeAggregates,
+		*grown*eventstoretest.LifeEvents, float64(*grown*eventstoretest.LifeEvents)/took.Seconds())
+	return made.APIKey, ids[:min(len(ids), 100)]
+}
+
+// start starts the service, reads payments of the log, and tells how long it took to be ready.
+func (g *growth) start(how string) {
+	g.t.Helper()
+	began := time.Now()
+	g.p = serveProcessWithin(g.t, time.Hour, "--data", g.data, "--memory", strconv.Itoa(grownMemory), "--log-level", "info", "--log-format", "json")
+	g.t.Logf("ready %.2f s: %s", time.Since(began).Seconds(), how)
+	m := newMerchant(g.p.ready.API, g.key)
+	for _, id := range g.ids {
+		if read, _ := m.read(g.t, string(id)); read.Status != "SETTLED" {
+			g.t.Fatalf("payment %s is %s", id, read.Status)
+		}
+	}
+	g.measure(how)
+}
+
+// load pays over HTTP, and tells what the process holds afterwards.
+func (g *growth) load() {
+	g.t.Helper()
+	m := newMerchant(g.p.ready.API, g.key)
+	var running sync.WaitGroup
+	began := time.Now()
+	for user := range grownUsers {
+		running.Go(func() {
+			for i := user; i < grownLoad; i += grownUsers {
+				token := m.token(g.t, fmt.Sprintf("load-%d", i), 2500, "4111111111111111")
+				if a, err := m.pay(token, "load-"+token); err != nil || a.status != http.StatusOK {
+					g.t.Errorf("create answered %d %v", a.status, err)
+				}
+			}
+		})
+	}
+	running.Wait()
+	g.measure(fmt.Sprintf("under load, %.0f payments/s with session and card", grownLoad/time.Since(began).Seconds()))
+}
+
+// measure tells the memory of the process, and fails the test when it is above what it was given.
+func (g *growth) measure(when string) {
+	g.t.Helper()
+	g.get("/debug/pprof/heap?gc=1")
+	heap := "?"
+	for line := range strings.Lines(g.get("/metrics")) {
+		if value, found := strings.CutPrefix(line, "go_memstats_heap_alloc_bytes "); found {
+			n, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
+			if err != nil {
+				g.t.Fatal(err)
+			}
+			heap = fmt.Sprintf("%.1f MiB", n/(1<<20))
+		}
+	}
+	rss, peak := g.status("VmRSS:"), g.status("VmHWM:")
+	g.t.Logf("heap in use %s, RSS %.1f MiB, at most %.1f MiB: %s", heap, rss, peak, when)
+	if peak > grownMemory>>20 {
+		g.t.Errorf("%.1f MiB are more than the %d MiB that --memory gives", peak, grownMemory>>20)
+	}
+}
+
+// get reads from the admin address.
+func (g *growth) get(path string) string {
+	g.t.Helper()
+	a, err := http.Get(g.p.ready.Admin + path)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	defer a.Body.Close()
+	body, err := io.ReadAll(a.Body)
+	if err != nil || a.StatusCode != http.StatusOK {
+		g.t.Fatalf("%s answered %d %v", path, a.StatusCode, err)
+	}
+	return string(body)
+}
+
+// status is a figure of the process in MiB, as the system tells it.
+func (g *growth) status(name string) float64 {
+	g.t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", g.p.command.Process.Pid))
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	_, after, _ := strings.Cut(string(text), name)
+	var kib float64
+	if _, err := fmt.Sscan(after, &kib); err != nil {
+		g.t.Fatal(err)
+	}
+	return kib / 1024
+}
+
+// sizes tells what each folder takes on the disk.
+func (g *growth) sizes() {
+	g.t.Helper()
+	bytes := map[string]int64{}
+	err := filepath.WalkDir(g.data, func(path string, entry os.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		inside, _ := filepath.Rel(g.data, path)
+		bytes[folderOf(inside)] += info.Sys().(*syscall.Stat_t).Blocks * 512
+		return nil
+	})
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	for name, n := range bytes {
+		g.t.Logf("%9.1f MiB, %6d bytes a payment: %s", float64(n)/(1<<20), n/int64(*grown+grownLoad), name)
+	}
+}
+
+// folderOf names what a file belongs to: a stream, the tip store, the views.
+func folderOf(path string) string {
+	parts := strings.Split(path, string(filepath.Separator))
+	for i, part := range parts {
+		if part == "streams" && i+1 < len(parts) {
+			name, _, _ := strings.Cut(parts[i+1], "_")
+			return "stream " + name
+		}
+	}
+	if len(parts) > 2 {
+		return filepath.Join(parts[:2]...)
+	}
+	return parts[0]
+}
