@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -16,8 +17,8 @@ const (
 	tipsFolder = "tips"
 	// flushEvery is how often applied events are written to the tip store and synced there.
 	flushEvery = time.Second
-	// rebuildReport is how often a long recovery says how far it is.
-	rebuildReport = 2 * time.Second
+	// tellEvery is how often a recovery tells how far it is.
+	tellEvery = 200 * time.Millisecond
 )
 
 // openTips opens the tip store. One that is damaged, or of another log, is made again from the log.
@@ -89,6 +90,7 @@ func (s *Store) recover(ctx context.Context) error {
 			return err
 		}
 	}
+	defer s.tellProgress(ctx)()
 	errs := make(chan error, s.shards)
 	slots := make(chan struct{}, 2)
 	for _, h := range s.shard {
@@ -122,6 +124,48 @@ func (s *Store) recover(ctx context.Context) error {
 	return errors.Join(all...)
 }
 
+// tellProgress tells Config.Progress how far the recovery is, now and then, until the function that it returns is called.
+func (s *Store) tellProgress(ctx context.Context) (end func()) {
+	var of uint64
+	for _, h := range s.shard {
+		of += h.eventsInLog(ctx)
+	}
+	if s.progress == nil || s.Events() >= of {
+		return func() {}
+	}
+	done := make(chan struct{})
+	var telling sync.WaitGroup
+	telling.Go(func() {
+		tick := time.NewTicker(tellEvery)
+		defer tick.Stop()
+		for {
+			s.progress(s.Events(), of)
+			select {
+			case <-tick.C:
+			case <-done:
+				return
+			}
+		}
+	})
+	return func() { close(done); telling.Wait() }
+}
+
+// eventsInLog is the number of events of the shard, as its last group says; what is wrong with that group, the recovery
+// finds out.
+func (h *shard) eventsInLog(ctx context.Context) uint64 {
+	h.mu.Lock()
+	applied, last := h.head, h.segmentLast
+	h.mu.Unlock()
+	if last <= applied.Seq {
+		return applied.Events
+	}
+	g, err := h.readGroup(ctx, last)
+	if err != nil {
+		return applied.Events
+	}
+	return g.events + uint64(len(g.frames))
+}
+
 // begin takes the shard to where the tip store is.
 func (h *shard) begin(ctx context.Context) error {
 	applied, err := h.applied(ctx)
@@ -147,14 +191,7 @@ func (h *shard) recover(ctx context.Context) error {
 		return fmt.Errorf("%w: %s ends at %d, but the tip store has applied it up to %d; copy the folder before anything else",
 			ErrUnhealthy, h.name(), last, applied.Seq)
 	}
-	report := time.Now()
-	return h.readGroups(ctx, applied.Seq+1, last, func(g *group) error {
-		if now := time.Now(); now.Sub(report) > rebuildReport {
-			report = now
-			h.s.log.Info().Int("shard", h.n).Uint64("at", g.seq).Uint64("of", last).Msg("the tip store is brought up to the log")
-		}
-		return h.replay(g)
-	})
+	return h.readGroups(ctx, applied.Seq+1, last, h.replay)
 }
 
 // applied returns how far the tip store has applied the shard, and checks that the log still holds that group.

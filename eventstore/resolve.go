@@ -182,9 +182,12 @@ func (h *shard) takeBack(f *flight) {
 	}
 	h.waiting = append(again, h.waiting...)
 	if f.g.kind == groupFence && len(h.pendingDrafts) == 0 {
-		h.wantLater(rand.N(fenceDelay)) // others wrote: several writers would only take each other's places
+		h.wantLater(jitter()) // others wrote: several writers would only take each other's places
 	}
 }
+
+// jitter is a random wait before a fence.
+func jitter() time.Duration { return rand.N(fenceDelay) } //nolint:gosec // no secret hangs on it
 
 // wantLater wants the acknowledgement that is wanted now only after a while. The caller holds the lock.
 func (h *shard) wantLater(delay time.Duration) {

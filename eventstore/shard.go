@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -220,7 +219,7 @@ func (h *shard) observe(g *group) error {
 		h.confirm(w.Seq)
 	}
 	if len(g.frames) > 0 {
-		time.AfterFunc(fenceDelay+rand.N(fenceDelay), func() { h.wantFence(g.seq) })
+		time.AfterFunc(fenceDelay+jitter(), func() { h.wantFence(g.seq) })
 	}
 	h.leave()
 	return nil

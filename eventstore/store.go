@@ -40,6 +40,8 @@ type Config struct {
 	Memory int64
 	// SegmentBytes is the size from which a segment is closed; 0 takes DefaultSegmentBytes.
 	SegmentBytes int64
+	// Progress is called now and then while Open brings the tip store up to the log: events applied, and events in the log.
+	Progress func(done, of uint64)
 	// Lags has Load answer from what this process has applied, as it does on a replicated log (tests).
 	Lags bool
 	// Options are added to the connection's (tests cut it).
@@ -65,6 +67,7 @@ type Store struct {
 	sole     bool
 	lags     bool    // Load may answer with an old event
 	embedded *Server // nil: an external server
+	progress func(done, of uint64)
 	dial     func() (*nats.Conn, error)
 
 	shard        []*shard
@@ -135,7 +138,7 @@ func open(ctx context.Context, c Config) (*Store, error) {
 		memory = DefaultMemory
 	}
 	s := &Store{
-		nc: nc, log: c.Logger, now: c.Now, random: c.Random, readOnly: c.ReadOnly, sole: c.SoleWriter, embedded: c.Server,
+		nc: nc, log: c.Logger, now: c.Now, random: c.Random, readOnly: c.ReadOnly, sole: c.SoleWriter, embedded: c.Server, progress: c.Progress,
 		dial: func() (*nats.Conn, error) { return connect(c) }, fixed: newDurability(), delivered: newDurability(),
 		fatal: make(chan error, 1), sickened: make(chan struct{}), flush: make(chan struct{}, 1), opening: true,
 		recent: newRecentTips(int(memory / 2)), groups: newGroupCache(int(memory / 16)), segmentBytes: uint64(c.SegmentBytes), pipelineFrom: defaultPipelineFrom,

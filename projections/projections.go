@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -48,6 +49,7 @@ type Projections struct {
 	model    *model
 	reader   *eventstore.Reader
 	progress *progress
+	applied  atomic.Uint64 // events
 }
 
 // Open opens the read model and registers it with the fan-out at the place it has come to. A file that is
@@ -117,7 +119,9 @@ func (p *Projections) step(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	err = p.model.apply(ctx, events)
+	if err = p.model.apply(ctx, events); err == nil {
+		p.applied.Add(uint64(len(events)))
+	}
 	p.progress.advance(p.model.positions())
 	return len(events), err
 }
@@ -141,9 +145,13 @@ func (p *Projections) check(ctx context.Context) error {
 			return fmt.Errorf("projections: shard %d sequence %d is another event than the one that was applied: "+
 				"the log was replaced, or lost events; remove %s if that was meant", shard, at.seq, p.model.path)
 		}
+		p.applied.Add(r.Number)
 	}
 	return nil
 }
+
+// Progress returns how many events the read model shows, and how many the log has.
+func (p *Projections) Progress() (done, of uint64) { return p.applied.Load(), p.Store.Events() }
 
 // Healthy is nil unless Run ended with an error; then it is that error.
 func (p *Projections) Healthy() error { return p.progress.err() }

@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"crypto/hmac"
 	"crypto/rand"
-	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -19,7 +17,6 @@ import (
 	"payledger/domain/processor"
 	"payledger/eventstore"
 	"payledger/eventstore/commands"
-	"payledger/eventstore/secrets"
 	"payledger/eventstore/workflows"
 	"payledger/httpapi"
 	"payledger/notifier"
@@ -48,6 +45,9 @@ type App struct {
 	workflows   *workflows.Engine
 
 	api, admin, sim *webServer
+	apiDoor         *door // of api and admin, until the service is ready
+	adminDoor       *door
+	progress        *startProgress
 	credentials     *commands.Credentials // of an account that this start made
 
 	stopAPI func() // ends the loops that feed on the log
@@ -80,10 +80,12 @@ func Start(ctx context.Context, o Options, log zerolog.Logger) (*App, error) {
 	bounds := memoryOf(o.Memory)
 	bounds.limitMemory()
 	log.Info().Int64("limitBytes", bounds.Limit).Int64("cacheBytes", bounds.Caches).Msg("memory")
-	a := &App{options: o, log: log, clock: time.Now, failed: make(chan error, 8), stopAPI: func() {}}
+	a := &App{
+		options: o, log: log, clock: time.Now, failed: make(chan error, 8), stopAPI: func() {}, progress: newStartProgress(log),
+	}
 	steps := []func(context.Context) error{
-		a.openLedger, a.initialize, a.openProcessors, a.openViews, a.openNotifier, a.openCommands, a.openWorkflows,
-		a.run, a.listen, a.recoverOpen,
+		a.listen, a.openLedger, a.initialize, a.openProcessors, a.openViews, a.openNotifier, a.openCommands, a.openWorkflows,
+		a.run, a.openDoors, a.recoverOpen,
 	}
 	for _, step := range steps {
 		if err := step(ctx); err != nil {
@@ -98,7 +100,9 @@ func (a *App) openLedger(ctx context.Context) error {
 		return fmt.Errorf("data folder: %w", err)
 	}
 	var err error
-	a.ledger, err = openLedger(ctx, a.options, a.log, false)
+	a.ledger, err = openLedgerAs(ctx, a.options, eventstore.Config{
+		Logger: a.log, Progress: func(done, of uint64) { a.progress.at(stageTips, done, of) },
+	})
 	return err
 }
 
@@ -229,9 +233,30 @@ func (a *App) run(ctx context.Context) error {
 	loud("checkpoints", a.checkpoints.Run)
 	loud("workflows", a.workflows.Run)
 	vital("log", a.fanout.Run)
-	return a.views.CaughtUp(ctx)
+	return a.awaitViews(ctx)
 }
 
+// awaitViews waits until the views show all of the log, and notes how far they are.
+func (a *App) awaitViews(ctx context.Context) error {
+	there := make(chan error, 1)
+	go func() { there <- a.views.CaughtUp(ctx) }()
+	tick := time.NewTicker(viewsEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case err := <-there:
+			return err
+		case <-tick.C:
+			done, of := a.views.Progress()
+			a.progress.at(stageViews, done, of)
+		}
+	}
+}
+
+// viewsEvery is how often the progress of the views is looked at during the start.
+const viewsEvery = 200 * time.Millisecond
+
+// listen takes the addresses of the API and of the operators. Until the service is ready, both say how far it is.
 func (a *App) listen(ctx context.Context) error {
 	listener, err := listen(ctx, a.options.Listen)
 	if err != nil {
@@ -240,16 +265,25 @@ func (a *App) listen(ctx context.Context) error {
 	if a.options.PublicURL == "" {
 		a.options.PublicURL = a.scheme() + "://" + listener.Addr().String()
 	}
-	api, err := httpapi.New(a.apiConfig())
-	if err != nil {
-		return errors.Join(err, listener.Close())
-	}
-	if a.api, err = serveOn(listener, api, a.tls()); err != nil {
+	a.apiDoor = newDoor(httpapi.Starting(rand.Reader, a.progress.String))
+	if a.api, err = serveOn(listener, a.apiDoor, a.tls()); err != nil {
 		return fmt.Errorf("api: %w", err)
 	}
-	if a.admin, err = serveWeb(ctx, a.options.AdminListen, a.adminHandler(), nil); err != nil {
+	a.adminDoor = newDoor(a.progress.adminStarting())
+	if a.admin, err = serveWeb(ctx, a.options.AdminListen, a.adminDoor, nil); err != nil {
 		return fmt.Errorf("admin: %w", err)
 	}
+	return nil
+}
+
+// openDoors lets requests in.
+func (a *App) openDoors(context.Context) error {
+	api, err := httpapi.New(a.apiConfig())
+	if err != nil {
+		return err
+	}
+	a.apiDoor.open(api)
+	a.adminDoor.open(a.adminHandler())
 	return nil
 }
 
@@ -307,61 +341,6 @@ func (a *App) ready() Ready {
 
 // Failed gives the error after which the process must end.
 func (a *App) Failed() <-chan error { return a.failed }
-
-// derive makes a key for one purpose from the master key.
-func (l *ledger) derive(purpose string) []byte {
-	h := hmac.New(sha256.New, l.master[:])
-	h.Write([]byte(purpose))
-	return h.Sum(nil)
-}
-
-// ledger is the log with its secrets, however it is reached.
-type ledger struct {
-	server *eventstore.Server // nil with an external cluster
-	store  *eventstore.Store
-	vault  *secrets.Vault
-	master secrets.Key
-}
-
-// openLedger opens the log in the data folder, or at --nats-url. readOnly opens a stopped server's log and
-// changes nothing in it.
-func openLedger(ctx context.Context, o Options, log zerolog.Logger, readOnly bool) (*ledger, error) {
-	l := &ledger{}
-	config := eventstore.Config{
-		URL: o.NatsURL, Creds: o.NatsCreds, Shards: o.Shards, ReadOnly: readOnly,
-		Now: time.Now, Random: rand.Reader, Logger: log, SoleWriter: o.NatsURL == "", Memory: memoryOf(o.Memory).Caches,
-	}
-	var err error
-	if l.master, err = secrets.MasterKey(o.MasterKey, o.Data, rand.Reader, !readOnly); err != nil {
-		return nil, err
-	}
-	if o.NatsURL == "" {
-		if l.server, err = eventstore.StartServer(eventstore.ServerConfig{Dir: filepath.Join(o.Data, eventsFolder), Name: "payledger"}); err != nil {
-			return nil, err
-		}
-		config.Server = l.server
-	} else if !readOnly {
-		config.Tips = filepath.Join(o.Data, "tips")
-	}
-	if l.store, err = eventstore.Open(ctx, config); err != nil {
-		return nil, errors.Join(err, l.close())
-	}
-	if l.vault, err = secrets.Open(ctx, l.store, l.master, rand.Reader); err != nil {
-		return nil, errors.Join(err, l.close())
-	}
-	return l, nil
-}
-
-func (l *ledger) close() error {
-	var errs []error
-	if l.store != nil {
-		errs = append(errs, l.store.Close())
-	}
-	if l.server != nil {
-		errs = append(errs, l.server.Close())
-	}
-	return errors.Join(errs...)
-}
 
 var _ processor.Port = (*client.Client)(nil)
 var _ http.Handler = (*httpapi.API)(nil)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"slices"
 	"sync"
@@ -11,13 +12,13 @@ import (
 )
 
 // benchConnections is the concurrency of the benchmark.
-const benchConnections = 64
+var benchConnections = flag.Int("connections", 64, "how many connections BenchmarkCreate pays over")
 
 // benchSlices is how many parts the benchmark's payments are made in. Before and after each the raw rates are
 // measured, so that a machine that is faster at one time than at another is so for both.
 const benchSlices = 6
 
-// BenchmarkCreate pays with prepared tokens over 64 connections: client, service and simulator in one
+// BenchmarkCreate pays with prepared tokens over -connections connections: client, service and simulator in one
 // process. It reports payments/s and durable events/s of the log, beside raw durable publishes of the same
 // mean size over as many connections in the same run: to one stream (what JetStream does by itself,
 // "ratio") and to as many as the log has shards ("ratio-sharded").
@@ -71,7 +72,7 @@ func payAll(b *testing.B, m *merchant, tokens []string) []time.Duration {
 	durations := make([]time.Duration, len(tokens))
 	var next atomic.Int64
 	var running sync.WaitGroup
-	for range benchConnections {
+	for range *benchConnections {
 		running.Go(func() {
 			w, err := dialWire(m.api, m.key)
 			if err != nil {
@@ -99,7 +100,7 @@ func prepareTokens(b *testing.B, m *merchant, n int) []string {
 	tokens := make([]string, n)
 	var next atomic.Int64
 	var running sync.WaitGroup
-	for range benchConnections {
+	for range *benchConnections {
 		running.Go(func() {
 			for i := next.Add(1) - 1; i < int64(n); i = next.Add(1) - 1 {
 				tokens[i] = m.token(b, fmt.Sprintf("order-%d", i), 2500, "4111111111111111")
@@ -125,7 +126,7 @@ func rawTime(b *testing.B, app *App, streams int) time.Duration {
 		b.Fatal(err)
 	}
 	size := log.EventBytes
-	rate, err := app.ledger.store.Yardstick(context.Background(), streams, benchConnections, rawPublishes, size)
+	rate, err := app.ledger.store.Yardstick(context.Background(), streams, *benchConnections, rawPublishes, size)
 	if err != nil {
 		b.Fatal(err)
 	}

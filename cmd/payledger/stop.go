@@ -57,8 +57,9 @@ func (a *App) Stop() error {
 
 // stopRequests lets requests finish; after drainAfter those that wait for a processor are answered.
 func (a *App) stopRequests() error {
-	drain := time.AfterFunc(drainAfter, a.commands.Drain)
-	defer drain.Stop()
+	if a.commands != nil {
+		defer time.AfterFunc(drainAfter, a.commands.Drain).Stop()
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), drainAfter+cutAfter)
 	defer cancel()
 	return ignoreDeadline(a.api.stop(ctx))

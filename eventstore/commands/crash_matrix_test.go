@@ -19,7 +19,7 @@ import (
 // TestMain lets as many rows run at once as wait for something, on however few processors.
 func TestMain(m *testing.M) {
 	flag.Parse()
-	eventstoretest.AtOnce(24, 8)
+	eventstoretest.AtOnce(8, 4)
 	m.Run()
 }
 

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rs/zerolog"
+)
+
+// startLogEvery is how often a long start logs how far it is.
+const startLogEvery = 2 * time.Second
+
+// What a start may spend long on.
+const (
+	stageOpening = "opening the log"
+	stageTips    = "bringing the tip store up to the log"
+	stageViews   = "bringing the views up to the log"
+)
+
+// door is a handler that can be exchanged: it answers for the service before that is ready.
+type door struct {
+	inside atomic.Pointer[http.Handler]
+}
+
+func newDoor(h http.Handler) *door {
+	d := &door{}
+	d.open(h)
+	return d
+}
+
+// open has h answer from now on.
+func (d *door) open(h http.Handler) { d.inside.Store(&h) }
+
+func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) { (*d.inside.Load()).ServeHTTP(w, r) }
+
+// startProgress is how far the start of the service is.
+type startProgress struct {
+	log zerolog.Logger
+
+	mu       sync.Mutex
+	stage    string
+	began    time.Time // of the stage
+	first    uint64    // events that were done then
+	done, of uint64    // events
+	logged   time.Time
+}
+
+func newStartProgress(log zerolog.Logger) *startProgress {
+	return &startProgress{log: log, stage: stageOpening, began: time.Now(), logged: time.Now()}
+}
+
+// at notes how many events of the log a stage has read.
+func (p *startProgress) at(stage string, done, of uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	if p.stage != stage {
+		p.stage, p.began, p.first = stage, now, done
+	}
+	p.done, p.of = done, max(of, done)
+	if now.Sub(p.logged) >= startLogEvery {
+		p.logged = now
+		p.log.Info().Uint64("events", p.done).Uint64("of", p.of).Float64("eventsPerSecond", p.rate(now)).Msg(p.stage)
+	}
+}
+
+// rate is how many events a second the stage reads. The caller holds the lock.
+func (p *startProgress) rate(now time.Time) float64 {
+	if took := now.Sub(p.began).Seconds(); took > 0 && p.done > p.first {
+		return float64(int64(float64(p.done-p.first) / took))
+	}
+	return 0
+}
+
+// String says how far the start is, in words.
+func (p *startProgress) String() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.of == 0 {
+		return "starting: " + p.stage
+	}
+	text := fmt.Sprintf("starting: %s, %d of %d events (%d %%)", p.stage, p.done, p.of, p.done*100/p.of)
+	if rate := p.rate(time.Now()); rate > 0 {
+		left := time.Duration(float64(p.of-p.done) / rate * float64(time.Second))
+		text += fmt.Sprintf(", %.0f events/s, %s left", rate, left.Round(time.Second))
+	}
+	return text
+}
+
+// adminStarting serves /readyz on the admin address while the service starts.
+func (p *startProgress) adminStarting() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
+		p.mu.Lock()
+		stage, done, of := p.stage, p.done, p.of
+		p.mu.Unlock()
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Retry-After", "2")
+		w.WriteHeader(http.StatusServiceUnavailable)
+		_ = json.NewEncoder(w).Encode(map[string]any{ // the client may be gone
+			"ready": false, "reason": p.String(), "stage": stage, "events": done, "of": of,
+		})
+	})
+	return mux
+}
