@@ -46,21 +46,28 @@ func createPayment(b *testing.B, s *eventstore.Store) *eventstore.Recorded {
 	return tip.Recorded
 }
 
-// createPayments appends n payments from benchWriters goroutines; it gives their keys.
-func createPayments(b *testing.B, s *eventstore.Store, n int) []eventstore.Key {
-	keys := make([]eventstore.Key, n)
+// benchPayments are payments, and how long the append of each took.
+type benchPayments struct {
+	keys []eventstore.Key
+	took []time.Duration
+}
+
+// createPayments appends n payments, as many at once as there are writers.
+func createPayments(b *testing.B, s *eventstore.Store, n, writers int) benchPayments {
+	made := benchPayments{make([]eventstore.Key, n), make([]time.Duration, n)}
 	var group sync.WaitGroup
-	for w := range benchWriters {
+	for w := range writers {
 		group.Go(func() {
-			for i := w; i < n; i += benchWriters {
+			for i := w; i < n; i += writers {
+				start := time.Now()
 				if r := createPayment(b, s); r != nil {
-					keys[i] = r.Key
+					made.keys[i], made.took[i] = r.Key, time.Since(start)
 				}
 			}
 		})
 	}
 	group.Wait()
-	return keys
+	return made
 }
 
 // BenchmarkLoad loads one payment for a command, by a log's size, after a restart: go test ./eventstore -run - -bench Load -benchtime 20000x
@@ -68,7 +75,7 @@ func BenchmarkLoad(b *testing.B) {
 	for _, size := range []int{1_000, 200_000} {
 		dir := b.TempDir()
 		s, end := openBench(b, dir)
-		keys := createPayments(b, s, size)
+		keys := createPayments(b, s, size, benchWriters).keys
 		end()
 		start := time.Now()
 		s, end = openBench(b, dir)
@@ -118,33 +125,42 @@ func benchmarkLoad(b *testing.B, s *eventstore.Store, keys []eventstore.Key) {
 
 func micros(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1000 }
 
-// BenchmarkAppend compares, in one run, the ledger's appends with plain durable publishes of the same
-// size: go test ./eventstore -run - -bench Append -benchtime 20000x
+// BenchmarkAppend compares, in one run, the ledger's appends with plain durable publishes of an event's size before
+// compression, by as many writers at once, to one stream and to as many as the log has shards. Half of them are made
+// before the appends, half after. go test ./eventstore -run - -bench Append -benchtime 20000x
 func BenchmarkAppend(b *testing.B) {
-	for _, shards := range []int{1, 4, 8, 16} {
-		b.Run(fmt.Sprintf("shards=%d", shards), func(b *testing.B) {
-			c := eventstoretest.Config(eventstoretest.Server(b, b.TempDir()))
-			c.Shards, c.SoleWriter = shards, true
-			s := eventstoretest.OpenOn(b, c)
-			size := messageSize(createPayment(b, s))
-			raw, err := s.Yardstick(b.Context(), shards, benchWriters, b.N, size)
-			if err != nil {
-				b.Fatal(err)
+	for _, writers := range []int{1, 16, 64, 256} {
+		b.Run(fmt.Sprintf("appenders=%d", writers), func(b *testing.B) {
+			s, end := openBench(b, b.TempDir())
+			defer end()
+			size := len(createPayment(b, s).Frame())
+			var raw [2][]eventstore.Yardstick // to one stream, and to many
+			measure := func() {
+				for i, streams := range []int{1, s.Shards()} {
+					y, err := s.Yardstick(b.Context(), streams, writers, max(b.N/2, writers), size)
+					if err != nil {
+						b.Fatal(err)
+					}
+					raw[i] = append(raw[i], y)
+				}
 			}
-			start := time.Now()
+			measure()
 			b.ResetTimer()
-			createPayments(b, s, b.N)
-			ledger := float64(b.N) / time.Since(start).Seconds()
-			b.ReportMetric(raw, "raw/s")
-			b.ReportMetric(ledger, "events/s")
-			b.ReportMetric(ledger/raw, "ratio")
+			took := createPayments(b, s, b.N, writers).took
+			b.StopTimer()
+			measure()
+			slices.Sort(took)
+			median, rate := took[len(took)/2], float64(b.N)/b.Elapsed().Seconds()
+			b.ReportMetric(rate, "events/s")
+			b.ReportMetric(micros(median), "p50-µs")
 			b.ReportMetric(float64(size), "bytes")
+			for i, name := range []string{"one", "sharded"} {
+				perSecond := 2 / (1/raw[i][0].PerSecond + 1/raw[i][1].PerSecond)
+				publish := (raw[i][0].Median + raw[i][1].Median) / 2
+				b.ReportMetric(perSecond, "raw-"+name+"/s")
+				b.ReportMetric(rate/perSecond, "ratio-"+name)
+				b.ReportMetric(float64(median)/float64(publish), "p50-ratio-"+name)
+			}
 		})
 	}
-}
-
-// messageSize is the size of the event alone in a group, in bytes.
-func messageSize(r *eventstore.Recorded) int {
-	g := eventstore.Group{Frames: []*eventstore.Recorded{r.Fresh()}, Seq: 1, WitnessShard: eventstore.NoShard}
-	return len(g.Encode())
 }

@@ -28,14 +28,25 @@ const (
 	startFile  = "ballast-start"
 	// measureEvery is how often the disk is measured while nothing is appended.
 	measureEvery = time.Second
+	// With muchSpace free, in bytes, appends look again only after muchFor: no disk is filled that fast.
+	muchSpace = 1 << 30
+	muchFor   = 20 * time.Millisecond
 )
 
 // disk watches the space of one folder.
 type disk struct {
 	dir  string // "": not ours to watch
 	free func(dir string) (uint64, error)
-	low  atomic.Bool // no new requests
-	none atomic.Bool // nothing at all
+	low  atomic.Bool  // no new requests
+	none atomic.Bool  // nothing at all
+	next atomic.Int64 // Unix time in nanoseconds before which an append need not look: there was much room
+}
+
+// look measures the disk for an append, unless there was much room a moment ago.
+func (d *disk) look() {
+	if time.Now().UnixNano() >= d.next.Load() {
+		d.measure()
+	}
 }
 
 // measure looks at the free space, and gives the ballast up when outcomes need it.
@@ -55,6 +66,9 @@ func (d *disk) measure() {
 	_, err = os.Stat(filepath.Join(d.dir, ballastFile))
 	d.low.Store(free < requestSpace || err != nil && free < requestSpace+ballastSpace)
 	d.none.Store(free < outcomeSpace)
+	if free >= muchSpace {
+		d.next.Store(time.Now().Add(muchFor).UnixNano())
+	}
 }
 
 // writable reports whether there is any room to write.
@@ -100,7 +114,7 @@ func (d *disk) layFile(name string, n int64, when uint64) error {
 
 // noRoom reports whether the disk of an embedded server is so full that nothing is written.
 func (s *Store) noRoom() bool {
-	s.disk.measure()
+	s.disk.look()
 	return s.disk.none.Load()
 }
 

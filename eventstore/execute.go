@@ -170,7 +170,7 @@ func (s *Store) roomFor(r *Recorded, meta Meta) error {
 	if len(r.Body) > limit {
 		return fmt.Errorf("%w: %w", ErrRefused, ErrTooLarge)
 	}
-	s.disk.measure()
+	s.disk.look()
 	if err := s.Full(); err != nil {
 		return fmt.Errorf("%w: %w", ErrRefused, err)
 	}

@@ -272,7 +272,7 @@ func (s *Store) writable(h *shard) error {
 	if !s.nc.IsConnected() {
 		return fmt.Errorf("%w: not connected", ErrUnhealthy)
 	}
-	s.disk.measure()
+	s.disk.look()
 	if s.disk.none.Load() {
 		return ErrFull
 	}

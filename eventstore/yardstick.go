@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -13,42 +14,53 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
+// Yardstick is how fast plain durable publishes are.
+type Yardstick struct {
+	PerSecond float64       // messages
+	Median    time.Duration // of one publish
+}
+
 // Yardstick measures what this machine's disk and server give at best: n plain messages of the given size,
 // published to a number of streams, each writer with a connection of its own and waiting for its PubAck.
-// The streams are configured like the log's, and removed. The result is messages a second: the ceiling that
+// The streams are configured like the log's, and removed. The result is the ceiling that
 // every figure of the ledger is a ratio of. One stream is JetStream's own durable rate; as many as the log
 // has shards is what sharding makes of it.
-func (s *Store) Yardstick(ctx context.Context, streamCount, writers, n, size int) (perSecond float64, err error) {
+func (s *Store) Yardstick(ctx context.Context, streamCount, writers, n, size int) (y Yardstick, err error) {
 	streams := make([]string, streamCount)
 	for i := range streams {
 		streams[i] = "yardstick." + strconv.Itoa(i) + "."
 		config := s.streamConfig("YARDSTICK_"+strconv.Itoa(i), streams[i]+"*")
 		config.DenyDelete, config.DenyPurge = false, false
 		if _, err := s.js.CreateStream(ctx, config); err != nil {
-			return 0, fmt.Errorf("eventstore: yardstick: %w", err)
+			return y, fmt.Errorf("eventstore: yardstick: %w", err)
 		}
 		defer func() { err = errors.Join(err, s.js.DeleteStream(context.WithoutCancel(ctx), config.Name)) }()
 	}
 	connections := make([]*nats.Conn, writers)
 	for i := range connections {
 		if connections[i], err = s.dial(); err != nil {
-			return 0, fmt.Errorf("eventstore: yardstick: %w", err)
+			return y, fmt.Errorf("eventstore: yardstick: %w", err)
 		}
 		defer connections[i].Close()
 	}
 	body := make([]byte, size)
 	start := time.Now()
-	errs := make([]error, writers)
+	errs, took := make([]error, writers), make([]time.Duration, n)
 	var running sync.WaitGroup
 	for w, nc := range connections {
 		running.Go(func() {
 			for i := w; i < n && errs[w] == nil; i += writers {
+				began := time.Now()
 				errs[w] = publishPlain(ctx, nc, streams[i%len(streams)]+strconv.Itoa(i), body)
+				took[i] = time.Since(began)
 			}
 		})
 	}
 	running.Wait()
-	return float64(n) / time.Since(start).Seconds(), errors.Join(errs...)
+	y.PerSecond = float64(n) / time.Since(start).Seconds()
+	slices.Sort(took)
+	y.Median = took[n/2]
+	return y, errors.Join(errs...)
 }
 
 func publishPlain(ctx context.Context, nc *nats.Conn, subject string, body []byte) error {

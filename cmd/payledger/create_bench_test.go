@@ -126,10 +126,10 @@ func rawTime(b *testing.B, app *App, streams int) time.Duration {
 		b.Fatal(err)
 	}
 	size := log.EventBytes
-	rate, err := app.ledger.store.Yardstick(context.Background(), streams, *benchConnections, rawPublishes, size)
+	raw, err := app.ledger.store.Yardstick(context.Background(), streams, *benchConnections, rawPublishes, size)
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.ReportMetric(float64(size), "event-bytes")
-	return time.Duration(rawPublishes / rate * float64(time.Second))
+	return time.Duration(rawPublishes / raw.PerSecond * float64(time.Second))
 }
