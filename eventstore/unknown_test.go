@@ -362,3 +362,20 @@ func TestCallerStopsWaiting(t *testing.T) {
 		t.Errorf("%+v", tip.State)
 	}
 }
+
+// TestToldByAnother: a node none of whose publishes is answered knows all the same what is durable, because the node that
+// writes says so in its next group.
+func TestToldByAnother(t *testing.T) {
+	t.Parallel()
+	server, far, p, _ := remoteOn(t, func(*eventstore.Config) {})
+	near := eventstoretest.OpenOn(t, eventstoretest.Config(server))
+	p.Answers(func(piece []byte) bool { return !isPubAck(piece) })
+	first := mustAdd(t, near, newKey(), added{Who: "first"}).Recorded
+	mustAdd(t, near, newKey(), added{Who: "second"})
+	eventually(t, 20*time.Second, "the other node knows of the first event", func() error {
+		if at := far.Appended(0); at < first.Seq {
+			return fmt.Errorf("it knows of %d, and the event stands at %d", at, first.Seq)
+		}
+		return nil
+	})
+}
