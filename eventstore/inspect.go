@@ -153,7 +153,7 @@ func (in *inspection) readSide(name string, options blocks.Options) (blocks.Repo
 // readStream verifies what the server would read, or believe, of one stream.
 func (in *inspection) readStream(name string) error {
 	shard, number, ours := parseSegmentName(name)
-	deletes, side := sideStreams[name]
+	deletes, side := sideStream(name)
 	if !ours && !side {
 		return nil
 	}

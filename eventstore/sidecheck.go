@@ -55,7 +55,7 @@ func newSideCheck(view tipstore.View, stream string) (*sideCheck, error) {
 		return nil, err
 	}
 	return c, view.Each(sideKey(dyingPrefix, stream, ""), func(_, value []byte) error {
-		if len(value) == 8 {
+		if len(value) >= 8 {
 			c.dying[binary.BigEndian.Uint64(value)] = true
 		}
 		return nil
@@ -103,7 +103,7 @@ func (c *sideCheck) compare(through uint64) error {
 	chunk := c.chunk
 	surplus := func(before uint64) {
 		for len(chunk) > 0 && chunk[0].seq < before {
-			if c.stream == secretStream && chunk[0].seq <= c.safe && !c.dying[chunk[0].seq] {
+			if isSecrets(c.stream) && chunk[0].seq <= c.safe && !c.dying[chunk[0].seq] {
 				c.extra[chunk[0].seq] = true
 			}
 			chunk = chunk[1:]

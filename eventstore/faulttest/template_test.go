@@ -10,6 +10,7 @@ import (
 	mathrand "math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"payledger/eventstore"
@@ -194,7 +195,11 @@ func (o *open) useSecrets(ctx context.Context, b *books, phase int) error {
 			if _, err := rand.Read(value); err != nil {
 				return err
 			}
-			if err := o.secrets.Create(ctx, name, value); err != nil {
+			create := o.secrets.Create
+			if strings.HasPrefix(kind, "card.") {
+				create = func(ctx context.Context, name string, value []byte) error { return o.secrets.CreateIn(ctx, kind, name, value) }
+			}
+			if err := create(ctx, name, value); err != nil {
 				return err
 			}
 			b.secrets = append(b.secrets, name)
