@@ -172,13 +172,13 @@ func (x *secretIndex) end(r secretRecord, change map[string][]byte) error {
 		}
 	}
 	for _, seq := range ended {
+		x.gaps.remove(seq)
 		stream := x.log.stream(x.log.of(seq))
 		value, err := x.value(recordKey(stream, seq))
 		if err != nil {
 			return err
 		}
 		if len(value) < len(sideDigest{}) { // it is gone
-			x.gaps.remove(seq)
 			continue
 		}
 		name := sideKey(namePrefix, secretStream, string(value[len(sideDigest{}):]))

@@ -24,6 +24,8 @@ type sideCheck struct {
 	view    tipstore.View
 	through uint64 // nothing behind it is judged
 	safe    uint64 // a record up to it that is not in the index was destroyed
+	part    bool   // records come from the newest block alone: nothing before them is judged
+	began   bool   // the first of them has come
 
 	replaced map[string]*replacedName
 	dying    map[uint64]bool
@@ -73,6 +75,9 @@ func (c *sideCheck) see(r blocks.Record) error {
 	if r.Tombstone {
 		c.dead[r.Seq] = true
 		return nil
+	}
+	if c.part && !c.began {
+		c.began, c.done = true, max(r.Seq, 1)-1
 	}
 	if r.Erased || r.Seq > c.through || r.Seq <= c.done {
 		return nil
@@ -130,7 +135,7 @@ func (c *sideCheck) compare(through uint64) error {
 
 // end returns the first difference and its sequence.
 func (c *sideCheck) end() (uint64, error) {
-	if c.through > c.done {
+	if c.through > c.done && (!c.part || c.began) {
 		if err := c.compare(c.through); err != nil {
 			return 0, err
 		}
