@@ -18,7 +18,7 @@ import (
 const (
 	checkpointFormat = 1
 	// edgeEvery is how often a checkpoint carries the edge of the tree. The tip store has the edge of the newest one.
-	edgeEvery = 64
+	edgeEvery = 256
 	// signaturePrefix begins the signature line of a signed note by checkpointOrigin.
 	signaturePrefix = "— " + checkpointOrigin + " "
 )

@@ -113,7 +113,7 @@
 // Stream CHECKPOINTS; checkpoint_bytes.go describes the message. Checkpoint k covers the events of the groups after
 // checkpoint k−1 up to its last group of shard 0, then of shard 1, and so on; within a group, frames count in their
 // order. An event's position is its number in that order, from 1. Leaf position−1 of the Merkle tree (RFC 6962) is
-// SHA-256(0x00 ‖ event hash), an inner node SHA-256(0x01 ‖ left ‖ right); root is the tree's. The edge, in every 64th,
+// SHA-256(0x00 ‖ event hash), an inner node SHA-256(0x01 ‖ left ‖ right); root is the tree's. The edge, in every 256th,
 // holds the roots of the complete subtrees from left to right, under the numbers of golang.org/x/mod's tlog: all that
 // the next checkpoint needs. The signature is the last line of a signed note (Ed25519) over
 //

@@ -60,3 +60,8 @@ func EncodeSecret(kind byte, name, group string, value []byte, ended []uint64) [
 	}
 	return valueRecord(name, value).body
 }
+
+// PutCheckpointAfter writes a checkpoint as it is behind another one, and returns its number.
+func (s *Store) PutCheckpointAfter(ctx context.Context, c Checkpoint, after uint64) (uint64, error) {
+	return s.putCheckpoint(ctx, c, after)
+}

@@ -30,14 +30,16 @@ type keeper struct {
 // sideSegment is the size of a segment in these tests: some thirty secrets.
 const sideSegment = 4 << 10
 
-func keep(dir string) (*keeper, error) {
+func keep(dir string) (*keeper, error) { return keepWith(dir, sideSegment) }
+
+func keepWith(dir string, segment int64) (*keeper, error) {
 	k := &keeper{}
 	var err error
 	if k.server, err = eventstore.StartServer(eventstore.ServerConfig{Dir: dir, Name: "test"}); err != nil {
 		return nil, err
 	}
 	c := eventstoretest.Config(k.server)
-	c.Shards, c.SoleWriter, c.SideBytes = 1, true, sideSegment
+	c.Shards, c.SoleWriter, c.SideBytes = 1, true, segment
 	if k.store, err = eventstore.Open(context.Background(), c); err != nil {
 		return nil, errors.Join(err, k.server.Close())
 	}
@@ -380,5 +382,91 @@ func TestSecretAnswerLost(t *testing.T) {
 	info, err := stream.Info(testContext(t), jetstream.WithSubjectFilter("secrets.1.value"))
 	if err != nil || len(info.State.Subjects) != 0 {
 		t.Error("values stand there:", info.State.Subjects, err)
+	}
+}
+
+// A start reads the newest block of a segment alone where the server, too, believes its index: the time does not grow with
+// the number of secrets. An older block is left to reads and to the scrub. Where the server would read all blocks, so does
+// the start before it, and refuses damage without a change.
+func TestStartLeavesOldBlocks(t *testing.T) {
+	t.Parallel()
+	for _, segment := range []int64{9 << 20, 1 << 30} {
+		t.Run(fmt.Sprint("segments of ", segment), func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			fillSecrets(t, dir, segment)
+			flip(t, filepath.Join(dir, "jetstream", "LEDGER", "streams", "SECRETS_1", "msgs", "1.blk"), 1<<20)
+			k, err := keepWith(dir, segment)
+			if err != nil {
+				t.Fatal(err)
+			}
+			create(t, k.secrets, "customer-key.acct.more")
+			killed := copyFolder(t, dir)
+			if err := k.store.Scrub(testContext(t)); !errors.Is(err, eventstore.ErrUnhealthy) {
+				t.Error("the scrub:", err)
+			}
+			if err := k.close(); err != nil {
+				t.Fatal(err)
+			}
+			before := contents(t, killed)
+			k, err = keepWith(killed, segment)
+			if closed := segment == 9<<20; closed { // the damaged segment was not written to
+				if err != nil {
+					t.Fatal(err)
+				}
+				unhealthy := 0
+				for i := range 150 {
+					if _, err := k.secrets.Get(testContext(t), secretName(i)); errors.Is(err, eventstore.ErrUnhealthy) {
+						unhealthy++
+					} else if err != nil {
+						t.Error(err)
+					}
+				}
+				if unhealthy == 0 {
+					t.Error("no read met the damage")
+				}
+				k.close()
+				return
+			}
+			if !errors.Is(err, eventstore.ErrUnhealthy) {
+				t.Error("a start that the server would have cut a block at:", err)
+			}
+			same(t, "the folder", contents(t, killed), before)
+		})
+	}
+}
+
+// contents are all files of a folder that a refused start must not change.
+func contents(t testing.TB, dir string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || d.Name() == "LOCK" || d.Name() == "ballast" {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		all[path] = string(b)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// fillSecrets fills two blocks of the server and stops it.
+func fillSecrets(t testing.TB, dir string, segment int64) {
+	t.Helper()
+	k, err := keepWith(dir, segment)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 150 {
+		if err := k.secrets.Create(testContext(t), secretName(i), []byte(noise(64<<10))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := k.close(); err != nil {
+		t.Fatal(err)
 	}
 }

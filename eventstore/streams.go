@@ -23,7 +23,7 @@ const minDuplicates = 100 * time.Millisecond
 const (
 	checkpointStream = "CHECKPOINTS"
 	checkpointRoot   = "checkpoints"
-	checkpointTopic  = "signed" // the end of every subject
+	checkpointTopic  = "c" // the end of every subject: each message holds it
 )
 
 // ErrOldFormat means that the folder or the cluster holds a log that an older version wrote.
