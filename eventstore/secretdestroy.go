@@ -89,7 +89,7 @@ func (b *SecretBytes) carryOut(ctx context.Context, ends map[uint64]string) erro
 	if len(ends) == 0 {
 		return nil
 	}
-	if err := b.s.tips.Flush(); err != nil { // else the next start would miss them
+	if err := b.index.sync(); err != nil { // else the next start would miss them
 		return err
 	}
 	b.s.step(stepSynced)

@@ -43,6 +43,8 @@ const (
 	endGroup   = 2
 )
 
+var errTipsClosed = fmt.Errorf("%w: the store was closed", ErrUnhealthy)
+
 func newSecretIndex(s *Store, log *sideLog) *secretIndex {
 	x := &secretIndex{s: s, log: log, pending: map[uint64]secretRecord{}, gaps: sequenceSet{}, changed: make(chan struct{})}
 	if s.tipsFixed {
@@ -59,6 +61,11 @@ func endKey(stream string, seq uint64) []byte {
 func (x *secretIndex) value(key []byte) ([]byte, error) {
 	if value, known := x.over[string(key)]; known {
 		return value, nil
+	}
+	x.s.tipsOpen.RLock()
+	defer x.s.tipsOpen.RUnlock()
+	if x.s.tipsClosed {
+		return nil, errTipsClosed
 	}
 	value, err := x.s.tips.Get(key)
 	if errors.Is(err, tipstore.ErrNotFound) {
@@ -82,6 +89,11 @@ func (x *secretIndex) write(change map[string][]byte) error {
 		}
 		return nil
 	}
+	x.s.tipsOpen.RLock()
+	defer x.s.tipsOpen.RUnlock()
+	if x.s.tipsClosed {
+		return errTipsClosed
+	}
 	batch := x.s.tips.NewBatch()
 	var errs []error
 	for key, value := range change {
@@ -92,6 +104,16 @@ func (x *secretIndex) write(change map[string][]byte) error {
 		}
 	}
 	return errors.Join(append(errs, batch.Commit())...)
+}
+
+// sync returns when the index is on the disk.
+func (x *secretIndex) sync() error {
+	x.s.tipsOpen.RLock()
+	defer x.s.tipsOpen.RUnlock()
+	if x.s.tipsClosed {
+		return errTipsClosed
+	}
+	return x.s.tips.Flush()
 }
 
 // under returns the keys that begin with a prefix, without it, and their values.

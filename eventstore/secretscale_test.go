@@ -18,7 +18,10 @@ import (
 	"payledger/eventstore/eventstoretest"
 )
 
-var secretsAtScale = flag.Int("secrets", 2000, "number of secrets in TestSecretsAtScale")
+var (
+	secretsAtScale = flag.Int("secrets", 2000, "number of secrets in TestSecretsAtScale")
+	secretSegment  = flag.Int64("secretsegment", 0, "bytes of a segment there; 0 takes the usual size")
+)
 
 // TestSecretsAtScale logs how much memory and how long a start takes with many secrets, after an orderly stop and after a
 // kill: go test ./eventstore -run SecretsAtScale -v -secrets 1000000.
@@ -32,7 +35,7 @@ func TestSecretsAtScale(t *testing.T) {
 		}
 		took[0] = time.Since(began)
 		c := eventstoretest.Config(server)
-		c.Shards, c.SoleWriter = 1, true
+		c.Shards, c.SoleWriter, c.SideBytes = 1, true, *secretSegment
 		s, err := eventstore.Open(ctx, c)
 		if err != nil {
 			t.Fatal(err)

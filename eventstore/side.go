@@ -17,11 +17,10 @@ import (
 //	"s" stream 0 sequence   digest                     a record that stays until it is destroyed
 //	"n" stream 0 name       sequence, digest           the newest such record of a name
 //	"r" stream 0 name       sequence, digest           a name whose newer record replaces the older one
-//	"x" stream 0 name       sequence                   the record is being destroyed
 //	"w" stream              sequence, safe sequence    the newest that was acknowledged, and that up to which the index is whole
 //
 // Only what was acknowledged enters it. A start enters what stands behind the safe sequence, everything if the tip store was
-// lost. A record is destroyed in this order: "x" synced, the record, the entries; a start goes on with what it finds begun.
+// lost. secretindex.go says what differs for SECRETS.
 const (
 	recordPrefix  = 's'
 	namePrefix    = 'n'
