@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/mod/sumdb/note"
 	"golang.org/x/mod/sumdb/tlog"
 )
@@ -70,37 +71,69 @@ func (s *Store) CheckpointAt(ctx context.Context, number uint64) (Checkpoint, er
 	return c, s.fixCheckpoint(ctx, c.Number)
 }
 
+// openCheckpoints finds the stream, or makes it.
+func (s *Store) openCheckpoints(ctx context.Context, create bool) (uint64, error) {
+	s.checkpoints = &sideLog{s: s, name: checkpointStream, root: checkpointRoot, config: s.streamConfig}
+	last, err := s.checkpoints.open(ctx, create)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		err = fmt.Errorf("%w: %w; copy the folder before anything else", ErrUnhealthy, err)
+	}
+	return last, err
+}
+
 // newestCheckpoint is what stands at the end of the stream, durable or not: enough to go on from, since
 // the PubAck of the next one covers it.
 func (s *Store) newestCheckpoint(ctx context.Context) (Checkpoint, error) {
-	return s.checkpoint(ctx, getRequest{LastBySubject: checkpointTopic})
+	return s.checkpoint(ctx, getRequest{})
 }
 
 func (s *Store) checkpoint(ctx context.Context, request getRequest) (Checkpoint, error) {
 	var c Checkpoint
-	must := s.must(checkpointStream, "")
-	message, err := s.messageAtLeader(ctx, checkpointAPI, request)
+	var message storedMessage
+	var err error
+	stream, must := s.mustCheckpoint()
+	if request.Seq == 0 {
+		message, err = s.checkpoints.lastAtLeader(ctx)
+	} else {
+		message, err = s.checkpoints.atLeader(ctx, s.checkpoints.of(request.Seq), request)
+	}
 	switch {
 	case errors.Is(err, ErrNotFound):
 		return c, s.missingCheckpoint(request.Seq, must.seq)
 	case err != nil:
 		return c, err
 	case request.Seq == 0:
-		if err := s.older(checkpointStream, message.Seq, must); err != nil {
+		if err := s.older(stream, message.Seq, must); err != nil {
 			return c, err
 		}
 	}
 	if c, err = decodeCheckpoint(message.Data); err != nil {
-		return c, fmt.Errorf("%w: %s at sequence %d: %w", ErrUnhealthy, checkpointStream, message.Seq, err)
+		return c, fmt.Errorf("%w: %s at sequence %d: %w", ErrUnhealthy, s.checkpointsAt(message.Seq), message.Seq, err)
 	}
 	c.Number = message.Seq
 	return c, c.check(s.shards)
 }
 
+// mustCheckpoint returns what the index has of the newest checkpoint, and its stream.
+func (s *Store) mustCheckpoint() (stream string, must sideEntry) {
+	all := s.checkpoints.all()
+	for i := len(all) - 1; i >= 0 && must.seq == 0; i-- {
+		stream = s.checkpoints.stream(all[i])
+		must = s.must(stream, "")
+	}
+	return stream, must
+}
+
+// checkpointsAt names the stream that holds the checkpoint of a number.
+func (s *Store) checkpointsAt(number uint64) string {
+	return s.checkpoints.stream(s.checkpoints.of(number))
+}
+
 // missingCheckpoint is missing for the checkpoint of a number, or for the newest, 0.
 func (s *Store) missingCheckpoint(number, newest uint64) error {
 	if newest > 0 && number <= newest {
-		return s.sideDamage(checkpointStream, max(number, 1), "the checkpoint is missing")
+		number = max(number, 1)
+		return s.sideDamage(s.checkpointsAt(number), number, "the checkpoint is missing")
 	}
 	return ErrNotFound
 }
@@ -192,16 +225,27 @@ func (s *Store) putCheckpoint(ctx context.Context, c Checkpoint, after uint64, e
 	}
 	s.fixing.Lock()
 	defer s.fixing.Unlock()
-	m := nats.NewMsg(checkpointTopic)
+	if after > 0 && s.sole && !s.fixDoubted && s.fixed.newest() == after { // nothing is under way
+		if err := s.checkpoints.next(ctx, after); err != nil {
+			return 0, err
+		}
+	}
+	g := s.checkpoints.newest()
+	stream := s.checkpoints.stream(g)
+	m := nats.NewMsg(s.checkpoints.subject(g, checkpointTopic))
 	m.Data = data
 	if known := s.fixed.newest(); !s.sole || s.fixDoubted || after == 0 || known != after { // else it is known what stands there
-		m.Header.Set(nats.ExpectedLastSubjSeqHdr, strconv.FormatUint(after, 10))
+		expected := after
+		if after < g.first { // of the segment before
+			expected = 0
+		}
+		m.Header.Set(nats.ExpectedLastSubjSeqHdr, strconv.FormatUint(expected, 10))
 	}
 	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
 	answer, err := s.nc.RequestMsgWithContext(ctx, m)
 	s.fixDoubted = err != nil
-	s.answered(checkpointStream, err)
+	s.answered(stream, err)
 	if err != nil {
 		return 0, fmt.Errorf("eventstore: checkpoint: %w", err)
 	}
@@ -217,12 +261,13 @@ func (s *Store) putCheckpoint(ctx context.Context, c Checkpoint, after uint64, e
 	case ack.Seq == 0:
 		return 0, errors.New("eventstore: checkpoint: the answer names no sequence")
 	case ack.Seq != after+1:
-		err := fmt.Errorf("%w: %s at sequence %d: the message after %d was stored there", ErrUnhealthy, checkpointStream, ack.Seq, after)
+		err := fmt.Errorf("%w: %s at sequence %d: the message after %d was stored there", ErrUnhealthy, stream, ack.Seq, after)
 		s.fail(err, false)
 		return 0, err
 	}
 	s.fixed.raise(ack.Seq)
-	s.witnessedNewest(checkpointStream, ack.Seq, "", data)
+	s.checkpoints.stored(len(data) + len(m.Subject))
+	s.witnessedNewest(stream, ack.Seq, "", data)
 	return ack.Seq, nil
 }
 

@@ -19,8 +19,8 @@ const (
 	checkpointFormat = 1
 	// A checkpoint carries the edge of the tree at least once in edgeEvery checkpoints and once in edgeEvents events: to
 	// find the edge again, a start reads no more than that. The tip store has the edge of a newer one.
-	edgeEvery  = 64
-	edgeEvents = 1 << 14
+	edgeEvery  = 256
+	edgeEvents = 1 << 18
 	// signaturePrefix begins the signature line of a signed note by checkpointOrigin.
 	signaturePrefix = "— " + checkpointOrigin + " "
 )

@@ -39,7 +39,7 @@ func TestDamagedLog(t *testing.T) {
 		{"the first shard is gone", func(t *testing.T, dir string) { remove(t, streamDir(dir, 0)) }, true},
 		{"the first shard is gone, and the checkpoints", func(t *testing.T, dir string) {
 			remove(t, streamDir(dir, 0))
-			remove(t, filepath.Join(dir, "jetstream", "LEDGER", "streams", "CHECKPOINTS"))
+			remove(t, filepath.Join(dir, "jetstream", "LEDGER", "streams", "CHECKPOINTS_1"))
 		}, true},
 		{"zeroed pages in an older block, and no index", func(t *testing.T, dir string) {
 			zero(t, block(t, dir, first), 1<<20, 8192)

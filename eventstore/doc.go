@@ -25,7 +25,8 @@
 //     answer. segment.go: the streams of a shard.
 //   - recover.go, tips.go and package tipstore: the tip store. load.go, groupread.go, subscribe.go: reading.
 //   - inspect.go and repair.go: a folder before its server starts. scrub.go: afterwards. disk.go: a full disk. side.go:
-//     witnesses of the streams beside the log. Package blocks reads the server's files.
+//     witnesses of the streams beside the log; sidesegment.go: those that never end. secretrecord.go: the bytes of SECRETS;
+//     secretindex.go, secretread.go, secretdestroy.go: what is made of them. Package blocks reads the server's files.
 //
 // # Byte layout
 //
@@ -110,17 +111,36 @@
 //
 // # Checkpoints
 //
-// Stream CHECKPOINTS; checkpoint_bytes.go describes the message. Checkpoint k covers the events of the groups after
+// Streams CHECKPOINTS_<segment>, from 1, with the subject checkpoints.<segment>.c; sequences go on from one to the next.
+// checkpoint_bytes.go describes the message. Checkpoint k covers the events of the groups after
 // checkpoint k−1 up to its last group of shard 0, then of shard 1, and so on; within a group, frames count in their
 // order. An event's position is its number in that order, from 1. Leaf position−1 of the Merkle tree (RFC 6962) is
 // SHA-256(0x00 ‖ event hash), an inner node SHA-256(0x01 ‖ left ‖ right); root is the tree's. The edge holds the roots of
 // the complete subtrees from left to right, under the numbers of golang.org/x/mod's tlog: all that the next checkpoint
-// needs. At least one checkpoint in 64, and one in 16,384 events, has it. The signature is the last line of a signed note
+// needs. At least one checkpoint in 256, and one in 262,144 events, has it. The signature is the last line of a signed note
 // (Ed25519) over
 //
 //	payledger\n<size>\n<root in base64>\nshards <last group of shard 0> <of shard 1> …\nevents <number in shard 0> …\n
 //
 // A checkpoint that covers no event may follow another: a copy that makes the one before it durable.
+//
+// # Secrets
+//
+// Streams SECRETS_<segment>, from 1; sequences go on from one to the next. secretrecord.go describes the message: a value with
+// its name, or a destruction that names sequences. The first value of a name counts until a destruction names it; a later
+// one that meets it is surplus, and destroyed. So the stream alone says what stands, on every node alike, and two nodes need
+// no lock to create a name: after its acknowledgement each reads what came before it. The index in the tip store says where
+// the value of a name stands, and its digest: a message that was swapped is seen, as a sequence is that has no message
+// although no destruction names it.
+//
+// One destruction, and a power failure after each step:
+//
+//  1. A message that names the sequences and the name is durable. Failure: the value cannot be read any more; the next start
+//     goes on here. On several nodes the next cleaning of any node does.
+//  2. The index knows the message, and is synced. Failure: the same; a start does not take the value for lost.
+//  3. The server deleted the value, or purged the cards of a minute, whose key was destroyed before. Failure: the next start
+//     deletes again, finds nothing, and goes on.
+//  4. The index forgets the value. Failure: the same.
 //
 // # One append, and a power failure after each step
 //
@@ -238,6 +258,14 @@
 // tail is copied before the server cuts it. Three faults of its own are mended or avoided: a description without its
 // checksum, an index that was written when its block was empty, and sealing, which rewrites a description in two steps:
 // a closed segment of one replica is not sealed.
+//
+// All secrets share a subject (the cards of a minute have one of their own while they stand, so that they are purged at once):
+// a subject each cost the server some 100 bytes of memory for ever. A compare-and-swap is not needed, because the stream's order
+// decides. Destructions are messages and not entries of the index, because the index can be lost.
+//
+// After a kill the server reads each stream whole that was written to, or deleted from, since it wrote its index last. So the
+// streams beside the log that never end have segments of 64 MiB, too; only the sole writer begins one, when nothing is under
+// way. Of a segment whose index the server will believe, a start reads the newest block alone.
 //
 // The tip store is written once a second, without a log of its own: the log of events is one.
 //

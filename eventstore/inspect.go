@@ -35,6 +35,8 @@ type inspection struct {
 	torn     []string                 // streams with a torn tail
 	heads    map[int]head             // how far the tip store has applied each shard
 	tips     *tipstore.Store          // nil if it says nothing
+
+	newestSide map[string]uint32 // number of the newest segment of each stream beside the log
 }
 
 type segmentReport struct {
@@ -54,7 +56,7 @@ func inspect(dir string) error {
 	}
 	in := &inspection{
 		dir: dir, required: map[string]uint64{}, shards: map[int]groupLink{}, newest: map[int]uint32{}, open: map[int]segmentReport{},
-		reports: map[string]blocks.Report{},
+		reports: map[string]blocks.Report{}, newestSide: newestSide(names),
 	}
 	defer in.close()
 	if err := in.readTips(); err != nil {
@@ -125,8 +127,18 @@ func (in *inspection) close() {
 	}
 }
 
-// readSide verifies a stream beside the log, and holds it to its index.
-func (in *inspection) readSide(name string, options blocks.Options) (blocks.Report, error) {
+// readSide verifies a stream beside the log, and holds it to its index. Of a segment only the newest block is read where the
+// server reads none: the scrub reads the others.
+func (in *inspection) readSide(name, folder string, options blocks.Options) (blocks.Report, error) {
+	var index blocks.Index
+	_, _, part := parseSideName(name)
+	if part {
+		var files []blocks.File
+		files, index, part = blocks.Trusted(folder, name)
+		if part = part && len(files) > 1; part {
+			options.From = blocks.Place{Block: files[len(files)-1].Number}
+		}
+	}
 	var check *sideCheck
 	if in.tips != nil {
 		view := in.tips.Snapshot()
@@ -137,9 +149,12 @@ func (in *inspection) readSide(name string, options blocks.Options) (blocks.Repo
 		}
 	}
 	if check != nil {
-		options.Handle = check.see
+		check.part, options.Handle = part, check.see
 	}
 	report, err := blocks.Verify(in.dir, ledgerAccount, name, options)
+	if part { // the newest block may hold nothing but marks of deleted messages
+		report.Last = max(report.Last, index.Last)
+	}
 	if err != nil || check == nil || report.Kind > blocks.Torn {
 		return report, err
 	}
@@ -153,7 +168,7 @@ func (in *inspection) readSide(name string, options blocks.Options) (blocks.Repo
 // readStream verifies what the server would read, or believe, of one stream.
 func (in *inspection) readStream(name string) error {
 	shard, number, ours := parseSegmentName(name)
-	deletes, side := sideStreams[name]
+	deletes, side := sideStream(name)
 	if !ours && !side {
 		return nil
 	}
@@ -178,7 +193,7 @@ func (in *inspection) readStream(name string) error {
 	}
 	verify := func() (blocks.Report, error) { return blocks.Verify(in.dir, ledgerAccount, name, options) }
 	if side {
-		verify = func() (blocks.Report, error) { return in.readSide(name, options) }
+		verify = func() (blocks.Report, error) { return in.readSide(name, folder, options) }
 	}
 	report, err := verify()
 	if errors.Is(err, ErrUnhealthy) {
@@ -257,6 +272,13 @@ func (in *inspection) compare() error {
 		required := max(in.heads[shard].Seq, in.shards[shard].Seq)
 		if at.last < required && !in.emptyAfter(at, required) {
 			return in.damaged(at.name, at.last+1, fmt.Sprintf("it ends here, but was acknowledged up to %d", required))
+		}
+	}
+	for of, newest := range in.newestSide {
+		for number := uint32(1); number < newest; number++ {
+			if name := sideName(of, number); in.reports[name].Stream == "" {
+				return in.damaged(name, in.required[name], "the stream is gone")
+			}
 		}
 	}
 	for name, required := range in.required {

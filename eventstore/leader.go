@@ -26,6 +26,7 @@ func (s *Store) directTimeout() time.Duration {
 type getRequest struct {
 	Seq           uint64 `json:"seq,omitempty"`
 	LastBySubject string `json:"last_by_subj,omitempty"`
+	NextBySubject string `json:"next_by_subj,omitempty"` // the first message from Seq on
 }
 
 // storedMessage is its answer.

@@ -114,8 +114,8 @@ func (c *scrub) present(names []string) error {
 			}
 		}
 	}
-	for name := range sideStreams {
-		if c.s.ackedOf(name) > 0 && !slices.Contains(names, name) {
+	for _, name := range c.s.sideKnown() {
+		if !slices.Contains(names, name) {
 			damage := scrubbed(name, c.s.ackedOf(name), "the stream is gone")
 			c.s.fail(damage, false)
 			return damage
@@ -133,7 +133,7 @@ type scrubPlace struct {
 // stream reads one stream.
 func (c *scrub) stream(ctx context.Context, name string, resume bool) error {
 	shard, number, ours := parseSegmentName(name)
-	deletes, side := sideStreams[name]
+	deletes, side := sideStream(name)
 	if !ours && !side {
 		return nil
 	}
@@ -273,7 +273,7 @@ func (c *scrub) side(name string, options blocks.Options) (uint64, string, error
 // changed reports whether a record was destroyed or replaced meanwhile.
 func (s *Store) changed(stream string, seq uint64) bool {
 	if s.sideValue(recordKey(stream, seq)) != nil {
-		return false
+		return s.sideValue(endKey(stream, seq)) != nil
 	}
 	newest, err := s.sideNames(replacePrefix, stream, "")
 	for _, at := range newest {

@@ -6,71 +6,117 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// The stream of secrets stands beside the log, because what is in it can be destroyed: no DenyDelete, no
-// server-side encryption (both defeat secure delete), synced like the log. Package secrets encrypts what
-// goes in; this file only stores bytes.
+// The stream of secrets stands beside the log, because its messages can be destroyed: no DenyDelete, no server-side
+// encryption (both defeat secure delete), synced like the log. Package secrets encrypts the values; this file only stores
+// bytes. All values share a subject, and the index in the tip store says where each stands: the server's memory does not
+// grow with their number.
 const (
 	secretStream = "SECRETS"
 	secretRoot   = "secrets"
 )
 
-// SecretBytes stores encrypted values by name; a name is dot-joined tokens.
-type SecretBytes struct{ s *Store }
+// Ends of the subjects.
+const (
+	secretValues = "value"
+	secretGroups = "group."
+	secretEnds   = "destroyed"
+)
 
-// OpenSecrets finds or makes the stream.
-func (s *Store) OpenSecrets(ctx context.Context) (*SecretBytes, error) {
-	_, err := s.js.Stream(ctx, secretStream)
-	if errors.Is(err, jetstream.ErrStreamNotFound) && !s.readOnly {
-		_, err = s.js.CreateStream(ctx, jetstream.StreamConfig{
-			Name: secretStream, Subjects: []string{secretRoot + ".>"}, Storage: jetstream.FileStorage,
-			Replicas: s.replicas, Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardNew,
-			MaxMsgsPerSubject: 1, AllowDirect: true, Compression: jetstream.NoCompression,
-		})
-	}
-	if err != nil {
-		return nil, fmt.Errorf("eventstore: %s: %w", secretStream, err)
-	}
-	return &SecretBytes{s}, nil
+// SecretBytes stores encrypted values by name; a name is dot-joined tokens.
+type SecretBytes struct {
+	s     *Store
+	log   *sideLog
+	index *secretIndex
+	gate  sync.RWMutex // held for writing while the next segment is begun
+
+	mu     sync.Mutex
+	failed int // how many messages were sent without an answer
+	before int // failed, when a message was sent that had an answer: those before it are stored, or never will be
 }
 
-// Create stores a value under a name that must be new; ErrConflict when it is there. A lost answer is
-// resolved by comparing what stands there.
+// OpenSecrets finds or makes the stream, brings the index up to it, and ends destructions that were begun.
+func (s *Store) OpenSecrets(ctx context.Context) (*SecretBytes, error) {
+	s.openingSecrets.Lock()
+	defer s.openingSecrets.Unlock()
+	if s.secrets != nil {
+		return s.secrets, nil
+	}
+	log := &sideLog{s: s, name: secretStream, root: secretRoot, config: func(name, subject string) jetstream.StreamConfig {
+		return jetstream.StreamConfig{
+			Name: name, Subjects: []string{subject}, Storage: jetstream.FileStorage, Replicas: s.replicas,
+			Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardNew, Duplicates: minDuplicates,
+			AllowDirect: true, Compression: jetstream.NoCompression,
+		}
+	}}
+	b := &SecretBytes{s: s, log: log, index: newSecretIndex(s, log)}
+	if err := b.open(ctx); err != nil {
+		return nil, err
+	}
+	s.secrets = b
+	return b, nil
+}
+
+func (b *SecretBytes) open(ctx context.Context) error {
+	last, err := b.log.open(ctx, !b.s.readOnly)
+	if err != nil {
+		return err
+	}
+	x := b.index
+	for _, g := range b.log.all() {
+		stream := b.log.stream(g)
+		value, err := x.value(append([]byte{witnessPrefix}, stream...))
+		if err != nil {
+			return err
+		}
+		acked, _ := decodeWitness(value)
+		x.applied = max(x.applied, acked)
+		if acked > 0 {
+			b.s.witnessed(stream, acked)
+		}
+	}
+	if last < x.applied {
+		return b.s.sideDamage(b.log.stream(b.log.newest()), last+1, fmt.Sprintf("it ends here, but was acknowledged up to %d", x.applied))
+	}
+	switch {
+	case b.s.readOnly, b.s.replicas > 1, last == x.applied, b.s.room() != nil:
+		err = x.catchUp(ctx, last)
+	default: // what stands there counts once it is on the disk
+		_, err = b.put(ctx, secretEnds, destroyedRecord("", "", nil))
+	}
+	if err == nil && !b.s.readOnly {
+		err = b.finish(ctx)
+	}
+	return err
+}
+
+// Create stores a value under a name that must be new; ErrConflict when it is there.
 func (b *SecretBytes) Create(ctx context.Context, name string, value []byte) error {
+	return b.create(ctx, secretValues, name, value)
+}
+
+// CreateIn is Create for a value of a group, which Purge ends. The name must begin with the group and a dot.
+func (b *SecretBytes) CreateIn(ctx context.Context, group, name string, value []byte) error {
+	return b.create(ctx, secretGroups+group, name, value)
+}
+
+func (b *SecretBytes) create(ctx context.Context, subject, name string, value []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, appendTimeout)
 	defer cancel()
 	if err := b.s.room(); err != nil {
 		return err
 	}
-	end := b.s.sideBegin(secretStream)
-	for {
-		m := nats.NewMsg(secretRoot + "." + name)
-		m.Data = value
-		m.Header.Set(nats.ExpectedLastSubjSeqHdr, "0")
-		seq, err := b.publish(ctx, m)
-		if err == nil {
-			b.s.witnessedRecord(secretStream, seq, name, value)
-			end()
-			return nil
-		}
-		there, getErr := b.Get(ctx, name)
-		switch {
-		case getErr == nil && string(there) == string(value):
-			if getErr = b.found(ctx, name, value, end); getErr == nil {
-				return nil
-			}
-			err = errors.Join(err, getErr)
-		case getErr == nil:
-			end()
-			return ErrConflict
-		case errors.Is(getErr, ErrUnhealthy):
-			return getErr
-		case !errors.Is(getErr, ErrNotFound):
-			err = errors.Join(err, getErr)
+	r := valueRecord(name, value)
+	for tried := false; ; tried = true {
+		err := b.store(ctx, subject, r, tried)
+		if err == nil || errors.Is(err, ErrConflict) || errors.Is(err, ErrUnhealthy) {
+			return err
 		}
 		if pauseErr := b.s.pause(ctx, resolvePause); pauseErr != nil {
 			kind, _, _ := strings.Cut(name, ".") // the rest may name a session
@@ -79,12 +125,69 @@ func (b *SecretBytes) Create(ctx context.Context, name string, value []byte) err
 	}
 }
 
-// publish sends a message once; only a PubAck is success.
-func (b *SecretBytes) publish(ctx context.Context, m *nats.Msg) (uint64, error) {
-	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
+// store publishes a value once and says whether it is the one of its name. A message that was stored twice, because the first
+// answer was lost, or that came after another one of its name, is destroyed at once.
+func (b *SecretBytes) store(ctx context.Context, subject string, r secretRecord, tried bool) error {
+	e, there, err := b.index.entry(r.name)
+	if err == nil && (there || tried) {
+		if err = b.index.refresh(ctx); err == nil {
+			e, there, err = b.index.entry(r.name)
+		}
+	}
+	ours := tried && there && e.digest == r.digest()
+	switch {
+	case err != nil:
+		return err
+	case there && !ours:
+		return ErrConflict
+	case ours && b.s.replicas > 1:
+		return nil
+	}
+	seq, err := b.put(ctx, subject, r) // of one that is ours already: then it is on the disk
+	if err != nil {
+		return err
+	}
+	if e, there, err = b.index.entry(r.name); err != nil || there && e.seq == seq {
+		return err
+	}
+	if err := b.destroy(ctx, "", "", []uint64{seq}); err != nil {
+		return err
+	}
+	if there && e.digest == r.digest() {
+		return nil
+	}
+	return ErrConflict
+}
+
+// put publishes a message once and enters it and all before it into the index. Only an acknowledgement is success.
+func (b *SecretBytes) put(ctx context.Context, subject string, r secretRecord) (uint64, error) {
+	seq, full, err := b.publish(ctx, subject, r)
+	if err == nil && full {
+		b.roll(ctx)
+	}
+	return seq, err
+}
+
+func (b *SecretBytes) publish(ctx context.Context, subject string, r secretRecord) (seq uint64, full bool, err error) {
+	b.gate.RLock()
+	defer b.gate.RUnlock()
+	b.mu.Lock()
+	failed := b.failed
+	b.mu.Unlock()
+	g := b.log.newest()
+	m := nats.NewMsg(b.log.subject(g, subject))
+	m.Data = r.body
+	sending, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
-	answer, err := b.s.nc.RequestMsgWithContext(ctx, m)
-	b.s.answered(secretStream, err)
+	answer, err := b.s.nc.RequestMsgWithContext(sending, m)
+	b.s.answered(b.log.stream(g), err)
+	b.mu.Lock()
+	if err != nil {
+		b.failed++
+	} else {
+		b.before = max(b.before, failed)
+	}
+	b.mu.Unlock()
 	var ack struct {
 		Error *apiError `json:"error"`
 		Seq   uint64    `json:"seq"`
@@ -94,155 +197,82 @@ func (b *SecretBytes) publish(ctx context.Context, m *nats.Msg) (uint64, error) 
 	}
 	switch {
 	case err != nil:
-		return 0, err
+		return 0, false, err
 	case ack.Error != nil:
-		return 0, ack.Error
-	case ack.Seq == 0:
-		return 0, errors.New("answer to a publish names no sequence")
+		return 0, false, ack.Error
+	case ack.Seq < g.first:
+		return 0, false, errors.New("answer to a publish names no sequence")
 	}
-	return ack.Seq, nil
+	r.seq = ack.Seq
+	return ack.Seq, b.log.stored(len(m.Data) + len(m.Subject)), b.index.learn(ctx, r)
 }
 
-// secretFence names a value that nobody reads: its PubAck says that all before it are on disk.
-const secretFence = "fence"
-
-// found enters a value that stands there although no answer said so, once it is durable: a server whose disk failed shows what
-// it does not keep.
-func (b *SecretBytes) found(ctx context.Context, name string, value []byte, end func()) error {
-	if b.s.replicas == 1 {
-		seq, err := b.publish(ctx, nats.NewMsg(secretRoot+"."+secretFence))
-		if err != nil {
-			return err
-		}
-		b.s.witnessedNewest(secretStream, seq, secretFence, nil)
+// roll begins the next segment. If it cannot, the next value tries again.
+func (b *SecretBytes) roll(ctx context.Context) {
+	b.gate.Lock()
+	defer b.gate.Unlock()
+	if b.before < b.failed { // a message may still come in
+		return
 	}
-	if !b.s.indexed() {
-		return nil
+	applied, _ := b.index.place()
+	if err := b.log.next(ctx, applied); err != nil {
+		b.s.log.Warn().Err(err).Msg("the next segment of the secrets could not be begun; trying again")
 	}
-	there, err := b.atLeader(ctx, name)
-	if err != nil {
-		return err
-	}
-	b.s.witnessedRecord(secretStream, there.Seq, name, value)
-	end()
-	return nil
 }
 
 // Get reads a value; ErrNotFound when it was never stored, or was destroyed. A value that is gone otherwise is damage.
 func (b *SecretBytes) Get(ctx context.Context, name string) ([]byte, error) {
-	must := b.s.must(secretStream, name)
-	value, err := b.direct(ctx, name)
-	if errors.Is(err, ErrNotFound) {
-		err = b.s.missing(secretStream, name, must)
-	}
-	if err != nil && b.s.replicas > 1 { // a replica may be behind, or gone
-		there, err := b.atLeader(ctx, name)
-		return there.Data, err
-	}
-	return value, err
-}
-
-func (b *SecretBytes) direct(ctx context.Context, name string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, b.s.directTimeout())
-	defer cancel()
-	m, err := b.s.reader(b.s.readers.secrets()).RequestWithContext(ctx, "$JS.API.DIRECT.GET."+secretStream+"."+secretRoot+"."+name, nil)
-	if err != nil {
-		return nil, fmt.Errorf("eventstore: secret: %w", err)
-	}
-	switch status := m.Header.Get("Status"); status {
-	case "":
-		return m.Data, nil
-	case "404":
-		return nil, ErrNotFound
-	default:
-		return nil, fmt.Errorf("eventstore: secret: status %s", status)
-	}
-}
-
-func (b *SecretBytes) atLeader(ctx context.Context, name string) (storedMessage, error) {
-	return b.s.messageAtLeader(ctx, "$JS.API.STREAM.MSG.GET."+secretStream, getRequest{LastBySubject: secretRoot + "." + name})
-}
-
-// Destroy overwrites a value on the disk and forgets it. What is not there is destroyed already. An error
-// leaves open whether it was: it is safe to repeat.
-func (b *SecretBytes) Destroy(ctx context.Context, name string) error {
-	must := b.s.must(secretStream, name)
-	there, err := b.atLeader(ctx, name)
-	if errors.Is(err, ErrNotFound) {
-		if err = b.s.missing(secretStream, name, must); errors.Is(err, ErrNotFound) {
-			return nil
+	var since time.Time
+	for {
+		e, err := b.index.find(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		value, err := b.index.read(ctx, name, e)
+		if err == nil || !errors.Is(err, ErrNotFound) && !errors.Is(err, errSecret) {
+			return value, err
+		}
+		if refreshErr := b.index.refresh(ctx); refreshErr != nil {
+			return nil, refreshErr
+		}
+		switch now, there, entryErr := b.index.entry(name); {
+		case entryErr != nil:
+			return nil, entryErr
+		case !there || now != e:
+			continue // destroyed meanwhile
+		case since.IsZero():
+			since = time.Now()
+		}
+		if b.s.replicas == 1 || time.Since(since) > staleLeader {
+			reason := "the record is missing"
+			if errors.Is(err, errSecret) {
+				reason = "it is another record than the one that was acknowledged"
+			}
+			return nil, b.s.sideDamage(b.log.stream(b.log.of(e.seq)), e.seq, reason)
+		}
+		if err := b.s.pause(ctx, recheckPause); err != nil {
+			return nil, err
 		}
 	}
-	if err != nil {
-		return err
-	}
-	if err := b.s.room(); err != nil {
-		return err
-	}
-	dying := map[string]uint64{name: there.Seq}
-	if err := b.s.sideDying(secretStream, dying); err != nil {
-		return err
-	}
-	stream, err := b.s.js.Stream(ctx, secretStream)
-	if err != nil {
-		return fmt.Errorf("eventstore: secret: %w", err)
-	}
-	if err := stream.SecureDeleteMsg(ctx, there.Seq); err != nil {
-		if _, readErr := b.atLeader(ctx, name); errors.Is(readErr, ErrNotFound) {
-			return b.s.sideGone(dying) // somebody else destroyed it, or we did and the answer was lost
-		}
-		return fmt.Errorf("eventstore: destroy secret: %w", err)
-	}
-	return b.s.sideGone(dying)
 }
 
 // Names lists the names under a prefix.
 func (b *SecretBytes) Names(ctx context.Context, prefix string) ([]string, error) {
-	all, err := b.s.sideNames(namePrefix, secretStream, prefix+".")
-	if err != nil {
+	if err := b.index.refresh(ctx); err != nil {
 		return nil, fmt.Errorf("eventstore: secrets: %w", err)
 	}
-	stream, err := b.s.js.Stream(ctx, secretStream)
-	if err != nil {
-		return nil, fmt.Errorf("eventstore: secrets: %w", err)
+	if !b.s.readOnly {
+		if err := b.finish(ctx); err != nil {
+			return nil, err
+		}
 	}
-	info, err := stream.Info(ctx, jetstream.WithSubjectFilter(secretRoot+"."+prefix+".>"))
+	all, err := b.index.under(sideKey(namePrefix, secretStream, prefix+"."))
 	if err != nil {
 		return nil, fmt.Errorf("eventstore: secrets: %w", err)
 	}
 	var names []string
-	for subject := range info.State.Subjects {
-		name := strings.TrimPrefix(subject, secretRoot+".")
-		names = append(names, name)
-		delete(all, name)
-	}
-	for name, seq := range all {
-		if err := b.s.missing(secretStream, name, sideEntry{seq: seq}); !errors.Is(err, ErrNotFound) {
-			return nil, err
-		}
+	for rest := range all {
+		names = append(names, prefix+"."+rest)
 	}
 	return names, nil
-}
-
-// Purge forgets all values under a prefix. Their bytes may stay on the disk: only what is encrypted under a
-// destroyed key is purged.
-func (b *SecretBytes) Purge(ctx context.Context, prefix string) error {
-	stream, err := b.s.js.Stream(ctx, secretStream)
-	if err != nil {
-		return fmt.Errorf("eventstore: secrets: %w", err)
-	}
-	if err := b.s.room(); err != nil {
-		return err
-	}
-	dying, err := b.s.sideNames(namePrefix, secretStream, prefix+".")
-	if err == nil {
-		err = b.s.sideDying(secretStream, dying)
-	}
-	if err != nil {
-		return err
-	}
-	if err := stream.Purge(ctx, jetstream.WithPurgeSubject(secretRoot+"."+prefix+".>")); err != nil {
-		return fmt.Errorf("eventstore: purge secrets: %w", err)
-	}
-	return b.s.sideGone(dying)
 }

@@ -92,7 +92,7 @@ const (
 	metadataShards = "payledger-shards"
 	metadataFormat = "payledger-format"
 	metadataLog    = "payledger-log"
-	logFormat      = "2"
+	logFormat      = "3"
 )
 
 func (s *Store) segmentConfig(shard int, g segment) jetstream.StreamConfig {

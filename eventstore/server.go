@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -116,7 +117,8 @@ func refuseOldFormat(dir string) error {
 		return fmt.Errorf("eventstore: %w", err)
 	}
 	for _, stream := range streams {
-		if _, _, ok := parseSegmentName(stream.Name()); !ok && strings.HasPrefix(stream.Name(), segmentPrefix) {
+		_, _, ok := parseSegmentName(stream.Name())
+		if !ok && strings.HasPrefix(stream.Name(), segmentPrefix) || slices.Contains(segmented, stream.Name()) {
 			return oldFormat("folder " + dir + " holds stream " + stream.Name())
 		}
 	}

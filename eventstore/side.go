@@ -17,11 +17,10 @@ import (
 //	"s" stream 0 sequence   digest                     a record that stays until it is destroyed
 //	"n" stream 0 name       sequence, digest           the newest such record of a name
 //	"r" stream 0 name       sequence, digest           a name whose newer record replaces the older one
-//	"x" stream 0 name       sequence                   the record is being destroyed
 //	"w" stream              sequence, safe sequence    the newest that was acknowledged, and that up to which the index is whole
 //
 // Only what was acknowledged enters it. A start enters what stands behind the safe sequence, everything if the tip store was
-// lost. A record is destroyed in this order: "x" synced, the record, the entries; a start goes on with what it finds begun.
+// lost. secretindex.go says what differs for SECRETS.
 const (
 	recordPrefix  = 's'
 	namePrefix    = 'n'
@@ -31,7 +30,7 @@ const (
 
 // sideRoots are the subjects of the streams beside the log, up to the name.
 var sideRoots = map[string]string{
-	checkpointStream: "", secretStream: secretRoot + ".", deliveryStream: deliveryRoot + ".", positionStream: positionRoot + ".",
+	deliveryStream: deliveryRoot + ".", positionStream: positionRoot + ".",
 }
 
 // sideDigest is a digest of a record.
@@ -123,6 +122,18 @@ func (s *Store) ackedOf(stream string) uint64 {
 	return s.sidePlace(stream).acked
 }
 
+// sideKnown returns the streams beside the log of which something was acknowledged.
+func (s *Store) sideKnown() (names []string) {
+	s.side.Lock()
+	defer s.side.Unlock()
+	for name, p := range s.places {
+		if p.acked > 0 {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // whole returns how far the index is whole.
 func (p *sidePlace) whole() uint64 {
 	safe := p.acked
@@ -199,7 +210,7 @@ func (s *Store) must(stream, name string) sideEntry {
 // missing returns the error for a record that the server does not have: damage if it must be there, and was not destroyed
 // meanwhile; else ErrNotFound.
 func (s *Store) missing(stream, name string, must sideEntry) error {
-	if must.seq == 0 || s.must(stream, name).seq == 0 || s.sideValue(sideKey(dyingPrefix, stream, name)) != nil {
+	if must.seq == 0 || s.must(stream, name).seq == 0 {
 		return ErrNotFound
 	}
 	return s.sideDamage(stream, must.seq, "the record is missing")
@@ -263,35 +274,6 @@ func (s *Store) skipped(stream string, after, before uint64) error {
 		err = s.sideDamage(stream, gone, "the record is missing")
 	}
 	return err
-}
-
-// sideDying notes, synced, that records are about to be destroyed.
-func (s *Store) sideDying(stream string, names map[string]uint64) error {
-	if !s.indexed() || len(names) == 0 {
-		return nil
-	}
-	batch := s.tips.NewBatch()
-	for name, seq := range names {
-		if err := batch.Set(sideKey(dyingPrefix, stream, name), binary.BigEndian.AppendUint64(nil, seq)); err != nil {
-			return err
-		}
-	}
-	return errors.Join(batch.Commit(), s.tips.Flush())
-}
-
-// sideGone takes destroyed records out of the index.
-func (s *Store) sideGone(names map[string]uint64) error {
-	if !s.indexed() || len(names) == 0 {
-		return nil
-	}
-	batch := s.tips.NewBatch()
-	for name, seq := range names {
-		err := errors.Join(batch.Delete(recordKey(secretStream, seq)), batch.Delete(sideKey(namePrefix, secretStream, name)), batch.Delete(sideKey(dyingPrefix, secretStream, name)))
-		if err != nil {
-			return err
-		}
-	}
-	return batch.Commit()
 }
 
 // sideNames returns the names in the index that begin with a prefix, and their sequences.

@@ -12,7 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// openSide brings the index up to the streams, and goes on with destructions that were begun.
+// openSide brings the index up to the streams.
 func (s *Store) openSide(ctx context.Context) error {
 	if !s.indexed() {
 		return nil
@@ -22,18 +22,14 @@ func (s *Store) openSide(ctx context.Context) error {
 		return fmt.Errorf("eventstore: %w", err)
 	}
 	for _, stream := range streams {
-		if _, side := sideStreams[stream]; !side {
+		if _, side := sideStream(stream); !side || isSecrets(stream) { // OpenSecrets reads those
 			continue
 		}
 		if err := s.enterNew(ctx, stream); err != nil {
 			return err
 		}
 	}
-	dying, err := s.sideNames(dyingPrefix, secretStream, "")
-	if err != nil || len(dying) == 0 {
-		return err
-	}
-	return s.destroyAgain(ctx, dying)
+	return nil
 }
 
 // enterNew enters the records behind the safe sequence.
@@ -81,26 +77,12 @@ func enter(batch tipstore.Batch, stream string, safe uint64, r blocks.Record) er
 	case root != "":
 		name = strings.TrimPrefix(r.Subject, root)
 	}
-	if stream == checkpointStream || stream == positionStream || stream == secretStream && name == secretFence || bytes.Contains(r.Header, []byte(nats.MsgRollup+":")) {
+	of, _, segmented := parseSideName(stream)
+	if !segmented {
+		of = stream
+	}
+	if of == checkpointStream || of == positionStream || bytes.Contains(r.Header, []byte(nats.MsgRollup+":")) {
 		return setNewest(batch, stream, r.Seq, name, r.Body)
 	}
 	return setRecord(batch, stream, r.Seq, name, r.Body)
-}
-
-// destroyAgain ends destructions that a stop interrupted.
-func (s *Store) destroyAgain(ctx context.Context, names map[string]uint64) error {
-	stream, err := s.js.Stream(ctx, secretStream)
-	if err != nil {
-		return fmt.Errorf("eventstore: %s: %w", secretStream, err)
-	}
-	for _, seq := range names {
-		if err := stream.SecureDeleteMsg(ctx, seq); err == nil {
-			continue
-		}
-		_, err := s.messageAtLeader(ctx, "$JS.API.STREAM.MSG.GET."+secretStream, getRequest{Seq: seq})
-		if !errors.Is(err, ErrNotFound) {
-			return fmt.Errorf("eventstore: destroy secret: sequence %d could not be destroyed: %w", seq, err)
-		}
-	}
-	return s.sideGone(names)
 }

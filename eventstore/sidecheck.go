@@ -24,6 +24,8 @@ type sideCheck struct {
 	view    tipstore.View
 	through uint64 // nothing behind it is judged
 	safe    uint64 // a record up to it that is not in the index was destroyed
+	part    bool   // records come from the newest block alone: nothing before them is judged
+	began   bool   // the first of them has come
 
 	replaced map[string]*replacedName
 	dying    map[uint64]bool
@@ -55,7 +57,7 @@ func newSideCheck(view tipstore.View, stream string) (*sideCheck, error) {
 		return nil, err
 	}
 	return c, view.Each(sideKey(dyingPrefix, stream, ""), func(_, value []byte) error {
-		if len(value) == 8 {
+		if len(value) >= 8 {
 			c.dying[binary.BigEndian.Uint64(value)] = true
 		}
 		return nil
@@ -73,6 +75,9 @@ func (c *sideCheck) see(r blocks.Record) error {
 	if r.Tombstone {
 		c.dead[r.Seq] = true
 		return nil
+	}
+	if c.part && !c.began {
+		c.began, c.done = true, max(r.Seq, 1)-1
 	}
 	if r.Erased || r.Seq > c.through || r.Seq <= c.done {
 		return nil
@@ -103,7 +108,7 @@ func (c *sideCheck) compare(through uint64) error {
 	chunk := c.chunk
 	surplus := func(before uint64) {
 		for len(chunk) > 0 && chunk[0].seq < before {
-			if c.stream == secretStream && chunk[0].seq <= c.safe && !c.dying[chunk[0].seq] {
+			if isSecrets(c.stream) && chunk[0].seq <= c.safe && !c.dying[chunk[0].seq] {
 				c.extra[chunk[0].seq] = true
 			}
 			chunk = chunk[1:]
@@ -130,7 +135,7 @@ func (c *sideCheck) compare(through uint64) error {
 
 // end returns the first difference and its sequence.
 func (c *sideCheck) end() (uint64, error) {
-	if c.through > c.done {
+	if c.through > c.done && (!c.part || c.began) {
 		if err := c.compare(c.through); err != nil {
 			return 0, err
 		}

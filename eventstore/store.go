@@ -42,6 +42,8 @@ type Config struct {
 	SegmentBytes int64
 	// Progress is called now and then while Open brings the tip store up to the log: events applied, and events in the log.
 	Progress func(done, of uint64)
+	// SideBytes is the size from which a segment of a stream beside the log is followed by the next; 0 takes 64 MiB.
+	SideBytes int64
 	// Lags has Load answer from what this process has applied, as it does on a replicated log (tests).
 	Lags bool
 	// Options are added to the connection's (tests cut it).
@@ -89,6 +91,12 @@ type Store struct {
 	flush        chan struct{}
 	opening      bool // nothing is appended yet
 	starting     atomic.Bool
+
+	openingSecrets sync.Mutex
+	secrets        *SecretBytes
+	checkpoints    *sideLog
+	sideBytes      uint64            // size of a segment of a stream beside the log
+	stepped        func(step string) // for tests
 
 	scrub      scrub
 	fixing     sync.Mutex  // one checkpoint at a time
@@ -149,6 +157,9 @@ func open(ctx context.Context, c Config) (*Store, error) {
 	s.disk.free = freeSpace
 	if s.segmentBytes == 0 {
 		s.segmentBytes = DefaultSegmentBytes
+	}
+	if s.sideBytes = uint64(c.SideBytes); s.sideBytes == 0 {
+		s.sideBytes = sideSegmentBytes
 	}
 	s.life, s.stop = context.WithCancel(context.WithoutCancel(ctx))
 	s.gone = s.life.Done()

@@ -22,8 +22,8 @@ const minDuplicates = 100 * time.Millisecond
 
 const (
 	checkpointStream = "CHECKPOINTS"
-	checkpointTopic  = "checkpoints"
-	checkpointAPI    = "$JS.API.STREAM.MSG.GET." + checkpointStream
+	checkpointRoot   = "checkpoints"
+	checkpointTopic  = "c" // the end of every subject: each message holds it
 )
 
 // ErrOldFormat means that the folder or the cluster holds a log that an older version wrote.
@@ -62,6 +62,8 @@ func (s *Store) openStreams(ctx context.Context, c Config) error {
 			return err
 		}
 	} else if err := s.adopt(segments[0][0], c); err != nil {
+		return err
+	} else if _, err := s.openCheckpoints(ctx, false); err != nil {
 		return err
 	}
 	if len(segments) != s.shards {
@@ -132,8 +134,8 @@ func (s *Store) createLog(ctx context.Context, c Config) error {
 	if _, err := io.ReadFull(s.random, s.id[:]); err != nil {
 		return fmt.Errorf("eventstore: random: %w", err)
 	}
-	if _, err := s.js.CreateStream(ctx, s.streamConfig(checkpointStream, checkpointTopic)); err != nil {
-		return fmt.Errorf("eventstore: create %s: %w", checkpointStream, err)
+	if _, err := s.openCheckpoints(ctx, true); err != nil {
+		return err
 	}
 	for shard := s.shards - 1; shard >= 0; shard-- {
 		config := s.segmentConfig(shard, segment{number: 1, first: 1})

@@ -194,7 +194,7 @@ func TestReadOnlyTips(t *testing.T) {
 func TestOldFolderIsRefused(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	for _, file := range []string{"LEDGER_0/meta.inf", "LEDGER_0/meta.sum", "LEDGER_0/msgs/1.blk", "LEDGER_1/msgs/1.blk", "CHECKPOINTS/msgs/1.blk"} {
+	for _, file := range []string{"LEDGER_0/meta.inf", "LEDGER_0/meta.sum", "LEDGER_0/msgs/1.blk", "LEDGER_1/msgs/1.blk", "CHECKPOINTS_1/msgs/1.blk"} {
 		path := filepath.Join(dir, "jetstream", "LEDGER", "streams", filepath.FromSlash(file))
 		makeDir(t, filepath.Dir(path))
 		makeFile(t, path)

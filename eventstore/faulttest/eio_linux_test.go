@@ -44,7 +44,7 @@ func TestDiskFailsUnderOneStream(t *testing.T) {
 		return
 	}
 	t.Parallel()
-	streams := []string{"LEDGER_", "SECRETS", "DELIVERIES", "POSITIONS", "CHECKPOINTS"}
+	streams := []string{"LEDGER_", "SECRETS_", "DELIVERIES", "POSITIONS", "CHECKPOINTS_"}
 	if testing.Short() {
 		streams = streams[:2]
 	}
@@ -97,7 +97,7 @@ func (w *writer) write(ctx context.Context, stream string) (string, error) {
 		id := fmt.Sprintf("01note%020d", w.n)
 		_, err = eventstore.ExecuteNew(ctx, w.o.store, notes, notes.Key("acct", id), meta, func(note) (noted, error) { return noted{"text"}, nil })
 		return "note " + id, err
-	case "SECRETS":
+	case "SECRETS_":
 		name := fmt.Sprintf("customer-key.acct.%d", w.n)
 		return "secret " + name, w.o.secrets.Create(ctx, name, []byte(name))
 	case "DELIVERIES":
@@ -158,7 +158,7 @@ func runFailingDisk(t *testing.T) {
 	}
 	result, failing := eioResult{}, os.Getenv(eioStream)
 	w := &writer{o: o}
-	streams := []string{"LEDGER_", "SECRETS", "DELIVERIES", "POSITIONS", "CHECKPOINTS"}
+	streams := []string{"LEDGER_", "SECRETS_", "DELIVERIES", "POSITIONS", "CHECKPOINTS_"}
 	for range 3 {
 		for _, stream := range streams {
 			what, err := w.write(ctx, stream)
@@ -168,7 +168,7 @@ func runFailingDisk(t *testing.T) {
 			result.Acknowledged = append(result.Acknowledged, what)
 		}
 	}
-	if failing == "CHECKPOINTS" { // there must be something to cover
+	if failing == "CHECKPOINTS_" { // there must be something to cover
 		if _, err := w.write(ctx, "LEDGER_"); err != nil {
 			t.Fatal(err)
 		}

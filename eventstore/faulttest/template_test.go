@@ -10,6 +10,7 @@ import (
 	mathrand "math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"payledger/eventstore"
@@ -54,7 +55,7 @@ func startWith(ctx context.Context, dir string, segment int64) (o *open, err err
 		return nil, err
 	}
 	c := eventstoretest.Config(o.server)
-	c.Shards, c.SoleWriter, c.SegmentBytes, c.Memory = shards, true, segment, 1<<20
+	c.Shards, c.SoleWriter, c.SegmentBytes, c.SideBytes, c.Memory = shards, true, segment, 4<<10, 1<<20
 	if o.store, err = eventstore.Open(ctx, c); err != nil {
 		return nil, errors.Join(errOpen, err, o.server.Close())
 	}
@@ -194,7 +195,13 @@ func (o *open) useSecrets(ctx context.Context, b *books, phase int) error {
 			if _, err := rand.Read(value); err != nil {
 				return err
 			}
-			if err := o.secrets.Create(ctx, name, value); err != nil {
+			create := o.secrets.Create
+			if strings.HasPrefix(kind, "card.") {
+				create = func(ctx context.Context, name string, value []byte) error {
+					return o.secrets.CreateIn(ctx, kind, name, value)
+				}
+			}
+			if err := create(ctx, name, value); err != nil {
 				return err
 			}
 			b.secrets = append(b.secrets, name)

@@ -75,7 +75,7 @@ func (v *Vault) PutCard(ctx context.Context, ref CardRef, card processor.Card, e
 	if err != nil {
 		return err
 	}
-	if err := v.bytes.Create(ctx, string(ref.name()), box); err != nil {
+	if err := v.bytes.CreateIn(ctx, epochAt(ref.TokenizedAt).prefix(), string(ref.name()), box); err != nil {
 		return err
 	}
 	v.boxes.put(ref.name(), box)

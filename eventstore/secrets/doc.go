@@ -12,7 +12,10 @@
 // A vaulted card is a second value, without its CVV and without an expiry, which its token's deletion destroys
 // (kept.go). The card as it was entered ends with the outcome that its CVV was for, vaulted or not.
 //
-// A key value is never written twice. Destroying is a secure delete: the bytes on disk are overwritten.
+// A key value is never written twice. Destroying is a secure delete: the server overwrites the value in a new copy of the file
+// that it stands in, and removes the old file. No program can read the value any more; the disk below should be encrypted,
+// because it may keep blocks of removed files. Only a destruction that is recorded in the stream means destroyed: a value
+// that is gone without one is damage, and the log is called unhealthy. The cards of a minute are recorded together.
 //
 // Design note: a guest's key belongs to the checkout session rather than to each payment: session,
 // instrument and payments of one checkout are one person, so one destruction erases all of it, and a

@@ -1,0 +1,67 @@
+package eventstore
+
+import "context"
+
+// OnStep has f called after each step of a destruction.
+func (s *Store) OnStep(f func(step string)) { s.stepped = f }
+
+// Steps are those of a destruction, in their order.
+var Steps = []string{stepRecorded, stepSynced, stepDestroyed}
+
+// SwapEntries has the index say of two names that each stands where the other does.
+func (b *SecretBytes) SwapEntries(one, other string) error {
+	first, _, err := b.index.entry(one)
+	if err != nil {
+		return err
+	}
+	second, _, err := b.index.entry(other)
+	if err != nil {
+		return err
+	}
+	return b.index.write(map[string][]byte{
+		string(sideKey(namePrefix, secretStream, one)): second.encode(), string(sideKey(namePrefix, secretStream, other)): first.encode(),
+	})
+}
+
+// EraseBehind deletes a value as nobody may: no message says so.
+func (b *SecretBytes) EraseBehind(ctx context.Context, name string) error {
+	e, _, err := b.index.entry(name)
+	if err != nil {
+		return err
+	}
+	return b.erase(ctx, e.seq)
+}
+
+// RecordDestruction is the first step of Destroy alone.
+func (b *SecretBytes) RecordDestruction(ctx context.Context, name string) error {
+	e, err := b.index.find(ctx, name)
+	if err == nil {
+		_, err = b.put(ctx, secretEnds, destroyedRecord(name, "", []uint64{e.seq}))
+	}
+	return err
+}
+
+// Segments returns how many streams the secrets stand in.
+func (b *SecretBytes) Segments() int { return len(b.log.all()) }
+
+// CheckpointSegments returns how many streams the checkpoints stand in.
+func (s *Store) CheckpointSegments() int { return len(s.checkpoints.all()) }
+
+// ParseSecret reads a message of SECRETS.
+func ParseSecret(seq uint64, body []byte) (kind byte, name, group string, value []byte, ended []uint64, err error) {
+	r, err := parseSecret(seq, body)
+	return r.kind, r.name, r.group, r.value, r.ended, err
+}
+
+// EncodeSecret writes one.
+func EncodeSecret(kind byte, name, group string, value []byte, ended []uint64) []byte {
+	if kind == secretDestroyed {
+		return destroyedRecord(name, group, ended).body
+	}
+	return valueRecord(name, value).body
+}
+
+// PutCheckpointAfter writes a checkpoint as it is behind another one, and returns its number.
+func (s *Store) PutCheckpointAfter(ctx context.Context, c Checkpoint, after uint64) (uint64, error) {
+	return s.putCheckpoint(ctx, c, after, true)
+}

@@ -1,0 +1,300 @@
+package eventstore
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"payledger/eventstore/tipstore"
+)
+
+// secretIndex is the index of SECRETS in the tip store: it says where the value of a name stands. It is made from the stream
+// alone, message by message in their order, and the same on every node: the first value of a name counts until it is
+// destroyed, a later one that meets it is surplus and destroyed, too. For a segment it has
+//
+//	"s" segment 0 sequence   digest, name      a message that stands
+//	"x" segment 0 sequence   sequence, state   a value that must be destroyed: 0 a destruction names it, 1 none does yet,
+//	                                           2 and the group: it is purged with its group
+//
+// and "n" SECRETS 0 name → sequence, digest over all. "w" of side.go says how far it is.
+type secretIndex struct {
+	s   *Store
+	log *sideLog
+
+	mu      sync.Mutex
+	applied uint64                  // all up to it is in the index
+	pending map[uint64]secretRecord // acknowledged, but not the next one
+	gaps    sequenceSet             // sequences without a message that no destruction has named yet
+	changed chan struct{}           // closed and replaced whenever applied grows
+	over    map[string][]byte       // what differs from a tip store that is not written; nil: nothing stands there
+
+	reading sync.Mutex
+}
+
+// States of an "x" entry.
+const (
+	endNamed   = 0
+	endSurplus = 1
+	endGroup   = 2
+)
+
+var errTipsClosed = fmt.Errorf("%w: the store was closed", ErrUnhealthy)
+
+func newSecretIndex(s *Store, log *sideLog) *secretIndex {
+	x := &secretIndex{s: s, log: log, pending: map[uint64]secretRecord{}, gaps: sequenceSet{}, changed: make(chan struct{})}
+	if s.tipsFixed {
+		x.over = map[string][]byte{}
+	}
+	return x
+}
+
+func endKey(stream string, seq uint64) []byte {
+	return binary.BigEndian.AppendUint64(sideKey(dyingPrefix, stream, ""), seq)
+}
+
+// value reads the index; nil when it has no such key.
+func (x *secretIndex) value(key []byte) ([]byte, error) {
+	if value, known := x.over[string(key)]; known {
+		return value, nil
+	}
+	x.s.tipsOpen.RLock()
+	defer x.s.tipsOpen.RUnlock()
+	if x.s.tipsClosed {
+		return nil, errTipsClosed
+	}
+	value, err := x.s.tips.Get(key)
+	if errors.Is(err, tipstore.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil && !x.s.closing.Load() {
+		if errors.Is(err, tipstore.ErrDamaged) {
+			x.s.tips.Condemn()
+		}
+		err = fmt.Errorf("%w: the tip store cannot be read: %w; a restart makes it again from the log", ErrUnhealthy, err)
+		x.s.fail(err, false)
+	}
+	return value, err
+}
+
+// write changes the index at once; a nil value deletes.
+func (x *secretIndex) write(change map[string][]byte) error {
+	if x.over != nil {
+		for key, value := range change {
+			x.over[key] = value
+		}
+		return nil
+	}
+	x.s.tipsOpen.RLock()
+	defer x.s.tipsOpen.RUnlock()
+	if x.s.tipsClosed {
+		return errTipsClosed
+	}
+	batch := x.s.tips.NewBatch()
+	var errs []error
+	for key, value := range change {
+		if value == nil {
+			errs = append(errs, batch.Delete([]byte(key)))
+		} else {
+			errs = append(errs, batch.Set([]byte(key), value))
+		}
+	}
+	return errors.Join(append(errs, batch.Commit())...)
+}
+
+// sync returns when the index is on the disk.
+func (x *secretIndex) sync() error {
+	x.s.tipsOpen.RLock()
+	defer x.s.tipsOpen.RUnlock()
+	if x.s.tipsClosed {
+		return errTipsClosed
+	}
+	return x.s.tips.Flush()
+}
+
+// under returns the keys that begin with a prefix, without it, and their values.
+func (x *secretIndex) under(prefix []byte) (map[string][]byte, error) {
+	found := map[string][]byte{}
+	err := x.s.tips.Each(prefix, func(key, value []byte) error {
+		found[string(key[len(prefix):])] = bytes.Clone(value)
+		return nil
+	})
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for key, value := range x.over {
+		if rest, ok := strings.CutPrefix(key, string(prefix)); ok && value != nil {
+			found[rest] = value
+		} else if ok {
+			delete(found, rest)
+		}
+	}
+	return found, err
+}
+
+// entry returns where the value of a name stands; false if there is none.
+func (x *secretIndex) entry(name string) (sideEntry, bool, error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	value, err := x.value(sideKey(namePrefix, secretStream, name))
+	e := decodeEntry(value)
+	return e, e.seq > 0, err
+}
+
+// place returns how far the index is.
+func (x *secretIndex) place() (applied uint64, changed <-chan struct{}) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.applied, x.changed
+}
+
+// apply enters the next message. The caller holds the lock.
+func (x *secretIndex) apply(r secretRecord) error {
+	digest := r.digest()
+	change := map[string][]byte{}
+	stream := x.log.stream(x.log.of(r.seq))
+	if r.kind == secretDestroyed {
+		change[string(recordKey(stream, r.seq))] = digest[:]
+		if err := x.end(r, change); err != nil {
+			return err
+		}
+		return x.write(change)
+	}
+	change[string(recordKey(stream, r.seq))] = append(digest[:], r.name...)
+	key := sideKey(namePrefix, secretStream, r.name)
+	there, err := x.value(key)
+	if err != nil {
+		return err
+	}
+	if known := decodeEntry(there); known.seq > 0 && known.seq != r.seq {
+		change[string(endKey(stream, r.seq))] = append(binary.BigEndian.AppendUint64(nil, r.seq), endSurplus)
+	} else {
+		change[string(key)] = sideEntry{r.seq, digest}.encode()
+	}
+	return x.write(change)
+}
+
+// end collects what a destruction changes.
+func (x *secretIndex) end(r secretRecord, change map[string][]byte) error {
+	state := []byte{endNamed}
+	if r.group != "" {
+		state = append([]byte{endGroup}, r.group...)
+	}
+	ended := r.ended
+	if r.name != "" { // all of it, whatever is named
+		value, err := x.value(sideKey(namePrefix, secretStream, r.name))
+		if err != nil {
+			return err
+		}
+		if e := decodeEntry(value); e.seq > 0 && e.seq < r.seq {
+			ended = append(append([]uint64(nil), ended...), e.seq)
+		}
+	}
+	for _, seq := range ended {
+		x.gaps.remove(seq)
+		stream := x.log.stream(x.log.of(seq))
+		value, err := x.value(recordKey(stream, seq))
+		if err != nil {
+			return err
+		}
+		if len(value) < len(sideDigest{}) { // it is gone
+			continue
+		}
+		name := sideKey(namePrefix, secretStream, string(value[len(sideDigest{}):]))
+		there, err := x.value(name)
+		if err != nil {
+			return err
+		}
+		if decodeEntry(there).seq == seq {
+			change[string(name)] = nil
+		}
+		change[string(endKey(stream, seq))] = append(binary.BigEndian.AppendUint64(nil, seq), state...)
+	}
+	return nil
+}
+
+// grow notes that the index is whole up to a sequence. The caller holds the lock.
+func (x *secretIndex) grow(applied uint64) {
+	if applied <= x.applied {
+		return
+	}
+	x.applied = applied
+	close(x.changed)
+	x.changed = make(chan struct{})
+	if x.over == nil {
+		g := x.log.of(applied)
+		x.s.witnessed(x.log.stream(g), applied)
+	}
+}
+
+// drain applies what is pending and next. The caller holds the lock.
+func (x *secretIndex) drain() error {
+	for {
+		r, ok := x.pending[x.applied+1]
+		if !ok {
+			return nil
+		}
+		if err := x.apply(r); err != nil {
+			return err
+		}
+		delete(x.pending, r.seq)
+		x.grow(r.seq)
+	}
+}
+
+// learn enters a message that was acknowledged, and all before it.
+func (x *secretIndex) learn(ctx context.Context, r secretRecord) error {
+	x.mu.Lock()
+	if r.seq > x.applied {
+		x.pending[r.seq] = r
+	}
+	err := x.drain()
+	x.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	late := time.NewTimer(learnPause)
+	defer late.Stop()
+	for {
+		applied, changed := x.place()
+		if applied >= r.seq {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-late.C: // an answer is missing, or another node wrote
+			return x.catchUp(ctx, r.seq)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// learnPause is how long an acknowledgement waits for those before it until their messages are read.
+const learnPause = 2 * time.Millisecond
+
+// sequenceSet is a set of sequences: a bit each.
+type sequenceSet map[uint64]uint64
+
+func (s sequenceSet) add(seq uint64) { s[seq/64] |= 1 << (seq % 64) }
+
+func (s sequenceSet) remove(seq uint64) {
+	if s[seq/64] &^= 1 << (seq % 64); s[seq/64] == 0 {
+		delete(s, seq/64)
+	}
+}
+
+// some returns up to n of its sequences.
+func (s sequenceSet) some(n int) (all []uint64) {
+	for page, bits := range s {
+		for i := uint64(0); i < 64; i++ {
+			if bits&(1<<i) != 0 && len(all) < n {
+				all = append(all, page*64+i)
+			}
+		}
+	}
+	return all
+}

@@ -1,0 +1,288 @@
+package eventstore
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+const (
+	// pageSecrets is how many messages of SECRETS are read with one question.
+	pageSecrets = 1024
+	// rebuildReport is how often a long reading says how far it is.
+	rebuildReport = 2 * time.Second
+)
+
+// catchUp reads the stream up to a sequence into the index.
+func (x *secretIndex) catchUp(ctx context.Context, through uint64) error {
+	x.reading.Lock()
+	defer x.reading.Unlock()
+	report := time.Now()
+	for {
+		applied, _ := x.place()
+		if applied >= through {
+			return x.settle(ctx)
+		}
+		if now := time.Now(); now.Sub(report) > rebuildReport {
+			report = now
+			x.s.log.Info().Str("stream", secretStream).Uint64("at", applied).Uint64("of", through).Msg("the index is brought up to the stream")
+		}
+		page, end, err := x.page(ctx, applied+1, through)
+		if err == nil {
+			err = x.take(page, end)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// take enters messages in their order; up to end there is no other one.
+func (x *secretIndex) take(page []secretRecord, end uint64) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, r := range page {
+		if r.seq <= x.applied {
+			continue
+		}
+		x.missing(r.seq - 1)
+		if err := x.apply(r); err != nil {
+			return err
+		}
+		delete(x.pending, r.seq)
+		x.grow(r.seq)
+	}
+	x.missing(end)
+	return x.drain()
+}
+
+// missing notes that nothing stands up to a sequence. The caller holds the lock.
+func (x *secretIndex) missing(through uint64) {
+	for seq := x.applied + 1; seq <= through; seq++ {
+		x.gaps.add(seq)
+		delete(x.pending, seq)
+	}
+	x.grow(through)
+}
+
+// page reads messages from a sequence on, of one segment. Up to end no other one stands.
+func (x *secretIndex) page(ctx context.Context, from, through uint64) (page []secretRecord, end uint64, err error) {
+	g := x.log.of(from)
+	through = min(through, g.last)
+	page, whole, err := x.direct(ctx, g, from, through)
+	if errors.Is(err, errSecret) {
+		return nil, 0, x.s.sideDamage(x.log.stream(g), from, err.Error())
+	}
+	if len(page) > 0 {
+		end = page[len(page)-1].seq
+	}
+	if x.s.replicas == 1 {
+		if err == nil && whole {
+			end = max(through, end)
+		}
+		return page, end, err
+	}
+	if len(page) > 0 {
+		return page, end, nil
+	}
+	m, err := x.log.atLeader(ctx, g, getRequest{Seq: from, NextBySubject: ">"}) // a replica may be gone, or behind
+	if errors.Is(err, ErrNotFound) {
+		return nil, through, nil
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	r, err := parseSecret(m.Seq, m.Data)
+	if err != nil {
+		return nil, 0, x.s.sideDamage(x.log.stream(g), m.Seq, err.Error())
+	}
+	return []secretRecord{r}, m.Seq, nil
+}
+
+// direct reads a page from one server; whole says that nothing follows up to through.
+func (x *secretIndex) direct(ctx context.Context, g segment, from, through uint64) (page []secretRecord, whole bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, x.s.directTimeout())
+	defer cancel()
+	nc := x.s.reader(x.s.readers.secrets())
+	inbox, answers := nats.NewInbox(), make(chan *nats.Msg, pageSecrets+1)
+	sub, err := nc.ChanSubscribe(inbox, answers)
+	if err != nil {
+		return nil, false, fmt.Errorf("eventstore: secrets: %w", err)
+	}
+	defer func() { _ = sub.Unsubscribe() }() // it fails when the connection is gone, and with it the subscription
+	question, err := json.Marshal(struct {
+		Seq      uint64 `json:"seq"`
+		Batch    uint64 `json:"batch"`
+		MaxBytes int    `json:"max_bytes"`
+		Next     string `json:"next_by_subj"`
+	}{from, pageSecrets, pageBytes, ">"})
+	if err != nil {
+		return nil, false, fmt.Errorf("eventstore: secrets: %w", err)
+	}
+	if err := nc.PublishRequest("$JS.API.DIRECT.GET."+x.log.stream(g), inbox, question); err != nil {
+		return nil, false, fmt.Errorf("eventstore: secrets: %w", err)
+	}
+	for {
+		var m *nats.Msg
+		select {
+		case m = <-answers:
+		case <-ctx.Done():
+			return page, false, fmt.Errorf("eventstore: secrets: %w", ctx.Err())
+		}
+		switch status := m.Header.Get("Status"); status {
+		case "":
+		case "404":
+			return page, true, nil
+		case "204":
+			left, err := strconv.ParseUint(m.Header.Get("Nats-Num-Pending"), 10, 64)
+			return page, err == nil && left == 0, nil
+		default:
+			return page, false, fmt.Errorf("eventstore: secrets: status %s", status)
+		}
+		seq, err := strconv.ParseUint(m.Header.Get("Nats-Sequence"), 10, 64)
+		if err != nil {
+			return page, false, fmt.Errorf("eventstore: secrets: %w", err)
+		}
+		if seq > through { // it is read when it counts
+			return page, true, nil
+		}
+		r, err := parseSecret(seq, m.Data)
+		if err != nil {
+			return page, false, err
+		}
+		page = append(page, r)
+	}
+}
+
+// settle finds out what became of messages that do not stand, and that no destruction has named yet.
+func (x *secretIndex) settle(ctx context.Context) error {
+	var since time.Time
+	for {
+		x.mu.Lock()
+		gaps := x.gaps.some(1)
+		applied := x.applied
+		x.mu.Unlock()
+		if len(gaps) == 0 {
+			return nil
+		}
+		last, err := x.log.lastAtLeader(ctx) // a destruction comes before what it destroys is gone
+		if err != nil && !errors.Is(err, ErrNotFound) {
+			return err
+		}
+		if last.Seq > applied {
+			page, end, err := x.page(ctx, applied+1, last.Seq)
+			if err == nil {
+				err = x.take(page, end)
+			}
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		seq := gaps[0]
+		g := x.log.of(seq)
+		m, err := x.log.atLeader(ctx, g, getRequest{Seq: seq})
+		switch {
+		case err == nil: // a replica lacked it
+			err = x.found(m)
+		case !errors.Is(err, ErrNotFound):
+		case since.IsZero():
+			since = time.Now()
+			fallthrough
+		case x.s.replicas > 1 && time.Since(since) < staleLeader:
+			if x.s.replicas > 1 {
+				err = x.s.pause(ctx, recheckPause)
+			} else {
+				err = x.s.sideDamage(x.log.stream(g), seq, "the record is missing, and no destruction names it")
+			}
+		default:
+			err = x.s.sideDamage(x.log.stream(g), seq, "the record is missing, and no destruction names it")
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// found enters a message that was taken for missing.
+func (x *secretIndex) found(m storedMessage) error {
+	r, err := parseSecret(m.Seq, m.Data)
+	if err != nil {
+		return x.s.sideDamage(x.log.stream(x.log.of(m.Seq)), m.Seq, err.Error())
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.gaps.remove(r.seq)
+	return x.apply(r)
+}
+
+// refresh brings the index up to the end of the stream, as its leader holds it. The sole writer's is there always.
+func (x *secretIndex) refresh(ctx context.Context) error {
+	if x.s.sole {
+		return nil
+	}
+	last, err := x.log.lastAtLeader(ctx)
+	if errors.Is(err, ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return x.catchUp(ctx, last.Seq)
+}
+
+// find returns where the value of a name stands; ErrNotFound when it never stood, or was destroyed.
+func (x *secretIndex) find(ctx context.Context, name string) (sideEntry, error) {
+	e, ok, err := x.entry(name)
+	if err == nil && !ok && !x.s.sole {
+		if err = x.refresh(ctx); err == nil {
+			e, ok, err = x.entry(name)
+		}
+	}
+	if err == nil && !ok {
+		err = ErrNotFound
+	}
+	return e, err
+}
+
+// read reads the value that stands at a place of the index: ErrNotFound or errSecret if it is not there.
+func (x *secretIndex) read(ctx context.Context, name string, e sideEntry) ([]byte, error) {
+	g := x.log.of(e.seq)
+	body, err := x.one(ctx, g, e.seq)
+	if err != nil && x.s.replicas > 1 {
+		var m storedMessage
+		m, err = x.log.atLeader(ctx, g, getRequest{Seq: e.seq})
+		body = m.Data
+	}
+	if err != nil {
+		return nil, err
+	}
+	r, err := parseSecret(e.seq, body)
+	if err == nil && (r.kind != secretValue || r.name != name || r.digest() != e.digest) {
+		err = errSecret
+	}
+	return r.value, err
+}
+
+// one reads one message from one server.
+func (x *secretIndex) one(ctx context.Context, g segment, seq uint64) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, x.s.directTimeout())
+	defer cancel()
+	at := strconv.FormatUint(seq, 10)
+	m, err := x.s.reader(x.s.readers.secrets()).RequestWithContext(ctx, "$JS.API.DIRECT.GET."+x.log.stream(g), []byte(`{"seq":`+at+`}`))
+	if err != nil {
+		return nil, fmt.Errorf("eventstore: secret: %w", err)
+	}
+	switch status := m.Header.Get("Status"); {
+	case status == "404" || status == "" && m.Header.Get("Nats-Sequence") != at:
+		return nil, ErrNotFound
+	case status != "":
+		return nil, fmt.Errorf("eventstore: secret: status %s", status)
+	}
+	return m.Data, nil
+}

@@ -1,0 +1,243 @@
+package eventstore
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// sideSegmentBytes is the size from which a segment of a stream beside the log is followed by the next one. After a kill the
+// server reads whole each stream that was written to or deleted from in the last two minutes.
+const sideSegmentBytes = 64 << 20
+
+// sideLog is a stream beside the log that never ends. It consists of segments: streams <name>_1, <name>_2, …, each with
+// subjects of its own; sequences go on from one to the next. New messages go into the newest segment. Only a sole writer
+// begins segments: then no message can reach an older one any more.
+type sideLog struct {
+	s      *Store
+	name   string // of all of it
+	root   string // of the subjects
+	config func(name, subject string) jetstream.StreamConfig
+
+	mu       sync.Mutex
+	segments []segment // first and number only
+	bytes    uint64    // about what is stored in the newest
+}
+
+// segmented are the streams beside the log that consist of segments.
+var segmented = []string{checkpointStream, secretStream}
+
+// parseSideName returns the stream that a segment belongs to, and its number.
+func parseSideName(name string) (of string, number uint32, ok bool) {
+	of, digits, _ := strings.Cut(name, "_")
+	n, err := strconv.ParseUint(digits, 10, 32)
+	return of, uint32(n), err == nil && slices.Contains(segmented, of) && sideName(of, uint32(n)) == name
+}
+
+func sideName(of string, number uint32) string {
+	return of + "_" + strconv.FormatUint(uint64(number), 10)
+}
+
+// sideStream reports whether a stream stands beside the log, and whether single messages of it are deleted.
+func sideStream(name string) (deletes, side bool) {
+	if of, _, ok := parseSideName(name); ok {
+		name = of
+	} else if slices.Contains(segmented, name) {
+		return false, false
+	}
+	deletes, side = sideStreams[name]
+	return deletes, side
+}
+
+// isSecrets reports whether a stream is a segment of SECRETS.
+func isSecrets(stream string) bool {
+	of, _, ok := parseSideName(stream)
+	return ok && of == secretStream
+}
+
+// newestSide returns the number of the newest segment of each segmented stream.
+func newestSide(names []string) map[string]uint32 {
+	newest := map[string]uint32{}
+	for _, name := range names {
+		if of, number, ok := parseSideName(name); ok {
+			newest[of] = max(newest[of], number)
+		}
+	}
+	return newest
+}
+
+// open finds the segments, or makes the first one if it may. It returns the last sequence.
+func (l *sideLog) open(ctx context.Context, create bool) (uint64, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	infos, err := l.list(ctx)
+	if err == nil && len(infos) == 0 && create {
+		_, err = l.s.js.CreateStream(ctx, l.segmentConfig(segment{number: 1, first: 1}))
+		if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // by another node, at the same moment
+			err = nil
+		}
+		if err == nil {
+			infos, err = l.list(ctx)
+		}
+	}
+	if err == nil && len(infos) == 0 {
+		err = jetstream.ErrStreamNotFound
+	}
+	if err != nil {
+		return 0, fmt.Errorf("eventstore: %s: %w", l.name, err)
+	}
+	l.segments, l.bytes = nil, 0
+	last := uint64(0)
+	for i, info := range infos {
+		_, number, _ := parseSideName(info.Config.Name)
+		g := segment{number: number, first: max(1, info.Config.FirstSeq)}
+		if number != uint32(i+1) || i > 0 && g.first <= l.segments[i-1].first || i == 0 && g.first != 1 {
+			return 0, fmt.Errorf("%w: %s: segment %d is missing; copy the folder before anything else", ErrUnhealthy, l.name, i+1)
+		}
+		l.segments, l.bytes = append(l.segments, g), info.State.Bytes
+		last = max(g.first-1, info.State.LastSeq)
+	}
+	return last, nil
+}
+
+// list returns the segments in their order.
+func (l *sideLog) list(ctx context.Context) (infos []*jetstream.StreamInfo, err error) {
+	all := l.s.js.ListStreams(ctx, jetstream.WithStreamListSubject(l.root+".>"))
+	for info := range all.Info() {
+		if of, _, ok := parseSideName(info.Config.Name); ok && of == l.name {
+			infos = append(infos, info)
+		}
+	}
+	slices.SortFunc(infos, func(a, b *jetstream.StreamInfo) int {
+		_, x, _ := parseSideName(a.Config.Name)
+		_, y, _ := parseSideName(b.Config.Name)
+		return int(x) - int(y)
+	})
+	return infos, all.Err()
+}
+
+func (l *sideLog) segmentConfig(g segment) jetstream.StreamConfig {
+	c := l.config(l.stream(g), l.subject(g, ">"))
+	if g.first > 1 {
+		c.FirstSeq = g.first
+	}
+	return c
+}
+
+func (l *sideLog) stream(g segment) string { return sideName(l.name, g.number) }
+
+func (l *sideLog) subject(g segment, rest string) string {
+	return l.root + "." + strconv.FormatUint(uint64(g.number), 10) + "." + rest
+}
+
+// newest returns the segment that takes messages.
+func (l *sideLog) newest() segment {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.segments[len(l.segments)-1]
+}
+
+// of returns the segment of a sequence; last is the last sequence that it can hold.
+func (l *sideLog) of(seq uint64) segment {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	i, _ := slices.BinarySearchFunc(l.segments, seq, func(g segment, seq uint64) int {
+		if g.first > seq {
+			return 1
+		}
+		return -1
+	})
+	i = max(i, 1)
+	g := l.segments[i-1]
+	g.last = 1<<64 - 1
+	if i < len(l.segments) {
+		g.last = l.segments[i].first - 1
+	}
+	return g
+}
+
+// all returns the segments; last as in of.
+func (l *sideLog) all() (all []segment) {
+	l.mu.Lock()
+	segments := slices.Clone(l.segments)
+	l.mu.Unlock()
+	for _, g := range segments {
+		all = append(all, l.of(g.first))
+	}
+	return all
+}
+
+// stored accounts for a message. It reports whether the next segment should be begun.
+func (l *sideLog) stored(bytes int) (full bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.bytes += uint64(bytes)
+	return l.s.sole && l.bytes >= l.s.sideBytes
+}
+
+// next begins a segment behind the last sequence. Nothing may be under way.
+func (l *sideLog) next(ctx context.Context, last uint64) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	g := segment{number: l.segments[len(l.segments)-1].number + 1, first: last + 1}
+	if l.segments[g.number-2].first > last || l.bytes < l.s.sideBytes {
+		return nil
+	}
+	_, err := l.s.js.CreateStream(ctx, l.segmentConfig(g))
+	if err != nil {
+		return fmt.Errorf("eventstore: create %s: %w", l.stream(g), err)
+	}
+	l.segments, l.bytes = append(l.segments, g), 0
+	return nil
+}
+
+// atLeader reads a message of a segment at its leader.
+func (l *sideLog) atLeader(ctx context.Context, g segment, request getRequest) (storedMessage, error) {
+	return l.s.messageAtLeader(ctx, "$JS.API.STREAM.MSG.GET."+l.stream(g), request)
+}
+
+// lastAtLeader returns the last message that stands, as the leader holds it; ErrNotFound if there is none.
+func (l *sideLog) lastAtLeader(ctx context.Context) (storedMessage, error) {
+	all := l.all()
+	for i := len(all) - 1; ; i-- {
+		m, err := l.atLeader(ctx, all[i], getRequest{LastBySubject: l.subject(all[i], ">")})
+		if i == 0 || !errors.Is(err, ErrNotFound) {
+			return m, err
+		}
+	}
+}
+
+// change asks for a change of a segment: a deletion or a purge.
+func (l *sideLog) change(ctx context.Context, verb string, g segment, request any) error {
+	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
+	defer cancel()
+	question, err := json.Marshal(request)
+	if err != nil {
+		return err
+	}
+	m, err := l.s.nc.RequestWithContext(ctx, "$JS.API.STREAM."+verb+"."+l.stream(g), question)
+	if err != nil {
+		return err
+	}
+	var answer struct {
+		Error   *apiError `json:"error"`
+		Success bool      `json:"success"`
+	}
+	if err := json.Unmarshal(m.Data, &answer); err != nil {
+		return err
+	}
+	if answer.Error != nil {
+		return answer.Error
+	}
+	if !answer.Success {
+		return errors.New("the server did not do it")
+	}
+	return nil
+}
