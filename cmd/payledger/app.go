@@ -71,7 +71,7 @@ const (
 	simulatorFolder = "simulator" // the simulated processors' books
 )
 
-// Start opens the ledger, initializes an empty sandbox, starts every part and recovers what was under way.
+// Start opens the ledger, initializes an empty sandbox and starts every part. What was under way is recovered behind it.
 func Start(ctx context.Context, o Options, log zerolog.Logger) (*App, error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -83,7 +83,7 @@ func Start(ctx context.Context, o Options, log zerolog.Logger) (*App, error) {
 	a := &App{options: o, log: log, clock: time.Now, failed: make(chan error, 8), stopAPI: func() {}}
 	steps := []func(context.Context) error{
 		a.openLedger, a.initialize, a.openProcessors, a.openViews, a.openNotifier, a.openCommands, a.openWorkflows,
-		a.run, a.listen, a.recoverOpen,
+		a.run, a.listen, a.lookAfter,
 	}
 	for _, step := range steps {
 		if err := step(ctx); err != nil {
