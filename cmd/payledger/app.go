@@ -73,6 +73,10 @@ const (
 
 // Start opens the ledger, initializes an empty sandbox and starts every part. What was under way is recovered behind it.
 func Start(ctx context.Context, o Options, log zerolog.Logger) (*App, error) {
+	return startAt(ctx, o, log, time.Now)
+}
+
+func startAt(ctx context.Context, o Options, log zerolog.Logger, clock func() time.Time) (*App, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
@@ -80,7 +84,7 @@ func Start(ctx context.Context, o Options, log zerolog.Logger) (*App, error) {
 	bounds := memoryOf(o.Memory)
 	bounds.limitMemory()
 	log.Info().Int64("limitBytes", bounds.Limit).Int64("cacheBytes", bounds.Caches).Msg("memory")
-	a := &App{options: o, log: log, clock: time.Now, failed: make(chan error, 8), stopAPI: func() {}}
+	a := &App{options: o, log: log, clock: clock, failed: make(chan error, 8), stopAPI: func() {}}
 	steps := []func(context.Context) error{
 		a.openLedger, a.initialize, a.openProcessors, a.openViews, a.openNotifier, a.openCommands, a.openWorkflows,
 		a.run, a.listen, a.lookAfter,
