@@ -111,7 +111,7 @@ func (w *world) ask(ctx context.Context, name processor.Name, id string) error {
 		return ctx.Err()
 	}
 	if w.takes > 0 {
-		time.Sleep(w.takes) // of the bubble
+		<-time.After(w.takes)
 	}
 	return nil
 }
@@ -135,7 +135,7 @@ func (w *world) keep(t *testing.T, d time.Duration) {
 		defer close(ended)
 		New(Config{Views: w, Commands: w, Patience: patience, Every: every, Now: time.Now, Logger: zerolog.Nop()}).Run(ctx)
 	}()
-	time.Sleep(d) // of the bubble
+	<-time.After(d) // by the bubble's clock
 	stop()
 	<-ended
 }
@@ -229,7 +229,7 @@ func TestBrokenViews(t *testing.T) {
 		w.actions = []waits{{"three", start.Add(-time.Hour), processor.PayPal}}
 		w.decided = []waits{{"four", start.Add(-time.Hour), ""}}
 		go func() {
-			time.Sleep(10 * time.Second)
+			<-time.After(10 * time.Second)
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			w.broken = false
