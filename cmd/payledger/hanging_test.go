@@ -131,7 +131,7 @@ func TestHangingProcessor(t *testing.T) {
 		for n := range hangingCreates {
 			token := m.token(t, fmt.Sprintf("order-%s-%d", name, n), 2500, "4111111111111111")
 			tokens[name] = append(tokens[name], token)
-			go m.pay(token, "") //nolint:errcheck // nobody answers it
+			go m.pay(token, "") // nobody answers it
 		}
 		eventually(t, func() bool { return g.waits(name) == hangingCreates })
 	}
@@ -182,7 +182,7 @@ func TestHangingProcessor(t *testing.T) {
 	g.hang(processor.Adyen)
 	routeTo(t, m, processor.Adyen)
 	for n := range hangingCreates {
-		go m.pay(m.token(t, fmt.Sprint("order-last-", n), 2500, "4111111111111111"), "") //nolint:errcheck // nobody waits for it
+		go m.pay(m.token(t, fmt.Sprint("order-last-", n), 2500, "4111111111111111"), "") // nobody waits for it
 	}
 	eventually(t, func() bool { return g.waits(processor.Adyen) >= hangingCreates })
 	ended := time.Now()

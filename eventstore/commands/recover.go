@@ -22,9 +22,10 @@ func (s *Service) newest(ctx context.Context, account domain.AccountID, id domai
 
 // Recover takes up what a payment was left with: operations without an outcome, after a crash or because
 // their process is gone, and an action that its customer abandoned. It asks the processor once about each, and waits for
-// its answer 20 s at most; the questions go on from there. What this process asks about anyway is left alone. ctx does not end what has begun.
+// its answer 20 s at most; the questions go on from there. What this process asks about anyway is left alone. ctx does not
+// end what has begun.
 func (s *Service) Recover(ctx context.Context, account domain.AccountID, id domain.PaymentID) error {
-	tip, err := eventstore.LoadTipAtLeader(ctx, s.Store, eventstore.Payments, eventstore.Payments.Key(account, string(id)))
+	tip, err := s.leftover(ctx, eventstore.Payments.Key(account, string(id)))
 	if err != nil {
 		return err
 	}
@@ -40,6 +41,16 @@ func (s *Service) Recover(ctx context.Context, account domain.AccountID, id doma
 		return s.abandon(ctx, tip)
 	}
 	return nil
+}
+
+// leftover reads a payment of which something is left to do: as this process knows it, and at the leader where that
+// shows nothing to do.
+func (s *Service) leftover(ctx context.Context, key eventstore.Key) (eventstore.Tip[payment.State], error) {
+	tip, err := eventstore.LoadTip(ctx, s.Store, eventstore.Payments, key)
+	if err != nil || len(process.Open(tip.State)) > 0 || process.Abandoned(tip.State, s.Store.Now()) {
+		return tip, err
+	}
+	return eventstore.LoadTipAtLeader(ctx, s.Store, eventstore.Payments, key)
 }
 
 // abandon completes an action that was not taken in time as failed (D7), unless the processor, which is asked first, has
