@@ -16,6 +16,9 @@ func (s *Server) ClusterAddr() string            { return s.ns.ClusterAddr().Str
 func (s *Server) Password() string               { return s.password }
 func (a *Aggregate[S, E]) Types() map[string]any { return anyTypes(a.events) }
 
+// Waiting is how many events wait for a reader in memory.
+func (r *Reader) Waiting() int { return len(r.events) }
+
 func anyTypes[T any](types map[string]T) map[string]any {
 	all := map[string]any{}
 	for name, t := range types {

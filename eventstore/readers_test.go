@@ -153,6 +153,45 @@ func readFanout(t *testing.T, l *rawLog, s *eventstore.Store) {
 	}
 }
 
+// TestReaderThatStandsStill: a reader that never takes what waits for it (views, notifier, checkpoints or workflows in
+// trouble) holds up no other reader and no append, and the fan-out ends all the same.
+func TestReaderThatStandsStill(t *testing.T) {
+	t.Parallel()
+	l := newRawLog(t, t.TempDir(), 2)
+	l.mixed(t)
+	l.mixed(t)
+	s := l.open(t, func(*eventstore.Config) {})
+	ctx, cancel := context.WithCancel(testContext(t))
+	defer cancel()
+	fanout := eventstore.NewFanout(s)
+	still, moving := fanout.Reader("still", nil), fanout.Reader("moving", nil)
+	ended := make(chan error, 1)
+	go func() { ended <- fanout.Run(ctx) }()
+	total := len(l.shards[0].all) + len(l.shards[1].all)
+	read := func(until int) {
+		t.Helper()
+		for seen := 0; seen < until; {
+			events, err := moving.Next(ctx, 100)
+			if err != nil {
+				t.Fatalf("%d of %d events: %v", seen, until, err)
+			}
+			seen += len(events)
+		}
+	}
+	read(total)
+	for shard := range l.shards {
+		mustAdd(t, s, keyIn(s, shard), added{})
+	}
+	read(len(l.shards))
+	if waiting := still.Waiting(); waiting == 0 || waiting >= total {
+		t.Errorf("%d of %d events wait for a reader that stands still", waiting, total)
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
 // readBefore looks for the address before every event's time: what comes after it holds everything from then on, and no
 // group more than needed.
 func readBefore(t *testing.T, l *rawLog, s *eventstore.Store) {

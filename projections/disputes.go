@@ -9,7 +9,6 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/dispute"
-	"payledger/domain/inbox"
 	"payledger/eventstore"
 )
 
@@ -31,7 +30,7 @@ func (m *model) writeDisputes(ctx context.Context, b *batch) error {
 		v := &b.inboxes.list[i]
 		var err error
 		if waiting := v.state.Waiting(); len(waiting) > 0 {
-			_, err = m.statements.upsertInbox.ExecContext(ctx, v.key.ID, waiting[0].ReceivedAt.UnixMicro())
+			_, err = m.statements.upsertInbox.ExecContext(ctx, v.key.ID, string(waiting[0].Processor), waiting[0].ReceivedAt.UnixMicro())
 		} else {
 			_, err = m.statements.deleteInbox.ExecContext(ctx, v.key.ID)
 		}
@@ -180,24 +179,4 @@ func disputeQuery(account domain.AccountID, f DisputeFilter, from *DisputePlace,
 	}
 	return "SELECT id, revision FROM disputes INDEXED BY " + index + " WHERE " + strings.Join(where, " AND ") +
 		" ORDER BY created_at DESC, id DESC LIMIT ?", append(args, n)
-}
-
-// WaitingInboxes lists the payments for which a notification waits of which something can be done at now, the longest
-// first: known ones, and some that have not appeared in time (D14).
-func (p *Projections) WaitingInboxes(ctx context.Context, now time.Time) ([]domain.PaymentID, error) {
-	rows, err := p.model.readers.QueryContext(ctx, selectInboxes, inbox.StaleBefore(now).UnixMicro())
-	if err != nil {
-		return nil, fmt.Errorf("projections: inboxes: %w", p.model.noticed(err))
-	}
-	defer rows.Close()
-	var list []domain.PaymentID
-	for rows.Next() {
-		var reference string
-		var since int64
-		if err := rows.Scan(&reference, &since); err != nil {
-			return nil, fmt.Errorf("projections: inboxes: %w", p.model.noticed(err))
-		}
-		list = append(list, domain.PaymentID(reference))
-	}
-	return list, p.model.noticed(rows.Err())
 }

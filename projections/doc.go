@@ -35,8 +35,8 @@
 // Accounts show what is applied and do not wait.
 //
 // ListDisputes is as ListPayments: of disputes that were opened. One of which only what is impossible was told has no
-// row. WaitingInboxes shows what is applied, for whoever looks after notifications that wait;
-// those of payments that are not known are left aside until they have waited long enough.
+// row. OpenOperations, ExpiredActions, WaitingInboxes and DueAttempts show what is applied, for package pending;
+// notifications of payments that are not known are left aside until they have waited long enough.
 //
 // ListPayments waits for every place that this node knows to be in the log (Store.Appended), which memory
 // tells: what a call on this node has answered is in the list. What other nodes append comes within the time
@@ -66,7 +66,9 @@
 //     waits for one of their events and none was full: at 3,000 events/s a batch has 6 events or more and
 //     costs half of what single events would, or less. A read that waits, waits 2 ms longer at most.
 //   - Pending operations are a partial index over payments, not a table: a payment is one row written
-//     once per batch, and the index holds only what is open.
+//     once per batch, and the index holds only what is open. It is ordered by turn, the request's time modulo five
+//     minutes (package pending): what is due next follows from it without a write per question. A column with the
+//     next question's time would be written with every question, 3,300 times a second for a million operations.
 //   - Columns are those that GET /payments filters and sorts by (D11); what is only answered (metadata,
 //     dates) is read from the store. Five indexes serve it, each ordered by creation: all, status, order, customer,
 //     e-mail hash. ListPayments names the one that it walks along, the most selective first, since the

@@ -108,44 +108,17 @@ type EndedInstrument struct {
 	CreatedAt time.Time // when it was tokenized
 }
 
-// EndedInstruments lists all tokens that were vaulted and are no more: their cards must be gone.
-func (p *Projections) EndedInstruments(ctx context.Context) ([]EndedInstrument, error) {
+// EndedInstruments lists tokens that were vaulted and are no more, in the order of the tokens from behind one on, at
+// most limit: their cards must be gone.
+func (p *Projections) EndedInstruments(ctx context.Context, after domain.Token, limit int) ([]EndedInstrument, error) {
 	list, err := readRows(ctx, p.model, func(scan scanner) (e EndedInstrument, err error) {
 		var created int64
 		err = scan(&e.Token, &e.Account, &created)
 		e.CreatedAt = time.UnixMicro(created).UTC()
 		return e, err
-	}, selectEnded)
+	}, selectEnded, string(after), limit)
 	if err != nil {
 		return nil, fmt.Errorf("projections: ended instruments: %w", err)
 	}
 	return list, nil
-}
-
-// DueAttempt is a decided payment attempt of which something is left to do.
-type DueAttempt struct {
-	ID        domain.AttemptID
-	Account   domain.AccountID
-	DecidedAt time.Time
-}
-
-// DueAttempts lists them as this node's read model shows them, the oldest first. One may be done by now.
-func (p *Projections) DueAttempts(ctx context.Context) ([]DueAttempt, error) {
-	rows, err := p.model.readers.QueryContext(ctx, selectAttempts)
-	if err != nil {
-		return nil, fmt.Errorf("projections: attempts: %w", p.model.noticed(err))
-	}
-	defer rows.Close()
-	var list []DueAttempt
-	for rows.Next() {
-		var d DueAttempt
-		var id, account string
-		var micro int64
-		if err := rows.Scan(&id, &account, &micro); err != nil {
-			return nil, fmt.Errorf("projections: attempts: %w", p.model.noticed(err))
-		}
-		d.ID, d.Account, d.DecidedAt = domain.AttemptID(id), domain.AccountID(account), time.UnixMicro(micro).UTC()
-		list = append(list, d)
-	}
-	return list, p.model.noticed(rows.Err())
 }

@@ -12,6 +12,7 @@ import (
 	"payledger/domain/attempt"
 	"payledger/domain/instrument"
 	"payledger/eventstore"
+	"payledger/eventstore/pending"
 )
 
 // tool makes a token of an account for a customer.
@@ -64,7 +65,7 @@ func TestInstruments(t *testing.T) {
 		if err != nil || !slices.Equal(tokens, []string{"01a", "01c", "01e"}) || byDefault != "01e" {
 			t.Errorf("%s: %v, %s is the default, %v", when, tokens, byDefault, err)
 		}
-		ended, err := n.EndedInstruments(testContext(t))
+		ended, err := n.EndedInstruments(testContext(t), "", 10)
 		if err != nil || len(ended) != 1 || ended[0].Token != "01d" {
 			t.Errorf("%s: %v, %v", when, ended, err)
 		}
@@ -112,9 +113,19 @@ func TestDueAttempts(t *testing.T) {
 		if err := n.CaughtUp(testContext(t)); err != nil {
 			t.Fatal(err)
 		}
-		due, err := n.DueAttempts(testContext(t))
-		if err != nil || len(due) != 2 || due[0].ID != "011" || due[1].ID != "012" || due[0].Account != testAccount || due[0].DecidedAt.IsZero() {
+		due, err := n.DueAttempts(testContext(t), time.Now(), pending.Place{}, 10)
+		if err != nil || len(due) != 2 || due[0].ID != "011" || due[1].ID != "012" || due[0].Account != testAccount || due[0].At >= due[1].At {
 			t.Errorf("%+v, %v", due, err)
+		}
+		for _, c := range []struct {
+			at    int64
+			after pending.Place
+			limit int
+			want  domain.AttemptID
+		}{{due[1].At, due[0].Place, 10, "012"}, {due[0].At, pending.Place{}, 10, "011"}, {due[1].At, pending.Place{}, 1, "011"}} {
+			if one, err := n.DueAttempts(testContext(t), time.UnixMicro(c.at), c.after, c.limit); err != nil || len(one) != 1 || one[0].ID != string(c.want) {
+				t.Errorf("%+v, not %s: %v", one, c.want, err)
+			}
 		}
 		n.stop()
 		n = startNode(t, store, dir)
@@ -124,7 +135,7 @@ func TestDueAttempts(t *testing.T) {
 	if err := n.CaughtUp(testContext(t)); err != nil {
 		t.Fatal(err)
 	}
-	if due, err := n.DueAttempts(testContext(t)); err != nil || len(due) != 0 {
+	if due, err := n.DueAttempts(testContext(t), time.Now(), pending.Place{}, 10); err != nil || len(due) != 0 {
 		t.Errorf("%+v, %v", due, err)
 	}
 }

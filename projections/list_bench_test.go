@@ -39,7 +39,7 @@ func fillPayments(b *testing.B, m *model) {
 		at := start.Add(time.Duration(n) * time.Second).UnixMicro()
 		exec(m.statements.insertPayment, string(paymentID(n)), string(manyAccount), 0, n, 3, at, at, string(status),
 			fmt.Sprintf("order-%08d", n), fmt.Sprintf("customer-%05d", n*7919%(manyPayments/20)), fmt.Sprintf("session-%08d", n), "EUR", 1000+n%5000, "ADYEN", "north-adyen", "PAYMENT_CARD",
-			fmt.Sprintf("%04d", n*31%10000), "VISA", fmt.Sprintf("%032x", n*7919%(manyPayments/20)), nil, nil, nil)
+			fmt.Sprintf("%04d", n*31%10000), "VISA", fmt.Sprintf("%032x", n*7919%(manyPayments/20)), nil, nil, nil, nil)
 	}
 	exec(m.statements.commit)
 }

@@ -44,31 +44,6 @@ func (p *Projections) Settings(ctx context.Context, id domain.AccountID) (accoun
 	return tip.State.Settings, nil
 }
 
-// Waiting is what recovery has to look after: an operation without an outcome (D8), or a required action
-// that may have been abandoned (D7).
-type Waiting struct {
-	Payment  domain.PaymentID
-	Account  domain.AccountID
-	Revision uint64                 // of the event that requested the operation
-	State    payment.OperationState // REQUESTED, UNKNOWN, PENDING, or ACTION
-	Due      time.Time              // when it was requested, or when the action expires
-}
-
-// Waiting lists what was due at a time as this node's read model shows it, the longest due first: one entry
-// a payment. It does not wait for the log: an operation may have its outcome by now.
-func (p *Projections) Waiting(ctx context.Context, at time.Time) ([]Waiting, error) {
-	list, err := readRows(ctx, p.model, func(scan scanner) (w Waiting, err error) {
-		var due int64
-		err = scan(&w.Payment, &w.Account, &w.Revision, &w.State, &due)
-		w.Due = time.UnixMicro(due).UTC()
-		return w, err
-	}, selectWaiting, at.UnixMicro())
-	if err != nil {
-		return nil, fmt.Errorf("projections: waiting: %w", err)
-	}
-	return list, nil
-}
-
 // sessionWait bounds how long an unknown session id may hold up its caller.
 const sessionWait = 2 * time.Second
 

@@ -8,7 +8,7 @@ import (
 
 // fileVersion is the shape of the file: raise it with every change of the tables below or of what a
 // projector writes into them. A file of another version is rebuilt from the log.
-const fileVersion = 10
+const fileVersion = 11
 
 // fileIdentity names everything that a row depends on: the shape of the file, the schemas of the states
 // that columns are taken from, and the number of shards that positions count.
@@ -23,12 +23,13 @@ func fileIdentity(shards int) string {
 // seq is the address of a shard's last applied event, number its number and hash its hash. payments is a
 // rowid table: its rows come in the order of time, its ids are random; the index on id is small and the rows
 // are appended. due_at is when an operation that is still open was requested, or when the action that the
-// customer must take expires; due_revision and due_state are those of the operation. The partial index on
-// due_at holds only such payments, so it stays as small as the work under way. The indexes by account are
+// customer must take expires; due_state and due_kind are those of the operation. due_turn is the turn of an
+// open operation (package pending), and absent for an action. Both partial indexes hold only such payments, so
+// they stay as small as the work under way; the first one has all that the counts need. The indexes by account are
 // those of ListPayments, session is the client session's id; of equal times the rows tell the order.
 // email_hash is domain.Sealed's, or empty. instruments are those that were ever vaulted; ended is 1 when the
 // token was deleted or made invalid. attempts are those of which something is left to do, and so are
-// inboxes. disputes are those that were opened, foreign_id being the processor's id; the ids in them are
+// inboxes, with the processor that told what has waited longest. disputes are those that were opened, foreign_id being the processor's id; the ids in them are
 // indexed for the filters by them.
 const tables = `
 CREATE TABLE meta (identity TEXT NOT NULL);
@@ -59,10 +60,12 @@ CREATE TABLE payments (
 	network             TEXT    NOT NULL,
 	email_hash          TEXT    NOT NULL,
 	due_at              INTEGER,
-	due_revision        INTEGER,
-	due_state           TEXT
+	due_turn            INTEGER,
+	due_state           TEXT,
+	due_kind            TEXT
 );
-CREATE INDEX payments_due ON payments (due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX payments_turn ON payments (processor, due_turn, id, due_at, due_state, due_kind) WHERE due_turn IS NOT NULL;
+CREATE INDEX payments_action ON payments (processor, due_at, id) WHERE due_state = 'ACTION';
 CREATE INDEX payments_created ON payments (account, created_at);
 CREATE INDEX payments_status ON payments (account, status, created_at);
 CREATE INDEX payments_order ON payments (account, order_id, created_at);
@@ -89,6 +92,7 @@ CREATE TABLE attempts (
 	account    TEXT    NOT NULL,
 	decided_at INTEGER NOT NULL
 ) WITHOUT ROWID;
+CREATE INDEX attempts_decided ON attempts (decided_at, id);
 CREATE TABLE disputes (
 	id          TEXT    NOT NULL UNIQUE,
 	account     TEXT    NOT NULL,
@@ -109,9 +113,10 @@ CREATE INDEX disputes_order ON disputes (account, order_id, created_at);
 CREATE INDEX disputes_foreign ON disputes (account, foreign_id, created_at);
 CREATE TABLE inboxes (
 	reference TEXT    NOT NULL PRIMARY KEY,
+	processor TEXT    NOT NULL,
 	since     INTEGER NOT NULL
 ) WITHOUT ROWID;
-CREATE INDEX inboxes_since ON inboxes (since);
+CREATE INDEX inboxes_since ON inboxes (processor, since, reference);
 CREATE TABLE accounts (
 	id       TEXT    NOT NULL PRIMARY KEY,
 	revision INTEGER NOT NULL
@@ -129,10 +134,10 @@ const (
 	// only on the row that it follows.
 	insertPayment = `INSERT INTO payments (id, account, shard, seq, revision, created_at, updated_at, status,
 		order_id, customer_id, session, currency, amount, processor, merchant_id, payment_method_type, last4, network,
-		email_hash, due_at, due_revision, due_state) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		email_hash, due_at, due_turn, due_state, due_kind) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (id) DO NOTHING`
 	updatePayment = `UPDATE payments SET seq = ?, revision = ?, updated_at = ?, status = ?, amount = ?,
-		processor = ?, merchant_id = ?, due_at = ?, due_revision = ?, due_state = ? WHERE id = ? AND revision = ?`
+		processor = ?, merchant_id = ?, due_at = ?, due_turn = ?, due_state = ?, due_kind = ? WHERE id = ? AND revision = ?`
 	upsertSession = `INSERT INTO sessions (id, account, expires_at) VALUES (?, ?, ?)
 		ON CONFLICT (id) DO UPDATE SET expires_at = excluded.expires_at`
 	upsertAccount = `INSERT INTO accounts (id, revision) VALUES (?, ?)
@@ -145,24 +150,14 @@ const (
 		status, reason_code) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (id) DO UPDATE SET revision = excluded.revision, type = excluded.type, status = excluded.status,
 		reason_code = excluded.reason_code`
-	upsertInbox = `INSERT INTO inboxes (reference, since) VALUES (?, ?)
-		ON CONFLICT (reference) DO UPDATE SET since = excluded.since`
+	upsertInbox = `INSERT INTO inboxes (reference, processor, since) VALUES (?, ?, ?)
+		ON CONFLICT (reference) DO UPDATE SET processor = excluded.processor, since = excluded.since`
 	deleteInbox = `DELETE FROM inboxes WHERE reference = ?`
 
-	// Those of which something can be done: the payment is known, or it has been waited for long enough. The others
-	// may be many.
-	selectInboxes = `SELECT reference, since FROM (
-			SELECT reference, since FROM inboxes WHERE EXISTS (SELECT 1 FROM payments WHERE id = reference) ORDER BY since, reference LIMIT 10000)
-		UNION SELECT reference, since FROM (
-			SELECT reference, since FROM inboxes INDEXED BY inboxes_since WHERE since < ? ORDER BY since LIMIT 500)
-		ORDER BY since, reference`
-
 	selectInstruments = `SELECT token, revision FROM instruments INDEXED BY instruments_customer WHERE account = ? AND customer = ? AND ended = 0`
-	selectEnded       = `SELECT token, account, created_at FROM instruments INDEXED BY instruments_ended WHERE ended = 1`
-	selectAttempts    = `SELECT id, account, decided_at FROM attempts ORDER BY decided_at, id`
+	selectEnded       = `SELECT token, account, created_at FROM instruments INDEXED BY instruments_ended WHERE ended = 1 AND token > ? ORDER BY token LIMIT ?`
 
 	selectAccounts = `SELECT id, revision FROM accounts ORDER BY id`
-	selectWaiting  = `SELECT id, account, due_revision, due_state, due_at FROM payments WHERE due_at <= ? ORDER BY due_at, id`
 	// ids are unique over all accounts
 	selectPaymentAccount = `SELECT account FROM payments WHERE id = ?`
 	selectSession        = `SELECT account FROM sessions WHERE id = ?`

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"payledger/domain/payment"
+	"payledger/eventstore/pending"
 )
 
 // write is the transaction; what ends before its COMMIT did not happen.
@@ -74,10 +75,7 @@ func (m *model) writePayment(ctx context.Context, v *view[payment.State]) error 
 		return nil // the claim of an idempotency key is no payment
 	}
 	target := targetOf(s)
-	var dueAt, dueRevision, dueState any
-	if waiting, is := waitingOf(s); is {
-		dueAt, dueRevision, dueState = waiting.Due.UnixMicro(), int64(waiting.Revision), string(waiting.State)
-	}
+	due := waitingOf(s)
 	var emailHash string
 	if s.Personal != nil {
 		emailHash = s.Personal.EmailHash
@@ -89,11 +87,11 @@ func (m *model) writePayment(ctx context.Context, v *view[payment.State]) error 
 			int64(v.seq), int64(v.revision), s.CreatedAt.UnixMicro(), s.UpdatedAt.UnixMicro(), string(s.Status()),
 			s.OrderID, s.CustomerID, string(s.Session), string(s.Currency), int64(s.Amount), string(target.Processor),
 			target.MerchantID, s.Method.Type, s.Method.Card.Last4Digits, string(s.Method.Card.Network),
-			emailHash, dueAt, dueRevision, dueState)
+			emailHash, due.at, due.turn, due.state, due.kind)
 	} else {
 		result, err = m.statements.updatePayment.ExecContext(ctx, int64(v.seq), int64(v.revision),
 			s.UpdatedAt.UnixMicro(), string(s.Status()), int64(s.Amount), string(target.Processor),
-			target.MerchantID, dueAt, dueRevision, dueState, v.key.ID, int64(v.before))
+			target.MerchantID, due.at, due.turn, due.state, due.kind, v.key.ID, int64(v.before))
 	}
 	if err != nil {
 		return err
@@ -112,18 +110,19 @@ func targetOf(s *payment.State) (target payment.Target) {
 	return target
 }
 
+// waiting is what a payment's row says about the first thing that it waits for; nothing: all are nil.
+type waiting struct{ at, turn, state, kind any }
+
 // waitingOf finds what a payment waits for first: an operation without an outcome, or its customer.
-func waitingOf(s *payment.State) (Waiting, bool) {
-	w := Waiting{Payment: s.ID, Account: s.Account}
+func waitingOf(s *payment.State) (w waiting) {
 	for _, op := range s.Operations {
 		if op.State.Open() {
-			w.Revision, w.State, w.Due = op.Revision, op.State, op.RequestedAt
-			return w, true
+			return waiting{op.RequestedAt.UnixMicro(), pending.Turn(op.RequestedAt), string(op.State), string(op.Kind)}
 		}
 	}
 	if action := s.RequiredAction(); action != nil {
-		w.Revision, w.State, w.Due = action.Revision, payment.StateAction, action.ExpiresAt
-		return w, true
+		held, _ := s.Operation(action.Revision)
+		return waiting{action.ExpiresAt.UnixMicro(), nil, string(payment.StateAction), string(held.Kind)}
 	}
-	return w, false
+	return w
 }

@@ -65,7 +65,7 @@ func (a *App) adminHandler() http.Handler {
 	registry.MustRegister(
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		waitingCollector{a.commands.Waiting},
+		&waitingCollector{memory: a.commands.Waiting, views: a.views.PendingOperations, now: a.clock, patience: a.patience()},
 		webhookCollector{a.notifier.Tally, a.index.Backlog},
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "payledger_log_healthy", Help: "1 while the log takes appends.",

@@ -23,7 +23,7 @@ func (a *App) apiConfig() httpapi.Config {
 	return httpapi.Config{
 		Commands: a.commands, Reader: a.views,
 		History: &history.Reader{
-			Store: a.ledger.store, Vault: a.ledger.vault, First6Digits: a.first6DigitsNow, NextAsk: a.commands.AskNext,
+			Store: a.ledger.store, Vault: a.ledger.vault, First6Digits: a.first6DigitsNow, NextAsk: a.askNext,
 		},
 		Reconciler: reconcile.Reconciler{Store: a.ledger.store, Books: a.processors, Grace: a.options.PaymentTimeout},
 		Deliveries: a.webhooks, Workflows: a.workflows, ClientTokenKey: a.ledger.derive("client tokens"), PublicURL: a.options.PublicURL,

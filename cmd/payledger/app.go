@@ -71,8 +71,12 @@ const (
 	simulatorFolder = "simulator" // the simulated processors' books
 )
 
-// Start opens the ledger, initializes an empty sandbox, starts every part and recovers what was under way.
+// Start opens the ledger, initializes an empty sandbox and starts every part. What was under way is recovered behind it.
 func Start(ctx context.Context, o Options, log zerolog.Logger) (*App, error) {
+	return startAt(ctx, o, log, time.Now)
+}
+
+func startAt(ctx context.Context, o Options, log zerolog.Logger, clock func() time.Time) (*App, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
@@ -81,11 +85,11 @@ func Start(ctx context.Context, o Options, log zerolog.Logger) (*App, error) {
 	bounds.limitMemory()
 	log.Info().Int64("limitBytes", bounds.Limit).Int64("cacheBytes", bounds.Caches).Msg("memory")
 	a := &App{
-		options: o, log: log, clock: time.Now, failed: make(chan error, 8), stopAPI: func() {}, progress: newStartProgress(log),
+		options: o, log: log, clock: clock, failed: make(chan error, 8), stopAPI: func() {}, progress: newStartProgress(log),
 	}
 	steps := []func(context.Context) error{
 		a.listen, a.openLedger, a.initialize, a.openProcessors, a.openViews, a.openNotifier, a.openCommands, a.openWorkflows,
-		a.run, a.openDoors, a.recoverOpen,
+		a.run, a.openDoors, a.lookAfter,
 	}
 	for _, step := range steps {
 		if err := step(ctx); err != nil {

@@ -2,131 +2,89 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"time"
 
-	"payledger/domain/payment"
+	"payledger/domain"
+	"payledger/domain/processor"
+	"payledger/eventstore/pending"
 	"payledger/eventstore/secrets"
 )
 
 const (
-	// recoverEvery is how often operations are looked for whose process is gone, and actions that were
-	// abandoned; more often when actions expire soon.
+	// recoverEvery is how often inboxes and attempts are looked for that another process left; more often when actions
+	// expire soon.
 	recoverEvery = 30 * time.Second
 	// recoverGrace is added to the payment timeout before another process's operation is taken up.
 	recoverGrace = 10 * time.Second
+	// endedPage is how many ended instruments are in memory at once.
+	endedPage = 256
 )
 
-// recoverOpen takes up every operation that has no outcome, destroys secrets that nobody needs, and keeps
-// looking for operations that another process left behind.
-func (a *App) recoverOpen(ctx context.Context) error {
-	if err := a.recoverOlderThan(ctx, 0); err != nil {
-		return err
-	}
-	if err := a.forgetEnded(ctx); err != nil {
-		return err
-	}
+// patience is how old an operation is when this process takes it up from another one.
+func (a *App) patience() time.Duration { return a.options.PaymentTimeout + recoverGrace }
+
+// lookAfter starts the loops that take up what a crash, or another process, has left: none of it holds up the start.
+// Whoever waits for a processor has goroutines of its own for each.
+func (a *App) lookAfter(ctx context.Context) error {
 	a.workflows.Act()
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	before := a.stopAPI
 	a.stopAPI = func() { stop(); before() }
-	a.loops.Go(func() { a.lookAfter(background) })
-	a.loops.Go(func() { a.lookForDisputes(background) })
+	keeper := pending.New(pending.Config{
+		Views: a.views, Commands: a.commands, Patience: a.patience(), Now: a.clock, Logger: a.log,
+		Every: max(100*time.Millisecond, min(recoverEvery, a.options.ActionTimeout/10)),
+	})
+	a.loops.Go(func() { keeper.Run(background) })
+	a.loops.Go(func() { a.destroySecrets(background) })
+	for _, name := range processor.Names {
+		a.loops.Go(func() { a.lookForDisputes(background, name) })
+	}
 	return nil
 }
 
-func (a *App) lookAfter(ctx context.Context) {
-	a.cleanSecrets(ctx, a.clock())
-	a.applyNotices(ctx)
-	every := max(100*time.Millisecond, min(recoverEvery, a.options.ActionTimeout/10))
-	orphans, spent := time.NewTicker(every), time.NewTicker(secrets.JanitorInterval)
-	defer orphans.Stop()
-	defer spent.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-orphans.C:
-			if err := a.recoverOlderThan(ctx, a.options.PaymentTimeout+recoverGrace); err != nil && ctx.Err() == nil {
-				a.log.Warn().Err(err).Msg("open operations not looked through; trying again")
-			}
-			a.applyNotices(ctx)
-		case <-spent.C:
-			a.cleanSecrets(ctx, a.clock())
-		}
-	}
-}
-
-// applyNotices applies what processors told and what could not be applied so far: after a crash, or of a payment that
-// this node did not know (D14).
-func (a *App) applyNotices(ctx context.Context) {
-	waiting, err := a.views.WaitingInboxes(ctx, a.clock())
-	for _, reference := range waiting {
-		if ctx.Err() != nil {
-			return
-		}
-		if failed := a.commands.ApplyNotices(ctx, reference); failed != nil {
-			a.log.Debug().Err(failed).Str("payment", string(reference)).Msg("a notification goes on waiting")
-		}
-	}
-	if err != nil && ctx.Err() == nil {
-		a.log.Warn().Err(err).Msg("notifications that wait not looked through; trying again")
-	}
-}
-
-// lookForDisputes asks the processors now and then what they told about disputes: a notification can be lost (D14).
-func (a *App) lookForDisputes(ctx context.Context) {
-	tick := time.NewTicker(a.options.DisputeLookup)
-	defer tick.Stop()
-	for {
-		if err := a.commands.SweepDisputes(ctx); err != nil && ctx.Err() == nil {
+// lookForDisputes asks a processor now and then what it told about disputes: a notification can be lost (D14).
+func (a *App) lookForDisputes(ctx context.Context, name processor.Name) {
+	a.again(ctx, a.options.DisputeLookup, func() {
+		if err := a.commands.SweepDisputesAt(ctx, name); err != nil && ctx.Err() == nil {
 			a.log.Warn().Err(err).Msg("disputes not looked for everywhere; trying again")
 		}
+	})
+}
+
+// destroySecrets destroys secrets that nobody needs, without waiting for any processor.
+func (a *App) destroySecrets(ctx context.Context) {
+	ended := false
+	a.again(ctx, secrets.JanitorInterval, func() {
+		a.cleanSecrets(ctx, a.clock())
+		if !ended {
+			err := a.forgetEnded(ctx)
+			if ended = err == nil; err != nil && ctx.Err() == nil {
+				a.log.Warn().Err(err).Str("what", "ended cards").Msg("secrets not destroyed; trying again")
+			}
+		}
+	})
+}
+
+// again does something at once, and then every so often until ctx ends.
+func (a *App) again(ctx context.Context, every time.Duration, do func()) {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		do()
 		select {
 		case <-ctx.Done():
-			return
 		case <-tick.C:
 		}
 	}
 }
 
-// recoverOlderThan takes up operations that were requested that long ago, and abandoned actions. A payment that cannot
-// be taken up does not hold up the others.
-func (a *App) recoverOlderThan(ctx context.Context, age time.Duration) error {
-	now := a.clock()
-	due, err := a.views.Waiting(ctx, now)
-	if err != nil {
-		return err
+// askNext tells when the processor is asked next about an operation without an outcome: by this process soon, or when
+// its turn comes (D8).
+func (a *App) askNext(key domain.OperationKey, requested time.Time) (time.Time, bool) {
+	if next, soon := a.commands.AskNext(key); soon || requested.IsZero() {
+		return next, soon
 	}
-	var failed []error
-	for _, w := range due {
-		if w.State != payment.StateAction && now.Sub(w.Due) < age {
-			continue
-		}
-		if err := a.commands.Recover(ctx, w.Account, w.Payment); err != nil {
-			failed = append(failed, fmt.Errorf("payment %s: %w", w.Payment, err))
-		}
-	}
-	return errors.Join(append(failed, a.recoverAttempts(ctx, now.Add(-age)))...)
-}
-
-// recoverAttempts carries out decisions about payment attempts, made before a time, that a crash has left (§3.3). One
-// that cannot be carried out now, say because no processor is enabled any more, is tried again later.
-func (a *App) recoverAttempts(ctx context.Context, before time.Time) error {
-	due, err := a.views.DueAttempts(ctx)
-	if err != nil {
-		return err
-	}
-	for _, d := range due {
-		if d.DecidedAt.After(before) {
-			continue
-		}
-		if err := a.commands.RecoverAttempt(ctx, d.Account, d.ID); err != nil && ctx.Err() == nil {
-			a.log.Warn().Err(err).Str("paymentAttempt", string(d.ID)).Msg("decision not carried out; trying again")
-		}
-	}
-	return nil
+	return pending.Next(requested, a.patience(), a.clock()), true
 }
 
 // cleanSecrets destroys what nobody needs any more at now: cards whose outcome is known, and signing secrets that
@@ -138,17 +96,22 @@ func (a *App) cleanSecrets(ctx context.Context, now time.Time) {
 
 // forgetEnded destroys the cards of tokens that were deleted or made invalid, in case a crash came in between.
 func (a *App) forgetEnded(ctx context.Context) error {
-	ended, err := a.views.EndedInstruments(ctx)
-	if err != nil {
-		return err
-	}
-	for _, tool := range ended {
-		ref := secrets.CardRef{Account: tool.Account, Token: tool.Token, TokenizedAt: tool.CreatedAt}
-		if err := a.ledger.vault.DestroyKept(ctx, ref); err != nil {
+	for after := domain.Token(""); ; {
+		page, err := a.views.EndedInstruments(ctx, after, endedPage)
+		if err != nil {
 			return err
 		}
+		for _, tool := range page {
+			ref := secrets.CardRef{Account: tool.Account, Token: tool.Token, TokenizedAt: tool.CreatedAt}
+			if err := a.ledger.vault.DestroyKept(ctx, ref); err != nil {
+				return err
+			}
+		}
+		if len(page) < endedPage {
+			return nil
+		}
+		after = page[len(page)-1].Token
 	}
-	return nil
 }
 
 // destroyed tells what a run of clean has come to; what is left is for the next run.

@@ -1,16 +1,34 @@
 package main
 
 import (
+	"context"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"payledger/eventstore/commands"
+	"payledger/projections"
 )
 
-// waitingCollector shows operators the operations at processors whose outcome this process waits for (D8):
-// how many, since when, and when the processor is asked next.
-type waitingCollector struct{ list func() []commands.Waiting }
+// waitingCollector shows operators the operations at processors that have no outcome (D8): how many, since when, and
+// when the processor is asked next. The views have all of them; what this process asks about soon, it keeps in memory.
+type waitingCollector struct {
+	memory   func() []commands.Waiting
+	views    func(context.Context, time.Time) ([]projections.PendingOperations, error)
+	now      func() time.Time
+	patience time.Duration // from the request to the first question from the views
+
+	mu    sync.Mutex
+	read  []projections.PendingOperations
+	until time.Time // read is good enough until then
+}
+
+// How long a count of the views serves: counting a million operations takes half a second.
+const (
+	countTimeout = 10 * time.Second
+	countWorth   = 20 // times as long as it took
+)
 
 var (
 	waitingCount = prometheus.NewDesc("payledger_operations_waiting",
@@ -22,34 +40,51 @@ var (
 )
 
 // Describe names the metrics.
-func (waitingCollector) Describe(out chan<- *prometheus.Desc) {
+func (*waitingCollector) Describe(out chan<- *prometheus.Desc) {
 	out <- waitingCount
 	out <- waitingSince
 	out <- waitingNext
 }
 
-// Collect reads the operations under way.
-func (c waitingCollector) Collect(out chan<- prometheus.Metric) {
+// Collect counts the operations. A count that fails shows nothing.
+func (c *waitingCollector) Collect(out chan<- prometheus.Metric) {
 	type label struct{ operation, state string }
-	type group struct {
-		count       int
-		since, next time.Time
-	}
-	groups := map[label]group{}
-	for _, w := range c.list() {
+	soon := map[label]time.Time{}
+	for _, w := range c.memory() {
 		at := label{string(w.Kind), string(w.State)}
-		g := groups[at]
-		g.count++
-		g.since, g.next = earlier(g.since, w.Since), earlier(g.next, w.AskNext)
-		groups[at] = g
+		soon[at] = earlier(soon[at], w.AskNext)
 	}
-	for at, g := range groups {
-		out <- prometheus.MustNewConstMetric(waitingCount, prometheus.GaugeValue, float64(g.count), at.operation, at.state)
-		out <- prometheus.MustNewConstMetric(waitingSince, prometheus.GaugeValue, unixSeconds(g.since), at.operation, at.state)
-		if !g.next.IsZero() {
-			out <- prometheus.MustNewConstMetric(waitingNext, prometheus.GaugeValue, unixSeconds(g.next), at.operation, at.state)
+	for _, g := range c.counted() {
+		next := earlier(soon[label{string(g.Kind), string(g.State)}], g.Next)
+		metric := func(of *prometheus.Desc, value float64) {
+			out <- prometheus.MustNewConstMetric(of, prometheus.GaugeValue, value, string(g.Kind), string(g.State))
 		}
+		metric(waitingCount, float64(g.Count))
+		metric(waitingSince, unixSeconds(g.Since))
+		metric(waitingNext, unixSeconds(next))
 	}
+}
+
+// counted reads the views, unless that was done just now.
+func (c *waitingCollector) counted() []projections.PendingOperations {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	began := c.now()
+	if began.Before(c.until) {
+		return c.read
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), countTimeout)
+	defer cancel()
+	list, err := c.views(ctx, began.Add(-c.patience))
+	if err != nil {
+		return nil
+	}
+	for i := range list {
+		list[i].Next = list[i].Next.Add(c.patience)
+	}
+	done := c.now()
+	c.read, c.until = list, done.Add(countWorth*done.Sub(began))
+	return list
 }
 
 // earlier is the earlier of two times that are known.

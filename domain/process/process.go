@@ -81,6 +81,15 @@ func NextInterval(asked int) time.Duration {
 	return min(FirstInterval<<asked, LastInterval)
 }
 
+// Asked is how many questions the intervals give an outcome that is unknown for so long.
+func Asked(age time.Duration) (asked int) {
+	for NextInterval(asked) < LastInterval && age >= NextInterval(asked) {
+		age -= NextInterval(asked)
+		asked++
+	}
+	return asked
+}
+
 // MayResend tells whether an operation that the processor has never seen is sent again under its key, or
 // fenced and recorded as failed (D8). It is sent again while the payment timeout of its request runs:
 // later, nobody waits for it any more.

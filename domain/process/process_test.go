@@ -141,6 +141,27 @@ func TestNextInterval(t *testing.T) {
 	}
 }
 
+// TestAsked: as many questions as the intervals up to an age, and no more than there are until the last interval (D8).
+func TestAsked(t *testing.T) {
+	age := time.Duration(0)
+	for asked := range 12 {
+		for at, want := range map[time.Duration]int{age: asked, age + process.NextInterval(asked) - 1: asked} {
+			if got := process.Asked(at); got != want {
+				t.Fatalf("%d questions within %s, not %d", got, at, want)
+			}
+		}
+		age += process.NextInterval(asked)
+	}
+	for _, at := range []time.Duration{age, age + time.Hour, 1 << 62} {
+		if got := process.Asked(at); got != 12 || process.NextInterval(got) != process.LastInterval {
+			t.Errorf("%d questions within %s", got, at)
+		}
+	}
+	if got := process.Asked(-time.Hour); got != 0 {
+		t.Errorf("%d questions before the request", got)
+	}
+}
+
 // TestMayResend: sent again only while the payment timeout runs (D8).
 func TestMayResend(t *testing.T) {
 	const timeout = 90 * time.Second

@@ -91,13 +91,13 @@ func (s *Service) mayApprove(ctx context.Context, by Caller, asked attempt.State
 	return tip.State, err
 }
 
-// RecoverAttempt does what is left to do about a decided attempt, after a crash.
+// RecoverAttempt does what is left to do about a decided attempt, after a crash. It waits for no processor.
 func (s *Service) RecoverAttempt(ctx context.Context, account domain.AccountID, id domain.AttemptID) error {
 	tip, err := eventstore.LoadTipAtLeader(ctx, s.Store, eventstore.Attempts, eventstore.Attempts.Key(account, string(id)))
 	if err != nil || !tip.State.Due() {
 		return err
 	}
-	after, err := s.finish(ctx, Caller{Account: account, Actor: "process:recovery", RequestID: tip.Recorded.CorrelationID}, tip.State)
+	after, _, err := s.carryOut(ctx, Caller{Account: account, Actor: "process:recovery", RequestID: tip.Recorded.CorrelationID}, tip.State)
 	if !after.Due() {
 		return nil // also: it has ended as refused
 	}

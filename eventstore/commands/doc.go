@@ -27,6 +27,27 @@
 // key. An unknown outcome is never guessed: it is asked for at growing intervals, sent again under the same
 // key, or fenced.
 //
+// # Questions
+//
+// An operation is a flight, with a goroutine, while a caller waits for it: until it has an answer, its payment timeout
+// is over or the service drains. A flight that ends without an outcome leaves its next question to the agenda: some 250
+// bytes in a heap, no goroutine and no timer. The intervals double from 100 ms up to five minutes, from the first question of the
+// flight on, and anew from an answer that changed the operation's state. Each question of the agenda is a short flight
+// again: within a process no operation is asked about by two at once, and a caller who comes meanwhile makes the short
+// flight a long one. The agenda asks each processor questionsAtOnce questions at once, of 20 s at most, and holds
+// agendaRoom operations of each: one that does not answer takes none of the others' goroutines or room.
+//
+// What the agenda has no room for, and operations whose questions have come to be five minutes apart, stand in the
+// views alone, as does what other processes left: package pending finds it there, and calls Recover. A restart forgets
+// the agenda and loses nothing: package pending asks about everything once after a start, and Recover goes on with the
+// interval that belongs to the operation's age. The start waits for none of it. Until it is known what became of an
+// operation, the payment refuses the next one (ErrRunning), so it does not matter whether a request or the recovery
+// comes first.
+//
+// A question costs one look-up of the payment (25 µs from the tip store) and one exchange. Measured on two cores against
+// processors that answer at once: 10,000 questions a second (TestPendingCaptures); 8 at once suffice for 400 a second at
+// 20 ms each, or 120,000 operations in five minutes at each processor.
+//
 // What a processor tells unasked (a result, a dispute) is first kept in the inbox of its payment reference, once by
 // the processor's event id (inbox.received), and then answered. After that it is applied: to the payment as an answer,
 // to the dispute as a fact; and settled (inbox.applied, inbox.rejected). A crash in between leaves it waiting in the
@@ -37,7 +58,7 @@
 // of what first. An inbox that is full keeps nothing more; a dispute is recorded without it, being durable by itself.
 //
 // A lost notification of a result is found by asking for the operation's key. A lost one of a dispute is found by
-// SweepDisputes, which asks each processor what it told about disputes since the last time. Asking for the disputes of
+// SweepDisputesAt, which asks a processor what it told about disputes since the last time. Asking for the disputes of
 // each payment instead would be unbounded: payments can be disputed for months. A sweep costs one question per
 // processor, and one look-up per dispute event that is new; where it has come to is kept in memory as a cursor, and in
 // the log every ten minutes of the processor's time, from which a start goes back an hour.

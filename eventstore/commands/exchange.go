@@ -12,12 +12,12 @@ import (
 	"payledger/eventstore/secrets"
 )
 
-// askTimeout bounds a question to the processor once callers wait no longer.
+// askTimeout bounds a question to the processor for which no caller waits.
 const askTimeout = 20 * time.Second
 
-// patience is how long one exchange may take: as long as callers wait, later askTimeout.
-func (s *Service) patience(deadline time.Time) time.Duration {
-	if left := deadline.Sub(s.Store.Now()); left > 0 {
+// patience is how long one exchange may take: as long as callers wait, else askTimeout.
+func (s *Service) patience(f *flight) time.Duration {
+	if left := f.deadline.Sub(s.Store.Now()); left > 0 && s.flights.awaits(f) {
 		return left
 	}
 	return askTimeout
@@ -178,8 +178,12 @@ func (s *Service) appendAnswer(ctx context.Context, tip eventstore.Tip[payment.S
 	return next, err
 }
 
-// timedOut records that the payment timeout passed (D8) and lets the callers go.
+// timedOut records, once, that the payment timeout passed (D8), and lets the callers go.
 func (s *Service) timedOut(ctx context.Context, f *flight) {
+	if op, _ := f.tip.State.Operation(f.revision); op.State != payment.StateRequested {
+		f.publish(f.tip.State, true)
+		return
+	}
 	var err error
 	f.tip, err = s.append(ctx, f.tip, f.revision, func(meta eventstore.Meta, state payment.State) (payment.Event, error) {
 		return payment.DecideTimeOut(state, payment.TimeOut{At: meta.At, Request: f.revision})

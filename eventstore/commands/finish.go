@@ -13,9 +13,24 @@ import (
 	"payledger/eventstore"
 )
 
-// finish does what an attempt's decision asks for and records that it is done. It may be repeated, by anybody, any
-// number of times: the payment's id is derived from the attempt, so there is one payment (§3.3).
+// finish does what an attempt's decision asks for, records that it is done, and waits for the payment's outcome, at most
+// until the payment timeout.
 func (s *Service) finish(ctx context.Context, by Caller, a attempt.State) (attempt.State, error) {
+	a, flights, err := s.carryOut(ctx, by, a)
+	if err != nil {
+		return a, err
+	}
+	deadline := a.DecidedAt.Add(s.PaymentTimeout)
+	for _, f := range flights {
+		s.await(f, deadline)
+	}
+	return a, nil
+}
+
+// carryOut does what an attempt's decision asks for and records that it is done. It may be repeated, by anybody, any
+// number of times: the payment's id is derived from the attempt, so there is one payment (§3.3). It returns the
+// payment's operations under way, and waits for no processor.
+func (s *Service) carryOut(ctx context.Context, by Caller, a attempt.State) (attempt.State, []*flight, error) {
 	var flights []*flight
 	var err error
 	switch {
@@ -30,13 +45,9 @@ func (s *Service) finish(ctx context.Context, by Caller, a attempt.State) (attem
 		a, err = s.complete(ctx, by, a)
 	}
 	if err != nil {
-		return a, unfinished(err)
+		return a, nil, unfinished(err)
 	}
-	deadline := a.DecidedAt.Add(s.PaymentTimeout)
-	for _, f := range flights {
-		s.await(f, deadline)
-	}
-	return a, nil
+	return a, flights, nil
 }
 
 // complete records that the decision is carried out.
@@ -71,17 +82,17 @@ func (s *Service) final(a attempt.State, err error) bool {
 
 // refuseApproved ends an approval whose payment can never be made, so that everybody sees it: first nobody can make the
 // payment any more, then the attempt says so. A payment that somebody has made meanwhile stands.
-func (s *Service) refuseApproved(ctx context.Context, by Caller, a attempt.State, refusal error) (attempt.State, error) {
+func (s *Service) refuseApproved(ctx context.Context, by Caller, a attempt.State, refusal error) (attempt.State, []*flight, error) {
 	tip, err := s.giveUp(ctx, by, a.Payment, "")
 	if err != nil {
-		return a, unfinished(err)
+		return a, nil, unfinished(err)
 	}
 	if tip.State.Exists() {
-		return s.finish(ctx, by, a)
+		return s.carryOut(ctx, by, a)
 	}
 	meta, err := s.Store.NewMeta(by.Actor, by.RequestID)
 	if err != nil {
-		return a, err
+		return a, nil, err
 	}
 	reason := refusal.Error()
 	var told *domain.Error
@@ -94,9 +105,9 @@ func (s *Service) refuseApproved(ctx context.Context, by Caller, a attempt.State
 			return attempt.DecideRefuse(state, attempt.Refuse{At: meta.At, Reason: reason})
 		})
 	if err != nil {
-		return a, unfinished(err)
+		return a, nil, unfinished(err)
 	}
-	return ended.State, refusal
+	return ended.State, nil, refusal
 }
 
 // unfinished is a failure after the decision became durable: it stands, and what it asks for is done by a repeat or by

@@ -17,8 +17,9 @@ const (
 	askFirst  = false // it was found without an outcome: the processor may have it
 )
 
-// flight is one operation on its way: from the request that is recorded to an outcome that is. Within a
-// process an operation flies once; between processes the processor's key and the compare-and-swap on the
+// flight is one operation while this process works on it: until its outcome is recorded, or, without one, until no
+// caller waits for it any more. Then the agenda asks about it, each question being a flight of its own. Within a
+// process an operation flies once at a time; between processes the processor's key and the compare-and-swap on the
 // outcome see to it.
 type flight struct {
 	key      domain.OperationKey
@@ -26,9 +27,10 @@ type flight struct {
 	deadline time.Time                     // when the payment timeout of the operation ends
 	tip      eventstore.Tip[payment.State] // owned by the flight's goroutine
 	asked    int                           // questions without an answer
+	awaited  bool                          // callers may wait until the deadline; guarded by flights.mu
 
 	answered chan struct{} // closed when callers need wait no longer
-	left     chan struct{} // closed when the operation has its outcome, or the process stops
+	left     chan struct{} // closed when the flight has ended
 	wake     chan struct{} // holds one signal: look again now
 	once     sync.Once
 	mu       sync.Mutex
@@ -46,10 +48,26 @@ func (f *flight) publish(state payment.State, landed bool) {
 	}
 }
 
+// release lets callers go at the payment timeout who still wait, because the answer could not be recorded.
+func (f *flight) release() {
+	select {
+	case <-f.answered:
+	default:
+		f.publish(f.tip.State.Unanswered(), true)
+	}
+}
+
 func (f *flight) newest() payment.State {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.state
+}
+
+// asksNext returns the time of the next question; zero: it is being asked now.
+func (f *flight) asksNext() time.Time {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.next
 }
 
 func (f *flight) setNext(t time.Time) {
@@ -58,23 +76,25 @@ func (f *flight) setNext(t time.Time) {
 	f.next = t
 }
 
-// flights are the operations under way in this process.
+// flights are the operations under way in this process, and those that it asks about later.
 type flights struct {
-	mu sync.Mutex
-	by map[domain.OperationKey]*flight
+	mu     sync.Mutex
+	by     map[domain.OperationKey]*flight
+	agenda *agenda // locked inside mu
 }
 
-func newFlights() flights { return flights{by: map[domain.OperationKey]*flight{}} }
+func newFlights() flights { return flights{by: map[domain.OperationKey]*flight{}, agenda: newAgenda()} }
 
-// join gives the flight of the operation, and whether it is new: then the caller must start it.
-func (fs *flights) join(key domain.OperationKey, make func() *flight) (*flight, bool) {
+// join returns the operation's flight. fresh reports that it is new: the caller must start it.
+func (fs *flights) join(f *flight) (joined *flight, fresh bool) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
-	if f, ok := fs.by[key]; ok {
-		return f, false
+	if under, ok := fs.by[f.key]; ok {
+		under.awaited = under.awaited || f.awaited
+		return under, false
 	}
-	f := make()
-	fs.by[key] = f
+	fs.by[f.key] = f
+	fs.agenda.drop(f.key)
 	return f, true
 }
 
@@ -84,11 +104,69 @@ func (fs *flights) find(key domain.OperationKey) *flight {
 	return fs.by[key]
 }
 
+// leave ends a flight; again, it does nothing.
 func (fs *flights) leave(f *flight) {
 	fs.mu.Lock()
-	delete(fs.by, f.key)
-	fs.mu.Unlock()
-	close(f.left)
+	defer fs.mu.Unlock()
+	fs.remove(f)
+}
+
+// remove ends a flight; the caller holds mu.
+func (fs *flights) remove(f *flight) {
+	if fs.by[f.key] == f {
+		delete(fs.by, f.key)
+		close(f.left)
+	}
+}
+
+// park ends a flight for which nobody waits, and puts its next question into the agenda. False: somebody waits.
+func (fs *flights) park(f *flight, now time.Time) bool {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	select {
+	case <-f.answered:
+	default:
+		if f.awaited && now.Before(f.deadline) {
+			return false
+		}
+	}
+	e := errandOf(f, now)
+	select {
+	case <-f.wake:
+		e.next = now
+	default:
+	}
+	fs.agenda.add(e)
+	fs.remove(f)
+	return true
+}
+
+// lookAgain asks about an operation of this process now: it may have its outcome.
+func (fs *flights) lookAgain(key domain.OperationKey, now time.Time) {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	if f := fs.by[key]; f != nil {
+		select {
+		case f.wake <- struct{}{}:
+		default:
+		}
+		return
+	}
+	fs.agenda.hurry(key, now)
+}
+
+// awaits reports whether callers may wait for a flight.
+func (fs *flights) awaits(f *flight) bool {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	return f.awaited
+}
+
+// known reports whether this process works on the operation or asks about it soon.
+func (fs *flights) known(key domain.OperationKey) bool {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	return fs.by[key] != nil || fs.agenda.has(key)
 }
 
 // all lists the operations under way.
@@ -110,13 +188,7 @@ func (s *Service) launch(tip eventstore.Tip[payment.State], revision uint64, sen
 }
 
 func (s *Service) launchUntil(tip eventstore.Tip[payment.State], revision uint64, send bool, deadline time.Time) *flight {
-	key := tip.State.OperationKey(revision)
-	f, fresh := s.flights.join(key, func() *flight {
-		return &flight{
-			key: key, revision: revision, tip: tip, state: tip.State, deadline: deadline,
-			answered: make(chan struct{}), left: make(chan struct{}), wake: make(chan struct{}, 1),
-		}
-	})
+	f, fresh := s.flights.join(newFlight(tip, revision, deadline, true))
 	if fresh {
 		s.workers.do(func() {
 			defer s.flights.leave(f)
@@ -124,6 +196,13 @@ func (s *Service) launchUntil(tip eventstore.Tip[payment.State], revision uint64
 		})
 	}
 	return f
+}
+
+func newFlight(tip eventstore.Tip[payment.State], revision uint64, deadline time.Time, awaited bool) *flight {
+	return &flight{
+		key: tip.State.OperationKey(revision), revision: revision, tip: tip, state: tip.State, deadline: deadline, awaited: awaited,
+		answered: make(chan struct{}), left: make(chan struct{}), wake: make(chan struct{}, 1),
+	}
 }
 
 // launchRequested starts the operation that the newest event requested, if it did. Its payment timeout ends at the
@@ -158,12 +237,12 @@ func (s *Service) await(f *flight, deadline time.Time) payment.State {
 	return f.newest().Unanswered()
 }
 
-// fly takes one operation to its outcome, for as long as it takes or until ctx ends. What its answer
-// requested in turn (another processor, a capture, a void) flies on its own; callers wait for that too.
+// fly takes one operation to its outcome, or as far as it gets while callers wait; then it parks the operation. What
+// its answer requested in turn (another processor, a capture, a void) flies on its own; callers wait for that too.
 func (s *Service) fly(ctx context.Context, f *flight, send bool) {
-	for late := false; ; f.asked++ {
+	for ; ; f.asked++ {
 		f.setNext(time.Time{})
-		attempt, cancel := context.WithTimeout(ctx, s.patience(f.deadline))
+		attempt, cancel := context.WithTimeout(ctx, s.patience(f))
 		answer, known := s.exchange(attempt, f, send)
 		cancel()
 		if known {
@@ -174,17 +253,18 @@ func (s *Service) fly(ctx context.Context, f *flight, send bool) {
 			}
 			known = !unknown
 		}
-		if !late && ctx.Err() == nil && !s.Store.Now().Before(f.deadline) {
-			if !known {
-				s.timedOut(ctx, f)
-			}
-			late = true
+		if ctx.Err() != nil {
+			return
 		}
-		wait := process.NextInterval(f.asked)
-		if !late {
-			wait = min(wait, max(0, f.deadline.Sub(s.Store.Now())))
+		now := s.Store.Now()
+		if !known && !now.Before(f.deadline) {
+			s.timedOut(ctx, f)
 		}
-		if s.rest(ctx, f, wait) != nil {
+		if s.flights.park(f, now) {
+			f.release()
+			return
+		}
+		if s.rest(ctx, f, min(process.NextInterval(f.asked), max(0, f.deadline.Sub(now)))) != nil {
 			return
 		}
 		send = askFirst

@@ -21,6 +21,7 @@ func (s *Service) lookBehind(ctx context.Context, tip eventstore.Tip[payment.Sta
 	}
 	asking, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
+	defer context.AfterFunc(s.ctx, cancel)() // the process ends
 	records, err := s.Processors.ByReference(asking, op.Target.Processor, tip.State.ID)
 	if errors.Is(err, processor.ErrUnreadable) { // asking again would bring the same: the refusal stands by itself
 		s.Logger.Warn().Err(err).Str("payment", string(tip.State.ID)).Msg("not all that the processor did for a payment can be read")

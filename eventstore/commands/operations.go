@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -107,8 +108,9 @@ func (s *Service) askAboutAction(ctx context.Context, by Caller, in ResumeInput,
 		return tip.State, false, err
 	}
 	ctx = context.WithoutCancel(ctx)
-	ask, cancel := context.WithTimeout(ctx, s.patience(deadline))
+	ask, cancel := context.WithTimeout(ctx, cmp.Or(max(0, deadline.Sub(s.Store.Now())), askTimeout))
 	defer cancel()
+	defer context.AfterFunc(s.ctx, cancel)() // the process ends
 	op, _ := tip.State.Operation(action.Revision)
 	found, err := s.Processors.Lookup(ask, op.Target.Processor, tip.State.OperationKey(op.Revision))
 	if err != nil || found.Answer == nil {

@@ -21,19 +21,36 @@ func (s *Service) newest(ctx context.Context, account domain.AccountID, id domai
 }
 
 // Recover takes up what a payment was left with: operations without an outcome, after a crash or because
-// their process is gone, and an action that its customer abandoned. What is under way here is left alone.
+// their process is gone, and an action that its customer abandoned. It asks the processor once about each, and waits for
+// its answer 20 s at most; the questions go on from there. What this process asks about anyway is left alone. ctx does not
+// end what has begun.
 func (s *Service) Recover(ctx context.Context, account domain.AccountID, id domain.PaymentID) error {
-	tip, err := eventstore.LoadTipAtLeader(ctx, s.Store, eventstore.Payments, eventstore.Payments.Key(account, string(id)))
+	tip, err := s.leftover(ctx, eventstore.Payments.Key(account, string(id)))
 	if err != nil {
 		return err
 	}
 	for _, op := range process.Open(tip.State) {
-		s.launch(tip, op.Revision, askFirst)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if !s.flights.known(tip.State.OperationKey(op.Revision)) {
+			s.ask(s.ctx, tip, op.Revision, process.Asked(s.Store.Now().Sub(op.RequestedAt)))
+		}
 	}
-	if process.Abandoned(tip.State, s.Store.Now()) {
+	if action := tip.State.RequiredAction(); process.Abandoned(tip.State, s.Store.Now()) && !s.flights.known(tip.State.OperationKey(action.Revision)) {
 		return s.abandon(ctx, tip)
 	}
 	return nil
+}
+
+// leftover reads a payment of which something is left to do: as this process knows it, and at the leader where that
+// shows nothing to do.
+func (s *Service) leftover(ctx context.Context, key eventstore.Key) (eventstore.Tip[payment.State], error) {
+	tip, err := eventstore.LoadTip(ctx, s.Store, eventstore.Payments, key)
+	if err != nil || len(process.Open(tip.State)) > 0 || process.Abandoned(tip.State, s.Store.Now()) {
+		return tip, err
+	}
+	return eventstore.LoadTipAtLeader(ctx, s.Store, eventstore.Payments, key)
 }
 
 // abandon completes an action that was not taken in time as failed (D7), unless the processor, which is asked first, has
@@ -45,6 +62,7 @@ func (s *Service) abandon(ctx context.Context, tip eventstore.Tip[payment.State]
 	_, done, err := s.askAboutAction(ctx, by, asked, s.Store.Now().Add(s.PaymentTimeout))
 	switch {
 	case domain.ReasonOf(err) == domain.ReasonNoActionsToHandle:
+		s.flights.agenda.add(s.abandoned(tip.State))
 		return nil // the processor does not say now; it is asked again
 	case err != nil || done:
 		return err
@@ -69,7 +87,16 @@ func (s *Service) abandon(ctx context.Context, tip eventstore.Tip[payment.State]
 	return nil
 }
 
-// Waiting is an operation without an outcome that this process looks after (D8).
+// abandoned is the next question about an abandoned action.
+func (s *Service) abandoned(p payment.State) *errand {
+	action, now := p.RequiredAction(), s.Store.Now()
+	e := errandFor(p, action.Revision)
+	e.asked = process.Asked(now.Sub(action.ExpiresAt)) + 1
+	e.next = now.Add(process.NextInterval(e.asked - 1))
+	return e
+}
+
+// Waiting is an operation without an outcome that this process asks about, or is about to (D8).
 type Waiting struct {
 	Key     domain.OperationKey
 	Kind    processor.Kind
@@ -78,32 +105,38 @@ type Waiting struct {
 	AskNext time.Time // zero: it is being asked now
 }
 
-// Waiting lists the operations that this process is bringing to their outcome, the oldest first.
+// Waiting lists the operations that this process keeps in memory, the oldest first; package pending knows all of them.
 func (s *Service) Waiting() []Waiting {
 	var list []Waiting
 	for _, f := range s.flights.all() {
 		state := f.newest()
 		op, _ := state.Operation(f.revision)
-		f.mu.Lock()
-		next := f.next
-		f.mu.Unlock()
-		list = append(list, Waiting{Key: f.key, Kind: op.Kind, State: op.State, Since: op.RequestedAt, AskNext: next})
+		list = append(list, Waiting{Key: f.key, Kind: op.Kind, State: op.State, Since: op.RequestedAt, AskNext: f.asksNext()})
+	}
+	for _, e := range s.flights.agenda.all() {
+		if e.state.Open() {
+			list = append(list, Waiting{Key: e.key, Kind: e.kind, State: e.state, Since: e.since, AskNext: e.next})
+		}
 	}
 	slices.SortFunc(list, func(a, b Waiting) int { return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Key, b.Key)) })
 	return list
 }
 
-// AskNext tells when the processor is asked next what became of an operation; false when it is not asked
-// by this process.
+// AskNext tells when the processor is asked next what became of an operation; false when this process does not keep it
+// in memory.
 func (s *Service) AskNext(key domain.OperationKey) (time.Time, bool) {
-	f := s.flights.find(key)
-	if f == nil {
-		return time.Time{}, false
+	s.flights.mu.Lock()
+	defer s.flights.mu.Unlock()
+	next, now := time.Time{}, s.Store.Now()
+	if f := s.flights.by[key]; f != nil {
+		next = f.asksNext()
+	} else if e, known := s.flights.agenda.find(key); known {
+		next = e.next
+	} else {
+		return next, false
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.next.IsZero() {
-		return s.Store.Now(), true
+	if next.IsZero() || next.Before(now) {
+		next = now
 	}
-	return f.next, true
+	return next, true
 }

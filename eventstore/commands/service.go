@@ -59,6 +59,7 @@ func New(c Config) *Service {
 	}
 	s.workers = newWorkers(ctx.Done())
 	s.running.Go(s.destroyCards)
+	s.running.Go(s.keepAgenda)
 	return s
 }
 

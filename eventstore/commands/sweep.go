@@ -27,12 +27,27 @@ const (
 
 // sweeps are the cursors of this process, by processor.
 type sweeps struct {
-	mu sync.Mutex // one sweep at a time
+	mu sync.Mutex
 	at map[processor.Name]*sweep
+}
+
+// of returns a processor's cursor.
+func (w *sweeps) of(name processor.Name) *sweep {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.at == nil {
+		w.at = map[processor.Name]*sweep{}
+	}
+	if w.at[name] == nil {
+		w.at[name] = &sweep{}
+	}
+	return w.at[name]
 }
 
 // sweep is how far a processor has been looked through.
 type sweep struct {
+	mu      sync.Mutex // one sweep at a time
+	begun   bool       // the rest is set
 	since   time.Time
 	cursor  string
 	through time.Time // the newest time that was seen and has come
@@ -58,26 +73,34 @@ func (w *sweep) restart() {
 	}
 }
 
-// SweepDisputes asks every processor what it told about disputes since the last time, and takes in what never came
-// (D14). What came is known, and adds nothing. A processor that does not answer does not keep the others.
+// SweepDisputes asks every processor, all at once, as SweepDisputesAt does.
 func (s *Service) SweepDisputes(ctx context.Context) error {
-	if s.Disputes == nil {
-		return nil
+	failed := make([]error, len(processor.Names))
+	var running sync.WaitGroup
+	for i, name := range processor.Names {
+		running.Go(func() { failed[i] = s.SweepDisputesAt(ctx, name) })
 	}
-	s.sweeps.mu.Lock()
-	defer s.sweeps.mu.Unlock()
-	var failed []error
-	for _, name := range processor.Names {
-		if err := s.sweep(ctx, name); err != nil {
-			failed = append(failed, fmt.Errorf("disputes at %s: %w", name, err))
-		}
-	}
+	running.Wait()
 	return errors.Join(failed...)
 }
 
-func (s *Service) sweep(ctx context.Context, name processor.Name) error {
-	at, err := s.sweepFrom(ctx, name)
-	if err != nil {
+// SweepDisputesAt asks one processor what it told about disputes since the last time, and takes in what never came
+// (D14). What came is known, and adds nothing.
+func (s *Service) SweepDisputesAt(ctx context.Context, name processor.Name) error {
+	if s.Disputes == nil {
+		return nil
+	}
+	at := s.sweeps.of(name)
+	at.mu.Lock()
+	defer at.mu.Unlock()
+	if err := s.sweep(ctx, name, at); err != nil {
+		return fmt.Errorf("disputes at %s: %w", name, err)
+	}
+	return nil
+}
+
+func (s *Service) sweep(ctx context.Context, name processor.Name, at *sweep) error {
+	if err := s.beginSweep(ctx, name, at); err != nil {
 		return err
 	}
 	for range sweepPages {
@@ -107,22 +130,18 @@ func (s *Service) sweep(ctx context.Context, name processor.Name) error {
 	return s.swept(ctx, name, at.through)
 }
 
-// sweepFrom gives where to go on: where this process was, else a little before what the log says.
-func (s *Service) sweepFrom(ctx context.Context, name processor.Name) (*sweep, error) {
-	if at := s.sweeps.at[name]; at != nil {
-		return at, nil
+// beginSweep sets where this process begins: a little before what the log says.
+func (s *Service) beginSweep(ctx context.Context, name processor.Name, at *sweep) error {
+	if at.begun {
+		return nil
 	}
 	tip, err := eventstore.LoadTip(ctx, s.Store, eventstore.Inboxes, eventstore.InboxKey(string(name)))
 	if err != nil {
-		return nil, err
+		return err
 	}
-	at := &sweep{through: tip.State.SweptBy(s.Store.Now())}
+	at.begun, at.through = true, tip.State.SweptBy(s.Store.Now())
 	at.restart()
-	if s.sweeps.at == nil {
-		s.sweeps.at = map[processor.Name]*sweep{}
-	}
-	s.sweeps.at[name] = at
-	return at, nil
+	return nil
 }
 
 // lookedUp takes in what was found by asking, unless it came. References that no payment here can have are others'

@@ -71,12 +71,7 @@ func (s *Service) applyAnswer(ctx context.Context, tip eventstore.Tip[payment.St
 	} else {
 		v.refusal = next.State.Contradiction(revision, *told.Answer) // of what somebody recorded meanwhile
 	}
-	if f := s.flights.find(told.Key); f != nil {
-		select {
-		case f.wake <- struct{}{}:
-		default:
-		}
-	}
+	s.flights.lookAgain(told.Key, s.Store.Now())
 	return v, nil
 }
 

@@ -11,6 +11,9 @@ type workers struct {
 	running sync.WaitGroup // goroutines
 	jobs    chan func()    // taken by an idle goroutine, or by nobody
 	stop    <-chan struct{}
+
+	mu    sync.RWMutex
+	ended bool // no goroutine is started any more
 }
 
 // workerIdle is how long a goroutine waits for its next job.
@@ -18,13 +21,26 @@ const workerIdle = time.Second
 
 func newWorkers(stop <-chan struct{}) *workers { return &workers{jobs: make(chan func()), stop: stop} }
 
-// do runs a job beside the caller; it never waits.
+// do runs a job beside the caller; it never waits. After wait has begun, the caller itself runs the job, which finds
+// that the process stops.
 func (w *workers) do(job func()) {
+	if !w.start(job) {
+		job()
+	}
+}
+
+func (w *workers) start(job func()) bool {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	if w.ended {
+		return false
+	}
 	select {
 	case w.jobs <- job:
 	default:
 		w.running.Go(func() { w.run(job) })
 	}
+	return true
 }
 
 func (w *workers) run(job func()) {
@@ -43,5 +59,10 @@ func (w *workers) run(job func()) {
 	}
 }
 
-// wait returns when every job has ended after stop; no further one may come.
-func (w *workers) wait() { w.running.Wait() }
+// wait returns when every job has ended after stop.
+func (w *workers) wait() {
+	w.mu.Lock()
+	w.ended = true
+	w.mu.Unlock()
+	w.running.Wait()
+}

@@ -35,8 +35,9 @@ type Reader struct {
 	Vault *secrets.Vault
 	// First6Digits tells whether an account opted in to first6Digits (§2.2); nil: none did.
 	First6Digits func(context.Context, domain.AccountID) (bool, error)
-	// NextAsk tells when a running server asks the processor about an operation next; nil where none runs.
-	NextAsk func(domain.OperationKey) (time.Time, bool)
+	// NextAsk tells when a running server asks the processor next about an operation that was requested at a time; zero:
+	// it has an answer, and may be asked about all the same. nil where no server runs.
+	NextAsk func(key domain.OperationKey, requested time.Time) (time.Time, bool)
 
 	checkpoints eventstore.Checkpoints
 }

@@ -57,7 +57,11 @@ func (h *Reader) schedule(newest *Entry) {
 		return
 	}
 	for i := range newest.Waiting {
-		if at, known := h.NextAsk(newest.Waiting[i].Key); known && !at.IsZero() {
+		requested := newest.Waiting[i].Since.Time
+		if newest.Waiting[i].ExpiresAt != nil {
+			requested = time.Time{} // the customer's turn
+		}
+		if at, known := h.NextAsk(newest.Waiting[i].Key, requested); known && !at.IsZero() {
 			newest.Waiting[i].AskedNext = &projections.Time{Time: at}
 		}
 	}

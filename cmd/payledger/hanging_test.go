@@ -1,0 +1,244 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"payledger/domain"
+	"payledger/domain/processor"
+	"payledger/eventstore"
+	"payledger/eventstore/secrets"
+	"payledger/processorsim"
+	"payledger/processorsim/protocol"
+)
+
+// gate stands before the simulator; a processor behind it can be made to accept requests and never answer.
+type gate struct {
+	url     string
+	behind  *httputil.ReverseProxy
+	mu      sync.Mutex
+	hangs   map[processor.Name]chan struct{} // until closed
+	waiting map[processor.Name]int
+}
+
+func newGate(t *testing.T) *gate {
+	t.Helper()
+	sim, err := processorsim.New(processorsim.Config{Dir: t.TempDir(), Secret: []byte("secret")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	web := httptest.NewServer(sim.Handler())
+	target, err := url.Parse(web.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := &gate{behind: httputil.NewSingleHostReverseProxy(target), hangs: map[processor.Name]chan struct{}{}, waiting: map[processor.Name]int{}}
+	g.behind.ErrorHandler = func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) } // the client is gone
+	front := httptest.NewServer(g)
+	g.url = front.URL
+	t.Cleanup(func() {
+		for _, name := range processor.Names {
+			g.answer(name)
+		}
+		front.Close()
+		if err := sim.Close(); err != nil {
+			t.Error(err)
+		}
+		web.Close()
+	})
+	return g
+}
+
+// ServeHTTP passes a request on once its processor answers.
+func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body)) // the server notices now when the client goes away
+	rest, _ := strings.CutPrefix(r.URL.Path, "/v1/processors/")
+	name := processor.Name(strings.Split(rest, "/")[0])
+	g.mu.Lock()
+	held := g.hangs[name]
+	g.waiting[name]++
+	g.mu.Unlock()
+	defer func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.waiting[name]--
+	}()
+	if held != nil {
+		select {
+		case <-held:
+		case <-r.Context().Done():
+			return
+		}
+	}
+	g.behind.ServeHTTP(w, r)
+}
+
+func (g *gate) hang(name processor.Name) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.hangs[name] = make(chan struct{})
+}
+
+func (g *gate) answer(name processor.Name) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.hangs[name] != nil {
+		close(g.hangs[name])
+		delete(g.hangs, name)
+	}
+}
+
+func (g *gate) waits(name processor.Name) int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.waiting[name]
+}
+
+// hangingCreates is how many payments have no outcome at each of two processors when the process is killed.
+const hangingCreates = 40
+
+// TestHangingProcessor: a processor that accepts requests and never answers delays neither the start after a kill, nor
+// the recovery of payments at another processor, nor new ones there, nor the destruction of a card whose time has come,
+// nor the search for a dispute whose notification was lost, nor the end. What it owes is found when it answers again,
+// once (D8, D14, §5.2 rule 3).
+func TestHangingProcessor(t *testing.T) {
+	t.Parallel()
+	g, dir := newGate(t), t.TempDir()
+	p := serveProcess(t, "--data", dir, "--processor-url", g.url, "--client-token-ttl", "1h")
+	m := newMerchant(p.ready.API, p.credentials.APIKey)
+	unused := domain.Token(m.token(t, "order-unused", 2500, "4111111111111111"))
+	tokens := map[processor.Name][]string{}
+	for _, name := range []processor.Name{processor.Adyen, processor.Stripe} {
+		g.hang(name)
+		routeTo(t, m, name)
+		for n := range hangingCreates {
+			token := m.token(t, fmt.Sprintf("order-%s-%d", name, n), 2500, "4111111111111111")
+			tokens[name] = append(tokens[name], token)
+			go m.pay(token, "") // nobody answers it
+		}
+		eventually(t, func() bool { return g.waits(name) == hangingCreates })
+	}
+	p.kill()
+	g.answer(processor.Stripe)
+
+	o := testOptions(dir)
+	o.ProcessorURL, o.ProcessorSecret, o.DisputeLookup = g.url, "secret", 50*time.Millisecond
+	began := time.Now()
+	app, err := startAt(context.Background(), o, zerolog.Nop(), func() time.Time { return time.Now().Add(2 * time.Hour) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	took := time.Since(began)
+	stop := sync.OnceValue(app.Stop)
+	t.Cleanup(func() { _ = stop() }) // the test looks at it, unless it failed before
+	account := p.credentials.AccountID
+	m = newMerchant(app.ready().API, p.credentials.APIKey)
+	eventually(t, func() bool { return g.waits(processor.Adyen) > 0 })
+	for _, token := range tokens[processor.Stripe] {
+		if p := awaitOutcome(t, m, string(domain.PaymentIDForToken(account, domain.Token(token)))); p.Status != "AUTHORIZED" {
+			t.Errorf("recovered as %+v", p)
+		}
+	}
+	paid := payAt(t, m, processor.Stripe)
+	eventually(t, func() bool { return cardGone(t, app, account, unused) })
+	findLostDispute(t, app, m, paid)
+	for _, token := range tokens[processor.Adyen] {
+		if p, _ := m.read(t, string(domain.PaymentIDForToken(account, domain.Token(token)))); p.Status != "PENDING" {
+			t.Errorf("the processor hangs, and the payment is %+v", p)
+		}
+	}
+	if n := g.waits(processor.Adyen); n == 0 || n >= hangingCreates {
+		t.Errorf("%d requests wait at the processor that hangs", n)
+	}
+	t.Logf("ready after %s", took)
+	if took > 10*time.Second { // a question takes 20 s at least
+		t.Errorf("the start took %s", took)
+	}
+	g.answer(processor.Adyen)
+	for _, token := range tokens[processor.Adyen] {
+		id := string(domain.PaymentIDForToken(account, domain.Token(token)))
+		if p := awaitOutcome(t, m, id); p.Status != "AUTHORIZED" {
+			t.Errorf("recovered as %+v", p)
+		}
+		oneOperation(t, app, id)
+	}
+	g.hang(processor.Adyen)
+	routeTo(t, m, processor.Adyen)
+	for n := range hangingCreates {
+		go m.pay(m.token(t, fmt.Sprint("order-last-", n), 2500, "4111111111111111"), "") // nobody waits for it
+	}
+	eventually(t, func() bool { return g.waits(processor.Adyen) >= hangingCreates })
+	ended := time.Now()
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+	if took := time.Since(ended); took > 2*stopLimit {
+		t.Errorf("the stop took %s", took)
+	}
+}
+
+func routeTo(t *testing.T, m *merchant, name processor.Name) {
+	t.Helper()
+	m.must(t, "PUT", "/management/routing", m.headers(), map[string]any{"rules": []any{}, "default": []processor.Name{name}})
+}
+
+// payAt makes a payment and captures it.
+func payAt(t *testing.T, m *merchant, name processor.Name) string {
+	t.Helper()
+	routeTo(t, m, name)
+	a, err := m.pay(m.token(t, "order-new", 2500, "4111111111111111"), "key-new")
+	if err != nil || a.status != 200 {
+		t.Fatal(string(a.body), err)
+	}
+	id := decoded[paymentAnswer](t, a).ID
+	if p := decoded[paymentAnswer](t, m.must(t, "POST", "/payments/"+id+"/capture", m.headers(), nil)); p.Status != "SETTLED" {
+		t.Fatalf("%+v", p)
+	}
+	return id
+}
+
+// cardGone reports whether the card behind a token is destroyed.
+func cardGone(t *testing.T, app *App, account domain.AccountID, token domain.Token) bool {
+	t.Helper()
+	tip, err := eventstore.LoadTip(context.Background(), app.ledger.store, eventstore.Instruments, eventstore.Instruments.Key(account, string(token)))
+	if err != nil || !tip.State.Exists() {
+		t.Fatal("no such token", err)
+	}
+	_, err = app.ledger.vault.Card(context.Background(), secrets.CardRef{Account: account, Token: token, TokenizedAt: tip.State.CreatedAt}, tip.State.CreatedAt)
+	return errors.Is(err, secrets.ErrGone)
+}
+
+// findLostDispute waits until a dispute is known whose notification is lost.
+func findLostDispute(t *testing.T, app *App, m *merchant, payment string) {
+	t.Helper()
+	fault := protocol.Fault{Operation: processor.Dispute, Mode: protocol.DropBefore}
+	if err := app.processors.SetFault(context.Background(), fault); err != nil {
+		t.Fatal(err)
+	}
+	opened, err := app.processors.OpenDispute(context.Background(), protocol.DisputeOrder{
+		Reference: domain.PaymentID(payment), Type: "DISPUTE", ReasonCode: "13.1",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func() bool {
+		return strings.Contains(string(m.must(t, "GET", "/management/disputes?paymentId="+payment, m.headers(), nil).body), opened.ID)
+	})
+}

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestWaitingMetrics: operators see how many operations have no outcome, since when, and when their processors are asked
+// next; and none of it once the outcome is there (D8).
+func TestWaitingMetrics(t *testing.T) {
+	t.Parallel()
+	nobody := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})) // hears, and tells nobody
+	t.Cleanup(nobody.Close)
+	o := testOptions(t.TempDir())
+	o.PublicURL = nobody.URL
+	app := startApp(t, o)
+	m := newMerchant(app.ready().API, app.credentials.APIKey)
+	before := time.Now()
+	for n := range 2 {
+		pendingCapture(t, m, fmt.Sprint("order-", n))
+	}
+	if a, err := m.pay(m.token(t, "order-later", 2500, "4000000000003220"), "key-later"); err != nil || a.status != 200 {
+		t.Fatal(string(a.body), err)
+	}
+	count := func(operation string, n int) string {
+		return fmt.Sprintf(`payledger_operations_waiting{operation="%s",state="PENDING"} %d`, operation, n)
+	}
+	text := awaitMetrics(t, app, count("capture", 2), count("authorize", 1))
+	for name, bounds := range map[string][2]time.Time{
+		"waiting_since_seconds": {before, time.Now()}, "next_question_seconds": {before, time.Now().Add(time.Minute)},
+	} {
+		line := regexp.MustCompile(`(?m)^payledger_operations_` + name + `\{operation="capture",state="PENDING"\} (\S+)$`).FindStringSubmatch(text)
+		if line == nil {
+			t.Fatalf("no %s in\n%s", name, text)
+		}
+		at, err := strconv.ParseFloat(line[1], 64)
+		if err != nil || at < unixSeconds(bounds[0]) || at > unixSeconds(bounds[1]) {
+			t.Errorf("%s is %s: %v", name, line[1], err)
+		}
+	}
+	if _, err := app.processors.Settle(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func() bool { return !strings.Contains(metrics(t, app), "\npayledger_operations_waiting{") })
+}
+
+// TestAskNext: an operation that this process does not keep in memory is asked about in its turn; one that it keeps,
+// earlier (D8).
+func TestAskNext(t *testing.T) {
+	t.Parallel()
+	app := startApp(t, testOptions(t.TempDir()))
+	requested := time.Now().Add(-time.Hour)
+	at, asked := app.askNext("01nobody.1", requested)
+	if wait := time.Until(at); !asked || wait < -time.Second || wait > 5*time.Minute || (at.Sub(requested)-app.patience())%(5*time.Minute) != 0 {
+		t.Errorf("asked at %s", at)
+	}
+	if at, asked = app.askNext("01nobody.1", time.Time{}); asked {
+		t.Errorf("one with an answer is asked about at %s", at)
+	}
+	m := newMerchant(app.ready().API, app.credentials.APIKey)
+	key := pendingCapture(t, m, "order-1")
+	if at, asked = app.askNext(key, time.Now()); asked && time.Until(at) > app.patience() {
+		t.Errorf("asked at %s", at)
+	}
+}

@@ -1,0 +1,86 @@
+package projections
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"payledger/domain/inbox"
+	"payledger/domain/payment"
+	"payledger/domain/processor"
+	"payledger/eventstore/pending"
+)
+
+var _ pending.Views = (*Projections)(nil)
+
+const (
+	selectTurns = `SELECT due_turn, id, account FROM payments INDEXED BY payments_turn WHERE due_turn IS NOT NULL AND processor = ?
+		AND (due_turn, id) > (?, ?) AND due_turn <= ? AND due_at <= ? ORDER BY due_turn, id LIMIT ?`
+	selectActions = `SELECT due_at, id, account FROM payments INDEXED BY payments_action WHERE due_state = 'ACTION' AND processor = ?
+		AND (due_at, id) > (?, ?) AND due_at <= ? ORDER BY due_at, id LIMIT ?`
+	// Something can be done when the payment is known, or has been waited for long enough.
+	selectInboxes = `SELECT since, reference, '' FROM inboxes INDEXED BY inboxes_since WHERE processor = ? AND (since, reference) > (?, ?)
+		AND (since < ? OR EXISTS (SELECT 1 FROM payments WHERE id = reference)) ORDER BY since, reference LIMIT ?`
+	selectAttempts = `SELECT decided_at, id, account FROM attempts INDEXED BY attempts_decided WHERE (decided_at, id) > (?, ?)
+		AND decided_at <= ? ORDER BY decided_at, id LIMIT ?`
+	selectPending = `SELECT due_kind, due_state, count(*), min(due_at), min((due_turn - ? + ?) % ?) FROM payments INDEXED BY payments_turn
+		WHERE due_turn IS NOT NULL GROUP BY due_kind, due_state`
+)
+
+// OpenOperations lists the payments with an operation at a processor that has no outcome (D8); see pending.Views.
+func (p *Projections) OpenOperations(ctx context.Context, name processor.Name, turns pending.Turns, after pending.Place, limit int) ([]pending.Item, error) {
+	return p.items(ctx, "open operations", selectTurns, string(name), after.At, after.ID, turns.Through, turns.Requested.UnixMicro(), limit)
+}
+
+// ExpiredActions lists the payments at a processor whose action expired by now (D7); see pending.Views.
+func (p *Projections) ExpiredActions(ctx context.Context, name processor.Name, now time.Time, after pending.Place, limit int) ([]pending.Item, error) {
+	return p.items(ctx, "expired actions", selectActions, string(name), after.At, after.ID, now.UnixMicro(), limit)
+}
+
+// WaitingInboxes lists the inboxes in which a processor's notification waits (D14): those of known payments, and those
+// whose payment has not appeared in time. See pending.Views.
+func (p *Projections) WaitingInboxes(ctx context.Context, name processor.Name, now time.Time, after pending.Place, limit int) ([]pending.Item, error) {
+	return p.items(ctx, "inboxes", selectInboxes, string(name), after.At, after.ID, inbox.StaleBefore(now).UnixMicro(), limit)
+}
+
+// DueAttempts lists the decided payment attempts of which something is left to do (§3.3); see pending.Views.
+func (p *Projections) DueAttempts(ctx context.Context, decided time.Time, after pending.Place, limit int) ([]pending.Item, error) {
+	return p.items(ctx, "attempts", selectAttempts, after.At, after.ID, decided.UnixMicro(), limit)
+}
+
+// items reads a page of one of the lists.
+func (p *Projections) items(ctx context.Context, what, query string, args ...any) ([]pending.Item, error) {
+	list, err := readRows(ctx, p.model, func(scan scanner) (i pending.Item, err error) {
+		err = scan(&i.At, &i.ID, &i.Account)
+		return i, err
+	}, query, args...)
+	if err != nil {
+		return nil, fmt.Errorf("projections: %s: %w", what, err)
+	}
+	return list, nil
+}
+
+// PendingOperations is how many payments wait for an operation of one kind and state.
+type PendingOperations struct {
+	Kind  processor.Kind
+	State payment.OperationState
+	Count int
+	Since time.Time // of the oldest request
+	Next  time.Time // when a wheel that is at now comes to the first of them
+}
+
+// PendingOperations counts the operations without an outcome, as this node's views show them. It reads an index of all of
+// them.
+func (p *Projections) PendingOperations(ctx context.Context, now time.Time) ([]PendingOperations, error) {
+	round := pending.Round.Microseconds()
+	list, err := readRows(ctx, p.model, func(scan scanner) (o PendingOperations, err error) {
+		var since, wait int64
+		err = scan(&o.Kind, &o.State, &o.Count, &since, &wait)
+		o.Since, o.Next = time.UnixMicro(since).UTC(), now.Add(time.Duration(wait)*time.Microsecond)
+		return o, err
+	}, selectPending, pending.Turn(now), round, round)
+	if err != nil {
+		return nil, fmt.Errorf("projections: pending operations: %w", err)
+	}
+	return list, nil
+}
