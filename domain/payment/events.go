@@ -265,8 +265,12 @@ type (
 	}
 	// VoidFound says that what was held and not captured was released.
 	VoidFound struct{ Found }
-	// RefundFound says that the money went back.
-	RefundFound struct{ Found }
+	// RefundFound says that the money went back, of the capture that the event at the revision in capture requested if
+	// it is known which.
+	RefundFound struct {
+		Found
+		Capture uint64 `json:"capture,omitempty"`
+	}
 	// AdjustmentFound says that the amount is what is held now.
 	AdjustmentFound struct{ Found }
 )
