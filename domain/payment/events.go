@@ -265,11 +265,10 @@ type (
 	}
 	// VoidFound says that what was held and not captured was released.
 	VoidFound struct{ Found }
-	// RefundFound says that the money went back, of the capture that the event at the revision in capture requested if
-	// it is known which.
+	// RefundFound says that the money went back, of one capture if it is known which.
 	RefundFound struct {
 		Found
-		Capture uint64 `json:"capture,omitempty"`
+		Capture uint64 `json:"capture,omitempty"` // revision of the capture's request
 	}
 	// AdjustmentFound says that the amount is what is held now.
 	AdjustmentFound struct{ Found }

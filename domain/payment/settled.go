@@ -69,12 +69,12 @@ func (p *Past) Then(revision uint64, left Left) *Past {
 // operationSize and keySize are about the bytes of memory that an operation and a key hash take.
 const operationSize, keySize = 600, 80
 
-// Size estimates the memory that the past takes, in bytes.
-func (p *Past) Size() int {
-	if p == nil {
+// Weight estimates the memory that the past of the state takes, in bytes.
+func (s State) Weight() int {
+	if s.Past == nil {
 		return 0
 	}
-	return p.Operations*operationSize + p.KeyHashes*keySize
+	return s.Past.Operations*operationSize + s.Past.KeyHashes*keySize
 }
 
 // NewestLeft returns what left with the newest event; false when nothing did.
