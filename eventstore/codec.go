@@ -28,6 +28,7 @@ type Aggregate[S any, E domain.Event] struct {
 	Evolve   func(S, E) S
 	Upgrades map[string]map[int]Upgrade // by event type, then by the schema upgraded from
 	events   map[string]reflect.Type
+	leaving  *Leaving[S] // nil: states keep everything
 }
 
 // NewAggregate registers the event types of an aggregate under their names.
@@ -50,18 +51,23 @@ func (a *Aggregate[S, E]) Key(account domain.AccountID, id string) Key {
 	return Key{Account: account, Aggregate: a.Name, ID: id}
 }
 
-// body is the message body of I2; raw halves let a reader decode only what it needs.
+// body is the message body of I2; raw parts let a reader decode only what it needs.
 type body struct {
 	Event msgpack.RawMessage `msgpack:"event"`
 	State msgpack.RawMessage `msgpack:"state"`
 }
 
-// encode writes {"event", "state"}; the same values always give the same bytes.
+// encode writes {"event", "state"}, and "left" if something left the state; the same values always give the same bytes.
 func (a *Aggregate[S, E]) encode(event E, state S) ([]byte, error) {
 	if _, known := a.events[event.Type()]; !known {
 		return nil, fmt.Errorf("%w: %s", ErrUnknownEvent, event.Type())
 	}
-	return marshalBody(event, state)
+	if a.leaving != nil {
+		if left, some := a.leaving.Newest(state); some {
+			return marshalBody(event, state, left)
+		}
+	}
+	return marshalBody(event, state, nil)
 }
 
 // Event decodes the fact of r, upgraded to the newest schema.
@@ -114,8 +120,8 @@ func (a *Aggregate[S, E]) upgraded(r *Recorded, event []byte) ([]byte, error) {
 	return event, nil
 }
 
-// State decodes the state after r. It is only to be had from the newest schema; an older one is folded
-// again from the events (Fold).
+// State decodes the state after r, perhaps without what left it. It is only to be had from the newest schema; an older one
+// is folded again from the events (Fold). StateAt does both.
 func (a *Aggregate[S, E]) State(r *Recorded) (S, error) {
 	if made, ok := r.state.(S); ok && r.Schema == a.Schema {
 		return made, nil

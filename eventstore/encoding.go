@@ -97,15 +97,23 @@ func marshal(v any) ([]byte, error) {
 	return bytes.Clone(b.Bytes()), err
 }
 
-// marshalBody is marshal of the map {"event", "state"}.
-func marshalBody(event, state any) ([]byte, error) {
+// marshalBody is marshal of the map {"event", "state"}, with "left" unless that is nil.
+func marshalBody(event, state, left any) ([]byte, error) {
 	b := takeScratch()
 	defer giveBack(b)
-	b.WriteString(bodyHead)
+	if left == nil {
+		b.WriteString(bodyHead)
+	} else {
+		b.WriteString(bodyHeadLeft)
+	}
 	err := encodeTo(b, event)
 	b.WriteString(bodyStateKey)
 	if err == nil {
 		err = encodeTo(b, state)
+	}
+	if err == nil && left != nil {
+		b.WriteString(bodyLeftKey)
+		err = encodeTo(b, left)
 	}
 	return bytes.Clone(b.Bytes()), err
 }

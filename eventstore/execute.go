@@ -104,7 +104,10 @@ func Remembered[S any, E domain.Event](s *Store, a *Aggregate[S, E], key Key) (T
 		return Tip[S]{}, false
 	}
 	state, err := a.State(r)
-	return Tip[S]{State: state, Recorded: r}, err == nil
+	if err == nil {
+		state, err = withRows(s, a, r, state)
+	}
+	return Tip[S]{State: state, Recorded: r}, err == nil && a.whole(state)
 }
 
 // LoadTipAtLeader is LoadTip on everything that was acknowledged before the call.
@@ -127,12 +130,16 @@ func loadTip[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate[
 	return Tip[S]{State: state, Recorded: r}, nil
 }
 
-// StateAt gives the state after r: as stored, or folded again when an older schema wrote it.
+// StateAt gives the state after r, with what left it: as stored, or folded again when an older schema wrote it.
 func StateAt[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate[S, E], r *Recorded) (S, error) {
-	if r.Schema == a.Schema {
-		return a.State(r)
-	}
 	var none S
+	if r.Schema == a.Schema {
+		state, err := a.State(r)
+		if err != nil || a.whole(state) {
+			return state, err
+		}
+		return withLeft(ctx, s, a, r, state)
+	}
 	if r.Schema > a.Schema {
 		return none, fmt.Errorf("%w: %s has schema %d, known is %d", ErrNewerSchema, r.Key, r.Schema, a.Schema)
 	}
@@ -193,6 +200,9 @@ func draftOn[S any, E domain.Event](a *Aggregate[S, E], key Key, shard int, tip 
 			return nil, fmt.Errorf("%w: %s", ErrNewerSchema, key)
 		}
 		r.Revision, r.PrevSeq, previous = tip.Revision+1, tip.Seq, tip.Hash
+	}
+	if !a.whole(state) {
+		return nil, fmt.Errorf("eventstore: %s was decided on without what left its state", key)
 	}
 	next := a.Evolve(state, event)
 	body, err := a.encode(event, next)

@@ -42,6 +42,15 @@ func Draft[S any, E interface{ Type() string }](s *Store, a *Aggregate[S, E], ke
 	return draftOn(a, key, s.ShardOf(key), tip, state, meta, event)
 }
 
+// StateByRows gives the state after an event with what the tip store and the memory have of what left it.
+func StateByRows[S any, E interface{ Type() string }](s *Store, a *Aggregate[S, E], r *Recorded) (S, error) {
+	state, err := a.State(r)
+	if err == nil {
+		state, err = withRows(s, a, r, state)
+	}
+	return state, err
+}
+
 // Append is Store.append.
 func (s *Store) Append(ctx context.Context, r *Recorded) error { return s.append(ctx, r) }
 

@@ -29,7 +29,7 @@ type Recorded struct {
 	Actor         string
 	Time          time.Time
 	Hash          Hash
-	Body          []byte // msgpack map {"event", "state"}
+	Body          []byte // msgpack map {"event", "state"}, and "left" where something left the state
 
 	// The values that Body was made from, if this process made it: readers need not decode them. Never changed.
 	event, state any
@@ -42,6 +42,9 @@ func (r *Recorded) size() int {
 	n := recordedSize + len(r.Body) + len(r.EventID) + len(r.CommandID) + len(r.CorrelationID) + len(r.Actor) + len(r.ID)
 	if r.state != nil {
 		n += len(r.Body)
+	}
+	if s, ok := r.state.(interface{ Weight() int }); ok {
+		n += s.Weight()
 	}
 	return n
 }
@@ -62,25 +65,42 @@ func (r *Recorded) owned() *Recorded {
 // keys of the body, as msgpack strings (I2).
 const (
 	bodyHead     = "\x82\xa5event" // a map of two, the first key
+	bodyHeadLeft = "\x83\xa5event" // a map of three
 	bodyStateKey = "\xa5state"
+	bodyLeftKey  = "\xa4left"
 )
 
 // StateBytes cuts the encoded state out of the body, without decoding it: whoever stores states need not
 // encode them again. The bytes are the body's own.
 func (r *Recorded) StateBytes() ([]byte, error) {
+	_, state, _, err := r.parts()
+	return state, err
+}
+
+// parts cuts the body into its values; left is nil where nothing left the state.
+func (r *Recorded) parts() (event, state, left []byte, err error) {
 	rest, ok := bytes.CutPrefix(r.Body, []byte(bodyHead))
+	leaves := false
 	if !ok {
-		return nil, fmt.Errorf("eventstore: body of %s revision %d: %w", r.Key, r.Revision, errMalformed)
+		rest, leaves = bytes.CutPrefix(r.Body, []byte(bodyHeadLeft))
 	}
-	n, err := wireLength(rest)
-	if err == nil {
-		rest, ok = bytes.CutPrefix(rest[n:], []byte(bodyStateKey))
+	cut := func(key string) (value []byte) {
+		after, found := bytes.CutPrefix(rest, []byte(key))
+		n, wrong := wireLength(after)
+		if !found || wrong != nil {
+			err = errMalformed
+			return nil
+		}
+		value, rest = after[:n:n], after[n:]
+		return value
 	}
-	if err == nil && ok {
-		err = checkWire(rest)
+	event = cut("")
+	state = cut(bodyStateKey)
+	if leaves {
+		left = cut(bodyLeftKey)
 	}
-	if err != nil || !ok {
-		return nil, fmt.Errorf("eventstore: body of %s revision %d: %w", r.Key, r.Revision, errMalformed)
+	if err != nil || len(rest) > 0 || !ok && !leaves {
+		return nil, nil, nil, fmt.Errorf("eventstore: body of %s revision %d: %w", r.Key, r.Revision, errMalformed)
 	}
-	return rest, nil
+	return event, state, left, nil
 }

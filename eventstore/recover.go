@@ -320,16 +320,20 @@ func (s *Store) writeTips() error {
 		h.mu.Lock()
 		if len(h.flushing) == 0 { // else the last time failed
 			h.flushing, h.dirty, h.dirtyBytes = h.dirty, map[Key]*Recorded{}, 0
+			h.left.flush()
 			h.flushHead = h.head
 		}
 		heads[n] = h.flushHead
-		tips := h.flushing
+		tips, left := h.flushing, h.left.flushing
 		changed = changed || heads[n].Seq != h.synced.Seq
 		h.mu.Unlock()
 		for key, r := range tips {
 			if err := batch.Set(tipKey(key), encodeTip(r)); err != nil {
 				return err
 			}
+		}
+		if err := writeLeft(batch, left); err != nil {
+			return err
 		}
 		if err := batch.Set(appliedKey(n), encodeHead(heads[n])); err != nil {
 			return err
@@ -361,7 +365,7 @@ func (s *Store) writeTips() error {
 	}
 	for n, h := range s.shard {
 		h.mu.Lock()
-		h.flushing, h.synced = nil, heads[n]
+		h.flushing, h.left.flushing, h.synced = nil, nil, heads[n]
 		h.leave()
 		h.mu.Unlock()
 	}

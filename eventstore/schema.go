@@ -1,6 +1,8 @@
 package eventstore
 
 import (
+	"fmt"
+
 	"payledger/domain/account"
 	"payledger/domain/attempt"
 	"payledger/domain/dispute"
@@ -15,7 +17,9 @@ import (
 // raise it when a struct tag, a field's meaning or an event type changes, and add the upgrade of each
 // older event to Upgrades; the golden bytes in testdata/golden stay for ever.
 var (
-	Payments = NewAggregate("payment", 3, payment.Events(), payment.Evolve)
+	Payments = NewAggregate("payment", 4, payment.Events(), payment.Evolve).letting(Leaving[payment.State]{
+		Newest: newestLeft, Whole: payment.State.HasPast, Join: joinPast,
+	})
 	Sessions = NewAggregate("session", 3, session.Events(), session.Evolve)
 	// Instruments are payment instruments, by token.
 	Instruments = NewAggregate("instrument", 3, instrument.Events(), instrument.Evolve)
@@ -33,3 +37,22 @@ var (
 // InboxKey names the inbox of a payment reference, or of a processor's look-ups. It is the system's: whose the payment
 // is need not be known when something is told about it.
 func InboxKey(reference string) Key { return Inboxes.Key(systemAccount, reference) }
+
+// newestLeft returns what left a payment's state with its newest event.
+func newestLeft(s payment.State) (any, bool) {
+	left, some := s.NewestLeft()
+	return left, some
+}
+
+// joinPast returns a payment's state with its past.
+func joinPast(s payment.State, rows []LeftRow) (payment.State, error) {
+	s.Past = nil
+	for _, row := range rows {
+		var left payment.Left
+		if err := unmarshal(row.Data, &left); err != nil {
+			return s, fmt.Errorf("eventstore: what left payment %s at revision %d: %w", s.ID, row.Revision, err)
+		}
+		s.Past = s.Past.Then(row.Revision, left)
+	}
+	return s, nil
+}

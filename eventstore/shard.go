@@ -39,6 +39,7 @@ type shard struct {
 	dirty       map[Key]*Recorded // applied, and not yet in the tip store
 	flushing    map[Key]*Recorded // being written to the tip store
 	dirtyBytes  int
+	left        unwritten                 // what left states with the events in dirty, flushing and before them
 	flushHead   head                      // the end of the shard with flushing
 	synced      head                      // what the tip store has on the disk
 	newest      atomic.Pointer[groupLink] // head, for the witness of another shard
@@ -109,7 +110,7 @@ func (h *shard) apply(g *group) {
 			h.dirtyBytes -= replaced.size()
 		}
 		h.dirty[r.Key] = r
-		h.dirtyBytes += r.size()
+		h.dirtyBytes += r.size() + h.left.add(r)
 		h.s.recent.put(r)
 	}
 	h.recent = append(h.recent, g)

@@ -11,7 +11,7 @@ import (
 	"payledger/eventstore/tipstore"
 )
 
-// Keys of the tip store: a tip is "t" aggregate 0 account 0 id, how far a shard was applied is "a" and its number, the
+// Keys of the tip store: a tip is "t" aggregate 0 account 0 id, what left its state is in left.go, how far a shard was applied is "a" and its number, the
 // newest acknowledged sequence of a stream beside the log is "w" and its name, how far the scrub is "c",
 // "e" is the edge of the newest checkpoint, and "l" is the log's id. Keys of records beside the log stand in side.go.
 const (
@@ -141,14 +141,7 @@ func (s *Store) storedTip(shard int, key Key) (*Recorded, error) {
 			return r, nil
 		}
 	}
-	if errors.Is(err, tipstore.ErrDamaged) {
-		s.tips.Condemn()
-	}
-	if !s.closing.Load() {
-		err = fmt.Errorf("%w: the tip store cannot be read at %s: %w; a restart makes it again from the log", ErrUnhealthy, key, err)
-		s.fail(err, false)
-	}
-	return nil, err
+	return nil, s.unreadable(key, err)
 }
 
 // recentTips is a cache of newest events, bounded by its size in memory. Events are immutable and shared.

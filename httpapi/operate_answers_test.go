@@ -140,40 +140,32 @@ func TestAdjustNotSupported(t *testing.T) {
 	r.want(r.post(at+"/adjust-authorization", `{"amount":1}`), 400, "AdjustAuthorizationNotSupported")
 }
 
-// TestHundredsOfCaptures: a payment with as many captures as it has room for takes no more of them, and gives back
-// what it took (D3). In small runs the long texts of refunds take most of the room.
-func TestHundredsOfCaptures(t *testing.T) {
+// TestHundredsUnderWay: a payment of which more operations are under way than it has room for takes no more captures, and
+// gives back what it took (D3). The long texts of refunds take most of the room.
+func TestHundredsUnderWay(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	at, captures, least := r.paid(goodCard, ""), 0, 300
-	if testing.Short() {
-		text := strings.Repeat("\U0001F4E6", 255)
-		r.want(r.post(at+"/capture", `{"amount":200,"final":false}`), 200, "")
-		for range 104 {
-			r.want(r.post(at+"/refund", `{"amount":1,"orderId":"`+text+`","reason":"`+text+`"}`), 200, "")
-		}
-		least = 30
+	r.undecided.Store(true)
+	at, captures := r.paid("4000000000005126", ""), 0 // its refunds are accepted, and not decided
+	text := strings.Repeat("\U0001F4E6", 255)
+	r.want(r.post(at+"/capture", `{"amount":200,"final":false}`), 200, "")
+	for range 125 {
+		r.want(r.post(at+"/refund", `{"amount":1,"orderId":"`+text+`","reason":"`+text+`"}`), 200, "")
 	}
 	var refused answer
-	for ; captures < 2000 && refused.status == 0; captures++ {
+	for ; captures < 100 && refused.status == 0; captures++ {
 		if a := r.post(at+"/capture", `{"amount":1,"final":false}`); a.status != 200 {
 			refused = a
 		}
 	}
 	t.Logf("no room after %d captures", captures)
-	if captures < least {
-		t.Errorf("want %d", least)
-	}
 	r.want(refused, 409, "PaymentRequestLimitExceeded")
-	if captures < least {
-		t.Errorf("no room after %d captures", captures)
-	}
 	if !strings.Contains(refused.text1("error", "description"), "no room") || refused.header.Get("Retry-After") != "" {
 		t.Error(refused.text)
 	}
 	r.want(r.post(at+"/refund", `{"amount":2}`), 200, "")
 	r.want(r.post(at+"/refund", ""), 200, "")
-	if a := r.want(r.post(at+"/cancel", ""), 200, ""); a.text1("status") != "SETTLED" || a.field("processor", "amountCaptured") != a.field("processor", "amountRefunded") {
+	if a := r.want(r.post(at+"/cancel", ""), 200, ""); a.text1("status") != "SETTLED" {
 		t.Error(a.text1("status"), a.field("processor"))
 	}
 }

@@ -67,22 +67,23 @@ func leaks(deadline time.Time) int {
 // rig is the API on a real log, real read models, real commands and the real simulator, behind real HTTP
 // servers. Every answer is held to openapi.yaml.
 type rig struct {
-	t       testing.TB
-	url     string
-	client  *http.Client
-	config  httpapi.Config
-	account commands.Credentials
-	store   *eventstore.Store
-	service *commands.Service
-	views   *projections.Projections
-	sim     *client.Client
-	dir     string       // everything that is kept stands below it
-	log     *safeBuffer  // what all parts log, at the finest level
-	answers *safeBuffer  // every answer, one a line
-	late    atomic.Int64 // seconds that the clock of all parts is ahead
-	ready   atomic.Pointer[error]
-	silent  atomic.Bool                              // no processor answers
-	cut     atomic.Pointer[func(*http.Request) bool] // requests to processors that are not answered
+	t         testing.TB
+	url       string
+	client    *http.Client
+	config    httpapi.Config
+	account   commands.Credentials
+	store     *eventstore.Store
+	service   *commands.Service
+	views     *projections.Projections
+	sim       *client.Client
+	dir       string       // everything that is kept stands below it
+	log       *safeBuffer  // what all parts log, at the finest level
+	answers   *safeBuffer  // every answer, one a line
+	late      atomic.Int64 // seconds that the clock of all parts is ahead
+	ready     atomic.Pointer[error]
+	silent    atomic.Bool                              // no processor answers
+	undecided atomic.Bool                              // what a processor has accepted stays as it is
+	cut       atomic.Pointer[func(*http.Request) bool] // requests to processors that are not answered
 }
 
 // processorSecret signs processors' notifications.
@@ -200,7 +201,7 @@ func (r *rig) simulate(logger zerolog.Logger) {
 	r.t.Helper()
 	dir := filepath.Join(r.dir, "simulator")
 	must(r.t, os.Mkdir(dir, 0o700))
-	simulator, err := processorsim.New(processorsim.Config{Dir: dir, Secret: processorSecret, Now: r.now, Log: logger})
+	simulator, err := processorsim.New(processorsim.Config{Dir: dir, Secret: processorSecret, Now: r.now, Log: logger, AfterFunc: r.after})
 	must(r.t, err)
 	processors := simulator.Handler()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
@@ -400,3 +401,11 @@ func (r *rig) browser(clientToken, body string) answer {
 
 const someSession = `{"orderId":"order-1","customerId":"customer-7","currencyCode":"EUR","order":{"lineItems":[{"itemId":"a","amount":1000,"quantity":2},{"amount":500,"discountAmount":100,"taxAmount":20}]},` +
 	`"customer":{"emailAddress":"ada@example.com","firstName":"Ada"},"metadata":{"shop":"north","attempt":2.0,"gift":true}}`
+
+// after is the simulator's clock: nothing that is accepted is decided while undecided is set.
+func (r *rig) after(d time.Duration, f func()) (stop func() bool) {
+	if r.undecided.Load() {
+		return func() bool { return true }
+	}
+	return time.AfterFunc(d, f).Stop
+}

@@ -72,7 +72,7 @@ func failureOf(e payment.Event) string {
 
 // operationOf finds the operation that a transaction event belongs to.
 func operationOf(s payment.State, eventID string) (payment.Operation, bool) {
-	for _, op := range s.Operations {
+	for _, op := range s.Whole().Operations {
 		for _, a := range op.Answers {
 			if a.EventID == eventID && eventID != "" {
 				return op, true

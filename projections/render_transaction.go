@@ -14,6 +14,7 @@ import (
 // that a PAYMENT.REFUND is about (§6.2). What is done to a sale stands in its events; so does a refund that our own
 // books refused (D7).
 func renderTransactions(s payment.State, o RenderOptions) []Transaction {
+	s = s.Whole()
 	out := make([]Transaction, 0, len(s.Operations))
 	var refunds []payment.Operation
 	for _, op := range s.Operations {

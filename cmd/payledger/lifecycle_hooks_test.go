@@ -122,6 +122,7 @@ func (s *stories) wanted(id domain.PaymentID, want map[hookOf]bool) {
 		if err != nil {
 			s.Fatal(err)
 		}
+		after = after.Whole()
 		if r.Revision > 1 {
 			if before.Status() != after.Status() || beginsToWait(before, after, told) {
 				want[hookOf{id, r.Revision, "PAYMENT.STATUS", string(after.Status())}] = true

@@ -375,7 +375,7 @@ func (r *reconciling) audit() {
 		if err := eventstoretest.Audit(p, books[id]); err != nil {
 			r.Error(err)
 		}
-		for _, op := range p.Operations {
+		for _, op := range p.Whole().Operations {
 			if op.FoundID != "" {
 				found[sortOf(op)]++
 			}

@@ -7,7 +7,7 @@ import (
 	"payledger/domain/processor"
 )
 
-// sum adds up the amounts of the operations of a kind in some state.
+// sum adds up the amounts of the operations of a kind in some state, without those that left.
 func (s State) sum(kind processor.Kind, in func(OperationState) bool) (total domain.Amount) {
 	for _, op := range s.Operations {
 		if op.Kind == kind && in(op.State) {
@@ -22,10 +22,14 @@ func open(s OperationState) bool      { return s.Open() }
 func pending(s OperationState) bool   { return s == StatePending }
 
 // Captured is what was taken, confirmed by the processor (D6: amountCaptured).
-func (s State) Captured() domain.Amount { return s.sum(processor.Capture, succeeded) }
+func (s State) Captured() domain.Amount {
+	return s.Totals.Captured + s.sum(processor.Capture, succeeded)
+}
 
 // Refunded is what went back, confirmed by the processor (D6: amountRefunded).
-func (s State) Refunded() domain.Amount { return s.sum(processor.Refund, succeeded) }
+func (s State) Refunded() domain.Amount {
+	return s.Totals.Refunded + s.sum(processor.Refund, succeeded)
+}
 
 // closed tells whether no capture can come any more: the last was final, or the rest was released.
 func (s State) closed() bool {
@@ -35,7 +39,7 @@ func (s State) closed() bool {
 			return true
 		}
 	}
-	return false
+	return s.Totals.Final || s.Totals.Released
 }
 
 // Left is what can still be captured, were the payment's status to allow it.
@@ -57,7 +61,7 @@ func (s State) refundableOf(capture Operation) domain.Amount {
 		return 0
 	}
 	left := capture.Amount
-	for _, op := range s.Operations {
+	for op := range s.each {
 		if op.Kind == processor.Refund && op.Parent == capture.Revision && (op.State.Open() || op.State == StateSucceeded) {
 			left -= op.Amount
 		}
@@ -87,6 +91,10 @@ func (s State) Check() error {
 	case len(s.Operations) == 0:
 		return fmt.Errorf("payment %s: created without a request for authorization", s.ID)
 	}
+	if err := s.checkSettled(); err != nil {
+		return err
+	}
+	s = s.Whole()
 	if err := s.checkOperations(); err != nil {
 		return err
 	}

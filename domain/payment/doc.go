@@ -25,9 +25,14 @@
 //     and recorded as an operation that has its outcome, before that refusal is (§6.3, D7). Nothing refuses such a
 //     fact; it is recorded once by the id that the processor gave it. An operation that is under way then is
 //     overtaken: what it asks for may be gone, and does not count in Check until it is answered.
-//   - A key is used by the event that it led to, and stands in the payment (D9). That it belongs to this
-//     payment is claimed before, by a stream of its own at the id that the key derives: a claim is no payment,
-//     and a payment that the key made is its own claim.
+//   - What is over leaves the state, but for the newest few operations: the state of a payment with hundreds of captures is as
+//     small as that of one with three. Only what no event can change leaves: not authorizations, not an operation
+//     whose key was fenced, which may have happened all the same, and not a completion that may still be found to have
+//     happened. Totals keep the sums; Past has everything that left, so that every rule decides as if nothing had.
+//     A state is stored without its Past; whoever loads it joins both again. Evolve needs no Past.
+//   - A key is used by the event that it led to, and stands in the payment (D9), perhaps in what left. That it
+//     belongs to this payment is claimed before, by a stream of its own at the id that the key derives: a claim is
+//     no payment, and a payment that the key made is its own claim. The claim alone does not say that the key was used.
 //
 // Amounts are minor units of one currency; Check states the invariants.
 //

@@ -265,8 +265,11 @@ type (
 	}
 	// VoidFound says that what was held and not captured was released.
 	VoidFound struct{ Found }
-	// RefundFound says that the money went back.
-	RefundFound struct{ Found }
+	// RefundFound says that the money went back, of one capture if it is known which.
+	RefundFound struct {
+		Found
+		Capture uint64 `json:"capture,omitempty"` // revision of the capture's request
+	}
 	// AdjustmentFound says that the amount is what is held now.
 	AdjustmentFound struct{ Found }
 )

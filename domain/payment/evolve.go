@@ -8,9 +8,14 @@ import (
 )
 
 // Evolve folds one event into the state. It cannot fail: an event is a fact. An event that it does not
-// know leaves the state as it is; the codec refuses those before they get here.
+// know leaves the state as it is; the codec refuses those before they get here. What is over leaves the state in the
+// end: the result is the same, but for Past, whether or not s has its past.
 func Evolve(s State, e Event) State {
 	s.Revision++
+	return s.evolve(e).settle()
+}
+
+func (s State) evolve(e Event) State {
 	switch e := e.(type) {
 	case Created:
 		return s.created(e).at(e.At)
@@ -126,14 +131,14 @@ func (s State) follow(at time.Time) State {
 	return s
 }
 
-// under tells whether an operation of the kind is under way or has succeeded.
+// under tells whether a capture, or a void, is under way or has succeeded.
 func (s State) under(kind processor.Kind) bool {
 	for _, op := range s.Operations {
 		if op.Kind == kind && (op.State.Open() || op.State == StateSucceeded) {
 			return true
 		}
 	}
-	return false
+	return kind == processor.Capture && s.Totals.Taken || kind == processor.Void && s.Totals.Released
 }
 
 // at moves dateUpdated forward; it never goes back, whatever two nodes' clocks say (§6.1: receivers

@@ -47,7 +47,7 @@ func DecideFound(s State, c RecordFound) (Event, error) {
 	case processor.Void:
 		return VoidFound{fact}, nil
 	case processor.Refund:
-		return RefundFound{fact}, nil
+		return RefundFound{fact, s.captureAs(r.ParentID)}, nil
 	case processor.Adjust:
 		return AdjustmentFound{fact}, nil
 	default:
@@ -71,7 +71,7 @@ func (s State) RevisionOf(key domain.OperationKey) (uint64, bool) {
 
 // knows tells whether the operation that the processor calls id was found before.
 func (s State) knows(id string) bool {
-	for _, op := range s.Operations {
+	for op := range s.each {
 		if op.FoundID == id {
 			return true
 		}
@@ -79,14 +79,20 @@ func (s State) knows(id string) bool {
 	return false
 }
 
-// found adds the operation, which has its outcome. It acts upon the authorization, a refund perhaps upon one
-// capture, which the processor names by its transaction.
-func (s State) found(kind processor.Kind, e Found, final bool) State {
-	parent := s.held().Revision
-	for _, op := range s.Operations {
-		if kind == processor.Refund && op.Kind == processor.Capture && op.TransactionID == e.ParentID && e.ParentID != "" {
-			parent = op.Revision
+// captureAs finds the newest capture with a transaction at the processor, and returns its revision; 0 for none.
+func (s State) captureAs(transaction string) (newest uint64) {
+	for op := range s.each {
+		if op.Kind == processor.Capture && op.TransactionID == transaction && transaction != "" {
+			newest = max(newest, op.Revision)
 		}
+	}
+	return newest
+}
+
+// found adds the operation, which has its outcome. It acts upon the authorization, a refund perhaps upon one capture.
+func (s State) found(kind processor.Kind, e Found, final bool, parent uint64) State {
+	if parent == 0 {
+		parent = s.held().Revision
 	}
 	return s.request(Operation{
 		Kind: kind, Amount: e.Amount, Final: final, Parent: parent, RequestedAt: e.DoneAt, State: StateSucceeded,
@@ -96,17 +102,26 @@ func (s State) found(kind processor.Kind, e Found, final bool) State {
 	})
 }
 
+// capture is the capture that the refund is of; 0: of none that is known. An event of schema 3 names it by its
+// transaction only.
+func (e RefundFound) capture(s State) uint64 {
+	if e.Capture != 0 {
+		return e.Capture
+	}
+	return s.captureAs(e.ParentID)
+}
+
 // evolveFound folds what was found at a processor.
 func (s State) evolveFound(e Event) State {
 	switch e := e.(type) {
 	case CaptureFound:
-		return s.found(processor.Capture, e.Found, e.Final).at(e.At)
+		return s.found(processor.Capture, e.Found, e.Final, 0).at(e.At)
 	case VoidFound:
-		return s.found(processor.Void, e.Found, false).released().at(e.At)
+		return s.found(processor.Void, e.Found, false, 0).released().at(e.At)
 	case RefundFound:
-		return s.found(processor.Refund, e.Found, false).at(e.At)
+		return s.found(processor.Refund, e.Found, false, e.capture(s)).at(e.At)
 	case AdjustmentFound:
-		s = s.found(processor.Adjust, e.Found, false)
+		s = s.found(processor.Adjust, e.Found, false, 0)
 		return s.adjusted(s.Revision).at(e.At)
 	}
 	return s
@@ -115,7 +130,7 @@ func (s State) evolveFound(e Event) State {
 // overtaken tells an operation without an answer that something found came after, or something late came to light: the
 // processor, which did that before, may have no room for it.
 func (s State) overtaken(op Operation) bool {
-	for _, other := range s.Operations {
+	for other := range s.each {
 		if other.FoundID != "" && other.Revision > op.Revision || other.cameLate() {
 			return op.State.running()
 		}

@@ -86,13 +86,13 @@ func (e RefundRefused) Refusal(s State) error {
 
 // captureOf finds the capture that a transaction event belongs to.
 func (s State) captureOf(eventID string) (Operation, bool) {
-	for _, op := range s.Operations {
+	for op := range s.each {
 		if op.Kind != processor.Capture {
 			continue
 		}
 		for _, a := range op.Answers {
 			if a.EventID == eventID {
-				return op, true
+				return *op, true
 			}
 		}
 	}

@@ -36,11 +36,8 @@ func (s State) admit(r Request) error {
 	if !s.Exists() {
 		return Unknown()
 	}
-	hash := r.keyHash(s)
-	for _, used := range s.KeyHashes {
-		if hash == used {
-			return s.KeyUsed()
-		}
+	if hash := r.keyHash(s); hash != "" && s.Used(hash) {
+		return s.KeyUsed()
 	}
 	return nil
 }
@@ -68,7 +65,7 @@ func (s State) notIn(operation string) *domain.Error {
 
 // withinLimit refuses a further operation after MaxFailures (D3).
 func (s State) withinLimit() error {
-	failed := 0
+	failed := s.Totals.Failures
 	for _, op := range s.Operations {
 		if op.State == StateFailed && counted(op) {
 			failed++
@@ -82,7 +79,7 @@ func (s State) withinLimit() error {
 
 // Full is the refusal of an operation for which the payment has no room: it has hundreds already (D3).
 func (s State) Full() error {
-	return s.limited("%d operations were made on the payment, which leaves no room for one of this kind.", len(s.Operations))
+	return s.limited("%d operations were made on the payment, which leaves no room for one of this kind.", s.Totals.Operations+len(s.Operations))
 }
 
 func (s State) limited(text string, n int) error {

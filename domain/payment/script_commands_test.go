@@ -92,10 +92,11 @@ func (s *story) revision(t *testing.T, word string) uint64 {
 	if word != "last" {
 		return uint64(number(t, word))
 	}
-	if len(s.state.Operations) == 0 {
+	all := s.state.Whole().Operations
+	if len(all) == 0 {
 		return 0
 	}
-	return s.state.Operations[len(s.state.Operations)-1].Revision
+	return all[len(all)-1].Revision
 }
 
 func (s *story) answer(t *testing.T, words []string, args arguments, r payment.Request) payment.RecordAnswer {

@@ -32,6 +32,12 @@ func TestScripts(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := play(t, string(text))
+			for _, tail := range []int{0, 1, 1000} { // however many operations stay in the state, the story is the same
+				withTail(t, tail)
+				if other := play(t, string(text)); other != got {
+					t.Errorf("with a tail of %d the story is:\n%s", tail, other)
+				}
+			}
 			if *update {
 				if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
 					t.Fatal(err)
@@ -43,6 +49,13 @@ func TestScripts(t *testing.T) {
 			}
 		})
 	}
+}
+
+// withTail has states keep n settled operations until the test ends.
+func withTail(t testing.TB, n int) {
+	before := payment.Tail
+	t.Cleanup(func() { payment.Tail = before })
+	payment.Tail = n
 }
 
 // play runs a script and writes it with what happened.

@@ -72,7 +72,7 @@ func (p *page) payment(s payment.State) {
 const many = 12
 
 func (p *page) operations(s payment.State) {
-	shown := s.Operations
+	shown := s.Whole().Operations
 	if len(shown) > many {
 		sums := map[string]int{}
 		for _, op := range shown[:len(shown)-1] {

@@ -25,13 +25,15 @@ type State struct {
 	Method      Method           `json:"paymentMethod"`
 	Personal    *domain.Sealed   `json:"personal,omitempty"`
 	Session     domain.SessionID `json:"sessionId,omitempty"`
-	KeyHashes   []string         `json:"keyHashes,omitempty"` // idempotency keys used on it (D9)
+	KeyHashes   []string         `json:"keyHashes,omitempty"` // the newest idempotency keys used on it (D9)
 	Route       []Target         `json:"route"`               // processors to try, in order (D15)
 	AutoCapture bool             `json:"autoCapture,omitempty"`
 	Intent      *Intent          `json:"cancellationIntent,omitempty"`
 	Action      *Action          `json:"action,omitempty"` // the newest that was required
-	Operations  []Operation      `json:"operations"`
-	Claim       *KeyClaimed      `json:"claim,omitempty"` // set: this is no payment but the claim of a key
+	Operations  []Operation      `json:"operations"`       // that an event may change, and the newest that are over
+	Totals      Totals           `json:"totals,omitempty"` // the sum of those that left
+	Past        *Past            `json:"-"`                // those that left; see HasPast
+	Claim       *KeyClaimed      `json:"claim,omitempty"`  // set: this is no payment but the claim of a key
 
 	Bin     *processor.BinData `json:"binData,omitempty"`
 	Risk    *processor.Risk    `json:"riskData,omitempty"`
@@ -167,20 +169,20 @@ func (s State) held() Operation {
 }
 
 // NewestRequest is the operation that was asked for last, here and not elsewhere; the zero value before there is one.
-func (s State) NewestRequest() Operation {
-	for _, op := range slices.Backward(s.Operations) {
-		if op.FoundID == "" {
-			return op
+func (s State) NewestRequest() (newest Operation) {
+	for op := range s.each {
+		if op.FoundID == "" && op.Revision > newest.Revision {
+			newest = *op
 		}
 	}
-	return Operation{}
+	return newest
 }
 
 // Operation finds the operation that the event at revision requested, or found.
 func (s State) Operation(revision uint64) (Operation, bool) {
-	for _, op := range s.Operations {
+	for op := range s.each {
 		if op.Revision == revision {
-			return op, true
+			return *op, true
 		}
 	}
 	return Operation{}, false

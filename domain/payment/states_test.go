@@ -135,7 +135,7 @@ func (s *story) ask(t *testing.T, command string) string {
 func (s *story) named(command string) (string, bool) {
 	words := strings.Fields(command)
 	of := func(is func(payment.Operation) bool) string {
-		for _, op := range slices.Backward(s.state.Operations) {
+		for _, op := range slices.Backward(s.state.Whole().Operations) {
 			if is(op) {
 				return strconv.FormatUint(op.Revision, 10)
 			}

@@ -70,7 +70,7 @@ func (s State) CameToNothing() bool {
 // settlement is the lower half of Status's table.
 func (s State) settlement() Status {
 	captured, accepted := s.Captured(), s.sum(processor.Capture, pending) > 0
-	final, released := false, false
+	final, released := s.Totals.Final, s.Totals.Released
 	for _, op := range s.Operations {
 		done := op.State == StateSucceeded
 		final = final || done && op.Kind == processor.Capture && op.Final

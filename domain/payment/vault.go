@@ -20,6 +20,7 @@ func (s State) Vaults() bool {
 // authenticated tells whether the customer passed a challenge: as the completion of the action says, or, where the
 // processor itself told how that ended, its approval of an authorization that had asked for one.
 func (s State) authenticated() bool {
+	s = s.Whole()
 	for _, op := range s.Operations {
 		switch {
 		case op.State != StateSucceeded:

@@ -39,8 +39,15 @@ func TestVaults(t *testing.T) {
 		{"unscheduled", "c", agreement("Unscheduled"), authorized, true},
 		{"card on file", "c", agreement("CardOnFile"), authorized, false},
 	} {
-		if got := (payment.State{CustomerID: row.customer, Method: row.method, Operations: row.operations}).Vaults(); got != row.want {
+		s := payment.State{CustomerID: row.customer, Method: row.method, Operations: row.operations}
+		if got := s.Vaults(); got != row.want {
 			t.Errorf("%s: %t", row.name, got)
+		}
+		if n := len(row.operations); n > 1 { // the completion left the state
+			s.Operations, s.Past = row.operations[:n-1], s.Past.Then(9, payment.Left{Operations: row.operations[n-1:]})
+			if got := s.Vaults(); got != row.want {
+				t.Errorf("%s, and left: %t", row.name, got)
+			}
 		}
 	}
 }

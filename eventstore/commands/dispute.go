@@ -56,7 +56,7 @@ func (s *Service) applyDispute(ctx context.Context, paid eventstore.Tip[payment.
 // disputed names the disputed transaction: what the processor says, else the newest capture that it confirmed, else
 // the authorization (D16). false: the payment never was at that processor.
 func disputed(s payment.State, name processor.Name, told string) (transaction string, processed bool) {
-	for _, op := range s.Operations {
+	for _, op := range s.Whole().Operations {
 		if op.Target.Processor != name || op.TransactionID == "" {
 			continue
 		}

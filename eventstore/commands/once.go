@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"payledger/domain"
 	"payledger/domain/payment"
@@ -59,7 +58,7 @@ func (s *Service) operateOnce(ctx context.Context, by Caller, id domain.PaymentI
 // here, as Recover does, unless that is under way already.
 func (s *Service) madeOnce(ctx context.Context, by Caller, id domain.PaymentID, key string) (Outcome, bool, error) {
 	tip, err := eventstore.LoadTipAtLeader(ctx, s.Store, eventstore.Payments, eventstore.Payments.Key(by.Account, string(id)))
-	if err != nil || !slices.Contains(tip.State.KeyHashes, domain.KeyHash(by.Account, key)) {
+	if err != nil || !tip.State.Used(domain.KeyHash(by.Account, key)) {
 		return Outcome{}, false, err
 	}
 	revision, intent, err := s.requestedWith(ctx, tip, domain.KeyHash(by.Account, key))
@@ -105,7 +104,7 @@ func (s *Service) requestedWith(ctx context.Context, tip eventstore.Tip[payment.
 
 // voidAfter finds the void that an intended cancellation led to; 0 while there is none.
 func voidAfter(s payment.State, revision uint64) uint64 {
-	for _, op := range s.Operations {
+	for _, op := range s.Whole().Operations {
 		if op.Kind == processor.Void && op.Revision > revision {
 			return op.Revision
 		}

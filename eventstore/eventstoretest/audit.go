@@ -15,6 +15,7 @@ import (
 // (§6.3), and nothing else stands there; amounts and status are what the books add up to.
 func Audit(p payment.State, lines []protocol.Line) error {
 	errs := []error{p.Check()}
+	p = p.Whole()
 	fail := func(format string, args ...any) {
 		errs = append(errs, fmt.Errorf("payment %s: %w", p.ID, fmt.Errorf(format, args...)))
 	}

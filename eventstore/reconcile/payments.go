@@ -31,6 +31,7 @@ func (r *run) payment(ctx context.Context, newest *eventstore.Recorded) error {
 	if err != nil {
 		return err
 	}
+	p = p.Whole()
 	operations, open := r.inTime(p)
 	defer r.tell(func(c *Progress) { c.Payments++; c.Operations += operations; c.Open += open })
 	if operations == 0 {
@@ -70,9 +71,10 @@ func (r *run) record(ctx context.Context, there processor.Record) error {
 		}
 	}
 	defer r.tell(func(c *Progress) { c.Records++ })
-	op, known := find(tip.State, there)
-	looked := known && r.covers(op.RequestedAt)
-	if looked && len(differences(tip.State, there)) == 0 {
+	known := tip.State.Whole()
+	op, found := find(known, there)
+	looked := found && r.covers(op.RequestedAt)
+	if looked && len(differences(known, there)) == 0 {
 		return nil
 	}
 	p, err := r.again(ctx, there.Reference)
@@ -83,19 +85,19 @@ func (r *run) record(ctx context.Context, there processor.Record) error {
 	if err != nil {
 		return err
 	}
-	var found []Difference
+	var list []Difference
 	for _, now := range records {
 		if now.ID == there.ID {
-			found = judged(p, now, records, looked)
+			list = judged(p, now, records, looked)
 		}
 	}
-	return r.found(found)
+	return r.found(list)
 }
 
 // again reads a payment anew.
 func (r *run) again(ctx context.Context, id domain.PaymentID) (payment.State, error) {
 	tip, err := eventstore.LoadTipAtLeader(ctx, r.Store, eventstore.Payments, eventstore.Payments.Key(r.Account, string(id)))
-	return tip.State, err
+	return tip.State.Whole(), err
 }
 
 // inTime counts the operations at the processor, and those without an answer.

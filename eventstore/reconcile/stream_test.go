@@ -41,7 +41,7 @@ type mirror struct {
 }
 
 func (m mirror) records(p payment.State) (list []processor.Record) {
-	for _, op := range p.Operations {
+	for _, op := range p.Whole().Operations {
 		r := processor.Record{
 			ID: op.FoundID, Processor: op.Target.Processor, MerchantID: op.Target.MerchantID, Reference: p.ID, Kind: op.Kind, Key: "sim",
 			Amount: op.Amount, Currency: p.Currency, State: processor.State(op.State), CreatedAt: op.RequestedAt,

@@ -1,0 +1,215 @@
+package payment
+
+import (
+	"fmt"
+	"slices"
+
+	"payledger/domain"
+	"payledger/domain/processor"
+)
+
+// Tail is how many settled operations, and how many idempotency keys, stay in a state beside what an event may still
+// change. Only tests set it.
+var Tail = 3
+
+// Totals are what the operations that left the state add up to.
+type Totals struct {
+	Operations int           `json:"operations,omitempty"` // how many left
+	KeyHashes  int           `json:"keyHashes,omitempty"`  // how many idempotency keys left
+	Captured   domain.Amount `json:"captured,omitempty"`
+	Refunded   domain.Amount `json:"refunded,omitempty"`
+	Failures   int           `json:"failures,omitempty"` // that count for the limit (D3)
+	Taken      bool          `json:"taken,omitempty"`    // a capture succeeded
+	Final      bool          `json:"final,omitempty"`    // a final capture succeeded
+	Released   bool          `json:"released,omitempty"` // a void succeeded
+}
+
+// with adds an operation that leaves.
+func (t Totals) with(op Operation) Totals {
+	t.Operations++
+	switch {
+	case op.State == StateFailed && counted(op):
+		t.Failures++
+	case op.State != StateSucceeded:
+	case op.Kind == processor.Capture:
+		t.Captured, t.Taken, t.Final = t.Captured+op.Amount, true, t.Final || op.Final
+	case op.Kind == processor.Refund:
+		t.Refunded += op.Amount
+	case op.Kind == processor.Void:
+		t.Released = true
+	}
+	return t
+}
+
+// Left is what left the state with one event: settled operations and idempotency keys, oldest first.
+type Left struct {
+	Operations []Operation `json:"operations,omitempty"`
+	KeyHashes  []string    `json:"keyHashes,omitempty"`
+}
+
+// Past is everything that left a state, the newest first. It is shared and never changed.
+type Past struct {
+	Revision uint64 // of the event with which Left left
+	Left     Left
+	Before   *Past // what left earlier; nil: nothing
+
+	Operations, KeyHashes int // how many are in Left and before
+}
+
+// Then returns the past to which the event at revision added left.
+func (p *Past) Then(revision uint64, left Left) *Past {
+	next := &Past{Revision: revision, Left: left, Before: p, Operations: len(left.Operations), KeyHashes: len(left.KeyHashes)}
+	if p != nil {
+		next.Operations += p.Operations
+		next.KeyHashes += p.KeyHashes
+	}
+	return next
+}
+
+// operationSize and keySize are about the bytes of memory that an operation and a key hash take.
+const operationSize, keySize = 600, 80
+
+// Weight estimates the memory that the past of the state takes, in bytes.
+func (s State) Weight() int {
+	if s.Past == nil {
+		return 0
+	}
+	return s.Past.Operations*operationSize + s.Past.KeyHashes*keySize
+}
+
+// NewestLeft returns what left with the newest event; false when nothing did.
+func (s State) NewestLeft() (Left, bool) {
+	if s.Past == nil || s.Past.Revision != s.Revision {
+		return Left{}, false
+	}
+	return s.Past.Left, true
+}
+
+// HasPast reports whether Past is all that left the state. A state that was decoded has none of it; only Evolve, and what
+// looks at no operation that is over, works without.
+func (s State) HasPast() bool {
+	if s.Past == nil {
+		return s.Totals == Totals{}
+	}
+	return s.Past.Operations == s.Totals.Operations && s.Past.KeyHashes == s.Totals.KeyHashes
+}
+
+// Whole returns the state as if nothing had ever left it: Operations are all, in the order of their revisions. It is for
+// readers; no event is folded into it.
+func (s State) Whole() State {
+	if s.Past == nil {
+		return s
+	}
+	whole, keys := slices.Clone(s.Operations), [][]string{s.KeyHashes}
+	for p := s.Past; p != nil; p = p.Before {
+		whole, keys = append(whole, p.Left.Operations...), append(keys, p.Left.KeyHashes)
+	}
+	slices.SortFunc(whole, func(a, b Operation) int { return int(a.Revision) - int(b.Revision) })
+	slices.Reverse(keys)
+	s.Operations, s.KeyHashes = whole, slices.Concat(keys...)
+	s.Past, s.Totals = nil, Totals{}
+	return s
+}
+
+// each yields every operation, those that left the state included, in no order.
+func (s State) each(yield func(*Operation) bool) {
+	for i := range s.Operations {
+		if !yield(&s.Operations[i]) {
+			return
+		}
+	}
+	for p := s.Past; p != nil; p = p.Before {
+		for i := range p.Left.Operations {
+			if !yield(&p.Left.Operations[i]) {
+				return
+			}
+		}
+	}
+}
+
+// Used reports whether an idempotency key was used on the payment (D9), given its hash.
+func (s State) Used(hash string) bool {
+	if slices.Contains(s.KeyHashes, hash) {
+		return true
+	}
+	for p := s.Past; p != nil; p = p.Before {
+		if slices.Contains(p.Left.KeyHashes, hash) {
+			return true
+		}
+	}
+	return false
+}
+
+// mayLeave reports whether no later event can change the operation, and none is folded by looking at it: what is over
+// leaves, but for authorizations, for what was fenced and may have happened all the same, and for a completion that may
+// still be found to have happened (Late).
+func (s State) mayLeave(op *Operation) bool {
+	switch {
+	case op.State.Open() || op.Kind == processor.Authorize:
+		return false
+	case op.State != StateFailed:
+		return true
+	case op.Kind == processor.Complete:
+		held := s.held()
+		return op.Parent != held.Revision || held.State != StateAction
+	default:
+		return op.Answer().Code != processor.CodeFenced
+	}
+}
+
+// settle lets the oldest operations that are over, and the oldest idempotency keys, leave the state, down to Tail of each.
+func (s State) settle() State {
+	over := -Tail
+	for i := range s.Operations {
+		if s.mayLeave(&s.Operations[i]) {
+			over++
+		}
+	}
+	keys := max(0, len(s.KeyHashes)-Tail)
+	if over <= 0 && keys == 0 {
+		return s
+	}
+	var left Left
+	if over > 0 {
+		kept := make([]Operation, 0, len(s.Operations))
+		for i := range s.Operations {
+			if op := &s.Operations[i]; len(left.Operations) < over && s.mayLeave(op) {
+				left.Operations = append(left.Operations, *op)
+				s.Totals = s.Totals.with(*op)
+			} else {
+				kept = append(kept, *op)
+			}
+		}
+		s.Operations = kept
+	}
+	if keys > 0 {
+		left.KeyHashes, s.KeyHashes = s.KeyHashes[:keys:keys], s.KeyHashes[keys:]
+		s.Totals.KeyHashes += keys
+	}
+	s.Past = s.Past.Then(s.Revision, left)
+	return s
+}
+
+// checkSettled checks that what left adds up to Totals, and that what stays is short.
+func (s State) checkSettled() error {
+	if !s.HasPast() {
+		return fmt.Errorf("payment %s: %d operations left, and some of them are not at hand", s.ID, s.Totals.Operations)
+	}
+	var sum Totals
+	for p := s.Past; p != nil; p = p.Before {
+		for _, op := range p.Left.Operations {
+			if !s.mayLeave(&op) {
+				return fmt.Errorf("payment %s: operation %d left and is not over", s.ID, op.Revision)
+			}
+			sum = sum.with(op)
+		}
+		sum.KeyHashes += len(p.Left.KeyHashes)
+	}
+	if sum != s.Totals {
+		return fmt.Errorf("payment %s: what left adds up to %+v, not %+v", s.ID, sum, s.Totals)
+	}
+	if after := s.settle(); len(after.Operations) != len(s.Operations) || len(after.KeyHashes) != len(s.KeyHashes) {
+		return fmt.Errorf("payment %s: %d operations and %d keys stay", s.ID, len(s.Operations), len(s.KeyHashes))
+	}
+	return nil
+}

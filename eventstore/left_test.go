@@ -1,0 +1,305 @@
+package eventstore_test
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"payledger/domain"
+	"payledger/domain/payment"
+	"payledger/domain/processor"
+	"payledger/eventstore"
+	"payledger/eventstore/eventstoretest"
+	"payledger/eventstore/tipstore"
+)
+
+// unsettled are payments as schema 3 wrote them: nothing leaves their state.
+var unsettled = eventstore.NewAggregate("payment", 3, payment.Events(), func(s payment.State, e payment.Event) payment.State {
+	return payment.Evolve(s.Whole(), e).Whole()
+})
+
+// longLife is a payment of many captures, and what it was after each revision.
+type longLife struct {
+	key  eventstore.Key
+	tip  eventstore.Tip[payment.State]
+	said []payment.State // whole, by revision − 1
+
+	folds bool // there are not all rows: the events are folded
+}
+
+// newLife makes an authorized payment.
+func newLife(t *testing.T, s *eventstore.Store, a *eventstore.Aggregate[payment.State, payment.Event]) *longLife {
+	t.Helper()
+	l := &longLife{key: newKey()}
+	l.key.Aggregate = a.Name
+	l.do(t, s, a, func(m eventstore.Meta, p payment.State) (payment.Event, error) {
+		return payment.DecideCreate(p, payment.Create{
+			At: m.At, ID: domain.PaymentID(l.key.ID), Account: l.key.Account, OrderID: "order", Currency: "EUR", Amount: new(domain.Amount(100_000)),
+			Route: []payment.Target{{Processor: processor.Adyen, MerchantID: "m"}}, IdempotencyKey: "create",
+		})
+	})
+	l.answer(t, s, a, 1)
+	return l
+}
+
+// do decides, appends, and notes the payment.
+func (l *longLife) do(t *testing.T, s *eventstore.Store, a *eventstore.Aggregate[payment.State, payment.Event], decide func(eventstore.Meta, payment.State) (payment.Event, error)) {
+	t.Helper()
+	meta := newMeta(t, s)
+	var err error
+	l.tip, err = eventstore.Execute(testContext(t), s, a, l.key, meta, func(p payment.State) (payment.Event, error) { return decide(meta, p) })
+	if err != nil || !l.tip.Appended {
+		t.Fatal(l.tip.Appended, err)
+	}
+	if err := l.tip.State.Check(); err != nil && a == eventstore.Payments {
+		t.Fatal(err)
+	}
+	l.said = append(l.said, l.tip.State.Whole())
+}
+
+func (l *longLife) answer(t *testing.T, s *eventstore.Store, a *eventstore.Aggregate[payment.State, payment.Event], request uint64) {
+	t.Helper()
+	l.do(t, s, a, func(m eventstore.Meta, p payment.State) (payment.Event, error) {
+		return payment.DecideAnswer(p, payment.RecordAnswer{At: m.At, EventID: m.EventID, Request: request, Answer: processor.Answer{
+			State: processor.Succeeded, ProcessorTransactionID: "t-" + strconv.FormatUint(request, 10),
+		}})
+	})
+}
+
+// capture takes a part, n times, each with an idempotency key.
+func (l *longLife) capture(t *testing.T, s *eventstore.Store, a *eventstore.Aggregate[payment.State, payment.Event], n int) {
+	t.Helper()
+	for range n {
+		l.do(t, s, a, func(m eventstore.Meta, p payment.State) (payment.Event, error) {
+			return payment.DecideCapture(p, payment.Capture{Amount: new(domain.Amount(7)), Request: payment.Request{
+				At: m.At, EventID: m.EventID, IdempotencyKey: "capture-" + strconv.FormatUint(p.Revision, 10),
+			}})
+		})
+		l.answer(t, s, a, l.tip.State.Revision)
+	}
+}
+
+// check compares the payment at every revision, read anew, with what it was.
+func (l *longLife) check(t *testing.T, s *eventstore.Store) {
+	t.Helper()
+	ctx := testContext(t)
+	tip, err := eventstore.LoadTip(ctx, s, eventstore.Payments, l.key)
+	if err != nil || !reflect.DeepEqual(tip.State.Whole(), l.said[len(l.said)-1]) {
+		t.Fatalf("the newest state is another one: %v %s", err, cmp.Diff(l.said[len(l.said)-1], tip.State.Whole()))
+	}
+	if tip.Recorded.Schema == eventstore.Payments.Schema {
+		if err := tip.State.Check(); err != nil {
+			t.Fatal(err)
+		}
+		if decoded, err := eventstore.Payments.State(tip.Recorded.Fresh()); err != nil || decoded.HasPast() || len(decoded.Operations) != 1+payment.Tail {
+			t.Fatalf("the log carries %d operations, all %t, %v", len(decoded.Operations), decoded.HasPast(), err)
+		}
+	}
+	events, err := s.History(ctx, l.key)
+	if err != nil || len(events) != len(l.said) {
+		t.Fatal(len(events), err)
+	}
+	for i, r := range events {
+		got, err := eventstore.StateAt(ctx, s, eventstore.Payments, r.Fresh())
+		if err != nil || !reflect.DeepEqual(got.Whole(), l.said[i]) {
+			t.Fatalf("revision %d: %v %s", r.Revision, err, cmp.Diff(l.said[i], got.Whole()))
+		}
+		if l.folds {
+			continue
+		}
+		if got, err := eventstore.StateByRows(s, eventstore.Payments, r.Fresh()); err != nil || !got.HasPast() {
+			t.Fatalf("revision %d: the rows do not have all that left: %v %+v", r.Revision, err, got.Totals)
+		}
+	}
+	middle := events[len(events)/2]
+	if got, err := eventstore.AsOf(ctx, s, eventstore.Payments, tip.Recorded.Fresh(), middle.Time); err != nil || got.Revision < middle.Revision ||
+		!reflect.DeepEqual(got.Whole(), l.said[got.Revision-1]) {
+		t.Fatalf("at %s: %v %s", middle.Time, err, cmp.Diff(l.said[got.Revision-1], got.Whole()))
+	}
+}
+
+// rows hands every row of what left a state to handle, with its key, of the tip store in a folder.
+func rows(t *testing.T, dir string, handle func(b tipstore.Batch, key, value []byte) error) (n int) {
+	t.Helper()
+	tips, err := tipstore.Open(tipstore.Options{Dir: tipsOf(dir)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	batch := tips.NewBatch()
+	err = tips.Each([]byte("h"), func(key, value []byte) error { n++; return handle(batch, key, value) })
+	if err := errors.Join(err, batch.Commit(), tips.Flush(), tips.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+const rowsMissing = "rows are missing"
+
+// TestLeftIsFound: whatever became of the tip store, every state of a payment, the newest and those before, is read with
+// all that left it: from memory, from rows, from both, or folded from the events.
+func TestLeftIsFound(t *testing.T) {
+	t.Parallel()
+	whole, before := t.TempDir(), t.TempDir()
+	var long, short *longLife
+	stopped(t, whole, func(s *eventstore.Store) {
+		long, short = newLife(t, s, eventstore.Payments), newLife(t, s, eventstore.Payments)
+		long.capture(t, s, eventstore.Payments, 7)
+		short.capture(t, s, eventstore.Payments, 5)
+	})
+	copyTree(t, whole, before)
+	stopped(t, whole, func(s *eventstore.Store) {
+		long.check(t, s)
+		long.capture(t, s, eventstore.Payments, 9)
+		long.check(t, s) // the newest rows are in memory
+		short.check(t, s)
+	})
+	drop := func(b tipstore.Batch, key, _ []byte) error { return b.Delete(key) }
+	for _, c := range []struct {
+		name     string
+		change   func(t *testing.T, dir string)
+		readOnly bool
+	}{
+		{"as it was", func(*testing.T, string) {}, false},
+		{"read only", func(*testing.T, string) {}, true},
+		{"the tip store is gone", func(t *testing.T, dir string) { remove(t, tipsOf(dir)) }, false},
+		{"the tip store is of an earlier moment", func(t *testing.T, dir string) { replace(t, tipsOf(before), tipsOf(dir)) }, false},
+		{"of an earlier moment, read only", func(t *testing.T, dir string) { replace(t, tipsOf(before), tipsOf(dir)) }, true},
+		{rowsMissing, func(t *testing.T, dir string) { rows(t, dir, drop) }, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			copyTree(t, whole, dir)
+			c.change(t, dir)
+			config := eventstoretest.Config(eventstoretest.Server(t, dir))
+			config.SoleWriter, config.ReadOnly = !c.readOnly, c.readOnly
+			if c.readOnly {
+				config.Tips = tipsOf(dir)
+			}
+			s := eventstoretest.OpenOn(t, config)
+			long, short := *long, *short
+			long.folds, short.folds = c.name == rowsMissing, c.name == rowsMissing
+			long.check(t, s)
+			short.check(t, s)
+			if !c.readOnly {
+				more := long
+				more.said = slices.Clone(long.said)
+				more.capture(t, s, eventstore.Payments, 6)
+				more.check(t, s)
+			}
+		})
+	}
+}
+
+// TestLeftRows: the rows of the tip store are what left the states as the events fold, after a rebuild as before.
+func TestLeftRows(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	var life *longLife
+	want := map[string]string{}
+	stopped(t, dir, func(s *eventstore.Store) {
+		life = newLife(t, s, eventstore.Payments)
+		life.capture(t, s, eventstore.Payments, 12)
+		for p := life.tip.State.Past; p != nil; p = p.Before {
+			data, err := eventstore.Marshal(p.Left)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want[strconv.FormatUint(p.Revision, 10)] = hex.EncodeToString(data)
+		}
+	})
+	for _, rebuilt := range []bool{false, true} {
+		if rebuilt {
+			remove(t, tipsOf(dir))
+			stopped(t, dir, func(*eventstore.Store) {})
+		}
+		got := map[string]string{}
+		rows(t, dir, func(_ tipstore.Batch, key, value []byte) error {
+			revision, err := strconv.ParseUint(hex.EncodeToString(key[len(key)-8:]), 16, 64)
+			got[strconv.FormatUint(revision, 10)] = hex.EncodeToString(value)
+			return err
+		})
+		if len(want) < 12 || !reflect.DeepEqual(got, want) {
+			t.Errorf("rebuilt %t: rows %v, not %v", rebuilt, got, want)
+		}
+	}
+}
+
+// TestLeftOfOlderSchema: a payment that an older schema wrote, with all its operations, goes on with this one, and is read
+// with all of them.
+func TestLeftOfOlderSchema(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	var life *longLife
+	stopped(t, dir, func(s *eventstore.Store) {
+		life = newLife(t, s, unsettled)
+		life.folds = true
+		life.capture(t, s, unsettled, 8)
+		life.check(t, s)
+		life.capture(t, s, eventstore.Payments, 1)
+	})
+	stopped(t, dir, func(s *eventstore.Store) {
+		life.check(t, s)
+		life.capture(t, s, eventstore.Payments, 8)
+	})
+	stopped(t, dir, func(s *eventstore.Store) { life.check(t, s) })
+}
+
+// TestLeftIsNeverMissing: nothing is appended on a state without what left it.
+func TestLeftIsNeverMissing(t *testing.T) {
+	t.Parallel()
+	s := sole(t, 1).store()
+	life := newLife(t, s, eventstore.Payments)
+	life.capture(t, s, eventstore.Payments, 6)
+	tip := life.tip
+	tip.State.Past = tip.State.Past.Before
+	_, err := eventstore.Resume(context.Background(), s, eventstore.Payments, tip, newMeta(t, s), func(p payment.State) (payment.Event, error) {
+		return payment.DecideCapture(p, payment.Capture{Request: payment.Request{At: s.Now()}})
+	})
+	if err == nil {
+		t.Error("an event was appended on a state without its past")
+	}
+}
+
+// TestLeftBytes: the bytes of a body from which something leaves never change.
+func TestLeftBytes(t *testing.T) {
+	t.Parallel()
+	left := payment.Left{
+		Operations: []payment.Operation{{Revision: 3, Kind: processor.Capture, Amount: 7, State: payment.StateSucceeded, Parent: 1}}, KeyHashes: []string{"hash"},
+	}
+	state := payment.State{ID: "01p", Revision: 9, Operations: []payment.Operation{}, Totals: payment.Totals{Operations: 1, KeyHashes: 1, Captured: 7, Taken: true}}
+	state.Past = state.Past.Then(9, left)
+	body, err := eventstore.Payments.Encode(payment.AdjustmentUnneeded{KeyHash: "hash"}, state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join("testdata", "left.hex")
+	want, err := os.ReadFile(file)
+	if os.IsNotExist(err) && *update {
+		want = []byte(hexLines(body))
+		err = os.WriteFile(file, want, 0o600)
+	}
+	if err != nil || hexLines(body) != string(want) {
+		t.Fatalf("%v; the body is\n%s", err, hexLines(body))
+	}
+	r := &eventstore.Recorded{Type: payment.AdjustmentUnneeded{}.Type(), Schema: eventstore.Payments.Schema, Body: body}
+	back, err := eventstore.Payments.State(r)
+	cut, cutErr := r.StateBytes()
+	alone, aloneErr := eventstore.Marshal(back)
+	if err := errors.Join(err, cutErr, aloneErr); err != nil || string(cut) != string(alone) || back.HasPast() {
+		t.Errorf("%x, %x, %v", cut, alone, err)
+	}
+	for n := range body {
+		if _, err := (&eventstore.Recorded{Body: body[:n]}).StateBytes(); err == nil {
+			t.Errorf("%d bytes of %d are a body", n, len(body))
+		}
+	}
+}

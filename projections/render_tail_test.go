@@ -1,0 +1,65 @@
+package projections
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"payledger/domain/payment"
+	"payledger/eventstore"
+)
+
+// tailed folds the events of the log's payments with a tail, and gives all that is shown of each payment after each event.
+func tailed(r *rapid.T, all []*eventstore.Recorded, tail int) (shown []string) {
+	defer func(before int) { payment.Tail = before }(payment.Tail)
+	payment.Tail = tail
+	states := map[string]payment.State{}
+	for _, recorded := range all {
+		if recorded.Aggregate != eventstore.Payments.Name {
+			continue
+		}
+		event, err := eventstore.Payments.Event(recorded)
+		if err != nil {
+			r.Fatal(err)
+		}
+		s := payment.Evolve(states[recorded.ID], event)
+		states[recorded.ID] = s
+		for _, o := range []RenderOptions{{Events: true, ActionToken: "TOKEN"}, {Webhook: true}} {
+			text, err := json.Marshal(RenderPayment(s, customer, o))
+			if err != nil {
+				r.Fatal(err)
+			}
+			shown = append(shown, string(text))
+		}
+		waiting, waits := waitingOf(&s)
+		shown = append(shown, fmt.Sprint(s.Status(), s.Left(), s.Refundable(), s.Vaults(), waiting, waits, targetOf(&s)))
+	}
+	return shown
+}
+
+// TestTailIsNotShown: whatever left the state of a payment, the Payment JSON, that of webhooks, and the columns of views
+// are byte for byte those of a payment whose state keeps everything.
+func TestTailIsNotShown(t *testing.T) {
+	longest := 0
+	rapid.Check(t, func(r *rapid.T) {
+		l := newLogbook(3)
+		s := l.create(0)
+		for range rapid.IntRange(10, 120).Draw(r, "steps") {
+			s = randomStep(l, r, s)
+		}
+		longest = max(longest, len(s.Whole().Operations))
+		whole := tailed(r, l.all, 1000)
+		for _, tail := range []int{0, 1, 3} {
+			for i, got := range tailed(r, l.all, tail) {
+				if got != whole[i] {
+					r.Fatalf("with a tail of %d it shows\n%s\nnot\n%s", tail, got, whole[i])
+				}
+			}
+		}
+	})
+	if longest < 10 {
+		t.Errorf("the longest life has %d operations", longest)
+	}
+}
