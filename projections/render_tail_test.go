@@ -33,8 +33,8 @@ func tailed(r *rapid.T, all []*eventstore.Recorded, tail int) (shown []string) {
 			}
 			shown = append(shown, string(text))
 		}
-		waiting, waits := waitingOf(&s)
-		shown = append(shown, fmt.Sprint(s.Status(), s.Left(), s.Refundable(), s.Vaults(), waiting, waits, targetOf(&s)))
+		waiting := waitingOf(&s)
+		shown = append(shown, fmt.Sprint(s.Status(), s.Left(), s.Refundable(), s.Vaults(), waiting, targetOf(&s)))
 	}
 	return shown
 }
