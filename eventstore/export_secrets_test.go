@@ -63,5 +63,5 @@ func EncodeSecret(kind byte, name, group string, value []byte, ended []uint64) [
 
 // PutCheckpointAfter writes a checkpoint as it is behind another one, and returns its number.
 func (s *Store) PutCheckpointAfter(ctx context.Context, c Checkpoint, after uint64) (uint64, error) {
-	return s.putCheckpoint(ctx, c, after, true)
+	return s.putCheckpoint(ctx, c, after, after%edgeEvery == 0)
 }
