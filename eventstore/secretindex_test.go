@@ -473,3 +473,34 @@ func fillSecrets(t testing.TB, dir string, segment int64) {
 		t.Fatal(err)
 	}
 }
+
+// A folder that is only read shows what stands behind the index, and nothing that was destroyed; the index is not written.
+func TestSecretsReadOnly(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	k := mustKeep(t, dir)
+	create(t, k.secrets, secretName(0), secretName(1), secretName(2))
+	if err := k.store.FlushTips(); err != nil {
+		t.Fatal(err)
+	}
+	create(t, k.secrets, secretName(3), secretName(4))
+	for _, i := range []int{1, 3} {
+		if err := k.secrets.RecordDestruction(testContext(t), secretName(i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	killed := copyFolder(t, dir)
+	server := eventstoretest.Server(t, killed)
+	c := eventstoretest.Config(server)
+	c.SoleWriter, c.ReadOnly = true, true
+	b, err := eventstoretest.OpenOn(t, c).OpenSecrets(testContext(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 5 {
+		holds(t, b, secretName(i), i != 1 && i != 3)
+	}
+	if names, err := b.Names(testContext(t), "customer-key"); err != nil || len(names) != 3 {
+		t.Error(names, err)
+	}
+}
