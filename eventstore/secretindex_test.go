@@ -3,6 +3,7 @@ package eventstore_test
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -448,7 +449,7 @@ func contents(t testing.TB, dir string) map[string]string {
 			return err
 		}
 		b, err := os.ReadFile(path)
-		all[path] = string(b)
+		all[path] = fmt.Sprintf("%x", sha256.Sum256(b))
 		return err
 	})
 	if err != nil {
