@@ -72,13 +72,13 @@ func (s *Store) CheckpointAt(ctx context.Context, number uint64) (Checkpoint, er
 }
 
 // openCheckpoints finds the stream, or makes it.
-func (s *Store) openCheckpoints(ctx context.Context, create bool) (uint64, error) {
+func (s *Store) openCheckpoints(ctx context.Context, create bool) error {
 	s.checkpoints = &sideLog{s: s, name: checkpointStream, root: checkpointRoot, config: s.streamConfig}
-	last, err := s.checkpoints.open(ctx, create)
+	_, err := s.checkpoints.open(ctx, create)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		err = fmt.Errorf("%w: %w; copy the folder before anything else", ErrUnhealthy, err)
 	}
-	return last, err
+	return err
 }
 
 // newestCheckpoint is what stands at the end of the stream, durable or not: enough to go on from, since

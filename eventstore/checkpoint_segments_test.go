@@ -55,7 +55,7 @@ func TestCheckpointSegments(t *testing.T) {
 		return all
 	}
 	var before []uint64
-	run(200, func(s *eventstore.Store) {
+	run(250, func(s *eventstore.Store) {
 		more(s)
 		if n := s.CheckpointSegments(); n < 3 {
 			t.Errorf("%d segments", n)
@@ -66,7 +66,7 @@ func TestCheckpointSegments(t *testing.T) {
 		if !tips {
 			remove(t, filepath.Join(dir, "tips"))
 		}
-		run(200, func(s *eventstore.Store) {
+		run(250, func(s *eventstore.Store) {
 			same(t, fmt.Sprint("positions, tips ", tips), positions(s), before)
 			more(s) // the edge fits
 			before = positions(s)

@@ -86,9 +86,6 @@ func (b *SecretBytes) destroy(ctx context.Context, name, group string, ended []u
 
 // carryOut deletes values that a durable message names, each with its group, and takes them out of the index.
 func (b *SecretBytes) carryOut(ctx context.Context, ends map[uint64]string) error {
-	if len(ends) == 0 {
-		return nil
-	}
 	if err := b.index.sync(); err != nil { // else the next start would miss them
 		return err
 	}
@@ -149,9 +146,13 @@ func (b *SecretBytes) purge(ctx context.Context, group string, last uint64) erro
 	return nil
 }
 
-// finish ends the destructions that the index knows as begun.
+// finish ends the destructions that the index knows as begun. On a full disk they wait.
 func (b *SecretBytes) finish(ctx context.Context) error {
-	return b.finishSome(ctx, func(string) bool { return true })
+	err := b.finishSome(ctx, func(string) bool { return true })
+	if errors.Is(err, ErrFull) {
+		err = nil
+	}
+	return err
 }
 
 // finishName ends a destruction of a name that was begun.
@@ -186,6 +187,12 @@ func (b *SecretBytes) finishSome(ctx context.Context, want func(name string) boo
 		if value[8] == endSurplus {
 			surplus = append(surplus, seq)
 		}
+	}
+	if len(ends) == 0 {
+		return nil
+	}
+	if err := b.s.room(); err != nil {
+		return err
 	}
 	if len(surplus) > 0 {
 		slices.Sort(surplus)

@@ -17,6 +17,9 @@ import (
 // server reads whole each stream that was written to or deleted from in the last two minutes.
 const sideSegmentBytes = 64 << 20
 
+// recordOverhead is what the server adds to a message on the disk, in bytes.
+const recordOverhead = 30
+
 // sideLog is a stream beside the log that never ends. It consists of segments: streams <name>_1, <name>_2, …, each with
 // subjects of its own; sequences go on from one to the next. New messages go into the newest segment. Only a sole writer
 // begins segments: then no message can reach an older one any more.
@@ -174,11 +177,11 @@ func (l *sideLog) all() (all []segment) {
 	return all
 }
 
-// stored accounts for a message. It reports whether the next segment should be begun.
+// stored accounts for a message, given the bytes of its subject and its body. It reports whether the next segment should be begun.
 func (l *sideLog) stored(bytes int) (full bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.bytes += uint64(bytes)
+	l.bytes += uint64(bytes) + recordOverhead
 	return l.s.sole && l.bytes >= l.s.sideBytes
 }
 

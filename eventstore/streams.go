@@ -63,7 +63,7 @@ func (s *Store) openStreams(ctx context.Context, c Config) error {
 		}
 	} else if err := s.adopt(segments[0][0], c); err != nil {
 		return err
-	} else if _, err := s.openCheckpoints(ctx, false); err != nil {
+	} else if err := s.openCheckpoints(ctx, false); err != nil {
 		return err
 	}
 	if len(segments) != s.shards {
@@ -134,7 +134,7 @@ func (s *Store) createLog(ctx context.Context, c Config) error {
 	if _, err := io.ReadFull(s.random, s.id[:]); err != nil {
 		return fmt.Errorf("eventstore: random: %w", err)
 	}
-	if _, err := s.openCheckpoints(ctx, true); err != nil {
+	if err := s.openCheckpoints(ctx, true); err != nil {
 		return err
 	}
 	for shard := s.shards - 1; shard >= 0; shard-- {
