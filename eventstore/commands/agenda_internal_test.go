@@ -143,7 +143,7 @@ func TestPark(t *testing.T) {
 		return f
 	}
 	question := fly(false)
-	if !fs.park(question, noon) || fs.find("01p.1") != nil || !fs.known("01p.1") {
+	if !fs.park(question, noon) || fs.find("01p.1") != nil || !fs.agenda.has("01p.1") {
 		t.Fatal("a question for which nobody waits goes on")
 	}
 	if e, _ := fs.agenda.find("01p.1"); !e.next.Equal(noon.Add(100*time.Millisecond)) || e.asked != 1 {

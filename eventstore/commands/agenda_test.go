@@ -185,6 +185,22 @@ func TestAskedOnceAtATime(t *testing.T) {
 	p := r.pay(s, cardConfirmsLater)
 	p, err := s.Capture(background, r.by, commands.CaptureInput{Payment: p.ID, Final: true})
 	is(t, p, err, payment.StatusSettling)
+	answer := w.hang(processor.Adyen)
+	left := r.left(s, processor.Adyen)
+	returned := make(chan error, 8)
+	for range cap(returned) {
+		go func() { returned <- s.Recover(background, r.by.Account, left) }()
+	}
+	for range cap(returned) - 1 { // one of them asks; the others leave that to it
+		if err := <-returned; err != nil {
+			t.Error(err)
+		}
+	}
+	answer()
+	if err := <-returned; err != nil {
+		t.Error(err)
+	}
+	is(t, r.payment(left), nil, payment.StatusAuthorized)
 	var running sync.WaitGroup
 	for range 8 {
 		running.Go(func() {

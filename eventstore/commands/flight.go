@@ -162,13 +162,6 @@ func (fs *flights) awaits(f *flight) bool {
 	return f.awaited
 }
 
-// known reports whether this process works on the operation or asks about it soon.
-func (fs *flights) known(key domain.OperationKey) bool {
-	fs.mu.Lock()
-	defer fs.mu.Unlock()
-	return fs.by[key] != nil || fs.agenda.has(key)
-}
-
 // all lists the operations under way.
 func (fs *flights) all() []*flight {
 	fs.mu.Lock()

@@ -33,11 +33,11 @@ func (s *Service) Recover(ctx context.Context, account domain.AccountID, id doma
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if !s.flights.known(tip.State.OperationKey(op.Revision)) {
+		if !s.flights.agenda.has(tip.State.OperationKey(op.Revision)) {
 			s.ask(s.ctx, tip, op.Revision, process.Asked(s.Store.Now().Sub(op.RequestedAt)))
 		}
 	}
-	if action := tip.State.RequiredAction(); process.Abandoned(tip.State, s.Store.Now()) && !s.flights.known(tip.State.OperationKey(action.Revision)) {
+	if action := tip.State.RequiredAction(); process.Abandoned(tip.State, s.Store.Now()) && !s.flights.agenda.has(tip.State.OperationKey(action.Revision)) {
 		return s.abandon(ctx, tip)
 	}
 	return nil

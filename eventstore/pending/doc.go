@@ -29,7 +29,13 @@
 //
 // Each processor has loops of its own with goroutines of their own: operationsAtOnce, actionsAtOnce and inboxesAtOnce
 // are all that a processor which hangs can hold. Other processors, the start, and the destruction of cards, which is not
-// here, do not notice.
+// here, do not notice. There is no bound over all processors beside these: the processors that hang would use it up. With
+// the agenda of package commands six processors are asked 144 questions at once at most, if all of them hang.
+//
+// Eight operations at once are 400 questions a second at a processor that answers within 20 ms. More would ask a slow
+// processor for more while it is in trouble; fewer make a turn of the wheel long: a million operations at six
+// processors take seven minutes at eight, and 14 at four. A processor that answers at once is asked 2,000 times a
+// second and more: then the look-ups of payments are the limit (TestPendingCaptures).
 //
 // Two goroutines never ask about one operation at the same time: package commands sees to it. Several nodes may; the
 // compare-and-swap on the outcome decides whose answer counts.
