@@ -120,8 +120,8 @@ func (s State) Whole() State {
 	return s
 }
 
-// each yields every operation, those that left the state included, in no order.
-func (s State) each(yield func(*Operation) bool) {
+// Each yields every operation, those that left the state included, in no order. They must not be changed.
+func (s State) Each(yield func(*Operation) bool) {
 	for i := range s.Operations {
 		if !yield(&s.Operations[i]) {
 			return
