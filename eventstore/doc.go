@@ -153,8 +153,8 @@
 //     whole, or not at all. If it stands, the next start makes it durable with a fence and applies it.
 //  3. The group was acknowledged, and so were all before it: it is on the disk. It is applied to the tips in memory, the
 //     callers are answered, and readers see it. Failure: the next start reads it again.
-//  4. Within a second tips, what left states, and the applied place are written to the tip store in one batch, and synced. Failure before: they
-//     are made up from the log. From now on a log that lacks the group is refused.
+//  4. Within a second tips, what left states, and the applied place are written to the tip store in one batch, and
+//     synced. Failure before: they are made up from the log. From now on a log that lacks the group is refused.
 //
 // # One payment, and a power failure after each step
 //

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 
 	"payledger/domain"
 	"payledger/eventstore/tipstore"
@@ -14,9 +15,10 @@ import (
 // Leaving ties an aggregate whose events let parts of its state go to the parts that left. An event carries what left
 // with it beside the state, once; the tip store keeps it as a row of its own; whoever loads the state has all of it again.
 type Leaving[S any] struct {
-	Newest func(S) (left any, some bool) // what left with the state's newest event
-	Whole  func(S) bool                  // all that left is in memory with the state
-	Join   func(S, []LeftRow) (S, error) // the state with what left, oldest first
+	Newest  func(S) (left any, some bool) // what left with the state's newest event
+	Whole   func(S) bool                  // all that left is in memory with the state
+	Join    func(S, []LeftRow) (S, error) // the state with what left, oldest first
+	Earlier func(s, newer S) S            // the state with what left it, which is a part of what left a newer one
 }
 
 // LeftRow is what left an aggregate's state with one event.
@@ -37,15 +39,35 @@ func (a *Aggregate[S, E]) whole(state S) bool { return a.leaving == nil || a.lea
 // withLeft returns the state after r with what left it. Where the tip store does not have all of it, because an older
 // schema wrote the events, the events are folded again.
 func withLeft[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate[S, E], r *Recorded, state S) (S, error) {
+	if newest := s.recent.get(r.Key); newest != nil && newest.Revision >= r.Revision {
+		if newer, made := newest.state.(S); made && a.whole(newer) {
+			if earlier := a.leaving.Earlier(state, newer); a.whole(earlier) {
+				return earlier, nil
+			}
+		}
+	}
 	state, err := withRows(s, a, r, state)
-	if err != nil || a.whole(state) {
-		return state, err
+	if err == nil && !a.whole(state) {
+		var events []*Recorded
+		if events, err = s.walk(ctx, r, 0); err == nil {
+			state, err = a.Fold(events)
+		}
 	}
-	events, err := s.walk(ctx, r, 0)
-	if err != nil {
-		return state, err
+	if err == nil {
+		s.shard[r.Shard].remember(r, state)
 	}
-	return a.Fold(events)
+	return state, err
+}
+
+// remember keeps the state of an aggregate's newest event in memory, with what left it.
+func (h *shard) remember(r *Recorded, state any) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if newest := h.known(r.Key); newest != nil && newest.Revision == r.Revision {
+		c := *newest
+		c.state = state
+		h.s.recent.put(&c)
+	}
 }
 
 // withRows is withLeft for what the tip store and the memory have.
@@ -118,7 +140,7 @@ func (u *unwritten) add(r *Recorded) int {
 	if len(r.Body) == 0 || r.Body[0] != bodyHeadLeft[0] {
 		return 0
 	}
-	_, _, left, err := r.parts()
+	_, left, err := r.parts()
 	if err != nil || left == nil {
 		return 0
 	}
@@ -153,4 +175,18 @@ func writeLeft(batch tipstore.Batch, all map[Key][]LeftRow) error {
 		}
 	}
 	return nil
+}
+
+// light returns the group with light events: only the cache of newest events keeps in memory what left a state, and bounds
+// it.
+func (g *group) light() *group {
+	if !slices.ContainsFunc(g.frames, func(r *Recorded) bool { return r.weight() > 0 }) {
+		return g
+	}
+	c := *g
+	c.frames = make([]*Recorded, 0, len(g.frames))
+	for _, r := range g.frames {
+		c.frames = append(c.frames, r.light())
+	}
+	return &c
 }

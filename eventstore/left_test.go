@@ -253,6 +253,45 @@ func TestLeftOfOlderSchema(t *testing.T) {
 	stopped(t, dir, func(s *eventstore.Store) { life.check(t, s) })
 }
 
+// TestLeftInMemory: of all events of a payment that are in memory only the newest keeps what left the state; those before
+// take it from there.
+func TestLeftInMemory(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	var life *longLife
+	look := func(s *eventstore.Store, rowsThere bool) {
+		if _, err := eventstore.LoadTip(testContext(t), s, eventstore.Payments, life.key); err != nil {
+			t.Fatal(err)
+		}
+		if tip, known := eventstore.Remembered(s, eventstore.Payments, life.key); !known || !tip.State.HasPast() {
+			t.Errorf("remembered: %t with all that left it %t", known, tip.State.HasPast())
+		}
+		events, err := s.History(testContext(t), life.key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, r := range events[10 : len(events)-1] {
+			if state, err := eventstore.Payments.State(r); err != nil || state.HasPast() {
+				t.Fatalf("the event at revision %d keeps what left: %v", r.Revision, err)
+			}
+			if byRows, err := eventstore.StateByRows(s, eventstore.Payments, r); err != nil || byRows.HasPast() != rowsThere {
+				t.Fatalf("revision %d by its rows: %t, %v", r.Revision, byRows.HasPast(), err)
+			}
+			if got, err := eventstore.StateAt(testContext(t), s, eventstore.Payments, r); err != nil || !reflect.DeepEqual(got.Whole(), life.said[i+10]) {
+				t.Fatalf("revision %d is %+v, %v", r.Revision, got.Whole(), err)
+			}
+		}
+	}
+	stopped(t, dir, func(s *eventstore.Store) {
+		life = newLife(t, s, eventstore.Payments)
+		life.capture(t, s, eventstore.Payments, 12)
+		look(s, true)
+	})
+	stopped(t, dir, func(s *eventstore.Store) { look(s, true) })
+	rows(t, dir, func(b tipstore.Batch, key, _ []byte) error { return b.Delete(key) })
+	stopped(t, dir, func(s *eventstore.Store) { look(s, false) })
+}
+
 // TestLeftIsNeverMissing: nothing is appended on a state without what left it.
 func TestLeftIsNeverMissing(t *testing.T) {
 	t.Parallel()

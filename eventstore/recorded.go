@@ -43,10 +43,25 @@ func (r *Recorded) size() int {
 	if r.state != nil {
 		n += len(r.Body)
 	}
+	return n + r.weight()
+}
+
+// weight estimates the memory that what left the event's state takes, in bytes. Recorded events share it.
+func (r *Recorded) weight() int {
 	if s, ok := r.state.(interface{ Weight() int }); ok {
-		n += s.Weight()
+		return s.Weight()
 	}
-	return n
+	return 0
+}
+
+// light returns the event without a state that keeps in memory what left it.
+func (r *Recorded) light() *Recorded {
+	if r.weight() == 0 {
+		return r
+	}
+	c := *r
+	c.event, c.state = nil, nil
+	return &c
 }
 
 // recordedSize is the size of a Recorded without what its strings and slices hold, and of its place in a map.
@@ -73,12 +88,12 @@ const (
 // StateBytes cuts the encoded state out of the body, without decoding it: whoever stores states need not
 // encode them again. The bytes are the body's own.
 func (r *Recorded) StateBytes() ([]byte, error) {
-	_, state, _, err := r.parts()
+	state, _, err := r.parts()
 	return state, err
 }
 
-// parts cuts the body into its values; left is nil where nothing left the state.
-func (r *Recorded) parts() (event, state, left []byte, err error) {
+// parts cuts the values behind the event out of the body; left is nil where nothing left the state.
+func (r *Recorded) parts() (state, left []byte, err error) {
 	rest, ok := bytes.CutPrefix(r.Body, []byte(bodyHead))
 	leaves := false
 	if !ok {
@@ -94,13 +109,13 @@ func (r *Recorded) parts() (event, state, left []byte, err error) {
 		value, rest = after[:n:n], after[n:]
 		return value
 	}
-	event = cut("")
+	cut("")
 	state = cut(bodyStateKey)
 	if leaves {
 		left = cut(bodyLeftKey)
 	}
 	if err != nil || len(rest) > 0 || !ok && !leaves {
-		return nil, nil, nil, fmt.Errorf("eventstore: body of %s revision %d: %w", r.Key, r.Revision, errMalformed)
+		return nil, nil, fmt.Errorf("eventstore: body of %s revision %d: %w", r.Key, r.Revision, errMalformed)
 	}
-	return event, state, left, nil
+	return state, left, nil
 }

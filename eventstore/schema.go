@@ -18,7 +18,7 @@ import (
 // older event to Upgrades; the golden bytes in testdata/golden stay for ever.
 var (
 	Payments = NewAggregate("payment", 4, payment.Events(), payment.Evolve).letting(Leaving[payment.State]{
-		Newest: newestLeft, Whole: payment.State.HasPast, Join: joinPast,
+		Newest: newestLeft, Whole: payment.State.HasPast, Join: joinPast, Earlier: payment.State.WithPastOf,
 	})
 	Sessions = NewAggregate("session", 3, session.Events(), session.Evolve)
 	// Instruments are payment instruments, by token.

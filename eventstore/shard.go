@@ -90,13 +90,13 @@ func (h *shard) tip(key Key) (*Recorded, error) {
 
 // known is tip for what is in memory. The caller holds the lock.
 func (h *shard) known(key Key) *Recorded {
+	if r := h.s.recent.get(key); r != nil { // first: it may have what left the state
+		return r
+	}
 	if r := h.dirty[key]; r != nil {
 		return r
 	}
-	if r := h.flushing[key]; r != nil {
-		return r
-	}
-	return h.s.recent.get(key)
+	return h.flushing[key]
 }
 
 // apply makes an acknowledged group part of what is known. The caller holds the lock, and has checked the group if
@@ -106,14 +106,14 @@ func (h *shard) apply(g *group) {
 	h.newest.Store(&groupLink{g.seq, g.hash})
 	for _, r := range g.frames {
 		r := r.owned()
+		h.s.recent.put(r)
 		if replaced := h.dirty[r.Key]; replaced != nil {
 			h.dirtyBytes -= replaced.size()
 		}
-		h.dirty[r.Key] = r
-		h.dirtyBytes += r.size() + h.left.add(r)
-		h.s.recent.put(r)
+		h.dirty[r.Key] = r.light()
+		h.dirtyBytes += h.dirty[r.Key].size() + h.left.add(r)
 	}
-	h.recent = append(h.recent, g)
+	h.recent = append(h.recent, g.light())
 	h.bytes += g.size
 	for h.bytes > recentBytes || len(h.recent) > recentGroups {
 		h.bytes -= h.recent[0].size

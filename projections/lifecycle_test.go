@@ -97,7 +97,7 @@ func (l *life) fail(code, message string) *life {
 }
 
 func (l *life) told(state processor.State, code, message string) processor.Answer {
-	n := len(l.state.Operations)
+	n := len(l.state.Whole().Operations)
 	return processor.Answer{
 		State: state, ProcessorTransactionID: fmt.Sprintf("ptx-%d", n),
 		ProcessorEventID: fmt.Sprintf("pev-%d", len(l.events)+1), Code: code, Message: message,
@@ -120,7 +120,7 @@ func (l *life) act() *life {
 func (l *life) timeOut() *life {
 	l.t.Helper()
 	r := l.request()
-	op := l.state.Operations[len(l.state.Operations)-1]
+	op := l.state.NewestRequest()
 	l.fold(payment.DecideTimeOut(l.state, payment.TimeOut{At: r.At, Request: op.Revision}))
 	return l
 }

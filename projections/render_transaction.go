@@ -1,6 +1,7 @@
 package projections
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -14,16 +15,25 @@ import (
 // that a PAYMENT.REFUND is about (§6.2). What is done to a sale stands in its events; so does a refund that our own
 // books refused (D7).
 func renderTransactions(s payment.State, o RenderOptions) []Transaction {
-	s = s.Whole()
-	out := make([]Transaction, 0, len(s.Operations))
-	var refunds []payment.Operation
-	for _, op := range s.Operations {
+	var sales, refunds []payment.Operation
+	for op := range s.Each {
 		switch {
 		case op.Kind == processor.Authorize:
-			out = append(out, renderSale(s, op, o))
+			sales = append(sales, *op)
 		case op.Kind == processor.Refund && !op.Refused:
-			refunds = append(refunds, op)
+			refunds = append(refunds, *op)
 		}
+	}
+	byRequest := func(a, b payment.Operation) int { return cmp.Compare(a.Revision, b.Revision) }
+	slices.SortFunc(sales, byRequest)
+	slices.SortFunc(refunds, byRequest)
+	whole := s
+	if o.Events || len(sales) > 1 { // of one sale, which all operations act upon, the totals tell enough
+		whole = s.Whole()
+	}
+	out := make([]Transaction, 0, len(sales)+len(refunds))
+	for _, op := range sales {
+		out = append(out, renderSale(whole, op, o))
 	}
 	slices.SortStableFunc(refunds, func(a, b payment.Operation) int { return heard(a).Compare(heard(b)) })
 	for _, op := range refunds {
@@ -44,7 +54,7 @@ func heard(op payment.Operation) time.Time {
 // the status that it alone ended with.
 func renderSale(s payment.State, op payment.Operation, o RenderOptions) Transaction {
 	parts := saleOperations(s, op)
-	alone := payment.State{Amount: s.Amount, Operations: parts} // the domain's own rules, for this try
+	alone := payment.State{Amount: s.Amount, Totals: s.Totals, Operations: parts} // the domain's own rules, for this try
 	t := renderTransaction(s, op, o, transactionSale)
 	if op.Revision == s.Authorization().Revision {
 		t.Amount = s.Amount // an adjustment gives the authorization a new total

@@ -61,7 +61,7 @@ func (s State) refundableOf(capture Operation) domain.Amount {
 		return 0
 	}
 	left := capture.Amount
-	for op := range s.each {
+	for op := range s.Each {
 		if op.Kind == processor.Refund && op.Parent == capture.Revision && (op.State.Open() || op.State == StateSucceeded) {
 			left -= op.Amount
 		}

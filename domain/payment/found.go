@@ -71,7 +71,7 @@ func (s State) RevisionOf(key domain.OperationKey) (uint64, bool) {
 
 // knows tells whether the operation that the processor calls id was found before.
 func (s State) knows(id string) bool {
-	for op := range s.each {
+	for op := range s.Each {
 		if op.FoundID == id {
 			return true
 		}
@@ -81,7 +81,7 @@ func (s State) knows(id string) bool {
 
 // captureAs finds the newest capture with a transaction at the processor, and returns its revision; 0 for none.
 func (s State) captureAs(transaction string) (newest uint64) {
-	for op := range s.each {
+	for op := range s.Each {
 		if op.Kind == processor.Capture && op.TransactionID == transaction && transaction != "" {
 			newest = max(newest, op.Revision)
 		}
@@ -130,7 +130,7 @@ func (s State) evolveFound(e Event) State {
 // overtaken tells an operation without an answer that something found came after, or something late came to light: the
 // processor, which did that before, may have no room for it.
 func (s State) overtaken(op Operation) bool {
-	for other := range s.each {
+	for other := range s.Each {
 		if other.FoundID != "" && other.Revision > op.Revision || other.cameLate() {
 			return op.State.running()
 		}

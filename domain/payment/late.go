@@ -29,7 +29,7 @@ func (s State) Late(revision uint64, a processor.Answer) bool {
 
 // adjustedAfter tells whether a later adjustment has set the total, or may.
 func (s State) adjustedAfter(revision uint64) bool {
-	for op := range s.each {
+	for op := range s.Each {
 		if op.Kind == processor.Adjust && op.Revision > revision && (op.State.Open() || op.State == StateSucceeded) {
 			return true
 		}

@@ -86,7 +86,7 @@ func (e RefundRefused) Refusal(s State) error {
 
 // captureOf finds the capture that a transaction event belongs to.
 func (s State) captureOf(eventID string) (Operation, bool) {
-	for op := range s.each {
+	for op := range s.Each {
 		if op.Kind != processor.Capture {
 			continue
 		}

@@ -94,6 +94,15 @@ func (s State) HasPast() bool {
 	return s.Past.Operations == s.Totals.Operations && s.Past.KeyHashes == s.Totals.KeyHashes
 }
 
+// WithPastOf returns the state with its past, given a newer state of the same payment that has its own.
+func (s State) WithPastOf(newer State) State {
+	s.Past = newer.Past
+	for s.Past != nil && s.Past.Revision > s.Revision {
+		s.Past = s.Past.Before
+	}
+	return s
+}
+
 // Whole returns the state as if nothing had ever left it: Operations are all, in the order of their revisions. It is for
 // readers; no event is folded into it.
 func (s State) Whole() State {
@@ -111,8 +120,8 @@ func (s State) Whole() State {
 	return s
 }
 
-// each yields every operation, those that left the state included, in no order.
-func (s State) each(yield func(*Operation) bool) {
+// Each yields every operation, those that left the state included, in no order. They must not be changed.
+func (s State) Each(yield func(*Operation) bool) {
 	for i := range s.Operations {
 		if !yield(&s.Operations[i]) {
 			return

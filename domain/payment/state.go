@@ -170,7 +170,7 @@ func (s State) held() Operation {
 
 // NewestRequest is the operation that was asked for last, here and not elsewhere; the zero value before there is one.
 func (s State) NewestRequest() (newest Operation) {
-	for op := range s.each {
+	for op := range s.Each {
 		if op.FoundID == "" && op.Revision > newest.Revision {
 			newest = *op
 		}
@@ -180,7 +180,7 @@ func (s State) NewestRequest() (newest Operation) {
 
 // Operation finds the operation that the event at revision requested, or found.
 func (s State) Operation(revision uint64) (Operation, bool) {
-	for op := range s.each {
+	for op := range s.Each {
 		if op.Revision == revision {
 			return *op, true
 		}
