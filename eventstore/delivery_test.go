@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
+
 	"payledger/eventstore"
 	"payledger/eventstore/eventstoretest"
 )
@@ -158,6 +160,28 @@ func TestFollow(t *testing.T) {
 	}
 	if len(seen) != want {
 		t.Errorf("%d of %d", len(seen), want)
+	}
+}
+
+// TestDeliverySubjects: however many deliveries there are, a segment has one subject: the server keeps each subject in memory
+// for ever.
+func TestDeliverySubjects(t *testing.T) {
+	t.Parallel()
+	store := eventstoretest.Open(t, t.TempDir())
+	putMany(t, openDeliveries(t, store), "event", 500)
+	js, err := jetstream.New(store.Conn())
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := js.ListStreams(context.Background())
+	found := 0
+	for info := range list.Info() {
+		if found += strings.Count(info.Config.Name, "DELIVERIES_"); info.State.NumSubjects > 1 {
+			t.Errorf("%s has %d subjects", info.Config.Name, info.State.NumSubjects)
+		}
+	}
+	if list.Err() != nil || found != 1 {
+		t.Error(found, list.Err())
 	}
 }
 

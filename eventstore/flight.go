@@ -212,9 +212,12 @@ func (h *shard) refuseWaiting(cause error) {
 // as conflicts; drafts of an aggregate that has an event under way wait for it.
 func (h *shard) board(f *flight) {
 	var left []*entry
-	size := 0
+	size, full := 0, maxGroupBytes
+	if h.n == deliveryShard {
+		full = maxRecordBytes
+	}
 	for i, d := range h.waiting {
-		if len(f.drafts) == maxFrames || len(f.drafts) > 0 && size+len(d.r.Body) > maxGroupBytes {
+		if len(f.drafts) == maxFrames || len(f.drafts) > 0 && size+len(d.r.Body) > full {
 			left = append(left, h.waiting[i:]...)
 			break
 		}
