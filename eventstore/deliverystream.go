@@ -86,10 +86,12 @@ func (d *DeliveryStream) Put(ctx context.Context, name string, expected uint64, 
 	}
 	ctx, cancel := context.WithTimeout(ctx, appendTimeout)
 	defer cancel()
-	for {
-		tip, err := d.tipFor(ctx, key, expected)
-		if err != nil {
-			return 0, fmt.Errorf("%w: delivery %s: %w", ErrRefused, name, err)
+	for looked := expected > 0; ; looked = true {
+		var tip *Recorded
+		if looked { // a first record is looked up when it is appended
+			if tip, err = d.tipFor(ctx, key, expected); err != nil {
+				return 0, fmt.Errorf("%w: delivery %s: %w", ErrRefused, name, err)
+			}
 		}
 		r := d.draft(key, tip, body, open)
 		switch {
