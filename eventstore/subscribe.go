@@ -194,6 +194,3 @@ func (s *Store) dropConsumer(ctx context.Context, stream, name string) {
 		s.log.Debug().Err(err).Msg("consumer not deleted")
 	}
 }
-
-// errSkipped means that a message was lost on the way to us: the consumer is made anew.
-var errSkipped = errors.New("eventstore: a message was lost on the way")
