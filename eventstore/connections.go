@@ -26,10 +26,12 @@ func openReaders(c Config, shards int) (readers, error) {
 }
 
 // shard gives the connection for look-ups in a shard.
-func (r readers) shard(n int) *nats.Conn { return r[n] }
-
-// deliveries gives the connection for reading the stream of deliveries.
-func (r readers) deliveries() *nats.Conn { return r[len(r)-2] }
+func (r readers) shard(h *shard) *nats.Conn {
+	if h.n == deliveryShard {
+		return r[len(r)-2]
+	}
+	return r[h.n]
+}
 
 // secrets gives the connection for look-ups in the stream of secrets.
 func (r readers) secrets() *nats.Conn { return r[len(r)-1] }

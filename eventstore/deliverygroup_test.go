@@ -16,7 +16,7 @@ import (
 
 // isDeliveryAck tells the answer to a successful publish of a delivery, or of a batch of them.
 func isDeliveryAck(piece []byte) bool {
-	return bytes.Contains(piece, []byte(`"stream":"DELIVERIES"`)) && bytes.Contains(piece, []byte(`"seq":`)) && !bytes.Contains(piece, []byte(`"error"`))
+	return bytes.Contains(piece, []byte(`"stream":"DELIVERIES_1"`)) && bytes.Contains(piece, []byte(`"seq":`)) && !bytes.Contains(piece, []byte(`"error"`))
 }
 
 // TestDeliveryLostAck: the answer to a record, or to a batch of them, is lost after it was stored. What stands there tells
@@ -49,7 +49,7 @@ func TestDeliveryLostAck(t *testing.T) {
 					if there, err := d.Last(ctx, name); err != nil || there.Seq != seq || string(there.Body) != name {
 						t.Errorf("%s was told %d, there is %+v %v", name, seq, there, err)
 					}
-					if _, err := d.Put(ctx, name, 0, []byte("another")); !errors.Is(err, eventstore.ErrConflict) {
+					if _, err := d.Put(ctx, name, 0, []byte("another"), true); !errors.Is(err, eventstore.ErrConflict) {
 						t.Errorf("another first record of %s: %v", name, err)
 					}
 					if n > 1 {
@@ -64,31 +64,30 @@ func TestDeliveryLostAck(t *testing.T) {
 // TestDeliveryOrder: records leave in the order in which they came, but that deliveries' first ones go before outcomes.
 func TestDeliveryOrder(t *testing.T) {
 	t.Parallel()
-	var q eventstore.DeliveryQueue
+	q := eventstore.NewDeliveryQueue()
 	take := func(n int, want ...string) {
 		t.Helper()
 		if got := q.Take(n); !slices.Equal(got, want) {
 			t.Errorf("taken %q, want %q", got, want)
 		}
 	}
-	q.Add("outcome 1", 5)
-	q.Add("first 1", 0)
-	q.Add("outcome 2", 6)
-	q.Add("first 2", 0)
+	q.Add("outcome 1", 2)
+	q.Add("first 1", 1)
+	q.Add("outcome 2", 3)
+	q.Add("first 2", 1)
 	take(1, "first 1")
-	q.Add("first 3", 0)
+	q.Add("first 3", 1)
 	take(2, "first 2", "first 3")
-	q.Add("outcome 3", 7)
+	q.Add("outcome 3", 2)
 	take(1, "outcome 1")
-	q.Add("first 4", 0)
+	q.Add("first 4", 1)
 	take(2, "first 4", "outcome 2")
-	q.Add("first 5", 0)
+	q.Add("first 5", 1)
 	take(2, "first 5", "outcome 3")
 }
 
-// TestFollowWaits: a record of which only another process knows whether it is durable is handed out once a later record
-// of this one is: the fence.
-func TestFollowWaits(t *testing.T) {
+// TestFollowOthers: a record that another process put is handed out here once it is durable, in its place.
+func TestFollowOthers(t *testing.T) {
 	t.Parallel()
 	server, err := eventstore.StartServer(eventstore.ServerConfig{Dir: t.TempDir(), Name: "test"})
 	if err != nil {
@@ -98,41 +97,27 @@ func TestFollowWaits(t *testing.T) {
 	writer := openDeliveries(t, eventstoretest.OpenOn(t, eventstoretest.Config(server)))
 	reader := openDeliveries(t, eventstoretest.OpenOn(t, eventstoretest.Config(server)))
 	ctx := context.Background()
-	put := func(d *eventstore.DeliveryStream, name string) uint64 {
-		t.Helper()
-		seq, err := d.Put(ctx, name, 0, []byte(name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return seq
-	}
-	next := func(from uint64) (seq uint64) {
+	next := func(from uint64) (seen eventstore.StoredDelivery) {
 		t.Helper()
 		err := reader.Follow(ctx, from, func(page []eventstore.StoredDelivery) error {
-			seq = page[len(page)-1].Seq
+			seen = page[0]
 			return io.EOF
 		})
 		if !errors.Is(err, io.EOF) {
 			t.Fatal(err)
 		}
-		return seq
+		return seen
 	}
-	own := put(reader, "acct1.end1.own.KIND")
-	if next(own); fenced(t, reader) != 0 {
-		t.Error("a fence for a record whose answer came here")
+	from := uint64(1)
+	for i, d := range []*eventstore.DeliveryStream{reader, writer, reader, writer, writer} {
+		name := fmt.Sprintf("acct1.end1.event%d.KIND", i)
+		seq, err := d.Put(ctx, name, 0, []byte(name), i%2 == 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if seen := next(from); seen.Seq != seq || seen.Name != name || string(seen.Body) != name {
+			t.Errorf("put at %d, handed out %+v", seq, seen)
+		}
+		from = seq + 1
 	}
-	other := put(writer, "acct1.end1.other.KIND")
-	if seq := next(own + 1); seq != other || fenced(t, reader) < other {
-		t.Errorf("handed out %d, the fence stands at %d", seq, fenced(t, reader))
-	}
-}
-
-// fenced is the place of the fence; 0 when there is none.
-func fenced(t *testing.T, d *eventstore.DeliveryStream) uint64 {
-	t.Helper()
-	there, err := d.Last(context.Background(), "fence")
-	if err != nil && !errors.Is(err, eventstore.ErrNotFound) {
-		t.Fatal(err)
-	}
-	return there.Seq
 }

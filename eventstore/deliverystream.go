@@ -1,185 +1,173 @@
 package eventstore
 
 import (
+	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 
-	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
+	"payledger/domain"
 )
 
-// The stream of deliveries stands beside the log: what package notifier has planned and what
-// became of it, one literal subject per delivery, synced like the log. This file only stores bytes.
+// The records of deliveries: what package notifier has planned and what became of it. They are a shard of their own,
+// beside the log: a record is a frame, and the records of a name are a chain, as the events of an aggregate are. What
+// holds for the log's groups holds for theirs: grouped, compressed, appended with compare-and-swap, synced, witnessed.
+// Their oldest segments can be dropped (deliverydrop.go). This file only stores bytes.
 const (
-	deliveryStream = "DELIVERIES"
-	deliveryRoot   = "deliveries"
+	deliveryAggregate = "delivery" // <accountId>.<endpointId>.<eventId>.<kind>
+	besideAggregate   = "beside"   // any other name: of what stands beside deliveries
+	deliveryParts     = 4
+	// The types of records. A segment with the newest record of a name is not dropped while that is open.
+	typeOpen    = "open"
+	typeSettled = "settled"
+	// recordSchema is the schema of a record's frame; that of its bytes is the notifier's.
+	recordSchema = 1
 )
 
 // DeliveryStream stores records by name; a name is dot-joined tokens, each of which ValidID accepts.
-type DeliveryStream struct{ s *Store }
+type DeliveryStream struct {
+	s *Store
+	h *shard
+}
 
 // StoredDelivery is one record as it stands in the stream.
 type StoredDelivery struct {
 	Name string
-	Seq  uint64 // place in the stream; grows over all names
+	Seq  uint64 // place in the stream, as At makes it; grows over all names
 	Body []byte
 }
 
-// OpenDeliveries finds or makes the stream. Nothing in it is limited, so nothing is ever discarded; the
-// policy is the one that message schedules can be added to, and rollups replace what only its newest
-// record matters of.
-func (s *Store) OpenDeliveries(ctx context.Context) (*DeliveryStream, error) {
-	_, err := s.js.Stream(ctx, deliveryStream)
-	if errors.Is(err, jetstream.ErrStreamNotFound) && !s.readOnly {
-		_, err = s.js.CreateStream(ctx, jetstream.StreamConfig{
-			Name: deliveryStream, Subjects: []string{deliveryRoot + ".>"}, Storage: jetstream.FileStorage,
-			Replicas: s.replicas, Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardOld,
-			AllowDirect: true, AllowRollup: true, AllowAtomicPublish: true, Compression: jetstream.NoCompression,
-		})
-	}
-	if err != nil {
-		return nil, fmt.Errorf("eventstore: %s: %w", deliveryStream, err)
-	}
-	return &DeliveryStream{s}, nil
+// IsDelivery reports whether the record is one of a delivery, and not of what stands beside deliveries.
+func (d StoredDelivery) IsDelivery() bool {
+	return strings.Count(d.Name, ".") == deliveryParts-1
 }
 
-// Put stores the next record of a name whose newest one is at sequence expected; 0 for the first. It
-// returns the new record's sequence once it is durable. ErrConflict: the name's newest record is another
-// one. ErrUnknown: the time (ctx, at most 15 s) was over first; the record may be stored or not.
+// OpenDeliveries returns the stream.
+func (s *Store) OpenDeliveries(context.Context) (*DeliveryStream, error) {
+	return &DeliveryStream{s, s.records}, nil
+}
+
+// recordKey is the key of a name's records.
+func recordKey(name string) (Key, error) {
+	key := Key{Account: systemAccount, Aggregate: besideAggregate, ID: name}
+	if strings.Count(name, ".") == deliveryParts-1 {
+		account, rest, _ := strings.Cut(name, ".")
+		key = Key{Account: domain.AccountID(account), Aggregate: deliveryAggregate, ID: rest}
+	}
+	return key, key.valid()
+}
+
+// recordName is the inverse of recordKey.
+func recordName(key Key) string {
+	if key.Aggregate == deliveryAggregate {
+		return string(key.Account) + "." + key.ID
+	}
+	return key.ID
+}
+
+func storedDelivery(r *Recorded) StoredDelivery {
+	return StoredDelivery{Name: recordName(r.Key), Seq: r.Seq, Body: r.Body}
+}
+
+// Put stores the next record of a name whose newest one is at place expected; 0 for the first. open says that the record
+// is still needed: it is listed (Waiting), and never dropped. Put returns the new record's place once it is durable.
+// ErrConflict: the name's newest record is another one. ErrRefused: nothing was stored. ErrUnknown: the time (ctx, at
+// most 15 s) was over first; the record may be stored or not.
 //
 // Records that many callers put at the same moment are synced together.
 //
-// A lost answer is resolved by what stands there: two writers must never put the same bytes.
-func (d *DeliveryStream) Put(ctx context.Context, name string, expected uint64, body []byte) (uint64, error) {
+// A record that stands there already, behind the expected one and with the same bytes, counts as this call's: two writers
+// must never put the same bytes.
+func (d *DeliveryStream) Put(ctx context.Context, name string, expected uint64, body []byte, open bool) (uint64, error) {
+	key, err := recordKey(name)
+	if err != nil {
+		return 0, fmt.Errorf("%w: %w", ErrRefused, err)
+	}
 	ctx, cancel := context.WithTimeout(ctx, appendTimeout)
 	defer cancel()
-	if err := d.s.room(); err != nil {
-		return 0, err
-	}
-	return d.put(ctx, name, expected, body)
-}
-
-// settle publishes one record until it is known what became of it.
-func (d *DeliveryStream) settle(ctx context.Context, name string, expected uint64, body []byte) (uint64, error) {
-	w := deliveryWrite{name: name, expected: expected, body: body}
-	for {
-		seq, err := d.publish(ctx, w.message())
-		if err == nil {
-			return seq, nil
+	for looked := expected > 0; ; looked = true {
+		var tip *Recorded
+		if looked { // a first record is looked up when it is appended
+			if tip, err = d.tipFor(ctx, key, expected); err != nil {
+				return 0, fmt.Errorf("%w: delivery %s: %w", ErrRefused, name, err)
+			}
 		}
-		there, lastErr := d.Last(ctx, name)
+		r := d.draft(key, tip, body, open)
 		switch {
-		case lastErr == nil && there.Seq > expected && string(there.Body) == string(body):
-			return there.Seq, d.waitDelivered(ctx, there.Seq)
-		case lastErr == nil && there.Seq != expected:
+		case r.PrevSeq == expected:
+		case tip.PrevSeq == expected && tip.Type == r.Type && bytes.Equal(tip.Body, body):
+			return tip.Seq, nil
+		default:
 			return 0, ErrConflict
-		case lastErr != nil && !errors.Is(lastErr, ErrNotFound):
-			err = errors.Join(err, lastErr)
 		}
-		if d.s.pause(ctx, resolvePause) != nil {
-			return 0, fmt.Errorf("%w: delivery %s: %w", ErrUnknown, name, err)
+		if err = d.s.append(ctx, r); err == nil {
+			return r.Seq, nil
+		}
+		if !errors.Is(err, ErrConflict) {
+			return 0, fmt.Errorf("delivery %s: %w", name, err)
 		}
 	}
 }
 
-// Replace stores a record in place of all earlier ones of its name. Only the newest matters, whoever
-// wrote it; on an error it is for the caller to try again.
-func (d *DeliveryStream) Replace(ctx context.Context, name string, body []byte) error {
-	if err := d.s.room(); err != nil {
-		return err
+// tipFor returns the newest record of a key. Where others write as well, the leader is asked if it is not the expected one.
+func (d *DeliveryStream) tipFor(ctx context.Context, key Key, expected uint64) (*Recorded, error) {
+	tip, err := d.tip(key)
+	if err != nil || d.s.sole || tip == nil && expected == 0 || tip != nil && tip.Seq == expected {
+		return tip, err
 	}
-	m := nats.NewMsg(deliveryRoot + "." + name)
-	m.Data = body
-	m.Header.Set(nats.MsgRollup, nats.MsgRollupSubject)
-	seq, err := d.publish(ctx, m)
-	if err != nil {
-		return fmt.Errorf("eventstore: delivery %s: %w", name, err)
+	if err := d.h.catchUp(ctx); err != nil {
+		return nil, err
 	}
-	d.s.witnessedNewest(deliveryStream, seq, name, body)
-	return nil
+	return d.tip(key)
 }
 
-// publish sends once; only a PubAck is success.
-func (d *DeliveryStream) publish(ctx context.Context, m *nats.Msg) (uint64, error) {
-	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
-	defer cancel()
-	answer, err := d.s.nc.RequestMsgWithContext(ctx, m)
-	d.s.answered(deliveryStream, err)
+// tip returns the newest record that is known here; nil when there is none, or it was dropped.
+func (d *DeliveryStream) tip(key Key) (*Recorded, error) {
+	tip, err := d.h.tip(key)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	var ack deliveryAck
-	if err := json.Unmarshal(answer.Data, &ack); err != nil {
-		return 0, fmt.Errorf("answer to a publish: %w", err)
+	d.h.mu.Lock()
+	defer d.h.mu.Unlock()
+	if tip = d.h.kept(tip); tip == nil && d.h.stopped != nil { // what is not known here may stand where the stream is damaged
+		return nil, d.h.stopped
 	}
-	switch {
-	case ack.Error != nil:
-		return 0, ack.Error
-	case ack.Stream != deliveryStream || ack.Seq == 0:
-		return 0, fmt.Errorf("answer to a publish names %q %d", ack.Stream, ack.Seq)
-	}
-	d.s.delivered.raise(ack.Seq)
-	d.s.witnessed(deliveryStream, ack.Seq)
-	return ack.Seq, nil
+	return tip, nil
 }
 
-// Last gives the newest record of a name, as the stream's leader holds it; ErrNotFound when there is none.
+// draft makes the record behind tip.
+func (d *DeliveryStream) draft(key Key, tip *Recorded, body []byte, open bool) *Recorded {
+	r := &Recorded{
+		Key: key, Shard: deliveryShard, Revision: 1, Type: typeSettled, Schema: recordSchema, Time: d.s.Now(), Body: body,
+	}
+	if open {
+		r.Type = typeOpen
+	}
+	previous := Hash{}
+	if tip != nil {
+		r.Revision, r.PrevSeq, previous = tip.Revision+1, tip.Seq, tip.Hash
+	}
+	r.Hash = r.link(previous)
+	return r
+}
+
+// Last gives the newest record of a name, with everything that was acknowledged before the call, by whichever process;
+// ErrNotFound when there is none, or it was dropped.
 func (d *DeliveryStream) Last(ctx context.Context, name string) (StoredDelivery, error) {
-	must := d.s.must(deliveryStream, name)
-	last, err := d.get(ctx, deliveryRequest{LastBySubject: deliveryRoot + "." + name})
-	if errors.Is(err, ErrNotFound) {
-		err = d.s.missing(deliveryStream, name, must)
-	} else if err == nil {
-		err = d.s.older(deliveryStream, last.Seq, must)
-	}
-	return last, err
-}
-
-// Next gives the first record at or after sequence from whose name matches the pattern ("*" stands for
-// one token), as the stream's leader holds it; ErrNotFound at the end.
-func (d *DeliveryStream) Next(ctx context.Context, pattern string, from uint64) (StoredDelivery, error) {
-	return d.get(ctx, deliveryRequest{Seq: max(from, 1), NextBySubject: deliveryRoot + "." + pattern})
-}
-
-// deliveryRequest is JetStream's STREAM.MSG.GET.
-type deliveryRequest struct {
-	Seq           uint64 `json:"seq,omitempty"`
-	LastBySubject string `json:"last_by_subj,omitempty"`
-	NextBySubject string `json:"next_by_subj,omitempty"`
-}
-
-func (d *DeliveryStream) get(ctx context.Context, request deliveryRequest) (StoredDelivery, error) {
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
-	defer cancel()
-	question, err := json.Marshal(request)
+	key, err := recordKey(name)
 	if err != nil {
-		return StoredDelivery{}, fmt.Errorf("eventstore: delivery: %w", err)
+		return StoredDelivery{}, fmt.Errorf("%w: %w", ErrNotFound, err)
 	}
-	m, err := d.s.nc.RequestWithContext(ctx, "$JS.API.STREAM.MSG.GET."+deliveryStream, question)
-	if err != nil {
-		return StoredDelivery{}, fmt.Errorf("eventstore: delivery: %w", err)
+	if err := d.h.catchUp(ctx); err != nil {
+		return StoredDelivery{}, fmt.Errorf("eventstore: delivery %s: %w", name, err)
 	}
-	var answer struct {
-		Error   *apiError `json:"error"`
-		Message struct {
-			Subject string `json:"subject"`
-			Seq     uint64 `json:"seq"`
-			Data    []byte `json:"data"`
-		} `json:"message"`
+	tip, err := d.tip(key)
+	switch {
+	case err != nil:
+		return StoredDelivery{}, fmt.Errorf("eventstore: delivery %s: %w", name, err)
+	case tip == nil:
+		return StoredDelivery{}, ErrNotFound
 	}
-	if err := json.Unmarshal(m.Data, &answer); err != nil {
-		return StoredDelivery{}, fmt.Errorf("eventstore: delivery: %w", err)
-	}
-	if answer.Error != nil {
-		if answer.Error.ErrCode == codeNoMessageFound {
-			return StoredDelivery{}, ErrNotFound
-		}
-		return StoredDelivery{}, fmt.Errorf("eventstore: delivery: %w", answer.Error)
-	}
-	return StoredDelivery{
-		Name: strings.TrimPrefix(answer.Message.Subject, deliveryRoot+"."), Seq: answer.Message.Seq, Body: answer.Message.Data,
-	}, nil
+	return storedDelivery(tip), nil
 }

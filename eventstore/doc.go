@@ -28,9 +28,28 @@
 //     answer. segment.go: the streams of a shard.
 //   - recover.go, tips.go and package tipstore: the tip store. left.go: what left a state. load.go, groupread.go,
 //     subscribe.go: reading.
+//   - deliverystream.go, deliveryindex.go, deliverydrop.go: the records of deliveries.
 //   - inspect.go and repair.go: a folder before its server starts. scrub.go: afterwards. disk.go: a full disk. side.go:
 //     witnesses of the streams beside the log; sidesegment.go: those that never end. secretrecord.go: the bytes of SECRETS;
 //     secretindex.go, secretread.go, secretdestroy.go: what is made of them. Package blocks reads the server's files.
+//
+// # Deliveries
+//
+// What package notifier has planned and what became of it is a shard of its own, number 65,534, beside the log: streams
+// DELIVERIES_<segment> with the subjects deliveries.<segment>. A record is a frame, the records of a name are a chain, and all
+// rules above hold for it; but its records are no events: no checkpoint covers them, and no reader of the log sees them.
+// ce-subject is <accountId>.delivery.<endpointId>.<eventId>.<kind>, or system.beside.<name> for what stands beside
+// deliveries; ce-type is "open" or "settled"; ids, correlation and actor are empty; the body is the notifier's.
+//
+// The tip store has the newest record of every name, and the place of every open delivery by endpoint (deliveryindex.go): a
+// start reads no more than what is open, and memory does not grow with the deliveries that were ever made.
+//
+// The oldest segment can be dropped as a whole (deliverydrop.go), after everything open in it was copied forward and every
+// reader has passed it. A record, the floor, says so first: it names the last group that went, and up to where in the log
+// events plan nothing. A power failure before the floor is acknowledged: nothing was dropped. After it: the records are gone
+// for everybody, and the next start removes what is left of them. Segments that are missing without a floor are damage.
+// What a record continues may have been dropped: of a shard of deliveries the first record of a name that is left may have
+// any revision. Its group's hash still covers it.
 //
 // # Byte layout
 //
@@ -43,14 +62,14 @@
 //	 1        compression of the frames: 0 none, 1 zstd with dictionary1.zstd
 //	 2        number of frames: 1 to 256 for kind 0, else 0
 //	 4        bytes of the frames before compression
-//	 2        shard
+//	 2        shard; 65,534 for deliveries
 //	16        id of the log
 //	 8        sequence of the group
 //	 8        events of the shard before the group
 //	 8        aggregates of the shard before the group
 //	32        hash of the group before; zeroes for the first
 //	42        the witness, if there is one: 2 bytes shard, 8 sequence, 32 hash of that shard's newest acknowledged group;
-//	          of the next shard, or, where several write to one server, of the group's own: readers then need no fence
+//	          of the next shard (deliveries come after the last one), or, where several write to one server, of the group's own: readers then need no fence
 //	 …        the frames; of a closing group the number of the next segment (4 bytes)
 //	 8        check: the beginning of the group's hash, which is SHA-256 over all bytes before
 //

@@ -36,7 +36,3 @@ func (d *durability) reached(seq uint64) (bool, <-chan struct{}) {
 	defer d.mu.Unlock()
 	return seq <= d.acked, d.changed
 }
-
-// barrierDelay is how long a reader of deliveries waits for the writer's own acknowledgement before it makes sure
-// itself.
-const barrierDelay = fenceDelay

@@ -91,17 +91,20 @@ func (s *Server) HasLeader() error {
 	return err
 }
 
-// DeliveryQueue is what waits in the group commit of deliveries.
-type DeliveryQueue struct{ g deliveryGroup }
+// DeliveryQueue is the queue of records that wait to be appended.
+type DeliveryQueue struct{ h *shard }
 
-func (q *DeliveryQueue) Add(name string, expected uint64) {
-	q.g.add(&deliveryWrite{name: name, expected: expected})
+func NewDeliveryQueue() DeliveryQueue { return DeliveryQueue{newShard(&Store{}, deliveryShard)} }
+
+func (q DeliveryQueue) Add(name string, revision uint64) {
+	q.h.wait(&entry{r: &Recorded{Key: Key{ID: name}, Revision: revision}})
 }
 
-func (q *DeliveryQueue) Take(n int) (names []string) {
-	for _, w := range q.g.take(n) {
-		names = append(names, w.name)
+func (q DeliveryQueue) Take(n int) (names []string) {
+	for _, w := range q.h.waiting[:n] {
+		names = append(names, w.r.ID)
 	}
+	q.h.waiting = q.h.waiting[n:]
 	return names
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -81,7 +82,7 @@ func (s *Store) append(ctx context.Context, r *Recorded) error {
 	if s.readOnly {
 		return fmt.Errorf("%w: opened for reading", ErrRefused)
 	}
-	h := s.shard[r.Shard]
+	h := s.numbered(r.Shard)
 	if err := s.writable(h); err != nil {
 		return fmt.Errorf("%w: %w", ErrRefused, err)
 	}
@@ -90,7 +91,7 @@ func (s *Store) append(ctx context.Context, r *Recorded) error {
 	}
 	d := &entry{r: r, began: time.Now(), done: make(chan struct{})}
 	h.mu.Lock()
-	h.waiting = append(h.waiting, d)
+	h.wait(d)
 	f := h.depart()
 	h.mu.Unlock()
 	if f != nil && !h.fly(f, ctx.Done()) {
@@ -107,6 +108,19 @@ func (s *Store) append(ctx context.Context, r *Recorded) error {
 	case <-ctx.Done():
 		return h.withdraw(ctx, d)
 	}
+}
+
+// wait puts a draft into the queue. A delivery's first record goes before records that wait with an outcome: its webhook has
+// not left yet. The caller holds the lock.
+func (h *shard) wait(d *entry) {
+	at := len(h.waiting)
+	if h.n == deliveryShard && d.r.Revision == 1 {
+		at = 0
+		for at < len(h.waiting) && h.waiting[at].r.Revision == 1 {
+			at++
+		}
+	}
+	h.waiting = slices.Insert(h.waiting, at, d)
 }
 
 // withdraw takes a draft back whose caller waits no longer.
@@ -153,13 +167,14 @@ func (h *shard) depart() *flight {
 		depth = soleDepth
 	}
 	fence := idle && (h.wanted > h.head.Seq || h.tell && h.head.Seq > h.told)
-	if h.resolving || h.building || h.rolling || len(h.flights) >= depth || h.s.opening || len(h.waiting) == 0 && !fence {
+	full := h.open().bytes >= h.s.segmentBytes || h.rollFrom == h.open().number
+	nothing := len(h.waiting) == 0 && !fence && h.rollFrom != h.open().number
+	if h.resolving || h.building || h.rolling || len(h.flights) >= depth || h.s.opening || nothing {
 		return nil
 	}
 	if !idle && len(h.waiting) < h.s.pipelineFrom {
 		return nil // they go together, when the group under way has arrived
 	}
-	full := h.open().bytes >= h.s.segmentBytes
 	if full && !idle || h.dirtyBytes > 2*h.s.dirtyLimit {
 		return nil
 	}
@@ -197,9 +212,12 @@ func (h *shard) refuseWaiting(cause error) {
 // as conflicts; drafts of an aggregate that has an event under way wait for it.
 func (h *shard) board(f *flight) {
 	var left []*entry
-	size := 0
+	size, full := 0, maxGroupBytes
+	if h.n == deliveryShard {
+		full = maxRecordBytes
+	}
 	for i, d := range h.waiting {
-		if len(f.drafts) == maxFrames || len(f.drafts) > 0 && size+len(d.r.Body) > maxGroupBytes {
+		if len(f.drafts) == maxFrames || len(f.drafts) > 0 && size+len(d.r.Body) > full {
 			left = append(left, h.waiting[i:]...)
 			break
 		}
@@ -228,7 +246,7 @@ func (h *shard) fits(d *entry) error {
 		}
 	}
 	revision, address := uint64(0), uint64(0)
-	if tip != nil {
+	if tip = h.kept(tip); tip != nil {
 		revision, address = tip.Revision, tip.Seq
 	}
 	if d.r.Revision != revision+1 || d.r.PrevSeq != address {

@@ -198,7 +198,7 @@ func (p *lineParser) time(name string) time.Time {
 }
 
 func (p *lineParser) key(name string) Key {
-	parts := strings.Split(p.text(name), ".")
+	parts := strings.SplitN(p.text(name), ".", 3)
 	if len(parts) != 3 {
 		p.fail(name, "is not a key")
 		return Key{}

@@ -34,6 +34,8 @@ const (
 	hasWitness = 0x80
 	// maxGroupBytes closes a group: no frame is added past it. A larger frame goes alone.
 	maxGroupBytes = 64 << 10
+	// maxRecordBytes is maxGroupBytes of deliveries: their records are rarely read from their groups, and many come at once.
+	maxRecordBytes = 256 << 10
 	// maxFrameBytes bounds what a group may claim to hold before compression.
 	maxFrameBytes = 8 << 20
 	// noShard stands for no witness.

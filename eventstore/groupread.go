@@ -53,6 +53,9 @@ func (h *shard) mustRead(ctx context.Context, seq uint64) (*group, error) {
 			since = time.Now()
 		}
 		if h.s.replicas == 1 || time.Since(since) > staleLeader {
+			if h.dropped(seq) {
+				return nil, ErrDropped
+			}
 			if errors.Is(err, ErrNotFound) {
 				err = errors.New("the message is missing")
 			}
@@ -72,7 +75,7 @@ func (h *shard) groupDirect(ctx context.Context, seq uint64) (*group, error) {
 	if !ok {
 		return nil, ErrNotFound
 	}
-	m, err := h.s.reader(h.s.readers.shard(h.n)).RequestWithContext(ctx, "$JS.API.DIRECT.GET."+seg.name(h.n),
+	m, err := h.s.reader(h.s.readers.shard(h)).RequestWithContext(ctx, "$JS.API.DIRECT.GET."+seg.name(h.n),
 		[]byte(`{"seq":`+strconv.FormatUint(seq, 10)+`}`))
 	if err != nil {
 		return nil, fmt.Errorf("eventstore: read: %w", err)
@@ -186,7 +189,7 @@ func (h *shard) page(ctx context.Context, seq, n uint64) (page []*group, err err
 	}
 	ctx, cancel := context.WithTimeout(ctx, h.s.directTimeout())
 	defer cancel()
-	nc := h.s.reader(h.s.readers.shard(h.n))
+	nc := h.s.reader(h.s.readers.shard(h))
 	inbox, answers := nats.NewInbox(), make(chan *nats.Msg, pageGroups+1)
 	sub, err := nc.ChanSubscribe(inbox, answers)
 	if err != nil {

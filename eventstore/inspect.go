@@ -18,7 +18,7 @@ import (
 
 // sideStreams are the streams beside the log, and whether single messages of them are deleted.
 var sideStreams = map[string]bool{
-	checkpointStream: false, secretStream: true, deliveryStream: true, positionStream: true,
+	checkpointStream: false, secretStream: true, positionStream: true,
 }
 
 // tornFolder holds copies of torn tails.
@@ -30,6 +30,8 @@ type inspection struct {
 	required map[string]uint64        // by stream: what must be there, as some witness says
 	shards   map[int]groupLink        // the newest group of a shard that another shard names
 	newest   map[int]uint32           // number of the newest segment of each shard
+	oldest   uint32                   // number of the oldest segment of deliveries that was not dropped
+	floor    Floor                    // what was dropped of them
 	open     map[int]segmentReport    // the newest segment of each shard
 	reports  map[string]blocks.Report // of the streams that were read
 	torn     []string                 // streams with a torn tail
@@ -69,11 +71,19 @@ func inspect(dir string) error {
 		return nil
 	}
 	for _, name := range names {
-		if shard, number, ours := parseSegmentName(name); ours {
-			in.newest[shard] = max(in.newest[shard], number)
+		shard, number, ours := parseSegmentName(name)
+		if !ours {
+			continue
+		}
+		in.newest[shard] = max(in.newest[shard], number)
+		if shard == deliveryShard && number > in.floor.Segment && (in.oldest == 0 || number < in.oldest) {
+			in.oldest = number
 		}
 	}
 	for _, name := range names {
+		if in.beingDeleted(name) {
+			continue
+		}
 		if err := in.readStream(name); err != nil {
 			return err
 		}
@@ -117,6 +127,7 @@ func (in *inspection) readTips() error {
 		return tips.Close()
 	}
 	in.tips = tips
+	in.readFloor()
 	return nil
 }
 
@@ -181,7 +192,7 @@ func (in *inspection) readStream(name string) error {
 	if unfinished, err := unfinished(folder, name); unfinished || err != nil {
 		return err
 	}
-	if ours && number < in.newest[shard] && indexed(name, folder) {
+	if ours && number < in.newest[shard] && indexed(name, folder) && !in.seeksFloor(shard) {
 		options.Handle = nil
 		files, err := blocks.Files(folder)
 		if err != nil {
@@ -249,6 +260,11 @@ func (in *inspection) see(shard int, r blocks.Record) error {
 		return nil
 	}
 	g, _, err := parseGroupHeader(r.Body)
+	if err == nil && in.seeksFloor(shard) {
+		if g, err = parseGroup(r.Body); err == nil {
+			err = in.noteFloor(g)
+		}
+	}
 	if err != nil || g.seq != r.Seq || g.shard != shard {
 		return fmt.Errorf("%w: it is no group of this place", blocks.ErrRefused)
 	}
@@ -297,8 +313,11 @@ func (in *inspection) compare() error {
 // ends.
 func (in *inspection) complete() error {
 	for shard, open := range in.open {
-		next := uint64(1)
-		for number := uint32(1); number <= open.number; number++ {
+		begin, next, err := in.beginning(shard)
+		if err != nil {
+			return err
+		}
+		for number := begin; number <= open.number; number++ {
 			name := segmentName(shard, number)
 			if _, there := in.reports[name]; !there {
 				return in.damaged(name, next, "the stream is gone")

@@ -85,15 +85,16 @@ func (s *Store) tipsFit() bool {
 
 // recover brings the tips of all shards up to the end of the log.
 func (s *Store) recover(ctx context.Context) error {
-	for _, h := range s.shard { // all before the first write to the tip store, which writes the applied places of all
+	shards := s.all()
+	for _, h := range shards { // all before the first write to the tip store, which writes the applied places of all
 		if err := h.begin(ctx); err != nil {
 			return err
 		}
 	}
 	defer s.tellProgress(ctx)()
-	errs := make(chan error, s.shards)
+	errs := make(chan error, len(shards))
 	slots := make(chan struct{}, 2)
-	for _, h := range s.shard {
+	for _, h := range shards {
 		go func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
@@ -101,24 +102,24 @@ func (s *Store) recover(ctx context.Context) error {
 		}()
 	}
 	var all []error
-	for range s.shard {
+	for range shards {
 		all = append(all, <-errs)
 	}
-	if err := errors.Join(all...); err != nil {
+	if err := errors.Join(append(all, s.records.checkFloor())...); err != nil {
 		return err
 	}
-	for _, h := range s.shard {
+	for _, h := range shards {
 		h.mu.Lock()
 	}
 	s.opening = false
-	for _, h := range s.shard {
+	for _, h := range shards {
 		h.mu.Unlock()
 	}
-	for _, h := range s.shard {
+	for _, h := range shards {
 		go func() { errs <- h.fenceStart(ctx) }()
 	}
 	all = nil
-	for range s.shard {
+	for range shards {
 		all = append(all, <-errs)
 	}
 	return errors.Join(all...)
@@ -172,11 +173,20 @@ func (h *shard) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if applied.Seq == 0 && h.segments[0].first > 1 {
+		if applied, err = h.base(ctx); err != nil {
+			return err
+		}
+		h.begins = applied
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.head, h.front, h.synced = applied, applied, applied
 	h.newest.Store(&applied.groupLink)
-	return nil
+	if h.n != deliveryShard {
+		return nil
+	}
+	return h.loadFloor()
 }
 
 // recover reads the shard from where the tip store is to the end of the log.
@@ -313,18 +323,20 @@ func (s *Store) writeTips() error {
 	}
 	s.writing.Lock()
 	defer s.writing.Unlock()
-	heads := make([]head, len(s.shard))
+	shards := s.all()
+	heads := make([]head, len(shards))
 	batch := s.tips.NewBatch()
 	changed := false
-	for n, h := range s.shard {
+	for n, h := range shards {
 		h.mu.Lock()
 		if len(h.flushing) == 0 { // else the last time failed
 			h.flushing, h.dirty, h.dirtyBytes = h.dirty, map[Key]*Recorded{}, 0
 			h.left.flush()
 			h.flushHead = h.head
+			h.passing, h.passed = h.passed, nil
 		}
 		heads[n] = h.flushHead
-		tips, left := h.flushing, h.left.flushing
+		tips, left, passed := h.flushing, h.left.flushing, h.passing
 		changed = changed || heads[n].Seq != h.synced.Seq
 		h.mu.Unlock()
 		for key, r := range tips {
@@ -332,10 +344,10 @@ func (s *Store) writeTips() error {
 				return err
 			}
 		}
-		if err := writeLeft(batch, left); err != nil {
+		if err := errors.Join(writeLeft(batch, left), writeOpen(batch, tips, passed)); err != nil {
 			return err
 		}
-		if err := batch.Set(appliedKey(n), encodeHead(heads[n])); err != nil {
+		if err := batch.Set(appliedKey(h.n), encodeHead(heads[n])); err != nil {
 			return err
 		}
 	}
@@ -363,9 +375,9 @@ func (s *Store) writeTips() error {
 		}
 		return err
 	}
-	for n, h := range s.shard {
+	for n, h := range shards {
 		h.mu.Lock()
-		h.flushing, h.left.flushing, h.synced = nil, nil, heads[n]
+		h.flushing, h.left.flushing, h.passing, h.synced = nil, nil, nil, heads[n]
 		h.leave()
 		h.mu.Unlock()
 	}

@@ -71,7 +71,7 @@ func (c *scrub) pass(ctx context.Context, resume bool) error {
 	if err != nil {
 		return fmt.Errorf("eventstore: scrub: %w", err)
 	}
-	for _, h := range c.s.shard {
+	for _, h := range c.s.all() {
 		c.through[h.n], _ = h.end()
 	}
 	if err := c.present(names); err != nil {
@@ -104,11 +104,14 @@ func (c *scrub) pass(ctx context.Context, resume bool) error {
 
 // present checks that there is a folder of each stream that this process knows.
 func (c *scrub) present(names []string) error {
-	for _, h := range c.s.shard {
+	for _, h := range c.s.all() {
 		h.mu.Lock()
 		segments := h.segments
 		h.mu.Unlock()
 		for _, g := range segments {
+			if h.dropped(g.first) {
+				continue
+			}
 			if !slices.Contains(names, g.name(h.n)) {
 				return h.fail(g.first, scrubbed(g.name(h.n), g.first, "the stream is gone"))
 			}
@@ -144,7 +147,7 @@ func (c *scrub) stream(ctx context.Context, name string, resume bool) error {
 	if side {
 		return c.sideStream(ctx, name, options)
 	}
-	h := c.s.shard[shard]
+	h := c.s.numbered(shard)
 	seg, last, known := h.numbered(number)
 	if !known || last < seg.first {
 		return nil
@@ -157,6 +160,9 @@ func (c *scrub) stream(ctx context.Context, name string, resume bool) error {
 	}
 	c.torn = ""
 	report, err := blocks.Verify(c.s.embedded.dir, ledgerAccount, name, options)
+	if h.dropped(seg.first) { // perhaps while it was read
+		return nil
+	}
 	if err != nil {
 		return fmt.Errorf("eventstore: scrub: %s: %w", name, err)
 	}
@@ -174,6 +180,9 @@ func (c *scrub) confirm(ctx context.Context, h *shard, name string, through uint
 	options.From = blocks.Place{}
 	delete(c.groups, h.n)
 	report, err := blocks.Verify(c.s.embedded.dir, ledgerAccount, name, options)
+	if h.dropped(through) {
+		return nil
+	}
 	if err != nil {
 		return fmt.Errorf("eventstore: scrub: %s: %w", name, err)
 	}
@@ -232,10 +241,11 @@ func (c *scrub) group(h *shard, r blocks.Record) error {
 func (h *shard) numbered(number uint32) (segment, uint64, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if number == 0 || int(number) > len(h.segments) {
+	first := h.segments[0].number
+	if number < first || int(number-first) >= len(h.segments) {
 		return segment{}, 0, false
 	}
-	g := h.segments[number-1]
+	g := h.segments[number-first]
 	if g.last > 0 {
 		return g, g.last, true
 	}
@@ -272,7 +282,7 @@ func (c *scrub) side(name string, options blocks.Options) (uint64, string, error
 
 // changed reports whether a record was destroyed or replaced meanwhile.
 func (s *Store) changed(stream string, seq uint64) bool {
-	if s.sideValue(recordKey(stream, seq)) != nil {
+	if s.sideValue(sideRecordKey(stream, seq)) != nil {
 		return s.sideValue(endKey(stream, seq)) != nil
 	}
 	newest, err := s.sideNames(replacePrefix, stream, "")

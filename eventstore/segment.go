@@ -29,17 +29,36 @@ const DefaultSegmentBytes = 128 << 20
 const (
 	subjectRoot   = "ledger"
 	segmentPrefix = "LEDGER_"
+	// deliveryShard is the number of the shard that holds the records of deliveries. It is beside the log: its records
+	// are no events, and no checkpoint covers them.
+	deliveryShard  = 0xfffe
+	deliveryRoot   = "deliveries"
+	deliveryStream = "DELIVERIES"
+	deliveryPrefix = deliveryStream + "_"
 )
 
+// shardName is what the names of a shard's segments begin with.
+func shardName(shard int) string {
+	if shard == deliveryShard {
+		return deliveryStream
+	}
+	return segmentPrefix + strconv.Itoa(shard)
+}
+
 func segmentName(shard int, number uint32) string {
-	return segmentPrefix + strconv.Itoa(shard) + "_" + strconv.FormatUint(uint64(number), 10)
+	return shardName(shard) + "_" + strconv.FormatUint(uint64(number), 10)
 }
 
 // parseSegmentName is the inverse of segmentName.
 func parseSegmentName(name string) (shard int, number uint32, ok bool) {
-	rest, ours := strings.CutPrefix(name, segmentPrefix)
-	first, second, two := strings.Cut(rest, "_")
-	if !ours || !two {
+	first, second := strconv.Itoa(deliveryShard), ""
+	rest, ours := strings.CutPrefix(name, deliveryPrefix)
+	if ours {
+		second = rest
+	} else if rest, ours = strings.CutPrefix(name, segmentPrefix); ours {
+		first, second, ours = strings.Cut(rest, "_")
+	}
+	if !ours {
 		return 0, 0, false
 	}
 	shard, err := strconv.Atoi(first)
@@ -50,11 +69,15 @@ func parseSegmentName(name string) (shard int, number uint32, ok bool) {
 func (g segment) name(shard int) string { return segmentName(shard, g.number) }
 
 func (g segment) subject(shard int) string {
-	return subjectRoot + "." + strconv.Itoa(shard) + "." + strconv.FormatUint(uint64(g.number), 10)
+	number := strconv.FormatUint(uint64(g.number), 10)
+	if shard == deliveryShard {
+		return deliveryRoot + "." + number
+	}
+	return subjectRoot + "." + strconv.Itoa(shard) + "." + number
 }
 
 // name is the shard's newest segment, as texts name it.
-func (h *shard) name() string { return segmentPrefix + strconv.Itoa(h.n) }
+func (h *shard) name() string { return shardName(h.n) }
 
 // nameOf names the segment that holds a sequence. The caller holds the lock.
 func (h *shard) nameOf(seq uint64) string {

@@ -33,7 +33,10 @@ type shard struct {
 	recent   []*group      // the newest applied groups, in order
 	bytes    int           // of recent
 	segments []segment
-	rolling  bool // a segment was closed and its successor is being made
+	rolling  bool   // a segment was closed and its successor is being made
+	rollFrom uint32 // the segment of this number is closed as soon as it is open, however small it is
+	floor    Floor  // of deliveries: what was dropped
+	begins   head   // the end of the segment before the first one, as the first group names it
 	stopped  error
 
 	dirty       map[Key]*Recorded // applied, and not yet in the tip store
@@ -41,6 +44,8 @@ type shard struct {
 	dirtyBytes  int
 	left        unwritten                 // what left states with the events in dirty, flushing and before them
 	flushHead   head                      // the end of the shard with flushing
+	passed      [][]byte                  // places of open deliveries that are in the tip store and not open any more
+	passing     [][]byte                  // of them those that are being written
 	synced      head                      // what the tip store has on the disk
 	newest      atomic.Pointer[groupLink] // head, for the witness of another shard
 	segmentLast uint64                    // last sequence of the open segment when the log was opened
@@ -109,6 +114,11 @@ func (h *shard) apply(g *group) {
 		h.s.recent.put(r)
 		if replaced := h.dirty[r.Key]; replaced != nil {
 			h.dirtyBytes -= replaced.size()
+		} else if h.n == deliveryShard {
+			h.pass(r)
+		}
+		if r.Key == floorKey {
+			h.noteFloor(r)
 		}
 		h.dirty[r.Key] = r.light()
 		h.dirtyBytes += h.dirty[r.Key].size() + h.left.add(r)
@@ -125,64 +135,6 @@ func (h *shard) apply(g *group) {
 	if h.dirtyBytes > h.s.dirtyLimit {
 		h.s.flushSoon()
 	}
-}
-
-// check verifies a group that was read from the log: that it stands on h.front, and that every event continues its
-// aggregate. The caller holds the lock.
-func (h *shard) check(g *group) error {
-	if g.shard != h.n || g.log != h.s.id {
-		return fmt.Errorf("group %d belongs to another log or shard", g.seq)
-	}
-	if err := g.follows(h.front); err != nil {
-		return err
-	}
-	within := map[Key]*Recorded{}
-	for _, r := range g.frames {
-		tip := within[r.Key]
-		if tip == nil {
-			var err error
-			if tip, err = h.frontTip(r.Key); err != nil {
-				return err
-			}
-		}
-		if err := continues(r, tip); err != nil {
-			return err
-		}
-		within[r.Key] = r
-	}
-	return nil
-}
-
-// frontTip is tip with the groups that were read and are not known to be durable.
-func (h *shard) frontTip(key Key) (*Recorded, error) {
-	for i := len(h.seen) - 1; i >= 0 && h.pending[key] > 0; i-- {
-		for j := len(h.seen[i].frames) - 1; j >= 0; j-- {
-			if r := h.seen[i].frames[j]; r.Key == key {
-				return r, nil
-			}
-		}
-	}
-	if r := h.known(key); r != nil {
-		return r, nil
-	}
-	return h.s.storedTip(h.n, key)
-}
-
-// continues checks that r is the event after tip: its revision, its place and its hash.
-func continues(r, tip *Recorded) error {
-	revision, address, previous := uint64(0), uint64(0), Hash{}
-	if tip != nil {
-		revision, address, previous = tip.Revision, tip.Seq, tip.Hash
-	}
-	switch {
-	case r.Revision != revision+1:
-		return fmt.Errorf("%s: revision %d at %d.%d follows revision %d", r.Key, r.Revision, GroupOf(r.Seq), FrameOf(r.Seq), revision)
-	case r.PrevSeq != address:
-		return fmt.Errorf("%s: revision %d at %d.%d names another place for the event before", r.Key, r.Revision, GroupOf(r.Seq), FrameOf(r.Seq))
-	case r.link(previous) != r.Hash:
-		return fmt.Errorf("%s: revision %d at %d.%d has a wrong hash", r.Key, r.Revision, GroupOf(r.Seq), FrameOf(r.Seq))
-	}
-	return nil
 }
 
 // errBusy means that a group of ours is under way: its own answer decides first what stands at its place.

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"payledger/eventstore/tipstore"
@@ -30,7 +29,7 @@ const (
 
 // sideRoots are the subjects of the streams beside the log, up to the name.
 var sideRoots = map[string]string{
-	deliveryStream: deliveryRoot + ".", positionStream: positionRoot + ".",
+	positionStream: positionRoot + ".",
 }
 
 // sideDigest is a digest of a record.
@@ -45,15 +44,11 @@ func digestOf(name string, body []byte) (d sideDigest) {
 }
 
 func sideKey(prefix byte, stream, name string) []byte {
-	if prefix == namePrefix && stream == deliveryStream { // there are many
-		sum := sha256.Sum256([]byte(name))
-		name = string(sum[:16])
-	}
 	b := make([]byte, 0, 2+len(stream)+len(name))
 	return append(append(append(append(b, prefix), stream...), 0), name...)
 }
 
-func recordKey(stream string, seq uint64) []byte {
+func sideRecordKey(stream string, seq uint64) []byte {
 	return binary.BigEndian.AppendUint64(sideKey(recordPrefix, stream, ""), seq)
 }
 
@@ -162,12 +157,7 @@ func (s *Store) witnessedNewest(stream string, seq uint64, name string, body []b
 
 func setRecord(b tipstore.Batch, stream string, seq uint64, name string, body []byte) error {
 	e := sideEntry{seq, digestOf(name, body)}
-	value := make([]byte, len(e.digest)+1)
-	copy(value, e.digest[:])
-	if stream == deliveryStream && strings.Count(name, ".") != strings.Count(deliveryNames, ".")-1 {
-		value[len(e.digest)] = besideDeliveries
-	}
-	return errors.Join(b.Set(recordKey(stream, seq), value), b.Set(sideKey(namePrefix, stream, name), e.encode()))
+	return errors.Join(b.Set(sideRecordKey(stream, seq), e.digest[:]), b.Set(sideKey(namePrefix, stream, name), e.encode()))
 }
 
 func setNewest(b tipstore.Batch, stream string, seq uint64, name string, body []byte) error {
@@ -200,7 +190,7 @@ func (s *Store) sideValue(key []byte) []byte {
 func (s *Store) must(stream, name string) sideEntry {
 	for _, prefix := range []byte{namePrefix, replacePrefix} {
 		e := decodeEntry(s.sideValue(sideKey(prefix, stream, name)))
-		if e.seq > 0 && (prefix == replacePrefix || s.sideValue(recordKey(stream, e.seq)) != nil) {
+		if e.seq > 0 && (prefix == replacePrefix || s.sideValue(sideRecordKey(stream, e.seq)) != nil) {
 			return e
 		}
 	}
@@ -249,30 +239,6 @@ func (s *Store) answered(stream string, err error) {
 func (s *Store) sideDamage(stream string, seq uint64, reason string) error {
 	err := fmt.Errorf("%w: %s at sequence %d: %s; copy the folder before anything else", ErrUnhealthy, stream, seq, reason)
 	s.fail(err, false)
-	return err
-}
-
-// besideDeliveries marks, behind the digest, a record whose name is not that of a delivery: their readers do not see it.
-const besideDeliveries = 1
-
-// skipped returns an error if a record that readers of deliveries see stands in the index between two sequences, both
-// excluded.
-func (s *Store) skipped(stream string, after, before uint64) error {
-	if !s.indexed() || after+1 >= before {
-		return nil
-	}
-	view := s.tips.Snapshot()
-	defer view.Close()
-	var gone uint64
-	err := view.Range(recordKey(stream, after+1), recordKey(stream, before), func(key, value []byte) error {
-		if gone == 0 && value[len(value)-1] != besideDeliveries {
-			gone = binary.BigEndian.Uint64(key[len(key)-8:])
-		}
-		return nil
-	})
-	if err == nil && gone > 0 {
-		err = s.sideDamage(stream, gone, "the record is missing")
-	}
 	return err
 }
 

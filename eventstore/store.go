@@ -72,7 +72,8 @@ type Store struct {
 	progress func(done, of uint64)
 	dial     func() (*nats.Conn, error)
 
-	shard        []*shard
+	shard        []*shard // of the log
+	records      *shard   // of the records of deliveries
 	tips         *tipstore.Store
 	tipsOpen     sync.RWMutex // held for writing while the tip store is closed
 	tipsClosed   bool
@@ -102,8 +103,6 @@ type Store struct {
 	fixing     sync.Mutex  // one checkpoint at a time
 	fixDoubted bool        // whether the last one was stored is not known
 	fixed      *durability // of the checkpoints
-	delivered  *durability // of the deliveries
-	deliveries deliveryGroup
 
 	sick     atomic.Pointer[error]
 	sickened chan struct{} // closed when sick is set
@@ -147,7 +146,7 @@ func open(ctx context.Context, c Config) (*Store, error) {
 	}
 	s := &Store{
 		nc: nc, log: c.Logger, now: c.Now, random: c.Random, readOnly: c.ReadOnly, sole: c.SoleWriter, embedded: c.Server, progress: c.Progress,
-		dial: func() (*nats.Conn, error) { return connect(c) }, fixed: newDurability(), delivered: newDurability(),
+		dial: func() (*nats.Conn, error) { return connect(c) }, fixed: newDurability(),
 		fatal: make(chan error, 1), sickened: make(chan struct{}), flush: make(chan struct{}, 1), opening: true,
 		recent: newRecentTips(int(memory / 2)), groups: newGroupCache(int(memory / 16)), segmentBytes: uint64(c.SegmentBytes), pipelineFrom: defaultPipelineFrom,
 	}
@@ -216,7 +215,7 @@ func (s *Store) open(ctx context.Context, c Config, memory int64) error {
 	s.loops.Go(s.flushTips)
 	s.loops.Go(func() { s.watch(s.life) })
 	if !s.sole && !s.readOnly {
-		for _, h := range s.shard {
+		for _, h := range s.all() {
 			s.loops.Go(func() { h.tail(s.life) })
 		}
 	}
@@ -232,6 +231,22 @@ func (s *Store) open(ctx context.Context, c Config, memory int64) error {
 
 // Shards is the number of shards of the log.
 func (s *Store) Shards() int { return s.shards }
+
+// all returns the shards of the log, and that of the records of deliveries.
+func (s *Store) all() []*shard {
+	if s.records == nil { // it is being opened
+		return s.shard
+	}
+	return append(s.shard[:len(s.shard):len(s.shard)], s.records)
+}
+
+// numbered returns a shard by its number.
+func (s *Store) numbered(n int) *shard {
+	if n == deliveryShard {
+		return s.records
+	}
+	return s.shard[n]
+}
 
 // ID is the log's id.
 func (s *Store) ID() LogID { return s.id }
@@ -296,9 +311,10 @@ func (s *Store) noteDamage(shard int, err error) {
 	s.damaged.CompareAndSwap(nil, &err)
 }
 
-// Damaged returns the shards that take no appends because they are damaged.
+// Damaged returns the shards that take no appends because they are damaged. The records of deliveries count as a shard
+// with a number above all others.
 func (s *Store) Damaged() (shards []int) {
-	for _, h := range s.shard {
+	for _, h := range s.all() {
 		if h.healthy() != nil {
 			shards = append(shards, h.n)
 		}
@@ -312,7 +328,7 @@ func (s *Store) Close() error {
 		return nil
 	}
 	s.stop()
-	for _, h := range s.shard {
+	for _, h := range s.all() {
 		h.mu.Lock()
 		h.leave() // nothing leaves any more: what waits is refused
 		h.mu.Unlock()

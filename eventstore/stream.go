@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
+	"strings"
 
 	"payledger/domain"
 )
@@ -39,7 +40,11 @@ func (k Key) String() string {
 
 // valid refuses what cannot name an aggregate.
 func (k Key) valid() error {
-	for _, part := range []string{string(k.Account), k.Aggregate, k.ID} {
+	parts := []string{string(k.Account), k.Aggregate, k.ID}
+	if k.Aggregate == deliveryAggregate || k.Aggregate == besideAggregate {
+		parts = append(parts[:2], strings.Split(k.ID, ".")...)
+	}
+	for _, part := range parts {
 		if !domain.ValidID(part) {
 			return fmt.Errorf("eventstore: %q is not a key", k.String())
 		}

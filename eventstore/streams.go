@@ -48,7 +48,7 @@ func (s *Store) openStreams(ctx context.Context, c Config) error {
 	if err != nil {
 		return err
 	}
-	if len(segments) == 0 || len(segments[0]) == 0 {
+	if len(segments[0]) == 0 {
 		if err := neverUsed(segments); err != nil {
 			return err
 		}
@@ -66,24 +66,30 @@ func (s *Store) openStreams(ctx context.Context, c Config) error {
 	} else if err := s.openCheckpoints(ctx, false); err != nil {
 		return err
 	}
-	if len(segments) != s.shards {
-		return fmt.Errorf("%w: the log has %d shards, and segments of %d", ErrUnhealthy, s.shards, len(segments))
+	for n := range segments {
+		if n >= s.shards && n != deliveryShard {
+			return fmt.Errorf("%w: the log has %d shards, and there is %s", ErrUnhealthy, s.shards, segmentName(n, 1))
+		}
 	}
-	for n, infos := range segments {
+	for n := range s.shards {
 		h := newShard(s, n)
-		if err := h.take(infos); err != nil {
+		if err := h.take(segments[n]); err != nil {
 			return err
 		}
 		s.shard = append(s.shard, h)
 	}
-	for n, h := range s.shard {
-		h.witness = s.witnessOf((n + 1) % s.shards)
+	s.records = newShard(s, deliveryShard)
+	if err := s.records.take(segments[deliveryShard]); err != nil {
+		return err
+	}
+	for n, h := range s.all() {
+		h.witness = s.witnessOf((n + 1) % (s.shards + 1))
 	}
 	return nil
 }
 
 // neverUsed refuses to go on with the creation of a log that holds messages: its first shard is gone.
-func neverUsed(segments [][]*jetstream.StreamInfo) error {
+func neverUsed(segments map[int][]*jetstream.StreamInfo) error {
 	for _, infos := range segments {
 		for _, info := range infos {
 			if info.State.LastSeq > 0 {
@@ -95,24 +101,23 @@ func neverUsed(segments [][]*jetstream.StreamInfo) error {
 }
 
 // listSegments returns the streams of each shard in the order of their numbers.
-func (s *Store) listSegments(ctx context.Context) ([][]*jetstream.StreamInfo, error) {
-	var all [][]*jetstream.StreamInfo
-	list := s.js.ListStreams(ctx, jetstream.WithStreamListSubject(subjectRoot+".>"))
-	for info := range list.Info() {
-		if !strings.HasPrefix(info.Config.Name, segmentPrefix) {
-			continue
+func (s *Store) listSegments(ctx context.Context) (map[int][]*jetstream.StreamInfo, error) {
+	all := map[int][]*jetstream.StreamInfo{}
+	for _, root := range []string{subjectRoot, deliveryRoot} {
+		list := s.js.ListStreams(ctx, jetstream.WithStreamListSubject(root+".>"))
+		for info := range list.Info() {
+			if !strings.HasPrefix(info.Config.Name, segmentPrefix) && !strings.HasPrefix(info.Config.Name, deliveryStream) {
+				continue
+			}
+			shard, _, ok := parseSegmentName(info.Config.Name)
+			if !ok {
+				return nil, oldFormat("stream " + info.Config.Name)
+			}
+			all[shard] = append(all[shard], info)
 		}
-		shard, _, ok := parseSegmentName(info.Config.Name)
-		if !ok {
-			return nil, oldFormat("stream " + info.Config.Name)
+		if err := list.Err(); err != nil {
+			return nil, fmt.Errorf("eventstore: list of streams: %w", err)
 		}
-		for len(all) <= shard {
-			all = append(all, nil)
-		}
-		all[shard] = append(all[shard], info)
-	}
-	if err := list.Err(); err != nil {
-		return nil, fmt.Errorf("eventstore: list of streams: %w", err)
 	}
 	for _, infos := range all {
 		slices.SortFunc(infos, func(a, b *jetstream.StreamInfo) int {
@@ -137,7 +142,11 @@ func (s *Store) createLog(ctx context.Context, c Config) error {
 	if err := s.openCheckpoints(ctx, true); err != nil {
 		return err
 	}
+	shards := []int{deliveryShard}
 	for shard := s.shards - 1; shard >= 0; shard-- {
+		shards = append(shards, shard)
+	}
+	for _, shard := range shards {
 		config := s.segmentConfig(shard, segment{number: 1, first: 1})
 		_, err := s.js.CreateStream(ctx, config)
 		if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
@@ -188,7 +197,7 @@ func (h *shard) take(infos []*jetstream.StreamInfo) error {
 		if i < len(infos)-1 {
 			g.last = info.State.LastSeq
 		}
-		if err := checkSegment(i, g, h.segments, info); err != nil {
+		if err := h.checkSegment(g, h.segments, info); err != nil {
 			return fmt.Errorf("%w: %s: %w; copy the folder before anything else", ErrUnhealthy, info.Config.Name, err)
 		}
 		h.segments = append(h.segments, g)
@@ -200,17 +209,23 @@ func (h *shard) take(infos []*jetstream.StreamInfo) error {
 	return nil
 }
 
-func checkSegment(i int, g segment, before []segment, info *jetstream.StreamInfo) error {
-	state := info.State
+// checkSegment holds a segment to those before it. Of deliveries the first ones may have been dropped; checkFloor says
+// whether they were.
+func (h *shard) checkSegment(g segment, before []segment, info *jetstream.StreamInfo) error {
+	number, first := uint32(1), uint64(1)
 	switch {
-	case g.number != uint32(i+1):
-		return fmt.Errorf("segment %d is missing", i+1)
-	case i > 0 && g.first != before[i-1].last+1:
-		return fmt.Errorf("begins at sequence %d, but the segment before ends at %d", g.first, before[i-1].last)
-	case i == 0 && g.first != 1:
-		return fmt.Errorf("begins at sequence %d", g.first)
+	case len(before) > 0:
+		number, first = before[len(before)-1].number+1, before[len(before)-1].last+1
+	case h.n == deliveryShard:
+		number, first = g.number, g.first
 	}
-	return checkState(state, g.first)
+	switch {
+	case g.number != number:
+		return fmt.Errorf("segment %d is missing", number)
+	case g.first != first:
+		return fmt.Errorf("begins at sequence %d, but the segment before ends at %d", g.first, first-1)
+	}
+	return checkState(info.State, g.first)
 }
 
 // checkState compares what the server says of an append-only stream that begins at sequence first.
@@ -232,11 +247,8 @@ func checkState(state jetstream.StreamState, first uint64) error {
 
 // witnessOf returns a function for the newest acknowledged group of a shard, to be called without its lock.
 func (s *Store) witnessOf(n int) func() witness {
-	if s.shards == 1 {
-		return func() witness { return witness{Shard: noShard} }
-	}
-	h := s.shard[n]
-	return func() witness { return witness{n, *h.newest.Load()} }
+	h := s.all()[n]
+	return func() witness { return witness{h.n, *h.newest.Load()} }
 }
 
 // recheckSegments compares what the server says of the streams with what was read from them: a message that is gone is
@@ -248,11 +260,11 @@ func (s *Store) recheckSegments(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for n, h := range s.shard {
-		if n >= len(segments) {
+	for _, h := range s.all() {
+		if len(segments[h.n]) == 0 {
 			return fmt.Errorf("%w: %s has no segment", ErrUnhealthy, h.name())
 		}
-		if err := h.compare(segments[n]); err != nil {
+		if err := h.compare(segments[h.n]); err != nil {
 			return err
 		}
 	}
@@ -266,7 +278,11 @@ func (h *shard) compare(infos []*jetstream.StreamInfo) error {
 	for i, info := range infos {
 		_, number, _ := parseSegmentName(info.Config.Name)
 		g := segment{number: number, first: max(1, info.Config.FirstSeq), last: info.State.LastSeq}
-		if err := checkSegment(i, g, before, info); err != nil {
+		err := h.checkSegment(g, before, info)
+		if i == 0 && g.first > 1 && !h.dropped(g.first-1) {
+			err = errors.New("the segments before it are gone")
+		}
+		if err != nil {
 			return fmt.Errorf("%w: %s: %w; copy the folder before anything else", ErrUnhealthy, info.Config.Name, err)
 		}
 		before = append(before, g)

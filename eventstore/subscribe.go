@@ -3,10 +3,8 @@ package eventstore
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -42,38 +40,7 @@ func (s *Store) Subscribe(ctx context.Context, shard int, after uint64, handle f
 		}
 		return ctx.Err()
 	}
-	for next := max(1, GroupOf(after)); ; {
-		end, grown := h.end()
-		if next > end.Seq {
-			select {
-			case <-grown:
-				continue
-			case <-s.gone:
-				return fmt.Errorf("eventstore: subscription to %s: %w", h.name(), nats.ErrConnectionClosed)
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-		}
-		through, err := h.hand(ctx, next, end.Seq, each)
-		if err != nil {
-			var failed handlerError
-			switch {
-			case errors.As(err, &failed):
-				return failed.error
-			case ctx.Err() != nil:
-				return ctx.Err()
-			case errors.Is(err, ErrUnhealthy):
-				return err
-			case s.nc.IsClosed():
-				return fmt.Errorf("eventstore: subscription to %s: %w", h.name(), nats.ErrConnectionClosed)
-			}
-			s.log.Debug().Err(err).Int("shard", shard).Uint64("next", through).Msg("reading the log broke; going on")
-			if err := s.pause(ctx, resubscribePause); err != nil {
-				return err
-			}
-		}
-		next = through
-	}
+	return h.follow(ctx, max(1, GroupOf(after)), each)
 }
 
 // handlerError is an error of a subscriber's own.
@@ -227,6 +194,3 @@ func (s *Store) dropConsumer(ctx context.Context, stream, name string) {
 		s.log.Debug().Err(err).Msg("consumer not deleted")
 	}
 }
-
-// errSkipped means that a message was lost on the way to us: the consumer is made anew.
-var errSkipped = errors.New("eventstore: a message was lost on the way")

@@ -38,6 +38,7 @@ type deliveryAnswer struct {
 	Attempts    int               `json:"attemptCount"`
 	LastStatus  int               `json:"lastStatusCode,omitempty"`
 	LastFailure string            `json:"lastFailure,omitempty"`
+	Dropped     bool              `json:"dropped,omitempty"`
 }
 
 // attemptAnswer is one try to send.
@@ -103,7 +104,7 @@ func renderDelivery(d deliveries.Row) deliveryAnswer {
 	a := deliveryAnswer{
 		ID: d.ID, EndpointID: d.Endpoint, EventType: d.EventType, EventID: d.EventID, Outcome: d.Status,
 		PlannedAt: projections.Time{Time: d.PlannedAt}, UpdatedAt: projections.Time{Time: d.UpdatedAt},
-		Attempts: d.Attempts, LastStatus: d.StatusCode, LastFailure: d.Failure,
+		Attempts: d.Attempts, LastStatus: d.StatusCode, LastFailure: d.Failure, Dropped: d.Dropped,
 	}
 	if d.Aggregate == "payment" {
 		a.PaymentID = d.AggregateID

@@ -173,3 +173,37 @@ func TestExcerptSecrets(t *testing.T) {
 		}
 	}
 }
+
+// TestDroppedDelivery: a delivery that is older than deliveries are kept shows as dropped, without its attempts, and cannot be
+// sent again; nor is it by a replay.
+func TestDroppedDelivery(t *testing.T) {
+	t.Parallel()
+	r := newHookRig(t, webhooks{keep: time.Second})
+	endpoint := r.takes("/")
+	r.sold(goodCard, someSession)
+	r.arrived("/", 1)
+	var row map[string]any
+	r.eventually(func() bool {
+		r.late.Add(1) // time goes by
+		rows, _ := r.deliveries("")
+		row = rows[0]
+		return row["dropped"] == true
+	}, func() string { return "it is not dropped" })
+	if row["outcome"] != "SUCCEEDED" || row["attemptCount"] != 1.0 || row["lastStatusCode"] != 200.0 {
+		t.Errorf("listed %v", row)
+	}
+	id := row["id"].(string)
+	a := r.want(r.manage("GET", "/webhook-deliveries/"+id, ""), 200, "")
+	if attempts, ok := a.field("attempts").([]any); !ok || len(attempts) != 0 || a.field("dropped") != true {
+		t.Errorf("read %s", a.text)
+	}
+	if a := r.want(r.resend(id), 422, "RequestValidationError"); !strings.Contains(a.text, "older than deliveries are kept") {
+		t.Errorf("answered %s", a.text)
+	}
+	if n := r.counted(replayOf(endpoint, "")); n != 0 {
+		t.Errorf("a replay would send %d", n)
+	}
+	if came := r.inbox.at("/"); len(came) != 1 {
+		t.Errorf("it came %d times", len(came))
+	}
+}

@@ -30,6 +30,7 @@ import (
 type webhooks struct {
 	retries []time.Duration // delays between automatic attempts; none: a failed delivery is exhausted at once
 	rate    float64         // of replays, per second; 0: the default
+	keep    time.Duration   // how long settled deliveries are kept; 0: the default
 
 	notifier *notifier.Notifier
 	index    *deliveries.Index
@@ -50,7 +51,7 @@ func (w *webhooks) open(ctx context.Context, r *rig, fanout *eventstore.Fanout, 
 	w.index, err = deliveries.Open(ctx, filepath.Join(r.dir, "views"), logger)
 	must(r.t, err)
 	w.log, err = notifier.OpenLog(ctx, notifier.LogConfig{
-		Notifier: w.notifier, Store: r.store, Index: w.index, Now: r.now, Random: rand.Reader, Logger: logger, ReplayRate: w.rate,
+		Notifier: w.notifier, Store: r.store, Index: w.index, Now: r.now, Random: rand.Reader, Logger: logger, ReplayRate: w.rate, Retention: w.keep,
 	})
 	must(r.t, err)
 	ofPayments, ofDisputes, err := notifier.Compilers()

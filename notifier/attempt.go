@@ -1,9 +1,9 @@
 package notifier
 
 import (
+	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -42,17 +42,16 @@ func pause(ctx context.Context, d time.Duration) bool {
 
 // dispatcher makes the attempts of deliveries and records how they end.
 type dispatcher struct {
-	write    func(context.Context, Delivery) (message, error)
-	sender   *sender
-	stream   stream
-	retries  schedule
-	turns    turns
-	now      func() time.Time
-	names    *names
-	progress *progress
-	health   *health
-	tally    *tally
-	log      zerolog.Logger
+	write   func(context.Context, Delivery) (message, error)
+	sender  *sender
+	stream  stream
+	retries schedule
+	turns   turns
+	now     func() time.Time
+	names   *names
+	health  *health
+	tally   *tally
+	log     zerolog.Logger
 	// cut ends later than a lane's context: attempts in flight get that long to finish.
 	cut context.Context
 }
@@ -79,7 +78,7 @@ func (p *dispatcher) deliver(ctx context.Context, l *lane, e entry, free func())
 	}
 	free()
 	ended.Sender = p.turns.me
-	if p.record(l, name, at, ended) {
+	if p.record(l, name, at, d, ended) {
 		p.tally.record(d.Status, ended)
 		p.told(name, ended)
 	}
@@ -90,17 +89,20 @@ func (p *dispatcher) nameOf(ctx context.Context, l *lane, e entry) (name string,
 	if e.record != nil {
 		return e.record.Name(), nil
 	}
+	gone := false
 	err = p.persist(ctx, l.name, func() error {
-		stored, err := p.stream.Next(ctx, l.name+".*.*", e.at)
-		if err == nil && stored.Seq != e.at {
-			err = eventstore.ErrNotFound
+		stored, err := p.stream.At(ctx, e.at)
+		name, gone = stored.Name, errors.Is(err, eventstore.ErrDropped)
+		if gone {
+			return nil
 		}
-		if err != nil {
-			return fmt.Errorf("notifier: the delivery at sequence %d: %w", e.at, err)
-		}
-		name = stored.Name
-		return nil
+		return err
 	})
+	if gone { // it was copied forward before
+		l.moved(e.at, 0, Delivery{})
+		l.lookFrom(e.at)
+		err = eventstore.ErrDropped
+	}
 	return name, err
 }
 
@@ -138,7 +140,7 @@ func (p *dispatcher) current(ctx context.Context, l *lane, e entry, name string)
 func (p *dispatcher) take(ctx context.Context, l *lane, from uint64, d Delivery) (taken Delivery, at uint64, is bool) {
 	taken = p.turns.taken(d, p.now())
 	err := p.persist(ctx, d.Name(), func() (err error) {
-		at, err = p.put(d.Name(), from, taken)
+		at, err = p.put(from, taken)
 		if errors.Is(err, eventstore.ErrConflict) { // another one was faster; or this one, whose answer was lost
 			at, err = 0, nil
 		}
@@ -153,7 +155,6 @@ func (p *dispatcher) take(ctx context.Context, l *lane, from uint64, d Delivery)
 		return taken, 0, false
 	}
 	l.took(from, at)
-	p.progress.passed(at)
 	return taken, at, true
 }
 
@@ -184,17 +185,22 @@ func (p *dispatcher) attempt(ctx context.Context, d Delivery) (ended Delivery, o
 }
 
 // record makes an outcome durable with compare-and-swap, and tells the lane. A conflict means that another process
-// has recorded one: what it recorded holds. It tells whether the outcome is on record.
-func (p *dispatcher) record(l *lane, name string, at uint64, ended Delivery) bool {
+// has recorded one: what it recorded holds, unless it has only copied the record forward. It tells whether the outcome is
+// on record.
+func (p *dispatcher) record(l *lane, name string, at uint64, before, ended Delivery) bool {
 	for n := 0; ; n++ {
-		place, err := p.put(name, at, ended)
+		place, err := p.put(at, ended)
 		switch {
 		case err == nil:
 			l.moved(at, place, ended)
-			p.progress.passed(place)
 			p.health.clear(name)
 			return true
 		case errors.Is(err, eventstore.ErrConflict):
+			if copied := p.copied(name, before); copied > at {
+				l.took(at, copied)
+				at = copied
+				continue
+			}
 			l.lookFrom(at)
 			l.moved(at, 0, Delivery{})
 			p.health.clear(name)
@@ -207,8 +213,28 @@ func (p *dispatcher) record(l *lane, name string, at uint64, ended Delivery) boo
 	}
 }
 
+// copied gives the place of a delivery's newest record if that is the same as the one before the attempt; else 0.
+func (p *dispatcher) copied(name string, before Delivery) uint64 {
+	stored, err := p.stream.Last(p.cut, name)
+	if err != nil {
+		return 0
+	}
+	d, err := Decode(stored)
+	if err != nil {
+		return 0
+	}
+	there, err := d.encode()
+	if err != nil {
+		return 0
+	}
+	if was, err := before.encode(); err != nil || !bytes.Equal(there, was) {
+		return 0
+	}
+	return stored.Seq
+}
+
 // put writes once; when the notifier ends meanwhile, it has recordTime left.
-func (p *dispatcher) put(name string, at uint64, ended Delivery) (uint64, error) {
+func (p *dispatcher) put(at uint64, ended Delivery) (uint64, error) {
 	body, err := ended.encode()
 	if err != nil {
 		return 0, err
@@ -217,7 +243,7 @@ func (p *dispatcher) put(name string, at uint64, ended Delivery) (uint64, error)
 	defer cancel()
 	stop := context.AfterFunc(p.cut, func() { time.AfterFunc(recordTime, cancel) })
 	defer stop()
-	return p.stream.Put(ctx, name, at, body)
+	return p.stream.Put(ctx, ended.Name(), at, body, ended.Status.Open())
 }
 
 // persist repeats what failed for a reason of our own until it succeeds or ctx ends: a delivery is never skipped.

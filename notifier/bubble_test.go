@@ -30,7 +30,6 @@ type bubble struct {
 	limits   limits
 	turns    turns
 	names    names
-	progress *progress
 
 	mu    sync.Mutex
 	calls []call
@@ -128,12 +127,10 @@ func (b *bubble) start() {
 	h := &health{}
 	n := &Notifier{stream: b.stream, lanes: newLanes(b.stream, h, zerolog.Nop(), time.Now)}
 	n.lanes.limits, n.lanes.turns = b.limits, b.turns
-	through, err := n.takeUp(ctx, position{})
-	if err != nil {
+	if err := n.takeUp(ctx); err != nil {
 		b.t.Fatal(err)
 	}
-	b.lanes, b.progress = n.lanes, &progress{through: through, shared: b.turns.shared}
-	n.turns, n.planner = b.turns, &planner{progress: b.progress}
+	b.lanes, n.turns = n.lanes, b.turns
 	b.others = &others{n, map[string]uint64{}}
 	b.dials = make(chan net.Conn)
 	s := newSender(Guard{}, DefaultTimeout, time.Now)
@@ -152,7 +149,7 @@ func (b *bubble) start() {
 	serving.Go(func() { _ = b.server.Serve(pipes{b.dials, ended}) })
 	d := &dispatcher{
 		write: b.write, sender: s, stream: b.stream, retries: newSchedule(DefaultRetryDelays()), turns: b.turns, now: time.Now, names: &b.names,
-		progress: b.progress, health: h, tally: newTally(), log: zerolog.Nop(), cut: ctx,
+		health: h, tally: newTally(), log: zerolog.Nop(), cut: ctx,
 	}
 	b.lanes.run(ctx, d.deliver)
 	b.stop = func() {
@@ -187,7 +184,7 @@ func (b *bubble) put(event string, endpoint domain.EndpointID) placed {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	at, err := b.stream.Put(context.Background(), d.Name(), 0, body)
+	at, err := b.stream.Put(context.Background(), d.Name(), 0, body, true)
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -38,10 +38,10 @@
 //
 // # Format
 //
-// Stream DELIVERIES, subjects deliveries.<accountId>.<endpointId>.<eventId>.<kind>, the kind with "-" for
-// ".". A delivery's messages are its records, whole each time: the first as it was planned, one more per
-// attempt; the last is what holds. deliveries.position is the planner's place, replaced each time. Both are
-// msgpack maps with a schema number. Schema 2 of a delivery:
+// The records of deliveries stand in the streams DELIVERIES_<segment> (package eventstore), under the names
+// <accountId>.<endpointId>.<eventId>.<kind>, the kind with "-" for ".". A delivery's records are whole each time: the first
+// as it was planned, one more per attempt; the last is what holds. The planner's place is the position "notifier" in the
+// stream POSITIONS. A record is a msgpack map with a schema number. Schema 2 of a delivery:
 //
 //	status    PLANNED (no automatic attempt yet), FAILED (the next is due at nextAt), SUCCEEDED, EXHAUSTED, CANCELLED
 //	attempts  number, startedAt, durationMicros, statusCode, failure, manual, excerpt, keys
@@ -51,15 +51,25 @@
 // Schema 1 had no retries: its FAILED reads as EXHAUSTED. A delivery's id for the outside is 26 characters of the
 // SHA-256 of its name.
 //
+// # Retention
+//
+// Deliveries that are over are kept for LogConfig.Retention (--delivery-retention), and until their segment of the stream is
+// dropped: when its newest record is older than that. A segment that does not grow full is closed after an eighth of it. A
+// segment is dropped in this order (retention.go): what is open in it is copied forward, while none of its attempts is under
+// way; the planner's place is written and has passed every event that the segment is about; the index of deliveries shows all
+// of it; then the floor is recorded, with that place. From now on events up to it plan nothing, so that a position that is
+// lost, or a name that is free again, sends nothing twice. The index goes on showing what it has of dropped deliveries.
+//
 // # What is true if the power fails
 //
 //   - before (1): the event is planned again: its position was not written.
-//   - after (1), before (2): the delivery stands in the stream at or after a place that the position names,
-//     or after all that it names: the lane finds it there. Its event is planned again and exists.
+//   - after (1), before (2): the delivery is listed as open: its lane finds it there. Its event is planned again and exists.
 //   - after (2), before (3): the same; the webhook is sent twice, and that attempt counts once. The receiver tells by
 //     eventId. Of one endpoint these are at most 8 attempts under way and 128 whose outcomes were being written.
 //   - after (3), success: nothing is sent again, whether or not (4) came to pass.
 //   - after (3), failure: the lane finds the record as above, and waits until nextAt.
+//   - while a segment is dropped: before the floor nothing is gone, copies of open deliveries are what holds; after it a start
+//     goes on.
 //
 // # Several processes
 //
@@ -71,7 +81,9 @@
 // for a quarter of a minute just before, or whose clock differs by as much. Without turns two processes sent 427 to 505
 // webhooks of 300 events to an endpoint that takes 30 ms; with them 300.
 //
-// The position is one record, which any of them writes. It holds for all: it passes only what was seen of the stream.
+// The position is one record, which any of them writes. It holds for all: what it has passed is planned, and the stream lists
+// what is open of it, whoever planned it. Any process drops old segments. The index of a process that stood still meanwhile is
+// made anew.
 //
 // # Design notes
 //
@@ -80,7 +92,7 @@
 //
 // Retries wait in memory, by place and time alone: 16 bytes and their entry in a set, and are read again when they are
 // due. Up to 32,768 a lane, 2 MB; what is more stays in the stream, and the lane notes between which places and when
-// the first is due. It is read back then, at most every 15 s (a page of 256 takes about a millisecond), so that such a
+// the first is due. It is read back then from the list of the endpoint's open deliveries, at most every 15 s, so that such a
 // retry may come 15 s late. The alternative was a message schedule of JetStream for each endpoint as its wake-up: it
 // costs a synced write for each change of the earliest due time, and brings nothing, since what is due has to be found
 // in the records after a start anyway. Delayed NAKs would hold the consumer's slots: one dead endpoint stops all.
@@ -92,20 +104,8 @@
 // endpoint's rate would be bounded by the disk's latency, and groups would not form. Due retries and first attempts
 // take turns.
 //
-// Group commit. The stream syncs record by record, 2,800 a second from one writer and 3,100 from 32. An atomic batch
-// syncs once but stages itself on disk first. Records of 450 bytes:
-//
-//	in a batch   records/s   ms a batch
-//	         4         900          4.4
-//	        16       1,850          8.7
-//	        64       9,700          6.6
-//	       128      15,100          8.5
-//	       512      25,700           20
-//
-// So records that wait are sent singly, four at a time, and as one batch from 32 on. First records go before outcomes:
-// a burst of outcomes (a hanging endpoint's attempts time out together) would hold up the next event's webhooks.
-// A batch with a conflict fails as a whole and is repeated singly. 256 writers together get 24,000 to 39,000 records a
-// second; Follow reads 180,000 or more.
+// Records that wait at the same moment share a group of the stream, and its sync; first records go before outcomes: a burst
+// of outcomes (a hanging endpoint's attempts time out together) would hold up the next event's webhooks.
 //
 // An event that was just planned is not read from the log again, and what it renders to is made once for all
 // endpoints; the newest 2,048 are kept, at most 16 MB of them. Its personal data is opened for each attempt nevertheless: once erased it is sent no more. Signing
@@ -127,8 +127,7 @@
 // needs none: what was just created is PENDING. The alternative, statuses kept in memory, would be cold after
 // every start and wrong after a missed event.
 //
-// Nothing is limited in the stream and a record is never deleted, so the attempts are a history. Limiting
-// each subject to one message would write a tombstone per outcome.
+// Until its segment is dropped no record is deleted, so the attempts are a history.
 //
 // Trouble of our own (store, vault, views) is no outcome: the attempt waits and tries again, and Healthy
 // tells. An attempt that is cut because the process ends is none either.

@@ -76,11 +76,6 @@ func TestDeliveryBytes(t *testing.T) {
 		}
 	}
 	golden(t, "delivery.2.hex", []byte(strings.Join(lines, "\n")+"\n"))
-	p, err := eventstore.Marshal(position{Schema: 1, Log: []uint64{7, 0, 70_000}, Through: 12, Open: []openLane{{"acct1.e1", 9}, {"acct1.e2", 11}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	golden(t, "position.1.hex", []byte(hex.EncodeToString(p)+"\n"))
 	if goldenDelivery.Name() != "acct1.5d0f3c1e-2b6a-4f7d-9c8e-0a1b2c3d4e5f.22222222-0000-4000-8000-000000000002.PAYMENT-STATUS" {
 		t.Error(goldenDelivery.Name())
 	}

@@ -58,44 +58,14 @@ func newWaiters() heap[waiter] {
 	return heap[waiter]{less: func(a, b waiter) bool { return a.due < b.due || a.due == b.due && a.at < b.at }}
 }
 
-// places is a set of places in the stream that knows its smallest.
-type places struct {
-	in    map[uint64]struct{}
-	order heap[uint64] // holds places that were taken out, too
-}
+// places is a set of places in the stream.
+type places map[uint64]struct{}
 
-func newPlaces() places {
-	return places{in: map[uint64]struct{}{}, order: heap[uint64]{less: func(a, b uint64) bool { return a < b }}}
-}
-
-func (p *places) has(at uint64) bool {
-	_, there := p.in[at]
+func (p places) has(at uint64) bool {
+	_, there := p[at]
 	return there
 }
 
-func (p *places) add(at uint64) {
-	if p.has(at) {
-		return
-	}
-	p.in[at] = struct{}{}
-	p.order.push(at)
-	if len(p.order.items) > 2*len(p.in)+64 { // mostly places that were taken out
-		p.order.items = p.order.items[:0]
-		for at := range p.in {
-			p.order.push(at)
-		}
-	}
-}
+func (p places) add(at uint64) { p[at] = struct{}{} }
 
-func (p *places) remove(at uint64) { delete(p.in, at) }
-
-// min is the smallest place; false when there is none.
-func (p *places) min() (uint64, bool) {
-	for p.order.len() > 0 && !p.has(p.order.top()) {
-		p.order.pop()
-	}
-	if p.order.len() == 0 {
-		return 0, false
-	}
-	return p.order.top(), true
-}
+func (p places) remove(at uint64) { delete(p, at) }

@@ -27,8 +27,8 @@ func (l *Log) sameStream(ctx context.Context) error {
 	if mark.Seq == 0 {
 		return nil
 	}
-	there, err := l.stream.Next(ctx, deliveryPattern, mark.Seq)
-	if err != nil && !errors.Is(err, eventstore.ErrNotFound) {
+	there, err := l.stream.At(ctx, mark.Seq)
+	if err != nil && !errors.Is(err, eventstore.ErrNotFound) && !errors.Is(err, eventstore.ErrDropped) {
 		return err
 	}
 	if err == nil && there.Seq == mark.Seq && there.Name == mark.Name && sha256.Sum256(there.Body) == mark.Hash {
@@ -40,13 +40,16 @@ func (l *Log) sameStream(ctx context.Context) error {
 
 // apply adds records to the index, and tells those who wait for a delivery's first attempt.
 func (l *Log) apply(ctx context.Context, page []eventstore.StoredDelivery) error {
-	rows := make([]deliveries.Row, len(page))
-	for i, stored := range page {
+	rows := make([]deliveries.Row, 0, len(page))
+	for _, stored := range page {
+		if !stored.IsDelivery() {
+			continue
+		}
 		d, err := Decode(stored)
 		if err != nil {
 			return fmt.Errorf("deliveries: the record at %d: %w", stored.Seq, err)
 		}
-		rows[i] = rowOf(stored.Seq, d)
+		rows = append(rows, rowOf(stored.Seq, d))
 	}
 	last := page[len(page)-1]
 	mark := deliveries.Mark{Seq: last.Seq, Name: last.Name, Hash: sha256.Sum256(last.Body)}

@@ -38,11 +38,10 @@ type lane struct {
 	mu      sync.Mutex
 	queue   []entry
 	waiting heap[waiter]
-	known   places   // of the deliveries that are queued, waiting or in flight
-	spill   spill    // what is in the stream only
-	read    uint64   // up to here, exclusive, the stream was read back: what stands there is known, spilled or ended
-	held    []uint64 // places from which on a delivery is just being planned for the lane
-	retried bool     // the last one taken was a retry: one of each kind, in turn
+	known   places // of the deliveries that are queued, waiting or in flight
+	spill   spill  // what is in the stream only
+	read    uint64 // up to here, exclusive, the stream was read back: what stands there is known, spilled or ended
+	retried bool   // the last one taken was a retry: one of each kind, in turn
 }
 
 // limits are the lane's bounds; tests make them small.
@@ -58,7 +57,7 @@ type entry struct {
 func newLane(name string, s stream, h *health, log zerolog.Logger, now func() time.Time, bounds limits) *lane {
 	return &lane{
 		name: name, stream: s, health: h, log: log, now: now, limits: bounds,
-		wake: make(chan struct{}, 1), waiting: newWaiters(), known: newPlaces(),
+		wake: make(chan struct{}, 1), waiting: newWaiters(), known: places{},
 	}
 }
 
@@ -94,23 +93,6 @@ func (l *lane) lookFrom(place uint64) {
 	defer l.mu.Unlock()
 	l.spill.leave(place, time.Time{})
 	l.signal()
-}
-
-// hold says that a delivery is about to be planned at some place after at; release, that the lane was told.
-func (l *lane) hold(at uint64) (release func()) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.held = append(l.held, at+1)
-	return func() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		for i, place := range l.held {
-			if place == at+1 {
-				l.held = append(l.held[:i], l.held[i+1:]...)
-				return
-			}
-		}
-	}
 }
 
 func (l *lane) signal() {
@@ -161,7 +143,7 @@ func (l *lane) keep(at uint64, d Delivery) {
 
 // tidy drops what does not wait any more, if that is half of what is kept.
 func (l *lane) tidy() {
-	if l.waiting.len() <= 2*len(l.known.in) {
+	if l.waiting.len() <= 2*len(l.known) {
 		return
 	}
 	kept := newWaiters()
@@ -177,22 +159,6 @@ func (l *lane) tidy() {
 func (l *lane) wait(at uint64, due time.Time) {
 	l.known.add(at)
 	l.waiting.push(waiter{due: due.UnixMicro(), at: at})
-}
-
-// first is a place such that every open delivery of the lane stands there or after it; false when there is none.
-func (l *lane) first() (place uint64, open bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	place, open = l.known.min()
-	if l.spill.open && (!open || l.spill.first < place) {
-		place, open = l.spill.first, true
-	}
-	for _, at := range l.held {
-		if !open || at < place {
-			place, open = at, true
-		}
-	}
-	return place, open
 }
 
 // take gives the next delivery to send now. If there is none, it tells whether to read the stream, else when to look

@@ -1,9 +1,7 @@
 package notifier
 
 import (
-	"cmp"
 	"context"
-	"slices"
 	"sync"
 	"time"
 
@@ -12,13 +10,32 @@ import (
 	"payledger/eventstore"
 )
 
-// stream is what the notifier needs of eventstore.DeliveryStream.
+// stream is what the notifier needs of eventstore.DeliveryStream and eventstore.PositionStream.
 type stream interface {
-	Put(ctx context.Context, name string, expected uint64, body []byte) (uint64, error)
-	Replace(ctx context.Context, name string, body []byte) error
+	Put(ctx context.Context, name string, expected uint64, body []byte, open bool) (uint64, error)
 	Last(ctx context.Context, name string) (eventstore.StoredDelivery, error)
-	Next(ctx context.Context, pattern string, from uint64) (eventstore.StoredDelivery, error)
-	Scan(ctx context.Context, pattern string, from uint64, limit int) (page []eventstore.StoredDelivery, end bool, err error)
+	At(ctx context.Context, place uint64) (eventstore.StoredDelivery, error)
+	Waiting(ctx context.Context, lane string, from uint64, limit int) (page []eventstore.StoredDelivery, end bool, err error)
+	Lanes(ctx context.Context) ([]string, error)
+	End(ctx context.Context) (uint64, error)
+	Floor() eventstore.Floor
+	Load(ctx context.Context, reader string) ([]uint64, error)
+	Save(ctx context.Context, reader string, at []uint64) error
+}
+
+// records are the streams that a notifier writes to.
+type records struct {
+	*eventstore.DeliveryStream
+	*eventstore.PositionStream
+}
+
+func openRecords(ctx context.Context, s *eventstore.Store) (records, error) {
+	deliveries, err := s.OpenDeliveries(ctx)
+	if err != nil {
+		return records{}, err
+	}
+	positions, err := s.OpenPositions(ctx)
+	return records{deliveries, positions}, err
 }
 
 // lanes are the lanes of all endpoints that have had a delivery.
@@ -72,18 +89,4 @@ func (ls *lanes) wait() {
 	ls.start = nil
 	ls.mu.Unlock()
 	ls.running.Wait()
-}
-
-// open lists the lanes that have open deliveries, by name.
-func (ls *lanes) open() []openLane {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	var open []openLane
-	for name, l := range ls.all {
-		if place, there := l.first(); there {
-			open = append(open, openLane{Lane: name, First: place})
-		}
-	}
-	slices.SortFunc(open, func(a, b openLane) int { return cmp.Compare(a.Lane, b.Lane) })
-	return open
 }

@@ -34,22 +34,25 @@ type LogConfig struct {
 	Random     io.Reader
 	Logger     zerolog.Logger
 	ReplayRate float64 // deliveries per second, of all replays together; 0: DefaultReplayRate
+	// Retention is how long deliveries are kept once they are over; 0: DefaultRetention.
+	Retention time.Duration
 }
 
 // Log is the attempt log as merchants and operators read it: which webhooks there are, what became of each, and
 // sending them again, one by one or by range (D18, D20). Reads need Run to be under way.
 type Log struct {
-	notifier *Notifier
-	store    *eventstore.Store
-	stream   *eventstore.DeliveryStream
-	index    *deliveries.Index
-	now      func() time.Time
-	random   io.Reader
-	log      zerolog.Logger
-	pace     *rate.Limiter
-	runner   string        // this process, in the records that it writes
-	counting chan struct{} // holds a token while a replay's range is counted: one at a time
-	firsts   firsts
+	notifier  *Notifier
+	store     *eventstore.Store
+	stream    records
+	index     *deliveries.Index
+	now       func() time.Time
+	random    io.Reader
+	log       zerolog.Logger
+	pace      *rate.Limiter
+	runner    string // this process, in the records that it writes
+	retention time.Duration
+	counting  chan struct{} // holds a token while a replay's range is counted: one at a time
+	firsts    firsts
 
 	mu      sync.Mutex
 	context context.Context // of the replays; nil until Run
@@ -60,7 +63,7 @@ type Log struct {
 
 // OpenLog opens the attempt log of a notifier. An index of another stream is emptied.
 func OpenLog(ctx context.Context, c LogConfig) (*Log, error) {
-	stream, err := c.Store.OpenDeliveries(ctx)
+	stream, err := openRecords(ctx, c.Store)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +75,7 @@ func OpenLog(ctx context.Context, c LogConfig) (*Log, error) {
 	l := &Log{
 		notifier: c.Notifier, store: c.Store, stream: stream, index: c.Index, now: c.Now, random: c.Random, log: c.Logger,
 		pace: rate.NewLimiter(rate.Limit(perSecond), max(1, int(perSecond/20))), runner: runner,
-		counting: make(chan struct{}, 1), active: map[string]bool{},
+		retention: retentionOf(c.Retention), counting: make(chan struct{}, 1), active: map[string]bool{},
 	}
 	return l, l.sameStream(ctx)
 }
@@ -84,6 +87,7 @@ func (l *Log) Run(ctx context.Context) error {
 	defer stop()
 	l.enter(ctx)
 	l.running.Go(func() { l.resume(ctx) })
+	l.running.Go(func() { l.retain(ctx) })
 	err := l.follow(ctx)
 	if ctx.Err() != nil {
 		err = nil
@@ -104,6 +108,7 @@ func (l *Log) Run(ctx context.Context) error {
 func (l *Log) List(ctx context.Context, owner domain.AccountID, f deliveries.Filter, from *deliveries.Place, limit int) (deliveries.Page, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTime)
 	defer cancel()
+	floor := l.stream.Floor() // before: what was copied forward has a newer place in the index then
 	if _, err := l.caughtUp(ctx); err != nil {
 		return deliveries.Page{}, unreadable(err)
 	}
@@ -111,35 +116,39 @@ func (l *Log) List(ctx context.Context, owner domain.AccountID, f deliveries.Fil
 	if err != nil {
 		return page, unreadable(err)
 	}
+	for i := range page.Data {
+		page.Data[i].Dropped = floor.Covers(page.Data[i].Seq)
+	}
 	return page, nil
 }
 
-// Delivery reads one delivery with its attempts. An unknown one and one of another account are EntityNotFound.
+// Delivery reads one delivery with its attempts; of one that was dropped what the list shows. An unknown one and one of
+// another account are EntityNotFound.
 func (l *Log) Delivery(ctx context.Context, owner domain.AccountID, id string) (deliveries.Detail, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTime)
 	defer cancel()
-	name, err := l.nameOf(ctx, owner, id)
+	row, err := l.row(ctx, owner, id)
 	if err != nil {
 		return deliveries.Detail{}, err
 	}
-	return l.detail(ctx, name)
+	return l.detail(ctx, row)
 }
 
 // Resend makes one attempt of a delivery now, whatever became of it, and gives it as it then stands (D18). A receiver
 // that fails is no error.
 func (l *Log) Resend(ctx context.Context, owner domain.AccountID, id string) (deliveries.Detail, error) {
-	name, err := l.nameOf(ctx, owner, id)
+	row, err := l.row(ctx, owner, id)
 	if err != nil {
 		return deliveries.Detail{}, err
 	}
-	if err := l.notifier.Resend(ctx, owner, name); err != nil {
+	if err := l.notifier.Resend(ctx, owner, row.Name); err != nil {
 		return deliveries.Detail{}, unsent(err)
 	}
-	return l.detail(ctx, name)
+	return l.detail(ctx, row)
 }
 
-// nameOf finds a delivery's name by its id.
-func (l *Log) nameOf(ctx context.Context, owner domain.AccountID, id string) (string, error) {
+// row finds a delivery by its id.
+func (l *Log) row(ctx context.Context, owner domain.AccountID, id string) (deliveries.Row, error) {
 	row, found, err := l.index.Find(ctx, owner, id)
 	if err == nil && !found {
 		if _, err = l.caughtUp(ctx); err == nil {
@@ -147,32 +156,33 @@ func (l *Log) nameOf(ctx context.Context, owner domain.AccountID, id string) (st
 		}
 	}
 	if err != nil {
-		return "", unreadable(err)
+		return row, unreadable(err)
 	}
 	if !found {
-		return "", domain.Refuse(domain.KindNotFound, domain.ReasonEntityNotFound, "There is no webhook delivery of this id.")
+		return row, domain.Refuse(domain.KindNotFound, domain.ReasonEntityNotFound, "There is no webhook delivery of this id.")
 	}
-	return row.Name, nil
+	return row, nil
 }
 
-func (l *Log) detail(ctx context.Context, name string) (deliveries.Detail, error) {
-	stored, d, err := l.notifier.last(ctx, name)
+func (l *Log) detail(ctx context.Context, row deliveries.Row) (deliveries.Detail, error) {
+	stored, d, err := l.notifier.last(ctx, row.Name)
+	if errors.Is(err, eventstore.ErrNotFound) { // the index has it: its record was dropped
+		row.Dropped = true
+		return deliveries.Detail{Row: row}, nil
+	}
 	if err != nil {
 		return deliveries.Detail{}, unreadable(err)
 	}
 	return detailOf(stored.Seq, d), nil
 }
 
-// caughtUp returns when the index shows every delivery's record that is in the stream now, with the place of the last.
+// caughtUp returns when the index shows every record that is in the stream now, with the place of the last.
 func (l *Log) caughtUp(ctx context.Context) (uint64, error) {
-	newest, err := l.stream.Last(ctx, deliveryPattern)
-	if errors.Is(err, eventstore.ErrNotFound) {
-		return 0, nil
-	}
+	end, err := l.stream.End(ctx)
 	if err != nil {
 		return 0, err
 	}
-	return newest.Seq, l.index.WaitFor(ctx, newest.Seq)
+	return end, l.index.WaitFor(ctx, end)
 }
 
 // unreadable wraps a failure to read (D3).
@@ -186,6 +196,8 @@ func unreadable(err error) error {
 // unsent says why a delivery could not be sent.
 func unsent(err error) error {
 	switch {
+	case errors.Is(err, eventstore.ErrNotFound): // the index has it
+		return dropped()
 	case errors.Is(err, ErrNoEndpoint):
 		return account.NoEndpoint()
 	case errors.Is(err, ErrDisabled):

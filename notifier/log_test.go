@@ -214,7 +214,7 @@ func TestLogPoison(t *testing.T) {
 	r.must(err)
 	stream, err := r.store.OpenDeliveries(context.Background())
 	r.must(err)
-	_, err = stream.Put(context.Background(), d.Name(), 0, body)
+	_, err = stream.Put(context.Background(), d.Name(), 0, body, d.Status.Open())
 	r.must(err)
 	if err := r.log.Run(r.context); err == nil || r.notifier.Healthy() == nil {
 		t.Errorf("ran past it: %v", err)

@@ -71,7 +71,7 @@ func (n *Notifier) recordManual(ctx context.Context, lane string, stored eventst
 		if err != nil {
 			return err
 		}
-		place, err := n.stream.Put(ctx, stored.Name, stored.Seq, body)
+		place, err := n.stream.Put(ctx, stored.Name, stored.Seq, body, after.Status.Open())
 		if err == nil {
 			n.lanes.of(lane).moved(stored.Seq, place, after)
 			n.tally.record(d.Status, after)
@@ -117,18 +117,14 @@ func (n *Notifier) Plan(ctx context.Context, r *eventstore.Recorded, endpoint do
 	for _, kind := range wanted {
 		d := plan(r, endpoint, kind, n.planner.id, at)
 		lane := n.lanes.of(d.lane())
-		_, through := n.planner.progress.at()
-		// The position may move past the delivery before its lane knows it; until then the lane counts as open there.
-		release := lane.hold(through)
 		made, err := n.planOne(ctx, d)
 		switch {
 		case err != nil:
-			lane.lookFrom(through + 1) // it may be stored all the same
+			lane.lookFrom(1) // it may be stored all the same
 		case made.at > 0:
 			lane.offer(made)
 			created = append(created, d.Name())
 		}
-		release()
 		if err != nil {
 			return created, err
 		}
@@ -142,7 +138,7 @@ func (n *Notifier) planOne(ctx context.Context, d Delivery) (placed, error) {
 	if err != nil {
 		return placed{}, err
 	}
-	at, err := n.stream.Put(ctx, d.Name(), 0, body)
+	at, err := n.stream.Put(ctx, d.Name(), 0, body, true)
 	if errors.Is(err, eventstore.ErrConflict) {
 		return placed{}, nil
 	}

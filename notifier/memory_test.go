@@ -4,7 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
+	"maps"
+	"slices"
 	"sync"
 	"testing"
 
@@ -17,14 +18,16 @@ import (
 // memory is the stream of deliveries without a server, for tests whose time is not the machine's. TestMemory holds it
 // against the real one.
 type memory struct {
-	mu      sync.Mutex
-	records []eventstore.StoredDelivery
-	last    map[string]uint64
-	dead    bool // the process that writes has crashed
-	refuse  bool // outcomes are not carried out: it crashes before them
+	mu       sync.Mutex
+	records  []eventstore.StoredDelivery
+	last     map[string]uint64
+	open     map[string]bool
+	position []uint64
+	dead     bool // the process that writes has crashed
+	refuse   bool // outcomes are not carried out: it crashes before them
 }
 
-func newMemory() *memory { return &memory{last: map[string]uint64{}} }
+func newMemory() *memory { return &memory{last: map[string]uint64{}, open: map[string]bool{}} }
 
 // set makes the stream dead or alive, and has it refuse outcomes or not.
 func (m *memory) set(dead, refuse bool) {
@@ -33,7 +36,7 @@ func (m *memory) set(dead, refuse bool) {
 	m.dead, m.refuse = dead, refuse
 }
 
-func (m *memory) Put(_ context.Context, name string, expected uint64, body []byte) (uint64, error) {
+func (m *memory) Put(_ context.Context, name string, expected uint64, body []byte, open bool) (uint64, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch {
@@ -42,27 +45,10 @@ func (m *memory) Put(_ context.Context, name string, expected uint64, body []byt
 	case m.last[name] != expected:
 		return 0, eventstore.ErrConflict
 	}
-	return m.append(name, body), nil
-}
-
-func (m *memory) append(name string, body []byte) uint64 {
 	seq := uint64(len(m.records)) + 1
 	m.records = append(m.records, eventstore.StoredDelivery{Name: name, Seq: seq, Body: body})
-	m.last[name] = seq
-	return seq
-}
-
-func (m *memory) Replace(_ context.Context, name string, body []byte) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.dead {
-		return errCrashed
-	}
-	if old := m.last[name]; old > 0 {
-		m.records[old-1].Name = "" // rolled up
-	}
-	m.append(name, body)
-	return nil
+	m.last[name], m.open[name] = seq, open
+	return seq, nil
 }
 
 func (m *memory) Last(_ context.Context, name string) (eventstore.StoredDelivery, error) {
@@ -74,37 +60,64 @@ func (m *memory) Last(_ context.Context, name string) (eventstore.StoredDelivery
 	return eventstore.StoredDelivery{}, eventstore.ErrNotFound
 }
 
-func (m *memory) Next(ctx context.Context, pattern string, from uint64) (eventstore.StoredDelivery, error) {
-	page, _, err := m.Scan(ctx, pattern, from, 1)
-	if err == nil && len(page) == 0 {
-		return eventstore.StoredDelivery{}, eventstore.ErrNotFound
-	}
-	return append(page, eventstore.StoredDelivery{})[0], err
-}
-
-func (m *memory) Scan(_ context.Context, pattern string, from uint64, limit int) (page []eventstore.StoredDelivery, end bool, err error) {
+func (m *memory) At(_ context.Context, place uint64) (eventstore.StoredDelivery, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for i := max(from, 1) - 1; i < uint64(len(m.records)) && len(page) < limit; i++ {
-		if r := m.records[i]; matches(pattern, r.Name) {
-			page = append(page, r)
-		}
+	if place == 0 || place > uint64(len(m.records)) {
+		return eventstore.StoredDelivery{}, eventstore.ErrNotFound
 	}
-	return page, len(page) < limit, nil
+	return m.records[place-1], nil
 }
 
-// matches compares token by token; "*" stands for any one.
-func matches(pattern, name string) bool {
-	want, got := strings.Split(pattern, "."), strings.Split(name, ".")
-	if len(want) != len(got) {
-		return false
+func (m *memory) Waiting(_ context.Context, lane string, from uint64, limit int) (page []eventstore.StoredDelivery, end bool, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, r := range m.records {
+		if of, is := laneOf(r.Name); !is || of != lane || r.Seq < from || m.last[r.Name] != r.Seq || !m.open[r.Name] {
+			continue
+		}
+		if len(page) == limit {
+			return page, false, nil
+		}
+		page = append(page, r)
 	}
-	for i := range want {
-		if want[i] != "*" && want[i] != got[i] {
-			return false
+	return page, true, nil
+}
+
+func (m *memory) Lanes(context.Context) ([]string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	lanes := map[string]bool{}
+	for name, open := range m.open {
+		if lane, is := laneOf(name); is && open {
+			lanes[lane] = true
 		}
 	}
-	return true
+	return slices.Collect(maps.Keys(lanes)), nil
+}
+
+func (m *memory) End(context.Context) (uint64, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return uint64(len(m.records)), nil
+}
+
+func (*memory) Floor() eventstore.Floor { return eventstore.Floor{} }
+
+func (m *memory) Load(context.Context, string) ([]uint64, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.position), nil
+}
+
+func (m *memory) Save(_ context.Context, _ string, at []uint64) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.dead {
+		return errCrashed
+	}
+	m.position = slices.Clone(at)
+	return nil
 }
 
 // decoded gives the newest record of every delivery.
@@ -140,16 +153,24 @@ func (m *memory) firstOpen(t testing.TB) (first uint64) {
 	return first
 }
 
-// TestMemory: whatever is done to it, the stream in memory answers as the real one.
+// TestMemory: whatever is done to it, the stream in memory answers as the real one; places are other numbers.
 func TestMemory(t *testing.T) {
 	t.Parallel()
-	store := eventstoretest.Open(t, t.TempDir())
 	ctx := context.Background()
-	stored, err := store.OpenDeliveries(ctx)
+	stored, err := openRecords(ctx, eventstoretest.Open(t, t.TempDir()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	model, offset, round := newMemory(), uint64(0), 0
+	model, round := newMemory(), 0
+	places := map[uint64]uint64{0: 0} // in the real stream
+	back := map[uint64]uint64{0: 0}
+	translated := func(page []eventstore.StoredDelivery) (all []eventstore.StoredDelivery) {
+		for _, r := range page {
+			r.Seq = back[r.Seq]
+			all = append(all, r)
+		}
+		return all
+	}
 	rapid.Check(t, func(t *rapid.T) {
 		round++
 		name := func() string {
@@ -163,35 +184,39 @@ func TestMemory(t *testing.T) {
 		}
 		for i := range rapid.IntRange(1, 12).Draw(t, "steps") {
 			body := fmt.Appendf(nil, "%d.%d", round, i)
-			switch rapid.IntRange(0, 4).Draw(t, "step") {
-			case 0, 1, 2:
-				n := name()
-				expected := uint64(0)
-				if last, err := model.Last(ctx, n); err == nil && rapid.IntRange(0, 3).Draw(t, "right") > 0 {
-					expected = last.Seq
-				}
-				a, errA := stored.Put(ctx, n, expected, body)
-				b, errB := model.Put(ctx, n, expected, body)
-				same("put", a, b, errA, errB)
-			case 3:
-				same("replace", nil, nil, stored.Replace(ctx, "position", body), model.Replace(ctx, "position", body))
-			case 4:
-				pattern, from := fmt.Sprintf("a%d.*.*.*", round), offset+uint64(rapid.IntRange(0, 20).Draw(t, "from"))
-				a, endA, errA := stored.Scan(ctx, pattern, from, 5)
-				b, endB, errB := model.Scan(ctx, pattern, from, 5)
-				same("scan", a, b, errA, errB)
-				if len(a) < 5 && (!endA || !endB) {
-					t.Fatalf("the end of %d records is not told: %t, in memory %t", len(a), endA, endB)
-				}
-				c, errC := stored.Next(ctx, pattern, from)
-				d, errD := model.Next(ctx, pattern, from)
-				same("next", c, d, errC, errD)
-			}
 			n := name()
-			a, errA := stored.Last(ctx, n)
-			b, errB := model.Last(ctx, n)
-			same("last", a, b, errA, errB)
+			expected := uint64(0)
+			if last, err := model.Last(ctx, n); err == nil && rapid.IntRange(0, 3).Draw(t, "right") > 0 {
+				expected = last.Seq
+			}
+			open := rapid.Bool().Draw(t, "open")
+			a, errA := stored.Put(ctx, n, places[expected], body, open)
+			b, errB := model.Put(ctx, n, expected, body, open)
+			if places[b], back[a] = a, b; errA != nil || errB != nil {
+				places[0], back[0] = 0, 0
+			}
+			same("put", nil, nil, errA, errB)
+			lane, _ := laneOf(n)
+			from := uint64(rapid.IntRange(0, len(model.records)).Draw(t, "from"))
+			limit := rapid.IntRange(1, 4).Draw(t, "limit")
+			pageA, endA, errA := stored.Waiting(ctx, lane, places[from], limit)
+			pageB, endB, errB := model.Waiting(ctx, lane, from, limit)
+			same("waiting", translated(pageA), pageB, errA, errB)
+			same("the end", endA, endB, nil, nil)
+			lanesA, errA := stored.Lanes(ctx)
+			lanesB, errB := model.Lanes(ctx)
+			slices.Sort(lanesA)
+			slices.Sort(lanesB)
+			same("lanes", lanesA, lanesB, errA, errB)
+			lastA, errA := stored.Last(ctx, n)
+			lastB, errB := model.Last(ctx, n)
+			same("last", translated([]eventstore.StoredDelivery{lastA}), []eventstore.StoredDelivery{lastB}, errA, errB)
+			atA, errA := stored.At(ctx, max(1, places[from]))
+			atB, errB := model.At(ctx, from)
+			same("at", translated([]eventstore.StoredDelivery{atA}), []eventstore.StoredDelivery{atB}, errA, errB)
+			endOfA, errA := stored.End(ctx)
+			endOfB, errB := model.End(ctx)
+			same("end", back[endOfA], endOfB, errA, errB)
 		}
-		offset = uint64(len(model.records))
 	})
 }

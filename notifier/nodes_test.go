@@ -116,7 +116,7 @@ func TestNodeGone(t *testing.T) {
 	for planned := false; !planned; { // for nobody, and no process plans it again
 		at, err := readPosition(context.Background(), stays.notifier.stream, r.shards)
 		r.must(err)
-		planned = at.Log[e.Shard] >= e.Seq
+		planned = at[e.Shard] >= e.Seq
 	}
 	id := r.endpoint(inbox.url)
 	goes := r.node(2, 0, func(v Views) Views { return held{v, true} })
@@ -226,7 +226,6 @@ func TestWatching(t *testing.T) {
 	t.Parallel()
 	n := &Notifier{
 		lanes: newLanes(newMemory(), &health{}, zerolog.Nop(), time.Now), turns: newTurns("me", true, DefaultTimeout),
-		planner: &planner{progress: &progress{shared: true}},
 	}
 	n.lanes.limits, n.lanes.turns = limits{queue: 4, waiting: 200, page: 8}, n.turns
 	o := &others{n, map[string]uint64{}}
@@ -249,11 +248,8 @@ func TestWatching(t *testing.T) {
 		}
 	}
 	l := n.lanes.of(d.lane())
-	if len(l.known.in) != 50 || l.waiting.len() > 200 || l.spill.open || len(o.places) != 50 {
-		t.Errorf("%d are known, %d wait, %d are remembered; in the stream only: %v", len(l.known.in), l.waiting.len(), len(o.places), l.spill.open)
-	}
-	if _, through := n.planner.progress.at(); through != seq {
-		t.Errorf("seen up to %d of %d", through, seq)
+	if len(l.known) != 50 || l.waiting.len() > 200 || l.spill.open || len(o.places) != 50 {
+		t.Errorf("%d are known, %d wait, %d are remembered; in the stream only: %v", len(l.known), l.waiting.len(), len(o.places), l.spill.open)
 	}
 }
 
@@ -293,21 +289,5 @@ func TestTurns(t *testing.T) {
 		if c.late > 0 && c.turns.takes(c.d, at(c.late)) {
 			t.Errorf("%s: taken over before %d s", name, c.late)
 		}
-	}
-}
-
-// TestProgressShared: where others make deliveries too, the position passes only what was seen of all.
-func TestProgressShared(t *testing.T) {
-	t.Parallel()
-	p := &progress{log: make([]uint64, 1), shared: true}
-	p.begin()
-	p.advance([]*eventstore.Recorded{{Seq: 7}}, 12)
-	p.passed(13)
-	if log, through := p.at(); log[0] != 7 || through != 0 {
-		t.Errorf("at %d, %d", log[0], through)
-	}
-	p.reached(11)
-	if _, through := p.at(); through != 11 {
-		t.Errorf("at %d", through)
 	}
 }

@@ -55,6 +55,7 @@ type Notifier struct {
 	retries schedule
 	turns   turns
 	follow  follow // nil when this process is alone
+	through uint64 // in the stream of deliveries: what stood up to here at the start was taken up
 	names   *names
 	health  *health
 	tally   *tally
@@ -65,13 +66,13 @@ type Notifier struct {
 // New opens the stream of deliveries, takes up what an earlier process left in it, and registers with the
 // fan-out at the place that was planned last. It fails when the log is shorter than that place.
 func New(ctx context.Context, c Config) (*Notifier, error) {
-	deliveries, err := c.Store.OpenDeliveries(ctx)
+	s, err := openRecords(ctx, c.Store)
 	if err != nil {
 		return nil, err
 	}
-	n, err := open(ctx, c, deliveries)
+	n, err := open(ctx, c, s)
 	if err == nil && c.Shared {
-		n.follow = deliveries.Follow
+		n.follow = s.Follow
 	}
 	return n, err
 }
@@ -86,7 +87,7 @@ func open(ctx context.Context, c Config, s stream) (*Notifier, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.Store.CheckReader(ctx, plannerName, at.Log); err != nil {
+	if err := c.Store.CheckReader(ctx, plannerName, at); err != nil {
 		return nil, err
 	}
 	accounts, err := newAccounts(ctx, c.Store, c.Views)
@@ -104,14 +105,13 @@ func open(ctx context.Context, c Config, s stream) (*Notifier, error) {
 	n.lanes = newLanes(s, n.health, c.Logger, c.Now)
 	n.turns = newTurns(id, c.Shared, c.Timeout)
 	n.lanes.turns = n.turns
-	through, err := n.takeUp(ctx, at)
-	if err != nil {
+	if err := n.takeUp(ctx); err != nil {
 		return nil, err
 	}
-	placed := &progress{log: at.Log, through: through, shared: c.Shared}
-	n.keeper = &keeper{stream: s, progress: placed, lanes: n.lanes, health: n.health, log: c.Logger}
+	placed := &progress{log: at}
+	n.keeper = &keeper{stream: s, progress: placed, health: n.health, log: c.Logger}
 	n.planner = &planner{
-		store: c.Store, stream: s, reader: c.Fanout.Reader(plannerName, at.Log), lanes: n.lanes, contents: contents,
+		store: c.Store, stream: s, reader: c.Fanout.Reader(plannerName, at), lanes: n.lanes, contents: contents,
 		accounts: accounts, progress: placed, health: n.health, log: c.Logger, now: c.Now, id: id,
 	}
 	return n, nil
@@ -125,27 +125,19 @@ func (c *Config) defaults() {
 	}
 }
 
-// takeUp points each lane at its first delivery that may be open: those that the position names, and those planned
-// or tried after it was written. It gives the place of the last record.
-func (n *Notifier) takeUp(ctx context.Context, at position) (through uint64, err error) {
-	for _, open := range at.Open {
-		n.lanes.of(open.Lane).lookFrom(open.First)
+// takeUp has each endpoint's lane look for its open deliveries.
+func (n *Notifier) takeUp(ctx context.Context) (err error) {
+	if n.through, err = n.stream.End(ctx); err != nil { // before: what comes later is followed
+		return fmt.Errorf("notifier: %w", err)
 	}
-	for through, end := at.Through, false; ; {
-		if end {
-			return through, nil
-		}
-		var page []eventstore.StoredDelivery
-		if page, end, err = n.stream.Scan(ctx, deliveryPattern, through+1, lanePage); err != nil {
-			return through, fmt.Errorf("notifier: deliveries after %d: %w", through, err)
-		}
-		for _, stored := range page {
-			if name, ok := laneOf(stored.Name); ok {
-				n.lanes.of(name).lookFrom(stored.Seq)
-			}
-			through = stored.Seq
-		}
+	open, err := n.stream.Lanes(ctx)
+	if err != nil {
+		return fmt.Errorf("notifier: %w", err)
 	}
+	for _, name := range open {
+		n.lanes.of(name).lookFrom(1)
+	}
+	return nil
 }
 
 // Run plans and sends until ctx ends (nil), or until an event cannot be planned: the error names its place,
@@ -159,7 +151,7 @@ func (n *Notifier) Run(ctx context.Context) error {
 	d := &dispatcher{
 		write: n.writer.write, sender: n.sender, stream: n.stream, retries: n.retries, turns: n.turns,
 		now: n.writer.now, names: n.names,
-		progress: n.planner.progress, health: n.health, tally: n.tally, log: n.log, cut: cut,
+		health: n.health, tally: n.tally, log: n.log, cut: cut,
 	}
 	n.lanes.run(ctx, d.deliver)
 	var keeping sync.WaitGroup

@@ -19,8 +19,7 @@ type follow func(ctx context.Context, from uint64, batch func([]eventstore.Store
 // watch tells the lanes of deliveries that other processes planned or tried, until ctx ends: should those processes
 // go, this one sends them. What they plan need not be of an event that this process has yet to plan: a replay's is not.
 func (n *Notifier) watch(ctx context.Context) {
-	_, through := n.planner.progress.at()
-	err := n.follow(ctx, through+1, (&others{n, map[string]uint64{}}).take)
+	err := n.follow(ctx, n.through+1, (&others{n, map[string]uint64{}}).take)
 	if ctx.Err() == nil {
 		n.health.set(othersName, err)
 		n.log.Error().Err(err).Msg("deliveries of other processes are not followed any more")
@@ -36,6 +35,9 @@ type others struct {
 // take takes up records of the stream, in their order.
 func (o *others) take(page []eventstore.StoredDelivery) error {
 	for _, stored := range page {
+		if !stored.IsDelivery() {
+			continue
+		}
 		d, err := Decode(stored)
 		if err != nil {
 			return err
@@ -48,7 +50,6 @@ func (o *others) take(page []eventstore.StoredDelivery) error {
 				o.places[stored.Name] = stored.Seq
 			}
 		}
-		o.planner.progress.reached(stored.Seq)
 	}
 	return nil
 }

@@ -68,8 +68,12 @@ func (p *planner) plan(ctx context.Context, events []*eventstore.Recorded) error
 	var deliveries []Delivery
 	var causing []*eventstore.Recorded
 	accounts := map[domain.AccountID]account.State{}
+	floor := p.stream.Floor().Log
 	for _, r := range events {
 		row, err := candidates(r)
+		if len(floor) > r.Shard && r.Seq <= floor[r.Shard] { // its deliveries were planned, and may have been dropped
+			continue
+		}
 		if err == nil && len(row) > 0 {
 			before := len(deliveries)
 			deliveries, err = p.deliveries(ctx, deliveries, accounts, r, row)
@@ -81,18 +85,15 @@ func (p *planner) plan(ctx context.Context, events []*eventstore.Recorded) error
 			return fmt.Errorf("%s revision %d (shard %d sequence %d): %w", r.Key, r.Revision, r.Shard, r.Seq, err)
 		}
 	}
-	var through uint64
 	if len(deliveries) > 0 {
-		p.progress.begin()
 		for _, r := range causing {
 			p.contents.put(r)
 		}
-		var err error
-		if through, err = p.create(ctx, deliveries); err != nil {
+		if err := p.create(ctx, deliveries); err != nil {
 			return err
 		}
 	}
-	p.progress.advance(events, through)
+	p.progress.advance(events)
 	return nil
 }
 
@@ -156,8 +157,8 @@ func (p *planner) account(ctx context.Context, id domain.AccountID) (state accou
 	return state, err
 }
 
-// create makes deliveries durable and hands each to its lane as soon as it is. It gives the place of the last.
-func (p *planner) create(ctx context.Context, deliveries []Delivery) (through uint64, err error) {
+// create makes deliveries durable and hands each to its lane as soon as it is.
+func (p *planner) create(ctx context.Context, deliveries []Delivery) (err error) {
 	var (
 		mu      sync.Mutex
 		running sync.WaitGroup
@@ -166,9 +167,9 @@ func (p *planner) create(ctx context.Context, deliveries []Delivery) (through ui
 	for range min(planWriters, len(deliveries)) {
 		running.Go(func() {
 			for d := range next {
-				at, failure := p.createOne(ctx, d)
+				failure := p.createOne(ctx, d)
 				mu.Lock()
-				through, err = max(through, at), cmp.Or(err, failure)
+				err = cmp.Or(err, failure)
 				mu.Unlock()
 			}
 		})
@@ -178,18 +179,18 @@ func (p *planner) create(ctx context.Context, deliveries []Delivery) (through ui
 	}
 	close(next)
 	running.Wait()
-	return through, err
+	return err
 }
 
-// createOne plans one delivery, and gives its place; 0 when it was planned before and is over.
-func (p *planner) createOne(ctx context.Context, d Delivery) (uint64, error) {
+// createOne plans one delivery, unless it was planned before.
+func (p *planner) createOne(ctx context.Context, d Delivery) error {
 	body, err := d.encode()
 	if err != nil {
-		return 0, err
+		return err
 	}
 	made := placed{Delivery: d}
 	err = p.persist(ctx, func() error {
-		at, err := p.stream.Put(ctx, d.Name(), 0, body)
+		at, err := p.stream.Put(ctx, d.Name(), 0, body, true)
 		made.at = at
 		if errors.Is(err, eventstore.ErrConflict) {
 			made, err = p.planned(ctx, d.Name())
@@ -197,7 +198,7 @@ func (p *planner) createOne(ctx context.Context, d Delivery) (uint64, error) {
 		return err
 	})
 	if err != nil || made.at == 0 {
-		return 0, err
+		return err
 	}
 	switch lane := p.lanes.of(d.lane()); {
 	case made.again && !p.lanes.turns.mine(made.Delivery): // others have it, and are watched
@@ -206,7 +207,7 @@ func (p *planner) createOne(ctx context.Context, d Delivery) (uint64, error) {
 	default:
 		lane.offer(made)
 	}
-	return made.at, nil
+	return nil
 }
 
 // planned looks at a delivery that exists: after a crash its event is planned again.

@@ -2,9 +2,7 @@ package notifier
 
 import (
 	"context"
-	"fmt"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -14,83 +12,24 @@ import (
 	"payledger/eventstore"
 )
 
-// TestProgress: while deliveries are planned of which no lane knows, a later outcome moves nothing.
-func TestProgress(t *testing.T) {
+// TestPositionAbove: a start plans nothing of what was dropped, whatever became of the position.
+func TestPositionAbove(t *testing.T) {
 	t.Parallel()
-	p := &progress{log: make([]uint64, 2)}
-	at := func(what string, log []uint64, through uint64) {
-		t.Helper()
-		if l, n := p.at(); !slices.Equal(l, log) || n != through {
-			t.Errorf("%s: %d, %d", what, l, n)
-		}
+	m := newMemory()
+	m.position = []uint64{5, 9, 0}
+	at, err := readPosition(context.Background(), floored{m, eventstore.Floor{Log: []uint64{7, 3, 1}}}, 3)
+	if err != nil || !slices.Equal(at, []uint64{7, 9, 1}) {
+		t.Errorf("%d %v", at, err)
 	}
-	p.begin()
-	p.passed(5)
-	at("while planning", []uint64{0, 0}, 0)
-	p.advance([]*eventstore.Recorded{{Shard: 1, Seq: 9}, {Shard: 1, Seq: 8}}, 3)
-	at("planned", []uint64{0, 9}, 3)
-	p.passed(7)
-	p.passed(6)
-	at("an outcome", []uint64{0, 9}, 7)
-	p.advance([]*eventstore.Recorded{{Shard: 0, Seq: 4}}, 0)
-	at("nothing to plan", []uint64{4, 9}, 7)
 }
 
-// positionsWritten keeps what is written as the position.
-type positionsWritten struct {
+// floored is a stream of which something was dropped.
+type floored struct {
 	stream
-	all []position
+	floor eventstore.Floor
 }
 
-func (s *positionsWritten) Replace(_ context.Context, _ string, body []byte) error {
-	var p position
-	err := eventstore.Unmarshal(body, &p)
-	s.all = append(s.all, p)
-	return err
-}
-
-// TestPositionNamesOpen: whenever the position is written, it names the lane of every open delivery that it has passed;
-// those too that are planned while it looks through the lanes.
-func TestPositionNamesOpen(t *testing.T) {
-	t.Parallel()
-	const n = 30
-	h, s := &health{}, &positionsWritten{}
-	ls := newLanes(nil, h, zerolog.Nop(), time.Now)
-	k := &keeper{stream: s, progress: &progress{log: make([]uint64, 1)}, lanes: ls, health: h}
-	stuck := ls.of("stuck")
-	stuck.mu.Lock() // it cannot be looked at
-	for at := range uint64(n) {
-		ls.of(fmt.Sprint(at + 1))
-	}
-	var saving sync.WaitGroup
-	saving.Go(func() { k.save(context.Background()) })
-	for ls.mu.TryLock() {
-		ls.mu.Unlock()
-	}
-	<-time.After(50 * time.Millisecond) // it is looking through the lanes, and has come to the one that is stuck
-	for at := uint64(1); at <= n; at++ {
-		k.progress.begin()
-		ls.all[fmt.Sprint(at)].offer(placed{at: at})
-		k.progress.advance([]*eventstore.Recorded{{Seq: at}}, at)
-	}
-	stuck.mu.Unlock()
-	saving.Wait()
-	k.save(context.Background())
-	for _, p := range s.all {
-		named := map[string]uint64{}
-		for _, open := range p.Open {
-			named[open.Lane] = open.First
-		}
-		for at := uint64(1); at <= p.Through; at++ {
-			if named[fmt.Sprint(at)] != at {
-				t.Fatalf("the position has passed %d, and does not name %d", p.Through, at)
-			}
-		}
-	}
-	if last := s.all[len(s.all)-1]; last.Through != n || last.Log[0] != n {
-		t.Errorf("it ends at %d, %d", last.Log, last.Through)
-	}
-}
+func (f floored) Floor() eventstore.Floor { return f.floor }
 
 // TestPlannedBefore: a delivery that an earlier process planned is known to its lane when its event is planned again, if
 // it is still open; it is not planned twice.
@@ -104,13 +43,13 @@ func TestPlannedBefore(t *testing.T) {
 	p := &planner{stream: b.stream, lanes: newLanes(b.stream, h, zerolog.Nop(), time.Now), health: h, progress: &progress{log: make([]uint64, 1)}}
 	for _, d := range []placed{open, over} {
 		d.Planner = "another"
-		if _, err := p.createOne(context.Background(), d.Delivery); err != nil {
+		if err := p.createOne(context.Background(), d.Delivery); err != nil {
 			t.Fatal(err)
 		}
 	}
 	l := p.lanes.of(open.lane())
-	if at, is := l.first(); !is || at != open.at || len(l.known.in) != 1 || len(b.stream.records) != 3 {
-		t.Errorf("open at %d %v of %d, %d records", at, is, len(l.known.in), len(b.stream.records))
+	if at, is := l.first(); !is || at != open.at || len(l.known) != 1 || len(b.stream.records) != 3 {
+		t.Errorf("open at %d %v of %d, %d records", at, is, len(l.known), len(b.stream.records))
 	}
 }
 

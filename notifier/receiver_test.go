@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"payledger/domain/processor"
-	"payledger/eventstore"
 )
 
 func hijack(t *testing.T, w http.ResponseWriter, say string) {
@@ -184,4 +183,4 @@ func TestControl(t *testing.T) {
 	var _ = net.Dialer{Control: g.Control}
 }
 
-var _ stream = (*eventstore.DeliveryStream)(nil)
+var _ stream = records{}

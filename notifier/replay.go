@@ -17,7 +17,7 @@ const replaySchema = 2
 
 const (
 	// replaysName is the record of the replays that are under way. A replay's own record is
-	// replay.<accountId>.<id>; neither matches deliveryPattern.
+	// replay.<accountId>.<id>; both stand beside deliveries.
 	replaysName  = "replays"
 	replayPrefix = "replay."
 	// maxReplays is how many replays of one account may be under way.
@@ -111,12 +111,14 @@ func (l *Log) stepOf(ctx context.Context, p *replay, r *eventstore.Recorded, c c
 	name := Delivery{Account: r.Account, Endpoint: p.Endpoint, EventID: r.EventID, Kind: c.kind}.Name()
 	row, found, err := l.index.Find(ctx, p.Account, IDOf(name))
 	was := Status(row.Status)
-	if err == nil && found && row.Seq > p.Through {
+	if err == nil && found && row.Seq > p.Through { // it has gone on since the count
 		was, err = l.statusAt(ctx, name, p.Through)
 	}
 	switch {
 	case err != nil:
 		return stepNone, name, err
+	case found && l.stream.Floor().Covers(row.Seq): // it was dropped
+		return stepNone, name, nil
 	case found:
 		return p.stepFor(was, Status(row.Status)), name, nil
 	case p.OnlyFailed:
@@ -144,21 +146,16 @@ func (r *replay) stepFor(was, is Status) step {
 
 // statusAt is where a delivery stood when the stream of deliveries had come to a place; "" when it was not planned
 // yet. Places, unlike times, are the same for all machines.
-func (l *Log) statusAt(ctx context.Context, name string, place uint64) (status Status, err error) {
-	for from := uint64(1); ; {
-		stored, err := l.stream.Next(ctx, name, from)
-		if errors.Is(err, eventstore.ErrNotFound) || err == nil && stored.Seq > place {
-			return status, nil
-		}
-		if err != nil {
-			return "", err
-		}
-		d, err := Decode(stored)
-		if err != nil {
-			return "", err
-		}
-		status, from = d.Status, stored.Seq+1
+func (l *Log) statusAt(ctx context.Context, name string, place uint64) (Status, error) {
+	stored, err := l.stream.AsOf(ctx, name, place)
+	if errors.Is(err, eventstore.ErrNotFound) {
+		return "", nil
 	}
+	if err != nil {
+		return "", err
+	}
+	d, err := Decode(stored)
+	return d.Status, err
 }
 
 // wantedOf gives what the event may cause among the kinds of the replay.

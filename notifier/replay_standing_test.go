@@ -127,7 +127,7 @@ func (r *logRig) asIfUnderWay(id string, change func(*replay)) {
 	change(&p)
 	body, err := p.encode()
 	r.must(err)
-	_, err = r.log.stream.Put(ctx, p.name(), stored.Seq, body)
+	_, err = r.log.stream.Put(ctx, p.name(), stored.Seq, body, true)
 	r.must(err)
 	r.must(r.log.changeOpen(ctx, func([]string) ([]string, error) { return []string{p.name()}, nil }))
 }
@@ -242,6 +242,6 @@ func (r *logRig) putOpen(at uint64, open openReplays) {
 	open.Before = at
 	body, err := eventstore.Marshal(open)
 	r.must(err)
-	_, err = r.log.stream.Put(context.Background(), replaysName, at, body)
+	_, err = r.log.stream.Put(context.Background(), replaysName, at, body, true)
 	r.must(err)
 }

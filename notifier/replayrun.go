@@ -75,11 +75,12 @@ func (l *Log) startNamed(ctx context.Context, name string) error {
 		return err
 	}
 	if p.Schema < replaySchema { // schema 1 did not say where the stream was at the count: a little before its first record
-		first, err := l.stream.Next(ctx, name, 1)
-		if err != nil {
+		for first := stored; err == nil; first, err = l.stream.AsOf(ctx, name, first.Seq-1) {
+			p.Schema, p.Through = replaySchema, first.Seq
+		}
+		if !errors.Is(err, eventstore.ErrNotFound) {
 			return err
 		}
-		p.Schema, p.Through = replaySchema, first.Seq
 	}
 	l.start(p, stored.Seq)
 	return nil
@@ -304,9 +305,10 @@ func (t *replayRun) save(ctx context.Context) error {
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(recordTime, cancel) })
 	defer stop()
-	at, err := t.stream.Put(late, t.replay.name(), t.at, body)
+	open := t.replay.State == deliveries.ReplayRunning
+	at, err := t.stream.Put(late, t.replay.name(), t.at, body, open)
 	if errors.Is(err, eventstore.ErrConflict) {
-		at, err = t.saveAgain(late, body, err)
+		at, err = t.saveAgain(late, body, open, err)
 	}
 	if err == nil {
 		t.at = at
@@ -315,7 +317,7 @@ func (t *replayRun) save(ctx context.Context) error {
 }
 
 // saveAgain puts the record behind one of our own whose fate was unknown.
-func (t *replayRun) saveAgain(ctx context.Context, body []byte, conflict error) (uint64, error) {
+func (t *replayRun) saveAgain(ctx context.Context, body []byte, open bool, conflict error) (uint64, error) {
 	stored, err := t.stream.Last(ctx, t.replay.name())
 	if err != nil {
 		return 0, err
@@ -323,7 +325,7 @@ func (t *replayRun) saveAgain(ctx context.Context, body []byte, conflict error) 
 	if there, err := decodeReplay(stored); err != nil || there.Runner != t.runner {
 		return 0, errors.Join(conflict, err)
 	}
-	return t.stream.Put(ctx, t.replay.name(), stored.Seq, body)
+	return t.stream.Put(ctx, t.replay.name(), stored.Seq, body, open)
 }
 
 // finish records that the replay is over, then that it is not under way any more.

@@ -126,7 +126,7 @@ func (l *Log) planned(ctx context.Context) ([]uint64, error) {
 	look := time.NewTicker(plannedRetry)
 	defer look.Stop()
 	for {
-		at, _ := l.notifier.planner.progress.at()
+		at := l.notifier.planner.progress.at()
 		if !behind(at, ends) {
 			return at, nil
 		}
@@ -183,7 +183,7 @@ func (l *Log) begin(ctx context.Context, p replay) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	at, err := l.stream.Put(ctx, p.name(), 0, body)
+	at, err := l.stream.Put(ctx, p.name(), 0, body, true)
 	if err != nil {
 		return domain.Unavailable(err)
 	}
@@ -253,7 +253,7 @@ func (l *Log) changeOpen(ctx context.Context, change func([]string) ([]string, e
 		if err != nil {
 			return fmt.Errorf("notifier: replays: %w", err)
 		}
-		if _, err = l.stream.Put(ctx, replaysName, at, body); !errors.Is(err, eventstore.ErrConflict) {
+		if _, err = l.stream.Put(ctx, replaysName, at, body, true); !errors.Is(err, eventstore.ErrConflict) {
 			return err
 		}
 	}

@@ -105,9 +105,9 @@ func (r *rig) start() {
 	if r.views != nil {
 		c.Views = r.views(views)
 	}
-	deliveries, err := r.store.OpenDeliveries(ctx)
+	stored, err := openRecords(ctx, r.store)
 	r.must(err)
-	var s stream = deliveries
+	var s stream = stored
 	if r.wrap != nil {
 		s = r.wrap(s)
 	}
@@ -209,16 +209,21 @@ func (r *rig) records() map[string]Delivery {
 	deliveries, err := r.store.OpenDeliveries(context.Background())
 	r.must(err)
 	found := map[string]Delivery{}
-	for from := uint64(1); ; {
-		stored, err := deliveries.Next(context.Background(), deliveryPattern, from)
-		if errors.Is(err, eventstore.ErrNotFound) {
-			return found
+	for from, end := uint64(1), false; !end; {
+		var page []eventstore.StoredDelivery
+		page, end, err = deliveries.Scan(context.Background(), from, 100)
+		r.must(err)
+		for _, stored := range page {
+			from = stored.Seq + 1
+			if !stored.IsDelivery() {
+				continue
+			}
+			d, err := Decode(stored)
+			r.must(err)
+			found[stored.Name] = d
 		}
-		r.must(err)
-		d, err := Decode(stored)
-		r.must(err)
-		found[stored.Name], from = d, stored.Seq+1
 	}
+	return found
 }
 
 // received is a webhook that verified.

@@ -113,7 +113,7 @@ func TestScheduleSpill(t *testing.T) {
 			pauseFor(30 * time.Second)
 			synctest.Wait()
 			lane.mu.Lock()
-			if n := len(lane.known.in); n > 8+16+8+laneFlights+laneUnrecorded {
+			if n := len(lane.known); n > 8+16+8+laneFlights+laneUnrecorded {
 				t.Errorf("%d deliveries in memory", n)
 			}
 			lane.mu.Unlock()

@@ -79,7 +79,7 @@ func (l *lane) readBack(ctx context.Context) error {
 	}
 	from, latest := l.spill.cursor, l.spill.latest
 	l.mu.Unlock()
-	page, end, err := l.stream.Scan(ctx, l.name+".*.*", from, l.limits.page)
+	page, end, err := l.stream.Waiting(ctx, l.name, from, l.limits.page)
 	if err != nil {
 		return err
 	}
@@ -101,8 +101,7 @@ func (l *lane) readBack(ctx context.Context) error {
 	return nil
 }
 
-// found takes up a record that was read back. An older record of a delivery that has gone on looks like an open one
-// too: that is seen before it is sent.
+// found takes up a record that was read back. The delivery may have gone on meanwhile: that is seen before it is sent.
 func (l *lane) found(at uint64, d Delivery, now time.Time) {
 	switch {
 	case l.known.has(at) || !d.Status.Open():

@@ -64,8 +64,8 @@ type scanned struct {
 	after func()
 }
 
-func (s scanned) Scan(ctx context.Context, pattern string, from uint64, limit int) ([]eventstore.StoredDelivery, bool, error) {
-	page, end, err := s.stream.Scan(ctx, pattern, from, limit)
+func (s scanned) Waiting(ctx context.Context, lane string, from uint64, limit int) ([]eventstore.StoredDelivery, bool, error) {
+	page, end, err := s.stream.Waiting(ctx, lane, from, limit)
 	s.after()
 	return page, end, err
 }

@@ -189,6 +189,7 @@ func (a *App) openNotifier(ctx context.Context) error {
 	}
 	a.webhooks, err = notifier.OpenLog(ctx, notifier.LogConfig{
 		Notifier: a.notifier, Store: a.ledger.store, Index: a.index, Now: a.clock, Random: rand.Reader, Logger: a.log,
+		Retention: a.options.DeliveryRetention,
 	})
 	return err
 }

@@ -13,6 +13,7 @@ import (
 	"payledger/domain/account"
 	"payledger/eventstore/commands"
 	"payledger/eventstore/eventstoretest"
+	"payledger/notifier"
 )
 
 // testOptions run the service on free ports, with webhooks to this machine allowed.
@@ -20,7 +21,8 @@ func testOptions(dir string) Options {
 	return Options{
 		Data: dir, Listen: "127.0.0.1:0", AdminListen: "127.0.0.1:0", SimListen: "127.0.0.1:0", Environment: account.Sandbox,
 		PaymentTimeout: 90 * time.Second, ActionTimeout: 24 * time.Hour, ClientTokenTTL: 24 * time.Hour, WebhookTimeout: 10 * time.Second, DisputeLookup: time.Minute,
-		WebhookAllowCIDR: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, LogLevel: "warn", LogFormat: "console",
+		DeliveryRetention: notifier.DefaultRetention,
+		WebhookAllowCIDR:  []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, LogLevel: "warn", LogFormat: "console",
 	}
 }
 

@@ -32,6 +32,7 @@ type Options struct {
 	DisputeLookup      time.Duration   `name:"dispute-lookup" help:"How often processors are asked for disputes whose notification was lost." default:"1m"`
 	WebhookTimeout     time.Duration   `help:"How long a webhook's receiver may take." default:"10s"`
 	WebhookRetryDelays []time.Duration `name:"webhook-retry-delays" help:"Delays between the attempts of a webhook, each ±10 % (§6.1)." default:"10s,60s,5m,10m,15m"`
+	DeliveryRetention  time.Duration   `name:"delivery-retention" help:"How long deliveries of webhooks are kept once they are over." default:"2160h"`
 	WebhookAllowCIDR   []netip.Prefix  `name:"webhook-allow-cidr" help:"Networks that webhooks may go to although they are private."`
 	FrameAncestors     []string        `name:"checkout-frame-ancestors" help:"Origins whose pages may show the checkout in a frame (default: none)." placeholder:"ORIGIN"`
 	Memory             memorySize      `help:"Memory that the process stays below, for example 4GiB (default: 75 % of the cgroup's or the machine's)." placeholder:"SIZE"`
@@ -51,6 +52,8 @@ func (o Options) check() error {
 		return usageError{fmt.Errorf("--payment-timeout, --action-timeout, --client-token-ttl and --webhook-timeout must be more than 0")}
 	case !retryDelays(o.WebhookRetryDelays):
 		return usageError{fmt.Errorf("--webhook-retry-delays must be at most %d delays, each between 1ms and 24h", maxRetries)}
+	case o.DeliveryRetention < minRetention:
+		return usageError{fmt.Errorf("--delivery-retention is %s; it must be at least %s", o.DeliveryRetention, minRetention)}
 	case o.DisputeLookup < 10*time.Millisecond:
 		return usageError{fmt.Errorf("--dispute-lookup must be at least 10ms")}
 	case o.Memory != 0 && o.Memory < minMemory:
@@ -68,6 +71,9 @@ func (o Options) check() error {
 	}
 	return nil
 }
+
+// minRetention is the shortest time that deliveries can be kept for: each eighth of it a segment of them may be closed.
+const minRetention = time.Minute
 
 // maxRetries is how often a webhook can be sent again of itself.
 const maxRetries = 20

@@ -129,10 +129,14 @@ func (o *open) askDeliveries(ctx context.Context, b *books, a answers) error {
 		last, err := o.deliveries.Last(ctx, name)
 		errs = append(errs, a.put("delivery "+name, last, err))
 	}
-	position, err := o.deliveries.Last(ctx, "position")
-	errs = append(errs, a.put("position of deliveries", string(position.Body), err))
+	for _, lane := range []string{"acct.endpoint", "acct.other"} {
+		page, end, err := o.deliveries.Waiting(ctx, lane, 1, 1000)
+		errs = append(errs, a.put("open deliveries of "+lane, []any{page, end}, err))
+	}
+	beside, err := o.deliveries.Last(ctx, "beside")
+	errs = append(errs, a.put("the record beside deliveries", string(beside.Body), err))
 	for next := uint64(1); ; {
-		page, end, err := o.deliveries.Scan(ctx, "*.*.*.*", next, 40)
+		page, end, err := o.deliveries.Scan(ctx, next, 40)
 		for _, d := range page {
 			next = d.Seq + 1
 			errs = append(errs, a.put(fmt.Sprintf("record %d", d.Seq), []any{d.Name, d.Body}, nil))

@@ -44,7 +44,7 @@ func TestDiskFailsUnderOneStream(t *testing.T) {
 		return
 	}
 	t.Parallel()
-	streams := []string{"LEDGER_", "SECRETS_", "DELIVERIES", "POSITIONS", "CHECKPOINTS_"}
+	streams := []string{"LEDGER_", "SECRETS_", "DELIVERIES_", "POSITIONS", "CHECKPOINTS_"}
 	if testing.Short() {
 		streams = streams[:2]
 	}
@@ -100,9 +100,9 @@ func (w *writer) write(ctx context.Context, stream string) (string, error) {
 	case "SECRETS_":
 		name := fmt.Sprintf("customer-key.acct.%d", w.n)
 		return "secret " + name, w.o.secrets.Create(ctx, name, []byte(name))
-	case "DELIVERIES":
+	case "DELIVERIES_":
 		name := fmt.Sprintf("acct.endpoint.%d.created", w.n)
-		_, err := w.o.deliveries.Put(ctx, name, 0, []byte(name))
+		_, err := w.o.deliveries.Put(ctx, name, 0, []byte(name), true)
 		return "delivery " + name, err
 	case "POSITIONS":
 		name := fmt.Sprintf("reader%d", w.n)
@@ -158,7 +158,7 @@ func runFailingDisk(t *testing.T) {
 	}
 	result, failing := eioResult{}, os.Getenv(eioStream)
 	w := &writer{o: o}
-	streams := []string{"LEDGER_", "SECRETS_", "DELIVERIES", "POSITIONS", "CHECKPOINTS_"}
+	streams := []string{"LEDGER_", "SECRETS_", "DELIVERIES_", "POSITIONS", "CHECKPOINTS_"}
 	for range 3 {
 		for _, stream := range streams {
 			what, err := w.write(ctx, stream)

@@ -48,12 +48,11 @@ func TestFullDiskOfEveryStream(t *testing.T) {
 			return o.secrets.Destroy(ctx, fmt.Sprintf("customer-key.acct.%d", max(1, n-1)))
 		},
 		"a delivery": func() error {
-			_, err := o.deliveries.Put(ctx, fmt.Sprintf("acct.endpoint.%d.created", n), 0, []byte("record"))
+			_, err := o.deliveries.Put(ctx, fmt.Sprintf("acct.endpoint.%d.created", n), 0, []byte("record"), true)
 			return err
 		},
-		"a replaced record": func() error { return o.deliveries.Replace(ctx, "position", []byte("record")) },
-		"a position":        func() error { return o.positions.Save(ctx, "reader", []uint64{0, 0}) },
-		"a checkpoint":      func() error { return o.checkpoint(ctx) },
+		"a position":   func() error { return o.positions.Save(ctx, "reader", []uint64{0, 0}) },
+		"a checkpoint": func() error { return o.checkpoint(ctx) },
 	}
 	all := func(want error) {
 		t.Helper()

@@ -38,7 +38,7 @@ type injector struct {
 var classes = map[string]func(path string) bool{
 	"journal":     func(p string) bool { return strings.Contains(p, "/LEDGER_") && strings.HasSuffix(p, ".blk") },
 	"large":       func(p string) bool { return strings.HasSuffix(p, "/3.blk") || strings.HasSuffix(p, "/4.blk") },
-	"deliveries":  func(p string) bool { return strings.Contains(p, "/DELIVERIES/") && strings.HasSuffix(p, ".blk") },
+	"deliveries":  func(p string) bool { return strings.Contains(p, "/DELIVERIES_") && strings.HasSuffix(p, ".blk") },
 	"secrets":     func(p string) bool { return strings.Contains(p, "/SECRETS_") && strings.HasSuffix(p, ".blk") },
 	"positions":   func(p string) bool { return strings.Contains(p, "/POSITIONS/") && strings.HasSuffix(p, ".blk") },
 	"checkpoints": func(p string) bool { return strings.Contains(p, "/CHECKPOINTS_") && strings.HasSuffix(p, ".blk") },

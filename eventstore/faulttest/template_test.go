@@ -41,7 +41,7 @@ type open struct {
 const (
 	shards       = 2
 	segmentBytes = 48 << 10
-	recordBytes  = 90 << 10 // of a delivery: some of them fill a block of the server
+	recordBytes  = 9 << 10 // of a delivery: some of them fill a segment
 )
 
 // start opens the log in dir. After an error nothing is left open.
@@ -86,6 +86,7 @@ type books struct {
 	keys       []eventstore.Key
 	secrets    []string
 	records    map[string]uint64 // deliveries by name: the newest record
+	beside     uint64            // the newest record of one beside them
 	deliveries []string
 	readers    []string
 }
@@ -161,8 +162,10 @@ func (o *open) use(ctx context.Context, b *books, phase int) error {
 		err = o.useDelivery(ctx, b, phase, i)
 	}
 	for i := 0; i < 3 && err == nil; i++ {
-		err = errors.Join(o.positions.Save(ctx, b.readers[i%2], []uint64{eventstore.At(uint64(phase), i), 0}),
-			o.deliveries.Replace(ctx, "position", fmt.Appendf(nil, "%d.%d", phase, i)))
+		err = o.positions.Save(ctx, b.readers[i%2], []uint64{eventstore.At(uint64(phase), i), 0})
+		if err == nil {
+			b.beside, err = o.deliveries.Put(ctx, "beside", b.beside, fmt.Appendf(nil, "%d.%d", phase, i), false)
+		}
 	}
 	return errors.Join(err, o.checkpoint(ctx))
 }
@@ -229,7 +232,7 @@ func (o *open) useDelivery(ctx context.Context, b *books, phase, i int) error {
 	if b.records[name] == 0 {
 		b.deliveries = append(b.deliveries, name)
 	}
-	seq, err := o.deliveries.Put(ctx, name, b.records[name], body)
+	seq, err := o.deliveries.Put(ctx, name, b.records[name], body, i%2 == 0)
 	b.records[name] = seq
 	return err
 }

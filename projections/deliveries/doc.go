@@ -7,8 +7,8 @@
 //
 // # Rules
 //
-//   - The file is disposable: it holds nothing that the stream does not. A damaged file, one of another version, and
-//     one that was made from another stream are made anew.
+//   - The file is disposable: it holds nothing that the stream does not, but for rows of deliveries that the stream has
+//     dropped. A damaged file, one of another version, and one that was made from another stream are made anew, without those.
 //   - Rows and the place in the stream are written in one transaction; a record at or below the place changes nothing.
 //   - A delivery's time of planning and its id never change, so pages stay as they are while deliveries are added.
 //   - No row holds a body, a URL or a secret: the attempts themselves are read from the stream.

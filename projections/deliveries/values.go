@@ -24,6 +24,7 @@ type Row struct {
 	Attempts    int
 	StatusCode  int    // of the last attempt; 0: no answer
 	Failure     string // of the last attempt; "": it succeeded, or there was none
+	Dropped     bool   // its record, with the attempts, is not kept any more; no column: the stream says so
 }
 
 // Attempt is one try to send.

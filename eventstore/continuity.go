@@ -1,0 +1,77 @@
+package eventstore
+
+import "fmt"
+
+// check verifies a group that was read from the log: that it stands on h.front, and that every event continues its
+// aggregate. The caller holds the lock.
+func (h *shard) check(g *group) error {
+	if g.shard != h.n || g.log != h.s.id {
+		return fmt.Errorf("group %d belongs to another log or shard", g.seq)
+	}
+	if err := g.follows(h.front); err != nil {
+		return err
+	}
+	within := map[Key]*Recorded{}
+	for _, r := range g.frames {
+		tip := within[r.Key]
+		if tip == nil {
+			var err error
+			if tip, err = h.frontTip(r.Key); err != nil {
+				return err
+			}
+		}
+		cut := tip == nil && r.PrevSeq > 0 && GroupOf(r.PrevSeq) < h.segments[0].first // what it continues was dropped
+		if err := continues(r, tip); err != nil && !cut {
+			return err
+		}
+		if _, err := floorOf(r); err != nil {
+			return err
+		}
+		within[r.Key] = r
+	}
+	return nil
+}
+
+// frontTip is tip with the groups that were read and are not known to be durable.
+func (h *shard) frontTip(key Key) (*Recorded, error) {
+	for i := len(h.seen) - 1; i >= 0 && h.pending[key] > 0; i-- {
+		for j := len(h.seen[i].frames) - 1; j >= 0; j-- {
+			if r := h.seen[i].frames[j]; r.Key == key {
+				return r, nil
+			}
+		}
+	}
+	r := h.known(key)
+	if r == nil {
+		var err error
+		if r, err = h.s.storedTip(h.n, key); err != nil {
+			return nil, err
+		}
+	}
+	return h.kept(r), nil
+}
+
+// kept returns a tip, or nil if it was dropped. The caller holds the lock.
+func (h *shard) kept(tip *Recorded) *Recorded {
+	if tip != nil && GroupOf(tip.Seq) <= h.floor.Seq {
+		return nil
+	}
+	return tip
+}
+
+// continues checks that r is the event after tip: its revision, its place and its hash.
+func continues(r, tip *Recorded) error {
+	revision, address, previous := uint64(0), uint64(0), Hash{}
+	if tip != nil {
+		revision, address, previous = tip.Revision, tip.Seq, tip.Hash
+	}
+	switch {
+	case r.Revision != revision+1:
+		return fmt.Errorf("%s: revision %d at %d.%d follows revision %d", r.Key, r.Revision, GroupOf(r.Seq), FrameOf(r.Seq), revision)
+	case r.PrevSeq != address:
+		return fmt.Errorf("%s: revision %d at %d.%d names another place for the event before", r.Key, r.Revision, GroupOf(r.Seq), FrameOf(r.Seq))
+	case r.link(previous) != r.Hash:
+		return fmt.Errorf("%s: revision %d at %d.%d has a wrong hash", r.Key, r.Revision, GroupOf(r.Seq), FrameOf(r.Seq))
+	}
+	return nil
+}

@@ -1,0 +1,61 @@
+package eventstore
+
+import (
+	"fmt"
+
+	"payledger/eventstore/blocks"
+)
+
+// What the inspection of a stopped folder knows of deliveries' segments that were dropped.
+
+// readFloor takes the floor from the tip store.
+func (in *inspection) readFloor() {
+	value, err := in.tips.Get(tipKey(floorKey))
+	if err != nil {
+		return
+	}
+	if r, err := decodeTip(deliveryShard, value); err == nil {
+		in.floor, _ = floorOf(r) // one that cannot be read is the next start's to refuse
+	}
+}
+
+// beingDeleted reports whether a stream is a dropped segment of deliveries that is not removed yet.
+func (in *inspection) beingDeleted(name string) bool {
+	shard, number, ours := parseSegmentName(name)
+	return ours && shard == deliveryShard && number <= in.floor.Segment
+}
+
+// seeksFloor reports whether the first segments of deliveries are gone, and nothing says yet that they were dropped: the
+// records left of them do.
+func (in *inspection) seeksFloor(shard int) bool {
+	return shard == deliveryShard && in.oldest > in.floor.Segment+1
+}
+
+func (in *inspection) noteFloor(g *group) error {
+	for _, r := range g.frames {
+		f, err := floorOf(r)
+		if err != nil {
+			return err
+		}
+		if f.Segment > in.floor.Segment {
+			in.floor = f
+		}
+	}
+	return nil
+}
+
+// beginning returns the number of a shard's oldest segment, and its first sequence.
+func (in *inspection) beginning(shard int) (number uint32, first uint64, err error) {
+	switch {
+	case shard != deliveryShard || in.oldest <= 1:
+		return 1, 1, nil
+	case in.floor.Segment < in.oldest:
+		return in.floor.Segment + 1, in.floor.Seq + 1, nil
+	}
+	name := segmentName(shard, in.oldest) // dropped, as a later segment says, and not removed yet
+	meta, err := blocks.CheckMeta(blocks.Folder(in.dir, ledgerAccount, name), name)
+	if err != nil {
+		return 0, 0, fmt.Errorf("%w: %s: %w; the folder was not changed: copy it before anything else", ErrUnhealthy, name, err)
+	}
+	return in.oldest, max(1, meta.FirstSeq), nil
+}

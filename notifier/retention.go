@@ -1,0 +1,153 @@
+package notifier
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"payledger/domain"
+	"payledger/eventstore"
+)
+
+// DefaultRetention is how long settled deliveries are kept (I1).
+const DefaultRetention = 90 * 24 * time.Hour
+
+const (
+	// retainEvery is how often it is looked whether a segment of deliveries can be dropped; more often if the retention is
+	// short.
+	retainEvery = time.Hour
+	// closeShare is the share of the retention after which a segment that has not grown full is closed: so long are
+	// deliveries kept beyond the retention at most.
+	closeShare = 8
+)
+
+// retentionName names the dropping of old deliveries among the troubles of a notifier.
+const retentionName = "retention of deliveries"
+
+// retain drops old deliveries until ctx ends.
+func (l *Log) retain(ctx context.Context) {
+	for {
+		err := l.dropOld(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err == nil:
+			l.notifier.health.clear(retentionName)
+		case l.notifier.health.set(retentionName, err):
+			l.log.Error().Err(err).Msg("old deliveries cannot be dropped; trying again")
+		}
+		if !pause(ctx, min(retainEvery, l.retention/closeShare)) {
+			return
+		}
+	}
+}
+
+// dropOld drops every segment of deliveries whose newest record is older than the retention, and goes on with what an
+// earlier process began.
+func (l *Log) dropOld(ctx context.Context) error {
+	for {
+		if err := l.sweep(ctx); err != nil {
+			return err
+		}
+		oldest, open, err := l.stream.Segments(ctx)
+		if err != nil {
+			return err
+		}
+		now := l.now()
+		if open.First > 0 && now.Sub(open.Oldest) > l.retention/closeShare {
+			l.stream.CloseSegment(open.Number)
+		}
+		if !oldest.Closed || now.Sub(oldest.Newest) <= l.retention {
+			return nil
+		}
+		err = l.drop(ctx, oldest)
+		if errors.Is(err, eventstore.ErrHeld) || errors.Is(err, errUnplanned) { // by what goes on meanwhile: next time
+			l.log.Info().Err(err).Msg("old deliveries are dropped later")
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// sweep removes what was dropped, once the index has seen that it was.
+func (l *Log) sweep(ctx context.Context) error {
+	if l.stream.Floor().Seq == 0 {
+		return nil
+	}
+	if _, err := l.caughtUp(ctx); err != nil {
+		return err
+	}
+	return l.stream.Sweep(ctx)
+}
+
+// errUnplanned means that a segment has a delivery of an event that the position has not passed.
+var errUnplanned = errors.New("notifier: the position has not passed an event of the segment")
+
+// drop drops a segment: what is open in it was copied forward first, the index shows all of it, and the position, which is
+// durable, has passed every event that it is about. The place of the position becomes the watermark: events before it
+// plan nothing any more.
+func (l *Log) drop(ctx context.Context, s eventstore.RecordSegment) error {
+	planned := l.notifier.keeper.save(ctx)
+	err := l.stream.Each(ctx, s.Number, func(stored eventstore.StoredDelivery, open bool) error {
+		if open {
+			if err := l.copyForward(ctx, stored); err != nil {
+				return err
+			}
+		}
+		if !stored.IsDelivery() {
+			return nil
+		}
+		d, err := Decode(stored)
+		if err == nil && (d.Shard >= len(planned) || d.Seq > planned[d.Shard]) {
+			err = fmt.Errorf("%w: %s", errUnplanned, stored.Name)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if err := l.index.WaitFor(ctx, s.Last); err != nil {
+		return err
+	}
+	floor, err := l.stream.Drop(ctx, s.Number, s.Newest, planned)
+	if err != nil {
+		return err
+	}
+	l.log.Info().Uint32("segment", floor.Segment).Time("newest", floor.Newest).Uint64("records", floor.Records).Msg("old deliveries were dropped")
+	return nil
+}
+
+// copyForward puts a record that is still needed, and is the newest of its name, behind all others. No attempt of the
+// delivery is under way meanwhile.
+func (l *Log) copyForward(ctx context.Context, stored eventstore.StoredDelivery) error {
+	unlock, ok := l.notifier.names.lock(ctx, stored.Name)
+	if !ok {
+		return ctx.Err()
+	}
+	defer unlock()
+	place, err := l.stream.Put(ctx, stored.Name, stored.Seq, stored.Body, true)
+	if errors.Is(err, eventstore.ErrConflict) { // it went on
+		return nil
+	}
+	if err != nil || !stored.IsDelivery() {
+		return err
+	}
+	d, err := Decode(stored)
+	if err != nil {
+		return err
+	}
+	l.notifier.lanes.of(d.lane()).moved(stored.Seq, place, d)
+	return nil
+}
+
+// dropped refuses to send a delivery again whose record was dropped.
+func dropped() error {
+	return domain.Refuse(domain.KindInvalid, domain.ReasonRequestValidation,
+		"The delivery is older than deliveries are kept: its attempts were dropped, and it cannot be sent again.")
+}
+
+func retentionOf(d time.Duration) time.Duration { return cmp.Or(d, DefaultRetention) }

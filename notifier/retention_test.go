@@ -1,0 +1,220 @@
+package notifier
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/processor"
+	"payledger/projections/deliveries"
+)
+
+// later is behind the retention of deliveries.
+const later = -DefaultRetention - 24*time.Hour
+
+// newOldRig is a rig whose deliveries are all old when it is looked whether any can be dropped.
+func newOldRig(t *testing.T) *logRig {
+	r := newLogRig(t)
+	r.config.RetryDelays = []time.Duration{time.Hour}
+	r.slow = later
+	r.sole = true
+	r.start()
+	return r
+}
+
+// dropAll drops what is there now.
+func (r *logRig) dropAll() {
+	r.t.Helper()
+	before := r.log.stream.Floor().Segment
+	for limit := time.Now().Add(patience); r.log.stream.Floor().Segment == before; {
+		r.must(r.log.dropOld(context.Background()))
+		if time.Now().After(limit) {
+			r.t.Fatal("nothing was dropped")
+		}
+	}
+}
+
+// TestRetention: deliveries that are over for long are dropped: lists show them so, and they cannot be sent again. One that
+// is open stays, waits as before, and can be sent.
+func TestRetention(t *testing.T) {
+	t.Parallel()
+	bad := &atomic.Bool{}
+	inbox := newReceiver(t, map[string]http.HandlerFunc{"/": switching(bad)})
+	r := newOldRig(t)
+	r.endpoint(inbox.url)
+	const settled = 20
+	for range settled {
+		r.pay(processor.Succeeded)
+	}
+	inbox.take(settled)
+	bad.Store(true)
+	r.pay(processor.Succeeded)
+	inbox.take(1)
+	r.settled(settled, deliveries.Filter{Statuses: []string{"SUCCEEDED"}})
+	waits := r.settled(1, deliveries.Filter{Statuses: []string{"FAILED"}})[0]
+	r.dropAll()
+	ctx := context.Background()
+	for _, row := range r.list(deliveries.Filter{}) {
+		detail, err := r.log.Delivery(ctx, merchantID, row.ID)
+		r.must(err)
+		if open := row.ID == waits.ID; row.Dropped == open || detail.Dropped == open || (len(detail.Tried) == 0) == open || row.Attempts != 1 {
+			t.Errorf("%+v with %d attempts", row, len(detail.Tried))
+		}
+		if row.Dropped {
+			_, err := r.log.Resend(ctx, merchantID, row.ID)
+			reasonIs(t, err, domain.ReasonRequestValidation)
+		}
+	}
+	lane, _ := laneOf(waits.Name)
+	l := r.notifier.lanes.of(lane)
+	now := r.settled(1, deliveries.Filter{Statuses: []string{"FAILED"}})[0]
+	if now.Seq <= waits.Seq || !now.NextAt.Equal(waits.NextAt) || !l.holds(now.Seq) || l.holds(waits.Seq) {
+		t.Errorf("it waits as %+v, before as %+v", now, waits)
+	}
+	bad.Store(false)
+	if sent, err := r.log.Resend(ctx, merchantID, waits.ID); err != nil || sent.Status != "SUCCEEDED" || len(sent.Tried) != 2 {
+		t.Errorf("%+v %v", sent, err)
+	}
+	inbox.take(1)
+	inbox.none()
+}
+
+// TestRetentionReplay: a replay leaves out what was dropped.
+func TestRetentionReplay(t *testing.T) {
+	t.Parallel()
+	inbox := newReceiver(t, nil)
+	r := newOldRig(t)
+	id := r.endpoint(inbox.url)
+	for range 5 {
+		r.pay(processor.Succeeded)
+	}
+	inbox.take(5)
+	r.settled(5, deliveries.Filter{Statuses: []string{"SUCCEEDED"}})
+	r.dropAll()
+	r.pay(processor.Succeeded)
+	inbox.take(1)
+	r.settled(6, deliveries.Filter{Statuses: []string{"SUCCEEDED"}})
+	replay, err := r.log.StartReplay(context.Background(), deliveries.ReplayRequest{
+		Account: merchantID, Endpoint: id, From: time.Now().Add(-time.Hour), To: time.Now().Add(time.Hour),
+	}, true)
+	if err != nil || replay.Count != 1 {
+		t.Errorf("%+v %v", replay, err)
+	}
+}
+
+// TestRetentionWatermark: events before what was dropped plan nothing, although the position is lost and the names are
+// free; at the next start as well.
+func TestRetentionWatermark(t *testing.T) {
+	t.Parallel()
+	inbox := newReceiver(t, nil)
+	r := newOldRig(t)
+	r.endpoint(inbox.url)
+	const settled = 10
+	for range settled {
+		r.pay(processor.Succeeded)
+	}
+	inbox.take(settled)
+	r.settled(settled, deliveries.Filter{Statuses: []string{"SUCCEEDED"}})
+	r.dropAll()
+	for range 2 {
+		r.stop()
+		r.wrap = func(s stream) stream { return forgotten{s} }
+		r.start()
+		r.pay(processor.Succeeded)
+		inbox.take(1) // all events before it were planned
+		inbox.none()
+	}
+	r.settled(settled+2, deliveries.Filter{Statuses: []string{"SUCCEEDED"}})
+}
+
+// forgotten is a stream whose position was lost.
+type forgotten struct{ stream }
+
+func (f forgotten) Load(ctx context.Context, reader string) ([]uint64, error) {
+	at, err := f.stream.Load(ctx, reader)
+	return make([]uint64, len(at)), err
+}
+
+// TestRetentionHolds: nothing is dropped before its time, before the position has passed its event, or while an attempt is
+// under way; and it is dropped afterwards.
+func TestRetentionHolds(t *testing.T) {
+	t.Parallel()
+	inbox := newReceiver(t, nil)
+	r := newOldRig(t)
+	r.endpoint(inbox.url)
+	s := r.pay(processor.Succeeded)
+	inbox.take(1)
+	row := r.settled(1, deliveries.Filter{Statuses: []string{"SUCCEEDED"}})[0]
+	ctx := context.Background()
+	r.log.retention = 10 * DefaultRetention
+	r.must(r.log.dropOld(ctx))
+	r.log.retention = DefaultRetention
+	for closed := false; !closed; {
+		oldest, open, err := r.log.stream.Segments(ctx)
+		r.must(err)
+		r.log.stream.CloseSegment(open.Number)
+		closed = oldest.Closed
+	}
+	oldest, _, err := r.log.stream.Segments(ctx)
+	r.must(err)
+	keeper := r.notifier.keeper
+	r.notifier.keeper = &keeper0
+	if err := r.log.drop(ctx, oldest); err == nil || r.log.stream.Floor().Segment != 0 {
+		t.Errorf("%s was dropped before the position has passed its event: %v", s.ID, err)
+	}
+	r.notifier.keeper = keeper
+	if rows := r.list(deliveries.Filter{}); len(rows) != 1 || rows[0].Dropped {
+		t.Errorf("%+v", rows)
+	}
+	r.dropAll()
+	if rows := r.list(deliveries.Filter{}); len(rows) != 1 || !rows[0].Dropped || rows[0].ID != row.ID {
+		t.Errorf("%+v", rows)
+	}
+}
+
+// keeper0 has written that nothing is planned.
+var keeper0 = keeper{written: []uint64{0, 0}, progress: &progress{log: []uint64{0, 0}}}
+
+// TestCopiedMeanwhile: an attempt that was under way when its record was copied forward, by another process, is recorded
+// behind the copy, and not made again.
+func TestCopiedMeanwhile(t *testing.T) {
+	t.Parallel()
+	inbox := newReceiver(t, nil)
+	r := newRig(t)
+	r.wrap = func(s stream) stream { return copying{s, &atomic.Bool{}} }
+	r.start()
+	r.endpoint(inbox.url)
+	r.pay(processor.Succeeded)
+	inbox.take(1)
+	d := r.until("over", func(d Delivery) bool { return !d.Status.Open() })
+	if d.Status != Succeeded || len(d.Attempts) != 1 {
+		t.Errorf("%+v", d)
+	}
+	r.stop()
+	inbox.none()
+}
+
+// copying copies a delivery's first record forward before its outcome is put.
+type copying struct {
+	stream
+	done *atomic.Bool
+}
+
+func (c copying) Put(ctx context.Context, name string, expected uint64, body []byte, open bool) (uint64, error) {
+	if expected > 0 && !c.done.Swap(true) {
+		first, err := c.Last(ctx, name)
+		if err != nil {
+			return 0, err
+		}
+		if _, err := c.stream.Put(ctx, name, first.Seq, first.Body, true); err != nil {
+			return 0, fmt.Errorf("copy: %w", err)
+		}
+		_, err = c.stream.Put(ctx, name, expected, body, open)
+		return 0, err
+	}
+	return c.stream.Put(ctx, name, expected, body, open)
+}
