@@ -109,7 +109,7 @@ func (b *SecretBytes) carryOut(ctx context.Context, ends map[uint64]string) erro
 	change := map[string][]byte{}
 	for seq := range ends {
 		stream := b.log.stream(b.log.of(seq))
-		change[string(sideRecordKey(stream, seq))], change[string(endKey(stream, seq))] = nil, nil
+		change[string(recordKey(stream, seq))], change[string(endKey(stream, seq))] = nil, nil
 	}
 	b.index.mu.Lock()
 	defer b.index.mu.Unlock()
@@ -173,7 +173,7 @@ func (b *SecretBytes) finishSome(ctx context.Context, want func(name string) boo
 		}
 		seq := binary.BigEndian.Uint64(value)
 		b.index.mu.Lock()
-		record, err := b.index.value(sideRecordKey(b.log.stream(b.log.of(seq)), seq))
+		record, err := b.index.value(recordKey(b.log.stream(b.log.of(seq)), seq))
 		b.index.mu.Unlock()
 		if err != nil {
 			return err

@@ -157,13 +157,13 @@ func (x *secretIndex) apply(r secretRecord) error {
 	change := map[string][]byte{}
 	stream := x.log.stream(x.log.of(r.seq))
 	if r.kind == secretDestroyed {
-		change[string(sideRecordKey(stream, r.seq))] = digest[:]
+		change[string(recordKey(stream, r.seq))] = digest[:]
 		if err := x.end(r, change); err != nil {
 			return err
 		}
 		return x.write(change)
 	}
-	change[string(sideRecordKey(stream, r.seq))] = append(digest[:], r.name...)
+	change[string(recordKey(stream, r.seq))] = append(digest[:], r.name...)
 	key := sideKey(namePrefix, secretStream, r.name)
 	there, err := x.value(key)
 	if err != nil {
@@ -196,7 +196,7 @@ func (x *secretIndex) end(r secretRecord, change map[string][]byte) error {
 	for _, seq := range ended {
 		x.gaps.remove(seq)
 		stream := x.log.stream(x.log.of(seq))
-		value, err := x.value(sideRecordKey(stream, seq))
+		value, err := x.value(recordKey(stream, seq))
 		if err != nil {
 			return err
 		}

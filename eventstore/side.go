@@ -48,7 +48,7 @@ func sideKey(prefix byte, stream, name string) []byte {
 	return append(append(append(append(b, prefix), stream...), 0), name...)
 }
 
-func sideRecordKey(stream string, seq uint64) []byte {
+func recordKey(stream string, seq uint64) []byte {
 	return binary.BigEndian.AppendUint64(sideKey(recordPrefix, stream, ""), seq)
 }
 
@@ -157,7 +157,7 @@ func (s *Store) witnessedNewest(stream string, seq uint64, name string, body []b
 
 func setRecord(b tipstore.Batch, stream string, seq uint64, name string, body []byte) error {
 	e := sideEntry{seq, digestOf(name, body)}
-	return errors.Join(b.Set(sideRecordKey(stream, seq), e.digest[:]), b.Set(sideKey(namePrefix, stream, name), e.encode()))
+	return errors.Join(b.Set(recordKey(stream, seq), e.digest[:]), b.Set(sideKey(namePrefix, stream, name), e.encode()))
 }
 
 func setNewest(b tipstore.Batch, stream string, seq uint64, name string, body []byte) error {
@@ -190,7 +190,7 @@ func (s *Store) sideValue(key []byte) []byte {
 func (s *Store) must(stream, name string) sideEntry {
 	for _, prefix := range []byte{namePrefix, replacePrefix} {
 		e := decodeEntry(s.sideValue(sideKey(prefix, stream, name)))
-		if e.seq > 0 && (prefix == replacePrefix || s.sideValue(sideRecordKey(stream, e.seq)) != nil) {
+		if e.seq > 0 && (prefix == replacePrefix || s.sideValue(recordKey(stream, e.seq)) != nil) {
 			return e
 		}
 	}
