@@ -24,7 +24,7 @@ type waitingCollector struct {
 	until time.Time // read is good enough until then
 }
 
-// How long a count of the views serves: counting a million operations takes half a second.
+// How long a count of the views serves: counting a million operations takes 3 s on a busy machine.
 const (
 	countTimeout = 10 * time.Second
 	countWorth   = 20 // times as long as it took

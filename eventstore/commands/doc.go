@@ -30,7 +30,7 @@
 // # Questions
 //
 // An operation is a flight, with a goroutine, while a caller waits for it: until it has an answer, its payment timeout
-// is over or the service drains. A flight that ends without an outcome leaves its next question to the agenda: some 250
+// is over or the service drains. A flight that ends without an outcome leaves its next question to the agenda: some 300
 // bytes in a heap, no goroutine and no timer. The intervals double from 100 ms up to five minutes, from the first question of the
 // flight on, and anew from an answer that changed the operation's state. Each question of the agenda is a short flight
 // again: within a process no operation is asked about by two at once, and a caller who comes meanwhile makes the short
@@ -44,9 +44,10 @@
 // operation, the payment refuses the next one (ErrRunning), so it does not matter whether a request or the recovery
 // comes first.
 //
-// A question costs one look-up of the payment (25 µs from the tip store) and one exchange. Measured on two cores against
-// processors that answer at once: 10,000 questions a second (TestPendingCaptures); 8 at once suffice for 400 a second at
-// 20 ms each, or 120,000 operations in five minutes at each processor.
+// A question costs one look-up of the payment and one exchange. Measured on two cores with processors that answer at
+// once (TestPendingCaptures): 10,000 questions a second with 3,000 captures pending, and 1,800 with a million, on a
+// machine that was busy otherwise; of each of the million stood 39 bytes in memory, most of them of the agenda and the
+// connections, and there were 307 more goroutines than without any.
 //
 // What a processor tells unasked (a result, a dispute) is first kept in the inbox of its payment reference, once by
 // the processor's event id (inbox.received), and then answered. After that it is applied: to the payment as an answer,
