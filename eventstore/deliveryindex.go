@@ -117,7 +117,7 @@ func (d *DeliveryStream) Waiting(ctx context.Context, lane string, from uint64, 
 	stored := 0
 	prefix := openLane(lane)
 	err = view.Range(openKey(lane, from), behindLane(lane), func(key, rest []byte) error {
-		tip, err := recordKey(lane + "." + string(rest))
+		tip, err := deliveryKey(lane + "." + string(rest))
 		if err != nil || newer[tip] != nil {
 			return err
 		}

@@ -62,7 +62,7 @@ func (d *DeliveryStream) At(ctx context.Context, place uint64) (StoredDelivery, 
 // AsOf gives the record of a name that was its newest one when the stream ended at a place. ErrNotFound: there was none
 // yet. Of what was dropped it gives the oldest record that is left.
 func (d *DeliveryStream) AsOf(ctx context.Context, name string, place uint64) (StoredDelivery, error) {
-	key, err := recordKey(name)
+	key, err := deliveryKey(name)
 	if err != nil {
 		return StoredDelivery{}, fmt.Errorf("%w: %w", ErrNotFound, err)
 	}

@@ -48,8 +48,8 @@ func (s *Store) OpenDeliveries(context.Context) (*DeliveryStream, error) {
 	return &DeliveryStream{s, s.records}, nil
 }
 
-// recordKey is the key of a name's records.
-func recordKey(name string) (Key, error) {
+// deliveryKey is the key of a name's records.
+func deliveryKey(name string) (Key, error) {
 	key := Key{Account: systemAccount, Aggregate: besideAggregate, ID: name}
 	if strings.Count(name, ".") == deliveryParts-1 {
 		account, rest, _ := strings.Cut(name, ".")
@@ -58,8 +58,8 @@ func recordKey(name string) (Key, error) {
 	return key, key.valid()
 }
 
-// recordName is the inverse of recordKey.
-func recordName(key Key) string {
+// deliveryName is the inverse of deliveryKey.
+func deliveryName(key Key) string {
 	if key.Aggregate == deliveryAggregate {
 		return string(key.Account) + "." + key.ID
 	}
@@ -67,7 +67,7 @@ func recordName(key Key) string {
 }
 
 func storedDelivery(r *Recorded) StoredDelivery {
-	return StoredDelivery{Name: recordName(r.Key), Seq: r.Seq, Body: r.Body}
+	return StoredDelivery{Name: deliveryName(r.Key), Seq: r.Seq, Body: r.Body}
 }
 
 // Put stores the next record of a name whose newest one is at place expected; 0 for the first. open says that the record
@@ -80,7 +80,7 @@ func storedDelivery(r *Recorded) StoredDelivery {
 // A record that stands there already, behind the expected one and with the same bytes, counts as this call's: two writers
 // must never put the same bytes.
 func (d *DeliveryStream) Put(ctx context.Context, name string, expected uint64, body []byte, open bool) (uint64, error) {
-	key, err := recordKey(name)
+	key, err := deliveryKey(name)
 	if err != nil {
 		return 0, fmt.Errorf("%w: %w", ErrRefused, err)
 	}
@@ -155,7 +155,7 @@ func (d *DeliveryStream) draft(key Key, tip *Recorded, body []byte, open bool) *
 // Last gives the newest record of a name, with everything that was acknowledged before the call, by whichever process;
 // ErrNotFound when there is none, or it was dropped.
 func (d *DeliveryStream) Last(ctx context.Context, name string) (StoredDelivery, error) {
-	key, err := recordKey(name)
+	key, err := deliveryKey(name)
 	if err != nil {
 		return StoredDelivery{}, fmt.Errorf("%w: %w", ErrNotFound, err)
 	}

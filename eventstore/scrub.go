@@ -282,7 +282,7 @@ func (c *scrub) side(name string, options blocks.Options) (uint64, string, error
 
 // changed reports whether a record was destroyed or replaced meanwhile.
 func (s *Store) changed(stream string, seq uint64) bool {
-	if s.sideValue(sideRecordKey(stream, seq)) != nil {
+	if s.sideValue(recordKey(stream, seq)) != nil {
 		return false
 	}
 	newest, err := s.sideNames(replacePrefix, stream, "")

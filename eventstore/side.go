@@ -49,7 +49,7 @@ func sideKey(prefix byte, stream, name string) []byte {
 	return append(append(append(append(b, prefix), stream...), 0), name...)
 }
 
-func sideRecordKey(stream string, seq uint64) []byte {
+func recordKey(stream string, seq uint64) []byte {
 	return binary.BigEndian.AppendUint64(sideKey(recordPrefix, stream, ""), seq)
 }
 
@@ -146,7 +146,7 @@ func (s *Store) witnessedNewest(stream string, seq uint64, name string, body []b
 
 func setRecord(b tipstore.Batch, stream string, seq uint64, name string, body []byte) error {
 	e := sideEntry{seq, digestOf(name, body)}
-	return errors.Join(b.Set(sideRecordKey(stream, seq), e.digest[:]), b.Set(sideKey(namePrefix, stream, name), e.encode()))
+	return errors.Join(b.Set(recordKey(stream, seq), e.digest[:]), b.Set(sideKey(namePrefix, stream, name), e.encode()))
 }
 
 func setNewest(b tipstore.Batch, stream string, seq uint64, name string, body []byte) error {
@@ -179,7 +179,7 @@ func (s *Store) sideValue(key []byte) []byte {
 func (s *Store) must(stream, name string) sideEntry {
 	for _, prefix := range []byte{namePrefix, replacePrefix} {
 		e := decodeEntry(s.sideValue(sideKey(prefix, stream, name)))
-		if e.seq > 0 && (prefix == replacePrefix || s.sideValue(sideRecordKey(stream, e.seq)) != nil) {
+		if e.seq > 0 && (prefix == replacePrefix || s.sideValue(recordKey(stream, e.seq)) != nil) {
 			return e
 		}
 	}
@@ -252,7 +252,7 @@ func (s *Store) sideGone(names map[string]uint64) error {
 	}
 	batch := s.tips.NewBatch()
 	for name, seq := range names {
-		err := errors.Join(batch.Delete(sideRecordKey(secretStream, seq)), batch.Delete(sideKey(namePrefix, secretStream, name)), batch.Delete(sideKey(dyingPrefix, secretStream, name)))
+		err := errors.Join(batch.Delete(recordKey(secretStream, seq)), batch.Delete(sideKey(namePrefix, secretStream, name)), batch.Delete(sideKey(dyingPrefix, secretStream, name)))
 		if err != nil {
 			return err
 		}

@@ -75,7 +75,7 @@ func enter(batch tipstore.Batch, stream string, safe uint64, r blocks.Record) er
 	case r.Seq <= safe:
 		return nil
 	case r.Tombstone:
-		return batch.Delete(sideRecordKey(stream, r.Seq))
+		return batch.Delete(recordKey(stream, r.Seq))
 	case r.Erased:
 		return nil
 	case root != "":

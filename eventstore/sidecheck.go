@@ -109,7 +109,7 @@ func (c *sideCheck) compare(through uint64) error {
 			chunk = chunk[1:]
 		}
 	}
-	err := c.view.Range(sideRecordKey(c.stream, c.done+1), sideRecordKey(c.stream, through+1), func(key, value []byte) error {
+	err := c.view.Range(recordKey(c.stream, c.done+1), recordKey(c.stream, through+1), func(key, value []byte) error {
 		seq := binary.BigEndian.Uint64(key[len(key)-8:])
 		surplus(seq)
 		switch {
@@ -145,7 +145,7 @@ func (c *sideCheck) end() (uint64, error) {
 		}
 	}
 	for seq := range c.dead {
-		if _, err := c.view.Get(sideRecordKey(c.stream, seq)); err == nil && !c.dying[seq] && seq <= c.through {
+		if _, err := c.view.Get(recordKey(c.stream, seq)); err == nil && !c.dying[seq] && seq <= c.through {
 			c.failed(seq, "the record was deleted")
 		}
 	}
