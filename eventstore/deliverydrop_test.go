@@ -228,6 +228,15 @@ func TestDropCrash(t *testing.T) {
 			older(t, r)
 		},
 		"while the server deletes the stream": func(t *testing.T, r *dropRig) {
+			blocks, err := filepath.Glob(filepath.Join(r.dir, "jetstream", "*", "streams", "DELIVERIES_1", "msgs", "*.blk"))
+			if err != nil || len(blocks) == 0 {
+				t.Fatal(blocks, err)
+			}
+			last := blocks[len(blocks)-1]
+			block, err := os.ReadFile(last)
+			if err != nil {
+				t.Fatal(err)
+			}
 			if err := r.d.Sweep(context.Background()); err != nil {
 				t.Fatal(err)
 			}
@@ -240,7 +249,7 @@ func TestDropCrash(t *testing.T) {
 			if err := os.MkdirAll(filepath.Join(half, "msgs"), 0o700); err != nil {
 				t.Fatal(err)
 			}
-			if err := os.WriteFile(filepath.Join(half, "msgs", "1.blk"), []byte("half of a block"), 0o600); err != nil {
+			if err := os.WriteFile(filepath.Join(half, "msgs", filepath.Base(last)), block, 0o600); err != nil {
 				t.Fatal(err)
 			}
 		},

@@ -107,6 +107,10 @@
 // Records that wait at the same moment share a group of the stream, and its sync; first records go before outcomes: a burst
 // of outcomes (a hanging endpoint's attempts time out together) would hold up the next event's webhooks.
 //
+// A delivery with its outcome takes 233 bytes in the stream under load, 1,192 when each record is alone in its group, and 386
+// in the tip store (BenchmarkBytes). Where one subject was kept for each delivery, the server's memory grew with them all;
+// now 1,000 and 100,000 deliveries that are over start with the same heap but for caches (8 and 13 MiB, BenchmarkStart).
+//
 // An event that was just planned is not read from the log again, and what it renders to is made once for all
 // endpoints; the newest 2,048 are kept, at most 16 MB of them. Its personal data is opened for each attempt nevertheless: once erased it is sent no more. Signing
 // secrets are kept for a minute.

@@ -208,6 +208,9 @@ func payAt(t *testing.T, m *merchant, name processor.Name) string {
 		t.Fatal(string(a.body), err)
 	}
 	id := decoded[paymentAnswer](t, a).ID
+	if made := decoded[paymentAnswer](t, a); made.Status != "AUTHORIZED" {
+		t.Fatalf("a new payment is %s", a.body)
+	}
 	if p := decoded[paymentAnswer](t, m.must(t, "POST", "/payments/"+id+"/capture", m.headers(), nil)); p.Status != "SETTLED" {
 		t.Fatalf("%+v", p)
 	}
