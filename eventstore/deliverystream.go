@@ -104,7 +104,8 @@ func (d *DeliveryStream) Put(ctx context.Context, name string, expected uint64, 
 		if err = d.s.append(ctx, r); err == nil {
 			return r.Seq, nil
 		}
-		if !errors.Is(err, ErrConflict) {
+		away := errors.Is(err, errAway) && !d.s.closing.Load() && d.s.pause(ctx, resolvePause) == nil
+		if !away && !errors.Is(err, ErrConflict) {
 			return 0, fmt.Errorf("delivery %s: %w", name, err)
 		}
 	}

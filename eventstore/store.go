@@ -267,7 +267,7 @@ func (s *Store) Healthy() error {
 		return *err
 	}
 	if !s.nc.IsConnected() {
-		return fmt.Errorf("%w: not connected", ErrUnhealthy)
+		return errAway
 	}
 	return nil
 }
@@ -290,13 +290,16 @@ func (s *Store) fail(err error, stop bool) {
 	}
 }
 
+// errAway means that the server cannot be reached now.
+var errAway = fmt.Errorf("%w: not connected", ErrUnhealthy)
+
 // writable is nil while a shard may be appended to.
 func (s *Store) writable(h *shard) error {
 	if err := s.sick.Load(); err != nil {
 		return *err
 	}
 	if !s.nc.IsConnected() {
-		return fmt.Errorf("%w: not connected", ErrUnhealthy)
+		return errAway
 	}
 	s.disk.look()
 	if s.disk.none.Load() {

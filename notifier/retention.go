@@ -29,7 +29,7 @@ const retentionName = "retention of deliveries"
 // retain drops old deliveries until ctx ends.
 func (l *Log) retain(ctx context.Context) {
 	for {
-		err := l.dropOld(ctx)
+		err := l.dropOld(ctx, l.retention)
 		switch {
 		case ctx.Err() != nil:
 			return
@@ -46,7 +46,7 @@ func (l *Log) retain(ctx context.Context) {
 
 // dropOld drops every segment of deliveries whose newest record is older than the retention, and goes on with what an
 // earlier process began.
-func (l *Log) dropOld(ctx context.Context) error {
+func (l *Log) dropOld(ctx context.Context, retention time.Duration) error {
 	for {
 		if err := l.sweep(ctx); err != nil {
 			return err
@@ -56,13 +56,13 @@ func (l *Log) dropOld(ctx context.Context) error {
 			return err
 		}
 		now := l.now()
-		if open.First > 0 && now.Sub(open.Oldest) > l.retention/closeShare {
+		if open.First > 0 && now.Sub(open.Oldest) > retention/closeShare {
 			l.stream.CloseSegment(open.Number)
 		}
-		if !oldest.Closed || now.Sub(oldest.Newest) <= l.retention {
+		if !oldest.Closed || now.Sub(oldest.Newest) <= retention {
 			return nil
 		}
-		err = l.drop(ctx, oldest)
+		err = l.drop(ctx, oldest, l.notifier.keeper.save(ctx))
 		if errors.Is(err, eventstore.ErrHeld) || errors.Is(err, errUnplanned) { // by what goes on meanwhile: next time
 			l.log.Info().Err(err).Msg("old deliveries are dropped later")
 			return nil
@@ -87,11 +87,10 @@ func (l *Log) sweep(ctx context.Context) error {
 // errUnplanned means that a segment has a delivery of an event that the position has not passed.
 var errUnplanned = errors.New("notifier: the position has not passed an event of the segment")
 
-// drop drops a segment: what is open in it was copied forward first, the index shows all of it, and the position, which is
-// durable, has passed every event that it is about. The place of the position becomes the watermark: events before it
-// plan nothing any more.
-func (l *Log) drop(ctx context.Context, s eventstore.RecordSegment) error {
-	planned := l.notifier.keeper.save(ctx)
+// drop drops a segment: what is open in it was copied forward first, the index shows all of it, and the position (planned),
+// which is durable, has passed every event that it is about. The place of the position becomes the watermark: events before
+// it plan nothing any more.
+func (l *Log) drop(ctx context.Context, s eventstore.RecordSegment, planned []uint64) error {
 	err := l.stream.Each(ctx, s.Number, func(stored eventstore.StoredDelivery, open bool) error {
 		if open {
 			if err := l.copyForward(ctx, stored); err != nil {
