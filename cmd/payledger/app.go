@@ -105,7 +105,7 @@ func (a *App) openLedger(ctx context.Context) error {
 	}
 	var err error
 	a.ledger, err = openLedgerAs(ctx, a.options, eventstore.Config{
-		Logger: a.log, Progress: func(done, of uint64) { a.progress.at(stageTips, done, of) },
+		Now: a.clock, Logger: a.log, Progress: func(done, of uint64) { a.progress.at(stageTips, done, of) },
 	})
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -25,7 +26,7 @@ import (
 	"payledger/processorsim/protocol"
 )
 
-// gate stands before the simulator; a processor behind it can be made to accept requests and never answer.
+// gate stands before the simulator; a processor behind it can be made to do what is asked and never answer.
 type gate struct {
 	url     string
 	behind  *httputil.ReverseProxy
@@ -62,7 +63,7 @@ func newGate(t *testing.T) *gate {
 	return g
 }
 
-// ServeHTTP passes a request on once its processor answers.
+// ServeHTTP passes a request on, and the answer back once its processor answers.
 func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -80,14 +81,19 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		defer g.mu.Unlock()
 		g.waiting[name]--
 	}()
-	if held != nil {
-		select {
-		case <-held:
-		case <-r.Context().Done():
-			return
-		}
+	if held == nil {
+		g.behind.ServeHTTP(w, r)
+		return
 	}
-	g.behind.ServeHTTP(w, r)
+	answer := httptest.NewRecorder()
+	g.behind.ServeHTTP(answer, r.Clone(context.WithoutCancel(r.Context())))
+	select {
+	case <-held:
+		maps.Copy(w.Header(), answer.Header())
+		w.WriteHeader(answer.Code)
+		_, _ = w.Write(answer.Body.Bytes()) // the client may be gone
+	case <-r.Context().Done():
+	}
 }
 
 func (g *gate) hang(name processor.Name) {

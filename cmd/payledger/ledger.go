@@ -26,14 +26,14 @@ type ledger struct {
 // openLedger opens the log in the data folder, or at --nats-url. readOnly opens a stopped server's log and
 // changes nothing in it.
 func openLedger(ctx context.Context, o Options, log zerolog.Logger, readOnly bool) (*ledger, error) {
-	return openLedgerAs(ctx, o, eventstore.Config{ReadOnly: readOnly, Logger: log})
+	return openLedgerAs(ctx, o, eventstore.Config{ReadOnly: readOnly, Now: time.Now, Logger: log})
 }
 
 // openLedgerAs opens the log with what config says beside the options.
 func openLedgerAs(ctx context.Context, o Options, config eventstore.Config) (*ledger, error) {
 	l := &ledger{}
 	config.URL, config.Creds, config.Shards = o.NatsURL, o.NatsCreds, o.Shards
-	config.Now, config.Random, config.SoleWriter, config.Memory = time.Now, rand.Reader, o.NatsURL == "", memoryOf(o.Memory).Caches
+	config.Random, config.SoleWriter, config.Memory = rand.Reader, o.NatsURL == "", memoryOf(o.Memory).Caches
 	var err error
 	if l.master, err = secrets.MasterKey(o.MasterKey, o.Data, rand.Reader, !config.ReadOnly); err != nil {
 		return nil, err
