@@ -75,28 +75,9 @@ func (s *Store) indexed() bool { return s.sole && s.embedded != nil && !s.readOn
 
 // sidePlace is how far a stream beside the log is known.
 type sidePlace struct {
-	acked uint64         // the newest sequence that was acknowledged
-	safe  uint64         // every record up to it is in the index; set while nothing is under way
-	began map[int]uint64 // acked when each write under way began
-	next  int
+	acked uint64 // the newest sequence that was acknowledged; every record up to it is in the index
 
 	silent time.Time // since when the server does not answer; zero: it does
-}
-
-// sideBegin notes that a record is about to be written; the function ends that. A record that was perhaps written is left
-// open: the index is then whole up to here only, until the next start reads on from here.
-func (s *Store) sideBegin(stream string) (end func()) {
-	s.side.Lock()
-	defer s.side.Unlock()
-	p := s.sidePlace(stream)
-	p.next++
-	id := p.next
-	p.began[id] = p.acked
-	return func() {
-		s.side.Lock()
-		defer s.side.Unlock()
-		delete(p.began, id)
-	}
 }
 
 // sidePlace returns the stream's place. The caller holds the lock.
@@ -105,7 +86,7 @@ func (s *Store) sidePlace(stream string) *sidePlace {
 		s.places = map[string]*sidePlace{}
 	}
 	if s.places[stream] == nil {
-		s.places[stream] = &sidePlace{began: map[int]uint64{}}
+		s.places[stream] = &sidePlace{}
 	}
 	return s.places[stream]
 }
@@ -129,21 +110,6 @@ func (s *Store) sideKnown() (names []string) {
 	return names
 }
 
-// whole returns how far the index is whole.
-func (p *sidePlace) whole() uint64 {
-	safe := p.acked
-	for _, began := range p.began {
-		safe = min(safe, began)
-	}
-	p.safe = max(p.safe, safe)
-	return p.safe
-}
-
-// witnessedRecord enters an acknowledged record that stays until it is destroyed.
-func (s *Store) witnessedRecord(stream string, seq uint64, name string, body []byte) {
-	s.witness(stream, seq, func(b tipstore.Batch) error { return setRecord(b, stream, seq, name, body) })
-}
-
 // witnessedNewest enters an acknowledged record that replaces older ones of its name.
 func (s *Store) witnessedNewest(stream string, seq uint64, name string, body []byte) {
 	s.side.Lock()
@@ -153,11 +119,6 @@ func (s *Store) witnessedNewest(stream string, seq uint64, name string, body []b
 		return
 	}
 	s.witness(stream, seq, func(b tipstore.Batch) error { return setNewest(b, stream, seq, name, body) })
-}
-
-func setRecord(b tipstore.Batch, stream string, seq uint64, name string, body []byte) error {
-	e := sideEntry{seq, digestOf(name, body)}
-	return errors.Join(b.Set(recordKey(stream, seq), e.digest[:]), b.Set(sideKey(namePrefix, stream, name), e.encode()))
 }
 
 func setNewest(b tipstore.Batch, stream string, seq uint64, name string, body []byte) error {

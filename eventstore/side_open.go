@@ -1,15 +1,13 @@
 package eventstore
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"payledger/eventstore/blocks"
-	"payledger/eventstore/tipstore"
 	"strings"
 
-	"github.com/nats-io/nats.go"
+	"payledger/eventstore/blocks"
+	"payledger/eventstore/tipstore"
 )
 
 // openSide brings the index up to the streams.
@@ -58,7 +56,7 @@ func (s *Store) enterNew(ctx context.Context, stream string) error {
 	}
 	s.side.Lock()
 	p := s.sidePlace(stream)
-	p.acked, p.safe = max(acked, last), max(acked, last)
+	p.acked = max(acked, last)
 	s.side.Unlock()
 	s.witnessed(stream, p.acked)
 	return nil
@@ -70,19 +68,10 @@ func enter(batch tipstore.Batch, stream string, safe uint64, r blocks.Record) er
 	switch {
 	case r.Seq <= safe:
 		return nil
-	case r.Tombstone:
-		return batch.Delete(recordKey(stream, r.Seq))
-	case r.Erased:
+	case r.Tombstone, r.Erased:
 		return nil
 	case root != "":
 		name = strings.TrimPrefix(r.Subject, root)
 	}
-	of, _, segmented := parseSideName(stream)
-	if !segmented {
-		of = stream
-	}
-	if of == checkpointStream || of == positionStream || bytes.Contains(r.Header, []byte(nats.MsgRollup+":")) {
-		return setNewest(batch, stream, r.Seq, name, r.Body)
-	}
-	return setRecord(batch, stream, r.Seq, name, r.Body)
+	return setNewest(batch, stream, r.Seq, name, r.Body)
 }

@@ -46,8 +46,8 @@ func appliedKey(shard int) []byte {
 func (s *Store) encodeWitness(stream string, acked uint64) []byte {
 	s.side.Lock()
 	defer s.side.Unlock()
-	safe := s.sidePlace(stream).whole()
-	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, acked), safe)
+	whole := s.sidePlace(stream).acked
+	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, acked), whole)
 }
 
 func decodeWitness(b []byte) (acked, safe uint64) {
