@@ -21,7 +21,7 @@ func (d *DeliveryStream) Segments(ctx context.Context) (oldest, open RecordSegme
 		return oldest, open, err
 	}
 	d.h.mu.Lock()
-	segments, floor, end := d.h.segments, d.h.floor, d.h.head.Seq
+	segments, floor, end := slices.Clone(d.h.segments), d.h.floor, d.h.head.Seq
 	d.h.mu.Unlock()
 	for _, g := range segments {
 		if oldest.Number > 0 && g.last > 0 || g.number <= floor.Segment {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -263,7 +264,7 @@ func (h *shard) fenceStart(ctx context.Context) error {
 	}
 	h.mu.Lock()
 	end := h.head
-	segments := h.segments[:len(h.segments)-1]
+	segments := slices.Clone(h.segments[:len(h.segments)-1])
 	h.mu.Unlock()
 	if end.Seq > 0 {
 		last, err := h.readGroup(ctx, end.Seq)

@@ -106,7 +106,7 @@ func (c *scrub) pass(ctx context.Context, resume bool) error {
 func (c *scrub) present(names []string) error {
 	for _, h := range c.s.all() {
 		h.mu.Lock()
-		segments := h.segments
+		segments := slices.Clone(h.segments)
 		h.mu.Unlock()
 		for _, g := range segments {
 			if h.dropped(g.first) {

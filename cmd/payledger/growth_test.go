@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -191,23 +190,7 @@ func (g *growth) status(name string) float64 {
 // sizes tells what each folder takes on the disk.
 func (g *growth) sizes() {
 	g.t.Helper()
-	bytes := map[string]int64{}
-	err := filepath.WalkDir(g.data, func(path string, entry os.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		info, err := entry.Info()
-		if err != nil {
-			return err
-		}
-		inside, _ := filepath.Rel(g.data, path)
-		bytes[folderOf(inside)] += info.Sys().(*syscall.Stat_t).Blocks * 512
-		return nil
-	})
-	if err != nil {
-		g.t.Fatal(err)
-	}
-	for name, n := range bytes {
+	for name, n := range onDisk(g.t, g.data) {
 		g.t.Logf("%9.1f MiB, %6d bytes a payment: %s", float64(n)/(1<<20), n/int64(*grown+grownLoad), name)
 	}
 }
