@@ -65,7 +65,7 @@ func TestBytes(t *testing.T) {
 	each := float64(log.Bytes-held.Bytes) / float64(n)
 	t.Logf("%.0f bytes of the log a payment, %.1f events of %d bytes, %.2f a group", each, float64(log.Events-held.Events)/float64(n),
 		log.EventBytes, float64(log.Events-held.Events)/float64(log.Groups-held.Groups))
-	if each > 9000 { // 7,000 where events come together; alone they compress less
+	if each > 12000 { // every event in a group of its own, as when little happens
 		t.Errorf("a payment takes %.0f bytes of the log", each)
 	}
 	for name, bytes := range onDisk(t, dir) {
