@@ -48,7 +48,10 @@ func TestFlipInARunningService(t *testing.T) {
 	}
 	unavailable := 0
 	for every, tries := 11*time.Second, 3; tries > 0 && unavailable == 0; tries-- {
-		for _, id := range paid {
+		for n, id := range paid {
+			if n%3 != tries%3 { // each time others: what was read once is remembered
+				continue
+			}
 			for _, path := range []string{"/payments/" + id, "/payments/" + id + "/events"} {
 				got, err := m.call("GET", path, m.headers(), nil)
 				if err != nil || got.status != 200 && (got.status != 503 || !bytes.Contains(got.body, []byte("ServiceUnavailable"))) {

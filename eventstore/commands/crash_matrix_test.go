@@ -259,7 +259,7 @@ func came(c <-chan struct{}) bool {
 	select {
 	case <-c:
 		return true
-	case <-time.After(time.Minute):
+	case <-time.After(2 * time.Minute):
 		return false
 	}
 }

@@ -39,9 +39,9 @@ func refused(t *testing.T, err error, want domain.Reason) {
 // until waits for the payment to get there.
 func (r *rig) until(id domain.PaymentID, what string, reached func(payment.State) bool) payment.State {
 	r.t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
+	tick := time.NewTicker(20 * time.Millisecond) // each look takes a turn among those who write
 	defer tick.Stop()
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); <-tick.C {
+	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); <-tick.C {
 		if p := r.payment(id); reached(p) {
 			return p
 		}

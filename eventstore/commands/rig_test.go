@@ -155,9 +155,9 @@ func (r *rig) instrument(token domain.Token) instrument.State {
 // settled waits until the payment has its outcome.
 func (r *rig) settled(id domain.PaymentID) payment.State {
 	r.t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
+	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); <-tick.C {
+	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); <-tick.C {
 		if p := r.payment(id); p.Exists() && p.Status() != payment.StatusPending {
 			return p
 		}
