@@ -20,7 +20,7 @@ func (h *shard) check(g *group) error {
 				return err
 			}
 		}
-		cut := tip == nil && r.PrevSeq > 0 && GroupOf(r.PrevSeq) < h.segments[0].first // what it continues was dropped
+		cut := tip == nil && r.PrevSeq > 0 && (GroupOf(r.PrevSeq) < h.segments[0].first || GroupOf(r.PrevSeq) <= h.frontFloor()) // what it continues was dropped
 		if err := continues(r, tip); err != nil && !cut {
 			return err
 		}
@@ -48,7 +48,26 @@ func (h *shard) frontTip(key Key) (*Recorded, error) {
 			return nil, err
 		}
 	}
-	return h.kept(r), nil
+	if r != nil && GroupOf(r.Seq) <= h.frontFloor() {
+		return nil, nil
+	}
+	return r, nil
+}
+
+// frontFloor is the last group that was dropped, as far as the groups say that were read.
+func (h *shard) frontFloor() uint64 {
+	through := h.floor.Seq
+	if h.pending[floorKey] == 0 {
+		return through
+	}
+	for _, g := range h.seen {
+		for _, r := range g.frames {
+			if f, err := floorOf(r); err == nil {
+				through = max(through, f.Seq)
+			}
+		}
+	}
+	return through
 }
 
 // kept returns a tip, or nil if it was dropped. The caller holds the lock.

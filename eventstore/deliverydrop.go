@@ -123,6 +123,15 @@ func (h *shard) dropped(seq uint64) bool {
 	return h.n == deliveryShard && seq > 0 && (seq <= h.floor.Seq || seq < h.segments[0].first)
 }
 
+// droppedByNow is dropped, after the log was read on: another process may have dropped it a moment ago.
+func (h *shard) droppedByNow(ctx context.Context, seq uint64) (bool, error) {
+	if h.n != deliveryShard || h.dropped(seq) || h.s.sole || h.s.starting.Load() {
+		return h.dropped(seq), nil
+	}
+	err := h.catchUp(ctx)
+	return h.dropped(seq), err
+}
+
 // first returns the sequence of the first group that was not dropped.
 func (h *shard) first() uint64 {
 	h.mu.Lock()
@@ -232,10 +241,10 @@ func (d *DeliveryStream) forget(ctx context.Context, g segment, floor Floor) err
 	}
 	for seq := g.first; seq <= g.last; {
 		next, err := d.h.hand(ctx, seq, g.last, func(in *group) error { return d.forgetGroup(in, floor) })
-		if errors.Is(err, ErrDropped) {
-			break
-		}
 		if err != nil {
+			if _, gone := d.s.js.Stream(ctx, g.name(d.h.n)); errors.Is(gone, jetstream.ErrStreamNotFound) || errors.Is(err, ErrDropped) {
+				break // another process was faster
+			}
 			return err
 		}
 		seq = next

@@ -174,7 +174,10 @@ func (h *shard) follow(ctx context.Context, next uint64, each func(*group) error
 				return failed.error
 			case ctx.Err() != nil:
 				return ctx.Err()
-			case errors.Is(err, ErrUnhealthy), errors.Is(err, ErrDropped):
+			case errors.Is(err, ErrDropped): // by another process, which did not wait for this reader
+				next = max(through, h.first())
+				continue
+			case errors.Is(err, ErrUnhealthy):
 				return err
 			case h.s.nc.IsClosed():
 				return fmt.Errorf("eventstore: reading %s: %w", h.name(), nats.ErrConnectionClosed)

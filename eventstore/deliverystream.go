@@ -96,7 +96,7 @@ func (d *DeliveryStream) Put(ctx context.Context, name string, expected uint64, 
 		r := d.draft(key, tip, body, open)
 		switch {
 		case r.PrevSeq == expected:
-		case tip.PrevSeq == expected && tip.Type == r.Type && bytes.Equal(tip.Body, body):
+		case tip != nil && tip.PrevSeq == expected && tip.Type == r.Type && bytes.Equal(tip.Body, body):
 			return tip.Seq, nil
 		default:
 			return 0, ErrConflict

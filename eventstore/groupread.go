@@ -53,8 +53,11 @@ func (h *shard) mustRead(ctx context.Context, seq uint64) (*group, error) {
 			since = time.Now()
 		}
 		if h.s.replicas == 1 || time.Since(since) > staleLeader {
-			if h.dropped(seq) {
+			switch dropped, lookErr := h.droppedByNow(ctx, seq); {
+			case dropped:
 				return nil, ErrDropped
+			case lookErr != nil:
+				return nil, lookErr
 			}
 			if errors.Is(err, ErrNotFound) {
 				err = errors.New("the message is missing")

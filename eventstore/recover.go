@@ -219,6 +219,10 @@ func (h *shard) applied(ctx context.Context) (head, error) {
 		return applied, err
 	}
 	there, err := h.readGroup(ctx, applied.Seq)
+	if errors.Is(err, ErrDropped) { // by another node: what it holds of later records may be over, too
+		h.s.tips.Condemn()
+		return applied, fmt.Errorf("%w: %s was applied up to %d, and dropped since", tipstore.ErrDamaged, h.name(), applied.Seq)
+	}
 	if errors.Is(err, ErrUnhealthy) {
 		return applied, err
 	}

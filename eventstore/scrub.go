@@ -67,6 +67,7 @@ func (c *scrub) run(ctx context.Context) {
 func (c *scrub) pass(ctx context.Context, resume bool) error {
 	began := c.s.Now().Unix()
 	c.groups, c.through = map[int]groupLink{}, map[int]head{}
+	known, beside := c.known() // before the folder is listed: segments are begun meanwhile
 	names, err := blocks.Streams(c.s.embedded.dir, ledgerAccount)
 	if err != nil {
 		return fmt.Errorf("eventstore: scrub: %w", err)
@@ -74,7 +75,7 @@ func (c *scrub) pass(ctx context.Context, resume bool) error {
 	for _, h := range c.s.all() {
 		c.through[h.n], _ = h.end()
 	}
-	if err := c.present(names); err != nil {
+	if err := c.present(names, known, beside); err != nil {
 		return err
 	}
 	slices.Sort(names)
@@ -102,12 +103,20 @@ func (c *scrub) pass(ctx context.Context, resume bool) error {
 	return c.remember(scrubPlace{})
 }
 
-// present checks that there is a folder of each stream that this process knows.
-func (c *scrub) present(names []string) error {
+// known returns the segments and the streams beside the log that this process knows.
+func (c *scrub) known() (segments map[*shard][]segment, beside []string) {
+	segments = map[*shard][]segment{}
 	for _, h := range c.s.all() {
 		h.mu.Lock()
-		segments := slices.Clone(h.segments)
+		segments[h] = slices.Clone(h.segments)
 		h.mu.Unlock()
+	}
+	return segments, c.s.sideKnown()
+}
+
+// present checks that there is a folder of each stream that this process knows.
+func (c *scrub) present(names []string, known map[*shard][]segment, beside []string) error {
+	for h, segments := range known {
 		for _, g := range segments {
 			if h.dropped(g.first) {
 				continue
@@ -117,7 +126,7 @@ func (c *scrub) present(names []string) error {
 			}
 		}
 	}
-	for _, name := range c.s.sideKnown() {
+	for _, name := range beside {
 		if !slices.Contains(names, name) {
 			damage := scrubbed(name, c.s.ackedOf(name), "the stream is gone")
 			c.s.fail(damage, false)

@@ -51,6 +51,9 @@ func (b *SecretBytes) Purge(ctx context.Context, group string) error {
 	if err := b.index.refresh(ctx); err != nil {
 		return fmt.Errorf("eventstore: secrets: %w", err)
 	}
+	if err := b.finish(ctx); err != nil { // a purge deletes surplus values too: a destruction must name them first
+		return err
+	}
 	all, err := b.index.under(sideKey(namePrefix, secretStream, group+"."))
 	if err != nil || len(all) == 0 {
 		return err

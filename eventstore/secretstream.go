@@ -163,7 +163,7 @@ func (b *SecretBytes) store(ctx context.Context, subject string, r secretRecord,
 func (b *SecretBytes) put(ctx context.Context, subject string, r secretRecord) (uint64, error) {
 	seq, full, err := b.publish(ctx, subject, r)
 	if err == nil && full {
-		b.roll(ctx)
+		b.roll()
 	}
 	return seq, err
 }
@@ -208,12 +208,14 @@ func (b *SecretBytes) publish(ctx context.Context, subject string, r secretRecor
 }
 
 // roll begins the next segment. If it cannot, the next value tries again.
-func (b *SecretBytes) roll(ctx context.Context) {
+func (b *SecretBytes) roll() {
 	b.gate.Lock()
 	defer b.gate.Unlock()
 	if b.before < b.failed { // a message may still come in
 		return
 	}
+	ctx, cancel := context.WithTimeout(b.s.life, readTimeout) // whoever wrote last may go meanwhile
+	defer cancel()
 	applied, _ := b.index.place()
 	if err := b.log.next(ctx, applied); err != nil {
 		b.s.log.Warn().Err(err).Msg("the next segment of the secrets could not be begun; trying again")

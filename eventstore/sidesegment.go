@@ -99,6 +99,14 @@ func (l *sideLog) open(ctx context.Context, create bool) (uint64, error) {
 	l.segments, l.bytes = nil, 0
 	last := uint64(0)
 	for i, info := range infos {
+		if i > 0 && i == len(infos)-1 && info.State.Msgs == 0 && info.Config.FirstSeq <= last && l.s.sole { // its creation was not known, and the one before has grown since
+			if !l.s.readOnly {
+				if err := l.s.js.DeleteStream(ctx, info.Config.Name); err != nil {
+					return 0, fmt.Errorf("eventstore: %s: %w", l.name, err)
+				}
+			}
+			break
+		}
 		_, number, _ := parseSideName(info.Config.Name)
 		g := segment{number: number, first: max(1, info.Config.FirstSeq)}
 		if number != uint32(i+1) || i > 0 && g.first <= l.segments[i-1].first || i == 0 && g.first != 1 {
@@ -194,11 +202,30 @@ func (l *sideLog) next(ctx context.Context, last uint64) error {
 		return nil
 	}
 	_, err := l.s.js.CreateStream(ctx, l.segmentConfig(g))
+	if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // an answer was lost, and the segment before has grown since
+		err = l.remake(ctx, g)
+	}
 	if err != nil {
 		return fmt.Errorf("eventstore: create %s: %w", l.stream(g), err)
 	}
 	l.segments, l.bytes = append(l.segments, g), 0
 	return nil
+}
+
+// remake makes a segment anew that was made with another beginning. It must be empty.
+func (l *sideLog) remake(ctx context.Context, g segment) error {
+	there, err := l.s.js.Stream(ctx, l.stream(g))
+	if err != nil {
+		return err
+	}
+	if state := there.CachedInfo().State; state.Msgs > 0 || state.NumDeleted > 0 {
+		return fmt.Errorf("%w: it holds records", ErrUnhealthy)
+	}
+	if err := l.s.js.DeleteStream(ctx, l.stream(g)); err != nil {
+		return err
+	}
+	_, err = l.s.js.CreateStream(ctx, l.segmentConfig(g))
+	return err
 }
 
 // atLeader reads a message of a segment at its leader.

@@ -256,6 +256,11 @@ func (s *Store) witnessOf(n int) func() witness {
 func (s *Store) recheckSegments(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*readTimeout)
 	defer cancel()
+	ends := map[int]uint64{} // before the server is asked: what is appended meanwhile counts for nothing
+	for _, h := range s.all() {
+		end, _ := h.end()
+		ends[h.n] = end.Seq
+	}
 	segments, err := s.listSegments(ctx)
 	if err != nil {
 		return err
@@ -264,7 +269,7 @@ func (s *Store) recheckSegments(ctx context.Context) error {
 		if len(segments[h.n]) == 0 {
 			return fmt.Errorf("%w: %s has no segment", ErrUnhealthy, h.name())
 		}
-		if err := h.compare(segments[h.n]); err != nil {
+		if err := h.compare(ctx, segments[h.n], ends[h.n]); err != nil {
 			return err
 		}
 	}
@@ -272,15 +277,26 @@ func (s *Store) recheckSegments(ctx context.Context) error {
 }
 
 // compare holds the shard's streams to what this process has applied of them.
-func (h *shard) compare(infos []*jetstream.StreamInfo) error {
-	end, _ := h.end()
-	last, before := uint64(0), []segment{}
-	for i, info := range infos {
+func (h *shard) compare(ctx context.Context, infos []*jetstream.StreamInfo, end uint64) error {
+	h.mu.Lock()
+	dropped, last := h.floor.Segment, h.floor.Seq
+	h.mu.Unlock()
+	before := []segment{}
+	for _, info := range infos {
 		_, number, _ := parseSegmentName(info.Config.Name)
+		if number <= dropped { // it may be deleted at this moment
+			continue
+		}
 		g := segment{number: number, first: max(1, info.Config.FirstSeq), last: info.State.LastSeq}
 		err := h.checkSegment(g, before, info)
-		if i == 0 && g.first > 1 && !h.dropped(g.first-1) {
-			err = errors.New("the segments before it are gone")
+		if len(before) == 0 && g.first > 1 && err == nil {
+			dropped, lookErr := h.droppedByNow(ctx, g.first-1)
+			if lookErr != nil {
+				return lookErr
+			}
+			if !dropped {
+				err = errors.New("the segments before it are gone")
+			}
 		}
 		if err != nil {
 			return fmt.Errorf("%w: %s: %w; copy the folder before anything else", ErrUnhealthy, info.Config.Name, err)
@@ -288,8 +304,8 @@ func (h *shard) compare(infos []*jetstream.StreamInfo) error {
 		before = append(before, g)
 		last = max(last, info.State.LastSeq)
 	}
-	if last < end.Seq {
-		return fmt.Errorf("%w: %s ends at %d, but was read up to %d; copy the folder before anything else", ErrUnhealthy, h.name(), last, end.Seq)
+	if last < end {
+		return fmt.Errorf("%w: %s ends at %d, but was read up to %d; copy the folder before anything else", ErrUnhealthy, h.name(), last, end)
 	}
 	return nil
 }

@@ -63,6 +63,9 @@ func (l *Log) dropOld(ctx context.Context, retention time.Duration) error {
 			return nil
 		}
 		err = l.drop(ctx, oldest, l.notifier.keeper.save(ctx))
+		if errors.Is(err, eventstore.ErrDropped) || errors.Is(err, eventstore.ErrConflict) { // another process was faster
+			return nil
+		}
 		if errors.Is(err, eventstore.ErrHeld) || errors.Is(err, errUnplanned) { // by what goes on meanwhile: next time
 			l.log.Info().Err(err).Msg("old deliveries are dropped later")
 			return nil

@@ -1,0 +1,122 @@
+package eventstore_test
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"payledger/eventstore"
+	"payledger/eventstore/eventstoretest"
+)
+
+// TestPutBehindDropped: a record that continues a dropped one is a conflict.
+func TestPutBehindDropped(t *testing.T) {
+	t.Parallel()
+	r := newDropRig(t)
+	r.fill("old", 10)
+	r.fill("new", 10)
+	if err := r.drop(); err != nil {
+		t.Fatal(err)
+	}
+	name := "acct1.end1.old3.KIND"
+	if _, err := r.d.Put(context.Background(), name, r.places[name], []byte("resent"), false); !errors.Is(err, eventstore.ErrConflict) {
+		t.Error(err)
+	}
+}
+
+// dropNodes are nodes on one server, each with a tip store of its own on the disk.
+type dropNodes struct {
+	t      *testing.T
+	dir    string
+	server *eventstore.Server
+}
+
+func newDropNodes(t *testing.T) *dropNodes {
+	t.Helper()
+	dir := t.TempDir()
+	return &dropNodes{t, dir, eventstoretest.Server(t, filepath.Join(dir, "server"))}
+}
+
+func (n *dropNodes) start(node string) *eventstore.Store {
+	n.t.Helper()
+	c := eventstoretest.Config(n.server)
+	c.SegmentBytes, c.Tips = 64<<10, filepath.Join(n.dir, node)
+	return eventstoretest.OpenOn(n.t, c)
+}
+
+// rig is the node that drops.
+func (n *dropNodes) rig() *dropRig {
+	n.t.Helper()
+	s := n.start("a")
+	return &dropRig{
+		t: n.t, dir: n.dir, now: time.Now(), server: n.server, store: s, d: openDeliveries(n.t, s),
+		places: map[string]uint64{}, open: map[string]bool{},
+	}
+}
+
+// TestNodeAwayDuringDrop: a node starts that was away while another one dropped what it had read last.
+func TestNodeAwayDuringDrop(t *testing.T) {
+	t.Parallel()
+	n := newDropNodes(t)
+	r := n.rig()
+	r.put("acct1.end1.old0.KIND", true)
+	r.put("acct1.end1.old0.KIND", false)
+	if err := n.start("b").Close(); err != nil {
+		t.Fatal(err)
+	}
+	r.fill("old", 10)
+	r.fill("new", 10)
+	if err := errors.Join(r.drop(), r.d.Sweep(context.Background())); err != nil {
+		t.Fatal(err)
+	}
+	name := "acct1.end1.new3.KIND"
+	if last, err := openDeliveries(t, n.start("b")).Last(context.Background(), name); err != nil || last.Seq != r.places[name] {
+		t.Errorf("%+v %v", last, err)
+	}
+}
+
+// TestBehindTheFloor: a node takes no record for damage that continues nothing because what it continued was just dropped,
+// whoever wrote it.
+func TestBehindTheFloor(t *testing.T) {
+	t.Parallel()
+	for how, writesFirst := range map[string]bool{"a first record by who drops": true, "a next record by the other": false} {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			ctx := context.Background()
+			n := newDropNodes(t)
+			r, b := n.rig(), n.start("b")
+			other := openDeliveries(t, b)
+			r.fill("old", 10)
+			r.fill("new", 10)
+			name := "acct1.end1.old3.KIND"
+			if _, err := other.Last(ctx, name); err != nil {
+				t.Fatal(err)
+			}
+			oldest, _, err := r.d.Segments(ctx)
+			if err == nil {
+				_, err = r.d.Drop(ctx, oldest.Number, oldest.Newest, []uint64{1, 1})
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if writesFirst {
+				_, err = r.d.Put(ctx, name, 0, []byte("anew"), true)
+			} else if _, err = other.Put(ctx, name, r.places[name], []byte("resent"), false); errors.Is(err, eventstore.ErrConflict) {
+				err = nil
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, d := range []*eventstore.DeliveryStream{r.d, other} {
+				if _, err := d.Last(ctx, name); err != nil && !errors.Is(err, eventstore.ErrNotFound) {
+					t.Error(err)
+				}
+			}
+			if damaged := append(b.Damaged(), r.store.Damaged()...); len(damaged) > 0 {
+				t.Errorf("shards %v count as damaged: %v %v", damaged, b.Healthy(), r.store.Healthy())
+			}
+		})
+	}
+}

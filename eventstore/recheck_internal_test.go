@@ -1,0 +1,93 @@
+package eventstore
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+)
+
+// openSoleOn opens a store on a folder, until the function that it returns is called.
+func openSoleOn(t *testing.T, dir string) (*Store, func() error) {
+	t.Helper()
+	server, err := StartServer(ServerConfig{Dir: dir, Name: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Open(context.Background(), Config{Server: server, Shards: 2, SoleWriter: true, Now: time.Now, Random: rand.Reader})
+	if err != nil {
+		t.Fatal(errors.Join(err, server.Close()))
+	}
+	return s, func() error { return errors.Join(s.Close(), server.Close()) }
+}
+
+// TestRecheckWhileRecordsCome: the look for holes takes nothing for one that comes while it looks.
+func TestRecheckWhileRecordsCome(t *testing.T) {
+	t.Parallel()
+	s, end := openSoleOn(t, t.TempDir())
+	d, err := s.OpenDeliveries(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var writers sync.WaitGroup
+	for w := range 8 {
+		writers.Go(func() {
+			for i := range 200 {
+				if _, err := d.Put(context.Background(), fmt.Sprintf("acct1.end1.w%de%d.KIND", w, i), 0, []byte("x"), false); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	written := make(chan struct{})
+	go func() { writers.Wait(); close(written) }()
+	for checks, done := 0, false; !done; checks++ {
+		s.recheck(context.Background())
+		if err := s.Healthy(); err != nil {
+			t.Errorf("after %d checks: %v", checks, err)
+			break
+		}
+		select {
+		case <-written:
+			done = true
+		default:
+		}
+	}
+	<-written
+	if err := end(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestPurgeOfSurplus: a group goes in which a value waits that was stored twice; without the tip store the next start knows
+// that all of them were destroyed.
+func TestPurgeOfSurplus(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s, end := openSoleOn(t, dir)
+	b, err := s.OpenSecrets(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"g.a", "g.a", "g.b"} { // the first answer was lost, and the process had no time to destroy the second
+		if _, err := b.put(context.Background(), secretGroups+"g", valueRecord(name, []byte("x"))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(b.Purge(context.Background(), "g"), end(), os.RemoveAll(filepath.Join(dir, tipsFolder))); err != nil {
+		t.Fatal(err)
+	}
+	s, end = openSoleOn(t, dir)
+	if _, err := s.OpenSecrets(context.Background()); err != nil {
+		t.Error(err)
+	}
+	if err := end(); err != nil {
+		t.Error(err)
+	}
+}
