@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"strconv"
@@ -104,10 +105,12 @@ func refuse(query violations, model string, body violations) error {
 	}
 }
 
-// unavailable makes an error of a log that is damaged or full into the answer for it, wherever it came from.
+// unavailable makes an error of a log that is damaged or full, or does not answer in time, into the answer for it,
+// wherever it came from.
 func unavailable(err error) error {
 	var known *domain.Error
-	if errors.As(err, &known) || !errors.Is(err, eventstore.ErrUnhealthy) && !errors.Is(err, eventstore.ErrFull) {
+	away := errors.Is(err, eventstore.ErrUnhealthy) || errors.Is(err, eventstore.ErrFull) || errors.Is(err, context.DeadlineExceeded)
+	if errors.As(err, &known) || !away {
 		return err
 	}
 	return &domain.Error{

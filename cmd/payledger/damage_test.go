@@ -55,7 +55,7 @@ func TestFlipInARunningService(t *testing.T) {
 			for _, path := range []string{"/payments/" + id, "/payments/" + id + "/events"} {
 				got, err := m.call("GET", path, m.headers(), nil)
 				if err != nil || got.status != 200 && (got.status != 503 || !bytes.Contains(got.body, []byte("ServiceUnavailable"))) {
-					t.Fatalf("read: %v %d %s", err, got.status, got.body)
+					t.Fatalf("read: %v %d %s\n%s", err, got.status, got.body, p.log)
 				}
 				if got.status == 503 {
 					unavailable++
