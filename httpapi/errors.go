@@ -129,6 +129,7 @@ func reasonOf(err error) domain.Reason {
 
 // fail writes the error answer of err and gives its status; nothing of an internal error leaves the process.
 func (c *call) fail(err error) (status int, writeErr error) {
+	err = unavailable(err)
 	var e *domain.Error
 	if !errors.As(err, &e) || reasonOf(err) == domain.ReasonInternal {
 		e = &domain.Error{Reason: domain.ReasonInternal, Message: "Something went wrong on our side."}
