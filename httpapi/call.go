@@ -43,7 +43,6 @@ type outcome struct {
 // answer runs guards and handler and writes what comes of them.
 func (c *call) answer() outcome {
 	result, err := c.guarded()
-	err = unavailable(err)
 	if page, ok := result.(checkout.Document); ok && err == nil {
 		return outcome{status: page.Status, cut: c.api.pages.Write(c.w, page)}
 	}
@@ -65,8 +64,7 @@ func (c *call) answer() outcome {
 		body, err = encode(result)
 	}
 	if err != nil {
-		failed, cut := c.fail(err)
-		return outcome{status: failed, failure: err, cut: cut}
+		return c.failed(err)
 	}
 	return outcome{status: status, cut: c.write(status, body)}
 }

@@ -127,9 +127,15 @@ func reasonOf(err error) domain.Reason {
 	return domain.ReasonInternal
 }
 
+// failed answers a request that failed.
+func (c *call) failed(err error) outcome {
+	err = unavailable(err)
+	status, cut := c.fail(err)
+	return outcome{status: status, failure: err, cut: cut}
+}
+
 // fail writes the error answer of err and gives its status; nothing of an internal error leaves the process.
 func (c *call) fail(err error) (status int, writeErr error) {
-	err = unavailable(err)
 	var e *domain.Error
 	if !errors.As(err, &e) || reasonOf(err) == domain.ReasonInternal {
 		e = &domain.Error{Reason: domain.ReasonInternal, Message: "Something went wrong on our side."}

@@ -31,8 +31,7 @@ func (c *call) list(elements listing) outcome {
 		c.api.Logger.Error().Str("error", masked(err.Error())).Str("requestId", c.id).Msg("a list ended before its end; the connection is cut")
 		return outcome{status: http.StatusOK, abort: true}
 	}
-	failed, cut := c.fail(err)
-	return outcome{status: failed, failure: err, cut: cut}
+	return c.failed(err)
 }
 
 // listWriter writes a listing as its elements come.

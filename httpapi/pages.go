@@ -128,6 +128,7 @@ func (c *call) pageOf(err error, n checkout.Notice) (any, error) {
 
 // failPage answers a page's request that failed with a page (D12).
 func (c *call) failPage(err error) outcome {
+	err = unavailable(err)
 	status := statuses[reasonOf(err)]
 	page, broken := c.api.pages.Failure(status)
 	if broken != nil {
