@@ -71,7 +71,8 @@ const (
 	simulatorFolder = "simulator" // the simulated processors' books
 )
 
-// Start opens the ledger, initializes an empty sandbox and starts every part. What was under way is recovered behind it.
+// Start opens the ledger, initializes an empty sandbox and starts every part. Interrupted operations are recovered in the
+// background, after Start has returned.
 func Start(ctx context.Context, o Options, log zerolog.Logger) (*App, error) {
 	return startAt(ctx, o, log, time.Now)
 }

@@ -49,7 +49,7 @@ func TestFlipInARunningService(t *testing.T) {
 	unavailable := 0
 	for every, tries := 11*time.Second, 3; tries > 0 && unavailable == 0; tries-- {
 		for n, id := range paid {
-			if n%3 != tries%3 { // each time others: what was read once is remembered
+			if n%3 != tries%3 { // each pass reads other payments: the log caches groups that it has read
 				continue
 			}
 			for _, path := range []string{"/payments/" + id, "/payments/" + id + "/events"} {

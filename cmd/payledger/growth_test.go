@@ -116,7 +116,7 @@ func (g *growth) start(how string) {
 	g.measure(how)
 }
 
-// load pays over HTTP, and tells what the process holds afterwards.
+// load makes payments over HTTP and then logs the memory of the process.
 func (g *growth) load() {
 	g.t.Helper()
 	m := newMerchant(g.p.ready.API, g.key)
@@ -187,7 +187,7 @@ func (g *growth) status(name string) float64 {
 	return kib / 1024
 }
 
-// sizes tells what each folder takes on the disk.
+// sizes logs the disk space of each folder.
 func (g *growth) sizes() {
 	g.t.Helper()
 	for name, n := range onDisk(g.t, g.data) {

@@ -26,7 +26,7 @@ import (
 	"payledger/processorsim/protocol"
 )
 
-// gate stands before the simulator; a processor behind it can be made to do what is asked and never answer.
+// gate is a proxy in front of the simulator. It can hold back the answers of a processor.
 type gate struct {
 	url     string
 	behind  *httputil.ReverseProxy

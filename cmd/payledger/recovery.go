@@ -23,8 +23,8 @@ const (
 // patience is how old an operation is when this process takes it up from another one.
 func (a *App) patience() time.Duration { return a.options.PaymentTimeout + recoverGrace }
 
-// lookAfter starts the loops that take up what a crash, or another process, has left: none of it holds up the start.
-// Whoever waits for a processor has goroutines of its own for each.
+// lookAfter starts the loops that recover what a crash or another process has left unfinished. The start does not wait for them.
+// Loops that wait for a processor run once per processor.
 func (a *App) lookAfter(ctx context.Context) error {
 	a.workflows.Act()
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -78,8 +78,8 @@ func (a *App) again(ctx context.Context, every time.Duration, do func()) {
 	}
 }
 
-// askNext tells when the processor is asked next about an operation without an outcome: by this process soon, or when
-// its turn comes (D8).
+// askNext returns the time of the next question to the processor about an operation without an outcome (D8). The time comes
+// from memory if this process has a question planned, and otherwise from the schedule of package pending.
 func (a *App) askNext(key domain.OperationKey, requested time.Time) (time.Time, bool) {
 	if next, soon := a.commands.AskNext(key); soon || requested.IsZero() {
 		return next, soon

@@ -12,7 +12,8 @@ import (
 )
 
 // waitingCollector shows operators the operations at processors that have no outcome (D8): how many, since when, and
-// when the processor is asked next. The views have all of them; what this process asks about soon, it keeps in memory.
+// when the processor is asked next. The views list all of them. The
+// questions that this process has planned are in memory.
 type waitingCollector struct {
 	memory   func() []commands.Waiting
 	views    func(context.Context, time.Time) ([]projections.PendingOperations, error)

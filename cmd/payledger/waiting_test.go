@@ -50,8 +50,7 @@ func TestWaitingMetrics(t *testing.T) {
 	eventually(t, func() bool { return !strings.Contains(metrics(t, app), "\npayledger_operations_waiting{") })
 }
 
-// TestAskNext: an operation that this process does not keep in memory is asked about in its turn; one that it keeps,
-// earlier (D8).
+// TestAskNext: the next question about an operation comes from the schedule, or earlier if this process has one planned (D8).
 func TestAskNext(t *testing.T) {
 	t.Parallel()
 	app := startApp(t, testOptions(t.TempDir()))

@@ -25,11 +25,12 @@
 //     and recorded as an operation that has its outcome, before that refusal is (§6.3, D7). Nothing refuses such a
 //     fact; it is recorded once by the id that the processor gave it. An operation that is under way then is
 //     overtaken: what it asks for may be gone, and does not count in Check until it is answered.
-//   - What is over leaves the state, but for the newest few operations: the state of a payment with hundreds of captures is as
-//     small as that of one with three. Only what no event can change leaves: not authorizations, not an operation
-//     whose key was fenced, which may have happened all the same, and not a completion that may still be found to have
-//     happened. Totals keep the sums; Past has everything that left, so that every rule decides as if nothing had.
-//     A state is stored without its Past; whoever loads it joins both again. Evolve needs no Past.
+//   - Settled operations leave the state, but for the newest three: the state of a payment with hundreds of captures is as
+//     small as that of one with three. An operation leaves only when no event can change it any more. So authorizations
+//     stay, and operations whose key was fenced, because the processor may have carried them out all the same, and
+//     completions that may still turn out to have happened. Totals keeps the sums of the operations that left, and Past
+//     the operations themselves, so that every rule decides as if none had left. The log stores a state without its Past;
+//     package eventstore adds the Past when it loads the state. Evolve needs no Past.
 //   - A key is used by the event that it led to, and stands in the payment (D9), perhaps in what left. That it
 //     belongs to this payment is claimed before, by a stream of its own at the id that the key derives: a claim is
 //     no payment, and a payment that the key made is its own claim. The claim alone does not say that the key was used.

@@ -8,8 +8,8 @@ import (
 )
 
 // Evolve folds one event into the state. It cannot fail: an event is a fact. An event that it does not
-// know leaves the state as it is; the codec refuses those before they get here. What is over leaves the state in the
-// end: the result is the same, but for Past, whether or not s has its past.
+// know leaves the state as it is; the codec refuses those before they get here. At the end settled
+// operations leave the state. Evolve gives the same result, except for Past, with and without the Past of s.
 func Evolve(s State, e Event) State {
 	s.Revision++
 	return s.evolve(e).settle()
