@@ -19,13 +19,17 @@ func TestClusterFaults(t *testing.T) { // alone: elections have their time
 	for _, fault := range []struct {
 		name string
 		test func(*testing.T, *rig)
+		slow bool
 	}{
-		{"the own group under way is refused a second time, and succeeds", testInFlight},
-		{"a deadline without a quorum is an unknown outcome", testNoQuorum},
-		{"a replica that was cut off gives no refusal", testCutOffReplica},
-		{"a link is cut and healed under writers", testLinkCut},
-		{"the leader is killed under writers", testLeaderKilled},
+		{"the own group under way is refused a second time, and succeeds", testInFlight, false},
+		{"a deadline without a quorum is an unknown outcome", testNoQuorum, false},
+		{"a replica that was cut off gives no refusal", testCutOffReplica, false},
+		{"a link is cut and healed under writers", testLinkCut, true},
+		{"the leader is killed under writers", testLeaderKilled, false},
 	} {
+		if fault.slow && testing.Short() {
+			continue
+		}
 		t.Run(fault.name, func(t *testing.T) { fault.test(t, r) })
 	}
 }

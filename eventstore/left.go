@@ -177,10 +177,10 @@ func writeLeft(batch tipstore.Batch, all map[Key][]LeftRow) error {
 	return nil
 }
 
-// light returns the group with light events: only the cache of newest events keeps in memory what left a state, and bounds
-// it.
+// light returns the group with light events: only the cache of newest events keeps in memory much of what left a state, and
+// bounds it.
 func (g *group) light() *group {
-	if !slices.ContainsFunc(g.frames, func(r *Recorded) bool { return r.weight() > 0 }) {
+	if !slices.ContainsFunc(g.frames, func(r *Recorded) bool { return r.weight() >= heavyFrom }) {
 		return g
 	}
 	c := *g

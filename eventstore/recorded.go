@@ -46,17 +46,12 @@ func (r *Recorded) size() int {
 	return n + r.weight()
 }
 
-// weight estimates the memory that what left the event's state takes, in bytes. Recorded events share it.
-func (r *Recorded) weight() int {
-	if s, ok := r.state.(interface{ Weight() int }); ok {
-		return s.Weight()
-	}
-	return 0
-}
+// heavyFrom is how much memory what left a state may take, in bytes, so that its event is kept with it anywhere.
+const heavyFrom = 4 << 10
 
-// light returns the event without a state that keeps in memory what left it.
+// light returns the event without a state that keeps in memory much of what left it.
 func (r *Recorded) light() *Recorded {
-	if r.weight() == 0 {
+	if r.weight() < heavyFrom {
 		return r
 	}
 	c := *r

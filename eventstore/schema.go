@@ -17,7 +17,7 @@ import (
 // raise it when a struct tag, a field's meaning or an event type changes, and add the upgrade of each
 // older event to Upgrades; the golden bytes in testdata/golden stay for ever.
 var (
-	Payments = NewAggregate("payment", 4, payment.Events(), payment.Evolve).letting(Leaving[payment.State]{
+	Payments = NewAggregate("payment", 5, payment.Events(), payment.Evolve).letting(Leaving[payment.State]{
 		Newest: newestLeft, Whole: payment.State.HasPast, Join: joinPast, Earlier: payment.State.WithPastOf,
 	})
 	Sessions = NewAggregate("session", 3, session.Events(), session.Evolve)

@@ -288,7 +288,10 @@ func testSecretNodes(t *testing.T, r *rig) {
 		nodes = append(nodes, b)
 	}
 	here, there := nodes[0], nodes[1]
-	const rounds = 20
+	rounds := 20
+	if testing.Short() {
+		rounds = 5
+	}
 	for i := range rounds {
 		name := "race.acct." + newKey().ID + fmt.Sprint(i)
 		var made atomic.Int32

@@ -250,14 +250,18 @@ func (x *secretIndex) find(ctx context.Context, name string) (sideEntry, error) 
 	return e, err
 }
 
-// read reads the value that stands at a place of the index: ErrNotFound or errSecret if it is not there.
+// read reads the value that stands at a place of the index: ErrNotFound or errSecret if it is not there. Of several replicas
+// the leader is asked: another one may still hold what was destroyed.
 func (x *secretIndex) read(ctx context.Context, name string, e sideEntry) ([]byte, error) {
 	g := x.log.of(e.seq)
-	body, err := x.one(ctx, g, e.seq)
-	if err != nil && x.s.replicas > 1 {
+	var body []byte
+	var err error
+	if x.s.replicas > 1 {
 		var m storedMessage
 		m, err = x.log.atLeader(ctx, g, getRequest{Seq: e.seq})
 		body = m.Data
+	} else {
+		body, err = x.one(ctx, g, e.seq)
 	}
 	if err != nil {
 		return nil, err

@@ -87,13 +87,14 @@ type Size struct {
 	EventBytes int
 }
 
-// Size returns what the log takes on the disk.
+// Size returns what the log takes on the disk, without deliveries.
 func (s *Store) Size(ctx context.Context) (Size, error) {
 	var all Size
 	segments, err := s.listSegments(ctx)
 	if err != nil {
 		return all, err
 	}
+	delete(segments, deliveryShard)
 	for _, infos := range segments {
 		for _, info := range infos {
 			all.Bytes, all.Groups = all.Bytes+info.State.Bytes, all.Groups+info.State.Msgs

@@ -58,7 +58,7 @@ func (c *call) paymentView(s session.State, open payment.State) checkout.Payment
 		Sandbox: c.api.Environment == account.Sandbox, Keeps: s.Method.VaultOnSuccess,
 	}
 	if open.Exists() {
-		view.PaymentID, view.Amount, view.Currency, view.OrderID, view.Order = open.ID, open.Amount, open.Currency, open.OrderID, open.Order
+		view.PaymentID, view.Amount, view.Currency, view.OrderID, view.Order = open.ID, open.Amount, open.Currency, open.OrderID, open.Details().Order
 	} else {
 		view.Amount = *s.Total()
 	}

@@ -64,7 +64,7 @@ func getPayment(c *call) (any, error) {
 }
 
 func (c *call) renderPayment(p payment.State, events bool) (any, error) {
-	personal, err := c.api.Reader.Personal(c.ctx, p.Personal)
+	personal, err := c.api.Reader.Personal(c.ctx, p.Details().Personal)
 	if err != nil {
 		return nil, err
 	}

@@ -160,7 +160,7 @@ func (w writer) rest(ctx context.Context, c *content, kind Kind, first6 bool) ([
 		return nil, personal, err
 	}
 	if tellsPerson(kind) {
-		if personal, err = w.vault.Open(ctx, state.Personal); err != nil {
+		if personal, err = w.vault.Open(ctx, state.Details().Personal); err != nil {
 			return nil, personal, fmt.Errorf("notifier: personal data of %s: %w", c.recorded.Key, err)
 		}
 	}

@@ -19,29 +19,22 @@ import (
 	"payledger/projections"
 )
 
-// played plays moves, and gives the newest event as the log has it with the payment after it.
-func played(t *testing.T, moves ...move) (*eventstore.Recorded, payment.State) {
+// played plays moves of a payment, and gives its newest event with the payment after it.
+func played(t *testing.T, store *eventstore.Store, account domain.AccountID, moves ...move) (*eventstore.Recorded, payment.State) {
 	t.Helper()
-	var s payment.State
-	var event payment.Event
-	var at time.Time
+	var tip eventstore.Tip[payment.State]
 	for i, decide := range moves {
-		at = goldenTime.Add(time.Duration(i-1) * time.Second)
+		at := goldenTime.Add(time.Duration(i-1) * time.Second)
+		id := fmt.Sprintf("22222222-0000-4000-8000-%012d", i+1)
 		var err error
-		event, err = decide(s, payment.Request{At: at, EventID: fmt.Sprintf("22222222-0000-4000-8000-%012d", i+1)})
+		tip, err = eventstore.Execute(context.Background(), store, eventstore.Payments, eventstore.Payments.Key(account, "01golden"),
+			eventstore.Meta{EventID: id, CommandID: id, CorrelationID: "test", Actor: "test", At: at},
+			func(s payment.State) (payment.Event, error) { return decide(s, payment.Request{At: at, EventID: id}) })
 		if err != nil {
 			t.Fatalf("move %d: %v", i+1, err)
 		}
-		s = payment.Evolve(s, event)
 	}
-	body, err := eventstore.Marshal(map[string]any{"event": event, "state": s})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &eventstore.Recorded{
-		Key: eventstore.Payments.Key(merchantID, string(s.ID)), Shard: 3, Seq: 70_000, Revision: s.Revision, Type: event.Type(),
-		Schema: eventstore.Payments.Schema, EventID: fmt.Sprintf("22222222-0000-4000-8000-%012d", s.Revision), Time: at, Body: body,
-	}, s
+	return tip.Recorded, tip.State
 }
 
 // TestPayloads holds the body of every kind against a reviewed file (§6.2, §6.3, D17).
@@ -68,7 +61,7 @@ func TestPayloads(t *testing.T) {
 	}
 	w := writer{store: store, vault: vault}
 	endpoint := account.Endpoint{ID: goldenDelivery.Endpoint, Description: "Shop backend"}
-	for _, c := range []struct {
+	for i, c := range []struct {
 		name  string
 		kind  Kind
 		moves []move
@@ -86,7 +79,7 @@ func TestPayloads(t *testing.T) {
 		{"adjustment_failed", AdjustmentFailed, life(answer(succeeded), adjust(4000), refuses)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r, state := played(t, c.moves...)
+			r, state := played(t, store, domain.AccountID(fmt.Sprint("account", i)), c.moves...)
 			rest, _, err := w.rest(context.Background(), &content{recorded: r}, c.kind, false)
 			if err != nil {
 				t.Fatal(err)
@@ -126,7 +119,7 @@ func shown(s payment.State, id string) bool {
 // TestFailureIsNoOther: an event that is no failure has no such body.
 func TestFailureIsNoOther(t *testing.T) {
 	t.Parallel()
-	r, _ := played(t, creation("01golden", nil), answer(succeeded))
+	r, _ := played(t, eventstoretest.Open(t, t.TempDir()), merchantID, creation("01golden", nil), answer(succeeded))
 	for _, kind := range []Kind{CaptureFailed, RefundFailed, CancellationFailed, AdjustmentFailed} {
 		if p, err := payloadOf(kind, r, payment.State{}, domain.Personal{}, false); err == nil {
 			t.Errorf("an authorization gives %s: %+v", kind, p)

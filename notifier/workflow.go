@@ -84,7 +84,7 @@ func (w Workflows) Send(ctx context.Context, q workflows.Request) (workflows.Res
 	if err != nil {
 		return workflows.Response{}, err
 	}
-	opened, err := w.notifier.writer.vault.Open(ctx, about.payment.Personal)
+	opened, err := w.notifier.writer.vault.Open(ctx, about.payment.Details().Personal)
 	if err != nil {
 		return workflows.Response{}, fmt.Errorf("notifier: personal data of %s: %w", q.Trigger.Key, err)
 	}

@@ -22,7 +22,7 @@ func (w Workflows) Subject(ctx context.Context, r *eventstore.Recorded, eventTyp
 	}
 	var opened domain.Personal
 	if personal {
-		if opened, err = w.notifier.writer.vault.Open(ctx, about.payment.Personal); err != nil {
+		if opened, err = w.notifier.writer.vault.Open(ctx, about.payment.Details().Personal); err != nil {
 			return workflows.Subject{}, fmt.Errorf("notifier: personal data of %s: %w", about.payment.ID, err)
 		}
 	}

@@ -157,7 +157,7 @@ func (p *Projections) fits(ctx context.Context, s *payment.State, f PaymentFilte
 	if !f.holds(s) || len(emails) == 0 {
 		return f.holds(s), nil
 	}
-	personal, err := p.Vault.Open(ctx, s.Personal)
+	personal, err := p.Vault.Open(ctx, s.Details().Personal)
 	if err != nil {
 		return false, err
 	}

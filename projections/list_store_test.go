@@ -109,8 +109,8 @@ func TestListByEmail(t *testing.T) {
 			create.Personal = sealed
 			return payment.DecideCreate(s, create)
 		})
-		if (s.Personal.EmailHash == "") != (c.email == "") {
-			t.Errorf("%q has the hash %q", c.email, s.Personal.EmailHash)
+		if (s.EmailHash == "") != (c.email == "") {
+			t.Errorf("%q has the hash %q", c.email, s.EmailHash)
 		}
 		made = append(made, s.ID)
 	}

@@ -37,7 +37,7 @@ func RenderPayment(s payment.State, p domain.Personal, o RenderOptions) Payment 
 		Customer: RenderCustomer(p.Customer), Metadata: s.Metadata, RiskData: renderRisk(s.Risk),
 	}
 	if !o.Webhook {
-		out.Order, out.RequiredAction = s.Order, RenderAction(s.RequiredAction(), o.ActionToken)
+		out.Order, out.RequiredAction = s.Details().Order, RenderAction(s.RequiredAction(), o.ActionToken)
 	}
 	return out
 }

@@ -56,7 +56,7 @@ func answered(t *testing.T, s payment.State, a processor.Answer) payment.State {
 func TestPaymentJSON(t *testing.T) {
 	created := whole(t)
 	bare := created
-	bare.Order, bare.CustomerID, bare.Metadata, bare.Method.Descriptor, bare.Method.PaymentType = nil, "", nil, "", ""
+	bare.Past, bare.CustomerID, bare.Metadata, bare.Method.Descriptor, bare.Method.PaymentType = nil, "", nil, "", ""
 	bare.Method.FirstPaymentReason, bare.Method.AnalyticsID = "", ""
 	authorized := answered(t, created, func() processor.Answer { a := approved(); a.ThreeDS = "AUTH_SUCCESS"; return a }())
 	declined := answered(t, created, processor.Answer{State: processor.Declined, ProcessorTransactionID: "ptx-2", ProcessorEventID: "pev-2", Code: "51", Message: "Insufficient funds"})

@@ -76,10 +76,6 @@ func (m *model) writePayment(ctx context.Context, v *view[payment.State]) error 
 	}
 	target := targetOf(s)
 	due := waitingOf(s)
-	var emailHash string
-	if s.Personal != nil {
-		emailHash = s.Personal.EmailHash
-	}
 	var result sql.Result
 	var err error
 	if v.before == 0 {
@@ -87,7 +83,7 @@ func (m *model) writePayment(ctx context.Context, v *view[payment.State]) error 
 			int64(v.seq), int64(v.revision), s.CreatedAt.UnixMicro(), s.UpdatedAt.UnixMicro(), string(s.Status()),
 			s.OrderID, s.CustomerID, string(s.Session), string(s.Currency), int64(s.Amount), string(target.Processor),
 			target.MerchantID, s.Method.Type, s.Method.Card.Last4Digits, string(s.Method.Card.Network),
-			emailHash, due.at, due.turn, due.state, due.kind)
+			s.EmailHash, due.at, due.turn, due.state, due.kind)
 	} else {
 		result, err = m.statements.updatePayment.ExecContext(ctx, int64(v.seq), int64(v.revision),
 			s.UpdatedAt.UnixMicro(), string(s.Status()), int64(s.Amount), string(target.Processor),

@@ -23,7 +23,7 @@ func fullCreate() payment.Create {
 			Token: "01token", Type: "PAYMENT_CARD", TokenizedAt: at.Add(-time.Minute), AuthorizationType: "FINAL",
 			Card: domain.NewCard("4111111111111111", "12", "2030", true),
 		},
-		Personal: &domain.Sealed{Key: "secret-1", Box: []byte{1}}, Session: "session-1", IdempotencyKey: "key-1",
+		Personal: &domain.Sealed{Key: "secret-1", Box: []byte{1}, EmailHash: "hash-1"}, Session: "session-1", IdempotencyKey: "key-1",
 		Route:       []payment.Target{{Processor: processor.Adyen, MerchantID: "m-1"}, {Processor: processor.Stripe, MerchantID: "m-2"}},
 		AutoCapture: true,
 	}
@@ -57,15 +57,26 @@ func TestCreateLosesNothing(t *testing.T) {
 	}
 	want := payment.State{
 		ID: c.ID, Account: c.Account, Revision: 1, CreatedAt: at, UpdatedAt: at, OrderID: c.OrderID,
-		CustomerID: c.CustomerID, Currency: c.Currency, Amount: *c.Amount, Order: c.Order, Metadata: c.Metadata,
-		Method: c.Method, Personal: c.Personal, Session: c.Session, KeyHashes: []string{wantEvent.KeyHash}, Route: c.Route,
-		AutoCapture: true,
+		CustomerID: c.CustomerID, Currency: c.Currency, Amount: *c.Amount, Metadata: c.Metadata,
+		Method: c.Method, EmailHash: c.Personal.EmailHash, Session: c.Session, KeyHashes: []string{wantEvent.KeyHash}, Route: c.Route,
+		AutoCapture: true, Totals: payment.Totals{Details: true},
 		Operations: []payment.Operation{{
 			Revision: 1, Kind: processor.Authorize, Target: c.Route[0], Amount: *c.Amount, RequestedAt: at,
 			State: payment.StateRequested,
 		}},
 	}
-	if d := cmp.Diff(want, payment.Evolve(payment.State{}, e)); d != "" {
+	got := payment.Evolve(payment.State{}, e)
+	left, _ := got.NewestLeft()
+	if d := cmp.Diff(payment.Left{Details: &payment.Details{Order: c.Order, Personal: c.Personal}}, left); d != "" {
+		t.Error(d)
+	}
+	if d := cmp.Diff(*left.Details, got.Details()); d != "" {
+		t.Error(d)
+	}
+	if got.Past = nil; got.HasPast() || got.Details() != (payment.Details{}) {
+		t.Error("the details are still in the state")
+	}
+	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
 

@@ -103,8 +103,10 @@ func (s State) created(e Created) State {
 	s.CreatedAt = e.At
 	s.OrderID, s.CustomerID = e.OrderID, e.CustomerID
 	s.Currency, s.Amount = e.Currency, e.Amount
-	s.Order, s.Metadata = e.Order, e.Metadata
-	s.Method, s.Personal, s.Session = e.Method, e.Personal, e.Session
+	s.Metadata, s.Method, s.Session = e.Metadata, e.Method, e.Session
+	if e.Personal != nil {
+		s.EmailHash = e.Personal.EmailHash
+	}
 	s.Route, s.AutoCapture = e.Route, e.AutoCapture
 	if e.KeyHash != "" {
 		s.KeyHashes = []string{e.KeyHash}

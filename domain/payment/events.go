@@ -75,6 +75,8 @@ type NoAnswer struct {
 	Request uint64    `json:"request"`
 }
 
+func (n NoAnswer) silence() NoAnswer { return n }
+
 // The authorization. An answer that leaves money held also requests what has to follow at once, under its
 // own revision: the void that was intended meanwhile (D7), or the capture of captureMode AUTOMATIC (D5).
 type (

@@ -9,10 +9,10 @@ import (
 
 // Evolve folds one event into the state. It cannot fail: an event is a fact. An event that it does not
 // know leaves the state as it is; the codec refuses those before they get here. At the end settled
-// operations leave the state. Evolve gives the same result, except for Past, with and without the Past of s.
+// operations and the details leave the state. Evolve gives the same result, except for Past, with and without the Past of s.
 func Evolve(s State, e Event) State {
 	s.Revision++
-	return s.evolve(e).settle()
+	return s.evolve(e).settle(e)
 }
 
 func (s State) evolve(e Event) State {
@@ -91,19 +91,8 @@ func (s State) evolveAnswer(e Event) State {
 }
 
 func (s State) evolveNoAnswer(e Event) State {
-	switch e := e.(type) {
-	case AuthorizationTimedOut:
-		return s.unanswered(e.NoAnswer)
-	case CompletionTimedOut:
-		return s.unanswered(e.NoAnswer)
-	case CaptureTimedOut:
-		return s.unanswered(e.NoAnswer)
-	case VoidTimedOut:
-		return s.unanswered(e.NoAnswer)
-	case RefundTimedOut:
-		return s.unanswered(e.NoAnswer)
-	case AdjustmentTimedOut:
-		return s.unanswered(e.NoAnswer)
+	if e, silent := e.(interface{ silence() NoAnswer }); silent {
+		return s.unanswered(e.silence())
 	}
 	return s.evolveFound(e)
 }

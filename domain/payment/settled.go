@@ -1,6 +1,7 @@
 package payment
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -16,6 +17,7 @@ var Tail = 3
 type Totals struct {
 	Operations int           `json:"operations,omitempty"` // how many left
 	KeyHashes  int           `json:"keyHashes,omitempty"`  // how many idempotency keys left
+	Details    bool          `json:"details,omitempty"`    // the details left
 	Captured   domain.Amount `json:"captured,omitempty"`
 	Refunded   domain.Amount `json:"refunded,omitempty"`
 	Failures   int           `json:"failures,omitempty"` // that count for the limit (D3)
@@ -41,10 +43,19 @@ func (t Totals) with(op Operation) Totals {
 	return t
 }
 
-// Left is what left the state with one event: settled operations and idempotency keys, oldest first.
+// Details are what is written down when the payment is created, never changes, and no rule looks at. They leave the state
+// with that event. They are shared and never changed.
+type Details struct {
+	Order    *domain.Order  `json:"order,omitempty"`
+	Personal *domain.Sealed `json:"personal,omitempty"`
+}
+
+// Left is what left the state with one event: settled operations and idempotency keys, oldest first, and with the first
+// event the details.
 type Left struct {
 	Operations []Operation `json:"operations,omitempty"`
 	KeyHashes  []string    `json:"keyHashes,omitempty"`
+	Details    *Details    `json:"details,omitempty"`
 }
 
 // Past is everything that left a state, the newest first. It is shared and never changed.
@@ -53,28 +64,26 @@ type Past struct {
 	Left     Left
 	Before   *Past // what left earlier; nil: nothing
 
-	Operations, KeyHashes int // how many are in Left and before
+	Operations, KeyHashes int      // how many are in Left and before
+	Details               *Details // in Left or before
 }
 
 // Then returns the past to which the event at revision added left.
 func (p *Past) Then(revision uint64, left Left) *Past {
-	next := &Past{Revision: revision, Left: left, Before: p, Operations: len(left.Operations), KeyHashes: len(left.KeyHashes)}
+	next := &Past{revision, left, p, len(left.Operations), len(left.KeyHashes), left.Details}
 	if p != nil {
-		next.Operations += p.Operations
-		next.KeyHashes += p.KeyHashes
+		next.Operations, next.KeyHashes = next.Operations+p.Operations, next.KeyHashes+p.KeyHashes
+		next.Details = cmp.Or(left.Details, p.Details)
 	}
 	return next
 }
 
-// operationSize and keySize are about the bytes of memory that an operation and a key hash take.
-const operationSize, keySize = 600, 80
-
-// Weight estimates the memory that the past of the state takes, in bytes.
-func (s State) Weight() int {
-	if s.Past == nil {
-		return 0
+// Details returns the payment's details, from its past: see HasPast.
+func (s State) Details() Details {
+	if s.Past == nil || s.Past.Details == nil {
+		return Details{}
 	}
-	return s.Past.Operations*operationSize + s.Past.KeyHashes*keySize
+	return *s.Past.Details
 }
 
 // NewestLeft returns what left with the newest event; false when nothing did.
@@ -91,7 +100,7 @@ func (s State) HasPast() bool {
 	if s.Past == nil {
 		return s.Totals == Totals{}
 	}
-	return s.Past.Operations == s.Totals.Operations && s.Past.KeyHashes == s.Totals.KeyHashes
+	return s.Past.Operations == s.Totals.Operations && s.Past.KeyHashes == s.Totals.KeyHashes && (s.Past.Details != nil) == s.Totals.Details
 }
 
 // WithPastOf returns the state with its past, given a newer state of the same payment that has its own.
@@ -103,8 +112,8 @@ func (s State) WithPastOf(newer State) State {
 	return s
 }
 
-// Whole returns the state as if nothing had ever left it: Operations are all, in the order of their revisions. It is for
-// readers; no event is folded into it.
+// Whole returns the state as if no operation and no key had ever left it: Operations are all, in the order of their
+// revisions. It is for readers; no event is folded into it.
 func (s State) Whole() State {
 	if s.Past == nil {
 		return s
@@ -116,7 +125,11 @@ func (s State) Whole() State {
 	slices.SortFunc(whole, func(a, b Operation) int { return int(a.Revision) - int(b.Revision) })
 	slices.Reverse(keys)
 	s.Operations, s.KeyHashes = whole, slices.Concat(keys...)
+	details := s.Past.Details
 	s.Past, s.Totals = nil, Totals{}
+	if details != nil {
+		s.Past, s.Totals.Details = s.Past.Then(1, Left{Details: details}), true
+	}
 	return s
 }
 
@@ -166,8 +179,9 @@ func (s State) mayLeave(op *Operation) bool {
 	}
 }
 
-// settle lets the oldest operations that are over, and the oldest idempotency keys, leave the state, down to Tail of each.
-func (s State) settle() State {
+// settle lets the oldest operations that are over, and the oldest idempotency keys, leave the state, down to Tail of each,
+// and the details of e.
+func (s State) settle(e Event) State {
 	over := -Tail
 	for i := range s.Operations {
 		if s.mayLeave(&s.Operations[i]) {
@@ -175,10 +189,13 @@ func (s State) settle() State {
 		}
 	}
 	keys := max(0, len(s.KeyHashes)-Tail)
-	if over <= 0 && keys == 0 {
+	var left Left
+	if c, first := e.(Created); first && (c.Order != nil || c.Personal != nil) {
+		left.Details, s.Totals.Details = &Details{c.Order, c.Personal}, true
+	}
+	if over <= 0 && keys == 0 && left.Details == nil {
 		return s
 	}
-	var left Left
 	if over > 0 {
 		kept := make([]Operation, 0, len(s.Operations))
 		for i := range s.Operations {
@@ -213,11 +230,12 @@ func (s State) checkSettled() error {
 			sum = sum.with(op)
 		}
 		sum.KeyHashes += len(p.Left.KeyHashes)
+		sum.Details = sum.Details || p.Left.Details != nil
 	}
 	if sum != s.Totals {
 		return fmt.Errorf("payment %s: what left adds up to %+v, not %+v", s.ID, sum, s.Totals)
 	}
-	if after := s.settle(); len(after.Operations) != len(s.Operations) || len(after.KeyHashes) != len(s.KeyHashes) {
+	if after := s.settle(nil); len(after.Operations) != len(s.Operations) || len(after.KeyHashes) != len(s.KeyHashes) {
 		return fmt.Errorf("payment %s: %d operations and %d keys stay", s.ID, len(s.Operations), len(s.KeyHashes))
 	}
 	return nil

@@ -20,10 +20,9 @@ type State struct {
 	CustomerID  string           `json:"customerId,omitempty"`
 	Currency    domain.Currency  `json:"currencyCode"`
 	Amount      domain.Amount    `json:"amount"` // that may be captured in all: the authorization's total
-	Order       *domain.Order    `json:"order,omitempty"`
 	Metadata    domain.Metadata  `json:"metadata,omitempty"`
 	Method      Method           `json:"paymentMethod"`
-	Personal    *domain.Sealed   `json:"personal,omitempty"`
+	EmailHash   string           `json:"emailHash,omitempty"` // see domain.Sealed
 	Session     domain.SessionID `json:"sessionId,omitempty"`
 	KeyHashes   []string         `json:"keyHashes,omitempty"` // the newest idempotency keys used on it (D9)
 	Route       []Target         `json:"route"`               // processors to try, in order (D15)

@@ -124,7 +124,7 @@ func (r *replay) event(ctx context.Context, e *eventstore.Recorded) error {
 	if e.Revision < r.after {
 		return nil
 	}
-	personal, err := r.Vault.Open(ctx, r.state.Personal)
+	personal, err := r.Vault.Open(ctx, r.state.Details().Personal)
 	if err != nil {
 		return fmt.Errorf("history: personal data of %s: %w", e.Key, err)
 	}
