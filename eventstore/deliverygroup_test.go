@@ -61,7 +61,8 @@ func TestDeliveryLostAck(t *testing.T) {
 	}
 }
 
-// TestDeliveryOrder: records leave in the order in which they came, but that deliveries' first ones go before outcomes.
+// TestDeliveryOrder: records leave in the order in which they came, but that deliveries' first ones go before outcomes,
+// and not before those that have waited long.
 func TestDeliveryOrder(t *testing.T) {
 	t.Parallel()
 	q := eventstore.NewDeliveryQueue()
@@ -71,19 +72,24 @@ func TestDeliveryOrder(t *testing.T) {
 			t.Errorf("taken %q, want %q", got, want)
 		}
 	}
-	q.Add("outcome 1", 2)
-	q.Add("first 1", 1)
-	q.Add("outcome 2", 3)
-	q.Add("first 2", 1)
+	q.Add("outcome 1", 2, 0)
+	q.Add("first 1", 1, 0)
+	q.Add("outcome 2", 3, 0)
+	q.Add("first 2", 1, 0)
 	take(1, "first 1")
-	q.Add("first 3", 1)
+	q.Add("first 3", 1, 0)
 	take(2, "first 2", "first 3")
-	q.Add("outcome 3", 2)
+	q.Add("outcome 3", 2, 0)
 	take(1, "outcome 1")
-	q.Add("first 4", 1)
+	q.Add("first 4", 1, 0)
 	take(2, "first 4", "outcome 2")
-	q.Add("first 5", 1)
+	q.Add("first 5", 1, 0)
 	take(2, "first 5", "outcome 3")
+	q.Add("outcome 4", 2, 0)
+	q.Add("first 6", 1, eventstore.OutcomePatience)
+	q.Add("outcome 5", 2, eventstore.OutcomePatience)
+	q.Add("first 7", 1, eventstore.OutcomePatience+1)
+	take(4, "first 6", "outcome 4", "first 7", "outcome 5")
 }
 
 // TestFollowOthers: a record that another process put is handed out here once it is durable, in its place.

@@ -14,6 +14,9 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
+// OutcomePatience is how long outcomes of deliveries let first records go before them.
+const OutcomePatience = outcomePatience
+
 // Bounds of the format that tests hold it to.
 const (
 	MaxFrames     = maxFrames

@@ -3,6 +3,7 @@ package eventstore
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"golang.org/x/mod/sumdb/tlog"
@@ -96,8 +97,9 @@ type DeliveryQueue struct{ h *shard }
 
 func NewDeliveryQueue() DeliveryQueue { return DeliveryQueue{newShard(&Store{}, deliveryShard)} }
 
-func (q DeliveryQueue) Add(name string, revision uint64) {
-	q.h.wait(&entry{r: &Recorded{Key: Key{ID: name}, Revision: revision}})
+// Add adds a record that came at a moment.
+func (q DeliveryQueue) Add(name string, revision uint64, at time.Duration) {
+	q.h.wait(&entry{r: &Recorded{Key: Key{ID: name}, Revision: revision}, began: time.Unix(0, int64(at))})
 }
 
 func (q DeliveryQueue) Take(n int) (names []string) {

@@ -110,13 +110,16 @@ func (s *Store) append(ctx context.Context, r *Recorded) error {
 	}
 }
 
-// wait puts a draft into the queue. A delivery's first record goes before records that wait with an outcome: its webhook has
-// not left yet. The caller holds the lock.
+// outcomePatience is how long records with an outcome let first records go before them.
+const outcomePatience = 50 * time.Millisecond
+
+// wait puts a draft into the queue. A delivery's first record goes before records that wait with an outcome, its webhook has
+// not left yet; but not before those that have waited long. The caller holds the lock.
 func (h *shard) wait(d *entry) {
 	at := len(h.waiting)
 	if h.n == deliveryShard && d.r.Revision == 1 {
 		at = 0
-		for at < len(h.waiting) && h.waiting[at].r.Revision == 1 {
+		for at < len(h.waiting) && (h.waiting[at].r.Revision == 1 || d.began.Sub(h.waiting[at].began) > outcomePatience) {
 			at++
 		}
 	}
