@@ -119,3 +119,6 @@ func (t Tips) Put(r *Recorded)             { t.t.put(r) }
 func (t Tips) Turn() int                   { return t.t.turn() }
 func (t Tips) Learn(r *Recorded, turn int) { t.t.learn(r, turn) }
 func (t Tips) Get(key Key) *Recorded       { return t.t.get(key) }
+
+// Weight is what is taken for the memory of what left a state.
+func Weight(state any) int { return (&Recorded{state: state}).weight() }

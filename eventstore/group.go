@@ -73,6 +73,7 @@ type group struct {
 	next    uint32 // closing: the number of the segment that follows
 	hash    Hash
 	size    int // bytes of the frames before compression
+	held    int // about the bytes of memory that it takes; see light
 }
 
 // witness names the newest acknowledged group of the next shard.

@@ -177,16 +177,19 @@ func writeLeft(batch tipstore.Batch, all map[Key][]LeftRow) error {
 	return nil
 }
 
-// light returns the group with light events: only the cache of newest events keeps in memory much of what left a state, and
-// bounds it.
+// light returns the group with light events, and what it takes in memory: only the cache of newest events keeps much of what
+// left a state, and bounds it.
 func (g *group) light() *group {
-	if !slices.ContainsFunc(g.frames, func(r *Recorded) bool { return r.weight() >= heavyFrom }) {
-		return g
-	}
 	c := *g
-	c.frames = make([]*Recorded, 0, len(g.frames))
-	for _, r := range g.frames {
-		c.frames = append(c.frames, r.light())
+	c.held = g.size
+	if slices.ContainsFunc(g.frames, func(r *Recorded) bool { return r.weight() >= heavyFrom }) {
+		c.frames = make([]*Recorded, 0, len(g.frames))
+		for _, r := range g.frames {
+			c.frames = append(c.frames, r.light())
+		}
+	}
+	for _, r := range c.frames {
+		c.held += r.weight()
 	}
 	return &c
 }

@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -341,6 +342,29 @@ func TestLeftBytes(t *testing.T) {
 	for n := range body {
 		if _, err := (&eventstore.Recorded{Body: body[:n]}).StateBytes(); err == nil {
 			t.Errorf("%d bytes of %d are a body", n, len(body))
+		}
+	}
+}
+
+// TestWeightOfOrders: what an order takes in memory is never taken for less than its bytes, nor for much more.
+func TestWeightOfOrders(t *testing.T) {
+	text := strings.Repeat("x", 250)
+	item := domain.LineItem{ItemID: text, Name: text, Description: text, TaxCode: text, ProductData: &domain.ProductData{
+		SKU: text, Brand: text, Color: text, GlobalTradeItemNumber: text, ManufacturerPartNumber: text, PageURL: text,
+	}}
+	for name, order := range map[string]*domain.Order{
+		"seven long items": {LineItems: slices.Repeat([]domain.LineItem{item}, 7)},
+		"many short items": {LineItems: make([]domain.LineItem, 500)},
+		"fees":             {Fees: slices.Repeat([]domain.Fee{{Type: text, Description: text}}, 100)},
+		"shipping":         {Shipping: &domain.Shipping{MethodID: text, MethodName: text, MethodDescription: text}},
+	} {
+		bytes, err := eventstore.Marshal(order)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := payment.Evolve(payment.State{}, payment.Created{Order: order})
+		if w := eventstore.Weight(s); w < len(bytes) || w > 600+300*len(order.LineItems)+4*len(bytes) {
+			t.Errorf("%s: %d bytes weigh %d", name, len(bytes), w)
 		}
 	}
 }

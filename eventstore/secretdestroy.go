@@ -42,7 +42,10 @@ func (b *SecretBytes) Destroy(ctx context.Context, name string) error {
 	if err := b.s.room(); err != nil {
 		return err
 	}
-	return b.destroy(ctx, name, "", []uint64{e.seq})
+	if err := b.destroy(ctx, name, "", []uint64{e.seq}); err != nil {
+		return err
+	}
+	return b.finishName(ctx, name) // another node may have made it anew, after the value that was known here
 }
 
 // Purge forgets all values of a group. Their bytes may stay on the disk: only what is encrypted under a

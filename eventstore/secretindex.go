@@ -32,6 +32,7 @@ type secretIndex struct {
 	gaps    sequenceSet             // sequences without a message that no destruction has named yet
 	changed chan struct{}           // closed and replaced whenever applied grows
 	over    map[string][]byte       // what differs from a tip store that is not written; nil: nothing stands there
+	told    []func(name string)     // are told what was destroyed; see SecretBytes.Tell
 
 	reading sync.Mutex
 }
@@ -158,10 +159,16 @@ func (x *secretIndex) apply(r secretRecord) error {
 	stream := x.log.stream(x.log.of(r.seq))
 	if r.kind == secretDestroyed {
 		change[string(recordKey(stream, r.seq))] = digest[:]
-		if err := x.end(r, change); err != nil {
-			return err
+		ended, err := x.end(r, change)
+		if err == nil {
+			err = x.write(change)
 		}
-		return x.write(change)
+		for _, name := range ended {
+			for _, forget := range x.told {
+				forget(name)
+			}
+		}
+		return err
 	}
 	change[string(recordKey(stream, r.seq))] = append(digest[:], r.name...)
 	key := sideKey(namePrefix, secretStream, r.name)
@@ -177,8 +184,8 @@ func (x *secretIndex) apply(r secretRecord) error {
 	return x.write(change)
 }
 
-// end collects what a destruction changes.
-func (x *secretIndex) end(r secretRecord, change map[string][]byte) error {
+// end collects what a destruction changes, and the names of the values that it ends.
+func (x *secretIndex) end(r secretRecord, change map[string][]byte) (names []string, err error) {
 	state := []byte{endNamed}
 	if r.group != "" {
 		state = append([]byte{endGroup}, r.group...)
@@ -187,7 +194,7 @@ func (x *secretIndex) end(r secretRecord, change map[string][]byte) error {
 	if r.name != "" { // all of it, whatever is named
 		value, err := x.value(sideKey(namePrefix, secretStream, r.name))
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if e := decodeEntry(value); e.seq > 0 && e.seq < r.seq {
 			ended = append(append([]uint64(nil), ended...), e.seq)
@@ -198,22 +205,23 @@ func (x *secretIndex) end(r secretRecord, change map[string][]byte) error {
 		stream := x.log.stream(x.log.of(seq))
 		value, err := x.value(recordKey(stream, seq))
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if len(value) < len(sideDigest{}) { // it is gone
 			continue
 		}
-		name := sideKey(namePrefix, secretStream, string(value[len(sideDigest{}):]))
-		there, err := x.value(name)
+		name := string(value[len(sideDigest{}):])
+		key := sideKey(namePrefix, secretStream, name)
+		there, err := x.value(key)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if decodeEntry(there).seq == seq {
-			change[string(name)] = nil
+			change[string(key)], names = nil, append(names, name)
 		}
 		change[string(endKey(stream, seq))] = append(binary.BigEndian.AppendUint64(nil, seq), state...)
 	}
-	return nil
+	return names, nil
 }
 
 // grow notes that the index is whole up to a sequence. The caller holds the lock.

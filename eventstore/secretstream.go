@@ -96,6 +96,20 @@ func (b *SecretBytes) open(ctx context.Context) error {
 	return err
 }
 
+// Tell has every name whose value is destroyed from now on told to forget, as soon as this process knows of it. Whoever
+// keeps a value in memory asks Stands after he has kept it: between the two nothing is missed. forget must not wait.
+func (b *SecretBytes) Tell(forget func(name string)) {
+	b.index.mu.Lock()
+	defer b.index.mu.Unlock()
+	b.index.told = append(b.index.told, forget)
+}
+
+// Stands reports whether a name has a value, as far as this process knows.
+func (b *SecretBytes) Stands(name string) (bool, error) {
+	_, there, err := b.index.entry(name)
+	return there, err
+}
+
 // Create stores a value under a name that must be new; ErrConflict when it is there.
 func (b *SecretBytes) Create(ctx context.Context, name string, value []byte) error {
 	return b.create(ctx, secretValues, name, value)

@@ -123,10 +123,11 @@ func (h *shard) apply(g *group) {
 		h.dirty[r.Key] = r.light()
 		h.dirtyBytes += h.dirty[r.Key].size() + h.left.add(r)
 	}
-	h.recent = append(h.recent, g.light())
-	h.bytes += g.size
+	g = g.light()
+	h.recent = append(h.recent, g)
+	h.bytes += g.held
 	for h.bytes > recentBytes || len(h.recent) > recentGroups {
-		h.bytes -= h.recent[0].size
+		h.bytes -= h.recent[0].held
 		h.recent[0] = nil
 		h.recent = h.recent[1:]
 	}

@@ -254,6 +254,9 @@ func (s *Store) ID() LogID { return s.id }
 // Now is the store's clock, in UTC to the microsecond: the resolution of every time in the log.
 func (s *Store) Now() time.Time { return s.now().UTC().Truncate(time.Microsecond) }
 
+// Sole reports whether no other process writes to the log.
+func (s *Store) Sole() bool { return s.sole }
+
 // Fatal returns the channel of the one error after which the process must stop: the disk no longer keeps what is
 // written.
 func (s *Store) Fatal() <-chan error { return s.fatal }

@@ -1,9 +1,13 @@
 package eventstore
 
-import "payledger/domain/payment"
+import (
+	"payledger/domain"
+	"payledger/domain/payment"
+)
 
-// About the bytes of memory that an operation, a key hash, details without their texts and an item of an order take.
-const operationSize, keySize, detailsSize, itemSize = 600, 80, 600, 400
+// About the bytes of memory that things take without their texts: an operation, a key hash, details, an item of an order and
+// what describes it, a fee.
+const operationSize, keySize, detailsSize, itemSize, feeSize = 600, 80, 600, 300, 50
 
 // weight estimates the memory that what left the event's state takes, in bytes. Recorded events share it.
 func (r *Recorded) weight() int {
@@ -13,13 +17,30 @@ func (r *Recorded) weight() int {
 	}
 	n := s.Past.Operations*operationSize + s.Past.KeyHashes*keySize
 	if d := s.Past.Details; d != nil {
-		n += detailsSize
-		if d.Order != nil {
-			n += itemSize * len(d.Order.LineItems)
-		}
+		n += detailsSize + orderWeight(d.Order)
 		if d.Personal != nil {
 			n += len(d.Personal.Box)
 		}
+	}
+	return n
+}
+
+func orderWeight(o *domain.Order) (n int) {
+	if o == nil {
+		return 0
+	}
+	for i := range o.LineItems {
+		item := &o.LineItems[i]
+		n += itemSize + len(item.ItemID) + len(item.Name) + len(item.Description) + len(item.TaxCode)
+		if p := item.ProductData; p != nil {
+			n += len(p.SKU) + len(p.Brand) + len(p.Color) + len(p.GlobalTradeItemNumber) + len(p.ManufacturerPartNumber) + len(p.PageURL)
+		}
+	}
+	for i := range o.Fees {
+		n += feeSize + len(o.Fees[i].Type) + len(o.Fees[i].Description)
+	}
+	if s := o.Shipping; s != nil {
+		n += len(s.MethodID) + len(s.MethodName) + len(s.MethodDescription)
 	}
 	return n
 }

@@ -71,15 +71,14 @@ func (v *Vault) PutCard(ctx context.Context, ref CardRef, card processor.Card, e
 	if err != nil {
 		return fmt.Errorf("secrets: card: %w", err)
 	}
-	box, err := seal(key, v.random, string(ref.name()), plain)
+	box, err := seal(key.aead, v.random, string(ref.name()), plain)
 	if err != nil {
 		return err
 	}
 	if err := v.bytes.CreateIn(ctx, epochAt(ref.TokenizedAt).prefix(), string(ref.name()), box); err != nil {
 		return err
 	}
-	v.boxes.put(ref.name(), box)
-	return nil
+	return remember(v, &v.boxes, ref.name(), box)
 }
 
 // Card opens a card for what began at a time: as it was entered, if its token had not expired then and it is there, else
@@ -109,12 +108,10 @@ func (v *Vault) entered(ctx context.Context, ref CardRef) (storedCard, error) {
 
 func (v *Vault) earlyCard(ctx context.Context, name domain.SecretID) (storedCard, error) {
 	var card storedCard
-	box, here := v.boxes.get(name)
+	box, here := v.boxes.get(name, v.now())
 	if !here {
 		var err error
-		if box, err = v.bytes.Get(ctx, string(name)); errors.Is(err, eventstore.ErrNotFound) {
-			return card, ErrGone
-		} else if err != nil {
+		if box, err = v.read(ctx, name); err != nil {
 			return card, err
 		}
 	}
@@ -122,7 +119,7 @@ func (v *Vault) earlyCard(ctx context.Context, name domain.SecretID) (storedCard
 	if err != nil {
 		return card, err
 	}
-	plain, err := open(key, string(name), box)
+	plain, err := open(key.aead, string(name), box)
 	if err != nil {
 		return card, err
 	}

@@ -17,6 +17,11 @@
 // because it may keep blocks of removed files. Only a destruction that is recorded in the stream means destroyed: a value
 // that is gone without one is damage, and the log is called unhealthy. The cards of a minute are recorded together.
 //
+// A process keeps keys and encrypted cards that it used lately in memory. It forgets one that is destroyed before the
+// destruction is answered; of one that another node destroyed it knows after two seconds, and a server of a cluster that
+// was cut off, after twenty. A name can get another key after a destruction: what was sealed under the one before tells so
+// by its first four bytes, and stays erased.
+//
 // Design note: a guest's key belongs to the checkout session rather than to each payment: session,
 // instrument and payments of one checkout are one person, so one destruction erases all of it, and a
 // payment costs one synced write less.

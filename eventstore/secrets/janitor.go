@@ -71,9 +71,6 @@ func (v *Vault) endEpoch(ctx context.Context, e epoch, names []domain.SecretID) 
 	if err := v.Destroy(ctx, e.key()); err != nil {
 		return err
 	}
-	for _, name := range names {
-		v.boxes.drop(name)
-	}
 	if len(names) == 0 {
 		return nil
 	}

@@ -32,18 +32,19 @@ func (v *Vault) Seal(ctx context.Context, key domain.SecretID, p domain.Personal
 	if err != nil {
 		return nil, fmt.Errorf("secrets: personal data: %w", err)
 	}
-	box, err := seal(k, v.random, string(key), plain)
+	box, err := seal(k.aead, v.random, string(key), plain)
 	if err != nil {
 		return nil, err
 	}
-	sealed := &domain.Sealed{Key: key, Box: box}
+	sealed := &domain.Sealed{Key: key, Box: append(k.mark[:], box...)}
 	if p.Customer != nil {
 		sealed.EmailHash, err = v.EmailHash(accountOf(key), p.Customer.Email)
 	}
 	return sealed, err
 }
 
-// Open decrypts personal data; erased data (its key was destroyed) and nil open as empty.
+// Open decrypts personal data; erased data (its key was destroyed, whether or not the name has another one since) and nil
+// open as empty.
 func (v *Vault) Open(ctx context.Context, s *domain.Sealed) (domain.Personal, error) {
 	var p domain.Personal
 	if s == nil {
@@ -56,25 +57,41 @@ func (v *Vault) Open(ctx context.Context, s *domain.Sealed) (domain.Personal, er
 	if err != nil {
 		return p, err
 	}
-	plain, err := open(k, string(s.Key), s.Box)
+	if len(s.Box) < len(k.mark) {
+		return p, ErrSealed
+	}
+	if mark(s.Box[:len(k.mark)]) != k.mark {
+		return p, nil
+	}
+	plain, err := open(k.aead, string(s.Key), s.Box[len(k.mark):])
 	if err != nil {
 		return p, err
 	}
 	return p, eventstore.Unmarshal(plain, &p)
 }
 
-// dataKey reads a person's key, and makes it when asked to and it is not there.
-func (v *Vault) dataKey(ctx context.Context, name domain.SecretID, create bool) (cipher.AEAD, error) {
-	if ready, ok := v.keys.get(name); ok {
+// dataKey is a key ready for use, and what tells it from others that had its name before or will have it after.
+type dataKey struct {
+	aead cipher.AEAD
+	mark mark
+}
+
+// mark is the beginning of a key's hash, which tells nothing of the key. It stands before the box of personal data.
+type mark [4]byte
+
+// dataKey reads the key of a person or of a minute, and makes it when asked to and it is not there.
+func (v *Vault) dataKey(ctx context.Context, name domain.SecretID, create bool) (dataKey, error) {
+	if ready, ok := v.keys.get(name, v.now()); ok {
 		return ready, nil
 	}
 	key, err := v.storedKey(ctx, name, create)
 	if err != nil {
-		return nil, err
+		return dataKey{}, err
 	}
-	ready, err := key.aead()
-	if err == nil {
-		v.keys.put(name, ready)
+	sum := sha256.Sum256(key[:])
+	ready := dataKey{mark: mark(sum[:])}
+	if ready.aead, err = key.aead(); err == nil {
+		err = remember(v, &v.keys, name, ready)
 	}
 	return ready, err
 }

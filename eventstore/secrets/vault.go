@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"time"
 
 	"payledger/domain"
 	"payledger/eventstore"
@@ -20,10 +21,11 @@ type Vault struct {
 	bytes  *eventstore.SecretBytes
 	master Key
 	random io.Reader
-	box    cipher.AEAD         // under the master key
-	keys   newest[cipher.AEAD] // data keys
-	boxes  newest[[]byte]      // encrypted cards
-	emails sync.Map            // domain.AccountID → []byte, the keys of EmailHash
+	box    cipher.AEAD // under the master key
+	now    func() time.Time
+	keys   newest[dataKey] // data keys
+	boxes  newest[[]byte]  // encrypted cards
+	emails sync.Map        // domain.AccountID → []byte, the keys of EmailHash
 }
 
 // Open makes a vault on the store's stream of secrets.
@@ -36,7 +38,29 @@ func Open(ctx context.Context, store *eventstore.Store, master Key, random io.Re
 	if err != nil {
 		return nil, err
 	}
-	return &Vault{bytes: b, master: master, random: random, box: box}, nil
+	v := &Vault{bytes: b, master: master, random: random, box: box, now: store.Now}
+	if !store.Sole() {
+		v.keys.life, v.boxes.life = sharedLife, sharedLife
+	}
+	b.Tell(func(name string) {
+		v.keys.drop(domain.SecretID(name))
+		v.boxes.drop(domain.SecretID(name))
+	})
+	return v, nil
+}
+
+// sharedLife is how long a value is remembered where other nodes may destroy it: so long one that another node destroyed
+// may still open here.
+const sharedLife = 2 * time.Second
+
+// remember keeps a value in memory, unless it was destroyed meanwhile.
+func remember[V any](v *Vault, in *newest[V], name domain.SecretID, value V) error {
+	in.put(name, value, v.now())
+	there, err := v.bytes.Stands(string(name))
+	if !there || err != nil {
+		in.drop(name)
+	}
+	return err
 }
 
 // Create stores plain under a new name; eventstore.ErrConflict when the name is taken.
@@ -50,19 +74,27 @@ func (v *Vault) Create(ctx context.Context, name domain.SecretID, plain []byte) 
 
 // Get opens the value; ErrGone when it is not there.
 func (v *Vault) Get(ctx context.Context, name domain.SecretID) ([]byte, error) {
-	box, err := v.bytes.Get(ctx, string(name))
-	if errors.Is(err, eventstore.ErrNotFound) {
-		return nil, ErrGone
-	}
+	box, err := v.read(ctx, name)
 	if err != nil {
 		return nil, err
 	}
 	return open(v.box, string(name), box)
 }
 
+// read reads a box; ErrGone when it is not there, ServiceUnavailable when that cannot be told now.
+func (v *Vault) read(ctx context.Context, name domain.SecretID) ([]byte, error) {
+	box, err := v.bytes.Get(ctx, string(name))
+	switch {
+	case errors.Is(err, eventstore.ErrNotFound):
+		return nil, ErrGone
+	case err != nil:
+		return nil, domain.Unavailable(err)
+	}
+	return box, nil
+}
+
 // Destroy overwrites the value on disk. It is safe to repeat.
 func (v *Vault) Destroy(ctx context.Context, name domain.SecretID) error {
-	v.keys.drop(name)
 	return v.bytes.Destroy(ctx, string(name))
 }
 

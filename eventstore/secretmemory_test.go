@@ -1,0 +1,155 @@
+package eventstore_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/processor"
+	"payledger/eventstore"
+	"payledger/eventstore/eventstoretest"
+	"payledger/eventstore/secrets"
+)
+
+// twoVaults are two nodes on one server, with a clock that the test moves.
+func twoVaults(t *testing.T) (here, there *secrets.Vault, now *atomic.Int64) {
+	t.Helper()
+	server := eventstoretest.Server(t, t.TempDir())
+	now = &atomic.Int64{}
+	now.Store(time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC).UnixNano())
+	vault := func() *secrets.Vault {
+		c := eventstoretest.Config(server)
+		c.Shards, c.Now = 1, func() time.Time { return time.Unix(0, now.Load()) }
+		return eventstoretest.Vault(t, eventstoretest.OpenOn(t, c))
+	}
+	return vault(), vault(), now
+}
+
+var somebody = domain.Personal{CardholderName: "A. Person"}
+
+func sealFor(t *testing.T, v *secrets.Vault, key domain.SecretID) *domain.Sealed {
+	t.Helper()
+	sealed, err := v.Seal(testContext(t), key, somebody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sealed
+}
+
+func opens(t *testing.T, v *secrets.Vault, sealed *domain.Sealed, want bool) {
+	t.Helper()
+	if got, err := v.Open(testContext(t), sealed); err != nil || got.Empty() == want {
+		t.Errorf("opened %+v, %v; wanted something: %t", got, err, want)
+	}
+}
+
+// TestDestroyedKeyIsForgotten: a key that a node has in memory opens nothing there any more once it was destroyed, at once
+// on the node that did it, whoever reads meanwhile, and within two seconds on another.
+func TestDestroyedKeyIsForgotten(t *testing.T) {
+	t.Parallel()
+	here, there, now := twoVaults(t)
+	for i := range 20 {
+		key := secrets.PersonalKeyName("acct", fmt.Sprint("customer ", i), "")
+		sealed := sealFor(t, here, key)
+		opens(t, there, sealed, true)
+		var over atomic.Bool
+		var reading sync.WaitGroup
+		for range 4 {
+			reading.Go(func() {
+				for !over.Load() {
+					if _, err := here.Open(testContext(t), sealed); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		err := here.Destroy(testContext(t), key)
+		over.Store(true)
+		reading.Wait()
+		if err != nil {
+			t.Fatal(err)
+		}
+		opens(t, here, sealed, false)
+		now.Add(int64(2 * time.Second))
+		opens(t, there, sealed, false)
+	}
+}
+
+// TestDestroyedCardIsForgotten: when a minute's cards were destroyed by one node, another that took one of them in does not
+// show it any more.
+func TestDestroyedCardIsForgotten(t *testing.T) {
+	t.Parallel()
+	here, there, now := twoVaults(t)
+	ref := secrets.CardRef{Account: "acct", Token: "01token", TokenizedAt: time.Unix(0, now.Load())}
+	if err := there.PutCard(testContext(t), ref, processor.Card{Number: "4111111111111111", CVV: "737"}, ref.TokenizedAt.Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	if card, err := there.Card(testContext(t), ref, ref.TokenizedAt); err != nil || card.CVV != "737" {
+		t.Fatal(card.CVV, err)
+	}
+	now.Add(int64(10 * time.Minute))
+	nobody := func(context.Context, domain.AccountID, domain.Token, time.Time) (time.Time, error) {
+		return time.Time{}, nil
+	}
+	if n, err := here.Clean(testContext(t), time.Unix(0, now.Load()), nobody); err != nil || n != 1 {
+		t.Fatal(n, err)
+	}
+	if card, err := there.Card(testContext(t), ref, ref.TokenizedAt); !errors.Is(err, secrets.ErrGone) {
+		t.Errorf("the card is still shown, with CVV %q: %v", card.CVV, err)
+	}
+}
+
+// TestKeyMadeAnew: what was sealed before a key was destroyed stays erased when the name has another key since.
+func TestKeyMadeAnew(t *testing.T) {
+	t.Parallel()
+	here, there, now := twoVaults(t)
+	key := secrets.PersonalKeyName("acct", "customer", "")
+	before := sealFor(t, here, key)
+	if err := here.Destroy(testContext(t), key); err != nil {
+		t.Fatal(err)
+	}
+	now.Add(int64(2 * time.Second))
+	after := sealFor(t, there, key)
+	for _, v := range []*secrets.Vault{here, there} {
+		opens(t, v, before, false)
+		opens(t, v, after, true)
+	}
+	broken := *after
+	broken.Box = append([]byte(nil), after.Box...)
+	broken.Box[len(broken.Box)-1] ^= 1
+	if _, err := here.Open(testContext(t), &broken); !errors.Is(err, secrets.ErrSealed) {
+		t.Errorf("a changed box: %v", err)
+	}
+}
+
+// TestDestroyWhatAnotherMadeAnew: a destruction by a node that knows only an earlier value of the name ends the later one.
+func TestDestroyWhatAnotherMadeAnew(t *testing.T) {
+	t.Parallel()
+	server := eventstoretest.Server(t, t.TempDir())
+	open := func() *eventstore.SecretBytes {
+		c := eventstoretest.Config(server)
+		c.Shards = 1
+		b, err := eventstoretest.OpenOn(t, c).OpenSecrets(testContext(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	here, there := open(), open()
+	name := "again.acct.1"
+	create(t, here, name)
+	holds(t, there, name, true)
+	if err := here.Destroy(testContext(t), name); err != nil {
+		t.Fatal(err)
+	}
+	create(t, here, name)
+	if err := there.Destroy(testContext(t), name); err != nil {
+		t.Fatal(err)
+	}
+	holds(t, here, name, false)
+}
