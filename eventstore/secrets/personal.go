@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 
 	"payledger/domain"
 	"payledger/eventstore"
@@ -32,11 +33,11 @@ func (v *Vault) Seal(ctx context.Context, key domain.SecretID, p domain.Personal
 	if err != nil {
 		return nil, fmt.Errorf("secrets: personal data: %w", err)
 	}
-	box, err := seal(k.aead, v.random, string(key), plain)
+	box, err := k.seal(v.random, string(key), plain)
 	if err != nil {
 		return nil, err
 	}
-	sealed := &domain.Sealed{Key: key, Box: append(k.mark[:], box...)}
+	sealed := &domain.Sealed{Key: key, Box: box}
 	if p.Customer != nil {
 		sealed.EmailHash, err = v.EmailHash(accountOf(key), p.Customer.Email)
 	}
@@ -57,13 +58,10 @@ func (v *Vault) Open(ctx context.Context, s *domain.Sealed) (domain.Personal, er
 	if err != nil {
 		return p, err
 	}
-	if len(s.Box) < len(k.mark) {
-		return p, ErrSealed
-	}
-	if mark(s.Box[:len(k.mark)]) != k.mark {
+	plain, err := k.open(string(s.Key), s.Box)
+	if errors.Is(err, ErrGone) {
 		return p, nil
 	}
-	plain, err := open(k.aead, string(s.Key), s.Box[len(k.mark):])
 	if err != nil {
 		return p, err
 	}
@@ -76,8 +74,25 @@ type dataKey struct {
 	mark mark
 }
 
-// mark is the beginning of a key's hash, which tells nothing of the key. It stands before the box of personal data.
+// mark is the beginning of a key's hash, which tells nothing of the key.
 type mark [4]byte
+
+// seal encrypts what outlives the key in the log: its mark stands before the box.
+func (k dataKey) seal(random io.Reader, name string, plain []byte) ([]byte, error) {
+	box, err := seal(k.aead, random, name, plain)
+	return append(k.mark[:], box...), err
+}
+
+// open is the inverse of seal; ErrGone when an earlier key of the name sealed it.
+func (k dataKey) open(name string, box []byte) ([]byte, error) {
+	if len(box) < len(k.mark) {
+		return nil, ErrSealed
+	}
+	if mark(box[:len(k.mark)]) != k.mark {
+		return nil, ErrGone
+	}
+	return open(k.aead, name, box[len(k.mark):])
+}
 
 // dataKey reads the key of a person or of a minute, and makes it when asked to and it is not there.
 func (v *Vault) dataKey(ctx context.Context, name domain.SecretID, create bool) (dataKey, error) {
