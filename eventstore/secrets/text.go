@@ -20,7 +20,7 @@ func (v *Vault) SealText(ctx context.Context, key domain.SecretID, text string, 
 	if err != nil {
 		return nil, err
 	}
-	box, err := seal(k, v.random, string(key)+textLabel, []byte(text))
+	box, err := k.seal(v.random, string(key)+textLabel, []byte(text))
 	if err != nil {
 		return nil, err
 	}
@@ -39,6 +39,9 @@ func (v *Vault) OpenText(ctx context.Context, s *domain.Sealed) (string, error) 
 	if err != nil {
 		return "", err
 	}
-	plain, err := open(k, string(s.Key)+textLabel, s.Box)
+	plain, err := k.open(string(s.Key)+textLabel, s.Box)
+	if errors.Is(err, ErrGone) {
+		err = nil
+	}
 	return string(plain), err
 }
