@@ -19,6 +19,7 @@ import (
 	"payledger/eventstore/commands"
 	"payledger/eventstore/workflows"
 	"payledger/httpapi"
+	"payledger/httpapi/keyuse"
 	"payledger/notifier"
 	"payledger/processorsim"
 	"payledger/processorsim/client"
@@ -42,6 +43,7 @@ type App struct {
 	index       *deliveries.Index
 	webhooks    *notifier.Log
 	commands    *commands.Service
+	keyUses     *keyuse.Uses
 	workflows   *workflows.Engine
 
 	api, admin, sim *webServer
@@ -219,6 +221,7 @@ func (a *App) openCommands(context.Context) error {
 func (a *App) run(ctx context.Context) error {
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	a.stopAPI = stop
+	a.openKeyUses()
 	vital := func(name string, run func(context.Context) error) {
 		a.loops.Go(func() {
 			if err := run(background); err != nil && background.Err() == nil {
@@ -238,6 +241,7 @@ func (a *App) run(ctx context.Context) error {
 	loud("webhook log", a.webhooks.Run)
 	loud("checkpoints", a.checkpoints.Run)
 	loud("workflows", a.workflows.Run)
+	a.loops.Go(func() { a.keyUses.Run(background, a.hasKey, a.warnOfUses) })
 	vital("log", a.fanout.Run)
 	return a.awaitViews(ctx)
 }
