@@ -45,7 +45,6 @@ func (c *initCommand) Run(ctx context.Context, std streams) (err error) {
 	if c.JSON {
 		return json.NewEncoder(std.out).Encode(made)
 	}
-	fmt.Fprintf(std.out, "account             %s (%s)\napi key             %s\nsigning secret      %s\ndashboard user      %s\ndashboard password  %s\n\nThis is shown once. Keep it.\n",
-		made.AccountID, made.Environment, made.APIKey, made.SigningSecret, made.DashboardUser, made.DashboardPassword)
+	printCredentials(std.out, made)
 	return nil
 }

@@ -3,8 +3,11 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
+	"time"
+
+	"payledger/eventstore/commands"
 )
 
 // serveCommand runs the service until SIGTERM.
@@ -19,12 +22,16 @@ func (c *serveCommand) Run(ctx context.Context, std streams) error {
 	if err != nil {
 		return err
 	}
-	app, err := Start(ctx, c.Options, log)
+	lines := json.NewEncoder(std.out) // that scripts wait for (I1)
+	lines.SetEscapeHTML(false)
+	app, err := startShowing(ctx, c.Options, log, time.Now, func(made *commands.Credentials) error {
+		return printed(lines.Encode(map[string]any{"credentials": made}))
+	})
 	if err != nil {
 		return err
 	}
-	if err := announce(app, std.out); err != nil {
-		return err
+	if err := printed(lines.Encode(app.ready())); err != nil {
+		return errors.Join(err, app.Stop())
 	}
 	var failure error
 	select {
@@ -40,16 +47,9 @@ func (c *serveCommand) Run(ctx context.Context, std streams) error {
 	return failure
 }
 
-// announce prints the one or two lines that scripts wait for (I1).
-func announce(app *App, out io.Writer) error {
-	lines := json.NewEncoder(out)
-	lines.SetEscapeHTML(false)
-	if app.credentials != nil {
-		if err := lines.Encode(map[string]any{"credentials": app.credentials}); err != nil {
-			return fmt.Errorf("stdout: %w", err)
-		}
-	}
-	if err := lines.Encode(app.ready()); err != nil {
+// printed says which output failed.
+func printed(err error) error {
+	if err != nil {
 		return fmt.Errorf("stdout: %w", err)
 	}
 	return nil
