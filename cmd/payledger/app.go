@@ -88,6 +88,7 @@ func startAt(ctx context.Context, o Options, log zerolog.Logger, clock func() ti
 // startShowing hands the credentials of an account that it makes to show at once: what fails later in the start must not
 // take them away, because nothing shows them again.
 func startShowing(ctx context.Context, o Options, log zerolog.Logger, clock func() time.Time, show func(*commands.Credentials) error) (*App, error) {
+	o = o.withFiles()
 	if err := o.check(); err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/rs/zerolog"
 
@@ -22,15 +23,22 @@ type credentialsCommand struct {
 
 // resetCommand makes new credentials in place of lost ones. Who has the folder and its master key may do so.
 type resetCommand struct {
-	Data      string `help:"Data folder of a stopped server." default:"./data" type:"path"`
-	MasterKey string `help:"Key of the stream of secrets, 64 hexadecimal digits." placeholder:"HEX"`
-	JSON      bool   `name:"json" help:"Print the credentials as JSON."`
+	Data          string `help:"Data folder of a stopped server." default:"./data" type:"path"`
+	MasterKey     string `help:"Key of the stream of secrets, 64 hexadecimal digits." placeholder:"HEX"`
+	MasterKeyFile string `help:"File that holds the master key." type:"path"`
+	JSON          bool   `name:"json" help:"Print the credentials as JSON."`
 }
 
 // Run makes the credentials and prints them, once.
-func (c *resetCommand) Run(ctx context.Context, std streams) (err error) {
+func (c *resetCommand) Run(ctx context.Context, std streams, args arguments) (err error) {
+	if faults := args.argumentFaults(); len(faults) > 0 {
+		return usageError{errors.New(strings.Join(faults, "; "))}
+	}
 	if _, err := os.Stat(filepath.Join(c.Data, eventsFolder)); err != nil {
 		return fmt.Errorf("%s holds no ledger; name its folder with --data, or make one with `payledger init`", c.Data)
+	}
+	if c.MasterKey, err = readSecret("--master-key", c.MasterKey, c.MasterKeyFile); err != nil {
+		return usageError{err}
 	}
 	l, err := openLedger(ctx, Options{Data: c.Data, MasterKey: c.MasterKey}, zerolog.Nop(), false)
 	if err != nil {

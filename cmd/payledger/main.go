@@ -68,7 +68,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	command.BindTo(ctx, (*context.Context)(nil))
-	if err := command.Run(streams{stdout, stderr}); err != nil {
+	if err := command.Run(streams{stdout, stderr}, arguments(args)); err != nil {
 		var usage usageError
 		fmt.Fprintln(stderr, "payledger:", err)
 		var trouble troubleError

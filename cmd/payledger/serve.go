@@ -17,7 +17,8 @@ type serveCommand struct {
 
 // Run starts the service, prints the credentials of an account it made and the ready line, and stops in
 // order on SIGTERM; it fails when a part fails without which the service is of no use.
-func (c *serveCommand) Run(ctx context.Context, std streams) error {
+func (c *serveCommand) Run(ctx context.Context, std streams, args arguments) error {
+	c.arguments = args
 	log, err := c.logger(std.err)
 	if err != nil {
 		return err
