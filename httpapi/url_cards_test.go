@@ -25,7 +25,7 @@ func TestNoCardNumberInURLs(t *testing.T) {
 		} {
 			method, to, _ := strings.Cut(path, " ")
 			a := r.want(r.manage(method, to, `{"url":"`+url+`"}`), 422, "RequestValidationError")
-			if !slices.Equal(a.faults(), faults) || strings.Contains(a.text, "1111") {
+			if !slices.Equal(a.faults(), faults) || strings.Contains(a.text, "111111") {
 				t.Errorf("%s %s: %s", path, url, a.text)
 			}
 		}
@@ -33,7 +33,7 @@ func TestNoCardNumberInURLs(t *testing.T) {
 			`{"returnUrl":"` + url + `"}`, `{"order":{"lineItems":[{"itemId":"i","amount":1,"quantity":1,"productData":{"pageUrl":"` + url + `"}}]}}`,
 		} {
 			a := r.want(r.post("/client-session", body), 422, "RequestValidationError")
-			if !strings.Contains(a.text, "must not hold a card number") || strings.Contains(a.text, "1111") {
+			if !strings.Contains(a.text, "must not hold a card number") || strings.Contains(a.text, "111111") {
 				t.Errorf("%s: %s", body, a.text)
 			}
 		}
