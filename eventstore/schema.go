@@ -25,7 +25,7 @@ var (
 	Instruments = NewAggregate("instrument", 3, instrument.Events(), instrument.Evolve)
 	// Attempts are payment attempts under manual approval.
 	Attempts = NewAggregate("attempt", 2, attempt.Events(), attempt.Evolve)
-	Accounts = NewAggregate("account", 2, account.Events(), account.Evolve)
+	Accounts = NewAggregate("account", 3, account.Events(), account.Evolve)
 	Disputes = NewAggregate("dispute", 1, dispute.Events(), dispute.Evolve)
 	// Inboxes hold what processors told unasked, by payment reference; see InboxKey.
 	Inboxes = NewAggregate("inbox", 3, inbox.Events(), inbox.Evolve)

@@ -24,6 +24,7 @@ import (
 	"payledger/eventstore"
 	"payledger/eventstore/commands"
 	"payledger/httpapi/checkout"
+	"payledger/httpapi/keyuse"
 	"payledger/projections"
 	"payledger/projections/history"
 )
@@ -59,6 +60,8 @@ type Commands interface {
 	Notify(ctx context.Context, requestID string, told processor.SignedNotification) error
 	// CreateAPIKey also gives the key's text, which is shown once.
 	CreateAPIKey(ctx context.Context, by commands.Caller, in commands.APIKeyInput) (account.APIKey, string, error)
+	// RevokeAPIKey gives the key as it was; it works no more when nil is answered.
+	RevokeAPIKey(ctx context.Context, by commands.Caller, id domain.APIKeyID) (account.APIKey, error)
 	CreateEndpoint(ctx context.Context, by commands.Caller, in commands.EndpointInput) (account.Endpoint, error)
 	ChangeEndpoint(ctx context.Context, by commands.Caller, id domain.EndpointID, in commands.EndpointChange) (account.Endpoint, error)
 	// DeleteEndpoint gives the endpoint as it was.
@@ -96,8 +99,9 @@ type Reader interface {
 	Runs(ctx context.Context, account domain.AccountID, id domain.WorkflowID, from *projections.RunPlace, limit int) ([]workflow.RunState, *projections.RunPlace, error)
 	// CaughtUp returns when the reads below show everything that was recorded before the call.
 	CaughtUp(ctx context.Context) error
-	// AccountByKey finds the account of an API key, which may have expired.
-	AccountByKey(id domain.APIKeyID) (account.State, bool)
+	// AccountByKey finds the account of an API key as it stands at the call, on whichever node it was changed last. The key
+	// may have expired, or be none of the account's any more.
+	AccountByKey(ctx context.Context, id domain.APIKeyID) (account.State, bool, error)
 	Account(id domain.AccountID) (account.State, bool)
 }
 
@@ -107,7 +111,7 @@ type History interface {
 	Payment(ctx context.Context, account domain.AccountID, id domain.PaymentID, part history.Part, hand func(history.Entry) error) (next uint64, err error)
 }
 
-// Config is what the API needs; everything but FrameAncestors, RateLimit and Notifications is required.
+// Config is what the API needs; everything but FrameAncestors, RateLimit, KeyUses and Notifications is required.
 type Config struct {
 	Commands       Commands
 	Reader         Reader
@@ -135,6 +139,8 @@ type Config struct {
 	FrameAncestors []string
 	// RateLimit is the number of requests a second that each API key may make; 0 is no limit (D1).
 	RateLimit float64
+	// KeyUses is where the last uses of API keys are noted (D20); nil: in memory.
+	KeyUses *keyuse.Uses
 }
 
 // minTokenKey is the shortest key that client tokens may be signed with, in bytes: HS256's own size.
@@ -158,6 +164,9 @@ func New(c Config) (*API, error) {
 	}
 	if tokenEnvironments[c.Environment] == "" {
 		return nil, errors.New("httpapi: unknown environment " + c.Environment)
+	}
+	if c.KeyUses == nil {
+		c.KeyUses = keyuse.InMemory()
 	}
 	operations, err := loadOperations()
 	if err != nil {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 
+	"golang.org/x/text/unicode/norm"
+
 	"payledger/domain"
 )
 
@@ -21,19 +23,21 @@ const noCardNumber = "must not hold a card number"
 // notFreeText are the fields that are no free text (D1): looking for card numbers in them would refuse good
 // ids and addresses. Elements of arrays are named like their array.
 var notFreeText = map[string]bool{
-	"$.paymentInstrument.number":            true,
-	"$.paymentMethodToken":                  true,
-	"$.resumeToken":                         true,
-	"$.clientToken":                         true,
-	"$.transactionEventId":                  true,
-	"$.url":                                 true,
-	"$.returnUrl":                           true,
-	"$.order.lineItems.productData.pageUrl": true,
+	"$.paymentInstrument.number": true,
+	"$.paymentMethodToken":       true,
+	"$.resumeToken":              true,
+	"$.clientToken":              true,
+	"$.transactionEventId":       true,
 	"$.order.lineItems.productData.globalTradeItemNumber": true,
 }
 
-// actionURL is where a workflow's requests go: it stands in the log, so what is free text in it is looked at.
-const actionURL = "$.actions.url"
+// urls are the fields that hold a URL. They stand in the log, so each part of a URL is looked at by itself.
+var urls = map[string]bool{
+	"$.url":                                 true,
+	"$.actions.url":                         true,
+	"$.returnUrl":                           true,
+	"$.order.lineItems.productData.pageUrl": true,
+}
 
 // place is where a value stands in a tree. It is written out only where a violation is.
 type place struct {
@@ -96,19 +100,41 @@ func suspect(text string) bool { return len(text) >= shortestCard && domain.Hold
 
 // holdsCard tells whether a text that stands there holds a card number where it may not.
 func holdsCard(at *place, text string) bool {
-	if at != nil && at.name == "url" && at.path(false) == actionURL {
+	if len(text) < shortestCard {
+		return false
+	}
+	path := at.path(false)
+	if urls[path] {
 		return suspectURL(text)
 	}
-	return suspect(text) && !notFreeText[at.path(false)]
+	return suspect(text) && !notFreeText[path]
 }
 
-// suspectURL looks where a URL has free text: in its path, its query, its fragment, its user. Its host and port are none.
+// suspectURL looks into each part of a URL: its user, host, path, query and fragment, as they are written, and as they
+// read once or twice decoded. Full-width digits are digits.
 func suspectURL(text string) bool {
+	for range urlDecodings {
+		if suspectParts(norm.NFKC.String(text)) {
+			return true
+		}
+		decoded, err := url.PathUnescape(text)
+		if err != nil || decoded == text {
+			return false
+		}
+		text = decoded
+	}
+	return suspectParts(norm.NFKC.String(text))
+}
+
+// urlDecodings is how often a URL is percent-decoded to look for card numbers.
+const urlDecodings = 3
+
+func suspectParts(text string) bool {
 	u, err := url.Parse(text)
 	if err != nil {
 		return suspect(text)
 	}
-	texts := []string{u.Path, u.RawQuery, u.Fragment, u.User.String()}
+	texts := []string{u.Host, u.Path, u.Opaque, u.RawQuery, u.Fragment, u.User.String()}
 	for name, values := range u.Query() {
 		texts = append(append(texts, name), values...)
 	}

@@ -4,7 +4,7 @@ import (
 	"net/http"
 
 	"payledger/domain"
-	"payledger/domain/account/apikey"
+	"payledger/eventstore/secrets/apikey"
 )
 
 // apiVersion is the one version that is served (§9).
@@ -25,7 +25,10 @@ func (c *call) authenticate() error {
 	if err != nil || environment != c.api.Environment {
 		return unauthorized()
 	}
-	merchant, known := c.api.Reader.AccountByKey(id)
+	merchant, known, err := c.api.Reader.AccountByKey(c.ctx, id)
+	if err != nil {
+		return err
+	}
 	if !known {
 		return unauthorized()
 	}
@@ -33,6 +36,7 @@ func (c *call) authenticate() error {
 	if !found || !apikey.Matches(key.Hash, text) || !key.Valid(c.api.Now()) {
 		return unauthorized()
 	}
+	c.api.KeyUses.Note(id, c.api.Now())
 	c.merchant, c.key, c.actor = merchant, key, "api_key:"+string(id)
 	return c.checkRate(key)
 }

@@ -13,9 +13,9 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/account"
-	"payledger/domain/account/apikey"
 	"payledger/domain/payment"
 	"payledger/eventstore/commands"
+	"payledger/eventstore/secrets/apikey"
 	"payledger/httpapi"
 )
 

@@ -2,6 +2,8 @@ package httpapi
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"time"
 
 	"payledger/domain"
@@ -24,14 +26,16 @@ type keyAnswer struct {
 	Scopes    []string          `json:"scopes"`
 	CreatedAt projections.Time  `json:"createdAt"`
 	ExpiresAt *projections.Time `json:"expiresAt,omitempty"`
-	APIKey    string            `json:"apiKey,omitempty"`
+	// LastUsedAt is a whole minute; nil when no use is known.
+	LastUsedAt *projections.Time `json:"lastUsedAt,omitempty"`
+	APIKey     string            `json:"apiKey,omitempty"`
 }
 
 // listAPIKeys: GET /management/api-keys.
 func listAPIKeys(c *call) (any, error) {
 	keys := make([]keyAnswer, len(c.merchant.APIKeys))
 	for i, k := range c.merchant.APIKeys {
-		keys[i] = renderKey(k, "")
+		keys[i] = c.renderKey(k, "")
 	}
 	return page(c, keys, func(k keyAnswer) string { return string(k.ID) })
 }
@@ -40,6 +44,9 @@ func listAPIKeys(c *call) (any, error) {
 func createAPIKey(c *call) (any, error) {
 	body, err := decode[keyRequest](c)
 	if err != nil {
+		return nil, err
+	}
+	if err := c.checkGiven(body.Scopes); err != nil {
 		return nil, err
 	}
 	in := commands.APIKeyInput{Name: body.Name, Scopes: body.Scopes}
@@ -55,7 +62,29 @@ func createAPIKey(c *call) (any, error) {
 		return nil, err
 	}
 	c.show()
-	return renderKey(made, text), nil
+	return c.renderKey(made, text), nil
+}
+
+// checkGiven refuses scopes that the caller's own key does not have, all of them at once: a key cannot make a key that may
+// do more (D2).
+func (c *call) checkGiven(scopes []string) error {
+	lacks := slices.DeleteFunc(slices.Clone(scopes), c.key.Allows)
+	if len(lacks) == 0 {
+		return nil
+	}
+	return domain.Refuse(domain.KindForbidden, domain.ReasonMissingScope,
+		"A key gives only scopes that it has. The API key lacks %s: make the new key with one that has them, or without them.", strings.Join(lacks, ", "))
+}
+
+// revokeAPIKey: DELETE /management/api-keys/{id}. Every node reads the account anew for each request (AccountByKey), so no
+// request that comes after the answer is let in by the key.
+func revokeAPIKey(c *call) (any, error) {
+	revoked, err := c.api.Commands.RevokeAPIKey(c.ctx, c.caller(), domain.APIKeyID(c.vars["id"]))
+	if err != nil {
+		return nil, err
+	}
+	c.show()
+	return c.renderKey(revoked, ""), nil
 }
 
 // shownWithin is how long an answer waits for the views; longer, and the caller is better served without.
@@ -72,11 +101,14 @@ func (c *call) show() {
 	}
 }
 
-func renderKey(k account.APIKey, text string) keyAnswer {
+func (c *call) renderKey(k account.APIKey, text string) keyAnswer {
 	a := keyAnswer{ID: k.ID, Name: k.Name, Scopes: k.Scopes, CreatedAt: projections.Time{Time: k.CreatedAt}, APIKey: text}
 	if k.ExpiresAt != nil {
 		at := projections.Time{Time: *k.ExpiresAt}
 		a.ExpiresAt = &at
+	}
+	if last, known := c.api.KeyUses.Last(k.ID); known {
+		a.LastUsedAt = &projections.Time{Time: last}
 	}
 	return a
 }

@@ -10,8 +10,8 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/account"
-	"payledger/domain/account/apikey"
 	"payledger/eventstore"
+	"payledger/eventstore/secrets/apikey"
 )
 
 // pay makes a payment; header are names and values in turn.

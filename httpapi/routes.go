@@ -66,6 +66,7 @@ var routes = []route{
 
 	{http.MethodGet, "/management/api-keys", byAPIKey, false, account.ScopeAccountRead, "listApiKeys", listAPIKeys},
 	{http.MethodPost, "/management/api-keys", byAPIKey, false, account.ScopeAccountWrite, "createApiKey", createAPIKey},
+	{http.MethodDelete, "/management/api-keys/{id}", byAPIKey, false, account.ScopeAccountWrite, "revokeApiKey", revokeAPIKey},
 	{http.MethodGet, "/management/webhook-endpoints", byAPIKey, false, account.ScopeAccountRead, "listWebhookEndpoints", listEndpoints},
 	{http.MethodPost, "/management/webhook-endpoints", byAPIKey, false, account.ScopeAccountWrite, "createWebhookEndpoint", createEndpoint},
 	{http.MethodPatch, "/management/webhook-endpoints/{id}", byAPIKey, false, account.ScopeAccountWrite, "changeWebhookEndpoint", changeEndpoint},

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -29,8 +30,9 @@ type Guard struct {
 }
 
 // CheckURL tells whether an endpoint may have the URL: nil, or an error whose text is fit for the
-// description of a violation ("must be an https URL"). A name is resolved, and all of its addresses must
-// be public; one that cannot be resolved now is let pass, as the connection is checked again.
+// description of a violation ("must be an https URL"). A name is resolved, and all of its addresses must be public. A name
+// that cannot be resolved now is let pass, as the connection is checked again, but for an internal name: each of its
+// addresses must be one of AllowCIDRs.
 func (g Guard) CheckURL(ctx context.Context, text string) error {
 	u, err := g.parse(text)
 	if err != nil {
@@ -49,6 +51,9 @@ func (g Guard) CheckURL(ctx context.Context, text string) error {
 	ctx, cancel := context.WithTimeout(ctx, resolveTime)
 	defer cancel()
 	addresses, err := g.Resolver.LookupNetIP(ctx, "ip", host)
+	if what := internalName(host); what != "" && (err != nil || !g.allowsAll(addresses)) {
+		return violation(refuse("must not lead to " + what + " (" + host + ")"))
+	}
 	if err != nil {
 		return nil
 	}
@@ -73,14 +78,19 @@ func (g Guard) Control(network, address string, _ syscall.RawConn) error {
 	return g.checkAddress(to.Addr())
 }
 
-// parse checks what the text alone tells.
+// parse checks what the text alone tells. The URL that it returns has an asciiHost.
 func (g Guard) parse(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	if err != nil {
 		return nil, refuse("must be a URL")
 	}
-	host := u.Hostname()
+	host, named := asciiHost(u.Hostname())
+	if u.Hostname() != "" {
+		u.Host = strings.Replace(u.Host, u.Hostname(), host, 1)
+	}
 	switch {
+	case !named:
+		return nil, refuse("must name a host by a valid domain name")
 	case g.Production && u.Scheme != "https":
 		return nil, refuse("must be an https URL")
 	case u.Scheme != "https" && u.Scheme != "http":
@@ -127,13 +137,21 @@ func numeric(host string) bool {
 		strings.HasPrefix(last, "0x") && strings.Trim(last[2:], "0123456789abcdef") == ""
 }
 
+// allows reports whether AllowCIDRs names an address.
+func (g Guard) allows(address netip.Addr) bool {
+	return slices.ContainsFunc(g.AllowCIDRs, func(p netip.Prefix) bool { return p.Contains(address.WithZone("").Unmap()) })
+}
+
+// allowsAll reports whether there are addresses, and AllowCIDRs names each of them.
+func (g Guard) allowsAll(addresses []netip.Addr) bool {
+	return len(addresses) > 0 && !slices.ContainsFunc(addresses, func(a netip.Addr) bool { return !g.allows(a) })
+}
+
 // checkAddress refuses what is not a public address, unless AllowCIDRs names it.
 func (g Guard) checkAddress(address netip.Addr) error {
 	address = address.WithZone("").Unmap()
-	for _, allowed := range g.AllowCIDRs {
-		if allowed.Contains(address) {
-			return nil
-		}
+	if g.allows(address) {
+		return nil
 	}
 	if what := notPublic(address); what != "" {
 		return refuse("must not lead to " + what + " (" + address.String() + ")")

@@ -87,19 +87,31 @@ func (p *Projections) Account(id domain.AccountID) (account.State, bool) {
 	return s, found
 }
 
-// AccountByKey finds the account that an API key belongs to. Whether the key may still be used is for
-// the caller to check, against the state given.
-func (p *Projections) AccountByKey(id domain.APIKeyID) (account.State, bool) {
+// AccountByKey finds the account of an API key and returns it as it stands at the call: every change that was acknowledged
+// before, by whichever node, is in it. So a key that was revoked is not among its keys, however far the views are (D2). A
+// key that another node made is found once the views have applied it. Whether the key may be used is for the caller to
+// check, against the state.
+func (p *Projections) AccountByKey(ctx context.Context, id domain.APIKeyID) (account.State, bool, error) {
 	t := p.model.directory.table.Load()
 	if t == nil {
-		return account.State{}, false
+		return account.State{}, false, nil
 	}
 	owner, found := t.byKey[id]
 	if !found {
-		return account.State{}, false
+		return account.State{}, false, nil
 	}
-	s, found := t.byID[owner]
-	return s, found
+	newest, err := p.Store.LoadLeader(ctx, eventstore.Accounts.Key(owner, string(owner)))
+	if err != nil {
+		return account.State{}, false, unavailable(err)
+	}
+	if known := t.byID[owner]; known.Revision == newest.Revision {
+		return known, true, nil
+	}
+	s, err := eventstore.StateAt(ctx, p.Store, eventstore.Accounts, newest)
+	if err != nil {
+		return account.State{}, false, unavailable(err)
+	}
+	return s, true, nil
 }
 
 // Accounts lists all accounts by id.

@@ -23,7 +23,7 @@
 //
 // # Consistency
 //
-// Payment, Dispute and Settings are linearizable and need no view: each reads the aggregate's newest event at the
+// Payment, Dispute, Settings and AccountByKey are linearizable and need no view (AccountByKey needs it to know whose a key is): each reads the aggregate's newest event at the
 // store (LoadTipFresh), which shows every append acknowledged before the call, and answers the state in it. Views that
 // stand still do not hold them up.
 //
@@ -31,7 +31,7 @@
 // it. The notifier does so before a webhook leaves (D17), so that no webhook runs ahead of the lists. CaughtUp
 // waits for the log's end as it was at the call: for readyz (I1). SessionAccount waits for the end of the
 // session's shard when it does not find the session; a session is therefore found on the node that
-// created it, and on others, as soon as its creation was acknowledged. Pending, Account, AccountByKey and
+// created it, and on others, as soon as its creation was acknowledged. Pending, Account and
 // Accounts show what is applied and do not wait.
 //
 // ListDisputes is as ListPayments: of disputes that were opened. One of which only what is impossible was told has no

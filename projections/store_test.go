@@ -375,11 +375,11 @@ func TestAccounts(t *testing.T) {
 			t.Errorf("restart %d: accounts %+v", restart, all)
 		}
 		for key, owner := range map[domain.APIKeyID]domain.AccountID{"first-acct1": "acct1", "first-acct2": "acct2", "second": "acct1"} {
-			if s, found := n.AccountByKey(key); !found || s.ID != owner {
+			if s, found, err := n.AccountByKey(ctx, key); err != nil || !found || s.ID != owner {
 				t.Errorf("restart %d: key %s is of %q", restart, key, s.ID)
 			}
 		}
-		if _, found := n.AccountByKey("third"); found {
+		if _, found, err := n.AccountByKey(ctx, "third"); err != nil || found {
 			t.Errorf("restart %d: a key that is not there is found", restart)
 		}
 		n.stop()

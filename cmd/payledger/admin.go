@@ -59,7 +59,7 @@ func (a *App) adminReady(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(answer) // the client may be gone
 }
 
-// adminHandler serves what operators look at: /metrics and /debug/pprof, on an address of their own.
+// adminHandler serves what operators look at: /metrics, /readyz and with --pprof /debug/pprof, on an address of their own.
 func (a *App) adminHandler() http.Handler {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(
@@ -99,10 +99,11 @@ func (a *App) adminHandler() http.Handler {
 	mux.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	mux.HandleFunc("/readyz", a.adminReady)
 	mux.HandleFunc("POST /scrub", a.adminScrub)
-	mux.HandleFunc("/debug/pprof/", pprof.Index)
-	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
-	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
-	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
-	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	if a.options.Pprof { // without cmdline: arguments may hold secrets
+		mux.HandleFunc("/debug/pprof/", pprof.Index)
+		mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+		mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+		mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	}
 	return mux
 }

@@ -19,6 +19,7 @@ import (
 	"payledger/eventstore/commands"
 	"payledger/eventstore/workflows"
 	"payledger/httpapi"
+	"payledger/httpapi/keyuse"
 	"payledger/notifier"
 	"payledger/processorsim"
 	"payledger/processorsim/client"
@@ -42,13 +43,16 @@ type App struct {
 	index       *deliveries.Index
 	webhooks    *notifier.Log
 	commands    *commands.Service
+	keyUses     *keyuse.Uses
 	workflows   *workflows.Engine
 
 	api, admin, sim *webServer
-	apiDoor         *door // of api and admin, until the service is ready
+	apiDoor         *door // of api, admin and sim, until the service is ready
 	adminDoor       *door
+	simDoor         *door
 	progress        *startProgress
 	credentials     *commands.Credentials // of an account that this start made
+	show            func(*commands.Credentials) error
 
 	stopAPI func() // ends the loops that feed on the log
 	loops   sync.WaitGroup
@@ -78,6 +82,13 @@ func Start(ctx context.Context, o Options, log zerolog.Logger) (*App, error) {
 }
 
 func startAt(ctx context.Context, o Options, log zerolog.Logger, clock func() time.Time) (*App, error) {
+	return startShowing(ctx, o, log, clock, func(*commands.Credentials) error { return nil })
+}
+
+// startShowing hands the credentials of an account that it makes to show at once: what fails later in the start must not
+// take them away, because nothing shows them again.
+func startShowing(ctx context.Context, o Options, log zerolog.Logger, clock func() time.Time, show func(*commands.Credentials) error) (*App, error) {
+	o = o.withFiles()
 	if err := o.check(); err != nil {
 		return nil, err
 	}
@@ -87,6 +98,7 @@ func startAt(ctx context.Context, o Options, log zerolog.Logger, clock func() ti
 	log.Info().Int64("limitBytes", bounds.Limit).Int64("cacheBytes", bounds.Caches).Msg("memory")
 	a := &App{
 		options: o, log: log, clock: clock, failed: make(chan error, 8), stopAPI: func() {}, progress: newStartProgress(log),
+		show: show,
 	}
 	steps := []func(context.Context) error{
 		a.listen, a.openLedger, a.initialize, a.openProcessors, a.openViews, a.openNotifier, a.openCommands, a.openWorkflows,
@@ -124,7 +136,7 @@ func (a *App) initialize(ctx context.Context) error {
 			return err
 		}
 		a.credentials = &made
-		return nil
+		return a.show(&made)
 	}
 	if err == nil && state.Environment != a.options.Environment {
 		return fmt.Errorf("the ledger was made for %s; start it with --environment %s", state.Environment, state.Environment)
@@ -133,7 +145,7 @@ func (a *App) initialize(ctx context.Context) error {
 }
 
 // openProcessors finds the processors: outside, or the simulator in this process.
-func (a *App) openProcessors(ctx context.Context) error {
+func (a *App) openProcessors(context.Context) error {
 	url := a.options.ProcessorURL
 	if url == "" {
 		dir := filepath.Join(a.options.Data, simulatorFolder)
@@ -144,9 +156,7 @@ func (a *App) openProcessors(ctx context.Context) error {
 		if a.simulator, err = processorsim.New(processorsim.Config{Dir: dir, Secret: a.processorSecret(), Log: a.log}); err != nil {
 			return err
 		}
-		if a.sim, err = serveWeb(ctx, a.options.SimListen, a.simulator.Handler(), nil); err != nil {
-			return fmt.Errorf("simulator: %w", err)
-		}
+		a.simDoor.open(a.simulator.Handler())
 		url = a.sim.url
 	}
 	var err error
@@ -219,6 +229,7 @@ func (a *App) openCommands(context.Context) error {
 func (a *App) run(ctx context.Context) error {
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	a.stopAPI = stop
+	a.openKeyUses()
 	vital := func(name string, run func(context.Context) error) {
 		a.loops.Go(func() {
 			if err := run(background); err != nil && background.Err() == nil {
@@ -238,6 +249,7 @@ func (a *App) run(ctx context.Context) error {
 	loud("webhook log", a.webhooks.Run)
 	loud("checkpoints", a.checkpoints.Run)
 	loud("workflows", a.workflows.Run)
+	a.loops.Go(func() { a.keyUses.Run(background, a.hasKey, a.warnOfUses) })
 	vital("log", a.fanout.Run)
 	return a.awaitViews(ctx)
 }
@@ -261,51 +273,6 @@ func (a *App) awaitViews(ctx context.Context) error {
 
 // viewsEvery is how often the progress of the views is looked at during the start.
 const viewsEvery = 200 * time.Millisecond
-
-// listen takes the addresses of the API and of the operators. Until the service is ready, both say how far it is.
-func (a *App) listen(ctx context.Context) error {
-	listener, err := listen(ctx, a.options.Listen)
-	if err != nil {
-		return fmt.Errorf("api: %w", err)
-	}
-	if a.options.PublicURL == "" {
-		a.options.PublicURL = a.scheme() + "://" + listener.Addr().String()
-	}
-	a.apiDoor = newDoor(httpapi.Starting(rand.Reader, a.progress.String))
-	if a.api, err = serveOn(listener, a.apiDoor, a.tls()); err != nil {
-		return fmt.Errorf("api: %w", err)
-	}
-	a.adminDoor = newDoor(a.progress.adminStarting())
-	if a.admin, err = serveWeb(ctx, a.options.AdminListen, a.adminDoor, nil); err != nil {
-		return fmt.Errorf("admin: %w", err)
-	}
-	return nil
-}
-
-// openDoors lets requests in.
-func (a *App) openDoors(context.Context) error {
-	api, err := httpapi.New(a.apiConfig())
-	if err != nil {
-		return err
-	}
-	a.apiDoor.open(api)
-	a.adminDoor.open(a.adminHandler())
-	return nil
-}
-
-func (a *App) scheme() string {
-	if a.options.TLSCert != "" {
-		return "https"
-	}
-	return "http"
-}
-
-func (a *App) tls() *tlsFiles {
-	if a.options.TLSCert == "" {
-		return nil
-	}
-	return &tlsFiles{a.options.TLSCert, a.options.TLSKey}
-}
 
 // healthy is the reason why the service should get no requests, or nil (I1: /readyz).
 func (a *App) healthy(ctx context.Context) error {

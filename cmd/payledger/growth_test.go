@@ -103,7 +103,7 @@ func (g *growth) fill(o Options) (key string, ids []domain.PaymentID) {
 func (g *growth) start(how string) {
 	g.t.Helper()
 	began := time.Now()
-	g.p = serveProcessWithin(g.t, time.Hour, "--data", g.data, "--memory", strconv.Itoa(grownMemory), "--log-level", "info", "--log-format", "json")
+	g.p = serveProcessWithin(g.t, time.Hour, "--data", g.data, "--pprof", "--memory", strconv.Itoa(grownMemory), "--log-level", "info", "--log-format", "json")
 	g.t.Logf("ready %.2f s: %s", time.Since(began).Seconds(), how)
 	m := newMerchant(g.p.ready.API, g.key)
 	for _, id := range g.ids {

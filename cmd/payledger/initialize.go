@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/rs/zerolog"
 
@@ -15,17 +16,31 @@ import (
 
 // initCommand makes the account of a new data folder.
 type initCommand struct {
-	Data        string `help:"Data folder." default:"./data" type:"path"`
-	Environment string `help:"sandbox or production." enum:"sandbox,production" default:"sandbox"`
-	Shards      int    `help:"Number of shard streams." placeholder:"N"`
-	MasterKey   string `help:"Key of the stream of secrets, 64 hexadecimal digits." placeholder:"HEX"`
-	JSON        bool   `name:"json" help:"Print the credentials as JSON."`
+	Data          string `help:"Data folder." default:"./data" type:"path"`
+	Environment   string `help:"sandbox or production." enum:"sandbox,production" default:"sandbox"`
+	Shards        int    `help:"Number of shard streams." placeholder:"N"`
+	MasterKey     string `help:"Key of the stream of secrets, 64 hexadecimal digits." placeholder:"HEX"`
+	MasterKeyFile string `help:"File that holds the master key." type:"path"`
+	JSON          bool   `name:"json" help:"Print the credentials as JSON."`
+}
+
+// check reads the master key, and names everything that is wrong before anything is written.
+func (c *initCommand) check(args arguments) error {
+	o := Options{Environment: c.Environment, MasterKey: c.MasterKey, MasterKeyFile: c.MasterKeyFile}.withFiles()
+	faults := o.keyFaults()
+	if !o.sandbox() {
+		faults = append(faults, args.argumentFaults()...)
+	}
+	if c.MasterKey = o.MasterKey; len(faults) > 0 {
+		return usageError{errors.New(strings.Join(faults, "; "))}
+	}
+	return nil
 }
 
 // Run creates the account and prints its credentials, once. A folder that has one is refused.
-func (c *initCommand) Run(ctx context.Context, std streams) (err error) {
-	if c.Environment == "production" && c.MasterKey == "" {
-		return usageError{errors.New("PAYLEDGER_MASTER_KEY is needed in production: a key beside the data protects nothing")}
+func (c *initCommand) Run(ctx context.Context, std streams, args arguments) (err error) {
+	if err := c.check(args); err != nil {
+		return err
 	}
 	if err := os.MkdirAll(c.Data, 0o700); err != nil {
 		return fmt.Errorf("data folder: %w", err)
@@ -45,7 +60,6 @@ func (c *initCommand) Run(ctx context.Context, std streams) (err error) {
 	if c.JSON {
 		return json.NewEncoder(std.out).Encode(made)
 	}
-	fmt.Fprintf(std.out, "account             %s (%s)\napi key             %s\nsigning secret      %s\ndashboard user      %s\ndashboard password  %s\n\nThis is shown once. Keep it.\n",
-		made.AccountID, made.Environment, made.APIKey, made.SigningSecret, made.DashboardUser, made.DashboardPassword)
+	printCredentials(std.out, made)
 	return nil
 }

@@ -21,12 +21,13 @@ import (
 
 // cli is the command line (I1).
 type cli struct {
-	Demo         demoCommand      `cmd:"" help:"Start everything in a temporary folder, play a story of payments and stay up."`
-	Init         initCommand      `cmd:"" help:"Create the account of a new data folder and print its credentials once."`
-	Serve        serveCommand     `cmd:"" help:"Run the service."`
-	Processorsim simCommand       `cmd:"" help:"Run the processor simulator as a process of its own."`
-	History      historyCommand   `cmd:"" help:"Replay one payment: every event, who, when, and what it changed."`
-	Reconcile    reconcileCommand `cmd:"" help:"Compare the ledger with a processor's books."`
+	Demo         demoCommand        `cmd:"" help:"Start everything in a temporary folder, play a story of payments and stay up."`
+	Init         initCommand        `cmd:"" help:"Create the account of a new data folder and print its credentials once."`
+	Serve        serveCommand       `cmd:"" help:"Run the service."`
+	Credentials  credentialsCommand `cmd:"" help:"Replace credentials that were lost."`
+	Processorsim simCommand         `cmd:"" help:"Run the processor simulator as a process of its own."`
+	History      historyCommand     `cmd:"" help:"Replay one payment: every event, who, when, and what it changed."`
+	Reconcile    reconcileCommand   `cmd:"" help:"Compare the ledger with a processor's books."`
 }
 
 // Exit statuses of I1.
@@ -67,7 +68,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	command.BindTo(ctx, (*context.Context)(nil))
-	if err := command.Run(streams{stdout, stderr}); err != nil {
+	if err := command.Run(streams{stdout, stderr}, arguments(args)); err != nil {
 		var usage usageError
 		fmt.Fprintln(stderr, "payledger:", err)
 		var trouble troubleError

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -14,62 +16,68 @@ import (
 
 // Options are what serve can be told (I1). demo fills them itself.
 type Options struct {
-	Data               string          `help:"Data folder." default:"./data" type:"path"`
-	Listen             string          `help:"Address of the API." default:"127.0.0.1:8080"`
-	AdminListen        string          `help:"Address of /metrics and /debug/pprof." default:"127.0.0.1:8081"`
-	Environment        string          `help:"sandbox or production; fixed when the ledger is initialized." enum:"sandbox,production" default:"sandbox"`
-	Shards             int             `help:"Number of shard streams of a new log (first start only)." placeholder:"N"`
-	NatsURL            string          `name:"nats-url" help:"External NATS cluster instead of the embedded server."`
-	NatsCreds          string          `name:"nats-creds" help:"Credentials file for --nats-url." type:"path"`
-	MasterKey          string          `help:"Key of the stream of secrets, 64 hexadecimal digits; the sandbox keeps one in the data folder." placeholder:"HEX"`
-	PublicURL          string          `name:"public-url" help:"This service as browsers and processors reach it (default: the listen address)."`
-	ProcessorURL       string          `name:"processor-url" help:"The processors (default in the sandbox: a simulator in this process)."`
-	ProcessorSecret    string          `help:"Signs processor notifications." placeholder:"TEXT"`
-	SimListen          string          `help:"Address of the simulator in this process." default:"127.0.0.1:0"`
-	PaymentTimeout     time.Duration   `help:"How long a caller waits for a processor (§8)." default:"90s"`
-	ActionTimeout      time.Duration   `help:"How long the customer may take for a required action." default:"24h"`
-	ClientTokenTTL     time.Duration   `name:"client-token-ttl" help:"Life of a client token." default:"24h"`
-	DisputeLookup      time.Duration   `name:"dispute-lookup" help:"How often processors are asked for disputes whose notification was lost." default:"1m"`
-	WebhookTimeout     time.Duration   `help:"How long a webhook's receiver may take." default:"10s"`
-	WebhookRetryDelays []time.Duration `name:"webhook-retry-delays" help:"Delays between the attempts of a webhook, each ±10 % (§6.1)." default:"10s,60s,5m,10m,15m"`
-	DeliveryRetention  time.Duration   `name:"delivery-retention" help:"How long deliveries of webhooks are kept once they are over." default:"2160h"`
-	WebhookAllowCIDR   []netip.Prefix  `name:"webhook-allow-cidr" help:"Networks that webhooks may go to although they are private."`
-	FrameAncestors     []string        `name:"checkout-frame-ancestors" help:"Origins whose pages may show the checkout in a frame (default: none)." placeholder:"ORIGIN"`
-	Memory             memorySize      `help:"Memory that the process stays below, for example 4GiB (default: 75 % of the cgroup's or the machine's)." placeholder:"SIZE"`
-	RateLimit          float64         `help:"Requests per second and API key; 0 for no limit." default:"0"`
-	TLSCert            string          `name:"tls-cert" help:"Certificate file of the API." type:"path"`
-	TLSKey             string          `name:"tls-key" help:"Key file of the API." type:"path"`
-	LogLevel           string          `help:"trace, debug, info, warn, error." enum:"trace,debug,info,warn,error" default:"info"`
-	LogFormat          string          `help:"json or console; logs go to stderr." enum:"json,console" default:"json"`
+	Data                string          `help:"Data folder." default:"./data" type:"path"`
+	Listen              string          `help:"Address of the API." default:"127.0.0.1:8080"`
+	AdminListen         string          `help:"Address of /metrics and /readyz for operators." default:"127.0.0.1:8081"`
+	Pprof               bool            `help:"Serve /debug/pprof on the operators' address."`
+	BehindProxy         bool            `help:"In production: --listen and --admin-listen may be public without TLS, because a proxy ends it."`
+	Environment         string          `help:"sandbox or production; fixed when the ledger is initialized." enum:"sandbox,production" default:"sandbox"`
+	Shards              int             `help:"Number of shard streams of a new log (first start only)." placeholder:"N"`
+	NatsURL             string          `name:"nats-url" help:"External NATS cluster instead of the embedded server."`
+	NatsCreds           string          `name:"nats-creds" help:"Credentials file for --nats-url." type:"path"`
+	MasterKey           string          `help:"Key of the stream of secrets, 64 hexadecimal digits; the sandbox keeps one in the data folder." placeholder:"HEX"`
+	MasterKeyFile       string          `help:"File that holds the master key." type:"path"`
+	PublicURL           string          `name:"public-url" help:"This service as browsers and processors reach it (default: the listen address)."`
+	ProcessorURL        string          `name:"processor-url" help:"The processors (default in the sandbox: a simulator in this process)."`
+	ProcessorSecret     string          `help:"Signs processor notifications." placeholder:"TEXT"`
+	ProcessorSecretFile string          `help:"File that holds the processor secret." type:"path"`
+	SimListen           string          `help:"Address of the simulator in this process." default:"127.0.0.1:0"`
+	PaymentTimeout      time.Duration   `help:"How long a caller waits for a processor (§8)." default:"90s"`
+	ActionTimeout       time.Duration   `help:"How long the customer may take for a required action." default:"24h"`
+	ClientTokenTTL      time.Duration   `name:"client-token-ttl" help:"Life of a client token." default:"24h"`
+	DisputeLookup       time.Duration   `name:"dispute-lookup" help:"How often processors are asked for disputes whose notification was lost." default:"1m"`
+	WebhookTimeout      time.Duration   `help:"How long a webhook's receiver may take." default:"10s"`
+	WebhookRetryDelays  []time.Duration `name:"webhook-retry-delays" help:"Delays between the attempts of a webhook, each ±10 % (§6.1)." default:"10s,60s,5m,10m,15m"`
+	DeliveryRetention   time.Duration   `name:"delivery-retention" help:"How long deliveries of webhooks are kept once they are over." default:"2160h"`
+	WebhookAllowCIDR    []netip.Prefix  `name:"webhook-allow-cidr" help:"Networks that webhooks may go to although they are private."`
+	FrameAncestors      []string        `name:"checkout-frame-ancestors" help:"Origins whose pages may show the checkout in a frame (default: none)." placeholder:"ORIGIN"`
+	Memory              memorySize      `help:"Memory that the process stays below, for example 4GiB (default: 75 % of the cgroup's or the machine's)." placeholder:"SIZE"`
+	RateLimit           float64         `help:"Requests per second and API key; 0 for no limit." default:"0"`
+	TLSCert             string          `name:"tls-cert" help:"Certificate file of the API." type:"path"`
+	TLSKey              string          `name:"tls-key" help:"Key file of the API." type:"path"`
+	LogLevel            string          `help:"trace, debug, info, warn, error." enum:"trace,debug,info,warn,error" default:"info"`
+	LogFormat           string          `help:"json or console; logs go to stderr." enum:"json,console" default:"json"`
+
+	arguments arguments // of the process
+	faults    []string  // of files that withFiles could not read
 }
 
 func (o Options) sandbox() bool { return o.Environment == account.Sandbox }
 
-// check names every fault of the options that the parser cannot see.
+// check names every fault of the options that the parser cannot see, in one error.
 func (o Options) check() error {
-	switch {
-	case o.PaymentTimeout <= 0 || o.ActionTimeout <= 0 || o.ClientTokenTTL <= 0 || o.WebhookTimeout <= 0:
-		return usageError{fmt.Errorf("--payment-timeout, --action-timeout, --client-token-ttl and --webhook-timeout must be more than 0")}
-	case !retryDelays(o.WebhookRetryDelays):
-		return usageError{fmt.Errorf("--webhook-retry-delays must be at most %d delays, each between 1ms and 24h", maxRetries)}
-	case o.DeliveryRetention < minRetention:
-		return usageError{fmt.Errorf("--delivery-retention is %s; it must be at least %s", o.DeliveryRetention, minRetention)}
-	case o.DisputeLookup < 10*time.Millisecond:
-		return usageError{fmt.Errorf("--dispute-lookup must be at least 10ms")}
-	case o.Memory != 0 && o.Memory < minMemory:
-		return usageError{fmt.Errorf("--memory must be at least %d MiB", minMemory>>20)}
-	case o.Shards < 0 || o.Shards > 256:
-		return usageError{fmt.Errorf("--shards must be between 1 and 256")}
-	case (o.TLSCert == "") != (o.TLSKey == ""):
-		return usageError{fmt.Errorf("--tls-cert and --tls-key go together")}
-	case !o.sandbox() && o.ProcessorURL == "":
-		return usageError{fmt.Errorf("--processor-url is needed in production: the simulator is for the sandbox")}
-	case !o.sandbox() && o.MasterKey == "":
-		return usageError{fmt.Errorf("PAYLEDGER_MASTER_KEY is needed in production: a key beside the data protects nothing")}
-	case o.NatsURL != "" && o.MasterKey == "":
-		return usageError{fmt.Errorf("PAYLEDGER_MASTER_KEY is needed with --nats-url: every node uses the same")}
+	faults := slices.Concat(o.limitFaults(), o.keyFaults(), o.productionFaults())
+	if len(faults) == 0 {
+		return nil
 	}
-	return nil
+	return usageError{errors.New(strings.Join(faults, "; "))}
+}
+
+// limitFaults are numbers and times out of their ranges.
+func (o Options) limitFaults() (faults []string) {
+	check := func(wrong bool, format string, args ...any) {
+		if wrong {
+			faults = append(faults, fmt.Sprintf(format, args...))
+		}
+	}
+	check(o.PaymentTimeout <= 0 || o.ActionTimeout <= 0 || o.ClientTokenTTL <= 0 || o.WebhookTimeout <= 0,
+		"--payment-timeout, --action-timeout, --client-token-ttl and --webhook-timeout must be more than 0")
+	check(!retryDelays(o.WebhookRetryDelays), "--webhook-retry-delays must be at most %d delays, each between 1ms and 24h", maxRetries)
+	check(o.DeliveryRetention < minRetention, "--delivery-retention is %s; it must be at least %s", o.DeliveryRetention, minRetention)
+	check(o.DisputeLookup < 10*time.Millisecond, "--dispute-lookup must be at least 10ms")
+	check(o.Memory != 0 && o.Memory < minMemory, "--memory must be at least %d MiB", minMemory>>20)
+	check(o.Shards < 0 || o.Shards > 256, "--shards must be between 1 and 256")
+	return faults
 }
 
 // minRetention is the shortest time that deliveries can be kept for: each eighth of it a segment of them may be closed.

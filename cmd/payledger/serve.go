@@ -3,8 +3,11 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
+	"time"
+
+	"payledger/eventstore/commands"
 )
 
 // serveCommand runs the service until SIGTERM.
@@ -14,17 +17,22 @@ type serveCommand struct {
 
 // Run starts the service, prints the credentials of an account it made and the ready line, and stops in
 // order on SIGTERM; it fails when a part fails without which the service is of no use.
-func (c *serveCommand) Run(ctx context.Context, std streams) error {
+func (c *serveCommand) Run(ctx context.Context, std streams, args arguments) error {
+	c.arguments = args
 	log, err := c.logger(std.err)
 	if err != nil {
 		return err
 	}
-	app, err := Start(ctx, c.Options, log)
+	lines := json.NewEncoder(std.out) // that scripts wait for (I1)
+	lines.SetEscapeHTML(false)
+	app, err := startShowing(ctx, c.Options, log, time.Now, func(made *commands.Credentials) error {
+		return printed(lines.Encode(map[string]any{"credentials": made}))
+	})
 	if err != nil {
 		return err
 	}
-	if err := announce(app, std.out); err != nil {
-		return err
+	if err := printed(lines.Encode(app.ready())); err != nil {
+		return errors.Join(err, app.Stop())
 	}
 	var failure error
 	select {
@@ -40,16 +48,9 @@ func (c *serveCommand) Run(ctx context.Context, std streams) error {
 	return failure
 }
 
-// announce prints the one or two lines that scripts wait for (I1).
-func announce(app *App, out io.Writer) error {
-	lines := json.NewEncoder(out)
-	lines.SetEscapeHTML(false)
-	if app.credentials != nil {
-		if err := lines.Encode(map[string]any{"credentials": app.credentials}); err != nil {
-			return fmt.Errorf("stdout: %w", err)
-		}
-	}
-	if err := lines.Encode(app.ready()); err != nil {
+// printed says which output failed.
+func printed(err error) error {
+	if err != nil {
 		return fmt.Errorf("stdout: %w", err)
 	}
 	return nil

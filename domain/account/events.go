@@ -17,7 +17,7 @@ type Event interface {
 func Events() []Event {
 	return []Event{
 		Created{}, APIKeyCreated{}, EndpointCreated{}, RoutingChanged{}, ProcessorChanged{}, SettingsChanged{},
-		EndpointChanged{}, EndpointDeleted{}, SigningSecretRotated{},
+		EndpointChanged{}, EndpointDeleted{}, SigningSecretRotated{}, APIKeyRevoked{},
 	}
 }
 
@@ -79,6 +79,8 @@ func Evolve(s State, e Event) State {
 		s.APIKeys, s.Users = []APIKey{e.APIKey}, []User{e.User}
 	case APIKeyCreated:
 		s.APIKeys, s.UpdatedAt = append(slices.Clone(s.APIKeys), e.Key), e.At
+	case APIKeyRevoked:
+		return evolveRevoked(s, e)
 	case EndpointCreated, EndpointChanged, EndpointDeleted:
 		return evolveEndpoints(s, e)
 	case SigningSecretRotated:

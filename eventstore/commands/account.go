@@ -6,13 +6,14 @@ import (
 	"io"
 	"math/big"
 	"strings"
+	"time"
 
 	"payledger/domain"
 	"payledger/domain/account"
-	"payledger/domain/account/apikey"
 	"payledger/domain/processor"
 	"payledger/eventstore"
 	"payledger/eventstore/secrets"
+	"payledger/eventstore/secrets/apikey"
 )
 
 // Credentials are what the creation of an account shows once and never again (I1: init).
@@ -153,6 +154,16 @@ func randomText(random io.Reader, n int) (string, error) {
 		text[i] = base62[digit.Int64()]
 	}
 	return string(text), nil
+}
+
+// RevokeAPIKey revokes an API key and returns it as it was (D20). When it returns, the event is acknowledged.
+func (s *Service) RevokeAPIKey(ctx context.Context, by Caller, id domain.APIKeyID) (account.APIKey, error) {
+	var revoked account.APIKey
+	_, err := s.changeAccount(ctx, by, func(state account.State, at time.Time) (account.Event, error) {
+		revoked, _ = state.Key(id)
+		return account.DecideRevokeAPIKey(state, account.RevokeAPIKey{At: at, ID: id})
+	})
+	return revoked, err
 }
 
 // CreateAPIKey adds an API key and gives its text, which is shown once (D20).

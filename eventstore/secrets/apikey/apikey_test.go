@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"payledger/domain/account"
-	"payledger/domain/account/apikey"
+	"payledger/eventstore/secrets/apikey"
 )
 
 var environments = []string{account.Sandbox, account.Production}

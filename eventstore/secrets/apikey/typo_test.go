@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"payledger/domain/account"
-	"payledger/domain/account/apikey"
+	"payledger/eventstore/secrets/apikey"
 )
 
 // vectors are keys made apart from this code, by the description in D2.

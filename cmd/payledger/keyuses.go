@@ -1,0 +1,33 @@
+package main
+
+import (
+	"path/filepath"
+
+	"payledger/domain"
+	"payledger/httpapi/keyuse"
+)
+
+// keyUsesFile is where the last uses of API keys are kept, among the views.
+const keyUsesFile = "key-uses.json"
+
+// openKeyUses reads when API keys were last used. A file that cannot be read is left behind: it only serves to show.
+func (a *App) openKeyUses() {
+	var err error
+	if a.keyUses, err = keyuse.Open(filepath.Join(a.options.Data, viewsFolder, keyUsesFile)); err != nil {
+		a.warnOfUses(err)
+	}
+}
+
+// hasKey reports whether any account has the key.
+func (a *App) hasKey(id domain.APIKeyID) bool {
+	for _, merchant := range a.views.Accounts() {
+		if _, found := merchant.Key(id); found {
+			return true
+		}
+	}
+	return false
+}
+
+func (a *App) warnOfUses(err error) {
+	a.log.Warn().Err(err).Msg("lastUsedAt of API keys may be too old")
+}

@@ -1,0 +1,193 @@
+package main
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"math/big"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"payledger/domain/account"
+)
+
+const (
+	goodMasterKey = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
+	goodSecret    = "a processor secret of 40 characters, yes"
+)
+
+// secretFile writes a secret to a file of its own.
+func secretFile(t *testing.T, text string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(file, []byte(text+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// TestProductionNamesEverything: one error names all that production refuses and says what to do; it repeats no secret,
+// and nothing is written.
+func TestProductionNamesEverything(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "data")
+	status, out, stderr := invoke(t, "serve", "--environment", "production", "--data", dir, "--listen", "0.0.0.0:0", "--admin-listen", ":0",
+		"--master-key="+goodMasterKey, "--processor-secret", "too short", "--processor-url", "http://user:hidden@processors.example", "--memory", "1MiB", "--tls-cert", "x")
+	if status != exitUsage || out != "" || strings.Count(stderr, "\n") != 1 {
+		t.Errorf("exits %d and says %q %q", status, out, stderr)
+	}
+	for _, says := range []string{
+		"--master-key holds a secret", "set PAYLEDGER_MASTER_KEY or --master-key-file instead",
+		"--processor-secret holds a secret", "set PAYLEDGER_PROCESSOR_SECRET or --processor-secret-file instead", "--processor-url holds a secret",
+		"the processor secret has 9 characters; production needs 32 or more", "--processor-url must be an https URL", "--listen 0.0.0.0:0 is public",
+		"--admin-listen :0 is public", "--memory must be at least", "--tls-cert and --tls-key go together",
+	} {
+		if !strings.Contains(stderr, says) {
+			t.Errorf("it does not say %q: %s", says, stderr)
+		}
+	}
+	for _, secret := range []string{goodMasterKey, "too short", "hidden"} {
+		if strings.Contains(stderr, secret) {
+			t.Errorf("it repeats %q", secret)
+		}
+	}
+	if _, err := os.Stat(dir); err == nil {
+		t.Error("the data folder was made")
+	}
+}
+
+// TestProductionOptions: what production wants of each option; the sandbox wants none of it.
+func TestProductionOptions(t *testing.T) {
+	t.Parallel()
+	good := testOptions(t.TempDir())
+	good.Environment, good.MasterKey, good.ProcessorSecret, good.ProcessorURL = account.Production, goodMasterKey, goodSecret, "https://processors.example"
+	if err := good.check(); err != nil {
+		t.Fatal(err)
+	}
+	certificate, key := selfSigned(t)
+	for name, c := range map[string]struct {
+		change func(*Options)
+		says   string // "" for nothing
+	}{
+		"no processor secret":       {func(o *Options) { o.ProcessorSecret = "" }, "PAYLEDGER_PROCESSOR_SECRET (or --processor-secret-file) is needed"},
+		"31 characters":             {func(o *Options) { o.ProcessorSecret = goodSecret[:31] }, "has 31 characters"},
+		"32 characters":             {func(o *Options) { o.ProcessorSecret = goodSecret[:32] }, ""},
+		"no processors":             {func(o *Options) { o.ProcessorURL = "" }, "the simulator is for the sandbox"},
+		"processors by http":        {func(o *Options) { o.ProcessorURL = "http://127.0.0.1:1" }, "https URL"},
+		"no URL":                    {func(o *Options) { o.ProcessorURL = "processors.example" }, "https URL"},
+		"no master key":             {func(o *Options) { o.MasterKey = "" }, "PAYLEDGER_MASTER_KEY"},
+		"half a master key":         {func(o *Options) { o.MasterKey = goodMasterKey[:32] }, "64 hexadecimal digits"},
+		"public":                    {func(o *Options) { o.Listen = "0.0.0.0:8080" }, "--behind-proxy"},
+		"public by name":            {func(o *Options) { o.Listen = "pay.example:8080" }, "--behind-proxy"},
+		"public by v6":              {func(o *Options) { o.Listen = "[::]:8080" }, "--behind-proxy"},
+		"every address":             {func(o *Options) { o.Listen = ":8080" }, "--behind-proxy"},
+		"private network":           {func(o *Options) { o.Listen = "10.0.0.1:8080" }, "--behind-proxy"},
+		"loopback by name":          {func(o *Options) { o.Listen = "localhost:8080" }, ""},
+		"loopback by v6":            {func(o *Options) { o.Listen = "[::1]:8080" }, ""},
+		"public behind a proxy":     {func(o *Options) { o.Listen, o.AdminListen, o.BehindProxy = ":8080", ":8081", true }, ""},
+		"public with TLS":           {func(o *Options) { o.Listen, o.TLSCert, o.TLSKey = ":8443", certificate, key }, ""},
+		"public with a broken file": {func(o *Options) { o.Listen, o.TLSCert, o.TLSKey = ":8443", key, certificate }, "--tls-cert"},
+		"operators' address":        {func(o *Options) { o.AdminListen = "0.0.0.0:8081" }, "--admin-listen 0.0.0.0:8081 is public"},
+		"NATS with a password":      {func(o *Options) { o.arguments = arguments{"serve", "--nats-url", "nats://me:pw@nats"} }, "PAYLEDGER_NATS_URL"},
+		"NATS without":              {func(o *Options) { o.arguments = arguments{"serve", "--nats-url", "nats://nats", "--data", "x@y"} }, ""},
+		"a file that is not there":  {func(o *Options) { o.MasterKey, o.MasterKeyFile = "", "/nowhere/key" }, "--master-key-file: open /nowhere/key"},
+		"a file and a value":        {func(o *Options) { o.ProcessorSecretFile = "x" }, "both set"},
+		"everything wrong in sandbox": {func(o *Options) {
+			o.Environment, o.ProcessorURL, o.ProcessorSecret, o.Listen = account.Sandbox, "http://x", "x", ":1"
+		}, ""},
+	} {
+		o := good
+		c.change(&o)
+		if err := o.withFiles().check(); c.says == "" && err != nil || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) {
+			t.Errorf("%s: %v, expected %q", name, err, c.says)
+		}
+	}
+}
+
+// TestProductionStarts: with its secrets in files, production is initialized and serves.
+func TestProductionStarts(t *testing.T) {
+	t.Parallel()
+	dir, key, secret := t.TempDir(), secretFile(t, goodMasterKey), secretFile(t, goodSecret)
+	if status, _, stderr := invoke(t, "init", "--environment", "production", "--data", dir, "--master-key", goodMasterKey); status != exitUsage || !strings.Contains(stderr, "--master-key-file") {
+		t.Errorf("init with the key in its arguments exits %d and says %q", status, stderr)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("the refused init left %v, %v", left, err)
+	}
+	if status, _, stderr := invoke(t, "init", "--environment", "production", "--data", dir, "--master-key-file", key); status != 0 {
+		t.Fatalf("init exits %d and says %q", status, stderr)
+	}
+	p := serveProcess(t, "--environment", "production", "--data", dir, "--master-key-file", key, "--processor-secret-file", secret, "--processor-url", "https://127.0.0.1:1")
+	p.stop()
+	if status, _, stderr := invoke(t, "credentials", "reset", "--data", dir, "--master-key", goodMasterKey); status != exitUsage || !strings.Contains(stderr, "PAYLEDGER_MASTER_KEY") {
+		t.Errorf("reset with the key in its arguments exits %d and says %q", status, stderr)
+	}
+	if status, _, stderr := invoke(t, "credentials", "reset", "--data", dir, "--master-key-file", key); status != 0 {
+		t.Errorf("reset exits %d and says %q", status, stderr)
+	}
+}
+
+// TestPprof: off by default; never at the API's address; without the command line.
+func TestPprof(t *testing.T) {
+	t.Parallel()
+	for _, on := range []bool{false, true} {
+		o := testOptions(t.TempDir())
+		o.Pprof = on
+		initialized(t, o.Data)
+		app, err := Start(context.Background(), o, zerolog.Nop())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			if err := app.Stop(); err != nil {
+				t.Error(err)
+			}
+		}()
+		for _, c := range []struct {
+			url    string
+			answer bool
+		}{
+			{app.ready().Admin + "/metrics", true}, {app.ready().Admin + "/debug/pprof/", on}, {app.ready().Admin + "/debug/pprof/heap", on},
+			{app.ready().Admin + "/debug/pprof/symbol", on}, {app.ready().Admin + "/debug/pprof/cmdline", false},
+			{app.ready().API + "/debug/pprof/", false}, {app.ready().API + "/debug/pprof/heap", false}, {app.ready().API + "/metrics", false},
+		} {
+			got, err := http.Get(c.url)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got.Body.Close()
+			if (got.StatusCode == http.StatusOK) != c.answer {
+				t.Errorf("with pprof %v, %s answers %d", on, c.url, got.StatusCode)
+			}
+		}
+	}
+}
+
+// selfSigned makes a certificate for this machine and its key, as files.
+func selfSigned(t *testing.T) (certificate, key string) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), DNSNames: []string{"localhost"}}
+	signed, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return secretFile(t, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: signed}))),
+		secretFile(t, string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: text})))
+}

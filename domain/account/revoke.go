@@ -1,0 +1,39 @@
+package account
+
+import (
+	"slices"
+	"time"
+
+	"payledger/domain"
+)
+
+// APIKeyRevoked says that an API key may not be used any more.
+type APIKeyRevoked struct {
+	At time.Time       `json:"at"`
+	ID domain.APIKeyID `json:"id"`
+}
+
+// Type names the event in the log.
+func (APIKeyRevoked) Type() string  { return "account.api_key_revoked" }
+func (APIKeyRevoked) accountEvent() {}
+
+// RevokeAPIKey asks that a key works no more.
+type RevokeAPIKey struct {
+	At time.Time
+	ID domain.APIKeyID
+}
+
+// DecideRevokeAPIKey revokes the key. A key may revoke itself, also the last one: `payledger credentials reset` makes
+// another.
+func DecideRevokeAPIKey(s State, c RevokeAPIKey) (Event, error) {
+	if _, known := s.Key(c.ID); !known {
+		return nil, domain.Refuse(domain.KindNotFound, domain.ReasonEntityNotFound, "There is no API key of this id. It may have been revoked.")
+	}
+	return APIKeyRevoked(c), nil
+}
+
+func evolveRevoked(s State, e APIKeyRevoked) State {
+	s.UpdatedAt = e.At
+	s.APIKeys = slices.DeleteFunc(slices.Clone(s.APIKeys), func(k APIKey) bool { return k.ID == e.ID })
+	return s
+}

@@ -1,0 +1,176 @@
+package httpapi_test
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"payledger/domain/account"
+	"payledger/eventstore"
+	"payledger/eventstore/commands"
+	"payledger/eventstore/eventstoretest"
+	"payledger/httpapi"
+	"payledger/httpapi/openapitest"
+	"payledger/projections"
+	"payledger/projections/history"
+)
+
+// with makes a call of the management with a key.
+func (r *rig) with(key, method, path, body string) answer {
+	r.t.Helper()
+	return r.do(request{method: method, path: "/management" + path, body: body, header: map[string]string{"X-Api-Version": "", "X-Api-Key": key}})
+}
+
+// newKey makes an API key.
+func (r *rig) newKey(scopes string) (id, text string) {
+	r.t.Helper()
+	made := r.want(r.manage("POST", "/api-keys", `{"name":"backend","scopes":[`+scopes+`]}`), 200, "")
+	return made.text1("id"), made.text1("apiKey")
+}
+
+// TestRevoke: a revoked key works no more, is in no list, and is not there to be revoked again (D20).
+func TestRevoke(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	id, key := r.newKey(`"account:read"`)
+	r.want(r.with(key, "GET", "/api-keys", ""), 200, "")
+	r.want(r.with(key, "DELETE", "/api-keys/"+id, ""), 403, "MissingScope")
+	revoked := r.want(r.manage("DELETE", "/api-keys/"+id, ""), 200, "")
+	if revoked.text1("id") != id || revoked.text1("name") != "backend" || strings.Contains(revoked.text, key) {
+		t.Errorf("answered %s", revoked.text)
+	}
+	r.want(r.with(key, "GET", "/api-keys", ""), 401, "Unauthorized")
+	if names := r.pages("/api-keys", "name", 10); len(names) != 1 || names[0] != "init" {
+		t.Errorf("listed are %q", names)
+	}
+	for _, unknown := range []string{id, "nobody", strings.Repeat("x", 64)} {
+		r.want(r.manage("DELETE", "/api-keys/"+unknown, ""), 404, "EntityNotFound")
+	}
+	id, key = r.newKey(`"account:write"`)
+	r.want(r.with(key, "DELETE", "/api-keys/"+id, ""), 200, "")
+	r.want(r.with(key, "DELETE", "/api-keys/"+id, ""), 401, "Unauthorized")
+}
+
+// TestKeyGivesWhatItHas: a key cannot make a key that may do more than itself (D2).
+func TestKeyGivesWhatItHas(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	_, key := r.newKey(`"account:write","events:read"`)
+	refused := r.want(r.with(key, "POST", "/api-keys", `{"name":"n","scopes":["account:write","transactions:refund","account:read"]}`), 403, "MissingScope")
+	if text := refused.text1("error", "description"); !strings.Contains(text, "transactions:refund, account:read") || strings.Contains(text, "account:write") {
+		t.Errorf("refused with %q", text)
+	}
+	r.want(r.with(key, "POST", "/api-keys", `{"name":"n","scopes":["account:write"]}`), 200, "")
+	if names := r.pages("/api-keys", "name", 10); len(names) != 3 {
+		t.Errorf("listed are %q", names)
+	}
+}
+
+// TestLastUsedAt: each key has the minute of its last use; uses write no event (D20).
+func TestLastUsedAt(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	id, key := r.newKey(`"account:read"`)
+	lastUsed := func() (used string) {
+		t.Helper()
+		for _, k := range r.want(r.manage("GET", "/api-keys", ""), 200, "").field("data").([]any) {
+			if k := k.(map[string]any); k["id"] == id && k["lastUsedAt"] != nil {
+				used = k["lastUsedAt"].(string)
+			}
+		}
+		return used
+	}
+	if used := lastUsed(); used != "" {
+		t.Errorf("used at %s before its first use", used)
+	}
+	events := r.events()
+	for range 2 {
+		before := r.now().Truncate(time.Minute)
+		for range 20 {
+			r.want(r.with(key, "GET", "/settings", ""), 200, "")
+		}
+		after := r.now().Truncate(time.Minute)
+		at, err := time.Parse(time.RFC3339, lastUsed())
+		if err != nil || at.Before(before) || at.After(after) || at.Second() != 0 {
+			t.Errorf("last used at %s, %v; it was used from %s to %s", at, err, before, after)
+		}
+		r.late.Add(600)
+	}
+	if now := r.events(); now != events {
+		t.Errorf("the uses wrote %d events", now-events)
+	}
+}
+
+// lateNode is a node that shares a log with others, and whose views stand still since it has started.
+type lateNode struct {
+	*rig
+	stop func() // ends what feeds the views
+}
+
+// newLateNode starts a node on a server; its views show the log as it is now until stop.
+func newLateNode(t *testing.T, server *eventstore.Server, made commands.Credentials) *lateNode {
+	t.Helper()
+	r := &rig{t: t, dir: t.TempDir(), log: &safeBuffer{}, answers: &safeBuffer{}, account: made}
+	ctx, stop := context.WithCancel(context.Background())
+	config := eventstoretest.Config(server)
+	config.Lags = true
+	r.store = eventstoretest.OpenOn(t, config)
+	vault := eventstoretest.Vault(t, r.store)
+	fanout := eventstore.NewFanout(r.store)
+	var err error
+	r.views, err = projections.Open(ctx, projections.Config{
+		Dir: r.dir, Store: r.store, Fanout: fanout, Vault: vault, Logger: zerolog.Nop(), Now: r.now,
+	})
+	must(t, err)
+	r.service = commands.New(commands.Config{
+		Store: r.store, Vault: vault, Account: r.views.Account, PaymentAccount: r.views.PaymentAccount,
+		PaymentTimeout: time.Minute, ActionTimeout: time.Hour, ClientTokenTTL: time.Hour, Random: rand.Reader, Logger: zerolog.Nop(),
+	})
+	var loops sync.WaitGroup
+	loops.Go(func() { run(ctx, t, fanout.Run) })
+	loops.Go(func() { run(ctx, t, r.views.Run) })
+	n := &lateNode{rig: r, stop: sync.OnceFunc(func() { stop(); loops.Wait() })}
+	t.Cleanup(func() { r.service.Close(); n.stop(); must(t, r.views.Close()) })
+	must(t, r.views.CaughtUp(ctx))
+	api, err := httpapi.New(httpapi.Config{
+		Commands: r.service, Reader: r.views, History: &history.Reader{Store: r.store, Vault: vault},
+		ClientTokenKey: tokenKey, PublicURL: "https://pay.example/", Environment: account.Sandbox, Random: rand.Reader,
+		Now: r.now, Logger: zerolog.Nop(),
+		Ready:    func(context.Context) error { return nil },
+		CheckURL: func(context.Context, string) error { return errors.New("is not checked here") },
+	})
+	must(t, err)
+	web := httptest.NewServer(api)
+	transport := &http.Transport{}
+	t.Cleanup(func() { transport.CloseIdleConnections(); web.Close() })
+	r.url, r.client = web.URL, openapitest.Client(t, transport)
+	return n
+}
+
+// TestRevokedOnOtherNodes: a key that one node has revoked is refused by the next request to another, although that
+// node's views have heard of nothing since (D20).
+func TestRevokedOnOtherNodes(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	made := eventstoretest.Initialized(t, dir)
+	server := eventstoretest.Server(t, dir)
+	here := newLateNode(t, server, made)
+	id, key := here.newKey(`"account:read"`)
+	other := newLateNode(t, server, made)
+	other.stop()
+	for range 3 {
+		other.want(other.with(key, "GET", "/settings", ""), 200, "")
+	}
+	here.want(here.manage("DELETE", "/api-keys/"+id, ""), 200, "")
+	other.want(other.with(key, "GET", "/settings", ""), 401, "Unauthorized")
+	here.want(here.with(key, "GET", "/settings", ""), 401, "Unauthorized")
+	other.want(other.manage("GET", "/settings", ""), 200, "")
+}

@@ -1,0 +1,45 @@
+package notifier
+
+import (
+	"slices"
+	"strings"
+
+	"golang.org/x/net/idna"
+)
+
+// asciiHost returns the name that a host is looked up under: IDNA maps full-width letters, digits and dots to the plain
+// ones, and takes out what cannot be seen. net/http does the same before it connects, so "１２７。０。０。１" leads to 127.0.0.1.
+// False: the host is no name.
+func asciiHost(host string) (string, bool) {
+	if !strings.ContainsFunc(host, func(r rune) bool { return r >= 0x80 }) {
+		return strings.ToLower(host), true
+	}
+	ascii, err := idna.Lookup.ToASCII(host)
+	return ascii, err == nil && ascii != ""
+}
+
+// internalDomains are domains that are nobody's in public: their names lead into the network that the service stands in
+// (RFC 6761, RFC 6762, RFC 8375, and ICANN's reservation of "internal").
+var internalDomains = []string{"localhost", "localdomain", "internal", "local", "home.arpa"}
+
+// metadataNames are the names of metadata services that no internal domain has.
+var metadataNames = []string{
+	"metadata", "instance-data", "metadata.packet.net", "metadata.platformequinix.com", "metadata.tencentyun.com", "rancher-metadata",
+}
+
+// internalName says what an internal name is, in words for the merchant; "" for any other name. The host is an asciiHost.
+func internalName(host string) string {
+	host = strings.TrimSuffix(host, ".")
+	if slices.Contains(metadataNames, host) || strings.HasPrefix(host, "metadata.") && within(host, internalDomains) {
+		return "a metadata service"
+	}
+	if within(host, internalDomains) {
+		return "a private network"
+	}
+	return ""
+}
+
+// within reports whether a host is one of the domains, or in one.
+func within(host string, domains []string) bool {
+	return slices.ContainsFunc(domains, func(d string) bool { return host == d || strings.HasSuffix(host, "."+d) })
+}
