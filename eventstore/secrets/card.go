@@ -63,22 +63,34 @@ type storedCard struct {
 // PutCard stores a card whose token expires. What has begun to use it by then may use it until its outcome is known:
 // Needed says for how long.
 func (v *Vault) PutCard(ctx context.Context, ref CardRef, card processor.Card, expires time.Time) error {
-	key, err := v.dataKey(ctx, epochAt(ref.TokenizedAt).key(), true)
-	if err != nil {
-		return err
-	}
 	plain, err := eventstore.Marshal(storedCard{card, expires})
 	if err != nil {
 		return fmt.Errorf("secrets: card: %w", err)
 	}
-	box, err := seal(key.aead, v.random, string(ref.name()), plain)
-	if err != nil {
-		return err
+	e := epochAt(ref.TokenizedAt)
+	for {
+		key, err := v.dataKey(ctx, e.key(), true)
+		if err != nil {
+			return err
+		}
+		box, err := key.seal(v.random, string(ref.name()), plain)
+		if err != nil {
+			return err
+		}
+		if err := v.bytes.CreateIn(ctx, e.prefix(), string(ref.name()), box); err != nil {
+			return err
+		}
+		now, err := v.dataKey(ctx, e.key(), true)
+		if err != nil {
+			return err
+		}
+		if now.mark == key.mark {
+			return remember(v, &v.boxes, ref.name(), box)
+		}
+		if err := v.Destroy(ctx, ref.name()); err != nil { // a node whose clock is ahead ended the epoch before: once more, under its new key
+			return err
+		}
 	}
-	if err := v.bytes.CreateIn(ctx, epochAt(ref.TokenizedAt).prefix(), string(ref.name()), box); err != nil {
-		return err
-	}
-	return remember(v, &v.boxes, ref.name(), box)
 }
 
 // Card opens a card for what began at a time: as it was entered, if its token had not expired then and it is there, else
@@ -119,7 +131,7 @@ func (v *Vault) earlyCard(ctx context.Context, name domain.SecretID) (storedCard
 	if err != nil {
 		return card, err
 	}
-	plain, err := open(key.aead, string(name), box)
+	plain, err := key.open(string(name), box)
 	if err != nil {
 		return card, err
 	}

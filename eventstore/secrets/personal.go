@@ -77,7 +77,7 @@ type dataKey struct {
 // mark is the beginning of a key's hash, which tells nothing of the key.
 type mark [4]byte
 
-// seal encrypts what outlives the key in the log: its mark stands before the box.
+// seal encrypts what may outlive the key: its mark stands before the box.
 func (k dataKey) seal(random io.Reader, name string, plain []byte) ([]byte, error) {
 	box, err := seal(k.aead, random, name, plain)
 	return append(k.mark[:], box...), err
