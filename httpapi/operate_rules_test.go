@@ -75,7 +75,7 @@ func TestOperationTexts(t *testing.T) {
 		{"cancelPayment", "reason"}, {"refundPayment", "reason"}, {"refundPayment", "orderId"},
 	} {
 		err := a.postCall(c.operation, fmt.Sprintf(`{%q:"again with %s"}`, c.field, number)).accept()
-		if got := faults(t, err); !slices.Equal(got, []string{"$." + c.field + " " + noCardNumber}) || strings.Contains(err.Error(), number) {
+		if got := faults(t, err); len(got) != 1 || !strings.HasPrefix(got[0], "$."+c.field+" "+noCardNumber) || strings.Contains(err.Error(), number) {
 			t.Errorf("%s %s: %v", c.operation, c.field, err)
 		}
 	}
