@@ -44,7 +44,7 @@ type digitRun struct {
 
 // digitRuns returns the rows of digits of a text, in their order.
 func digitRuns(text string) (runs []digitRun) {
-	runes := []rune(" " + strings.Map(narrow, text) + "  ") // every row has a neighbour before it and two behind it
+	runes := []rune(" " + narrow.Replace(text) + "  ") // every row has a neighbour before it and two behind it
 	for i := 1; i < len(runes); i++ {
 		from := i
 		for ; runes[i] >= '0' && runes[i] <= '9'; i++ {
@@ -63,13 +63,8 @@ func digitRuns(text string) (runs []digitRun) {
 	return runs
 }
 
-// narrow writes a full-width digit as ASCII.
-func narrow(r rune) rune {
-	if r >= '０' && r <= '９' {
-		return r - '０' + '0'
-	}
-	return r
-}
+// narrow writes full-width digits as ASCII.
+var narrow = strings.NewReplacer("０", "0", "１", "1", "２", "2", "３", "3", "４", "4", "５", "5", "６", "6", "７", "7", "８", "8", "９", "9")
 
 func alphanumeric(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 

@@ -71,10 +71,10 @@ func (p *place) path(indexes bool) string {
 	}
 }
 
-// inMetadata: the one place where numbers are free text too, in a body of its own or in a routing rule.
-func (p *place) inMetadata() bool {
+// inFreeData reports whether the place is in metadata or options, where numbers are free text too.
+func (p *place) inFreeData() bool {
 	for ; p != nil; p = p.parent {
-		if p.name == "metadata" {
+		if p.name == "metadata" || p.name == "options" {
 			return true
 		}
 	}
@@ -104,7 +104,7 @@ func (v *violations) ofText(at *place, value any) {
 			v.add(at.path(true), fault)
 		}
 	case float64:
-		if digits := math.Abs(value); digits < 1e13 || !at.inMetadata() {
+		if digits := math.Abs(value); digits < 1e13 || !at.inFreeData() {
 			return
 		}
 		if fault := cardFault(strconv.FormatFloat(math.Abs(value), 'f', 0, 64), scanText); fault != "" {
