@@ -142,7 +142,7 @@ var confined = map[string][]string{
 // outside world. The ports name a context beside it.
 var pure = []string{
 	"cmp", "crypto/sha256", "crypto/subtle", "embed", "encoding/base32", "errors", "fmt", "hash/crc32", "hash/fnv",
-	"maps", "math", "math/big", "slices", "strconv", "strings", "time", "unicode/utf8",
+	"maps", "math", "math/big", "slices", "strconv", "strings", "time", "unicode", "unicode/utf8",
 }
 
 // ports name a context, and nothing else that is impure.

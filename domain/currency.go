@@ -70,19 +70,6 @@ func (a Amount) Times(n int64) (Amount, bool) {
 	return product, product/Amount(n) == a
 }
 
-// ParseAmount reads an amount in major units with the currency's own number of digits, "12.50" of EUR, "1250" of
-// JPY; false for anything else.
-func ParseAmount(text string, c Currency) (Amount, bool) {
-	whole, part, pointed := strings.Cut(text, ".")
-	digits := c.Digits()
-	if !c.Known() || whole == "" || len(whole) > 16 || pointed != (digits > 0) || len(part) != digits ||
-		strings.Trim(whole+part, "0123456789") != "" {
-		return 0, false
-	}
-	n, err := strconv.ParseInt(whole+part, 10, 64)
-	return Amount(n), err == nil && Amount(n) <= MaxAmount
-}
-
 // Price is an amount in its currency.
 type Price struct {
 	Amount   Amount   `json:"amount"`

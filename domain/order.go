@@ -10,6 +10,21 @@ type Order struct {
 	Shipping            *Shipping  `json:"shipping,omitempty"`
 }
 
+// Preferences are wishes of a merchant for the payment method (D21). They do not change how a payment is made.
+type Preferences struct {
+	AllowedNetworks []Network `json:"orderedAllowedCardNetworks,omitempty"` // of cards that may be tokenized; none: all
+	Options         JSON      `json:"options,omitempty"`
+}
+
+// JSON is a value as its JSON text; in JSON it stands as that value.
+type JSON string
+
+// MarshalJSON returns the text.
+func (j JSON) MarshalJSON() ([]byte, error) { return []byte(j), nil }
+
+// UnmarshalJSON keeps the text.
+func (j *JSON) UnmarshalJSON(text []byte) error { *j = JSON(text); return nil }
+
 // LineItem is one position of an order; amounts in minor units of the order's currency, per piece
 // (Amount) or for the whole line (DiscountAmount, TaxAmount).
 type LineItem struct {

@@ -157,17 +157,16 @@ func (a *Aggregate[S, E]) Fold(events []*Recorded) (S, error) {
 	return state, nil
 }
 
-// Generic gives event and state of any message as plain maps, for readers who know no Go types.
+// Generic gives event and state of any message as plain maps, for readers who know no Go types. Bytes are []byte in them,
+// which JSON writes as base64.
 func Generic(r *Recorded) (event, state map[string]any, err error) {
 	var raw body
 	err = unmarshal(r.Body, &raw)
 	if err == nil {
-		err = errors.Join(unmarshal(raw.Event, &event), unmarshal(raw.State, &state))
+		err = errors.Join(unmarshalGeneric(raw.Event, &event), unmarshalGeneric(raw.State, &state))
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("eventstore: body of %s revision %d: %w", r.Key, r.Revision, err)
 	}
-	signed(event)
-	signed(state)
 	return event, state, nil
 }

@@ -140,6 +140,46 @@ func unmarshal(data []byte, v any) error {
 	return dec.Decode(v)
 }
 
+// unmarshalGeneric decodes a map without Go types. Unlike unmarshal it keeps bytes apart from texts.
+func unmarshalGeneric(data []byte, m *map[string]any) error {
+	if err := checkWire(data); err != nil {
+		return err
+	}
+	dec := msgpack.GetDecoder()
+	defer msgpack.PutDecoder(dec)
+	dec.Reset(bytes.NewReader(data))
+	if err := dec.Decode(m); err != nil {
+		return err
+	}
+	widened(*m)
+	return nil
+}
+
+// widened turns numbers of every size in a decoded value into int64, uint64 (above int64's range) and float64.
+func widened(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for k := range v {
+			v[k] = widened(v[k])
+		}
+		return v
+	case []any:
+		for i := range v {
+			v[i] = widened(v[i])
+		}
+		return v
+	}
+	switch n := reflect.ValueOf(v); {
+	case n.CanInt():
+		return n.Int()
+	case n.CanUint():
+		return signed(n.Uint())
+	case n.CanFloat():
+		return n.Float()
+	}
+	return v
+}
+
 // parseTimestamp reads the three lengths of msgpack's timestamp.
 func parseTimestamp(b []byte) (time.Time, error) {
 	switch len(b) {

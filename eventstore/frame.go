@@ -68,6 +68,9 @@ func (r *Recorded) appendHashed(b []byte) []byte {
 	return b
 }
 
+// Raw returns all bytes that the event's hash covers after the hash of the event before.
+func (r *Recorded) Raw() []byte { return append(append(r.appendHashed(nil), '\n'), r.Body...) }
+
 // link computes the event's hash from the hash of the aggregate's event before: see doc.go for the bytes.
 func (r *Recorded) link(previous Hash) Hash {
 	b := takeScratch()

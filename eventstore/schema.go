@@ -17,10 +17,10 @@ import (
 // raise it when a struct tag, a field's meaning or an event type changes, and add the upgrade of each
 // older event to Upgrades; the golden bytes in testdata/golden stay for ever.
 var (
-	Payments = NewAggregate("payment", 5, payment.Events(), payment.Evolve).letting(Leaving[payment.State]{
+	Payments = NewAggregate("payment", 6, payment.Events(), payment.Evolve).letting(Leaving[payment.State]{
 		Newest: newestLeft, Whole: payment.State.HasPast, Join: joinPast, Earlier: payment.State.WithPastOf,
 	})
-	Sessions = NewAggregate("session", 3, session.Events(), session.Evolve)
+	Sessions = NewAggregate("session", 4, session.Events(), session.Evolve)
 	// Instruments are payment instruments, by token.
 	Instruments = NewAggregate("instrument", 3, instrument.Events(), instrument.Evolve)
 	// Attempts are payment attempts under manual approval.

@@ -9,6 +9,9 @@ import (
 // what describes it, a fee.
 const operationSize, keySize, detailsSize, itemSize, feeSize = 600, 80, 600, 300, 50
 
+// preferencesSize is about what the options of a payment method take in memory at most (D21).
+const preferencesSize = 32 << 10
+
 // weight estimates the memory that what left the event's state takes, in bytes. Recorded events share it.
 func (r *Recorded) weight() int {
 	s, ok := r.state.(payment.State)
@@ -18,6 +21,9 @@ func (r *Recorded) weight() int {
 	n := s.Past.Operations*operationSize + s.Past.KeyHashes*keySize
 	if d := s.Past.Details; d != nil {
 		n += detailsSize + orderWeight(d.Order)
+		if d.Preferences != nil {
+			n += preferencesSize
+		}
 		if d.Personal != nil {
 			n += len(d.Personal.Box)
 		}

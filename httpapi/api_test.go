@@ -18,8 +18,8 @@ func TestPaymentPath(t *testing.T) {
 	if session.text1("customer", "email") != "ada@example.com" || session.text1("customer", "emailAddress") != "ada@example.com" {
 		t.Errorf("both spellings of the e-mail: %s", session.text)
 	}
-	if w := session.field("warnings"); len(w.([]any)) != 0 {
-		t.Errorf("warnings %v", w)
+	if strings.Contains(session.text, "warnings") {
+		t.Errorf("warnings without a reason: %s", session.text)
 	}
 	clientToken := session.text1("clientToken")
 	instrument := r.want(r.browser(clientToken, `{"paymentInstrument":{"number":"4111111111111111","cvv":"737","expirationMonth":"03","expirationYear":"`+expires+`","cardholderName":"Ada Lovelace"},"tokenType":"SINGLE_USE"}`), 200, "")

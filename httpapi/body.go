@@ -8,6 +8,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"strings"
 
 	"payledger/domain"
 )
@@ -30,7 +31,39 @@ func (c *call) readBody() error {
 	if c.body, err = parseObject(body); err != nil {
 		return malformed(err)
 	}
-	return nil
+	if strings.HasPrefix(c.route.path, "/management/") {
+		return nil // null has no meaning there (D20)
+	}
+	return c.body.dropNulls(c.route.method == http.MethodPatch)
+}
+
+// dropNulls takes the fields away that are null: they mean absent (D21). In a change they clear (D4), and mean absent only
+// in the elements of arrays, which are new.
+func (d *document) dropNulls(change bool) (err error) {
+	if !withoutNulls(d.tree, change) {
+		return nil
+	}
+	d.text, err = json.Marshal(d.tree)
+	return err
+}
+
+// withoutNulls takes the null fields out of a tree, but for those that clear; it reports whether there were any.
+func withoutNulls(tree any, clears bool) (some bool) {
+	switch tree := tree.(type) {
+	case map[string]any:
+		for name, value := range tree {
+			if value == nil && !clears {
+				delete(tree, name)
+				some = true
+			}
+			some = withoutNulls(value, clears) || some
+		}
+	case []any:
+		for _, element := range tree {
+			some = withoutNulls(element, false) || some
+		}
+	}
+	return some
 }
 
 // isNothing tells a body that means {} where a body may be left out: none at all, or null (D1).

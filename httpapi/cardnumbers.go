@@ -1,9 +1,9 @@
 package httpapi
 
 import (
+	"fmt"
 	"math"
 	"net/url"
-	"slices"
 	"strconv"
 
 	"golang.org/x/text/unicode/norm"
@@ -11,32 +11,45 @@ import (
 	"payledger/domain"
 )
 
-// The lengths of card numbers (D1).
-const (
-	shortestCard = 14
-	longestCard  = 19
-)
+// shortestCard is the length of the shortest card number (D21), in bytes.
+const shortestCard = 14
 
-// noCardNumber is what a field that holds one is told; the number is not repeated.
+// noCardNumber begins every fault of this kind.
 const noCardNumber = "must not hold a card number"
 
-// notFreeText are the fields that are no free text (D1): looking for card numbers in them would refuse good
-// ids and addresses. Elements of arrays are named like their array.
-var notFreeText = map[string]bool{
-	"$.paymentInstrument.number": true,
-	"$.paymentMethodToken":       true,
-	"$.resumeToken":              true,
-	"$.clientToken":              true,
-	"$.transactionEventId":       true,
-	"$.order.lineItems.productData.globalTradeItemNumber": true,
-}
+// scan says how a field is searched for card numbers (D21).
+type scan int
 
-// urls are the fields that hold a URL. They stand in the log, so each part of a URL is looked at by itself.
-var urls = map[string]bool{
-	"$.url":                                 true,
-	"$.actions.url":                         true,
-	"$.returnUrl":                           true,
-	"$.order.lineItems.productData.pageUrl": true,
+const (
+	scanText       scan = iota // any card number is refused
+	scanURL                    // the same, in the parts of a URL that are free text
+	scanIdentifier             // only a divided one: one in 23 numbers of 16 digits looks like a card
+	scanNothing                // the field has a form of its own
+)
+
+// scans are the fields that are no free text. Elements of arrays are named like their array.
+var scans = map[string]scan{
+	"$.paymentInstrument.number":            scanNothing,
+	"$.paymentMethodToken":                  scanNothing,
+	"$.resumeToken":                         scanNothing,
+	"$.clientToken":                         scanNothing,
+	"$.transactionEventId":                  scanNothing,
+	"$.url":                                 scanURL,
+	"$.returnUrl":                           scanURL,
+	"$.actions.url":                         scanURL,
+	"$.order.lineItems.productData.pageUrl": scanURL,
+	"$.orderId":                             scanIdentifier,
+	"$.actions.orderId":                     scanIdentifier,
+	"$.customerId":                          scanIdentifier,
+	"$.processorMerchantId":                 scanIdentifier,
+	"$.customer.taxId":                      scanIdentifier,
+	"$.customer.nationalDocumentId":         scanIdentifier,
+	"$.order.shipping.methodId":             scanIdentifier,
+	"$.order.lineItems.itemId":              scanIdentifier,
+	"$.order.lineItems.taxCode":             scanIdentifier,
+	"$.order.lineItems.productData.sku":     scanIdentifier,
+	"$.order.lineItems.productData.globalTradeItemNumber":  scanIdentifier,
+	"$.order.lineItems.productData.manufacturerPartNumber": scanIdentifier,
 }
 
 // place is where a value stands in a tree. It is written out only where a violation is.
@@ -60,24 +73,24 @@ func (p *place) path(indexes bool) string {
 	}
 }
 
-// inMetadata: the one place where numbers are free text too, in a body of its own or in a routing rule.
-func (p *place) inMetadata() bool {
+// inFreeData reports whether the place is in metadata or options, where numbers are free text too.
+func (p *place) inFreeData() bool {
 	for ; p != nil; p = p.parent {
-		if p.name == "metadata" {
+		if p.name == "metadata" || p.name == "options" {
 			return true
 		}
 	}
 	return false
 }
 
-// ofText refuses card numbers in free-form fields (D1), wherever they stand, and in names.
+// ofText refuses card numbers (D21), wherever they stand, and in names.
 func (v *violations) ofText(at *place, value any) {
 	switch value := value.(type) {
 	case map[string]any:
 		for name, inner := range value {
 			here := place{at, name, -1}
-			if suspect(name) {
-				v.add(here.path(true), noCardNumber)
+			if fault := cardFault(name, scanText); fault != "" {
+				v.add(here.path(true), fault)
 			}
 			v.ofText(&here, inner)
 		}
@@ -86,57 +99,75 @@ func (v *violations) ofText(at *place, value any) {
 			v.ofText(&place{at, "", i}, inner)
 		}
 	case string:
-		if holdsCard(at, value) {
-			v.add(at.path(true), noCardNumber)
+		if len(value) < shortestCard {
+			return
+		}
+		if fault := cardFault(value, scans[at.path(false)]); fault != "" {
+			v.add(at.path(true), fault)
 		}
 	case float64:
-		if digits := math.Abs(value); digits >= 1e13 && at.inMetadata() && suspect(strconv.FormatFloat(digits, 'f', 0, 64)) {
-			v.add(at.path(true), noCardNumber)
+		if digits := math.Abs(value); digits < 1e13 || !at.inFreeData() {
+			return
+		}
+		if fault := cardFault(strconv.FormatFloat(math.Abs(value), 'f', 0, 64), scanText); fault != "" {
+			v.add(at.path(true), fault)
 		}
 	}
 }
 
-func suspect(text string) bool { return len(text) >= shortestCard && domain.HoldsCardNumber(text) }
-
-// holdsCard tells whether a text that stands there holds a card number where it may not.
-func holdsCard(at *place, text string) bool {
-	if len(text) < shortestCard {
-		return false
+// cardFault says why a text is taken for one that holds a card number, "" if it is not. The number is not repeated.
+func cardFault(text string, how scan) string {
+	if len(text) < shortestCard || how == scanNothing {
+		return ""
 	}
-	path := at.path(false)
-	if urls[path] {
-		return suspectURL(text)
+	texts := []string{text}
+	if how == scanURL {
+		texts = urlTexts(text)
 	}
-	return suspect(text) && !notFreeText[path]
-}
-
-// suspectURL looks into each part of a URL: its user, host, path, query and fragment, as they are written, and as they
-// read once or twice decoded. Full-width digits are digits.
-func suspectURL(text string) bool {
-	for range urlDecodings {
-		if suspectParts(norm.NFKC.String(text)) {
-			return true
+	for _, part := range texts {
+		number, divided := domain.FindCardNumber(part, how == scanIdentifier)
+		if number == "" {
+			continue
 		}
-		decoded, err := url.PathUnescape(text)
-		if err != nil || decoded == text {
-			return false
+		network, _ := domain.CardNetwork(number)
+		form := "in a row"
+		if divided {
+			form = "divided as on a card"
 		}
-		text = decoded
+		return fmt.Sprintf(noCardNumber+": it holds %d digits %s, with a prefix of %s and a right check digit", len(number), form, network)
 	}
-	return suspectParts(norm.NFKC.String(text))
+	return ""
 }
 
 // urlDecodings is how often a URL is percent-decoded to look for card numbers.
 const urlDecodings = 3
 
-func suspectParts(text string) bool {
+// urlTexts returns the parts of a URL that are free text, as they are written, and as they read once or more often decoded.
+// Full-width digits are digits.
+func urlTexts(text string) (texts []string) {
+	for range urlDecodings {
+		texts = append(texts, urlParts(norm.NFKC.String(text))...)
+		decoded, err := url.PathUnescape(text)
+		if err != nil || decoded == text {
+			return texts
+		}
+		text = decoded
+	}
+	return append(texts, urlParts(norm.NFKC.String(text))...)
+}
+
+// urlParts returns a URL's user, host, path, query and fragment.
+func urlParts(text string) []string {
 	u, err := url.Parse(text)
 	if err != nil {
-		return suspect(text)
+		return []string{text}
 	}
-	texts := []string{u.Host, u.Path, u.Opaque, u.RawQuery, u.Fragment, u.User.String()}
+	texts := []string{u.Hostname(), u.Path, u.Opaque, u.RawQuery, u.Fragment, u.User.Username()}
+	if password, set := u.User.Password(); set {
+		texts = append(texts, password)
+	}
 	for name, values := range u.Query() {
 		texts = append(append(texts, name), values...)
 	}
-	return slices.ContainsFunc(texts, suspect)
+	return texts
 }

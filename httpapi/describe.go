@@ -5,11 +5,16 @@ import (
 	"strings"
 
 	"github.com/getkin/kin-openapi/openapi3"
+
+	"payledger/domain"
 )
 
 // describe says what a schema's rule wants; it never repeats the value.
 func describe(e *openapi3.SchemaError) string {
 	s := e.Schema
+	if n, is := e.Value.(float64); is && s.Max != nil && *s.Max == float64(domain.MaxAmount) && n > *s.Max {
+		return fmt.Sprintf("must be at most %d (2^53 − 1), the largest amount", domain.MaxAmount)
+	}
 	switch e.SchemaField {
 	case "maxLength":
 		return fmt.Sprintf("must be at most %d characters long", *s.MaxLength)

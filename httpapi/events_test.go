@@ -3,7 +3,10 @@ package httpapi_test
 import (
 	"bufio"
 	"context"
+	"crypto/sha256"
 	"database/sql"
+	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -67,6 +70,45 @@ func TestReadsWhileViewsAreHeld(t *testing.T) {
 	release()
 	if listed := r.want(<-list, 200, "").field("data").([]any); len(listed) != 1 || listed[0].(map[string]any)["status"] != "SETTLED" {
 		t.Errorf("listed %v", listed)
+	}
+}
+
+// TestHashesFromTheAnswer: an auditor computes every hash from the answer alone, also from a part of the history, and bytes
+// come as base64 (I1).
+func TestHashesFromTheAnswer(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	made := r.want(r.pay(payWith(r.tokenize(r.session(someSession), goodCard))), 200, "")
+	at := "/payments/" + made.text1("id")
+	r.want(r.post(at+"/capture", ""), 200, "")
+	previous := strings.Repeat("0", 64)
+	for _, query := range []string{"", "?after=2"} {
+		a := r.want(r.get(at+"/events"+query), 200, "")
+		for i, e := range a.field("data").([]any) {
+			e := e.(map[string]any)
+			if i == 0 && query != "" {
+				previous = e["previousHash"].(string)
+			}
+			before, err := hex.DecodeString(e["previousHash"].(string))
+			must(t, err)
+			raw, err := base64.StdEncoding.DecodeString(e["raw"].(string))
+			must(t, err)
+			sum := sha256.Sum256(append(before, raw...))
+			if e["previousHash"] != previous || e["hash"] != hex.EncodeToString(sum[:]) || !strings.Contains(string(raw), "ce-type:"+e["type"].(string)+"\n") {
+				t.Errorf("event %v%s has previous hash %v and hash %v; computed are %s and %x", e["revision"], query, e["previousHash"], e["hash"], previous, sum)
+			}
+			previous = e["hash"].(string)
+			if sealed, is := e["event"].(map[string]any)["personal"].(map[string]any); is {
+				if box, err := base64.StdEncoding.DecodeString(sealed["box"].(string)); err != nil || len(box) < 28 {
+					t.Errorf("the sealed customer is no base64: %v, %v", sealed["box"], err)
+				}
+			} else if i == 0 && query == "" {
+				t.Error("the first event has no sealed customer")
+			}
+		}
+		if strings.Contains(a.text, "\ufffd") || strings.Contains(a.text, `\ufffd`) {
+			t.Error("the answer holds broken UTF-8")
+		}
 	}
 }
 

@@ -82,7 +82,7 @@ func TestWrongCards(t *testing.T) {
 		{"expirationMonth", "3", "must be a month, 01 to 12"},
 		{"expirationYear", "99", "must be a year of four digits"},
 		{"expirationYear", "2020", "lies in the past with expirationMonth"},
-		{"cardholderName", "4242 4242 4242 4242", "must not hold a card number"},
+		{"cardholderName", "4242 4242 4242 4242", "must not hold a card number: it holds 16 digits divided as on a card, with a prefix of VISA and a right check digit"},
 		{"cardholderName", strings.Repeat("é", 256), "must be at most 255 characters long"},
 		{"pin", "1234", "is not a known field"},
 	} {

@@ -52,7 +52,8 @@ func paymentFilter(query url.Values) projections.PaymentFilter {
 		Statuses: several("status"), MethodTypes: several("payment_method_type"), Processors: several("processor"),
 		Currencies: several("currency_code"), CustomerIDs: several("customer_id"), MerchantIDs: several("merchant_id"),
 		Emails: several("customer_email_address"), Last4Digits: several("last_4_digits"), OrderID: query.Get("order_id"),
-		From: read(query, "from_date", parseTime), To: read(query, "to_date", parseTime),
+		WalletEmails: slices.Concat(several("paypal_email"), several("klarna_email")),
+		From:         read(query, "from_date", parseTime), To: read(query, "to_date", parseTime),
 		MinAmount: read(query, "min_amount", parseAmount), MaxAmount: read(query, "max_amount", parseAmount),
 	}
 }

@@ -2,10 +2,7 @@ package httpapi
 
 import (
 	"net/http"
-	"strings"
 	"time"
-
-	"payledger/domain"
 )
 
 // logRequest writes the one line of a request: no body, no header, no query.
@@ -32,18 +29,4 @@ func (a *API) logRequest(c *call, o outcome, took time.Duration) {
 		}
 	}
 	event.AnErr("cut", o.cut).Msg("request")
-}
-
-// masked takes the digits out of a text that holds a card number: what went wrong may have one in its hands,
-// and none reaches a log (D12).
-func masked(text string) string {
-	if !domain.HoldsCardNumber(text) {
-		return text
-	}
-	return strings.Map(func(r rune) rune {
-		if r >= '0' && r <= '9' {
-			return '#'
-		}
-		return r
-	}, text)
 }

@@ -76,7 +76,7 @@ func TestEndpointChangeFaults(t *testing.T) {
 		`{"url":null,"eventTypes":null,"enabled":null}`:                     {"$.enabled must be true or false", "$.eventTypes must be an array", "$.url must be a string"},
 		`{"url":"https://10.0.0.1/"}`:                                       {"$.url must not lead to a private address"},
 		`{"description":"` + strings.Repeat("x", 256) + `"}`:                {"$.description must be at most 255 characters long"},
-		`{"description":"of 4111 1111 1111 1111"}`:                          {"$.description must not hold a card number"},
+		`{"description":"of 4111 1111 1111 1111"}`:                          {"$.description must not hold a card number: it holds 16 digits divided as on a card, with a prefix of VISA and a right check digit"},
 		`{"eventTypes":["DISPUTE.OPENED","DISPUTE.OPENED"],"enabled":true}`: {"$.eventTypes must not name anything twice"},
 	} {
 		for i := range want {

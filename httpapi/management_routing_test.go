@@ -107,9 +107,9 @@ func TestRoutingFaults(t *testing.T) {
 			"$.rules[2].when.metadata.big must be a string, or an integer between -9007199254740991 and 9007199254740991, or true or false",
 			"$.rules[2].when.metadata.list must be a string, or an integer between -9007199254740991 and 9007199254740991, or true or false",
 			"$.rules[3].name is the name of another rule",
-			"$.rules[3].when.metadata must be at most 512 bytes in all", "$.rules[3].when.metadata.card must not hold a card number",
+			"$.rules[3].when.metadata must be at most 512 bytes in all", "$.rules[3].when.metadata.card must not hold a card number: it holds 16 digits in a row, with a prefix of VISA and a right check digit",
 		}},
-		{`{"rules":[` + rule(`"4111 1111 1111 1111"`, `{}`, `["ADYEN"]`) + `]}`, []string{"$.rules[0].name must not hold a card number"}},
+		{`{"rules":[` + rule(`"4111 1111 1111 1111"`, `{}`, `["ADYEN"]`) + `]}`, []string{"$.rules[0].name must not hold a card number: it holds 16 digits divided as on a card, with a prefix of VISA and a right check digit"}},
 	} {
 		expectRefusal(t, r, c.body, c.want)
 	}

@@ -101,7 +101,7 @@ func TestSettings(t *testing.T) {
 		`"a\nb"`:             "must have 1 to 64 characters, none of them invisible, and no space at an end",
 		`"a\u202eb"`:         "must have 1 to 64 characters, none of them invisible, and no space at an end",
 		`" a"`:               "must have 1 to 64 characters, none of them invisible, and no space at an end",
-		`"4111111111111111"`: "must not hold a card number",
+		`"4111111111111111"`: "must not hold a card number: it holds 16 digits in a row, with a prefix of VISA and a right check digit",
 	} {
 		a := r.want(r.manage("PATCH", "/settings", `{"displayName":`+name+`}`), 422, "RequestValidationError")
 		if !slices.Equal(a.faults(), []string{"SettingsRequest $.displayName " + want}) {

@@ -12,6 +12,7 @@ type captureRequest struct {
 	Amount   *domain.Amount  `json:"amount"` // absent: all that is left
 	Final    *bool           `json:"final"`  // absent: true
 	Metadata domain.Metadata `json:"metadata"`
+	Order    *domain.Order   `json:"order"`
 	Expand   []string        `json:"expand"`
 }
 
@@ -23,7 +24,7 @@ func capturePayment(c *call) (any, error) {
 	}
 	after, err := c.api.Commands.Capture(c.ctx, c.caller(), commands.CaptureInput{
 		Payment: c.paymentID(), Amount: body.Amount, Final: body.Final == nil || *body.Final,
-		Metadata: integers(body.Metadata), IdempotencyKey: key,
+		Metadata: integers(body.Metadata), Order: body.Order, IdempotencyKey: key,
 	})
 	if err != nil {
 		return nil, err
@@ -59,7 +60,8 @@ func refundPayment(c *call) (any, error) {
 
 // cancelRequest is the body of POST /payments/{id}/cancel (D10).
 type cancelRequest struct {
-	Reason string `json:"reason"`
+	Reason string   `json:"reason"`
+	Expand []string `json:"expand"`
 }
 
 // cancelPayment: POST /payments/{id}/cancel.
@@ -74,12 +76,13 @@ func cancelPayment(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.renderPayment(after, false)
+	return c.renderPayment(after, slices.Contains(body.Expand, expandEvents))
 }
 
 // adjustRequest is the body of POST /payments/{id}/adjust-authorization (D10).
 type adjustRequest struct {
 	Amount domain.Amount `json:"amount"` // the new total
+	Expand []string      `json:"expand"`
 }
 
 // adjustPayment: POST /payments/{id}/adjust-authorization.
@@ -94,7 +97,7 @@ func adjustPayment(c *call) (any, error) {
 	if err != nil {
 		return nil, unknownEntity(err)
 	}
-	return c.renderPayment(after, false)
+	return c.renderPayment(after, slices.Contains(body.Expand, expandEvents))
 }
 
 // unknownEntity is what an adjustment says of a payment that does not exist: it alone answers 404 (D3).

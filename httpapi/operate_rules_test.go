@@ -23,8 +23,8 @@ func TestOperationBodies(t *testing.T) {
 		{"everything wrong", "capturePayment", `{"amount":0,"final":"no","metadata":{"a":1.5},"expand":["all"],"currencyCode":"EUR","reason":"r"}`,
 			[]string{"$.amount " + oneOrMore, "$.currencyCode is not a known field", "$.expand[0] must be one of transactions.events", "$.final must be true or false",
 				"$.metadata.a must be a string, or an integer, or true or false", "$.reason is not a known field"}},
-		{"null for an absent field", "capturePayment", `{"amount":null,"final":null}`, []string{"$.amount " + oneOrMore, "$.final must be true or false"}},
-		{"too large", "capturePayment", `{"amount":9007199254740992}`, []string{"$.amount " + oneOrMore}},
+		{"null for an absent field", "capturePayment", `{"amount":null,"final":null,"expand":null}`, nil},
+		{"too large", "capturePayment", `{"amount":9007199254740992}`, []string{"$.amount must be at most 9007199254740991 (2^53 − 1), the largest amount"}},
 		{"all that there is", "refundPayment", `{"amount":1,"orderId":"o","reason":"r","transactionEventId":"e","metadata":{},"expand":[]}`, nil},
 		{"everything wrong", "refundPayment", `{"amount":-1,"orderId":"` + long + `","reason":"` + long + `","transactionEventId":7,"metadata":[],"final":true}`,
 			[]string{"$.amount " + oneOrMore, "$.final is not a known field", "$.metadata must be an object", "$.orderId must be at most 255 characters long",
@@ -32,7 +32,7 @@ func TestOperationBodies(t *testing.T) {
 		{"long texts that fit", "refundPayment", `{"orderId":"` + long[2:] + `","reason":"` + long[2:] + `"}`, nil},
 		{"all that there is", "cancelPayment", `{"reason":"out of stock"}`, nil},
 		{"everything wrong", "cancelPayment", `{"reason":"` + long + `","amount":1,"expand":["transactions.events"]}`,
-			[]string{"$.amount is not a known field", "$.expand is not a known field", "$.reason must be at most 255 characters long"}},
+			[]string{"$.amount is not a known field", "$.reason must be at most 255 characters long"}},
 		{"no amount", "adjustPaymentAuthorization", `{"reason":"r"}`, []string{"$.amount is required", "$.reason is not a known field"}},
 		{"no total", "adjustPaymentAuthorization", `{"amount":0}`, []string{"$.amount " + oneOrMore}},
 		{"a fraction", "adjustPaymentAuthorization", `{"amount":1.5}`, []string{"$.amount " + oneOrMore}},
@@ -75,7 +75,7 @@ func TestOperationTexts(t *testing.T) {
 		{"cancelPayment", "reason"}, {"refundPayment", "reason"}, {"refundPayment", "orderId"},
 	} {
 		err := a.postCall(c.operation, fmt.Sprintf(`{%q:"again with %s"}`, c.field, number)).accept()
-		if got := faults(t, err); !slices.Equal(got, []string{"$." + c.field + " " + noCardNumber}) || strings.Contains(err.Error(), number) {
+		if got := faults(t, err); len(got) != 1 || !strings.HasPrefix(got[0], "$."+c.field+" "+noCardNumber) || strings.Contains(err.Error(), number) {
 			t.Errorf("%s %s: %v", c.operation, c.field, err)
 		}
 	}

@@ -42,7 +42,7 @@ func createPayment(c *call) (any, error) {
 	made, err := c.api.Commands.CreatePayment(c.ctx, c.caller(), commands.PaymentInput{
 		Token: body.PaymentMethodToken, OrderID: body.OrderID, CustomerID: body.CustomerID, Currency: body.CurrencyCode,
 		Amount: body.Amount, Order: body.Order, Customer: body.Customer.customer(), Metadata: integers(body.Metadata),
-		Method: body.PaymentMethod, IdempotencyKey: key,
+		Method: compact(body.PaymentMethod), IdempotencyKey: key,
 	})
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"slices"
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
@@ -53,7 +54,8 @@ func (c *call) resumedAction(token string) (uint64, processor.Outcome) {
 
 // resumeRequest is the body of POST /payments/{id}/resume (§4).
 type resumeRequest struct {
-	ResumeToken string `json:"resumeToken"`
+	ResumeToken string   `json:"resumeToken"`
+	Expand      []string `json:"expand"`
 }
 
 // resumePayment: POST /payments/{id}/resume. What is not finished in time is refused with NoActionsToHandle,
@@ -70,5 +72,5 @@ func resumePayment(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.renderPayment(after, false)
+	return c.renderPayment(after, slices.Contains(body.Expand, expandEvents))
 }

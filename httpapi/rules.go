@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/url"
 	"strconv"
@@ -62,7 +63,14 @@ func (v *violations) ofOrder(tree map[string]any) {
 	}
 	metadata, _ := tree["metadata"].(map[string]any)
 	v.ofMetadata(metadata)
+	method, _ := tree["paymentMethod"].(map[string]any)
+	if text, err := json.Marshal(method["options"]); err != nil || len(text) > maxOptionsBytes {
+		v.add("$.paymentMethod.options", fmt.Sprintf("must be at most %d bytes of JSON", maxOptionsBytes))
+	}
 }
+
+// maxOptionsBytes is the size of the largest options of a payment method (D21).
+const maxOptionsBytes = 8 << 10
 
 // seenRules: what the customer saw is an amount with its currency (D12).
 func seenRules(v *violations, tree map[string]any, _ *call) {
@@ -124,7 +132,7 @@ func cardRules(v *violations, tree map[string]any, c *call) {
 		s, _ := card[field].(string)
 		return s, len(s) >= least && len(s) <= most && strings.Trim(s, "0123456789") == ""
 	}
-	number, formed := text("number", shortestCard, longestCard)
+	number, formed := text("number", 14, 19)
 	if formed && !domain.ValidCardNumber(number) {
 		v.add("$.paymentInstrument.number", "is not a card number")
 	}

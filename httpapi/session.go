@@ -1,10 +1,13 @@
 package httpapi
 
 import (
+	"bytes"
+	"encoding/json"
 	"payledger/domain"
 	"payledger/domain/attempt"
 	"payledger/domain/session"
 	"payledger/projections"
+	"reflect"
 )
 
 // sessionRequest is the body of POST /client-session (D4).
@@ -51,7 +54,7 @@ type sessionContent struct {
 	ReturnURL                 string                `json:"returnUrl,omitempty"`
 	ClientExpirationDate      projections.Time      `json:"clientExpirationDate"`
 	ClientTokenExpirationDate projections.Time      `json:"clientTokenExpirationDate"`
-	Warnings                  []warning             `json:"warnings"`
+	Warnings                  []warning             `json:"warnings,omitempty"`
 }
 
 // sessionAnswer is a client session with the client token.
@@ -113,17 +116,40 @@ func renderSession(s session.State, customer *domain.Customer) sessionContent {
 		OrderID: s.OrderID, CustomerID: s.CustomerID, CurrencyCode: s.Currency, Amount: s.Total(), Order: s.Order,
 		Customer: projections.RenderCustomer(customer), Metadata: s.Metadata, ApprovalMode: s.ApprovalMode,
 		ReturnURL: s.ReturnURL, ClientExpirationDate: projections.Time{Time: s.ExpiresAt},
-		ClientTokenExpirationDate: projections.Time{Time: s.ExpiresAt}, Warnings: []warning{},
+		ClientTokenExpirationDate: projections.Time{Time: s.ExpiresAt},
 	}
-	if s.Method != (session.Method{}) {
+	if !reflect.ValueOf(s.Method).IsZero() {
 		a.PaymentMethod = &s.Method
 	}
-	for _, field := range s.Warnings() {
+	for _, field := range missing(s.Fields) {
 		a.Warnings = append(a.Warnings, warning{
 			Type: "CHECKOUT", Code: "MISSING_DATA", Message: "A checkout needs " + field + ".",
 		})
 	}
 	return a
+}
+
+// missing names the fields that a checkout drop-in needs and the session lacks (§2.5, D4).
+func missing(f session.Fields) (fields []string) {
+	if f.OrderID == "" {
+		fields = append(fields, "orderId")
+	}
+	if f.Currency == "" {
+		fields = append(fields, "currencyCode")
+	}
+	if f.Order == nil || len(f.Order.LineItems) == 0 {
+		fields = append(fields, "order.lineItems")
+	}
+	return fields
+}
+
+// compact writes the options of a payment method without white space: their size is limited so (D21).
+func compact(m session.Method) session.Method {
+	var b bytes.Buffer
+	if m.Options != "" && json.Compact(&b, []byte(m.Options)) == nil {
+		m.Options = domain.JSON(b.String())
+	}
+	return m
 }
 
 // integers keeps the numbers of metadata as the integers that they are (D4).

@@ -143,7 +143,7 @@ func (r sessionRequest) input() commands.SessionInput {
 		Customer: r.Customer.customer(),
 		Fields: session.Fields{
 			OrderID: r.OrderID, CustomerID: r.CustomerID, Currency: r.CurrencyCode, Amount: r.Amount,
-			Order: r.Order, Metadata: integers(r.Metadata), Method: r.PaymentMethod,
+			Order: r.Order, Metadata: integers(r.Metadata), Method: compact(r.PaymentMethod),
 			ApprovalMode: r.ApprovalMode, ReturnURL: r.ReturnURL,
 		},
 	}

@@ -121,7 +121,7 @@ func member(name string) string {
 	switch {
 	case plainName(name):
 		return "." + name
-	case domain.HoldsCardNumber(name):
+	case mayHoldCard(name):
 		return "['…']"
 	}
 	if utf8.RuneCountInString(name) > nameShown {
@@ -138,7 +138,7 @@ func plainName(name string) bool {
 			return false
 		}
 	}
-	return name != "" && len(name) <= nameShown && !(len(name) >= shortestCard && domain.HoldsCardNumber(name))
+	return name != "" && len(name) <= nameShown && !(len(name) >= shortestCard && mayHoldCard(name))
 }
 
 // quoted takes the name out of the library's `property "x" is unsupported`.

@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -48,7 +50,7 @@ func TestEveryViolationAtOnce(t *testing.T) {
 		{"everything of another type", "createPayment",
 			`{"paymentMethodToken":1,"orderId":true,"currencyCode":978,"amount":"12","order":[],"customer":"x","metadata":[],"paymentMethod":null,"expand":"x"}`,
 			[]string{"$.amount " + amountRange, "$.currencyCode must be a string", "$.customer must be an object", "$.expand must be an array",
-				"$.metadata must be an object", "$.order must be an object", "$.orderId must be a string", "$.paymentMethod must be an object",
+				"$.metadata must be an object", "$.order must be an object", "$.orderId must be a string",
 				"$.paymentMethodToken must be a string"}},
 		{"deep inside", "createClientSession",
 			`{"currencyCode":"EUR","order":{"countryCode":"XX","lineItems":[{"amount":1},{"amount":-1,"quantity":1.5,"productType":"X","x y":1},{}],"fees":[{"amount":"1"}]},
@@ -64,7 +66,7 @@ func TestEveryViolationAtOnce(t *testing.T) {
 				"$.paymentMethod.firstPaymentReason must be one of CardOnFile, Recurring, Unscheduled",
 				"$.paymentMethod.paymentType must be one of FIRST_PAYMENT, ECOMMERCE, SUBSCRIPTION, UNSCHEDULED", "$.paymentMethod.vaultOnSuccess must be true or false"}},
 		{"a name in need of quotes", "createPayment", `{"paymentMethodToken":"t","it's \"so\" \\":1,"4242424242424242":1,"` + strings.Repeat("y", 70) + `":1}`,
-			[]string{`$['it\'s "so" \\'] is not a known field`, "$['" + strings.Repeat("y", 64) + "…'] is not a known field", "$['…'] is not a known field", "$['…'] must not hold a card number"}},
+			[]string{`$['it\'s "so" \\'] is not a known field`, "$['" + strings.Repeat("y", 64) + "…'] is not a known field", "$['…'] is not a known field", "$['…'] must not hold a card number: it holds 16 digits in a row, with a prefix of VISA and a right check digit"}},
 		{"the vault flow", "createPaymentInstrument", `{"paymentInstrument":{"number":"4111111111111111","cvv":"123","expirationMonth":"12","expirationYear":"2030"},"tokenType":"MULTI_USE","paymentFlow":"VAULT"}`, nil},
 		{"a token type that does not fit", "createPaymentInstrument", `{"paymentInstrument":{"number":"4111111111111111","cvv":"123","expirationMonth":"12","expirationYear":"2030"},"tokenType":"MULTI_USE"}`,
 			[]string{"$.tokenType must be MULTI_USE with the paymentFlow VAULT, and SINGLE_USE without"}},
@@ -87,13 +89,14 @@ func TestAmounts(t *testing.T) {
 	a := testAPI(t)
 	for text, want := range map[string]int64{
 		"0": 0, "-0": 0, "-0.0": 0, "1": 1, "1.0": 1, "1e3": 1000, "12.50e2": 1250, "9007199254740991": 9007199254740991, "9007199254740991.0": 9007199254740991,
-		"-1": -1, "1.5": -1, "9007199254740992": -1, "9007199254740991.4": -1, "9223372036854775808": -1, "1e300": -1, "1e999": -1, "-1e999": -1,
-		"1e-999": -1, `"1"`: -1, "true": -1, "null": -1, "[]": -1, "{}": -1,
+		"-1": -1, "1.5": -1, "9007199254740992": -2, "9007199254740991.4": -1, "9223372036854775808": -2, "1e300": -2, "1e999": -2, "-1e999": -1,
+		"1e-999": -1, `"1"`: -1, "true": -1, "[]": -1, "{}": -1,
 	} {
 		c := a.postCall("createPayment", `{"paymentMethodToken":"t","amount":`+text+`}`)
 		err := c.accept()
 		if want < 0 {
-			if got := faults(t, err); !slices.Equal(got, []string{"$.amount " + amountRange}) {
+			rule := map[int64]string{-1: amountRange, -2: "must be at most 9007199254740991 (2^53 − 1), the largest amount"}[want]
+			if got := faults(t, err); !slices.Equal(got, []string{"$.amount " + rule}) {
 				t.Errorf("%s: %q", text, got)
 			}
 			continue
@@ -120,9 +123,16 @@ func TestLengths(t *testing.T) {
 
 // TestCardNumbersInText: D1. The number is never repeated.
 func TestCardNumbersInText(t *testing.T) {
-	const number = "4111 1111-1111 1111"
+	const number = "4111 1111 1111 1111"
 	a := testAPI(t)
 	for _, c := range []struct{ operation, body, path string }{
+		{"createClientSession", `{"orderId":"#"}`, "$.orderId"},
+		{"createPayment", `{"paymentMethodToken":"t","order":{"lineItems":[{"amount":1,"itemId":"#"}]}}`, "$.order.lineItems[0].itemId"},
+		{"createPayment", `{"paymentMethodToken":"t","order":{"lineItems":[{"amount":1,"productData":{"sku":"４１１１-１１１１-１１１１-１１１１"}}]}}`, "$.order.lineItems[0].productData.sku"},
+		{"createPayment", `{"paymentMethodToken":"t","order":{"lineItems":[{"amount":1,"description":"4111111111111111"}]}}`, "$.order.lineItems[0].description"},
+		{"createPayment", `{"paymentMethodToken":"t","order":{"lineItems":[{"amount":1,"productData":{"pageUrl":"https://shop.example/a%20b/4111111111111111"}}]}}`, "$.order.lineItems[0].productData.pageUrl"},
+		{"createClientSession", `{"returnUrl":"https://shop.example/?card=4111+1111+1111+1111"}`, "$.returnUrl"},
+		{"createWebhookEndpoint", `{"url":"https://shop.example/4111111111111111"}`, "$.url"},
 		{"createPayment", `{"paymentMethodToken":"t","orderId":"#"}`, "$.orderId"},
 		{"createPayment", `{"paymentMethodToken":"t","customerId":"#"}`, "$.customerId"},
 		{"createPayment", `{"paymentMethodToken":"t","metadata":{"note":"paid with #, thanks"}}`, "$.metadata.note"},
@@ -141,7 +151,7 @@ func TestCardNumbersInText(t *testing.T) {
 		{"createApiKey", `{"name":"#","scopes":["account:read"]}`, "$.name"},
 	} {
 		err := a.postCall(c.operation, strings.ReplaceAll(c.body, "#", number)).accept()
-		if got := faults(t, err); !slices.Equal(got, []string{c.path + " " + noCardNumber}) {
+		if got := faults(t, err); len(got) != 1 || !strings.HasPrefix(got[0], c.path+" must not hold a card number: it holds 16 digits") || !strings.Contains(got[0], "with a prefix of VISA and a right check digit") {
 			t.Errorf("%s %s: %q", c.operation, c.body, got)
 		}
 		if err != nil && (strings.Contains(err.Error(), number) || strings.Contains(err.Error(), "4111111111111111")) {
@@ -153,11 +163,31 @@ func TestCardNumbersInText(t *testing.T) {
 		{"createPayment", `{"paymentMethodToken":"t","amount":4111111111111111}`},
 		{"createPayment", `{"paymentMethodToken":"t","orderId":"1760000000000","metadata":{"at":1760000000000}}`},
 		{"createPayment", `{"paymentMethodToken":"t","orderId":"4111111111111112"}`},
-		{"createPayment", `{"paymentMethodToken":"t","order":{"lineItems":[{"amount":1,"productData":{"globalTradeItemNumber":"36000000000008"}}]}}`},
 		{"createWebhookEndpoint", `{"url":"https://shop.example/4111111111111112"}`},
+		{"createPayment", `{"paymentMethodToken":"t","orderId":"4111111111111111","customerId":"5555555555554444"}`},
+		{"createPayment", `{"paymentMethodToken":"t","metadata":{"cart":"order-0.4111111111111111"}}`},
+		{"createPayment", `{"paymentMethodToken":"t","order":{"lineItems":[{"amount":1,"itemId":"4111111111111111","productData":{"sku":"4111111111111111","globalTradeItemNumber":"36000000000008"}}]}}`},
+		{"refundPayment", `{"orderId":"4111111111111111"}`},
+		{"createWebhookEndpoint", `{"url":"https://shop.example:443/411111111111111"}`},
 	} {
 		if err := a.postCall(fine.operation, fine.body).accept(); err != nil {
 			t.Errorf("%s: %v", fine.body, err)
+		}
+	}
+}
+
+// TestIdentifiersAreAccepted: none of many ids of the kinds that merchants make is refused in any field for ids (D21).
+func TestIdentifiersAreAccepted(t *testing.T) {
+	a, r := testAPI(t), rand.New(rand.NewSource(21))
+	for range 5_000 {
+		for _, id := range []string{
+			"order-" + strconv.FormatFloat(r.Float64(), 'g', -1, 64), fmt.Sprintf("%016d", r.Int63n(1e16)), fmt.Sprintf("4%015d", r.Int63n(1e15)),
+			fmt.Sprintf("%08x-%04x-4%03x-a%03x-%012x", r.Int63n(1<<32), r.Intn(1<<16), r.Intn(1<<12), r.Intn(1<<12), r.Int63n(1<<48)),
+		} {
+			body := strings.ReplaceAll(`{"paymentMethodToken":"t","orderId":"#","customerId":"#","order":{"lineItems":[{"amount":1,"itemId":"#","productData":{"sku":"#"}}]}}`, "#", id)
+			if err := a.postCall("createPayment", body).accept(); err != nil {
+				t.Fatalf("%s: %v", id, err)
+			}
 		}
 	}
 }
@@ -178,7 +208,7 @@ func TestEveryTextField(t *testing.T) {
 		case s.Type.Is("array"):
 			visit(o, path+"[0]", func(v any) any { return wrap([]any{v}) }, s.Items.Value)
 			return
-		case !s.Type.Is("string") || notFreeText[strings.ReplaceAll(path, "[0]", "")]:
+		case !s.Type.Is("string") || scans[strings.ReplaceAll(path, "[0]", "")] == scanNothing:
 			return
 		}
 		fields++
@@ -190,7 +220,7 @@ func TestEveryTextField(t *testing.T) {
 			if known != o {
 				continue
 			}
-			if got := faults(t, a.postCall(name, string(body)).accept()); !slices.Contains(got, path+" "+noCardNumber) {
+			if got := faults(t, a.postCall(name, string(body)).accept()); !slices.ContainsFunc(got, func(fault string) bool { return strings.HasPrefix(fault, path+" "+noCardNumber) }) {
 				t.Errorf("%s %s: %q", name, path, got)
 			}
 		}
@@ -222,7 +252,7 @@ func TestMetadata(t *testing.T) {
 		{"the three kinds", `"s":"x","i":-3,"b":true,"big":9007199254740991,"whole":2.0`, nil},
 		{"other kinds", `"f":1.5,"n":null,"a":[],"o":{}`, []string{
 			"$.metadata.a must be a string, or an integer, or true or false", "$.metadata.f must be a string, or an integer, or true or false",
-			"$.metadata.n must be a string, or an integer, or true or false", "$.metadata.o must be a string, or an integer, or true or false"}},
+			"$.metadata.o must be a string, or an integer, or true or false"}},
 		{"too large a number", `"i":9007199254740992`, []string{"$.metadata.i must be between -9007199254740991 and 9007199254740991, as an integer"}},
 		{"64 keys", keys(64), nil},
 		{"65 keys", keys(65), []string{"$.metadata must have at most 64 keys"}},

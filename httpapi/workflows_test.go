@@ -91,13 +91,13 @@ func TestWorkflowFaults(t *testing.T) {
 			"$.actions[0].url must not lead to a private address", "$.actions[1].url must not lead to a private address",
 		},
 		`{"name":"4111 1111 1111 1111","trigger":{"eventType":"PAYMENT.REFUND"},"condition":"true","actions":[{"type":"refund","reason":"4111111111111111"}]}`: {
-			"$.actions[0].reason must not hold a card number", "$.name must not hold a card number",
+			"$.actions[0].reason must not hold a card number: it holds 16 digits in a row, with a prefix of VISA and a right check digit", "$.name must not hold a card number: it holds 16 digits divided as on a card, with a prefix of VISA and a right check digit",
 		},
 		`{"name":"n","trigger":{"eventType":"PAYMENT.REFUND"},"condition":"true","actions":[{"type":"http_request","url":"https://127.0.0.1/of/4111111111111111"},` +
 			`{"type":"http_request","url":"https://127.0.0.1/?card=4111-1111-1111-1111"},{"type":"http_request","url":"https://127.0.0.1/?a=%34%31%31%31111111111111"},` +
 			`{"type":"http_request","url":"https://127.0.0.1/#4111111111111111"},{"type":"http_request","url":"https://127.0.0.1/of/4111111111111112?n=12345678901234"}]}`: {
-			"$.actions[0].url must not hold a card number", "$.actions[1].url must not hold a card number",
-			"$.actions[2].url must not hold a card number", "$.actions[3].url must not hold a card number",
+			"$.actions[0].url must not hold a card number: it holds 16 digits in a row, with a prefix of VISA and a right check digit", "$.actions[1].url must not hold a card number: it holds 16 digits divided as on a card, with a prefix of VISA and a right check digit",
+			"$.actions[2].url must not hold a card number: it holds 16 digits in a row, with a prefix of VISA and a right check digit", "$.actions[3].url must not hold a card number: it holds 16 digits in a row, with a prefix of VISA and a right check digit",
 		},
 		`{"name":"n","trigger":{"eventType":"PAYMENT.REFUND"},"condition":"[1].map(a, [a, a]).exists(z, z == z)","actions":[{"type":"cancel"}]}`: {
 			"$.condition line 1, column 1: map cannot be used in conditions; all, exists and exists_one can",

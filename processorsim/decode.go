@@ -82,7 +82,7 @@ func checkOperation(op processor.Operation) error {
 		return invalid("currency is not an ISO 4217 code")
 	case len(op.MerchantID) > 255 || len(op.ParentID) > 255 || len(op.NotifyURL) > 2048:
 		return invalid("a text is too long")
-	case domain.HoldsCardNumber(op.MerchantID) || domain.HoldsCardNumber(op.ParentID) || domain.HoldsCardNumber(op.NotifyURL):
+	case holdsDivided(op.MerchantID) || holdsDivided(op.ParentID) || domain.HoldsCardNumber(op.NotifyURL):
 		return invalid("a text holds a card number")
 	case op.NotifyURL != "" && !absoluteURL(op.NotifyURL):
 		return invalid("notifyUrl is not an absolute http or https URL")
@@ -113,6 +113,12 @@ func checkCard(c *processor.Card) error {
 	return nil
 }
 
+// holdsDivided reports whether an id holds a card number in groups: undivided, a number of an id may look like a card (D21).
+func holdsDivided(id string) bool {
+	number, _ := domain.FindCardNumber(id, true)
+	return number != ""
+}
+
 func digits(s string) bool { return strings.Trim(s, "0123456789") == "" }
 
 func absoluteURL(s string) bool {
@@ -132,7 +138,7 @@ func checkKey(key string) (domain.OperationKey, error) {
 	if key == "" || len(key) > 255 || strings.IndexFunc(key, func(r rune) bool { return r < '!' || r > '~' }) >= 0 {
 		return "", invalid("the idempotency key is not 1 to 255 visible ASCII characters")
 	}
-	if domain.HoldsCardNumber(key) {
+	if holdsDivided(key) {
 		return "", invalid("the idempotency key holds a card number")
 	}
 	return domain.OperationKey(key), nil

@@ -42,7 +42,7 @@ func TestRefusedOperations(t *testing.T) {
 		{authorize, `"2031"`, `"31"`},
 		{capture, `"x"`, `""`},
 		{capture, `"x"`, `"` + strings.Repeat("x", 256) + `"`},
-		{capture, `"x"`, `"4242424242424242"`},
+		{capture, `"x"`, `"4242 4242 4242 4242"`},
 		{capture, `"x"`, `"x","card":{}`},
 		{capture, `"capture"`, `"complete"`},
 		{capture, `"capture"`, `"complete","outcome":"PERHAPS"`},

@@ -23,7 +23,9 @@ type PaymentFilter struct {
 	MerchantIDs []string `json:"merchant_id"`
 	Emails      []string `json:"customer_email_address"` // case and surrounding space do not count
 	Last4Digits []string `json:"last_4_digits"`
-	OrderID     string   `json:"order_id"`
+	// WalletEmails are addresses at PayPal or Klarna. Payments are made by card, so that none has one.
+	WalletEmails []string `json:"wallet_email,omitempty"`
+	OrderID      string   `json:"order_id"`
 	// Session is the client session that the payments were made in; the list of D11 does not take it.
 	Session domain.SessionID `json:"-"`
 

@@ -85,6 +85,9 @@ func plan(f PaymentFilter, hashes []string) (along walk, conditions []condition)
 	if along.index == "" {
 		along = walk{index: "payments_created", values: []string{""}}
 	}
+	if len(f.WalletEmails) > 0 {
+		conditions = append(conditions, condition{sql: "FALSE"})
+	}
 	return along, append(conditions, bounds(f)...)
 }
 

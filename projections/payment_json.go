@@ -55,16 +55,18 @@ type RequiredAction struct {
 
 // PaymentMethod is the instrument that pays (§2.2).
 type PaymentMethod struct {
-	PaymentType                string        `json:"paymentType,omitempty"`
-	PaymentMethodToken         domain.Token  `json:"paymentMethodToken"`
-	IsVaulted                  bool          `json:"isVaulted"`
-	AuthorizationType          string        `json:"authorizationType,omitempty"`
-	FirstPaymentReason         string        `json:"firstPaymentReason,omitempty"`
-	Descriptor                 string        `json:"descriptor,omitempty"`
-	AnalyticsID                string        `json:"analyticsId,omitempty"`
-	PaymentMethodType          string        `json:"paymentMethodType"`
-	PaymentMethodData          CardData      `json:"paymentMethodData"`
-	ThreeDSecureAuthentication *ThreeDSecure `json:"threeDSecureAuthentication,omitempty"`
+	PaymentType                string           `json:"paymentType,omitempty"`
+	PaymentMethodToken         domain.Token     `json:"paymentMethodToken"`
+	IsVaulted                  bool             `json:"isVaulted"`
+	AuthorizationType          string           `json:"authorizationType,omitempty"`
+	FirstPaymentReason         string           `json:"firstPaymentReason,omitempty"`
+	Descriptor                 string           `json:"descriptor,omitempty"`
+	AnalyticsID                string           `json:"analyticsId,omitempty"`
+	PaymentMethodType          string           `json:"paymentMethodType"`
+	OrderedAllowedCardNetworks []domain.Network `json:"orderedAllowedCardNetworks,omitempty"`
+	Options                    domain.JSON      `json:"options,omitempty"`
+	PaymentMethodData          CardData         `json:"paymentMethodData"`
+	ThreeDSecureAuthentication *ThreeDSecure    `json:"threeDSecureAuthentication,omitempty"`
 }
 
 // ThreeDSecure is what the customer check ended with (enums: threeDSecureResponseCode).

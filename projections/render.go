@@ -86,6 +86,9 @@ func renderMethod(s payment.State, cardholder string, o RenderOptions) PaymentMe
 		Descriptor: m.Descriptor, AnalyticsID: m.AnalyticsID, PaymentMethodType: m.Type,
 		PaymentMethodData: RenderCard(c, s.Bin, cardholder, o.First6Digits),
 	}
+	if wishes := s.Details().Preferences; wishes != nil {
+		out.OrderedAllowedCardNetworks, out.Options = wishes.AllowedNetworks, wishes.Options
+	}
 	if s.ThreeDS != "" {
 		out.ThreeDSecureAuthentication = &ThreeDSecure{ResponseCode: s.ThreeDS}
 	}

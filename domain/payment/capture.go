@@ -11,6 +11,7 @@ type Capture struct {
 	Amount   *domain.Amount // nil: all that is left
 	Final    bool
 	Metadata domain.Metadata
+	Order    *domain.Order // what is captured; recorded only (D21)
 }
 
 const captureModel = "PaymentCapture"
@@ -47,7 +48,7 @@ func DecideCapture(s State, c Capture) (Event, error) {
 	if err := s.merged(captureModel, c.Metadata); err != nil {
 		return nil, err
 	}
-	return CaptureRequested{At: c.At, Amount: amount, Final: c.Final, Metadata: c.Metadata, KeyHash: c.keyHash(s)}, nil
+	return CaptureRequested{At: c.At, Amount: amount, Final: c.Final, Metadata: c.Metadata, Order: c.Order, KeyHash: c.keyHash(s)}, nil
 }
 
 // Refusal is what the caller is answered whose attempt our books refused (D7).

@@ -23,7 +23,8 @@ func fullCreate() payment.Create {
 			Token: "01token", Type: "PAYMENT_CARD", TokenizedAt: at.Add(-time.Minute), AuthorizationType: "FINAL",
 			Card: domain.NewCard("4111111111111111", "12", "2030", true),
 		},
-		Personal: &domain.Sealed{Key: "secret-1", Box: []byte{1}, EmailHash: "hash-1"}, Session: "session-1", IdempotencyKey: "key-1",
+		Preferences: &domain.Preferences{AllowedNetworks: []domain.Network{domain.NetworkVisa}, Options: `{"a":1}`},
+		Personal:    &domain.Sealed{Key: "secret-1", Box: []byte{1}, EmailHash: "hash-1"}, Session: "session-1", IdempotencyKey: "key-1",
 		Route:       []payment.Target{{Processor: processor.Adyen, MerchantID: "m-1"}, {Processor: processor.Stripe, MerchantID: "m-2"}},
 		AutoCapture: true,
 	}
@@ -49,7 +50,7 @@ func TestCreateLosesNothing(t *testing.T) {
 	e := mustDecide(t, event, err)
 	wantEvent := payment.Created{
 		At: c.At, ID: c.ID, Account: c.Account, OrderID: c.OrderID, CustomerID: c.CustomerID, Currency: c.Currency,
-		Amount: *c.Amount, Order: c.Order, Metadata: c.Metadata, Method: c.Method, Personal: c.Personal,
+		Amount: *c.Amount, Order: c.Order, Metadata: c.Metadata, Method: c.Method, Personal: c.Personal, Preferences: c.Preferences,
 		Session: c.Session, KeyHash: domain.KeyHash("acct", "key-1"), Route: c.Route, AutoCapture: true,
 	}
 	if d := cmp.Diff(payment.Event(wantEvent), e); d != "" {
@@ -67,7 +68,7 @@ func TestCreateLosesNothing(t *testing.T) {
 	}
 	got := payment.Evolve(payment.State{}, e)
 	left, _ := got.NewestLeft()
-	if d := cmp.Diff(payment.Left{Details: &payment.Details{Order: c.Order, Personal: c.Personal}}, left); d != "" {
+	if d := cmp.Diff(payment.Left{Details: &payment.Details{Order: c.Order, Personal: c.Personal, Preferences: c.Preferences}}, left); d != "" {
 		t.Error(d)
 	}
 	if d := cmp.Diff(*left.Details, got.Details()); d != "" {

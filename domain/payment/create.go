@@ -19,6 +19,7 @@ type Create struct {
 	Amount         *domain.Amount // nil: neither request nor session gave one
 	Order          *domain.Order
 	Metadata       domain.Metadata
+	Preferences    *domain.Preferences // nil: none
 	Method         Method
 	Personal       *domain.Sealed
 	Session        domain.SessionID
@@ -60,7 +61,7 @@ func DecideCreate(s State, c Create) (Event, error) {
 	e := Created{
 		At: c.At, ID: c.ID, Account: c.Account, OrderID: c.OrderID, CustomerID: c.CustomerID,
 		Currency: c.Currency, Amount: *c.Amount, Order: c.Order, Metadata: c.Metadata, Method: c.Method,
-		Personal: c.Personal, Session: c.Session, Route: c.Route,
+		Preferences: c.Preferences, Personal: c.Personal, Session: c.Session, Route: c.Route,
 		AutoCapture: c.AutoCapture,
 	}
 	if c.IdempotencyKey != "" {

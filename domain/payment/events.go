@@ -30,21 +30,22 @@ func Events() []Event {
 // Created says that the payment exists and that its authorization was requested from the first target
 // of its route, under the operation key "<paymentId>.1".
 type Created struct {
-	At          time.Time        `json:"at"`
-	ID          domain.PaymentID `json:"id"`
-	Account     domain.AccountID `json:"accountId"`
-	OrderID     string           `json:"orderId"`
-	CustomerID  string           `json:"customerId,omitempty"`
-	Currency    domain.Currency  `json:"currencyCode"`
-	Amount      domain.Amount    `json:"amount"`
-	Order       *domain.Order    `json:"order,omitempty"`
-	Metadata    domain.Metadata  `json:"metadata,omitempty"`
-	Method      Method           `json:"paymentMethod"`
-	Personal    *domain.Sealed   `json:"personal,omitempty"`
-	Session     domain.SessionID `json:"sessionId,omitempty"`
-	KeyHash     string           `json:"keyHash,omitempty"`
-	Route       []Target         `json:"route"`
-	AutoCapture bool             `json:"autoCapture,omitempty"` // captured at once when authorized (D5)
+	At          time.Time           `json:"at"`
+	ID          domain.PaymentID    `json:"id"`
+	Account     domain.AccountID    `json:"accountId"`
+	OrderID     string              `json:"orderId"`
+	CustomerID  string              `json:"customerId,omitempty"`
+	Currency    domain.Currency     `json:"currencyCode"`
+	Amount      domain.Amount       `json:"amount"`
+	Order       *domain.Order       `json:"order,omitempty"`
+	Metadata    domain.Metadata     `json:"metadata,omitempty"`
+	Preferences *domain.Preferences `json:"preferences,omitempty"`
+	Method      Method              `json:"paymentMethod"`
+	Personal    *domain.Sealed      `json:"personal,omitempty"`
+	Session     domain.SessionID    `json:"sessionId,omitempty"`
+	KeyHash     string              `json:"keyHash,omitempty"`
+	Route       []Target            `json:"route"`
+	AutoCapture bool                `json:"autoCapture,omitempty"` // captured at once when authorized (D5)
 }
 
 // Answer is what every answer of a processor tells.
@@ -132,6 +133,7 @@ type (
 		Amount   domain.Amount   `json:"amount"`
 		Final    bool            `json:"final,omitempty"`
 		Metadata domain.Metadata `json:"metadata,omitempty"` // merged into the payment's
+		Order    *domain.Order   `json:"order,omitempty"`    // what is captured (D21)
 		KeyHash  string          `json:"keyHash,omitempty"`
 	}
 	// CaptureRefused says that our own books refuse an attempt (D7); no processor was called.

@@ -46,8 +46,9 @@ func (t Totals) with(op Operation) Totals {
 // Details are what is written down when the payment is created, never changes, and no rule looks at. They leave the state
 // with that event. They are shared and never changed.
 type Details struct {
-	Order    *domain.Order  `json:"order,omitempty"`
-	Personal *domain.Sealed `json:"personal,omitempty"`
+	Order       *domain.Order       `json:"order,omitempty"`
+	Personal    *domain.Sealed      `json:"personal,omitempty"`
+	Preferences *domain.Preferences `json:"preferences,omitempty"`
 }
 
 // Left is what left the state with one event: settled operations and idempotency keys, oldest first, and with the first
@@ -190,8 +191,8 @@ func (s State) settle(e Event) State {
 	}
 	keys := max(0, len(s.KeyHashes)-Tail)
 	var left Left
-	if c, first := e.(Created); first && (c.Order != nil || c.Personal != nil) {
-		left.Details, s.Totals.Details = &Details{c.Order, c.Personal}, true
+	if c, first := e.(Created); first && (c.Order != nil || c.Personal != nil || c.Preferences != nil) {
+		left.Details, s.Totals.Details = &Details{c.Order, c.Personal, c.Preferences}, true
 	}
 	if over <= 0 && keys == 0 && left.Details == nil {
 		return s

@@ -41,6 +41,8 @@ type Method struct {
 	PaymentType        string `json:"paymentType,omitempty"`
 	AuthorizationType  string `json:"authorizationType,omitempty"`
 	FirstPaymentReason string `json:"firstPaymentReason,omitempty"`
+	PaymentMethodType  string `json:"paymentMethodType,omitempty"`
+	domain.Preferences
 }
 
 // State is the session as its events made it.
@@ -72,21 +74,6 @@ func (f Fields) Total() *domain.Amount {
 		return &total
 	}
 	return nil
-}
-
-// Warnings names what a checkout drop-in needs and the session lacks (§2.5, D4).
-func (f Fields) Warnings() []string {
-	var missing []string
-	if f.OrderID == "" {
-		missing = append(missing, "orderId")
-	}
-	if f.Currency == "" {
-		missing = append(missing, "currencyCode")
-	}
-	if f.Order == nil || len(f.Order.LineItems) == 0 {
-		missing = append(missing, "order.lineItems")
-	}
-	return missing
 }
 
 // Create asks for a new session.

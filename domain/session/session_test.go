@@ -1,7 +1,6 @@
 package session_test
 
 import (
-	"slices"
 	"testing"
 	"time"
 
@@ -103,19 +102,6 @@ func TestTotal(t *testing.T) {
 		if d := cmp.Diff(row.want, row.fields.Total()); d != "" {
 			t.Errorf("%s: %s", row.name, d)
 		}
-	}
-}
-
-// TestWarnings: what a drop-in lacks (§2.5).
-func TestWarnings(t *testing.T) {
-	if got := (session.Fields{}).Warnings(); !slices.Equal(got, []string{"orderId", "currencyCode", "order.lineItems"}) {
-		t.Errorf("an empty session lacks %v", got)
-	}
-	if got := (session.Fields{OrderID: "o", Currency: "EUR", Order: lines(1)}).Warnings(); got != nil {
-		t.Errorf("a whole session lacks %v", got)
-	}
-	if got := (session.Fields{OrderID: "o", Currency: "EUR", Order: &domain.Order{}}).Warnings(); !slices.Equal(got, []string{"order.lineItems"}) {
-		t.Errorf("an empty order lacks %v", got)
 	}
 }
 

@@ -77,6 +77,7 @@ type CaptureInput struct {
 	Amount         *domain.Amount // nil: all that is left
 	Final          bool           // no further capture follows; the rest is released
 	Metadata       domain.Metadata
+	Order          *domain.Order // what is captured; nil: not said
 	IdempotencyKey string
 }
 

@@ -17,7 +17,7 @@ func (s *Service) Capture(ctx context.Context, by Caller, in CaptureInput) (paym
 	_, after, err := s.operate(ctx, by, operation{
 		payment: in.Payment, kind: processor.Capture, key: in.IdempotencyKey,
 		decide: func(state payment.State, r payment.Request) (payment.Event, error) {
-			return payment.DecideCapture(state, payment.Capture{Request: r, Amount: in.Amount, Final: in.Final, Metadata: in.Metadata})
+			return payment.DecideCapture(state, payment.Capture{Request: r, Amount: in.Amount, Final: in.Final, Metadata: in.Metadata, Order: in.Order})
 		},
 	})
 	return after, err

@@ -105,13 +105,14 @@ func (s *Service) assemble(ctx context.Context, by Caller, in *creation) (paymen
 	}
 	c := payment.Create{
 		At: s.Store.Now(), ID: in.id, Account: by.Account, IdempotencyKey: in.IdempotencyKey, Session: from.ID,
-		OrderID:    domain.FirstNonEmpty(in.OrderID, from.OrderID),
-		CustomerID: domain.FirstNonEmpty(in.CustomerID, from.CustomerID),
-		Currency:   domain.FirstNonEmpty(in.Currency, from.Currency),
-		Amount:     in.Amount,
-		Order:      domain.MergeOrder(from.Order, in.Order),
-		Metadata:   domain.MergeMetadata(from.Metadata, in.Metadata),
-		Method:     method(in, tool, from.Method),
+		OrderID:     domain.FirstNonEmpty(in.OrderID, from.OrderID),
+		CustomerID:  domain.FirstNonEmpty(in.CustomerID, from.CustomerID),
+		Currency:    domain.FirstNonEmpty(in.Currency, from.Currency),
+		Amount:      in.Amount,
+		Order:       domain.MergeOrder(from.Order, in.Order),
+		Metadata:    domain.MergeMetadata(from.Metadata, in.Metadata),
+		Method:      method(in, tool, from.Method),
+		Preferences: preferences(in.Method.Preferences, from.Method.Preferences),
 	}
 	if c.Amount == nil {
 		c.Amount = from.Total()
@@ -160,6 +161,20 @@ func method(c *creation, tool instrument.State, from session.Method) payment.Met
 		m.TokenizedAt = tool.CreatedAt // the card as it was entered, with its CVV; else the vaulted one
 	}
 	return m
+}
+
+// preferences lays the request's over the session's (D5, D21); nil for none.
+func preferences(in, from domain.Preferences) *domain.Preferences {
+	if in.AllowedNetworks != nil {
+		from.AllowedNetworks = in.AllowedNetworks
+	}
+	if in.Options != "" {
+		from.Options = in.Options
+	}
+	if from.AllowedNetworks == nil && from.Options == "" {
+		return nil
+	}
+	return &from
 }
 
 // personal opens what session and instrument hold sealed, merges the request's customer over it and seals

@@ -2,6 +2,9 @@ package commands
 
 import (
 	"context"
+	"fmt"
+	"slices"
+	"strings"
 
 	"payledger/domain"
 	"payledger/domain/instrument"
@@ -15,6 +18,11 @@ func (s *Service) Tokenize(ctx context.Context, by Caller, in TokenizeInput) (in
 	from, err := s.Session(ctx, by.Account, in.Session)
 	if err != nil {
 		return instrument.State{}, err
+	}
+	if network, _ := domain.CardNetwork(in.Card.Number); len(from.Method.AllowedNetworks) > 0 && !slices.Contains(from.Method.AllowedNetworks, network) {
+		return instrument.State{}, domain.Invalid("PaymentInstrumentRequest", domain.Violation{
+			Path: "$.paymentInstrument.number", Description: fmt.Sprintf("is a card of %s; this checkout takes %s", network, listed(from.Method.AllowedNetworks)),
+		})
 	}
 	kind := instrument.SingleUse
 	if in.Vault {
@@ -59,4 +67,13 @@ func (s *Service) Tokenize(ctx context.Context, by Caller, in TokenizeInput) (in
 		err = s.keepVaulted(ctx, tip.State)
 	}
 	return tip.State, err
+}
+
+// listed writes networks one after the other.
+func listed(networks []domain.Network) string {
+	names := make([]string, len(networks))
+	for i, network := range networks {
+		names[i] = string(network)
+	}
+	return strings.Join(names, ", ")
 }

@@ -22,7 +22,8 @@ type Payment struct {
 	PaymentID domain.PaymentID // the payment that the order has already; "" for none
 	AttemptID domain.AttemptID // the attempt that waits for the merchant; "" for none
 	Saved     []SavedCard
-	Keeps     bool // a card that pays is vaulted (D5)
+	Keeps     bool             // a card that pays is vaulted (D5)
+	Networks  []domain.Network // of cards that can pay, in this order; none: all (D21)
 }
 
 // Merchant is the name of whom customers pay; "" for one that has none.
@@ -102,6 +103,15 @@ func (v Payment) extras() (lines []Line) {
 		add(domain.FirstNonEmpty(fee.Description, "Fee"), fee.Amount)
 	}
 	return lines
+}
+
+// Takes lists the card networks that can pay; "" if all can.
+func (v Payment) Takes() string {
+	names := make([]string, len(v.Networks))
+	for i, network := range v.Networks {
+		names[i] = domain.FirstNonEmpty(brands[network], string(network))
+	}
+	return strings.Join(names, ", ")
 }
 
 // Brand is the network's name as customers know it.

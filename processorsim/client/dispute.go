@@ -5,6 +5,7 @@ import (
 	"errors"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -78,7 +79,7 @@ func (n notice) minor() (domain.Amount, bool) {
 	amount, fits := domain.Amount(n.amount), true
 	switch {
 	case n.decimal != "":
-		amount, fits = domain.ParseAmount(n.decimal, n.Currency)
+		amount, fits = parseAmount(n.decimal, n.Currency)
 	case n.exponent != nil && *n.exponent != n.Currency.Digits():
 		return 0, false // not the minor units that we mean
 	}
@@ -104,4 +105,17 @@ func endOf(day time.Time) time.Time {
 		return day
 	}
 	return day.Add(24*time.Hour - time.Second)
+}
+
+// parseAmount reads an amount in major units with the currency's own number of digits, "12.50" of EUR, "1250" of
+// JPY; false for anything else.
+func parseAmount(text string, c domain.Currency) (domain.Amount, bool) {
+	whole, part, pointed := strings.Cut(text, ".")
+	digits := c.Digits()
+	if !c.Known() || whole == "" || len(whole) > 16 || pointed != (digits > 0) || len(part) != digits ||
+		strings.Trim(whole+part, "0123456789") != "" {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(whole+part, 10, 64)
+	return domain.Amount(n), err == nil && domain.Amount(n) <= domain.MaxAmount
 }

@@ -26,7 +26,9 @@ type Entry struct {
 	Changed       []Change            `json:"changed"`
 	Waiting       []Waiting           `json:"waiting,omitempty"`       // what the payment waits for after the event
 	Notices       []Notice            `json:"notifications,omitempty"` // that came after the event and before the next (D14)
-	Hash          string              `json:"hash"`                    // hexadecimal link of the hash chain
+	PreviousHash  string              `json:"previousHash"`            // of the payment's event before; 64 zeroes for the first
+	Hash          string              `json:"hash"`                    // SHA-256 over the bytes of PreviousHash and Raw, hexadecimal
+	Raw           []byte              `json:"raw"`                     // the event as it stands in the log, from its attributes on
 }
 
 // Reader replays payments. It is not copied once it is used.
@@ -87,14 +89,15 @@ func (h *Reader) Payment(ctx context.Context, account domain.AccountID, id domai
 // replay is one replay under way.
 type replay struct {
 	*Reader
-	after, last uint64 // the entries that are handed on are those behind after, up to last
-	newest      uint64
-	hand        func(Entry) error
-	options     projections.RenderOptions
-	order       eventstore.Order
-	notices     map[uint64][]Notice // by the revision of the event that they stand beside
-	state       payment.State
-	before      any // the Payment JSON before the event
+	after, last    uint64 // the entries that are handed on are those behind after, up to last
+	newest         uint64
+	hand           func(Entry) error
+	options        projections.RenderOptions
+	order          eventstore.Order
+	notices        map[uint64][]Notice // by the revision of the event that they stand beside
+	state          payment.State
+	before         any             // the Payment JSON before the event
+	link, previous eventstore.Hash // of the newest event that was folded, and of the one before
 }
 
 // prepare reads the data that the entries need beside the events.
@@ -121,6 +124,7 @@ func (r *replay) event(ctx context.Context, e *eventstore.Recorded) error {
 		return fmt.Errorf("history: %w", err)
 	}
 	r.state = payment.Evolve(r.state, fact)
+	r.previous, r.link = r.link, e.Hash
 	if e.Revision < r.after {
 		return nil
 	}
@@ -156,6 +160,7 @@ func (r *replay) entry(ctx context.Context, e *eventstore.Recorded) (Entry, erro
 		Revision: e.Revision, Time: projections.Time{Time: e.Time}, Type: e.Type, Actor: e.Actor,
 		CommandID: e.CommandID, CorrelationID: e.CorrelationID, Event: dates(generic).(map[string]any),
 		Waiting: waiting(r.state), Notices: r.notices[e.Revision], Hash: e.Hash.String(),
+		PreviousHash: r.previous.String(), Raw: e.Raw(),
 	}
 	if e.Revision == r.newest {
 		r.schedule(&entry)
