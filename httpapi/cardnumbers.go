@@ -5,6 +5,7 @@ import (
 	"math"
 	"net/url"
 	"strconv"
+	"strings"
 
 	"golang.org/x/text/unicode/norm"
 
@@ -162,7 +163,7 @@ func urlParts(text string) []string {
 	if err != nil {
 		return []string{text}
 	}
-	texts := []string{u.Hostname(), u.Path, u.Opaque, u.RawQuery, u.Fragment, u.User.Username()}
+	texts := append(strings.Split(u.Hostname(), "."), u.Path, u.Opaque, u.RawQuery, u.Fragment, u.User.Username())
 	if password, set := u.User.Password(); set {
 		texts = append(texts, password)
 	}

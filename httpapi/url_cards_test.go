@@ -1,7 +1,6 @@
 package httpapi_test
 
 import (
-	"slices"
 	"strings"
 	"testing"
 )
@@ -19,13 +18,13 @@ func TestNoCardNumberInURLs(t *testing.T) {
 		"https://4111111111111111.shop.example/", "https://shop.example/４１１１１１１１１１１１１１１１", "https://shop.example/?4111111111111111",
 		"https://shop.example/%EF%BC%94111111111111111", "https://4111111111111111@shop.example/", "https://shop.example/?a=%34111%201111%201111%201111;b",
 	} {
-		for path, faults := range map[string][]string{
-			"POST /webhook-endpoints":        {"WebhookEndpointRequest $.url must not hold a card number"},
-			"PATCH /webhook-endpoints/" + id: {"WebhookEndpointChange $.url must not hold a card number"},
+		for path, fault := range map[string]string{
+			"POST /webhook-endpoints":        "WebhookEndpointRequest $.url must not hold a card number: it holds 16 digits ",
+			"PATCH /webhook-endpoints/" + id: "WebhookEndpointChange $.url must not hold a card number: it holds 16 digits ",
 		} {
 			method, to, _ := strings.Cut(path, " ")
 			a := r.want(r.manage(method, to, `{"url":"`+url+`"}`), 422, "RequestValidationError")
-			if !slices.Equal(a.faults(), faults) || strings.Contains(a.text, "111111") {
+			if faults := a.faults(); len(faults) != 1 || !strings.HasPrefix(faults[0], fault) || strings.Contains(a.text, "111111") {
 				t.Errorf("%s %s: %s", path, url, a.text)
 			}
 		}
