@@ -81,7 +81,7 @@ func testAppendLoad(t *testing.T, r *rig) {
 	same(t, "event by its place", at, appended.Recorded)
 }
 
-// The state that an append gives, and that a sole writer remembers, is the one that its bytes hold.
+// The state that an append gives, and that a sole writer remembers, is the one that its bytes hold, with what left it.
 func testMadeIsRead(t *testing.T, r *rig) {
 	created, _ := codecs()[0].full("payment.created")
 	full := created.(payment.Created)
@@ -97,7 +97,7 @@ func testMadeIsRead(t *testing.T, r *rig) {
 		t.Fatal(err)
 	}
 	event, eventErr := eventstore.Payments.Event(read)
-	decoded, stateErr := eventstore.Payments.State(read)
+	decoded, stateErr := eventstore.StateAt(testContext(t), r.store(), eventstore.Payments, read)
 	if err := errors.Join(eventErr, stateErr); err != nil {
 		t.Fatal(err)
 	}
