@@ -131,7 +131,7 @@ func (w *watched) everyWay() {
 		w.do("GET", "/payment-instruments?customer_id=customer-7", "", "")
 		w.do("GET", "/checkout/configuration", auto, "")
 		w.do("DELETE", "/payment-instruments/"+flow, "", "")
-		w.do("PATCH", "/client-session", "", `{"clientToken":"`+auto+`","amount":5,"orderId":"`+sentinelCards[i].number+`"}`)
+		w.do("PATCH", "/client-session", "", `{"clientToken":"`+auto+`","amount":5,"metadata":{"note":"`+sentinelCards[i].number+`"}}`)
 		w.do("PATCH", "/client-session", "", `{"clientToken":"`+auto+`","amount":5}`)
 		w.do("GET", "/client-session?clientToken="+auto, "", "")
 		for _, what := range []string{"abort", "approve"} { // a session is paid once
