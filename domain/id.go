@@ -15,7 +15,7 @@ type (
 	AccountID string
 	// PaymentID is a payment's: two characters of log generation and 128 bits (D6).
 	PaymentID string
-	// SessionID is a client session's: a UUID, also the accessToken of its client token (D4).
+	// SessionID is a client session's: a UUID. It is not secret and proves nothing: the access token does (D4).
 	SessionID string
 	// Token is a payment instrument's: the paymentMethodToken.
 	Token string

@@ -28,7 +28,7 @@ var (
 	Accounts = NewAggregate("account", 2, account.Events(), account.Evolve)
 	Disputes = NewAggregate("dispute", 1, dispute.Events(), dispute.Evolve)
 	// Inboxes hold what processors told unasked, by payment reference; see InboxKey.
-	Inboxes = NewAggregate("inbox", 2, inbox.Events(), inbox.Evolve)
+	Inboxes = NewAggregate("inbox", 3, inbox.Events(), inbox.Evolve)
 	// Workflows are all workflows of an account, by its id; WorkflowRuns are their runs.
 	Workflows    = NewAggregate("workflow", 1, workflow.Events(), workflow.Evolve)
 	WorkflowRuns = NewAggregate("workflow_run", 1, workflow.RunEvents(), workflow.EvolveRun)

@@ -1,16 +1,12 @@
 package httpapi
 
 import (
-	"bytes"
-	"crypto/hmac"
-	"crypto/sha256"
 	"strconv"
 
 	"payledger/domain"
 	"payledger/domain/account"
 	"payledger/domain/payment"
 	"payledger/domain/processor"
-	"payledger/eventstore"
 )
 
 // intentAction is the intent of the token that starts a required action: the one action there is (D4, D13).
@@ -29,21 +25,15 @@ func (a *API) signActionToken(p payment.State) (string, error) {
 	if required == nil {
 		return "", nil
 	}
-	access, err := a.actionAccess(p.ID, required.Revision)
-	if err != nil {
-		return "", err
-	}
-	claims := a.claims(access, intentAction, p.Account, required.ExpiresAt)
+	claims := a.claims(a.actionAccess(p.ID, required.Revision), intentAction, p.Account, required.ExpiresAt)
 	claims.PaymentID, claims.Action = p.ID, required.Revision
 	return a.signClaims(claims)
 }
 
 // actionAccess is the accessToken of an action's client token: a uuid like a session's, made from what the
 // token is for. By itself it opens nothing.
-func (a *API) actionAccess(id domain.PaymentID, revision uint64) (string, error) {
-	mac := hmac.New(sha256.New, a.ClientTokenKey)
-	mac.Write([]byte("action " + string(id) + " " + strconv.FormatUint(revision, 10)))
-	return eventstore.NewUUID(bytes.NewReader(mac.Sum(nil)))
+func (a *API) actionAccess(id domain.PaymentID, revision uint64) accessToken {
+	return accessToken(a.keyedUUID("action " + string(id) + " " + strconv.FormatUint(revision, 10)))
 }
 
 // authenticateAction reads the client token of a required action; no other client token is one (D12).

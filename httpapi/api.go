@@ -30,7 +30,7 @@ import (
 
 // Commands is what the API asks of the ledger; every method records, or refuses with a domain.Error.
 type Commands interface {
-	CreateSession(ctx context.Context, by commands.Caller, in commands.SessionInput) (session.State, error)
+	CreateSession(ctx context.Context, by commands.Caller, id domain.SessionID, in commands.SessionInput) (session.State, error)
 	// Session reads a client session; unknown and expired ones are refused.
 	Session(ctx context.Context, account domain.AccountID, id domain.SessionID) (session.State, error)
 	// ChangeSession changes a client session; change gives it as it shall be, and may be called again.
@@ -115,11 +115,11 @@ type Config struct {
 	Deliveries     Deliveries
 	Reconciler     Reconciler
 	Workflows      Workflows
-	ClientTokenKey []byte // signs client tokens (D4); 32 bytes or more
+	ClientTokenKey []byte // signs client tokens and makes sessions' ids of their access tokens (D4); 32 bytes or more
 	PublicURL      string // this service as browsers reach it
 	Environment    string // account.Sandbox or account.Production
 	Now            func() time.Time
-	Random         io.Reader // for request ids
+	Random         io.Reader // for request ids and access tokens
 	Logger         zerolog.Logger
 	// Ready gives the reason why the service should get no requests, or nil (I1: /readyz).
 	Ready func(context.Context) error

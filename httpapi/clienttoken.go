@@ -13,13 +13,13 @@ import (
 
 // tokenClaims are what a client token says (D4).
 type tokenClaims struct {
-	AccessToken      string `json:"accessToken"`
-	Env              string `json:"env"`
-	Intent           string `json:"intent"`
-	CoreURL          string `json:"coreUrl"`
-	PciURL           string `json:"pciUrl"`
-	ConfigurationURL string `json:"configurationUrl"`
-	AccountID        string `json:"accountId"`
+	AccessToken      accessToken `json:"accessToken"`
+	Env              string      `json:"env"`
+	Intent           string      `json:"intent"`
+	CoreURL          string      `json:"coreUrl"`
+	PciURL           string      `json:"pciUrl"`
+	ConfigurationURL string      `json:"configurationUrl"`
+	AccountID        string      `json:"accountId"`
 	// PaymentID and Action name the required action that a token with intentAction is for.
 	PaymentID domain.PaymentID `json:"paymentId,omitempty"`
 	Action    uint64           `json:"action,omitempty"`
@@ -32,13 +32,13 @@ const intentCheckout = "CHECKOUT"
 // environments as client tokens name them.
 var tokenEnvironments = map[string]string{account.Sandbox: "SANDBOX", account.Production: "PRODUCTION"}
 
-// signClientToken makes the client token of a session.
-func (a *API) signClientToken(s session.State) (string, error) {
-	return a.signClaims(a.claims(string(s.ID), intentCheckout, s.Account, s.ExpiresAt))
+// signClientToken makes the client token of a session, with the access token that the session's id was made of.
+func (a *API) signClientToken(s session.State, access accessToken) (string, error) {
+	return a.signClaims(a.claims(access, intentCheckout, s.Account, s.ExpiresAt))
 }
 
 // claims are what every client token says.
-func (a *API) claims(access, intent string, account domain.AccountID, expires time.Time) tokenClaims {
+func (a *API) claims(access accessToken, intent string, account domain.AccountID, expires time.Time) tokenClaims {
 	base := a.base()
 	return tokenClaims{
 		AccessToken: access, Env: tokenEnvironments[a.Environment], Intent: intent,
@@ -85,10 +85,11 @@ func (c *call) authenticateBrowser() error {
 	if err != nil {
 		return err
 	}
-	owner, id, err := c.sessionOf(text)
+	owner, access, err := c.sessionOf(text)
 	if err != nil {
 		return err
 	}
+	id := c.api.sessionID(access)
 	merchant, known := c.api.Reader.Account(owner)
 	if !known {
 		return badClientToken()
@@ -97,23 +98,24 @@ func (c *call) authenticateBrowser() error {
 	return c.checkBrowserRate(byClientToken, string(id))
 }
 
-// sessionOf tells which session of which account a client token stands for.
-func (c *call) sessionOf(text string) (domain.AccountID, domain.SessionID, error) {
+// sessionOf returns the access token of a client token, and the account that the session belongs to.
+func (c *call) sessionOf(text string) (domain.AccountID, accessToken, error) {
 	if !strings.Contains(text, ".") {
-		return c.sessionOfAccessToken(domain.SessionID(text))
+		return c.sessionOfAccessToken(accessToken(text))
 	}
 	claims, err := c.readClientToken(text)
 	if err != nil || claims.Intent != intentCheckout {
 		return "", "", badClientToken()
 	}
-	return domain.AccountID(claims.AccountID), domain.SessionID(claims.AccessToken), nil
+	return domain.AccountID(claims.AccountID), claims.AccessToken, nil
 }
 
 // sessionOfAccessToken looks the session up: an access token alone does not say when it expires.
-func (c *call) sessionOfAccessToken(id domain.SessionID) (domain.AccountID, domain.SessionID, error) {
-	if !domain.ValidID(string(id)) {
+func (c *call) sessionOfAccessToken(access accessToken) (domain.AccountID, accessToken, error) {
+	if !domain.ValidID(string(access)) {
 		return "", "", badClientToken()
 	}
+	id := c.api.sessionID(access)
 	owner, known, err := c.api.Reader.SessionAccount(c.ctx, id)
 	if err == nil && !known {
 		err = badClientToken()
@@ -121,7 +123,7 @@ func (c *call) sessionOfAccessToken(id domain.SessionID) (domain.AccountID, doma
 	if err == nil {
 		_, err = c.api.Commands.Session(c.ctx, owner, id)
 	}
-	return owner, id, err
+	return owner, access, err
 }
 
 func badClientToken() error {

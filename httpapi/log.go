@@ -22,7 +22,7 @@ func (a *API) logRequest(c *call, o outcome, took time.Duration) {
 	if c.merchant.ID != "" {
 		event = event.Str("account", string(c.merchant.ID))
 	}
-	if c.actor != "" && c.route.access != byClientToken { // whose actor names the session: its access token opens the checkout (D12)
+	if c.actor != "" {
 		event = event.Str("actor", c.actor)
 	}
 	if o.failure != nil {

@@ -16,10 +16,11 @@ func getCheckoutPage(c *call) (any, error) {
 	if token == "" {
 		return c.api.pages.Restore()
 	}
-	owner, id, err := c.sessionOf(token)
+	owner, access, err := c.sessionOf(token)
 	if err != nil {
 		return c.pageOf(err, checkout.Expired)
 	}
+	id := c.api.sessionID(access)
 	merchant, known := c.api.Reader.Account(owner)
 	if !known {
 		return c.pageOf(badClientToken(), checkout.Expired)

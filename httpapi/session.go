@@ -72,12 +72,16 @@ func createSession(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	in := body.input()
-	made, err := c.api.Commands.CreateSession(c.ctx, c.caller(), in)
+	access, err := newAccessToken(c.api.Random)
 	if err != nil {
 		return nil, err
 	}
-	token, err := c.api.signClientToken(made)
+	in := body.input()
+	made, err := c.api.Commands.CreateSession(c.ctx, c.caller(), c.api.sessionID(access), in)
+	if err != nil {
+		return nil, err
+	}
+	token, err := c.api.signClientToken(made, access)
 	if err != nil {
 		return nil, err
 	}

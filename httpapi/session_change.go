@@ -4,18 +4,17 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"payledger/domain"
 	"payledger/domain/session"
 	"payledger/eventstore/commands"
 )
 
 // getSession: GET /client-session, without its token (D4).
 func getSession(c *call) (any, error) {
-	id, err := c.ownSession(c.r.URL.Query().Get("clientToken"))
+	access, err := c.ownSession(c.r.URL.Query().Get("clientToken"))
 	if err != nil {
 		return nil, err
 	}
-	s, err := c.api.Commands.Session(c.ctx, c.merchant.ID, id)
+	s, err := c.api.Commands.Session(c.ctx, c.merchant.ID, c.api.sessionID(access))
 	if err != nil {
 		return nil, err
 	}
@@ -30,11 +29,11 @@ func changeSession(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	id, err := c.ownSession(body.ClientToken)
+	access, err := c.ownSession(body.ClientToken)
 	if err != nil {
 		return nil, err
 	}
-	changed, err := c.api.Commands.ChangeSession(c.ctx, c.caller(), id, func(in commands.SessionInput) (commands.SessionInput, error) {
+	changed, err := c.api.Commands.ChangeSession(c.ctx, c.caller(), c.api.sessionID(access), func(in commands.SessionInput) (commands.SessionInput, error) {
 		return merged(in, c.body.tree)
 	})
 	if err != nil {
@@ -44,17 +43,17 @@ func changeSession(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	token, err := c.api.signClientToken(changed)
+	token, err := c.api.signClientToken(changed, access)
 	return sessionAnswer{content, token}, err
 }
 
-// ownSession reads a client token that the merchant sends; another merchant's is none.
-func (c *call) ownSession(token string) (domain.SessionID, error) {
-	owner, id, err := c.sessionOf(token)
+// ownSession reads the access token of a client token that the merchant sends; another merchant's is refused.
+func (c *call) ownSession(token string) (accessToken, error) {
+	owner, access, err := c.sessionOf(token)
 	if err == nil && owner != c.merchant.ID {
 		err = badClientToken()
 	}
-	return id, err
+	return access, err
 }
 
 // merged lays a validated patch over a session: null clears, arrays and metadata are replaced whole, objects merged

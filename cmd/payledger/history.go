@@ -225,9 +225,10 @@ type historyNotice struct {
 	Dispute    string          `json:"disputeId"`
 	Refusal    string          `json:"refusal"`
 	Body       json.RawMessage `json:"body"`
+	Additional json.RawMessage `json:"additional"`
 }
 
-// print writes a notification for people: what became of it, below it the body as it came.
+// print writes a notification for people: what became of it, below it the body.
 func (n historyNotice) print(w io.Writer) {
 	how, dispute := "told by", ""
 	if n.Found {
@@ -239,6 +240,9 @@ func (n historyNotice) print(w io.Writer) {
 	fmt.Fprintf(w, "   %s %s: %s %s at %s, %s%s%s%s\n", how, n.Processor, n.Kind, n.ID, date(n.ReceivedAt), n.Outcome, dispute,
 		prefixed(": ", n.Effect), prefixed(": ", n.Refusal))
 	fmt.Fprintf(w, "     %s\n", n.Body)
+	if len(n.Additional) > 0 {
+		fmt.Fprintf(w, "     not named by the protocol: %s\n", n.Additional)
+	}
 }
 
 // prefixed is a text that is there, after a prefix.

@@ -40,6 +40,7 @@ type watched struct {
 	answers  []byte // of all calls
 	webhooks []byte
 	bearers  []string // client tokens, their access tokens, tokens of cards: who holds one can pay with it
+	opening  []string // those of them that open a session; answers alone hold them
 	came     chan struct{}
 }
 
@@ -89,7 +90,7 @@ func (w *watched) session(mode string) string {
 	if err != nil || claims.AccessToken == "" {
 		w.t.Fatal(err, claims)
 	}
-	w.bearers = append(w.bearers, token, claims.AccessToken)
+	w.bearers, w.opening = append(w.bearers, token, claims.AccessToken), append(w.opening, token, claims.AccessToken)
 	return token
 }
 
@@ -183,6 +184,9 @@ func TestNoSecretLeaves(t *testing.T) {
 		absent(t, where, content, "the dashboard's password", p.credentials.DashboardPassword)
 		if where != "the answers" && where != "the webhooks" {
 			absent(t, where, content, "the cardholder", sentinelHolder, "zenobia@example.com")
+		}
+		if where != "the answers" {
+			absent(t, where, content, "a token of a session", w.opening...)
 		}
 	}
 	absent(t, "the log", places["the log"], "a token that pays", w.bearers...)

@@ -22,7 +22,8 @@ var ErrFull = errors.New("the inbox of the payment is full")
 type Receive struct {
 	At         time.Time
 	Told       processor.Notification
-	Body       string // without card data
+	Body       string // what the protocol names, without card data
+	Additional *domain.Sealed
 	Redacted   bool
 	Found      bool   // by asking
 	Unreadable string // why the dispute that it tells of cannot be read
@@ -36,7 +37,7 @@ func DecideReceive(s State, c Receive) (Event, error) {
 	case len(s.Notices) >= maxNotices:
 		return nil, domain.Unavailable(ErrFull)
 	}
-	return Received{At: c.At, Reference: c.Told.Reference, Told: c.Told, Body: c.Body, Redacted: c.Redacted, Found: c.Found, Unreadable: c.Unreadable}, nil
+	return Received{At: c.At, Reference: c.Told.Reference, Told: c.Told, Body: c.Body, Additional: c.Additional, Redacted: c.Redacted, Found: c.Found, Unreadable: c.Unreadable}, nil
 }
 
 // DecideApplied settles a notification that waits.
@@ -61,10 +62,8 @@ func (n Notice) Stale(now time.Time) bool { return n.ReceivedAt.Before(StaleBefo
 // StaleBefore is when that began for what has waited long enough now.
 func StaleBefore(now time.Time) time.Time { return now.Add(-maxWait) }
 
-const (
-	// sweepStep is how far a sweep must have come before it is worth an event.
-	sweepStep = 10 * time.Minute
-)
+// sweepStep is how far a sweep must have come before it is worth an event.
+const sweepStep = 10 * time.Minute
 
 // DecideSwept records how far a processor was looked through: now and then, as a sweep that begins earlier than it
 // need costs little. It goes back from a time that has not come yet, and never to one.

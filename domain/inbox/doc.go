@@ -7,7 +7,8 @@
 //
 //   - A notification is received once, by the processor's event id: a repeat records nothing.
 //   - The state names it with its outcome, and until it is settled with the revision of its event, where whoever
-//     applies it finds what it told. That and the body as it came stay in the event, for an auditor.
+//     applies it finds what it told. That and the body stay in the event, for an auditor: in clear what the protocol
+//     names, the rest sealed.
 //   - It is settled once: applied, with what came of it, or rejected, with the reason. Applying is done by others
 //     and may be done twice: what it leads to is recorded once by the payment's and the dispute's own rules.
 //   - One whose payment has not appeared in maxWait is rejected, and so is one whose dispute cannot be read.

@@ -67,8 +67,9 @@ type Received struct {
 	At         time.Time              `json:"at"`
 	Reference  domain.PaymentID       `json:"reference"`
 	Told       processor.Notification `json:"told"`
-	Body       string                 `json:"body"`                 // as it came, without card data
-	Redacted   bool                   `json:"redacted,omitempty"`   // something was taken out of the body
+	Body       string                 `json:"body"`                 // the fields that the protocol names, without card data
+	Additional *domain.Sealed         `json:"additional,omitempty"` // the body's other fields, under the payment's key
+	Redacted   bool                   `json:"redacted,omitempty"`   // something was taken out of the body, and is nowhere
 	Found      bool                   `json:"found,omitempty"`      // by asking: the notification itself did not come
 	Unreadable string                 `json:"unreadable,omitempty"` // why the dispute that it tells of cannot be read
 }

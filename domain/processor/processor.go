@@ -67,8 +67,10 @@ type Notification struct {
 // SignedNotification is a notification whose signature was right, with the body that was signed.
 type SignedNotification struct {
 	Notification
-	Body     string // without card data
-	Redacted bool   // something was taken out of the body
+	Body     string // what the protocol names in it, without card data
+	Redacted bool   // something was taken out of the body, and is nowhere
+	// Additional are the other fields of the body, as JSON, without card data; they may tell of a person. "": none.
+	Additional string
 	// Unreadable tells why the dispute that it tells of cannot be read; then there is none.
 	Unreadable string
 }

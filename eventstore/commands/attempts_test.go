@@ -28,7 +28,11 @@ func (r *rig) manual(s *commands.Service) session.State {
 func (r *rig) opened(s *commands.Service, fields session.Fields) session.State {
 	r.t.Helper()
 	fields.OrderID, fields.Currency, fields.Amount = "order-1", "EUR", amount(2500)
-	opened, err := s.CreateSession(background, r.by, commands.SessionInput{Fields: fields})
+	id, err := eventstore.NewUUID(s.Random)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	opened, err := s.CreateSession(background, r.by, domain.SessionID(id), commands.SessionInput{Fields: fields})
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -36,6 +36,10 @@ func (s *Service) receive(ctx context.Context, requestID string, told processor.
 	}
 	meta.Request = true // a full store sends it away; it is told again, or found by asking
 	event := inbox.Receive{At: meta.At, Told: told.Notification, Body: told.Body, Redacted: told.Redacted, Found: found, Unreadable: told.Unreadable}
+	if told.Additional != "" {
+		event.Additional = s.sealAdditional(ctx, told)
+		event.Redacted = told.Redacted || event.Additional == nil
+	}
 	tip, err := eventstore.Execute(ctx, s.Store, eventstore.Inboxes, eventstore.InboxKey(string(told.Reference)), meta,
 		func(state inbox.State) (inbox.Event, error) { return inbox.DecideReceive(state, event) })
 	ctx = context.WithoutCancel(ctx) // it is kept, and carried out whether or not the processor is still there

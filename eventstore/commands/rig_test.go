@@ -106,7 +106,11 @@ func (r *rig) token(s *commands.Service) domain.Token { return r.tokenOf(s, appr
 func (r *rig) tokenOf(s *commands.Service, number string) domain.Token {
 	r.t.Helper()
 	amount := domain.Amount(2500)
-	opened, err := s.CreateSession(context.Background(), r.by, commands.SessionInput{
+	id, err := eventstore.NewUUID(s.Random)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	opened, err := s.CreateSession(context.Background(), r.by, domain.SessionID(id), commands.SessionInput{
 		Fields: session.Fields{OrderID: "order-1", Currency: "EUR", Amount: &amount},
 	})
 	if err != nil {

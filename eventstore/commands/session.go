@@ -10,18 +10,15 @@ import (
 	"payledger/eventstore/secrets"
 )
 
-// CreateSession records a client session (D4). The client token is made from it by the caller.
-func (s *Service) CreateSession(ctx context.Context, by Caller, in SessionInput) (session.State, error) {
-	id, err := eventstore.NewUUID(s.Random)
-	if err != nil {
-		return session.State{}, err
-	}
+// CreateSession records a client session under an id that was not used before (D4). The id stands in events and views,
+// so it must not be the session's access token.
+func (s *Service) CreateSession(ctx context.Context, by Caller, id domain.SessionID, in SessionInput) (session.State, error) {
 	meta, err := s.request(by)
 	if err != nil {
 		return session.State{}, err
 	}
 	command := session.Create{
-		At: meta.At, ID: domain.SessionID(id), Account: by.Account,
+		At: meta.At, ID: id, Account: by.Account,
 		ExpiresAt: meta.At.Add(s.tokenTTL(by)), Fields: in.Fields,
 	}
 	if _, err := session.DecideCreate(session.State{}, command); err != nil {
@@ -34,7 +31,7 @@ func (s *Service) CreateSession(ctx context.Context, by Caller, in SessionInput)
 			return session.State{}, domain.Unavailable(err)
 		}
 	}
-	tip, err := eventstore.ExecuteNew(ctx, s.Store, eventstore.Sessions, eventstore.Sessions.Key(by.Account, id), meta,
+	tip, err := eventstore.ExecuteNew(ctx, s.Store, eventstore.Sessions, eventstore.Sessions.Key(by.Account, string(id)), meta,
 		func(state session.State) (session.Event, error) { return session.DecideCreate(state, command) })
 	return tip.State, err
 }

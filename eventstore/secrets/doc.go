@@ -4,7 +4,8 @@
 //
 // Every value is AES-256-GCM under the master key, bound to its name as additional data, in a stream of
 // its own beside the log. Personal data itself stands in the log, sealed under the key of its customer,
-// or of its checkout session for a guest; destroying that one value erases the person everywhere.
+// or of its checkout session for a guest; destroying that one value erases the person everywhere. So do texts that
+// processors sent about a payment and that nobody can tell to be harmless.
 //
 // A card that was not used ends with its client token. What began to use it in time has it until its outcome, for days at
 // most: an action, a second processor and a vaulting may come after the client token's end.

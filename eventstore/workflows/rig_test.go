@@ -276,7 +276,9 @@ func (r *rig) payWith(card string, by commands.Caller) payment.State {
 func (r *rig) create(card string, by commands.Caller) payment.State {
 	r.t.Helper()
 	amount := domain.Amount(2500)
-	opened, err := r.well.CreateSession(background, r.by, commands.SessionInput{Fields: session.Fields{OrderID: "order-1", Currency: "EUR", Amount: &amount}})
+	id, err := eventstore.NewUUID(r.well.Random)
+	must(r.t, err)
+	opened, err := r.well.CreateSession(background, r.by, domain.SessionID(id), commands.SessionInput{Fields: session.Fields{OrderID: "order-1", Currency: "EUR", Amount: &amount}})
 	must(r.t, err)
 	made, err := r.well.Tokenize(background, r.by, commands.TokenizeInput{Session: opened.ID, Card: processor.Card{
 		Number: card, CVV: "737", ExpirationMonth: "03", ExpirationYear: "2099", CardholderName: "Ada Lovelace",

@@ -41,10 +41,7 @@ func cleanBody(body []byte) (clean []byte, redacted bool) {
 		return body, false
 	}
 	tree, redacted = cleaned(tree)
-	text, err := json.Marshal(tree)
-	if err != nil { // it was decoded a moment ago
-		panic(err)
-	}
+	text := encoded(tree)
 	if !redacted && tokens(body) == tokens(text) {
 		return body, false
 	}

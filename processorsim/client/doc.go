@@ -8,6 +8,7 @@
 //     connection, a time-out, an answer that is too large, that cannot be read, or that says SUCCEEDED
 //     without a transaction.
 //   - A notification is a fact only when its signature is right and its answer would be one.
+//     Its body has the fields that the protocol names; the others come apart, as they may tell of a person.
 //   - Nothing is sent twice on its own. net/http repeats a request with an Idempotency-Key when a kept
 //     connection turns out to be dead; the body is given without a way to rewind it, which prevents that.
 //     Whether to send again under the same key is decided by whoever recorded the request.

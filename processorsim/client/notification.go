@@ -22,8 +22,8 @@ const (
 // ParseNotification reads what came to the notification URL of processor name (D14). Refused are, in this
 // order: what is not signed with secret (Unauthorized), what is larger than the protocol allows
 // (RequestTooLarge), what is not well formed or of another processor (MalformedJson). Fields that the
-// protocol does not know are tolerated. No error text repeats a value of the body. Card data is taken out before
-// anything is read. A dispute that cannot be read is no error: its notification tells why.
+// protocol does not name are tolerated, and come apart from the body. No error text repeats a value of the body. Card data
+// is taken out before anything is read. A dispute that cannot be read is no error: its notification tells why.
 func ParseNotification(secret []byte, name processor.Name, header http.Header, body []byte) (processor.SignedNotification, error) {
 	if len(secret) == 0 || !protocol.Verify(secret, body, header.Get(protocol.HeaderSignature)) {
 		return processor.SignedNotification{}, domain.Refuse(domain.KindUnauthorized, domain.ReasonUnauthorized,
@@ -62,7 +62,8 @@ func readNotification(name processor.Name, body []byte) (processor.SignedNotific
 	if err := checkNotification(w, name); err != nil {
 		return processor.SignedNotification{}, err
 	}
-	told := processor.SignedNotification{Body: string(clean), Redacted: redacted, Notification: processor.Notification{
+	named, rest := splitBody(name, clean)
+	told := processor.SignedNotification{Body: string(named), Additional: rest, Redacted: redacted, Notification: processor.Notification{
 		ID: w.ID, Processor: w.Processor, Kind: w.Type, Reference: w.Reference,
 	}}
 	if w.Type != processor.Dispute {

@@ -22,12 +22,13 @@ type Notice struct {
 	Found      bool              `json:"found,omitempty"` // by asking: it did not come
 	Outcome    inbox.Outcome     `json:"outcome"`
 	SettledAt  *projections.Time `json:"settledAt,omitempty"`
-	Effect     string            `json:"effect,omitempty"`    // the event that it led to
-	Dispute    string            `json:"disputeId,omitempty"` // that it tells of
-	Refusal    string            `json:"refusal,omitempty"`   // why it cannot be true
-	Redacted   bool              `json:"redacted,omitempty"`
-	Body       json.RawMessage   `json:"body"` // as it came, without card data
-	Hash       string            `json:"hash"` // of its event, in the chain of the payment's inbox
+	Effect     string            `json:"effect,omitempty"`     // the event that it led to
+	Dispute    string            `json:"disputeId,omitempty"`  // that it tells of
+	Refusal    string            `json:"refusal,omitempty"`    // why it cannot be true
+	Redacted   bool              `json:"redacted,omitempty"`   // something of the body was not kept
+	Body       json.RawMessage   `json:"body"`                 // what the protocol names, without card data
+	Additional json.RawMessage   `json:"additional,omitempty"` // the body's other fields, until the payment's data is erased
+	Hash       string            `json:"hash"`                 // of its event, in the chain of the payment's inbox
 }
 
 // told reads the processors' notifications about a payment, in the order in which they came, and groups them by the
@@ -47,8 +48,9 @@ func (r *replay) told(ctx context.Context, id domain.PaymentID, times []time.Tim
 		return nil, fmt.Errorf("history: notifications: %w", err)
 	}
 	all := inboxReplay{at: map[string]*Notice{}}
-	err = t.each(ctx, tip.Recorded.Revision, func(_ context.Context, e *eventstore.Recorded) error {
-		return all.event(e, func(at time.Time) bool {
+	err = t.each(ctx, tip.Recorded.Revision, func(ctx context.Context, e *eventstore.Recorded) error {
+		open := func(sealed *domain.Sealed) (string, error) { return r.Vault.OpenText(ctx, sealed) }
+		return all.event(e, open, func(at time.Time) bool {
 			beside := besideOf(times, at)
 			return beside > r.after && beside <= r.last
 		})
@@ -79,8 +81,9 @@ type inboxReplay struct {
 	at   map[string]*Notice
 }
 
-// event takes in one event; a notification is kept if wanted says so of the time when it came.
-func (i *inboxReplay) event(r *eventstore.Recorded, wanted func(time.Time) bool) error {
+// event takes in one event; a notification is kept if wanted says so of the time when it came, and what is sealed of it
+// opened.
+func (i *inboxReplay) event(r *eventstore.Recorded, open func(*domain.Sealed) (string, error), wanted func(time.Time) bool) error {
 	fact, err := eventstore.Inboxes.Event(r)
 	if err != nil {
 		return err
@@ -93,6 +96,13 @@ func (i *inboxReplay) event(r *eventstore.Recorded, wanted func(time.Time) bool)
 		n := &Notice{
 			ID: e.Told.ID, Processor: e.Told.Processor, Kind: e.Told.Kind, ReceivedAt: projections.Time{Time: e.At}, Found: e.Found,
 			Outcome: inbox.Waiting, Redacted: e.Redacted, Body: body(e.Body), Hash: r.Hash.String(),
+		}
+		additional, err := open(e.Additional)
+		if err != nil {
+			return err
+		}
+		if additional != "" {
+			n.Additional = body(additional)
 		}
 		i.list, i.at[nameOf(e.Told.Processor, e.Told.ID)] = append(i.list, n), n
 	case inbox.WasApplied:

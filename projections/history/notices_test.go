@@ -27,10 +27,14 @@ func TestNotices(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	additional, err := vault.SealText(t.Context(), "session-key.acct.s", `{"claimant":"Zenobia"}`, true)
+	if err != nil {
+		t.Fatal(err)
+	}
 	receive := func(at time.Time, name string) {
 		t.Helper()
 		in(at, func(s inbox.State) (inbox.Event, error) {
-			return inbox.DecideReceive(s, inbox.Receive{At: at, Body: `{"id":"` + name + `", "its":"own <words>"}`, Found: name == "nt_3", Told: processor.Notification{
+			return inbox.DecideReceive(s, inbox.Receive{At: at, Additional: additional, Body: `{"id":"` + name + `", "its":"own <words>"}`, Found: name == "nt_3", Told: processor.Notification{
 				ID: name, Processor: processor.Adyen, Kind: processor.Dispute, Reference: id, Dispute: &processor.DisputeNotice{ID: "dp_1"},
 			}})
 		})
@@ -54,7 +58,7 @@ func TestNotices(t *testing.T) {
 		line := ""
 		for _, n := range e.Notices {
 			line += n.ID + " " + string(n.Outcome) + " " + n.Effect + n.Refusal
-			if !strings.Contains(string(n.Body), `"id":"`+n.ID+`", "its":"own <words>"`) || len(n.Hash) != 64 || n.Found != (n.ID == "nt_3") {
+			if !strings.Contains(string(n.Body), `"id":"`+n.ID+`", "its":"own <words>"`) || len(n.Hash) != 64 || n.Found != (n.ID == "nt_3") || string(n.Additional) != `{"claimant":"Zenobia"}` {
 				t.Errorf("%+v", n)
 			}
 		}
@@ -62,6 +66,13 @@ func TestNotices(t *testing.T) {
 	}
 	if got, want := strings.Join(names, "|"), "nt_1 WAITING ||nt_2 APPLIED dispute.opened|nt_3 REJECTED impossible"; got != want {
 		t.Errorf("%s, want %s", got, want)
+	}
+	if err := vault.Destroy(t.Context(), additional.Key); err != nil {
+		t.Fatal(err)
+	}
+	erased, err := h.all(owner, id, At{})
+	if err != nil || len(erased[0].Notices) != 1 || erased[0].Notices[0].Additional != nil {
+		t.Errorf("erased: %+v %v", erased[0].Notices, err)
 	}
 	at, err := ParseAt("2")
 	if err != nil {

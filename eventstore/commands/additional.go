@@ -1,0 +1,43 @@
+package commands
+
+import (
+	"context"
+
+	"payledger/domain"
+	"payledger/domain/processor"
+	"payledger/eventstore"
+	"payledger/eventstore/secrets"
+)
+
+// sealAdditional seals the fields of a notification that the protocol does not name, under the key of the payment's
+// personal data: who erases that erases them. nil: they are not kept. They are not where no payment is known, as no
+// key would ever be destroyed for them, where the payment's data is erased, and where they cannot be sealed now: the
+// fact that is told does not wait for them.
+func (s *Service) sealAdditional(ctx context.Context, told processor.SignedNotification) *domain.Sealed {
+	sealed, err := s.sealForPayment(ctx, told.Reference, told.Additional)
+	if err != nil {
+		s.Logger.Warn().Err(err).Str("processor", string(told.Processor)).Str("notification", told.ID).Str("payment", string(told.Reference)).
+			Msg("fields of a notification that the protocol does not name could not be sealed and are not kept")
+	}
+	return sealed
+}
+
+// sealForPayment seals a text under a payment's key; nil when there is none to seal it under.
+func (s *Service) sealForPayment(ctx context.Context, reference domain.PaymentID, text string) (*domain.Sealed, error) {
+	account, known, err := s.PaymentAccount(ctx, reference)
+	if err != nil || !known {
+		return nil, err
+	}
+	tip, err := eventstore.LoadTip(ctx, s.Store, eventstore.Payments, eventstore.Payments.Key(account, string(reference)))
+	if err != nil || !tip.State.Exists() {
+		return nil, err
+	}
+	if personal := tip.State.Details().Personal; personal != nil {
+		opened, err := s.Vault.Open(ctx, personal)
+		if err != nil || opened.Empty() { // erased: what comes afterwards is not kept under a new key
+			return nil, err
+		}
+		return s.Vault.SealText(ctx, personal.Key, text, false)
+	}
+	return s.Vault.SealText(ctx, secrets.PersonalKeyName(account, tip.State.CustomerID, tip.State.Session), text, true)
+}

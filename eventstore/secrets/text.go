@@ -1,0 +1,44 @@
+package secrets
+
+import (
+	"context"
+	"errors"
+
+	"payledger/domain"
+)
+
+// textLabel binds a box to being a text, and no Personal.
+const textLabel = " text"
+
+// SealText encrypts a text that may tell of a person under the named key. create makes a key that is not there; without
+// it the text of a person whose key was destroyed gives nil.
+func (v *Vault) SealText(ctx context.Context, key domain.SecretID, text string, create bool) (*domain.Sealed, error) {
+	k, err := v.dataKey(ctx, key, create)
+	if errors.Is(err, ErrGone) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	box, err := seal(k, v.random, string(key)+textLabel, []byte(text))
+	if err != nil {
+		return nil, err
+	}
+	return &domain.Sealed{Key: key, Box: box}, nil
+}
+
+// OpenText decrypts what SealText made; an erased text and nil open as "".
+func (v *Vault) OpenText(ctx context.Context, s *domain.Sealed) (string, error) {
+	if s == nil {
+		return "", nil
+	}
+	k, err := v.dataKey(ctx, s.Key, false)
+	if errors.Is(err, ErrGone) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	plain, err := open(k, string(s.Key)+textLabel, s.Box)
+	return string(plain), err
+}

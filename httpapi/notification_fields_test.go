@@ -1,0 +1,76 @@
+package httpapi_test
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"payledger/processorsim/protocol"
+)
+
+// additions are fields of a notification that the protocol does not name, with what they tell of a person.
+const additions = `"claimant":{"fullName":"Zenobia Quux","born":"1815-12-10"},"Quux, Zenobia":"12 Analytical Row","note":"her iban is GB33BUKB20201555555555"`
+
+var ofThePerson = []string{"Zenobia", "Quux", "1815-12-10", "Analytical Row", "GB33BUKB20201555555555"}
+
+// disputeWith is a dispute's notification with additions, at the top and in the dispute itself.
+func disputeWith(id, reference string) string {
+	return fmt.Sprintf(`{"id":%q,%s,"processor":"ADYEN","type":"dispute","reference":%q,"dispute":{"disputePspReference":"dp_%s",%s,`+
+		`"disputeType":"Chargeback","disputeStatus":"Undefended","reason":"late","reasonCode":"13.1","disputedAmount":{"value":100,"currency":"EUR"},"eventDate":%q}}`,
+		id, additions, reference, id, additions, time.Now().UTC().Format(time.RFC3339))
+}
+
+// TestAddedFieldsAreSealed: what a processor adds to its notifications stands in no event and no file in clear: it is
+// sealed under the key of the payment, whose history shows it, and not kept of a payment that nobody knows (D14).
+func TestAddedFieldsAreSealed(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	sessions := map[string]string{"of a customer": someSession, "of a guest": guestSession}
+	for who, session := range sessions {
+		made := r.want(r.pay(payWith(r.tokenize(r.session(session), goodCard))), 200, "")
+		id := made.text1("id")
+		r.want(r.signedNotify("ADYEN", disputeWith("nt_"+id, id)), 200, "")
+		unreadable := strings.Replace(disputeWith("nu_"+id, id), `"Undefended"`, `{"by":"Zenobia"}`, 1)
+		r.want(r.signedNotify("ADYEN", unreadable), 200, "")
+		seen := r.want(r.get("/payments/"+id+"/events"), 200, "")
+		entries := seen.field("data").([]any)
+		notices := entries[len(entries)-1].(map[string]any)["notifications"].([]any)
+		if len(notices) != 2 {
+			t.Fatalf("%s: %s", who, seen.text)
+		}
+		for _, n := range notices {
+			notice := n.(map[string]any)
+			body, additional := fmt.Sprint(notice["body"]), fmt.Sprint(notice["additional"])
+			for _, personal := range ofThePerson {
+				if strings.Contains(body, personal) || !strings.Contains(additional, personal) {
+					t.Errorf("%s: %q of %s | %s", who, personal, body, additional)
+				}
+			}
+			if !strings.Contains(body, "disputePspReference:dp_") || notice["redacted"] == true {
+				t.Errorf("%s: %v", who, notice)
+			}
+		}
+	}
+	stranger := "01" + strings.Repeat("z", 25) + "w"
+	r.want(r.signedNotify("ADYEN", disputeWith("nt_2", stranger)), 200, "")
+	operation := strings.Replace(told(t, stranger, stranger+".3"), "{", "{"+additions+",", 1)
+	r.want(r.notify("ADYEN", operation, protocol.Sign(processorSecret, []byte(operation))), 200, "")
+	kept := r.kept()
+	kept["the log"] = []byte(r.log.String())
+	received := 0
+	for where, content := range kept {
+		if strings.HasPrefix(where, "event inbox.received") {
+			received++
+		}
+		for _, personal := range ofThePerson {
+			if bytes.Contains(content, []byte(personal)) {
+				t.Errorf("%s holds %q", where, personal)
+			}
+		}
+	}
+	if received != 2*len(sessions)+2 {
+		t.Errorf("%d notifications were kept", received)
+	}
+}
