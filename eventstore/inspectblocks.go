@@ -24,7 +24,7 @@ func (in *inspection) begins(name, folder string, report blocks.Report, ours boo
 	if err == nil && from <= files[0].Number && report.First > max(1, meta.FirstSeq) {
 		return in.damaged(name, max(1, meta.FirstSeq), fmt.Sprintf("it begins with %d", report.First))
 	}
-	return nil // complete says what is wrong with the description
+	return nil // a damaged description is reported by complete
 }
 
 // unfinished reports whether the creation of a stream was cut short: its description is not whole, and it has no message.
@@ -43,7 +43,7 @@ func unfinished(folder, name string) (bool, error) {
 			return false, fmt.Errorf("eventstore: %w", err)
 		}
 		if result.Messages > 0 || result.Kind == blocks.Damaged {
-			return false, nil // Verify says what is wrong
+			return false, nil // Verify reports the damage
 		}
 	}
 	return true, nil

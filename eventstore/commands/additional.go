@@ -34,7 +34,7 @@ func (s *Service) sealForPayment(ctx context.Context, reference domain.PaymentID
 	}
 	if personal := tip.State.Details().Personal; personal != nil {
 		opened, err := s.Vault.Open(ctx, personal)
-		if err != nil || opened.Empty() { // erased: what comes afterwards is not kept under a new key
+		if err != nil || opened.Empty() { // the person was erased: no later text about them is kept
 			return nil, err
 		}
 		return s.Vault.SealText(ctx, personal.Key, text)

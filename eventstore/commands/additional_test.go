@@ -10,7 +10,7 @@ import (
 	"payledger/eventstore/secrets"
 )
 
-// received gives the newest notification of an inbox.
+// received returns the newest notification of an inbox.
 func (r *rig) received(reference domain.PaymentID) inbox.Received {
 	r.t.Helper()
 	tip, err := eventstore.LoadTip(background, r.store, eventstore.Inboxes, eventstore.InboxKey(string(reference)))
