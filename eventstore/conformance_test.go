@@ -81,7 +81,7 @@ func testAppendLoad(t *testing.T, r *rig) {
 	same(t, "event by its place", at, appended.Recorded)
 }
 
-// The state that an append gives, and that a sole writer remembers, is the one that its bytes hold, with what left it.
+// An append returns the same state as its stored bytes give, together with the data that left the state.
 func testMadeIsRead(t *testing.T, r *rig) {
 	created, _ := codecs()[0].full("payment.created")
 	full := created.(payment.Created)

@@ -8,9 +8,10 @@
 //     of it. Only an acknowledgement is success (D3, D8).
 //   - A frame carries the aggregate's state after the event, and the tip store has the newest frame of every aggregate:
 //     loading is one look-up. The whole history is a walk back along Ledger-Prev-Seq.
-//   - States stay small. What is over leaves the state of a payment, and so do, with its first event, the order and the sealed
-//     customer; the event by which something leaves carries it once, and the tip store has it as a row. A state that is loaded, of the newest event or of an older one, has all that left it up
-//     to its revision; nothing is appended on one that has not.
+//   - States stay small. Finished operations leave the state of a payment; its order and its sealed customer leave with its
+//     first event. The event by which something leaves carries it once, and the tip store has it as a row. A state that is
+//     loaded, of the newest event or of an older one, has all that left it up to its revision; nothing is appended on one
+//     that has not.
 //   - Uniqueness is a claim: an aggregate whose revision 1 names its owner (D9).
 //   - Nothing past the last acknowledged group is shown to anybody.
 //   - Every reader checks that a group stands on the one before it, and that every event continues its aggregate. What

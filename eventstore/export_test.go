@@ -120,5 +120,5 @@ func (t Tips) Turn() int                   { return t.t.turn() }
 func (t Tips) Learn(r *Recorded, turn int) { t.t.learn(r, turn) }
 func (t Tips) Get(key Key) *Recorded       { return t.t.get(key) }
 
-// Weight is what is taken for the memory of what left a state.
+// Weight estimates the memory that the data which left a state takes, in bytes.
 func Weight(state any) int { return (&Recorded{state: state}).weight() }

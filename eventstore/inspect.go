@@ -219,39 +219,15 @@ func (in *inspection) readStream(name string) error {
 		return in.damaged(name, report.Last+1, report.Faults[0].String())
 	case blocks.Torn:
 		in.torn = append(in.torn, name)
+	default:
+		if err := in.begins(name, folder, report, ours, options.From.Block); err != nil {
+			return err
+		}
 	}
 	if o := in.open[shard]; ours && number >= o.number {
 		in.open[shard] = segmentReport{number, name, report.Last}
 	}
 	return nil
-}
-
-// unfinished reports whether the creation of a stream was cut short: its description is not whole, and it has no message.
-// The block of a segment that goes on from another one may hold a mark of its first sequence.
-func unfinished(folder, name string) (bool, error) {
-	if _, err := blocks.CheckMeta(folder, name); !errors.Is(err, blocks.ErrMeta) || !errors.Is(err, os.ErrNotExist) {
-		return false, nil
-	}
-	files, err := blocks.Files(folder)
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return false, fmt.Errorf("eventstore: %w", err)
-	}
-	for _, f := range files {
-		result, err := blocks.ReadBlock(f.Path, name, blocks.Options{Deletes: true})
-		if err != nil {
-			return false, fmt.Errorf("eventstore: %w", err)
-		}
-		if result.Messages > 0 || result.Kind == blocks.Damaged {
-			return false, nil // Verify says what is wrong
-		}
-	}
-	return true, nil
-}
-
-// indexed reports whether the server has an index of all of a closed segment: then it reads no block of it.
-func indexed(name, folder string) bool {
-	index, ok := blocks.ReadIndex(folder, name)
-	return ok && index.Last > 0
 }
 
 // see takes what a group witnesses of the next shard.

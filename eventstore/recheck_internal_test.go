@@ -26,7 +26,7 @@ func openSoleOn(t *testing.T, dir string) (*Store, func() error) {
 	return s, func() error { return errors.Join(s.Close(), server.Close()) }
 }
 
-// TestRecheckWhileRecordsCome: the look for holes takes nothing for one that comes while it looks.
+// TestRecheckWhileRecordsCome: the search for missing records does not report records that are stored during the search.
 func TestRecheckWhileRecordsCome(t *testing.T) {
 	t.Parallel()
 	s, end := openSoleOn(t, t.TempDir())

@@ -43,8 +43,8 @@ func (t Totals) with(op Operation) Totals {
 	return t
 }
 
-// Details are what is written down when the payment is created, never changes, and no rule looks at. They leave the state
-// with that event. They are shared and never changed.
+// Details are the data that payment.created brings, that never change, and that no rule reads. They leave the state with
+// that event. All states of a payment share them, so nobody may change them.
 type Details struct {
 	Order       *domain.Order       `json:"order,omitempty"`
 	Personal    *domain.Sealed      `json:"personal,omitempty"`

@@ -11,8 +11,8 @@ import (
 
 // sealAdditional seals the fields of a notification that the protocol does not name, under the key of the payment's
 // personal data: who erases that erases them. nil: they are not kept. They are not where no payment is known, as no
-// key would ever be destroyed for them, where the payment's data is erased, and where they cannot be sealed now: the
-// fact that is told does not wait for them.
+// key would ever be destroyed for them, where there is no key of the person or it is erased, and where they cannot be
+// sealed now.
 func (s *Service) sealAdditional(ctx context.Context, told processor.SignedNotification) *domain.Sealed {
 	sealed, err := s.sealForPayment(ctx, told.Reference, told.Additional)
 	if err != nil {
@@ -34,10 +34,10 @@ func (s *Service) sealForPayment(ctx context.Context, reference domain.PaymentID
 	}
 	if personal := tip.State.Details().Personal; personal != nil {
 		opened, err := s.Vault.Open(ctx, personal)
-		if err != nil || opened.Empty() { // erased: what comes afterwards is not kept under a new key
+		if err != nil || opened.Empty() { // the person was erased: no later text about them is kept
 			return nil, err
 		}
-		return s.Vault.SealText(ctx, personal.Key, text, false)
+		return s.Vault.SealText(ctx, personal.Key, text)
 	}
-	return s.Vault.SealText(ctx, secrets.PersonalKeyName(account, tip.State.CustomerID, tip.State.Session), text, true)
+	return s.Vault.SealText(ctx, secrets.PersonalKeyName(account, tip.State.CustomerID, tip.State.Session), text)
 }

@@ -10,7 +10,7 @@ import (
 	"payledger/eventstore/secrets"
 )
 
-// received gives the newest notification of an inbox.
+// received returns the newest notification of an inbox.
 func (r *rig) received(reference domain.PaymentID) inbox.Received {
 	r.t.Helper()
 	tip, err := eventstore.LoadTip(background, r.store, eventstore.Inboxes, eventstore.InboxKey(string(reference)))
@@ -79,7 +79,7 @@ func TestAdditionalFieldsAreErased(t *testing.T) {
 	if late := notify("nt_3"); late.Additional != nil || !late.Redacted {
 		t.Errorf("of an erased payment: %+v", late)
 	}
-	if _, err := r.vault.SealText(background, key, "a person who came back", true); err != nil {
+	if _, err := r.vault.Seal(background, key, domain.Personal{CardholderName: "a person who came back"}); err != nil {
 		t.Fatal(err)
 	}
 	if late := notify("nt_4"); late.Additional != nil || !late.Redacted {

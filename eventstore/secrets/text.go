@@ -10,10 +10,10 @@ import (
 // textLabel binds a box to being a text, and no Personal.
 const textLabel = " text"
 
-// SealText encrypts a text that may tell of a person under the named key. create makes a key that is not there; without
-// it the text of a person whose key was destroyed gives nil.
-func (v *Vault) SealText(ctx context.Context, key domain.SecretID, text string, create bool) (*domain.Sealed, error) {
-	k, err := v.dataKey(ctx, key, create)
+// SealText encrypts a text that may tell of a person under the named key. It makes no key: nil where there is none, as after
+// an erasure.
+func (v *Vault) SealText(ctx context.Context, key domain.SecretID, text string) (*domain.Sealed, error) {
+	k, err := v.dataKey(ctx, key, false)
 	if errors.Is(err, ErrGone) {
 		return nil, nil
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"payledger/domain"
 	"payledger/domain/inbox"
 	"payledger/domain/processor"
 	"payledger/eventstore"
@@ -27,7 +28,10 @@ func TestNotices(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	additional, err := vault.SealText(t.Context(), "session-key.acct.s", `{"claimant":"Zenobia"}`, true)
+	if _, err := vault.Seal(t.Context(), "session-key.acct.s", domain.Personal{CardholderName: "Zenobia"}); err != nil {
+		t.Fatal(err)
+	}
+	additional, err := vault.SealText(t.Context(), "session-key.acct.s", `{"claimant":"Zenobia"}`)
 	if err != nil {
 		t.Fatal(err)
 	}
