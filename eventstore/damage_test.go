@@ -15,6 +15,15 @@ import (
 	"payledger/eventstore/eventstoretest"
 )
 
+// moment is when a damage must be found at the latest.
+type moment int
+
+const (
+	beforeServer moment = iota // the server has changed nothing
+	byOpen
+	byReading // what was hit
+)
+
 // A log that has lost events is not appended to, and what was lost is never taken for something that never was. Each case
 // damages the files of a stopped server. The server keeps its index at a start and does not read old blocks, so some
 // damages are only found by the first read of what they hit.
@@ -25,30 +34,30 @@ func TestDamagedLog(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		damage func(t *testing.T, dir string)
-		atOpen bool // it must be found before the store opens, with the tip store that belongs to the log
+		found  moment // with the tip store that belongs to the log; without one the log is read before the store opens
 	}{
-		{"two zeroed pages in an older block", func(t *testing.T, dir string) { zero(t, block(t, dir, first), 1<<20, 8192) }, false},
-		{"one flipped bit in an older block", func(t *testing.T, dir string) { flip(t, block(t, dir, first), 1<<20) }, false},
-		{"two zeroed pages in the newest block", func(t *testing.T, dir string) { zero(t, block(t, dir, last), 64<<10, 8192) }, false},
-		{"two zeroed pages at the end", func(t *testing.T, dir string) { zero(t, block(t, dir, last), -8192, 8192) }, true},
-		{"one flipped bit in the newest block", func(t *testing.T, dir string) { flip(t, block(t, dir, last), 100<<10) }, false},
-		{"the end is missing", func(t *testing.T, dir string) { truncate(t, block(t, dir, last), 100<<10) }, true},
-		{"the first block is missing", func(t *testing.T, dir string) { remove(t, block(t, dir, first)) }, true},
-		{"a shard's events are gone", func(t *testing.T, dir string) { remove(t, filepath.Join(streamDir(dir, 0), "msgs")) }, true},
-		{"a shard is gone", func(t *testing.T, dir string) { remove(t, streamDir(dir, 1)) }, true},
-		{"the first shard is gone", func(t *testing.T, dir string) { remove(t, streamDir(dir, 0)) }, true},
+		{"two zeroed pages in an older block", func(t *testing.T, dir string) { zero(t, block(t, dir, first), 1<<20, 8192) }, byReading},
+		{"one flipped bit in an older block", func(t *testing.T, dir string) { flip(t, block(t, dir, first), 1<<20) }, byReading},
+		{"two zeroed pages in the newest block", func(t *testing.T, dir string) { zero(t, block(t, dir, last), 64<<10, 8192) }, byReading},
+		{"two zeroed pages at the end", func(t *testing.T, dir string) { zero(t, block(t, dir, last), -8192, 8192) }, byOpen},
+		{"one flipped bit in the newest block", func(t *testing.T, dir string) { flip(t, block(t, dir, last), 100<<10) }, byReading},
+		{"the end is missing", func(t *testing.T, dir string) { truncate(t, block(t, dir, last), 100<<10) }, byOpen},
+		{"the first block is missing", func(t *testing.T, dir string) { remove(t, block(t, dir, first)) }, beforeServer},
+		{"a shard's events are gone", func(t *testing.T, dir string) { remove(t, filepath.Join(streamDir(dir, 0), "msgs")) }, byOpen},
+		{"a shard is gone", func(t *testing.T, dir string) { remove(t, streamDir(dir, 1)) }, byOpen},
+		{"the first shard is gone", func(t *testing.T, dir string) { remove(t, streamDir(dir, 0)) }, byOpen},
 		{"the first shard is gone, and the checkpoints", func(t *testing.T, dir string) {
 			remove(t, streamDir(dir, 0))
 			remove(t, filepath.Join(dir, "jetstream", "LEDGER", "streams", "CHECKPOINTS_1"))
-		}, true},
+		}, byOpen},
 		{"zeroed pages in an older block, and no index", func(t *testing.T, dir string) {
 			zero(t, block(t, dir, first), 1<<20, 8192)
 			remove(t, filepath.Join(streamDir(dir, 0), "msgs", "index.db"))
-		}, true},
+		}, byOpen},
 		{"zeroed pages in the newest block, and no index", func(t *testing.T, dir string) {
 			zero(t, block(t, dir, last), 64<<10, 8192)
 			remove(t, filepath.Join(streamDir(dir, 0), "msgs", "index.db"))
-		}, true},
+		}, byOpen},
 	} {
 		for name, tips := range map[string]func(*testing.T, string){
 			"with its tips":      func(*testing.T, string) {},
@@ -62,15 +71,20 @@ func TestDamagedLog(t *testing.T) {
 				}
 				c.damage(t, dir)
 				tips(t, dir)
+				before := contentsOf(t, dir)
 				server, err := eventstore.StartServer(eventstore.ServerConfig{Dir: dir, Name: "test"})
 				if err != nil {
 					t.Log(err)
+					same(t, "the refused folder", contentsOf(t, dir), before)
 					if !errors.Is(err, eventstore.ErrUnhealthy) {
 						t.Errorf("refused for another reason: %v", err)
 					}
 					return
 				}
 				defer server.Close()
+				if c.found == beforeServer {
+					t.Error("the server was started")
+				}
 				config := eventstoretest.Config(server)
 				config.SoleWriter = true
 				s, err := eventstore.Open(testContext(t), config)
@@ -79,7 +93,7 @@ func TestDamagedLog(t *testing.T) {
 					return
 				}
 				defer s.Close()
-				if c.atOpen || name != "with its tips" { // without tips the whole log is read
+				if c.found < byReading || name != "with its tips" { // without tips the whole log is read
 					t.Error("it was opened")
 				}
 				checkDamaged(t, s, filled)
