@@ -23,14 +23,36 @@ var dictionary1 []byte
 // zstdWindow bounds the memory of the encoder and of the decoder: groups are small.
 const zstdWindow = 256 << 10
 
-var encoder = sync.OnceValue(func() *zstd.Encoder {
+// encoders are taken last in, first out: what the last one has in the processor's cache makes a lone append 10 µs faster.
+// There are as many as were ever needed at once, at most one a shard.
+var encoders stack
+
+type stack struct {
+	mu   sync.Mutex
+	free []*zstd.Encoder
+}
+
+func (s *stack) take() *zstd.Encoder {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if last := len(s.free) - 1; last >= 0 {
+		e := s.free[last]
+		s.free = s.free[:last]
+		return e
+	}
 	e, err := zstd.NewWriter(nil, zstd.WithEncoderDict(dictionary1), zstd.WithEncoderLevel(zstd.SpeedFastest),
-		zstd.WithEncoderConcurrency(4), zstd.WithEncoderCRC(false), zstd.WithWindowSize(zstdWindow), zstd.WithLowerEncoderMem(true))
+		zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false), zstd.WithWindowSize(zstdWindow), zstd.WithLowerEncoderMem(true))
 	if err != nil {
 		panic("eventstore: dictionary 1: " + err.Error())
 	}
 	return e
-})
+}
+
+func (s *stack) give(e *zstd.Encoder) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.free = append(s.free, e)
+}
 
 var decoder = sync.OnceValue(func() *zstd.Decoder {
 	d, err := zstd.NewReader(nil, zstd.WithDecoderDicts(dictionary1), zstd.WithDecoderConcurrency(4),
@@ -48,7 +70,10 @@ const compressFrom = 64
 func compress(b, frames []byte) (how byte, all []byte) {
 	start := len(b)
 	if len(frames) >= compressFrom {
-		if b = encoder().EncodeAll(frames, b); len(b)-start < len(frames) {
+		e := encoders.take()
+		b = e.EncodeAll(frames, b)
+		encoders.give(e)
+		if len(b)-start < len(frames) {
 			return storedZstd1, b
 		}
 		b = b[:start]

@@ -44,7 +44,7 @@ func (h *shard) frontTip(key Key) (*Recorded, error) {
 	r := h.known(key)
 	if r == nil {
 		var err error
-		if r, err = h.s.storedTip(h.n, key); err != nil {
+		if r, err = h.s.storedTip(h.n, key, false); err != nil {
 			return nil, err
 		}
 	}

@@ -102,6 +102,66 @@ func TestDamagedLog(t *testing.T) {
 	}
 }
 
+// A closed segment with a block less is never opened, though its blocks are not read at a start; without its first or its
+// last one not even the server is started.
+func TestMissingBlockOfClosedSegment(t *testing.T) {
+	t.Parallel()
+	whole := t.TempDir()
+	server, err := eventstore.StartServer(eventstore.ServerConfig{Dir: whole, Name: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := eventstoretest.Config(server)
+	c.Shards, c.SoleWriter, c.SegmentBytes = 1, true, 20<<20
+	s, err := eventstore.Open(testContext(t), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 420 {
+		mustAdd(t, s, newKey(), added{Who: noise(60 << 10)})
+	}
+	if err := errors.Join(s.Close(), server.Close()); err != nil {
+		t.Fatal(err)
+	}
+	of := func(dir string) []string {
+		files, err := filepath.Glob(filepath.Join(streamDir(dir, 0), "msgs", "*.blk"))
+		if err != nil || len(files) < 3 {
+			t.Fatal(err, files)
+		}
+		return files
+	}
+	for i, file := range of(whole) {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			dir := t.TempDir()
+			if err := os.CopyFS(dir, os.DirFS(whole)); err != nil {
+				t.Fatal(err)
+			}
+			remove(t, of(dir)[i])
+			before := contentsOf(t, dir)
+			server, err := eventstore.StartServer(eventstore.ServerConfig{Dir: dir, Name: "test"})
+			if errors.Is(err, eventstore.ErrUnhealthy) {
+				same(t, "the refused folder", contentsOf(t, dir), before)
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer server.Close()
+			if i == 0 || i == len(of(whole))-1 {
+				t.Error("the server was started")
+			}
+			c := eventstoretest.Config(server)
+			c.Shards, c.SoleWriter, c.SegmentBytes = 1, true, 20<<20
+			s, err := eventstore.Open(testContext(t), c)
+			if err == nil {
+				t.Error("it was opened")
+				s.Close()
+			}
+			t.Log(err)
+		})
+	}
+}
+
 // checkDamaged holds a damaged log that was opened to what it may say: every event is read as it was, or the log is
 // called unhealthy; nothing that stood there is called missing, or can be claimed.
 func checkDamaged(t *testing.T, s *eventstore.Store, filled []*eventstore.Recorded) {

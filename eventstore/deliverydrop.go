@@ -85,7 +85,7 @@ func (h *shard) noteFloor(r *Recorded) {
 
 // loadFloor takes the floor from the tip store. The caller holds the lock.
 func (h *shard) loadFloor() error {
-	r, err := h.s.storedTip(h.n, floorKey)
+	r, err := h.s.storedTip(h.n, floorKey, false)
 	if err == nil && r != nil {
 		h.floor, err = floorOf(r)
 	}

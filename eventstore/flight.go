@@ -244,7 +244,7 @@ func (h *shard) fits(d *entry) error {
 	tip := h.known(d.r.Key)
 	if tip == nil {
 		var err error
-		if tip, err = h.s.storedTip(h.n, d.r.Key); err != nil {
+		if tip, err = h.s.storedTip(h.n, d.r.Key, d.r.Revision == 1); err != nil {
 			return fmt.Errorf("%w: %w", ErrRefused, err)
 		}
 	}

@@ -219,8 +219,9 @@ func (in *inspection) readStream(name string) error {
 		return in.damaged(name, report.Last+1, report.Faults[0].String())
 	case blocks.Torn:
 		in.torn = append(in.torn, name)
-	default:
-		if err := in.begins(name, folder, report, ours, options.From.Block); err != nil {
+	}
+	if ours && report.Kind <= blocks.Stopped {
+		if err := in.begins(name, folder, report, options.From.Block); err != nil {
 			return err
 		}
 	}

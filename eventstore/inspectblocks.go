@@ -8,19 +8,33 @@ import (
 	"payledger/eventstore/blocks"
 )
 
-// begins checks that a segment begins as its description says, if its first block was read: nothing is ever deleted from a
-// segment of the log. A gap in the numbers of the block files is no fault, as the server drops a block that holds no message
-// yet and then goes on with the next number.
-func (in *inspection) begins(name, folder string, report blocks.Report, ours bool, from int) error {
+// begins checks that a segment begins as its description says: nothing is ever deleted from a segment of the log. Where the
+// first block was not read, its first message is. A gap in the numbers of the block files is no fault, as the server drops a
+// block that holds no message yet and then goes on with the next number.
+func (in *inspection) begins(name, folder string, report blocks.Report, from int) error {
 	files, err := blocks.Files(folder)
-	if err != nil || !ours || len(files) == 0 {
+	if err != nil || len(files) == 0 {
 		return err
 	}
 	meta, err := blocks.CheckMeta(folder, name)
-	if err == nil && from <= files[0].Number && report.First > max(1, meta.FirstSeq) {
-		return in.damaged(name, max(1, meta.FirstSeq), fmt.Sprintf("it begins with %d", report.First))
+	if err != nil {
+		return nil // a damaged description is reported by complete
 	}
-	return nil // a damaged description is reported by complete
+	first, wanted := report.First, max(1, meta.FirstSeq)
+	if from > files[0].Number {
+		message, err := blocks.ReadBlock(files[0].Path, name, blocks.Options{Deletes: true, Through: wanted})
+		if err != nil {
+			return fmt.Errorf("eventstore: %w", err)
+		}
+		if message.Kind > blocks.Stopped {
+			return nil // the scrub, or the first read, reports what was damaged in a closed segment
+		}
+		first = message.First
+	}
+	if first > wanted {
+		return in.damaged(name, wanted, fmt.Sprintf("it begins with %d", first))
+	}
+	return nil
 }
 
 // unfinished reports whether the creation of a stream was cut short: its description is not whole, and it has no message.

@@ -2,8 +2,10 @@ package eventstore_test
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -101,6 +103,65 @@ func TestDestroyedCardIsForgotten(t *testing.T) {
 	}
 	if card, err := there.Card(testContext(t), ref, ref.TokenizedAt); !errors.Is(err, secrets.ErrGone) {
 		t.Errorf("the card is still shown, with CVV %q: %v", card.CVV, err)
+	}
+}
+
+// interrupted is a source of random bytes that calls another node in between, once.
+type interrupted struct {
+	io.Reader
+	call func()
+}
+
+func (i *interrupted) Read(p []byte) (int, error) {
+	if call := i.call; call != nil {
+		i.call = nil
+		call()
+	}
+	return i.Reader.Read(p)
+}
+
+// TestCardOfAnEndedMinute: a node whose clock is ahead destroys the key of the minute while a card is being sealed under it.
+// The card is stored again, and opens.
+func TestCardOfAnEndedMinute(t *testing.T) {
+	t.Parallel()
+	server := eventstoretest.Server(t, t.TempDir())
+	now := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
+	random := &interrupted{Reader: rand.Reader}
+	open := func(random io.Reader) *secrets.Vault {
+		c := eventstoretest.Config(server)
+		c.Shards, c.Now = 1, func() time.Time { return now }
+		v, err := secrets.Open(testContext(t), eventstoretest.OpenOn(t, c), eventstoretest.MasterKey, random)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	here, ahead := open(random), open(rand.Reader)
+	put := func(token domain.Token) secrets.CardRef {
+		ref := secrets.CardRef{Account: "acct", Token: token, TokenizedAt: now}
+		if err := here.PutCard(testContext(t), ref, processor.Card{Number: "4111111111111111", CVV: "737"}, now.Add(time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+		return ref
+	}
+	put("01before") // makes the key of the minute
+	destroyed := 0
+	random.call = func() {
+		nobody := func(context.Context, domain.AccountID, domain.Token, time.Time) (time.Time, error) {
+			return time.Time{}, nil
+		}
+		var err error
+		if destroyed, err = ahead.Clean(testContext(t), now.Add(10*time.Minute), nobody); err != nil {
+			t.Error(err)
+		}
+		now = now.Add(2 * time.Second) // a node may remember a key for so long
+	}
+	ref := put("01meanwhile")
+	if destroyed == 0 {
+		t.Fatal("nothing was destroyed meanwhile")
+	}
+	if card, err := here.Card(testContext(t), ref, ref.TokenizedAt); err != nil || card.CVV != "737" {
+		t.Errorf("CVV %q, %v", card.CVV, err)
 	}
 }
 

@@ -90,7 +90,7 @@ func (h *shard) tip(key Key) (*Recorded, error) {
 	if r != nil {
 		return r, nil
 	}
-	return h.s.storedTip(h.n, key)
+	return h.s.storedTip(h.n, key, false)
 }
 
 // known is tip for what is in memory. The caller holds the lock.

@@ -122,15 +122,19 @@ func decodeHead(b []byte) (h head, err error) {
 	return h, nil
 }
 
-// storedTip reads a tip from the tip store; nil when the aggregate does not exist there.
-func (s *Store) storedTip(shard int, key Key) (*Recorded, error) {
+// storedTip reads a tip from the tip store; nil when the aggregate does not exist there, which for a fresh one is likely.
+func (s *Store) storedTip(shard int, key Key, fresh bool) (*Recorded, error) {
 	turn := s.recent.turn()
 	s.tipsOpen.RLock()
 	defer s.tipsOpen.RUnlock()
 	if s.tipsClosed {
 		return nil, fmt.Errorf("%w: the store was closed", ErrUnhealthy)
 	}
-	value, err := s.tips.Get(tipKey(key))
+	get := s.tips.Get
+	if fresh {
+		get = s.tips.Find
+	}
+	value, err := get(tipKey(key))
 	if errors.Is(err, tipstore.ErrNotFound) {
 		return nil, nil
 	}

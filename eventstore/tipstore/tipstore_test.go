@@ -1,6 +1,7 @@
 package tipstore_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -42,8 +43,10 @@ func TestStore(t *testing.T) {
 			view := s.Snapshot()
 			set(t, s, "a1", "newer", "a3", "more")
 			check(t, s, "a1", "newer")
-			if _, err := s.Get([]byte("a")); !errors.Is(err, tipstore.ErrNotFound) {
-				t.Error(err)
+			for _, get := range readers(s) {
+				if _, err := get([]byte("a")); !errors.Is(err, tipstore.ErrNotFound) {
+					t.Error(err)
+				}
 			}
 			all := ""
 			add := func(key, value []byte) error { all += fmt.Sprintf("%s=%s ", key, value); return nil }
@@ -76,9 +79,16 @@ func TestStore(t *testing.T) {
 
 func check(t *testing.T, s *tipstore.Store, key, want string) {
 	t.Helper()
-	if value, err := s.Get([]byte(key)); err != nil || string(value) != want {
-		t.Errorf("%s: %q, %v", key, value, err)
+	for _, get := range readers(s) {
+		if value, err := get([]byte(key)); err != nil || string(value) != want {
+			t.Errorf("%s: %q, %v", key, value, err)
+		}
 	}
+}
+
+// readers are the ways to read one key, which must agree.
+func readers(s *tipstore.Store) []func([]byte) ([]byte, error) {
+	return []func([]byte) ([]byte, error){s.Get, s.Find}
 }
 
 // What was flushed is there after a crash; a batch that was not flushed is there whole or not at all.
@@ -172,4 +182,64 @@ func TestDamage(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A flipped bit anywhere in a table, its filter included, never makes a key that is there look as if it were not.
+func TestDamagedFilter(t *testing.T) {
+	t.Parallel()
+	whole := t.TempDir()
+	s := open(t, tipstore.Options{Dir: whole})
+	for i := range 1000 {
+		set(t, s, fmt.Sprintf("key%d", i), fmt.Sprintf("value %d", i*i))
+	}
+	if err := errors.Join(s.Flush(), s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	tables, err := filepath.Glob(filepath.Join(whole, "*.sst"))
+	if err != nil || len(tables) != 1 {
+		t.Fatal(err, tables)
+	}
+	data, err := os.ReadFile(tables[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	noticed := 0
+	for at := 0; at < len(data); at += len(data)/64 + 1 {
+		dir := t.TempDir()
+		flipped := bytes.Clone(data)
+		flipped[at] ^= 4
+		if err := errors.Join(os.CopyFS(dir, os.DirFS(whole)), os.WriteFile(filepath.Join(dir, filepath.Base(tables[0])), flipped, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		s, err := tipstore.Open(tipstore.Options{Dir: dir})
+		if err == nil {
+			err = readAll(t, s)
+			s.Close()
+		}
+		if errors.Is(err, tipstore.ErrDamaged) {
+			noticed++
+		} else if err != nil {
+			t.Errorf("byte %d of %d: %v", at, len(data), err)
+		}
+	}
+	if noticed == 0 {
+		t.Error("no flip was noticed")
+	}
+	t.Logf("%d flips were noticed", noticed)
+}
+
+// readAll reads what TestDamagedFilter wrote, up to the first damage.
+func readAll(t *testing.T, s *tipstore.Store) error {
+	for i := range 1000 {
+		for _, get := range readers(s) {
+			value, err := get([]byte(fmt.Sprintf("key%d", i)))
+			if err != nil {
+				return err
+			}
+			if string(value) != fmt.Sprintf("value %d", i*i) {
+				t.Errorf("key%d: %q", i, value)
+			}
+		}
+	}
+	return nil
 }
