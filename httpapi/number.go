@@ -31,7 +31,7 @@ func (p *parser) number() (any, error) {
 	if kind == tooLarge {
 		return approximate(text), nil
 	}
-	if !plain {
+	if !plain && !p.verbatim {
 		p.edits = append(p.edits, edit{start, p.at, digits})
 	}
 	return approximate(digits), nil
