@@ -51,3 +51,54 @@ func TestOptionsKeepNumbers(t *testing.T) {
 	keeps(paid, `"options":`+exactNumbers)
 	keeps(r.want(r.do(request{method: "GET", path: "/payments/" + paid.text1("id") + "/events"}), 200, ""), `"options":`+exactNumbers)
 }
+
+// TestNoCardNumberInOptions: a card number of any length is refused in options, as a text, as a name or as a number in any
+// writing, at every way in; numbers beside one are not (D21).
+func TestNoCardNumberInOptions(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	client := r.want(r.post("/client-session", `{"orderId":"o","currencyCode":"EUR","amount":100}`), 200, "").text1("clientToken")
+	token := r.want(r.browser(client, aVisa), 200, "").text1("token")
+	ways := map[string]func(options string) answer{
+		"POST /client-session": func(options string) answer {
+			return r.post("/client-session", `{"paymentMethod":{"options":`+options+`}}`)
+		},
+		"PATCH /client-session": func(options string) answer {
+			return r.do(request{method: "PATCH", path: "/client-session", body: `{"clientToken":"` + client + `","paymentMethod":{"options":` + options + `}}`})
+		},
+		"POST /payments": func(options string) answer {
+			return r.post("/payments", `{"paymentMethodToken":"`+token+`","paymentMethod":{"descriptor":null,"options":`+options+`}}`)
+		},
+	}
+	events := r.events()
+	for way, send := range ways {
+		for options, path := range map[string]string{
+			`{"pan":4111111111111111}`:            "$.paymentMethod.options.pan",
+			`{"list":[1,{"n":6212345678901232}]}`: "$.paymentMethod.options.list[1].n",
+			`{"n":62123456789012347}`:             "$.paymentMethod.options.n",
+			`{"n":621234567890123457}`:            "$.paymentMethod.options.n",
+			`{"n":6212345678901234569}`:           "$.paymentMethod.options.n",
+			`{"n":-6212345678901234569}`:          "$.paymentMethod.options.n",
+			`{"n":6212345678901234569.0}`:         "$.paymentMethod.options.n",
+			`{"n":6.212345678901234569e18}`:       "$.paymentMethod.options.n",
+			`{"n":62123456789012345690e-1}`:       "$.paymentMethod.options.n",
+			`6212345678901234569`:                 "$.paymentMethod.options",
+			`["6212345678901234569"]`:             "$.paymentMethod.options[0]",
+			`{"6212345678901234569":1}`:           "$.paymentMethod.options['…']",
+		} {
+			a := r.want(send(options), 422, "RequestValidationError")
+			faults := a.faults()
+			if len(faults) != 1 || !strings.Contains(faults[0], " "+path+" must not hold a card number: it holds ") || strings.Contains(a.text, "23456789") {
+				t.Errorf("%s %s: %s", way, options, a.text)
+			}
+		}
+	}
+	if now := r.events(); now != events {
+		t.Errorf("%d events were recorded", now-events)
+	}
+	for _, options := range []string{
+		`{"n":6212345678901234563}`, `{"n":62123456789012345620}`, `{"n":0.6212345678901234569}`, `{"n":1e99}`, `9007199254740993`, `{"at":1735689600000}`,
+	} {
+		r.want(ways["POST /client-session"](options), 200, "")
+	}
+}

@@ -42,6 +42,7 @@ func (c *call) bodyViolations() violations {
 	var found violations
 	found.ofSchema(c.body.tree, c.operation.body.VisitJSON(c.body.tree, openapi3.MultiErrors()))
 	found.ofText(nil, c.body.tree)
+	found.ofOptions(c.body.options())
 	if rules := bodyRules[c.route.operation]; rules != nil {
 		rules(&found, c.body.tree, c)
 	}
