@@ -1,9 +1,12 @@
 package httpapi
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
 
 	"payledger/domain"
+	"payledger/domain/session"
 )
 
 // options returns the options of the body's payment method as they are written there (D21), "" for none.
@@ -19,10 +22,17 @@ func (d *document) options() domain.JSON {
 	return body.PaymentMethod.Options
 }
 
-// ofOptions refuses card numbers in options (D21): in the text that would be stored, not in a tree whose numbers are float64s.
-func (v *violations) ofOptions(text domain.JSON) {
+// maxOptionsBytes is the size of the largest options of a payment method, as they are stored (D21).
+const maxOptionsBytes = 8 << 10
+
+// ofOptions refuses card numbers in options and options that are too large (D21): in the text that would be stored, not in a
+// tree whose numbers are float64s. Those of a change are measured when they are merged: they may take fields away.
+func (v *violations) ofOptions(text domain.JSON, change bool) {
 	if text == "" {
 		return
+	}
+	if !change {
+		v.ofOptionsSize(compacted(text))
 	}
 	value, err := exactTree([]byte(`{"options":` + text + `}`))
 	if err != nil {
@@ -30,4 +40,26 @@ func (v *violations) ofOptions(text domain.JSON) {
 		return
 	}
 	v.ofText(options, value["options"])
+}
+
+// ofOptionsSize refuses options that are stored as a text that is too large.
+func (v *violations) ofOptionsSize(stored domain.JSON) {
+	if len(stored) > maxOptionsBytes {
+		v.add(options.path(true), fmt.Sprintf("must be at most %d bytes of JSON", maxOptionsBytes))
+	}
+}
+
+// compact returns a payment method whose options have no white space, as they are stored (D21).
+func compact(m session.Method) session.Method {
+	m.Options = compacted(m.Options)
+	return m
+}
+
+// compacted writes a JSON text without white space.
+func compacted(text domain.JSON) domain.JSON {
+	var b bytes.Buffer
+	if text == "" || json.Compact(&b, []byte(text)) != nil {
+		return text
+	}
+	return domain.JSON(b.String())
 }

@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -101,4 +102,51 @@ func TestNoCardNumberInOptions(t *testing.T) {
 	} {
 		r.want(ways["POST /client-session"](options), 200, "")
 	}
+}
+
+// TestOptionsSize: the text of options that is stored has at most 8 KiB, at every way in, and however many changes made it
+// (D21). What is counted is what is stored: neither white space nor the way in which another program would write it.
+func TestOptionsSize(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	const limit = 8 << 10
+	client := r.want(r.post("/client-session", `{"orderId":"o","currencyCode":"EUR","amount":100}`), 200, "").text1("clientToken")
+	change := func(options string) answer {
+		return r.do(request{method: "PATCH", path: "/client-session", body: `{"clientToken":"` + client + `","paymentMethod":{"options":` + options + `}}`})
+	}
+	create := func(options string) answer {
+		return r.post("/client-session", `{"paymentMethod":{"options":`+options+`}}`)
+	}
+	list := func(element string, size int) string { // exactly so many bytes
+		text := `[` + strings.Repeat(element+",", (size-20)/(len(element)+1))
+		return text + `"` + strings.Repeat("x", size-len(text)-3) + `"]`
+	}
+	refused := func(a answer, model string) {
+		t.Helper()
+		want := []string{model + " $.paymentMethod.options must be at most 8192 bytes of JSON"}
+		if got := r.want(a, 422, "RequestValidationError").faults(); !slices.Equal(got, want) {
+			t.Errorf("%q", got)
+		}
+	}
+	for _, element := range []string{`"text"`, "1e15", "0.100000000000000000000000", `"<&>"`, "null"} {
+		r.want(create(list(element, limit)), 200, "")
+		refused(create(list(element, limit+1)), "ClientSessionRequest")
+		r.want(change(list(element, limit)), 200, "")
+		refused(change(list(element, limit+1)), "ClientSessionChange")
+		token := r.want(r.browser(client, aVisa), 200, "").text1("token")
+		pay := func(options string) answer {
+			return r.post("/payments", `{"paymentMethodToken":"`+token+`","paymentMethod":{"options":`+options+`}}`)
+		}
+		refused(pay(list(element, limit+1)), "PaymentCreation")
+		r.want(pay(list(element, limit)), 200, "")
+	}
+	r.want(create(strings.Repeat(" ", limit)+list("1", limit)), 200, "")
+
+	part := func(name string, size int) string { return `{"` + name + `":"` + strings.Repeat("x", size) + `"}` }
+	r.want(change(part("a", limit/2)), 200, "")
+	refused(change(part("b", limit/2)), "ClientSessionChange")
+	if a := r.want(r.readSession(client), 200, ""); strings.Contains(a.text, `"b":`) {
+		t.Errorf("a refused change was kept: %s", a.text)
+	}
+	r.want(change(`{"a":null,"b":"`+strings.Repeat("x", limit/2)+`"}`), 200, "")
 }

@@ -34,7 +34,13 @@ func changeSession(c *call) (any, error) {
 		return nil, err
 	}
 	changed, err := c.api.Commands.ChangeSession(c.ctx, c.caller(), c.api.sessionID(access), func(in commands.SessionInput) (commands.SessionInput, error) {
-		return merged(in, c.body.text)
+		after, err := merged(in, c.body.text)
+		if err != nil {
+			return in, err
+		}
+		var found violations
+		found.ofOptionsSize(after.Fields.Method.Options)
+		return after, refuse(nil, c.operation.model, found)
 	})
 	if err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -42,7 +43,7 @@ func (c *call) bodyViolations() violations {
 	var found violations
 	found.ofSchema(c.body.tree, c.operation.body.VisitJSON(c.body.tree, openapi3.MultiErrors()))
 	found.ofText(nil, c.body.tree)
-	found.ofOptions(c.body.options())
+	found.ofOptions(c.body.options(), c.route.method == http.MethodPatch)
 	if rules := bodyRules[c.route.operation]; rules != nil {
 		rules(&found, c.body.tree, c)
 	}
