@@ -123,7 +123,7 @@ func member(name string) string {
 	switch {
 	case plainName(name):
 		return "." + name
-	case mayHoldCard(name):
+	case domain.MayHoldCardNumber(name):
 		return "['…']"
 	}
 	if utf8.RuneCountInString(name) > nameShown {
@@ -140,7 +140,7 @@ func plainName(name string) bool {
 			return false
 		}
 	}
-	return name != "" && len(name) <= nameShown && !(len(name) >= shortestCard && mayHoldCard(name))
+	return name != "" && len(name) <= nameShown && !(domain.MayHoldCardNumber(name))
 }
 
 // quoted takes the name out of the library's `property "x" is unsupported`.
