@@ -1,5 +1,10 @@
 package domain
 
+import (
+	"slices"
+	"strings"
+)
+
 // Order is what is bought (§2.5, D4). Session and payment carry the same shape; nothing in it is
 // personal data.
 type Order struct {
@@ -14,6 +19,20 @@ type Order struct {
 type Preferences struct {
 	AllowedNetworks []Network `json:"orderedAllowedCardNetworks,omitempty"` // of cards that may be tokenized; none: all
 	Options         JSON      `json:"options,omitempty"`
+}
+
+// Takes reports whether a card of the network may pay.
+func (p Preferences) Takes(n Network) bool {
+	return len(p.AllowedNetworks) == 0 || slices.Contains(p.AllowedNetworks, n)
+}
+
+// Networks names the networks that may pay, in their order.
+func (p Preferences) Networks() string {
+	names := make([]string, len(p.AllowedNetworks))
+	for i, network := range p.AllowedNetworks {
+		names[i] = string(network)
+	}
+	return strings.Join(names, ", ")
 }
 
 // JSON is a value as its JSON text; in JSON it stands as that value.

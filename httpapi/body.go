@@ -39,11 +39,16 @@ func (c *call) readBody() error {
 
 // dropNulls takes the fields away that are null: they mean absent (D21). In a change they clear (D4), and mean absent only
 // in the elements of arrays, which are new.
-func (d *document) dropNulls(change bool) (err error) {
+func (d *document) dropNulls(change bool) error {
 	if !withoutNulls(d.tree, change) {
 		return nil
 	}
-	d.text, err = json.Marshal(d.tree)
+	exact, err := exactTree(d.text)
+	if err != nil {
+		return err
+	}
+	withoutNulls(exact, change)
+	d.text, err = exactText(exact)
 	return err
 }
 

@@ -1,6 +1,8 @@
 package httpapi
 
 import (
+	"cmp"
+	"encoding/json"
 	"fmt"
 	"math"
 	"net/url"
@@ -12,8 +14,11 @@ import (
 	"payledger/domain"
 )
 
-// shortestCard is the length of the shortest card number (D21), in bytes.
-const shortestCard = 14
+// shortestCard and longestCard are the lengths of card numbers (D21), in bytes.
+const (
+	shortestCard = 14
+	longestCard  = 19
+)
 
 // noCardNumber begins every fault of this kind.
 const noCardNumber = "must not hold a card number"
@@ -74,22 +79,33 @@ func (p *place) path(indexes bool) string {
 	}
 }
 
-// inFreeData reports whether the place is in metadata or options, where numbers are free text too.
-func (p *place) inFreeData() bool {
+// inMetadata reports whether the place is in metadata, where numbers are free text too.
+func (p *place) inMetadata() bool {
 	for ; p != nil; p = p.parent {
-		if p.name == "metadata" || p.name == "options" {
+		if p.name == "metadata" {
 			return true
 		}
 	}
 	return false
 }
 
-// ofText refuses card numbers (D21), wherever they stand, and in names.
+// options is the place of a payment method's options.
+var options = &place{&place{nil, "paymentMethod", -1}, "options", -1}
+
+// isOptions reports whether the place is that of the options.
+func (p *place) isOptions() bool {
+	return p.name == options.name && p.parent != nil && p.parent.name == options.parent.name && p.parent.parent == nil
+}
+
+// ofText refuses card numbers (D21), wherever they stand, and in names. Options are left to ofOptions.
 func (v *violations) ofText(at *place, value any) {
 	switch value := value.(type) {
 	case map[string]any:
 		for name, inner := range value {
 			here := place{at, name, -1}
+			if here.isOptions() {
+				continue
+			}
 			if fault := cardFault(name, scanText); fault != "" {
 				v.add(here.path(true), fault)
 			}
@@ -106,13 +122,23 @@ func (v *violations) ofText(at *place, value any) {
 		if fault := cardFault(value, scans[at.path(false)]); fault != "" {
 			v.add(at.path(true), fault)
 		}
+	case json.Number:
+		v.ofExactNumber(at, value.String())
 	case float64:
-		if digits := math.Abs(value); digits < 1e13 || !at.inFreeData() {
+		if digits := math.Abs(value); digits < 1e13 || !at.inMetadata() {
 			return
 		}
 		if fault := cardFault(strconv.FormatFloat(math.Abs(value), 'f', 0, 64), scanText); fault != "" {
 			v.add(at.path(true), fault)
 		}
+	}
+}
+
+// ofExactNumber refuses a number of options that is a card number as it is written, or as a whole number: 4.111e15.
+func (v *violations) ofExactNumber(at *place, text string) {
+	digits, _ := integer(text, longestCard)
+	if fault := cmp.Or(cardFault(text, scanText), cardFault(digits, scanText)); fault != "" {
+		v.add(at.path(true), fault)
 	}
 }
 

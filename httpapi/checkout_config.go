@@ -1,6 +1,8 @@
 package httpapi
 
 import (
+	"slices"
+
 	"payledger/domain/instrument"
 )
 
@@ -8,7 +10,7 @@ import (
 type configurationAnswer struct {
 	Session               sessionContent `json:"session"`
 	PaymentMethods        []methodOffer  `json:"paymentMethods"`
-	VaultedPaymentMethods []vaulted      `json:"vaultedPaymentMethods"` // of the session's customer
+	VaultedPaymentMethods []vaulted      `json:"vaultedPaymentMethods"` // of the session's customer, of networks that the session allows (D21)
 	CaptureVaultedCardCVV bool           `json:"captureVaultedCardCvv"` // a vaulted card pays without its CVV
 	Env                   string         `json:"env"`
 	CoreURL               string         `json:"coreUrl"`
@@ -35,6 +37,7 @@ func getConfiguration(c *call) (any, error) {
 		if kept, err = c.vaultedOf(s.CustomerID); err != nil {
 			return nil, err
 		}
+		kept = slices.DeleteFunc(kept, func(v vaulted) bool { return !s.Method.Takes(v.PaymentMethodData.Network) })
 	}
 	base := c.api.base()
 	return configurationAnswer{

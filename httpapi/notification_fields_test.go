@@ -22,6 +22,32 @@ func disputeWith(id, reference string) string {
 		id, additions, reference, id, additions, time.Now().UTC().Format(time.RFC3339))
 }
 
+// TestNoCardNumberOfAProcessor: what a processor says may hold a card number in any writing. It stands in no event, answer,
+// file or log (D14).
+func TestNoCardNumberOfAProcessor(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	id := r.want(r.pay(payWith(r.tokenize(r.session(someSession), goodCard))), 200, "").text1("id")
+	for i, reason := range []string{
+		"stolen 4111111111111111", "stolen card4111111111111111x", "0.4111111111111111", "41 111-111 1111 1111-1", "4111111111111111.html",
+	} {
+		body := strings.Replace(disputeWith(fmt.Sprintf("nt_%d", i), id), `"reason":"late"`, `"reason":"`+reason+`"`, 1)
+		r.want(r.signedNotify("ADYEN", body), 200, "")
+	}
+	seen := r.want(r.get("/payments/"+id+"/events"), 200, "")
+	entries := seen.field("data").([]any)
+	if notices := entries[len(entries)-1].(map[string]any)["notifications"].([]any); len(notices) != 5 {
+		t.Fatalf("%d notifications: %s", len(notices), seen.text)
+	}
+	kept := r.kept()
+	kept["the log"], kept["the history"] = []byte(r.log.String()), []byte(seen.text)
+	for where, content := range kept {
+		if strings.HasPrefix(where, "event ") && bytes.Contains(content, []byte("111 1111 1111")) || bytes.Contains(content, []byte("4111111111111111")) {
+			t.Errorf("%s holds a card number", where)
+		}
+	}
+}
+
 // TestAddedFieldsAreSealed: what a processor adds to its notifications stands in no event and no file in clear: it is
 // sealed under the key of the payment, whose history shows it, and not kept of a payment that nobody knows (D14).
 func TestAddedFieldsAreSealed(t *testing.T) {

@@ -24,14 +24,14 @@ func (p *parser) number() (any, error) {
 		n, err := strconv.ParseInt(text, 10, 64)
 		return float64(n), err
 	}
-	digits, kind := integer(text)
+	digits, kind := integer(text, maxDigits)
 	if kind == fraction {
 		return inexact(text), nil
 	}
 	if kind == tooLarge {
 		return approximate(text), nil
 	}
-	if !plain {
+	if !plain && !p.verbatim {
 		p.edits = append(p.edits, edit{start, p.at, digits})
 	}
 	return approximate(digits), nil
@@ -88,9 +88,9 @@ const (
 // maxDigits is the length of the largest integer that is looked at; MaxAmount has 16 digits.
 const maxDigits = 18
 
-// integer gives the digits of a number that is whole: "1000" for 1e3 and 1000.0. It does no arithmetic, so
-// that 1e999999999 costs nothing.
-func integer(text string) (digits string, kind numberKind) {
+// integer gives the digits of a number that is whole: "1000" for 1e3 and 1000.0. One of more than most digits is too large.
+// It does no arithmetic, so that 1e999999999 costs nothing.
+func integer(text string, most int) (digits string, kind numberKind) {
 	sign, rest := "", text
 	if rest[0] == '-' {
 		sign, rest = "-", rest[1:]
@@ -115,7 +115,7 @@ func integer(text string) (digits string, kind numberKind) {
 	switch {
 	case zeros < 0:
 		return "", fraction
-	case len(significant)+zeros > maxDigits:
+	case len(significant)+zeros > most:
 		return "", tooLarge
 	}
 	return sign + significant + strings.Repeat("0", zeros), whole

@@ -59,6 +59,7 @@ func (c *call) savedCards(s session.State) ([]checkout.SavedCard, error) {
 			ExpirationMonth: f.Card.ExpirationMonth, ExpirationYear: f.Card.ExpirationYear,
 		}
 		switch {
+		case !s.Method.Takes(f.Card.Network):
 		case f.Card.ExpirationYear+"-"+f.Card.ExpirationMonth < month:
 		case f.Token == byDefault:
 			cards = slices.Insert(cards, 0, card)

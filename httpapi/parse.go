@@ -13,7 +13,7 @@ const maxNesting = 32
 // document is a parsed body: the tree that schema and rules look at, and the text that it is decoded from.
 type document struct {
 	tree map[string]any // with map[string]any, []any, string, float64, bool and nil inside
-	text []byte         // the body; an integer written as 1.0 or 1e3 stands in it as 1 and 1000
+	text []byte         // the body; an integer written as 1.0 or 1e3 stands in it as 1 and 1000, but not in options (D21)
 }
 
 // Reasons for MalformedJson; none repeats what was sent.
@@ -54,9 +54,11 @@ func parseObject(body []byte) (document, error) {
 // parser reads JSON in one pass. encoding/json's token stream takes five times as long and cannot tell
 // half of the above.
 type parser struct {
-	text  []byte
-	at    int
-	edits []edit
+	text     []byte
+	at       int
+	edits    []edit
+	field    string // the field of the body that is being read
+	verbatim bool   // the options of the payment method are being read: their numbers stay as they are written (D21)
 }
 
 // edit replaces a part of the text.
@@ -160,7 +162,7 @@ func (p *parser) object(depth int) (map[string]any, error) {
 		if err := p.take(':'); err != nil {
 			return nil, err
 		}
-		if object[key], err = p.value(depth + 1); err != nil {
+		if object[key], err = p.member(key, depth); err != nil {
 			return nil, err
 		}
 		if p.next() != ',' {
@@ -168,6 +170,18 @@ func (p *parser) object(depth int) (map[string]any, error) {
 		}
 		p.at++
 	}
+}
+
+// member reads the value of a field of an object at depth; the body itself is at depth 0.
+func (p *parser) member(key string, depth int) (any, error) {
+	switch {
+	case depth == 0:
+		p.field = key
+	case depth == 1 && p.field == "paymentMethod" && key == "options":
+		p.verbatim = true
+		defer func() { p.verbatim = false }()
+	}
+	return p.value(depth + 1)
 }
 
 func (p *parser) array(depth int) ([]any, error) {

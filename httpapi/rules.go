@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/url"
 	"strconv"
@@ -63,14 +62,7 @@ func (v *violations) ofOrder(tree map[string]any) {
 	}
 	metadata, _ := tree["metadata"].(map[string]any)
 	v.ofMetadata(metadata)
-	method, _ := tree["paymentMethod"].(map[string]any)
-	if text, err := json.Marshal(method["options"]); err != nil || len(text) > maxOptionsBytes {
-		v.add("$.paymentMethod.options", fmt.Sprintf("must be at most %d bytes of JSON", maxOptionsBytes))
-	}
 }
-
-// maxOptionsBytes is the size of the largest options of a payment method (D21).
-const maxOptionsBytes = 8 << 10
 
 // seenRules: what the customer saw is an amount with its currency (D12).
 func seenRules(v *violations, tree map[string]any, _ *call) {

@@ -1,13 +1,12 @@
 package httpapi
 
 import (
-	"bytes"
-	"encoding/json"
+	"reflect"
+
 	"payledger/domain"
 	"payledger/domain/attempt"
 	"payledger/domain/session"
 	"payledger/projections"
-	"reflect"
 )
 
 // sessionRequest is the body of POST /client-session (D4).
@@ -141,15 +140,6 @@ func missing(f session.Fields) (fields []string) {
 		fields = append(fields, "order.lineItems")
 	}
 	return fields
-}
-
-// compact writes the options of a payment method without white space: their size is limited so (D21).
-func compact(m session.Method) session.Method {
-	var b bytes.Buffer
-	if m.Options != "" && json.Compact(&b, []byte(m.Options)) == nil {
-		m.Options = domain.JSON(b.String())
-	}
-	return m
 }
 
 // integers keeps the numbers of metadata as the integers that they are (D4).

@@ -34,7 +34,13 @@ func changeSession(c *call) (any, error) {
 		return nil, err
 	}
 	changed, err := c.api.Commands.ChangeSession(c.ctx, c.caller(), c.api.sessionID(access), func(in commands.SessionInput) (commands.SessionInput, error) {
-		return merged(in, c.body.tree)
+		after, err := merged(in, c.body.text)
+		if err != nil {
+			return in, err
+		}
+		var found violations
+		found.ofOptionsSize(after.Fields.Method.Options)
+		return after, refuse(nil, c.operation.model, found)
 	})
 	if err != nil {
 		return nil, err
@@ -57,8 +63,12 @@ func (c *call) ownSession(token string) (accessToken, error) {
 }
 
 // merged lays a validated patch over a session: null clears, arrays and metadata are replaced whole, objects merged
-// (D4).
-func merged(in commands.SessionInput, patch map[string]any) (commands.SessionInput, error) {
+// (D4). Numbers keep their digits.
+func merged(in commands.SessionInput, text []byte) (commands.SessionInput, error) {
+	patch, err := exactTree(text)
+	if err != nil {
+		return in, err
+	}
 	was, err := treeOf(requestOf(in))
 	if err != nil {
 		return in, err
@@ -76,13 +86,15 @@ func merged(in commands.SessionInput, patch map[string]any) (commands.SessionInp
 			was[name] = overlaid(was[name], value)
 		}
 	}
-	text, err := json.Marshal(was)
-	if err != nil {
-		return in, fmt.Errorf("httpapi: a merged session: %w", err)
+	if text, err = exactText(was); err != nil {
+		return in, err
 	}
 	var after sessionRequest
 	if err := json.Unmarshal(text, &after); err != nil {
 		return in, fmt.Errorf("httpapi: a merged session: %w", err)
+	}
+	if method, _ := patch["paymentMethod"].(map[string]any); method["options"] == nil && after.PaymentMethod.Options != "" {
+		after.PaymentMethod.Options = in.Fields.Method.Options // as they were written, in their own order
 	}
 	return after.input(), nil
 }
@@ -155,9 +167,9 @@ func treeOf(v any) (map[string]any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("httpapi: %w", err)
 	}
-	var tree map[string]any
-	if err := json.Unmarshal(text, &tree); err != nil {
-		return nil, fmt.Errorf("httpapi: %w", err)
+	tree, err := exactTree(text)
+	if err != nil {
+		return nil, err
 	}
 	for name, value := range tree {
 		if value == nil {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -42,6 +43,7 @@ func (c *call) bodyViolations() violations {
 	var found violations
 	found.ofSchema(c.body.tree, c.operation.body.VisitJSON(c.body.tree, openapi3.MultiErrors()))
 	found.ofText(nil, c.body.tree)
+	found.ofOptions(c.body.options(), c.route.method == http.MethodPatch)
 	if rules := bodyRules[c.route.operation]; rules != nil {
 		rules(&found, c.body.tree, c)
 	}
@@ -121,7 +123,7 @@ func member(name string) string {
 	switch {
 	case plainName(name):
 		return "." + name
-	case mayHoldCard(name):
+	case domain.MayHoldCardNumber(name):
 		return "['…']"
 	}
 	if utf8.RuneCountInString(name) > nameShown {
@@ -138,7 +140,7 @@ func plainName(name string) bool {
 			return false
 		}
 	}
-	return name != "" && len(name) <= nameShown && !(len(name) >= shortestCard && mayHoldCard(name))
+	return name != "" && len(name) <= nameShown && !(domain.MayHoldCardNumber(name))
 }
 
 // quoted takes the name out of the library's `property "x" is unsupported`.

@@ -47,11 +47,11 @@ func excerpt(answer []byte, m message) string {
 // secretPrefixes begin API keys and signing secrets, also those of others and those that were rotated away (D2).
 var secretPrefixes = []string{"plk_sandbox_", "plk_live_", "plsec_"}
 
-// holdsSecret tells whether one of the forms of a text holds a card number or anybody's key: a receiver may know more
-// than the webhook told it.
+// holdsSecret tells whether one of the forms of a text may hold a card number, or holds anybody's key: a receiver may know
+// more than the webhook told it.
 func holdsSecret(forms []string) bool {
 	for _, text := range forms {
-		if domain.HoldsCardNumber(text) || slices.ContainsFunc(secretPrefixes, func(p string) bool { return strings.Contains(text, p) }) {
+		if domain.MayHoldCardNumber(text) || slices.ContainsFunc(secretPrefixes, func(p string) bool { return strings.Contains(text, p) }) {
 			return true
 		}
 	}

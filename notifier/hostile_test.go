@@ -174,6 +174,7 @@ func TestExcerpt(t *testing.T) {
 		`body: "{\"eventType\":\"PAYMENT.STATUS\",\"notificationConfig\":{\"id\":`: withheld, "as a query: ada%40example.com": withheld,
 		"your address is ada@": "your address is ada@", "100% fine": "100% fine", `C:\unknown`: `C:\unknown`, filled + "plsec": filled + "plsec",
 		"": "", "  thanks\n": "thanks", "key " + secretText: withheld,
+		"card4111111111111111x": withheld, "0.4111111111111111": withheld, "41 111-111 1111 1111-1": withheld, "4222222222222": withheld, "4111111111111112": "4111111111111112",
 		`{"notificationConfig":{}}`: withheld, strings.Repeat("é", 400): strings.Repeat("é", 256), "a\u202eb": "ab",
 	} {
 		if got := excerpt([]byte(answer), m); got != want {

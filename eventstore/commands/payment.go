@@ -165,16 +165,22 @@ func method(c *creation, tool instrument.State, from session.Method) payment.Met
 
 // preferences lays the request's over the session's (D5, D21); nil for none.
 func preferences(in, from domain.Preferences) *domain.Preferences {
+	from = laidOver(in, from)
+	if from.AllowedNetworks == nil && from.Options == "" {
+		return nil
+	}
+	return &from
+}
+
+// laidOver returns the session's preferences with the request's over them.
+func laidOver(in, from domain.Preferences) domain.Preferences {
 	if in.AllowedNetworks != nil {
 		from.AllowedNetworks = in.AllowedNetworks
 	}
 	if in.Options != "" {
 		from.Options = in.Options
 	}
-	if from.AllowedNetworks == nil && from.Options == "" {
-		return nil
-	}
-	return &from
+	return from
 }
 
 // personal opens what session and instrument hold sealed, merges the request's customer over it and seals

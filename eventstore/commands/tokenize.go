@@ -3,8 +3,6 @@ package commands
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 
 	"payledger/domain"
 	"payledger/domain/instrument"
@@ -19,9 +17,9 @@ func (s *Service) Tokenize(ctx context.Context, by Caller, in TokenizeInput) (in
 	if err != nil {
 		return instrument.State{}, err
 	}
-	if network, _ := domain.CardNetwork(in.Card.Number); len(from.Method.AllowedNetworks) > 0 && !slices.Contains(from.Method.AllowedNetworks, network) {
+	if network, _ := domain.CardNetwork(in.Card.Number); !from.Method.Takes(network) {
 		return instrument.State{}, domain.Invalid("PaymentInstrumentRequest", domain.Violation{
-			Path: "$.paymentInstrument.number", Description: fmt.Sprintf("is a card of %s; this checkout takes %s", network, listed(from.Method.AllowedNetworks)),
+			Path: "$.paymentInstrument.number", Description: fmt.Sprintf("is a card of %s; this checkout takes %s", network, from.Method.Networks()),
 		})
 	}
 	kind := instrument.SingleUse
@@ -67,13 +65,4 @@ func (s *Service) Tokenize(ctx context.Context, by Caller, in TokenizeInput) (in
 		err = s.keepVaulted(ctx, tip.State)
 	}
 	return tip.State, err
-}
-
-// listed writes networks one after the other.
-func listed(networks []domain.Network) string {
-	names := make([]string, len(networks))
-	for i, network := range networks {
-		names[i] = string(network)
-	}
-	return strings.Join(names, ", ")
 }
