@@ -3,11 +3,12 @@ package httpapi
 import (
 	"bytes"
 	"encoding/json"
+	"reflect"
+
 	"payledger/domain"
 	"payledger/domain/attempt"
 	"payledger/domain/session"
 	"payledger/projections"
-	"reflect"
 )
 
 // sessionRequest is the body of POST /client-session (D4).
