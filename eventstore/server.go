@@ -39,6 +39,8 @@ type ServerConfig struct {
 	Listen string // "host:port" to open it to other connections; "" keeps it inside the process
 	// Cluster, if set, makes the server a member of one.
 	Cluster *ClusterConfig
+	// Secret, if set, judges a value in the folder before anything there is changed.
+	Secret SecretCheck
 }
 
 // ClusterConfig is a server's place in a cluster.
@@ -75,6 +77,11 @@ func StartServer(c ServerConfig) (*Server, error) {
 		return nil, fmt.Errorf("eventstore: lock %s: %w", c.Dir, err)
 	} else if !held {
 		return nil, fmt.Errorf("%w: %s", ErrInUse, c.Dir)
+	}
+	if c.Secret != nil {
+		if err := checkStoppedSecrets(c.Dir, c.Secret); err != nil {
+			return nil, errors.Join(err, lock.Unlock())
+		}
 	}
 	space := &disk{dir: c.Dir, free: freeSpace}
 	space.begin() // a full disk must leave room to start

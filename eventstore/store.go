@@ -31,6 +31,8 @@ type Config struct {
 	Now      func() time.Time
 	Random   io.Reader
 	Logger   zerolog.Logger
+	// Secret, if set, judges a value of the log at URL before anything there is changed. ServerConfig has it for Server.
+	Secret SecretCheck
 	// SoleWriter says that nobody else appends to this log: the folder is locked.
 	SoleWriter bool
 	// Tips is the folder of the tip store; "" is the embedded server's folder for its sole writer, and memory for
@@ -191,6 +193,11 @@ func (s *Store) open(ctx context.Context, c Config, memory int64) error {
 	}
 	if s.acks, err = newAcks(s.nc); err != nil {
 		return fmt.Errorf("eventstore: %w", err)
+	}
+	if c.Secret != nil {
+		if err := s.checkSecrets(ctx, c.Secret); err != nil {
+			return err
+		}
 	}
 	if err := s.openStreams(ctx, c); err != nil {
 		return err

@@ -40,7 +40,7 @@ func (c *resetCommand) Run(ctx context.Context, std streams, args arguments) (er
 	if c.MasterKey, err = readSecret("--master-key", c.MasterKey, c.MasterKeyFile); err != nil {
 		return usageError{err}
 	}
-	l, err := openLedger(ctx, Options{Data: c.Data, MasterKey: c.MasterKey}, zerolog.Nop(), false)
+	l, err := openLedger(ctx, Options{Data: c.Data, MasterKey: c.MasterKey, existing: true}, zerolog.Nop(), false)
 	if err != nil {
 		return err
 	}

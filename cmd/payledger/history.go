@@ -28,6 +28,8 @@ type historyCommand struct {
 	APIKey    string `name:"api-key" help:"API key with the scope transactions:retrieve." placeholder:"KEY"`
 	Data      string `help:"Data folder of a stopped server, instead of --url." type:"path"`
 	MasterKey string `help:"Key of the stream of secrets, with --data." placeholder:"HEX"`
+
+	MasterKeyFile string `help:"File that holds the master key, with --data." type:"path"`
 }
 
 // historyEntry is one event with what it changed (I1), as far as it is printed.
@@ -274,7 +276,7 @@ func (c *historyCommand) readFolder(ctx context.Context, hand func(json.RawMessa
 	if err != nil {
 		return err
 	}
-	l, err := openLedger(ctx, Options{Data: c.Data, MasterKey: c.MasterKey}, zerolog.Nop(), true)
+	l, err := openLedger(ctx, Options{Data: c.Data, MasterKey: c.MasterKey, MasterKeyFile: c.MasterKeyFile}, zerolog.Nop(), true)
 	if errors.Is(err, eventstore.ErrInUse) {
 		return fmt.Errorf("a server runs on %s; read from it with --url and --api-key", c.Data)
 	}

@@ -24,7 +24,7 @@ type ledger struct {
 }
 
 // openLedger opens the log in the data folder, or at --nats-url. readOnly opens a stopped server's log and
-// changes nothing in it.
+// changes nothing in it. A log that the master key does not open is refused before anything is changed.
 func openLedger(ctx context.Context, o Options, log zerolog.Logger, readOnly bool) (*ledger, error) {
 	return openLedgerAs(ctx, o, eventstore.Config{ReadOnly: readOnly, Now: time.Now, Logger: log})
 }
@@ -34,17 +34,23 @@ func openLedgerAs(ctx context.Context, o Options, config eventstore.Config) (*le
 	l := &ledger{}
 	config.URL, config.Creds, config.Shards = o.NatsURL, o.NatsCreds, o.Shards
 	config.Random, config.SoleWriter, config.Memory = rand.Reader, o.NatsURL == "", memoryOf(o.Memory).Caches
-	var err error
-	if l.master, err = secrets.MasterKey(o.MasterKey, o.Data, rand.Reader, !config.ReadOnly); err != nil {
+	key, err := readMasterKey(o)
+	if err != nil {
 		return nil, err
 	}
+	if !key.held && (o.existing || config.ReadOnly) {
+		return nil, key.missing()
+	}
 	if o.NatsURL == "" {
-		if l.server, err = eventstore.StartServer(eventstore.ServerConfig{Dir: filepath.Join(o.Data, eventsFolder), Name: "payledger"}); err != nil {
+		if l.server, err = eventstore.StartServer(eventstore.ServerConfig{Dir: filepath.Join(o.Data, eventsFolder), Name: "payledger", Secret: key.check}); err != nil {
 			return nil, err
 		}
 		config.Server = l.server
-	} else if !config.ReadOnly {
+	} else if config.Secret = key.check; !config.ReadOnly {
 		config.Tips = filepath.Join(o.Data, "tips")
+	}
+	if l.master, err = key.orNew(); err != nil {
+		return nil, errors.Join(err, l.close())
 	}
 	if l.store, err = eventstore.Open(ctx, config); err != nil {
 		return nil, errors.Join(err, l.close())

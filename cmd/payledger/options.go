@@ -50,6 +50,7 @@ type Options struct {
 
 	arguments arguments // of the process
 	faults    []string  // of files that withFiles could not read
+	existing  bool      // the ledger has its master key: none is made
 }
 
 func (o Options) sandbox() bool { return o.Environment == account.Sandbox }

@@ -22,16 +22,19 @@ import (
 // reconcileCommand compares the ledger with a processor's books, at a running server or in a stopped server's folder
 // (I1). Exit status: 0 no differences, 1 differences, 2 not all could be compared.
 type reconcileCommand struct {
-	Processor    processor.Name `required:"" help:"ADYEN, BRAINTREE, CHECKOUT, PAYPAL, STRIPE or WORLDPAY." placeholder:"NAME"`
-	From         string         `help:"Only what was created then or later: RFC 3339, or a day in UTC." placeholder:"TIME"`
-	To           string         `help:"Only what was created then or earlier: RFC 3339, or a day in UTC, to its end." placeholder:"TIME"`
-	JSON         bool           `name:"json" help:"Print one JSON object instead of a table."`
-	URL          string         `name:"url" help:"Running server." default:"http://127.0.0.1:8080"`
-	APIKey       string         `name:"api-key" help:"API key with the scope account:read." placeholder:"KEY"`
-	Data         string         `help:"Data folder of a stopped server, instead of --url." type:"path"`
-	Account      string         `help:"Account of the folder, with --data (default: all of them)." placeholder:"ID"`
-	MasterKey    string         `help:"Key of the stream of secrets, with --data." placeholder:"HEX"`
-	ProcessorURL string         `name:"processor-url" help:"Where the processors are, with --data (default: the simulator's books in the folder)." placeholder:"URL"`
+	Processor processor.Name `required:"" help:"ADYEN, BRAINTREE, CHECKOUT, PAYPAL, STRIPE or WORLDPAY." placeholder:"NAME"`
+	From      string         `help:"Only what was created then or later: RFC 3339, or a day in UTC." placeholder:"TIME"`
+	To        string         `help:"Only what was created then or earlier: RFC 3339, or a day in UTC, to its end." placeholder:"TIME"`
+	JSON      bool           `name:"json" help:"Print one JSON object instead of a table."`
+	URL       string         `name:"url" help:"Running server." default:"http://127.0.0.1:8080"`
+	APIKey    string         `name:"api-key" help:"API key with the scope account:read." placeholder:"KEY"`
+	Data      string         `help:"Data folder of a stopped server, instead of --url." type:"path"`
+	Account   string         `help:"Account of the folder, with --data (default: all of them)." placeholder:"ID"`
+	MasterKey string         `help:"Key of the stream of secrets, with --data." placeholder:"HEX"`
+
+	MasterKeyFile string `help:"File that holds the master key, with --data." type:"path"`
+
+	ProcessorURL string `name:"processor-url" help:"Where the processors are, with --data (default: the simulator's books in the folder)." placeholder:"URL"`
 }
 
 // troubleError says that a comparison did not come to its end: neither differences nor none.
@@ -118,7 +121,7 @@ func (c *reconcileCommand) compareFolder(ctx context.Context, q reconcile.Questi
 	if _, err := os.Stat(filepath.Join(c.Data, eventsFolder)); err != nil {
 		return counts, fmt.Errorf("%s is no data folder: %w", c.Data, err)
 	}
-	l, err := openLedger(ctx, Options{Data: c.Data, MasterKey: c.MasterKey}, zerolog.Nop(), true)
+	l, err := openLedger(ctx, Options{Data: c.Data, MasterKey: c.MasterKey, MasterKeyFile: c.MasterKeyFile}, zerolog.Nop(), true)
 	if errors.Is(err, eventstore.ErrInUse) {
 		return counts, fmt.Errorf("a server runs on %s; compare it with --url and --api-key", c.Data)
 	}

@@ -17,7 +17,7 @@ type Event interface {
 func Events() []Event {
 	return []Event{
 		Created{}, APIKeyCreated{}, EndpointCreated{}, RoutingChanged{}, ProcessorChanged{}, SettingsChanged{},
-		EndpointChanged{}, EndpointDeleted{}, SigningSecretRotated{}, APIKeyRevoked{},
+		EndpointChanged{}, EndpointDeleted{}, SigningSecretRotated{}, APIKeyRevoked{}, UserPasswordReset{},
 	}
 }
 
@@ -85,6 +85,8 @@ func Evolve(s State, e Event) State {
 		return evolveEndpoints(s, e)
 	case SigningSecretRotated:
 		return evolveSigning(s, e)
+	case UserPasswordReset:
+		return evolvePassword(s, e)
 	case RoutingChanged:
 		s.Routing, s.UpdatedAt = e.Routing, e.At
 	case ProcessorChanged:

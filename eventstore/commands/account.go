@@ -112,7 +112,7 @@ func draftAccount(random io.Reader, name, environment string) (Credentials, acco
 			Secret: secrets.SigningSecretName(id, 1), Hint: signingHint(signing),
 		},
 		User: account.User{
-			ID: user, Name: firstUser, Role: "admin", Password: domain.SecretID("password." + string(id) + "." + string(user)),
+			ID: user, Name: firstUser, Role: "admin", Password: secrets.PasswordName(id, user, 1),
 		},
 	}, nil
 }

@@ -17,7 +17,7 @@ var ErrNotInitialized = errors.New("the ledger has no account yet")
 // ResetCredentials makes credentials for the log's first account in place of lost ones: another signing secret, an API key
 // with every scope, and another password of the dashboard's first user. API keys that were there still work. Webhooks
 // carry the previous signing secret's signature too, for SigningOverlap. A crash, or an error, in between leaves some of
-// them made and shown to nobody; the next run makes all of them again.
+// them made and shown to nobody; the next run makes all of them again. Each is an event of the account, with actor.
 func ResetCredentials(ctx context.Context, store *eventstore.Store, vault *secrets.Vault, random io.Reader, actor string) (Credentials, error) {
 	state, err := store.Initialized(ctx)
 	if errors.Is(err, eventstore.ErrNotFound) {
@@ -44,24 +44,10 @@ func ResetCredentials(ctx context.Context, store *eventstore.Store, vault *secre
 		return Credentials{}, err
 	}
 	made := Credentials{AccountID: state.Account, Environment: state.Environment, APIKey: key, SigningSecret: rotated.Text}
-	made.DashboardUser, made.DashboardPassword, err = s.resetPassword(ctx, tip.State.Users)
+	if len(tip.State.Users) == 0 {
+		return made, nil
+	}
+	made.DashboardUser = tip.State.Users[0].Name
+	made.DashboardPassword, err = s.ResetUserPassword(ctx, by, tip.State.Users[0])
 	return made, err
-}
-
-// resetPassword replaces the password of the first user. A crash between the two steps leaves the user without one.
-func (s *Service) resetPassword(ctx context.Context, users []account.User) (name, password string, err error) {
-	if len(users) == 0 {
-		return "", "", nil
-	}
-	if password, err = randomText(s.Random, passwordLength); err != nil {
-		return "", "", err
-	}
-	verifier, err := secrets.NewPassword(s.Random, password)
-	if err != nil {
-		return "", "", err
-	}
-	if err := s.Vault.Destroy(ctx, users[0].Password); err != nil {
-		return "", "", err
-	}
-	return users[0].Name, password, s.Vault.Create(ctx, users[0].Password, verifier)
 }

@@ -78,25 +78,45 @@ func (k Key) aead() (cipher.AEAD, error) {
 // masterKeyFile holds the master key of a data folder that was not given one (sandbox).
 const masterKeyFile = "master.key"
 
-// MasterKey gives the key in text (from PAYLEDGER_MASTER_KEY), else the one in the folder, else, with
-// create, a new one that it stores there, readable by the owner only.
-func MasterKey(text, dir string, random io.Reader, create bool) (Key, error) {
+// MasterKeyPath is where a data folder keeps its own master key.
+func MasterKeyPath(dir string) string { return filepath.Join(dir, masterKeyFile) }
+
+// MasterKey returns the key in text (from PAYLEDGER_MASTER_KEY), or the one in the folder if text is empty. It makes none: the
+// error is os.ErrNotExist if there is no key.
+func MasterKey(text, dir string) (Key, error) {
 	if text != "" {
 		return ParseKey(text)
 	}
-	path := filepath.Join(dir, masterKeyFile)
+	path := MasterKeyPath(dir)
 	stored, err := os.ReadFile(path)
-	if err == nil {
-		return ParseKey(string(stored))
-	}
-	if !errors.Is(err, os.ErrNotExist) || !create {
+	if err != nil {
 		return Key{}, fmt.Errorf("secrets: master key: %w", err)
 	}
+	k, err := ParseKey(string(stored))
+	if err != nil {
+		return k, fmt.Errorf("%s: %w", path, err)
+	}
+	return k, nil
+}
+
+// NewMasterKey makes a master key and stores it in the folder, readable by the owner only. An existing one is replaced: a caller
+// makes sure that nothing is sealed under it.
+func NewMasterKey(dir string, random io.Reader) (Key, error) {
 	k, err := NewKey(random)
 	if err != nil {
 		return k, err
 	}
-	return k, writeDurably(path, []byte(k.Text()+"\n"))
+	return k, writeDurably(MasterKeyPath(dir), []byte(k.Text()+"\n"))
+}
+
+// Check returns ErrSealed unless the value of a name, as it is stored, opens with the master key k.
+func (k Key) Check(name string, value []byte) error {
+	box, err := k.aead()
+	if err != nil {
+		return err
+	}
+	_, err = open(box, name, value)
+	return err
 }
 
 // writeDurably makes a file that is there whole or not at all, also after a power failure.

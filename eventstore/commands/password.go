@@ -1,0 +1,65 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/account"
+	"payledger/eventstore"
+	"payledger/eventstore/secrets"
+)
+
+// ResetUserPassword gives a user of the dashboard another password and returns it; it is shown once. user is the user as the
+// account has it. Its effects come in this order:
+//
+//  1. The verifier of the new password is durable in the vault, under a name of its own. After a crash here the old password
+//     counts. The next reset takes another name, and destroys the verifier that was left.
+//  2. The event makes it the user's. After a crash here the new password counts, and nobody was shown it: another reset is
+//     needed.
+//  3. The verifiers before it are destroyed. After a crash here they count no more, and the next reset destroys them.
+func (s *Service) ResetUserPassword(ctx context.Context, by Caller, user account.User) (string, error) {
+	password, err := randomText(s.Random, passwordLength)
+	if err != nil {
+		return "", err
+	}
+	verifier, err := secrets.NewPassword(s.Random, password)
+	if err != nil {
+		return "", err
+	}
+	name, err := s.storePassword(ctx, by.Account, user, verifier)
+	if err != nil {
+		return "", err
+	}
+	_, err = s.changeAccount(ctx, by, func(state account.State, at time.Time) (account.Event, error) {
+		return account.DecideResetUserPassword(state, account.ResetUserPassword{
+			UserPasswordReset: account.UserPasswordReset{At: at, User: user.ID, Password: name}, Replaces: user.Password,
+		})
+	})
+	if err != nil {
+		return "", err
+	}
+	return password, s.Vault.CleanPasswords(ctx, name)
+}
+
+// storePassword keeps a verifier under the first free number after the current one's. Taken numbers are those of resets that
+// were cut short, or are under way; a value is never written over.
+func (s *Service) storePassword(ctx context.Context, owner domain.AccountID, user account.User, verifier []byte) (domain.SecretID, error) {
+	number, err := secrets.PasswordNumber(user.Password)
+	if err != nil {
+		return "", err
+	}
+	for {
+		number++
+		name := secrets.PasswordName(owner, user.ID, number)
+		err := s.Vault.Create(ctx, name, verifier)
+		switch {
+		case err == nil:
+			return name, nil
+		case !errors.Is(err, eventstore.ErrConflict):
+			return "", domain.Unavailable(fmt.Errorf("commands: password: %w", err))
+		}
+	}
+}

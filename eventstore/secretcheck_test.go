@@ -1,0 +1,83 @@
+package eventstore_test
+
+import (
+	"errors"
+	"path/filepath"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+
+	"payledger/eventstore"
+	"payledger/eventstore/eventstoretest"
+)
+
+// TestSecretCheck: the oldest value that stands is judged before a stopped folder, or a log elsewhere, is opened. A refusal is
+// the start's error, and changes nothing.
+func TestSecretCheck(t *testing.T) {
+	t.Parallel()
+	dir, ctx := filepath.Join(t.TempDir(), "events"), testContext(t)
+	refused := errors.New("refused")
+	var seen []string
+	check := func(verdict error) eventstore.SecretCheck {
+		seen = nil
+		return func(name string, value []byte) error {
+			seen = append(seen, name+"="+string(value))
+			return verdict
+		}
+	}
+	listening := eventstore.ServerConfig{Dir: dir, Name: "test", Listen: "127.0.0.1:0"}
+	listening.Secret = check(refused)
+	server, err := eventstore.StartServer(listening)
+	if err != nil || len(seen) > 0 {
+		t.Fatalf("of an empty folder it saw %q: %v", seen, err)
+	}
+	store, err := eventstore.Open(ctx, eventstoretest.Config(server))
+	if err != nil {
+		t.Fatal(err)
+	}
+	values, err := store.OpenSecrets(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := eventstoretest.Config(nil)
+	config.URL, config.Options = server.ClientURL(), []nats.Option{nats.UserInfo("payledger", server.Password())}
+	open := func(verdict error) error {
+		config.Secret = check(verdict)
+		other, err := eventstore.Open(ctx, config)
+		if err == nil {
+			err = other.Close()
+		}
+		return err
+	}
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(values.CreateIn(ctx, "card.1", "card.1.a", []byte("of a group")))
+	if err := open(refused); err != nil || len(seen) > 0 {
+		t.Errorf("it saw %q of a log that has a group's value alone: %v", seen, err)
+	}
+	for _, name := range []string{"a.first", "a.second", "a.third"} {
+		must(values.Create(ctx, name, []byte("value of "+name)))
+	}
+	must(values.Destroy(ctx, "a.first"))
+	for _, verdict := range []error{refused, nil} {
+		if err := open(verdict); !errors.Is(err, verdict) || len(seen) != 1 || seen[0] != "a.second=value of a.second" {
+			t.Errorf("of a log elsewhere it saw %q: %v", seen, err)
+		}
+	}
+	must(store.Close())
+	must(server.Close())
+	for _, verdict := range []error{refused, nil} {
+		listening.Secret = check(verdict)
+		server, err := eventstore.StartServer(listening)
+		if !errors.Is(err, verdict) || len(seen) != 1 || seen[0] != "a.second=value of a.second" {
+			t.Errorf("of a folder it saw %q: %v", seen, err)
+		}
+		if server != nil {
+			must(server.Close())
+		}
+	}
+}
