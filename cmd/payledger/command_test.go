@@ -97,7 +97,7 @@ func TestExitStatus(t *testing.T) {
 		{"half of TLS", []string{"serve", "--tls-cert", "x"}, exitUsage, "go together"},
 		{"production without key", []string{"serve", "--environment", "production", "--processor-url", "http://127.0.0.1:1"}, exitUsage, "PAYLEDGER_MASTER_KEY"},
 		{"history without key", []string{"history", "01x"}, exitUsage, "PAYLEDGER_API_KEY"},
-		{"history of nothing", []string{"history", "01x", "--data", t.TempDir()}, exitFailure, "master key"},
+		{"history of nothing", []string{"history", "01x", "--data", t.TempDir()}, exitFailure, "holds no ledger"},
 		{"history of a running server's folder", []string{"history", "01x", "--data", inUse}, exitFailure, "--url"},
 		{"folder in use", []string{"init", "--data", inUse}, exitFailure, "in use"},
 		{"a file as folder", []string{"init", "--data", os.Args[0]}, exitFailure, "data folder"},
