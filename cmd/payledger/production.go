@@ -133,14 +133,11 @@ func (o Options) productionFaults() []string {
 	case n > 0 && n < minProcessorSecret:
 		faults = append(faults, fmt.Sprintf("the processor secret has %d characters; production needs %d or more", n, minProcessorSecret))
 	}
-	if o.BehindProxy {
-		return faults
-	}
-	if (o.TLSCert == "" || o.TLSKey == "") && public(o.Listen) {
+	if !o.BehindProxy && (o.TLSCert == "" || o.TLSKey == "") && public(o.Listen) {
 		faults = append(faults, "--listen "+o.Listen+" is public and has no TLS: set --tls-cert and --tls-key, listen on 127.0.0.1, or set --behind-proxy if a proxy ends TLS")
 	}
 	if public(o.AdminListen) {
-		faults = append(faults, "--admin-listen "+o.AdminListen+" is public and has no TLS: listen on 127.0.0.1, or set --behind-proxy if a proxy ends TLS")
+		faults = append(faults, "--admin-listen "+o.AdminListen+" is public and has no TLS: listen on 127.0.0.1, where a proxy with TLS can reach it")
 	}
 	return faults
 }
