@@ -40,9 +40,16 @@ func (args arguments) secretsIn() (flags []string) {
 	return flags
 }
 
+// holdsPassword reports whether a URL, or one of several with commas between them, has a user or a password. A text that is no
+// URL counts as one if it has the sign that divides them from the host.
 func holdsPassword(text string) bool {
-	u, err := url.Parse(text)
-	return err == nil && u.User != nil
+	for part := range strings.SplitSeq(text, ",") {
+		u, err := url.Parse(strings.TrimSpace(part))
+		if err == nil && u.User != nil || (err != nil || u.Host == "") && strings.Contains(part, "@") {
+			return true
+		}
+	}
+	return false
 }
 
 // argumentFaults are the secrets that the arguments of a process hold.

@@ -100,9 +100,16 @@ func TestProductionOptions(t *testing.T) {
 		"operators behind a proxy":  {func(o *Options) { o.AdminListen, o.BehindProxy = ":8081", true }, "--admin-listen :8081 is public"},
 		"operators with TLS":        {func(o *Options) { o.AdminListen, o.TLSCert, o.TLSKey = ":8081", certificate, key }, "--admin-listen :8081 is public"},
 		"NATS with a password":      {func(o *Options) { o.arguments = arguments{"serve", "--nats-url", "nats://me:pw@nats"} }, "PAYLEDGER_NATS_URL"},
-		"NATS without":              {func(o *Options) { o.arguments = arguments{"serve", "--nats-url", "nats://nats", "--data", "x@y"} }, ""},
-		"a file that is not there":  {func(o *Options) { o.MasterKey, o.MasterKeyFile = "", "/nowhere/key" }, "--master-key-file: open /nowhere/key"},
-		"a file and a value":        {func(o *Options) { o.ProcessorSecretFile = "x" }, "both set"},
+		"NATS, a list":              {func(o *Options) { o.arguments = arguments{"serve", "--nats-url=nats://a:4222, nats://me:pw@b:4222"} }, "PAYLEDGER_NATS_URL"},
+		"NATS, a list with a token": {func(o *Options) {
+			o.arguments = arguments{"serve", "--nats-url", "nats://a,tls://token@b:4222,nats://c"}
+		}, "PAYLEDGER_NATS_URL"},
+		"NATS, a password with %":  {func(o *Options) { o.arguments = arguments{"serve", "--nats-url", "nats://me:p%w@b:4222"} }, "PAYLEDGER_NATS_URL"},
+		"NATS without a scheme":    {func(o *Options) { o.arguments = arguments{"serve", "--nats-url", "a:4222,me:pw@b:4222"} }, "PAYLEDGER_NATS_URL"},
+		"NATS, a list without":     {func(o *Options) { o.arguments = arguments{"serve", "--nats-url", "nats://a:4222,b:4222,c"} }, ""},
+		"NATS without":             {func(o *Options) { o.arguments = arguments{"serve", "--nats-url", "nats://nats", "--data", "x@y"} }, ""},
+		"a file that is not there": {func(o *Options) { o.MasterKey, o.MasterKeyFile = "", "/nowhere/key" }, "--master-key-file: open /nowhere/key"},
+		"a file and a value":       {func(o *Options) { o.ProcessorSecretFile = "x" }, "both set"},
 		"everything wrong in sandbox": {func(o *Options) {
 			o.Environment, o.ProcessorURL, o.ProcessorSecret, o.Listen = account.Sandbox, "http://x", "x", ":1"
 		}, ""},
