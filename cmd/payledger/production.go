@@ -2,6 +2,7 @@ package main
 
 import (
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -23,6 +24,9 @@ var secretFlags = []string{"--master-key", "--processor-secret"}
 // urlFlags are the flags that hold a URL, which may have a password in it.
 var urlFlags = []string{"--nats-url", "--processor-url"}
 
+// livePrefix begins the API keys of production (D2).
+const livePrefix = "plk_live_"
+
 // arguments are the process's arguments.
 type arguments []string
 
@@ -33,7 +37,8 @@ func (args arguments) secretsIn() (flags []string) {
 		if !joined && i+1 < len(args) {
 			value = args[i+1]
 		}
-		if slices.Contains(secretFlags, flag) || slices.Contains(urlFlags, flag) && holdsPassword(value) {
+		live := flag == "--api-key" && strings.HasPrefix(strings.TrimSpace(value), livePrefix)
+		if live || slices.Contains(secretFlags, flag) || slices.Contains(urlFlags, flag) && holdsPassword(value) {
 			flags = append(flags, flag)
 		}
 	}
@@ -63,6 +68,15 @@ func (args arguments) argumentFaults() (faults []string) {
 		faults = append(faults, flag+" holds a secret, and everybody on the machine can read the arguments of a process: "+way+" instead")
 	}
 	return faults
+}
+
+// refused is the error for arguments that hold a secret; nil if they hold none. Commands have it that are run against a ledger
+// whatever its environment.
+func (args arguments) refused() error {
+	if faults := args.argumentFaults(); len(faults) > 0 {
+		return usageError{errors.New(strings.Join(faults, "; "))}
+	}
+	return nil
 }
 
 // readSecret returns the secret: the value, or what stands in the file.

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"payledger/domain/account"
+	"payledger/eventstore/secrets/apikey"
 )
 
 const (
@@ -142,6 +144,34 @@ func TestProductionStarts(t *testing.T) {
 	}
 	if status, _, stderr := invoke(t, "credentials", "reset", "--data", dir, "--master-key-file", key); status != 0 {
 		t.Errorf("reset exits %d and says %q", status, stderr)
+	}
+}
+
+// TestSecretsOfClientCommands: a live API key and a master key are no arguments of the commands that read a ledger either; a key
+// of the sandbox is one.
+func TestSecretsOfClientCommands(t *testing.T) {
+	t.Parallel()
+	live := apikey.New(account.Production, [apikey.RandomSize]byte{1}).Text
+	for _, command := range [][]string{{"history", "pay1"}, {"reconcile", "--processor", "ADYEN"}} {
+		for _, c := range []struct{ args, says []string }{
+			{[]string{"--url", "http://127.0.0.1:1", "--api-key", live}, []string{"--api-key holds a secret", "set PAYLEDGER_API_KEY instead"}},
+			{[]string{"--url", "http://127.0.0.1:1", "--api-key=" + live}, []string{"set PAYLEDGER_API_KEY instead"}},
+			{[]string{"--data", t.TempDir(), "--master-key", goodMasterKey}, []string{"set PAYLEDGER_MASTER_KEY or --master-key-file instead"}},
+		} {
+			status, out, stderr := invoke(t, append(slices.Clone(command), c.args...)...)
+			if status != exitUsage || out != "" || strings.Contains(stderr, live) || strings.Contains(stderr, goodMasterKey) {
+				t.Errorf("%s with %q exits %d and says %q %q", command[0], c.args, status, out, stderr)
+			}
+			for _, says := range c.says {
+				if !strings.Contains(stderr, says) {
+					t.Errorf("%s does not say %q: %s", command[0], says, stderr)
+				}
+			}
+		}
+		args := append(slices.Clone(command), "--url", "http://127.0.0.1:1", "--api-key", apikey.New(account.Sandbox, [apikey.RandomSize]byte{1}).Text)
+		if _, _, stderr := invoke(t, args...); !strings.Contains(stderr, "is the server running") {
+			t.Errorf("%s with a key of the sandbox says %q", command[0], stderr)
+		}
 	}
 }
 
