@@ -99,6 +99,8 @@ type Reader interface {
 	Runs(ctx context.Context, account domain.AccountID, id domain.WorkflowID, from *projections.RunPlace, limit int) ([]workflow.RunState, *projections.RunPlace, error)
 	// CaughtUp returns when the reads below show everything that was recorded before the call.
 	CaughtUp(ctx context.Context) error
+	// APIKey gives an API key as this node knows it. It may have been revoked since; its hash and its end never change.
+	APIKey(id domain.APIKeyID) (account.APIKey, bool)
 	// AccountByKey finds the account of an API key as it stands at the call, on whichever node it was changed last. The key
 	// may have expired, or be none of the account's any more.
 	AccountByKey(ctx context.Context, id domain.APIKeyID) (account.State, bool, error)

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -57,6 +58,9 @@ func createAPIKey(c *call) (any, error) {
 		}
 		in.ExpiresAt = &at
 	}
+	if err := c.checkEnd(in.ExpiresAt); err != nil {
+		return nil, err
+	}
 	made, text, err := c.api.Commands.CreateAPIKey(c.ctx, c.caller(), in)
 	if err != nil {
 		return nil, err
@@ -74,6 +78,17 @@ func (c *call) checkGiven(scopes []string) error {
 	}
 	return domain.Refuse(domain.KindForbidden, domain.ReasonMissingScope,
 		"A key gives only scopes that it has. The API key lacks %s: make the new key with one that has them, or without them.", strings.Join(lacks, ", "))
+}
+
+// checkEnd refuses a key that would outlive the caller's own: a key that ends can give nobody, its holder included, more time
+// than it has (D2). nil is a key without an end.
+func (c *call) checkEnd(end *time.Time) error {
+	own := c.key.ExpiresAt
+	if own == nil || end != nil && !end.After(*own) {
+		return nil
+	}
+	return domain.Invalid("ApiKeyRequest", domain.Violation{Path: "$.expiresAt", Description: fmt.Sprintf(
+		"must be sent and not be later than %s, when the API key of this request expires", own.UTC().Format("2006-01-02T15:04:05.000000Z"))})
 }
 
 // revokeAPIKey: DELETE /management/api-keys/{id}. Every node reads the account anew for each request (AccountByKey), so no

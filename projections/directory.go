@@ -87,10 +87,20 @@ func (p *Projections) Account(id domain.AccountID) (account.State, bool) {
 	return s, found
 }
 
+// APIKey returns an API key as this node's views have it. What a key is never changes: a text that is not its own, or a time
+// after its end, is refused for good without asking the log. It may have been revoked: AccountByKey knows.
+func (p *Projections) APIKey(id domain.APIKeyID) (account.APIKey, bool) {
+	t := p.model.directory.table.Load()
+	if t == nil {
+		return account.APIKey{}, false
+	}
+	return t.byID[t.byKey[id]].Key(id)
+}
+
 // AccountByKey finds the account of an API key and returns it as it stands at the call: every change that was acknowledged
 // before, by whichever node, is in it. So a key that was revoked is not among its keys, however far the views are (D2). A
 // key that another node made is found once the views have applied it. Whether the key may be used is for the caller to
-// check, against the state.
+// check, against the state. Calls that come while an account is read share the reading after it.
 func (p *Projections) AccountByKey(ctx context.Context, id domain.APIKeyID) (account.State, bool, error) {
 	t := p.model.directory.table.Load()
 	if t == nil {
@@ -100,18 +110,30 @@ func (p *Projections) AccountByKey(ctx context.Context, id domain.APIKeyID) (acc
 	if !found {
 		return account.State{}, false, nil
 	}
-	newest, err := p.Store.LoadLeader(ctx, eventstore.Accounts.Key(owner, string(owner)))
-	if err != nil {
-		return account.State{}, false, unavailable(err)
+	read := func(ctx context.Context) (account.State, error) { return p.newestAccount(ctx, owner) }
+	var s account.State
+	var err error
+	if p.Store.Sole() { // it knows without asking
+		s, err = read(ctx)
+	} else {
+		s, err = p.accountReads.do(ctx, owner, read)
 	}
-	if known := t.byID[owner]; known.Revision == newest.Revision {
-		return known, true, nil
-	}
-	s, err := eventstore.StateAt(ctx, p.Store, eventstore.Accounts, newest)
 	if err != nil {
 		return account.State{}, false, unavailable(err)
 	}
 	return s, true, nil
+}
+
+// newestAccount reads an account as it stands in the log.
+func (p *Projections) newestAccount(ctx context.Context, id domain.AccountID) (account.State, error) {
+	newest, err := p.Store.LoadLeader(ctx, eventstore.Accounts.Key(id, string(id)))
+	if err != nil {
+		return account.State{}, err
+	}
+	if known, found := p.Account(id); found && known.Revision == newest.Revision {
+		return known, nil
+	}
+	return eventstore.StateAt(ctx, p.Store, eventstore.Accounts, newest)
 }
 
 // Accounts lists all accounts by id.

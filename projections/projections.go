@@ -12,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"payledger/domain"
+	"payledger/domain/account"
 	"payledger/eventstore"
 	"payledger/eventstore/secrets"
 )
@@ -50,6 +51,8 @@ type Projections struct {
 	reader   *eventstore.Reader
 	progress *progress
 	applied  atomic.Uint64 // events
+
+	accountReads turns[domain.AccountID, account.State]
 }
 
 // Open opens the read model and registers it with the fan-out at the place it has come to. A file that is

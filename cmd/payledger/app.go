@@ -305,7 +305,7 @@ const readyWithin = 2 * time.Second
 
 // ready is the ready line.
 func (a *App) ready() Ready {
-	r := Ready{Ready: true, API: a.api.url, Admin: a.admin.url, Simulator: a.options.ProcessorURL, NATS: a.options.NatsURL}
+	r := Ready{Ready: true, API: a.api.url, Admin: a.admin.url, Simulator: withoutUsers(a.options.ProcessorURL), NATS: withoutUsers(a.options.NatsURL)}
 	if a.sim != nil {
 		r.Simulator = a.sim.url
 	}

@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/rs/zerolog"
 
@@ -31,8 +30,8 @@ type resetCommand struct {
 
 // Run makes the credentials and prints them, once.
 func (c *resetCommand) Run(ctx context.Context, std streams, args arguments) (err error) {
-	if faults := args.argumentFaults(); len(faults) > 0 {
-		return usageError{errors.New(strings.Join(faults, "; "))}
+	if err := args.refused(); err != nil {
+		return err
 	}
 	if _, err := os.Stat(filepath.Join(c.Data, eventsFolder)); err != nil {
 		return fmt.Errorf("%s holds no ledger; name its folder with --data, or make one with `payledger init`", c.Data)

@@ -62,7 +62,10 @@ type historyWaiting struct {
 }
 
 // Run reads the history and prints each entry as it comes.
-func (c *historyCommand) Run(ctx context.Context, std streams) error {
+func (c *historyCommand) Run(ctx context.Context, std streams, args arguments) error {
+	if err := args.refused(); err != nil {
+		return err
+	}
 	out := entryPrinter{out: std.out, json: c.JSON}
 	read := c.readServer
 	if c.Data != "" {

@@ -20,7 +20,7 @@ type Options struct {
 	Listen              string          `help:"Address of the API." default:"127.0.0.1:8080"`
 	AdminListen         string          `help:"Address of /metrics and /readyz for operators." default:"127.0.0.1:8081"`
 	Pprof               bool            `help:"Serve /debug/pprof on the operators' address."`
-	BehindProxy         bool            `help:"In production: --listen and --admin-listen may be public without TLS, because a proxy ends it."`
+	BehindProxy         bool            `help:"In production: --listen may be public without TLS, because a proxy ends it."`
 	Environment         string          `help:"sandbox or production; fixed when the ledger is initialized." enum:"sandbox,production" default:"sandbox"`
 	Shards              int             `help:"Number of shard streams of a new log (first start only)." placeholder:"N"`
 	NatsURL             string          `name:"nats-url" help:"External NATS cluster instead of the embedded server."`

@@ -2,6 +2,7 @@ package main
 
 import (
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -23,6 +24,9 @@ var secretFlags = []string{"--master-key", "--processor-secret"}
 // urlFlags are the flags that hold a URL, which may have a password in it.
 var urlFlags = []string{"--nats-url", "--processor-url"}
 
+// livePrefix begins the API keys of production (D2).
+const livePrefix = "plk_live_"
+
 // arguments are the process's arguments.
 type arguments []string
 
@@ -33,16 +37,24 @@ func (args arguments) secretsIn() (flags []string) {
 		if !joined && i+1 < len(args) {
 			value = args[i+1]
 		}
-		if slices.Contains(secretFlags, flag) || slices.Contains(urlFlags, flag) && holdsPassword(value) {
+		live := flag == "--api-key" && strings.HasPrefix(strings.TrimSpace(value), livePrefix)
+		if live || slices.Contains(secretFlags, flag) || slices.Contains(urlFlags, flag) && holdsPassword(value) {
 			flags = append(flags, flag)
 		}
 	}
 	return flags
 }
 
+// holdsPassword reports whether a URL, or one of several with commas between them, has a user or a password. A text that is no
+// URL counts as one if it has the sign that divides them from the host.
 func holdsPassword(text string) bool {
-	u, err := url.Parse(text)
-	return err == nil && u.User != nil
+	for part := range strings.SplitSeq(text, ",") {
+		u, err := url.Parse(strings.TrimSpace(part))
+		if err == nil && u.User != nil || (err != nil || u.Host == "") && strings.Contains(part, "@") {
+			return true
+		}
+	}
+	return false
 }
 
 // argumentFaults are the secrets that the arguments of a process hold.
@@ -56,6 +68,15 @@ func (args arguments) argumentFaults() (faults []string) {
 		faults = append(faults, flag+" holds a secret, and everybody on the machine can read the arguments of a process: "+way+" instead")
 	}
 	return faults
+}
+
+// refused is the error for arguments that hold a secret; nil if they hold none. Commands have it that are run against a ledger
+// whatever its environment.
+func (args arguments) refused() error {
+	if faults := args.argumentFaults(); len(faults) > 0 {
+		return usageError{errors.New(strings.Join(faults, "; "))}
+	}
+	return nil
 }
 
 // readSecret returns the secret: the value, or what stands in the file.
@@ -133,14 +154,11 @@ func (o Options) productionFaults() []string {
 	case n > 0 && n < minProcessorSecret:
 		faults = append(faults, fmt.Sprintf("the processor secret has %d characters; production needs %d or more", n, minProcessorSecret))
 	}
-	if o.BehindProxy {
-		return faults
-	}
-	if (o.TLSCert == "" || o.TLSKey == "") && public(o.Listen) {
+	if !o.BehindProxy && (o.TLSCert == "" || o.TLSKey == "") && public(o.Listen) {
 		faults = append(faults, "--listen "+o.Listen+" is public and has no TLS: set --tls-cert and --tls-key, listen on 127.0.0.1, or set --behind-proxy if a proxy ends TLS")
 	}
 	if public(o.AdminListen) {
-		faults = append(faults, "--admin-listen "+o.AdminListen+" is public and has no TLS: listen on 127.0.0.1, or set --behind-proxy if a proxy ends TLS")
+		faults = append(faults, "--admin-listen "+o.AdminListen+" is public and has no TLS: listen on 127.0.0.1, where a proxy with TLS can reach it")
 	}
 	return faults
 }

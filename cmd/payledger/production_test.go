@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"payledger/domain/account"
+	"payledger/eventstore/secrets/apikey"
 )
 
 const (
@@ -93,14 +95,23 @@ func TestProductionOptions(t *testing.T) {
 		"private network":           {func(o *Options) { o.Listen = "10.0.0.1:8080" }, "--behind-proxy"},
 		"loopback by name":          {func(o *Options) { o.Listen = "localhost:8080" }, ""},
 		"loopback by v6":            {func(o *Options) { o.Listen = "[::1]:8080" }, ""},
-		"public behind a proxy":     {func(o *Options) { o.Listen, o.AdminListen, o.BehindProxy = ":8080", ":8081", true }, ""},
+		"public behind a proxy":     {func(o *Options) { o.Listen, o.BehindProxy = ":8080", true }, ""},
 		"public with TLS":           {func(o *Options) { o.Listen, o.TLSCert, o.TLSKey = ":8443", certificate, key }, ""},
 		"public with a broken file": {func(o *Options) { o.Listen, o.TLSCert, o.TLSKey = ":8443", key, certificate }, "--tls-cert"},
 		"operators' address":        {func(o *Options) { o.AdminListen = "0.0.0.0:8081" }, "--admin-listen 0.0.0.0:8081 is public"},
+		"operators behind a proxy":  {func(o *Options) { o.AdminListen, o.BehindProxy = ":8081", true }, "--admin-listen :8081 is public"},
+		"operators with TLS":        {func(o *Options) { o.AdminListen, o.TLSCert, o.TLSKey = ":8081", certificate, key }, "--admin-listen :8081 is public"},
 		"NATS with a password":      {func(o *Options) { o.arguments = arguments{"serve", "--nats-url", "nats://me:pw@nats"} }, "PAYLEDGER_NATS_URL"},
-		"NATS without":              {func(o *Options) { o.arguments = arguments{"serve", "--nats-url", "nats://nats", "--data", "x@y"} }, ""},
-		"a file that is not there":  {func(o *Options) { o.MasterKey, o.MasterKeyFile = "", "/nowhere/key" }, "--master-key-file: open /nowhere/key"},
-		"a file and a value":        {func(o *Options) { o.ProcessorSecretFile = "x" }, "both set"},
+		"NATS, a list":              {func(o *Options) { o.arguments = arguments{"serve", "--nats-url=nats://a:4222, nats://me:pw@b:4222"} }, "PAYLEDGER_NATS_URL"},
+		"NATS, a list with a token": {func(o *Options) {
+			o.arguments = arguments{"serve", "--nats-url", "nats://a,tls://token@b:4222,nats://c"}
+		}, "PAYLEDGER_NATS_URL"},
+		"NATS, a password with %":  {func(o *Options) { o.arguments = arguments{"serve", "--nats-url", "nats://me:p%w@b:4222"} }, "PAYLEDGER_NATS_URL"},
+		"NATS without a scheme":    {func(o *Options) { o.arguments = arguments{"serve", "--nats-url", "a:4222,me:pw@b:4222"} }, "PAYLEDGER_NATS_URL"},
+		"NATS, a list without":     {func(o *Options) { o.arguments = arguments{"serve", "--nats-url", "nats://a:4222,b:4222,c"} }, ""},
+		"NATS without":             {func(o *Options) { o.arguments = arguments{"serve", "--nats-url", "nats://nats", "--data", "x@y"} }, ""},
+		"a file that is not there": {func(o *Options) { o.MasterKey, o.MasterKeyFile = "", "/nowhere/key" }, "--master-key-file: open /nowhere/key"},
+		"a file and a value":       {func(o *Options) { o.ProcessorSecretFile = "x" }, "both set"},
 		"everything wrong in sandbox": {func(o *Options) {
 			o.Environment, o.ProcessorURL, o.ProcessorSecret, o.Listen = account.Sandbox, "http://x", "x", ":1"
 		}, ""},
@@ -133,6 +144,34 @@ func TestProductionStarts(t *testing.T) {
 	}
 	if status, _, stderr := invoke(t, "credentials", "reset", "--data", dir, "--master-key-file", key); status != 0 {
 		t.Errorf("reset exits %d and says %q", status, stderr)
+	}
+}
+
+// TestSecretsOfClientCommands: a live API key and a master key are no arguments of the commands that read a ledger either; a key
+// of the sandbox is one.
+func TestSecretsOfClientCommands(t *testing.T) {
+	t.Parallel()
+	live := apikey.New(account.Production, [apikey.RandomSize]byte{1}).Text
+	for _, command := range [][]string{{"history", "pay1"}, {"reconcile", "--processor", "ADYEN"}} {
+		for _, c := range []struct{ args, says []string }{
+			{[]string{"--url", "http://127.0.0.1:1", "--api-key", live}, []string{"--api-key holds a secret", "set PAYLEDGER_API_KEY instead"}},
+			{[]string{"--url", "http://127.0.0.1:1", "--api-key=" + live}, []string{"set PAYLEDGER_API_KEY instead"}},
+			{[]string{"--data", t.TempDir(), "--master-key", goodMasterKey}, []string{"set PAYLEDGER_MASTER_KEY or --master-key-file instead"}},
+		} {
+			status, out, stderr := invoke(t, append(slices.Clone(command), c.args...)...)
+			if status != exitUsage || out != "" || strings.Contains(stderr, live) || strings.Contains(stderr, goodMasterKey) {
+				t.Errorf("%s with %q exits %d and says %q %q", command[0], c.args, status, out, stderr)
+			}
+			for _, says := range c.says {
+				if !strings.Contains(stderr, says) {
+					t.Errorf("%s does not say %q: %s", command[0], says, stderr)
+				}
+			}
+		}
+		args := append(slices.Clone(command), "--url", "http://127.0.0.1:1", "--api-key", apikey.New(account.Sandbox, [apikey.RandomSize]byte{1}).Text)
+		if _, _, stderr := invoke(t, args...); !strings.Contains(stderr, "is the server running") {
+			t.Errorf("%s with a key of the sandbox says %q", command[0], stderr)
+		}
 	}
 }
 

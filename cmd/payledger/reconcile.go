@@ -44,7 +44,10 @@ type troubleError struct{ error }
 var errDifferences = errors.New("the ledger and the processor's books differ")
 
 // Run compares and prints.
-func (c *reconcileCommand) Run(ctx context.Context, std streams) error {
+func (c *reconcileCommand) Run(ctx context.Context, std streams, args arguments) error {
+	if err := args.refused(); err != nil {
+		return err
+	}
 	q, err := c.question()
 	if err != nil {
 		return usageError{err}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -33,7 +34,7 @@ var (
 func New(baseURL string, httpClient *http.Client) (*Client, error) {
 	u, err := url.Parse(baseURL)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
-		return nil, fmt.Errorf("processor URL %q is not an http or https address", baseURL)
+		return nil, errors.New("the processor URL is not an http or https address without query and fragment") // it may hold a password
 	}
 	if httpClient == nil {
 		httpClient = newHTTPClient()
