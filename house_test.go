@@ -36,7 +36,7 @@ func (s source) forTests() bool {
 }
 
 // testPackages help the tests of several packages.
-var testPackages = []string{"eventstoretest", "openapitest"}
+var testPackages = []string{"eventstoretest", "openapitest", "clientstest", "goclient"}
 
 // top is the top-level folder; "" for a file at the root.
 func (s source) top() string {

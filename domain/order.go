@@ -1,9 +1,6 @@
 package domain
 
-import (
-	"slices"
-	"strings"
-)
+import "slices"
 
 // Order is what is bought (§2.5, D4). Session and payment carry the same shape; nothing in it is
 // personal data.
@@ -24,15 +21,6 @@ type Preferences struct {
 // Takes reports whether a card of the network may pay.
 func (p Preferences) Takes(n Network) bool {
 	return len(p.AllowedNetworks) == 0 || slices.Contains(p.AllowedNetworks, n)
-}
-
-// Networks names the networks that may pay, in their order.
-func (p Preferences) Networks() string {
-	names := make([]string, len(p.AllowedNetworks))
-	for i, network := range p.AllowedNetworks {
-		names[i] = string(network)
-	}
-	return strings.Join(names, ", ")
 }
 
 // JSON is a value as its JSON text; in JSON it stands as that value.

@@ -225,3 +225,48 @@ func TestRoutesAndDocumentFit(t *testing.T) {
 		}
 	}
 }
+
+// dateNames are the fields that hold a date, whatever they belong to; those of questions too.
+var dateNames = regexp.MustCompile(`(^|[a-z_])(date|Date|At|time)$|^(dateUpdated|since|from_date|to_date|challengeRequiredBy)$`)
+
+// TestDatesAreTyped: whoever makes a client of openapi.yaml gets dates as dates, and no value without a type.
+func TestDatesAreTyped(t *testing.T) {
+	dates := 0
+	var walk func(path string, ref *openapi3.SchemaRef)
+	walk = func(path string, ref *openapi3.SchemaRef) {
+		if ref == nil || ref.Ref != "" {
+			return
+		}
+		s := ref.Value
+		if s.Type == nil && len(s.AnyOf)+len(s.AllOf) == 0 && !strings.HasSuffix(path, "[]") {
+			t.Errorf("%s has no type", path)
+		}
+		for name, property := range s.Properties {
+			if v := property.Value; v.Type.Is("string") && len(v.Enum) == 0 && (dateNames.MatchString(name) || strings.Contains(v.Description, "RFC 3339")) {
+				if dates++; v.Format != "date-time" {
+					t.Errorf("%s.%s is no date-time", path, name)
+				}
+			}
+			walk(path+"."+name, property)
+		}
+		walk(path+"[]", s.Items)
+	}
+	doc := load(t)
+	for name, schema := range doc.Components.Schemas {
+		walk(name, schema)
+	}
+	for at, item := range doc.Paths.Map() {
+		for method, operation := range item.Operations() {
+			for _, p := range operation.Parameters {
+				if s := p.Value.Schema.Value; strings.Contains(p.Value.Description, "RFC 3339") && p.Value.Name != "at" || strings.HasSuffix(p.Value.Name, "_date") {
+					if dates++; s.Format != "date-time" {
+						t.Errorf("%s %s: %s is no date-time", method, at, p.Value.Name)
+					}
+				}
+			}
+		}
+	}
+	if dates < 60 {
+		t.Errorf("only %d dates were found", dates)
+	}
+}

@@ -58,7 +58,7 @@ func (v *violations) ofValues(name string, schema *openapi3.Schema, values []str
 func (v *violations) ofValue(name string, schema *openapi3.Schema, text string) {
 	value := queryValue(text, schema.Type.Is("integer"))
 	var faults violations
-	faults.ofSchema(value, schema.VisitJSON(value))
+	faults.ofSchema(value, schema.VisitJSON(value, datesByRule))
 	if rule := queryRules[name]; rule != nil && len(faults) == 0 {
 		rule(&faults, text)
 	}

@@ -41,7 +41,7 @@ func (c *call) validate() error {
 
 func (c *call) bodyViolations() violations {
 	var found violations
-	found.ofSchema(c.body.tree, c.operation.body.VisitJSON(c.body.tree, openapi3.MultiErrors()))
+	found.ofSchema(c.body.tree, c.operation.body.VisitJSON(c.body.tree, openapi3.MultiErrors(), datesByRule))
 	found.ofText(nil, c.body.tree)
 	found.ofOptions(c.body.options(), c.route.method == http.MethodPatch)
 	if rules := bodyRules[c.route.operation]; rules != nil {

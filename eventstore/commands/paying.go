@@ -89,7 +89,7 @@ func (s *Service) payWith(ctx context.Context, account domain.AccountID, c *crea
 	case err != nil:
 		return tool, from, err
 	case !wishes.Takes(tool.Card.Network): // a saved card, or networks that were changed since the card was entered
-		err = cannotPay("its card is of " + string(tool.Card.Network) + ", and the networks allowed are " + wishes.Networks())
+		err = cannotPay("its card is of " + string(tool.Card.Network) + ", and the networks allowed are " + listed(wishes.AllowedNetworks))
 	case from.ApprovalMode == session.ApprovalManual && c.approval == nil:
 		err = cannotPay("its client session asks for the approval of a payment attempt")
 	case c.Session != "" && !vaulted && tool.Session != c.Session:

@@ -3,6 +3,7 @@ package commands
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"payledger/domain"
 	"payledger/domain/instrument"
@@ -19,7 +20,7 @@ func (s *Service) Tokenize(ctx context.Context, by Caller, in TokenizeInput) (in
 	}
 	if network, _ := domain.CardNetwork(in.Card.Number); !from.Method.Takes(network) {
 		return instrument.State{}, domain.Invalid("PaymentInstrumentRequest", domain.Violation{
-			Path: "$.paymentInstrument.number", Description: fmt.Sprintf("is a card of %s; this checkout takes %s", network, from.Method.Networks()),
+			Path: "$.paymentInstrument.number", Description: fmt.Sprintf("is a card of %s; this checkout takes %s", network, listed(from.Method.AllowedNetworks)),
 		})
 	}
 	kind := instrument.SingleUse
@@ -65,4 +66,13 @@ func (s *Service) Tokenize(ctx context.Context, by Caller, in TokenizeInput) (in
 		err = s.keepVaulted(ctx, tip.State)
 	}
 	return tip.State, err
+}
+
+// listed writes networks one after the other.
+func listed(networks []domain.Network) string {
+	names := make([]string, len(networks))
+	for i, network := range networks {
+		names[i] = string(network)
+	}
+	return strings.Join(names, ", ")
 }

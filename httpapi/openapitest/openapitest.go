@@ -35,7 +35,7 @@ type document struct {
 }
 
 var load = sync.OnceValues(func() (*document, error) {
-	doc, err := openapi3.NewLoader().LoadFromData(httpapi.OpenAPI())
+	doc, err := httpapi.LoadOpenAPI()
 	if err != nil {
 		return nil, err
 	}

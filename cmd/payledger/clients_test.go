@@ -1,0 +1,27 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"payledger/httpapi/clientstest"
+)
+
+// TestGeneratedClients: clients that others' generators make of openapi.yaml compile, and pay at the program as it is run.
+func TestGeneratedClients(t *testing.T) {
+	p := serveProcess(t, "--data", t.TempDir())
+	paid := map[string]string{}
+	if payment, there := clientstest.PayWithGo(t, p.ready.API, p.credentials.APIKey); there {
+		paid["Go"] = payment
+	}
+	if payment, there := clientstest.PayWithTypeScript(t, p.ready.API, p.credentials.APIKey); there {
+		paid["TypeScript"] = payment
+	}
+	for language, id := range paid {
+		payment, text := newMerchant(p.ready.API, p.credentials.APIKey).read(t, id)
+		if payment.Status != "SETTLED" || payment.Amount != 2500 || !strings.Contains(string(text), `"amountCaptured":2500,"amountRefunded":400`) {
+			t.Errorf("%s: %s", language, text)
+		}
+	}
+	p.stop()
+}

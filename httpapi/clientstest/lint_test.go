@@ -1,0 +1,56 @@
+package clientstest
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"payledger/httpapi"
+)
+
+// TestLinters: Spectral and Redocly find nothing in openapi.yaml, and would: without its contact, or with a value that no
+// schema allows, they do.
+func TestLinters(t *testing.T) {
+	tools, there := Tools(t)
+	if !there {
+		return
+	}
+	document := string(httpapi.OpenAPI())
+	for name, arguments := range map[string][]string{
+		"spectral": {"lint", "--fail-severity", "hint", "--ruleset", "spectral.yaml", "openapi.yaml"},
+		"redocly":  {"lint", "--config", "redocly.yaml", "openapi.yaml"},
+	} {
+		lint := func(document string) (string, error) {
+			dir := t.TempDir()
+			write(t, dir, "openapi.yaml", []byte(document))
+			put(t, dir, "spectral.yaml", "spectral.yaml")
+			put(t, dir, "redocly.yaml", "redocly.yaml")
+			return output(t, dir, filepath.Join(tools, "node_modules", ".bin", name), arguments...)
+		}
+		if said, err := lint(document); err != nil {
+			t.Errorf("%s: %v\n%s", name, err, said)
+		}
+		broken := strings.Replace(document, "example: {orderId: order-1001,", "example: {orderId: 1001,", 1)
+		if said, err := lint(broken); err == nil || broken == document {
+			t.Errorf("%s finds nothing in an example of another type:\n%s", name, said)
+		}
+	}
+}
+
+// TestLockFile: the lock file pins every package by its content, and names no place to download from.
+func TestLockFile(t *testing.T) {
+	text, err := os.ReadFile("package-lock.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lock := string(text)
+	for _, place := range []string{`"resolved"`, "http://", "https://", "git+"} {
+		if strings.Contains(lock, place) {
+			t.Errorf("the lock file says %s", place)
+		}
+	}
+	if packages, pinned := strings.Count(lock, `"node_modules/`), strings.Count(lock, `"integrity": "sha512-`); packages < 100 || pinned < packages {
+		t.Errorf("%d packages, %d of them pinned", packages, pinned)
+	}
+}
