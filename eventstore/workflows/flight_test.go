@@ -35,6 +35,16 @@ func (o open) OpenRuns(_ context.Context, id domain.WorkflowID, due, since time.
 	return found, nil
 }
 
+func (o open) AheadRuns(_ context.Context, noted time.Time, after domain.RunID, limit int) (found []workflow.RunState, err error) {
+	for _, s := range o {
+		at := OpenRunOf(s).noted()
+		if (at.After(noted) || at.Equal(noted) && s.ID > after) && len(found) < limit {
+			found = append(found, s)
+		}
+	}
+	return found, nil
+}
+
 func waiting(account domain.AccountID, id domain.WorkflowID, n int, due time.Time) open {
 	var runs open
 	for i := range n {
