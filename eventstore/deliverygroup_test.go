@@ -29,34 +29,35 @@ func TestDeliveryLostAck(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, p, _ := remote(t)
-			d := openDeliveries(t, s)
-			ctx := context.Background()
-			for _, n := range []int{1, 200} {
-				var once sync.Once
-				p.Answers(func(piece []byte) bool {
-					lost := false
-					if isDeliveryAck(piece) {
-						once.Do(func() { lost = true; lose(p) })
+			eachWriter(t, func(t *testing.T, _ *eventstore.Server, s *eventstore.Store, p *proxy, _ <-chan struct{}) {
+				d := openDeliveries(t, s)
+				ctx := context.Background()
+				for _, n := range []int{1, 200} {
+					var once sync.Once
+					p.Answers(func(piece []byte) bool {
+						lost := false
+						if isDeliveryAck(piece) {
+							once.Do(func() { lost = true; lose(p) })
+						}
+						return !lost
+					})
+					places := putMany(t, d, fmt.Sprintf("of%d-", n), n)
+					if len(places) != n {
+						t.Fatalf("%d of %d", len(places), n)
 					}
-					return !lost
-				})
-				places := putMany(t, d, fmt.Sprintf("of%d-", n), n)
-				if len(places) != n {
-					t.Fatalf("%d of %d", len(places), n)
+					for name, seq := range places {
+						if there, err := d.Last(ctx, name); err != nil || there.Seq != seq || string(there.Body) != name {
+							t.Errorf("%s was told %d, there is %+v %v", name, seq, there, err)
+						}
+						if _, err := d.Put(ctx, name, 0, []byte("another"), true); !errors.Is(err, eventstore.ErrConflict) {
+							t.Errorf("another first record of %s: %v", name, err)
+						}
+						if n > 1 {
+							break // one of many is enough
+						}
+					}
 				}
-				for name, seq := range places {
-					if there, err := d.Last(ctx, name); err != nil || there.Seq != seq || string(there.Body) != name {
-						t.Errorf("%s was told %d, there is %+v %v", name, seq, there, err)
-					}
-					if _, err := d.Put(ctx, name, 0, []byte("another"), true); !errors.Is(err, eventstore.ErrConflict) {
-						t.Errorf("another first record of %s: %v", name, err)
-					}
-					if n > 1 {
-						break // one of many is enough
-					}
-				}
-			}
+			})
 		})
 	}
 }

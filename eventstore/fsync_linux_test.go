@@ -29,12 +29,16 @@ const (
 // sickDisk is what the child saw.
 type sickDisk struct {
 	Key       eventstore.Key
-	Succeeded bool          // an append was called a success after the disk failed
-	Told      string        // what it was told instead
-	Unknown   bool          // that was ErrUnknown
-	Facts     []string      // who wrote the events that readers were given
-	Fatal     time.Duration // from the failure to the call to stop; 0: none came
+	Target    eventstore.Key // of the append after the disk failed
+	Succeeded bool           // an append was called a success after the disk failed
+	Told      string         // what it was told instead
+	Unknown   bool           // that was ErrUnknown
+	Facts     []string       // who wrote the events that readers were given
+	Fatal     time.Duration  // from the failure to the call to stop; 0: none came
 }
+
+// sickCase is what the child appends to when its disk fails, and whether it writes alone, as in production.
+type sickCase struct{ Target, Writer string }
 
 // An embedded server whose fsync fails (EIO for every fsync and fdatasync of a child process): no append
 // succeeds, no reader is given what was not acknowledged, and the process is told to stop. Afterwards the
@@ -45,15 +49,16 @@ func TestFsyncFails(t *testing.T) {
 		return
 	}
 	t.Parallel()
-	names := []string{"known aggregate", "new aggregate"}
-	dirs, results := [2]string{t.TempDir(), t.TempDir()}, [2]sickDisk{}
+	cases := []sickCase{{"known aggregate", "sole writer"}, {"new aggregate", "sole writer"}, {"known aggregate", "one of several"}, {"new aggregate", "one of several"}}
+	dirs, results := make([]string, len(cases)), make([]sickDisk, len(cases))
 	var children sync.WaitGroup
-	for i, name := range names { // both at once: a child mostly waits for its deadlines
-		children.Go(func() { results[i] = sickChild(t, dirs[i], name) })
+	for i, c := range cases { // all at once: a child mostly waits for its deadlines
+		dirs[i] = t.TempDir()
+		children.Go(func() { results[i] = sickChild(t, dirs[i], c) })
 	}
 	children.Wait()
-	for i, name := range names {
-		t.Run(name, func(t *testing.T) {
+	for i, c := range cases {
+		t.Run(c.Target+" "+c.Writer, func(t *testing.T) {
 			dir, result := dirs[i], results[i]
 			if result.Succeeded || !result.Unknown {
 				t.Errorf("the append was told: success %t, %s", result.Succeeded, result.Told)
@@ -65,15 +70,19 @@ func TestFsyncFails(t *testing.T) {
 				t.Errorf("told to stop after %s", result.Fatal)
 			}
 			t.Logf("told to stop after %s; the append was told %q", result.Fatal.Round(time.Millisecond), result.Told)
-			checkAfterSickDisk(t, dir, result.Key)
+			checkAfterSickDisk(t, dir, result)
 		})
 	}
 }
 
-func sickChild(t *testing.T, dir, name string) (result sickDisk) {
+func sickChild(t *testing.T, dir string, c sickCase) (result sickDisk) {
 	t.Helper()
+	name, err := json.Marshal(c)
+	if err != nil {
+		t.Error(err)
+	}
 	child := exec.CommandContext(testContext(t), os.Args[0], "-test.run=^TestFsyncFails$", "-test.count=1", "-test.timeout=60s")
-	child.Env = append(os.Environ(), fsyncDir+"="+dir, fsyncCase+"="+name)
+	child.Env = append(os.Environ(), fsyncDir+"="+dir, fsyncCase+"="+string(name))
 	output, err := child.Output()
 	line, _, _ := bytes.Cut(output, []byte("\n"))
 	if err != nil || json.Unmarshal(line, &result) != nil {
@@ -83,35 +92,59 @@ func sickChild(t *testing.T, dir, name string) (result sickDisk) {
 }
 
 // checkAfterSickDisk opens the folder on a disk that works again.
-func checkAfterSickDisk(t *testing.T, dir string, key eventstore.Key) {
+func checkAfterSickDisk(t *testing.T, dir string, result sickDisk) {
 	t.Helper()
-	s := eventstoretest.Open(t, dir)
+	key := result.Key
+	c := eventstoretest.Config(eventstoretest.Server(t, dir))
+	c.SoleWriter = true
+	s := eventstoretest.OpenOn(t, c)
 	events, err := s.History(testContext(t), key)
 	if err != nil {
 		t.Fatal(err)
 	}
 	checkChain(t, events)
-	lost := countOf(t, events, "lost")
+	if countOf(t, events, "acknowledged") != 1 {
+		t.Errorf("the acknowledged event is not among %d events", len(events))
+	}
+	target, err := s.History(testContext(t), result.Target)
+	if err != nil && !errors.Is(err, eventstore.ErrNotFound) {
+		t.Fatal(err)
+	}
+	checkChain(t, target)
+	lost := countOf(t, target, "lost")
 	t.Logf("after the restart the event stands there %d times", lost)
-	if countOf(t, events, "acknowledged") != 1 || lost > 1 {
-		t.Errorf("%d events, %d lost", len(events), lost)
+	if lost > 1 || len(target)-lost != countOf(t, target, "acknowledged") {
+		t.Errorf("%d events, %d lost", len(target), lost)
 	}
 	last := events[len(events)-1] // the store's start made sure of it with a group of its own
 	if end, _, _, _ := s.End(last.Shard); end <= eventstore.GroupOf(last.Seq) {
 		t.Errorf("the log shows group %d, acknowledged is %d", eventstore.GroupOf(last.Seq), end)
 	}
 	mustAdd(t, s, key, added{Who: "after"})
+	if next := mustAdd(t, s, result.Target, added{Who: "after"}); next.Recorded.Revision < uint64(len(target)+1) {
+		t.Errorf("after %d events came revision %d", len(target), next.Recorded.Revision)
+	}
 }
 
 // runSickDisk is the child: it reports on its first line of output and ends without closing anything.
 func runSickDisk(t *testing.T) {
-	s := eventstoretest.Open(t, os.Getenv(fsyncDir))
+	var c sickCase
+	if err := json.Unmarshal([]byte(os.Getenv(fsyncCase)), &c); err != nil {
+		t.Fatal(err)
+	}
+	config := eventstoretest.Config(eventstoretest.Server(t, os.Getenv(fsyncDir)))
+	writers[c.Writer](&config)
+	s := eventstoretest.OpenOn(t, config)
 	key := newKey()
-	result := sickDisk{Key: key}
+	target := key
+	if c.Target == "new aggregate" {
+		target = keyIn(s, s.ShardOf(key))
+	}
+	result := sickDisk{Key: key, Target: target}
 	mustAdd(t, s, key, added{Who: "acknowledged"})
 	var mu sync.Mutex
 	fact := func(r *eventstore.Recorded) error {
-		if r.Key == key {
+		if r.Key == key || r.Key == target {
 			e, err := tallies.Event(r)
 			if err != nil {
 				return err
@@ -130,10 +163,7 @@ func runSickDisk(t *testing.T) {
 	}
 	start := time.Now()
 	told := make(chan error, 1)
-	target := key
-	if os.Getenv(fsyncCase) == "new aggregate" {
-		target = keyIn(s, s.ShardOf(key))
-	} else {
+	for _, key := range []eventstore.Key{key, target} {
 		go readOn(ctx, s, key, fact)
 	}
 	go func() { told <- second(add(t, s, target, added{Who: "lost"})) }()

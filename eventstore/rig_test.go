@@ -114,7 +114,12 @@ func (r *rig) open(t testing.TB, i int) {
 	c := eventstoretest.Config(r.nodes[i].server)
 	c.Shards, c.Replicas = r.shards, len(r.nodes)
 	eventually(t, time.Minute, "JetStream has a leader", r.nodes[i].server.HasLeader)
-	var store *eventstore.Store
+	r.nodes[i].store = openWhenReady(t, c)
+}
+
+// openWhenReady opens a store as soon as the cluster answers.
+func openWhenReady(t testing.TB, c eventstore.Config) (store *eventstore.Store) {
+	t.Helper()
 	eventually(t, time.Minute, "the cluster opens", func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
@@ -122,8 +127,8 @@ func (r *rig) open(t testing.TB, i int) {
 		store, err = eventstore.Open(ctx, c)
 		return err
 	})
-	r.nodes[i].store = store
 	t.Cleanup(func() { store.Close() })
+	return store
 }
 
 // leave cuts node i off from the others; join lets it back.

@@ -34,7 +34,7 @@ type scrub struct {
 // ScrubAge returns how long ago the last whole pass of the scrub began, and false if there was none yet.
 func (s *Store) ScrubAge() (time.Duration, bool) {
 	ended := s.scrub.ended.Load()
-	return s.Now().Sub(time.Unix(ended, 0)), ended > 0
+	return max(0, s.Now().Sub(time.Unix(ended, 0))), ended > 0
 }
 
 // Scrub makes one whole pass over the folder of the embedded server, without pausing. It returns the damage that it

@@ -360,36 +360,37 @@ func testUnfinished(t *testing.T, here, there *eventstore.SecretBytes) {
 // An answer that is lost leaves two messages: one is the value, the other is destroyed.
 func TestSecretAnswerLost(t *testing.T) {
 	t.Parallel()
-	s, p, _ := remote(t)
-	b, err := s.OpenSecrets(testContext(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var lost atomic.Int32
-	p.Answers(func(piece []byte) bool {
-		return !bytes.Contains(piece, []byte(`"stream":"SECRETS_`)) || lost.Add(1) > 1
+	eachWriter(t, func(t *testing.T, _ *eventstore.Server, s *eventstore.Store, p *proxy, _ <-chan struct{}) {
+		b, err := s.OpenSecrets(testContext(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var lost atomic.Int32
+		p.Answers(func(piece []byte) bool {
+			return !bytes.Contains(piece, []byte(`"stream":"SECRETS_`)) || lost.Add(1) > 1
+		})
+		create(t, b, "customer-key.acct.lost")
+		holds(t, b, "customer-key.acct.lost", true)
+		if lost.Load() < 2 {
+			t.Fatal("no answer was lost")
+		}
+		if err := b.Destroy(testContext(t), "customer-key.acct.lost"); err != nil {
+			t.Fatal(err)
+		}
+		holds(t, b, "customer-key.acct.lost", false)
+		js, err := jetstream.New(s.Conn())
+		if err != nil {
+			t.Fatal(err)
+		}
+		stream, err := js.Stream(testContext(t), "SECRETS_1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		info, err := stream.Info(testContext(t), jetstream.WithSubjectFilter("secrets.1.value"))
+		if err != nil || len(info.State.Subjects) != 0 {
+			t.Error("values stand there:", info.State.Subjects, err)
+		}
 	})
-	create(t, b, "customer-key.acct.lost")
-	holds(t, b, "customer-key.acct.lost", true)
-	if lost.Load() < 2 {
-		t.Fatal("no answer was lost")
-	}
-	if err := b.Destroy(testContext(t), "customer-key.acct.lost"); err != nil {
-		t.Fatal(err)
-	}
-	holds(t, b, "customer-key.acct.lost", false)
-	js, err := jetstream.New(s.Conn())
-	if err != nil {
-		t.Fatal(err)
-	}
-	stream, err := js.Stream(testContext(t), "SECRETS_1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	info, err := stream.Info(testContext(t), jetstream.WithSubjectFilter("secrets.1.value"))
-	if err != nil || len(info.State.Subjects) != 0 {
-		t.Error("values stand there:", info.State.Subjects, err)
-	}
 }
 
 // A start reads the newest block of a segment alone where the server, too, believes its index: the time does not grow with

@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,11 +18,22 @@ import (
 	"payledger/eventstore/eventstoretest"
 )
 
-// remote is a store whose connection to a server goes through a proxy.
-func remote(t *testing.T) (s *eventstore.Store, p *proxy, reconnected <-chan struct{}) {
+// writers are the ways in which a store writes: alone, as in production, and as one of several.
+var writers = map[string]func(*eventstore.Config){
+	"sole writer":    func(c *eventstore.Config) { c.SoleWriter = true },
+	"one of several": func(*eventstore.Config) {},
+}
+
+// eachWriter runs a test with a store whose connection to a server goes through a proxy, for each of the writers.
+func eachWriter(t *testing.T, test func(t *testing.T, server *eventstore.Server, s *eventstore.Store, p *proxy, reconnected <-chan struct{})) {
 	t.Helper()
-	_, s, p, reconnected = remoteOn(t, func(*eventstore.Config) {})
-	return s, p, reconnected
+	for name, change := range writers {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server, s, p, reconnected := remoteOn(t, change)
+			test(t, server, s, p, reconnected)
+		})
+	}
 }
 
 // remoteOn is remote with the server, and with a change of the store's configuration.
@@ -89,23 +102,25 @@ func TestLostAck(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, p, _ := remote(t)
-			key := newKey()
-			mustAdd(t, s, key, added{Who: "before"})
-			var once sync.Once
-			p.Answers(func(piece []byte) bool {
-				lost := false
-				if isPubAck(piece) {
-					once.Do(func() { lost = true; lose(p) })
+			eachWriter(t, func(t *testing.T, server *eventstore.Server, s *eventstore.Store, p *proxy, _ <-chan struct{}) {
+				key := newKey()
+				mustAdd(t, s, key, added{Who: "before"})
+				var lost atomic.Bool
+				p.Answers(func(piece []byte) bool {
+					if !isPubAck(piece) || !lost.CompareAndSwap(false, true) {
+						return true
+					}
+					lose(p)
+					return false
+				})
+				tip := mustAdd(t, s, key, added{Who: "mine"})
+				if !tip.Appended || tip.Recorded.Revision != 2 || !lost.Load() {
+					t.Error(tip, lost.Load())
 				}
-				return !lost
+				checkOnce(t, s, key, "mine")
+				mustAdd(t, s, key, added{Who: "after"})
+				checkWhole(t, server, key, "before", "mine", "after")
 			})
-			tip := mustAdd(t, s, key, added{Who: "mine"})
-			if !tip.Appended || tip.Recorded.Revision != 2 {
-				t.Error(tip)
-			}
-			checkOnce(t, s, key, "mine")
-			mustAdd(t, s, key, added{Who: "after"})
 		})
 	}
 }
@@ -185,67 +200,103 @@ func TestNoResponders(t *testing.T) {
 	}
 }
 
-// No answer comes back until the deadline: the outcome is unknown, and is said to be. Afterwards the event
-// turns out to stand there, once.
+// No answer comes back until the deadline, though the event was stored: the outcome is unknown, and is said to be. Another
+// store, which was told nothing, then finds the event there, once.
 func TestDeadline(t *testing.T) {
 	t.Parallel()
-	s, p, reconnected := remote(t)
-	key := newKey()
-	mustAdd(t, s, key, added{Who: "before"})
-	p.Answers(func([]byte) bool { return false })
-	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
-	defer cancel()
-	late := newKey()
-	_, err := eventstore.ExecuteNew(ctx, s, tallies, late, newMeta(t, s), func(tally) (added, error) { return added{Who: "mine"}, nil })
-	var unknown *domain.Error
-	if !errors.Is(err, eventstore.ErrUnknown) || errors.Is(err, eventstore.ErrRefused) || !errors.As(err, &unknown) {
-		t.Errorf("%v", err)
+	eachWriter(t, func(t *testing.T, server *eventstore.Server, s *eventstore.Store, p *proxy, reconnected <-chan struct{}) {
+		key, late := newKey(), newKey()
+		mustAdd(t, s, key, added{Who: "before"})
+		ctx, deadline := context.WithCancel(testContext(t))
+		defer deadline()
+		p.Answers(func(piece []byte) bool {
+			if isPubAck(piece) { // it is stored
+				deadline()
+			}
+			return false
+		})
+		_, err := eventstore.ExecuteNew(ctx, s, tallies, late, newMeta(t, s), func(tally) (added, error) { return added{Who: "mine"}, nil })
+		var unknown *domain.Error
+		if !errors.Is(err, eventstore.ErrUnknown) || errors.Is(err, eventstore.ErrRefused) || !errors.As(err, &unknown) {
+			t.Errorf("%v", err)
+		}
+		checkWhole(t, server, late, "mine")
+		p.Heal("")
+		p.Drop()
+		await(reconnected)
+		mustAdd(t, s, key, added{Who: "after"})
+		checkOnce(t, s, late, "mine")
+		if tip := mustAdd(t, s, late, added{Who: "next"}); tip.Recorded.Revision != 2 {
+			t.Errorf("after the event of unknown outcome came revision %d", tip.Recorded.Revision)
+		}
+		checkWhole(t, server, late, "mine", "next")
+		checkWhole(t, server, key, "before", "after")
+	})
+}
+
+// checkWhole holds an aggregate to these events, in this order and no others, as a store finds them that has only the
+// server's files.
+func checkWhole(t *testing.T, server *eventstore.Server, key eventstore.Key, who ...string) {
+	t.Helper()
+	c := eventstoretest.Config(server)
+	c.ReadOnly = true
+	events, err := eventstoretest.OpenOn(t, c).History(testContext(t), key)
+	if err != nil {
+		t.Fatal(err)
 	}
-	p.Heal("")
-	p.Drop()
-	await(reconnected)
-	mustAdd(t, s, key, added{Who: "after"})
-	checkOnce(t, s, late, "mine")
+	checkChain(t, events)
+	var found []string
+	for _, r := range events {
+		e, err := tallies.Event(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found = append(found, e.Who)
+	}
+	if !slices.Equal(found, who) {
+		t.Errorf("there stand %v, not %v", found, who)
+	}
 }
 
 // Closing the store ends an append under way at once, with an outcome that is said to be unknown.
 func TestCloseDuringAppend(t *testing.T) {
 	t.Parallel()
-	s, p, _ := remote(t)
-	sent := make(chan struct{})
-	var once sync.Once
-	p.Answers(func(piece []byte) bool {
-		if isPubAck(piece) {
-			once.Do(func() { close(sent) })
-			return false
+	eachWriter(t, func(t *testing.T, _ *eventstore.Server, s *eventstore.Store, p *proxy, _ <-chan struct{}) {
+		sent := make(chan struct{})
+		var once sync.Once
+		p.Answers(func(piece []byte) bool {
+			if isPubAck(piece) {
+				once.Do(func() { close(sent) })
+				return false
+			}
+			return true
+		})
+		ended := make(chan error, 1)
+		go func() { ended <- second(add(t, s, newKey(), added{})) }()
+		<-sent
+		start := time.Now()
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
 		}
-		return true
+		if err := <-ended; !errors.Is(err, eventstore.ErrUnknown) {
+			t.Error(err)
+		}
+		if took := time.Since(start); took > 2*time.Second {
+			t.Errorf("it took %s", took)
+		}
+		select {
+		case err := <-s.Fatal():
+			t.Errorf("an orderly end is called fatal: %v", err)
+		default:
+		}
 	})
-	ended := make(chan error, 1)
-	go func() { ended <- second(add(t, s, newKey(), added{})) }()
-	<-sent
-	start := time.Now()
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := <-ended; !errors.Is(err, eventstore.ErrUnknown) {
-		t.Error(err)
-	}
-	if took := time.Since(start); took > 2*time.Second {
-		t.Errorf("it took %s", took)
-	}
-	select {
-	case err := <-s.Fatal():
-		t.Errorf("an orderly end is called fatal: %v", err)
-	default:
-	}
 }
 
 // Closing the store ends appends that wait behind one under way, too: each is told that it was refused or is unknown.
 func TestCloseWithQueue(t *testing.T) {
 	t.Parallel()
 	for range 5 {
-		_, s, p, _ := remoteOn(t, func(c *eventstore.Config) { c.SoleWriter = true })
+		_, s, p, _ := remoteOn(t, writers["sole writer"])
 		s.PipelineFrom(1)
 		mustAdd(t, s, newKey(), added{})
 		p.Answers(func(piece []byte) bool { return !isPubAck(piece) })
@@ -277,7 +328,7 @@ func TestCloseWithQueue(t *testing.T) {
 // only to be had from the server.
 func TestSubscriptionSurvivesReconnect(t *testing.T) {
 	t.Parallel()
-	server, s, p, reconnected := remoteOn(t, func(*eventstore.Config) {})
+	server, s, p, reconnected := remoteOn(t, writers["one of several"])
 	writer := eventstoretest.OpenOn(t, eventstoretest.Config(server))
 	ctx, cancel := context.WithCancel(testContext(t))
 	defer cancel()
@@ -367,7 +418,7 @@ func TestCallerStopsWaiting(t *testing.T) {
 // writes says so in its next group.
 func TestToldByAnother(t *testing.T) {
 	t.Parallel()
-	server, far, p, _ := remoteOn(t, func(*eventstore.Config) {})
+	server, far, p, _ := remoteOn(t, writers["one of several"])
 	near := eventstoretest.OpenOn(t, eventstoretest.Config(server))
 	p.Answers(func(piece []byte) bool { return !isPubAck(piece) })
 	first := mustAdd(t, near, newKey(), added{Who: "first"}).Recorded

@@ -125,12 +125,11 @@ func (p *dispatcher) current(ctx context.Context, l *lane, e entry, name string)
 	if err != nil {
 		return d, 0, false
 	}
-	now := p.now()
-	if last.Seq != e.at || !d.Status.Open() || p.turns.of(d).After(now) {
+	if last.Seq != e.at || !d.Status.Open() { // one that stands where it stood is due: the lane has waited
 		l.moved(e.at, last.Seq, d)
 		return d, 0, false
 	}
-	if p.turns.takes(d, now) {
+	if p.turns.takes(d, p.now()) {
 		return p.take(ctx, l, e.at, d)
 	}
 	return d, e.at, true

@@ -30,6 +30,7 @@ type bubble struct {
 	limits   limits
 	turns    turns
 	names    names
+	ahead    time.Duration // how far the clock is ahead of the bubble's; guarded by mu
 
 	mu    sync.Mutex
 	calls []call
@@ -120,12 +121,26 @@ func (b *bubble) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	b.answer(n, w, r)
 }
 
+// now is a clock that can be set.
+func (b *bubble) now() time.Time {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return time.Now().Round(0).Add(b.ahead)
+}
+
+// set sets the clock.
+func (b *bubble) set(ahead time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.ahead = ahead
+}
+
 // start brings everything up on what the stream holds.
 func (b *bubble) start() {
 	b.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	h := &health{}
-	n := &Notifier{stream: b.stream, lanes: newLanes(b.stream, h, zerolog.Nop(), time.Now)}
+	n := &Notifier{stream: b.stream, lanes: newLanes(b.stream, h, zerolog.Nop(), b.now)}
 	n.lanes.limits, n.lanes.turns = b.limits, b.turns
 	if err := n.takeUp(ctx); err != nil {
 		b.t.Fatal(err)
@@ -133,7 +148,7 @@ func (b *bubble) start() {
 	b.lanes, n.turns = n.lanes, b.turns
 	b.others = &others{n, map[string]uint64{}}
 	b.dials = make(chan net.Conn)
-	s := newSender(Guard{}, DefaultTimeout, time.Now)
+	s := newSender(Guard{}, DefaultTimeout, b.now)
 	s.client.Transport.(*http.Transport).DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
 		ours, theirs := net.Pipe()
 		select {
@@ -148,7 +163,7 @@ func (b *bubble) start() {
 	ended := make(chan struct{})
 	serving.Go(func() { _ = b.server.Serve(pipes{b.dials, ended}) })
 	d := &dispatcher{
-		write: b.write, sender: s, stream: b.stream, retries: newSchedule(DefaultRetryDelays()), turns: b.turns, now: time.Now, names: &b.names,
+		write: b.write, sender: s, stream: b.stream, retries: newSchedule(DefaultRetryDelays()), turns: b.turns, now: b.now, names: &b.names,
 		health: h, tally: newTally(), log: zerolog.Nop(), cut: ctx,
 	}
 	b.lanes.run(ctx, d.deliver)
@@ -176,7 +191,7 @@ func (b *bubble) plan(event string, endpoint domain.EndpointID) string {
 func (b *bubble) put(event string, endpoint domain.EndpointID) placed {
 	b.t.Helper()
 	d := goldenDelivery
-	d.EventID, d.Endpoint, d.PlannedAt = event, endpoint, time.Now().UTC()
+	d.EventID, d.Endpoint, d.PlannedAt = event, endpoint, b.now().UTC()
 	if b.turns.shared {
 		d.Planner = b.turns.me
 	}

@@ -136,6 +136,17 @@ func (d Delivery) ended(a Attempt, retries schedule) Delivery {
 	return d
 }
 
+// tried is when the last automatic attempt ended, from which the delay until the next one counts; without one, when the
+// delivery was planned.
+func (d Delivery) tried() time.Time {
+	for i := len(d.Attempts) - 1; i >= 0; i-- {
+		if a := d.Attempts[i]; !a.Manual {
+			return a.end()
+		}
+	}
+	return d.PlannedAt
+}
+
 // end is when the attempt's outcome was known.
 func (a Attempt) end() time.Time {
 	return a.StartedAt.Add(time.Duration(a.Duration) * time.Microsecond)

@@ -15,7 +15,8 @@
 //     has an outcome is not.
 //   - Up to six automatic attempts, 10 s, 60 s, 5, 10 and 15 minutes apart, each ±10 % (D18; --webhook-retry-delays).
 //     The time of the next stands in the record, so a restart changes nothing about it; one that became due while the
-//     process was down is made at the start. No automatic attempt comes after a success, whoever made that.
+//     process was down is made at the start. A clock that is set back makes no wait longer than its delay (package due). No
+//     automatic attempt comes after a success, whoever made that.
 //   - After the last one the delivery is EXHAUSTED, and kept. One that is due for an endpoint that was deleted or
 //     disabled is CANCELLED. A person or a replay can have any of them sent once more (Resend): that attempt is
 //     recorded, is none of the six, and ends the delivery if it succeeds.

@@ -50,7 +50,7 @@ func (h *heap[T]) pop() T {
 
 // waiter is a delivery whose next attempt is due at a time, by its place in the stream: 16 bytes.
 type waiter struct {
-	due int64 // Unix microseconds
+	due int64 // microseconds since its lane was made, by the process's own clock
 	at  uint64
 }
 

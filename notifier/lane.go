@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+
+	"payledger/eventstore/due"
 )
 
 const (
@@ -34,8 +36,11 @@ type lane struct {
 	limits limits
 	turns  turns
 	wake   chan struct{} // holds one token when there may be something to do
+	made   time.Time     // waits are measured from here, by the process's own clock: nobody sets it back
 
 	mu      sync.Mutex
+	jumps   due.Jumps
+	ahead   ahead
 	queue   []entry
 	waiting heap[waiter]
 	known   places // of the deliveries that are queued, waiting or in flight
@@ -56,7 +61,7 @@ type entry struct {
 
 func newLane(name string, s stream, h *health, log zerolog.Logger, now func() time.Time, bounds limits) *lane {
 	return &lane{
-		name: name, stream: s, health: h, log: log, now: now, limits: bounds,
+		name: name, stream: s, health: h, log: log, now: now, limits: bounds, made: time.Now(),
 		wake: make(chan struct{}, 1), waiting: newWaiters(), known: places{},
 	}
 }
@@ -133,7 +138,7 @@ func (l *lane) keep(at uint64, d Delivery) {
 	if l.waiting.len() >= l.limits.waiting {
 		l.tidy()
 	}
-	if turn := l.turns.of(d); l.waiting.len() >= l.limits.waiting {
+	if turn := l.turn(d); l.waiting.len() >= l.limits.waiting {
 		l.spill.leave(at, turn)
 	} else {
 		l.wait(at, turn)
@@ -156,21 +161,53 @@ func (l *lane) tidy() {
 }
 
 // wait keeps a delivery until it is due; the caller holds the lock.
-func (l *lane) wait(at uint64, due time.Time) {
+func (l *lane) wait(at uint64, turn time.Time) {
 	l.known.add(at)
-	l.waiting.push(waiter{due: due.UnixMicro(), at: at})
+	l.waiting.push(waiter{due: l.micros(turn), at: at})
+}
+
+// micros is a time by the process's own clock as a waiter has it.
+func (l *lane) micros(own time.Time) int64 { return own.Sub(l.made).Microseconds() }
+
+// turn is when a delivery may be sent, by the process's own clock; the zero time is at once, for the first time. The caller
+// holds the lock.
+func (l *lane) turn(d Delivery) time.Time {
+	now := l.now()
+	l.hasten(now)
+	if l.turns.first(d) {
+		return time.Time{}
+	}
+	left := l.turns.left(d, now)
+	if l.turns.mine(d) && d.tried().Sub(now) > leastAhead {
+		return l.ahead.turn(left)
+	}
+	return time.Now().Add(left)
+}
+
+// hasten brings everything that waits forward by as much as the clock was set forward: nothing is sent later than the
+// clock shows its time. The caller holds the lock.
+func (l *lane) hasten(now time.Time) {
+	jump := l.jumps.Forward(now)
+	if jump == 0 {
+		return
+	}
+	for i := range l.waiting.items {
+		l.waiting.items[i].due -= jump.Microseconds()
+	}
+	l.spill.hasten(jump)
 }
 
 // take gives the next delivery to send now. If there is none, it tells whether to read the stream, else when to look
-// again; the zero time is never.
+// again, by the process's own clock; the zero time is never.
 func (l *lane) take() (e entry, found, read bool, again time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	now := l.now()
+	l.hasten(l.now())
 	l.forget()
-	due := l.waiting.len() > 0 && l.waiting.top().due <= now.UnixMicro()
+	now := time.Now()
+	isDue := l.waiting.len() > 0 && l.waiting.top().due <= l.micros(now)
 	switch {
-	case due && (!l.retried || len(l.queue) == 0):
+	case isDue && (!l.retried || len(l.queue) == 0):
 		l.retried = true
 		return entry{at: l.waiting.pop().at}, true, false, again
 	case len(l.queue) > 0:
@@ -188,7 +225,8 @@ func (l *lane) take() (e entry, found, read bool, again time.Time) {
 		again = l.spill.due
 	}
 	if l.waiting.len() > 0 {
-		if top := time.UnixMicro(l.waiting.top().due); again.IsZero() || top.Before(again) {
+		top := l.made.Add(time.Duration(l.waiting.top().due) * time.Microsecond)
+		if again.IsZero() || top.Before(again) {
 			again = top
 		}
 	}

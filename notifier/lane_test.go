@@ -315,7 +315,7 @@ func TestLaneAlternates(t *testing.T) {
 	l := newLane("acct1.end1", newMemory(), &health{}, zerolog.Nop(), time.Now, limits{laneQueue, laneWaiting, lanePage})
 	for at := range uint64(4) {
 		l.offer(placed{at: 10 + at})
-		l.moved(0, 20+at, Delivery{Status: Failed, NextAt: goldenTime.Add(time.Duration(at))})
+		l.moved(0, 20+at, Delivery{Status: Failed, NextAt: goldenTime.Add(time.Duration(at) * time.Second)})
 	}
 	l.moved(0, 30, Delivery{Status: Failed, NextAt: time.Now().Add(time.Hour)})
 	var order []uint64

@@ -89,7 +89,7 @@ func (l *lane) next(ctx context.Context) (entry, bool) {
 func (l *lane) rest(ctx context.Context, until time.Time) {
 	var timer <-chan time.Time
 	if !until.IsZero() {
-		t := time.NewTimer(until.Sub(l.now()))
+		t := time.NewTimer(time.Until(until))
 		defer t.Stop()
 		timer = t.C
 	}

@@ -280,8 +280,12 @@ func TestTurns(t *testing.T) {
 		"taken over elsewhere":  {me, by(planned, "me", "other", at(60)), at(90), 0},
 		"taken over long since": {me, by(waits, "me", "other", at(-60)), at(30), 0},
 	} {
-		if got := c.turns.of(c.d); !got.Equal(c.turn) {
-			t.Errorf("%s: its turn is at %s, want %s", name, got, c.turn)
+		asked, want := c.turn.Add(-5*time.Second), 5*time.Second
+		if c.turn.IsZero() {
+			asked, want = goldenTime, 0
+		}
+		if got := c.turns.left(c.d, asked); got != want || c.turns.first(c.d) != c.turn.IsZero() {
+			t.Errorf("%s: its turn is at %s, and %s before that %s are left", name, c.turn, want, got)
 		}
 		if late := c.turns.takes(c.d, at(c.late).Add(time.Microsecond)); late != (c.late >= 0) {
 			t.Errorf("%s: taken over after %d s: %v", name, c.late, late)

@@ -95,6 +95,46 @@ func TestScheduleRestart(t *testing.T) {
 	}
 }
 
+// TestScheduleSetBack: a clock that was a day or more ahead when an attempt failed, and is set back then, changes nothing
+// about when the others are made: not in the same process, not after a restart, and not for retries that did not fit into
+// memory.
+func TestScheduleSetBack(t *testing.T) {
+	t.Parallel()
+	for _, jump := range []time.Duration{time.Minute, 25 * time.Hour, 72 * time.Hour} {
+		for _, restarts := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBubble(t)
+				b.answer = status(500)
+				b.limits = limits{queue: 8, waiting: 16, page: 8}
+				b.start()
+				b.set(jump)
+				var all []string
+				for i := range 40 {
+					all = append(all, b.plan(fmt.Sprintf("00000000-0000-4000-8000-%012d", i), goldenDelivery.Endpoint))
+				}
+				pauseFor(5 * time.Second)
+				late := 4 * laneReread // one rereading of those that are left in the stream for each of two retries
+				if restarts {
+					b.stop()
+					b.set(0)
+					b.start()
+					late += 10 * time.Second // the wait begins anew
+				}
+				b.set(0)
+				pauseFor(40 * time.Minute)
+				b.stop()
+				for _, name := range all {
+					calls := b.callsTo(name)
+					if len(calls) != 6 {
+						t.Fatalf("set back by %s, restart %v: %s: %d attempts", jump, restarts, name, len(calls))
+					}
+					onTime(t, name, calls, 0, late)
+				}
+			})
+		}
+	}
+}
+
 // TestScheduleSpill: far more retries wait than fit into memory: each is made, six times, at its time or a moment
 // after, and the lane's memory stays bounded.
 func TestScheduleSpill(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 )
 
 // spill is what stands in the stream only, in no particular order: places between which it lies, and when the first
-// of it is due. It is read back by going through the stream from first; what still does not fit into memory is left
+// of it is due, by the process's own clock. It is read back by going through the stream from first; what still does not fit into memory is left
 // once more.
 type spill struct {
 	open    bool
@@ -52,6 +52,16 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
+// hasten makes everything due earlier.
+func (s *spill) hasten(by time.Duration) {
+	if !s.due.IsZero() {
+		s.due = s.due.Add(-by)
+	}
+	if s.left != nil && !s.left.due.IsZero() {
+		s.left.due = s.left.due.Add(-by)
+	}
+}
+
 // reached says that everything before next was read; complete, that nothing is left to read. What is left to send is
 // looked at again not sooner than laneReread from now, unless it has to be sent at once.
 func (s *spill) reached(next uint64, complete bool, now time.Time) {
@@ -69,6 +79,25 @@ func (s *spill) reached(next uint64, complete bool, now time.Time) {
 			s.due = now.Add(laneReread)
 		}
 	}
+}
+
+// leastAhead is how far ahead of the clock an attempt must have ended that was made before the clock was set back.
+const leastAhead = time.Second
+
+// ahead is since when this process knows of deliveries whose last attempt ended ahead of the clock. They are read from the
+// stream again and again while there is no room for them, and their delay must not begin anew each time.
+type ahead struct {
+	since time.Time     // by the process's own clock
+	most  time.Duration // the longest delay of one
+}
+
+// turn is when such a delivery may be sent that waits for a delay.
+func (a *ahead) turn(delay time.Duration) time.Time {
+	if now := time.Now(); a.since.IsZero() || now.Sub(a.since) > a.most+2*laneReread { // the clock was set back once more
+		*a = ahead{since: now}
+	}
+	a.most = max(a.most, delay)
+	return a.since.Add(delay)
 }
 
 // readBack takes the next page of the stream into memory: what is due is queued, what is not waits if there is room.
@@ -91,7 +120,7 @@ func (l *lane) readBack(ctx context.Context) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	next, now := from, l.now()
+	next, now := from, time.Now()
 	for i, d := range records {
 		next = page[i].Seq + 1
 		l.found(page[i].Seq, d, now)
@@ -103,14 +132,16 @@ func (l *lane) readBack(ctx context.Context) error {
 
 // found takes up a record that was read back. The delivery may have gone on meanwhile: that is seen before it is sent.
 func (l *lane) found(at uint64, d Delivery, now time.Time) {
-	switch {
-	case l.known.has(at) || !d.Status.Open():
-	case !l.turns.of(d).After(now):
+	if l.known.has(at) || !d.Status.Open() {
+		return
+	}
+	switch turn := l.turn(d); {
+	case !turn.After(now):
 		l.queue = append(l.queue, entry{at: at, record: &d})
 		l.known.add(at)
 	case l.waiting.len() < l.limits.waiting:
-		l.wait(at, l.turns.of(d))
+		l.wait(at, turn)
 	default:
-		l.spill.leaveBehind(at, l.turns.of(d))
+		l.spill.leaveBehind(at, turn)
 	}
 }

@@ -3,6 +3,8 @@ package notifier
 import (
 	"cmp"
 	"time"
+
+	"payledger/eventstore/due"
 )
 
 // handoverSlack is added to the time of two attempts: recording, and clocks that differ.
@@ -28,13 +30,20 @@ func newTurns(me string, shared bool, timeout time.Duration) turns {
 // mine tells whether this process planned the delivery, or tried it last, or took it over.
 func (t turns) mine(d Delivery) bool { return !t.shared || cmp.Or(d.Sender, d.Planner) == t.me }
 
-// of gives the time at which this process may send an open delivery; the zero time is at once.
-func (t turns) of(d Delivery) time.Time {
-	if t.mine(d) {
-		return d.NextAt
+// left is how long an open delivery waits until this process may send it; not positive is at once. It is never more than
+// the delay that the delivery was to wait, or handover: the clock may have been set back since.
+func (t turns) left(d Delivery, now time.Time) time.Duration {
+	switch since := d.since(); {
+	case !t.mine(d):
+		return due.Left(now, since, since.Add(t.handover))
+	case d.Status == Failed:
+		return due.Left(now, d.tried(), d.NextAt)
 	}
-	return d.since().Add(t.handover)
+	return 0
 }
+
+// first tells whether an open delivery waits for its first attempt, and for nothing else.
+func (t turns) first(d Delivery) bool { return t.mine(d) && d.Status != Failed }
 
 // takes tells whether an open delivery, whose turn it is at now, has to be taken over before it is sent.
 func (t turns) takes(d Delivery, now time.Time) bool {

@@ -115,7 +115,7 @@ func disputeBody(t books.Telling) json.RawMessage {
 // awaitDisputes schedules the disputes that settlements have led to since it was last called (D13).
 func (s *Simulator) awaitDisputes() {
 	for _, due := range s.books.NextDisputes() {
-		s.schedule.after(max(0, due.At.Sub(s.now())), func() { _, _ = s.openDisputes(due.ID) }) // it logs its error
+		s.schedule.after(due.Wait(s.now()), func() { _, _ = s.openDisputes(due.ID) }) // it logs its error
 	}
 }
 

@@ -151,6 +151,25 @@ func TestOverdue(t *testing.T) {
 	expect(t, *b.lookup(op).Answer, processor.Succeeded, "")
 }
 
+// TestSetBack: a result and a dispute that were noted before the clock was set back come after their own delays.
+func TestSetBack(t *testing.T) {
+	for _, jump := range []time.Duration{25 * time.Hour, 72 * time.Hour} {
+		b := newBench(t)
+		b.clock.Advance(jump)
+		op := b.authorize("4000000000003220", 1000)
+		b.send(op)
+		b.send(b.on(b.send(b.authorize(disputedCard, 1000)), processor.Capture, 1000))
+		b.close()
+		b.clock.Advance(-jump)
+		b.open()
+		b.clock.Advance(2 * time.Second)
+		expect(t, *b.lookup(op).Answer, processor.Succeeded, "")
+		if told := b.told(processor.Adyen); len(told) != 1 {
+			t.Errorf("set back by %s, the dispute is not opened after its delay: %+v", jump, told)
+		}
+	}
+}
+
 func TestBooksFilter(t *testing.T) {
 	b := newBench(t)
 	sale := b.approved(1000)

@@ -115,7 +115,7 @@ func (s *Simulator) enter() bool {
 // resume schedules what the books left pending, and sends what nobody was told.
 func (s *Simulator) resume(now time.Time) {
 	for _, due := range s.books.Pending() {
-		s.schedule.after(max(0, due.At.Sub(now)), func() { _, _ = s.finish(due.ID) }) // finish logs its error
+		s.schedule.after(due.Wait(now), func() { _, _ = s.finish(due.ID) }) // finish logs its error
 	}
 	for _, o := range s.books.Unnotified() {
 		s.notifier.tell(o)

@@ -15,7 +15,7 @@ var _ pending.Views = (*Projections)(nil)
 
 const (
 	selectTurns = `SELECT due_turn, id, account FROM payments INDEXED BY payments_turn WHERE due_turn IS NOT NULL AND processor = ?
-		AND (due_turn, id) > (?, ?) AND due_turn <= ? AND due_at <= ? ORDER BY due_turn, id LIMIT ?`
+		AND (due_turn, id) > (?, ?) AND due_turn <= ? AND (due_at <= ? OR due_at > ?) ORDER BY due_turn, id LIMIT ?`
 	selectActions = `SELECT due_at, id, account FROM payments INDEXED BY payments_action WHERE due_state = 'ACTION' AND processor = ?
 		AND (due_at, id) > (?, ?) AND due_at <= ? ORDER BY due_at, id LIMIT ?`
 	// Something can be done when the payment is known, or has been waited for long enough.
@@ -29,7 +29,11 @@ const (
 
 // OpenOperations lists the payments with an operation at a processor that has no outcome (D8); see pending.Views.
 func (p *Projections) OpenOperations(ctx context.Context, name processor.Name, turns pending.Turns, after pending.Place, limit int) ([]pending.Item, error) {
-	return p.items(ctx, "open operations", selectTurns, string(name), after.At, after.ID, turns.Through, turns.Requested.UnixMicro(), limit)
+	ahead := maxMicros
+	if !turns.Ahead.IsZero() {
+		ahead = turns.Ahead.UnixMicro()
+	}
+	return p.items(ctx, "open operations", selectTurns, string(name), after.At, after.ID, turns.Through, turns.Requested.UnixMicro(), ahead, limit)
 }
 
 // ExpiredActions lists the payments at a processor whose action expired by now (D7); see pending.Views.

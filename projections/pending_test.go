@@ -162,7 +162,7 @@ func TestPendingPlans(t *testing.T) {
 		args []any
 		plan string
 	}{
-		selectTurns:    {[]any{"ADYEN", 1, "a", 2, 3, 4}, "SEARCH payments USING INDEX payments_turn (processor=? AND (due_turn,id)>(?,?)"},
+		selectTurns:    {[]any{"ADYEN", 1, "a", 2, 3, 4, 5}, "SEARCH payments USING INDEX payments_turn (processor=? AND (due_turn,id)>(?,?)"},
 		selectActions:  {[]any{"ADYEN", 1, "a", 2, 3}, "SEARCH payments USING INDEX payments_action (processor=? AND (due_at,id)>(?,?)"},
 		selectInboxes:  {[]any{"ADYEN", 1, "a", 2, 3}, "SEARCH inboxes USING COVERING INDEX inboxes_since (processor=? AND (since,reference)>(?,?)"},
 		selectAttempts: {[]any{1, "a", 2, 3}, "SEARCH attempts USING INDEX attempts_decided ((decided_at,id)>(?,?)"},

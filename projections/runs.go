@@ -12,7 +12,8 @@ import (
 )
 
 // tableRuns holds the runs of workflows. due_at is when a run that is not over has something to do: its first action's
-// time, or when something last happened to it; the partial index is as small as the work under way.
+// time, or when something last happened to it; noted_at is when that was noted: at the trigger, or when something last
+// happened. The partial indexes are as small as the work under way.
 const tableRuns = `
 CREATE TABLE runs (
 	id         TEXT    NOT NULL UNIQUE,
@@ -21,19 +22,24 @@ CREATE TABLE runs (
 	status     TEXT    NOT NULL,
 	revision   INTEGER NOT NULL,
 	started_at INTEGER NOT NULL,
+	noted_at   INTEGER NOT NULL,
 	due_at     INTEGER
 );
 CREATE INDEX runs_started ON runs (account, workflow, started_at, id);
 CREATE INDEX runs_due ON runs (workflow, due_at, id) WHERE due_at IS NOT NULL;
+CREATE INDEX runs_noted ON runs (noted_at, id) WHERE due_at IS NOT NULL;
 `
 
 const (
-	upsertRun = `INSERT INTO runs (id, account, workflow, status, revision, started_at, due_at) VALUES (?, ?, ?, ?, ?, ?, ?)
-		ON CONFLICT (id) DO UPDATE SET status = excluded.status, revision = excluded.revision, due_at = excluded.due_at`
+	upsertRun = `INSERT INTO runs (id, account, workflow, status, revision, started_at, noted_at, due_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (id) DO UPDATE SET status = excluded.status, revision = excluded.revision, noted_at = excluded.noted_at,
+		due_at = excluded.due_at`
 	selectRuns = `SELECT account, id, revision, NULL FROM runs INDEXED BY runs_started WHERE account = ? AND workflow = ?
 		AND (started_at, id) < (?, ?) ORDER BY started_at DESC, id DESC LIMIT ?`
 	selectOpenRuns = `SELECT account, id, revision, due_at FROM runs INDEXED BY runs_due WHERE workflow = ? AND due_at IS NOT NULL AND due_at <= ?
 		AND (due_at, id) > (?, ?) ORDER BY due_at, id LIMIT ?`
+	selectAheadRuns = `SELECT account, id, revision, noted_at FROM runs INDEXED BY runs_noted WHERE due_at IS NOT NULL AND (noted_at, id) > (?, ?)
+		ORDER BY noted_at, id LIMIT ?`
 	// selectNextDue steps from workflow to workflow along the index.
 	selectNextDue = `SELECT workflow, min(due_at) FROM runs INDEXED BY runs_due WHERE due_at IS NOT NULL
 		AND workflow = (SELECT min(workflow) FROM runs INDEXED BY runs_due WHERE due_at IS NOT NULL AND workflow > ?)`
@@ -45,7 +51,7 @@ func (m *model) writeRuns(ctx context.Context, b *batch) error {
 		v := &b.runs.list[i]
 		s := &v.state
 		_, err := m.statements.upsertRun.ExecContext(ctx, v.key.ID, string(v.key.Account), string(s.Workflow.ID), string(s.Status()),
-			int64(v.revision), s.StartedAt.UnixMicro(), dueOf(s))
+			int64(v.revision), s.StartedAt.UnixMicro(), notedOf(s), dueOf(s))
 		if err != nil {
 			return err
 		}
@@ -62,6 +68,14 @@ func dueOf(s *workflow.RunState) (due sql.NullInt64) {
 		return sql.NullInt64{Int64: s.UpdatedAt.UnixMicro(), Valid: true}
 	}
 	return due
+}
+
+// notedOf is a run's noted_at.
+func notedOf(s *workflow.RunState) int64 {
+	if s.Status() == workflow.Waiting {
+		return s.Trigger.At.UnixMicro()
+	}
+	return s.UpdatedAt.UnixMicro()
 }
 
 // RunPlace is where a page of runs begins: after the run that began then.
@@ -152,6 +166,19 @@ func (p *Projections) OpenRuns(ctx context.Context, id domain.WorkflowID, due, s
 		last := rows[len(rows)-1]
 		from, after = last.due.Int64, domain.RunID(last.key.ID)
 	}
+}
+
+// AheadRuns lists the runs of all workflows that are not over and were noted later than a time, at most limit of them, in
+// that order, from behind a run that was noted then. Later than the clock shows is what was noted before the clock was set
+// back.
+func (p *Projections) AheadRuns(ctx context.Context, noted time.Time, after domain.RunID, limit int) ([]workflow.RunState, error) {
+	ctx, cancel := context.WithTimeout(ctx, listTimeout)
+	defer cancel()
+	rows, err := p.runRows(ctx, selectAheadRuns, noted.UnixMicro(), string(after), limit)
+	if err != nil {
+		return nil, err
+	}
+	return p.runs(ctx, rows)
 }
 
 // runRow is a run's row as a page needs it.

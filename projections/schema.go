@@ -8,7 +8,7 @@ import (
 
 // fileVersion is the shape of the file: raise it with every change of the tables below or of what a
 // projector writes into them. A file of another version is rebuilt from the log.
-const fileVersion = 11
+const fileVersion = 12
 
 // fileIdentity names everything that a row depends on: the shape of the file, the schemas of the states
 // that columns are taken from, and the number of shards that positions count.

@@ -31,7 +31,7 @@ func (a *App) lookAfter(ctx context.Context) error {
 	before := a.stopAPI
 	a.stopAPI = func() { stop(); before() }
 	keeper := pending.New(pending.Config{
-		Views: a.views, Commands: a.commands, Patience: a.patience(), Now: a.clock, Logger: a.log,
+		Views: a.views, Commands: a.commands, Patience: a.patience(), Actions: a.options.ActionTimeout, Now: a.clock, Logger: a.log,
 		Every: max(100*time.Millisecond, min(recoverEvery, a.options.ActionTimeout/10)),
 	})
 	a.loops.Go(func() { keeper.Run(background) })

@@ -13,6 +13,7 @@ type Resume struct {
 	Action  uint64 // revision of the authorization whose action ended; 0 when the token cannot be read
 	Outcome processor.Outcome
 	Expired bool // only if the action has expired: nobody says how the customer's check ended (D7)
+	Overdue bool // it has, although At does not show it: the clock was set back since the action was required
 }
 
 // ErrProcessing means that the resumed payment goes on by itself: whoever resumes it waits with it.
@@ -38,7 +39,7 @@ func DecideResume(s State, c Resume) (Event, error) {
 		})
 	}
 	outcome := c.Outcome
-	if !c.At.Before(action.ExpiresAt) {
+	if c.Overdue || !c.At.Before(action.ExpiresAt) {
 		outcome = processor.AuthenticationFailed // D7: an abandoned action counts as failed
 	} else if c.Expired {
 		return nil, nil // not yet

@@ -92,7 +92,8 @@ func Asked(age time.Duration) (asked int) {
 
 // MayResend tells whether an operation that the processor has never seen is sent again under its key, or
 // fenced and recorded as failed (D8). It is sent again while the payment timeout of its request runs:
-// later, nobody waits for it any more.
+// later, nobody waits for it any more. One that was requested further ahead of the clock than that is fenced: the clock
+// was set back since, and how long ago it was requested is not known.
 func MayResend(requestedAt, now time.Time, paymentTimeout time.Duration) bool {
-	return now.Before(requestedAt.Add(paymentTimeout))
+	return now.Sub(requestedAt).Abs() < paymentTimeout
 }

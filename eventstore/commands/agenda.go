@@ -31,12 +31,13 @@ type errand struct {
 	kind      processor.Kind
 	state     payment.OperationState
 	since     time.Time // of the request
+	overdue   bool      // at next the action's time is over, whatever the clock shows (D7)
 	asked     int       // questions without an answer
-	next      time.Time // of the next question
+	next      time.Time // of the next question, by the process's own clock: nobody sets it
 	place     int       // in the agenda's order; -1: its time has come
 }
 
-// errandOf is the next question about a flight that ends at now without an outcome.
+// errandOf is the next question about a flight that ends now without an outcome.
 func errandOf(f *flight, now time.Time) *errand {
 	e := errandFor(f.tip.State, f.revision)
 	e.asked, e.next = f.asked+1, now.Add(process.NextInterval(f.asked))
@@ -207,12 +208,12 @@ func (s *Service) keepAgenda() {
 		case <-a.changed:
 		case <-timer.C:
 		}
-		start, next := a.turn(s.Store.Now())
+		start, next := a.turn(time.Now())
 		for _, l := range start {
 			s.workers.do(func() { s.runErrands(a, l) })
 		}
 		if !next.IsZero() {
-			timer.Reset(next.Sub(s.Store.Now()))
+			timer.Reset(time.Until(next))
 		}
 	}
 }
@@ -234,8 +235,8 @@ func (s *Service) run(ctx context.Context, e *errand) {
 	switch {
 	case op.State.Open():
 		s.ask(ctx, tip, e.revision, e.asked)
-	case process.Abandoned(tip.State, s.Store.Now()) && tip.State.RequiredAction().Revision == e.revision:
-		if err := s.abandon(ctx, tip); err != nil {
+	case s.abandonedBy(tip.State, e.overdue) && tip.State.RequiredAction().Revision == e.revision:
+		if err := s.abandon(ctx, tip, e.overdue); err != nil {
 			s.Logger.Debug().Err(err).Str("payment", string(e.payment)).Msg("an abandoned action has no end yet")
 		}
 		s.retry(e) // the next turn finds how it ended
@@ -247,7 +248,7 @@ func (s *Service) run(ctx context.Context, e *errand) {
 // retry puts an errand back.
 func (s *Service) retry(e *errand) {
 	again := *e
-	again.next, again.asked = s.Store.Now().Add(process.NextInterval(e.asked)), e.asked+1
+	again.next, again.asked = time.Now().Add(process.NextInterval(e.asked)), e.asked+1
 	s.flights.agenda.drop(e.key)
 	s.flights.agenda.add(&again)
 }
@@ -255,7 +256,7 @@ func (s *Service) retry(e *errand) {
 // ask asks once about an open operation, after so many questions without an answer, unless a flight looks after it.
 func (s *Service) ask(ctx context.Context, tip eventstore.Tip[payment.State], revision uint64, asked int) {
 	op, _ := tip.State.Operation(revision)
-	f := newFlight(tip, revision, op.RequestedAt.Add(s.PaymentTimeout), false)
+	f := newFlight(tip, revision, s.timeoutOf(op), false)
 	f.asked = asked
 	if _, fresh := s.flights.join(f); !fresh {
 		return

@@ -75,16 +75,24 @@ func TestNeverSeenInTime(t *testing.T) {
 }
 
 // TestCardIsDestroyed: a card is unreadable soon after the outcome is known, and one that is still needed
-// is not.
+// is not; also when the clock is set back meanwhile.
 func TestCardIsDestroyed(t *testing.T) {
 	t.Parallel()
+	for _, later := range []time.Duration{3 * time.Minute, -25 * time.Hour, -72 * time.Hour} {
+		t.Run(later.String(), func(t *testing.T) { cardIsDestroyed(t, later) })
+	}
+}
+
+func cardIsDestroyed(t *testing.T, later time.Duration) {
+	t.Parallel()
 	r := newRig(t)
+	r.ahead.Store(int64(72 * time.Hour))
 	s := r.service(nil)
 	spent, waiting := r.token(s), r.token(s)
 	if _, err := s.CreatePayment(context.Background(), r.by, commands.PaymentInput{Token: spent}); err != nil {
 		t.Fatal(err)
 	}
-	r.ahead.Store(int64(3 * time.Minute))
+	r.ahead.Add(int64(later))
 	needed := func(_ context.Context, _ domain.AccountID, token domain.Token, expires time.Time) (until time.Time, err error) {
 		if token == waiting {
 			until = expires

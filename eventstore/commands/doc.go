@@ -37,6 +37,8 @@
 // flight a long one. The agenda asks each processor questionsAtOnce questions at once, of 20 s at most, and holds
 // agendaRoom operations of each: one that does not answer takes none of the others' goroutines or room.
 //
+// The agenda and the time-outs of callers run by the process's own clock, which nobody sets back (package due).
+//
 // What the agenda has no room for, and operations whose questions have come to be five minutes apart, stand in the
 // views alone, as does what other processes left: package pending finds it there, and calls Recover. A restart forgets
 // the agenda and loses nothing: package pending asks about everything once after a start, and Recover goes on with the

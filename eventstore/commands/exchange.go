@@ -17,7 +17,7 @@ const askTimeout = 20 * time.Second
 
 // patience is how long one exchange may take: as long as callers wait, else askTimeout.
 func (s *Service) patience(f *flight) time.Duration {
-	if left := f.deadline.Sub(s.Store.Now()); left > 0 && s.flights.awaits(f) {
+	if left := f.deadline.Left(s.Store.Now()); left > 0 && s.flights.awaits(f) {
 		return left
 	}
 	return askTimeout

@@ -11,6 +11,7 @@ import (
 	"payledger/domain/process"
 	"payledger/domain/session"
 	"payledger/eventstore"
+	"payledger/eventstore/due"
 )
 
 // finish does what an attempt's decision asks for, records that it is done, and waits for the payment's outcome, at most
@@ -20,7 +21,7 @@ func (s *Service) finish(ctx context.Context, by Caller, a attempt.State) (attem
 	if err != nil {
 		return a, err
 	}
-	deadline := a.DecidedAt.Add(s.PaymentTimeout)
+	deadline := due.At(s.Store.Now(), a.DecidedAt, a.DecidedAt.Add(s.PaymentTimeout))
 	for _, f := range flights {
 		s.await(f, deadline)
 	}

@@ -9,6 +9,7 @@ import (
 	"payledger/domain/payment"
 	"payledger/domain/process"
 	"payledger/eventstore"
+	"payledger/eventstore/due"
 )
 
 // How an operation is taken up.
@@ -24,7 +25,7 @@ const (
 type flight struct {
 	key      domain.OperationKey
 	revision uint64
-	deadline time.Time                     // when the payment timeout of the operation ends
+	deadline due.Time                      // when the payment timeout of the operation ends
 	tip      eventstore.Tip[payment.State] // owned by the flight's goroutine
 	asked    int                           // questions without an answer
 	awaited  bool                          // callers may wait until the deadline; guarded by flights.mu
@@ -35,7 +36,7 @@ type flight struct {
 	once     sync.Once
 	mu       sync.Mutex
 	state    payment.State // what callers are answered
-	next     time.Time     // when the processor is asked next; zero while it is being asked
+	next     time.Time     // when the processor is asked next, by the process's own clock; zero while it is being asked
 }
 
 // publish tells the callers the newest state; landed says that they need wait no longer.
@@ -126,14 +127,14 @@ func (fs *flights) park(f *flight, now time.Time) bool {
 	select {
 	case <-f.answered:
 	default:
-		if f.awaited && now.Before(f.deadline) {
+		if f.awaited && !f.deadline.Over(now) {
 			return false
 		}
 	}
-	e := errandOf(f, now)
+	e := errandOf(f, time.Now())
 	select {
 	case <-f.wake:
-		e.next = now
+		e.next = time.Now()
 	default:
 	}
 	fs.agenda.add(e)
@@ -142,7 +143,7 @@ func (fs *flights) park(f *flight, now time.Time) bool {
 }
 
 // lookAgain asks about an operation of this process now: it may have its outcome.
-func (fs *flights) lookAgain(key domain.OperationKey, now time.Time) {
+func (fs *flights) lookAgain(key domain.OperationKey) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	if f := fs.by[key]; f != nil {
@@ -152,7 +153,7 @@ func (fs *flights) lookAgain(key domain.OperationKey, now time.Time) {
 		}
 		return
 	}
-	fs.agenda.hurry(key, now)
+	fs.agenda.hurry(key, time.Now())
 }
 
 // awaits reports whether callers may wait for a flight.
@@ -174,13 +175,21 @@ func (fs *flights) all() []*flight {
 }
 
 // launch starts an open operation of a payment, or joins it when it is under way here. Its payment timeout begins
-// when it was requested.
+// when it was requested; a clock that was set back since does not make it longer.
 func (s *Service) launch(tip eventstore.Tip[payment.State], revision uint64, send bool) *flight {
 	op, _ := tip.State.Operation(revision)
-	return s.launchUntil(tip, revision, send, op.RequestedAt.Add(s.PaymentTimeout))
+	return s.launchUntil(tip, revision, send, s.timeoutOf(op))
 }
 
-func (s *Service) launchUntil(tip eventstore.Tip[payment.State], revision uint64, send bool, deadline time.Time) *flight {
+// timeoutOf returns when the payment timeout of an operation ends.
+func (s *Service) timeoutOf(op payment.Operation) due.Time {
+	return due.At(s.Store.Now(), op.RequestedAt, op.RequestedAt.Add(s.PaymentTimeout))
+}
+
+// fromNow returns when a payment timeout ends that begins now.
+func (s *Service) fromNow() due.Time { return due.In(s.Store.Now(), s.PaymentTimeout) }
+
+func (s *Service) launchUntil(tip eventstore.Tip[payment.State], revision uint64, send bool, deadline due.Time) *flight {
 	f, fresh := s.flights.join(newFlight(tip, revision, deadline, true))
 	if fresh {
 		s.workers.do(func() {
@@ -191,7 +200,7 @@ func (s *Service) launchUntil(tip eventstore.Tip[payment.State], revision uint64
 	return f
 }
 
-func newFlight(tip eventstore.Tip[payment.State], revision uint64, deadline time.Time, awaited bool) *flight {
+func newFlight(tip eventstore.Tip[payment.State], revision uint64, deadline due.Time, awaited bool) *flight {
 	return &flight{
 		key: tip.State.OperationKey(revision), revision: revision, tip: tip, state: tip.State, deadline: deadline, awaited: awaited,
 		answered: make(chan struct{}), left: make(chan struct{}), wake: make(chan struct{}, 1),
@@ -200,12 +209,12 @@ func newFlight(tip eventstore.Tip[payment.State], revision uint64, deadline time
 
 // launchRequested starts the operation that the newest event requested, if it did. Its payment timeout ends at the
 // deadline of those who wait for it; nobody does after that, and then it is the operation's own.
-func (s *Service) launchRequested(tip eventstore.Tip[payment.State], deadline time.Time) *flight {
+func (s *Service) launchRequested(tip eventstore.Tip[payment.State], deadline due.Time) *flight {
 	op, requested := process.Requested(tip.State)
 	switch {
 	case !requested:
 		return nil
-	case s.Store.Now().Before(deadline):
+	case !deadline.Over(s.Store.Now()):
 		return s.launchUntil(tip, op.Revision, sendFirst, deadline)
 	}
 	return s.launch(tip, op.Revision, sendFirst)
@@ -217,8 +226,8 @@ const timeOutGrace = time.Second
 
 // await gives the payment as it stands when the operation has an answer or its time-out is recorded, or when the
 // service drains. It does not end with the caller's context: the caller may be gone, the work is not.
-func (s *Service) await(f *flight, deadline time.Time) payment.State {
-	late := time.NewTimer(deadline.Add(timeOutGrace).Sub(s.Store.Now()))
+func (s *Service) await(f *flight, deadline due.Time) payment.State {
+	late := time.NewTimer(deadline.Left(s.Store.Now()) + timeOutGrace)
 	defer late.Stop()
 	select {
 	case <-f.answered:
@@ -250,14 +259,14 @@ func (s *Service) fly(ctx context.Context, f *flight, send bool) {
 			return
 		}
 		now := s.Store.Now()
-		if !known && !now.Before(f.deadline) {
+		if !known && f.deadline.Over(now) {
 			s.timedOut(ctx, f)
 		}
 		if s.flights.park(f, now) {
 			f.release()
 			return
 		}
-		if s.rest(ctx, f, min(process.NextInterval(f.asked), max(0, f.deadline.Sub(now)))) != nil {
+		if s.rest(ctx, f, min(process.NextInterval(f.asked), max(0, f.deadline.Left(now)))) != nil {
 			return
 		}
 		send = askFirst
@@ -281,7 +290,7 @@ func (s *Service) land(f *flight) {
 
 // rest waits for the next question; a wake-up or the end of ctx ends it.
 func (s *Service) rest(ctx context.Context, f *flight, d time.Duration) error {
-	f.setNext(s.Store.Now().Add(d))
+	f.setNext(time.Now().Add(d))
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {

@@ -9,14 +9,15 @@ import (
 	"payledger/domain/payment"
 	"payledger/domain/processor"
 	"payledger/eventstore"
+	"payledger/eventstore/due"
 )
 
 // operation is one later operation on a payment: what a caller asks for, however it is decided.
 type operation struct {
 	payment  domain.PaymentID
 	kind     processor.Kind
-	key      string    // idempotency key, "" for none
-	deadline time.Time // of the caller's patience; zero: the payment timeout from now
+	key      string   // idempotency key, "" for none
+	deadline due.Time // of the caller's patience; zero: the payment timeout from now
 	decide   func(payment.State, payment.Request) (payment.Event, error)
 }
 
@@ -25,8 +26,8 @@ type operation struct {
 // as it stands in the end, at the latest when the payment timeout is over.
 func (s *Service) operate(ctx context.Context, by Caller, o operation) (before, after payment.State, err error) {
 	deadline := o.deadline
-	if deadline.IsZero() {
-		deadline = s.Store.Now().Add(s.PaymentTimeout)
+	if deadline == (due.Time{}) {
+		deadline = s.fromNow()
 	}
 	if after, err = s.admitted(ctx, by, o, deadline); err != nil {
 		return before, after, err
@@ -59,7 +60,7 @@ func (s *Service) operate(ctx context.Context, by Caller, o operation) (before, 
 
 // admitted waits until nothing else runs on the payment, and refuses, before anything is recorded, what it then
 // refuses: a request that is refused by status does not use its key, whether or not it waited (D9).
-func (s *Service) admitted(ctx context.Context, by Caller, o operation, deadline time.Time) (payment.State, error) {
+func (s *Service) admitted(ctx context.Context, by Caller, o operation, deadline due.Time) (payment.State, error) {
 	for {
 		state, err := s.mayOperate(ctx, by, o)
 		if !errors.Is(err, payment.ErrRunning) {
@@ -127,7 +128,7 @@ const lookAgain = 50 * time.Millisecond
 
 // waitForRunning returns when an operation of the payment may have got further; at the deadline it refuses
 // (D7).
-func (s *Service) waitForRunning(ctx context.Context, state payment.State, deadline time.Time) error {
+func (s *Service) waitForRunning(ctx context.Context, state payment.State, deadline due.Time) error {
 	var left <-chan struct{}
 	for _, op := range state.Operations {
 		if f := s.flights.find(state.OperationKey(op.Revision)); f != nil && op.State.Open() {
@@ -144,7 +145,7 @@ func (s *Service) waitForRunning(ctx context.Context, state payment.State, deadl
 	case <-s.drain:
 		return busy(state)
 	}
-	if !s.Store.Now().Before(deadline) {
+	if deadline.Over(s.Store.Now()) {
 		return busy(state)
 	}
 	return nil

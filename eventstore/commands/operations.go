@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"time"
 
 	"payledger/domain"
 	"payledger/domain/payment"
 	"payledger/domain/processor"
 	"payledger/eventstore"
+	"payledger/eventstore/due"
 )
 
 // Capture takes held money (D10). What the processor refuses is an answer, not an error.
@@ -66,10 +66,10 @@ func (s *Service) Cancel(ctx context.Context, by Caller, in CancelInput) (paymen
 // (§4 rule 1, D8): NoActionsToHandle when the payment timeout is over first. One that waited for another's
 // completion, after which its action is still required, is decided again.
 func (s *Service) Resume(ctx context.Context, by Caller, in ResumeInput) (payment.State, error) {
-	deadline := s.Store.Now().Add(s.PaymentTimeout)
+	deadline := s.fromNow()
 	untold := in.Outcome == "" && in.Action != 0
 	if untold {
-		if after, done, err := s.askAboutAction(ctx, by, in, deadline); err != nil || done {
+		if after, done, err := s.askAboutAction(ctx, by, in, deadline, false); err != nil || done {
 			return after, err
 		}
 		in.Outcome = processor.AuthenticationFailed // if it has expired
@@ -100,15 +100,16 @@ func (s *Service) Resume(ctx context.Context, by Caller, in ResumeInput) (paymen
 }
 
 // askAboutAction asks the processor how the customer's check ended, and records what it says: the one way to know it
-// outside the sandbox (D12). done: the payment stands as given, its action ended just now or to be taken still.
-func (s *Service) askAboutAction(ctx context.Context, by Caller, in ResumeInput, deadline time.Time) (after payment.State, done bool, err error) {
+// outside the sandbox (D12). done: the payment stands as given, its action ended just now or to be taken still. overdue
+// says that the action's own time has gone by, whatever the clock shows.
+func (s *Service) askAboutAction(ctx context.Context, by Caller, in ResumeInput, deadline due.Time, overdue bool) (after payment.State, done bool, err error) {
 	tip, err := eventstore.LoadTipAtLeader(ctx, s.Store, eventstore.Payments, eventstore.Payments.Key(by.Account, string(in.Payment)))
 	action := tip.State.RequiredAction()
 	if err != nil || action == nil || action.Revision != in.Action {
 		return tip.State, false, err
 	}
 	ctx = context.WithoutCancel(ctx)
-	ask, cancel := context.WithTimeout(ctx, cmp.Or(max(0, deadline.Sub(s.Store.Now())), askTimeout))
+	ask, cancel := context.WithTimeout(ctx, cmp.Or(max(0, deadline.Left(s.Store.Now())), askTimeout))
 	defer cancel()
 	defer context.AfterFunc(s.ctx, cancel)() // the process ends
 	op, _ := tip.State.Operation(action.Revision)
@@ -117,7 +118,7 @@ func (s *Service) askAboutAction(ctx context.Context, by Caller, in ResumeInput,
 		return tip.State, true, stillProcessing(tip.State)
 	}
 	if found.Answer.State == processor.ActionRequired {
-		return tip.State, s.Store.Now().Before(action.ExpiresAt), nil
+		return tip.State, !s.abandonedBy(tip.State, overdue), nil
 	}
 	tip, err = s.recordAnswer(ctx, tip, op.Revision, *found.Answer)
 	switch {

@@ -16,7 +16,7 @@ import (
 // CreatePayment makes a payment and waits for its authorization, at most until the payment timeout (D5,
 // D8). The answer is the payment as it then stands, whatever the processor said.
 func (s *Service) CreatePayment(ctx context.Context, by Caller, in PaymentInput) (payment.State, error) {
-	began := s.Store.Now()
+	deadline := s.fromNow()
 	if in.Session != "" && in.IdempotencyKey != "" {
 		in.IdempotencyKey = sessionKey(in.Session, in.IdempotencyKey)
 	}
@@ -31,7 +31,7 @@ func (s *Service) CreatePayment(ctx context.Context, by Caller, in PaymentInput)
 	if err != nil {
 		return payment.State{}, s.madeBefore(ctx, by.Account, c, err)
 	}
-	return s.await(s.launch(tip, tip.State.Revision, sendFirst), began.Add(s.PaymentTimeout)), nil
+	return s.await(s.launch(tip, tip.State.Revision, sendFirst), deadline), nil
 }
 
 // make records the payment: its checkout and its token are claimed first.

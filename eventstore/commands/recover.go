@@ -12,6 +12,7 @@ import (
 	"payledger/domain/process"
 	"payledger/domain/processor"
 	"payledger/eventstore"
+	"payledger/eventstore/due"
 )
 
 // newest reads a payment at the log.
@@ -37,10 +38,33 @@ func (s *Service) Recover(ctx context.Context, account domain.AccountID, id doma
 			s.ask(s.ctx, tip, op.Revision, process.Asked(s.Store.Now().Sub(op.RequestedAt)))
 		}
 	}
-	if action := tip.State.RequiredAction(); process.Abandoned(tip.State, s.Store.Now()) && !s.flights.agenda.has(tip.State.OperationKey(action.Revision)) {
-		return s.abandon(ctx, tip)
+	action := tip.State.RequiredAction()
+	switch {
+	case action == nil || s.flights.agenda.has(tip.State.OperationKey(action.Revision)):
+		return nil
+	case s.abandonedBy(tip.State, false):
+		return s.abandon(ctx, tip, false)
+	default:
+		s.expire(tip.State, action)
+		return nil
 	}
-	return nil
+}
+
+// abandonedBy reports whether the customer did not take an action in time (D7): by the clock, or, overdue, because the
+// action's own time has gone by.
+func (s *Service) abandonedBy(p payment.State, overdue bool) bool {
+	return overdue && p.RequiredAction() != nil || process.Abandoned(p, s.Store.Now())
+}
+
+// expire puts the end of an action into the agenda that expires further ahead than an action may: the clock was set back
+// since it was required. From now on it has its own time.
+func (s *Service) expire(p payment.State, action *payment.RequiredAction) {
+	if action.ExpiresAt.Sub(s.Store.Now()) <= s.ActionTimeout {
+		return // package pending comes to it
+	}
+	e := errandFor(p, action.Revision)
+	e.overdue, e.next = true, time.Now().Add(s.ActionTimeout)
+	s.flights.agenda.add(e)
 }
 
 // leftover reads a payment of which something is left to do: as this process knows it, and at the leader where that
@@ -54,12 +78,13 @@ func (s *Service) leftover(ctx context.Context, key eventstore.Key) (eventstore.
 }
 
 // abandon completes an action that was not taken in time as failed (D7), unless the processor, which is asked first, has
-// heard of its customer: whose tab was closed may have passed the check (D8).
-func (s *Service) abandon(ctx context.Context, tip eventstore.Tip[payment.State]) error {
+// heard of its customer: whose tab was closed may have passed the check (D8). overdue says that the action's own time has
+// gone by, whatever the clock shows.
+func (s *Service) abandon(ctx context.Context, tip eventstore.Tip[payment.State], overdue bool) error {
 	by := Caller{Account: tip.State.Account, Actor: "process:expiry", RequestID: tip.Recorded.CorrelationID}
 	action := tip.State.RequiredAction()
 	asked := ResumeInput{Payment: tip.State.ID, Action: action.Revision}
-	_, done, err := s.askAboutAction(ctx, by, asked, s.Store.Now().Add(s.PaymentTimeout))
+	_, done, err := s.askAboutAction(ctx, by, asked, s.fromNow(), overdue)
 	switch {
 	case domain.ReasonOf(err) == domain.ReasonNoActionsToHandle:
 		s.flights.agenda.add(s.abandoned(tip.State))
@@ -74,7 +99,7 @@ func (s *Service) abandon(ctx context.Context, tip eventstore.Tip[payment.State]
 	next, err := eventstore.Resume(ctx, s.Store, eventstore.Payments, tip, meta, func(state payment.State) (payment.Event, error) {
 		return payment.DecideResume(state, payment.Resume{
 			Request: payment.Request{At: meta.At, EventID: meta.EventID}, Action: action.Revision,
-			Outcome: processor.AuthenticationFailed, Expired: true,
+			Outcome: processor.AuthenticationFailed, Expired: true, Overdue: overdue,
 		})
 	})
 	switch reason := domain.ReasonOf(err); {
@@ -83,7 +108,7 @@ func (s *Service) abandon(ctx context.Context, tip eventstore.Tip[payment.State]
 	case err != nil:
 		return err
 	}
-	s.launchRequested(next, time.Time{})
+	s.launchRequested(next, due.Time{})
 	return nil
 }
 
@@ -92,7 +117,7 @@ func (s *Service) abandoned(p payment.State) *errand {
 	action, now := p.RequiredAction(), s.Store.Now()
 	e := errandFor(p, action.Revision)
 	e.asked = process.Asked(now.Sub(action.ExpiresAt)) + 1
-	e.next = now.Add(process.NextInterval(e.asked - 1))
+	e.next = time.Now().Add(process.NextInterval(e.asked - 1))
 	return e
 }
 
@@ -111,11 +136,11 @@ func (s *Service) Waiting() []Waiting {
 	for _, f := range s.flights.all() {
 		state := f.newest()
 		op, _ := state.Operation(f.revision)
-		list = append(list, Waiting{Key: f.key, Kind: op.Kind, State: op.State, Since: op.RequestedAt, AskNext: f.asksNext()})
+		list = append(list, Waiting{Key: f.key, Kind: op.Kind, State: op.State, Since: op.RequestedAt, AskNext: s.byClock(f.asksNext())})
 	}
 	for _, e := range s.flights.agenda.all() {
 		if e.state.Open() {
-			list = append(list, Waiting{Key: e.key, Kind: e.kind, State: e.state, Since: e.since, AskNext: e.next})
+			list = append(list, Waiting{Key: e.key, Kind: e.kind, State: e.state, Since: e.since, AskNext: s.byClock(e.next)})
 		}
 	}
 	slices.SortFunc(list, func(a, b Waiting) int { return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Key, b.Key)) })
@@ -127,7 +152,7 @@ func (s *Service) Waiting() []Waiting {
 func (s *Service) AskNext(key domain.OperationKey) (time.Time, bool) {
 	s.flights.mu.Lock()
 	defer s.flights.mu.Unlock()
-	next, now := time.Time{}, s.Store.Now()
+	var next time.Time
 	if f := s.flights.by[key]; f != nil {
 		next = f.asksNext()
 	} else if e, known := s.flights.agenda.find(key); known {
@@ -135,8 +160,16 @@ func (s *Service) AskNext(key domain.OperationKey) (time.Time, bool) {
 	} else {
 		return next, false
 	}
-	if next.IsZero() || next.Before(now) {
-		next = now
+	if left := time.Until(next); !next.IsZero() && left > 0 {
+		return s.Store.Now().Add(left), true
 	}
-	return next, true
+	return s.Store.Now(), true
+}
+
+// byClock returns what the clock will show at a time by the process's own clock. The zero time stays what it is.
+func (s *Service) byClock(own time.Time) time.Time {
+	if own.IsZero() {
+		return own
+	}
+	return s.Store.Now().Add(time.Until(own))
 }

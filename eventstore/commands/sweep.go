@@ -66,9 +66,14 @@ func (w *sweep) saw(at, now time.Time) {
 	}
 }
 
-// restart begins anew a little before what was seen.
-func (w *sweep) restart() {
-	if w.cursor = ""; !w.through.IsZero() {
+// restart begins anew a little before what was seen. A time that has not come at now tells nothing: the clock was set back
+// since.
+func (w *sweep) restart(now time.Time) {
+	w.cursor, w.since = "", time.Time{}
+	if w.through.After(now) {
+		w.through = time.Time{}
+	}
+	if !w.through.IsZero() {
 		w.since = w.through.Add(-sweepOverlap)
 	}
 }
@@ -108,7 +113,7 @@ func (s *Service) sweep(ctx context.Context, name processor.Name, at *sweep) err
 		page, err := s.Disputes.ToldSince(ask, name, at.since, at.cursor)
 		cancel()
 		if err != nil {
-			at.restart() // a processor may have forgotten the cursor
+			at.restart(s.Store.Now()) // a processor may have forgotten the cursor
 			return err
 		}
 		if page.Unreadable > 0 {
@@ -139,8 +144,9 @@ func (s *Service) beginSweep(ctx context.Context, name processor.Name, at *sweep
 	if err != nil {
 		return err
 	}
-	at.begun, at.through = true, tip.State.SweptBy(s.Store.Now())
-	at.restart()
+	now := s.Store.Now()
+	at.begun, at.through = true, tip.State.SweptBy(now)
+	at.restart(now)
 	return nil
 }
 

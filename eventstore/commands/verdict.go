@@ -11,6 +11,7 @@ import (
 	"payledger/domain/payment"
 	"payledger/domain/processor"
 	"payledger/eventstore"
+	"payledger/eventstore/due"
 )
 
 // verdict is what became of a notification.
@@ -67,11 +68,11 @@ func (s *Service) applyAnswer(ctx context.Context, tip eventstore.Tip[payment.St
 	v := verdict{}
 	if next.Appended {
 		v.effect = next.Recorded.Type
-		s.launchRequested(next, time.Time{})
+		s.launchRequested(next, due.Time{})
 	} else {
 		v.refusal = next.State.Contradiction(revision, *told.Answer) // of what somebody recorded meanwhile
 	}
-	s.flights.lookAgain(told.Key, s.Store.Now())
+	s.flights.lookAgain(told.Key)
 	return v, nil
 }
 

@@ -14,6 +14,7 @@ import (
 	"payledger/domain/processor"
 	"payledger/domain/session"
 	"payledger/eventstore"
+	"payledger/eventstore/due"
 )
 
 // verifyCurrency is what a card is verified in whose session names no currency.
@@ -27,7 +28,7 @@ func (s *Service) verify(ctx context.Context, by Caller, tool instrument.State, 
 	if err != nil {
 		return 0, err
 	}
-	deadline := s.Store.Now().Add(s.PaymentTimeout)
+	deadline := s.fromNow()
 	command := instrument.Verify{CustomerID: customer}
 	for i := 0; i < len(targets); i++ {
 		command.Target = targets[i]
@@ -92,7 +93,7 @@ func (s *Service) requestVerification(ctx context.Context, by Caller, token doma
 }
 
 // verified exchanges the request with the processor until it has a result.
-func (s *Service) verified(ctx context.Context, tool instrument.State, send bool, deadline time.Time) (processor.Answer, error) {
+func (s *Service) verified(ctx context.Context, tool instrument.State, send bool, deadline due.Time) (processor.Answer, error) {
 	v := tool.Verification
 	reference := domain.VerificationReference(tool.Account, tool.Token)
 	op := processor.Operation{
@@ -100,7 +101,7 @@ func (s *Service) verified(ctx context.Context, tool instrument.State, send bool
 		Processor: v.Processor, MerchantID: v.MerchantID, Reference: reference, Currency: v.Currency,
 		AuthorizationType: "FINAL",
 	}
-	ctx, cancel := context.WithTimeout(ctx, deadline.Sub(s.Store.Now()))
+	ctx, cancel := context.WithTimeout(ctx, deadline.Left(s.Store.Now()))
 	defer cancel()
 	defer context.AfterFunc(s.ctx, cancel)() // the process ends
 	for asked := 0; ; asked++ {

@@ -25,6 +25,9 @@
 // nothing twice: at most it falls one Round behind, and then every operation is asked about in each turn, which takes
 // longer than a Round.
 //
+// What was noted further ahead of the clock than it can be was noted before the clock was set back (package due). It is
+// looked after like what is old: how old it is cannot be told.
+//
 // # Bounds
 //
 // Each processor has loops of its own with goroutines of their own: operationsAtOnce, actionsAtOnce and inboxesAtOnce

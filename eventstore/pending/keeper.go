@@ -10,6 +10,7 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/processor"
+	"payledger/eventstore/due"
 )
 
 const (
@@ -41,10 +42,14 @@ type Item struct {
 	Account domain.AccountID
 }
 
-// Turns are the turns From to Through of the wheel, both included; of operations that were requested up to a time.
+// always is later than every time.
+var always = time.UnixMicro(math.MaxInt64)
+
+// Turns are the turns From to Through of the wheel, both included; of operations that were requested up to a time, or from
+// Ahead on, unless that is zero: so far ahead of the clock that it must have been set back since.
 type Turns struct {
-	From, Through int64
-	Requested     time.Time
+	From, Through    int64
+	Requested, Ahead time.Time
 }
 
 // Views are the lists of what waits, as far as this node's views show it. Each gives the entries behind a place, at
@@ -74,6 +79,7 @@ type Config struct {
 	Views    Views
 	Commands Commands
 	Patience time.Duration // how old an operation is when this process asks about it although another one may
+	Actions  time.Duration // how long customers have for an action; 0: no action expires so late that the clock was set back
 	Every    time.Duration // time between two looks at inboxes and attempts
 	Now      func() time.Time
 	Logger   zerolog.Logger
@@ -101,21 +107,21 @@ func (k *Keeper) Run(ctx context.Context) {
 func (k *Keeper) operations(ctx context.Context, name processor.Name) {
 	crew := newCrew(operationsAtOnce)
 	defer crew.wait()
-	start := k.Now()
+	start := k.now()
 	hand, begun := start.Add(-Round), false
 	k.loop(ctx, min(k.Every, lookMost), func() error {
-		to, requested := k.Now().Add(-k.Patience), start
+		to, requested := k.now().Add(-k.Patience), start
 		switch {
 		case !begun:
 			to = start
 		default:
 			requested = to
 		}
-		if from := to.Add(-Round); hand.Before(from) {
+		if from := to.Add(-Round); hand.Before(from) || hand.Sub(to) > lookMost { // or the clock was set back
 			hand = from
 		}
 		for _, turns := range turnsOf(hand, to) {
-			turns.Requested = requested
+			turns.Requested, turns.Ahead = requested, k.now().Add(k.Patience)
 			if err := k.each(ctx, crew, Place{At: turns.From}, k.recoverPayment, func(after Place) ([]Item, error) {
 				return k.Views.OpenOperations(ctx, name, turns, after, pageSize)
 			}); err != nil {
@@ -130,16 +136,23 @@ func (k *Keeper) operations(ctx context.Context, name processor.Name) {
 }
 
 // actions ends the abandoned actions at one processor. Those that had no end at the first question are asked about again
-// by package commands, and from here once every Round.
+// by package commands, and from here once every Round. So are those that expire later than any action may: the clock was
+// set back since they were required, and package commands gives them their own time.
 func (k *Keeper) actions(ctx context.Context, name processor.Name) {
 	crew := newCrew(actionsAtOnce)
 	defer crew.wait()
-	seen, again := first, k.Now().Add(Round)
+	var again due.Time
+	var seen Place
+	var last time.Time
 	k.loop(ctx, min(k.Every, lookMost), func() error {
-		now := k.Now()
-		if !now.Before(again) {
-			seen, again = first, now.Add(Round)
+		now := k.now()
+		if again.Over(now) || now.Before(last) {
+			seen, again = first, due.In(now, Round)
+			if err := k.aheadActions(ctx, crew, name, now); err != nil {
+				return err
+			}
 		}
+		last = now
 		return k.each(ctx, crew, seen, k.recoverPayment, func(after Place) ([]Item, error) {
 			page, err := k.Views.ExpiredActions(ctx, name, now, after, pageSize)
 			if len(page) > 0 {
@@ -147,6 +160,15 @@ func (k *Keeper) actions(ctx context.Context, name processor.Name) {
 			}
 			return page, err
 		})
+	})
+}
+
+func (k *Keeper) aheadActions(ctx context.Context, crew *crew, name processor.Name, now time.Time) error {
+	if k.Actions == 0 {
+		return nil
+	}
+	return k.each(ctx, crew, Place{At: now.Add(k.Actions).UnixMicro()}, k.recoverPayment, func(after Place) ([]Item, error) {
+		return k.Views.ExpiredActions(ctx, name, always, after, pageSize)
 	})
 }
 
@@ -162,7 +184,7 @@ func (k *Keeper) inboxes(ctx context.Context, name processor.Name) {
 	crew := newCrew(inboxesAtOnce)
 	defer crew.wait()
 	k.loop(ctx, k.Every, func() error {
-		now := k.Now()
+		now := k.now()
 		return k.each(ctx, crew, first, k.applyNotices, func(after Place) ([]Item, error) {
 			return k.Views.WaitingInboxes(ctx, name, now, after, pageSize)
 		})
@@ -176,14 +198,21 @@ func (k *Keeper) applyNotices(ctx context.Context, i Item) {
 }
 
 // attempts carries out decisions about payment attempts that a crash has left (§3.3). One that cannot be carried out
-// now, say because no processor is enabled any more, is tried again later.
+// now, say because no processor is enabled any more, is tried again later. A decision ahead of the clock was taken before
+// the clock was set back: how long ago is not known, so it is carried out at once.
 func (k *Keeper) attempts(ctx context.Context) {
 	crew := newCrew(1)
 	defer crew.wait()
 	patience := time.Duration(0)
 	k.loop(ctx, k.Every, func() error {
-		decided := k.Now().Add(-patience)
+		now := k.now()
+		decided := now.Add(-patience)
 		patience = k.Patience
+		if err := k.each(ctx, crew, Place{At: now.Add(patience).UnixMicro()}, k.recoverAttempt, func(after Place) ([]Item, error) {
+			return k.Views.DueAttempts(ctx, always, after, pageSize)
+		}); err != nil {
+			return err
+		}
 		return k.each(ctx, crew, first, k.recoverAttempt, func(after Place) ([]Item, error) {
 			return k.Views.DueAttempts(ctx, decided, after, pageSize)
 		})
@@ -195,6 +224,9 @@ func (k *Keeper) recoverAttempt(ctx context.Context, i Item) {
 		k.Logger.Warn().Err(err).Str("paymentAttempt", i.ID).Msg("decision not carried out; trying again")
 	}
 }
+
+// now is the clock. Its times are compared with those of records.
+func (k *Keeper) now() time.Time { return k.Now().Round(0) }
 
 // loop looks at once, and then again and again until ctx ends.
 func (k *Keeper) loop(ctx context.Context, every time.Duration, look func() error) {

@@ -20,6 +20,7 @@ import (
 const (
 	patience = 100 * time.Second
 	every    = 30 * time.Second
+	actions  = time.Hour
 )
 
 // waits is one operation, action, inbox or attempt that waits.
@@ -39,6 +40,7 @@ type world struct {
 	takes                                 time.Duration  // until a processor answers
 	broken                                bool           // the views cannot be read
 	pages                                 int            // the longest page
+	ahead                                 time.Duration  // how far the clock is ahead of the bubble's
 }
 
 func newWorld() *world {
@@ -66,7 +68,8 @@ func (w *world) list(of []waits, place func(waits) (int64, bool), after Place, l
 func (w *world) OpenOperations(_ context.Context, name processor.Name, turns Turns, after Place, limit int) ([]Item, error) {
 	return w.list(w.operations, func(o waits) (int64, bool) {
 		turn := Turn(o.at)
-		return turn, o.name == name && !o.at.After(turns.Requested) && turn <= turns.Through
+		ahead := !turns.Ahead.IsZero() && o.at.After(turns.Ahead)
+		return turn, o.name == name && (!o.at.After(turns.Requested) || ahead) && turn <= turns.Through
 	}, after, limit)
 }
 
@@ -126,6 +129,20 @@ func (w *world) when(id string, since time.Time) (list []time.Duration) {
 	return list
 }
 
+// now is a clock that can be set.
+func (w *world) now() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return time.Now().Add(w.ahead)
+}
+
+// set sets the clock.
+func (w *world) set(ahead time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ahead = ahead
+}
+
 // keep runs a keeper for some time.
 func (w *world) keep(t *testing.T, d time.Duration) {
 	t.Helper()
@@ -133,7 +150,7 @@ func (w *world) keep(t *testing.T, d time.Duration) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		New(Config{Views: w, Commands: w, Patience: patience, Every: every, Now: time.Now, Logger: zerolog.Nop()}).Run(ctx)
+		New(Config{Views: w, Commands: w, Patience: patience, Every: every, Actions: actions, Now: w.now, Logger: zerolog.Nop()}).Run(ctx)
 	}()
 	<-time.After(d) // by the bubble's clock
 	stop()
@@ -260,4 +277,52 @@ func TestActionsAgain(t *testing.T) {
 			t.Errorf("an action that expired after %s was ended after %s", 90*time.Second, asked[0])
 		}
 	})
+}
+
+// TestSetBack: what was noted while the clock was a day or more ahead is looked after once the clock is set back, by the
+// process that saw it as by one that starts then: operations every Round, actions and attempts at once.
+func TestSetBack(t *testing.T) {
+	for _, jump := range []time.Duration{25 * time.Hour, 72 * time.Hour} {
+		for _, restarts := range []bool{false, true} {
+			t.Run(fmt.Sprint(jump, restarts), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					w, start := newWorld(), time.Now()
+					back := 10 * time.Minute
+					noted := start.Add(back - time.Minute + jump)
+					w.operations = []waits{{"operation", noted, processor.Adyen}}
+					w.actions = []waits{{"action", noted.Add(actions), processor.Adyen}, {"open", start.Add(back + actions/2), processor.Adyen}}
+					w.decided = []waits{{"attempt", noted, ""}}
+					if w.set(jump); restarts {
+						<-time.After(back)
+						w.set(0)
+					} else {
+						go func() {
+							<-time.After(back)
+							w.set(0)
+						}()
+					}
+					w.keep(t, back+2*Round+time.Minute)
+					end := time.Now()
+					for id, within := range map[string]time.Duration{"operation": Round + lookMost, "action": 2 * lookMost, "attempt": every} {
+						last, first := start.Add(back), true // asked about since, and again and again
+						for _, at := range w.when(id, start) {
+							if at < back {
+								continue
+							}
+							if gap := start.Add(at).Sub(last); gap > Round+2*lookMost || first && gap > within {
+								t.Errorf("%s was asked about %s later", id, gap)
+							}
+							last, first = start.Add(at), false
+						}
+						if gap := end.Sub(last); gap > Round+2*lookMost {
+							t.Errorf("%s was not asked about in the last %s", id, gap)
+						}
+					}
+					if asked := w.when("open", start); len(asked) > 0 && asked[len(asked)-1] > back {
+						t.Errorf("an action that has not expired was ended %v after the start", asked)
+					}
+				})
+			})
+		}
+	}
 }

@@ -39,8 +39,10 @@ func epochAt(t time.Time) epoch { return epoch(t.Unix() / int64(epochLength/time
 func (e epoch) String() string { return strconv.FormatInt(int64(e), 10) }
 
 // over tells whether no card of e can still be on its way into the store at now: a whole epoch lies
-// between, far longer than a write may take.
-func (e epoch) over(now time.Time) bool { return e < epochAt(now)-1 }
+// between, far longer than a write may take. So it is with one that lies as far ahead: the clock was set back since.
+func (e epoch) over(now time.Time) bool { return (e - epochAt(now)).abs() > 1 }
+
+func (e epoch) abs() epoch { return max(e, -e) }
 
 func (e epoch) key() domain.SecretID { return domain.SecretID(kindCardKey + "." + e.String()) }
 

@@ -72,7 +72,7 @@ func (e *Engine) later(f *flight, n next, err error) next {
 func (e *Engine) request(ctx context.Context, f *flight, tip eventstore.Tip[workflow.RunState], step int) (requested eventstore.Tip[workflow.RunState], theirs bool, err error) {
 	if tip.State.Steps[step].State == workflow.StepRequested {
 		f.adopt = f.adopt || tip.Recorded.CommandID == f.command // of ours, whose answer was lost
-		return tip, !f.adopt && e.Now().Sub(tip.State.UpdatedAt) < orphaned, nil
+		return tip, !f.adopt && e.Now().Sub(tip.State.UpdatedAt).Abs() < orphaned, nil
 	}
 	requested, err = e.append(ctx, f, tip, step, func(s workflow.RunState, at time.Time) (workflow.RunEvent, error) {
 		return workflow.DecideRequest(s, at, step)

@@ -16,6 +16,7 @@
 //   - An action is requested before it is taken; its outcome follows. Operations on payments are made under a
 //     key that the run and the action derive: a repeat finds the operation, and waits for its outcome, however long that
 //     takes. HTTP requests are made at least once, under an Idempotency-Key.
+//   - A run waits for its delay after the trigger, and no longer if the clock is set back meanwhile (package due).
 //   - The store, a payment on which something else runs, and an outcome that is not known are no failures: the action is
 //     tried again. A refusal is one; it fails the run.
 //   - A workflow does not start by what its own run did, and no more than five runs lead to each other: such runs are

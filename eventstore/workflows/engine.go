@@ -50,6 +50,7 @@ type Engine struct {
 	books      books
 	flights    flights
 	swept      map[domain.WorkflowID]sweepPlace
+	sweptAhead sweepPlace
 	health     health
 	patience   time.Duration
 	simulating turnstile

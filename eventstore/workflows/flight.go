@@ -7,6 +7,7 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/process"
+	"payledger/eventstore/due"
 )
 
 const (
@@ -31,6 +32,7 @@ const (
 // flight is one run in memory, from when it is due soon until it is over, another node's, or has to wait for long.
 type flight struct {
 	OpenRun
+	due     due.Time      // of its first action
 	adopt   bool          // what was requested is nobody else's
 	command string        // the id of the command with which an action was requested last
 	wake    chan struct{} // holds one signal: look again now
@@ -86,7 +88,6 @@ func (e *Engine) take(run OpenRun) bool {
 	if fs.closed || fs.by[run.ID] != nil || fs.parked.rests(run.ID, e.Now()) {
 		return true
 	}
-	fs.parked.remove(run.ID)
 	l := fs.lanes[run.Workflow]
 	if l == nil {
 		l = &lane{slots: make(chan struct{}, laneWidth)}
@@ -94,7 +95,10 @@ func (e *Engine) take(run OpenRun) bool {
 	if !fs.room(run, l) {
 		return false
 	}
-	f := &flight{OpenRun: run, adopt: e.Alone || run.Running, wake: make(chan struct{}, 1)}
+	f := &flight{OpenRun: run, due: run.due(e.Now()), adopt: e.Alone || run.Running, wake: make(chan struct{}, 1)}
+	if fs.parked.remove(run.ID) {
+		f.due = due.Time{} // it has waited
+	}
 	fs.lanes[run.Workflow] = l
 	l.users++
 	fs.accounts[run.Account]++
@@ -235,11 +239,11 @@ func (e *Engine) fly(ctx context.Context, f *flight, l *lane) {
 // untilDue waits for the time of a run's first action; false when there is nothing left to do here.
 func (e *Engine) untilDue(ctx context.Context, f *flight) bool {
 	for {
-		left := f.DueAt.Sub(e.Now())
+		left := f.due.Left(e.Now())
 		if left <= 0 {
 			return ctx.Err() == nil
 		}
-		if f.rest(ctx, left) != nil || e.Now().Before(f.DueAt) && e.gone(ctx, f) {
+		if f.rest(ctx, left) != nil || !f.due.Over(e.Now()) && e.gone(ctx, f) {
 			return false
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -29,6 +30,16 @@ func (o open) OpenRuns(_ context.Context, id domain.WorkflowID, due, since time.
 	for _, s := range o {
 		behind := s.DueAt.After(since) || s.DueAt.Equal(since) && s.ID > after
 		if s.Workflow.ID == id && !s.DueAt.After(due) && behind && len(found) < limit {
+			found = append(found, s)
+		}
+	}
+	return found, nil
+}
+
+func (o open) AheadRuns(_ context.Context, noted time.Time, after domain.RunID, limit int) (found []workflow.RunState, err error) {
+	for _, s := range o {
+		at := OpenRunOf(s).noted()
+		if (at.After(noted) || at.Equal(noted) && s.ID > after) && len(found) < limit {
 			found = append(found, s)
 		}
 	}
@@ -122,5 +133,44 @@ func TestTurnstile(t *testing.T) {
 	}
 	if gate.leave("a"); !gate.enter("c") || gate.enter("a") {
 		t.Error("after one left")
+	}
+}
+
+// TestSetBack: runs that were noted while the clock was a day or more ahead are taken when their own delay has gone by
+// since the clock was set back, however long it is; one that had begun, and one without a delay, are taken at once.
+func TestSetBack(t *testing.T) {
+	for _, jump := range []time.Duration{25 * time.Hour, 72 * time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			const delay = 2 * time.Hour
+			now := time.Now()
+			runs := waiting("a", "capture", 3, now.Add(jump))
+			for i := range runs {
+				runs[i].Trigger.At, runs[i].Payment = now.Add(jump), "01p"
+			}
+			later, atOnce, begun := &runs[0], &runs[1], &runs[2]
+			later.DueAt = later.Trigger.At.Add(delay)
+			begun.Steps[0].State, begun.UpdatedAt = workflow.StepRequested, now.Add(jump)
+			e := idle(t, runs)
+			sweep := func() {
+				t.Helper()
+				if err := e.sweep(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			sweep()
+			if e.flights.by[atOnce.ID] == nil || e.flights.by[begun.ID] == nil || len(e.flights.by) != 2 {
+				t.Errorf("%d runs are taken at once", len(e.flights.by))
+			}
+			e.wake("01p")
+			<-time.After(delay - time.Second)
+			if sweep(); e.flights.by[later.ID] != nil {
+				t.Error("a run is taken before its delay has gone by")
+			}
+			<-time.After(time.Second)
+			sweep()
+			if f := e.flights.by[later.ID]; f == nil || !f.due.Over(e.Now()) {
+				t.Errorf("a run is not taken after its delay: %+v", f)
+			}
+		})
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"payledger/domain"
+	"payledger/eventstore/due"
 )
 
 const (
@@ -21,7 +22,7 @@ type parked struct {
 
 type parkedRun struct {
 	OpenRun
-	until time.Time
+	until due.Time
 }
 
 // park lets a run go until something happens to its payment, or for a while that grows with how long nothing happened
@@ -39,8 +40,17 @@ func (e *Engine) park(f *flight) bool {
 	now := e.Now()
 	run := f.OpenRun
 	run.Running = true // an action was requested, here or elsewhere, or the sweep finds out
-	fs.parked.add(&parkedRun{run, now.Add(min(max(now.Sub(f.Updated)/10, retryMost), parkMost))})
+	fs.parked.add(&parkedRun{run, due.In(now, min(max(now.Sub(f.Updated)/10, retryMost), parkMost))})
 	return true
+}
+
+// parkAhead lets a run rest that was noted ahead of the clock, until its own delay has gone by. Nothing wakes it before.
+func (fs *flights) parkAhead(run OpenRun, now time.Time) {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	if p := &fs.parked; fs.by[run.ID] == nil && p.by[run.ID] == nil && len(p.by) < maxParked {
+		p.by[run.ID] = &parkedRun{run, run.due(now)}
+	}
 }
 
 func (p *parked) add(run *parkedRun) {
@@ -57,18 +67,20 @@ func (p *parked) add(run *parkedRun) {
 // rests tells whether a run is parked and not to be looked at yet.
 func (p *parked) rests(id domain.RunID, now time.Time) bool {
 	run := p.by[id]
-	return run != nil && now.Before(run.until)
+	return run != nil && !run.until.Over(now)
 }
 
-func (p *parked) remove(id domain.RunID) {
+// remove forgets a run, and reports whether it was parked.
+func (p *parked) remove(id domain.RunID) bool {
 	run := p.by[id]
 	if run == nil {
-		return
+		return false
 	}
 	delete(p.by, id)
 	if delete(p.of[run.Payment], id); len(p.of[run.Payment]) == 0 {
 		delete(p.of, run.Payment)
 	}
+	return true
 }
 
 // removeOf gives the runs that wait for a payment, which are parked no more.

@@ -223,8 +223,11 @@ func (e *Engine) beginOne(ctx context.Context, s start) error {
 	if err != nil {
 		return err
 	}
-	if run := tip.State; tip.Appended && run.Open() && run.DueAt.Before(e.Now().Add(horizon)) {
-		e.take(OpenRunOf(run))
+	if !tip.Appended || !tip.State.Open() {
+		return nil
+	}
+	if run, now := OpenRunOf(tip.State), e.Now(); run.due(now).Left(now) < horizon {
+		e.take(run)
 	}
 	return nil
 }

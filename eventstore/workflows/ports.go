@@ -9,6 +9,7 @@ import (
 	"payledger/domain/workflow"
 	"payledger/eventstore"
 	"payledger/eventstore/commands"
+	"payledger/eventstore/due"
 	"payledger/eventstore/workflows/condition"
 )
 
@@ -64,6 +65,7 @@ type OpenRun struct {
 	Workflow domain.WorkflowID
 	Payment  domain.PaymentID
 	DueAt    time.Time // of its first action
+	Noted    time.Time // when DueAt was: at the trigger
 	Running  bool      // an action was requested
 	Updated  time.Time
 	Since    time.Time // it has something to do since then: its place in the order of OpenRuns
@@ -72,13 +74,29 @@ type OpenRun struct {
 // OpenRunOf is what the engine has to know of a run to take it.
 func OpenRunOf(s workflow.RunState) OpenRun {
 	run := OpenRun{
-		Account: s.Account, ID: s.ID, Workflow: s.Workflow.ID, Payment: s.Payment, DueAt: s.DueAt,
+		Account: s.Account, ID: s.ID, Workflow: s.Workflow.ID, Payment: s.Payment, DueAt: s.DueAt, Noted: s.Trigger.At,
 		Running: s.Status() == workflow.Running, Updated: s.UpdatedAt, Since: s.DueAt,
 	}
 	if run.Running {
 		run.Since = s.UpdatedAt
 	}
 	return run
+}
+
+// noted is the run's place in the order of AheadRuns.
+func (r OpenRun) noted() time.Time {
+	if r.Running {
+		return r.Updated
+	}
+	return r.Noted
+}
+
+// due is when the run's first action is to be taken, as seen now.
+func (r OpenRun) due(now time.Time) due.Time {
+	if r.Running {
+		return due.Time{}
+	}
+	return due.At(now, r.Noted, r.DueAt)
 }
 
 // OpenRuns finds the runs that are not over.
@@ -88,4 +106,7 @@ type OpenRuns interface {
 	// OpenRuns gives a workflow's runs that have something to do by a time, the longest due first, at most limit, from
 	// behind the run that has it since a time on; the zero time and "" give the first.
 	OpenRuns(ctx context.Context, id domain.WorkflowID, due, since time.Time, after domain.RunID, limit int) ([]workflow.RunState, error)
+	// AheadRuns gives the runs of all workflows that were noted later than a time, in that order, at most limit, from behind
+	// the run of that id. A run was noted at its trigger, or when something last happened to it.
+	AheadRuns(ctx context.Context, noted time.Time, after domain.RunID, limit int) ([]workflow.RunState, error)
 }

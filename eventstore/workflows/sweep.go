@@ -52,7 +52,44 @@ func (e *Engine) sweep(ctx context.Context) error {
 			return err
 		}
 	}
+	return e.sweepAhead(ctx)
+}
+
+// sweepAhead takes the runs that were noted ahead of the clock, which was set back since: each when its own delay has gone
+// by since it was seen here first.
+func (e *Engine) sweepAhead(ctx context.Context) error {
+	if now := e.Now().Round(0); e.sweptAhead.at.Before(now) {
+		e.sweptAhead = sweepPlace{at: now}
+	}
+	for range sweepPages {
+		from := e.sweptAhead
+		ahead, err := e.OpenRuns.AheadRuns(ctx, from.at, from.id, sweepPage)
+		if err != nil {
+			return err
+		}
+		for _, state := range ahead {
+			run, now := OpenRunOf(state), e.Now()
+			switch {
+			case e.theirs(run):
+			case run.due(now).Left(now) > horizon:
+				e.flights.parkAhead(run, now)
+				fallthrough
+			default:
+				e.take(run)
+			}
+			e.sweptAhead = sweepPlace{run.noted(), run.ID}
+		}
+		if len(ahead) < sweepPage {
+			e.sweptAhead = sweepPlace{}
+			return nil
+		}
+	}
 	return nil
+}
+
+// theirs reports whether another node may be at a run.
+func (e *Engine) theirs(run OpenRun) bool {
+	return run.Running && !e.Alone && e.Now().Sub(run.Updated).Abs() <= orphaned
 }
 
 // sweepPlace is how far a workflow's open runs were looked through.
@@ -72,8 +109,7 @@ func (e *Engine) sweepOne(ctx context.Context, id domain.WorkflowID, due time.Ti
 		}
 		for _, state := range open {
 			run := OpenRunOf(state)
-			mine := !run.Running || e.Alone || e.Now().Sub(run.Updated) > orphaned
-			if mine && !e.take(run) {
+			if !e.theirs(run) && !e.take(run) {
 				return nil
 			}
 			from = sweepPlace{run.Since, run.ID}

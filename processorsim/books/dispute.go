@@ -60,7 +60,7 @@ func (b *Books) settles(s *sale, at time.Time) {
 		return
 	}
 	s.disputed = true
-	due := Due{ID: s.op.ID, At: at.Add(disputeDelay)}
+	due := Due{ID: s.op.ID, At: at.Add(disputeDelay), After: disputeDelay}
 	b.disputes.due[due.ID] = due
 	b.disputes.notGiven = append(b.disputes.notGiven, due)
 }

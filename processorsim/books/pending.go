@@ -8,11 +8,15 @@ import (
 	"payledger/processorsim/journal"
 )
 
-// Due is a pending operation and the time at which it ends.
+// Due is a pending operation, or a dispute to come, and the time at which it ends.
 type Due struct {
-	ID string
-	At time.Time
+	ID    string
+	At    time.Time
+	After time.Duration // how long that was to take
 }
+
+// Wait returns how long it has to go on at now: never longer than it was to take, as the clock may have been set back.
+func (d Due) Wait(now time.Time) time.Duration { return max(0, min(d.At.Sub(now), d.After)) }
 
 // Pending lists what has no result yet, in order of creation: after Open, what is to be scheduled again.
 func (b *Books) Pending() []Due {
@@ -20,7 +24,7 @@ func (b *Books) Pending() []Due {
 	defer b.mu.Unlock()
 	due := make([]Due, 0, len(b.pending))
 	for _, o := range b.pending {
-		due = append(due, Due{ID: o.ID, At: o.Due})
+		due = append(due, Due{ID: o.ID, At: o.Due, After: o.Due.Sub(o.CreatedAt)})
 	}
 	slices.SortFunc(due, func(x, y Due) int {
 		if c := x.At.Compare(y.At); c != 0 {

@@ -1,0 +1,194 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"payledger/domain"
+	"payledger/processorsim"
+	"payledger/processorsim/client"
+)
+
+const (
+	cardChallenged = "4916994064252017" // the customer must pass a check (D13)
+	// clockDelay is the length of each wait in TestClockSetBack, and of all of them after --payment-timeout.
+	clockDelay = 8 * time.Second
+)
+
+// jumpingClock shows the time of the machine's clock while somebody sets that.
+type jumpingClock struct{ ahead atomic.Int64 }
+
+func (c *jumpingClock) now() time.Time {
+	return time.Now().Round(0).Add(time.Duration(c.ahead.Load())) // without the reading of the clock that nobody sets
+}
+
+// cutter is a simulator whose answers can be cut off, after it has committed.
+type cutter struct {
+	*httputil.ReverseProxy
+	url string
+	cut atomic.Bool
+}
+
+func newCutter(t *testing.T) *cutter {
+	t.Helper()
+	sim, err := processorsim.New(processorsim.Config{Dir: t.TempDir(), Secret: []byte("secret")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	web := httptest.NewServer(sim.Handler())
+	target, err := url.Parse(web.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &cutter{ReverseProxy: httputil.NewSingleHostReverseProxy(target)}
+	c.ModifyResponse = func(*http.Response) error {
+		if c.cut.Load() {
+			panic(http.ErrAbortHandler)
+		}
+		return nil
+	}
+	front := httptest.NewServer(c)
+	c.url = front.URL
+	t.Cleanup(func() {
+		front.Close()
+		if err := sim.Close(); err != nil {
+			t.Error(err)
+		}
+		web.Close()
+	})
+	return c
+}
+
+// onceFails receives webhooks. It fails the first attempt of each.
+type onceFails struct {
+	mu   sync.Mutex
+	came map[string]int // attempts, by event
+}
+
+func (f *onceFails) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var told struct{ EventID string }
+	if err := json.NewDecoder(r.Body).Decode(&told); err != nil {
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.came[told.EventID]++; f.came[told.EventID] == 1 {
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}
+}
+
+// failed is how many webhooks wait for their second attempt.
+func (f *onceFails) failed() (n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, attempts := range f.came {
+		if attempts == 1 {
+			n++
+		}
+	}
+	return n
+}
+
+// TestClockSetBack: while the clock is a day and more ahead, a webhook fails, a workflow begins to wait for its delay, a
+// customer is asked for a check, and a processor does not answer. Then the clock is set back. All of it goes on after its
+// own delay, in the same process as after a restart, and nothing is done twice (D7, D8, D18, D19).
+func TestClockSetBack(t *testing.T) {
+	t.Parallel()
+	for _, jump := range []time.Duration{25 * time.Hour, 72 * time.Hour} {
+		for _, restarts := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s restart %v", jump, restarts), func(t *testing.T) {
+				t.Parallel()
+				clockSetBack(t, jump, restarts)
+			})
+		}
+	}
+}
+
+func clockSetBack(t *testing.T, jump time.Duration, restarts bool) {
+	clock, sim := &jumpingClock{}, newCutter(t)
+	o := testOptions(t.TempDir())
+	o.ProcessorURL, o.ProcessorSecret = sim.url, "secret"
+	o.PaymentTimeout, o.ActionTimeout, o.WebhookRetryDelays = time.Second, clockDelay, []time.Duration{clockDelay}
+	made := initialized(t, o.Data)
+	app, stop := startWith(t, o, clock)
+	m := newMerchant(app.ready().API, made.APIKey)
+	hooks := &onceFails{came: map[string]int{}}
+	receiver := httptest.NewServer(hooks)
+	t.Cleanup(receiver.Close)
+	m.must(t, "POST", "/management/webhook-endpoints", m.headers(), map[string]any{"url": receiver.URL, "eventTypes": []string{"PAYMENT.STATUS"}})
+	flow := m.workflow(t, on("AUTHORIZED", `payment.orderId == "order-1111"`, int(clockDelay/time.Second), `{"type":"capture"}`))
+
+	clock.ahead.Store(int64(jump))
+	paid := m.paid(t, cardApproved)
+	challenged := m.paid(t, cardChallenged)
+	sim.cut.Store(true)
+	unknown := m.paid(t, "5555555555554444")
+	if paid.Status != "AUTHORIZED" || challenged.Status != "PENDING" || unknown.Status != "PENDING" {
+		t.Fatalf("%+v %+v %+v", paid, challenged, unknown)
+	}
+	eventually(t, func() bool { return hooks.failed() > 0 && len(m.runs(t, flow)) == 1 })
+
+	if restarts {
+		if err := stop(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	clock.ahead.Store(0)
+	back := time.Now()
+	if restarts {
+		app, _ = startWith(t, o, clock)
+		m = newMerchant(app.ready().API, made.APIKey)
+	}
+	sim.cut.Store(false)
+	if p := awaitOutcome(t, m, unknown.ID); p.Status != "AUTHORIZED" {
+		t.Errorf("the unknown one ended as %+v", p)
+	}
+	if p := awaitOutcome(t, m, challenged.ID); p.Status != "DECLINED" && p.Status != "FAILED" {
+		t.Errorf("the abandoned one ended as %+v", p)
+	}
+	for _, run := range m.ran(t, flow, 2) { // the other one is of the payment that was unknown
+		if want := map[bool]string{true: "SUCCEEDED", false: "SKIPPED"}[run.PaymentID == paid.ID]; run.Status != want {
+			t.Errorf("%+v", run)
+		}
+	}
+	eventually(t, func() bool { return hooks.failed() == 0 })
+	if took := time.Since(back); took > clockDelay+time.Minute {
+		t.Errorf("it took %s", took)
+	}
+	if p, _ := m.read(t, paid.ID); p.Status != "SETTLED" {
+		t.Errorf("captured: %+v", p)
+	}
+	for id, want := range map[string]int{paid.ID: 2, unknown.ID: 1} {
+		if lines, err := app.processors.Books(context.Background(), client.Filter{Reference: domain.PaymentID(id)}); err != nil || len(lines) != want {
+			t.Errorf("the books hold %+v of the payment: %v", lines, err)
+		}
+	}
+}
+
+// startWith starts a service whose clock can be set.
+func startWith(t *testing.T, o Options, clock *jumpingClock) (*App, func() error) {
+	t.Helper()
+	app, err := startAt(context.Background(), o, zerolog.Nop(), clock.now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop := sync.OnceValue(app.Stop)
+	t.Cleanup(func() {
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return app, stop
+}
