@@ -260,7 +260,7 @@ func TestTurns(t *testing.T) {
 	me := turns{me: "me", shared: true, handover: h}
 	at := func(s int) time.Time { return goldenTime.Add(time.Duration(s) * time.Second) }
 	planned := Delivery{Status: Planned, PlannedAt: at(0)}
-	waits := Delivery{Status: Failed, PlannedAt: at(-100), NextAt: at(0)}
+	waits := Delivery{Status: Failed, PlannedAt: at(-1000), NextAt: at(0), Attempts: []Attempt{{StartedAt: at(-900)}}}
 	by := func(d Delivery, planner, sender string, taken time.Time) Delivery {
 		d.Planner, d.Sender, d.TakenAt = planner, sender, taken
 		return d
@@ -283,6 +283,15 @@ func TestTurns(t *testing.T) {
 		asked, want := c.turn.Add(-5*time.Second), 5*time.Second
 		if c.turn.IsZero() {
 			asked, want = goldenTime, 0
+		}
+		for _, early := range []time.Duration{400 * time.Second, 24 * time.Hour} { // the second: before it was noted
+			most := asked.Add(want).Sub(goldenTime) + 900*time.Second // of the longest wait
+			if !c.turns.mine(c.d) && (c.d.Status == Planned || c.d.TakenAt.After(goldenTime)) {
+				most = h
+			}
+			if left := c.turns.left(c.d, asked.Add(-early)); c.turn.IsZero() && left != 0 || left > most || !c.turn.IsZero() && left != min(want+early, most) {
+				t.Errorf("%s: %s before its turn %s are left, at most %s", name, early, left, most)
+			}
 		}
 		if got := c.turns.left(c.d, asked); got != want || c.turns.first(c.d) != c.turn.IsZero() {
 			t.Errorf("%s: its turn is at %s, and %s before that %s are left", name, c.turn, want, got)

@@ -33,11 +33,15 @@ func (t turns) mine(d Delivery) bool { return !t.shared || cmp.Or(d.Sender, d.Pl
 // left is how long an open delivery waits until this process may send it; not positive is at once. It is never more than
 // the delay that the delivery was to wait, or handover: the clock may have been set back since.
 func (t turns) left(d Delivery, now time.Time) time.Duration {
-	switch since := d.since(); {
+	noted, since := d.tried(), d.since()
+	switch {
 	case !t.mine(d):
-		return due.Left(now, since, since.Add(t.handover))
+		if since.Equal(d.TakenAt) {
+			noted = since
+		}
+		return due.Left(now, noted, since.Add(t.handover))
 	case d.Status == Failed:
-		return due.Left(now, d.tried(), d.NextAt)
+		return due.Left(now, noted, d.NextAt)
 	}
 	return 0
 }

@@ -3,11 +3,15 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"os"
+	"os/exec"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -103,26 +107,32 @@ func (f *onceFails) failed() (n int) {
 
 // TestClockSetBack: while the clock is a day and more ahead, a webhook fails, a workflow begins to wait for its delay, a
 // customer is asked for a check, and a processor does not answer. Then the clock is set back. All of it goes on after its
-// own delay, in the same process as after a restart, and nothing is done twice (D7, D8, D18, D19).
+// own delay, in the same process as after a restart or a kill, and nothing is done twice (D7, D8, D18, D19).
 func TestClockSetBack(t *testing.T) {
 	t.Parallel()
 	for _, jump := range []time.Duration{25 * time.Hour, 72 * time.Hour} {
-		for _, restarts := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s restart %v", jump, restarts), func(t *testing.T) {
+		for _, between := range []string{"same process", "restart", "kill"} {
+			t.Run(fmt.Sprintf("%s %s", jump, between), func(t *testing.T) {
 				t.Parallel()
-				clockSetBack(t, jump, restarts)
+				clockSetBack(t, jump, between)
 			})
 		}
 	}
 }
 
-func clockSetBack(t *testing.T, jump time.Duration, restarts bool) {
-	clock, sim := &jumpingClock{}, newCutter(t)
-	o := testOptions(t.TempDir())
-	o.ProcessorURL, o.ProcessorSecret = sim.url, "secret"
+// clockOptions are those of a service whose waits are short.
+func clockOptions(dir, processors string) Options {
+	o := testOptions(dir)
+	o.ProcessorURL, o.ProcessorSecret = processors, "secret"
 	o.PaymentTimeout, o.ActionTimeout, o.WebhookRetryDelays = time.Second, clockDelay, []time.Duration{clockDelay}
+	return o
+}
+
+func clockSetBack(t *testing.T, jump time.Duration, between string) {
+	clock, sim := &jumpingClock{}, newCutter(t)
+	o := clockOptions(t.TempDir(), sim.url)
 	made := initialized(t, o.Data)
-	app, stop := startWith(t, o, clock)
+	app, end := startWith(t, o, clock)
 	m := newMerchant(app.ready().API, made.APIKey)
 	hooks := &onceFails{came: map[string]int{}}
 	receiver := httptest.NewServer(hooks)
@@ -131,6 +141,12 @@ func clockSetBack(t *testing.T, jump time.Duration, restarts bool) {
 	flow := m.workflow(t, on("AUTHORIZED", `payment.orderId == "order-1111"`, int(clockDelay/time.Second), `{"type":"capture"}`))
 
 	clock.ahead.Store(int64(jump))
+	if between == "kill" {
+		if err := end(); err != nil {
+			t.Fatal(err)
+		}
+		m.api, end = startAhead(t, o, jump)
+	}
 	paid := m.paid(t, cardApproved)
 	challenged := m.paid(t, cardChallenged)
 	sim.cut.Store(true)
@@ -140,14 +156,14 @@ func clockSetBack(t *testing.T, jump time.Duration, restarts bool) {
 	}
 	eventually(t, func() bool { return hooks.failed() > 0 && len(m.runs(t, flow)) == 1 })
 
-	if restarts {
-		if err := stop(); err != nil {
+	if between != "same process" {
+		if err := end(); err != nil {
 			t.Fatal(err)
 		}
 	}
 	clock.ahead.Store(0)
 	back := time.Now()
-	if restarts {
+	if between != "same process" {
 		app, _ = startWith(t, o, clock)
 		m = newMerchant(app.ready().API, made.APIKey)
 	}
@@ -191,4 +207,61 @@ func startWith(t *testing.T, o Options, clock *jumpingClock) (*App, func() error
 		}
 	})
 	return app, stop
+}
+
+// clockAhead, set in the environment, makes the test binary a service whose clock is ahead.
+const clockAhead = "PAYLEDGER_TEST_CLOCK_AHEAD"
+
+// aheadService is what clockAhead says, as JSON.
+type aheadService struct {
+	Ahead            time.Duration
+	Data, Processors string
+}
+
+// runAhead is the main of such a service: it tells where it listens, and runs until it is killed.
+func runAhead(service string) int {
+	var c aheadService
+	err := json.Unmarshal([]byte(service), &c)
+	if err == nil {
+		clock := &jumpingClock{}
+		clock.ahead.Store(int64(c.Ahead))
+		forgetSettings()
+		var app *App
+		if app, err = startAt(context.Background(), clockOptions(c.Data, c.Processors), zerolog.Nop(), clock.now); err == nil {
+			err = json.NewEncoder(os.Stdout).Encode(app.ready())
+		}
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	_, _ = io.Copy(io.Discard, os.Stdin) // until the test's process has ended
+	return 1
+}
+
+// startAhead starts a service with a clock that is ahead, in a process of its own. end kills it.
+func startAhead(t *testing.T, o Options, by time.Duration) (api string, end func() error) {
+	t.Helper()
+	service, err := json.Marshal(aheadService{by, o.Data, o.ProcessorURL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := exec.Command(os.Args[0])
+	command.Env, command.Stderr = append(os.Environ(), clockAhead+"="+string(service)), os.Stderr
+	_, err = command.StdinPipe()
+	out, outErr := command.StdoutPipe()
+	if err := errors.Join(err, outErr, command.Start()); err != nil {
+		t.Fatal(err)
+	}
+	end = sync.OnceValue(func() error {
+		err := command.Process.Kill()
+		_ = command.Wait() // it says that it was killed
+		return err
+	})
+	t.Cleanup(func() { _ = end() })
+	var ready Ready
+	if err := json.NewDecoder(out).Decode(&ready); err != nil {
+		t.Fatal(err)
+	}
+	return ready.API, end
 }

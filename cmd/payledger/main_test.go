@@ -17,6 +17,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
 		os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
 	}
+	if service := os.Getenv(clockAhead); service != "" {
+		os.Exit(runAhead(service))
+	}
 	flag.Parse()
 	forgetSettings()
 	eventstoretest.AtOnce(6, 2)

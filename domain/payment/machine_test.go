@@ -180,12 +180,13 @@ func (m *machine) adjust(t *rapid.T) {
 func (m *machine) resume(t *rapid.T) {
 	c := payment.Resume{
 		Request: m.request(t), Action: m.pick(t), Expired: rapid.IntRange(0, 3).Draw(t, "expired") == 0,
+		Overdue: rapid.IntRange(0, 3).Draw(t, "overdue") == 0,
 		Outcome: rapid.SampledFrom([]processor.Outcome{processor.Authenticated, processor.AuthenticationFailed}).Draw(t, "outcome"),
 	}
 	if rapid.IntRange(0, 3).Draw(t, "right token") > 0 && m.state.Authorization() != nil {
 		c.Action = m.state.Authorization().Revision
 	}
-	over := m.state.Action != nil && !c.At.Before(m.state.Action.ExpiresAt)
+	over := m.state.Action != nil && (c.Overdue || !c.At.Before(m.state.Action.ExpiresAt))
 	event, err := payment.DecideResume(m.state, c)
 	m.step(t, event, err, m.book.resume(c, over))
 	if e, is := event.(payment.Resumed); is && over && e.Outcome != processor.AuthenticationFailed {

@@ -24,11 +24,12 @@
 //	whether an unseen operation is sent again     MayResend: requested further ahead than the payment timeout, it is fenced
 //	an action of the customer that expires (D7)   Time, in the agenda: package pending finds what expires too far ahead
 //	decisions about attempts after a crash (§3.3) package pending: those ahead of the clock are taken up at once
-//	retries of webhooks (D18)                     Left when a record is read, and the lane's own clock since then
+//	retries of webhooks (D18)                     Left when a record is read, and the lane's own clock since then; Jumps
 //	deliveries that another process has open      the same, with the hand-over time as the length
 //	the delay of a workflow's run (D19)           Time, in the run's flight or in its note while it is parked
 //	runs of another process that died             those touched ahead of the clock count as left behind
-//	the destruction of entered cards (§5.2)       an epoch ahead of the clock counts as over
+//	the destruction of entered cards (§5.2)       an epoch ahead of the clock counts as over; a card that its token may still
+//	                                              use stays as long as the token is valid
 //	the start of a sweep for disputes (D16)       a cursor ahead of the clock tells nothing
 //	pauses, tickers and time-outs in memory       the process's own clock
 //

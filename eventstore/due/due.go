@@ -30,7 +30,3 @@ func (t Time) Left(now time.Time) time.Duration {
 
 // Over reports whether the wait has ended.
 func (t Time) Over(now time.Time) bool { return t.Left(now) <= 0 }
-
-// Ahead reports whether a record was noted at a time that the clock has not reached: the clock was set back since, or
-// another process's clock shows a later time.
-func Ahead(now, noted time.Time) bool { return noted.After(now) }

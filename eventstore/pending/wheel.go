@@ -27,9 +27,13 @@ func turnsOf(from, to time.Time) (runs []Turns) {
 	return runs
 }
 
-// Next is when the wheel comes to an operation after now, with a patience as in Config.
+// Next is when the wheel comes to an operation after now, with a patience as in Config. It does not wait for a time that is
+// further ahead than that: the clock was set back since.
 func Next(requested time.Time, patience time.Duration, now time.Time) time.Time {
 	at := requested.Add(patience)
+	if ahead := at.Sub(now); ahead > Round+2*patience {
+		at = at.Add(-ahead.Truncate(Round))
+	}
 	if late := now.Sub(at); late >= 0 {
 		at = at.Add(late.Truncate(Round) + Round)
 	}

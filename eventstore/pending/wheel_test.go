@@ -13,7 +13,7 @@ import (
 func TestTurns(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		at := time.UnixMicro(rapid.Int64Range(-1e15, 2e15).Draw(t, "start"))
-		requested := at.Add(time.Duration(rapid.Int64Range(1, 3*round).Draw(t, "requested")) * time.Microsecond)
+		requested := at.Add(time.Duration(rapid.Int64Range(-3*round, round).Draw(t, "requested")) * time.Microsecond)
 		next := Next(requested, 0, at)
 		if requested.After(at) != next.Equal(requested) || next.Sub(requested)%Round != 0 || !next.After(at) {
 			t.Fatalf("next at %s", next)
@@ -39,6 +39,13 @@ func TestTurns(t *testing.T) {
 			at = to
 		}
 	})
+	for _, jump := range []time.Duration{25 * time.Hour, 72*time.Hour + time.Minute} { // noted before the clock was set back
+		now := time.UnixMicro(1e15)
+		next := Next(now.Add(jump), patience, now)
+		if wait := next.Sub(now); wait <= 0 || wait > Round || next.Sub(now.Add(jump+patience))%Round != 0 {
+			t.Errorf("requested %s ahead: asked about in %s", jump, wait)
+		}
+	}
 	if Round != process.LastInterval {
 		t.Error("the questions that the agenda leaves to the wheel are not a Round apart")
 	}
