@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -83,7 +84,8 @@ func (v *violations) ofSchema(tree any, err error) {
 	path := pathOf(tree, one.JSONPointer())
 	switch one.SchemaField {
 	case "properties":
-		v.add(path+member(quoted(one.Reason)), "is not a known field")
+		name := quoted(one.Reason)
+		v.add(path+member(name), unknownName("field", name, slices.Collect(maps.Keys(one.Schema.Properties))))
 	case "required":
 		v.add(path, "is required")
 	default:

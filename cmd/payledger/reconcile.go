@@ -41,7 +41,14 @@ type troubleError struct{ error }
 var errDifferences = errors.New("the ledger and the processor's books differ")
 
 // Run compares and prints.
-func (c *reconcileCommand) Run(ctx context.Context, std streams) error {
+func (c *reconcileCommand) Run(ctx context.Context, std streams, args arguments) error {
+	folder, err := args.readsFolder(c.Data)
+	if err != nil {
+		return err
+	}
+	if !folder {
+		c.Data = ""
+	}
 	q, err := c.question()
 	if err != nil {
 		return usageError{err}
