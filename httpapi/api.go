@@ -156,6 +156,7 @@ type API struct {
 	router     *mux.Router
 	routes     map[*mux.Route]route
 	limits     *limits
+	answered   answers
 }
 
 // New prepares the API; it fails when openapi.yaml and the routes do not fit each other, and on a
@@ -201,6 +202,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Request-Id", id)
 	c := &call{api: a, r: r, w: w, ctx: r.Context(), id: id}
 	done := c.answer()
+	a.answered.add(done.status)
 	a.logRequest(c, done, a.Now().Sub(start))
 	if done.abort {
 		panic(http.ErrAbortHandler)

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/getkin/kin-openapi/openapi3"
@@ -35,7 +36,7 @@ func describe(e *openapi3.SchemaError) string {
 	case "pattern":
 		return "must be " + formName(s)
 	case "type", "nullable", "minimum", "maximum", "format":
-		return "must be " + typeName(s)
+		return "must be " + typeName(s) + minorUnits(e)
 	default:
 		return "is not valid"
 	}
@@ -60,6 +61,31 @@ func typeName(s *openapi3.Schema) string {
 	default:
 		return "of another type"
 	}
+}
+
+// minorUnits says how an amount is written, where a text or a fraction was sent for one (§2.1).
+func minorUnits(e *openapi3.SchemaError) string {
+	if !strings.Contains(strings.ToLower(e.Schema.Description), "minor units") {
+		return ""
+	}
+	return amountHint(e.Value)
+}
+
+// amountHint says how an amount is written that was sent as value: 10.50, "10.50".
+func amountHint(value any) string {
+	switch value := value.(type) {
+	case string:
+		if len(value) > plainDigits && strings.Trim(value, "0123456789") == "" { // too large, in a query
+			return ""
+		}
+	case float64:
+		if value == math.Trunc(value) {
+			return ""
+		}
+	default:
+		return ""
+	}
+	return ", in minor units: 1050 for 10.50 EUR"
 }
 
 func bounds(s *openapi3.Schema) string {

@@ -7,7 +7,8 @@
 // the two cannot drift. CONTRACT.md holds the rules that the § and D numbers in code and tests point at.
 //
 // Errors: handlers return them; errors.go maps a domain.Error to its status by its reason (D3), everything
-// else is InternalError and only logged. One log line per request, without bodies, headers or queries.
+// else is InternalError and only logged. suggestions.go says what a caller can do about each. One log line per request, without
+// bodies, headers or queries.
 //
 // What it must not know: how events are stored, how a processor is reached, how a webhook is sent.
 //

@@ -129,9 +129,17 @@ func reasonOf(err error) domain.Reason {
 
 // failed answers a request that failed.
 func (c *call) failed(err error) outcome {
+	if c.gone(err) {
+		return outcome{status: statusGone, failure: err, abort: true}
+	}
 	err = unavailable(err)
 	status, cut := c.fail(err)
 	return outcome{status: status, failure: err, cut: cut}
+}
+
+// gone reports whether a request failed because its caller went away, which is nobody's fault here.
+func (c *call) gone(err error) bool {
+	return errors.Is(err, context.Canceled) && errors.Is(c.r.Context().Err(), context.Canceled)
 }
 
 // fail writes the error answer of err and gives its status; nothing of an internal error leaves the process.
@@ -145,7 +153,7 @@ func (c *call) fail(err error) (status int, writeErr error) {
 		c.w.Header().Set("Retry-After", strconv.Itoa(retryAfter))
 	}
 	detail := errorDetail{
-		ErrorID: e.Reason, Description: e.Message, DiagnosticsID: c.id, RecoverySuggestion: e.Recovery,
+		ErrorID: e.Reason, Description: e.Message, DiagnosticsID: c.id, RecoverySuggestion: c.suggestion(e),
 		PaymentID: e.Payment, PaymentStatus: e.Status,
 	}
 	if len(e.Violations) > 0 {

@@ -11,12 +11,12 @@ import (
 // maxIdempotencyKey is the length of the longest idempotency key (D9).
 const maxIdempotencyKey = 255
 
-// idempotencyKey reads the header: one, of visible ASCII (D9); "" when there is none. It is looked at after
+// idempotencyKey reads the header: one, of visible ASCII (D9); "" when there is none. A header that looks like a misspelled one is refused. It is looked at after
 // the body, and where the call has one after the payment (D3).
 func idempotencyKey(h http.Header) (string, error) {
 	values := h.Values("X-Idempotency-Key")
 	if len(values) == 0 {
-		return "", nil
+		return "", headerFault(h, "X-Idempotency-Key")
 	}
 	key := values[0]
 	bad := strings.IndexFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }) >= 0

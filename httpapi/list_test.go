@@ -254,7 +254,7 @@ func TestListFaults(t *testing.T) {
 	r := newRig(t)
 	const notDate, notCursor = "must be an RFC 3339 date, a + in it written as %2B", "is not a cursor of this list"
 	statuses := "must be one of PENDING, FAILED, AUTHORIZED, SETTLING, PARTIALLY_SETTLED, SETTLED, DECLINED, CANCELLED"
-	amount := "must be an integer between 0 and 9007199254740991"
+	amount, minor := "must be an integer between 0 and 9007199254740991", ", in minor units: 1050 for 10.50 EUR"
 	for query, want := range map[string][]string{
 		"limit=0": {"$.limit must be an integer between 1 and 100"}, "limit=101": {"$.limit must be an integer between 1 and 100"},
 		"limit=": {"$.limit must be an integer between 1 and 100"}, "limit=ten": {"$.limit must be an integer between 1 and 100"},
@@ -279,14 +279,15 @@ func TestListFaults(t *testing.T) {
 		"min_amount=-1":               {"$.min_amount " + amount},
 		"max_amount=9007199254740992": {"$.max_amount " + amount},
 		"min_amount=2&max_amount=1":   {"$.min_amount must not be above max_amount"},
-		"min_amount=1e2":              {"$.min_amount " + amount},
+		"min_amount=1e2":              {"$.min_amount " + amount + minor},
+		"min_amount=10.50":            {"$.min_amount " + amount + minor},
 		"cursor=x":                    {"$.cursor " + notCursor},
 		"cursor=":                     {"$.cursor must not be empty"},
-		"Status=PENDING":              {"$.Status is not a known parameter"},
+		"Status=PENDING":              {"$.Status is not a known parameter; did you mean status?"},
 		"page=2&limit=0&status=x&processor=y&currency_code=z&last_4_digits=0&from_date=1&to_date=2&min_amount=a&max_amount=b&cursor=c&merchant_id=&customer_email_address=&payment_method_type=p&customer_id=": {
 			"$.currency_code must be an active ISO 4217 currency code", "$.cursor " + notCursor, "$.customer_email_address must not be empty",
 			"$.customer_id must not be empty", "$.from_date " + notDate, "$.last_4_digits must be four digits",
-			"$.limit must be an integer between 1 and 100", "$.max_amount " + amount, "$.merchant_id must not be empty", "$.min_amount " + amount,
+			"$.limit must be an integer between 1 and 100", "$.max_amount " + amount + minor, "$.merchant_id must not be empty", "$.min_amount " + amount + minor,
 			"$.page is not a known parameter", "$.payment_method_type must be a payment method type code",
 			"$.processor must be one of ADYEN, BRAINTREE, CHECKOUT, PAYPAL, STRIPE, WORLDPAY", "$.status " + statuses, "$.to_date " + notDate,
 		},

@@ -1,11 +1,16 @@
 package httpapi
 
 import (
+	"net"
 	"net/http"
+	"strings"
 	"time"
 )
 
-// logRequest writes the one line of a request: no body, no header, no query.
+// statusGone is what a request is logged and counted as whose caller went away before its answer. Nobody sees it as an answer.
+const statusGone = 499
+
+// logRequest writes the one line of a request: no body, no header, no query. Of a path only a 404 shows more than the route.
 func (a *API) logRequest(c *call, o outcome, took time.Duration) {
 	event := a.Logger.Info()
 	switch {
@@ -15,18 +20,72 @@ func (a *API) logRequest(c *call, o outcome, took time.Duration) {
 		event = a.Logger.Debug()
 	}
 	event = event.Str("requestId", c.id).Str("method", c.r.Method).Str("route", c.route.path).
-		Int("status", o.status).Dur("took", took)
+		Int("status", o.status).Dur("took", took).Str("client", clientAddress(c.r))
+	if o.status == http.StatusNotFound {
+		event = event.Str("path", shownPath(c.r.URL.Path))
+	}
 	if c.merchant.ID != "" {
 		event = event.Str("account", string(c.merchant.ID))
 	}
 	if c.actor != "" {
 		event = event.Str("actor", c.actor)
 	}
-	if o.failure != nil {
+	if o.failure != nil && o.status != statusGone {
 		event = event.Str("errorId", string(reasonOf(o.failure)))
 		if o.status >= http.StatusInternalServerError {
 			event = event.Str("error", masked(o.failure.Error()))
 		}
 	}
+	if o.status == statusGone {
+		event.Msg("caller went away")
+		return
+	}
 	event.AnErr("cut", o.cut).Msg("request")
+}
+
+// clientAddress is where a request comes from, without the port.
+func clientAddress(r *http.Request) string {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return r.RemoteAddr
+	}
+	return host
+}
+
+// Limits of a path in a log line.
+const (
+	shownSegments = 8
+	shownSegment  = 24 // bytes; "adjust-authorization" has 20
+	shownCapitals = 3  // "paymentInstruments" has 1
+)
+
+// shownPath is a path without what may be an id, a secret or a card number: segments that are words are shown.
+func shownPath(path string) string {
+	segments := strings.Split(path, "/")
+	if len(segments) > shownSegments {
+		segments = append(segments[:shownSegments:shownSegments], "…")
+	}
+	for i, segment := range segments {
+		if !wordLike(segment) {
+			segments[i] = "…"
+		}
+	}
+	return strings.Join(segments, "/")
+}
+
+// wordLike reports whether a segment reads as a word or two, with a digit or two: payments, client-session, v1, openapi.yaml.
+func wordLike(segment string) bool {
+	digits, capitals := 0, 0
+	for _, r := range segment {
+		switch {
+		case r >= '0' && r <= '9':
+			digits++
+		case r >= 'A' && r <= 'Z':
+			capitals++
+		case r >= 'a' && r <= 'z', r == '-', r == '_', r == '.':
+		default:
+			return false
+		}
+	}
+	return len(segment) <= shownSegment && digits <= 2 && capitals <= shownCapitals
 }

@@ -129,6 +129,9 @@ func (c *call) pageOf(err error, n checkout.Notice) (any, error) {
 
 // failPage answers a page's request that failed with a page (D12).
 func (c *call) failPage(err error) outcome {
+	if c.gone(err) {
+		return outcome{status: statusGone, failure: err, abort: true}
+	}
 	err = unavailable(err)
 	status := statuses[reasonOf(err)]
 	page, broken := c.api.pages.Failure(status)

@@ -302,7 +302,7 @@ func TestReads(t *testing.T) {
 		"expand=transactions":        {"QueryString $.expand must be one of transactions.events"},
 		"expand=":                    {"QueryString $.expand must be one of transactions.events"},
 		"expand=a&expand=a&page=1":   {"QueryString $.expand must be sent once", "QueryString $.page is not a known parameter"},
-		"Expand=transactions.events": {"QueryString $.Expand is not a known parameter"},
+		"Expand=transactions.events": {"QueryString $.Expand is not a known parameter; did you mean expand?"},
 		"%34111111111111111=1":       {"QueryString $['…'] is not a known parameter"},
 	} {
 		if a := r.want(r.get("/payments/"+id+"?"+query), 422, "RequestValidationError"); !slices.Equal(a.faults(), want) {

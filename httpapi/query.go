@@ -2,7 +2,9 @@ package httpapi
 
 import (
 	"fmt"
+	"maps"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -23,7 +25,7 @@ func (c *call) queryViolations() violations {
 		parameter, known := c.operation.query[name]
 		switch {
 		case !known:
-			found.add("$"+member(name), "is not a known parameter")
+			found.add("$"+member(name), unknownName("parameter", name, slices.Collect(maps.Keys(c.operation.query))))
 		case parameter.Schema.Value.Type.Is("array"):
 			found.ofValues(name, parameter.Schema.Value, separate(sent))
 		case len(sent) > 1:
@@ -59,6 +61,9 @@ func (v *violations) ofValue(name string, schema *openapi3.Schema, text string) 
 	value := queryValue(text, schema.Type.Is("integer"))
 	var faults violations
 	faults.ofSchema(value, schema.VisitJSON(value, datesByRule))
+	if len(faults) > 0 && strings.HasSuffix(name, "_amount") {
+		faults[0].Description += amountHint(value)
+	}
 	if rule := queryRules[name]; rule != nil && len(faults) == 0 {
 		rule(&faults, text)
 	}

@@ -71,6 +71,7 @@ type rig struct {
 	url       string
 	client    *http.Client
 	config    httpapi.Config
+	api       *httpapi.API
 	account   commands.Credentials
 	store     *eventstore.Store
 	service   *commands.Service
@@ -243,6 +244,7 @@ func (r *rig) serve(change ...func(*httpapi.Config)) {
 	}
 	api, err := httpapi.New(r.config)
 	must(r.t, err)
+	r.api = api
 	server := httptest.NewServer(api)
 	transport := &http.Transport{}
 	r.t.Cleanup(func() { transport.CloseIdleConnections(); server.Close() })
@@ -338,6 +340,9 @@ func (r *rig) send(method, path string, header http.Header, body io.Reader) answ
 	a := answer{status: p.StatusCode, header: p.Header, text: string(text)}
 	if p.Header.Get("Content-Type") == "application/json" {
 		must(r.t, json.Unmarshal(text, &a.json))
+	}
+	if a.errorID() != "" && a.text1("error", "recoverySuggestion") == "" { // D3
+		r.t.Errorf("%s %s answers %s without a recoverySuggestion", method, path, a.errorID())
 	}
 	return a
 }

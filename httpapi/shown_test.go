@@ -97,7 +97,7 @@ func TestShownFaults(t *testing.T) {
 			`"currencyCode":"EUR"`:                 "$.amount must be sent with currencyCode",
 			`"amount":2500,"currencyCode":"eur"`:   "$.currencyCode must be an active ISO 4217 currency code",
 			`"amount":-1,"currencyCode":"EUR"`:     "$.amount must be an integer between 0 and 9007199254740991",
-			`"amount":"2500","currencyCode":"EUR"`: "$.amount must be an integer between 0 and 9007199254740991",
+			`"amount":"2500","currencyCode":"EUR"`: "$.amount must be an integer between 0 and 9007199254740991, in minor units: 1050 for 10.50 EUR",
 		} {
 			a := r.want(r.inBrowser(client, "POST", path, `{"paymentMethodToken":"x",`+body+`}`), 422, "RequestValidationError")
 			if !slices.Equal(a.faults(), []string{model + " " + want}) {

@@ -24,7 +24,7 @@ func Starting(random io.Reader, progress func() string) http.Handler {
 		}
 		body, err := encode(errorBody{errorDetail{
 			ErrorID: domain.ReasonServiceUnavailable, Description: "Not ready: " + progress() + ".", DiagnosticsID: id,
-			RecoverySuggestion: "Repeat the request.",
+			RecoverySuggestion: suggestions[domain.ReasonServiceUnavailable],
 		}})
 		if err != nil {
 			w.WriteHeader(http.StatusInternalServerError)

@@ -38,6 +38,9 @@ func (c *call) stream(lines stream) error {
 	if err == nil || gone != nil {
 		return gone
 	}
+	if c.gone(err) {
+		return err
+	}
 	c.api.Logger.Error().Err(err).Str("requestId", c.id).Msg("a stream ended before its end")
 	return encoder.Encode(c.lastLine(err))
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -85,7 +86,8 @@ func (v *violations) ofSchema(tree any, err error) {
 	path := pathOf(tree, one.JSONPointer())
 	switch one.SchemaField {
 	case "properties":
-		v.add(path+member(quoted(one.Reason)), "is not a known field")
+		name := quoted(one.Reason)
+		v.add(path+member(name), unknownName("field", name, slices.Collect(maps.Keys(one.Schema.Properties))))
 	case "required":
 		v.add(path, "is required")
 	default:

@@ -35,6 +35,9 @@ func faults(t *testing.T, err error) []string {
 
 const amountRange = "must be an integer between 0 and 9007199254740991"
 
+// inMinorUnits follows where a fraction or a text was sent for an amount.
+const inMinorUnits = ", in minor units: 1050 for 10.50 EUR"
+
 // TestEveryViolationAtOnce: D3.
 func TestEveryViolationAtOnce(t *testing.T) {
 	a := testAPI(t)
@@ -49,7 +52,7 @@ func TestEveryViolationAtOnce(t *testing.T) {
 		{"nothing", "createPayment", `{}`, []string{"$.paymentMethodToken is required"}},
 		{"everything of another type", "createPayment",
 			`{"paymentMethodToken":1,"orderId":true,"currencyCode":978,"amount":"12","order":[],"customer":"x","metadata":[],"paymentMethod":null,"expand":"x"}`,
-			[]string{"$.amount " + amountRange, "$.currencyCode must be a string", "$.customer must be an object", "$.expand must be an array",
+			[]string{"$.amount " + amountRange + inMinorUnits, "$.currencyCode must be a string", "$.customer must be an object", "$.expand must be an array",
 				"$.metadata must be an object", "$.order must be an object", "$.orderId must be a string",
 				"$.paymentMethodToken must be a string"}},
 		{"deep inside", "createClientSession",
@@ -57,7 +60,7 @@ func TestEveryViolationAtOnce(t *testing.T) {
 			"customer":{"email":"a","emailAddress":"b","billingAddress":{"countryCode":"uk","zip":"1"}}}`,
 			[]string{"$.customer.billingAddress.countryCode must be an ISO 3166-1 alpha-2 country code", "$.customer.billingAddress.zip is not a known field",
 				"$.customer.emailAddress must be the same as email, when both are sent", "$.order.countryCode must be an ISO 3166-1 alpha-2 country code",
-				"$.order.fees[0].amount " + amountRange, "$.order.lineItems[1].amount " + amountRange,
+				"$.order.fees[0].amount " + amountRange + inMinorUnits, "$.order.lineItems[1].amount " + amountRange,
 				"$.order.lineItems[1].productType must be one of PHYSICAL, DIGITAL", "$.order.lineItems[1].quantity must be an integer between 0 and 1000000",
 				"$.order.lineItems[1]['x y'] is not a known field", "$.order.lineItems[2].amount is required"}},
 		{"enumerations", "createPayment",
@@ -89,13 +92,13 @@ func TestAmounts(t *testing.T) {
 	a := testAPI(t)
 	for text, want := range map[string]int64{
 		"0": 0, "-0": 0, "-0.0": 0, "1": 1, "1.0": 1, "1e3": 1000, "12.50e2": 1250, "9007199254740991": 9007199254740991, "9007199254740991.0": 9007199254740991,
-		"-1": -1, "1.5": -1, "9007199254740992": -2, "9007199254740991.4": -1, "9223372036854775808": -2, "1e300": -2, "1e999": -2, "-1e999": -1,
-		"1e-999": -1, `"1"`: -1, "true": -1, "[]": -1, "{}": -1,
+		"-1": -1, "1.5": -3, "9007199254740992": -2, "9007199254740991.4": -3, "9223372036854775808": -2, "1e300": -2, "1e999": -2, "-1e999": -1,
+		"1e-999": -3, `"1"`: -3, `"10.50"`: -3, "10.50": -3, "true": -1, "[]": -1, "{}": -1,
 	} {
 		c := a.postCall("createPayment", `{"paymentMethodToken":"t","amount":`+text+`}`)
 		err := c.accept()
 		if want < 0 {
-			rule := map[int64]string{-1: amountRange, -2: "must be at most 9007199254740991 (2^53 − 1), the largest amount"}[want]
+			rule := map[int64]string{-1: amountRange, -2: "must be at most 9007199254740991 (2^53 − 1), the largest amount", -3: amountRange + inMinorUnits}[want]
 			if got := faults(t, err); !slices.Equal(got, []string{"$.amount " + rule}) {
 				t.Errorf("%s: %q", text, got)
 			}

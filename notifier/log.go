@@ -201,7 +201,9 @@ func unsent(err error) error {
 	case errors.Is(err, ErrNoEndpoint):
 		return account.NoEndpoint()
 	case errors.Is(err, ErrDisabled):
-		return domain.Refuse(domain.KindInvalid, domain.ReasonRequestValidation, "The delivery's webhook endpoint is disabled.")
+		err := domain.Refuse(domain.KindInvalid, domain.ReasonRequestValidation, "The delivery's webhook endpoint is disabled.")
+		err.Recovery = "Enable the endpoint, then send the delivery again: PATCH /management/webhook-endpoints/{id}."
+		return err
 	}
 	return &domain.Error{
 		Kind: domain.KindUnavailable, Reason: domain.ReasonServiceUnavailable,

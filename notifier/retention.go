@@ -148,8 +148,10 @@ func (l *Log) copyForward(ctx context.Context, stored eventstore.StoredDelivery)
 
 // dropped refuses to send a delivery again whose record was dropped.
 func dropped() error {
-	return domain.Refuse(domain.KindInvalid, domain.ReasonRequestValidation,
+	err := domain.Refuse(domain.KindInvalid, domain.ReasonRequestValidation,
 		"The delivery is older than deliveries are kept: its attempts were dropped, and it cannot be sent again.")
+	err.Recovery = "The events are kept for ever: GET /payments/{id}/events."
+	return err
 }
 
 func retentionOf(d time.Duration) time.Duration { return cmp.Or(d, DefaultRetention) }

@@ -67,6 +67,7 @@ func (a *App) adminHandler() http.Handler {
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		&waitingCollector{memory: a.commands.Waiting, views: a.views.PendingOperations, now: a.clock, patience: a.patience()},
 		webhookCollector{a.notifier.Tally, a.index.Backlog},
+		answerCollector{a.answers},
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "payledger_log_healthy", Help: "1 while the log takes appends.",
 		}, func() float64 {

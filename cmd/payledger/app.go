@@ -47,7 +47,8 @@ type App struct {
 	workflows   *workflows.Engine
 
 	api, admin, sim *webServer
-	apiDoor         *door // of api, admin and sim, until the service is ready
+	answers         func() map[int]uint64 // of the API, by status
+	apiDoor         *door                 // of api, admin and sim, until the service is ready
 	adminDoor       *door
 	simDoor         *door
 	progress        *startProgress

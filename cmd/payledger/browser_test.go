@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/accessibility"
 	"github.com/chromedp/cdproto/audits"
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
@@ -224,6 +226,24 @@ func (w *tab) shown(state string) {
 func (w *tab) text(selector string) string {
 	w.t.Helper()
 	return eval[string](w, fmt.Sprintf(`document.querySelector(%q).innerText`, selector))
+}
+
+// names are the accessible names of the page's elements of a role, as a screen reader tells them.
+func (w *tab) names(role string) (names []string) {
+	w.t.Helper()
+	tree, err := chromedp.Call(w.ctx, accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{})
+	w.ok(err)
+	for _, node := range tree.Nodes {
+		var is, name string
+		if node.Ignored || node.Role == nil || json.Unmarshal(node.Role.Value, &is) != nil || is != role {
+			continue
+		}
+		if node.Name != nil {
+			w.ok(json.Unmarshal(node.Name.Value, &name))
+		}
+		names = append(names, name)
+	}
+	return names
 }
 
 // value is what a field holds.

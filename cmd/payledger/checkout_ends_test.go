@@ -82,7 +82,7 @@ func (s till) testAmountChanged(t *testing.T) {
 	}
 	w.payWith(approvedCard)
 	w.shown("succeeded")
-	if says := w.text(`[data-state="succeeded"]`); !strings.Contains(says, "€9,900.00 to the shop") {
+	if says := w.text(`[data-state="succeeded"]`); !strings.Contains(says, "€9,900.00 is reserved on your card for the shop") {
 		t.Errorf("the page says %q", says)
 	}
 	s.wants(t, order, "AUTHORIZED")

@@ -89,7 +89,7 @@ func (s till) testPay(t *testing.T) {
 	w.shown("succeeded")
 	w.picture("succeeded-1280")
 	s.wants(t, order, "AUTHORIZED")
-	if got := eval[string](w, `document.activeElement.textContent`); got != "Paid" {
+	if got := eval[string](w, `document.activeElement.textContent`); got != "Payment authorized" {
 		t.Errorf("the focus is on %q: a screen reader does not say what happened", got)
 	}
 	for _, r := range w.sent("", "/") {
@@ -97,6 +97,9 @@ func (s till) testPay(t *testing.T) {
 		if cardDigits.MatchString(body+r.URL) != strings.HasSuffix(r.URL, "/payment-instruments") {
 			t.Errorf("%s carries %q", r.URL, body)
 		}
+	}
+	if says := w.text(`[data-state="succeeded"]`); strings.Contains(strings.ToLower(says), "paid") || !strings.Contains(says, "€109.90 is reserved on your card for the shop") {
+		t.Errorf("an authorization is told as %q", says)
 	}
 	kept := eval[string](w, `JSON.stringify({...sessionStorage, ...localStorage}) + document.cookie + document.documentElement.outerHTML`)
 	if strings.Contains(kept, "4111 1111 1111 1111 1") || strings.Contains(kept, approvedCard) {

@@ -32,6 +32,7 @@ var checkoutCases = []checkoutCase{
 	{"form: cards", false, till.testCards},
 	{"form: typing", false, till.testTyping},
 	{"form: mistakes", false, till.testMistakes},
+	{"form: test cards", true, till.testTestCards},
 	{"form: token", false, till.testToken},
 	{"form: broken links", false, till.testBrokenLinks},
 

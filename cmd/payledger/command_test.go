@@ -82,9 +82,14 @@ func TestExitStatus(t *testing.T) {
 		status int
 		says   string
 	}{
-		{"no command", nil, exitUsage, "expected"},
-		{"unknown command", []string{"refund"}, exitUsage, "refund"},
-		{"unknown flag", []string{"serve", "--speed", "9"}, exitUsage, "--speed"},
+		{"no command", nil, exitUsage, "Usage: payledger <command>"},
+		{"unknown command", []string{"refund"}, exitUsage, "unknown command refund (`payledger help` lists the commands)"},
+		{"misspelled command", []string{"srve"}, exitUsage, `did you mean "serve"?`},
+		{"misspelled part of a command", []string{"credentials", "rest"}, exitUsage, `did you mean "reset"?`},
+		{"unknown flag", []string{"serve", "--speed", "9"}, exitUsage, "--speed (`payledger help serve` lists its flags)"},
+		{"misspelled flag", []string{"serve", "--lisen", "x"}, exitUsage, `did you mean "--listen"?`},
+		{"folder and server", []string{"history", "01x", "--data", "d", "--url=http://127.0.0.1:1"}, exitUsage, "leave one of them out"},
+		{"folder and server to reconcile", []string{"reconcile", "--processor", "ADYEN", "--data=d", "--url", "http://127.0.0.1:1"}, exitUsage, "leave one of them out"},
 		{"bad duration", []string{"serve", "--payment-timeout", "soon"}, exitUsage, "payment-timeout"},
 		{"zero duration", []string{"serve", "--payment-timeout", "0s"}, exitUsage, "more than 0"},
 		{"retries without a delay", []string{"serve", "--webhook-retry-delays", "10s,0s"}, exitUsage, "webhook-retry-delays"},

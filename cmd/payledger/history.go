@@ -67,8 +67,12 @@ func (c *historyCommand) Run(ctx context.Context, std streams, args arguments) e
 		return err
 	}
 	out := entryPrinter{out: std.out, json: c.JSON}
+	folder, err := args.readsFolder(c.Data)
+	if err != nil {
+		return err
+	}
 	read := c.readServer
-	if c.Data != "" {
+	if folder {
 		read = c.readFolder
 	}
 	if err := read(ctx, out.entry); err != nil {
@@ -179,15 +183,12 @@ func brokenOff(err error) error {
 // refusedHistory reads why the server gives no history.
 func refusedHistory(answer *http.Response) error {
 	var body struct {
-		Error struct {
-			ErrorID     string `json:"errorId"`
-			Description string `json:"description"`
-		} `json:"error"`
+		Error serverError `json:"error"`
 	}
 	if err := json.NewDecoder(answer.Body).Decode(&body); err != nil {
 		return fmt.Errorf("history: the server answered %d and no JSON: %w", answer.StatusCode, err)
 	}
-	return fmt.Errorf("%s: %s", body.Error.ErrorID, body.Error.Description)
+	return body.Error
 }
 
 // print writes one entry for people: the event, below it what it changed.

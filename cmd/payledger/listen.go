@@ -43,6 +43,7 @@ func (a *App) openDoors(context.Context) error {
 	if err != nil {
 		return err
 	}
+	a.answers = api.Answers
 	a.apiDoor.open(api)
 	a.adminDoor.open(a.adminHandler())
 	return nil

@@ -14,6 +14,8 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -28,6 +30,7 @@ type cli struct {
 	Processorsim simCommand         `cmd:"" help:"Run the processor simulator as a process of its own."`
 	History      historyCommand     `cmd:"" help:"Replay one payment: every event, who, when, and what it changed."`
 	Reconcile    reconcileCommand   `cmd:"" help:"Compare the ledger with a processor's books."`
+	Version      versionCommand     `cmd:"" help:"Print the version."`
 }
 
 // Exit statuses of I1.
@@ -45,24 +48,29 @@ type streams struct{ out, err io.Writer }
 func run(args []string, stdout, stderr io.Writer) int {
 	var c cli
 	status := -1
+	args, help := plainArguments(args), stdout
+	if len(args) == 0 { // the command is missing: no success, and nothing for a pipe
+		args, help = []string{"--help"}, stderr
+	}
 	parser, err := kong.New(&c,
 		kong.Name("payledger"),
 		kong.Description("An event-sourced payments ledger: sessions, payments, webhooks and their full history."),
 		kong.DefaultEnvars("PAYLEDGER"),
-		kong.Writers(stdout, stderr),
+		kong.Writers(help, stderr),
 		kong.Exit(func(code int) { status = code }),
-		kong.UsageOnError(),
 	)
 	if err != nil {
 		fmt.Fprintln(stderr, "payledger:", err)
 		return exitUsage
 	}
 	command, err := parser.Parse(args)
-	if status >= 0 { // --help was answered
+	switch {
+	case status >= 0 && help == stderr:
+		return exitUsage
+	case status >= 0: // --help was answered
 		return status
-	}
-	if err != nil {
-		fmt.Fprintln(stderr, "payledger:", err)
+	case err != nil:
+		fmt.Fprintln(stderr, "payledger:", misuse(err))
 		return exitUsage
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -78,6 +86,27 @@ func run(args []string, stdout, stderr io.Writer) int {
 		return exitFailure
 	}
 	return 0
+}
+
+// plainArguments understands what other programs take, too: help COMMAND, and --version.
+func plainArguments(args []string) []string {
+	switch {
+	case len(args) > 0 && args[0] == "help":
+		return append(slices.Clone(args[1:]), "--help")
+	case len(args) == 1 && args[0] == "--version":
+		return []string{"version"}
+	default:
+		return args
+	}
+}
+
+// misuse says what is wrong with a command line, and where the help is.
+func misuse(err error) string {
+	var fault *kong.ParseError
+	if errors.As(err, &fault) && fault.Context != nil && fault.Context.Command() != "" {
+		return err.Error() + " (`payledger help " + strings.Fields(fault.Context.Command())[0] + "` lists its flags)"
+	}
+	return strings.Replace(err.Error(), "unexpected argument", "unknown command", 1) + " (`payledger help` lists the commands)"
 }
 
 // usageError is a fault of the command line that only shows when the command looks at it.

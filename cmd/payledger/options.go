@@ -46,7 +46,7 @@ type Options struct {
 	TLSCert             string          `name:"tls-cert" help:"Certificate file of the API." type:"path"`
 	TLSKey              string          `name:"tls-key" help:"Key file of the API." type:"path"`
 	LogLevel            string          `help:"trace, debug, info, warn, error." enum:"trace,debug,info,warn,error" default:"info"`
-	LogFormat           string          `help:"json or console; logs go to stderr." enum:"json,console" default:"json"`
+	LogFormat           string          `help:"json or console; logs go to stderr. auto: console on a terminal, else json." enum:"auto,json,console" default:"auto"`
 
 	arguments arguments // of the process
 	faults    []string  // of files that withFiles could not read
@@ -100,8 +100,8 @@ func (o Options) logger(w io.Writer) (zerolog.Logger, error) {
 	if err != nil {
 		return zerolog.Nop(), usageError{err}
 	}
-	if o.LogFormat == "console" {
-		w = zerolog.ConsoleWriter{Out: w, TimeFormat: time.TimeOnly}
+	if o.LogFormat == formatConsole || forPeople(w, o.LogFormat) {
+		w = console(w)
 	}
 	return zerolog.New(w).Level(level).With().Timestamp().Logger(), nil
 }

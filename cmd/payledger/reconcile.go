@@ -48,6 +48,13 @@ func (c *reconcileCommand) Run(ctx context.Context, std streams, args arguments)
 	if err := args.refused(); err != nil {
 		return err
 	}
+	folder, err := args.readsFolder(c.Data)
+	if err != nil {
+		return err
+	}
+	if !folder {
+		c.Data = ""
+	}
 	q, err := c.question()
 	if err != nil {
 		return usageError{err}

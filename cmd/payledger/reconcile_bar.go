@@ -3,11 +3,9 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
-	"golang.org/x/term"
 
 	"payledger/eventstore/reconcile"
 )
@@ -20,8 +18,7 @@ type bar struct {
 }
 
 func newBar(out io.Writer) *bar {
-	file, is := out.(*os.File)
-	if !is || !term.IsTerminal(int(file.Fd())) {
+	if !terminal(out) {
 		return &bar{}
 	}
 	return &bar{out: out}

@@ -42,10 +42,7 @@ type reconciliationLine struct {
 	Difference *reconcile.Difference `json:"difference"`
 	Progress   *reconcile.Progress   `json:"progress"`
 	Summary    *reconcile.Counts     `json:"summary"`
-	Error      *struct {
-		ErrorID     string `json:"errorId"`
-		Description string `json:"description"`
-	} `json:"error"`
+	Error      *serverError          `json:"error"`
 }
 
 // errCutShort is an answer without an end.
@@ -62,7 +59,7 @@ func readReconciliation(from io.Reader, report func(reconcile.Difference) error,
 		case err != nil:
 			return reconcile.Counts{}, fmt.Errorf("the server's answer cannot be read: %w", err)
 		case line.Error != nil:
-			return reconcile.Counts{}, fmt.Errorf("%s: %s", line.Error.ErrorID, line.Error.Description)
+			return reconcile.Counts{}, *line.Error
 		case line.Summary != nil:
 			return *line.Summary, nil
 		case line.Progress != nil:

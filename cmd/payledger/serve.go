@@ -2,12 +2,9 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
-
-	"payledger/eventstore/commands"
 )
 
 // serveCommand runs the service until SIGTERM.
@@ -23,15 +20,12 @@ func (c *serveCommand) Run(ctx context.Context, std streams, args arguments) err
 	if err != nil {
 		return err
 	}
-	lines := json.NewEncoder(std.out) // that scripts wait for (I1)
-	lines.SetEscapeHTML(false)
-	app, err := startShowing(ctx, c.Options, log, time.Now, func(made *commands.Credentials) error {
-		return printed(lines.Encode(map[string]any{"credentials": made}))
-	})
+	tell := announcer{out: std.out, people: forPeople(std.out, c.LogFormat)}
+	app, err := startShowing(ctx, c.Options, log, time.Now, tell.credentials)
 	if err != nil {
 		return err
 	}
-	if err := printed(lines.Encode(app.ready())); err != nil {
+	if err := tell.ready(app.ready(), c.Environment); err != nil {
 		return errors.Join(err, app.Stop())
 	}
 	var failure error

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"time"
 
@@ -17,7 +18,7 @@ type simCommand struct {
 	Data            string `help:"Folder of the processors' books." default:"./simulator" type:"path"`
 	ProcessorSecret string `help:"Signs notifications." required:"" placeholder:"TEXT"`
 	LogLevel        string `help:"trace, debug, info, warn, error." enum:"trace,debug,info,warn,error" default:"info"`
-	LogFormat       string `help:"json or console; logs go to stderr." enum:"json,console" default:"json"`
+	LogFormat       string `help:"json or console; logs go to stderr. auto: console on a terminal, else json." enum:"auto,json,console" default:"auto"`
 }
 
 // Run serves the six processors until SIGTERM.
@@ -43,9 +44,18 @@ func (c *simCommand) Run(ctx context.Context, std streams) (err error) {
 		// The simulator first: it cuts the requests that it holds.
 		err = errors.Join(err, sim.Close(), ignoreDeadline(web.stop(stop)))
 	}()
-	if err := json.NewEncoder(std.out).Encode(map[string]any{"ready": true, "simulator": web.url}); err != nil {
-		return fmt.Errorf("stdout: %w", err)
+	if err := c.announce(std.out, web.url); err != nil {
+		return err
 	}
 	<-ctx.Done()
 	return nil
+}
+
+// announce says that the simulator is ready, in a line for scripts or on a terminal for people (I1).
+func (c *simCommand) announce(out io.Writer, url string) error {
+	if forPeople(out, c.LogFormat) {
+		_, err := fmt.Fprintf(out, "The processor simulator is ready: %s\nCtrl-C stops it.\n", url)
+		return printed(err)
+	}
+	return printed(json.NewEncoder(out).Encode(map[string]any{"ready": true, "simulator": url}))
 }

@@ -56,6 +56,7 @@ func (e CaptureRefused) Refusal(s State) error {
 	err := domain.Invalid(captureModel, domain.Violation{
 		Path: "$.amount", Description: "is above what is left of the authorization",
 	})
+	err.Recovery = "Capture at most what is left; without amount all of it is captured. Use another X-Idempotency-Key."
 	err.Payment, err.Status = s.ID, string(s.Status())
 	return err
 }

@@ -62,7 +62,9 @@ func (e *Engine) Simulate(ctx context.Context, s Simulation) (Report, error) {
 		return Report{}, domain.Invalid("WorkflowRequest", domain.Violation{Path: "$.condition", Description: prepared.faults[0].String()})
 	}
 	if !e.simulating.enter(s.Account) {
-		return Report{}, domain.Refuse(domain.KindUnavailable, domain.ReasonRateLimitExceeded, "Other simulations are under way.")
+		err := domain.Refuse(domain.KindUnavailable, domain.ReasonRateLimitExceeded, "Other simulations are under way.")
+		err.Recovery = "Repeat the request when they have ended."
+		return Report{}, err
 	}
 	defer e.simulating.leave(s.Account)
 	total := &report{sums: map[sumKey]*Sum{}}

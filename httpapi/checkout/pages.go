@@ -49,7 +49,7 @@ func New(frameAncestors []string) (*Pages, error) {
 		return nil, fmt.Errorf("checkout: assets: %w", err)
 	}
 	for file := range scripts {
-		p.templates[file], err = template.ParseFS(templateFiles, "templates/layout.html", "templates/states.html", "templates/"+file)
+		p.templates[file], err = template.New("layout.html").Funcs(template.FuncMap{"testCards": func() []TestCard { return TestCards }}).ParseFS(templateFiles, "templates/layout.html", "templates/states.html", "templates/"+file)
 		if err != nil {
 			return nil, fmt.Errorf("checkout: %w", err)
 		}

@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -191,5 +192,27 @@ func TestTotals(t *testing.T) {
 	}
 	if free := (Payment{Currency: "EUR"}).Action(); free != "Verify card" {
 		t.Errorf("an amount of 0: %q", free)
+	}
+}
+
+// TestTestCards: cards to try are offered in the sandbox alone, and are of the contract's table (D13).
+func TestTestCards(t *testing.T) {
+	contract, err := os.ReadFile("../CONTRACT.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, sandbox := range []bool{true, false} {
+		d, err := newPages(t).Payment(Payment{Merchant: "Kiosk", Amount: 1234, Currency: "EUR", OrderID: "o", Sandbox: sandbox})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, card := range TestCards {
+			if offered := strings.Contains(string(d.Body), card.Number) || strings.Contains(string(d.Body), card.Grouped()); offered != sandbox {
+				t.Errorf("in the sandbox (%v) %s is offered: %v", sandbox, card.Outcome, offered)
+			}
+			if !strings.Contains(string(contract), card.Number) || strings.ReplaceAll(card.Grouped(), " ", "") != card.Number {
+				t.Errorf("%s is no card of the contract", card.Number)
+			}
+		}
 	}
 }

@@ -3,6 +3,7 @@ package demo
 import (
 	"context"
 	"embed"
+	"errors"
 	"fmt"
 	"html/template"
 	"io"
@@ -41,7 +42,7 @@ func OpenShop(ctx context.Context, stage Stage) (*Shop, error) {
 	}
 	s.server = &http.Server{Handler: s.handler(), ReadHeaderTimeout: 5 * time.Second}
 	go s.server.Serve(listener) //nolint:errcheck // ends with Close
-	if err := s.subscribe(ctx); err != nil {
+	if err := errors.Join(s.nameItself(ctx), s.subscribe(ctx)); err != nil {
 		return nil, fmt.Errorf("shop: %w", err)
 	}
 	return s, nil
@@ -49,6 +50,16 @@ func OpenShop(ctx context.Context, stage Stage) (*Shop, error) {
 
 // Close closes the shop at once, whoever is in it.
 func (s *Shop) Close() error { return s.server.Close() }
+
+// nameItself says what the checkout calls the shop (D20).
+func (s *Shop) nameItself(ctx context.Context) error {
+	var settings struct{}
+	return s.merchant.call(ctx, http.MethodPatch, "/management/settings", s.merchant.backend(), map[string]any{"displayName": shopName},
+		&settings, func() string { return "" })
+}
+
+// shopName is what customers read.
+const shopName = "Desk & Paper"
 
 // subscribe asks for the webhooks that the shop acts on.
 func (s *Shop) subscribe(ctx context.Context) error {

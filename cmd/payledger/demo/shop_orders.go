@@ -58,6 +58,9 @@ func (p purchase) Good() bool {
 	return false
 }
 
+// Charged tells whether money was taken: an authorization only reserves it.
+func (p purchase) Charged() bool { return p.Good() && p.Paid.Payment.Status != "AUTHORIZED" }
+
 // orders are the shop's books, in memory.
 type orders struct {
 	mu      sync.Mutex

@@ -53,6 +53,8 @@ function show(state, payment) {
   busy(state !== "form");
   if (!section.hidden) return;
   for (const other of sections) other.hidden = other !== section;
+  // An authorization reserves the money: nothing is paid yet.
+  if (payment?.status === "AUTHORIZED") for (const text of section.querySelectorAll("[data-reserved]")) text.textContent = text.dataset.reserved;
   const heading = section.querySelector("h1");
   document.title = state === "form" ? title : `${heading.textContent} · ${$("merchant").textContent}`;
   heading.focus();

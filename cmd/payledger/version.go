@@ -1,0 +1,51 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"slices"
+)
+
+// versionCommand says which build this is.
+type versionCommand struct{}
+
+// Run prints version, commit, Go and the versions of NATS (I1).
+func (versionCommand) Run(std streams) error {
+	info, _ := debug.ReadBuildInfo() // without one the version is not known
+	if _, err := fmt.Fprint(std.out, versionText(info)); err != nil {
+		return printed(err)
+	}
+	return nil
+}
+
+// natsModules are the modules whose versions matter to operators of a cluster.
+var natsModules = []string{"github.com/nats-io/nats-server/v2", "github.com/nats-io/nats.go"}
+
+// versionText is the version, for people and for scripts: a name and a value a line. What is not known is "unknown".
+func versionText(info *debug.BuildInfo) string {
+	if info == nil {
+		info = &debug.BuildInfo{}
+	}
+	setting := func(key string) string {
+		at := slices.IndexFunc(info.Settings, func(s debug.BuildSetting) bool { return s.Key == key })
+		if at < 0 {
+			return ""
+		}
+		return info.Settings[at].Value
+	}
+	commit := cmp.Or(setting("vcs.revision"), "unknown")
+	if setting("vcs.modified") == "true" {
+		commit += " (modified)"
+	}
+	text := fmt.Sprintf("payledger  %s\ncommit     %s\nbuilt with %s %s/%s\n", cmp.Or(info.Main.Version, "unknown"), commit, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	for _, path := range natsModules {
+		for _, module := range info.Deps {
+			if module.Path == path {
+				text += module.Path + " " + module.Version + "\n"
+			}
+		}
+	}
+	return text
+}

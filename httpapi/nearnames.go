@@ -1,0 +1,101 @@
+package httpapi
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"payledger/httpapi/nearmiss"
+)
+
+// unknownName says that a name is not known, and which one it looks like.
+func unknownName(what, name string, known []string) string {
+	text := "is not a known " + what
+	if near := nearmiss.Of(name, known); near != "" {
+		text += "; did you mean " + near + "?"
+	}
+	return text
+}
+
+// plainHeaders are headers of every request, which are nobody's misspelling.
+var plainHeaders = []string{"Accept", "Accept-Encoding", "Accept-Language", "Connection", "Content-Length", "Content-Type", "Cookie", "Host", "Origin", "Referer", "User-Agent"}
+
+// nearHeader returns the request's header that was probably meant to be the wanted one, "" if none was.
+func nearHeader(h http.Header, wanted string) string {
+	bare := func(name string) string { return strings.TrimPrefix(http.CanonicalHeaderKey(name), "X-") }
+	var found []string
+	for name := range h {
+		if name != http.CanonicalHeaderKey(wanted) && !slices.Contains(plainHeaders, name) && nearmiss.Of(bare(name), []string{bare(wanted)}) != "" {
+			found = append(found, name)
+		}
+	}
+	slices.Sort(found)
+	return strings.Join(found[:min(1, len(found))], "")
+}
+
+// didYouMean asks whether a header of the request was meant to be the wanted one, which is missing; "" if none was.
+func didYouMean(h http.Header, wanted string) string {
+	if h.Get(wanted) != "" {
+		return ""
+	}
+	if near := nearHeader(h, wanted); near != "" {
+		return "The request has the header " + near + "; did you mean " + wanted + "? "
+	}
+	return ""
+}
+
+// skipped are first segments that paths of other services have, and ours do not.
+var skipped = []string{"api", "v1", "v2", "v3", "rest"}
+
+// nearPath returns the path of openapi.yaml that an unknown one was probably meant to be, "" if none was.
+func nearPath(path, method string) string {
+	segments := strings.Split(strings.Trim(path, "/"), "/")
+	for len(segments) > 1 && slices.Contains(skipped, strings.ToLower(segments[0])) {
+		segments = segments[1:]
+	}
+	best, least := "", worst
+	for _, r := range routes {
+		if r.access == byPage {
+			continue
+		}
+		rest, managed := strings.CutPrefix(r.path, "/management/")
+		for i, pattern := range []string{r.path, rest}[:1+count(managed)] {
+			cost := 4*pathDistance(segments, strings.Split(strings.Trim(pattern, "/"), "/")) + 2*i + count(r.method != method)
+			if cost < least {
+				best, least = r.path, cost
+			}
+		}
+	}
+	return best
+}
+
+// worst is above the distance of every path that is near another one.
+const worst = 1 << 20
+
+func count(is bool) int {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+// pathDistance counts the segments that are near those of a path's pattern, but not the same; worst if one is not near.
+func pathDistance(segments, pattern []string) (n int) {
+	if len(segments) != len(pattern) {
+		return worst
+	}
+	for i, want := range pattern {
+		switch {
+		case strings.HasPrefix(want, "{"):
+			if segments[i] == "" {
+				return worst
+			}
+		case segments[i] == want:
+		case nearmiss.Of(segments[i], []string{want}) == "":
+			return worst
+		default:
+			n++
+		}
+	}
+	return n
+}

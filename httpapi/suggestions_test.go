@@ -1,0 +1,74 @@
+package httpapi
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"payledger/domain"
+	"payledger/domain/payment"
+)
+
+// withoutSuggestion are the errorIds that suggest nothing, each with the reason. There are none.
+var withoutSuggestion = map[domain.Reason]string{}
+
+// errorRow is a row of the table of errors in CONTRACT.md: its errorIds and their statuses.
+var errorRow = regexp.MustCompile(`(?m)^\| ([A-Z][A-Za-z, ]+) \| [0-9, ]+ \| .* \|$`)
+
+// TestEveryReasonHasASuggestion: every errorId of CONTRACT.md says what to do, or stands on a list with the reason why not (D3).
+func TestEveryReasonHasASuggestion(t *testing.T) {
+	t.Parallel()
+	contract, err := os.ReadFile("CONTRACT.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	documented := 0
+	for _, row := range errorRow.FindAllStringSubmatch(string(contract), -1) {
+		for _, id := range strings.Split(row[1], ", ") {
+			documented++
+			reason := domain.Reason(id)
+			if (suggestions[reason] == "") == (withoutSuggestion[reason] == "") {
+				t.Errorf("%s: suggestion %q, reason for none %q", id, suggestions[reason], withoutSuggestion[reason])
+			}
+		}
+	}
+	if documented != len(statuses) {
+		t.Errorf("CONTRACT.md has %d errorIds in its table, the code has %d", documented, len(statuses))
+	}
+	for reason := range suggestions {
+		if statuses[reason] == 0 {
+			t.Errorf("%s has a suggestion and no status", reason)
+		}
+	}
+}
+
+// namedCall is a call that a text names.
+var namedCall = regexp.MustCompile(`(GET|POST|PATCH|PUT|DELETE) (/[A-Za-z{}./-]*[A-Za-z}])`)
+
+// TestSuggestionsNameCalls: a call that a suggestion names exists.
+func TestSuggestionsNameCalls(t *testing.T) {
+	t.Parallel()
+	var texts []string
+	for _, text := range suggestions {
+		texts = append(texts, text)
+	}
+	for _, operation := range []string{"cancelPayment", "capturePayment", "refundPayment", "adjustPaymentAuthorization", "resumePayment"} {
+		for _, status := range []payment.Status{payment.StatusPending, payment.StatusCancelled, payment.StatusSettled, payment.StatusAuthorized} {
+			texts = append(texts, statusSuggestion(operation, status))
+		}
+	}
+	named := 0
+	for _, text := range texts {
+		for _, m := range namedCall.FindAllStringSubmatch(text, -1) {
+			named++
+			if !slices.ContainsFunc(routes, func(r route) bool { return r.method == m[1] && r.path == m[2] }) {
+				t.Errorf("%q names %s, which is no call", text, m[0])
+			}
+		}
+	}
+	if named < 20 {
+		t.Errorf("only %d calls are named", named)
+	}
+}
