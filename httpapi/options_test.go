@@ -150,3 +150,20 @@ func TestOptionsSize(t *testing.T) {
 	}
 	r.want(change(`{"a":null,"b":"`+strings.Repeat("x", limit/2)+`"}`), 200, "")
 }
+
+// TestMethodTypeOfAChange: a change takes the payment method types that a session takes at its creation, and null (D21).
+func TestMethodTypeOfAChange(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	client := r.want(r.post("/client-session", `{"paymentMethod":{"paymentMethodType":"PAYMENT_CARD"}}`), 200, "").text1("clientToken")
+	change := func(kind string) answer {
+		return r.do(request{method: "PATCH", path: "/client-session", body: `{"clientToken":"` + client + `","paymentMethod":{"paymentMethodType":` + kind + `}}`})
+	}
+	r.want(change(`"nothing of the kind"`), 422, "RequestValidationError")
+	if a := r.want(change(`"PAYPAL"`), 200, ""); a.text1("paymentMethod", "paymentMethodType") != "PAYPAL" {
+		t.Error(a.text)
+	}
+	if a := r.want(change(`null`), 200, ""); a.field("paymentMethod") != nil {
+		t.Error(a.text)
+	}
+}
