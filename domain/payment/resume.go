@@ -1,6 +1,7 @@
 package payment
 
 import (
+	"slices"
 	"time"
 
 	"payledger/domain"
@@ -51,9 +52,10 @@ func DecideResume(s State, c Resume) (Event, error) {
 
 // RequiredAction is what the customer must do; Revision names the authorization that waits for it.
 type RequiredAction struct {
-	Revision  uint64
-	Name      string // D13: 3DS_AUTHENTICATION
-	ExpiresAt time.Time
+	Revision   uint64
+	Name       string // D13: 3DS_AUTHENTICATION
+	RequiredAt time.Time
+	ExpiresAt  time.Time
 }
 
 // RequiredAction gives the action that is pending; nil when none is (D6).
@@ -62,7 +64,11 @@ func (s State) RequiredAction() *RequiredAction {
 	if op == nil || s.Action == nil || op.State != StateAction || s.open(processor.Complete) || s.open(processor.Void) {
 		return nil
 	}
-	return &RequiredAction{Revision: op.Revision, Name: s.Action.Name, ExpiresAt: s.Action.ExpiresAt}
+	action := &RequiredAction{Revision: op.Revision, Name: s.Action.Name, ExpiresAt: s.Action.ExpiresAt}
+	if i := slices.IndexFunc(op.Answers, func(a OperationAnswer) bool { return a.State == StateAction }); i >= 0 {
+		action.RequiredAt = op.Answers[i].At
+	}
+	return action
 }
 
 // Waiting tells whether the payment's authorization goes on without its customer.

@@ -56,14 +56,15 @@ func (s *Service) abandonedBy(p payment.State, overdue bool) bool {
 	return overdue && p.RequiredAction() != nil || process.Abandoned(p, s.Store.Now())
 }
 
-// expire puts the end of an action into the agenda that expires further ahead than an action may: the clock was set back
-// since it was required. From now on it has its own time.
+// expire puts the end of an action into the agenda that was required ahead of the clock, which was set back since. From
+// now on it has its own time.
 func (s *Service) expire(p payment.State, action *payment.RequiredAction) {
-	if action.ExpiresAt.Sub(s.Store.Now()) <= s.ActionTimeout {
+	now := s.Store.Now()
+	if !action.RequiredAt.After(now) {
 		return // package pending comes to it
 	}
 	e := errandFor(p, action.Revision)
-	e.overdue, e.next = true, time.Now().Add(s.ActionTimeout)
+	e.overdue, e.next = true, time.Now().Add(due.Left(now, action.RequiredAt, action.ExpiresAt))
 	s.flights.agenda.add(e)
 }
 

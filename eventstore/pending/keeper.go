@@ -147,10 +147,10 @@ func (k *Keeper) actions(ctx context.Context, name processor.Name) {
 	k.loop(ctx, min(k.Every, lookMost), func() error {
 		now := k.now()
 		if again.Over(now) || now.Before(last) {
-			seen, again = first, due.In(now, Round)
 			if err := k.aheadActions(ctx, crew, name, now); err != nil {
 				return err
 			}
+			seen, again = first, due.In(now, Round)
 		}
 		last = now
 		return k.each(ctx, crew, seen, k.recoverPayment, func(after Place) ([]Item, error) {
@@ -163,6 +163,7 @@ func (k *Keeper) actions(ctx context.Context, name processor.Name) {
 	})
 }
 
+// aheadActions has package commands look at the actions that expire later than any that is required now.
 func (k *Keeper) aheadActions(ctx context.Context, crew *crew, name processor.Name, now time.Time) error {
 	if k.Actions == 0 {
 		return nil
