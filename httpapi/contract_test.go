@@ -270,3 +270,69 @@ func TestDatesAreTyped(t *testing.T) {
 		t.Errorf("only %d dates were found", dates)
 	}
 }
+
+// callRow is a row of CONTRACT.md's table of what is built.
+var callRow = regexp.MustCompile(`(?m)^\| (GET|POST|PUT|PATCH|DELETE) (/\S*) \| (yes|no) \|$`)
+
+// tableCall is a call in the first cell of another table of CONTRACT.md.
+var tableCall = regexp.MustCompile(`(?m)^\| (GET|POST|PUT|PATCH|DELETE) (/\S+) \| [^|]{4,}`)
+
+// managedPaths are the paths in the first cell of a row of D20.
+var managedPaths = regexp.MustCompile(`(?m)^\| ((?:/[a-zA-Z{}/-]+(?:, )?)+) \|`)
+
+// parameter is a part of a path that stands for a value; tables call the same one by several names.
+var parameter = regexp.MustCompile(`\{[^}]*\}`)
+
+// TestContractSaysWhatIsBuilt: every route has a row that says yes, every row that says yes has a route, one that says no has
+// none, and every call that another table of CONTRACT.md describes has a row.
+func TestContractSaysWhatIsBuilt(t *testing.T) {
+	t.Parallel()
+	contract, err := os.ReadFile("CONTRACT.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain := func(path string) string { return parameter.ReplaceAllString(path, "{}") }
+	rows, paths := map[string]string{}, map[string]bool{}
+	for _, m := range callRow.FindAllStringSubmatch(string(contract), -1) {
+		call := m[1] + " " + plain(m[2])
+		if rows[call] != "" {
+			t.Errorf("CONTRACT.md has two rows for %s", call)
+		}
+		rows[call], paths[plain(m[2])] = m[3], true
+	}
+	for _, r := range routes {
+		call := r.method + " " + plain(r.path)
+		if rows[call] != "yes" {
+			t.Errorf("%s is built, CONTRACT.md says %q", call, rows[call])
+		}
+		delete(rows, call)
+	}
+	for call, built := range rows {
+		if built == "yes" {
+			t.Errorf("CONTRACT.md says that %s is built; it has no route", call)
+		}
+	}
+	described := 0
+	for _, m := range tableCall.FindAllStringSubmatch(string(contract), -1) {
+		described++
+		if !paths[plain(m[2])] {
+			t.Errorf("CONTRACT.md describes %s %s and does not say whether it is built", m[1], m[2])
+		}
+	}
+	_, managed, _ := strings.Cut(string(contract), "## D20")
+	managed, _, _ = strings.Cut(managed, "\n## ")
+	for _, m := range managedPaths.FindAllStringSubmatch(managed, -1) {
+		for i, path := range strings.Split(m[1], ", ") {
+			described++
+			if i > 0 && !paths["/management"+plain(path)] { // "/payments/{id}/events, /capture"
+				path = "/payments/{}" + path
+			}
+			if !paths["/management"+plain(path)] && !paths["/management"+plain(path)+"/rotate"] {
+				t.Errorf("CONTRACT.md describes %s and does not say whether it is built", path)
+			}
+		}
+	}
+	if described < 45 {
+		t.Errorf("only %d calls are described", described)
+	}
+}
