@@ -31,7 +31,8 @@
 // it. The notifier does so before a webhook leaves (D17), so that no webhook runs ahead of the lists. CaughtUp
 // waits for the log's end as it was at the call: for readyz (I1). SessionAccount waits for the end of the
 // session's shard when it does not find the session; a session is therefore found on the node that
-// created it, and on others, as soon as its creation was acknowledged. Pending, Account and
+// created it, and on others, as soon as its creation was acknowledged. PaymentAccount needs no view: it asks the store for each
+// account's payment, so that a processor that tells about a new payment waits for nothing. Pending, Account and
 // Accounts show what is applied and do not wait.
 //
 // ListDisputes is as ListPayments: of disputes that were opened. One of which only what is impossible was told has no
