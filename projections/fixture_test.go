@@ -138,6 +138,12 @@ func (l *logbook) capture(s payment.State, amount domain.Amount) payment.State {
 	})
 }
 
+func (l *logbook) adjust(s payment.State, total domain.Amount) payment.State {
+	return l.try(s, func(s payment.State, r payment.Request) (payment.Event, error) {
+		return payment.DecideAdjust(s, payment.Adjust{Request: r, Amount: total})
+	})
+}
+
 func (l *logbook) refund(s payment.State, amount domain.Amount) payment.State {
 	return l.try(s, func(s payment.State, r payment.Request) (payment.Event, error) {
 		return payment.DecideRefund(s, payment.Refund{Request: r, Amount: &amount, Reason: "too small"})

@@ -1,61 +1,228 @@
 package projections
 
 import (
+	"cmp"
 	"context"
+	"database/sql"
+	"errors"
+	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"payledger/domain"
 	"payledger/eventstore"
 )
 
+// listedPayment is a row that a list has found.
+type listedPayment struct {
+	rowKey
+	at int64 // microseconds since 1970
+}
+
+// listWork is what a list has read, beside the newest payments, which are in no block.
+type listWork struct {
+	walked  int // rows along an index
+	columns int // columns of blocks
+	checked int // rows that the columns gave
+}
+
+// search looks for a page of payments. All that it reads is of one moment.
+type search struct {
+	tx *sql.Tx
+	sizes
+	known *blockList
+	filter
+	from  *Place
+	n     int // rows wanted
+	found []listedPayment
+	work  listWork
+}
+
 // listPayments finds up to n payments from a place on, in the order of its way. hashes are those of the
 // filter's e-mail addresses.
 func (m *model) listPayments(ctx context.Context, account domain.AccountID, f PaymentFilter, hashes []string, from *Place, n int) ([]rowKey, error) {
-	query, args := listQuery(account, f, hashes, from, n)
-	return readRows(ctx, m, func(scan scanner) (rowKey, error) {
-		var id string
-		var revision uint64
-		err := scan(&id, &revision)
-		return rowKey{eventstore.Payments.Key(account, id), revision}, err
-	}, query, args...)
+	found, _, err := m.findPayments(ctx, account, f, hashes, from, n)
+	keys := make([]rowKey, len(found))
+	for i, one := range found {
+		keys[i] = one.rowKey
+	}
+	return keys, err
 }
 
-// listQuery writes the query of a page. Each value of the walk has a SELECT of its own, which its index
-// gives in order; the revisions, which no index has, are fetched for the rows of the page only.
-func listQuery(account domain.AccountID, f PaymentFilter, hashes []string, from *Place, n int) (string, []any) {
-	along, conditions := plan(f, hashes)
-	way := " DESC"
-	if from != nil {
-		conditions = append(conditions, beyond(from))
-		if from.Newer {
-			way = ""
-		}
+// findPayments is listPayments that tells what it has read. It goes along an index first, and through the blocks if that
+// has not filled the page after sizes.walk rows.
+func (m *model) findPayments(ctx context.Context, account domain.AccountID, f PaymentFilter, hashes []string, from *Place, n int) (found []listedPayment, work listWork, err error) {
+	if len(f.WalletEmails) > 0 {
+		return nil, work, nil
 	}
-	var selects []string
-	var args []any
-	for _, value := range along.values {
-		one := "SELECT rowid AS row, created_at, id FROM payments INDEXED BY " + along.index + " WHERE account = ?"
-		args = append(args, string(account))
-		if along.column != "" {
-			one += " AND " + along.column + " = ? AND " + along.column + " <> ''" // as the partial indexes have it
-			args = append(args, value)
-		}
-		for _, c := range conditions {
-			one += " AND " + c.sql
-			args = append(args, c.args...)
-		}
-		selects = append(selects, one)
+	tx, err := m.readers.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		return nil, work, m.noticed(err)
 	}
-	return "SELECT page.id, payments.revision FROM (" + strings.Join(selects, " UNION ALL ") +
-		" ORDER BY created_at" + way + ", id" + way + " LIMIT ?) AS page JOIN payments ON payments.rowid = page.row" +
-		" ORDER BY page.created_at" + way + ", page.id" + way, append(args, n)
+	s := &search{tx: tx, sizes: m.sizes, known: &m.blocks, filter: newFilter(account, f, hashes), from: from, n: n}
+	over, err := s.walk(ctx)
+	if err == nil && !over {
+		err = s.scan(ctx)
+	}
+	return s.found, s.work, m.noticed(errors.Join(err, tx.Rollback()))
 }
 
-// walk is the index that a list goes along, and the values of its column that it takes, each once.
-type walk struct {
-	index, column string
-	values        []string
+func (s *search) newer() bool { return s.from != nil && s.from.Newer }
+
+// order is the ORDER BY of the search's way.
+func (s *search) order() string {
+	if s.newer() {
+		return " ORDER BY created_at, id"
+	}
+	return " ORDER BY created_at DESC, id DESC"
+}
+
+// arrange sorts what was found, and keeps the page.
+func (s *search) arrange() {
+	slices.SortFunc(s.found, func(a, b listedPayment) int {
+		if !s.newer() {
+			a, b = b, a
+		}
+		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.key.ID, b.key.ID))
+	})
+	s.found = s.found[:min(len(s.found), s.n)]
+}
+
+// walk reads sizes.walk rows along an index at most. It returns true when the page is found: it is full, or there are no more
+// rows. If it returns false, s.from is where the search goes on.
+func (s *search) walk(ctx context.Context) (over bool, err error) {
+	q, ordered := s.walkQuery()
+	rows, err := s.tx.QueryContext(ctx, q.sql, q.args...)
+	if err != nil {
+		return false, err
+	}
+	defer rows.Close()
+	var last listedPayment
+	full := func() bool { return ordered && len(s.found) == s.n }
+	for !full() && rows.Next() {
+		var fits bool
+		if last, err = s.read(rows.Scan, &fits); err != nil {
+			return false, err
+		}
+		s.work.walked++
+		if fits {
+			s.found = append(s.found, last)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return false, err
+	}
+	switch {
+	case full(), s.work.walked < s.sizes.walk:
+		s.arrange()
+		return true, nil
+	case ordered:
+		s.from = &Place{At: time.UnixMicro(last.at), ID: domain.PaymentID(last.key.ID), Newer: s.newer()}
+	default:
+		s.found = nil // some rows of each value: which of all rows come first is not known
+	}
+	return false, nil
+}
+
+// walkQuery writes the query of walk: the rows along the index of the most selective column, and whether each fits the whole
+// filter. The rows of one value come in order. Those of several values do not; they are sorted if they are all there.
+func (s *search) walkQuery() (q query, ordered bool) {
+	all, index, order := where{}, "payments_created", s.order()
+	all.and("account = ?", s.account)
+	if along := s.along(); along != nil {
+		index = along.index
+		all.and(along.column + " <> ''") // as the partial indexes have it
+		if len(along.values) == 1 {
+			all.and(along.column+" = ?", along.values[0])
+		} else {
+			all.oneOf(along.column, along.values)
+			order = ""
+		}
+	}
+	s.times(&all)
+	fits := s.conditions()
+	q.sql = "SELECT id, revision, created_at, " + fits.text() + " FROM payments INDEXED BY " + index + " WHERE " + all.text() + order + " LIMIT ?"
+	q.args = slices.Concat(fits.args, all.args, []any{s.sizes.walk})
+	return q, order != ""
+}
+
+// read reads id, revision and created_at of a row, and what follows.
+func (s *search) read(scan scanner, more ...any) (one listedPayment, err error) {
+	var id string
+	err = scan(append([]any{&id, &one.revision, &one.at}, more...)...)
+	one.key = eventstore.Payments.Key(domain.AccountID(s.account), id)
+	return one, err
+}
+
+// query is a query in SQL with its arguments.
+type query struct {
+	sql  string
+	args []any
+}
+
+// where is a condition in SQL with its arguments.
+type where struct {
+	parts []string
+	args  []any
+}
+
+func (w *where) and(sql string, args ...any) {
+	w.parts = append(w.parts, sql)
+	w.args = append(w.args, args...)
+}
+
+func (w *where) oneOf(column string, values []string) {
+	c := oneOf(column, values)
+	w.and(c.sql, c.args...)
+}
+
+func (w *where) text() string {
+	if len(w.parts) == 0 {
+		return "TRUE"
+	}
+	return strings.Join(w.parts, " AND ")
+}
+
+// span is the first and the last time that the page can have, microseconds since 1970.
+func (s *search) span() (least, most int64) {
+	least, most = math.MinInt64, math.MaxInt64
+	if s.f.From != nil {
+		least = s.f.From.UnixMicro()
+	}
+	if s.f.To != nil {
+		most = s.f.To.UnixMicro()
+	}
+	switch {
+	case s.from == nil:
+	case s.from.Newer:
+		least = max(least, s.from.At.UnixMicro())
+	default:
+		most = min(most, s.from.At.UnixMicro())
+	}
+	return least, most
+}
+
+// times adds the bounds of the filter's dates and the place. An index can use one lower and one upper bound.
+func (s *search) times(w *where) {
+	least, most := s.span()
+	if least != math.MinInt64 {
+		w.and("created_at >= ?", least)
+	}
+	if most != math.MaxInt64 {
+		w.and("created_at <= ?", most)
+	}
+	if s.from == nil {
+		return
+	}
+	than := " <"
+	if s.from.Newer {
+		than = " >"
+	}
+	if s.from.Here {
+		than += "="
+	}
+	w.and("(created_at <> ? OR id"+than+" ?)", s.from.At.UnixMicro(), string(s.from.ID))
 }
 
 // condition is a part of a WHERE with its arguments.
@@ -64,78 +231,10 @@ type condition struct {
 	args []any
 }
 
-// plan chooses the index, the most selective first, and turns the rest of the filter into conditions.
-func plan(f PaymentFilter, hashes []string) (along walk, conditions []condition) {
-	for _, one := range []walk{
-		{"payments_session", "session", given(string(f.Session))},
-		{"payments_order", "order_id", given(f.OrderID)}, {"payments_email", "email_hash", hashes},
-		{"payments_customer", "customer_id", f.CustomerIDs}, {"payments_status", "status", f.Statuses},
-		{"", "last4", f.Last4Digits}, {"", "currency", f.Currencies}, {"", "processor", f.Processors},
-		{"", "merchant_id", f.MerchantIDs}, {"", "payment_method_type", f.MethodTypes},
-	} {
-		one.values = slices.Compact(slices.Sorted(slices.Values(one.values)))
-		switch {
-		case len(one.values) == 0:
-		case one.index != "" && along.index == "":
-			along = one
-		default:
-			conditions = append(conditions, oneOf(one.column, one.values))
-		}
-	}
-	if along.index == "" {
-		along = walk{index: "payments_created", values: []string{""}}
-	}
-	if len(f.WalletEmails) > 0 {
-		conditions = append(conditions, condition{sql: "FALSE"})
-	}
-	return along, append(conditions, bounds(f)...)
-}
-
-// given is a field of one value as a list of it; "" is none.
-func given(value string) []string {
-	if value == "" {
-		return nil
-	}
-	return []string{value}
-}
-
 func oneOf(column string, values []string) condition {
 	c := condition{sql: column + " IN (?" + strings.Repeat(", ?", len(values)-1) + ")"}
 	for _, v := range values {
 		c.args = append(c.args, v)
 	}
 	return c
-}
-
-func bounds(f PaymentFilter) (out []condition) {
-	if f.From != nil {
-		out = append(out, condition{"created_at >= ?", []any{f.From.UnixMicro()}})
-	}
-	if f.To != nil {
-		out = append(out, condition{"created_at <= ?", []any{f.To.UnixMicro()}})
-	}
-	if f.MinAmount != nil {
-		out = append(out, condition{"amount >= ?", []any{int64(*f.MinAmount)}})
-	}
-	if f.MaxAmount != nil {
-		out = append(out, condition{"amount <= ?", []any{int64(*f.MaxAmount)}})
-	}
-	return out
-}
-
-// beyond wants what lies beyond a place on its way. Its first part is what an index can use.
-func beyond(from *Place) condition {
-	than := "<"
-	if from.Newer {
-		than = ">"
-	}
-	id := than
-	if from.Here {
-		id += "="
-	}
-	at := from.At.UnixMicro()
-	return condition{
-		"created_at " + than + "= ? AND (created_at " + than + " ? OR id " + id + " ?)",
-		[]any{at, at, string(from.ID)},
-	}
 }

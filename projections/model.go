@@ -20,6 +20,9 @@ type model struct {
 	places     []place
 	statements statements
 	directory  directory
+	sizes      sizes
+	blocks     blockList
+	packer     *packer // nil: the file tells
 }
 
 // statements are prepared once on the writing connection.
@@ -33,6 +36,10 @@ type statements struct {
 	upsertDispute                *sql.Stmt
 	upsertInbox, deleteInbox     *sql.Stmt
 	upsertRun                    *sql.Stmt
+	updatePaymentRow             *sql.Stmt
+	selectBlock, selectColumn    *sql.Stmt
+	insertBlock, insertColumn    *sql.Stmt
+	updateColumn, insertKind     *sql.Stmt
 	all                          []*sql.Stmt
 }
 
@@ -55,7 +62,7 @@ func tryModel(ctx context.Context, path string, store *eventstore.Store, shards 
 	if err != nil {
 		return nil, err
 	}
-	m := &model{database: d, store: store, places: make([]place, shards)}
+	m := &model{database: d, store: store, sizes: usualSizes, places: make([]place, shards)}
 	for _, step := range []func(context.Context) error{m.prepare, m.loadPlaces} {
 		if err := step(ctx); err != nil {
 			return nil, errors.Join(m.noticed(err), m.Close())
@@ -75,7 +82,9 @@ func (m *model) prepare(ctx context.Context) error {
 		{&s.upsertSession, upsertSession}, {&s.upsertAccount, upsertAccount},
 		{&s.upsertInstrument, upsertInstrument}, {&s.upsertAttempt, upsertAttempt}, {&s.deleteAttempt, deleteAttempt},
 		{&s.upsertDispute, upsertDispute}, {&s.upsertInbox, upsertInbox}, {&s.deleteInbox, deleteInbox},
-		{&s.upsertRun, upsertRun},
+		{&s.upsertRun, upsertRun}, {&s.updatePaymentRow, updatePaymentRow},
+		{&s.selectBlock, selectBlock}, {&s.selectColumn, selectColumn}, {&s.insertBlock, insertBlock},
+		{&s.insertColumn, insertColumn}, {&s.updateColumn, updateColumn}, {&s.insertKind, insertKind},
 	} {
 		var err error
 		if *p.to, err = m.conn.PrepareContext(ctx, p.sql); err != nil { //nolint:sqlclosecheck // Close closes them all

@@ -67,7 +67,6 @@ CREATE TABLE payments (
 CREATE INDEX payments_turn ON payments (processor, due_turn, id, due_at, due_state, due_kind) WHERE due_turn IS NOT NULL;
 CREATE INDEX payments_action ON payments (processor, due_at, id) WHERE due_state = 'ACTION';
 CREATE INDEX payments_created ON payments (account, created_at);
-CREATE INDEX payments_status ON payments (account, status, created_at);
 CREATE INDEX payments_order ON payments (account, order_id, created_at);
 CREATE INDEX payments_session ON payments (account, session, created_at) WHERE session <> '';
 CREATE INDEX payments_customer ON payments (account, customer_id, created_at) WHERE customer_id <> '';
@@ -121,7 +120,7 @@ CREATE TABLE accounts (
 	id       TEXT    NOT NULL PRIMARY KEY,
 	revision INTEGER NOT NULL
 );
-` + tableRuns
+` + tableRuns + tableBlocks
 
 const (
 	selectIdentity  = `SELECT identity FROM meta`
@@ -138,7 +137,8 @@ const (
 		ON CONFLICT (id) DO NOTHING`
 	updatePayment = `UPDATE payments SET seq = ?, revision = ?, updated_at = ?, status = ?, amount = ?,
 		processor = ?, merchant_id = ?, due_at = ?, due_turn = ?, due_state = ?, due_kind = ? WHERE id = ? AND revision = ?`
-	upsertSession = `INSERT INTO sessions (id, account, expires_at) VALUES (?, ?, ?)
+	updatePaymentRow = updatePayment + ` RETURNING rowid`
+	upsertSession    = `INSERT INTO sessions (id, account, expires_at) VALUES (?, ?, ?)
 		ON CONFLICT (id) DO UPDATE SET expires_at = excluded.expires_at`
 	upsertAccount = `INSERT INTO accounts (id, revision) VALUES (?, ?)
 		ON CONFLICT (id) DO UPDATE SET revision = excluded.revision WHERE excluded.revision > revision`

@@ -24,15 +24,14 @@ func (m *model) write(ctx context.Context, b *batch) error {
 			return nil
 		}
 	}
+	m.packer = nil
 	_, rollbackErr := m.statements.rollback.ExecContext(ctx)
 	return errors.Join(fmt.Errorf("projections: write: %w", err), rollbackErr)
 }
 
 func (m *model) writeRows(ctx context.Context, b *batch) error {
-	for i := range b.payments.list {
-		if err := m.writePayment(ctx, &b.payments.list[i]); err != nil {
-			return err
-		}
+	if err := m.writePayments(ctx, b); err != nil {
+		return err
 	}
 	for _, v := range b.sessions.list {
 		if _, err := m.statements.upsertSession.ExecContext(ctx, v.key.ID, string(v.key.Account), v.state.ExpiresAt.UnixMicro()); err != nil {
@@ -68,34 +67,80 @@ func (m *model) writePlaces(ctx context.Context, b *batch) error {
 	return nil
 }
 
-// writePayment writes the newest row of a payment.
-func (m *model) writePayment(ctx context.Context, v *view[payment.State]) error {
+// writePayments writes the newest rows of payments, and their blocks.
+func (m *model) writePayments(ctx context.Context, b *batch) error {
+	if len(b.payments.list) == 0 {
+		return nil
+	}
+	if err := m.loadPacker(ctx); err != nil {
+		return err
+	}
+	for i := range b.payments.list {
+		v := &b.payments.list[i]
+		if !v.state.Exists() {
+			continue // the claim of an idempotency key is no payment
+		}
+		write := m.updatePayment
+		if v.before == 0 {
+			write = m.insertPayment
+		}
+		if err := write(ctx, v); err != nil {
+			return err
+		}
+	}
+	return m.pack(ctx)
+}
+
+// insertPayment writes the first row of a payment.
+func (m *model) insertPayment(ctx context.Context, v *view[payment.State]) error {
 	s := &v.state
-	if !s.Exists() {
-		return nil // the claim of an idempotency key is no payment
-	}
-	target := targetOf(s)
-	due := waitingOf(s)
-	var result sql.Result
-	var err error
-	if v.before == 0 {
-		result, err = m.statements.insertPayment.ExecContext(ctx, v.key.ID, string(v.key.Account), int64(v.shard),
-			int64(v.seq), int64(v.revision), s.CreatedAt.UnixMicro(), s.UpdatedAt.UnixMicro(), string(s.Status()),
-			s.OrderID, s.CustomerID, string(s.Session), string(s.Currency), int64(s.Amount), string(target.Processor),
-			target.MerchantID, s.Method.Type, s.Method.Card.Last4Digits, string(s.Method.Card.Network),
-			s.EmailHash, due.at, due.turn, due.state, due.kind)
-	} else {
-		result, err = m.statements.updatePayment.ExecContext(ctx, int64(v.seq), int64(v.revision),
-			s.UpdatedAt.UnixMicro(), string(s.Status()), int64(s.Amount), string(target.Processor),
-			target.MerchantID, due.at, due.turn, due.state, due.kind, v.key.ID, int64(v.before))
-	}
+	target, due := targetOf(s), waitingOf(s)
+	result, err := m.statements.insertPayment.ExecContext(ctx, v.key.ID, string(v.key.Account), int64(v.shard),
+		int64(v.seq), int64(v.revision), s.CreatedAt.UnixMicro(), s.UpdatedAt.UnixMicro(), string(s.Status()),
+		s.OrderID, s.CustomerID, string(s.Session), string(s.Currency), int64(s.Amount), string(target.Processor),
+		target.MerchantID, s.Method.Type, s.Method.Card.Last4Digits, string(s.Method.Card.Network),
+		s.EmailHash, due.at, due.turn, due.state, due.kind)
 	if err != nil {
 		return err
 	}
 	if n, err := result.RowsAffected(); err != nil || n != 1 {
-		return errors.Join(fmt.Errorf("%w: %s revision %d does not fit what is there", errStale, v.key, v.revision), err)
+		return errors.Join(misfit(v), err)
+	}
+	m.packer.rows, err = result.LastInsertId()
+	return err
+}
+
+// updatePayment writes a later row of a payment. Only a payment that is as old as those in blocks can be in one: then its
+// place is looked up as well.
+func (m *model) updatePayment(ctx context.Context, v *view[payment.State]) error {
+	s := &v.state
+	target, due := targetOf(s), waitingOf(s)
+	args := []any{
+		int64(v.seq), int64(v.revision), s.UpdatedAt.UnixMicro(), string(s.Status()), int64(s.Amount), string(target.Processor),
+		target.MerchantID, due.at, due.turn, due.state, due.kind, v.key.ID, int64(v.before),
+	}
+	if s.CreatedAt.UnixMicro() <= m.packer.newest {
+		var row int64
+		err := m.statements.updatePaymentRow.QueryRowContext(ctx, args...).Scan(&row)
+		if errors.Is(err, sql.ErrNoRows) {
+			return misfit(v)
+		}
+		m.packer.changed(row, v)
+		return err
+	}
+	result, err := m.statements.updatePayment.ExecContext(ctx, args...)
+	if err != nil {
+		return err
+	}
+	if n, err := result.RowsAffected(); err != nil || n != 1 {
+		return errors.Join(misfit(v), err)
 	}
 	return nil
+}
+
+// misfit means that a payment's row is not the one that its event follows.
+func misfit(v *view[payment.State]) error {
+	return fmt.Errorf("%w: %s revision %d does not fit what is there", errStale, v.key, v.revision)
 }
 
 // targetOf is where the newest try of the authorization went.

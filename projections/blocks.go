@@ -1,0 +1,251 @@
+package projections
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+	"math"
+	"slices"
+
+	"payledger/domain"
+	"payledger/domain/payment"
+)
+
+// sizes are how payments are packed and searched; tests have smaller ones.
+type sizes struct {
+	// block is how many payments a block holds. It has what lists filter by, column by column: one code of codeSize bytes
+	// for each payment, in the order of the rows.
+	block int64
+	walk  int // how many rows a list reads at most along an index before it goes through the blocks
+	chunk int // how many blocks are read at a time at most: the first chunk is one, each one after it twice as long
+}
+
+// usualSizes make a column of a block fill one page of the file.
+var usualSizes = sizes{block: 1000, walk: 500, chunk: 64}
+
+// codeSize is that of a code in bytes, little-endian.
+const codeSize = 4
+
+// blockColumn is what a code stands for.
+type blockColumn int64
+
+const (
+	columnKind     blockColumn = iota // the id of a row of kinds
+	columnAmount                      // minor units, at most maxAmountCode
+	columnLast4                       // this and those below: a hash of the text
+	columnCustomer                    // customer_id
+	columnEmail                       // email_hash
+	columnOrder                       // order_id
+	blockColumns
+)
+
+// maxAmountCode stands for its own amount and for all above it.
+const maxAmountCode = math.MaxUint32
+
+// columnKey is the id of a column of a block in block_columns: the blocks of one column lie side by side.
+func columnKey(column blockColumn, block int64) int64 { return int64(column)<<40 | block }
+
+// textCode is the code of a text. Several texts may have the same code.
+func textCode(text string) uint32 {
+	h := fnv.New32a()
+	h.Write([]byte(text)) // it never fails
+	return h.Sum32()
+}
+
+// amountCode is the code of an amount: a greater amount never has a smaller code.
+func amountCode(a domain.Amount) uint32 { return uint32(min(max(a, 0), maxAmountCode)) }
+
+// kind is the combination of all columns that have few values. There are few kinds, too.
+type kind struct{ account, status, processor, merchant, currency, method string }
+
+// packer is how far the payments are packed into blocks, as the file has it after the writer's last transaction.
+type packer struct {
+	rows   int64           // payments in the table; their rowids are 1 to rows
+	packed int64           // payments in blocks, the first ones
+	newest int64           // time of the newest payment in blocks
+	kinds  map[kind]uint32 // ids
+	late   []lateRow       // changes of this transaction to payments that may be in blocks
+}
+
+// lateRow is the new state of a payment's row.
+type lateRow struct {
+	row    int64
+	kind   kind
+	amount uint32
+}
+
+// loadPacker reads the packer, unless the transaction before left it.
+func (m *model) loadPacker(ctx context.Context) error {
+	if m.packer != nil {
+		return nil
+	}
+	p := &packer{kinds: map[kind]uint32{}}
+	err := m.conn.QueryRowContext(ctx, selectPacked).Scan(&p.rows, &p.packed, &p.newest)
+	if err != nil {
+		return fmt.Errorf("projections: blocks: %w", err)
+	}
+	p.packed *= m.sizes.block
+	rows, err := m.conn.QueryContext(ctx, selectKinds)
+	if err != nil {
+		return fmt.Errorf("projections: kinds: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id uint32
+		var k kind
+		if err := rows.Scan(&id, &k.account, &k.status, &k.processor, &k.merchant, &k.currency, &k.method); err != nil {
+			return fmt.Errorf("projections: kinds: %w", err)
+		}
+		p.kinds[k] = id
+	}
+	m.packer = p
+	return rows.Err()
+}
+
+// kindID returns the id of a kind; a new kind gets one.
+func (m *model) kindID(ctx context.Context, k kind) (uint32, error) {
+	if id, known := m.packer.kinds[k]; known {
+		return id, nil
+	}
+	result, err := m.statements.insertKind.ExecContext(ctx, k.account, k.status, k.processor, k.merchant, k.currency, k.method)
+	if err != nil {
+		return 0, err
+	}
+	id, err := result.LastInsertId()
+	m.packer.kinds[k] = uint32(id)
+	return uint32(id), err
+}
+
+// changed notes the new row of a payment that may be in a block.
+func (p *packer) changed(row int64, v *view[payment.State]) {
+	s := &v.state
+	to := targetOf(s)
+	p.late = append(p.late, lateRow{row: row, amount: amountCode(s.Amount), kind: kind{
+		account: string(v.key.Account), status: string(s.Status()), processor: string(to.Processor), merchant: to.MerchantID,
+		currency: string(s.Currency), method: s.Method.Type,
+	}})
+}
+
+// pack brings the blocks up to date with the rows. The newest payments, as many as one block has and up to twice as many, stay outside of
+// blocks: most changes come soon after the payment, and cost the row only.
+func (m *model) pack(ctx context.Context) error {
+	if err := m.repack(ctx); err != nil {
+		return err
+	}
+	for m.packer.rows-m.packer.packed >= 2*m.sizes.block {
+		if err := m.packBlock(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// repack writes the changes of this transaction into the blocks.
+func (m *model) repack(ctx context.Context) error {
+	late := m.packer.late
+	m.packer.late = late[:0]
+	late = slices.DeleteFunc(late, func(l lateRow) bool { return l.row > m.packer.packed })
+	slices.SortFunc(late, func(a, b lateRow) int { return cmp.Compare(a.row, b.row) })
+	for len(late) > 0 {
+		block := (late[0].row - 1) / m.sizes.block
+		n := slices.IndexFunc(late, func(l lateRow) bool { return (l.row-1)/m.sizes.block != block })
+		if n < 0 {
+			n = len(late)
+		}
+		for column, code := range map[blockColumn]func(lateRow) (uint32, error){
+			columnKind:   func(l lateRow) (uint32, error) { return m.kindID(ctx, l.kind) },
+			columnAmount: func(l lateRow) (uint32, error) { return l.amount, nil },
+		} {
+			if err := m.repackColumn(ctx, columnKey(column, block), late[:n], code); err != nil {
+				return err
+			}
+		}
+		late = late[n:]
+	}
+	return nil
+}
+
+// repackColumn writes the codes of changed rows into a column of their block, if they differ.
+func (m *model) repackColumn(ctx context.Context, key int64, late []lateRow, code func(lateRow) (uint32, error)) error {
+	var codes []byte
+	if err := m.statements.selectColumn.QueryRowContext(ctx, key).Scan(&codes); err != nil {
+		return err
+	}
+	if int64(len(codes)) != m.sizes.block*codeSize {
+		return fmt.Errorf("%w: a block's column of %d bytes", errStale, len(codes))
+	}
+	differs := false
+	for _, l := range late {
+		at := codes[(l.row-1)%m.sizes.block*codeSize:]
+		c, err := code(l)
+		if err != nil {
+			return err
+		}
+		if binary.LittleEndian.Uint32(at) != c {
+			binary.LittleEndian.PutUint32(at, c)
+			differs = true
+		}
+	}
+	if !differs {
+		return nil
+	}
+	_, err := m.statements.updateColumn.ExecContext(ctx, codes, key)
+	return err
+}
+
+// packBlock makes the next block from its rows.
+func (m *model) packBlock(ctx context.Context) error {
+	p := m.packer
+	rows, err := m.statements.selectBlock.QueryContext(ctx, p.packed, p.packed+m.sizes.block)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	var columns [blockColumns][]byte
+	oldest, newest, n := int64(math.MaxInt64), int64(math.MinInt64), int64(0)
+	for ; rows.Next(); n++ {
+		var k kind
+		var created, amount int64
+		var last4, customer, email, order string
+		if err := rows.Scan(&created, &k.account, &k.status, &k.processor, &k.merchant, &k.currency, &k.method, &amount,
+			&last4, &customer, &email, &order); err != nil {
+			return err
+		}
+		id, err := m.kindID(ctx, k)
+		if err != nil {
+			return err
+		}
+		for column, code := range [blockColumns]uint32{
+			columnKind: id, columnAmount: amountCode(domain.Amount(amount)), columnLast4: textCode(last4),
+			columnCustomer: textCode(customer), columnEmail: textCode(email), columnOrder: textCode(order),
+		} {
+			columns[column] = binary.LittleEndian.AppendUint32(columns[column], code)
+		}
+		oldest, newest = min(oldest, created), max(newest, created)
+	}
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	if n != m.sizes.block {
+		return fmt.Errorf("%w: %d payments of a block's %d", errStale, n, m.sizes.block)
+	}
+	return m.insertBlock(ctx, columns, oldest, newest)
+}
+
+func (m *model) insertBlock(ctx context.Context, columns [blockColumns][]byte, oldest, newest int64) error {
+	p := m.packer
+	block := p.packed / m.sizes.block
+	for column, codes := range columns {
+		if _, err := m.statements.insertColumn.ExecContext(ctx, columnKey(blockColumn(column), block), codes); err != nil {
+			return err
+		}
+	}
+	if _, err := m.statements.insertBlock.ExecContext(ctx, block, oldest, newest); err != nil {
+		return err
+	}
+	p.packed += m.sizes.block
+	p.newest = max(p.newest, newest)
+	return nil
+}

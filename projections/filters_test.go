@@ -1,0 +1,225 @@
+package projections
+
+import (
+	"cmp"
+	"context"
+	"flag"
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"payledger/domain"
+)
+
+var manyPayments = flag.Int("payments", 20_000, "how many payments the lists of TestFilters have")
+
+// pageLength is that of a page with the one more that tells of the next.
+const pageLength = 101
+
+// filterCase is a filter by one field: what it sets, and which payments fit.
+type filterCase struct {
+	field, name string
+	set         func(f *PaymentFilter, hashes *[]string)
+	fits        func(p *manyFact) bool
+}
+
+// filterCases are filters by each field of D11: by values that most payments have, few, only the oldest, and none, and by
+// several values.
+func filterCases() []filterCase {
+	var all []filterCase
+	values := func(field string, set func(*PaymentFilter, []string), of func(*manyFact) string, several ...[]string) {
+		for _, v := range several {
+			name := fmt.Sprint(field, "=", v[0])
+			if len(v) > 1 {
+				name += fmt.Sprint(" and ", len(v)-1, " more")
+			}
+			all = append(all, filterCase{field, name,
+				func(f *PaymentFilter, _ *[]string) { set(f, v) },
+				func(p *manyFact) bool { return slices.Contains(v, of(p)) }})
+		}
+	}
+	values("status", func(f *PaymentFilter, v []string) { f.Statuses = v }, func(p *manyFact) string { return p.status },
+		[]string{"SETTLED"}, []string{"PENDING"}, []string{"SETTLING"}, []string{"DECLINED", "FAILED"}, []string{"UNHEARD"})
+	values("payment_method_type", func(f *PaymentFilter, v []string) { f.MethodTypes = v }, func(p *manyFact) string { return p.method },
+		[]string{"PAYMENT_CARD"}, []string{"APPLE_PAY"}, []string{"PAYPAL"})
+	values("processor", func(f *PaymentFilter, v []string) { f.Processors = v }, func(p *manyFact) string { return p.processor },
+		[]string{"ADYEN"}, []string{"WORLDPAY"}, []string{"STRIPE", "BRAINTREE"}, []string{"PAYPAL"})
+	values("currency_code", func(f *PaymentFilter, v []string) { f.Currencies = v }, func(p *manyFact) string { return p.currency },
+		[]string{"EUR"}, []string{"USD"}, []string{"JPY"}, []string{"CHF", "PLN", "SEK"}, []string{"NZD"})
+	values("customer_id", func(f *PaymentFilter, v []string) { f.CustomerIDs = v }, func(p *manyFact) string { return p.customer },
+		[]string{"customer-0000001"}, []string{"customer-0000100"}, hundredCustomers(), []string{"nobody"})
+	values("merchant_id", func(f *PaymentFilter, v []string) { f.MerchantIDs = v }, func(p *manyFact) string { return p.merchant },
+		[]string{"ADYEN-main"}, []string{"BRAINTREE-south"}, []string{"nobody"})
+	values("last_4_digits", func(f *PaymentFilter, v []string) { f.Last4Digits = v }, func(p *manyFact) string { return p.last4 },
+		[]string{"1111"}, []string{"4242"}, []string{"0007"}, []string{"0000"})
+	values("order_id", func(f *PaymentFilter, v []string) { f.OrderID = v[0] }, func(p *manyFact) string { return p.order },
+		[]string{"order-of-a-test"}, []string{"order-000000100"}, []string{"nothing"})
+	for _, n := range []int{1, 100, math.MaxInt} {
+		hash := fmt.Sprintf("%032x", n)
+		all = append(all, filterCase{"customer_email_address", fmt.Sprint("email=", n),
+			func(f *PaymentFilter, hashes *[]string) { f.Emails, *hashes = []string{"x"}, []string{hash} },
+			func(p *manyFact) bool { return p.email == hash }})
+	}
+	day := func(d int) time.Time { return manyBegin.Add(time.Duration(d) * 24 * time.Hour) }
+	for _, d := range []int{1, 365, 1000} {
+		at := day(d)
+		all = append(all, filterCase{"from_date", fmt.Sprint("from day ", d), func(f *PaymentFilter, _ *[]string) { f.From = &at },
+			func(p *manyFact) bool { return p.at >= at.UnixMicro() }})
+	}
+	for _, d := range []int{-1, 3, 365} {
+		at := day(d)
+		all = append(all, filterCase{"to_date", fmt.Sprint("to day ", d), func(f *PaymentFilter, _ *[]string) { f.To = &at },
+			func(p *manyFact) bool { return p.at <= at.UnixMicro() }})
+	}
+	for _, least := range []domain.Amount{1, 1_000_000, 5_000_000_000} {
+		all = append(all, filterCase{"min_amount", fmt.Sprint("at least ", least), func(f *PaymentFilter, _ *[]string) { f.MinAmount = &least },
+			func(p *manyFact) bool { return p.amount >= least }})
+	}
+	for _, most := range []domain.Amount{0, 50, 4999} {
+		all = append(all, filterCase{"max_amount", fmt.Sprint("at most ", most), func(f *PaymentFilter, _ *[]string) { f.MaxAmount = &most },
+			func(p *manyFact) bool { return p.amount <= most }})
+	}
+	return all
+}
+
+func hundredCustomers() (all []string) {
+	for n := range 100 {
+		all = append(all, fmt.Sprintf("customer-%07d", 1000+n))
+	}
+	return all
+}
+
+// question is a filter by one field or two, and the place of a page in it.
+type question struct {
+	name   string
+	fields int // of the filter
+	page   int // number of its place
+	pair   int // number of its filter
+	fits   func(p *manyFact) bool
+	filter PaymentFilter
+	hashes []string
+	from   *Place
+}
+
+// questions are all filters alone and in pairs; of each the first page, the one from the middle of the time, the last one from
+// shortly before the oldest payment, and the last one on the way back.
+func questions(facts []manyFact) (alone, pairs []question) {
+	place := func(i int, newer bool) *Place {
+		return &Place{At: time.UnixMicro(facts[i].at).UTC(), ID: domain.PaymentID(facts[i].id), Newer: newer}
+	}
+	places := []struct {
+		name string
+		at   *Place
+	}{{"first", nil}, {"middle", place(len(facts)/2, false)}, {"last", place(len(facts)/100, false)}, {"back", place(0, true)}}
+	ask := func(to *[]question, cases ...filterCase) {
+		for i, p := range places {
+			q := question{name: p.name + " page", from: p.at, fields: len(cases), page: i, pair: len(*to) / len(places)}
+			for _, c := range cases {
+				c.set(&q.filter, &q.hashes)
+				q.name += ", " + c.name
+			}
+			q.fits = func(p *manyFact) bool {
+				return p.account == string(manyAccount) && !slices.ContainsFunc(cases, func(c filterCase) bool { return !c.fits(p) })
+			}
+			*to = append(*to, q)
+		}
+	}
+	cases := filterCases()
+	for i, a := range cases {
+		ask(&alone, a)
+		for _, b := range cases[i+1:] {
+			if a.field != b.field {
+				ask(&pairs, a, b)
+			}
+		}
+	}
+	return alone, pairs
+}
+
+// answer gives the ids of a page in the plainest way.
+func (q *question) answer(facts []manyFact) (ids []string) {
+	step, i := -1, len(facts)-1
+	if q.from != nil && q.from.Newer {
+		step, i = 1, 0
+	}
+	for ; i >= 0 && i < len(facts) && len(ids) < pageLength; i += step {
+		p := &facts[i]
+		if q.from != nil {
+			at := time.UnixMicro(p.at).UTC().Compare(q.from.At)
+			if at == 0 {
+				at = cmp.Compare(p.id, string(q.from.ID))
+			}
+			if at != step && at*step <= 0 {
+				continue
+			}
+		}
+		if q.fits(p) {
+			ids = append(ids, p.id)
+		}
+	}
+	return ids
+}
+
+type timing struct {
+	name string
+	took time.Duration
+	work listWork
+	rows int
+}
+
+// TestFilters asks for pages of many payments by every filter of D11, alone and in pairs, and bounds what is read for them:
+// some rows along an index, four bytes a payment for each field of the filter, and the rows of little more than the page.
+// It prints the slowest. For figures: -payments 1000000 -timeout 1h.
+func TestFilters(t *testing.T) {
+	m := openTestModel(t, filepath.Join(t.TempDir(), fileName), 1)
+	defer mustClose(t, m)
+	began := time.Now()
+	facts := fillMany(t, m, *manyPayments)
+	t.Logf("%d payments in %.1f s, %d bytes each", len(facts), time.Since(began).Seconds(), fileSize(t, m)/len(facts))
+	alone, pairs := questions(facts)
+	if testing.Short() { // one page of each pair
+		pairs = slices.DeleteFunc(pairs, func(q question) bool { return q.page != q.pair%4 })
+	}
+	for name, all := range map[string][]question{"alone": alone, "in pairs": pairs} {
+		timings := make([]timing, len(all))
+		for i := range all {
+			timings[i] = all[i].ask(t, m, facts)
+		}
+		slices.SortFunc(timings, func(a, b timing) int { return cmp.Compare(b.took, a.took) })
+		t.Logf("%s: %d pages, median %v, slowest %v", name, len(timings), timings[len(timings)/2].took, timings[0].took)
+		for _, s := range timings[:min(10, len(timings))] {
+			t.Logf("%12v %3d rows, %+v: %s", s.took, s.rows, s.work, s.name)
+		}
+	}
+}
+
+func (q *question) ask(t *testing.T, m *model, facts []manyFact) timing {
+	t.Helper()
+	began := time.Now()
+	got, work, err := m.findPayments(context.Background(), manyAccount, q.filter, q.hashes, q.from, pageLength)
+	took := time.Since(began)
+	if err != nil {
+		t.Fatal(q.name, err)
+	}
+	want := q.answer(facts)
+	if !slices.EqualFunc(got, want, func(row listedPayment, id string) bool { return row.key.ID == id }) {
+		t.Fatalf("%s: %d rows, want %d: %+v, want %v", q.name, len(got), len(want), got, want)
+	}
+	block := int(m.sizes.block)
+	columns := (q.fields + 1) * (len(facts) / block) // one more: the account's
+	if work.walked > m.sizes.walk || work.columns > columns || work.checked > pageLength+2*block {
+		t.Errorf("%s: reads %+v, of %d payments", q.name, work, len(facts))
+	}
+	return timing{q.name, took, work, len(got)}
+}
+
+func fileSize(t *testing.T, m *model) (n int) {
+	t.Helper()
+	if err := m.readers.QueryRow("SELECT sum(pgsize) FROM dbstat").Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}

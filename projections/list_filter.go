@@ -1,0 +1,166 @@
+package projections
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"payledger/domain"
+)
+
+// filter is a PaymentFilter as rows and blocks have it.
+type filter struct {
+	account string
+	f       PaymentFilter
+	equal   []equal // the columns that must have one of some values, the most selective first
+}
+
+// equal is a column of which one of the values is wanted.
+type equal struct {
+	column string
+	values []string
+	index  string      // that has the payments of a value in order; "" for none
+	code   blockColumn // blockColumns for none
+}
+
+func newFilter(account domain.AccountID, f PaymentFilter, hashes []string) filter {
+	out := filter{account: string(account), f: f}
+	for _, e := range []equal{
+		{"session", given(string(f.Session)), "payments_session", blockColumns},
+		{"order_id", given(f.OrderID), "payments_order", columnOrder},
+		{"email_hash", hashes, "payments_email", columnEmail},
+		{"customer_id", f.CustomerIDs, "payments_customer", columnCustomer},
+		{"last4", f.Last4Digits, "", columnLast4},
+		{"status", f.Statuses, "", columnKind}, {"processor", f.Processors, "", columnKind},
+		{"merchant_id", f.MerchantIDs, "", columnKind}, {"currency", f.Currencies, "", columnKind},
+		{"payment_method_type", f.MethodTypes, "", columnKind},
+	} {
+		if e.values = slices.Compact(slices.Sorted(slices.Values(e.values))); len(e.values) > 0 {
+			out.equal = append(out.equal, e)
+		}
+	}
+	return out
+}
+
+// given is a field of one value as a list of it; "" is none.
+func given(value string) []string {
+	if value == "" {
+		return nil
+	}
+	return []string{value}
+}
+
+// along is the column whose index a list goes along; nil is the time of creation.
+func (f *filter) along() *equal {
+	if len(f.equal) == 0 || f.equal[0].index == "" {
+		return nil
+	}
+	return &f.equal[0]
+}
+
+// conditions are those of the filter on a row, but for the account and the times.
+func (f *filter) conditions() (w where) {
+	for _, e := range f.equal {
+		w.oneOf(e.column, e.values)
+		if e.index != "" {
+			w.and(e.column + " <> ''")
+		}
+	}
+	if f.f.MinAmount != nil {
+		w.and("amount >= ?", int64(*f.f.MinAmount))
+	}
+	if f.f.MaxAmount != nil {
+		w.and("amount <= ?", int64(*f.f.MaxAmount))
+	}
+	return w
+}
+
+// kindConditions are those on a row of kinds.
+func (f *filter) kindConditions() (w where) {
+	w.and("account = ?", f.account)
+	for _, e := range f.equal {
+		if e.code == columnKind {
+			w.oneOf(e.column, e.values)
+		}
+	}
+	return w
+}
+
+// textTests are the tests of the columns of texts.
+func (f *filter) textTests() (tests []*codeTest) {
+	for _, e := range f.equal {
+		if e.code == columnKind || e.code == blockColumns {
+			continue
+		}
+		test := &codeTest{column: e.code}
+		for _, v := range e.values {
+			test.oneOf = append(test.oneOf, textCode(v))
+		}
+		slices.Sort(test.oneOf)
+		tests = append(tests, test)
+	}
+	return tests
+}
+
+// amountTest is the test of the amount, if the filter has one.
+func (f *filter) amountTest() []*codeTest {
+	if f.f.MinAmount == nil && f.f.MaxAmount == nil {
+		return nil
+	}
+	test := &codeTest{column: columnAmount, most: maxAmountCode}
+	if f.f.MinAmount != nil {
+		test.least = amountCode(*f.f.MinAmount)
+	}
+	if f.f.MaxAmount != nil {
+		test.most = amountCode(*f.f.MaxAmount)
+	}
+	return []*codeTest{test}
+}
+
+// codeTest is a test of the codes of one column. A payment that fits the filter passes it; others may.
+type codeTest struct {
+	column blockColumn
+	// One of these says which codes pass, by column.
+	kinds       []bool   // by code
+	oneOf       []uint32 // sorted
+	least, most uint32
+
+	tested, passed int // codes so far
+}
+
+// pass adds the rows of a block whose codes pass to rows.
+func (t *codeTest) pass(rows []uint16, codes []byte) []uint16 {
+	n := len(codes) / codeSize
+	t.tested += n
+	before := len(rows)
+	switch t.column {
+	case columnKind:
+		for row := range n {
+			if code := int(binary.LittleEndian.Uint32(codes[row*codeSize:])); code < len(t.kinds) && t.kinds[code] {
+				rows = append(rows, uint16(row))
+			}
+		}
+	case columnAmount:
+		for row := range n {
+			if code := binary.LittleEndian.Uint32(codes[row*codeSize:]); t.least <= code && code <= t.most {
+				rows = append(rows, uint16(row))
+			}
+		}
+	default:
+		for row := range n {
+			code := binary.LittleEndian.Uint32(codes[row*codeSize:])
+			if code == t.oneOf[0] || len(t.oneOf) > 1 && t.has(code) {
+				rows = append(rows, uint16(row))
+			}
+		}
+	}
+	t.passed += len(rows) - before
+	return rows
+}
+
+func (t *codeTest) has(code uint32) bool {
+	_, found := slices.BinarySearch(t.oneOf, code)
+	return found
+}
+
+// share is the part of the codes that passed so far, of which a test that was not used is thought to let half pass.
+func (t *codeTest) share() float64 { return (float64(t.passed) + 1) / (float64(t.tested) + 2) }

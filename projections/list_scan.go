@@ -1,0 +1,295 @@
+package projections
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+)
+
+// blockTimes are the times of the oldest and the newest payment of a block, microseconds since 1970.
+type blockTimes struct{ oldest, newest int64 }
+
+// blockList keeps the times of blocks in memory, which never change: 16 bytes for each thousand payments.
+type blockList struct {
+	sync.Mutex
+	times []blockTimes
+}
+
+// scan finds the rest of the page: among the newest payments, which are in no block, and then block by block along the way,
+// until no other block can have a payment before those of the page.
+func (s *search) scan(ctx context.Context) error {
+	blocks, err := s.blocks(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.collect(ctx, s.newestQuery(int64(len(blocks))*s.sizes.block)); err != nil {
+		return err
+	}
+	tests, err := s.tests(ctx)
+	if err != nil {
+		return err
+	}
+	if len(tests) > 0 {
+		ahead := s.ahead(blocks)
+		for size := 1; len(ahead) > 0 && !s.complete(ahead); size = min(2*size, s.chunk) {
+			chunk := ahead[:min(size, len(ahead))]
+			ahead = ahead[len(chunk):]
+			if err := s.scanChunk(ctx, chunk, ahead, tests); err != nil {
+				return err
+			}
+		}
+	}
+	s.arrange()
+	return nil
+}
+
+// blocks are the times of all blocks.
+func (s *search) blocks(ctx context.Context) ([]blockTimes, error) {
+	var last int
+	if err := s.tx.QueryRowContext(ctx, selectLastBlock).Scan(&last); err != nil {
+		return nil, err
+	}
+	s.known.Lock()
+	defer s.known.Unlock()
+	if last < len(s.known.times) {
+		return s.known.times[:last+1], nil // the file may have had fewer when this search began
+	}
+	rows, err := s.tx.QueryContext(ctx, selectBlocks, len(s.known.times))
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id int
+		var b blockTimes
+		if err := rows.Scan(&id, &b.oldest, &b.newest); err != nil {
+			return nil, err
+		}
+		if id != len(s.known.times) {
+			return nil, fmt.Errorf("%w: block %d follows %d blocks", errStale, id, len(s.known.times))
+		}
+		s.known.times = append(s.known.times, b)
+	}
+	return s.known.times, rows.Err()
+}
+
+// newestQuery looks among the rows behind those of the blocks.
+func (s *search) newestQuery(packed int64) query {
+	w := where{}
+	w.and("rowid > ?", packed)
+	s.fitting(&w)
+	return query{"SELECT id, revision, created_at FROM payments NOT INDEXED WHERE " + w.text() + s.order() + " LIMIT ?", append(w.args, s.n)}
+}
+
+// rowsQuery reads those of some rows that fit.
+func (s *search) rowsQuery(rows []int64) query {
+	w := where{}
+	w.and("rowid IN (SELECT value FROM json_each(?))", numbers(rows))
+	s.fitting(&w)
+	return query{"SELECT id, revision, created_at FROM payments NOT INDEXED WHERE " + w.text(), w.args}
+}
+
+// fitting adds all conditions on a row.
+func (s *search) fitting(w *where) {
+	w.and("account = ?", s.account)
+	s.times(w)
+	fits := s.conditions()
+	w.and(fits.text(), fits.args...)
+}
+
+// collect adds the rows of a query to what was found.
+func (s *search) collect(ctx context.Context, q query) error {
+	rows, err := s.tx.QueryContext(ctx, q.sql, q.args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		one, err := s.read(rows.Scan)
+		if err != nil {
+			return err
+		}
+		s.found = append(s.found, one)
+	}
+	return rows.Err()
+}
+
+// tests are those of the columns that the filter needs, at least one; none if no payment was ever of a kind that fits.
+func (s *search) tests(ctx context.Context) ([]*codeTest, error) {
+	w := s.kindConditions()
+	var list string
+	var n int
+	err := s.tx.QueryRowContext(ctx, "SELECT json_group_array(id), (SELECT count(*) FROM kinds) FROM kinds WHERE "+w.text(), w.args...).Scan(&list, &n)
+	if err != nil {
+		return nil, err
+	}
+	var ids []int
+	if err := json.Unmarshal([]byte(list), &ids); err != nil || len(ids) == 0 {
+		return nil, err
+	}
+	tests := s.textTests()
+	if len(ids) < n || len(tests) == 0 {
+		kinds := make([]bool, slices.Max(ids)+1)
+		for _, id := range ids {
+			kinds[id] = true
+		}
+		tests = append(tests, &codeTest{column: columnKind, kinds: kinds})
+	}
+	return append(tests, s.amountTest()...), nil
+}
+
+// step is a block on the search's way, and the time that no payment in it or in the blocks after it comes before.
+type step struct{ block, bound int64 }
+
+// ahead are the blocks that may have payments of the page, in the order of the way.
+func (s *search) ahead(blocks []blockTimes) (steps []step) {
+	least, most := s.span()
+	for id, b := range blocks {
+		switch {
+		case b.newest < least || b.oldest > most:
+		case s.newer():
+			steps = append(steps, step{int64(id), b.oldest})
+		default:
+			steps = append(steps, step{int64(id), b.newest})
+		}
+	}
+	if !s.newer() {
+		slices.Reverse(steps)
+	}
+	for i := len(steps) - 2; i >= 0; i-- {
+		if s.newer() == (steps[i+1].bound < steps[i].bound) {
+			steps[i].bound = steps[i+1].bound
+		}
+	}
+	return steps
+}
+
+// complete reports whether the page is full of payments that come before all those of the blocks ahead.
+func (s *search) complete(ahead []step) bool {
+	if len(s.found) < s.n {
+		return false
+	}
+	if len(ahead) == 0 {
+		return true
+	}
+	s.arrange()
+	last := s.found[s.n-1].at
+	return s.newer() && last < ahead[0].bound || !s.newer() && last > ahead[0].bound
+}
+
+// scanChunk looks through some blocks. ahead are the blocks after them.
+func (s *search) scanChunk(ctx context.Context, chunk, ahead []step, tests []*codeTest) error {
+	// Whatever lets the least pass comes first: the columns after it are read only where something is left.
+	slices.SortStableFunc(tests, func(a, b *codeTest) int { return cmp.Compare(a.share(), b.share()) })
+	left := make([][]uint16, len(chunk)) // of each block, the rows that have passed
+	for i, test := range tests {
+		if err := s.scanColumn(ctx, chunk, left, test, i == 0); err != nil {
+			return err
+		}
+	}
+	var candidates []int64
+	for i, b := range chunk {
+		for _, row := range left[i] {
+			candidates = append(candidates, b.block*s.sizes.block+int64(row)+1)
+		}
+		if i+1 < len(chunk) && len(s.found)+len(candidates) < s.n {
+			continue
+		}
+		if err := s.check(ctx, candidates); err != nil {
+			return err
+		}
+		candidates = candidates[:0]
+		if i+1 < len(chunk) && s.complete(chunk[i+1:]) {
+			return nil
+		}
+	}
+	return nil
+}
+
+// scanColumn tests a column of some blocks, and keeps of the rows that were left those that pass.
+func (s *search) scanColumn(ctx context.Context, chunk []step, left [][]uint16, test *codeTest, first bool) error {
+	at := map[int64]int{} // by the column's key, of the blocks that are needed
+	keys := make([]int64, 0, len(chunk))
+	for i, b := range chunk {
+		if first || len(left[i]) > 0 {
+			key := columnKey(test.column, b.block)
+			at[key] = i
+			keys = append(keys, key)
+		}
+	}
+	if len(keys) == 0 {
+		return nil
+	}
+	rows, err := s.tx.QueryContext(ctx, selectColumns, numbers(keys))
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	var passed []uint16
+	read := 0
+	for ; rows.Next(); read++ {
+		var id int64
+		var codes sql.RawBytes
+		if err := rows.Scan(&id, &codes); err != nil {
+			return err
+		}
+		if int64(len(codes)) != s.sizes.block*codeSize {
+			return fmt.Errorf("%w: a block's column of %d bytes", errStale, len(codes))
+		}
+		s.work.columns++
+		i := at[id]
+		passed = test.pass(passed[:0], codes)
+		if first {
+			left[i] = slices.Clone(passed)
+		} else {
+			left[i] = both(left[i], passed)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	if read < len(keys) {
+		return fmt.Errorf("%w: %d blocks without a column", errStale, len(keys)-read)
+	}
+	return nil
+}
+
+// both keeps of a the rows that b has, too.
+func both(a, b []uint16) []uint16 {
+	kept := a[:0]
+	for _, row := range a {
+		for len(b) > 0 && b[0] < row {
+			b = b[1:]
+		}
+		if len(b) > 0 && b[0] == row {
+			kept = append(kept, row)
+		}
+	}
+	return kept
+}
+
+// check reads the rows whose codes fit, and adds those that fit themselves.
+func (s *search) check(ctx context.Context, rows []int64) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	s.work.checked += len(rows)
+	return s.collect(ctx, s.rowsQuery(rows))
+}
+
+// numbers is a list for SQL's json_each.
+func numbers(list []int64) string {
+	text := []byte{'['}
+	for i, n := range list {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = strconv.AppendInt(text, n, 10)
+	}
+	return string(append(text, ']'))
+}
