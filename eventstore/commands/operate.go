@@ -28,6 +28,11 @@ func (s *Service) operate(ctx context.Context, by Caller, o operation) (before, 
 	if deadline.IsZero() {
 		deadline = s.Store.Now().Add(s.PaymentTimeout)
 	}
+	pass, after, err := s.turn(ctx, by, o, deadline)
+	if err != nil {
+		return before, after, err
+	}
+	defer pass()
 	if after, err = s.admitted(ctx, by, o, deadline); err != nil {
 		return before, after, err
 	}
@@ -52,7 +57,7 @@ func (s *Service) operate(ctx context.Context, by Caller, o operation) (before, 
 		return before, tip.State, nil
 	}
 	if f := s.launchRequested(tip, deadline); f != nil {
-		return before, s.await(f, deadline), nil
+		return before, s.await(ctx, f, deadline), nil
 	}
 	return before, tip.State, refusal(tip)
 }
@@ -134,6 +139,7 @@ func (s *Service) waitForRunning(ctx context.Context, state payment.State, deadl
 			left = f.left
 		}
 	}
+	defer aside(ctx)()
 	again := time.NewTimer(lookAgain)
 	defer again.Stop()
 	select {
