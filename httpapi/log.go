@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"errors"
 	"net/http"
 	"time"
 )
@@ -9,6 +10,8 @@ import (
 func (a *API) logRequest(c *call, o outcome, took time.Duration) {
 	event := a.Logger.Info()
 	switch {
+	case errors.Is(o.failure, errOverloaded): // counted: a line for each would add to the load
+		event = a.Logger.Debug()
 	case o.status >= http.StatusInternalServerError:
 		event = a.Logger.Error()
 	case c.route.access == byNothing || c.route.access == byPage:

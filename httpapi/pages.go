@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"net/http"
+	"strconv"
 
 	"payledger/domain/account"
 	"payledger/domain/payment"
@@ -131,6 +132,9 @@ func (c *call) pageOf(err error, n checkout.Notice) (any, error) {
 func (c *call) failPage(err error) outcome {
 	err = unavailable(err)
 	status := statuses[reasonOf(err)]
+	if status == http.StatusServiceUnavailable {
+		c.w.Header().Set("Retry-After", strconv.Itoa(retryAfter))
+	}
 	page, broken := c.api.pages.Failure(status)
 	if broken != nil {
 		return outcome{status: status, failure: err, cut: broken}

@@ -19,6 +19,7 @@ import (
 	"payledger/eventstore/commands"
 	"payledger/eventstore/workflows"
 	"payledger/httpapi"
+	"payledger/httpapi/intake"
 	"payledger/httpapi/keyuse"
 	"payledger/notifier"
 	"payledger/processorsim"
@@ -47,6 +48,9 @@ type App struct {
 	workflows   *workflows.Engine
 
 	api, admin, sim *webServer
+	intake          httpapi.Intake
+	caps            intake.Caps
+	watch           *viewsWatch
 	apiDoor         *door // of api, admin and sim, until the service is ready
 	adminDoor       *door
 	simDoor         *door
@@ -100,6 +104,7 @@ func startShowing(ctx context.Context, o Options, log zerolog.Logger, clock func
 		options: o, log: log, clock: clock, failed: make(chan error, 8), stopAPI: func() {}, progress: newStartProgress(log),
 		show: show,
 	}
+	a.intakeOf(bounds)
 	steps := []func(context.Context) error{
 		a.listen, a.openLedger, a.initialize, a.openProcessors, a.openViews, a.openNotifier, a.openCommands, a.openWorkflows,
 		a.run, a.openDoors, a.lookAfter,
@@ -251,7 +256,13 @@ func (a *App) run(ctx context.Context) error {
 	loud("workflows", a.workflows.Run)
 	a.loops.Go(func() { a.keyUses.Run(background, a.hasKey, a.warnOfUses) })
 	vital("log", a.fanout.Run)
-	return a.awaitViews(ctx)
+	if err := a.awaitViews(ctx); err != nil {
+		return err
+	}
+	a.watch = &viewsWatch{caughtUp: a.views.CaughtUp}
+	a.watch.shown.Store(time.Now().UnixNano())
+	a.loops.Go(func() { a.watch.run(background) })
+	return nil
 }
 
 // awaitViews waits until the views show all of the log, and notes how far they are.
@@ -275,7 +286,7 @@ func (a *App) awaitViews(ctx context.Context) error {
 const viewsEvery = 200 * time.Millisecond
 
 // healthy is the reason why the service should get no requests, or nil (I1: /readyz).
-func (a *App) healthy(ctx context.Context) error {
+func (a *App) healthy() error {
 	if err := a.ledger.store.Healthy(); err != nil {
 		return err
 	}
@@ -291,17 +302,8 @@ func (a *App) healthy(ctx context.Context) error {
 	if err := a.workflows.Healthy(); err != nil {
 		return err
 	}
-	within, cancel := context.WithTimeout(ctx, readyWithin)
-	defer cancel()
-	err := a.views.CaughtUp(within)
-	if full := a.ledger.store.Full(); err != nil && full != nil { // then the views wait for room
-		return full
-	}
-	return err
+	return a.watch.behind()
 }
-
-// readyWithin is how long readyz waits for the views.
-const readyWithin = 2 * time.Second
 
 // ready is the ready line.
 func (a *App) ready() Ready {

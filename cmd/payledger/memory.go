@@ -13,18 +13,23 @@ const (
 	memoryShare = 75
 	// minMemory is the least that --memory may be, in bytes.
 	minMemory = 256 << 20
+	// Bodies and answers that are held take an eighth each.
+	heldShare, maxHeld = 8, 1 << 30
+	// connectionSize is about what a connection takes at most by itself, its buffers in the kernel included, in bytes.
+	connectionSize = 128 << 10
+	maxConnections = 16 << 10
 	// The log's caches take a sixteenth of the memory, within these bounds, in bytes.
 	minCaches = 32 << 20
 	maxCaches = 1 << 30
 )
 
-// memorySize is a number of bytes on the command line: "512MiB", "4GiB", or a plain number.
+// memorySize is a number of bytes on the command line: "512MiB", "4GiB", "768MB", or a plain number.
 type memorySize int64
 
 var memoryUnits = []struct {
 	name  string
 	bytes int64
-}{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"TiB", 1 << 40}, {"", 1}}
+}{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"TiB", 1 << 40}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}, {"", 1}}
 
 // UnmarshalText reads a size.
 func (m *memorySize) UnmarshalText(text []byte) error {
@@ -45,7 +50,13 @@ func (m *memorySize) UnmarshalText(text []byte) error {
 
 // memory is how many bytes the process may use, and how many of them the log's caches get.
 type memory struct {
-	Limit, Caches int64
+	Limit, Caches   int64
+	Bodies, Answers int64 // of requests, while they are held
+}
+
+// connections returns how many connections the memory and a number of open files allow.
+func (m memory) connections(files int) int {
+	return max(leastConnections, min(int(m.Limit/connectionSize), files/fileShare, maxConnections))
 }
 
 // memoryOf returns the bounds for --memory; 0 takes memoryShare of what the cgroup or the machine has.
@@ -54,7 +65,8 @@ func memoryOf(flag memorySize) memory {
 	if limit == 0 {
 		limit = available() / 100 * memoryShare
 	}
-	return memory{Limit: limit, Caches: min(max(limit/16, minCaches), maxCaches)}
+	held := min(limit/heldShare, maxHeld)
+	return memory{Limit: limit, Caches: min(max(limit/16, minCaches), maxCaches), Bodies: held, Answers: held}
 }
 
 // limitMemory has the runtime collect in time to stay below the limit. What the operator sets in GOMEMLIMIT below it

@@ -17,7 +17,7 @@ const startTimeout = time.Minute
 
 // process is the program running as a child of the test.
 type process struct {
-	t           *testing.T
+	t           testing.TB
 	command     *exec.Cmd
 	ready       Ready
 	credentials *commands.Credentials
@@ -25,13 +25,13 @@ type process struct {
 }
 
 // serveProcess starts `payledger serve` and waits for its ready line.
-func serveProcess(t *testing.T, args ...string) *process {
+func serveProcess(t testing.TB, args ...string) *process {
 	t.Helper()
 	return serveProcessWithin(t, startTimeout, args...)
 }
 
 // serveProcessWithin is serveProcess with a limit of its own.
-func serveProcessWithin(t *testing.T, limit time.Duration, args ...string) *process {
+func serveProcessWithin(t testing.TB, limit time.Duration, args ...string) *process {
 	t.Helper()
 	p := &process{t: t, log: &strings.Builder{}}
 	p.command = exec.Command(os.Args[0], append([]string{"serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"}, args...)...)
