@@ -182,7 +182,7 @@ func (a *App) openViews(ctx context.Context) error {
 	var err error
 	a.views, err = projections.Open(ctx, projections.Config{
 		Dir: filepath.Join(a.options.Data, viewsFolder), Store: a.ledger.store, Fanout: a.fanout,
-		Vault: a.ledger.vault, Logger: a.log, Now: a.clock,
+		Vault: a.ledger.vault, Logger: a.log, Now: a.clock, Cache: memoryOf(a.options.Memory).Pages,
 	})
 	if err != nil {
 		return err
@@ -201,6 +201,9 @@ func (a *App) openNotifier(ctx context.Context) error {
 		return err
 	}
 	if a.index, err = deliveries.Open(ctx, filepath.Join(a.options.Data, viewsFolder), a.log); err != nil {
+		return err
+	}
+	if err := a.index.SizeCache(ctx, memoryOf(a.options.Memory).Pages); err != nil {
 		return err
 	}
 	a.webhooks, err = notifier.OpenLog(ctx, notifier.LogConfig{

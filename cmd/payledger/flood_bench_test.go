@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -14,14 +15,25 @@ import (
 var (
 	floodConnections = flag.Int("flood-connections", 2000, "how many connections BenchmarkFlood creates payments over")
 	floodTime        = flag.Duration("flood-time", 10*time.Second, "how long each part of BenchmarkFlood takes")
+	floodPayments    = flag.Int("flood-payments", 0, "how many payments the log has before BenchmarkFlood")
+	floodFiles       = flag.Int("flood-files", 0, "how many files the service may have open; 0: as the test")
 	floodPause       = flag.Duration("flood-pause", 0, "how long a caller waits that was answered 503")
 )
 
 // BenchmarkFlood: payments over 64 connections, then over -flood-connections, while /readyz is asked all the time; the
 // process has 768 MiB.
 func BenchmarkFlood(b *testing.B) {
-	p := serveProcess(b, "--data", b.TempDir(), "--memory", "768MiB", "--log-level", "error")
-	m := newMerchant(p.ready.API, p.credentials.APIKey)
+	o := testOptions(cmp.Or(*grownData, b.TempDir()))
+	key := ""
+	if *grown = *floodPayments; *grown > 0 {
+		key, _ = filled(b, o)
+	}
+	p := serveProcessWithin(b, time.Hour, "--data", o.Data, "--memory", "768000000", "--log-level", "error")
+	m := newMerchant(p.ready.API, key)
+	if key == "" {
+		m.key = p.credentials.APIKey
+	}
+	b.Logf("ready with %d payments, RSS %.1f MiB", *floodPayments, p.memory("VmRSS:"))
 	body := vaulted(b, m)
 	pay := func(w *wire) (int, error) { return w.post("/payments", "", body) }
 	phase := func(n int) *crowd {
@@ -33,7 +45,7 @@ func BenchmarkFlood(b *testing.B) {
 		}
 		ready, admin := make(chan asked, 1), make(chan asked, 1)
 		ask := func(out chan asked, url string) {
-			took, failed := probes(ctx, url, 50*time.Millisecond)
+			took, failed := probesBeside(b, ctx, url)
 			out <- asked{took, failed}
 		}
 		go ask(ready, p.ready.API+"/readyz")
@@ -64,7 +76,7 @@ func first(errs []error) error {
 
 // BenchmarkOnePayment: partial captures of one payment by one caller, and by 100 at once.
 func BenchmarkOnePayment(b *testing.B) {
-	p := serveProcess(b, "--data", b.TempDir(), "--memory", "768MiB", "--log-level", "error")
+	p := serveProcess(b, "--data", b.TempDir(), "--memory", "768000000", "--log-level", "error")
 	m := newMerchant(p.ready.API, p.credentials.APIKey)
 	rate := func(n int) float64 {
 		a, err := m.pay(m.token(b, fmt.Sprint("order-", n), 1_000_000_000, "4111111111111111"), "")
@@ -92,7 +104,7 @@ func BenchmarkOnePayment(b *testing.B) {
 
 // BenchmarkNeverReading: connections that ask and never read, without a key, and others that want to pay.
 func BenchmarkNeverReading(b *testing.B) {
-	p := serveProcess(b, "--data", b.TempDir(), "--memory", "768MiB", "--log-level", "error")
+	p := serveProcess(b, "--data", b.TempDir(), "--memory", "768000000", "--log-level", "error")
 	m := newMerchant(p.ready.API, p.credentials.APIKey)
 	body := vaulted(b, m)
 	address := strings.TrimPrefix(m.api, "http://")
@@ -124,18 +136,12 @@ func onlyFor(b *testing.B, d time.Duration) context.Context {
 
 // BenchmarkSlowReaders: 1,500 connections that ask for a list of some 500 kB and take none of it, or a few bytes a second.
 func BenchmarkSlowReaders(b *testing.B) {
-	p := serveProcess(b, "--data", b.TempDir(), "--memory", "768MiB", "--log-level", "error")
+	p := serveProcess(b, "--data", b.TempDir(), "--memory", "768000000", "--log-level", "error")
 	m := newMerchant(p.ready.API, p.credentials.APIKey)
 	metadata := `"metadata":{"note":"` + strings.Repeat("x", 4000) + `"}`
 	body := strings.TrimSuffix(vaulted(b, m), "}") + "," + metadata + "}"
-	w, err := dialWire(m.api, m.key)
-	if err != nil {
-		b.Fatal(err)
-	}
 	for range 100 {
-		if status, err := w.post("/payments", "", body); err != nil || status != http.StatusOK {
-			b.Fatal(status, err)
-		}
+		m.must(b, "POST", "/payments", m.headers(), body)
 	}
 	list := m.must(b, "GET", "/payments?limit=100", m.headers(), nil)
 	b.Logf("the list has %d bytes; RSS %.1f MiB", len(list.body), p.memory("VmRSS:"))
@@ -156,7 +162,8 @@ func BenchmarkSlowReaders(b *testing.B) {
 				tick.Stop()
 			}
 		}
-		c := flood(onlyFor(b, 2*time.Second), 4, m.key, m.api, 0, func(w *wire) (int, error) { return w.post("/payments", "", body) })
+		small := vaulted(b, m)
+		c := flood(onlyFor(b, 2*time.Second), 4, m.key, m.api, 0, func(w *wire) (int, error) { return w.post("/payments", "", small) })
 		b.Logf("others: %s; RSS %.1f MiB, peak %.1f MiB", c, p.memory("VmRSS:"), p.memory("VmHWM:"))
 		b.ReportMetric(p.memory("VmHWM:"), "peak-MiB")
 		for _, conn := range held {

@@ -2,10 +2,14 @@ package main
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"sync"
@@ -135,6 +139,51 @@ func probes(ctx context.Context, url string, every time.Duration) (took []time.D
 	}
 	slices.Sort(took)
 	return took, failed
+}
+
+// probesBeside is probes from a process of its own, every 50 ms: the crowd's process has no time for them.
+func probesBeside(t testing.TB, ctx context.Context, url string) (took []time.Duration, failed []error) {
+	command := exec.Command(os.Args[0])
+	command.Env = append(os.Environ(), asProbe+"="+url)
+	stdin, err := command.StdinPipe() // its end ends the process
+	if err != nil {
+		t.Error(err)
+		return nil, nil
+	}
+	context.AfterFunc(ctx, func() { stdin.Close() })
+	out, err := command.Output()
+	if err != nil {
+		t.Error(err)
+	}
+	var told probed
+	if err := json.Unmarshal(out, &told); err != nil {
+		t.Error(err)
+	}
+	for _, text := range told.Failed {
+		failed = append(failed, errors.New(text))
+	}
+	return told.Took, failed
+}
+
+// probed is what a process of probes tells.
+type probed struct {
+	Took   []time.Duration
+	Failed []string
+}
+
+// probe is the process of probesBeside.
+func probe(url string, in io.Reader, out io.Writer) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		io.Copy(io.Discard, in) // until the test closes it
+		cancel()
+	}()
+	took, failed := probes(ctx, url, 50*time.Millisecond)
+	told := probed{Took: took}
+	for _, err := range failed {
+		told.Failed = append(told.Failed, err.Error())
+	}
+	return json.NewEncoder(out).Encode(told)
 }
 
 // memory is a figure of the process in MiB, as the system tells it.

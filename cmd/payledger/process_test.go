@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"strings"
@@ -35,6 +36,9 @@ func serveProcessWithin(t testing.TB, limit time.Duration, args ...string) *proc
 	t.Helper()
 	p := &process{t: t, log: &strings.Builder{}}
 	p.command = exec.Command(os.Args[0], append([]string{"serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"}, args...)...)
+	if *floodFiles > 0 {
+		p.command = exec.Command("sh", append([]string{"-c", fmt.Sprintf(`ulimit -n %d; exec "$0" "$@"`, *floodFiles)}, p.command.Args...)...)
+	}
 	p.command.Env = append(os.Environ(), asProgram+"=1")
 	p.command.Stderr = p.log
 	out, err := p.command.StdoutPipe()

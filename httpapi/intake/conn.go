@@ -16,8 +16,12 @@ import (
 // takes some megabytes for each slow reader.
 const sendBuffer = 32 << 10
 
-// patience is how many parts the write time-out has: so often is looked whether a reader took something.
-const patience = 4
+// patience is how many parts the write time-out has, and lookEvery the length of the longest: so often is looked whether a reader
+// took something.
+const (
+	patience  = 4
+	lookEvery = time.Second
+)
 
 // conn is an accepted connection.
 type conn struct {
@@ -45,7 +49,7 @@ func (c *conn) Write(p []byte) (n int, err error) {
 	}()
 	for {
 		now := c.of.caps.Now()
-		if err := c.Conn.SetWriteDeadline(now.Add(c.of.caps.WriteTimeout / patience)); err != nil {
+		if err := c.Conn.SetWriteDeadline(now.Add(min(c.of.caps.WriteTimeout/patience, lookEvery))); err != nil {
 			return n, err
 		}
 		m, err := c.Conn.Write(p[n:])

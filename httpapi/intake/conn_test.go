@@ -54,7 +54,7 @@ func within(s *slowConn) (*Listener, *conn) {
 
 // TestSlowReader: an answer is written to its end as long as its reader takes something within the time-out.
 func TestSlowReader(t *testing.T) {
-	s := &slowConn{now: time.Unix(1e9, 0), takes: []int{3, 0, 0, 0, 1, 0, 0, 1, 0, 2, 0, 0, 0, 99}}
+	s := &slowConn{now: time.Unix(1e9, 0), takes: []int{3, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 2, 0, 0, 0, 0, 0, 99}}
 	l, c := within(s)
 	began := s.now
 	if n, err := c.Write([]byte("a long answer")); n != 13 || err != nil || s.taken.String() != "a long answer" {
@@ -83,13 +83,14 @@ func TestNoReader(t *testing.T) {
 	if l.idle.Len() != 0 {
 		t.Error("it is still listed")
 	}
+	all := func(*conn) bool { return true }
 	l.unproductive(c, s.now)
 	s.now = s.now.Add(idleGrace - 1)
-	if l.oldestIdle() != nil {
+	if l.oldestIdle(all) != nil {
 		t.Error("it made room too soon")
 	}
 	s.now = s.now.Add(1)
-	if l.oldestIdle() != c {
+	if l.oldestIdle(all) != c {
 		t.Error("it makes no room")
 	}
 	c.Close()

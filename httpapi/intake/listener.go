@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"net/netip"
 	"sync"
 	"time"
 )
@@ -13,7 +14,9 @@ import (
 const (
 	// idleGrace is how long a connection may be idle, or take nothing of its answer, before it can make room for another:
 	// a client that was answered just now is about to send its next request.
-	idleGrace = 5 * time.Second
+	idleGrace = 2 * time.Second
+	// search is how many idle connections are looked through for one of an address.
+	search = 1000
 	// backlog is how many accepted connections may wait until their server takes them.
 	backlog = 64
 	// acceptPause is the wait after a failed accept, such as without file descriptors.
@@ -119,7 +122,7 @@ func (l *Listener) place(inner net.Conn) {
 // admit counts a connection within the caps. False: they are reached.
 func (l *Listener) admit(c *conn) bool {
 	counted := l.caps.Clients != nil && !l.caps.Clients.Trusts(peerOf(c.RemoteAddr().String()))
-	if counted && !l.caps.Clients.Take(c.peer) {
+	if counted && !l.caps.Clients.Take(c.peer) && !l.replace(c.peer) {
 		l.tally.Add(AddressConnections)
 		c.why = AddressConnections
 		return false
@@ -128,7 +131,7 @@ func (l *Listener) admit(c *conn) bool {
 	var old *conn
 	full := l.caps.Connections > 0 && l.open >= l.caps.Connections
 	if full {
-		old = l.oldestIdle()
+		old = l.oldestIdle(func(*conn) bool { return true })
 	}
 	if full && old == nil {
 		l.mu.Unlock()
@@ -151,14 +154,32 @@ func (l *Listener) admit(c *conn) bool {
 	return true
 }
 
-// oldestIdle returns the connection that has been idle for the longest time, if that is long enough. The caller holds the lock.
-func (l *Listener) oldestIdle() *conn {
-	front := l.idle.Front()
-	if front == nil {
-		return nil
+// replace closes an idle connection of an address that holds all that it may, and takes its count for a new one. False: there
+// is none.
+func (l *Listener) replace(peer netip.Addr) bool {
+	l.mu.Lock()
+	old := l.oldestIdle(func(c *conn) bool { return c.peer == peer })
+	l.mu.Unlock()
+	if old == nil {
+		return false
 	}
-	if c := front.Value.(*conn); l.caps.Now().Sub(c.since) >= idleGrace {
-		return c
+	l.tally.Add(Evicted)
+	_ = old.Close() // it is given up
+	return l.caps.Clients.Take(peer)
+}
+
+// oldestIdle returns the connection of a kind that has been idle for the longest time, if that is long enough. The caller
+// holds the lock.
+func (l *Listener) oldestIdle(of func(*conn) bool) *conn {
+	now, left := l.caps.Now(), search
+	for at := l.idle.Front(); at != nil && left > 0; at, left = at.Next(), left-1 {
+		c := at.Value.(*conn)
+		if now.Sub(c.since) < idleGrace {
+			return nil
+		}
+		if of(c) {
+			return c
+		}
 	}
 	return nil
 }

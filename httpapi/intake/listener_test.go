@@ -158,6 +158,33 @@ func TestCapOfAddress(t *testing.T) {
 	}
 }
 
+// TestMakeRoomOfAddress: an address that holds all that it may gets a new connection in place of an idle one of its own, and not
+// in place of another's.
+func TestMakeRoomOfAddress(t *testing.T) {
+	h := newHouse(t, Caps{Connections: 9, Reserve: 2, Clients: NewClients(nil, 1)})
+	other, idle := h.visit("127.0.0.2"), h.visit("127.0.0.1")
+	for _, v := range []*visitor{other, idle} {
+		v.ask("/")
+		if got := v.hear(); got != "within" {
+			t.Fatal(got)
+		}
+		<-h.idle
+	}
+	h.later(idleGrace)
+	next := h.visit("127.0.0.1")
+	next.ask("/")
+	if got := next.hear(); got != "within" {
+		t.Errorf("the new connection: %q", got)
+	}
+	if got := idle.hear(); got != "" {
+		t.Errorf("the idle connection: %q", got)
+	}
+	other.ask("/")
+	if got := other.hear(); got != "within" {
+		t.Errorf("the other address: %q", got)
+	}
+}
+
 // TestMakeRoom: when all connections are taken, the one that has been idle for longest makes room. One that waits for its
 // answer does not.
 func TestMakeRoom(t *testing.T) {
