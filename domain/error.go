@@ -53,6 +53,7 @@ const (
 	ReasonAPIVersionNotSupported     Reason = "ApiVersionNotSupported"
 	ReasonUnsupportedMediaType       Reason = "UnsupportedMediaType"
 	ReasonRequestTooLarge            Reason = "RequestTooLarge"
+	ReasonHeadersTooLarge            Reason = "RequestHeadersTooLarge"
 	ReasonNotFound                   Reason = "NotFound"
 	ReasonMethodNotAllowed           Reason = "MethodNotAllowed"
 	ReasonRateLimitExceeded          Reason = "RateLimitExceeded"

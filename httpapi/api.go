@@ -143,6 +143,8 @@ type Config struct {
 	RateLimit float64
 	// KeyUses is where the last uses of API keys are noted (D20); nil: in memory.
 	KeyUses *keyuse.Uses
+	// Intake bounds requests and their memory; nothing is bound by default.
+	Intake Intake
 }
 
 // minTokenKey is the shortest key that client tokens may be signed with, in bytes: HS256's own size.
@@ -201,11 +203,26 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("X-Request-Id", id)
 	c := &call{api: a, r: r, w: w, ctx: r.Context(), id: id}
-	done := c.answer()
+	done := c.taken()
 	a.answered.add(done.status)
 	a.logRequest(c, done, a.Now().Sub(start))
 	if done.abort {
 		panic(http.ErrAbortHandler)
+	}
+}
+
+// taken answers a request, or refuses it because there is too much already.
+func (c *call) taken() outcome {
+	leave, err := c.admit()
+	defer leave()
+	defer c.giveBack()
+	switch {
+	case err == nil:
+		return c.answer()
+	case c.forPage():
+		return c.failPage(err)
+	default:
+		return c.failed(err)
 	}
 }
 

@@ -11,17 +11,22 @@ import (
 	"strings"
 
 	"payledger/domain"
+	"payledger/httpapi/intake"
 )
 
-// maxBody is the size of the largest body, in bytes (D1).
-const maxBody = 1 << 20
+// maxBody is the size of the largest body, and maxNotification that of the largest body of a processor's notification, which is
+// read before it is known who sends it; in bytes (D1, D14).
+const (
+	maxBody         = 1 << 20
+	maxNotification = 64 << 10
+)
 
 // readBody reads and parses the body of a call that has one: the guard JSON (D1, D3).
 func (c *call) readBody() error {
 	if !c.operation.hasBody() {
 		return nil
 	}
-	body, err := c.bodyBytes()
+	body, err := c.bodyBytes(maxBody)
 	if err != nil {
 		return err
 	}
@@ -78,18 +83,41 @@ func isNothing(body []byte) bool {
 }
 
 // bodyBytes reads the body: within its limit, and JSON by its type.
-func (c *call) bodyBytes() ([]byte, error) {
-	body, err := io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, maxBody))
+func (c *call) bodyBytes(limit int64) ([]byte, error) {
+	body, err := c.readWithin(http.MaxBytesReader(c.w, c.r.Body, limit), limit)
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
-		return nil, domain.Refuse(domain.KindInvalid, domain.ReasonRequestTooLarge, "The body is larger than %d bytes.", maxBody)
+		c.api.Intake.Tally.Add(intake.Body)
+		return nil, domain.Refuse(domain.KindInvalid, domain.ReasonRequestTooLarge, "The body is larger than %d bytes.", limit)
+	case errors.Is(err, errOverloaded):
+		return nil, err
 	case err != nil:
 		return nil, malformed(errors.New("it could not be read whole"))
 	case len(body) > 0 && !isJSON(c.r.Header.Get("Content-Type")):
 		return nil, domain.Refuse(domain.KindInvalid, domain.ReasonUnsupportedMediaType, "The body must be application/json.")
 	}
 	return body, nil
+}
+
+// readWithin reads a body. The memory of a large one is reserved before it is read.
+func (c *call) readWithin(body io.Reader, limit int64) ([]byte, error) {
+	if c.r.ContentLength > limit {
+		return nil, &http.MaxBytesError{Limit: limit}
+	}
+	read, err := io.ReadAll(io.LimitReader(body, unbudgeted))
+	if err != nil || len(read) < unbudgeted {
+		return read, err
+	}
+	size := c.r.ContentLength
+	if size < 0 {
+		size = limit
+	}
+	if err := c.reserve(c.api.Intake.Bodies, size); err != nil {
+		return nil, err
+	}
+	rest, err := io.ReadAll(body)
+	return append(read, rest...), err
 }
 
 func isJSON(contentType string) bool {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"runtime/debug"
 	"strings"
 
@@ -12,6 +13,7 @@ import (
 	"payledger/domain/account"
 	"payledger/eventstore/commands"
 	"payledger/httpapi/checkout"
+	"payledger/httpapi/intake"
 )
 
 // call is one request on its way through the guards.
@@ -30,6 +32,9 @@ type call struct {
 	session   domain.SessionID // of a call by client token
 	action    action           // of a call by an action's client token
 	body      document         // validated
+	client    netip.Addr       // the limits count for
+	place     *intake.Place    // among the requests that are worked on
+	reserved  []reservation    // memory
 }
 
 // outcome is what became of a call.
@@ -47,10 +52,14 @@ func (c *call) answer() outcome {
 		return outcome{status: page.Status, cut: c.api.pages.Write(c.w, page)}
 	}
 	if lines, ok := result.(stream); ok && err == nil {
-		return outcome{status: http.StatusOK, cut: c.stream(lines)}
+		if err = c.reserve(c.api.Intake.Answers, streamSize); err == nil {
+			return outcome{status: http.StatusOK, cut: c.stream(lines)}
+		}
 	}
 	if elements, ok := result.(listing); ok && err == nil {
-		return c.list(elements)
+		if err = c.reserve(c.api.Intake.Answers, streamSize); err == nil {
+			return c.list(elements)
+		}
 	}
 	if err != nil && c.route.access == byPage {
 		return c.failPage(err)
@@ -61,7 +70,9 @@ func (c *call) answer() outcome {
 	}
 	var body raw
 	if err == nil {
-		body, err = encode(result)
+		if body, err = encode(result); err == nil {
+			err = c.holdAnswer(body)
+		}
 	}
 	if err != nil {
 		return c.failed(err)
@@ -95,6 +106,10 @@ func (c *call) pass() (any, error) {
 			return nil, err
 		}
 	}
+	if err := c.enter(); err != nil {
+		return nil, err
+	}
+	defer c.place.Leave()
 	return c.route.handle(c)
 }
 
@@ -140,6 +155,7 @@ type accepted struct{ answer any }
 type raw struct {
 	contentType string
 	body        []byte
+	shared      bool // with all requests: it takes no memory of its own
 }
 
 // encode makes the answer of a handler's result.
@@ -151,7 +167,7 @@ func encode(result any) (raw, error) {
 	if err != nil {
 		return raw{}, fmt.Errorf("httpapi: an answer does not encode: %w", err)
 	}
-	return raw{"application/json", text}, nil
+	return raw{contentType: "application/json", body: text}, nil
 }
 
 func (c *call) write(status int, answer raw) error {

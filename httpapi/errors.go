@@ -41,6 +41,7 @@ var statuses = map[domain.Reason]int{
 	domain.ReasonAPIVersionNotSupported:     http.StatusBadRequest,
 	domain.ReasonUnsupportedMediaType:       http.StatusUnsupportedMediaType,
 	domain.ReasonRequestTooLarge:            http.StatusRequestEntityTooLarge,
+	domain.ReasonHeadersTooLarge:            http.StatusRequestHeaderFieldsTooLarge,
 	domain.ReasonNotFound:                   http.StatusNotFound,
 	domain.ReasonMethodNotAllowed:           http.StatusMethodNotAllowed,
 	domain.ReasonRateLimitExceeded:          http.StatusTooManyRequests,

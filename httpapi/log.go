@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"errors"
 	"net"
 	"net/http"
 	"strings"
@@ -14,13 +15,15 @@ const statusGone = 499
 func (a *API) logRequest(c *call, o outcome, took time.Duration) {
 	event := a.Logger.Info()
 	switch {
+	case errors.Is(o.failure, errOverloaded): // counted: a line for each would add to the load
+		event = a.Logger.Debug()
 	case o.status >= http.StatusInternalServerError:
 		event = a.Logger.Error()
 	case c.route.access == byNothing || c.route.access == byPage:
 		event = a.Logger.Debug()
 	}
 	event = event.Str("requestId", c.id).Str("method", c.r.Method).Str("route", c.route.path).
-		Int("status", o.status).Dur("took", took).Str("client", clientAddress(c.r))
+		Int("status", o.status).Dur("took", took).Str("client", clientAddress(c))
 	if o.status == http.StatusNotFound {
 		event = event.Str("path", shownPath(c.r.URL.Path))
 	}
@@ -43,11 +46,15 @@ func (a *API) logRequest(c *call, o outcome, took time.Duration) {
 	event.AnErr("cut", o.cut).Msg("request")
 }
 
-// clientAddress is where a request comes from, without the port.
-func clientAddress(r *http.Request) string {
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
+// clientAddress is where a request comes from, without the port: behind a trusted proxy the client that its limits count for,
+// else the peer.
+func clientAddress(c *call) string {
+	if c.client.IsValid() {
+		return c.client.String()
+	}
+	host, _, err := net.SplitHostPort(c.r.RemoteAddr)
 	if err != nil {
-		return r.RemoteAddr
+		return c.r.RemoteAddr
 	}
 	return host
 }

@@ -14,7 +14,9 @@ func receiveNotification(c *call) (any, error) {
 	if c.api.Notifications == nil || !slices.Contains(processor.Names, name) {
 		return nil, nothingHere()
 	}
-	body, err := c.bodyBytes()
+	c.place.Leave() // the body may be long on its way
+	body, err := c.bodyBytes(maxNotification)
+	c.place.Return(c.ctx)
 	if err != nil {
 		return nil, err
 	}

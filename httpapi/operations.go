@@ -16,4 +16,6 @@ func getReadiness(c *call) (any, error) {
 }
 
 // getOpenAPI: GET /openapi.yaml.
-func getOpenAPI(*call) (any, error) { return raw{"application/yaml", openapiYAML}, nil }
+func getOpenAPI(*call) (any, error) {
+	return raw{contentType: "application/yaml", body: openapiYAML, shared: true}, nil
+}

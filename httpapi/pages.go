@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"net/http"
+	"strconv"
 
 	"payledger/domain/account"
 	"payledger/domain/payment"
@@ -134,6 +135,9 @@ func (c *call) failPage(err error) outcome {
 	}
 	err = unavailable(err)
 	status := statuses[reasonOf(err)]
+	if status == http.StatusServiceUnavailable {
+		c.w.Header().Set("Retry-After", strconv.Itoa(retryAfter))
+	}
 	page, broken := c.api.pages.Failure(status)
 	if broken != nil {
 		return outcome{status: status, failure: err, cut: broken}

@@ -29,6 +29,9 @@ type route struct {
 	handle       func(*call) (any, error)
 }
 
+// pathHealth and pathReady are what probes ask (I1).
+const pathHealth, pathReady = "/healthz", "/readyz"
+
 // routes are all calls, with their scopes (D2).
 var routes = []route{
 	{http.MethodPost, "/client-session", byAPIKey, true, account.ScopeClientTokensWrite, "createClientSession", createSession},
@@ -96,7 +99,7 @@ var routes = []route{
 	{http.MethodGet, "/management/settings", byAPIKey, false, account.ScopeAccountRead, "getSettings", getSettings},
 	{http.MethodPatch, "/management/settings", byAPIKey, false, account.ScopeAccountWrite, "changeSettings", changeSettings},
 
-	{http.MethodGet, "/healthz", byNothing, false, "", "getHealth", getHealth},
-	{http.MethodGet, "/readyz", byNothing, false, "", "getReadiness", getReadiness},
+	{http.MethodGet, pathHealth, byNothing, false, "", "getHealth", getHealth},
+	{http.MethodGet, pathReady, byNothing, false, "", "getReadiness", getReadiness},
 	{http.MethodGet, "/openapi.yaml", byNothing, false, "", "getOpenapi", getOpenAPI},
 }

@@ -84,6 +84,17 @@ func dsn(path string, pragmas ...string) string {
 	return (&url.URL{Scheme: "file", Opaque: url.PathEscape(path), RawQuery: q.Encode()}).String()
 }
 
+// sizeCache changes the writer's page cache to so many bytes; 0 leaves it at writerCache.
+func (d *database) sizeCache(ctx context.Context, bytes int64) error {
+	if bytes <= 0 {
+		return nil
+	}
+	if _, err := d.conn.ExecContext(ctx, fmt.Sprintf("PRAGMA cache_size(-%d)", max(1, bytes>>10))); err != nil {
+		return fmt.Errorf("projections: page cache of %s: %w", d.path, err)
+	}
+	return nil
+}
+
 // identify makes the tables of a new file in one transaction, or checks whose file it is.
 func (d *database) identify(ctx context.Context, identity string) error {
 	var n int

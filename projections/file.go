@@ -35,6 +35,9 @@ func (f *File) Writer() *sql.Conn { return f.d.conn }
 // Readers are connections that can only read.
 func (f *File) Readers() *sql.DB { return f.d.readers }
 
+// SizeCache changes the page cache of the writer to so many bytes.
+func (f *File) SizeCache(ctx context.Context, bytes int64) error { return f.d.sizeCache(ctx, bytes) }
+
 // Noticed gives err back, and remembers when it shows that the file is damaged: Close then removes it, so that the
 // next start makes it anew.
 func (f *File) Noticed(err error) error { return f.d.noticed(err) }

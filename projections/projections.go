@@ -41,6 +41,7 @@ type Config struct {
 	Vault  *secrets.Vault
 	Logger zerolog.Logger
 	Now    func() time.Time
+	Cache  int64 // bytes of the writer's page cache; 0 takes 32 MiB
 }
 
 // Projections are the read models of this node. All methods but Run and Close may be called from many
@@ -65,7 +66,7 @@ func Open(ctx context.Context, c Config) (*Projections, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := m.loadDirectory(ctx); err != nil {
+	if err := errors.Join(m.sizeCache(ctx, c.Cache), m.loadDirectory(ctx)); err != nil {
 		return nil, errors.Join(err, m.Close())
 	}
 	positions := m.positions()

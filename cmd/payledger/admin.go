@@ -18,8 +18,8 @@ import (
 var errDamagedLog = errors.New("the log is damaged, or cannot be written")
 
 // publicReason is healthy without what only operators may know.
-func (a *App) publicReason(ctx context.Context) error {
-	err := a.healthy(ctx)
+func (a *App) publicReason(context.Context) error {
+	err := a.healthy()
 	switch {
 	case err == nil:
 		return nil
@@ -49,7 +49,7 @@ func (a *App) adminReady(w http.ResponseWriter, r *http.Request) {
 		Reason string `json:"reason,omitempty"`
 		Shards []int  `json:"damagedShards,omitempty"`
 	}{Ready: true, Shards: a.ledger.store.Damaged()}
-	if err := a.healthy(r.Context()); err != nil {
+	if err := a.healthy(); err != nil {
 		answer.Ready, answer.Reason = false, err.Error()
 	}
 	w.Header().Set("Content-Type", "application/json")
@@ -66,6 +66,7 @@ func (a *App) adminHandler() http.Handler {
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		&waitingCollector{memory: a.commands.Waiting, views: a.views.PendingOperations, now: a.clock, patience: a.patience()},
+		intakeCollector{a.intake.Tally},
 		webhookCollector{a.notifier.Tally, a.index.Backlog},
 		answerCollector{a.answers},
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{

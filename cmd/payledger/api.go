@@ -28,8 +28,8 @@ func (a *App) apiConfig() httpapi.Config {
 		Reconciler: reconcile.Reconciler{Store: a.ledger.store, Books: a.processors, Grace: a.options.PaymentTimeout},
 		Deliveries: a.webhooks, Workflows: a.workflows, ClientTokenKey: a.ledger.derive("client tokens"), PublicURL: a.options.PublicURL,
 		Environment: a.options.Environment, Now: a.clock, Random: rand.Reader, Logger: a.log,
-		KeyUses: a.keyUses,
-		Ready:   a.publicReason, RateLimit: a.options.RateLimit,
+		KeyUses: a.keyUses, Intake: a.intake,
+		Ready: a.publicReason, RateLimit: a.options.RateLimit,
 		CheckURL: a.notifierConfig().Guard().CheckURL, Notifications: a.readNotification,
 		TestEndpoint: a.testEndpoint, FrameAncestors: a.options.FrameAncestors,
 	}

@@ -19,6 +19,7 @@ import (
 	"payledger/eventstore/commands"
 	"payledger/eventstore/workflows"
 	"payledger/httpapi"
+	"payledger/httpapi/intake"
 	"payledger/httpapi/keyuse"
 	"payledger/notifier"
 	"payledger/processorsim"
@@ -48,7 +49,10 @@ type App struct {
 
 	api, admin, sim *webServer
 	answers         func() map[int]uint64 // of the API, by status
-	apiDoor         *door                 // of api, admin and sim, until the service is ready
+	intake          httpapi.Intake
+	caps            intake.Caps
+	watch           *viewsWatch
+	apiDoor         *door // of api, admin and sim, until the service is ready
 	adminDoor       *door
 	simDoor         *door
 	progress        *startProgress
@@ -101,6 +105,7 @@ func startShowing(ctx context.Context, o Options, log zerolog.Logger, clock func
 		options: o, log: log, clock: clock, failed: make(chan error, 8), stopAPI: func() {}, progress: newStartProgress(log),
 		show: show,
 	}
+	a.intakeOf(bounds)
 	steps := []func(context.Context) error{
 		a.listen, a.openLedger, a.initialize, a.openProcessors, a.openViews, a.openNotifier, a.openCommands, a.openWorkflows,
 		a.run, a.openDoors, a.lookAfter,
@@ -178,7 +183,7 @@ func (a *App) openViews(ctx context.Context) error {
 	var err error
 	a.views, err = projections.Open(ctx, projections.Config{
 		Dir: filepath.Join(a.options.Data, viewsFolder), Store: a.ledger.store, Fanout: a.fanout,
-		Vault: a.ledger.vault, Logger: a.log, Now: a.clock,
+		Vault: a.ledger.vault, Logger: a.log, Now: a.clock, Cache: memoryOf(a.options.Memory).Pages,
 	})
 	if err != nil {
 		return err
@@ -197,6 +202,9 @@ func (a *App) openNotifier(ctx context.Context) error {
 		return err
 	}
 	if a.index, err = deliveries.Open(ctx, filepath.Join(a.options.Data, viewsFolder), a.log); err != nil {
+		return err
+	}
+	if err := a.index.SizeCache(ctx, memoryOf(a.options.Memory).Pages); err != nil {
 		return err
 	}
 	a.webhooks, err = notifier.OpenLog(ctx, notifier.LogConfig{
@@ -252,7 +260,13 @@ func (a *App) run(ctx context.Context) error {
 	loud("workflows", a.workflows.Run)
 	a.loops.Go(func() { a.keyUses.Run(background, a.hasKey, a.warnOfUses) })
 	vital("log", a.fanout.Run)
-	return a.awaitViews(ctx)
+	if err := a.awaitViews(ctx); err != nil {
+		return err
+	}
+	a.watch = &viewsWatch{caughtUp: a.views.CaughtUp}
+	a.watch.shown.Store(time.Now().UnixNano())
+	a.loops.Go(func() { a.watch.run(background) })
+	return nil
 }
 
 // awaitViews waits until the views show all of the log, and notes how far they are.
@@ -276,7 +290,7 @@ func (a *App) awaitViews(ctx context.Context) error {
 const viewsEvery = 200 * time.Millisecond
 
 // healthy is the reason why the service should get no requests, or nil (I1: /readyz).
-func (a *App) healthy(ctx context.Context) error {
+func (a *App) healthy() error {
 	if err := a.ledger.store.Healthy(); err != nil {
 		return err
 	}
@@ -292,17 +306,8 @@ func (a *App) healthy(ctx context.Context) error {
 	if err := a.workflows.Healthy(); err != nil {
 		return err
 	}
-	within, cancel := context.WithTimeout(ctx, readyWithin)
-	defer cancel()
-	err := a.views.CaughtUp(within)
-	if full := a.ledger.store.Full(); err != nil && full != nil { // then the views wait for room
-		return full
-	}
-	return err
+	return a.watch.behind()
 }
-
-// readyWithin is how long readyz waits for the views.
-const readyWithin = 2 * time.Second
 
 // ready is the ready line.
 func (a *App) ready() Ready {

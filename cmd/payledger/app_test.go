@@ -20,7 +20,7 @@ import (
 func testOptions(dir string) Options {
 	return Options{
 		Data: dir, Listen: "127.0.0.1:0", AdminListen: "127.0.0.1:0", SimListen: "127.0.0.1:0", Environment: account.Sandbox,
-		PaymentTimeout: 90 * time.Second, ActionTimeout: 24 * time.Hour, ClientTokenTTL: 24 * time.Hour, WebhookTimeout: 10 * time.Second, DisputeLookup: time.Minute,
+		PaymentTimeout: 90 * time.Second, ActionTimeout: 24 * time.Hour, ClientTokenTTL: 24 * time.Hour, WebhookTimeout: 10 * time.Second, DisputeLookup: time.Minute, WriteTimeout: defaultWriteTimeout,
 		DeliveryRetention: notifier.DefaultRetention,
 		WebhookAllowCIDR:  []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, LogLevel: "warn", LogFormat: "console",
 	}

@@ -69,7 +69,7 @@ const demoPaymentTimeout = 3 * time.Second
 func (c *demoCommand) options(dir string) Options {
 	return Options{
 		Data: dir, Listen: c.Listen, AdminListen: "127.0.0.1:0", SimListen: "127.0.0.1:0", Environment: account.Sandbox,
-		PaymentTimeout: demoPaymentTimeout, ActionTimeout: 24 * time.Hour, ClientTokenTTL: 24 * time.Hour, WebhookTimeout: 10 * time.Second, DisputeLookup: time.Minute,
+		PaymentTimeout: demoPaymentTimeout, ActionTimeout: 24 * time.Hour, ClientTokenTTL: 24 * time.Hour, WebhookTimeout: 10 * time.Second, DisputeLookup: time.Minute, WriteTimeout: defaultWriteTimeout,
 		DeliveryRetention: notifier.DefaultRetention,
 		WebhookAllowCIDR:  []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, LogLevel: c.LogLevel, LogFormat: "auto",
 	}

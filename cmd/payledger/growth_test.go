@@ -43,7 +43,7 @@ func TestGrowth(t *testing.T) {
 		o.Data = t.TempDir()
 	}
 	g := &growth{t: t, data: o.Data}
-	g.key, g.ids = g.fill(o)
+	g.key, g.ids = filled(t, o)
 	g.start("first, views made from nothing")
 	g.p.stop()
 	g.start("after SIGTERM")
@@ -69,32 +69,32 @@ type growth struct {
 	p    *process
 }
 
-// fill makes the log, unless it is there, and returns the API key of its account and some payments.
-func (g *growth) fill(o Options) (key string, ids []domain.PaymentID) {
-	g.t.Helper()
+// filled makes a log of -grown payments, unless it is there, and returns the API key of its account and some payments.
+func filled(t testing.TB, o Options) (key string, ids []domain.PaymentID) {
+	t.Helper()
 	kept := filepath.Join(o.Data, "key")
 	if text, err := os.ReadFile(kept); err == nil {
 		return string(text), nil
 	}
 	app, err := Start(context.Background(), o, zerolog.Nop())
 	if err != nil {
-		g.t.Fatal(err)
+		t.Fatal(err)
 	}
 	made := app.credentials
 	if err := app.Stop(); err != nil {
-		g.t.Fatal(err)
+		t.Fatal(err)
 	}
 	l, err := openLedger(context.Background(), o, zerolog.Nop(), false)
 	if err != nil {
-		g.t.Fatal(err)
+		t.Fatal(err)
 	}
 	began := time.Now()
 	ids, err = eventstoretest.Generate(context.Background(), l.store, made.AccountID, *grown, 256)
 	took := time.Since(began)
 	if err := errors.Join(err, l.close(), os.WriteFile(kept, []byte(made.APIKey), 0o600)); err != nil {
-		g.t.Fatal(err)
+		t.Fatal(err)
 	}
-	g.t.Logf("%d payments, %d aggregates, %d events: %.0f events/s", *grown, *grown*eventstoretest.LifeAggregates,
+	t.Logf("%d payments, %d aggregates, %d events: %.0f events/s", *grown, *grown*eventstoretest.LifeAggregates,
 		*grown*eventstoretest.LifeEvents, float64(*grown*eventstoretest.LifeEvents)/took.Seconds())
 	return made.APIKey, ids[:min(len(ids), 100)]
 }
@@ -148,7 +148,7 @@ func (g *growth) measure(when string) {
 			heap = fmt.Sprintf("%.1f MiB", n/(1<<20))
 		}
 	}
-	rss, peak := g.status("VmRSS:"), g.status("VmHWM:")
+	rss, peak := g.p.memory("VmRSS:"), g.p.memory("VmHWM:")
 	g.t.Logf("heap in use %s, RSS %.1f MiB, at most %.1f MiB: %s", heap, rss, peak, when)
 	if peak > grownMemory>>20 {
 		g.t.Errorf("%.1f MiB are more than the %d MiB that --memory gives", peak, grownMemory>>20)
@@ -168,21 +168,6 @@ func (g *growth) get(path string) string {
 		g.t.Fatalf("%s answered %d %v", path, a.StatusCode, err)
 	}
 	return string(body)
-}
-
-// status is a figure of the process in MiB, as the system tells it.
-func (g *growth) status(name string) float64 {
-	g.t.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", g.p.command.Process.Pid))
-	if err != nil {
-		g.t.Fatal(err)
-	}
-	_, after, _ := strings.Cut(string(text), name)
-	var kib float64
-	if _, err := fmt.Sscan(after, &kib); err != nil {
-		g.t.Fatal(err)
-	}
-	return kib / 1024
 }
 
 // sizes logs the disk space of each folder.

@@ -20,18 +20,16 @@ func (a *App) listen(ctx context.Context) error {
 		a.options.PublicURL = a.scheme() + "://" + listener.Addr().String()
 	}
 	a.apiDoor = newDoor(httpapi.Starting(rand.Reader, a.progress.String))
-	if a.api, err = serveOn(listener, a.apiDoor, a.tls()); err != nil {
-		return fmt.Errorf("--listen: %w", err)
-	}
+	a.api = serveOn(listener, a.web(a.apiDoor))
 	a.adminDoor = newDoor(a.progress.adminStarting())
-	if a.admin, err = serveWeb(ctx, a.options.AdminListen, a.adminDoor, nil); err != nil {
+	if a.admin, err = serveWeb(ctx, a.options.AdminListen, a.adminWeb(a.adminDoor)); err != nil {
 		return fmt.Errorf("--admin-listen: %w", err)
 	}
 	if a.options.ProcessorURL != "" {
 		return nil
 	}
 	a.simDoor = newDoor(a.progress.adminStarting())
-	if a.sim, err = serveWeb(ctx, a.options.SimListen, a.simDoor, nil); err != nil {
+	if a.sim, err = serveWeb(ctx, a.options.SimListen, webConfig{handler: a.simDoor}); err != nil {
 		return fmt.Errorf("--sim-listen: %w", err)
 	}
 	return nil

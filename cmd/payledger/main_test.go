@@ -2,6 +2,7 @@ package main
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -13,12 +14,22 @@ import (
 // need one to kill.
 const asProgram = "PAYLEDGER_TEST_AS_PROGRAM"
 
+// asProbe makes it a process that asks the URL again and again.
+const asProbe = "PAYLEDGER_TEST_AS_PROBE"
+
 func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
 		os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
 	}
 	if service := os.Getenv(clockAhead); service != "" {
 		os.Exit(runAhead(service))
+	}
+	if url := os.Getenv(asProbe); url != "" {
+		if err := probe(url, os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
 	}
 	flag.Parse()
 	forgetSettings()

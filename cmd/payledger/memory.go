@@ -2,8 +2,12 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"os"
+	"path"
+	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -13,18 +17,25 @@ const (
 	memoryShare = 75
 	// minMemory is the least that --memory may be, in bytes.
 	minMemory = 256 << 20
+	// The page cache of a file of the read models takes a 48th of the memory, within these bounds, in bytes.
+	pageShare, minPages, maxPages = 48, 4 << 20, 32 << 20
+	// Bodies and answers that are held take an eighth each.
+	heldShare, maxHeld = 8, 1 << 30
+	// connectionSize is about what a connection takes at most by itself, its buffers in the kernel included, in bytes.
+	connectionSize = 128 << 10
+	maxConnections = 16 << 10
 	// The log's caches take a sixteenth of the memory, within these bounds, in bytes.
 	minCaches = 32 << 20
 	maxCaches = 1 << 30
 )
 
-// memorySize is a number of bytes on the command line: "512MiB", "4GiB", or a plain number.
+// memorySize is a number of bytes on the command line: "512MiB", "4GiB", "768MB", or a plain number.
 type memorySize int64
 
 var memoryUnits = []struct {
 	name  string
 	bytes int64
-}{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"TiB", 1 << 40}, {"", 1}}
+}{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"TiB", 1 << 40}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}, {"", 1}}
 
 // UnmarshalText reads a size.
 func (m *memorySize) UnmarshalText(text []byte) error {
@@ -45,7 +56,14 @@ func (m *memorySize) UnmarshalText(text []byte) error {
 
 // memory is how many bytes the process may use, and how many of them the log's caches get.
 type memory struct {
-	Limit, Caches int64
+	Limit, Caches   int64
+	Pages           int64 // the page cache of each file of the read models
+	Bodies, Answers int64 // of requests, while they are held
+}
+
+// connections returns how many connections the memory and a number of open files allow.
+func (m memory) connections(files int) int {
+	return max(leastConnections, min(int(m.Limit/connectionSize), files/fileShare, maxConnections))
 }
 
 // memoryOf returns the bounds for --memory; 0 takes memoryShare of what the cgroup or the machine has.
@@ -54,7 +72,11 @@ func memoryOf(flag memorySize) memory {
 	if limit == 0 {
 		limit = available() / 100 * memoryShare
 	}
-	return memory{Limit: limit, Caches: min(max(limit/16, minCaches), maxCaches)}
+	held := min(limit/heldShare, maxHeld)
+	return memory{
+		Limit: limit, Caches: min(max(limit/16, minCaches), maxCaches),
+		Pages: min(max(limit/pageShare, minPages), maxPages), Bodies: held, Answers: held,
+	}
 }
 
 // limitMemory has the runtime collect in time to stay below the limit. What the operator sets in GOMEMLIMIT below it
@@ -66,10 +88,13 @@ func (m memory) limitMemory() {
 	}
 }
 
-// available returns the memory of the cgroup or of the machine, in bytes, whichever is less.
-func available() int64 {
+// available returns the memory of the machine, or of a cgroup that the process is in, in bytes, whichever is least.
+func available() int64 { return availableBelow("/") }
+
+// availableBelow is available with the system's files below root.
+func availableBelow(root string) int64 {
 	least := int64(8 << 30) // when nothing tells
-	if text, err := os.ReadFile("/proc/meminfo"); err == nil {
+	if text, err := os.ReadFile(filepath.Join(root, "proc/meminfo")); err == nil {
 		for line := range strings.Lines(string(text)) {
 			if fields := strings.Fields(line); len(fields) == 3 && fields[0] == "MemTotal:" {
 				if n, err := strconv.ParseInt(fields[1], 10, 64); err == nil {
@@ -78,14 +103,35 @@ func available() int64 {
 			}
 		}
 	}
-	for _, file := range []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"} {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			continue
-		}
-		if n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil && n > 0 {
-			least = min(least, n)
+	text, err := os.ReadFile(filepath.Join(root, "proc/self/cgroup"))
+	if err != nil {
+		return least
+	}
+	for line := range strings.Lines(string(text)) {
+		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		switch {
+		case len(parts) != 3:
+		case parts[1] == "":
+			least = min(least, cgroupLimit(filepath.Join(root, "sys/fs/cgroup"), parts[2], "memory.max"))
+		case slices.Contains(strings.Split(parts[1], ","), "memory"):
+			least = min(least, cgroupLimit(filepath.Join(root, "sys/fs/cgroup/memory"), parts[2], "memory.limit_in_bytes"))
 		}
 	}
 	return least
+}
+
+// cgroupLimit returns the least limit of a cgroup and of those that it is in, in bytes. A container sees its own cgroup
+// at the top, whatever its path is outside.
+func cgroupLimit(top, at, file string) int64 {
+	least := int64(math.MaxInt64)
+	for at = path.Clean("/" + at); ; at = path.Dir(at) {
+		if text, err := os.ReadFile(filepath.Join(top, at, file)); err == nil {
+			if n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil && n > 0 {
+				least = min(least, n)
+			}
+		}
+		if at == "/" {
+			return least
+		}
+	}
 }

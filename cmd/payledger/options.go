@@ -42,6 +42,11 @@ type Options struct {
 	WebhookAllowCIDR    []netip.Prefix  `name:"webhook-allow-cidr" help:"Networks that webhooks may go to although they are private."`
 	FrameAncestors      []string        `name:"checkout-frame-ancestors" help:"Origins whose pages may show the checkout in a frame (default: none)." placeholder:"ORIGIN"`
 	Memory              memorySize      `help:"Memory that the process stays below, for example 4GiB (default: 75 % of the cgroup's or the machine's)." placeholder:"SIZE"`
+	TrustedProxies      []netip.Prefix  `name:"trusted-proxies" help:"Networks of the proxies whose X-Forwarded-For or Forwarded says which client a request is from."`
+	MaxConnections      int             `help:"Connections of the API at once (default: by memory and open files)." placeholder:"N"`
+	AddressConnections  int             `name:"max-connections-per-address" help:"Connections of one client address at once (default: half of all)." placeholder:"N"`
+	MaxRequests         int             `help:"Requests that are worked on at once; as many wait (default: 48 for each processor of the machine)." placeholder:"N"`
+	WriteTimeout        time.Duration   `help:"How long a client may take nothing of its answer." default:"30s"`
 	RateLimit           float64         `help:"Requests per second and API key; 0 for no limit." default:"0"`
 	TLSCert             string          `name:"tls-cert" help:"Certificate file of the API." type:"path"`
 	TLSKey              string          `name:"tls-key" help:"Key file of the API." type:"path"`
@@ -77,9 +82,15 @@ func (o Options) limitFaults() (faults []string) {
 	check(o.DeliveryRetention < minRetention, "--delivery-retention is %s; it must be at least %s", o.DeliveryRetention, minRetention)
 	check(o.DisputeLookup < 10*time.Millisecond, "--dispute-lookup must be at least 10ms")
 	check(o.Memory != 0 && o.Memory < minMemory, "--memory must be at least %d MiB", minMemory>>20)
+	check(o.MaxConnections < 0 || o.AddressConnections < 0 || o.MaxRequests < 0,
+		"--max-connections, --max-connections-per-address and --max-requests must not be negative")
+	check(o.WriteTimeout <= 0, "--write-timeout must be more than 0")
 	check(o.Shards < 0 || o.Shards > 256, "--shards must be between 1 and 256")
 	return faults
 }
+
+// defaultWriteTimeout is --write-timeout when it is not set.
+const defaultWriteTimeout = 30 * time.Second
 
 // minRetention is the shortest time that deliveries can be kept for: each eighth of it a segment of them may be closed.
 const minRetention = time.Minute

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"strings"
@@ -17,7 +18,7 @@ const startTimeout = time.Minute
 
 // process is the program running as a child of the test.
 type process struct {
-	t           *testing.T
+	t           testing.TB
 	command     *exec.Cmd
 	ready       Ready
 	credentials *commands.Credentials
@@ -25,16 +26,19 @@ type process struct {
 }
 
 // serveProcess starts `payledger serve` and waits for its ready line.
-func serveProcess(t *testing.T, args ...string) *process {
+func serveProcess(t testing.TB, args ...string) *process {
 	t.Helper()
 	return serveProcessWithin(t, startTimeout, args...)
 }
 
 // serveProcessWithin is serveProcess with a limit of its own.
-func serveProcessWithin(t *testing.T, limit time.Duration, args ...string) *process {
+func serveProcessWithin(t testing.TB, limit time.Duration, args ...string) *process {
 	t.Helper()
 	p := &process{t: t, log: &strings.Builder{}}
 	p.command = exec.Command(os.Args[0], append([]string{"serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"}, args...)...)
+	if *floodFiles > 0 {
+		p.command = exec.Command("sh", append([]string{"-c", fmt.Sprintf(`ulimit -n %d; exec "$0" "$@"`, *floodFiles)}, p.command.Args...)...)
+	}
 	p.command.Env = append(os.Environ(), asProgram+"=1")
 	p.command.Stderr = p.log
 	out, err := p.command.StdoutPipe()

@@ -34,7 +34,7 @@ func (c *simCommand) Run(ctx context.Context, std streams) (err error) {
 	if err != nil {
 		return err
 	}
-	web, err := serveWeb(ctx, c.Listen, sim.Handler(), nil)
+	web, err := serveWeb(ctx, c.Listen, webConfig{handler: sim.Handler()})
 	if err != nil {
 		return errors.Join(err, sim.Close())
 	}

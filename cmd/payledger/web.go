@@ -6,55 +6,108 @@ import (
 	"net"
 	"net/http"
 	"time"
+
+	"payledger/httpapi/intake"
 )
 
-// webServer is one listening HTTP server.
+// webServer is one listening HTTP server, with another one for the connections beyond its caps.
 type webServer struct {
-	url    string
-	server *http.Server
-	done   chan error
+	url     string
+	servers []*http.Server
+	done    chan error // of each server
 }
 
 // tlsFiles are a certificate and its key.
 type tlsFiles struct{ cert, key string }
+
+// The time-outs of a server's requests and connections.
+const (
+	headerTimeout  = 10 * time.Second
+	requestTimeout = 30 * time.Second // until the body is there
+	idleTimeout    = 2 * time.Minute
+	surplusTimeout = 2 * time.Second // for a request over a connection beyond the caps
+)
+
+// maxHeaderBytes is the size of headers past which the connection ends without an error body; a request's handler refuses less
+// (D1). The server reads 4 KiB more.
+const maxHeaderBytes = 36 << 10
 
 func listen(ctx context.Context, address string) (net.Listener, error) {
 	var config net.ListenConfig
 	return config.Listen(ctx, "tcp", address)
 }
 
-// serveWeb listens on address and serves handler.
-func serveWeb(ctx context.Context, address string, handler http.Handler, tls *tlsFiles) (*webServer, error) {
+// webConfig says what a server serves, and how much of it.
+type webConfig struct {
+	handler http.Handler
+	surplus http.Handler // of the connections beyond the caps; nil: there are no caps
+	caps    intake.Caps
+	tls     *tlsFiles
+}
+
+// serveWeb listens on address and serves.
+func serveWeb(ctx context.Context, address string, c webConfig) (*webServer, error) {
 	listener, err := listen(ctx, address)
 	if err != nil {
 		return nil, err
 	}
-	return serveOn(listener, handler, tls)
+	return serveOn(listener, c), nil
 }
 
-func serveOn(listener net.Listener, handler http.Handler, tls *tlsFiles) (*webServer, error) {
-	w := &webServer{
-		url:    "http://" + listener.Addr().String(),
-		server: &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute},
-		done:   make(chan error, 1),
-	}
-	serve := func() error { return w.server.Serve(listener) }
-	if tls != nil {
+func serveOn(listener net.Listener, c webConfig) *webServer {
+	w := &webServer{url: "http://" + listener.Addr().String(), done: make(chan error, 2)}
+	if c.tls != nil {
 		w.url = "https://" + listener.Addr().String()
-		serve = func() error { return w.server.ServeTLS(listener, tls.cert, tls.key) }
+	}
+	server := newServer(c.handler)
+	if c.surplus == nil {
+		w.serve(server, listener, c.tls)
+		return w
+	}
+	split := intake.Listen(listener, c.caps)
+	server.ConnState, server.ConnContext = split.State, split.Context
+	w.serve(server, split.Within(), c.tls)
+	surplus := newServer(c.surplus)
+	surplus.ReadHeaderTimeout, surplus.ReadTimeout, surplus.WriteTimeout = surplusTimeout, surplusTimeout, 2*surplusTimeout
+	surplus.ConnContext = split.Context
+	surplus.SetKeepAlivesEnabled(false)
+	w.serve(surplus, split.Beyond(), c.tls)
+	return w
+}
+
+// newServer makes a server. It speaks HTTP/1.1: the limits count one request a connection.
+func newServer(handler http.Handler) *http.Server {
+	var protocols http.Protocols
+	protocols.SetHTTP1(true)
+	return &http.Server{
+		Handler: handler, ReadHeaderTimeout: headerTimeout, ReadTimeout: requestTimeout, IdleTimeout: idleTimeout,
+		MaxHeaderBytes: maxHeaderBytes, Protocols: &protocols,
+	}
+}
+
+func (w *webServer) serve(server *http.Server, on net.Listener, tls *tlsFiles) {
+	w.servers = append(w.servers, server)
+	serve := func() error { return server.Serve(on) }
+	if tls != nil {
+		serve = func() error { return server.ServeTLS(on, tls.cert, tls.key) }
 	}
 	go func() { w.done <- serve() }()
-	return w, nil
 }
 
 // stop takes no new requests and waits for those under way until ctx ends; then it cuts them.
-func (w *webServer) stop(ctx context.Context) error {
-	err := w.server.Shutdown(ctx)
-	if err != nil {
-		err = errors.Join(err, w.server.Close())
+func (w *webServer) stop(ctx context.Context) (err error) {
+	for _, server := range w.servers {
+		stopped := server.Shutdown(ctx)
+		if stopped != nil {
+			stopped = errors.Join(stopped, server.Close())
+		}
+		err = errors.Join(err, stopped)
 	}
-	if served := <-w.done; !errors.Is(served, http.ErrServerClosed) {
-		err = errors.Join(err, served)
+	for range w.servers {
+		served := <-w.done // the first server to stop closes the other's listener, too
+		if !errors.Is(served, http.ErrServerClosed) && !errors.Is(served, net.ErrClosed) {
+			err = errors.Join(err, served)
+		}
 	}
 	return err
 }

@@ -18,7 +18,7 @@ import (
 type wire struct {
 	conn   net.Conn
 	reader *bufio.Reader
-	head   string // of every request, up to the idempotency key
+	head   string // of every request, behind the path
 	buffer []byte
 }
 
@@ -28,14 +28,22 @@ func dialWire(url, key string) (*wire, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &wire{conn: conn, reader: bufio.NewReader(conn), head: "POST /payments HTTP/1.1\r\nHost: " + address +
-		"\r\nX-API-KEY: " + key + "\r\nX-API-VERSION: 2.4\r\nContent-Type: application/json\r\nX-Idempotency-Key: "}, nil
+	return &wire{conn: conn, reader: bufio.NewReader(conn), head: " HTTP/1.1\r\nHost: " + address +
+		"\r\nX-API-KEY: " + key + "\r\nX-API-VERSION: 2.4\r\nContent-Type: application/json\r\n"}, nil
 }
 
 // pay creates a payment and gives the status of the answer.
 func (w *wire) pay(token, key string) (status int, err error) {
-	body := `{"paymentMethodToken":"` + token + `"}`
-	w.buffer = fmt.Appendf(w.buffer[:0], "%s%s\r\nContent-Length: %d\r\n\r\n%s", w.head, key, len(body), body)
+	return w.post("/payments", key, `{"paymentMethodToken":"`+token+`"}`)
+}
+
+// post sends a request, with an idempotency key unless that is empty, and gives the status of the answer.
+func (w *wire) post(path, key, body string) (status int, err error) {
+	w.buffer = fmt.Appendf(w.buffer[:0], "POST %s%s", path, w.head)
+	if key != "" {
+		w.buffer = fmt.Appendf(w.buffer, "X-Idempotency-Key: %s\r\n", key)
+	}
+	w.buffer = fmt.Appendf(w.buffer, "Content-Length: %d\r\n\r\n%s", len(body), body)
 	if _, err := w.conn.Write(w.buffer); err != nil {
 		return 0, err
 	}

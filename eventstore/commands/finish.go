@@ -23,7 +23,7 @@ func (s *Service) finish(ctx context.Context, by Caller, a attempt.State) (attem
 	}
 	deadline := due.At(s.Store.Now(), a.DecidedAt, a.DecidedAt.Add(s.PaymentTimeout))
 	for _, f := range flights {
-		s.await(f, deadline)
+		s.await(ctx, f, deadline)
 	}
 	return a, nil
 }

@@ -226,7 +226,8 @@ const timeOutGrace = time.Second
 
 // await gives the payment as it stands when the operation has an answer or its time-out is recorded, or when the
 // service drains. It does not end with the caller's context: the caller may be gone, the work is not.
-func (s *Service) await(f *flight, deadline due.Time) payment.State {
+func (s *Service) await(ctx context.Context, f *flight, deadline due.Time) payment.State {
+	defer asideLater(ctx)()
 	late := time.NewTimer(deadline.Left(s.Store.Now()) + timeOutGrace)
 	defer late.Stop()
 	select {

@@ -75,7 +75,7 @@ func (s *Service) madeOnce(ctx context.Context, by Caller, id domain.PaymentID, 
 	op, found := state.Operation(revision)
 	if found && (op.State == payment.StateRequested || op.State == payment.StateUnknown) {
 		f := s.launch(tip, revision, askFirst)
-		state = s.await(f, s.fromNow())
+		state = s.await(ctx, f, s.fromNow())
 		op, found = state.Operation(revision)
 	}
 	return outcomeOf(state, op), found, nil

@@ -29,6 +29,11 @@ func (s *Service) operate(ctx context.Context, by Caller, o operation) (before, 
 	if deadline == (due.Time{}) {
 		deadline = s.fromNow()
 	}
+	pass, after, err := s.turn(ctx, by, o, deadline)
+	if err != nil {
+		return before, after, err
+	}
+	defer pass()
 	if after, err = s.admitted(ctx, by, o, deadline); err != nil {
 		return before, after, err
 	}
@@ -53,7 +58,7 @@ func (s *Service) operate(ctx context.Context, by Caller, o operation) (before, 
 		return before, tip.State, nil
 	}
 	if f := s.launchRequested(tip, deadline); f != nil {
-		return before, s.await(f, deadline), nil
+		return before, s.await(ctx, f, deadline), nil
 	}
 	return before, tip.State, refusal(tip)
 }
@@ -135,6 +140,7 @@ func (s *Service) waitForRunning(ctx context.Context, state payment.State, deadl
 			left = f.left
 		}
 	}
+	defer aside(ctx)()
 	again := time.NewTimer(lookAgain)
 	defer again.Stop()
 	select {

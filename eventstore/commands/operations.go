@@ -112,6 +112,7 @@ func (s *Service) askAboutAction(ctx context.Context, by Caller, in ResumeInput,
 	ask, cancel := context.WithTimeout(ctx, cmp.Or(max(0, deadline.Left(s.Store.Now())), askTimeout))
 	defer cancel()
 	defer context.AfterFunc(s.ctx, cancel)() // the process ends
+	defer asideLater(ctx)()
 	op, _ := tip.State.Operation(action.Revision)
 	found, err := s.Processors.Lookup(ask, op.Target.Processor, tip.State.OperationKey(op.Revision))
 	if err != nil || found.Answer == nil {
@@ -128,7 +129,7 @@ func (s *Service) askAboutAction(ctx context.Context, by Caller, in ResumeInput,
 		return tip.State, false, err
 	}
 	if f := s.launchRequested(tip, deadline); f != nil {
-		return s.await(f, deadline), true, nil
+		return s.await(ctx, f, deadline), true, nil
 	}
 	return tip.State, true, nil
 }

@@ -31,7 +31,7 @@ func (s *Service) CreatePayment(ctx context.Context, by Caller, in PaymentInput)
 	if err != nil {
 		return payment.State{}, s.madeBefore(ctx, by.Account, c, err)
 	}
-	return s.await(s.launch(tip, tip.State.Revision, sendFirst), deadline), nil
+	return s.await(ctx, s.launch(tip, tip.State.Revision, sendFirst), deadline), nil
 }
 
 // make records the payment: its checkout and its token are claimed first.

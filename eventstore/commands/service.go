@@ -43,6 +43,7 @@ type Service struct {
 	running sync.WaitGroup
 	workers *workers
 	flights flights
+	turns   *turns        // to change a payment
 	drain   chan struct{} // closed when callers wait no longer
 	drained sync.Once
 	spent   chan secrets.CardRef // cards whose outcome is known
@@ -54,7 +55,7 @@ type Service struct {
 func New(c Config) *Service {
 	ctx, stop := context.WithCancel(context.Background())
 	s := &Service{
-		Config: c, ctx: ctx, stop: stop, flights: newFlights(),
+		Config: c, ctx: ctx, stop: stop, flights: newFlights(), turns: newTurns(),
 		drain: make(chan struct{}), spent: make(chan secrets.CardRef, spentQueue),
 	}
 	s.workers = newWorkers(ctx.Done())

@@ -104,6 +104,7 @@ func (s *Service) verified(ctx context.Context, tool instrument.State, send bool
 	ctx, cancel := context.WithTimeout(ctx, deadline.Left(s.Store.Now()))
 	defer cancel()
 	defer context.AfterFunc(s.ctx, cancel)() // the process ends
+	defer asideLater(ctx)()
 	for asked := 0; ; asked++ {
 		answer, known, err := s.askVerifier(ctx, tool, op, send)
 		if known && answer.State != processor.Pending {

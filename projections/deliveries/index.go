@@ -52,6 +52,11 @@ func Open(ctx context.Context, dir string, log zerolog.Logger) (*Index, error) {
 	return x, nil
 }
 
+// SizeCache changes the page cache of the index's writer to so many bytes. It is called before the index is used.
+func (x *Index) SizeCache(ctx context.Context, bytes int64) error {
+	return x.file.SizeCache(ctx, bytes)
+}
+
 func (x *Index) prepare(ctx context.Context) error {
 	for _, p := range []struct {
 		to  **sql.Stmt

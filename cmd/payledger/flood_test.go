@@ -1,0 +1,229 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// crowd is many callers at once, each on a kept connection, each sending its next request when the last one is answered.
+type crowd struct {
+	mu       sync.Mutex
+	taken    []time.Duration // how long the requests took that were answered 200
+	answers  map[int]int     // by status
+	shed     []time.Duration // how long the answers 503 took
+	broken   int             // connections that failed
+	lastFail error
+}
+
+// flood sends requests over n connections until the time is over. A caller that is answered 503 waits pause before its next
+// request.
+func flood(ctx context.Context, n int, key, api string, pause time.Duration, send func(w *wire) (int, error)) *crowd {
+	c := &crowd{answers: map[int]int{}}
+	var running sync.WaitGroup
+	for range n {
+		running.Go(func() { c.call(ctx, key, api, pause, send) })
+	}
+	running.Wait()
+	slices.Sort(c.taken)
+	slices.Sort(c.shed)
+	return c
+}
+
+func (c *crowd) call(ctx context.Context, key, api string, pause time.Duration, send func(w *wire) (int, error)) {
+	for ctx.Err() == nil {
+		w, err := dialWire(api, key)
+		if err != nil {
+			c.fail(err)
+			return
+		}
+		stop := context.AfterFunc(ctx, func() { w.conn.SetDeadline(time.Now().Add(10 * time.Second)) })
+		for err == nil && ctx.Err() == nil {
+			began := time.Now()
+			var status int
+			if status, err = send(w); err == nil {
+				c.note(status, time.Since(began))
+				if status == http.StatusServiceUnavailable && pause > 0 {
+					rest(ctx, pause)
+				}
+			}
+		}
+		stop()
+		w.conn.Close()
+		if err != nil && ctx.Err() == nil {
+			c.fail(err)
+			rest(ctx, max(pause, 10*time.Millisecond))
+		}
+	}
+}
+
+func rest(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-t.C:
+	}
+}
+
+func (c *crowd) note(status int, took time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.answers[status]++
+	switch status {
+	case http.StatusOK:
+		c.taken = append(c.taken, took)
+	case http.StatusServiceUnavailable:
+		c.shed = append(c.shed, took)
+	}
+}
+
+func (c *crowd) fail(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.broken++
+	c.lastFail = err
+}
+
+// of is a quantile of sorted times, in milliseconds.
+func of(times []time.Duration, q float64) float64 {
+	if len(times) == 0 {
+		return 0
+	}
+	return float64(times[min(len(times)-1, int(float64(len(times))*q))].Microseconds()) / 1000
+}
+
+func (c *crowd) String() string {
+	return fmt.Sprintf("answers %v, broken %d (%v); taken %d: p50 %.1f ms, p99 %.1f ms; shed %d: p50 %.1f ms, p99 %.1f ms",
+		c.answers, c.broken, c.lastFail, len(c.taken), of(c.taken, 0.5), of(c.taken, 0.99), len(c.shed), of(c.shed, 0.5), of(c.shed, 0.99))
+}
+
+// vaulted makes a token that pays again and again, and returns the body of a payment with it.
+func vaulted(t testing.TB, m *merchant) string {
+	t.Helper()
+	token := m.token(t, "order-vault", 2500, "4111111111111111")
+	m.must(t, "POST", "/payment-instruments/"+token+"/vault", m.headers(), map[string]any{"customerId": "customer-1"})
+	return `{"paymentMethodToken":"` + token + `","amount":2500,"currencyCode":"EUR","orderId":"order-1","customerId":"customer-1"}`
+}
+
+// probes asks path again and again, each time over a new connection, until the time is over. It returns how long each answer
+// took; what was not answered 200 is an error.
+func probes(ctx context.Context, url string, every time.Duration) (took []time.Duration, failed []error) {
+	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	for ctx.Err() == nil {
+		began := time.Now()
+		a, err := client.Get(url)
+		if err == nil {
+			a.Body.Close()
+			if a.StatusCode != http.StatusOK {
+				err = fmt.Errorf("%s answered %d", url, a.StatusCode)
+			}
+		}
+		if err != nil {
+			failed = append(failed, err)
+		}
+		took = append(took, time.Since(began))
+		rest(ctx, every)
+	}
+	slices.Sort(took)
+	return took, failed
+}
+
+// probesBeside is probes from a process of its own, every 50 ms: the crowd's process has no time for them.
+func probesBeside(t testing.TB, ctx context.Context, url string) (took []time.Duration, failed []error) {
+	command := exec.Command(os.Args[0])
+	command.Env = append(os.Environ(), asProbe+"="+url)
+	stdin, err := command.StdinPipe() // its end ends the process
+	if err != nil {
+		t.Error(err)
+		return nil, nil
+	}
+	context.AfterFunc(ctx, func() { stdin.Close() })
+	out, err := command.Output()
+	if err != nil {
+		t.Error(err)
+	}
+	var told probed
+	if err := json.Unmarshal(out, &told); err != nil {
+		t.Error(err)
+	}
+	for _, text := range told.Failed {
+		failed = append(failed, errors.New(text))
+	}
+	return told.Took, failed
+}
+
+// probed is what a process of probes tells.
+type probed struct {
+	Took   []time.Duration
+	Failed []string
+}
+
+// probe is the process of probesBeside.
+func probe(url string, in io.Reader, out io.Writer) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		io.Copy(io.Discard, in) // until the test closes it
+		cancel()
+	}()
+	took, failed := probes(ctx, url, 50*time.Millisecond)
+	told := probed{Took: took}
+	for _, err := range failed {
+		told.Failed = append(told.Failed, err.Error())
+	}
+	return json.NewEncoder(out).Encode(told)
+}
+
+// memory is a figure of the process in MiB, as the system tells it.
+func (p *process) memory(name string) float64 {
+	p.t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.command.Process.Pid))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	_, after, _ := strings.Cut(string(text), name)
+	var kib float64
+	if _, err := fmt.Sscan(after, &kib); err != nil {
+		p.t.Fatal(err)
+	}
+	return kib / 1024
+}
+
+// hold opens connections that send requests and never read, until stop is called. It returns how many stand.
+func hold(address string, n int, request string, buffer int) (conns []net.Conn, err error) {
+	var mu sync.Mutex
+	var running sync.WaitGroup
+	var failed atomic.Pointer[error]
+	for range n {
+		running.Go(func() {
+			conn, err := net.DialTimeout("tcp", address, 5*time.Second)
+			if err != nil {
+				failed.Store(&err)
+				return
+			}
+			conn.(*net.TCPConn).SetReadBuffer(buffer)
+			mu.Lock()
+			conns = append(conns, conn)
+			mu.Unlock()
+			conn.SetWriteDeadline(time.Now().Add(2 * time.Second))
+			conn.Write([]byte(request)) // the server may take no more
+		})
+	}
+	running.Wait()
+	if e := failed.Load(); e != nil {
+		err = *e
+	}
+	return conns, err
+}

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"crypto/rand"
+	"net/http"
+	"runtime"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"payledger/httpapi"
+	"payledger/httpapi/intake"
+)
+
+const (
+	// placesPerProcessor is how many requests are worked on at once for each processor of the machine, and roomPerPlace how many
+	// may wait for each of them.
+	placesPerProcessor, roomPerPlace = 48, 1
+	// repeatsPerProcessor is how many callers a second are refused that do not heed Retry-After.
+	repeatsPerProcessor = 1000
+	// reserve is how many connections beyond the caps are kept until they are answered.
+	reserve = 64
+	// adminConnections is how many connections the operators' address takes.
+	adminConnections = 256
+	// leastConnections are taken however little memory there is.
+	leastConnections = 256
+	// addressShare is the part of the connections that one client address may hold by default.
+	addressShare = 2
+	// fileShare is the part of the open files that the process may have that connections may take.
+	fileShare = 2
+)
+
+// intakeOf makes the limits of the API's requests.
+func (a *App) intakeOf(bounds memory) {
+	o := a.options
+	places := o.MaxRequests
+	if places == 0 {
+		places = placesPerProcessor * max(2, runtime.NumCPU())
+	}
+	most := o.MaxConnections
+	if most == 0 {
+		most = bounds.connections(openFiles())
+	}
+	each := o.AddressConnections
+	if each == 0 {
+		each = most / addressShare
+	}
+	tally := &intake.Tally{}
+	a.intake = httpapi.Intake{
+		Gate: intake.NewGate(places, places*roomPerPlace), Repeats: intake.NewRepeats(repeatsPerProcessor * max(2, runtime.NumCPU())),
+		Bodies: intake.NewBudget(bounds.Bodies), Answers: intake.NewBudget(bounds.Answers),
+		Clients: intake.NewClients(o.TrustedProxies, each), Tally: tally,
+	}
+	a.caps = intake.Caps{
+		Connections: most, Reserve: reserve, WriteTimeout: o.WriteTimeout, Clients: intake.NewClients(o.TrustedProxies, each),
+		Tally: tally, Now: time.Now,
+	}
+	a.log.Info().Int("connections", most).Int("perAddress", each).Int("requests", places).Msg("limits")
+}
+
+// web says how the API's server serves.
+func (a *App) web(handler http.Handler) webConfig {
+	return webConfig{handler: handler, surplus: httpapi.Surplus(rand.Reader, handler, a.intake.Tally), caps: a.caps, tls: a.tls()}
+}
+
+// adminWeb says how the operators' server serves: with few connections, and one in the reserve for probes.
+func (a *App) adminWeb(handler http.Handler) webConfig {
+	return webConfig{handler: handler, surplus: httpapi.Surplus(rand.Reader, handler, a.intake.Tally), caps: intake.Caps{
+		Connections: adminConnections, Reserve: reserve, WriteTimeout: a.options.WriteTimeout, Tally: a.intake.Tally, Now: time.Now,
+	}}
+}
+
+// intakeCollector shows operators what was refused because of a limit.
+type intakeCollector struct{ tally *intake.Tally }
+
+var intakeRefused = prometheus.NewDesc("payledger_refused_total",
+	"Connections and requests that were refused or cut since the start, by limit.", []string{"limit"}, nil)
+
+// Describe names the metric.
+func (intakeCollector) Describe(out chan<- *prometheus.Desc) { out <- intakeRefused }
+
+// Collect reads the counts.
+func (c intakeCollector) Collect(out chan<- prometheus.Metric) {
+	c.tally.All(func(l intake.Limit, n uint64) {
+		out <- prometheus.MustNewConstMetric(intakeRefused, prometheus.CounterValue, float64(n), l.String())
+	})
+}

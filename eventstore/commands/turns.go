@@ -1,0 +1,139 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/payment"
+	"payledger/domain/processor"
+	"payledger/eventstore"
+	"payledger/eventstore/due"
+)
+
+// maxWaiting is how many callers may wait to change one payment. At a quick processor the last of them waits a second, at a
+// slow one about the payment timeout.
+const maxWaiting = 128
+
+// turns let those who change one payment come one after the other, in the order in which they asked (D7). Without them all
+// would decide at the same time, and all but one in vain. Only payments that somebody changes are in memory.
+type turns struct {
+	mu sync.Mutex
+	by map[eventstore.Key]*turn
+}
+
+// turn is the right to change one payment, and the callers that wait for it, the oldest first.
+type turn struct {
+	of      *turns
+	key     eventstore.Key
+	waiting []chan struct{}
+}
+
+func newTurns() *turns { return &turns{by: map[eventstore.Key]*turn{}} }
+
+// take takes the turn of a payment that nobody changes; otherwise it returns false.
+func (t *turns) take(key eventstore.Key) (*turn, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.by[key] != nil {
+		return nil, false
+	}
+	held := &turn{of: t, key: key}
+	t.by[key] = held
+	return held, true
+}
+
+// join takes the turn, or a place in its queue: then next is closed when the turn is the caller's. False: the queue is full.
+func (t *turns) join(key eventstore.Key) (held *turn, next chan struct{}, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	held = t.by[key]
+	if held == nil {
+		held = &turn{of: t, key: key}
+		t.by[key] = held
+		return held, nil, true
+	}
+	if len(held.waiting) >= maxWaiting {
+		return nil, nil, false
+	}
+	next = make(chan struct{})
+	held.waiting = append(held.waiting, next)
+	return held, next, true
+}
+
+// pass gives the turn to the next caller.
+func (u *turn) pass() {
+	u.of.mu.Lock()
+	defer u.of.mu.Unlock()
+	u.on()
+}
+
+// on is pass; the caller holds the lock.
+func (u *turn) on() {
+	if len(u.waiting) == 0 {
+		delete(u.of.by, u.key)
+		return
+	}
+	close(u.waiting[0])
+	u.waiting = slices.Delete(u.waiting, 0, 1)
+}
+
+// leave gives up a place in the queue, or the turn, if it came at the same moment.
+func (u *turn) leave(next chan struct{}) {
+	u.of.mu.Lock()
+	defer u.of.mu.Unlock()
+	if at := slices.Index(u.waiting, next); at >= 0 {
+		u.waiting = slices.Delete(u.waiting, at, at+1)
+		return
+	}
+	u.on()
+}
+
+// turn waits for the caller's turn to change the payment, at most until the deadline. What can be refused without it is refused
+// at once, with the payment as it stands. A cancel that only records an intent needs no turn: it must not wait for the authorization that it is about (D7).
+func (s *Service) turn(ctx context.Context, by Caller, o operation, deadline due.Time) (pass func(), state payment.State, err error) {
+	key := eventstore.Payments.Key(by.Account, string(o.payment))
+	if held, ok := s.turns.take(key); ok {
+		return held.pass, state, nil
+	}
+	state, err = s.mayOperate(ctx, by, o)
+	switch {
+	case err != nil && !errors.Is(err, payment.ErrRunning):
+		return nil, state, err
+	case err == nil && o.kind == processor.Void && state.Status() == payment.StatusPending:
+		return func() {}, state, nil
+	}
+	held, next, ok := s.turns.join(key)
+	if !ok {
+		return nil, state, crowded(state)
+	}
+	if next == nil {
+		return held.pass, state, nil
+	}
+	defer aside(ctx)()
+	late := time.NewTimer(deadline.Left(s.Store.Now()))
+	defer late.Stop()
+	select {
+	case <-next:
+		return held.pass, state, nil
+	case <-ctx.Done():
+		err = domain.Unavailable(ctx.Err())
+	case <-late.C:
+		err = busy(state)
+	case <-s.drain:
+		err = busy(state)
+	}
+	held.leave(next)
+	return nil, state, err
+}
+
+func crowded(state payment.State) error {
+	err := domain.Refuse(domain.KindConflict, domain.ReasonConcurrentModification,
+		"%d other requests wait to change the payment.", maxWaiting)
+	err.Recovery = "It is safe to repeat the request later."
+	err.Payment, err.Status = state.ID, string(state.Status())
+	return err
+}

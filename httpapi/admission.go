@@ -1,0 +1,199 @@
+package httpapi
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"payledger/domain"
+	"payledger/eventstore/commands"
+	"payledger/httpapi/checkout"
+	"payledger/httpapi/intake"
+)
+
+// Intake bounds what the API takes in (D1); see package intake. A part that is nil has no bound.
+type Intake struct {
+	Gate    *intake.Gate    // requests that are worked on, and those that wait for it
+	Bodies  *intake.Budget  // memory of request bodies while they are held
+	Answers *intake.Budget  // memory of answers while they are made and written
+	Repeats *intake.Repeats // refusals of callers that do not heed Retry-After
+	Clients *intake.Clients // requests of each client behind a trusted proxy
+	Tally   *intake.Tally   // refusals
+}
+
+const (
+	// maxHeaders is the size of the longest headers, in bytes, the request line included (D1). Server.MaxHeaderBytes must be
+	// more: what is above that gets no error body.
+	maxHeaders = 32 << 10
+	// unbudgeted is the size of a body or an answer that is held without being counted, in bytes: about as much as a
+	// connection takes by itself.
+	unbudgeted = 16 << 10
+	// elementSize is about what an element of a list takes while the answer is made and written, in bytes.
+	elementSize = 8 << 10
+	// streamSize is about what an answer takes that is written while it is made, in bytes.
+	streamSize = 256 << 10
+)
+
+// admit refuses what must not be worked on, before anything is read of the request but its headers: it comes before
+// authentication and costs little. leave must be called when the request is over.
+func (c *call) admit() (leave func(), err error) {
+	leave = func() {}
+	if alwaysServed(c.r) {
+		return leave, nil
+	}
+	in := &c.api.Intake
+	if in.Clients != nil {
+		var forwarded bool
+		c.client, forwarded = in.Clients.Of(c.r)
+		if forwarded {
+			if !in.Clients.Take(c.client) {
+				in.Tally.Add(intake.AddressRequests)
+				return leave, c.tooManyOfAddress()
+			}
+			leave = func() { in.Clients.Give(c.client) }
+		}
+	}
+	if headerSize(c.r) > maxHeaders {
+		in.Tally.Add(intake.Headers)
+		return leave, domain.Refuse(domain.KindInvalid, domain.ReasonHeadersTooLarge, "The headers are larger than %d bytes.", maxHeaders)
+	}
+	if in.Gate != nil && in.Gate.Full() {
+		in.Repeats.Wait(c.ctx)
+		return leave, c.shed()
+	}
+	return leave, nil
+}
+
+// alwaysServed reports whether a request is answered whatever the load: probes (I1).
+func alwaysServed(r *http.Request) bool {
+	path := strings.TrimSuffix(r.URL.Path, "/")
+	return path == pathHealth || path == pathReady
+}
+
+// forPage reports whether a request that was not admitted is answered with a page (D12).
+func (c *call) forPage() bool {
+	if strings.HasPrefix(c.r.URL.Path, checkout.PathPayment) { // the router costs more than a refusal should
+		c.find()
+	}
+	return c.route.access == byPage
+}
+
+// headerSize is about how many bytes request line and headers of a request have.
+func headerSize(r *http.Request) int {
+	n := len(r.Method) + len(r.RequestURI) + len(r.Proto) + len(r.Host)
+	for name, values := range r.Header {
+		for _, value := range values {
+			n += len(name) + len(value) + len(": \r\n")
+		}
+	}
+	return n
+}
+
+// enter waits for a place to work on the request, and reserves memory for a list.
+func (c *call) enter() error {
+	if c.route.access == byNothing || strings.HasPrefix(c.route.path, checkout.PathAssets) {
+		return nil
+	}
+	if _, isList := c.operation.query["limit"]; isList {
+		if err := c.reserve(c.api.Intake.Answers, int64(integerOr(c.r.URL.Query(), "limit", defaultLimit))*elementSize); err != nil {
+			return err
+		}
+	}
+	if c.api.Intake.Gate == nil {
+		return nil
+	}
+	place, ok := c.api.Intake.Gate.Enter(c.ctx)
+	if !ok {
+		return c.shed()
+	}
+	c.place, c.ctx = place, commands.WithPlace(c.ctx, place)
+	return nil
+}
+
+// shed refuses a request because there is no room for it.
+func (c *call) shed() error {
+	c.api.Intake.Tally.Add(intake.Requests)
+	intake.Refused(c.ctx, retryAfter*time.Second)
+	return overloaded()
+}
+
+// reserve takes memory for the request from a budget, until it is over.
+func (c *call) reserve(from *intake.Budget, bytes int64) error {
+	if !from.Take(c.client, bytes) {
+		c.api.Intake.Tally.Add(intake.Memory)
+		return overloaded()
+	}
+	c.reserved = append(c.reserved, reservation{from, bytes})
+	return nil
+}
+
+// reservation is memory that a request has taken from a budget.
+type reservation struct {
+	from  *intake.Budget
+	bytes int64
+}
+
+// holdAnswer reserves the memory of an answer while it is written; for a list, what was reserved for it comes back first. Answers
+// that all requests share take none.
+func (c *call) holdAnswer(answer raw) error {
+	c.giveBack()
+	if answer.shared || c.route.method != http.MethodGet { // what was done is told in any case
+		return nil
+	}
+	if len(answer.body) <= unbudgeted {
+		return nil
+	}
+	return c.reserve(c.api.Intake.Answers, int64(len(answer.body)))
+}
+
+// giveBack returns the memory that the request has reserved.
+func (c *call) giveBack() {
+	for _, r := range c.reserved {
+		r.from.Give(c.client, r.bytes)
+	}
+	c.reserved = nil
+}
+
+// overloaded refuses a request because others take all there is. Nothing was done.
+func overloaded() error {
+	return &domain.Error{
+		Kind: domain.KindUnavailable, Reason: domain.ReasonServiceUnavailable, Err: errOverloaded,
+		Message: "Too many requests are under way. Nothing was recorded.", Recovery: "Repeat the request after the time of Retry-After.",
+	}
+}
+
+type overload struct{}
+
+func (overload) Error() string { return "overloaded" }
+
+// errOverloaded marks requests that were refused because of the load: they are counted, and no log line is written of each.
+var errOverloaded error = overload{}
+
+func (c *call) tooManyOfAddress() error {
+	c.w.Header().Set("Retry-After", "1")
+	refused := domain.Refuse(domain.KindUnavailable, domain.ReasonRateLimitExceeded, "The address makes too many requests at once.")
+	refused.Err = errOverloaded
+	return refused
+}
+
+// Surplus answers connections beyond the caps (D1): probes as next does, everything else with 503, or with 429 to an address
+// that holds too many connections, and each connection ends after it. random makes request ids.
+func Surplus(random io.Reader, next http.Handler, tally *intake.Tally) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Connection", "close")
+		if alwaysServed(r) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		tally.Add(intake.Reserved)
+		detail := errorDetail{
+			ErrorID: domain.ReasonServiceUnavailable, Description: "Too many connections are open. Nothing was recorded.",
+			RecoverySuggestion: "Repeat the request after the time of Retry-After.",
+		}
+		if intake.Why(r.Context()) == intake.AddressConnections {
+			detail.ErrorID, detail.Description = domain.ReasonRateLimitExceeded, "The address holds too many connections."
+		}
+		refuseBare(w, random, detail)
+	})
+}

@@ -1,0 +1,125 @@
+package intake
+
+import (
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// ipv6Bits is the part of an IPv6 address that counts as one client: networks give a subscriber at least that much.
+const ipv6Bits = 64
+
+// Clients counts what each client address holds. A proxy that is trusted is no client: the address that it forwards is.
+type Clients struct {
+	trusted []netip.Prefix
+	most    int
+	mu      sync.Mutex
+	by      map[netip.Addr]int
+}
+
+// NewClients makes the counts. most is what one address may hold at once; 0 is no limit.
+func NewClients(trusted []netip.Prefix, most int) *Clients {
+	return &Clients{trusted: trusted, most: most, by: map[netip.Addr]int{}}
+}
+
+// Take counts one more for an address. False: the address holds all that it may.
+func (c *Clients) Take(who netip.Addr) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.most > 0 && c.by[who] >= c.most {
+		return false
+	}
+	c.by[who]++
+	return true
+}
+
+// Give takes one away from an address.
+func (c *Clients) Give(who netip.Addr) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.by[who]--; c.by[who] == 0 {
+		delete(c.by, who)
+	}
+}
+
+// Trusts reports whether an address is that of a proxy whose headers are believed.
+func (c *Clients) Trusts(peer netip.Addr) bool {
+	return slices.ContainsFunc(c.trusted, func(p netip.Prefix) bool { return p.Contains(peer) })
+}
+
+// Of returns the address that a request's limits count for, and whether a trusted proxy forwarded it: the peer's, or the
+// right-most address of X-Forwarded-For, else of Forwarded, that is not a proxy's. An entry that is no address ends the search:
+// the proxy that wrote it counts. So does the peer, if it sends both headers and they differ: one of them is the client's own.
+func (c *Clients) Of(r *http.Request) (who netip.Addr, forwarded bool) {
+	peer := peerOf(r.RemoteAddr)
+	if !c.Trusts(peer) {
+		return client(peer), false
+	}
+	byList, listed := c.rightmost(peer, r.Header["X-Forwarded-For"], func(entry string) string { return entry })
+	byFields, fielded := c.rightmost(peer, r.Header["Forwarded"], forField)
+	switch {
+	case listed && fielded && byList != byFields:
+		return client(peer), true
+	case fielded && !listed:
+		return client(byFields), true
+	default:
+		return client(byList), true
+	}
+}
+
+// rightmost goes through the entries of a header's lines from the right, as long as they are proxies.
+func (c *Clients) rightmost(peer netip.Addr, lines []string, address func(entry string) string) (found netip.Addr, there bool) {
+	found = peer
+	entries := strings.Split(strings.Join(lines, ","), ",")
+	for _, entry := range slices.Backward(entries) {
+		at := parseAddress(address(strings.TrimSpace(entry)))
+		if !at.IsValid() {
+			return found, len(lines) > 0
+		}
+		if found = at; !c.Trusts(at) {
+			break
+		}
+	}
+	return found, len(lines) > 0
+}
+
+// forField returns the value of an entry's parameter "for" (RFC 7239); "" without one.
+func forField(entry string) string {
+	for part := range strings.SplitSeq(entry, ";") {
+		if name, value, ok := strings.Cut(strings.TrimSpace(part), "="); ok && strings.EqualFold(name, "for") {
+			return strings.Trim(value, `"`)
+		}
+	}
+	return ""
+}
+
+// parseAddress reads an address with or without a port, an IPv6 address also in brackets. What is none is invalid.
+func parseAddress(text string) netip.Addr {
+	if at, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(text, "["), "]")); err == nil {
+		return at.Unmap().WithZone("")
+	}
+	return peerOf(text)
+}
+
+// peerOf reads the address of "address:port". What is none is invalid.
+func peerOf(text string) netip.Addr {
+	at, err := netip.ParseAddrPort(text)
+	if err != nil {
+		return netip.Addr{}
+	}
+	return at.Addr().Unmap().WithZone("")
+}
+
+// client returns the address that stands for all of one client.
+func client(at netip.Addr) netip.Addr {
+	if !at.Is6() {
+		return at
+	}
+	prefix, err := at.Prefix(ipv6Bits)
+	if err != nil {
+		return at
+	}
+	return prefix.Addr()
+}

@@ -1,0 +1,100 @@
+package intake
+
+import (
+	"container/list"
+	"crypto/tls"
+	"errors"
+	"net"
+	"net/netip"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// sendBuffer is the kernel's buffer for what a peer has not taken yet, in bytes; the kernel doubles it. Left to itself the kernel
+// takes some megabytes for each slow reader.
+const sendBuffer = 32 << 10
+
+// patience is how many parts the write time-out has, and lookEvery the length of the longest: so often is looked whether a reader
+// took something.
+const (
+	patience  = 4
+	lookEvery = time.Second
+)
+
+// conn is an accepted connection.
+type conn struct {
+	net.Conn
+	of      *Listener
+	peer    netip.Addr
+	counted bool  // for its address
+	why     Limit // of a connection beyond the caps
+	closing sync.Once
+	heed    atomic.Int64 // Retry-After of the newest refusal: Unix nanoseconds
+
+	idle  *list.Element // in of.idle while the connection can be closed; guarded by of.mu
+	since time.Time     // of that
+}
+
+// Write writes as long as the peer takes bytes, however slowly. A peer that takes nothing for the write time-out is cut: the
+// error is os.ErrDeadlineExceeded.
+func (c *conn) Write(p []byte) (n int, err error) {
+	stalled := false
+	progress := c.of.caps.Now()
+	defer func() {
+		if stalled {
+			c.of.busy(c)
+		}
+	}()
+	for {
+		now := c.of.caps.Now()
+		if err := c.Conn.SetWriteDeadline(now.Add(min(c.of.caps.WriteTimeout/patience, lookEvery))); err != nil {
+			return n, err
+		}
+		m, err := c.Conn.Write(p[n:])
+		n += m
+		if err == nil || !errors.Is(err, os.ErrDeadlineExceeded) {
+			return n, err
+		}
+		if now = c.of.caps.Now(); m > 0 {
+			progress = now
+			if stalled {
+				c.of.busy(c)
+				stalled = false
+			}
+			continue
+		}
+		if now.Sub(progress) >= c.of.caps.WriteTimeout {
+			c.of.tally.Add(WriteTimeout)
+			return n, err
+		}
+		if !stalled {
+			c.of.unproductive(c, progress)
+			stalled = true
+		}
+	}
+}
+
+// CloseWrite ends the sending half, so that the answer arrives before the connection is closed.
+func (c *conn) CloseWrite() error {
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return nil
+}
+
+// Close closes the connection and makes room for another.
+func (c *conn) Close() error {
+	c.closing.Do(func() { c.of.closed(c) })
+	return c.Conn.Close()
+}
+
+// unwrap finds the connection that this package made below TLS.
+func unwrap(c net.Conn) *conn {
+	if secure, ok := c.(*tls.Conn); ok {
+		c = secure.NetConn()
+	}
+	own, _ := c.(*conn)
+	return own
+}

@@ -1,0 +1,319 @@
+package intake
+
+import (
+	"container/list"
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/netip"
+	"sync"
+	"time"
+)
+
+const (
+	// idleGrace is how long a connection may be idle, or take nothing of its answer, before it can make room for another:
+	// a client that was answered just now is about to send its next request.
+	idleGrace = 2 * time.Second
+	// search is how many idle connections are looked through for one of an address.
+	search = 1000
+	// backlog is how many accepted connections may wait until their server takes them.
+	backlog = 64
+	// acceptPause is the wait after a failed accept, such as without file descriptors.
+	acceptPause = 20 * time.Millisecond
+)
+
+// Caps are the limits of a Listener.
+type Caps struct {
+	Connections  int           // in all; 0 is no limit
+	Reserve      int           // connections beyond the caps, for probes
+	WriteTimeout time.Duration // how long a peer may take nothing of its answer
+	Clients      *Clients      // counts the connections of each address that is no trusted proxy's
+	Tally        *Tally
+	Now          func() time.Time
+}
+
+// Listener splits what one listener accepts: Within has the connections within the caps, Beyond a few more.
+type Listener struct {
+	inner   net.Listener
+	caps    Caps
+	tally   *Tally
+	within  *part
+	beyond  *part
+	done    chan struct{}
+	closing sync.Once
+
+	mu       sync.Mutex
+	open     int       // connections within the caps
+	idle     list.List // of *conn within the caps that can be closed, the longest so first
+	reserved list.List // of *conn beyond the caps, the oldest first
+}
+
+// Listen starts to accept. Both parts must be served; closing either ends the whole.
+func Listen(inner net.Listener, caps Caps) *Listener {
+	l := &Listener{inner: inner, caps: caps, tally: caps.Tally, done: make(chan struct{})}
+	l.within = &part{l, make(chan net.Conn, backlog)}
+	l.beyond = &part{l, make(chan net.Conn, backlog)}
+	go l.accept()
+	return l
+}
+
+// Within returns the listener of the connections within the caps. Its server must call State.
+func (l *Listener) Within() net.Listener { return l.within }
+
+// Beyond returns the listener of the connections beyond the caps. Its server must answer one request a connection, at once.
+func (l *Listener) Beyond() net.Listener { return l.beyond }
+
+type connKey struct{}
+
+// Context lets requests know their connection: it is the ConnContext of both servers.
+func (l *Listener) Context(ctx context.Context, at net.Conn) context.Context {
+	if c := unwrap(at); c != nil {
+		ctx = context.WithValue(ctx, connKey{}, c)
+	}
+	return ctx
+}
+
+// Why returns the cap that the connection of a request is beyond.
+func Why(ctx context.Context) Limit {
+	if c, ok := ctx.Value(connKey{}).(*conn); ok {
+		return c.why
+	}
+	return Connections
+}
+
+func (l *Listener) accept() {
+	for {
+		inner, err := l.inner.Accept()
+		if err == nil {
+			l.place(inner)
+			continue
+		}
+		if errors.Is(err, net.ErrClosed) {
+			_ = l.close() // it is closed already
+			return
+		}
+		pause := time.NewTimer(acceptPause)
+		select {
+		case <-pause.C:
+		case <-l.done:
+		}
+	}
+}
+
+// place hands a connection to the server that it is for.
+func (l *Listener) place(inner net.Conn) {
+	if buffered, ok := inner.(interface{ SetWriteBuffer(int) error }); ok {
+		_ = buffered.SetWriteBuffer(sendBuffer) // it is only larger without
+	}
+	c := &conn{Conn: inner, of: l, peer: client(peerOf(inner.RemoteAddr().String()))}
+	to := l.within
+	if !l.admit(c) {
+		to = l.beyond
+		l.reserve(c)
+	}
+	select {
+	case to.conns <- c:
+	case <-l.done:
+		_ = c.Close() // nobody serves it any more
+	}
+}
+
+// admit counts a connection within the caps. False: they are reached.
+func (l *Listener) admit(c *conn) bool {
+	counted := l.caps.Clients != nil && !l.caps.Clients.Trusts(peerOf(c.RemoteAddr().String()))
+	if counted && !l.caps.Clients.Take(c.peer) && !l.replace(c.peer) {
+		l.tally.Add(AddressConnections)
+		c.why = AddressConnections
+		return false
+	}
+	l.mu.Lock()
+	var old *conn
+	full := l.caps.Connections > 0 && l.open >= l.caps.Connections
+	if full {
+		old = l.oldestIdle(func(*conn) bool { return true })
+	}
+	if full && old == nil {
+		l.mu.Unlock()
+		if counted {
+			l.caps.Clients.Give(c.peer)
+		}
+		l.tally.Add(Connections)
+		c.why = Connections
+		return false
+	}
+	l.open++
+	c.counted = counted
+	c.since = l.caps.Now()
+	c.idle = l.idle.PushBack(c)
+	l.mu.Unlock()
+	if old != nil {
+		l.tally.Add(Evicted)
+		_ = old.Close() // it is given up
+	}
+	return true
+}
+
+// replace closes an idle connection of an address that holds all that it may, and takes its count for a new one. False: there
+// is none.
+func (l *Listener) replace(peer netip.Addr) bool {
+	l.mu.Lock()
+	old := l.oldestIdle(func(c *conn) bool { return c.peer == peer })
+	l.mu.Unlock()
+	if old == nil {
+		return false
+	}
+	l.tally.Add(Evicted)
+	_ = old.Close() // it is given up
+	return l.caps.Clients.Take(peer)
+}
+
+// oldestIdle returns the connection of a kind that has been idle for the longest time, if that is long enough. The caller
+// holds the lock.
+func (l *Listener) oldestIdle(of func(*conn) bool) *conn {
+	now, left := l.caps.Now(), search
+	for at := l.idle.Front(); at != nil && left > 0; at, left = at.Next(), left-1 {
+		c := at.Value.(*conn)
+		if now.Sub(c.since) < idleGrace {
+			return nil
+		}
+		if of(c) {
+			return c
+		}
+	}
+	return nil
+}
+
+// reserve takes a connection into the reserve, in place of its oldest if it is full.
+func (l *Listener) reserve(c *conn) {
+	var old *conn
+	l.mu.Lock()
+	if l.reserved.Len() >= max(1, l.caps.Reserve) {
+		old = l.reserved.Front().Value.(*conn)
+	}
+	c.idle = l.reserved.PushBack(c)
+	l.mu.Unlock()
+	if old != nil {
+		_ = old.Close() // it is given up
+	}
+}
+
+// State follows what becomes of a connection: it is the ConnState of the server of Within.
+func (l *Listener) State(at net.Conn, state http.ConnState) {
+	c := unwrap(at)
+	if c == nil {
+		return
+	}
+	switch state {
+	case http.StateActive:
+		l.busy(c)
+	case http.StateIdle:
+		l.unproductive(c, l.caps.Now())
+	}
+}
+
+// unproductive notes that a connection may make room for another.
+func (l *Listener) unproductive(c *conn, since time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if c.idle != nil || c.since.IsZero() { // of the reserve, or noted already
+		return
+	}
+	c.since = since
+	at := l.idle.Back()
+	for at != nil && at.Value.(*conn).since.After(since) {
+		at = at.Prev()
+	}
+	if at == nil {
+		c.idle = l.idle.PushFront(c)
+		return
+	}
+	c.idle = l.idle.InsertAfter(c, at)
+}
+
+// busy notes that a connection may not make room for another.
+func (l *Listener) busy(c *conn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if c.idle != nil && !c.since.IsZero() {
+		l.idle.Remove(c.idle)
+		c.idle = nil
+	}
+}
+
+// closed forgets a connection.
+func (l *Listener) closed(c *conn) {
+	if c.counted {
+		l.caps.Clients.Give(c.peer)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	within := !c.since.IsZero()
+	if within {
+		l.open--
+	}
+	if c.idle == nil {
+		return
+	}
+	if within {
+		l.idle.Remove(c.idle)
+	} else {
+		l.reserved.Remove(c.idle)
+	}
+	c.idle = nil
+}
+
+// Open returns how many connections stand within the caps.
+func (l *Listener) Open() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.open
+}
+
+func (l *Listener) close() (err error) {
+	l.closing.Do(func() {
+		close(l.done)
+		err = l.inner.Close()
+		for _, p := range []*part{l.within, l.beyond} {
+			p.drain()
+		}
+	})
+	return err
+}
+
+// part is one half of what a Listener accepts.
+type part struct {
+	of    *Listener
+	conns chan net.Conn
+}
+
+// Accept returns the next connection.
+func (p *part) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.conns:
+		return c, nil
+	case <-p.of.done:
+		p.drain()
+		return nil, net.ErrClosed
+	}
+}
+
+// drain closes connections that no server took.
+func (p *part) drain() {
+	for {
+		select {
+		case c := <-p.conns:
+			_ = c.Close() // nobody serves it any more
+		default:
+			return
+		}
+	}
+}
+
+// Close ends the whole Listener.
+func (p *part) Close() error { return p.of.close() }
+
+// Addr is the address that is listened on.
+func (p *part) Addr() net.Addr { return p.of.inner.Addr() }
+
+var _ net.Listener = (*part)(nil)

@@ -1,0 +1,48 @@
+package intake
+
+import "sync/atomic"
+
+// Limit names a limit by which something was refused or cut.
+type Limit int
+
+// The limits.
+const (
+	Connections        Limit = iota // in all
+	AddressConnections              // of one client address
+	Reserved                        // connections beyond the caps that asked for anything but health
+	Evicted                         // connections that were idle, or took nothing, when others came
+	WriteTimeout                    // connections that took nothing of their answer
+	Headers                         // requests with too long headers
+	Body                            // requests with too long bodies
+	Requests                        // requests in flight and in wait
+	AddressRequests                 // requests of one client address behind a proxy
+	Memory                          // bodies and answers
+	limits
+)
+
+var limitNames = [limits]string{
+	"connections", "address_connections", "reserved", "evicted", "write_timeout", "headers", "body", "requests", "address_requests", "memory",
+}
+
+// String returns the limit's name in metrics.
+func (l Limit) String() string { return limitNames[l] }
+
+// Tally counts refusals since the start, by limit. A nil Tally counts nothing.
+type Tally struct{ counts [limits]atomic.Uint64 }
+
+// Add counts one refusal.
+func (t *Tally) Add(l Limit) {
+	if t != nil {
+		t.counts[l].Add(1)
+	}
+}
+
+// Of returns the number of refusals by a limit.
+func (t *Tally) Of(l Limit) uint64 { return t.counts[l].Load() }
+
+// All calls each with every limit and its count.
+func (t *Tally) All(each func(Limit, uint64)) {
+	for l := range limits {
+		each(l, t.Of(l))
+	}
+}

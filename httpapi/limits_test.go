@@ -1,0 +1,89 @@
+package httpapi_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"payledger/httpapi"
+	"payledger/httpapi/intake"
+)
+
+// limited is a rig whose refusals are counted.
+func limited(t *testing.T) (*rig, *intake.Tally) {
+	tally := &intake.Tally{}
+	return newRig(t, func(c *httpapi.Config) { c.Intake.Tally = tally }), tally
+}
+
+// TestHeaderLimit: headers have 32 KiB, before anybody asks who sent them; probes and errors are as ever (D1).
+func TestHeaderLimit(t *testing.T) {
+	t.Parallel()
+	r, tally := limited(t)
+	ask := func(path string, size int) answer {
+		return r.do(request{method: "GET", path: path, header: map[string]string{"X-Filler": strings.Repeat("x", size), "X-Api-Key": ""}})
+	}
+	r.want(ask("/payments", 31<<10), 401, "Unauthorized")
+	r.want(ask("/payments", 33<<10), 431, "RequestHeadersTooLarge")
+	r.want(ask("/readyz", 33<<10), 200, "")
+	if n := tally.Of(intake.Headers); n != 1 {
+		t.Errorf("%d were counted", n)
+	}
+}
+
+// TestNotificationLimit: a notification has 64 KiB, whether or not it says its length before; it is refused before its
+// signature is looked at (D14).
+func TestNotificationLimit(t *testing.T) {
+	t.Parallel()
+	r, tally := limited(t)
+	send := func(size int, known bool) int {
+		t.Helper()
+		body := io.Reader(strings.NewReader(strings.Repeat(" ", size)))
+		if !known {
+			body = io.MultiReader(body) // sent in pieces
+		}
+		sent, err := http.NewRequestWithContext(t.Context(), http.MethodPost, r.url+"/processors/ADYEN/notifications", body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sent.Header.Set("Content-Type", "application/json")
+		a, err := r.client.Do(sent)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer a.Body.Close()
+		if _, err := io.Copy(io.Discard, a.Body); err != nil {
+			t.Error(err)
+		}
+		return a.StatusCode
+	}
+	for _, known := range []bool{true, false} {
+		if status := send(64<<10, known); status != http.StatusUnauthorized {
+			t.Errorf("64 KiB, length known %v: %d", known, status)
+		}
+		if status := send(64<<10+1, known); status != http.StatusRequestEntityTooLarge {
+			t.Errorf("one more byte, length known %v: %d", known, status)
+		}
+	}
+	if n := tally.Of(intake.Body); n != 2 {
+		t.Errorf("%d were counted", n)
+	}
+}
+
+// TestBodyMemory: a large body is read only if there is memory for it. A small one needs none, and what was taken comes back.
+func TestBodyMemory(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(c *httpapi.Config) { c.Intake.Bodies = intake.NewBudget(200 << 10) })
+	open := func(size int) answer {
+		return r.do(request{method: "POST", path: "/client-session", body: fmt.Sprintf(`{"orderId":"order-1"%s}`, strings.Repeat(" ", size))})
+	}
+	for range 3 {
+		r.want(open(10), 200, "")
+		r.want(open(90<<10), 200, "")
+		late := r.want(open(110<<10), 503, "ServiceUnavailable")
+		if late.header.Get("Retry-After") == "" {
+			t.Error("no Retry-After")
+		}
+	}
+}
