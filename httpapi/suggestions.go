@@ -38,6 +38,7 @@ var suggestions = map[domain.Reason]string{
 	domain.ReasonAPIVersionNotSupported:     "Send the header X-API-VERSION: " + apiVersion + ".",
 	domain.ReasonUnsupportedMediaType:       "Send the header Content-Type: application/json.",
 	domain.ReasonRequestTooLarge:            "Send less: metadata, line items and descriptions take the most room.",
+	domain.ReasonHeadersTooLarge:            "Send fewer or shorter headers: 32 KiB in all, the address of the request included. Most cookies are not for this service.",
 	domain.ReasonNotFound:                   "All paths stand in the document of GET /openapi.yaml.",
 	domain.ReasonMethodNotAllowed:           "Use one of the methods that the header Allow names.",
 	domain.ReasonRateLimitExceeded:          "Repeat the request after the time that Retry-After gives.",

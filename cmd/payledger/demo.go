@@ -87,7 +87,7 @@ Try, in another terminal:
 
   export PAYLEDGER_URL=%[1]s PAYLEDGER_API_KEY=%[2]s
 
-  # the payment
+  # the payment (README.md has five curls for one of your own)
   curl -s $PAYLEDGER_URL/payments/%[3]s -H "X-API-KEY: $PAYLEDGER_API_KEY" -H 'X-API-VERSION: 2.4'
 
   # what is settled, newest first

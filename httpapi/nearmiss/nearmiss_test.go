@@ -22,7 +22,7 @@ func TestOf(t *testing.T) {
 		{"ordreId", payment, "orderId"},
 		{"orders", payment, "order"},
 		{"amonut", payment, "amount"},
-		{"ammount", payment, "amount"},
+		{"amounnt", payment, "amount"},
 		{"currency", payment, "currencyCode"},
 		{"curencyCode", payment, "currencyCode"},
 		{"payment_method_token", payment, "paymentMethodToken"},
