@@ -32,11 +32,35 @@ func (v *values) remember(name string, answer any) {
 		}
 	case string:
 		lower := strings.ToLower(name)
-		if !strings.HasSuffix(lower, "id") && !strings.HasSuffix(lower, "token") && !strings.HasSuffix(lower, "cursor") {
+		if strings.HasSuffix(lower, "id") || strings.HasSuffix(lower, "token") || strings.HasSuffix(lower, "cursor") {
+			v.add(name, answer)
+		}
+	}
+}
+
+// add remembers a value under a name.
+func (v *values) add(name, value string) {
+	if v.seen[name] = append(v.seen[name], value); len(v.seen[name]) > kept {
+		v.seen[name] = v.seen[name][1:]
+	}
+}
+
+// rememberID keeps the ids of what an answer is about, under the place that they are named at.
+func (v *values) rememberID(place string, answer any, depth int) {
+	switch answer := answer.(type) {
+	case map[string]any:
+		if id, is := answer["id"].(string); is {
+			v.add(place, id)
 			return
 		}
-		if v.seen[name] = append(v.seen[name], answer); len(v.seen[name]) > kept {
-			v.seen[name] = v.seen[name][1:]
+		for _, field := range []string{"data", "currentAttempt"} {
+			if depth > 0 {
+				v.rememberID(place, answer[field], depth-1)
+			}
+		}
+	case []any:
+		for _, element := range answer {
+			v.rememberID(place, element, depth-1)
 		}
 	}
 }
@@ -49,6 +73,9 @@ func (v *values) again(names ...string) string {
 	}
 	if len(all) == 0 {
 		return ""
+	}
+	if v.percent(50) {
+		return all[len(all)-1] // what was used before is good for less
 	}
 	return all[v.Intn(len(all))]
 }
