@@ -93,7 +93,7 @@ func (c *processes) start(t *testing.T, i int) {
 			routes = append(routes, c.proxies[i][j].Addr())
 		}
 	}
-	config, err := json.Marshal(eventstore.ServerConfig{
+	config, err := json.Marshal(memberConfig{
 		Dir: c.nodes[i].dir, Name: "n" + strconv.Itoa(i), Listen: "127.0.0.1:0",
 		Cluster: &eventstore.ClusterConfig{Name: "test", Listen: "127.0.0.1:0", Routes: routes, Advertise: nowhere},
 	})
@@ -167,13 +167,19 @@ func (c *processes) leader(t *testing.T, stream string) (leader int) {
 	return leader
 }
 
+// memberConfig is what a server's process is told.
+type memberConfig struct {
+	Dir, Name, Listen string
+	Cluster           *eventstore.ClusterConfig
+}
+
 // runClusterServer is a server's process: it tells where it listens, and runs until its input ends or it is killed.
 func runClusterServer(t *testing.T, config string) {
-	var c eventstore.ServerConfig
+	var c memberConfig
 	if err := json.Unmarshal([]byte(config), &c); err != nil {
 		t.Fatal(err)
 	}
-	server, err := eventstore.StartServer(c)
+	server, err := eventstore.StartServer(eventstore.ServerConfig{Dir: c.Dir, Name: c.Name, Listen: c.Listen, Cluster: c.Cluster})
 	if err != nil {
 		t.Fatal(err)
 	}
