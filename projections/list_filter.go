@@ -96,6 +96,9 @@ func (f *filter) textTests() (tests []*codeTest) {
 			test.oneOf = append(test.oneOf, textCode(v))
 		}
 		slices.Sort(test.oneOf)
+		for _, code := range test.oneOf {
+			test.sieve[code%sieveBits/64] |= 1 << (code % 64)
+		}
 		tests = append(tests, test)
 	}
 	return tests
@@ -116,12 +119,16 @@ func (f *filter) amountTest() []*codeTest {
 	return []*codeTest{test}
 }
 
+// sieveBits is how many remainders of codes a sieve tells apart: far more than a filter has values.
+const sieveBits = 1 << 13
+
 // codeTest is a test of the codes of one column. A payment that fits the filter passes it; others may.
 type codeTest struct {
 	column blockColumn
 	// One of these says which codes pass, by column.
-	kinds       []bool   // by code
-	oneOf       []uint32 // sorted
+	kinds       []bool                 // by code
+	oneOf       []uint32               // sorted
+	sieve       [sieveBits / 64]uint64 // the remainders of oneOf: most codes that are not in it fail here
 	least, most uint32
 
 	tested, passed int // codes so far
@@ -148,18 +155,16 @@ func (t *codeTest) pass(rows []uint16, codes []byte) []uint16 {
 	default:
 		for row := range n {
 			code := binary.LittleEndian.Uint32(codes[row*codeSize:])
-			if code == t.oneOf[0] || len(t.oneOf) > 1 && t.has(code) {
+			if t.sieve[code%sieveBits/64]&(1<<(code%64)) == 0 {
+				continue
+			}
+			if _, found := slices.BinarySearch(t.oneOf, code); found {
 				rows = append(rows, uint16(row))
 			}
 		}
 	}
 	t.passed += len(rows) - before
 	return rows
-}
-
-func (t *codeTest) has(code uint32) bool {
-	_, found := slices.BinarySearch(t.oneOf, code)
-	return found
 }
 
 // share is the part of the codes that passed so far, of which a test that was not used is thought to let half pass.
