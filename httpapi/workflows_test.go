@@ -167,6 +167,21 @@ func TestWorkflowRuns(t *testing.T) {
 	}
 }
 
+// TestWorkflowSimulateSums: sums above the largest amount are answered as the largest amount (§8, D20).
+func TestWorkflowSimulateSums(t *testing.T) {
+	t.Parallel()
+	r := newHookRig(t, webhooks{})
+	for range 3 {
+		client := r.session(`{"orderId":"o","currencyCode":"EUR","amount":9007199254740991}`)
+		r.want(r.pay(payWith(r.tokenize(client, goodCard))), 200, "")
+	}
+	id := "/workflows/" + r.want(r.manage("POST", "/workflows", halves), 200, "").text1("id")
+	got := r.want(r.manage("POST", id+"/simulate", `{}`), 200, "")
+	if !strings.Contains(got.text, `"count":3,"refused":0,"amount":9007199254740991}`) {
+		t.Errorf("%s", got.text)
+	}
+}
+
 // TestWorkflowSimulate: past events are replayed against a workflow without acting (D20).
 func TestWorkflowSimulate(t *testing.T) {
 	t.Parallel()

@@ -38,9 +38,12 @@ func (p *report) met(s Simulated) {
 			continue
 		}
 		sum.Count++
-		sum.Amount += effect.Amount
+		sum.Amount = added(sum.Amount, effect.Amount)
 	}
 }
+
+// added is a sum that stops at the largest amount: beyond it clients of JSON do not read numbers exactly (§8).
+func added(a, b domain.Amount) domain.Amount { return min(a+b, domain.MaxAmount) }
 
 // add adds another report.
 func (p *report) add(o *report) {
@@ -56,7 +59,7 @@ func (p *report) add(o *report) {
 			continue
 		}
 		sum := p.sums[key]
-		sum.Count, sum.Refused, sum.Amount = sum.Count+more.Count, sum.Refused+more.Refused, sum.Amount+more.Amount
+		sum.Count, sum.Refused, sum.Amount = sum.Count+more.Count, sum.Refused+more.Refused, added(sum.Amount, more.Amount)
 	}
 }
 
