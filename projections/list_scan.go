@@ -39,7 +39,7 @@ func (s *search) scan(ctx context.Context) error {
 		for size := 1; len(ahead) > 0 && !s.complete(ahead); size = min(2*size, s.chunk) {
 			chunk := ahead[:min(size, len(ahead))]
 			ahead = ahead[len(chunk):]
-			if err := s.scanChunk(ctx, chunk, ahead, tests); err != nil {
+			if err := s.scanChunk(ctx, chunk, tests); err != nil {
 				return err
 			}
 		}
@@ -182,8 +182,8 @@ func (s *search) complete(ahead []step) bool {
 	return s.newer() && last < ahead[0].bound || !s.newer() && last > ahead[0].bound
 }
 
-// scanChunk looks through some blocks. ahead are the blocks after them.
-func (s *search) scanChunk(ctx context.Context, chunk, ahead []step, tests []*codeTest) error {
+// scanChunk looks through some blocks.
+func (s *search) scanChunk(ctx context.Context, chunk []step, tests []*codeTest) error {
 	// Whatever lets the least pass comes first: the columns after it are read only where something is left.
 	slices.SortStableFunc(tests, func(a, b *codeTest) int { return cmp.Compare(a.share(), b.share()) })
 	left := make([][]uint16, len(chunk)) // of each block, the rows that have passed

@@ -26,7 +26,7 @@ type turn[V any] struct {
 
 func newTurn[V any]() *turn[V] {
 	t := &turn[V]{done: make(chan struct{})}
-	t.ctx, t.stop = context.WithCancel(context.Background())
+	t.ctx, t.stop = context.WithCancel(context.Background()) //nolint:gosec // run stops it
 	return t
 }
 

@@ -45,7 +45,7 @@ func BenchmarkFlood(b *testing.B) {
 		}
 		ready, admin := make(chan asked, 1), make(chan asked, 1)
 		ask := func(out chan asked, url string) {
-			took, failed := probesBeside(b, ctx, url)
+			took, failed := probesBeside(ctx, b, url)
 			out <- asked{took, failed}
 		}
 		go ask(ready, p.ready.API+"/readyz")

@@ -142,7 +142,7 @@ func probes(ctx context.Context, url string, every time.Duration) (took []time.D
 }
 
 // probesBeside is probes from a process of its own, every 50 ms: the crowd's process has no time for them.
-func probesBeside(t testing.TB, ctx context.Context, url string) (took []time.Duration, failed []error) {
+func probesBeside(ctx context.Context, t testing.TB, url string) (took []time.Duration, failed []error) {
 	command := exec.Command(os.Args[0])
 	command.Env = append(os.Environ(), asProbe+"="+url)
 	stdin, err := command.StdinPipe() // its end ends the process

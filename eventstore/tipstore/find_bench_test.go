@@ -3,6 +3,7 @@ package tipstore
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"testing"
 )
 
@@ -39,7 +40,7 @@ func BenchmarkFind(b *testing.B) {
 			i := 1 << 30
 			for b.Loop() {
 				i++
-				if _, err := get(key(i)); err != ErrNotFound {
+				if _, err := get(key(i)); !errors.Is(err, ErrNotFound) {
 					b.Fatal(err)
 				}
 			}
