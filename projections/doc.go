@@ -84,9 +84,9 @@
 //     payment and cost no block; a later one writes one page. Blocks take 24 bytes a payment; the index by status,
 //     which they replace, took 50 and changed with every status. Payments come into blocks in the order of their rows, so
 //     the times of blocks may overlap: a list goes on until no block ahead has a payment before those of the page.
-//     Measured on two cores, processor time of a page of 1,000,000 payments (TestFilters): 0.7 ms in the median and 10 ms at
-//     most by one filter, 1.3 ms and 25 ms by two; 2.0 s when all rows were read. The time grows with the payments: a
-//     hundredth of a microsecond for each payment and field.
+//     Measured on two idle cores, a page of 1,000,000 payments (TestFilters): 1.1 ms in the median and 23 ms at most by one
+//     filter, 1.8 ms and 32 ms by two; 2.0 s when all rows were read. The time grows with the payments: a hundredth of a
+//     microsecond for each payment and field.
 //   - payments is a rowid table with an index on the random ids: rows are appended instead of spread.
 //     synchronous=NORMAL: a power failure loses the newest transactions, never a part of one.
 //   - The cards that may be destroyed are found from the log, not from a view: a row per token would double
