@@ -172,6 +172,7 @@ var errOverloaded error = overload{}
 
 func (c *call) tooManyOfAddress() error {
 	c.w.Header().Set("Retry-After", "1")
+	intake.Refused(c.ctx, time.Second)
 	refused := domain.Refuse(domain.KindUnavailable, domain.ReasonRateLimitExceeded, "The address makes too many requests at once.")
 	refused.Err = errOverloaded
 	return refused

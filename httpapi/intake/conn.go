@@ -23,24 +23,32 @@ const (
 	lookEvery = time.Second
 )
 
+// surplusWrite is the write time-out beyond the caps, if it is not shorter: what is written there is a few hundred bytes.
+const surplusWrite = 4 * time.Second
+
 // conn is an accepted connection.
 type conn struct {
 	net.Conn
 	of      *Listener
 	peer    netip.Addr
 	counted bool  // for its address
-	why     Limit // of a connection beyond the caps
+	surplus bool  // beyond the caps
+	why     Limit // of a surplus connection
 	closing sync.Once
 	heed    atomic.Int64 // Retry-After of the newest refusal: Unix nanoseconds
 
 	idle  *list.Element // in of.idle while the connection can be closed; guarded by of.mu
 	since time.Time     // of that
+	gone  bool          // it was closed; guarded by of.mu
 }
 
 // Write writes as long as the peer takes bytes, however slowly. A peer that takes nothing for the write time-out is cut: the
 // error is os.ErrDeadlineExceeded.
 func (c *conn) Write(p []byte) (n int, err error) {
-	stalled := false
+	stalled, patient := false, c.of.caps.WriteTimeout
+	if c.surplus {
+		patient = min(patient, surplusWrite)
+	}
 	progress := c.of.caps.Now()
 	defer func() {
 		if stalled {
@@ -49,7 +57,7 @@ func (c *conn) Write(p []byte) (n int, err error) {
 	}()
 	for {
 		now := c.of.caps.Now()
-		if err := c.Conn.SetWriteDeadline(now.Add(min(c.of.caps.WriteTimeout/patience, lookEvery))); err != nil {
+		if err := c.Conn.SetWriteDeadline(now.Add(min(patient/patience, lookEvery))); err != nil {
 			return n, err
 		}
 		m, err := c.Conn.Write(p[n:])
@@ -65,7 +73,7 @@ func (c *conn) Write(p []byte) (n int, err error) {
 			}
 			continue
 		}
-		if now.Sub(progress) >= c.of.caps.WriteTimeout {
+		if now.Sub(progress) >= patient {
 			c.of.tally.Add(WriteTimeout)
 			return n, err
 		}

@@ -109,7 +109,7 @@ func (l *Listener) place(inner net.Conn) {
 	c := &conn{Conn: inner, of: l, peer: client(peerOf(inner.RemoteAddr().String()))}
 	to := l.within
 	if !l.admit(c) {
-		to = l.beyond
+		to, c.surplus = l.beyond, true
 		l.reserve(c)
 	}
 	select {
@@ -184,11 +184,23 @@ func (l *Listener) oldestIdle(of func(*conn) bool) *conn {
 	return nil
 }
 
-// reserve takes a connection into the reserve, in place of its oldest if it is full.
+// reserve takes a connection into the reserve, in place of its oldest if it is full. An address that holds half of the reserve
+// gives up its own oldest: a crowd from one address keeps no probe from another one out.
 func (l *Listener) reserve(c *conn) {
-	var old *conn
+	var old, own *conn
 	l.mu.Lock()
-	if l.reserved.Len() >= max(1, l.caps.Reserve) {
+	most, held := max(1, l.caps.Reserve), 0
+	for at := l.reserved.Front(); at != nil; at = at.Next() {
+		if other := at.Value.(*conn); other.peer == c.peer {
+			if held++; held == 1 {
+				own = other
+			}
+		}
+	}
+	switch {
+	case held >= max(1, most/2):
+		old = own
+	case l.reserved.Len() >= most:
 		old = l.reserved.Front().Value.(*conn)
 	}
 	c.idle = l.reserved.PushBack(c)
@@ -216,7 +228,7 @@ func (l *Listener) State(at net.Conn, state http.ConnState) {
 func (l *Listener) unproductive(c *conn, since time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if c.idle != nil || c.since.IsZero() { // of the reserve, or noted already
+	if c.gone || c.idle != nil || c.since.IsZero() { // closed, of the reserve, or noted already
 		return
 	}
 	c.since = since
@@ -248,6 +260,7 @@ func (l *Listener) closed(c *conn) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	c.gone = true // what its server still tells of it is late
 	within := !c.since.IsZero()
 	if within {
 		l.open--

@@ -235,3 +235,55 @@ func TestReserve(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestReserveOfAddress: an address that fills the reserve pushes out only itself.
+func TestReserveOfAddress(t *testing.T) {
+	h := newHouse(t, Caps{Connections: 1, Reserve: 4})
+	busy := h.visit("127.0.0.1")
+	busy.ask("/wait")
+	<-h.waiting
+	probe := h.visit("127.0.0.2")
+	crowd := make([]*visitor, 8)
+	for i := range crowd {
+		crowd[i] = h.visit("127.0.0.1")
+	}
+	for _, v := range crowd[:len(crowd)-2] {
+		if got := v.hear(); got != "" {
+			t.Errorf("one of the crowd: %q", got)
+		}
+	}
+	probe.ask("/readyz")
+	if got := probe.hear(); !strings.HasPrefix(got, "beyond") {
+		t.Errorf("the probe: %q", got)
+	}
+	close(h.release)
+	if got := busy.hear(); got != "within" {
+		t.Error(got)
+	}
+}
+
+// TestClosedWhileItBecomesIdle: a connection that was closed to make room takes no room any more, though its server tells
+// afterwards that it is idle.
+func TestClosedWhileItBecomesIdle(t *testing.T) {
+	h := newHouse(t, Caps{Connections: 2, Reserve: 2})
+	a := h.visit("127.0.0.1")
+	a.ask("/")
+	if got := a.hear(); got != "within" {
+		t.Fatal(got)
+	}
+	var c *conn
+	for c == nil { // until its server has told that it is idle
+		h.mu.Lock()
+		if at := h.Listener.idle.Front(); at != nil {
+			c = at.Value.(*conn)
+		}
+		h.mu.Unlock()
+	}
+	c.Close()
+	h.State(c, http.StateIdle)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.open != 0 || h.Listener.idle.Len() != 0 {
+		t.Errorf("%d are open, %d idle", h.open, h.Listener.idle.Len())
+	}
+}
