@@ -2,6 +2,7 @@ package projections
 
 import (
 	"context"
+	"fmt"
 	"sync"
 )
 
@@ -67,7 +68,7 @@ func (s *turns[K, V]) do(ctx context.Context, key K, read func(context.Context) 
 // run makes one reading after the other until nobody waits.
 func (s *turns[K, V]) run(key K, t *turn[V], read func(context.Context) (V, error)) {
 	for t != nil {
-		t.value, t.err = read(t.ctx)
+		t.value, t.err = guarded(t.ctx, read)
 		t.stop()
 		s.mu.Lock()
 		close(t.done)
@@ -79,4 +80,14 @@ func (s *turns[K, V]) run(key K, t *turn[V], read func(context.Context) (V, erro
 		}
 		s.mu.Unlock()
 	}
+}
+
+// guarded is read, whose panic is an error of those who wait for it, and not the end of the process.
+func guarded[V any](ctx context.Context, read func(context.Context) (V, error)) (value V, err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = fmt.Errorf("projections: a reading panicked: %v", cause)
+		}
+	}()
+	return read(ctx)
 }

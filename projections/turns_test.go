@@ -110,3 +110,14 @@ func (s *turns[K, V]) len() int {
 	defer s.mu.Unlock()
 	return len(s.now)
 }
+
+// TestTurnsPanic: a reading that panics is an error of its callers.
+func TestTurnsPanic(t *testing.T) {
+	var s turns[string, int]
+	if _, err := s.do(t.Context(), "key", func(context.Context) (int, error) { panic("no such row") }); err == nil {
+		t.Error("no error")
+	}
+	if n, err := s.do(t.Context(), "key", func(context.Context) (int, error) { return 7, nil }); n != 7 || err != nil {
+		t.Error(n, err)
+	}
+}
