@@ -278,7 +278,11 @@ func (m *model) checkOrder(t *testing.T, key eventstore.Key, stored map[string]i
 		}
 		list = append(list, porcupine.Operation{ClientId: c.client, Input: c, Call: int64(c.from), Output: c, Return: until})
 	}
-	if result := porcupine.CheckOperationsTimeout(sumsModel, list, time.Minute); result != porcupine.Ok {
+	switch result := porcupine.CheckOperationsTimeout(sumsModel, list, time.Minute); result {
+	case porcupine.Ok:
+	case porcupine.Unknown: // many calls without an answer have too many orders to try in time
+		t.Logf("%s: not decided: %d calls", key, len(list))
+	default:
 		for _, o := range list {
 			t.Logf("%12d–%12d %s", o.Call, o.Return, sumsModel.DescribeOperation(o.Input, o.Output))
 		}
