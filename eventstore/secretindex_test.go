@@ -249,14 +249,33 @@ func TestDestructionCrashes(t *testing.T) {
 	}
 }
 
-// copyFolder copies the folder of a running or stopped server, as a crash leaves it.
+// copyFolder copies the folder of a running or stopped server, as a crash leaves it. The tip store of a running one may write
+// and remove files meanwhile: then what was copied never stood on the disk at one moment, and is copied again.
 func copyFolder(t testing.TB, from string) string {
 	t.Helper()
-	to := t.TempDir()
-	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
+	for {
+		to, before := t.TempDir(), namesIn(t, filepath.Join(from, "tips"))
+		err := os.CopyFS(to, os.DirFS(from))
+		switch {
+		case err != nil && !errors.Is(err, fs.ErrNotExist):
+			t.Fatal(err)
+		case err == nil && slices.Equal(namesIn(t, filepath.Join(from, "tips")), before):
+			return to
+		}
+	}
+}
+
+// namesIn are the names of the files in a folder, in order; none if it does not exist.
+func namesIn(t testing.TB, dir string) (names []string) {
+	t.Helper()
+	files, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		t.Fatal(err)
 	}
-	return to
+	for _, f := range files {
+		names = append(names, f.Name())
+	}
+	return names
 }
 
 // countBytes counts a text in the streams of secrets.
