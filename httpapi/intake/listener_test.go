@@ -271,19 +271,16 @@ func TestClosedWhileItBecomesIdle(t *testing.T) {
 	if got := a.hear(); got != "within" {
 		t.Fatal(got)
 	}
-	var c *conn
-	for c == nil { // until its server has told that it is idle
-		h.mu.Lock()
-		if at := h.Listener.idle.Front(); at != nil {
-			c = at.Value.(*conn)
-		}
-		h.mu.Unlock()
-	}
+	<-h.idle
+	l := h.Listener
+	l.mu.Lock()
+	c := l.idle.Front().Value.(*conn)
+	l.mu.Unlock()
 	c.Close()
-	h.State(c, http.StateIdle)
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.open != 0 || h.Listener.idle.Len() != 0 {
-		t.Errorf("%d are open, %d idle", h.open, h.Listener.idle.Len())
+	l.State(c, http.StateIdle)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.open != 0 || l.idle.Len() != 0 {
+		t.Errorf("%d are open, %d idle", l.open, l.idle.Len())
 	}
 }
