@@ -32,8 +32,8 @@ func flagsOf(node *kong.Node, name string, into map[string][]string) {
 	into[name] = flags
 }
 
-// TestContractSaysWhichCommands: CONTRACT.md's table of what is built has every command with its flags, says yes of those
-// alone, and has a row for every command and flag that I1 describes.
+// TestContractSaysWhichCommands: the table under "What is built" in CONTRACT.md says yes for exactly the commands and flags of
+// the program. It has a row for every command and flag that I1 describes.
 func TestContractSaysWhichCommands(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../httpapi/CONTRACT.md")
@@ -89,7 +89,7 @@ var (
 	describedFlag     = regexp.MustCompile(`--[a-z][a-z0-9-]+`)
 )
 
-// describedAreKnown: what I1 describes is in the table of what is built.
+// describedAreKnown checks that the table has every command and flag that I1 describes.
 func describedAreKnown(t *testing.T, contract string, known, flags map[string]bool) {
 	t.Helper()
 	_, section, _ := strings.Cut(contract, "\n## I1")

@@ -21,7 +21,7 @@ type serverError struct {
 	} `json:"validationErrors"`
 }
 
-// Error says in one line what is wrong, with every violation, and what to do.
+// Error returns one line with the error, every violation, and the recovery suggestion.
 func (e serverError) Error() string {
 	parts := []string{e.ErrorID + ": " + e.Description}
 	for _, group := range e.ValidationErrors {

@@ -20,8 +20,8 @@ var (
 	floodPause       = flag.Duration("flood-pause", 0, "how long a caller waits that was answered 503")
 )
 
-// BenchmarkFlood: payments over 64 connections, then over -flood-connections, while /readyz is asked all the time; the
-// process has 768 MiB.
+// BenchmarkFlood creates payments over 64 connections, then over -flood-connections. Meanwhile it requests /readyz again and
+// again. The service may use 768 MiB.
 func BenchmarkFlood(b *testing.B) {
 	o := testOptions(cmp.Or(*grownData, b.TempDir()))
 	key := ""

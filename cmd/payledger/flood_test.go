@@ -118,8 +118,8 @@ func vaulted(t testing.TB, m *merchant) string {
 	return `{"paymentMethodToken":"` + token + `","amount":2500,"currencyCode":"EUR","orderId":"order-1","customerId":"customer-1"}`
 }
 
-// probes asks path again and again, each time over a new connection, until the time is over. It returns how long each answer
-// took; what was not answered 200 is an error.
+// probes requests url again and again, each time over a new connection, until ctx ends. It returns the time of each request,
+// and an error for each without an answer of status 200.
 func probes(ctx context.Context, url string, every time.Duration) (took []time.Duration, failed []error) {
 	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 	for ctx.Err() == nil {

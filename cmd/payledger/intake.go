@@ -70,7 +70,7 @@ func (a *App) adminWeb(handler http.Handler) webConfig {
 	}}
 }
 
-// intakeCollector shows operators what was refused because of a limit.
+// intakeCollector exports the number of refused requests and connections by limit.
 type intakeCollector struct{ tally *intake.Tally }
 
 var intakeRefused = prometheus.NewDesc("payledger_refused_total",

@@ -273,8 +273,8 @@ func TestClientsBehindProxy(t *testing.T) {
 	m.must(t, "GET", "/payments", as("198.51.100.1"), nil)
 }
 
-// TestAnswersMemory: when no memory is left for large answers, a list is answered 503; what is small, and what changes
-// something, is answered. Memory that was taken comes back.
+// TestAnswersMemory: when no memory is left for large answers, lists get 503. Small answers and changes still succeed. A request
+// returns its memory when it ends.
 func TestAnswersMemory(t *testing.T) {
 	t.Parallel()
 	app := startApp(t, testOptions(t.TempDir()))

@@ -100,7 +100,7 @@ func plainArguments(args []string) []string {
 	}
 }
 
-// misuse says what is wrong with a command line, and where the help is.
+// misuse returns the message for a wrong command line: the fault, and the command that prints the help.
 func misuse(err error) string {
 	var fault *kong.ParseError
 	if errors.As(err, &fault) && fault.Context != nil && fault.Context.Command() != "" {

@@ -18,7 +18,7 @@ import (
 	"payledger/eventstore"
 )
 
-// folderState is what is in a folder: each file with its mode and the hash of its bytes, and each folder.
+// folderState is the content of a folder: each file with its mode and the hash of its bytes, and each subfolder.
 func folderState(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	state := map[string]string{}

@@ -58,7 +58,7 @@ func (p purchase) Good() bool {
 	return false
 }
 
-// Charged tells whether money was taken: an authorization only reserves it.
+// Charged reports whether money was captured. An authorization only reserves it.
 func (p purchase) Charged() bool { return p.Good() && p.Paid.Payment.Status != "AUTHORIZED" }
 
 // orders are the shop's books, in memory.
