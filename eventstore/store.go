@@ -327,6 +327,9 @@ func (s *Store) noteDamage(shard int, err error) {
 // Damaged returns the shards that take no appends because they are damaged. The records of deliveries count as a shard
 // with a number above all others.
 func (s *Store) Damaged() (shards []int) {
+	if s.damaged.Load() == nil { // the usual case waits for no shard's lock
+		return nil
+	}
 	for _, h := range s.all() {
 		if h.healthy() != nil {
 			shards = append(shards, h.n)

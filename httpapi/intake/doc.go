@@ -8,6 +8,9 @@
 //     more go to a reserve, whose server answers /healthz and /readyz and refuses everything else. When the reserve is full its
 //     oldest connection is closed: a probe sends its request at once, a connection that fills the reserve does not. When all
 //     connections are taken, one that has been idle, or has taken no byte of its answer, for longer than idleGrace makes room.
+//   - Each server takes new connections at a bounded pace, the newest first. A probe that comes after a burst of 2,000
+//     connections does not wait behind them.
+//   - Repeats bounds the refusals of callers that ignore Retry-After.
 //   - A connection's write deadline is renewed as long as its peer takes bytes. A reader may be slow; one that takes nothing
 //     for the write time-out is cut.
 //   - Gate bounds the requests that are worked on, and those that wait for a place, first come, first served. A request

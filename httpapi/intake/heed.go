@@ -7,9 +7,9 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Repeats bounds how many requests a second are refused to callers that do not heed Retry-After. Such callers send their next
-// request at once; unbound, 2,000 of them took four fifths of a machine from those who were worked on (measured). They are
-// refused one after the other; nobody waits for longer than the Retry-After that was not heeded.
+// Repeats bounds the refusals a second of callers that ignore Retry-After. Such a caller sends its next request at once; 2,000 of
+// them, unbounded, took four fifths of a machine from the requests that were worked on (measured). The first refusal of a connection
+// comes at once, and so does one after Retry-After. Others wait for their turn, at most as long as the Retry-After they ignored.
 type Repeats struct{ pace *rate.Limiter }
 
 // NewRepeats makes a bound of so many requests a second.

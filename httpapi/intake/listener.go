@@ -17,8 +17,6 @@ const (
 	idleGrace = 2 * time.Second
 	// search is how many idle connections are looked through for one of an address.
 	search = 1000
-	// backlog is how many accepted connections may wait until their server takes them.
-	backlog = 64
 	// acceptPause is the wait after a failed accept, such as without file descriptors.
 	acceptPause = 20 * time.Millisecond
 )
@@ -52,8 +50,7 @@ type Listener struct {
 // Listen starts to accept. Both parts must be served; closing either ends the whole.
 func Listen(inner net.Listener, caps Caps) *Listener {
 	l := &Listener{inner: inner, caps: caps, tally: caps.Tally, done: make(chan struct{})}
-	l.within = &part{l, make(chan net.Conn, backlog)}
-	l.beyond = &part{l, make(chan net.Conn, backlog)}
+	l.within, l.beyond = newPart(l), newPart(l)
 	go l.accept()
 	return l
 }
@@ -112,11 +109,7 @@ func (l *Listener) place(inner net.Conn) {
 		to, c.surplus = l.beyond, true
 		l.reserve(c)
 	}
-	select {
-	case to.conns <- c:
-	case <-l.done:
-		_ = c.Close() // nobody serves it any more
-	}
+	to.add(c)
 }
 
 // admit counts a connection within the caps. False: they are reached.
@@ -288,45 +281,8 @@ func (l *Listener) close() (err error) {
 		close(l.done)
 		err = l.inner.Close()
 		for _, p := range []*part{l.within, l.beyond} {
-			p.drain()
+			p.end()
 		}
 	})
 	return err
 }
-
-// part is one half of what a Listener accepts.
-type part struct {
-	of    *Listener
-	conns chan net.Conn
-}
-
-// Accept returns the next connection.
-func (p *part) Accept() (net.Conn, error) {
-	select {
-	case c := <-p.conns:
-		return c, nil
-	case <-p.of.done:
-		p.drain()
-		return nil, net.ErrClosed
-	}
-}
-
-// drain closes connections that no server took.
-func (p *part) drain() {
-	for {
-		select {
-		case c := <-p.conns:
-			_ = c.Close() // nobody serves it any more
-		default:
-			return
-		}
-	}
-}
-
-// Close ends the whole Listener.
-func (p *part) Close() error { return p.of.close() }
-
-// Addr is the address that is listened on.
-func (p *part) Addr() net.Addr { return p.of.inner.Addr() }
-
-var _ net.Listener = (*part)(nil)

@@ -1,0 +1,124 @@
+package intake
+
+import (
+	"net"
+	"runtime"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+// newPerProcessor is how many new connections a second each processor's server takes, and burstPerProcessor how many at one
+// moment. A server starts a goroutine for each connection; 2,000 of them in one moment kept a probe waiting for 180 ms (measured).
+const newPerProcessor, burstPerProcessor = 5000, 32
+
+// part is one half of a Listener's connections. It hands them to its server at a bounded pace, the newest first: a probe does not
+// wait behind a burst. The caps of the Listener bound how many wait.
+type part struct {
+	of      *Listener
+	pace    *rate.Limiter
+	arrived chan struct{} // has an element when connections may wait
+
+	mu      sync.Mutex
+	waiting []net.Conn // the newest last
+	ended   bool
+}
+
+func newPart(of *Listener) *part {
+	processors := runtime.GOMAXPROCS(0)
+	pace := rate.NewLimiter(rate.Limit(newPerProcessor*processors), burstPerProcessor*processors)
+	return &part{of: of, pace: pace, arrived: make(chan struct{}, 1)}
+}
+
+// add keeps a connection until Accept returns it. After the end it closes the connection.
+func (p *part) add(c net.Conn) {
+	p.mu.Lock()
+	ended := p.ended
+	if !ended {
+		p.waiting = append(p.waiting, c)
+	}
+	p.mu.Unlock()
+	if ended {
+		_ = c.Close() // no server serves it any more
+		return
+	}
+	p.signal()
+}
+
+// signal wakes Accept.
+func (p *part) signal() {
+	select {
+	case p.arrived <- struct{}{}:
+	default:
+	}
+}
+
+// Accept returns the newest connection that waits, or the next one to come.
+func (p *part) Accept() (net.Conn, error) {
+	for {
+		select {
+		case <-p.of.done:
+			return nil, net.ErrClosed
+		case <-p.arrived:
+		}
+		if err := p.await(); err != nil {
+			return nil, err
+		}
+		if c := p.newest(); c != nil {
+			return c, nil
+		}
+	}
+}
+
+// await waits for the pace.
+func (p *part) await() error {
+	delay := p.pace.Reserve().Delay()
+	if delay <= 0 {
+		return nil
+	}
+	pause := time.NewTimer(delay)
+	defer pause.Stop()
+	select {
+	case <-pause.C:
+		return nil
+	case <-p.of.done:
+		return net.ErrClosed
+	}
+}
+
+// newest takes the newest connection that waits, or returns nil.
+func (p *part) newest() net.Conn {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	last := len(p.waiting) - 1
+	if last < 0 {
+		return nil
+	}
+	c := p.waiting[last]
+	p.waiting[last] = nil
+	p.waiting = p.waiting[:last]
+	if last > 0 {
+		p.signal()
+	}
+	return c
+}
+
+// end closes the connections that no server took.
+func (p *part) end() {
+	p.mu.Lock()
+	waiting := p.waiting
+	p.waiting, p.ended = nil, true
+	p.mu.Unlock()
+	for _, c := range waiting {
+		_ = c.Close() // no server serves it any more
+	}
+}
+
+// Close ends the whole Listener.
+func (p *part) Close() error { return p.of.close() }
+
+// Addr returns the address of the Listener.
+func (p *part) Addr() net.Addr { return p.of.inner.Addr() }
+
+var _ net.Listener = (*part)(nil)
