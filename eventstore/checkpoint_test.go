@@ -28,7 +28,7 @@ type checkpointing struct {
 
 func startCheckpointer(t testing.TB, s *eventstore.Store) *checkpointing {
 	t.Helper()
-	signer, verifier, err := eventstoretest.Vault(t, s).CheckpointSigner(testContext(t))
+	signer, verifier, err := eventstoretest.Secrets(t, s).CheckpointSigner(testContext(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -128,9 +128,9 @@ func (m *model) call(t *testing.T, c *clusterCall, node int) {
 	c.from = time.Since(m.began)
 	switch c.kind {
 	case readAll:
-		tip, c.err = eventstore.LoadTipAtLeader(ctx, s, tallies, c.key)
+		tip, c.err = eventstore.Load(ctx, s, tallies, c.key, eventstore.Latest)
 	case readHere:
-		tip, c.err = eventstore.LoadTip(ctx, s, tallies, c.key)
+		tip, c.err = eventstore.Load(ctx, s, tallies, c.key, eventstore.AllowStale)
 	default:
 		tip, c.err = eventstore.Execute(ctx, s, tallies, c.key, newMeta(t, s), func(state tally) (added, error) {
 			if c.kind == addSecond && state.Count%2 == 1 {
@@ -207,7 +207,7 @@ func (m *model) check(t *testing.T) {
 func (m *model) history(t *testing.T, key eventstore.Key) (states []sums, stored map[string]int) {
 	t.Helper()
 	states, stored = []sums{{}}, map[string]int{}
-	tip, err := eventstore.LoadTipAtLeader(testContext(t), m.rig.store(), tallies, key)
+	tip, err := eventstore.Load(testContext(t), m.rig.store(), tallies, key, eventstore.Latest)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -84,7 +84,7 @@ func testNoQuorum(t *testing.T, r *rig) {
 	r.leave(leader)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	_, err := eventstore.Resume(ctx, s, tallies, before, newMeta(t, s), func(tally) (added, error) { return added{Who: "unknown"}, nil })
+	_, err := eventstore.ExecuteFrom(ctx, s, tallies, before, newMeta(t, s), func(tally) (added, error) { return added{Who: "unknown"}, nil })
 	if !errors.Is(err, eventstore.ErrUnknown) {
 		t.Errorf("without a quorum: %v", err)
 	}
@@ -110,7 +110,7 @@ func testCutOffReplica(t *testing.T, r *rig) {
 	key := keyIn(r.store(), 0)
 	mustAdd(t, r.nodes[leader].store, key, added{N: 1})
 	eventually(t, 30*time.Second, "the replica has the first event", func() error {
-		return second(r.nodes[far].store.Load(testContext(t), key))
+		return second(r.nodes[far].store.Load(testContext(t), key, eventstore.AllowStale))
 	})
 	r.leave(far)
 	mustAdd(t, r.nodes[leader].store, key, added{N: 1})

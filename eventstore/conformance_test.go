@@ -63,7 +63,7 @@ func testAppendLoad(t *testing.T, r *rig) {
 		t.Fatal(err, appended.Appended)
 	}
 	for _, s := range []*eventstore.Store{r.store(), r.other()} {
-		loaded, err := eventstore.LoadTipAtLeader(testContext(t), s, tallies, key)
+		loaded, err := eventstore.Load(testContext(t), s, tallies, key, eventstore.Latest)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -124,21 +124,21 @@ func testHistory(t *testing.T, r *rig) {
 
 func testNotFound(t *testing.T, r *rig) {
 	ctx := testContext(t)
-	_, load := r.store().Load(ctx, newKey())
-	_, leader := r.store().LoadLeader(ctx, newKey())
+	_, load := r.store().Load(ctx, newKey(), eventstore.AllowStale)
+	_, leader := r.store().Load(ctx, newKey(), eventstore.Latest)
 	_, read := r.store().Read(ctx, 0, eventstore.At(1<<40, 0))
 	_, none := r.store().Read(ctx, 0, 0)
 	_, shard := r.store().Read(ctx, 99, eventstore.At(1, 0))
 	there := mustAdd(t, r.store(), newKey(), added{}).Recorded
 	_, frame := r.store().Read(ctx, there.Shard, eventstore.At(eventstore.GroupOf(there.Seq), eventstore.MaxFrames-1))
-	_, wild := r.store().Load(ctx, tallies.Key("acct", ">"))
+	_, wild := r.store().Load(ctx, tallies.Key("acct", ">"), eventstore.AllowStale)
 	_, history := r.store().History(ctx, newKey())
 	for i, err := range []error{load, leader, read, none, shard, frame, wild, history} {
 		if !errors.Is(err, eventstore.ErrNotFound) {
 			t.Errorf("%d: %v", i, err)
 		}
 	}
-	tip, err := eventstore.LoadTip(ctx, r.store(), tallies, newKey())
+	tip, err := eventstore.Load(ctx, r.store(), tallies, newKey(), eventstore.AllowStale)
 	if err != nil || tip.Recorded != nil {
 		t.Error(err, tip)
 	}
@@ -273,7 +273,7 @@ func testRefusal(t *testing.T, r *rig) {
 		}
 		return added{N: 5}, nil
 	}
-	tip, err := eventstore.Resume(testContext(t), r.store(), tallies, old, newMeta(t, r.store()), decide)
+	tip, err := eventstore.ExecuteFrom(testContext(t), r.store(), tallies, old, newMeta(t, r.store()), decide)
 	if err != nil || tip.State.Sum != 7 || decided != 2 {
 		t.Errorf("an old state refused: %v, %+v, decided %d times", err, tip.State, decided)
 	}
@@ -298,7 +298,7 @@ func testNewerSchema(t *testing.T, r *rig) {
 		"execute": second(add(t, r.store(), key, added{N: 1})),
 		"new": second(eventstore.ExecuteNew(testContext(t), r.store(), tallies, key, newMeta(t, r.store()),
 			func(tally) (added, error) { return added{N: 1}, nil })),
-		"load": second(eventstore.LoadTipAtLeader(testContext(t), r.store(), tallies, key)),
+		"load": second(eventstore.Load(testContext(t), r.store(), tallies, key, eventstore.Latest)),
 	} {
 		if !errors.Is(err, eventstore.ErrNewerSchema) {
 			t.Errorf("%s: %v", name, err)
@@ -333,7 +333,7 @@ func testOlderSchema(t *testing.T, r *rig) {
 	second.Upgrades["tally.added"] = map[int]eventstore.Upgrade{1: func(e map[string]any) map[string]any {
 		return map[string]any{"amount": e["n"].(int64)}
 	}}
-	tip, err := eventstore.LoadTipAtLeader(testContext(t), r.store(), second, key)
+	tip, err := eventstore.Load(testContext(t), r.store(), second, key, eventstore.Latest)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -342,7 +342,7 @@ func testOlderSchema(t *testing.T, r *rig) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	reloaded, err := eventstore.LoadTipAtLeader(testContext(t), r.store(), second, key)
+	reloaded, err := eventstore.Load(testContext(t), r.store(), second, key, eventstore.Latest)
 	if err != nil || tip.Recorded.Schema != 2 || tip.Recorded.Revision != 4 {
 		t.Fatal(err, tip.Recorded)
 	}
@@ -491,7 +491,7 @@ func testReadOnly(t *testing.T, r *rig) {
 		t.Fatal(err)
 	}
 	s := r.reopen(t, func(c *eventstore.Config) { c.ReadOnly = true })
-	tip, err := eventstore.LoadTipAtLeader(testContext(t), s, tallies, key)
+	tip, err := eventstore.Load(testContext(t), s, tallies, key, eventstore.Latest)
 	if err != nil || tip.State.Sum != 4 {
 		t.Error(err, tip.State)
 	}

@@ -34,7 +34,7 @@ type Tip[S any] struct {
 // domain errors (ServiceUnavailable, ConcurrentModification).
 func Execute[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate[S, E], key Key, meta Meta, decide func(S) (E, error)) (Tip[S], error) {
 	trusted := !s.lags
-	tip, err := LoadTip(ctx, s, a, key)
+	tip, err := Load(ctx, s, a, key, AllowStale)
 	if err != nil {
 		return tip, err
 	}
@@ -47,8 +47,8 @@ func ExecuteNew[S any, E domain.Event](ctx context.Context, s *Store, a *Aggrega
 	return execute(ctx, s, a, key, Tip[S]{}, false, meta, decide)
 }
 
-// Resume is Execute for whoever holds the aggregate's tip already: it saves the look-up.
-func Resume[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate[S, E], tip Tip[S], meta Meta, decide func(S) (E, error)) (Tip[S], error) {
+// ExecuteFrom is Execute with a tip that the caller has already loaded.
+func ExecuteFrom[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate[S, E], tip Tip[S], meta Meta, decide func(S) (E, error)) (Tip[S], error) {
 	return execute(ctx, s, a, tip.Recorded.Key, tip, false, meta, decide)
 }
 
@@ -61,7 +61,7 @@ func execute[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate[
 			if trusted {
 				return tip, err
 			}
-			if tip, err = loadTip(ctx, s, a, key, s.LoadLeader); err != nil {
+			if tip, err = Load(ctx, s, a, key, Latest); err != nil {
 				return tip, err
 			}
 			trusted = true
@@ -71,7 +71,7 @@ func execute[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate[
 		if !errors.Is(err, ErrConflict) {
 			return next, storeError(err)
 		}
-		if tip, err = loadTip(ctx, s, a, key, s.LoadLeader); err != nil {
+		if tip, err = Load(ctx, s, a, key, Latest); err != nil {
 			return tip, err
 		}
 		trusted = true
@@ -83,15 +83,20 @@ func execute[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate[
 	}
 }
 
-// LoadTip reads an aggregate; one that does not exist has the zero state and no event.
-func LoadTip[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate[S, E], key Key) (Tip[S], error) {
-	return loadTip(ctx, s, a, key, s.Load)
-}
-
-// LoadTipFresh is LoadTip with everything that was acknowledged before the call: of several replicas the leader
-// is asked.
-func LoadTipFresh[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate[S, E], key Key) (Tip[S], error) {
-	return loadTip(ctx, s, a, key, s.LoadLeader)
+// Load returns an aggregate's tip. The tip of an aggregate that does not exist has the zero state and no event.
+func Load[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate[S, E], key Key, consistency Consistency) (Tip[S], error) {
+	r, err := s.Load(ctx, key, consistency)
+	if errors.Is(err, ErrNotFound) {
+		return Tip[S]{}, nil
+	}
+	if err != nil {
+		return Tip[S]{}, domain.Unavailable(err)
+	}
+	state, err := StateAt(ctx, s, a, r)
+	if err != nil {
+		return Tip[S]{}, err
+	}
+	return Tip[S]{State: state, Recorded: r}, nil
 }
 
 // Remembered returns an aggregate's tip if this process has it in memory. False says nothing.
@@ -108,26 +113,6 @@ func Remembered[S any, E domain.Event](s *Store, a *Aggregate[S, E], key Key) (T
 		state, err = withRows(s, a, r, state)
 	}
 	return Tip[S]{State: state, Recorded: r}, err == nil && a.whole(state)
-}
-
-// LoadTipAtLeader is LoadTip on everything that was acknowledged before the call.
-func LoadTipAtLeader[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate[S, E], key Key) (Tip[S], error) {
-	return loadTip(ctx, s, a, key, s.LoadLeader)
-}
-
-func loadTip[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate[S, E], key Key, load func(context.Context, Key) (*Recorded, error)) (Tip[S], error) {
-	r, err := load(ctx, key)
-	if errors.Is(err, ErrNotFound) {
-		return Tip[S]{}, nil
-	}
-	if err != nil {
-		return Tip[S]{}, domain.Unavailable(err)
-	}
-	state, err := StateAt(ctx, s, a, r)
-	if err != nil {
-		return Tip[S]{}, err
-	}
-	return Tip[S]{State: state, Recorded: r}, nil
 }
 
 // StateAt gives the state after r, with what left it: as stored, or folded again when an older schema wrote it.

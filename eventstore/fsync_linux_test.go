@@ -185,8 +185,8 @@ func runSickDisk(t *testing.T) {
 // readOn looks at the aggregate again and again; what it is given without an error is a fact.
 func readOn(ctx context.Context, s *eventstore.Store, key eventstore.Key, fact func(*eventstore.Recorded) error) {
 	for ctx.Err() == nil {
-		for _, load := range []func(context.Context, eventstore.Key) (*eventstore.Recorded, error){s.Load, s.LoadLeader} {
-			if r, err := load(ctx, key); err == nil {
+		for _, consistency := range []eventstore.Consistency{eventstore.AllowStale, eventstore.Latest} {
+			if r, err := s.Load(ctx, key, consistency); err == nil {
 				fact(r)
 			}
 		}

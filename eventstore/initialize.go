@@ -33,7 +33,7 @@ var logKey = Logs.Key(systemAccount, "log")
 
 // Initialized tells what the log is for; ErrNotFound when it has no account yet.
 func (s *Store) Initialized(ctx context.Context) (LogState, error) {
-	r, err := s.LoadLeader(ctx, logKey)
+	r, err := s.Load(ctx, logKey, Latest)
 	if err != nil {
 		return LogState{}, err
 	}

@@ -94,7 +94,7 @@ func (l *longLife) capture(t *testing.T, s *eventstore.Store, a *eventstore.Aggr
 func (l *longLife) check(t *testing.T, s *eventstore.Store) {
 	t.Helper()
 	ctx := testContext(t)
-	tip, err := eventstore.LoadTip(ctx, s, eventstore.Payments, l.key)
+	tip, err := eventstore.Load(ctx, s, eventstore.Payments, l.key, eventstore.AllowStale)
 	if err != nil || !reflect.DeepEqual(tip.State.Whole(), l.said[len(l.said)-1]) {
 		t.Fatalf("the newest state is another one: %v %s", err, cmp.Diff(l.said[len(l.said)-1], tip.State.Whole()))
 	}
@@ -263,7 +263,7 @@ func TestLeftInMemory(t *testing.T) {
 	dir := t.TempDir()
 	var life *longLife
 	look := func(s *eventstore.Store, rowsThere bool) {
-		if _, err := eventstore.LoadTip(testContext(t), s, eventstore.Payments, life.key); err != nil {
+		if _, err := eventstore.Load(testContext(t), s, eventstore.Payments, life.key, eventstore.AllowStale); err != nil {
 			t.Fatal(err)
 		}
 		if tip, known := eventstore.Remembered(s, eventstore.Payments, life.key); !known || !tip.State.HasPast() {
@@ -303,7 +303,7 @@ func TestLeftIsNeverMissing(t *testing.T) {
 	life.capture(t, s, eventstore.Payments, 6)
 	tip := life.tip
 	tip.State.Past = tip.State.Past.Before
-	_, err := eventstore.Resume(context.Background(), s, eventstore.Payments, tip, newMeta(t, s), func(p payment.State) (payment.Event, error) {
+	_, err := eventstore.ExecuteFrom(context.Background(), s, eventstore.Payments, tip, newMeta(t, s), func(p payment.State) (payment.Event, error) {
 		return payment.DecideCapture(p, payment.Capture{Request: payment.Request{At: s.Now()}})
 	})
 	if err == nil {

@@ -11,22 +11,28 @@ import (
 // ShardOf returns the shard of an aggregate.
 func (s *Store) ShardOf(key Key) int { return domain.Shard(key.ID, s.shards) }
 
-// Load returns the newest event of an aggregate, with the state after it. On a replicated log it answers from what this
-// process has applied, which can be old: an append on it is caught, and Execute repeats a refusal on LoadLeader.
-// ErrNotFound when there is none.
-func (s *Store) Load(ctx context.Context, key Key) (*Recorded, error) {
-	if !s.lags {
-		return s.LoadLeader(ctx, key)
-	}
-	return s.load(key)
-}
+// Consistency says how recent a load must be.
+type Consistency int
 
-// load is Load from what this process has applied.
-func (s *Store) load(key Key) (*Recorded, error) {
+const (
+	// AllowStale returns the state that this process has applied. On a replicated log that state can be old. An append on
+	// an old state is refused, and Execute repeats a refusal with Latest. On a log with one writer it is Latest.
+	AllowStale Consistency = iota
+	// Latest returns a state with every event that any node acknowledged before the call.
+	Latest
+)
+
+// Load returns the newest event of an aggregate, with the state after it, or ErrNotFound.
+func (s *Store) Load(ctx context.Context, key Key, consistency Consistency) (*Recorded, error) {
 	if err := key.valid(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNotFound, err)
 	}
 	h := s.shard[s.ShardOf(key)]
+	if consistency == Latest || !s.lags {
+		if err := h.catchUp(ctx); err != nil {
+			return nil, err
+		}
+	}
 	r, err := h.tip(key)
 	switch {
 	case err != nil:
@@ -38,17 +44,6 @@ func (s *Store) load(key Key) (*Recorded, error) {
 		return nil, err
 	}
 	return nil, ErrNotFound
-}
-
-// LoadLeader is Load with everything that was acknowledged before the call, by whichever node.
-func (s *Store) LoadLeader(ctx context.Context, key Key) (*Recorded, error) {
-	if err := key.valid(); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrNotFound, err)
-	}
-	if err := s.shard[s.ShardOf(key)].catchUp(ctx); err != nil {
-		return nil, err
-	}
-	return s.load(key)
 }
 
 // Read returns the event at an address. ErrNotFound: nothing acknowledged stands there.
@@ -77,7 +72,7 @@ func (s *Store) Read(ctx context.Context, shard int, address uint64) (*Recorded,
 
 // History returns all events of an aggregate, oldest first, by walking back from the newest.
 func (s *Store) History(ctx context.Context, key Key) ([]*Recorded, error) {
-	tip, err := s.LoadLeader(ctx, key)
+	tip, err := s.Load(ctx, key, Latest)
 	if err != nil {
 		return nil, err
 	}

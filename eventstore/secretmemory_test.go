@@ -19,22 +19,22 @@ import (
 )
 
 // twoVaults are two nodes on one server, with a clock that the test moves.
-func twoVaults(t *testing.T) (here, there *secrets.Vault, now *atomic.Int64) {
+func twoVaults(t *testing.T) (here, there *secrets.Store, now *atomic.Int64) {
 	t.Helper()
 	server := eventstoretest.Server(t, t.TempDir())
 	now = &atomic.Int64{}
 	now.Store(time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC).UnixNano())
-	vault := func() *secrets.Vault {
+	vault := func() *secrets.Store {
 		c := eventstoretest.Config(server)
 		c.Shards, c.Now = 1, func() time.Time { return time.Unix(0, now.Load()) }
-		return eventstoretest.Vault(t, eventstoretest.OpenOn(t, c))
+		return eventstoretest.Secrets(t, eventstoretest.OpenOn(t, c))
 	}
 	return vault(), vault(), now
 }
 
 var somebody = domain.Personal{CardholderName: "A. Person"}
 
-func sealFor(t *testing.T, v *secrets.Vault, key domain.SecretID) *domain.Sealed {
+func sealFor(t *testing.T, v *secrets.Store, key domain.SecretID) *domain.Sealed {
 	t.Helper()
 	sealed, err := v.Seal(testContext(t), key, somebody)
 	if err != nil {
@@ -43,7 +43,7 @@ func sealFor(t *testing.T, v *secrets.Vault, key domain.SecretID) *domain.Sealed
 	return sealed
 }
 
-func opens(t *testing.T, v *secrets.Vault, sealed *domain.Sealed, want bool) {
+func opens(t *testing.T, v *secrets.Store, sealed *domain.Sealed, want bool) {
 	t.Helper()
 	if got, err := v.Open(testContext(t), sealed); err != nil || got.Empty() == want {
 		t.Errorf("opened %+v, %v; wanted something: %t", got, err, want)
@@ -127,7 +127,7 @@ func TestCardOfAnEndedMinute(t *testing.T) {
 	server := eventstoretest.Server(t, t.TempDir())
 	now := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 	random := &interrupted{Reader: rand.Reader}
-	open := func(random io.Reader) *secrets.Vault {
+	open := func(random io.Reader) *secrets.Store {
 		c := eventstoretest.Config(server)
 		c.Shards, c.Now = 1, func() time.Time { return now }
 		v, err := secrets.Open(testContext(t), eventstoretest.OpenOn(t, c), eventstoretest.MasterKey, random)
@@ -176,7 +176,7 @@ func TestKeyMadeAnew(t *testing.T) {
 	}
 	now.Add(int64(2 * time.Second))
 	after := sealFor(t, there, key)
-	for _, v := range []*secrets.Vault{here, there} {
+	for _, v := range []*secrets.Store{here, there} {
 		opens(t, v, before, false)
 		opens(t, v, after, true)
 	}

@@ -18,7 +18,7 @@ func TestLookedUpIsRemembered(t *testing.T) {
 	if _, known := eventstore.Remembered(s, tallies, key); known {
 		t.Fatal("known before it was looked up")
 	}
-	tip, err := eventstore.LoadTipAtLeader(testContext(t), s, tallies, key)
+	tip, err := eventstore.Load(testContext(t), s, tallies, key, eventstore.Latest)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +28,7 @@ func TestLookedUpIsRemembered(t *testing.T) {
 	}
 	same(t, "what is remembered", known, tip)
 	mustAdd(t, s, key, added{N: 3})
-	if _, err := eventstore.LoadTipAtLeader(testContext(t), s, tallies, key); err != nil {
+	if _, err := eventstore.Load(testContext(t), s, tallies, key, eventstore.Latest); err != nil {
 		t.Fatal(err)
 	}
 	if known, _ := eventstore.Remembered(s, tallies, key); known.State.Sum != 5 || known.Recorded.Revision != 2 {

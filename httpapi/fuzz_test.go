@@ -99,7 +99,7 @@ func (r *rig) applied(id domain.PaymentID) {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for deadline := time.Now().Add(20 * time.Second); ; <-tick.C {
-		tip, err := eventstore.LoadTip(context.Background(), r.store, eventstore.Inboxes, eventstore.InboxKey(string(id)))
+		tip, err := eventstore.Load(context.Background(), r.store, eventstore.Inboxes, eventstore.InboxKey(string(id)), eventstore.AllowStale)
 		must(r.t, err)
 		if tip.Recorded != nil && len(tip.State.Waiting()) == 0 {
 			return

@@ -151,7 +151,7 @@ func newLateNode(t *testing.T, server *eventstore.Server, made commands.Credenti
 	config := eventstoretest.Config(server)
 	config.Lags = true
 	r.store = eventstoretest.OpenOn(t, config)
-	vault := eventstoretest.Vault(t, r.store)
+	vault := eventstoretest.Secrets(t, r.store)
 	fanout := eventstore.NewFanout(r.store)
 	var err error
 	r.views, err = projections.Open(ctx, projections.Config{

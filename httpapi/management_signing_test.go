@@ -68,7 +68,7 @@ func TestSigningSecret(t *testing.T) {
 func TestSigningSecretsKept(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	vault := eventstoretest.Vault(t, r.store)
+	vault := eventstoretest.Secrets(t, r.store)
 	state, _ := r.views.Account(r.account.AccountID)
 	before := state.Signing.Secret
 	rotated := r.want(r.manage("POST", "/signing-secret/rotate", ""), 200, "").text1("signingSecret")

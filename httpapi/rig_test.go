@@ -127,7 +127,7 @@ func newRigIn(t testing.TB, environment string, paymentTimeout time.Duration, ho
 	stored := eventstoretest.Config(eventstoretest.Server(t, events))
 	stored.Now, stored.Logger, stored.SoleWriter = r.now, logger, true
 	r.store = eventstoretest.OpenOn(t, stored)
-	vault := eventstoretest.Vault(t, r.store)
+	vault := eventstoretest.Secrets(t, r.store)
 	r.simulate(logger)
 	fanout := eventstore.NewFanout(r.store)
 	var err error

@@ -39,7 +39,7 @@ type webhooks struct {
 }
 
 // open makes them for a rig that has a store and views, before its fan-out runs.
-func (w *webhooks) open(ctx context.Context, r *rig, fanout *eventstore.Fanout, vault *secrets.Vault, logger zerolog.Logger) {
+func (w *webhooks) open(ctx context.Context, r *rig, fanout *eventstore.Fanout, vault *secrets.Store, logger zerolog.Logger) {
 	r.t.Helper()
 	var err error
 	w.notifier, err = notifier.New(ctx, notifier.Config{

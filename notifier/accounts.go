@@ -83,7 +83,7 @@ func (a *accounts) now(ctx context.Context, id domain.AccountID) (account.State,
 	if tip, known := eventstore.Remembered(a.store, eventstore.Accounts, accountKey(id)); known {
 		return tip.State, nil
 	}
-	tip, err := eventstore.LoadTipAtLeader(ctx, a.store, eventstore.Accounts, accountKey(id))
+	tip, err := eventstore.Load(ctx, a.store, eventstore.Accounts, accountKey(id), eventstore.Latest)
 	return tip.State, err
 }
 

@@ -42,7 +42,7 @@ func (b *lagging) Account(id domain.AccountID) (account.State, bool) {
 // newestAccount gives the account and its place as the log holds them.
 func (r *rig) newestAccount() (account.State, *eventstore.Recorded) {
 	r.t.Helper()
-	tip, err := eventstore.LoadTipAtLeader(context.Background(), r.store, eventstore.Accounts, accountKey(merchantID))
+	tip, err := eventstore.Load(context.Background(), r.store, eventstore.Accounts, accountKey(merchantID), eventstore.Latest)
 	r.must(err)
 	return tip.State, tip.Recorded
 }

@@ -232,7 +232,7 @@ func TestTakenUp(t *testing.T) {
 	r.start()
 	id := r.endpoint(inbox.url, "DISPUTE.OPENED")
 	s := r.pay(processor.Succeeded)
-	e, err := r.store.Load(context.Background(), eventstore.Payments.Key(merchantID, string(s.ID)))
+	e, err := r.store.Load(context.Background(), eventstore.Payments.Key(merchantID, string(s.ID)), eventstore.AllowStale)
 	r.must(err)
 	deliveries, err := r.store.OpenDeliveries(context.Background())
 	r.must(err)

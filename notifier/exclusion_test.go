@@ -136,7 +136,7 @@ func TestPlanMeanwhile(t *testing.T) {
 	r.start()
 	s := r.pay(processor.Succeeded)
 	ctx := context.Background()
-	e, err := r.store.Load(ctx, eventstore.Payments.Key(merchantID, string(s.ID)))
+	e, err := r.store.Load(ctx, eventstore.Payments.Key(merchantID, string(s.ID)), eventstore.AllowStale)
 	r.must(err)
 	for planned := false; !planned; { // for nobody
 		log := r.notifier.planner.progress.at()

@@ -16,7 +16,7 @@ const keyTime = time.Minute
 
 // keyring reads signing secrets from the vault, each once a minute: a name is never given to another value.
 type keyring struct {
-	vault *secrets.Vault
+	vault *secrets.Store
 
 	mu   sync.Mutex
 	read map[domain.SecretID]readKey
@@ -27,7 +27,7 @@ type readKey struct {
 	at   time.Time
 }
 
-func newKeyring(v *secrets.Vault) *keyring {
+func newKeyring(v *secrets.Store) *keyring {
 	return &keyring{vault: v, read: map[domain.SecretID]readKey{}}
 }
 

@@ -158,7 +158,7 @@ func TestFailedCapture(t *testing.T) {
 		failurePayload
 	}
 	r.must(json.Unmarshal(hook.body, &body))
-	e, err := r.store.Load(context.Background(), eventstore.Payments.Key(merchantID, string(id)))
+	e, err := r.store.Load(context.Background(), eventstore.Payments.Key(merchantID, string(id)), eventstore.AllowStale)
 	r.must(err)
 	want := failedPayment{ID: id, Amount: 2500, CurrencyCode: "EUR", OrderID: "order-1"}
 	if body.EventType != CaptureFailed || body.Version != "2.4" || body.Payment != want || body.EventID != e.EventID || body.Sequence != 4 {

@@ -23,7 +23,7 @@ const DefaultGrace = 500 * time.Millisecond
 type Config struct {
 	Store   *eventstore.Store
 	Fanout  *eventstore.Fanout // must not run yet
-	Vault   *secrets.Vault
+	Vault   *secrets.Store
 	Views   Views
 	Now     func() time.Time
 	Random  io.Reader

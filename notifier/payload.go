@@ -89,7 +89,7 @@ func (m message) signedAt(now time.Time) ([]byte, error) {
 // writer makes messages.
 type writer struct {
 	store    *eventstore.Store
-	vault    *secrets.Vault
+	vault    *secrets.Store
 	views    Views
 	now      func() time.Time
 	keys     *keyring

@@ -65,7 +65,7 @@ func TestDisputePayloads(t *testing.T) {
 		"processorDisputeId", "receivedAt", "challengeRequiredBy", "reasonCode", "amount", "currency")
 	full := append(slices.Clone(required), "transactionId", "reason", "processorReason", "merchantId")
 	store := eventstoretest.Open(t, t.TempDir())
-	w := writer{store: store, vault: eventstoretest.Vault(t, store)}
+	w := writer{store: store, vault: eventstoretest.Secrets(t, store)}
 	for _, c := range []struct {
 		name    string
 		kind    Kind

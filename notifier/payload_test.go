@@ -41,7 +41,7 @@ func played(t *testing.T, store *eventstore.Store, account domain.AccountID, mov
 func TestPayloads(t *testing.T) {
 	t.Parallel()
 	store := eventstoretest.Open(t, t.TempDir())
-	vault := eventstoretest.Vault(t, store)
+	vault := eventstoretest.Secrets(t, store)
 	sealed, err := vault.Seal(context.Background(), secrets.PersonalKeyName("acct1", "customer-7", ""), domain.Personal{
 		CardholderName: "Ada Example",
 		Customer:       &domain.Customer{Email: "ada@example.org", BillingAddress: &domain.Address{City: "Zürich", CountryCode: "CH"}},

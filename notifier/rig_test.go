@@ -58,7 +58,7 @@ type rig struct {
 
 	server   *eventstore.Server
 	store    *eventstore.Store
-	vault    *secrets.Vault
+	vault    *secrets.Store
 	notifier *Notifier
 	context  context.Context // of everything that runs
 	cancel   context.CancelFunc
@@ -154,7 +154,7 @@ func execute[S any, E domain.Event](r *rig, a *eventstore.Aggregate[S, E], key e
 func (r *rig) account() {
 	r.t.Helper()
 	key := eventstore.Accounts.Key(merchantID, string(merchantID))
-	if _, err := r.store.Load(context.Background(), key); !errors.Is(err, eventstore.ErrNotFound) {
+	if _, err := r.store.Load(context.Background(), key, eventstore.AllowStale); !errors.Is(err, eventstore.ErrNotFound) {
 		r.must(err)
 		return
 	}

@@ -72,7 +72,7 @@ func (w Workflows) about(ctx context.Context, r *eventstore.Recorded) (m matter,
 // payment that was disputed existed, so one that came later by its times is taken as it is.
 func (w Workflows) disputed(ctx context.Context, r *eventstore.Recorded, s dispute.State) (payment.State, error) {
 	store, key := w.notifier.writer.store, eventstore.Payments.Key(s.Account, string(s.Subject.Payment))
-	tip, err := eventstore.LoadTipFresh(ctx, store, eventstore.Payments, key)
+	tip, err := eventstore.Load(ctx, store, eventstore.Payments, key, eventstore.Latest)
 	if err != nil {
 		return payment.State{}, err
 	}

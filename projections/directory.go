@@ -126,7 +126,7 @@ func (p *Projections) AccountByKey(ctx context.Context, id domain.APIKeyID) (acc
 
 // newestAccount reads an account as it stands in the log.
 func (p *Projections) newestAccount(ctx context.Context, id domain.AccountID) (account.State, error) {
-	newest, err := p.Store.LoadLeader(ctx, eventstore.Accounts.Key(id, string(id)))
+	newest, err := p.Store.Load(ctx, eventstore.Accounts.Key(id, string(id)), eventstore.Latest)
 	if err != nil {
 		return account.State{}, err
 	}

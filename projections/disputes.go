@@ -129,7 +129,7 @@ func (f DisputeFilter) holds(s dispute.State) bool {
 
 // Dispute reads one dispute, linearizable as Payment. An unknown one, and one of another account, is EntityNotFound.
 func (p *Projections) Dispute(ctx context.Context, account domain.AccountID, id domain.DisputeID) (dispute.State, error) {
-	tip, err := eventstore.LoadTipFresh(ctx, p.Store, eventstore.Disputes, eventstore.Disputes.Key(account, string(id)))
+	tip, err := eventstore.Load(ctx, p.Store, eventstore.Disputes, eventstore.Disputes.Key(account, string(id)), eventstore.Latest)
 	if err != nil {
 		return dispute.State{}, unavailable(err)
 	}

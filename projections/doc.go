@@ -24,7 +24,7 @@
 // # Consistency
 //
 // Payment, Dispute, Settings and AccountByKey are linearizable and need no view (AccountByKey needs it to know whose a key is): each reads the aggregate's newest event at the
-// store (LoadTipFresh), which shows every append acknowledged before the call, and answers the state in it. Views that
+// store (Latest), which shows every append acknowledged before the call, and answers the state in it. Views that
 // stand still do not hold them up.
 //
 // WaitFor gives others the same: whoever knows an event's shard and sequence waits until this node shows

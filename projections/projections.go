@@ -38,7 +38,7 @@ type Config struct {
 	Dir    string // holds the read model's file; made when missing
 	Store  *eventstore.Store
 	Fanout *eventstore.Fanout // must not run yet
-	Vault  *secrets.Vault
+	Vault  *secrets.Store
 	Logger zerolog.Logger
 	Now    func() time.Time
 	Cache  int64 // bytes of the writer's page cache; 0 takes 32 MiB

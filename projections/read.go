@@ -25,7 +25,7 @@ func unavailable(err error) error {
 // before the call is in the answer, whatever the read model shows. An unknown payment and one of another account are the
 // domain's PaymentError; a store that does not answer before ctx ends is ServiceUnavailable.
 func (p *Projections) Payment(ctx context.Context, account domain.AccountID, id domain.PaymentID) (payment.State, error) {
-	tip, err := eventstore.LoadTipFresh(ctx, p.Store, eventstore.Payments, eventstore.Payments.Key(account, string(id)))
+	tip, err := eventstore.Load(ctx, p.Store, eventstore.Payments, eventstore.Payments.Key(account, string(id)), eventstore.Latest)
 	if err != nil {
 		return payment.State{}, unavailable(err)
 	}
@@ -37,7 +37,7 @@ func (p *Projections) Payment(ctx context.Context, account domain.AccountID, id 
 
 // Settings reads an account's settings from the store, linearizable as Payment; an unknown account has the zero ones.
 func (p *Projections) Settings(ctx context.Context, id domain.AccountID) (account.Settings, error) {
-	tip, err := eventstore.LoadTipFresh(ctx, p.Store, eventstore.Accounts, eventstore.Accounts.Key(id, string(id)))
+	tip, err := eventstore.Load(ctx, p.Store, eventstore.Accounts, eventstore.Accounts.Key(id, string(id)), eventstore.Latest)
 	if err != nil {
 		return account.Settings{}, unavailable(err)
 	}
@@ -101,7 +101,7 @@ func (p *Projections) PaymentAccount(ctx context.Context, id domain.PaymentID) (
 // paymentOwner finds the account that has a payment in the store.
 func (p *Projections) paymentOwner(ctx context.Context, owners []account.State, id domain.PaymentID) (domain.AccountID, bool, error) {
 	for _, owner := range owners {
-		tip, err := eventstore.LoadTipFresh(ctx, p.Store, eventstore.Payments, eventstore.Payments.Key(owner.ID, string(id)))
+		tip, err := eventstore.Load(ctx, p.Store, eventstore.Payments, eventstore.Payments.Key(owner.ID, string(id)), eventstore.Latest)
 		if err != nil {
 			return "", false, unavailable(err)
 		}

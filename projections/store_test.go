@@ -44,7 +44,7 @@ func startNode(t testing.TB, store *eventstore.Store, dir string) *node {
 	t.Helper()
 	fanout := eventstore.NewFanout(store)
 	p, err := Open(context.Background(), Config{
-		Dir: dir, Store: store, Fanout: fanout, Vault: eventstoretest.Vault(t, store), Logger: zerolog.Nop(), Now: time.Now,
+		Dir: dir, Store: store, Fanout: fanout, Vault: eventstoretest.Secrets(t, store), Logger: zerolog.Nop(), Now: time.Now,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -266,7 +266,7 @@ func TestPoisonInTheLog(t *testing.T) {
 		return payment.AuthorizationTimedOut{NoAnswer: payment.NoAnswer{At: m.At, Request: 1}}, nil
 	})
 	answerPayment(t, store, s.ID, approved())
-	bad, err := store.Load(ctx, key)
+	bad, err := store.Load(ctx, key, eventstore.AllowStale)
 	if err != nil {
 		t.Fatal(err)
 	}

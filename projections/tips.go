@@ -68,9 +68,9 @@ var errAhead = errors.New("projections: the read model is ahead of the log")
 
 // tipOf reads one state. A replica of the log may be behind this node's views; then the leader is asked.
 func tipOf[S any, E domain.Event](ctx context.Context, store *eventstore.Store, a *eventstore.Aggregate[S, E], row rowKey) (S, error) {
-	tip, err := eventstore.LoadTip(ctx, store, a, row.key)
+	tip, err := eventstore.Load(ctx, store, a, row.key, eventstore.AllowStale)
 	if err != nil || tip.Recorded == nil || tip.Recorded.Revision < row.revision {
-		tip, err = eventstore.LoadTipFresh(ctx, store, a, row.key)
+		tip, err = eventstore.Load(ctx, store, a, row.key, eventstore.Latest)
 	}
 	if err == nil && (tip.Recorded == nil || tip.Recorded.Revision < row.revision) {
 		err = fmt.Errorf("%w: %s revision %d was applied", errAhead, row.key, row.revision)

@@ -226,7 +226,7 @@ func payAt(t *testing.T, m *merchant, name processor.Name) string {
 // cardGone reports whether the card behind a token is destroyed.
 func cardGone(t *testing.T, app *App, account domain.AccountID, token domain.Token) bool {
 	t.Helper()
-	tip, err := eventstore.LoadTip(context.Background(), app.ledger.store, eventstore.Instruments, eventstore.Instruments.Key(account, string(token)))
+	tip, err := eventstore.Load(context.Background(), app.ledger.store, eventstore.Instruments, eventstore.Instruments.Key(account, string(token)), eventstore.AllowStale)
 	if err != nil || !tip.State.Exists() {
 		t.Fatal("no such token", err)
 	}

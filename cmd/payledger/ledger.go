@@ -19,7 +19,7 @@ import (
 type ledger struct {
 	server *eventstore.Server // nil with an external cluster
 	store  *eventstore.Store
-	vault  *secrets.Vault
+	vault  *secrets.Store
 	master secrets.Key
 }
 

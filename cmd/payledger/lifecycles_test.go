@@ -203,8 +203,8 @@ func (s *stories) count(what string) {
 // atLog reads a payment at the log.
 func (s *stories) atLog(id domain.PaymentID) payment.State {
 	s.Helper()
-	tip, err := eventstore.LoadTipAtLeader(context.Background(), s.app.ledger.store, eventstore.Payments,
-		eventstore.Payments.Key(s.account, string(id)))
+	tip, err := eventstore.Load(context.Background(), s.app.ledger.store, eventstore.Payments,
+		eventstore.Payments.Key(s.account, string(id)), eventstore.Latest)
 	if err != nil {
 		s.Fatal(err)
 	}

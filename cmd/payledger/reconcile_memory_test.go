@@ -51,7 +51,7 @@ func TestReconcileArchive(t *testing.T) {
 		t.Fatal(err)
 	}
 	owner := app.credentials.AccountID
-	tip, err := eventstore.LoadTip(context.Background(), app.ledger.store, eventstore.Accounts, eventstore.Accounts.Key(owner, string(owner)))
+	tip, err := eventstore.Load(context.Background(), app.ledger.store, eventstore.Accounts, eventstore.Accounts.Key(owner, string(owner)), eventstore.AllowStale)
 	if err := errors.Join(err, app.Stop()); err != nil {
 		t.Fatal(err)
 	}

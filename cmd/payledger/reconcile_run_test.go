@@ -327,7 +327,7 @@ var reconciledStories = []func(tale){
 
 func (r *reconciling) atLog(id domain.PaymentID) payment.State {
 	r.Helper()
-	tip, err := eventstore.LoadTipAtLeader(context.Background(), r.app.ledger.store, eventstore.Payments, eventstore.Payments.Key(r.account, string(id)))
+	tip, err := eventstore.Load(context.Background(), r.app.ledger.store, eventstore.Payments, eventstore.Payments.Key(r.account, string(id)), eventstore.Latest)
 	if err != nil {
 		r.Fatal(err)
 	}

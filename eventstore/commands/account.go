@@ -35,7 +35,7 @@ const firstUser = "admin"
 // Initialize makes the first account of a log. Secrets come first, then the account, then the claim that
 // the log is initialized: a crash in between leaves an account whose key nobody was shown, and a second
 // run makes another.
-func Initialize(ctx context.Context, store *eventstore.Store, vault *secrets.Vault, random io.Reader, environment, actor string) (Credentials, error) {
+func Initialize(ctx context.Context, store *eventstore.Store, vault *secrets.Store, random io.Reader, environment, actor string) (Credentials, error) {
 	if _, err := store.Initialized(ctx); !errors.Is(err, eventstore.ErrNotFound) {
 		if err == nil {
 			err = ErrInitialized
@@ -53,7 +53,7 @@ func Initialize(ctx context.Context, store *eventstore.Store, vault *secrets.Vau
 	return credentials, err
 }
 
-func createAccount(ctx context.Context, store *eventstore.Store, vault *secrets.Vault, random io.Reader, name, environment, actor string) (Credentials, error) {
+func createAccount(ctx context.Context, store *eventstore.Store, vault *secrets.Store, random io.Reader, name, environment, actor string) (Credentials, error) {
 	meta, err := store.NewMeta(actor, "init")
 	if err != nil {
 		return Credentials{}, err

@@ -74,7 +74,7 @@ func (s *Service) mayApprove(ctx context.Context, by Caller, asked attempt.State
 	if _, err := attempt.DecideApprove(asked, attempt.Approve{At: s.Store.Now()}); err != nil {
 		return session.State{}, err
 	}
-	tip, err := eventstore.LoadTipFresh(ctx, s.Store, eventstore.Sessions, eventstore.Sessions.Key(by.Account, string(asked.Session)))
+	tip, err := eventstore.Load(ctx, s.Store, eventstore.Sessions, eventstore.Sessions.Key(by.Account, string(asked.Session)), eventstore.Latest)
 	if err != nil {
 		return tip.State, err
 	}
@@ -93,7 +93,7 @@ func (s *Service) mayApprove(ctx context.Context, by Caller, asked attempt.State
 
 // RecoverAttempt does what is left to do about a decided attempt, after a crash. It waits for no processor.
 func (s *Service) RecoverAttempt(ctx context.Context, account domain.AccountID, id domain.AttemptID) error {
-	tip, err := eventstore.LoadTipAtLeader(ctx, s.Store, eventstore.Attempts, eventstore.Attempts.Key(account, string(id)))
+	tip, err := eventstore.Load(ctx, s.Store, eventstore.Attempts, eventstore.Attempts.Key(account, string(id)), eventstore.Latest)
 	if err != nil || !tip.State.Due() {
 		return err
 	}

@@ -21,7 +21,7 @@ const superseded = "Another payment attempt was started."
 
 // Attempt reads a payment attempt; an unknown one is refused (D3).
 func (s *Service) Attempt(ctx context.Context, account domain.AccountID, id domain.AttemptID) (attempt.State, error) {
-	tip, err := eventstore.LoadTipFresh(ctx, s.Store, eventstore.Attempts, eventstore.Attempts.Key(account, string(id)))
+	tip, err := eventstore.Load(ctx, s.Store, eventstore.Attempts, eventstore.Attempts.Key(account, string(id)), eventstore.Latest)
 	if err == nil && !tip.State.Exists() {
 		err = attempt.Unknown()
 	}
@@ -100,7 +100,7 @@ func (s *Service) startAttempt(ctx context.Context, by Caller, in AttemptInput) 
 func (s *Service) supersedeAttempt(ctx context.Context, by Caller, before attempt.State, instead domain.Token) (decided bool, err error) {
 	kept := before.Token == instead
 	if !kept {
-		tool, err := eventstore.LoadTipFresh(ctx, s.Store, eventstore.Instruments, eventstore.Instruments.Key(by.Account, string(before.Token)))
+		tool, err := eventstore.Load(ctx, s.Store, eventstore.Instruments, eventstore.Instruments.Key(by.Account, string(before.Token)), eventstore.Latest)
 		if err != nil {
 			return false, err
 		}
@@ -121,7 +121,7 @@ func (s *Service) answers(ctx context.Context, made attempt.State, in AttemptInp
 		same := in.Shown == nil || made.Shown != nil && *made.Shown == *in.Shown
 		return waits && made.Token == in.Token && same, nil
 	}
-	tip, err := eventstore.LoadTipAtLeader(ctx, s.Store, eventstore.Payments, eventstore.Payments.Key(made.Account, string(made.Payment)))
+	tip, err := eventstore.Load(ctx, s.Store, eventstore.Payments, eventstore.Payments.Key(made.Account, string(made.Payment)), eventstore.Latest)
 	switch {
 	case err != nil || tip.State.CameToNothing():
 		return false, err

@@ -18,7 +18,7 @@ func (s *Service) claimCheckout(ctx context.Context, by Caller, c *creation) err
 	}
 	key := eventstore.Sessions.Key(by.Account, string(c.Session))
 	for range startTries {
-		tip, err := eventstore.LoadTipFresh(ctx, s.Store, eventstore.Sessions, key)
+		tip, err := eventstore.Load(ctx, s.Store, eventstore.Sessions, key, eventstore.Latest)
 		if err != nil {
 			return err
 		}
@@ -49,7 +49,7 @@ func (s *Service) claimCheckout(ctx context.Context, by Caller, c *creation) err
 // never made and now never will be. One that lives stays, and so does it when this request is the repeat of an older
 // one.
 func (s *Service) supersede(ctx context.Context, by Caller, c *creation, before domain.PaymentID) error {
-	own, err := eventstore.LoadTipAtLeader(ctx, s.Store, eventstore.Payments, eventstore.Payments.Key(by.Account, string(c.id)))
+	own, err := eventstore.Load(ctx, s.Store, eventstore.Payments, eventstore.Payments.Key(by.Account, string(c.id)), eventstore.Latest)
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ var ErrNotInitialized = errors.New("the ledger has no account yet")
 // with every scope, and another password of the dashboard's first user. API keys that were there still work. Webhooks
 // carry the previous signing secret's signature too, for SigningOverlap. A crash, or an error, in between leaves some of
 // them made and shown to nobody; the next run makes all of them again. Each is an event of the account, with actor.
-func ResetCredentials(ctx context.Context, store *eventstore.Store, vault *secrets.Vault, random io.Reader, actor string) (Credentials, error) {
+func ResetCredentials(ctx context.Context, store *eventstore.Store, vault *secrets.Store, random io.Reader, actor string) (Credentials, error) {
 	state, err := store.Initialized(ctx)
 	if errors.Is(err, eventstore.ErrNotFound) {
 		err = ErrNotInitialized
@@ -26,7 +26,7 @@ func ResetCredentials(ctx context.Context, store *eventstore.Store, vault *secre
 	if err != nil {
 		return Credentials{}, err
 	}
-	tip, err := eventstore.LoadTipAtLeader(ctx, store, eventstore.Accounts, eventstore.Accounts.Key(state.Account, string(state.Account)))
+	tip, err := eventstore.Load(ctx, store, eventstore.Accounts, eventstore.Accounts.Key(state.Account, string(state.Account)), eventstore.Latest)
 	if err != nil {
 		return Credentials{}, err
 	}

@@ -137,7 +137,7 @@ func resetOn(t *testing.T, server *eventstore.Server, seed byte, at int, after b
 	if err != nil {
 		t.Fatal(err)
 	}
-	vault := eventstoretest.Vault(t, store)
+	vault := eventstoretest.Secrets(t, store)
 	line.mu.Lock()
 	line.seen, line.at = nil, at
 	line.mu.Unlock()
@@ -162,7 +162,7 @@ func usersPassword(t *testing.T, server *eventstore.Server, owner commands.Crede
 		t.Fatal(err)
 	}
 	defer store.Close()
-	tip, err := eventstore.LoadTipAtLeader(ctx, store, eventstore.Accounts, eventstore.Accounts.Key(owner.AccountID, string(owner.AccountID)))
+	tip, err := eventstore.Load(ctx, store, eventstore.Accounts, eventstore.Accounts.Key(owner.AccountID, string(owner.AccountID)), eventstore.Latest)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +173,7 @@ func usersPassword(t *testing.T, server *eventstore.Server, owner commands.Crede
 	if names, err = values.Names(ctx, "password."+string(owner.AccountID)); err != nil {
 		t.Fatal(err)
 	}
-	verifier, err := eventstoretest.Vault(t, store).Get(ctx, tip.State.Users[0].Password)
+	verifier, err := eventstoretest.Secrets(t, store).Get(ctx, tip.State.Users[0].Password)
 	if err != nil {
 		t.Errorf("the user's password %s: %v", tip.State.Users[0].Password, err)
 	}

@@ -126,7 +126,7 @@ func unfinished(err error) error {
 // payApproved makes the payment of an approved attempt, or finds it, and gives its operations under way.
 func (s *Service) payApproved(ctx context.Context, by Caller, a attempt.State) ([]*flight, error) {
 	key := eventstore.Payments.Key(by.Account, string(a.Payment))
-	tip, err := eventstore.LoadTipFresh(ctx, s.Store, eventstore.Payments, key)
+	tip, err := eventstore.Load(ctx, s.Store, eventstore.Payments, key, eventstore.Latest)
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +153,7 @@ func (s *Service) payApproved(ctx context.Context, by Caller, a attempt.State) (
 // terms gives the session as it was approved, whatever was changed in it since.
 func (s *Service) terms(ctx context.Context, a attempt.State) (session.State, error) {
 	key := eventstore.Sessions.Key(a.Account, string(a.Session))
-	tip, err := eventstore.LoadTip(ctx, s.Store, eventstore.Sessions, key)
+	tip, err := eventstore.Load(ctx, s.Store, eventstore.Sessions, key, eventstore.AllowStale)
 	if err != nil || tip.State.Revision == a.Terms {
 		return tip.State, err
 	}

@@ -26,11 +26,11 @@ func (s *Service) checkKey(ctx context.Context, by Caller, o operation) error {
 	if !keyed {
 		return nil
 	}
-	known, err := eventstore.LoadTip(ctx, s.Store, eventstore.Payments, eventstore.Payments.Key(by.Account, string(o.payment)))
+	known, err := eventstore.Load(ctx, s.Store, eventstore.Payments, eventstore.Payments.Key(by.Account, string(o.payment)), eventstore.AllowStale)
 	if err != nil || !known.State.Exists() {
 		return err // an unknown payment is refused before its key is looked at
 	}
-	tip, err := eventstore.LoadTip(ctx, s.Store, eventstore.Payments, key)
+	tip, err := eventstore.Load(ctx, s.Store, eventstore.Payments, key, eventstore.AllowStale)
 	if err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ func (s *Service) ofOwner(ctx context.Context, account domain.AccountID, err err
 	if !errors.As(err, &refused) || refused.Reason != domain.ReasonIdempotencyKeyExists {
 		return err
 	}
-	owner, loadErr := eventstore.LoadTip(ctx, s.Store, eventstore.Payments, eventstore.Payments.Key(account, string(refused.Payment)))
+	owner, loadErr := eventstore.Load(ctx, s.Store, eventstore.Payments, eventstore.Payments.Key(account, string(refused.Payment)), eventstore.AllowStale)
 	if loadErr != nil {
 		return loadErr
 	}

@@ -48,13 +48,13 @@ func (r *rig) newNodeOn(t testing.TB, w *wire, paymentTimeout time.Duration) *no
 	config.Options, config.Lags = []nats.Option{n.wire.through}, w.behind
 	n.store = eventstoretest.OpenOn(t, config)
 	n.Service = commands.New(commands.Config{
-		Store: n.store, Vault: eventstoretest.Vault(t, n.store), Processors: n.port,
+		Store: n.store, Vault: eventstoretest.Secrets(t, n.store), Processors: n.port,
 		PaymentTimeout: paymentTimeout, ActionTimeout: time.Hour, ClientTokenTTL: time.Hour, Random: rand.Reader, Logger: zerolog.Nop(),
 		PaymentAccount: func(context.Context, domain.PaymentID) (domain.AccountID, bool, error) {
 			return r.by.Account, true, nil
 		},
 		Account: func(id domain.AccountID) (account.State, bool) {
-			tip, err := eventstore.LoadTip(background, r.store, eventstore.Accounts, eventstore.Accounts.Key(id, string(id)))
+			tip, err := eventstore.Load(background, r.store, eventstore.Accounts, eventstore.Accounts.Key(id, string(id)), eventstore.AllowStale)
 			return tip.State, err == nil && tip.State.Exists()
 		},
 	})

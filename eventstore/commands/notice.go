@@ -63,7 +63,7 @@ func noRoom(err error) bool {
 // ApplyNotices applies what waits in the inbox of a payment, as far as can be now. It may be called by anybody, any
 // number of times.
 func (s *Service) ApplyNotices(ctx context.Context, reference domain.PaymentID) error {
-	tip, err := eventstore.LoadTip(ctx, s.Store, eventstore.Inboxes, eventstore.InboxKey(string(reference)))
+	tip, err := eventstore.Load(ctx, s.Store, eventstore.Inboxes, eventstore.InboxKey(string(reference)), eventstore.AllowStale)
 	if err != nil {
 		return err
 	}
@@ -142,7 +142,7 @@ func (s *Service) settleNotice(ctx context.Context, tip eventstore.Tip[inbox.Sta
 		s.Logger.Warn().Str("processor", string(n.Processor)).Str("notification", n.ID).Str("payment", string(tip.State.Reference)).
 			Str("dispute", string(v.dispute)).Str("reason", v.refusal).Msg("a notification cannot be true and was rejected")
 	}
-	next, err := eventstore.Resume(ctx, s.Store, eventstore.Inboxes, tip, meta, func(state inbox.State) (inbox.Event, error) {
+	next, err := eventstore.ExecuteFrom(ctx, s.Store, eventstore.Inboxes, tip, meta, func(state inbox.State) (inbox.Event, error) {
 		if v.refusal != "" {
 			return inbox.DecideRejected(state, inbox.WasRejected{
 				At: meta.At, Processor: n.Processor, ID: n.ID, Refusal: v.refusal, Dispute: string(v.dispute),

@@ -30,11 +30,11 @@ func (r *rig) inboxService(known *atomic.Bool, change ...func(*commands.Config))
 		Store: r.store, Vault: r.vault, Processors: r.sim, Disputes: r.sim, PaymentTimeout: paymentTimeout, ActionTimeout: time.Hour,
 		ClientTokenTTL: time.Hour, Random: rand.Reader, Logger: zerolog.Nop(),
 		PaymentAccount: func(ctx context.Context, id domain.PaymentID) (domain.AccountID, bool, error) {
-			tip, err := eventstore.LoadTip(ctx, r.store, eventstore.Payments, eventstore.Payments.Key(r.by.Account, string(id)))
+			tip, err := eventstore.Load(ctx, r.store, eventstore.Payments, eventstore.Payments.Key(r.by.Account, string(id)), eventstore.AllowStale)
 			return r.by.Account, known.Load() && tip.State.Exists(), err
 		},
 		Account: func(id domain.AccountID) (account.State, bool) {
-			tip, err := eventstore.LoadTip(context.Background(), r.store, eventstore.Accounts, eventstore.Accounts.Key(id, string(id)))
+			tip, err := eventstore.Load(context.Background(), r.store, eventstore.Accounts, eventstore.Accounts.Key(id, string(id)), eventstore.AllowStale)
 			return tip.State, err == nil && tip.State.Exists()
 		},
 	}
@@ -59,7 +59,7 @@ var disputedAt = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 func (r *rig) inbox(reference domain.PaymentID) inbox.State {
 	r.t.Helper()
-	tip, err := eventstore.LoadTipAtLeader(context.Background(), r.store, eventstore.Inboxes, eventstore.InboxKey(string(reference)))
+	tip, err := eventstore.Load(context.Background(), r.store, eventstore.Inboxes, eventstore.InboxKey(string(reference)), eventstore.Latest)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func (r *rig) inbox(reference domain.PaymentID) inbox.State {
 func (r *rig) dispute(id string) dispute.State {
 	r.t.Helper()
 	key := eventstore.Disputes.Key(r.by.Account, string(domain.DisputeIDFor(r.by.Account, "ADYEN", id)))
-	tip, err := eventstore.LoadTipAtLeader(context.Background(), r.store, eventstore.Disputes, key)
+	tip, err := eventstore.Load(context.Background(), r.store, eventstore.Disputes, key, eventstore.Latest)
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -57,7 +57,7 @@ func (s *Service) operateOnce(ctx context.Context, by Caller, id domain.PaymentI
 // madeOnce finds the operation of a key on its payment, and what became of it. What has no answer at all is taken up
 // here, as Recover does, unless that is under way already.
 func (s *Service) madeOnce(ctx context.Context, by Caller, id domain.PaymentID, key string) (Outcome, bool, error) {
-	tip, err := eventstore.LoadTipAtLeader(ctx, s.Store, eventstore.Payments, eventstore.Payments.Key(by.Account, string(id)))
+	tip, err := eventstore.Load(ctx, s.Store, eventstore.Payments, eventstore.Payments.Key(by.Account, string(id)), eventstore.Latest)
 	if err != nil || !tip.State.Used(domain.KeyHash(by.Account, key)) {
 		return Outcome{}, false, err
 	}

@@ -83,7 +83,7 @@ func (s *Service) mayOperate(ctx context.Context, by Caller, o operation) (payme
 		return payment.State{}, err
 	}
 	key := eventstore.Payments.Key(by.Account, string(o.payment))
-	tip, err := eventstore.LoadTip(ctx, s.Store, eventstore.Payments, key)
+	tip, err := eventstore.Load(ctx, s.Store, eventstore.Payments, key, eventstore.AllowStale)
 	if err != nil {
 		return tip.State, err
 	}
@@ -91,7 +91,7 @@ func (s *Service) mayOperate(ctx context.Context, by Caller, o operation) (payme
 	if _, err = o.decide(tip.State, try); err == nil || errors.Is(err, payment.ErrRunning) || errors.Is(err, payment.ErrProcessing) {
 		return tip.State, err
 	}
-	if tip, err = eventstore.LoadTipAtLeader(ctx, s.Store, eventstore.Payments, key); err != nil {
+	if tip, err = eventstore.Load(ctx, s.Store, eventstore.Payments, key, eventstore.Latest); err != nil {
 		return tip.State, err
 	}
 	_, err = o.decide(tip.State, try)

@@ -103,7 +103,7 @@ func (s *Service) Resume(ctx context.Context, by Caller, in ResumeInput) (paymen
 // outside the sandbox (D12). done: the payment stands as given, its action ended just now or to be taken still. overdue
 // says that the action's own time has gone by, whatever the clock shows.
 func (s *Service) askAboutAction(ctx context.Context, by Caller, in ResumeInput, deadline due.Time, overdue bool) (after payment.State, done bool, err error) {
-	tip, err := eventstore.LoadTipAtLeader(ctx, s.Store, eventstore.Payments, eventstore.Payments.Key(by.Account, string(in.Payment)))
+	tip, err := eventstore.Load(ctx, s.Store, eventstore.Payments, eventstore.Payments.Key(by.Account, string(in.Payment)), eventstore.Latest)
 	action := tip.State.RequiredAction()
 	if err != nil || action == nil || action.Revision != in.Action {
 		return tip.State, false, err

@@ -81,7 +81,7 @@ func (s *Service) payWith(ctx context.Context, account domain.AccountID, c *crea
 		from, err = s.Session(ctx, account, c.Session)
 	case !vaulted:
 		var tip eventstore.Tip[session.State]
-		tip, err = eventstore.LoadTipFresh(ctx, s.Store, eventstore.Sessions, eventstore.Sessions.Key(account, string(tool.Session)))
+		tip, err = eventstore.Load(ctx, s.Store, eventstore.Sessions, eventstore.Sessions.Key(account, string(tool.Session)), eventstore.Latest)
 		from = tip.State
 	}
 	wishes := laidOver(c.Method.Preferences, from.Method.Preferences)
@@ -128,9 +128,9 @@ func (s *Service) payable(ctx context.Context, account domain.AccountID, c *crea
 		}
 		return tip.State, err
 	}
-	tool, err := use(eventstore.LoadTip(ctx, s.Store, eventstore.Instruments, key))
+	tool, err := use(eventstore.Load(ctx, s.Store, eventstore.Instruments, key, eventstore.AllowStale))
 	if err != nil {
-		tool, err = use(eventstore.LoadTipAtLeader(ctx, s.Store, eventstore.Instruments, key))
+		tool, err = use(eventstore.Load(ctx, s.Store, eventstore.Instruments, key, eventstore.Latest))
 	}
 	return tool, err
 }
@@ -172,7 +172,7 @@ func (s *Service) lostClaim(ctx context.Context, tool instrument.State) domain.P
 	if tool.UsedBy == "" {
 		return ""
 	}
-	tip, err := eventstore.LoadTipAtLeader(ctx, s.Store, eventstore.Payments, eventstore.Payments.Key(tool.Account, string(tool.UsedBy)))
+	tip, err := eventstore.Load(ctx, s.Store, eventstore.Payments, eventstore.Payments.Key(tool.Account, string(tool.UsedBy)), eventstore.Latest)
 	if err != nil || tip.Recorded == nil || tip.State.Exists() && tip.State.Method.Token == tool.Token {
 		return ""
 	}
@@ -200,7 +200,7 @@ func (s *Service) madeBefore(ctx context.Context, account domain.AccountID, c *c
 	if c.Session == "" || !errors.As(err, &refused) || refused.Reason != domain.ReasonPayment || refused.Payment != "" {
 		return err
 	}
-	tool, loadErr := eventstore.LoadTip(ctx, s.Store, eventstore.Instruments, eventstore.Instruments.Key(account, string(c.Token)))
+	tool, loadErr := eventstore.Load(ctx, s.Store, eventstore.Instruments, eventstore.Instruments.Key(account, string(c.Token)), eventstore.AllowStale)
 	if loadErr != nil {
 		return loadErr
 	}
@@ -221,9 +221,9 @@ func (s *Service) madeBefore(ctx context.Context, account domain.AccountID, c *c
 
 // standing reads a payment; where its id was given up, the one that was made instead (D12).
 func (s *Service) standing(ctx context.Context, account domain.AccountID, id domain.PaymentID) (payment.State, error) {
-	tip, err := eventstore.LoadTipAtLeader(ctx, s.Store, eventstore.Payments, eventstore.Payments.Key(account, string(id)))
+	tip, err := eventstore.Load(ctx, s.Store, eventstore.Payments, eventstore.Payments.Key(account, string(id)), eventstore.Latest)
 	if claim := tip.State.Claim; err == nil && claim != nil && claim.Payment != "" {
-		tip, err = eventstore.LoadTipAtLeader(ctx, s.Store, eventstore.Payments, eventstore.Payments.Key(account, string(claim.Payment)))
+		tip, err = eventstore.Load(ctx, s.Store, eventstore.Payments, eventstore.Payments.Key(account, string(claim.Payment)), eventstore.Latest)
 	}
 	return tip.State, err
 }

@@ -78,7 +78,7 @@ func (s *Service) keyFirst(ctx context.Context, account domain.AccountID, in Pay
 		return refusal
 	}
 	key := eventstore.Payments.Key(account, string(domain.PaymentIDForKey(account, in.IdempotencyKey)))
-	tip, err := eventstore.LoadTipAtLeader(ctx, s.Store, eventstore.Payments, key)
+	tip, err := eventstore.Load(ctx, s.Store, eventstore.Payments, key, eventstore.Latest)
 	if err != nil || tip.Recorded == nil {
 		return cmp.Or(err, refusal)
 	}

@@ -17,7 +17,7 @@ import (
 
 // newest reads a payment at the log.
 func (s *Service) newest(ctx context.Context, account domain.AccountID, id domain.PaymentID) (payment.State, error) {
-	tip, err := eventstore.LoadTip(ctx, s.Store, eventstore.Payments, eventstore.Payments.Key(account, string(id)))
+	tip, err := eventstore.Load(ctx, s.Store, eventstore.Payments, eventstore.Payments.Key(account, string(id)), eventstore.AllowStale)
 	return tip.State, err
 }
 
@@ -71,11 +71,11 @@ func (s *Service) expire(p payment.State, action *payment.RequiredAction) {
 // leftover reads a payment of which something is left to do: as this process knows it, and at the leader where that
 // shows nothing to do.
 func (s *Service) leftover(ctx context.Context, key eventstore.Key) (eventstore.Tip[payment.State], error) {
-	tip, err := eventstore.LoadTip(ctx, s.Store, eventstore.Payments, key)
+	tip, err := eventstore.Load(ctx, s.Store, eventstore.Payments, key, eventstore.AllowStale)
 	if err != nil || len(process.Open(tip.State)) > 0 || process.Abandoned(tip.State, s.Store.Now()) {
 		return tip, err
 	}
-	return eventstore.LoadTipAtLeader(ctx, s.Store, eventstore.Payments, key)
+	return eventstore.Load(ctx, s.Store, eventstore.Payments, key, eventstore.Latest)
 }
 
 // abandon completes an action that was not taken in time as failed (D7), unless the processor, which is asked first, has
@@ -97,7 +97,7 @@ func (s *Service) abandon(ctx context.Context, tip eventstore.Tip[payment.State]
 	if err != nil {
 		return err
 	}
-	next, err := eventstore.Resume(ctx, s.Store, eventstore.Payments, tip, meta, func(state payment.State) (payment.Event, error) {
+	next, err := eventstore.ExecuteFrom(ctx, s.Store, eventstore.Payments, tip, meta, func(state payment.State) (payment.Event, error) {
 		return payment.DecideResume(state, payment.Resume{
 			Request: payment.Request{At: meta.At, EventID: meta.EventID}, Action: action.Revision,
 			Outcome: processor.AuthenticationFailed, Expired: true, Overdue: overdue,

@@ -29,7 +29,7 @@ type rig struct {
 	t      *testing.T
 	server *eventstore.Server
 	store  *eventstore.Store
-	vault  *secrets.Vault
+	vault  *secrets.Store
 	sim    *client.Client
 	by     commands.Caller
 	ahead  atomic.Int64 // how far the clock is ahead of the real one
@@ -48,7 +48,7 @@ func newRigFor(t *testing.T, soleWriter bool) *rig {
 	config := eventstoretest.Config(r.server)
 	config.SoleWriter, config.Now = soleWriter, r.now
 	r.store = eventstoretest.OpenOn(t, config)
-	r.vault = eventstoretest.Vault(t, r.store)
+	r.vault = eventstoretest.Secrets(t, r.store)
 	sim, err := processorsim.New(processorsim.Config{Dir: t.TempDir(), Secret: []byte("secret")})
 	if err != nil {
 		t.Fatal(err)
@@ -88,7 +88,7 @@ func (r *rig) service(port processor.Port) *commands.Service {
 			return r.by.Account, true, nil
 		},
 		Account: func(id domain.AccountID) (account.State, bool) {
-			tip, err := eventstore.LoadTip(context.Background(), r.store, eventstore.Accounts, eventstore.Accounts.Key(id, string(id)))
+			tip, err := eventstore.Load(context.Background(), r.store, eventstore.Accounts, eventstore.Accounts.Key(id, string(id)), eventstore.AllowStale)
 			return tip.State, err == nil && tip.State.Exists()
 		},
 	})
@@ -140,7 +140,7 @@ func (r *rig) pay(s *commands.Service, number string) payment.State {
 // payment reads a payment at the log.
 func (r *rig) payment(id domain.PaymentID) payment.State {
 	r.t.Helper()
-	tip, err := eventstore.LoadTipAtLeader(context.Background(), r.store, eventstore.Payments, eventstore.Payments.Key(r.by.Account, string(id)))
+	tip, err := eventstore.Load(context.Background(), r.store, eventstore.Payments, eventstore.Payments.Key(r.by.Account, string(id)), eventstore.Latest)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -149,7 +149,7 @@ func (r *rig) payment(id domain.PaymentID) payment.State {
 
 func (r *rig) instrument(token domain.Token) instrument.State {
 	r.t.Helper()
-	tip, err := eventstore.LoadTip(context.Background(), r.store, eventstore.Instruments, eventstore.Instruments.Key(r.by.Account, string(token)))
+	tip, err := eventstore.Load(context.Background(), r.store, eventstore.Instruments, eventstore.Instruments.Key(r.by.Account, string(token)), eventstore.AllowStale)
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ import (
 // Config is what a Service needs.
 type Config struct {
 	Store      *eventstore.Store
-	Vault      *secrets.Vault
+	Vault      *secrets.Store
 	Processors processor.Port
 	// Account gives an account's newest known state.
 	Account func(domain.AccountID) (account.State, bool)

@@ -97,7 +97,7 @@ func (s *Service) changedFields(ctx context.Context, by Caller, from session.Sta
 
 // Session reads a client session; unknown and expired ones are refused (D3).
 func (s *Service) Session(ctx context.Context, account domain.AccountID, id domain.SessionID) (session.State, error) {
-	tip, err := eventstore.LoadTipFresh(ctx, s.Store, eventstore.Sessions, eventstore.Sessions.Key(account, string(id)))
+	tip, err := eventstore.Load(ctx, s.Store, eventstore.Sessions, eventstore.Sessions.Key(account, string(id)), eventstore.Latest)
 	if err == nil {
 		err = tip.State.Usable(s.Store.Now())
 	}

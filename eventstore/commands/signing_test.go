@@ -18,7 +18,7 @@ import (
 
 // merchant reads the account at the log.
 func (r *rig) merchant(id domain.AccountID) (account.State, bool) {
-	tip, err := eventstore.LoadTipAtLeader(context.Background(), r.store, eventstore.Accounts, eventstore.Accounts.Key(id, string(id)))
+	tip, err := eventstore.Load(context.Background(), r.store, eventstore.Accounts, eventstore.Accounts.Key(id, string(id)), eventstore.Latest)
 	return tip.State, err == nil && tip.State.Exists()
 }
 

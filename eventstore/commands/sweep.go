@@ -140,7 +140,7 @@ func (s *Service) beginSweep(ctx context.Context, name processor.Name, at *sweep
 	if at.begun {
 		return nil
 	}
-	tip, err := eventstore.LoadTip(ctx, s.Store, eventstore.Inboxes, eventstore.InboxKey(string(name)))
+	tip, err := eventstore.Load(ctx, s.Store, eventstore.Inboxes, eventstore.InboxKey(string(name)), eventstore.AllowStale)
 	if err != nil {
 		return err
 	}

@@ -21,7 +21,7 @@ type VaultInput struct {
 
 // VaultInstrument keeps a token for its customer; again, it gives the one that is there (D5).
 func (s *Service) VaultInstrument(ctx context.Context, by Caller, in VaultInput) (instrument.State, error) {
-	tip, err := eventstore.LoadTipFresh(ctx, s.Store, eventstore.Instruments, eventstore.Instruments.Key(by.Account, string(in.Token)))
+	tip, err := eventstore.Load(ctx, s.Store, eventstore.Instruments, eventstore.Instruments.Key(by.Account, string(in.Token)), eventstore.Latest)
 	if err != nil {
 		return tip.State, err
 	}
@@ -132,7 +132,7 @@ func (s *Service) settleCard(ctx context.Context, p payment.State) {
 
 // vaultPaid vaults the token of a payment whose success asks for it.
 func (s *Service) vaultPaid(ctx context.Context, p payment.State) error {
-	tip, err := eventstore.LoadTipFresh(ctx, s.Store, eventstore.Instruments, eventstore.Instruments.Key(p.Account, string(p.Method.Token)))
+	tip, err := eventstore.Load(ctx, s.Store, eventstore.Instruments, eventstore.Instruments.Key(p.Account, string(p.Method.Token)), eventstore.Latest)
 	if err != nil {
 		return err
 	}
@@ -150,7 +150,7 @@ const slowest = 48 * time.Hour
 // answer from a log that lags behind errs on the side of needed.
 func (s *Service) CardNeeded(ctx context.Context, account domain.AccountID, token domain.Token, expires time.Time) (time.Time, error) {
 	none := time.Time{}
-	tip, err := eventstore.LoadTip(ctx, s.Store, eventstore.Instruments, eventstore.Instruments.Key(account, string(token)))
+	tip, err := eventstore.Load(ctx, s.Store, eventstore.Instruments, eventstore.Instruments.Key(account, string(token)), eventstore.AllowStale)
 	tool := tip.State
 	switch {
 	case err != nil || !tool.Exists():

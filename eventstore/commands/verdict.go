@@ -35,7 +35,7 @@ var errNotYet = errors.New("it waits for something else")
 // and the dispute know what they were told.
 func (s *Service) applyNotice(ctx context.Context, account domain.AccountID, e kept) (verdict, error) {
 	told := e.Told
-	tip, err := eventstore.LoadTipAtLeader(ctx, s.Store, eventstore.Payments, eventstore.Payments.Key(account, string(told.Reference)))
+	tip, err := eventstore.Load(ctx, s.Store, eventstore.Payments, eventstore.Payments.Key(account, string(told.Reference)), eventstore.Latest)
 	if err != nil {
 		return verdict{}, err
 	}

@@ -58,7 +58,7 @@ func (s *Service) verifiers(ctx context.Context, owner domain.AccountID, tool in
 	if !known {
 		return nil, domain.Refuse(domain.KindUnauthorized, domain.ReasonUnauthorized, "The account is not known.")
 	}
-	tip, err := eventstore.LoadTip[session.State, session.Event](ctx, s.Store, eventstore.Sessions, eventstore.Sessions.Key(owner, string(tool.Session)))
+	tip, err := eventstore.Load[session.State, session.Event](ctx, s.Store, eventstore.Sessions, eventstore.Sessions.Key(owner, string(tool.Session)), eventstore.AllowStale)
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,7 @@ import (
 
 // Workflows gives the account's workflows as the log holds them (D19).
 func (s *Service) Workflows(ctx context.Context, account domain.AccountID) (workflow.State, error) {
-	tip, err := eventstore.LoadTipFresh(ctx, s.Store, eventstore.Workflows, workflowsKey(account))
+	tip, err := eventstore.Load(ctx, s.Store, eventstore.Workflows, workflowsKey(account), eventstore.Latest)
 	return tip.State, err
 }
 

@@ -56,8 +56,8 @@ func OpenOn(t testing.TB, c eventstore.Config) *eventstore.Store {
 	return store
 }
 
-// Vault opens the store's secrets under a fixed master key.
-func Vault(t testing.TB, store *eventstore.Store) *secrets.Vault {
+// Secrets opens the store's secrets under a fixed master key.
+func Secrets(t testing.TB, store *eventstore.Store) *secrets.Store {
 	t.Helper()
 	vault, err := secrets.Open(context.Background(), store, MasterKey, rand.Reader)
 	if err != nil {

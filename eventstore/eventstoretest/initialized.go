@@ -30,7 +30,7 @@ func Initialized(t testing.TB, dir string) commands.Credentials {
 	return made.credentials
 }
 
-// MasterKey is the key of Vault.
+// MasterKey is the key of Secrets.
 var MasterKey = secrets.Key{1, 2, 3}
 
 // stoppedLog is what an embedded server left in its folder.

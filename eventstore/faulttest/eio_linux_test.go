@@ -126,7 +126,7 @@ func checkAcknowledged(t *testing.T, stream, dir string, acknowledged []string) 
 		var err error
 		switch kind {
 		case "note":
-			_, err = o.store.Load(ctx, notes.Key("acct", name))
+			_, err = o.store.Load(ctx, notes.Key("acct", name), eventstore.AllowStale)
 		case "secret":
 			_, err = o.secrets.Get(ctx, name)
 		case "delivery":

@@ -130,9 +130,9 @@ func run(ctx context.Context, s *eventstore.Store, o operation) answer {
 	case even:
 		tip, err = countEven(ctx, s, key, meta, event)
 	case load:
-		tip, err = eventstore.LoadTip(ctx, s, tallies, key)
+		tip, err = eventstore.Load(ctx, s, tallies, key, eventstore.AllowStale)
 	case fresh:
-		tip, err = eventstore.LoadTipAtLeader(ctx, s, tallies, key)
+		tip, err = eventstore.Load(ctx, s, tallies, key, eventstore.Latest)
 	}
 	a := answer{Op: o.Op, Fate: fateOf(o.Kind, tip.Appended, err), Place: placeOf(tip.Recorded), State: tip.State}
 	if err != nil {

@@ -124,7 +124,7 @@ func auditorsHash(before eventstore.Hash, r *eventstore.Recorded) eventstore.Has
 // compareKey holds an aggregate's tip and history to its events in the log.
 func compareKey(ctx context.Context, s *eventstore.Store, id string, events []standing) error {
 	newest := events[len(events)-1]
-	tip, err := eventstore.LoadTip(ctx, s, tallies, keyOf(id))
+	tip, err := eventstore.Load(ctx, s, tallies, keyOf(id), eventstore.AllowStale)
 	if err != nil {
 		return err
 	}

@@ -79,7 +79,7 @@ func newNode(t *testing.T) *node {
 	fanout := eventstore.NewFanout(n.store)
 	var err error
 	n.views, err = projections.Open(context.Background(), projections.Config{
-		Dir: t.TempDir(), Store: n.store, Fanout: fanout, Vault: eventstoretest.Vault(t, n.store), Logger: zerolog.Nop(), Now: time.Now,
+		Dir: t.TempDir(), Store: n.store, Fanout: fanout, Vault: eventstoretest.Secrets(t, n.store), Logger: zerolog.Nop(), Now: time.Now,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -194,7 +194,7 @@ func TestPendingCaptures(t *testing.T) {
 	}
 	before, goroutines := inUse()
 	service := commands.New(commands.Config{
-		Store: n.store, Vault: eventstoretest.Vault(t, n.store), Processors: port, PaymentTimeout: time.Second, ActionTimeout: time.Hour,
+		Store: n.store, Vault: eventstoretest.Secrets(t, n.store), Processors: port, PaymentTimeout: time.Second, ActionTimeout: time.Hour,
 		ClientTokenTTL: time.Hour, Random: rand.Reader, Logger: zerolog.Nop(), PaymentAccount: n.views.PaymentAccount,
 	})
 	ctx, cancel := context.WithCancel(context.Background())

@@ -53,7 +53,7 @@ func (r *run) dispute(ctx context.Context, newest *eventstore.Recorded) error {
 
 // told compares one notification with what is known here.
 func (r *run) told(ctx context.Context, n processor.Notification) error {
-	d, err := r.disputeOf(ctx, n, eventstore.LoadTip)
+	d, err := r.disputeOf(ctx, n, eventstore.AllowStale)
 	if err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func (r *run) told(ctx context.Context, n processor.Notification) error {
 	if len(disputeDifferences(d, n)) == 0 {
 		return nil
 	}
-	if d, err = r.disputeOf(ctx, n, eventstore.LoadTipAtLeader); err != nil {
+	if d, err = r.disputeOf(ctx, n, eventstore.Latest); err != nil {
 		return err
 	}
 	found := disputeDifferences(d, n)
@@ -84,17 +84,15 @@ func (r *run) told(ctx context.Context, n processor.Notification) error {
 	return r.found(found)
 }
 
-type loading func(context.Context, *eventstore.Store, *eventstore.Aggregate[dispute.State, dispute.Event], eventstore.Key) (eventstore.Tip[dispute.State], error)
-
-func (r *run) disputeOf(ctx context.Context, n processor.Notification, load loading) (dispute.State, error) {
+func (r *run) disputeOf(ctx context.Context, n processor.Notification, consistency eventstore.Consistency) (dispute.State, error) {
 	id := domain.DisputeIDFor(r.Account, string(r.Processor), n.Dispute.ID)
-	tip, err := load(ctx, r.Store, eventstore.Disputes, eventstore.Disputes.Key(r.Account, string(id)))
+	tip, err := eventstore.Load(ctx, r.Store, eventstore.Disputes, eventstore.Disputes.Key(r.Account, string(id)), consistency)
 	return tip.State, err
 }
 
 // waits tells whether a notification is kept here and cannot be applied yet.
 func (r *run) waits(ctx context.Context, n processor.Notification) (bool, error) {
-	tip, err := eventstore.LoadTipAtLeader(ctx, r.Store, eventstore.Inboxes, eventstore.InboxKey(string(n.Reference)))
+	tip, err := eventstore.Load(ctx, r.Store, eventstore.Inboxes, eventstore.InboxKey(string(n.Reference)), eventstore.Latest)
 	return slices.ContainsFunc(tip.State.Waiting(), func(w inbox.Notice) bool { return w.Processor == n.Processor && w.ID == n.ID }), err
 }
 

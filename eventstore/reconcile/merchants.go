@@ -91,6 +91,6 @@ func (r *run) claims(ctx context.Context, reference domain.PaymentID, merchant s
 
 // has tells whether a payment is an account's.
 func (r *run) has(ctx context.Context, id domain.AccountID, reference domain.PaymentID) (bool, error) {
-	tip, err := eventstore.LoadTip(ctx, r.Store, eventstore.Payments, eventstore.Payments.Key(id, string(reference)))
+	tip, err := eventstore.Load(ctx, r.Store, eventstore.Payments, eventstore.Payments.Key(id, string(reference)), eventstore.AllowStale)
 	return tip.State.Exists(), err
 }

@@ -61,7 +61,7 @@ func (r *run) payment(ctx context.Context, newest *eventstore.Recorded) error {
 // record compares one operation in the books with its payment. One that agrees may still be the second of its key: the
 // ledger's pass looks for these, but not where our request lies outside the time.
 func (r *run) record(ctx context.Context, there processor.Record) error {
-	tip, err := eventstore.LoadTip(ctx, r.Store, eventstore.Payments, eventstore.Payments.Key(r.Account, string(there.Reference)))
+	tip, err := eventstore.Load(ctx, r.Store, eventstore.Payments, eventstore.Payments.Key(r.Account, string(there.Reference)), eventstore.AllowStale)
 	if err != nil {
 		return err
 	}
@@ -96,7 +96,7 @@ func (r *run) record(ctx context.Context, there processor.Record) error {
 
 // again reads a payment anew.
 func (r *run) again(ctx context.Context, id domain.PaymentID) (payment.State, error) {
-	tip, err := eventstore.LoadTipAtLeader(ctx, r.Store, eventstore.Payments, eventstore.Payments.Key(r.Account, string(id)))
+	tip, err := eventstore.Load(ctx, r.Store, eventstore.Payments, eventstore.Payments.Key(r.Account, string(id)), eventstore.Latest)
 	return tip.State.Whole(), err
 }
 

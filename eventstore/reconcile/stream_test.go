@@ -77,7 +77,7 @@ func compare(t *testing.T, r reconcile.Reconciler, q reconcile.Question) (counts
 }
 
 func (m mirror) ByReference(ctx context.Context, _ processor.Name, id domain.PaymentID) ([]processor.Record, error) {
-	tip, err := eventstore.LoadTip(ctx, m.store, eventstore.Payments, eventstore.Payments.Key(owner, string(id)))
+	tip, err := eventstore.Load(ctx, m.store, eventstore.Payments, eventstore.Payments.Key(owner, string(id)), eventstore.AllowStale)
 	return m.records(tip.State), err
 }
 

@@ -64,7 +64,7 @@ type storedCard struct {
 
 // PutCard stores a card whose token expires. What has begun to use it by then may use it until its outcome is known:
 // Needed says for how long.
-func (v *Vault) PutCard(ctx context.Context, ref CardRef, card processor.Card, expires time.Time) error {
+func (v *Store) PutCard(ctx context.Context, ref CardRef, card processor.Card, expires time.Time) error {
 	plain, err := eventstore.Marshal(storedCard{card, expires})
 	if err != nil {
 		return fmt.Errorf("secrets: card: %w", err)
@@ -97,7 +97,7 @@ func (v *Vault) PutCard(ctx context.Context, ref CardRef, card processor.Card, e
 
 // Card opens a card for what began at a time: as it was entered, if its token had not expired then and it is there, else
 // the vaulted one, which has no CVV; ErrGone when there is neither. A reference without its time means the vaulted one.
-func (v *Vault) Card(ctx context.Context, ref CardRef, began time.Time) (processor.Card, error) {
+func (v *Store) Card(ctx context.Context, ref CardRef, began time.Time) (processor.Card, error) {
 	card, err := storedCard{}, ErrGone
 	if !ref.TokenizedAt.IsZero() {
 		card, err = v.entered(ctx, ref)
@@ -112,7 +112,7 @@ func (v *Vault) Card(ctx context.Context, ref CardRef, began time.Time) (process
 }
 
 // entered is the card as the customer entered it.
-func (v *Vault) entered(ctx context.Context, ref CardRef) (storedCard, error) {
+func (v *Store) entered(ctx context.Context, ref CardRef) (storedCard, error) {
 	card, err := v.earlyCard(ctx, ref.name())
 	if errors.Is(err, ErrGone) {
 		card, err = v.lateCard(ctx, ref.lateName())
@@ -120,7 +120,7 @@ func (v *Vault) entered(ctx context.Context, ref CardRef) (storedCard, error) {
 	return card, err
 }
 
-func (v *Vault) earlyCard(ctx context.Context, name domain.SecretID) (storedCard, error) {
+func (v *Store) earlyCard(ctx context.Context, name domain.SecretID) (storedCard, error) {
 	var card storedCard
 	box, here := v.boxes.get(name, v.now())
 	if !here {
@@ -140,7 +140,7 @@ func (v *Vault) earlyCard(ctx context.Context, name domain.SecretID) (storedCard
 	return card, eventstore.Unmarshal(plain, &card)
 }
 
-func (v *Vault) lateCard(ctx context.Context, name domain.SecretID) (storedCard, error) {
+func (v *Store) lateCard(ctx context.Context, name domain.SecretID) (storedCard, error) {
 	var card storedCard
 	plain, err := v.Get(ctx, name)
 	if err != nil {
@@ -161,7 +161,7 @@ func epochOf(name domain.SecretID) epoch {
 
 // DestroyCard says that what the card was for has its outcome. One that stands alone is overwritten at once, unless it is
 // still needed; a new one becomes unreadable with its epoch's key, which Janitor destroys within two minutes.
-func (v *Vault) DestroyCard(ctx context.Context, ref CardRef, now time.Time, needed Needed) error {
+func (v *Store) DestroyCard(ctx context.Context, ref CardRef, now time.Time, needed Needed) error {
 	v.boxes.drop(ref.name())
 	if !epochAt(ref.TokenizedAt).over(now) {
 		return nil

@@ -22,7 +22,7 @@ const emailHashSize = 16
 // The hash is not encrypted under the person's key and stays after that was destroyed. The master key's
 // holder could still test a guessed address on it, so a reader that finds data by it must not show what does
 // not open any more. Under another master key it finds nothing.
-func (v *Vault) EmailHash(account domain.AccountID, email string) (string, error) {
+func (v *Store) EmailHash(account domain.AccountID, email string) (string, error) {
 	email = NormalEmail(email)
 	if email == "" {
 		return "", nil
@@ -37,7 +37,7 @@ func (v *Vault) EmailHash(account domain.AccountID, email string) (string, error
 }
 
 // emailKey derives the account's key, once.
-func (v *Vault) emailKey(account domain.AccountID) ([]byte, error) {
+func (v *Store) emailKey(account domain.AccountID) ([]byte, error) {
 	if key, ok := v.emails.Load(account); ok {
 		return key.([]byte), nil
 	}

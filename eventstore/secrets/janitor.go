@@ -23,7 +23,7 @@ type Needed func(ctx context.Context, account domain.AccountID, token domain.Tok
 // destroys the epoch's key, and forgets the rest: one overwrite for all cards of a minute, because
 // overwriting one value rewrites the whole block it stands in. It may be repeated and cut short anywhere.
 // It returns how many cards it destroyed.
-func (v *Vault) Clean(ctx context.Context, now time.Time, needed Needed) (int, error) {
+func (v *Store) Clean(ctx context.Context, now time.Time, needed Needed) (int, error) {
 	early, err := v.cleanEpochs(ctx, now, needed)
 	if err != nil {
 		return early, err
@@ -32,7 +32,7 @@ func (v *Vault) Clean(ctx context.Context, now time.Time, needed Needed) (int, e
 	return early + late, err
 }
 
-func (v *Vault) cleanEpochs(ctx context.Context, now time.Time, needed Needed) (int, error) {
+func (v *Store) cleanEpochs(ctx context.Context, now time.Time, needed Needed) (int, error) {
 	names, err := v.bytes.Names(ctx, kindCard)
 	if err != nil {
 		return 0, err
@@ -67,7 +67,7 @@ func (v *Vault) cleanEpochs(ctx context.Context, now time.Time, needed Needed) (
 }
 
 // endEpoch makes all cards of the epoch unreadable, then forgets them.
-func (v *Vault) endEpoch(ctx context.Context, e epoch, names []domain.SecretID) error {
+func (v *Store) endEpoch(ctx context.Context, e epoch, names []domain.SecretID) error {
 	if err := v.Destroy(ctx, e.key()); err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (v *Vault) endEpoch(ctx context.Context, e epoch, names []domain.SecretID) 
 }
 
 // keepNeeded stores the cards that are still needed by themselves, under the master key.
-func (v *Vault) keepNeeded(ctx context.Context, now time.Time, names []domain.SecretID, needed Needed) (int, error) {
+func (v *Store) keepNeeded(ctx context.Context, now time.Time, names []domain.SecretID, needed Needed) (int, error) {
 	kept := 0
 	for _, name := range names {
 		parts := strings.Split(string(name), ".") // card.<epoch>.<account>.<token>
@@ -113,7 +113,7 @@ func (v *Vault) keepNeeded(ctx context.Context, now time.Time, names []domain.Se
 }
 
 // cleanLate overwrites, one by one, kept cards that have had their time or their outcome.
-func (v *Vault) cleanLate(ctx context.Context, now time.Time, needed Needed) (int, error) {
+func (v *Store) cleanLate(ctx context.Context, now time.Time, needed Needed) (int, error) {
 	names, err := v.bytes.Names(ctx, kindLateCard)
 	if err != nil {
 		return 0, err

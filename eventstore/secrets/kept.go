@@ -21,7 +21,7 @@ func (r CardRef) keptName() domain.SecretID {
 // KeepCard copies a card that stands in the vault as it was entered, without its CVV, to where it stays until
 // DestroyKept; whether its token has expired since it was vaulted does not count. It is safe to repeat; ErrGone when
 // there is nothing left to copy.
-func (v *Vault) KeepCard(ctx context.Context, ref CardRef) error {
+func (v *Store) KeepCard(ctx context.Context, ref CardRef) error {
 	if kept, err := v.Kept(ctx, ref); kept || err != nil {
 		return err
 	}
@@ -48,7 +48,7 @@ func (v *Vault) KeepCard(ctx context.Context, ref CardRef) error {
 }
 
 // Kept tells whether the card is kept.
-func (v *Vault) Kept(ctx context.Context, ref CardRef) (bool, error) {
+func (v *Store) Kept(ctx context.Context, ref CardRef) (bool, error) {
 	_, err := v.bytes.Get(ctx, string(ref.keptName()))
 	if errors.Is(err, eventstore.ErrNotFound) {
 		return false, nil
@@ -57,11 +57,11 @@ func (v *Vault) Kept(ctx context.Context, ref CardRef) (bool, error) {
 }
 
 // DestroyKept overwrites a vaulted card. It is safe to repeat.
-func (v *Vault) DestroyKept(ctx context.Context, ref CardRef) error {
+func (v *Store) DestroyKept(ctx context.Context, ref CardRef) error {
 	return v.Destroy(ctx, ref.keptName())
 }
 
-func (v *Vault) keptCard(ctx context.Context, ref CardRef) (processor.Card, error) {
+func (v *Store) keptCard(ctx context.Context, ref CardRef) (processor.Card, error) {
 	var card processor.Card
 	plain, err := v.Get(ctx, ref.keptName())
 	if err != nil {

@@ -40,7 +40,7 @@ func PasswordNumber(name domain.SecretID) (uint64, error) {
 
 // CleanPasswords destroys the verifiers of a user that come before the one that counts. Newer ones, of resets under way, are
 // never touched. It may be repeated and cut short anywhere.
-func (v *Vault) CleanPasswords(ctx context.Context, counts domain.SecretID) error {
+func (v *Store) CleanPasswords(ctx context.Context, counts domain.SecretID) error {
 	current, err := PasswordNumber(counts)
 	if err != nil {
 		return err

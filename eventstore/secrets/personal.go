@@ -21,7 +21,7 @@ func hashName(account domain.AccountID, text string) string {
 
 // Seal encrypts personal data under the named key, which it makes at first use, and adds the hash of the
 // customer's e-mail address. Nothing to protect gives nil.
-func (v *Vault) Seal(ctx context.Context, key domain.SecretID, p domain.Personal) (*domain.Sealed, error) {
+func (v *Store) Seal(ctx context.Context, key domain.SecretID, p domain.Personal) (*domain.Sealed, error) {
 	if p.Empty() {
 		return nil, nil
 	}
@@ -46,7 +46,7 @@ func (v *Vault) Seal(ctx context.Context, key domain.SecretID, p domain.Personal
 
 // Open decrypts personal data; erased data (its key was destroyed, whether or not the name has another one since) and nil
 // open as empty.
-func (v *Vault) Open(ctx context.Context, s *domain.Sealed) (domain.Personal, error) {
+func (v *Store) Open(ctx context.Context, s *domain.Sealed) (domain.Personal, error) {
 	var p domain.Personal
 	if s == nil {
 		return p, nil
@@ -95,7 +95,7 @@ func (k dataKey) open(name string, box []byte) ([]byte, error) {
 }
 
 // dataKey reads the key of a person or of a minute, and makes it when asked to and it is not there.
-func (v *Vault) dataKey(ctx context.Context, name domain.SecretID, create bool) (dataKey, error) {
+func (v *Store) dataKey(ctx context.Context, name domain.SecretID, create bool) (dataKey, error) {
 	if ready, ok := v.keys.get(name, v.now()); ok {
 		return ready, nil
 	}
@@ -111,7 +111,7 @@ func (v *Vault) dataKey(ctx context.Context, name domain.SecretID, create bool) 
 	return ready, err
 }
 
-func (v *Vault) storedKey(ctx context.Context, name domain.SecretID, create bool) (Key, error) {
+func (v *Store) storedKey(ctx context.Context, name domain.SecretID, create bool) (Key, error) {
 	for {
 		stored, err := v.Get(ctx, name)
 		switch {

@@ -19,7 +19,7 @@ const checkpointSigner domain.SecretID = "signer.system.checkpoints"
 const signerName = "payledger"
 
 // CheckpointSigner gives the key that signs checkpoints, made at first use, and its verifier key.
-func (v *Vault) CheckpointSigner(ctx context.Context) (note.Signer, string, error) {
+func (v *Store) CheckpointSigner(ctx context.Context) (note.Signer, string, error) {
 	for {
 		stored, err := v.Get(ctx, checkpointSigner)
 		if err == nil {

@@ -38,7 +38,7 @@ func SigningSecretNumber(name domain.SecretID) (domain.AccountID, uint64, error)
 // account's current one, but for the one before it while that is valid. The current secret and newer ones, of
 // rotations under way, are never touched, however old the state that merchant gives. It may be repeated and cut
 // short anywhere. It returns how many secrets it destroyed.
-func (v *Vault) CleanSigning(ctx context.Context, now time.Time, merchant func(domain.AccountID) (account.State, bool)) (int, error) {
+func (v *Store) CleanSigning(ctx context.Context, now time.Time, merchant func(domain.AccountID) (account.State, bool)) (int, error) {
 	names, err := v.bytes.Names(ctx, kindSigning)
 	if err != nil {
 		return 0, err

@@ -12,7 +12,7 @@ const textLabel = " text"
 
 // SealText encrypts a text that may tell of a person under the named key. It makes no key: nil where there is none, as after
 // an erasure.
-func (v *Vault) SealText(ctx context.Context, key domain.SecretID, text string) (*domain.Sealed, error) {
+func (v *Store) SealText(ctx context.Context, key domain.SecretID, text string) (*domain.Sealed, error) {
 	k, err := v.dataKey(ctx, key, false)
 	if errors.Is(err, ErrGone) {
 		return nil, nil
@@ -28,7 +28,7 @@ func (v *Vault) SealText(ctx context.Context, key domain.SecretID, text string) 
 }
 
 // OpenText decrypts what SealText made; an erased text and nil open as "".
-func (v *Vault) OpenText(ctx context.Context, s *domain.Sealed) (string, error) {
+func (v *Store) OpenText(ctx context.Context, s *domain.Sealed) (string, error) {
 	if s == nil {
 		return "", nil
 	}

@@ -22,7 +22,7 @@ type next struct {
 func (e *Engine) advance(ctx context.Context, f *flight) (n next) {
 	key := eventstore.WorkflowRuns.Key(f.Account, string(f.ID))
 	for {
-		tip, err := eventstore.LoadTipFresh(ctx, e.Store, eventstore.WorkflowRuns, key)
+		tip, err := eventstore.Load(ctx, e.Store, eventstore.WorkflowRuns, key, eventstore.Latest)
 		if err != nil || ctx.Err() != nil {
 			return e.later(f, n, err)
 		}
@@ -52,7 +52,7 @@ func (e *Engine) advance(ctx context.Context, f *flight) (n next) {
 
 // gone tells whether a run that is not due yet is over or another node's by now.
 func (e *Engine) gone(ctx context.Context, f *flight) bool {
-	tip, err := eventstore.LoadTipFresh(ctx, e.Store, eventstore.WorkflowRuns, eventstore.WorkflowRuns.Key(f.Account, string(f.ID)))
+	tip, err := eventstore.Load(ctx, e.Store, eventstore.WorkflowRuns, eventstore.WorkflowRuns.Key(f.Account, string(f.ID)), eventstore.Latest)
 	return err == nil && tip.State.Status() != workflow.Waiting
 }
 
@@ -100,7 +100,7 @@ func (e *Engine) append(ctx context.Context, f *flight, tip eventstore.Tip[workf
 		return tip, err
 	}
 	f.command, f.Updated = meta.CommandID, meta.At
-	return eventstore.Resume(ctx, e.Store, eventstore.WorkflowRuns, tip, meta,
+	return eventstore.ExecuteFrom(ctx, e.Store, eventstore.WorkflowRuns, tip, meta,
 		func(s workflow.RunState) (workflow.RunEvent, error) { return decide(s, meta.At) })
 }
 

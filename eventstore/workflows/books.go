@@ -85,7 +85,7 @@ func (b *books) at(ctx context.Context, account domain.AccountID, at time.Time) 
 
 // update reads what came since.
 func (b *books) update(ctx context.Context, known *book, key eventstore.Key) error {
-	tip, err := eventstore.LoadTipFresh(ctx, b.store, eventstore.Workflows, key)
+	tip, err := eventstore.Load(ctx, b.store, eventstore.Workflows, key, eventstore.Latest)
 	if err != nil || tip.Recorded == nil {
 		return err
 	}

@@ -100,7 +100,7 @@ func crash(t *testing.T, e effect, w way) {
 
 func (r *rig) payment(id domain.PaymentID) payment.State {
 	r.t.Helper()
-	tip, err := eventstore.LoadTipAtLeader(background, r.well.store, eventstore.Payments, eventstore.Payments.Key(r.by.Account, string(id)))
+	tip, err := eventstore.Load(background, r.well.store, eventstore.Payments, eventstore.Payments.Key(r.by.Account, string(id)), eventstore.Latest)
 	must(r.t, err)
 	return tip.State
 }
@@ -164,7 +164,7 @@ func (r *rig) begun(id domain.RunID) {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); <-tick.C {
-		tip, err := eventstore.LoadTipAtLeader(background, r.well.store, eventstore.WorkflowRuns, eventstore.WorkflowRuns.Key(r.by.Account, string(id)))
+		tip, err := eventstore.Load(background, r.well.store, eventstore.WorkflowRuns, eventstore.WorkflowRuns.Key(r.by.Account, string(id)), eventstore.Latest)
 		must(r.t, err)
 		if tip.State.Exists() {
 			return

@@ -62,7 +62,7 @@ func TestTakeover(t *testing.T) {
 			second := r.start(nodeConfig{shared: true, now: func() time.Time { return stands.Add(time.Duration(ahead.Load())) }})
 			r.planned(second)
 			key := eventstore.WorkflowRuns.Key(r.by.Account, string(r.runOf(flow, p)))
-			if tip, err := eventstore.LoadTipAtLeader(background, r.well.store, eventstore.WorkflowRuns, key); err != nil || !tip.State.Open() {
+			if tip, err := eventstore.Load(background, r.well.store, eventstore.WorkflowRuns, key, eventstore.Latest); err != nil || !tip.State.Open() {
 				t.Fatalf("taken over at once: %+v %v", tip.State, err)
 			}
 			ahead.Store(int64(3 * time.Minute))

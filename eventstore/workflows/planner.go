@@ -172,7 +172,7 @@ func (e *Engine) causeOf(ctx context.Context, r *eventstore.Recorded) (*workflow
 	if !is {
 		return nil, nil
 	}
-	tip, err := eventstore.LoadTipFresh(ctx, e.Store, eventstore.WorkflowRuns, eventstore.WorkflowRuns.Key(r.Account, string(id)))
+	tip, err := eventstore.Load(ctx, e.Store, eventstore.WorkflowRuns, eventstore.WorkflowRuns.Key(r.Account, string(id)), eventstore.Latest)
 	if err == nil && !tip.State.Exists() {
 		err = fmt.Errorf("workflows: run %s, which led to %s revision %d, is not found", id, r.Key, r.Revision)
 	}

@@ -124,7 +124,7 @@ type node struct {
 	*commands.Service
 	rig    *rig
 	store  *eventstore.Store
-	vault  *secrets.Vault
+	vault  *secrets.Store
 	engine *workflows.Engine
 	views  *projections.Projections
 	wire   *wire
@@ -142,7 +142,7 @@ func (r *rig) start(c nodeConfig) *node {
 	var err error
 	n.store, err = eventstore.Open(background, config)
 	must(r.t, err)
-	n.vault = eventstoretest.Vault(r.t, n.store)
+	n.vault = eventstoretest.Secrets(r.t, n.store)
 	n.Service = commands.New(commands.Config{
 		Store: n.store, Vault: n.vault, Processors: port{r.sim, n.wire}, PaymentTimeout: 20 * time.Second, ActionTimeout: time.Hour,
 		ClientTokenTTL: time.Hour, Random: rand.Reader, Logger: zerolog.Nop(), Account: n.account,
@@ -160,7 +160,7 @@ func (r *rig) start(c nodeConfig) *node {
 }
 
 func (n *node) account(id domain.AccountID) (account.State, bool) {
-	tip, err := eventstore.LoadTip(background, n.store, eventstore.Accounts, eventstore.Accounts.Key(id, string(id)))
+	tip, err := eventstore.Load(background, n.store, eventstore.Accounts, eventstore.Accounts.Key(id, string(id)), eventstore.AllowStale)
 	return tip.State, err == nil && tip.State.Exists()
 }
 
@@ -301,7 +301,7 @@ func (r *rig) over(id domain.RunID) (workflow.RunState, []*eventstore.Recorded) 
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for deadline := time.Now().Add(40 * time.Second); time.Now().Before(deadline); <-tick.C {
-		tip, err := eventstore.LoadTipAtLeader(background, r.well.store, eventstore.WorkflowRuns, key)
+		tip, err := eventstore.Load(background, r.well.store, eventstore.WorkflowRuns, key, eventstore.Latest)
 		must(r.t, err)
 		if tip.State.Exists() && !tip.State.Open() {
 			events, err := r.well.store.History(background, key)
@@ -309,7 +309,7 @@ func (r *rig) over(id domain.RunID) (workflow.RunState, []*eventstore.Recorded) 
 			return tip.State, events
 		}
 	}
-	tip, err := eventstore.LoadTipAtLeader(background, r.well.store, eventstore.WorkflowRuns, key)
+	tip, err := eventstore.Load(background, r.well.store, eventstore.WorkflowRuns, key, eventstore.Latest)
 	r.t.Fatalf("the run is not over: %+v %v", tip.State, err)
 	return workflow.RunState{}, nil
 }

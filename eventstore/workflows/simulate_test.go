@@ -54,7 +54,7 @@ func (r *rig) live(i int) {
 		if tip.Recorded == nil {
 			tip, err = eventstore.ExecuteNew(background, r.well.store, eventstore.Payments, key, meta, by)
 		} else {
-			tip, err = eventstore.Resume(background, r.well.store, eventstore.Payments, tip, meta, by)
+			tip, err = eventstore.ExecuteFrom(background, r.well.store, eventstore.Payments, tip, meta, by)
 		}
 		if err != nil {
 			r.t.Error(err)

@@ -69,7 +69,7 @@ func TestHoldsUpNobodyElse(t *testing.T) {
 	}})
 	r.fill(1_700) // some 6,800 events
 	last := r.pay()
-	tip, err := eventstore.LoadTipAtLeader(background, r.well.store, eventstore.Payments, eventstore.Payments.Key(r.by.Account, string(last.ID)))
+	tip, err := eventstore.Load(background, r.well.store, eventstore.Payments, eventstore.Payments.Key(r.by.Account, string(last.ID)), eventstore.Latest)
 	must(t, err)
 	soon, cancel := context.WithTimeout(background, 30*time.Second)
 	defer cancel()
@@ -98,7 +98,7 @@ func TestCauseIsWaitedFor(t *testing.T) {
 		return err != nil && strings.Contains(err.Error(), "is not found")
 	})
 	key := eventstore.WorkflowRuns.Key(r.by.Account, string(r.runOf(flow, p)))
-	if tip, err := eventstore.LoadTipAtLeader(background, r.well.store, eventstore.WorkflowRuns, key); err != nil || tip.State.Exists() {
+	if tip, err := eventstore.Load(background, r.well.store, eventstore.WorkflowRuns, key, eventstore.Latest); err != nil || tip.State.Exists() {
 		t.Fatalf("began %+v %v", tip.State, err)
 	}
 	r.begin(cause)
@@ -138,7 +138,7 @@ func (r *rig) until(what string, is func() bool) {
 func (r *rig) backlog(w workflow.Workflow, runs int, due time.Time) []workflow.StartRun {
 	r.t.Helper()
 	p := r.pay()
-	tip, err := eventstore.LoadTipAtLeader(background, r.well.store, eventstore.Payments, eventstore.Payments.Key(r.by.Account, string(p.ID)))
+	tip, err := eventstore.Load(background, r.well.store, eventstore.Payments, eventstore.Payments.Key(r.by.Account, string(p.ID)), eventstore.Latest)
 	must(r.t, err)
 	at := tip.Recorded
 	var running sync.WaitGroup

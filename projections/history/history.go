@@ -34,7 +34,7 @@ type Entry struct {
 // Reader replays payments. It is not copied once it is used.
 type Reader struct {
 	Store *eventstore.Store
-	Vault *secrets.Vault
+	Vault *secrets.Store
 	// First6Digits tells whether an account opted in to first6Digits (§2.2); nil: none did.
 	First6Digits func(context.Context, domain.AccountID) (bool, error)
 	// NextAsk tells when a running server asks the processor next about an operation that was requested at a time; zero:
@@ -56,7 +56,7 @@ type Part struct {
 // account, and the claim of an idempotency key, which is none (D9), are the domain's PaymentError; ErrNotThere means that
 // At names nothing of it. Both come before the first entry.
 func (h *Reader) Payment(ctx context.Context, account domain.AccountID, id domain.PaymentID, part Part, hand func(Entry) error) (next uint64, err error) {
-	tip, err := eventstore.LoadTipFresh(ctx, h.Store, eventstore.Payments, eventstore.Payments.Key(account, string(id)))
+	tip, err := eventstore.Load(ctx, h.Store, eventstore.Payments, eventstore.Payments.Key(account, string(id)), eventstore.Latest)
 	if err != nil {
 		return 0, fmt.Errorf("history: %w", err)
 	}

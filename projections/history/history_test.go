@@ -36,7 +36,7 @@ const (
 )
 
 // ledger is a store whose times, ids and hashes are the same in every run.
-func ledger(t *testing.T) (*eventstore.Store, *secrets.Vault) {
+func ledger(t *testing.T) (*eventstore.Store, *secrets.Store) {
 	t.Helper()
 	var mu sync.Mutex
 	now := time.Date(2026, 3, 14, 9, 26, 53, 589_000_000, time.UTC)
@@ -49,7 +49,7 @@ func ledger(t *testing.T) (*eventstore.Store, *secrets.Vault) {
 		return now
 	}
 	store := eventstoretest.OpenOn(t, c)
-	return store, eventstoretest.Vault(t, store)
+	return store, eventstoretest.Secrets(t, store)
 }
 
 // played appends one payment's life: created, timed out, pending at the processor, authorized.
@@ -236,7 +236,7 @@ func TestPositions(t *testing.T) {
 }
 
 // covered has a checkpoint written over all that is in the log.
-func covered(t *testing.T, store *eventstore.Store, vault *secrets.Vault) {
+func covered(t *testing.T, store *eventstore.Store, vault *secrets.Store) {
 	t.Helper()
 	fanout := eventstore.NewFanout(store)
 	signer, _, err := vault.CheckpointSigner(context.Background())

@@ -36,7 +36,7 @@ type Notice struct {
 // belongs to the first event. times are those of the payment's events. Only notifications of the part are kept: an inbox
 // takes 500 in all.
 func (r *replay) told(ctx context.Context, id domain.PaymentID, times []time.Time) (map[uint64][]Notice, error) {
-	tip, err := eventstore.LoadTipFresh(ctx, r.Store, eventstore.Inboxes, eventstore.InboxKey(string(id)))
+	tip, err := eventstore.Load(ctx, r.Store, eventstore.Inboxes, eventstore.InboxKey(string(id)), eventstore.Latest)
 	if err != nil {
 		return nil, fmt.Errorf("history: notifications: %w", err)
 	}

@@ -16,8 +16,8 @@ import (
 // ErrGone means that a value was destroyed or never stored.
 var ErrGone = errors.New("secrets: the value is not there")
 
-// Vault stores and opens secrets. Values are named; a name says what it is and whose.
-type Vault struct {
+// Store seals, keeps and opens secrets. The name of a value says its kind and its owner.
+type Store struct {
 	bytes  *eventstore.SecretBytes
 	master Key
 	random io.Reader
@@ -29,7 +29,7 @@ type Vault struct {
 }
 
 // Open makes a vault on the store's stream of secrets.
-func Open(ctx context.Context, store *eventstore.Store, master Key, random io.Reader) (*Vault, error) {
+func Open(ctx context.Context, store *eventstore.Store, master Key, random io.Reader) (*Store, error) {
 	b, err := store.OpenSecrets(ctx)
 	if err != nil {
 		return nil, err
@@ -38,7 +38,7 @@ func Open(ctx context.Context, store *eventstore.Store, master Key, random io.Re
 	if err != nil {
 		return nil, err
 	}
-	v := &Vault{bytes: b, master: master, random: random, box: box, now: store.Now}
+	v := &Store{bytes: b, master: master, random: random, box: box, now: store.Now}
 	if !store.Sole() {
 		v.keys.life, v.boxes.life = sharedLife, sharedLife
 	}
@@ -54,7 +54,7 @@ func Open(ctx context.Context, store *eventstore.Store, master Key, random io.Re
 const sharedLife = 2 * time.Second
 
 // remember keeps a value in memory, unless it was destroyed meanwhile.
-func remember[V any](v *Vault, in *newest[V], name domain.SecretID, value V) error {
+func remember[V any](v *Store, in *newest[V], name domain.SecretID, value V) error {
 	in.put(name, value, v.now())
 	there, err := v.bytes.Stands(string(name))
 	if !there || err != nil {
@@ -64,7 +64,7 @@ func remember[V any](v *Vault, in *newest[V], name domain.SecretID, value V) err
 }
 
 // Create stores plain under a new name; eventstore.ErrConflict when the name is taken.
-func (v *Vault) Create(ctx context.Context, name domain.SecretID, plain []byte) error {
+func (v *Store) Create(ctx context.Context, name domain.SecretID, plain []byte) error {
 	box, err := seal(v.box, v.random, string(name), plain)
 	if err != nil {
 		return err
@@ -73,7 +73,7 @@ func (v *Vault) Create(ctx context.Context, name domain.SecretID, plain []byte) 
 }
 
 // Get opens the value; ErrGone when it is not there.
-func (v *Vault) Get(ctx context.Context, name domain.SecretID) ([]byte, error) {
+func (v *Store) Get(ctx context.Context, name domain.SecretID) ([]byte, error) {
 	box, err := v.read(ctx, name)
 	if err != nil {
 		return nil, err
@@ -82,7 +82,7 @@ func (v *Vault) Get(ctx context.Context, name domain.SecretID) ([]byte, error) {
 }
 
 // read reads a box; ErrGone when it is not there, ServiceUnavailable when that cannot be told now.
-func (v *Vault) read(ctx context.Context, name domain.SecretID) ([]byte, error) {
+func (v *Store) read(ctx context.Context, name domain.SecretID) ([]byte, error) {
 	box, err := v.bytes.Get(ctx, string(name))
 	switch {
 	case errors.Is(err, eventstore.ErrNotFound):
@@ -94,7 +94,7 @@ func (v *Vault) read(ctx context.Context, name domain.SecretID) ([]byte, error) 
 }
 
 // Destroy overwrites the value on disk. It is safe to repeat.
-func (v *Vault) Destroy(ctx context.Context, name domain.SecretID) error {
+func (v *Store) Destroy(ctx context.Context, name domain.SecretID) error {
 	return v.bytes.Destroy(ctx, string(name))
 }
 
