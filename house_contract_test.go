@@ -6,11 +6,14 @@ import (
 	"testing"
 )
 
-// pointer is a reference to the contract: §5.2, D13, I2.
-var pointer = regexp.MustCompile(`§[0-9]+(?:\.[0-9]+)?|\b[DI][0-9]{1,2}\b`)
+// pointer matches a reference to the contract: §5.2, D13, D14.3, I2.
+var pointer = regexp.MustCompile(`§[0-9]+(?:\.[0-9]+)?|\b[DI][0-9]{1,2}(?:\.[0-9]{1,2})?\b`)
 
-// heading is where a rule of the contract stands.
+// heading matches the heading of a rule of the contract.
 var heading = regexp.MustCompile(`(?m)^#{2,4} (§[0-9]+(?:\.[0-9]+)?|[DI][0-9]{1,2})\b`)
+
+// numbered matches the beginning of a numbered part of a rule: D14.3.
+var numbered = regexp.MustCompile(`(?m)^- \*\*(D[0-9]{1,2}\.[0-9]{1,2})\*\* `)
 
 // notYet are the rules that no code points at so far, with what will.
 var notYet = map[string]string{
@@ -20,8 +23,8 @@ var notYet = map[string]string{
 	"§2.7": "errors are pointed at as D3",
 }
 
-// TestContract: every pointer in code and tests resolves in CONTRACT.md, and every rule of it is pointed
-// at, or waits for its part of the service.
+// TestContract: every reference in code and tests resolves in CONTRACT.md, and code refers to every rule, or the rule waits for its
+// part of the service.
 func TestContract(t *testing.T) {
 	rules, used := map[string]bool{}, map[string]string{}
 	for _, m := range heading.FindAllStringSubmatch(tree(t)["httpapi/CONTRACT.md"], -1) {
@@ -29,6 +32,13 @@ func TestContract(t *testing.T) {
 	}
 	if len(rules) < 45 {
 		t.Fatalf("CONTRACT.md has headings for %d rules only", len(rules))
+	}
+	parts := map[string]bool{}
+	for _, m := range numbered.FindAllStringSubmatch(tree(t)["httpapi/CONTRACT.md"], -1) {
+		if parts[m[1]] {
+			t.Errorf("CONTRACT.md has %s twice", m[1])
+		}
+		parts[m[1]] = true
 	}
 	for _, s := range sources(t) {
 		if strings.HasPrefix(s.path, "house_") {
@@ -41,7 +51,12 @@ func TestContract(t *testing.T) {
 		}
 	}
 	for p, path := range used {
-		if !resolves(rules, p) {
+		if whole, _, part := strings.Cut(p, "."); part && strings.HasPrefix(p, "D") {
+			used[whole] = path
+			if !parts[p] {
+				t.Errorf("%s points at %s, which CONTRACT.md does not have", path, p)
+			}
+		} else if !resolves(rules, p) {
 			t.Errorf("%s points at %s, which CONTRACT.md does not have", path, p)
 		}
 	}
@@ -61,7 +76,7 @@ func TestContract(t *testing.T) {
 	}
 }
 
-// resolves tells whether a rule stands in the contract, by itself or in parts.
+// resolves reports whether the contract has a rule, or parts of it.
 func resolves(rules map[string]bool, rule string) bool {
 	for r := range rules {
 		if r == rule || strings.HasPrefix(r, rule+".") {
