@@ -4,14 +4,14 @@ import (
 	"payledger/domain"
 	"payledger/domain/payment"
 	"payledger/eventstore/commands"
-	"payledger/projections"
+	"payledger/projections/paymentjson"
 )
 
 // checkoutPayment is a payment as the customer's browser sees it (D12): nothing of what only the merchant knows.
 type checkoutPayment struct {
 	ID             domain.PaymentID            `json:"id"`
 	Status         payment.Status              `json:"status"`
-	RequiredAction *projections.RequiredAction `json:"requiredAction,omitempty"`
+	RequiredAction *paymentjson.RequiredAction `json:"requiredAction,omitempty"`
 }
 
 // checkoutPaymentRequest is the body of POST /checkout/payments.
@@ -96,5 +96,5 @@ func (c *call) renderForCheckout(p payment.State) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return checkoutPayment{p.ID, p.Status(), projections.RenderAction(p.RequiredAction(), token)}, nil
+	return checkoutPayment{p.ID, p.Status(), paymentjson.RenderAction(p.RequiredAction(), token)}, nil
 }

@@ -10,6 +10,7 @@ import (
 	"payledger/domain"
 	"payledger/projections"
 	"payledger/projections/deliveries"
+	"payledger/projections/paymentjson"
 )
 
 // Deliveries is the attempt log of webhooks (D18, D20). Unknown ids, and those of other accounts, are EntityNotFound.
@@ -32,9 +33,9 @@ type deliveryAnswer struct {
 	EventID     string            `json:"eventId"`
 	PaymentID   string            `json:"paymentId,omitempty"`
 	Outcome     string            `json:"outcome"`
-	PlannedAt   projections.Time  `json:"plannedAt"`
-	UpdatedAt   projections.Time  `json:"updatedAt"`
-	NextAt      *projections.Time `json:"nextAttemptAt,omitempty"`
+	PlannedAt   paymentjson.Time  `json:"plannedAt"`
+	UpdatedAt   paymentjson.Time  `json:"updatedAt"`
+	NextAt      *paymentjson.Time `json:"nextAttemptAt,omitempty"`
 	Attempts    int               `json:"attemptCount"`
 	LastStatus  int               `json:"lastStatusCode,omitempty"`
 	LastFailure string            `json:"lastFailure,omitempty"`
@@ -44,7 +45,7 @@ type deliveryAnswer struct {
 // attemptAnswer is one try to send.
 type attemptAnswer struct {
 	Number     int              `json:"number"`
-	StartedAt  projections.Time `json:"startedAt"`
+	StartedAt  paymentjson.Time `json:"startedAt"`
 	DurationMs int64            `json:"durationMs"`
 	StatusCode int              `json:"statusCode,omitempty"`
 	Failure    string           `json:"failure,omitempty"`
@@ -103,14 +104,14 @@ func resendDelivery(c *call) (any, error) {
 func renderDelivery(d deliveries.Row) deliveryAnswer {
 	a := deliveryAnswer{
 		ID: d.ID, EndpointID: d.Endpoint, EventType: d.EventType, EventID: d.EventID, Outcome: d.Status,
-		PlannedAt: projections.Time{Time: d.PlannedAt}, UpdatedAt: projections.Time{Time: d.UpdatedAt},
+		PlannedAt: paymentjson.Time{Time: d.PlannedAt}, UpdatedAt: paymentjson.Time{Time: d.UpdatedAt},
 		Attempts: d.Attempts, LastStatus: d.StatusCode, LastFailure: d.Failure, Dropped: d.Dropped,
 	}
 	if d.Aggregate == "payment" {
 		a.PaymentID = d.AggregateID
 	}
 	if !d.NextAt.IsZero() {
-		a.NextAt = &projections.Time{Time: d.NextAt}
+		a.NextAt = &paymentjson.Time{Time: d.NextAt}
 	}
 	return a
 }
@@ -119,7 +120,7 @@ func renderAttempts(d deliveries.Detail) deliveryDetail {
 	a := deliveryDetail{deliveryAnswer: renderDelivery(d.Row), Tried: make([]attemptAnswer, len(d.Tried))}
 	for i, t := range d.Tried {
 		a.Tried[i] = attemptAnswer{
-			Number: t.Number, StartedAt: projections.Time{Time: t.StartedAt}, DurationMs: t.Duration.Milliseconds(),
+			Number: t.Number, StartedAt: paymentjson.Time{Time: t.StartedAt}, DurationMs: t.Duration.Milliseconds(),
 			StatusCode: t.StatusCode, Failure: t.Failure, Manual: t.Manual, Excerpt: t.Excerpt, Keys: append([]string{}, t.Keys...),
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"payledger/domain/dispute"
 	"payledger/domain/processor"
 	"payledger/projections"
+	"payledger/projections/paymentjson"
 )
 
 // disputeAnswer is a dispute as it stands; its fields are those of the webhook (§6.4).
@@ -28,10 +29,10 @@ type disputeAnswer struct {
 	ProcessorReason     string                  `json:"processorReason,omitempty"`
 	Amount              domain.Amount           `json:"amount"`
 	Currency            domain.Currency         `json:"currency"`
-	ChallengeRequiredBy *projections.Time       `json:"challengeRequiredBy"`
-	ReceivedAt          projections.Time        `json:"receivedAt"`
-	OpenedAt            projections.Time        `json:"openedAt"`
-	UpdatedAt           projections.Time        `json:"updatedAt"`
+	ChallengeRequiredBy *paymentjson.Time       `json:"challengeRequiredBy"`
+	ReceivedAt          paymentjson.Time        `json:"receivedAt"`
+	OpenedAt            paymentjson.Time        `json:"openedAt"`
+	UpdatedAt           paymentjson.Time        `json:"updatedAt"`
 }
 
 type disputedMethod struct {
@@ -52,9 +53,9 @@ type disputeDetail struct {
 // disputeFact is what one notification told, and what became of it (D16).
 type disputeFact struct {
 	ProcessorEventID    string                  `json:"processorEventId"`
-	At                  projections.Time        `json:"at"`
-	ReceivedAt          projections.Time        `json:"receivedAt"`
-	RecordedAt          projections.Time        `json:"recordedAt"`
+	At                  paymentjson.Time        `json:"at"`
+	ReceivedAt          paymentjson.Time        `json:"receivedAt"`
+	RecordedAt          paymentjson.Time        `json:"recordedAt"`
 	Type                processor.DisputeType   `json:"type"`
 	Status              processor.DisputeStatus `json:"status"`
 	Verdict             dispute.Verdict         `json:"verdict"`
@@ -62,7 +63,7 @@ type disputeFact struct {
 	ReasonCode          string                  `json:"reasonCode"`
 	Amount              domain.Amount           `json:"amount"`
 	Currency            domain.Currency         `json:"currency"`
-	ChallengeRequiredBy *projections.Time       `json:"challengeRequiredBy"`
+	ChallengeRequiredBy *paymentjson.Time       `json:"challengeRequiredBy"`
 }
 
 // listDisputes: GET /management/disputes.
@@ -97,8 +98,8 @@ func getDispute(c *call) (any, error) {
 	answer := disputeDetail{disputeAnswer: renderDispute(d), History: make([]disputeFact, len(d.Facts))}
 	for i, f := range d.Facts {
 		answer.History[i] = disputeFact{
-			ProcessorEventID: f.EventID, At: projections.Time{Time: f.At}, ReceivedAt: projections.Time{Time: f.ReceivedAt},
-			RecordedAt: projections.Time{Time: f.Entered}, Type: f.Type, Status: f.Status, Verdict: f.Verdict, Refusal: f.Refusal,
+			ProcessorEventID: f.EventID, At: paymentjson.Time{Time: f.At}, ReceivedAt: paymentjson.Time{Time: f.ReceivedAt},
+			RecordedAt: paymentjson.Time{Time: f.Entered}, Type: f.Type, Status: f.Status, Verdict: f.Verdict, Refusal: f.Refusal,
 			ReasonCode: f.ReasonCode, Amount: f.Amount, Currency: f.Currency, ChallengeRequiredBy: deadline(f.Fact),
 		}
 	}
@@ -112,17 +113,17 @@ func renderDispute(d dispute.State) disputeAnswer {
 		PaymentMethod: disputedMethod{about.PaymentMethodType, disputedMethodData{domain.FirstNonEmpty(about.Network, domain.NetworkOther)}},
 		Processor:     about.Processor, MerchantID: now.MerchantID, ProcessorDisputeID: about.ProcessorDisputeID,
 		ReasonCode: now.ReasonCode, Reason: now.Reason, ProcessorReason: now.Wording, Amount: now.Amount, Currency: now.Currency,
-		ChallengeRequiredBy: deadline(now), ReceivedAt: projections.Time{Time: now.ReceivedAt},
-		OpenedAt: projections.Time{Time: d.CreatedAt}, UpdatedAt: projections.Time{Time: d.UpdatedAt},
+		ChallengeRequiredBy: deadline(now), ReceivedAt: paymentjson.Time{Time: now.ReceivedAt},
+		OpenedAt: paymentjson.Time{Time: d.CreatedAt}, UpdatedAt: paymentjson.Time{Time: d.UpdatedAt},
 	}
 }
 
 // deadline is null when the processor gave none (D16).
-func deadline(f dispute.Fact) *projections.Time {
+func deadline(f dispute.Fact) *paymentjson.Time {
 	if f.ChallengeBy == nil {
 		return nil
 	}
-	return &projections.Time{Time: *f.ChallengeBy}
+	return &paymentjson.Time{Time: *f.ChallengeBy}
 }
 
 // disputeFilter reads the filters of the list, as far as they are valid.

@@ -4,7 +4,7 @@ import (
 	"payledger/domain/instrument"
 	"payledger/domain/processor"
 	"payledger/eventstore/commands"
-	"payledger/projections"
+	"payledger/projections/paymentjson"
 )
 
 // instrumentRequest is the body of POST /payment-instruments (D12).
@@ -24,9 +24,9 @@ type instrumentAnswer struct {
 	IsVaulted                  bool                     `json:"isVaulted"`
 	PaymentInstrumentType      string                   `json:"paymentInstrumentType"`
 	PaymentMethodType          string                   `json:"paymentMethodType"`
-	PaymentInstrumentData      projections.CardData     `json:"paymentInstrumentData"`
-	PaymentMethodData          projections.CardData     `json:"paymentMethodData"`
-	ThreeDSecureAuthentication projections.ThreeDSecure `json:"threeDSecureAuthentication"`
+	PaymentInstrumentData      paymentjson.CardData     `json:"paymentInstrumentData"`
+	PaymentMethodData          paymentjson.CardData     `json:"paymentMethodData"`
+	ThreeDSecureAuthentication paymentjson.ThreeDSecure `json:"threeDSecureAuthentication"`
 }
 
 // threeDSNotPerformed: tokenization asks no issuer (enums: threeDSecureResponseCode).
@@ -44,11 +44,11 @@ func createInstrument(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	card := projections.RenderCard(made.Card, nil, body.PaymentInstrument.CardholderName, c.merchant.Settings.First6Digits)
+	card := paymentjson.RenderCard(made.Card, nil, body.PaymentInstrument.CardholderName, c.merchant.Settings.First6Digits)
 	return instrumentAnswer{
 		Token: string(made.Token), TokenType: made.Type, AnalyticsID: made.AnalyticsID, IsVaulted: made.Vaulted(),
 		PaymentInstrumentType: instrument.MethodCard, PaymentMethodType: instrument.MethodCard,
 		PaymentInstrumentData: card, PaymentMethodData: card,
-		ThreeDSecureAuthentication: projections.ThreeDSecure{ResponseCode: threeDSNotPerformed},
+		ThreeDSecureAuthentication: paymentjson.ThreeDSecure{ResponseCode: threeDSNotPerformed},
 	}, nil
 }

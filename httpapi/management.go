@@ -10,7 +10,7 @@ import (
 	"payledger/domain"
 	"payledger/domain/account"
 	"payledger/eventstore/commands"
-	"payledger/projections"
+	"payledger/projections/paymentjson"
 )
 
 // keyRequest is the body of POST /management/api-keys (D20).
@@ -25,10 +25,10 @@ type keyAnswer struct {
 	ID        domain.APIKeyID   `json:"id"`
 	Name      string            `json:"name"`
 	Scopes    []string          `json:"scopes"`
-	CreatedAt projections.Time  `json:"createdAt"`
-	ExpiresAt *projections.Time `json:"expiresAt,omitempty"`
+	CreatedAt paymentjson.Time  `json:"createdAt"`
+	ExpiresAt *paymentjson.Time `json:"expiresAt,omitempty"`
 	// LastUsedAt is a whole minute; nil when no use is known.
-	LastUsedAt *projections.Time `json:"lastUsedAt,omitempty"`
+	LastUsedAt *paymentjson.Time `json:"lastUsedAt,omitempty"`
 	APIKey     string            `json:"apiKey,omitempty"`
 }
 
@@ -117,13 +117,13 @@ func (c *call) show() {
 }
 
 func (c *call) renderKey(k account.APIKey, text string) keyAnswer {
-	a := keyAnswer{ID: k.ID, Name: k.Name, Scopes: k.Scopes, CreatedAt: projections.Time{Time: k.CreatedAt}, APIKey: text}
+	a := keyAnswer{ID: k.ID, Name: k.Name, Scopes: k.Scopes, CreatedAt: paymentjson.Time{Time: k.CreatedAt}, APIKey: text}
 	if k.ExpiresAt != nil {
-		at := projections.Time{Time: *k.ExpiresAt}
+		at := paymentjson.Time{Time: *k.ExpiresAt}
 		a.ExpiresAt = &at
 	}
 	if last, known := c.api.KeyUses.Last(k.ID); known {
-		a.LastUsedAt = &projections.Time{Time: last}
+		a.LastUsedAt = &paymentjson.Time{Time: last}
 	}
 	return a
 }

@@ -6,7 +6,7 @@ import (
 	"payledger/domain"
 	"payledger/domain/account"
 	"payledger/eventstore/commands"
-	"payledger/projections"
+	"payledger/projections/paymentjson"
 )
 
 // endpointRequest is the body of POST /management/webhook-endpoints (D20).
@@ -31,7 +31,7 @@ type endpointAnswer struct {
 	Description string            `json:"description"`
 	EventTypes  []string          `json:"eventTypes"`
 	Enabled     bool              `json:"enabled"`
-	CreatedAt   projections.Time  `json:"createdAt"`
+	CreatedAt   paymentjson.Time  `json:"createdAt"`
 }
 
 // listEndpoints: GET /management/webhook-endpoints.
@@ -99,7 +99,7 @@ type EndpointTest struct {
 
 // endpointTestAnswer is an EndpointTest as it is answered.
 type endpointTestAnswer struct {
-	StartedAt  projections.Time `json:"startedAt"`
+	StartedAt  paymentjson.Time `json:"startedAt"`
 	DurationMs int64            `json:"durationMs"`
 	StatusCode int              `json:"statusCode,omitempty"`
 	Failure    string           `json:"failure,omitempty"`
@@ -116,7 +116,7 @@ func testEndpoint(c *call) (any, error) {
 		return nil, err
 	}
 	return endpointTestAnswer{
-		StartedAt: projections.Time{Time: done.StartedAt}, DurationMs: done.Duration.Milliseconds(),
+		StartedAt: paymentjson.Time{Time: done.StartedAt}, DurationMs: done.Duration.Milliseconds(),
 		StatusCode: done.StatusCode, Failure: done.Failure, Succeeded: done.Failure == "",
 	}, nil
 }
@@ -135,6 +135,6 @@ func (c *call) checkURL(url string) error {
 func renderEndpoint(e account.Endpoint) endpointAnswer {
 	return endpointAnswer{
 		ID: e.ID, URL: e.URL, Description: e.Description, EventTypes: append([]string{}, e.EventTypes...),
-		Enabled: e.Enabled, CreatedAt: projections.Time{Time: e.CreatedAt},
+		Enabled: e.Enabled, CreatedAt: paymentjson.Time{Time: e.CreatedAt},
 	}
 }

@@ -5,14 +5,14 @@ import (
 	"time"
 
 	"payledger/domain/account"
-	"payledger/projections"
+	"payledger/projections/paymentjson"
 )
 
 // signingAnswer says which secret signs webhooks, without the secret.
 type signingAnswer struct {
 	Hint               string            `json:"hint"`
-	CreatedAt          projections.Time  `json:"createdAt"`
-	PreviousValidUntil *projections.Time `json:"previousValidUntil,omitempty"` // while the previous one signs too
+	CreatedAt          paymentjson.Time  `json:"createdAt"`
+	PreviousValidUntil *paymentjson.Time `json:"previousValidUntil,omitempty"` // while the previous one signs too
 }
 
 // rotateAnswer also has the new secret, which is shown once.
@@ -43,9 +43,9 @@ func rotateSigningSecret(c *call) (any, error) {
 }
 
 func renderSigning(c *call, s account.SigningSecret) signingAnswer {
-	a := signingAnswer{Hint: s.Hint, CreatedAt: projections.Time{Time: s.CreatedAt}}
+	a := signingAnswer{Hint: s.Hint, CreatedAt: paymentjson.Time{Time: s.CreatedAt}}
 	if previous, overlaps := s.Overlap(c.api.Now()); overlaps {
-		a.PreviousValidUntil = &projections.Time{Time: previous.ValidUntil}
+		a.PreviousValidUntil = &paymentjson.Time{Time: previous.ValidUntil}
 	}
 	return a
 }

@@ -8,8 +8,8 @@ import (
 	"payledger/domain/payment"
 	"payledger/domain/session"
 	"payledger/eventstore/commands"
-	"payledger/projections"
 	"payledger/projections/history"
+	"payledger/projections/paymentjson"
 )
 
 // paymentRequest is the body of POST /payments (D5).
@@ -72,7 +72,7 @@ func (c *call) renderPayment(p payment.State, events bool) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return projections.RenderPayment(p, personal, projections.RenderOptions{
+	return paymentjson.Render(p, personal, paymentjson.Options{
 		Events: events, First6Digits: c.merchant.Settings.First6Digits, ActionToken: action,
 	}), nil
 }

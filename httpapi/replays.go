@@ -4,8 +4,8 @@ import (
 	"time"
 
 	"payledger/domain"
-	"payledger/projections"
 	"payledger/projections/deliveries"
+	"payledger/projections/paymentjson"
 )
 
 // replayRequest is the body of POST /management/webhook-replays (D20).
@@ -28,11 +28,11 @@ type replayStarted struct {
 type replayAnswer struct {
 	ID         string                 `json:"id"`
 	EndpointID domain.EndpointID      `json:"endpointId"`
-	From       projections.Time       `json:"from"`
-	To         projections.Time       `json:"to"`
+	From       paymentjson.Time       `json:"from"`
+	To         paymentjson.Time       `json:"to"`
 	EventTypes []string               `json:"eventTypes"`
 	OnlyFailed bool                   `json:"onlyFailed"`
-	CreatedAt  projections.Time       `json:"createdAt"`
+	CreatedAt  paymentjson.Time       `json:"createdAt"`
 	State      deliveries.ReplayState `json:"state"`
 	Count      int                    `json:"count"`
 	Done       int                    `json:"done"`
@@ -68,8 +68,8 @@ func getReplay(c *call) (any, error) {
 		return nil, err
 	}
 	return replayAnswer{
-		ID: r.ID, EndpointID: r.Endpoint, From: projections.Time{Time: r.From}, To: projections.Time{Time: r.To},
-		EventTypes: r.EventTypes, OnlyFailed: r.OnlyFailed, CreatedAt: projections.Time{Time: r.CreatedAt},
+		ID: r.ID, EndpointID: r.Endpoint, From: paymentjson.Time{Time: r.From}, To: paymentjson.Time{Time: r.To},
+		EventTypes: r.EventTypes, OnlyFailed: r.OnlyFailed, CreatedAt: paymentjson.Time{Time: r.CreatedAt},
 		State: r.State, Count: r.Count, Done: r.Done, Failure: r.Failure,
 	}, nil
 }

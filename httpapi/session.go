@@ -6,7 +6,7 @@ import (
 	"payledger/domain"
 	"payledger/domain/attempt"
 	"payledger/domain/session"
-	"payledger/projections"
+	"payledger/projections/paymentjson"
 )
 
 // sessionRequest is the body of POST /client-session (D4).
@@ -45,14 +45,14 @@ type sessionContent struct {
 	CurrencyCode              domain.Currency       `json:"currencyCode,omitempty"`
 	Amount                    *domain.Amount        `json:"amount,omitempty"`
 	Order                     *domain.Order         `json:"order,omitempty"`
-	Customer                  *projections.Customer `json:"customer,omitempty"`
+	Customer                  *paymentjson.Customer `json:"customer,omitempty"`
 	Metadata                  domain.Metadata       `json:"metadata,omitempty"`
 	PaymentMethod             *session.Method       `json:"paymentMethod,omitempty"`
 	ApprovalMode              string                `json:"approvalMode"`
 	CurrentAttemptID          domain.AttemptID      `json:"currentAttemptId,omitempty"`
 	ReturnURL                 string                `json:"returnUrl,omitempty"`
-	ClientExpirationDate      projections.Time      `json:"clientExpirationDate"`
-	ClientTokenExpirationDate projections.Time      `json:"clientTokenExpirationDate"`
+	ClientExpirationDate      paymentjson.Time      `json:"clientExpirationDate"`
+	ClientTokenExpirationDate paymentjson.Time      `json:"clientTokenExpirationDate"`
 	Warnings                  []warning             `json:"warnings,omitempty"`
 }
 
@@ -113,9 +113,9 @@ func (c *call) sessionContent(s session.State) (sessionContent, error) {
 func renderSession(s session.State, customer *domain.Customer) sessionContent {
 	a := sessionContent{
 		OrderID: s.OrderID, CustomerID: s.CustomerID, CurrencyCode: s.Currency, Amount: s.Total(), Order: s.Order,
-		Customer: projections.RenderCustomer(customer), Metadata: s.Metadata, ApprovalMode: s.ApprovalMode,
-		ReturnURL: s.ReturnURL, ClientExpirationDate: projections.Time{Time: s.ExpiresAt},
-		ClientTokenExpirationDate: projections.Time{Time: s.ExpiresAt},
+		Customer: paymentjson.RenderCustomer(customer), Metadata: s.Metadata, ApprovalMode: s.ApprovalMode,
+		ReturnURL: s.ReturnURL, ClientExpirationDate: paymentjson.Time{Time: s.ExpiresAt},
+		ClientTokenExpirationDate: paymentjson.Time{Time: s.ExpiresAt},
 	}
 	if !reflect.ValueOf(s.Method).IsZero() {
 		a.PaymentMethod = &s.Method

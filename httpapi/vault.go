@@ -4,7 +4,7 @@ import (
 	"payledger/domain"
 	"payledger/domain/instrument"
 	"payledger/eventstore/commands"
-	"payledger/projections"
+	"payledger/projections/paymentjson"
 )
 
 // vaulted is a payment instrument that is kept for a customer (D5); the card stands in it under two names.
@@ -15,14 +15,14 @@ type vaulted struct {
 	IsVaulted             bool                 `json:"isVaulted"`
 	IsVerified            bool                 `json:"isVerified"`
 	Default               bool                 `json:"default"`
-	CreatedAt             projections.Time     `json:"createdAt"`
+	CreatedAt             paymentjson.Time     `json:"createdAt"`
 	Deleted               bool                 `json:"deleted"`
-	DeletedAt             *projections.Time    `json:"deletedAt,omitempty"`
+	DeletedAt             *paymentjson.Time    `json:"deletedAt,omitempty"`
 	AnalyticsID           string               `json:"analyticsId"`
 	PaymentMethodType     string               `json:"paymentMethodType"`
-	PaymentMethodData     projections.CardData `json:"paymentMethodData"`
+	PaymentMethodData     paymentjson.CardData `json:"paymentMethodData"`
 	PaymentInstrumentType string               `json:"paymentInstrumentType"`
-	PaymentInstrumentData projections.CardData `json:"paymentInstrumentData"`
+	PaymentInstrumentData paymentjson.CardData `json:"paymentInstrumentData"`
 }
 
 // listInstruments: GET /payment-instruments, the vaulted ones of a customer.
@@ -92,15 +92,15 @@ func (c *call) renderVaulted(s instrument.State, byDefault domain.Token) (vaulte
 	if err != nil {
 		return vaulted{}, err
 	}
-	card := projections.RenderCard(s.Card, nil, personal.CardholderName, c.merchant.Settings.First6Digits)
+	card := paymentjson.RenderCard(s.Card, nil, personal.CardholderName, c.merchant.Settings.First6Digits)
 	out := vaulted{
 		Token: s.Token, TokenType: s.Type, CustomerID: s.CustomerID, IsVaulted: s.Vaulted() && s.Good(), IsVerified: s.Verified,
-		Default: s.Token == byDefault, CreatedAt: projections.Time{Time: s.CreatedAt}, AnalyticsID: s.AnalyticsID,
+		Default: s.Token == byDefault, CreatedAt: paymentjson.Time{Time: s.CreatedAt}, AnalyticsID: s.AnalyticsID,
 		PaymentMethodType: instrument.MethodCard, PaymentMethodData: card,
 		PaymentInstrumentType: instrument.MethodCard, PaymentInstrumentData: card,
 	}
 	if s.DeletedAt != nil {
-		out.Deleted, out.DeletedAt = true, &projections.Time{Time: *s.DeletedAt}
+		out.Deleted, out.DeletedAt = true, &paymentjson.Time{Time: *s.DeletedAt}
 	}
 	return out, nil
 }

@@ -8,6 +8,7 @@ import (
 	"payledger/domain/workflow"
 	"payledger/eventstore/workflows"
 	"payledger/projections"
+	"payledger/projections/paymentjson"
 )
 
 // seenAnswer is a value that a condition read.
@@ -28,8 +29,8 @@ type stepAnswer struct {
 	ID string `json:"id"`
 	actionBody
 	Status      workflow.StepState  `json:"status"`
-	RequestedAt *projections.Time   `json:"requestedAt,omitempty"`
-	EndedAt     *projections.Time   `json:"endedAt,omitempty"`
+	RequestedAt *paymentjson.Time   `json:"requestedAt,omitempty"`
+	EndedAt     *paymentjson.Time   `json:"endedAt,omitempty"`
 	Operation   domain.OperationKey `json:"operation,omitempty"`
 	StatusCode  int64               `json:"statusCode,omitempty"`
 }
@@ -39,7 +40,7 @@ type triggerAnswer struct {
 	EventType string           `json:"eventType"`
 	EventID   string           `json:"eventId"`
 	Sequence  uint64           `json:"sequence"`
-	Date      projections.Time `json:"date"`
+	Date      paymentjson.Time `json:"date"`
 }
 
 // runAnswer is a run of a workflow.
@@ -47,9 +48,9 @@ type runAnswer struct {
 	ID        domain.RunID       `json:"id"`
 	Workflow  workflow.Ref       `json:"workflow"`
 	Status    workflow.Status    `json:"status"`
-	StartedAt projections.Time   `json:"startedAt"`
-	UpdatedAt projections.Time   `json:"updatedAt"`
-	DueAt     projections.Time   `json:"dueAt"`
+	StartedAt paymentjson.Time   `json:"startedAt"`
+	UpdatedAt paymentjson.Time   `json:"updatedAt"`
+	DueAt     paymentjson.Time   `json:"dueAt"`
 	PaymentID domain.PaymentID   `json:"paymentId"`
 	Trigger   triggerAnswer      `json:"trigger"`
 	Condition verdictAnswer      `json:"condition"`
@@ -103,9 +104,9 @@ func runRules(v *violations, query url.Values, c *call) {
 
 func renderRun(s workflow.RunState) runAnswer {
 	a := runAnswer{
-		ID: s.ID, Workflow: s.Workflow, Status: s.Status(), StartedAt: projections.Time{Time: s.StartedAt},
-		UpdatedAt: projections.Time{Time: s.UpdatedAt}, DueAt: projections.Time{Time: s.DueAt}, PaymentID: s.Payment, LastError: s.Error,
-		Trigger:   triggerAnswer{s.Trigger.EventType, s.Trigger.EventID, s.Trigger.Sequence, projections.Time{Time: s.Trigger.At}},
+		ID: s.ID, Workflow: s.Workflow, Status: s.Status(), StartedAt: paymentjson.Time{Time: s.StartedAt},
+		UpdatedAt: paymentjson.Time{Time: s.UpdatedAt}, DueAt: paymentjson.Time{Time: s.DueAt}, PaymentID: s.Payment, LastError: s.Error,
+		Trigger:   triggerAnswer{s.Trigger.EventType, s.Trigger.EventID, s.Trigger.Sequence, paymentjson.Time{Time: s.Trigger.At}},
 		Condition: verdictAnswer{s.Condition.Holds, s.Condition.Error, make([]seenAnswer, len(s.Condition.Seen))},
 		Actions:   make([]stepAnswer, len(s.Steps)),
 	}
@@ -118,10 +119,10 @@ func renderRun(s workflow.RunState) runAnswer {
 			Operation: step.Result.Operation, StatusCode: step.Result.StatusCode,
 		}
 		if step.RequestedAt != nil {
-			answer.RequestedAt = &projections.Time{Time: *step.RequestedAt}
+			answer.RequestedAt = &paymentjson.Time{Time: *step.RequestedAt}
 		}
 		if step.EndedAt != nil {
-			answer.EndedAt = &projections.Time{Time: *step.EndedAt}
+			answer.EndedAt = &paymentjson.Time{Time: *step.EndedAt}
 		}
 		a.Actions[i] = answer
 	}
@@ -140,7 +141,7 @@ type simulatedAnswer struct {
 	PaymentID    domain.PaymentID `json:"paymentId"`
 	EventID      string           `json:"eventId"`
 	Sequence     uint64           `json:"sequence"`
-	Date         projections.Time `json:"date"`
+	Date         paymentjson.Time `json:"date"`
 	CurrencyCode domain.Currency  `json:"currencyCode"`
 	Actions      []effectAnswer   `json:"actions"`
 }
@@ -197,7 +198,7 @@ func renderReport(r workflows.Report) simulationAnswer {
 	}
 	for i, p := range r.Payments {
 		one := simulatedAnswer{
-			PaymentID: p.Payment, EventID: p.Occasion.EventID, Sequence: p.Occasion.Sequence, Date: projections.Time{Time: p.Occasion.At},
+			PaymentID: p.Payment, EventID: p.Occasion.EventID, Sequence: p.Occasion.Sequence, Date: paymentjson.Time{Time: p.Occasion.At},
 			CurrencyCode: p.Currency, Actions: make([]effectAnswer, len(p.Effects)),
 		}
 		for j, e := range p.Effects {

@@ -12,7 +12,7 @@ import (
 	"payledger/domain/workflow"
 	"payledger/eventstore/workflows"
 	"payledger/eventstore/workflows/condition"
-	"payledger/projections"
+	"payledger/projections/paymentjson"
 )
 
 // Workflows is what the API asks of the engine that runs workflows (D19, D20).
@@ -55,8 +55,8 @@ type workflowAnswer struct {
 	Version int64             `json:"version"`
 	workflowBody
 	Enabled   bool             `json:"enabled"`
-	CreatedAt projections.Time `json:"createdAt"`
-	UpdatedAt projections.Time `json:"updatedAt"`
+	CreatedAt paymentjson.Time `json:"createdAt"`
+	UpdatedAt paymentjson.Time `json:"updatedAt"`
 }
 
 // shareOf is a share in millionths; a whole number of them, or false.
@@ -89,7 +89,7 @@ func renderAction(a workflow.Action) actionBody {
 func renderWorkflow(w workflow.Workflow) workflowAnswer {
 	d := w.Definition
 	answer := workflowAnswer{
-		ID: w.ID, Version: w.Version, Enabled: w.Enabled, CreatedAt: projections.Time{Time: w.CreatedAt}, UpdatedAt: projections.Time{Time: w.UpdatedAt},
+		ID: w.ID, Version: w.Version, Enabled: w.Enabled, CreatedAt: paymentjson.Time{Time: w.CreatedAt}, UpdatedAt: paymentjson.Time{Time: w.UpdatedAt},
 		workflowBody: workflowBody{
 			Name: d.Name, Trigger: d.Trigger, Condition: d.Condition, DelaySeconds: d.DelaySeconds, Actions: make([]actionBody, len(d.Actions)),
 		},

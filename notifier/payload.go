@@ -13,7 +13,7 @@ import (
 	"payledger/domain/payment"
 	"payledger/eventstore"
 	"payledger/eventstore/secrets"
-	"payledger/projections"
+	"payledger/projections/paymentjson"
 )
 
 // The reasons why an endpoint takes no webhooks; test with errors.Is.
@@ -39,7 +39,7 @@ type config struct {
 // envelope is what every body begins with (§6.2, §6.3, D17).
 type envelope struct {
 	EventType          Kind              `json:"eventType"`
-	Date               *projections.Time `json:"date,omitempty"`               // of the event; disputes tell none (§6.4)
+	Date               *paymentjson.Time `json:"date,omitempty"`               // of the event; disputes tell none (§6.4)
 	NotificationConfig *config           `json:"notificationConfig,omitempty"` // with payments only (§6.4, §6.5)
 	Version            string            `json:"version"`
 	SignedAt           string            `json:"signedAt"` // Unix seconds, of the attempt (§5.2)
@@ -49,7 +49,7 @@ type envelope struct {
 
 // statusPayload is the body of PAYMENT.STATUS and PAYMENT.REFUND after its envelope (§6.2, D17).
 type statusPayload struct {
-	Payment projections.Payment `json:"payment"`
+	Payment paymentjson.Payment `json:"payment"`
 }
 
 // key is a secret that an attempt is signed with.
@@ -135,7 +135,7 @@ func (w writer) make(ctx context.Context, d Delivery, find findEndpoint) (messag
 func head(r *eventstore.Recorded, kind Kind, endpoint account.Endpoint) envelope {
 	e := envelope{EventType: kind, Version: versions[kind], EventID: r.EventID, Sequence: r.Revision}
 	if r.Aggregate != eventstore.Disputes.Name {
-		e.Date = &projections.Time{Time: r.Time}
+		e.Date = &paymentjson.Time{Time: r.Time}
 	}
 	if r.Aggregate == eventstore.Payments.Name {
 		e.NotificationConfig = &config{ID: endpoint.ID, Description: endpoint.Description}
@@ -187,5 +187,5 @@ func payloadOf(kind Kind, r *eventstore.Recorded, s payment.State, personal doma
 	if !tellsPerson(kind) {
 		return newFailurePayload(r, s)
 	}
-	return statusPayload{projections.RenderPayment(s, personal, projections.RenderOptions{Webhook: true, First6Digits: first6})}, nil
+	return statusPayload{paymentjson.Render(s, personal, paymentjson.Options{Webhook: true, First6Digits: first6})}, nil
 }

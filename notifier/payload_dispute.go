@@ -7,7 +7,7 @@ import (
 	"payledger/domain/dispute"
 	"payledger/domain/processor"
 	"payledger/eventstore"
-	"payledger/projections"
+	"payledger/projections/paymentjson"
 )
 
 // openedPayload is the body of DISPUTE.OPENED after its envelope: all strings (§6.2).
@@ -31,8 +31,8 @@ type disputePayload struct {
 	PaymentMethod       disputedMethod          `json:"paymentMethod"`
 	Processor           processor.Name          `json:"processor"`
 	ProcessorDisputeID  string                  `json:"processorDisputeId"`
-	ReceivedAt          projections.Time        `json:"receivedAt"`
-	ChallengeRequiredBy *projections.Time       `json:"challengeRequiredBy"` // null when the processor gives none (D16)
+	ReceivedAt          paymentjson.Time        `json:"receivedAt"`
+	ChallengeRequiredBy *paymentjson.Time       `json:"challengeRequiredBy"` // null when the processor gives none (D16)
 	Reason              string                  `json:"reason,omitempty"`
 	ReasonCode          string                  `json:"reasonCode"`
 	ProcessorReason     string                  `json:"processorReason,omitempty"`
@@ -75,12 +75,12 @@ func newDisputeStatus(r *eventstore.Recorded, s dispute.State) (disputePayload, 
 		DisputeType: now.Type, Status: now.Status, AccountID: s.Account, TransactionID: now.TransactionID, OrderID: about.OrderID,
 		PaymentID:     about.Payment,
 		PaymentMethod: disputedMethod{about.PaymentMethodType, disputedMethodData{domain.FirstNonEmpty(about.Network, domain.NetworkOther)}},
-		Processor:     about.Processor, ProcessorDisputeID: about.ProcessorDisputeID, ReceivedAt: projections.Time{Time: now.ReceivedAt},
+		Processor:     about.Processor, ProcessorDisputeID: about.ProcessorDisputeID, ReceivedAt: paymentjson.Time{Time: now.ReceivedAt},
 		Reason: now.Reason, ReasonCode: now.ReasonCode, ProcessorReason: now.Wording, Amount: now.Amount, Currency: now.Currency,
 		MerchantID: now.MerchantID,
 	}
 	if now.ChallengeBy != nil {
-		p.ChallengeRequiredBy = &projections.Time{Time: *now.ChallengeBy}
+		p.ChallengeRequiredBy = &paymentjson.Time{Time: *now.ChallengeBy}
 	}
 	return p, nil
 }

@@ -7,7 +7,7 @@ import (
 	"payledger/domain"
 	"payledger/domain/workflow"
 	"payledger/eventstore"
-	"payledger/projections"
+	"payledger/projections/paymentjson"
 )
 
 // runPayload is the body of WORKFLOW_RUN.FAILED after its envelope, which has no notificationConfig (§6.5, D19).
@@ -20,7 +20,7 @@ type runPayload struct {
 
 // failedRun is the run that failed.
 type failedRun struct {
-	Timestamp projections.Time  `json:"timestamp"` // when it began
+	Timestamp paymentjson.Time  `json:"timestamp"` // when it began
 	ID        domain.RunID      `json:"id"`
 	Status    workflow.Status   `json:"status"`
 	LastError workflow.RunError `json:"lastError"`
@@ -37,6 +37,6 @@ func newRunPayload(ctx context.Context, store *eventstore.Store, r *eventstore.R
 	}
 	return runPayload{
 		PrimerAccountID: s.Account, TriggerEventID: s.Trigger.EventID, Workflow: s.Workflow,
-		Run: failedRun{Timestamp: projections.Time{Time: s.StartedAt}, ID: s.ID, Status: s.Status(), LastError: *s.Error},
+		Run: failedRun{Timestamp: paymentjson.Time{Time: s.StartedAt}, ID: s.ID, Status: s.Status(), LastError: *s.Error},
 	}, nil
 }

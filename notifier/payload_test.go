@@ -16,7 +16,7 @@ import (
 	"payledger/eventstore"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/secrets"
-	"payledger/projections"
+	"payledger/projections/paymentjson"
 )
 
 // played plays moves of a payment, and gives its newest event with the payment after it.
@@ -106,7 +106,7 @@ func TestPayloads(t *testing.T) {
 
 // shown tells whether GET with expand shows a failure of that id (§6.3).
 func shown(s payment.State, id string) bool {
-	for _, tx := range projections.RenderPayment(s, domain.Personal{}, projections.RenderOptions{Events: true}).Transactions {
+	for _, tx := range paymentjson.Render(s, domain.Personal{}, paymentjson.Options{Events: true}).Transactions {
 		for _, e := range tx.Events {
 			if e.ID == id {
 				return strings.HasSuffix(e.Type, "_FAILED")

@@ -13,7 +13,7 @@ import (
 	"payledger/eventstore"
 	"payledger/eventstore/workflows"
 	conditions "payledger/eventstore/workflows/condition"
-	"payledger/projections"
+	"payledger/projections/paymentjson"
 )
 
 // Workflows are the ports that workflows have to webhooks: which events start them is told by the same table, what
@@ -32,7 +32,7 @@ type occurrence struct {
 // Compilers prepare for conditions: of workflows that payments' events start, over the Payment JSON (D6, D19), and of
 // those that disputes' events start, which see the dispute beside its payment.
 func Compilers() (ofPayments, ofDisputes *conditions.Compiler, err error) {
-	variables := map[string]reflect.Type{"payment": reflect.TypeFor[projections.Payment](), "event": reflect.TypeFor[occurrence]()}
+	variables := map[string]reflect.Type{"payment": reflect.TypeFor[paymentjson.Payment](), "event": reflect.TypeFor[occurrence]()}
 	personal := []string{"payment.customer", "payment.paymentMethod.paymentMethodData.cardholderName"}
 	ofPayments, err = conditions.NewCompiler(conditions.Config{Variables: variables, Personal: personal})
 	if err == nil {
@@ -61,16 +61,16 @@ type runRequest struct {
 	EventType string              `json:"eventType"`
 	EventID   string              `json:"eventId"`
 	Sequence  uint64              `json:"sequence"`
-	Date      projections.Time    `json:"date"`
+	Date      paymentjson.Time    `json:"date"`
 	Workflow  workflow.Ref        `json:"workflow"`
 	Run       requestingRun       `json:"run"`
-	Payment   projections.Payment `json:"payment"`           // as PAYMENT.STATUS has it
+	Payment   paymentjson.Payment `json:"payment"`           // as PAYMENT.STATUS has it
 	Dispute   *disputePayload     `json:"dispute,omitempty"` // as DISPUTE.STATUS has it; of a dispute's event
 }
 
 type requestingRun struct {
 	ID        domain.RunID     `json:"id"`
-	Timestamp projections.Time `json:"timestamp"`
+	Timestamp paymentjson.Time `json:"timestamp"`
 	ActionID  string           `json:"actionId"`
 }
 
@@ -91,9 +91,9 @@ func (w Workflows) Send(ctx context.Context, q workflows.Request) (workflows.Res
 	step := q.Run.Steps[q.Step]
 	body, err := json.Marshal(runRequest{
 		EventType: q.Run.Trigger.EventType, EventID: q.Run.Trigger.EventID, Sequence: q.Run.Trigger.Sequence,
-		Date: projections.Time{Time: q.Run.Trigger.At}, Workflow: q.Run.Workflow,
-		Run:     requestingRun{ID: q.Run.ID, Timestamp: projections.Time{Time: q.Run.StartedAt}, ActionID: step.ID},
-		Payment: projections.RenderPayment(about.payment, opened, projections.RenderOptions{Webhook: true, First6Digits: w.first6(q.Run.Account)}),
+		Date: paymentjson.Time{Time: q.Run.Trigger.At}, Workflow: q.Run.Workflow,
+		Run:     requestingRun{ID: q.Run.ID, Timestamp: paymentjson.Time{Time: q.Run.StartedAt}, ActionID: step.ID},
+		Payment: paymentjson.Render(about.payment, opened, paymentjson.Options{Webhook: true, First6Digits: w.first6(q.Run.Account)}),
 		Dispute: about.dispute,
 	})
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"payledger/eventstore"
 	"payledger/eventstore/workflows"
 	conditions "payledger/eventstore/workflows/condition"
-	"payledger/projections"
+	"payledger/projections/paymentjson"
 )
 
 // Subject gives the payment that an event is about, and what conditions see of it; of a dispute's event the dispute
@@ -28,7 +28,7 @@ func (w Workflows) Subject(ctx context.Context, r *eventstore.Recorded, eventTyp
 	}
 	values := conditions.Values{
 		"payment": func() any {
-			return projections.RenderPayment(about.payment, opened, projections.RenderOptions{First6Digits: w.first6(r.Account)})
+			return paymentjson.Render(about.payment, opened, paymentjson.Options{First6Digits: w.first6(r.Account)})
 		},
 		"event": occurrence{eventType, r.Revision},
 	}

@@ -1,9 +1,8 @@
-// Package projections keeps the read models of one node and renders the Payment JSON.
+// Package projections keeps the read models of one node.
 //
-// What it is: a pure function from a payment's state to the Payment JSON (RenderPayment; §2.1–§2.4, D6,
-// D17); a runner that folds the log into one SQLite file (Run); and reads of that file. The file is
-// disposable: it holds nothing that the log does not, and one that is damaged or of another version is
-// made anew from the log. Subpackage history replays one payment for an auditor.
+// What it is: a runner that folds the log into one SQLite file (Run), and reads of that file. The file is disposable: it
+// holds nothing that the log does not. A file that is damaged or of another version is rebuilt from the log. Package
+// paymentjson renders a payment (§2.1–§2.4, D6, D17); package history replays one for an auditor.
 //
 // # Rules
 //

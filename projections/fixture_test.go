@@ -66,7 +66,16 @@ func record[S any, E domain.Event](l *logbook, a *eventstore.Aggregate[S, E], st
 	return state
 }
 
-// card is what every test pays with.
+// customer is a person with personal data.
+var customer = domain.Personal{
+	CardholderName: "Ada Byron",
+	Customer: &domain.Customer{
+		Email: "ada@example.com", MobileNumber: "+441234567890", FirstName: "Ada", LastName: "Byron",
+		BillingAddress: &domain.Address{AddressLine1: "1 Main Street", City: "London", CountryCode: "GB", PostalCode: "W1A 1AA"},
+	},
+}
+
+// card is the card of every test payment.
 var card = domain.NewCard("4111111111111111", "12", "2030", true)
 
 func (l *logbook) session(n int) session.State {

@@ -10,6 +10,7 @@ import (
 	"payledger/domain/payment"
 	"payledger/eventstore"
 	"payledger/eventstore/secrets"
+	"payledger/projections/paymentjson"
 )
 
 // PaymentFilter says which payments of an account a list has (D11). Of a field with several values one must
@@ -54,17 +55,17 @@ type PaymentPage struct {
 
 // PaymentSummary is a payment in a list (D11); its fields are those of the Payment JSON.
 type PaymentSummary struct {
-	ID                domain.PaymentID  `json:"id"`
-	Date              Time              `json:"date"`
-	DateUpdated       Time              `json:"dateUpdated"`
-	Status            payment.Status    `json:"status"`
-	OrderID           string            `json:"orderId,omitempty"`
-	CustomerID        string            `json:"customerId,omitempty"`
-	CurrencyCode      domain.Currency   `json:"currencyCode"`
-	Amount            domain.Amount     `json:"amount"`
-	PaymentMethodType string            `json:"paymentMethodType"`
-	Processor         *PaymentProcessor `json:"processor,omitempty"`
-	Metadata          domain.Metadata   `json:"metadata,omitempty"`
+	ID                domain.PaymentID              `json:"id"`
+	Date              paymentjson.Time              `json:"date"`
+	DateUpdated       paymentjson.Time              `json:"dateUpdated"`
+	Status            payment.Status                `json:"status"`
+	OrderID           string                        `json:"orderId,omitempty"`
+	CustomerID        string                        `json:"customerId,omitempty"`
+	CurrencyCode      domain.Currency               `json:"currencyCode"`
+	Amount            domain.Amount                 `json:"amount"`
+	PaymentMethodType string                        `json:"paymentMethodType"`
+	Processor         *paymentjson.PaymentProcessor `json:"processor,omitempty"`
+	Metadata          domain.Metadata               `json:"metadata,omitempty"`
 }
 
 // listTimeout bounds the wait for the read model and the reading of one page.
@@ -207,9 +208,9 @@ func newPage(found []payment.State, from *Place, limit int) PaymentPage {
 	return page
 }
 
-// summary gives what RenderPayment gives, so that a list says the same as the payment itself.
+// summary gives what paymentjson.Render gives, so that a list says the same as the payment itself.
 func summary(s payment.State) PaymentSummary {
-	p := RenderPayment(s, domain.Personal{}, RenderOptions{})
+	p := paymentjson.Render(s, domain.Personal{}, paymentjson.Options{})
 	return PaymentSummary{
 		ID: p.ID, Date: p.Date, DateUpdated: p.DateUpdated, Status: p.Status, OrderID: p.OrderID,
 		CustomerID: p.CustomerID, CurrencyCode: p.CurrencyCode, Amount: p.Amount,

@@ -16,6 +16,7 @@ import (
 	"payledger/domain/payment"
 	"payledger/domain/processor"
 	"payledger/eventstore"
+	"payledger/projections/paymentjson"
 )
 
 // The values that the payments of a test have, and that filters ask for; of some there are none.
@@ -347,7 +348,7 @@ func explain(t *testing.T, m *model, q query) (lines []string) {
 func TestListSaysWhatThePaymentSays(t *testing.T) {
 	l := newLogbook(1)
 	for _, s := range []payment.State{l.create(1), l.answer(l.create(2), approved()), l.recordPayment(3, start, func(c *payment.Create) { c.CustomerID, c.Metadata = "", nil })} {
-		got, want := summary(s), RenderPayment(s, domain.Personal{}, RenderOptions{})
+		got, want := summary(s), paymentjson.Render(s, domain.Personal{}, paymentjson.Options{})
 		if got.ID != want.ID || got.Date != want.Date || got.DateUpdated != want.DateUpdated || got.Status != want.Status || got.OrderID != want.OrderID ||
 			got.CustomerID != want.CustomerID || got.CurrencyCode != want.CurrencyCode || got.Amount != want.Amount ||
 			got.PaymentMethodType != want.PaymentMethod.PaymentMethodType || *got.Processor != *want.Processor || fmt.Sprint(got.Metadata) != fmt.Sprint(want.Metadata) {

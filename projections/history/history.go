@@ -9,20 +9,20 @@ import (
 	"payledger/domain/payment"
 	"payledger/eventstore"
 	"payledger/eventstore/secrets"
-	"payledger/projections"
+	"payledger/projections/paymentjson"
 )
 
 // Entry is one event of a payment, replayed.
 type Entry struct {
 	Revision      uint64              `json:"revision"`
 	Position      *uint64             `json:"position,omitempty"` // from 1; left out while no checkpoint covers the event
-	Time          projections.Time    `json:"time"`
+	Time          paymentjson.Time    `json:"time"`
 	Type          string              `json:"type"`
 	Actor         string              `json:"actor"`
 	CommandID     string              `json:"commandId"`
 	CorrelationID string              `json:"correlationId"`
 	Event         map[string]any      `json:"event"`   // the fact as recorded; personal data stays sealed
-	Payment       projections.Payment `json:"payment"` // after the event
+	Payment       paymentjson.Payment `json:"payment"` // after the event
 	Changed       []Change            `json:"changed"`
 	Waiting       []Waiting           `json:"waiting,omitempty"`       // what the payment waits for after the event
 	Notices       []Notice            `json:"notifications,omitempty"` // that came after the event and before the next (D14)
@@ -92,7 +92,7 @@ type replay struct {
 	after, last    uint64 // the entries that are handed on are those behind after, up to last
 	newest         uint64
 	hand           func(Entry) error
-	options        projections.RenderOptions
+	options        paymentjson.Options
 	order          eventstore.Order
 	notices        map[uint64][]Notice // by the revision of the event that they stand beside
 	state          payment.State
@@ -132,7 +132,7 @@ func (r *replay) event(ctx context.Context, e *eventstore.Recorded) error {
 	if err != nil {
 		return fmt.Errorf("history: personal data of %s: %w", e.Key, err)
 	}
-	shown := projections.RenderPayment(r.state, personal, r.options)
+	shown := paymentjson.Render(r.state, personal, r.options)
 	after, err := tree(shown)
 	if err != nil {
 		return err
@@ -157,7 +157,7 @@ func (r *replay) entry(ctx context.Context, e *eventstore.Recorded) (Entry, erro
 		return Entry{}, fmt.Errorf("history: %w", err)
 	}
 	entry := Entry{
-		Revision: e.Revision, Time: projections.Time{Time: e.Time}, Type: e.Type, Actor: e.Actor,
+		Revision: e.Revision, Time: paymentjson.Time{Time: e.Time}, Type: e.Type, Actor: e.Actor,
 		CommandID: e.CommandID, CorrelationID: e.CorrelationID, Event: dates(generic).(map[string]any),
 		Waiting: waiting(r.state), Notices: r.notices[e.Revision], Hash: e.Hash.String(),
 		PreviousHash: r.previous.String(), Raw: e.Raw(),
@@ -179,7 +179,7 @@ func (r *replay) entry(ctx context.Context, e *eventstore.Recorded) (Entry, erro
 func dates(v any) any {
 	switch v := v.(type) {
 	case time.Time:
-		return projections.Time{Time: v}
+		return paymentjson.Time{Time: v}
 	case map[string]any:
 		for k := range v {
 			v[k] = dates(v[k])

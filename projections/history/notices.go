@@ -10,7 +10,7 @@ import (
 	"payledger/domain/inbox"
 	"payledger/domain/processor"
 	"payledger/eventstore"
-	"payledger/projections"
+	"payledger/projections/paymentjson"
 )
 
 // Notice is what a processor told unasked about the payment (D14).
@@ -18,10 +18,10 @@ type Notice struct {
 	ID         string            `json:"id"` // the processor's
 	Processor  processor.Name    `json:"processor"`
 	Kind       processor.Kind    `json:"kind"`
-	ReceivedAt projections.Time  `json:"receivedAt"`
+	ReceivedAt paymentjson.Time  `json:"receivedAt"`
 	Found      bool              `json:"found,omitempty"` // by asking: it did not come
 	Outcome    inbox.Outcome     `json:"outcome"`
-	SettledAt  *projections.Time `json:"settledAt,omitempty"`
+	SettledAt  *paymentjson.Time `json:"settledAt,omitempty"`
 	Effect     string            `json:"effect,omitempty"`     // the event that it led to
 	Dispute    string            `json:"disputeId,omitempty"`  // that it tells of
 	Refusal    string            `json:"refusal,omitempty"`    // why it cannot be true
@@ -94,7 +94,7 @@ func (i *inboxReplay) event(r *eventstore.Recorded, open func(*domain.Sealed) (s
 			return nil
 		}
 		n := &Notice{
-			ID: e.Told.ID, Processor: e.Told.Processor, Kind: e.Told.Kind, ReceivedAt: projections.Time{Time: e.At}, Found: e.Found,
+			ID: e.Told.ID, Processor: e.Told.Processor, Kind: e.Told.Kind, ReceivedAt: paymentjson.Time{Time: e.At}, Found: e.Found,
 			Outcome: inbox.Waiting, Redacted: e.Redacted, Body: body(e.Body), Hash: r.Hash.String(),
 		}
 		additional, err := open(e.Additional)
@@ -107,11 +107,11 @@ func (i *inboxReplay) event(r *eventstore.Recorded, open func(*domain.Sealed) (s
 		i.list, i.at[nameOf(e.Told.Processor, e.Told.ID)] = append(i.list, n), n
 	case inbox.WasApplied:
 		if n := i.at[nameOf(e.Processor, e.ID)]; n != nil {
-			n.Outcome, n.SettledAt, n.Effect, n.Dispute = inbox.Applied, &projections.Time{Time: e.At}, e.Effect, e.Dispute
+			n.Outcome, n.SettledAt, n.Effect, n.Dispute = inbox.Applied, &paymentjson.Time{Time: e.At}, e.Effect, e.Dispute
 		}
 	case inbox.WasRejected:
 		if n := i.at[nameOf(e.Processor, e.ID)]; n != nil {
-			n.Outcome, n.SettledAt, n.Refusal, n.Dispute = inbox.Rejected, &projections.Time{Time: e.At}, e.Refusal, e.Dispute
+			n.Outcome, n.SettledAt, n.Refusal, n.Dispute = inbox.Rejected, &paymentjson.Time{Time: e.At}, e.Refusal, e.Dispute
 		}
 	}
 	return nil

@@ -7,7 +7,7 @@ import (
 	"payledger/domain/payment"
 	"payledger/domain/process"
 	"payledger/domain/processor"
-	"payledger/projections"
+	"payledger/projections/paymentjson"
 )
 
 // Waiting is one thing that the payment waits for after an event: the processor's result of an operation
@@ -17,9 +17,9 @@ type Waiting struct {
 	Key       domain.OperationKey    `json:"key"`      // of the operation at its processor (D14)
 	Revision  uint64                 `json:"revision"` // of the event that requested it
 	State     payment.OperationState `json:"state"`
-	Since     projections.Time       `json:"since"`               // the request; of an action, when it was required
-	ExpiresAt *projections.Time      `json:"expiresAt,omitempty"` // of an action: when it counts as failed
-	AskedNext *projections.Time      `json:"askedNext,omitempty"` // newest entry of a running server: the next question
+	Since     paymentjson.Time       `json:"since"`               // the request; of an action, when it was required
+	ExpiresAt *paymentjson.Time      `json:"expiresAt,omitempty"` // of an action: when it counts as failed
+	AskedNext *paymentjson.Time      `json:"askedNext,omitempty"` // newest entry of a running server: the next question
 }
 
 // waiting lists what a state waits for, the oldest request first.
@@ -28,14 +28,14 @@ func waiting(s payment.State) []Waiting {
 	for _, op := range process.Open(s) {
 		list = append(list, Waiting{
 			Operation: op.Kind, Key: s.OperationKey(op.Revision), Revision: op.Revision, State: op.State,
-			Since: projections.Time{Time: op.RequestedAt},
+			Since: paymentjson.Time{Time: op.RequestedAt},
 		})
 	}
 	if action := s.RequiredAction(); action != nil {
 		held, _ := s.Operation(action.Revision)
 		list = append(list, Waiting{
 			Operation: held.Kind, Key: s.OperationKey(held.Revision), Revision: held.Revision, State: held.State,
-			Since: projections.Time{Time: requiredSince(held)}, ExpiresAt: &projections.Time{Time: action.ExpiresAt},
+			Since: paymentjson.Time{Time: requiredSince(held)}, ExpiresAt: &paymentjson.Time{Time: action.ExpiresAt},
 		})
 	}
 	return list
@@ -62,7 +62,7 @@ func (h *Reader) schedule(newest *Entry) {
 			requested = time.Time{} // the customer's turn
 		}
 		if at, known := h.NextAsk(newest.Waiting[i].Key, requested); known && !at.IsZero() {
-			newest.Waiting[i].AskedNext = &projections.Time{Time: at}
+			newest.Waiting[i].AskedNext = &paymentjson.Time{Time: at}
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"payledger/domain/processor"
 	"payledger/domain/workflow"
 	"payledger/eventstore/workflows/condition"
-	"payledger/projections"
+	"payledger/projections/paymentjson"
 )
 
 type event struct {
@@ -23,7 +23,7 @@ type event struct {
 func compiler(t testing.TB) *condition.Compiler {
 	t.Helper()
 	c, err := condition.NewCompiler(condition.Config{
-		Variables: map[string]reflect.Type{"payment": reflect.TypeFor[projections.Payment](), "event": reflect.TypeFor[event]()},
+		Variables: map[string]reflect.Type{"payment": reflect.TypeFor[paymentjson.Payment](), "event": reflect.TypeFor[event]()},
 		Personal:  []string{"payment.customer", "payment.paymentMethod.paymentMethodData.cardholderName"},
 	})
 	if err != nil {
@@ -44,16 +44,16 @@ func compile(t testing.TB, text string) *condition.Condition {
 // sample is an authorized payment of 25.00 EUR.
 func sample() condition.Values {
 	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	p := projections.Payment{
-		ID: "01sample", Date: projections.Time{Time: at}, DateUpdated: projections.Time{Time: at}, Status: payment.StatusAuthorized,
+	p := paymentjson.Payment{
+		ID: "01sample", Date: paymentjson.Time{Time: at}, DateUpdated: paymentjson.Time{Time: at}, Status: payment.StatusAuthorized,
 		OrderID: "order-1", CurrencyCode: "EUR", Amount: 2500,
-		PaymentMethod: projections.PaymentMethod{PaymentMethodType: "PAYMENT_CARD", PaymentMethodData: projections.CardData{
+		PaymentMethod: paymentjson.PaymentMethod{PaymentMethodType: "PAYMENT_CARD", PaymentMethodData: paymentjson.CardData{
 			Last4Digits: "1111", Network: "VISA", CardholderName: "Ada Lovelace", BinData: processor.BinData{IssuerCountryCode: "FR"},
 		}},
-		Transactions: []projections.Transaction{{TransactionType: "SALE", Amount: 2500, ProcessorName: processor.Adyen}},
-		Customer:     &projections.Customer{Email: "ada@example.com", FirstName: "Ada"},
+		Transactions: []paymentjson.Transaction{{TransactionType: "SALE", Amount: 2500, ProcessorName: processor.Adyen}},
+		Customer:     &paymentjson.Customer{Email: "ada@example.com", FirstName: "Ada"},
 		Metadata:     domain.Metadata{"vip": true, "tier": int64(3), "note": "gift"},
-		RiskData:     &projections.RiskData{CVVCheck: &projections.CVVCheck{Result: "NOT_MATCHED"}},
+		RiskData:     &paymentjson.RiskData{CVVCheck: &paymentjson.CVVCheck{Result: "NOT_MATCHED"}},
 	}
 	return condition.Values{"payment": &p, "event": event{"PAYMENT.STATUS", 2}}
 }
@@ -147,7 +147,7 @@ func TestSeen(t *testing.T) {
 		t.Errorf("an error tells %+v", leak)
 	}
 	long := sample()
-	long["payment"].(*projections.Payment).OrderID = strings.Repeat("ü", 500)
+	long["payment"].(*paymentjson.Payment).OrderID = strings.Repeat("ü", 500)
 	if v, _ := compile(t, `payment.orderId == "x"`).Evaluate(long); len(v.Seen) != 1 || len(v.Seen[0].Value) > 130 {
 		t.Errorf("%+v", v)
 	}

@@ -1,4 +1,4 @@
-package projections
+package paymentjson
 
 import (
 	"encoding/json"
@@ -27,7 +27,7 @@ func TestLifecycles(t *testing.T) {
 				Processor      *PaymentProcessor `json:"processor"`
 				Transactions   []Transaction     `json:"transactions"`
 			}{}
-			whole, err := json.Marshal(RenderPayment(state, customer, RenderOptions{Events: true, ActionToken: "TOKEN"}))
+			whole, err := json.Marshal(Render(state, customer, Options{Events: true, ActionToken: "TOKEN"}))
 			if err == nil {
 				err = json.Unmarshal(whole, &shown)
 			}
@@ -50,7 +50,7 @@ func TestTransactionsAgree(t *testing.T) {
 	for name, lead := range lifecycles {
 		t.Run(name, func(t *testing.T) {
 			lead(t, func(s payment.State) {
-				p := RenderPayment(s, customer, RenderOptions{Events: true})
+				p := Render(s, customer, Options{Events: true})
 				for _, fault := range append(transactionFaults(s, p), eventFaults(p)...) {
 					t.Errorf("revision %d: %s", s.Revision, fault)
 				}
@@ -126,7 +126,7 @@ func TestEventTypes(t *testing.T) {
 	shown := map[string]bool{}
 	for _, lead := range lifecycles {
 		lead(t, func(s payment.State) {
-			for _, tx := range RenderPayment(s, customer, RenderOptions{Events: true}).Transactions {
+			for _, tx := range Render(s, customer, Options{Events: true}).Transactions {
 				for _, e := range tx.Events {
 					shown[e.Type] = true
 				}
@@ -147,7 +147,7 @@ func TestEventTypes(t *testing.T) {
 // TestRefusedRefund: a refund that our books refuse is an event of the sale and no refund (D7).
 func TestRefusedRefund(t *testing.T) {
 	l := born(t, nil, nil).authorize().capture(1000, true).ok().refund(1001, "", "")
-	p := RenderPayment(l.state, customer, RenderOptions{Events: true})
+	p := Render(l.state, customer, Options{Events: true})
 	events := p.Transactions[0].Events
 	newest := events[len(events)-1]
 	if len(p.Transactions) != 1 || newest.Type != "REFUND_FAILED" || newest.Amount != 1001 || newest.StatusReason == nil || newest.Reason == "" {
@@ -161,10 +161,10 @@ func TestRefusedRefund(t *testing.T) {
 // TestRequiredAction: it is there only while the customer is waited for, with the token that the caller gave,
 // and never in a webhook (D6, D17).
 func TestRequiredAction(t *testing.T) {
-	action := func(s payment.State, o RenderOptions) *RequiredAction {
-		return RenderPayment(s, customer, o).RequiredAction
+	action := func(s payment.State, o Options) *RequiredAction {
+		return Render(s, customer, o).RequiredAction
 	}
-	told := RenderOptions{ActionToken: "TOKEN"}
+	told := Options{ActionToken: "TOKEN"}
 	l := born(t, nil, nil)
 	if a := action(l.state, told); a != nil {
 		t.Errorf("before: %+v", a)
@@ -173,10 +173,10 @@ func TestRequiredAction(t *testing.T) {
 	if a := action(l.state, told); a == nil || a.Name != "3DS_AUTHENTICATION" || a.ClientToken != "TOKEN" || a.Description == "" {
 		t.Errorf("required: %+v", a)
 	}
-	if a := action(l.state, RenderOptions{Webhook: true, ActionToken: "TOKEN"}); a != nil {
+	if a := action(l.state, Options{Webhook: true, ActionToken: "TOKEN"}); a != nil {
 		t.Errorf("in a webhook: %+v", a)
 	}
-	if text, err := json.Marshal(action(l.state, RenderOptions{})); err != nil || strings.Contains(string(text), "clientToken") {
+	if text, err := json.Marshal(action(l.state, Options{})); err != nil || strings.Contains(string(text), "clientToken") {
 		t.Errorf("without a token: %s, %v", text, err)
 	}
 	l.resume(processor.Authenticated)

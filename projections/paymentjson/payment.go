@@ -1,4 +1,4 @@
-package projections
+package paymentjson
 
 import (
 	"bytes"
@@ -189,7 +189,7 @@ func (t Time) MarshalJSON() ([]byte, error) {
 func (t *Time) UnmarshalJSON(data []byte) error {
 	parsed, err := time.Parse(time.RFC3339Nano, string(bytes.Trim(data, `"`)))
 	if err != nil {
-		return fmt.Errorf("projections: date %s: %w", data, err)
+		return fmt.Errorf("paymentjson: date %s: %w", data, err)
 	}
 	t.Time = parsed.UTC()
 	return nil

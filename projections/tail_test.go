@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"payledger/domain/payment"
 	"payledger/eventstore"
+	"payledger/projections/paymentjson"
 )
 
 // tailed folds the events of the log's payments with a tail, and gives all that is shown of each payment after each event.
@@ -27,8 +27,8 @@ func tailed(r *rapid.T, all []*eventstore.Recorded, tail int) (shown []string) {
 		}
 		s := payment.Evolve(states[recorded.ID], event)
 		states[recorded.ID] = s
-		for _, o := range []RenderOptions{{Events: true, ActionToken: "TOKEN"}, {Webhook: true}, {}} {
-			text, err := json.Marshal(RenderPayment(s, customer, o))
+		for _, o := range []paymentjson.Options{{Events: true, ActionToken: "TOKEN"}, {Webhook: true}, {}} {
+			text, err := json.Marshal(paymentjson.Render(s, customer, o))
 			if err != nil {
 				r.Fatal(err)
 			}
@@ -69,28 +69,5 @@ func TestTailIsNotShown(t *testing.T) {
 	})
 	if longest < 10 {
 		t.Errorf("the longest life has %d operations", longest)
-	}
-}
-
-// TestTailOfLifecyclesIsNotShown is the same for the reviewed lives, which have several tries.
-func TestTailOfLifecyclesIsNotShown(t *testing.T) {
-	defer func(before int) { payment.Tail = before }(payment.Tail)
-	for name, lead := range lifecycles {
-		shown := map[int][]string{}
-		for _, tail := range []int{0, 1000} {
-			payment.Tail = tail
-			lead(t, func(s payment.State) {
-				for _, o := range []RenderOptions{{Events: true}, {}} {
-					text, err := json.Marshal(RenderPayment(s, customer, o))
-					if err != nil {
-						t.Fatal(err)
-					}
-					shown[tail] = append(shown[tail], string(text))
-				}
-			})
-		}
-		if diff := cmp.Diff(shown[1000], shown[0]); diff != "" || len(shown[0]) == 0 {
-			t.Errorf("%s: %s", name, diff)
-		}
 	}
 }

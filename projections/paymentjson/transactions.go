@@ -1,4 +1,4 @@
-package projections
+package paymentjson
 
 import (
 	"cmp"
@@ -14,7 +14,7 @@ import (
 // its request, then each refund a REFUND, oldest first by what was heard of it last, so that the newest is the one
 // that a PAYMENT.REFUND is about (§6.2). What is done to a sale stands in its events; so does a refund that our own
 // books refused (D7).
-func renderTransactions(s payment.State, o RenderOptions) []Transaction {
+func renderTransactions(s payment.State, o Options) []Transaction {
 	var sales, refunds []payment.Operation
 	for op := range s.Each {
 		switch {
@@ -52,7 +52,7 @@ func heard(op payment.Operation) time.Time {
 
 // renderSale shows one try. The payment is at the newest, whose status is the payment's; an earlier one has
 // the status that it alone ended with.
-func renderSale(s payment.State, op payment.Operation, o RenderOptions) Transaction {
+func renderSale(s payment.State, op payment.Operation, o Options) Transaction {
 	parts := saleOperations(s, op)
 	alone := payment.State{Amount: s.Amount, Totals: s.Totals, Operations: parts} // the domain's own rules, for this try
 	t := renderTransaction(s, op, o, transactionSale)
@@ -93,7 +93,7 @@ func saleOf(s payment.State, op payment.Operation) uint64 {
 
 // renderRefund shows a refund, from its request on. Without an order id of its own it carries the payment's
 // (D10).
-func renderRefund(s payment.State, op payment.Operation, o RenderOptions) Transaction {
+func renderRefund(s payment.State, op payment.Operation, o Options) Transaction {
 	t := renderTransaction(s, op, o, transactionRefund)
 	t.OrderID, t.Reason = domain.FirstNonEmpty(op.OrderID, s.OrderID), op.Reason
 	t.ProcessorStatus, t.ProcessorStatusReason = refundStatus(op)
@@ -118,7 +118,7 @@ func refundStatus(op payment.Operation) (payment.Status, *StatusReason) {
 }
 
 // renderTransaction gives what every kind of transaction has.
-func renderTransaction(s payment.State, op payment.Operation, o RenderOptions, kind string) Transaction {
+func renderTransaction(s payment.State, op payment.Operation, o Options, kind string) Transaction {
 	t := Transaction{
 		Type: kind, TransactionType: kind, Date: Time{op.RequestedAt}, Amount: op.Amount, CurrencyCode: s.Currency,
 		ProcessorName: op.Target.Processor, ProcessorMerchantID: op.Target.MerchantID,

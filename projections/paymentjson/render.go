@@ -1,4 +1,4 @@
-package projections
+package paymentjson
 
 import (
 	"payledger/domain"
@@ -16,18 +16,18 @@ const (
 // asking is the message of a status reason while the outcome is not known (D8).
 const asking = "The processor has not answered in time; it is being asked for the outcome."
 
-// RenderOptions say for whom a Payment JSON is.
-type RenderOptions struct {
+// Options say for whom a Payment JSON is.
+type Options struct {
 	Events       bool   // expand=transactions.events
 	First6Digits bool   // the account opted in to first6Digits (§2.2)
 	Webhook      bool   // without order and requiredAction, transactions with transactionType only (D17)
 	ActionToken  string // clientToken of a required action; "" leaves it out
 }
 
-// RenderPayment gives the Payment JSON of a state. p is the state's personal data, opened; erased data is
+// Render gives the Payment JSON of a state. p is the state's personal data, opened; erased data is
 // empty and its fields are left out. It is a pure function: the same state always renders the same. The
 // result shares order, metadata and addresses with its arguments.
-func RenderPayment(s payment.State, p domain.Personal, o RenderOptions) Payment {
+func Render(s payment.State, p domain.Personal, o Options) Payment {
 	out := Payment{
 		ID: s.ID, Date: Time{s.CreatedAt}, DateUpdated: Time{s.UpdatedAt},
 		Status: s.Status(), StatusReason: renderReason(s.StatusReason()),
@@ -78,7 +78,7 @@ func renderReason(r *payment.Reason) *StatusReason {
 	return out
 }
 
-func renderMethod(s payment.State, cardholder string, o RenderOptions) PaymentMethod {
+func renderMethod(s payment.State, cardholder string, o Options) PaymentMethod {
 	m, c := s.Method, s.Method.Card
 	out := PaymentMethod{
 		PaymentType: m.PaymentType, PaymentMethodToken: m.Token, IsVaulted: m.Vaulted || s.Vaults(),

@@ -1,4 +1,4 @@
-package projections
+package paymentjson
 
 import (
 	"bytes"
@@ -60,29 +60,29 @@ func TestPaymentJSON(t *testing.T) {
 	bare.Method.FirstPaymentReason, bare.Method.AnalyticsID = "", ""
 	authorized := answered(t, created, func() processor.Answer { a := approved(); a.ThreeDS = "AUTH_SUCCESS"; return a }())
 	declined := answered(t, created, processor.Answer{State: processor.Declined, ProcessorTransactionID: "ptx-2", ProcessorEventID: "pev-2", Code: "51", Message: "Insufficient funds"})
-	expanded := RenderOptions{Events: true}
+	expanded := Options{Events: true}
 	for _, c := range []struct {
 		name     string
 		state    payment.State
 		personal domain.Personal
-		options  RenderOptions
+		options  Options
 	}{
-		{"requested", created, customer, RenderOptions{}},
+		{"requested", created, customer, Options{}},
 		{"requested_expanded", created, customer, expanded},
-		{"bare", bare, domain.Personal{}, RenderOptions{}},
-		{"authorized", authorized, customer, RenderOptions{}},
-		{"authorized_expanded_first6", authorized, customer, RenderOptions{Events: true, First6Digits: true}},
-		{"authorized_webhook", authorized, customer, RenderOptions{Webhook: true}},
-		{"authorized_erased", authorized, domain.Personal{}, RenderOptions{}},
+		{"bare", bare, domain.Personal{}, Options{}},
+		{"authorized", authorized, customer, Options{}},
+		{"authorized_expanded_first6", authorized, customer, Options{Events: true, First6Digits: true}},
+		{"authorized_webhook", authorized, customer, Options{Webhook: true}},
+		{"authorized_erased", authorized, domain.Personal{}, Options{}},
 		{"declined", declined, customer, expanded},
-		{"declined_webhook", declined, customer, RenderOptions{Webhook: true}},
+		{"declined_webhook", declined, customer, Options{Webhook: true}},
 		{"rejected", answered(t, created, processor.Answer{State: processor.Failed, Code: processor.CodeRejected, Message: "blocked by a risk rule"}), customer, expanded},
 		{"failed", answered(t, created, processor.Answer{State: processor.Failed, Code: processor.CodeFenced, Message: "not received in time"}), customer, expanded},
 		{"timed_out", payment.Evolve(created, payment.AuthorizationTimedOut{NoAnswer: payment.NoAnswer{At: start.Add(90e9), Request: 1}}), customer, expanded},
 		{"processor_pending", answered(t, created, processor.Answer{State: processor.Pending, ProcessorTransactionID: "ptx-4", ProcessorEventID: "pev-4"}), customer, expanded},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := json.MarshalIndent(RenderPayment(c.state, c.personal, c.options), "", "  ")
+			got, err := json.MarshalIndent(Render(c.state, c.personal, c.options), "", "  ")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -114,7 +114,7 @@ func TestRenderChangesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	first := RenderPayment(s, customer, RenderOptions{Events: true, First6Digits: true})
+	first := Render(s, customer, Options{Events: true, First6Digits: true})
 	first.PaymentMethod.PaymentMethodData.BinData.Network = "OTHER"
 	*first.PaymentMethod.PaymentMethodData.First6Digits = "000000"
 	first.Transactions[0].Amount = 0
