@@ -13,10 +13,10 @@ import (
 // personal data: who erases that erases them. nil: they are not kept. They are not where no payment is known, as no
 // key would ever be destroyed for them, where there is no key of the person or it is erased, and where they cannot be
 // sealed now.
-func (s *Service) sealAdditional(ctx context.Context, told processor.SignedNotification) *domain.Sealed {
-	sealed, err := s.sealForPayment(ctx, told.Reference, told.Additional)
+func (s *Service) sealAdditional(ctx context.Context, payload processor.SignedNotification) *domain.Sealed {
+	sealed, err := s.sealForPayment(ctx, payload.Reference, payload.Additional)
 	if err != nil {
-		s.Logger.Warn().Err(err).Str("processor", string(told.Processor)).Str("notification", told.ID).Str("payment", string(told.Reference)).
+		s.Logger.Warn().Err(err).Str("processor", string(payload.Processor)).Str("notification", payload.ID).Str("payment", string(payload.Reference)).
 			Msg("fields of a notification that the protocol does not name could not be sealed and are not kept")
 	}
 	return sealed

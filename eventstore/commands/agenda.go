@@ -21,8 +21,8 @@ const (
 	agendaRoom = 4096
 )
 
-// errand is one operation that a processor is asked about again, or one action that its customer abandoned.
-type errand struct {
+// question is one operation that a processor is asked about again, or one action that its customer abandoned.
+type question struct {
 	key       domain.OperationKey
 	payment   domain.PaymentID
 	account   domain.AccountID
@@ -37,16 +37,16 @@ type errand struct {
 	place     int       // in the agenda's order; -1: its time has come
 }
 
-// errandOf is the next question about a flight that ends now without an outcome.
-func errandOf(f *flight, now time.Time) *errand {
-	e := errandFor(f.tip.State, f.revision)
+// nextQuestion is the next question about a flight that ends now without an outcome.
+func nextQuestion(f *inFlight, now time.Time) *question {
+	e := questionAbout(f.tip.State, f.revision)
 	e.asked, e.next = f.asked+1, now.Add(process.NextInterval(f.asked))
 	return e
 }
 
-func errandFor(p payment.State, revision uint64) *errand {
+func questionAbout(p payment.State, revision uint64) *question {
 	op, _ := p.Operation(revision)
-	return &errand{
+	return &question{
 		key: p.OperationKey(revision), payment: p.ID, account: p.Account, revision: revision, processor: op.Target.Processor,
 		kind: op.Kind, state: op.State, since: op.RequestedAt,
 	}
@@ -56,21 +56,21 @@ func errandFor(p payment.State, revision uint64) *errand {
 // questions are LastInterval apart, and agendaRoom at most for each processor: package pending finds those in the views.
 type agenda struct {
 	mu      sync.Mutex
-	by      map[domain.OperationKey]*errand
-	order   errands
+	by      map[domain.OperationKey]*question
+	order   questionHeap
 	lanes   map[processor.Name]*lane
 	changed chan struct{} // holds one signal: look at the order again
 }
 
 // lane is what one processor is asked.
 type lane struct {
-	held    int       // errands of the processor
-	due     []*errand // their time has come
-	running int       // questions under way
+	held    int         // errands of the processor
+	due     []*question // their time has come
+	running int         // questions under way
 }
 
 func newAgenda() *agenda {
-	return &agenda{by: map[domain.OperationKey]*errand{}, lanes: map[processor.Name]*lane{}, changed: make(chan struct{}, 1)}
+	return &agenda{by: map[domain.OperationKey]*question{}, lanes: map[processor.Name]*lane{}, changed: make(chan struct{}, 1)}
 }
 
 // lane returns a processor's lane; the caller holds mu.
@@ -84,7 +84,7 @@ func (a *agenda) lane(name processor.Name) *lane {
 }
 
 // add takes an errand in, unless the views are to find it.
-func (a *agenda) add(e *errand) {
+func (a *agenda) add(e *question) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	l := a.lane(e.processor)
@@ -137,20 +137,20 @@ func (a *agenda) has(key domain.OperationKey) bool {
 }
 
 // find returns a copy of an operation's errand.
-func (a *agenda) find(key domain.OperationKey) (errand, bool) {
+func (a *agenda) find(key domain.OperationKey) (question, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if e := a.by[key]; e != nil {
 		return *e, true
 	}
-	return errand{}, false
+	return question{}, false
 }
 
 // all returns copies of all errands.
-func (a *agenda) all() []errand {
+func (a *agenda) all() []question {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	list := make([]errand, 0, len(a.by))
+	list := make([]question, 0, len(a.by))
 	for _, e := range a.by {
 		list = append(list, *e)
 	}
@@ -163,7 +163,7 @@ func (a *agenda) turn(now time.Time) (start []*lane, next time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for len(a.order) > 0 && !a.order[0].next.After(now) {
-		e := heap.Pop(&a.order).(*errand)
+		e := heap.Pop(&a.order).(*question)
 		e.place = -1
 		l := a.lane(e.processor)
 		l.due = append(l.due, e)
@@ -179,7 +179,7 @@ func (a *agenda) turn(now time.Time) (start []*lane, next time.Time) {
 }
 
 // take returns the next errand of a lane that still stands; nil: there is none, and the caller's goroutine ends.
-func (a *agenda) take(l *lane) *errand {
+func (a *agenda) take(l *lane) *question {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for len(l.due) > 0 {
@@ -198,7 +198,7 @@ func (a *agenda) take(l *lane) *errand {
 
 // keepAgenda asks what is due, until the service ends.
 func (s *Service) keepAgenda() {
-	a := s.flights.agenda
+	a := s.inFlight.agenda
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -210,7 +210,7 @@ func (s *Service) keepAgenda() {
 		}
 		start, next := a.turn(time.Now())
 		for _, l := range start {
-			s.workers.do(func() { s.runErrands(a, l) })
+			s.workers.do(func() { s.askDue(a, l) })
 		}
 		if !next.IsZero() {
 			timer.Reset(time.Until(next))
@@ -218,14 +218,14 @@ func (s *Service) keepAgenda() {
 	}
 }
 
-func (s *Service) runErrands(a *agenda, l *lane) {
+func (s *Service) askDue(a *agenda, l *lane) {
 	for e := a.take(l); e != nil; e = a.take(l) {
-		s.run(s.ctx, e)
+		s.askScheduled(s.ctx, e)
 	}
 }
 
 // run asks about one operation. It goes back into the agenda unless it has its outcome, or a flight of its own.
-func (s *Service) run(ctx context.Context, e *errand) {
+func (s *Service) askScheduled(ctx context.Context, e *question) {
 	tip, err := eventstore.Load(ctx, s.Store, eventstore.Payments, eventstore.Payments.Key(e.account, string(e.payment)), eventstore.AllowStale)
 	if err != nil || tip.Recorded == nil || tip.Recorded.Revision < e.revision { // the store is in trouble, or a replica behind
 		s.retry(e)
@@ -241,46 +241,46 @@ func (s *Service) run(ctx context.Context, e *errand) {
 		}
 		s.retry(e) // the next turn finds how it ended
 	default:
-		s.flights.agenda.drop(e.key)
+		s.inFlight.agenda.drop(e.key)
 	}
 }
 
 // retry puts an errand back.
-func (s *Service) retry(e *errand) {
+func (s *Service) retry(e *question) {
 	again := *e
 	again.next, again.asked = time.Now().Add(process.NextInterval(e.asked)), e.asked+1
-	s.flights.agenda.drop(e.key)
-	s.flights.agenda.add(&again)
+	s.inFlight.agenda.drop(e.key)
+	s.inFlight.agenda.add(&again)
 }
 
 // ask asks once about an open operation, after so many questions without an answer, unless a flight looks after it.
 func (s *Service) ask(ctx context.Context, tip eventstore.Tip[payment.State], revision uint64, asked int) {
 	op, _ := tip.State.Operation(revision)
-	f := newFlight(tip, revision, s.timeoutOf(op), false)
+	f := newInFlight(tip, revision, s.timeoutOf(op), false)
 	f.asked = asked
-	if _, fresh := s.flights.join(f); !fresh {
+	if _, fresh := s.inFlight.join(f); !fresh {
 		return
 	}
-	defer s.flights.leave(f)
-	s.fly(ctx, f, askFirst)
+	defer s.inFlight.leave(f)
+	s.drive(ctx, f, askFirst)
 }
 
-// errands are ordered by their next question: a heap.
-type errands []*errand
+// questionHeap are ordered by their next question: a heap.
+type questionHeap []*question
 
 // Len, Less, Swap, Push and Pop are heap.Interface.
-func (o errands) Len() int           { return len(o) }
-func (o errands) Less(i, j int) bool { return o[i].next.Before(o[j].next) }
-func (o errands) Swap(i, j int) {
+func (o questionHeap) Len() int           { return len(o) }
+func (o questionHeap) Less(i, j int) bool { return o[i].next.Before(o[j].next) }
+func (o questionHeap) Swap(i, j int) {
 	o[i], o[j] = o[j], o[i]
 	o[i].place, o[j].place = i, j
 }
-func (o *errands) Push(x any) {
-	e := x.(*errand)
+func (o *questionHeap) Push(x any) {
+	e := x.(*question)
 	e.place = len(*o)
 	*o = append(*o, e)
 }
-func (o *errands) Pop() any {
+func (o *questionHeap) Pop() any {
 	last := len(*o) - 1
 	e := (*o)[last]
 	(*o)[last] = nil

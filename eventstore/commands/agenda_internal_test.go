@@ -17,8 +17,8 @@ import (
 
 var noon = time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
 
-func errandAt(name processor.Name, n int, next time.Time) *errand {
-	return &errand{key: domain.OperationKey(fmt.Sprintf("%s.%d", name, n)), processor: name, next: next, state: payment.StatePending}
+func errandAt(name processor.Name, n int, next time.Time) *question {
+	return &question{key: domain.OperationKey(fmt.Sprintf("%s.%d", name, n)), processor: name, next: next, state: payment.StatePending}
 }
 
 // TestAgenda: whatever comes and goes, every errand that stands is handed out once, not before its time, and by no more
@@ -28,7 +28,7 @@ func TestAgenda(t *testing.T) {
 		a, now := newAgenda(), noon
 		stands, out := map[domain.OperationKey]time.Time{}, map[domain.OperationKey]bool{}
 		running := map[*lane]int{}
-		key := func() *errand {
+		key := func() *question {
 			name := rapid.SampledFrom(processor.Names[:2]).Draw(t, "name")
 			return errandAt(name, rapid.IntRange(0, 30).Draw(t, "n"), now.Add(time.Duration(rapid.IntRange(0, 9).Draw(t, "in"))*time.Second))
 		}
@@ -138,9 +138,9 @@ func testPark(t *testing.T) {
 	tip := eventstore.Tip[payment.State]{State: payment.State{ID: "01p", Operations: []payment.Operation{
 		{Revision: 1, State: payment.StateRequested, RequestedAt: noon, Target: payment.Target{Processor: processor.Adyen}},
 	}}}
-	fs := newFlights()
-	fly := func(awaited bool) *flight {
-		f, fresh := fs.join(newFlight(tip, 1, due.In(noon, time.Minute), awaited))
+	fs := newInFlightOperations()
+	fly := func(awaited bool) *inFlight {
+		f, fresh := fs.join(newInFlight(tip, 1, due.In(noon, time.Minute), awaited))
 		if !fresh {
 			t.Fatal("flies already")
 		}
@@ -157,7 +157,7 @@ func testPark(t *testing.T) {
 	if fs.agenda.has("01p.1") {
 		t.Fatal("in the agenda while it flies")
 	}
-	if f, fresh := fs.join(newFlight(tip, 1, due.In(noon, time.Minute), true)); fresh || f != question {
+	if f, fresh := fs.join(newInFlight(tip, 1, due.In(noon, time.Minute), true)); fresh || f != question {
 		t.Fatal("flies twice")
 	}
 	if fs.park(question, noon.Add(59*time.Second)) {

@@ -85,7 +85,7 @@ func (w *watched) Lookup(ctx context.Context, name processor.Name, key domain.Op
 func (r *rig) left(s *commands.Service, name processor.Name) domain.PaymentID {
 	r.t.Helper()
 	token := r.token(s)
-	tool, id := r.instrument(token), domain.PaymentIDForToken(r.by.Account, token)
+	inst, id := r.instrument(token), domain.PaymentIDForToken(r.by.Account, token)
 	r.claim(token, id)
 	meta, err := r.store.NewMeta("test", "request")
 	if err != nil {
@@ -95,7 +95,7 @@ func (r *rig) left(s *commands.Service, name processor.Name) domain.PaymentID {
 		func(s payment.State) (payment.Event, error) {
 			return payment.DecideCreate(s, payment.Create{
 				At: meta.At, ID: id, Account: r.by.Account, OrderID: "order-1", Currency: "EUR", Amount: amount(2500),
-				Method: payment.Method{Token: token, Type: "PAYMENT_CARD", TokenizedAt: tool.CreatedAt, AuthorizationType: "FINAL", Card: tool.Card},
+				Method: payment.Method{Token: token, Type: "PAYMENT_CARD", TokenizedAt: inst.CreatedAt, AuthorizationType: "FINAL", Card: inst.Card},
 				Route:  []payment.Target{{Processor: name, MerchantID: "merchant"}},
 			})
 		})

@@ -100,11 +100,11 @@ func (s *Service) startAttempt(ctx context.Context, by Caller, in AttemptInput) 
 func (s *Service) supersedeAttempt(ctx context.Context, by Caller, before attempt.State, instead domain.Token) (decided bool, err error) {
 	kept := before.Token == instead
 	if !kept {
-		tool, err := eventstore.Load(ctx, s.Store, eventstore.Instruments, eventstore.Instruments.Key(by.Account, string(before.Token)), eventstore.Latest)
+		inst, err := eventstore.Load(ctx, s.Store, eventstore.Instruments, eventstore.Instruments.Key(by.Account, string(before.Token)), eventstore.Latest)
 		if err != nil {
 			return false, err
 		}
-		kept = tool.State.Vaulted()
+		kept = inst.State.Vaulted()
 	}
 	_, err = s.abort(ctx, by, AbortInput{Attempt: before.ID, Reason: superseded}, kept)
 	if domain.ReasonOf(err) == domain.ReasonAttemptNotPending {

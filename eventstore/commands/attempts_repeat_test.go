@@ -105,12 +105,12 @@ func TestAbortSparesWhatHasPaid(t *testing.T) {
 func TestStartCrashes(t *testing.T) {
 	t.Parallel()
 	r := newRigFor(t, false)
-	well := r.newNode(t, time.Minute, nil)
+	healthy := r.newNode(t, time.Minute, nil)
 	for _, e := range []string{"attempt.created", "attempt.aborted", "instrument.invalidated", "session.attempt_started"} {
-		for _, w := range []way{refuses, twice, crashBefore, crashAfter, overtaken} {
+		for _, w := range []failureMode{refuses, twice, crashBefore, crashAfter, overtaken} {
 			t.Run(fmt.Sprintf("%s %s", e, w), func(t *testing.T) {
 				t.Parallel()
-				r.with(t).startThrough(well.Service, newFault(effect{on: e}, w))
+				r.with(t).startThrough(healthy.Service, newFault(effect{on: e}, w))
 			})
 		}
 	}
@@ -118,38 +118,38 @@ func TestStartCrashes(t *testing.T) {
 
 // startThrough starts attempts with three cards in a session, the second of them on a node with a fault, and has all
 // approved that there can be.
-func (r *rig) startThrough(well *commands.Service, f *fault) {
+func (r *rig) startThrough(healthy *commands.Service, f *fault) {
 	r.t.Helper()
-	from := r.manual(well)
+	from := r.manual(healthy)
 	var tokens []domain.Token
 	for range 3 {
-		tokens = append(tokens, r.tokenIn(well, from, approvedCard))
+		tokens = append(tokens, r.tokenIn(healthy, from, approvedCard))
 	}
-	r.start(well, from, tokens[0])
+	r.start(healthy, from, tokens[0])
 	n := r.newNode(r.t, time.Minute, f)
 	r.t.Cleanup(func() { closeOnce(f.resume) })
-	given := n.meets(func() error {
+	given := n.untilFault(func() error {
 		_, err := n.StartAttempt(background, r.by, commands.AttemptInput{Session: from.ID, Token: tokens[1]})
 		return err
 	})
-	if f.way == crashBefore || f.way == crashAfter {
+	if f.mode == crashBefore || f.mode == crashAfter {
 		n.kill()
 		<-given
 	}
-	r.start(well, from, tokens[2])
-	if f.way == overtaken {
+	r.start(healthy, from, tokens[2])
+	if f.mode == overtaken {
 		closeOnce(f.resume)
 	}
-	if f.way != crashBefore && f.way != crashAfter {
+	if f.mode != crashBefore && f.mode != crashAfter {
 		<-given
 	}
-	r.approvesOne(well, from, tokens)
+	r.approvesOne(healthy, from, tokens)
 }
 
 // approvesOne has every attempt approved that the tokens may have got: one pays.
-func (r *rig) approvesOne(well *commands.Service, from session.State, tokens []domain.Token) {
+func (r *rig) approvesOne(healthy *commands.Service, from session.State, tokens []domain.Token) {
 	r.t.Helper()
-	named, err := well.Session(background, r.by.Account, from.ID)
+	named, err := healthy.Session(background, r.by.Account, from.ID)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -161,11 +161,11 @@ func (r *rig) approvesOne(well *commands.Service, from session.State, tokens []d
 				continue
 			}
 			if r.attempt(id).Due() { // the crash of an abort
-				if err := well.RecoverAttempt(background, r.by.Account, id); err != nil {
+				if err := healthy.RecoverAttempt(background, r.by.Account, id); err != nil {
 					r.t.Error(err)
 				}
 			}
-			if _, err := well.ApproveAttempt(background, r.by, id); err == nil {
+			if _, err := healthy.ApproveAttempt(background, r.by, id); err == nil {
 				pay = append(pay, id)
 				r.consistent(id)
 			} else {
@@ -183,27 +183,27 @@ func (r *rig) approvesOne(well *commands.Service, from session.State, tokens []d
 func TestApprovalHeedsNoLaterVaulting(t *testing.T) {
 	t.Parallel()
 	r := newRigFor(t, false)
-	well := r.newNode(t, time.Minute, nil)
+	healthy := r.newNode(t, time.Minute, nil)
 	for _, in := range []commands.VaultInput{{CustomerID: "customer-9"}, {CustomerID: "customer-9", Verify: true}} {
-		a := r.asked(well.Service)
+		a := r.asked(healthy.Service)
 		r.dies("instrument.used", crashBefore, func(n *node) error {
 			_, err := n.ApproveAttempt(background, r.by, a.ID)
 			return err
 		})
 		in.Token = a.Token
-		if _, err := well.VaultInstrument(background, r.by, in); err != nil {
+		if _, err := healthy.VaultInstrument(background, r.by, in); err != nil {
 			t.Fatal(err)
 		}
-		r.cleaned(well.Service)
-		if err := well.RecoverAttempt(background, r.by.Account, a.ID); err != nil {
+		r.cleaned(healthy.Service)
+		if err := healthy.RecoverAttempt(background, r.by.Account, a.ID); err != nil {
 			t.Error("recovery:", err)
 		}
 		r.consistent(a.ID)
-		if tool := r.instrument(a.Token); !tool.Vaulted() || !tool.Good() || tool.CustomerID != "customer-9" {
-			t.Errorf("%+v", tool)
+		if inst := r.instrument(a.Token); !inst.Vaulted() || !inst.Good() || inst.CustomerID != "customer-9" {
+			t.Errorf("%+v", inst)
 		}
 		from := session.State{ID: a.Session}
-		_, err := well.StartAttempt(background, r.by, commands.AttemptInput{Session: from.ID, Token: r.tokenIn(well.Service, from, approvedCard)})
+		_, err := healthy.StartAttempt(background, r.by, commands.AttemptInput{Session: from.ID, Token: r.tokenIn(healthy.Service, from, approvedCard)})
 		refused(t, err, domain.ReasonPayment) // it is paid, once
 	}
 }
@@ -234,19 +234,19 @@ func (r *rig) impossible(s *commands.Service) attempt.State {
 func TestApprovalThatCannotBePaid(t *testing.T) {
 	t.Parallel()
 	r := newRigFor(t, false)
-	well := r.newNode(t, time.Minute, nil)
+	healthy := r.newNode(t, time.Minute, nil)
 	for _, e := range []string{"payment.key_claimed", "attempt.refused"} {
-		for _, w := range []way{refuses, twice, crashBefore, crashAfter, overtaken} {
+		for _, w := range []failureMode{refuses, twice, crashBefore, crashAfter, overtaken} {
 			t.Run(fmt.Sprintf("%s %s", e, w), func(t *testing.T) {
 				t.Parallel()
 				r := r.with(t)
-				a, f := r.impossible(well.Service), newFault(effect{on: e}, w)
+				a, f := r.impossible(healthy.Service), newFault(effect{on: e}, w)
 				n := r.newNode(t, time.Minute, f)
-				given := n.meets(func() error { return n.RecoverAttempt(background, r.by.Account, a.ID) })
+				given := n.untilFault(func() error { return n.RecoverAttempt(background, r.by.Account, a.ID) })
 				if w == crashBefore || w == crashAfter {
 					n.kill()
 				}
-				if err := well.RecoverAttempt(background, r.by.Account, a.ID); err != nil {
+				if err := healthy.RecoverAttempt(background, r.by.Account, a.ID); err != nil {
 					t.Error(err)
 				}
 				closeOnce(f.resume)
@@ -254,17 +254,17 @@ func TestApprovalThatCannotBePaid(t *testing.T) {
 				if ended := r.attempt(a.ID); ended.Status(r.now()) != attempt.Aborted || ended.Due() || ended.Reason == "" || ended.Payment != "" {
 					t.Errorf("%+v", ended)
 				}
-				_, err := well.ApproveAttempt(background, r.by, a.ID)
+				_, err := healthy.ApproveAttempt(background, r.by, a.ID)
 				refused(t, err, domain.ReasonAttemptNotPending)
-				if _, err := well.AbortAttempt(background, r.by, commands.AbortInput{Attempt: a.ID}); err != nil {
+				if _, err := healthy.AbortAttempt(background, r.by, commands.AbortInput{Attempt: a.ID}); err != nil {
 					t.Error(err)
 				}
 				if r.payment(a.Payment).Exists() || r.operations(a.Payment) != 0 || !r.instrument(a.Token).Good() {
 					t.Error("something came of it")
 				}
 				from := session.State{ID: a.Session}
-				next := r.start(well.Service, from, r.tokenIn(well.Service, from, approvedCard))
-				if _, err := well.ApproveAttempt(background, r.by, next.ID); err != nil {
+				next := r.start(healthy.Service, from, r.tokenIn(healthy.Service, from, approvedCard))
+				if _, err := healthy.ApproveAttempt(background, r.by, next.ID); err != nil {
 					t.Error(err)
 				}
 			})

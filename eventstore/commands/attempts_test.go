@@ -104,19 +104,19 @@ func (r *rig) consistent(id domain.AttemptID) {
 func TestApprovalCrashes(t *testing.T) {
 	t.Parallel()
 	r := newRigFor(t, false)
-	well := r.newNode(t, time.Minute, nil)
+	healthy := r.newNode(t, time.Minute, nil)
 	for what, effects := range map[string][]string{
 		"approve": {"attempt.approved", "instrument.used", "payment.created", authorize, "payment.authorized", "attempt.completed"},
 		"abort":   {"attempt.aborted", "instrument.invalidated", "attempt.completed"},
 	} {
 		for _, e := range effects {
-			for _, w := range []way{refuses, twice, crashBefore, crashAfter, overtaken} {
+			for _, w := range []failureMode{refuses, twice, crashBefore, crashAfter, overtaken} {
 				if e == authorize && w == refuses {
 					continue
 				}
 				t.Run(fmt.Sprintf("%s: %s %s", what, e, w), func(t *testing.T) {
 					t.Parallel()
-					r.with(t).decideThrough(well.Service, what, newFault(effect{on: e}, w))
+					r.with(t).decideThrough(healthy.Service, what, newFault(effect{on: e}, w))
 				})
 			}
 		}
@@ -124,18 +124,18 @@ func TestApprovalCrashes(t *testing.T) {
 }
 
 // dies runs a request on a node that ends where the fault says, and gives the fault's node.
-func (r *rig) dies(on string, w way, request func(*node) error) {
+func (r *rig) dies(on string, w failureMode, request func(*node) error) {
 	r.t.Helper()
 	n := r.newNode(r.t, time.Minute, newFault(effect{on: on}, w))
-	given := n.meets(func() error { return request(n) })
+	given := n.untilFault(func() error { return request(n) })
 	n.kill()
 	<-given
 }
 
 // decideThrough decides an attempt on a node with a fault, recovers and repeats on another.
-func (r *rig) decideThrough(well *commands.Service, what string, f *fault) {
+func (r *rig) decideThrough(healthy *commands.Service, what string, f *fault) {
 	r.t.Helper()
-	a := r.asked(well)
+	a := r.asked(healthy)
 	n := r.newNode(r.t, time.Minute, f)
 	r.t.Cleanup(func() { closeOnce(f.resume) })
 	decide := func(s *commands.Service) error {
@@ -149,8 +149,8 @@ func (r *rig) decideThrough(well *commands.Service, what string, f *fault) {
 		}
 		return err
 	}
-	given := n.meets(func() error { return decide(n.Service) })
-	switch f.way {
+	given := n.untilFault(func() error { return decide(n.Service) })
+	switch f.mode {
 	case crashBefore, crashAfter:
 		n.kill()
 		<-given
@@ -159,7 +159,7 @@ func (r *rig) decideThrough(well *commands.Service, what string, f *fault) {
 			refused(r.t, err, domain.ReasonServiceUnavailable)
 		}
 	case overtaken:
-		if err := decide(well); err != nil {
+		if err := decide(healthy); err != nil {
 			r.t.Error(err)
 		}
 		closeOnce(f.resume)
@@ -170,11 +170,11 @@ func (r *rig) decideThrough(well *commands.Service, what string, f *fault) {
 		}
 	}
 	paid := domain.PaymentIDForAttempt(r.by.Account, a.ID)
-	if err := errors.Join(well.RecoverAttempt(background, r.by.Account, a.ID), well.Recover(background, r.by.Account, paid)); err != nil {
+	if err := errors.Join(healthy.RecoverAttempt(background, r.by.Account, a.ID), healthy.Recover(background, r.by.Account, paid)); err != nil {
 		r.t.Fatal(err)
 	}
 	r.consistent(a.ID)
-	if err := decide(well); err != nil {
+	if err := decide(healthy); err != nil {
 		r.t.Error("the repeat:", err)
 	}
 	if r.attempt(a.ID).Decision == "" {
@@ -193,13 +193,13 @@ func TestApprovedTerms(t *testing.T) {
 		status payment.Status
 	}{{0, payment.StatusAuthorized}, {2 * time.Hour, payment.StatusFailed}} {
 		r := newRigFor(t, false)
-		well := r.newNode(t, time.Minute, nil)
-		a := r.asked(well.Service)
+		healthy := r.newNode(t, time.Minute, nil)
+		a := r.asked(healthy.Service)
 		r.dies("instrument.used", crashBefore, func(n *node) error {
 			_, err := n.ApproveAttempt(background, r.by, a.ID)
 			return err
 		})
-		_, err := well.ChangeSession(background, r.by, a.Session, func(in commands.SessionInput) (commands.SessionInput, error) {
+		_, err := healthy.ChangeSession(background, r.by, a.Session, func(in commands.SessionInput) (commands.SessionInput, error) {
 			in.Amount, in.OrderID = amount(9900), "order-2"
 			return in, nil
 		})
@@ -207,7 +207,7 @@ func TestApprovedTerms(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.ahead.Store(int64(c.later))
-		if err := well.RecoverAttempt(background, r.by.Account, a.ID); err != nil {
+		if err := healthy.RecoverAttempt(background, r.by.Account, a.ID); err != nil {
 			t.Fatal(err)
 		}
 		p := r.settled(domain.PaymentIDForAttempt(r.by.Account, a.ID))

@@ -15,8 +15,8 @@ func cardOf(p payment.State) secrets.CardRef {
 }
 
 // cardRef names the card behind a token.
-func cardRef(tool instrument.State) secrets.CardRef {
-	return secrets.CardRef{Account: tool.Account, Token: tool.Token, TokenizedAt: tool.CreatedAt}
+func cardRef(inst instrument.State) secrets.CardRef {
+	return secrets.CardRef{Account: inst.Account, Token: inst.Token, TokenizedAt: inst.CreatedAt}
 }
 
 // discard has a card destroyed soon: its outcome is known, nobody needs it any more.

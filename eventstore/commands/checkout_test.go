@@ -58,46 +58,46 @@ func (r *rig) paidOnce(tokens []domain.Token, refusals ...error) payment.State {
 func TestTwoTabs(t *testing.T) {
 	t.Parallel()
 	r := newRigFor(t, false)
-	well := r.newNode(t, time.Minute, nil)
+	healthy := r.newNode(t, time.Minute, nil)
 	for _, e := range []string{"session.payment_started", "instrument.used", "payment.created", authorize, "payment.authorized"} {
-		for _, w := range []way{refuses, twice, crashBefore, crashAfter, overtaken} {
+		for _, w := range []failureMode{refuses, twice, crashBefore, crashAfter, overtaken} {
 			if e == authorize && w == refuses {
 				continue
 			}
 			t.Run(fmt.Sprintf("%s %s", e, w), func(t *testing.T) {
 				t.Parallel()
-				r.with(t).tabsThrough(well.Service, newFault(effect{on: e}, w))
+				r.with(t).tabsThrough(healthy.Service, newFault(effect{on: e}, w))
 			})
 		}
 	}
 }
 
-func (r *rig) tabsThrough(well *commands.Service, f *fault) {
+func (r *rig) tabsThrough(healthy *commands.Service, f *fault) {
 	r.t.Helper()
-	from := r.opened(well, session.Fields{})
-	tokens := []domain.Token{r.tokenIn(well, from, approvedCard), r.tokenIn(well, from, approvedCard)}
+	from := r.opened(healthy, session.Fields{})
+	tokens := []domain.Token{r.tokenIn(healthy, from, approvedCard), r.tokenIn(healthy, from, approvedCard)}
 	n := r.newNode(r.t, time.Minute, f)
 	r.t.Cleanup(func() { closeOnce(f.resume) })
-	given := n.meets(func() error { _, err := r.tab(n.Service, from, tokens[0]); return err })
-	if f.way == crashBefore || f.way == crashAfter {
+	given := n.untilFault(func() error { _, err := r.tab(n.Service, from, tokens[0]); return err })
+	if f.mode == crashBefore || f.mode == crashAfter {
 		n.kill()
 		<-given
 	}
-	_, second := r.tab(well, from, tokens[1])
+	_, second := r.tab(healthy, from, tokens[1])
 	closeOnce(f.resume)
 	var first error
-	if f.way != crashBefore && f.way != crashAfter {
-		if first = <-given; domain.ReasonOf(first) == domain.ReasonServiceUnavailable && f.way == refuses {
+	if f.mode != crashBefore && f.mode != crashAfter {
+		if first = <-given; domain.ReasonOf(first) == domain.ReasonServiceUnavailable && f.mode == refuses {
 			first = nil // and the other one is made
 		}
 	}
 	id := domain.PaymentIDForToken(r.by.Account, tokens[0])
-	if err := well.Recover(background, r.by.Account, id); err != nil {
+	if err := healthy.Recover(background, r.by.Account, id); err != nil {
 		r.t.Fatal(err)
 	}
 	paid := r.paidOnce(tokens, first, second)
 	for _, token := range tokens { // the repeats
-		_, err := r.tab(well, from, token)
+		_, err := r.tab(healthy, from, token)
 		var e *domain.Error
 		if !errors.As(err, &e) || e.Reason != domain.ReasonPayment || e.Payment != paid.ID {
 			r.t.Errorf("the repeat: %v", err)
@@ -111,27 +111,27 @@ func (r *rig) tabsThrough(well *commands.Service, f *fault) {
 func TestGivenUpForAnother(t *testing.T) {
 	t.Parallel()
 	r := newRigFor(t, false)
-	well := r.newNode(t, time.Minute, nil)
-	for _, w := range []way{refuses, twice, crashBefore, crashAfter, overtaken} {
+	healthy := r.newNode(t, time.Minute, nil)
+	for _, w := range []failureMode{refuses, twice, crashBefore, crashAfter, overtaken} {
 		t.Run(string(w), func(t *testing.T) {
 			t.Parallel()
 			r := r.with(t)
-			from := r.opened(well.Service, session.Fields{})
-			tokens := []domain.Token{r.tokenIn(well.Service, from, approvedCard), r.tokenIn(well.Service, from, approvedCard), r.tokenIn(well.Service, from, approvedCard)}
+			from := r.opened(healthy.Service, session.Fields{})
+			tokens := []domain.Token{r.tokenIn(healthy.Service, from, approvedCard), r.tokenIn(healthy.Service, from, approvedCard), r.tokenIn(healthy.Service, from, approvedCard)}
 			r.dies("payment.created", crashBefore, func(n *node) error { _, err := r.tab(n.Service, from, tokens[0]); return err })
 			f := newFault(effect{on: "payment.key_claimed"}, w)
 			n := r.newNode(t, time.Minute, f)
-			given := n.meets(func() error { _, err := r.tab(n.Service, from, tokens[1]); return err })
+			given := n.untilFault(func() error { _, err := r.tab(n.Service, from, tokens[1]); return err })
 			if w == crashBefore || w == crashAfter {
 				n.kill()
 			}
-			_, first := r.tab(well.Service, from, tokens[0]) // its repeat
+			_, first := r.tab(healthy.Service, from, tokens[0]) // its repeat
 			closeOnce(f.resume)
 			second := <-given
 			if w == crashBefore || w == crashAfter || w == refuses {
 				second = nil
 			}
-			_, third := r.tab(well.Service, from, tokens[2])
+			_, third := r.tab(healthy.Service, from, tokens[2])
 			r.paidOnce(tokens, first, second, third)
 		})
 	}
@@ -193,7 +193,7 @@ func TestReplicaBehind(t *testing.T) {
 	r := newRigFor(t, false)
 	n := r.newNode(t, time.Minute, nil)
 	from := r.opened(n.Service, session.Fields{CustomerID: "customer-1"})
-	behind := r.newNodeOn(t, &wire{behind: true}, time.Minute)
+	behind := r.newNodeOn(t, &faultyConn{behind: true}, time.Minute)
 	token := r.enteredIn(n.Service, from, approvedCard, true)
 	tip, err := eventstore.Load(background, behind.store, eventstore.Instruments, eventstore.Instruments.Key(r.by.Account, string(token)), eventstore.AllowStale)
 	if err != nil || tip.Recorded != nil {

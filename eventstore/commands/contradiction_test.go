@@ -175,15 +175,15 @@ func TestLateNotice(t *testing.T) {
 		t.Fatal(now.Status())
 	}
 	unknowing := r.inboxService(&atomic.Bool{}) // keeps it, and dies
-	told := resultOf("nt_1", p.ID, "1", processor.Authorize, processor.Succeeded, p.Operations[0].TransactionID)
-	if err := unknowing.Notify(background, "request", told); err != nil {
+	payload := resultOf("nt_1", p.ID, "1", processor.Authorize, processor.Succeeded, p.Operations[0].TransactionID)
+	if err := unknowing.Notify(background, "request", payload); err != nil {
 		t.Fatal(err)
 	}
 	nodes[0] = r.logging(&logbook{})
 	var all sync.WaitGroup
 	for i := range 8 {
 		all.Go(func() {
-			if err := nodes[i%2].ApplyNotices(background, p.ID); err != nil {
+			if err := nodes[i%2].ApplyPendingNotifications(background, p.ID); err != nil {
 				t.Error(err)
 			}
 		})

@@ -132,8 +132,8 @@ var behind = []action{
 }
 
 // acted lets somebody act at the processor after what was prepared.
-func acted(prepare func(*hand), kind processor.Kind, a *domain.Amount) func(*hand) {
-	return func(h *hand) {
+func acted(prepare func(*scenario), kind processor.Kind, a *domain.Amount) func(*scenario) {
+	return func(h *scenario) {
 		prepare(h)
 		if _, err := h.sim.Act(background, kind, h.id, a); err != nil {
 			h.t.Fatal(err)
@@ -142,47 +142,47 @@ func acted(prepare func(*hand), kind processor.Kind, a *domain.Amount) func(*han
 }
 
 // ready prepares a token; the payment will be that of the command's key.
-func ready(card string) func(*hand) {
-	return func(h *hand) {
-		h.token = h.tokenOf(h.well, card)
+func ready(card string) func(*scenario) {
+	return func(h *scenario) {
+		h.token = h.tokenOf(h.healthy, card)
 		h.id = domain.PaymentIDForKey(h.by.Account, h.key)
 	}
 }
 
 // running prepares a token; the payment will be made by cancelRunning.
-func running(h *hand) {
-	h.token = h.tokenOf(h.well, approvedCard)
+func running(h *scenario) {
+	h.token = h.tokenOf(h.healthy, approvedCard)
 	h.id = domain.PaymentIDForKey(h.by.Account, h.key+"-create")
 }
 
-func paid(card string) func(*hand) {
-	return func(h *hand) {
-		h.made = h.pay(h.well, card)
+func paid(card string) func(*scenario) {
+	return func(h *scenario) {
+		h.made = h.pay(h.healthy, card)
 		h.id = h.made.ID
 	}
 }
 
-func captured(h *hand) {
+func captured(h *scenario) {
 	paid(approvedCard)(h)
-	if _, err := h.well.Capture(background, h.by, commands.CaptureInput{Payment: h.id, Final: true}); err != nil {
+	if _, err := h.healthy.Capture(background, h.by, commands.CaptureInput{Payment: h.id, Final: true}); err != nil {
 		h.t.Fatal(err)
 	}
 }
 
-func create(h *hand, n *node) error {
+func create(h *scenario, n *node) error {
 	_, err := n.CreatePayment(n.ctx, h.by, commands.PaymentInput{Token: h.token, IdempotencyKey: h.key})
 	return err
 }
 
-func createAgain(h *hand, s *commands.Service) error {
+func createAgain(h *scenario, s *commands.Service) error {
 	return create(h, &node{Service: s, ctx: background})
 }
 
 // requested prepares a payment that was recorded by a process that is gone, with an automatic capture.
-func requested(h *hand) {
+func requested(h *scenario) {
 	ready(approvedCard)(h)
 	h.claim(h.token, h.id)
-	tool := h.instrument(h.token)
+	inst := h.instrument(h.token)
 	meta, err := h.store.NewMeta("test", "request")
 	if err != nil {
 		h.t.Fatal(err)
@@ -192,7 +192,7 @@ func requested(h *hand) {
 		func(s payment.State) (payment.Event, error) {
 			return payment.DecideCreate(s, payment.Create{
 				At: meta.At, ID: h.id, Account: h.by.Account, OrderID: "order-1", Currency: "EUR", Amount: &total, IdempotencyKey: h.key,
-				Method:      payment.Method{Token: h.token, Type: "PAYMENT_CARD", TokenizedAt: tool.CreatedAt, AuthorizationType: "FINAL", Card: tool.Card},
+				Method:      payment.Method{Token: h.token, Type: "PAYMENT_CARD", TokenizedAt: inst.CreatedAt, AuthorizationType: "FINAL", Card: inst.Card},
 				Route:       []payment.Target{{Processor: processor.Adyen, MerchantID: "merchant"}},
 				AutoCapture: true,
 			})
@@ -219,47 +219,47 @@ func (r *rig) claim(token domain.Token, id domain.PaymentID) {
 }
 
 // recoverIt takes such a payment up; nobody waits for it.
-func recoverIt(h *hand, n *node) error { return n.Recover(n.ctx, h.by.Account, h.id) }
+func recoverIt(h *scenario, n *node) error { return n.Recover(n.ctx, h.by.Account, h.id) }
 
-func resume(h *hand, n *node) error {
+func resume(h *scenario, n *node) error {
 	_, err := n.Resume(n.ctx, h.by, commands.ResumeInput{
 		Payment: h.id, Action: h.made.RequiredAction().Revision, Outcome: processor.Authenticated, IdempotencyKey: h.key,
 	})
-	if domain.ReasonOf(err) == domain.ReasonNoActionsToHandle && (h.fault.way == late || h.fault.way == never) {
+	if domain.ReasonOf(err) == domain.ReasonNoActionsToHandle && (h.fault.mode == late || h.fault.mode == never) {
 		return nil // D8: what resume says at the payment timeout
 	}
 	return err
 }
 
-func capture(a domain.Amount, final bool) func(*hand, *node) error {
-	return func(h *hand, n *node) error {
+func capture(a domain.Amount, final bool) func(*scenario, *node) error {
+	return func(h *scenario, n *node) error {
 		_, err := n.Capture(n.ctx, h.by, commands.CaptureInput{Payment: h.id, Amount: &a, Final: final, IdempotencyKey: h.key})
 		return err
 	}
 }
 
-func cancel(h *hand, n *node) error {
+func cancel(h *scenario, n *node) error {
 	_, err := n.Cancel(n.ctx, h.by, commands.CancelInput{Payment: h.id, IdempotencyKey: h.key})
 	return err
 }
 
-func cancelAgain(h *hand, s *commands.Service) error {
+func cancelAgain(h *scenario, s *commands.Service) error {
 	return cancel(h, &node{Service: s, ctx: background})
 }
 
-func refund(h *hand, n *node) error {
+func refund(h *scenario, n *node) error {
 	_, err := n.Refund(n.ctx, h.by, commands.RefundInput{Payment: h.id, Amount: amount(700), IdempotencyKey: h.key})
 	return err
 }
 
-func adjust(h *hand, n *node) error {
+func adjust(h *scenario, n *node) error {
 	_, err := n.Adjust(n.ctx, h.by, commands.AdjustInput{Payment: h.id, Amount: 3000, IdempotencyKey: h.key})
 	return err
 }
 
 // cancelRunning creates a payment under another key, and cancels it while the processor's answer to its
 // authorization is on its way.
-func cancelRunning(h *hand, n *node) error {
+func cancelRunning(h *scenario, n *node) error {
 	n.port.mu.Lock()
 	n.port.held, n.port.holds = make(chan struct{}), make(chan struct{})
 	held, holds := n.port.held, n.port.holds

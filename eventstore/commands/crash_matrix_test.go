@@ -35,24 +35,24 @@ type effect struct {
 // action is a command of the matrix.
 type action struct {
 	name    string
-	prepare func(*hand) // brings a payment to where the command can be given
-	give    func(h *hand, n *node) error
-	repeat  func(h *hand, s *commands.Service) error // the request once more; nil: give's own
+	prepare func(*scenario) // brings a payment to where the command can be given
+	give    func(h *scenario, n *node) error
+	repeat  func(h *scenario, s *commands.Service) error // the request once more; nil: give's own
 	effects []effect
 	status  payment.Status // in the end
 	books   string         // operations and states in the end
 }
 
 // hand plays one row.
-type hand struct {
+type scenario struct {
 	*rig
-	action action
-	fault  *fault
-	well   *commands.Service // of another node, which is well
-	key    string            // of the command
-	token  domain.Token
-	id     domain.PaymentID
-	made   payment.State // as prepared
+	action  action
+	fault   *fault
+	healthy *commands.Service // of another node, which is well
+	key     string            // of the command
+	token   domain.Token
+	id      domain.PaymentID
+	made    payment.State // as prepared
 }
 
 // TestCrashMatrix: whatever effect of whatever command fails before it happened, takes effect and loses its
@@ -62,16 +62,16 @@ type hand struct {
 func TestCrashMatrix(t *testing.T) {
 	t.Parallel()
 	r := newRigFor(t, false)
-	well := r.newNode(t, time.Minute, nil)
+	healthy := r.newNode(t, time.Minute, nil)
 	row := 0
 	for _, a := range slices.Concat(actions, behind) {
 		for _, e := range a.effects {
-			for _, w := range waysOf(e) {
+			for _, w := range modesOf(e) {
 				row++
 				if testing.Short() && row%4 > 0 {
 					continue
 				}
-				h := &hand{action: a, fault: newFault(e, w), well: well.Service, key: fmt.Sprintf("key-%d", row)}
+				h := &scenario{action: a, fault: newFault(e, w), healthy: healthy.Service, key: fmt.Sprintf("key-%d", row)}
 				name := strings.ReplaceAll(fmt.Sprintf("%s: %s", a.name, e.on), "payment.", "")
 				if e.nth > 1 {
 					name += " again"
@@ -86,16 +86,16 @@ func TestCrashMatrix(t *testing.T) {
 	}
 }
 
-// waysOf lists how an effect can go wrong. Broken connections take seconds: small runs leave them to the
+// modesOf lists how an effect can go wrong. Broken connections take seconds: small runs leave them to the
 // tests of the store.
-func waysOf(e effect) []way {
+func modesOf(e effect) []failureMode {
 	if e.on == lookUp {
-		return []way{lostBefore, lostAfter, crashBefore, overtaken, left}
+		return []failureMode{lostBefore, lostAfter, crashBefore, overtaken, left}
 	}
 	if strings.HasPrefix(e.on, "send ") {
-		return []way{lostBefore, lostAfter, twice, crashBefore, crashAfter, overtaken, left, late, never}
+		return []failureMode{lostBefore, lostAfter, twice, crashBefore, crashAfter, overtaken, left, late, never}
 	}
-	ways := []way{refuses, twice, crashBefore, crashAfter, overtaken, left}
+	ways := []failureMode{refuses, twice, crashBefore, crashAfter, overtaken, left}
 	if !testing.Short() {
 		ways = append(ways, lostBefore, lostAfter)
 	}
@@ -103,12 +103,12 @@ func waysOf(e effect) []way {
 }
 
 // play gives the command on a node with the row's fault and holds what comes of it to the books.
-func (h *hand) play(e effect) {
+func (h *scenario) play(e effect) {
 	n := h.newNode(h.t, time.Minute, h.fault)
 	h.t.Cleanup(func() { closeOnce(h.fault.resume) }) // before the node ends
 	h.action.prepare(h)
-	given := n.meets(func() error { return h.action.give(h, n) })
-	switch h.fault.way {
+	given := n.untilFault(func() error { return h.action.give(h, n) })
+	switch h.fault.mode {
 	case crashBefore, crashAfter:
 		n.kill()
 		<-given
@@ -136,9 +136,9 @@ func (h *hand) play(e effect) {
 
 // recovers: another process takes over, and the client repeats its request. It is told that the key was used
 // if the request was recorded; otherwise the repeat is the first.
-func (h *hand) recovers() {
+func (h *scenario) recovers() {
 	h.t.Helper()
-	if err := h.well.Recover(background, h.by.Account, h.id); err != nil {
+	if err := h.healthy.Recover(background, h.by.Account, h.id); err != nil {
 		h.t.Fatal(err)
 	}
 	h.quiet()
@@ -153,9 +153,9 @@ func (h *hand) recovers() {
 
 // overtakes: while the effect is about to happen, another node recovers the payment and the client repeats
 // its request there. One of the two is carried out.
-func (h *hand) overtakes(given <-chan error) {
+func (h *scenario) overtakes(given <-chan error) {
 	h.t.Helper()
-	if err := h.well.Recover(background, h.by.Account, h.id); err != nil {
+	if err := h.healthy.Recover(background, h.by.Account, h.id); err != nil {
 		h.t.Fatal(err)
 	}
 	if h.payment(h.id).Exists() {
@@ -174,7 +174,7 @@ func (h *hand) overtakes(given <-chan error) {
 
 // refusedOnce: the store took nothing. Whoever asked for something is told so and may repeat it; an outcome
 // is recorded later.
-func (h *hand) refusedOnce(n *node, err error) {
+func (h *scenario) refusedOnce(n *node, err error) {
 	h.t.Helper()
 	if err != nil {
 		refused(h.t, err, domain.ReasonServiceUnavailable)
@@ -183,11 +183,11 @@ func (h *hand) refusedOnce(n *node, err error) {
 }
 
 // ends holds the payment to its one outcome.
-func (h *hand) ends(e effect) {
+func (h *scenario) ends(e effect) {
 	h.t.Helper()
 	p := h.quiet()
 	status, books := h.action.status, h.action.books
-	if h.fault.way == never {
+	if h.fault.mode == never {
 		status, books = e.neverStatus, e.neverBooks
 	}
 	lines, err := h.sim.Books(background, client.Filter{Reference: h.id})
@@ -211,7 +211,7 @@ func (h *hand) ends(e effect) {
 }
 
 // quiet waits until no outcome is owed.
-func (h *hand) quiet() payment.State {
+func (h *scenario) quiet() payment.State {
 	h.t.Helper()
 	if p := h.payment(h.id); !p.Exists() {
 		return p
@@ -219,16 +219,16 @@ func (h *hand) quiet() payment.State {
 	return h.until(h.id, "an end", finished)
 }
 
-func (h *hand) again() error { return h.repeat(h.well) }
+func (h *scenario) again() error { return h.repeat(h.healthy) }
 
-func (h *hand) repeat(s *commands.Service) error {
+func (h *scenario) repeat(s *commands.Service) error {
 	if h.action.repeat != nil {
 		return h.action.repeat(h, s)
 	}
 	return h.action.give(h, &node{Service: s, ctx: background})
 }
 
-func (h *hand) accepted(err error) {
+func (h *scenario) accepted(err error) {
 	h.t.Helper()
 	if err != nil {
 		h.t.Fatal("the command failed:", err)
@@ -236,7 +236,7 @@ func (h *hand) accepted(err error) {
 }
 
 // isRepeat: the key is used, and the answer names the payment (D9).
-func (h *hand) isRepeat(err error) {
+func (h *scenario) isRepeat(err error) {
 	h.t.Helper()
 	var e *domain.Error
 	if !errors.As(err, &e) || e.Reason != domain.ReasonIdempotencyKeyExists || e.Payment != h.id || e.Status == "" {
@@ -245,7 +245,7 @@ func (h *hand) isRepeat(err error) {
 }
 
 // keyUsed tells whether the payment knows the command's key.
-func (h *hand) keyUsed() bool {
+func (h *scenario) keyUsed() bool {
 	for _, hash := range h.payment(h.id).KeyHashes {
 		if hash == domain.KeyHash(h.by.Account, h.key) {
 			return true

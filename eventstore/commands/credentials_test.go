@@ -65,8 +65,8 @@ func (l *lifeline) cut() {
 	l.die()
 }
 
-// meets notes the effects in what a client sends, and reports whether the one is among them at which the process ends.
-func (l *lifeline) meets(p []byte) bool {
+// cutsAt notes the effects in what a client sends, and reports whether the one is among them at which the process ends.
+func (l *lifeline) cutsAt(p []byte) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	before := len(l.seen)
@@ -95,7 +95,7 @@ type strand struct {
 
 func (s *strand) Write(p []byte) (int, error) {
 	switch {
-	case !s.line.meets(p):
+	case !s.line.cutsAt(p):
 	case s.line.after:
 		s.mu.Lock()
 		s.deaf = true

@@ -15,20 +15,20 @@ import (
 
 // applyDispute records what a processor told of a dispute (D16), as caused by the notification. The payment is not
 // touched.
-func (s *Service) applyDispute(ctx context.Context, paid eventstore.Tip[payment.State], e kept) (verdict, error) {
+func (s *Service) applyDispute(ctx context.Context, paid eventstore.Tip[payment.State], e stored) (disposition, error) {
 	n := e.Told
-	told := n.Dispute
-	transaction, processed := disputed(paid.State, n.Processor, told.TransactionID)
+	payload := n.Dispute
+	transaction, processed := disputed(paid.State, n.Processor, payload.TransactionID)
 	switch {
 	case !processed && paid.State.Waiting():
-		return verdict{}, fmt.Errorf("%w: the authorization has no result", errNotYet)
+		return disposition{}, fmt.Errorf("%w: the authorization has no result", errNotYet)
 	case !processed:
-		return verdict{refusal: fmt.Sprintf("The payment has no transaction at %s.", n.Processor)}, nil
+		return disposition{refusal: fmt.Sprintf("The payment has no transaction at %s.", n.Processor)}, nil
 	}
-	id := domain.DisputeIDFor(paid.State.Account, string(n.Processor), told.ID)
+	id := domain.DisputeIDFor(paid.State.Account, string(n.Processor), payload.ID)
 	meta, err := s.Store.NewMeta("processor:"+string(n.Processor), e.correlation)
 	if err != nil {
-		return verdict{}, err
+		return disposition{}, err
 	}
 	fact := factOf(n, e.At, transaction)
 	tip, err := eventstore.Execute(ctx, s.Store, eventstore.Disputes, eventstore.Disputes.Key(paid.State.Account, string(id)), meta,
@@ -36,26 +36,26 @@ func (s *Service) applyDispute(ctx context.Context, paid eventstore.Tip[payment.
 			return dispute.DecideRecord(state, dispute.Record{
 				At: meta.At, ID: id, Account: paid.State.Account, Fact: fact, Subject: dispute.Subject{
 					Payment: paid.State.ID, OrderID: paid.State.OrderID, PaymentMethodType: paid.State.Method.Type,
-					Network: paid.State.Method.Card.Network, Processor: n.Processor, ProcessorDisputeID: told.ID,
+					Network: paid.State.Method.Card.Network, Processor: n.Processor, ProcessorDisputeID: payload.ID,
 				},
 			})
 		})
 	if err != nil {
-		return verdict{}, err
+		return disposition{}, err
 	}
-	v := verdict{dispute: id}
+	disposed := disposition{dispute: id}
 	if i := slices.IndexFunc(tip.State.Facts, func(f dispute.Judged) bool { return f.EventID == fact.EventID }); i >= 0 {
-		v.refusal = tip.State.Facts[i].Refusal // also one that was recorded before a crash
+		disposed.refusal = tip.State.Facts[i].Refusal // also one that was recorded before a crash
 	}
 	if tip.Appended {
-		v.effect = tip.Recorded.Type
+		disposed.effect = tip.Recorded.Type
 	}
-	return v, nil
+	return disposed, nil
 }
 
 // disputed names the disputed transaction: what the processor says, else the newest capture that it confirmed, else
 // the authorization (D16). false: the payment never was at that processor.
-func disputed(s payment.State, name processor.Name, told string) (transaction string, processed bool) {
+func disputed(s payment.State, name processor.Name, payload string) (transaction string, processed bool) {
 	for _, op := range s.Whole().Operations {
 		if op.Target.Processor != name || op.TransactionID == "" {
 			continue
@@ -65,19 +65,19 @@ func disputed(s payment.State, name processor.Name, told string) (transaction st
 		}
 		processed = true
 	}
-	return domain.FirstNonEmpty(told, transaction), processed
+	return domain.FirstNonEmpty(payload, transaction), processed
 }
 
 // factOf is the fact that a notification, which came at a time, tells.
 func factOf(n processor.Notification, at time.Time, transaction string) dispute.Fact {
-	told := n.Dispute
+	payload := n.Dispute
 	fact := dispute.Fact{
-		EventID: n.ID, At: told.At, ReceivedAt: at, Type: told.Type, Status: told.Status, TransactionID: transaction,
-		MerchantID: told.MerchantID, ReasonCode: told.ReasonCode, Reason: processor.DisputeReason(told.ReasonCode),
-		Wording: told.Wording, Amount: told.Amount, Currency: told.Currency,
+		EventID: n.ID, At: payload.At, ReceivedAt: at, Type: payload.Type, Status: payload.Status, TransactionID: transaction,
+		MerchantID: payload.MerchantID, ReasonCode: payload.ReasonCode, Reason: processor.DisputeReason(payload.ReasonCode),
+		Wording: payload.Wording, Amount: payload.Amount, Currency: payload.Currency,
 	}
-	if !told.ChallengeBy.IsZero() {
-		by := told.ChallengeBy
+	if !payload.ChallengeBy.IsZero() {
+		by := payload.ChallengeBy
 		fact.ChallengeBy = &by
 	}
 	return fact

@@ -26,13 +26,13 @@ type moreDisputes struct {
 func (d *moreDisputes) ToldSince(ctx context.Context, name processor.Name, since time.Time, after string) (processor.DisputePage, error) {
 	page, err := d.Client.ToldSince(ctx, name, since, after)
 	if name == processor.Adyen && after == "" {
-		var told []processor.SignedNotification
+		var payload []processor.SignedNotification
 		for _, n := range d.more {
 			if n.Dispute == nil || !n.Dispute.At.Before(since) {
-				told = append(told, n)
+				payload = append(payload, n)
 			}
 		}
-		page.Told = append(told, page.Told...)
+		page.Told = append(payload, page.Told...)
 	}
 	return page, err
 }
@@ -79,9 +79,9 @@ func TestFullInbox(t *testing.T) {
 		}
 	}
 	full := r.inbox(paid.ID).Revision
-	told, lost := tell("nt_told", processor.DisputeChallenged), tell("nt_lost", processor.DisputeWon)
+	payload, lost := tell("nt_told", processor.DisputeChallenged), tell("nt_lost", processor.DisputeWon)
 	for range 2 {
-		if err := s.Notify(background, "request", told); err != nil {
+		if err := s.Notify(background, "request", payload); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -135,14 +135,14 @@ func TestSizeOfAnInbox(t *testing.T) {
 	r := newRig(t)
 	s := r.inboxService(&atomic.Bool{})
 	id := domain.PaymentIDForKey(r.by.Account, "never")
-	told := 0
+	payload := 0
 	for i := range 500 {
 		n := toldOf(fmt.Sprint("nt_", i), id, processor.DisputeOpen, disputedAt.Add(time.Duration(i)*time.Second))
 		n.Dispute.Wording, n.Body = strings.Repeat("w", 480), strings.Repeat("b", 900)
 		if err := s.Notify(background, "request", n); err != nil {
 			t.Fatal(i, err)
 		}
-		told += len(n.Body)
+		payload += len(n.Body)
 	}
 	history, err := r.store.History(background, eventstore.InboxKey(string(id)))
 	if err != nil {
@@ -152,9 +152,9 @@ func TestSizeOfAnInbox(t *testing.T) {
 	for _, e := range history {
 		kept += len(e.Body)
 	}
-	t.Logf("%d bytes told, %d kept in %d events", told, kept, len(history))
-	if len(history) != 500 || kept > 30*told {
-		t.Errorf("%d bytes kept of %d told, in %d events", kept, told, len(history))
+	t.Logf("%d bytes told, %d kept in %d events", payload, kept, len(history))
+	if len(history) != 500 || kept > 30*payload {
+		t.Errorf("%d bytes kept of %d told, in %d events", kept, payload, len(history))
 	}
 }
 

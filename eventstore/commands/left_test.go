@@ -140,7 +140,7 @@ func TestCommandsOnLeft(t *testing.T) {
 		_, err := r.capture(1, key)
 		refused(t, err, domain.ReasonIdempotencyKeyExists)
 	}
-	one, err := r.s.Once(background, r.by, r.id, workflow.Action{Type: workflow.Capture, Amount: amount(500)}, "capture-1")
+	one, err := r.s.RunWorkflowOperation(background, r.by, r.id, workflow.Action{Type: workflow.Capture, Amount: amount(500)}, "capture-1")
 	if want := r.payment(r.id).OperationKey(r.of["capture"].Revision); err != nil || !one.Known || !one.Succeeded || one.Operation != want {
 		t.Errorf("%+v %v, not %s", one, err, want)
 	}

@@ -25,7 +25,7 @@ type node struct {
 	*commands.Service
 	t     testing.TB
 	store *eventstore.Store
-	wire  *wire
+	conn  *faultyConn
 	port  *port
 	ctx   context.Context // of its callers; ends with the process
 	end   context.CancelFunc
@@ -35,17 +35,17 @@ type node struct {
 // fault, nil for nothing.
 func (r *rig) newNode(t testing.TB, paymentTimeout time.Duration, f *fault) *node {
 	t.Helper()
-	return r.newNodeOn(t, &wire{fault: f}, paymentTimeout)
+	return r.newNodeOn(t, &faultyConn{fault: f}, paymentTimeout)
 }
 
 // newNodeOn starts a process on a wire.
-func (r *rig) newNodeOn(t testing.TB, w *wire, paymentTimeout time.Duration) *node {
+func (r *rig) newNodeOn(t testing.TB, w *faultyConn, paymentTimeout time.Duration) *node {
 	t.Helper()
-	n := &node{t: t, wire: w, port: &port{Port: r.sim, fault: w.fault}}
+	n := &node{t: t, conn: w, port: &port{Port: r.sim, fault: w.fault}}
 	n.ctx, n.end = context.WithCancel(background)
 	config := eventstoretest.Config(r.server)
 	config.Now = r.now
-	config.Options, config.Lags = []nats.Option{n.wire.through}, w.behind
+	config.Options, config.Lags = []nats.Option{n.conn.through}, w.behind
 	n.store = eventstoretest.OpenOn(t, config)
 	n.Service = commands.New(commands.Config{
 		Store: n.store, Vault: eventstoretest.Secrets(t, n.store), Processors: n.port,
@@ -62,12 +62,12 @@ func (r *rig) newNodeOn(t testing.TB, w *wire, paymentTimeout time.Duration) *no
 	return n
 }
 
-// meets gives the process a command, waits until that has come to the fault, and gives what it ends with.
-func (n *node) meets(command func() error) <-chan error {
+// untilFault gives the process a command, waits until that has come to the fault, and gives what it ends with.
+func (n *node) untilFault(command func() error) <-chan error {
 	n.t.Helper()
 	given := make(chan error, 1)
 	go func() { given <- command() }()
-	if !came(n.wire.fault.hit) {
+	if !came(n.conn.fault.hit) {
 		n.t.Fatal("the effect never came")
 	}
 	return given
@@ -75,7 +75,7 @@ func (n *node) meets(command func() error) <-chan error {
 
 // kill ends the process: nothing of it reaches the log or a processor any more.
 func (n *node) kill() {
-	n.wire.cut()
+	n.conn.cut()
 	n.port.cut()
 	n.end()
 	if err := n.store.Close(); err != nil { // before the service: what is under way ends at once
@@ -115,12 +115,12 @@ func (p *port) Send(ctx context.Context, op processor.Operation) (processor.Answ
 	if dead, _, _, _ := p.is(); dead {
 		return processor.Answer{}, errLost
 	}
-	if !p.fault.meets("send " + string(op.Kind)) {
+	if !p.fault.triggers("send " + string(op.Kind)) {
 		return p.hold(ctx, op)
 	}
 	f := p.fault
 	defer func() { closeOnce(f.hit) }()
-	switch f.way {
+	switch f.mode {
 	case lostBefore:
 		return processor.Answer{}, errLost
 	case never:
@@ -210,12 +210,12 @@ func (p *port) ByReference(ctx context.Context, name processor.Name, reference d
 	if dead, _, _, _ := p.is(); dead {
 		return nil, errLost
 	}
-	if !p.fault.meets(lookUp) {
+	if !p.fault.triggers(lookUp) {
 		return p.Port.ByReference(ctx, name, reference)
 	}
 	f := p.fault
 	defer func() { closeOnce(f.hit) }()
-	switch f.way {
+	switch f.mode {
 	case lostBefore:
 		return nil, errLost
 	case lostAfter:

@@ -61,7 +61,7 @@ func (s *Service) make(ctx context.Context, by Caller, c *creation) (eventstore.
 			return payment.DecideCreate(state, command)
 		})
 	if err == nil && tip.Appended {
-		s.revisit(c.id)
+		s.applyPendingOf(c.id)
 	}
 	return tip, s.ofOwner(ctx, by.Account, err)
 }
@@ -95,7 +95,7 @@ func (s *Service) usedKey(ctx context.Context, found payment.State, in PaymentIn
 // is recorded.
 func (s *Service) assemble(ctx context.Context, by Caller, in *creation) (payment.Create, error) {
 	var none payment.Create
-	tool, from, err := s.payWith(ctx, by.Account, in)
+	inst, from, err := s.payWith(ctx, by.Account, in)
 	if err != nil {
 		return none, err
 	}
@@ -111,7 +111,7 @@ func (s *Service) assemble(ctx context.Context, by Caller, in *creation) (paymen
 		Amount:      in.Amount,
 		Order:       domain.MergeOrder(from.Order, in.Order),
 		Metadata:    domain.MergeMetadata(from.Metadata, in.Metadata),
-		Method:      method(in, tool, from.Method),
+		Method:      method(in, inst, from.Method),
 		Preferences: preferences(in.Method.Preferences, from.Method.Preferences),
 	}
 	if c.Amount == nil {
@@ -121,10 +121,10 @@ func (s *Service) assemble(ctx context.Context, by Caller, in *creation) (paymen
 	if _, err := payment.DecideCreate(payment.State{}, c); err != nil {
 		return none, err
 	}
-	if err := ofCustomer(c, tool); err != nil {
+	if err := ofCustomer(c, inst); err != nil {
 		return none, err
 	}
-	c.Personal, err = s.personal(ctx, c, tool, from, in.Customer)
+	c.Personal, err = s.personal(ctx, c, inst, from, in.Customer)
 	return c, err
 }
 
@@ -145,10 +145,10 @@ func route(merchant account.State, c payment.Create) []payment.Target {
 }
 
 // method lays the request's wishes over the session's (D5).
-func method(c *creation, tool instrument.State, from session.Method) payment.Method {
+func method(c *creation, inst instrument.State, from session.Method) payment.Method {
 	in := c.Method
 	m := payment.Method{
-		Token: tool.Token, Type: instrument.MethodCard, Vaulted: c.vaulted(tool), AnalyticsID: tool.AnalyticsID, Card: tool.Card,
+		Token: inst.Token, Type: instrument.MethodCard, Vaulted: c.vaulted(inst), AnalyticsID: inst.AnalyticsID, Card: inst.Card,
 		PaymentType:        domain.FirstNonEmpty(in.PaymentType, from.PaymentType),
 		AuthorizationType:  domain.FirstNonEmpty(in.AuthorizationType, from.AuthorizationType, "FINAL"),
 		FirstPaymentReason: domain.FirstNonEmpty(in.FirstPaymentReason, from.FirstPaymentReason),
@@ -157,8 +157,8 @@ func method(c *creation, tool instrument.State, from session.Method) payment.Met
 		VaultOn3DS:         in.VaultOn3DS || from.VaultOn3DS,
 		VaultOnAgreement:   in.VaultOnAgreement || from.VaultOnAgreement,
 	}
-	if !m.Vaulted || tool.Fresh() || tool.UsedBy == c.id && !tool.Verified {
-		m.TokenizedAt = tool.CreatedAt // the card as it was entered, with its CVV; else the vaulted one
+	if !m.Vaulted || inst.Fresh() || inst.UsedBy == c.id && !inst.Verified {
+		m.TokenizedAt = inst.CreatedAt // the card as it was entered, with its CVV; else the vaulted one
 	}
 	return m
 }
@@ -185,12 +185,12 @@ func laidOver(in, from domain.Preferences) domain.Preferences {
 
 // personal opens what session and instrument hold sealed, merges the request's customer over it and seals
 // the whole for the payment.
-func (s *Service) personal(ctx context.Context, c payment.Create, tool instrument.State, from session.State, customer *domain.Customer) (*domain.Sealed, error) {
+func (s *Service) personal(ctx context.Context, c payment.Create, inst instrument.State, from session.State, customer *domain.Customer) (*domain.Sealed, error) {
 	ofSession, err := s.Vault.Open(ctx, from.Personal)
 	if err != nil {
 		return nil, domain.Unavailable(err)
 	}
-	ofCard, err := s.Vault.Open(ctx, tool.Personal)
+	ofCard, err := s.Vault.Open(ctx, inst.Personal)
 	if err != nil {
 		return nil, domain.Unavailable(err)
 	}

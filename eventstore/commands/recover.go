@@ -34,13 +34,13 @@ func (s *Service) Recover(ctx context.Context, account domain.AccountID, id doma
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if !s.flights.agenda.has(tip.State.OperationKey(op.Revision)) {
+		if !s.inFlight.agenda.has(tip.State.OperationKey(op.Revision)) {
 			s.ask(s.ctx, tip, op.Revision, process.Asked(s.Store.Now().Sub(op.RequestedAt)))
 		}
 	}
 	action := tip.State.RequiredAction()
 	switch {
-	case action == nil || s.flights.agenda.has(tip.State.OperationKey(action.Revision)):
+	case action == nil || s.inFlight.agenda.has(tip.State.OperationKey(action.Revision)):
 		return nil
 	case s.abandonedBy(tip.State, false):
 		return s.abandon(ctx, tip, false)
@@ -63,9 +63,9 @@ func (s *Service) expire(p payment.State, action *payment.RequiredAction) {
 	if !action.RequiredAt.After(now) {
 		return // package pending comes to it
 	}
-	e := errandFor(p, action.Revision)
+	e := questionAbout(p, action.Revision)
 	e.overdue, e.next = true, time.Now().Add(due.Left(now, action.RequiredAt, action.ExpiresAt))
-	s.flights.agenda.add(e)
+	s.inFlight.agenda.add(e)
 }
 
 // leftover reads a payment of which something is left to do: as this process knows it, and at the leader where that
@@ -85,10 +85,10 @@ func (s *Service) abandon(ctx context.Context, tip eventstore.Tip[payment.State]
 	by := Caller{Account: tip.State.Account, Actor: "process:expiry", RequestID: tip.Recorded.CorrelationID}
 	action := tip.State.RequiredAction()
 	asked := ResumeInput{Payment: tip.State.ID, Action: action.Revision}
-	_, done, err := s.askAboutAction(ctx, by, asked, s.fromNow(), overdue)
+	_, done, err := s.lookUpAction(ctx, by, asked, s.fromNow(), overdue)
 	switch {
 	case domain.ReasonOf(err) == domain.ReasonNoActionsToHandle:
-		s.flights.agenda.add(s.abandoned(tip.State))
+		s.inFlight.agenda.add(s.abandoned(tip.State))
 		return nil // the processor does not say now; it is asked again
 	case err != nil || done:
 		return err
@@ -114,9 +114,9 @@ func (s *Service) abandon(ctx context.Context, tip eventstore.Tip[payment.State]
 }
 
 // abandoned is the next question about an abandoned action.
-func (s *Service) abandoned(p payment.State) *errand {
+func (s *Service) abandoned(p payment.State) *question {
 	action, now := p.RequiredAction(), s.Store.Now()
-	e := errandFor(p, action.Revision)
+	e := questionAbout(p, action.Revision)
 	e.asked = process.Asked(now.Sub(action.ExpiresAt)) + 1
 	e.next = time.Now().Add(process.NextInterval(e.asked - 1))
 	return e
@@ -134,12 +134,12 @@ type Waiting struct {
 // Waiting lists the operations that this process keeps in memory, the oldest first; package pending knows all of them.
 func (s *Service) Waiting() []Waiting {
 	var list []Waiting
-	for _, f := range s.flights.all() {
+	for _, f := range s.inFlight.all() {
 		state := f.newest()
 		op, _ := state.Operation(f.revision)
 		list = append(list, Waiting{Key: f.key, Kind: op.Kind, State: op.State, Since: op.RequestedAt, AskNext: s.byClock(f.asksNext())})
 	}
-	for _, e := range s.flights.agenda.all() {
+	for _, e := range s.inFlight.agenda.all() {
 		if e.state.Open() {
 			list = append(list, Waiting{Key: e.key, Kind: e.kind, State: e.state, Since: e.since, AskNext: s.byClock(e.next)})
 		}
@@ -151,12 +151,12 @@ func (s *Service) Waiting() []Waiting {
 // AskNext tells when the processor is asked next what became of an operation; false when this process does not keep it
 // in memory.
 func (s *Service) AskNext(key domain.OperationKey) (time.Time, bool) {
-	s.flights.mu.Lock()
-	defer s.flights.mu.Unlock()
+	s.inFlight.mu.Lock()
+	defer s.inFlight.mu.Unlock()
 	var next time.Time
-	if f := s.flights.by[key]; f != nil {
+	if f := s.inFlight.by[key]; f != nil {
 		next = f.asksNext()
-	} else if e, known := s.flights.agenda.find(key); known {
+	} else if e, known := s.inFlight.agenda.find(key); known {
 		next = e.next
 	} else {
 		return next, false

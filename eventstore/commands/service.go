@@ -38,24 +38,24 @@ type Config struct {
 // Service carries out commands. Its methods may be called from many goroutines.
 type Service struct {
 	Config
-	ctx     context.Context // ends with Close: operations under way stop, and are recovered at the next start
-	stop    context.CancelFunc
-	running sync.WaitGroup
-	workers *workers
-	flights flights
-	turns   *turns        // to change a payment
-	drain   chan struct{} // closed when callers wait no longer
-	drained sync.Once
-	spent   chan secrets.CardRef // cards whose outcome is known
-	early   early                // notifications that wait
-	sweeps  sweeps
+	ctx            context.Context // ends with Close: operations under way stop, and are recovered at the next start
+	stop           context.CancelFunc
+	running        sync.WaitGroup
+	workers        *workers
+	inFlight       inFlightOperations
+	turns          *turns        // to change a payment
+	drain          chan struct{} // closed when callers wait no longer
+	drained        sync.Once
+	spent          chan secrets.CardRef // cards whose outcome is known
+	pendingInboxes pendingInboxes       // notifications that wait
+	sweeps         sweeps
 }
 
 // New makes a Service; Close ends it.
 func New(c Config) *Service {
 	ctx, stop := context.WithCancel(context.Background())
 	s := &Service{
-		Config: c, ctx: ctx, stop: stop, flights: newFlights(), turns: newTurns(),
+		Config: c, ctx: ctx, stop: stop, inFlight: newInFlightOperations(), turns: newTurns(),
 		drain: make(chan struct{}), spent: make(chan secrets.CardRef, spentQueue),
 	}
 	s.workers = newWorkers(ctx.Done())

@@ -119,12 +119,12 @@ func (s *Service) sweep(ctx context.Context, name processor.Name, at *sweep) err
 		if page.Unreadable > 0 {
 			s.Logger.Warn().Str("processor", string(name)).Int("count", page.Unreadable).Msg("what was told of disputes names no payment, or not itself")
 		}
-		for _, told := range page.Told {
-			if err := s.lookedUp(ctx, told); err != nil {
+		for _, payload := range page.Told {
+			if err := s.lookedUp(ctx, payload); err != nil {
 				return err // the page is asked for again
 			}
-			if told.Dispute != nil {
-				at.saw(told.Dispute.At, s.Store.Now())
+			if payload.Dispute != nil {
+				at.saw(payload.Dispute.At, s.Store.Now())
 			}
 		}
 		at.cursor = page.Next
@@ -152,13 +152,13 @@ func (s *Service) beginSweep(ctx context.Context, name processor.Name, at *sweep
 
 // lookedUp takes in what was found by asking, unless it came. References that no payment here can have are others'
 // business: a merchant account may be used beside this service.
-func (s *Service) lookedUp(ctx context.Context, told processor.SignedNotification) error {
-	if !domain.PaymentIDShaped(told.Reference) {
+func (s *Service) lookedUp(ctx context.Context, payload processor.SignedNotification) error {
+	if !domain.PaymentIDShaped(payload.Reference) {
 		return nil
 	}
-	err := s.receive(ctx, "disputes:"+string(told.Processor), told, true)
+	err := s.receive(ctx, "disputes:"+string(payload.Processor), payload, true)
 	if noRoom(err) {
-		s.Logger.Warn().Err(err).Str("payment", string(told.Reference)).Msg("what was told of a dispute finds no room")
+		s.Logger.Warn().Err(err).Str("payment", string(payload.Reference)).Msg("what was told of a dispute finds no room")
 		return nil // more of it would find none either
 	}
 	return err

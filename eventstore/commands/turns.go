@@ -99,7 +99,7 @@ func (s *Service) turn(ctx context.Context, by Caller, o operation, deadline due
 	if held, ok := s.turns.take(key); ok {
 		return held.pass, state, nil
 	}
-	state, err = s.mayOperate(ctx, by, o)
+	state, err = s.precheck(ctx, by, o)
 	switch {
 	case err != nil && !errors.Is(err, payment.ErrRunning):
 		return nil, state, err

@@ -41,20 +41,20 @@ func (s *Service) VaultInstrument(ctx context.Context, by Caller, in VaultInput)
 
 // vault records that the token is kept, then copies the card: a crash in between leaves a card that the janitor finds
 // needed, and has copied (CardNeeded). What asks for the vaulting began while the token was good.
-func (s *Service) vault(ctx context.Context, by Caller, tool instrument.State, began time.Time, command instrument.Vault) (instrument.State, error) {
-	if _, err := s.Vault.Card(ctx, cardRef(tool), began); err != nil {
-		return tool, domain.Unavailable(err) // nothing to keep
+func (s *Service) vault(ctx context.Context, by Caller, inst instrument.State, began time.Time, command instrument.Vault) (instrument.State, error) {
+	if _, err := s.Vault.Card(ctx, cardRef(inst), began); err != nil {
+		return inst, domain.Unavailable(err) // nothing to keep
 	}
-	personal, err := s.personalOfCustomer(ctx, tool, command.CustomerID)
+	personal, err := s.personalOfCustomer(ctx, inst, command.CustomerID)
 	if err != nil {
-		return tool, err
+		return inst, err
 	}
 	meta, err := s.Store.NewMeta(by.Actor, by.RequestID)
 	if err != nil {
-		return tool, err
+		return inst, err
 	}
 	command.At, command.Personal = meta.At, personal
-	tip, err := eventstore.Execute(ctx, s.Store, eventstore.Instruments, eventstore.Instruments.Key(by.Account, string(tool.Token)), meta,
+	tip, err := eventstore.Execute(ctx, s.Store, eventstore.Instruments, eventstore.Instruments.Key(by.Account, string(inst.Token)), meta,
 		func(state instrument.State) (instrument.Event, error) { return instrument.DecideVault(state, command) })
 	if err != nil {
 		return tip.State, err
@@ -64,12 +64,12 @@ func (s *Service) vault(ctx context.Context, by Caller, tool instrument.State, b
 
 // personalOfCustomer seals the cardholder's name under the customer's key, so that it is erased with the customer; nil
 // when it is already.
-func (s *Service) personalOfCustomer(ctx context.Context, tool instrument.State, customer string) (*domain.Sealed, error) {
-	key := secrets.PersonalKeyName(tool.Account, customer, tool.Session)
-	if tool.Personal == nil || tool.Personal.Key == key {
+func (s *Service) personalOfCustomer(ctx context.Context, inst instrument.State, customer string) (*domain.Sealed, error) {
+	key := secrets.PersonalKeyName(inst.Account, customer, inst.Session)
+	if inst.Personal == nil || inst.Personal.Key == key {
 		return nil, nil
 	}
-	plain, err := s.Vault.Open(ctx, tool.Personal)
+	plain, err := s.Vault.Open(ctx, inst.Personal)
 	if err != nil {
 		return nil, domain.Unavailable(err)
 	}
@@ -82,10 +82,10 @@ func (s *Service) personalOfCustomer(ctx context.Context, tool instrument.State,
 
 // keep copies the card of a vaulted token, without its CVV, to where vaulted cards stand; a token whose card is gone ends
 // with it.
-func (s *Service) keep(ctx context.Context, tool instrument.State) error {
-	err := s.Vault.KeepCard(ctx, cardRef(tool))
+func (s *Service) keep(ctx context.Context, inst instrument.State) error {
+	err := s.Vault.KeepCard(ctx, cardRef(inst))
 	if errors.Is(err, secrets.ErrGone) {
-		return s.lose(ctx, tool)
+		return s.lose(ctx, inst)
 	}
 	if err != nil {
 		return domain.OutcomeUnknown(err)
@@ -95,19 +95,19 @@ func (s *Service) keep(ctx context.Context, tool instrument.State) error {
 
 // keepVaulted is keep for a token that was vaulted just now: the card as it was entered ends with the outcome that its
 // CVV was for, the verification's.
-func (s *Service) keepVaulted(ctx context.Context, tool instrument.State) error {
-	err := s.keep(ctx, tool)
-	if err == nil && tool.Verified {
-		s.discard(cardRef(tool))
+func (s *Service) keepVaulted(ctx context.Context, inst instrument.State) error {
+	err := s.keep(ctx, inst)
+	if err == nil && inst.Verified {
+		s.discard(cardRef(inst))
 	}
 	return err
 }
 
 // lose records that a vaulted token has no card: it does not look like one that can pay. A token that was deleted
 // meanwhile has none either.
-func (s *Service) lose(ctx context.Context, tool instrument.State) error {
-	by := Caller{Account: tool.Account, Actor: "process:vault", RequestID: tool.AnalyticsID}
-	if _, err := s.changeInstrument(ctx, by, tool.Token, instrument.DecideLose); err != nil {
+func (s *Service) lose(ctx context.Context, inst instrument.State) error {
+	by := Caller{Account: inst.Account, Actor: "process:vault", RequestID: inst.AnalyticsID}
+	if _, err := s.changeInstrument(ctx, by, inst.Token, instrument.DecideLose); err != nil {
 		return domain.OutcomeUnknown(err)
 	}
 	return errLost
@@ -116,9 +116,9 @@ func (s *Service) lose(ctx context.Context, tool instrument.State) error {
 // errLost is what is told of a vaulted token that has no card.
 var errLost = domain.Refuse(domain.KindInvalid, domain.ReasonInstrumentToken, "The payment method token is expired.")
 
-// settleCard does what a payment's outcome asks for: the card is vaulted where that was agreed (D5), and as it was
+// vaultOrDestroyCard does what a payment's outcome asks for: the card is vaulted where that was agreed (D5), and as it was
 // entered it is destroyed. What fails here is left to the janitor.
-func (s *Service) settleCard(ctx context.Context, p payment.State) {
+func (s *Service) vaultOrDestroyCard(ctx context.Context, p payment.State) {
 	if p.Vaults() && !p.Method.Vaulted {
 		if err := s.vaultPaid(ctx, p); err != nil {
 			s.Logger.Warn().Err(err).Str("payment", string(p.ID)).Msg("card not vaulted yet; trying again")
@@ -151,32 +151,32 @@ const slowest = 48 * time.Hour
 func (s *Service) CardNeeded(ctx context.Context, account domain.AccountID, token domain.Token, expires time.Time) (time.Time, error) {
 	none := time.Time{}
 	tip, err := eventstore.Load(ctx, s.Store, eventstore.Instruments, eventstore.Instruments.Key(account, string(token)), eventstore.AllowStale)
-	tool := tip.State
+	inst := tip.State
 	switch {
-	case err != nil || !tool.Exists():
+	case err != nil || !inst.Exists():
 		return expires, err // it is being tokenized
-	case !tool.Good():
+	case !inst.Good():
 		return none, nil
-	case tool.Vaulted():
-		if err := s.keep(ctx, tool); err != nil {
-			return s.unkept(tool, s.lastUse(expires, tool.UpdatedAt), err), nil
+	case inst.Vaulted():
+		if err := s.keep(ctx, inst); err != nil {
+			return s.unkept(inst, s.lastUse(expires, inst.UpdatedAt), err), nil
 		}
 	}
-	if tool.UsedBy == "" && tool.Verified {
+	if inst.UsedBy == "" && inst.Verified {
 		return none, nil
 	}
-	if tool.UsedBy == "" {
+	if inst.UsedBy == "" {
 		return expires, nil
 	}
-	paid, err := s.newest(ctx, account, tool.UsedBy)
+	paid, err := s.newest(ctx, account, inst.UsedBy)
 	switch {
 	case err != nil || !paid.Exists(): // claimed, and the first event still to come
 		return expires, err
 	case paid.Status() == payment.StatusPending:
 		return s.lastUse(expires, paid.CreatedAt), nil
-	case paid.Vaults() && !tool.Vaulted():
+	case paid.Vaults() && !inst.Vaulted():
 		if err := s.vaultPaid(ctx, paid); err != nil {
-			return s.unkept(tool, s.lastUse(expires, paid.CreatedAt), err), nil
+			return s.unkept(inst, s.lastUse(expires, paid.CreatedAt), err), nil
 		}
 	}
 	return none, nil
@@ -193,8 +193,8 @@ func (s *Service) lastUse(expires, began time.Time) time.Time {
 
 // unkept says that a card that could not be vaulted now is needed until it can be; one that is gone, or whose token
 // cannot be vaulted, is not.
-func (s *Service) unkept(tool instrument.State, until time.Time, err error) time.Time {
-	s.Logger.Warn().Err(err).Str("analyticsId", tool.AnalyticsID).Msg("card not vaulted yet; trying again")
+func (s *Service) unkept(inst instrument.State, until time.Time, err error) time.Time {
+	s.Logger.Warn().Err(err).Str("analyticsId", inst.AnalyticsID).Msg("card not vaulted yet; trying again")
 	switch domain.ReasonOf(err) {
 	case domain.ReasonInstrumentToken, domain.ReasonRequestValidation:
 		return time.Time{}

@@ -53,10 +53,10 @@ func TestVaultedAfterTheTokenExpired(t *testing.T) {
 				Payment: made.ID, Action: made.RequiredAction().Revision, Outcome: processor.Authenticated,
 			})
 			is(t, after, err, payment.StatusAuthorized)
-			tool := r.instrument(token)
+			inst := r.instrument(token)
 			card, err := r.vault.Card(background, secrets.CardRef{Account: r.by.Account, Token: token}, r.now())
-			if err != nil || !tool.Vaulted() || tool.CustomerID != "customer-1" || card.Number != challengeCard || card.CVV != "" {
-				t.Errorf("%+v: %v", tool, err)
+			if err != nil || !inst.Vaulted() || inst.CustomerID != "customer-1" || card.Number != challengeCard || card.CVV != "" {
+				t.Errorf("%+v: %v", inst, err)
 			}
 			r.janitor(s)
 			if card, err := r.vault.Card(background, r.ref(token), made.CreatedAt); err != nil || card.CVV != "" {
@@ -74,17 +74,17 @@ func TestReroutedAfterTheTokenExpired(t *testing.T) {
 	token := r.tokenOf(r.newNode(t, time.Minute, nil).Service, fallbackCard)
 	dying := r.newNode(t, time.Minute, newFault(effect{on: authorize}, crashAfter))
 	r.ahead.Store(int64(59 * time.Minute))
-	given := dying.meets(func() error {
+	given := dying.untilFault(func() error {
 		_, err := dying.CreatePayment(background, r.by, commands.PaymentInput{Token: token})
 		return err
 	})
 	dying.kill()
 	<-given
 	r.ahead.Store(int64(61 * time.Minute))
-	well := r.newNode(t, time.Minute, nil)
-	r.janitor(well.Service)
+	healthy := r.newNode(t, time.Minute, nil)
+	r.janitor(healthy.Service)
 	id := domain.PaymentIDForToken(r.by.Account, token)
-	if err := well.Recover(background, r.by.Account, id); err != nil {
+	if err := healthy.Recover(background, r.by.Account, id); err != nil {
 		t.Fatal(err)
 	}
 	if p := r.settled(id); p.Status() != payment.StatusAuthorized || len(p.Operations) != 2 {
@@ -99,7 +99,7 @@ func TestCardOfAnEndlessPayment(t *testing.T) {
 	r := newRigFor(t, false)
 	n := r.newNode(t, time.Minute, newFault(effect{on: authorize}, never))
 	used, unused := r.tokenOf(n.Service, approvedCard), r.tokenOf(n.Service, approvedCard)
-	given := n.meets(func() error {
+	given := n.untilFault(func() error {
 		_, err := n.CreatePayment(background, r.by, commands.PaymentInput{Token: used})
 		return err
 	})
@@ -129,19 +129,19 @@ func TestVaultedThenCrashed(t *testing.T) {
 	t.Parallel()
 	for name, late := range map[string]bool{"in its minute": false, "by itself": true} {
 		r := newRigFor(t, false)
-		well := r.newNode(t, time.Minute, nil)
-		token := r.tokenOf(well.Service, approvedCard)
+		healthy := r.newNode(t, time.Minute, nil)
+		token := r.tokenOf(healthy.Service, approvedCard)
 		if late {
 			r.ahead.Store(int64(5 * time.Minute))
-			r.janitor(well.Service)
+			r.janitor(healthy.Service)
 		}
 		r.dies("instrument.vaulted", crashAfter, func(n *node) error {
 			_, err := n.VaultInstrument(background, r.by, commands.VaultInput{Token: token, CustomerID: "customer-1"})
 			return err
 		})
 		r.ahead.Store(int64(2 * time.Hour))
-		r.janitor(well.Service)
-		if p, err := r.payAgain(well.Service, token); err != nil || p.Status() != payment.StatusAuthorized {
+		r.janitor(healthy.Service)
+		if p, err := r.payAgain(healthy.Service, token); err != nil || p.Status() != payment.StatusAuthorized {
 			t.Errorf("%s: %s %v", name, p.Status(), err)
 		}
 	}
@@ -182,9 +182,9 @@ func TestLostCard(t *testing.T) {
 	} {
 		token := gone()
 		find(token)
-		tool := r.instrument(token)
-		if tool.Good() {
-			t.Errorf("%s found the card gone, and the token is %+v", name, tool)
+		inst := r.instrument(token)
+		if inst.Good() {
+			t.Errorf("%s found the card gone, and the token is %+v", name, inst)
 		}
 		_, err := r.payAgain(s, token)
 		refused(t, err, domain.ReasonPayment)

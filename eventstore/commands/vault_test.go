@@ -16,8 +16,8 @@ import (
 
 // ref names the card behind a token.
 func (r *rig) ref(token domain.Token) secrets.CardRef {
-	tool := r.instrument(token)
-	return secrets.CardRef{Account: tool.Account, Token: token, TokenizedAt: tool.CreatedAt}
+	inst := r.instrument(token)
+	return secrets.CardRef{Account: inst.Account, Token: token, TokenizedAt: inst.CreatedAt}
 }
 
 // payAgain pays with a vaulted token.
@@ -138,19 +138,19 @@ func TestVaultingCrashes(t *testing.T) {
 		"by the merchant, verified": {"instrument.verification_requested", authorize, "instrument.vaulted"},
 	} {
 		for _, e := range effects {
-			for _, w := range []way{crashBefore, crashAfter, twice} {
+			for _, w := range []failureMode{crashBefore, crashAfter, twice} {
 				t.Run(fmt.Sprintf("%s: %s %s", name, e, w), func(t *testing.T) {
 					t.Parallel()
 					r := newRigFor(t, false) // the janitor sees to every card that it finds
-					well := r.newNode(t, time.Minute, nil)
-					token := r.tokenOf(well.Service, approvedCard)
+					healthy := r.newNode(t, time.Minute, nil)
+					token := r.tokenOf(healthy.Service, approvedCard)
 					n := r.newNode(t, time.Minute, newFault(effect{on: e}, w))
-					given := n.meets(func() error { return give[name](r, n.Service, token) })
+					given := n.untilFault(func() error { return give[name](r, n.Service, token) })
 					if w != twice {
 						n.kill()
 					}
 					<-given
-					r.vaultedInTheEnd(well.Service, token, name == "on success", func() error { return give[name](r, well.Service, token) })
+					r.vaultedInTheEnd(healthy.Service, token, name == "on success", func() error { return give[name](r, healthy.Service, token) })
 				})
 			}
 		}
@@ -158,29 +158,29 @@ func TestVaultingCrashes(t *testing.T) {
 }
 
 // vaultedInTheEnd recovers, repeats, and holds the token to one card, one customer and one operation.
-func (r *rig) vaultedInTheEnd(well *commands.Service, token domain.Token, paid bool, again func() error) {
+func (r *rig) vaultedInTheEnd(healthy *commands.Service, token domain.Token, paid bool, again func() error) {
 	r.t.Helper()
 	reference := domain.VerificationReference(r.by.Account, token)
 	if paid {
 		reference = domain.PaymentIDForKey(r.by.Account, string(token))
-		if err := well.Recover(background, r.by.Account, reference); err != nil {
+		if err := healthy.Recover(background, r.by.Account, reference); err != nil {
 			r.t.Fatal(err)
 		}
 		r.settled(reference)
 	}
-	r.cleaned(well)
+	r.cleaned(healthy)
 	if err := again(); err != nil && domain.ReasonOf(err) != domain.ReasonIdempotencyKeyExists {
 		r.t.Error("the repeat:", err)
 	}
-	tool := r.instrument(token)
+	inst := r.instrument(token)
 	card, err := r.vault.Card(background, secrets.CardRef{Account: r.by.Account, Token: token}, r.now())
-	if err != nil || card.Number != approvedCard || card.CVV != "" || tool.CustomerID != "customer-1" || tool.Type != instrument.MultiUse {
-		r.t.Errorf("%+v: %v", tool, err)
+	if err != nil || card.Number != approvedCard || card.CVV != "" || inst.CustomerID != "customer-1" || inst.Type != instrument.MultiUse {
+		r.t.Errorf("%+v: %v", inst, err)
 	}
 	if n := r.operations(reference); n != 1 {
 		r.t.Errorf("%d operations at the processor", n)
 	}
-	if p, err := r.payAgain(well, token); err != nil || p.Status() != payment.StatusAuthorized {
+	if p, err := r.payAgain(healthy, token); err != nil || p.Status() != payment.StatusAuthorized {
 		r.t.Errorf("paid again: %s %v", p.Status(), err)
 	}
 }
@@ -202,8 +202,8 @@ func TestCardNeeded(t *testing.T) {
 	needed("unused", token, true)
 	r.claim(token, domain.PaymentIDForToken(r.by.Account, token))
 	needed("claimed by a payment to come", token, true)
-	for _, tool := range []domain.Token{token, pending} {
-		if _, err := s.CreatePayment(background, r.by, commands.PaymentInput{Token: tool}); err != nil {
+	for _, inst := range []domain.Token{token, pending} {
+		if _, err := s.CreatePayment(background, r.by, commands.PaymentInput{Token: inst}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -23,8 +23,8 @@ const verifyCurrency = "EUR"
 // verify asks processors, the first of the route that can tell, whether the card is good: an authorization of nothing.
 // It gives the revision of the request that was approved. An unknown outcome is asked for by the request's key, here
 // until the payment timeout and then by the next call.
-func (s *Service) verify(ctx context.Context, by Caller, tool instrument.State, customer string) (uint64, error) {
-	targets, err := s.verifiers(ctx, by.Account, tool)
+func (s *Service) verify(ctx context.Context, by Caller, inst instrument.State, customer string) (uint64, error) {
+	targets, err := s.verifiers(ctx, by.Account, inst)
 	if err != nil {
 		return 0, err
 	}
@@ -32,7 +32,7 @@ func (s *Service) verify(ctx context.Context, by Caller, tool instrument.State, 
 	command := instrument.Verify{CustomerID: customer}
 	for i := 0; i < len(targets); i++ {
 		command.Target = targets[i]
-		tip, err := s.requestVerification(ctx, by, tool.Token, command)
+		tip, err := s.requestVerification(ctx, by, inst.Token, command)
 		if err != nil || tip.State.Verification == nil {
 			return 0, err
 		}
@@ -46,25 +46,25 @@ func (s *Service) verify(ctx context.Context, by Caller, tool instrument.State, 
 		case answer.State == processor.Failed && answer.Retryable:
 			command.Instead, i = asked.Revision, max(i, indexOf(targets, asked.Processor))
 		default:
-			return 0, s.refute(ctx, by, tool, asked, answer)
+			return 0, s.refute(ctx, by, inst, asked, answer)
 		}
 	}
 	return 0, domain.OutcomeUnknown(errors.New("no processor could verify the card"))
 }
 
 // verifiers are the processors that the account's rules choose for nothing of the session's currency (D15).
-func (s *Service) verifiers(ctx context.Context, owner domain.AccountID, tool instrument.State) ([]instrument.Verification, error) {
+func (s *Service) verifiers(ctx context.Context, owner domain.AccountID, inst instrument.State) ([]instrument.Verification, error) {
 	merchant, known := s.Account(owner)
 	if !known {
 		return nil, domain.Refuse(domain.KindUnauthorized, domain.ReasonUnauthorized, "The account is not known.")
 	}
-	tip, err := eventstore.Load[session.State, session.Event](ctx, s.Store, eventstore.Sessions, eventstore.Sessions.Key(owner, string(tool.Session)), eventstore.AllowStale)
+	tip, err := eventstore.Load[session.State, session.Event](ctx, s.Store, eventstore.Sessions, eventstore.Sessions.Key(owner, string(inst.Session)), eventstore.AllowStale)
 	if err != nil {
 		return nil, err
 	}
 	currency := domain.FirstNonEmpty(tip.State.Currency, verifyCurrency)
 	var targets []instrument.Verification
-	for _, p := range merchant.Route(account.RouteFacts{Currency: currency, Network: tool.Card.Network}) {
+	for _, p := range merchant.Route(account.RouteFacts{Currency: currency, Network: inst.Card.Network}) {
 		targets = append(targets, instrument.Verification{Processor: p.Name, MerchantID: p.MerchantID, Currency: currency})
 	}
 	if len(targets) == 0 {
@@ -93,12 +93,12 @@ func (s *Service) requestVerification(ctx context.Context, by Caller, token doma
 }
 
 // verified exchanges the request with the processor until it has a result.
-func (s *Service) verified(ctx context.Context, tool instrument.State, send bool, deadline due.Time) (processor.Answer, error) {
-	v := tool.Verification
-	reference := domain.VerificationReference(tool.Account, tool.Token)
+func (s *Service) verified(ctx context.Context, inst instrument.State, send bool, deadline due.Time) (processor.Answer, error) {
+	disposed := inst.Verification
+	reference := domain.VerificationReference(inst.Account, inst.Token)
 	op := processor.Operation{
-		Kind: processor.Authorize, Key: domain.OperationKey(string(reference) + "." + strconv.FormatUint(v.Revision, 10)),
-		Processor: v.Processor, MerchantID: v.MerchantID, Reference: reference, Currency: v.Currency,
+		Kind: processor.Authorize, Key: domain.OperationKey(string(reference) + "." + strconv.FormatUint(disposed.Revision, 10)),
+		Processor: disposed.Processor, MerchantID: disposed.MerchantID, Reference: reference, Currency: disposed.Currency,
 		AuthorizationType: "FINAL",
 	}
 	ctx, cancel := context.WithTimeout(ctx, deadline.Left(s.Store.Now()))
@@ -106,7 +106,7 @@ func (s *Service) verified(ctx context.Context, tool instrument.State, send bool
 	defer context.AfterFunc(s.ctx, cancel)() // the process ends
 	defer asideLater(ctx)()
 	for asked := 0; ; asked++ {
-		answer, known, err := s.askVerifier(ctx, tool, op, send)
+		answer, known, err := s.askVerifier(ctx, inst, op, send)
 		if known && answer.State != processor.Pending {
 			return answer, nil
 		}
@@ -125,14 +125,14 @@ func (s *Service) verified(ctx context.Context, tool instrument.State, send bool
 
 // askVerifier sends the request, or asks what became of it and sends it again when it never arrived: it moves no
 // money, so once more under its key is always right.
-func (s *Service) askVerifier(ctx context.Context, tool instrument.State, op processor.Operation, send bool) (processor.Answer, bool, error) {
+func (s *Service) askVerifier(ctx context.Context, inst instrument.State, op processor.Operation, send bool) (processor.Answer, bool, error) {
 	if !send {
 		found, err := s.Processors.Lookup(ctx, op.Processor, op.Key)
 		if err != nil || found.State != processor.Unseen {
 			return answerOf(found), found.Answer != nil, err
 		}
 	}
-	card, err := s.Vault.Card(ctx, cardRef(tool), s.Store.Now())
+	card, err := s.Vault.Card(ctx, cardRef(inst), s.Store.Now())
 	if err != nil {
 		return processor.Answer{}, false, err
 	}
@@ -149,26 +149,26 @@ func answerOf(found processor.Lookup) processor.Answer {
 }
 
 func stillVerifying(err error) error {
-	told := domain.OutcomeUnknown(fmt.Errorf("verification without an outcome: %w", errors.Join(processor.ErrUnknown, err)))
-	told.Message, told.Recovery = "The processor has not said yet whether the payment method is good.", "Repeat the request."
-	return told
+	payload := domain.OutcomeUnknown(fmt.Errorf("verification without an outcome: %w", errors.Join(processor.ErrUnknown, err)))
+	payload.Message, payload.Recovery = "The processor has not said yet whether the payment method is good.", "Repeat the request."
+	return payload
 }
 
 // refute records that the card is not vouched for, and ends it.
-func (s *Service) refute(ctx context.Context, by Caller, tool instrument.State, asked instrument.Verification, answer processor.Answer) error {
+func (s *Service) refute(ctx context.Context, by Caller, inst instrument.State, asked instrument.Verification, answer processor.Answer) error {
 	meta, err := s.Store.NewMeta(by.Actor, by.RequestID)
 	if err != nil {
 		return err
 	}
 	refuted := instrument.Refuted{At: meta.At, Request: asked.Revision, Code: answer.Code, Message: answer.Message}
-	_, err = eventstore.Execute(ctx, s.Store, eventstore.Instruments, eventstore.Instruments.Key(by.Account, string(tool.Token)), meta,
+	_, err = eventstore.Execute(ctx, s.Store, eventstore.Instruments, eventstore.Instruments.Key(by.Account, string(inst.Token)), meta,
 		func(state instrument.State) (instrument.Event, error) {
 			return instrument.DecideRefuted(state, refuted)
 		})
 	if err != nil {
 		return err
 	}
-	s.discard(cardRef(tool))
+	s.discard(cardRef(inst))
 	return instrument.Refutation()
 }
 

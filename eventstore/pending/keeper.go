@@ -70,7 +70,7 @@ type Views interface {
 // Commands do what is due. Each may be called by many goroutines, for the same thing any number of times.
 type Commands interface {
 	Recover(ctx context.Context, account domain.AccountID, id domain.PaymentID) error
-	ApplyNotices(ctx context.Context, reference domain.PaymentID) error
+	ApplyPendingNotifications(ctx context.Context, reference domain.PaymentID) error
 	RecoverAttempt(ctx context.Context, account domain.AccountID, id domain.AttemptID) error
 }
 
@@ -193,7 +193,7 @@ func (k *Keeper) inboxes(ctx context.Context, name processor.Name) {
 }
 
 func (k *Keeper) applyNotices(ctx context.Context, i Item) {
-	if err := k.Commands.ApplyNotices(ctx, domain.PaymentID(i.ID)); err != nil && ctx.Err() == nil {
+	if err := k.Commands.ApplyPendingNotifications(ctx, domain.PaymentID(i.ID)); err != nil && ctx.Err() == nil {
 		k.Logger.Debug().Err(err).Str("payment", i.ID).Msg("a notification goes on waiting")
 	}
 }

@@ -89,7 +89,7 @@ func (w *world) Recover(ctx context.Context, account domain.AccountID, id domain
 	return w.ask(ctx, processor.Name(account), string(id))
 }
 
-func (w *world) ApplyNotices(ctx context.Context, reference domain.PaymentID) error {
+func (w *world) ApplyPendingNotifications(ctx context.Context, reference domain.PaymentID) error {
 	i := slices.IndexFunc(w.inboxes, func(o waits) bool { return o.id == string(reference) })
 	return w.ask(ctx, w.inboxes[i].name, string(reference))
 }

@@ -19,7 +19,7 @@ type next struct {
 }
 
 // advance takes the actions of a run, one after the other, until it is over or has to wait.
-func (e *Engine) advance(ctx context.Context, f *flight) (n next) {
+func (e *Engine) advance(ctx context.Context, f *inFlight) (n next) {
 	key := eventstore.WorkflowRuns.Key(f.Account, string(f.ID))
 	for {
 		tip, err := eventstore.Load(ctx, e.Store, eventstore.WorkflowRuns, key, eventstore.Latest)
@@ -51,13 +51,13 @@ func (e *Engine) advance(ctx context.Context, f *flight) (n next) {
 }
 
 // gone tells whether a run that is not due yet is over or another node's by now.
-func (e *Engine) gone(ctx context.Context, f *flight) bool {
+func (e *Engine) gone(ctx context.Context, f *inFlight) bool {
 	tip, err := eventstore.Load(ctx, e.Store, eventstore.WorkflowRuns, eventstore.WorkflowRuns.Key(f.Account, string(f.ID)), eventstore.Latest)
 	return err == nil && tip.State.Status() != workflow.Waiting
 }
 
 // later has the run looked at again.
-func (e *Engine) later(f *flight, n next, err error) next {
+func (e *Engine) later(f *inFlight, n next, err error) next {
 	switch {
 	case errors.Is(err, workflow.ErrNotNext), err == nil:
 	case errors.Is(err, errUndecided):
@@ -69,7 +69,7 @@ func (e *Engine) later(f *flight, n next, err error) next {
 }
 
 // request records that the action is about to be taken. theirs: another node did, and may be at it.
-func (e *Engine) request(ctx context.Context, f *flight, tip eventstore.Tip[workflow.RunState], step int) (requested eventstore.Tip[workflow.RunState], theirs bool, err error) {
+func (e *Engine) request(ctx context.Context, f *inFlight, tip eventstore.Tip[workflow.RunState], step int) (requested eventstore.Tip[workflow.RunState], theirs bool, err error) {
 	if tip.State.Steps[step].State == workflow.StepRequested {
 		f.adopt = f.adopt || tip.Recorded.CommandID == f.command // of ours, whose answer was lost
 		return tip, !f.adopt && e.Now().Sub(tip.State.UpdatedAt).Abs() < orphaned, nil
@@ -84,7 +84,7 @@ func (e *Engine) request(ctx context.Context, f *flight, tip eventstore.Tip[work
 }
 
 // record records what became of an action.
-func (e *Engine) record(ctx context.Context, f *flight, tip eventstore.Tip[workflow.RunState], step int, result workflow.Result, failure string) error {
+func (e *Engine) record(ctx context.Context, f *inFlight, tip eventstore.Tip[workflow.RunState], step int, result workflow.Result, failure string) error {
 	_, err := e.append(ctx, f, tip, step, func(s workflow.RunState, at time.Time) (workflow.RunEvent, error) {
 		if failure != "" {
 			return workflow.DecideFailure(s, at, step, failure)
@@ -94,7 +94,7 @@ func (e *Engine) record(ctx context.Context, f *flight, tip eventstore.Tip[workf
 	return err
 }
 
-func (e *Engine) append(ctx context.Context, f *flight, tip eventstore.Tip[workflow.RunState], step int, decide func(workflow.RunState, time.Time) (workflow.RunEvent, error)) (eventstore.Tip[workflow.RunState], error) {
+func (e *Engine) append(ctx context.Context, f *inFlight, tip eventstore.Tip[workflow.RunState], step int, decide func(workflow.RunState, time.Time) (workflow.RunEvent, error)) (eventstore.Tip[workflow.RunState], error) {
 	meta, err := e.Store.NewMeta(actor(tip.State), tip.State.Diagnostics(step))
 	if err != nil {
 		return tip, err
@@ -116,7 +116,7 @@ func (e *Engine) act(ctx context.Context, s workflow.RunState, step int) (result
 		return e.send(ctx, s, step)
 	}
 	by := commands.Caller{Account: s.Account, Actor: actor(s), RequestID: s.Diagnostics(step)}
-	outcome, err := e.Payments.Once(ctx, by, s.Payment, action, s.StepKey(step))
+	outcome, err := e.Payments.RunWorkflowOperation(ctx, by, s.Payment, action, s.StepKey(step))
 	switch {
 	case err != nil && refused(err):
 		return result, words(err), nil

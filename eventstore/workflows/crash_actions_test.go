@@ -89,7 +89,7 @@ func TestCrashScenes(t *testing.T) {
 	for _, c := range scenes {
 		for _, on := range c.effects {
 			row++
-			for i, w := range []way{crashBefore, crashAfter} {
+			for i, w := range []failureMode{crashBefore, crashAfter} {
 				if testing.Short() && row%2 != i {
 					continue
 				}
@@ -102,7 +102,7 @@ func TestCrashScenes(t *testing.T) {
 	}
 }
 
-func (c scene) play(t *testing.T, on string, w way) {
+func (c scene) play(t *testing.T, on string, w failureMode) {
 	r := newRig(t)
 	flow := r.workflow(workflow.Definition{Trigger: c.trigger, Condition: c.cond, Actions: c.actions})
 	prepare := c.prepare
@@ -183,7 +183,7 @@ func (r *rig) disputed() payment.State {
 // TestFailureIsTold: the webhook of a run that failed comes whether the node ends before or behind that, once recorded.
 func TestFailureIsTold(t *testing.T) {
 	t.Parallel()
-	for _, w := range []way{crashBefore, crashAfter} {
+	for _, w := range []failureMode{crashBefore, crashAfter} {
 		t.Run(string(w), func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t)

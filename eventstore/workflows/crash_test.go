@@ -26,8 +26,8 @@ var effects = []effect{
 
 // waysOf lists how an effect can go wrong. A break of the connection takes seconds: small runs leave it to the tests of
 // the store.
-func waysOf(e effect) []way {
-	ways := []way{crashBefore, crashAfter}
+func waysOf(e effect) []failureMode {
+	ways := []failureMode{crashBefore, crashAfter}
 	if strings.HasPrefix(e.on, "send") {
 		return append(ways, lostBefore, lostAfter)
 	}
@@ -60,7 +60,7 @@ func TestCrashMatrix(t *testing.T) {
 	}
 }
 
-func crash(t *testing.T, e effect, w way) {
+func crash(t *testing.T, e effect, w failureMode) {
 	r := newRig(t)
 	half := domain.Amount(1000)
 	flow := r.workflow(workflow.Definition{Actions: []workflow.Action{

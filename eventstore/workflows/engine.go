@@ -42,18 +42,18 @@ type Config struct {
 // Engine starts and takes runs. Run it once.
 type Engine struct {
 	Config
-	positions  *eventstore.PositionStream
-	fanout     *eventstore.Fanout // of its own: what holds up workflows holds up nothing else
-	reader     *eventstore.Reader
-	place      place
-	conditions conditions
-	books      books
-	flights    flights
-	swept      map[domain.WorkflowID]sweepPlace
-	sweptAhead sweepPlace
-	health     health
-	patience   time.Duration
-	simulating turnstile
+	positions   *eventstore.PositionStream
+	fanout      *eventstore.Fanout // of its own: what holds up workflows holds up nothing else
+	reader      *eventstore.Reader
+	place       place
+	conditions  conditions
+	definitions definitionHistory
+	inFlight    inFlightRuns
+	swept       map[domain.WorkflowID]sweepPlace
+	sweptAhead  sweepPlace
+	health      health
+	patience    time.Duration
+	simulating  turnstile
 }
 
 // New makes an engine that goes on at the place that was planned last. It fails when the log is shorter than that.
@@ -70,12 +70,12 @@ func New(ctx context.Context, c Config) (*Engine, error) {
 		return nil, err
 	}
 	e := &Engine{
-		Config: c, positions: positions, fanout: eventstore.NewFanout(c.Store), place: place{log: at}, books: books{store: c.Store},
+		Config: c, positions: positions, fanout: eventstore.NewFanout(c.Store), place: place{log: at}, definitions: definitionHistory{store: c.Store},
 		swept: map[domain.WorkflowID]sweepPlace{}, patience: unreadable,
 	}
 	e.reader = e.fanout.Reader(readerName, at)
 	e.conditions = conditions{compiler: e.compilerFor}
-	e.flights.start()
+	e.inFlight.start()
 	return e, nil
 }
 
@@ -110,11 +110,11 @@ func (e *Engine) Run(ctx context.Context) error {
 }
 
 // Act has runs taken: everything that they need is there. It is called once.
-func (e *Engine) Act() { close(e.flights.acting) }
+func (e *Engine) Act() { close(e.inFlight.acting) }
 
 // Close ends the runs under way where they are; they go on at the next start. Those that wait in Payments end when it
 // lets its callers go.
-func (e *Engine) Close() { e.flights.close() }
+func (e *Engine) Close() { e.inFlight.close() }
 
 // Healthy is nil while every event is planned; an error says why that is at a stand, or ended.
 func (e *Engine) Healthy() error { return e.health.err() }

@@ -27,8 +27,8 @@ type parkedRun struct {
 
 // park lets a run go until something happens to its payment, or for a while that grows with how long nothing happened
 // to the run. False: something did happen, so that the run has to look again.
-func (e *Engine) park(f *flight) bool {
-	fs := &e.flights
+func (e *Engine) park(f *inFlight) bool {
+	fs := &e.inFlight
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	fs.forgetLocked(f)
@@ -45,7 +45,7 @@ func (e *Engine) park(f *flight) bool {
 }
 
 // parkAhead lets a run rest that was noted ahead of the clock, until its own delay has gone by. Nothing wakes it before.
-func (fs *flights) parkAhead(run OpenRun, now time.Time) {
+func (fs *inFlightRuns) parkAhead(run OpenRun, now time.Time) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	if p := &fs.parked; fs.by[run.ID] == nil && p.by[run.ID] == nil && len(p.by) < maxParked {

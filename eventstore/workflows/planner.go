@@ -38,7 +38,7 @@ func (e *Engine) plan(ctx context.Context) error {
 
 func (e *Engine) planBatch(ctx context.Context, events []*eventstore.Recorded) error {
 	var starts []start
-	e.books.refresh()
+	e.definitions.refresh()
 	for _, r := range events {
 		e.told(r)
 		found, err := e.starts(ctx, r)
@@ -60,7 +60,7 @@ func (e *Engine) told(r *eventstore.Recorded) {
 	case r.Aggregate == eventstore.Payments.Name:
 		e.wake(domain.PaymentID(r.ID))
 	case r.Aggregate == eventstore.WorkflowRuns.Name && r.Revision > 1 && !e.Alone:
-		e.flights.wakeRun(domain.RunID(r.ID))
+		e.inFlight.wakeRun(domain.RunID(r.ID))
 	}
 }
 
@@ -79,7 +79,7 @@ func (e *Engine) starts(ctx context.Context, r *eventstore.Recorded) ([]start, e
 	}
 	var inForce workflow.State
 	if err := e.persist(ctx, func() (err error) {
-		inForce, err = e.books.at(ctx, r.Account, r.Time)
+		inForce, err = e.definitions.at(ctx, r.Account, r.Time)
 		return err
 	}); err != nil {
 		return nil, err

@@ -35,7 +35,7 @@ type Subject struct {
 
 // Payments makes the operations of actions, each once for its key.
 type Payments interface {
-	Once(ctx context.Context, by commands.Caller, id domain.PaymentID, a workflow.Action, key string) (commands.Outcome, error)
+	RunWorkflowOperation(ctx context.Context, by commands.Caller, id domain.PaymentID, a workflow.Action, key string) (commands.Outcome, error)
 }
 
 // Requests sends the HTTP requests of actions.

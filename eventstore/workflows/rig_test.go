@@ -127,7 +127,7 @@ type node struct {
 	vault  *secrets.Store
 	engine *workflows.Engine
 	views  *projections.Projections
-	wire   *wire
+	wire   *faultyConn
 	stop   context.CancelFunc
 	loops  sync.WaitGroup
 	ended  sync.Once
@@ -136,7 +136,7 @@ type node struct {
 // start starts a node; it ends with the test, or before.
 func (r *rig) start(c nodeConfig) *node {
 	r.t.Helper()
-	n := &node{rig: r, wire: &wire{fault: c.fault}}
+	n := &node{rig: r, wire: &faultyConn{fault: c.fault}}
 	config := eventstoretest.Config(r.server)
 	config.Options = []nats.Option{n.wire.through}
 	var err error

@@ -75,7 +75,7 @@ func (e *Engine) Simulate(ctx context.Context, s Simulation) (Report, error) {
 		running.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			t := &trial{engine: e, Simulation: s, condition: prepared, before: newRecent(), report: &report{sums: map[sumKey]*Sum{}}}
+			t := &trial{engine: e, Simulation: s, condition: prepared, before: newEventCache(), report: &report{sums: map[sumKey]*Sum{}}}
 			errs[shard] = t.read(ctx, shard)
 			total.add(t.report)
 		})
@@ -123,7 +123,7 @@ type trial struct {
 	Simulation
 	engine    *Engine
 	condition compiled
-	before    *recent
+	before    *eventCache
 	report    *report
 }
 
@@ -203,7 +203,7 @@ func (t *trial) event(ctx context.Context, r *eventstore.Recorded) error {
 		}
 		t.report.met(Simulated{
 			Payment: subject.Payment.ID, Occasion: occasion(r, kind), Currency: subject.Payment.Currency,
-			Effects: Foresee(subject.Payment, t.Workflow.Actions, r.Time),
+			Effects: DryRun(subject.Payment, t.Workflow.Actions, r.Time),
 		})
 	}
 	return nil

@@ -21,7 +21,7 @@ const (
 // lookAfter takes the runs that are open and due: at once, again and again, and as soon as there is room for more.
 func (e *Engine) lookAfter(ctx context.Context) {
 	select {
-	case <-e.flights.acting:
+	case <-e.inFlight.acting:
 	case <-ctx.Done():
 		return
 	}
@@ -35,7 +35,7 @@ func (e *Engine) lookAfter(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-		case <-e.flights.look:
+		case <-e.inFlight.look:
 		}
 	}
 }
@@ -72,7 +72,7 @@ func (e *Engine) sweepAhead(ctx context.Context) error {
 			switch {
 			case e.theirs(run):
 			case run.due(now).Left(now) > horizon:
-				e.flights.parkAhead(run, now)
+				e.inFlight.parkAhead(run, now)
 				fallthrough
 			default:
 				e.take(run)

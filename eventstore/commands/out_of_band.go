@@ -10,11 +10,11 @@ import (
 	"payledger/eventstore"
 )
 
-// lookBehind looks for what broke an operation that its processor refused (§6.3, D14): the processor is asked for all
+// recordOutOfBand looks for what broke an operation that its processor refused (§6.3, D14): the processor is asked for all
 // that it has done for the payment, and what nobody here asked for is recorded, in the processor's order. All of it
 // comes before the refusal itself: whatever ends the process in between leaves the operation without its outcome, so
 // that whoever asks for that comes through here again.
-func (s *Service) lookBehind(ctx context.Context, tip eventstore.Tip[payment.State], revision uint64, answer processor.Answer) (eventstore.Tip[payment.State], error) {
+func (s *Service) recordOutOfBand(ctx context.Context, tip eventstore.Tip[payment.State], revision uint64, answer processor.Answer) (eventstore.Tip[payment.State], error) {
 	op, _ := tip.State.Operation(revision)
 	if !process.MustLookBehind(op, answer) {
 		return tip, nil
@@ -30,9 +30,9 @@ func (s *Service) lookBehind(ctx context.Context, tip eventstore.Tip[payment.Sta
 	}
 	for _, r := range records {
 		if asked, ours := tip.State.RevisionOf(r.Key); !ours {
-			tip, err = s.recordFound(ctx, tip, revision, r)
+			tip, err = s.recordUnrequested(ctx, tip, revision, r)
 		} else if asked != revision {
-			tip, err = s.recordOurs(ctx, tip, asked, r)
+			tip, err = s.recordRequested(ctx, tip, asked, r)
 		}
 		if err != nil {
 			return tip, err
@@ -41,8 +41,8 @@ func (s *Service) lookBehind(ctx context.Context, tip eventstore.Tip[payment.Sta
 	return tip, nil
 }
 
-// recordFound records one operation that is not ours, unless it is known or no fact.
-func (s *Service) recordFound(ctx context.Context, tip eventstore.Tip[payment.State], revision uint64, r processor.Record) (eventstore.Tip[payment.State], error) {
+// recordUnrequested records one operation that is not ours, unless it is known or no fact.
+func (s *Service) recordUnrequested(ctx context.Context, tip eventstore.Tip[payment.State], revision uint64, r processor.Record) (eventstore.Tip[payment.State], error) {
 	found := payment.RecordFound{Record: r}
 	event, err := payment.DecideFound(tip.State, found)
 	if errors.Is(err, payment.ErrForeign) {
@@ -62,9 +62,9 @@ func (s *Service) recordFound(ctx context.Context, tip eventstore.Tip[payment.St
 	})
 }
 
-// recordOurs records the outcome of another operation of ours that has none here, or was given up: what was found may
+// recordRequested records the outcome of another operation of ours that has none here, or was given up: what was found may
 // rest on it, as a refund does on the capture whose confirmation was lost.
-func (s *Service) recordOurs(ctx context.Context, tip eventstore.Tip[payment.State], asked uint64, r processor.Record) (eventstore.Tip[payment.State], error) {
+func (s *Service) recordRequested(ctx context.Context, tip eventstore.Tip[payment.State], asked uint64, r processor.Record) (eventstore.Tip[payment.State], error) {
 	op, known := tip.State.Operation(asked)
 	if !known || !op.State.Open() && !tip.State.Late(asked, r.Answer) || r.State == processor.Pending {
 		return tip, nil

@@ -31,8 +31,8 @@ func (s *Service) finish(ctx context.Context, by Caller, a attempt.State) (attem
 // carryOut does what an attempt's decision asks for and records that it is done. It may be repeated, by anybody, any
 // number of times: the payment's id is derived from the attempt, so there is one payment (§3.3). It returns the
 // payment's operations under way, and waits for no processor.
-func (s *Service) carryOut(ctx context.Context, by Caller, a attempt.State) (attempt.State, []*flight, error) {
-	var flights []*flight
+func (s *Service) carryOut(ctx context.Context, by Caller, a attempt.State) (attempt.State, []*inFlight, error) {
+	var flights []*inFlight
 	var err error
 	switch {
 	case a.Decision == attempt.Approved:
@@ -83,7 +83,7 @@ func (s *Service) final(a attempt.State, err error) bool {
 
 // refuseApproved ends an approval whose payment can never be made, so that everybody sees it: first nobody can make the
 // payment any more, then the attempt says so. A payment that somebody has made meanwhile stands.
-func (s *Service) refuseApproved(ctx context.Context, by Caller, a attempt.State, refusal error) (attempt.State, []*flight, error) {
+func (s *Service) refuseApproved(ctx context.Context, by Caller, a attempt.State, refusal error) (attempt.State, []*inFlight, error) {
 	tip, err := s.giveUp(ctx, by, a.Payment, "")
 	if err != nil {
 		return a, nil, unfinished(err)
@@ -96,9 +96,9 @@ func (s *Service) refuseApproved(ctx context.Context, by Caller, a attempt.State
 		return a, nil, err
 	}
 	reason := refusal.Error()
-	var told *domain.Error
-	if errors.As(refusal, &told) {
-		reason = told.Message
+	var payload *domain.Error
+	if errors.As(refusal, &payload) {
+		reason = payload.Message
 	}
 	s.Logger.Warn().Err(refusal).Str("paymentAttempt", string(a.ID)).Msg("an approved payment cannot be made")
 	ended, err := eventstore.Execute(ctx, s.Store, eventstore.Attempts, eventstore.Attempts.Key(by.Account, string(a.ID)), meta,
@@ -118,13 +118,13 @@ func unfinished(err error) error {
 	if !errors.As(err, &e) || e.Reason != domain.ReasonServiceUnavailable {
 		return err
 	}
-	told := domain.OutcomeUnknown(err)
-	told.Message, told.Recovery = "The decision is recorded; carrying it out goes on.", "Repeat the request."
-	return told
+	payload := domain.OutcomeUnknown(err)
+	payload.Message, payload.Recovery = "The decision is recorded; carrying it out goes on.", "Repeat the request."
+	return payload
 }
 
 // payApproved makes the payment of an approved attempt, or finds it, and gives its operations under way.
-func (s *Service) payApproved(ctx context.Context, by Caller, a attempt.State) ([]*flight, error) {
+func (s *Service) payApproved(ctx context.Context, by Caller, a attempt.State) ([]*inFlight, error) {
 	key := eventstore.Payments.Key(by.Account, string(a.Payment))
 	tip, err := eventstore.Load(ctx, s.Store, eventstore.Payments, key, eventstore.Latest)
 	if err != nil {
@@ -143,7 +143,7 @@ func (s *Service) payApproved(ctx context.Context, by Caller, a attempt.State) (
 			return nil, err
 		}
 	}
-	var under []*flight
+	var under []*inFlight
 	for _, op := range process.Open(tip.State) {
 		under = append(under, s.launch(tip, op.Revision, tip.Appended && op.State == payment.StateRequested))
 	}

@@ -14,7 +14,7 @@ import (
 
 // Capture takes held money (D10). What the processor refuses is an answer, not an error.
 func (s *Service) Capture(ctx context.Context, by Caller, in CaptureInput) (payment.State, error) {
-	_, after, err := s.operate(ctx, by, operation{
+	_, after, err := s.runOperation(ctx, by, operation{
 		payment: in.Payment, kind: processor.Capture, key: in.IdempotencyKey,
 		decide: func(state payment.State, r payment.Request) (payment.Event, error) {
 			return payment.DecideCapture(state, payment.Capture{Request: r, Amount: in.Amount, Final: in.Final, Metadata: in.Metadata, Order: in.Order})
@@ -25,7 +25,7 @@ func (s *Service) Capture(ctx context.Context, by Caller, in CaptureInput) (paym
 
 // Refund gives captured money back (D10).
 func (s *Service) Refund(ctx context.Context, by Caller, in RefundInput) (payment.State, error) {
-	_, after, err := s.operate(ctx, by, operation{
+	_, after, err := s.runOperation(ctx, by, operation{
 		payment: in.Payment, kind: processor.Refund, key: in.IdempotencyKey,
 		decide: func(state payment.State, r payment.Request) (payment.Event, error) {
 			return payment.DecideRefund(state, payment.Refund{
@@ -39,7 +39,7 @@ func (s *Service) Refund(ctx context.Context, by Caller, in RefundInput) (paymen
 
 // Adjust gives the authorization a new total (D10).
 func (s *Service) Adjust(ctx context.Context, by Caller, in AdjustInput) (payment.State, error) {
-	_, after, err := s.operate(ctx, by, operation{
+	_, after, err := s.runOperation(ctx, by, operation{
 		payment: in.Payment, kind: processor.Adjust, key: in.IdempotencyKey,
 		decide: func(state payment.State, r payment.Request) (payment.Event, error) {
 			return payment.DecideAdjust(state, payment.Adjust{Request: r, Amount: in.Amount})
@@ -50,7 +50,7 @@ func (s *Service) Adjust(ctx context.Context, by Caller, in AdjustInput) (paymen
 
 // Cancel releases what is held (§3.1, D7). A settled payment is refused after the processor was asked.
 func (s *Service) Cancel(ctx context.Context, by Caller, in CancelInput) (payment.State, error) {
-	before, after, err := s.operate(ctx, by, operation{
+	before, after, err := s.runOperation(ctx, by, operation{
 		payment: in.Payment, kind: processor.Void, key: in.IdempotencyKey,
 		decide: func(state payment.State, r payment.Request) (payment.Event, error) {
 			return payment.DecideCancel(state, payment.Cancel{Request: r, Reason: in.Reason})
@@ -69,13 +69,13 @@ func (s *Service) Resume(ctx context.Context, by Caller, in ResumeInput) (paymen
 	deadline := s.fromNow()
 	untold := in.Outcome == "" && in.Action != 0
 	if untold {
-		if after, done, err := s.askAboutAction(ctx, by, in, deadline, false); err != nil || done {
+		if after, done, err := s.lookUpAction(ctx, by, in, deadline, false); err != nil || done {
 			return after, err
 		}
 		in.Outcome = processor.AuthenticationFailed // if it has expired
 	}
 	for {
-		_, after, err := s.operate(ctx, by, operation{
+		_, after, err := s.runOperation(ctx, by, operation{
 			payment: in.Payment, kind: processor.Complete, key: in.IdempotencyKey, deadline: deadline,
 			decide: func(state payment.State, r payment.Request) (payment.Event, error) {
 				return payment.DecideResume(state, payment.Resume{Request: r, Action: in.Action, Outcome: in.Outcome, Expired: untold})
@@ -99,10 +99,10 @@ func (s *Service) Resume(ctx context.Context, by Caller, in ResumeInput) (paymen
 	}
 }
 
-// askAboutAction asks the processor how the customer's check ended, and records what it says: the one way to know it
+// lookUpAction asks the processor how the customer's check ended, and records what it says: the one way to know it
 // outside the sandbox (D12). done: the payment stands as given, its action ended just now or to be taken still. overdue
 // says that the action's own time has gone by, whatever the clock shows.
-func (s *Service) askAboutAction(ctx context.Context, by Caller, in ResumeInput, deadline due.Time, overdue bool) (after payment.State, done bool, err error) {
+func (s *Service) lookUpAction(ctx context.Context, by Caller, in ResumeInput, deadline due.Time, overdue bool) (after payment.State, done bool, err error) {
 	tip, err := eventstore.Load(ctx, s.Store, eventstore.Payments, eventstore.Payments.Key(by.Account, string(in.Payment)), eventstore.Latest)
 	action := tip.State.RequiredAction()
 	if err != nil || action == nil || action.Revision != in.Action {

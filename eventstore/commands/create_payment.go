@@ -29,11 +29,11 @@ type approval struct {
 func (c creation) inBrowser() bool { return c.Session != "" && c.approval == nil }
 
 // vaulted tells whether the token counts as vaulted: one that was vaulted after the approval does not.
-func (c creation) vaulted(tool instrument.State) bool {
+func (c creation) vaulted(inst instrument.State) bool {
 	if c.approval != nil {
-		return tool.VaultedBy(c.approval.at)
+		return inst.VaultedBy(c.approval.at)
 	}
-	return tool.Vaulted()
+	return inst.Vaulted()
 }
 
 // at is when the payment was decided.
@@ -47,12 +47,12 @@ func (c creation) at(now time.Time) time.Time {
 // identify derives the id, given the instrument, so that a repeat of the request meets the same payment: from the key, from the
 // single-use token, or from checkout and token (D9, D12). A merchant who pays with a vaulted token and without a
 // key asks for a new payment each time.
-func (s *Service) identify(account domain.AccountID, c *creation, tool instrument.State) error {
+func (s *Service) identify(account domain.AccountID, c *creation, inst instrument.State) error {
 	switch {
 	case c.approval != nil: // derived from the attempt
 	case c.IdempotencyKey != "":
 		c.id = domain.PaymentIDForKey(account, c.IdempotencyKey)
-	case !tool.Vaulted():
+	case !inst.Vaulted():
 		c.id = domain.PaymentIDForToken(account, c.Token)
 	case c.Session != "":
 		c.id = domain.PaymentIDForSession(account, c.Session, c.Token)
@@ -69,11 +69,11 @@ func (s *Service) identify(account domain.AccountID, c *creation, tool instrumen
 // payWith reads the instrument and the client session that the rest of the payment comes from, and refuses a token
 // that cannot pay. The session is empty when a merchant pays with a vaulted token: the request has it all (§4
 // rule 3).
-func (s *Service) payWith(ctx context.Context, account domain.AccountID, c *creation) (tool instrument.State, from session.State, err error) {
-	if tool, err = s.payable(ctx, account, c); err != nil {
-		return tool, from, err
+func (s *Service) payWith(ctx context.Context, account domain.AccountID, c *creation) (inst instrument.State, from session.State, err error) {
+	if inst, err = s.payable(ctx, account, c); err != nil {
+		return inst, from, err
 	}
-	vaulted := c.vaulted(tool)
+	vaulted := c.vaulted(inst)
 	switch {
 	case c.approval != nil:
 		from = c.approval.from
@@ -81,25 +81,25 @@ func (s *Service) payWith(ctx context.Context, account domain.AccountID, c *crea
 		from, err = s.Session(ctx, account, c.Session)
 	case !vaulted:
 		var tip eventstore.Tip[session.State]
-		tip, err = eventstore.Load(ctx, s.Store, eventstore.Sessions, eventstore.Sessions.Key(account, string(tool.Session)), eventstore.Latest)
+		tip, err = eventstore.Load(ctx, s.Store, eventstore.Sessions, eventstore.Sessions.Key(account, string(inst.Session)), eventstore.Latest)
 		from = tip.State
 	}
 	wishes := laidOver(c.Method.Preferences, from.Method.Preferences)
 	switch {
 	case err != nil:
-		return tool, from, err
-	case !wishes.Takes(tool.Card.Network): // a saved card, or networks that were changed since the card was entered
-		err = cannotPay("its card is of " + string(tool.Card.Network) + ", and the networks allowed are " + listed(wishes.AllowedNetworks))
+		return inst, from, err
+	case !wishes.Takes(inst.Card.Network): // a saved card, or networks that were changed since the card was entered
+		err = cannotPay("its card is of " + string(inst.Card.Network) + ", and the networks allowed are " + listed(wishes.AllowedNetworks))
 	case from.ApprovalMode == session.ApprovalManual && c.approval == nil:
 		err = cannotPay("its client session asks for the approval of a payment attempt")
-	case c.Session != "" && !vaulted && tool.Session != c.Session:
+	case c.Session != "" && !vaulted && inst.Session != c.Session:
 		err = cannotPay("the payment method token is of another client session")
-	case c.Session != "" && vaulted && tool.CustomerID != from.CustomerID:
+	case c.Session != "" && vaulted && inst.CustomerID != from.CustomerID:
 		err = cannotPay(otherCustomer)
 	case !asShown(c.Shown, from):
 		err = amountChanged()
 	}
-	return tool, from, err
+	return inst, from, err
 }
 
 // asShown tells whether the session, as the payment takes it, asks for the price that the customer saw (D12).
@@ -128,18 +128,18 @@ func (s *Service) payable(ctx context.Context, account domain.AccountID, c *crea
 		}
 		return tip.State, err
 	}
-	tool, err := use(eventstore.Load(ctx, s.Store, eventstore.Instruments, key, eventstore.AllowStale))
+	inst, err := use(eventstore.Load(ctx, s.Store, eventstore.Instruments, key, eventstore.AllowStale))
 	if err != nil {
-		tool, err = use(eventstore.Load(ctx, s.Store, eventstore.Instruments, key, eventstore.Latest))
+		inst, err = use(eventstore.Load(ctx, s.Store, eventstore.Instruments, key, eventstore.Latest))
 	}
-	return tool, err
+	return inst, err
 }
 
 // use is the claim of the token, given what stands there.
-func (s *Service) use(ctx context.Context, tool instrument.State, c *creation) instrument.Use {
+func (s *Service) use(ctx context.Context, inst instrument.State, c *creation) instrument.Use {
 	use := instrument.Use{At: c.at(s.Store.Now()), Payment: c.id}
-	if tool.UsedBy != c.id && !tool.Vaulted() {
-		use.Instead = s.lostClaim(ctx, tool)
+	if inst.UsedBy != c.id && !inst.Vaulted() {
+		use.Instead = s.lostClaim(ctx, inst)
 	}
 	return use
 }
@@ -168,20 +168,20 @@ func overtaken() *domain.Error {
 
 // lostClaim gives the payment that claimed the token and was made with another one, if that is what became
 // of the claim; "" else. What is asked is at the leader: a payment that is not there yet may still use it.
-func (s *Service) lostClaim(ctx context.Context, tool instrument.State) domain.PaymentID {
-	if tool.UsedBy == "" {
+func (s *Service) lostClaim(ctx context.Context, inst instrument.State) domain.PaymentID {
+	if inst.UsedBy == "" {
 		return ""
 	}
-	tip, err := eventstore.Load(ctx, s.Store, eventstore.Payments, eventstore.Payments.Key(tool.Account, string(tool.UsedBy)), eventstore.Latest)
-	if err != nil || tip.Recorded == nil || tip.State.Exists() && tip.State.Method.Token == tool.Token {
+	tip, err := eventstore.Load(ctx, s.Store, eventstore.Payments, eventstore.Payments.Key(inst.Account, string(inst.UsedBy)), eventstore.Latest)
+	if err != nil || tip.Recorded == nil || tip.State.Exists() && tip.State.Method.Token == inst.Token {
 		return ""
 	}
-	return tool.UsedBy
+	return inst.UsedBy
 }
 
 // ofCustomer holds a payment with a vaulted token to the customer that the token is tied to (§4 rule 3).
-func ofCustomer(c payment.Create, tool instrument.State) error {
-	if c.Method.Vaulted && c.CustomerID != tool.CustomerID {
+func ofCustomer(c payment.Create, inst instrument.State) error {
+	if c.Method.Vaulted && c.CustomerID != inst.CustomerID {
 		return cannotPay(otherCustomer)
 	}
 	return nil
@@ -200,11 +200,11 @@ func (s *Service) madeBefore(ctx context.Context, account domain.AccountID, c *c
 	if c.Session == "" || !errors.As(err, &refused) || refused.Reason != domain.ReasonPayment || refused.Payment != "" {
 		return err
 	}
-	tool, loadErr := eventstore.Load(ctx, s.Store, eventstore.Instruments, eventstore.Instruments.Key(account, string(c.Token)), eventstore.AllowStale)
+	inst, loadErr := eventstore.Load(ctx, s.Store, eventstore.Instruments, eventstore.Instruments.Key(account, string(c.Token)), eventstore.AllowStale)
 	if loadErr != nil {
 		return loadErr
 	}
-	for _, made := range []domain.PaymentID{c.id, tool.State.UsedBy} {
+	for _, made := range []domain.PaymentID{c.id, inst.State.UsedBy} {
 		if made == "" {
 			continue
 		}

@@ -12,19 +12,19 @@ import (
 )
 
 // way is how an effect goes wrong.
-type way string
+type failureMode string
 
 const (
-	refuses     way = "is refused"                       // an append: the store says that it took nothing
-	lostBefore  way = "fails before it happened"         // the connection breaks under it
-	lostAfter   way = "takes effect, its answer is lost" // the connection breaks behind it
-	twice       way = "happens twice"                    // the same bytes, or the same operation
-	crashBefore way = "does not happen, the process ends"
-	crashAfter  way = "happens, the process ends"        // its answer reaches nobody
-	overtaken   way = "is overtaken on another node"     // which recovers the payment and repeats the request
-	left        way = "happens, the caller is gone"      // who sent the request has hung up
-	late        way = "happens, nobody answers for long" // a call: past the payment timeout
-	never       way = "does not arrive, nobody answers"  // a call: past the payment timeout, then it is fenced
+	refuses     failureMode = "is refused"                       // an append: the store says that it took nothing
+	lostBefore  failureMode = "fails before it happened"         // the connection breaks under it
+	lostAfter   failureMode = "takes effect, its answer is lost" // the connection breaks behind it
+	twice       failureMode = "happens twice"                    // the same bytes, or the same operation
+	crashBefore failureMode = "does not happen, the process ends"
+	crashAfter  failureMode = "happens, the process ends"        // its answer reaches nobody
+	overtaken   failureMode = "is overtaken on another node"     // which recovers the payment and repeats the request
+	left        failureMode = "happens, the caller is gone"      // who sent the request has hung up
+	late        failureMode = "happens, nobody answers for long" // a call: past the payment timeout
+	never       failureMode = "does not arrive, nobody answers"  // a call: past the payment timeout, then it is fenced
 )
 
 // errGone is what a broken link says.
@@ -34,7 +34,7 @@ var errGone = errors.New("the link broke here")
 type fault struct {
 	effect string // the type of an event, or "send <operation>"
 	nth    int
-	way    way
+	mode   failureMode
 
 	mu     sync.Mutex
 	seen   int
@@ -42,12 +42,12 @@ type fault struct {
 	resume chan struct{} // closed by the test: what is held goes on
 }
 
-func newFault(e effect, w way) *fault {
-	return &fault{effect: e.on, nth: max(1, e.nth), way: w, hit: make(chan struct{}), resume: make(chan struct{})}
+func newFault(e effect, w failureMode) *fault {
+	return &fault{effect: e.on, nth: max(1, e.nth), mode: w, hit: make(chan struct{}), resume: make(chan struct{})}
 }
 
-// meets tells whether it is time.
-func (f *fault) meets(effect string) bool {
+// triggers tells whether it is time.
+func (f *fault) triggers(effect string) bool {
 	if f == nil || f.effect != effect {
 		return false
 	}
@@ -58,7 +58,7 @@ func (f *fault) meets(effect string) bool {
 }
 
 // wire is the way of one process to the log's server: real connections, whose bytes it can lose.
-type wire struct {
+type faultyConn struct {
 	fault *fault
 	inner nats.InProcessConnProvider
 
@@ -69,13 +69,13 @@ type wire struct {
 }
 
 // through is the option that lays the wire between a store and its server.
-func (w *wire) through(o *nats.Options) error {
+func (w *faultyConn) through(o *nats.Options) error {
 	w.inner, o.InProcessServer = o.InProcessServer, w
 	return nil
 }
 
 // InProcessConn opens one connection.
-func (w *wire) InProcessConn() (net.Conn, error) {
+func (w *faultyConn) InProcessConn() (net.Conn, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.dead {
@@ -86,11 +86,11 @@ func (w *wire) InProcessConn() (net.Conn, error) {
 		return nil, err
 	}
 	w.links = append(w.links, server)
-	return &link{Conn: server, wire: w}, nil
+	return &link{Conn: server, conn: w}, nil
 }
 
 // cut ends all connections for good.
-func (w *wire) cut() {
+func (w *faultyConn) cut() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.dead = true
@@ -102,7 +102,7 @@ func (w *wire) cut() {
 // link is one connection.
 type link struct {
 	net.Conn
-	wire *wire
+	conn *faultyConn
 
 	mu   sync.Mutex
 	deaf bool // the next acknowledgement is lost
@@ -110,15 +110,15 @@ type link struct {
 
 // Write carries what the store says to the server.
 func (l *link) Write(p []byte) (int, error) {
-	if p = l.wire.unheard(p); l.wire.fault == nil {
+	if p = l.conn.unheard(p); l.conn.fault == nil {
 		return l.Conn.Write(p)
 	}
-	f := l.wire.fault
+	f := l.conn.fault
 	at := eventstoretest.Sent(p, f.effect)
-	if at < 0 || !f.meets(f.effect) {
+	if at < 0 || !f.triggers(f.effect) {
 		return l.Conn.Write(p)
 	}
-	switch f.way {
+	switch f.mode {
 	case refuses:
 		defer close(f.hit)
 		return l.Conn.Write(eventstoretest.Divert(p, at))
@@ -143,7 +143,7 @@ func (l *link) Write(p []byte) (int, error) {
 
 // unheard keeps a store that is behind from following the log: it then knows what it read when it was opened, and what
 // it asks the leader for.
-func (w *wire) unheard(p []byte) []byte {
+func (w *faultyConn) unheard(p []byte) []byte {
 	if !w.behind {
 		return p
 	}
@@ -165,10 +165,10 @@ func (l *link) Read(p []byte) (int, error) {
 
 // lose breaks the connection; at the end of a process, all of them.
 func (l *link) lose() {
-	if f := l.wire.fault; f.way == crashBefore || f.way == crashAfter {
-		l.wire.cut()
+	if f := l.conn.fault; f.mode == crashBefore || f.mode == crashAfter {
+		l.conn.cut()
 	} else {
 		l.Close()
 	}
-	close(l.wire.fault.hit)
+	close(l.conn.fault.hit)
 }

@@ -59,8 +59,8 @@ func waiting(account domain.AccountID, id domain.WorkflowID, n int, due time.Tim
 
 func idle(t *testing.T, runs open) *Engine {
 	e := &Engine{Config: Config{Now: time.Now, Logger: zerolog.Nop(), Alone: true, OpenRuns: runs}, swept: map[domain.WorkflowID]sweepPlace{}}
-	e.flights.start()
-	t.Cleanup(e.flights.close)
+	e.inFlight.start()
+	t.Cleanup(e.inFlight.close)
 	return e
 }
 
@@ -69,28 +69,28 @@ func idle(t *testing.T, runs open) *Engine {
 func TestPlaces(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	runs := waiting("a", "hanging", maxFlights+500, now.Add(-time.Hour))
+	runs := waiting("a", "hanging", maxInFlight+500, now.Add(-time.Hour))
 	for i := range 49 {
-		runs = append(runs, waiting("a", domain.WorkflowID(fmt.Sprint("hanging-", i)), workflowFlights+10, now.Add(-time.Hour))...)
+		runs = append(runs, waiting("a", domain.WorkflowID(fmt.Sprint("hanging-", i)), maxInFlightOfWorkflow+10, now.Add(-time.Hour))...)
 	}
 	runs = append(runs, waiting("b", "capture", 1, now.Add(-time.Minute))...)
 	e := idle(t, runs)
 	if err := e.sweep(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	if e.flights.by["capture-000000"] == nil {
+	if e.inFlight.by["capture-000000"] == nil {
 		t.Error("a run is not taken while thousands of another account's are open")
 	}
-	if n := e.flights.lanes["hanging"].users; n != workflowFlights {
+	if n := e.inFlight.lanes["hanging"].users; n != maxInFlightOfWorkflow {
 		t.Errorf("%d places for one workflow", n)
 	}
-	if n := e.flights.accounts["a"]; n > accountFlights+50*spared {
+	if n := e.inFlight.accounts["a"]; n > maxInFlightOfAccount+50*spared {
 		t.Errorf("%d places for one account", n)
 	}
 	for i := range 20 {
 		e.take(OpenRunOf(waiting(domain.AccountID(fmt.Sprint("c", i)), domain.WorkflowID(fmt.Sprint("c", i)), 1, now)[0]))
 	}
-	if n := len(e.flights.by); n < accountFlights+21 {
+	if n := len(e.inFlight.by); n < maxInFlightOfAccount+21 {
 		t.Errorf("%d places", n)
 	}
 }
@@ -99,10 +99,10 @@ func TestPlaces(t *testing.T) {
 func TestSweepGoesOn(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	runs := waiting("a", "refunds", 3*workflowFlights, now.Add(-time.Hour))
+	runs := waiting("a", "refunds", 3*maxInFlightOfWorkflow, now.Add(-time.Hour))
 	e := idle(t, runs)
-	for _, s := range runs[:2*workflowFlights] { // PENDING for days
-		f := &flight{OpenRun: OpenRunOf(s), wake: make(chan struct{}, 1)}
+	for _, s := range runs[:2*maxInFlightOfWorkflow] { // PENDING for days
+		f := &inFlight{OpenRun: OpenRunOf(s), wake: make(chan struct{}, 1)}
 		f.Payment = domain.PaymentID(s.ID)
 		f.Updated = now.Add(-48 * time.Hour)
 		if !e.park(f) {
@@ -112,14 +112,14 @@ func TestSweepGoesOn(t *testing.T) {
 	if err := e.sweep(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	if e.flights.by[runs[3*workflowFlights-1].ID] == nil || len(e.flights.by) != workflowFlights {
-		t.Errorf("%d runs are taken, not the last", len(e.flights.by))
+	if e.inFlight.by[runs[3*maxInFlightOfWorkflow-1].ID] == nil || len(e.inFlight.by) != maxInFlightOfWorkflow {
+		t.Errorf("%d runs are taken, not the last", len(e.inFlight.by))
 	}
 	e.wake(domain.PaymentID(runs[0].ID))
-	if len(e.flights.parked.by) != 2*workflowFlights-1 || e.flights.parked.rests(runs[0].ID, now) || !e.flights.parked.rests(runs[1].ID, now) {
-		t.Errorf("%d runs rest", len(e.flights.parked.by))
+	if len(e.inFlight.parked.by) != 2*maxInFlightOfWorkflow-1 || e.inFlight.parked.rests(runs[0].ID, now) || !e.inFlight.parked.rests(runs[1].ID, now) {
+		t.Errorf("%d runs rest", len(e.inFlight.parked.by))
 	}
-	if e.Now = func() time.Time { return now.Add(parkMost + time.Minute) }; e.flights.parked.rests(runs[1].ID, e.Now()) {
+	if e.Now = func() time.Time { return now.Add(parkMost + time.Minute) }; e.inFlight.parked.rests(runs[1].ID, e.Now()) {
 		t.Error("it rests for ever")
 	}
 }
@@ -158,17 +158,17 @@ func TestSetBack(t *testing.T) {
 				}
 			}
 			sweep()
-			if e.flights.by[atOnce.ID] == nil || e.flights.by[begun.ID] == nil || len(e.flights.by) != 2 {
-				t.Errorf("%d runs are taken at once", len(e.flights.by))
+			if e.inFlight.by[atOnce.ID] == nil || e.inFlight.by[begun.ID] == nil || len(e.inFlight.by) != 2 {
+				t.Errorf("%d runs are taken at once", len(e.inFlight.by))
 			}
 			e.wake("01p")
 			<-time.After(delay - time.Second)
-			if sweep(); e.flights.by[later.ID] != nil {
+			if sweep(); e.inFlight.by[later.ID] != nil {
 				t.Error("a run is taken before its delay has gone by")
 			}
 			<-time.After(time.Second)
 			sweep()
-			if f := e.flights.by[later.ID]; f == nil || !f.due.Over(e.Now()) {
+			if f := e.inFlight.by[later.ID]; f == nil || !f.due.Over(e.Now()) {
 				t.Errorf("a run is not taken after its delay: %+v", f)
 			}
 		})

@@ -21,10 +21,10 @@ type operation struct {
 	decide   func(payment.State, payment.Request) (payment.Event, error)
 }
 
-// operate carries an operation out (D7, D9): its key is claimed, the request is recorded as soon as nothing
+// runOperation carries an operation out (D7, D9): its key is claimed, the request is recorded as soon as nothing
 // else runs, the processor is called, the outcome is recorded. It gives the payment before the request and
 // as it stands in the end, at the latest when the payment timeout is over.
-func (s *Service) operate(ctx context.Context, by Caller, o operation) (before, after payment.State, err error) {
+func (s *Service) runOperation(ctx context.Context, by Caller, o operation) (before, after payment.State, err error) {
 	deadline := o.deadline
 	if deadline == (due.Time{}) {
 		deadline = s.fromNow()
@@ -34,7 +34,7 @@ func (s *Service) operate(ctx context.Context, by Caller, o operation) (before, 
 		return before, after, err
 	}
 	defer pass()
-	if after, err = s.admitted(ctx, by, o, deadline); err != nil {
+	if after, err = s.waitIdle(ctx, by, o, deadline); err != nil {
 		return before, after, err
 	}
 	recording := context.WithoutCancel(ctx) // what may have been recorded is carried out, whether or not the caller is still there
@@ -43,7 +43,7 @@ func (s *Service) operate(ctx context.Context, by Caller, o operation) (before, 
 	}
 	var tip eventstore.Tip[payment.State]
 	for {
-		tip, before, err = s.requestOnce(recording, by, o)
+		tip, before, err = s.appendRequest(recording, by, o)
 		if !errors.Is(err, payment.ErrRunning) {
 			break
 		}
@@ -63,11 +63,11 @@ func (s *Service) operate(ctx context.Context, by Caller, o operation) (before, 
 	return before, tip.State, refusal(tip)
 }
 
-// admitted waits until nothing else runs on the payment, and refuses, before anything is recorded, what it then
+// waitIdle waits until nothing else runs on the payment, and refuses, before anything is recorded, what it then
 // refuses: a request that is refused by status does not use its key, whether or not it waited (D9).
-func (s *Service) admitted(ctx context.Context, by Caller, o operation, deadline due.Time) (payment.State, error) {
+func (s *Service) waitIdle(ctx context.Context, by Caller, o operation, deadline due.Time) (payment.State, error) {
 	for {
-		state, err := s.mayOperate(ctx, by, o)
+		state, err := s.precheck(ctx, by, o)
 		if !errors.Is(err, payment.ErrRunning) {
 			return state, err
 		}
@@ -77,8 +77,8 @@ func (s *Service) admitted(ctx context.Context, by Caller, o operation, deadline
 	}
 }
 
-// mayOperate gives the payment as it stands, and whether it refuses; the key before the status (D3).
-func (s *Service) mayOperate(ctx context.Context, by Caller, o operation) (payment.State, error) {
+// precheck gives the payment as it stands, and whether it refuses; the key before the status (D3).
+func (s *Service) precheck(ctx context.Context, by Caller, o operation) (payment.State, error) {
 	if err := s.checkKey(ctx, by, o); err != nil {
 		return payment.State{}, err
 	}
@@ -98,8 +98,8 @@ func (s *Service) mayOperate(ctx context.Context, by Caller, o operation) (payme
 	return tip.State, err
 }
 
-// requestOnce decides once and records the request.
-func (s *Service) requestOnce(ctx context.Context, by Caller, o operation) (tip eventstore.Tip[payment.State], before payment.State, err error) {
+// appendRequest decides once and records the request.
+func (s *Service) appendRequest(ctx context.Context, by Caller, o operation) (tip eventstore.Tip[payment.State], before payment.State, err error) {
 	meta, err := s.request(by)
 	if err != nil {
 		return tip, before, err
@@ -136,8 +136,8 @@ const lookAgain = 50 * time.Millisecond
 func (s *Service) waitForRunning(ctx context.Context, state payment.State, deadline due.Time) error {
 	var left <-chan struct{}
 	for _, op := range state.Operations {
-		if f := s.flights.find(state.OperationKey(op.Revision)); f != nil && op.State.Open() {
-			left = f.left
+		if f := s.inFlight.find(state.OperationKey(op.Revision)); f != nil && op.State.Open() {
+			left = f.ended
 		}
 	}
 	defer aside(ctx)()

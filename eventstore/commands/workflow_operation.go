@@ -24,12 +24,12 @@ type Outcome struct {
 // Once makes the operation that an action of a workflow stands for, once for its key whoever asks and however often:
 // who asks again is told what became of the first (D19). It waits for the outcome, at most until the payment timeout;
 // one that is not known then is no failure: ask again. An error is a refusal of which nothing is recorded, or trouble.
-func (s *Service) Once(ctx context.Context, by Caller, id domain.PaymentID, a workflow.Action, key string) (Outcome, error) {
-	if found, made, err := s.madeOnce(ctx, by, id, key); err != nil || made {
+func (s *Service) RunWorkflowOperation(ctx context.Context, by Caller, id domain.PaymentID, a workflow.Action, key string) (Outcome, error) {
+	if found, made, err := s.outcomeOfKey(ctx, by, id, key); err != nil || made {
 		return found, err
 	}
-	refusal := s.operateOnce(ctx, by, id, a, key)
-	found, made, err := s.madeOnce(ctx, by, id, key)
+	refusal := s.requestAction(ctx, by, id, a, key)
+	found, made, err := s.outcomeOfKey(ctx, by, id, key)
 	if err != nil || made {
 		return found, err
 	}
@@ -39,8 +39,8 @@ func (s *Service) Once(ctx context.Context, by Caller, id domain.PaymentID, a wo
 // errNothingMade cannot be: an operation that was taken stands in its payment.
 var errNothingMade = errors.New("commands: an operation was taken and stands nowhere")
 
-// operateOnce asks for the operation. That the key was used is no failure here: a repeat came to that first.
-func (s *Service) operateOnce(ctx context.Context, by Caller, id domain.PaymentID, a workflow.Action, key string) (err error) {
+// requestAction asks for the operation. That the key was used is no failure here: a repeat came to that first.
+func (s *Service) requestAction(ctx context.Context, by Caller, id domain.PaymentID, a workflow.Action, key string) (err error) {
 	switch a.Type {
 	case workflow.Capture:
 		_, err = s.Capture(ctx, by, CaptureInput{Payment: id, Amount: a.Amount, Final: a.IsFinal(), IdempotencyKey: key})
@@ -54,9 +54,9 @@ func (s *Service) operateOnce(ctx context.Context, by Caller, id domain.PaymentI
 	return err
 }
 
-// madeOnce finds the operation of a key on its payment, and what became of it. What has no answer at all is taken up
+// outcomeOfKey finds the operation of a key on its payment, and what became of it. What has no answer at all is taken up
 // here, as Recover does, unless that is under way already.
-func (s *Service) madeOnce(ctx context.Context, by Caller, id domain.PaymentID, key string) (Outcome, bool, error) {
+func (s *Service) outcomeOfKey(ctx context.Context, by Caller, id domain.PaymentID, key string) (Outcome, bool, error) {
 	tip, err := eventstore.Load(ctx, s.Store, eventstore.Payments, eventstore.Payments.Key(by.Account, string(id)), eventstore.Latest)
 	if err != nil || !tip.State.Used(domain.KeyHash(by.Account, key)) {
 		return Outcome{}, false, err

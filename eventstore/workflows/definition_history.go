@@ -11,22 +11,22 @@ import (
 )
 
 const (
-	// maxBooks is how many accounts' books are kept, and maxChanges how many changes of all: they are read once, also
+	// maxAccounts is how many accounts' books are kept, and maxChanges how many changes of all: they are read once, also
 	// when events are planned that are long past.
-	maxBooks   = 1024
-	maxChanges = 1 << 18
+	maxAccounts = 1024
+	maxChanges  = 1 << 18
 )
 
-// books are the changes of accounts' workflows, as far back as they were asked for.
-type books struct {
+// definitionHistory are the changes of accounts' workflows, as far back as they were asked for.
+type definitionHistory struct {
 	store   *eventstore.Store
 	batch   uint64
-	of      map[domain.AccountID]*book
+	of      map[domain.AccountID]*accountHistory
 	changes int
 }
 
 // book is one account's: its changes, the newest first, and one of the states.
-type book struct {
+type accountHistory struct {
 	batch   uint64 // of which it is up to date
 	changes []change
 	state   workflow.State
@@ -42,22 +42,22 @@ type change struct {
 }
 
 // refresh begins a batch of events: what was read before them may be old.
-func (b *books) refresh() {
+func (b *definitionHistory) refresh() {
 	b.batch++
-	if len(b.of) > maxBooks || b.changes > maxChanges {
+	if len(b.of) > maxAccounts || b.changes > maxChanges {
 		b.of, b.changes = nil, 0
 	}
 	if b.of == nil {
-		b.of = map[domain.AccountID]*book{}
+		b.of = map[domain.AccountID]*accountHistory{}
 	}
 }
 
 // at gives the account's workflows as they were at a time, by the changes' own times (D19).
-func (b *books) at(ctx context.Context, account domain.AccountID, at time.Time) (workflow.State, error) {
+func (b *definitionHistory) at(ctx context.Context, account domain.AccountID, at time.Time) (workflow.State, error) {
 	key := eventstore.Workflows.Key(account, string(account))
 	known := b.of[account]
 	if known == nil {
-		known = &book{}
+		known = &accountHistory{}
 		b.of[account] = known
 	}
 	if known.batch != b.batch {
@@ -84,7 +84,7 @@ func (b *books) at(ctx context.Context, account domain.AccountID, at time.Time) 
 }
 
 // update reads what came since.
-func (b *books) update(ctx context.Context, known *book, key eventstore.Key) error {
+func (b *definitionHistory) update(ctx context.Context, known *accountHistory, key eventstore.Key) error {
 	tip, err := eventstore.Load(ctx, b.store, eventstore.Workflows, key, eventstore.Latest)
 	if err != nil || tip.Recorded == nil {
 		return err
@@ -112,7 +112,7 @@ func (b *books) update(ctx context.Context, known *book, key eventstore.Key) err
 }
 
 // stateAt gives the state after a change.
-func (b *books) stateAt(ctx context.Context, known *book, key eventstore.Key, c change) (workflow.State, error) {
+func (b *definitionHistory) stateAt(ctx context.Context, known *accountHistory, key eventstore.Key, c change) (workflow.State, error) {
 	if known.at == c.seq {
 		return known.state, nil
 	}
@@ -127,7 +127,7 @@ func (b *books) stateAt(ctx context.Context, known *book, key eventstore.Key, c 
 	return state, err
 }
 
-func (b *books) read(ctx context.Context, key eventstore.Key, seq, revision uint64) (*eventstore.Recorded, error) {
+func (b *definitionHistory) read(ctx context.Context, key eventstore.Key, seq, revision uint64) (*eventstore.Recorded, error) {
 	r, err := b.store.Read(ctx, b.store.ShardOf(key), seq)
 	if err != nil {
 		return nil, fmt.Errorf("workflows: %s revision %d: %w", key, revision, err)

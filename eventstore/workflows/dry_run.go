@@ -17,16 +17,16 @@ type Effect struct {
 	Refusal string        // why it would have been refused; "": it would not
 }
 
-// Foresee tells what actions would do to a payment in a state, one after the other, if the processor did as it was
+// DryRun tells what actions would do to a payment in a state, one after the other, if the processor did as it was
 // asked. After one that is refused, none is taken.
-func Foresee(s payment.State, actions []workflow.Action, at time.Time) []Effect {
+func DryRun(s payment.State, actions []workflow.Action, at time.Time) []Effect {
 	var effects []Effect
 	total := s.Amount
 	for _, a := range actions {
 		a = a.Resolved(total)
 		effect := Effect{Action: a}
 		if a.Type != workflow.HTTPRequest {
-			s, effect = foreseeOne(s, a, at)
+			s, effect = dryRunOne(s, a, at)
 		}
 		effects = append(effects, effect)
 		if effect.Refusal != "" {
@@ -39,7 +39,7 @@ func Foresee(s payment.State, actions []workflow.Action, at time.Time) []Effect 
 // simulated names the events that are not.
 const simulated = "simulated"
 
-func foreseeOne(s payment.State, a workflow.Action, at time.Time) (payment.State, Effect) {
+func dryRunOne(s payment.State, a workflow.Action, at time.Time) (payment.State, Effect) {
 	requested, err := decideOn(s, a, payment.Request{At: at, EventID: simulated})
 	refused, is := requested.(interface{ Refusal(payment.State) error })
 	switch {

@@ -178,18 +178,18 @@ func TestNoticeAfterCrash(t *testing.T) {
 			known := &atomic.Bool{} // nothing is applied at first
 			s := r.inboxService(known)
 			paid := r.pay(s, approvedCard)
-			told := toldOf("nt_1", paid.ID, processor.DisputeOpen, disputedAt)
-			if err := s.Notify(context.Background(), "request", told); err != nil {
+			payload := toldOf("nt_1", paid.ID, processor.DisputeOpen, disputedAt)
+			if err := s.Notify(context.Background(), "request", payload); err != nil {
 				t.Fatal(err)
 			}
 			kept := r.inbox(paid.ID).Notices[0]
 			if died != "received" {
-				r.record(paid, kept, told)
+				r.record(paid, kept, payload)
 			}
 			known.Store(true)
 			again := r.inboxService(known)
 			for range 3 {
-				if err := again.ApplyNotices(context.Background(), paid.ID); err != nil {
+				if err := again.ApplyPendingNotifications(context.Background(), paid.ID); err != nil {
 					t.Fatal(err)
 				}
 				if died == "applied" { // once more, on a log that has it all
@@ -205,18 +205,18 @@ func TestNoticeAfterCrash(t *testing.T) {
 }
 
 // record writes the dispute's event as a process does that dies right after it.
-func (r *rig) record(paid payment.State, n inbox.Notice, told processor.SignedNotification) {
+func (r *rig) record(paid payment.State, n inbox.Notice, payload processor.SignedNotification) {
 	r.t.Helper()
 	meta, err := r.store.NewMeta("processor:ADYEN", "request")
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	id := domain.DisputeIDFor(r.by.Account, "ADYEN", told.Dispute.ID)
+	id := domain.DisputeIDFor(r.by.Account, "ADYEN", payload.Dispute.ID)
 	_, err = eventstore.Execute(context.Background(), r.store, eventstore.Disputes, eventstore.Disputes.Key(r.by.Account, string(id)), meta,
 		func(s dispute.State) (dispute.Event, error) {
 			return dispute.DecideRecord(s, dispute.Record{
 				At: meta.At, ID: id, Account: r.by.Account, Subject: dispute.Subject{Payment: paid.ID}, Fact: dispute.Fact{
-					EventID: n.ID, At: told.Dispute.At, ReceivedAt: n.ReceivedAt, Type: told.Dispute.Type, Status: told.Dispute.Status,
+					EventID: n.ID, At: payload.Dispute.At, ReceivedAt: n.ReceivedAt, Type: payload.Dispute.Type, Status: payload.Dispute.Status,
 				},
 			})
 		})
@@ -284,11 +284,11 @@ func TestNoPaymentAppears(t *testing.T) {
 	if err := s.Notify(context.Background(), "request", toldOf("nt_1", id, processor.DisputeOpen, disputedAt)); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.ApplyNotices(context.Background(), id); err == nil || len(r.inbox(id).Waiting()) != 1 {
+	if err := s.ApplyPendingNotifications(context.Background(), id); err == nil || len(r.inbox(id).Waiting()) != 1 {
 		t.Error(err)
 	}
 	r.ahead.Store(int64(8 * 24 * time.Hour))
-	if err := s.ApplyNotices(context.Background(), id); err != nil || r.inbox(id).Notices[0].Outcome != inbox.Rejected {
+	if err := s.ApplyPendingNotifications(context.Background(), id); err != nil || r.inbox(id).Notices[0].Outcome != inbox.Rejected {
 		t.Errorf("%v %+v", err, r.inbox(id))
 	}
 }

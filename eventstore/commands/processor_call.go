@@ -16,16 +16,16 @@ import (
 const askTimeout = 20 * time.Second
 
 // patience is how long one exchange may take: as long as callers wait, else askTimeout.
-func (s *Service) patience(f *flight) time.Duration {
-	if left := f.deadline.Left(s.Store.Now()); left > 0 && s.flights.awaits(f) {
+func (s *Service) patience(f *inFlight) time.Duration {
+	if left := f.deadline.Left(s.Store.Now()); left > 0 && s.inFlight.awaits(f) {
 		return left
 	}
 	return askTimeout
 }
 
-// exchange sends the operation, or asks what became of it and does what that calls for. Not known: ask
+// callProcessor sends the operation, or asks what became of it and does what that calls for. Not known: ask
 // again later.
-func (s *Service) exchange(ctx context.Context, f *flight, send bool) (processor.Answer, bool) {
+func (s *Service) callProcessor(ctx context.Context, f *inFlight, send bool) (processor.Answer, bool) {
 	op, _ := f.tip.State.Operation(f.revision)
 	name := op.Target.Processor
 	if send {
@@ -61,7 +61,7 @@ func notSent(now time.Time) processor.Answer {
 
 // send gives the operation to the processor. Without its card an authorization cannot be sent: the key is
 // fenced.
-func (s *Service) send(ctx context.Context, f *flight) (processor.Answer, bool) {
+func (s *Service) send(ctx context.Context, f *inFlight) (processor.Answer, bool) {
 	op, err := s.operation(ctx, f)
 	if errors.Is(err, secrets.ErrGone) {
 		s.unpayable(ctx, f.tip.State)
@@ -83,7 +83,7 @@ func (s *Service) send(ctx context.Context, f *flight) (processor.Answer, bool) 
 }
 
 // operation makes the request to the processor from the recorded facts, and the card where one is needed.
-func (s *Service) operation(ctx context.Context, f *flight) (processor.Operation, error) {
+func (s *Service) operation(ctx context.Context, f *inFlight) (processor.Operation, error) {
 	p := f.tip.State
 	requested, _ := p.Operation(f.revision)
 	op := process.Operation(p, requested)
@@ -112,14 +112,14 @@ func (s *Service) unpayable(ctx context.Context, p payment.State) {
 	}
 }
 
-func (s *Service) unanswered(f *flight, err error) {
+func (s *Service) unanswered(f *inFlight, err error) {
 	s.Logger.Debug().Err(err).Str("operation", string(f.key)).Int("asked", f.asked).Msg("no answer from the processor yet")
 }
 
 // record appends the outcome. ended: the operation needs no more questions. A store that cannot take it now is tried
 // again by the next question: the processor keeps the answer. unknown: the processor does not say what a refusal was
 // for, and that counts as no answer.
-func (s *Service) record(ctx context.Context, f *flight, answer processor.Answer) (ended, unknown bool) {
+func (s *Service) record(ctx context.Context, f *inFlight, answer processor.Answer) (ended, unknown bool) {
 	before, _ := f.tip.State.Operation(f.revision)
 	if answer.State == processor.Pending && before.State == payment.StatePending {
 		return false, false // known already that it waits
@@ -145,7 +145,7 @@ func (s *Service) record(ctx context.Context, f *flight, answer processor.Answer
 	}
 	if op.State != before.State {
 		f.asked = 0
-		s.land(f)
+		s.release(f)
 	}
 	return false, false
 }
@@ -153,7 +153,7 @@ func (s *Service) record(ctx context.Context, f *flight, answer processor.Answer
 // recordAnswer records what a processor answered to an operation, and before a refusal what it was refused for. One
 // that has its outcome is no error: the tip given shows it.
 func (s *Service) recordAnswer(ctx context.Context, tip eventstore.Tip[payment.State], revision uint64, answer processor.Answer) (eventstore.Tip[payment.State], error) {
-	tip, err := s.lookBehind(ctx, tip, revision, answer)
+	tip, err := s.recordOutOfBand(ctx, tip, revision, answer)
 	if err != nil {
 		return tip, err
 	}
@@ -170,16 +170,16 @@ func (s *Service) appendAnswer(ctx context.Context, tip eventstore.Tip[payment.S
 		})
 	})
 	if err == nil && next.Appended {
-		s.revisit(next.State.ID)
+		s.applyPendingOf(next.State.ID)
 	}
 	if paid := next.State; err == nil && pending && paid.Status() != payment.StatusPending {
-		s.settleCard(ctx, paid) // nothing is authorized with it any more
+		s.vaultOrDestroyCard(ctx, paid) // nothing is authorized with it any more
 	}
 	return next, err
 }
 
 // timedOut records, once, that the payment timeout passed (D8), and lets the callers go.
-func (s *Service) timedOut(ctx context.Context, f *flight) {
+func (s *Service) timedOut(ctx context.Context, f *inFlight) {
 	if op, _ := f.tip.State.Operation(f.revision); op.State != payment.StateRequested {
 		f.publish(f.tip.State, true)
 		return

@@ -11,13 +11,13 @@ import (
 )
 
 const (
-	// maxFlights is how many runs are in memory at most, and what one account and one workflow have of them; the rest
+	// maxInFlight is how many runs are in memory at most, and what one account and one workflow have of them; the rest
 	// stays in the views. A workflow that has fewer than spared gets a place beyond maxFlights too, up to allFlights.
-	maxFlights      = 4096
-	accountFlights  = 1024
-	workflowFlights = 256
-	spared          = 4
-	allFlights      = 4 * maxFlights
+	maxInFlight           = 4096
+	maxInFlightOfAccount  = 1024
+	maxInFlightOfWorkflow = 256
+	spared                = 4
+	hardMaxInFlight       = 4 * maxInFlight
 	// laneWidth is how many actions of one workflow are under way.
 	laneWidth = 16
 	// orphaned is how long nothing happens to a run before it counts as left behind by its node; longer than an
@@ -29,8 +29,8 @@ const (
 	triesMost = 6
 )
 
-// flight is one run in memory, from when it is due soon until it is over, another node's, or has to wait for long.
-type flight struct {
+// inFlight is one run in memory, from when it is due soon until it is over, another node's, or has to wait for long.
+type inFlight struct {
 	OpenRun
 	due     due.Time      // of its first action
 	adopt   bool          // what was requested is nobody else's
@@ -38,8 +38,8 @@ type flight struct {
 	wake    chan struct{} // holds one signal: look again now
 }
 
-// flights are the runs in memory.
-type flights struct {
+// inFlightRuns are the runs in memory.
+type inFlightRuns struct {
 	ctx     context.Context // ends with close
 	stop    context.CancelFunc
 	running sync.WaitGroup
@@ -48,8 +48,8 @@ type flights struct {
 
 	mu       sync.Mutex
 	closed   bool
-	by       map[domain.RunID]*flight
-	waits    map[domain.PaymentID]map[*flight]bool
+	by       map[domain.RunID]*inFlight
+	waits    map[domain.PaymentID]map[*inFlight]bool
 	lanes    map[domain.WorkflowID]*lane
 	accounts map[domain.AccountID]int // runs in memory
 	left     bool                     // a run found no room, for other reasons than its workflow's own
@@ -63,16 +63,16 @@ type lane struct {
 	left  bool // a run found no room
 }
 
-func (fs *flights) start() {
+func (fs *inFlightRuns) start() {
 	fs.ctx, fs.stop = context.WithCancel(context.Background())
 	fs.acting, fs.look = make(chan struct{}), make(chan struct{}, 1)
-	fs.by, fs.waits, fs.lanes = map[domain.RunID]*flight{}, map[domain.PaymentID]map[*flight]bool{}, map[domain.WorkflowID]*lane{}
+	fs.by, fs.waits, fs.lanes = map[domain.RunID]*inFlight{}, map[domain.PaymentID]map[*inFlight]bool{}, map[domain.WorkflowID]*lane{}
 	fs.accounts = map[domain.AccountID]int{}
 	fs.parked = parked{by: map[domain.RunID]*parkedRun{}, of: map[domain.PaymentID]map[domain.RunID]bool{}}
 }
 
 // close ends all flights and waits for them.
-func (fs *flights) close() {
+func (fs *inFlightRuns) close() {
 	fs.mu.Lock()
 	fs.closed = true
 	fs.mu.Unlock()
@@ -82,7 +82,7 @@ func (fs *flights) close() {
 
 // take brings an open run to its end beside the caller; false when there is no room for it now.
 func (e *Engine) take(run OpenRun) bool {
-	fs := &e.flights
+	fs := &e.inFlight
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	if fs.closed || fs.by[run.ID] != nil || fs.parked.rests(run.ID, e.Now()) {
@@ -95,7 +95,7 @@ func (e *Engine) take(run OpenRun) bool {
 	if !fs.room(run, l) {
 		return false
 	}
-	f := &flight{OpenRun: run, due: run.due(e.Now()), adopt: e.Alone || run.Running, wake: make(chan struct{}, 1)}
+	f := &inFlight{OpenRun: run, due: run.due(e.Now()), adopt: e.Alone || run.Running, wake: make(chan struct{}, 1)}
 	if fs.parked.remove(run.ID) {
 		f.due = due.Time{} // it has waited
 	}
@@ -104,28 +104,28 @@ func (e *Engine) take(run OpenRun) bool {
 	fs.accounts[run.Account]++
 	fs.by[run.ID] = f
 	fs.running.Go(func() {
-		defer fs.land(f, l)
-		e.fly(fs.ctx, f, l)
+		defer fs.release(f, l)
+		e.drive(fs.ctx, f, l)
 	})
 	return true
 }
 
 // room tells whether a run may have a place, and remembers that one had none.
-func (fs *flights) room(run OpenRun, l *lane) bool {
-	if l.users >= workflowFlights {
+func (fs *inFlightRuns) room(run OpenRun, l *lane) bool {
+	if l.users >= maxInFlightOfWorkflow {
 		l.left = true
 		return false
 	}
 	all := len(fs.by)
-	if all < maxFlights && fs.accounts[run.Account] < accountFlights || all < allFlights && l.users < spared {
+	if all < maxInFlight && fs.accounts[run.Account] < maxInFlightOfAccount || all < hardMaxInFlight && l.users < spared {
 		return true
 	}
 	fs.left = true
 	return false
 }
 
-// land gives a place back, and has the views looked through when half of those that were wanted are free.
-func (fs *flights) land(f *flight, l *lane) {
+// release gives a place back, and has the views looked through when half of those that were wanted are free.
+func (fs *inFlightRuns) release(f *inFlight, l *lane) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	delete(fs.by, f.ID)
@@ -135,7 +135,7 @@ func (fs *flights) land(f *flight, l *lane) {
 	if l.users--; l.users == 0 {
 		delete(fs.lanes, f.Workflow)
 	}
-	if l.left && l.users <= workflowFlights/2 || fs.left && (len(fs.by) <= maxFlights/2 || fs.accounts[f.Account] <= accountFlights/2) {
+	if l.left && l.users <= maxInFlightOfWorkflow/2 || fs.left && (len(fs.by) <= maxInFlight/2 || fs.accounts[f.Account] <= maxInFlightOfAccount/2) {
 		l.left, fs.left = false, false
 		select {
 		case fs.look <- struct{}{}:
@@ -145,28 +145,28 @@ func (fs *flights) land(f *flight, l *lane) {
 }
 
 // await has a flight woken by the events of its payment, until forget.
-func (fs *flights) await(f *flight) {
+func (fs *inFlightRuns) await(f *inFlight) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	if fs.waits[f.Payment] == nil {
-		fs.waits[f.Payment] = map[*flight]bool{}
+		fs.waits[f.Payment] = map[*inFlight]bool{}
 	}
 	fs.waits[f.Payment][f] = true
 }
 
-func (fs *flights) forget(f *flight) {
+func (fs *inFlightRuns) forget(f *inFlight) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	fs.forgetLocked(f)
 }
 
-func (fs *flights) forgetLocked(f *flight) {
+func (fs *inFlightRuns) forgetLocked(f *inFlight) {
 	if delete(fs.waits[f.Payment], f); len(fs.waits[f.Payment]) == 0 {
 		delete(fs.waits, f.Payment)
 	}
 }
 
-func (f *flight) signal() {
+func (f *inFlight) signal() {
 	select {
 	case f.wake <- struct{}{}:
 	default:
@@ -175,7 +175,7 @@ func (f *flight) signal() {
 
 // wake has the runs look again that wait for the payment.
 func (e *Engine) wake(payment domain.PaymentID) {
-	fs := &e.flights
+	fs := &e.inFlight
 	fs.mu.Lock()
 	for f := range fs.waits[payment] {
 		f.signal()
@@ -188,7 +188,7 @@ func (e *Engine) wake(payment domain.PaymentID) {
 }
 
 // wakeRun has a run look again to which something happened: on another node, most likely.
-func (fs *flights) wakeRun(id domain.RunID) {
+func (fs *inFlightRuns) wakeRun(id domain.RunID) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	if f := fs.by[id]; f != nil {
@@ -196,10 +196,10 @@ func (fs *flights) wakeRun(id domain.RunID) {
 	}
 }
 
-// fly takes one run to its end, or as far as it gets before it has to wait for long, or ctx ends.
-func (e *Engine) fly(ctx context.Context, f *flight, l *lane) {
+// drive takes one run to its end, or as far as it gets before it has to wait for long, or ctx ends.
+func (e *Engine) drive(ctx context.Context, f *inFlight, l *lane) {
 	select {
-	case <-e.flights.acting:
+	case <-e.inFlight.acting:
 	case <-ctx.Done():
 		return
 	}
@@ -212,11 +212,11 @@ func (e *Engine) fly(ctx context.Context, f *flight, l *lane) {
 		case <-ctx.Done():
 			return
 		}
-		e.flights.await(f)
+		e.inFlight.await(f)
 		next := e.advance(ctx, f)
 		<-l.slots
 		if next.over || ctx.Err() != nil {
-			e.flights.forget(f)
+			e.inFlight.forget(f)
 			return
 		}
 		if next.moved {
@@ -229,7 +229,7 @@ func (e *Engine) fly(ctx context.Context, f *flight, l *lane) {
 			continue // something happened to the payment meanwhile
 		}
 		err := f.rest(ctx, min(process.NextInterval(tried-1), retryMost))
-		e.flights.forget(f)
+		e.inFlight.forget(f)
 		if err != nil {
 			return
 		}
@@ -237,7 +237,7 @@ func (e *Engine) fly(ctx context.Context, f *flight, l *lane) {
 }
 
 // untilDue waits for the time of a run's first action; false when there is nothing left to do here.
-func (e *Engine) untilDue(ctx context.Context, f *flight) bool {
+func (e *Engine) untilDue(ctx context.Context, f *inFlight) bool {
 	for {
 		left := f.due.Left(e.Now())
 		if left <= 0 {
@@ -250,7 +250,7 @@ func (e *Engine) untilDue(ctx context.Context, f *flight) bool {
 }
 
 // rest waits; a wake-up or the end of ctx ends it.
-func (f *flight) rest(ctx context.Context, d time.Duration) error {
+func (f *inFlight) rest(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {

@@ -16,14 +16,14 @@ import (
 )
 
 // way is how an effect goes wrong.
-type way string
+type failureMode string
 
 const (
-	refuses     way = "is refused"                       // an append: the store says that it took nothing
-	lostBefore  way = "fails before it happened"         // the connection breaks under it
-	lostAfter   way = "takes effect, its answer is lost" // the connection breaks behind it
-	crashBefore way = "does not happen, the process ends"
-	crashAfter  way = "happens, the process ends"
+	refuses     failureMode = "is refused"                       // an append: the store says that it took nothing
+	lostBefore  failureMode = "fails before it happened"         // the connection breaks under it
+	lostAfter   failureMode = "takes effect, its answer is lost" // the connection breaks behind it
+	crashBefore failureMode = "does not happen, the process ends"
+	crashAfter  failureMode = "happens, the process ends"
 )
 
 var errGone = errors.New("the link broke here")
@@ -40,19 +40,19 @@ const (
 type fault struct {
 	effect string // the type of an event, or one of the above
 	nth    int
-	way    way
+	mode   failureMode
 
 	mu   sync.Mutex
 	seen int
 	hit  chan struct{} // closed when it went wrong
 }
 
-func newFault(effect string, nth int, w way) *fault {
-	return &fault{effect: effect, nth: nth, way: w, hit: make(chan struct{})}
+func newFault(effect string, nth int, w failureMode) *fault {
+	return &fault{effect: effect, nth: nth, mode: w, hit: make(chan struct{})}
 }
 
-// meets tells whether it is time.
-func (f *fault) meets(effect string) bool {
+// triggers tells whether it is time.
+func (f *fault) triggers(effect string) bool {
 	if f == nil || f.effect != effect {
 		return false
 	}
@@ -71,7 +71,7 @@ func (f *fault) isIn(p []byte) bool {
 }
 
 // wire is the way of one node to everything else: real connections, whose bytes it can lose.
-type wire struct {
+type faultyConn struct {
 	fault *fault
 	inner nats.InProcessConnProvider
 
@@ -81,13 +81,13 @@ type wire struct {
 }
 
 // through is the option that lays the wire between a store and its server.
-func (w *wire) through(o *nats.Options) error {
+func (w *faultyConn) through(o *nats.Options) error {
 	w.inner, o.InProcessServer = o.InProcessServer, w
 	return nil
 }
 
 // InProcessConn opens one connection.
-func (w *wire) InProcessConn() (net.Conn, error) {
+func (w *faultyConn) InProcessConn() (net.Conn, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.dead {
@@ -98,11 +98,11 @@ func (w *wire) InProcessConn() (net.Conn, error) {
 		return nil, err
 	}
 	w.links = append(w.links, server)
-	return &link{Conn: server, wire: w}, nil
+	return &link{Conn: server, conn: w}, nil
 }
 
 // cut ends all connections for good.
-func (w *wire) cut() {
+func (w *faultyConn) cut() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.dead = true
@@ -111,28 +111,28 @@ func (w *wire) cut() {
 	}
 }
 
-func (w *wire) isDead() bool {
+func (w *faultyConn) isDead() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.dead
 }
 
 // call makes a call to the outside; the process may end before or behind it.
-func call[T any](w *wire, effect string, do func() (T, error)) (T, error) {
+func call[T any](w *faultyConn, effect string, do func() (T, error)) (T, error) {
 	var none T
 	if w.isDead() {
 		return none, errGone
 	}
-	if !w.fault.meets(effect) {
+	if !w.fault.triggers(effect) {
 		return do()
 	}
 	defer close(w.fault.hit)
-	if w.fault.way == crashAfter || w.fault.way == lostAfter {
+	if w.fault.mode == crashAfter || w.fault.mode == lostAfter {
 		if _, err := do(); err != nil {
 			return none, err
 		}
 	}
-	if w.fault.way == crashAfter || w.fault.way == crashBefore {
+	if w.fault.mode == crashAfter || w.fault.mode == crashBefore {
 		w.cut()
 	}
 	return none, errGone
@@ -141,7 +141,7 @@ func call[T any](w *wire, effect string, do func() (T, error)) (T, error) {
 // link is one connection.
 type link struct {
 	net.Conn
-	wire *wire
+	conn *faultyConn
 
 	mu   sync.Mutex
 	deaf bool // the next acknowledgement is lost
@@ -149,11 +149,11 @@ type link struct {
 
 // Write carries what the store says to the server.
 func (l *link) Write(p []byte) (int, error) {
-	f := l.wire.fault
-	if f == nil || !f.isIn(p) || !f.meets(f.effect) {
+	f := l.conn.fault
+	if f == nil || !f.isIn(p) || !f.triggers(f.effect) {
 		return l.Conn.Write(p)
 	}
-	switch f.way {
+	switch f.mode {
 	case refuses:
 		defer close(f.hit)
 		return l.Conn.Write(eventstoretest.Divert(p, eventstoretest.Sent(p, f.effect)))
@@ -182,8 +182,8 @@ func (l *link) Read(p []byte) (int, error) {
 
 // lose breaks the connection; at the end of a process, all of them.
 func (l *link) lose() {
-	if f := l.wire.fault; f.way == crashBefore || f.way == crashAfter {
-		l.wire.cut()
+	if f := l.conn.fault; f.mode == crashBefore || f.mode == crashAfter {
+		l.conn.cut()
 	} else {
 		l.Close()
 	}
@@ -191,16 +191,16 @@ func (l *link) lose() {
 	defer l.mu.Unlock()
 	l.deaf = false
 	select {
-	case <-l.wire.fault.hit:
+	case <-l.conn.fault.hit:
 	default:
-		close(l.wire.fault.hit)
+		close(l.conn.fault.hit)
 	}
 }
 
 // port is the way of one node to the processors.
 type port struct {
 	processor.Port
-	wire *wire
+	wire *faultyConn
 }
 
 // Send carries one operation to its processor.
@@ -231,7 +231,7 @@ func unknown(err error) error {
 // requests is the way of one node to receivers.
 type requests struct {
 	workflows.Requests
-	wire *wire
+	wire *faultyConn
 }
 
 // Send carries one request to its receiver.

@@ -44,7 +44,7 @@ func TestBooks(t *testing.T) {
 		record(version+1, time.Duration(version)*time.Second)
 	}
 	record(31, 10*time.Second) // by a clock that is behind
-	b := books{store: store}
+	b := definitionHistory{store: store}
 	b.refresh()
 	same := func(after time.Duration) {
 		t.Helper()
@@ -88,7 +88,7 @@ func TestBooks(t *testing.T) {
 // TestRecent: what a simulation remembers is bounded by its size as well as by its number.
 func TestRecent(t *testing.T) {
 	t.Parallel()
-	b := newRecent()
+	b := newEventCache()
 	held := func() (n, bytes int) {
 		for _, m := range []map[uint64]*eventstore.Recorded{b.newer, b.older} {
 			for _, r := range m {
@@ -100,7 +100,7 @@ func TestRecent(t *testing.T) {
 	large := []byte(strings.Repeat("x", 200<<10))
 	for seq := range uint64(1000) {
 		b.put(&eventstore.Recorded{Seq: seq + 1, Body: large})
-		if n, bytes := held(); bytes > 2*(recentBytes+len(large)) {
+		if n, bytes := held(); bytes > 2*(cacheBytes+len(large)) {
 			t.Fatalf("%d events of %d bytes", n, bytes)
 		}
 	}

@@ -1,0 +1,101 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/inbox"
+	"payledger/domain/payment"
+	"payledger/domain/processor"
+	"payledger/eventstore"
+	"payledger/eventstore/due"
+)
+
+// disposition is what became of a notification.
+type disposition struct {
+	effect  string // the event that it led to
+	refusal string // why it cannot be true
+	dispute domain.DisputeID
+}
+
+// kept is a notification as it came, with the correlation id of its coming: what it leads to is caused by it, and not by
+// whatever happened last.
+type stored struct {
+	inbox.Received
+	correlation string
+}
+
+// errNotYet means that a notification has to wait, as it well may.
+var errNotYet = errors.New("it waits for something else")
+
+// applyNotification does what a notification about a payment of account asks for. Doing it twice is doing it once: the payment
+// and the dispute know what they were told.
+func (s *Service) applyNotification(ctx context.Context, account domain.AccountID, e stored) (disposition, error) {
+	payload := e.Told
+	tip, err := eventstore.Load(ctx, s.Store, eventstore.Payments, eventstore.Payments.Key(account, string(payload.Reference)), eventstore.Latest)
+	if err != nil {
+		return disposition{}, err
+	}
+	if payload.Kind == processor.Dispute {
+		return s.applyDispute(ctx, tip, e)
+	}
+	return s.applyAnswer(ctx, tip, payload)
+}
+
+// applyAnswer records the result of an operation: a fact like an answer. What contradicts the result that stands is
+// rejected, whoever recorded that, and when.
+func (s *Service) applyAnswer(ctx context.Context, tip eventstore.Tip[payment.State], payload processor.Notification) (disposition, error) {
+	revision, _ := revisionOf(payload)
+	op, found := tip.State.Operation(revision)
+	if !found || op.Target.Processor != payload.Processor || op.Kind != payload.Kind || op.Refused || op.FoundID != "" {
+		return disposition{refusal: fmt.Sprintf("The payment has no %s at %s under this key.", payload.Kind, payload.Processor)}, nil
+	}
+	if why := tip.State.Contradiction(revision, *payload.Answer); why != "" {
+		return disposition{refusal: why}, nil
+	}
+	next, err := s.recordAnswer(ctx, tip, revision, *payload.Answer)
+	switch {
+	case errors.Is(err, payment.ErrRunning):
+		return disposition{}, fmt.Errorf("%w: %w", errNotYet, err)
+	case errors.Is(err, processor.ErrUnknown):
+		return disposition{refusal: fmt.Sprintf("A %s cannot be %s.", payload.Kind, payload.Answer.State)}, nil
+	case err != nil:
+		return disposition{}, err
+	}
+	disposed := disposition{}
+	if next.Appended {
+		disposed.effect = next.Recorded.Type
+		s.launchRequested(next, due.Time{})
+	} else {
+		disposed.refusal = next.State.Contradiction(revision, *payload.Answer) // of what somebody recorded meanwhile
+	}
+	s.inFlight.lookAgain(payload.Key)
+	return disposed, nil
+}
+
+// applyUnstored records what a dispute became although the payment's inbox, for the reason full, has no room to keep what
+// told of it: that is durable where it belongs, and once. Anything else the processor has to tell again.
+func (s *Service) applyUnstored(ctx context.Context, requestID string, payload processor.SignedNotification, at time.Time, full error) error {
+	if payload.Dispute == nil {
+		return full
+	}
+	account, known, err := s.PaymentAccount(ctx, payload.Reference)
+	if err != nil {
+		return err
+	}
+	if !known {
+		return full
+	}
+	disposed, err := s.applyNotification(ctx, account, stored{inbox.Received{At: at, Reference: payload.Reference, Told: payload.Notification}, requestID})
+	if errors.Is(err, errNotYet) || err == nil && disposed.dispute == "" {
+		return full
+	}
+	if err == nil {
+		s.Logger.Warn().Err(full).Str("processor", string(payload.Processor)).Str("notification", payload.ID).Str("dispute", string(disposed.dispute)).
+			Str("effect", disposed.effect).Str("reason", disposed.refusal).Msg("what was told of a dispute was recorded there, and not kept")
+	}
+	return err
+}
