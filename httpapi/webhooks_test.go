@@ -34,7 +34,7 @@ type webhooks struct {
 
 	notifier *notifier.Notifier
 	index    *deliveries.Index
-	log      *notifier.Log
+	log      *notifier.DeliveryLog
 	engine   *workflows.Engine // of workflows: what starts them are webhooks' events
 }
 
@@ -50,7 +50,7 @@ func (w *webhooks) open(ctx context.Context, r *rig, fanout *eventstore.Fanout, 
 	must(r.t, err)
 	w.index, err = deliveries.Open(ctx, filepath.Join(r.dir, "views"), logger)
 	must(r.t, err)
-	w.log, err = notifier.OpenLog(ctx, notifier.LogConfig{
+	w.log, err = notifier.OpenDeliveryLog(ctx, notifier.DeliveryLogConfig{
 		Notifier: w.notifier, Store: r.store, Index: w.index, Now: r.now, Random: rand.Reader, Logger: logger, ReplayRate: w.rate, Retention: w.keep,
 	})
 	must(r.t, err)

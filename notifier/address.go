@@ -19,9 +19,9 @@ func networks(what string, prefixes ...string) []network {
 	return list
 }
 
-// closed lists what is not public, by the registries of special-purpose addresses (RFC 6890 and IANA's
+// notPublicNetworks lists what is not public, by the registries of special-purpose addresses (RFC 6890 and IANA's
 // tables), metadata services included; the first match names it.
-var closed = slices.Concat(
+var notPublicNetworks = slices.Concat(
 	networks("a metadata service", "169.254.169.254/32", "168.63.129.16/32", "100.100.100.200/32", "192.0.0.192/32", "fd00:ec2::254/128"),
 	networks("an unspecified address", "0.0.0.0/8", "::/128"),
 	networks("a loopback address", "127.0.0.0/8", "::1/128"),
@@ -51,7 +51,7 @@ func notPublic(address netip.Addr) string {
 	if !address.IsValid() {
 		return "no address"
 	}
-	for _, n := range closed {
+	for _, n := range notPublicNetworks {
 		if n.prefix.Contains(address) {
 			return n.what
 		}

@@ -42,16 +42,16 @@ func pause(ctx context.Context, d time.Duration) bool {
 
 // dispatcher makes the attempts of deliveries and records how they end.
 type dispatcher struct {
-	write   func(context.Context, Delivery) (message, error)
-	sender  *sender
-	stream  stream
-	retries schedule
-	turns   turns
-	now     func() time.Time
-	names   *names
-	health  *health
-	tally   *tally
-	log     zerolog.Logger
+	write     func(context.Context, Delivery) (message, error)
+	sender    *sender
+	stream    stream
+	retries   schedule
+	ownership ownership
+	now       func() time.Time
+	locks     *deliveryLocks
+	health    *health
+	tally     *tally
+	log       zerolog.Logger
 	// cut ends later than a lane's context: attempts in flight get that long to finish.
 	cut context.Context
 }
@@ -63,7 +63,7 @@ func (p *dispatcher) deliver(ctx context.Context, l *lane, e entry, free func())
 	if err != nil {
 		return
 	}
-	unlock, ok := p.names.lock(ctx, name)
+	unlock, ok := p.locks.lock(ctx, name)
 	if !ok {
 		return
 	}
@@ -77,10 +77,10 @@ func (p *dispatcher) deliver(ctx context.Context, l *lane, e entry, free func())
 		return
 	}
 	free()
-	ended.Sender = p.turns.me
+	ended.Sender = p.ownership.processID
 	if p.record(l, name, at, d, ended) {
 		p.tally.record(d.Status, ended)
-		p.told(name, ended)
+		p.logOutcome(name, ended)
 	}
 }
 
@@ -100,7 +100,7 @@ func (p *dispatcher) nameOf(ctx context.Context, l *lane, e entry) (name string,
 	})
 	if gone { // it was copied forward before
 		l.moved(e.at, 0, Delivery{})
-		l.lookFrom(e.at)
+		l.scanFrom(e.at)
 		err = eventstore.ErrDropped
 	}
 	return name, err
@@ -112,7 +112,7 @@ func (p *dispatcher) current(ctx context.Context, l *lane, e entry, name string)
 	if !l.holds(e.at) {
 		return d, 0, false
 	}
-	if e.fresh && !p.turns.takes(*e.record, p.now()) {
+	if e.fresh && !p.ownership.mustTakeOver(*e.record, p.now()) {
 		return *e.record, e.at, true
 	}
 	var last eventstore.StoredDelivery
@@ -129,7 +129,7 @@ func (p *dispatcher) current(ctx context.Context, l *lane, e entry, name string)
 		l.moved(e.at, last.Seq, d)
 		return d, 0, false
 	}
-	if p.turns.takes(d, p.now()) {
+	if p.ownership.mustTakeOver(d, p.now()) {
 		return p.take(ctx, l, e.at, d)
 	}
 	return d, e.at, true
@@ -137,7 +137,7 @@ func (p *dispatcher) current(ctx context.Context, l *lane, e entry, name string)
 
 // take takes a delivery over from another process, and gives its place then.
 func (p *dispatcher) take(ctx context.Context, l *lane, from uint64, d Delivery) (taken Delivery, at uint64, is bool) {
-	taken = p.turns.taken(d, p.now())
+	taken = p.ownership.takenOver(d, p.now())
 	err := p.persist(ctx, d.Name(), func() (err error) {
 		at, err = p.put(from, taken)
 		if errors.Is(err, eventstore.ErrConflict) { // another one was faster; or this one, whose answer was lost
@@ -149,11 +149,11 @@ func (p *dispatcher) take(ctx context.Context, l *lane, from uint64, d Delivery)
 	case err != nil:
 		return taken, 0, false
 	case at == 0:
-		l.lookFrom(from)
+		l.scanFrom(from)
 		l.moved(from, 0, Delivery{})
 		return taken, 0, false
 	}
-	l.took(from, at)
+	l.movedInFlight(from, at)
 	return taken, at, true
 }
 
@@ -176,7 +176,7 @@ func (p *dispatcher) attempt(ctx context.Context, d Delivery) (ended Delivery, o
 	a, err := p.sender.attempt(p.cut, m)
 	if err != nil {
 		if p.cut.Err() == nil {
-			p.trouble(d.Name(), err)
+			p.reportProblem(d.Name(), err)
 		}
 		return d, false
 	}
@@ -196,16 +196,16 @@ func (p *dispatcher) record(l *lane, name string, at uint64, before, ended Deliv
 			return true
 		case errors.Is(err, eventstore.ErrConflict):
 			if copied := p.copied(name, before); copied > at {
-				l.took(at, copied)
+				l.movedInFlight(at, copied)
 				at = copied
 				continue
 			}
-			l.lookFrom(at)
+			l.scanFrom(at)
 			l.moved(at, 0, Delivery{})
 			p.health.clear(name)
 			return false
 		}
-		p.trouble(name, err)
+		p.reportProblem(name, err)
 		if !pause(p.cut, backoff(n)) {
 			return false
 		}
@@ -256,22 +256,22 @@ func (p *dispatcher) persist(ctx context.Context, what string, do func() error) 
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		p.trouble(what, err)
+		p.reportProblem(what, err)
 		if !pause(ctx, backoff(n)) {
 			return ctx.Err()
 		}
 	}
 }
 
-// trouble tells that a delivery cannot be made or recorded for a reason of our own.
-func (p *dispatcher) trouble(what string, err error) {
+// reportProblem tells that a delivery cannot be made or recorded for a reason of our own.
+func (p *dispatcher) reportProblem(what string, err error) {
 	if p.health.set(what, err) {
 		p.log.Error().Err(err).Str("delivery", what).Msg("a webhook cannot be sent or recorded; trying again")
 	}
 }
 
-// told logs an outcome: never the URL, which can hold a merchant's secret, nor the body or the answer.
-func (p *dispatcher) told(name string, d Delivery) {
+// logOutcome logs an outcome: never the URL, which can hold a merchant's secret, nor the body or the answer.
+func (p *dispatcher) logOutcome(name string, d Delivery) {
 	if d.Status == Cancelled {
 		p.log.Info().Str("delivery", name).Str("aggregateId", d.AggregateID).Msg("webhook cancelled: its endpoint takes none")
 		return

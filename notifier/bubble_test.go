@@ -21,22 +21,22 @@ import (
 // bubble is lanes, dispatcher and sender over a stream in memory and an HTTP server at the end of pipes, for tests in
 // a synctest bubble: its time is fake. It can be stopped, or crash, and start again.
 type bubble struct {
-	t        testing.TB
-	stream   *memory
-	signing  account.SigningSecret
-	secrets  []domain.SecretID             // all that ever were
-	endpoint func(domain.EndpointID) error // nil: it takes webhooks; guarded by mu
-	answer   func(call int, w http.ResponseWriter, r *http.Request)
-	limits   limits
-	turns    turns
-	names    names
-	ahead    time.Duration // how far the clock is ahead of the bubble's; guarded by mu
+	t         testing.TB
+	stream    *memory
+	signing   account.SigningSecret
+	secrets   []domain.SecretID             // all that ever were
+	endpoint  func(domain.EndpointID) error // nil: it takes webhooks; guarded by mu
+	answer    func(call int, w http.ResponseWriter, r *http.Request)
+	limits    limits
+	ownership ownership
+	locks     deliveryLocks
+	ahead     time.Duration // how far the clock is ahead of the bubble's; guarded by mu
 
 	mu    sync.Mutex
 	calls []call
 
 	lanes  *lanes
-	others *others
+	peers  *peers
 	stop   func()
 	server *http.Server
 	dials  chan net.Conn
@@ -141,12 +141,12 @@ func (b *bubble) start() {
 	ctx, cancel := context.WithCancel(context.Background())
 	h := &health{}
 	n := &Notifier{stream: b.stream, lanes: newLanes(b.stream, h, zerolog.Nop(), b.now)}
-	n.lanes.limits, n.lanes.turns = b.limits, b.turns
-	if err := n.takeUp(ctx); err != nil {
+	n.lanes.limits, n.lanes.ownership = b.limits, b.ownership
+	if err := n.loadOpen(ctx); err != nil {
 		b.t.Fatal(err)
 	}
-	b.lanes, n.turns = n.lanes, b.turns
-	b.others = &others{n, map[string]uint64{}}
+	b.lanes, n.ownership = n.lanes, b.ownership
+	b.peers = &peers{n, map[string]uint64{}}
 	b.dials = make(chan net.Conn)
 	s := newSender(Guard{}, DefaultTimeout, b.now)
 	s.client.Transport.(*http.Transport).DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -163,7 +163,7 @@ func (b *bubble) start() {
 	ended := make(chan struct{})
 	serving.Go(func() { _ = b.server.Serve(pipes{b.dials, ended}) })
 	d := &dispatcher{
-		write: b.write, sender: s, stream: b.stream, retries: newSchedule(DefaultRetryDelays()), turns: b.turns, now: b.now, names: &b.names,
+		write: b.write, sender: s, stream: b.stream, retries: newSchedule(DefaultRetryDelays()), ownership: b.ownership, now: b.now, locks: &b.locks,
 		health: h, tally: newTally(), log: zerolog.Nop(), cut: ctx,
 	}
 	b.lanes.run(ctx, d.deliver)
@@ -188,12 +188,12 @@ func (b *bubble) plan(event string, endpoint domain.EndpointID) string {
 }
 
 // put makes a delivery durable, and tells nobody.
-func (b *bubble) put(event string, endpoint domain.EndpointID) placed {
+func (b *bubble) put(event string, endpoint domain.EndpointID) plannedDelivery {
 	b.t.Helper()
 	d := goldenDelivery
 	d.EventID, d.Endpoint, d.PlannedAt = event, endpoint, b.now().UTC()
-	if b.turns.shared {
-		d.Planner = b.turns.me
+	if b.ownership.shared {
+		d.Planner = b.ownership.processID
 	}
 	body, err := d.encode()
 	if err != nil {
@@ -203,7 +203,7 @@ func (b *bubble) put(event string, endpoint domain.EndpointID) placed {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	return placed{Delivery: d, at: at}
+	return plannedDelivery{Delivery: d, at: at}
 }
 
 // rotate gives the account another secret; the one before it is valid a while longer.

@@ -106,7 +106,7 @@ func putOver(t testing.TB, s records, i int) {
 	d := goldenDelivery
 	d.EventID, d.AggregateID, d.Seq, d.PlannedAt = id(), fmt.Sprintf("01%s", strings.ReplaceAll(id(), "-", "")[:24]), uint64(i)<<8, time.Now().UTC()
 	at := uint64(0)
-	for _, d := range []Delivery{d, d.ended(Attempt{StartedAt: time.Now().UTC(), Duration: 1234, StatusCode: 200, Keys: []string{string(domain.SecretID("signing-secret.acct1.1"))}}, nominal)} {
+	for _, d := range []Delivery{d, d.ended(DeliveryAttempt{StartedAt: time.Now().UTC(), Duration: 1234, StatusCode: 200, Keys: []string{string(domain.SecretID("signing-secret.acct1.1"))}}, nominal)} {
 		body, err := d.encode()
 		if err == nil {
 			at, err = s.Put(context.Background(), d.Name(), at, body, d.Status.Open())

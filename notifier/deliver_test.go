@@ -81,15 +81,15 @@ func TestHangingEndpoint(t *testing.T) {
 	r.start()
 	r.endpoint(dead.url + "/")
 	r.endpoint(good.url + "/")
-	const payments = 5 * laneFlights
+	const payments = 5 * laneAttempts
 	for range payments {
 		r.pay(processor.Succeeded)
 	}
 	good.take(payments)
-	dead.take(laneFlights)
+	dead.take(laneAttempts)
 	dead.none()
 	close(release)
-	dead.take(payments - laneFlights)
+	dead.take(payments - laneAttempts)
 	r.stop()
 	good.none()
 	dead.none()

@@ -51,14 +51,14 @@ type Delivery struct {
 	PlannedAt   time.Time         `json:"plannedAt"`
 	Planner     string            `json:"planner"` // the process that planned it: no two write the same bytes
 	Status      Status            `json:"status"`
-	Attempts    []Attempt         `json:"attempts,omitempty"` // oldest first
+	Attempts    []DeliveryAttempt `json:"attempts,omitempty"` // oldest first
 	NextAt      time.Time         `json:"nextAt,omitempty"`   // when the next attempt is due; only while FAILED
 	Sender      string            `json:"sender,omitempty"`   // of several processes the one that tried it last or took it over
 	TakenAt     time.Time         `json:"takenAt,omitempty"`  // when Sender took it over; only until its attempt
 }
 
-// Attempt is one try to send, as it ended.
-type Attempt struct {
+// DeliveryAttempt is one try to send, as it ended.
+type DeliveryAttempt struct {
 	Number     int       `json:"number"` // from 1
 	StartedAt  time.Time `json:"startedAt"`
 	Duration   int64     `json:"durationMicros"`       // until the status line, or the failure
@@ -120,7 +120,7 @@ func (d Delivery) automatic() (n int) {
 
 // ended gives the delivery after one more attempt. A failed automatic one is followed by another after its delay,
 // as long as there is one (D18); a failed manual one changes nothing but the list of attempts.
-func (d Delivery) ended(a Attempt, retries schedule) Delivery {
+func (d Delivery) ended(a DeliveryAttempt, retries schedule) Delivery {
 	a.Number = len(d.Attempts) + 1
 	d.Schema, d.TakenAt = deliverySchema, time.Time{}
 	d.Attempts = append(d.Attempts[:len(d.Attempts):len(d.Attempts)], a)
@@ -148,7 +148,7 @@ func (d Delivery) tried() time.Time {
 }
 
 // end is when the attempt's outcome was known.
-func (a Attempt) end() time.Time {
+func (a DeliveryAttempt) end() time.Time {
 	return a.StartedAt.Add(time.Duration(a.Duration) * time.Microsecond)
 }
 

@@ -16,7 +16,7 @@ import (
 func TestNames(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		n, busy := &names{}, 0
+		n, busy := &deliveryLocks{}, 0
 		for range 20 {
 			go func() {
 				unlock, ok := n.lock(context.Background(), "one")
@@ -71,11 +71,11 @@ func TestEndedMeanwhile(t *testing.T) {
 		b.answer = status(204)
 		b.start()
 		d := b.put(goldenDelivery.EventID, goldenDelivery.Endpoint)
-		unlock, _ := b.names.lock(context.Background(), d.Name())
+		unlock, _ := b.locks.lock(context.Background(), d.Name())
 		lane := b.lanes.of(d.lane())
 		lane.offer(d)
 		synctest.Wait()
-		after := d.ended(Attempt{StartedAt: time.Now(), StatusCode: 200, Manual: true}, nominal)
+		after := d.ended(DeliveryAttempt{StartedAt: time.Now(), StatusCode: 200, Manual: true}, nominal)
 		lane.moved(d.at, b.record(d.at, after), after)
 		unlock()
 		pauseFor(time.Hour)
@@ -91,10 +91,10 @@ func TestConflict(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t)
-		var planned placed
+		var planned plannedDelivery
 		b.answer = func(n int, w http.ResponseWriter, _ *http.Request) {
 			if n == 1 {
-				b.record(planned.at, planned.ended(Attempt{StartedAt: time.Now(), StatusCode: 500, Failure: FailureStatus}, nominal))
+				b.record(planned.at, planned.ended(DeliveryAttempt{StartedAt: time.Now(), StatusCode: 500, Failure: FailureStatus}, nominal))
 			}
 			w.WriteHeader(http.StatusInternalServerError)
 		}

@@ -48,7 +48,7 @@ var nominal = schedule{delays: DefaultRetryDelays(), random: func() float64 { re
 // goldenRecords are a delivery's records, one for each status.
 func goldenRecords() []Delivery {
 	keys := []string{"signing-secret.acct1.2", "signing-secret.acct1.1"}
-	attempt := Attempt{StartedAt: goldenTime, Duration: 1234, StatusCode: 503, Failure: FailureStatus, Excerpt: "try later", Keys: keys}
+	attempt := DeliveryAttempt{StartedAt: goldenTime, Duration: 1234, StatusCode: 503, Failure: FailureStatus, Excerpt: "try later", Keys: keys}
 	waits := goldenDelivery.ended(attempt, nominal)
 	by := attempt
 	by.Manual = true
@@ -56,7 +56,7 @@ func goldenRecords() []Delivery {
 	for exhausted.Status != Exhausted {
 		exhausted = exhausted.ended(attempt, nominal)
 	}
-	won := waits.ended(Attempt{StartedAt: goldenTime, Duration: 5, StatusCode: 200, Keys: keys[:1]}, nominal)
+	won := waits.ended(DeliveryAttempt{StartedAt: goldenTime, Duration: 5, StatusCode: 200, Keys: keys[:1]}, nominal)
 	return []Delivery{goldenDelivery, waits, exhausted, won, waits.cancelled()}
 }
 

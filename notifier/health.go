@@ -9,33 +9,33 @@ import (
 // health is what is wrong now, by what it concerns.
 type health struct {
 	mu       sync.Mutex
-	troubles map[string]error
+	problems map[string]error
 }
 
 // set notes a trouble; true when it is new.
 func (h *health) set(what string, err error) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	_, old := h.troubles[what]
-	if h.troubles == nil {
-		h.troubles = map[string]error{}
+	_, old := h.problems[what]
+	if h.problems == nil {
+		h.problems = map[string]error{}
 	}
-	h.troubles[what] = err
+	h.problems[what] = err
 	return !old
 }
 
 func (h *health) clear(what string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	delete(h.troubles, what)
+	delete(h.problems, what)
 }
 
 // first gives one of the troubles, the same as long as they are the same.
 func (h *health) first() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(h.troubles) == 0 {
+	if len(h.problems) == 0 {
 		return nil
 	}
-	return h.troubles[slices.Min(slices.Collect(maps.Keys(h.troubles)))]
+	return h.problems[slices.Min(slices.Collect(maps.Keys(h.problems)))]
 }

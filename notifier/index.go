@@ -11,18 +11,18 @@ import (
 	"payledger/projections/deliveries"
 )
 
-// indexName names the index of deliveries among the troubles of a notifier.
-const indexName = "index of deliveries"
+// indexProblem names the index of deliveries among the troubles of a notifier.
+const indexProblem = "index of deliveries"
 
 // follow keeps the index up to the stream of deliveries until ctx ends or a record cannot be read: it is named, and
 // never skipped.
-func (l *Log) follow(ctx context.Context) error {
+func (l *DeliveryLog) follow(ctx context.Context) error {
 	return l.stream.Follow(ctx, l.index.Mark().Seq+1, func(page []eventstore.StoredDelivery) error { return l.apply(ctx, page) })
 }
 
-// sameStream empties an index whose last record is not the one that the stream has there: it was made from another
+// resetIfForeign empties an index whose last record is not the one that the stream has there: it was made from another
 // stream, or from records that were lost.
-func (l *Log) sameStream(ctx context.Context) error {
+func (l *DeliveryLog) resetIfForeign(ctx context.Context) error {
 	mark := l.index.Mark()
 	if mark.Seq == 0 {
 		return nil
@@ -39,7 +39,7 @@ func (l *Log) sameStream(ctx context.Context) error {
 }
 
 // apply adds records to the index, and tells those who wait for a delivery's first attempt.
-func (l *Log) apply(ctx context.Context, page []eventstore.StoredDelivery) error {
+func (l *DeliveryLog) apply(ctx context.Context, page []eventstore.StoredDelivery) error {
 	rows := make([]deliveries.Row, 0, len(page))
 	for _, stored := range page {
 		if !stored.IsDelivery() {
@@ -58,7 +58,7 @@ func (l *Log) apply(ctx context.Context, page []eventstore.StoredDelivery) error
 	}
 	for _, r := range rows {
 		if r.Status != string(Planned) {
-			l.firsts.tell(r.Name)
+			l.firstAttempts.recorded(r.Name)
 		}
 	}
 	return nil

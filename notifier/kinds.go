@@ -122,14 +122,14 @@ var kindsOf = map[string][]candidate{
 }
 
 // told are the aggregates that webhooks tell about, with the schema that this build can render.
-var told = map[string]int{
+var payloadSchemas = map[string]int{
 	eventstore.Payments.Name:     eventstore.Payments.Schema,
 	eventstore.Disputes.Name:     eventstore.Disputes.Schema,
 	eventstore.WorkflowRuns.Name: eventstore.WorkflowRuns.Schema,
 }
 
-// untold are the aggregates that webhooks never tell about.
-var untold = map[string]bool{
+// withoutWebhooks are the aggregates that webhooks never tell about.
+var withoutWebhooks = map[string]bool{
 	eventstore.Sessions.Name: true, eventstore.Instruments.Name: true, eventstore.Attempts.Name: true, eventstore.Accounts.Name: true,
 	eventstore.Inboxes.Name: true, eventstore.Logs.Name: true, eventstore.Workflows.Name: true,
 }
@@ -137,10 +137,10 @@ var untold = map[string]bool{
 // candidates gives the webhooks that an event may cause, from its headers alone. An event that this build
 // does not know is an error: a newer build wrote it, and skipping it would lose its webhooks.
 func candidates(r *eventstore.Recorded) ([]candidate, error) {
-	if untold[r.Aggregate] {
+	if withoutWebhooks[r.Aggregate] {
 		return nil, nil
 	}
-	schema, known := told[r.Aggregate]
+	schema, known := payloadSchemas[r.Aggregate]
 	if !known {
 		return nil, fmt.Errorf("notifier: %w: aggregate %q", eventstore.ErrUnknownEvent, r.Aggregate)
 	}

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// laneFlights is how many attempts one endpoint gets at the same time.
-	laneFlights = 8
+	// laneAttempts is how many attempts one endpoint gets at the same time.
+	laneAttempts = 8
 	// laneUnrecorded is how many outcomes of one endpoint may wait for the disk while further attempts are made.
 	laneUnrecorded = 128
 	// laneQueue is how many first attempts wait in memory for one endpoint; more wait in the stream.
@@ -28,25 +28,25 @@ const (
 // attempts wait in a queue, retries for their due times. What does not fit into memory stays in the stream, where
 // it is anyway, and is read back: nobody is held up, and a lane's memory is bounded.
 type lane struct {
-	name   string
-	stream stream
-	health *health
-	log    zerolog.Logger
-	now    func() time.Time
-	limits limits
-	turns  turns
-	wake   chan struct{} // holds one token when there may be something to do
-	made   time.Time     // waits are measured from here, by the process's own clock: nobody sets it back
+	name      string
+	stream    stream
+	health    *health
+	log       zerolog.Logger
+	now       func() time.Time
+	limits    limits
+	ownership ownership
+	wake      chan struct{} // holds one token when there may be something to do
+	made      time.Time     // waits are measured from here, by the process's own clock: nobody sets it back
 
-	mu      sync.Mutex
-	jumps   due.Jumps
-	ahead   ahead
-	queue   []entry
-	waiting heap[waiter]
-	known   places // of the deliveries that are queued, waiting or in flight
-	spill   spill  // what is in the stream only
-	read    uint64 // up to here, exclusive, the stream was read back: what stands there is known, spilled or ended
-	retried bool   // the last one taken was a retry: one of each kind, in turn
+	mu       sync.Mutex
+	jumps    due.Jumps
+	ahead    ahead
+	queue    []entry
+	waiting  heap[waiter]
+	known    places   // of the deliveries that are queued, waiting or in flight
+	overflow overflow // what is in the stream only
+	read     uint64   // up to here, exclusive, the stream was read back: what stands there is known, spilled or ended
+	retried  bool     // the last one taken was a retry: one of each kind, in turn
 }
 
 // limits are the lane's bounds; tests make them small.
@@ -68,14 +68,14 @@ func newLane(name string, s stream, h *health, log zerolog.Logger, now func() ti
 
 // offer hands over a delivery that was just planned. It never waits. A lane that is reading back may have found it
 // in the stream, and even sent it, before it is offered.
-func (l *lane) offer(d placed) {
+func (l *lane) offer(d plannedDelivery) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
 	case d.at < l.read || l.known.has(d.at):
 		return
-	case l.spill.planned || len(l.queue) >= l.limits.queue:
-		l.spill.leave(d.at, time.Time{})
+	case l.overflow.planned || len(l.queue) >= l.limits.queue:
+		l.overflow.leave(d.at, time.Time{})
 	default:
 		l.queue = append(l.queue, entry{at: d.at, record: &d.Delivery, fresh: true})
 		l.known.add(d.at)
@@ -83,20 +83,20 @@ func (l *lane) offer(d placed) {
 	l.signal()
 }
 
-// saw hands over a delivery that was found at a place: it waits there until it is this process's turn.
-func (l *lane) saw(at uint64, d Delivery) {
+// found hands over a delivery that was found at a place: it waits there until it is this process's turn.
+func (l *lane) found(at uint64, d Delivery) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if d.Status.Open() && at >= l.read && !l.known.has(at) {
-		l.keep(at, d)
+		l.park(at, d)
 	}
 }
 
-// lookFrom has the lane look through the stream for open deliveries at or after place.
-func (l *lane) lookFrom(place uint64) {
+// scanFrom has the lane look through the stream for open deliveries at or after place.
+func (l *lane) scanFrom(place uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.spill.leave(place, time.Time{})
+	l.overflow.leave(place, time.Time{})
 	l.signal()
 }
 
@@ -121,25 +121,25 @@ func (l *lane) moved(from, to uint64, d Delivery) {
 	defer l.mu.Unlock()
 	l.known.remove(from)
 	if d.Status.Open() && !l.known.has(to) {
-		l.keep(to, d)
+		l.park(to, d)
 	}
 }
 
-// took says that the record of a delivery in flight is now at another place.
-func (l *lane) took(from, to uint64) {
+// movedInFlight says that the record of a delivery in flight is now at another place.
+func (l *lane) movedInFlight(from, to uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.known.remove(from)
 	l.known.add(to)
 }
 
-// keep has a delivery wait for its turn, in memory if there is room; the caller holds the lock.
-func (l *lane) keep(at uint64, d Delivery) {
+// park has a delivery wait for its turn, in memory if there is room; the caller holds the lock.
+func (l *lane) park(at uint64, d Delivery) {
 	if l.waiting.len() >= l.limits.waiting {
 		l.tidy()
 	}
-	if turn := l.turn(d); l.waiting.len() >= l.limits.waiting {
-		l.spill.leave(at, turn)
+	if turn := l.sendAt(d); l.waiting.len() >= l.limits.waiting {
+		l.overflow.leave(at, turn)
 	} else {
 		l.wait(at, turn)
 	}
@@ -151,13 +151,13 @@ func (l *lane) tidy() {
 	if l.waiting.len() <= 2*len(l.known) {
 		return
 	}
-	kept := newWaiters()
+	remaining := newWaiters()
 	for _, w := range l.waiting.items {
 		if l.known.has(w.at) {
-			kept.push(w)
+			remaining.push(w)
 		}
 	}
-	l.waiting = kept
+	l.waiting = remaining
 }
 
 // wait keeps a delivery until it is due; the caller holds the lock.
@@ -169,24 +169,24 @@ func (l *lane) wait(at uint64, turn time.Time) {
 // micros is a time by the process's own clock as a waiter has it.
 func (l *lane) micros(own time.Time) int64 { return own.Sub(l.made).Microseconds() }
 
-// turn is when a delivery may be sent, by the process's own clock; the zero time is at once, for the first time. The caller
+// sendAt is when a delivery may be sent, by the process's own clock; the zero time is at once, for the first time. The caller
 // holds the lock.
-func (l *lane) turn(d Delivery) time.Time {
+func (l *lane) sendAt(d Delivery) time.Time {
 	now := l.now()
-	l.hasten(now)
-	if l.turns.first(d) {
+	l.advance(now)
+	if l.ownership.awaitsFirst(d) {
 		return time.Time{}
 	}
-	left := l.turns.left(d, now)
-	if l.turns.mine(d) && d.tried().Sub(now) > leastAhead {
+	left := l.ownership.wait(d, now)
+	if l.ownership.mine(d) && d.tried().Sub(now) > leastAhead {
 		return l.ahead.turn(left)
 	}
 	return time.Now().Add(left)
 }
 
-// hasten brings everything that waits forward by as much as the clock was set forward: nothing is sent later than the
+// advance brings everything that waits forward by as much as the clock was set forward: nothing is sent later than the
 // clock shows its time. The caller holds the lock.
-func (l *lane) hasten(now time.Time) {
+func (l *lane) advance(now time.Time) {
 	jump := l.jumps.Forward(now)
 	if jump == 0 {
 		return
@@ -194,7 +194,7 @@ func (l *lane) hasten(now time.Time) {
 	for i := range l.waiting.items {
 		l.waiting.items[i].due -= jump.Microseconds()
 	}
-	l.spill.hasten(jump)
+	l.overflow.advance(jump)
 }
 
 // take gives the next delivery to send now. If there is none, it tells whether to read the stream, else when to look
@@ -202,7 +202,7 @@ func (l *lane) hasten(now time.Time) {
 func (l *lane) take() (e entry, found, read bool, again time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.hasten(l.now())
+	l.advance(l.now())
 	l.forget()
 	now := time.Now()
 	isDue := l.waiting.len() > 0 && l.waiting.top().due <= l.micros(now)
@@ -218,11 +218,11 @@ func (l *lane) take() (e entry, found, read bool, again time.Time) {
 		}
 		return e, true, false, again
 	}
-	if l.spill.open {
-		if !now.Before(l.spill.due) {
+	if l.overflow.open {
+		if !now.Before(l.overflow.due) {
 			return e, false, true, again
 		}
-		again = l.spill.due
+		again = l.overflow.due
 	}
 	if l.waiting.len() > 0 {
 		top := l.made.Add(time.Duration(l.waiting.top().due) * time.Microsecond)

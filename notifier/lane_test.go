@@ -27,10 +27,10 @@ type laneRig struct {
 	hold   chan struct{} // holds every delivery
 	slow   chan struct{} // holds the one of event "last" besides
 	done   chan Status   // of each attempt
-	newest placed
+	newest plannedDelivery
 
 	retries schedule
-	outcome func(Delivery) Attempt
+	outcome func(Delivery) DeliveryAttempt
 
 	mu      sync.Mutex
 	sent    map[string]int
@@ -45,7 +45,7 @@ func (r *laneRig) deliver(_ context.Context, l *lane, e entry, free func()) {
 	}
 	r.mu.Lock()
 	r.sent[d.Name()]++
-	if r.flights++; r.flights > laneFlights {
+	if r.flights++; r.flights > laneAttempts {
 		r.t.Errorf("%d in flight", r.flights)
 	}
 	r.mu.Unlock()
@@ -104,7 +104,7 @@ func (r *laneRig) offer(eventID string) uint64 {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	r.newest = placed{Delivery: d, at: at}
+	r.newest = plannedDelivery{Delivery: d, at: at}
 	r.lane.offer(r.newest)
 	return at
 }
@@ -113,7 +113,7 @@ func newLaneRig(t *testing.T, s records, n int) *laneRig {
 	l := newLane("acct1."+string(goldenDelivery.Endpoint), s, &health{}, zerolog.Nop(), time.Now, limits{queue: 4, waiting: 4, page: 20})
 	return &laneRig{
 		t: t, lane: l, stream: s, hold: make(chan struct{}), slow: make(chan struct{}), done: make(chan Status, n), sent: map[string]int{},
-		outcome: func(Delivery) Attempt { return Attempt{StartedAt: time.Now(), StatusCode: 200} },
+		outcome: func(Delivery) DeliveryAttempt { return DeliveryAttempt{StartedAt: time.Now(), StatusCode: 200} },
 	}
 }
 
@@ -126,8 +126,8 @@ func (l *lane) first() (place uint64, open bool) {
 			place, open = at, true
 		}
 	}
-	if l.spill.open && (!open || l.spill.first < place) {
-		place, open = l.spill.first, true
+	if l.overflow.open && (!open || l.overflow.first < place) {
+		place, open = l.overflow.first, true
 	}
 	return place, open
 }
@@ -159,10 +159,10 @@ func TestLane(t *testing.T) {
 	for i := range n - 1 {
 		<-r.done
 		if i%50 == 0 {
-			l.lookFrom(first)
+			l.scanFrom(first)
 		}
 	}
-	l.lookFrom(first) // finds outcomes, and one delivery that is in flight
+	l.scanFrom(first) // finds outcomes, and one delivery that is in flight
 	for at := first; at != last; {
 		at, _ = l.first()
 	}
@@ -201,7 +201,7 @@ func TestPositionEvery(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		s, h := &saves{}, &health{}
-		k := &keeper{stream: s, progress: &progress{log: make([]uint64, 1)}, health: h}
+		k := &positionWriter{stream: s, progress: &progress{log: make([]uint64, 1)}, health: h}
 		var running sync.WaitGroup
 		running.Go(func() { k.run(ctx) })
 		for seq := range uint64(200) { // two seconds of events
@@ -299,8 +299,8 @@ func TestLaneMemory(t *testing.T) {
 		l.moved(0, at+1, Delivery{Status: Failed, NextAt: goldenTime.Add(time.Duration(at) * time.Millisecond)})
 	}
 	after := heap()
-	if l.waiting.len() != laneWaiting || !l.spill.open || l.spill.first != laneWaiting+1 {
-		t.Errorf("%d in memory, in the stream only: %+v", l.waiting.len(), l.spill)
+	if l.waiting.len() != laneWaiting || !l.overflow.open || l.overflow.first != laneWaiting+1 {
+		t.Errorf("%d in memory, in the stream only: %+v", l.waiting.len(), l.overflow)
 	}
 	if grown := int64(after - before); grown > 4<<20 {
 		t.Errorf("%d bytes", grown)
@@ -314,7 +314,7 @@ func TestLaneAlternates(t *testing.T) {
 	t.Parallel()
 	l := newLane("acct1.end1", newMemory(), &health{}, zerolog.Nop(), time.Now, limits{laneQueue, laneWaiting, lanePage})
 	for at := range uint64(4) {
-		l.offer(placed{at: 10 + at})
+		l.offer(plannedDelivery{at: 10 + at})
 		l.moved(0, 20+at, Delivery{Status: Failed, NextAt: goldenTime.Add(time.Duration(at) * time.Second)})
 	}
 	l.moved(0, 30, Delivery{Status: Failed, NextAt: time.Now().Add(time.Hour)})

@@ -15,7 +15,7 @@ type send func(ctx context.Context, l *lane, e entry, free func())
 func (l *lane) run(ctx context.Context, do send) {
 	var flights sync.WaitGroup
 	defer flights.Wait()
-	slots, unrecorded := make(chan struct{}, laneFlights), make(chan struct{}, laneUnrecorded)
+	slots, unrecorded := make(chan struct{}, laneAttempts), make(chan struct{}, laneUnrecorded)
 	for {
 		select {
 		case slots <- struct{}{}:
@@ -27,21 +27,21 @@ func (l *lane) run(ctx context.Context, do send) {
 			return
 		}
 		flights.Go(func() {
-			f := flight{slots: slots, unrecorded: unrecorded}
-			defer f.land()
+			f := slot{slots: slots, unrecorded: unrecorded}
+			defer f.release()
 			do(ctx, l, e, f.free)
 		})
 	}
 }
 
-// flight is what one attempt takes up in its lane.
-type flight struct {
+// slot is what one attempt takes up in its lane.
+type slot struct {
 	slots, unrecorded chan struct{}
 	freed             bool
 }
 
 // free gives the slot back before the outcome is recorded, unless too many outcomes wait for that.
-func (f *flight) free() {
+func (f *slot) free() {
 	select {
 	case f.unrecorded <- struct{}{}:
 		<-f.slots
@@ -50,8 +50,8 @@ func (f *flight) free() {
 	}
 }
 
-// land gives back what is left.
-func (f *flight) land() {
+// release gives back what is left.
+func (f *slot) release() {
 	if f.freed {
 		<-f.unrecorded
 	} else {

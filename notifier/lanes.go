@@ -40,12 +40,12 @@ func openRecords(ctx context.Context, s *eventstore.Store) (records, error) {
 
 // lanes are the lanes of all endpoints that have had a delivery.
 type lanes struct {
-	stream stream
-	health *health
-	log    zerolog.Logger
-	now    func() time.Time
-	limits limits
-	turns  turns
+	stream    stream
+	health    *health
+	log       zerolog.Logger
+	now       func() time.Time
+	limits    limits
+	ownership ownership
 
 	mu      sync.Mutex
 	all     map[string]*lane
@@ -64,7 +64,7 @@ func (ls *lanes) of(name string) *lane {
 	l, there := ls.all[name]
 	if !there {
 		l = newLane(name, ls.stream, ls.health, ls.log, ls.now, ls.limits)
-		l.turns = ls.turns
+		l.ownership = ls.ownership
 		ls.all[name] = l
 		if ls.start != nil {
 			ls.start(l)

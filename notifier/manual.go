@@ -31,7 +31,7 @@ func (n *Notifier) resend(ctx, cut context.Context, owner domain.AccountID, name
 	if !ok || !strings.HasPrefix(name, string(owner)+".") {
 		return fmt.Errorf("notifier: delivery %q: %w", name, eventstore.ErrNotFound)
 	}
-	unlock, ok := n.names.lock(ctx, name)
+	unlock, ok := n.locks.lock(ctx, name)
 	if !ok {
 		return ctx.Err()
 	}
@@ -40,7 +40,7 @@ func (n *Notifier) resend(ctx, cut context.Context, owner domain.AccountID, name
 	if err != nil {
 		return err
 	}
-	m, err := n.writer.make(ctx, d, n.writer.accounts.endpointNow)
+	m, err := n.messages.compose(ctx, d, n.messages.accounts.endpointNow)
 	if err != nil {
 		return err
 	}
@@ -63,10 +63,10 @@ func (n *Notifier) last(ctx context.Context, name string) (eventstore.StoredDeli
 }
 
 // recordManual adds a manual attempt to whatever the delivery's newest record is.
-func (n *Notifier) recordManual(ctx context.Context, lane string, stored eventstore.StoredDelivery, d Delivery, a Attempt) error {
+func (n *Notifier) recordManual(ctx context.Context, lane string, stored eventstore.StoredDelivery, d Delivery, a DeliveryAttempt) error {
 	for {
 		after := d.ended(a, n.retries)
-		after.Sender = n.turns.me
+		after.Sender = n.ownership.processID
 		body, err := after.encode()
 		if err != nil {
 			return err
@@ -88,17 +88,17 @@ func (n *Notifier) recordManual(ctx context.Context, lane string, stored eventst
 
 // SendTest sends the test message to an endpoint, enabled or not, signed by header (D17, §6.1 rule 7). It is no
 // delivery: nothing is recorded, and it is not tried again. ErrNoEndpoint: there is none of that id.
-func (n *Notifier) SendTest(ctx context.Context, owner domain.AccountID, endpoint domain.EndpointID) (Attempt, error) {
-	merchant, to, err := n.writer.accounts.endpointNow(ctx, owner, endpoint)
+func (n *Notifier) SendTest(ctx context.Context, owner domain.AccountID, endpoint domain.EndpointID) (DeliveryAttempt, error) {
+	merchant, to, err := n.messages.accounts.endpointNow(ctx, owner, endpoint)
 	if err != nil {
-		return Attempt{}, err
+		return DeliveryAttempt{}, err
 	}
 	m := message{url: to.URL}
-	if m.keys, err = n.writer.keys.of(ctx, merchant.Signing, n.writer.now()); err != nil {
-		return Attempt{}, fmt.Errorf("notifier: signing secret of account %s: %w", owner, err)
+	if m.keys, err = n.messages.keys.of(ctx, merchant.Signing, n.messages.now()); err != nil {
+		return DeliveryAttempt{}, fmt.Errorf("notifier: signing secret of account %s: %w", owner, err)
 	}
 	if m.test, err = json.Marshal(map[string]string{"message": testText}); err != nil {
-		return Attempt{}, err
+		return DeliveryAttempt{}, err
 	}
 	a, err := n.sender.attempt(ctx, m)
 	a.Number, a.Manual = 1, true
@@ -120,7 +120,7 @@ func (n *Notifier) Plan(ctx context.Context, r *eventstore.Recorded, endpoint do
 		made, err := n.planOne(ctx, d)
 		switch {
 		case err != nil:
-			lane.lookFrom(1) // it may be stored all the same
+			lane.scanFrom(1) // it may be stored all the same
 		case made.at > 0:
 			lane.offer(made)
 			created = append(created, d.Name())
@@ -133,21 +133,21 @@ func (n *Notifier) Plan(ctx context.Context, r *eventstore.Recorded, endpoint do
 }
 
 // planOne makes a delivery durable; place 0 when it exists.
-func (n *Notifier) planOne(ctx context.Context, d Delivery) (placed, error) {
+func (n *Notifier) planOne(ctx context.Context, d Delivery) (plannedDelivery, error) {
 	body, err := d.encode()
 	if err != nil {
-		return placed{}, err
+		return plannedDelivery{}, err
 	}
 	at, err := n.stream.Put(ctx, d.Name(), 0, body, true)
 	if errors.Is(err, eventstore.ErrConflict) {
-		return placed{}, nil
+		return plannedDelivery{}, nil
 	}
-	return placed{Delivery: d, at: at}, err
+	return plannedDelivery{Delivery: d, at: at}, err
 }
 
 // wanted gives the kinds that the event causes among those asked for.
 func (n *Notifier) wanted(ctx context.Context, r *eventstore.Recorded, id domain.EndpointID, kinds []Kind) (wanted []Kind, err error) {
-	_, endpoint, err := n.writer.accounts.endpointNow(ctx, r.Account, id)
+	_, endpoint, err := n.messages.accounts.endpointNow(ctx, r.Account, id)
 	if err != nil {
 		return nil, err
 	}
@@ -159,7 +159,7 @@ func (n *Notifier) wanted(ctx context.Context, r *eventstore.Recorded, id domain
 		return nil, err
 	}
 	for _, c := range row {
-		if !asked(kinds, c.kind, endpoint) {
+		if !wantsKind(kinds, c.kind, endpoint) {
 			continue
 		}
 		caused, err := holds(ctx, n.planner.store, r, c.when)
@@ -173,7 +173,7 @@ func (n *Notifier) wanted(ctx context.Context, r *eventstore.Recorded, id domain
 	return wanted, nil
 }
 
-func asked(kinds []Kind, kind Kind, endpoint account.Endpoint) bool {
+func wantsKind(kinds []Kind, kind Kind, endpoint account.Endpoint) bool {
 	if len(kinds) == 0 {
 		return endpoint.Wants(string(kind))
 	}

@@ -42,7 +42,7 @@ func (r *rig) node(n int, handover time.Duration, views func(Views) Views) *rig 
 	other.notifier, err = New(ctx, c)
 	r.must(err)
 	if handover > 0 {
-		other.notifier.turns.handover, other.notifier.lanes.turns.handover = handover, handover
+		other.notifier.ownership.handover, other.notifier.lanes.ownership.handover = handover, handover
 	}
 	other.run(shown.Run, fanout.Run)
 	r.t.Cleanup(other.stop)
@@ -126,7 +126,7 @@ func TestNodeGone(t *testing.T) {
 	goes.stop()
 	inbox.take(1)
 	d := r.until("over", func(d Delivery) bool { return d.Status == Succeeded })
-	if d.Sender != stays.notifier.turns.me || !d.TakenAt.IsZero() {
+	if d.Sender != stays.notifier.ownership.processID || !d.TakenAt.IsZero() {
 		t.Errorf("%+v", d)
 	}
 	stays.stop()
@@ -137,7 +137,7 @@ func TestNodeGone(t *testing.T) {
 func neighbours(t *testing.T) (one, two *bubble) {
 	one, two = newBubble(t), newBubble(t)
 	two.stream = one.stream
-	one.turns, two.turns = newTurns("one", true, DefaultTimeout), newTurns("two", true, DefaultTimeout)
+	one.ownership, two.ownership = newOwnership("one", true, DefaultTimeout), newOwnership("two", true, DefaultTimeout)
 	return one, two
 }
 
@@ -147,7 +147,7 @@ func (b *bubble) see(after int) int {
 	b.stream.mu.Lock()
 	page := slices.Clone(b.stream.records[after:])
 	b.stream.mu.Unlock()
-	if err := b.others.take(page); err != nil {
+	if err := b.peers.take(page); err != nil {
 		b.t.Fatal(err)
 	}
 	return after + len(page)
@@ -173,7 +173,7 @@ func TestTakeOver(t *testing.T) {
 		if len(one.callsTo(name)) != 1 || len(calls) != 5 {
 			t.Fatalf("%d and %d attempts", len(one.callsTo(name)), len(calls))
 		}
-		if want := next.Add(two.turns.handover); calls[0].Sub(want).Abs() > time.Millisecond {
+		if want := next.Add(two.ownership.handover); calls[0].Sub(want).Abs() > time.Millisecond {
 			t.Errorf("taken over at %s, want %s", calls[0], want)
 		}
 		onTime(t, "afterwards", calls, 1, 0)
@@ -225,10 +225,10 @@ func TestSlowLaneShared(t *testing.T) {
 func TestWatching(t *testing.T) {
 	t.Parallel()
 	n := &Notifier{
-		lanes: newLanes(newMemory(), &health{}, zerolog.Nop(), time.Now), turns: newTurns("me", true, DefaultTimeout),
+		lanes: newLanes(newMemory(), &health{}, zerolog.Nop(), time.Now), ownership: newOwnership("me", true, DefaultTimeout),
 	}
-	n.lanes.limits, n.lanes.turns = limits{queue: 4, waiting: 200, page: 8}, n.turns
-	o := &others{n, map[string]uint64{}}
+	n.lanes.limits, n.lanes.ownership = limits{queue: 4, waiting: 200, page: 8}, n.ownership
+	o := &peers{n, map[string]uint64{}}
 	d, seq := goldenDelivery, uint64(0)
 	put := func(d Delivery) {
 		seq++
@@ -244,12 +244,12 @@ func TestWatching(t *testing.T) {
 		d.EventID = fmt.Sprintf("00000000-0000-4000-8000-%012d", i)
 		put(d)
 		if i%100 > 0 {
-			put(d.ended(Attempt{StatusCode: 204}, nominal))
+			put(d.ended(DeliveryAttempt{StatusCode: 204}, nominal))
 		}
 	}
 	l := n.lanes.of(d.lane())
-	if len(l.known) != 50 || l.waiting.len() > 200 || l.spill.open || len(o.places) != 50 {
-		t.Errorf("%d are known, %d wait, %d are remembered; in the stream only: %v", len(l.known), l.waiting.len(), len(o.places), l.spill.open)
+	if len(l.known) != 50 || l.waiting.len() > 200 || l.overflow.open || len(o.places) != 50 {
+		t.Errorf("%d are known, %d wait, %d are remembered; in the stream only: %v", len(l.known), l.waiting.len(), len(o.places), l.overflow.open)
 	}
 }
 
@@ -257,21 +257,21 @@ func TestWatching(t *testing.T) {
 func TestTurns(t *testing.T) {
 	t.Parallel()
 	const h = 30 * time.Second
-	me := turns{me: "me", shared: true, handover: h}
+	me := ownership{processID: "me", shared: true, handover: h}
 	at := func(s int) time.Time { return goldenTime.Add(time.Duration(s) * time.Second) }
 	planned := Delivery{Status: Planned, PlannedAt: at(0)}
-	waits := Delivery{Status: Failed, PlannedAt: at(-1000), NextAt: at(0), Attempts: []Attempt{{StartedAt: at(-900)}}}
+	waits := Delivery{Status: Failed, PlannedAt: at(-1000), NextAt: at(0), Attempts: []DeliveryAttempt{{StartedAt: at(-900)}}}
 	by := func(d Delivery, planner, sender string, taken time.Time) Delivery {
 		d.Planner, d.Sender, d.TakenAt = planner, sender, taken
 		return d
 	}
 	for name, c := range map[string]struct {
-		turns turns
+		turns ownership
 		d     Delivery
 		turn  time.Time
 		late  int // seconds after which it has to be taken over; -1: never
 	}{
-		"alone":                 {turns{}, by(waits, "other", "other", time.Time{}), at(0), -1},
+		"alone":                 {ownership{}, by(waits, "other", "other", time.Time{}), at(0), -1},
 		"planned here":          {me, by(planned, "me", "", time.Time{}), time.Time{}, 15},
 		"planned elsewhere":     {me, by(planned, "other", "", time.Time{}), at(30), 0},
 		"tried here":            {me, by(waits, "other", "me", time.Time{}), at(0), 15},
@@ -289,17 +289,17 @@ func TestTurns(t *testing.T) {
 			if !c.turns.mine(c.d) && (c.d.Status == Planned || c.d.TakenAt.After(goldenTime)) {
 				most = h
 			}
-			if left := c.turns.left(c.d, asked.Add(-early)); c.turn.IsZero() && left != 0 || left > most || !c.turn.IsZero() && left != min(want+early, most) {
+			if left := c.turns.wait(c.d, asked.Add(-early)); c.turn.IsZero() && left != 0 || left > most || !c.turn.IsZero() && left != min(want+early, most) {
 				t.Errorf("%s: %s before its turn %s are left, at most %s", name, early, left, most)
 			}
 		}
-		if got := c.turns.left(c.d, asked); got != want || c.turns.first(c.d) != c.turn.IsZero() {
+		if got := c.turns.wait(c.d, asked); got != want || c.turns.awaitsFirst(c.d) != c.turn.IsZero() {
 			t.Errorf("%s: its turn is at %s, and %s before that %s are left", name, c.turn, want, got)
 		}
-		if late := c.turns.takes(c.d, at(c.late).Add(time.Microsecond)); late != (c.late >= 0) {
+		if late := c.turns.mustTakeOver(c.d, at(c.late).Add(time.Microsecond)); late != (c.late >= 0) {
 			t.Errorf("%s: taken over after %d s: %v", name, c.late, late)
 		}
-		if c.late > 0 && c.turns.takes(c.d, at(c.late)) {
+		if c.late > 0 && c.turns.mustTakeOver(c.d, at(c.late)) {
 			t.Errorf("%s: taken over before %d s", name, c.late)
 		}
 	}

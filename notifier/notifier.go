@@ -46,21 +46,21 @@ func (c Config) Guard() Guard {
 
 // Notifier plans and sends webhooks. Run it once.
 type Notifier struct {
-	planner *planner
-	keeper  *keeper
-	lanes   *lanes
-	sender  *sender
-	stream  stream
-	writer  writer
-	retries schedule
-	turns   turns
-	follow  follow // nil when this process is alone
-	through uint64 // in the stream of deliveries: what stood up to here at the start was taken up
-	names   *names
-	health  *health
-	tally   *tally
-	log     zerolog.Logger
-	grace   time.Duration
+	planner        *planner
+	positionWriter *positionWriter
+	lanes          *lanes
+	sender         *sender
+	stream         stream
+	messages       messageWriter
+	retries        schedule
+	ownership      ownership
+	follow         follow // nil when this process is alone
+	through        uint64 // in the stream of deliveries: what stood up to here at the start was taken up
+	locks          *deliveryLocks
+	health         *health
+	tally          *tally
+	log            zerolog.Logger
+	grace          time.Duration
 }
 
 // New opens the stream of deliveries, takes up what an earlier process left in it, and registers with the
@@ -94,24 +94,24 @@ func open(ctx context.Context, c Config, s stream) (*Notifier, error) {
 	if err != nil {
 		return nil, err
 	}
-	contents := newContents(c.Store)
+	contents := newEventCache(c.Store)
 	n := &Notifier{
-		stream: s, health: &health{}, tally: newTally(), log: c.Logger, grace: c.Grace, retries: newSchedule(c.RetryDelays), names: &names{},
+		stream: s, health: &health{}, tally: newTally(), log: c.Logger, grace: c.Grace, retries: newSchedule(c.RetryDelays), locks: &deliveryLocks{},
 		sender: newSender(c.Guard(), c.Timeout, c.Now),
-		writer: writer{
-			store: c.Store, vault: c.Vault, views: c.Views, now: c.Now, keys: newKeyring(c.Vault), contents: contents, accounts: accounts,
+		messages: messageWriter{
+			store: c.Store, vault: c.Vault, views: c.Views, now: c.Now, keys: newKeyring(c.Vault), events: contents, accounts: accounts,
 		},
 	}
 	n.lanes = newLanes(s, n.health, c.Logger, c.Now)
-	n.turns = newTurns(id, c.Shared, c.Timeout)
-	n.lanes.turns = n.turns
-	if err := n.takeUp(ctx); err != nil {
+	n.ownership = newOwnership(id, c.Shared, c.Timeout)
+	n.lanes.ownership = n.ownership
+	if err := n.loadOpen(ctx); err != nil {
 		return nil, err
 	}
 	placed := &progress{log: at}
-	n.keeper = &keeper{stream: s, progress: placed, health: n.health, log: c.Logger}
+	n.positionWriter = &positionWriter{stream: s, progress: placed, health: n.health, log: c.Logger}
 	n.planner = &planner{
-		store: c.Store, stream: s, reader: c.Fanout.Reader(plannerName, at), lanes: n.lanes, contents: contents,
+		store: c.Store, stream: s, reader: c.Fanout.Reader(plannerName, at), lanes: n.lanes, events: contents,
 		accounts: accounts, progress: placed, health: n.health, log: c.Logger, now: c.Now, id: id,
 	}
 	return n, nil
@@ -125,8 +125,8 @@ func (c *Config) defaults() {
 	}
 }
 
-// takeUp has each endpoint's lane look for its open deliveries.
-func (n *Notifier) takeUp(ctx context.Context) (err error) {
+// loadOpen has each endpoint's lane look for its open deliveries.
+func (n *Notifier) loadOpen(ctx context.Context) (err error) {
 	if n.through, err = n.stream.End(ctx); err != nil { // before: what comes later is followed
 		return fmt.Errorf("notifier: %w", err)
 	}
@@ -135,7 +135,7 @@ func (n *Notifier) takeUp(ctx context.Context) (err error) {
 		return fmt.Errorf("notifier: %w", err)
 	}
 	for _, name := range open {
-		n.lanes.of(name).lookFrom(1)
+		n.lanes.of(name).scanFrom(1)
 	}
 	return nil
 }
@@ -149,13 +149,13 @@ func (n *Notifier) Run(ctx context.Context) error {
 	cut, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	d := &dispatcher{
-		write: n.writer.write, sender: n.sender, stream: n.stream, retries: n.retries, turns: n.turns,
-		now: n.writer.now, names: n.names,
+		write: n.messages.write, sender: n.sender, stream: n.stream, retries: n.retries, ownership: n.ownership,
+		now: n.messages.now, locks: n.locks,
 		health: n.health, tally: n.tally, log: n.log, cut: cut,
 	}
 	n.lanes.run(ctx, d.deliver)
 	var keeping sync.WaitGroup
-	keeping.Go(func() { n.keeper.run(ctx) })
+	keeping.Go(func() { n.positionWriter.run(ctx) })
 	if n.follow != nil {
 		keeping.Go(func() { n.watch(ctx) })
 	}
@@ -172,7 +172,7 @@ func (n *Notifier) Run(ctx context.Context) error {
 	keeping.Wait()
 	last, release := context.WithTimeout(context.WithoutCancel(ctx), recordTime)
 	defer release()
-	n.keeper.save(last)
+	n.positionWriter.save(last)
 	n.sender.close()
 	return err
 }

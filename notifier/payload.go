@@ -87,25 +87,25 @@ func (m message) signedAt(now time.Time) ([]byte, error) {
 }
 
 // writer makes messages.
-type writer struct {
+type messageWriter struct {
 	store    *eventstore.Store
 	vault    *secrets.Store
 	views    Views
 	now      func() time.Time
 	keys     *keyring
-	contents *contents
+	events   *eventCache
 	accounts *accounts
 }
 
 // write makes the message of a delivery: the state at its event (D17), once GET shows at least that state.
 // ErrNoEndpoint, ErrDisabled: its endpoint takes no webhooks. No other failure here is the receiver's; every one
 // may pass.
-func (w writer) write(ctx context.Context, d Delivery) (message, error) {
-	return w.make(ctx, d, w.accounts.endpoint)
+func (w messageWriter) write(ctx context.Context, d Delivery) (message, error) {
+	return w.compose(ctx, d, w.accounts.endpoint)
 }
 
-// make is write with a way to find the endpoint: it is looked for after the wait, as what changed meanwhile holds.
-func (w writer) make(ctx context.Context, d Delivery, find findEndpoint) (message, error) {
+// compose is write with a way to find the endpoint: it is looked for after the wait, as what changed meanwhile holds.
+func (w messageWriter) compose(ctx context.Context, d Delivery, find findEndpoint) (message, error) {
 	if err := w.views.WaitFor(ctx, d.Shard, d.Seq); err != nil {
 		return message{}, err
 	}
@@ -116,11 +116,11 @@ func (w writer) make(ctx context.Context, d Delivery, find findEndpoint) (messag
 	if !endpoint.Enabled {
 		return message{}, ErrDisabled
 	}
-	c, err := w.contents.of(ctx, d.Shard, d.Seq)
+	c, err := w.events.of(ctx, d.Shard, d.Seq)
 	if err != nil {
 		return message{}, err
 	}
-	if r := c.recorded; r.EventID != d.EventID || r.Account != d.Account || told[r.Aggregate] == 0 {
+	if r := c.recorded; r.EventID != d.EventID || r.Account != d.Account || payloadSchemas[r.Aggregate] == 0 {
 		return message{}, fmt.Errorf("notifier: shard %d sequence %d holds %s of %s, not the delivery's event", d.Shard, d.Seq, r.EventID, r.Key)
 	}
 	m := message{url: endpoint.URL, head: head(c.recorded, d.Kind, endpoint)}
@@ -145,14 +145,14 @@ func head(r *eventstore.Recorded, kind Kind, endpoint account.Endpoint) envelope
 
 // rest gives the members after the envelope, made once per event and kind for all endpoints, and the personal data
 // in them: that is opened anew each time, so that what was erased is not sent.
-func (w writer) rest(ctx context.Context, c *content, kind Kind, first6 bool) ([]byte, domain.Personal, error) {
+func (w messageWriter) rest(ctx context.Context, c *cachedEvent, kind Kind, first6 bool) ([]byte, domain.Personal, error) {
 	var personal domain.Personal
 	switch c.recorded.Aggregate {
 	case eventstore.Disputes.Name:
 		body, err := w.disputeRest(ctx, c, kind)
 		return body, personal, err
 	case eventstore.WorkflowRuns.Name:
-		body, err := c.rendered(rendering{kind: kind}, personal, func() (any, error) { return newRunPayload(ctx, w.store, c.recorded) })
+		body, err := c.rendered(variant{kind: kind}, personal, func() (any, error) { return newRunPayload(ctx, w.store, c.recorded) })
 		return body, personal, err
 	}
 	state, err := eventstore.StateAt(ctx, w.store, eventstore.Payments, c.recorded)
@@ -164,19 +164,19 @@ func (w writer) rest(ctx context.Context, c *content, kind Kind, first6 bool) ([
 			return nil, personal, fmt.Errorf("notifier: personal data of %s: %w", c.recorded.Key, err)
 		}
 	}
-	body, err := c.rendered(rendering{kind: kind, first6: first6}, personal, func() (any, error) {
+	body, err := c.rendered(variant{kind: kind, first6: first6}, personal, func() (any, error) {
 		return payloadOf(kind, c.recorded, state, personal, first6)
 	})
 	return body, personal, err
 }
 
 // disputeRest is rest of an event of a dispute: it has no personal data.
-func (w writer) disputeRest(ctx context.Context, c *content, kind Kind) ([]byte, error) {
+func (w messageWriter) disputeRest(ctx context.Context, c *cachedEvent, kind Kind) ([]byte, error) {
 	state, err := eventstore.StateAt(ctx, w.store, eventstore.Disputes, c.recorded)
 	if err != nil {
 		return nil, err
 	}
-	return c.rendered(rendering{kind: kind}, domain.Personal{}, func() (any, error) { return newDisputePayload(kind, c.recorded, state) })
+	return c.rendered(variant{kind: kind}, domain.Personal{}, func() (any, error) { return newDisputePayload(kind, c.recorded, state) })
 }
 
 // tellsPerson tells whether webhooks of the kind hold the payment with its customer.

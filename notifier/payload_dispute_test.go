@@ -65,7 +65,7 @@ func TestDisputePayloads(t *testing.T) {
 		"processorDisputeId", "receivedAt", "challengeRequiredBy", "reasonCode", "amount", "currency")
 	full := append(slices.Clone(required), "transactionId", "reason", "processorReason", "merchantId")
 	store := eventstoretest.Open(t, t.TempDir())
-	w := writer{store: store, vault: eventstoretest.Secrets(t, store)}
+	w := messageWriter{store: store, vault: eventstoretest.Secrets(t, store)}
 	for _, c := range []struct {
 		name    string
 		kind    Kind
@@ -79,7 +79,7 @@ func TestDisputePayloads(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := disputeTold(t, c.facts...)
-			rest, private, err := w.rest(context.Background(), &content{recorded: r}, c.kind, false)
+			rest, private, err := w.rest(context.Background(), &cachedEvent{recorded: r}, c.kind, false)
 			if err != nil || private != (domain.Personal{}) {
 				t.Fatal(private, err)
 			}
@@ -103,7 +103,7 @@ func TestDisputePayloads(t *testing.T) {
 		})
 	}
 	never := disputeTold(t, dispute.Fact{EventID: "nt_1", At: goldenTime, Type: processor.Retrieval, Status: processor.DisputeWon})
-	if _, _, err := w.rest(context.Background(), &content{recorded: never}, DisputeStatus, false); err == nil {
+	if _, _, err := w.rest(context.Background(), &cachedEvent{recorded: never}, DisputeStatus, false); err == nil {
 		t.Error("a dispute that was never opened has a payload")
 	}
 }

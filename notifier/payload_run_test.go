@@ -67,8 +67,8 @@ func TestRunPayload(t *testing.T) {
 	if kinds, err := KindsOf(r); err != nil || len(kinds) != 1 || kinds[0] != "WORKFLOW_RUN.FAILED" {
 		t.Fatalf("%v %v", kinds, err)
 	}
-	w := writer{store: eventstoretest.Open(t, t.TempDir())}
-	rest, _, err := w.rest(context.Background(), &content{recorded: r}, WorkflowRunFailed, false)
+	w := messageWriter{store: eventstoretest.Open(t, t.TempDir())}
+	rest, _, err := w.rest(context.Background(), &cachedEvent{recorded: r}, WorkflowRunFailed, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -59,7 +59,7 @@ func TestPayloads(t *testing.T) {
 	paid := func(moves ...move) []move {
 		return append(life(answer(succeeded), capture(2500, true), answer(succeeded)), moves...)
 	}
-	w := writer{store: store, vault: vault}
+	w := messageWriter{store: store, vault: vault}
 	endpoint := account.Endpoint{ID: goldenDelivery.Endpoint, Description: "Shop backend"}
 	for i, c := range []struct {
 		name  string
@@ -80,7 +80,7 @@ func TestPayloads(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r, state := played(t, store, domain.AccountID(fmt.Sprint("account", i)), c.moves...)
-			rest, _, err := w.rest(context.Background(), &content{recorded: r}, c.kind, false)
+			rest, _, err := w.rest(context.Background(), &cachedEvent{recorded: r}, c.kind, false)
 			if err != nil {
 				t.Fatal(err)
 			}

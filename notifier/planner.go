@@ -30,7 +30,7 @@ type planner struct {
 	stream   stream
 	reader   *eventstore.Reader
 	lanes    *lanes
-	contents *contents
+	events   *eventCache
 	accounts *accounts
 	progress *progress
 	health   *health
@@ -39,8 +39,8 @@ type planner struct {
 	id       string // of this process (Delivery.Planner)
 }
 
-// placed is a delivery with its place in the stream.
-type placed struct {
+// plannedDelivery is a delivery with its place in the stream.
+type plannedDelivery struct {
 	Delivery
 	at    uint64
 	again bool // it was there before, and is open: only the stream knows what became of it
@@ -87,7 +87,7 @@ func (p *planner) plan(ctx context.Context, events []*eventstore.Recorded) error
 	}
 	if len(deliveries) > 0 {
 		for _, r := range causing {
-			p.contents.put(r)
+			p.events.put(r)
 		}
 		if err := p.create(ctx, deliveries); err != nil {
 			return err
@@ -188,7 +188,7 @@ func (p *planner) createOne(ctx context.Context, d Delivery) error {
 	if err != nil {
 		return err
 	}
-	made := placed{Delivery: d}
+	made := plannedDelivery{Delivery: d}
 	err = p.persist(ctx, func() error {
 		at, err := p.stream.Put(ctx, d.Name(), 0, body, true)
 		made.at = at
@@ -201,9 +201,9 @@ func (p *planner) createOne(ctx context.Context, d Delivery) error {
 		return err
 	}
 	switch lane := p.lanes.of(d.lane()); {
-	case made.again && !p.lanes.turns.mine(made.Delivery): // others have it, and are watched
+	case made.again && !p.lanes.ownership.mine(made.Delivery): // others have it, and are watched
 	case made.again:
-		lane.saw(made.at, made.Delivery)
+		lane.found(made.at, made.Delivery)
 	default:
 		lane.offer(made)
 	}
@@ -211,16 +211,16 @@ func (p *planner) createOne(ctx context.Context, d Delivery) error {
 }
 
 // planned looks at a delivery that exists: after a crash its event is planned again.
-func (p *planner) planned(ctx context.Context, name string) (placed, error) {
+func (p *planner) planned(ctx context.Context, name string) (plannedDelivery, error) {
 	stored, err := p.stream.Last(ctx, name)
 	if err != nil {
-		return placed{}, err
+		return plannedDelivery{}, err
 	}
 	there, err := Decode(stored)
 	if err != nil || !there.Status.Open() {
-		return placed{}, err
+		return plannedDelivery{}, err
 	}
-	return placed{Delivery: there, at: stored.Seq, again: true}, nil
+	return plannedDelivery{Delivery: there, at: stored.Seq, again: true}, nil
 }
 
 // persist repeats what failed for want of the store, and says so meanwhile.

@@ -51,8 +51,8 @@ func (p *progress) at() []uint64 {
 	return slices.Clone(p.log)
 }
 
-// keeper writes the position.
-type keeper struct {
+// positionWriter writes the position.
+type positionWriter struct {
 	stream   stream
 	progress *progress
 	health   *health
@@ -63,7 +63,7 @@ type keeper struct {
 }
 
 // run writes the position as it changes, until ctx ends.
-func (k *keeper) run(ctx context.Context) {
+func (k *positionWriter) run(ctx context.Context) {
 	tick := time.NewTicker(positionEvery)
 	defer tick.Stop()
 	for {
@@ -78,7 +78,7 @@ func (k *keeper) run(ctx context.Context) {
 
 // save writes the position if it changed, and returns the newest one that is durable. A failure costs nothing but work
 // after a crash, so it is told and the next tick tries again.
-func (k *keeper) save(ctx context.Context) []uint64 {
+func (k *positionWriter) save(ctx context.Context) []uint64 {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	at := k.progress.at()
@@ -86,15 +86,15 @@ func (k *keeper) save(ctx context.Context) []uint64 {
 		return k.written
 	}
 	if err := k.stream.Save(ctx, plannerName, at); err != nil {
-		if ctx.Err() == nil && k.health.set(positionName, err) {
+		if ctx.Err() == nil && k.health.set(positionProblem, err) {
 			k.log.Error().Err(err).Msg("the notifier's position is not written")
 		}
 		return k.written
 	}
-	k.health.clear(positionName)
+	k.health.clear(positionProblem)
 	k.written = at
 	return at
 }
 
-// positionName names the position among the troubles of a notifier.
-const positionName = "position"
+// positionProblem names the position among the troubles of a notifier.
+const positionProblem = "position"

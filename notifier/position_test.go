@@ -41,7 +41,7 @@ func TestPlannedBefore(t *testing.T) {
 	b.record(over.at, over.cancelled())
 	h := &health{}
 	p := &planner{stream: b.stream, lanes: newLanes(b.stream, h, zerolog.Nop(), time.Now), health: h, progress: &progress{log: make([]uint64, 1)}}
-	for _, d := range []placed{open, over} {
+	for _, d := range []plannedDelivery{open, over} {
 		d.Planner = "another"
 		if err := p.createOne(context.Background(), d.Delivery); err != nil {
 			t.Fatal(err)

@@ -152,7 +152,7 @@ func wrong(d Delivery, calls, cuts int, disabled bool) (faults []string) {
 		faults = append(faults, fmt.Sprintf("%s %s: ", d.Name(), d.Status)+fmt.Sprintf(format, args...))
 	}
 	n := len(d.Attempts)
-	first := slices.IndexFunc(d.Attempts, func(a Attempt) bool { return a.Failure == "" })
+	first := slices.IndexFunc(d.Attempts, func(a DeliveryAttempt) bool { return a.Failure == "" })
 	switch {
 	case d.Status.Open():
 		fail("it is open")

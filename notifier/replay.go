@@ -107,7 +107,7 @@ const (
 // stepOf decides what is to be done about the delivery of a kind that the event may cause. It goes by what the
 // delivery was when the replay counted, so that as much is done as was counted. One that was planned since, or that
 // failed then and succeeded since, was sent by this replay or by somebody else, and is left as it is.
-func (l *Log) stepOf(ctx context.Context, p *replay, r *eventstore.Recorded, c candidate) (step, string, error) {
+func (l *DeliveryLog) stepOf(ctx context.Context, p *replay, r *eventstore.Recorded, c candidate) (step, string, error) {
 	name := Delivery{Account: r.Account, Endpoint: p.Endpoint, EventID: r.EventID, Kind: c.kind}.Name()
 	row, found, err := l.index.Find(ctx, p.Account, IDOf(name))
 	was := Status(row.Status)
@@ -146,7 +146,7 @@ func (r *replay) stepFor(was, is Status) step {
 
 // statusAt is where a delivery stood when the stream of deliveries had come to a place; "" when it was not planned
 // yet. Places, unlike times, are the same for all machines.
-func (l *Log) statusAt(ctx context.Context, name string, place uint64) (Status, error) {
+func (l *DeliveryLog) statusAt(ctx context.Context, name string, place uint64) (Status, error) {
 	stored, err := l.stream.AsOf(ctx, name, place)
 	if errors.Is(err, eventstore.ErrNotFound) {
 		return "", nil

@@ -150,7 +150,7 @@ func inOrder(t *testing.T, hooks []received) {
 	byDate := func(a, b received) int { return a.Date.Compare(b.Date.Time) }
 	sorted := slices.SortedStableFunc(slices.Values(hooks), byDate)
 	for came, h := range hooks {
-		if place, _ := slices.BinarySearchFunc(sorted, h, byDate); place-came >= replayFlights {
+		if place, _ := slices.BinarySearchFunc(sorted, h, byDate); place-came >= replayAttempts {
 			t.Errorf("the webhook of event %d came as number %d", place, came)
 		}
 	}
@@ -315,13 +315,13 @@ func TestReplayLetsLiveThrough(t *testing.T) {
 	}
 	endpoint := r.newer(inbox.url + "/")
 	id := r.replay(all(endpoint), 40)
-	inbox.take(replayFlights) // all hang
+	inbox.take(replayAttempts) // all hang
 	fresh := string(r.pay(processor.Succeeded).ID)
 	if h := inbox.take(1)[0]; string(h.Payment.ID) != fresh {
 		t.Errorf("%s came before the live one", h.body)
 	}
 	close(release)
-	inbox.take(40 - replayFlights)
+	inbox.take(40 - replayAttempts)
 	r.isDone(id, 40)
 }
 

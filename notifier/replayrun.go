@@ -14,12 +14,12 @@ import (
 const (
 	// replayChunk is after how many deliveries a replay's place is recorded: after a crash, so many may be sent again.
 	replayChunk = 64
-	// replayFlights is how many attempts one replay has under way: fewer than an endpoint gets from its lane.
-	replayFlights = 6
+	// replayAttempts is how many attempts one replay has under way: fewer than an endpoint gets from its lane.
+	replayAttempts = 6
 )
 
 // enter lets replays run until ctx ends.
-func (l *Log) enter(ctx context.Context) {
+func (l *DeliveryLog) enter(ctx context.Context) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	cut, end := context.WithCancel(context.WithoutCancel(ctx))
@@ -28,14 +28,14 @@ func (l *Log) enter(ctx context.Context) {
 }
 
 // leave ends the replays that run here, and none starts any more.
-func (l *Log) leave(stop func()) {
+func (l *DeliveryLog) leave(stop func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	stop()
 }
 
 // resume starts the replays that are under way. What fails is tried until it succeeds or ctx ends.
-func (l *Log) resume(ctx context.Context) {
+func (l *DeliveryLog) resume(ctx context.Context) {
 	for n := 0; ; n++ {
 		err := l.startOpen(ctx)
 		if ctx.Err() != nil {
@@ -55,7 +55,7 @@ func (l *Log) resume(ctx context.Context) {
 }
 
 // startOpen starts every replay that is under way and can be read.
-func (l *Log) startOpen(ctx context.Context) error {
+func (l *DeliveryLog) startOpen(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	o, _, err := l.openReplays(ctx)
@@ -65,7 +65,7 @@ func (l *Log) startOpen(ctx context.Context) error {
 	return err
 }
 
-func (l *Log) startNamed(ctx context.Context, name string) error {
+func (l *DeliveryLog) startNamed(ctx context.Context, name string) error {
 	stored, err := l.stream.Last(ctx, name)
 	if err != nil {
 		return err
@@ -87,14 +87,14 @@ func (l *Log) startNamed(ctx context.Context, name string) error {
 }
 
 // start runs a replay; the caller holds the lock. Before Run there is nothing to do: Run finds it.
-func (l *Log) start(p replay, at uint64) {
+func (l *DeliveryLog) start(p replay, at uint64) {
 	if l.context == nil || l.context.Err() != nil || l.active[p.name()] {
 		return
 	}
 	l.active[p.name()] = true
 	p.Runner = l.runner
 	l.running.Go(func() {
-		run := &replayRun{Log: l, replay: p, at: at, skip: p.Ahead}
+		run := &replayRun{DeliveryLog: l, replay: p, at: at, skip: p.Ahead}
 		run.run(l.context)
 		l.mu.Lock()
 		defer l.mu.Unlock()
@@ -104,7 +104,7 @@ func (l *Log) start(p replay, at uint64) {
 
 // replayRun is a replay that is under way here.
 type replayRun struct {
-	*Log
+	*DeliveryLog
 	replay replay
 	at     uint64   // of its newest record
 	skip   []string // deliveries that an earlier process did beyond its place
@@ -169,14 +169,14 @@ func (t *replayRun) advance(ctx context.Context) error {
 	if t.replay.State != deliveries.ReplayRunning {
 		return t.finish(ctx)
 	}
-	if _, err := t.caughtUp(ctx); err != nil { // what the index does not show would be taken for not planned
+	if _, err := t.waitForIndex(ctx); err != nil { // what the index does not show would be taken for not planned
 		return err
 	}
 	t.chunk = nil
 	from := t.replay
 	from.At = slices.Clone(t.replay.At)
 	reached := slices.Clone(t.replay.At)
-	err := t.walk(ctx, &from, func(e hit) error {
+	err := t.eachEvent(ctx, &from, func(e relevantEvent) error {
 		for _, c := range e.wanted {
 			t.chunk = append(t.chunk, task{event: e.Recorded, candidate: c})
 		}
@@ -236,7 +236,7 @@ func (t *replayRun) sendAll(ctx context.Context) error {
 		next++
 		return &t.chunk[next-1]
 	}
-	for range min(replayFlights, len(t.chunk)) {
+	for range min(replayAttempts, len(t.chunk)) {
 		running.Go(func() {
 			for one := take(); one != nil; one = take() {
 				counted, err := t.do(ctx, one)
@@ -282,10 +282,10 @@ func (t *replayRun) do(ctx context.Context, one *task) (counted bool, err error)
 // planAndWait plans a delivery and waits for its first attempt, so that a replay never fills the lane of its
 // endpoint, where live webhooks come behind. Once it is planned it will be sent, whether it is waited for or not.
 func (t *replayRun) planAndWait(ctx context.Context, one *task) error {
-	first := t.firsts.of(one.name)
+	first := t.firstAttempts.await(one.name)
 	created, err := t.notifier.Plan(ctx, one.event, t.replay.Endpoint, []Kind{one.candidate.kind})
 	if err != nil || len(created) == 0 {
-		t.firsts.tell(one.name)
+		t.firstAttempts.recorded(one.name)
 		return err
 	}
 	select {

@@ -27,13 +27,13 @@ const (
 // sending them: deliveries that exist once more, the others for the first time, each as it was at its event. With
 // dry it only counts. The events are those that were recorded before the call. Refused are endpoints that are not
 // there, or take no webhooks.
-func (l *Log) StartReplay(ctx context.Context, q deliveries.ReplayRequest, dry bool) (deliveries.Replay, error) {
+func (l *DeliveryLog) StartReplay(ctx context.Context, q deliveries.ReplayRequest, dry bool) (deliveries.Replay, error) {
 	p, err := l.newReplay(ctx, q)
 	if err != nil {
 		return deliveries.Replay{}, err
 	}
 	if err := l.count(ctx, &p); err != nil {
-		return deliveries.Replay{}, unreadable(err)
+		return deliveries.Replay{}, errUnreadable(err)
 	}
 	if dry {
 		v := p.value()
@@ -47,35 +47,35 @@ func (l *Log) StartReplay(ctx context.Context, q deliveries.ReplayRequest, dry b
 }
 
 // Replay reads how far a replay has come. An unknown one and one of another account are EntityNotFound.
-func (l *Log) Replay(ctx context.Context, owner domain.AccountID, id string) (deliveries.Replay, error) {
+func (l *DeliveryLog) Replay(ctx context.Context, owner domain.AccountID, id string) (deliveries.Replay, error) {
 	if !domain.ValidID(id) {
-		return deliveries.Replay{}, noReplay()
+		return deliveries.Replay{}, errNoReplay()
 	}
 	ctx, cancel := context.WithTimeout(ctx, readTime)
 	defer cancel()
 	stored, err := l.stream.Last(ctx, replayName(owner, id))
 	if errors.Is(err, eventstore.ErrNotFound) {
-		return deliveries.Replay{}, noReplay()
+		return deliveries.Replay{}, errNoReplay()
 	}
 	if err != nil {
-		return deliveries.Replay{}, unreadable(err)
+		return deliveries.Replay{}, errUnreadable(err)
 	}
 	p, err := decodeReplay(stored)
 	return p.value(), err
 }
 
-func noReplay() error {
+func errNoReplay() error {
 	return domain.Refuse(domain.KindNotFound, domain.ReasonEntityNotFound, "There is no webhook replay of this id.")
 }
 
 // newReplay makes the replay that is asked for, up to the events whose deliveries are all planned.
-func (l *Log) newReplay(ctx context.Context, q deliveries.ReplayRequest) (replay, error) {
-	_, endpoint, err := l.notifier.writer.accounts.endpointNow(ctx, q.Account, q.Endpoint)
+func (l *DeliveryLog) newReplay(ctx context.Context, q deliveries.ReplayRequest) (replay, error) {
+	_, endpoint, err := l.notifier.messages.accounts.endpointNow(ctx, q.Account, q.Endpoint)
 	switch {
 	case errors.Is(err, ErrNoEndpoint):
 		return replay{}, account.NoEndpoint()
 	case err != nil:
-		return replay{}, unreadable(err)
+		return replay{}, errUnreadable(err)
 	case !endpoint.Enabled:
 		return replay{}, domain.Invalid(modelReplay, domain.Violation{Path: "$.endpointId", Description: "names an endpoint that is disabled"})
 	}
@@ -85,7 +85,7 @@ func (l *Log) newReplay(ctx context.Context, q deliveries.ReplayRequest) (replay
 	}
 	end, err := l.planned(ctx)
 	if err != nil {
-		return replay{}, unreadable(err)
+		return replay{}, errUnreadable(err)
 	}
 	p := replay{
 		Schema: replaySchema, ID: id, Account: q.Account, Endpoint: q.Endpoint, From: q.From, To: q.To,
@@ -113,7 +113,7 @@ func replayed(asked []string, endpoint account.Endpoint) []Kind {
 
 // planned waits until the planner has come to the log's present end, and gives its place. One that stands still is
 // not waited for long: what it plans later it sends itself.
-func (l *Log) planned(ctx context.Context) ([]uint64, error) {
+func (l *DeliveryLog) planned(ctx context.Context) ([]uint64, error) {
 	ends := make([]uint64, l.store.Shards())
 	for shard := range ends {
 		var err error
@@ -150,7 +150,7 @@ func behind(at, ends []uint64) bool {
 }
 
 // count counts what the replay has to send. One at a time: it reads the log.
-func (l *Log) count(ctx context.Context, p *replay) error {
+func (l *DeliveryLog) count(ctx context.Context, p *replay) error {
 	select {
 	case l.counting <- struct{}{}:
 		defer func() { <-l.counting }()
@@ -158,10 +158,10 @@ func (l *Log) count(ctx context.Context, p *replay) error {
 		return ctx.Err()
 	}
 	var err error
-	if p.Through, err = l.caughtUp(ctx); err != nil {
+	if p.Through, err = l.waitForIndex(ctx); err != nil {
 		return err
 	}
-	return l.walk(ctx, p, func(e hit) error {
+	return l.eachEvent(ctx, p, func(e relevantEvent) error {
 		for _, c := range e.wanted {
 			what, _, err := l.stepOf(ctx, p, e.Recorded, c)
 			if err != nil {
@@ -176,7 +176,7 @@ func (l *Log) count(ctx context.Context, p *replay) error {
 }
 
 // begin makes a replay durable, first itself, then that it is under way: what lies between was never answered.
-func (l *Log) begin(ctx context.Context, p replay) error {
+func (l *DeliveryLog) begin(ctx context.Context, p replay) error {
 	body, err := p.encode()
 	if err != nil {
 		return err
@@ -220,7 +220,7 @@ type openReplays struct {
 	Before uint64   `json:"before"` // place of the record before
 }
 
-func (l *Log) openReplays(ctx context.Context) (openReplays, uint64, error) {
+func (l *DeliveryLog) openReplays(ctx context.Context) (openReplays, uint64, error) {
 	var o openReplays
 	stored, err := l.stream.Last(ctx, replaysName)
 	if errors.Is(err, eventstore.ErrNotFound) {
@@ -239,7 +239,7 @@ func (l *Log) openReplays(ctx context.Context) (openReplays, uint64, error) {
 }
 
 // changeOpen changes the list of the replays that are under way, against all who do so at the same time.
-func (l *Log) changeOpen(ctx context.Context, change func([]string) ([]string, error)) error {
+func (l *DeliveryLog) changeOpen(ctx context.Context, change func([]string) ([]string, error)) error {
 	for {
 		o, at, err := l.openReplays(ctx)
 		if err != nil {

@@ -11,26 +11,26 @@ import (
 // walkAhead is how many events of a shard are read ahead of what a replay does with them.
 const walkAhead = 64
 
-// errWalked ends a subscription where a walk ends.
-var errWalked = errors.New("notifier: the walk has come to its end")
+// errEndOfRange ends a subscription where a walk ends.
+var errEndOfRange = errors.New("notifier: the walk has come to its end")
 
-// hit is an event that a replay may have to do something about.
-type hit struct {
+// relevantEvent is an event that a replay may have to do something about.
+type relevantEvent struct {
 	*eventstore.Recorded
 	wanted []candidate
 }
 
-// walk hands the events that concern a replay to do: those of each shard after the replay's place, up to its end, in
+// eachEvent hands the events that concern a replay to do: those of each shard after the replay's place, up to its end, in
 // the order of the shard; the shards are merged by the events' times. Of one payment it is always the order of
 // its events.
-func (l *Log) walk(ctx context.Context, p *replay, do func(hit) error) error {
+func (l *DeliveryLog) eachEvent(ctx context.Context, p *replay, do func(relevantEvent) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var readers sync.WaitGroup
 	defer readers.Wait()
 	defer cancel()
-	shards := make([]*walked, len(p.End))
+	shards := make([]*shardEvents, len(p.End))
 	for shard := range p.End {
-		w := &walked{events: make(chan hit, walkAhead)}
+		w := &shardEvents{events: make(chan relevantEvent, walkAhead)}
 		shards[shard] = w
 		after, end := p.At[shard], p.End[shard]
 		readers.Go(func() {
@@ -61,16 +61,16 @@ func (l *Log) walk(ctx context.Context, p *replay, do func(hit) error) error {
 	}
 }
 
-// walked is one shard of a walk.
-type walked struct {
-	events  chan hit
+// shardEvents is one shard of a walk.
+type shardEvents struct {
+	events  chan relevantEvent
 	failure error // set before events is closed
-	head    *hit
+	head    *relevantEvent
 	ended   bool
 }
 
 // fill gets the shard's next event, if there is one.
-func (w *walked) fill() error {
+func (w *shardEvents) fill() error {
 	if w.head != nil || w.ended {
 		return nil
 	}
@@ -84,10 +84,10 @@ func (w *walked) fill() error {
 }
 
 // read hands on what concerns the replay of one shard.
-func (l *Log) read(ctx context.Context, p *replay, shard int, after, end uint64, to chan<- hit) error {
+func (l *DeliveryLog) read(ctx context.Context, p *replay, shard int, after, end uint64, to chan<- relevantEvent) error {
 	err := l.store.Subscribe(ctx, shard, after, func(r *eventstore.Recorded) error {
 		if r.Seq > end {
-			return errWalked
+			return errEndOfRange
 		}
 		wanted, err := p.wantedOf(r)
 		if err != nil {
@@ -95,17 +95,17 @@ func (l *Log) read(ctx context.Context, p *replay, shard int, after, end uint64,
 		}
 		if len(wanted) > 0 {
 			select {
-			case to <- hit{r, wanted}:
+			case to <- relevantEvent{r, wanted}:
 			case <-ctx.Done():
 				return ctx.Err()
 			}
 		}
 		if r.Seq == end {
-			return errWalked
+			return errEndOfRange
 		}
 		return nil
 	})
-	if errors.Is(err, errWalked) {
+	if errors.Is(err, errEndOfRange) {
 		return nil
 	}
 	return err

@@ -23,19 +23,19 @@ const (
 	closeShare = 8
 )
 
-// retentionName names the dropping of old deliveries among the troubles of a notifier.
-const retentionName = "retention of deliveries"
+// retentionProblem names the dropping of old deliveries among the troubles of a notifier.
+const retentionProblem = "retention of deliveries"
 
 // retain drops old deliveries until ctx ends.
-func (l *Log) retain(ctx context.Context) {
+func (l *DeliveryLog) retain(ctx context.Context) {
 	for {
 		err := l.dropOld(ctx, l.retention)
 		switch {
 		case ctx.Err() != nil:
 			return
 		case err == nil:
-			l.notifier.health.clear(retentionName)
-		case l.notifier.health.set(retentionName, err):
+			l.notifier.health.clear(retentionProblem)
+		case l.notifier.health.set(retentionProblem, err):
 			l.log.Error().Err(err).Msg("old deliveries cannot be dropped; trying again")
 		}
 		if !pause(ctx, min(retainEvery, l.retention/closeShare)) {
@@ -46,7 +46,7 @@ func (l *Log) retain(ctx context.Context) {
 
 // dropOld drops every segment of deliveries whose newest record is older than the retention, and goes on with what an
 // earlier process began.
-func (l *Log) dropOld(ctx context.Context, retention time.Duration) error {
+func (l *DeliveryLog) dropOld(ctx context.Context, retention time.Duration) error {
 	for {
 		if err := l.sweep(ctx); err != nil {
 			return err
@@ -62,7 +62,7 @@ func (l *Log) dropOld(ctx context.Context, retention time.Duration) error {
 		if !oldest.Closed || now.Sub(oldest.Newest) <= retention {
 			return nil
 		}
-		err = l.drop(ctx, oldest, l.notifier.keeper.save(ctx))
+		err = l.drop(ctx, oldest, l.notifier.positionWriter.save(ctx))
 		if errors.Is(err, eventstore.ErrDropped) || errors.Is(err, eventstore.ErrConflict) { // another process was faster
 			return nil
 		}
@@ -77,11 +77,11 @@ func (l *Log) dropOld(ctx context.Context, retention time.Duration) error {
 }
 
 // sweep removes what was dropped, once the index has seen that it was.
-func (l *Log) sweep(ctx context.Context) error {
+func (l *DeliveryLog) sweep(ctx context.Context) error {
 	if l.stream.Floor().Seq == 0 {
 		return nil
 	}
-	if _, err := l.caughtUp(ctx); err != nil {
+	if _, err := l.waitForIndex(ctx); err != nil {
 		return err
 	}
 	return l.stream.Sweep(ctx)
@@ -93,7 +93,7 @@ var errUnplanned = errors.New("notifier: the position has not passed an event of
 // drop drops a segment: what is open in it was copied forward first, the index shows all of it, and the position (planned),
 // which is durable, has passed every event that it is about. The place of the position becomes the watermark: events before
 // it plan nothing any more.
-func (l *Log) drop(ctx context.Context, s eventstore.RecordSegment, planned []uint64) error {
+func (l *DeliveryLog) drop(ctx context.Context, s eventstore.RecordSegment, planned []uint64) error {
 	err := l.stream.Each(ctx, s.Number, func(stored eventstore.StoredDelivery, open bool) error {
 		if open {
 			if err := l.copyForward(ctx, stored); err != nil {
@@ -125,8 +125,8 @@ func (l *Log) drop(ctx context.Context, s eventstore.RecordSegment, planned []ui
 
 // copyForward puts a record that is still needed, and is the newest of its name, behind all others. No attempt of the
 // delivery is under way meanwhile.
-func (l *Log) copyForward(ctx context.Context, stored eventstore.StoredDelivery) error {
-	unlock, ok := l.notifier.names.lock(ctx, stored.Name)
+func (l *DeliveryLog) copyForward(ctx context.Context, stored eventstore.StoredDelivery) error {
+	unlock, ok := l.notifier.locks.lock(ctx, stored.Name)
 	if !ok {
 		return ctx.Err()
 	}
@@ -146,8 +146,8 @@ func (l *Log) copyForward(ctx context.Context, stored eventstore.StoredDelivery)
 	return nil
 }
 
-// dropped refuses to send a delivery again whose record was dropped.
-func dropped() error {
+// errDropped refuses to send a delivery again whose record was dropped.
+func errDropped() error {
 	err := domain.Refuse(domain.KindInvalid, domain.ReasonRequestValidation,
 		"The delivery is older than deliveries are kept: its attempts were dropped, and it cannot be sent again.")
 	err.Recovery = "The events are kept for ever: GET /payments/{id}/events."

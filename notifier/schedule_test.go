@@ -153,7 +153,7 @@ func TestScheduleSpill(t *testing.T) {
 			pauseFor(30 * time.Second)
 			synctest.Wait()
 			lane.mu.Lock()
-			if n := len(lane.known); n > 8+16+8+laneFlights+laneUnrecorded {
+			if n := len(lane.known); n > 8+16+8+laneAttempts+laneUnrecorded {
 				t.Errorf("%d deliveries in memory", n)
 			}
 			lane.mu.Unlock()
@@ -212,16 +212,16 @@ func TestOfferLate(t *testing.T) {
 		b.start()
 		sent := b.put(goldenDelivery.EventID, goldenDelivery.Endpoint)
 		lane := b.lanes.of(sent.lane())
-		lane.lookFrom(sent.at)
+		lane.scanFrom(sent.at)
 		pauseFor(time.Minute)
 		lane.offer(sent)
 		flying := b.put("00000000-0000-4000-8000-000000000001", goldenDelivery.Endpoint)
-		lane.lookFrom(flying.at)
+		lane.scanFrom(flying.at)
 		pauseFor(time.Second / 2)
 		lane.offer(flying)
 		pauseFor(time.Minute)
 		b.stop()
-		for _, d := range []placed{sent, flying} {
+		for _, d := range []plannedDelivery{sent, flying} {
 			if n := len(b.callsTo(d.Name())); n != 1 {
 				t.Errorf("%s came %d times", d.Name(), n)
 			}
@@ -241,7 +241,7 @@ func TestUnrecorded(t *testing.T) {
 			b.plan(fmt.Sprintf("00000000-0000-4000-8000-%012d", i), goldenDelivery.Endpoint)
 		}
 		pauseFor(time.Hour)
-		if n := len(b.calls); n != laneFlights+laneUnrecorded {
+		if n := len(b.calls); n != laneAttempts+laneUnrecorded {
 			t.Errorf("%d attempts without a recorded outcome", n)
 		}
 		b.stream.set(false, false)

@@ -29,7 +29,7 @@ const (
 	// would be lost.
 	idleTime = 3 * time.Second
 	// idleConnections are kept per host for the next webhook.
-	idleConnections = 4 * laneFlights
+	idleConnections = 4 * laneAttempts
 )
 
 // Failure says why an attempt failed; "" is success.
@@ -77,17 +77,17 @@ func (s *sender) close() { s.client.CloseIdleConnections() }
 
 // attempt signs the message and sends it once. ctx cuts it short; then it did not end, and the error is
 // ctx's.
-func (s *sender) attempt(ctx context.Context, m message) (Attempt, error) {
+func (s *sender) attempt(ctx context.Context, m message) (DeliveryAttempt, error) {
 	start := s.now()
 	body, err := m.signedAt(start)
 	if err != nil {
-		return Attempt{}, fmt.Errorf("notifier: payload: %w", err)
+		return DeliveryAttempt{}, fmt.Errorf("notifier: payload: %w", err)
 	}
 	got, err := s.post(ctx, m, body)
 	if err != nil && ctx.Err() != nil {
-		return Attempt{}, ctx.Err()
+		return DeliveryAttempt{}, ctx.Err()
 	}
-	a := Attempt{
+	a := DeliveryAttempt{
 		StartedAt: start.UTC().Truncate(time.Microsecond), Duration: s.now().Sub(start).Microseconds(),
 		StatusCode: got.status, Excerpt: excerpt(got.start, m),
 	}

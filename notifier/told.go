@@ -39,6 +39,6 @@ func Causes(ctx context.Context, store *eventstore.Store, r *eventstore.Recorded
 
 // Post sends a workflow's HTTP request: once, guarded and limited as a webhook is, and not signed. A signature says
 // that a body is a webhook of ours, and these go wherever a workflow says (D19). An error means that ctx ended first.
-func (n *Notifier) Post(ctx context.Context, url, idempotencyKey string, body []byte) (Attempt, error) {
+func (n *Notifier) Post(ctx context.Context, url, idempotencyKey string, body []byte) (DeliveryAttempt, error) {
 	return n.sender.attempt(ctx, message{url: url, test: body, idempotencyKey: idempotencyKey})
 }

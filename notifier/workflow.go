@@ -23,8 +23,8 @@ type Workflows struct{ notifier *Notifier }
 // Workflows gives the ports; requests are sent while the notifier runs.
 func (n *Notifier) Workflows() Workflows { return Workflows{n} }
 
-// occurrence is the variable event of conditions (D19).
-type occurrence struct {
+// eventVariable is the variable event of conditions (D19).
+type eventVariable struct {
 	Type     string `json:"type"`
 	Sequence uint64 `json:"sequence"`
 }
@@ -32,7 +32,7 @@ type occurrence struct {
 // Compilers prepare for conditions: of workflows that payments' events start, over the Payment JSON (D6, D19), and of
 // those that disputes' events start, which see the dispute beside its payment.
 func Compilers() (ofPayments, ofDisputes *conditions.Compiler, err error) {
-	variables := map[string]reflect.Type{"payment": reflect.TypeFor[paymentjson.Payment](), "event": reflect.TypeFor[occurrence]()}
+	variables := map[string]reflect.Type{"payment": reflect.TypeFor[paymentjson.Payment](), "event": reflect.TypeFor[eventVariable]()}
 	personal := []string{"payment.customer", "payment.paymentMethod.paymentMethodData.cardholderName"}
 	ofPayments, err = conditions.NewCompiler(conditions.Config{Variables: variables, Personal: personal})
 	if err == nil {
@@ -47,12 +47,12 @@ func (Workflows) Kinds(r *eventstore.Recorded) ([]string, error) { return KindsO
 
 // Caused tells whether an event is told as that type.
 func (w Workflows) Caused(ctx context.Context, r *eventstore.Recorded, eventType string, read workflows.Read) (bool, error) {
-	return Causes(ctx, w.notifier.writer.store, r, eventType, read)
+	return Causes(ctx, w.notifier.messages.store, r, eventType, read)
 }
 
 // first6 tells whether the account opted in to first6Digits (§2.2).
 func (w Workflows) first6(id domain.AccountID) bool {
-	merchant, known := w.notifier.writer.views.Account(id)
+	merchant, known := w.notifier.messages.views.Account(id)
 	return known && merchant.Settings.First6Digits
 }
 
@@ -77,14 +77,14 @@ type requestingRun struct {
 // Send posts what a run tells about its trigger: the payment, and the dispute if it is about one, in the state at the
 // event, with what is left of the personal data now.
 func (w Workflows) Send(ctx context.Context, q workflows.Request) (workflows.Response, error) {
-	if err := w.notifier.writer.views.WaitFor(ctx, q.Trigger.Shard, q.Trigger.Seq); err != nil {
+	if err := w.notifier.messages.views.WaitFor(ctx, q.Trigger.Shard, q.Trigger.Seq); err != nil {
 		return workflows.Response{}, err // as webhooks do, so that GET shows it (D17)
 	}
-	about, err := w.about(ctx, q.Trigger)
+	about, err := w.subjectOf(ctx, q.Trigger)
 	if err != nil {
 		return workflows.Response{}, err
 	}
-	opened, err := w.notifier.writer.vault.Open(ctx, about.payment.Details().Personal)
+	opened, err := w.notifier.messages.vault.Open(ctx, about.payment.Details().Personal)
 	if err != nil {
 		return workflows.Response{}, fmt.Errorf("notifier: personal data of %s: %w", q.Trigger.Key, err)
 	}
@@ -107,7 +107,7 @@ func (w Workflows) Send(ctx context.Context, q workflows.Request) (workflows.Res
 }
 
 // failureText says why a request failed, in words for the merchant; "" for one that did not.
-func failureText(a Attempt) string {
+func failureText(a DeliveryAttempt) string {
 	switch a.Failure {
 	case "":
 		return ""

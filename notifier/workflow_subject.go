@@ -16,13 +16,13 @@ import (
 // Subject gives the payment that an event is about, and what conditions see of it; of a dispute's event the dispute
 // as well, as DISPUTE.STATUS tells it (§6.4, D19).
 func (w Workflows) Subject(ctx context.Context, r *eventstore.Recorded, eventType string, personal bool) (workflows.Subject, error) {
-	about, err := w.about(ctx, r)
+	about, err := w.subjectOf(ctx, r)
 	if err != nil {
 		return workflows.Subject{}, err
 	}
 	var opened domain.Personal
 	if personal {
-		if opened, err = w.notifier.writer.vault.Open(ctx, about.payment.Details().Personal); err != nil {
+		if opened, err = w.notifier.messages.vault.Open(ctx, about.payment.Details().Personal); err != nil {
 			return workflows.Subject{}, fmt.Errorf("notifier: personal data of %s: %w", about.payment.ID, err)
 		}
 	}
@@ -30,7 +30,7 @@ func (w Workflows) Subject(ctx context.Context, r *eventstore.Recorded, eventTyp
 		"payment": func() any {
 			return paymentjson.Render(about.payment, opened, paymentjson.Options{First6Digits: w.first6(r.Account)})
 		},
-		"event": occurrence{eventType, r.Revision},
+		"event": eventVariable{eventType, r.Revision},
 	}
 	if about.dispute != nil {
 		values["dispute"] = func() any { return *about.dispute }
@@ -38,15 +38,15 @@ func (w Workflows) Subject(ctx context.Context, r *eventstore.Recorded, eventTyp
 	return workflows.Subject{Payment: about.payment, Values: values}, nil
 }
 
-// matter is what an event is about.
-type matter struct {
+// subject is what an event is about.
+type subject struct {
 	payment payment.State
 	dispute *disputePayload // nil: the event is the payment's own
 }
 
-// about gives the payment, and the dispute if it is one's event, as they were at the event.
-func (w Workflows) about(ctx context.Context, r *eventstore.Recorded) (m matter, err error) {
-	store := w.notifier.writer.store
+// subjectOf gives the payment, and the dispute if it is one's event, as they were at the event.
+func (w Workflows) subjectOf(ctx context.Context, r *eventstore.Recorded) (m subject, err error) {
+	store := w.notifier.messages.store
 	switch r.Aggregate {
 	case eventstore.Payments.Name:
 		m.payment, err = eventstore.StateAt(ctx, store, eventstore.Payments, r)
@@ -56,11 +56,11 @@ func (w Workflows) about(ctx context.Context, r *eventstore.Recorded) (m matter,
 		if err != nil {
 			return m, err
 		}
-		told, err := newDisputeStatus(r, s)
+		payload, err := newDisputeStatus(r, s)
 		if err != nil {
 			return m, err
 		}
-		m.dispute = &told
+		m.dispute = &payload
 		m.payment, err = w.disputed(ctx, r, s)
 		return m, err
 	default:
@@ -71,7 +71,7 @@ func (w Workflows) about(ctx context.Context, r *eventstore.Recorded) (m matter,
 // disputed gives the payment in the state at the time of its dispute's event. The clocks of two nodes may be apart: a
 // payment that was disputed existed, so one that came later by its times is taken as it is.
 func (w Workflows) disputed(ctx context.Context, r *eventstore.Recorded, s dispute.State) (payment.State, error) {
-	store, key := w.notifier.writer.store, eventstore.Payments.Key(s.Account, string(s.Subject.Payment))
+	store, key := w.notifier.messages.store, eventstore.Payments.Key(s.Account, string(s.Subject.Payment))
 	tip, err := eventstore.Load(ctx, store, eventstore.Payments, key, eventstore.Latest)
 	if err != nil {
 		return payment.State{}, err

@@ -42,7 +42,7 @@ type App struct {
 	checkpoints *eventstore.Checkpointer
 	notifier    *notifier.Notifier
 	index       *deliveries.Index
-	webhooks    *notifier.Log
+	webhooks    *notifier.DeliveryLog
 	commands    *commands.Service
 	keyUses     *keyuse.Uses
 	workflows   *workflows.Engine
@@ -207,7 +207,7 @@ func (a *App) openNotifier(ctx context.Context) error {
 	if err := a.index.SizeCache(ctx, memoryOf(a.options.Memory).Pages); err != nil {
 		return err
 	}
-	a.webhooks, err = notifier.OpenLog(ctx, notifier.LogConfig{
+	a.webhooks, err = notifier.OpenDeliveryLog(ctx, notifier.DeliveryLogConfig{
 		Notifier: a.notifier, Store: a.ledger.store, Index: a.index, Now: a.clock, Random: rand.Reader, Logger: a.log,
 		Retention: a.options.DeliveryRetention,
 	})

@@ -25,8 +25,8 @@ const DefaultReplayRate = 200
 // readTime bounds the wait for the index and the reading of one answer.
 const readTime = 10 * time.Second
 
-// LogConfig is what an attempt log needs.
-type LogConfig struct {
+// DeliveryLogConfig is what an attempt log needs.
+type DeliveryLogConfig struct {
 	Notifier   *Notifier
 	Store      *eventstore.Store
 	Index      *deliveries.Index
@@ -38,21 +38,21 @@ type LogConfig struct {
 	Retention time.Duration
 }
 
-// Log is the attempt log as merchants and operators read it: which webhooks there are, what became of each, and
+// DeliveryLog is the attempt log as merchants and operators read it: which webhooks there are, what became of each, and
 // sending them again, one by one or by range (D18, D20). Reads need Run to be under way.
-type Log struct {
-	notifier  *Notifier
-	store     *eventstore.Store
-	stream    records
-	index     *deliveries.Index
-	now       func() time.Time
-	random    io.Reader
-	log       zerolog.Logger
-	pace      *rate.Limiter
-	runner    string // this process, in the records that it writes
-	retention time.Duration
-	counting  chan struct{} // holds a token while a replay's range is counted: one at a time
-	firsts    firsts
+type DeliveryLog struct {
+	notifier      *Notifier
+	store         *eventstore.Store
+	stream        records
+	index         *deliveries.Index
+	now           func() time.Time
+	random        io.Reader
+	log           zerolog.Logger
+	pace          *rate.Limiter
+	runner        string // this process, in the records that it writes
+	retention     time.Duration
+	counting      chan struct{} // holds a token while a replay's range is counted: one at a time
+	firstAttempts firstAttempts
 
 	mu      sync.Mutex
 	context context.Context // of the replays; nil until Run
@@ -61,8 +61,8 @@ type Log struct {
 	running sync.WaitGroup
 }
 
-// OpenLog opens the attempt log of a notifier. An index of another stream is emptied.
-func OpenLog(ctx context.Context, c LogConfig) (*Log, error) {
+// OpenDeliveryLog opens the attempt log of a notifier. An index of another stream is emptied.
+func OpenDeliveryLog(ctx context.Context, c DeliveryLogConfig) (*DeliveryLog, error) {
 	stream, err := openRecords(ctx, c.Store)
 	if err != nil {
 		return nil, err
@@ -72,17 +72,17 @@ func OpenLog(ctx context.Context, c LogConfig) (*Log, error) {
 		return nil, err
 	}
 	perSecond := cmp.Or(c.ReplayRate, DefaultReplayRate)
-	l := &Log{
+	l := &DeliveryLog{
 		notifier: c.Notifier, store: c.Store, stream: stream, index: c.Index, now: c.Now, random: c.Random, log: c.Logger,
 		pace: rate.NewLimiter(rate.Limit(perSecond), max(1, int(perSecond/20))), runner: runner,
 		retention: retentionOf(c.Retention), counting: make(chan struct{}, 1), active: map[string]bool{},
 	}
-	return l, l.sameStream(ctx)
+	return l, l.resetIfForeign(ctx)
 }
 
 // Run keeps the index up to date and the replays going until ctx ends (nil), or until a record cannot be read: the
 // notifier is not healthy then, and lists are refused. Replays that are under way go on at the next start.
-func (l *Log) Run(ctx context.Context) error {
+func (l *DeliveryLog) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	l.enter(ctx)
@@ -93,28 +93,28 @@ func (l *Log) Run(ctx context.Context) error {
 		err = nil
 	}
 	if err != nil {
-		l.notifier.health.set(indexName, err)
+		l.notifier.health.set(indexProblem, err)
 		l.log.Error().Err(err).Msg("the index of deliveries stands still")
 	}
 	l.leave(stop)
 	l.index.Stop(err)
-	l.firsts.stop()
+	l.firstAttempts.stop()
 	l.running.Wait()
 	return err
 }
 
 // List reads a page of an account's deliveries, newest first, from a place on; nil is the newest end. Every
 // record that was durable before the call is in it.
-func (l *Log) List(ctx context.Context, owner domain.AccountID, f deliveries.Filter, from *deliveries.Place, limit int) (deliveries.Page, error) {
+func (l *DeliveryLog) List(ctx context.Context, owner domain.AccountID, f deliveries.Filter, from *deliveries.Place, limit int) (deliveries.Page, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTime)
 	defer cancel()
 	floor := l.stream.Floor() // before: what was copied forward has a newer place in the index then
-	if _, err := l.caughtUp(ctx); err != nil {
-		return deliveries.Page{}, unreadable(err)
+	if _, err := l.waitForIndex(ctx); err != nil {
+		return deliveries.Page{}, errUnreadable(err)
 	}
 	page, err := l.index.List(ctx, owner, f, from, limit)
 	if err != nil {
-		return page, unreadable(err)
+		return page, errUnreadable(err)
 	}
 	for i := range page.Data {
 		page.Data[i].Dropped = floor.Covers(page.Data[i].Seq)
@@ -124,7 +124,7 @@ func (l *Log) List(ctx context.Context, owner domain.AccountID, f deliveries.Fil
 
 // Delivery reads one delivery with its attempts; of one that was dropped what the list shows. An unknown one and one of
 // another account are EntityNotFound.
-func (l *Log) Delivery(ctx context.Context, owner domain.AccountID, id string) (deliveries.Detail, error) {
+func (l *DeliveryLog) Delivery(ctx context.Context, owner domain.AccountID, id string) (deliveries.Detail, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTime)
 	defer cancel()
 	row, err := l.row(ctx, owner, id)
@@ -136,27 +136,27 @@ func (l *Log) Delivery(ctx context.Context, owner domain.AccountID, id string) (
 
 // Resend makes one attempt of a delivery now, whatever became of it, and gives it as it then stands (D18). A receiver
 // that fails is no error.
-func (l *Log) Resend(ctx context.Context, owner domain.AccountID, id string) (deliveries.Detail, error) {
+func (l *DeliveryLog) Resend(ctx context.Context, owner domain.AccountID, id string) (deliveries.Detail, error) {
 	row, err := l.row(ctx, owner, id)
 	if err != nil {
 		return deliveries.Detail{}, err
 	}
 	if err := l.notifier.Resend(ctx, owner, row.Name); err != nil {
-		return deliveries.Detail{}, unsent(err)
+		return deliveries.Detail{}, errNotSent(err)
 	}
 	return l.detail(ctx, row)
 }
 
 // row finds a delivery by its id.
-func (l *Log) row(ctx context.Context, owner domain.AccountID, id string) (deliveries.Row, error) {
+func (l *DeliveryLog) row(ctx context.Context, owner domain.AccountID, id string) (deliveries.Row, error) {
 	row, found, err := l.index.Find(ctx, owner, id)
 	if err == nil && !found {
-		if _, err = l.caughtUp(ctx); err == nil {
+		if _, err = l.waitForIndex(ctx); err == nil {
 			row, found, err = l.index.Find(ctx, owner, id)
 		}
 	}
 	if err != nil {
-		return row, unreadable(err)
+		return row, errUnreadable(err)
 	}
 	if !found {
 		return row, domain.Refuse(domain.KindNotFound, domain.ReasonEntityNotFound, "There is no webhook delivery of this id.")
@@ -164,20 +164,20 @@ func (l *Log) row(ctx context.Context, owner domain.AccountID, id string) (deliv
 	return row, nil
 }
 
-func (l *Log) detail(ctx context.Context, row deliveries.Row) (deliveries.Detail, error) {
+func (l *DeliveryLog) detail(ctx context.Context, row deliveries.Row) (deliveries.Detail, error) {
 	stored, d, err := l.notifier.last(ctx, row.Name)
 	if errors.Is(err, eventstore.ErrNotFound) { // the index has it: its record was dropped
 		row.Dropped = true
 		return deliveries.Detail{Row: row}, nil
 	}
 	if err != nil {
-		return deliveries.Detail{}, unreadable(err)
+		return deliveries.Detail{}, errUnreadable(err)
 	}
 	return detailOf(stored.Seq, d), nil
 }
 
-// caughtUp returns when the index shows every record that is in the stream now, with the place of the last.
-func (l *Log) caughtUp(ctx context.Context) (uint64, error) {
+// waitForIndex returns when the index shows every record that is in the stream now, with the place of the last.
+func (l *DeliveryLog) waitForIndex(ctx context.Context) (uint64, error) {
 	end, err := l.stream.End(ctx)
 	if err != nil {
 		return 0, err
@@ -185,19 +185,19 @@ func (l *Log) caughtUp(ctx context.Context) (uint64, error) {
 	return end, l.index.WaitFor(ctx, end)
 }
 
-// unreadable wraps a failure to read (D3).
-func unreadable(err error) error {
+// errUnreadable wraps a failure to read (D3).
+func errUnreadable(err error) error {
 	return &domain.Error{
 		Kind: domain.KindUnavailable, Reason: domain.ReasonServiceUnavailable,
 		Message: "The deliveries cannot be read now.", Recovery: "Repeat the request.", Err: err,
 	}
 }
 
-// unsent says why a delivery could not be sent.
-func unsent(err error) error {
+// errNotSent says why a delivery could not be sent.
+func errNotSent(err error) error {
 	switch {
 	case errors.Is(err, eventstore.ErrNotFound): // the index has it
-		return dropped()
+		return errDropped()
 	case errors.Is(err, ErrNoEndpoint):
 		return account.NoEndpoint()
 	case errors.Is(err, ErrDisabled):

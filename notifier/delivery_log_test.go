@@ -22,7 +22,7 @@ import (
 // logRig is a rig with the attempt log.
 type logRig struct {
 	*rig
-	log   *Log
+	log   *DeliveryLog
 	index *deliveries.Index
 	rate  float64
 	slow  time.Duration // how far the log's clock is behind the notifier's, as on another machine
@@ -41,7 +41,7 @@ func (r *logRig) start() {
 	var err error
 	r.index, err = deliveries.Open(context.Background(), r.dir+"/views", zerolog.Nop())
 	r.must(err)
-	r.log, err = OpenLog(context.Background(), LogConfig{
+	r.log, err = OpenDeliveryLog(context.Background(), DeliveryLogConfig{
 		Notifier: r.notifier, Store: r.store, Index: r.index, Random: rand.Reader, Logger: zerolog.Nop(), ReplayRate: r.rate,
 		Now: func() time.Time { return time.Now().Add(-r.slow) },
 	})
@@ -204,7 +204,7 @@ func TestLogPoison(t *testing.T) {
 	r.index, err = deliveries.Open(context.Background(), r.dir+"/views", zerolog.Nop())
 	r.must(err)
 	r.close = append([]func() error{r.index.Close}, r.close...)
-	r.log, err = OpenLog(context.Background(), LogConfig{
+	r.log, err = OpenDeliveryLog(context.Background(), DeliveryLogConfig{
 		Notifier: r.notifier, Store: r.store, Index: r.index, Now: time.Now, Random: rand.Reader, Logger: zerolog.Nop(),
 	})
 	r.must(err)

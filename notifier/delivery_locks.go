@@ -6,13 +6,13 @@ import (
 )
 
 // names are the deliveries with an attempt under way: of each one at a time, whoever asks for it.
-type names struct {
+type deliveryLocks struct {
 	mu   sync.Mutex
 	busy map[string]chan struct{} // closed when the attempt is over
 }
 
 // lock waits until the name is free and takes it; false when ctx ends first.
-func (n *names) lock(ctx context.Context, name string) (unlock func(), ok bool) {
+func (n *deliveryLocks) lock(ctx context.Context, name string) (unlock func(), ok bool) {
 	mine := make(chan struct{})
 	for {
 		n.mu.Lock()

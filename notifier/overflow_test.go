@@ -16,10 +16,10 @@ func TestSpill(t *testing.T) {
 	t.Parallel()
 	now := goldenTime
 	in := func(seconds int) time.Time { return now.Add(time.Duration(seconds) * time.Second) }
-	var s spill
-	check := func(what string, want spill) {
+	var s overflow
+	check := func(what string, want overflow) {
 		t.Helper()
-		want.left = s.left
+		want.remainder = s.remainder
 		if s != want {
 			t.Errorf("%s: %+v, want %+v", what, s, want)
 		}
@@ -27,35 +27,35 @@ func TestSpill(t *testing.T) {
 	s.leave(30, in(60))
 	s.leave(20, in(90))
 	s.leave(40, in(30))
-	check("three", spill{open: true, first: 20, latest: 40, due: in(30)})
+	check("three", overflow{open: true, first: 20, latest: 40, due: in(30)})
 
 	s.cursor = 20
 	s.reached(25, false, now)
-	check("a page where nothing is left", spill{open: true, first: 25, latest: 40, due: in(30), cursor: 25})
+	check("a page where nothing is left", overflow{open: true, first: 25, latest: 40, due: in(30), cursor: 25})
 	s.leaveBehind(27, in(50))
 	s.reached(31, false, now)
-	check("a page where one is left", spill{open: true, first: 27, latest: 40, due: in(30), cursor: 31})
+	check("a page where one is left", overflow{open: true, first: 27, latest: 40, due: in(30), cursor: 31})
 	s.leave(29, in(45)) // where it has been read already
 	s.leave(50, in(80)) // where it has not
 	s.reached(45, false, now)
-	check("more came", spill{open: true, first: 27, latest: 50, due: in(30), cursor: 45})
+	check("more came", overflow{open: true, first: 27, latest: 50, due: in(30), cursor: 45})
 	s.reached(51, true, now)
-	check("to the end", spill{open: true, first: 27, latest: 27, due: in(45)})
+	check("to the end", overflow{open: true, first: 27, latest: 27, due: in(45)})
 
 	s.cursor = 27
 	s.leaveBehind(27, in(5))
 	s.reached(51, true, now)
-	check("due soon, not looked at again at once", spill{open: true, first: 27, latest: 27, due: now.Add(laneReread)})
+	check("due soon, not looked at again at once", overflow{open: true, first: 27, latest: 27, due: now.Add(laneReread)})
 
 	s.cursor = 27
 	s.leave(3, time.Time{}) // one for its first attempt, behind
-	check("for the first attempt", spill{open: true, planned: true, first: 3, latest: 27, cursor: 27})
+	check("for the first attempt", overflow{open: true, planned: true, first: 3, latest: 27, cursor: 27})
 	s.reached(51, true, now)
-	check("at once", spill{open: true, planned: true, first: 3, latest: 3})
+	check("at once", overflow{open: true, planned: true, first: 3, latest: 3})
 
 	s.cursor = 3
 	s.reached(51, true, now)
-	check("nothing left", spill{})
+	check("nothing left", overflow{})
 }
 
 // scanned is a stream; after is called when it was read, before the reader knows.
@@ -75,7 +75,7 @@ func TestReadBackMeanwhile(t *testing.T) {
 	t.Parallel()
 	b := newBubble(t)
 	event := 0
-	next := func() placed {
+	next := func() plannedDelivery {
 		event++
 		return b.put(fmt.Sprintf("00000000-0000-4000-8000-%012d", event), goldenDelivery.Endpoint)
 	}
@@ -91,7 +91,7 @@ func TestReadBackMeanwhile(t *testing.T) {
 		planned = d.at
 		l.offer(d)
 		f := next()
-		after := f.ended(Attempt{StartedAt: time.Now(), StatusCode: 500, Failure: FailureStatus}, nominal)
+		after := f.ended(DeliveryAttempt{StartedAt: time.Now(), StatusCode: 500, Failure: FailureStatus}, nominal)
 		failed = b.record(f.at, after)
 		l.moved(f.at, failed, after)
 	}}, &health{}, zerolog.Nop(), time.Now, limits{queue: 1, waiting: 0, page: 100})
@@ -108,7 +108,7 @@ func TestReadBackMeanwhile(t *testing.T) {
 		}
 		taken = append(taken, e.at)
 	}
-	if taken[3] != planned || !l.spill.open || l.spill.first > failed || l.spill.due.IsZero() {
-		t.Errorf("taken %d, planned meanwhile %d, failed %d; left %+v", taken, planned, failed, l.spill)
+	if taken[3] != planned || !l.overflow.open || l.overflow.first > failed || l.overflow.due.IsZero() {
+		t.Errorf("taken %d, planned meanwhile %d, failed %d; left %+v", taken, planned, failed, l.overflow)
 	}
 }

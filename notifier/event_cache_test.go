@@ -14,15 +14,15 @@ import (
 func TestContentsBounds(t *testing.T) {
 	t.Parallel()
 	for name, size := range map[string]int{"small": 1 << 10, "large": 256 << 10} {
-		c := newContents(nil)
-		const n = 3 * contentsKept
+		c := newEventCache(nil)
+		const n = 3 * cachedEvents
 		for seq := range uint64(n) {
 			c.put(&eventstore.Recorded{Seq: seq + 1, Body: make([]byte, size)})
 			c.put(&eventstore.Recorded{Seq: seq + 1, Body: make([]byte, size)}) // known
 		}
-		kept := min(contentsKept, contentsBytes/size)
-		if len(c.bySpot) != kept || c.bytes != kept*size {
-			t.Errorf("%s: %d events of %d bytes are kept", name, len(c.bySpot), c.bytes)
+		kept := min(cachedEvents, cachedBytes/size)
+		if len(c.byPosition) != kept || c.bytes != kept*size {
+			t.Errorf("%s: %d events of %d bytes are kept", name, len(c.byPosition), c.bytes)
 		}
 		for seq := uint64(n); seq > uint64(n-kept); seq-- {
 			if e, err := c.of(context.Background(), 0, seq); err != nil || e.recorded.Seq != seq {

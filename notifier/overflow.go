@@ -5,30 +5,30 @@ import (
 	"time"
 )
 
-// spill is what stands in the stream only, in no particular order: places between which it lies, and when the first
+// overflow is what stands in the stream only, in no particular order: places between which it lies, and when the first
 // of it is due, by the process's own clock. It is read back by going through the stream from first; what still does not fit into memory is left
 // once more.
-type spill struct {
+type overflow struct {
 	open    bool
 	planned bool      // some of it waits for its first attempt: whoever comes later queues behind
 	first   uint64    // nothing of it stands before
 	latest  uint64    // highest place of what is known to be there: a reading that began before it was known goes on
 	due     time.Time // when the first of it is due; zero: now
 
-	cursor uint64 // while it is read: the place to go on from
-	left   *left  // what is left of what was read
+	cursor    uint64     // while it is read: the place to go on from
+	remainder *remainder // what is left of what was read
 }
 
-// left is what one reading leaves in the stream.
-type left struct {
+// remainder is what one reading leaves in the stream.
+type remainder struct {
 	first uint64
 	due   time.Time
 }
 
 // leave notes that the delivery at place is in the stream only, and when it is due.
-func (s *spill) leave(place uint64, due time.Time) {
+func (s *overflow) leave(place uint64, due time.Time) {
 	if !s.open {
-		*s = spill{open: true, first: place, latest: place, due: due}
+		*s = overflow{open: true, first: place, latest: place, due: due}
 	}
 	s.planned = s.planned || due.IsZero()
 	s.first, s.latest, s.due = min(s.first, place), max(s.latest, place), earlier(s.due, due)
@@ -38,11 +38,11 @@ func (s *spill) leave(place uint64, due time.Time) {
 }
 
 // leaveBehind notes that the reading leaves the delivery at place, which it has passed.
-func (s *spill) leaveBehind(place uint64, due time.Time) {
-	if s.left == nil {
-		s.left = &left{place, due}
+func (s *overflow) leaveBehind(place uint64, due time.Time) {
+	if s.remainder == nil {
+		s.remainder = &remainder{place, due}
 	}
-	s.left.first, s.left.due = min(s.left.first, place), earlier(s.left.due, due)
+	s.remainder.first, s.remainder.due = min(s.remainder.first, place), earlier(s.remainder.due, due)
 }
 
 func earlier(a, b time.Time) time.Time {
@@ -52,29 +52,29 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// hasten makes everything due earlier.
-func (s *spill) hasten(by time.Duration) {
+// advance makes everything due earlier.
+func (s *overflow) advance(by time.Duration) {
 	if !s.due.IsZero() {
 		s.due = s.due.Add(-by)
 	}
-	if s.left != nil && !s.left.due.IsZero() {
-		s.left.due = s.left.due.Add(-by)
+	if s.remainder != nil && !s.remainder.due.IsZero() {
+		s.remainder.due = s.remainder.due.Add(-by)
 	}
 }
 
 // reached says that everything before next was read; complete, that nothing is left to read. What is left to send is
 // looked at again not sooner than laneReread from now, unless it has to be sent at once.
-func (s *spill) reached(next uint64, complete bool, now time.Time) {
-	rest := s.left
+func (s *overflow) reached(next uint64, complete bool, now time.Time) {
+	rest := s.remainder
 	switch {
 	case !complete && rest == nil:
 		s.cursor, s.first = next, next
 	case !complete:
 		s.cursor, s.first = next, min(rest.first, next)
 	case rest == nil:
-		*s = spill{}
+		*s = overflow{}
 	default:
-		*s = spill{open: true, first: rest.first, latest: rest.first, due: rest.due, planned: rest.due.IsZero()}
+		*s = overflow{open: true, first: rest.first, latest: rest.first, due: rest.due, planned: rest.due.IsZero()}
 		if !s.planned && s.due.Before(now.Add(laneReread)) {
 			s.due = now.Add(laneReread)
 		}
@@ -103,10 +103,10 @@ func (a *ahead) turn(delay time.Duration) time.Time {
 // readBack takes the next page of the stream into memory: what is due is queued, what is not waits if there is room.
 func (l *lane) readBack(ctx context.Context) error {
 	l.mu.Lock()
-	if l.spill.cursor == 0 {
-		l.spill.cursor = max(l.spill.first, 1)
+	if l.overflow.cursor == 0 {
+		l.overflow.cursor = max(l.overflow.first, 1)
 	}
-	from, latest := l.spill.cursor, l.spill.latest
+	from, latest := l.overflow.cursor, l.overflow.latest
 	l.mu.Unlock()
 	page, end, err := l.stream.Waiting(ctx, l.name, from, l.limits.page)
 	if err != nil {
@@ -123,25 +123,25 @@ func (l *lane) readBack(ctx context.Context) error {
 	next, now := from, time.Now()
 	for i, d := range records {
 		next = page[i].Seq + 1
-		l.found(page[i].Seq, d, now)
+		l.readBackOne(page[i].Seq, d, now)
 	}
 	l.read = max(l.read, next)
-	l.spill.reached(next, end && l.spill.latest == latest, now)
+	l.overflow.reached(next, end && l.overflow.latest == latest, now)
 	return nil
 }
 
-// found takes up a record that was read back. The delivery may have gone on meanwhile: that is seen before it is sent.
-func (l *lane) found(at uint64, d Delivery, now time.Time) {
+// readBackOne takes up a record that was read back. The delivery may have gone on meanwhile: that is seen before it is sent.
+func (l *lane) readBackOne(at uint64, d Delivery, now time.Time) {
 	if l.known.has(at) || !d.Status.Open() {
 		return
 	}
-	switch turn := l.turn(d); {
+	switch turn := l.sendAt(d); {
 	case !turn.After(now):
 		l.queue = append(l.queue, entry{at: at, record: &d})
 		l.known.add(at)
 	case l.waiting.len() < l.limits.waiting:
 		l.wait(at, turn)
 	default:
-		l.spill.leaveBehind(at, turn)
+		l.overflow.leaveBehind(at, turn)
 	}
 }

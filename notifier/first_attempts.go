@@ -2,15 +2,15 @@ package notifier
 
 import "sync"
 
-// firsts tells when the first attempt of a delivery is recorded, to whoever asked before the delivery was planned.
-type firsts struct {
+// firstAttempts tells when the first attempt of a delivery is recorded, to whoever asked before the delivery was planned.
+type firstAttempts struct {
 	mu      sync.Mutex
 	waiting map[string]chan struct{}
 	stopped bool
 }
 
-// of gives what is closed then, or when nothing is told any more.
-func (f *firsts) of(name string) <-chan struct{} {
+// await gives what is closed then, or when nothing is told any more.
+func (f *firstAttempts) await(name string) <-chan struct{} {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if known := f.waiting[name]; known != nil {
@@ -28,8 +28,8 @@ func (f *firsts) of(name string) <-chan struct{} {
 	return c
 }
 
-// tell says that a delivery has had an attempt, or that nobody waits for it any more.
-func (f *firsts) tell(name string) {
+// recorded says that a delivery has had an attempt, or that nobody waits for it any more.
+func (f *firstAttempts) recorded(name string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if c := f.waiting[name]; c != nil {
@@ -39,7 +39,7 @@ func (f *firsts) tell(name string) {
 }
 
 // stop lets everybody go.
-func (f *firsts) stop() {
+func (f *firstAttempts) stop() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.stopped = true

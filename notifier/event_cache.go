@@ -1,0 +1,128 @@
+package notifier
+
+import (
+	"context"
+	"encoding/json"
+	"reflect"
+	"sync"
+
+	"payledger/domain"
+	"payledger/eventstore"
+)
+
+const (
+	// cachedEvents is how many events are remembered: enough for those that are being sent.
+	cachedEvents = 2048
+	// cachedBytes bounds the size of their bodies in the log. What is rendered of an event is about as large.
+	cachedBytes = 16 << 20
+)
+
+// logPosition is an event's place in the log.
+type logPosition struct {
+	shard int
+	seq   uint64
+}
+
+// contents remembers the newest events that were planned, and what was rendered of them: an event is not read from
+// the log again, and its body is made once for all endpoints. What is not remembered is read.
+type eventCache struct {
+	store *eventstore.Store
+
+	mu         sync.Mutex
+	byPosition map[logPosition]*cachedEvent
+	ring       []logPosition // in the order in which they came; a place is used again
+	next       int           // the oldest, and the next to be used
+	bytes      int           // of the events' bodies
+}
+
+func newEventCache(s *eventstore.Store) *eventCache {
+	return &eventCache{store: s, byPosition: map[logPosition]*cachedEvent{}, ring: make([]logPosition, cachedEvents)}
+}
+
+// put remembers an event.
+func (c *eventCache) put(r *eventstore.Recorded) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.add(&cachedEvent{recorded: r})
+}
+
+// keep remembers in place of the oldest; the caller holds the lock.
+func (c *eventCache) add(fresh *cachedEvent) {
+	at := logPosition{fresh.recorded.Shard, fresh.recorded.Seq}
+	if c.byPosition[at] != nil {
+		return
+	}
+	c.drop(c.next)
+	c.byPosition[at], c.ring[c.next] = fresh, at
+	c.bytes += len(fresh.recorded.Body)
+	c.next = (c.next + 1) % len(c.ring)
+	for oldest := c.next; c.bytes > cachedBytes && len(c.byPosition) > 1; oldest = (oldest + 1) % len(c.ring) {
+		c.drop(oldest)
+	}
+}
+
+// drop forgets what a place of the ring holds; the caller holds the lock.
+func (c *eventCache) drop(place int) {
+	if old := c.byPosition[c.ring[place]]; old != nil {
+		c.bytes -= len(old.recorded.Body)
+		delete(c.byPosition, c.ring[place])
+	}
+	c.ring[place] = logPosition{}
+}
+
+// of gives the event at a place in the log.
+func (c *eventCache) of(ctx context.Context, shard int, seq uint64) (*cachedEvent, error) {
+	c.mu.Lock()
+	known := c.byPosition[logPosition{shard, seq}]
+	c.mu.Unlock()
+	if known != nil {
+		return known, nil
+	}
+	r, err := c.store.Read(ctx, shard, seq)
+	if err != nil {
+		return nil, err
+	}
+	return &cachedEvent{recorded: r}, nil // not kept: retries and replays come once each, and would push out what is new
+}
+
+// variant is what a body depends on besides the event and the personal data.
+type variant struct {
+	kind   Kind
+	first6 bool
+}
+
+// cachedEvent is one event with the bodies that were made of it.
+type cachedEvent struct {
+	recorded *eventstore.Recorded
+
+	mu     sync.Mutex
+	bodies map[variant]body
+}
+
+// body is what was rendered, with the personal data in it.
+type body struct {
+	personal domain.Personal
+	json     []byte
+}
+
+// rendered gives the JSON of a rendering, and makes it when it is not there or was made of other personal data.
+func (c *cachedEvent) rendered(what variant, personal domain.Personal, render func() (any, error)) ([]byte, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if known, there := c.bodies[what]; there && reflect.DeepEqual(known.personal, personal) {
+		return known.json, nil
+	}
+	v, err := render()
+	if err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	if c.bodies == nil {
+		c.bodies = map[variant]body{}
+	}
+	c.bodies[what] = body{personal, text}
+	return text, nil
+}
