@@ -212,7 +212,7 @@ func TestLeftRows(t *testing.T) {
 		life = newLife(t, s, eventstore.Payments)
 		life.capture(t, s, eventstore.Payments, 12)
 		for p := life.tip.State.Past; p != nil; p = p.Before {
-			data, err := eventstore.Marshal(p.Left)
+			data, err := eventstore.Marshal(p.Finished)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -314,7 +314,7 @@ func TestLeftIsNeverMissing(t *testing.T) {
 // TestLeftBytes: the bytes of a body from which something leaves never change.
 func TestLeftBytes(t *testing.T) {
 	t.Parallel()
-	left := payment.Left{
+	left := payment.Finished{
 		Operations: []payment.Operation{{Revision: 3, Kind: processor.Capture, Amount: 7, State: payment.StateSucceeded, Parent: 1}}, KeyHashes: []string{"hash"},
 	}
 	state := payment.State{ID: "01p", Revision: 9, Operations: []payment.Operation{}, Totals: payment.Totals{Operations: 1, KeyHashes: 1, Captured: 7, Taken: true}}

@@ -40,7 +40,7 @@ func InboxKey(reference string) Key { return Inboxes.Key(systemAccount, referenc
 
 // newestLeft returns what left a payment's state with its newest event.
 func newestLeft(s payment.State) (any, bool) {
-	left, some := s.NewestLeft()
+	left, some := s.NewestFinished()
 	return left, some
 }
 
@@ -48,7 +48,7 @@ func newestLeft(s payment.State) (any, bool) {
 func joinPast(s payment.State, rows []LeftRow) (payment.State, error) {
 	s.Past = nil
 	for _, row := range rows {
-		var left payment.Left
+		var left payment.Finished
 		if err := unmarshal(row.Data, &left); err != nil {
 			return s, fmt.Errorf("eventstore: what left payment %s at revision %d: %w", s.ID, row.Revision, err)
 		}

@@ -58,7 +58,7 @@ type disputeFact struct {
 	RecordedAt          paymentjson.Time        `json:"recordedAt"`
 	Type                processor.DisputeType   `json:"type"`
 	Status              processor.DisputeStatus `json:"status"`
-	Verdict             dispute.Verdict         `json:"verdict"`
+	Verdict             dispute.Disposition     `json:"verdict"`
 	Refusal             string                  `json:"refusal,omitempty"`
 	ReasonCode          string                  `json:"reasonCode"`
 	Amount              domain.Amount           `json:"amount"`
@@ -99,7 +99,7 @@ func getDispute(c *call) (any, error) {
 	for i, f := range d.Facts {
 		answer.History[i] = disputeFact{
 			ProcessorEventID: f.EventID, At: paymentjson.Time{Time: f.At}, ReceivedAt: paymentjson.Time{Time: f.ReceivedAt},
-			RecordedAt: paymentjson.Time{Time: f.Entered}, Type: f.Type, Status: f.Status, Verdict: f.Verdict, Refusal: f.Refusal,
+			RecordedAt: paymentjson.Time{Time: f.Entered}, Type: f.Type, Status: f.Status, Verdict: f.Disposition, Refusal: f.Refusal,
 			ReasonCode: f.ReasonCode, Amount: f.Amount, Currency: f.Currency, ChallengeRequiredBy: deadline(f.Fact),
 		}
 	}

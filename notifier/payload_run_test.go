@@ -27,7 +27,7 @@ func failedRunEvent(t *testing.T) *eventstore.Recorded {
 			},
 		},
 		Trigger:   workflow.Occasion{EventType: workflow.OnPaymentStatus, EventID: "22222222-0000-4000-8000-000000000002", Aggregate: "payment", AggregateID: "01golden", Sequence: 2, At: goldenTime},
-		Condition: workflow.Verdict{Holds: true},
+		Condition: workflow.Evaluation{Holds: true},
 	})
 	if err != nil {
 		t.Fatal(err)

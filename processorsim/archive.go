@@ -80,7 +80,7 @@ func (a *Archive) DisputesTold(ctx context.Context, name processor.Name, from, t
 // notificationOf is what was told, in our words.
 func notificationOf(t books.Telling) processor.Notification {
 	d := t.Dispute
-	return processor.Notification{ID: t.ID, Processor: d.Processor, Kind: processor.Dispute, Reference: d.Reference, Dispute: &processor.DisputeNotice{
+	return processor.Notification{ID: t.ID, Processor: d.Processor, Kind: processor.Dispute, Reference: d.Reference, Dispute: &processor.DisputeUpdate{
 		ID: d.ID, MerchantID: d.ProcessorMerchantID, TransactionID: d.ProcessorTransactionID, Type: d.Type, Status: d.Status,
 		ReasonCode: d.ReasonCode, Amount: d.Amount, Currency: d.Currency, ChallengeBy: d.ChallengeRequiredBy, At: d.UpdatedAt,
 	}}

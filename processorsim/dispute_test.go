@@ -41,12 +41,12 @@ func (b *bench) sale(card string, r *receiver) (capture processor.Answer) {
 // told asks what a processor told about disputes.
 func (b *bench) told(name processor.Name) []processor.SignedNotification {
 	b.t.Helper()
-	page, err := b.client.ToldSince(b.t.Context(), name, time.Time{}, "")
+	page, err := b.client.NotificationsSince(b.t.Context(), name, time.Time{}, "")
 	must(b.t, err)
 	if page.Unreadable > 0 {
 		b.t.Errorf("%d notifications cannot be read", page.Unreadable)
 	}
-	return page.Told
+	return page.Notifications
 }
 
 func (b *bench) dispute(typ processor.DisputeType) protocol.Dispute {
@@ -203,9 +203,9 @@ func TestToldSince(t *testing.T) {
 	for _, on := range []*bench{b, copied} {
 		var seen []string
 		for cursor, more := "", true; more; {
-			page, err := on.client.ToldSince(context.Background(), processor.Adyen, time.Time{}, cursor)
+			page, err := on.client.NotificationsSince(context.Background(), processor.Adyen, time.Time{}, cursor)
 			must(t, err)
-			for _, n := range page.Told {
+			for _, n := range page.Notifications {
 				seen = append(seen, n.ID)
 			}
 			cursor, more = page.Next, page.More
@@ -213,12 +213,12 @@ func TestToldSince(t *testing.T) {
 		if len(seen) != 65 || len(map[string]bool{seen[0]: true, seen[29]: true, seen[30]: true, seen[64]: true}) != 4 {
 			t.Errorf("%d notifications", len(seen))
 		}
-		end, err := on.client.ToldSince(t.Context(), processor.Adyen, start, seen[64])
-		if err != nil || len(end.Told) != 0 || end.Next != seen[64] || end.More {
+		end, err := on.client.NotificationsSince(t.Context(), processor.Adyen, start, seen[64])
+		if err != nil || len(end.Notifications) != 0 || end.Next != seen[64] || end.More {
 			t.Errorf("at the end: %+v %v", end, err)
 		}
-		late, err := on.client.ToldSince(t.Context(), processor.Adyen, start.Add(60*time.Minute), "")
-		if err != nil || len(late.Told) != 5 || late.Told[0].ID != seen[60] {
+		late, err := on.client.NotificationsSince(t.Context(), processor.Adyen, start.Add(60*time.Minute), "")
+		if err != nil || len(late.Notifications) != 5 || late.Notifications[0].ID != seen[60] {
 			t.Errorf("since an hour later: %+v %v", late, err)
 		}
 		if other := on.told(processor.Stripe); len(other) != 0 {
@@ -317,7 +317,7 @@ func TestDialects(t *testing.T) {
 				body := encode(t, protocol.DisputeNotification{ID: "nt_1", Processor: name, Type: processor.Dispute, Reference: "01payment", Dispute: words})
 				told, err := client.ParseNotification(secret, name, http.Header{protocol.HeaderSignature: {protocol.Sign(secret, []byte(body))}}, []byte(body))
 				must(t, err)
-				want := processor.DisputeNotice{
+				want := processor.DisputeUpdate{
 					ID: "dp_1", MerchantID: "merchant 1", TransactionID: "tx_1", Type: typ, Status: status, ReasonCode: d.ReasonCode,
 					Wording: told.Dispute.Wording, Amount: d.Amount, Currency: d.Currency, At: at,
 				}

@@ -38,7 +38,7 @@ func (l *logbook) inbox(r *rapid.T, n int, s inbox.State) inbox.State {
 	if waiting := s.Waiting(); len(waiting) > 0 && rapid.Bool().Draw(r, "settles") {
 		e, err = inbox.DecideApplied(s, inbox.WasApplied{At: l.tick(), Processor: waiting[0].Processor, ID: waiting[0].ID})
 	} else {
-		e, err = inbox.DecideReceive(s, inbox.Receive{At: l.tick(), Told: processor.Notification{ID: fmt.Sprint(len(l.all)), Processor: "ADYEN", Reference: reference}})
+		e, err = inbox.DecideReceive(s, inbox.Receive{At: l.tick(), Payload: processor.Notification{ID: fmt.Sprint(len(l.all)), Processor: "ADYEN", Reference: reference}})
 	}
 	return record(l, eventstore.Inboxes, s, eventstore.InboxKey(string(reference)), e, err)
 }
@@ -171,7 +171,7 @@ func TestWaitingInboxes(t *testing.T) {
 	}
 	receive := func(reference domain.PaymentID, id string) {
 		in(reference, func(s inbox.State, at time.Time) (inbox.Event, error) {
-			return inbox.DecideReceive(s, inbox.Receive{At: at, Told: processor.Notification{ID: id, Processor: "ADYEN", Reference: reference}})
+			return inbox.DecideReceive(s, inbox.Receive{At: at, Payload: processor.Notification{ID: id, Processor: "ADYEN", Reference: reference}})
 		})
 	}
 	settle := func(reference domain.PaymentID, id string) {

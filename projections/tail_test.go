@@ -35,7 +35,7 @@ func tailed(r *rapid.T, all []*eventstore.Recorded, tail int) (shown []string) {
 			shown = append(shown, string(text))
 		}
 		waiting := waitingOf(&s)
-		shown = append(shown, fmt.Sprint(s.Status(), s.Left(), s.Refundable(), s.Vaults(), waiting, targetOf(&s)))
+		shown = append(shown, fmt.Sprint(s.Status(), s.Capturable(), s.Refundable(), s.Vaults(), waiting, targetOf(&s)))
 	}
 	return shown
 }

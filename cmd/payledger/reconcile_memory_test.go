@@ -153,7 +153,7 @@ func (a *archive) payment(n int) error {
 	err = errors.Join(err, a.book(id, processor.Authorize, 1, "", now))
 	for i := 2; i <= archivedEach; i++ {
 		err = errors.Join(err, add(func(meta eventstore.Meta) payment.Event {
-			return payment.CaptureFound{Found: payment.Found{
+			return payment.CapturedOutOfBand{OutOfBand: payment.OutOfBand{
 				At: meta.At, EventID: meta.EventID, ID: fmt.Sprint("op-", id, "-", i), Amount: 10, TransactionID: fmt.Sprint("tx-", id, "-", i), DoneAt: now,
 			}}
 		}), a.book(id, processor.Capture, i, "tx-"+string(id), now))

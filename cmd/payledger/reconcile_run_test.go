@@ -376,7 +376,7 @@ func (r *reconciling) audit() {
 			r.Error(err)
 		}
 		for _, op := range p.Whole().Operations {
-			if op.FoundID != "" {
+			if op.OutOfBandID != "" {
 				found[sortOf(op)]++
 			}
 		}

@@ -27,10 +27,10 @@ type Record struct {
 // DecideRecord records a fact once; nil when it is recorded already, or when the list is full and the fact
 // changes nothing.
 func DecideRecord(s State, c Record) (Event, error) {
-	if s.told(c.Fact.EventID) {
+	if s.has(c.Fact.EventID) {
 		return nil, nil
 	}
-	e := s.judge(c)
+	e := s.classify(c)
 	_, changes := e.(Changed)
 	if _, opens := e.(Opened); len(s.Facts) >= maxFacts && !changes && !opens {
 		return nil, nil
@@ -38,8 +38,8 @@ func DecideRecord(s State, c Record) (Event, error) {
 	return e, nil
 }
 
-// judge tells what a fact is.
-func (s State) judge(c Record) Event {
+// classify tells what a fact is.
+func (s State) classify(c Record) Event {
 	f := c.Fact
 	if !f.Place().Known() {
 		return Rejected{c.At, fmt.Sprintf("A %s cannot be %s.", f.Type, f.Status), f}

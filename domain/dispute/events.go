@@ -60,19 +60,19 @@ func Evolve(s State, e Event) State {
 	switch e := e.(type) {
 	case Opened:
 		s.ID, s.Account, s.Subject, s.CreatedAt = e.ID, e.Account, e.Subject, e.At
-		s = s.with(Judged{Fact: e.Fact, Verdict: VerdictOpened, Entered: e.At})
+		s = s.with(RecordedFact{Fact: e.Fact, Disposition: DispositionOpened, Entered: e.At})
 	case Changed:
-		s = s.with(Judged{Fact: e.Fact, Verdict: VerdictChanged, Entered: e.At})
+		s = s.with(RecordedFact{Fact: e.Fact, Disposition: DispositionChanged, Entered: e.At})
 	case Noted:
-		s = s.with(Judged{Fact: e.Fact, Verdict: VerdictNoted, Entered: e.At})
+		s = s.with(RecordedFact{Fact: e.Fact, Disposition: DispositionNoted, Entered: e.At})
 	case Rejected:
-		s = s.with(Judged{Fact: e.Fact, Verdict: VerdictRejected, Refusal: e.Refusal, Entered: e.At})
+		s = s.with(RecordedFact{Fact: e.Fact, Disposition: DispositionRejected, Refusal: e.Refusal, Entered: e.At})
 	}
 	return s
 }
 
 // with adds a fact to a copy of the list: a State that was handed out stays as it was.
-func (s State) with(f Judged) State {
+func (s State) with(f RecordedFact) State {
 	s.Facts, s.UpdatedAt = append(slices.Clone(s.Facts), f), f.Entered
 	if way := s.way(); len(way) > 0 {
 		s.Current = way[len(way)-1]

@@ -9,15 +9,15 @@ import (
 	"payledger/domain/processor"
 )
 
-// Verdict is what became of a fact.
-type Verdict string
+// Disposition is what became of a fact.
+type Disposition string
 
 // The verdicts on facts.
 const (
-	VerdictOpened   Verdict = "OPENED"
-	VerdictChanged  Verdict = "CHANGED"
-	VerdictNoted    Verdict = "NOTED"
-	VerdictRejected Verdict = "REJECTED"
+	DispositionOpened   Disposition = "OPENED"
+	DispositionChanged  Disposition = "CHANGED"
+	DispositionNoted    Disposition = "NOTED"
+	DispositionRejected Disposition = "REJECTED"
 )
 
 // Fact is what one notification told.
@@ -40,12 +40,12 @@ type Fact struct {
 // Place is where the fact says that the dispute stands.
 func (f Fact) Place() Place { return Place{f.Type, f.Status} }
 
-// Judged is a fact with what became of it.
-type Judged struct {
+// RecordedFact is a fact with what became of it.
+type RecordedFact struct {
 	Fact
-	Verdict Verdict   `json:"verdict"`
-	Refusal string    `json:"refusal,omitempty"` // why it was rejected
-	Entered time.Time `json:"recordedAt"`
+	Disposition Disposition `json:"verdict"`
+	Refusal     string      `json:"refusal,omitempty"` // why it was rejected
+	Entered     time.Time   `json:"recordedAt"`
 }
 
 // Subject is what the dispute is about; it never changes.
@@ -67,22 +67,22 @@ type State struct {
 	UpdatedAt time.Time        `json:"updatedAt"`
 	Subject   Subject          `json:"subject"`
 	Current   Fact             `json:"current"` // the newest that is possible, by the processor's time
-	Facts     []Judged         `json:"facts"`   // in the order in which they came
+	Facts     []RecordedFact   `json:"facts"`   // in the order in which they came
 }
 
 // Exists tells whether the dispute was opened: what was only rejected opens none.
 func (s State) Exists() bool { return !s.CreatedAt.IsZero() }
 
-// told finds a fact by the processor's event id.
-func (s State) told(eventID string) bool {
-	return slices.ContainsFunc(s.Facts, func(f Judged) bool { return f.EventID == eventID })
+// has finds a fact by the processor's event id.
+func (s State) has(eventID string) bool {
+	return slices.ContainsFunc(s.Facts, func(f RecordedFact) bool { return f.EventID == eventID })
 }
 
 // way gives the facts that were not rejected, by the processor's time; of one time, as one can follow another.
 func (s State) way() []Fact {
 	var way []Fact
 	for _, f := range s.Facts {
-		if f.Verdict != VerdictRejected {
+		if f.Disposition != DispositionRejected {
 			way = slices.Insert(way, placeFor(way, f.Fact), f.Fact)
 		}
 	}

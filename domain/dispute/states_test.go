@@ -138,7 +138,7 @@ func TestRecord(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	last := s.Facts[2]
-	if last.Verdict != dispute.VerdictRejected || last.Refusal != "A dispute that was DISPUTE WON cannot be DISPUTE OPEN after it." || !last.Entered.Equal(s.UpdatedAt) {
+	if last.Disposition != dispute.DispositionRejected || last.Refusal != "A dispute that was DISPUTE WON cannot be DISPUTE OPEN after it." || !last.Entered.Equal(s.UpdatedAt) {
 		t.Errorf("%+v", last)
 	}
 }

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// maxNotices bounds an inbox.
-	maxNotices = 500
+	// maxNotifications bounds an inbox.
+	maxNotifications = 500
 	// maxWait is how long a notification waits for its payment.
 	maxWait = 7 * 24 * time.Hour
 )
@@ -21,28 +21,28 @@ var ErrFull = errors.New("the inbox of the payment is full")
 // Receive brings a notification whose signature was checked.
 type Receive struct {
 	At         time.Time
-	Told       processor.Notification
+	Payload    processor.Notification
 	Body       string // what the protocol names, without card data
 	Additional *domain.Sealed
 	Redacted   bool
-	Found      bool   // by asking
+	Listed     bool   // by asking
 	Unreadable string // why the dispute that it tells of cannot be read
 }
 
 // DecideReceive keeps a notification, once.
 func DecideReceive(s State, c Receive) (Event, error) {
 	switch {
-	case s.find(c.Told.Processor, c.Told.ID) >= 0:
+	case s.find(c.Payload.Processor, c.Payload.ID) >= 0:
 		return nil, nil
-	case len(s.Notices) >= maxNotices:
+	case len(s.Notifications) >= maxNotifications:
 		return nil, domain.Unavailable(ErrFull)
 	}
-	return Received{At: c.At, Reference: c.Told.Reference, Told: c.Told, Body: c.Body, Additional: c.Additional, Redacted: c.Redacted, Found: c.Found, Unreadable: c.Unreadable}, nil
+	return Received{At: c.At, Reference: c.Payload.Reference, Payload: c.Payload, Body: c.Body, Additional: c.Additional, Redacted: c.Redacted, Listed: c.Listed, Unreadable: c.Unreadable}, nil
 }
 
 // DecideApplied settles a notification that waits.
 func DecideApplied(s State, e WasApplied) (Event, error) {
-	if i := s.find(e.Processor, e.ID); i < 0 || s.Notices[i].Outcome != Waiting {
+	if i := s.find(e.Processor, e.ID); i < 0 || s.Notifications[i].Outcome != Waiting {
 		return nil, nil
 	}
 	return e, nil
@@ -50,14 +50,14 @@ func DecideApplied(s State, e WasApplied) (Event, error) {
 
 // DecideRejected settles a notification that waits and cannot be true.
 func DecideRejected(s State, e WasRejected) (Event, error) {
-	if i := s.find(e.Processor, e.ID); i < 0 || s.Notices[i].Outcome != Waiting {
+	if i := s.find(e.Processor, e.ID); i < 0 || s.Notifications[i].Outcome != Waiting {
 		return nil, nil
 	}
 	return e, nil
 }
 
 // Stale tells whether a notification has waited for its payment long enough.
-func (n Notice) Stale(now time.Time) bool { return n.ReceivedAt.Before(StaleBefore(now)) }
+func (n Notification) Stale(now time.Time) bool { return n.ReceivedAt.Before(StaleBefore(now)) }
 
 // StaleBefore is when that began for what has waited long enough now.
 func StaleBefore(now time.Time) time.Time { return now.Add(-maxWait) }

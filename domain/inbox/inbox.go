@@ -18,8 +18,8 @@ const (
 	Rejected Outcome = "REJECTED" // it cannot be true
 )
 
-// Notice is a notification in the inbox. What it told stands in its Received, and nowhere else.
-type Notice struct {
+// Notification is a notification in the inbox. What it told stands in its Received, and nowhere else.
+type Notification struct {
 	Processor  processor.Name `json:"processor"`
 	ID         string         `json:"id"` // the processor's event id
 	Outcome    Outcome        `json:"outcome"`
@@ -29,18 +29,18 @@ type Notice struct {
 
 // State is one inbox.
 type State struct {
-	Reference domain.PaymentID `json:"reference"` // a processor's name for the inbox of its look-ups
-	Revision  uint64           `json:"revision"`
-	CreatedAt time.Time        `json:"createdAt"`
-	UpdatedAt time.Time        `json:"updatedAt"`
-	Notices   []Notice         `json:"notices,omitempty"`      // in the order in which they came
-	Through   time.Time        `json:"sweptThrough,omitempty"` // of a processor: what it told up to then was looked through
+	Reference     domain.PaymentID `json:"reference"` // a processor's name for the inbox of its look-ups
+	Revision      uint64           `json:"revision"`
+	CreatedAt     time.Time        `json:"createdAt"`
+	UpdatedAt     time.Time        `json:"updatedAt"`
+	Notifications []Notification   `json:"notices,omitempty"`      // in the order in which they came
+	Through       time.Time        `json:"sweptThrough,omitempty"` // of a processor: what it told up to then was looked through
 }
 
 // Waiting gives what is not settled, in the order in which it came.
-func (s State) Waiting() []Notice {
-	var waiting []Notice
-	for _, n := range s.Notices {
+func (s State) Waiting() []Notification {
+	var waiting []Notification
+	for _, n := range s.Notifications {
 		if n.Outcome == Waiting {
 			waiting = append(waiting, n)
 		}
@@ -50,7 +50,7 @@ func (s State) Waiting() []Notice {
 
 // find gives the index of a notification; -1 when it never came.
 func (s State) find(name processor.Name, id string) int {
-	return slices.IndexFunc(s.Notices, func(n Notice) bool { return n.Processor == name && n.ID == id })
+	return slices.IndexFunc(s.Notifications, func(n Notification) bool { return n.Processor == name && n.ID == id })
 }
 
 // Event is a fact about an inbox.
@@ -66,11 +66,11 @@ func Events() []Event { return []Event{Received{}, WasApplied{}, WasRejected{}, 
 type Received struct {
 	At         time.Time              `json:"at"`
 	Reference  domain.PaymentID       `json:"reference"`
-	Told       processor.Notification `json:"told"`
+	Payload    processor.Notification `json:"told"`
 	Body       string                 `json:"body"`                 // the fields that the protocol names, without card data
 	Additional *domain.Sealed         `json:"additional,omitempty"` // the body's other fields, under the payment's key
 	Redacted   bool                   `json:"redacted,omitempty"`   // something was taken out of the body, and is nowhere
-	Found      bool                   `json:"found,omitempty"`      // by asking: the notification itself did not come
+	Listed     bool                   `json:"found,omitempty"`      // by asking: the notification itself did not come
 	Unreadable string                 `json:"unreadable,omitempty"` // why the dispute that it tells of cannot be read
 }
 
@@ -113,14 +113,14 @@ func Evolve(s State, e Event) State {
 	s.Revision++
 	switch e := e.(type) {
 	case Received:
-		s.Reference, s.Notices = e.Reference, append(slices.Clone(s.Notices), Notice{
-			Processor: e.Told.Processor, ID: e.Told.ID, Revision: s.Revision, ReceivedAt: e.At, Outcome: Waiting,
+		s.Reference, s.Notifications = e.Reference, append(slices.Clone(s.Notifications), Notification{
+			Processor: e.Payload.Processor, ID: e.Payload.ID, Revision: s.Revision, ReceivedAt: e.At, Outcome: Waiting,
 		})
 		return s.at(e.At)
 	case WasApplied:
-		return s.settled(e.Processor, e.ID, Applied).at(e.At)
+		return s.resolved(e.Processor, e.ID, Applied).at(e.At)
 	case WasRejected:
-		return s.settled(e.Processor, e.ID, Rejected).at(e.At)
+		return s.resolved(e.Processor, e.ID, Rejected).at(e.At)
 	case Swept:
 		s.Reference, s.Through = domain.PaymentID(e.Processor), e.Through
 		return s.at(e.At)
@@ -136,11 +136,11 @@ func (s State) at(t time.Time) State {
 	return s
 }
 
-// settled ends the waiting of a notification, in a copy of the list.
-func (s State) settled(name processor.Name, id string, to Outcome) State {
+// resolved ends the waiting of a notification, in a copy of the list.
+func (s State) resolved(name processor.Name, id string, to Outcome) State {
 	if i := s.find(name, id); i >= 0 {
-		s.Notices = slices.Clone(s.Notices)
-		s.Notices[i] = Notice{Processor: name, ID: id, Outcome: to}
+		s.Notifications = slices.Clone(s.Notifications)
+		s.Notifications[i] = Notification{Processor: name, ID: id, Outcome: to}
 	}
 	return s
 }

@@ -20,7 +20,7 @@ func told(id string) processor.Notification {
 
 func receive(t *testing.T, s inbox.State, n processor.Notification) (inbox.State, inbox.Event) {
 	t.Helper()
-	e, err := inbox.DecideReceive(s, inbox.Receive{At: noon, Told: n, Body: "{}"})
+	e, err := inbox.DecideReceive(s, inbox.Receive{At: noon, Payload: n, Body: "{}"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func TestOnce(t *testing.T) {
 	if first == nil || again != nil || elsewhere == nil || s.Revision != 2 || len(s.Waiting()) != 2 || s.Reference != "01a" {
 		t.Fatalf("%v %v %v %+v", first, again, elsewhere, s)
 	}
-	if d := cmp.Diff(told("nt_1"), first.(inbox.Received).Told); d != "" {
+	if d := cmp.Diff(told("nt_1"), first.(inbox.Received).Payload); d != "" {
 		t.Error(d)
 	}
 	if n := s.Waiting()[1]; n.Revision != 2 || !n.ReceivedAt.Equal(noon) || n.Processor != processor.Stripe {
@@ -53,7 +53,7 @@ func TestOnce(t *testing.T) {
 		t.Fatal(applied, err)
 	}
 	s = inbox.Evolve(s, applied)
-	if len(s.Waiting()) != 1 || s.Notices[0] != (inbox.Notice{Processor: processor.Adyen, ID: "nt_1", Outcome: inbox.Applied}) || len(before.Waiting()) != 2 {
+	if len(s.Waiting()) != 1 || s.Notifications[0] != (inbox.Notification{Processor: processor.Adyen, ID: "nt_1", Outcome: inbox.Applied}) || len(before.Waiting()) != 2 {
 		t.Errorf("%+v, before %+v", s, before)
 	}
 	for what, e := range map[string]func() (inbox.Event, error){
@@ -81,13 +81,13 @@ func TestBounds(t *testing.T) {
 	for i := range 500 {
 		s, _ = receive(t, s, told(fmt.Sprint(i)))
 	}
-	if _, err := inbox.DecideReceive(s, inbox.Receive{Told: told("one more")}); !errors.Is(err, inbox.ErrFull) {
+	if _, err := inbox.DecideReceive(s, inbox.Receive{Payload: told("one more")}); !errors.Is(err, inbox.ErrFull) {
 		t.Error(err)
 	}
 	if _, again := receive(t, s, told("0")); again != nil {
 		t.Error(again)
 	}
-	n := s.Notices[0]
+	n := s.Notifications[0]
 	if n.Stale(noon.Add(7*24*time.Hour)) || !n.Stale(noon.Add(7*24*time.Hour+1)) {
 		t.Error("the end of waiting")
 	}

@@ -67,24 +67,24 @@ func DecideVerify(s State, c Verify) (Event, error) {
 	return VerificationRequested{At: c.At, Processor: c.Target.Processor, MerchantID: c.Target.MerchantID, Currency: c.Target.Currency}, nil
 }
 
-// Refuted says what the processor has against the card.
-type Refuted struct {
+// FailVerification says what the processor has against the card.
+type FailVerification struct {
 	At            time.Time
 	Request       uint64
 	Code, Message string
 }
 
-// DecideRefuted records that the verification failed: the token is good for nothing any more, for its CVV has been
+// DecideFailVerification records that the verification failed: the token is good for nothing any more, for its CVV has been
 // used and must not be kept. Nothing is recorded for one that is not under way.
-func DecideRefuted(s State, c Refuted) (Event, error) {
+func DecideFailVerification(s State, c FailVerification) (Event, error) {
 	if s.Verification == nil || s.Verification.Revision != c.Request {
 		return nil, nil
 	}
 	return VerificationFailed(c), nil
 }
 
-// Refutation is what the caller is told whose card was not verified (D3).
-func Refutation() *domain.Error {
+// NotVerified is what the caller is told whose card was not verified (D3).
+func NotVerified() *domain.Error {
 	return domain.Refuse(domain.KindConflict, domain.ReasonFailedVerification, "The processor did not verify the payment method.")
 }
 

@@ -116,10 +116,10 @@ func TestVerification(t *testing.T) {
 	if d := cmp.Diff(instrument.Event(instrument.VerificationRequested{At: moment, Processor: processor.Stripe, MerchantID: "n", Currency: "EUR"}), e); d != "" || err != nil {
 		t.Error(d, err)
 	}
-	if e, err := instrument.DecideRefuted(s, instrument.Refuted{At: moment, Request: 1}); e != nil || err != nil {
+	if e, err := instrument.DecideFailVerification(s, instrument.FailVerification{At: moment, Request: 1}); e != nil || err != nil {
 		t.Error("another request:", e, err)
 	}
-	e, err = instrument.DecideRefuted(s, instrument.Refuted{At: moment, Request: 2, Code: "05"})
+	e, err = instrument.DecideFailVerification(s, instrument.FailVerification{At: moment, Request: 2, Code: "05"})
 	if err != nil || instrument.Evolve(s, e).Good() {
 		t.Error(e, err)
 	}

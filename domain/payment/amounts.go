@@ -42,8 +42,8 @@ func (s State) closed() bool {
 	return s.Totals.Final || s.Totals.Released
 }
 
-// Left is what can still be captured, were the payment's status to allow it.
-func (s State) Left() domain.Amount {
+// Finished is what can still be captured, were the payment's status to allow it.
+func (s State) Capturable() domain.Amount {
 	if s.closed() {
 		return 0
 	}
@@ -91,7 +91,7 @@ func (s State) Check() error {
 	case len(s.Operations) == 0:
 		return fmt.Errorf("payment %s: created without a request for authorization", s.ID)
 	}
-	if err := s.checkSettled(); err != nil {
+	if err := s.checkFinished(); err != nil {
 		return err
 	}
 	s = s.Whole()

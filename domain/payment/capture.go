@@ -30,16 +30,16 @@ func DecideCapture(s State, c Capture) (Event, error) {
 	if err := s.withinLimit(); err != nil {
 		return nil, err
 	}
-	amount := s.Left()
+	amount := s.Capturable()
 	if c.Amount != nil {
 		amount = *c.Amount
 	}
 	switch {
-	case amount < 1 && s.Left() < 1:
+	case amount < 1 && s.Capturable() < 1:
 		return nil, domain.Invalid(captureModel, domain.Violation{Path: "$.amount", Description: "there is nothing to capture"})
 	case amount < 1:
 		return nil, domain.Invalid(captureModel, domain.Violation{Path: "$.amount", Description: "must be at least 1"})
-	case amount > s.Left():
+	case amount > s.Capturable():
 		return CaptureRefused{
 			At: c.At, EventID: c.EventID, Amount: amount, Final: c.Final, KeyHash: c.keyHash(s),
 			Message: "The amount is above what is left of the authorization.",

@@ -67,8 +67,8 @@ func TestCreateLosesNothing(t *testing.T) {
 		}},
 	}
 	got := payment.Evolve(payment.State{}, e)
-	left, _ := got.NewestLeft()
-	if d := cmp.Diff(payment.Left{Details: &payment.Details{Order: c.Order, Personal: c.Personal, Preferences: c.Preferences}}, left); d != "" {
+	left, _ := got.NewestFinished()
+	if d := cmp.Diff(payment.Finished{Details: &payment.Details{Order: c.Order, Personal: c.Personal, Preferences: c.Preferences}}, left); d != "" {
 		t.Error(d)
 	}
 	if d := cmp.Diff(*left.Details, got.Details()); d != "" {

@@ -38,14 +38,14 @@ func (AdjustmentPending) Type() string     { return "payment.adjustment_pending"
 func (AdjustmentFailed) Type() string      { return "payment.adjustment_failed" }
 func (AdjustmentTimedOut) Type() string    { return "payment.adjustment_timed_out" }
 func (KeyClaimed) Type() string            { return "payment.key_claimed" }
-func (CaptureFound) Type() string          { return "payment.capture_found" }
-func (VoidFound) Type() string             { return "payment.void_found" }
-func (RefundFound) Type() string           { return "payment.refund_found" }
-func (AdjustmentFound) Type() string       { return "payment.adjustment_found" }
+func (CapturedOutOfBand) Type() string     { return "payment.capture_found" }
+func (VoidedOutOfBand) Type() string       { return "payment.void_found" }
+func (RefundedOutOfBand) Type() string     { return "payment.refund_found" }
+func (AdjustedOutOfBand) Type() string     { return "payment.adjustment_found" }
 
 func (Answer) paymentEvent()               {}
 func (NoAnswer) paymentEvent()             {}
-func (Found) paymentEvent()                {}
+func (OutOfBand) paymentEvent()            {}
 func (Created) paymentEvent()              {}
 func (Resumed) paymentEvent()              {}
 func (CaptureRequested) paymentEvent()     {}

@@ -23,7 +23,7 @@ func Events() []Event {
 		CancellationIntended{}, VoidRequested{}, Voided{}, VoidPending{}, VoidFailed{}, VoidTimedOut{},
 		RefundRequested{}, RefundRefused{}, Refunded{}, RefundPending{}, RefundFailed{}, RefundTimedOut{},
 		AdjustmentRequested{}, AdjustmentUnneeded{}, Adjusted{}, AdjustmentPending{}, AdjustmentFailed{},
-		AdjustmentTimedOut{}, KeyClaimed{}, CaptureFound{}, VoidFound{}, RefundFound{}, AdjustmentFound{},
+		AdjustmentTimedOut{}, KeyClaimed{}, CapturedOutOfBand{}, VoidedOutOfBand{}, RefundedOutOfBand{}, AdjustedOutOfBand{},
 	}
 }
 
@@ -247,9 +247,9 @@ type KeyClaimed struct {
 	Operation processor.Kind   `json:"operation"`
 }
 
-// Found is what every operation tells that stands in the processor's books and that nobody here asked for: somebody
+// OutOfBand is what every operation tells that stands in the processor's books and that nobody here asked for: somebody
 // acted there behind our back, and our own next operation was refused for it (§6.3).
-type Found struct {
+type OutOfBand struct {
 	At               time.Time     `json:"at"`
 	EventID          string        `json:"transactionEventId"`
 	ID               string        `json:"processorOperationId"` // the processor's own: found once by it
@@ -262,18 +262,18 @@ type Found struct {
 
 // Late facts, which are recorded and never refused (D7).
 type (
-	// CaptureFound says that the amount was taken, and with final that the rest was released.
-	CaptureFound struct {
-		Found
+	// CapturedOutOfBand says that the amount was taken, and with final that the rest was released.
+	CapturedOutOfBand struct {
+		OutOfBand
 		Final bool `json:"final,omitempty"`
 	}
-	// VoidFound says that what was held and not captured was released.
-	VoidFound struct{ Found }
-	// RefundFound says that the money went back, of one capture if it is known which.
-	RefundFound struct {
-		Found
+	// VoidedOutOfBand says that what was held and not captured was released.
+	VoidedOutOfBand struct{ OutOfBand }
+	// RefundedOutOfBand says that the money went back, of one capture if it is known which.
+	RefundedOutOfBand struct {
+		OutOfBand
 		Capture uint64 `json:"capture,omitempty"` // revision of the capture's request
 	}
-	// AdjustmentFound says that the amount is what is held now.
-	AdjustmentFound struct{ Found }
+	// AdjustedOutOfBand says that the amount is what is held now.
+	AdjustedOutOfBand struct{ OutOfBand }
 )

@@ -12,7 +12,7 @@ import (
 // operations and the details leave the state. Evolve gives the same result, except for Past, with and without the Past of s.
 func Evolve(s State, e Event) State {
 	s.Revision++
-	return s.evolve(e).settle(e)
+	return s.evolve(e).moveFinished(e)
 }
 
 func (s State) evolve(e Event) State {
@@ -94,7 +94,7 @@ func (s State) evolveNoAnswer(e Event) State {
 	if e, silent := e.(interface{ silence() NoAnswer }); silent {
 		return s.unanswered(e.silence())
 	}
-	return s.evolveFound(e)
+	return s.evolveOutOfBand(e)
 }
 
 func (s State) unanswered(e NoAnswer) State {
@@ -110,7 +110,7 @@ func (s State) follow(at time.Time) State {
 		return s
 	case s.Intent != nil && (held.State == StateSucceeded || held.State == StatePending || held.State == StateAction):
 		return s.request(Operation{
-			Kind: processor.Void, Amount: s.Left(), Parent: held.Revision, RequestedAt: at, Reason: s.Intent.Reason,
+			Kind: processor.Void, Amount: s.Capturable(), Parent: held.Revision, RequestedAt: at, Reason: s.Intent.Reason,
 		})
 	case s.AutoCapture && held.State == StateSucceeded && s.Amount > 0:
 		return s.request(Operation{

@@ -54,8 +54,8 @@ func (m *machine) step(t *rapid.T, event payment.Event, err error, want string) 
 	m.events = append(m.events, event)
 	m.state = payment.Evolve(m.state, event)
 	m.bare = payment.Evolve(m.bare, event)
-	left, some := m.state.NewestLeft()
-	alone, also := m.bare.NewestLeft()
+	left, some := m.state.NewestFinished()
+	alone, also := m.bare.NewestFinished()
 	m.bare.Past = nil
 	full := m.state
 	full.Past = nil
@@ -282,7 +282,7 @@ func (m *machine) check(t *rapid.T) {
 	same("revision", s.Revision, b.revision)
 	same("amount", s.Amount, b.total)
 	same("captured", s.Captured(), b.taken)
-	same("left", s.Left(), b.left())
+	same("left", s.Capturable(), b.left())
 	same("refunded", s.Refunded(), b.back)
 	same("refundable", s.Refundable(), b.refundable())
 	m.checkOperations(t)
@@ -325,7 +325,7 @@ func (m *machine) checkOperations(t *rapid.T) {
 			stage = stages[op.State] // the model does not tell how a completion ended
 		}
 		one, found := m.state.Operation(want.revision)
-		if op.Revision != want.revision || op.Kind != want.kind || stages[op.State] != stage || op.FoundID != want.theirs {
+		if op.Revision != want.revision || op.Kind != want.kind || stages[op.State] != stage || op.OutOfBandID != want.theirs {
 			t.Fatalf("operation %d is %+v, and the model says %+v", i, op, want)
 		}
 		if !found || !reflect.DeepEqual(one, op) {

@@ -22,7 +22,7 @@ func TestSettledIsRefusedAfterTheProcessor(t *testing.T) {
 	if !s.state.VoidRefused() {
 		t.Error("the processor's refusal is not seen")
 	}
-	if err := s.state.Settled(); domain.ReasonOf(err) != domain.ReasonInvalidPaymentStatus {
+	if err := s.state.CannotCancel(); domain.ReasonOf(err) != domain.ReasonInvalidPaymentStatus {
 		t.Errorf("the caller is told %v", err)
 	}
 	s.given(t, "refund amount=1")

@@ -58,7 +58,7 @@ func (s *story) decide(t *testing.T, words []string, args arguments) (payment.Ev
 	case "timeout":
 		return payment.DecideTimeOut(s.state, payment.TimeOut{At: s.clock, Request: s.revision(t, words[1])})
 	case "found":
-		return payment.DecideFound(s.state, s.found(t, words, args, request))
+		return payment.DecideOutOfBand(s.state, s.found(t, words, args, request))
 	case "resume":
 		return payment.DecideResume(s.state, payment.Resume{
 			Request: request, Action: s.revision(t, words[1]), Outcome: processor.Outcome(words[2]),
@@ -136,14 +136,14 @@ func (s *story) create(t *testing.T, words []string, args arguments) payment.Cre
 	return c
 }
 
-// found is an operation in the processor's books: "found capture id=op-1 amount=500".
-func (s *story) found(t *testing.T, words []string, args arguments, r payment.Request) payment.RecordFound {
+// addOutOfBand is an operation in the processor's books: "found capture id=op-1 amount=500".
+func (s *story) found(t *testing.T, words []string, args arguments, r payment.Request) payment.RecordOutOfBand {
 	t.Helper()
 	var there payment.Target
 	if op := s.state.Authorization(); op != nil {
 		there = op.Target
 	}
-	c := payment.RecordFound{At: s.clock, EventID: r.EventID, Record: processor.Record{
+	c := payment.RecordOutOfBand{At: s.clock, EventID: r.EventID, Record: processor.Record{
 		Processor:  processor.Name(cmp.Or(args["at"], string(there.Processor))),
 		MerchantID: cmp.Or(args["merchant"], there.MerchantID), Currency: domain.Currency(cmp.Or(args["currency"], string(s.state.Currency))),
 		ID: args["id"], Kind: processor.Kind(words[1]), Key: domain.OperationKey(args["key"]), ParentID: args["of"],

@@ -58,7 +58,7 @@ func (p *page) payment(s payment.State) {
 	}
 	money := func(a domain.Amount) string { return a.Format(s.Currency) }
 	if s.Captured() > 0 {
-		p.say("     captured %s of %s, %s left; refunded %s, %s left", money(s.Captured()), money(s.Amount), money(s.Left()),
+		p.say("     captured %s of %s, %s left; refunded %s, %s left", money(s.Captured()), money(s.Amount), money(s.Capturable()),
 			money(s.Refunded()), money(s.Refundable()))
 	}
 	if len(s.Metadata) > 0 {
@@ -103,8 +103,8 @@ func operation(s payment.State, op payment.Operation) string {
 	if op.Refused {
 		text += " by our own books"
 	}
-	if op.FoundID != "" {
-		text += ", found as " + op.FoundID
+	if op.OutOfBandID != "" {
+		text += ", found as " + op.OutOfBandID
 	}
 	for i, a := range op.Answers {
 		text += map[bool]string{true: " (", false: ", "}[i == 0] + fmt.Sprintf("%s %s", a.EventID, a.State)

@@ -112,13 +112,13 @@ type Operation struct {
 	AuthorizationCode string            `json:"authorizationCode,omitempty"`
 	Answers           []OperationAnswer `json:"answers,omitempty"` // oldest first: pending, then the result
 
-	Parent  uint64            `json:"parent,omitempty"`  // revision of the operation acted upon
-	Final   bool              `json:"final,omitempty"`   // captures
-	Outcome processor.Outcome `json:"outcome,omitempty"` // completions
-	Refused bool              `json:"refused,omitempty"` // by our own books: no processor saw it (D7)
-	FoundID string            `json:"foundId,omitempty"` // the processor's id of one that nobody here asked for
-	OrderID string            `json:"orderId,omitempty"` // refunds
-	Reason  string            `json:"reason,omitempty"`  // refunds and voids: the merchant's words
+	Parent      uint64            `json:"parent,omitempty"`  // revision of the operation acted upon
+	Final       bool              `json:"final,omitempty"`   // captures
+	Outcome     processor.Outcome `json:"outcome,omitempty"` // completions
+	Refused     bool              `json:"refused,omitempty"` // by our own books: no processor saw it (D7)
+	OutOfBandID string            `json:"foundId,omitempty"` // the processor's id of one that nobody here asked for
+	OrderID     string            `json:"orderId,omitempty"` // refunds
+	Reason      string            `json:"reason,omitempty"`  // refunds and voids: the merchant's words
 }
 
 // OperationAnswer is one answer of the processor: a transaction event of D6.
@@ -170,7 +170,7 @@ func (s State) held() Operation {
 // NewestRequest is the operation that was asked for last, here and not elsewhere; the zero value before there is one.
 func (s State) NewestRequest() (newest Operation) {
 	for op := range s.Each {
-		if op.FoundID == "" && op.Revision > newest.Revision {
+		if op.OutOfBandID == "" && op.Revision > newest.Revision {
 			newest = *op
 		}
 	}

@@ -57,8 +57,8 @@ func (s State) Status() Status {
 	}
 }
 
-// CameToNothing tells whether no money was or will be taken: another payment may take its place.
-func (s State) CameToNothing() bool {
+// EndedUnpaid tells whether no money was or will be taken: another payment may take its place.
+func (s State) EndedUnpaid() bool {
 	switch s.Status() {
 	case StatusDeclined, StatusFailed, StatusCancelled:
 		return true

@@ -89,7 +89,7 @@ func TestRulesAreTotal(t *testing.T) {
 			"claim":    func() (payment.Event, error) { return payment.DecideClaim(s, payment.ClaimKey{Payment: "01payment"}) },
 			"time out": func() (payment.Event, error) { return payment.DecideTimeOut(s, payment.TimeOut{Request: revision}) },
 			"found": func() (payment.Event, error) {
-				return payment.DecideFound(s, payment.RecordFound{At: r.At, Record: processor.Record{
+				return payment.DecideOutOfBand(s, payment.RecordOutOfBand{At: r.At, Record: processor.Record{
 					ID: "op-1", Kind: anyKind.Draw(t, "found kind"), State: state, Amount: total, ParentID: "t-1", Currency: s.Currency,
 				}})
 			},
@@ -128,7 +128,7 @@ func seen(s payment.State) {
 	s.VoidRefused()
 	s.NewestRequest()
 	s.RevisionOf("01payment.1")
-	_ = s.Settled()
+	_ = s.CannotCancel()
 	s.Owner()
 	process.Open(s)
 	process.Abandoned(s, at)

@@ -89,7 +89,7 @@ func TestTruthTable(t *testing.T) {
 		status(t, with(authorize(1, row.state)), row.status)
 	}
 	for _, f := range everyFacts() {
-		if nothing := f.status() == payment.StatusCancelled; f.state().CameToNothing() != nothing {
+		if nothing := f.status() == payment.StatusCancelled; f.state().EndedUnpaid() != nothing {
 			t.Errorf("%s came to nothing: %t", f.status(), !nothing)
 		}
 		if got := f.state().Status(); got != f.status() {

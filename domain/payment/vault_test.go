@@ -44,7 +44,7 @@ func TestVaults(t *testing.T) {
 			t.Errorf("%s: %t", row.name, got)
 		}
 		if n := len(row.operations); n > 1 { // the completion left the state
-			s.Operations, s.Past = row.operations[:n-1], s.Past.Then(9, payment.Left{Operations: row.operations[n-1:]})
+			s.Operations, s.Past = row.operations[:n-1], s.Past.Then(9, payment.Finished{Operations: row.operations[n-1:]})
 			if got := s.Vaults(); got != row.want {
 				t.Errorf("%s, and left: %t", row.name, got)
 			}

@@ -27,11 +27,11 @@ func DecideCancel(s State, c Cancel) (Event, error) {
 	if err := s.withinLimit(); err != nil {
 		return nil, err
 	}
-	return VoidRequested{At: c.At, Amount: s.Left(), Reason: c.Reason, KeyHash: c.keyHash(s)}, nil
+	return VoidRequested{At: c.At, Amount: s.Capturable(), Reason: c.Reason, KeyHash: c.keyHash(s)}, nil
 }
 
-// Settled refuses the cancellation of a payment that was SETTLED, after the processor was asked (D7).
-func (s State) Settled() error { return s.notIn("cancelled") }
+// CannotCancel refuses the cancellation of a payment that was SETTLED, after the processor was asked (D7).
+func (s State) CannotCancel() error { return s.notIn("cancelled") }
 
 // VoidRefused tells whether the newest request is a void that the processor refused.
 func (s State) VoidRefused() bool {

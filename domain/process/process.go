@@ -54,10 +54,10 @@ func Operation(s payment.State, op payment.Operation) processor.Operation {
 	return out
 }
 
-// MustLookBehind tells whether the answer ends an operation that did not happen, for which something may be the reason
+// SuspectsOutOfBand tells whether the answer ends an operation that did not happen, for which something may be the reason
 // that was done at the processor behind our back: then its books are looked at before the failure is recorded (§6.3,
 // D7).
-func MustLookBehind(op payment.Operation, a processor.Answer) bool {
+func SuspectsOutOfBand(op payment.Operation, a processor.Answer) bool {
 	switch op.Kind {
 	case processor.Capture, processor.Void, processor.Refund, processor.Adjust:
 		return op.State.Open() && (a.State == processor.Failed || a.State == processor.Declined)
@@ -81,8 +81,8 @@ func NextInterval(asked int) time.Duration {
 	return min(FirstInterval<<asked, LastInterval)
 }
 
-// Asked is how many questions the intervals give an outcome that is unknown for so long.
-func Asked(age time.Duration) (asked int) {
+// Lookups is how many questions the intervals give an outcome that is unknown for so long.
+func Lookups(age time.Duration) (asked int) {
 	for NextInterval(asked) < LastInterval && age >= NextInterval(asked) {
 		age -= NextInterval(asked)
 		asked++

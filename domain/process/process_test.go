@@ -146,18 +146,18 @@ func TestAsked(t *testing.T) {
 	age := time.Duration(0)
 	for asked := range 12 {
 		for at, want := range map[time.Duration]int{age: asked, age + process.NextInterval(asked) - 1: asked} {
-			if got := process.Asked(at); got != want {
+			if got := process.Lookups(at); got != want {
 				t.Fatalf("%d questions within %s, not %d", got, at, want)
 			}
 		}
 		age += process.NextInterval(asked)
 	}
 	for _, at := range []time.Duration{age, age + time.Hour, 1 << 62} {
-		if got := process.Asked(at); got != 12 || process.NextInterval(got) != process.LastInterval {
+		if got := process.Lookups(at); got != 12 || process.NextInterval(got) != process.LastInterval {
 			t.Errorf("%d questions within %s", got, at)
 		}
 	}
-	if got := process.Asked(-time.Hour); got != 0 {
+	if got := process.Lookups(-time.Hour); got != 0 {
 		t.Errorf("%d questions before the request", got)
 	}
 }
@@ -181,7 +181,7 @@ func TestMustLookBehind(t *testing.T) {
 		for _, kind := range append(acts, processor.Authorize, processor.Complete) {
 			for _, told := range []processor.State{processor.Succeeded, processor.Pending, processor.ActionRequired, processor.Failed, processor.Declined} {
 				want := owed && slices.Contains(acts, kind) && (told == processor.Failed || told == processor.Declined)
-				got := process.MustLookBehind(payment.Operation{Kind: kind, State: state}, processor.Answer{State: told})
+				got := process.SuspectsOutOfBand(payment.Operation{Kind: kind, State: state}, processor.Answer{State: told})
 				if got != want {
 					t.Errorf("%s in state %s, answered %s: %v", kind, state, told, got)
 				}

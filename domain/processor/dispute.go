@@ -41,9 +41,9 @@ var DisputeStatuses = []DisputeStatus{
 	DisputeOpen, DisputeAccepted, DisputeChallenged, DisputeExpired, DisputeCancelled, DisputeWon, DisputeLost,
 }
 
-// DisputeNotice is what a processor tells about a dispute, in the words of the contract and not in its own
+// DisputeUpdate is what a processor tells about a dispute, in the words of the contract and not in its own
 // (§6.4).
-type DisputeNotice struct {
+type DisputeUpdate struct {
 	ID            string          `json:"processorDisputeId"`
 	MerchantID    string          `json:"processorMerchantId,omitempty"`
 	TransactionID string          `json:"processorTransactionId,omitempty"` // that is disputed; not every notice names it

@@ -34,16 +34,16 @@ type Port interface {
 
 // Disputes is the processors' record of what they told about disputes: how a notification that was lost is found.
 type Disputes interface {
-	// ToldSince gives what name told about disputes, oldest first: from the processor's time since on, or what comes
+	// NotificationsSince gives what name told about disputes, oldest first: from the processor's time since on, or what comes
 	// after the cursor of the page before. Every error wraps ErrUnknown.
-	ToldSince(ctx context.Context, name Name, since time.Time, after string) (DisputePage, error)
+	NotificationsSince(ctx context.Context, name Name, since time.Time, after string) (DisputePage, error)
 }
 
 // DisputePage is a page of notifications as they were sent, or should have been.
 type DisputePage struct {
-	Told []SignedNotification
-	Next string // the cursor of what comes after these; the one given when there is nothing yet
-	More bool   // there is more already
+	Notifications []SignedNotification
+	Next          string // the cursor of what comes after these; the one given when there is nothing yet
+	More          bool   // there is more already
 	// Unreadable counts what was told and names neither itself nor a payment; it is left out.
 	Unreadable int
 }

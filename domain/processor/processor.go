@@ -61,7 +61,7 @@ type Notification struct {
 	Key       domain.OperationKey `json:"idempotencyKey,omitempty"`
 	Reference domain.PaymentID    `json:"reference"`
 	Answer    *Answer             `json:"answer,omitempty"`
-	Dispute   *DisputeNotice      `json:"dispute,omitempty"`
+	Dispute   *DisputeUpdate      `json:"dispute,omitempty"`
 }
 
 // SignedNotification is a notification whose signature was right, with the body that was signed.

@@ -46,8 +46,8 @@ type Seen struct {
 	Value string `json:"value"` // none of personal data; long ones are cut
 }
 
-// Verdict is what a condition came to.
-type Verdict struct {
+// Evaluation is the result of a condition.
+type Evaluation struct {
 	Holds bool   `json:"holds"`
 	Error string `json:"error,omitempty"` // why it could not be evaluated: counts as false (D19)
 	Seen  []Seen `json:"seen,omitempty"`
@@ -105,7 +105,7 @@ type RunState struct {
 	Workflow  Ref              `json:"workflow"`
 	Trigger   Occasion         `json:"trigger"`
 	Payment   domain.PaymentID `json:"paymentId"` // that its actions are about
-	Condition Verdict          `json:"condition"`
+	Condition Evaluation       `json:"condition"`
 	Depth     int64            `json:"depth,omitempty"` // how many runs led to this one, one starting the next
 	Steps     []Step           `json:"steps,omitempty"`
 	Error     *RunError        `json:"error,omitempty"`

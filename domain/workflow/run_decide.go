@@ -19,7 +19,7 @@ type StartRun struct {
 	Trigger   Occasion
 	Payment   domain.PaymentID
 	Amount    domain.Amount // of the payment: what a share is of
-	Condition Verdict
+	Condition Evaluation
 	Cause     *RunState // the run of which an action led to the trigger, if one did
 }
 

@@ -26,7 +26,7 @@ type Start struct {
 	Workflow  Ref              `json:"workflow"`
 	Trigger   Occasion         `json:"trigger"`
 	Payment   domain.PaymentID `json:"paymentId"`
-	Condition Verdict          `json:"condition"`
+	Condition Evaluation       `json:"condition"`
 	Depth     int64            `json:"depth,omitempty"` // how many runs led to this one, one starting the next
 }
 

@@ -17,7 +17,7 @@ import (
 // begins is the start of a run of three actions.
 func begins(change func(*workflow.StartRun)) workflow.StartRun {
 	c := workflow.StartRun{
-		At: noon.Add(time.Second), Account: "acct", Payment: "01p", Amount: 2501, Condition: workflow.Verdict{Holds: true},
+		At: noon.Add(time.Second), Account: "acct", Payment: "01p", Amount: 2501, Condition: workflow.Evaluation{Holds: true},
 		Trigger: workflow.Occasion{EventType: workflow.OnPaymentStatus, EventID: "e1", Aggregate: "payment", AggregateID: "01p", Sequence: 2, At: noon},
 		Workflow: workflow.Workflow{ID: "w1", Version: 3, Enabled: true, Definition: changed(func(d *workflow.Definition) {
 			d.DelaySeconds = 60
@@ -65,7 +65,7 @@ func TestStart(t *testing.T) {
 	if again, err := workflow.DecideStart(s, changed); changed.RunID() != s.ID || again != nil || err != nil {
 		t.Errorf("the event planned again after a change of version: %v %v", again, err)
 	}
-	skipped := begun(t, begins(func(c *workflow.StartRun) { c.Condition = workflow.Verdict{Error: "no such key: a"} }))
+	skipped := begun(t, begins(func(c *workflow.StartRun) { c.Condition = workflow.Evaluation{Error: "no such key: a"} }))
 	if skipped.Status() != workflow.Skipped || skipped.Open() || len(skipped.Steps) != 0 || skipped.Condition.Error != "no such key: a" {
 		t.Errorf("%+v", skipped)
 	}

@@ -51,7 +51,7 @@ func TestAdditionalFieldsAreErased(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := r.received(paid.ID)
-		if got.Told.ID != id {
+		if got.Payload.ID != id {
 			t.Fatalf("%+v", got)
 		}
 		return got

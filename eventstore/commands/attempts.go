@@ -123,7 +123,7 @@ func (s *Service) answers(ctx context.Context, made attempt.State, in AttemptInp
 	}
 	tip, err := eventstore.Load(ctx, s.Store, eventstore.Payments, eventstore.Payments.Key(made.Account, string(made.Payment)), eventstore.Latest)
 	switch {
-	case err != nil || tip.State.CameToNothing():
+	case err != nil || tip.State.EndedUnpaid():
 		return false, err
 	case made.Token == in.Token:
 		return true, nil

@@ -41,10 +41,10 @@ func TestAttemptRepeatedAfterApproval(t *testing.T) {
 		}
 		paid := r.payment(done.Payment)
 		two := r.start(s, from, token)
-		if paid.CameToNothing() == (two.ID == one.ID) {
+		if paid.EndedUnpaid() == (two.ID == one.ID) {
 			t.Errorf("%s, and the repeat gave %s after %s", paid.Status(), two.ID, one.ID)
 		}
-		if paid.CameToNothing() && two.Decision != "" {
+		if paid.EndedUnpaid() && two.Decision != "" {
 			t.Errorf("the next attempt is %s", two.Decision)
 		}
 	}

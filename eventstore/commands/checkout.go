@@ -57,7 +57,7 @@ func (s *Service) supersede(ctx context.Context, by Caller, c *creation, before 
 		return s.usedKey(ctx, own.State, c.PaymentInput)
 	}
 	tip, err := s.giveUp(ctx, by, before, c.id)
-	if err != nil || !tip.State.Exists() || tip.State.CameToNothing() {
+	if err != nil || !tip.State.Exists() || tip.State.EndedUnpaid() {
 		return err
 	}
 	return naming(*cannotPay("its client session has a payment already"), tip.State)

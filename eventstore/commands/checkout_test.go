@@ -32,7 +32,7 @@ func (r *rig) paidOnce(tokens []domain.Token, refusals ...error) payment.State {
 			}
 			continue
 		}
-		if p := r.settled(id); !p.CameToNothing() {
+		if p := r.settled(id); !p.EndedUnpaid() {
 			made = append(made, p)
 			r.audit(id)
 		}

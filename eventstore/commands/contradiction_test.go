@@ -190,7 +190,7 @@ func TestLateNotice(t *testing.T) {
 	}
 	all.Wait()
 	now := r.payment(p.ID)
-	if now.Status() != payment.StatusAuthorized || now.Revision != p.Revision+2 || r.inbox(p.ID).Notices[0].Outcome != inbox.Applied {
+	if now.Status() != payment.StatusAuthorized || now.Revision != p.Revision+2 || r.inbox(p.ID).Notifications[0].Outcome != inbox.Applied {
 		t.Errorf("%s at revision %d, was %d; %+v", now.Status(), now.Revision, p.Revision, r.inbox(p.ID))
 	}
 }

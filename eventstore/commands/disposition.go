@@ -34,7 +34,7 @@ var errNotYet = errors.New("it waits for something else")
 // applyNotification does what a notification about a payment of account asks for. Doing it twice is doing it once: the payment
 // and the dispute know what they were told.
 func (s *Service) applyNotification(ctx context.Context, account domain.AccountID, e stored) (disposition, error) {
-	payload := e.Told
+	payload := e.Payload
 	tip, err := eventstore.Load(ctx, s.Store, eventstore.Payments, eventstore.Payments.Key(account, string(payload.Reference)), eventstore.Latest)
 	if err != nil {
 		return disposition{}, err
@@ -50,7 +50,7 @@ func (s *Service) applyNotification(ctx context.Context, account domain.AccountI
 func (s *Service) applyAnswer(ctx context.Context, tip eventstore.Tip[payment.State], payload processor.Notification) (disposition, error) {
 	revision, _ := revisionOf(payload)
 	op, found := tip.State.Operation(revision)
-	if !found || op.Target.Processor != payload.Processor || op.Kind != payload.Kind || op.Refused || op.FoundID != "" {
+	if !found || op.Target.Processor != payload.Processor || op.Kind != payload.Kind || op.Refused || op.OutOfBandID != "" {
 		return disposition{refusal: fmt.Sprintf("The payment has no %s at %s under this key.", payload.Kind, payload.Processor)}, nil
 	}
 	if why := tip.State.Contradiction(revision, *payload.Answer); why != "" {
@@ -89,7 +89,7 @@ func (s *Service) applyUnstored(ctx context.Context, requestID string, payload p
 	if !known {
 		return full
 	}
-	disposed, err := s.applyNotification(ctx, account, stored{inbox.Received{At: at, Reference: payload.Reference, Told: payload.Notification}, requestID})
+	disposed, err := s.applyNotification(ctx, account, stored{inbox.Received{At: at, Reference: payload.Reference, Payload: payload.Notification}, requestID})
 	if errors.Is(err, errNotYet) || err == nil && disposed.dispute == "" {
 		return full
 	}

@@ -16,7 +16,7 @@ import (
 // applyDispute records what a processor told of a dispute (D16), as caused by the notification. The payment is not
 // touched.
 func (s *Service) applyDispute(ctx context.Context, paid eventstore.Tip[payment.State], e stored) (disposition, error) {
-	n := e.Told
+	n := e.Payload
 	payload := n.Dispute
 	transaction, processed := disputed(paid.State, n.Processor, payload.TransactionID)
 	switch {
@@ -44,7 +44,7 @@ func (s *Service) applyDispute(ctx context.Context, paid eventstore.Tip[payment.
 		return disposition{}, err
 	}
 	disposed := disposition{dispute: id}
-	if i := slices.IndexFunc(tip.State.Facts, func(f dispute.Judged) bool { return f.EventID == fact.EventID }); i >= 0 {
+	if i := slices.IndexFunc(tip.State.Facts, func(f dispute.RecordedFact) bool { return f.EventID == fact.EventID }); i >= 0 {
 		disposed.refusal = tip.State.Facts[i].Refusal // also one that was recorded before a crash
 	}
 	if tip.Appended {

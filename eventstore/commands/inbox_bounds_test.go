@@ -23,8 +23,8 @@ type moreDisputes struct {
 	more []processor.SignedNotification
 }
 
-func (d *moreDisputes) ToldSince(ctx context.Context, name processor.Name, since time.Time, after string) (processor.DisputePage, error) {
-	page, err := d.Client.ToldSince(ctx, name, since, after)
+func (d *moreDisputes) NotificationsSince(ctx context.Context, name processor.Name, since time.Time, after string) (processor.DisputePage, error) {
+	page, err := d.Client.NotificationsSince(ctx, name, since, after)
 	if name == processor.Adyen && after == "" {
 		var payload []processor.SignedNotification
 		for _, n := range d.more {
@@ -32,7 +32,7 @@ func (d *moreDisputes) ToldSince(ctx context.Context, name processor.Name, since
 				payload = append(payload, n)
 			}
 		}
-		page.Told = append(payload, page.Told...)
+		page.Notifications = append(payload, page.Notifications...)
 	}
 	return page, err
 }
@@ -177,7 +177,7 @@ func TestUnreadableDisputeIsKept(t *testing.T) {
 	r.sweeps(s)
 	for _, n := range []processor.SignedNotification{unreadable, found} {
 		in := r.inbox(n.Reference)
-		if in.Notices[0] != (inbox.Notice{Processor: processor.Adyen, ID: n.ID, Outcome: inbox.Rejected}) {
+		if in.Notifications[0] != (inbox.Notification{Processor: processor.Adyen, ID: n.ID, Outcome: inbox.Rejected}) {
 			t.Errorf("%+v", in)
 		}
 		if why := r.refusals(n.Reference)[n.ID]; why != "It cannot be read: the status of its dispute is not known." || !log.has(`"level":"warn"`, n.ID, why) {

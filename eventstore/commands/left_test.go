@@ -60,7 +60,7 @@ func newLeftRig(t *testing.T) *leftRig {
 	r.act(300)
 	r.of["failed"], _ = r.capture(9500, "")
 	for _, op := range r.payment(r.id).Operations {
-		if op.FoundID != "" {
+		if op.OutOfBandID != "" {
 			r.of["found"] = op
 		}
 	}
@@ -155,12 +155,12 @@ func TestCommandsOnLeft(t *testing.T) {
 	refused(t, err, domain.ReasonPaymentAlreadyRefunded)
 
 	r.act(200)
-	if op, err := r.capture(r.payment(r.id).Left(), ""); err != nil || op.State != payment.StateFailed {
+	if op, err := r.capture(r.payment(r.id).Capturable(), ""); err != nil || op.State != payment.StateFailed {
 		t.Errorf("a capture of what is gone: %+v, %v", op, err)
 	}
 	found := 0
 	for _, op := range r.payment(r.id).Whole().Operations {
-		if op.FoundID != "" {
+		if op.OutOfBandID != "" {
 			found++
 		}
 	}

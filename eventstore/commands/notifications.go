@@ -35,7 +35,7 @@ func (s *Service) receive(ctx context.Context, requestID string, payload process
 		return err
 	}
 	meta.Request = true // a full store sends it away; it is told again, or found by asking
-	event := inbox.Receive{At: meta.At, Told: payload.Notification, Body: payload.Body, Redacted: payload.Redacted, Found: found, Unreadable: payload.Unreadable}
+	event := inbox.Receive{At: meta.At, Payload: payload.Notification, Body: payload.Body, Redacted: payload.Redacted, Listed: found, Unreadable: payload.Unreadable}
 	if payload.Additional != "" {
 		event.Additional = s.sealAdditional(ctx, payload)
 		event.Redacted = payload.Redacted || event.Additional == nil
@@ -111,7 +111,7 @@ func (s *Service) applyInbox(ctx context.Context, tip eventstore.Tip[inbox.State
 
 // payloadsIn finds what the notifications that wait told, by the revision of its event: all of them, or the one alone that
 // is at hand as it has just come.
-func (s *Service) payloadsIn(ctx context.Context, tip eventstore.Tip[inbox.State], waiting []inbox.Notice, all bool) (map[uint64]stored, error) {
+func (s *Service) payloadsIn(ctx context.Context, tip eventstore.Tip[inbox.State], waiting []inbox.Notification, all bool) (map[uint64]stored, error) {
 	events := []*eventstore.Recorded{tip.Recorded}
 	if first := waiting[0].Revision; all && first != tip.Recorded.Revision {
 		var err error
@@ -133,7 +133,7 @@ func (s *Service) payloadsIn(ctx context.Context, tip eventstore.Tip[inbox.State
 }
 
 // recordDisposition records what became of a notification.
-func (s *Service) recordDisposition(ctx context.Context, tip eventstore.Tip[inbox.State], n inbox.Notice, disposed disposition) (eventstore.Tip[inbox.State], error) {
+func (s *Service) recordDisposition(ctx context.Context, tip eventstore.Tip[inbox.State], n inbox.Notification, disposed disposition) (eventstore.Tip[inbox.State], error) {
 	meta, err := s.Store.NewMeta("processor:"+string(n.Processor), tip.Recorded.CorrelationID)
 	if err != nil {
 		return tip, err

@@ -49,7 +49,7 @@ func (r *rig) inboxService(known *atomic.Bool, change ...func(*commands.Config))
 // toldOf is a dispute's notification.
 func toldOf(id string, reference domain.PaymentID, status processor.DisputeStatus, at time.Time) processor.SignedNotification {
 	return processor.SignedNotification{Body: `{"id":"` + id + `"}`, Notification: processor.Notification{
-		ID: id, Processor: processor.Adyen, Kind: processor.Dispute, Reference: reference, Dispute: &processor.DisputeNotice{
+		ID: id, Processor: processor.Adyen, Kind: processor.Dispute, Reference: reference, Dispute: &processor.DisputeUpdate{
 			ID: "dp_1", MerchantID: "m", Type: processor.Chargeback, Status: status, ReasonCode: "13.1", Wording: "late", Amount: 700, Currency: "EUR", At: at,
 		},
 	}}
@@ -126,19 +126,19 @@ func TestNoticeBeforePayment(t *testing.T) {
 	}
 	r.eventually("what came early is not applied", func() bool { return len(r.inbox(id).Waiting()) == 0 })
 	paid, d := r.payment(id), r.dispute("dp_1")
-	if d.Current.Status != processor.DisputeLost || d.Revision != 3 || d.Facts[0].Verdict != dispute.VerdictOpened ||
+	if d.Current.Status != processor.DisputeLost || d.Revision != 3 || d.Facts[0].Disposition != dispute.DispositionOpened ||
 		d.Subject.Payment != id || d.Current.TransactionID != paid.Authorization().TransactionID || d.Current.Reason != "PRODUCT_NOT_RECEIVED" {
 		t.Errorf("%+v", d)
 	}
 	for _, f := range d.Facts { // creation and answer may each have them applied at once, in any order
-		if f.Verdict == dispute.VerdictRejected {
+		if f.Disposition == dispute.DispositionRejected {
 			t.Errorf("%+v", f)
 		}
 	}
 	if paid.Revision != 2 || paid.Status() != payment.StatusAuthorized {
 		t.Errorf("the dispute touched the payment: %+v", paid)
 	}
-	for _, n := range r.inbox(id).Notices {
+	for _, n := range r.inbox(id).Notifications {
 		if n.Outcome != inbox.Applied {
 			t.Errorf("%+v", n)
 		}
@@ -182,7 +182,7 @@ func TestNoticeAfterCrash(t *testing.T) {
 			if err := s.Notify(context.Background(), "request", payload); err != nil {
 				t.Fatal(err)
 			}
-			kept := r.inbox(paid.ID).Notices[0]
+			kept := r.inbox(paid.ID).Notifications[0]
 			if died != "received" {
 				r.record(paid, kept, payload)
 			}
@@ -205,7 +205,7 @@ func TestNoticeAfterCrash(t *testing.T) {
 }
 
 // record writes the dispute's event as a process does that dies right after it.
-func (r *rig) record(paid payment.State, n inbox.Notice, payload processor.SignedNotification) {
+func (r *rig) record(paid payment.State, n inbox.Notification, payload processor.SignedNotification) {
 	r.t.Helper()
 	meta, err := r.store.NewMeta("processor:ADYEN", "request")
 	if err != nil {
@@ -261,12 +261,12 @@ func TestNoticesThatCannotBeTrue(t *testing.T) {
 		}
 		want[c.told.ID] = c.outcome
 	}
-	for _, n := range r.inbox(paid.ID).Notices {
+	for _, n := range r.inbox(paid.ID).Notifications {
 		if n.Outcome != want[n.ID] {
 			t.Errorf("%s is %s", n.ID, n.Outcome)
 		}
 	}
-	if now := r.payment(paid.ID); now.Revision != paid.Revision || r.dispute("dp_1").Exists() || r.dispute("dp_1").Facts[0].Verdict != dispute.VerdictRejected {
+	if now := r.payment(paid.ID); now.Revision != paid.Revision || r.dispute("dp_1").Exists() || r.dispute("dp_1").Facts[0].Disposition != dispute.DispositionRejected {
 		t.Errorf("%+v", now)
 	}
 	if err := s.Notify(context.Background(), "request", answer("nt_7", "other.1", processor.Capture, processor.Adyen, processor.Succeeded)); domain.ReasonOf(err) != domain.ReasonRequestValidation {
@@ -288,7 +288,7 @@ func TestNoPaymentAppears(t *testing.T) {
 		t.Error(err)
 	}
 	r.ahead.Store(int64(8 * 24 * time.Hour))
-	if err := s.ApplyPendingNotifications(context.Background(), id); err != nil || r.inbox(id).Notices[0].Outcome != inbox.Rejected {
+	if err := s.ApplyPendingNotifications(context.Background(), id); err != nil || r.inbox(id).Notifications[0].Outcome != inbox.Rejected {
 		t.Errorf("%v %+v", err, r.inbox(id))
 	}
 }
@@ -338,7 +338,7 @@ func TestSweep(t *testing.T) {
 		t.Fatal(err)
 	}
 	first, err := eventstore.Inboxes.Event(body[0])
-	if kept, is := first.(inbox.Received); err != nil || !is || !kept.Found || !json.Valid([]byte(kept.Body)) {
+	if kept, is := first.(inbox.Received); err != nil || !is || !kept.Listed || !json.Valid([]byte(kept.Body)) {
 		t.Errorf("%+v %v", first, err)
 	}
 }
@@ -349,11 +349,11 @@ type deafDisputes struct {
 	answers processor.Name
 }
 
-func (d deafDisputes) ToldSince(ctx context.Context, name processor.Name, since time.Time, after string) (processor.DisputePage, error) {
+func (d deafDisputes) NotificationsSince(ctx context.Context, name processor.Name, since time.Time, after string) (processor.DisputePage, error) {
 	if name != d.answers {
 		return processor.DisputePage{}, processor.ErrUnknown
 	}
-	return d.Client.ToldSince(ctx, name, since, after)
+	return d.Client.NotificationsSince(ctx, name, since, after)
 }
 
 // TestSweepOfDeafProcessors: one that does not answer does not keep the others.

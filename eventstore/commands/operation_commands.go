@@ -57,7 +57,7 @@ func (s *Service) Cancel(ctx context.Context, by Caller, in CancelInput) (paymen
 		},
 	})
 	if err == nil && before.Status() == payment.StatusSettled && after.VoidRefused() {
-		err = after.Settled()
+		err = after.CannotCancel()
 	}
 	return after, err
 }

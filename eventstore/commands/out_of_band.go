@@ -16,7 +16,7 @@ import (
 // that whoever asks for that comes through here again.
 func (s *Service) recordOutOfBand(ctx context.Context, tip eventstore.Tip[payment.State], revision uint64, answer processor.Answer) (eventstore.Tip[payment.State], error) {
 	op, _ := tip.State.Operation(revision)
-	if !process.MustLookBehind(op, answer) {
+	if !process.SuspectsOutOfBand(op, answer) {
 		return tip, nil
 	}
 	asking, cancel := context.WithTimeout(ctx, askTimeout)
@@ -43,8 +43,8 @@ func (s *Service) recordOutOfBand(ctx context.Context, tip eventstore.Tip[paymen
 
 // recordUnrequested records one operation that is not ours, unless it is known or no fact.
 func (s *Service) recordUnrequested(ctx context.Context, tip eventstore.Tip[payment.State], revision uint64, r processor.Record) (eventstore.Tip[payment.State], error) {
-	found := payment.RecordFound{Record: r}
-	event, err := payment.DecideFound(tip.State, found)
+	found := payment.RecordOutOfBand{Record: r}
+	event, err := payment.DecideOutOfBand(tip.State, found)
 	if errors.Is(err, payment.ErrForeign) {
 		s.Logger.Warn().Err(err).Str("payment", string(r.Reference)).Str("operation", r.ID).Str("kind", string(r.Kind)).Str("currency", string(r.Currency)).
 			Str("processor", string(r.Processor)).Str("merchantId", r.MerchantID).Msg("an operation in the processor's books cannot be one of the payment")
@@ -58,7 +58,7 @@ func (s *Service) recordUnrequested(ctx context.Context, tip eventstore.Tip[paym
 	}
 	return s.append(ctx, tip, revision, func(meta eventstore.Meta, state payment.State) (payment.Event, error) {
 		found.At, found.EventID = meta.At, meta.EventID
-		return payment.DecideFound(state, found)
+		return payment.DecideOutOfBand(state, found)
 	})
 }
 

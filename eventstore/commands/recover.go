@@ -35,7 +35,7 @@ func (s *Service) Recover(ctx context.Context, account domain.AccountID, id doma
 			return ctx.Err()
 		}
 		if !s.inFlight.agenda.has(tip.State.OperationKey(op.Revision)) {
-			s.ask(s.ctx, tip, op.Revision, process.Asked(s.Store.Now().Sub(op.RequestedAt)))
+			s.ask(s.ctx, tip, op.Revision, process.Lookups(s.Store.Now().Sub(op.RequestedAt)))
 		}
 	}
 	action := tip.State.RequiredAction()
@@ -117,7 +117,7 @@ func (s *Service) abandon(ctx context.Context, tip eventstore.Tip[payment.State]
 func (s *Service) abandoned(p payment.State) *question {
 	action, now := p.RequiredAction(), s.Store.Now()
 	e := questionAbout(p, action.Revision)
-	e.asked = process.Asked(now.Sub(action.ExpiresAt)) + 1
+	e.asked = process.Lookups(now.Sub(action.ExpiresAt)) + 1
 	e.next = time.Now().Add(process.NextInterval(e.asked - 1))
 	return e
 }

@@ -110,7 +110,7 @@ func (s *Service) sweep(ctx context.Context, name processor.Name, at *sweep) err
 	}
 	for range sweepPages {
 		ask, cancel := context.WithTimeout(ctx, sweepTimeout)
-		page, err := s.Disputes.ToldSince(ask, name, at.since, at.cursor)
+		page, err := s.Disputes.NotificationsSince(ask, name, at.since, at.cursor)
 		cancel()
 		if err != nil {
 			at.restart(s.Store.Now()) // a processor may have forgotten the cursor
@@ -119,7 +119,7 @@ func (s *Service) sweep(ctx context.Context, name processor.Name, at *sweep) err
 		if page.Unreadable > 0 {
 			s.Logger.Warn().Str("processor", string(name)).Int("count", page.Unreadable).Msg("what was told of disputes names no payment, or not itself")
 		}
-		for _, payload := range page.Told {
+		for _, payload := range page.Notifications {
 			if err := s.lookedUp(ctx, payload); err != nil {
 				return err // the page is asked for again
 			}

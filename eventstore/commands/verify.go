@@ -160,16 +160,16 @@ func (s *Service) refute(ctx context.Context, by Caller, inst instrument.State, 
 	if err != nil {
 		return err
 	}
-	refuted := instrument.Refuted{At: meta.At, Request: asked.Revision, Code: answer.Code, Message: answer.Message}
+	refuted := instrument.FailVerification{At: meta.At, Request: asked.Revision, Code: answer.Code, Message: answer.Message}
 	_, err = eventstore.Execute(ctx, s.Store, eventstore.Instruments, eventstore.Instruments.Key(by.Account, string(inst.Token)), meta,
 		func(state instrument.State) (instrument.Event, error) {
-			return instrument.DecideRefuted(state, refuted)
+			return instrument.DecideFailVerification(state, refuted)
 		})
 	if err != nil {
 		return err
 	}
 	s.discard(cardRef(inst))
-	return instrument.Refutation()
+	return instrument.NotVerified()
 }
 
 // changeInstrument records what decide makes of a token, if anything.

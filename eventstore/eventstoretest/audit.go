@@ -172,11 +172,11 @@ func (b sums) add(newest processor.State) payment.Status {
 
 // keyOf gives the key under which an operation stands in the books: one that was found there has somebody else's.
 func keyOf(p payment.State, op payment.Operation, lines []protocol.Line) domain.OperationKey {
-	if op.FoundID == "" {
+	if op.OutOfBandID == "" {
 		return p.OperationKey(op.Revision)
 	}
 	for _, l := range lines {
-		if l.ID == op.FoundID {
+		if l.ID == op.OutOfBandID {
 			return l.IdempotencyKey
 		}
 	}
@@ -186,7 +186,7 @@ func keyOf(p payment.State, op payment.Operation, lines []protocol.Line) domain.
 // operationOf finds what the ledger has of a line; the zero value when it has nothing.
 func operationOf(p payment.State, l protocol.Line) payment.Operation {
 	for _, op := range p.Operations {
-		if op.FoundID == l.ID || op.FoundID == "" && p.OperationKey(op.Revision) == l.IdempotencyKey {
+		if op.OutOfBandID == l.ID || op.OutOfBandID == "" && p.OperationKey(op.Revision) == l.IdempotencyKey {
 			return op
 		}
 	}

@@ -61,7 +61,7 @@ func missingThere(p payment.State, name processor.Name, records []processor.Reco
 		}
 		if !there {
 			list = append(list, Difference{
-				Kind: MissingThere, Payment: p.ID, Operation: op.Kind, Key: keyOf(p, op), ID: op.FoundID,
+				Kind: MissingThere, Payment: p.ID, Operation: op.Kind, Key: keyOf(p, op), ID: op.OutOfBandID,
 				TransactionID: op.TransactionID, Here: here(p, op), requestedAt: op.RequestedAt,
 			})
 		}
@@ -165,8 +165,8 @@ func is(p payment.State, op payment.Operation, r processor.Record) bool {
 	if op.Kind != r.Kind || op.Target.Processor != r.Processor {
 		return false
 	}
-	if op.FoundID != "" {
-		return op.FoundID == r.ID
+	if op.OutOfBandID != "" {
+		return op.OutOfBandID == r.ID
 	}
 	return p.OperationKey(op.Revision) == r.Key
 }
@@ -181,7 +181,7 @@ func find(p payment.State, r processor.Record) (payment.Operation, bool) {
 }
 
 func keyOf(p payment.State, op payment.Operation) domain.OperationKey {
-	if op.FoundID != "" {
+	if op.OutOfBandID != "" {
 		return "" // somebody else's
 	}
 	return p.OperationKey(op.Revision)

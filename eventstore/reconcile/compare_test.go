@@ -33,7 +33,7 @@ func sample() payment.State {
 	refused := op(6, processor.Capture, payment.StateFailed, 5000)
 	refused.Refused = true
 	found := op(7, processor.Refund, payment.StateSucceeded, 100)
-	found.FoundID = "op-7"
+	found.OutOfBandID = "op-7"
 	return payment.State{ID: "01p", Currency: "EUR", Amount: 1000, Operations: []payment.Operation{
 		elsewhere, op(2, processor.Authorize, payment.StateSucceeded, 1000), op(3, processor.Capture, payment.StateSucceeded, 400),
 		op(4, processor.Capture, payment.StatePending, 100), fenced, refused, found, op(8, processor.Void, payment.StateUnknown, 0),
@@ -51,7 +51,7 @@ func booksOf(p payment.State) (list []processor.Record) {
 			Key: p.OperationKey(op.Revision), Amount: op.Amount, Currency: "EUR", State: processor.State(op.State), CreatedAt: noon, UpdatedAt: noon,
 			Answer: processor.Answer{ProcessorTransactionID: op.TransactionID},
 		}
-		if op.FoundID != "" {
+		if op.OutOfBandID != "" {
 			r.Key = "sim.7"
 		}
 		list = append(list, r)

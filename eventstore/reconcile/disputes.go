@@ -93,7 +93,7 @@ func (r *run) disputeOf(ctx context.Context, n processor.Notification, consisten
 // waits tells whether a notification is kept here and cannot be applied yet.
 func (r *run) waits(ctx context.Context, n processor.Notification) (bool, error) {
 	tip, err := eventstore.Load(ctx, r.Store, eventstore.Inboxes, eventstore.InboxKey(string(n.Reference)), eventstore.Latest)
-	return slices.ContainsFunc(tip.State.Waiting(), func(w inbox.Notice) bool { return w.Processor == n.Processor && w.ID == n.ID }), err
+	return slices.ContainsFunc(tip.State.Waiting(), func(w inbox.Notification) bool { return w.Processor == n.Processor && w.ID == n.ID }), err
 }
 
 // disputeDifferences compares what was told there with the fact that is known of it here.
@@ -107,7 +107,7 @@ func disputeDifferences(d dispute.State, n processor.Notification) (list []Diffe
 		},
 	}
 	add := func(kind Kind) { difference.Kind = kind; list = append(list, difference) }
-	i := slices.IndexFunc(d.Facts, func(f dispute.Judged) bool { return f.EventID == n.ID })
+	i := slices.IndexFunc(d.Facts, func(f dispute.RecordedFact) bool { return f.EventID == n.ID })
 	if i < 0 {
 		difference.since = there.At
 		add(MissingHere)
@@ -131,7 +131,7 @@ func disputeDifferences(d dispute.State, n processor.Notification) (list []Diffe
 }
 
 // known is what is known here of a notification.
-func known(f dispute.Judged) Side {
+func known(f dispute.RecordedFact) Side {
 	return Side{
 		At: f.At, Amount: f.Amount, Currency: f.Currency, State: place(f.Type, f.Status),
 		MerchantID: f.MerchantID, TransactionID: f.TransactionID,

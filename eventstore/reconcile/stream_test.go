@@ -43,10 +43,10 @@ type mirror struct {
 func (m mirror) records(p payment.State) (list []processor.Record) {
 	for _, op := range p.Whole().Operations {
 		r := processor.Record{
-			ID: op.FoundID, Processor: op.Target.Processor, MerchantID: op.Target.MerchantID, Reference: p.ID, Kind: op.Kind, Key: "sim",
+			ID: op.OutOfBandID, Processor: op.Target.Processor, MerchantID: op.Target.MerchantID, Reference: p.ID, Kind: op.Kind, Key: "sim",
 			Amount: op.Amount, Currency: p.Currency, State: processor.State(op.State), CreatedAt: op.RequestedAt,
 		}
-		if op.FoundID == "" {
+		if op.OutOfBandID == "" {
 			r.Key = p.OperationKey(op.Revision)
 			r.ID = "op-" + string(r.Key)
 		}
@@ -149,7 +149,7 @@ func make1(store *eventstore.Store, id domain.PaymentID) error {
 			if i == 0 {
 				return payment.Authorized{Answer: payment.Answer{At: meta.At, Request: 1, EventID: meta.EventID}}
 			}
-			return payment.CaptureFound{Found: payment.Found{
+			return payment.CapturedOutOfBand{OutOfBand: payment.OutOfBand{
 				At: meta.At, EventID: meta.EventID, ID: fmt.Sprintf("op-%s-%d", id, i), Amount: domain.Amount(i), DoneAt: meta.At,
 			}}
 		}))

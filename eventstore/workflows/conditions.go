@@ -48,12 +48,12 @@ const allowance uint64 = 5_000
 
 // evaluate gives the verdict, and takes its cost from what may still be spent; a condition that this build does not
 // understand, or that comes when nothing is left, does not hold.
-func (c compiled) evaluate(v condition.Values, spend *uint64) workflow.Verdict {
+func (c compiled) evaluate(v condition.Values, spend *uint64) workflow.Evaluation {
 	switch {
 	case len(c.faults) > 0:
-		return workflow.Verdict{Error: "does not compile: " + c.faults[0].String()}
+		return workflow.Evaluation{Error: "does not compile: " + c.faults[0].String()}
 	case *spend == 0:
-		return workflow.Verdict{Error: "cost limit exceeded: the account's conditions together cost too much on one event"}
+		return workflow.Evaluation{Error: "cost limit exceeded: the account's conditions together cost too much on one event"}
 	}
 	verdict, cost := c.Evaluate(v)
 	*spend -= min(*spend, cost)

@@ -173,7 +173,7 @@ func (r *rig) disputed() payment.State {
 	p, err := r.well.Capture(background, r.by, commands.CaptureInput{Payment: p.ID, Final: true})
 	must(r.t, err)
 	must(r.t, r.well.Notify(background, "request", processor.SignedNotification{Body: "{}", Notification: processor.Notification{
-		ID: "nt-1", Processor: p.Operations[0].Target.Processor, Kind: processor.Dispute, Reference: p.ID, Dispute: &processor.DisputeNotice{
+		ID: "nt-1", Processor: p.Operations[0].Target.Processor, Kind: processor.Dispute, Reference: p.ID, Dispute: &processor.DisputeUpdate{
 			ID: disputeOf(p.ID), MerchantID: "m", Type: processor.Chargeback, Status: processor.DisputeOpen, ReasonCode: "13.1", Amount: 700, Currency: "EUR", At: time.Now(),
 		},
 	}}))

@@ -56,7 +56,7 @@ func dryRunOne(s payment.State, a workflow.Action, at time.Time) (payment.State,
 		return s, Effect{Action: a} // a cancellation that waits for the authorization
 	}
 	if a.Type == workflow.Cancel && s.Status() == payment.StatusSettled {
-		return s, Effect{Action: a, Refusal: words(s.Settled())}
+		return s, Effect{Action: a, Refusal: words(s.CannotCancel())}
 	}
 	answered, err := payment.DecideAnswer(s, payment.RecordAnswer{
 		At: at, EventID: simulated, Request: op.Revision, Answer: processor.Answer{State: processor.Succeeded, At: at},

@@ -51,7 +51,7 @@ func waiting(account domain.AccountID, id domain.WorkflowID, n int, due time.Tim
 	for i := range n {
 		runs = append(runs, workflow.RunState{
 			Account: account, ID: domain.RunID(fmt.Sprintf("%s-%06d", id, i)), Revision: 1, DueAt: due.Add(time.Duration(i) * time.Microsecond),
-			Workflow: workflow.Ref{ID: id}, Condition: workflow.Verdict{Holds: true}, Steps: []workflow.Step{{State: workflow.StepOpen}},
+			Workflow: workflow.Ref{ID: id}, Condition: workflow.Evaluation{Holds: true}, Steps: []workflow.Step{{State: workflow.StepOpen}},
 		})
 	}
 	return runs

@@ -88,7 +88,7 @@ func TestCauseIsWaitedFor(t *testing.T) {
 	r := newRig(t)
 	flow := r.workflow(workflow.Definition{Actions: []workflow.Action{{Type: workflow.HTTPRequest, URL: r.url}}})
 	trigger := workflow.Occasion{EventType: workflow.OnPaymentStatus, EventID: "event", At: time.Now()}
-	cause := workflow.StartRun{Account: r.by.Account, Workflow: flow, Trigger: trigger, Condition: workflow.Verdict{Error: "no"}}
+	cause := workflow.StartRun{Account: r.by.Account, Workflow: flow, Trigger: trigger, Condition: workflow.Evaluation{Error: "no"}}
 	by := r.by
 	by.RequestID = workflow.RunState{ID: cause.RunID()}.Diagnostics(0)
 	p := r.payWith(approved, by)
@@ -147,7 +147,7 @@ func (r *rig) backlog(w workflow.Workflow, runs int, due time.Time) []workflow.S
 		running.Go(func() {
 			for i := range next {
 				made[i] = workflow.StartRun{
-					Account: r.by.Account, Workflow: w, Payment: p.ID, Amount: p.Amount, Condition: workflow.Verdict{Holds: true},
+					Account: r.by.Account, Workflow: w, Payment: p.ID, Amount: p.Amount, Condition: workflow.Evaluation{Holds: true},
 					Trigger: workflow.Occasion{
 						EventType: workflow.OnPaymentStatus, EventID: at.EventID + string(rune('a'+i%26)) + time.Duration(i).String(), Aggregate: at.Aggregate,
 						AggregateID: at.ID, Sequence: at.Revision, Shard: int64(at.Shard), Seq: at.Seq, At: due.Add(-w.Definition.Delay()),

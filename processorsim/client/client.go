@@ -115,8 +115,8 @@ func (c *Client) lookup(ctx context.Context, method string, name processor.Name,
 	return processor.Lookup{}, unknown("look-up at %s: state %q contradicts the answer", name, l.State)
 }
 
-// ToldSince lists what a processor told about disputes.
-func (c *Client) ToldSince(ctx context.Context, name processor.Name, since time.Time, after string) (processor.DisputePage, error) {
+// NotificationsSince lists what a processor told about disputes.
+func (c *Client) NotificationsSince(ctx context.Context, name processor.Name, since time.Time, after string) (processor.DisputePage, error) {
 	q := url.Values{}
 	if after != "" {
 		q.Set("after", after)
@@ -143,7 +143,7 @@ func (c *Client) disputes(r *http.Request, name processor.Name, limit int64) (pr
 			page.Unreadable++
 			continue
 		}
-		page.Told = append(page.Told, told)
+		page.Notifications = append(page.Notifications, told)
 	}
 	return page, nil
 }

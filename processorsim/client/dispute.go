@@ -15,7 +15,7 @@ import (
 
 // notice is what every processor tells of a dispute, as far as it is read: mapped, but not checked.
 type notice struct {
-	processor.DisputeNotice
+	processor.DisputeUpdate
 	currency string // as the processor spells it
 	// amount is in minor units, or decimal in major ones; the latter is "" where the former counts.
 	amount  int64
@@ -37,12 +37,12 @@ var schemeCode = regexp.MustCompile(`^[A-Za-z0-9.]{1,16}$`)
 const maxWording = 500
 
 // readDispute maps a dispute to the words of the contract. No error text repeats what was told.
-func readDispute(name processor.Name, body json.RawMessage) (*processor.DisputeNotice, error) {
+func readDispute(name processor.Name, body json.RawMessage) (*processor.DisputeUpdate, error) {
 	n, err := readers[name](body)
 	if err != nil {
 		return nil, errors.New("its dispute cannot be parsed")
 	}
-	d := &n.DisputeNotice
+	d := &n.DisputeUpdate
 	d.Currency = domain.Currency(strings.ToUpper(n.currency))
 	d.At, d.ChallengeBy = d.At.UTC(), d.ChallengeBy.UTC()
 	if !years(d.ChallengeBy) {

@@ -187,9 +187,9 @@ func TestBodyIsKeptClean(t *testing.T) {
 func TestToldSinceReadsWhatItCan(t *testing.T) {
 	unknown := strings.NewReplacer(`"nt_1"`, `"nt_2"`, `"open"`, `"reopened"`).Replace(disputeOfBraintree)
 	c, _ := answering(t, 200, `{"notifications":[{"id":"x"},`+unknown+`,`+disputeOfBraintree+`,`+captured+`],"next":"nt_9","more":true}`)
-	page, err := c.ToldSince(t.Context(), processor.Braintree, since, "")
-	if err != nil || len(page.Told) != 2 || page.Unreadable != 2 || page.Next != "nt_9" || !page.More || page.Told[1].Dispute.ID != "dp_1" ||
-		page.Told[0].ID != "nt_2" || page.Told[0].Unreadable == "" {
+	page, err := c.NotificationsSince(t.Context(), processor.Braintree, since, "")
+	if err != nil || len(page.Notifications) != 2 || page.Unreadable != 2 || page.Next != "nt_9" || !page.More || page.Notifications[1].Dispute.ID != "dp_1" ||
+		page.Notifications[0].ID != "nt_2" || page.Notifications[0].Unreadable == "" {
 		t.Errorf("%+v %v", page, err)
 	}
 	for _, all := range []func() error{
@@ -204,13 +204,13 @@ func TestToldSinceReadsWhatItCan(t *testing.T) {
 	}
 	for _, bad := range []string{"<html>", `{"notifications":1}`} {
 		c, _ := answering(t, 200, bad)
-		if _, err := c.ToldSince(t.Context(), processor.Braintree, since, ""); err == nil {
+		if _, err := c.NotificationsSince(t.Context(), processor.Braintree, since, ""); err == nil {
 			t.Errorf("%s is taken", bad)
 		}
 	}
 	asked := ""
 	c = serving(t, func(w http.ResponseWriter, r *http.Request) { asked = r.URL.RequestURI(); _, _ = w.Write([]byte(`{}`)) })
-	if _, err := c.ToldSince(t.Context(), processor.Adyen, since, "nt_1 &"); err != nil || asked != protocol.DisputesPath(processor.Adyen)+"?after=nt_1+%26" {
+	if _, err := c.NotificationsSince(t.Context(), processor.Adyen, since, "nt_1 &"); err != nil || asked != protocol.DisputesPath(processor.Adyen)+"?after=nt_1+%26" {
 		t.Errorf("%s %v", asked, err)
 	}
 }

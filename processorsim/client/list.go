@@ -110,8 +110,8 @@ func (c *Client) DisputesOf(ctx context.Context, name processor.Name, reference 
 	if err != nil {
 		return nil, err
 	}
-	told := make([]processor.Notification, 0, len(page.Told))
-	for _, t := range page.Told {
+	told := make([]processor.Notification, 0, len(page.Notifications))
+	for _, t := range page.Notifications {
 		if t.Unreadable != "" {
 			return nil, unreadable("disputes of a payment at %s: notification %q: %s", name, t.ID, t.Unreadable)
 		}
@@ -128,14 +128,14 @@ func (c *Client) DisputesOf(ctx context.Context, name processor.Name, reference 
 // more may follow.
 func (c *Client) DisputesTold(ctx context.Context, name processor.Name, from, to time.Time, handle func(processor.Notification) error) error {
 	for cursor := ""; ; {
-		page, err := c.ToldSince(ctx, name, from, cursor)
+		page, err := c.NotificationsSince(ctx, name, from, cursor)
 		if err == nil && page.Unreadable > 0 {
 			err = unknown("disputes of %s: %d notifications cannot be read", name, page.Unreadable)
 		}
 		if err != nil {
 			return err
 		}
-		for _, t := range page.Told {
+		for _, t := range page.Notifications {
 			if t.Unreadable != "" {
 				return unreadable("disputes of %s: notification %q: %s", name, t.ID, t.Unreadable)
 			}

@@ -94,7 +94,7 @@ func (i *inboxReplay) event(r *eventstore.Recorded, open func(*domain.Sealed) (s
 			return nil
 		}
 		n := &Notice{
-			ID: e.Told.ID, Processor: e.Told.Processor, Kind: e.Told.Kind, ReceivedAt: paymentjson.Time{Time: e.At}, Found: e.Found,
+			ID: e.Payload.ID, Processor: e.Payload.Processor, Kind: e.Payload.Kind, ReceivedAt: paymentjson.Time{Time: e.At}, Found: e.Listed,
 			Outcome: inbox.Waiting, Redacted: e.Redacted, Body: body(e.Body), Hash: r.Hash.String(),
 		}
 		additional, err := open(e.Additional)
@@ -104,7 +104,7 @@ func (i *inboxReplay) event(r *eventstore.Recorded, open func(*domain.Sealed) (s
 		if additional != "" {
 			n.Additional = body(additional)
 		}
-		i.list, i.at[nameOf(e.Told.Processor, e.Told.ID)] = append(i.list, n), n
+		i.list, i.at[nameOf(e.Payload.Processor, e.Payload.ID)] = append(i.list, n), n
 	case inbox.WasApplied:
 		if n := i.at[nameOf(e.Processor, e.ID)]; n != nil {
 			n.Outcome, n.SettledAt, n.Effect, n.Dispute = inbox.Applied, &paymentjson.Time{Time: e.At}, e.Effect, e.Dispute

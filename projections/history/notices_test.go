@@ -38,8 +38,8 @@ func TestNotices(t *testing.T) {
 	receive := func(at time.Time, name string) {
 		t.Helper()
 		in(at, func(s inbox.State) (inbox.Event, error) {
-			return inbox.DecideReceive(s, inbox.Receive{At: at, Additional: additional, Body: `{"id":"` + name + `", "its":"own <words>"}`, Found: name == "nt_3", Told: processor.Notification{
-				ID: name, Processor: processor.Adyen, Kind: processor.Dispute, Reference: id, Dispute: &processor.DisputeNotice{ID: "dp_1"},
+			return inbox.DecideReceive(s, inbox.Receive{At: at, Additional: additional, Body: `{"id":"` + name + `", "its":"own <words>"}`, Listed: name == "nt_3", Payload: processor.Notification{
+				ID: name, Processor: processor.Adyen, Kind: processor.Dispute, Reference: id, Dispute: &processor.DisputeUpdate{ID: "dp_1"},
 			}})
 		})
 	}

@@ -31,7 +31,7 @@ func longLife(t *testing.T, store *eventstore.Store, refunds int) {
 		}
 		meta.At = at
 		_, err = eventstore.Execute(context.Background(), store, eventstore.Inboxes, eventstore.InboxKey(string(id)), meta, func(s inbox.State) (inbox.Event, error) {
-			return inbox.DecideReceive(s, inbox.Receive{At: at, Body: `{}`, Told: processor.Notification{ID: name, Processor: processor.Adyen, Kind: processor.Refund, Reference: id}})
+			return inbox.DecideReceive(s, inbox.Receive{At: at, Body: `{}`, Payload: processor.Notification{ID: name, Processor: processor.Adyen, Kind: processor.Refund, Reference: id}})
 		})
 		if err != nil {
 			t.Fatal(err)

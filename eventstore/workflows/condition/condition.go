@@ -138,9 +138,9 @@ func (c *Condition) Holds(v Values) (holds, personal bool, err error) {
 }
 
 // Evaluate evaluates the condition, and tells what it read and what that cost, in CEL's units.
-func (c *Condition) Evaluate(v Values) (verdict workflow.Verdict, cost uint64) {
+func (c *Condition) Evaluate(v Values) (verdict workflow.Evaluation, cost uint64) {
 	o, l := c.guarded(v, false)
-	verdict = workflow.Verdict{Holds: o.holds, Seen: l.seen}
+	verdict = workflow.Evaluation{Holds: o.holds, Seen: l.seen}
 	switch {
 	case o.err != nil && l.touched:
 		verdict.Error = "cannot be evaluated; the reason is not kept, since personal data was read"

@@ -11,8 +11,8 @@ import (
 	"payledger/domain/processor"
 )
 
-// found is the model of what was done at the processor behind our back: the sums move at once, whatever is under way.
-func (b *book) found(c payment.RecordFound) string {
+// addOutOfBand is the model of what was done at the processor behind our back: the sums move at once, whatever is under way.
+func (b *book) found(c payment.RecordOutOfBand) string {
 	r := c.Record
 	switch {
 	case b.sale == nil:
@@ -103,7 +103,7 @@ func (b *book) can(i *item) bool {
 	return true
 }
 
-// found tells of something that a processor may have done, mostly for the first time.
+// addOutOfBand tells of something that a processor may have done, mostly for the first time.
 func (m *machine) found(t *rapid.T) {
 	r := processor.Record{
 		ID: fmt.Sprintf("op-%d", rapid.IntRange(1, 12).Draw(t, "id")), State: processor.Succeeded, Final: rapid.Bool().Draw(t, "final"),
@@ -153,7 +153,7 @@ func (m *machine) found(t *rapid.T) {
 	if (r.Kind == processor.Capture || r.Kind == processor.Refund) && rest > 1 && rapid.Bool().Draw(t, "a part") {
 		r.Amount = domain.Amount(rapid.Int64Range(1, int64(rest)).Draw(t, "amount"))
 	}
-	c := payment.RecordFound{At: m.tick(t), EventID: fmt.Sprintf("event-%d", m.state.Revision+1), Record: r}
-	event, err := payment.DecideFound(m.state, c)
+	c := payment.RecordOutOfBand{At: m.tick(t), EventID: fmt.Sprintf("event-%d", m.state.Revision+1), Record: r}
+	event, err := payment.DecideOutOfBand(m.state, c)
 	m.step(t, event, err, m.book.found(c))
 }

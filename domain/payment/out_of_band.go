@@ -10,8 +10,8 @@ import (
 	"payledger/domain/processor"
 )
 
-// RecordFound brings an operation that stands in the processor's books and that nobody here asked for (§6.3).
-type RecordFound struct {
+// RecordOutOfBand brings an operation that stands in the processor's books and that nobody here asked for (§6.3).
+type RecordOutOfBand struct {
 	At      time.Time
 	EventID string // UUID of the event to be, and of the transaction event it is (D6)
 	Record  processor.Record
@@ -21,14 +21,14 @@ type RecordFound struct {
 // another merchant account, or of another currency.
 var ErrForeign = errors.New("the operation is of another merchant account or currency")
 
-// DecideFound records it as the fact it is, once by the processor's own id, whatever the payment's status and
+// DecideOutOfBand records it as the fact it is, once by the processor's own id, whatever the payment's status and
 // whatever is under way (D7). What moved nothing is no fact, nor is an authorization of somebody else's.
-func DecideFound(s State, c RecordFound) (Event, error) {
+func DecideOutOfBand(s State, c RecordOutOfBand) (Event, error) {
 	r := c.Record
 	if !s.Exists() {
 		return nil, ErrNoSuchOperation
 	}
-	if _, ours := s.RevisionOf(r.Key); ours || r.ID == "" || s.knows(r.ID) {
+	if _, ours := s.RevisionOf(r.Key); ours || r.ID == "" || s.hasOutOfBand(r.ID) {
 		return nil, ErrAlreadyAnswered
 	}
 	if r.State != processor.Succeeded || r.Kind == processor.Authorize || r.Kind == processor.Complete {
@@ -37,19 +37,19 @@ func DecideFound(s State, c RecordFound) (Event, error) {
 	if !s.mayBeOf(r) {
 		return nil, ErrForeign
 	}
-	fact := Found{
+	fact := OutOfBand{
 		At: c.At, EventID: c.EventID, ID: r.ID, Amount: r.Amount, TransactionID: r.Answer.ProcessorTransactionID,
 		ParentID: r.ParentID, ProcessorEventID: r.Answer.ProcessorEventID, DoneAt: r.CreatedAt,
 	}
 	switch r.Kind {
 	case processor.Capture:
-		return CaptureFound{fact, r.Final}, nil
+		return CapturedOutOfBand{fact, r.Final}, nil
 	case processor.Void:
-		return VoidFound{fact}, nil
+		return VoidedOutOfBand{fact}, nil
 	case processor.Refund:
-		return RefundFound{fact, s.captureAs(r.ParentID)}, nil
+		return RefundedOutOfBand{fact, s.captureAs(r.ParentID)}, nil
 	case processor.Adjust:
-		return AdjustmentFound{fact}, nil
+		return AdjustedOutOfBand{fact}, nil
 	default:
 		return nil, nil
 	}
@@ -69,10 +69,10 @@ func (s State) RevisionOf(key domain.OperationKey) (uint64, bool) {
 	return revision, ours && err == nil
 }
 
-// knows tells whether the operation that the processor calls id was found before.
-func (s State) knows(id string) bool {
+// hasOutOfBand tells whether the operation that the processor calls id was found before.
+func (s State) hasOutOfBand(id string) bool {
 	for op := range s.Each {
-		if op.FoundID == id {
+		if op.OutOfBandID == id {
 			return true
 		}
 	}
@@ -89,14 +89,14 @@ func (s State) captureAs(transaction string) (newest uint64) {
 	return newest
 }
 
-// found adds the operation, which has its outcome. It acts upon the authorization, a refund perhaps upon one capture.
-func (s State) found(kind processor.Kind, e Found, final bool, parent uint64) State {
+// addOutOfBand adds the operation, which has its outcome. It acts upon the authorization, a refund perhaps upon one capture.
+func (s State) addOutOfBand(kind processor.Kind, e OutOfBand, final bool, parent uint64) State {
 	if parent == 0 {
 		parent = s.held().Revision
 	}
 	return s.request(Operation{
 		Kind: kind, Amount: e.Amount, Final: final, Parent: parent, RequestedAt: e.DoneAt, State: StateSucceeded,
-		TransactionID: e.TransactionID, FoundID: e.ID, Answers: []OperationAnswer{{
+		TransactionID: e.TransactionID, OutOfBandID: e.ID, Answers: []OperationAnswer{{
 			EventID: e.EventID, At: e.At, State: StateSucceeded, ProcessorEventID: e.ProcessorEventID,
 		}},
 	})
@@ -104,24 +104,24 @@ func (s State) found(kind processor.Kind, e Found, final bool, parent uint64) St
 
 // capture is the capture that the refund is of; 0: of none that is known. An event of schema 3 names it by its
 // transaction only.
-func (e RefundFound) capture(s State) uint64 {
+func (e RefundedOutOfBand) capture(s State) uint64 {
 	if e.Capture != 0 {
 		return e.Capture
 	}
 	return s.captureAs(e.ParentID)
 }
 
-// evolveFound folds what was found at a processor.
-func (s State) evolveFound(e Event) State {
+// evolveOutOfBand folds what was found at a processor.
+func (s State) evolveOutOfBand(e Event) State {
 	switch e := e.(type) {
-	case CaptureFound:
-		return s.found(processor.Capture, e.Found, e.Final, 0).at(e.At)
-	case VoidFound:
-		return s.found(processor.Void, e.Found, false, 0).released().at(e.At)
-	case RefundFound:
-		return s.found(processor.Refund, e.Found, false, e.capture(s)).at(e.At)
-	case AdjustmentFound:
-		s = s.found(processor.Adjust, e.Found, false, 0)
+	case CapturedOutOfBand:
+		return s.addOutOfBand(processor.Capture, e.OutOfBand, e.Final, 0).at(e.At)
+	case VoidedOutOfBand:
+		return s.addOutOfBand(processor.Void, e.OutOfBand, false, 0).released().at(e.At)
+	case RefundedOutOfBand:
+		return s.addOutOfBand(processor.Refund, e.OutOfBand, false, e.capture(s)).at(e.At)
+	case AdjustedOutOfBand:
+		s = s.addOutOfBand(processor.Adjust, e.OutOfBand, false, 0)
 		return s.adjusted(s.Revision).at(e.At)
 	}
 	return s
@@ -131,7 +131,7 @@ func (s State) evolveFound(e Event) State {
 // processor, which did that before, may have no room for it.
 func (s State) overtaken(op Operation) bool {
 	for other := range s.Each {
-		if other.FoundID != "" && other.Revision > op.Revision || other.cameLate() {
+		if other.OutOfBandID != "" && other.Revision > op.Revision || other.cameLate() {
 			return op.State.running()
 		}
 	}

@@ -51,9 +51,9 @@ type Details struct {
 	Preferences *domain.Preferences `json:"preferences,omitempty"`
 }
 
-// Left is what left the state with one event: settled operations and idempotency keys, oldest first, and with the first
+// Finished is what left the state with one event: settled operations and idempotency keys, oldest first, and with the first
 // event the details.
-type Left struct {
+type Finished struct {
 	Operations []Operation `json:"operations,omitempty"`
 	KeyHashes  []string    `json:"keyHashes,omitempty"`
 	Details    *Details    `json:"details,omitempty"`
@@ -62,7 +62,7 @@ type Left struct {
 // Past is everything that left a state, the newest first. It is shared and never changed.
 type Past struct {
 	Revision uint64 // of the event with which Left left
-	Left     Left
+	Finished Finished
 	Before   *Past // what left earlier; nil: nothing
 
 	Operations, KeyHashes int      // how many are in Left and before
@@ -70,7 +70,7 @@ type Past struct {
 }
 
 // Then returns the past to which the event at revision added left.
-func (p *Past) Then(revision uint64, left Left) *Past {
+func (p *Past) Then(revision uint64, left Finished) *Past {
 	next := &Past{revision, left, p, len(left.Operations), len(left.KeyHashes), left.Details}
 	if p != nil {
 		next.Operations, next.KeyHashes = next.Operations+p.Operations, next.KeyHashes+p.KeyHashes
@@ -87,12 +87,12 @@ func (s State) Details() Details {
 	return *s.Past.Details
 }
 
-// NewestLeft returns what left with the newest event; false when nothing did.
-func (s State) NewestLeft() (Left, bool) {
+// NewestFinished returns what left with the newest event; false when nothing did.
+func (s State) NewestFinished() (Finished, bool) {
 	if s.Past == nil || s.Past.Revision != s.Revision {
-		return Left{}, false
+		return Finished{}, false
 	}
-	return s.Past.Left, true
+	return s.Past.Finished, true
 }
 
 // HasPast reports whether Past is all that left the state. A state that was decoded has none of it; only Evolve, and what
@@ -121,7 +121,7 @@ func (s State) Whole() State {
 	}
 	whole, keys := slices.Clone(s.Operations), [][]string{s.KeyHashes}
 	for p := s.Past; p != nil; p = p.Before {
-		whole, keys = append(whole, p.Left.Operations...), append(keys, p.Left.KeyHashes)
+		whole, keys = append(whole, p.Finished.Operations...), append(keys, p.Finished.KeyHashes)
 	}
 	slices.SortFunc(whole, func(a, b Operation) int { return int(a.Revision) - int(b.Revision) })
 	slices.Reverse(keys)
@@ -129,7 +129,7 @@ func (s State) Whole() State {
 	details := s.Past.Details
 	s.Past, s.Totals = nil, Totals{}
 	if details != nil {
-		s.Past, s.Totals.Details = s.Past.Then(1, Left{Details: details}), true
+		s.Past, s.Totals.Details = s.Past.Then(1, Finished{Details: details}), true
 	}
 	return s
 }
@@ -142,8 +142,8 @@ func (s State) Each(yield func(*Operation) bool) {
 		}
 	}
 	for p := s.Past; p != nil; p = p.Before {
-		for i := range p.Left.Operations {
-			if !yield(&p.Left.Operations[i]) {
+		for i := range p.Finished.Operations {
+			if !yield(&p.Finished.Operations[i]) {
 				return
 			}
 		}
@@ -156,7 +156,7 @@ func (s State) Used(hash string) bool {
 		return true
 	}
 	for p := s.Past; p != nil; p = p.Before {
-		if slices.Contains(p.Left.KeyHashes, hash) {
+		if slices.Contains(p.Finished.KeyHashes, hash) {
 			return true
 		}
 	}
@@ -180,9 +180,9 @@ func (s State) mayLeave(op *Operation) bool {
 	}
 }
 
-// settle lets the oldest operations that are over, and the oldest idempotency keys, leave the state, down to Tail of each,
+// moveFinished lets the oldest operations that are over, and the oldest idempotency keys, leave the state, down to Tail of each,
 // and the details of e.
-func (s State) settle(e Event) State {
+func (s State) moveFinished(e Event) State {
 	over := -Tail
 	for i := range s.Operations {
 		if s.mayLeave(&s.Operations[i]) {
@@ -190,7 +190,7 @@ func (s State) settle(e Event) State {
 		}
 	}
 	keys := max(0, len(s.KeyHashes)-Tail)
-	var left Left
+	var left Finished
 	if c, first := e.(Created); first && (c.Order != nil || c.Personal != nil || c.Preferences != nil) {
 		left.Details, s.Totals.Details = &Details{c.Order, c.Personal, c.Preferences}, true
 	}
@@ -217,26 +217,26 @@ func (s State) settle(e Event) State {
 	return s
 }
 
-// checkSettled checks that what left adds up to Totals, and that what stays is short.
-func (s State) checkSettled() error {
+// checkFinished checks that what left adds up to Totals, and that what stays is short.
+func (s State) checkFinished() error {
 	if !s.HasPast() {
 		return fmt.Errorf("payment %s: %d operations left, and some of them are not at hand", s.ID, s.Totals.Operations)
 	}
 	var sum Totals
 	for p := s.Past; p != nil; p = p.Before {
-		for _, op := range p.Left.Operations {
+		for _, op := range p.Finished.Operations {
 			if !s.mayLeave(&op) {
 				return fmt.Errorf("payment %s: operation %d left and is not over", s.ID, op.Revision)
 			}
 			sum = sum.with(op)
 		}
-		sum.KeyHashes += len(p.Left.KeyHashes)
-		sum.Details = sum.Details || p.Left.Details != nil
+		sum.KeyHashes += len(p.Finished.KeyHashes)
+		sum.Details = sum.Details || p.Finished.Details != nil
 	}
 	if sum != s.Totals {
 		return fmt.Errorf("payment %s: what left adds up to %+v, not %+v", s.ID, sum, s.Totals)
 	}
-	if after := s.settle(nil); len(after.Operations) != len(s.Operations) || len(after.KeyHashes) != len(s.KeyHashes) {
+	if after := s.moveFinished(nil); len(after.Operations) != len(s.Operations) || len(after.KeyHashes) != len(s.KeyHashes) {
 		return fmt.Errorf("payment %s: %d operations and %d keys stay", s.ID, len(s.Operations), len(s.KeyHashes))
 	}
 	return nil
