@@ -10,6 +10,7 @@ import (
 	"payledger/eventstore/commands"
 	"payledger/httpapi/checkout"
 	"payledger/httpapi/intake"
+	"payledger/httpapi/request"
 )
 
 // Intake bounds what the API takes in (D1); see package intake. A part that is nil has no bound.
@@ -59,7 +60,7 @@ func (c *call) admit() (leave func(), err error) {
 		return leave, domain.Refuse(domain.KindInvalid, domain.ReasonHeadersTooLarge, "The headers are larger than %d bytes.", maxHeaders)
 	}
 	if in.Gate != nil && in.Gate.Full() {
-		in.Repeats.Wait(c.ctx)
+		in.Repeats.Wait(c.Ctx)
 		return leave, c.shed()
 	}
 	return leave, nil
@@ -95,26 +96,26 @@ func (c *call) enter() error {
 	if c.route.access == byNothing || strings.HasPrefix(c.route.path, checkout.PathAssets) {
 		return nil
 	}
-	if _, isList := c.operation.query["limit"]; isList {
-		if err := c.reserve(c.api.Intake.Answers, int64(integerOr(c.r.URL.Query(), "limit", defaultLimit))*elementSize); err != nil {
+	if _, isList := c.operation.Query["limit"]; isList {
+		if err := c.reserve(c.api.Intake.Answers, int64(request.Limit(c.Query))*elementSize); err != nil {
 			return err
 		}
 	}
 	if c.api.Intake.Gate == nil {
 		return nil
 	}
-	place, ok := c.api.Intake.Gate.Enter(c.ctx)
+	place, ok := c.api.Intake.Gate.Enter(c.Ctx)
 	if !ok {
 		return c.shed()
 	}
-	c.place, c.ctx = place, commands.WithPlace(c.ctx, place)
+	c.place, c.Ctx = place, commands.WithPlace(c.Ctx, place)
 	return nil
 }
 
 // shed refuses a request because there is no room for it.
 func (c *call) shed() error {
 	c.api.Intake.Tally.Add(intake.Requests)
-	intake.Refused(c.ctx, retryAfter*time.Second)
+	intake.Refused(c.Ctx, retryAfter*time.Second)
 	return overloaded()
 }
 
@@ -172,7 +173,7 @@ var errOverloaded error = overload{}
 
 func (c *call) tooManyOfAddress() error {
 	c.w.Header().Set("Retry-After", "1")
-	intake.Refused(c.ctx, time.Second)
+	intake.Refused(c.Ctx, time.Second)
 	refused := domain.Refuse(domain.KindUnavailable, domain.ReasonRateLimitExceeded, "The address makes too many requests at once.")
 	refused.Err = errOverloaded
 	return refused

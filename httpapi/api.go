@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -14,113 +15,51 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/account"
-	"payledger/domain/attempt"
-	"payledger/domain/dispute"
-	"payledger/domain/instrument"
-	"payledger/domain/payment"
 	"payledger/domain/processor"
-	"payledger/domain/session"
-	"payledger/domain/workflow"
 	"payledger/eventstore"
-	"payledger/eventstore/commands"
 	"payledger/httpapi/checkout"
+	"payledger/httpapi/clienttoken"
 	"payledger/httpapi/keyuse"
-	"payledger/projections"
-	"payledger/projections/history"
+	"payledger/httpapi/management"
+	"payledger/httpapi/payments"
+	"payledger/httpapi/request"
+	"payledger/httpapi/validation"
+	"payledger/httpapi/webhooks"
+	"payledger/httpapi/workflows"
 )
 
-// Commands is what the API asks of the ledger; every method records, or refuses with a domain.Error.
+// Commands are the commands of all calls; every method records, or refuses with a domain.Error.
 type Commands interface {
-	CreateSession(ctx context.Context, by commands.Caller, id domain.SessionID, in commands.SessionInput) (session.State, error)
-	// Session reads a client session; unknown and expired ones are refused.
-	Session(ctx context.Context, account domain.AccountID, id domain.SessionID) (session.State, error)
-	// ChangeSession changes a client session; change gives it as it shall be, and may be called again.
-	ChangeSession(ctx context.Context, by commands.Caller, id domain.SessionID, change commands.SessionChange) (session.State, error)
-	Tokenize(ctx context.Context, by commands.Caller, in commands.TokenizeInput) (instrument.State, error)
-	// VaultInstrument keeps a token for a customer; a card that is not verified is refused (D5).
-	VaultInstrument(ctx context.Context, by commands.Caller, in commands.VaultInput) (instrument.State, error)
-	DeleteInstrument(ctx context.Context, by commands.Caller, token domain.Token) (instrument.State, error)
-	MakeDefault(ctx context.Context, by commands.Caller, token domain.Token) (instrument.State, error)
-	// CreatePayment answers when the outcome is known or the payment timeout is over (D8).
-	CreatePayment(ctx context.Context, by commands.Caller, in commands.PaymentInput) (payment.State, error)
-	// Resume refuses with NoActionsToHandle what is not finished when the payment timeout is over (D8).
-	Resume(ctx context.Context, by commands.Caller, in commands.ResumeInput) (payment.State, error)
-	Cancel(ctx context.Context, by commands.Caller, in commands.CancelInput) (payment.State, error)
-	Capture(ctx context.Context, by commands.Caller, in commands.CaptureInput) (payment.State, error)
-	Refund(ctx context.Context, by commands.Caller, in commands.RefundInput) (payment.State, error)
-	Adjust(ctx context.Context, by commands.Caller, in commands.AdjustInput) (payment.State, error)
-	// StartAttempt makes the attempt that a MANUAL session waits for (D12).
-	StartAttempt(ctx context.Context, by commands.Caller, in commands.AttemptInput) (attempt.State, error)
-	Attempt(ctx context.Context, account domain.AccountID, id domain.AttemptID) (attempt.State, error)
-	AmountChanged(ctx context.Context, a attempt.State) (bool, error)
-	// ApproveAttempt also makes the payment, and waits for its authorization (D5).
-	ApproveAttempt(ctx context.Context, by commands.Caller, id domain.AttemptID) (attempt.State, error)
-	AbortAttempt(ctx context.Context, by commands.Caller, in commands.AbortInput) (attempt.State, error)
-	// Notify keeps what a processor told unasked; it is durable when nil is answered (D14).
+	payments.Commands
+	management.Commands
+	workflows.Commands
+	// Notify records an unsolicited notification of a processor; it is durable when nil is returned (D14).
 	Notify(ctx context.Context, requestID string, told processor.SignedNotification) error
-	// CreateAPIKey also gives the key's text, which is shown once.
-	CreateAPIKey(ctx context.Context, by commands.Caller, in commands.APIKeyInput) (account.APIKey, string, error)
-	// RevokeAPIKey gives the key as it was; it works no more when nil is answered.
-	RevokeAPIKey(ctx context.Context, by commands.Caller, id domain.APIKeyID) (account.APIKey, error)
-	CreateEndpoint(ctx context.Context, by commands.Caller, in commands.EndpointInput) (account.Endpoint, error)
-	ChangeEndpoint(ctx context.Context, by commands.Caller, id domain.EndpointID, in commands.EndpointChange) (account.Endpoint, error)
-	// DeleteEndpoint gives the endpoint as it was.
-	DeleteEndpoint(ctx context.Context, by commands.Caller, id domain.EndpointID) (account.Endpoint, error)
-	// RotateSigningSecret also gives the new secret's text, which is shown once.
-	RotateSigningSecret(ctx context.Context, by commands.Caller) (commands.RotatedSecret, error)
-	ChangeRouting(ctx context.Context, by commands.Caller, in account.Routing) (account.Routing, error)
-	ChangeProcessor(ctx context.Context, by commands.Caller, in commands.ProcessorInput) (account.Processor, error)
-	ChangeSettings(ctx context.Context, by commands.Caller, in commands.SettingsInput) (account.Settings, error)
-	Workflows(ctx context.Context, account domain.AccountID) (workflow.State, error)
-	CreateWorkflow(ctx context.Context, by commands.Caller, d workflow.Definition, enabled bool) (workflow.Workflow, error)
-	// ChangeWorkflow makes a new version of a workflow that does something else; enabled nil leaves that.
-	ChangeWorkflow(ctx context.Context, by commands.Caller, id domain.WorkflowID, d workflow.Definition, enabled *bool) (workflow.Workflow, error)
-	EnableWorkflow(ctx context.Context, by commands.Caller, id domain.WorkflowID, enabled bool) (workflow.Workflow, error)
 }
 
-// Reader is what the API reads: one payment linearizably, who the caller is, whose a session is.
+// Reader reads payments and what the calls show, and finds the account of a caller.
 type Reader interface {
-	// Payment gives the newest state of an account's payment; PaymentError when it has none of that id.
-	Payment(ctx context.Context, account domain.AccountID, id domain.PaymentID) (payment.State, error)
-	// Settings gives the newest settings of an account.
-	Settings(ctx context.Context, id domain.AccountID) (account.Settings, error)
-	// ListPayments reads a page of an account's payments, at most limit, from a place on; nil is the newest end.
-	ListPayments(ctx context.Context, account domain.AccountID, f projections.PaymentFilter, from *projections.Place, limit int) (projections.PaymentPage, error)
-	// Instruments lists a customer's vaulted instruments and names the default one, "" for none.
-	Instruments(ctx context.Context, account domain.AccountID, customer string) ([]instrument.State, domain.Token, error)
-	// ListDisputes reads a page of an account's disputes, newest first; nil is the newest end.
-	ListDisputes(ctx context.Context, account domain.AccountID, f projections.DisputeFilter, from *projections.DisputePlace, limit int) (projections.DisputePage, error)
-	// Dispute gives the newest state of an account's dispute; EntityNotFound when it has none of that id.
-	Dispute(ctx context.Context, account domain.AccountID, id domain.DisputeID) (dispute.State, error)
-	// Personal opens sealed personal data; erased data opens as empty.
-	Personal(ctx context.Context, sealed *domain.Sealed) (domain.Personal, error)
+	payments.Reader
+	management.Reader
+	workflows.Reader
+	// SessionAccount returns the account of a client session, false when there is no such session.
 	SessionAccount(ctx context.Context, id domain.SessionID) (domain.AccountID, bool, error)
-	// Runs reads a page of a workflow's runs, newest first, at most limit, from a place on, and gives the next page's.
-	Runs(ctx context.Context, account domain.AccountID, id domain.WorkflowID, from *projections.RunPlace, limit int) ([]workflow.RunState, *projections.RunPlace, error)
-	// CaughtUp returns when the reads below show everything that was recorded before the call.
-	CaughtUp(ctx context.Context) error
-	// APIKey gives an API key as this node knows it. It may have been revoked since; its hash and its end never change.
+	// APIKey returns an API key as this node knows it. It may have been revoked since; its hash and its expiry never change.
 	APIKey(id domain.APIKeyID) (account.APIKey, bool)
-	// AccountByKey finds the account of an API key as it stands at the call, on whichever node it was changed last. The key
-	// may have expired, or be none of the account's any more.
+	// AccountByKey returns the newest state of an API key's account, whichever node changed it last. The key may have expired, or
+	// may not be one of the account's any more.
 	AccountByKey(ctx context.Context, id domain.APIKeyID) (account.State, bool, error)
 	Account(id domain.AccountID) (account.State, bool)
-}
-
-// History replays one payment, and hands on the entries of a part as it reads them; next is the revision behind which
-// more follow, 0 when none do. history.ErrNotThere, before the first entry, when it has no such revision or time.
-type History interface {
-	Payment(ctx context.Context, account domain.AccountID, id domain.PaymentID, part history.Part, hand func(history.Entry) error) (next uint64, err error)
 }
 
 // Config is what the API needs; everything but FrameAncestors, RateLimit, KeyUses and Notifications is required.
 type Config struct {
 	Commands       Commands
 	Reader         Reader
-	History        History
-	Deliveries     Deliveries
-	Reconciler     Reconciler
-	Workflows      Workflows
+	History        payments.History
+	Deliveries     webhooks.Deliveries
+	Reconciler     management.Reconciler
+	Workflows      workflows.Engine
 	ClientTokenKey []byte // signs client tokens and makes sessions' ids of their access tokens (D4); 32 bytes or more
 	PublicURL      string // this service as browsers reach it
 	Environment    string // account.Sandbox or account.Production
@@ -133,7 +72,7 @@ type Config struct {
 	CheckURL func(ctx context.Context, url string) error
 	// TestEndpoint sends the test message to a webhook endpoint, once, and tells how that ended (§6.1, D20); an
 	// error means that it was not sent.
-	TestEndpoint func(ctx context.Context, account domain.AccountID, endpoint domain.EndpointID) (EndpointTest, error)
+	TestEndpoint func(ctx context.Context, account domain.AccountID, endpoint domain.EndpointID) (management.EndpointTest, error)
 	// Notifications reads what a processor of that name sent, and refuses what is not signed or not well
 	// formed (D14); nil: none are taken.
 	Notifications func(name processor.Name, header http.Header, body []byte) (processor.SignedNotification, error)
@@ -147,27 +86,32 @@ type Config struct {
 	Intake Intake
 }
 
-// minTokenKey is the shortest key that client tokens may be signed with, in bytes: HS256's own size.
-const minTokenKey = 32
-
 // API is the HTTP interface.
 type API struct {
 	Config
-	operations map[string]*operation
+	operations map[string]*validation.Operation
+	bodyRules  map[string]request.BodyRule
+	queryRules map[string]request.QueryRule
 	pages      *checkout.Pages
 	router     *mux.Router
+	table      []route
 	routes     map[*mux.Route]route
 	limits     *limits
 	answered   answers
+	tokens     *clienttoken.Tokens
+	payments   payments.Handlers
+	management management.Handlers
+	webhooks   webhooks.Handlers
+	workflows  workflows.Handlers
 }
 
 // New prepares the API; it fails when openapi.yaml and the routes do not fit each other, and on a
 // configuration that would be unsafe.
 func New(c Config) (*API, error) {
-	if len(c.ClientTokenKey) < minTokenKey {
+	if len(c.ClientTokenKey) < clienttoken.MinKey {
 		return nil, errors.New("httpapi: the client token key is too short")
 	}
-	if tokenEnvironments[c.Environment] == "" {
+	if clienttoken.Environments[c.Environment] == "" {
 		return nil, errors.New("httpapi: unknown environment " + c.Environment)
 	}
 	if c.KeyUses == nil {
@@ -175,9 +119,6 @@ func New(c Config) (*API, error) {
 	}
 	operations, err := loadOperations()
 	if err != nil {
-		return nil, err
-	}
-	if err := checkRoutes(routes, operations); err != nil {
 		return nil, err
 	}
 	pages, err := checkout.New(c.FrameAncestors)
@@ -188,10 +129,40 @@ func New(c Config) (*API, error) {
 		Config: c, operations: operations, pages: pages, router: mux.NewRouter().SkipClean(true), routes: map[*mux.Route]route{},
 		limits: newLimits(c.RateLimit, c.Now),
 	}
-	for _, r := range routes {
+	a.connect()
+	if err := checkRoutes(a.table, operations); err != nil {
+		return nil, err
+	}
+	for _, r := range a.table {
 		a.routes[a.router.NewRoute().Methods(r.method).Path(r.path)] = r
 	}
 	return a, nil
+}
+
+// connect gives the handlers of each part what they need of the configuration.
+func (a *API) connect() {
+	c := a.Config
+	a.tokens = &clienttoken.Tokens{Key: c.ClientTokenKey, Environment: c.Environment, PublicURL: c.PublicURL, Now: c.Now}
+	if c.Reader != nil && c.Commands != nil {
+		a.tokens.Owner, a.tokens.Session = c.Reader.SessionAccount, c.Commands.Session
+	}
+	a.payments = payments.Handlers{
+		Commands: c.Commands, Reader: c.Reader, History: c.History, Tokens: a.tokens, Environment: c.Environment, Now: c.Now, Random: c.Random,
+	}
+	a.management = management.Handlers{
+		Commands: c.Commands, Reader: c.Reader, Reconciler: c.Reconciler, KeyUses: c.KeyUses, Now: c.Now, Logger: c.Logger,
+		CheckURL: c.CheckURL, SendTest: c.TestEndpoint,
+	}
+	a.webhooks = webhooks.Handlers{Deliveries: c.Deliveries}
+	a.workflows = workflows.Handlers{Commands: c.Commands, Reader: c.Reader, Engine: c.Workflows, CheckURL: c.CheckURL}
+	a.table, a.bodyRules, a.queryRules = a.routeTable(), map[string]request.BodyRule{}, map[string]request.QueryRule{}
+	for _, part := range []interface {
+		BodyRules() map[string]request.BodyRule
+		QueryRules() map[string]request.QueryRule
+	}{&a.payments, &a.management, &a.webhooks, &a.workflows} {
+		maps.Copy(a.bodyRules, part.BodyRules())
+		maps.Copy(a.queryRules, part.QueryRules())
+	}
 }
 
 // ServeHTTP answers one request: guards in the order of D3, then the handler, then one log line.
@@ -202,7 +173,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		a.Logger.Error().Err(err).Msg("no request id")
 	}
 	w.Header().Set("X-Request-Id", id)
-	c := &call{api: a, r: r, w: w, ctx: r.Context(), id: id}
+	c := &call{Call: request.Call{Ctx: r.Context(), ID: id, Header: r.Header, CursorKey: a.ClientTokenKey}, api: a, r: r, w: w}
 	done := c.taken()
 	a.answered.add(done.status)
 	a.logRequest(c, done, a.Now().Sub(start))

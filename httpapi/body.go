@@ -2,9 +2,7 @@ package httpapi
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"mime"
 	"net/http"
@@ -12,6 +10,7 @@ import (
 
 	"payledger/domain"
 	"payledger/httpapi/intake"
+	"payledger/httpapi/validation"
 )
 
 // maxBody is the size of the largest body, and maxNotification that of the largest body of a processor's notification, which is
@@ -23,57 +22,23 @@ const (
 
 // readBody reads and parses the body of a call that has one: the guard JSON (D1, D3).
 func (c *call) readBody() error {
-	if !c.operation.hasBody() {
+	if c.operation.Body == nil {
 		return nil
 	}
 	body, err := c.bodyBytes(maxBody)
 	if err != nil {
 		return err
 	}
-	if c.operation.optional && isNothing(body) {
+	if c.operation.Optional && isNothing(body) {
 		body = []byte("{}")
 	}
-	if c.body, err = parseObject(body); err != nil {
+	if c.Body, err = validation.Parse(body); err != nil {
 		return malformed(err)
 	}
 	if strings.HasPrefix(c.route.path, "/management/") {
 		return nil // null has no meaning there (D20)
 	}
-	return c.body.dropNulls(c.route.method == http.MethodPatch)
-}
-
-// dropNulls takes the fields away that are null: they mean absent (D21). In a change they clear (D4), and mean absent only
-// in the elements of arrays, which are new.
-func (d *document) dropNulls(change bool) error {
-	if !withoutNulls(d.tree, change) {
-		return nil
-	}
-	exact, err := exactTree(d.text)
-	if err != nil {
-		return err
-	}
-	withoutNulls(exact, change)
-	d.text, err = exactText(exact)
-	return err
-}
-
-// withoutNulls takes the null fields out of a tree, but for those that clear; it reports whether there were any.
-func withoutNulls(tree any, clears bool) (some bool) {
-	switch tree := tree.(type) {
-	case map[string]any:
-		for name, value := range tree {
-			if value == nil && !clears {
-				delete(tree, name)
-				some = true
-			}
-			some = withoutNulls(value, clears) || some
-		}
-	case []any:
-		for _, element := range tree {
-			some = withoutNulls(element, false) || some
-		}
-	}
-	return some
+	return c.Body.DropNulls(c.route.method == http.MethodPatch)
 }
 
 // isNothing tells a body that means {} where a body may be left out: none at all, or null (D1).
@@ -129,12 +94,18 @@ func malformed(cause error) error {
 	return domain.Refuse(domain.KindInvalid, domain.ReasonMalformedJSON, "The body must be one JSON object: %s.", cause)
 }
 
-// decode reads the validated body. The schema has seen to it that every value fits its field, so a failure
-// is a fault of ours.
-func decode[T any](c *call) (T, error) {
-	var v T
-	if err := json.Unmarshal(c.body.text, &v); err != nil {
-		return v, fmt.Errorf("httpapi: a valid body does not decode: %w", err)
+// validate holds query and body to the operation's schema and rules (D3).
+func (c *call) validate() error {
+	c.Query, c.Model = c.r.URL.Query(), c.operation.Model
+	if c.route.access == byPage { // a page ignores unknown parameters: links gather some on their way
+		return nil
 	}
-	return v, nil
+	check := validation.Request{Query: c.r.URL.RawQuery, Body: c.Body}
+	if rule := c.api.queryRules[c.route.operation]; rule != nil {
+		check.QueryRule = func(v *validation.Violations) { rule(v, &c.Call) }
+	}
+	if rule := c.api.bodyRules[c.route.operation]; rule != nil {
+		check.BodyRule = func(v *validation.Violations) { rule(v, &c.Call) }
+	}
+	return c.operation.Check(check)
 }

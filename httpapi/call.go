@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -10,31 +9,23 @@ import (
 	"strings"
 
 	"payledger/domain"
-	"payledger/domain/account"
-	"payledger/eventstore/commands"
 	"payledger/httpapi/checkout"
 	"payledger/httpapi/intake"
+	"payledger/httpapi/request"
+	"payledger/httpapi/validation"
 )
 
 // call is one request on its way through the guards.
 type call struct {
+	request.Call
 	api       *API
 	r         *http.Request
 	w         http.ResponseWriter
-	ctx       context.Context
-	id        string // X-Request-Id, diagnosticsId
 	route     route
-	operation *operation
-	vars      map[string]string
-	merchant  account.State
-	key       account.APIKey // of a call by API key
-	actor     string
-	session   domain.SessionID // of a call by client token
-	action    action           // of a call by an action's client token
-	body      document         // validated
-	client    netip.Addr       // the limits count for
-	place     *intake.Place    // among the requests that are worked on
-	reserved  []reservation    // memory
+	operation *validation.Operation
+	client    netip.Addr    // the limits count for
+	place     *intake.Place // among the requests that are worked on
+	reserved  []reservation // memory
 }
 
 // outcome is what became of a call.
@@ -51,12 +42,12 @@ func (c *call) answer() outcome {
 	if page, ok := result.(checkout.Document); ok && err == nil {
 		return outcome{status: page.Status, cut: c.api.pages.Write(c.w, page)}
 	}
-	if lines, ok := result.(stream); ok && err == nil {
+	if lines, ok := result.(request.Stream); ok && err == nil {
 		if err = c.reserve(c.api.Intake.Answers, streamSize); err == nil {
 			return outcome{status: http.StatusOK, cut: c.stream(lines)}
 		}
 	}
-	if elements, ok := result.(listing); ok && err == nil {
+	if elements, ok := result.(request.Listing); ok && err == nil {
 		if err = c.reserve(c.api.Intake.Answers, streamSize); err == nil {
 			return c.list(elements)
 		}
@@ -65,8 +56,8 @@ func (c *call) answer() outcome {
 		return c.failPage(err)
 	}
 	status := http.StatusOK
-	if later, is := result.(accepted); is {
-		status, result = http.StatusAccepted, later.answer
+	if later, is := result.(request.Accepted); is {
+		status, result = http.StatusAccepted, later.Answer
 	}
 	var body raw
 	if err == nil {
@@ -116,7 +107,7 @@ func (c *call) pass() (any, error) {
 // find gives the call its route. An unknown path is guarded like a merchant's call, a known path with the
 // wrong method like the path's other calls; allowed are their methods.
 func (c *call) find() (allowed []string, known bool) {
-	if c.route, c.vars, known = c.api.match(c.r, c.r.Method); known {
+	if c.route, c.Vars, known = c.api.match(c.r, c.r.Method); known {
 		c.operation = c.api.operations[c.route.operation]
 		return nil, true
 	}
@@ -142,14 +133,6 @@ func (c *call) unknownPath(allowed []string) error {
 func nothingHere() error {
 	return domain.Refuse(domain.KindNotFound, domain.ReasonNotFound, "There is nothing at this path.")
 }
-
-// caller is who the command is carried out for.
-func (c *call) caller() commands.Caller {
-	return commands.Caller{Account: c.merchant.ID, Actor: c.actor, RequestID: c.id}
-}
-
-// accepted is an answer about something that is decided later: 202 (D12).
-type accepted struct{ answer any }
 
 // raw is an answer as it is written.
 type raw struct {

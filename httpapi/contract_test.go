@@ -196,10 +196,8 @@ func TestContractNamesEnumerations(t *testing.T) {
 }
 
 func TestRoutesAndDocumentFit(t *testing.T) {
-	operations, err := loadOperations()
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := testAPI(t)
+	operations, routes := a.operations, a.table
 	if err := checkRoutes(routes, operations); err != nil {
 		t.Error(err)
 	}
@@ -300,7 +298,7 @@ func TestContractSaysWhatIsBuilt(t *testing.T) {
 		}
 		rows[call], paths[plain(m[2])] = m[3], true
 	}
-	for _, r := range routes {
+	for _, r := range testAPI(t).table {
 		call := r.method + " " + plain(r.path)
 		if rows[call] != "yes" {
 			t.Errorf("%s is built, CONTRACT.md says %q", call, rows[call])

@@ -8,6 +8,7 @@ import (
 
 	"payledger/domain"
 	"payledger/eventstore"
+	"payledger/httpapi/validation"
 )
 
 // statuses is the one table from errorId to HTTP status (D3).
@@ -83,29 +84,6 @@ func violationsOf(model string, found []domain.Violation) violationsOfModel {
 	return v
 }
 
-// invalid is a RequestValidationError about query and body at once.
-type invalid struct {
-	query, body *domain.Error
-}
-
-func (e invalid) Error() string   { return e.query.Error() + "; " + e.body.Error() }
-func (e invalid) Unwrap() []error { return []error{e.query, e.body} }
-
-// refuse makes one error of what is wrong with the query and with the body; nil when nothing is.
-func refuse(query violations, model string, body violations) error {
-	q, b := domain.Invalid(modelQuery, query...), domain.Invalid(model, body...)
-	switch {
-	case len(query) > 0 && len(body) > 0:
-		return invalid{q, b}
-	case len(query) > 0:
-		return q
-	case len(body) > 0:
-		return b
-	default:
-		return nil
-	}
-}
-
 // unavailable makes an error of a log that is damaged or full, or does not answer in time, into the answer for it,
 // wherever it came from.
 func unavailable(err error) error {
@@ -154,15 +132,15 @@ func (c *call) fail(err error) (status int, writeErr error) {
 		c.w.Header().Set("Retry-After", strconv.Itoa(retryAfter))
 	}
 	detail := errorDetail{
-		ErrorID: e.Reason, Description: e.Message, DiagnosticsID: c.id, RecoverySuggestion: c.suggestion(e),
+		ErrorID: e.Reason, Description: e.Message, DiagnosticsID: c.ID, RecoverySuggestion: c.suggestion(e),
 		PaymentID: e.Payment, PaymentStatus: e.Status,
 	}
 	if len(e.Violations) > 0 {
 		detail.ValidationErrors = []violationsOfModel{violationsOf(e.Model, e.Violations)}
 	}
-	var both invalid
+	var both validation.Invalid
 	if errors.As(err, &both) {
-		detail.ValidationErrors = append(detail.ValidationErrors, violationsOf(both.body.Model, both.body.Violations))
+		detail.ValidationErrors = append(detail.ValidationErrors, violationsOf(both.Body.Model, both.Body.Violations))
 	}
 	answer, encodeErr := encode(errorBody{detail})
 	if encodeErr != nil {

@@ -4,7 +4,9 @@ import (
 	"net/http"
 
 	"payledger/domain"
+	"payledger/domain/account"
 	"payledger/eventstore/secrets/apikey"
+	"payledger/httpapi/clienttoken"
 )
 
 // apiVersion is the one version that is served (§9).
@@ -37,7 +39,7 @@ func (c *call) authenticateKey(text string) error {
 	if err := c.checkRate(known); err != nil {
 		return err
 	}
-	merchant, found, err := c.api.Reader.AccountByKey(c.ctx, id)
+	merchant, found, err := c.api.Reader.AccountByKey(c.Ctx, id)
 	if err != nil {
 		return err
 	}
@@ -49,7 +51,7 @@ func (c *call) authenticateKey(text string) error {
 		return unauthorized()
 	}
 	c.api.KeyUses.Note(id, c.api.Now())
-	c.merchant, c.key, c.actor = merchant, key, "api_key:"+string(id)
+	c.Merchant, c.Key, c.Actor = merchant, key, "api_key:"+string(id)
 	return nil
 }
 
@@ -77,7 +79,7 @@ func (c *call) checkVersion() error {
 
 // checkScope wants the scope of the call on the key (D2).
 func (c *call) checkScope() error {
-	if c.route.scope == "" || c.key.Allows(c.route.scope) {
+	if c.route.scope == "" || c.Key.Allows(c.route.scope) {
 		return nil
 	}
 	return domain.Refuse(domain.KindForbidden, domain.ReasonMissingScope, "The API key lacks the scope %s.", c.route.scope)
@@ -93,4 +95,63 @@ func clientToken(h http.Header) string {
 		}
 	}
 	return ""
+}
+
+// authenticateBrowser reads the client token of a session, or its access token alone (D12).
+func (c *call) authenticateBrowser() error {
+	text, err := c.browsersToken()
+	if err != nil {
+		return err
+	}
+	merchant, id, err := c.sessionOf(text)
+	if err != nil {
+		return err
+	}
+	c.Merchant, c.Session, c.Actor = merchant, id, "client_token:"+string(id)
+	return c.checkBrowserRate(byClientToken, string(id))
+}
+
+// sessionOf returns the session of a client token, and its account.
+func (c *call) sessionOf(text string) (account.State, domain.SessionID, error) {
+	owner, access, err := c.api.tokens.ReadSession(c.Ctx, text)
+	if err != nil {
+		return account.State{}, "", err
+	}
+	merchant, known := c.api.Reader.Account(owner)
+	if !known {
+		return account.State{}, "", clienttoken.Refused()
+	}
+	return merchant, c.api.tokens.SessionID(access), nil
+}
+
+// authenticateAction reads the client token of a required action; no other client token is accepted (D12).
+func (c *call) authenticateAction() error {
+	text, err := c.browsersToken()
+	if err != nil {
+		return err
+	}
+	return c.enterAction(text)
+}
+
+// enterAction makes the required action of a client token the call's.
+func (c *call) enterAction(text string) error {
+	owner, action, err := c.api.tokens.ReadAction(text)
+	if err != nil {
+		return err
+	}
+	merchant, known := c.api.Reader.Account(owner)
+	if !known {
+		return clienttoken.Refused()
+	}
+	c.Merchant, c.Action = merchant, action
+	return c.checkBrowserRate(byActionToken, string(action.Payment))
+}
+
+// browsersToken returns the client token of the headers (D12).
+func (c *call) browsersToken() (string, error) {
+	text := clientToken(c.r.Header)
+	if text == "" {
+		return "", domain.Refuse(domain.KindUnauthorized, domain.ReasonUnauthorized, "The header X-Client-Token is missing.")
+	}
+	return text, nil
 }

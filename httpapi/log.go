@@ -2,10 +2,14 @@ package httpapi
 
 import (
 	"errors"
+	"maps"
 	"net"
 	"net/http"
+	"payledger/domain"
 	"strings"
+	"sync"
 	"time"
+	"unicode"
 )
 
 // statusGone is what a request is logged and counted as whose caller went away before its answer. Nobody sees it as an answer.
@@ -22,16 +26,16 @@ func (a *API) logRequest(c *call, o outcome, took time.Duration) {
 	case c.route.access == byNothing || c.route.access == byPage:
 		event = a.Logger.Debug()
 	}
-	event = event.Str("requestId", c.id).Str("method", c.r.Method).Str("route", c.route.path).
+	event = event.Str("requestId", c.ID).Str("method", c.r.Method).Str("route", c.route.path).
 		Int("status", o.status).Dur("took", took).Str("client", clientAddress(c))
 	if o.status == http.StatusNotFound {
 		event = event.Str("path", shownPath(c.r.URL.Path))
 	}
-	if c.merchant.ID != "" {
-		event = event.Str("account", string(c.merchant.ID))
+	if c.Merchant.ID != "" {
+		event = event.Str("account", string(c.Merchant.ID))
 	}
-	if c.actor != "" {
-		event = event.Str("actor", c.actor)
+	if c.Actor != "" {
+		event = event.Str("actor", c.Actor)
 	}
 	if o.failure != nil && o.status != statusGone {
 		event = event.Str("errorId", string(reasonOf(o.failure)))
@@ -95,4 +99,41 @@ func wordLike(segment string) bool {
 		}
 	}
 	return len(segment) <= shownSegment && digits <= 2 && capitals <= shownCapitals
+}
+
+// masked takes the digits out of a text that holds a card number: what went wrong may have one in its hands,
+// and none reaches a log (D12).
+func masked(text string) string {
+	if !domain.MayHoldCardNumber(text) {
+		return text
+	}
+	return strings.Map(func(r rune) rune {
+		if unicode.IsDigit(r) {
+			return '#'
+		}
+		return r
+	}, text)
+}
+
+// answers counts requests by the status that they ended with.
+type answers struct {
+	mu    sync.Mutex
+	count map[int]uint64
+}
+
+func (a *answers) add(status int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.count == nil {
+		a.count = map[int]uint64{}
+	}
+	a.count[status]++
+}
+
+// Answers returns how many requests ended with each status since the start. 499 are those whose caller went away before
+// the answer.
+func (a *API) Answers() map[int]uint64 {
+	a.answered.mu.Lock()
+	defer a.answered.mu.Unlock()
+	return maps.Clone(a.answered.count)
 }

@@ -11,6 +11,7 @@ import (
 
 	"payledger/domain"
 	"payledger/httpapi"
+	"payledger/httpapi/management"
 )
 
 // allKinds is every kind of webhook (§6.2).
@@ -121,12 +122,12 @@ func TestEndpointTest(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 3, 4, 5, 6, 7, 8000, time.UTC)
 	var next struct {
-		outcome httpapi.EndpointTest
+		outcome management.EndpointTest
 		err     error
 	}
 	var asked []domain.EndpointID
 	r := newRig(t, func(c *httpapi.Config) {
-		c.TestEndpoint = func(_ context.Context, _ domain.AccountID, id domain.EndpointID) (httpapi.EndpointTest, error) {
+		c.TestEndpoint = func(_ context.Context, _ domain.AccountID, id domain.EndpointID) (management.EndpointTest, error) {
 			asked = append(asked, id)
 			return next.outcome, next.err
 		}
@@ -134,12 +135,12 @@ func TestEndpointTest(t *testing.T) {
 	id := r.endpoint(`{"url":"https://shop.example/"}`).text1("id")
 	const started = `"startedAt":"2026-03-04T05:06:07.000008Z"`
 	for _, c := range []struct {
-		outcome httpapi.EndpointTest
+		outcome management.EndpointTest
 		want    string
 	}{
-		{httpapi.EndpointTest{StatusCode: 204, Duration: 12*time.Millisecond + 999*time.Microsecond}, `{` + started + `,"durationMs":12,"statusCode":204,"succeeded":true}`},
-		{httpapi.EndpointTest{StatusCode: 302, Failure: "STATUS"}, `{` + started + `,"durationMs":0,"statusCode":302,"failure":"STATUS","succeeded":false}`},
-		{httpapi.EndpointTest{Failure: "TIMEOUT", Duration: 10 * time.Second}, `{` + started + `,"durationMs":10000,"failure":"TIMEOUT","succeeded":false}`},
+		{management.EndpointTest{StatusCode: 204, Duration: 12*time.Millisecond + 999*time.Microsecond}, `{` + started + `,"durationMs":12,"statusCode":204,"succeeded":true}`},
+		{management.EndpointTest{StatusCode: 302, Failure: "STATUS"}, `{` + started + `,"durationMs":0,"statusCode":302,"failure":"STATUS","succeeded":false}`},
+		{management.EndpointTest{Failure: "TIMEOUT", Duration: 10 * time.Second}, `{` + started + `,"durationMs":10000,"failure":"TIMEOUT","succeeded":false}`},
 	} {
 		next.outcome = c.outcome
 		next.outcome.StartedAt = at

@@ -11,6 +11,7 @@ import (
 
 	"payledger/domain"
 	"payledger/httpapi"
+	"payledger/httpapi/management"
 )
 
 // TestMistakesAreNamed: what a newcomer writes wrongly, and what the answer tells (D3).
@@ -165,11 +166,11 @@ func TestCallerGone(t *testing.T) {
 	t.Parallel()
 	inside, over := make(chan struct{}), make(chan struct{})
 	r := newRig(t, func(c *httpapi.Config) {
-		c.TestEndpoint = func(ctx context.Context, _ domain.AccountID, _ domain.EndpointID) (httpapi.EndpointTest, error) {
+		c.TestEndpoint = func(ctx context.Context, _ domain.AccountID, _ domain.EndpointID) (management.EndpointTest, error) {
 			close(inside)
 			<-ctx.Done()
 			defer close(over)
-			return httpapi.EndpointTest{}, ctx.Err()
+			return management.EndpointTest{}, ctx.Err()
 		}
 	})
 	made := r.want(r.do(request{method: "POST", path: "/management/webhook-endpoints", body: `{"url":"https://shop.example/","description":"d","eventTypes":["PAYMENT.STATUS"]}`}), 200, "")

@@ -6,39 +6,15 @@ import (
 	"strings"
 
 	"payledger/httpapi/nearmiss"
+	"payledger/httpapi/request"
 )
-
-// unknownName says that a name is not known, and which one it looks like.
-func unknownName(what, name string, known []string) string {
-	text := "is not a known " + what
-	if near := nearmiss.Of(name, known); near != "" {
-		text += "; did you mean " + near + "?"
-	}
-	return text
-}
-
-// plainHeaders are headers of every request, which are nobody's misspelling.
-var plainHeaders = []string{"Accept", "Accept-Encoding", "Accept-Language", "Connection", "Content-Length", "Content-Type", "Cookie", "Host", "Origin", "Referer", "User-Agent"}
-
-// nearHeader returns the request's header that was probably meant to be the wanted one, "" if none was.
-func nearHeader(h http.Header, wanted string) string {
-	bare := func(name string) string { return strings.TrimPrefix(http.CanonicalHeaderKey(name), "X-") }
-	var found []string
-	for name := range h {
-		if name != http.CanonicalHeaderKey(wanted) && !slices.Contains(plainHeaders, name) && nearmiss.Of(bare(name), []string{bare(wanted)}) != "" {
-			found = append(found, name)
-		}
-	}
-	slices.Sort(found)
-	return strings.Join(found[:min(1, len(found))], "")
-}
 
 // didYouMean asks whether a header of the request was meant to be the wanted one, which is missing; "" if none was.
 func didYouMean(h http.Header, wanted string) string {
 	if h.Get(wanted) != "" {
 		return ""
 	}
-	if near := nearHeader(h, wanted); near != "" {
+	if near := request.NearHeader(h, wanted); near != "" {
 		return "The request has the header " + near + "; did you mean " + wanted + "? "
 	}
 	return ""
@@ -48,7 +24,7 @@ func didYouMean(h http.Header, wanted string) string {
 var skipped = []string{"api", "v1", "v2", "v3", "rest"}
 
 // nearPath returns the path of openapi.yaml that an unknown one was probably meant to be, "" if none was.
-func nearPath(path, method string) string {
+func nearPath(routes []route, path, method string) string {
 	segments := strings.Split(strings.Trim(path, "/"), "/")
 	for len(segments) > 1 && slices.Contains(skipped, strings.ToLower(segments[0])) {
 		segments = segments[1:]

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"encoding/json"
 	"net/http"
+	"payledger/httpapi/request"
 	"slices"
 	"strings"
 	"testing"
@@ -37,10 +38,10 @@ func misspellings(at string, s *openapi3.Schema, within func(any) any) (found []
 func TestMisspelledFields(t *testing.T) {
 	a, looked, deepest := testAPI(t), 0, 0
 	for id, operation := range a.operations {
-		if operation.body == nil || strings.HasPrefix(operation.path, "/processors/") {
+		if operation.Body == nil || strings.HasPrefix(operation.Path, "/processors/") {
 			continue
 		}
-		for _, c := range misspellings("$", operation.body, func(v any) any { return v }) {
+		for _, c := range misspellings("$", operation.Body, func(v any) any { return v }) {
 			body, err := json.Marshal(c.body)
 			if err != nil {
 				t.Fatal(err)
@@ -83,7 +84,7 @@ func TestNearPath(t *testing.T) {
 		{"GET", "/payments/01abc/secrets", ""},
 		{"GET", "/payments/01abc/events/2", ""},
 	} {
-		if got := nearPath(c.path, c.method); got != c.want {
+		if got := nearPath(testAPI(t).table, c.path, c.method); got != c.want {
 			t.Errorf("%s %s is near %q, want %q", c.method, c.path, got, c.want)
 		}
 	}
@@ -119,7 +120,7 @@ func TestNearHeader(t *testing.T) {
 		h := http.Header{}
 		h.Set(c.sent, "1")
 		h.Set("User-Agent", "x")
-		if got := nearHeader(h, c.wanted); (got != "") != c.near {
+		if got := request.NearHeader(h, c.wanted); (got != "") != c.near {
 			t.Errorf("%s for %s: %q", c.sent, c.wanted, got)
 		}
 	}

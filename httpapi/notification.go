@@ -10,13 +10,13 @@ import (
 // body's bytes is what tells who calls, so the body is read first. It follows the processors' protocol and
 // may have fields that are not known here: they add some as they please.
 func receiveNotification(c *call) (any, error) {
-	name := processor.Name(c.vars["name"])
+	name := processor.Name(c.Vars["name"])
 	if c.api.Notifications == nil || !slices.Contains(processor.Names, name) {
 		return nil, nothingHere()
 	}
 	c.place.Leave() // the body may be long on its way
 	body, err := c.bodyBytes(maxNotification)
-	c.place.Return(c.ctx)
+	c.place.Return(c.Ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -24,8 +24,8 @@ func receiveNotification(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.actor = "processor:" + string(name)
-	if err := c.api.Commands.Notify(c.ctx, c.id, told); err != nil {
+	c.Actor = "processor:" + string(name)
+	if err := c.api.Commands.Notify(c.Ctx, c.ID, told); err != nil {
 		return nil, err
 	}
 	return struct{}{}, nil

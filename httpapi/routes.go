@@ -5,6 +5,7 @@ import (
 
 	"payledger/domain/account"
 	"payledger/httpapi/checkout"
+	"payledger/httpapi/request"
 )
 
 // access says what a caller must bring.
@@ -29,77 +30,84 @@ type route struct {
 	handle       func(*call) (any, error)
 }
 
+// with makes the handler of a part of the API.
+func with(handle func(*request.Call) (any, error)) func(*call) (any, error) {
+	return func(c *call) (any, error) { return handle(&c.Call) }
+}
+
 // pathHealth and pathReady are what probes ask (I1).
 const pathHealth, pathReady = "/healthz", "/readyz"
 
-// routes are all calls, with their scopes (D2).
-var routes = []route{
-	{http.MethodPost, "/client-session", byAPIKey, true, account.ScopeClientTokensWrite, "createClientSession", createSession},
-	{http.MethodGet, "/client-session", byAPIKey, true, account.ScopeClientTokensWrite, "getClientSession", getSession},
-	{http.MethodPatch, "/client-session", byAPIKey, true, account.ScopeClientTokensWrite, "changeClientSession", changeSession},
-	{http.MethodPost, "/payments", byAPIKey, true, account.ScopeTransactionsAuthorize, "createPayment", createPayment},
-	{http.MethodGet, "/payments", byAPIKey, true, account.ScopeTransactionsRetrieve, "listPayments", listPayments},
-	{http.MethodGet, "/payments/{id}", byAPIKey, true, account.ScopeTransactionsRetrieve, "getPayment", getPayment},
-	{http.MethodGet, "/payments/{id}/events", byAPIKey, true, account.ScopeTransactionsRetrieve, "getPaymentEvents", getPaymentEvents},
-	{http.MethodPost, "/payments/{id}/resume", byAPIKey, true, account.ScopeTransactionsAuthorize, "resumePayment", resumePayment},
-	{http.MethodPost, "/payments/{id}/cancel", byAPIKey, true, account.ScopeTransactionsCancel, "cancelPayment", cancelPayment},
-	{http.MethodPost, "/payments/{id}/capture", byAPIKey, true, account.ScopeTransactionsCapture, "capturePayment", capturePayment},
-	{http.MethodPost, "/payments/{id}/refund", byAPIKey, true, account.ScopeTransactionsRefund, "refundPayment", refundPayment},
-	{http.MethodPost, "/payments/{id}/adjust-authorization", byAPIKey, true, account.ScopeTransactionsAuthorize, "adjustPaymentAuthorization", adjustPayment},
+// routeTable returns all calls, with their scopes (D2).
+func (a *API) routeTable() []route { //house:exempt a table: one line for each call
+	return []route{
+		{http.MethodPost, "/client-session", byAPIKey, true, account.ScopeClientTokensWrite, "createClientSession", with(a.payments.CreateSession)},
+		{http.MethodGet, "/client-session", byAPIKey, true, account.ScopeClientTokensWrite, "getClientSession", with(a.payments.GetSession)},
+		{http.MethodPatch, "/client-session", byAPIKey, true, account.ScopeClientTokensWrite, "changeClientSession", with(a.payments.ChangeSession)},
+		{http.MethodPost, "/payments", byAPIKey, true, account.ScopeTransactionsAuthorize, "createPayment", with(a.payments.CreatePayment)},
+		{http.MethodGet, "/payments", byAPIKey, true, account.ScopeTransactionsRetrieve, "listPayments", with(a.payments.ListPayments)},
+		{http.MethodGet, "/payments/{id}", byAPIKey, true, account.ScopeTransactionsRetrieve, "getPayment", with(a.payments.GetPayment)},
+		{http.MethodGet, "/payments/{id}/events", byAPIKey, true, account.ScopeTransactionsRetrieve, "getPaymentEvents", with(a.payments.GetPaymentEvents)},
+		{http.MethodPost, "/payments/{id}/resume", byAPIKey, true, account.ScopeTransactionsAuthorize, "resumePayment", with(a.payments.ResumePayment)},
+		{http.MethodPost, "/payments/{id}/cancel", byAPIKey, true, account.ScopeTransactionsCancel, "cancelPayment", with(a.payments.CancelPayment)},
+		{http.MethodPost, "/payments/{id}/capture", byAPIKey, true, account.ScopeTransactionsCapture, "capturePayment", with(a.payments.CapturePayment)},
+		{http.MethodPost, "/payments/{id}/refund", byAPIKey, true, account.ScopeTransactionsRefund, "refundPayment", with(a.payments.RefundPayment)},
+		{http.MethodPost, "/payments/{id}/adjust-authorization", byAPIKey, true, account.ScopeTransactionsAuthorize, "adjustPaymentAuthorization", with(a.payments.AdjustPayment)},
 
-	{http.MethodGet, "/payment-instruments", byAPIKey, true, account.ScopePaymentInstrumentRead, "listPaymentInstruments", listInstruments},
-	{http.MethodPost, "/payment-instruments/{token}/vault", byAPIKey, true, account.ScopePaymentInstrumentWrite, "vaultPaymentInstrument", vaultInstrument},
-	{http.MethodPost, "/payment-instruments/{token}/default", byAPIKey, true, account.ScopePaymentInstrumentWrite, "makePaymentInstrumentDefault", makeDefault},
-	{http.MethodDelete, "/payment-instruments/{token}", byAPIKey, true, account.ScopePaymentInstrumentWrite, "deletePaymentInstrument", deleteInstrument},
-	{http.MethodPost, "/payment-attempts/{id}/approve", byAPIKey, true, account.ScopeTransactionsAuthorize, "approvePaymentAttempt", approveAttempt},
-	{http.MethodPost, "/payment-attempts/{id}/abort", byAPIKey, true, account.ScopeTransactionsAuthorize, "abortPaymentAttempt", abortAttempt},
+		{http.MethodGet, "/payment-instruments", byAPIKey, true, account.ScopePaymentInstrumentRead, "listPaymentInstruments", with(a.payments.ListInstruments)},
+		{http.MethodPost, "/payment-instruments/{token}/vault", byAPIKey, true, account.ScopePaymentInstrumentWrite, "vaultPaymentInstrument", with(a.payments.VaultInstrument)},
+		{http.MethodPost, "/payment-instruments/{token}/default", byAPIKey, true, account.ScopePaymentInstrumentWrite, "makePaymentInstrumentDefault", with(a.payments.MakeDefault)},
+		{http.MethodDelete, "/payment-instruments/{token}", byAPIKey, true, account.ScopePaymentInstrumentWrite, "deletePaymentInstrument", with(a.payments.DeleteInstrument)},
+		{http.MethodPost, "/payment-attempts/{id}/approve", byAPIKey, true, account.ScopeTransactionsAuthorize, "approvePaymentAttempt", with(a.payments.ApproveAttempt)},
+		{http.MethodPost, "/payment-attempts/{id}/abort", byAPIKey, true, account.ScopeTransactionsAuthorize, "abortPaymentAttempt", with(a.payments.AbortAttempt)},
 
-	{http.MethodPost, "/payment-instruments", byClientToken, false, "", "createPaymentInstrument", createInstrument},
-	{http.MethodPost, "/payment-attempts", byClientToken, false, "", "createPaymentAttempt", startAttempt},
-	{http.MethodGet, "/payment-attempts/{id}", byClientToken, false, "", "getPaymentAttempt", getAttempt},
-	{http.MethodPost, "/required-actions/complete", byActionToken, false, "", "completeRequiredAction", completeAction},
-	{http.MethodGet, "/checkout/configuration", byClientToken, false, "", "getCheckoutConfiguration", getConfiguration},
-	{http.MethodPost, "/checkout/payments", byClientToken, false, "", "createCheckoutPayment", payInCheckout},
-	{http.MethodGet, "/checkout/payments/{id}", byClientToken, false, "", "getCheckoutPayment", getCheckoutPayment},
-	{http.MethodPost, "/checkout/payments/{id}/resume", byClientToken, false, "", "resumeCheckoutPayment", resumeInCheckout},
-	{http.MethodGet, checkout.PathPayment, byPage, false, "", "getCheckoutPage", getCheckoutPage},
-	{http.MethodGet, checkout.PathChallenge, byPage, false, "", "getChallengePage", getChallengePage},
-	{http.MethodGet, checkout.PathAssets + "/{version}/{file}", byPage, false, "", "getCheckoutAsset", getCheckoutAsset},
-	{http.MethodPost, "/processors/{name}/notifications", bySignature, false, "", "receiveProcessorNotification", receiveNotification},
+		{http.MethodPost, "/payment-instruments", byClientToken, false, "", "createPaymentInstrument", with(a.payments.CreateInstrument)},
+		{http.MethodPost, "/payment-attempts", byClientToken, false, "", "createPaymentAttempt", with(a.payments.StartAttempt)},
+		{http.MethodGet, "/payment-attempts/{id}", byClientToken, false, "", "getPaymentAttempt", with(a.payments.GetAttempt)},
+		{http.MethodPost, "/required-actions/complete", byActionToken, false, "", "completeRequiredAction", with(a.payments.CompleteAction)},
+		{http.MethodGet, "/checkout/configuration", byClientToken, false, "", "getCheckoutConfiguration", with(a.payments.GetConfiguration)},
+		{http.MethodPost, "/checkout/payments", byClientToken, false, "", "createCheckoutPayment", with(a.payments.PayInCheckout)},
+		{http.MethodGet, "/checkout/payments/{id}", byClientToken, false, "", "getCheckoutPayment", with(a.payments.GetCheckoutPayment)},
+		{http.MethodPost, "/checkout/payments/{id}/resume", byClientToken, false, "", "resumeCheckoutPayment", with(a.payments.ResumeInCheckout)},
+		{http.MethodGet, checkout.PathPayment, byPage, false, "", "getCheckoutPage", getCheckoutPage},
+		{http.MethodGet, checkout.PathChallenge, byPage, false, "", "getChallengePage", getChallengePage},
+		{http.MethodGet, checkout.PathAssets + "/{version}/{file}", byPage, false, "", "getCheckoutAsset", getCheckoutAsset},
+		{http.MethodPost, "/processors/{name}/notifications", bySignature, false, "", "receiveProcessorNotification", receiveNotification},
 
-	{http.MethodGet, "/management/api-keys", byAPIKey, false, account.ScopeAccountRead, "listApiKeys", listAPIKeys},
-	{http.MethodPost, "/management/api-keys", byAPIKey, false, account.ScopeAccountWrite, "createApiKey", createAPIKey},
-	{http.MethodDelete, "/management/api-keys/{id}", byAPIKey, false, account.ScopeAccountWrite, "revokeApiKey", revokeAPIKey},
-	{http.MethodGet, "/management/webhook-endpoints", byAPIKey, false, account.ScopeAccountRead, "listWebhookEndpoints", listEndpoints},
-	{http.MethodPost, "/management/webhook-endpoints", byAPIKey, false, account.ScopeAccountWrite, "createWebhookEndpoint", createEndpoint},
-	{http.MethodPatch, "/management/webhook-endpoints/{id}", byAPIKey, false, account.ScopeAccountWrite, "changeWebhookEndpoint", changeEndpoint},
-	{http.MethodDelete, "/management/webhook-endpoints/{id}", byAPIKey, false, account.ScopeAccountWrite, "deleteWebhookEndpoint", deleteEndpoint},
-	{http.MethodPost, "/management/webhook-endpoints/{id}/test", byAPIKey, false, account.ScopeAccountWrite, "testWebhookEndpoint", testEndpoint},
-	{http.MethodGet, "/management/signing-secret", byAPIKey, false, account.ScopeAccountRead, "getSigningSecret", getSigningSecret},
-	{http.MethodPost, "/management/signing-secret/rotate", byAPIKey, false, account.ScopeAccountWrite, "rotateSigningSecret", rotateSigningSecret},
-	{http.MethodGet, "/management/webhook-deliveries", byAPIKey, false, account.ScopeAccountRead, "listWebhookDeliveries", listDeliveries},
-	{http.MethodGet, "/management/webhook-deliveries/{id}", byAPIKey, false, account.ScopeAccountRead, "getWebhookDelivery", getDelivery},
-	{http.MethodPost, "/management/webhook-deliveries/{id}/resend", byAPIKey, false, account.ScopeAccountWrite, "resendWebhookDelivery", resendDelivery},
-	{http.MethodPost, "/management/webhook-replays", byAPIKey, false, account.ScopeAccountWrite, "createWebhookReplay", createReplay},
-	{http.MethodGet, "/management/webhook-replays/{id}", byAPIKey, false, account.ScopeAccountRead, "getWebhookReplay", getReplay},
-	{http.MethodGet, "/management/disputes", byAPIKey, false, account.ScopeAccountRead, "listDisputes", listDisputes},
-	{http.MethodGet, "/management/disputes/{id}", byAPIKey, false, account.ScopeAccountRead, "getDispute", getDispute},
-	{http.MethodGet, "/management/workflows", byAPIKey, false, account.ScopeAccountRead, "listWorkflows", listWorkflows},
-	{http.MethodPost, "/management/workflows", byAPIKey, false, account.ScopeAccountWrite, "createWorkflow", createWorkflow},
-	{http.MethodPut, "/management/workflows/{id}", byAPIKey, false, account.ScopeAccountWrite, "replaceWorkflow", replaceWorkflow},
-	{http.MethodPost, "/management/workflows/{id}/enable", byAPIKey, false, account.ScopeAccountWrite, "enableWorkflow", enableWorkflow},
-	{http.MethodPost, "/management/workflows/{id}/disable", byAPIKey, false, account.ScopeAccountWrite, "disableWorkflow", disableWorkflow},
-	{http.MethodGet, "/management/workflows/{id}/runs", byAPIKey, false, account.ScopeAccountRead, "listWorkflowRuns", listRuns},
-	{http.MethodPost, "/management/workflows/{id}/simulate", byAPIKey, false, account.ScopeAccountWrite, "simulateWorkflow", simulateWorkflow},
-	{http.MethodGet, "/management/routing", byAPIKey, false, account.ScopeAccountRead, "getRouting", getRouting},
-	{http.MethodPut, "/management/routing", byAPIKey, false, account.ScopeAccountWrite, "replaceRouting", putRouting},
-	{http.MethodGet, "/management/processors", byAPIKey, false, account.ScopeAccountRead, "listProcessors", listProcessors},
-	{http.MethodPatch, "/management/processors/{name}", byAPIKey, false, account.ScopeAccountWrite, "changeProcessor", changeProcessor},
-	{http.MethodGet, "/management/reconciliation", byAPIKey, false, account.ScopeAccountRead, "getReconciliation", getReconciliation},
-	{http.MethodGet, "/management/settings", byAPIKey, false, account.ScopeAccountRead, "getSettings", getSettings},
-	{http.MethodPatch, "/management/settings", byAPIKey, false, account.ScopeAccountWrite, "changeSettings", changeSettings},
+		{http.MethodGet, "/management/api-keys", byAPIKey, false, account.ScopeAccountRead, "listApiKeys", with(a.management.ListAPIKeys)},
+		{http.MethodPost, "/management/api-keys", byAPIKey, false, account.ScopeAccountWrite, "createApiKey", with(a.management.CreateAPIKey)},
+		{http.MethodDelete, "/management/api-keys/{id}", byAPIKey, false, account.ScopeAccountWrite, "revokeApiKey", with(a.management.RevokeAPIKey)},
+		{http.MethodGet, "/management/webhook-endpoints", byAPIKey, false, account.ScopeAccountRead, "listWebhookEndpoints", with(a.management.ListEndpoints)},
+		{http.MethodPost, "/management/webhook-endpoints", byAPIKey, false, account.ScopeAccountWrite, "createWebhookEndpoint", with(a.management.CreateEndpoint)},
+		{http.MethodPatch, "/management/webhook-endpoints/{id}", byAPIKey, false, account.ScopeAccountWrite, "changeWebhookEndpoint", with(a.management.ChangeEndpoint)},
+		{http.MethodDelete, "/management/webhook-endpoints/{id}", byAPIKey, false, account.ScopeAccountWrite, "deleteWebhookEndpoint", with(a.management.DeleteEndpoint)},
+		{http.MethodPost, "/management/webhook-endpoints/{id}/test", byAPIKey, false, account.ScopeAccountWrite, "testWebhookEndpoint", with(a.management.TestEndpoint)},
+		{http.MethodGet, "/management/signing-secret", byAPIKey, false, account.ScopeAccountRead, "getSigningSecret", with(a.management.GetSigningSecret)},
+		{http.MethodPost, "/management/signing-secret/rotate", byAPIKey, false, account.ScopeAccountWrite, "rotateSigningSecret", with(a.management.RotateSigningSecret)},
+		{http.MethodGet, "/management/webhook-deliveries", byAPIKey, false, account.ScopeAccountRead, "listWebhookDeliveries", with(a.webhooks.ListDeliveries)},
+		{http.MethodGet, "/management/webhook-deliveries/{id}", byAPIKey, false, account.ScopeAccountRead, "getWebhookDelivery", with(a.webhooks.GetDelivery)},
+		{http.MethodPost, "/management/webhook-deliveries/{id}/resend", byAPIKey, false, account.ScopeAccountWrite, "resendWebhookDelivery", with(a.webhooks.ResendDelivery)},
+		{http.MethodPost, "/management/webhook-replays", byAPIKey, false, account.ScopeAccountWrite, "createWebhookReplay", with(a.webhooks.CreateReplay)},
+		{http.MethodGet, "/management/webhook-replays/{id}", byAPIKey, false, account.ScopeAccountRead, "getWebhookReplay", with(a.webhooks.GetReplay)},
+		{http.MethodGet, "/management/disputes", byAPIKey, false, account.ScopeAccountRead, "listDisputes", with(a.management.ListDisputes)},
+		{http.MethodGet, "/management/disputes/{id}", byAPIKey, false, account.ScopeAccountRead, "getDispute", with(a.management.GetDispute)},
+		{http.MethodGet, "/management/workflows", byAPIKey, false, account.ScopeAccountRead, "listWorkflows", with(a.workflows.ListWorkflows)},
+		{http.MethodPost, "/management/workflows", byAPIKey, false, account.ScopeAccountWrite, "createWorkflow", with(a.workflows.CreateWorkflow)},
+		{http.MethodPut, "/management/workflows/{id}", byAPIKey, false, account.ScopeAccountWrite, "replaceWorkflow", with(a.workflows.ReplaceWorkflow)},
+		{http.MethodPost, "/management/workflows/{id}/enable", byAPIKey, false, account.ScopeAccountWrite, "enableWorkflow", with(a.workflows.EnableWorkflow)},
+		{http.MethodPost, "/management/workflows/{id}/disable", byAPIKey, false, account.ScopeAccountWrite, "disableWorkflow", with(a.workflows.DisableWorkflow)},
+		{http.MethodGet, "/management/workflows/{id}/runs", byAPIKey, false, account.ScopeAccountRead, "listWorkflowRuns", with(a.workflows.ListRuns)},
+		{http.MethodPost, "/management/workflows/{id}/simulate", byAPIKey, false, account.ScopeAccountWrite, "simulateWorkflow", with(a.workflows.SimulateWorkflow)},
+		{http.MethodGet, "/management/routing", byAPIKey, false, account.ScopeAccountRead, "getRouting", with(a.management.GetRouting)},
+		{http.MethodPut, "/management/routing", byAPIKey, false, account.ScopeAccountWrite, "replaceRouting", with(a.management.PutRouting)},
+		{http.MethodGet, "/management/processors", byAPIKey, false, account.ScopeAccountRead, "listProcessors", with(a.management.ListProcessors)},
+		{http.MethodPatch, "/management/processors/{name}", byAPIKey, false, account.ScopeAccountWrite, "changeProcessor", with(a.management.ChangeProcessor)},
+		{http.MethodGet, "/management/reconciliation", byAPIKey, false, account.ScopeAccountRead, "getReconciliation", with(a.management.GetReconciliation)},
+		{http.MethodGet, "/management/settings", byAPIKey, false, account.ScopeAccountRead, "getSettings", with(a.management.GetSettings)},
+		{http.MethodPatch, "/management/settings", byAPIKey, false, account.ScopeAccountWrite, "changeSettings", with(a.management.ChangeSettings)},
 
-	{http.MethodGet, pathHealth, byNothing, false, "", "getHealth", getHealth},
-	{http.MethodGet, pathReady, byNothing, false, "", "getReadiness", getReadiness},
-	{http.MethodGet, "/openapi.yaml", byNothing, false, "", "getOpenapi", getOpenAPI},
+		{http.MethodGet, pathHealth, byNothing, false, "", "getHealth", getHealth},
+		{http.MethodGet, pathReady, byNothing, false, "", "getReadiness", getReadiness},
+		{http.MethodGet, "/openapi.yaml", byNothing, false, "", "getOpenapi", getOpenAPI},
+	}
 }

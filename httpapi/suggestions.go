@@ -1,8 +1,6 @@
 package httpapi
 
 import (
-	"net/http"
-
 	"payledger/domain"
 	"payledger/domain/payment"
 )
@@ -64,7 +62,7 @@ func (c *call) suggestion(e *domain.Error) string {
 	case domain.ReasonAPIVersionMissing:
 		return didYouMean(c.r.Header, "X-API-VERSION") + usual
 	case domain.ReasonNotFound:
-		if near := nearPath(c.r.URL.Path, c.r.Method); near != "" {
+		if near := nearPath(c.api.table, c.r.URL.Path, c.r.Method); near != "" {
 			return "Did you mean " + near + "? " + usual
 		}
 	}
@@ -121,16 +119,4 @@ func statusSuggestion(operation string, status payment.Status) string {
 	default:
 		return ""
 	}
-}
-
-// headerFault refuses a header that was probably meant to be the wanted one, which is missing. A misspelled idempotency key
-// must not be passed over: the caller relies on it.
-func headerFault(h http.Header, wanted string) error {
-	near := nearHeader(h, wanted)
-	if near == "" {
-		return nil
-	}
-	return domain.Invalid(modelHeaders, domain.Violation{
-		Path: "$" + member(near), Description: "is not a known header; did you mean " + wanted + "?",
-	})
 }

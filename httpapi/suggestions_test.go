@@ -59,7 +59,7 @@ func TestSuggestionsNameCalls(t *testing.T) {
 			texts = append(texts, statusSuggestion(operation, status))
 		}
 	}
-	named := 0
+	named, routes := 0, testAPI(t).table
 	for _, text := range texts {
 		for _, m := range namedCall.FindAllStringSubmatch(text, -1) {
 			named++

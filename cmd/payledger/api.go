@@ -13,6 +13,7 @@ import (
 	"payledger/domain/processor"
 	"payledger/eventstore/reconcile"
 	"payledger/httpapi"
+	"payledger/httpapi/management"
 	"payledger/notifier"
 	"payledger/processorsim/client"
 	"payledger/projections/history"
@@ -36,12 +37,12 @@ func (a *App) apiConfig() httpapi.Config {
 }
 
 // testEndpoint sends the test message to a webhook endpoint, once (§6.1 rule 7).
-func (a *App) testEndpoint(ctx context.Context, owner domain.AccountID, endpoint domain.EndpointID) (httpapi.EndpointTest, error) {
+func (a *App) testEndpoint(ctx context.Context, owner domain.AccountID, endpoint domain.EndpointID) (management.EndpointTest, error) {
 	attempt, err := a.notifier.SendTest(ctx, owner, endpoint)
 	if errors.Is(err, notifier.ErrNoEndpoint) {
 		err = account.NoEndpoint() // deleted at this moment
 	}
-	return httpapi.EndpointTest{
+	return management.EndpointTest{
 		StartedAt: attempt.StartedAt, Duration: time.Duration(attempt.Duration) * time.Microsecond,
 		StatusCode: attempt.StatusCode, Failure: string(attempt.Failure),
 	}, err

@@ -1,0 +1,156 @@
+package management
+
+import (
+	"net/url"
+
+	"payledger/domain"
+	"payledger/domain/dispute"
+	"payledger/domain/processor"
+	"payledger/httpapi/request"
+	"payledger/httpapi/validation"
+	"payledger/projections"
+	"payledger/projections/paymentjson"
+)
+
+// disputeAnswer is a dispute as it stands; its fields are those of the webhook (§6.4).
+type disputeAnswer struct {
+	ID                  domain.DisputeID        `json:"id"`
+	Type                processor.DisputeType   `json:"type"`
+	Status              processor.DisputeStatus `json:"status"`
+	PaymentID           domain.PaymentID        `json:"paymentId"`
+	OrderID             string                  `json:"orderId"`
+	TransactionID       string                  `json:"transactionId,omitempty"`
+	PaymentMethod       disputedMethod          `json:"paymentMethod"`
+	Processor           processor.Name          `json:"processor"`
+	MerchantID          string                  `json:"merchantId,omitempty"`
+	ProcessorDisputeID  string                  `json:"processorDisputeId"`
+	ReasonCode          string                  `json:"reasonCode"`
+	Reason              string                  `json:"reason,omitempty"`
+	ProcessorReason     string                  `json:"processorReason,omitempty"`
+	Amount              domain.Amount           `json:"amount"`
+	Currency            domain.Currency         `json:"currency"`
+	ChallengeRequiredBy *paymentjson.Time       `json:"challengeRequiredBy"`
+	ReceivedAt          paymentjson.Time        `json:"receivedAt"`
+	OpenedAt            paymentjson.Time        `json:"openedAt"`
+	UpdatedAt           paymentjson.Time        `json:"updatedAt"`
+}
+
+type disputedMethod struct {
+	Type string             `json:"paymentMethodType"`
+	Data disputedMethodData `json:"paymentMethodData"`
+}
+
+type disputedMethodData struct {
+	Network domain.Network `json:"network"`
+}
+
+// disputeDetail is a dispute with everything that was told about it, in the order in which it came.
+type disputeDetail struct {
+	disputeAnswer
+	History []disputeFact `json:"history"`
+}
+
+// disputeFact is what one notification told, and what became of it (D16).
+type disputeFact struct {
+	ProcessorEventID    string                  `json:"processorEventId"`
+	At                  paymentjson.Time        `json:"at"`
+	ReceivedAt          paymentjson.Time        `json:"receivedAt"`
+	RecordedAt          paymentjson.Time        `json:"recordedAt"`
+	Type                processor.DisputeType   `json:"type"`
+	Status              processor.DisputeStatus `json:"status"`
+	Verdict             dispute.Disposition     `json:"verdict"`
+	Refusal             string                  `json:"refusal,omitempty"`
+	ReasonCode          string                  `json:"reasonCode"`
+	Amount              domain.Amount           `json:"amount"`
+	Currency            domain.Currency         `json:"currency"`
+	ChallengeRequiredBy *paymentjson.Time       `json:"challengeRequiredBy"`
+}
+
+// ListDisputes serves GET /management/disputes.
+func (h *Handlers) ListDisputes(c *request.Call) (any, error) {
+	query := c.Query
+	filter := disputeFilter(query)
+	cursors := c.Cursors("disputes", filter)
+	from, err := cursors.Place(query.Get("cursor"))
+	if err != nil {
+		return nil, err // disputeRules have seen it
+	}
+	found, err := h.Reader.ListDisputes(c.Ctx, c.Merchant.ID, filter, disputePlace(from), request.Limit(query))
+	if err != nil {
+		return nil, err
+	}
+	answer := request.List[disputeAnswer]{Data: make([]disputeAnswer, len(found.Data))}
+	for i, d := range found.Data {
+		answer.Data[i] = renderDispute(d)
+	}
+	if next := found.Next; next != nil {
+		answer.NextCursor = cursors.Text(&projections.Place{At: next.At, ID: domain.PaymentID(next.ID)})
+	}
+	return answer, nil
+}
+
+// GetDispute serves GET /management/disputes/{id}.
+func (h *Handlers) GetDispute(c *request.Call) (any, error) {
+	d, err := h.Reader.Dispute(c.Ctx, c.Merchant.ID, domain.DisputeID(c.Vars["id"]))
+	if err != nil {
+		return nil, err
+	}
+	answer := disputeDetail{disputeAnswer: renderDispute(d), History: make([]disputeFact, len(d.Facts))}
+	for i, f := range d.Facts {
+		answer.History[i] = disputeFact{
+			ProcessorEventID: f.EventID, At: paymentjson.Time{Time: f.At}, ReceivedAt: paymentjson.Time{Time: f.ReceivedAt},
+			RecordedAt: paymentjson.Time{Time: f.Entered}, Type: f.Type, Status: f.Status, Verdict: f.Disposition, Refusal: f.Refusal,
+			ReasonCode: f.ReasonCode, Amount: f.Amount, Currency: f.Currency, ChallengeRequiredBy: deadline(f.Fact),
+		}
+	}
+	return answer, nil
+}
+
+func renderDispute(d dispute.State) disputeAnswer {
+	about, now := d.Subject, d.Current
+	return disputeAnswer{
+		ID: d.ID, Type: now.Type, Status: now.Status, PaymentID: about.Payment, OrderID: about.OrderID, TransactionID: now.TransactionID,
+		PaymentMethod: disputedMethod{about.PaymentMethodType, disputedMethodData{domain.FirstNonEmpty(about.Network, domain.NetworkOther)}},
+		Processor:     about.Processor, MerchantID: now.MerchantID, ProcessorDisputeID: about.ProcessorDisputeID,
+		ReasonCode: now.ReasonCode, Reason: now.Reason, ProcessorReason: now.Wording, Amount: now.Amount, Currency: now.Currency,
+		ChallengeRequiredBy: deadline(now), ReceivedAt: paymentjson.Time{Time: now.ReceivedAt},
+		OpenedAt: paymentjson.Time{Time: d.CreatedAt}, UpdatedAt: paymentjson.Time{Time: d.UpdatedAt},
+	}
+}
+
+// deadline is null when the processor gave none (D16).
+func deadline(f dispute.Fact) *paymentjson.Time {
+	if f.ChallengeBy == nil {
+		return nil
+	}
+	return &paymentjson.Time{Time: *f.ChallengeBy}
+}
+
+// disputeFilter reads the filters of the list, as far as they are valid.
+func disputeFilter(query url.Values) projections.DisputeFilter {
+	several := func(name string) []string { return request.Several(query, name) }
+	return projections.DisputeFilter{
+		Types: several("type"), Statuses: several("status"), Processors: several("processor"), ReasonCodes: several("reasonCode"),
+		Payment: domain.PaymentID(query.Get("paymentId")), OrderID: query.Get("orderId"),
+		ProcessorDisputeID: query.Get("processorDisputeId"), From: request.Read(query, "from", validation.ParseTime), To: request.Read(query, "to", validation.ParseTime),
+	}
+}
+
+// disputePlace is where a cursor leads; a dispute's id stands in it as a payment's does.
+func disputePlace(p *projections.Place) *projections.DisputePlace {
+	if p == nil {
+		return nil
+	}
+	return &projections.DisputePlace{At: p.At, ID: domain.DisputeID(p.ID)}
+}
+
+// disputeRules: what the parameters of the list are to one another.
+func disputeRules(v *validation.Violations, c *request.Call) {
+	filter := disputeFilter(c.Query)
+	if filter.From != nil && filter.To != nil {
+		v.Range(*filter.From, *filter.To)
+	}
+	if _, err := c.Cursors("disputes", filter).Place(c.Query.Get("cursor")); err != nil {
+		v.Add("$.cursor", "is not a cursor of this list")
+	}
+}

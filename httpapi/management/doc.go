@@ -1,0 +1,7 @@
+// Package management serves the calls about the account itself (D20): API keys (D2), webhook endpoints (D18), routing (D15),
+// processors, settings, the signing secret, disputes (D16) and the reconciliation with a processor's books (D14).
+//
+// A handler decodes, executes and responds. A change is answered when this node's views show it.
+//
+// What it must not know: how a caller is authenticated, how an answer is written, how a webhook is sent.
+package management

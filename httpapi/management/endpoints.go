@@ -1,0 +1,141 @@
+package management
+
+import (
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/account"
+	"payledger/eventstore/commands"
+	"payledger/httpapi/request"
+	"payledger/projections/paymentjson"
+)
+
+// endpointRequest is the body of POST /management/webhook-endpoints (D20).
+type endpointRequest struct {
+	URL         string   `json:"url"`
+	Description string   `json:"description"`
+	EventTypes  []string `json:"eventTypes"`
+}
+
+// endpointChange is the body of PATCH /management/webhook-endpoints/{id} (D20).
+type endpointChange struct {
+	URL         *string   `json:"url"`
+	Description *string   `json:"description"`
+	EventTypes  *[]string `json:"eventTypes"`
+	Enabled     *bool     `json:"enabled"`
+}
+
+// endpointAnswer is a webhook endpoint.
+type endpointAnswer struct {
+	ID          domain.EndpointID `json:"id"`
+	URL         string            `json:"url"`
+	Description string            `json:"description"`
+	EventTypes  []string          `json:"eventTypes"`
+	Enabled     bool              `json:"enabled"`
+	CreatedAt   paymentjson.Time  `json:"createdAt"`
+}
+
+// ListEndpoints serves GET /management/webhook-endpoints.
+func (h *Handlers) ListEndpoints(c *request.Call) (any, error) {
+	endpoints := make([]endpointAnswer, len(c.Merchant.Endpoints))
+	for i, e := range c.Merchant.Endpoints {
+		endpoints[i] = renderEndpoint(e)
+	}
+	return request.Page(c, endpoints, func(e endpointAnswer) string { return string(e.ID) })
+}
+
+// CreateEndpoint serves POST /management/webhook-endpoints.
+func (h *Handlers) CreateEndpoint(c *request.Call) (any, error) {
+	body, err := request.Decode[endpointRequest](c)
+	if err != nil {
+		return nil, err
+	}
+	if err := h.checkURL(c, body.URL); err != nil {
+		return nil, err
+	}
+	made, err := h.Commands.CreateEndpoint(c.Ctx, c.Caller(), commands.EndpointInput(body))
+	if err != nil {
+		return nil, err
+	}
+	h.show(c)
+	return renderEndpoint(made), nil
+}
+
+// ChangeEndpoint serves PATCH /management/webhook-endpoints/{id}.
+func (h *Handlers) ChangeEndpoint(c *request.Call) (any, error) {
+	body, err := request.Decode[endpointChange](c)
+	if err != nil {
+		return nil, err
+	}
+	if body.URL != nil {
+		if err := h.checkURL(c, *body.URL); err != nil {
+			return nil, err
+		}
+	}
+	changed, err := h.Commands.ChangeEndpoint(c.Ctx, c.Caller(), endpointID(c), commands.EndpointChange(body))
+	if err != nil {
+		return nil, err
+	}
+	h.show(c)
+	return renderEndpoint(changed), nil
+}
+
+// DeleteEndpoint serves DELETE /management/webhook-endpoints/{id}.
+func (h *Handlers) DeleteEndpoint(c *request.Call) (any, error) {
+	deleted, err := h.Commands.DeleteEndpoint(c.Ctx, c.Caller(), endpointID(c))
+	if err != nil {
+		return nil, err
+	}
+	h.show(c)
+	return renderEndpoint(deleted), nil
+}
+
+// EndpointTest is how sending the test message ended (D20).
+type EndpointTest struct {
+	StartedAt  time.Time
+	Duration   time.Duration
+	StatusCode int    // 0: no answer came
+	Failure    string // the class of the failure; "" is success
+}
+
+// endpointTestAnswer is an EndpointTest as it is answered.
+type endpointTestAnswer struct {
+	StartedAt  paymentjson.Time `json:"startedAt"`
+	DurationMs int64            `json:"durationMs"`
+	StatusCode int              `json:"statusCode,omitempty"`
+	Failure    string           `json:"failure,omitempty"`
+	Succeeded  bool             `json:"succeeded"`
+}
+
+// TestEndpoint serves POST /management/webhook-endpoints/{id}/test. What a receiver does wrong is an answer, not a failure of the call.
+func (h *Handlers) TestEndpoint(c *request.Call) (any, error) {
+	if _, known := c.Merchant.Endpoint(endpointID(c)); !known {
+		return nil, account.NoEndpoint()
+	}
+	done, err := h.SendTest(c.Ctx, c.Merchant.ID, endpointID(c))
+	if err != nil {
+		return nil, err
+	}
+	return endpointTestAnswer{
+		StartedAt: paymentjson.Time{Time: done.StartedAt}, DurationMs: done.Duration.Milliseconds(),
+		StatusCode: done.StatusCode, Failure: done.Failure, Succeeded: done.Failure == "",
+	}, nil
+}
+
+// endpointID is the endpoint that the path names.
+func endpointID(c *request.Call) domain.EndpointID { return domain.EndpointID(c.Vars["id"]) }
+
+// checkURL refuses an address that webhooks must not go to; every connect checks it again (D18).
+func (h *Handlers) checkURL(c *request.Call, url string) error {
+	if err := h.CheckURL(c.Ctx, url); err != nil {
+		return domain.Invalid(c.Model, domain.Violation{Path: "$.url", Description: err.Error()})
+	}
+	return nil
+}
+
+func renderEndpoint(e account.Endpoint) endpointAnswer {
+	return endpointAnswer{
+		ID: e.ID, URL: e.URL, Description: e.Description, EventTypes: append([]string{}, e.EventTypes...),
+		Enabled: e.Enabled, CreatedAt: paymentjson.Time{Time: e.CreatedAt},
+	}
+}

@@ -1,0 +1,86 @@
+package management
+
+import (
+	"context"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"payledger/domain"
+	"payledger/domain/account"
+	"payledger/domain/dispute"
+	"payledger/eventstore/commands"
+	"payledger/eventstore/reconcile"
+	"payledger/httpapi/keyuse"
+	"payledger/httpapi/request"
+	"payledger/projections"
+)
+
+// Commands are the commands of these calls; every method records, or refuses with a domain.Error.
+type Commands interface {
+	// CreateAPIKey also returns the key's text, which is shown once.
+	CreateAPIKey(ctx context.Context, by commands.Caller, in commands.APIKeyInput) (account.APIKey, string, error)
+	// RevokeAPIKey returns the key as it was; it is not valid any more.
+	RevokeAPIKey(ctx context.Context, by commands.Caller, id domain.APIKeyID) (account.APIKey, error)
+	CreateEndpoint(ctx context.Context, by commands.Caller, in commands.EndpointInput) (account.Endpoint, error)
+	ChangeEndpoint(ctx context.Context, by commands.Caller, id domain.EndpointID, in commands.EndpointChange) (account.Endpoint, error)
+	// DeleteEndpoint returns the endpoint as it was.
+	DeleteEndpoint(ctx context.Context, by commands.Caller, id domain.EndpointID) (account.Endpoint, error)
+	// RotateSigningSecret also returns the new secret's text, which is shown once.
+	RotateSigningSecret(ctx context.Context, by commands.Caller) (commands.RotatedSecret, error)
+	ChangeRouting(ctx context.Context, by commands.Caller, in account.Routing) (account.Routing, error)
+	ChangeProcessor(ctx context.Context, by commands.Caller, in commands.ProcessorInput) (account.Processor, error)
+	ChangeSettings(ctx context.Context, by commands.Caller, in commands.SettingsInput) (account.Settings, error)
+}
+
+// Reader reads what these calls show.
+type Reader interface {
+	// ListDisputes reads a page of an account's disputes, newest first; nil is the newest end.
+	ListDisputes(ctx context.Context, account domain.AccountID, f projections.DisputeFilter, from *projections.DisputePlace, limit int) (projections.DisputePage, error)
+	// Dispute returns the newest state of an account's dispute; EntityNotFound when the account has no such dispute.
+	Dispute(ctx context.Context, account domain.AccountID, id domain.DisputeID) (dispute.State, error)
+	// CaughtUp returns when the reads show everything that was recorded before the call.
+	CaughtUp(ctx context.Context) error
+}
+
+// Reconciler compares an account's ledger with a processor's books; see reconcile.Reconciler.
+type Reconciler interface {
+	Run(ctx context.Context, q reconcile.Question, report func(reconcile.Difference) error, progress func(reconcile.Progress)) (reconcile.Counts, error)
+}
+
+// Handlers serve the calls.
+type Handlers struct {
+	Commands   Commands
+	Reader     Reader
+	Reconciler Reconciler
+	KeyUses    *keyuse.Uses
+	Now        func() time.Time
+	Logger     zerolog.Logger
+	// CheckURL refuses addresses that webhooks must not go to (D18); its error's text is shown.
+	CheckURL func(ctx context.Context, url string) error
+	// SendTest sends the test message to a webhook endpoint, once (§6.1, D20); an error means that it was not sent.
+	SendTest func(ctx context.Context, account domain.AccountID, endpoint domain.EndpointID) (EndpointTest, error)
+}
+
+// BodyRules are the rules of bodies that their schemas cannot express, by operation.
+func (h *Handlers) BodyRules() map[string]request.BodyRule {
+	return map[string]request.BodyRule{"createApiKey": keyRules, "replaceRouting": routingRules}
+}
+
+// QueryRules are the rules about several query parameters, by operation.
+func (h *Handlers) QueryRules() map[string]request.QueryRule {
+	return map[string]request.QueryRule{"listDisputes": disputeRules, "getReconciliation": reconciliationRules}
+}
+
+// shownWithin is the longest time that an answer waits for the views.
+const shownWithin = 5 * time.Second
+
+// show waits until this node's views show a change: a key works, and a list has it, as soon as its creation is answered (D20).
+// Views that do not advance must not withhold the answer: only it shows a new key.
+func (h *Handlers) show(c *request.Call) {
+	ctx, cancel := context.WithTimeout(c.Ctx, shownWithin)
+	defer cancel()
+	if err := h.Reader.CaughtUp(ctx); err != nil {
+		h.Logger.Warn().Err(err).Str("requestId", c.ID).Msg("answered before the views show it")
+	}
+}

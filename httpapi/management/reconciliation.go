@@ -1,0 +1,62 @@
+package management
+
+import (
+	"errors"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/processor"
+	"payledger/eventstore/reconcile"
+	"payledger/httpapi/request"
+	"payledger/httpapi/validation"
+)
+
+// reconcileLine is one line of GET /management/reconciliation: a difference, how far it has come, or at the end what
+// was compared. An answer without the last is not whole.
+type reconcileLine struct {
+	Difference *reconcile.Difference `json:"difference,omitempty"`
+	Progress   *reconcile.Progress   `json:"progress,omitempty"`
+	Summary    *reconcile.Counts     `json:"summary,omitempty"`
+}
+
+// progressEvery is how often a stream tells how far it has come.
+const progressEvery = 500 * time.Millisecond
+
+// reconciliationRules: a time that begins after its end has nothing in it that could differ.
+func reconciliationRules(v *validation.Violations, c *request.Call) {
+	from, to := request.Read(c.Query, "from", validation.ParseTime), request.Read(c.Query, "to", validation.ParseTime)
+	if from != nil && to != nil {
+		v.Range(*from, *to)
+	}
+}
+
+// GetReconciliation serves GET /management/reconciliation compares the ledger with a processor's books (D14).
+func (h *Handlers) GetReconciliation(c *request.Call) (any, error) {
+	query := c.Query
+	q := reconcile.Question{Account: c.Merchant.ID, Processor: processor.Name(query.Get("processor"))}
+	if q.Processor == "" {
+		return nil, domain.Invalid(validation.ModelQuery, domain.Violation{Path: "$.processor", Description: "is required"})
+	}
+	q.From, _ = validation.ParseTime(query.Get("from")) // dateRule has seen them
+	q.To, _ = validation.ParseTime(query.Get("to"))
+	return request.Stream(func(line func(any) error) error {
+		var told time.Time
+		report := func(d reconcile.Difference) error { return line(reconcileLine{Difference: &d}) }
+		counts, err := h.Reconciler.Run(c.Ctx, q, report, func(p reconcile.Progress) {
+			if now := h.Now(); now.Sub(told) >= progressEvery {
+				told = now
+				_ = line(reconcileLine{Progress: &p}) // a caller who went away ends the context
+			}
+		})
+		if errors.Is(err, processor.ErrUnknown) {
+			return &domain.Error{
+				Kind: domain.KindUnavailable, Reason: domain.ReasonServiceUnavailable,
+				Message: "The processor's books cannot be read now.", Err: err,
+			}
+		}
+		if err != nil {
+			return err
+		}
+		return line(reconcileLine{Summary: &counts})
+	}), nil
+}

@@ -1,0 +1,83 @@
+package management
+
+import (
+	"payledger/domain/account"
+	"payledger/domain/processor"
+	"payledger/eventstore/commands"
+	"payledger/httpapi/request"
+)
+
+// ListProcessors serves GET /management/processors.
+func (h *Handlers) ListProcessors(c *request.Call) (any, error) {
+	return request.Page(c, c.Merchant.Processors, func(p account.Processor) string { return string(p.Name) })
+}
+
+// processorRequest is the body of PATCH /management/processors/{name} (D20).
+type processorRequest struct {
+	Enabled    *bool   `json:"enabled"`
+	MerchantID *string `json:"processorMerchantId"`
+}
+
+// ChangeProcessor serves PATCH /management/processors/{name}.
+func (h *Handlers) ChangeProcessor(c *request.Call) (any, error) {
+	body, err := request.Decode[processorRequest](c)
+	if err != nil {
+		return nil, err
+	}
+	changed, err := h.Commands.ChangeProcessor(c.Ctx, c.Caller(), commands.ProcessorInput{
+		Name: processor.Name(c.Vars["name"]), Enabled: body.Enabled, MerchantID: body.MerchantID,
+	})
+	if err != nil {
+		return nil, err
+	}
+	h.show(c)
+	return changed, nil
+}
+
+// settingsRequest is the body of PATCH /management/settings (D20). ClientTokenTTL is a number of seconds.
+type settingsRequest struct {
+	CaptureMode    *string `json:"captureMode"`
+	ClientTokenTTL *int64  `json:"clientTokenTtl"`
+	First6Digits   *bool   `json:"first6Digits"`
+	DisplayName    *string `json:"displayName"`
+}
+
+// settingsAnswer are the account's settings; without clientTokenTtl, client tokens live as long as the service
+// has it, and without displayName customers read of "the shop".
+type settingsAnswer struct {
+	CaptureMode    string `json:"captureMode"`
+	ClientTokenTTL int64  `json:"clientTokenTtl,omitempty"`
+	First6Digits   bool   `json:"first6Digits"`
+	DisplayName    string `json:"displayName,omitempty"`
+}
+
+// GetSettings serves GET /management/settings.
+func (h *Handlers) GetSettings(c *request.Call) (any, error) {
+	return renderSettings(c.Merchant.Settings), nil
+}
+
+// ChangeSettings serves PATCH /management/settings. A clientTokenTtl of null gives way to the service's own, a displayName of
+// null to none.
+func (h *Handlers) ChangeSettings(c *request.Call) (any, error) {
+	body, err := request.Decode[settingsRequest](c)
+	if err != nil {
+		return nil, err
+	}
+	in := commands.SettingsInput(body)
+	if _, sent := c.Body.Tree["clientTokenTtl"]; sent && in.ClientTokenTTL == nil {
+		in.ClientTokenTTL = new(int64)
+	}
+	if _, sent := c.Body.Tree["displayName"]; sent && in.DisplayName == nil {
+		in.DisplayName = new(string)
+	}
+	changed, err := h.Commands.ChangeSettings(c.Ctx, c.Caller(), in)
+	if err != nil {
+		return nil, err
+	}
+	h.show(c)
+	return renderSettings(changed), nil
+}
+
+func renderSettings(s account.Settings) settingsAnswer {
+	return settingsAnswer{CaptureMode: s.Capture(), ClientTokenTTL: s.ClientTokenTTL, First6Digits: s.First6Digits, DisplayName: s.DisplayName}
+}

@@ -1,0 +1,54 @@
+package management
+
+import (
+	"fmt"
+	"time"
+
+	"payledger/domain/account"
+	"payledger/httpapi/request"
+	"payledger/projections/paymentjson"
+)
+
+// signingAnswer says which secret signs webhooks, without the secret.
+type signingAnswer struct {
+	Hint               string            `json:"hint"`
+	CreatedAt          paymentjson.Time  `json:"createdAt"`
+	PreviousValidUntil *paymentjson.Time `json:"previousValidUntil,omitempty"` // while the previous one signs too
+}
+
+// rotateAnswer also has the new secret, which is shown once.
+type rotateAnswer struct {
+	SigningSecret string `json:"signingSecret"`
+	signingAnswer
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// GetSigningSecret serves GET /management/signing-secret.
+func (h *Handlers) GetSigningSecret(c *request.Call) (any, error) {
+	return h.renderSigning(c.Merchant.Signing), nil
+}
+
+// RotateSigningSecret serves POST /management/signing-secret/rotate. A second rotation within the overlap of the first ends
+// it, which the answer warns of (D18).
+func (h *Handlers) RotateSigningSecret(c *request.Call) (any, error) {
+	rotated, err := h.Commands.RotateSigningSecret(c.Ctx, c.Caller())
+	if err != nil {
+		return nil, err
+	}
+	h.show(c)
+	a := rotateAnswer{SigningSecret: rotated.Text, signingAnswer: h.renderSigning(rotated.Signing)}
+	if ended := rotated.Ended; ended != nil {
+		a.Warnings = []string{fmt.Sprintf(
+			"Webhooks are no longer signed with the secret that ends in %s, which was valid until %s: receivers that hold no newer one refuse them.",
+			ended.Hint, ended.ValidUntil.UTC().Format(time.RFC3339))}
+	}
+	return a, nil
+}
+
+func (h *Handlers) renderSigning(s account.SigningSecret) signingAnswer {
+	a := signingAnswer{Hint: s.Hint, CreatedAt: paymentjson.Time{Time: s.CreatedAt}}
+	if previous, overlaps := s.Overlap(h.Now()); overlaps {
+		a.PreviousValidUntil = &paymentjson.Time{Time: previous.ValidUntil}
+	}
+	return a
+}

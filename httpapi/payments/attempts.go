@@ -1,0 +1,109 @@
+package payments
+
+import (
+	"payledger/domain"
+	"payledger/domain/attempt"
+	"payledger/eventstore/commands"
+	"payledger/httpapi/request"
+)
+
+// attemptRequest is the body of POST /payment-attempts (D12).
+type attemptRequest struct {
+	PaymentMethodToken domain.Token `json:"paymentMethodToken"`
+	seenPrice
+}
+
+// attemptStarted is the answer: the session's active attempt.
+type attemptStarted struct {
+	CurrentAttempt currentAttempt `json:"currentAttempt"`
+}
+
+type currentAttempt struct {
+	ID                 domain.AttemptID `json:"id"`
+	ApprovalStatus     attempt.Status   `json:"approvalStatus"`
+	PaymentMethodToken domain.Token     `json:"paymentMethodToken"`
+}
+
+// StartAttempt serves POST /payment-attempts, from the customer's browser. 202: the merchant decides later.
+func (h *Handlers) StartAttempt(c *request.Call) (any, error) {
+	body, err := request.Decode[attemptRequest](c)
+	if err != nil {
+		return nil, err
+	}
+	made, err := h.Commands.StartAttempt(c.Ctx, c.Caller(), commands.AttemptInput{
+		Session: c.Session, Token: body.PaymentMethodToken, Shown: body.shown(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return request.Accepted{Answer: attemptStarted{currentAttempt{made.ID, made.Status(h.Now()), made.Token}}}, nil
+}
+
+// attemptSeen is an attempt as the customer's browser sees it.
+type attemptSeen struct {
+	ID             domain.AttemptID `json:"id"`
+	ApprovalStatus attempt.Status   `json:"approvalStatus"`
+	PaymentID      domain.PaymentID `json:"paymentId,omitempty"`     // once the payment can be read
+	AmountChanged  bool             `json:"amountChanged,omitempty"` // the session asks for another price than the customer saw
+}
+
+// GetAttempt serves GET /payment-attempts/{id}. An attempt of another session is as unknown as one that is not there.
+func (h *Handlers) GetAttempt(c *request.Call) (any, error) {
+	found, err := h.Commands.Attempt(c.Ctx, c.Merchant.ID, attemptID(c))
+	if err == nil && found.Session != c.Session {
+		err = attempt.Unknown()
+	}
+	if err != nil {
+		return nil, err
+	}
+	changed, err := h.Commands.AmountChanged(c.Ctx, found)
+	if err != nil {
+		return nil, err
+	}
+	seen := attemptSeen{ID: found.ID, ApprovalStatus: found.Status(h.Now()), AmountChanged: changed}
+	if found.Done {
+		seen.PaymentID = found.Payment
+	}
+	return seen, nil
+}
+
+// attemptApproved is the answer of an approval, the same again and again (D5).
+type attemptApproved struct {
+	PaymentAttemptID domain.AttemptID `json:"paymentAttemptId"`
+	PaymentID        domain.PaymentID `json:"paymentId"`
+}
+
+// ApproveAttempt serves POST /payment-attempts/{id}/approve.
+func (h *Handlers) ApproveAttempt(c *request.Call) (any, error) {
+	done, err := h.Commands.ApproveAttempt(c.Ctx, c.Caller(), attemptID(c))
+	if err != nil {
+		return nil, err
+	}
+	return attemptApproved{done.ID, done.Payment}, nil
+}
+
+// abortRequest is the body of POST /payment-attempts/{id}/abort.
+type abortRequest struct {
+	Reason string `json:"reason"`
+}
+
+// attemptAborted is the answer of an abort.
+type attemptAborted struct {
+	PaymentAttemptID domain.AttemptID `json:"paymentAttemptId"`
+	ApprovalStatus   attempt.Status   `json:"approvalStatus"`
+}
+
+// AbortAttempt serves POST /payment-attempts/{id}/abort.
+func (h *Handlers) AbortAttempt(c *request.Call) (any, error) {
+	body, err := request.Decode[abortRequest](c)
+	if err != nil {
+		return nil, err
+	}
+	done, err := h.Commands.AbortAttempt(c.Ctx, c.Caller(), commands.AbortInput{Attempt: attemptID(c), Reason: body.Reason})
+	if err != nil {
+		return nil, err
+	}
+	return attemptAborted{done.ID, done.Status(h.Now())}, nil
+}
+
+func attemptID(c *request.Call) domain.AttemptID { return domain.AttemptID(c.Vars["id"]) }

@@ -1,0 +1,90 @@
+package payments
+
+import (
+	"fmt"
+	"net/url"
+	"payledger/domain"
+	"payledger/domain/account"
+	"payledger/domain/instrument"
+	"payledger/httpapi/request"
+	"payledger/httpapi/validation"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// sessionRules: §2.5, D4.
+func (h *Handlers) sessionRules(v *validation.Violations, c *request.Call) {
+	v.Order(c.Body.Tree)
+	if text, ok := c.Body.Tree["returnUrl"].(string); ok && !validReturnURL(text, h.Environment) {
+		v.Add("$.returnUrl", "must be an https URL")
+	}
+}
+
+func validReturnURL(text, environment string) bool {
+	u, err := url.Parse(text)
+	if err != nil || u.Hostname() == "" || u.User != nil {
+		return false
+	}
+	return u.Scheme == "https" || u.Scheme == "http" && environment == account.Sandbox
+}
+
+// paymentRules: §4, D5.
+func paymentRules(v *validation.Violations, c *request.Call) { v.Order(c.Body.Tree) }
+
+// priceRules: what the customer saw is an amount with its currency (D12).
+func priceRules(v *validation.Violations, c *request.Call) {
+	_, amount := c.Body.Tree["amount"]
+	code, currency := c.Body.Tree["currencyCode"].(string)
+	switch {
+	case amount && c.Body.Tree["currencyCode"] == nil:
+		v.Add("$.currencyCode", "must be sent with amount")
+	case currency && !domain.Currency(code).Known():
+		v.Add("$.currencyCode", "must be an active ISO 4217 currency code")
+	case currency && !amount:
+		v.Add("$.amount", "must be sent with currencyCode")
+	}
+}
+
+// metadataRules: what a capture or refund adds to the payment's metadata (D10).
+func metadataRules(v *validation.Violations, c *request.Call) {
+	metadata, _ := c.Body.Tree["metadata"].(map[string]any)
+	v.Metadata(metadata)
+}
+
+// cardRules: D12. What the schema finds wrong by its form is not looked at again.
+func (h *Handlers) cardRules(v *validation.Violations, c *request.Call) {
+	if kind, _ := c.Body.Tree["tokenType"].(string); kind != "" && (kind == instrument.MultiUse) != (c.Body.Tree["paymentFlow"] == flowVault) {
+		v.Add("$.tokenType", "must be MULTI_USE with the paymentFlow VAULT, and SINGLE_USE without")
+	}
+	card, _ := c.Body.Tree["paymentInstrument"].(map[string]any)
+	text := func(field string, least, most int) (string, bool) {
+		s, _ := card[field].(string)
+		return s, len(s) >= least && len(s) <= most && strings.Trim(s, "0123456789") == ""
+	}
+	number, formed := text("number", 14, 19)
+	if formed && !domain.ValidCardNumber(number) {
+		v.Add("$.paymentInstrument.number", "is not a card number")
+	}
+	if cvv, formed := text("cvv", 3, 4); formed {
+		if network, known := domain.CardNetwork(number); known && len(cvv) != network.CVVLength() {
+			v.Add("$.paymentInstrument.cvv", fmt.Sprintf("must have %d digits for this card", network.CVVLength()))
+		}
+	}
+	month, hasMonth := text("expirationMonth", 2, 2)
+	year, hasYear := text("expirationYear", 4, 4)
+	if hasMonth && hasYear && expired(month, year, h.Now()) {
+		v.Add("$.paymentInstrument.expirationYear", "lies in the past with expirationMonth")
+	}
+}
+
+// expired: a card is good until its month has ended everywhere on earth.
+func expired(month, year string, now time.Time) bool {
+	m, monthErr := strconv.Atoi(month)
+	y, yearErr := strconv.Atoi(year)
+	if monthErr != nil || yearErr != nil || m < 1 || m > 12 {
+		return false // the schema has named it
+	}
+	end := time.Date(y, time.Month(m)+1, 1, 12, 0, 0, 0, time.UTC)
+	return !now.Before(end)
+}

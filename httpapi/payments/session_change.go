@@ -1,0 +1,183 @@
+package payments
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"payledger/domain/session"
+	"payledger/eventstore/commands"
+	"payledger/httpapi/clienttoken"
+	"payledger/httpapi/request"
+	"payledger/httpapi/validation"
+)
+
+// GetSession serves GET /client-session, without its token (D4).
+func (h *Handlers) GetSession(c *request.Call) (any, error) {
+	access, err := h.ownSession(c, c.Query.Get("clientToken"))
+	if err != nil {
+		return nil, err
+	}
+	s, err := h.Commands.Session(c.Ctx, c.Merchant.ID, h.Tokens.SessionID(access))
+	if err != nil {
+		return nil, err
+	}
+	return h.sessionContent(c, s)
+}
+
+// ChangeSession serves PATCH /client-session. What is not sent stays (D4).
+func (h *Handlers) ChangeSession(c *request.Call) (any, error) {
+	body, err := request.Decode[struct {
+		ClientToken string `json:"clientToken"`
+	}](c)
+	if err != nil {
+		return nil, err
+	}
+	access, err := h.ownSession(c, body.ClientToken)
+	if err != nil {
+		return nil, err
+	}
+	changed, err := h.Commands.ChangeSession(c.Ctx, c.Caller(), h.Tokens.SessionID(access), func(in commands.SessionInput) (commands.SessionInput, error) {
+		after, err := merged(in, c.Body.Text)
+		if err != nil {
+			return in, err
+		}
+		var found validation.Violations
+		found.OptionsSize(after.Fields.Method.Options)
+		return after, validation.Refuse(nil, c.Model, found)
+	})
+	if err != nil {
+		return nil, err
+	}
+	content, err := h.sessionContent(c, changed)
+	if err != nil {
+		return nil, err
+	}
+	token, err := h.Tokens.SignSession(changed, access)
+	return sessionAnswer{content, token}, err
+}
+
+// ownSession reads the access token of a client token that the merchant sends; another merchant's is refused.
+func (h *Handlers) ownSession(c *request.Call, token string) (clienttoken.AccessToken, error) {
+	owner, access, err := h.Tokens.ReadSession(c.Ctx, token)
+	if err == nil && owner != c.Merchant.ID {
+		err = clienttoken.Refused()
+	}
+	return access, err
+}
+
+// merged lays a validated patch over a session: null clears, arrays and metadata are replaced whole, objects merged
+// (D4). Numbers keep their digits.
+func merged(in commands.SessionInput, text []byte) (commands.SessionInput, error) {
+	patch, err := validation.ExactTree(text)
+	if err != nil {
+		return in, err
+	}
+	was, err := treeOf(requestOf(in))
+	if err != nil {
+		return in, err
+	}
+	for name, value := range patch {
+		switch {
+		case name == "clientToken":
+		case value == nil:
+			delete(was, name)
+		case name == "customer":
+			was[name] = overlaid(was[name], oneSpelling(value))
+		case name == "metadata":
+			was[name] = value
+		default:
+			was[name] = overlaid(was[name], value)
+		}
+	}
+	if text, err = validation.ExactText(was); err != nil {
+		return in, err
+	}
+	var after sessionRequest
+	if err := json.Unmarshal(text, &after); err != nil {
+		return in, fmt.Errorf("httpapi: a merged session: %w", err)
+	}
+	if method, _ := patch["paymentMethod"].(map[string]any); method["options"] == nil && after.PaymentMethod.Options != "" {
+		after.PaymentMethod.Options = in.Fields.Method.Options // as they were written, in their own order
+	}
+	return after.input(), nil
+}
+
+// overlaid is a JSON value with another laid over it: objects field by field, null taking a field away, everything
+// else replaced.
+func overlaid(base, over any) any {
+	patch, isObject := over.(map[string]any)
+	if !isObject {
+		return over
+	}
+	result := map[string]any{}
+	if object, is := base.(map[string]any); is {
+		for name, value := range object {
+			result[name] = value
+		}
+	}
+	for name, value := range patch {
+		if value == nil {
+			delete(result, name)
+			continue
+		}
+		result[name] = overlaid(result[name], value)
+	}
+	return result
+}
+
+// oneSpelling writes a customer's e-mail as email, whichever way it was sent (D4).
+func oneSpelling(value any) any {
+	sent, _ := value.(map[string]any)
+	customer := map[string]any{}
+	for name, field := range sent {
+		customer[name] = field
+	}
+	if email, is := customer["emailAddress"]; is {
+		delete(customer, "emailAddress")
+		customer["email"] = email
+	}
+	return customer
+}
+
+// requestOf is the request that would make the session as it stands.
+func requestOf(in commands.SessionInput) sessionRequest {
+	f := in.Fields
+	r := sessionRequest{
+		OrderID: f.OrderID, CustomerID: f.CustomerID, CurrencyCode: f.Currency, Amount: f.Amount, Order: f.Order,
+		Metadata: f.Metadata, PaymentMethod: f.Method, ApprovalMode: f.ApprovalMode, ReturnURL: f.ReturnURL,
+	}
+	if in.Customer != nil {
+		r.Customer = &customerBody{Customer: *in.Customer}
+	}
+	return r
+}
+
+// input is what the request says to the ledger.
+func (r sessionRequest) input() commands.SessionInput {
+	return commands.SessionInput{
+		Customer: r.Customer.customer(),
+		Fields: session.Fields{
+			OrderID: r.OrderID, CustomerID: r.CustomerID, Currency: r.CurrencyCode, Amount: r.Amount,
+			Order: r.Order, Metadata: request.Integers(r.Metadata), Method: validation.Compact(r.PaymentMethod),
+			ApprovalMode: r.ApprovalMode, ReturnURL: r.ReturnURL,
+		},
+	}
+}
+
+// treeOf is a value as the JSON tree that it is written as; what is null there is left out.
+func treeOf(v any) (map[string]any, error) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("httpapi: %w", err)
+	}
+	tree, err := validation.ExactTree(text)
+	if err != nil {
+		return nil, err
+	}
+	for name, value := range tree {
+		if value == nil {
+			delete(tree, name)
+		}
+	}
+	return tree, nil
+}

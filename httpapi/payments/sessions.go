@@ -1,0 +1,145 @@
+package payments
+
+import (
+	"reflect"
+
+	"payledger/domain"
+	"payledger/domain/attempt"
+	"payledger/domain/session"
+	"payledger/httpapi/clienttoken"
+	"payledger/httpapi/request"
+	"payledger/projections/paymentjson"
+)
+
+// sessionRequest is the body of POST /client-session (D4).
+type sessionRequest struct {
+	OrderID       string          `json:"orderId"`
+	CustomerID    string          `json:"customerId"`
+	CurrencyCode  domain.Currency `json:"currencyCode"`
+	Amount        *domain.Amount  `json:"amount"`
+	Order         *domain.Order   `json:"order"`
+	Customer      *customerBody   `json:"customer"`
+	Metadata      domain.Metadata `json:"metadata"`
+	PaymentMethod session.Method  `json:"paymentMethod"`
+	ApprovalMode  string          `json:"approvalMode"`
+	ReturnURL     string          `json:"returnUrl"`
+}
+
+// customerBody takes both spellings of the e-mail (D4).
+type customerBody struct {
+	domain.Customer
+	EmailAddress string `json:"emailAddress,omitempty"`
+}
+
+func (b *customerBody) customer() *domain.Customer {
+	if b == nil {
+		return nil
+	}
+	c := b.Customer
+	c.Email = domain.FirstNonEmpty(c.Email, b.EmailAddress)
+	return &c
+}
+
+// sessionContent is what a client session holds (D4): what was sent, and the amount that counts.
+type sessionContent struct {
+	OrderID                   string                `json:"orderId,omitempty"`
+	CustomerID                string                `json:"customerId,omitempty"`
+	CurrencyCode              domain.Currency       `json:"currencyCode,omitempty"`
+	Amount                    *domain.Amount        `json:"amount,omitempty"`
+	Order                     *domain.Order         `json:"order,omitempty"`
+	Customer                  *paymentjson.Customer `json:"customer,omitempty"`
+	Metadata                  domain.Metadata       `json:"metadata,omitempty"`
+	PaymentMethod             *session.Method       `json:"paymentMethod,omitempty"`
+	ApprovalMode              string                `json:"approvalMode"`
+	CurrentAttemptID          domain.AttemptID      `json:"currentAttemptId,omitempty"`
+	ReturnURL                 string                `json:"returnUrl,omitempty"`
+	ClientExpirationDate      paymentjson.Time      `json:"clientExpirationDate"`
+	ClientTokenExpirationDate paymentjson.Time      `json:"clientTokenExpirationDate"`
+	Warnings                  []warning             `json:"warnings,omitempty"`
+}
+
+// sessionAnswer is a client session with the client token.
+type sessionAnswer struct {
+	sessionContent
+	ClientToken string `json:"clientToken"`
+}
+
+type warning struct {
+	Type    string `json:"type"`
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+// CreateSession serves POST /client-session.
+func (h *Handlers) CreateSession(c *request.Call) (any, error) {
+	body, err := request.Decode[sessionRequest](c)
+	if err != nil {
+		return nil, err
+	}
+	access, err := clienttoken.NewAccess(h.Random)
+	if err != nil {
+		return nil, err
+	}
+	in := body.input()
+	made, err := h.Commands.CreateSession(c.Ctx, c.Caller(), h.Tokens.SessionID(access), in)
+	if err != nil {
+		return nil, err
+	}
+	token, err := h.Tokens.SignSession(made, access)
+	if err != nil {
+		return nil, err
+	}
+	return sessionAnswer{renderSession(made, in.Customer), token}, nil
+}
+
+// sessionContent shows a session as it stands, with its customer and its active attempt (§2.5).
+func (h *Handlers) sessionContent(c *request.Call, s session.State) (sessionContent, error) {
+	personal, err := h.Reader.Personal(c.Ctx, s.Personal)
+	if err != nil {
+		return sessionContent{}, err
+	}
+	content := renderSession(s, personal.Customer)
+	if s.Attempt == "" {
+		return content, nil
+	}
+	named, err := h.Commands.Attempt(c.Ctx, s.Account, s.Attempt)
+	if err != nil {
+		return sessionContent{}, err
+	}
+	if status := named.Status(h.Now()); status == attempt.RequiresApproval || status == attempt.Approved {
+		content.CurrentAttemptID = named.ID
+	}
+	return content, nil
+}
+
+func renderSession(s session.State, customer *domain.Customer) sessionContent {
+	a := sessionContent{
+		OrderID: s.OrderID, CustomerID: s.CustomerID, CurrencyCode: s.Currency, Amount: s.Total(), Order: s.Order,
+		Customer: paymentjson.RenderCustomer(customer), Metadata: s.Metadata, ApprovalMode: s.ApprovalMode,
+		ReturnURL: s.ReturnURL, ClientExpirationDate: paymentjson.Time{Time: s.ExpiresAt},
+		ClientTokenExpirationDate: paymentjson.Time{Time: s.ExpiresAt},
+	}
+	if !reflect.ValueOf(s.Method).IsZero() {
+		a.PaymentMethod = &s.Method
+	}
+	for _, field := range missing(s.Fields) {
+		a.Warnings = append(a.Warnings, warning{
+			Type: "CHECKOUT", Code: "MISSING_DATA", Message: "A checkout needs " + field + ".",
+		})
+	}
+	return a
+}
+
+// missing names the fields that a checkout drop-in needs and the session lacks (§2.5, D4).
+func missing(f session.Fields) (fields []string) {
+	if f.OrderID == "" {
+		fields = append(fields, "orderId")
+	}
+	if f.Currency == "" {
+		fields = append(fields, "currencyCode")
+	}
+	if f.Order == nil || len(f.Order.LineItems) == 0 {
+		fields = append(fields, "order.lineItems")
+	}
+	return fields
+}

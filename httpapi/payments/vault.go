@@ -1,0 +1,109 @@
+package payments
+
+import (
+	"payledger/domain"
+	"payledger/domain/instrument"
+	"payledger/eventstore/commands"
+	"payledger/httpapi/request"
+	"payledger/projections/paymentjson"
+)
+
+// vaulted is a payment instrument that is kept for a customer (D5); the card stands in it under two names.
+type vaulted struct {
+	Token                 domain.Token         `json:"token"`
+	TokenType             string               `json:"tokenType"`
+	CustomerID            string               `json:"customerId"`
+	IsVaulted             bool                 `json:"isVaulted"`
+	IsVerified            bool                 `json:"isVerified"`
+	Default               bool                 `json:"default"`
+	CreatedAt             paymentjson.Time     `json:"createdAt"`
+	Deleted               bool                 `json:"deleted"`
+	DeletedAt             *paymentjson.Time    `json:"deletedAt,omitempty"`
+	AnalyticsID           string               `json:"analyticsId"`
+	PaymentMethodType     string               `json:"paymentMethodType"`
+	PaymentMethodData     paymentjson.CardData `json:"paymentMethodData"`
+	PaymentInstrumentType string               `json:"paymentInstrumentType"`
+	PaymentInstrumentData paymentjson.CardData `json:"paymentInstrumentData"`
+}
+
+// ListInstruments serves GET /payment-instruments, the vaulted ones of a customer.
+func (h *Handlers) ListInstruments(c *request.Call) (any, error) {
+	data, err := h.vaultedOf(c, c.Query.Get("customer_id"))
+	return request.List[vaulted]{Data: data}, err
+}
+
+func (h *Handlers) vaultedOf(c *request.Call, customer string) ([]vaulted, error) {
+	found, byDefault, err := h.Reader.Instruments(c.Ctx, c.Merchant.ID, customer)
+	if err != nil {
+		return nil, err
+	}
+	data := make([]vaulted, len(found))
+	for i, s := range found {
+		if data[i], err = h.renderVaulted(c, s, byDefault); err != nil {
+			return nil, err
+		}
+	}
+	return data, nil
+}
+
+// vaultRequest is the body of POST /payment-instruments/{token}/vault.
+type vaultRequest struct {
+	CustomerID string `json:"customerId"`
+	Verify     bool   `json:"verify"`
+}
+
+// VaultInstrument serves POST /payment-instruments/{token}/vault.
+func (h *Handlers) VaultInstrument(c *request.Call) (any, error) {
+	body, err := request.Decode[vaultRequest](c)
+	if err != nil {
+		return nil, err
+	}
+	kept, err := h.Commands.VaultInstrument(c.Ctx, c.Caller(), commands.VaultInput{
+		Token: token(c), CustomerID: body.CustomerID, Verify: body.Verify,
+	})
+	return h.answerVaulted(c, kept, err)
+}
+
+// MakeDefault serves POST /payment-instruments/{token}/default.
+func (h *Handlers) MakeDefault(c *request.Call) (any, error) {
+	changed, err := h.Commands.MakeDefault(c.Ctx, c.Caller(), token(c))
+	return h.answerVaulted(c, changed, err)
+}
+
+// DeleteInstrument serves DELETE /payment-instruments/{token}.
+func (h *Handlers) DeleteInstrument(c *request.Call) (any, error) {
+	deleted, err := h.Commands.DeleteInstrument(c.Ctx, c.Caller(), token(c))
+	return h.answerVaulted(c, deleted, err)
+}
+
+func token(c *request.Call) domain.Token { return domain.Token(c.Vars["token"]) }
+
+// answerVaulted answers the instrument that a command has changed. Which is the default, the others tell.
+func (h *Handlers) answerVaulted(c *request.Call, s instrument.State, err error) (any, error) {
+	if err != nil {
+		return nil, err
+	}
+	_, byDefault, err := h.Reader.Instruments(c.Ctx, c.Merchant.ID, s.CustomerID)
+	if err != nil {
+		return nil, err
+	}
+	return h.renderVaulted(c, s, byDefault)
+}
+
+func (h *Handlers) renderVaulted(c *request.Call, s instrument.State, byDefault domain.Token) (vaulted, error) {
+	personal, err := h.Reader.Personal(c.Ctx, s.Personal)
+	if err != nil {
+		return vaulted{}, err
+	}
+	card := paymentjson.RenderCard(s.Card, nil, personal.CardholderName, c.Merchant.Settings.First6Digits)
+	out := vaulted{
+		Token: s.Token, TokenType: s.Type, CustomerID: s.CustomerID, IsVaulted: s.Vaulted() && s.Good(), IsVerified: s.Verified,
+		Default: s.Token == byDefault, CreatedAt: paymentjson.Time{Time: s.CreatedAt}, AnalyticsID: s.AnalyticsID,
+		PaymentMethodType: instrument.MethodCard, PaymentMethodData: card,
+		PaymentInstrumentType: instrument.MethodCard, PaymentInstrumentData: card,
+	}
+	if s.DeletedAt != nil {
+		out.Deleted, out.DeletedAt = true, &paymentjson.Time{Time: *s.DeletedAt}
+	}
+	return out, nil
+}

@@ -1,0 +1,89 @@
+package request
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"payledger/domain"
+	"payledger/projections"
+)
+
+// Cursors writes and reads the cursors of one list of one account under one filter (D11). A cursor is a place with a code that
+// needs the key, so a changed cursor, and a cursor of another list, account or filter, is recognized.
+type Cursors struct {
+	key  []byte
+	list []byte // the code covers it beside the place
+}
+
+// Cursors returns those of a list of the caller's account under a filter, which must encode as JSON.
+func (c *Call) Cursors(list string, filter any) Cursors {
+	text, err := json.Marshal([]any{list, c.Merchant.ID, filter})
+	if err != nil {
+		panic(err) // a filter has strings, integers and dates within RFC 3339
+	}
+	return Cursors{key: c.CursorKey, list: text}
+}
+
+// cursorPurpose keeps the codes of cursors apart from everything else that the key signs.
+const cursorPurpose = "payledger cursor\x00"
+
+// A cursor is its code, a byte that says which way it leads, the time in microseconds since 1970, and the
+// payment's id.
+const (
+	cursorCodeSize = 16
+	cursorHead     = cursorCodeSize + 1 + 8
+
+	cursorNewer byte = 1
+	cursorHere  byte = 2
+)
+
+var errCursor = errors.New("httpapi: not a cursor of this list")
+
+// Text writes a place; nil is "".
+func (c Cursors) Text(p *projections.Place) string {
+	if p == nil {
+		return ""
+	}
+	var way byte
+	if p.Newer {
+		way |= cursorNewer
+	}
+	if p.Here {
+		way |= cursorHere
+	}
+	place := append(binary.BigEndian.AppendUint64([]byte{way}, uint64(p.At.UnixMicro())), p.ID...)
+	return base64.RawURLEncoding.EncodeToString(append(c.code(place), place...))
+}
+
+// Place reads a cursor that Text wrote for this list; "" is no place.
+func (c Cursors) Place(text string) (*projections.Place, error) {
+	if text == "" {
+		return nil, nil
+	}
+	all, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil || len(all) < cursorHead || !hmac.Equal(all[:cursorCodeSize], c.code(all[cursorCodeSize:])) {
+		return nil, errCursor
+	}
+	if base64.RawURLEncoding.EncodeToString(all) != text { // line breaks, and loose bits at the end
+		return nil, errCursor
+	}
+	way, at := all[cursorCodeSize], binary.BigEndian.Uint64(all[cursorCodeSize+1:])
+	return &projections.Place{
+		At: time.UnixMicro(int64(at)).UTC(), ID: domain.PaymentID(all[cursorHead:]),
+		Newer: way&cursorNewer != 0, Here: way&cursorHere != 0,
+	}, nil
+}
+
+func (c Cursors) code(place []byte) []byte {
+	mac := hmac.New(sha256.New, c.key)
+	mac.Write([]byte(cursorPurpose))
+	mac.Write(c.list)
+	mac.Write([]byte{0}) // JSON has none
+	mac.Write(place)
+	return mac.Sum(nil)[:cursorCodeSize]
+}

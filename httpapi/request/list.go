@@ -1,0 +1,62 @@
+package request
+
+import (
+	"net/url"
+	"slices"
+	"strconv"
+
+	"payledger/domain"
+	"payledger/httpapi/validation"
+)
+
+// DefaultLimit is the length of a page without the parameter limit (D20).
+const DefaultLimit = 100
+
+// List is the answer of every list (D20).
+type List[T any] struct {
+	Data       []T    `json:"data"`
+	NextCursor string `json:"nextCursor,omitempty"`
+}
+
+// Page cuts a list by limit and cursor (D20). all is in the order of creation and only grows at its end; the cursor is the id of
+// the last element of the page before.
+func Page[T any](c *Call, all []T, id func(T) string) (List[T], error) {
+	start := 0
+	if cursor := c.Query.Get("cursor"); cursor != "" {
+		start = slices.IndexFunc(all, func(element T) bool { return id(element) == cursor }) + 1
+		if start == 0 {
+			return List[T]{}, domain.Invalid(validation.ModelQuery, domain.Violation{Path: "$.cursor", Description: "is not a cursor of this list"})
+		}
+	}
+	end := min(start+Limit(c.Query), len(all))
+	answer := List[T]{Data: append([]T{}, all[start:end]...)}
+	if end < len(all) {
+		answer.NextCursor = id(all[end-1])
+	}
+	return answer, nil
+}
+
+// Limit returns the length of a page (D20).
+func Limit(query url.Values) int { return Integer(query, "limit", DefaultLimit) }
+
+// Integer returns the integer value of a validated query parameter, or otherwise if it was not sent.
+func Integer(query url.Values, name string, otherwise int) int {
+	if n, err := strconv.Atoi(query.Get(name)); err == nil {
+		return n
+	}
+	return otherwise
+}
+
+// Read returns the value of a parameter; nil when it was not sent, or is not valid.
+func Read[T any](query url.Values, name string, parse func(string) (T, error)) *T {
+	value, err := parse(query.Get(name))
+	if err != nil {
+		return nil
+	}
+	return &value
+}
+
+// Several returns the values of a parameter that may be repeated, sorted and each once: their order has no meaning.
+func Several(query url.Values, name string) []string {
+	return slices.Compact(slices.Sorted(slices.Values(validation.Separate(query[name]))))
+}

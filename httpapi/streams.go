@@ -1,0 +1,146 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"payledger/domain"
+	"payledger/httpapi/request"
+	"runtime/debug"
+	"strconv"
+	"time"
+)
+
+// list writes a listing.
+func (c *call) list(elements request.Listing) outcome {
+	w := &listWriter{call: c, control: http.NewResponseController(c.w)}
+	next, err := w.fill(elements)
+	if err == nil {
+		err = w.end(next)
+	}
+	switch {
+	case err == nil:
+		return outcome{status: http.StatusOK}
+	case w.gone != nil || w.begun && c.Ctx.Err() != nil: // the caller went away
+		return outcome{status: http.StatusOK, cut: err, abort: true}
+	case w.begun:
+		c.api.Logger.Error().Str("error", masked(err.Error())).Str("requestId", c.ID).Msg("a list ended before its end; the connection is cut")
+		return outcome{status: http.StatusOK, abort: true}
+	}
+	return c.failed(err)
+}
+
+// listWriter writes a listing as its elements come.
+type listWriter struct {
+	*call
+	control *http.ResponseController
+	begun   bool
+	flushed time.Time
+	gone    error // why the caller cannot be written to
+}
+
+// fill writes the elements; a panic is an error.
+func (w *listWriter) fill(elements request.Listing) (next uint64, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return elements(w.element)
+}
+
+// element writes one element.
+func (w *listWriter) element(v any) error {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("httpapi: an answer does not encode: %w", err)
+	}
+	before := []byte(",")
+	if !w.begun {
+		before = w.begin()
+	}
+	if err := w.text(before, text); err != nil {
+		return err
+	}
+	if now := w.api.Now(); now.Sub(w.flushed) >= flushEvery {
+		w.flushed = now
+		w.gone = w.control.Flush()
+	}
+	return w.gone
+}
+
+// begin writes the headers, and returns the text before the elements.
+func (w *listWriter) begin() []byte {
+	w.begun = true
+	// The read deadline is for the request; when it passes, the request's context ends. A server without deadlines
+	// returns ErrNotSupported.
+	if err := w.control.SetReadDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		w.api.Logger.Warn().Err(err).Str("requestId", w.ID).Msg("a long list may be cut")
+	}
+	w.head(http.StatusOK, "application/json")
+	return []byte(`{"data":[`)
+}
+
+// end writes the text after the elements.
+func (w *listWriter) end(next uint64) error {
+	var before []byte
+	if !w.begun {
+		before = w.begin()
+	}
+	if next == 0 {
+		return w.text(before, []byte(`]}`))
+	}
+	return w.text(before, []byte(`],"nextAfter":`+strconv.FormatUint(next, 10)+`}`))
+}
+
+func (w *listWriter) text(parts ...[]byte) error {
+	for _, part := range parts {
+		if _, w.gone = w.w.Write(part); w.gone != nil {
+			return w.gone
+		}
+	}
+	return nil
+}
+
+// flushEvery is how long a line of a stream may wait for the next one.
+const flushEvery = 250 * time.Millisecond
+
+// stream writes the lines as they come; the error is that of a caller who went away.
+func (c *call) stream(lines request.Stream) error {
+	control := http.NewResponseController(c.w)
+	if err := control.SetReadDeadline(time.Time{}); err != nil { // that of the request would end its context
+		return err
+	}
+	c.head(http.StatusOK, "application/jsonl")
+	encoder, flushed := json.NewEncoder(c.w), time.Time{}
+	var gone error
+	err := lines(func(v any) error {
+		if gone = encoder.Encode(v); gone != nil {
+			return gone
+		}
+		if now := c.api.Now(); now.Sub(flushed) >= flushEvery {
+			flushed = now
+			return control.Flush()
+		}
+		return nil
+	})
+	if err == nil || gone != nil {
+		return gone
+	}
+	if c.gone(err) {
+		return err
+	}
+	c.api.Logger.Error().Err(err).Str("requestId", c.ID).Msg("a stream ended before its end")
+	return encoder.Encode(c.lastLine(err))
+}
+
+// lastLine tells a caller who has a 200 already that the answer is not whole.
+func (c *call) lastLine(err error) any {
+	reason, text := domain.ReasonInternal, "Something went wrong; the answer is not whole."
+	var refused *domain.Error
+	if errors.As(err, &refused) {
+		reason, text = refused.Reason, refused.Message
+	}
+	return map[string]any{"error": map[string]any{"errorId": reason, "description": text, "diagnosticsId": c.ID}}
+}

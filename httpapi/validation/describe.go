@@ -1,0 +1,137 @@
+package validation
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"payledger/domain"
+)
+
+// describe says what a schema's rule wants; it never repeats the value.
+func describe(e *openapi3.SchemaError) string {
+	s := e.Schema
+	if n, is := e.Value.(float64); is && s.Max != nil && *s.Max == float64(domain.MaxAmount) && n > *s.Max {
+		return fmt.Sprintf("must be at most %d (2^53 − 1), the largest amount", domain.MaxAmount)
+	}
+	switch e.SchemaField {
+	case "maxLength":
+		return fmt.Sprintf("must be at most %d characters long", *s.MaxLength)
+	case "minLength":
+		return "must not be empty"
+	case "maxItems":
+		return fmt.Sprintf("must have at most %d elements", *s.MaxItems)
+	case "minItems":
+		return "must not be empty"
+	case "maxProperties":
+		return fmt.Sprintf("must have at most %d keys", *s.MaxProps)
+	case "uniqueItems":
+		return "must not name anything twice"
+	case "anyOf":
+		return "must be " + anyName(s.AnyOf)
+	case "enum":
+		return "must be " + enumName(s)
+	case "pattern":
+		return "must be " + formName(s)
+	case "type", "nullable", "minimum", "maximum", "format":
+		return "must be " + typeName(s) + minorUnits(e)
+	default:
+		return "is not valid"
+	}
+}
+
+func typeName(s *openapi3.Schema) string {
+	switch {
+	case s.Type.Is(openapi3.TypeInteger):
+		return "an integer" + bounds(s)
+	case s.Type.Is(openapi3.TypeNumber):
+		return "a number" + bounds(s)
+	case s.Type.Is(openapi3.TypeString) && len(s.Enum) > 0:
+		return enumName(s)
+	case s.Type.Is(openapi3.TypeString):
+		return "a string"
+	case s.Type.Is(openapi3.TypeBoolean):
+		return "true or false"
+	case s.Type.Is(openapi3.TypeArray):
+		return "an array"
+	case s.Type.Is(openapi3.TypeObject):
+		return "an object"
+	default:
+		return "of another type"
+	}
+}
+
+// minorUnits says how an amount is written, where a text or a fraction was sent for one (§2.1).
+func minorUnits(e *openapi3.SchemaError) string {
+	if !strings.Contains(strings.ToLower(e.Schema.Description), "minor units") {
+		return ""
+	}
+	return amountHint(e.Value)
+}
+
+// amountHint says how an amount is written that was sent as value: 10.50, "10.50".
+func amountHint(value any) string {
+	switch value := value.(type) {
+	case string:
+		if len(value) > plainDigits && strings.Trim(value, "0123456789") == "" { // too large, in a query
+			return ""
+		}
+	case float64:
+		if value == math.Trunc(value) {
+			return ""
+		}
+	default:
+		return ""
+	}
+	return ", in minor units: 1050 for 10.50 EUR"
+}
+
+func bounds(s *openapi3.Schema) string {
+	switch {
+	case s.Min != nil && s.Max != nil:
+		return fmt.Sprintf(" between %.0f and %.0f", *s.Min, *s.Max)
+	case s.Min != nil:
+		return fmt.Sprintf(" of %.0f or more", *s.Min)
+	default:
+		return ""
+	}
+}
+
+// anyName joins the types that a value may have: "a string, an integer or true or false".
+func anyName(any openapi3.SchemaRefs) string {
+	names := make([]string, len(any))
+	for i, s := range any {
+		names[i] = typeName(s.Value)
+	}
+	return strings.Join(names, ", or ")
+}
+
+// enumShown is how many values a description lists; longer enumerations are named by their description.
+const enumShown = 20
+
+func enumName(s *openapi3.Schema) string {
+	if len(s.Enum) > enumShown {
+		return formName(s)
+	}
+	var names []string
+	for _, v := range s.Enum {
+		if v != nil {
+			names = append(names, fmt.Sprint(v))
+		}
+	}
+	return "one of " + strings.Join(names, ", ")
+}
+
+// formName is the schema's description, as the rest of a sentence.
+func formName(s *openapi3.Schema) string {
+	if s.Description == "" {
+		return "of another form"
+	}
+	text := strings.TrimSuffix(s.Description, ".")
+	if len(text) > 1 && text[1] >= 'a' && text[1] <= 'z' || text[1] == ' ' { // not an abbreviation
+		text = strings.ToLower(text[:1]) + text[1:]
+	}
+	return text
+}

@@ -1,0 +1,20 @@
+// Package validation holds the query and the body of a request to openapi.yaml and to the rules that a schema cannot express.
+//
+// Rules:
+//   - A body is one JSON object (D1). A name that stands twice, deep nesting and text that is not UTF-8 are refused.
+//   - A violation has a path and a description (D3). Its words are ours and never repeat the value: it may be a card number.
+//     An unknown name is reported together with the known name that it resembles.
+//   - Card numbers are refused in every text and name (D21).
+//   - A null field is an absent one (D21), except where it clears (D4).
+//
+// What it must not know: who calls, what a handler does with the request, the HTTP status of an error.
+//
+// Design notes:
+//   - A body is parsed once, by a parser of our own: encoding/json's token stream took 30 µs for a payment with all fields
+//     (this parser 7 µs), accepts half a surrogate pair, and does not report where a number was written with a fraction.
+//   - kin-openapi then holds the tree to the schema and collects every violation. It compares float64s. A whole number within
+//     the limits is exact there; any other number becomes a fraction or too large (number.go), so that nothing is rounded into
+//     validity. A whole number that is written 1.0 or 1e3 is decoded as 1 and 1000.
+//   - From reading to the decoded request: 9 µs for four fields, 44 to 53 µs for a payment with all fields (BenchmarkAccept,
+//     two busy cores).
+package validation

@@ -1,0 +1,65 @@
+package validation
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"payledger/domain"
+	"payledger/domain/session"
+)
+
+// options returns the options of the body's payment method as they are written there (D21), "" for none.
+func (d *Document) options() domain.JSON {
+	method, _ := d.Tree["paymentMethod"].(map[string]any)
+	if method["options"] == nil {
+		return ""
+	}
+	var body struct {
+		PaymentMethod domain.Preferences `json:"paymentMethod"`
+	}
+	_ = json.Unmarshal(d.Text, &body) // a field that does not fit is left out: the schema names it
+	return body.PaymentMethod.Options
+}
+
+// maxOptionsBytes is the size of the largest options of a payment method, as they are stored (D21).
+const maxOptionsBytes = 8 << 10
+
+// ofOptions refuses card numbers in options and options that are too large (D21): in the text that would be stored, not in a
+// tree whose numbers are float64s. Those of a change are measured when they are merged: they may take fields away.
+func (v *Violations) ofOptions(text domain.JSON, change bool) {
+	if text == "" {
+		return
+	}
+	if !change {
+		v.OptionsSize(compacted(text))
+	}
+	value, err := ExactTree([]byte(`{"options":` + text + `}`))
+	if err != nil {
+		v.Add(options.path(true), "is not valid")
+		return
+	}
+	v.ofText(options, value["options"])
+}
+
+// ofOptionsSize refuses options that are stored as a text that is too large.
+func (v *Violations) OptionsSize(stored domain.JSON) {
+	if len(stored) > maxOptionsBytes {
+		v.Add(options.path(true), fmt.Sprintf("must be at most %d bytes of JSON", maxOptionsBytes))
+	}
+}
+
+// Compact returns a payment method whose options have no white space, as they are stored (D21).
+func Compact(m session.Method) session.Method {
+	m.Options = compacted(m.Options)
+	return m
+}
+
+// compacted writes a JSON text without white space.
+func compacted(text domain.JSON) domain.JSON {
+	var b bytes.Buffer
+	if text == "" || json.Compact(&b, []byte(text)) != nil {
+		return text
+	}
+	return domain.JSON(b.String())
+}

@@ -1,0 +1,129 @@
+package validation
+
+import (
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"payledger/domain"
+	"payledger/httpapi/nearmiss"
+	"payledger/projections/history"
+)
+
+// queryViolations names every fault of the query parameters (D1).
+func (o *Operation) queryViolations(r Request) Violations {
+	var found Violations
+	values, err := url.ParseQuery(r.Query)
+	if err != nil {
+		found.Add("$", "must be name=value pairs, joined by &")
+	}
+	for name, sent := range values {
+		parameter, known := o.Query[name]
+		switch {
+		case !known:
+			found.Add("$"+Member(name), unknownName("parameter", name, slices.Collect(maps.Keys(o.Query))))
+		case parameter.Schema.Value.Type.Is("array"):
+			found.ofValues(name, parameter.Schema.Value, Separate(sent))
+		case len(sent) > 1:
+			found.Add("$"+Member(name), "must be sent once")
+		default:
+			found.ofValue(name, parameter.Schema.Value, sent[0])
+		}
+	}
+	for name, parameter := range o.Query {
+		if parameter.Required && len(values[name]) == 0 {
+			found.Add("$"+Member(name), "is required")
+		}
+	}
+	if r.QueryRule != nil {
+		r.QueryRule(&found)
+	}
+	return found.sorted()
+}
+
+// ofValues holds a parameter with several values to its schema.
+func (v *Violations) ofValues(name string, schema *openapi3.Schema, values []string) {
+	if schema.MaxItems != nil && uint64(len(values)) > *schema.MaxItems {
+		v.Add("$"+Member(name), fmt.Sprintf("must have at most %d values", *schema.MaxItems))
+		return
+	}
+	for _, value := range values {
+		v.ofValue(name, schema.Items.Value, value)
+	}
+}
+
+// ofValue holds one value of a parameter to its schema, and to its own rule if the schema has no fault to find.
+func (v *Violations) ofValue(name string, schema *openapi3.Schema, text string) {
+	value := queryValue(text, schema.Type.Is("integer"))
+	var faults Violations
+	faults.ofSchema(value, schema.VisitJSON(value, datesByRule))
+	if len(faults) > 0 && strings.HasSuffix(name, "_amount") {
+		faults[0].Description += amountHint(value)
+	}
+	if rule := queryRules[name]; rule != nil && len(faults) == 0 {
+		rule(&faults, text)
+	}
+	for _, f := range faults {
+		v.Add("$"+Member(name), f.Description)
+	}
+}
+
+// Separate takes apart the values of a parameter that may be repeated, joined by commas, or both (D11).
+func Separate(sent []string) (values []string) {
+	for _, joined := range sent {
+		values = append(values, strings.Split(joined, ",")...)
+	}
+	return values
+}
+
+// queryRules are the rules of single parameters that their schemas cannot say.
+var queryRules = map[string]func(*Violations, string){
+	"at": func(v *Violations, text string) {
+		if _, err := history.ParseAt(text); err != nil {
+			v.Add("$", "must be a revision from 1 or an RFC 3339 date")
+		}
+	},
+	"from_date": dateRule,
+	"to_date":   dateRule,
+	"from":      dateRule,
+	"to":        dateRule,
+	"currency_code": func(v *Violations, text string) {
+		if !domain.Currency(text).Known() {
+			v.Add("$", "must be an active ISO 4217 currency code")
+		}
+	},
+}
+
+// dateRule: D1.
+func dateRule(v *Violations, text string) {
+	if _, err := ParseTime(text); err != nil {
+		v.Add("$", "must be an RFC 3339 date, a + in it written as %2B")
+	}
+}
+
+// AmountBits is the size of a signed integer that holds every amount, and that a float64 holds exactly.
+const AmountBits = 54
+
+// queryValue reads a parameter as its schema's type.
+func queryValue(text string, integer bool) any {
+	if integer {
+		if n, err := strconv.ParseInt(text, 10, AmountBits); err == nil {
+			return float64(n)
+		}
+	}
+	return text
+}
+
+// unknownName says that a name is not known, and which one it looks like.
+func unknownName(what, name string, known []string) string {
+	text := "is not a known " + what
+	if near := nearmiss.Of(name, known); near != "" {
+		text += "; did you mean " + near + "?"
+	}
+	return text
+}

@@ -1,0 +1,129 @@
+package validation
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"payledger/domain"
+)
+
+// Order holds the fields that sessions and payments have in common to their rules.
+func (v *Violations) Order(tree map[string]any) {
+	if code, ok := tree["currencyCode"].(string); ok && !domain.Currency(code).Known() { // §2.1
+		v.Add("$.currencyCode", "must be an active ISO 4217 currency code")
+	}
+	customer, _ := tree["customer"].(map[string]any)
+	email, one := customer["email"].(string)
+	emailAddress, two := customer["emailAddress"].(string)
+	if one && two && email != emailAddress { // D4 takes both spellings of the one address
+		v.Add("$.customer.emailAddress", "must be the same as email, when both are sent")
+	}
+	metadata, _ := tree["metadata"].(map[string]any)
+	v.Metadata(metadata)
+}
+
+// Limits of metadata (D4). Its size is that of the keys and the values, without JSON's own characters.
+const maxMetadataBytes = 4 << 10
+
+// emptyMetadataKey has an errorId of its own (D3), when nothing else is wrong.
+const emptyMetadataKey = "must not be empty as a key"
+
+// Metadata holds metadata to its limits (D4).
+func (v *Violations) Metadata(metadata map[string]any) {
+	size := 0
+	for key, value := range metadata {
+		size += len(key)
+		switch value := value.(type) {
+		case string:
+			size += len(value)
+		case float64:
+			size += len(strconv.FormatFloat(value, 'f', 0, 64))
+			if value > float64(domain.MaxAmount) || value < -float64(domain.MaxAmount) {
+				v.Add("$.metadata"+Member(key), fmt.Sprintf("must be between %d and %d, as an integer", -domain.MaxAmount, domain.MaxAmount))
+			}
+		case bool:
+			size += len(strconv.FormatBool(value))
+		}
+		if key == "" {
+			v.Add("$.metadata['']", emptyMetadataKey)
+		}
+	}
+	if size > maxMetadataBytes {
+		v.Add("$.metadata", fmt.Sprintf("must be at most %d bytes in all", maxMetadataBytes))
+	}
+}
+
+// lastYear is the last that RFC 3339 can write, 0 the first; an offset may lead beyond them.
+const lastYear = 9999
+
+// ParseTime reads a date with any offset, or without one as UTC (D1).
+func ParseTime(text string) (time.Time, error) {
+	t, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		t, err = time.Parse("2006-01-02T15:04:05.999999999", text)
+	}
+	t = t.UTC().Truncate(time.Microsecond)
+	if err == nil && (t.Year() > lastYear || t.Year() < 0) {
+		err = fmt.Errorf("httpapi: the year %d", t.Year())
+	}
+	return t, err
+}
+
+// Has reports whether there is a violation at exactly this path.
+func (v Violations) Has(path string) bool {
+	return slices.ContainsFunc(v, func(o domain.Violation) bool { return o.Path == path })
+}
+
+// Stands reports whether tree has a value at a path like "$.rules[0].when.currencyCode[1]".
+func Stands(tree any, path string) bool {
+	parts := strings.FieldsFunc(path, func(r rune) bool { return strings.ContainsRune("$.[]", r) })
+	for _, part := range parts {
+		switch inside := tree.(type) {
+		case map[string]any:
+			value, there := inside[part]
+			if !there {
+				return false
+			}
+			tree = value
+		case []any:
+			i, err := strconv.Atoi(part)
+			if err != nil || i >= len(inside) {
+				return false
+			}
+			tree = inside[i]
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// Date reads a field that is a date, false when it is none. The schema reports a value of another type.
+func (v *Violations) Date(tree map[string]any, field string) (time.Time, bool) {
+	text, is := tree[field].(string)
+	if !is {
+		return time.Time{}, false
+	}
+	at, err := ParseTime(text)
+	if err != nil {
+		v.Add("$."+field, "must be an RFC 3339 date")
+	}
+	return at, err == nil
+}
+
+// Range reports a period that begins after its end.
+func (v *Violations) Range(from, to time.Time) {
+	if from.After(to) {
+		v.Add("$.from", "must not be after to")
+	}
+}
+
+// Once adds a violation unless there is one at its path.
+func (v *Violations) Once(path, description string) {
+	if !v.Has(path) {
+		v.Add(path, description)
+	}
+}

@@ -1,0 +1,151 @@
+package validation
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"payledger/domain"
+)
+
+// ModelQuery and ModelHeaders name what violations are about, where it is not a body (D1, D9).
+const (
+	ModelQuery   = "QueryString"
+	ModelHeaders = "Headers"
+)
+
+// Violations are the faults of one part of a request.
+type Violations []domain.Violation
+
+// Add adds a violation; path is written as "$.order.lineItems[0].amount".
+func (v *Violations) Add(path, description string) {
+	*v = append(*v, domain.Violation{Path: path, Description: description})
+}
+
+// sorted gives them by path, each once.
+func (v Violations) sorted() Violations {
+	slices.SortFunc(v, func(a, b domain.Violation) int {
+		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Description, b.Description))
+	})
+	return slices.Compact(v)
+}
+
+// ofSchema takes over what the schema found in tree, in our words.
+func (v *Violations) ofSchema(tree any, err error) {
+	if err == nil {
+		return
+	}
+	var many openapi3.MultiError
+	if errors.As(err, &many) {
+		for _, one := range many {
+			v.ofSchema(tree, one)
+		}
+		return
+	}
+	var one *openapi3.SchemaError
+	if !errors.As(err, &one) {
+		v.Add("$", "is not valid")
+		return
+	}
+	path := pathOf(tree, one.JSONPointer())
+	switch one.SchemaField {
+	case "properties":
+		name := quoted(one.Reason)
+		v.Add(path+Member(name), unknownName("field", name, slices.Collect(maps.Keys(one.Schema.Properties))))
+	case "required":
+		v.Add(path, "is required")
+	default:
+		v.Add(path, describe(one))
+	}
+}
+
+// pathOf writes a pointer into tree as "$.order.lineItems[0].amount".
+func pathOf(tree any, pointer []string) string {
+	var b strings.Builder
+	b.WriteByte('$')
+	for _, part := range pointer {
+		switch inside := tree.(type) {
+		case []any:
+			b.WriteString("[" + part + "]")
+			tree = nil
+			if i, err := strconv.Atoi(part); err == nil && i < len(inside) {
+				tree = inside[i]
+			}
+		case map[string]any:
+			b.WriteString(Member(part))
+			tree = inside[part]
+		default:
+			b.WriteString(Member(part))
+		}
+	}
+	return b.String()
+}
+
+// nameShown is how many characters of an unknown field's name a path shows.
+const nameShown = 64
+
+// member is a field's part of a path. A name that holds a card number is not echoed.
+func Member(name string) string {
+	switch {
+	case plainName(name):
+		return "." + name
+	case domain.MayHoldCardNumber(name):
+		return "['…']"
+	}
+	if utf8.RuneCountInString(name) > nameShown {
+		name = fmt.Sprintf("%.*s…", nameShown, name)
+	}
+	return "['" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(name) + "']"
+}
+
+// plainName tells a name that needs no quotes in a path, as all of ours.
+func plainName(name string) bool {
+	for i := range len(name) {
+		c := name[i]
+		if !(c|0x20 >= 'a' && c|0x20 <= 'z' || c == '_' || i > 0 && c >= '0' && c <= '9') {
+			return false
+		}
+	}
+	return name != "" && len(name) <= nameShown && !(domain.MayHoldCardNumber(name))
+}
+
+// quoted takes the name out of the library's `property "x" is unsupported`.
+func quoted(reason string) string {
+	first, last := strings.IndexByte(reason, '"'), strings.LastIndexByte(reason, '"')
+	if first >= 0 && first < last {
+		if name, err := strconv.Unquote(reason[first : last+1]); err == nil {
+			return name
+		}
+	}
+	return "…"
+}
+
+// Invalid is a RequestValidationError about query and body at once.
+type Invalid struct {
+	Query, Body *domain.Error
+}
+
+func (e Invalid) Error() string   { return e.Query.Error() + "; " + e.Body.Error() }
+func (e Invalid) Unwrap() []error { return []error{e.Query, e.Body} }
+
+// Refuse makes one error of what is wrong with the query and with the body; nil when nothing is.
+func Refuse(query Violations, model string, body Violations) error {
+	q, b := domain.Invalid(ModelQuery, query...), domain.Invalid(model, body...)
+	switch {
+	case len(query) > 0 && len(body) > 0:
+		return Invalid{q, b}
+	case len(query) > 0:
+		return q
+	case len(body) > 0:
+		return b
+	default:
+		return nil
+	}
+}

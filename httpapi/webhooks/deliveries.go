@@ -1,0 +1,171 @@
+package webhooks
+
+import (
+	"context"
+	"net/url"
+
+	"payledger/domain"
+	"payledger/httpapi/request"
+	"payledger/httpapi/validation"
+	"payledger/projections"
+	"payledger/projections/deliveries"
+	"payledger/projections/paymentjson"
+)
+
+// Deliveries is the attempt log of webhooks (D18, D20). Unknown ids, and those of other accounts, are EntityNotFound.
+type Deliveries interface {
+	// List reads a page, newest first, at most limit, from a place on; nil is the newest end.
+	List(ctx context.Context, account domain.AccountID, f deliveries.Filter, from *deliveries.Place, limit int) (deliveries.Page, error)
+	Delivery(ctx context.Context, account domain.AccountID, id string) (deliveries.Detail, error)
+	// Resend makes an attempt and answers when it is over; a receiver that fails is no error.
+	Resend(ctx context.Context, account domain.AccountID, id string) (deliveries.Detail, error)
+	// StartReplay counts, and unless it is dry, starts.
+	StartReplay(ctx context.Context, q deliveries.ReplayRequest, dry bool) (deliveries.Replay, error)
+	Replay(ctx context.Context, account domain.AccountID, id string) (deliveries.Replay, error)
+}
+
+// deliveryAnswer is a webhook delivery as the list shows it.
+type deliveryAnswer struct {
+	ID          string            `json:"id"`
+	EndpointID  domain.EndpointID `json:"endpointId"`
+	EventType   string            `json:"eventType"`
+	EventID     string            `json:"eventId"`
+	PaymentID   string            `json:"paymentId,omitempty"`
+	Outcome     string            `json:"outcome"`
+	PlannedAt   paymentjson.Time  `json:"plannedAt"`
+	UpdatedAt   paymentjson.Time  `json:"updatedAt"`
+	NextAt      *paymentjson.Time `json:"nextAttemptAt,omitempty"`
+	Attempts    int               `json:"attemptCount"`
+	LastStatus  int               `json:"lastStatusCode,omitempty"`
+	LastFailure string            `json:"lastFailure,omitempty"`
+	Dropped     bool              `json:"dropped,omitempty"`
+}
+
+// attemptAnswer is one try to send.
+type attemptAnswer struct {
+	Number     int              `json:"number"`
+	StartedAt  paymentjson.Time `json:"startedAt"`
+	DurationMs int64            `json:"durationMs"`
+	StatusCode int              `json:"statusCode,omitempty"`
+	Failure    string           `json:"failure,omitempty"`
+	Manual     bool             `json:"manual"`
+	Excerpt    string           `json:"excerpt"`
+	Keys       []string         `json:"keys"`
+}
+
+// deliveryDetail is a delivery with its attempts, oldest first.
+type deliveryDetail struct {
+	deliveryAnswer
+	Tried []attemptAnswer `json:"attempts"`
+}
+
+// ListDeliveries serves GET /management/webhook-deliveries.
+func (h *Handlers) ListDeliveries(c *request.Call) (any, error) {
+	query := c.Query
+	filter := deliveryFilter(query)
+	cursors := c.Cursors("deliveries", filter)
+	from, err := cursors.Place(query.Get("cursor"))
+	if err != nil {
+		return nil, err // deliveryRules have seen it
+	}
+	found, err := h.Deliveries.List(c.Ctx, c.Merchant.ID, filter, deliveryPlace(from), request.Limit(query))
+	if err != nil {
+		return nil, err
+	}
+	answer := request.List[deliveryAnswer]{Data: make([]deliveryAnswer, len(found.Data))}
+	for i, d := range found.Data {
+		answer.Data[i] = renderDelivery(d)
+	}
+	if next := found.Next; next != nil {
+		answer.NextCursor = cursors.Text(&projections.Place{At: next.At, ID: domain.PaymentID(next.ID)})
+	}
+	return answer, nil
+}
+
+// GetDelivery serves GET /management/webhook-deliveries/{id}.
+func (h *Handlers) GetDelivery(c *request.Call) (any, error) {
+	d, err := h.Deliveries.Delivery(c.Ctx, c.Merchant.ID, c.Vars["id"])
+	if err != nil {
+		return nil, err
+	}
+	return renderAttempts(d), nil
+}
+
+// ResendDelivery serves POST /management/webhook-deliveries/{id}/resend.
+func (h *Handlers) ResendDelivery(c *request.Call) (any, error) {
+	d, err := h.Deliveries.Resend(c.Ctx, c.Merchant.ID, c.Vars["id"])
+	if err != nil {
+		return nil, err
+	}
+	return renderAttempts(d), nil
+}
+
+func renderDelivery(d deliveries.Row) deliveryAnswer {
+	a := deliveryAnswer{
+		ID: d.ID, EndpointID: d.Endpoint, EventType: d.EventType, EventID: d.EventID, Outcome: d.Status,
+		PlannedAt: paymentjson.Time{Time: d.PlannedAt}, UpdatedAt: paymentjson.Time{Time: d.UpdatedAt},
+		Attempts: d.Attempts, LastStatus: d.StatusCode, LastFailure: d.Failure, Dropped: d.Dropped,
+	}
+	if d.Aggregate == "payment" {
+		a.PaymentID = d.AggregateID
+	}
+	if !d.NextAt.IsZero() {
+		a.NextAt = &paymentjson.Time{Time: d.NextAt}
+	}
+	return a
+}
+
+func renderAttempts(d deliveries.Detail) deliveryDetail {
+	a := deliveryDetail{deliveryAnswer: renderDelivery(d.Row), Tried: make([]attemptAnswer, len(d.Tried))}
+	for i, t := range d.Tried {
+		a.Tried[i] = attemptAnswer{
+			Number: t.Number, StartedAt: paymentjson.Time{Time: t.StartedAt}, DurationMs: t.Duration.Milliseconds(),
+			StatusCode: t.StatusCode, Failure: t.Failure, Manual: t.Manual, Excerpt: t.Excerpt, Keys: append([]string{}, t.Keys...),
+		}
+	}
+	return a
+}
+
+// deliveryFilter reads the filters of the list, as far as they are valid.
+func deliveryFilter(query url.Values) deliveries.Filter {
+	several := func(name string) []string { return request.Several(query, name) }
+	return deliveries.Filter{
+		Statuses: several("outcome"), EventTypes: several("eventType"),
+		Endpoint: domain.EndpointID(query.Get("endpointId")), Payment: domain.PaymentID(query.Get("paymentId")),
+		From: request.Read(query, "from", validation.ParseTime), To: request.Read(query, "to", validation.ParseTime),
+	}
+}
+
+// deliveryPlace is where a cursor leads; a delivery's id stands in it as a payment's does.
+func deliveryPlace(p *projections.Place) *deliveries.Place {
+	if p == nil {
+		return nil
+	}
+	return &deliveries.Place{At: p.At, ID: string(p.ID)}
+}
+
+// deliveryRules: what the parameters of the list are to one another.
+func deliveryRules(v *validation.Violations, c *request.Call) {
+	filter := deliveryFilter(c.Query)
+	if filter.From != nil && filter.To != nil {
+		v.Range(*filter.From, *filter.To)
+	}
+	if _, err := c.Cursors("deliveries", filter).Place(c.Query.Get("cursor")); err != nil {
+		v.Add("$.cursor", "is not a cursor of this list")
+	}
+}
+
+// Handlers serve the calls.
+type Handlers struct {
+	Deliveries Deliveries
+}
+
+// BodyRules are the rules of bodies that their schemas cannot express, by operation.
+func (h *Handlers) BodyRules() map[string]request.BodyRule {
+	return map[string]request.BodyRule{"createWebhookReplay": replayRules}
+}
+
+// QueryRules are the rules about several query parameters, by operation.
+func (h *Handlers) QueryRules() map[string]request.QueryRule {
+	return map[string]request.QueryRule{"listWebhookDeliveries": deliveryRules}
+}

@@ -1,0 +1,57 @@
+package workflows
+
+import (
+	"context"
+
+	"payledger/domain"
+	"payledger/domain/workflow"
+	"payledger/eventstore/commands"
+	"payledger/eventstore/workflows"
+	"payledger/eventstore/workflows/condition"
+	"payledger/httpapi/request"
+	"payledger/projections"
+)
+
+// Commands are the commands of these calls; every method records, or refuses with a domain.Error.
+type Commands interface {
+	Workflows(ctx context.Context, account domain.AccountID) (workflow.State, error)
+	CreateWorkflow(ctx context.Context, by commands.Caller, d workflow.Definition, enabled bool) (workflow.Workflow, error)
+	// ChangeWorkflow makes a new version of a workflow if the definition differs; enabled nil leaves that.
+	ChangeWorkflow(ctx context.Context, by commands.Caller, id domain.WorkflowID, d workflow.Definition, enabled *bool) (workflow.Workflow, error)
+	EnableWorkflow(ctx context.Context, by commands.Caller, id domain.WorkflowID, enabled bool) (workflow.Workflow, error)
+}
+
+// Reader reads the runs of workflows.
+type Reader interface {
+	// Runs reads a page of a workflow's runs, newest first, at most limit, from a place on, and returns the next page's place.
+	Runs(ctx context.Context, account domain.AccountID, id domain.WorkflowID, from *projections.RunPlace, limit int) ([]workflow.RunState, *projections.RunPlace, error)
+}
+
+// Engine runs workflows (D19, D20).
+type Engine interface {
+	// Check returns the faults of the condition of a workflow that the event type starts.
+	Check(eventType, text string) []condition.Fault
+	// Simulate replays the account's past events against a workflow; nothing is recorded or sent.
+	Simulate(ctx context.Context, s workflows.Simulation) (workflows.Report, error)
+}
+
+// Handlers serve the calls.
+type Handlers struct {
+	Commands Commands
+	Reader   Reader
+	Engine   Engine
+	// CheckURL refuses addresses that requests must not go to (D18); its error's text is shown.
+	CheckURL func(ctx context.Context, url string) error
+}
+
+// BodyRules are the rules of bodies that their schemas cannot express, by operation.
+func (h *Handlers) BodyRules() map[string]request.BodyRule {
+	return map[string]request.BodyRule{
+		"createWorkflow": h.workflowRules, "replaceWorkflow": h.workflowRules, "simulateWorkflow": simulationRules,
+	}
+}
+
+// QueryRules are the rules about several query parameters, by operation.
+func (h *Handlers) QueryRules() map[string]request.QueryRule {
+	return map[string]request.QueryRule{"listWorkflowRuns": runRules}
+}

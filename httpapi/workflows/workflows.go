@@ -1,0 +1,233 @@
+package workflows
+
+import (
+	"encoding/json"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/workflow"
+	"payledger/httpapi/request"
+	"payledger/httpapi/validation"
+	"payledger/projections/paymentjson"
+)
+
+// actionBody is an action of a workflow (D19).
+type actionBody struct {
+	Type    string         `json:"type"`
+	Amount  *domain.Amount `json:"amount,omitempty"`
+	Share   *float64       `json:"share,omitempty"`
+	Final   *bool          `json:"final,omitempty"`
+	Reason  string         `json:"reason,omitempty"`
+	OrderID string         `json:"orderId,omitempty"`
+	URL     string         `json:"url,omitempty"`
+}
+
+// workflowBody is what a workflow does, as it is sent and answered (D19).
+type workflowBody struct {
+	Name         string           `json:"name"`
+	Trigger      workflow.Trigger `json:"trigger"`
+	Condition    string           `json:"condition"`
+	DelaySeconds int64            `json:"delaySeconds,omitempty"`
+	Actions      []actionBody     `json:"actions"`
+}
+
+// workflowRequest is the body of POST and PUT; without enabled a new one is, and an old one stays as it is.
+type workflowRequest struct {
+	workflowBody
+	Enabled *bool `json:"enabled"`
+}
+
+// workflowAnswer is a workflow as it stands.
+type workflowAnswer struct {
+	ID      domain.WorkflowID `json:"id"`
+	Version int64             `json:"version"`
+	workflowBody
+	Enabled   bool             `json:"enabled"`
+	CreatedAt paymentjson.Time `json:"createdAt"`
+	UpdatedAt paymentjson.Time `json:"updatedAt"`
+}
+
+// shareOf is a share in millionths; a whole number of them, or false.
+func shareOf(share float64) (int64, bool) {
+	_, decimals, _ := strings.Cut(strconv.FormatFloat(share, 'f', -1, 64), ".")
+	return int64(math.Round(share * workflow.WholeShare)), len(decimals) <= 6
+}
+
+func (b workflowBody) definition() workflow.Definition {
+	d := workflow.Definition{Name: b.Name, Trigger: b.Trigger, Condition: b.Condition, DelaySeconds: b.DelaySeconds}
+	for _, a := range b.Actions {
+		action := workflow.Action{Type: a.Type, Amount: a.Amount, Final: a.Final, Reason: a.Reason, OrderID: a.OrderID, URL: a.URL}
+		if a.Share != nil {
+			action.Share, _ = shareOf(*a.Share)
+		}
+		d.Actions = append(d.Actions, action)
+	}
+	return d
+}
+
+func renderAction(a workflow.Action) actionBody {
+	body := actionBody{Type: a.Type, Amount: a.Amount, Final: a.Final, Reason: a.Reason, OrderID: a.OrderID, URL: a.URL}
+	if a.Share != 0 {
+		share := float64(a.Share) / workflow.WholeShare
+		body.Share = &share
+	}
+	return body
+}
+
+func renderWorkflow(w workflow.Workflow) workflowAnswer {
+	d := w.Definition
+	answer := workflowAnswer{
+		ID: w.ID, Version: w.Version, Enabled: w.Enabled, CreatedAt: paymentjson.Time{Time: w.CreatedAt}, UpdatedAt: paymentjson.Time{Time: w.UpdatedAt},
+		workflowBody: workflowBody{
+			Name: d.Name, Trigger: d.Trigger, Condition: d.Condition, DelaySeconds: d.DelaySeconds, Actions: make([]actionBody, len(d.Actions)),
+		},
+	}
+	for i, a := range d.Actions {
+		answer.Actions[i] = renderAction(a)
+	}
+	return answer
+}
+
+// ListWorkflows serves GET /management/workflows.
+func (h *Handlers) ListWorkflows(c *request.Call) (any, error) {
+	all, err := h.Commands.Workflows(c.Ctx, c.Merchant.ID)
+	if err != nil {
+		return nil, err
+	}
+	answers := make([]workflowAnswer, len(all.Workflows))
+	for i, w := range all.Workflows {
+		answers[i] = renderWorkflow(w)
+	}
+	return request.Page(c, answers, func(w workflowAnswer) string { return string(w.ID) })
+}
+
+// CreateWorkflow serves POST /management/workflows.
+func (h *Handlers) CreateWorkflow(c *request.Call) (any, error) {
+	body, err := request.Decode[workflowRequest](c)
+	if err != nil {
+		return nil, err
+	}
+	if err := h.checkActions(c, body.Actions); err != nil {
+		return nil, err
+	}
+	made, err := h.Commands.CreateWorkflow(c.Ctx, c.Caller(), body.definition(), body.Enabled == nil || *body.Enabled)
+	if err != nil {
+		return nil, err
+	}
+	return renderWorkflow(made), nil
+}
+
+// ReplaceWorkflow serves PUT /management/workflows/{id}.
+func (h *Handlers) ReplaceWorkflow(c *request.Call) (any, error) {
+	body, err := request.Decode[workflowRequest](c)
+	if err != nil {
+		return nil, err
+	}
+	if err := h.checkActions(c, body.Actions); err != nil {
+		return nil, err
+	}
+	changed, err := h.Commands.ChangeWorkflow(c.Ctx, c.Caller(), workflowID(c), body.definition(), body.Enabled)
+	if err != nil {
+		return nil, err
+	}
+	return renderWorkflow(changed), nil
+}
+
+// EnableWorkflow serves POST /management/workflows/{id}/enable.
+func (h *Handlers) EnableWorkflow(c *request.Call) (any, error) { return h.setEnabled(c, true) }
+
+// DisableWorkflow serves POST /management/workflows/{id}/disable.
+func (h *Handlers) DisableWorkflow(c *request.Call) (any, error) { return h.setEnabled(c, false) }
+
+func (h *Handlers) setEnabled(c *request.Call, enabled bool) (any, error) {
+	changed, err := h.Commands.EnableWorkflow(c.Ctx, c.Caller(), workflowID(c), enabled)
+	if err != nil {
+		return nil, err
+	}
+	return renderWorkflow(changed), nil
+}
+
+// workflowID is the workflow that the path names.
+func workflowID(c *request.Call) domain.WorkflowID { return domain.WorkflowID(c.Vars["id"]) }
+
+// workflow reads the workflow that the path names.
+func (h *Handlers) workflow(c *request.Call) (workflow.Workflow, error) {
+	all, err := h.Commands.Workflows(c.Ctx, c.Merchant.ID)
+	if err != nil {
+		return workflow.Workflow{}, err
+	}
+	found, known := all.Find(workflowID(c))
+	if !known {
+		return found, workflow.Unknown()
+	}
+	return found, nil
+}
+
+// checkActions refuses addresses that requests must not go to; every connect checks them again (D18, D19).
+func (h *Handlers) checkActions(c *request.Call, actions []actionBody) error {
+	var faults []domain.Violation
+	for i, a := range actions {
+		if a.URL == "" {
+			continue
+		}
+		if err := h.CheckURL(c.Ctx, a.URL); err != nil {
+			faults = append(faults, domain.Violation{Path: "$.actions[" + strconv.Itoa(i) + "].url", Description: err.Error()})
+		}
+	}
+	if len(faults) == 0 {
+		return nil
+	}
+	return domain.Invalid(c.Model, faults...)
+}
+
+// workflowRules holds a workflow to what its schema cannot say: the aggregate's own rules, and the condition, which is
+// compiled (D19).
+func (h *Handlers) workflowRules(v *validation.Violations, c *request.Call) {
+	var body workflowRequest
+	_ = json.Unmarshal(c.Body.Text, &body) // what does not fit its field is left out: the schema names it
+	for i, a := range body.Actions {
+		if a.Share == nil {
+			continue
+		}
+		if millionths, whole := shareOf(*a.Share); !whole || millionths < 1 {
+			v.Once("$.actions["+strconv.Itoa(i)+"].share", "must be above 0 and have at most 6 decimals")
+		}
+	}
+	for _, f := range body.definition().Faults() {
+		if validation.Stands(c.Body.Tree, f.Path) || f.Description == "is required" || strings.HasPrefix(f.Path, "$.trigger.status") {
+			v.Once(f.Path, f.Description)
+		}
+	}
+	if text, is := c.Body.Tree["condition"].(string); !is || text == "" || v.Has("$.condition") || v.Has("$.trigger.eventType") {
+		return
+	}
+	for _, fault := range h.Engine.Check(body.Trigger.EventType, body.Condition) {
+		v.Add("$.condition", fault.String())
+	}
+}
+
+// simulationRequest is the body of POST /management/workflows/{id}/simulate (D20).
+type simulationRequest struct {
+	From string `json:"from"`
+	To   string `json:"to"`
+}
+
+// simulationRules: D1, D20.
+func simulationRules(v *validation.Violations, c *request.Call) {
+	from, hasFrom := v.Date(c.Body.Tree, "from")
+	to, hasTo := v.Date(c.Body.Tree, "to")
+	if hasFrom && hasTo {
+		v.Range(from, to)
+	}
+}
+
+func bound(text string) (*time.Time, error) {
+	if text == "" {
+		return nil, nil
+	}
+	at, err := validation.ParseTime(text)
+	return &at, err
+}
