@@ -12,7 +12,7 @@ import (
 	"payledger/domain"
 	"payledger/domain/processor"
 	"payledger/httpapi"
-	"payledger/processorsim/client"
+	"payledger/processorsim/adapter"
 	"payledger/processorsim/protocol"
 )
 
@@ -107,7 +107,7 @@ func TestNotificationRefusals(t *testing.T) {
 	at := r.paid(settlesCard, "")
 	id := strings.TrimPrefix(at, "/payments/")
 	r.want(r.post(at+"/capture", ""), 200, "")
-	lines, err := r.sim.Books(context.Background(), client.Filter{Reference: domain.PaymentID(id)})
+	lines, err := r.sim.Books(context.Background(), adapter.Filter{Reference: domain.PaymentID(id)})
 	must(t, err)
 	good := strings.Replace(told(t, id, id+".3"), "tx_1", lines[len(lines)-1].ProcessorTransactionID, 1)
 	before := r.events()

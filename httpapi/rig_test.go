@@ -32,9 +32,9 @@ import (
 	"payledger/eventstore/reconcile"
 	"payledger/httpapi"
 	"payledger/httpapi/openapitest"
-	"payledger/processorsim"
-	"payledger/processorsim/client"
+	"payledger/processorsim/adapter"
 	"payledger/processorsim/protocol"
+	"payledger/processorsim/simulator"
 	"payledger/projections"
 	"payledger/projections/history"
 )
@@ -76,7 +76,7 @@ type rig struct {
 	store     *eventstore.Store
 	service   *commands.Service
 	views     *projections.Projections
-	sim       *client.Client
+	sim       *adapter.Adapter
 	dir       string       // everything that is kept stands below it
 	log       *safeBuffer  // what all parts log, at the finest level
 	answers   *safeBuffer  // every answer, one a line
@@ -172,7 +172,7 @@ func newRigIn(t testing.TB, environment string, paymentTimeout time.Duration, ho
 		ClientTokenKey: tokenKey, PublicURL: "https://pay.example/", Environment: environment, Random: rand.Reader,
 		Now: r.now, Logger: logger,
 		Notifications: func(name processor.Name, header http.Header, body []byte) (processor.SignedNotification, error) {
-			return client.ParseNotification(processorSecret, name, header, body)
+			return adapter.ParseNotification(processorSecret, name, header, body)
 		},
 		Ready: func(context.Context) error {
 			if e := r.ready.Load(); e != nil {
@@ -202,7 +202,7 @@ func (r *rig) simulate(logger zerolog.Logger) {
 	r.t.Helper()
 	dir := filepath.Join(r.dir, "simulator")
 	must(r.t, os.Mkdir(dir, 0o700))
-	simulator, err := processorsim.New(processorsim.Config{Dir: dir, Secret: processorSecret, Now: r.now, Log: logger, AfterFunc: r.after})
+	simulator, err := simulator.New(simulator.Config{Dir: dir, Secret: processorSecret, Now: r.now, Log: logger, AfterFunc: r.after})
 	must(r.t, err)
 	processors := simulator.Handler()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
@@ -211,7 +211,7 @@ func (r *rig) simulate(logger zerolog.Logger) {
 		}
 		processors.ServeHTTP(w, q)
 	}))
-	r.sim, err = client.New(server.URL, nil)
+	r.sim, err = adapter.New(server.URL, nil)
 	must(r.t, err)
 	r.t.Cleanup(func() {
 		r.sim.Close()
@@ -233,7 +233,7 @@ func (r *rig) overdue(cut func(*http.Request) bool) {
 // books gives the processors' lines about a payment; "" for all.
 func (r *rig) books(id string) []protocol.Line {
 	r.t.Helper()
-	lines, err := r.sim.Books(context.Background(), client.Filter{Reference: domain.PaymentID(id)})
+	lines, err := r.sim.Books(context.Background(), adapter.Filter{Reference: domain.PaymentID(id)})
 	must(r.t, err)
 	return lines
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"payledger/domain"
-	"payledger/processorsim/client"
+	"payledger/processorsim/adapter"
 	"payledger/processorsim/protocol"
 )
 
@@ -318,7 +318,7 @@ func TestVaultFlow(t *testing.T) {
 	if id == again || r.want(r.get("/payments/"+approved.text1("paymentId")), 200, "").text1("status") != "AUTHORIZED" {
 		t.Error(id, again)
 	}
-	lines, err := r.sim.Books(t.Context(), client.Filter{})
+	lines, err := r.sim.Books(t.Context(), adapter.Filter{})
 	must(t, err)
 	if len(lines) != 3 {
 		t.Errorf("%d operations", len(lines))

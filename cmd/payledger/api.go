@@ -15,7 +15,7 @@ import (
 	"payledger/httpapi"
 	"payledger/httpapi/management"
 	"payledger/notifier"
-	"payledger/processorsim/client"
+	"payledger/processorsim/adapter"
 	"payledger/projections/history"
 )
 
@@ -56,7 +56,7 @@ func (a *App) notifyURL(name processor.Name) string {
 
 // readNotification checks and reads what a processor sent there.
 func (a *App) readNotification(name processor.Name, header http.Header, body []byte) (processor.SignedNotification, error) {
-	return client.ParseNotification(a.processorSecret(), name, header, body)
+	return adapter.ParseNotification(a.processorSecret(), name, header, body)
 }
 
 // first6DigitsNow reports whether the account shows six digits, by the settings as they are at the store.

@@ -22,8 +22,8 @@ import (
 	"payledger/httpapi/intake"
 	"payledger/httpapi/keyuse"
 	"payledger/notifier"
-	"payledger/processorsim"
-	"payledger/processorsim/client"
+	"payledger/processorsim/adapter"
+	"payledger/processorsim/simulator"
 	"payledger/projections"
 	"payledger/projections/deliveries"
 )
@@ -35,8 +35,8 @@ type App struct {
 	clock   func() time.Time
 
 	ledger      *ledger
-	simulator   *processorsim.Simulator
-	processors  *client.Client
+	simulator   *simulator.Simulator
+	processors  *adapter.Adapter
 	fanout      *eventstore.Fanout
 	views       *projections.Projections
 	checkpoints *eventstore.Checkpointer
@@ -159,14 +159,14 @@ func (a *App) openProcessors(context.Context) error {
 			return fmt.Errorf("simulator: %w", err)
 		}
 		var err error
-		if a.simulator, err = processorsim.New(processorsim.Config{Dir: dir, Secret: a.processorSecret(), Log: a.log}); err != nil {
+		if a.simulator, err = simulator.New(simulator.Config{Dir: dir, Secret: a.processorSecret(), Log: a.log}); err != nil {
 			return err
 		}
 		a.simDoor.open(a.simulator.Handler())
 		url = a.sim.url
 	}
 	var err error
-	a.processors, err = client.New(url, nil)
+	a.processors, err = adapter.New(url, nil)
 	return err
 }
 
@@ -321,5 +321,5 @@ func (a *App) ready() Ready {
 // Failed gives the error after which the process must end.
 func (a *App) Failed() <-chan error { return a.failed }
 
-var _ processor.Port = (*client.Client)(nil)
+var _ processor.Port = (*adapter.Adapter)(nil)
 var _ http.Handler = (*httpapi.API)(nil)

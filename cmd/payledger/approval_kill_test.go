@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"payledger/domain"
-	"payledger/processorsim"
-	"payledger/processorsim/client"
+	"payledger/processorsim/adapter"
+	"payledger/processorsim/simulator"
 )
 
 const (
@@ -40,14 +40,14 @@ func TestKillApprovals(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
-	sim, err := processorsim.New(processorsim.Config{Dir: t.TempDir(), Secret: []byte("secret")})
+	sim, err := simulator.New(simulator.Config{Dir: t.TempDir(), Secret: []byte("secret")})
 	if err != nil {
 		t.Fatal(err)
 	}
 	web := httptest.NewServer(sim.Handler())
 	defer web.Close()
 	defer sim.Close()
-	books, err := client.New(web.URL, nil)
+	books, err := adapter.New(web.URL, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +130,7 @@ func decideAndKill(t *testing.T, p *process, m *merchant, attempts []*pendingApp
 
 // carriedOut reads an attempt as its customer does until its decision is carried out, holds it to the processors' books,
 // and says what had become of it.
-func (m *merchant) carriedOut(t *testing.T, books *client.Client, a *pendingApproval) string {
+func (m *merchant) carriedOut(t *testing.T, books *adapter.Adapter, a *pendingApproval) string {
 	t.Helper()
 	var seen struct{ ApprovalStatus, PaymentID string }
 	tick := time.NewTicker(20 * time.Millisecond)
@@ -153,7 +153,7 @@ func (m *merchant) carriedOut(t *testing.T, books *client.Client, a *pendingAppr
 		if paid := awaitOutcome(t, m, seen.PaymentID); paid.Status != "AUTHORIZED" || paid.Amount != 500 {
 			t.Fatalf("payment %+v", paid)
 		}
-		lines, err := books.Books(context.Background(), client.Filter{Reference: domain.PaymentID(seen.PaymentID)})
+		lines, err := books.Books(context.Background(), adapter.Filter{Reference: domain.PaymentID(seen.PaymentID)})
 		if err != nil || len(lines) != 1 {
 			t.Fatalf("the books hold %d operations: %v", len(lines), err)
 		}

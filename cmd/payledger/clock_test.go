@@ -20,8 +20,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"payledger/domain"
-	"payledger/processorsim"
-	"payledger/processorsim/client"
+	"payledger/processorsim/adapter"
+	"payledger/processorsim/simulator"
 )
 
 const (
@@ -46,7 +46,7 @@ type cutter struct {
 
 func newCutter(t *testing.T) *cutter {
 	t.Helper()
-	sim, err := processorsim.New(processorsim.Config{Dir: t.TempDir(), Secret: []byte("secret")})
+	sim, err := simulator.New(simulator.Config{Dir: t.TempDir(), Secret: []byte("secret")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +187,7 @@ func clockSetBack(t *testing.T, jump time.Duration, between string) {
 		t.Errorf("captured: %+v", p)
 	}
 	for id, want := range map[string]int{paid.ID: 2, unknown.ID: 1} {
-		if lines, err := app.processors.Books(context.Background(), client.Filter{Reference: domain.PaymentID(id)}); err != nil || len(lines) != want {
+		if lines, err := app.processors.Books(context.Background(), adapter.Filter{Reference: domain.PaymentID(id)}); err != nil || len(lines) != want {
 			t.Errorf("the books hold %+v of the payment: %v", lines, err)
 		}
 	}

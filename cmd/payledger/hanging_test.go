@@ -22,8 +22,8 @@ import (
 	"payledger/domain/processor"
 	"payledger/eventstore"
 	"payledger/eventstore/secrets"
-	"payledger/processorsim"
 	"payledger/processorsim/protocol"
+	"payledger/processorsim/simulator"
 )
 
 // gate is a proxy in front of the simulator. It can hold back the answers of a processor.
@@ -37,7 +37,7 @@ type gate struct {
 
 func newGate(t *testing.T) *gate {
 	t.Helper()
-	sim, err := processorsim.New(processorsim.Config{Dir: t.TempDir(), Secret: []byte("secret")})
+	sim, err := simulator.New(simulator.Config{Dir: t.TempDir(), Secret: []byte("secret")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"payledger/domain"
-	"payledger/processorsim"
-	"payledger/processorsim/client"
+	"payledger/processorsim/adapter"
 	"payledger/processorsim/protocol"
+	"payledger/processorsim/simulator"
 )
 
 const (
@@ -54,14 +54,14 @@ func TestKill9(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
-	sim, err := processorsim.New(processorsim.Config{Dir: t.TempDir(), Secret: []byte("secret")})
+	sim, err := simulator.New(simulator.Config{Dir: t.TempDir(), Secret: []byte("secret")})
 	if err != nil {
 		t.Fatal(err)
 	}
 	web := httptest.NewServer(sim.Handler())
 	defer web.Close()
 	defer sim.Close()
-	books, err := client.New(web.URL, nil)
+	books, err := adapter.New(web.URL, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func TestKill9(t *testing.T) {
 	}
 	p.stop()
 	t.Logf("%d rounds: %v", rounds, totals)
-	lines, err := books.Books(context.Background(), client.Filter{})
+	lines, err := books.Books(context.Background(), adapter.Filter{})
 	if err != nil || len(lines) != rounds*killConcurrency {
 		t.Fatalf("the books hold %d operations for %d payments: %v", len(lines), rounds*killConcurrency, err)
 	}
@@ -138,7 +138,7 @@ func killAfter(t *testing.T, p *process, m *merchant, attempts []*attempt, answe
 }
 
 // settle checks one payment after the restart, and says what had become of it.
-func settle(t *testing.T, m *merchant, books *client.Client, a *attempt) string {
+func settle(t *testing.T, m *merchant, books *adapter.Adapter, a *attempt) string {
 	t.Helper()
 	want, what := killCards[a.card], "answered"
 	id := ""
@@ -154,7 +154,7 @@ func settle(t *testing.T, m *merchant, books *client.Client, a *attempt) string 
 	if now.Status != want.status || now.Amount != a.amount {
 		t.Fatalf("payment %s is %s over %d, expected %s over %d", id, now.Status, now.Amount, want.status, a.amount)
 	}
-	lines, err := books.Books(context.Background(), client.Filter{Reference: domain.PaymentID(id)})
+	lines, err := books.Books(context.Background(), adapter.Filter{Reference: domain.PaymentID(id)})
 	if err != nil || len(lines) != 1 {
 		t.Fatalf("the books hold %d operations of payment %s: %+v %v", len(lines), id, lines, err)
 	}

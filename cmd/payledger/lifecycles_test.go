@@ -20,7 +20,7 @@ import (
 	"payledger/domain/payment"
 	"payledger/eventstore"
 	"payledger/eventstore/eventstoretest"
-	"payledger/processorsim/client"
+	"payledger/processorsim/adapter"
 	"payledger/processorsim/protocol"
 )
 
@@ -243,7 +243,7 @@ func waiting(p payment.State) bool {
 // with both.
 func (s *stories) audit() {
 	s.Helper()
-	lines, err := s.app.processors.Books(context.Background(), client.Filter{})
+	lines, err := s.app.processors.Books(context.Background(), adapter.Filter{})
 	if err != nil {
 		s.Fatal(err)
 	}

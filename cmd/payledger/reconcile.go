@@ -15,8 +15,8 @@ import (
 	"payledger/domain/processor"
 	"payledger/eventstore"
 	"payledger/eventstore/reconcile"
-	"payledger/processorsim"
-	"payledger/processorsim/client"
+	"payledger/processorsim/adapter"
+	"payledger/processorsim/simulator"
 )
 
 // reconcileCommand compares the ledger with a processor's books, at a running server or in a stopped server's folder
@@ -173,9 +173,9 @@ func (c *reconcileCommand) accounts(ctx context.Context, store *eventstore.Store
 // books are the processors' outside, or the simulator's in the folder.
 func (c *reconcileCommand) books() (reconcile.Books, error) {
 	if c.ProcessorURL != "" {
-		return client.New(c.ProcessorURL, nil)
+		return adapter.New(c.ProcessorURL, nil)
 	}
-	archive, err := processorsim.OpenArchive(filepath.Join(c.Data, simulatorFolder))
+	archive, err := simulator.OpenArchive(filepath.Join(c.Data, simulatorFolder))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("%s has no processors' books; --processor-url says where they are", c.Data)
 	}

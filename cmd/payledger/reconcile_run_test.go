@@ -24,7 +24,7 @@ import (
 	"payledger/domain/processor"
 	"payledger/eventstore"
 	"payledger/eventstore/eventstoretest"
-	"payledger/processorsim/client"
+	"payledger/processorsim/adapter"
 	"payledger/processorsim/protocol"
 )
 
@@ -362,7 +362,7 @@ func (r *reconciling) settle() {
 // audit compares every payment with the books.
 func (r *reconciling) audit() {
 	r.Helper()
-	lines, err := r.app.processors.Books(context.Background(), client.Filter{})
+	lines, err := r.app.processors.Books(context.Background(), adapter.Filter{})
 	if err != nil {
 		r.Fatal(err)
 	}

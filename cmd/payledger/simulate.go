@@ -9,7 +9,7 @@ import (
 	"os"
 	"time"
 
-	"payledger/processorsim"
+	"payledger/processorsim/simulator"
 )
 
 // simCommand runs the simulator alone.
@@ -30,7 +30,7 @@ func (c *simCommand) Run(ctx context.Context, std streams) (err error) {
 	if err := os.MkdirAll(c.Data, 0o700); err != nil {
 		return fmt.Errorf("data folder: %w", err)
 	}
-	sim, err := processorsim.New(processorsim.Config{Dir: c.Data, Secret: []byte(c.ProcessorSecret), Log: log})
+	sim, err := simulator.New(simulator.Config{Dir: c.Data, Secret: []byte(c.ProcessorSecret), Log: log})
 	if err != nil {
 		return err
 	}

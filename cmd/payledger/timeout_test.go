@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"payledger/domain"
-	"payledger/processorsim/client"
+	"payledger/processorsim/adapter"
 	"payledger/processorsim/protocol"
 )
 
@@ -123,14 +123,14 @@ func TestStopWhileUnknown(t *testing.T) {
 // awaitBooks waits until the simulator has the first operation.
 func awaitBooks(t *testing.T, simulator string) {
 	t.Helper()
-	books, err := client.New(simulator, nil)
+	books, err := adapter.New(simulator, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for deadline := time.Now().Add(settleDeadline); time.Now().Before(deadline); <-tick.C {
-		lines, err := books.Books(context.Background(), client.Filter{})
+		lines, err := books.Books(context.Background(), adapter.Filter{})
 		if err == nil && len(lines) > 0 {
 			return
 		}
@@ -140,7 +140,7 @@ func awaitBooks(t *testing.T, simulator string) {
 
 func oneOperation(t *testing.T, app *App, id string) {
 	t.Helper()
-	lines, err := app.processors.Books(context.Background(), client.Filter{Reference: domain.PaymentID(id)})
+	lines, err := app.processors.Books(context.Background(), adapter.Filter{Reference: domain.PaymentID(id)})
 	if err != nil || len(lines) != 1 || lines[0].State != "SUCCEEDED" {
 		t.Fatalf("the books hold %+v of the payment: %v", lines, err)
 	}

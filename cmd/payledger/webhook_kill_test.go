@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"payledger/processorsim"
+	"payledger/processorsim/simulator"
 )
 
 var webhookKills = flag.Int("webhook-kills", 0, "how often TestWebhookKill9 kills the service (0: a few times)")
@@ -57,7 +57,7 @@ func TestWebhookKill9(t *testing.T) {
 	}
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
-	sim, err := processorsim.New(processorsim.Config{Dir: t.TempDir(), Secret: []byte("secret")})
+	sim, err := simulator.New(simulator.Config{Dir: t.TempDir(), Secret: []byte("secret")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"payledger/domain"
-	"payledger/processorsim"
-	"payledger/processorsim/client"
+	"payledger/processorsim/adapter"
+	"payledger/processorsim/simulator"
 )
 
 const (
@@ -39,14 +39,14 @@ func TestWorkflowKill(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
-	sim, err := processorsim.New(processorsim.Config{Dir: t.TempDir(), Secret: []byte("secret")})
+	sim, err := simulator.New(simulator.Config{Dir: t.TempDir(), Secret: []byte("secret")})
 	if err != nil {
 		t.Fatal(err)
 	}
 	web := httptest.NewServer(sim.Handler())
 	defer web.Close()
 	defer sim.Close()
-	books, err := client.New(web.URL, nil)
+	books, err := adapter.New(web.URL, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +127,7 @@ func (m *merchant) flowSettle(t *testing.T, tokens []string) (ids []string) {
 
 // flowsEnd waits until the books have what they should have and no run is open, so that nothing more will be done, and
 // holds the books to that.
-func (m *merchant) flowsEnd(t *testing.T, books *client.Client, ids, flows []string) {
+func (m *merchant) flowsEnd(t *testing.T, books *adapter.Adapter, ids, flows []string) {
 	t.Helper()
 	deadline := time.Now().Add(flowDeadline)
 	tick := time.NewTicker(50 * time.Millisecond)
@@ -152,9 +152,9 @@ func (m *merchant) flowsEnd(t *testing.T, books *client.Client, ids, flows []str
 	}
 }
 
-func bookLines(t *testing.T, books *client.Client, id string) string {
+func bookLines(t *testing.T, books *adapter.Adapter, id string) string {
 	t.Helper()
-	lines, err := books.Books(context.Background(), client.Filter{Reference: domain.PaymentID(id)})
+	lines, err := books.Books(context.Background(), adapter.Filter{Reference: domain.PaymentID(id)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 	"payledger/domain/payment"
 	"payledger/eventstore/commands"
 	"payledger/eventstore/eventstoretest"
-	"payledger/processorsim/client"
+	"payledger/processorsim/adapter"
 )
 
 // TestMain lets as many rows run at once as wait for something, on however few processors.
@@ -190,7 +190,7 @@ func (h *scenario) ends(e effect) {
 	if h.fault.mode == never {
 		status, books = e.neverStatus, e.neverBooks
 	}
-	lines, err := h.sim.Books(background, client.Filter{Reference: h.id})
+	lines, err := h.sim.Books(background, adapter.Filter{Reference: h.id})
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -13,18 +13,18 @@ import (
 	"payledger/domain/processor"
 	"payledger/eventstore"
 	"payledger/eventstore/commands"
-	"payledger/processorsim/client"
+	"payledger/processorsim/adapter"
 	"payledger/processorsim/protocol"
 )
 
 // moreDisputes is a processor that lists notifications before those of the simulator, on the first page.
 type moreDisputes struct {
-	*client.Client
+	*adapter.Adapter
 	more []processor.SignedNotification
 }
 
 func (d *moreDisputes) NotificationsSince(ctx context.Context, name processor.Name, since time.Time, after string) (processor.DisputePage, error) {
-	page, err := d.Client.NotificationsSince(ctx, name, since, after)
+	page, err := d.Adapter.NotificationsSince(ctx, name, since, after)
 	if name == processor.Adyen && after == "" {
 		var payload []processor.SignedNotification
 		for _, n := range d.more {

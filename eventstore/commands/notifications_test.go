@@ -19,7 +19,7 @@ import (
 	"payledger/domain/processor"
 	"payledger/eventstore"
 	"payledger/eventstore/commands"
-	"payledger/processorsim/client"
+	"payledger/processorsim/adapter"
 	"payledger/processorsim/protocol"
 )
 
@@ -345,7 +345,7 @@ func TestSweep(t *testing.T) {
 
 // deafDisputes are processors that answer no question about disputes, but for one.
 type deafDisputes struct {
-	*client.Client
+	*adapter.Adapter
 	answers processor.Name
 }
 
@@ -353,7 +353,7 @@ func (d deafDisputes) NotificationsSince(ctx context.Context, name processor.Nam
 	if name != d.answers {
 		return processor.DisputePage{}, processor.ErrUnknown
 	}
-	return d.Client.NotificationsSince(ctx, name, since, after)
+	return d.Adapter.NotificationsSince(ctx, name, since, after)
 }
 
 // TestSweepOfDeafProcessors: one that does not answer does not keep the others.

@@ -12,17 +12,17 @@ import (
 	"payledger/domain/payment"
 	"payledger/domain/processor"
 	"payledger/eventstore/commands"
-	"payledger/processorsim/client"
+	"payledger/processorsim/adapter"
 )
 
 // oddBooks are processors that list of a payment what odd makes of the truth.
 type oddBooks struct {
-	*client.Client
+	*adapter.Adapter
 	odd func([]processor.Record) ([]processor.Record, error)
 }
 
 func (o oddBooks) ByReference(ctx context.Context, name processor.Name, reference domain.PaymentID) ([]processor.Record, error) {
-	records, err := o.Client.ByReference(ctx, name, reference)
+	records, err := o.Adapter.ByReference(ctx, name, reference)
 	if err != nil {
 		return nil, err
 	}

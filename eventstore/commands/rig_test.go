@@ -20,8 +20,8 @@ import (
 	"payledger/eventstore/commands"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/secrets"
-	"payledger/processorsim"
-	"payledger/processorsim/client"
+	"payledger/processorsim/adapter"
+	"payledger/processorsim/simulator"
 )
 
 // rig is a real store, vault and simulator; the service on top can be started and stopped as processes are.
@@ -30,7 +30,7 @@ type rig struct {
 	server *eventstore.Server
 	store  *eventstore.Store
 	vault  *secrets.Store
-	sim    *client.Client
+	sim    *adapter.Adapter
 	by     commands.Caller
 	ahead  atomic.Int64 // how far the clock is ahead of the real one
 }
@@ -49,7 +49,7 @@ func newRigFor(t *testing.T, soleWriter bool) *rig {
 	config.SoleWriter, config.Now = soleWriter, r.now
 	r.store = eventstoretest.OpenOn(t, config)
 	r.vault = eventstoretest.Secrets(t, r.store)
-	sim, err := processorsim.New(processorsim.Config{Dir: t.TempDir(), Secret: []byte("secret")})
+	sim, err := simulator.New(simulator.Config{Dir: t.TempDir(), Secret: []byte("secret")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func newRigFor(t *testing.T, soleWriter bool) *rig {
 		}
 		web.Close()
 	})
-	if r.sim, err = client.New(web.URL, nil); err != nil {
+	if r.sim, err = adapter.New(web.URL, nil); err != nil {
 		t.Fatal(err)
 	}
 	r.by = commands.Caller{Account: made.AccountID, Actor: "test", RequestID: "request"}
@@ -173,7 +173,7 @@ func (r *rig) settled(id domain.PaymentID) payment.State {
 // operations counts the payment's operations in the processors' books.
 func (r *rig) operations(id domain.PaymentID) int {
 	r.t.Helper()
-	lines, err := r.sim.Books(context.Background(), client.Filter{Reference: id})
+	lines, err := r.sim.Books(context.Background(), adapter.Filter{Reference: id})
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -183,7 +183,7 @@ func (r *rig) operations(id domain.PaymentID) int {
 // audit holds a payment to the processors' books.
 func (r *rig) audit(id domain.PaymentID) {
 	r.t.Helper()
-	lines, err := r.sim.Books(context.Background(), client.Filter{Reference: id})
+	lines, err := r.sim.Books(context.Background(), adapter.Filter{Reference: id})
 	if err == nil {
 		err = eventstoretest.Audit(r.payment(id), lines)
 	}

@@ -24,7 +24,7 @@ import (
 	"payledger/eventstore/commands"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/pending"
-	"payledger/processorsim/client"
+	"payledger/processorsim/adapter"
 	"payledger/projections"
 )
 
@@ -188,7 +188,7 @@ func TestPendingCaptures(t *testing.T) {
 	later := &confirmsLater{}
 	web := httptest.NewServer(later)
 	defer web.Close()
-	port, err := client.New(web.URL, nil)
+	port, err := adapter.New(web.URL, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

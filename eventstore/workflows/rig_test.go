@@ -28,9 +28,9 @@ import (
 	"payledger/eventstore/secrets"
 	"payledger/eventstore/workflows"
 	"payledger/notifier"
-	"payledger/processorsim"
-	"payledger/processorsim/client"
+	"payledger/processorsim/adapter"
 	"payledger/processorsim/protocol"
+	"payledger/processorsim/simulator"
 	"payledger/projections"
 )
 
@@ -53,7 +53,7 @@ func must(t testing.TB, err error) {
 type rig struct {
 	t      testing.TB
 	server *eventstore.Server
-	sim    *client.Client
+	sim    *adapter.Adapter
 	by     commands.Caller
 	well   *node // it takes no runs
 
@@ -72,12 +72,12 @@ func newRig(t testing.TB) *rig {
 	dir := t.TempDir()
 	made := eventstoretest.Initialized(t, dir)
 	r := &rig{t: t, server: eventstoretest.Server(t, dir), requests: map[string]int{}, status: 200}
-	simulator, err := processorsim.New(processorsim.Config{Dir: t.TempDir(), Secret: []byte("secret")})
+	simulator, err := simulator.New(simulator.Config{Dir: t.TempDir(), Secret: []byte("secret")})
 	must(t, err)
 	web, receiver := httptest.NewServer(simulator.Handler()), httptest.NewServer(http.HandlerFunc(r.receive))
 	t.Cleanup(func() { must(t, simulator.Close()); web.Close(); receiver.Close() })
 	r.url = receiver.URL
-	r.sim, err = client.New(web.URL, nil)
+	r.sim, err = adapter.New(web.URL, nil)
 	must(t, err)
 	r.well = r.start(nodeConfig{idle: true})
 	r.by = commands.Caller{Account: made.AccountID, Actor: "test", RequestID: "request"}
@@ -317,7 +317,7 @@ func (r *rig) over(id domain.RunID) (workflow.RunState, []*eventstore.Recorded) 
 // books gives the payment's operations and their states.
 func (r *rig) books(id domain.PaymentID) string {
 	r.t.Helper()
-	lines, err := r.sim.Books(background, client.Filter{Reference: id})
+	lines, err := r.sim.Books(background, adapter.Filter{Reference: id})
 	must(r.t, err)
 	return words(lines)
 }

@@ -1,0 +1,230 @@
+package adapter
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/processor"
+	"payledger/processorsim/protocol"
+)
+
+// Client speaks to the processors behind one base URL. It may be used from many goroutines.
+type Adapter struct {
+	base string
+	http *http.Client
+}
+
+var (
+	_ processor.Port     = (*Adapter)(nil)
+	_ processor.Disputes = (*Adapter)(nil)
+)
+
+// New makes a client of the processors at baseURL ("http://127.0.0.1:8090"). A nil httpClient means one
+// that is made for the purpose: a large pool of kept connections, and no time-out but the context's.
+func New(baseURL string, httpClient *http.Client) (*Adapter, error) {
+	u, err := url.Parse(baseURL)
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
+		return nil, errors.New("the processor URL is not an http or https address without query and fragment") // it may hold a password
+	}
+	if httpClient == nil {
+		httpClient = newHTTPClient()
+	}
+	return &Adapter{base: strings.TrimSuffix(baseURL, "/"), http: httpClient}, nil
+}
+
+// newHTTPClient keeps enough connections that the load of a busy service never waits for a handshake.
+func newHTTPClient() *http.Client {
+	dialer := &net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second}
+	return &http.Client{
+		Transport: &http.Transport{
+			Proxy:               nil, // D14: straight to the processor
+			DialContext:         dialer.DialContext,
+			MaxIdleConns:        0, // bounded per host
+			MaxIdleConnsPerHost: 512,
+			IdleConnTimeout:     30 * time.Second, // below what servers keep, so that few dead ones are met
+			TLSHandshakeTimeout: 5 * time.Second,
+			DisableCompression:  true,
+		},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// Close closes kept connections.
+func (c *Adapter) Close() { c.http.CloseIdleConnections() }
+
+// Send performs op, or gives the result of the first send with its key. It is bounded by ctx alone.
+func (c *Adapter) Send(ctx context.Context, op processor.Operation) (processor.Answer, error) {
+	body, err := json.Marshal(op)
+	if err != nil {
+		return processor.Answer{}, unknown("%s at %s: %v", op.Kind, op.Processor, err)
+	}
+	var answer processor.Answer
+	r, err := c.request(ctx, http.MethodPost, protocol.OperationsPath(op.Processor), bytes.NewReader(body))
+	if err != nil {
+		return processor.Answer{}, err
+	}
+	r.GetBody = nil // never repeated by net/http: see the package comment
+	r.Header.Set(protocol.HeaderIdempotencyKey, string(op.Key))
+	if err := c.do(r, &answer); err != nil {
+		return processor.Answer{}, err
+	}
+	if err := check(answer); err != nil {
+		return processor.Answer{}, unknown("%s at %s: %v", op.Kind, op.Processor, err)
+	}
+	return answer, nil
+}
+
+// Lookup asks what became of the operation sent under key.
+func (c *Adapter) Lookup(ctx context.Context, name processor.Name, key domain.OperationKey) (processor.Lookup, error) {
+	return c.lookup(ctx, http.MethodGet, name, protocol.OperationPath(name, key))
+}
+
+// Fence makes the processor refuse key from now on, unless it has seen it; then it answers like Lookup.
+func (c *Adapter) Fence(ctx context.Context, name processor.Name, key domain.OperationKey) (processor.Lookup, error) {
+	return c.lookup(ctx, http.MethodPost, name, protocol.OperationPath(name, key)+"/fence")
+}
+
+func (c *Adapter) lookup(ctx context.Context, method string, name processor.Name, path string) (processor.Lookup, error) {
+	var l processor.Lookup
+	r, err := c.request(ctx, method, path, nil)
+	if err != nil {
+		return l, err
+	}
+	if err := c.do(r, &l); err != nil {
+		return processor.Lookup{}, err
+	}
+	switch {
+	case l.State == processor.Known && l.Answer != nil:
+		if err := check(*l.Answer); err != nil {
+			return processor.Lookup{}, unknown("look-up at %s: %v", name, err)
+		}
+		return l, nil
+	case l.Answer == nil && (l.State == processor.Unseen || l.State == processor.Running || l.State == processor.Fenced):
+		return l, nil
+	}
+	return processor.Lookup{}, unknown("look-up at %s: state %q contradicts the answer", name, l.State)
+}
+
+// NotificationsSince lists what a processor told about disputes.
+func (c *Adapter) NotificationsSince(ctx context.Context, name processor.Name, since time.Time, after string) (processor.DisputePage, error) {
+	q := url.Values{}
+	if after != "" {
+		q.Set("after", after)
+	} else if !since.IsZero() {
+		q.Set("since", since.UTC().Format(time.RFC3339Nano))
+	}
+	r, err := c.request(ctx, http.MethodGet, protocol.DisputesPath(name)+"?"+q.Encode(), nil)
+	if err != nil {
+		return processor.DisputePage{}, err
+	}
+	return c.disputes(r, name, protocol.MaxBody)
+}
+
+// disputes reads a list of what a processor told about disputes, of up to limit bytes.
+func (c *Adapter) disputes(r *http.Request, name processor.Name, limit int64) (processor.DisputePage, error) {
+	var list protocol.DisputeList
+	if err := c.doUpTo(r, &list, limit); err != nil {
+		return processor.DisputePage{}, err
+	}
+	page := processor.DisputePage{Next: list.Next, More: list.More}
+	for _, body := range list.Notifications {
+		told, err := readNotification(name, body)
+		if err != nil || told.Kind != processor.Dispute {
+			page.Unreadable++
+			continue
+		}
+		page.Notifications = append(page.Notifications, told)
+	}
+	return page, nil
+}
+
+// check tells why an answer is no fact: it contradicts itself.
+func check(a processor.Answer) error {
+	switch {
+	case a.At.IsZero():
+		return fmt.Errorf("an answer without a time")
+	case a.State == processor.Succeeded, a.State == processor.Pending, a.State == processor.ActionRequired:
+		if a.ProcessorTransactionID == "" {
+			return fmt.Errorf("%s without a transaction", a.State)
+		}
+		if (a.State == processor.ActionRequired) != (a.ActionToken != "") {
+			return fmt.Errorf("%s does not agree with its action", a.State)
+		}
+		if a.Retryable {
+			return fmt.Errorf("%s and retryable", a.State)
+		}
+	case a.State == processor.Declined, a.State == processor.Failed:
+		if a.Code == "" {
+			return fmt.Errorf("%s without a code", a.State)
+		}
+	default:
+		return fmt.Errorf("unknown state %q", a.State)
+	}
+	return nil
+}
+
+func (c *Adapter) request(ctx context.Context, method, path string, body io.Reader) (*http.Request, error) {
+	r, err := http.NewRequestWithContext(ctx, method, c.base+path, body)
+	if err != nil {
+		return nil, unknown("%s %s: %v", method, path, err)
+	}
+	if body != nil {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	return r, nil
+}
+
+// do sends r once and reads an answer of status 200 into the value given, or fails with ErrUnknown.
+func (c *Adapter) do(r *http.Request, into any) error { return c.doUpTo(r, into, protocol.MaxBody) }
+
+// doUpTo is do for an answer of at most so many bytes.
+func (c *Adapter) doUpTo(r *http.Request, into any, limit int64) error {
+	response, err := c.http.Do(r)
+	if err != nil {
+		return unknown("%w", err) // names method and URL
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(response.Body, limit+1))
+	switch {
+	case err != nil:
+		return unknown("%s %s: reading the answer: %w", r.Method, r.URL.Path, err)
+	case int64(len(text)) > limit:
+		return unreadable("%s %s: the answer is too large", r.Method, r.URL.Path)
+	case response.StatusCode != http.StatusOK:
+		return unknown("%s %s: %d %s", r.Method, r.URL.Path, response.StatusCode, refusal(text))
+	}
+	if err := json.Unmarshal(text, into); err != nil {
+		return unreadable("%s %s: the answer cannot be parsed: %w", r.Method, r.URL.Path, err)
+	}
+	return nil
+}
+
+// refusal gives the code and message of an error body; nothing of a body that is none.
+func refusal(text []byte) string {
+	var body protocol.ErrorBody
+	if json.Unmarshal(text, &body) != nil || body.Error.Code == "" {
+		return "without a reason"
+	}
+	return body.Error.Code + ": " + body.Error.Message
+}
+
+// unknown wraps processor.ErrUnknown; it keeps a %w of the format findable, so that context.Canceled is
+// still seen by who asks for it.
+func unknown(format string, args ...any) error {
+	return fmt.Errorf("%w: %w", processor.ErrUnknown, fmt.Errorf(format, args...))
+}
+
+// unreadable is unknown for what came, and not in a form that is understood.
+func unreadable(format string, args ...any) error {
+	return fmt.Errorf("%w: %w", processor.ErrUnreadable, fmt.Errorf(format, args...))
+}

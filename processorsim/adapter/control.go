@@ -1,0 +1,135 @@
+package adapter
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/processor"
+	"payledger/processorsim/protocol"
+)
+
+// Filter chooses lines of the books; zero values choose all. From and To are inclusive and concern
+// createdAt.
+type Filter struct {
+	Reference domain.PaymentID
+	Processor processor.Name
+	From, To  time.Time
+}
+
+// Books reads the lines that f chooses, in order of creation (D14). Its errors are ErrUnknown too: half a
+// book is no book.
+func (c *Adapter) Books(ctx context.Context, f Filter) ([]protocol.Line, error) {
+	q := url.Values{}
+	set := func(name, value string) {
+		if value != "" {
+			q.Set(name, value)
+		}
+	}
+	set("reference", string(f.Reference))
+	set("processor", string(f.Processor))
+	for name, at := range map[string]time.Time{"from": f.From, "to": f.To} {
+		if !at.IsZero() {
+			q.Set(name, at.UTC().Format(time.RFC3339Nano))
+		}
+	}
+	r, err := c.request(ctx, http.MethodGet, "/sim/books?"+q.Encode(), nil)
+	if err != nil {
+		return nil, err
+	}
+	response, err := c.http.Do(r)
+	if err != nil {
+		return nil, unknown("%w", err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		text, _ := io.ReadAll(io.LimitReader(response.Body, protocol.MaxBody)) // for the error text only
+		return nil, unknown("books: %d %s", response.StatusCode, refusal(text))
+	}
+	return readLines(response.Body)
+}
+
+func readLines(body io.Reader) ([]protocol.Line, error) {
+	var lines []protocol.Line
+	decoder := json.NewDecoder(bufio.NewReaderSize(body, 64<<10))
+	for {
+		var line protocol.Line
+		switch err := decoder.Decode(&line); {
+		case errors.Is(err, io.EOF):
+			return lines, nil
+		case err != nil:
+			return nil, unknown("books: %w", err)
+		}
+		lines = append(lines, line)
+	}
+}
+
+// SetFault makes processors misbehave (D14).
+func (c *Adapter) SetFault(ctx context.Context, fault protocol.Fault) error {
+	return c.control(ctx, http.MethodPost, "/sim/faults", fault, &struct{}{})
+}
+
+// ClearFaults ends all misbehaviour.
+func (c *Adapter) ClearFaults(ctx context.Context) error {
+	return c.control(ctx, http.MethodDelete, "/sim/faults", nil, &struct{}{})
+}
+
+// Act captures, refunds or voids at the processor behind the service's back (D14); amount nil means all
+// that is left. It gives the new line of the books.
+func (c *Adapter) Act(ctx context.Context, kind processor.Kind, reference domain.PaymentID, amount *domain.Amount) (protocol.Line, error) {
+	var line protocol.Line
+	body := struct {
+		Reference domain.PaymentID `json:"reference"`
+		Amount    *domain.Amount   `json:"amount,omitempty"`
+	}{reference, amount}
+	err := c.control(ctx, http.MethodPost, "/sim/"+url.PathEscape(string(kind)), body, &line)
+	return line, err
+}
+
+// OpenDispute opens a dispute (D14).
+func (c *Adapter) OpenDispute(ctx context.Context, order protocol.DisputeOrder) (protocol.Dispute, error) {
+	var opened protocol.Dispute
+	err := c.control(ctx, http.MethodPost, "/sim/disputes", order, &opened)
+	return opened, err
+}
+
+// ChangeDispute brings a dispute into another type or status, also into an impossible one.
+func (c *Adapter) ChangeDispute(ctx context.Context, id string, change protocol.DisputeChange) (protocol.Dispute, error) {
+	var changed protocol.Dispute
+	err := c.control(ctx, http.MethodPatch, "/sim/disputes/"+url.PathEscape(id), change, &changed)
+	return changed, err
+}
+
+// Settle ends all that is pending, now, and tells how many operations that were.
+func (c *Adapter) Settle(ctx context.Context) (int, error) {
+	var done struct {
+		Settled int `json:"settled"`
+	}
+	err := c.control(ctx, http.MethodPost, "/sim/settle", nil, &done)
+	return done.Settled, err
+}
+
+// control sends one order of the control API; a nil body sends none.
+func (c *Adapter) control(ctx context.Context, method, path string, body, into any) error {
+	var reader io.Reader
+	if body != nil {
+		text, err := json.Marshal(body)
+		if err != nil {
+			return fmt.Errorf("control API: %w", err)
+		}
+		reader = bytes.NewReader(text)
+	}
+	r, err := c.request(ctx, method, path, reader)
+	if err != nil {
+		return err
+	}
+	return c.do(r, into)
+}

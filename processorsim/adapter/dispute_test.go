@@ -1,0 +1,252 @@
+package adapter_test
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/processor"
+	"payledger/processorsim/adapter"
+	"payledger/processorsim/protocol"
+)
+
+const disputeOfBraintree = `{"id":"nt_1","processor":"BRAINTREE","type":"dispute","reference":"01abc","dispute":{"id":"dp_1","merchant_account_id":"m 1",` +
+	`"order_id":"01abc","transaction":{"id":"tx_1"},"kind":"chargeback","status":"open","reason":"fraud","reason_code":"10_4","amount_disputed":"12.50",` +
+	`"currency_iso_code":"EUR","updated_at":"2026-03-01T12:00:00.123456Z","reply_by_date":"2026-03-15"}}`
+
+var since = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// parse reads a signed notification.
+func parse(name processor.Name, body string) (processor.SignedNotification, error) {
+	return adapter.ParseNotification(notificationSecret, name, signed(notificationSecret, body), []byte(body))
+}
+
+// TestDisputeAmounts: decimal amounts have exactly the digits of their currency (§6.4: zero-decimal currencies too).
+func TestDisputeAmounts(t *testing.T) {
+	for _, c := range []struct {
+		amount, currency string
+		want             domain.Amount
+	}{
+		{"12.50", "EUR", 1250}, {"0.05", "EUR", 5}, {"0.00", "EUR", 0}, {"1250", "JPY", 1250}, {"1.250", "BHD", 1250}, {"3", "XAU", 3},
+		{"90071992547409.91", "EUR", domain.MaxAmount},
+		{"12.5", "EUR", -1}, {"12", "EUR", -1}, {"12.500", "EUR", -1}, {"1250.00", "JPY", -1}, {"1250.", "JPY", -1}, {".50", "EUR", -1}, {"-1.00", "EUR", -1},
+		{"+1.00", "EUR", -1}, {"1,250.00", "EUR", -1}, {"1e3", "JPY", -1}, {"", "EUR", -1}, {"90071992547409.92", "EUR", -1}, {"99999999999999999.00", "EUR", -1},
+		{"1.00", "EURO", -1}, {"1.00", "", -1}, {" 1.00", "EUR", -1},
+	} {
+		body := strings.NewReplacer(`"12.50"`, `"`+c.amount+`"`, `"EUR"`, `"`+c.currency+`"`).Replace(disputeOfBraintree)
+		told, err := parse(processor.Braintree, body)
+		if err != nil || c.want < 0 && told.Unreadable == "" || c.want >= 0 && (told.Unreadable != "" || told.Dispute.Amount != c.want) {
+			t.Errorf("%s %s: %+v %v", c.amount, c.currency, told, err)
+		}
+	}
+}
+
+// TestUnreadableDisputes: what names itself and its payment is taken, signed as it is, with why its dispute cannot be
+// read: it can be kept, and what was told is not repeated in the reason.
+func TestUnreadableDisputes(t *testing.T) {
+	change := func(old, new string) string { return strings.Replace(disputeOfBraintree, old, new, 1) }
+	head := disputeOfBraintree[:strings.Index(disputeOfBraintree, `{"id":"dp_1"`)]
+	for name, c := range map[string]struct{ body, why string }{
+		"no dispute":            {change(`"dispute":{`, `"other":{`), "its dispute cannot be parsed"},
+		"null":                  {head + "null}", "its dispute has no id"},
+		"a list":                {head + "[]}", "its dispute cannot be parsed"},
+		"no dispute id":         {change(`"dp_1"`, `""`), "its dispute has no id"},
+		"a blank in its id":     {change(`"dp_1"`, `"dp 1"`), "its dispute has no id"},
+		"a long id":             {change(`"dp_1"`, `"`+strings.Repeat("x", 129)+`"`), "its dispute has no id"},
+		"an id that was hidden": {change(`"dp_1"`, `"4111111111111111"`), "its dispute has no id"},
+		"unknown stage":         {change("chargeback", "CHARGEBACK"), "the stage of its dispute is not known"},
+		"unknown status":        {change(`"open"`, `"opened"`), "the status of its dispute is not known"},
+		"another's words":       {change(`"open"`, `"needs_response"`), "the status of its dispute is not known"},
+		"no reason code":        {change(`"10_4"`, `""`), "its dispute has no reason code"},
+		"a sentence as code":    {change(`"10_4"`, `"other fraud"`), "its dispute has no reason code"},
+		"no time":               {change(`"updated_at"`, `"created_at"`), "its dispute has no time"},
+		"year 1":                {change("2026-03-01T", "0001-03-01T"), "its dispute has no time"},
+		"a number as amount":    {change(`"12.50"`, `12.5`), "its dispute cannot be parsed"},
+		"a long wording":        {change(`"reason":"fraud"`, `"reason":"`+strings.Repeat("x", 501)+`"`), "a text of its dispute is too long, or is none"},
+	} {
+		told, err := parse(processor.Braintree, c.body)
+		if err != nil || told.Unreadable != c.why || told.Dispute != nil || told.ID != "nt_1" || told.Reference != "01abc" || !strings.Contains(told.Body, "nt_1") {
+			t.Errorf("%s: %+v %v", name, told, err)
+		}
+	}
+	for name, body := range map[string]string{
+		"no reference":          change(`"reference":"01abc"`, `"reference":""`),
+		"an id that was hidden": change(`"nt_1"`, `"4111111111111111"`),
+	} {
+		if _, err := parse(processor.Braintree, body); domain.ReasonOf(err) != domain.ReasonMalformedJSON || strings.Contains(err.Error(), "411111") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if told, err := parse(processor.Worldpay, disputeOfWorldpay); err != nil || told.Dispute.Amount != 1250 || told.Dispute.TransactionID != "" || !told.Dispute.ChallengeBy.IsZero() {
+		t.Errorf("%+v %v", told.Dispute, err)
+	}
+	if told, err := parse(processor.Worldpay, strings.Replace(disputeOfWorldpay, `"exponent":2`, `"exponent":3`, 1)); err != nil || told.Unreadable == "" {
+		t.Errorf("other minor units: %+v %v", told, err)
+	}
+}
+
+const disputeOfWorldpay = `{"id":"nt_1","processor":"WORLDPAY","type":"dispute","reference":"01abc","dispute":{"caseNumber":"dp_1","stage":"CHARGEBACK","event":"RAISED",` +
+	`"reason":"RC-4837","value":{"amount":1250,"exponent":2,"currencyCode":"EUR"},"date":"01/03/2026 12:00:00.5"}}`
+
+// TestDeadlinesThatAreNone: a dispute whose deadline cannot be read, or cannot be written as RFC 3339, is told of
+// without one (D16); a transaction that cannot be kept is left to what is known of the payment.
+func TestDeadlinesThatAreNone(t *testing.T) {
+	stripe := func(due string) string {
+		return `{"id":"nt_1","processor":"STRIPE","type":"dispute","reference":"01abc","dispute":{"id":"dp_1","account":"a","charge":"ch_1","status":"needs_response",` +
+			`"reason":"fraudulent","network_reason_code":"10.4","amount":100,"currency":"eur","updated_micros":1772366400000000,"evidence_details":{"due_by":` + due + `}}}`
+	}
+	braintree := func(by string) string { return strings.Replace(disputeOfBraintree, "2026-03-15", by, 1) }
+	for _, c := range []struct {
+		name       processor.Name
+		body, want string
+	}{
+		{processor.Stripe, stripe("1773576000"), "2026-03-15T12:00:00Z"}, {processor.Stripe, stripe("9223372036854"), ""},
+		{processor.Stripe, stripe("-9223372036854"), ""}, {processor.Stripe, stripe("1"), ""},
+		{processor.Braintree, braintree("2026-03-15"), "2026-03-15T23:59:59Z"}, {processor.Braintree, braintree("15/03/2026"), ""}, {processor.Braintree, braintree(""), ""},
+		{processor.Worldpay, strings.Replace(disputeOfWorldpay, `"date"`, `"respondBy":"soon","date"`, 1), ""},
+	} {
+		told, err := parse(c.name, c.body)
+		if err != nil || told.Unreadable != "" {
+			t.Errorf("%s: %s %v", c.body, told.Unreadable, err)
+			continue
+		}
+		text := ""
+		if by := told.Dispute.ChallengeBy; !by.IsZero() {
+			text = by.Format(time.RFC3339)
+		}
+		if text != c.want {
+			t.Errorf("%s: %s, not %s", c.body, text, c.want)
+		}
+	}
+	hidden := strings.Replace(disputeOfBraintree, `"tx_1"`, `"4111111111111111"`, 1)
+	if told, err := parse(processor.Braintree, hidden); err != nil || told.Unreadable != "" || told.Dispute.TransactionID != "" || !told.Redacted {
+		t.Errorf("%+v %v", told, err)
+	}
+}
+
+// TestBodyIsKeptClean: card data and what tells of the customer is taken out wherever it stands, before anything is
+// read; a body without any, and without fields that are not named, is kept as it came, byte for byte.
+func TestBodyIsKeptClean(t *testing.T) {
+	for name, c := range map[string]struct{ add, hidden string }{
+		"a number in a text":    {`"note":"card 4111 1111 1111 1111 used"`, "4111 1111"},
+		"a number as a number":  {`"x":4111111111111111`, "4111111111111111"},
+		"escaped":               {`"note":"\u0034111111111111111"`, "111111111111"},
+		"as a name":             {`"4111111111111111":true`, "4111111111111111"},
+		"touched by letters":    {`"note":"card4111111111111111x"`, "1111"},
+		"in a decimal":          {`"note":"0.4111111111111111"`, "1111"},
+		"in a file's name":      {`"note":"4111111111111111.html"`, "1111"},
+		"divided in any way":    {`"note":"41 111-111 1111 1111-1"`, "1111"},
+		"of no known scheme":    {`"note":"card 9792030394440796"`, "9792"},
+		"of 13 digits":          {`"note":"4222222222222"`, "4222"},
+		"in an id of ours":      {`"idempotencyKey":"4111111111111111"`, "4111"},
+		"deep down":             {`"a":[{"b":["5555-5555-5555-4444"]}]`, "5555"},
+		"a CVV":                 {`"card":{"CVV":"739"}`, "739"},
+		"as a number":           {`"security_code":739`, "739"},
+		"an expiry beside it":   {`"pan":"41xx","cvc2":"739"`, "739"},
+		"an address of e-mail":  {`"buyer":"ada@example.org"`, "ada"},
+		"the cardholder's name": {`"cardholderName":"Ada Lovelace"`, "Lovelace"},
+		"a whole address":       {`"billing_address":{"line":"Main Street"}`, "Main Street"},
+		"a part of the name":    {`"cardSecurityCode":"739"`, "739"},
+		"of another name":       {`"card-cvv-value":"739"`, "739"},
+		"a word of the name":    {`"encryptedPin":"739"`, "739"},
+		"the first of two":      {`"note":"4111111111111111","note":"ok"`, "4111"},
+		"before nothing":        {`"cvv":"739","cvv":null`, "739"},
+		"twice, deep down":      {`"a":[{"b":"5555555555554444","b":[]}]`, "5555"},
+	} {
+		told, err := parse(processor.Adyen, strings.Replace(captured, "{", "{"+c.add+",", 1))
+		if err != nil || strings.Contains(told.Body+told.Additional, c.hidden) || !strings.Contains(told.Body, `"nt_1"`) || told.ID != "nt_1" {
+			t.Errorf("%s: %v %s", name, err, told.Body)
+		}
+		if !told.Redacted {
+			t.Errorf("%s: it is not said that something was taken out", name)
+		}
+	}
+	ours := strings.ReplaceAll(captured, "01abc", "01a4111111111111111b")
+	for _, body := range []string{captured, " " + captured + "\n", ours, strings.Replace(captured, "tx_1", "8825408195409504", 1)} {
+		if told, err := parse(processor.Adyen, body); err != nil || told.Redacted || told.Body != body || told.Additional != "" {
+			t.Errorf("%v %+v", err, told)
+		}
+	}
+	for _, others := range []string{`"at":1772366400123456,"cvv":null,"n":1.50`, `"company":{"note":1},"cvvResult":"MATCHED","expand":{"note":2},"shipping":"none"`} {
+		told, err := parse(processor.Adyen, strings.Replace(captured, "{", "{"+others+",", 1))
+		if err != nil || told.Redacted || told.Additional != "{"+others+"}" {
+			t.Errorf("%v %+v", err, told)
+		}
+	}
+	wording := strings.Replace(disputeOfBraintree, `"reason":"fraud"`, `"reason":"stolen 4111111111111111"`, 1)
+	if told, err := parse(processor.Braintree, wording); err != nil || strings.Contains(told.Dispute.Wording, "4111") || told.Dispute.Wording == "" {
+		t.Errorf("%+v %v", told.Dispute, err)
+	}
+}
+
+// TestToldSinceReadsWhatItCan: what names no payment is counted, a dispute that cannot be read is told of all the same,
+// and neither hides what comes after it; an answer that is none is unknown.
+func TestToldSinceReadsWhatItCan(t *testing.T) {
+	unknown := strings.NewReplacer(`"nt_1"`, `"nt_2"`, `"open"`, `"reopened"`).Replace(disputeOfBraintree)
+	c, _ := answering(t, 200, `{"notifications":[{"id":"x"},`+unknown+`,`+disputeOfBraintree+`,`+captured+`],"next":"nt_9","more":true}`)
+	page, err := c.NotificationsSince(t.Context(), processor.Braintree, since, "")
+	if err != nil || len(page.Notifications) != 2 || page.Unreadable != 2 || page.Next != "nt_9" || !page.More || page.Notifications[1].Dispute.ID != "dp_1" ||
+		page.Notifications[0].ID != "nt_2" || page.Notifications[0].Unreadable == "" {
+		t.Errorf("%+v %v", page, err)
+	}
+	for _, all := range []func() error{
+		func() error { _, err := c.DisputesOf(t.Context(), processor.Braintree, "01abc"); return err },
+		func() error {
+			return c.DisputesTold(t.Context(), processor.Braintree, since, time.Time{}, func(processor.Notification) error { return nil })
+		},
+	} {
+		if err := all(); !errors.Is(err, processor.ErrUnknown) {
+			t.Errorf("whoever needs all of it is not told that some cannot be read: %v", err)
+		}
+	}
+	for _, bad := range []string{"<html>", `{"notifications":1}`} {
+		c, _ := answering(t, 200, bad)
+		if _, err := c.NotificationsSince(t.Context(), processor.Braintree, since, ""); err == nil {
+			t.Errorf("%s is taken", bad)
+		}
+	}
+	asked := ""
+	c = serving(t, func(w http.ResponseWriter, r *http.Request) { asked = r.URL.RequestURI(); _, _ = w.Write([]byte(`{}`)) })
+	if _, err := c.NotificationsSince(t.Context(), processor.Adyen, since, "nt_1 &"); err != nil || asked != protocol.DisputesPath(processor.Adyen)+"?after=nt_1+%26" {
+		t.Errorf("%s %v", asked, err)
+	}
+}
+
+// FuzzParseDispute: nothing that a processor signs makes it panic, and what it takes is a whole fact without card data.
+func FuzzParseDispute(f *testing.F) {
+	f.Add("BRAINTREE", []byte(disputeOfBraintree))
+	for _, name := range processor.Names {
+		f.Add(string(name), []byte(`{"id":"1","processor":"`+string(name)+`","type":"dispute","reference":"01a","dispute":{}}`))
+	}
+	f.Fuzz(func(t *testing.T, name string, body []byte) {
+		if !processorNamed(name) {
+			return
+		}
+		told, err := parse(processor.Name(name), string(body))
+		if err != nil || told.Kind != processor.Dispute {
+			return
+		}
+		if (told.Dispute == nil) == (told.Unreadable == "") {
+			t.Fatalf("%q gives %+v", body, told)
+		}
+		if told.Dispute == nil {
+			return
+		}
+		d := told.Dispute
+		if d.ID == "" || d.At.IsZero() || d.Amount < 0 || d.Amount > domain.MaxAmount || !d.Currency.Known() || domain.MayHoldCardNumber(d.Wording) {
+			t.Fatalf("%q gives %+v", body, d)
+		}
+	})
+}
+
+func processorNamed(name string) bool {
+	for _, n := range processor.Names {
+		if string(n) == name {
+			return true
+		}
+	}
+	return false
+}

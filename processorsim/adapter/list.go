@@ -1,0 +1,176 @@
+package adapter
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/processor"
+	"payledger/processorsim/protocol"
+)
+
+// ByReference asks a processor for all operations of a payment, whoever asked for them, in order of creation. What
+// cannot be read is left out; then the error is ErrUnreadable.
+func (c *Adapter) ByReference(ctx context.Context, name processor.Name, reference domain.PaymentID) ([]processor.Record, error) {
+	r, err := c.request(ctx, http.MethodGet, protocol.OperationsPath(name)+"?reference="+url.QueryEscape(string(reference)), nil)
+	if err != nil {
+		return nil, err
+	}
+	var found struct {
+		Operations []json.RawMessage `json:"operations"` // of protocol.Entries, one by one
+	}
+	if err := c.doUpTo(r, &found, protocol.MaxEntries); err != nil {
+		return nil, err
+	}
+	records, bad := make([]processor.Record, 0, len(found.Operations)), []error(nil)
+	for i, text := range found.Operations {
+		record, err := readEntry(text, name)
+		if err == nil && record.Reference != reference {
+			err = errors.New("it is of another payment")
+		}
+		if err != nil {
+			bad = append(bad, fmt.Errorf("operation %d: %w", i+1, err))
+			continue
+		}
+		records = append(records, record)
+	}
+	if len(bad) > 0 {
+		return records, unreadable("look-up of a payment at %s: %d of %d operations; %w", name, len(bad), len(found.Operations), bad[0])
+	}
+	return records, nil
+}
+
+// readEntry reads one operation in the books.
+func readEntry(text []byte, name processor.Name) (processor.Record, error) {
+	var e protocol.Entry
+	if json.Unmarshal(text, &e) != nil {
+		return processor.Record{}, errors.New("it cannot be parsed")
+	}
+	return e.Record(), checkEntry(e, name)
+}
+
+// Operations hands on all operations that a processor created from one time to another, both included, in order of
+// creation, one at a time. The zero time is no limit. An error after some of them says that more may follow.
+func (c *Adapter) Operations(ctx context.Context, name processor.Name, from, to time.Time, handle func(processor.Record) error) error {
+	q := url.Values{}
+	for limit, at := range map[string]time.Time{"from": from, "to": to} {
+		if !at.IsZero() {
+			q.Set(limit, at.UTC().Format(time.RFC3339Nano))
+		}
+	}
+	r, err := c.request(ctx, http.MethodGet, protocol.OperationsPath(name)+"?"+q.Encode(), nil)
+	if err != nil {
+		return err
+	}
+	response, err := c.http.Do(r)
+	if err != nil {
+		return unknown("%w", err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		text, _ := io.ReadAll(io.LimitReader(response.Body, protocol.MaxBody)) // for the error text only
+		return unknown("operations of %s: %d %s", name, response.StatusCode, refusal(text))
+	}
+	decoder := json.NewDecoder(bufio.NewReaderSize(response.Body, 64<<10))
+	for {
+		var e protocol.Entry
+		switch err := decoder.Decode(&e); {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return unknown("operations of %s: %w", name, err)
+		}
+		if err := checkEntry(e, name); err != nil {
+			return unknown("operations of %s: operation %q: %w", name, e.ID, err)
+		}
+		if err := handle(e.Record()); err != nil {
+			return err
+		}
+	}
+}
+
+// DisputesOf asks for everything that a processor told about the disputes of a payment, oldest first.
+func (c *Adapter) DisputesOf(ctx context.Context, name processor.Name, reference domain.PaymentID) ([]processor.Notification, error) {
+	r, err := c.request(ctx, http.MethodGet, protocol.DisputesPath(name)+"?reference="+url.QueryEscape(string(reference)), nil)
+	if err != nil {
+		return nil, err
+	}
+	page, err := c.disputes(r, name, protocol.MaxEntries)
+	if err == nil && page.Unreadable > 0 {
+		err = unknown("disputes of a payment at %s: %d notifications cannot be read", name, page.Unreadable)
+	}
+	if err != nil {
+		return nil, err
+	}
+	told := make([]processor.Notification, 0, len(page.Notifications))
+	for _, t := range page.Notifications {
+		if t.Unreadable != "" {
+			return nil, unreadable("disputes of a payment at %s: notification %q: %s", name, t.ID, t.Unreadable)
+		}
+		if t.Reference != reference {
+			return nil, unknown("disputes of a payment at %s: notification %q: it is of another payment", name, t.ID)
+		}
+		told = append(told, t.Notification)
+	}
+	return told, nil
+}
+
+// DisputesTold hands on everything that a processor told about disputes, whether or not it was heard, of its own time
+// from one to another, both included, one at a time. The zero time is no limit. An error after some of them says that
+// more may follow.
+func (c *Adapter) DisputesTold(ctx context.Context, name processor.Name, from, to time.Time, handle func(processor.Notification) error) error {
+	for cursor := ""; ; {
+		page, err := c.NotificationsSince(ctx, name, from, cursor)
+		if err == nil && page.Unreadable > 0 {
+			err = unknown("disputes of %s: %d notifications cannot be read", name, page.Unreadable)
+		}
+		if err != nil {
+			return err
+		}
+		for _, t := range page.Notifications {
+			if t.Unreadable != "" {
+				return unreadable("disputes of %s: notification %q: %s", name, t.ID, t.Unreadable)
+			}
+			if at := t.Dispute.At; at.Before(from) || !to.IsZero() && at.After(to) {
+				continue
+			}
+			if err := handle(t.Notification); err != nil {
+				return err
+			}
+		}
+		if cursor = page.Next; !page.More {
+			return nil
+		}
+	}
+}
+
+// states are those of an operation in the books (D14).
+var states = []processor.State{processor.Pending, processor.Succeeded, processor.Failed, processor.Declined}
+
+// checkEntry tells why an operation in the books is no fact.
+func checkEntry(e protocol.Entry, name processor.Name) error {
+	switch {
+	case e.ID == "":
+		return errors.New("it has no id")
+	case e.Processor != name:
+		return fmt.Errorf("it is not of %s", name)
+	case !slices.Contains(protocol.Kinds, e.Operation):
+		return errors.New("its kind is none")
+	case !slices.Contains(states, e.State):
+		return fmt.Errorf("unknown state %q", e.State)
+	case e.Currency != "" && !e.Currency.Known():
+		return errors.New("its currency is not known")
+	case e.Amount < 0 || e.Amount > domain.MaxAmount:
+		return errors.New("its amount is none")
+	default:
+		return check(e.Answer)
+	}
+}

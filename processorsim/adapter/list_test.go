@@ -1,0 +1,46 @@
+package adapter_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"payledger/domain/processor"
+	"payledger/processorsim/protocol"
+)
+
+const capturedEntry = `{"id":"op-1","processor":"ADYEN","processorMerchantId":"m","reference":"01abc","operation":"capture","idempotencyKey":"k","amount":500,` +
+	`"currency":"EUR","state":"SUCCEEDED","createdAt":"2026-03-01T12:00:00Z","updatedAt":"2026-03-01T12:00:00Z","processorTransactionId":"tx_1",` +
+	`"answer":{"state":"SUCCEEDED","processorTransactionId":"tx_1","at":"2026-03-01T12:00:00Z"}}`
+
+// TestByReferenceReadsWhatItCan: one operation that cannot be read does not hide the others, and is told of; an answer
+// that is none is unreadable, and one that did not come is not.
+func TestByReferenceReadsWhatItCan(t *testing.T) {
+	other := func(old, new string) string { return strings.Replace(capturedEntry, old, new, 1) }
+	for name, bad := range map[string]string{
+		"another kind": other(`"capture"`, `"settle"`), "another payment": other("01abc", "01abd"), "no object": `7`, "a text as amount": other(`500`, `"500"`),
+		"an unknown currency": other("EUR", "EURO"), "another processor": other("ADYEN", "STRIPE"), "a state of its own": other("SUCCEEDED", "DONE"),
+	} {
+		c, _ := answering(t, 200, `{"operations":[`+bad+`,`+capturedEntry+`]}`)
+		records, err := c.ByReference(t.Context(), processor.Adyen, "01abc")
+		if !errors.Is(err, processor.ErrUnreadable) || !errors.Is(err, processor.ErrUnknown) || len(records) != 1 || records[0].ID != "op-1" {
+			t.Errorf("%s: %+v %v", name, records, err)
+		}
+	}
+	c, _ := answering(t, 200, `{"operations":[`+capturedEntry+`,`+other("EUR", "")+`]}`)
+	if records, err := c.ByReference(t.Context(), processor.Adyen, "01abc"); err != nil || len(records) != 2 || records[0].Amount != 500 {
+		t.Errorf("%+v %v", records, err)
+	}
+	for body, unreadable := range map[string]bool{
+		"<html>": true, `{"operations":1}`: true, `{"operations":[` + strings.Repeat(" ", protocol.MaxEntries) + `]}`: true,
+	} {
+		c, _ := answering(t, 200, body)
+		if _, err := c.ByReference(t.Context(), processor.Adyen, "01abc"); errors.Is(err, processor.ErrUnreadable) != unreadable {
+			t.Errorf("%.20s: %v", body, err)
+		}
+	}
+	c, _ = answering(t, 503, "")
+	if _, err := c.ByReference(t.Context(), processor.Adyen, "01abc"); err == nil || errors.Is(err, processor.ErrUnreadable) {
+		t.Errorf("one that does not answer: %v", err)
+	}
+}

@@ -1,0 +1,68 @@
+package adapter_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"payledger/domain/processor"
+	"payledger/processorsim/protocol"
+	"payledger/processorsim/simulator/dialect"
+)
+
+// TestBodyKeepsWhatIsNamed: the body has the fields that the protocol names and no others, wherever those stand and whatever
+// they are called; they come apart, and what is told is the same with them.
+func TestBodyKeepsWhatIsNamed(t *testing.T) {
+	plain, err := parse(processor.Adyen, captured)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct{ old, new, additional string }{
+		"at the top":              {`{"id"`, `{"customer":{"name":"Ada"},"id"`, `{"customer":{"name":"Ada"}}`},
+		"as a name":               {`{"id"`, `{"Ada Lovelace":1,"id"`, `{"Ada Lovelace":1}`},
+		"in the answer":           {`"answer":{`, `"answer":{"buyer":["Ada"],`, `{"answer":{"buyer":["Ada"]}}`},
+		"an object for a text":    {`"answer":{`, `"answer":{"risk":"Ada","binData":{"issuerName":"Ada's bank","holder":"Ada"},`, ``},
+		"a dispute of no dispute": {`{"id"`, `{"dispute":{"reason":"Ada"},"id"`, `{"dispute":{"reason":"Ada"}}`},
+	} {
+		told, err := parse(processor.Adyen, strings.Replace(captured, c.old, c.new, 1))
+		if c.additional == "" { // what has another form than the protocol's is no notification
+			if err == nil {
+				t.Errorf("%s: %+v", name, told)
+			}
+			continue
+		}
+		if err != nil || strings.Contains(told.Body, "Ada") || told.Additional != c.additional || told.Redacted {
+			t.Errorf("%s: %v %+v", name, err, told)
+		}
+		if again, err := parse(processor.Adyen, told.Body); err != nil || again.Notification.ID != plain.ID || *again.Answer != *plain.Answer || again.Additional != "" {
+			t.Errorf("%s: the body does not tell the same: %v %+v", name, err, again)
+		}
+	}
+	unreadable := strings.NewReplacer(`"open"`, `{"of":"Ada"}`, `"reason":`, `"claimant":"Ada","reason":`).Replace(disputeOfBraintree)
+	told, err := parse(processor.Braintree, unreadable)
+	if err != nil || told.Unreadable == "" || strings.Contains(told.Body, "Ada") || told.Additional != `{"dispute":{"claimant":"Ada","status":{"of":"Ada"}}}` {
+		t.Errorf("%v %+v", err, told)
+	}
+}
+
+// TestOwnFieldsAreNamed: every field of every processor's disputes is named, so that none is taken for an addition.
+func TestOwnFieldsAreNamed(t *testing.T) {
+	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	for _, name := range processor.Names {
+		for _, status := range processor.DisputeStatuses {
+			dispute := dialect.Write(protocol.Dispute{
+				ID: "dp_1", Processor: name, ProcessorMerchantID: "m", Reference: "01abc", ProcessorTransactionID: "tx_1", Type: processor.Chargeback,
+				Status: status, ReasonCode: "10.4", Amount: 100, Currency: "EUR", ChallengeRequiredBy: at.Add(time.Hour), CreatedAt: at, UpdatedAt: at,
+			})
+			body, err := json.Marshal(protocol.DisputeNotification{ID: "nt_1", Processor: name, Type: processor.Dispute, Reference: "01abc", Dispute: dispute})
+			if err != nil {
+				t.Fatal(err)
+			}
+			told, err := parse(name, string(body))
+			if err != nil || told.Additional != "" || told.Body != string(body) || told.Unreadable != "" {
+				t.Errorf("%s, %s: %v %+v", name, status, err, told)
+			}
+		}
+	}
+}

@@ -1,0 +1,106 @@
+package adapter
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"payledger/domain"
+	"payledger/domain/processor"
+	"payledger/processorsim/protocol"
+)
+
+// Bounds of a processor's ids, in bytes: of its events and disputes, and of its transactions.
+const (
+	maxNotificationID = 128
+	maxTransactionID  = 255
+)
+
+// ParseNotification reads what came to the notification URL of processor name (D14). Refused are, in this
+// order: what is not signed with secret (Unauthorized), what is larger than the protocol allows
+// (RequestTooLarge), what is not well formed or of another processor (MalformedJson). Fields that the
+// protocol does not name are tolerated, and come apart from the body. No error text repeats a value of the body. Card data
+// is taken out before anything is read. A dispute that cannot be read is no error: its notification tells why.
+func ParseNotification(secret []byte, name processor.Name, header http.Header, body []byte) (processor.SignedNotification, error) {
+	if len(secret) == 0 || !protocol.Verify(secret, body, header.Get(protocol.HeaderSignature)) {
+		return processor.SignedNotification{}, domain.Refuse(domain.KindUnauthorized, domain.ReasonUnauthorized,
+			"The header %s is missing, or does not sign the body.", protocol.HeaderSignature)
+	}
+	if len(body) > protocol.MaxBody {
+		return processor.SignedNotification{}, domain.Refuse(domain.KindInvalid, domain.ReasonRequestTooLarge,
+			"The notification is larger than %d bytes.", protocol.MaxBody)
+	}
+	told, err := readNotification(name, body)
+	if err != nil {
+		return processor.SignedNotification{}, domain.Refuse(domain.KindInvalid, domain.ReasonMalformedJSON,
+			"The notification is not well formed: %s.", err)
+	}
+	return told, nil
+}
+
+// wire is a notification of either sort.
+type wire struct {
+	ID             string              `json:"id"`
+	Processor      processor.Name      `json:"processor"`
+	Type           processor.Kind      `json:"type"`
+	IdempotencyKey domain.OperationKey `json:"idempotencyKey"`
+	Reference      domain.PaymentID    `json:"reference"`
+	Answer         *processor.Answer   `json:"answer"`
+	Dispute        json.RawMessage     `json:"dispute"`
+}
+
+// readNotification reads a body without its card data.
+func readNotification(name processor.Name, body []byte) (processor.SignedNotification, error) {
+	clean, redacted := cleanBody(body)
+	var w wire
+	if json.Unmarshal(clean, &w) != nil {
+		return processor.SignedNotification{}, errors.New("it cannot be parsed")
+	}
+	if err := checkNotification(w, name); err != nil {
+		return processor.SignedNotification{}, err
+	}
+	named, rest := splitBody(name, clean)
+	told := processor.SignedNotification{Body: string(named), Additional: rest, Redacted: redacted, Notification: processor.Notification{
+		ID: w.ID, Processor: w.Processor, Kind: w.Type, Reference: w.Reference,
+	}}
+	if w.Type != processor.Dispute {
+		told.Key, told.Answer = w.IdempotencyKey, w.Answer
+		return told, nil
+	}
+	var err error
+	if told.Dispute, err = readDispute(name, w.Dispute); err != nil {
+		told.Unreadable = err.Error()
+	}
+	return told, nil
+}
+
+// checkNotification tells why a notification is no fact.
+func checkNotification(w wire, name processor.Name) error {
+	switch {
+	case !plainText(w.ID, maxNotificationID):
+		return errors.New("it has no id")
+	case w.Processor != name:
+		return fmt.Errorf("it is not of %s", name)
+	case !domain.ValidID(string(w.Reference)):
+		return errors.New("its reference is no payment id")
+	case w.Type == processor.Dispute:
+		return nil
+	case !slices.Contains(protocol.Kinds, w.Type):
+		return errors.New("its type is no operation")
+	case !plainText(string(w.IdempotencyKey), 255):
+		return errors.New("it has no idempotencyKey")
+	case w.Answer == nil || check(*w.Answer) != nil:
+		return errors.New("its answer contradicts itself")
+	case w.Answer.ProcessorTransactionID != "" && !plainText(w.Answer.ProcessorTransactionID, maxTransactionID):
+		return errors.New("its transaction has no id that can be kept")
+	}
+	return nil
+}
+
+// plainText tells whether a text is 1 to most visible ASCII characters.
+func plainText(s string, most int) bool {
+	return s != "" && s != removed && len(s) <= most && strings.IndexFunc(s, func(r rune) bool { return r < '!' || r > '~' }) < 0
+}

@@ -1,0 +1,87 @@
+package simulator
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/processor"
+	"payledger/processorsim/protocol"
+	"payledger/processorsim/simulator/books"
+)
+
+// Archive is the books of a simulator that does not run, for whoever wants to look at them.
+type Archive struct{ books *books.Books }
+
+// OpenArchive reads the books in dir. A simulator that runs on them is an error, as is damage anywhere but in a torn
+// last line.
+func OpenArchive(dir string) (*Archive, error) {
+	b, err := books.Read(dir)
+	return &Archive{b}, err
+}
+
+// ByReference gives all operations of a payment at a processor, in order of creation.
+func (a *Archive) ByReference(ctx context.Context, name processor.Name, reference domain.PaymentID) (found []processor.Record, err error) {
+	err = a.read(ctx, books.Filter{Processor: name, Reference: reference}, func(r processor.Record) error {
+		found = append(found, r)
+		return nil
+	})
+	return found, err
+}
+
+// Operations hands on what a processor created from one time to another, both included, in order of creation.
+func (a *Archive) Operations(ctx context.Context, name processor.Name, from, to time.Time, handle func(processor.Record) error) error {
+	return a.read(ctx, books.Filter{Processor: name, From: from, To: to}, handle)
+}
+
+func (a *Archive) read(ctx context.Context, f books.Filter, handle func(processor.Record) error) error {
+	return a.books.Entries(f, func(e protocol.Entry) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		return handle(e.Record())
+	})
+}
+
+// DisputesOf gives everything that a processor told about the disputes of a payment, oldest first.
+func (a *Archive) DisputesOf(_ context.Context, name processor.Name, reference domain.PaymentID) ([]processor.Notification, error) {
+	told, err := a.books.ToldOf(name, reference)
+	list := make([]processor.Notification, 0, len(told))
+	for _, t := range told {
+		list = append(list, notificationOf(t))
+	}
+	return list, err
+}
+
+// DisputesTold hands on what a processor told about disputes, of its own time from one to another, both included,
+// oldest first.
+func (a *Archive) DisputesTold(ctx context.Context, name processor.Name, from, to time.Time, handle func(processor.Notification) error) error {
+	for cursor := ""; ; {
+		page, more, _, err := a.books.ToldSince(name, from, cursor, protocol.MaxDisputePage)
+		if err != nil {
+			return err
+		}
+		for _, t := range page {
+			cursor = t.ID
+			if at := t.Dispute.UpdatedAt; at.Before(from) || !to.IsZero() && at.After(to) {
+				continue
+			}
+			if err := errors.Join(ctx.Err(), handle(notificationOf(t))); err != nil {
+				return err
+			}
+		}
+		if !more {
+			return nil
+		}
+	}
+}
+
+// notificationOf is what was told, in our words.
+func notificationOf(t books.Telling) processor.Notification {
+	d := t.Dispute
+	return processor.Notification{ID: t.ID, Processor: d.Processor, Kind: processor.Dispute, Reference: d.Reference, Dispute: &processor.DisputeUpdate{
+		ID: d.ID, MerchantID: d.ProcessorMerchantID, TransactionID: d.ProcessorTransactionID, Type: d.Type, Status: d.Status,
+		ReasonCode: d.ReasonCode, Amount: d.Amount, Currency: d.Currency, ChallengeBy: d.ChallengeRequiredBy, At: d.UpdatedAt,
+	}}
+}

@@ -1,0 +1,113 @@
+package books
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/processor"
+	"payledger/processorsim/simulator/journal"
+)
+
+// fileName is the journal inside the books' folder.
+const fileName = "books.jsonl"
+
+// ErrKeyReused means that the key was used for an operation with other contents.
+var ErrKeyReused = errors.New("the idempotency key was used for another operation")
+
+// ErrInProgress means that the first request under the key is still running.
+var ErrInProgress = errors.New("the first request under this key is still running")
+
+// slot is an idempotency key at one processor.
+type slot struct {
+	processor processor.Name
+	key       domain.OperationKey
+}
+
+// Books is the open ledger of all processors. Its methods may be called from many goroutines.
+type Books struct {
+	journal *journal.Journal
+	now     func() time.Time
+	random  io.Reader // read under mu only
+
+	mu          sync.Mutex
+	last        *journal.Commit // of the newest record; nil before the first
+	order       []*Operation    // by creation
+	byID        map[string]*Operation
+	bySlot      map[slot]*Operation
+	byReference map[domain.PaymentID][]*Operation
+	running     map[slot]struct{} // admitted, not yet decided
+	fences      map[slot]struct{}
+	pending     map[string]*Operation
+	sales       map[string]*sale    // by processorTransactionId of the authorization
+	captures    map[string]*capture // by processorTransactionId of the capture
+	disputes    disputes
+}
+
+// Open reads the books in folder dir, or starts them. cut is the number of bytes of a torn last line that
+// a crash left. random is read under a lock; now need not be monotonic.
+func Open(dir string, now func() time.Time, random io.Reader) (b *Books, cut int, err error) {
+	b = newBooks()
+	b.now, b.random = now, random
+	b.journal, cut, err = journal.Open(filepath.Join(dir, fileName), b.read)
+	if err != nil {
+		return nil, 0, fmt.Errorf("books: %w", err)
+	}
+	return b, cut, nil
+}
+
+func newBooks() *Books {
+	return &Books{
+		byID: map[string]*Operation{}, bySlot: map[slot]*Operation{}, byReference: map[domain.PaymentID][]*Operation{},
+		running: map[slot]struct{}{}, fences: map[slot]struct{}{}, pending: map[string]*Operation{},
+		sales: map[string]*sale{}, captures: map[string]*capture{}, disputes: newDisputes(),
+	}
+}
+
+// Read reads the books in folder dir, which no simulator has open, and changes nothing there. They can be looked at
+// (Entries) and nothing else.
+func Read(dir string) (*Books, error) {
+	b := newBooks()
+	if err := journal.Read(filepath.Join(dir, fileName), b.read); err != nil {
+		return nil, fmt.Errorf("books: %w", err)
+	}
+	return b, nil
+}
+
+// Close makes everything durable and closes the file.
+func (b *Books) Close() error { return b.journal.Close() }
+
+// read folds one line of the file.
+func (b *Books) read(line []byte) error {
+	var r record
+	if err := json.Unmarshal(line, &r); err != nil {
+		return err
+	}
+	return b.fold(r)
+}
+
+// write folds r and appends it to the file, under mu. Whoever answers from it waits for the commit.
+func (b *Books) write(r record) (*journal.Commit, error) {
+	line, err := json.Marshal(r)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.fold(r); err != nil {
+		return nil, err
+	}
+	b.last = b.journal.Append(line)
+	return b.last, nil
+}
+
+// wait blocks until everything written so far is durable. It must not be called under mu.
+func wait(c *journal.Commit) error {
+	if c == nil {
+		return nil
+	}
+	return c.Wait()
+}

@@ -1,0 +1,83 @@
+package books
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"payledger/processorsim/simulator/journal"
+)
+
+// Due is a pending operation, or a dispute to come, and the time at which it ends.
+type Due struct {
+	ID    string
+	At    time.Time
+	After time.Duration // how long that was to take
+}
+
+// Wait returns how long it has to go on at now: never longer than it was to take, as the clock may have been set back.
+func (d Due) Wait(now time.Time) time.Duration { return max(0, min(d.At.Sub(now), d.After)) }
+
+// Pending lists what has no result yet, in order of creation: after Open, what is to be scheduled again.
+func (b *Books) Pending() []Due {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	due := make([]Due, 0, len(b.pending))
+	for _, o := range b.pending {
+		due = append(due, Due{ID: o.ID, At: o.Due, After: o.Due.Sub(o.CreatedAt)})
+	}
+	slices.SortFunc(due, func(x, y Due) int {
+		if c := x.At.Compare(y.At); c != 0 {
+			return c
+		}
+		return strings.Compare(x.ID, y.ID)
+	})
+	return due
+}
+
+// Finish gives the pending operations with these ids their results and returns them when they are
+// durable. An id that is not pending any more is left out.
+func (b *Books) Finish(ids ...string) ([]Operation, error) {
+	var ended []Operation
+	var commit *journal.Commit
+	b.mu.Lock()
+	for _, id := range ids {
+		o, ok := b.pending[id]
+		if !ok {
+			continue
+		}
+		answer := b.result(o)
+		answer.At, answer.ProcessorEventID = b.now().UTC(), o.Answer.ProcessorEventID+"_result"
+		c, err := b.write(record{Type: finished, At: answer.At, ID: id, Answer: &answer})
+		if err != nil {
+			b.mu.Unlock()
+			return nil, err
+		}
+		ended, commit = append(ended, *o), c
+	}
+	b.mu.Unlock()
+	return ended, wait(commit)
+}
+
+// Unnotified lists the results that the service was not told of, in order of creation: after Open, what
+// is to be sent again.
+func (b *Books) Unnotified() []Operation {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var left []Operation
+	for _, o := range b.order {
+		if o.finished && !o.notified && o.NotifyURL != "" {
+			left = append(left, *o)
+		}
+	}
+	return left
+}
+
+// Notified records that nobody needs to be told of operation id any more. It does not wait for the disk:
+// a crash before that sends the notification once more, which its receiver must stand.
+func (b *Books) Notified(id string) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	_, err := b.write(record{Type: notified, At: b.now().UTC(), ID: id})
+	return err
+}

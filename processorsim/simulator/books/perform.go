@@ -1,0 +1,149 @@
+package books
+
+import (
+	"payledger/domain"
+	"payledger/domain/processor"
+	"payledger/processorsim/protocol"
+	"payledger/processorsim/simulator/journal"
+)
+
+// Admission is what the books say to an operation that arrives.
+type Admission struct {
+	Admitted bool             // new: Perform must follow, and until then it is running
+	Answer   processor.Answer // otherwise: the answer under its key
+}
+
+// Admit takes op in, or gives the answer of the first operation under its key: also FAILED "fenced". It
+// fails with ErrInProgress and ErrKeyReused.
+func (b *Books) Admit(op processor.Operation) (Admission, error) {
+	s := slot{op.Processor, op.Key}
+	b.mu.Lock()
+	if _, fenced := b.fences[s]; fenced {
+		answer := refuse(protocol.CodeFenced, "the key was fenced")
+		answer.At = b.now().UTC()
+		last := b.last
+		b.mu.Unlock()
+		return Admission{Answer: answer}, wait(last)
+	}
+	if o, seen := b.bySlot[s]; seen {
+		answer, same, last := o.Answer, o.same(op), b.last
+		b.mu.Unlock()
+		if !same {
+			return Admission{}, ErrKeyReused
+		}
+		return Admission{Answer: answer}, wait(last)
+	}
+	defer b.mu.Unlock()
+	if _, running := b.running[s]; running {
+		return Admission{}, ErrInProgress
+	}
+	b.running[s] = struct{}{}
+	return Admission{Admitted: true}, nil
+}
+
+// Performed is an operation after its decision.
+type Performed struct {
+	Operation Operation
+	Silent    bool // D13: this card's processor commits and never answers
+}
+
+// Perform decides an admitted operation and returns when the decision is durable. With technical set the
+// processor does nothing and says so (D14, fault mode error). An error means that the outcome is not
+// known before the books are read again.
+func (b *Books) Perform(op processor.Operation, technical bool) (Performed, error) {
+	b.mu.Lock()
+	delete(b.running, slot{op.Processor, op.Key})
+	o, row, commit, err := b.perform(op, technical)
+	if err != nil {
+		b.mu.Unlock()
+		return Performed{}, err
+	}
+	p := Performed{Operation: *o}
+	p.Silent = row != nil && row.behaviour == neverAnswers && op.Kind == processor.Authorize &&
+		o.Answer.State == processor.Succeeded
+	b.mu.Unlock()
+	return p, commit.Wait()
+}
+
+// perform decides, folds and writes op, under mu.
+func (b *Books) perform(op processor.Operation, technical bool) (*Operation, *card, *journal.Commit, error) {
+	d, err := b.newDraft()
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if s, ok := b.saleOf(op); ok && op.Currency == "" {
+		op.Currency = s.op.Currency
+	}
+	var answer processor.Answer
+	var row *card
+	if technical {
+		answer = refuse(protocol.CodeTechnicalError, "technical error")
+		answer.Retryable = true
+	} else {
+		answer, row = b.decide(op, d)
+	}
+	o := b.operation(op, d, answer)
+	if row != nil {
+		o.Card = row.name
+	}
+	commit, err := b.write(record{Type: accepted, At: d.at, Operation: o})
+	return o, row, commit, err
+}
+
+// operation makes the record's body.
+func (b *Books) operation(op processor.Operation, d draft, answer processor.Answer) *Operation {
+	answer.At, answer.ProcessorEventID = d.at, "ev_"+d.id
+	o := &Operation{
+		ID: d.operation(), Processor: op.Processor, MerchantID: op.MerchantID, Reference: op.Reference,
+		Kind: op.Kind, Key: op.Key, Amount: op.Amount, Currency: op.Currency, ParentID: op.ParentID,
+		Final: op.Final, Outcome: op.Outcome, CreatedAt: d.at, Answer: answer,
+	}
+	if answer.State == processor.Pending {
+		o.Due, o.NotifyURL = d.at.Add(asyncDelay), op.NotifyURL
+	}
+	if op.Kind == processor.Authorize || op.Kind == processor.Capture {
+		o.NotifyURL = op.NotifyURL // a dispute may come of it, and is told there
+	}
+	return o
+}
+
+// Lookup tells what became of the operation under key.
+func (b *Books) Lookup(name processor.Name, key domain.OperationKey) (processor.Lookup, error) {
+	b.mu.Lock()
+	l, last := b.lookup(slot{name, key}), b.last
+	b.mu.Unlock()
+	return l, wait(last)
+}
+
+// Fence refuses key from now on, unless it was seen; then it answers like Lookup.
+func (b *Books) Fence(name processor.Name, key domain.OperationKey) (processor.Lookup, error) {
+	b.mu.Lock()
+	l := b.lookup(slot{name, key})
+	if l.State == processor.Unseen {
+		if _, err := b.write(record{Type: fenced, At: b.now().UTC(), Processor: name, Key: key}); err != nil {
+			b.mu.Unlock()
+			return processor.Lookup{}, err
+		}
+		l.State = processor.Fenced
+	}
+	last := b.last
+	b.mu.Unlock()
+	return l, wait(last)
+}
+
+func (b *Books) lookup(s slot) processor.Lookup {
+	if o, seen := b.bySlot[s]; seen {
+		answer := o.Answer
+		if o.ended != nil {
+			answer = *o.ended
+		}
+		return processor.Lookup{State: processor.Known, Answer: &answer}
+	}
+	if _, running := b.running[s]; running {
+		return processor.Lookup{State: processor.Running}
+	}
+	if _, fenced := b.fences[s]; fenced {
+		return processor.Lookup{State: processor.Fenced}
+	}
+	return processor.Lookup{State: processor.Unseen}
+}

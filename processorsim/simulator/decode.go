@@ -1,0 +1,154 @@
+package simulator
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"payledger/domain"
+	"payledger/domain/processor"
+	"payledger/processorsim/protocol"
+)
+
+// invalid refuses a request that can never be right. The message must not repeat a value of the body: it
+// may hold a card number.
+func invalid(message string) error {
+	return problem(http.StatusUnprocessableEntity, protocol.CodeInvalidRequest, message)
+}
+
+// readBody reads a whole body of bounded size. It must be read to its end before the server notices
+// that the client has gone away.
+func readBody(r *http.Request) ([]byte, error) {
+	body, err := io.ReadAll(io.LimitReader(r.Body, protocol.MaxBody+1))
+	switch {
+	case err != nil:
+		return nil, problem(http.StatusBadRequest, protocol.CodeInvalidRequest, "the body could not be read")
+	case len(body) > protocol.MaxBody:
+		return nil, problem(http.StatusRequestEntityTooLarge, protocol.CodeRequestTooLarge, "the body is too large")
+	}
+	return body, nil
+}
+
+// decode reads a body that is one JSON object of the shape of into, and nothing else.
+func decode(r *http.Request, into any) error {
+	body, err := readBody(r)
+	if err != nil {
+		return err
+	}
+	return decodeBody(body, into)
+}
+
+func decodeBody(body []byte, into any) error {
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		// The decoder's own text repeats values and unknown names.
+		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+			return invalid("a field has the wrong type: " + wrong.Field)
+		}
+		return problem(http.StatusBadRequest, protocol.CodeInvalidRequest, "the body is not the JSON object expected here")
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return problem(http.StatusBadRequest, protocol.CodeInvalidRequest, "something follows the JSON object")
+	}
+	return nil
+}
+
+// decodeOperation reads and checks an operation; name and key come from path and header.
+func decodeOperation(body []byte, name processor.Name, key domain.OperationKey) (processor.Operation, error) {
+	var op processor.Operation
+	if err := decodeBody(body, &op); err != nil {
+		return op, err
+	}
+	op.Processor, op.Key = name, key
+	return op, checkOperation(op)
+}
+
+func checkOperation(op processor.Operation) error {
+	whole := op.Kind == processor.Complete || op.Kind == processor.Void // their currency may be empty
+	switch {
+	case !slices.Contains(protocol.Kinds, op.Kind):
+		return invalid("operation is none of those known")
+	case !domain.ValidID(string(op.Reference)):
+		return invalid("reference is not an id")
+	case op.Amount < 0 || op.Amount > domain.MaxAmount:
+		return invalid("amount is out of range")
+	case !op.Currency.Known() && !(whole && op.Currency == ""):
+		return invalid("currency is not an ISO 4217 code")
+	case len(op.MerchantID) > 255 || len(op.ParentID) > 255 || len(op.NotifyURL) > 2048:
+		return invalid("a text is too long")
+	case holdsDivided(op.MerchantID) || holdsDivided(op.ParentID) || domain.HoldsCardNumber(op.NotifyURL):
+		return invalid("a text holds a card number")
+	case op.NotifyURL != "" && !absoluteURL(op.NotifyURL):
+		return invalid("notifyUrl is not an absolute http or https URL")
+	case op.Kind == processor.Complete && op.Outcome != processor.Authenticated && op.Outcome != processor.AuthenticationFailed:
+		return invalid("outcome must be AUTHENTICATED or FAILED")
+	case op.Kind == processor.Authorize:
+		return checkCard(op.Card)
+	case op.Card != nil:
+		return invalid("card belongs to authorize only")
+	case op.ParentID == "":
+		return invalid("parentId is missing")
+	}
+	return nil
+}
+
+func checkCard(c *processor.Card) error {
+	month := func(s string) bool { return len(s) == 2 && s >= "01" && s <= "12" && digits(s) }
+	switch {
+	case c == nil:
+		return invalid("card is missing")
+	case len(c.Number) < 12 || len(c.Number) > 19 || !digits(c.Number):
+		return invalid("card.number is not 12 to 19 digits")
+	case c.CVV != "" && (len(c.CVV) < 3 || len(c.CVV) > 4 || !digits(c.CVV)):
+		return invalid("card.cvv is not 3 or 4 digits")
+	case !month(c.ExpirationMonth) || len(c.ExpirationYear) != 4 || !digits(c.ExpirationYear):
+		return invalid("card expiry is not MM and YYYY")
+	}
+	return nil
+}
+
+// holdsDivided reports whether an id holds a card number in groups: undivided, a number of an id may look like a card (D21).
+func holdsDivided(id string) bool {
+	number, _ := domain.FindCardNumber(id, true)
+	return number != ""
+}
+
+func digits(s string) bool { return strings.Trim(s, "0123456789") == "" }
+
+func absoluteURL(s string) bool {
+	u, err := url.Parse(s)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.User == nil
+}
+
+func processorName(s string) (processor.Name, error) {
+	if !slices.Contains(processor.Names, processor.Name(s)) {
+		return "", problem(http.StatusNotFound, protocol.CodeNotFound, "no such processor")
+	}
+	return processor.Name(s), nil
+}
+
+// checkKey accepts 1–255 visible ASCII characters.
+func checkKey(key string) (domain.OperationKey, error) {
+	if key == "" || len(key) > 255 || strings.IndexFunc(key, func(r rune) bool { return r < '!' || r > '~' }) >= 0 {
+		return "", invalid("the idempotency key is not 1 to 255 visible ASCII characters")
+	}
+	if holdsDivided(key) {
+		return "", invalid("the idempotency key holds a card number")
+	}
+	return domain.OperationKey(key), nil
+}
+
+// pathKey reads a key from its path segment.
+func pathKey(escaped string) (domain.OperationKey, error) {
+	key, err := url.PathUnescape(escaped)
+	if err != nil {
+		return "", invalid("the key in the path is not escaped rightly")
+	}
+	return checkKey(key)
+}

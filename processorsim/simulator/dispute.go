@@ -1,0 +1,133 @@
+package simulator
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/gorilla/mux"
+
+	"payledger/domain"
+	"payledger/domain/processor"
+	"payledger/processorsim/protocol"
+	"payledger/processorsim/simulator/books"
+	"payledger/processorsim/simulator/dialect"
+)
+
+// postDispute opens a dispute (D14).
+func (s *Simulator) postDispute(w http.ResponseWriter, r *http.Request) error {
+	var order protocol.DisputeOrder
+	if err := decode(r, &order); err != nil {
+		return err
+	}
+	if err := order.Check(); err != nil {
+		return invalid(err.Error())
+	}
+	told, err := s.books.OpenDispute(order)
+	if err != nil {
+		return err
+	}
+	s.notifier.tellDispute(told)
+	return respond(w, told.Dispute)
+}
+
+// patchDispute changes a dispute, also in a way that is impossible (D14, D16).
+func (s *Simulator) patchDispute(w http.ResponseWriter, r *http.Request) error {
+	var change protocol.DisputeChange
+	if err := decode(r, &change); err != nil {
+		return err
+	}
+	if err := change.Check(); err != nil {
+		return invalid(err.Error())
+	}
+	told, err := s.books.ChangeDispute(mux.Vars(r)["id"], change)
+	if err != nil {
+		return err
+	}
+	s.notifier.tellDispute(told)
+	return respond(w, told.Dispute)
+}
+
+// getDisputes lists what a processor told about disputes, oldest first, whether or not it was heard: of one payment all
+// of it, else a page.
+func (s *Simulator) getDisputes(w http.ResponseWriter, r *http.Request) error {
+	name, _, err := target(r)
+	if err != nil {
+		return err
+	}
+	if reference := r.URL.Query().Get("reference"); reference != "" {
+		told, err := s.books.ToldOf(name, domain.PaymentID(reference))
+		if err != nil {
+			return err
+		}
+		return respond(w, disputeList(told, "", false))
+	}
+	since, after, limit, err := disputesAsked(r)
+	if err != nil {
+		return err
+	}
+	told, more, known, err := s.books.ToldSince(name, since, after, limit)
+	if err != nil {
+		return err
+	}
+	if !known {
+		return invalid("after is no cursor of this list")
+	}
+	return respond(w, disputeList(told, after, more))
+}
+
+func disputeList(told []books.Telling, next string, more bool) protocol.DisputeList {
+	list := protocol.DisputeList{Notifications: []json.RawMessage{}, Next: next, More: more}
+	for _, t := range told {
+		list.Notifications, list.Next = append(list.Notifications, disputeBody(t)), t.ID
+	}
+	return list
+}
+
+func disputesAsked(r *http.Request) (since time.Time, after string, limit int, err error) {
+	q := r.URL.Query()
+	if text := q.Get("since"); text != "" {
+		if since, err = time.Parse(time.RFC3339Nano, text); err != nil {
+			return since, "", 0, invalid("since is not an RFC 3339 time")
+		}
+	}
+	limit = protocol.MaxDisputePage
+	if text := q.Get("limit"); text != "" {
+		if limit, err = strconv.Atoi(text); err != nil || limit < 1 || limit > protocol.MaxDisputePage {
+			return since, "", 0, invalid("limit must be from 1 to " + strconv.Itoa(protocol.MaxDisputePage))
+		}
+	}
+	return since, q.Get("after"), limit, nil
+}
+
+// disputeBody is the notification of a dispute as it is sent: each processor has words of its own.
+func disputeBody(t books.Telling) json.RawMessage {
+	body, err := json.Marshal(protocol.DisputeNotification{
+		ID: t.ID, Processor: t.Dispute.Processor, Type: processor.Dispute, Reference: t.Dispute.Reference, Dispute: dialect.Write(t.Dispute),
+	})
+	if err != nil { // no value of this package fails to encode
+		panic(err)
+	}
+	return body
+}
+
+// awaitDisputes schedules the disputes that settlements have led to since it was last called (D13).
+func (s *Simulator) awaitDisputes() {
+	for _, due := range s.books.NextDisputes() {
+		s.schedule.after(due.Wait(s.now()), func() { _, _ = s.openDisputes(due.ID) }) // it logs its error
+	}
+}
+
+// openDisputes opens disputes that are due and tells the service.
+func (s *Simulator) openDisputes(ids ...string) (int, error) {
+	opened, err := s.books.OpenDue(ids...)
+	if err != nil {
+		s.log.Error().Err(err).Msg("disputes could not be opened")
+		return 0, err
+	}
+	for _, t := range opened {
+		s.notifier.tellDispute(t)
+	}
+	return len(opened), nil
+}

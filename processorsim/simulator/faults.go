@@ -1,0 +1,101 @@
+package simulator
+
+import (
+	"encoding/binary"
+	"io"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"payledger/domain/processor"
+	"payledger/processorsim/protocol"
+)
+
+// faults holds the orders to misbehave, in the order in which they were given (D14).
+type faults struct {
+	random io.Reader
+	active atomic.Int64 // number of faults: none is the usual case, and costs no lock
+
+	mu   sync.Mutex
+	list []protocol.Fault
+}
+
+// add takes a checked fault.
+func (f *faults) add(fault protocol.Fault) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if fault.Count != nil {
+		count := *fault.Count // counted down here, not in the caller's value
+		fault.Count = &count
+	}
+	f.list = append(f.list, fault)
+	f.active.Store(int64(len(f.list)))
+}
+
+func (f *faults) clear() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.list = nil
+	f.active.Store(0)
+}
+
+// all lists the faults with the counts that are left.
+func (f *faults) all() []protocol.Fault {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	list := make([]protocol.Fault, len(f.list))
+	for i, fault := range f.list {
+		if fault.Count != nil {
+			count := *fault.Count
+			fault.Count = &count
+		}
+		list[i] = fault
+	}
+	return list
+}
+
+// draw tells whether an operation of this kind at name meets a fault of mode, and uses it up by one.
+func (f *faults) draw(name processor.Name, kind processor.Kind, mode protocol.Mode) (protocol.Fault, bool) {
+	return f.drawFrom(name, kind, mode, false)
+}
+
+// drawNamed is draw for faults that name the kind: one of all operations does not fit.
+func (f *faults) drawNamed(name processor.Name, kind processor.Kind, mode protocol.Mode) (protocol.Fault, bool) {
+	return f.drawFrom(name, kind, mode, true)
+}
+
+func (f *faults) drawFrom(name processor.Name, kind processor.Kind, mode protocol.Mode, named bool) (protocol.Fault, bool) {
+	if f.active.Load() == 0 {
+		return protocol.Fault{}, false
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for i, fault := range f.list {
+		fits := fault.Mode == mode && (fault.Processor == "" || fault.Processor == name) &&
+			(fault.Operation == "" && !named || fault.Operation == kind)
+		if !fits || !f.hits(fault.Rate) {
+			continue
+		}
+		if fault.Count != nil {
+			*fault.Count--
+			if *fault.Count == 0 {
+				f.list = slices.Delete(f.list, i, i+1)
+				f.active.Store(int64(len(f.list)))
+			}
+		}
+		return fault, true
+	}
+	return protocol.Fault{}, false
+}
+
+// hits throws the dice of a rate; nil always hits.
+func (f *faults) hits(rate *float64) bool {
+	if rate == nil {
+		return true
+	}
+	var random [8]byte
+	if _, err := io.ReadFull(f.random, random[:]); err != nil {
+		return false // a source that has run dry: the books fail loudly at the next id
+	}
+	return float64(binary.BigEndian.Uint64(random[:])>>11)/(1<<53) < *rate
+}

@@ -1,0 +1,164 @@
+package simulator_test
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"payledger/domain/processor"
+	"payledger/processorsim/protocol"
+)
+
+// receiver is the service's notification address. Each request waits for its status.
+type receiver struct {
+	*httptest.Server
+	heard  chan heard
+	status chan int
+}
+
+type heard struct {
+	note      protocol.Notification
+	signature string
+	body      []byte
+}
+
+func newReceiver(t *testing.T) *receiver {
+	r := &receiver{heard: make(chan heard), status: make(chan int)}
+	over := make(chan struct{})
+	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		body, err := io.ReadAll(request.Body)
+		if err != nil {
+			return // the simulator was closed meanwhile
+		}
+		h := heard{signature: request.Header.Get(protocol.HeaderSignature), body: body}
+		if err := json.Unmarshal(body, &h.note); err != nil {
+			t.Error(err)
+		}
+		select {
+		case r.heard <- h:
+		case <-over:
+			return
+		}
+		select {
+		case status := <-r.status:
+			w.WriteHeader(status)
+		case <-over:
+		}
+	}))
+	t.Cleanup(func() { close(over); r.Server.Close() })
+	return r
+}
+
+// asyncCapture sends a capture that ends 2 s later and is told to r.
+func (b *bench) asyncCapture(r *receiver) processor.Operation {
+	b.t.Helper()
+	op := b.on(b.send(b.authorize("4000000000005175", 1000)), processor.Capture, 1000)
+	op.NotifyURL = r.URL + "/processors/ADYEN/notifications"
+	expect(b.t, b.send(op), processor.Pending, "")
+	return op
+}
+
+func TestNotification(t *testing.T) {
+	b, r := newBench(t), newReceiver(t)
+	op := b.asyncCapture(r)
+	b.clock.Advance(2 * time.Second)
+	first := <-r.heard
+	switch {
+	case !protocol.Verify(secret, first.body, first.signature) || protocol.Verify([]byte("other"), first.body, first.signature):
+		t.Errorf("signature %q", first.signature)
+	case first.note.IdempotencyKey != op.Key || first.note.Type != processor.Capture || first.note.Processor != processor.Adyen || first.note.Reference != op.Reference:
+		t.Errorf("%+v", first.note)
+	}
+	expect(t, first.note.Answer, processor.Succeeded, "")
+	if told := *b.lookup(op).Answer; told != first.note.Answer {
+		t.Errorf("the look-up tells %+v, the notification %+v", told, first.note.Answer)
+	}
+	r.status <- http.StatusOK
+}
+
+// TestNotificationRetries: anything but 2xx is sent again with the same id, a bounded number of times.
+func TestNotificationRetries(t *testing.T) {
+	b, r := newBench(t), newReceiver(t)
+	b.asyncCapture(r)
+	b.clock.Advance(2 * time.Second)
+	first := <-r.heard
+	r.status <- http.StatusFound // a redirect is no success, and is not followed
+	wait := time.Second
+	for range 6 {
+		b.clock.AwaitTimers(1)
+		b.clock.Advance(wait)
+		wait *= 2
+		again := <-r.heard
+		if string(again.body) != string(first.body) || again.signature != first.signature {
+			t.Errorf("%s, first %s", again.body, first.body)
+		}
+		r.status <- http.StatusInternalServerError
+	}
+	for !strings.Contains(b.log.String(), "notification given up") {
+	}
+	b.reopen() // nothing is sent after a restart
+	b.asyncCapture(r)
+	b.clock.Advance(2 * time.Second)
+	if next := <-r.heard; next.note.ID == first.note.ID {
+		t.Error("sent again after it was given up")
+	}
+	r.status <- http.StatusOK
+}
+
+// TestNotificationAfterRestart: pending work and unheard results are taken up from the books (D14).
+func TestNotificationAfterRestart(t *testing.T) {
+	b, r := newBench(t), newReceiver(t)
+	op := b.asyncCapture(r)
+	b.reopen()
+	b.clock.AwaitTimers(1)
+	b.clock.Advance(2 * time.Second)
+	first := <-r.heard
+	b.reopen() // the receiver has not answered: the result is there, but nobody is known to have heard it
+	r.status <- http.StatusOK
+	again := <-r.heard
+	if string(again.body) != string(first.body) || again.note.IdempotencyKey != op.Key {
+		t.Errorf("%s, first %s", again.body, first.body)
+	}
+	r.status <- http.StatusOK
+}
+
+func TestFaultDuplicateNotification(t *testing.T) {
+	b, r := newBench(t), newReceiver(t)
+	b.fault(protocol.Fault{Mode: protocol.DuplicateNotification, Count: new(1)})
+	b.asyncCapture(r)
+	b.clock.Advance(2 * time.Second)
+	first := <-r.heard
+	r.status <- http.StatusOK
+	if again := <-r.heard; string(again.body) != string(first.body) {
+		t.Errorf("%s, first %s", again.body, first.body)
+	}
+	r.status <- http.StatusOK
+}
+
+func TestFaultReorder(t *testing.T) {
+	b, r := newBench(t), newReceiver(t)
+	b.fault(protocol.Fault{Mode: protocol.Reorder, Count: new(1)})
+	slow := b.asyncCapture(r)
+	b.clock.Advance(2 * time.Second)
+	quick := b.asyncCapture(r)
+	b.clock.Advance(2 * time.Second)
+	for _, want := range []processor.Operation{quick, slow} {
+		if got := <-r.heard; got.note.IdempotencyKey != want.Key {
+			t.Errorf("%s came, want %s", got.note.IdempotencyKey, want.Key)
+		}
+		r.status <- http.StatusOK
+	}
+
+	b.fault(protocol.Fault{Mode: protocol.Reorder, DelayMs: 700, Count: new(1)})
+	alone := b.asyncCapture(r)
+	b.clock.Advance(2 * time.Second)
+	b.clock.Advance(700 * time.Millisecond) // no other comes: it is not held for ever
+	if got := <-r.heard; got.note.IdempotencyKey != alone.Key {
+		t.Errorf("%+v", got.note)
+	}
+	r.status <- http.StatusOK
+}

@@ -1,0 +1,74 @@
+package simulator
+
+import (
+	"sync"
+	"time"
+)
+
+// schedule runs functions later on the injected clock, and can be ended: after close none runs, and none
+// is running.
+type schedule struct {
+	afterFunc func(d time.Duration, f func()) (stop func() bool)
+
+	mu      sync.Mutex
+	next    uint64
+	stops   map[uint64]func() bool
+	closed  bool
+	running sync.WaitGroup
+}
+
+func newSchedule(afterFunc func(time.Duration, func()) func() bool) *schedule {
+	return &schedule{afterFunc: afterFunc, stops: map[uint64]func() bool{}}
+}
+
+// after runs f once d has passed. cancel forgets it, when it has not begun.
+func (s *schedule) after(d time.Duration, f func()) (cancel func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return func() {}
+	}
+	s.next++
+	id := s.next
+	s.stops[id] = s.afterFunc(d, func() {
+		if !s.begin(id) {
+			return
+		}
+		defer s.running.Done()
+		f()
+	})
+	return func() { s.cancel(id) }
+}
+
+// begin claims timer id; false when it was cancelled or all is closed.
+func (s *schedule) begin(id uint64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, waiting := s.stops[id]; !waiting || s.closed {
+		return false
+	}
+	delete(s.stops, id)
+	s.running.Add(1)
+	return true
+}
+
+func (s *schedule) cancel(id uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if stop, waiting := s.stops[id]; waiting {
+		delete(s.stops, id)
+		stop()
+	}
+}
+
+// close stops every timer and waits for those that run.
+func (s *schedule) close() {
+	s.mu.Lock()
+	s.closed = true
+	for id, stop := range s.stops {
+		delete(s.stops, id)
+		stop()
+	}
+	s.mu.Unlock()
+	s.running.Wait()
+}

@@ -1,0 +1,160 @@
+package simulator
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"payledger/processorsim/simulator/books"
+)
+
+// Config says what a simulator needs. Dir and Secret are required.
+type Config struct {
+	// Dir is the existing folder of the durable books; one simulator at a time uses it.
+	Dir string
+	// Secret signs notifications.
+	Secret []byte
+	// Now gives the processors' time; nil means time.Now.
+	Now func() time.Time
+	// AfterFunc calls f in a goroutine of its own once d has passed on the clock of Now; stop prevents
+	// it, and tells whether it did. nil means time.AfterFunc.
+	AfterFunc func(d time.Duration, f func()) (stop func() bool)
+	// Random feeds ids and the rates of faults; nil means crypto/rand. Reads are serialized.
+	Random io.Reader
+	// Log receives what an operator should see; the zero value is silent.
+	Log zerolog.Logger
+}
+
+// Simulator is the running server of all six processors. Serve its Handler, and Close it.
+type Simulator struct {
+	log      zerolog.Logger
+	now      func() time.Time
+	books    *books.Books
+	faults   *faults
+	schedule *schedule
+	notifier *notifier
+	handler  http.Handler
+	closing  chan struct{} // closed by Close: held requests are cut
+
+	mu     sync.Mutex
+	closed bool
+	inside sync.WaitGroup // requests that use the books
+}
+
+// New opens the books and takes up what was pending when they were closed or the process was killed. It
+// fails when the books are damaged anywhere but in a torn last line, or in use.
+func New(c Config) (*Simulator, error) {
+	if c.Dir == "" || len(c.Secret) == 0 {
+		return nil, errors.New("simulator: Dir and Secret are required")
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.AfterFunc == nil {
+		c.AfterFunc = func(d time.Duration, f func()) func() bool { return time.AfterFunc(d, f).Stop }
+	}
+	if c.Random == nil {
+		c.Random = rand.Reader
+	}
+	random := &sharedReader{from: c.Random}
+	b, cut, err := books.Open(c.Dir, c.Now, random)
+	if err != nil {
+		return nil, fmt.Errorf("simulator: %w", err)
+	}
+	if cut > 0 {
+		c.Log.Warn().Int("bytes", cut).Msg("cut a torn last line off the books")
+	}
+	s := &Simulator{
+		log: c.Log, now: c.Now, books: b, faults: &faults{random: random}, closing: make(chan struct{}),
+		schedule: newSchedule(c.AfterFunc),
+	}
+	s.notifier = newNotifier(c.Secret, s.schedule, s.faults, s.notified, c.Log)
+	s.handler = s.routes()
+	s.resume(c.Now())
+	return s, nil
+}
+
+// Handler serves the protocol and the control API, until Close and after it: then with 503.
+func (s *Simulator) Handler() http.Handler { return s.handler }
+
+// Close cuts the requests that are held, lets the others finish, stops timers and notifications and closes
+// the books. What is pending goes on at the next start. Call it before http.Server.Shutdown, which would
+// wait for the held requests.
+func (s *Simulator) Close() error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil
+	}
+	s.closed = true
+	close(s.closing)
+	s.mu.Unlock()
+	s.inside.Wait()
+	s.schedule.close()
+	s.notifier.close()
+	return s.books.Close()
+}
+
+// enter lets a request in; false after Close. Every enter is followed by inside.Done.
+func (s *Simulator) enter() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return false
+	}
+	s.inside.Add(1)
+	return true
+}
+
+// resume schedules what the books left pending, and sends what nobody was told.
+func (s *Simulator) resume(now time.Time) {
+	for _, due := range s.books.Pending() {
+		s.schedule.after(due.Wait(now), func() { _, _ = s.finish(due.ID) }) // finish logs its error
+	}
+	for _, o := range s.books.Unnotified() {
+		s.notifier.tell(o)
+	}
+	for _, t := range s.books.Untold() {
+		s.notifier.tellDispute(t)
+	}
+	s.awaitDisputes()
+}
+
+// finish ends pending operations and tells the service.
+func (s *Simulator) finish(ids ...string) (int, error) {
+	ended, err := s.books.Finish(ids...)
+	if err != nil {
+		s.log.Error().Err(err).Msg("pending operations could not be finished")
+		return 0, err
+	}
+	for _, o := range ended {
+		s.notifier.tell(o)
+	}
+	s.awaitDisputes()
+	return len(ended), nil
+}
+
+// notified is called by the notifier when a notification needs no further attempt.
+func (s *Simulator) notified(id string) {
+	if err := s.books.Notified(id); err != nil {
+		s.log.Error().Err(err).Str("operation", id).Msg("the end of a notification could not be recorded")
+	}
+}
+
+// sharedReader lets the books and the faults read one source of randomness.
+type sharedReader struct {
+	mu   sync.Mutex
+	from io.Reader
+}
+
+func (r *sharedReader) Read(p []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return io.ReadFull(r.from, p)
+}
