@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestPackageComments: every package says what it is, in a comment of its own and once.
+// TestPackageComments: every package has exactly one package comment.
 func TestPackageComments(t *testing.T) {
 	documented := map[string][]string{}
 	for _, s := range sources(t) {
@@ -22,7 +22,7 @@ func TestPackageComments(t *testing.T) {
 		if s.file.Doc != nil {
 			files = append(files, path.Base(s.path))
 		}
-		documented[dir] = files // known, if only without a comment
+		documented[dir] = files // a package without a comment is listed, too
 	}
 	for dir, files := range documented {
 		if len(files) != 1 {
@@ -31,14 +31,14 @@ func TestPackageComments(t *testing.T) {
 	}
 }
 
-// usual methods are told by the interface that they belong to.
+// usual are methods that the interface they belong to explains.
 var usual = []string{
 	"Error", "Unwrap", "Is", "As", "String", "Type", "ServeHTTP", "Read", "Write", "Close", "Len", "Less", "Swap", "Push", "Pop",
 	"MarshalJSON", "UnmarshalJSON", "RoundTrip",
 }
 
-// TestDocComments: what a package shows, it explains. A comment on a group of constants or of short functions
-// in a row counts for all of them, and so does the comment of the type that constants right below it are of.
+// TestDocComments: every exported name has a comment. A comment on a group of constants, or on a row of functions, counts for all of
+// them; the comment of a type counts for the constants of the type right below it.
 func TestDocComments(t *testing.T) {
 	for _, s := range sources(t) {
 		if s.isTest() || s.generated() {
@@ -67,7 +67,7 @@ func TestDocComments(t *testing.T) {
 	}
 }
 
-// shown tells whether a function is to be explained: exported, of an exported type, and not a usual method.
+// shown reports whether a function needs a comment: it is exported, of an exported type, and no usual method.
 func shown(d *ast.FuncDecl) bool {
 	if !d.Name.IsExported() || d.Recv == nil {
 		return d.Name.IsExported()
@@ -104,7 +104,7 @@ func checkGroup(t *testing.T, s source, d, above *ast.GenDecl) {
 	}
 }
 
-// ofType tells whether the first constant of a group is of the type declared right above.
+// ofType reports whether the first constant of a group has the type declared right above.
 func ofType(d, above *ast.GenDecl) bool {
 	if above == nil || above.Doc == nil || len(above.Specs) != 1 {
 		return false
@@ -113,14 +113,14 @@ func ofType(d, above *ast.GenDecl) bool {
 	return ok && typ.Name == above.Specs[0].(*ast.TypeSpec).Name.Name
 }
 
-// requirement is a line of go.mod.
+// requirement matches a module in go.mod.
 var requirement = regexp.MustCompile(`(?m)^\t(\S+) v\S+( // indirect)?$`)
 
-// reason is a row of the README's table of dependencies.
+// reason matches a row of the README's table of dependencies.
 var reason = regexp.MustCompile(`(?m)^\| (\S+\.\S+/\S+) \| [^|]*[^| ][^|]* \|$`)
 
-// TestDependencies: every module that our code imports is required as such and has its reason in the README,
-// and no reason is left over.
+// TestDependencies: every imported module is a direct requirement and has a reason in the README, and the README has no other
+// reasons.
 func TestDependencies(t *testing.T) {
 	files := tree(t)
 	indirect, imported, reasons := map[string]bool{}, map[string]bool{}, map[string]bool{}
@@ -148,7 +148,7 @@ func TestDependencies(t *testing.T) {
 	}
 }
 
-// moduleOf finds the module that a package is of.
+// moduleOf returns the module of a package.
 func moduleOf(modules map[string]bool, imported string) string {
 	for module := range modules {
 		if imported == module || strings.HasPrefix(imported, module+"/") {

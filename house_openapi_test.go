@@ -41,7 +41,7 @@ var ownEnums = map[string]string{
 
 var enumInYAML = regexp.MustCompile(`enum: \[([^\]]*)\]`)
 
-// TestOpenAPIEnums: what openapi.yaml lets through is what the contract lists, value by value.
+// TestOpenAPIEnums: the enumerations of openapi.yaml equal those of the contract, value by value.
 func TestOpenAPIEnums(t *testing.T) {
 	files := tree(t)
 	var listed map[string][]string

@@ -16,7 +16,7 @@ const (
 	maxDomain   = 5600 // lines of code in all of domain; comments, empty lines, tests and generated files aside
 )
 
-// exemption carries its reason, on the package line for a file, on the func line for a function.
+// exemption matches an exemption with its reason: on the package line for a file, on the func line for a function.
 var exemption = regexp.MustCompile(`//house:exempt \S+`)
 
 func TestSizes(t *testing.T) {
@@ -52,7 +52,7 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// codeLines counts the lines that are neither empty nor a comment alone.
+// codeLines counts the lines that are neither empty nor comments.
 func codeLines(rows []string) (n int) {
 	for _, row := range rows {
 		if text := strings.TrimSpace(row); text != "" && !strings.HasPrefix(text, "//") {

@@ -1,5 +1,5 @@
-// Package payledger_test holds the tree to the rules of the house: who imports whom, how large things get,
-// what has no place in it, and that every pointer to the contract resolves.
+// Package payledger_test checks the rules of the whole tree: imports, sizes, forbidden words, language, and references to the
+// contract.
 package payledger_test
 
 import (
@@ -30,15 +30,15 @@ func (s source) isTest() bool { return strings.HasSuffix(s.path, "_test.go") }
 // generated files are exempt from sizes.
 func (s source) generated() bool { return strings.HasPrefix(s.text, "// Code generated") }
 
-// forTests tells whether the package serves tests only.
+// forTests reports whether the file is used by tests only.
 func (s source) forTests() bool {
 	return s.isTest() || slices.Contains(testPackages, filepath.Base(filepath.Dir(s.path)))
 }
 
-// testPackages help the tests of several packages.
+// testPackages are imported by the tests of several packages.
 var testPackages = []string{"eventstoretest", "openapitest", "clientstest", "goclient"}
 
-// top is the top-level folder; "" for a file at the root.
+// top returns the top-level folder, "" for a file at the root.
 func (s source) top() string {
 	top, _, below := strings.Cut(s.path, "/")
 	if !below {
@@ -47,12 +47,12 @@ func (s source) top() string {
 	return top
 }
 
-// at names a place.
+// at returns file and line.
 func (s source) at(pos token.Pos) string {
 	return fmt.Sprintf("%s:%d", s.path, s.set.Position(pos).Line)
 }
 
-// tree gives every file below the root but for git's own, data folders and what the build ignores.
+// tree returns every file below the root by path, without git's files, data folders and ignored files.
 func tree(t *testing.T) map[string]string {
 	t.Helper()
 	files, err := readTree()
@@ -84,7 +84,7 @@ var readTree = sync.OnceValues(func() (map[string]string, error) {
 	return files, err
 })
 
-// sources gives every Go file, by path.
+// sources returns every Go file, sorted by path.
 func sources(t *testing.T) []source {
 	t.Helper()
 	all, err := parseTree()
@@ -113,7 +113,7 @@ var parseTree = sync.OnceValues(func() ([]source, error) {
 	return all, err
 })
 
-// mayImport says which packages of ours each folder may import, itself aside.
+// mayImport lists the folders of the project that each folder may import besides itself.
 var mayImport = map[string][]string{
 	"domain":       {},
 	"eventstore":   {"domain"},
@@ -124,7 +124,7 @@ var mayImport = map[string][]string{
 	"cmd":          {"domain", "eventstore", "projections", "notifier", "httpapi", "processorsim"},
 }
 
-// confined packages of others, by import path prefix, with the folders that may use them.
+// confined lists third-party packages, by import path prefix, with the folders that may import them.
 var confined = map[string][]string{
 	"github.com/nats-io/nats.go":     {"eventstore", "notifier"},
 	"github.com/nats-io/nats-server": {"eventstore"},
@@ -138,21 +138,21 @@ var confined = map[string][]string{
 	"github.com/golang-jwt/jwt":      {"httpapi"},
 }
 
-// pure is all of the standard library that the rules may use: no I/O, clock, randomness or encoding of the
-// outside world. The ports name a context beside it.
+// pure lists the packages of the standard library that domain may import: no I/O, clock, randomness or external encoding. The
+// packages in ports may also import context.
 var pure = []string{
 	"cmp", "crypto/sha256", "crypto/subtle", "embed", "encoding/base32", "errors", "fmt", "hash/crc32", "hash/fnv",
 	"maps", "math", "math/big", "slices", "strconv", "strings", "time", "unicode", "unicode/utf8",
 }
 
-// ports name a context, and nothing else that is impure.
+// ports are the packages of domain that declare interfaces with a context.
 var ports = []string{"domain/processor", "domain/process"}
 
-// aggregates stand alone, each in its folder of domain.
+// aggregates are the folders of domain that must not import each other.
 var aggregates = []string{"payment", "session", "instrument", "account", "attempt", "dispute", "inbox", "workflow"}
 
-// TestImports: who may import whom. A test may bring any real parts together, but for the command, which is
-// above everything; tests of domain stay within it, but for what helps to test.
+// TestImports: every import obeys mayImport, confined and pure. Tests may import any package except cmd; tests of domain import only
+// domain, the standard library and test libraries.
 func TestImports(t *testing.T) {
 	for _, s := range sources(t) {
 		for _, spec := range s.file.Imports {
@@ -221,13 +221,13 @@ func checkPure(t *testing.T, s source, path string) {
 	}
 }
 
-// effects are what the rules could still do with the packages that they may import.
+// effects are the impure functions of packages that domain may import.
 var effects = map[string][]string{
 	"time": {"Now", "Since", "Until", "After", "AfterFunc", "NewTimer", "NewTicker", "Tick", "Sleep", "Local", "LoadLocation"},
 	"fmt":  {"Print", "Printf", "Println", "Scan", "Scanf", "Scanln"},
 }
 
-// TestDomainIsPure: no clock is read, nothing is printed, nothing runs beside.
+// TestDomainIsPure: domain reads no clock, prints nothing and starts no goroutine.
 func TestDomainIsPure(t *testing.T) {
 	for _, s := range sources(t) {
 		if s.top() != "domain" || s.isTest() {
@@ -247,7 +247,7 @@ func TestDomainIsPure(t *testing.T) {
 	}
 }
 
-// TestLayout: the folders of the tree tell the story, and no others.
+// TestLayout: the tree has only the agreed top-level folders.
 func TestLayout(t *testing.T) {
 	agreed := []string{"cmd", "domain", "eventstore", "projections", "httpapi", "notifier", "processorsim", "deploy"}
 	for path := range tree(t) {

@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// forbidden words, each with the reason why it has no place here. A text without any of the needles need not
-// be searched.
+// forbidden lists words that must not appear, each with the reason. A text without any of the needles cannot match.
 var forbidden = []struct {
 	needles []string
 	pattern *regexp.Regexp
@@ -26,8 +25,7 @@ var forbidden = []struct {
 	},
 }
 
-// TestForbiddenWords reads code, documents, configuration and scripts, those in dot-folders too; data that
-// tests compare with stands in testdata and is not read.
+// TestForbiddenWords checks code, documents, configuration and scripts, dot-folders included. It does not check testdata.
 func TestForbiddenWords(t *testing.T) {
 	kinds := []string{".go", ".md", ".yaml", ".yml", ".sh", ".mod", ".json", ".service", ".conf", ""}
 	for file, text := range tree(t) {
