@@ -13,25 +13,27 @@ import (
 	"payledger/domain"
 	"payledger/domain/payment"
 	"payledger/domain/processor"
+	"payledger/domain/webhook"
 	"payledger/eventstore"
+	"payledger/eventstore/causes"
 )
 
 // caused gives the kinds that an event of the real log causes.
-func (r *rig) caused(e *eventstore.Recorded) (kinds []Kind) {
+func (r *rig) caused(e *eventstore.Recorded) (kinds []webhook.Kind) {
 	r.t.Helper()
-	row, err := candidates(e)
+	row, err := causes.Candidates(e)
 	r.must(err)
 	for _, c := range row {
-		is, err := holds(context.Background(), r.store, e, c.when)
+		is, err := causes.Holds(context.Background(), r.store, e, c.When, r.store.Read)
 		r.must(err)
 		if is {
-			kinds = append(kinds, c.kind)
+			kinds = append(kinds, c.Kind)
 		}
 	}
 	return kinds
 }
 
-func words(kinds []Kind) string {
+func words(kinds []webhook.Kind) string {
 	var out []string
 	for _, k := range kinds {
 		out = append(out, strings.TrimPrefix(string(k), "PAYMENT."))
@@ -158,7 +160,7 @@ func TestEveryChangeIsTold(t *testing.T) {
 				continue
 			}
 			seen[event.Type] = true
-			status := slices.Contains(r.caused(event), PaymentStatus)
+			status := slices.Contains(r.caused(event), webhook.PaymentStatus)
 			if want := changed(before, after, event.Type); status != want {
 				t.Errorf("seed %d: %s from %s to %s: told %t, want %t", seed, event.Type, before.Status(), after.Status(), status, want)
 			}
@@ -224,11 +226,11 @@ func TestForeignPredecessor(t *testing.T) {
 	r.must(err)
 	wrong := *e
 	wrong.PrevSeq = 1
-	if _, err := holds(context.Background(), r.store, &wrong, statusChanges); err == nil {
+	if _, err := causes.Holds(context.Background(), r.store, &wrong, webhook.StatusChanges, r.store.Read); err == nil {
 		t.Error("no error")
 	}
 	wrong.PrevSeq = e.Seq + 1000
-	if _, err := holds(context.Background(), r.store, &wrong, statusChanges); !errors.Is(err, eventstore.ErrNotFound) {
+	if _, err := causes.Holds(context.Background(), r.store, &wrong, webhook.StatusChanges, r.store.Read); !errors.Is(err, eventstore.ErrNotFound) {
 		t.Error(fmt.Errorf("a missing predecessor: %w", err))
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"payledger/domain/processor"
+	"payledger/domain/webhook"
 	"payledger/eventstore"
 )
 
@@ -236,7 +237,7 @@ func TestTakenUp(t *testing.T) {
 	r.must(err)
 	deliveries, err := r.store.OpenDeliveries(context.Background())
 	r.must(err)
-	d := plan(e, id, PaymentStatus, "an earlier process", time.Now().UTC())
+	d := plan(e, id, webhook.PaymentStatus, "an earlier process", time.Now().UTC())
 	body, err := d.encode()
 	r.must(err)
 	_, err = deliveries.Put(context.Background(), d.Name(), 0, body, true)

@@ -6,6 +6,7 @@ import (
 
 	"payledger/domain/payment"
 	"payledger/domain/processor"
+	"payledger/domain/webhook"
 	"payledger/notifier/signature"
 )
 
@@ -28,7 +29,7 @@ func TestOrderly(t *testing.T) {
 	}
 	hooks := inbox.take(2 * payments)
 	for _, h := range hooks {
-		if h.path == "/disputes" || h.EventType != PaymentStatus || h.Sequence != 2 || h.Version != "2.1" {
+		if h.path == "/disputes" || h.EventType != webhook.PaymentStatus || h.Sequence != 2 || h.Version != "2.1" {
 			t.Errorf("%s got %s", h.path, h.body)
 		}
 		if status := want[string(h.Payment.ID)]; h.Payment.Status != status {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"payledger/domain"
+	"payledger/domain/webhook"
 	"payledger/eventstore"
 )
 
@@ -41,7 +42,7 @@ type Delivery struct {
 	Schema      int               `json:"schema"`
 	Account     domain.AccountID  `json:"accountId"`
 	Endpoint    domain.EndpointID `json:"endpointId"`
-	Kind        Kind              `json:"eventType"`
+	Kind        webhook.Kind      `json:"eventType"`
 	EventID     string            `json:"eventId"`
 	Shard       int               `json:"shard"` // where the event stands in the log
 	Seq         uint64            `json:"seq"`
@@ -84,7 +85,7 @@ func IDOf(name string) string {
 // Name is the delivery's place in the stream: one literal subject for each endpoint, event and kind,
 // so that planning twice is planning once.
 func (d Delivery) Name() string {
-	return strings.Join([]string{string(d.Account), string(d.Endpoint), d.EventID, d.Kind.token()}, ".")
+	return strings.Join([]string{string(d.Account), string(d.Endpoint), d.EventID, d.Kind.Token()}, ".")
 }
 
 // lane is the name's part that one endpoint's deliveries share.
@@ -100,7 +101,7 @@ func laneOf(name string) (string, bool) {
 }
 
 // plan makes the delivery of r to an endpoint.
-func plan(r *eventstore.Recorded, endpoint domain.EndpointID, kind Kind, planner string, at time.Time) Delivery {
+func plan(r *eventstore.Recorded, endpoint domain.EndpointID, kind webhook.Kind, planner string, at time.Time) Delivery {
 	return Delivery{
 		Schema: deliverySchema, Account: r.Account, Endpoint: endpoint, Kind: kind, EventID: r.EventID,
 		Shard: r.Shard, Seq: r.Seq, Aggregate: r.Aggregate, AggregateID: r.ID, Revision: r.Revision,

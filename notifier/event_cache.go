@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"payledger/domain"
+	"payledger/domain/webhook"
 	"payledger/eventstore"
 )
 
@@ -87,7 +88,7 @@ func (c *eventCache) of(ctx context.Context, shard int, seq uint64) (*cachedEven
 
 // variant is what a body depends on besides the event and the personal data.
 type variant struct {
-	kind   Kind
+	kind   webhook.Kind
 	first6 bool
 }
 

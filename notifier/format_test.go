@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"payledger/domain/webhook"
 	"payledger/eventstore"
 )
 
@@ -37,7 +38,7 @@ func golden(t *testing.T, name string, got []byte) {
 var goldenTime = time.Date(2026, 3, 14, 9, 26, 53, 589_793_000, time.UTC)
 
 var goldenDelivery = Delivery{
-	Schema: 2, Account: "acct1", Endpoint: "5d0f3c1e-2b6a-4f7d-9c8e-0a1b2c3d4e5f", Kind: PaymentStatus,
+	Schema: 2, Account: "acct1", Endpoint: "5d0f3c1e-2b6a-4f7d-9c8e-0a1b2c3d4e5f", Kind: webhook.PaymentStatus,
 	EventID: "22222222-0000-4000-8000-000000000002", Shard: 3, Seq: 70_000, Aggregate: "payment", AggregateID: "01golden",
 	Revision: 2, PlannedAt: goldenTime, Planner: "33333333-0000-4000-8000-000000000003", Status: Planned,
 }
@@ -104,7 +105,7 @@ func TestOlderRecords(t *testing.T) {
 func TestDeliveryID(t *testing.T) {
 	t.Parallel()
 	other := goldenDelivery
-	other.Kind = PaymentRefund
+	other.Kind = webhook.PaymentRefund
 	if id := goldenDelivery.ID(); id != "r6q5r2lbhd6ei3vyy6sn3cw554" || other.ID() == id || IDOf(goldenDelivery.Name()) != id {
 		t.Error(id, other.ID())
 	}

@@ -12,6 +12,7 @@ import (
 	"payledger/domain"
 	"payledger/domain/payment"
 	"payledger/domain/processor"
+	"payledger/domain/webhook"
 	"payledger/eventstore"
 )
 
@@ -52,7 +53,7 @@ func TestWholeLife(t *testing.T) {
 	r := newRig(t)
 	r.start()
 	r.endpoint(all.url)
-	r.endpoint(refunds.url, string(PaymentRefund), string(RefundFailed))
+	r.endpoint(refunds.url, string(webhook.PaymentRefund), string(webhook.RefundFailed))
 	id := newPaymentID()
 	r.lead(id, wholeLife(id)...)
 	hooks := all.take(len(wholeLifeHooks))
@@ -64,7 +65,7 @@ func TestWholeLife(t *testing.T) {
 	}
 	statuses := map[uint64]payment.Status{}
 	for _, h := range hooks {
-		if h.EventType == PaymentStatus {
+		if h.EventType == webhook.PaymentStatus {
 			statuses[h.Sequence] = h.Payment.Status
 			if strings.Contains(string(h.body), "requiredAction") {
 				t.Errorf("a required action leaves: %s", h.body)
@@ -149,7 +150,7 @@ func TestFailedCapture(t *testing.T) {
 	inbox := newReceiver(t, nil)
 	r := newRig(t)
 	r.start()
-	r.endpoint(inbox.url, string(CaptureFailed))
+	r.endpoint(inbox.url, string(webhook.CaptureFailed))
 	id := newPaymentID()
 	s := r.lead(id, creation(id, nil), answer(succeeded), capture(700, true), answerWith(processor.Answer{State: failed, Message: "no"}))
 	hook := inbox.take(1)[0] // its signature was verified
@@ -161,7 +162,7 @@ func TestFailedCapture(t *testing.T) {
 	e, err := r.store.Load(context.Background(), eventstore.Payments.Key(merchantID, string(id)), eventstore.AllowStale)
 	r.must(err)
 	want := failedPayment{ID: id, Amount: 2500, CurrencyCode: "EUR", OrderID: "order-1"}
-	if body.EventType != CaptureFailed || body.Version != "2.4" || body.Payment != want || body.EventID != e.EventID || body.Sequence != 4 {
+	if body.EventType != webhook.CaptureFailed || body.Version != "2.4" || body.Payment != want || body.EventID != e.EventID || body.Sequence != 4 {
 		t.Errorf("came %s", hook.body)
 	}
 	if body.RequestAmount == nil || *body.RequestAmount != 700 || body.SignedAt == "" || !shown(s, body.TransactionEvent.ID) {

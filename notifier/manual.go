@@ -11,7 +11,9 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/account"
+	"payledger/domain/webhook"
 	"payledger/eventstore"
+	"payledger/eventstore/causes"
 )
 
 // testText is what the test message says (§6.1 rule 7).
@@ -108,7 +110,7 @@ func (n *Notifier) SendTest(ctx context.Context, owner domain.AccountID, endpoin
 // Plan plans the deliveries that an event causes for one endpoint, of some kinds or, with none given, of those that
 // the endpoint wants; they are sent as any other. It returns the names of those that are new: those that exist
 // are left as they are. ErrNoEndpoint, ErrDisabled: the endpoint takes no webhooks.
-func (n *Notifier) Plan(ctx context.Context, r *eventstore.Recorded, endpoint domain.EndpointID, kinds []Kind) (created []string, err error) {
+func (n *Notifier) Plan(ctx context.Context, r *eventstore.Recorded, endpoint domain.EndpointID, kinds []webhook.Kind) (created []string, err error) {
 	wanted, err := n.wanted(ctx, r, endpoint, kinds)
 	if err != nil || len(wanted) == 0 {
 		return nil, err
@@ -146,7 +148,7 @@ func (n *Notifier) planOne(ctx context.Context, d Delivery) (plannedDelivery, er
 }
 
 // wanted gives the kinds that the event causes among those asked for.
-func (n *Notifier) wanted(ctx context.Context, r *eventstore.Recorded, id domain.EndpointID, kinds []Kind) (wanted []Kind, err error) {
+func (n *Notifier) wanted(ctx context.Context, r *eventstore.Recorded, id domain.EndpointID, kinds []webhook.Kind) (wanted []webhook.Kind, err error) {
 	_, endpoint, err := n.messages.accounts.endpointNow(ctx, r.Account, id)
 	if err != nil {
 		return nil, err
@@ -154,26 +156,26 @@ func (n *Notifier) wanted(ctx context.Context, r *eventstore.Recorded, id domain
 	if !endpoint.Enabled {
 		return nil, ErrDisabled
 	}
-	row, err := candidates(r)
+	row, err := causes.Candidates(r)
 	if err != nil {
 		return nil, err
 	}
 	for _, c := range row {
-		if !wantsKind(kinds, c.kind, endpoint) {
+		if !wantsKind(kinds, c.Kind, endpoint) {
 			continue
 		}
-		caused, err := holds(ctx, n.planner.store, r, c.when)
+		caused, err := causes.Holds(ctx, n.planner.store, r, c.When, n.planner.store.Read)
 		if err != nil {
 			return nil, err
 		}
 		if caused {
-			wanted = append(wanted, c.kind)
+			wanted = append(wanted, c.Kind)
 		}
 	}
 	return wanted, nil
 }
 
-func wantsKind(kinds []Kind, kind Kind, endpoint account.Endpoint) bool {
+func wantsKind(kinds []webhook.Kind, kind webhook.Kind, endpoint account.Endpoint) bool {
 	if len(kinds) == 0 {
 		return endpoint.Wants(string(kind))
 	}

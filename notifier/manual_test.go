@@ -13,6 +13,7 @@ import (
 	"payledger/domain"
 	"payledger/domain/account"
 	"payledger/domain/processor"
+	"payledger/domain/webhook"
 	"payledger/eventstore"
 	"payledger/notifier/signature"
 )
@@ -147,9 +148,9 @@ func TestPlan(t *testing.T) {
 	}
 	for _, c := range []struct {
 		endpoint domain.EndpointID
-		kinds    []Kind
+		kinds    []webhook.Kind
 		err      error
-	}{{id, []Kind{PaymentRefund}, nil}, {first, nil, nil}, {"unknown", nil, ErrNoEndpoint}} {
+	}{{id, []webhook.Kind{webhook.PaymentRefund}, nil}, {first, nil, nil}, {"unknown", nil, ErrNoEndpoint}} {
 		if created, err := r.notifier.Plan(ctx, e, c.endpoint, c.kinds); len(created) > 0 || !errors.Is(err, c.err) {
 			t.Errorf("%+v: %v %v", c, created, err)
 		}

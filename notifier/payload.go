@@ -11,6 +11,7 @@ import (
 	"payledger/domain"
 	"payledger/domain/account"
 	"payledger/domain/payment"
+	"payledger/domain/webhook"
 	"payledger/eventstore"
 	"payledger/eventstore/secrets"
 	"payledger/projections/paymentjson"
@@ -38,7 +39,7 @@ type config struct {
 
 // envelope is what every body begins with (§6.2, §6.3, D17).
 type envelope struct {
-	EventType          Kind              `json:"eventType"`
+	EventType          webhook.Kind      `json:"eventType"`
 	Date               *paymentjson.Time `json:"date,omitempty"`               // of the event; disputes tell none (§6.4)
 	NotificationConfig *config           `json:"notificationConfig,omitempty"` // with payments only (§6.4, §6.5)
 	Version            string            `json:"version"`
@@ -120,7 +121,7 @@ func (w messageWriter) compose(ctx context.Context, d Delivery, find findEndpoin
 	if err != nil {
 		return message{}, err
 	}
-	if r := c.recorded; r.EventID != d.EventID || r.Account != d.Account || payloadSchemas[r.Aggregate] == 0 {
+	if r := c.recorded; r.EventID != d.EventID || r.Account != d.Account {
 		return message{}, fmt.Errorf("notifier: shard %d sequence %d holds %s of %s, not the delivery's event", d.Shard, d.Seq, r.EventID, r.Key)
 	}
 	m := message{url: endpoint.URL, head: head(c.recorded, d.Kind, endpoint)}
@@ -132,8 +133,8 @@ func (w messageWriter) compose(ctx context.Context, d Delivery, find findEndpoin
 }
 
 // head is the envelope of an event's webhook, but for the time of its signature.
-func head(r *eventstore.Recorded, kind Kind, endpoint account.Endpoint) envelope {
-	e := envelope{EventType: kind, Version: versions[kind], EventID: r.EventID, Sequence: r.Revision}
+func head(r *eventstore.Recorded, kind webhook.Kind, endpoint account.Endpoint) envelope {
+	e := envelope{EventType: kind, Version: kind.Version(), EventID: r.EventID, Sequence: r.Revision}
 	if r.Aggregate != eventstore.Disputes.Name {
 		e.Date = &paymentjson.Time{Time: r.Time}
 	}
@@ -145,7 +146,7 @@ func head(r *eventstore.Recorded, kind Kind, endpoint account.Endpoint) envelope
 
 // rest gives the members after the envelope, made once per event and kind for all endpoints, and the personal data
 // in them: that is opened anew each time, so that what was erased is not sent.
-func (w messageWriter) rest(ctx context.Context, c *cachedEvent, kind Kind, first6 bool) ([]byte, domain.Personal, error) {
+func (w messageWriter) rest(ctx context.Context, c *cachedEvent, kind webhook.Kind, first6 bool) ([]byte, domain.Personal, error) {
 	var personal domain.Personal
 	switch c.recorded.Aggregate {
 	case eventstore.Disputes.Name:
@@ -171,7 +172,7 @@ func (w messageWriter) rest(ctx context.Context, c *cachedEvent, kind Kind, firs
 }
 
 // disputeRest is rest of an event of a dispute: it has no personal data.
-func (w messageWriter) disputeRest(ctx context.Context, c *cachedEvent, kind Kind) ([]byte, error) {
+func (w messageWriter) disputeRest(ctx context.Context, c *cachedEvent, kind webhook.Kind) ([]byte, error) {
 	state, err := eventstore.StateAt(ctx, w.store, eventstore.Disputes, c.recorded)
 	if err != nil {
 		return nil, err
@@ -180,10 +181,12 @@ func (w messageWriter) disputeRest(ctx context.Context, c *cachedEvent, kind Kin
 }
 
 // tellsPerson tells whether webhooks of the kind hold the payment with its customer.
-func tellsPerson(kind Kind) bool { return kind == PaymentStatus || kind == PaymentRefund }
+func tellsPerson(kind webhook.Kind) bool {
+	return kind == webhook.PaymentStatus || kind == webhook.PaymentRefund
+}
 
 // payloadOf makes the members after the envelope.
-func payloadOf(kind Kind, r *eventstore.Recorded, s payment.State, personal domain.Personal, first6 bool) (any, error) {
+func payloadOf(kind webhook.Kind, r *eventstore.Recorded, s payment.State, personal domain.Personal, first6 bool) (any, error) {
 	if !tellsPerson(kind) {
 		return newFailurePayload(r, s)
 	}

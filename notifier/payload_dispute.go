@@ -6,6 +6,7 @@ import (
 	"payledger/domain"
 	"payledger/domain/dispute"
 	"payledger/domain/processor"
+	"payledger/domain/webhook"
 	"payledger/eventstore"
 	"payledger/projections/paymentjson"
 )
@@ -52,8 +53,8 @@ type disputedMethodData struct {
 }
 
 // newDisputePayload tells of a dispute after the event r.
-func newDisputePayload(kind Kind, r *eventstore.Recorded, s dispute.State) (any, error) {
-	if kind == DisputeStatus {
+func newDisputePayload(kind webhook.Kind, r *eventstore.Recorded, s dispute.State) (any, error) {
+	if kind == webhook.DisputeStatus {
 		return newDisputeStatus(r, s)
 	}
 	if err := opened(r, s); err != nil {

@@ -13,6 +13,7 @@ import (
 	"payledger/domain/account"
 	"payledger/domain/dispute"
 	"payledger/domain/processor"
+	"payledger/domain/webhook"
 	"payledger/eventstore"
 	"payledger/eventstore/eventstoretest"
 )
@@ -68,14 +69,14 @@ func TestDisputePayloads(t *testing.T) {
 	w := messageWriter{store: store, vault: eventstoretest.Secrets(t, store)}
 	for _, c := range []struct {
 		name    string
-		kind    Kind
+		kind    webhook.Kind
 		facts   []dispute.Fact
 		members []string
 	}{
-		{"dispute_opened", DisputeOpened, []dispute.Fact{open}, opened},
-		{"dispute_status", DisputeStatus, []dispute.Fact{open}, full},
-		{"dispute_status_won", DisputeStatus, []dispute.Fact{open, won}, full},
-		{"dispute_status_bare", DisputeStatus, []dispute.Fact{bare}, required},
+		{"dispute_opened", webhook.DisputeOpened, []dispute.Fact{open}, opened},
+		{"dispute_status", webhook.DisputeStatus, []dispute.Fact{open}, full},
+		{"dispute_status_won", webhook.DisputeStatus, []dispute.Fact{open, won}, full},
+		{"dispute_status_bare", webhook.DisputeStatus, []dispute.Fact{bare}, required},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := disputeTold(t, c.facts...)
@@ -103,7 +104,7 @@ func TestDisputePayloads(t *testing.T) {
 		})
 	}
 	never := disputeTold(t, dispute.Fact{EventID: "nt_1", At: goldenTime, Type: processor.Retrieval, Status: processor.DisputeWon})
-	if _, _, err := w.rest(context.Background(), &cachedEvent{recorded: never}, DisputeStatus, false); err == nil {
+	if _, _, err := w.rest(context.Background(), &cachedEvent{recorded: never}, webhook.DisputeStatus, false); err == nil {
 		t.Error("a dispute that was never opened has a payload")
 	}
 }

@@ -9,8 +9,10 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/account"
+	"payledger/domain/webhook"
 	"payledger/domain/workflow"
 	"payledger/eventstore"
+	"payledger/eventstore/causes"
 	"payledger/eventstore/eventstoretest"
 )
 
@@ -64,16 +66,16 @@ func failedRunEvent(t *testing.T) *eventstore.Recorded {
 func TestRunPayload(t *testing.T) {
 	t.Parallel()
 	r := failedRunEvent(t)
-	if kinds, err := KindsOf(r); err != nil || len(kinds) != 1 || kinds[0] != "WORKFLOW_RUN.FAILED" {
-		t.Fatalf("%v %v", kinds, err)
+	if row, err := causes.Candidates(r); err != nil || len(row) != 1 || row[0].Kind != "WORKFLOW_RUN.FAILED" {
+		t.Fatalf("%v %v", row, err)
 	}
 	w := messageWriter{store: eventstoretest.Open(t, t.TempDir())}
-	rest, _, err := w.rest(context.Background(), &cachedEvent{recorded: r}, WorkflowRunFailed, false)
+	rest, _, err := w.rest(context.Background(), &cachedEvent{recorded: r}, webhook.WorkflowRunFailed, false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	endpoint := account.Endpoint{ID: goldenDelivery.Endpoint, Description: "Shop backend"}
-	got, err := message{head: head(r, WorkflowRunFailed, endpoint), rest: rest}.signedAt(r.Time.Add(2 * time.Second))
+	got, err := message{head: head(r, webhook.WorkflowRunFailed, endpoint), rest: rest}.signedAt(r.Time.Add(2 * time.Second))
 	if err != nil {
 		t.Fatal(err)
 	}

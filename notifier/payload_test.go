@@ -13,6 +13,7 @@ import (
 	"payledger/domain/account"
 	"payledger/domain/payment"
 	"payledger/domain/processor"
+	"payledger/domain/webhook"
 	"payledger/eventstore"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/secrets"
@@ -63,20 +64,20 @@ func TestPayloads(t *testing.T) {
 	endpoint := account.Endpoint{ID: goldenDelivery.Endpoint, Description: "Shop backend"}
 	for i, c := range []struct {
 		name  string
-		kind  Kind
+		kind  webhook.Kind
 		moves []move
 	}{
-		{"payment_status", PaymentStatus, life(answerWith(processor.Answer{State: processor.Declined, ProcessorTransactionID: "ptx-1", Code: "51", Message: "Insufficient <funds>"}))},
-		{"payment_status_action", PaymentStatus, life(answer(actionDue))},
-		{"payment_status_settling", PaymentStatus, life(answer(succeeded), capture(400, false), answer(pends))},
-		{"payment_refund", PaymentRefund, paid(refund(300), answer(pends), answer(succeeded))},
-		{"payment_refund_unsuccessful", PaymentRefund, paid(refund(300), answer(pends), refuses)},
-		{"capture_failed", CaptureFailed, life(answer(succeeded), capture(400, false), refuses)},
-		{"capture_refused", CaptureFailed, life(answer(succeeded), capture(2501, true))},
-		{"refund_failed", RefundFailed, paid(refund(300), answer(pends), refuses)},
-		{"refund_refused", RefundFailed, paid(refund(2501))},
-		{"cancellation_failed", CancellationFailed, life(answer(succeeded), cancel, refuses)},
-		{"adjustment_failed", AdjustmentFailed, life(answer(succeeded), adjust(4000), refuses)},
+		{"payment_status", webhook.PaymentStatus, life(answerWith(processor.Answer{State: processor.Declined, ProcessorTransactionID: "ptx-1", Code: "51", Message: "Insufficient <funds>"}))},
+		{"payment_status_action", webhook.PaymentStatus, life(answer(actionDue))},
+		{"payment_status_settling", webhook.PaymentStatus, life(answer(succeeded), capture(400, false), answer(pends))},
+		{"payment_refund", webhook.PaymentRefund, paid(refund(300), answer(pends), answer(succeeded))},
+		{"payment_refund_unsuccessful", webhook.PaymentRefund, paid(refund(300), answer(pends), refuses)},
+		{"capture_failed", webhook.CaptureFailed, life(answer(succeeded), capture(400, false), refuses)},
+		{"capture_refused", webhook.CaptureFailed, life(answer(succeeded), capture(2501, true))},
+		{"refund_failed", webhook.RefundFailed, paid(refund(300), answer(pends), refuses)},
+		{"refund_refused", webhook.RefundFailed, paid(refund(2501))},
+		{"cancellation_failed", webhook.CancellationFailed, life(answer(succeeded), cancel, refuses)},
+		{"adjustment_failed", webhook.AdjustmentFailed, life(answer(succeeded), adjust(4000), refuses)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r, state := played(t, store, domain.AccountID(fmt.Sprint("account", i)), c.moves...)
@@ -120,7 +121,7 @@ func shown(s payment.State, id string) bool {
 func TestFailureIsNoOther(t *testing.T) {
 	t.Parallel()
 	r, _ := played(t, eventstoretest.Open(t, t.TempDir()), merchantID, creation("01golden", nil), answer(succeeded))
-	for _, kind := range []Kind{CaptureFailed, RefundFailed, CancellationFailed, AdjustmentFailed} {
+	for _, kind := range []webhook.Kind{webhook.CaptureFailed, webhook.RefundFailed, webhook.CancellationFailed, webhook.AdjustmentFailed} {
 		if p, err := payloadOf(kind, r, payment.State{}, domain.Personal{}, false); err == nil {
 			t.Errorf("an authorization gives %s: %+v", kind, p)
 		}

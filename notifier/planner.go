@@ -12,7 +12,9 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/account"
+	"payledger/domain/webhook"
 	"payledger/eventstore"
+	"payledger/eventstore/causes"
 )
 
 const (
@@ -70,7 +72,7 @@ func (p *planner) plan(ctx context.Context, events []*eventstore.Recorded) error
 	accounts := map[domain.AccountID]account.State{}
 	floor := p.stream.Floor().Log
 	for _, r := range events {
-		row, err := candidates(r)
+		row, err := causes.Candidates(r)
 		if len(floor) > r.Shard && r.Seq <= floor[r.Shard] { // its deliveries were planned, and may have been dropped
 			continue
 		}
@@ -99,7 +101,7 @@ func (p *planner) plan(ctx context.Context, events []*eventstore.Recorded) error
 
 // deliveries adds one delivery for every kind that the event causes and every endpoint that wants it. What an
 // event causes is only looked at when somebody wants it.
-func (p *planner) deliveries(ctx context.Context, to []Delivery, accounts map[domain.AccountID]account.State, r *eventstore.Recorded, row []candidate) ([]Delivery, error) {
+func (p *planner) deliveries(ctx context.Context, to []Delivery, accounts map[domain.AccountID]account.State, r *eventstore.Recorded, row []webhook.Candidate) ([]Delivery, error) {
 	merchant, known := accounts[r.Account]
 	if !known {
 		var err error
@@ -110,11 +112,11 @@ func (p *planner) deliveries(ctx context.Context, to []Delivery, accounts map[do
 	}
 	at := p.now().UTC().Truncate(time.Microsecond)
 	for _, c := range row {
-		wanting := endpoints(merchant, c.kind)
+		wanting := endpoints(merchant, c.Kind)
 		if len(wanting) == 0 {
 			continue
 		}
-		caused, err := p.caused(ctx, r, c.when)
+		caused, err := p.caused(ctx, r, c.When)
 		if err != nil {
 			return to, err
 		}
@@ -122,14 +124,14 @@ func (p *planner) deliveries(ctx context.Context, to []Delivery, accounts map[do
 			continue
 		}
 		for _, id := range wanting {
-			to = append(to, plan(r, id, c.kind, p.id, at))
+			to = append(to, plan(r, id, c.Kind, p.id, at))
 		}
 	}
 	return to, nil
 }
 
 // endpoints gives the account's endpoints that want a kind.
-func endpoints(merchant account.State, kind Kind) (wanting []domain.EndpointID) {
+func endpoints(merchant account.State, kind webhook.Kind) (wanting []domain.EndpointID) {
 	for _, e := range merchant.Endpoints {
 		if e.Wants(string(kind)) {
 			wanting = append(wanting, e.ID)
@@ -139,9 +141,9 @@ func endpoints(merchant account.State, kind Kind) (wanting []domain.EndpointID) 
 }
 
 // caused tells whether the condition holds; a store that does not answer is asked until it does.
-func (p *planner) caused(ctx context.Context, r *eventstore.Recorded, when condition) (is bool, err error) {
+func (p *planner) caused(ctx context.Context, r *eventstore.Recorded, when webhook.Condition) (is bool, err error) {
 	err = p.persist(ctx, func() error {
-		is, err = holds(ctx, p.store, r, when)
+		is, err = causes.Holds(ctx, p.store, r, when, p.store.Read)
 		return err
 	})
 	return is, err

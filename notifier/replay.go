@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"payledger/domain"
+	"payledger/domain/webhook"
 	"payledger/eventstore"
+	"payledger/eventstore/causes"
 	"payledger/projections/deliveries"
 )
 
@@ -33,7 +35,7 @@ type replay struct {
 	Endpoint   domain.EndpointID      `json:"endpointId"`
 	From       time.Time              `json:"from"` // of the events, inclusive
 	To         time.Time              `json:"to"`
-	Kinds      []Kind                 `json:"eventTypes"` // never empty
+	Kinds      []webhook.Kind         `json:"eventTypes"` // never empty
 	OnlyFailed bool                   `json:"onlyFailed,omitempty"`
 	CreatedAt  time.Time              `json:"createdAt"`
 	Runner     string                 `json:"runner"` // the process that wrote this: no two write the same bytes
@@ -107,8 +109,8 @@ const (
 // stepOf decides what is to be done about the delivery of a kind that the event may cause. It goes by what the
 // delivery was when the replay counted, so that as much is done as was counted. One that was planned since, or that
 // failed then and succeeded since, was sent by this replay or by somebody else, and is left as it is.
-func (l *DeliveryLog) stepOf(ctx context.Context, p *replay, r *eventstore.Recorded, c candidate) (step, string, error) {
-	name := Delivery{Account: r.Account, Endpoint: p.Endpoint, EventID: r.EventID, Kind: c.kind}.Name()
+func (l *DeliveryLog) stepOf(ctx context.Context, p *replay, r *eventstore.Recorded, c webhook.Candidate) (step, string, error) {
+	name := Delivery{Account: r.Account, Endpoint: p.Endpoint, EventID: r.EventID, Kind: c.Kind}.Name()
 	row, found, err := l.index.Find(ctx, p.Account, IDOf(name))
 	was := Status(row.Status)
 	if err == nil && found && row.Seq > p.Through { // it has gone on since the count
@@ -124,7 +126,7 @@ func (l *DeliveryLog) stepOf(ctx context.Context, p *replay, r *eventstore.Recor
 	case p.OnlyFailed:
 		return stepNone, name, nil
 	}
-	caused, err := holds(ctx, l.store, r, c.when)
+	caused, err := causes.Holds(ctx, l.store, r, c.When, l.store.Read)
 	if err != nil || !caused {
 		return stepNone, name, err
 	}
@@ -159,20 +161,20 @@ func (l *DeliveryLog) statusAt(ctx context.Context, name string, place uint64) (
 }
 
 // wantedOf gives what the event may cause among the kinds of the replay.
-func (r *replay) wantedOf(e *eventstore.Recorded) ([]candidate, error) {
+func (r *replay) wantedOf(e *eventstore.Recorded) ([]webhook.Candidate, error) {
 	if e.Account != r.Account || !r.covers(e.Time) {
 		return nil, nil
 	}
-	row, err := candidates(e)
+	row, err := causes.Candidates(e)
 	if err != nil {
 		return nil, fmt.Errorf("%s revision %d (shard %d sequence %d): %w", e.Key, e.Revision, e.Shard, e.Seq, err)
 	}
-	if !slices.ContainsFunc(row, func(c candidate) bool { return slices.Contains(r.Kinds, c.kind) }) {
+	if !slices.ContainsFunc(row, func(c webhook.Candidate) bool { return slices.Contains(r.Kinds, c.Kind) }) {
 		return nil, nil
 	}
-	var wanted []candidate
+	var wanted []webhook.Candidate
 	for _, c := range row {
-		if slices.Contains(r.Kinds, c.kind) {
+		if slices.Contains(r.Kinds, c.Kind) {
 			wanted = append(wanted, c)
 		}
 	}

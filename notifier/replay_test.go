@@ -17,6 +17,7 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/processor"
+	"payledger/domain/webhook"
 	"payledger/eventstore"
 	"payledger/projections/deliveries"
 )
@@ -360,7 +361,7 @@ func TestReplayEnds(t *testing.T) {
 // goldenReplay has every field.
 var goldenReplay = replay{
 	Schema: 2, ID: "44444444-0000-4000-8000-000000000004", Account: "acct1", Endpoint: goldenDelivery.Endpoint,
-	From: goldenTime, To: goldenTime.Add(time.Hour), Kinds: []Kind{PaymentRefund, PaymentStatus}, OnlyFailed: true,
+	From: goldenTime, To: goldenTime.Add(time.Hour), Kinds: []webhook.Kind{webhook.PaymentRefund, webhook.PaymentStatus}, OnlyFailed: true,
 	CreatedAt: goldenTime.Add(2 * time.Hour), Runner: goldenDelivery.Planner, State: deliveries.ReplayFailed, Failure: "the endpoint was deleted",
 	End: []uint64{7, 0, 70_000}, At: []uint64{7, 0, 400}, Ahead: []string{goldenDelivery.Name()}, Count: 9, Done: 3, Through: 70_001,
 }

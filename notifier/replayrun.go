@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"payledger/domain/webhook"
 	"payledger/eventstore"
 	"payledger/projections/deliveries"
 )
@@ -114,7 +115,7 @@ type replayRun struct {
 // task is one delivery of a chunk.
 type task struct {
 	event     *eventstore.Recorded
-	candidate candidate
+	candidate webhook.Candidate
 	name      string
 	done      bool
 }
@@ -283,7 +284,7 @@ func (t *replayRun) do(ctx context.Context, one *task) (counted bool, err error)
 // endpoint, where live webhooks come behind. Once it is planned it will be sent, whether it is waited for or not.
 func (t *replayRun) planAndWait(ctx context.Context, one *task) error {
 	first := t.firstAttempts.await(one.name)
-	created, err := t.notifier.Plan(ctx, one.event, t.replay.Endpoint, []Kind{one.candidate.kind})
+	created, err := t.notifier.Plan(ctx, one.event, t.replay.Endpoint, []webhook.Kind{one.candidate.Kind})
 	if err != nil || len(created) == 0 {
 		t.firstAttempts.recorded(one.name)
 		return err

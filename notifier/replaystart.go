@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"payledger/domain"
 	"payledger/domain/account"
+	"payledger/domain/webhook"
 	"payledger/eventstore"
 	"payledger/projections/deliveries"
 )
@@ -96,16 +96,16 @@ func (l *DeliveryLog) newReplay(ctx context.Context, q deliveries.ReplayRequest)
 }
 
 // replayed gives the kinds that a replay is of: those asked for, or those that the endpoint takes now.
-func replayed(asked []string, endpoint account.Endpoint) []Kind {
+func replayed(asked []string, endpoint account.Endpoint) []webhook.Kind {
 	if len(asked) == 0 {
 		asked = endpoint.EventTypes
 	}
 	if len(asked) == 0 {
-		return slices.Sorted(maps.Keys(versions))
+		return webhook.Kinds()
 	}
-	var kinds []Kind
+	var kinds []webhook.Kind
 	for _, k := range asked {
-		kinds = append(kinds, Kind(k))
+		kinds = append(kinds, webhook.Kind(k))
 	}
 	slices.Sort(kinds)
 	return slices.Compact(kinds)

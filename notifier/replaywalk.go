@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 
+	"payledger/domain/webhook"
 	"payledger/eventstore"
 )
 
@@ -17,7 +18,7 @@ var errEndOfRange = errors.New("notifier: the walk has come to its end")
 // relevantEvent is an event that a replay may have to do something about.
 type relevantEvent struct {
 	*eventstore.Recorded
-	wanted []candidate
+	wanted []webhook.Candidate
 }
 
 // eachEvent hands the events that concern a replay to do: those of each shard after the replay's place, up to its end, in

@@ -10,7 +10,6 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/workflow"
-	"payledger/eventstore"
 	"payledger/eventstore/workflows"
 	conditions "payledger/eventstore/workflows/condition"
 	"payledger/projections/paymentjson"
@@ -40,14 +39,6 @@ func Compilers() (ofPayments, ofDisputes *conditions.Compiler, err error) {
 		ofDisputes, err = conditions.NewCompiler(conditions.Config{Variables: variables, Personal: personal})
 	}
 	return ofPayments, ofDisputes, err
-}
-
-// Kinds gives the event types that an event may be told as, from its headers alone.
-func (Workflows) Kinds(r *eventstore.Recorded) ([]string, error) { return KindsOf(r) }
-
-// Caused tells whether an event is told as that type.
-func (w Workflows) Caused(ctx context.Context, r *eventstore.Recorded, eventType string, read workflows.Read) (bool, error) {
-	return Causes(ctx, w.notifier.messages.store, r, eventType, read)
 }
 
 // first6 tells whether the account opted in to first6Digits (§2.2).
@@ -99,7 +90,8 @@ func (w Workflows) Send(ctx context.Context, q workflows.Request) (workflows.Res
 	if err != nil {
 		return workflows.Response{}, fmt.Errorf("notifier: request of run %s: %w", q.Run.ID, err)
 	}
-	a, err := w.notifier.Post(ctx, step.Action.URL, q.Run.Diagnostics(q.Step), body)
+	// The request is guarded and limited like a webhook, but not signed: a signature marks our webhooks (D19).
+	a, err := w.notifier.sender.attempt(ctx, message{url: step.Action.URL, test: body, idempotencyKey: q.Run.Diagnostics(q.Step)})
 	if err != nil {
 		return workflows.Response{}, err
 	}

@@ -29,7 +29,7 @@
 //     begins runs that say so and are skipped. One of a newer schema, or an unknown type, ends the planner.
 //   - All conditions of an account together may cost 5,000 units of CEL on one event; a workflow beyond is skipped.
 //
-// What it must not know: how webhooks' kinds come about, how the Payment JSON is made, how requests are guarded
+// What it must not know: how the Payment JSON is made, how requests are guarded
 // (Subjects and Requests are ports), SQL, HTTP.
 //
 // # What is true if the power fails

@@ -8,8 +8,10 @@ import (
 	"sync"
 
 	"payledger/domain"
+	"payledger/domain/webhook"
 	"payledger/domain/workflow"
 	"payledger/eventstore"
+	"payledger/eventstore/causes"
 )
 
 const (
@@ -73,8 +75,8 @@ type start struct {
 // starts gives the runs that an event begins. An event that cannot be read, though the log can, begins runs that say
 // so and do nothing: it holds up no other.
 func (e *Engine) starts(ctx context.Context, r *eventstore.Recorded) ([]start, error) {
-	kinds, err := e.Subjects.Kinds(r)
-	if err != nil || len(kinds) == 0 {
+	candidates, err := causes.Candidates(r)
+	if err != nil || len(candidates) == 0 {
 		return nil, err
 	}
 	var inForce workflow.State
@@ -86,12 +88,13 @@ func (e *Engine) starts(ctx context.Context, r *eventstore.Recorded) ([]start, e
 	}
 	var begun []start
 	spend := allowance
-	for _, kind := range kinds {
+	for _, candidate := range candidates {
+		kind := string(candidate.Kind)
 		waiting := inForce.StartedBy(kind)
 		if len(waiting) == 0 {
 			continue
 		}
-		found, err := e.startsOf(ctx, r, kind, waiting, &spend)
+		found, err := e.startsOf(ctx, r, candidate, waiting, &spend)
 		if errors.Is(err, errUnreadable) {
 			e.Logger.Error().Err(err).Str("event", r.Key.String()).Uint64("revision", r.Revision).Msg("an event cannot be evaluated; its workflow runs are skipped")
 			found, err = unread(r, kind, waiting), nil
@@ -105,12 +108,12 @@ func (e *Engine) starts(ctx context.Context, r *eventstore.Recorded) ([]start, e
 }
 
 // startsOf gives the runs of the workflows that wait for the event type.
-func (e *Engine) startsOf(ctx context.Context, r *eventstore.Recorded, kind string, waiting []workflow.Workflow, spend *uint64) ([]start, error) {
+func (e *Engine) startsOf(ctx context.Context, r *eventstore.Recorded, candidate webhook.Candidate, waiting []workflow.Workflow, spend *uint64) ([]start, error) {
 	var subject Subject
 	var cause *workflow.RunState
-	caused := false
+	kind, caused := string(candidate.Kind), false
 	err := e.persistOn(ctx, r, func() (err error) {
-		if caused, err = e.Subjects.Caused(ctx, r, kind, e.Store.Read); err != nil || !caused {
+		if caused, err = causes.Holds(ctx, e.Store, r, candidate.When, e.Store.Read); err != nil || !caused {
 			return err
 		}
 		if cause, err = e.causeOf(ctx, r); err != nil {

@@ -15,17 +15,9 @@ import (
 
 // Subjects tells what events are about.
 type Subjects interface {
-	// Kinds gives the event types that an event may be told as, from its headers alone. An event that is not known is an
-	// error: to skip it would lose its runs.
-	Kinds(r *eventstore.Recorded) ([]string, error)
-	// Caused tells whether the event is told as that type indeed. read gives the events of the log.
-	Caused(ctx context.Context, r *eventstore.Recorded, eventType string, read Read) (bool, error)
 	// Subject gives what the event is about. Personal data is opened for the values only when asked for.
 	Subject(ctx context.Context, r *eventstore.Recorded, eventType string, personal bool) (Subject, error)
 }
-
-// Read gives the event at a place in the log.
-type Read func(ctx context.Context, shard int, seq uint64) (*eventstore.Recorded, error)
 
 // Subject is what an event is about: the payment, in the state at the event, and what conditions read.
 type Subject struct {

@@ -9,8 +9,10 @@ import (
 	"time"
 
 	"payledger/domain"
+	"payledger/domain/webhook"
 	"payledger/domain/workflow"
 	"payledger/eventstore"
+	"payledger/eventstore/causes"
 )
 
 // MaxSimulated is how many payments a simulation tells one by one; its sums are over all.
@@ -172,16 +174,17 @@ func (t *trial) event(ctx context.Context, r *eventstore.Recorded) error {
 		return nil
 	}
 	t.report.Events++
-	kinds, err := t.engine.Subjects.Kinds(r)
+	candidates, err := causes.Candidates(r)
 	kind := t.Workflow.Trigger.EventType
-	if err != nil || !slices.Contains(kinds, kind) {
+	i := slices.IndexFunc(candidates, func(c webhook.Candidate) bool { return string(c.Kind) == kind })
+	if err != nil || i < 0 {
 		return err
 	}
 	subject, err := t.engine.Subjects.Subject(ctx, r, kind, false)
 	if err != nil || !met(t.Workflow.Trigger, subject) {
 		return err
 	}
-	caused, err := t.engine.Subjects.Caused(ctx, r, kind, t.previous)
+	caused, err := causes.Holds(ctx, t.engine.Store, r, candidates[i].When, t.previous)
 	if err != nil || !caused {
 		return err
 	}

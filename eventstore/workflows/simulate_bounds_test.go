@@ -108,21 +108,21 @@ func TestSimulationRate(t *testing.T) {
 	}
 }
 
-// TestUnknownEventStops: an event that this build does not know is no trouble that passes, and is never skipped.
+// TestUnknownEventStops: an event of an unknown type stops the planner. The planner neither retries nor skips it.
 func TestUnknownEventStops(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.pay()
-	n := r.start(nodeConfig{subjects: func(s workflows.Subjects) workflows.Subjects { return newer{s} }})
+	n := r.start(nodeConfig{})
+	strange := eventstore.NewAggregate("payment", 1, []teleported{{}}, func(s int, _ teleported) int { return s + 1 })
+	meta, err := r.well.store.NewMeta("test", "request")
+	must(t, err)
+	_, err = eventstore.ExecuteNew(background, r.well.store, strange, strange.Key(r.by.Account, "01strange"), meta,
+		func(int) (teleported, error) { return teleported{}, nil })
+	must(t, err)
 	r.until("the planner stops", func() bool { return errors.Is(n.engine.Healthy(), eventstore.ErrUnknownEvent) })
 }
 
-// newer is a notifier to which payments' events are unknown.
-type newer struct{ workflows.Subjects }
+// teleported is an event that this build does not know.
+type teleported struct{}
 
-func (n newer) Kinds(r *eventstore.Recorded) ([]string, error) {
-	if r.Aggregate == eventstore.Payments.Name {
-		return nil, eventstore.ErrUnknownEvent
-	}
-	return n.Subjects.Kinds(r)
-}
+func (teleported) Type() string { return "payment.teleported" }

@@ -1,4 +1,4 @@
-package notifier
+package causes
 
 import (
 	"errors"
@@ -16,48 +16,7 @@ import (
 	"payledger/eventstore"
 )
 
-// TestEveryToldEvent: each is in the table, with kinds or explicitly none, and nothing else is (D17).
-func TestEveryToldEvent(t *testing.T) {
-	t.Parallel()
-	known := map[string]bool{}
-	events := []domain.Event{}
-	for _, e := range payment.Events() {
-		events = append(events, e)
-	}
-	for _, e := range workflow.RunEvents() {
-		events = append(events, e)
-	}
-	for _, e := range dispute.Events() {
-		events = append(events, e)
-	}
-	for _, e := range events {
-		known[e.Type()] = true
-	}
-	for name := range known {
-		if _, there := kindsOf[name]; !there {
-			t.Errorf("%s has no row in kindsOf: name its webhooks, or nil", name)
-		}
-	}
-	caused := map[Kind]bool{}
-	for name, row := range kindsOf {
-		if !known[name] {
-			t.Errorf("kindsOf has %s, which is no event", name)
-		}
-		for _, c := range row {
-			caused[c.kind] = true
-			if versions[c.kind] == "" || !domain.ValidID(c.kind.token()) {
-				t.Errorf("%s has no payload version, or no token", c.kind)
-			}
-		}
-	}
-	for kind := range versions {
-		if !caused[kind] {
-			t.Errorf("no event causes %s", kind)
-		}
-	}
-}
-
-// TestEveryAggregate: each one's events are told about, or known as not told.
+// TestEveryAggregate checks that each aggregate is known, and that an unknown event is an error.
 func TestEveryAggregate(t *testing.T) {
 	t.Parallel()
 	events := map[string]domain.Event{
@@ -69,7 +28,7 @@ func TestEveryAggregate(t *testing.T) {
 	}
 	for aggregate, e := range events {
 		r := &eventstore.Recorded{Key: eventstore.Key{Aggregate: aggregate}, Type: e.Type(), Schema: 1}
-		if _, err := candidates(r); err != nil {
+		if _, err := Candidates(r); err != nil {
 			t.Errorf("%s: %v", e.Type(), err)
 		}
 	}
@@ -81,7 +40,7 @@ func TestEveryAggregate(t *testing.T) {
 		"aggregate": {eventstore.Recorded{Key: eventstore.Key{Aggregate: "loan"}, Type: "loan.created", Schema: 1}, eventstore.ErrUnknownEvent},
 		"schema":    {eventstore.Recorded{Key: eventstore.Key{Aggregate: "payment"}, Type: "payment.created", Schema: eventstore.Payments.Schema + 1}, eventstore.ErrNewerSchema},
 	} {
-		if _, err := candidates(&c.r); !errors.Is(err, c.want) {
+		if _, err := Candidates(&c.r); !errors.Is(err, c.want) {
 			t.Errorf("unknown %s: %v", name, err)
 		}
 	}

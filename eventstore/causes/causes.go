@@ -1,0 +1,81 @@
+package causes
+
+import (
+	"context"
+	"fmt"
+
+	"payledger/domain/payment"
+	"payledger/domain/webhook"
+	"payledger/eventstore"
+)
+
+// Read returns the event at an address of a shard, as eventstore.Store.Read does.
+type Read = func(ctx context.Context, shard int, seq uint64) (*eventstore.Recorded, error)
+
+// schemas has the aggregates that webhooks are about, with the newest schema that this build can render.
+var schemas = map[string]int{
+	eventstore.Payments.Name:     eventstore.Payments.Schema,
+	eventstore.Disputes.Name:     eventstore.Disputes.Schema,
+	eventstore.WorkflowRuns.Name: eventstore.WorkflowRuns.Schema,
+}
+
+// withoutWebhooks has all other aggregates.
+var withoutWebhooks = map[string]bool{
+	eventstore.Sessions.Name: true, eventstore.Instruments.Name: true, eventstore.Attempts.Name: true, eventstore.Accounts.Name: true,
+	eventstore.Inboxes.Name: true, eventstore.Logs.Name: true, eventstore.Workflows.Name: true,
+}
+
+// Candidates returns the webhooks that an event may cause. It reads the event's headers only.
+func Candidates(r *eventstore.Recorded) ([]webhook.Candidate, error) {
+	if withoutWebhooks[r.Aggregate] {
+		return nil, nil
+	}
+	schema, known := schemas[r.Aggregate]
+	if !known {
+		return nil, fmt.Errorf("causes: %w: aggregate %q", eventstore.ErrUnknownEvent, r.Aggregate)
+	}
+	if r.Schema > schema {
+		return nil, fmt.Errorf("causes: %w: schema %d, known is %d", eventstore.ErrNewerSchema, r.Schema, schema)
+	}
+	row, known := webhook.Candidates(r.Type)
+	if !known {
+		return nil, fmt.Errorf("causes: %w: %q", eventstore.ErrUnknownEvent, r.Type)
+	}
+	return row, nil
+}
+
+// Holds reports whether a condition of the event holds. read returns the event before it.
+func Holds(ctx context.Context, store *eventstore.Store, r *eventstore.Recorded, when webhook.Condition, read Read) (bool, error) {
+	if when == webhook.Always {
+		return true, nil
+	}
+	after, err := eventstore.StateAt(ctx, store, eventstore.Payments, r)
+	if err != nil {
+		return false, err
+	}
+	before := payment.StatusPending
+	if when == webhook.StatusChanges {
+		if before, err = statusBefore(ctx, store, r, read); err != nil {
+			return false, err
+		}
+	}
+	return when.Holds(before, after), nil
+}
+
+// statusBefore returns the payment's status before an event. The answer to a payment's first request, the most frequent
+// event, needs no read: a payment that was just created is PENDING.
+func statusBefore(ctx context.Context, store *eventstore.Store, r *eventstore.Recorded, read Read) (payment.Status, error) {
+	if r.Revision <= 2 {
+		return payment.StatusPending, nil
+	}
+	previous, err := read(ctx, r.Shard, r.PrevSeq)
+	if err != nil {
+		return "", fmt.Errorf("causes: the event before, at sequence %d: %w", r.PrevSeq, err)
+	}
+	if previous.Key != r.Key || previous.Revision != r.Revision-1 {
+		return "", fmt.Errorf("causes: %w: %s revision %d follows %s revision %d", eventstore.ErrUnhealthy,
+			r.Key, r.Revision, previous.Key, previous.Revision)
+	}
+	state, err := eventstore.StateAt(ctx, store, eventstore.Payments, previous)
+	return state.Status(), err
+}
