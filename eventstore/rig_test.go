@@ -1,6 +1,7 @@
 package eventstore_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -20,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	eventstoretest.AtOnce(8, 1)
+	eventstoretest.AtOnce(8, 2)
 	m.Run()
 }
 
@@ -296,10 +297,13 @@ func (r *rig) reopen(t testing.TB, change func(*eventstore.Config)) *eventstore.
 // same compares two values with all they hold.
 func same[T any](t testing.TB, what string, got, want T) {
 	t.Helper()
-	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(eventstore.Recorded{})); diff != "" {
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(eventstore.Recorded{}), wholeBytes); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", what, diff)
 	}
 }
+
+// wholeBytes compares a slice of bytes at once: byte by byte, a megabyte takes seconds.
+var wholeBytes = cmp.Comparer(func(a, b []byte) bool { return (a == nil) == (b == nil) && bytes.Equal(a, b) })
 
 // second gives the error of a call with two results.
 func second[T any](_ T, err error) error { return err }
