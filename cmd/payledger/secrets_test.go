@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"io"
@@ -21,8 +22,8 @@ import (
 // with are Amex.
 const sentinelCVV = "9173"
 
-// randomIDs are UUIDs, hashes and accounts' ids: they begin with any four digits.
-var randomIDs = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}|[0-9a-f]{64}|[0-9a-hjkmnp-tv-z]{26}`)
+// randomID is a UUID, a hash or an account's id: it may begin with any four digits.
+var randomID = regexp.MustCompile(`^(?:[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}|[0-9a-f]{64}|[0-9a-hjkmnp-tv-z]{26})`)
 
 // sentinelCards are entered in every way there is: paid, declined by a check, vaulted, aborted.
 var sentinelCards = []struct{ number, cvv string }{
@@ -175,9 +176,8 @@ func TestNoSecretLeaves(t *testing.T) {
 		for _, card := range sentinelCards {
 			absent(t, where, content, "a card number", card.number, card.number[:12])
 		}
-		plain := randomIDs.ReplaceAll(content, []byte("#"))
 		for _, written := range []string{`"` + sentinelCVV + `"`, " " + sentinelCVV, "=" + sentinelCVV, ":" + sentinelCVV, "\xa4" + sentinelCVV} {
-			absent(t, where, plain, "a CVV", written)
+			absent(t, where, withoutIDs(content, written), "a CVV", written)
 		}
 		absent(t, where, content, "the API key", secretPart(p.credentials.APIKey))
 		absent(t, where, content, "a signing secret", secretPart(p.credentials.SigningSecret), secretPart(signing.SigningSecret))
@@ -219,6 +219,18 @@ func (w *watched) await(n int) {
 
 // secretPart is what of a key or secret is secret.
 func secretPart(text string) string { return text[strings.LastIndex(text, "_")+1:] }
+
+// withoutIDs returns content from the first occurrence of text that is not the start of a random id; text begins with the
+// byte before the id.
+func withoutIDs(content []byte, text string) []byte {
+	for {
+		at := bytes.Index(content, []byte(text))
+		if at < 0 || !randomID.Match(content[at+1:min(len(content), at+1+sha256.Size*2)]) {
+			return content[max(0, at):]
+		}
+		content = content[at+1:]
+	}
+}
 
 func absent(t *testing.T, where string, content []byte, what string, texts ...string) {
 	t.Helper()
