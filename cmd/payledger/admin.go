@@ -6,11 +6,10 @@ import (
 	"errors"
 	"net/http"
 	"net/http/pprof"
+	"sync/atomic"
+	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
-
+	"payledger/cmd/payledger/metrics"
 	"payledger/eventstore"
 )
 
@@ -35,7 +34,7 @@ func (a *App) publicReason(context.Context) error {
 
 // adminScrub makes one pass over the data folder at once, and answers as /readyz does.
 func (a *App) adminScrub(w http.ResponseWriter, r *http.Request) {
-	if err := a.ledger.store.Scrub(r.Context()); err != nil && !errors.Is(err, eventstore.ErrUnhealthy) {
+	if err := a.ledger.Store.Scrub(r.Context()); err != nil && !errors.Is(err, eventstore.ErrUnhealthy) {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
@@ -48,7 +47,7 @@ func (a *App) adminReady(w http.ResponseWriter, r *http.Request) {
 		Ready  bool   `json:"ready"`
 		Reason string `json:"reason,omitempty"`
 		Shards []int  `json:"damagedShards,omitempty"`
-	}{Ready: true, Shards: a.ledger.store.Damaged()}
+	}{Ready: true, Shards: a.ledger.Store.Damaged()}
 	if err := a.healthy(); err != nil {
 		answer.Ready, answer.Reason = false, err.Error()
 	}
@@ -61,44 +60,11 @@ func (a *App) adminReady(w http.ResponseWriter, r *http.Request) {
 
 // adminHandler serves what operators look at: /metrics, /readyz and with --pprof /debug/pprof, on an address of their own.
 func (a *App) adminHandler() http.Handler {
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(
-		collectors.NewGoCollector(),
-		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		&waitingCollector{memory: a.commands.Waiting, views: a.views.PendingOperations, now: a.clock, patience: a.patience()},
-		intakeCollector{a.intake.Tally},
-		webhookCollector{a.notifier.Tally, a.index.Backlog},
-		answerCollector{a.answers},
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "payledger_log_healthy", Help: "1 while the log takes appends.",
-		}, func() float64 {
-			if a.ledger.store.Healthy() != nil {
-				return 0
-			}
-			return 1
-		}),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "payledger_log_damaged_shards", Help: "Shards of the log that take no appends because they are damaged.",
-		}, func() float64 { return float64(len(a.ledger.store.Damaged())) }),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "payledger_disk_full", Help: "1 while the disk has no room for new requests.",
-		}, func() float64 {
-			if a.ledger.store.Full() != nil {
-				return 1
-			}
-			return 0
-		}),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "payledger_scrub_age_seconds", Help: "Time since the last whole scrub of the data folder began; -1 before the first.",
-		}, func() float64 {
-			if age, scrubbed := a.ledger.store.ScrubAge(); scrubbed {
-				return age.Seconds()
-			}
-			return -1
-		}),
-	)
 	mux := http.NewServeMux()
-	mux.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	mux.Handle("/metrics", metrics.Handler(metrics.Config{
+		Store: a.ledger.Store, Questions: a.commands.Waiting, Operations: a.views.PendingOperations, Now: a.clock, Patience: a.patience(),
+		Intake: a.intake.Tally, Answers: a.answers, Webhooks: a.notifier.Tally, Backlog: a.index.Backlog,
+	}))
 	mux.HandleFunc("/readyz", a.adminReady)
 	mux.HandleFunc("POST /scrub", a.adminScrub)
 	if a.options.Pprof { // without cmdline: arguments may hold secrets
@@ -108,4 +74,46 @@ func (a *App) adminHandler() http.Handler {
 		mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
 	}
 	return mux
+}
+
+const (
+	// readyWithin is how far the views may be behind the log for the service to be ready.
+	readyWithin = 2 * time.Second
+	// watchEvery is how often is looked how far they are.
+	watchEvery = 250 * time.Millisecond
+)
+
+// errBehind says that the views are behind the log.
+var errBehind = errors.New("the views are behind the log")
+
+// viewsWatch knows until when the views showed everything that was in the log. A probe that asked the views itself would
+// wait for them; it is answered at once, whatever the load (I1).
+type viewsWatch struct {
+	caughtUp func(context.Context) error
+	shown    atomic.Int64 // the views showed everything that was in the log then: Unix nanoseconds
+}
+
+// run looks again and again until ctx ends.
+func (v *viewsWatch) run(ctx context.Context) {
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
+	for {
+		began := time.Now()
+		if err := v.caughtUp(ctx); err == nil {
+			v.shown.Store(began.UnixNano())
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// behind returns errBehind when the views have been behind the log for longer than readyWithin.
+func (v *viewsWatch) behind() error {
+	if time.Since(time.Unix(0, v.shown.Load())) > readyWithin+watchEvery {
+		return errBehind
+	}
+	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"payledger/domain/account"
 	"payledger/domain/processor"
 	"payledger/eventstore/reconcile"
+	"payledger/eventstore/workflows"
 	"payledger/httpapi"
 	"payledger/httpapi/management"
 	"payledger/notifier"
@@ -24,10 +25,10 @@ func (a *App) apiConfig() httpapi.Config {
 	return httpapi.Config{
 		Commands: a.commands, Reader: a.views,
 		History: &history.Reader{
-			Store: a.ledger.store, Vault: a.ledger.vault, First6Digits: a.first6DigitsNow, NextAsk: a.askNext,
+			Store: a.ledger.Store, Vault: a.ledger.Vault, First6Digits: a.first6DigitsNow, NextAsk: a.askNext,
 		},
-		Reconciler: reconcile.Reconciler{Store: a.ledger.store, Books: a.processors, Grace: a.options.PaymentTimeout},
-		Deliveries: a.webhooks, Workflows: a.workflows, ClientTokenKey: a.ledger.derive("client tokens"), PublicURL: a.options.PublicURL,
+		Reconciler: reconcile.Reconciler{Store: a.ledger.Store, Books: a.processors, Grace: a.options.PaymentTimeout},
+		Deliveries: a.webhooks, Workflows: a.workflows, ClientTokenKey: a.ledger.Derive("client tokens"), PublicURL: a.options.PublicURL,
 		Environment: a.options.Environment, Now: a.clock, Random: rand.Reader, Logger: a.log,
 		KeyUses: a.keyUses, Intake: a.intake,
 		Ready: a.publicReason, RateLimit: a.options.RateLimit,
@@ -63,4 +64,18 @@ func (a *App) readNotification(name processor.Name, header http.Header, body []b
 func (a *App) first6DigitsNow(ctx context.Context, id domain.AccountID) (bool, error) {
 	now, err := a.views.Settings(ctx, id)
 	return now.First6Digits, err
+}
+
+// openWorkflows ties the engine that runs workflows to payments, webhooks and views (D19).
+func (a *App) openWorkflows(ctx context.Context) error {
+	ofPayments, ofDisputes, err := notifier.Compilers()
+	if err != nil {
+		return err
+	}
+	ports := a.notifier.Workflows()
+	a.workflows, err = workflows.New(ctx, workflows.Config{
+		Store: a.ledger.Store, Compiler: ofPayments, DisputeCompiler: ofDisputes, Subjects: ports, Payments: a.commands, Requests: ports,
+		OpenRuns: a.views, Now: a.clock, Logger: a.log, Alone: a.options.NatsURL == "",
+	})
+	return err
 }

@@ -14,6 +14,10 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"payledger/cmd/payledger/ledger"
+	"payledger/cmd/payledger/limits"
+	"payledger/cmd/payledger/options"
+	"payledger/cmd/payledger/web"
 	"payledger/domain/processor"
 	"payledger/eventstore"
 	"payledger/eventstore/commands"
@@ -30,11 +34,11 @@ import (
 
 // App is the whole service as a value: Start brings it up in order, Stop takes it down in the reverse.
 type App struct {
-	options Options
+	options options.Options
 	log     zerolog.Logger
 	clock   func() time.Time
 
-	ledger      *ledger
+	ledger      *ledger.Ledger
 	simulator   *simulator.Simulator
 	processors  *adapter.Adapter
 	fanout      *eventstore.Fanout
@@ -47,14 +51,14 @@ type App struct {
 	keyUses     *keyuse.Uses
 	workflows   *workflows.Engine
 
-	api, admin, sim *webServer
+	api, admin, sim *web.Server
 	answers         func() map[int]uint64 // of the API, by status
 	intake          httpapi.Intake
 	caps            intake.Caps
 	watch           *viewsWatch
-	apiDoor         *door // of api, admin and sim, until the service is ready
-	adminDoor       *door
-	simDoor         *door
+	apiDoor         *web.Door // of api, admin and sim, until the service is ready
+	adminDoor       *web.Door
+	simDoor         *web.Door
 	progress        *startProgress
 	credentials     *commands.Credentials // of an account that this start made
 	show            func(*commands.Credentials) error
@@ -73,33 +77,26 @@ type Ready struct {
 	NATS      string `json:"nats"`
 }
 
-// folders below the data folder.
-const (
-	eventsFolder    = "events"    // the log and the secrets: JetStream
-	viewsFolder     = "views"     // read models: disposable
-	simulatorFolder = "simulator" // the simulated processors' books
-)
-
 // Start opens the ledger, initializes an empty sandbox and starts every part. Interrupted operations are recovered in the
 // background, after Start has returned.
-func Start(ctx context.Context, o Options, log zerolog.Logger) (*App, error) {
+func Start(ctx context.Context, o options.Options, log zerolog.Logger) (*App, error) {
 	return startAt(ctx, o, log, time.Now)
 }
 
-func startAt(ctx context.Context, o Options, log zerolog.Logger, clock func() time.Time) (*App, error) {
+func startAt(ctx context.Context, o options.Options, log zerolog.Logger, clock func() time.Time) (*App, error) {
 	return startShowing(ctx, o, log, clock, func(*commands.Credentials) error { return nil })
 }
 
 // startShowing hands the credentials of an account that it makes to show at once: what fails later in the start must not
 // take them away, because nothing shows them again.
-func startShowing(ctx context.Context, o Options, log zerolog.Logger, clock func() time.Time, show func(*commands.Credentials) error) (*App, error) {
-	o = o.withFiles()
-	if err := o.check(); err != nil {
+func startShowing(ctx context.Context, o options.Options, log zerolog.Logger, clock func() time.Time, show func(*commands.Credentials) error) (*App, error) {
+	o = o.WithFiles()
+	if err := o.Check(); err != nil {
 		return nil, err
 	}
-	tuneRuntime()
-	bounds := memoryOf(o.Memory)
-	bounds.limitMemory()
+	limits.TuneRuntime()
+	bounds := limits.Of(o.Memory)
+	bounds.Apply()
 	log.Info().Int64("limitBytes", bounds.Limit).Int64("cacheBytes", bounds.Caches).Msg("memory")
 	a := &App{
 		options: o, log: log, clock: clock, failed: make(chan error, 8), stopAPI: func() {}, progress: newStartProgress(log),
@@ -123,7 +120,7 @@ func (a *App) openLedger(ctx context.Context) error {
 		return fmt.Errorf("data folder: %w", err)
 	}
 	var err error
-	a.ledger, err = openLedgerAs(ctx, a.options, eventstore.Config{
+	a.ledger, err = ledger.Open(ctx, a.options, ledger.Create, eventstore.Config{
 		Now: a.clock, Logger: a.log, Progress: func(done, of uint64) { a.progress.at(stageTips, done, of) },
 	})
 	return err
@@ -132,12 +129,12 @@ func (a *App) openLedger(ctx context.Context) error {
 // initialize makes the first account of an empty sandbox (I1), and checks that the ledger is for this
 // environment.
 func (a *App) initialize(ctx context.Context) error {
-	state, err := a.ledger.store.Initialized(ctx)
+	state, err := a.ledger.Store.Initialized(ctx)
 	if errors.Is(err, eventstore.ErrNotFound) {
-		if !a.options.sandbox() || a.options.NatsURL != "" {
+		if !a.options.Sandbox() || a.options.NatsURL != "" {
 			return errors.New("the ledger has no account yet; run `payledger init` first")
 		}
-		made, err := commands.Initialize(ctx, a.ledger.store, a.ledger.vault, rand.Reader, a.options.Environment, "cli:serve")
+		made, err := commands.Initialize(ctx, a.ledger.Store, a.ledger.Vault, rand.Reader, a.options.Environment, "cli:serve")
 		if err != nil {
 			return err
 		}
@@ -154,7 +151,7 @@ func (a *App) initialize(ctx context.Context) error {
 func (a *App) openProcessors(context.Context) error {
 	url := a.options.ProcessorURL
 	if url == "" {
-		dir := filepath.Join(a.options.Data, simulatorFolder)
+		dir := filepath.Join(a.options.Data, ledger.SimulatorFolder)
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return fmt.Errorf("simulator: %w", err)
 		}
@@ -162,8 +159,8 @@ func (a *App) openProcessors(context.Context) error {
 		if a.simulator, err = simulator.New(simulator.Config{Dir: dir, Secret: a.processorSecret(), Log: a.log}); err != nil {
 			return err
 		}
-		a.simDoor.open(a.simulator.Handler())
-		url = a.sim.url
+		a.simDoor.Open(a.simulator.Handler())
+		url = a.sim.URL
 	}
 	var err error
 	a.processors, err = adapter.New(url, nil)
@@ -175,24 +172,24 @@ func (a *App) processorSecret() []byte {
 	if a.options.ProcessorSecret != "" {
 		return []byte(a.options.ProcessorSecret)
 	}
-	return []byte(hex.EncodeToString(a.ledger.derive("processor notifications")))
+	return []byte(hex.EncodeToString(a.ledger.Derive("processor notifications")))
 }
 
 func (a *App) openViews(ctx context.Context) error {
-	a.fanout = eventstore.NewFanout(a.ledger.store)
+	a.fanout = eventstore.NewFanout(a.ledger.Store)
 	var err error
 	a.views, err = projections.Open(ctx, projections.Config{
-		Dir: filepath.Join(a.options.Data, viewsFolder), Store: a.ledger.store, Fanout: a.fanout,
-		Vault: a.ledger.vault, Logger: a.log, Now: a.clock, Cache: memoryOf(a.options.Memory).Pages,
+		Dir: filepath.Join(a.options.Data, ledger.ViewsFolder), Store: a.ledger.Store, Fanout: a.fanout,
+		Vault: a.ledger.Vault, Logger: a.log, Now: a.clock, Cache: limits.Of(a.options.Memory).Pages,
 	})
 	if err != nil {
 		return err
 	}
-	signer, _, err := a.ledger.vault.CheckpointSigner(ctx)
+	signer, _, err := a.ledger.Vault.CheckpointSigner(ctx)
 	if err != nil {
 		return err
 	}
-	a.checkpoints, err = eventstore.NewCheckpointer(ctx, a.ledger.store, a.fanout, signer)
+	a.checkpoints, err = eventstore.NewCheckpointer(ctx, a.ledger.Store, a.fanout, signer)
 	return err
 }
 
@@ -201,14 +198,14 @@ func (a *App) openNotifier(ctx context.Context) error {
 	if a.notifier, err = notifier.New(ctx, a.notifierConfig()); err != nil {
 		return err
 	}
-	if a.index, err = deliveries.Open(ctx, filepath.Join(a.options.Data, viewsFolder), a.log); err != nil {
+	if a.index, err = deliveries.Open(ctx, filepath.Join(a.options.Data, ledger.ViewsFolder), a.log); err != nil {
 		return err
 	}
-	if err := a.index.SizeCache(ctx, memoryOf(a.options.Memory).Pages); err != nil {
+	if err := a.index.SizeCache(ctx, limits.Of(a.options.Memory).Pages); err != nil {
 		return err
 	}
 	a.webhooks, err = notifier.OpenDeliveryLog(ctx, notifier.DeliveryLogConfig{
-		Notifier: a.notifier, Store: a.ledger.store, Index: a.index, Now: a.clock, Random: rand.Reader, Logger: a.log,
+		Notifier: a.notifier, Store: a.ledger.Store, Index: a.index, Now: a.clock, Random: rand.Reader, Logger: a.log,
 		Retention: a.options.DeliveryRetention,
 	})
 	return err
@@ -216,17 +213,17 @@ func (a *App) openNotifier(ctx context.Context) error {
 
 func (a *App) notifierConfig() notifier.Config {
 	return notifier.Config{
-		Store: a.ledger.store, Fanout: a.fanout, Vault: a.ledger.vault, Views: a.views, Now: a.clock,
+		Store: a.ledger.Store, Fanout: a.fanout, Vault: a.ledger.Vault, Views: a.views, Now: a.clock,
 		Random: rand.Reader, Logger: a.log, Timeout: a.options.WebhookTimeout, Grace: webhookGrace,
 		RetryDelays: a.options.WebhookRetryDelays,
-		AllowCIDRs:  a.options.WebhookAllowCIDR, Production: !a.options.sandbox(),
+		AllowCIDRs:  a.options.WebhookAllowCIDR, Production: !a.options.Sandbox(),
 		Shared: a.options.NatsURL != "",
 	}
 }
 
 func (a *App) openCommands(context.Context) error {
 	a.commands = commands.New(commands.Config{
-		Store: a.ledger.store, Vault: a.ledger.vault, Processors: a.processors, Account: a.views.Account,
+		Store: a.ledger.Store, Vault: a.ledger.Vault, Processors: a.processors, Account: a.views.Account,
 		PaymentAccount: a.views.PaymentAccount, NotifyURL: a.notifyURL, Disputes: a.processors,
 		PaymentTimeout: a.options.PaymentTimeout, ActionTimeout: a.options.ActionTimeout, ClientTokenTTL: a.options.ClientTokenTTL,
 		Random: rand.Reader, Logger: a.log,
@@ -291,10 +288,10 @@ const viewsEvery = 200 * time.Millisecond
 
 // healthy is the reason why the service should get no requests, or nil (I1: /readyz).
 func (a *App) healthy() error {
-	if err := a.ledger.store.Healthy(); err != nil {
+	if err := a.ledger.Store.Healthy(); err != nil {
 		return err
 	}
-	if err := a.ledger.store.Full(); err != nil {
+	if err := a.ledger.Store.Full(); err != nil {
 		return err
 	}
 	if err := a.views.Healthy(); err != nil {
@@ -311,9 +308,9 @@ func (a *App) healthy() error {
 
 // ready is the ready line.
 func (a *App) ready() Ready {
-	r := Ready{Ready: true, API: a.api.url, Admin: a.admin.url, Simulator: withoutUsers(a.options.ProcessorURL), NATS: withoutUsers(a.options.NatsURL)}
+	r := Ready{Ready: true, API: a.api.URL, Admin: a.admin.URL, Simulator: options.WithoutUsers(a.options.ProcessorURL), NATS: options.WithoutUsers(a.options.NatsURL)}
 	if a.sim != nil {
-		r.Simulator = a.sim.url
+		r.Simulator = a.sim.URL
 	}
 	return r
 }

@@ -95,7 +95,7 @@ func (m *merchant) weigh(t *testing.T, order string) {
 // logSize is what the log takes now.
 func (a *App) logSize(t *testing.T) eventstore.Size {
 	t.Helper()
-	size, err := a.ledger.store.Size(context.Background())
+	size, err := a.ledger.Store.Size(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}

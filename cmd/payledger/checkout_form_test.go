@@ -11,6 +11,7 @@ import (
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp/kb"
 
+	"payledger/cmd/payledger/options"
 	"payledger/domain"
 	"payledger/httpapi/checkout"
 )
@@ -24,7 +25,7 @@ type till struct {
 }
 
 // openTill starts a service with options of its own.
-func (b browser) openTill(t *testing.T, change func(*Options)) till {
+func (b browser) openTill(t *testing.T, change func(*options.Options)) till {
 	t.Helper()
 	options := testOptions(t.TempDir())
 	change(&options)

@@ -14,6 +14,8 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+
+	"payledger/cmd/payledger/options"
 )
 
 // Cards of the simulator's table (D13).
@@ -320,7 +322,7 @@ func (s till) testAnotherTab(t *testing.T) {
 
 // testSilent: a processor that never answers. The customer is told nothing that is not known.
 func (s till) testSilent(t *testing.T) {
-	s = s.browser.openTill(t, func(o *Options) { o.PaymentTimeout = 2 * time.Second })
+	s = s.browser.openTill(t, func(o *options.Options) { o.PaymentTimeout = 2 * time.Second })
 	order, address := s.order(t, nil)
 	w := s.browser.tab(t, 1280)
 	w.open(address)

@@ -1,6 +1,10 @@
 package main
 
-import "testing"
+import (
+	"testing"
+
+	"payledger/cmd/payledger/options"
+)
 
 // checkoutCase is something that customers do on the hosted page. The short ones are played in small runs too.
 type checkoutCase struct {
@@ -57,7 +61,7 @@ func TestCheckout(t *testing.T) {
 	if !found {
 		return
 	}
-	s := b.openTill(t, func(*Options) {})
+	s := b.openTill(t, func(*options.Options) {})
 	for _, c := range checkoutCases {
 		if testing.Short() && !c.short {
 			continue

@@ -19,6 +19,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"payledger/cmd/payledger/options"
 	"payledger/domain"
 	"payledger/processorsim/adapter"
 	"payledger/processorsim/simulator"
@@ -125,7 +126,7 @@ func TestClockSetBack(t *testing.T) {
 }
 
 // clockOptions are those of a service whose waits are short.
-func clockOptions(dir, processors string) Options {
+func clockOptions(dir, processors string) options.Options {
 	o := testOptions(dir)
 	o.ProcessorURL, o.ProcessorSecret = processors, "secret"
 	o.PaymentTimeout, o.ActionTimeout, o.WebhookRetryDelays = 3*time.Second, clockDelay, []time.Duration{clockDelay}
@@ -194,7 +195,7 @@ func clockSetBack(t *testing.T, jump time.Duration, between string) {
 }
 
 // startWith starts a service whose clock can be set.
-func startWith(t *testing.T, o Options, clock *jumpingClock) (*App, func() error) {
+func startWith(t *testing.T, o options.Options, clock *jumpingClock) (*App, func() error) {
 	t.Helper()
 	app, err := startAt(context.Background(), o, zerolog.Nop(), clock.now)
 	if err != nil {
@@ -240,7 +241,7 @@ func runAhead(service string) int {
 }
 
 // startAhead starts a service with a clock that is ahead, in a process of its own. end kills it.
-func startAhead(t *testing.T, o Options, by time.Duration) (api string, end func() error) {
+func startAhead(t *testing.T, o options.Options, by time.Duration) (api string, end func() error) {
 	t.Helper()
 	service, err := json.Marshal(aheadService{by, o.Data, o.ProcessorURL})
 	if err != nil {

@@ -94,7 +94,7 @@ func TestExitStatus(t *testing.T) {
 		{"zero duration", []string{"serve", "--payment-timeout", "0s"}, exitUsage, "more than 0"},
 		{"retries without a delay", []string{"serve", "--webhook-retry-delays", "10s,0s"}, exitUsage, "webhook-retry-delays"},
 		{"retries after days", []string{"serve", "--webhook-retry-delays", "10s,25h"}, exitUsage, "webhook-retry-delays"},
-		{"too many retries", []string{"serve", "--webhook-retry-delays", strings.Repeat("1s,", maxRetries) + "1s"}, exitUsage, "webhook-retry-delays"},
+		{"too many retries", []string{"serve", "--webhook-retry-delays", strings.Repeat("1s,", 20) + "1s"}, exitUsage, "webhook-retry-delays"},
 		{"no retention", []string{"serve", "--delivery-retention", "0s"}, exitUsage, "delivery-retention"},
 		{"a short retention", []string{"serve", "--delivery-retention", "59s"}, exitUsage, "at least 1m0s"},
 		{"a bad retention", []string{"serve", "--delivery-retention", "90 days"}, exitUsage, "delivery-retention"},

@@ -26,7 +26,7 @@ func BenchmarkCreate(b *testing.B) {
 	app := startApp(b, testOptions(b.TempDir()))
 	m := newMerchant(app.ready().API, app.credentials.APIKey)
 	tokens := prepareTokens(b, m, b.N)
-	raw := map[int]time.Duration{1: 0, app.ledger.store.Shards(): 0}
+	raw := map[int]time.Duration{1: 0, app.ledger.Store.Shards(): 0}
 	rounds := 0
 	measureRaw := func() {
 		rounds++
@@ -53,7 +53,7 @@ func BenchmarkCreate(b *testing.B) {
 	measureRaw()
 	rate := float64(events) / b.Elapsed().Seconds()
 	publishes := float64(rawPublishes * rounds)
-	one, sharded := publishes/raw[1].Seconds(), publishes/raw[app.ledger.store.Shards()].Seconds()
+	one, sharded := publishes/raw[1].Seconds(), publishes/raw[app.ledger.Store.Shards()].Seconds()
 	slices.Sort(durations)
 	b.ReportMetric(float64(cpu.Microseconds())/float64(b.N), "cpu-us/payment")
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "payments/s")
@@ -121,12 +121,12 @@ const rawPublishes = 5_000
 // number of streams.
 func rawTime(b *testing.B, app *App, streams int) time.Duration {
 	b.Helper()
-	log, err := app.ledger.store.Size(context.Background())
+	log, err := app.ledger.Store.Size(context.Background())
 	if err != nil {
 		b.Fatal(err)
 	}
 	size := log.EventBytes
-	raw, err := app.ledger.store.Yardstick(context.Background(), streams, *benchConnections, rawPublishes, size)
+	raw, err := app.ledger.Store.Yardstick(context.Background(), streams, *benchConnections, rawPublishes, size)
 	if err != nil {
 		b.Fatal(err)
 	}

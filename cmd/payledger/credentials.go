@@ -9,9 +9,14 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/rs/zerolog"
 
+	"payledger/cmd/payledger/ledger"
+	"payledger/cmd/payledger/options"
+	"payledger/cmd/payledger/terminal"
+	"payledger/eventstore"
 	"payledger/eventstore/commands"
 )
 
@@ -29,22 +34,22 @@ type resetCommand struct {
 }
 
 // Run makes the credentials and prints them, once.
-func (c *resetCommand) Run(ctx context.Context, std streams, args arguments) (err error) {
-	if err := args.refused(); err != nil {
+func (c *resetCommand) Run(ctx context.Context, std terminal.Streams, args options.Arguments) (err error) {
+	if err := args.Refused(); err != nil {
 		return err
 	}
-	if _, err := os.Stat(filepath.Join(c.Data, eventsFolder)); err != nil {
+	if _, err := os.Stat(filepath.Join(c.Data, ledger.EventsFolder)); err != nil {
 		return fmt.Errorf("%s holds no ledger; name its folder with --data, or make one with `payledger init`", c.Data)
 	}
-	if c.MasterKey, err = readSecret("--master-key", c.MasterKey, c.MasterKeyFile); err != nil {
-		return usageError{err}
+	if c.MasterKey, err = options.ReadSecret("--master-key", c.MasterKey, c.MasterKeyFile); err != nil {
+		return options.Usage(err)
 	}
-	l, err := openLedger(ctx, Options{Data: c.Data, MasterKey: c.MasterKey, existing: true}, zerolog.Nop(), false)
+	l, err := ledger.Open(ctx, options.Options{Data: c.Data, MasterKey: c.MasterKey}, ledger.Existing, eventstore.Config{Logger: zerolog.Nop()})
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, l.close()) }()
-	made, err := commands.ResetCredentials(ctx, l.store, l.vault, rand.Reader, "cli:credentials")
+	defer func() { err = errors.Join(err, l.Close()) }()
+	made, err := commands.ResetCredentials(ctx, l.Store, l.Vault, rand.Reader, "cli:credentials")
 	if errors.Is(err, commands.ErrNotInitialized) {
 		return fmt.Errorf("%s holds a ledger without an account; make one with `payledger init`", c.Data)
 	}
@@ -52,10 +57,10 @@ func (c *resetCommand) Run(ctx context.Context, std streams, args arguments) (er
 		return err
 	}
 	if c.JSON {
-		return json.NewEncoder(std.out).Encode(made)
+		return json.NewEncoder(std.Out).Encode(made)
 	}
-	printCredentials(std.out, made)
-	fmt.Fprint(std.out, "API keys that were there still work: revoke a lost one with DELETE /management/api-keys/{id}.\nWebhooks are signed with the previous secret too for 24 hours.\n")
+	printCredentials(std.Out, made)
+	fmt.Fprint(std.Out, "API keys that were there still work: revoke a lost one with DELETE /management/api-keys/{id}.\nWebhooks are signed with the previous secret too for 24 hours.\n")
 	return nil
 }
 
@@ -63,4 +68,54 @@ func (c *resetCommand) Run(ctx context.Context, std streams, args arguments) (er
 func printCredentials(out io.Writer, made commands.Credentials) {
 	fmt.Fprintf(out, "account             %s (%s)\napi key             %s\nsigning secret      %s\ndashboard user      %s\ndashboard password  %s\n\nThis is shown once. Keep it.\n",
 		made.AccountID, made.Environment, made.APIKey, made.SigningSecret, made.DashboardUser, made.DashboardPassword)
+}
+
+// initCommand makes the account of a new data folder.
+type initCommand struct {
+	Data          string `help:"Data folder." default:"./data" type:"path"`
+	Environment   string `help:"sandbox or production." enum:"sandbox,production" default:"sandbox"`
+	Shards        int    `help:"Number of shard streams." placeholder:"N"`
+	MasterKey     string `help:"Key of the stream of secrets, 64 hexadecimal digits." placeholder:"HEX"`
+	MasterKeyFile string `help:"File that holds the master key." type:"path"`
+	JSON          bool   `name:"json" help:"Print the credentials as JSON."`
+}
+
+// check reads the master key, and names everything that is wrong before anything is written.
+func (c *initCommand) check(args options.Arguments) error {
+	o := options.Options{Environment: c.Environment, MasterKey: c.MasterKey, MasterKeyFile: c.MasterKeyFile}.WithFiles()
+	faults := o.KeyFaults()
+	if !o.Sandbox() {
+		faults = append(faults, args.Faults()...)
+	}
+	if c.MasterKey = o.MasterKey; len(faults) > 0 {
+		return options.Usage(errors.New(strings.Join(faults, "; ")))
+	}
+	return nil
+}
+
+// Run creates the account and prints its credentials, once. A folder that has one is refused.
+func (c *initCommand) Run(ctx context.Context, std terminal.Streams, args options.Arguments) (err error) {
+	if err := c.check(args); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(c.Data, 0o700); err != nil {
+		return fmt.Errorf("data folder: %w", err)
+	}
+	l, err := ledger.Open(ctx, options.Options{Data: c.Data, Shards: c.Shards, MasterKey: c.MasterKey}, ledger.Create, eventstore.Config{Logger: zerolog.Nop()})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, l.Close()) }()
+	made, err := commands.Initialize(ctx, l.Store, l.Vault, rand.Reader, c.Environment, "cli:init")
+	if errors.Is(err, commands.ErrInitialized) {
+		return fmt.Errorf("%s holds a ledger already; its credentials were shown when it was made", c.Data)
+	}
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return json.NewEncoder(std.Out).Encode(made)
+	}
+	printCredentials(std.Out, made)
+	return nil
 }

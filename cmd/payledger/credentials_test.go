@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"payledger/cmd/payledger/ledger"
 	"payledger/eventstore/commands"
 	"payledger/eventstore/secrets"
 )
@@ -41,7 +42,7 @@ func TestAddressInUse(t *testing.T) {
 func TestCredentialsOfAFailedStart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, simulatorFolder), []byte("in the way"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, ledger.SimulatorFolder), []byte("in the way"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	status, out, stderr := invoke(t, "serve", "--data", dir, "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--log-level", "error")
@@ -77,7 +78,7 @@ func TestCredentialsReset(t *testing.T) {
 		newMerchant(app.ready().API, key).must(t, "GET", "/management/signing-secret", newMerchant("", key).headers(), nil)
 	}
 	user := app.views.Accounts()[0].Users[0]
-	verifier, err := app.ledger.vault.Get(t.Context(), user.Password)
+	verifier, err := app.ledger.Vault.Get(t.Context(), user.Password)
 	if err != nil || secrets.CheckPassword(verifier, old.DashboardPassword) || secrets.CheckPassword(verifier, made.DashboardPassword) {
 		t.Errorf("a password that was replaced still counts (%v)", err)
 	}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"payledger/cmd/payledger/ledger"
 )
 
 // A bit that flips in a file of a running service: reads that meet it answer 503, never that something cannot be found;
@@ -34,7 +36,7 @@ func TestFlipInARunningService(t *testing.T) {
 	p.stop() // what was written lately is not read from files
 	p = serveProcess(t, "--data", data)
 	m = newMerchant(p.ready.API, key)
-	files, err := filepath.Glob(filepath.Join(data, eventsFolder, "jetstream", "*", "streams", "LEDGER_*", "msgs", "*.blk"))
+	files, err := filepath.Glob(filepath.Join(data, ledger.EventsFolder, "jetstream", "*", "streams", "LEDGER_*", "msgs", "*.blk"))
 	if err != nil || len(files) == 0 {
 		t.Fatal(err)
 	}

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"payledger/cmd/payledger/demo"
+	"payledger/cmd/payledger/options"
+	"payledger/cmd/payledger/terminal"
 	"payledger/domain/account"
 	"payledger/notifier"
 )
@@ -21,14 +23,14 @@ type demoCommand struct {
 }
 
 // Run starts the whole service in a temporary folder, plays the story and stays up until it is interrupted.
-func (c *demoCommand) Run(ctx context.Context, std streams) (err error) {
+func (c *demoCommand) Run(ctx context.Context, std terminal.Streams) (err error) {
 	dir, err := os.MkdirTemp("", "payledger-demo-")
 	if err != nil {
 		return fmt.Errorf("temporary folder: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	options := c.options(dir)
-	log, err := options.logger(std.err)
+	log, err := options.Logger(std.Err)
 	if err != nil {
 		return err
 	}
@@ -38,13 +40,13 @@ func (c *demoCommand) Run(ctx context.Context, std streams) (err error) {
 	}
 	defer func() { err = errors.Join(err, app.Stop()) }()
 	stage := demo.Stage{
-		API: app.api.url, APIKey: app.credentials.APIKey, SigningSecret: app.credentials.SigningSecret, Out: std.out,
+		API: app.api.URL, APIKey: app.credentials.APIKey, SigningSecret: app.credentials.SigningSecret, Out: std.Out,
 	}
 	told, err := demo.Play(ctx, stage)
 	if err != nil {
 		return fmt.Errorf("the story went otherwise: %w", err)
 	}
-	fmt.Fprintf(std.out, "\nAll as told: %d events of %d payments.\n", told.Events, told.Payments)
+	fmt.Fprintf(std.Out, "\nAll as told: %d events of %d payments.\n", told.Events, told.Payments)
 	if c.Once {
 		return nil
 	}
@@ -66,19 +68,19 @@ func (c *demoCommand) Run(ctx context.Context, std streams) (err error) {
 const demoPaymentTimeout = 3 * time.Second
 
 // options run the service on free ports, with webhooks to this machine allowed.
-func (c *demoCommand) options(dir string) Options {
-	return Options{
+func (c *demoCommand) options(dir string) options.Options {
+	return options.Options{
 		Data: dir, Listen: c.Listen, AdminListen: "127.0.0.1:0", SimListen: "127.0.0.1:0", Environment: account.Sandbox,
-		PaymentTimeout: demoPaymentTimeout, ActionTimeout: 24 * time.Hour, ClientTokenTTL: 24 * time.Hour, WebhookTimeout: 10 * time.Second, DisputeLookup: time.Minute, WriteTimeout: defaultWriteTimeout,
+		PaymentTimeout: demoPaymentTimeout, ActionTimeout: 24 * time.Hour, ClientTokenTTL: 24 * time.Hour, WebhookTimeout: 10 * time.Second, DisputeLookup: time.Minute, WriteTimeout: options.DefaultWriteTimeout,
 		DeliveryRetention: notifier.DefaultRetention,
 		WebhookAllowCIDR:  []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, LogLevel: c.LogLevel, LogFormat: "auto",
 	}
 }
 
 // lookOn prints what a newcomer can try next.
-func (c *demoCommand) lookOn(std streams, app *App, told demo.Result, shop string) {
+func (c *demoCommand) lookOn(std terminal.Streams, app *App, told demo.Result, shop string) {
 	r := app.ready()
-	fmt.Fprintf(std.out, `
+	fmt.Fprintf(std.Out, `
 The service stays up until Ctrl-C. Buy something, in a browser:
 
   %[6]s

@@ -14,6 +14,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"payledger/cmd/payledger/options"
 	"payledger/domain"
 	"payledger/domain/processor"
 	"payledger/notifier/signature"
@@ -59,7 +60,7 @@ type disputeHooks struct {
 	hooks map[string][]disputeHook
 }
 
-func newDisputeRun(t *testing.T, change func(*Options)) *disputeRun {
+func newDisputeRun(t *testing.T, change func(*options.Options)) *disputeRun {
 	t.Helper()
 	o := testOptions(t.TempDir())
 	if change != nil {
@@ -73,7 +74,7 @@ func newDisputeRun(t *testing.T, change func(*Options)) *disputeRun {
 	return r
 }
 
-func (r *disputeRun) start(o Options) {
+func (r *disputeRun) start(o options.Options) {
 	r.Helper()
 	app, err := Start(context.Background(), o, zerolog.Nop())
 	if err != nil {
@@ -276,7 +277,7 @@ func TestDisputedCard(t *testing.T) {
 // webhooks: a lost one is found by asking (D14, D16).
 func TestDisputeFaults(t *testing.T) {
 	t.Parallel()
-	r := newDisputeRun(t, func(o *Options) { o.DisputeLookup = 50 * time.Millisecond })
+	r := newDisputeRun(t, func(o *options.Options) { o.DisputeLookup = 50 * time.Millisecond })
 	id := r.settled("order-1", "4111111111111111", "CHECKOUT")
 	rate := 0.4
 	for mode, delay := range map[protocol.Mode]int{protocol.DropBefore: 0, protocol.Latency: 30, protocol.DuplicateNotification: 0, protocol.Reorder: 40} {
@@ -326,7 +327,7 @@ func TestDisputeFaults(t *testing.T) {
 func TestLostWhileAway(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	r := newDisputeRun(t, func(o *Options) { o.Data, o.DisputeLookup = dir, time.Hour })
+	r := newDisputeRun(t, func(o *options.Options) { o.Data, o.DisputeLookup = dir, time.Hour })
 	id := r.settled("order-1", "4111111111111111", "STRIPE")
 	if err := r.app.processors.SetFault(context.Background(), protocol.Fault{Operation: processor.Dispute, Mode: protocol.DropBefore}); err != nil {
 		t.Fatal(err)

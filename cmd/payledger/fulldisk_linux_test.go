@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"payledger/cmd/payledger/ledger"
 )
 
 // smallDisk is the size of the disk in the test, in bytes: room for what is set aside, and not much more.
@@ -87,7 +89,7 @@ func TestFullDisk(t *testing.T) {
 	}
 	token := m.token(t, "order-late", 1000, "4111111111111111")
 	until(t, 10*time.Second, "space is set aside", func() (bool, string) {
-		_, err := os.Stat(filepath.Join(data, eventsFolder, "ballast"))
+		_, err := os.Stat(filepath.Join(data, ledger.EventsFolder, "ballast"))
 		return err == nil, fmt.Sprint(err)
 	})
 	ready := func() (bool, string) {
@@ -133,7 +135,7 @@ func TestFullDisk(t *testing.T) {
 	full()
 	fill(t, dir, 0)
 	until(t, 5*time.Second, "the ballast is given up", func() (bool, string) {
-		_, err := os.Stat(filepath.Join(data, eventsFolder, "ballast"))
+		_, err := os.Stat(filepath.Join(data, ledger.EventsFolder, "ballast"))
 		return os.IsNotExist(err), fmt.Sprint(err)
 	})
 	fill(t, dir, 0)

@@ -17,7 +17,10 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"payledger/cmd/payledger/ledger"
+	"payledger/cmd/payledger/options"
 	"payledger/domain"
+	"payledger/eventstore"
 	"payledger/eventstore/eventstoretest"
 )
 
@@ -52,7 +55,7 @@ func TestGrowth(t *testing.T) {
 	g.start("after kill -9")
 	g.measure("at rest")
 	g.p.kill()
-	if err := os.RemoveAll(filepath.Join(o.Data, eventsFolder, "tips")); err != nil {
+	if err := os.RemoveAll(filepath.Join(o.Data, ledger.EventsFolder, "tips")); err != nil {
 		t.Fatal(err)
 	}
 	g.start("without the tip store")
@@ -70,7 +73,7 @@ type growth struct {
 }
 
 // filled makes a log of -grown payments, unless it is there, and returns the API key of its account and some payments.
-func filled(t testing.TB, o Options) (key string, ids []domain.PaymentID) {
+func filled(t testing.TB, o options.Options) (key string, ids []domain.PaymentID) {
 	t.Helper()
 	kept := filepath.Join(o.Data, "key")
 	if text, err := os.ReadFile(kept); err == nil {
@@ -84,14 +87,14 @@ func filled(t testing.TB, o Options) (key string, ids []domain.PaymentID) {
 	if err := app.Stop(); err != nil {
 		t.Fatal(err)
 	}
-	l, err := openLedger(context.Background(), o, zerolog.Nop(), false)
+	l, err := ledger.Open(context.Background(), o, ledger.Create, eventstore.Config{Logger: zerolog.Nop()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	began := time.Now()
-	ids, err = eventstoretest.Generate(context.Background(), l.store, made.AccountID, *grown, 256)
+	ids, err = eventstoretest.Generate(context.Background(), l.Store, made.AccountID, *grown, 256)
 	took := time.Since(began)
-	if err := errors.Join(err, l.close(), os.WriteFile(kept, []byte(made.APIKey), 0o600)); err != nil {
+	if err := errors.Join(err, l.Close(), os.WriteFile(kept, []byte(made.APIKey), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("%d payments, %d aggregates, %d events: %.0f events/s", *grown, *grown*eventstoretest.LifeAggregates,

@@ -226,11 +226,11 @@ func payAt(t *testing.T, m *merchant, name processor.Name) string {
 // cardGone reports whether the card behind a token is destroyed.
 func cardGone(t *testing.T, app *App, account domain.AccountID, token domain.Token) bool {
 	t.Helper()
-	tip, err := eventstore.Load(context.Background(), app.ledger.store, eventstore.Instruments, eventstore.Instruments.Key(account, string(token)), eventstore.AllowStale)
+	tip, err := eventstore.Load(context.Background(), app.ledger.Store, eventstore.Instruments, eventstore.Instruments.Key(account, string(token)), eventstore.AllowStale)
 	if err != nil || !tip.State.Exists() {
 		t.Fatal("no such token", err)
 	}
-	_, err = app.ledger.vault.Card(context.Background(), secrets.CardRef{Account: account, Token: token, TokenizedAt: tip.State.CreatedAt}, tip.State.CreatedAt)
+	_, err = app.ledger.Vault.Card(context.Background(), secrets.CardRef{Account: account, Token: token, TokenizedAt: tip.State.CreatedAt}, tip.State.CreatedAt)
 	return errors.Is(err, secrets.ErrGone)
 }
 

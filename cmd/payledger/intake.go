@@ -6,8 +6,8 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
+	"payledger/cmd/payledger/limits"
+	"payledger/cmd/payledger/web"
 	"payledger/httpapi"
 	"payledger/httpapi/intake"
 )
@@ -23,16 +23,12 @@ const (
 	reserve = 64
 	// adminConnections is how many connections the operators' address takes.
 	adminConnections = 256
-	// leastConnections are taken however little memory there is.
-	leastConnections = 256
 	// addressShare is the part of the connections that one client address may hold by default.
 	addressShare = 2
-	// fileShare is the part of the open files that the process may have that connections may take.
-	fileShare = 2
 )
 
 // intakeOf makes the limits of the API's requests.
-func (a *App) intakeOf(bounds memory) {
+func (a *App) intakeOf(bounds limits.Bounds) {
 	o := a.options
 	places := o.MaxRequests
 	if places == 0 {
@@ -40,7 +36,7 @@ func (a *App) intakeOf(bounds memory) {
 	}
 	most := o.MaxConnections
 	if most == 0 {
-		most = bounds.connections(openFiles())
+		most = bounds.Connections(limits.OpenFiles())
 	}
 	each := o.AddressConnections
 	if each == 0 {
@@ -59,30 +55,14 @@ func (a *App) intakeOf(bounds memory) {
 	a.log.Info().Int("connections", most).Int("perAddress", each).Int("requests", places).Msg("limits")
 }
 
-// web says how the API's server serves.
-func (a *App) web(handler http.Handler) webConfig {
-	return webConfig{handler: handler, surplus: httpapi.Surplus(rand.Reader, handler, a.intake.Tally), caps: a.caps, tls: a.tls()}
+// apiWeb says how the API's server serves.
+func (a *App) apiWeb(handler http.Handler) web.Config {
+	return web.Config{Handler: handler, Surplus: httpapi.Surplus(rand.Reader, handler, a.intake.Tally), Caps: a.caps, TLS: a.tls()}
 }
 
 // adminWeb says how the operators' server serves: with few connections, and one in the reserve for probes.
-func (a *App) adminWeb(handler http.Handler) webConfig {
-	return webConfig{handler: handler, surplus: httpapi.Surplus(rand.Reader, handler, a.intake.Tally), caps: intake.Caps{
+func (a *App) adminWeb(handler http.Handler) web.Config {
+	return web.Config{Handler: handler, Surplus: httpapi.Surplus(rand.Reader, handler, a.intake.Tally), Caps: intake.Caps{
 		Connections: adminConnections, Reserve: reserve, WriteTimeout: a.options.WriteTimeout, Tally: a.intake.Tally, Now: time.Now,
 	}}
-}
-
-// intakeCollector exports the number of refused requests and connections by limit.
-type intakeCollector struct{ tally *intake.Tally }
-
-var intakeRefused = prometheus.NewDesc("payledger_refused_total",
-	"Connections and requests that were refused or cut since the start, by limit.", []string{"limit"}, nil)
-
-// Describe names the metric.
-func (intakeCollector) Describe(out chan<- *prometheus.Desc) { out <- intakeRefused }
-
-// Collect reads the counts.
-func (c intakeCollector) Collect(out chan<- prometheus.Metric) {
-	c.tally.All(func(l intake.Limit, n uint64) {
-		out <- prometheus.MustNewConstMetric(intakeRefused, prometheus.CounterValue, float64(n), l.String())
-	})
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"payledger/cmd/payledger/limits"
 	"payledger/domain/processor"
 	"payledger/httpapi/intake"
 )
@@ -279,7 +280,7 @@ func TestAnswersMemory(t *testing.T) {
 	t.Parallel()
 	app := startApp(t, testOptions(t.TempDir()))
 	m := newMerchant(app.ready().API, app.credentials.APIKey)
-	budget, half := app.intake.Answers, memoryOf(0).Answers/2
+	budget, half := app.intake.Answers, limits.Of(0).Answers/2
 	one, other := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
 	if !budget.Take(one, half) || !budget.Take(other, half) {
 		t.Fatal("the memory is not free")

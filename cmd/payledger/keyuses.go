@@ -3,6 +3,7 @@ package main
 import (
 	"path/filepath"
 
+	"payledger/cmd/payledger/ledger"
 	"payledger/domain"
 	"payledger/httpapi/keyuse"
 )
@@ -13,7 +14,7 @@ const keyUsesFile = "key-uses.json"
 // openKeyUses reads when API keys were last used. A file that cannot be read is left behind: it only serves to show.
 func (a *App) openKeyUses() {
 	var err error
-	if a.keyUses, err = keyuse.Open(filepath.Join(a.options.Data, viewsFolder, keyUsesFile)); err != nil {
+	if a.keyUses, err = keyuse.Open(filepath.Join(a.options.Data, ledger.ViewsFolder, keyUsesFile)); err != nil {
 		a.warnOfUses(err)
 	}
 }

@@ -26,7 +26,7 @@ func TestKeyUsesSurviveARestart(t *testing.T) {
 		t.Error("the use of the key is not known")
 	}
 	app.keyUses.Note(id, at.Add(20*time.Second))
-	history, err := app.ledger.store.History(context.Background(), eventstore.Accounts.Key(made.AccountID, string(made.AccountID)))
+	history, err := app.ledger.Store.History(context.Background(), eventstore.Accounts.Key(made.AccountID, string(made.AccountID)))
 	if err != nil || len(history) != 1 || history[0].Type != "account.created" {
 		t.Errorf("with the uses of its key the account has %d events, %v", len(history), err)
 	}

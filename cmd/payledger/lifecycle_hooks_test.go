@@ -111,14 +111,14 @@ func (h *hooks) all(want map[hookOf]bool) bool {
 // wanted adds the webhooks that a payment's facts call for.
 func (s *stories) wanted(id domain.PaymentID, want map[hookOf]bool) {
 	s.Helper()
-	events, err := s.app.ledger.store.History(context.Background(), eventstore.Payments.Key(s.account, string(id)))
+	events, err := s.app.ledger.Store.History(context.Background(), eventstore.Payments.Key(s.account, string(id)))
 	if err != nil {
 		s.Fatal(err)
 	}
 	var before payment.State
 	told := map[string]bool{} // the actions that were told of
 	for _, r := range events {
-		after, err := eventstore.StateAt(context.Background(), s.app.ledger.store, eventstore.Payments, r)
+		after, err := eventstore.StateAt(context.Background(), s.app.ledger.Store, eventstore.Payments, r)
 		if err != nil {
 			s.Fatal(err)
 		}

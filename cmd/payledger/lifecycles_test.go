@@ -16,6 +16,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"payledger/cmd/payledger/options"
 	"payledger/domain"
 	"payledger/domain/payment"
 	"payledger/eventstore"
@@ -79,7 +80,7 @@ func TestLifecycles(t *testing.T) {
 type stories struct {
 	*testing.T
 	seed    uint64
-	options Options
+	options options.Options
 	account domain.AccountID
 	lives   []*life
 
@@ -203,7 +204,7 @@ func (s *stories) count(what string) {
 // atLog reads a payment at the log.
 func (s *stories) atLog(id domain.PaymentID) payment.State {
 	s.Helper()
-	tip, err := eventstore.Load(context.Background(), s.app.ledger.store, eventstore.Payments,
+	tip, err := eventstore.Load(context.Background(), s.app.ledger.Store, eventstore.Payments,
 		eventstore.Payments.Key(s.account, string(id)), eventstore.Latest)
 	if err != nil {
 		s.Fatal(err)

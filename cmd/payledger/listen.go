@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"fmt"
 
+	"payledger/cmd/payledger/web"
 	"payledger/httpapi"
 )
 
@@ -12,24 +13,24 @@ import (
 // address that is in use must not leave a folder behind that is initialized. Until the service is ready, the API and the
 // operators' address say how far the start is.
 func (a *App) listen(ctx context.Context) error {
-	listener, err := listen(ctx, a.options.Listen)
+	listener, err := web.Listen(ctx, a.options.Listen)
 	if err != nil {
 		return fmt.Errorf("--listen: %w", err)
 	}
 	if a.options.PublicURL == "" {
 		a.options.PublicURL = a.scheme() + "://" + listener.Addr().String()
 	}
-	a.apiDoor = newDoor(httpapi.Starting(rand.Reader, a.progress.String))
-	a.api = serveOn(listener, a.web(a.apiDoor))
-	a.adminDoor = newDoor(a.progress.adminStarting())
-	if a.admin, err = serveWeb(ctx, a.options.AdminListen, a.adminWeb(a.adminDoor)); err != nil {
+	a.apiDoor = web.NewDoor(httpapi.Starting(rand.Reader, a.progress.String))
+	a.api = web.ServeOn(listener, a.apiWeb(a.apiDoor))
+	a.adminDoor = web.NewDoor(a.progress.adminStarting())
+	if a.admin, err = web.Serve(ctx, a.options.AdminListen, a.adminWeb(a.adminDoor)); err != nil {
 		return fmt.Errorf("--admin-listen: %w", err)
 	}
 	if a.options.ProcessorURL != "" {
 		return nil
 	}
-	a.simDoor = newDoor(a.progress.adminStarting())
-	if a.sim, err = serveWeb(ctx, a.options.SimListen, webConfig{handler: a.simDoor}); err != nil {
+	a.simDoor = web.NewDoor(a.progress.adminStarting())
+	if a.sim, err = web.Serve(ctx, a.options.SimListen, web.Config{Handler: a.simDoor}); err != nil {
 		return fmt.Errorf("--sim-listen: %w", err)
 	}
 	return nil
@@ -42,8 +43,8 @@ func (a *App) openDoors(context.Context) error {
 		return err
 	}
 	a.answers = api.Answers
-	a.apiDoor.open(api)
-	a.adminDoor.open(a.adminHandler())
+	a.apiDoor.Open(api)
+	a.adminDoor.Open(a.adminHandler())
 	return nil
 }
 
@@ -54,9 +55,9 @@ func (a *App) scheme() string {
 	return "http"
 }
 
-func (a *App) tls() *tlsFiles {
+func (a *App) tls() *web.Certificate {
 	if a.options.TLSCert == "" {
 		return nil
 	}
-	return &tlsFiles{a.options.TLSCert, a.options.TLSKey}
+	return &web.Certificate{Cert: a.options.TLSCert, Key: a.options.TLSKey}
 }

@@ -1,10 +1,3 @@
-// Command payledger is the whole service in one binary: the payments ledger with its HTTP interface, the
-// simulator of its processors, and the tools of operators and auditors (I1).
-//
-// Every flag has an environment variable PAYLEDGER_<FLAG>, dashes as underscores. Exit status: 0 fine,
-// 1 failure with one line on stderr that says what and what to do, 2 usage.
-//
-// The package wires the parts and nothing else: app.go is the order in which they start and stop.
 package main
 
 import (
@@ -19,6 +12,10 @@ import (
 	"syscall"
 
 	"github.com/alecthomas/kong"
+
+	"payledger/cmd/payledger/audit"
+	"payledger/cmd/payledger/options"
+	"payledger/cmd/payledger/terminal"
 )
 
 // cli is the command line (I1).
@@ -28,8 +25,8 @@ type cli struct {
 	Serve        serveCommand       `cmd:"" help:"Run the service."`
 	Credentials  credentialsCommand `cmd:"" help:"Replace credentials that were lost."`
 	Processorsim simCommand         `cmd:"" help:"Run the processor simulator as a process of its own."`
-	History      historyCommand     `cmd:"" help:"Replay one payment: every event, who, when, and what it changed."`
-	Reconcile    reconcileCommand   `cmd:"" help:"Compare the ledger with a processor's books."`
+	History      audit.History      `cmd:"" help:"Replay one payment: every event, who, when, and what it changed."`
+	Reconcile    audit.Reconcile    `cmd:"" help:"Compare the ledger with a processor's books."`
 	Version      versionCommand     `cmd:"" help:"Print the version."`
 }
 
@@ -40,9 +37,6 @@ const (
 )
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
-
-// streams are where a command writes.
-type streams struct{ out, err io.Writer }
 
 // run is main for callers that bring their own arguments and streams.
 func run(args []string, stdout, stderr io.Writer) int {
@@ -76,10 +70,10 @@ func run(args []string, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	command.BindTo(ctx, (*context.Context)(nil))
-	if err := command.Run(streams{stdout, stderr}, arguments(args)); err != nil {
-		var usage usageError
+	if err := command.Run(terminal.Streams{Out: stdout, Err: stderr}, options.Arguments(args)); err != nil {
+		var usage options.UsageError
 		fmt.Fprintln(stderr, "payledger:", err)
-		var trouble troubleError
+		var trouble audit.TroubleError
 		if errors.As(err, &usage) || errors.As(err, &trouble) {
 			return exitUsage
 		}
@@ -108,6 +102,3 @@ func misuse(err error) string {
 	}
 	return strings.Replace(err.Error(), "unexpected argument", "unknown command", 1) + " (`payledger help` lists the commands)"
 }
-
-// usageError is a fault of the command line that only shows when the command looks at it.
-type usageError struct{ error }

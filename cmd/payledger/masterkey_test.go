@@ -15,6 +15,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"payledger/cmd/payledger/ledger"
 	"payledger/eventstore"
 )
 
@@ -74,7 +75,7 @@ func TestMasterKeyOfAnother(t *testing.T) {
 		t.Fatal(err)
 	}
 	// A file where the simulator's folder would be ends every start that comes so far.
-	obstacle := filepath.Join(dir, simulatorFolder)
+	obstacle := filepath.Join(dir, ledger.SimulatorFolder)
 	if err := os.WriteFile(obstacle, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +133,7 @@ func TestMasterKeyOfAnother(t *testing.T) {
 func TestMasterKeyOfAnUnfinishedStart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	server, err := eventstore.StartServer(eventstore.ServerConfig{Dir: filepath.Join(dir, eventsFolder), Name: "payledger"})
+	server, err := eventstore.StartServer(eventstore.ServerConfig{Dir: filepath.Join(dir, ledger.EventsFolder), Name: "payledger"})
 	if err != nil {
 		t.Fatal(err)
 	}

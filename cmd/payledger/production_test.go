@@ -18,6 +18,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"payledger/cmd/payledger/options"
 	"payledger/domain/account"
 	"payledger/eventstore/secrets/apikey"
 )
@@ -72,53 +73,63 @@ func TestProductionOptions(t *testing.T) {
 	t.Parallel()
 	good := testOptions(t.TempDir())
 	good.Environment, good.MasterKey, good.ProcessorSecret, good.ProcessorURL = account.Production, goodMasterKey, goodSecret, "https://processors.example"
-	if err := good.check(); err != nil {
+	if err := good.Check(); err != nil {
 		t.Fatal(err)
 	}
 	certificate, key := selfSigned(t)
 	for name, c := range map[string]struct {
-		change func(*Options)
+		change func(*options.Options)
 		says   string // "" for nothing
 	}{
-		"no processor secret":       {func(o *Options) { o.ProcessorSecret = "" }, "PAYLEDGER_PROCESSOR_SECRET (or --processor-secret-file) is needed"},
-		"31 characters":             {func(o *Options) { o.ProcessorSecret = goodSecret[:31] }, "has 31 characters"},
-		"32 characters":             {func(o *Options) { o.ProcessorSecret = goodSecret[:32] }, ""},
-		"no processors":             {func(o *Options) { o.ProcessorURL = "" }, "the simulator is for the sandbox"},
-		"processors by http":        {func(o *Options) { o.ProcessorURL = "http://127.0.0.1:1" }, "https URL"},
-		"no URL":                    {func(o *Options) { o.ProcessorURL = "processors.example" }, "https URL"},
-		"no master key":             {func(o *Options) { o.MasterKey = "" }, "PAYLEDGER_MASTER_KEY"},
-		"half a master key":         {func(o *Options) { o.MasterKey = goodMasterKey[:32] }, "64 hexadecimal digits"},
-		"public":                    {func(o *Options) { o.Listen = "0.0.0.0:8080" }, "--behind-proxy"},
-		"public by name":            {func(o *Options) { o.Listen = "pay.example:8080" }, "--behind-proxy"},
-		"public by v6":              {func(o *Options) { o.Listen = "[::]:8080" }, "--behind-proxy"},
-		"every address":             {func(o *Options) { o.Listen = ":8080" }, "--behind-proxy"},
-		"private network":           {func(o *Options) { o.Listen = "10.0.0.1:8080" }, "--behind-proxy"},
-		"loopback by name":          {func(o *Options) { o.Listen = "localhost:8080" }, ""},
-		"loopback by v6":            {func(o *Options) { o.Listen = "[::1]:8080" }, ""},
-		"public behind a proxy":     {func(o *Options) { o.Listen, o.BehindProxy = ":8080", true }, ""},
-		"public with TLS":           {func(o *Options) { o.Listen, o.TLSCert, o.TLSKey = ":8443", certificate, key }, ""},
-		"public with a broken file": {func(o *Options) { o.Listen, o.TLSCert, o.TLSKey = ":8443", key, certificate }, "--tls-cert"},
-		"operators' address":        {func(o *Options) { o.AdminListen = "0.0.0.0:8081" }, "--admin-listen 0.0.0.0:8081 is public"},
-		"operators behind a proxy":  {func(o *Options) { o.AdminListen, o.BehindProxy = ":8081", true }, "--admin-listen :8081 is public"},
-		"operators with TLS":        {func(o *Options) { o.AdminListen, o.TLSCert, o.TLSKey = ":8081", certificate, key }, "--admin-listen :8081 is public"},
-		"NATS with a password":      {func(o *Options) { o.arguments = arguments{"serve", "--nats-url", "nats://me:pw@nats"} }, "PAYLEDGER_NATS_URL"},
-		"NATS, a list":              {func(o *Options) { o.arguments = arguments{"serve", "--nats-url=nats://a:4222, nats://me:pw@b:4222"} }, "PAYLEDGER_NATS_URL"},
-		"NATS, a list with a token": {func(o *Options) {
-			o.arguments = arguments{"serve", "--nats-url", "nats://a,tls://token@b:4222,nats://c"}
+		"no processor secret":       {func(o *options.Options) { o.ProcessorSecret = "" }, "PAYLEDGER_PROCESSOR_SECRET (or --processor-secret-file) is needed"},
+		"31 characters":             {func(o *options.Options) { o.ProcessorSecret = goodSecret[:31] }, "has 31 characters"},
+		"32 characters":             {func(o *options.Options) { o.ProcessorSecret = goodSecret[:32] }, ""},
+		"no processors":             {func(o *options.Options) { o.ProcessorURL = "" }, "the simulator is for the sandbox"},
+		"processors by http":        {func(o *options.Options) { o.ProcessorURL = "http://127.0.0.1:1" }, "https URL"},
+		"no URL":                    {func(o *options.Options) { o.ProcessorURL = "processors.example" }, "https URL"},
+		"no master key":             {func(o *options.Options) { o.MasterKey = "" }, "PAYLEDGER_MASTER_KEY"},
+		"half a master key":         {func(o *options.Options) { o.MasterKey = goodMasterKey[:32] }, "64 hexadecimal digits"},
+		"public":                    {func(o *options.Options) { o.Listen = "0.0.0.0:8080" }, "--behind-proxy"},
+		"public by name":            {func(o *options.Options) { o.Listen = "pay.example:8080" }, "--behind-proxy"},
+		"public by v6":              {func(o *options.Options) { o.Listen = "[::]:8080" }, "--behind-proxy"},
+		"every address":             {func(o *options.Options) { o.Listen = ":8080" }, "--behind-proxy"},
+		"private network":           {func(o *options.Options) { o.Listen = "10.0.0.1:8080" }, "--behind-proxy"},
+		"loopback by name":          {func(o *options.Options) { o.Listen = "localhost:8080" }, ""},
+		"loopback by v6":            {func(o *options.Options) { o.Listen = "[::1]:8080" }, ""},
+		"public behind a proxy":     {func(o *options.Options) { o.Listen, o.BehindProxy = ":8080", true }, ""},
+		"public with TLS":           {func(o *options.Options) { o.Listen, o.TLSCert, o.TLSKey = ":8443", certificate, key }, ""},
+		"public with a broken file": {func(o *options.Options) { o.Listen, o.TLSCert, o.TLSKey = ":8443", key, certificate }, "--tls-cert"},
+		"operators' address":        {func(o *options.Options) { o.AdminListen = "0.0.0.0:8081" }, "--admin-listen 0.0.0.0:8081 is public"},
+		"operators behind a proxy":  {func(o *options.Options) { o.AdminListen, o.BehindProxy = ":8081", true }, "--admin-listen :8081 is public"},
+		"operators with TLS":        {func(o *options.Options) { o.AdminListen, o.TLSCert, o.TLSKey = ":8081", certificate, key }, "--admin-listen :8081 is public"},
+		"NATS with a password":      {func(o *options.Options) { o.Arguments = options.Arguments{"serve", "--nats-url", "nats://me:pw@nats"} }, "PAYLEDGER_NATS_URL"},
+		"NATS, a list": {func(o *options.Options) {
+			o.Arguments = options.Arguments{"serve", "--nats-url=nats://a:4222, nats://me:pw@b:4222"}
 		}, "PAYLEDGER_NATS_URL"},
-		"NATS, a password with %":  {func(o *Options) { o.arguments = arguments{"serve", "--nats-url", "nats://me:p%w@b:4222"} }, "PAYLEDGER_NATS_URL"},
-		"NATS without a scheme":    {func(o *Options) { o.arguments = arguments{"serve", "--nats-url", "a:4222,me:pw@b:4222"} }, "PAYLEDGER_NATS_URL"},
-		"NATS, a list without":     {func(o *Options) { o.arguments = arguments{"serve", "--nats-url", "nats://a:4222,b:4222,c"} }, ""},
-		"NATS without":             {func(o *Options) { o.arguments = arguments{"serve", "--nats-url", "nats://nats", "--data", "x@y"} }, ""},
-		"a file that is not there": {func(o *Options) { o.MasterKey, o.MasterKeyFile = "", "/nowhere/key" }, "--master-key-file: open /nowhere/key"},
-		"a file and a value":       {func(o *Options) { o.ProcessorSecretFile = "x" }, "both set"},
-		"everything wrong in sandbox": {func(o *Options) {
+		"NATS, a list with a token": {func(o *options.Options) {
+			o.Arguments = options.Arguments{"serve", "--nats-url", "nats://a,tls://token@b:4222,nats://c"}
+		}, "PAYLEDGER_NATS_URL"},
+		"NATS, a password with %": {func(o *options.Options) {
+			o.Arguments = options.Arguments{"serve", "--nats-url", "nats://me:p%w@b:4222"}
+		}, "PAYLEDGER_NATS_URL"},
+		"NATS without a scheme": {func(o *options.Options) {
+			o.Arguments = options.Arguments{"serve", "--nats-url", "a:4222,me:pw@b:4222"}
+		}, "PAYLEDGER_NATS_URL"},
+		"NATS, a list without": {func(o *options.Options) {
+			o.Arguments = options.Arguments{"serve", "--nats-url", "nats://a:4222,b:4222,c"}
+		}, ""},
+		"NATS without": {func(o *options.Options) {
+			o.Arguments = options.Arguments{"serve", "--nats-url", "nats://nats", "--data", "x@y"}
+		}, ""},
+		"a file that is not there": {func(o *options.Options) { o.MasterKey, o.MasterKeyFile = "", "/nowhere/key" }, "--master-key-file: open /nowhere/key"},
+		"a file and a value":       {func(o *options.Options) { o.ProcessorSecretFile = "x" }, "both set"},
+		"everything wrong in sandbox": {func(o *options.Options) {
 			o.Environment, o.ProcessorURL, o.ProcessorSecret, o.Listen = account.Sandbox, "http://x", "x", ":1"
 		}, ""},
 	} {
 		o := good
 		c.change(&o)
-		if err := o.withFiles().check(); c.says == "" && err != nil || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) {
+		if err := o.WithFiles().Check(); c.says == "" && err != nil || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) {
 			t.Errorf("%s: %v, expected %q", name, err, c.says)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"payledger/cmd/payledger/ledger"
 	"payledger/domain/processor"
 )
 
@@ -102,7 +103,7 @@ func (r *reconciling) falsify() {
 	r.Helper()
 	folder, shown := []string{"--data", r.options.Data}, map[string]bool{}
 	for _, c := range falsifications {
-		restore, name, named := falsifyBooks(r.T, filepath.Join(r.options.Data, simulatorFolder, "books.jsonl"), c.edit)
+		restore, name, named := falsifyBooks(r.T, filepath.Join(r.options.Data, ledger.SimulatorFolder, "books.jsonl"), c.edit)
 		r.names(c.difference, named, c.alone, r.reconcile(exitFailure, processor.Name(name), folder...))
 		if !shown[c.difference] {
 			shown[c.difference] = true

@@ -17,6 +17,8 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"payledger/cmd/payledger/ledger"
+	"payledger/cmd/payledger/options"
 	"payledger/domain"
 	"payledger/domain/account"
 	"payledger/domain/payment"
@@ -51,7 +53,7 @@ func TestReconcileArchive(t *testing.T) {
 		t.Fatal(err)
 	}
 	owner := app.credentials.AccountID
-	tip, err := eventstore.Load(context.Background(), app.ledger.store, eventstore.Accounts, eventstore.Accounts.Key(owner, string(owner)), eventstore.AllowStale)
+	tip, err := eventstore.Load(context.Background(), app.ledger.Store, eventstore.Accounts, eventstore.Accounts.Key(owner, string(owner)), eventstore.AllowStale)
 	if err := errors.Join(err, app.Stop()); err != nil {
 		t.Fatal(err)
 	}
@@ -96,17 +98,17 @@ func peakMemory(pid int) <-chan string {
 }
 
 // fill writes the log and the books.
-func (a *archive) fill(t *testing.T, o Options, payments int) {
+func (a *archive) fill(t *testing.T, o options.Options, payments int) {
 	t.Helper()
-	l, err := openLedger(context.Background(), o, zerolog.Nop(), false)
+	l, err := ledger.Open(context.Background(), o, ledger.Create, eventstore.Config{Logger: zerolog.Nop()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	file, err := os.OpenFile(filepath.Join(o.Data, simulatorFolder, "books.jsonl"), os.O_APPEND|os.O_WRONLY, 0)
+	file, err := os.OpenFile(filepath.Join(o.Data, ledger.SimulatorFolder, "books.jsonl"), os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.store, a.books = l.store, bufio.NewWriter(file)
+	a.store, a.books = l.Store, bufio.NewWriter(file)
 	numbers := make(chan int)
 	var writers sync.WaitGroup
 	for range archivedAtOnce {
@@ -123,7 +125,7 @@ func (a *archive) fill(t *testing.T, o Options, payments int) {
 	}
 	close(numbers)
 	writers.Wait()
-	if err := errors.Join(a.books.Flush(), file.Close(), l.close()); err != nil {
+	if err := errors.Join(a.books.Flush(), file.Close(), l.Close()); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"payledger/cmd/payledger/options"
 	"payledger/domain"
 	"payledger/domain/payment"
 	"payledger/domain/processor"
@@ -131,7 +132,7 @@ func (p *postman) carry(ctx context.Context, r *http.Request, body []byte) (int,
 // reconciling is many payments on one service, and the processors' books.
 type reconciling struct {
 	*testing.T
-	options  Options
+	options  options.Options
 	app      *App
 	merchant *merchant
 	post     *postman
@@ -327,7 +328,7 @@ var reconciledStories = []func(tale){
 
 func (r *reconciling) atLog(id domain.PaymentID) payment.State {
 	r.Helper()
-	tip, err := eventstore.Load(context.Background(), r.app.ledger.store, eventstore.Payments, eventstore.Payments.Key(r.account, string(id)), eventstore.Latest)
+	tip, err := eventstore.Load(context.Background(), r.app.ledger.Store, eventstore.Payments, eventstore.Payments.Key(r.account, string(id)), eventstore.Latest)
 	if err != nil {
 		r.Fatal(err)
 	}

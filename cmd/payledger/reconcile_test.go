@@ -12,6 +12,8 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"payledger/cmd/payledger/ledger"
+	"payledger/cmd/payledger/options"
 	"payledger/domain"
 	"payledger/domain/processor"
 	"payledger/eventstore/reconcile"
@@ -101,7 +103,7 @@ func TestReconcileTrouble(t *testing.T) {
 			}
 		})
 	}
-	if _, err := os.Stat(filepath.Join(empty, eventsFolder)); !os.IsNotExist(err) {
+	if _, err := os.Stat(filepath.Join(empty, ledger.EventsFolder)); !os.IsNotExist(err) {
 		t.Error("a comparison made a ledger:", err)
 	}
 }
@@ -116,15 +118,15 @@ func TestReconcileFolder(t *testing.T) {
 	if status, out, stderr := invoke(t, args...); status != 0 || !strings.Contains(out, "1 payments with 1 operations") {
 		t.Errorf("exits %d: %s%s", status, out, stderr)
 	}
-	for name, text := range filesBelow(t, filepath.Join(o.Data, simulatorFolder)) {
-		if was := before[filepath.Join(simulatorFolder, name)]; was != text {
+	for name, text := range filesBelow(t, filepath.Join(o.Data, ledger.SimulatorFolder)) {
+		if was := before[filepath.Join(ledger.SimulatorFolder, name)]; was != text {
 			t.Errorf("%s was changed", name)
 		}
 	}
 	if status, _, stderr := invoke(t, append(args, "--account", "nobody")...); status != exitUsage || !strings.Contains(stderr, "no account nobody") {
 		t.Errorf("of nobody's account: exits %d and says %s", status, stderr)
 	}
-	if err := os.Remove(filepath.Join(o.Data, simulatorFolder, "books.jsonl")); err != nil {
+	if err := os.Remove(filepath.Join(o.Data, ledger.SimulatorFolder, "books.jsonl")); err != nil {
 		t.Fatal(err)
 	}
 	if status, _, stderr := invoke(t, args...); status != exitUsage || !strings.Contains(stderr, "--processor-url") {
@@ -133,7 +135,7 @@ func TestReconcileFolder(t *testing.T) {
 }
 
 // payAndStop leaves the folder of a service that made a payment and was stopped.
-func payAndStop(t *testing.T, o Options) {
+func payAndStop(t *testing.T, o options.Options) {
 	t.Helper()
 	app, err := Start(context.Background(), o, zerolog.Nop())
 	if err != nil {

@@ -90,8 +90,8 @@ func (a *App) askNext(key domain.OperationKey, requested time.Time) (time.Time, 
 // cleanSecrets destroys what nobody needs any more at now: cards whose outcome is known, and signing secrets that
 // were rotated away and are not valid any longer (§5.2 rule 3).
 func (a *App) cleanSecrets(ctx context.Context, now time.Time) {
-	a.destroyed(ctx, "cards", func() (int, error) { return a.ledger.vault.Clean(ctx, now, a.commands.CardNeeded) })
-	a.destroyed(ctx, "signing secrets", func() (int, error) { return a.ledger.vault.CleanSigning(ctx, now, a.views.Account) })
+	a.destroyed(ctx, "cards", func() (int, error) { return a.ledger.Vault.Clean(ctx, now, a.commands.CardNeeded) })
+	a.destroyed(ctx, "signing secrets", func() (int, error) { return a.ledger.Vault.CleanSigning(ctx, now, a.views.Account) })
 }
 
 // forgetEnded destroys the cards of tokens that were deleted or made invalid, in case a crash came in between.
@@ -103,7 +103,7 @@ func (a *App) forgetEnded(ctx context.Context) error {
 		}
 		for _, tool := range page {
 			ref := secrets.CardRef{Account: tool.Account, Token: tool.Token, TokenizedAt: tool.CreatedAt}
-			if err := a.ledger.vault.DestroyKept(ctx, ref); err != nil {
+			if err := a.ledger.Vault.DestroyKept(ctx, ref); err != nil {
 				return err
 			}
 		}

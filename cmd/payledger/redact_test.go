@@ -3,6 +3,8 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"payledger/cmd/payledger/options"
 )
 
 // TestWithoutUsers: nothing of a user or password is left, and everything else is.
@@ -18,7 +20,7 @@ func TestWithoutUsers(t *testing.T) {
 		"me:hidden@b:4222,nats://c":                "nats://c",
 		"nats://me:hid%den,den@b,nats://c":         "nats://c",
 	} {
-		if got := withoutUsers(text); got != want {
+		if got := options.WithoutUsers(text); got != want {
 			t.Errorf("of %q it leaves %q, not %q", text, got, want)
 		}
 	}

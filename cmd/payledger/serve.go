@@ -2,25 +2,31 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"time"
+
+	"payledger/cmd/payledger/options"
+	"payledger/cmd/payledger/terminal"
+	"payledger/eventstore/commands"
 )
 
 // serveCommand runs the service until SIGTERM.
 type serveCommand struct {
-	Options `embed:""`
+	options.Options `embed:""`
 }
 
 // Run starts the service, prints the credentials of an account it made and the ready line, and stops in
 // order on SIGTERM; it fails when a part fails without which the service is of no use.
-func (c *serveCommand) Run(ctx context.Context, std streams, args arguments) error {
-	c.arguments = args
-	log, err := c.logger(std.err)
+func (c *serveCommand) Run(ctx context.Context, std terminal.Streams, args options.Arguments) error {
+	c.Arguments = args
+	log, err := c.Logger(std.Err)
 	if err != nil {
 		return err
 	}
-	tell := announcer{out: std.out, people: forPeople(std.out, c.LogFormat)}
+	tell := announcer{out: std.Out, people: terminal.ForPeople(std.Out, c.LogFormat)}
 	app, err := startShowing(ctx, c.Options, log, time.Now, tell.credentials)
 	if err != nil {
 		return err
@@ -33,7 +39,7 @@ func (c *serveCommand) Run(ctx context.Context, std streams, args arguments) err
 	case <-ctx.Done():
 		log.Info().Msg("stopping: finishing the requests under way")
 	case failure = <-app.Failed():
-	case failure = <-app.ledger.store.Fatal():
+	case failure = <-app.ledger.Store.Fatal():
 		return failure // the disk keeps no promises: an orderly stop would wait for it
 	}
 	if err := app.Stop(); failure == nil {
@@ -48,4 +54,48 @@ func printed(err error) error {
 		return fmt.Errorf("stdout: %w", err)
 	}
 	return nil
+}
+
+// announcer prints what serve says on stdout: credentials that were made, and that the service is ready. Scripts read one
+// JSON object a line, people on a terminal a text (I1).
+type announcer struct {
+	out    io.Writer
+	people bool
+	made   *commands.Credentials
+}
+
+// credentials shows them, once.
+func (a *announcer) credentials(made *commands.Credentials) error {
+	a.made = made
+	if !a.people {
+		return a.line(map[string]any{"credentials": made})
+	}
+	printCredentials(a.out, *made)
+	_, err := fmt.Fprintln(a.out)
+	return printed(err)
+}
+
+// ready says that requests are taken, and where.
+func (a *announcer) ready(r Ready, environment string) error {
+	if !a.people {
+		return a.line(r)
+	}
+	text := fmt.Sprintf("payledger is ready (%s).\n\n  API         %s\n  reference   %s/openapi.yaml\n  operators   %s/metrics, /readyz\n", environment, r.API, r.API, r.Admin)
+	if r.Simulator != "" {
+		text += "  processors  " + r.Simulator + "\n"
+	}
+	if r.NATS != "" {
+		text += "  NATS        " + r.NATS + "\n"
+	}
+	if a.made != nil {
+		text += fmt.Sprintf("\nTry, in another terminal, the curls of the README:\n\n  export PAYLEDGER_URL=%s PAYLEDGER_API_KEY=%s\n", r.API, a.made.APIKey)
+	}
+	_, err := fmt.Fprint(a.out, text+"\nCtrl-C stops it.\n")
+	return printed(err)
+}
+
+func (a *announcer) line(v any) error {
+	lines := json.NewEncoder(a.out)
+	lines.SetEscapeHTML(false)
+	return printed(lines.Encode(v))
 }

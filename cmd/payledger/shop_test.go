@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"payledger/cmd/payledger/demo"
+	"payledger/cmd/payledger/options"
 )
 
 // openShop opens the demo's shop on a running service.
@@ -31,7 +32,7 @@ func (s till) openShop(t *testing.T) *demo.Shop {
 // testShop: a customer buys in the demo's shop, pays on the hosted page and comes back to a receipt that a signed
 // webhook fills in.
 func (s till) testShop(t *testing.T) {
-	s = s.browser.openTill(t, func(*Options) {}) // whose account takes the shop's name
+	s = s.browser.openTill(t, func(*options.Options) {}) // whose account takes the shop's name
 	shop := s.openShop(t)
 	for _, width := range widths() {
 		w := s.browser.tab(t, width)
@@ -66,7 +67,7 @@ func (s till) testShop(t *testing.T) {
 // testReceiptFillsIn: a receipt that is open before the payment changes by itself when the webhook arrives; a decline
 // and a second card are told in their turn.
 func (s till) testReceiptFillsIn(t *testing.T) {
-	s = s.browser.openTill(t, func(*Options) {})
+	s = s.browser.openTill(t, func(*options.Options) {})
 	shop := s.openShop(t)
 	customer, receipt := s.browser.tab(t, 1280), s.browser.tab(t, 390)
 	customer.load(shop.URL)

@@ -9,6 +9,9 @@ import (
 	"os"
 	"time"
 
+	"payledger/cmd/payledger/options"
+	"payledger/cmd/payledger/terminal"
+	"payledger/cmd/payledger/web"
 	"payledger/processorsim/simulator"
 )
 
@@ -22,8 +25,8 @@ type simCommand struct {
 }
 
 // Run serves the six processors until SIGTERM.
-func (c *simCommand) Run(ctx context.Context, std streams) (err error) {
-	log, err := Options{LogLevel: c.LogLevel, LogFormat: c.LogFormat}.logger(std.err)
+func (c *simCommand) Run(ctx context.Context, std terminal.Streams) (err error) {
+	log, err := options.Options{LogLevel: c.LogLevel, LogFormat: c.LogFormat}.Logger(std.Err)
 	if err != nil {
 		return err
 	}
@@ -34,7 +37,7 @@ func (c *simCommand) Run(ctx context.Context, std streams) (err error) {
 	if err != nil {
 		return err
 	}
-	web, err := serveWeb(ctx, c.Listen, webConfig{handler: sim.Handler()})
+	server, err := web.Serve(ctx, c.Listen, web.Config{Handler: sim.Handler()})
 	if err != nil {
 		return errors.Join(err, sim.Close())
 	}
@@ -42,9 +45,9 @@ func (c *simCommand) Run(ctx context.Context, std streams) (err error) {
 		stop, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		// The simulator first: it cuts the requests that it holds.
-		err = errors.Join(err, sim.Close(), ignoreDeadline(web.stop(stop)))
+		err = errors.Join(err, sim.Close(), ignoreDeadline(server.Stop(stop)))
 	}()
-	if err := c.announce(std.out, web.url); err != nil {
+	if err := c.announce(std.Out, server.URL); err != nil {
 		return err
 	}
 	<-ctx.Done()
@@ -53,7 +56,7 @@ func (c *simCommand) Run(ctx context.Context, std streams) (err error) {
 
 // announce says that the simulator is ready, in a line for scripts or on a terminal for people (I1).
 func (c *simCommand) announce(out io.Writer, url string) error {
-	if forPeople(out, c.LogFormat) {
+	if terminal.ForPeople(out, c.LogFormat) {
 		_, err := fmt.Fprintf(out, "The processor simulator is ready: %s\nCtrl-C stops it.\n", url)
 		return printed(err)
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -20,22 +19,6 @@ const (
 	stageTips    = "bringing the tip store up to the log"
 	stageViews   = "bringing the views up to the log"
 )
-
-// door is a handler that can be exchanged: it answers for the service before that is ready.
-type door struct {
-	inside atomic.Pointer[http.Handler]
-}
-
-func newDoor(h http.Handler) *door {
-	d := &door{}
-	d.open(h)
-	return d
-}
-
-// open has h answer from now on.
-func (d *door) open(h http.Handler) { d.inside.Store(&h) }
-
-func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) { (*d.inside.Load()).ServeHTTP(w, r) }
 
 // startProgress is how far the start of the service is.
 type startProgress struct {

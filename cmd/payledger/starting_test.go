@@ -10,6 +10,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"payledger/cmd/payledger/web"
 	"payledger/httpapi"
 )
 
@@ -18,7 +19,7 @@ import (
 func TestStarting(t *testing.T) {
 	t.Parallel()
 	p := newStartProgress(zerolog.Nop())
-	api, admin := newDoor(httpapi.Starting(rand.Reader, p.String)), newDoor(p.adminStarting())
+	api, admin := web.NewDoor(httpapi.Starting(rand.Reader, p.String)), web.NewDoor(p.adminStarting())
 	ask := func(h http.Handler, path string) (int, http.Header, string) {
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
@@ -45,7 +46,7 @@ func TestStarting(t *testing.T) {
 	if status, _, body := ask(admin, "/readyz"); status != http.StatusServiceUnavailable || !strings.Contains(body, `"events":250,"of":1000`) {
 		t.Errorf("readyz of the admin address: %d %s", status, body)
 	}
-	api.open(http.NotFoundHandler())
+	api.Open(http.NotFoundHandler())
 	if status, _, _ := ask(api, "/readyz"); status != http.StatusNotFound {
 		t.Errorf("the door is still closed: %d", status)
 	}

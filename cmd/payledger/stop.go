@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"payledger/cmd/payledger/web"
 )
 
 // How an orderly stop spends its 10 s (I1).
@@ -36,10 +38,10 @@ func (a *App) Stop() error {
 	if a.simulator != nil {
 		errs = append(errs, a.simulator.Close()) // before its server: it cuts the requests that it holds
 	}
-	for _, w := range []*webServer{a.admin, a.sim} {
+	for _, w := range []*web.Server{a.admin, a.sim} {
 		if w != nil {
 			ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
-			errs = append(errs, ignoreDeadline(w.stop(ctx)))
+			errs = append(errs, ignoreDeadline(w.Stop(ctx)))
 			cancel()
 		}
 	}
@@ -50,7 +52,7 @@ func (a *App) Stop() error {
 		errs = append(errs, a.index.Close())
 	}
 	if a.ledger != nil {
-		errs = append(errs, a.ledger.close())
+		errs = append(errs, a.ledger.Close())
 	}
 	return errors.Join(errs...)
 }
@@ -62,7 +64,7 @@ func (a *App) stopRequests() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), drainAfter+cutAfter)
 	defer cancel()
-	return ignoreDeadline(a.api.stop(ctx))
+	return ignoreDeadline(a.api.Stop(ctx))
 }
 
 // ignoreDeadline: connections that had to be cut are no failure of the stop.

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"payledger/cmd/payledger/options"
 	"payledger/domain"
 	"payledger/domain/processor"
 	"payledger/notifier/signature"
@@ -161,7 +162,7 @@ func troubledBy(mode protocol.Mode) (list []trigger) {
 }
 
 // openTriggers starts a service whose merchant takes webhooks.
-func openTriggers(t *testing.T, o Options) (*App, *merchant, <-chan hook) {
+func openTriggers(t *testing.T, o options.Options) (*App, *merchant, <-chan hook) {
 	t.Helper()
 	app := startApp(t, o)
 	m := newMerchant(app.ready().API, app.credentials.APIKey)
@@ -170,7 +171,7 @@ func openTriggers(t *testing.T, o Options) (*App, *merchant, <-chan hook) {
 	return app, m, came
 }
 
-func playTriggers(t *testing.T, o Options, list []trigger) {
+func playTriggers(t *testing.T, o options.Options, list []trigger) {
 	app, m, came := openTriggers(t, o)
 	for _, c := range list {
 		t.Run(c.name, func(t *testing.T) { c.play(t, app, m, came) })

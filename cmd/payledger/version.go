@@ -6,15 +6,17 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
+
+	"payledger/cmd/payledger/terminal"
 )
 
 // versionCommand says which build this is.
 type versionCommand struct{}
 
 // Run prints version, commit, Go and the versions of NATS (I1).
-func (versionCommand) Run(std streams) error {
+func (versionCommand) Run(std terminal.Streams) error {
 	info, _ := debug.ReadBuildInfo() // without one the version is not known
-	if _, err := fmt.Fprint(std.out, versionText(info)); err != nil {
+	if _, err := fmt.Fprint(std.Out, versionText(info)); err != nil {
 		return printed(err)
 	}
 	return nil

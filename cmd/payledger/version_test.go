@@ -4,6 +4,8 @@ import (
 	"runtime/debug"
 	"strings"
 	"testing"
+
+	"payledger/cmd/payledger/options"
 )
 
 // TestVersion: version, --version and what they print of a build (I1).
@@ -65,7 +67,7 @@ func TestClientErrors(t *testing.T) {
 		{"a bad key to reconcile", []string{"reconcile", "--processor", "ADYEN", "--api-key", "plk_sandbox_x"}, []string{"Unauthorized: ", "Send an API key of this environment"}},
 	} {
 		args := append(c.args, "--url", app.ready().API)
-		if !arguments(c.args).has("--api-key") {
+		if !options.Arguments(c.args).Has("--api-key") {
 			args = append(args, "--api-key", app.credentials.APIKey)
 		}
 		status, _, stderr := invoke(t, args...)
@@ -105,7 +107,7 @@ func TestFolderOrServer(t *testing.T) {
 		for _, name := range c.environment {
 			t.Setenv(name, "x")
 		}
-		folder, err := arguments(c.args).readsFolder(c.data)
+		folder, err := options.Arguments(c.args).ReadsFolder(c.data)
 		if folder != c.folder || (err != nil) != c.refused {
 			t.Errorf("%v with %v: folder %v, %v", c.args, c.environment, folder, err)
 		}

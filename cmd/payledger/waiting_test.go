@@ -40,14 +40,14 @@ func TestWaitingMetrics(t *testing.T) {
 			t.Fatalf("no %s in\n%s", name, text)
 		}
 		at, err := strconv.ParseFloat(line[1], 64)
-		if err != nil || at < unixSeconds(bounds[0]) || at > unixSeconds(bounds[1]) {
+		if err != nil || at < float64(bounds[0].UnixMilli())/1000 || at > float64(bounds[1].UnixMilli())/1000 {
 			t.Errorf("%s is %s: %v", name, line[1], err)
 		}
 	}
 	if _, err := app.processors.Settle(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, func() bool { return !strings.Contains(metrics(t, app), "\npayledger_operations_waiting{") })
+	eventually(t, func() bool { return !strings.Contains(readMetrics(t, app), "\npayledger_operations_waiting{") })
 }
 
 // TestAskNext: the next question about an operation comes from the schedule, or earlier if this process has one planned (D8).

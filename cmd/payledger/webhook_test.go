@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"payledger/cmd/payledger/ledger"
+	"payledger/cmd/payledger/options"
 	"payledger/eventstore/secrets"
 	"payledger/notifier/signature"
 )
@@ -108,7 +110,7 @@ func TestSpentSigningSecrets(t *testing.T) {
 	state, _ := app.views.Account(id)
 	holds := func(number uint64) bool {
 		t.Helper()
-		_, err := app.ledger.vault.Get(context.Background(), secrets.SigningSecretName(id, number))
+		_, err := app.ledger.Vault.Get(context.Background(), secrets.SigningSecretName(id, number))
 		if err != nil && !errors.Is(err, secrets.ErrGone) {
 			t.Fatal(err)
 		}
@@ -133,7 +135,7 @@ func TestSpentSigningSecrets(t *testing.T) {
 func TestWebhooksShared(t *testing.T) {
 	t.Parallel()
 	for url, shared := range map[string]bool{"": false, "nats://127.0.0.1:4222": true} {
-		a := &App{options: Options{NatsURL: url}, ledger: &ledger{}}
+		a := &App{options: options.Options{NatsURL: url}, ledger: &ledger.Ledger{}}
 		if got := a.notifierConfig().Shared; got != shared {
 			t.Errorf("with --nats-url %q: %v", url, got)
 		}

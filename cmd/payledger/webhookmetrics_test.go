@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// metrics reads what operators see.
-func metrics(t *testing.T, app *App) string {
+// readMetrics reads the metrics.
+func readMetrics(t *testing.T, app *App) string {
 	t.Helper()
 	response, err := http.Get(app.ready().Admin + "/metrics")
 	if err != nil {
@@ -29,7 +29,7 @@ func awaitMetrics(t *testing.T, app *App, lines ...string) string {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for deadline := time.Now().Add(settleDeadline); ; <-tick.C {
-		text, missing := metrics(t, app), ""
+		text, missing := readMetrics(t, app), ""
 		for _, line := range lines {
 			if !strings.Contains(text, "\n"+line+"\n") {
 				missing = line

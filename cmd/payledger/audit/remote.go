@@ -1,0 +1,73 @@
+package audit
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"payledger/eventstore/reconcile"
+)
+
+// compareThere lets a running server compare; what it finds comes line by line.
+func (c *Reconcile) compareThere(ctx context.Context, q reconcile.Question, report func(reconcile.Difference) error, progress func(reconcile.Progress)) (reconcile.Counts, error) {
+	query := url.Values{"processor": {string(q.Processor)}}
+	for name, at := range map[string]time.Time{"from": q.From, "to": q.To} {
+		if !at.IsZero() {
+			query.Set(name, at.Format(time.RFC3339Nano))
+		}
+	}
+	target := strings.TrimSuffix(c.URL, "/") + "/management/reconciliation?" + query.Encode()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
+	if err != nil {
+		return reconcile.Counts{}, err
+	}
+	request.Header.Set("X-Api-Key", c.APIKey)
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return reconcile.Counts{}, fmt.Errorf("%w; is the server running? --data reads a stopped one", err)
+	}
+	defer answer.Body.Close()
+	return readReconciliation(bufio.NewReaderSize(answer.Body, 64<<10), report, progress)
+}
+
+// reconciliationLine is one line of the server's answer; an error body looks like its last.
+type reconciliationLine struct {
+	Difference *reconcile.Difference `json:"difference"`
+	Progress   *reconcile.Progress   `json:"progress"`
+	Summary    *reconcile.Counts     `json:"summary"`
+	Error      *serverError          `json:"error"`
+}
+
+// errCutShort is an answer without an end.
+var errCutShort = errors.New("the server's answer ends before its end")
+
+// readReconciliation reads lines up to the summary, which alone says that all was compared.
+func readReconciliation(from io.Reader, report func(reconcile.Difference) error, progress func(reconcile.Progress)) (reconcile.Counts, error) {
+	decoder := json.NewDecoder(from)
+	for {
+		var line reconciliationLine
+		switch err := decoder.Decode(&line); {
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+			return reconcile.Counts{}, errCutShort
+		case err != nil:
+			return reconcile.Counts{}, fmt.Errorf("the server's answer cannot be read: %w", err)
+		case line.Error != nil:
+			return reconcile.Counts{}, *line.Error
+		case line.Summary != nil:
+			return *line.Summary, nil
+		case line.Progress != nil:
+			progress(*line.Progress)
+		case line.Difference != nil:
+			if err := report(*line.Difference); err != nil {
+				return reconcile.Counts{}, err
+			}
+		}
+	}
+}

@@ -1,0 +1,67 @@
+package audit
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"payledger/eventstore/reconcile"
+)
+
+// TestSheetKeepsNothing: every difference stands in the output as soon as it is known, and the whole is one object.
+func TestSheetKeepsNothing(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	s := newSheet(&out, reconcile.Question{Processor: "ADYEN", To: time.Unix(0, 0)}, true)
+	for i := range 3 {
+		written := out.Len()
+		if err := s.add(reconcile.Difference{Kind: reconcile.MissingHere, ID: "op"}); err != nil || out.Len() == written {
+			t.Errorf("difference %d waits: %v", i, err)
+		}
+	}
+	if err := s.end(reconcile.Counts{Differences: 3}); err != nil || !json.Valid([]byte(out.String())) {
+		t.Errorf("%v: %s", err, out.String())
+	}
+}
+
+// sheetTable is a table with a row of every kind, as people read it.
+const sheetTable = `
+DIFFERENCE         PAYMENT                         OPERATION  KEY OR ID                           HERE                        THERE
+MISSING_HERE       01payment                       capture    01payment.3                         -                           SUCCEEDED 25.00 EUR
+MISSING_THERE      01payment                       refund     01payment.4                         SUCCEEDED 1250 JPY          -
+OTHER_AMOUNT       01payment                       adjust     01payment.5                         SUCCEEDED 25.00 EUR         SUCCEEDED 1250 JPY
+OTHER_STATE        01payment                       dispute    dp_1                                DISPUTE OPEN 25.00 EUR      DISPUTE LOST 25.00 EUR
+OTHER_TRANSACTION  01payment                       refund     op_7                                tx_1                        tx_2
+OTHER_MERCHANT     01payment                       void       01payment.8                         m_1                         m_2
+6 differences. Compared with STRIPE: 7 payments with 6 operations there, 5 entries of its books, and 4 notifications about disputes; 3 have no answer yet, 2 were too fresh to judge.
+`
+
+// TestSheetTable: each kind of difference shows what it is about on both sides, in the digits of its currency.
+func TestSheetTable(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	s := newSheet(&out, reconcile.Question{Processor: "STRIPE"}, false)
+	euros := &reconcile.Side{Amount: 2500, Currency: "EUR", State: "SUCCEEDED", MerchantID: "m_1", TransactionID: "tx_1"}
+	yen := &reconcile.Side{Amount: 1250, Currency: "JPY", State: "SUCCEEDED", MerchantID: "m_2", TransactionID: "tx_2"}
+	place := func(state string) *reconcile.Side {
+		return &reconcile.Side{Amount: 2500, Currency: "EUR", State: state}
+	}
+	for _, d := range []reconcile.Difference{
+		{Kind: reconcile.MissingHere, Operation: "capture", Key: "01payment.3", ID: "op_3", There: euros},
+		{Kind: reconcile.MissingThere, Operation: "refund", Key: "01payment.4", Here: yen},
+		{Kind: reconcile.OtherAmount, Operation: "adjust", Key: "01payment.5", ID: "op_5", Here: euros, There: yen},
+		{Kind: reconcile.OtherState, Operation: "dispute", ID: "nt_6", Dispute: "dp_1", Here: place("DISPUTE OPEN"), There: place("DISPUTE LOST")},
+		{Kind: reconcile.OtherTransaction, Operation: "refund", ID: "op_7", Here: euros, There: yen},
+		{Kind: reconcile.OtherMerchant, Operation: "void", Key: "01payment.8", ID: "op_8", Here: euros, There: yen},
+	} {
+		d.Payment = "01payment"
+		if err := s.add(d); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err := s.end(reconcile.Counts{Payments: 7, Operations: 6, Records: 5, Disputes: 4, Open: 3, Fresh: 2, Differences: 6})
+	if got := "\n" + out.String(); err != nil || got != sheetTable {
+		t.Errorf("%v%s\nwant%s", err, got, sheetTable)
+	}
+}

@@ -1,0 +1,99 @@
+package ledger
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"errors"
+	"path/filepath"
+	"time"
+
+	"payledger/cmd/payledger/limits"
+	"payledger/cmd/payledger/options"
+	"payledger/eventstore"
+	"payledger/eventstore/secrets"
+)
+
+// The folders below the data folder.
+const (
+	EventsFolder    = "events"    // the log and the secrets: JetStream
+	ViewsFolder     = "views"     // read models: disposable
+	SimulatorFolder = "simulator" // the simulated processors' books
+)
+
+// Ledger is the log with its secrets, however it is reached.
+type Ledger struct {
+	server *eventstore.Server // nil with an external cluster
+	Store  *eventstore.Store
+	Vault  *secrets.Store
+	master secrets.Key
+}
+
+// Mode is the changes to a ledger that opening it may make.
+type Mode int
+
+const (
+	// ReadOnly changes nothing.
+	ReadOnly Mode = iota
+	// Existing opens a ledger that has its master key.
+	Existing
+	// Create makes the log and its master key if there are none.
+	Create
+)
+
+// Open opens the log in the data folder, or at --nats-url. A log that the master key does not open is refused before
+// anything is changed. config has the clock (default: time.Now), the logger and the progress function.
+func Open(ctx context.Context, o options.Options, mode Mode, config eventstore.Config) (*Ledger, error) {
+	l := &Ledger{}
+	if config.Now == nil {
+		config.Now = time.Now
+	}
+	config.ReadOnly = mode == ReadOnly
+	config.URL, config.Creds, config.Shards = o.NatsURL, o.NatsCreds, o.Shards
+	config.Random, config.SoleWriter, config.Memory = rand.Reader, o.NatsURL == "", limits.Of(o.Memory).Caches
+	key, err := readMasterKey(o)
+	if err != nil {
+		return nil, err
+	}
+	if !key.held && mode != Create {
+		return nil, key.missing()
+	}
+	if o.NatsURL == "" {
+		if l.server, err = eventstore.StartServer(eventstore.ServerConfig{Dir: filepath.Join(o.Data, EventsFolder), Name: "payledger", Secret: key.check}); err != nil {
+			return nil, err
+		}
+		config.Server = l.server
+	} else if config.Secret = key.check; !config.ReadOnly {
+		config.Tips = filepath.Join(o.Data, "tips")
+	}
+	if l.master, err = key.orNew(); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	if l.Store, err = eventstore.Open(ctx, config); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	if l.Vault, err = secrets.Open(ctx, l.Store, l.master, rand.Reader); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return l, nil
+}
+
+// Close closes the log and its server.
+func (l *Ledger) Close() error {
+	var errs []error
+	if l.Store != nil {
+		errs = append(errs, l.Store.Close())
+	}
+	if l.server != nil {
+		errs = append(errs, l.server.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// Derive makes a key for one purpose from the master key.
+func (l *Ledger) Derive(purpose string) []byte {
+	h := hmac.New(sha256.New, l.master[:])
+	h.Write([]byte(purpose))
+	return h.Sum(nil)
+}

@@ -1,0 +1,74 @@
+package ledger
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"payledger/cmd/payledger/options"
+	"payledger/eventstore"
+	"payledger/eventstore/secrets"
+)
+
+// masterKey is the key that everything secret in a ledger is sealed under. A ledger that holds a sealed value is opened with
+// its own key and no other one: under another key, new values would be sealed that its own key does not open.
+type masterKey struct {
+	key  secrets.Key
+	held bool // false: none was given, and the data folder has none
+	data string
+	from string // where the key is from, for people
+}
+
+// readMasterKey returns the key that was given, or the data folder's own. It makes none.
+func readMasterKey(o options.Options) (masterKey, error) {
+	m := masterKey{data: o.Data, from: "PAYLEDGER_MASTER_KEY (or --master-key-file)"}
+	text := o.MasterKey
+	if text == "" { // else withFiles has read the file
+		var err error
+		if text, err = options.ReadSecret("--master-key", "", o.MasterKeyFile); err != nil {
+			return m, options.Usage(err)
+		}
+	}
+	if text == "" {
+		m.from = secrets.MasterKeyPath(o.Data)
+	}
+	var err error
+	m.key, err = secrets.MasterKey(text, o.Data)
+	if errors.Is(err, os.ErrNotExist) {
+		return m, nil
+	}
+	m.held = err == nil
+	return m, err
+}
+
+// missing is the error for a ledger whose key is not there.
+func (m masterKey) missing() error {
+	if _, err := os.Stat(filepath.Join(m.data, EventsFolder)); err != nil {
+		return fmt.Errorf("%s holds no ledger: name its folder with --data", m.data)
+	}
+	return fmt.Errorf("%s holds a ledger, and its master key is missing: set PAYLEDGER_MASTER_KEY or --master-key-file to the key that the ledger was made with, or put it back into %s; nothing was changed",
+		m.data, secrets.MasterKeyPath(m.data))
+}
+
+// check refuses a ledger unless the key opens a value that is sealed in it.
+func (m masterKey) check(name string, value []byte) error {
+	if !m.held {
+		return m.missing()
+	}
+	if err := m.key.Check(name, value); err != nil {
+		return fmt.Errorf("the master key in %s is not the one of this ledger: set PAYLEDGER_MASTER_KEY or --master-key-file to the key that the ledger was made with; nothing was changed", m.from)
+	}
+	return nil
+}
+
+var _ eventstore.SecretCheck = masterKey{}.check
+
+// orNew returns the key, and makes one for a ledger that holds nothing sealed yet and has none.
+func (m masterKey) orNew() (secrets.Key, error) {
+	if m.held {
+		return m.key, nil
+	}
+	return secrets.NewMasterKey(m.data, rand.Reader)
+}

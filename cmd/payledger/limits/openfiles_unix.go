@@ -1,0 +1,17 @@
+//go:build unix
+
+package limits
+
+import (
+	"math"
+	"syscall"
+)
+
+// OpenFiles is how many files the process may have open.
+func OpenFiles() int {
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		return math.MaxInt
+	}
+	return int(min(limit.Cur, math.MaxInt32))
+}

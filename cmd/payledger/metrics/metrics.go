@@ -1,0 +1,62 @@
+package metrics
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"payledger/eventstore"
+	"payledger/eventstore/commands"
+	"payledger/httpapi/intake"
+	"payledger/notifier"
+	"payledger/projections"
+	"payledger/projections/deliveries"
+)
+
+// Config has the sources of the metrics.
+type Config struct {
+	Store      *eventstore.Store
+	Questions  func() []commands.Waiting                                                 // questions to processors that this process has planned
+	Operations func(context.Context, time.Time) ([]projections.PendingOperations, error) // open operations, from the views
+	Now        func() time.Time
+	Patience   time.Duration         // from an operation's request to the first question that follows from the views
+	Answers    func() map[int]uint64 // of the API, by status
+	Intake     *intake.Tally
+	Webhooks   func() notifier.Tally
+	Backlog    func(context.Context) ([]deliveries.Backlog, error)
+}
+
+// Handler serves the metrics.
+func Handler(c Config) http.Handler {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		&waitingCollector{Config: &c}, requestCollector{&c}, webhookCollector{&c},
+		gauge("payledger_log_healthy", "1 while the log takes appends.", func() float64 { return oneIf(c.Store.Healthy() == nil) }),
+		gauge("payledger_log_damaged_shards", "Shards of the log that take no appends because they are damaged.",
+			func() float64 { return float64(len(c.Store.Damaged())) }),
+		gauge("payledger_disk_full", "1 while the disk has no room for new requests.", func() float64 { return oneIf(c.Store.Full() != nil) }),
+		gauge("payledger_scrub_age_seconds", "Time since the last whole scrub of the data folder began; -1 before the first.", func() float64 {
+			if age, scrubbed := c.Store.ScrubAge(); scrubbed {
+				return age.Seconds()
+			}
+			return -1
+		}),
+	)
+	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
+}
+
+func gauge(name, help string, value func() float64) prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value)
+}
+
+func oneIf(condition bool) float64 {
+	if condition {
+		return 1
+	}
+	return 0
+}

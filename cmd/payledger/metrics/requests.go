@@ -1,0 +1,33 @@
+package metrics
+
+import (
+	"strconv"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"payledger/httpapi/intake"
+)
+
+var (
+	requestsAnswered = prometheus.NewDesc("payledger_http_requests_total",
+		"Requests to the API by status; 499 are those whose caller went away before the answer.", []string{"status"}, nil)
+	requestsRefused = prometheus.NewDesc("payledger_refused_total",
+		"Connections and requests that were refused or cut since the start, by limit.", []string{"limit"}, nil)
+)
+
+// requestCollector exports the answers of the API by status, and the refused requests and connections by limit.
+type requestCollector struct{ *Config }
+
+func (requestCollector) Describe(out chan<- *prometheus.Desc) {
+	out <- requestsAnswered
+	out <- requestsRefused
+}
+
+func (c requestCollector) Collect(out chan<- prometheus.Metric) {
+	for status, n := range c.Answers() {
+		out <- prometheus.MustNewConstMetric(requestsAnswered, prometheus.CounterValue, float64(n), strconv.Itoa(status))
+	}
+	c.Intake.All(func(l intake.Limit, n uint64) {
+		out <- prometheus.MustNewConstMetric(requestsRefused, prometheus.CounterValue, float64(n), l.String())
+	})
+}

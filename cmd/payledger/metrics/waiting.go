@@ -1,0 +1,95 @@
+package metrics
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"payledger/projections"
+)
+
+// waitingCollector shows operators the operations at processors that have no outcome (D8): how many, since when, and
+// when the processor is asked next. The views list all of them. The
+// questions that this process has planned are in memory.
+type waitingCollector struct {
+	*Config
+
+	mu    sync.Mutex
+	read  []projections.PendingOperations
+	until time.Time // read is good enough until then
+}
+
+// How long a count of the views serves: counting a million operations takes 3 s on a busy machine.
+const (
+	countTimeout = 10 * time.Second
+	countWorth   = 20 // times as long as it took
+)
+
+var (
+	waitingCount = prometheus.NewDesc("payledger_operations_waiting",
+		"Operations at processors without an outcome, by operation and state.", []string{"operation", "state"}, nil)
+	waitingSince = prometheus.NewDesc("payledger_operations_waiting_since_seconds",
+		"Unix time of the request that has waited longest, by operation and state.", []string{"operation", "state"}, nil)
+	waitingNext = prometheus.NewDesc("payledger_operations_next_question_seconds",
+		"Unix time at which a processor is asked next, by operation and state.", []string{"operation", "state"}, nil)
+)
+
+// Describe names the metrics.
+func (*waitingCollector) Describe(out chan<- *prometheus.Desc) {
+	out <- waitingCount
+	out <- waitingSince
+	out <- waitingNext
+}
+
+// Collect counts the operations. A count that fails shows nothing.
+func (c *waitingCollector) Collect(out chan<- prometheus.Metric) {
+	type label struct{ operation, state string }
+	soon := map[label]time.Time{}
+	for _, w := range c.Questions() {
+		at := label{string(w.Kind), string(w.State)}
+		soon[at] = earlier(soon[at], w.AskNext)
+	}
+	for _, g := range c.counted() {
+		next := earlier(soon[label{string(g.Kind), string(g.State)}], g.Next)
+		metric := func(of *prometheus.Desc, value float64) {
+			out <- prometheus.MustNewConstMetric(of, prometheus.GaugeValue, value, string(g.Kind), string(g.State))
+		}
+		metric(waitingCount, float64(g.Count))
+		metric(waitingSince, unixSeconds(g.Since))
+		metric(waitingNext, unixSeconds(next))
+	}
+}
+
+// counted reads the views, unless that was done just now.
+func (c *waitingCollector) counted() []projections.PendingOperations {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	began := c.Now()
+	if began.Before(c.until) {
+		return c.read
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), countTimeout)
+	defer cancel()
+	list, err := c.Operations(ctx, began.Add(-c.Patience))
+	if err != nil {
+		return nil
+	}
+	for i := range list {
+		list[i].Next = list[i].Next.Add(c.Patience)
+	}
+	done := c.Now()
+	c.read, c.until = list, done.Add(countWorth*done.Sub(began))
+	return list
+}
+
+// earlier is the earlier of two times that are known.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
+func unixSeconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }

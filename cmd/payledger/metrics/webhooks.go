@@ -1,0 +1,63 @@
+package metrics
+
+import (
+	"context"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"payledger/notifier"
+)
+
+// backlogTime bounds the look into the index when metrics are read.
+const backlogTime = time.Second
+
+// webhookCollector shows operators how webhooks fare (D18): which wait and since when, how attempts ended, and which
+// deliveries came to their end, those that every attempt failed above all.
+type webhookCollector struct{ *Config }
+
+var (
+	webhooksOpen = prometheus.NewDesc("payledger_webhook_deliveries_open",
+		"Webhook deliveries that wait for an attempt, by status: PLANNED for the first one, FAILED for another.", []string{"status"}, nil)
+	webhooksOldest = prometheus.NewDesc("payledger_webhook_deliveries_oldest_open_seconds",
+		"Unix time at which the open webhook delivery was planned that has waited longest, by status.", []string{"status"}, nil)
+	webhookAttempts = prometheus.NewDesc("payledger_webhook_attempts_total",
+		"Attempts to send webhooks that were recorded since the start, by result: OK, or why they failed.", []string{"result"}, nil)
+	webhooksEnded = prometheus.NewDesc("payledger_webhook_deliveries_ended_total",
+		"Webhook deliveries that came to their end since the start, by status.", []string{"status"}, nil)
+)
+
+// Describe names the metrics.
+func (webhookCollector) Describe(out chan<- *prometheus.Desc) {
+	out <- webhooksOpen
+	out <- webhooksOldest
+	out <- webhookAttempts
+	out <- webhooksEnded
+}
+
+// Collect reads the counts. What waits is left out when the index cannot be read: other metrics are shown all the same.
+func (c webhookCollector) Collect(out chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), backlogTime)
+	defer cancel()
+	if backlog, err := c.Backlog(ctx); err == nil {
+		open := map[string]int{string(notifier.Planned): 0, string(notifier.Failed): 0}
+		for _, b := range backlog {
+			open[b.Status] = b.Count
+			out <- prometheus.MustNewConstMetric(webhooksOldest, prometheus.GaugeValue, unixSeconds(b.Oldest), b.Status)
+		}
+		for status, n := range open {
+			out <- prometheus.MustNewConstMetric(webhooksOpen, prometheus.GaugeValue, float64(n), status)
+		}
+	}
+	counts := c.Webhooks()
+	for failure, n := range counts.Attempts {
+		result := string(failure)
+		if result == "" {
+			result = "OK"
+		}
+		out <- prometheus.MustNewConstMetric(webhookAttempts, prometheus.CounterValue, float64(n), result)
+	}
+	for _, status := range []notifier.Status{notifier.Succeeded, notifier.Exhausted, notifier.Cancelled} {
+		out <- prometheus.MustNewConstMetric(webhooksEnded, prometheus.CounterValue, float64(counts.Ended[status]), string(status))
+	}
+}

@@ -1,0 +1,107 @@
+package options
+
+import (
+	"errors"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+)
+
+// secretFlags are the flags that hold a secret. Everybody on the machine can read a process's arguments; its environment,
+// and a file that only its user may read, they cannot.
+var secretFlags = []string{"--master-key", "--processor-secret"}
+
+// urlFlags are the flags that hold a URL, which may have a password in it.
+var urlFlags = []string{"--nats-url", "--processor-url"}
+
+// livePrefix begins the API keys of production (D2).
+const livePrefix = "plk_live_"
+
+// arguments are the process's arguments.
+type Arguments []string
+
+// secretsIn names the flags by which the arguments hold a secret.
+func (args Arguments) secretsIn() (flags []string) {
+	for i, arg := range args {
+		flag, value, joined := strings.Cut(arg, "=")
+		if !joined && i+1 < len(args) {
+			value = args[i+1]
+		}
+		live := flag == "--api-key" && strings.HasPrefix(strings.TrimSpace(value), livePrefix)
+		if live || slices.Contains(secretFlags, flag) || slices.Contains(urlFlags, flag) && holdsPassword(value) {
+			flags = append(flags, flag)
+		}
+	}
+	return flags
+}
+
+// Faults are the secrets that the arguments of a process hold.
+func (args Arguments) Faults() (faults []string) {
+	for _, flag := range args.secretsIn() {
+		name := "PAYLEDGER_" + strings.ToUpper(strings.ReplaceAll(strings.TrimPrefix(flag, "--"), "-", "_"))
+		way := "set " + name
+		if slices.Contains(secretFlags, flag) {
+			way += " or " + flag + "-file"
+		}
+		faults = append(faults, flag+" holds a secret, and everybody on the machine can read the arguments of a process: "+way+" instead")
+	}
+	return faults
+}
+
+// Refused is the error for arguments that hold a secret; nil if they hold none. Commands have it that are run against a ledger
+// whatever its environment.
+func (args Arguments) Refused() error {
+	if faults := args.Faults(); len(faults) > 0 {
+		return UsageError{errors.New(strings.Join(faults, "; "))}
+	}
+	return nil
+}
+
+// Has reports whether a flag is among the arguments.
+func (args Arguments) Has(flag string) bool {
+	return slices.ContainsFunc(args, func(arg string) bool { return arg == flag || strings.HasPrefix(arg, flag+"=") })
+}
+
+// ReadsFolder reports whether a client command reads the folder of a stopped server instead of a running one. A flag wins
+// over the environment; both flags, or both variables without a flag, are refused.
+func (args Arguments) ReadsFolder(data string) (bool, error) {
+	folder, server := args.Has("--data"), args.Has("--url")
+	switch {
+	case folder && server:
+		return false, UsageError{errors.New("--data reads a stopped server's folder and --url a running server: leave one of them out")}
+	case folder != server:
+		return folder, nil
+	case data != "" && os.Getenv("PAYLEDGER_URL") != "":
+		return false, UsageError{errors.New("PAYLEDGER_DATA and PAYLEDGER_URL are both set: say with --data or --url which one to read")}
+	}
+	return data != "", nil
+}
+
+// holdsPassword reports whether a URL, or one of several with commas between them, has a user or a password. A text that is no
+// URL counts as one if it has the sign that divides them from the host.
+func holdsPassword(text string) bool {
+	for part := range strings.SplitSeq(text, ",") {
+		u, err := url.Parse(strings.TrimSpace(part))
+		if err == nil && u.User != nil || (err != nil || u.Host == "") && strings.Contains(part, "@") {
+			return true
+		}
+	}
+	return false
+}
+
+// WithoutUsers returns a URL, or a list of them with commas, without the users and passwords in it: it is printed. Of a list that
+// holds one, a part that is no URL is left out.
+func WithoutUsers(text string) string {
+	if !holdsPassword(text) {
+		return text
+	}
+	var shown []string
+	for part := range strings.SplitSeq(text, ",") {
+		if u, err := url.Parse(strings.TrimSpace(part)); err == nil && u.Host != "" {
+			u.User = nil
+			shown = append(shown, u.String())
+		}
+	}
+	return strings.Join(shown, ",")
+}

@@ -1,0 +1,113 @@
+package options
+
+import (
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+
+	"payledger/eventstore/secrets"
+)
+
+// minProcessorSecret is the least length of the secret that processors sign with in production, in characters.
+const minProcessorSecret = 32
+
+// ReadSecret returns the secret: the value, or what stands in the file.
+func ReadSecret(flag, value, file string) (string, error) {
+	if file == "" {
+		return value, nil
+	}
+	if value != "" {
+		return "", fmt.Errorf("%s and %s-file are both set: leave one out", flag, flag)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return "", fmt.Errorf("%s-file: %w", flag, err)
+	}
+	if value = strings.TrimSpace(string(text)); value == "" {
+		return "", fmt.Errorf("%s-file: %s is empty", flag, file)
+	}
+	return value, nil
+}
+
+// WithFiles returns the options with the secrets that stand in files. A fault is kept for check.
+func (o Options) WithFiles() Options {
+	var err error
+	if o.MasterKey, err = ReadSecret("--master-key", o.MasterKey, o.MasterKeyFile); err != nil {
+		o.faults = append(o.faults, err.Error())
+	}
+	if o.ProcessorSecret, err = ReadSecret("--processor-secret", o.ProcessorSecret, o.ProcessorSecretFile); err != nil {
+		o.faults = append(o.faults, err.Error())
+	}
+	return o
+}
+
+// KeyFaults are keys and certificates that are missing or cannot be used.
+func (o Options) KeyFaults() []string {
+	faults := slices.Clone(o.faults)
+	if o.MasterKey == "" && o.MasterKeyFile == "" {
+		switch {
+		case !o.Sandbox():
+			faults = append(faults, masterKeyNeeded)
+		case o.NatsURL != "":
+			faults = append(faults, "PAYLEDGER_MASTER_KEY is needed with --nats-url: every node uses the same")
+		}
+	} else if o.MasterKey != "" {
+		if _, err := secrets.ParseKey(o.MasterKey); err != nil {
+			faults = append(faults, "PAYLEDGER_MASTER_KEY: "+err.Error())
+		}
+	}
+	if (o.TLSCert == "") != (o.TLSKey == "") {
+		faults = append(faults, "--tls-cert and --tls-key go together")
+	} else if o.TLSCert != "" {
+		if _, err := tls.LoadX509KeyPair(o.TLSCert, o.TLSKey); err != nil {
+			faults = append(faults, "--tls-cert, --tls-key: "+err.Error())
+		}
+	}
+	return faults
+}
+
+const masterKeyNeeded = "PAYLEDGER_MASTER_KEY (or --master-key-file) is needed in production: a key beside the data protects nothing"
+
+// productionFaults are what only production refuses.
+func (o Options) productionFaults() []string {
+	if o.Sandbox() {
+		return nil
+	}
+	faults := o.Arguments.Faults()
+	switch processors, err := url.Parse(o.ProcessorURL); {
+	case o.ProcessorURL == "":
+		faults = append(faults, "--processor-url is needed in production: the simulator is for the sandbox")
+	case err != nil || processors.Scheme != "https" || processors.Host == "":
+		faults = append(faults, "--processor-url must be an https URL in production: card numbers go there")
+	}
+	switch n := len([]rune(o.ProcessorSecret)); {
+	case n == 0 && o.ProcessorSecretFile == "":
+		faults = append(faults, fmt.Sprintf("PAYLEDGER_PROCESSOR_SECRET (or --processor-secret-file) is needed in production, with %d characters or more: it signs processors' notifications", minProcessorSecret))
+	case n > 0 && n < minProcessorSecret:
+		faults = append(faults, fmt.Sprintf("the processor secret has %d characters; production needs %d or more", n, minProcessorSecret))
+	}
+	if !o.BehindProxy && (o.TLSCert == "" || o.TLSKey == "") && public(o.Listen) {
+		faults = append(faults, "--listen "+o.Listen+" is public and has no TLS: set --tls-cert and --tls-key, listen on 127.0.0.1, or set --behind-proxy if a proxy ends TLS")
+	}
+	if public(o.AdminListen) {
+		faults = append(faults, "--admin-listen "+o.AdminListen+" is public and has no TLS: listen on 127.0.0.1, where a proxy with TLS can reach it")
+	}
+	return faults
+}
+
+// public reports whether others than this machine reach an address. A name other than localhost counts as public.
+func public(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		host = address
+	}
+	if ip, err := netip.ParseAddr(host); err == nil {
+		return !ip.Unmap().IsLoopback()
+	}
+	return host != "localhost"
+}

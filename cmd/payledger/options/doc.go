@@ -1,0 +1,11 @@
+// Package options has the flags of the service, checks them, and reads the secrets among them (I1).
+//
+// Rules:
+//
+//   - One error names every fault of the flags, before anything is written. No error repeats a secret.
+//   - In production a secret must not be an argument of the process: every user of the machine can read arguments. A
+//     secret comes from the environment or a file.
+//   - In production --listen needs TLS unless it is a loopback address or --behind-proxy is set.
+//
+// What it must not know: the log, HTTP handlers, the order in which the service starts.
+package options

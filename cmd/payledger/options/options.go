@@ -1,0 +1,126 @@
+package options
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"payledger/cmd/payledger/limits"
+	"payledger/cmd/payledger/terminal"
+	"payledger/domain/account"
+)
+
+// Options are what serve can be told (I1). demo fills them itself.
+type Options struct {
+	Data                string          `help:"Data folder." default:"./data" type:"path"`
+	Listen              string          `help:"Address of the API." default:"127.0.0.1:8080"`
+	AdminListen         string          `help:"Address of /metrics and /readyz for operators." default:"127.0.0.1:8081"`
+	Pprof               bool            `help:"Serve /debug/pprof on the operators' address."`
+	BehindProxy         bool            `help:"In production: --listen may be public without TLS, because a proxy ends it."`
+	Environment         string          `help:"sandbox or production; fixed when the ledger is initialized." enum:"sandbox,production" default:"sandbox"`
+	Shards              int             `help:"Number of shard streams of a new log (first start only)." placeholder:"N"`
+	NatsURL             string          `name:"nats-url" help:"External NATS cluster instead of the embedded server."`
+	NatsCreds           string          `name:"nats-creds" help:"Credentials file for --nats-url." type:"path"`
+	MasterKey           string          `help:"Key of the stream of secrets, 64 hexadecimal digits; the sandbox keeps one in the data folder." placeholder:"HEX"`
+	MasterKeyFile       string          `help:"File that holds the master key." type:"path"`
+	PublicURL           string          `name:"public-url" help:"This service as browsers and processors reach it (default: the listen address)."`
+	ProcessorURL        string          `name:"processor-url" help:"The processors (default in the sandbox: a simulator in this process)."`
+	ProcessorSecret     string          `help:"Signs processor notifications." placeholder:"TEXT"`
+	ProcessorSecretFile string          `help:"File that holds the processor secret." type:"path"`
+	SimListen           string          `help:"Address of the simulator in this process." default:"127.0.0.1:0"`
+	PaymentTimeout      time.Duration   `help:"How long a caller waits for a processor (§8)." default:"90s"`
+	ActionTimeout       time.Duration   `help:"How long the customer may take for a required action." default:"24h"`
+	ClientTokenTTL      time.Duration   `name:"client-token-ttl" help:"Life of a client token." default:"24h"`
+	DisputeLookup       time.Duration   `name:"dispute-lookup" help:"How often processors are asked for disputes whose notification was lost." default:"1m"`
+	WebhookTimeout      time.Duration   `help:"How long a webhook's receiver may take." default:"10s"`
+	WebhookRetryDelays  []time.Duration `name:"webhook-retry-delays" help:"Delays between the attempts of a webhook, each ±10 % (§6.1)." default:"10s,60s,5m,10m,15m"`
+	DeliveryRetention   time.Duration   `name:"delivery-retention" help:"How long deliveries of webhooks are kept once they are over." default:"2160h"`
+	WebhookAllowCIDR    []netip.Prefix  `name:"webhook-allow-cidr" help:"Networks that webhooks may go to although they are private."`
+	FrameAncestors      []string        `name:"checkout-frame-ancestors" help:"Origins whose pages may show the checkout in a frame (default: none)." placeholder:"ORIGIN"`
+	Memory              limits.Size     `help:"Memory that the process stays below, for example 4GiB (default: 75 % of the cgroup's or the machine's)." placeholder:"SIZE"`
+	TrustedProxies      []netip.Prefix  `name:"trusted-proxies" help:"Networks of the proxies whose X-Forwarded-For or Forwarded says which client a request is from."`
+	MaxConnections      int             `help:"Connections of the API at once (default: by memory and open files)." placeholder:"N"`
+	AddressConnections  int             `name:"max-connections-per-address" help:"Connections of one client address at once (default: half of all)." placeholder:"N"`
+	MaxRequests         int             `help:"Requests that are worked on at once; as many wait (default: 48 for each processor of the machine)." placeholder:"N"`
+	WriteTimeout        time.Duration   `help:"How long a client may take nothing of its answer." default:"30s"`
+	RateLimit           float64         `help:"Requests per second and API key; 0 for no limit." default:"0"`
+	TLSCert             string          `name:"tls-cert" help:"Certificate file of the API." type:"path"`
+	TLSKey              string          `name:"tls-key" help:"Key file of the API." type:"path"`
+	LogLevel            string          `help:"trace, debug, info, warn, error." enum:"trace,debug,info,warn,error" default:"info"`
+	LogFormat           string          `help:"json or console; logs go to stderr. auto: console on a terminal, else json." enum:"auto,json,console" default:"auto"`
+
+	Arguments Arguments `kong:"-"` // of the process
+	faults    []string  // of files that WithFiles could not read
+}
+
+// Sandbox reports whether the environment is the sandbox.
+func (o Options) Sandbox() bool { return o.Environment == account.Sandbox }
+
+// Check names every fault of the options that the parser cannot see, in one error.
+func (o Options) Check() error {
+	faults := slices.Concat(o.limitFaults(), o.KeyFaults(), o.productionFaults())
+	if len(faults) == 0 {
+		return nil
+	}
+	return UsageError{errors.New(strings.Join(faults, "; "))}
+}
+
+// limitFaults are numbers and times out of their ranges.
+func (o Options) limitFaults() (faults []string) {
+	check := func(wrong bool, format string, args ...any) {
+		if wrong {
+			faults = append(faults, fmt.Sprintf(format, args...))
+		}
+	}
+	check(o.PaymentTimeout <= 0 || o.ActionTimeout <= 0 || o.ClientTokenTTL <= 0 || o.WebhookTimeout <= 0,
+		"--payment-timeout, --action-timeout, --client-token-ttl and --webhook-timeout must be more than 0")
+	check(!retryDelays(o.WebhookRetryDelays), "--webhook-retry-delays must be at most %d delays, each between 1ms and 24h", maxRetries)
+	check(o.DeliveryRetention < minRetention, "--delivery-retention is %s; it must be at least %s", o.DeliveryRetention, minRetention)
+	check(o.DisputeLookup < 10*time.Millisecond, "--dispute-lookup must be at least 10ms")
+	check(o.Memory != 0 && o.Memory < limits.MinMemory, "--memory must be at least %d MiB", limits.MinMemory>>20)
+	check(o.MaxConnections < 0 || o.AddressConnections < 0 || o.MaxRequests < 0,
+		"--max-connections, --max-connections-per-address and --max-requests must not be negative")
+	check(o.WriteTimeout <= 0, "--write-timeout must be more than 0")
+	check(o.Shards < 0 || o.Shards > 256, "--shards must be between 1 and 256")
+	return faults
+}
+
+// DefaultWriteTimeout is --write-timeout when it is not set.
+const DefaultWriteTimeout = 30 * time.Second
+
+// minRetention is the shortest time that deliveries can be kept for: each eighth of it a segment of them may be closed.
+const minRetention = time.Minute
+
+// maxRetries is how often a webhook can be sent again of itself.
+const maxRetries = 20
+
+// retryDelays tells whether the delays can be kept.
+func retryDelays(delays []time.Duration) bool {
+	return len(delays) <= maxRetries && !slices.ContainsFunc(delays, func(d time.Duration) bool {
+		return d < time.Millisecond || d > 24*time.Hour
+	})
+}
+
+// Logger writes to w as the options say.
+func (o Options) Logger(w io.Writer) (zerolog.Logger, error) {
+	level, err := zerolog.ParseLevel(o.LogLevel)
+	if err != nil {
+		return zerolog.Nop(), UsageError{err}
+	}
+	if o.LogFormat == terminal.Console || terminal.ForPeople(w, o.LogFormat) {
+		w = terminal.Pretty(w)
+	}
+	return zerolog.New(w).Level(level).With().Timestamp().Logger(), nil
+}
+
+// UsageError is a fault of the command line that the parser does not see.
+type UsageError struct{ error }
+
+// Usage returns err as a UsageError.
+func Usage(err error) error { return UsageError{err} }

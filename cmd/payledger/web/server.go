@@ -1,0 +1,115 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"time"
+
+	"payledger/httpapi/intake"
+)
+
+// Server is one listening HTTP server, with another one for the connections beyond its caps.
+type Server struct {
+	URL     string
+	servers []*http.Server
+	done    chan error // of each server
+}
+
+// Certificate are a certificate and its key.
+type Certificate struct{ Cert, Key string }
+
+// The time-outs of a server's requests and connections.
+const (
+	headerTimeout  = 10 * time.Second
+	requestTimeout = 30 * time.Second // until the body is there
+	idleTimeout    = 2 * time.Minute
+	surplusTimeout = 2 * time.Second // for a request over a connection beyond the caps
+)
+
+// maxHeaderBytes is the size of headers past which the connection ends without an error body; a request's handler refuses less
+// (D1). The server reads 4 KiB more.
+const maxHeaderBytes = 36 << 10
+
+// Listen listens on a TCP address.
+func Listen(ctx context.Context, address string) (net.Listener, error) {
+	var config net.ListenConfig
+	return config.Listen(ctx, "tcp", address)
+}
+
+// Config says what a server serves, and how much of it.
+type Config struct {
+	Handler http.Handler
+	Surplus http.Handler // of the connections beyond the caps; nil: there are no caps
+	Caps    intake.Caps
+	TLS     *Certificate
+}
+
+// Serve listens on address and serves.
+func Serve(ctx context.Context, address string, c Config) (*Server, error) {
+	listener, err := Listen(ctx, address)
+	if err != nil {
+		return nil, err
+	}
+	return ServeOn(listener, c), nil
+}
+
+// ServeOn serves on a listener.
+func ServeOn(listener net.Listener, c Config) *Server {
+	w := &Server{URL: "http://" + listener.Addr().String(), done: make(chan error, 2)}
+	if c.TLS != nil {
+		w.URL = "https://" + listener.Addr().String()
+	}
+	server := newServer(c.Handler)
+	if c.Surplus == nil {
+		w.serve(server, listener, c.TLS)
+		return w
+	}
+	split := intake.Listen(listener, c.Caps)
+	server.ConnState, server.ConnContext = split.State, split.Context
+	w.serve(server, split.Within(), c.TLS)
+	surplus := newServer(c.Surplus)
+	surplus.ReadHeaderTimeout, surplus.ReadTimeout, surplus.WriteTimeout = surplusTimeout, surplusTimeout, 2*surplusTimeout
+	surplus.ConnContext = split.Context
+	surplus.SetKeepAlivesEnabled(false)
+	w.serve(surplus, split.Beyond(), c.TLS)
+	return w
+}
+
+// newServer makes a server. It speaks HTTP/1.1: the limits count one request a connection.
+func newServer(handler http.Handler) *http.Server {
+	var protocols http.Protocols
+	protocols.SetHTTP1(true)
+	return &http.Server{
+		Handler: handler, ReadHeaderTimeout: headerTimeout, ReadTimeout: requestTimeout, IdleTimeout: idleTimeout,
+		MaxHeaderBytes: maxHeaderBytes, Protocols: &protocols,
+	}
+}
+
+func (w *Server) serve(server *http.Server, on net.Listener, tls *Certificate) {
+	w.servers = append(w.servers, server)
+	serve := func() error { return server.Serve(on) }
+	if tls != nil {
+		serve = func() error { return server.ServeTLS(on, tls.Cert, tls.Key) }
+	}
+	go func() { w.done <- serve() }()
+}
+
+// Stop takes no new requests and waits for those under way until ctx ends; then it cuts them.
+func (w *Server) Stop(ctx context.Context) (err error) {
+	for _, server := range w.servers {
+		stopped := server.Shutdown(ctx)
+		if stopped != nil {
+			stopped = errors.Join(stopped, server.Close())
+		}
+		err = errors.Join(err, stopped)
+	}
+	for range w.servers {
+		served := <-w.done // the first server to stop closes the other's listener, too
+		if !errors.Is(served, http.ErrServerClosed) && !errors.Is(served, net.ErrClosed) {
+			err = errors.Join(err, served)
+		}
+	}
+	return err
+}
