@@ -119,13 +119,10 @@ func marshalBody(event, state, left any) ([]byte, error) {
 }
 
 func encodeTo(b *bytes.Buffer, v any) error {
-	enc := msgpack.GetEncoder()
-	defer msgpack.PutEncoder(enc)
-	enc.Reset(b)
-	enc.SetCustomStructTag(fieldTag)
-	enc.SetSortMapKeys(true)
-	enc.UseCompactInts(true)
-	return enc.Encode(v)
+	e := encoder{b: b.AvailableBuffer()}
+	e.value(reflect.ValueOf(v))
+	b.Write(e.b)
+	return e.err
 }
 
 func unmarshal(data []byte, v any) error {
