@@ -2,56 +2,66 @@ package eventstore
 
 import (
 	"strconv"
-	"strings"
 	"sync"
 
 	"github.com/nats-io/nats.go"
 )
 
-// acks sends messages and hands each answer to whoever waits for it. Unlike a request of the client library, sending
-// and waiting are two steps: groups are sent in their order, and their answers are waited for side by side.
+// acks sends messages and receives their answers. Unlike a request of the client library, sending and waiting are two steps:
+// groups are sent in their order, and their answers are waited for side by side.
 type acks struct {
-	nc     *nats.Conn
-	prefix string
+	nc *nats.Conn
 
-	mu      sync.Mutex
-	count   uint64
-	waiting map[string]chan *nats.Msg
+	mu    sync.Mutex
+	count uint64
+	free  []*replies
 }
 
-func newAcks(nc *nats.Conn) (*acks, error) {
-	a := &acks{nc: nc, prefix: nats.NewInbox() + ".", waiting: map[string]chan *nats.Msg{}}
-	_, err := nc.Subscribe(a.prefix+"*", a.receive)
-	return a, err
+// replies receives the answers to messages that are sent one after the other. The client library's reading loop puts them
+// straight into the channel; a callback would run in a goroutine of its own, 10 µs later.
+type replies struct {
+	sub     *nats.Subscription
+	prefix  string
+	subject string         // of the answer to the newest message
+	answers chan *nats.Msg // late answers to earlier messages, too; nil when the newest message could not be sent
 }
 
-// send publishes m and returns the channel for its answer: nil comes when it could not be sent. An answer that is not
-// waited for any more is dropped.
-func (a *acks) send(m *nats.Msg) chan *nats.Msg {
-	answer := make(chan *nats.Msg, 1)
-	a.mu.Lock()
-	a.count++
-	token := strconv.FormatUint(a.count, 36)
-	a.waiting[token] = answer
-	a.mu.Unlock()
-	m.Reply = a.prefix + token
-	if err := a.nc.PublishMsg(m); err != nil {
-		a.take(token)
-		answer <- nil
+// lateAnswers is how many answers wait to be read. What does not fit is lost, and the outcome unknown.
+const lateAnswers = 16
+
+// send publishes m and returns the place of its answer.
+func (a *acks) send(m *nats.Msg) *replies {
+	r, err := a.take()
+	if err == nil {
+		m.Reply = r.subject
+		err = a.nc.PublishMsg(m)
 	}
-	return answer
+	if err != nil {
+		r.answers <- nil
+	}
+	return r
 }
 
-func (a *acks) take(token string) chan *nats.Msg {
+// take returns replies that nobody else uses, with a new subject, even when the subscription fails.
+func (a *acks) take() (r *replies, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	answer := a.waiting[token]
-	delete(a.waiting, token)
-	return answer
+	if last := len(a.free) - 1; last >= 0 {
+		r, a.free = a.free[last], a.free[:last]
+	} else {
+		r = &replies{prefix: nats.NewInbox() + ".", answers: make(chan *nats.Msg, lateAnswers)}
+		r.sub, err = a.nc.ChanSubscribe(r.prefix+"*", r.answers)
+	}
+	a.count++
+	r.subject = r.prefix + strconv.FormatUint(a.count, 36)
+	return r, err
 }
 
-func (a *acks) receive(m *nats.Msg) {
-	if answer := a.take(strings.TrimPrefix(m.Subject, a.prefix)); answer != nil {
-		answer <- m
+// done gives r back when its answer came, or is not waited for any more.
+func (a *acks) done(r *replies) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if r.sub != nil {
+		a.free = append(a.free, r)
 	}
 }

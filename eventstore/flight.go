@@ -62,14 +62,14 @@ func endAll(drafts []*entry, err error) {
 
 // flight is a group under way.
 type flight struct {
-	g      *group
-	data   []byte
-	seg    segment
-	drafts []*entry
-	began  time.Time
-	answer chan *nats.Msg
-	result outcome // of the newest publish
-	err    error
+	g       *group
+	data    []byte
+	seg     segment
+	drafts  []*entry
+	began   time.Time
+	replies *replies
+	result  outcome // of the newest publish
+	err     error
 
 	uncertain bool // some publish may have been stored without an answer
 	silent    bool // some publish was not answered at all
@@ -273,22 +273,29 @@ func (h *shard) fly(f *flight, hurry <-chan struct{}) bool {
 	}
 	timer := time.NewTimer(publishTimeout)
 	defer timer.Stop()
-	select {
-	case m := <-f.answer:
-		h.land(f, m)
-	case <-timer.C:
-		h.landed(f, unknown, nats.ErrTimeout)
-	case <-h.s.gone:
-		h.landed(f, unknown, nats.ErrConnectionClosed)
-	case <-hurry:
-		return false
+	replies := f.replies
+	for {
+		select {
+		case m := <-replies.answers:
+			if m != nil && m.Subject != replies.subject {
+				continue // a late one
+			}
+			h.land(f, m)
+		case <-timer.C:
+			h.landed(f, unknown, nats.ErrTimeout)
+		case <-h.s.gone:
+			h.landed(f, unknown, nats.ErrConnectionClosed)
+		case <-hurry:
+			return false
+		}
+		h.s.acks.done(replies)
+		return true
 	}
-	return true
 }
 
 // send publishes the group. Groups of a shard are sent in their order: the caller holds the lock.
 func (h *shard) send(f *flight) {
-	f.answer = h.s.acks.send(&nats.Msg{Subject: f.seg.subject(h.n), Data: f.data, Header: nats.Header{
+	f.replies = h.s.acks.send(&nats.Msg{Subject: f.seg.subject(h.n), Data: f.data, Header: nats.Header{
 		nats.ExpectedLastSeqHdr: {strconv.FormatUint(f.g.seq-1, 10)},
 	}})
 }

@@ -53,9 +53,6 @@ func (s *Store) openTips(c Config, cache int64) error {
 	if s.disk.dir != "" {
 		options.Room = s.disk.writable
 	}
-	if dir == "" {
-		options.MemTable = 1 << 20
-	}
 	var err error
 	s.tips, err = tipstore.Open(options)
 	if err == nil && s.tipsFit() {

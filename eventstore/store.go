@@ -59,7 +59,7 @@ const DefaultMemory = 256 << 20
 type Store struct {
 	nc       *nats.Conn
 	readers  readers
-	acks     *acks
+	acks     acks
 	js       jetstream.JetStream
 	log      zerolog.Logger
 	now      func() time.Time
@@ -147,7 +147,7 @@ func open(ctx context.Context, c Config) (*Store, error) {
 		memory = DefaultMemory
 	}
 	s := &Store{
-		nc: nc, log: c.Logger, now: c.Now, random: c.Random, readOnly: c.ReadOnly, sole: c.SoleWriter, embedded: c.Server, progress: c.Progress,
+		nc: nc, acks: acks{nc: nc}, log: c.Logger, now: c.Now, random: c.Random, readOnly: c.ReadOnly, sole: c.SoleWriter, embedded: c.Server, progress: c.Progress,
 		dial: func() (*nats.Conn, error) { return connect(c) }, fixed: newDurability(),
 		fatal: make(chan error, 1), sickened: make(chan struct{}), flush: make(chan struct{}, 1), opening: true,
 		recent: newRecentTips(int(memory / 2)), groups: newGroupCache(int(memory / 16)), segmentBytes: uint64(c.SegmentBytes), pipelineFrom: defaultPipelineFrom,
@@ -189,9 +189,6 @@ func (s *Store) open(ctx context.Context, c Config, memory int64) error {
 	}
 	var err error
 	if s.js, err = jetstream.New(s.nc); err != nil {
-		return fmt.Errorf("eventstore: %w", err)
-	}
-	if s.acks, err = newAcks(s.nc); err != nil {
 		return fmt.Errorf("eventstore: %w", err)
 	}
 	if c.Secret != nil {

@@ -7,6 +7,42 @@ import (
 	"testing"
 )
 
+// TestCacheHasRoom: after many batches, tables of waiting writes leave most of the cache to blocks, and a look-up that is
+// repeated reads no file.
+func TestCacheHasRoom(t *testing.T) {
+	t.Parallel()
+	s, err := Open(Options{Dir: t.TempDir(), Cache: 16 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	key := func(i int) []byte { return binary.BigEndian.AppendUint64(nil, uint64(i)) }
+	for i := range 20 {
+		batch := s.NewBatch()
+		for j := range 100 {
+			batch.Set(key(100*i+j), make([]byte, 20_000))
+		}
+		if err := errors.Join(batch.Commit(), s.Flush()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if reserved := s.db.Metrics().MemTable.Size + s.db.Metrics().MemTable.ZombieSize; reserved > 4<<20 {
+		t.Errorf("tables of waiting writes take %d bytes of the cache", reserved)
+	}
+	for range 100 { // a compaction may take the place of a file meanwhile
+		before := s.db.Metrics().BlockCache.Misses
+		for i := range 100 {
+			if _, err := s.Find(key(1<<30 + i)); !errors.Is(err, ErrNotFound) {
+				t.Fatal(err)
+			}
+		}
+		if s.db.Metrics().BlockCache.Misses == before {
+			return
+		}
+	}
+	t.Error("look-ups go on reading files")
+}
+
 // BenchmarkFind looks up keys that a large store does not have: go test ./eventstore/tipstore -run - -bench Find
 func BenchmarkFind(b *testing.B) {
 	s, err := Open(Options{Dir: b.TempDir(), Cache: 32 << 20})
