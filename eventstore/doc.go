@@ -238,15 +238,14 @@
 //
 // Voids, refunds, adjustments and completions go the same way.
 //
-//  1. The payment was read and the capture decided on it without recording anything. Failure: nothing
-//     happened.
-//  2. With an idempotency key: payment.key_claimed is durable at the id that the key derives, and names the
-//     payment (D9). Failure: a repeat finds the claim its own and goes on. The key can never be used on
-//     another payment; it counts as used on this one when the payment's own state says so.
-//  3. payment.capture_requested is durable, decided anew on the newest state: the amount is spoken for, and
-//     no other operation starts before it has an answer. Failure, even with its PubAck lost: found without
-//     an outcome, and brought to one as in step 3 above, under the key "<id>.<revision>". A repeat of the
-//     request is answered IdempotencyKeyAlreadyExists. What our own books refuse ends here, as
+//  1. The payment was loaded and the capture decided on it. Failure: nothing was recorded.
+//  2. With an idempotency key: payment.key_claimed is durable at the id that the key derives, and names the payment (D9).
+//     Failure: a repeat of the request finds the claim and continues. The key can never be used on another payment; it
+//     counts as used on this payment when the payment's own state says so.
+//  3. payment.capture_requested is durable. If another event came first, the capture is decided again on the newest state.
+//     The amount is reserved, and no other operation starts before this one has an answer. Failure, even with its PubAck
+//     lost: the operation is found without an outcome and completed as in step 3 above, under the key "<id>.<revision>". A
+//     repeat of the request is answered IdempotencyKeyAlreadyExists. A capture that our own rules refuse ends here, as
 //     payment.capture_refused: no processor is called.
 //  4. The processor was called. Failure: the same; the money is taken once, whoever asks however often.
 //  5. payment.captured (or _failed, _pending) is durable. Failure: nothing is left to do. A pending capture

@@ -28,53 +28,55 @@ type Tip[S any] struct {
 	Appended bool
 }
 
-// Execute runs one command: load, decide, append; again from the start when another event came first.
-// decide returns a nil event and no error when nothing need be recorded. A refusal, like a nothing, is
-// only given on what the leader holds. Errors of decide come back as they are; those of the store as
-// domain errors (ServiceUnavailable, ConcurrentModification).
+// Execute runs one command: it loads, decides and appends. If another event came first, it loads and decides again.
+// decide returns no event and no error if nothing must be recorded. Execute returns that, and an error of decide, only for
+// the Latest state. Errors of decide are returned unchanged, errors of the store as domain errors (ServiceUnavailable,
+// ConcurrentModification).
 func Execute[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate[S, E], key Key, meta Meta, decide func(S) (E, error)) (Tip[S], error) {
-	trusted := !s.lags
+	latest := !s.lags
 	tip, err := Load(ctx, s, a, key, AllowStale)
 	if err != nil {
 		return tip, err
 	}
-	return execute(ctx, s, a, key, tip, trusted, meta, decide)
+	return command[S, E]{s, a, key, meta, decide}.execute(ctx, tip, latest)
 }
 
-// ExecuteNew is Execute for an aggregate that should not exist yet: it appends without looking, and only
-// looks when the place is taken.
+// ExecuteNew is Execute for an aggregate that should not exist yet. It loads only if the place is taken.
 func ExecuteNew[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate[S, E], key Key, meta Meta, decide func(S) (E, error)) (Tip[S], error) {
-	return execute(ctx, s, a, key, Tip[S]{}, false, meta, decide)
+	return command[S, E]{s, a, key, meta, decide}.execute(ctx, Tip[S]{}, false)
 }
 
 // ExecuteFrom is Execute with a tip that the caller has already loaded.
 func ExecuteFrom[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate[S, E], tip Tip[S], meta Meta, decide func(S) (E, error)) (Tip[S], error) {
-	return execute(ctx, s, a, tip.Recorded.Key, tip, false, meta, decide)
+	return command[S, E]{s, a, tip.Recorded.Key, meta, decide}.execute(ctx, tip, false)
 }
 
-// execute decides on tip; trusted says that the leader holds no newer one as far as can be known.
-func execute[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate[S, E], key Key, tip Tip[S], trusted bool, meta Meta, decide func(S) (E, error)) (Tip[S], error) {
+// command is a decision about one aggregate, and the metadata of its event.
+type command[S any, E domain.Event] struct {
+	store     *Store
+	aggregate *Aggregate[S, E]
+	key       Key
+	meta      Meta
+	decide    func(S) (E, error)
+}
+
+// execute decides on tip and appends. latest reports that tip was loaded as Latest.
+func (c command[S, E]) execute(ctx context.Context, tip Tip[S], latest bool) (Tip[S], error) {
 	tip.Appended = false
 	for range maxConflicts {
-		event, err := decide(tip.State)
-		if nothing := any(event) == nil; err != nil || nothing {
-			if trusted {
-				return tip, err
+		event, err := c.decide(tip.State)
+		if nothing := any(event) == nil; (err != nil || nothing) && latest {
+			return tip, err
+		} else if err == nil && !nothing {
+			next, err := c.append(ctx, tip, event)
+			if !errors.Is(err, ErrConflict) {
+				return next, storeError(err)
 			}
-			if tip, err = Load(ctx, s, a, key, Latest); err != nil {
-				return tip, err
-			}
-			trusted = true
-			continue
 		}
-		next, err := appendTo(ctx, s, a, key, tip, meta, event)
-		if !errors.Is(err, ErrConflict) {
-			return next, storeError(err)
-		}
-		if tip, err = Load(ctx, s, a, key, Latest); err != nil {
+		if tip, err = Load(ctx, c.store, c.aggregate, c.key, Latest); err != nil {
 			return tip, err
 		}
-		trusted = true
+		latest = true
 	}
 	return tip, &domain.Error{
 		Kind: domain.KindConflict, Reason: domain.ReasonConcurrentModification,
@@ -135,21 +137,21 @@ func StateAt[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate[
 	return a.Fold(events)
 }
 
-func appendTo[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate[S, E], key Key, tip Tip[S], meta Meta, event E) (Tip[S], error) {
-	shard := s.ShardOf(key)
-	r, err := draftOn(a, key, shard, tip.Recorded, tip.State, meta, event)
+// append appends the event to tip.
+func (c command[S, E]) append(ctx context.Context, tip Tip[S], event E) (Tip[S], error) {
+	r, err := draftOn(c.aggregate, c.key, c.store.ShardOf(c.key), tip.Recorded, tip.State, c.meta, event)
 	if err != nil {
 		return tip, err
 	}
-	if meta.Request {
-		if err := s.roomFor(r, meta); err != nil {
+	if c.meta.Request {
+		if err := c.store.roomFor(r, c.meta); err != nil {
 			return tip, err
 		}
 	}
-	if err := s.append(ctx, r); err != nil {
+	if err := c.store.append(ctx, r); err != nil {
 		return tip, err
 	}
-	next, err := a.State(r)
+	next, err := c.aggregate.State(r)
 	return Tip[S]{State: next, Recorded: r, Appended: true}, err
 }
 

@@ -1,8 +1,10 @@
 package eventstore
 
 import (
+	"context"
 	"fmt"
 
+	"payledger/domain"
 	"payledger/domain/account"
 	"payledger/domain/attempt"
 	"payledger/domain/dispute"
@@ -34,8 +36,10 @@ var (
 	WorkflowRuns = NewAggregate("workflow_run", 1, workflow.RunEvents(), workflow.EvolveRun)
 )
 
-// InboxKey names the inbox of a payment reference, or of a processor's look-ups. It is the system's: whose the payment
-// is need not be known when something is told about it.
+// InboxOwner is the owner of all inboxes: a notification can arrive before its payment, and with it its account, is known.
+const InboxOwner = systemAccount
+
+// InboxKey names the inbox of a payment reference, or of a processor's look-ups.
 func InboxKey(reference string) Key { return Inboxes.Key(systemAccount, reference) }
 
 // newestLeft returns what left a payment's state with its newest event.
@@ -55,4 +59,68 @@ func joinPast(s payment.State, rows []LeftRow) (payment.State, error) {
 		s.Past = s.Past.Then(row.Revision, left)
 	}
 	return s, nil
+}
+
+// Repository loads and appends the aggregates of one kind in one log.
+type Repository[ID ~string, S any, E domain.Event] struct {
+	store     *Store
+	aggregate *Aggregate[S, E]
+}
+
+// Repositories are the ledger's aggregates in one log.
+type Repositories struct {
+	Payments     Repository[domain.PaymentID, payment.State, payment.Event]
+	Sessions     Repository[domain.SessionID, session.State, session.Event]
+	Instruments  Repository[domain.Token, instrument.State, instrument.Event]
+	Attempts     Repository[domain.AttemptID, attempt.State, attempt.Event]
+	Accounts     Repository[domain.AccountID, account.State, account.Event]
+	Disputes     Repository[domain.DisputeID, dispute.State, dispute.Event]
+	Inboxes      Repository[string, inbox.State, inbox.Event] // of InboxOwner
+	Workflows    Repository[domain.AccountID, workflow.State, workflow.Event]
+	WorkflowRuns Repository[domain.RunID, workflow.RunState, workflow.RunEvent]
+}
+
+// Repositories returns the aggregates of the log.
+func (s *Store) Repositories() Repositories {
+	return Repositories{
+		Payments:     Repository[domain.PaymentID, payment.State, payment.Event]{s, Payments},
+		Sessions:     Repository[domain.SessionID, session.State, session.Event]{s, Sessions},
+		Instruments:  Repository[domain.Token, instrument.State, instrument.Event]{s, Instruments},
+		Attempts:     Repository[domain.AttemptID, attempt.State, attempt.Event]{s, Attempts},
+		Accounts:     Repository[domain.AccountID, account.State, account.Event]{s, Accounts},
+		Disputes:     Repository[domain.DisputeID, dispute.State, dispute.Event]{s, Disputes},
+		Inboxes:      Repository[string, inbox.State, inbox.Event]{s, Inboxes},
+		Workflows:    Repository[domain.AccountID, workflow.State, workflow.Event]{s, Workflows},
+		WorkflowRuns: Repository[domain.RunID, workflow.RunState, workflow.RunEvent]{s, WorkflowRuns},
+	}
+}
+
+// Key returns the name of an aggregate in the log.
+func (r Repository[ID, S, E]) Key(owner domain.AccountID, id ID) Key {
+	return r.aggregate.Key(owner, string(id))
+}
+
+// Load returns an aggregate's tip. The tip of an aggregate that does not exist has the zero state and no event.
+func (r Repository[ID, S, E]) Load(ctx context.Context, owner domain.AccountID, id ID, consistency Consistency) (Tip[S], error) {
+	return Load(ctx, r.store, r.aggregate, r.Key(owner, id), consistency)
+}
+
+// Remembered returns an aggregate's tip if this process has it in memory.
+func (r Repository[ID, S, E]) Remembered(owner domain.AccountID, id ID) (Tip[S], bool) {
+	return Remembered(r.store, r.aggregate, r.Key(owner, id))
+}
+
+// Execute loads an aggregate, decides and appends.
+func (r Repository[ID, S, E]) Execute(ctx context.Context, owner domain.AccountID, id ID, meta Meta, decide func(S) (E, error)) (Tip[S], error) {
+	return Execute(ctx, r.store, r.aggregate, r.Key(owner, id), meta, decide)
+}
+
+// ExecuteNew is Execute for an aggregate that should not exist yet. It loads only if the place is taken.
+func (r Repository[ID, S, E]) ExecuteNew(ctx context.Context, owner domain.AccountID, id ID, meta Meta, decide func(S) (E, error)) (Tip[S], error) {
+	return ExecuteNew(ctx, r.store, r.aggregate, r.Key(owner, id), meta, decide)
+}
+
+// ExecuteFrom is Execute with a tip that the caller has already loaded.
+func (r Repository[ID, S, E]) ExecuteFrom(ctx context.Context, tip Tip[S], meta Meta, decide func(S) (E, error)) (Tip[S], error) {
+	return ExecuteFrom(ctx, r.store, r.aggregate, tip, meta, decide)
 }

@@ -113,11 +113,11 @@ func (t *taker) CreateSession(context.Context, commands.Caller, domain.SessionID
 	return session.State{}, errTaken
 }
 
-func (t *taker) Capture(context.Context, commands.Caller, commands.CaptureInput) (payment.State, error) {
+func (t *taker) Capture(context.Context, commands.Caller, domain.PaymentID, payment.Capture) (payment.State, error) {
 	return payment.State{}, errTaken
 }
 
-func (t *taker) Refund(context.Context, commands.Caller, commands.RefundInput) (payment.State, error) {
+func (t *taker) Refund(context.Context, commands.Caller, domain.PaymentID, payment.Refund) (payment.State, error) {
 	return payment.State{}, errTaken
 }
 

@@ -73,7 +73,7 @@ func createAccount(ctx context.Context, store *eventstore.Store, vault *secrets.
 		return Credentials{}, err
 	}
 	created.At, created.APIKey.CreatedAt, created.Signing.CreatedAt = meta.At, meta.At, meta.At
-	_, err = eventstore.ExecuteNew(ctx, store, eventstore.Accounts, eventstore.Accounts.Key(created.ID, string(created.ID)), meta,
+	_, err = store.Repositories().Accounts.ExecuteNew(ctx, created.ID, created.ID, meta,
 		func(state account.State) (account.Event, error) {
 			return account.DecideCreate(state, account.Create{Created: created})
 		})
@@ -183,7 +183,7 @@ func (s *Service) CreateAPIKey(ctx context.Context, by Caller, in APIKeyInput) (
 	command := account.CreateAPIKey{At: meta.At, Key: account.APIKey{
 		ID: key.ID, Name: in.Name, Hash: key.Hash, Scopes: in.Scopes, CreatedAt: meta.At, ExpiresAt: in.ExpiresAt,
 	}}
-	_, err = eventstore.Execute(ctx, s.Store, eventstore.Accounts, eventstore.Accounts.Key(by.Account, string(by.Account)), meta,
+	_, err = s.log.Accounts.Execute(ctx, by.Account, by.Account, meta,
 		func(state account.State) (account.Event, error) { return account.DecideCreateAPIKey(state, command) })
 	return command.Key, key.Text, err
 }

@@ -28,7 +28,7 @@ func (s *Service) sealForPayment(ctx context.Context, reference domain.PaymentID
 	if err != nil || !known {
 		return nil, err
 	}
-	tip, err := eventstore.Load(ctx, s.Store, eventstore.Payments, eventstore.Payments.Key(account, string(reference)), eventstore.AllowStale)
+	tip, err := s.log.Payments.Load(ctx, account, reference, eventstore.AllowStale)
 	if err != nil || !tip.State.Exists() {
 		return nil, err
 	}

@@ -226,7 +226,7 @@ func (s *Service) askDue(a *agenda, l *lane) {
 
 // run asks about one operation. It goes back into the agenda unless it has its outcome, or a flight of its own.
 func (s *Service) askScheduled(ctx context.Context, e *question) {
-	tip, err := eventstore.Load(ctx, s.Store, eventstore.Payments, eventstore.Payments.Key(e.account, string(e.payment)), eventstore.AllowStale)
+	tip, err := s.log.Payments.Load(ctx, e.account, e.payment, eventstore.AllowStale)
 	if err != nil || tip.Recorded == nil || tip.Recorded.Revision < e.revision { // the store is in trouble, or a replica behind
 		s.retry(e)
 		return

@@ -10,7 +10,6 @@ import (
 	"payledger/domain"
 	"payledger/domain/payment"
 	"payledger/domain/processor"
-	"payledger/eventstore"
 	"payledger/eventstore/commands"
 )
 
@@ -91,7 +90,7 @@ func (r *rig) left(s *commands.Service, name processor.Name) domain.PaymentID {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	_, err = eventstore.ExecuteNew(background, r.store, eventstore.Payments, eventstore.Payments.Key(r.by.Account, string(id)), meta,
+	_, err = r.store.Repositories().Payments.ExecuteNew(background, r.by.Account, id, meta,
 		func(s payment.State) (payment.Event, error) {
 			return payment.DecideCreate(s, payment.Create{
 				At: meta.At, ID: id, Account: r.by.Account, OrderID: "order-1", Currency: "EUR", Amount: amount(2500),
@@ -118,7 +117,7 @@ func TestPendingCostsNoGoroutine(t *testing.T) {
 	ids := make([]domain.PaymentID, count)
 	for i := range ids {
 		ids[i] = r.pay(s, cardConfirmsLater).ID
-		if p, err := s.Capture(background, r.by, commands.CaptureInput{Payment: ids[i], Final: true}); err != nil || p.Status() != payment.StatusSettling {
+		if p, err := s.Capture(background, r.by, ids[i], payment.Capture{Final: true}); err != nil || p.Status() != payment.StatusSettling {
 			t.Fatal(p.Status(), err)
 		}
 	}
@@ -183,7 +182,7 @@ func TestAskedOnceAtATime(t *testing.T) {
 	w := watch(r.sim)
 	s := r.service(w)
 	p := r.pay(s, cardConfirmsLater)
-	p, err := s.Capture(background, r.by, commands.CaptureInput{Payment: p.ID, Final: true})
+	p, err := s.Capture(background, r.by, p.ID, payment.Capture{Final: true})
 	is(t, p, err, payment.StatusSettling)
 	answer := w.hang(processor.Adyen)
 	left := r.left(s, processor.Adyen)
@@ -229,7 +228,7 @@ func TestCloseWhileAsking(t *testing.T) {
 	var ids []domain.PaymentID
 	for range 3 * commands.QuestionsAtOnce {
 		p := r.pay(s, cardConfirmsLater)
-		if _, err := s.Capture(background, r.by, commands.CaptureInput{Payment: p.ID, Final: true}); err != nil {
+		if _, err := s.Capture(background, r.by, p.ID, payment.Capture{Final: true}); err != nil {
 			t.Fatal(err)
 		}
 		ids = append(ids, p.ID)

@@ -28,7 +28,7 @@ func (s *Service) abort(ctx context.Context, by Caller, in AbortInput, tokenKept
 	if err != nil {
 		return attempt.State{}, err
 	}
-	tip, err := eventstore.Execute(ctx, s.Store, eventstore.Attempts, eventstore.Attempts.Key(by.Account, string(in.Attempt)), meta,
+	tip, err := s.log.Attempts.Execute(ctx, by.Account, in.Attempt, meta,
 		func(state attempt.State) (attempt.Event, error) {
 			return attempt.DecideAbort(state, attempt.Abort{At: meta.At, Reason: in.Reason, TokenKept: tokenKept})
 		})
@@ -54,7 +54,7 @@ func (s *Service) ApproveAttempt(ctx context.Context, by Caller, id domain.Attem
 	if err != nil {
 		return asked, err
 	}
-	tip, err := eventstore.Execute(ctx, s.Store, eventstore.Attempts, eventstore.Attempts.Key(by.Account, string(id)), meta,
+	tip, err := s.log.Attempts.Execute(ctx, by.Account, id, meta,
 		func(state attempt.State) (attempt.Event, error) {
 			return attempt.DecideApprove(state, attempt.Approve{
 				At: meta.At, Payment: domain.PaymentIDForAttempt(by.Account, id), Terms: from.Revision,
@@ -74,7 +74,7 @@ func (s *Service) mayApprove(ctx context.Context, by Caller, asked attempt.State
 	if _, err := attempt.DecideApprove(asked, attempt.Approve{At: s.Store.Now()}); err != nil {
 		return session.State{}, err
 	}
-	tip, err := eventstore.Load(ctx, s.Store, eventstore.Sessions, eventstore.Sessions.Key(by.Account, string(asked.Session)), eventstore.Latest)
+	tip, err := s.log.Sessions.Load(ctx, by.Account, asked.Session, eventstore.Latest)
 	if err != nil {
 		return tip.State, err
 	}
@@ -93,7 +93,7 @@ func (s *Service) mayApprove(ctx context.Context, by Caller, asked attempt.State
 
 // RecoverAttempt does what is left to do about a decided attempt, after a crash. It waits for no processor.
 func (s *Service) RecoverAttempt(ctx context.Context, account domain.AccountID, id domain.AttemptID) error {
-	tip, err := eventstore.Load(ctx, s.Store, eventstore.Attempts, eventstore.Attempts.Key(account, string(id)), eventstore.Latest)
+	tip, err := s.log.Attempts.Load(ctx, account, id, eventstore.Latest)
 	if err != nil || !tip.State.Due() {
 		return err
 	}
@@ -110,7 +110,7 @@ func (s *Service) invalidate(ctx context.Context, by Caller, a attempt.State) er
 	if err != nil {
 		return err
 	}
-	tip, err := eventstore.Execute(ctx, s.Store, eventstore.Instruments, eventstore.Instruments.Key(by.Account, string(a.Token)), meta,
+	tip, err := s.log.Instruments.Execute(ctx, by.Account, a.Token, meta,
 		func(state instrument.State) (instrument.Event, error) {
 			return instrument.DecideInvalidate(state, instrument.Invalidate{At: meta.At, Session: a.Session, Attempt: a.ID})
 		})

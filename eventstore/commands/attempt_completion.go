@@ -57,7 +57,7 @@ func (s *Service) complete(ctx context.Context, by Caller, a attempt.State) (att
 	if err != nil {
 		return a, err
 	}
-	tip, err := eventstore.Execute(ctx, s.Store, eventstore.Attempts, eventstore.Attempts.Key(by.Account, string(a.ID)), meta,
+	tip, err := s.log.Attempts.Execute(ctx, by.Account, a.ID, meta,
 		func(state attempt.State) (attempt.Event, error) { return attempt.DecideComplete(state, meta.At) })
 	if err != nil {
 		return a, err
@@ -101,7 +101,7 @@ func (s *Service) refuseApproved(ctx context.Context, by Caller, a attempt.State
 		reason = payload.Message
 	}
 	s.Logger.Warn().Err(refusal).Str("paymentAttempt", string(a.ID)).Msg("an approved payment cannot be made")
-	ended, err := eventstore.Execute(ctx, s.Store, eventstore.Attempts, eventstore.Attempts.Key(by.Account, string(a.ID)), meta,
+	ended, err := s.log.Attempts.Execute(ctx, by.Account, a.ID, meta,
 		func(state attempt.State) (attempt.Event, error) {
 			return attempt.DecideRefuse(state, attempt.Refuse{At: meta.At, Reason: reason})
 		})
@@ -125,8 +125,7 @@ func unfinished(err error) error {
 
 // payApproved makes the payment of an approved attempt, or finds it, and gives its operations under way.
 func (s *Service) payApproved(ctx context.Context, by Caller, a attempt.State) ([]*inFlight, error) {
-	key := eventstore.Payments.Key(by.Account, string(a.Payment))
-	tip, err := eventstore.Load(ctx, s.Store, eventstore.Payments, key, eventstore.Latest)
+	tip, err := s.log.Payments.Load(ctx, by.Account, a.Payment, eventstore.Latest)
 	if err != nil {
 		return nil, err
 	}
@@ -152,12 +151,11 @@ func (s *Service) payApproved(ctx context.Context, by Caller, a attempt.State) (
 
 // terms gives the session as it was approved, whatever was changed in it since.
 func (s *Service) terms(ctx context.Context, a attempt.State) (session.State, error) {
-	key := eventstore.Sessions.Key(a.Account, string(a.Session))
-	tip, err := eventstore.Load(ctx, s.Store, eventstore.Sessions, key, eventstore.AllowStale)
+	tip, err := s.log.Sessions.Load(ctx, a.Account, a.Session, eventstore.AllowStale)
 	if err != nil || tip.State.Revision == a.Terms {
 		return tip.State, err
 	}
-	events, err := s.Store.History(ctx, key)
+	events, err := s.Store.History(ctx, tip.Recorded.Key)
 	if err != nil {
 		return session.State{}, domain.Unavailable(err)
 	}

@@ -21,7 +21,7 @@ const superseded = "Another payment attempt was started."
 
 // Attempt reads a payment attempt; an unknown one is refused (D3).
 func (s *Service) Attempt(ctx context.Context, account domain.AccountID, id domain.AttemptID) (attempt.State, error) {
-	tip, err := eventstore.Load(ctx, s.Store, eventstore.Attempts, eventstore.Attempts.Key(account, string(id)), eventstore.Latest)
+	tip, err := s.log.Attempts.Load(ctx, account, id, eventstore.Latest)
 	if err == nil && !tip.State.Exists() {
 		err = attempt.Unknown()
 	}
@@ -100,7 +100,7 @@ func (s *Service) startAttempt(ctx context.Context, by Caller, in AttemptInput) 
 func (s *Service) supersedeAttempt(ctx context.Context, by Caller, before attempt.State, instead domain.Token) (decided bool, err error) {
 	kept := before.Token == instead
 	if !kept {
-		inst, err := eventstore.Load(ctx, s.Store, eventstore.Instruments, eventstore.Instruments.Key(by.Account, string(before.Token)), eventstore.Latest)
+		inst, err := s.log.Instruments.Load(ctx, by.Account, before.Token, eventstore.Latest)
 		if err != nil {
 			return false, err
 		}
@@ -121,7 +121,7 @@ func (s *Service) answers(ctx context.Context, made attempt.State, in AttemptInp
 		same := in.Shown == nil || made.Shown != nil && *made.Shown == *in.Shown
 		return waits && made.Token == in.Token && same, nil
 	}
-	tip, err := eventstore.Load(ctx, s.Store, eventstore.Payments, eventstore.Payments.Key(made.Account, string(made.Payment)), eventstore.Latest)
+	tip, err := s.log.Payments.Load(ctx, made.Account, made.Payment, eventstore.Latest)
 	switch {
 	case err != nil || tip.State.EndedUnpaid():
 		return false, err
@@ -166,7 +166,7 @@ func (s *Service) recordAttempt(ctx context.Context, by Caller, from session.Sta
 	command := attempt.Create{Created: attempt.Created{
 		At: meta.At, ID: id, Account: by.Account, ExpiresAt: from.ExpiresAt, Session: from.ID, Token: in.Token, Shown: in.Shown,
 	}}
-	tip, err := eventstore.ExecuteNew(ctx, s.Store, eventstore.Attempts, eventstore.Attempts.Key(by.Account, string(id)), meta,
+	tip, err := s.log.Attempts.ExecuteNew(ctx, by.Account, id, meta,
 		func(state attempt.State) (attempt.Event, error) { return attempt.DecideCreate(state, command) })
 	return tip.State, err
 }
@@ -177,7 +177,7 @@ func (s *Service) nameAttempt(ctx context.Context, by Caller, from session.State
 	if err != nil {
 		return false, err
 	}
-	_, err = eventstore.Execute(ctx, s.Store, eventstore.Sessions, eventstore.Sessions.Key(by.Account, string(from.ID)), meta,
+	_, err = s.log.Sessions.Execute(ctx, by.Account, from.ID, meta,
 		func(state session.State) (e session.Event, err error) {
 			e, moved, err = session.DecideStartAttempt(state, session.StartAttempt{At: meta.At, Attempt: id, Before: from.Attempts})
 			return e, err

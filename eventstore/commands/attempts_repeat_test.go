@@ -10,7 +10,6 @@ import (
 	"payledger/domain/attempt"
 	"payledger/domain/payment"
 	"payledger/domain/session"
-	"payledger/eventstore"
 	"payledger/eventstore/commands"
 )
 
@@ -82,7 +81,7 @@ func TestAbortSparesWhatHasPaid(t *testing.T) {
 	paid, other := r.enteredIn(s, from, approvedCard, true), r.tokenIn(s, from, approvedCard)
 	made, err := s.ApproveAttempt(background, r.by, r.start(s, from, paid).ID)
 	if err == nil { // a session is paid once: another attempt needs the end of what it paid
-		_, err = s.Cancel(background, r.by, commands.CancelInput{Payment: made.Payment})
+		_, err = s.Cancel(background, r.by, made.Payment, payment.Cancel{})
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -219,7 +218,7 @@ func (r *rig) impossible(s *commands.Service) attempt.State {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	tip, err := eventstore.Execute(background, r.store, eventstore.Attempts, eventstore.Attempts.Key(r.by.Account, string(a.ID)), meta,
+	tip, err := r.store.Repositories().Attempts.Execute(background, r.by.Account, a.ID, meta,
 		func(state attempt.State) (attempt.Event, error) {
 			return attempt.DecideApprove(state, attempt.Approve{At: meta.At, Payment: domain.PaymentIDForAttempt(r.by.Account, a.ID), Terms: 2})
 		})

@@ -69,7 +69,7 @@ func (r *rig) asked(s *commands.Service) attempt.State {
 
 func (r *rig) attempt(id domain.AttemptID) attempt.State {
 	r.t.Helper()
-	tip, err := eventstore.Load(background, r.store, eventstore.Attempts, eventstore.Attempts.Key(r.by.Account, string(id)), eventstore.Latest)
+	tip, err := r.store.Repositories().Attempts.Load(background, r.by.Account, id, eventstore.Latest)
 	if err != nil {
 		r.t.Fatal(err)
 	}

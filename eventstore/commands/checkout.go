@@ -16,9 +16,8 @@ func (s *Service) claimCheckout(ctx context.Context, by Caller, c *creation) err
 	if !c.inBrowser() {
 		return nil
 	}
-	key := eventstore.Sessions.Key(by.Account, string(c.Session))
 	for range startTries {
-		tip, err := eventstore.Load(ctx, s.Store, eventstore.Sessions, key, eventstore.Latest)
+		tip, err := s.log.Sessions.Load(ctx, by.Account, c.Session, eventstore.Latest)
 		if err != nil {
 			return err
 		}
@@ -33,7 +32,7 @@ func (s *Service) claimCheckout(ctx context.Context, by Caller, c *creation) err
 			return err
 		}
 		moved := false
-		_, err = eventstore.Execute(ctx, s.Store, eventstore.Sessions, key, meta,
+		_, err = s.log.Sessions.Execute(ctx, by.Account, c.Session, meta,
 			func(state session.State) (e session.Event, err error) {
 				e, moved, err = session.DecideStartPayment(state, session.StartPayment{At: meta.At, Payment: c.id, Before: before})
 				return e, err
@@ -49,7 +48,7 @@ func (s *Service) claimCheckout(ctx context.Context, by Caller, c *creation) err
 // never made and now never will be. One that lives stays, and so does it when this request is the repeat of an older
 // one.
 func (s *Service) supersede(ctx context.Context, by Caller, c *creation, before domain.PaymentID) error {
-	own, err := eventstore.Load(ctx, s.Store, eventstore.Payments, eventstore.Payments.Key(by.Account, string(c.id)), eventstore.Latest)
+	own, err := s.log.Payments.Load(ctx, by.Account, c.id, eventstore.Latest)
 	if err != nil {
 		return err
 	}
@@ -70,7 +69,7 @@ func (s *Service) giveUp(ctx context.Context, by Caller, id, instead domain.Paym
 	if err != nil {
 		return eventstore.Tip[payment.State]{}, err
 	}
-	return eventstore.ExecuteNew(ctx, s.Store, eventstore.Payments, eventstore.Payments.Key(by.Account, string(id)), meta,
+	return s.log.Payments.ExecuteNew(ctx, by.Account, id, meta,
 		func(state payment.State) (payment.Event, error) {
 			return payment.DecideGiveUp(state, payment.GiveUp{At: meta.At, Account: by.Account, Instead: instead})
 		})

@@ -140,7 +140,7 @@ func TestNoticeOfAnotherTransaction(t *testing.T) {
 	if op := now.Operations[0]; op.TransactionID != p.Operations[0].TransactionID || now.Status() != payment.StatusAuthorized {
 		t.Errorf("%s with %s", now.Status(), op.TransactionID)
 	}
-	if now, err := s.Capture(background, r.by, commands.CaptureInput{Payment: p.ID, Final: true}); err != nil || now.Status() != payment.StatusSettled {
+	if now, err := s.Capture(background, r.by, p.ID, payment.Capture{Final: true}); err != nil || now.Status() != payment.StatusSettled {
 		t.Errorf("%s %v", now.Status(), err)
 	}
 }
@@ -152,7 +152,7 @@ func (r *rig) givesUp(id domain.PaymentID) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	_, err = eventstore.Execute(background, r.store, eventstore.Payments, eventstore.Payments.Key(r.by.Account, string(id)), meta, func(p payment.State) (payment.Event, error) {
+	_, err = r.store.Repositories().Payments.Execute(background, r.by.Account, id, meta, func(p payment.State) (payment.Event, error) {
 		return payment.DecideAnswer(p, payment.RecordAnswer{
 			At: meta.At, EventID: meta.EventID, Request: 1, Answer: processor.Answer{State: processor.Failed, At: meta.At, Code: processor.CodeFenced},
 		})

@@ -7,7 +7,6 @@ import (
 	"payledger/domain"
 	"payledger/domain/payment"
 	"payledger/eventstore"
-	"payledger/eventstore/commands"
 )
 
 // TestOutcomesBelongToTheirRequests: the outcome of an operation has the correlation id of its request, also when
@@ -16,14 +15,14 @@ func TestOutcomesBelongToTheirRequests(t *testing.T) {
 	r := newRig(t)
 	s := r.service(nil)
 	p := r.pay(s, "4000000000005126") // refunds fail later
-	if _, err := s.Capture(background, r.by, commands.CaptureInput{Payment: p.ID, Final: true}); err != nil {
+	if _, err := s.Capture(background, r.by, p.ID, payment.Capture{Final: true}); err != nil {
 		t.Fatal(err)
 	}
 	for _, request := range []string{"request-a", "request-b"} {
 		amount := domain.Amount(500)
 		by := r.by
 		by.RequestID = request
-		if _, err := s.Refund(background, by, commands.RefundInput{Payment: p.ID, Amount: &amount}); err != nil {
+		if _, err := s.Refund(background, by, p.ID, payment.Refund{Amount: &amount}); err != nil {
 			t.Fatal(err)
 		}
 	}

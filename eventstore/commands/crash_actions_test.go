@@ -9,7 +9,6 @@ import (
 	"payledger/domain/instrument"
 	"payledger/domain/payment"
 	"payledger/domain/processor"
-	"payledger/eventstore"
 	"payledger/eventstore/commands"
 )
 
@@ -164,7 +163,7 @@ func paid(card string) func(*scenario) {
 
 func captured(h *scenario) {
 	paid(approvedCard)(h)
-	if _, err := h.healthy.Capture(background, h.by, commands.CaptureInput{Payment: h.id, Final: true}); err != nil {
+	if _, err := h.healthy.Capture(background, h.by, h.id, payment.Capture{Final: true}); err != nil {
 		h.t.Fatal(err)
 	}
 }
@@ -188,7 +187,7 @@ func requested(h *scenario) {
 		h.t.Fatal(err)
 	}
 	total := domain.Amount(2500)
-	_, err = eventstore.ExecuteNew(background, h.store, eventstore.Payments, eventstore.Payments.Key(h.by.Account, string(h.id)), meta,
+	_, err = h.store.Repositories().Payments.ExecuteNew(background, h.by.Account, h.id, meta,
 		func(s payment.State) (payment.Event, error) {
 			return payment.DecideCreate(s, payment.Create{
 				At: meta.At, ID: h.id, Account: h.by.Account, OrderID: "order-1", Currency: "EUR", Amount: &total, IdempotencyKey: h.key,
@@ -209,7 +208,7 @@ func (r *rig) claim(token domain.Token, id domain.PaymentID) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	_, err = eventstore.Execute(context.Background(), r.store, eventstore.Instruments, eventstore.Instruments.Key(r.by.Account, string(token)), meta,
+	_, err = r.store.Repositories().Instruments.Execute(context.Background(), r.by.Account, token, meta,
 		func(s instrument.State) (instrument.Event, error) {
 			return instrument.DecideUse(s, instrument.Use{At: meta.At, Payment: id})
 		})
@@ -233,13 +232,13 @@ func resume(h *scenario, n *node) error {
 
 func capture(a domain.Amount, final bool) func(*scenario, *node) error {
 	return func(h *scenario, n *node) error {
-		_, err := n.Capture(n.ctx, h.by, commands.CaptureInput{Payment: h.id, Amount: &a, Final: final, IdempotencyKey: h.key})
+		_, err := n.Capture(n.ctx, h.by, h.id, payment.Capture{Request: payment.Request{IdempotencyKey: h.key}, Amount: &a, Final: final})
 		return err
 	}
 }
 
 func cancel(h *scenario, n *node) error {
-	_, err := n.Cancel(n.ctx, h.by, commands.CancelInput{Payment: h.id, IdempotencyKey: h.key})
+	_, err := n.Cancel(n.ctx, h.by, h.id, payment.Cancel{Request: payment.Request{IdempotencyKey: h.key}})
 	return err
 }
 
@@ -248,12 +247,12 @@ func cancelAgain(h *scenario, s *commands.Service) error {
 }
 
 func refund(h *scenario, n *node) error {
-	_, err := n.Refund(n.ctx, h.by, commands.RefundInput{Payment: h.id, Amount: amount(700), IdempotencyKey: h.key})
+	_, err := n.Refund(n.ctx, h.by, h.id, payment.Refund{Request: payment.Request{IdempotencyKey: h.key}, Amount: amount(700)})
 	return err
 }
 
 func adjust(h *scenario, n *node) error {
-	_, err := n.Adjust(n.ctx, h.by, commands.AdjustInput{Payment: h.id, Amount: 3000, IdempotencyKey: h.key})
+	_, err := n.Adjust(n.ctx, h.by, h.id, payment.Adjust{Request: payment.Request{IdempotencyKey: h.key}, Amount: 3000})
 	return err
 }
 

@@ -81,7 +81,7 @@ func (s *Service) payWith(ctx context.Context, account domain.AccountID, c *crea
 		from, err = s.Session(ctx, account, c.Session)
 	case !vaulted:
 		var tip eventstore.Tip[session.State]
-		tip, err = eventstore.Load(ctx, s.Store, eventstore.Sessions, eventstore.Sessions.Key(account, string(inst.Session)), eventstore.Latest)
+		tip, err = s.log.Sessions.Load(ctx, account, inst.Session, eventstore.Latest)
 		from = tip.State
 	}
 	wishes := laidOver(c.Method.Preferences, from.Method.Preferences)
@@ -118,7 +118,6 @@ func amountChanged() *domain.Error {
 // payable reads the instrument, and derives the payment's id from what it is. A refusal counts only on what the leader
 // holds, and then so does the id: a replica may not have heard yet of the token, or of its vaulting.
 func (s *Service) payable(ctx context.Context, account domain.AccountID, c *creation) (instrument.State, error) {
-	key := eventstore.Instruments.Key(account, string(c.Token))
 	use := func(tip eventstore.Tip[instrument.State], err error) (instrument.State, error) {
 		if err == nil {
 			err = s.identify(account, c, tip.State)
@@ -128,9 +127,9 @@ func (s *Service) payable(ctx context.Context, account domain.AccountID, c *crea
 		}
 		return tip.State, err
 	}
-	inst, err := use(eventstore.Load(ctx, s.Store, eventstore.Instruments, key, eventstore.AllowStale))
+	inst, err := use(s.log.Instruments.Load(ctx, account, c.Token, eventstore.AllowStale))
 	if err != nil {
-		inst, err = use(eventstore.Load(ctx, s.Store, eventstore.Instruments, key, eventstore.Latest))
+		inst, err = use(s.log.Instruments.Load(ctx, account, c.Token, eventstore.Latest))
 	}
 	return inst, err
 }
@@ -150,7 +149,7 @@ func (s *Service) claimToken(ctx context.Context, by Caller, c *creation, vaulte
 	if err != nil {
 		return err
 	}
-	_, err = eventstore.Execute(ctx, s.Store, eventstore.Instruments, eventstore.Instruments.Key(by.Account, string(c.Token)), meta,
+	_, err = s.log.Instruments.Execute(ctx, by.Account, c.Token, meta,
 		func(state instrument.State) (instrument.Event, error) {
 			if c.vaulted(state) != vaulted { // other rules hold for it since it was looked at
 				return nil, overtaken()
@@ -172,7 +171,7 @@ func (s *Service) lostClaim(ctx context.Context, inst instrument.State) domain.P
 	if inst.UsedBy == "" {
 		return ""
 	}
-	tip, err := eventstore.Load(ctx, s.Store, eventstore.Payments, eventstore.Payments.Key(inst.Account, string(inst.UsedBy)), eventstore.Latest)
+	tip, err := s.log.Payments.Load(ctx, inst.Account, inst.UsedBy, eventstore.Latest)
 	if err != nil || tip.Recorded == nil || tip.State.Exists() && tip.State.Method.Token == inst.Token {
 		return ""
 	}
@@ -200,7 +199,7 @@ func (s *Service) madeBefore(ctx context.Context, account domain.AccountID, c *c
 	if c.Session == "" || !errors.As(err, &refused) || refused.Reason != domain.ReasonPayment || refused.Payment != "" {
 		return err
 	}
-	inst, loadErr := eventstore.Load(ctx, s.Store, eventstore.Instruments, eventstore.Instruments.Key(account, string(c.Token)), eventstore.AllowStale)
+	inst, loadErr := s.log.Instruments.Load(ctx, account, c.Token, eventstore.AllowStale)
 	if loadErr != nil {
 		return loadErr
 	}
@@ -221,9 +220,9 @@ func (s *Service) madeBefore(ctx context.Context, account domain.AccountID, c *c
 
 // standing reads a payment; where its id was given up, the one that was made instead (D12).
 func (s *Service) standing(ctx context.Context, account domain.AccountID, id domain.PaymentID) (payment.State, error) {
-	tip, err := eventstore.Load(ctx, s.Store, eventstore.Payments, eventstore.Payments.Key(account, string(id)), eventstore.Latest)
+	tip, err := s.log.Payments.Load(ctx, account, id, eventstore.Latest)
 	if claim := tip.State.Claim; err == nil && claim != nil && claim.Payment != "" {
-		tip, err = eventstore.Load(ctx, s.Store, eventstore.Payments, eventstore.Payments.Key(account, string(claim.Payment)), eventstore.Latest)
+		tip, err = s.log.Payments.Load(ctx, account, claim.Payment, eventstore.Latest)
 	}
 	return tip.State, err
 }

@@ -26,11 +26,11 @@ func ResetCredentials(ctx context.Context, store *eventstore.Store, vault *secre
 	if err != nil {
 		return Credentials{}, err
 	}
-	tip, err := eventstore.Load(ctx, store, eventstore.Accounts, eventstore.Accounts.Key(state.Account, string(state.Account)), eventstore.Latest)
+	tip, err := store.Repositories().Accounts.Load(ctx, state.Account, state.Account, eventstore.Latest)
 	if err != nil {
 		return Credentials{}, err
 	}
-	s := &Service{Config: Config{
+	s := &Service{log: store.Repositories(), Config: Config{
 		Store: store, Vault: vault, Random: random,
 		Account: func(domain.AccountID) (account.State, bool) { return tip.State, tip.State.Exists() },
 	}}

@@ -162,7 +162,7 @@ func usersPassword(t *testing.T, server *eventstore.Server, owner commands.Crede
 		t.Fatal(err)
 	}
 	defer store.Close()
-	tip, err := eventstore.Load(ctx, store, eventstore.Accounts, eventstore.Accounts.Key(owner.AccountID, string(owner.AccountID)), eventstore.Latest)
+	tip, err := store.Repositories().Accounts.Load(ctx, owner.AccountID, owner.AccountID, eventstore.Latest)
 	if err != nil {
 		t.Fatal(err)
 	}

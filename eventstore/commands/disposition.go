@@ -35,7 +35,7 @@ var errNotYet = errors.New("it waits for something else")
 // and the dispute know what they were told.
 func (s *Service) applyNotification(ctx context.Context, account domain.AccountID, e stored) (disposition, error) {
 	payload := e.Payload
-	tip, err := eventstore.Load(ctx, s.Store, eventstore.Payments, eventstore.Payments.Key(account, string(payload.Reference)), eventstore.Latest)
+	tip, err := s.log.Payments.Load(ctx, account, payload.Reference, eventstore.Latest)
 	if err != nil {
 		return disposition{}, err
 	}

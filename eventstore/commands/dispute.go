@@ -31,7 +31,7 @@ func (s *Service) applyDispute(ctx context.Context, paid eventstore.Tip[payment.
 		return disposition{}, err
 	}
 	fact := factOf(n, e.At, transaction)
-	tip, err := eventstore.Execute(ctx, s.Store, eventstore.Disputes, eventstore.Disputes.Key(paid.State.Account, string(id)), meta,
+	tip, err := s.log.Disputes.Execute(ctx, paid.State.Account, id, meta,
 		func(state dispute.State) (dispute.Event, error) {
 			return dispute.DecideRecord(state, dispute.Record{
 				At: meta.At, ID: id, Account: paid.State.Account, Fact: fact, Subject: dispute.Subject{

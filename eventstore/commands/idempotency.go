@@ -10,27 +10,23 @@ import (
 	"payledger/eventstore"
 )
 
-// keyed tells whether an operation has a key whose claim stands elsewhere: the key that made the payment
-// stands in the payment itself, and that of a workflow's action can be sent for no other payment.
-func (o operation) keyed(account domain.AccountID) (eventstore.Key, bool) {
+// claimPlace returns the id under which the operation's key is claimed (D9). No claim is needed for the key that created
+// the payment, and for the key of a workflow's action, which no other payment uses.
+func (o operation) claimPlace(account domain.AccountID) (id domain.PaymentID, needed bool) {
 	if o.key == "" || workflow.IsStepKey(o.key) {
-		return eventstore.Key{}, false
+		return "", false
 	}
-	id := domain.PaymentIDForKey(account, o.key)
-	return eventstore.Payments.Key(account, string(id)), id != o.payment
+	id = domain.PaymentIDForKey(account, o.key)
+	return id, id != o.payment
 }
 
-// checkKey refuses a key that belongs to another payment (D9), without recording anything.
+// checkKey refuses a key that belongs to another payment (D9). It records nothing.
 func (s *Service) checkKey(ctx context.Context, by Caller, o operation) error {
-	key, keyed := o.keyed(by.Account)
-	if !keyed {
+	place, needed := o.claimPlace(by.Account)
+	if !needed {
 		return nil
 	}
-	known, err := eventstore.Load(ctx, s.Store, eventstore.Payments, eventstore.Payments.Key(by.Account, string(o.payment)), eventstore.AllowStale)
-	if err != nil || !known.State.Exists() {
-		return err // an unknown payment is refused before its key is looked at
-	}
-	tip, err := eventstore.Load(ctx, s.Store, eventstore.Payments, key, eventstore.AllowStale)
+	tip, err := s.log.Payments.Load(ctx, by.Account, place, eventstore.AllowStale)
 	if err != nil {
 		return err
 	}
@@ -38,18 +34,18 @@ func (s *Service) checkKey(ctx context.Context, by Caller, o operation) error {
 	return s.ofOwner(ctx, by.Account, err)
 }
 
-// claimKey records that the key belongs to the payment, before the payment itself decides (D9). A claim that
-// a crash left is completed by the repeat.
+// claimKey records that the key belongs to the payment (D9). After a crash, a repeat of the request finds the claim and
+// continues.
 func (s *Service) claimKey(ctx context.Context, by Caller, o operation) error {
-	key, keyed := o.keyed(by.Account)
-	if !keyed {
+	place, needed := o.claimPlace(by.Account)
+	if !needed {
 		return nil
 	}
 	meta, err := s.request(by)
 	if err != nil {
 		return err
 	}
-	_, err = eventstore.ExecuteNew(ctx, s.Store, eventstore.Payments, key, meta, func(state payment.State) (payment.Event, error) {
+	_, err = s.log.Payments.ExecuteNew(ctx, by.Account, place, meta, func(state payment.State) (payment.Event, error) {
 		return payment.DecideClaim(state, payment.ClaimKey{
 			At: meta.At, Account: by.Account, Payment: o.payment, Operation: o.kind,
 		})
@@ -63,7 +59,7 @@ func (s *Service) ofOwner(ctx context.Context, account domain.AccountID, err err
 	if !errors.As(err, &refused) || refused.Reason != domain.ReasonIdempotencyKeyExists {
 		return err
 	}
-	owner, loadErr := eventstore.Load(ctx, s.Store, eventstore.Payments, eventstore.Payments.Key(account, string(refused.Payment)), eventstore.AllowStale)
+	owner, loadErr := s.log.Payments.Load(ctx, account, refused.Payment, eventstore.AllowStale)
 	if loadErr != nil {
 		return loadErr
 	}

@@ -63,38 +63,3 @@ type ResumeInput struct {
 	Outcome        processor.Outcome // "": nobody but the processor knows it; it is asked (D12)
 	IdempotencyKey string
 }
-
-// CancelInput releases what is held (§4 rule 2, D10).
-type CancelInput struct {
-	Payment        domain.PaymentID
-	Reason         string
-	IdempotencyKey string
-}
-
-// CaptureInput takes held money (D10).
-type CaptureInput struct {
-	Payment        domain.PaymentID
-	Amount         *domain.Amount // nil: all that is left
-	Final          bool           // no further capture follows; the rest is released
-	Metadata       domain.Metadata
-	Order          *domain.Order // what is captured; nil: not said
-	IdempotencyKey string
-}
-
-// RefundInput gives captured money back (D10).
-type RefundInput struct {
-	Payment            domain.PaymentID
-	Amount             *domain.Amount // nil: all that is left, or the rest of the targeted capture
-	OrderID            string
-	Reason             string
-	TransactionEventID string // of the capture that is refunded; "" for any
-	Metadata           domain.Metadata
-	IdempotencyKey     string
-}
-
-// AdjustInput gives the authorization a new total (D10).
-type AdjustInput struct {
-	Payment        domain.PaymentID
-	Amount         domain.Amount
-	IdempotencyKey string
-}

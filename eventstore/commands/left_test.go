@@ -34,7 +34,7 @@ func (r *leftRig) act(a domain.Amount) {
 // capture takes an amount, and gives the newest operation.
 func (r *leftRig) capture(a domain.Amount, key string) (payment.Operation, error) {
 	r.t.Helper()
-	p, err := r.s.Capture(background, r.by, commands.CaptureInput{Payment: r.id, Amount: &a, IdempotencyKey: key})
+	p, err := r.s.Capture(background, r.by, r.id, payment.Capture{Request: payment.Request{IdempotencyKey: key}, Amount: &a})
 	return p.NewestRequest(), err
 }
 
@@ -42,16 +42,14 @@ func newLeftRig(t *testing.T) *leftRig {
 	r := &leftRig{rig: newRigFor(t, false), of: map[string]payment.Operation{}}
 	r.s = r.service(nil)
 	r.id = r.pay(r.s, approvedCard).ID
-	p, err := r.s.Adjust(background, r.by, commands.AdjustInput{Payment: r.id, Amount: 10_000})
+	p, err := r.s.Adjust(background, r.by, r.id, payment.Adjust{Amount: 10_000})
 	is(t, p, err, payment.StatusAuthorized)
 	r.of["adjust"] = p.NewestRequest()
 	r.of["capture"], err = r.capture(500, "capture-1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err = r.s.Refund(background, r.by, commands.RefundInput{
-		Payment: r.id, Amount: amount(100), TransactionEventID: r.of["capture"].Answer().EventID, IdempotencyKey: "refund-1",
-	})
+	p, err = r.s.Refund(background, r.by, r.id, payment.Refund{Request: payment.Request{IdempotencyKey: "refund-1"}, Amount: amount(100), TransactionEventID: r.of["capture"].Answer().EventID})
 	is(t, p, err, payment.StatusPartiallySettled)
 	r.of["refund"] = p.NewestRequest()
 	_, err = r.capture(1_000_000, "")
@@ -145,13 +143,13 @@ func TestCommandsOnLeft(t *testing.T) {
 		t.Errorf("%+v %v, not %s", one, err, want)
 	}
 	of := r.of["capture"].Answer().EventID
-	_, err = r.s.Refund(background, r.by, commands.RefundInput{Payment: r.id, TransactionEventID: of, Amount: amount(401)})
+	_, err = r.s.Refund(background, r.by, r.id, payment.Refund{TransactionEventID: of, Amount: amount(401)})
 	refused(t, err, domain.ReasonUnprocessableRefundAmount)
-	p, err := r.s.Refund(background, r.by, commands.RefundInput{Payment: r.id, TransactionEventID: of, Amount: amount(400)})
+	p, err := r.s.Refund(background, r.by, r.id, payment.Refund{TransactionEventID: of, Amount: amount(400)})
 	is(t, p, err, payment.StatusPartiallySettled)
-	_, err = r.s.Refund(background, r.by, commands.RefundInput{Payment: r.id, TransactionEventID: of})
+	_, err = r.s.Refund(background, r.by, r.id, payment.Refund{TransactionEventID: of})
 	refused(t, err, domain.ReasonPaymentAlreadyRefunded)
-	_, err = r.s.Refund(background, r.by, commands.RefundInput{Payment: r.id, TransactionEventID: r.of["failed"].Answer().EventID})
+	_, err = r.s.Refund(background, r.by, r.id, payment.Refund{TransactionEventID: r.of["failed"].Answer().EventID})
 	refused(t, err, domain.ReasonPaymentAlreadyRefunded)
 
 	r.act(200)
@@ -182,12 +180,12 @@ func TestManyCaptures(t *testing.T) {
 	var took []time.Duration
 	for i := range many {
 		start := time.Now()
-		now, err := s.Capture(background, r.by, commands.CaptureInput{Payment: p.ID, Amount: amount(1), IdempotencyKey: "key-" + strconv.Itoa(i)})
+		now, err := s.Capture(background, r.by, p.ID, payment.Capture{Request: payment.Request{IdempotencyKey: "key-" + strconv.Itoa(i)}, Amount: amount(1)})
 		if err != nil {
 			t.Fatal(err)
 		}
 		took = append(took, time.Since(start))
-		tip, err := eventstore.Load(background, r.store, eventstore.Payments, eventstore.Payments.Key(r.by.Account, string(p.ID)), eventstore.AllowStale)
+		tip, err := r.store.Repositories().Payments.Load(background, r.by.Account, p.ID, eventstore.AllowStale)
 		if err != nil || tip.State.Captured() != domain.Amount(i+1) || now.Captured() != domain.Amount(i+1) {
 			t.Fatal(tip.State.Captured(), now.Captured(), err)
 		}

@@ -119,7 +119,7 @@ func TestKeysAreLinearizable(t *testing.T) {
 	var paid []domain.PaymentID
 	for range 3 {
 		p := r.pay(nodes[0].Service, approvedCard)
-		if _, err := nodes[0].Capture(background, r.by, commands.CaptureInput{Payment: p.ID, Amount: amount(1000)}); err != nil {
+		if _, err := nodes[0].Capture(background, r.by, p.ID, payment.Capture{Amount: amount(1000)}); err != nil {
 			t.Fatal(err)
 		}
 		paid = append(paid, p.ID)
@@ -155,9 +155,9 @@ func TestKeysAreLinearizable(t *testing.T) {
 				case 0:
 					return answered(s.CreatePayment(background, r.by, commands.PaymentInput{Token: p.token, IdempotencyKey: name}))
 				case 1:
-					return answered(s.Capture(background, r.by, commands.CaptureInput{Payment: p.id, Amount: amount(1), IdempotencyKey: name}))
+					return answered(s.Capture(background, r.by, p.id, payment.Capture{Request: payment.Request{IdempotencyKey: name}, Amount: amount(1)}))
 				default:
-					return answered(s.Refund(background, r.by, commands.RefundInput{Payment: p.id, Amount: amount(1), IdempotencyKey: name}))
+					return answered(s.Refund(background, r.by, p.id, payment.Refund{Request: payment.Request{IdempotencyKey: name}, Amount: amount(1)}))
 				}
 			})
 		}
@@ -281,13 +281,13 @@ func (r *rig) ask(s *commands.Service, id domain.PaymentID, q moneyAsked) moneyT
 	var err error
 	switch q.what {
 	case "capture":
-		p, err = s.Capture(background, r.by, commands.CaptureInput{Payment: id, Amount: &q.amount})
+		p, err = s.Capture(background, r.by, id, payment.Capture{Amount: &q.amount})
 	case "refund":
-		p, err = s.Refund(background, r.by, commands.RefundInput{Payment: id, Amount: &q.amount})
+		p, err = s.Refund(background, r.by, id, payment.Refund{Amount: &q.amount})
 	case "adjust":
-		p, err = s.Adjust(background, r.by, commands.AdjustInput{Payment: id, Amount: q.amount})
+		p, err = s.Adjust(background, r.by, id, payment.Adjust{Amount: q.amount})
 	default:
-		p, err = s.Cancel(background, r.by, commands.CancelInput{Payment: id})
+		p, err = s.Cancel(background, r.by, id, payment.Cancel{})
 	}
 	if err != nil {
 		return moneyTold{reason: domain.ReasonOf(err)}

@@ -40,7 +40,7 @@ func (s *Service) receive(ctx context.Context, requestID string, payload process
 		event.Additional = s.sealAdditional(ctx, payload)
 		event.Redacted = payload.Redacted || event.Additional == nil
 	}
-	tip, err := eventstore.Execute(ctx, s.Store, eventstore.Inboxes, eventstore.InboxKey(string(payload.Reference)), meta,
+	tip, err := s.log.Inboxes.Execute(ctx, eventstore.InboxOwner, string(payload.Reference), meta,
 		func(state inbox.State) (inbox.Event, error) { return inbox.DecideReceive(state, event) })
 	ctx = context.WithoutCancel(ctx) // it is kept, and carried out whether or not the processor is still there
 	if noRoom(err) {
@@ -63,7 +63,7 @@ func noRoom(err error) bool {
 // ApplyPendingNotifications applies what waits in the inbox of a payment, as far as can be now. It may be called by anybody, any
 // number of times.
 func (s *Service) ApplyPendingNotifications(ctx context.Context, reference domain.PaymentID) error {
-	tip, err := eventstore.Load(ctx, s.Store, eventstore.Inboxes, eventstore.InboxKey(string(reference)), eventstore.AllowStale)
+	tip, err := s.log.Inboxes.Load(ctx, eventstore.InboxOwner, string(reference), eventstore.AllowStale)
 	if err != nil {
 		return err
 	}
@@ -142,7 +142,7 @@ func (s *Service) recordDisposition(ctx context.Context, tip eventstore.Tip[inbo
 		s.Logger.Warn().Str("processor", string(n.Processor)).Str("notification", n.ID).Str("payment", string(tip.State.Reference)).
 			Str("dispute", string(disposed.dispute)).Str("reason", disposed.refusal).Msg("a notification cannot be true and was rejected")
 	}
-	next, err := eventstore.ExecuteFrom(ctx, s.Store, eventstore.Inboxes, tip, meta, func(state inbox.State) (inbox.Event, error) {
+	next, err := s.log.Inboxes.ExecuteFrom(ctx, tip, meta, func(state inbox.State) (inbox.Event, error) {
 		if disposed.refusal != "" {
 			return inbox.DecideRejected(state, inbox.WasRejected{
 				At: meta.At, Processor: n.Processor, ID: n.ID, Refusal: disposed.refusal, Dispute: string(disposed.dispute),

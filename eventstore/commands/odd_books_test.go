@@ -40,7 +40,7 @@ func (r *rig) refusedVoid(odd func([]processor.Record) ([]processor.Record, erro
 	if _, err := r.sim.Act(background, processor.Capture, p.ID, nil); err != nil {
 		r.t.Fatal(err)
 	}
-	if _, err := s.Cancel(background, r.by, commands.CancelInput{Payment: p.ID}); err != nil && domain.ReasonOf(err) != domain.ReasonInvalidPaymentStatus {
+	if _, err := s.Cancel(background, r.by, p.ID, payment.Cancel{}); err != nil && domain.ReasonOf(err) != domain.ReasonInvalidPaymentStatus {
 		r.t.Fatal(err)
 	}
 	p = r.payment(p.ID)
@@ -78,7 +78,7 @@ func TestUnreadableBooks(t *testing.T) {
 			s := r.service(nil)
 			if c.found {
 				r.audit(p.ID)
-			} else if _, err := s.Capture(background, r.by, commands.CaptureInput{Payment: p.ID, Final: true}); err != nil {
+			} else if _, err := s.Capture(background, r.by, p.ID, payment.Capture{Final: true}); err != nil {
 				t.Errorf("the payment takes no further operation: %v", err)
 			}
 		})

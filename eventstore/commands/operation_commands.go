@@ -12,48 +12,49 @@ import (
 	"payledger/eventstore/due"
 )
 
-// Capture takes held money (D10). What the processor refuses is an answer, not an error.
-func (s *Service) Capture(ctx context.Context, by Caller, in CaptureInput) (payment.State, error) {
+// Capture takes authorized money (D10). A refusal by the processor is an outcome of the payment, not an error.
+func (s *Service) Capture(ctx context.Context, by Caller, id domain.PaymentID, c payment.Capture) (payment.State, error) {
 	_, after, err := s.runOperation(ctx, by, operation{
-		payment: in.Payment, kind: processor.Capture, key: in.IdempotencyKey,
+		payment: id, kind: processor.Capture, key: c.IdempotencyKey,
 		decide: func(state payment.State, r payment.Request) (payment.Event, error) {
-			return payment.DecideCapture(state, payment.Capture{Request: r, Amount: in.Amount, Final: in.Final, Metadata: in.Metadata, Order: in.Order})
+			c.Request = r
+			return payment.DecideCapture(state, c)
 		},
 	})
 	return after, err
 }
 
 // Refund gives captured money back (D10).
-func (s *Service) Refund(ctx context.Context, by Caller, in RefundInput) (payment.State, error) {
+func (s *Service) Refund(ctx context.Context, by Caller, id domain.PaymentID, c payment.Refund) (payment.State, error) {
 	_, after, err := s.runOperation(ctx, by, operation{
-		payment: in.Payment, kind: processor.Refund, key: in.IdempotencyKey,
+		payment: id, kind: processor.Refund, key: c.IdempotencyKey,
 		decide: func(state payment.State, r payment.Request) (payment.Event, error) {
-			return payment.DecideRefund(state, payment.Refund{
-				Request: r, Amount: in.Amount, OrderID: in.OrderID, Reason: in.Reason,
-				TransactionEventID: in.TransactionEventID, Metadata: in.Metadata,
-			})
+			c.Request = r
+			return payment.DecideRefund(state, c)
 		},
 	})
 	return after, err
 }
 
 // Adjust gives the authorization a new total (D10).
-func (s *Service) Adjust(ctx context.Context, by Caller, in AdjustInput) (payment.State, error) {
+func (s *Service) Adjust(ctx context.Context, by Caller, id domain.PaymentID, c payment.Adjust) (payment.State, error) {
 	_, after, err := s.runOperation(ctx, by, operation{
-		payment: in.Payment, kind: processor.Adjust, key: in.IdempotencyKey,
+		payment: id, kind: processor.Adjust, key: c.IdempotencyKey,
 		decide: func(state payment.State, r payment.Request) (payment.Event, error) {
-			return payment.DecideAdjust(state, payment.Adjust{Request: r, Amount: in.Amount})
+			c.Request = r
+			return payment.DecideAdjust(state, c)
 		},
 	})
 	return after, err
 }
 
-// Cancel releases what is held (§3.1, D7). A settled payment is refused after the processor was asked.
-func (s *Service) Cancel(ctx context.Context, by Caller, in CancelInput) (payment.State, error) {
+// Cancel releases the authorized money (§3.1, D7). For a settled payment it returns a refusal, after the processor's.
+func (s *Service) Cancel(ctx context.Context, by Caller, id domain.PaymentID, c payment.Cancel) (payment.State, error) {
 	before, after, err := s.runOperation(ctx, by, operation{
-		payment: in.Payment, kind: processor.Void, key: in.IdempotencyKey,
+		payment: id, kind: processor.Void, key: c.IdempotencyKey,
 		decide: func(state payment.State, r payment.Request) (payment.Event, error) {
-			return payment.DecideCancel(state, payment.Cancel{Request: r, Reason: in.Reason})
+			c.Request = r
+			return payment.DecideCancel(state, c)
 		},
 	})
 	if err == nil && before.Status() == payment.StatusSettled && after.VoidRefused() {
@@ -103,7 +104,7 @@ func (s *Service) Resume(ctx context.Context, by Caller, in ResumeInput) (paymen
 // outside the sandbox (D12). done: the payment stands as given, its action ended just now or to be taken still. overdue
 // says that the action's own time has gone by, whatever the clock shows.
 func (s *Service) lookUpAction(ctx context.Context, by Caller, in ResumeInput, deadline due.Time, overdue bool) (after payment.State, done bool, err error) {
-	tip, err := eventstore.Load(ctx, s.Store, eventstore.Payments, eventstore.Payments.Key(by.Account, string(in.Payment)), eventstore.Latest)
+	tip, err := s.log.Payments.Load(ctx, by.Account, in.Payment, eventstore.Latest)
 	action := tip.State.RequiredAction()
 	if err != nil || action == nil || action.Revision != in.Action {
 		return tip.State, false, err

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -12,111 +13,84 @@ import (
 	"payledger/eventstore/due"
 )
 
-// operation is one later operation on a payment: what a caller asks for, however it is decided.
+// operation is a later operation on a payment.
 type operation struct {
 	payment  domain.PaymentID
 	kind     processor.Kind
-	key      string   // idempotency key, "" for none
-	deadline due.Time // of the caller's patience; zero: the payment timeout from now
+	key      string   // idempotency key; "" for none
+	deadline due.Time // of the caller; zero: one payment timeout from now
 	decide   func(payment.State, payment.Request) (payment.Event, error)
 }
 
-// runOperation carries an operation out (D7, D9): its key is claimed, the request is recorded as soon as nothing
-// else runs, the processor is called, the outcome is recorded. It gives the payment before the request and
-// as it stands in the end, at the latest when the payment timeout is over.
+// runOperation records the request as soon as no other operation runs on the payment, calls the processor, and records
+// the outcome (D7, D9). It returns the payment before the request, and after the outcome or the payment timeout.
 func (s *Service) runOperation(ctx context.Context, by Caller, o operation) (before, after payment.State, err error) {
-	deadline := o.deadline
-	if deadline == (due.Time{}) {
-		deadline = s.fromNow()
+	if o.deadline == (due.Time{}) {
+		o.deadline = s.fromNow()
 	}
-	pass, after, err := s.turn(ctx, by, o, deadline)
+	pass, after, err := s.turn(ctx, by, o)
 	if err != nil {
 		return before, after, err
 	}
 	defer pass()
-	if after, err = s.waitIdle(ctx, by, o, deadline); err != nil {
-		return before, after, err
-	}
-	recording := context.WithoutCancel(ctx) // what may have been recorded is carried out, whether or not the caller is still there
-	if err := s.claimKey(recording, by, o); err != nil {
-		return before, after, err
-	}
-	var tip eventstore.Tip[payment.State]
-	for {
-		tip, before, err = s.appendRequest(recording, by, o)
-		if !errors.Is(err, payment.ErrRunning) {
-			break
-		}
-		if err := s.waitForRunning(ctx, tip.State, deadline); err != nil {
-			return before, after, err
+	tip, before, err := s.appendRequest(ctx, by, o)
+	for errors.Is(err, payment.ErrRunning) {
+		if err = s.waitForRunning(ctx, tip.State, o.deadline); err == nil {
+			tip, before, err = s.appendRequest(ctx, by, o)
 		}
 	}
-	if err != nil {
+	if err != nil || !tip.Appended {
 		return before, tip.State, err
 	}
-	if !tip.Appended {
-		return before, tip.State, nil
-	}
-	if f := s.launchRequested(tip, deadline); f != nil {
-		return before, s.await(ctx, f, deadline), nil
+	if f := s.launchRequested(tip, o.deadline); f != nil {
+		return before, s.await(ctx, f, o.deadline), nil
 	}
 	return before, tip.State, refusal(tip)
 }
 
-// waitIdle waits until nothing else runs on the payment, and refuses, before anything is recorded, what it then
-// refuses: a request that is refused by status does not use its key, whether or not it waited (D9).
-func (s *Service) waitIdle(ctx context.Context, by Caller, o operation, deadline due.Time) (payment.State, error) {
-	for {
-		state, err := s.precheck(ctx, by, o)
-		if !errors.Is(err, payment.ErrRunning) {
-			return state, err
-		}
-		if err := s.waitForRunning(ctx, state, deadline); err != nil {
-			return state, err
-		}
-	}
-}
-
-// precheck gives the payment as it stands, and whether it refuses; the key before the status (D3).
-func (s *Service) precheck(ctx context.Context, by Caller, o operation) (payment.State, error) {
-	if err := s.checkKey(ctx, by, o); err != nil {
-		return payment.State{}, err
-	}
-	key := eventstore.Payments.Key(by.Account, string(o.payment))
-	tip, err := eventstore.Load(ctx, s.Store, eventstore.Payments, key, eventstore.AllowStale)
-	if err != nil {
-		return tip.State, err
-	}
-	try := payment.Request{At: s.Store.Now(), IdempotencyKey: o.key}
-	if _, err = o.decide(tip.State, try); err == nil || errors.Is(err, payment.ErrRunning) || errors.Is(err, payment.ErrProcessing) {
-		return tip.State, err
-	}
-	if tip, err = eventstore.Load(ctx, s.Store, eventstore.Payments, key, eventstore.Latest); err != nil {
-		return tip.State, err
-	}
-	_, err = o.decide(tip.State, try)
-	return tip.State, err
-}
-
-// appendRequest decides once and records the request.
+// appendRequest loads the payment, decides, claims the idempotency key and appends the request. before is the state on
+// which it decided. A refused request does not use its key (D9). A key of another payment is refused first (D3).
 func (s *Service) appendRequest(ctx context.Context, by Caller, o operation) (tip eventstore.Tip[payment.State], before payment.State, err error) {
 	meta, err := s.request(by)
 	if err != nil {
 		return tip, before, err
 	}
 	meta.GivesBack = o.kind == processor.Refund || o.kind == processor.Void
-	tip, err = eventstore.Execute(ctx, s.Store, eventstore.Payments, eventstore.Payments.Key(by.Account, string(o.payment)), meta,
-		func(state payment.State) (payment.Event, error) {
-			before = state
-			return o.decide(state, payment.Request{At: meta.At, EventID: meta.EventID, IdempotencyKey: o.key})
-		})
+	recording := context.WithoutCancel(ctx)
+	tip, err = s.log.Payments.Execute(recording, by.Account, o.payment, meta, func(state payment.State) (payment.Event, error) {
+		before = state
+		event, err := o.decide(state, payment.Request{At: meta.At, EventID: meta.EventID, IdempotencyKey: o.key})
+		if err != nil && state.Exists() {
+			return nil, cmp.Or(s.checkKey(ctx, by, o), err)
+		}
+		if err != nil {
+			return nil, err
+		}
+		// Commit point: the claim and the request are the first records. From here on the work no longer belongs to the
+		// caller. It continues when the caller is gone, and Recover continues it after a crash.
+		return event, s.claimKey(recording, by, o)
+	})
 	if errors.Is(err, eventstore.ErrTooLarge) {
 		err = before.Full()
 	}
 	return tip, before, err
 }
 
-// refusal is what the caller is answered whose attempt was recorded as one that our books refuse (D7).
+// precheck returns the payment, and the error with which the operation would be refused now. It records nothing.
+func (s *Service) precheck(ctx context.Context, by Caller, o operation) (payment.State, error) {
+	tip, err := s.log.Payments.Execute(ctx, by.Account, o.payment, eventstore.Meta{}, func(state payment.State) (payment.Event, error) {
+		if state.Exists() {
+			if err := s.checkKey(ctx, by, o); err != nil {
+				return nil, err
+			}
+		}
+		_, err := o.decide(state, payment.Request{At: s.Store.Now(), IdempotencyKey: o.key})
+		return nil, err
+	})
+	return tip.State, err
+}
+
+// refusal returns the error for a request that was recorded as refused by our own rules (D7).
 func refusal(tip eventstore.Tip[payment.State]) error {
 	event, err := eventstore.Payments.Event(tip.Recorded)
 	if err != nil {

@@ -57,23 +57,23 @@ func TestCaptures(t *testing.T) {
 	s := r.service(nil)
 	p := r.pay(s, approvedCard)
 	is(t, p, nil, payment.StatusAuthorized)
-	p, err := s.Capture(background, r.by, commands.CaptureInput{Payment: p.ID, Amount: amount(1000), Metadata: domain.Metadata{"parcel": int64(1)}})
+	p, err := s.Capture(background, r.by, p.ID, payment.Capture{Amount: amount(1000), Metadata: domain.Metadata{"parcel": int64(1)}})
 	is(t, p, err, payment.StatusPartiallySettled)
 	if p.Captured() != 1000 || p.Metadata["parcel"] != int64(1) {
 		t.Fatalf("%d captured, metadata %v", p.Captured(), p.Metadata)
 	}
-	_, err = s.Capture(background, r.by, commands.CaptureInput{Payment: p.ID, Amount: amount(1501)})
+	_, err = s.Capture(background, r.by, p.ID, payment.Capture{Amount: amount(1501)})
 	refused(t, err, domain.ReasonRequestValidation)
 	if after := r.payment(p.ID); after.Revision != p.Revision+1 || after.Status() != payment.StatusPartiallySettled {
 		t.Fatal("the refused attempt is not recorded")
 	}
-	p, err = s.Capture(background, r.by, commands.CaptureInput{Payment: p.ID, Amount: amount(1200), Final: true})
+	p, err = s.Capture(background, r.by, p.ID, payment.Capture{Amount: amount(1200), Final: true})
 	is(t, p, err, payment.StatusSettled)
-	_, err = s.Capture(background, r.by, commands.CaptureInput{Payment: p.ID})
+	_, err = s.Capture(background, r.by, p.ID, payment.Capture{})
 	refused(t, err, domain.ReasonInvalidPaymentStatus)
 
 	failing := r.pay(s, "4000000000005142")
-	failing, err = s.Capture(background, r.by, commands.CaptureInput{Payment: failing.ID, Final: true})
+	failing, err = s.Capture(background, r.by, failing.ID, payment.Capture{Final: true})
 	is(t, failing, err, payment.StatusSettling) // accepted, refused later
 	r.settle()
 	r.until(failing.ID, "a failed capture", func(p payment.State) bool {
@@ -95,7 +95,7 @@ func TestCancels(t *testing.T) {
 	r := newRig(t)
 	s := r.service(nil)
 	cancel := func(id domain.PaymentID) (payment.State, error) {
-		return s.Cancel(background, r.by, commands.CancelInput{Payment: id, Reason: "changed their mind"})
+		return s.Cancel(background, r.by, id, payment.Cancel{Reason: "changed their mind"})
 	}
 	p, err := cancel(r.pay(s, approvedCard).ID)
 	is(t, p, err, payment.StatusCancelled)
@@ -103,7 +103,7 @@ func TestCancels(t *testing.T) {
 	refused(t, err, domain.ReasonInvalidPaymentStatus)
 
 	p = r.pay(s, approvedCard)
-	if _, err = s.Capture(background, r.by, commands.CaptureInput{Payment: p.ID, Amount: amount(1)}); err != nil {
+	if _, err = s.Capture(background, r.by, p.ID, payment.Capture{Amount: amount(1)}); err != nil {
 		t.Fatal(err)
 	}
 	p, err = cancel(p.ID)
@@ -127,37 +127,37 @@ func TestRefunds(t *testing.T) {
 	r := newRig(t)
 	s := r.service(nil)
 	p := r.pay(s, approvedCard)
-	_, err := s.Refund(background, r.by, commands.RefundInput{Payment: p.ID})
+	_, err := s.Refund(background, r.by, p.ID, payment.Refund{})
 	refused(t, err, domain.ReasonInvalidPaymentStatus)
 	var captures []string
 	for _, a := range []domain.Amount{1000, 500} {
-		if p, err = s.Capture(background, r.by, commands.CaptureInput{Payment: p.ID, Amount: amount(a)}); err != nil {
+		if p, err = s.Capture(background, r.by, p.ID, payment.Capture{Amount: amount(a)}); err != nil {
 			t.Fatal(err)
 		}
 		captures = append(captures, p.Operations[len(p.Operations)-1].Answer().EventID)
 	}
-	_, err = s.Refund(background, r.by, commands.RefundInput{Payment: p.ID, TransactionEventID: captures[1], Amount: amount(501)})
+	_, err = s.Refund(background, r.by, p.ID, payment.Refund{TransactionEventID: captures[1], Amount: amount(501)})
 	refused(t, err, domain.ReasonUnprocessableRefundAmount)
-	p, err = s.Refund(background, r.by, commands.RefundInput{Payment: p.ID, TransactionEventID: captures[1], Reason: "broken"})
+	p, err = s.Refund(background, r.by, p.ID, payment.Refund{TransactionEventID: captures[1], Reason: "broken"})
 	is(t, p, err, payment.StatusPartiallySettled)
 	if p.Refunded() != 500 {
 		t.Fatalf("%d refunded", p.Refunded())
 	}
-	_, err = s.Refund(background, r.by, commands.RefundInput{Payment: p.ID, TransactionEventID: captures[1]})
+	_, err = s.Refund(background, r.by, p.ID, payment.Refund{TransactionEventID: captures[1]})
 	refused(t, err, domain.ReasonPaymentAlreadyRefunded)
-	p, err = s.Refund(background, r.by, commands.RefundInput{Payment: p.ID})
+	p, err = s.Refund(background, r.by, p.ID, payment.Refund{})
 	is(t, p, err, payment.StatusPartiallySettled)
-	_, err = s.Refund(background, r.by, commands.RefundInput{Payment: p.ID, Amount: amount(1)})
+	_, err = s.Refund(background, r.by, p.ID, payment.Refund{Amount: amount(1)})
 	refused(t, err, domain.ReasonPaymentAlreadyRefunded)
 	if p.Refunded() != 1500 {
 		t.Fatalf("%d refunded", p.Refunded())
 	}
 
 	p = r.pay(s, "4000000000005126")
-	if _, err = s.Capture(background, r.by, commands.CaptureInput{Payment: p.ID, Final: true}); err != nil {
+	if _, err = s.Capture(background, r.by, p.ID, payment.Capture{Final: true}); err != nil {
 		t.Fatal(err)
 	}
-	p, err = s.Refund(background, r.by, commands.RefundInput{Payment: p.ID})
+	p, err = s.Refund(background, r.by, p.ID, payment.Refund{})
 	is(t, p, err, payment.StatusSettled)
 	r.settle()
 	p = r.until(p.ID, "a failed refund", func(p payment.State) bool { return p.Operations[2].State == payment.StateFailed })
@@ -172,20 +172,20 @@ func TestAdjustments(t *testing.T) {
 	r := newRig(t)
 	s := r.service(nil)
 	p := r.pay(s, approvedCard)
-	p, err := s.Adjust(background, r.by, commands.AdjustInput{Payment: p.ID, Amount: 3000, IdempotencyKey: "up"})
+	p, err := s.Adjust(background, r.by, p.ID, payment.Adjust{Request: payment.Request{IdempotencyKey: "up"}, Amount: 3000})
 	is(t, p, err, payment.StatusAuthorized)
 	if p.Amount != 3000 {
 		t.Fatalf("the total is %d", p.Amount)
 	}
-	again, err := s.Adjust(background, r.by, commands.AdjustInput{Payment: p.ID, Amount: 3000})
+	again, err := s.Adjust(background, r.by, p.ID, payment.Adjust{Amount: 3000})
 	if err != nil || again.Revision != p.Revision {
 		t.Fatal("the same total changed something", err)
 	}
-	_, err = s.Adjust(background, r.by, commands.AdjustInput{Payment: p.ID, Amount: 3100, IdempotencyKey: "up"})
+	_, err = s.Adjust(background, r.by, p.ID, payment.Adjust{Request: payment.Request{IdempotencyKey: "up"}, Amount: 3100})
 	refused(t, err, domain.ReasonIdempotencyKeyExists)
-	_, err = s.Adjust(background, r.by, commands.AdjustInput{Payment: "01nobody", Amount: 3100})
+	_, err = s.Adjust(background, r.by, "01nobody", payment.Adjust{Amount: 3100})
 	refused(t, err, domain.ReasonEntityNotFound)
-	p, err = s.Capture(background, r.by, commands.CaptureInput{Payment: p.ID, Final: true})
+	p, err = s.Capture(background, r.by, p.ID, payment.Capture{Final: true})
 	is(t, p, err, payment.StatusSettled)
 	if p.Captured() != 3000 {
 		t.Fatalf("%d captured", p.Captured())
@@ -281,15 +281,15 @@ func TestKeyOfAnotherPayment(t *testing.T) {
 	r := newRig(t)
 	s := r.service(nil)
 	one, two := r.pay(s, approvedCard), r.pay(s, approvedCard)
-	one, err := s.Capture(background, r.by, commands.CaptureInput{Payment: one.ID, Amount: amount(10), IdempotencyKey: "k"})
+	one, err := s.Capture(background, r.by, one.ID, payment.Capture{Request: payment.Request{IdempotencyKey: "k"}, Amount: amount(10)})
 	is(t, one, err, payment.StatusPartiallySettled)
 	for name, call := range map[string]func() error{
 		"capture of the other": func() error {
-			_, err := s.Capture(background, r.by, commands.CaptureInput{Payment: two.ID, IdempotencyKey: "k"})
+			_, err := s.Capture(background, r.by, two.ID, payment.Capture{Request: payment.Request{IdempotencyKey: "k"}})
 			return err
 		},
 		"cancel of the same": func() error {
-			_, err := s.Cancel(background, r.by, commands.CancelInput{Payment: one.ID, IdempotencyKey: "k"})
+			_, err := s.Cancel(background, r.by, one.ID, payment.Cancel{Request: payment.Request{IdempotencyKey: "k"}})
 			return err
 		},
 		"create": func() error {
@@ -307,10 +307,10 @@ func TestKeyOfAnotherPayment(t *testing.T) {
 	made, err := s.CreatePayment(background, r.by, commands.PaymentInput{Token: r.token(s), IdempotencyKey: "made"})
 	is(t, made, err, payment.StatusAuthorized)
 	for _, id := range []domain.PaymentID{made.ID, two.ID} {
-		_, err = s.Capture(background, r.by, commands.CaptureInput{Payment: id, IdempotencyKey: "made"})
+		_, err = s.Capture(background, r.by, id, payment.Capture{Request: payment.Request{IdempotencyKey: "made"}})
 		refused(t, err, domain.ReasonIdempotencyKeyExists)
 	}
-	_, err = s.Capture(background, r.by, commands.CaptureInput{Payment: "01nobody", IdempotencyKey: "made"})
+	_, err = s.Capture(background, r.by, "01nobody", payment.Capture{Request: payment.Request{IdempotencyKey: "made"}})
 	refused(t, err, domain.ReasonPayment)
 }
 

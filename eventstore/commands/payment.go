@@ -21,8 +21,8 @@ func (s *Service) CreatePayment(ctx context.Context, by Caller, in PaymentInput)
 		in.IdempotencyKey = sessionKey(in.Session, in.IdempotencyKey)
 	}
 	if in.IdempotencyKey != "" {
-		key := eventstore.Payments.Key(by.Account, string(domain.PaymentIDForKey(by.Account, in.IdempotencyKey)))
-		if tip, known := eventstore.Remembered(s.Store, eventstore.Payments, key); known {
+		id := domain.PaymentIDForKey(by.Account, in.IdempotencyKey)
+		if tip, known := s.log.Payments.Remembered(by.Account, id); known {
 			return payment.State{}, s.usedKey(ctx, tip.State, in) // the usual repeat, before it costs anything
 		}
 	}
@@ -53,7 +53,7 @@ func (s *Service) make(ctx context.Context, by Caller, c *creation) (eventstore.
 		return none, err
 	}
 	command.At = meta.At
-	tip, err := eventstore.ExecuteNew(ctx, s.Store, eventstore.Payments, eventstore.Payments.Key(by.Account, string(c.id)), meta,
+	tip, err := s.log.Payments.ExecuteNew(ctx, by.Account, c.id, meta,
 		func(state payment.State) (payment.Event, error) {
 			if c.approval != nil && state.Exists() {
 				return nil, nil // another approval has made it
@@ -77,8 +77,7 @@ func (s *Service) keyFirst(ctx context.Context, account domain.AccountID, in Pay
 	if in.IdempotencyKey == "" {
 		return refusal
 	}
-	key := eventstore.Payments.Key(account, string(domain.PaymentIDForKey(account, in.IdempotencyKey)))
-	tip, err := eventstore.Load(ctx, s.Store, eventstore.Payments, key, eventstore.Latest)
+	tip, err := s.log.Payments.Load(ctx, account, domain.PaymentIDForKey(account, in.IdempotencyKey), eventstore.Latest)
 	if err != nil || tip.Recorded == nil {
 		return cmp.Or(err, refusal)
 	}

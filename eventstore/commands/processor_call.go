@@ -103,7 +103,7 @@ func (s *Service) unpayable(ctx context.Context, p payment.State) {
 	if !p.Method.Vaulted {
 		return
 	}
-	tip, err := eventstore.Load(ctx, s.Store, eventstore.Instruments, eventstore.Instruments.Key(p.Account, string(p.Method.Token)), eventstore.Latest)
+	tip, err := s.log.Instruments.Load(ctx, p.Account, p.Method.Token, eventstore.Latest)
 	if err == nil {
 		err = s.keepVaulted(ctx, tip.State)
 	}
@@ -202,7 +202,7 @@ func (s *Service) append(ctx context.Context, tip eventstore.Tip[payment.State],
 	if err != nil {
 		return tip, err
 	}
-	next, err := eventstore.ExecuteFrom(ctx, s.Store, eventstore.Payments, tip, meta,
+	next, err := s.log.Payments.ExecuteFrom(ctx, tip, meta,
 		func(state payment.State) (payment.Event, error) { return decide(meta, state) })
 	if next.Recorded == nil {
 		next = tip

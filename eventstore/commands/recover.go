@@ -17,7 +17,7 @@ import (
 
 // newest reads a payment at the log.
 func (s *Service) newest(ctx context.Context, account domain.AccountID, id domain.PaymentID) (payment.State, error) {
-	tip, err := eventstore.Load(ctx, s.Store, eventstore.Payments, eventstore.Payments.Key(account, string(id)), eventstore.AllowStale)
+	tip, err := s.log.Payments.Load(ctx, account, id, eventstore.AllowStale)
 	return tip.State, err
 }
 
@@ -26,7 +26,7 @@ func (s *Service) newest(ctx context.Context, account domain.AccountID, id domai
 // its answer 20 s at most; the questions go on from there. What this process asks about anyway is left alone. ctx does not
 // end what has begun.
 func (s *Service) Recover(ctx context.Context, account domain.AccountID, id domain.PaymentID) error {
-	tip, err := s.leftover(ctx, eventstore.Payments.Key(account, string(id)))
+	tip, err := s.leftover(ctx, account, id)
 	if err != nil {
 		return err
 	}
@@ -70,12 +70,12 @@ func (s *Service) expire(p payment.State, action *payment.RequiredAction) {
 
 // leftover reads a payment of which something is left to do: as this process knows it, and at the leader where that
 // shows nothing to do.
-func (s *Service) leftover(ctx context.Context, key eventstore.Key) (eventstore.Tip[payment.State], error) {
-	tip, err := eventstore.Load(ctx, s.Store, eventstore.Payments, key, eventstore.AllowStale)
+func (s *Service) leftover(ctx context.Context, account domain.AccountID, id domain.PaymentID) (eventstore.Tip[payment.State], error) {
+	tip, err := s.log.Payments.Load(ctx, account, id, eventstore.AllowStale)
 	if err != nil || len(process.Open(tip.State)) > 0 || process.Abandoned(tip.State, s.Store.Now()) {
 		return tip, err
 	}
-	return eventstore.Load(ctx, s.Store, eventstore.Payments, key, eventstore.Latest)
+	return s.log.Payments.Load(ctx, account, id, eventstore.Latest)
 }
 
 // abandon completes an action that was not taken in time as failed (D7), unless the processor, which is asked first, has
@@ -97,7 +97,7 @@ func (s *Service) abandon(ctx context.Context, tip eventstore.Tip[payment.State]
 	if err != nil {
 		return err
 	}
-	next, err := eventstore.ExecuteFrom(ctx, s.Store, eventstore.Payments, tip, meta, func(state payment.State) (payment.Event, error) {
+	next, err := s.log.Payments.ExecuteFrom(ctx, tip, meta, func(state payment.State) (payment.Event, error) {
 		return payment.DecideResume(state, payment.Resume{
 			Request: payment.Request{At: meta.At, EventID: meta.EventID}, Action: action.Revision,
 			Outcome: processor.AuthenticationFailed, Expired: true, Overdue: overdue,

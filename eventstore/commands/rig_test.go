@@ -88,7 +88,7 @@ func (r *rig) service(port processor.Port) *commands.Service {
 			return r.by.Account, true, nil
 		},
 		Account: func(id domain.AccountID) (account.State, bool) {
-			tip, err := eventstore.Load(context.Background(), r.store, eventstore.Accounts, eventstore.Accounts.Key(id, string(id)), eventstore.AllowStale)
+			tip, err := r.store.Repositories().Accounts.Load(context.Background(), id, id, eventstore.AllowStale)
 			return tip.State, err == nil && tip.State.Exists()
 		},
 	})
@@ -140,7 +140,7 @@ func (r *rig) pay(s *commands.Service, number string) payment.State {
 // payment reads a payment at the log.
 func (r *rig) payment(id domain.PaymentID) payment.State {
 	r.t.Helper()
-	tip, err := eventstore.Load(context.Background(), r.store, eventstore.Payments, eventstore.Payments.Key(r.by.Account, string(id)), eventstore.Latest)
+	tip, err := r.store.Repositories().Payments.Load(context.Background(), r.by.Account, id, eventstore.Latest)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -149,7 +149,7 @@ func (r *rig) payment(id domain.PaymentID) payment.State {
 
 func (r *rig) instrument(token domain.Token) instrument.State {
 	r.t.Helper()
-	tip, err := eventstore.Load(context.Background(), r.store, eventstore.Instruments, eventstore.Instruments.Key(r.by.Account, string(token)), eventstore.AllowStale)
+	tip, err := r.store.Repositories().Instruments.Load(context.Background(), r.by.Account, token, eventstore.AllowStale)
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -38,6 +38,7 @@ type Config struct {
 // Service carries out commands. Its methods may be called from many goroutines.
 type Service struct {
 	Config
+	log            eventstore.Repositories
 	ctx            context.Context // ends with Close: operations under way stop, and are recovered at the next start
 	stop           context.CancelFunc
 	running        sync.WaitGroup
@@ -55,7 +56,7 @@ type Service struct {
 func New(c Config) *Service {
 	ctx, stop := context.WithCancel(context.Background())
 	s := &Service{
-		Config: c, ctx: ctx, stop: stop, inFlight: newInFlightOperations(), turns: newTurns(),
+		Config: c, log: c.Store.Repositories(), ctx: ctx, stop: stop, inFlight: newInFlightOperations(), turns: newTurns(),
 		drain: make(chan struct{}), spent: make(chan secrets.CardRef, spentQueue),
 	}
 	s.workers = newWorkers(ctx.Done())

@@ -31,7 +31,7 @@ func (s *Service) CreateSession(ctx context.Context, by Caller, id domain.Sessio
 			return session.State{}, domain.Unavailable(err)
 		}
 	}
-	tip, err := eventstore.ExecuteNew(ctx, s.Store, eventstore.Sessions, eventstore.Sessions.Key(by.Account, string(id)), meta,
+	tip, err := s.log.Sessions.ExecuteNew(ctx, by.Account, id, meta,
 		func(state session.State) (session.Event, error) { return session.DecideCreate(state, command) })
 	return tip.State, err
 }
@@ -61,7 +61,7 @@ func (s *Service) changeSession(ctx context.Context, by Caller, id domain.Sessio
 	if err != nil {
 		return from, false, err
 	}
-	tip, err := eventstore.Execute(ctx, s.Store, eventstore.Sessions, eventstore.Sessions.Key(by.Account, string(id)), meta,
+	tip, err := s.log.Sessions.Execute(ctx, by.Account, id, meta,
 		func(state session.State) (session.Event, error) {
 			if moved = state.Revision != from.Revision; moved {
 				return nil, nil
@@ -97,7 +97,7 @@ func (s *Service) changedFields(ctx context.Context, by Caller, from session.Sta
 
 // Session reads a client session; unknown and expired ones are refused (D3).
 func (s *Service) Session(ctx context.Context, account domain.AccountID, id domain.SessionID) (session.State, error) {
-	tip, err := eventstore.Load(ctx, s.Store, eventstore.Sessions, eventstore.Sessions.Key(account, string(id)), eventstore.Latest)
+	tip, err := s.log.Sessions.Load(ctx, account, id, eventstore.Latest)
 	if err == nil {
 		err = tip.State.Usable(s.Store.Now())
 	}

@@ -6,7 +6,6 @@ import (
 
 	"payledger/domain/account"
 	"payledger/domain/processor"
-	"payledger/eventstore"
 )
 
 // ProcessorInput changes the merchant account at one processor; nil leaves a field as it is (D20).
@@ -60,7 +59,7 @@ func (s *Service) changeAccount(ctx context.Context, by Caller, decide func(acco
 	if err != nil {
 		return account.State{}, err
 	}
-	tip, err := eventstore.Execute(ctx, s.Store, eventstore.Accounts, eventstore.Accounts.Key(by.Account, string(by.Account)), meta,
+	tip, err := s.log.Accounts.Execute(ctx, by.Account, by.Account, meta,
 		func(state account.State) (account.Event, error) { return decide(state, meta.At) })
 	return tip.State, err
 }

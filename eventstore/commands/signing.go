@@ -31,7 +31,7 @@ type RotatedSecret struct {
 //  3. Later CleanSigning destroys what is older than the current one, save the previous one for 24 hours. It reads
 //     what to destroy from the account's state, so a crash there is made good by its next run.
 func (s *Service) RotateSigningSecret(ctx context.Context, by Caller) (RotatedSecret, error) {
-	tip, err := eventstore.Load(ctx, s.Store, eventstore.Accounts, eventstore.Accounts.Key(by.Account, string(by.Account)), eventstore.Latest)
+	tip, err := s.log.Accounts.Load(ctx, by.Account, by.Account, eventstore.Latest)
 	if err != nil {
 		return RotatedSecret{}, err
 	}

@@ -18,7 +18,7 @@ import (
 
 // merchant reads the account at the log.
 func (r *rig) merchant(id domain.AccountID) (account.State, bool) {
-	tip, err := eventstore.Load(context.Background(), r.store, eventstore.Accounts, eventstore.Accounts.Key(id, string(id)), eventstore.Latest)
+	tip, err := r.store.Repositories().Accounts.Load(context.Background(), id, id, eventstore.Latest)
 	return tip.State, err == nil && tip.State.Exists()
 }
 

@@ -140,7 +140,7 @@ func (s *Service) beginSweep(ctx context.Context, name processor.Name, at *sweep
 	if at.begun {
 		return nil
 	}
-	tip, err := eventstore.Load(ctx, s.Store, eventstore.Inboxes, eventstore.InboxKey(string(name)), eventstore.AllowStale)
+	tip, err := s.log.Inboxes.Load(ctx, eventstore.InboxOwner, string(name), eventstore.AllowStale)
 	if err != nil {
 		return err
 	}
@@ -173,7 +173,7 @@ func (s *Service) swept(ctx context.Context, name processor.Name, through time.T
 	if err != nil {
 		return err
 	}
-	_, err = eventstore.Execute(ctx, s.Store, eventstore.Inboxes, eventstore.InboxKey(string(name)), meta,
+	_, err = s.log.Inboxes.Execute(ctx, eventstore.InboxOwner, string(name), meta,
 		func(state inbox.State) (inbox.Event, error) {
 			return inbox.DecideSwept(state, inbox.Swept{At: meta.At, Processor: name, Through: through})
 		})

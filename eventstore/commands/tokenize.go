@@ -58,7 +58,7 @@ func (s *Service) Tokenize(ctx context.Context, by Caller, in TokenizeInput) (in
 		CustomerID: from.CustomerID, TokenType: kind, AnalyticsID: analyticsID, Personal: personal,
 		Card: domain.NewCard(in.Card.Number, in.Card.ExpirationMonth, in.Card.ExpirationYear, in.Card.CVV != ""),
 	}}
-	tip, err := eventstore.ExecuteNew(ctx, s.Store, eventstore.Instruments, eventstore.Instruments.Key(by.Account, string(token)), meta,
+	tip, err := s.log.Instruments.ExecuteNew(ctx, by.Account, token, meta,
 		func(state instrument.State) (instrument.Event, error) {
 			return instrument.DecideTokenize(state, command)
 		})

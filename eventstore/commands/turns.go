@@ -11,7 +11,6 @@ import (
 	"payledger/domain/payment"
 	"payledger/domain/processor"
 	"payledger/eventstore"
-	"payledger/eventstore/due"
 )
 
 // maxWaiting is how many callers may wait to change one payment. At a quick processor the last of them waits a second, at a
@@ -94,8 +93,8 @@ func (u *turn) leave(next chan struct{}) {
 
 // turn waits for the caller's turn to change the payment, at most until the deadline. What can be refused without it is refused
 // at once, with the payment as it stands. A cancel that only records an intent needs no turn: it must not wait for the authorization that it is about (D7).
-func (s *Service) turn(ctx context.Context, by Caller, o operation, deadline due.Time) (pass func(), state payment.State, err error) {
-	key := eventstore.Payments.Key(by.Account, string(o.payment))
+func (s *Service) turn(ctx context.Context, by Caller, o operation) (pass func(), state payment.State, err error) {
+	key := s.log.Payments.Key(by.Account, o.payment)
 	if held, ok := s.turns.take(key); ok {
 		return held.pass, state, nil
 	}
@@ -114,7 +113,7 @@ func (s *Service) turn(ctx context.Context, by Caller, o operation, deadline due
 		return held.pass, state, nil
 	}
 	defer aside(ctx)()
-	late := time.NewTimer(deadline.Left(s.Store.Now()))
+	late := time.NewTimer(o.deadline.Left(s.Store.Now()))
 	defer late.Stop()
 	select {
 	case <-next:

@@ -21,7 +21,7 @@ type VaultInput struct {
 
 // VaultInstrument keeps a token for its customer; again, it gives the one that is there (D5).
 func (s *Service) VaultInstrument(ctx context.Context, by Caller, in VaultInput) (instrument.State, error) {
-	tip, err := eventstore.Load(ctx, s.Store, eventstore.Instruments, eventstore.Instruments.Key(by.Account, string(in.Token)), eventstore.Latest)
+	tip, err := s.log.Instruments.Load(ctx, by.Account, in.Token, eventstore.Latest)
 	if err != nil {
 		return tip.State, err
 	}
@@ -54,7 +54,7 @@ func (s *Service) vault(ctx context.Context, by Caller, inst instrument.State, b
 		return inst, err
 	}
 	command.At, command.Personal = meta.At, personal
-	tip, err := eventstore.Execute(ctx, s.Store, eventstore.Instruments, eventstore.Instruments.Key(by.Account, string(inst.Token)), meta,
+	tip, err := s.log.Instruments.Execute(ctx, by.Account, inst.Token, meta,
 		func(state instrument.State) (instrument.Event, error) { return instrument.DecideVault(state, command) })
 	if err != nil {
 		return tip.State, err
@@ -132,7 +132,7 @@ func (s *Service) vaultOrDestroyCard(ctx context.Context, p payment.State) {
 
 // vaultPaid vaults the token of a payment whose success asks for it.
 func (s *Service) vaultPaid(ctx context.Context, p payment.State) error {
-	tip, err := eventstore.Load(ctx, s.Store, eventstore.Instruments, eventstore.Instruments.Key(p.Account, string(p.Method.Token)), eventstore.Latest)
+	tip, err := s.log.Instruments.Load(ctx, p.Account, p.Method.Token, eventstore.Latest)
 	if err != nil {
 		return err
 	}
@@ -150,7 +150,7 @@ const slowest = 48 * time.Hour
 // answer from a log that lags behind errs on the side of needed.
 func (s *Service) CardNeeded(ctx context.Context, account domain.AccountID, token domain.Token, expires time.Time) (time.Time, error) {
 	none := time.Time{}
-	tip, err := eventstore.Load(ctx, s.Store, eventstore.Instruments, eventstore.Instruments.Key(account, string(token)), eventstore.AllowStale)
+	tip, err := s.log.Instruments.Load(ctx, account, token, eventstore.AllowStale)
 	inst := tip.State
 	switch {
 	case err != nil || !inst.Exists():

@@ -220,7 +220,7 @@ func TestNoBearerInTheLog(t *testing.T) {
 		Store: r.store, Vault: r.vault, Processors: r.sim, PaymentTimeout: paymentTimeout, ActionTimeout: time.Hour, ClientTokenTTL: time.Hour,
 		Random: rand.Reader, Logger: zerolog.New(log),
 		Account: func(id domain.AccountID) (account.State, bool) {
-			tip, err := eventstore.Load(background, r.store, eventstore.Accounts, eventstore.Accounts.Key(id, string(id)), eventstore.AllowStale)
+			tip, err := r.store.Repositories().Accounts.Load(background, id, id, eventstore.AllowStale)
 			return tip.State, err == nil && tip.State.Exists()
 		},
 	})

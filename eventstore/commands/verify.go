@@ -12,7 +12,6 @@ import (
 	"payledger/domain/instrument"
 	"payledger/domain/process"
 	"payledger/domain/processor"
-	"payledger/domain/session"
 	"payledger/eventstore"
 	"payledger/eventstore/due"
 )
@@ -58,7 +57,7 @@ func (s *Service) verifiers(ctx context.Context, owner domain.AccountID, inst in
 	if !known {
 		return nil, domain.Refuse(domain.KindUnauthorized, domain.ReasonUnauthorized, "The account is not known.")
 	}
-	tip, err := eventstore.Load[session.State, session.Event](ctx, s.Store, eventstore.Sessions, eventstore.Sessions.Key(owner, string(inst.Session)), eventstore.AllowStale)
+	tip, err := s.log.Sessions.Load(ctx, owner, inst.Session, eventstore.AllowStale)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +87,7 @@ func (s *Service) requestVerification(ctx context.Context, by Caller, token doma
 		return eventstore.Tip[instrument.State]{}, err
 	}
 	command.At = meta.At
-	return eventstore.Execute(ctx, s.Store, eventstore.Instruments, eventstore.Instruments.Key(by.Account, string(token)), meta,
+	return s.log.Instruments.Execute(ctx, by.Account, token, meta,
 		func(state instrument.State) (instrument.Event, error) { return instrument.DecideVerify(state, command) })
 }
 
@@ -161,7 +160,7 @@ func (s *Service) refute(ctx context.Context, by Caller, inst instrument.State, 
 		return err
 	}
 	refuted := instrument.FailVerification{At: meta.At, Request: asked.Revision, Code: answer.Code, Message: answer.Message}
-	_, err = eventstore.Execute(ctx, s.Store, eventstore.Instruments, eventstore.Instruments.Key(by.Account, string(inst.Token)), meta,
+	_, err = s.log.Instruments.Execute(ctx, by.Account, inst.Token, meta,
 		func(state instrument.State) (instrument.Event, error) {
 			return instrument.DecideFailVerification(state, refuted)
 		})
@@ -178,7 +177,7 @@ func (s *Service) changeInstrument(ctx context.Context, by Caller, token domain.
 	if err != nil {
 		return instrument.State{}, err
 	}
-	tip, err := eventstore.Execute(ctx, s.Store, eventstore.Instruments, eventstore.Instruments.Key(by.Account, string(token)), meta,
+	tip, err := s.log.Instruments.Execute(ctx, by.Account, token, meta,
 		func(state instrument.State) (instrument.Event, error) { return decide(state, meta.At) })
 	return tip.State, err
 }

@@ -41,13 +41,14 @@ var errNothingMade = errors.New("commands: an operation was taken and stands now
 
 // requestAction asks for the operation. That the key was used is no failure here: a repeat came to that first.
 func (s *Service) requestAction(ctx context.Context, by Caller, id domain.PaymentID, a workflow.Action, key string) (err error) {
+	request := payment.Request{IdempotencyKey: key}
 	switch a.Type {
 	case workflow.Capture:
-		_, err = s.Capture(ctx, by, CaptureInput{Payment: id, Amount: a.Amount, Final: a.IsFinal(), IdempotencyKey: key})
+		_, err = s.Capture(ctx, by, id, payment.Capture{Request: request, Amount: a.Amount, Final: a.IsFinal()})
 	case workflow.Cancel:
-		_, err = s.Cancel(ctx, by, CancelInput{Payment: id, Reason: a.Reason, IdempotencyKey: key})
+		_, err = s.Cancel(ctx, by, id, payment.Cancel{Request: request, Reason: a.Reason})
 	case workflow.Refund:
-		_, err = s.Refund(ctx, by, RefundInput{Payment: id, Amount: a.Amount, OrderID: a.OrderID, Reason: a.Reason, IdempotencyKey: key})
+		_, err = s.Refund(ctx, by, id, payment.Refund{Request: request, Amount: a.Amount, OrderID: a.OrderID, Reason: a.Reason})
 	default:
 		err = fmt.Errorf("commands: %q is no operation of a payment", a.Type)
 	}
@@ -57,7 +58,7 @@ func (s *Service) requestAction(ctx context.Context, by Caller, id domain.Paymen
 // outcomeOfKey finds the operation of a key on its payment, and what became of it. What has no answer at all is taken up
 // here, as Recover does, unless that is under way already.
 func (s *Service) outcomeOfKey(ctx context.Context, by Caller, id domain.PaymentID, key string) (Outcome, bool, error) {
-	tip, err := eventstore.Load(ctx, s.Store, eventstore.Payments, eventstore.Payments.Key(by.Account, string(id)), eventstore.Latest)
+	tip, err := s.log.Payments.Load(ctx, by.Account, id, eventstore.Latest)
 	if err != nil || !tip.State.Used(domain.KeyHash(by.Account, key)) {
 		return Outcome{}, false, err
 	}

@@ -10,7 +10,7 @@ import (
 
 // Workflows gives the account's workflows as the log holds them (D19).
 func (s *Service) Workflows(ctx context.Context, account domain.AccountID) (workflow.State, error) {
-	tip, err := eventstore.Load(ctx, s.Store, eventstore.Workflows, workflowsKey(account), eventstore.Latest)
+	tip, err := s.log.Workflows.Load(ctx, account, account, eventstore.Latest)
 	return tip.State, err
 }
 
@@ -45,12 +45,8 @@ func (s *Service) changeWorkflow(ctx context.Context, by Caller, id domain.Workf
 	if err != nil {
 		return workflow.Workflow{}, err
 	}
-	tip, err := eventstore.Execute(ctx, s.Store, eventstore.Workflows, workflowsKey(by.Account), meta,
+	tip, err := s.log.Workflows.Execute(ctx, by.Account, by.Account, meta,
 		func(state workflow.State) (workflow.Event, error) { return decide(state, meta) })
 	changed, _ := tip.State.Find(id)
 	return changed, err
-}
-
-func workflowsKey(account domain.AccountID) eventstore.Key {
-	return eventstore.Workflows.Key(account, string(account))
 }

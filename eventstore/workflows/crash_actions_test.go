@@ -170,7 +170,7 @@ func disputeOf(id domain.PaymentID) string { return fmt.Sprint("dp-", id) }
 func (r *rig) disputed() payment.State {
 	r.t.Helper()
 	p := r.pay()
-	p, err := r.well.Capture(background, r.by, commands.CaptureInput{Payment: p.ID, Final: true})
+	p, err := r.well.Capture(background, r.by, p.ID, payment.Capture{Final: true})
 	must(r.t, err)
 	must(r.t, r.well.Notify(background, "request", processor.SignedNotification{Body: "{}", Notification: processor.Notification{
 		ID: "nt-1", Processor: p.Operations[0].Target.Processor, Kind: processor.Dispute, Reference: p.ID, Dispute: &processor.DisputeUpdate{

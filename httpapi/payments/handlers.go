@@ -34,10 +34,10 @@ type Commands interface {
 	CreatePayment(ctx context.Context, by commands.Caller, in commands.PaymentInput) (payment.State, error)
 	// Resume refuses with NoActionsToHandle when the payment is not finished within the payment timeout (D8).
 	Resume(ctx context.Context, by commands.Caller, in commands.ResumeInput) (payment.State, error)
-	Cancel(ctx context.Context, by commands.Caller, in commands.CancelInput) (payment.State, error)
-	Capture(ctx context.Context, by commands.Caller, in commands.CaptureInput) (payment.State, error)
-	Refund(ctx context.Context, by commands.Caller, in commands.RefundInput) (payment.State, error)
-	Adjust(ctx context.Context, by commands.Caller, in commands.AdjustInput) (payment.State, error)
+	Cancel(ctx context.Context, by commands.Caller, id domain.PaymentID, c payment.Cancel) (payment.State, error)
+	Capture(ctx context.Context, by commands.Caller, id domain.PaymentID, c payment.Capture) (payment.State, error)
+	Refund(ctx context.Context, by commands.Caller, id domain.PaymentID, c payment.Refund) (payment.State, error)
+	Adjust(ctx context.Context, by commands.Caller, id domain.PaymentID, c payment.Adjust) (payment.State, error)
 	// StartAttempt makes the attempt that a MANUAL session waits for (D12).
 	StartAttempt(ctx context.Context, by commands.Caller, in commands.AttemptInput) (attempt.State, error)
 	Attempt(ctx context.Context, account domain.AccountID, id domain.AttemptID) (attempt.State, error)

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"payledger/domain"
-	"payledger/eventstore/commands"
+	"payledger/domain/payment"
 	"payledger/httpapi/request"
 )
 
@@ -23,9 +23,9 @@ func (h *Handlers) CapturePayment(c *request.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	after, err := h.Commands.Capture(c.Ctx, c.Caller(), commands.CaptureInput{
-		Payment: paymentID(c), Amount: body.Amount, Final: body.Final == nil || *body.Final,
-		Metadata: request.Integers(body.Metadata), Order: body.Order, IdempotencyKey: key,
+	after, err := h.Commands.Capture(c.Ctx, c.Caller(), paymentID(c), payment.Capture{
+		Request: payment.Request{IdempotencyKey: key}, Amount: body.Amount, Final: body.Final == nil || *body.Final,
+		Metadata: request.Integers(body.Metadata), Order: body.Order,
 	})
 	if err != nil {
 		return nil, err
@@ -49,9 +49,9 @@ func (h *Handlers) RefundPayment(c *request.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	after, err := h.Commands.Refund(c.Ctx, c.Caller(), commands.RefundInput{
-		Payment: paymentID(c), Amount: body.Amount, OrderID: body.OrderID, Reason: body.Reason,
-		TransactionEventID: body.TransactionEventID, Metadata: request.Integers(body.Metadata), IdempotencyKey: key,
+	after, err := h.Commands.Refund(c.Ctx, c.Caller(), paymentID(c), payment.Refund{
+		Request: payment.Request{IdempotencyKey: key}, Amount: body.Amount, OrderID: body.OrderID, Reason: body.Reason,
+		TransactionEventID: body.TransactionEventID, Metadata: request.Integers(body.Metadata),
 	})
 	if err != nil {
 		return nil, err
@@ -71,8 +71,8 @@ func (h *Handlers) CancelPayment(c *request.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	after, err := h.Commands.Cancel(c.Ctx, c.Caller(), commands.CancelInput{
-		Payment: paymentID(c), Reason: body.Reason, IdempotencyKey: key,
+	after, err := h.Commands.Cancel(c.Ctx, c.Caller(), paymentID(c), payment.Cancel{
+		Request: payment.Request{IdempotencyKey: key}, Reason: body.Reason,
 	})
 	if err != nil {
 		return nil, err
@@ -92,8 +92,8 @@ func (h *Handlers) AdjustPayment(c *request.Call) (any, error) {
 	if err != nil {
 		return nil, unknownEntity(err)
 	}
-	after, err := h.Commands.Adjust(c.Ctx, c.Caller(), commands.AdjustInput{
-		Payment: paymentID(c), Amount: body.Amount, IdempotencyKey: key,
+	after, err := h.Commands.Adjust(c.Ctx, c.Caller(), paymentID(c), payment.Adjust{
+		Request: payment.Request{IdempotencyKey: key}, Amount: body.Amount,
 	})
 	if err != nil {
 		return nil, unknownEntity(err)
