@@ -11,6 +11,7 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/payment"
+	"payledger/projections/sqlitefile"
 )
 
 // sizes are how payments are packed and searched; tests have smaller ones.
@@ -82,12 +83,12 @@ func (m *model) loadPacker(ctx context.Context) error {
 		return nil
 	}
 	p := &packer{kinds: map[kind]uint32{}}
-	err := m.conn.QueryRowContext(ctx, selectPacked).Scan(&p.rows, &p.packed, &p.newest)
+	err := m.Writer().QueryRowContext(ctx, selectPacked).Scan(&p.rows, &p.packed, &p.newest)
 	if err != nil {
 		return fmt.Errorf("projections: blocks: %w", err)
 	}
 	p.packed *= m.sizes.block
-	rows, err := m.conn.QueryContext(ctx, selectKinds)
+	rows, err := m.Writer().QueryContext(ctx, selectKinds)
 	if err != nil {
 		return fmt.Errorf("projections: kinds: %w", err)
 	}
@@ -174,7 +175,7 @@ func (m *model) repackColumn(ctx context.Context, key int64, late []lateRow, cod
 		return err
 	}
 	if int64(len(codes)) != m.sizes.block*codeSize {
-		return fmt.Errorf("%w: a block's column of %d bytes", errStale, len(codes))
+		return fmt.Errorf("%w: a block's column of %d bytes", sqlitefile.ErrStale, len(codes))
 	}
 	differs := false
 	for _, l := range late {
@@ -229,7 +230,7 @@ func (m *model) packBlock(ctx context.Context) error {
 		return err
 	}
 	if n != m.sizes.block {
-		return fmt.Errorf("%w: %d payments of a block's %d", errStale, n, m.sizes.block)
+		return fmt.Errorf("%w: %d payments of a block's %d", sqlitefile.ErrStale, n, m.sizes.block)
 	}
 	return m.insertBlock(ctx, columns, oldest, newest)
 }
@@ -249,3 +250,45 @@ func (m *model) insertBlock(ctx context.Context, columns [blockColumns][]byte, o
 	p.newest = max(p.newest, newest)
 	return nil
 }
+
+// tableBlocks holds payments packed into blocks. kinds has each combination that payments had of the columns with few
+// values. blocks has the times of the oldest and the newest payment of each, microseconds since 1970 UTC; block n holds
+// the payments of the rowids from n × sizes.block + 1 on. block_columns has the codes, under columnKey.
+const tableBlocks = `
+CREATE TABLE kinds (
+	id                  INTEGER PRIMARY KEY,
+	account             TEXT    NOT NULL,
+	status              TEXT    NOT NULL,
+	processor           TEXT    NOT NULL,
+	merchant_id         TEXT    NOT NULL,
+	currency            TEXT    NOT NULL,
+	payment_method_type TEXT    NOT NULL,
+	UNIQUE (account, status, processor, merchant_id, currency, payment_method_type)
+);
+CREATE TABLE blocks (
+	id     INTEGER PRIMARY KEY,
+	oldest INTEGER NOT NULL,
+	newest INTEGER NOT NULL
+);
+CREATE TABLE block_columns (
+	id    INTEGER PRIMARY KEY,
+	codes BLOB    NOT NULL
+);
+`
+
+const (
+	selectPacked = `SELECT (SELECT coalesce(max(rowid), 0) FROM payments), count(*), coalesce(max(newest), -9223372036854775808) FROM blocks`
+	selectKinds  = `SELECT id, account, status, processor, merchant_id, currency, payment_method_type FROM kinds`
+	selectBlock  = `SELECT created_at, account, status, processor, merchant_id, currency, payment_method_type, amount, last4,
+		customer_id, email_hash, order_id FROM payments WHERE rowid > ? AND rowid <= ? ORDER BY rowid`
+	insertKind   = `INSERT INTO kinds (account, status, processor, merchant_id, currency, payment_method_type) VALUES (?, ?, ?, ?, ?, ?)`
+	insertBlock  = `INSERT INTO blocks (id, oldest, newest) VALUES (?, ?, ?)`
+	insertColumn = `INSERT INTO block_columns (id, codes) VALUES (?, ?)`
+	updateColumn = `UPDATE block_columns SET codes = ? WHERE id = ?`
+	selectColumn = `SELECT codes FROM block_columns WHERE id = ?`
+
+	// of readers
+	selectLastBlock = `SELECT coalesce(max(id), -1) FROM blocks`
+	selectBlocks    = `SELECT id, oldest, newest FROM blocks WHERE id >= ? ORDER BY id`
+	selectColumns   = `SELECT id, codes FROM block_columns WHERE id IN (SELECT value FROM json_each(?))`
+)

@@ -13,6 +13,7 @@ import (
 	"payledger/domain"
 	"payledger/domain/payment"
 	"payledger/domain/processor"
+	"payledger/projections/sqlitefile"
 )
 
 // smallBlocks draws sizes with which a few payments fill blocks, and a page needs many of them.
@@ -27,7 +28,7 @@ func checkBlocks(t rapid.TB, m *model) {
 	t.Helper()
 	ctx := context.Background()
 	var rows, blocks int64
-	if err := m.readers.QueryRowContext(ctx, "SELECT (SELECT count(*) FROM payments), count(*) FROM blocks").Scan(&rows, &blocks); err != nil {
+	if err := m.Readers().QueryRowContext(ctx, "SELECT (SELECT count(*) FROM payments), count(*) FROM blocks").Scan(&rows, &blocks); err != nil {
 		t.Fatal(err)
 	}
 	if outside := rows - blocks*m.sizes.block; outside < 0 || rows >= m.sizes.block && outside < m.sizes.block || outside >= 2*m.sizes.block {
@@ -35,7 +36,7 @@ func checkBlocks(t rapid.TB, m *model) {
 	}
 	code := func(column blockColumn, row int64) uint32 {
 		var codes []byte
-		if err := m.readers.QueryRowContext(ctx, selectColumn, columnKey(column, row/m.sizes.block)).Scan(&codes); err != nil {
+		if err := m.Readers().QueryRowContext(ctx, selectColumn, columnKey(column, row/m.sizes.block)).Scan(&codes); err != nil {
 			t.Fatal(err)
 		}
 		return binary.LittleEndian.Uint32(codes[row%m.sizes.block*codeSize:])
@@ -44,7 +45,7 @@ func checkBlocks(t rapid.TB, m *model) {
 		var kind uint32
 		var amount, created, oldest, newest int64
 		var last4, customer, email, order string
-		err := m.readers.QueryRowContext(ctx, `SELECT kinds.id, amount, last4, customer_id, email_hash, order_id, created_at, oldest, newest
+		err := m.Readers().QueryRowContext(ctx, `SELECT kinds.id, amount, last4, customer_id, email_hash, order_id, created_at, oldest, newest
 			FROM payments JOIN kinds USING (account, status, processor, merchant_id, currency, payment_method_type), blocks
 			WHERE payments.rowid = ? AND blocks.id = ?`, row+1, row/m.sizes.block).Scan(&kind, &amount, &last4, &customer, &email, &order, &created, &oldest, &newest)
 		if err != nil {
@@ -70,7 +71,7 @@ func TestBlocksFollowRows(t *testing.T) {
 	dir := t.TempDir()
 	rapid.Check(t, func(r *rapid.T) {
 		path := filepath.Join(dir, rapid.StringMatching(`[a-z]{12}`).Draw(r, "file"))
-		if err := removeDatabase(path); err != nil {
+		if err := sqlitefile.Remove(path); err != nil {
 			r.Fatal(err)
 		}
 		small := smallBlocks(r)
@@ -176,13 +177,13 @@ func TestBlocksAfterAFailedBatch(t *testing.T) {
 	for n := 5; n < 9; n++ {
 		l.all = append(l.all, l.log.create(n))
 	}
-	if _, err := l.conn.ExecContext(context.Background(), "CREATE TRIGGER refuse BEFORE INSERT ON positions BEGIN SELECT raise(ABORT, 'refused'); END"); err != nil {
+	if _, err := l.Writer().ExecContext(context.Background(), "CREATE TRIGGER refuse BEFORE INSERT ON positions BEGIN SELECT raise(ABORT, 'refused'); END"); err != nil {
 		t.Fatal(err)
 	}
 	if err := l.apply(context.Background(), l.log.all[l.applied:]); err == nil {
 		t.Fatal("the batch was written")
 	}
-	if _, err := l.conn.ExecContext(context.Background(), "DROP TRIGGER refuse"); err != nil {
+	if _, err := l.Writer().ExecContext(context.Background(), "DROP TRIGGER refuse"); err != nil {
 		t.Fatal(err)
 	}
 	checkBlocks(t, l.model)

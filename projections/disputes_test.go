@@ -210,7 +210,7 @@ func TestWaitingInboxes(t *testing.T) {
 	}
 	fill := `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000) INSERT INTO inboxes SELECT 'unknown-' || i, 'ADYEN', ` +
 		fmt.Sprint(now.Add(-time.Hour).UnixMicro()) + ` FROM n`
-	if _, err := n.model.conn.ExecContext(testContext(t), fill); err != nil {
+	if _, err := n.model.Writer().ExecContext(testContext(t), fill); err != nil {
 		t.Fatal(err)
 	}
 	began := time.Now()

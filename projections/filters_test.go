@@ -218,7 +218,7 @@ func (q *question) ask(t *testing.T, m *model, facts []manyFact) timing {
 
 func fileSize(t *testing.T, m *model) (n int) {
 	t.Helper()
-	if err := m.readers.QueryRow("SELECT sum(pgsize) FROM dbstat").Scan(&n); err != nil {
+	if err := m.Readers().QueryRow("SELECT sum(pgsize) FROM dbstat").Scan(&n); err != nil {
 		t.Fatal(err)
 	}
 	return n

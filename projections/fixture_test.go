@@ -232,7 +232,7 @@ func dump(tb testing.TB, m *model) []string {
 		"SELECT 'session', * FROM sessions ORDER BY id", "SELECT 'account', * FROM accounts ORDER BY id",
 		"SELECT 'dispute', * FROM disputes ORDER BY id", "SELECT 'inbox', * FROM inboxes ORDER BY reference",
 	} {
-		rows, err := m.readers.Query(query)
+		rows, err := m.Readers().Query(query)
 		if err != nil {
 			tb.Fatal(err)
 		}

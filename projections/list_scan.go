@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+
+	"payledger/projections/sqlitefile"
 )
 
 // blockTimes are the times of the oldest and the newest payment of a block, microseconds since 1970.
@@ -71,7 +73,7 @@ func (s *search) blocks(ctx context.Context) ([]blockTimes, error) {
 			return nil, err
 		}
 		if id != len(s.known.times) {
-			return nil, fmt.Errorf("%w: block %d follows %d blocks", errStale, id, len(s.known.times))
+			return nil, fmt.Errorf("%w: block %d follows %d blocks", sqlitefile.ErrStale, id, len(s.known.times))
 		}
 		s.known.times = append(s.known.times, b)
 	}
@@ -239,7 +241,7 @@ func (s *search) scanColumn(ctx context.Context, chunk []step, left [][]uint16, 
 			return err
 		}
 		if int64(len(codes)) != s.sizes.block*codeSize {
-			return fmt.Errorf("%w: a block's column of %d bytes", errStale, len(codes))
+			return fmt.Errorf("%w: a block's column of %d bytes", sqlitefile.ErrStale, len(codes))
 		}
 		s.work.columns++
 		i := at[id]
@@ -254,7 +256,7 @@ func (s *search) scanColumn(ctx context.Context, chunk []step, left [][]uint16, 
 		return err
 	}
 	if read < len(keys) {
-		return fmt.Errorf("%w: %d blocks without a column", errStale, len(keys)-read)
+		return fmt.Errorf("%w: %d blocks without a column", sqlitefile.ErrStale, len(keys)-read)
 	}
 	return nil
 }

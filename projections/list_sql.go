@@ -56,16 +56,16 @@ func (m *model) findPayments(ctx context.Context, account domain.AccountID, f Pa
 	if len(f.WalletEmails) > 0 {
 		return nil, work, nil
 	}
-	tx, err := m.readers.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	tx, err := m.Readers().BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
-		return nil, work, m.noticed(err)
+		return nil, work, m.Noticed(err)
 	}
 	s := &search{tx: tx, sizes: m.sizes, known: &m.blocks, filter: newFilter(account, f, hashes), from: from, n: n}
 	over, err := s.walk(ctx)
 	if err == nil && !over {
 		err = s.scan(ctx)
 	}
-	return s.found, s.work, m.noticed(errors.Join(err, tx.Rollback()))
+	return s.found, s.work, m.Noticed(errors.Join(err, tx.Rollback()))
 }
 
 func (s *search) newer() bool { return s.from != nil && s.from.Newer }

@@ -17,6 +17,7 @@ import (
 	"payledger/domain/processor"
 	"payledger/eventstore"
 	"payledger/projections/paymentjson"
+	"payledger/projections/sqlitefile"
 )
 
 // The values that the payments of a test have, and that filters ask for; of some there are none.
@@ -176,7 +177,7 @@ func TestListPages(t *testing.T) {
 	dir := t.TempDir()
 	rapid.Check(t, func(r *rapid.T) {
 		path := filepath.Join(dir, rapid.StringMatching(`[a-z]{12}`).Draw(r, "file"))
-		if err := removeDatabase(path); err != nil {
+		if err := sqlitefile.Remove(path); err != nil {
 			r.Fatal(err)
 		}
 		l := &lister{model: openTestModel(t, path, 3), log: newLogbook(3)}
@@ -325,7 +326,7 @@ func TestListPlans(t *testing.T) {
 // explain gives SQLite's plan for a query.
 func explain(t *testing.T, m *model, q query) (lines []string) {
 	t.Helper()
-	rows, err := m.readers.Query("EXPLAIN QUERY PLAN "+q.sql, q.args...)
+	rows, err := m.Readers().Query("EXPLAIN QUERY PLAN "+q.sql, q.args...)
 	if err != nil {
 		t.Fatal(err)
 	}

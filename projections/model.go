@@ -10,12 +10,13 @@ import (
 	"github.com/rs/zerolog"
 
 	"payledger/eventstore"
+	"payledger/projections/sqlitefile"
 )
 
 // model is one read model: the file and how far it has come. apply is for one goroutine; the reading of
 // the file is for any. A rebuild is a second model beside the first, applied from zero.
 type model struct {
-	*database
+	*sqlitefile.File
 	store      *eventstore.Store
 	places     []place
 	statements statements
@@ -43,32 +44,23 @@ type statements struct {
 	all                          []*sql.Stmt
 }
 
-// openModel opens the read model at path. A file that is absent, damaged or of another identity is made
-// anew, and then the log has to be applied from the start.
+// openModel opens the read model at path. A file that is absent, damaged or of another identity is created, and the log
+// has to be applied to it from the start.
 func openModel(ctx context.Context, path string, store *eventstore.Store, shards int, log zerolog.Logger) (*model, error) {
-	m, err := tryModel(ctx, path, store, shards)
-	if err == nil || !unusable(err) {
-		return m, err
-	}
-	log.Warn().Err(err).Str("file", path).Msg("the read model is made anew from the log")
-	if err := removeDatabase(path); err != nil {
-		return nil, err
-	}
-	return tryModel(ctx, path, store, shards)
-}
-
-func tryModel(ctx context.Context, path string, store *eventstore.Store, shards int) (*model, error) {
-	d, err := openDatabase(ctx, path, fileIdentity(shards))
-	if err != nil {
-		return nil, err
-	}
-	m := &model{database: d, store: store, sizes: usualSizes, places: make([]place, shards)}
-	for _, step := range []func(context.Context) error{m.prepare, m.loadPlaces} {
-		if err := step(ctx); err != nil {
-			return nil, errors.Join(m.noticed(err), m.Close())
+	return sqlitefile.Rebuilt(path, log, func() (*model, error) {
+		file, err := sqlitefile.Open(ctx, path, fileIdentity(shards), tables, log)
+		if err != nil {
+			return nil, err
 		}
-	}
-	return m, nil
+		m := &model{File: file, store: store, sizes: usualSizes, places: make([]place, shards)}
+		if err = m.prepare(ctx); err == nil {
+			err = m.loadPlaces(ctx)
+		}
+		if err != nil {
+			return nil, errors.Join(m.Noticed(err), m.Close())
+		}
+		return m, nil
+	})
 }
 
 func (m *model) prepare(ctx context.Context) error {
@@ -87,7 +79,7 @@ func (m *model) prepare(ctx context.Context) error {
 		{&s.insertColumn, insertColumn}, {&s.updateColumn, updateColumn}, {&s.insertKind, insertKind},
 	} {
 		var err error
-		if *p.to, err = m.conn.PrepareContext(ctx, p.sql); err != nil { //nolint:sqlclosecheck // Close closes them all
+		if *p.to, err = m.Writer().PrepareContext(ctx, p.sql); err != nil { //nolint:sqlclosecheck // Close closes them all
 			return fmt.Errorf("projections: prepare: %w", err)
 		}
 		s.all = append(s.all, *p.to)
@@ -102,11 +94,11 @@ func (m *model) Close() error {
 	for _, s := range m.statements.all {
 		errs = append(errs, s.Close())
 	}
-	return errors.Join(append(errs, m.database.Close())...)
+	return errors.Join(append(errs, m.File.Close())...)
 }
 
 func (m *model) loadPlaces(ctx context.Context) error {
-	rows, err := m.conn.QueryContext(ctx, selectPositions)
+	rows, err := m.Writer().QueryContext(ctx, selectPositions)
 	if err != nil {
 		return fmt.Errorf("projections: positions: %w", err)
 	}
@@ -119,7 +111,7 @@ func (m *model) loadPlaces(ctx context.Context) error {
 			return fmt.Errorf("projections: positions: %w", err)
 		}
 		if shard < 0 || shard >= len(m.places) || len(hash) != len(at.hash) {
-			return fmt.Errorf("%w: a position of shard %d", errStale, shard)
+			return fmt.Errorf("%w: a position of shard %d", sqlitefile.ErrStale, shard)
 		}
 		copy(at.hash[:], hash)
 		m.places[shard] = at
@@ -166,9 +158,9 @@ func (m *model) apply(ctx context.Context, events []*eventstore.Recorded) error 
 		}
 	}
 	if b.events > 0 {
-		err := WhenRoom(ctx, func() error { return m.write(context.WithoutCancel(ctx), &b) })
+		err := sqlitefile.WhenRoom(ctx, func() error { return m.write(context.WithoutCancel(ctx), &b) })
 		if err != nil {
-			return m.noticed(err)
+			return m.Noticed(err)
 		}
 		m.places = b.places
 		m.directory.update(b.accounts.list)

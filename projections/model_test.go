@@ -20,6 +20,7 @@ import (
 	"payledger/domain/session"
 	"payledger/domain/workflow"
 	"payledger/eventstore"
+	"payledger/projections/sqlitefile"
 )
 
 // story is a log with every kind of event that a view is made of.
@@ -263,11 +264,11 @@ func TestFileMadeAnew(t *testing.T) {
 
 func execute(t *testing.T, path, statement string) {
 	t.Helper()
-	m, err := openDatabase(context.Background(), path, fileIdentity(3))
+	m, err := sqlitefile.Open(context.Background(), path, fileIdentity(3), tables, zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := m.conn.ExecContext(context.Background(), statement); err != nil {
+	if _, err := m.Writer().ExecContext(context.Background(), statement); err != nil {
 		t.Fatal(err)
 	}
 	if err := m.Close(); err != nil {
@@ -295,10 +296,10 @@ func TestDamagedPages(t *testing.T) {
 		t.Fatal(err)
 	}
 	m = openTestModel(t, path, 1)
-	if err := m.apply(context.Background(), l.all); err == nil || !unusable(err) {
+	if err := m.apply(context.Background(), l.all); err == nil || !sqlitefile.Unusable(err) {
 		t.Errorf("a damaged file gives %v", err)
 	}
-	if _, err := m.listPayments(context.Background(), testAccount, PaymentFilter{}, nil, nil, 9); !unusable(err) {
+	if _, err := m.listPayments(context.Background(), testAccount, PaymentFilter{}, nil, nil, 9); !sqlitefile.Unusable(err) {
 		t.Errorf("reading a damaged file gives %v", err)
 	}
 	mustClose(t, m)
@@ -309,13 +310,13 @@ func TestDamagedPages(t *testing.T) {
 
 func pageOf(t *testing.T, path, table string) int {
 	t.Helper()
-	d, err := openDatabase(context.Background(), path, fileIdentity(1))
+	d, err := sqlitefile.Open(context.Background(), path, fileIdentity(1), tables, zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer d.Close()
 	var page int
-	if err := d.conn.QueryRowContext(context.Background(), "SELECT rootpage FROM sqlite_schema WHERE name = ?", table).Scan(&page); err != nil {
+	if err := d.Writer().QueryRowContext(context.Background(), "SELECT rootpage FROM sqlite_schema WHERE name = ?", table).Scan(&page); err != nil {
 		t.Fatal(err)
 	}
 	return page

@@ -66,7 +66,7 @@ func Open(ctx context.Context, c Config) (*Projections, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(m.sizeCache(ctx, c.Cache), m.loadDirectory(ctx)); err != nil {
+	if err := errors.Join(m.SizeCache(ctx, c.Cache), m.loadDirectory(ctx)); err != nil {
 		return nil, errors.Join(err, m.Close())
 	}
 	positions := m.positions()
@@ -147,7 +147,7 @@ func (p *Projections) check(ctx context.Context) error {
 		}
 		if r.Hash != at.hash {
 			return fmt.Errorf("projections: shard %d sequence %d is another event than the one that was applied: "+
-				"the log was replaced, or lost events; remove %s if that was meant", shard, at.seq, p.model.path)
+				"the log was replaced, or lost events; remove %s if that was meant", shard, at.seq, p.model.Path())
 		}
 		p.applied.Add(r.Number)
 	}

@@ -16,6 +16,7 @@ import (
 	"payledger/domain/payment"
 	"payledger/domain/processor"
 	"payledger/eventstore"
+	"payledger/projections/sqlitefile"
 )
 
 var testAccounts = []domain.AccountID{"acct1", "acct2", "acct3"}
@@ -95,7 +96,7 @@ func TestRebuildEqualsLive(t *testing.T) {
 		l := randomStory(r)
 		dir := t.TempDir()
 		path := filepath.Join(dir, rapid.StringMatching(`[a-z]{12}`).Draw(r, "live")+".sqlite")
-		if err := removeDatabase(path); err != nil {
+		if err := sqlitefile.Remove(path); err != nil {
 			r.Fatal(err)
 		}
 		live := openTestModel(t, path, l.shards)

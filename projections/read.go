@@ -64,12 +64,12 @@ func (p *Projections) SessionAccount(ctx context.Context, id domain.SessionID) (
 
 func (p *Projections) sessionRow(ctx context.Context, id domain.SessionID) (domain.AccountID, bool, error) {
 	var account string
-	err := p.model.readers.QueryRowContext(ctx, selectSession, string(id)).Scan(&account)
+	err := p.model.Readers().QueryRowContext(ctx, selectSession, string(id)).Scan(&account)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", false, nil
 	}
 	if err != nil {
-		return "", false, unavailable(fmt.Errorf("projections: session: %w", p.model.noticed(err)))
+		return "", false, unavailable(fmt.Errorf("projections: session: %w", p.model.Noticed(err)))
 	}
 	return domain.AccountID(account), true, nil
 }
@@ -114,12 +114,12 @@ func (p *Projections) paymentOwner(ctx context.Context, owners []account.State, 
 
 func (p *Projections) paymentRow(ctx context.Context, id domain.PaymentID) (domain.AccountID, bool, error) {
 	var account string
-	err := p.model.readers.QueryRowContext(ctx, selectPaymentAccount, string(id)).Scan(&account)
+	err := p.model.Readers().QueryRowContext(ctx, selectPaymentAccount, string(id)).Scan(&account)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", false, nil
 	}
 	if err != nil {
-		return "", false, unavailable(fmt.Errorf("projections: payment: %w", p.model.noticed(err)))
+		return "", false, unavailable(fmt.Errorf("projections: payment: %w", p.model.Noticed(err)))
 	}
 	return domain.AccountID(account), true, nil
 }

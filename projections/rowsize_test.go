@@ -19,7 +19,7 @@ func TestRowSize(t *testing.T) {
 	var table, all int
 	const size = `SELECT sum(pgsize) FILTER (WHERE name = 'payments'), sum(pgsize) FROM dbstat
 		WHERE name IN (SELECT name FROM sqlite_schema WHERE tbl_name = 'payments')`
-	if err := m.readers.QueryRow(size).Scan(&table, &all); err != nil {
+	if err := m.Readers().QueryRow(size).Scan(&table, &all); err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("bytes per payment: %d in the table, %d with its indexes", table/payments, all/payments)

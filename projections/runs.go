@@ -125,8 +125,8 @@ func (p *Projections) DueWorkflows(ctx context.Context, due time.Time) (found []
 	for last := ""; ; {
 		var id sql.NullString
 		var first sql.NullInt64
-		if err := p.model.readers.QueryRowContext(ctx, selectNextDue, last).Scan(&id, &first); err != nil {
-			return nil, fmt.Errorf("projections: workflows with open runs: %w", p.model.noticed(err))
+		if err := p.model.Readers().QueryRowContext(ctx, selectNextDue, last).Scan(&id, &first); err != nil {
+			return nil, fmt.Errorf("projections: workflows with open runs: %w", p.model.Noticed(err))
 		}
 		if !id.Valid {
 			return found, nil

@@ -32,7 +32,6 @@ func fileIdentity(shards int) string {
 // inboxes, with the processor that told what has waited longest. disputes are those that were opened, foreign_id being the processor's id; the ids in them are
 // indexed for the filters by them.
 const tables = `
-CREATE TABLE meta (identity TEXT NOT NULL);
 CREATE TABLE positions (
 	shard  INTEGER PRIMARY KEY,
 	seq    INTEGER NOT NULL,
@@ -123,9 +122,6 @@ CREATE TABLE accounts (
 ` + tableRuns + tableBlocks
 
 const (
-	selectIdentity  = `SELECT identity FROM meta`
-	insertIdentity  = `INSERT INTO meta (identity) VALUES (?)`
-	selectTables    = `SELECT count(*) FROM sqlite_schema`
 	selectPositions = `SELECT shard, seq, number, hash FROM positions ORDER BY shard`
 	upsertPosition  = `INSERT INTO positions (shard, seq, number, hash) VALUES (?, ?, ?, ?)
 		ON CONFLICT (shard) DO UPDATE SET seq = excluded.seq, number = excluded.number, hash = excluded.hash WHERE excluded.seq > seq`

@@ -424,7 +424,7 @@ func TestWaitFor(t *testing.T) {
 	if err := n.WaitFor(context.Background(), 3, 1); err == nil {
 		t.Error("there is no shard 3")
 	}
-	if path := filepath.Base(n.model.path); path != fileName {
+	if path := filepath.Base(n.model.Path()); path != fileName {
 		t.Errorf("the file is %s", path)
 	}
 }

@@ -25,20 +25,20 @@ type scanner = func(columns ...any) error
 
 // readRows runs a query and reads each of its rows.
 func readRows[T any](ctx context.Context, m *model, read func(scanner) (T, error), query string, args ...any) ([]T, error) {
-	rows, err := m.readers.QueryContext(ctx, query, args...)
+	rows, err := m.Readers().QueryContext(ctx, query, args...)
 	if err != nil {
-		return nil, m.noticed(err)
+		return nil, m.Noticed(err)
 	}
 	defer rows.Close()
 	var all []T
 	for rows.Next() {
 		one, err := read(rows.Scan)
 		if err != nil {
-			return nil, m.noticed(err)
+			return nil, m.Noticed(err)
 		}
 		all = append(all, one)
 	}
-	return all, m.noticed(rows.Err())
+	return all, m.Noticed(rows.Err())
 }
 
 // tips reads the newest states of the aggregates that rows stand for, in the order of the rows. No state is older than

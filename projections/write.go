@@ -8,6 +8,7 @@ import (
 
 	"payledger/domain/payment"
 	"payledger/eventstore/pending"
+	"payledger/projections/sqlitefile"
 )
 
 // write is the transaction; what ends before its COMMIT did not happen.
@@ -140,7 +141,7 @@ func (m *model) updatePayment(ctx context.Context, v *view[payment.State]) error
 
 // misfit means that a payment's row is not the one that its event follows.
 func misfit(v *view[payment.State]) error {
-	return fmt.Errorf("%w: %s revision %d does not fit what is there", errStale, v.key, v.revision)
+	return fmt.Errorf("%w: %s revision %d does not fit what is there", sqlitefile.ErrStale, v.key, v.revision)
 }
 
 // targetOf is where the newest try of the authorization went.

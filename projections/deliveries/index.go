@@ -12,7 +12,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"payledger/domain"
-	"payledger/projections"
+	"payledger/projections/sqlitefile"
 )
 
 // fileName is the index's file in the folder of the views.
@@ -27,7 +27,7 @@ type Mark struct {
 
 // Index is the index of deliveries. Apply and Reset are for one goroutine, all else for any.
 type Index struct {
-	file       *projections.File
+	file       *sqlitefile.File
 	statements []*sql.Stmt // all that are prepared
 	begin, commit, rollback, row, mark,
 	clearRows, clearMark *sql.Stmt
@@ -39,7 +39,7 @@ func Open(ctx context.Context, dir string, log zerolog.Logger) (*Index, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("deliveries: %w", err)
 	}
-	file, err := projections.OpenFile(ctx, filepath.Join(dir, fileName), identity, tables, log)
+	file, err := sqlitefile.Open(ctx, filepath.Join(dir, fileName), identity, tables, log)
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +134,7 @@ func (x *Index) Reset(ctx context.Context) error {
 
 // transact does all of it or nothing; what was begun is not cut by ctx.
 func (x *Index) transact(ctx context.Context, do func(context.Context) error) error {
-	return projections.WhenRoom(ctx, func() error { return x.transactOnce(ctx, do) })
+	return sqlitefile.WhenRoom(ctx, func() error { return x.transactOnce(ctx, do) })
 }
 
 func (x *Index) transactOnce(ctx context.Context, do func(context.Context) error) error {
