@@ -16,7 +16,7 @@ import (
 	"payledger/eventstore/secrets/apikey"
 )
 
-// Credentials are what the creation of an account shows once and never again (I1: init).
+// Credentials are shown once, when an account is created (I1: init).
 type Credentials struct {
 	AccountID         domain.AccountID `json:"accountId"`
 	Environment       string           `json:"environment"`
@@ -26,15 +26,15 @@ type Credentials struct {
 	DashboardPassword string           `json:"dashboardPassword"`
 }
 
-// ErrInitialized means that the log has its first account already.
+// ErrInitialized means that the log already has its first account.
 var ErrInitialized = errors.New("the ledger is initialized already")
 
-// firstUser is the name of the dashboard user that init makes.
+// firstUser is the name of the dashboard user that init creates.
 const firstUser = "admin"
 
-// Initialize makes the first account of a log. Secrets come first, then the account, then the claim that
-// the log is initialized: a crash in between leaves an account whose key nobody was shown, and a second
-// run makes another.
+// Initialize creates the first account of a log. Secrets are stored first, then the account, then the claim that the
+// log is initialized. A crash in between leaves an account whose key was never shown, and a second run creates another
+// account.
 func Initialize(ctx context.Context, store *eventstore.Store, vault *secrets.Store, random io.Reader, environment, actor string) (Credentials, error) {
 	if _, err := store.Initialized(ctx); !errors.Is(err, eventstore.ErrNotFound) {
 		if err == nil {
@@ -80,7 +80,7 @@ func createAccount(ctx context.Context, store *eventstore.Store, vault *secrets.
 	return shown, err
 }
 
-// draftAccount makes everything random about an account: what is shown once, and what is recorded.
+// draftAccount generates the random values of an account, and the event with their public parts.
 func draftAccount(random io.Reader, name, environment string) (Credentials, account.Created, error) {
 	var ids [2][16]byte
 	for i := range ids {
@@ -141,7 +141,7 @@ const (
 	base62              = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 )
 
-// randomText makes n base62 characters, each of them equally likely.
+// randomText returns n random base62 characters, each equally likely.
 func randomText(random io.Reader, n int) (string, error) {
 	raw := make([]byte, n+8) // the remainder's bias is below one part in 2^64
 	if _, err := io.ReadFull(random, raw); err != nil {
@@ -156,7 +156,7 @@ func randomText(random io.Reader, n int) (string, error) {
 	return string(text), nil
 }
 
-// RevokeAPIKey revokes an API key and returns it as it was (D20). When it returns, the event is acknowledged.
+// RevokeAPIKey revokes an API key and returns it as it was (D20). The event is acknowledged when RevokeAPIKey returns.
 func (s *Service) RevokeAPIKey(ctx context.Context, by Caller, id domain.APIKeyID) (account.APIKey, error) {
 	var revoked account.APIKey
 	_, err := s.changeAccount(ctx, by, func(state account.State, at time.Time) (account.Event, error) {
@@ -166,7 +166,7 @@ func (s *Service) RevokeAPIKey(ctx context.Context, by Caller, id domain.APIKeyI
 	return revoked, err
 }
 
-// CreateAPIKey adds an API key and gives its text, which is shown once (D20).
+// CreateAPIKey adds an API key and returns its text, which is shown once (D20).
 func (s *Service) CreateAPIKey(ctx context.Context, by Caller, in APIKeyInput) (account.APIKey, string, error) {
 	merchant, known := s.Account(by.Account)
 	if !known {

@@ -14,14 +14,15 @@ import (
 )
 
 const (
-	// questionsAtOnce is how many questions of the agenda one processor is asked at once. A processor that does not
-	// answer takes no more than these.
+	// questionsAtOnce limits the agenda's concurrent questions to one processor. A processor that does not answer holds
+	// no more goroutines.
 	questionsAtOnce = 8
-	// agendaRoom is how many operations of one processor the agenda holds, some 1 MB. Package pending finds the others.
+	// agendaRoom is the number of operations of one processor that the agenda holds, about 1 MB. Package pending finds
+	// the others.
 	agendaRoom = 4096
 )
 
-// question is one operation that a processor is asked about again, or one action that its customer abandoned.
+// question is the next question to a processor about one operation, or about an action that its customer abandoned.
 type question struct {
 	key       domain.OperationKey
 	payment   domain.PaymentID
@@ -31,13 +32,13 @@ type question struct {
 	kind      processor.Kind
 	state     payment.OperationState
 	since     time.Time // of the request
-	overdue   bool      // at next the action's time is over, whatever the clock shows (D7)
+	overdue   bool      // the action has expired at next, also if the clock was set back (D7)
 	asked     int       // questions without an answer
-	next      time.Time // of the next question, by the process's own clock: nobody sets it
-	place     int       // in the agenda's order; -1: its time has come
+	next      time.Time // by the process's own clock
+	place     int       // in the heap; -1 once it is due
 }
 
-// nextQuestion is the next question about a flight that ends now without an outcome.
+// nextQuestion returns the question that follows an operation that leaves memory at now without an outcome.
 func nextQuestion(f *inFlight, now time.Time) *question {
 	e := questionAbout(f.tip.State, f.revision)
 	e.asked, e.next = f.asked+1, now.Add(process.NextInterval(f.asked))
@@ -52,28 +53,28 @@ func questionAbout(p payment.State, revision uint64) *question {
 	}
 }
 
-// agenda holds what this process asks processors about soon, without a goroutine for each. It holds no operation whose
-// questions are LastInterval apart, and agendaRoom at most for each processor: package pending finds those in the views.
+// agenda holds the process's next questions without a goroutine for each. It holds no question whose interval is
+// LastInterval, and at most agendaRoom for each processor: package pending finds those in the views.
 type agenda struct {
 	mu      sync.Mutex
 	by      map[domain.OperationKey]*question
 	order   questionHeap
 	lanes   map[processor.Name]*lane
-	changed chan struct{} // holds one signal: look at the order again
+	changed chan struct{} // holds one signal: the first question has changed
 }
 
-// lane is what one processor is asked.
+// lane holds the due questions to one processor.
 type lane struct {
-	held    int         // errands of the processor
-	due     []*question // their time has come
-	running int         // questions under way
+	held    int // errands of the processor
+	due     []*question
+	running int // questions under way
 }
 
 func newAgenda() *agenda {
 	return &agenda{by: map[domain.OperationKey]*question{}, lanes: map[processor.Name]*lane{}, changed: make(chan struct{}, 1)}
 }
 
-// lane returns a processor's lane; the caller holds mu.
+// lane returns a processor's lane. The caller holds mu.
 func (a *agenda) lane(name processor.Name) *lane {
 	l := a.lanes[name]
 	if l == nil {
@@ -83,7 +84,7 @@ func (a *agenda) lane(name processor.Name) *lane {
 	return l
 }
 
-// add takes an errand in, unless the views are to find it.
+// add adds a question, unless package pending finds it in the views.
 func (a *agenda) add(e *question) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -97,7 +98,7 @@ func (a *agenda) add(e *question) {
 	a.signal()
 }
 
-// signal has the order looked at again; the caller holds mu.
+// signal wakes keepAgenda. The caller holds mu.
 func (a *agenda) signal() {
 	select {
 	case a.changed <- struct{}{}:
@@ -105,7 +106,7 @@ func (a *agenda) signal() {
 	}
 }
 
-// drop forgets an operation: a flight looks after it.
+// drop removes an operation's question.
 func (a *agenda) drop(key domain.OperationKey) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -120,7 +121,7 @@ func (a *agenda) drop(key domain.OperationKey) {
 	}
 }
 
-// hurry has an operation asked about now.
+// hurry makes an operation's question due now.
 func (a *agenda) hurry(key domain.OperationKey, now time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -136,7 +137,7 @@ func (a *agenda) has(key domain.OperationKey) bool {
 	return known
 }
 
-// find returns a copy of an operation's errand.
+// find returns a copy of an operation's question.
 func (a *agenda) find(key domain.OperationKey) (question, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -146,7 +147,7 @@ func (a *agenda) find(key domain.OperationKey) (question, bool) {
 	return question{}, false
 }
 
-// all returns copies of all errands.
+// all returns copies of all questions.
 func (a *agenda) all() []question {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -157,8 +158,8 @@ func (a *agenda) all() []question {
 	return list
 }
 
-// turn hands the errands whose time has come to their lanes. It returns the lanes that need one more goroutine, each as
-// often as it needs one, and the time of the next errand; zero: there is none.
+// turn moves the due questions to their lanes. It returns each lane once for every further goroutine that it needs, and
+// the time of the next question; zero: there is none.
 func (a *agenda) turn(now time.Time) (start []*lane, next time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -178,7 +179,7 @@ func (a *agenda) turn(now time.Time) (start []*lane, next time.Time) {
 	return start, next
 }
 
-// take returns the next errand of a lane that still stands; nil: there is none, and the caller's goroutine ends.
+// take returns the next question of a lane. nil: there is none, and the caller's goroutine must end.
 func (a *agenda) take(l *lane) *question {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -186,7 +187,7 @@ func (a *agenda) take(l *lane) *question {
 		e := l.due[0]
 		l.due[0] = nil
 		if l.due = l.due[1:]; len(l.due) == 0 {
-			l.due = nil // its array goes
+			l.due = nil // frees its array
 		}
 		if a.by[e.key] == e {
 			return e
@@ -196,7 +197,7 @@ func (a *agenda) take(l *lane) *question {
 	return nil
 }
 
-// keepAgenda asks what is due, until the service ends.
+// keepAgenda asks due questions until the service closes.
 func (s *Service) keepAgenda() {
 	a := s.inFlight.agenda
 	timer := time.NewTimer(0)
@@ -224,10 +225,10 @@ func (s *Service) askDue(a *agenda, l *lane) {
 	}
 }
 
-// run asks about one operation. It goes back into the agenda unless it has its outcome, or a flight of its own.
+// askScheduled asks one question. The operation stays in the agenda until it has an outcome.
 func (s *Service) askScheduled(ctx context.Context, e *question) {
 	tip, err := s.log.Payments.Load(ctx, e.account, e.payment, eventstore.AllowStale)
-	if err != nil || tip.Recorded == nil || tip.Recorded.Revision < e.revision { // the store is in trouble, or a replica behind
+	if err != nil || tip.Recorded == nil || tip.Recorded.Revision < e.revision { // the store fails, or a replica lags
 		s.retry(e)
 		return
 	}
@@ -239,13 +240,13 @@ func (s *Service) askScheduled(ctx context.Context, e *question) {
 		if err := s.abandon(ctx, tip, e.overdue); err != nil {
 			s.Logger.Debug().Err(err).Str("payment", string(e.payment)).Msg("an abandoned action has no end yet")
 		}
-		s.retry(e) // the next turn finds how it ended
+		s.retry(e) // the next question finds its end
 	default:
 		s.inFlight.agenda.drop(e.key)
 	}
 }
 
-// retry puts an errand back.
+// retry schedules a question again.
 func (s *Service) retry(e *question) {
 	again := *e
 	again.next, again.asked = time.Now().Add(process.NextInterval(e.asked)), e.asked+1
@@ -253,7 +254,8 @@ func (s *Service) retry(e *question) {
 	s.inFlight.agenda.add(&again)
 }
 
-// ask asks once about an open operation, after so many questions without an answer, unless a flight looks after it.
+// ask asks once about an open operation, unless it is in flight. asked is the number of questions without an answer so
+// far.
 func (s *Service) ask(ctx context.Context, tip eventstore.Tip[payment.State], revision uint64, asked int) {
 	op, _ := tip.State.Operation(revision)
 	f := newInFlight(tip, revision, s.timeoutOf(op), false)
@@ -265,10 +267,10 @@ func (s *Service) ask(ctx context.Context, tip eventstore.Tip[payment.State], re
 	s.drive(ctx, f, askFirst)
 }
 
-// questionHeap are ordered by their next question: a heap.
+// questionHeap orders questions by time.
 type questionHeap []*question
 
-// Len, Less, Swap, Push and Pop are heap.Interface.
+// Len, Less, Swap, Push and Pop implement heap.Interface.
 func (o questionHeap) Len() int           { return len(o) }
 func (o questionHeap) Less(i, j int) bool { return o[i].next.Before(o[j].next) }
 func (o questionHeap) Swap(i, j int) {

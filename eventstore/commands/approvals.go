@@ -17,7 +17,7 @@ type AbortInput struct {
 	Reason  string
 }
 
-// AbortAttempt ends an attempt without a payment, and the token that was made for it (§3.3).
+// AbortAttempt ends an attempt without a payment, and its token (§3.3).
 func (s *Service) AbortAttempt(ctx context.Context, by Caller, in AbortInput) (attempt.State, error) {
 	return s.abort(ctx, by, in, false)
 }
@@ -38,8 +38,8 @@ func (s *Service) abort(ctx context.Context, by Caller, in AbortInput, tokenKept
 	return s.finish(ctx, by, tip.State)
 }
 
-// ApproveAttempt lets the payment of an attempt be made, and makes it; again, it gives the same payment (§3.3, D5). It
-// waits for the authorization as a create does.
+// ApproveAttempt approves an attempt and creates its payment. A repeat returns the same payment (§3.3, D5). It waits
+// for the authorization as CreatePayment does.
 func (s *Service) ApproveAttempt(ctx context.Context, by Caller, id domain.AttemptID) (attempt.State, error) {
 	asked, err := s.Attempt(ctx, by.Account, id)
 	if err != nil {
@@ -66,7 +66,7 @@ func (s *Service) ApproveAttempt(ctx context.Context, by Caller, id domain.Attem
 	return s.finish(ctx, by, tip.State)
 }
 
-// mayApprove gives the session as it stands, and refuses before anything is recorded what could not be paid.
+// mayApprove returns the session, and refuses before anything is recorded an attempt that could not pay.
 func (s *Service) mayApprove(ctx context.Context, by Caller, asked attempt.State) (session.State, error) {
 	if asked.Decision == attempt.Approved {
 		return session.State{}, nil // a repeat
@@ -85,13 +85,13 @@ func (s *Service) mayApprove(ctx context.Context, by Caller, asked attempt.State
 	var used *domain.Error
 	if errors.As(err, &used) && used.Reason == domain.ReasonPayment {
 		if newer, loadErr := s.Attempt(ctx, by.Account, asked.ID); loadErr == nil && newer.Decision != "" {
-			return tip.State, nil // decided meanwhile: that counts
+			return tip.State, nil // decided meanwhile; that decision stands
 		}
 	}
 	return tip.State, err
 }
 
-// RecoverAttempt does what is left to do about a decided attempt, after a crash. It waits for no processor.
+// RecoverAttempt completes a decided attempt after a crash. It waits for no processor.
 func (s *Service) RecoverAttempt(ctx context.Context, account domain.AccountID, id domain.AttemptID) error {
 	tip, err := s.log.Attempts.Load(ctx, account, id, eventstore.Latest)
 	if err != nil || !tip.State.Due() {
@@ -99,7 +99,7 @@ func (s *Service) RecoverAttempt(ctx context.Context, account domain.AccountID, 
 	}
 	after, _, err := s.carryOut(ctx, Caller{Account: account, Actor: "process:recovery", RequestID: tip.Recorded.CorrelationID}, tip.State)
 	if !after.Due() {
-		return nil // also: it has ended as refused
+		return nil // completed, or ended as refused
 	}
 	return err
 }
@@ -118,7 +118,7 @@ func (s *Service) invalidate(ctx context.Context, by Caller, a attempt.State) er
 		return err
 	}
 	s.discard(cardRef(tip.State))
-	if err := s.Vault.DestroyKept(ctx, cardRef(tip.State)); err != nil { // of a card that was vaulted as it was tokenized
+	if err := s.Vault.DestroyKept(ctx, cardRef(tip.State)); err != nil { // vaulted when it was tokenized
 		return domain.Unavailable(err)
 	}
 	return nil

@@ -14,8 +14,7 @@ import (
 	"payledger/eventstore/due"
 )
 
-// finish does what an attempt's decision asks for, records that it is done, and waits for the payment's outcome, at most
-// until the payment timeout.
+// finish carries out an attempt's decision and waits for the payment's outcome, at most until the payment timeout.
 func (s *Service) finish(ctx context.Context, by Caller, a attempt.State) (attempt.State, error) {
 	a, flights, err := s.carryOut(ctx, by, a)
 	if err != nil {
@@ -28,9 +27,9 @@ func (s *Service) finish(ctx context.Context, by Caller, a attempt.State) (attem
 	return a, nil
 }
 
-// carryOut does what an attempt's decision asks for and records that it is done. It may be repeated, by anybody, any
-// number of times: the payment's id is derived from the attempt, so there is one payment (§3.3). It returns the
-// payment's operations under way, and waits for no processor.
+// carryOut carries out an attempt's decision and records its completion. Repeated and concurrent calls are safe: the
+// payment's id is derived from the attempt, so there is one payment (§3.3). It returns the payment's operations in
+// flight and waits for no processor.
 func (s *Service) carryOut(ctx context.Context, by Caller, a attempt.State) (attempt.State, []*inFlight, error) {
 	var flights []*inFlight
 	var err error
@@ -65,8 +64,8 @@ func (s *Service) complete(ctx context.Context, by Caller, a attempt.State) (att
 	return tip.State, nil
 }
 
-// final tells whether the payment of an approved attempt is refused for good. That no processor is enabled may change
-// while the session lasts.
+// final reports whether the payment of an approved attempt is refused for good. A missing processor may be enabled
+// while the session is valid.
 func (s *Service) final(a attempt.State, err error) bool {
 	var refused *domain.Error
 	switch {
@@ -81,8 +80,8 @@ func (s *Service) final(a attempt.State, err error) bool {
 	}
 }
 
-// refuseApproved ends an approval whose payment can never be made, so that everybody sees it: first nobody can make the
-// payment any more, then the attempt says so. A payment that somebody has made meanwhile stands.
+// refuseApproved ends an approval whose payment can never be created: it first blocks the payment's id on every node,
+// then records the refusal on the attempt. A payment that was created meanwhile stands.
 func (s *Service) refuseApproved(ctx context.Context, by Caller, a attempt.State, refusal error) (attempt.State, []*inFlight, error) {
 	tip, err := s.giveUp(ctx, by, a.Payment, "")
 	if err != nil {
@@ -111,8 +110,8 @@ func (s *Service) refuseApproved(ctx context.Context, by Caller, a attempt.State
 	return ended.State, nil, refusal
 }
 
-// unfinished is a failure after the decision became durable: it stands, and what it asks for is done by a repeat or by
-// recovery.
+// unfinished returns the error for a failure after the decision became durable. The decision stands; a repeat or the
+// recovery carries it out.
 func unfinished(err error) error {
 	var e *domain.Error
 	if !errors.As(err, &e) || e.Reason != domain.ReasonServiceUnavailable {
@@ -123,7 +122,7 @@ func unfinished(err error) error {
 	return payload
 }
 
-// payApproved makes the payment of an approved attempt, or finds it, and gives its operations under way.
+// payApproved loads or creates the payment of an approved attempt, and returns its operations in flight.
 func (s *Service) payApproved(ctx context.Context, by Caller, a attempt.State) ([]*inFlight, error) {
 	tip, err := s.log.Payments.Load(ctx, by.Account, a.Payment, eventstore.Latest)
 	if err != nil {
@@ -149,7 +148,7 @@ func (s *Service) payApproved(ctx context.Context, by Caller, a attempt.State) (
 	return under, nil
 }
 
-// terms gives the session as it was approved, whatever was changed in it since.
+// terms returns the session as it was approved, without later changes.
 func (s *Service) terms(ctx context.Context, a attempt.State) (session.State, error) {
 	tip, err := s.log.Sessions.Load(ctx, a.Account, a.Session, eventstore.AllowStale)
 	if err != nil || tip.State.Revision == a.Terms {

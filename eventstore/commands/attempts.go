@@ -13,13 +13,13 @@ import (
 type AttemptInput struct {
 	Session domain.SessionID
 	Token   domain.Token
-	Shown   *domain.Price // what the customer saw; nil: not told
+	Shown   *domain.Price // the price that the customer saw; nil: unknown
 }
 
-// superseded is the reason of an attempt that another one of its session took the place of.
+// superseded is the abort reason of an attempt that another attempt of its session replaced.
 const superseded = "Another payment attempt was started."
 
-// Attempt reads a payment attempt; an unknown one is refused (D3).
+// Attempt loads a payment attempt. An unknown attempt is refused (D3).
 func (s *Service) Attempt(ctx context.Context, account domain.AccountID, id domain.AttemptID) (attempt.State, error) {
 	tip, err := s.log.Attempts.Load(ctx, account, id, eventstore.Latest)
 	if err == nil && !tip.State.Exists() {
@@ -28,8 +28,8 @@ func (s *Service) Attempt(ctx context.Context, account domain.AccountID, id doma
 	return tip.State, err
 }
 
-// AmountChanged tells whether an attempt waits at another price than its session asks for now: it is not approved
-// as long as that is so, and its customer is to be asked anew (D12).
+// AmountChanged reports whether a pending attempt's price differs from the session's. Such an attempt cannot be
+// approved; its customer must confirm the new price (D12).
 func (s *Service) AmountChanged(ctx context.Context, a attempt.State) (bool, error) {
 	if a.Shown == nil || a.Status(s.Store.Now()) != attempt.RequiresApproval {
 		return false, nil
@@ -38,11 +38,11 @@ func (s *Service) AmountChanged(ctx context.Context, a attempt.State) (bool, err
 	return err == nil && !asShown(a.Shown, from), err
 }
 
-// startTries is how often an attempt is made anew after another of its session was started first.
+// startTries is how often a command is repeated after a concurrent change of its session.
 const startTries = 16
 
-// StartAttempt makes the payment attempt that a MANUAL session waits for; a repeat with the same token gives the same
-// one (D12). One that waits already with another token is aborted: a session has one active attempt (§2.5).
+// StartAttempt creates the payment attempt of a MANUAL session; a repeat with the same token returns the same attempt
+// (D12). A pending attempt with another token is aborted: a session has one active attempt (§2.5).
 func (s *Service) StartAttempt(ctx context.Context, by Caller, in AttemptInput) (attempt.State, error) {
 	for range startTries {
 		made, moved, err := s.startAttempt(ctx, by, in)
@@ -53,10 +53,10 @@ func (s *Service) StartAttempt(ctx context.Context, by Caller, in AttemptInput) 
 	return attempt.State{}, overtaken()
 }
 
-// startAttempt tries once; moved tells that another attempt was started meanwhile. The attempt is durable before its
-// session names it, so that the one named is always there; one that no session names is known to nobody, and cannot be
-// approved. A repeat gives the attempt that its token waits in or has paid in; another payment with a token that may pay
-// again takes another session, or the end of the first one.
+// startAttempt tries once. moved reports that another attempt was started meanwhile. The attempt is durable before its
+// session names it. An attempt that no session names is invisible and cannot be approved. A repeat returns the attempt
+// that its token is pending or paid in. Another payment with a reusable token needs another session, or the end of the
+// first payment.
 func (s *Service) startAttempt(ctx context.Context, by Caller, in AttemptInput) (made attempt.State, moved bool, err error) {
 	from, err := s.Session(ctx, by.Account, in.Session)
 	if err != nil {
@@ -95,8 +95,8 @@ func (s *Service) startAttempt(ctx context.Context, by Caller, in AttemptInput) 
 	return made, moved, err
 }
 
-// supersedeAttempt aborts an attempt whose place another one takes, and ends its token, unless that is vaulted or takes
-// the place itself. decided: the attempt has been decided at this moment, and that stands.
+// supersedeAttempt aborts an attempt that another one replaces, and ends its token, unless the token is vaulted or is
+// the replacement's. decided: the attempt was decided meanwhile, and that decision stands.
 func (s *Service) supersedeAttempt(ctx context.Context, by Caller, before attempt.State, instead domain.Token) (decided bool, err error) {
 	kept := before.Token == instead
 	if !kept {
@@ -113,9 +113,8 @@ func (s *Service) supersedeAttempt(ctx context.Context, by Caller, before attemp
 	return false, err
 }
 
-// answers tells whether an attempt is the answer to its repeat: it waits at the price that the customer sees, or its
-// payment is paid, under way, or still to be made. With another token such a payment is in the way: a session is paid
-// once.
+// answers reports whether an attempt is the answer to a repeated request: it is pending at the price that the customer
+// sees, or its payment is not failed. A payment with another token is refused: a session is paid once.
 func (s *Service) answers(ctx context.Context, made attempt.State, in AttemptInput, waits bool) (bool, error) {
 	if made.Decision != attempt.Approved {
 		same := in.Shown == nil || made.Shown != nil && *made.Shown == *in.Shown
@@ -129,12 +128,12 @@ func (s *Service) answers(ctx context.Context, made attempt.State, in AttemptInp
 		return true, nil
 	}
 	paid := tip.State
-	paid.ID = made.Payment // also when it is still to be made
+	paid.ID = made.Payment // also if it is not created yet
 	return false, naming(*cannotPay("its client session has a payment already"), paid)
 }
 
-// current reads the attempt that the session names, and ends what a crash has left of its decision where that can be
-// done now; the zero state, which has expired, when the session names none.
+// current loads the attempt that the session names, and completes an interrupted decision if possible. If the session
+// names none, it returns the zero state, which has expired.
 func (s *Service) current(ctx context.Context, by Caller, from session.State) (attempt.State, error) {
 	if from.Attempt == "" {
 		return attempt.State{}, nil
@@ -150,7 +149,7 @@ func (s *Service) current(ctx context.Context, by Caller, from session.State) (a
 	return done, nil
 }
 
-// approved is the payment that the approval of an attempt would make now.
+// approved returns the payment that the approval of an attempt would create now.
 func (s *Service) approved(id domain.AttemptID, from session.State, in AttemptInput) *creation {
 	return &creation{
 		PaymentInput: PaymentInput{Token: in.Token, Session: from.ID, Shown: in.Shown},
@@ -158,6 +157,7 @@ func (s *Service) approved(id domain.AttemptID, from session.State, in AttemptIn
 	}
 }
 
+// recordAttempt records the attempt.
 func (s *Service) recordAttempt(ctx context.Context, by Caller, from session.State, id domain.AttemptID, in AttemptInput) (attempt.State, error) {
 	meta, err := s.request(by)
 	if err != nil {
@@ -171,7 +171,7 @@ func (s *Service) recordAttempt(ctx context.Context, by Caller, from session.Sta
 	return tip.State, err
 }
 
-// nameAttempt makes the attempt its session's current one.
+// nameAttempt makes the attempt its session's current attempt.
 func (s *Service) nameAttempt(ctx context.Context, by Caller, from session.State, id domain.AttemptID) (moved bool, err error) {
 	meta, err := s.request(by)
 	if err != nil {

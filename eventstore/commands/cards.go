@@ -6,7 +6,7 @@ import (
 	"payledger/eventstore/secrets"
 )
 
-// spentQueue is how many cards may wait to be destroyed; what does not fit is left to the janitor.
+// spentQueue is how many cards may wait to be destroyed. The janitor destroys the others.
 const spentQueue = 8192
 
 // cardOf names the card that pays.
@@ -19,7 +19,7 @@ func cardRef(inst instrument.State) secrets.CardRef {
 	return secrets.CardRef{Account: inst.Account, Token: inst.Token, TokenizedAt: inst.CreatedAt}
 }
 
-// discard has a card destroyed soon: its outcome is known, nobody needs it any more.
+// discard queues a card that is no longer needed for destruction.
 func (s *Service) discard(ref secrets.CardRef) {
 	select {
 	case s.spent <- ref:
@@ -27,8 +27,7 @@ func (s *Service) discard(ref secrets.CardRef) {
 	}
 }
 
-// destroyCards destroys spent cards beside the payments rather than in their way. One that a crash leaves
-// behind is found by the janitor.
+// destroyCards destroys queued cards outside the payments' calls. The janitor destroys those that a crash leaves.
 func (s *Service) destroyCards() {
 	for {
 		select {

@@ -9,9 +9,9 @@ import (
 	"payledger/eventstore"
 )
 
-// claimCheckout makes the payment the one that the browser of its session pays: a session has one at a time that lives,
-// whatever tabs ask for with whatever cards, at once or later (D12). After it no payment that the session named before
-// can be made any more.
+// claimCheckout records the payment as the one payment of its session: a session has one live payment at a time,
+// whichever tabs and cards the customer uses (D12). A payment that the session named before can then no longer be
+// created.
 func (s *Service) claimCheckout(ctx context.Context, by Caller, c *creation) error {
 	if !c.inBrowser() {
 		return nil
@@ -44,9 +44,8 @@ func (s *Service) claimCheckout(ctx context.Context, by Caller, c *creation) err
 	return overtaken()
 }
 
-// supersede lets the payment take the place of the one that the session names: of one that came to nothing, or that was
-// never made and now never will be. One that lives stays, and so does it when this request is the repeat of an older
-// one.
+// supersede replaces the payment that the session names if it failed or was never created. A live payment stays. It
+// also stays if this request repeats an older one.
 func (s *Service) supersede(ctx context.Context, by Caller, c *creation, before domain.PaymentID) error {
 	own, err := s.log.Payments.Load(ctx, by.Account, c.id, eventstore.Latest)
 	if err != nil {
@@ -62,8 +61,8 @@ func (s *Service) supersede(ctx context.Context, by Caller, c *creation, before 
 	return naming(*cannotPay("its client session has a payment already"), tip.State)
 }
 
-// giveUp makes sure that a payment which is not there is never made: it takes the place of its first event, so that
-// whoever is about to make it, on whatever node, is refused. It gives what stands there.
+// giveUp prevents a payment that does not exist from ever being created: it takes the place of its first event on every
+// node. It returns the aggregate at that place.
 func (s *Service) giveUp(ctx context.Context, by Caller, id, instead domain.PaymentID) (eventstore.Tip[payment.State], error) {
 	meta, err := s.request(by)
 	if err != nil {

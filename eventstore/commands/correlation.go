@@ -8,8 +8,8 @@ import (
 	"payledger/eventstore"
 )
 
-// metaOf is that of what a processor tells: it has the correlation id of what it is an answer to, the event of the
-// aggregate's revision, and not of whatever happened last. newest is the aggregate's last event as far as known.
+// metaOf returns the metadata for a processor's answer. Its correlation id is the request's, which is the event at
+// revision. newest is the aggregate's newest known event.
 func (s *Service) metaOf(ctx context.Context, name processor.Name, newest *eventstore.Recorded, revision uint64) (eventstore.Meta, error) {
 	r := newest
 	for r.Revision > revision && r.PrevSeq > 0 {

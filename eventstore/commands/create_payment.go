@@ -12,23 +12,23 @@ import (
 	"payledger/eventstore"
 )
 
-// creation is a payment on its way to being made.
+// creation is a payment that is being created.
 type creation struct {
 	PaymentInput
-	id       domain.PaymentID // "" until the token was looked at
-	approval *approval        // nil: nobody had to approve
+	id       domain.PaymentID // "" until the instrument is loaded
+	approval *approval        // nil: no approval was required
 }
 
-// approval is what the merchant has approved, and when: what became of session and token since does not count.
+// approval holds the approved session and the time of the approval. Later changes of session and token do not count.
 type approval struct {
 	at   time.Time
 	from session.State
 }
 
-// inBrowser tells whether the customer's browser asks for the payment itself (D12).
+// inBrowser reports whether the customer's browser creates the payment (D12).
 func (c creation) inBrowser() bool { return c.Session != "" && c.approval == nil }
 
-// vaulted tells whether the token counts as vaulted: one that was vaulted after the approval does not.
+// vaulted reports whether the token counts as vaulted. A token that was vaulted after the approval does not.
 func (c creation) vaulted(inst instrument.State) bool {
 	if c.approval != nil {
 		return inst.VaultedBy(c.approval.at)
@@ -36,7 +36,7 @@ func (c creation) vaulted(inst instrument.State) bool {
 	return inst.Vaulted()
 }
 
-// at is when the payment was decided.
+// at returns the time of the decision to pay.
 func (c creation) at(now time.Time) time.Time {
 	if c.approval != nil {
 		return c.approval.at
@@ -44,9 +44,9 @@ func (c creation) at(now time.Time) time.Time {
 	return now
 }
 
-// identify derives the id, given the instrument, so that a repeat of the request meets the same payment: from the key, from the
-// single-use token, or from checkout and token (D9, D12). A merchant who pays with a vaulted token and without a
-// key asks for a new payment each time.
+// identify derives the payment's id from the idempotency key, the single-use token, or checkout and token (D9, D12), so
+// that a repeated request has the same id. A merchant's payment with a vaulted token and without a key has a new id
+// each time.
 func (s *Service) identify(account domain.AccountID, c *creation, inst instrument.State) error {
 	switch {
 	case c.approval != nil: // derived from the attempt
@@ -66,9 +66,8 @@ func (s *Service) identify(account domain.AccountID, c *creation, inst instrumen
 	return nil
 }
 
-// payWith reads the instrument and the client session that the rest of the payment comes from, and refuses a token
-// that cannot pay. The session is empty when a merchant pays with a vaulted token: the request has it all (§4
-// rule 3).
+// payWith loads the instrument and the client session of the payment, and refuses a token that cannot pay. The session
+// is empty for a merchant's payment with a vaulted token (§4 rule 3).
 func (s *Service) payWith(ctx context.Context, account domain.AccountID, c *creation) (inst instrument.State, from session.State, err error) {
 	if inst, err = s.payable(ctx, account, c); err != nil {
 		return inst, from, err
@@ -88,7 +87,7 @@ func (s *Service) payWith(ctx context.Context, account domain.AccountID, c *crea
 	switch {
 	case err != nil:
 		return inst, from, err
-	case !wishes.Takes(inst.Card.Network): // a saved card, or networks that were changed since the card was entered
+	case !wishes.Takes(inst.Card.Network): // a saved card, or changed networks
 		err = cannotPay("its card is of " + string(inst.Card.Network) + ", and the networks allowed are " + listed(wishes.AllowedNetworks))
 	case from.ApprovalMode == session.ApprovalManual && c.approval == nil:
 		err = cannotPay("its client session asks for the approval of a payment attempt")
@@ -102,7 +101,7 @@ func (s *Service) payWith(ctx context.Context, account domain.AccountID, c *crea
 	return inst, from, err
 }
 
-// asShown tells whether the session, as the payment takes it, asks for the price that the customer saw (D12).
+// asShown reports whether the session's price equals the price that the customer saw (D12).
 func asShown(shown *domain.Price, from session.State) bool {
 	total := from.Total()
 	return shown == nil || total != nil && *shown == domain.Price{Amount: *total, Currency: from.Currency}
@@ -115,8 +114,8 @@ func amountChanged() *domain.Error {
 	return err
 }
 
-// payable reads the instrument, and derives the payment's id from what it is. A refusal counts only on what the leader
-// holds, and then so does the id: a replica may not have heard yet of the token, or of its vaulting.
+// payable loads the instrument and derives the payment's id. A refusal counts only for the Latest state: a replica may
+// lag behind the token or its vaulting.
 func (s *Service) payable(ctx context.Context, account domain.AccountID, c *creation) (instrument.State, error) {
 	use := func(tip eventstore.Tip[instrument.State], err error) (instrument.State, error) {
 		if err == nil {
@@ -134,7 +133,7 @@ func (s *Service) payable(ctx context.Context, account domain.AccountID, c *crea
 	return inst, err
 }
 
-// use is the claim of the token, given what stands there.
+// use returns the claim of the token.
 func (s *Service) use(ctx context.Context, inst instrument.State, c *creation) instrument.Use {
 	use := instrument.Use{At: c.at(s.Store.Now()), Payment: c.id}
 	if inst.UsedBy != c.id && !inst.Vaulted() {
@@ -143,7 +142,7 @@ func (s *Service) use(ctx context.Context, inst instrument.State, c *creation) i
 	return use
 }
 
-// claimToken records which payment uses the token: after it, no other can, unless it is vaulted.
+// claimToken records that the payment uses the token. No other payment can use it then, unless it is vaulted.
 func (s *Service) claimToken(ctx context.Context, by Caller, c *creation, vaulted bool) error {
 	meta, err := s.request(by)
 	if err != nil {
@@ -151,7 +150,7 @@ func (s *Service) claimToken(ctx context.Context, by Caller, c *creation, vaulte
 	}
 	_, err = s.log.Instruments.Execute(ctx, by.Account, c.Token, meta,
 		func(state instrument.State) (instrument.Event, error) {
-			if c.vaulted(state) != vaulted { // other rules hold for it since it was looked at
+			if c.vaulted(state) != vaulted { // vaulted or deleted meanwhile: other rules apply
 				return nil, overtaken()
 			}
 			return instrument.DecideUse(state, s.use(ctx, state, c))
@@ -165,8 +164,8 @@ func overtaken() *domain.Error {
 	return err
 }
 
-// lostClaim gives the payment that claimed the token and was made with another one, if that is what became
-// of the claim; "" else. What is asked is at the leader: a payment that is not there yet may still use it.
+// lostClaim returns the payment that claimed the token but was created with another token; "" if there is none. It
+// loads the Latest state: a payment that is not there yet may still use the token.
 func (s *Service) lostClaim(ctx context.Context, inst instrument.State) domain.PaymentID {
 	if inst.UsedBy == "" {
 		return ""
@@ -178,7 +177,7 @@ func (s *Service) lostClaim(ctx context.Context, inst instrument.State) domain.P
 	return inst.UsedBy
 }
 
-// ofCustomer holds a payment with a vaulted token to the customer that the token is tied to (§4 rule 3).
+// ofCustomer refuses a payment with a vaulted token of another customer (§4 rule 3).
 func ofCustomer(c payment.Create, inst instrument.State) error {
 	if c.Method.Vaulted && c.CustomerID != inst.CustomerID {
 		return cannotPay(otherCustomer)
@@ -192,8 +191,8 @@ func cannotPay(why string) *domain.Error {
 	return domain.Refuse(domain.KindConflict, domain.ReasonPayment, "The payment cannot be created: %s.", why)
 }
 
-// madeBefore names, to the customer whose token is refused, the payment of the same checkout that it made before:
-// a repeat whose first answer was lost finds it there (D12).
+// madeBefore adds to the refusal of a token the payment that the same checkout created before. A customer whose first
+// answer was lost finds it there (D12).
 func (s *Service) madeBefore(ctx context.Context, account domain.AccountID, c *creation, err error) error {
 	var refused *domain.Error
 	if c.Session == "" || !errors.As(err, &refused) || refused.Reason != domain.ReasonPayment || refused.Payment != "" {
@@ -218,7 +217,7 @@ func (s *Service) madeBefore(ctx context.Context, account domain.AccountID, c *c
 	return err
 }
 
-// standing reads a payment; where its id was given up, the one that was made instead (D12).
+// standing loads a payment. If its id was given up, it loads the payment that was created instead (D12).
 func (s *Service) standing(ctx context.Context, account domain.AccountID, id domain.PaymentID) (payment.State, error) {
 	tip, err := s.log.Payments.Load(ctx, account, id, eventstore.Latest)
 	if claim := tip.State.Claim; err == nil && claim != nil && claim.Payment != "" {

@@ -14,10 +14,10 @@ import (
 // ErrNotInitialized means that the log has no account.
 var ErrNotInitialized = errors.New("the ledger has no account yet")
 
-// ResetCredentials makes credentials for the log's first account in place of lost ones: another signing secret, an API key
-// with every scope, and another password of the dashboard's first user. API keys that were there still work. Webhooks
-// carry the previous signing secret's signature too, for SigningOverlap. A crash, or an error, in between leaves some of
-// them made and shown to nobody; the next run makes all of them again. Each is an event of the account, with actor.
+// ResetCredentials replaces lost credentials of the log's first account: it creates another signing secret, an API key
+// with every scope, and another password of the first dashboard user. Existing API keys still work. Webhooks carry the
+// previous secret's signature too, for SigningOverlap. After a crash or an error, some credentials exist that were
+// never shown; the next run creates all of them again. Each is an event of the account by actor.
 func ResetCredentials(ctx context.Context, store *eventstore.Store, vault *secrets.Store, random io.Reader, actor string) (Credentials, error) {
 	state, err := store.Initialized(ctx)
 	if errors.Is(err, eventstore.ErrNotFound) {

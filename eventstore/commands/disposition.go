@@ -14,25 +14,24 @@ import (
 	"payledger/eventstore/due"
 )
 
-// disposition is what became of a notification.
+// disposition is the result of a notification.
 type disposition struct {
-	effect  string // the event that it led to
-	refusal string // why it cannot be true
+	effect  string // type of the event that it caused
+	refusal string // why it was rejected
 	dispute domain.DisputeID
 }
 
-// kept is a notification as it came, with the correlation id of its coming: what it leads to is caused by it, and not by
-// whatever happened last.
+// stored is a notification with the correlation id of its arrival, which its events have, too.
 type stored struct {
 	inbox.Received
 	correlation string
 }
 
-// errNotYet means that a notification has to wait, as it well may.
+// errNotYet means that a notification must stay pending.
 var errNotYet = errors.New("it waits for something else")
 
-// applyNotification does what a notification about a payment of account asks for. Doing it twice is doing it once: the payment
-// and the dispute know what they were told.
+// applyNotification applies a notification about a payment of account. A repeated call changes nothing: payment and
+// dispute know the notifications that they have applied.
 func (s *Service) applyNotification(ctx context.Context, account domain.AccountID, e stored) (disposition, error) {
 	payload := e.Payload
 	tip, err := s.log.Payments.Load(ctx, account, payload.Reference, eventstore.Latest)
@@ -45,8 +44,8 @@ func (s *Service) applyNotification(ctx context.Context, account domain.AccountI
 	return s.applyAnswer(ctx, tip, payload)
 }
 
-// applyAnswer records the result of an operation: a fact like an answer. What contradicts the result that stands is
-// rejected, whoever recorded that, and when.
+// applyAnswer records the result of an operation. A result that contradicts the recorded result is rejected, whichever
+// node recorded that.
 func (s *Service) applyAnswer(ctx context.Context, tip eventstore.Tip[payment.State], payload processor.Notification) (disposition, error) {
 	revision, _ := revisionOf(payload)
 	op, found := tip.State.Operation(revision)
@@ -70,14 +69,14 @@ func (s *Service) applyAnswer(ctx context.Context, tip eventstore.Tip[payment.St
 		disposed.effect = next.Recorded.Type
 		s.launchRequested(next, due.Time{})
 	} else {
-		disposed.refusal = next.State.Contradiction(revision, *payload.Answer) // of what somebody recorded meanwhile
+		disposed.refusal = next.State.Contradiction(revision, *payload.Answer) // of a result that was recorded meanwhile
 	}
 	s.inFlight.lookAgain(payload.Key)
 	return disposed, nil
 }
 
-// applyUnstored records what a dispute became although the payment's inbox, for the reason full, has no room to keep what
-// told of it: that is durable where it belongs, and once. Anything else the processor has to tell again.
+// applyUnstored applies a dispute notification for which the payment's inbox has no room: the dispute itself makes it
+// durable. For other notifications it returns full, and the processor repeats them.
 func (s *Service) applyUnstored(ctx context.Context, requestID string, payload processor.SignedNotification, at time.Time, full error) error {
 	if payload.Dispute == nil {
 		return full
@@ -95,7 +94,7 @@ func (s *Service) applyUnstored(ctx context.Context, requestID string, payload p
 	}
 	if err == nil {
 		s.Logger.Warn().Err(full).Str("processor", string(payload.Processor)).Str("notification", payload.ID).Str("dispute", string(disposed.dispute)).
-			Str("effect", disposed.effect).Str("reason", disposed.refusal).Msg("what was told of a dispute was recorded there, and not kept")
+			Str("effect", disposed.effect).Str("reason", disposed.refusal).Msg("a dispute notification was applied without being stored")
 	}
 	return err
 }

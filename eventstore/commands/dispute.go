@@ -13,8 +13,7 @@ import (
 	"payledger/eventstore"
 )
 
-// applyDispute records what a processor told of a dispute (D16), as caused by the notification. The payment is not
-// touched.
+// applyDispute records a processor's dispute notification on the dispute (D16). The payment does not change.
 func (s *Service) applyDispute(ctx context.Context, paid eventstore.Tip[payment.State], e stored) (disposition, error) {
 	n := e.Payload
 	payload := n.Dispute
@@ -45,7 +44,7 @@ func (s *Service) applyDispute(ctx context.Context, paid eventstore.Tip[payment.
 	}
 	disposed := disposition{dispute: id}
 	if i := slices.IndexFunc(tip.State.Facts, func(f dispute.RecordedFact) bool { return f.EventID == fact.EventID }); i >= 0 {
-		disposed.refusal = tip.State.Facts[i].Refusal // also one that was recorded before a crash
+		disposed.refusal = tip.State.Facts[i].Refusal // also of a fact recorded before a crash
 	}
 	if tip.Appended {
 		disposed.effect = tip.Recorded.Type
@@ -53,8 +52,8 @@ func (s *Service) applyDispute(ctx context.Context, paid eventstore.Tip[payment.
 	return disposed, nil
 }
 
-// disputed names the disputed transaction: what the processor says, else the newest capture that it confirmed, else
-// the authorization (D16). false: the payment never was at that processor.
+// disputed returns the disputed transaction: the processor's, else that of the newest confirmed capture, else the
+// authorization's (D16). It returns false if the payment was never at that processor.
 func disputed(s payment.State, name processor.Name, payload string) (transaction string, processed bool) {
 	for _, op := range s.Whole().Operations {
 		if op.Target.Processor != name || op.TransactionID == "" {
@@ -68,7 +67,7 @@ func disputed(s payment.State, name processor.Name, payload string) (transaction
 	return domain.FirstNonEmpty(payload, transaction), processed
 }
 
-// factOf is the fact that a notification, which came at a time, tells.
+// factOf returns the fact of a notification that arrived at a time.
 func factOf(n processor.Notification, at time.Time, transaction string) dispute.Fact {
 	payload := n.Dispute
 	fact := dispute.Fact{

@@ -9,14 +9,14 @@ import (
 	"payledger/eventstore"
 )
 
-// EndpointInput asks for a further webhook endpoint (D20).
+// EndpointInput describes a new webhook endpoint (D20).
 type EndpointInput struct {
 	URL         string
 	Description string
 	EventTypes  []string // empty: all
 }
 
-// EndpointChange changes a webhook endpoint; nil leaves a field as it is (D20).
+// EndpointChange changes a webhook endpoint; nil leaves a field unchanged (D20).
 type EndpointChange struct {
 	URL         *string
 	Description *string
@@ -24,7 +24,7 @@ type EndpointChange struct {
 	Enabled     *bool
 }
 
-// CreateEndpoint adds a webhook endpoint (D20). Its URL was checked by the caller.
+// CreateEndpoint adds a webhook endpoint (D20). The caller has checked its URL.
 func (s *Service) CreateEndpoint(ctx context.Context, by Caller, in EndpointInput) (account.Endpoint, error) {
 	id, err := eventstore.NewUUID(s.Random)
 	if err != nil {
@@ -40,7 +40,7 @@ func (s *Service) CreateEndpoint(ctx context.Context, by Caller, in EndpointInpu
 	return made, err
 }
 
-// ChangeEndpoint changes a webhook endpoint and gives it as it stands (D20). Its URL was checked by the caller.
+// ChangeEndpoint changes a webhook endpoint and returns it (D20). The caller has checked its URL.
 func (s *Service) ChangeEndpoint(ctx context.Context, by Caller, id domain.EndpointID, in EndpointChange) (account.Endpoint, error) {
 	state, err := s.changeAccount(ctx, by, func(state account.State, at time.Time) (account.Event, error) {
 		return account.DecideChangeEndpoint(state, account.ChangeEndpoint{
@@ -51,7 +51,7 @@ func (s *Service) ChangeEndpoint(ctx context.Context, by Caller, id domain.Endpo
 	return changed, err
 }
 
-// DeleteEndpoint takes a webhook endpoint away and gives it as it was (D20).
+// DeleteEndpoint deletes a webhook endpoint and returns it as it was (D20).
 func (s *Service) DeleteEndpoint(ctx context.Context, by Caller, id domain.EndpointID) (account.Endpoint, error) {
 	var deleted account.Endpoint
 	_, err := s.changeAccount(ctx, by, func(state account.State, at time.Time) (account.Event, error) {

@@ -12,34 +12,33 @@ import (
 	"payledger/eventstore/due"
 )
 
-// How an operation is taken up.
+// The first call for an operation.
 const (
-	sendFirst = true  // it was recorded just now
-	askFirst  = false // it was found without an outcome: the processor may have it
+	sendFirst = true  // it was just recorded
+	askFirst  = false // it was found without an outcome: the processor may have received it
 )
 
-// inFlight is one operation while this process works on it: until its outcome is recorded, or, without one, until no
-// caller waits for it any more. Then the agenda asks about it, each question being a flight of its own. Within a
-// process an operation flies once at a time; between processes the processor's key and the compare-and-swap on the
-// outcome see to it.
+// inFlight is an operation on which this process works: until its outcome is recorded, or, without an outcome, until no
+// caller waits. Then its next question is in the agenda. An operation is in flight at most once in a process. Between
+// processes the processor's key and the compare-and-swap on the outcome prevent a second effect.
 type inFlight struct {
 	key      domain.OperationKey
 	revision uint64
-	deadline due.Time                      // when the payment timeout of the operation ends
-	tip      eventstore.Tip[payment.State] // owned by the flight's goroutine
+	deadline due.Time                      // end of the operation's payment timeout
+	tip      eventstore.Tip[payment.State] // owned by the operation's goroutine
 	asked    int                           // questions without an answer
 	awaited  bool                          // callers may wait until the deadline; guarded by flights.mu
 
-	answered chan struct{} // closed when callers need wait no longer
-	ended    chan struct{} // closed when the flight has ended
-	wake     chan struct{} // holds one signal: look again now
+	answered chan struct{} // closed when callers can be answered
+	ended    chan struct{} // closed when the operation is no longer in flight
+	wake     chan struct{} // holds one signal: ask again now
 	once     sync.Once
 	mu       sync.Mutex
-	state    payment.State // what callers are answered
-	next     time.Time     // when the processor is asked next, by the process's own clock; zero while it is being asked
+	state    payment.State // the answer to callers
+	next     time.Time     // of the next question, by the process's own clock; zero during a question
 }
 
-// publish tells the callers the newest state; landed says that they need wait no longer.
+// publish sets the state for callers. answered releases them.
 func (f *inFlight) publish(state payment.State, answered bool) {
 	f.mu.Lock()
 	f.state = state
@@ -49,7 +48,7 @@ func (f *inFlight) publish(state payment.State, answered bool) {
 	}
 }
 
-// giveUpWaiting lets callers go at the payment timeout who still wait, because the answer could not be recorded.
+// giveUpWaiting releases callers at the payment timeout if the answer could not be recorded.
 func (f *inFlight) giveUpWaiting() {
 	select {
 	case <-f.answered:
@@ -64,7 +63,7 @@ func (f *inFlight) newest() payment.State {
 	return f.state
 }
 
-// asksNext returns the time of the next question; zero: it is being asked now.
+// asksNext returns the time of the next question; zero: a question is under way.
 func (f *inFlight) asksNext() time.Time {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -77,7 +76,7 @@ func (f *inFlight) setNext(t time.Time) {
 	f.next = t
 }
 
-// inFlightOperations are the operations under way in this process, and those that it asks about later.
+// inFlightOperations are the operations in flight in this process, and its agenda.
 type inFlightOperations struct {
 	mu     sync.Mutex
 	by     map[domain.OperationKey]*inFlight
@@ -88,7 +87,7 @@ func newInFlightOperations() inFlightOperations {
 	return inFlightOperations{by: map[domain.OperationKey]*inFlight{}, agenda: newAgenda()}
 }
 
-// join returns the operation's flight. fresh reports that it is new: the caller must start it.
+// join returns the operation in flight. fresh reports that the caller must start it.
 func (fs *inFlightOperations) join(f *inFlight) (joined *inFlight, fresh bool) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
@@ -107,14 +106,14 @@ func (fs *inFlightOperations) find(key domain.OperationKey) *inFlight {
 	return fs.by[key]
 }
 
-// leave ends a flight; again, it does nothing.
+// leave ends an operation's flight. A repeated call does nothing.
 func (fs *inFlightOperations) leave(f *inFlight) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	fs.remove(f)
 }
 
-// remove ends a flight; the caller holds mu.
+// remove is leave for a caller that holds mu.
 func (fs *inFlightOperations) remove(f *inFlight) {
 	if fs.by[f.key] == f {
 		delete(fs.by, f.key)
@@ -122,7 +121,8 @@ func (fs *inFlightOperations) remove(f *inFlight) {
 	}
 }
 
-// park ends a flight for which nobody waits, and puts its next question into the agenda. False: somebody waits.
+// park ends the flight of an operation for which no caller waits, and adds its next question to the agenda. It returns
+// false if a caller waits.
 func (fs *inFlightOperations) park(f *inFlight, now time.Time) bool {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
@@ -144,7 +144,7 @@ func (fs *inFlightOperations) park(f *inFlight, now time.Time) bool {
 	return true
 }
 
-// lookAgain asks about an operation of this process now: it may have its outcome.
+// lookAgain makes the next question about an operation due now.
 func (fs *inFlightOperations) lookAgain(key domain.OperationKey) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
@@ -158,14 +158,14 @@ func (fs *inFlightOperations) lookAgain(key domain.OperationKey) {
 	fs.agenda.hurry(key, time.Now())
 }
 
-// awaits reports whether callers may wait for a flight.
+// awaits reports whether callers may wait for f.
 func (fs *inFlightOperations) awaits(f *inFlight) bool {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	return f.awaited
 }
 
-// all lists the operations under way.
+// all returns the operations in flight.
 func (fs *inFlightOperations) all() []*inFlight {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
@@ -176,19 +176,19 @@ func (fs *inFlightOperations) all() []*inFlight {
 	return list
 }
 
-// launch starts an open operation of a payment, or joins it when it is under way here. Its payment timeout begins
-// when it was requested; a clock that was set back since does not make it longer.
+// launch starts an open operation, or joins it if it is in flight. Its payment timeout begins with its request and does
+// not grow if the clock is set back.
 func (s *Service) launch(tip eventstore.Tip[payment.State], revision uint64, send bool) *inFlight {
 	op, _ := tip.State.Operation(revision)
 	return s.launchUntil(tip, revision, send, s.timeoutOf(op))
 }
 
-// timeoutOf returns when the payment timeout of an operation ends.
+// timeoutOf returns the end of an operation's payment timeout.
 func (s *Service) timeoutOf(op payment.Operation) due.Time {
 	return due.At(s.Store.Now(), op.RequestedAt, op.RequestedAt.Add(s.PaymentTimeout))
 }
 
-// fromNow returns when a payment timeout ends that begins now.
+// fromNow returns the end of a payment timeout that begins now.
 func (s *Service) fromNow() due.Time { return due.In(s.Store.Now(), s.PaymentTimeout) }
 
 func (s *Service) launchUntil(tip eventstore.Tip[payment.State], revision uint64, send bool, deadline due.Time) *inFlight {
@@ -209,8 +209,8 @@ func newInFlight(tip eventstore.Tip[payment.State], revision uint64, deadline du
 	}
 }
 
-// launchRequested starts the operation that the newest event requested, if it did. Its payment timeout ends at the
-// deadline of those who wait for it; nobody does after that, and then it is the operation's own.
+// launchRequested starts the operation that the newest event requested; nil: it requested none. The payment timeout
+// ends at the deadline of the callers, or, if that is over, is the operation's own.
 func (s *Service) launchRequested(tip eventstore.Tip[payment.State], deadline due.Time) *inFlight {
 	op, requested := process.Requested(tip.State)
 	switch {
@@ -222,12 +222,12 @@ func (s *Service) launchRequested(tip eventstore.Tip[payment.State], deadline du
 	return s.launch(tip, op.Revision, sendFirst)
 }
 
-// timeOutGrace is how long callers wait at their deadline until the time-out is recorded, so that they are answered
-// what a read then shows. Only a store in trouble takes as long.
+// timeOutGrace is how long callers wait past their deadline for the time-out to be recorded, so that their answer
+// equals a later read.
 const timeOutGrace = time.Second
 
-// await gives the payment as it stands when the operation has an answer or its time-out is recorded, or when the
-// service drains. It does not end with the caller's context: the caller may be gone, the work is not.
+// await returns the payment when the operation has an answer, its time-out is recorded, or the service drains. It
+// ignores the end of ctx: the caller may be gone, the work continues.
 func (s *Service) await(ctx context.Context, f *inFlight, deadline due.Time) payment.State {
 	defer asideLater(ctx)()
 	late := time.NewTimer(deadline.Left(s.Store.Now()) + timeOutGrace)
@@ -242,8 +242,9 @@ func (s *Service) await(ctx context.Context, f *inFlight, deadline due.Time) pay
 	return f.newest().Unanswered()
 }
 
-// drive takes one operation to its outcome, or as far as it gets while callers wait; then it parks the operation. What
-// its answer requested in turn (another processor, a capture, a void) flies on its own; callers wait for that too.
+// drive calls the processor until the operation has an outcome or no caller waits; then it parks the operation.
+// Operations that the answer requests (another processor, a capture, a void) are driven on their own, and callers wait
+// for them, too.
 func (s *Service) drive(ctx context.Context, f *inFlight, send bool) {
 	for ; ; f.asked++ {
 		f.setNext(time.Time{})
@@ -276,8 +277,8 @@ func (s *Service) drive(ctx context.Context, f *inFlight, send bool) {
 	}
 }
 
-// release lets the callers go, after what the outcome requested in turn has landed. Callers wait for both no longer than
-// for one: while they do, the second's payment timeout is the first's (D8).
+// release answers the waiting callers after any follow-up operation has its outcome, too. Both share one payment
+// timeout (D8).
 func (s *Service) release(f *inFlight) {
 	f.publish(f.tip.State, false)
 	if next := s.launchRequested(f.tip, f.deadline); next != nil && next != f {
@@ -291,7 +292,7 @@ func (s *Service) release(f *inFlight) {
 	f.publish(f.tip.State, true)
 }
 
-// rest waits for the next question; a wake-up or the end of ctx ends it.
+// rest waits for d, a wake-up or the end of ctx.
 func (s *Service) rest(ctx context.Context, f *inFlight, d time.Duration) error {
 	f.setNext(time.Now().Add(d))
 	t := time.NewTimer(d)

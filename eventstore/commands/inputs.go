@@ -8,34 +8,34 @@ import (
 	"payledger/domain/session"
 )
 
-// Caller is who asks: it becomes the events' account, actor and correlation id (I2).
+// Caller is the origin of a command: its events' account, actor and correlation id (I2).
 type Caller struct {
 	Account   domain.AccountID
 	Actor     string // "api_key:<id>", "client_token:<session id>", "cli:init", "process:recovery"
 	RequestID string // X-Request-Id: the events' correlation id; the command id is made from it
 }
 
-// SessionInput is a merchant's request for a client session, validated (D4).
+// SessionInput is a validated request for a client session (D4).
 type SessionInput struct {
-	session.Fields                  // Personal is made here, from Customer
-	Customer       *domain.Customer // nil when none was sent
+	session.Fields                  // Personal is set from Customer
+	Customer       *domain.Customer // nil: none was sent
 }
 
-// SessionChange gives a session as it shall be, from what it is.
+// SessionChange returns a session's new fields, given its current ones.
 type SessionChange func(SessionInput) (SessionInput, error)
 
-// TokenizeInput is a card entered in the checkout of a session, validated (D12).
+// TokenizeInput is a validated card that was entered in the checkout of a session (D12).
 type TokenizeInput struct {
 	Session domain.SessionID
 	Card    processor.Card
-	Vault   bool // at once, for the session's customer (D5: paymentFlow VAULT)
+	Vault   bool // vault it for the session's customer (D5: paymentFlow VAULT)
 }
 
-// PaymentInput is a merchant's request for a payment, validated (D5). What it leaves out comes from the
-// session that made the token.
+// PaymentInput is a validated request for a payment (D5). The session that created the token supplies the missing
+// fields.
 type PaymentInput struct {
 	Token          domain.Token
-	Session        domain.SessionID // of the checkout whose customer pays in the browser (D12); "" for a merchant's request
+	Session        domain.SessionID // of the checkout in the browser (D12); "" for a merchant's request
 	OrderID        string
 	CustomerID     string
 	Currency       domain.Currency
@@ -44,22 +44,22 @@ type PaymentInput struct {
 	Customer       *domain.Customer
 	Metadata       domain.Metadata
 	Method         session.Method
-	IdempotencyKey string        // "" when no header was sent
-	Shown          *domain.Price // in a checkout, what the customer saw; nil: not told
+	IdempotencyKey string        // "": none was sent
+	Shown          *domain.Price // the price that the customer saw in a checkout; nil: unknown
 }
 
-// APIKeyInput asks for a further API key (D20).
+// APIKeyInput describes a new API key (D20).
 type APIKeyInput struct {
 	Name      string
 	Scopes    []string
 	ExpiresAt *time.Time
 }
 
-// ResumeInput hands back what the customer's check ended with (§4 rule 1, D8). Action is the revision of
-// the required action that the resume token was made for, 0 when the token could not be read.
+// ResumeInput is the result of the customer's action (§4 rule 1, D8). Action is the revision of the required action of
+// the resume token; 0 if the token could not be read.
 type ResumeInput struct {
 	Payment        domain.PaymentID
 	Action         uint64
-	Outcome        processor.Outcome // "": nobody but the processor knows it; it is asked (D12)
+	Outcome        processor.Outcome // "": only the processor knows it (D12)
 	IdempotencyKey string
 }

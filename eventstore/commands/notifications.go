@@ -13,9 +13,9 @@ import (
 	"payledger/eventstore"
 )
 
-// Notify takes what a processor told unasked (D14): first it is kept, then it is applied as far as can be now. nil
-// means that it is durable, whatever becomes of it; a repeat is one that is kept already. What cannot be applied yet
-// waits: for a payment that is not known here, or for another operation's answer.
+// Notify stores a processor's unsolicited notification and applies it as far as possible now (D14). nil means that the
+// notification is durable, or was before. A notification about an unknown payment, or one that depends on another
+// operation's answer, stays pending.
 func (s *Service) Notify(ctx context.Context, requestID string, payload processor.SignedNotification) error {
 	if !domain.PaymentIDShaped(payload.Reference) {
 		return domain.Invalid("ProcessorNotification", domain.Violation{Path: "$.reference", Description: "is not an id that a payment here can have"})
@@ -28,13 +28,13 @@ func (s *Service) Notify(ctx context.Context, requestID string, payload processo
 	return s.receive(ctx, requestID, payload, false)
 }
 
-// receive keeps a notification, once, and applies what waits in its inbox.
+// receive stores a notification once and applies the pending notifications of its inbox. found: a sweep found it.
 func (s *Service) receive(ctx context.Context, requestID string, payload processor.SignedNotification, found bool) error {
 	meta, err := s.Store.NewMeta("processor:"+string(payload.Processor), requestID)
 	if err != nil {
 		return err
 	}
-	meta.Request = true // a full store sends it away; it is told again, or found by asking
+	meta.Request = true // a full store refuses it; the processor repeats it, or a sweep finds it
 	event := inbox.Receive{At: meta.At, Payload: payload.Notification, Body: payload.Body, Redacted: payload.Redacted, Listed: found, Unreadable: payload.Unreadable}
 	if payload.Additional != "" {
 		event.Additional = s.sealAdditional(ctx, payload)
@@ -42,7 +42,7 @@ func (s *Service) receive(ctx context.Context, requestID string, payload process
 	}
 	tip, err := s.log.Inboxes.Execute(ctx, eventstore.InboxOwner, string(payload.Reference), meta,
 		func(state inbox.State) (inbox.Event, error) { return inbox.DecideReceive(state, event) })
-	ctx = context.WithoutCancel(ctx) // it is kept, and carried out whether or not the processor is still there
+	ctx = context.WithoutCancel(ctx) // commit point: it is stored, and applied also if the processor hangs up
 	if noRoom(err) {
 		return s.applyUnstored(ctx, requestID, payload, meta.At, err)
 	}
@@ -50,18 +50,18 @@ func (s *Service) receive(ctx context.Context, requestID string, payload process
 		return err
 	}
 	if err := s.applyInbox(ctx, tip); err != nil {
-		s.Logger.Warn().Err(err).Str("payment", string(payload.Reference)).Msg("a notification is kept and waits; trying again")
+		s.Logger.Warn().Err(err).Str("payment", string(payload.Reference)).Msg("a stored notification could not be applied; trying again")
 	}
 	return nil
 }
 
-// noRoom tells whether an inbox could not take a notification because of what it holds.
+// noRoom reports whether err says that the inbox is full.
 func noRoom(err error) bool {
 	return errors.Is(err, inbox.ErrFull) || errors.Is(err, eventstore.ErrTooLarge)
 }
 
-// ApplyPendingNotifications applies what waits in the inbox of a payment, as far as can be now. It may be called by anybody, any
-// number of times.
+// ApplyPendingNotifications applies the pending notifications of a payment as far as possible now. Repeated and
+// concurrent calls are safe.
 func (s *Service) ApplyPendingNotifications(ctx context.Context, reference domain.PaymentID) error {
 	tip, err := s.log.Inboxes.Load(ctx, eventstore.InboxOwner, string(reference), eventstore.AllowStale)
 	if err != nil {
@@ -70,14 +70,15 @@ func (s *Service) ApplyPendingNotifications(ctx context.Context, reference domai
 	return s.applyInbox(ctx, tip)
 }
 
-// applyInbox goes through what waits in an inbox, in the order in which it came, and remembers it when some still does.
+// applyInbox applies the pending notifications of an inbox in the order of their arrival, and remembers the inbox if
+// some stay pending.
 func (s *Service) applyInbox(ctx context.Context, tip eventstore.Tip[inbox.State]) error {
 	waiting := tip.State.Waiting()
 	if len(waiting) == 0 {
 		return nil
 	}
 	var failed []error
-	s.pendingInboxes.set(tip.State.Reference, true) // before anything is looked at: what is recorded meanwhile counts
+	s.pendingInboxes.set(tip.State.Reference, true) // before the payment is loaded: an event recorded meanwhile applies the inbox again
 	account, known, err := s.PaymentAccount(ctx, tip.State.Reference)
 	if err != nil {
 		return err
@@ -109,8 +110,8 @@ func (s *Service) applyInbox(ctx context.Context, tip eventstore.Tip[inbox.State
 	return errors.Join(failed...)
 }
 
-// payloadsIn finds what the notifications that wait told, by the revision of its event: all of them, or the one alone that
-// is at hand as it has just come.
+// payloadsIn returns the pending notifications by the revision of their event: all of them, or only the newest, which
+// is at hand.
 func (s *Service) payloadsIn(ctx context.Context, tip eventstore.Tip[inbox.State], waiting []inbox.Notification, all bool) (map[uint64]stored, error) {
 	events := []*eventstore.Recorded{tip.Recorded}
 	if first := waiting[0].Revision; all && first != tip.Recorded.Revision {
@@ -132,7 +133,7 @@ func (s *Service) payloadsIn(ctx context.Context, tip eventstore.Tip[inbox.State
 	return payload, nil
 }
 
-// recordDisposition records what became of a notification.
+// recordDisposition records the result of a notification.
 func (s *Service) recordDisposition(ctx context.Context, tip eventstore.Tip[inbox.State], n inbox.Notification, disposed disposition) (eventstore.Tip[inbox.State], error) {
 	meta, err := s.Store.NewMeta("processor:"+string(n.Processor), tip.Recorded.CorrelationID)
 	if err != nil {
@@ -158,7 +159,7 @@ func (s *Service) recordDisposition(ctx context.Context, tip eventstore.Tip[inbo
 	return next, err
 }
 
-// revisionOf takes the revision out of a notification's operation key (D14).
+// revisionOf returns the revision in a notification's operation key (D14).
 func revisionOf(n processor.Notification) (uint64, bool) {
 	text, ours := strings.CutPrefix(string(n.Key), string(n.Reference)+".")
 	revision, err := strconv.ParseUint(text, 10, 64)

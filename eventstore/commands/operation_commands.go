@@ -63,9 +63,9 @@ func (s *Service) Cancel(ctx context.Context, by Caller, id domain.PaymentID, c 
 	return after, err
 }
 
-// Resume goes on with a payment after its customer's action, and waits for a payment that goes on by itself
-// (§4 rule 1, D8): NoActionsToHandle when the payment timeout is over first. One that waited for another's
-// completion, after which its action is still required, is decided again.
+// Resume continues a payment after its customer's action, and waits for a payment that continues by itself (§4 rule 1,
+// D8). It returns NoActionsToHandle at the payment timeout. If the call waited for another completion and the action is
+// still required, it decides again.
 func (s *Service) Resume(ctx context.Context, by Caller, in ResumeInput) (payment.State, error) {
 	deadline := s.fromNow()
 	untold := in.Outcome == "" && in.Action != 0
@@ -100,9 +100,9 @@ func (s *Service) Resume(ctx context.Context, by Caller, in ResumeInput) (paymen
 	}
 }
 
-// lookUpAction asks the processor how the customer's check ended, and records what it says: the one way to know it
-// outside the sandbox (D12). done: the payment stands as given, its action ended just now or to be taken still. overdue
-// says that the action's own time has gone by, whatever the clock shows.
+// lookUpAction asks the processor for the result of the customer's action and records it. In production only the
+// processor knows the result (D12). done: the returned payment is the answer; its action has just ended, or is still
+// required. overdue: the action has expired, also if the clock was set back.
 func (s *Service) lookUpAction(ctx context.Context, by Caller, in ResumeInput, deadline due.Time, overdue bool) (after payment.State, done bool, err error) {
 	tip, err := s.log.Payments.Load(ctx, by.Account, in.Payment, eventstore.Latest)
 	action := tip.State.RequiredAction()
@@ -112,7 +112,7 @@ func (s *Service) lookUpAction(ctx context.Context, by Caller, in ResumeInput, d
 	ctx = context.WithoutCancel(ctx)
 	ask, cancel := context.WithTimeout(ctx, cmp.Or(max(0, deadline.Left(s.Store.Now())), askTimeout))
 	defer cancel()
-	defer context.AfterFunc(s.ctx, cancel)() // the process ends
+	defer context.AfterFunc(s.ctx, cancel)() // Close
 	defer asideLater(ctx)()
 	op, _ := tip.State.Operation(action.Revision)
 	found, err := s.Processors.Lookup(ask, op.Target.Processor, tip.State.OperationKey(op.Revision))

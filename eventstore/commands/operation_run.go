@@ -102,10 +102,10 @@ func refusal(tip eventstore.Tip[payment.State]) error {
 	return nil
 }
 
-// lookAgain is how often the log is looked at while another node's operation is waited for.
+// lookAgain is the interval at which the log is read while an operation of another node runs.
 const lookAgain = 50 * time.Millisecond
 
-// waitForRunning returns when an operation of the payment may have got further; at the deadline it refuses
+// waitForRunning returns when an operation of the payment may have progressed. After the deadline it returns a refusal
 // (D7).
 func (s *Service) waitForRunning(ctx context.Context, state payment.State, deadline due.Time) error {
 	var left <-chan struct{}

@@ -10,10 +10,9 @@ import (
 	"payledger/eventstore"
 )
 
-// recordOutOfBand looks for what broke an operation that its processor refused (§6.3, D14): the processor is asked for all
-// that it has done for the payment, and what nobody here asked for is recorded, in the processor's order. All of it
-// comes before the refusal itself: whatever ends the process in between leaves the operation without its outcome, so
-// that whoever asks for that comes through here again.
+// recordOutOfBand looks for the reason of a refusal (§6.3, D14): it lists the processor's operations for the payment
+// and records those that this service did not request, in the processor's order. They are recorded before the refusal.
+// After a crash in between the operation has no outcome, so its recovery repeats the look-up.
 func (s *Service) recordOutOfBand(ctx context.Context, tip eventstore.Tip[payment.State], revision uint64, answer processor.Answer) (eventstore.Tip[payment.State], error) {
 	op, _ := tip.State.Operation(revision)
 	if !process.SuspectsOutOfBand(op, answer) {
@@ -21,10 +20,10 @@ func (s *Service) recordOutOfBand(ctx context.Context, tip eventstore.Tip[paymen
 	}
 	asking, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	defer context.AfterFunc(s.ctx, cancel)() // the process ends
+	defer context.AfterFunc(s.ctx, cancel)() // Close
 	records, err := s.Processors.ByReference(asking, op.Target.Processor, tip.State.ID)
-	if errors.Is(err, processor.ErrUnreadable) { // asking again would bring the same: the refusal stands by itself
-		s.Logger.Warn().Err(err).Str("payment", string(tip.State.ID)).Msg("not all that the processor did for a payment can be read")
+	if errors.Is(err, processor.ErrUnreadable) { // a repeat returns the same; record the refusal alone
+		s.Logger.Warn().Err(err).Str("payment", string(tip.State.ID)).Msg("some of the processor's operations for the payment cannot be read")
 	} else if err != nil {
 		return tip, err
 	}
@@ -41,7 +40,7 @@ func (s *Service) recordOutOfBand(ctx context.Context, tip eventstore.Tip[paymen
 	return tip, nil
 }
 
-// recordUnrequested records one operation that is not ours, unless it is known or no fact.
+// recordUnrequested records one operation that this service did not request, unless it is known or changed nothing.
 func (s *Service) recordUnrequested(ctx context.Context, tip eventstore.Tip[payment.State], revision uint64, r processor.Record) (eventstore.Tip[payment.State], error) {
 	found := payment.RecordOutOfBand{Record: r}
 	event, err := payment.DecideOutOfBand(tip.State, found)
@@ -62,8 +61,8 @@ func (s *Service) recordUnrequested(ctx context.Context, tip eventstore.Tip[paym
 	})
 }
 
-// recordRequested records the outcome of another operation of ours that has none here, or was given up: what was found may
-// rest on it, as a refund does on the capture whose confirmation was lost.
+// recordRequested records the outcome of another operation that this service requested, if the outcome is missing here.
+// An out-of-band operation can depend on it, as a refund depends on its capture.
 func (s *Service) recordRequested(ctx context.Context, tip eventstore.Tip[payment.State], asked uint64, r processor.Record) (eventstore.Tip[payment.State], error) {
 	op, known := tip.State.Operation(asked)
 	if !known || !op.State.Open() && !tip.State.Late(asked, r.Answer) || r.State == processor.Pending {
@@ -71,7 +70,7 @@ func (s *Service) recordRequested(ctx context.Context, tip eventstore.Tip[paymen
 	}
 	next, err := s.appendAnswer(ctx, tip, asked, r.Answer)
 	if errors.Is(err, payment.ErrRunning) || errors.Is(err, processor.ErrUnknown) {
-		return next, nil // it is asked about by itself
+		return next, nil // its own questions continue
 	}
 	if err == nil && next.Appended {
 		s.Logger.Debug().Str("operation", string(r.Key)).Msg("outcome found in the processor's books")

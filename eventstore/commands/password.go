@@ -12,14 +12,13 @@ import (
 	"payledger/eventstore/secrets"
 )
 
-// ResetUserPassword gives a user of the dashboard another password and returns it; it is shown once. user is the user as the
-// account has it. Its effects come in this order:
+// ResetUserPassword gives a dashboard user another password and returns it; it is shown once. Its effects, in order:
 //
-//  1. The verifier of the new password is durable in the vault, under a name of its own. After a crash here the old password
-//     counts. The next reset takes another name, and destroys the verifier that was left.
-//  2. The event makes it the user's. After a crash here the new password counts, and nobody was shown it: another reset is
-//     needed.
-//  3. The verifiers before it are destroyed. After a crash here they count no more, and the next reset destroys them.
+//  1. The verifier of the new password is stored under a name of its own. After a crash here the old password is valid. The
+//     next reset takes another name and destroys the unused verifier.
+//  2. The event makes the verifier the user's. After a crash here the new password is valid and was never shown: another
+//     reset is needed.
+//  3. The earlier verifiers are destroyed. After a crash here they are not valid, and the next reset destroys them.
 func (s *Service) ResetUserPassword(ctx context.Context, by Caller, user account.User) (string, error) {
 	password, err := randomText(s.Random, passwordLength)
 	if err != nil {
@@ -44,8 +43,8 @@ func (s *Service) ResetUserPassword(ctx context.Context, by Caller, user account
 	return password, s.Vault.CleanPasswords(ctx, name)
 }
 
-// storePassword keeps a verifier under the first free number after the current one's. Taken numbers are those of resets that
-// were cut short, or are under way; a value is never written over.
+// storePassword stores a verifier under the first free number after the current one's. Interrupted or concurrent resets
+// took the numbers before; a value is never overwritten.
 func (s *Service) storePassword(ctx context.Context, owner domain.AccountID, user account.User, verifier []byte) (domain.SecretID, error) {
 	number, err := secrets.PasswordNumber(user.Password)
 	if err != nil {

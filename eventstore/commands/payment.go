@@ -13,8 +13,8 @@ import (
 	"payledger/eventstore/secrets"
 )
 
-// CreatePayment makes a payment and waits for its authorization, at most until the payment timeout (D5,
-// D8). The answer is the payment as it then stands, whatever the processor said.
+// CreatePayment creates a payment and waits for its authorization, at most until the payment timeout (D5, D8). A
+// refusal by the processor is an outcome of the payment, not an error.
 func (s *Service) CreatePayment(ctx context.Context, by Caller, in PaymentInput) (payment.State, error) {
 	deadline := s.fromNow()
 	if in.Session != "" && in.IdempotencyKey != "" {
@@ -23,7 +23,7 @@ func (s *Service) CreatePayment(ctx context.Context, by Caller, in PaymentInput)
 	if in.IdempotencyKey != "" {
 		id := domain.PaymentIDForKey(by.Account, in.IdempotencyKey)
 		if tip, known := s.log.Payments.Remembered(by.Account, id); known {
-			return payment.State{}, s.usedKey(ctx, tip.State, in) // the usual repeat, before it costs anything
+			return payment.State{}, s.usedKey(ctx, tip.State, in) // the usual repeat is refused first, without a load
 		}
 	}
 	c := &creation{PaymentInput: in}
@@ -34,12 +34,12 @@ func (s *Service) CreatePayment(ctx context.Context, by Caller, in PaymentInput)
 	return s.await(ctx, s.launch(tip, tip.State.Revision, sendFirst), deadline), nil
 }
 
-// make records the payment: its checkout and its token are claimed first.
+// make records the payment after it claimed the checkout and the token.
 func (s *Service) make(ctx context.Context, by Caller, c *creation) (eventstore.Tip[payment.State], error) {
 	none := eventstore.Tip[payment.State]{}
 	command, err := s.assemble(ctx, by, c)
 	if err == nil {
-		ctx = context.WithoutCancel(ctx) // what may have been recorded is carried out, whether or not the caller is still there
+		ctx = context.WithoutCancel(ctx) // commit point: the work no longer belongs to the caller
 		err = s.claimCheckout(ctx, by, c)
 	}
 	if err == nil {
@@ -56,7 +56,7 @@ func (s *Service) make(ctx context.Context, by Caller, c *creation) (eventstore.
 	tip, err := s.log.Payments.ExecuteNew(ctx, by.Account, c.id, meta,
 		func(state payment.State) (payment.Event, error) {
 			if c.approval != nil && state.Exists() {
-				return nil, nil // another approval has made it
+				return nil, nil // another approval created it
 			}
 			return payment.DecideCreate(state, command)
 		})
@@ -66,13 +66,12 @@ func (s *Service) make(ctx context.Context, by Caller, c *creation) (eventstore.
 	return tip, s.ofOwner(ctx, by.Account, err)
 }
 
-// sessionKey keeps the idempotency keys of a checkout's browser to its session (D12). No merchant's key holds a
-// space (D9).
+// sessionKey keeps the idempotency keys of a checkout's browser apart by session (D12). A merchant's key has no space
+// (D9).
 func sessionKey(id domain.SessionID, key string) string { return "checkout " + string(id) + " " + key }
 
-// keyFirst gives the refusal that comes first (D3): that of a key which was used, before whatever else is
-// wrong by now; the first request may have used up the token. A key that is all right is found out by the
-// payment's own first append, so nobody looks before.
+// keyFirst returns the refusal of a used key in place of another refusal (D3): the first request may have used up the
+// token. An unused key is checked only by the payment's first append.
 func (s *Service) keyFirst(ctx context.Context, account domain.AccountID, in PaymentInput, refusal error) error {
 	if in.IdempotencyKey == "" {
 		return refusal
@@ -84,14 +83,13 @@ func (s *Service) keyFirst(ctx context.Context, account domain.AccountID, in Pay
 	return s.usedKey(ctx, tip.State, in)
 }
 
-// usedKey refuses the key of a request, given what stands at the id that it derives.
+// usedKey refuses a used key. found is the state at the id that the key derives.
 func (s *Service) usedKey(ctx context.Context, found payment.State, in PaymentInput) error {
 	_, err := payment.DecideCreate(found, payment.Create{IdempotencyKey: in.IdempotencyKey})
 	return s.ofOwner(ctx, found.Account, err)
 }
 
-// assemble adds up request, session and instrument (D5), and refuses what can be refused before anything
-// is recorded.
+// assemble combines request, session and instrument (D5), and refuses before anything is recorded.
 func (s *Service) assemble(ctx context.Context, by Caller, in *creation) (payment.Create, error) {
 	var none payment.Create
 	inst, from, err := s.payWith(ctx, by.Account, in)
@@ -127,7 +125,7 @@ func (s *Service) assemble(ctx context.Context, by Caller, in *creation) (paymen
 	return c, err
 }
 
-// route lists the processors that the account's rules choose for the payment (D15).
+// route returns the processors that the account's rules choose for the payment (D15).
 func route(merchant account.State, c payment.Create) []payment.Target {
 	facts := account.RouteFacts{Currency: c.Currency, Network: c.Method.Card.Network, Metadata: c.Metadata}
 	if c.Amount != nil {
@@ -143,7 +141,7 @@ func route(merchant account.State, c payment.Create) []payment.Target {
 	return targets
 }
 
-// method lays the request's wishes over the session's (D5).
+// method merges the request's payment method options over the session's (D5).
 func method(c *creation, inst instrument.State, from session.Method) payment.Method {
 	in := c.Method
 	m := payment.Method{
@@ -162,7 +160,7 @@ func method(c *creation, inst instrument.State, from session.Method) payment.Met
 	return m
 }
 
-// preferences lays the request's over the session's (D5, D21); nil for none.
+// preferences merges the request's preferences over the session's (D5, D21); nil for none.
 func preferences(in, from domain.Preferences) *domain.Preferences {
 	from = laidOver(in, from)
 	if from.AllowedNetworks == nil && from.Options == "" {
@@ -182,8 +180,7 @@ func laidOver(in, from domain.Preferences) domain.Preferences {
 	return from
 }
 
-// personal opens what session and instrument hold sealed, merges the request's customer over it and seals
-// the whole for the payment.
+// personal merges the session's and the request's customer with the cardholder's name, and seals them for the payment.
 func (s *Service) personal(ctx context.Context, c payment.Create, inst instrument.State, from session.State, customer *domain.Customer) (*domain.Sealed, error) {
 	ofSession, err := s.Vault.Open(ctx, from.Personal)
 	if err != nil {

@@ -6,12 +6,12 @@ import (
 	"payledger/domain"
 )
 
-// maxPendingInboxes bounds what is remembered of inboxes in which something waits; the read models know all of them.
+// maxPendingInboxes limits the remembered inboxes; the views know all of them.
 const maxPendingInboxes = 10_000
 
-// pendingInboxes are the payments whose inboxes have something that waits, as far as this process knows: looked at again as
-// soon as something is recorded of the payment here. Those that came longest ago are forgotten first, half of them at
-// a time: a payment that was told of too early appears soon, or never.
+// pendingInboxes are the payments whose inboxes have pending notifications, as far as this process knows. A new event
+// of such a payment applies its inbox again. The oldest half is forgotten first: a payment that its notification
+// preceded appears soon, or never.
 type pendingInboxes struct {
 	mu         sync.Mutex
 	young, old map[domain.PaymentID]bool
@@ -37,7 +37,7 @@ func (e *pendingInboxes) has(reference domain.PaymentID) bool {
 	return e.young[reference] || e.old[reference]
 }
 
-// applyPendingOf applies what waited for a payment of which something was recorded.
+// applyPendingOf applies the pending notifications of a payment that has a new event.
 func (s *Service) applyPendingOf(reference domain.PaymentID) {
 	if !s.pendingInboxes.has(reference) || s.ctx.Err() != nil {
 		return

@@ -5,23 +5,23 @@ import (
 	"time"
 )
 
-// Place is a caller's place among the requests that are worked on at once, where their number is bounded (D1). Who waits for
-// somebody else leaves it to others meanwhile.
+// Place is a caller's slot among the requests that are served concurrently, where their number is limited (D1). A
+// caller that waits leaves its slot to others.
 type Place interface {
-	// Leave gives the place up; again, it does nothing.
+	// Leave gives the slot up. A repeated call does nothing.
 	Leave()
-	// Return waits until there is a place again.
+	// Return waits until a slot is free.
 	Return(ctx context.Context)
 }
 
 type placeKey struct{}
 
-// WithPlace gives a call its caller's place.
+// WithPlace returns a context with the caller's slot.
 func WithPlace(ctx context.Context, p Place) context.Context {
 	return context.WithValue(ctx, placeKey{}, p)
 }
 
-// aside leaves the caller's place, if it has one, until back is called.
+// aside leaves the caller's slot, if there is one, until back is called.
 func aside(ctx context.Context) (back func()) {
 	p, ok := ctx.Value(placeKey{}).(Place)
 	if !ok {
@@ -31,12 +31,12 @@ func aside(ctx context.Context) (back func()) {
 	return func() { p.Return(ctx) }
 }
 
-// promptly is how long an answer of a processor may take until the callers that wait for it leave their places. Quick
-// answers count as work: a crowd of them is bounded, too.
+// promptly is how long callers keep their slots while they wait for a processor. Calls that a processor answers
+// promptly are limited in number, too.
 const promptly = 100 * time.Millisecond
 
-// asideLater leaves the caller's place, if it has one, unless stop is called promptly. The place is not taken again: only the
-// answer is left to be written.
+// asideLater leaves the caller's slot, if there is one, unless stop is called promptly. The caller does not return to
+// it: only the response is left to write.
 func asideLater(ctx context.Context) (stop func() bool) {
 	p, ok := ctx.Value(placeKey{}).(Place)
 	if !ok {

@@ -12,10 +12,10 @@ import (
 	"payledger/eventstore/secrets"
 )
 
-// askTimeout bounds a question to the processor for which no caller waits.
+// askTimeout limits a call to a processor for which no caller waits.
 const askTimeout = 20 * time.Second
 
-// patience is how long one exchange may take: as long as callers wait, else askTimeout.
+// patience returns the time limit of one call: as long as callers wait, else askTimeout.
 func (s *Service) patience(f *inFlight) time.Duration {
 	if left := f.deadline.Left(s.Store.Now()); left > 0 && s.inFlight.awaits(f) {
 		return left
@@ -23,8 +23,8 @@ func (s *Service) patience(f *inFlight) time.Duration {
 	return askTimeout
 }
 
-// callProcessor sends the operation, or asks what became of it and does what that calls for. Not known: ask
-// again later.
+// callProcessor sends the operation, or asks for its outcome. An operation that the processor never received is sent
+// again while callers can wait, and fenced later (D8). false: the outcome is not known; ask again later.
 func (s *Service) callProcessor(ctx context.Context, f *inFlight, send bool) (processor.Answer, bool) {
 	op, _ := f.tip.State.Operation(f.revision)
 	name := op.Target.Processor
@@ -51,7 +51,7 @@ func (s *Service) callProcessor(ctx context.Context, f *inFlight, send bool) (pr
 	}
 }
 
-// notSent is the outcome of an operation that the processor never saw and now never will.
+// notSent is the outcome of a fenced operation: the processor never received it and will never accept it.
 func notSent(now time.Time) processor.Answer {
 	return processor.Answer{
 		State: processor.Failed, At: now, Code: processor.CodeFenced,
@@ -59,7 +59,7 @@ func notSent(now time.Time) processor.Answer {
 	}
 }
 
-// send gives the operation to the processor. Without its card an authorization cannot be sent: the key is
+// send gives the operation to the processor. An authorization whose card is destroyed cannot be sent; its key is
 // fenced.
 func (s *Service) send(ctx context.Context, f *inFlight) (processor.Answer, bool) {
 	op, err := s.operation(ctx, f)
@@ -82,7 +82,7 @@ func (s *Service) send(ctx context.Context, f *inFlight) (processor.Answer, bool
 	return answer, true
 }
 
-// operation makes the request to the processor from the recorded facts, and the card where one is needed.
+// operation builds the processor's request from the recorded facts. An authorization carries its card.
 func (s *Service) operation(ctx context.Context, f *inFlight) (processor.Operation, error) {
 	p := f.tip.State
 	requested, _ := p.Operation(f.revision)
@@ -98,7 +98,7 @@ func (s *Service) operation(ctx context.Context, f *inFlight) (processor.Operati
 	return op, err
 }
 
-// unpayable ends a vaulted token that has no card to pay with.
+// unpayable ends a vaulted token that has no card.
 func (s *Service) unpayable(ctx context.Context, p payment.State) {
 	if !p.Method.Vaulted {
 		return
@@ -116,19 +116,18 @@ func (s *Service) unanswered(f *inFlight, err error) {
 	s.Logger.Debug().Err(err).Str("operation", string(f.key)).Int("asked", f.asked).Msg("no answer from the processor yet")
 }
 
-// record appends the outcome. ended: the operation needs no more questions. A store that cannot take it now is tried
-// again by the next question: the processor keeps the answer. unknown: the processor does not say what a refusal was
-// for, and that counts as no answer.
+// record appends the outcome. ended: no more questions are needed. unknown: the answer was not understood; treat it as
+// no answer. If the store fails, the next question repeats the answer.
 func (s *Service) record(ctx context.Context, f *inFlight, answer processor.Answer) (ended, unknown bool) {
 	before, _ := f.tip.State.Operation(f.revision)
 	if answer.State == processor.Pending && before.State == payment.StatePending {
-		return false, false // known already that it waits
+		return false, false // already known
 	}
 	var err error
 	f.tip, err = s.recordAnswer(ctx, f.tip, f.revision, answer)
 	switch {
 	case errors.Is(err, payment.ErrRunning):
-		return false, false // it depends on another operation's answer
+		return false, false // wait for the other operation's answer
 	case errors.Is(err, processor.ErrUnknown):
 		s.unanswered(f, err)
 		return false, true
@@ -137,7 +136,7 @@ func (s *Service) record(ctx context.Context, f *inFlight, answer processor.Answ
 		return false, false
 	}
 	if why := f.tip.State.Contradiction(f.revision, answer); why != "" { // of what somebody recorded meanwhile
-		s.Logger.Warn().Str("operation", string(f.key)).Str("reason", why).Msg("what the processor answered contradicts what it told before")
+		s.Logger.Warn().Str("operation", string(f.key)).Str("reason", why).Msg("the processor's answer contradicts its earlier answer")
 	}
 	op, _ := f.tip.State.Operation(f.revision)
 	if !op.State.Open() {
@@ -150,8 +149,8 @@ func (s *Service) record(ctx context.Context, f *inFlight, answer processor.Answ
 	return false, false
 }
 
-// recordAnswer records what a processor answered to an operation, and before a refusal what it was refused for. One
-// that has its outcome is no error: the tip given shows it.
+// recordAnswer records a processor's answer. Before a refusal it records what the processor did out of band. An
+// operation that already has its outcome is no error: the returned tip shows the outcome.
 func (s *Service) recordAnswer(ctx context.Context, tip eventstore.Tip[payment.State], revision uint64, answer processor.Answer) (eventstore.Tip[payment.State], error) {
 	tip, err := s.recordOutOfBand(ctx, tip, revision, answer)
 	if err != nil {
@@ -173,12 +172,12 @@ func (s *Service) appendAnswer(ctx context.Context, tip eventstore.Tip[payment.S
 		s.applyPendingOf(next.State.ID)
 	}
 	if paid := next.State; err == nil && pending && paid.Status() != payment.StatusPending {
-		s.vaultOrDestroyCard(ctx, paid) // nothing is authorized with it any more
+		s.vaultOrDestroyCard(ctx, paid) // the authorization is over
 	}
 	return next, err
 }
 
-// timedOut records, once, that the payment timeout passed (D8), and lets the callers go.
+// timedOut records, once, that the payment timeout is over (D8), and answers the callers.
 func (s *Service) timedOut(ctx context.Context, f *inFlight) {
 	if op, _ := f.tip.State.Operation(f.revision); op.State != payment.StateRequested {
 		f.publish(f.tip.State, true)
@@ -194,8 +193,8 @@ func (s *Service) timedOut(ctx context.Context, f *inFlight) {
 	f.publish(f.tip.State, true)
 }
 
-// append runs one command about an operation on its payment; an operation that somebody else answered
-// first is no error, the work goes on from the state that stands there.
+// append records one command about an operation. If the operation already has its outcome, append returns the newest
+// tip and no error.
 func (s *Service) append(ctx context.Context, tip eventstore.Tip[payment.State], revision uint64, decide func(eventstore.Meta, payment.State) (payment.Event, error)) (eventstore.Tip[payment.State], error) {
 	op, _ := tip.State.Operation(revision)
 	meta, err := s.metaOf(ctx, op.Target.Processor, tip.Recorded, revision)

@@ -15,16 +15,16 @@ import (
 	"payledger/eventstore/due"
 )
 
-// newest reads a payment at the log.
+// newest returns a payment's state.
 func (s *Service) newest(ctx context.Context, account domain.AccountID, id domain.PaymentID) (payment.State, error) {
 	tip, err := s.log.Payments.Load(ctx, account, id, eventstore.AllowStale)
 	return tip.State, err
 }
 
-// Recover takes up what a payment was left with: operations without an outcome, after a crash or because
-// their process is gone, and an action that its customer abandoned. It asks the processor once about each, and waits for
-// its answer 20 s at most; the questions go on from there. What this process asks about anyway is left alone. ctx does not
-// end what has begun.
+// Recover continues the unfinished work of a payment: operations without an outcome, after a crash or on another
+// process, and an action that its customer abandoned. It asks the processor once about each, for at most 20 s; further
+// questions follow from the agenda. It skips operations that the agenda already holds. The end of ctx does not stop a
+// question that has begun.
 func (s *Service) Recover(ctx context.Context, account domain.AccountID, id domain.PaymentID) error {
 	tip, err := s.leftover(ctx, account, id)
 	if err != nil {
@@ -50,14 +50,13 @@ func (s *Service) Recover(ctx context.Context, account domain.AccountID, id doma
 	}
 }
 
-// abandonedBy reports whether the customer did not take an action in time (D7): by the clock, or, overdue, because the
-// action's own time has gone by.
+// abandonedBy reports whether the customer did not complete an action in time (D7). overdue: the action has expired,
+// also if the clock was set back.
 func (s *Service) abandonedBy(p payment.State, overdue bool) bool {
 	return overdue && p.RequiredAction() != nil || process.Abandoned(p, s.Store.Now())
 }
 
-// expire puts the end of an action into the agenda that was required ahead of the clock, which was set back since. From
-// now on it has its own time.
+// expire schedules the end of an action that was required at a time ahead of the clock: the clock was set back.
 func (s *Service) expire(p payment.State, action *payment.RequiredAction) {
 	now := s.Store.Now()
 	if !action.RequiredAt.After(now) {
@@ -68,8 +67,7 @@ func (s *Service) expire(p payment.State, action *payment.RequiredAction) {
 	s.inFlight.agenda.add(e)
 }
 
-// leftover reads a payment of which something is left to do: as this process knows it, and at the leader where that
-// shows nothing to do.
+// leftover loads a payment with unfinished work. If the local state shows none, it loads the Latest state.
 func (s *Service) leftover(ctx context.Context, account domain.AccountID, id domain.PaymentID) (eventstore.Tip[payment.State], error) {
 	tip, err := s.log.Payments.Load(ctx, account, id, eventstore.AllowStale)
 	if err != nil || len(process.Open(tip.State)) > 0 || process.Abandoned(tip.State, s.Store.Now()) {
@@ -78,9 +76,8 @@ func (s *Service) leftover(ctx context.Context, account domain.AccountID, id dom
 	return s.log.Payments.Load(ctx, account, id, eventstore.Latest)
 }
 
-// abandon completes an action that was not taken in time as failed (D7), unless the processor, which is asked first, has
-// heard of its customer: whose tab was closed may have passed the check (D8). overdue says that the action's own time has
-// gone by, whatever the clock shows.
+// abandon completes an expired action as failed (D7). It asks the processor first: the customer may have passed the
+// check and closed the tab (D8). overdue: the action has expired, also if the clock was set back.
 func (s *Service) abandon(ctx context.Context, tip eventstore.Tip[payment.State], overdue bool) error {
 	by := Caller{Account: tip.State.Account, Actor: "process:expiry", RequestID: tip.Recorded.CorrelationID}
 	action := tip.State.RequiredAction()
@@ -89,7 +86,7 @@ func (s *Service) abandon(ctx context.Context, tip eventstore.Tip[payment.State]
 	switch {
 	case domain.ReasonOf(err) == domain.ReasonNoActionsToHandle:
 		s.inFlight.agenda.add(s.abandoned(tip.State))
-		return nil // the processor does not say now; it is asked again
+		return nil // no answer now; ask again
 	case err != nil || done:
 		return err
 	}
@@ -105,7 +102,7 @@ func (s *Service) abandon(ctx context.Context, tip eventstore.Tip[payment.State]
 	})
 	switch reason := domain.ReasonOf(err); {
 	case errors.Is(err, payment.ErrRunning), reason == domain.ReasonNoActionsToHandle, reason == domain.ReasonInvalidPaymentStatus:
-		return nil // it was taken meanwhile
+		return nil // the action was completed meanwhile
 	case err != nil:
 		return err
 	}
@@ -113,7 +110,7 @@ func (s *Service) abandon(ctx context.Context, tip eventstore.Tip[payment.State]
 	return nil
 }
 
-// abandoned is the next question about an abandoned action.
+// abandoned returns the next question about an abandoned action.
 func (s *Service) abandoned(p payment.State) *question {
 	action, now := p.RequiredAction(), s.Store.Now()
 	e := questionAbout(p, action.Revision)
@@ -122,16 +119,16 @@ func (s *Service) abandoned(p payment.State) *question {
 	return e
 }
 
-// Waiting is an operation without an outcome that this process asks about, or is about to (D8).
+// Waiting is an operation without an outcome that this process asks about (D8).
 type Waiting struct {
 	Key     domain.OperationKey
 	Kind    processor.Kind
 	State   payment.OperationState
 	Since   time.Time
-	AskNext time.Time // zero: it is being asked now
+	AskNext time.Time // zero: a question is under way
 }
 
-// Waiting lists the operations that this process keeps in memory, the oldest first; package pending knows all of them.
+// Waiting returns the operations in this process's memory, oldest first. Package pending knows all of them.
 func (s *Service) Waiting() []Waiting {
 	var list []Waiting
 	for _, f := range s.inFlight.all() {
@@ -148,8 +145,8 @@ func (s *Service) Waiting() []Waiting {
 	return list
 }
 
-// AskNext tells when the processor is asked next what became of an operation; false when this process does not keep it
-// in memory.
+// AskNext returns the time of the next question about an operation. It returns false if this process does not hold the
+// operation in memory.
 func (s *Service) AskNext(key domain.OperationKey) (time.Time, bool) {
 	s.inFlight.mu.Lock()
 	defer s.inFlight.mu.Unlock()
@@ -167,7 +164,7 @@ func (s *Service) AskNext(key domain.OperationKey) (time.Time, bool) {
 	return s.Store.Now(), true
 }
 
-// byClock returns what the clock will show at a time by the process's own clock. The zero time stays what it is.
+// byClock converts a time of the process's own clock to the store's clock. The zero time stays zero.
 func (s *Service) byClock(own time.Time) time.Time {
 	if own.IsZero() {
 		return own

@@ -20,13 +20,13 @@ type Config struct {
 	Store      *eventstore.Store
 	Vault      *secrets.Store
 	Processors processor.Port
-	// Account gives an account's newest known state.
+	// Account returns an account's newest known state.
 	Account func(domain.AccountID) (account.State, bool)
-	// NotifyURL is where a processor sends notifications; nil for none.
+	// NotifyURL returns the URL for a processor's notifications; nil for none.
 	NotifyURL func(processor.Name) string
-	// Disputes is where notifications that were lost are found; nil where nobody looks.
+	// Disputes lists dispute notifications, so that lost ones are found; nil disables sweeps.
 	Disputes processor.Disputes
-	// PaymentAccount tells whose a payment is; false when this node does not know it.
+	// PaymentAccount returns the account of a payment; false if this node does not know the payment.
 	PaymentAccount func(context.Context, domain.PaymentID) (domain.AccountID, bool, error)
 	PaymentTimeout time.Duration // how long a caller waits for an outcome (§8: 90 s)
 	ActionTimeout  time.Duration // how long the customer may take for an action (D7)
@@ -35,24 +35,24 @@ type Config struct {
 	Logger         zerolog.Logger
 }
 
-// Service carries out commands. Its methods may be called from many goroutines.
+// Service carries out commands. It is safe for concurrent use.
 type Service struct {
 	Config
 	log            eventstore.Repositories
-	ctx            context.Context // ends with Close: operations under way stop, and are recovered at the next start
+	ctx            context.Context // ends with Close: operations in flight stop, and the next start recovers them
 	stop           context.CancelFunc
 	running        sync.WaitGroup
 	workers        *workers
 	inFlight       inFlightOperations
 	turns          *turns        // to change a payment
-	drain          chan struct{} // closed when callers wait no longer
+	drain          chan struct{} // closed by Drain
 	drained        sync.Once
-	spent          chan secrets.CardRef // cards whose outcome is known
+	spent          chan secrets.CardRef // cards to destroy
 	pendingInboxes pendingInboxes       // notifications that wait
 	sweeps         sweeps
 }
 
-// New makes a Service; Close ends it.
+// New returns a running Service. Close ends it.
 func New(c Config) *Service {
 	ctx, stop := context.WithCancel(context.Background())
 	s := &Service{
@@ -65,11 +65,10 @@ func New(c Config) *Service {
 	return s
 }
 
-// Drain answers all waiting callers as at the payment timeout (I1: SIGTERM); their operations go on until
-// Close.
+// Drain answers all waiting callers as at the payment timeout (I1: SIGTERM). Their operations continue until Close.
 func (s *Service) Drain() { s.drained.Do(func() { close(s.drain) }) }
 
-// Close stops the operations under way. What has no outcome yet is found by Recover at the next start.
+// Close stops the operations in flight. Recover finds those without an outcome at the next start.
 func (s *Service) Close() {
 	s.Drain()
 	s.stop()
@@ -77,7 +76,7 @@ func (s *Service) Close() {
 	s.workers.wait()
 }
 
-// random16 gives the bytes of an id.
+// random16 returns the random bytes of an id.
 func (s *Service) random16() (b [16]byte, err error) {
 	_, err = io.ReadFull(s.Random, b[:])
 	return b, err

@@ -10,8 +10,8 @@ import (
 	"payledger/eventstore/secrets"
 )
 
-// CreateSession records a client session under an id that was not used before (D4). The id stands in events and views,
-// so it must not be the session's access token.
+// CreateSession records a client session under a new id (D4). Events and views contain the id, so it must not be the
+// session's access token.
 func (s *Service) CreateSession(ctx context.Context, by Caller, id domain.SessionID, in SessionInput) (session.State, error) {
 	meta, err := s.request(by)
 	if err != nil {
@@ -22,7 +22,7 @@ func (s *Service) CreateSession(ctx context.Context, by Caller, id domain.Sessio
 		ExpiresAt: meta.At.Add(s.tokenTTL(by)), Fields: in.Fields,
 	}
 	if _, err := session.DecideCreate(session.State{}, command); err != nil {
-		return session.State{}, err // before a key is made for a session that will not be
+		return session.State{}, err // before a key is created
 	}
 	if in.Customer != nil {
 		key := secrets.PersonalKeyName(by.Account, in.CustomerID, command.ID)
@@ -36,7 +36,7 @@ func (s *Service) CreateSession(ctx context.Context, by Caller, id domain.Sessio
 	return tip.State, err
 }
 
-// ChangeSession records a client session's new fields; nothing when they are what they were (D4).
+// ChangeSession records a client session's new fields, if they differ (D4).
 func (s *Service) ChangeSession(ctx context.Context, by Caller, id domain.SessionID, change SessionChange) (session.State, error) {
 	for range startTries {
 		after, moved, err := s.changeSession(ctx, by, id, change)
@@ -47,7 +47,7 @@ func (s *Service) ChangeSession(ctx context.Context, by Caller, id domain.Sessio
 	return session.State{}, overtaken()
 }
 
-// changeSession tries once; moved tells that the session was changed by somebody else meanwhile.
+// changeSession tries once. moved reports that the session changed meanwhile.
 func (s *Service) changeSession(ctx context.Context, by Caller, id domain.SessionID, change SessionChange) (after session.State, moved bool, err error) {
 	from, err := s.Session(ctx, by.Account, id)
 	if err != nil {
@@ -71,7 +71,7 @@ func (s *Service) changeSession(ctx context.Context, by Caller, id domain.Sessio
 	return tip.State, moved, err
 }
 
-// changedFields gives the session's fields as they shall be, the customer sealed anew where it changed.
+// changedFields returns the session's new fields, with the customer sealed again if it changed.
 func (s *Service) changedFields(ctx context.Context, by Caller, from session.State, change SessionChange) (session.Fields, error) {
 	was, err := s.Vault.Open(ctx, from.Personal)
 	if err != nil {
@@ -83,7 +83,7 @@ func (s *Service) changedFields(ctx context.Context, by Caller, from session.Sta
 	}
 	in.Personal = from.Personal
 	if _, err := session.DecideChange(from, session.Change{At: s.Store.Now(), Fields: in.Fields}); err != nil {
-		return from.Fields, err // before a key is made for a change that will not be
+		return from.Fields, err // before a key is created
 	}
 	if in.CustomerID == from.CustomerID && reflect.DeepEqual(in.Customer, was.Customer) {
 		return in.Fields, nil
@@ -95,7 +95,7 @@ func (s *Service) changedFields(ctx context.Context, by Caller, from session.Sta
 	return in.Fields, nil
 }
 
-// Session reads a client session; unknown and expired ones are refused (D3).
+// Session loads a client session. Unknown and expired sessions are refused (D3).
 func (s *Service) Session(ctx context.Context, account domain.AccountID, id domain.SessionID) (session.State, error) {
 	tip, err := s.log.Sessions.Load(ctx, account, id, eventstore.Latest)
 	if err == nil {
@@ -107,7 +107,7 @@ func (s *Service) Session(ctx context.Context, account domain.AccountID, id doma
 	return tip.State, nil
 }
 
-// request makes the meta data of a command that asks for something new.
+// request returns the metadata of a command that a caller requests.
 func (s *Service) request(by Caller) (eventstore.Meta, error) {
 	meta, err := s.Store.NewMeta(by.Actor, by.RequestID)
 	meta.Request = true

@@ -8,22 +8,22 @@ import (
 	"payledger/domain/processor"
 )
 
-// ProcessorInput changes the merchant account at one processor; nil leaves a field as it is (D20).
+// ProcessorInput changes the merchant account at one processor; nil leaves a field unchanged (D20).
 type ProcessorInput struct {
 	Name       processor.Name
 	Enabled    *bool
 	MerchantID *string
 }
 
-// SettingsInput changes the account's settings; nil leaves one as it is (D20).
+// SettingsInput changes the account's settings; nil leaves a setting unchanged (D20).
 type SettingsInput struct {
 	CaptureMode    *string
-	ClientTokenTTL *int64 // seconds; 0: the service's own from now on
+	ClientTokenTTL *int64 // seconds; 0: the service's own
 	First6Digits   *bool
-	DisplayName    *string // "": none from now on
+	DisplayName    *string // "": none
 }
 
-// ChangeRouting replaces the account's routing rules and gives them as they stand (D15).
+// ChangeRouting replaces the account's routing rules and returns them (D15).
 func (s *Service) ChangeRouting(ctx context.Context, by Caller, in account.Routing) (account.Routing, error) {
 	state, err := s.changeAccount(ctx, by, func(state account.State, at time.Time) (account.Event, error) {
 		return account.DecideChangeRouting(state, account.ChangeRouting{At: at, Routing: in})
@@ -31,7 +31,7 @@ func (s *Service) ChangeRouting(ctx context.Context, by Caller, in account.Routi
 	return state.Routing, err
 }
 
-// ChangeProcessor changes the merchant account at one processor and gives it as it stands (D20).
+// ChangeProcessor changes the merchant account at one processor and returns it (D20).
 func (s *Service) ChangeProcessor(ctx context.Context, by Caller, in ProcessorInput) (account.Processor, error) {
 	state, err := s.changeAccount(ctx, by, func(state account.State, at time.Time) (account.Event, error) {
 		return account.DecideChangeProcessor(state, account.ChangeProcessor{
@@ -42,7 +42,7 @@ func (s *Service) ChangeProcessor(ctx context.Context, by Caller, in ProcessorIn
 	return changed, err
 }
 
-// ChangeSettings changes the account's settings and gives them as they stand (D20).
+// ChangeSettings changes the account's settings and returns them (D20).
 func (s *Service) ChangeSettings(ctx context.Context, by Caller, in SettingsInput) (account.Settings, error) {
 	state, err := s.changeAccount(ctx, by, func(state account.State, at time.Time) (account.Event, error) {
 		return account.DecideChangeSettings(state, account.ChangeSettings{
@@ -53,7 +53,7 @@ func (s *Service) ChangeSettings(ctx context.Context, by Caller, in SettingsInpu
 	return state.Settings, err
 }
 
-// changeAccount records what decide makes of the caller's account, if anything, and gives the account after it.
+// changeAccount records the event that decide returns for the caller's account, if any, and returns the account.
 func (s *Service) changeAccount(ctx context.Context, by Caller, decide func(account.State, time.Time) (account.Event, error)) (account.State, error) {
 	meta, err := s.request(by)
 	if err != nil {
@@ -64,8 +64,8 @@ func (s *Service) changeAccount(ctx context.Context, by Caller, decide func(acco
 	return tip.State, err
 }
 
-// tokenTTL is the life of the account's client tokens: its own setting, else the service's (D4, D20).
+// tokenTTL returns the life of the account's client tokens: its own setting, else the service's (D4, D20).
 func (s *Service) tokenTTL(by Caller) time.Duration {
-	merchant, _ := s.Account(by.Account) // one that is not known yet has no setting
+	merchant, _ := s.Account(by.Account) // an unknown account has no setting
 	return merchant.Settings.TokenTTL(s.ClientTokenTTL)
 }

@@ -13,23 +13,22 @@ import (
 	"payledger/eventstore/secrets"
 )
 
-// RotatedSecret is what a rotation answers.
+// RotatedSecret is the result of a rotation.
 type RotatedSecret struct {
 	Signing account.SigningSecret
-	Text    string // of the new secret; shown once (D20)
-	// Ended is the secret whose overlap the rotation has ended early (D18); nil when none was valid still.
+	Text    string // the new secret; shown once (D20)
+	// Ended is the secret whose overlap the rotation ended early (D18); nil if no overlap was running.
 	Ended *account.PreviousSecret
 }
 
-// RotateSigningSecret gives the account another signing secret (§5.2 rule 3, D18). Its effects come in this order:
+// RotateSigningSecret gives the account another signing secret (§5.2 rule 3, D18). Its effects, in order:
 //
-//  1. The new secret is durable in the vault. A crash after it leaves a secret that is in nobody's use and was shown
-//     to nobody; webhooks are signed as before. The next rotation takes another number, and once it is current
-//     the left one is destroyed with the older ones.
-//  2. The event makes it current. A crash after it, before the answer, leaves a secret that signs and that nobody was
-//     shown: receivers accept webhooks by the previous secret for 24 hours, in which the merchant rotates again.
-//  3. Later CleanSigning destroys what is older than the current one, save the previous one for 24 hours. It reads
-//     what to destroy from the account's state, so a crash there is made good by its next run.
+//  1. The new secret is stored. After a crash here it is unused and was never shown, and webhooks are signed as before. The
+//     next rotation takes another number, and the unused secret is destroyed with the older ones.
+//  2. The event makes it current. After a crash here, before the answer, it signs and was never shown: receivers accept
+//     webhooks by the previous secret for 24 hours, in which the merchant rotates again.
+//  3. Later CleanSigning destroys older secrets, except the previous one for 24 hours. It reads the account's state, so its
+//     next run continues after a crash.
 func (s *Service) RotateSigningSecret(ctx context.Context, by Caller) (RotatedSecret, error) {
 	tip, err := s.log.Accounts.Load(ctx, by.Account, by.Account, eventstore.Latest)
 	if err != nil {
@@ -60,8 +59,8 @@ func (s *Service) RotateSigningSecret(ctx context.Context, by Caller) (RotatedSe
 	return rotated, nil
 }
 
-// storeSigningSecret keeps a secret under the first free number after the current one's. Taken numbers are those of
-// rotations that were cut short, or are under way; a value is never written over.
+// storeSigningSecret stores a secret under the first free number after the current one's. Interrupted or concurrent
+// rotations took the numbers before; a value is never overwritten.
 func (s *Service) storeSigningSecret(ctx context.Context, current domain.SecretID, text string) (domain.SecretID, error) {
 	owner, number, err := secrets.SigningSecretNumber(current)
 	if err != nil {
@@ -80,11 +79,11 @@ func (s *Service) storeSigningSecret(ctx context.Context, current domain.SecretI
 	}
 }
 
-// newSigningSecret makes a secret as it is shown (D2).
+// newSigningSecret returns a new secret's text (D2).
 func newSigningSecret(random io.Reader) (string, error) {
 	text, err := randomText(random, signingSecretLength)
 	return signingSecretPrefix + text, err
 }
 
-// signingHint is what tells a secret from others without giving it away: 4 of its 43 random characters.
+// signingHint returns the last 4 of the secret's 43 random characters, which identify it.
 func signingHint(text string) string { return text[len(text)-4:] }

@@ -14,18 +14,17 @@ import (
 )
 
 const (
-	// sweepOverlap is how much is looked through again after a start: what was told at one time need not be recorded
-	// in that order.
+	// sweepOverlap is the period that a start reads again: a processor may list events out of order.
 	sweepOverlap = time.Hour
-	// sweepPages bounds one sweep of a processor; the next goes on.
+	// sweepPages limits one sweep of a processor; the next sweep continues.
 	sweepPages = 20
-	// sweepTimeout bounds one question.
+	// sweepTimeout limits one question.
 	sweepTimeout = 20 * time.Second
-	// sweepAhead is how far a processor's clock may be ahead of ours for its times to tell how far it was looked through.
+	// Timestamps more than sweepAhead ahead of our clock do not advance the cursor.
 	sweepAhead = time.Hour
 )
 
-// sweeps are the cursors of this process, by processor.
+// sweeps are the process's cursors, by processor.
 type sweeps struct {
 	mu sync.Mutex
 	at map[processor.Name]*sweep
@@ -44,16 +43,16 @@ func (w *sweeps) of(name processor.Name) *sweep {
 	return w.at[name]
 }
 
-// sweep is how far a processor has been looked through.
+// sweep is the cursor of one processor.
 type sweep struct {
-	mu      sync.Mutex // one sweep at a time
-	begun   bool       // the rest is set
+	mu      sync.Mutex // held during a sweep
+	begun   bool       // the fields below are set
 	since   time.Time
 	cursor  string
-	through time.Time // the newest time that was seen and has come
+	through time.Time // the newest time seen that is not ahead of the clock
 }
 
-// saw notes the time of something that was taken in at now.
+// saw advances the cursor to at, the time of a dispute event.
 func (w *sweep) saw(at, now time.Time) {
 	if at.After(now.Add(sweepAhead)) {
 		return // it tells nothing about the rest
@@ -66,8 +65,7 @@ func (w *sweep) saw(at, now time.Time) {
 	}
 }
 
-// restart begins anew a little before what was seen. A time that has not come at now tells nothing: the clock was set back
-// since.
+// restart moves the cursor back by sweepOverlap. A cursor ahead of now is reset: the clock was set back.
 func (w *sweep) restart(now time.Time) {
 	w.cursor, w.since = "", time.Time{}
 	if w.through.After(now) {
@@ -78,7 +76,7 @@ func (w *sweep) restart(now time.Time) {
 	}
 }
 
-// SweepDisputes asks every processor, all at once, as SweepDisputesAt does.
+// SweepDisputes runs SweepDisputesAt for every processor, concurrently.
 func (s *Service) SweepDisputes(ctx context.Context) error {
 	failed := make([]error, len(processor.Names))
 	var running sync.WaitGroup
@@ -89,8 +87,8 @@ func (s *Service) SweepDisputes(ctx context.Context) error {
 	return errors.Join(failed...)
 }
 
-// SweepDisputesAt asks one processor what it told about disputes since the last time, and takes in what never came
-// (D14). What came is known, and adds nothing.
+// SweepDisputesAt asks one processor for its dispute notifications since the last sweep, and applies those that never
+// arrived (D14).
 func (s *Service) SweepDisputesAt(ctx context.Context, name processor.Name) error {
 	if s.Disputes == nil {
 		return nil
@@ -113,15 +111,15 @@ func (s *Service) sweep(ctx context.Context, name processor.Name, at *sweep) err
 		page, err := s.Disputes.NotificationsSince(ask, name, at.since, at.cursor)
 		cancel()
 		if err != nil {
-			at.restart(s.Store.Now()) // a processor may have forgotten the cursor
+			at.restart(s.Store.Now()) // the processor may have dropped the cursor
 			return err
 		}
 		if page.Unreadable > 0 {
-			s.Logger.Warn().Str("processor", string(name)).Int("count", page.Unreadable).Msg("what was told of disputes names no payment, or not itself")
+			s.Logger.Warn().Str("processor", string(name)).Int("count", page.Unreadable).Msg("dispute notifications without a payment or an id of their own")
 		}
 		for _, payload := range page.Notifications {
 			if err := s.lookedUp(ctx, payload); err != nil {
-				return err // the page is asked for again
+				return err // the page is read again
 			}
 			if payload.Dispute != nil {
 				at.saw(payload.Dispute.At, s.Store.Now())
@@ -135,7 +133,7 @@ func (s *Service) sweep(ctx context.Context, name processor.Name, at *sweep) err
 	return s.swept(ctx, name, at.through)
 }
 
-// beginSweep sets where this process begins: a little before what the log says.
+// beginSweep loads the cursor from the log and moves it back by sweepOverlap.
 func (s *Service) beginSweep(ctx context.Context, name processor.Name, at *sweep) error {
 	if at.begun {
 		return nil
@@ -150,21 +148,21 @@ func (s *Service) beginSweep(ctx context.Context, name processor.Name, at *sweep
 	return nil
 }
 
-// lookedUp takes in what was found by asking, unless it came. References that no payment here can have are others'
-// business: a merchant account may be used beside this service.
+// lookedUp applies a notification found by a sweep, unless it arrived before. It ignores references that are no payment
+// ids: the merchant account may have other users.
 func (s *Service) lookedUp(ctx context.Context, payload processor.SignedNotification) error {
 	if !domain.PaymentIDShaped(payload.Reference) {
 		return nil
 	}
 	err := s.receive(ctx, "disputes:"+string(payload.Processor), payload, true)
 	if noRoom(err) {
-		s.Logger.Warn().Err(err).Str("payment", string(payload.Reference)).Msg("what was told of a dispute finds no room")
-		return nil // more of it would find none either
+		s.Logger.Warn().Err(err).Str("payment", string(payload.Reference)).Msg("no room for a dispute notification")
+		return nil // a repeat would find no room either
 	}
 	return err
 }
 
-// swept records how far a processor was looked through, now and then.
+// swept records the cursor.
 func (s *Service) swept(ctx context.Context, name processor.Name, through time.Time) error {
 	if through.IsZero() {
 		return nil

@@ -11,8 +11,8 @@ import (
 	"payledger/eventstore/secrets"
 )
 
-// Tokenize stores a card and records its token (D12). The card is stored first: a crash in between leaves
-// a value that nobody can name and that is destroyed when its time is over.
+// Tokenize stores a card and records its token (D12). The card is stored first: a crash in between leaves a card that
+// no token names, which expires.
 func (s *Service) Tokenize(ctx context.Context, by Caller, in TokenizeInput) (instrument.State, error) {
 	from, err := s.Session(ctx, by.Account, in.Session)
 	if err != nil {
@@ -68,7 +68,7 @@ func (s *Service) Tokenize(ctx context.Context, by Caller, in TokenizeInput) (in
 	return tip.State, err
 }
 
-// listed writes networks one after the other.
+// listed joins the names of networks.
 func listed(networks []domain.Network) string {
 	names := make([]string, len(networks))
 	for i, network := range networks {

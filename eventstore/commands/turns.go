@@ -13,18 +13,17 @@ import (
 	"payledger/eventstore"
 )
 
-// maxWaiting is how many callers may wait to change one payment. At a quick processor the last of them waits a second, at a
-// slow one about the payment timeout.
+// maxWaiting is the number of callers that may wait to change one payment.
 const maxWaiting = 128
 
-// turns let those who change one payment come one after the other, in the order in which they asked (D7). Without them all
-// would decide at the same time, and all but one in vain. Only payments that somebody changes are in memory.
+// turns let the callers that change one payment proceed one after the other, in the order of their arrival (D7). Only
+// payments with such a caller are in memory.
 type turns struct {
 	mu sync.Mutex
 	by map[eventstore.Key]*turn
 }
 
-// turn is the right to change one payment, and the callers that wait for it, the oldest first.
+// turn is the right to change one payment, and its waiting callers, oldest first.
 type turn struct {
 	of      *turns
 	key     eventstore.Key
@@ -33,7 +32,7 @@ type turn struct {
 
 func newTurns() *turns { return &turns{by: map[eventstore.Key]*turn{}} }
 
-// take takes the turn of a payment that nobody changes; otherwise it returns false.
+// take takes the turn of a payment that no other caller changes. It returns false otherwise.
 func (t *turns) take(key eventstore.Key) (*turn, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -45,7 +44,8 @@ func (t *turns) take(key eventstore.Key) (*turn, bool) {
 	return held, true
 }
 
-// join takes the turn, or a place in its queue: then next is closed when the turn is the caller's. False: the queue is full.
+// join takes the turn, or a place in its queue; then next is closed when the caller has the turn. It returns false if
+// the queue is full.
 func (t *turns) join(key eventstore.Key) (held *turn, next chan struct{}, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -70,7 +70,7 @@ func (u *turn) pass() {
 	u.on()
 }
 
-// on is pass; the caller holds the lock.
+// on is pass for a caller that holds the lock.
 func (u *turn) on() {
 	if len(u.waiting) == 0 {
 		delete(u.of.by, u.key)
@@ -80,7 +80,7 @@ func (u *turn) on() {
 	u.waiting = slices.Delete(u.waiting, 0, 1)
 }
 
-// leave gives up a place in the queue, or the turn, if it came at the same moment.
+// leave gives up a place in the queue, or the turn if the caller already has it.
 func (u *turn) leave(next chan struct{}) {
 	u.of.mu.Lock()
 	defer u.of.mu.Unlock()
@@ -91,8 +91,9 @@ func (u *turn) leave(next chan struct{}) {
 	u.on()
 }
 
-// turn waits for the caller's turn to change the payment, at most until the deadline. What can be refused without it is refused
-// at once, with the payment as it stands. A cancel that only records an intent needs no turn: it must not wait for the authorization that it is about (D7).
+// turn waits for the caller's turn to change the payment, at most until the deadline. A call that would be refused is
+// refused without waiting. A cancel that only records an intent needs no turn: it must not wait for the authorization
+// (D7).
 func (s *Service) turn(ctx context.Context, by Caller, o operation) (pass func(), state payment.State, err error) {
 	key := s.log.Payments.Key(by.Account, o.payment)
 	if held, ok := s.turns.take(key); ok {

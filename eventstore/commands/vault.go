@@ -12,14 +12,14 @@ import (
 	"payledger/eventstore/secrets"
 )
 
-// VaultInput is a merchant's request to keep a token for a customer (D5).
+// VaultInput requests that a token is kept for a customer (D5).
 type VaultInput struct {
 	Token      domain.Token
 	CustomerID string
 	Verify     bool // ask a processor about the card first
 }
 
-// VaultInstrument keeps a token for its customer; again, it gives the one that is there (D5).
+// VaultInstrument vaults a token for its customer. If it is vaulted already, it returns the vaulted instrument (D5).
 func (s *Service) VaultInstrument(ctx context.Context, by Caller, in VaultInput) (instrument.State, error) {
 	tip, err := s.log.Instruments.Load(ctx, by.Account, in.Token, eventstore.Latest)
 	if err != nil {
@@ -39,11 +39,11 @@ func (s *Service) VaultInstrument(ctx context.Context, by Caller, in VaultInput)
 	return s.vault(ctx, by, tip.State, began, command)
 }
 
-// vault records that the token is kept, then copies the card: a crash in between leaves a card that the janitor finds
-// needed, and has copied (CardNeeded). What asks for the vaulting began while the token was good.
+// vault records the vaulting and then copies the card. After a crash in between, the janitor finds that the card is
+// needed and copies it (CardNeeded). began is when the token was still valid.
 func (s *Service) vault(ctx context.Context, by Caller, inst instrument.State, began time.Time, command instrument.Vault) (instrument.State, error) {
 	if _, err := s.Vault.Card(ctx, cardRef(inst), began); err != nil {
-		return inst, domain.Unavailable(err) // nothing to keep
+		return inst, domain.Unavailable(err) // no card to keep
 	}
 	personal, err := s.personalOfCustomer(ctx, inst, command.CustomerID)
 	if err != nil {
@@ -63,7 +63,7 @@ func (s *Service) vault(ctx context.Context, by Caller, inst instrument.State, b
 }
 
 // personalOfCustomer seals the cardholder's name under the customer's key, so that it is erased with the customer; nil
-// when it is already.
+// if it is sealed under that key already.
 func (s *Service) personalOfCustomer(ctx context.Context, inst instrument.State, customer string) (*domain.Sealed, error) {
 	key := secrets.PersonalKeyName(inst.Account, customer, inst.Session)
 	if inst.Personal == nil || inst.Personal.Key == key {
@@ -80,8 +80,7 @@ func (s *Service) personalOfCustomer(ctx context.Context, inst instrument.State,
 	return sealed, nil
 }
 
-// keep copies the card of a vaulted token, without its CVV, to where vaulted cards stand; a token whose card is gone ends
-// with it.
+// keep copies the card of a vaulted token, without its CVV, to the vaulted cards. A token whose card is gone is ended.
 func (s *Service) keep(ctx context.Context, inst instrument.State) error {
 	err := s.Vault.KeepCard(ctx, cardRef(inst))
 	if errors.Is(err, secrets.ErrGone) {
@@ -93,8 +92,7 @@ func (s *Service) keep(ctx context.Context, inst instrument.State) error {
 	return nil
 }
 
-// keepVaulted is keep for a token that was vaulted just now: the card as it was entered ends with the outcome that its
-// CVV was for, the verification's.
+// keepVaulted is keep for a token that was just vaulted. A verified card, as it was entered, is then destroyed.
 func (s *Service) keepVaulted(ctx context.Context, inst instrument.State) error {
 	err := s.keep(ctx, inst)
 	if err == nil && inst.Verified {
@@ -103,8 +101,7 @@ func (s *Service) keepVaulted(ctx context.Context, inst instrument.State) error 
 	return err
 }
 
-// lose records that a vaulted token has no card: it does not look like one that can pay. A token that was deleted
-// meanwhile has none either.
+// lose records that a vaulted token has no card and cannot pay. A deleted token stays deleted.
 func (s *Service) lose(ctx context.Context, inst instrument.State) error {
 	by := Caller{Account: inst.Account, Actor: "process:vault", RequestID: inst.AnalyticsID}
 	if _, err := s.changeInstrument(ctx, by, inst.Token, instrument.DecideLose); err != nil {
@@ -113,11 +110,11 @@ func (s *Service) lose(ctx context.Context, inst instrument.State) error {
 	return errLost
 }
 
-// errLost is what is told of a vaulted token that has no card.
+// errLost refuses a vaulted token that has no card.
 var errLost = domain.Refuse(domain.KindInvalid, domain.ReasonInstrumentToken, "The payment method token is expired.")
 
-// vaultOrDestroyCard does what a payment's outcome asks for: the card is vaulted where that was agreed (D5), and as it was
-// entered it is destroyed. What fails here is left to the janitor.
+// vaultOrDestroyCard vaults the card of a paid payment where that was agreed (D5), and destroys the card as it was
+// entered. The janitor repeats what fails here.
 func (s *Service) vaultOrDestroyCard(ctx context.Context, p payment.State) {
 	if p.Vaults() && !p.Method.Vaulted {
 		if err := s.vaultPaid(ctx, p); err != nil {
@@ -130,7 +127,7 @@ func (s *Service) vaultOrDestroyCard(ctx context.Context, p payment.State) {
 	}
 }
 
-// vaultPaid vaults the token of a payment whose success asks for it.
+// vaultPaid vaults the token of a payment that succeeded.
 func (s *Service) vaultPaid(ctx context.Context, p payment.State) error {
 	tip, err := s.log.Instruments.Load(ctx, p.Account, p.Method.Token, eventstore.Latest)
 	if err != nil {
@@ -141,20 +138,20 @@ func (s *Service) vaultPaid(ctx context.Context, p payment.State) error {
 	return err
 }
 
-// slowest is how much longer than its customer's action the outcome of a payment may take before its card is given up.
+// slowest is how much longer than its customer's action a payment's outcome may take before its card is given up.
 const slowest = 48 * time.Hour
 
-// CardNeeded tells until when the card behind a token is needed as it was entered: a token that was not used, until it
-// expires; one that pays for an operation that is open, until its outcome is known, however long ago the token expired,
-// but not for ever. Before it says that the card is not needed, it does what a crash has left of a vaulting (D5). An
-// answer from a log that lags behind errs on the side of needed.
+// CardNeeded returns until when the card behind a token is needed as it was entered. An unused token needs its card
+// until it expires; a token that pays, until the outcome is known, with a limit. Before CardNeeded returns that a card
+// is not needed, it completes a vaulting that a crash interrupted (D5). On a lagging log the answer errs towards
+// needed.
 func (s *Service) CardNeeded(ctx context.Context, account domain.AccountID, token domain.Token, expires time.Time) (time.Time, error) {
 	none := time.Time{}
 	tip, err := s.log.Instruments.Load(ctx, account, token, eventstore.AllowStale)
 	inst := tip.State
 	switch {
 	case err != nil || !inst.Exists():
-		return expires, err // it is being tokenized
+		return expires, err // tokenization is under way
 	case !inst.Good():
 		return none, nil
 	case inst.Vaulted():
@@ -170,7 +167,7 @@ func (s *Service) CardNeeded(ctx context.Context, account domain.AccountID, toke
 	}
 	paid, err := s.newest(ctx, account, inst.UsedBy)
 	switch {
-	case err != nil || !paid.Exists(): // claimed, and the first event still to come
+	case err != nil || !paid.Exists(): // claimed, and not created yet
 		return expires, err
 	case paid.Status() == payment.StatusPending:
 		return s.lastUse(expires, paid.CreatedAt), nil
@@ -182,7 +179,7 @@ func (s *Service) CardNeeded(ctx context.Context, account domain.AccountID, toke
 	return none, nil
 }
 
-// lastUse bounds the life of a card that has begun to pay.
+// lastUse limits the life of a card that has begun to pay.
 func (s *Service) lastUse(expires, began time.Time) time.Time {
 	last := began.Add(s.ActionTimeout + slowest)
 	if last.Before(expires) {
@@ -191,8 +188,8 @@ func (s *Service) lastUse(expires, began time.Time) time.Time {
 	return last
 }
 
-// unkept says that a card that could not be vaulted now is needed until it can be; one that is gone, or whose token
-// cannot be vaulted, is not.
+// unkept returns until when a card is needed that could not be vaulted now. A card that is gone, or whose token cannot
+// be vaulted, is not needed.
 func (s *Service) unkept(inst instrument.State, until time.Time, err error) time.Time {
 	s.Logger.Warn().Err(err).Str("analyticsId", inst.AnalyticsID).Msg("card not vaulted yet; trying again")
 	switch domain.ReasonOf(err) {
@@ -205,7 +202,7 @@ func (s *Service) unkept(inst instrument.State, until time.Time, err error) time
 	return until
 }
 
-// DeleteInstrument takes a token out of the vault, and its card with it (D5).
+// DeleteInstrument deletes a token from the vault, with its card (D5).
 func (s *Service) DeleteInstrument(ctx context.Context, by Caller, token domain.Token) (instrument.State, error) {
 	after, err := s.changeInstrument(ctx, by, token, instrument.DecideDelete)
 	if err != nil {
@@ -213,7 +210,7 @@ func (s *Service) DeleteInstrument(ctx context.Context, by Caller, token domain.
 	}
 	s.discard(cardRef(after))
 	if err := s.Vault.DestroyKept(context.WithoutCancel(ctx), cardRef(after)); err != nil {
-		return after, domain.OutcomeUnknown(err) // recorded; a repeat, or the next start, destroys it
+		return after, domain.OutcomeUnknown(err) // a repeat, or the next start, destroys the card
 	}
 	return after, nil
 }

@@ -16,12 +16,12 @@ import (
 	"payledger/eventstore/due"
 )
 
-// verifyCurrency is what a card is verified in whose session names no currency.
+// verifyCurrency is the verification currency of a session without a currency.
 const verifyCurrency = "EUR"
 
-// verify asks processors, the first of the route that can tell, whether the card is good: an authorization of nothing.
-// It gives the revision of the request that was approved. An unknown outcome is asked for by the request's key, here
-// until the payment timeout and then by the next call.
+// verify asks the processors of the route, one after the other, whether the card is valid: an authorization of zero. It
+// returns the revision of the approved request. An unknown outcome is requested by the request's key, here until the
+// payment timeout and then by the next call.
 func (s *Service) verify(ctx context.Context, by Caller, inst instrument.State, customer string) (uint64, error) {
 	targets, err := s.verifiers(ctx, by.Account, inst)
 	if err != nil {
@@ -51,7 +51,8 @@ func (s *Service) verify(ctx context.Context, by Caller, inst instrument.State, 
 	return 0, domain.OutcomeUnknown(errors.New("no processor could verify the card"))
 }
 
-// verifiers are the processors that the account's rules choose for nothing of the session's currency (D15).
+// verifiers returns the processors that the account's rules choose for an amount of zero in the session's currency
+// (D15).
 func (s *Service) verifiers(ctx context.Context, owner domain.AccountID, inst instrument.State) ([]instrument.Verification, error) {
 	merchant, known := s.Account(owner)
 	if !known {
@@ -91,7 +92,7 @@ func (s *Service) requestVerification(ctx context.Context, by Caller, token doma
 		func(state instrument.State) (instrument.Event, error) { return instrument.DecideVerify(state, command) })
 }
 
-// verified exchanges the request with the processor until it has a result.
+// verified sends the request, and asks for its outcome until the processor has one.
 func (s *Service) verified(ctx context.Context, inst instrument.State, send bool, deadline due.Time) (processor.Answer, error) {
 	disposed := inst.Verification
 	reference := domain.VerificationReference(inst.Account, inst.Token)
@@ -102,7 +103,7 @@ func (s *Service) verified(ctx context.Context, inst instrument.State, send bool
 	}
 	ctx, cancel := context.WithTimeout(ctx, deadline.Left(s.Store.Now()))
 	defer cancel()
-	defer context.AfterFunc(s.ctx, cancel)() // the process ends
+	defer context.AfterFunc(s.ctx, cancel)() // Close
 	defer asideLater(ctx)()
 	for asked := 0; ; asked++ {
 		answer, known, err := s.askVerifier(ctx, inst, op, send)
@@ -122,8 +123,8 @@ func (s *Service) verified(ctx context.Context, inst instrument.State, send bool
 	}
 }
 
-// askVerifier sends the request, or asks what became of it and sends it again when it never arrived: it moves no
-// money, so once more under its key is always right.
+// askVerifier sends the request, or asks for its outcome and sends it again if it never arrived. It moves no money, so
+// sending it again under its key is safe.
 func (s *Service) askVerifier(ctx context.Context, inst instrument.State, op processor.Operation, send bool) (processor.Answer, bool, error) {
 	if !send {
 		found, err := s.Processors.Lookup(ctx, op.Processor, op.Key)
@@ -153,7 +154,7 @@ func stillVerifying(err error) error {
 	return payload
 }
 
-// refute records that the card is not vouched for, and ends it.
+// refute records that the card failed the verification, and ends the token.
 func (s *Service) refute(ctx context.Context, by Caller, inst instrument.State, asked instrument.Verification, answer processor.Answer) error {
 	meta, err := s.Store.NewMeta(by.Actor, by.RequestID)
 	if err != nil {
@@ -171,7 +172,7 @@ func (s *Service) refute(ctx context.Context, by Caller, inst instrument.State, 
 	return instrument.NotVerified()
 }
 
-// changeInstrument records what decide makes of a token, if anything.
+// changeInstrument records the event that decide returns, if any.
 func (s *Service) changeInstrument(ctx context.Context, by Caller, token domain.Token, decide func(instrument.State, time.Time) (instrument.Event, error)) (instrument.State, error) {
 	meta, err := s.request(by)
 	if err != nil {

@@ -13,17 +13,17 @@ import (
 	"payledger/eventstore"
 )
 
-// Outcome is what became of an operation that is made once.
+// Outcome is the result of an operation that is made once for its key.
 type Outcome struct {
-	Known     bool // false: the processor owes the outcome
+	Known     bool // false: the processor has not answered yet
 	Succeeded bool
-	Operation domain.OperationKey // "" when none was necessary
-	Message   string              // of a failure, in words for the merchant
+	Operation domain.OperationKey // "" if none was necessary
+	Message   string              // of a failure, for the merchant
 }
 
-// Once makes the operation that an action of a workflow stands for, once for its key whoever asks and however often:
-// who asks again is told what became of the first (D19). It waits for the outcome, at most until the payment timeout;
-// one that is not known then is no failure: ask again. An error is a refusal of which nothing is recorded, or trouble.
+// RunWorkflowOperation runs the operation of a workflow's action once for its key; a repeat returns the first outcome
+// (D19). It waits at most until the payment timeout; an outcome that is unknown then is no failure, and the caller
+// repeats the call. An error is a refusal that was not recorded, or a fault.
 func (s *Service) RunWorkflowOperation(ctx context.Context, by Caller, id domain.PaymentID, a workflow.Action, key string) (Outcome, error) {
 	if found, made, err := s.outcomeOfKey(ctx, by, id, key); err != nil || made {
 		return found, err
@@ -36,10 +36,10 @@ func (s *Service) RunWorkflowOperation(ctx context.Context, by Caller, id domain
 	return Outcome{}, cmp.Or(refusal, errNothingMade)
 }
 
-// errNothingMade cannot be: an operation that was taken stands in its payment.
+// errNothingMade cannot happen: an accepted operation is recorded on its payment.
 var errNothingMade = errors.New("commands: an operation was taken and stands nowhere")
 
-// requestAction asks for the operation. That the key was used is no failure here: a repeat came to that first.
+// requestAction requests the operation. A used key is no error here: a repeat requested it first.
 func (s *Service) requestAction(ctx context.Context, by Caller, id domain.PaymentID, a workflow.Action, key string) (err error) {
 	request := payment.Request{IdempotencyKey: key}
 	switch a.Type {
@@ -55,8 +55,8 @@ func (s *Service) requestAction(ctx context.Context, by Caller, id domain.Paymen
 	return err
 }
 
-// outcomeOfKey finds the operation of a key on its payment, and what became of it. What has no answer at all is taken up
-// here, as Recover does, unless that is under way already.
+// outcomeOfKey finds the operation of a key on its payment, and its outcome. An operation without an answer is driven
+// as Recover does, unless it is in flight.
 func (s *Service) outcomeOfKey(ctx context.Context, by Caller, id domain.PaymentID, key string) (Outcome, bool, error) {
 	tip, err := s.log.Payments.Load(ctx, by.Account, id, eventstore.Latest)
 	if err != nil || !tip.State.Used(domain.KeyHash(by.Account, key)) {
@@ -82,7 +82,7 @@ func (s *Service) outcomeOfKey(ctx context.Context, by Caller, id domain.Payment
 	return outcomeOf(state, op), found, nil
 }
 
-// requestedWith finds the event that used a key; intent says that it is a cancellation that waits for the
+// requestedWith finds the event that used a key. intent reports that it is a cancellation that waits for the
 // authorization.
 func (s *Service) requestedWith(ctx context.Context, tip eventstore.Tip[payment.State], hash string) (revision uint64, intent bool, err error) {
 	for r := tip.Recorded; ; {
@@ -103,7 +103,7 @@ func (s *Service) requestedWith(ctx context.Context, tip eventstore.Tip[payment.
 	}
 }
 
-// voidAfter finds the void that an intended cancellation led to; 0 while there is none.
+// voidAfter returns the revision of the void that followed an intended cancellation; 0: none.
 func voidAfter(s payment.State, revision uint64) uint64 {
 	for _, op := range s.Whole().Operations {
 		if op.Kind == processor.Void && op.Revision > revision {

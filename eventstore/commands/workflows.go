@@ -8,13 +8,13 @@ import (
 	"payledger/eventstore"
 )
 
-// Workflows gives the account's workflows as the log holds them (D19).
+// Workflows returns the account's workflows (D19).
 func (s *Service) Workflows(ctx context.Context, account domain.AccountID) (workflow.State, error) {
 	tip, err := s.log.Workflows.Load(ctx, account, account, eventstore.Latest)
 	return tip.State, err
 }
 
-// CreateWorkflow adds a workflow (D19). Its condition, and where it sends requests, were checked by the caller.
+// CreateWorkflow adds a workflow (D19). The caller has checked its condition and its URLs.
 func (s *Service) CreateWorkflow(ctx context.Context, by Caller, d workflow.Definition, enabled bool) (workflow.Workflow, error) {
 	text, err := eventstore.NewUUID(s.Random)
 	if err != nil {
@@ -26,14 +26,14 @@ func (s *Service) CreateWorkflow(ctx context.Context, by Caller, d workflow.Defi
 	})
 }
 
-// ChangeWorkflow makes a workflow do something else, and gives it as it stands; enabled nil leaves that (D19).
+// ChangeWorkflow replaces a workflow's definition and returns it; enabled nil leaves that unchanged (D19).
 func (s *Service) ChangeWorkflow(ctx context.Context, by Caller, id domain.WorkflowID, d workflow.Definition, enabled *bool) (workflow.Workflow, error) {
 	return s.changeWorkflow(ctx, by, id, func(state workflow.State, meta eventstore.Meta) (workflow.Event, error) {
 		return workflow.DecideChange(state, workflow.Change{At: meta.At, ID: id, Definition: d, Enabled: enabled})
 	})
 }
 
-// EnableWorkflow has a workflow started by its trigger, or not, and gives it as it stands (D20).
+// EnableWorkflow enables or disables a workflow and returns it (D20).
 func (s *Service) EnableWorkflow(ctx context.Context, by Caller, id domain.WorkflowID, enabled bool) (workflow.Workflow, error) {
 	return s.changeWorkflow(ctx, by, id, func(state workflow.State, meta eventstore.Meta) (workflow.Event, error) {
 		return workflow.DecideEnable(state, workflow.Enable{At: meta.At, ID: id, Enabled: enabled})
