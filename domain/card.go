@@ -87,7 +87,7 @@ func CardNetwork(number string) (Network, bool) {
 	return NetworkOther, false
 }
 
-// Luhn tells whether the last digit of number is its right check digit.
+// Luhn reports whether the last digit of number is its right check digit.
 func Luhn(number string) bool {
 	sum := 0
 	for i := range len(number) {
@@ -102,7 +102,7 @@ func Luhn(number string) bool {
 	return sum%10 == 0
 }
 
-// ValidCardNumber tells whether digits is a card number: a known prefix of the right length and a right
+// ValidCardNumber reports whether digits is a card number: a known prefix of the right length and a right
 // check digit.
 func ValidCardNumber(digits string) bool {
 	if len(digits) < 14 || len(digits) > 19 || strings.Trim(digits, "0123456789") != "" {

@@ -39,7 +39,7 @@ func loadCurrencies(table string) map[Currency]int {
 	return units
 }
 
-// Known tells whether c is an active code. Case matters: "eur" is not a currency.
+// Known reports whether c is an active code. Case matters: "eur" is not a currency.
 func (c Currency) Known() bool { _, ok := minorUnits[c]; return ok }
 
 // Digits is the number of decimal digits of the currency's minor unit: 0 for yen, and where ISO 4217 gives none.
@@ -52,13 +52,13 @@ type Amount int64
 // keeps exactly.
 const MaxAmount Amount = 1<<53 - 1
 
-// Add gives a+b, and false when the sum does not fit.
+// Add returns a+b, and false when the sum does not fit.
 func (a Amount) Add(b Amount) (Amount, bool) {
 	sum := a + b
 	return sum, (sum >= a) == (b >= 0)
 }
 
-// Times gives a×n, and false when the product does not fit.
+// Times returns a×n, and false when the product does not fit.
 func (a Amount) Times(n int64) (Amount, bool) {
 	if a == 0 || n == 0 {
 		return 0, true

@@ -124,7 +124,7 @@ func OutcomeUnknown(err error) *Error {
 	}
 }
 
-// ReasonOf gives the reason of err, or ReasonInternal when it carries none.
+// ReasonOf returns the reason of err, or ReasonInternal when it carries none.
 func ReasonOf(err error) Reason {
 	var e *Error
 	if errors.As(err, &e) {

@@ -60,7 +60,7 @@ const (
 // NewPaymentID makes an id from 16 random bytes.
 func NewPaymentID(random [16]byte) PaymentID { return PaymentID(Generation + encodeID(random[:])) }
 
-// PaymentIDShaped tells whether a payment here can have the id.
+// PaymentIDShaped reports whether a payment here can have the id.
 func PaymentIDShaped(id PaymentID) bool {
 	const length = len(Generation) + 26 // 128 bits in base32
 	_, err := idEncoding.DecodeString(string(id[min(len(id), len(Generation)):]))
@@ -138,7 +138,7 @@ func NewUserID(random [16]byte) UserID { return UserID(encodeID(random[:])) }
 
 func encodeID(b []byte) string { return idEncoding.EncodeToString(b) }
 
-// ValidID tells whether s can be the last token of a subject. What cannot names nothing.
+// ValidID reports whether s can be the last token of a subject. What cannot names nothing.
 func ValidID(s string) bool {
 	if s == "" || len(s) > 64 {
 		return false
@@ -158,7 +158,7 @@ func KeyHash(account AccountID, key string) string {
 	return encodeID(h.Sum(nil)[16:26])
 }
 
-// Shard gives the shard of an aggregate: FNV-1a of its id, modulo the number of shards. It is part of
+// Shard returns the shard of an aggregate: FNV-1a of its id, modulo the number of shards. It is part of
 // the log's format and never changes.
 func Shard(id string, shards int) int {
 	h := fnv.New64a()

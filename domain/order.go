@@ -133,7 +133,7 @@ func firstOf[T any](values ...*T) *T {
 	return nil
 }
 
-// FirstNonEmpty gives the first value that is not empty.
+// FirstNonEmpty returns the first value that is not empty.
 func FirstNonEmpty[T ~string](values ...T) T {
 	for _, v := range values {
 		if v != "" {

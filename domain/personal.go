@@ -19,7 +19,7 @@ type Personal struct {
 	CardholderName string    `json:"cardholderName,omitempty"`
 }
 
-// Empty tells whether there is nothing to protect.
+// Empty reports whether there is nothing to protect.
 func (p Personal) Empty() bool { return p.Customer == nil && p.CardholderName == "" }
 
 // Customer is the person who pays (§2.1, D4).

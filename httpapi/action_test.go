@@ -175,7 +175,7 @@ func TestResumeTokens(t *testing.T) {
 		"no signature": sign(t, jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, claims), "another key": sign(t, jwt.SigningMethodHS256, make([]byte, 32), claims),
 	} {
 		a := r.post(at+"/resume", resumeWith(token), "X-Idempotency-Key", "kept")
-		if a.status != 422 || !slices.Equal(a.faults(), []string{"PaymentResume $.resumeToken is not the token of the action that the payment waits for"}) {
+		if a.status != 422 || !slices.Equal(a.faults(), []string{"PaymentResume $.resumeToken must be the token of the payment's current action"}) {
 			t.Errorf("%s: %d %s", name, a.status, a.text)
 		}
 	}

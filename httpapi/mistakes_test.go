@@ -95,7 +95,7 @@ func TestSuggestionsByStatus(t *testing.T) {
 		{declined, "capture", "", 400, "InvalidPaymentStatus", "create another payment"},
 		{declined, "refund", "", 400, "InvalidPaymentStatus", "Nothing was captured"},
 		{authorized, "refund", "", 400, "InvalidPaymentStatus", "POST /payments/{id}/cancel"},
-		{authorized, "capture", `{"amount":99999}`, 422, "RequestValidationError", "Capture at most what is left"},
+		{authorized, "capture", `{"amount":99999}`, 422, "RequestValidationError", "Capture at most the amount left"},
 		{authorized, "adjust-authorization", `{"amount":1}`, 400, "IncorrectPaymentAuthorizationType", "ESTIMATED"},
 		{"01unknown", "cancel", "", 400, "PaymentError", "GET /payments"},
 	} {

@@ -190,7 +190,7 @@ func TestNotificationsThatCannotBeTrue(t *testing.T) {
 		}
 	}
 	for notice, why := range map[string]string{
-		"nt_1": "The authorize is DECLINED already, and cannot be SUCCEEDED.", "nt_2": "It cannot be read: the status of its dispute is not known.",
+		"nt_1": "The authorize is already DECLINED and cannot be SUCCEEDED.", "nt_2": "It cannot be read: the status of its dispute is not known.",
 	} {
 		if shown[notice] != why {
 			t.Errorf("%s: %q\n%s", notice, shown[notice], history.text)

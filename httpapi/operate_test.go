@@ -84,7 +84,7 @@ func TestCaptureAndRefund(t *testing.T) {
 		t.Errorf("refunded one capture: %s", back.text)
 	}
 	wrong := r.want(r.post(at+"/refund", `{"transactionEventId":"3f2b8c1e-7a64-4b0e-9d51-0c8f2a6e4b17"}`), 422, "RequestValidationError")
-	if got := wrong.faults(); !slices.Equal(got, []string{"PaymentRefund $.transactionEventId is not the event of a capture of this payment"}) {
+	if got := wrong.faults(); !slices.Equal(got, []string{"PaymentRefund $.transactionEventId must be the transactionEventId of a capture of this payment"}) {
 		t.Errorf("faults %q", got)
 	}
 	if all := r.want(r.post(at+"/refund", "null"), 200, ""); all.field("processor", "amountRefunded") != 2420.0 || all.text1("status") != "SETTLED" {

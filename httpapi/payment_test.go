@@ -213,11 +213,11 @@ func TestTokens(t *testing.T) {
 	refused("unknown", payWith("01k3v9t7hq2m5c8z0x4w6n1r3b"), "unknown")
 	refused("a card number", payWith(goodCard), "unknown")
 	r.want(r.pay(payWith(token)), 200, "")
-	refused("used", payWith(token), "used before")
-	refused("used, with a key", payWith(token), "used before", "X-Idempotency-Key", "another")
+	refused("used", payWith(token), "already used")
+	refused("used, with a key", payWith(token), "already used", "X-Idempotency-Key", "another")
 	declined := r.tokenize(r.session(someSession), declinedCard)
 	r.want(r.pay(payWith(declined)), 200, "")
-	refused("used for a declined payment", payWith(declined), "used before")
+	refused("used for a declined payment", payWith(declined), "already used")
 	manual := r.tokenize(r.session(strings.Replace(someSession, "{", `{"approvalMode":"MANUAL",`, 1)), goodCard)
 	refused("of a MANUAL session", payWith(manual), "approval")
 	late := r.tokenize(r.session(someSession), goodCard)
@@ -347,7 +347,7 @@ func TestVaultingNeedsACustomer(t *testing.T) {
 	for _, option := range []string{"vaultOnSuccess", "vaultOn3DS", "vaultOnAgreement"} {
 		body := `{"paymentMethodToken":"` + r.tokenize(r.session(bare), goodCard) + `","paymentMethod":{"` + option + `":true}}`
 		a := r.want(r.pay(body), 422, "RequestValidationError")
-		if !slices.Equal(a.faults(), []string{"PaymentCreation $.customerId is required to vault the payment method"}) {
+		if !slices.Equal(a.faults(), []string{"PaymentCreation $.customerId is required to save the payment method"}) {
 			t.Errorf("%s: %q", option, a.faults())
 		}
 	}

@@ -168,7 +168,7 @@ func TestWorkflowFailure(t *testing.T) {
 	for card, c := range map[string]struct{ action, application, id, message, status string }{
 		cardNoCancel:       {`{"type":"cancel"}`, "PAYMENTS", "1-cancel", "", "AUTHORIZED"},
 		cardNoCapture:      {`{"type":"capture"}`, "PAYMENTS", "1-capture", "", "AUTHORIZED"},
-		"4035500000000000": {`{"type":"capture","amount":9999}`, "PAYMENTS", "1-capture", "above what is left", "AUTHORIZED"},
+		"4035500000000000": {`{"type":"capture","amount":9999}`, "PAYMENTS", "1-capture", "is left to capture; 99.99 ", "AUTHORIZED"},
 		"5132000000000000": {`{"type":"refund"}`, "PAYMENTS", "1-refund", "A payment that is AUTHORIZED cannot be refunded.", "AUTHORIZED"},
 		"4970000000000008": {`{"type":"http_request","url":"` + target + `"}`, "HTTP", "1-http_request", "The receiver answered 503 Service Unavailable.", "AUTHORIZED"},
 	} {

@@ -54,10 +54,10 @@ type APIKey struct {
 	ExpiresAt *time.Time      `json:"expiresAt,omitempty"`
 }
 
-// Valid tells whether the key may be used at now.
+// Valid reports whether the key may be used at now.
 func (k APIKey) Valid(now time.Time) bool { return k.ExpiresAt == nil || now.Before(*k.ExpiresAt) }
 
-// Allows tells whether the key has the scope (D2).
+// Allows reports whether the key has the scope (D2).
 func (k APIKey) Allows(scope string) bool { return slices.Contains(k.Scopes, scope) }
 
 // User may use the dashboard.
@@ -68,7 +68,7 @@ type User struct {
 	Password domain.SecretID `json:"password"` // names the verifier in the stream of secrets
 }
 
-// Exists tells whether the account was created.
+// Exists reports whether the account was created.
 func (s State) Exists() bool { return s.Revision > 0 }
 
 // Key finds an API key by its id.

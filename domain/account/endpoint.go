@@ -17,7 +17,7 @@ type Endpoint struct {
 	CreatedAt   time.Time         `json:"createdAt"`
 }
 
-// Wants tells whether webhooks of the kind go to the endpoint.
+// Wants reports whether webhooks of the kind go to the endpoint.
 func (e Endpoint) Wants(eventType string) bool {
 	return e.Enabled && (len(e.EventTypes) == 0 || slices.Contains(e.EventTypes, eventType))
 }

@@ -42,7 +42,7 @@ type RouteFacts struct {
 	Metadata    domain.Metadata
 }
 
-// Route gives the merchant accounts that a payment is tried at, in order (D15): those of the first rule that
+// Route returns the merchant accounts that a payment is tried at, in order (D15): those of the first rule that
 // matches, else of the default, else all; of these the enabled ones. It is empty when none of them is.
 func (s State) Route(f RouteFacts) []Processor {
 	for _, rule := range s.Routing.Rules {
@@ -56,7 +56,7 @@ func (s State) Route(f RouteFacts) []Processor {
 	return s.EnabledProcessors()
 }
 
-// enabled gives the enabled ones of the named processors, in the order of the names.
+// enabled returns the enabled ones of the named processors, in the order of the names.
 func (s State) enabled(names []processor.Name) []Processor {
 	var route []Processor
 	for _, name := range names {

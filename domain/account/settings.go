@@ -41,7 +41,7 @@ type Settings struct {
 // Capture is the capture mode, the default spelled out (D5).
 func (s Settings) Capture() string { return cmp.Or(s.CaptureMode, CaptureManual) }
 
-// AutoCapture tells whether authorized payments are captured at once (D5).
+// AutoCapture reports whether authorized payments are captured at once (D5).
 func (s Settings) AutoCapture() bool { return s.CaptureMode == CaptureAutomatic }
 
 // TokenTTL is the life of client tokens (D4); service is the service's own.

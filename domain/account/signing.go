@@ -25,7 +25,7 @@ type PreviousSecret struct {
 	Hint       string          `json:"hint"`
 }
 
-// Overlap gives the previous secret while webhooks carry its signature too (§5.2 rules 2 and 3).
+// Overlap returns the previous secret while webhooks carry its signature too (§5.2 rules 2 and 3).
 func (s SigningSecret) Overlap(now time.Time) (PreviousSecret, bool) {
 	if s.Previous == nil || !now.Before(s.Previous.ValidUntil) {
 		return PreviousSecret{}, false

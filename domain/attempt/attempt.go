@@ -48,10 +48,10 @@ type State struct {
 	TokenKept bool             `json:"tokenKept,omitempty"` // of an abort: the token may still pay
 }
 
-// Exists tells whether the attempt was made.
+// Exists reports whether the attempt was made.
 func (s State) Exists() bool { return s.Revision > 0 }
 
-// Status gives the status at a time.
+// Status returns the status at a time.
 func (s State) Status(now time.Time) Status {
 	switch {
 	case s.Decision != "":
@@ -63,7 +63,7 @@ func (s State) Status(now time.Time) Status {
 	}
 }
 
-// Due tells whether something is left to do about the decision.
+// Due reports whether something is left to do about the decision.
 func (s State) Due() bool { return s.Decision != "" && !s.Done }
 
 // Event is a fact about an attempt.

@@ -34,13 +34,13 @@ var decided = map[processor.DisputeStatus][]processor.DisputeStatus{
 	processor.DisputeWon: nil, processor.DisputeLost: nil,
 }
 
-// Known tells whether the type can take the status.
+// Known reports whether the type can take the status.
 func (p Place) Known() bool {
 	_, known := steps[p.Type][p.Status]
 	return known
 }
 
-// next gives the places that may follow at once. A type begins with OPEN (D16).
+// next returns the places that may follow at once. A type begins with OPEN (D16).
 func (p Place) next() []Place {
 	var out []Place
 	for _, status := range steps[p.Type][p.Status] {
@@ -56,7 +56,7 @@ func (p Place) next() []Place {
 	return out
 }
 
-// LeadsTo tells whether a dispute that stood here can stand there later, or still does. There is no way back.
+// LeadsTo reports whether a dispute that stood here can stand there later, or still does. There is no way back.
 func (p Place) LeadsTo(there Place) bool {
 	return p == there || slices.ContainsFunc(p.next(), func(next Place) bool { return next.LeadsTo(there) })
 }

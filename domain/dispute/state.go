@@ -70,7 +70,7 @@ type State struct {
 	Facts     []RecordedFact   `json:"facts"`   // in the order in which they came
 }
 
-// Exists tells whether the dispute was opened: what was only rejected opens none.
+// Exists reports whether the dispute was opened: what was only rejected opens none.
 func (s State) Exists() bool { return !s.CreatedAt.IsZero() }
 
 // has finds a fact by the processor's event id.
@@ -78,7 +78,7 @@ func (s State) has(eventID string) bool {
 	return slices.ContainsFunc(s.Facts, func(f RecordedFact) bool { return f.EventID == eventID })
 }
 
-// way gives the facts that were not rejected, by the processor's time; of one time, as one can follow another.
+// way returns the facts that were not rejected, by the processor's time; of one time, as one can follow another.
 func (s State) way() []Fact {
 	var way []Fact
 	for _, f := range s.Facts {

@@ -56,7 +56,7 @@ func DecideRejected(s State, e WasRejected) (Event, error) {
 	return e, nil
 }
 
-// Stale tells whether a notification has waited for its payment long enough.
+// Stale reports whether a notification has waited for its payment long enough.
 func (n Notification) Stale(now time.Time) bool { return n.ReceivedAt.Before(StaleBefore(now)) }
 
 // StaleBefore is when that began for what has waited long enough now.

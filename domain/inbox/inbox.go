@@ -37,7 +37,7 @@ type State struct {
 	Through       time.Time        `json:"sweptThrough,omitempty"` // of a processor: what it told up to then was looked through
 }
 
-// Waiting gives what is not settled, in the order in which it came.
+// Waiting returns what is not settled, in the order in which it came.
 func (s State) Waiting() []Notification {
 	var waiting []Notification
 	for _, n := range s.Notifications {
@@ -48,7 +48,7 @@ func (s State) Waiting() []Notification {
 	return waiting
 }
 
-// find gives the index of a notification; -1 when it never came.
+// find returns the index of a notification; -1 when it never came.
 func (s State) find(name processor.Name, id string) int {
 	return slices.IndexFunc(s.Notifications, func(n Notification) bool { return n.Processor == name && n.ID == id })
 }

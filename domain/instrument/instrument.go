@@ -56,13 +56,13 @@ type Verification struct {
 	Currency   domain.Currency `json:"currencyCode"`
 }
 
-// Exists tells whether the instrument was tokenized.
+// Exists reports whether the instrument was tokenized.
 func (s State) Exists() bool { return s.Revision > 0 }
 
-// Vaulted tells whether the token may pay again (D5).
+// Vaulted reports whether the token may pay again (D5).
 func (s State) Vaulted() bool { return s.Type == MultiUse }
 
-// VaultedBy tells whether the token was vaulted at a time: what was decided before its vaulting does not heed it.
+// VaultedBy reports whether the token was vaulted at a time: what was decided before its vaulting does not heed it.
 func (s State) VaultedBy(at time.Time) bool {
 	return s.Vaulted() && (s.VaultedAt == nil || !at.Before(*s.VaultedAt))
 }
@@ -131,17 +131,17 @@ type Use struct {
 func DecideUse(s State, c Use) (Event, error) {
 	switch {
 	case !s.Exists():
-		return nil, refuse("unknown")
+		return nil, refuse("is unknown")
 	case s.InvalidAt != nil && !c.At.Before(*s.InvalidAt):
-		return nil, refuse("invalid")
+		return nil, refuse("is invalid")
 	case s.DeletedAt != nil && !c.At.Before(*s.DeletedAt):
-		return nil, refuse("deleted")
+		return nil, refuse("is deleted")
 	case s.UsedBy == c.Payment, s.Vaulted() && s.UsedBy != "":
 		return nil, nil
 	case s.UsedBy != "" && s.UsedBy != c.Instead:
-		return nil, refuse("used before")
+		return nil, refuse("was already used for a payment; create a new one")
 	case !s.Vaulted() && !c.At.Before(s.ExpiresAt):
-		return nil, refuse("expired")
+		return nil, refuse("is expired; create a new one")
 	default:
 		return Used{At: c.At, Payment: c.Payment}, nil
 	}
@@ -149,7 +149,7 @@ func DecideUse(s State, c Use) (Event, error) {
 
 func refuse(what string) error {
 	return domain.Refuse(domain.KindConflict, domain.ReasonPayment,
-		"The payment cannot be created: the payment method token is %s.", what)
+		"The payment cannot be created: the payment method token %s.", what)
 }
 
 // Evolve folds one event into the state.

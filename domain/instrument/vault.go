@@ -31,15 +31,15 @@ func DecideVault(s State, c Vault) (Event, error) {
 func (s State) mayVault(at time.Time, customer string, payment domain.PaymentID) error {
 	switch {
 	case !s.Exists(), !s.Good():
-		return badToken("unknown")
+		return badToken("is unknown")
 	case s.Vaulted(), payment == "" && s.CustomerID != "" && s.CustomerID != customer:
 		return domain.Invalid("PaymentInstrumentVault", domain.Violation{
 			Path: "$.customerId", Description: "is not the customer that the token belongs to",
 		})
 	case s.UsedBy != payment:
-		return badToken("used before")
+		return badToken("was already used for a payment; create a new one")
 	case payment == "" && !at.Before(s.ExpiresAt):
-		return badToken("expired")
+		return badToken("is expired; create a new one")
 	default:
 		return nil
 	}
@@ -92,7 +92,7 @@ func NotVerified() *domain.Error {
 func DecideDelete(s State, at time.Time) (Event, error) {
 	switch {
 	case !s.Vaulted() || s.InvalidAt != nil:
-		return nil, badToken("unknown")
+		return nil, badToken("is unknown")
 	case s.DeletedAt != nil:
 		return nil, nil
 	default:
@@ -103,7 +103,7 @@ func DecideDelete(s State, at time.Time) (Event, error) {
 // DecideMakeDefault makes the token its customer's default.
 func DecideMakeDefault(s State, at time.Time) (Event, error) {
 	if !s.Vaulted() || !s.Good() {
-		return nil, badToken("unknown")
+		return nil, badToken("is unknown")
 	}
 	return MadeDefault{At: at}, nil
 }
@@ -132,14 +132,14 @@ func DecideLose(s State, at time.Time) (Event, error) {
 	return Invalidated{At: at}, nil
 }
 
-// Good tells whether the token was neither deleted nor made invalid.
+// Good reports whether the token was neither deleted nor made invalid.
 func (s State) Good() bool { return s.DeletedAt == nil && s.InvalidAt == nil }
 
-// Fresh tells whether the card is still kept as it was entered, with its CVV: until it was used or verified.
+// Fresh reports whether the card is still kept as it was entered, with its CVV: until it was used or verified.
 func (s State) Fresh() bool { return s.UsedBy == "" && !s.Verified && s.Good() }
 
 func badToken(what string) *domain.Error {
-	return domain.Refuse(domain.KindInvalid, domain.ReasonInstrumentToken, "The payment method token is %s.", what)
+	return domain.Refuse(domain.KindInvalid, domain.ReasonInstrumentToken, "The payment method token %s.", what)
 }
 
 // The vault.

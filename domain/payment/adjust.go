@@ -1,27 +1,28 @@
 package payment
 
 import (
+	"fmt"
+
 	"payledger/domain"
 	"payledger/domain/processor"
 )
 
-// Adjust asks to hold a new total (D10).
+// Adjust is the command to hold a new total amount (D10).
 type Adjust struct {
 	Request
 	Amount domain.Amount
 }
 
-// methodCard is the one payment method type whose authorization can be adjusted (D10).
-const methodCard = "PAYMENT_CARD"
+// Only authorizations of this payment method type and authorization type can be adjusted (D10).
+const (
+	methodCard = "PAYMENT_CARD"
+	estimated  = "ESTIMATED"
+)
 
-// estimated is the authorization type that can be adjusted (D10).
-const estimated = "ESTIMATED"
-
-// DecideAdjust requests the adjustment. The total that is held already needs none: then only a key is
-// recorded.
+// DecideAdjust requests the adjustment. If the requested total is held already, it records only the idempotency key.
 func DecideAdjust(s State, c Adjust) (Event, error) {
 	if !s.Exists() {
-		return nil, domain.Refuse(domain.KindNotFound, domain.ReasonEntityNotFound, "The payment cannot be found.")
+		return nil, domain.Refuse(domain.KindNotFound, domain.ReasonEntityNotFound, notFound)
 	}
 	if err := s.admit(c.Request); err != nil {
 		return nil, err
@@ -38,7 +39,7 @@ func DecideAdjust(s State, c Adjust) (Event, error) {
 	switch {
 	case c.Amount < 1 || c.Amount > domain.MaxAmount:
 		return nil, domain.Invalid("PaymentAdjustAuthorization", domain.Violation{
-			Path: "$.amount", Description: "must be an amount of at least 1",
+			Path: "$.amount", Description: fmt.Sprintf("must be from 1 to %d minor units", domain.MaxAmount),
 		})
 	case c.Amount != s.Amount:
 		return AdjustmentRequested{At: c.At, Amount: c.Amount, KeyHash: c.keyHash(s)}, nil
@@ -49,24 +50,19 @@ func DecideAdjust(s State, c Adjust) (Event, error) {
 	}
 }
 
-// adjustable refuses what cannot be adjusted: by its status, then by what it is (D3, D10).
+// adjustable returns an error if the payment's status or type does not allow an adjustment (D3, D10).
 func (s State) adjustable() error {
-	refuse := func(reason domain.Reason, message string) error {
-		err := domain.Refuse(domain.KindConflict, reason, "%s", message)
-		err.Payment, err.Status = s.ID, string(s.Status())
-		return err
-	}
 	switch {
 	case s.Status() == StatusPending:
-		return refuse(domain.ReasonNotAuthorizedYet, "The payment is not authorized yet.")
+		return s.conflict(domain.ReasonNotAuthorizedYet, "The payment is not authorized yet.")
 	case s.Status() != StatusAuthorized:
 		return s.notIn("adjusted")
 	case s.Method.Type != methodCard:
-		return refuse(domain.ReasonAdjustNonCard, "Only the authorization of a card payment can be adjusted.")
+		return s.conflict(domain.ReasonAdjustNonCard, "Only the authorization of a card payment can be adjusted.")
 	case s.Method.AuthorizationType != estimated:
-		return refuse(domain.ReasonIncorrectAuthorizationType, "Only an ESTIMATED authorization can be adjusted.")
-	case s.Amount == 0: // D5: an account verification holds nothing
-		return refuse(domain.ReasonAdjustNotSupported, "An account verification holds nothing that could be adjusted.")
+		return s.conflict(domain.ReasonIncorrectAuthorizationType, "Only an ESTIMATED authorization can be adjusted.")
+	case s.Amount == 0: // D5: an account verification
+		return s.conflict(domain.ReasonAdjustNotSupported, "An account verification holds no amount that could be adjusted.")
 	default:
 		return nil
 	}
@@ -91,8 +87,7 @@ func (s State) adjustmentRequested(e AdjustmentRequested) State {
 	})
 }
 
-// adjusted takes over the new total. The authorization keeps the amount that it was requested with: a resend
-// under its key must be the same.
+// adjusted sets the new total. The authorize operation keeps its amount, because a resend under its key must be equal.
 func (s State) adjusted(request uint64) State {
 	op, _ := s.Operation(request)
 	s.Amount = op.Amount

@@ -7,7 +7,7 @@ import (
 	"payledger/domain/processor"
 )
 
-// sum adds up the amounts of the operations of a kind in some state, without those that left.
+// sum returns the sum of the operations of a kind in some state, without those that moved to Past.
 func (s State) sum(kind processor.Kind, in func(OperationState) bool) (total domain.Amount) {
 	for _, op := range s.Operations {
 		if op.Kind == kind && in(op.State) {
@@ -21,17 +21,17 @@ func succeeded(s OperationState) bool { return s == StateSucceeded }
 func open(s OperationState) bool      { return s.Open() }
 func pending(s OperationState) bool   { return s == StatePending }
 
-// Captured is what was taken, confirmed by the processor (D6: amountCaptured).
+// Captured returns the amount that processors confirmed as captured (D6: amountCaptured).
 func (s State) Captured() domain.Amount {
 	return s.Totals.Captured + s.sum(processor.Capture, succeeded)
 }
 
-// Refunded is what went back, confirmed by the processor (D6: amountRefunded).
+// Refunded returns the amount that processors confirmed as refunded (D6: amountRefunded).
 func (s State) Refunded() domain.Amount {
 	return s.Totals.Refunded + s.sum(processor.Refund, succeeded)
 }
 
-// closed tells whether no capture can come any more: the last was final, or the rest was released.
+// closed reports whether a final capture or a void is open or has succeeded, so that no further capture is possible.
 func (s State) closed() bool {
 	for _, op := range s.Operations {
 		final := op.Kind == processor.Capture && op.Final
@@ -42,20 +42,20 @@ func (s State) closed() bool {
 	return s.Totals.Final || s.Totals.Released
 }
 
-// Finished is what can still be captured, were the payment's status to allow it.
+// Capturable returns the amount that can still be captured if the status allows a capture.
 func (s State) Capturable() domain.Amount {
 	if s.closed() {
 		return 0
 	}
-	return max(0, s.Amount-s.Captured()-s.sum(processor.Capture, open)) // less: one under way was overtaken
+	return max(0, s.Amount-s.Captured()-s.sum(processor.Capture, open)) // negative after an out-of-band capture
 }
 
-// Refundable is what can still be refunded: captured, and neither given back nor on its way (D10).
+// Refundable returns the captured amount that no refund has returned or is returning (D10).
 func (s State) Refundable() domain.Amount {
 	return max(0, s.Captured()-s.Refunded()-s.sum(processor.Refund, open))
 }
 
-// refundableOf is what can still be refunded of one capture; never more than of the whole payment.
+// refundableOf returns the amount of one capture that can still be refunded, at most Refundable.
 func (s State) refundableOf(capture Operation) domain.Amount {
 	if capture.State != StateSucceeded {
 		return 0
@@ -69,7 +69,7 @@ func (s State) refundableOf(capture Operation) domain.Amount {
 	return max(0, min(left, s.Refundable()))
 }
 
-// counted tells whether the failure of an operation counts for the limit (D3).
+// counted reports whether a failure of the operation counts for the limit on failures (D3).
 func counted(op Operation) bool {
 	switch op.Kind {
 	case processor.Capture, processor.Void, processor.Refund, processor.Adjust:
@@ -79,7 +79,7 @@ func counted(op Operation) bool {
 	}
 }
 
-// Check states the invariants of a payment, once; tests call it after every step.
+// Check returns an error if the state violates an invariant. Tests call it after every event.
 func (s State) Check() error {
 	switch {
 	case !s.Exists():
@@ -126,24 +126,24 @@ func (s State) checkOperations() error {
 func (s State) checkAmounts() error {
 	captured := s.Captured()
 	if taken := s.used(processor.Capture, 0); taken > s.Amount {
-		return fmt.Errorf("payment %s: %d captured of %d", s.ID, taken, s.Amount)
+		return fmt.Errorf("payment %s: captured %d of %d authorized minor units", s.ID, taken, s.Amount)
 	}
 	if given := s.used(processor.Refund, 0); given > captured {
-		return fmt.Errorf("payment %s: %d refunded of %d", s.ID, given, captured)
+		return fmt.Errorf("payment %s: refunded %d of %d captured minor units", s.ID, given, captured)
 	}
 	for _, op := range s.Operations {
 		if op.Kind != processor.Capture || op.State != StateSucceeded {
 			continue
 		}
 		if given := s.used(processor.Refund, op.Revision); given > op.Amount {
-			return fmt.Errorf("payment %s: %d refunded of the capture of %d", s.ID, given, op.Amount)
+			return fmt.Errorf("payment %s: refunded %d of a capture of %d minor units", s.ID, given, op.Amount)
 		}
 	}
 	return nil
 }
 
-// used adds up the operations of a kind that have happened or are promised, of one parent if it is given. One that
-// was overtaken is neither until it is answered.
+// used returns the sum of the succeeded and open operations of a kind, with parent != 0 only those of that parent.
+// Overtaken operations do not count.
 func (s State) used(kind processor.Kind, parent uint64) (total domain.Amount) {
 	for _, op := range s.Operations {
 		counts := op.State == StateSucceeded || op.State.Open() && !s.overtaken(op)

@@ -10,37 +10,36 @@ import (
 	"payledger/domain/processor"
 )
 
-// ErrAlreadyAnswered means that the operation has its outcome: somebody else recorded it first. Whoever
-// gets it reads the state and goes on from there.
+// ErrAlreadyAnswered means that the answer is recorded already. The caller continues from the current state.
 var ErrAlreadyAnswered = errors.New("operation already answered")
 
-// ErrNoSuchOperation means that no event at that revision requested an operation.
+// ErrNoSuchOperation means that the event at that revision did not request an operation.
 var ErrNoSuchOperation = errors.New("no such operation")
 
-// RecordAnswer brings the processor's answer to the request at revision Request.
+// RecordAnswer is the command to record the processor's answer to the request at revision Request.
 type RecordAnswer struct {
 	At              time.Time
-	EventID         string // UUID of the event to be, and of the transaction event it is (D6)
+	EventID         string // UUID of the new event and of its transaction event (D6)
 	Request         uint64
 	Answer          processor.Answer
-	ActionExpiresAt time.Time // of an action that the answer requires (D7: --action-timeout)
+	ActionExpiresAt time.Time // for an answer that requires an action (D7: --action-timeout)
 }
 
-// DecideAnswer records an answer as the fact it is (D7).
+// DecideAnswer records the answer if it is new, whatever the payment's status (D7).
 func DecideAnswer(s State, c RecordAnswer) (Event, error) {
 	op, err := s.openOperation(c.Request)
 	if err != nil && !s.Late(c.Request, c.Answer) {
 		return nil, err
 	}
 	if op.State == StateVoided && c.Answer.State != processor.Succeeded {
-		return nil, ErrAlreadyAnswered // that nothing was held is known
+		return nil, ErrAlreadyAnswered // a voided authorization holds nothing
 	}
 	pends, acts := c.Answer.State == processor.Pending, c.Answer.State == processor.ActionRequired
 	if (pends || acts) && op.State == StateAction || pends && op.State == StatePending {
-		return nil, ErrAlreadyAnswered // known already that it waits
+		return nil, ErrAlreadyAnswered // already waiting
 	}
 	if op.Kind == processor.Authorize && c.Answer.Code == processor.CodeVoided && s.open(processor.Void) {
-		return nil, ErrRunning // the void's own answer tells how the payment ends
+		return nil, ErrRunning // the void's own answer decides
 	}
 	var e Event
 	switch op.Kind {
@@ -57,13 +56,13 @@ func DecideAnswer(s State, c RecordAnswer) (Event, error) {
 	case processor.Adjust:
 		e = adjustmentAnswer(c)
 	}
-	if e == nil { // not understood, so no fact (D8)
+	if e == nil { // not understood: no fact (D8)
 		return nil, fmt.Errorf("%s answered in state %q: %w", op.Kind, c.Answer.State, processor.ErrUnknown)
 	}
 	return e, nil
 }
 
-// fact is what the events of all answers tell.
+// fact returns the part that the events of all answers have in common.
 func (c RecordAnswer) fact() Answer {
 	a := c.Answer
 	return Answer{
@@ -73,11 +72,10 @@ func (c RecordAnswer) fact() Answer {
 	}
 }
 
-// failed is fact with the reason.
+// failed returns fact with the reason of the failure.
 func (c RecordAnswer) failed() FailedAnswer { return FailedAnswer{c.fact(), failureOf(c.Answer)} }
 
-// failureOf tells an issuer that declined and a processor that would not (GATEWAY_REJECTED) from one that
-// could not.
+// failureOf returns the reason of an unsuccessful answer.
 func failureOf(a processor.Answer) domain.Failure {
 	switch {
 	case a.State == processor.Declined:
@@ -91,18 +89,18 @@ func failureOf(a processor.Answer) domain.Failure {
 	}
 }
 
-// refusedByProcessor tells an answer that says that nothing was done.
+// refusedByProcessor reports whether the processor states that it did nothing.
 func refusedByProcessor(a processor.Answer) bool {
 	return a.State == processor.Failed || a.State == processor.Declined
 }
 
-// TimeOut says that the payment timeout passed without an answer (D8).
+// TimeOut is the command to record that the payment timeout passed without an answer (D8).
 type TimeOut struct {
 	At      time.Time
 	Request uint64
 }
 
-// DecideTimeOut records that the outcome is unknown, once.
+// DecideTimeOut records once that the outcome is unknown.
 func DecideTimeOut(s State, c TimeOut) (Event, error) {
 	op, err := s.openOperation(c.Request)
 	if err != nil {
@@ -128,8 +126,8 @@ func DecideTimeOut(s State, c TimeOut) (Event, error) {
 	}
 }
 
-// Unanswered shows an operation that still has no answer as the payment timeout does (D8: status reason
-// GATEWAY_TIMEOUT), for a caller who is let go before. It is a view; nothing was recorded.
+// Unanswered returns the state as if the running operation had timed out (D8: status reason GATEWAY_TIMEOUT), to
+// answer a caller before the payment timeout. Nothing is recorded.
 func (s State) Unanswered() State {
 	if op, found := s.running(); found && op.State == StateRequested {
 		return s.withOperation(op.Revision, func(op *Operation) { op.State = StateUnknown })
@@ -137,9 +135,8 @@ func (s State) Unanswered() State {
 	return s
 }
 
-// openOperation finds an operation that may be answered. An authorization that waits for its customer may
-// be answered by the processor itself, and one that was voided may turn out to have been approved before:
-// these are facts like any other (D7).
+// openOperation returns the operation if it may still get an answer. An authorization may also get one while it waits
+// for the customer, and after its void: the processor may have approved it before (D7).
 func (s State) openOperation(revision uint64) (Operation, error) {
 	op, found := s.Operation(revision)
 	switch {
@@ -152,8 +149,8 @@ func (s State) openOperation(revision uint64) (Operation, error) {
 	}
 }
 
-// answered folds an answer into the operation it belongs to. That of a completion is the authorization's,
-// and the result of an authorization ends a completion that is under way.
+// answered adds an answer to its operation. A completion's result is the authorization's; a result of the
+// authorization ends an open completion.
 func (s State) answered(a Answer, to OperationState, failure domain.Failure) State {
 	op, _ := s.Operation(a.Request)
 	if op.Kind == processor.Authorize && !to.Open() && to != StateAction {
@@ -165,12 +162,12 @@ func (s State) answered(a Answer, to OperationState, failure domain.Failure) Sta
 	s = s.withOperation(op.Revision, func(op *Operation) { op.State = to })
 	held, _ := s.Operation(op.Parent)
 	if to == StatePending {
-		return s.concluded(held.Revision, a, StateAction, to, "") // the completion is asked about, not it
+		return s.concluded(held.Revision, a, StateAction, to, "") // look-ups name the completion
 	}
 	return s.concluded(held.Revision, a, to, to, failure)
 }
 
-// concluded brings an operation into a state; shown is what its timeline tells of the answer.
+// concluded adds an answer with the state shown to an operation and sets the operation's state to.
 func (s State) concluded(revision uint64, a Answer, to, shown OperationState, failure domain.Failure) State {
 	s = s.withOperation(revision, func(op *Operation) {
 		op.State = to

@@ -5,12 +5,11 @@ import (
 	"payledger/domain/processor"
 )
 
-// actionName is the action that processors require today (D13).
+// actionName is the only action that processors require (D13).
 const actionName = "3DS_AUTHENTICATION"
 
-// authorizationAnswer is what an answer to an authorization is. A failure or a soft decline that the
-// processor marks retryable moves on to the next of the route; nothing else does, and nothing that is to be
-// cancelled or has had a required action (D15).
+// authorizationAnswer returns the event of an answer to an authorization. The route's next processor is tried after a
+// failure or soft decline that is marked retryable, unless an action was required or a cancellation is intended (D15).
 func (s State) authorizationAnswer(op Operation, c RecordAnswer) Event {
 	a := c.Answer
 	stays := op.State == StateAction || s.Intent != nil || s.open(processor.Void)
@@ -37,7 +36,7 @@ func mayReroute(a processor.Answer) bool {
 	return a.State == processor.Failed || a.State == processor.Declined && processor.ExplainDecline(a.Code).Soft()
 }
 
-// nextTarget is the processor after the one that was tried last.
+// nextTarget returns the target after the newest one in the route; false after the last.
 func (s State) nextTarget() (Target, bool) {
 	tried := 0
 	for _, op := range s.Operations {
@@ -51,7 +50,7 @@ func (s State) nextTarget() (Target, bool) {
 	return s.Route[tried], true
 }
 
-// rerouted ends one try and requests the next.
+// rerouted ends one authorization and requests the next.
 func (s State) rerouted(e AuthorizationRerouted) State {
 	to := StateFailed
 	if e.Failure == domain.IssuerDeclined {

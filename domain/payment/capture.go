@@ -1,22 +1,24 @@
 package payment
 
 import (
+	"fmt"
+
 	"payledger/domain"
 	"payledger/domain/processor"
 )
 
-// Capture asks to take held money (D10).
+// Capture is the command to take money that is held (D10).
 type Capture struct {
 	Request
-	Amount   *domain.Amount // nil: all that is left
-	Final    bool
+	Amount   *domain.Amount // nil: the capturable amount
+	Final    bool           // releases the rest
 	Metadata domain.Metadata
-	Order    *domain.Order // what is captured; recorded only (D21)
+	Order    *domain.Order // the captured items; only recorded (D21)
 }
 
 const captureModel = "PaymentCapture"
 
-// DecideCapture requests the capture, or records that our books refuse it (D7: above what is left).
+// DecideCapture requests the capture. An amount above the capturable amount is recorded as refused (D7).
 func DecideCapture(s State, c Capture) (Event, error) {
 	if err := s.admit(c.Request); err != nil {
 		return nil, err
@@ -30,19 +32,20 @@ func DecideCapture(s State, c Capture) (Event, error) {
 	if err := s.withinLimit(); err != nil {
 		return nil, err
 	}
-	amount := s.Capturable()
+	left := s.Capturable()
+	amount := left
 	if c.Amount != nil {
 		amount = *c.Amount
 	}
 	switch {
-	case amount < 1 && s.Capturable() < 1:
-		return nil, domain.Invalid(captureModel, domain.Violation{Path: "$.amount", Description: "there is nothing to capture"})
+	case amount < 1 && left < 1:
+		return nil, domain.Invalid(captureModel, domain.Violation{Path: "$.amount", Description: "nothing is left to capture"})
 	case amount < 1:
-		return nil, domain.Invalid(captureModel, domain.Violation{Path: "$.amount", Description: "must be at least 1"})
-	case amount > s.Capturable():
+		return nil, domain.Invalid(captureModel, domain.Violation{Path: "$.amount", Description: "must be at least 1 minor unit"})
+	case amount > left:
 		return CaptureRefused{
 			At: c.At, EventID: c.EventID, Amount: amount, Final: c.Final, KeyHash: c.keyHash(s),
-			Message: "The amount is above what is left of the authorization.",
+			Message: fmt.Sprintf("%s is left to capture; %s was requested.", left.Format(s.Currency), amount.Format(s.Currency)),
 		}, nil
 	}
 	if err := s.merged(captureModel, c.Metadata); err != nil {
@@ -51,12 +54,10 @@ func DecideCapture(s State, c Capture) (Event, error) {
 	return CaptureRequested{At: c.At, Amount: amount, Final: c.Final, Metadata: c.Metadata, Order: c.Order, KeyHash: c.keyHash(s)}, nil
 }
 
-// Refusal is what the caller is answered whose attempt our books refused (D7).
+// Refusal returns the error for a request that was recorded as refused by our own rules (D7).
 func (e CaptureRefused) Refusal(s State) error {
-	err := domain.Invalid(captureModel, domain.Violation{
-		Path: "$.amount", Description: "is above what is left of the authorization",
-	})
-	err.Recovery = "Capture at most what is left; without amount all of it is captured. Use another X-Idempotency-Key."
+	err := domain.Invalid(captureModel, domain.Violation{Path: "$.amount", Description: e.Message})
+	err.Recovery = "Capture at most the amount left, or omit amount to capture all of it. Use a new X-Idempotency-Key."
 	err.Payment, err.Status = s.ID, string(s.Status())
 	return err
 }

@@ -7,8 +7,8 @@ import (
 	"payledger/domain/processor"
 )
 
-// ClaimKey asks for an idempotency key for an operation on a payment (D9); the id of its stream is what the
-// key derives.
+// ClaimKey is the command to claim an idempotency key for an operation on a payment (D9). It goes to the stream whose
+// id derives from the key.
 type ClaimKey struct {
 	At        time.Time
 	Account   domain.AccountID
@@ -16,9 +16,9 @@ type ClaimKey struct {
 	Operation processor.Kind
 }
 
-// DecideClaim takes the key. One that is there for the same payment is no refusal: a crash may have left
-// it, and the payment knows whether the key was used. A key that made a payment, or belongs to another one,
-// names the owner.
+// DecideClaim claims the key. A claim for the same payment changes nothing: a crash may have left it, and the payment's
+// state shows whether the key was used. A key that created a payment, or belongs to another one, is an error that names
+// the owner.
 func DecideClaim(s State, c ClaimKey) (Event, error) {
 	switch {
 	case s.Revision == 0:
@@ -32,8 +32,8 @@ func DecideClaim(s State, c ClaimKey) (Event, error) {
 	}
 }
 
-// Owner is the payment that an idempotency key belongs to, given the state at the id that the key derives;
-// "" for a key that was never used.
+// Owner returns the payment that owns an idempotency key, from the state at the id that derives from the key; "" if the
+// key was never claimed.
 func (s State) Owner() domain.PaymentID {
 	if s.Claim != nil {
 		return s.Claim.Payment
@@ -41,18 +41,38 @@ func (s State) Owner() domain.PaymentID {
 	return s.ID
 }
 
-// GiveUp asks that the payment of an id that was derived, and is not there, be never made.
+// GiveUp is the command never to create the payment of a derived id.
 type GiveUp struct {
 	At      time.Time
 	Account domain.AccountID
-	Instead domain.PaymentID // that is made in its place; "" for none
+	Instead domain.PaymentID // the payment created in its place; "" for none
 }
 
-// DecideGiveUp takes the id's place, so that whoever is about to make the payment finds it taken. A payment that is
-// there stays, and so does what was given up before.
+// DecideGiveUp occupies the id, so that a later creation of the payment fails. An id that is in use stays as it is.
 func DecideGiveUp(s State, c GiveUp) (Event, error) {
 	if s.Revision > 0 {
 		return nil, nil
 	}
 	return KeyClaimed{At: c.At, Account: c.Account, Payment: c.Instead}, nil
+}
+
+// KeyHashOf returns the hash of the idempotency key of a capture, cancellation or refund request (D9); "" for any other
+// event.
+func KeyHashOf(e Event) string {
+	switch e := e.(type) {
+	case CaptureRequested:
+		return e.KeyHash
+	case CaptureRefused:
+		return e.KeyHash
+	case CancellationIntended:
+		return e.KeyHash
+	case VoidRequested:
+		return e.KeyHash
+	case RefundRequested:
+		return e.KeyHash
+	case RefundRefused:
+		return e.KeyHash
+	default:
+		return ""
+	}
 }

@@ -2,13 +2,14 @@ package payment
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"payledger/domain"
 	"payledger/domain/processor"
 )
 
-// Create asks for a new payment; its fields are what request, session and instrument add up to (D5).
+// Create is the command to create a payment. Its fields combine request, session and instrument (D5).
 type Create struct {
 	At             time.Time
 	ID             domain.PaymentID
@@ -16,7 +17,7 @@ type Create struct {
 	OrderID        string
 	CustomerID     string
 	Currency       domain.Currency
-	Amount         *domain.Amount // nil: neither request nor session gave one
+	Amount         *domain.Amount // nil: neither request nor session has one
 	Order          *domain.Order
 	Metadata       domain.Metadata
 	Preferences    *domain.Preferences // nil: none
@@ -28,14 +29,14 @@ type Create struct {
 	AutoCapture    bool // the account's captureMode is AUTOMATIC (D5)
 }
 
-// creationModel is what validation errors of a creation are about (D3).
+// creationModel names the request in validation errors (D3).
 const creationModel = "PaymentCreation"
 
-// ErrNoProcessor is why a payment has nowhere to go now; that may change.
+// ErrNoProcessor means that no processor is enabled. A later attempt may succeed.
 var ErrNoProcessor = errors.New("the route of the payment is empty")
 
-// DecideCreate makes the payment, or refuses: a key that was used (D9), fields that are missing (D3), an
-// amount that is none (§8), a vaulting without a customer (D5), nowhere to send it.
+// DecideCreate creates the payment. Errors, in this order: a used key or token (D9), missing fields (D3), an invalid
+// amount (§8), vaulting without a customer (D5), an empty route.
 func DecideCreate(s State, c Create) (Event, error) {
 	if s.Revision > 0 {
 		return nil, s.alreadyCreated(c)
@@ -45,12 +46,12 @@ func DecideCreate(s State, c Create) (Event, error) {
 	}
 	if *c.Amount < 0 || *c.Amount > domain.MaxAmount || !c.Currency.Known() {
 		return nil, domain.Invalid(creationModel, domain.Violation{
-			Path: "$.amount", Description: "must be an amount of an ISO 4217 currency",
+			Path: "$.amount", Description: fmt.Sprintf("must be from 0 to %d minor units of an ISO 4217 currency", domain.MaxAmount),
 		})
 	}
 	if m := c.Method; c.CustomerID == "" && (m.VaultOnSuccess || m.VaultOn3DS || m.VaultOnAgreement) {
 		return nil, domain.Invalid(creationModel, domain.Violation{
-			Path: "$.customerId", Description: "is required to vault the payment method",
+			Path: "$.customerId", Description: "is required to save the payment method",
 		})
 	}
 	if len(c.Route) == 0 {
@@ -70,12 +71,12 @@ func DecideCreate(s State, c Create) (Event, error) {
 	return e, nil
 }
 
-// alreadyCreated tells a repeated key from a single-use token that was paid with before: both lead to
-// the id of a payment that exists.
+// alreadyCreated returns the error for a repeated key, or for a single-use token that has already paid: the id derives
+// from either.
 func (s State) alreadyCreated(c Create) error {
 	if c.IdempotencyKey == "" {
 		return domain.Refuse(domain.KindConflict, domain.ReasonPayment,
-			"The payment cannot be created: the payment method token was used before.")
+			"The payment cannot be created: the token was already used for a payment; create a new one.")
 	}
 	err := s.KeyUsed()
 	err.Payment = s.Owner()

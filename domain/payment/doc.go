@@ -1,47 +1,47 @@
-// Package payment is the payment aggregate: what may be done with a payment, and what then is true.
+// Package payment is the payment aggregate: its commands, its events and the rules that lead from one to the other.
 //
-// A payment is a list of operations at processors, each requested first (the event is durable before the
-// processor is called) and answered later by an event of its own (§2.1, §2.3, D14). Decide functions take a
-// state and a command and give the event, or a refusal and no event; Evolve folds it and cannot fail. Time,
-// ids and the processor's answers arrive in the commands.
+// A payment is a list of operations at processors. An operation begins with an event that requests it; that event is
+// durable before the processor is called. Later events record the answers (§2.1, §2.3, D14). A Decide function takes a
+// state and a command and returns one event or an error. Evolve adds an event to a state and cannot fail. Time, ids and
+// the processor's answers arrive in the commands.
 //
 // Rules:
 //
-//   - Status is derived from these facts and never stored (§3.1, D7). STATES.md shows it, and every command
-//     in every situation.
-//   - An answer belongs to the request event whose revision it names. The first one that is final wins; a
-//     second one is refused as already recorded, so that any node may bring it, early, late or twice.
-//   - One operation runs at a time (D7). ErrRunning makes the command wait and be decided again; a capture or
-//     a refund that the processor has accepted runs no longer, a void or an adjustment does until it is decided.
-//   - Some answers request what has to follow, under their own revision: the next processor of the route
-//     (D15), the void that was intended while the authorization ran (D7), the capture of captureMode AUTOMATIC
-//     (D5). One event, so no crash can come between.
-//   - A completion answers for the authorization: its result is the authorization's, and nothing of its own
-//     remains. One that did not happen leaves the action required; a result that comes from elsewhere, or a
-//     void, ends it too.
-//   - What our own books refuse is recorded as an operation that failed and that no processor saw (D7); it
-//     uses its idempotency key and counts for the limit. What the status refuses records nothing.
-//   - What was done at the processor behind our back is found in its books when it refuses an operation of ours,
-//     and recorded as an operation that has its outcome, before that refusal is (§6.3, D7). Nothing refuses such a
-//     fact; it is recorded once by the id that the processor gave it. An operation that is under way then is
-//     overtaken: what it asks for may be gone, and does not count in Check until it is answered.
-//   - Settled operations leave the state, but for the newest three: the state of a payment with hundreds of captures is as
-//     small as that of one with three. An operation leaves only when no event can change it any more. So authorizations
-//     stay, and operations whose key was fenced, because the processor may have carried them out all the same, and
-//     completions that may still turn out to have happened. Totals keeps the sums of the operations that left, and Past
-//     the operations themselves, so that every rule decides as if none had left. The log stores a state without its Past;
-//     package eventstore adds the Past when it loads the state. Evolve needs no Past.
-//   - A key is used by the event that it led to, and stands in the payment (D9), perhaps in what left. That it
-//     belongs to this payment is claimed before, by a stream of its own at the id that the key derives: a claim is
-//     no payment, and a payment that the key made is its own claim. The claim alone does not say that the key was used.
+//   - Status derives the status from the operations; it is never stored (§3.1, D7). STATES.md shows it, and the result of
+//     every command in every situation.
+//   - An answer names the revision of the event that requested its operation. The first final answer counts. A second one
+//     is ErrAlreadyAnswered, so any node may record an answer at any time, even twice.
+//   - One operation runs at a time (D7). Any other command gets ErrRunning, waits and decides again. A capture or a
+//     refund runs until the processor has accepted it; a void or an adjustment runs until it is final.
+//   - Some answers also request the next operation, in the same event, so that no crash can separate the two: the
+//     authorization at the next processor of the route (D15), the void of an intended cancellation (D7), the capture of
+//     captureMode AUTOMATIC (D5).
+//   - A completion hands the result of the customer's action to the processor. Its result is the authorization's. If the
+//     completion did not happen, the action is still required. A void, or a result of the authorization from elsewhere,
+//     also ends it.
+//   - A capture or refund above the remaining amount is recorded as a failed operation without a call to the processor
+//     (D7). It uses its idempotency key and counts for the limit on failures. A command that the status does not allow
+//     records nothing.
+//   - An out-of-band operation was made at the processor without a request from this ledger. When a processor refuses an
+//     operation, its records are read first, and out-of-band operations are recorded before the refusal (§6.3, D7). Such
+//     a fact is never refused, and is recorded once by the processor's id for it. It overtakes an operation without an
+//     answer: the processor may have no room left for that operation, so Check does not count it until it is answered.
+//   - A finished operation is one that no later event can change. The state holds the newest three of them; older ones
+//     move to Past, and Totals holds their sums. So the state of a payment with hundreds of captures stays small. Every
+//     rule decides as if none had moved. The log stores a state without its Past; package eventstore adds the Past when
+//     it loads the state. Evolve needs no Past. Authorizations never move. Neither do operations with a fenced key, nor
+//     completions that may still succeed: the processor may report them as done later.
+//   - An idempotency key is used when an event of the payment carries it (D9). Before that, the key is claimed for the
+//     payment in a stream of its own, at the id that the key derives. A claim is not a payment, and does not mean that
+//     the key was used. A payment that the key created is its own claim.
 //
-// Amounts are minor units of one currency; Check states the invariants.
+// Amounts are minor units of one currency. Check states the invariants.
 //
-// What it must not know: how a processor is reached, which card pays (it keeps display data only), who
-// the customer is (Personal stays sealed).
+// It must not know: how a processor is called, the card's number (it has display data only), the customer's personal
+// data (Personal stays sealed).
 //
-// Design notes. The creation and the first request for authorization are one event: they are one decision,
-// and one durable write fewer per payment; the operation's key is "<paymentId>.1". A void that is accepted
-// while a part is being captured releases the rest and leaves the part to its own answer: until then the
-// payment is SETTLING, because money may still move.
+// Design notes. The creation and the first request for authorization are one event, because they are one decision; this
+// saves a durable write per payment. The operation's key is "<paymentId>.1". A void that succeeds while a capture is
+// pending releases the rest; the capture keeps its own outcome. Until then the payment is SETTLING, because money may
+// still move.
 package payment

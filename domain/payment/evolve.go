@@ -7,9 +7,9 @@ import (
 	"payledger/domain/processor"
 )
 
-// Evolve folds one event into the state. It cannot fail: an event is a fact. An event that it does not
-// know leaves the state as it is; the codec refuses those before they get here. At the end settled
-// operations and the details leave the state. Evolve gives the same result, except for Past, with and without the Past of s.
+// Evolve returns the state after the event. It cannot fail: an event is a fact. An unknown event changes only the
+// revision; the codec rejects such events before. At the end, finished operations and the details move to Past. Except
+// for Past, the result is the same with and without the Past of s.
 func Evolve(s State, e Event) State {
 	s.Revision++
 	return s.evolve(e).moveFinished(e)
@@ -44,7 +44,7 @@ func (s State) evolve(e Event) State {
 	return s.evolveAnswer(e)
 }
 
-// evolveAnswer folds what processors answered, and that they did not.
+// evolveAnswer adds processors' answers and timeouts.
 func (s State) evolveAnswer(e Event) State {
 	switch e := e.(type) {
 	case Authorized:
@@ -101,8 +101,8 @@ func (s State) unanswered(e NoAnswer) State {
 	return s.withOperation(e.Request, func(op *Operation) { op.State = StateUnknown }).at(e.At)
 }
 
-// follow requests what has to follow at once from an answer that leaves money held or may still: the void
-// that was intended meanwhile (D7), else the capture of captureMode AUTOMATIC (D5).
+// follow requests the next operation after an answer with which money is or may be held: the void of an intended
+// cancellation (D7), else the capture of captureMode AUTOMATIC (D5).
 func (s State) follow(at time.Time) State {
 	held := s.held()
 	switch {
@@ -120,7 +120,7 @@ func (s State) follow(at time.Time) State {
 	return s
 }
 
-// under tells whether a capture, or a void, is under way or has succeeded.
+// under reports whether a capture or a void, as kind says, is open or has succeeded.
 func (s State) under(kind processor.Kind) bool {
 	for _, op := range s.Operations {
 		if op.Kind == kind && (op.State.Open() || op.State == StateSucceeded) {
@@ -130,8 +130,8 @@ func (s State) under(kind processor.Kind) bool {
 	return kind == processor.Capture && s.Totals.Taken || kind == processor.Void && s.Totals.Released
 }
 
-// at moves dateUpdated forward; it never goes back, whatever two nodes' clocks say (§6.1: receivers
-// compare it to find the newest state).
+// at sets dateUpdated to t, or just after the previous time if that is later: receivers compare dateUpdated to find the
+// newest state (§6.1), and the clocks of two nodes differ.
 func (s State) at(t time.Time) State {
 	if !t.After(s.UpdatedAt) {
 		t = s.UpdatedAt.Add(time.Microsecond)

@@ -9,15 +9,14 @@ import (
 	"payledger/domain/processor"
 )
 
-// Tail is how many settled operations, and how many idempotency keys, stay in a state beside what an event may still
-// change. Only tests set it.
+// Tail is the number of finished operations, and of idempotency keys, that stay in a state. Only tests set it.
 var Tail = 3
 
-// Totals are what the operations that left the state add up to.
+// Totals are the sums over Past.
 type Totals struct {
-	Operations int           `json:"operations,omitempty"` // how many left
-	KeyHashes  int           `json:"keyHashes,omitempty"`  // how many idempotency keys left
-	Details    bool          `json:"details,omitempty"`    // the details left
+	Operations int           `json:"operations,omitempty"` // number of operations
+	KeyHashes  int           `json:"keyHashes,omitempty"`  // number of idempotency keys
+	Details    bool          `json:"details,omitempty"`    // there are details
 	Captured   domain.Amount `json:"captured,omitempty"`
 	Refunded   domain.Amount `json:"refunded,omitempty"`
 	Failures   int           `json:"failures,omitempty"` // that count for the limit (D3)
@@ -26,7 +25,7 @@ type Totals struct {
 	Released   bool          `json:"released,omitempty"` // a void succeeded
 }
 
-// with adds an operation that leaves.
+// with returns the totals with one more operation.
 func (t Totals) with(op Operation) Totals {
 	t.Operations++
 	switch {
@@ -43,33 +42,33 @@ func (t Totals) with(op Operation) Totals {
 	return t
 }
 
-// Details are the data that payment.created brings, that never change, and that no rule reads. They leave the state with
-// that event. All states of a payment share them, so nobody may change them.
+// Details are the data of payment.created that no rule reads. They move to Past with that event. All states of a payment
+// share them; they must not be changed.
 type Details struct {
 	Order       *domain.Order       `json:"order,omitempty"`
 	Personal    *domain.Sealed      `json:"personal,omitempty"`
 	Preferences *domain.Preferences `json:"preferences,omitempty"`
 }
 
-// Finished is what left the state with one event: settled operations and idempotency keys, oldest first, and with the first
-// event the details.
+// Finished is the part of the state that one event moved to Past: finished operations and idempotency keys, oldest first,
+// and with the first event the details.
 type Finished struct {
 	Operations []Operation `json:"operations,omitempty"`
 	KeyHashes  []string    `json:"keyHashes,omitempty"`
 	Details    *Details    `json:"details,omitempty"`
 }
 
-// Past is everything that left a state, the newest first. It is shared and never changed.
+// Past is a list of everything that moved out of a state, the newest first. It is shared and must not be changed.
 type Past struct {
-	Revision uint64 // of the event with which Left left
+	Revision uint64 // of the event that moved Finished
 	Finished Finished
-	Before   *Past // what left earlier; nil: nothing
+	Before   *Past // earlier; nil at the end
 
-	Operations, KeyHashes int      // how many are in Left and before
-	Details               *Details // in Left or before
+	Operations, KeyHashes int      // number in Finished and Before
+	Details               *Details // in Finished or Before
 }
 
-// Then returns the past to which the event at revision added left.
+// Then returns the past with left added by the event at revision.
 func (p *Past) Then(revision uint64, left Finished) *Past {
 	next := &Past{revision, left, p, len(left.Operations), len(left.KeyHashes), left.Details}
 	if p != nil {
@@ -79,7 +78,7 @@ func (p *Past) Then(revision uint64, left Finished) *Past {
 	return next
 }
 
-// Details returns the payment's details, from its past: see HasPast.
+// Details returns the payment's details. It needs the Past (HasPast).
 func (s State) Details() Details {
 	if s.Past == nil || s.Past.Details == nil {
 		return Details{}
@@ -87,7 +86,7 @@ func (s State) Details() Details {
 	return *s.Past.Details
 }
 
-// NewestFinished returns what left with the newest event; false when nothing did.
+// NewestFinished returns the part that the newest event moved to Past; false if it moved nothing.
 func (s State) NewestFinished() (Finished, bool) {
 	if s.Past == nil || s.Past.Revision != s.Revision {
 		return Finished{}, false
@@ -95,8 +94,8 @@ func (s State) NewestFinished() (Finished, bool) {
 	return s.Past.Finished, true
 }
 
-// HasPast reports whether Past is all that left the state. A state that was decoded has none of it; only Evolve, and what
-// looks at no operation that is over, works without.
+// HasPast reports whether Past is complete. A decoded state has no Past; only Evolve and rules that read no finished
+// operation work without it.
 func (s State) HasPast() bool {
 	if s.Past == nil {
 		return s.Totals == Totals{}
@@ -104,7 +103,7 @@ func (s State) HasPast() bool {
 	return s.Past.Operations == s.Totals.Operations && s.Past.KeyHashes == s.Totals.KeyHashes && (s.Past.Details != nil) == s.Totals.Details
 }
 
-// WithPastOf returns the state with its past, given a newer state of the same payment that has its own.
+// WithPastOf returns the state with its Past, taken from a newer state of the same payment.
 func (s State) WithPastOf(newer State) State {
 	s.Past = newer.Past
 	for s.Past != nil && s.Past.Revision > s.Revision {
@@ -113,8 +112,8 @@ func (s State) WithPastOf(newer State) State {
 	return s
 }
 
-// Whole returns the state as if no operation and no key had ever left it: Operations are all, in the order of their
-// revisions. It is for readers; no event is folded into it.
+// Whole returns the state with all operations, in the order of their revisions, and all keys. It is for readers and must
+// not be passed to Evolve.
 func (s State) Whole() State {
 	if s.Past == nil {
 		return s
@@ -134,7 +133,7 @@ func (s State) Whole() State {
 	return s
 }
 
-// Each yields every operation, those that left the state included, in no order. They must not be changed.
+// Each yields every operation, also those in Past, in no order. They must not be changed.
 func (s State) Each(yield func(*Operation) bool) {
 	for i := range s.Operations {
 		if !yield(&s.Operations[i]) {
@@ -150,7 +149,7 @@ func (s State) Each(yield func(*Operation) bool) {
 	}
 }
 
-// Used reports whether an idempotency key was used on the payment (D9), given its hash.
+// Used reports whether the idempotency key with this hash was used on the payment (D9).
 func (s State) Used(hash string) bool {
 	if slices.Contains(s.KeyHashes, hash) {
 		return true
@@ -163,9 +162,8 @@ func (s State) Used(hash string) bool {
 	return false
 }
 
-// mayLeave reports whether no later event can change the operation, and none is folded by looking at it: what is over
-// leaves, but for authorizations, for what was fenced and may have happened all the same, and for a completion that may
-// still be found to have happened (Late).
+// mayLeave reports whether the operation is finished: no later event changes it, and Evolve does not read it. An
+// authorization never is. Neither is an operation with a fenced key, nor a completion that may still succeed (Late).
 func (s State) mayLeave(op *Operation) bool {
 	switch {
 	case op.State.Open() || op.Kind == processor.Authorize:
@@ -180,8 +178,8 @@ func (s State) mayLeave(op *Operation) bool {
 	}
 }
 
-// moveFinished lets the oldest operations that are over, and the oldest idempotency keys, leave the state, down to Tail of each,
-// and the details of e.
+// moveFinished moves to Past the details of e, and the oldest finished operations and idempotency keys, down to Tail of
+// each.
 func (s State) moveFinished(e Event) State {
 	over := -Tail
 	for i := range s.Operations {
@@ -198,16 +196,16 @@ func (s State) moveFinished(e Event) State {
 		return s
 	}
 	if over > 0 {
-		kept := make([]Operation, 0, len(s.Operations))
+		staying := make([]Operation, 0, len(s.Operations))
 		for i := range s.Operations {
 			if op := &s.Operations[i]; len(left.Operations) < over && s.mayLeave(op) {
 				left.Operations = append(left.Operations, *op)
 				s.Totals = s.Totals.with(*op)
 			} else {
-				kept = append(kept, *op)
+				staying = append(staying, *op)
 			}
 		}
-		s.Operations = kept
+		s.Operations = staying
 	}
 	if keys > 0 {
 		left.KeyHashes, s.KeyHashes = s.KeyHashes[:keys:keys], s.KeyHashes[keys:]
@@ -217,16 +215,16 @@ func (s State) moveFinished(e Event) State {
 	return s
 }
 
-// checkFinished checks that what left adds up to Totals, and that what stays is short.
+// checkFinished returns an error if Totals is not the sum over Past, or if more than Tail finished operations stay.
 func (s State) checkFinished() error {
 	if !s.HasPast() {
-		return fmt.Errorf("payment %s: %d operations left, and some of them are not at hand", s.ID, s.Totals.Operations)
+		return fmt.Errorf("payment %s: the past is incomplete: Totals counts %d operations", s.ID, s.Totals.Operations)
 	}
 	var sum Totals
 	for p := s.Past; p != nil; p = p.Before {
 		for _, op := range p.Finished.Operations {
 			if !s.mayLeave(&op) {
-				return fmt.Errorf("payment %s: operation %d left and is not over", s.ID, op.Revision)
+				return fmt.Errorf("payment %s: operation %d is in the past and not finished", s.ID, op.Revision)
 			}
 			sum = sum.with(op)
 		}
@@ -234,10 +232,10 @@ func (s State) checkFinished() error {
 		sum.Details = sum.Details || p.Finished.Details != nil
 	}
 	if sum != s.Totals {
-		return fmt.Errorf("payment %s: what left adds up to %+v, not %+v", s.ID, sum, s.Totals)
+		return fmt.Errorf("payment %s: the sum over the past is %+v, not %+v", s.ID, sum, s.Totals)
 	}
 	if after := s.moveFinished(nil); len(after.Operations) != len(s.Operations) || len(after.KeyHashes) != len(s.KeyHashes) {
-		return fmt.Errorf("payment %s: %d operations and %d keys stay", s.ID, len(s.Operations), len(s.KeyHashes))
+		return fmt.Errorf("payment %s: %d operations and %d keys stay, more than needed", s.ID, len(s.Operations), len(s.KeyHashes))
 	}
 	return nil
 }

@@ -6,9 +6,8 @@ import (
 	"payledger/domain/processor"
 )
 
-// Late tells whether an answer is a fact that comes after its operation was given up (D7): the processor did not have
-// it in time and was to refuse it from then on, or could not complete an action that is still required, and has done
-// it all the same. It holds unless something has taken the operation's place.
+// Late reports whether an answer is a success after the operation was recorded as failed (D7): its key was fenced, or its
+// completion failed and the action is still required. It is not late if another operation has taken its place.
 func (s State) Late(revision uint64, a processor.Answer) bool {
 	op, _ := s.Operation(revision)
 	if a.State != processor.Succeeded || op.State != StateFailed {
@@ -27,7 +26,7 @@ func (s State) Late(revision uint64, a processor.Answer) bool {
 	}
 }
 
-// adjustedAfter tells whether a later adjustment has set the total, or may.
+// adjustedAfter reports whether a later adjustment is open or has succeeded.
 func (s State) adjustedAfter(revision uint64) bool {
 	for op := range s.Each {
 		if op.Kind == processor.Adjust && op.Revision > revision && (op.State.Open() || op.State == StateSucceeded) {
@@ -37,31 +36,30 @@ func (s State) adjustedAfter(revision uint64) bool {
 	return false
 }
 
-// cameLate tells whether the operation was given up and has happened.
+// cameLate reports whether the operation succeeded after its key was fenced.
 func (op Operation) cameLate() bool {
 	n := len(op.Answers)
 	return n > 1 && op.State == StateSucceeded && op.Answers[n-2].Code == processor.CodeFenced
 }
 
-// Contradiction tells why an answer cannot be true beside what is recorded of its operation, in a sentence. "": it is
-// the same, older news, or still to be recorded.
+// Contradiction returns a sentence that says why the answer contradicts the recorded operation; "" if it does not.
 func (s State) Contradiction(revision uint64, a processor.Answer) string {
 	op, _ := s.Operation(revision)
 	done, voided := a.State == processor.Succeeded, op.State == StateVoided
 	awaited := op.State.Open() || op.State == StateAction || s.Late(revision, a) || voided && done && op.Kind == processor.Authorize
 	switch {
 	case !awaited && !done && (voided || !refusedByProcessor(a)):
-		return "" // known, or older
+		return "" // the same, or older
 	case !awaited && op.State != op.after(a):
-		return fmt.Sprintf("The %s is %s already, and cannot be %s.", op.Kind, op.State, a.State)
+		return fmt.Sprintf("The %s is already %s and cannot be %s.", op.Kind, op.State, a.State)
 	case done && op.TransactionID != "" && a.ProcessorTransactionID != "" && op.TransactionID != a.ProcessorTransactionID:
-		return fmt.Sprintf("The %s is another transaction at the processor.", op.Kind)
+		return fmt.Sprintf("The processor's transaction id of the %s differs from the recorded one.", op.Kind)
 	default:
 		return ""
 	}
 }
 
-// after is the state that a final answer brings the operation into. Only an authorization can be declined.
+// after returns the operation's state after a final answer. Only an authorization can be declined.
 func (op Operation) after(a processor.Answer) OperationState {
 	switch {
 	case a.State == processor.Succeeded:

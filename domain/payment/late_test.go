@@ -7,13 +7,13 @@ import (
 	"payledger/domain/processor"
 )
 
-// TestContradiction: what an answer says against what is recorded of its operation; nothing where it is the same, older
-// news, or still to be recorded (D7).
+// TestContradiction checks which answers contradict the recorded operation; one that is the same, older or still to be
+// recorded does not (D7).
 func TestContradiction(t *testing.T) {
 	const (
 		approved = "create amount=1250 currency=EUR order=order-1 to=ADYEN; answer 1 SUCCEEDED transaction=t-1"
 		created  = "create amount=1250 currency=EUR order=order-1 to=ADYEN"
-		other    = "is another transaction at the processor."
+		other    = "The processor's transaction id of the authorize differs from the recorded one."
 	)
 	for _, c := range []struct {
 		path        string
@@ -24,27 +24,27 @@ func TestContradiction(t *testing.T) {
 	}{
 		{created, 1, processor.Succeeded, "t-1", ""},
 		{created + "; answer 1 PENDING transaction=t-1", 1, processor.Succeeded, "t-1", ""},
-		{created + "; answer 1 PENDING transaction=t-1", 1, processor.Succeeded, "t-2", "The authorize " + other},
+		{created + "; answer 1 PENDING transaction=t-1", 1, processor.Succeeded, "t-2", other},
 		{created + "; answer 1 PENDING transaction=t-1", 1, processor.Declined, "", ""},
 		{created + "; answer 1 ACTION_REQUIRED transaction=t-1", 1, processor.Succeeded, "t-1", ""},
 		{created + "; answer 1 DECLINED code=05", 1, processor.Declined, "", ""},
 		{created + "; answer 1 DECLINED code=05", 1, processor.Pending, "t-1", ""},
-		{created + "; answer 1 DECLINED code=05", 1, processor.Failed, "", "The authorize is DECLINED already, and cannot be FAILED."},
-		{created + "; answer 1 DECLINED code=05", 1, processor.Succeeded, "t-1", "The authorize is DECLINED already, and cannot be SUCCEEDED."},
-		{created + "; answer 1 FAILED code=error", 1, processor.Succeeded, "t-1", "The authorize is FAILED already, and cannot be SUCCEEDED."},
+		{created + "; answer 1 DECLINED code=05", 1, processor.Failed, "", "The authorize is already DECLINED and cannot be FAILED."},
+		{created + "; answer 1 DECLINED code=05", 1, processor.Succeeded, "t-1", "The authorize is already DECLINED and cannot be SUCCEEDED."},
+		{created + "; answer 1 FAILED code=error", 1, processor.Succeeded, "t-1", "The authorize is already FAILED and cannot be SUCCEEDED."},
 		{created + "; answer 1 FAILED code=fenced", 1, processor.Succeeded, "t-1", ""},
 		{approved, 1, processor.Succeeded, "t-1", ""},
-		{approved, 1, processor.Succeeded, "t-2", "The authorize " + other},
+		{approved, 1, processor.Succeeded, "t-2", other},
 		{approved, 1, processor.Pending, "t-2", ""},
-		{approved, 1, processor.Failed, "", "The authorize is SUCCEEDED already, and cannot be FAILED."},
+		{approved, 1, processor.Failed, "", "The authorize is already SUCCEEDED and cannot be FAILED."},
 		{approved + "; capture; answer 3 FAILED code=error", 3, processor.Declined, "", ""},
-		{approved + "; capture; answer 3 SUCCEEDED transaction=t-3", 3, processor.Declined, "", "The capture is SUCCEEDED already, and cannot be DECLINED."},
-		{approved + "; capture; answer 3 FAILED code=error", 3, processor.Succeeded, "t-3", "The capture is FAILED already, and cannot be SUCCEEDED."},
+		{approved + "; capture; answer 3 SUCCEEDED transaction=t-3", 3, processor.Declined, "", "The capture is already SUCCEEDED and cannot be DECLINED."},
+		{approved + "; capture; answer 3 FAILED code=error", 3, processor.Succeeded, "t-3", "The capture is already FAILED and cannot be SUCCEEDED."},
 		{approved + "; capture; answer 3 FAILED code=fenced", 3, processor.Succeeded, "t-3", ""},
 		{created + "; answer 1 PENDING transaction=t-1; cancel; answer 3 SUCCEEDED", 1, processor.Failed, "", ""},
 		{created + "; answer 1 PENDING transaction=t-1; cancel; answer 3 SUCCEEDED", 1, processor.Succeeded, "t-1", ""},
 		{created + "; answer 1 ACTION_REQUIRED transaction=t-1; resume 1 AUTHENTICATED; answer 3 DECLINED code=05", 3, processor.Succeeded, "t-1",
-			"The complete is DECLINED already, and cannot be SUCCEEDED."},
+			"The complete is already DECLINED and cannot be SUCCEEDED."},
 		{created + "; answer 1 ACTION_REQUIRED transaction=t-1; resume 1 AUTHENTICATED; answer 3 FAILED code=fenced", 3, processor.Succeeded, "t-1", ""},
 	} {
 		s := newStory()
@@ -54,7 +54,7 @@ func TestContradiction(t *testing.T) {
 			t.Errorf("%s; then %d %s: %q, not %q", c.path, c.revision, c.state, why, c.why)
 		}
 		_, err := payment.DecideAnswer(s.state, payment.RecordAnswer{Request: c.revision, Answer: answer})
-		if c.why != "" && c.why != "The authorize "+other && err == nil {
+		if c.why != "" && c.why != other && err == nil {
 			t.Errorf("%s; then %d %s is recorded", c.path, c.revision, c.state)
 		}
 	}

@@ -10,19 +10,19 @@ import (
 	"payledger/domain/processor"
 )
 
-// RecordOutOfBand brings an operation that stands in the processor's books and that nobody here asked for (§6.3).
+// RecordOutOfBand is the command to record an operation from the processor's records (§6.3).
 type RecordOutOfBand struct {
 	At      time.Time
-	EventID string // UUID of the event to be, and of the transaction event it is (D6)
+	EventID string // UUID of the new event and of its transaction event (D6)
 	Record  processor.Record
 }
 
-// ErrForeign means that an operation in the processor's books names the payment and cannot be one of it: it is of
-// another merchant account, or of another currency.
-var ErrForeign = errors.New("the operation is of another merchant account or currency")
+// ErrForeign means that an operation in the processor's records names the payment, but has another merchant account or
+// currency.
+var ErrForeign = errors.New("the operation has another merchant account or currency than the payment")
 
-// DecideOutOfBand records it as the fact it is, once by the processor's own id, whatever the payment's status and
-// whatever is under way (D7). What moved nothing is no fact, nor is an authorization of somebody else's.
+// DecideOutOfBand records the operation once by the processor's id, whatever the payment's status and open operations
+// (D7). It ignores operations that did not succeed, authorizations and completions.
 func DecideOutOfBand(s State, c RecordOutOfBand) (Event, error) {
 	r := c.Record
 	if !s.Exists() {
@@ -55,21 +55,20 @@ func DecideOutOfBand(s State, c RecordOutOfBand) (Event, error) {
 	}
 }
 
-// mayBeOf tells whether an operation acts where the payment is authorized, and in its currency. A void has an amount
-// only perhaps, and then perhaps no currency.
+// mayBeOf reports whether the operation's merchant account and currency are the payment's. A void may have no currency.
 func (s State) mayBeOf(r processor.Record) bool {
 	same := r.Currency == s.Currency || r.Kind == processor.Void && r.Currency == ""
 	return same && s.held().Target == Target{r.Processor, r.MerchantID}
 }
 
-// RevisionOf takes the revision out of an operation key of this payment; false for a key that is not ours.
+// RevisionOf returns the revision in an operation key of this payment; false for any other key.
 func (s State) RevisionOf(key domain.OperationKey) (uint64, bool) {
 	text, ours := strings.CutPrefix(string(key), string(s.ID)+".")
 	revision, err := strconv.ParseUint(text, 10, 64)
 	return revision, ours && err == nil
 }
 
-// hasOutOfBand tells whether the operation that the processor calls id was found before.
+// hasOutOfBand reports whether the processor's operation id is recorded.
 func (s State) hasOutOfBand(id string) bool {
 	for op := range s.Each {
 		if op.OutOfBandID == id {
@@ -79,7 +78,7 @@ func (s State) hasOutOfBand(id string) bool {
 	return false
 }
 
-// captureAs finds the newest capture with a transaction at the processor, and returns its revision; 0 for none.
+// captureAs returns the revision of the newest capture with a transaction id; 0 for none.
 func (s State) captureAs(transaction string) (newest uint64) {
 	for op := range s.Each {
 		if op.Kind == processor.Capture && op.TransactionID == transaction && transaction != "" {
@@ -89,7 +88,7 @@ func (s State) captureAs(transaction string) (newest uint64) {
 	return newest
 }
 
-// addOutOfBand adds the operation, which has its outcome. It acts upon the authorization, a refund perhaps upon one capture.
+// addOutOfBand adds the succeeded operation. Parent 0 stands for the authorization.
 func (s State) addOutOfBand(kind processor.Kind, e OutOfBand, final bool, parent uint64) State {
 	if parent == 0 {
 		parent = s.held().Revision
@@ -102,8 +101,7 @@ func (s State) addOutOfBand(kind processor.Kind, e OutOfBand, final bool, parent
 	})
 }
 
-// capture is the capture that the refund is of; 0: of none that is known. An event of schema 3 names it by its
-// transaction only.
+// capture returns the revision of the refunded capture; 0 if unknown. An event of schema 3 has only the transaction id.
 func (e RefundedOutOfBand) capture(s State) uint64 {
 	if e.Capture != 0 {
 		return e.Capture
@@ -111,7 +109,6 @@ func (e RefundedOutOfBand) capture(s State) uint64 {
 	return s.captureAs(e.ParentID)
 }
 
-// evolveOutOfBand folds what was found at a processor.
 func (s State) evolveOutOfBand(e Event) State {
 	switch e := e.(type) {
 	case CapturedOutOfBand:
@@ -127,8 +124,8 @@ func (s State) evolveOutOfBand(e Event) State {
 	return s
 }
 
-// overtaken tells an operation without an answer that something found came after, or something late came to light: the
-// processor, which did that before, may have no room for it.
+// overtaken reports whether a later out-of-band operation or a late success precedes the open operation at the
+// processor, so that the processor may refuse it.
 func (s State) overtaken(op Operation) bool {
 	for other := range s.Each {
 		if other.OutOfBandID != "" && other.Revision > op.Revision || other.cameLate() {

@@ -1,14 +1,16 @@
 package payment
 
 import (
+	"fmt"
+
 	"payledger/domain"
 	"payledger/domain/processor"
 )
 
-// Refund asks to give captured money back (D10).
+// Refund is the command to return captured money (D10).
 type Refund struct {
 	Request
-	Amount             *domain.Amount // nil: all that is left, or the rest of the capture
+	Amount             *domain.Amount // nil: the refundable amount, of the capture if one is named
 	OrderID            string
 	Reason             string
 	TransactionEventID string // of the capture; "" for any
@@ -17,7 +19,7 @@ type Refund struct {
 
 const refundModel = "PaymentRefund"
 
-// DecideRefund requests the refund, or records that our books refuse it (D7: above what is left).
+// DecideRefund requests the refund. An amount above the refundable amount is recorded as refused (D7).
 func DecideRefund(s State, c Refund) (Event, error) {
 	if err := s.admit(c.Request); err != nil {
 		return nil, err
@@ -38,7 +40,7 @@ func DecideRefund(s State, c Refund) (Event, error) {
 		op, found := s.captureOf(c.TransactionEventID)
 		if !found {
 			return nil, domain.Invalid(refundModel, domain.Violation{
-				Path: "$.transactionEventId", Description: "is not the event of a capture of this payment",
+				Path: "$.transactionEventId", Description: "must be the transactionEventId of a capture of this payment",
 			})
 		}
 		left, capture = s.refundableOf(op), op.Revision
@@ -46,19 +48,20 @@ func DecideRefund(s State, c Refund) (Event, error) {
 	return s.refund(c, left, capture)
 }
 
-// refund decides an amount of which left is possible.
+// refund decides a refund of which the amount left is possible.
 func (s State) refund(c Refund, left domain.Amount, capture uint64) (Event, error) {
 	amount := left
 	if c.Amount != nil {
 		amount = *c.Amount
 	}
 	if c.Amount != nil && amount < 1 {
-		return nil, domain.Invalid(refundModel, domain.Violation{Path: "$.amount", Description: "must be at least 1"})
+		return nil, domain.Invalid(refundModel, domain.Violation{Path: "$.amount", Description: "must be at least 1 minor unit"})
 	}
 	if amount > left || left == 0 {
 		refused := RefundRefused{
 			At: c.At, EventID: c.EventID, Amount: amount, Capture: capture, Nothing: left == 0,
-			KeyHash: c.keyHash(s), Message: "The amount is above what is left to refund.",
+			KeyHash: c.keyHash(s),
+			Message: fmt.Sprintf("%s is left to refund; %s was requested.", left.Format(s.Currency), amount.Format(s.Currency)),
 		}
 		if refused.Nothing {
 			refused.Message = "Nothing is left to refund."
@@ -74,17 +77,17 @@ func (s State) refund(c Refund, left domain.Amount, capture uint64) (Event, erro
 	}, nil
 }
 
-// Refusal is what the caller is answered whose attempt our books refused (D7).
+// Refusal returns the error for a request that was recorded as refused by our own rules (D7).
 func (e RefundRefused) Refusal(s State) error {
-	err := domain.Refuse(domain.KindInvalid, domain.ReasonUnprocessableRefundAmount, "%s", e.Message)
 	if e.Nothing {
-		err = domain.Refuse(domain.KindConflict, domain.ReasonPaymentAlreadyRefunded, "%s", e.Message)
+		return s.conflict(domain.ReasonPaymentAlreadyRefunded, "%s", e.Message)
 	}
-	err.Payment, err.Status = s.ID, string(s.Status())
+	err := s.conflict(domain.ReasonUnprocessableRefundAmount, "%s", e.Message)
+	err.Kind = domain.KindInvalid
 	return err
 }
 
-// captureOf finds the capture that a transaction event belongs to.
+// captureOf returns the capture that a transaction event belongs to.
 func (s State) captureOf(eventID string) (Operation, bool) {
 	for op := range s.Each {
 		if op.Kind != processor.Capture {
@@ -129,7 +132,7 @@ func (s State) refundRefused(e RefundRefused) State {
 	})
 }
 
-// refundParent is what a refund acts upon: the capture, or the whole sale.
+// refundParent returns the revision that a refund acts upon: the capture's, or the authorization's.
 func (s State) refundParent(capture uint64) uint64 {
 	if capture != 0 {
 		return capture

@@ -7,22 +7,24 @@ import (
 	"payledger/domain"
 )
 
-// ErrRunning means that another operation of the payment has no outcome yet: the command waits for it and
-// is decided again (D7).
+// ErrRunning means that another operation of the payment is running. The caller waits for it and decides again (D7).
 var ErrRunning = errors.New("another operation of the payment is running")
 
-// MaxFailures is how many capture, cancel, refund and adjust operations of one payment may fail (D3:
+// MaxFailures is the number of capture, void, refund and adjust operations of a payment that may fail (D3:
 // PaymentRequestLimitExceeded).
 const MaxFailures = 100
 
-// Request is what every later operation on a payment brings.
+// notFound is the message for a payment that does not exist.
+const notFound = "The payment cannot be found."
+
+// Request is the common part of all commands on an existing payment.
 type Request struct {
 	At             time.Time
-	EventID        string // UUID of the event to be, and of the transaction event it may be (D6)
+	EventID        string // UUID of the new event and of its transaction event, if any (D6)
 	IdempotencyKey string // "" for none
 }
 
-// keyHash is what the payment remembers of the key (D9).
+// keyHash returns the hash of the idempotency key that the payment stores (D9); "" without a key.
 func (r Request) keyHash(s State) string {
 	if r.IdempotencyKey == "" {
 		return ""
@@ -30,8 +32,7 @@ func (r Request) keyHash(s State) string {
 	return domain.KeyHash(s.Account, r.IdempotencyKey)
 }
 
-// admit runs the guards that come before the status, in the order of D3: the payment is known, the key is
-// new.
+// admit checks, in the order of D3, that the payment exists and that the key is new.
 func (s State) admit(r Request) error {
 	if !s.Exists() {
 		return Unknown()
@@ -42,28 +43,31 @@ func (s State) admit(r Request) error {
 	return nil
 }
 
-// Unknown refuses what is asked of a payment that does not exist (D3).
+// Unknown returns the error for a command on a payment that does not exist (D3).
 func Unknown() *domain.Error {
-	return domain.Refuse(domain.KindInvalid, domain.ReasonPayment, "The payment cannot be found.")
+	return domain.Refuse(domain.KindInvalid, domain.ReasonPayment, notFound)
 }
 
-// KeyUsed refuses a repeated idempotency key (D9).
+// conflict returns an error that names the payment and its status.
+func (s State) conflict(reason domain.Reason, format string, args ...any) *domain.Error {
+	err := domain.Refuse(domain.KindConflict, reason, format, args...)
+	err.Payment, err.Status = s.ID, string(s.Status())
+	return err
+}
+
+// KeyUsed returns the error for a repeated idempotency key (D9).
 func (s State) KeyUsed() *domain.Error {
-	err := domain.Refuse(domain.KindConflict, domain.ReasonIdempotencyKeyExists, "The idempotency key was used before.")
-	err.Recovery = "Read the payment to see what became of the first request."
-	err.Payment, err.Status = s.ID, string(s.Status())
+	err := s.conflict(domain.ReasonIdempotencyKeyExists, "The idempotency key was used before.")
+	err.Recovery = "Read the payment to see the result of the first request."
 	return err
 }
 
-// notIn refuses an operation that the status does not allow (D7). Nothing is recorded.
+// notIn returns the error for an operation that the status does not allow (D7).
 func (s State) notIn(operation string) *domain.Error {
-	err := domain.Refuse(domain.KindConflict, domain.ReasonInvalidPaymentStatus,
-		"A payment that is %s cannot be %s.", s.Status(), operation)
-	err.Payment, err.Status = s.ID, string(s.Status())
-	return err
+	return s.conflict(domain.ReasonInvalidPaymentStatus, "A payment that is %s cannot be %s.", s.Status(), operation)
 }
 
-// withinLimit refuses a further operation after MaxFailures (D3).
+// withinLimit returns an error if MaxFailures operations have failed (D3).
 func (s State) withinLimit() error {
 	failed := s.Totals.Failures
 	for _, op := range s.Operations {
@@ -74,27 +78,22 @@ func (s State) withinLimit() error {
 	if failed < MaxFailures {
 		return nil
 	}
-	return s.limited("%d operations on the payment have failed; no further one is taken.", MaxFailures)
+	return s.conflict(domain.ReasonPaymentRequestLimit, "%d operations on the payment have failed; it accepts no further operation.", MaxFailures)
 }
 
-// Full is the refusal of an operation for which the payment has no room: it has hundreds already (D3).
+// Full returns the error for an operation for which the state, with hundreds of operations, has no room (D3).
 func (s State) Full() error {
-	return s.limited("%d operations were made on the payment, which leaves no room for one of this kind.", s.Totals.Operations+len(s.Operations))
+	return s.conflict(domain.ReasonPaymentRequestLimit, "The payment has %d operations, and no room for a further one of this kind.",
+		s.Totals.Operations+len(s.Operations))
 }
 
-func (s State) limited(text string, n int) error {
-	err := domain.Refuse(domain.KindConflict, domain.ReasonPaymentRequestLimit, text, n)
-	err.Payment, err.Status = s.ID, string(s.Status())
-	return err
-}
-
-// merged checks metadata that a request adds: what a payment may hold is limited (D4).
+// merged returns an error if the payment's metadata, with the metadata that a request adds, exceeds its limits (D4).
 func (s State) merged(model string, over domain.Metadata) error {
 	if len(over) == 0 {
 		return nil
 	}
 	if fault := domain.MergeMetadata(s.Metadata, over).Fault(); fault != "" {
-		return domain.Invalid(model, domain.Violation{Path: "$.metadata", Description: fault + ", with what the payment has"})
+		return domain.Invalid(model, domain.Violation{Path: "$.metadata", Description: fault + ", together with the payment's metadata"})
 	}
 	return nil
 }

@@ -8,16 +8,16 @@ import (
 	"payledger/domain/processor"
 )
 
-// Resume hands back what the customer's action ended with (§4 rule 1, D8).
+// Resume is the command to continue a payment after the customer's action has ended (§4 rule 1, D8).
 type Resume struct {
 	Request
-	Action  uint64 // revision of the authorization whose action ended; 0 when the token cannot be read
+	Action  uint64 // revision of the authorization that required the action; 0 if the resume token is unreadable
 	Outcome processor.Outcome
-	Expired bool // only if the action has expired: nobody says how the customer's check ended (D7)
-	Overdue bool // it has, although At does not show it: the clock was set back since the action was required
+	Expired bool // resume only if the action has expired (D7)
+	Overdue bool // the action has expired although At is earlier: the clock was set back
 }
 
-// ErrProcessing means that the resumed payment goes on by itself: whoever resumes it waits with it.
+// ErrProcessing means that the payment has no action to resume and is still processed. The caller waits for it.
 var ErrProcessing = domain.Refuse(domain.KindConflict, domain.ReasonNoActionsToHandle,
 	"The payment is still being processed.")
 
@@ -36,7 +36,7 @@ func DecideResume(s State, c Resume) (Event, error) {
 		return nil, s.notIn("resumed")
 	case c.Action != action.Revision || c.Outcome == "":
 		return nil, domain.Invalid("PaymentResume", domain.Violation{
-			Path: "$.resumeToken", Description: "is not the token of the action that the payment waits for",
+			Path: "$.resumeToken", Description: "must be the token of the payment's current action",
 		})
 	}
 	outcome := c.Outcome
@@ -50,7 +50,7 @@ func DecideResume(s State, c Resume) (Event, error) {
 	}, nil
 }
 
-// RequiredAction is what the customer must do; Revision names the authorization that waits for it.
+// RequiredAction is the action that the customer must take. Revision names the authorization that waits for it.
 type RequiredAction struct {
 	Revision   uint64
 	Name       string // D13: 3DS_AUTHENTICATION
@@ -58,7 +58,7 @@ type RequiredAction struct {
 	ExpiresAt  time.Time
 }
 
-// RequiredAction gives the action that is pending; nil when none is (D6).
+// RequiredAction returns the pending action; nil if there is none (D6).
 func (s State) RequiredAction() *RequiredAction {
 	op := s.Authorization()
 	if op == nil || s.Action == nil || op.State != StateAction || s.open(processor.Complete) || s.open(processor.Void) {
@@ -71,7 +71,7 @@ func (s State) RequiredAction() *RequiredAction {
 	return action
 }
 
-// Waiting tells whether the payment's authorization goes on without its customer.
+// Waiting reports whether the authorization waits for the processor, not for the customer.
 func (s State) Waiting() bool {
 	op := s.Authorization()
 	return op != nil && (op.State.Open() || s.open(processor.Complete))
@@ -86,9 +86,9 @@ func (s State) open(kind processor.Kind) bool {
 	return false
 }
 
-// completionAnswer is what an answer to a completion is. One that says that nothing was done for now leaves
-// the action required, and so does one that says that the action had ended: how, the authorization itself tells when
-// it is asked about. Any other decides the authorization.
+// completionAnswer returns the event of an answer to a completion. The action is still required if the processor did
+// nothing for now, or if the action had ended before: then a look-up of the authorization gets its result. Any other
+// answer decides the authorization.
 func completionAnswer(c RecordAnswer) Event {
 	a := c.Answer
 	if a.State == processor.Failed && (a.Retryable || a.Code == processor.CodeFenced || a.Code == processor.CodeNoAction) {
@@ -119,7 +119,7 @@ func (s State) resumed(e Resumed) State {
 	})
 }
 
-// endCompletions ends a completion under way together with its authorization, whose result came from elsewhere.
+// endCompletions sets the state of an open completion to that of its authorization, which has its result from elsewhere.
 func (s State) endCompletions(to OperationState) State {
 	for _, op := range s.Operations {
 		if op.Kind == processor.Complete && op.State.Open() {

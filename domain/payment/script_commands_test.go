@@ -14,10 +14,10 @@ import (
 	"payledger/domain/processor"
 )
 
-// arguments are what stands behind a command, by name.
+// arguments are the named arguments of a command.
 type arguments map[string]string
 
-// amount is the amount of that name; nil when none is named.
+// amount returns the named amount; nil if absent.
 func (a arguments) amount(t *testing.T, name string) *domain.Amount {
 	t.Helper()
 	if a[name] == "" {
@@ -44,7 +44,7 @@ func (a arguments) metadata() domain.Metadata {
 	return domain.Metadata{key: value}
 }
 
-// decide puts one command to the rules.
+// decide calls the Decide function of a command.
 func (s *story) decide(t *testing.T, words []string, args arguments) (payment.Event, error) {
 	t.Helper()
 	request := payment.Request{
@@ -57,8 +57,8 @@ func (s *story) decide(t *testing.T, words []string, args arguments) (payment.Ev
 		return payment.DecideAnswer(s.state, s.answer(t, words, args, request))
 	case "timeout":
 		return payment.DecideTimeOut(s.state, payment.TimeOut{At: s.clock, Request: s.revision(t, words[1])})
-	case "found":
-		return payment.DecideOutOfBand(s.state, s.found(t, words, args, request))
+	case "outOfBand":
+		return payment.DecideOutOfBand(s.state, s.outOfBand(t, words, args, request))
 	case "resume":
 		return payment.DecideResume(s.state, payment.Resume{
 			Request: request, Action: s.revision(t, words[1]), Outcome: processor.Outcome(words[2]),
@@ -86,7 +86,7 @@ func (s *story) decide(t *testing.T, words []string, args arguments) (payment.Ev
 	}
 }
 
-// revision reads the request that a command is about.
+// revision reads the revision of the request that a command names.
 func (s *story) revision(t *testing.T, word string) uint64 {
 	t.Helper()
 	if word != "last" {
@@ -136,8 +136,8 @@ func (s *story) create(t *testing.T, words []string, args arguments) payment.Cre
 	return c
 }
 
-// addOutOfBand is an operation in the processor's books: "found capture id=op-1 amount=500".
-func (s *story) found(t *testing.T, words []string, args arguments, r payment.Request) payment.RecordOutOfBand {
+// addOutOfBand is an operation in the processor's books: "outOfBand capture id=op-1 amount=500".
+func (s *story) outOfBand(t *testing.T, words []string, args arguments, r payment.Request) payment.RecordOutOfBand {
 	t.Helper()
 	var there payment.Target
 	if op := s.state.Authorization(); op != nil {

@@ -13,13 +13,12 @@ import (
 	"payledger/domain/payment"
 )
 
-var update = flag.Bool("update", false, "rewrite what the scripts expect")
+var update = flag.Bool("update", false, "rewrite the expected lines of the scripts")
 
-// TestScripts plays the lifecycles in testdata. A line "given COMMAND" brings a payment where the story
-// begins and must be taken; "when COMMAND" is what the story is about, and the lines under it say what
-// then is true. "given 99 times COMMAND; COMMAND" repeats itself. "== TITLE" begins a new payment. The
-// number of an answer or a time-out is the revision of the request it is about; "last" is the newest request.
-// -update rewrites the lines under each "when"; read the difference as you would read code.
+// TestScripts plays the lifecycles in testdata. "given COMMAND" must succeed; "when COMMAND" may fail, and the lines
+// under it describe its result and the payment. "given 99 times COMMAND; COMMAND" repeats the commands. "== TITLE" begins
+// a new payment. The number of an answer or timeout is the revision of its request; "last" is the newest request.
+// -update rewrites the lines under each "when"; review the difference like code.
 func TestScripts(t *testing.T) {
 	paths, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(paths) == 0 {
@@ -32,7 +31,7 @@ func TestScripts(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := play(t, string(text))
-			for _, tail := range []int{0, 1, 1000} { // however many operations stay in the state, the story is the same
+			for _, tail := range []int{0, 1, 1000} { // the number of operations in the state makes no difference
 				withTail(t, tail)
 				if other := play(t, string(text)); other != got {
 					t.Errorf("with a tail of %d the story is:\n%s", tail, other)
@@ -45,20 +44,20 @@ func TestScripts(t *testing.T) {
 				return
 			}
 			if got != string(text) {
-				t.Errorf("%s tells another story now; it is:\n%s", path, got)
+				t.Errorf("%s differs from the result:\n%s", path, got)
 			}
 		})
 	}
 }
 
-// withTail has states keep n settled operations until the test ends.
+// withTail sets the number of finished operations in a state until the test ends.
 func withTail(t testing.TB, n int) {
 	before := payment.Tail
 	t.Cleanup(func() { payment.Tail = before })
 	payment.Tail = n
 }
 
-// play runs a script and writes it with what happened.
+// play runs a script and returns it with the results.
 func play(t *testing.T, script string) string {
 	var out strings.Builder
 	s := newStory()
@@ -85,7 +84,7 @@ func play(t *testing.T, script string) string {
 	return out.String()
 }
 
-// story is one payment under way.
+// story is a payment with a clock.
 type story struct {
 	clock time.Time
 	state payment.State
@@ -96,7 +95,7 @@ func newStory() *story { return &story{clock: time.Date(2026, 3, 1, 12, 0, 0, 0,
 
 var repetition = regexp.MustCompile(`^(\d+) times (.*)$`)
 
-// given does what must be taken.
+// given runs commands that must succeed.
 func (s *story) given(t *testing.T, commands string) {
 	t.Helper()
 	times := 1
@@ -115,7 +114,7 @@ func (s *story) given(t *testing.T, commands string) {
 
 var argument = regexp.MustCompile(`(\w+)=("[^"]*"|\S*)`)
 
-// do decides one command, a second after the one before or at the time it names, and folds its event.
+// do decides one command, one second after the previous one or at its own time, and applies the event.
 func (s *story) do(t *testing.T, command string) (payment.Event, error) {
 	t.Helper()
 	words, args := strings.Fields(command), arguments{}
@@ -140,7 +139,7 @@ func (s *story) do(t *testing.T, command string) (payment.Event, error) {
 	before := s.state.UpdatedAt
 	s.last = event
 	s.state = payment.Evolve(s.state, event)
-	if err := s.state.Check(); err != nil && words[0] != "found" { // even a fact that no processor should tell is recorded
+	if err := s.state.Check(); err != nil && words[0] != "outOfBand" { // an out-of-band fact is recorded even if it violates an invariant
 		t.Fatal(err)
 	}
 	if _, nothing := event.(payment.AdjustmentUnneeded); !nothing && !s.state.UpdatedAt.After(before) {

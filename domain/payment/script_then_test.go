@@ -13,12 +13,12 @@ import (
 	"payledger/domain/process"
 )
 
-// page is what a script says; each line on it is a fact about the payment.
+// page is the expected part of a script. Each line is a fact about the payment.
 type page struct{ strings.Builder }
 
 func (p *page) say(format string, args ...any) { fmt.Fprintf(p, format+"\n", args...) }
 
-// then tells what a command led to.
+// then describes the result of a command.
 func (s *story) then(event payment.Event, err error) string {
 	var p page
 	switch {
@@ -43,7 +43,7 @@ func (s *story) then(event payment.Event, err error) string {
 	return p.String()
 }
 
-// payment tells how it stands.
+// payment describes the state.
 func (p *page) payment(s payment.State) {
 	p.say("     the payment is %s at revision %d, updated %s", s.Status(), s.Revision, s.UpdatedAt.Format("Jan 2 15:04:05.999999"))
 	if r := s.StatusReason(); r != nil {
@@ -51,10 +51,10 @@ func (p *page) payment(s payment.State) {
 			r.Decline.AdvisedAction, " ", r.ResultCode, " ", r.ResultMessage)), " "))
 	}
 	if a := s.RequiredAction(); a != nil {
-		p.say("     its customer must do %s until %s", a.Name, a.ExpiresAt.Format("2006-01-02 15:04:05"))
+		p.say("     the customer must complete %s before %s", a.Name, a.ExpiresAt.Format("2006-01-02 15:04:05"))
 	}
 	if s.Intent != nil {
-		p.say("     it is to be cancelled: %q", s.Intent.Reason)
+		p.say("     a cancellation is intended: %q", s.Intent.Reason)
 	}
 	money := func(a domain.Amount) string { return a.Format(s.Currency) }
 	if s.Captured() > 0 {
@@ -68,7 +68,7 @@ func (p *page) payment(s payment.State) {
 	p.next(s)
 }
 
-// many operations are told in sum, but for the newest.
+// many operations are summed, except for the newest.
 const many = 12
 
 func (p *page) operations(s payment.State) {
@@ -101,10 +101,10 @@ func operation(s payment.State, op payment.Operation) string {
 	}
 	text += ": " + string(op.State)
 	if op.Refused {
-		text += " by our own books"
+		text += " by our own rules"
 	}
 	if op.OutOfBandID != "" {
-		text += ", found as " + op.OutOfBandID
+		text += ", out of band as " + op.OutOfBandID
 	}
 	for i, a := range op.Answers {
 		text += map[bool]string{true: " (", false: ", "}[i == 0] + fmt.Sprintf("%s %s", a.EventID, a.State)
@@ -115,7 +115,7 @@ func operation(s payment.State, op payment.Operation) string {
 	return text
 }
 
-// next tells what is sent now, and what the processor is asked about.
+// next names the operations to send and to look up.
 func (p *page) next(s payment.State) {
 	var next []string
 	sent, found := process.Requested(s)
@@ -124,7 +124,7 @@ func (p *page) next(s payment.State) {
 	}
 	for _, op := range process.Open(s) {
 		if !found || op.Revision != sent.Revision {
-			next = append(next, "ask about "+string(s.OperationKey(op.Revision)))
+			next = append(next, "look up "+string(s.OperationKey(op.Revision)))
 		}
 	}
 	if len(next) == 0 {
@@ -151,7 +151,7 @@ func refusal(err error) string {
 	return text
 }
 
-// fields lists what an event says, by its names in the log.
+// fields lists the fields of an event by their names in the log.
 func fields(event any) []string {
 	text, err := json.Marshal(event)
 	if err != nil {

@@ -2,13 +2,13 @@ package payment_test
 
 import "strings"
 
-// situation is a place where a payment can be, with the commands that bring it there.
+// situation is a state of a payment, with the commands that lead to it.
 type situation struct{ name, path string }
 
-// created makes the payment of the situations: an ESTIMATED authorization that two processors may give.
+// created creates the payment: an ESTIMATED authorization with a route of two processors.
 const created = "create estimated key=key-1 amount=1250 currency=EUR order=order-1 to=ADYEN,STRIPE"
 
-// The ways to where most situations begin.
+// The commands with which most situations begin.
 const (
 	acting    = created + "; answer 1 ACTION_REQUIRED transaction=t-1"
 	approved  = created + "; answer 1 SUCCEEDED transaction=t-1"
@@ -18,12 +18,12 @@ const (
 	allWaits  = approved + "; capture; answer 3 PENDING transaction=t-3"
 )
 
-// situations are all the places, by what the payment is about there.
+// situations lists all situations by group.
 var situations = []struct {
 	title string
 	rows  []situation
 }{
-	{"Before there is a result", []situation{
+	{"Before a result", []situation{
 		{"no payment", ""},
 		{"authorization requested", created},
 		{"authorization timed out", created + "; timeout 1"},
@@ -37,7 +37,7 @@ var situations = []struct {
 		{"completion pending", acting + "; resume 1 AUTHENTICATED; answer 3 PENDING"},
 		{"completion failed", acting + "; resume 1 AUTHENTICATED; answer 3 FAILED retryable code=error"},
 	}},
-	{"Being cancelled before there is a result", []situation{
+	{"Cancelled before a result", []situation{
 		{"intended, authorization requested", created + "; cancel"},
 		{"intended, authorization timed out", created + "; timeout 1; cancel"},
 		{"intended, completion requested", acting + "; resume 1 AUTHENTICATED; cancel"},
@@ -48,18 +48,18 @@ var situations = []struct {
 	{"Authorized", []situation{
 		{"authorized", approved},
 		{"authorized, FINAL", strings.Replace(approved, " estimated", "", 1)},
-		{"authorized, of nothing", strings.Replace(approved, "amount=1250", "amount=0", 1)},
+		{"authorized, amount 0", strings.Replace(approved, "amount=1250", "amount=0", 1)},
 		{"adjustment requested", approved + "; adjust amount=2000"},
 		{"adjustment pending", approved + "; adjust amount=2000; answer 3 PENDING"},
 	}},
-	{"Authorized, and more is under way", []situation{
+	{"Authorized, with a further operation", []situation{
 		{"capture requested", approved + "; capture"},
 		{"capture timed out", approved + "; capture; timeout 3"},
 		{"void requested", approved + "; cancel"},
 		{"void timed out", approved + "; cancel; timeout 3"},
 		{"void pending", approved + "; cancel; answer 3 PENDING"},
 		{"void failed", approved + "; cancel; answer 3 FAILED code=error"},
-		{"capture failed, was fenced", approved + "; capture; answer 3 FAILED code=fenced"},
+		{"capture failed, fenced", approved + "; capture; answer 3 FAILED code=fenced"},
 	}},
 	{"Settling", []situation{
 		{"all pending", allWaits},
@@ -83,34 +83,34 @@ var situations = []struct {
 		{"refund pending", all + "; refund amount=500; answer 5 PENDING transaction=t-5"},
 		{"all refunded", all + "; refund; answer 5 SUCCEEDED transaction=t-5"},
 	}},
-	{"Found at the processor", []situation{
-		{"all captured there", approved + "; found capture id=op-1 amount=1250 transaction=t-9"},
-		{"a part captured there", approved + "; found capture id=op-1 amount=500 transaction=t-9"},
-		{"a part captured there, our capture requested", approved + "; capture; found capture id=op-1 amount=500 transaction=t-9"},
-		{"voided there", approved + "; found void id=op-1 amount=1250"},
-		{"voided there, our void requested", approved + "; cancel; found void id=op-1 amount=1250"},
-		{"captured here, refunded there", all + "; found refund id=op-1 amount=1250 transaction=t-9"},
-		{"captured here, refunded there, our refund requested", all + "; refund; found refund id=op-1 amount=1250 transaction=t-9"},
-		{"another total there", approved + "; found adjust id=op-1 amount=2000"},
+	{"Out of band at the processor", []situation{
+		{"all captured there", approved + "; outOfBand capture id=op-1 amount=1250 transaction=t-9"},
+		{"a part captured there", approved + "; outOfBand capture id=op-1 amount=500 transaction=t-9"},
+		{"a part captured there, our capture requested", approved + "; capture; outOfBand capture id=op-1 amount=500 transaction=t-9"},
+		{"voided there", approved + "; outOfBand void id=op-1 amount=1250"},
+		{"voided there, our void requested", approved + "; cancel; outOfBand void id=op-1 amount=1250"},
+		{"captured here, refunded there", all + "; outOfBand refund id=op-1 amount=1250 transaction=t-9"},
+		{"captured here, refunded there, our refund requested", all + "; refund; outOfBand refund id=op-1 amount=1250 transaction=t-9"},
+		{"another total there", approved + "; outOfBand adjust id=op-1 amount=2000"},
 	}},
-	{"Over", []situation{
+	{"Final", []situation{
 		{"declined", created + "; answer 1 DECLINED code=05"},
 		{"failed", created + "; answer 1 FAILED code=error"},
-		{"failed, was fenced", created + "; answer 1 FAILED code=fenced"},
+		{"failed, fenced", created + "; answer 1 FAILED code=fenced"},
 		{"cancelled", approved + "; cancel; answer 3 SUCCEEDED"},
 		{"cancelled before a result", acting + "; cancel; answer 3 SUCCEEDED"},
 		{"100 operations failed", approved + strings.Repeat("; capture amount=2000", 100)},
 	}},
 }
 
-// commands are all that can be asked of a payment, or told about it; "authorization" stands for the revision
-// of its newest request for authorization, "operation" for that of its newest other operation.
+// commands lists all commands and answers. "authorization" stands for the revision of the newest authorize operation,
+// "operation" for that of the newest other operation.
 var commands = []struct{ name, command string }{
 	{"create, with the key again", created},
 	{"create, without a key", strings.Replace(created, "key=key-1 ", "", 1)},
 	{"resume", "resume authorization AUTHENTICATED"},
 	{"resume, another action's token", "resume 99 AUTHENTICATED"},
-	{"the action expires", "expire authorization clock=2026-03-03T00:00:00"},
+	{"expiry of the action", "expire authorization clock=2026-03-03T00:00:00"},
 	{"cancel", "cancel"},
 	{"capture: all, final", "capture"},
 	{"capture: 1, final", "capture amount=1"},
@@ -124,7 +124,7 @@ var commands = []struct{ name, command string }{
 	{"adjust: more", "adjust amount=3000"},
 	{"adjust: the same, without a key", "adjust amount=1250"},
 	{"adjust: the same, with a key", "adjust amount=1250 key=key-9"},
-	{"any, with a key that was used", "capture key=key-1"},
+	{"any, with a used key", "capture key=key-1"},
 	{"authorization: SUCCEEDED", "answer authorization SUCCEEDED"},
 	{"authorization: soft decline", "answer authorization DECLINED code=05"},
 	{"authorization: soft decline, retryable", "answer authorization DECLINED retryable code=05"},
@@ -139,19 +139,19 @@ var commands = []struct{ name, command string }{
 	{"operation: DECLINED", "answer operation DECLINED code=05"},
 	{"operation: FAILED", "answer operation FAILED code=error"},
 	{"operation: FAILED, retryable", "answer operation FAILED retryable code=error"},
-	{"operation: FAILED, was fenced", "answer operation FAILED code=fenced"},
+	{"operation: FAILED, fenced", "answer operation FAILED code=fenced"},
 	{"operation: PENDING", "answer operation PENDING"},
 	{"operation: ACTION_REQUIRED", "answer operation ACTION_REQUIRED"},
 	{"operation: time-out", "timeout operation"},
 	{"an answer to no operation", "answer 999 SUCCEEDED"},
-	{"found: a part captured", "found capture id=op-8 amount=1"},
-	{"found: all captured, final", "found capture final id=op-8 amount=1250"},
-	{"found: the rest released", "found void id=op-8 amount=1"},
-	{"found: a part refunded", "found refund id=op-8 amount=1"},
-	{"found: another total", "found adjust id=op-8 amount=3000"},
-	{"found: in another currency", "found capture id=op-8 amount=1 currency=JPY"},
-	{"found: at another processor", "found void id=op-8 amount=1 at=STRIPE"},
-	{"found again", "found capture id=op-1 amount=1"},
-	{"found: not decided yet", "found capture id=op-8 amount=1 state=PENDING"},
-	{"found: an operation of ours", "found capture id=op-8 amount=1 key=01payment.3"},
+	{"out of band: a part captured", "outOfBand capture id=op-8 amount=1"},
+	{"out of band: all captured, final", "outOfBand capture final id=op-8 amount=1250"},
+	{"out of band: the rest released", "outOfBand void id=op-8 amount=1"},
+	{"out of band: a part refunded", "outOfBand refund id=op-8 amount=1"},
+	{"out of band: another total", "outOfBand adjust id=op-8 amount=3000"},
+	{"out of band: in another currency", "outOfBand capture id=op-8 amount=1 currency=JPY"},
+	{"out of band: at another processor", "outOfBand void id=op-8 amount=1 at=STRIPE"},
+	{"out of band: recorded before", "outOfBand capture id=op-1 amount=1"},
+	{"out of band: pending", "outOfBand capture id=op-8 amount=1 state=PENDING"},
+	{"out of band: an operation of this ledger", "outOfBand capture id=op-8 amount=1 key=01payment.3"},
 }

@@ -9,41 +9,41 @@ import (
 	"payledger/domain/processor"
 )
 
-// State is what a payment's events add up to; it travels with the newest of them (I2).
+// State is the state of a payment after its events. The log stores it with the newest event (I2).
 type State struct {
 	ID          domain.PaymentID `json:"id"`
 	Account     domain.AccountID `json:"accountId"`
-	Revision    uint64           `json:"revision"` // number of events folded
+	Revision    uint64           `json:"revision"` // number of events
 	CreatedAt   time.Time        `json:"createdAt"`
 	UpdatedAt   time.Time        `json:"updatedAt"`
 	OrderID     string           `json:"orderId"`
 	CustomerID  string           `json:"customerId,omitempty"`
 	Currency    domain.Currency  `json:"currencyCode"`
-	Amount      domain.Amount    `json:"amount"` // that may be captured in all: the authorization's total
+	Amount      domain.Amount    `json:"amount"` // the authorized total
 	Metadata    domain.Metadata  `json:"metadata,omitempty"`
 	Method      Method           `json:"paymentMethod"`
 	EmailHash   string           `json:"emailHash,omitempty"` // see domain.Sealed
 	Session     domain.SessionID `json:"sessionId,omitempty"`
-	KeyHashes   []string         `json:"keyHashes,omitempty"` // the newest idempotency keys used on it (D9)
+	KeyHashes   []string         `json:"keyHashes,omitempty"` // the newest used idempotency keys (D9)
 	Route       []Target         `json:"route"`               // processors to try, in order (D15)
 	AutoCapture bool             `json:"autoCapture,omitempty"`
 	Intent      *Intent          `json:"cancellationIntent,omitempty"`
-	Action      *Action          `json:"action,omitempty"` // the newest that was required
-	Operations  []Operation      `json:"operations"`       // that an event may change, and the newest that are over
-	Totals      Totals           `json:"totals,omitempty"` // the sum of those that left
-	Past        *Past            `json:"-"`                // those that left; see HasPast
-	Claim       *KeyClaimed      `json:"claim,omitempty"`  // set: this is no payment but the claim of a key
+	Action      *Action          `json:"action,omitempty"` // the newest required action
+	Operations  []Operation      `json:"operations"`       // unfinished ones, and the newest finished ones
+	Totals      Totals           `json:"totals,omitempty"` // the sums over Past
+	Past        *Past            `json:"-"`                // older finished operations; see HasPast
+	Claim       *KeyClaimed      `json:"claim,omitempty"`  // set: not a payment but the claim of a key
 
 	Bin     *processor.BinData `json:"binData,omitempty"`
 	Risk    *processor.Risk    `json:"riskData,omitempty"`
 	ThreeDS string             `json:"threeDSecureResponseCode,omitempty"`
 }
 
-// Method is the instrument that pays, as far as it may be shown (§2.2).
+// Method is the display data of the instrument that pays (§2.2).
 type Method struct {
 	Token              domain.Token `json:"paymentMethodToken"`
 	Type               string       `json:"paymentMethodType"` // PAYMENT_CARD
-	TokenizedAt        time.Time    `json:"tokenizedAt"`       // names the card with the token; zero: the vaulted one, which has no CVV
+	TokenizedAt        time.Time    `json:"tokenizedAt"`       // identifies the card, with the token; zero: the vaulted card, without CVV
 	Vaulted            bool         `json:"isVaulted,omitempty"`
 	PaymentType        string       `json:"paymentType,omitempty"` // absent when not sent (§9, 2.4)
 	AuthorizationType  string       `json:"authorizationType"`     // FINAL or ESTIMATED (D5)
@@ -68,36 +68,35 @@ type Intent struct {
 	Reason string    `json:"reason,omitempty"`
 }
 
-// Action is what the customer must do (D6: requiredAction).
+// Action is the action that the customer must take (D6: requiredAction).
 type Action struct {
 	Name      string    `json:"name"`
 	ExpiresAt time.Time `json:"expiresAt"`
 }
 
-// OperationState is where an operation stands as far as the ledger knows.
+// OperationState is the state of an operation, as far as it is recorded.
 type OperationState string
 
 const (
 	StateRequested OperationState = "REQUESTED" // recorded; the processor may or may not have seen it
-	StateUnknown   OperationState = "UNKNOWN"   // no answer within the payment timeout; being asked for (D8)
-	StatePending   OperationState = "PENDING"   // the processor answers later
-	StateAction    OperationState = "ACTION"    // an authorization that waits for its customer
+	StateUnknown   OperationState = "UNKNOWN"   // no answer within the payment timeout; look-ups go on (D8)
+	StatePending   OperationState = "PENDING"   // accepted; the processor answers later
+	StateAction    OperationState = "ACTION"    // an authorization that waits for the customer
 	StateSucceeded OperationState = "SUCCEEDED"
 	StateDeclined  OperationState = "DECLINED"
 	StateFailed    OperationState = "FAILED"
 	StateVoided    OperationState = "VOIDED" // an authorization that was released before it had a result
 
-	// StateCompleted marks the answer of an authorization that tells of its customer's action; no operation
-	// is in it.
+	// StateCompleted is the state of the answer that records the end of the customer's action; no operation has it.
 	StateCompleted OperationState = "COMPLETED"
 )
 
-// Open tells whether the processor still owes the result.
+// Open reports whether the result is missing.
 func (s OperationState) Open() bool {
 	return s == StateRequested || s == StateUnknown || s == StatePending
 }
 
-// running tells whether it is not even known that the processor has the request.
+// running reports whether no answer confirms that the processor has the request.
 func (s OperationState) running() bool { return s == StateRequested || s == StateUnknown }
 
 // Operation is one request to a processor with its answers.
@@ -115,8 +114,8 @@ type Operation struct {
 	Parent      uint64            `json:"parent,omitempty"`  // revision of the operation acted upon
 	Final       bool              `json:"final,omitempty"`   // captures
 	Outcome     processor.Outcome `json:"outcome,omitempty"` // completions
-	Refused     bool              `json:"refused,omitempty"` // by our own books: no processor saw it (D7)
-	OutOfBandID string            `json:"foundId,omitempty"` // the processor's id of one that nobody here asked for
+	Refused     bool              `json:"refused,omitempty"` // by our own rules, without a processor (D7)
+	OutOfBandID string            `json:"foundId,omitempty"` // the processor's id of an out-of-band operation
 	OrderID     string            `json:"orderId,omitempty"` // refunds
 	Reason      string            `json:"reason,omitempty"`  // refunds and voids: the merchant's words
 }
@@ -125,14 +124,14 @@ type Operation struct {
 type OperationAnswer struct {
 	EventID          string         `json:"transactionEventId"` // §6.3
 	At               time.Time      `json:"at"`
-	State            OperationState `json:"state"` // that it brought the operation into
+	State            OperationState `json:"state"` // the operation's state after it
 	ProcessorEventID string         `json:"processorEventId,omitempty"`
 	Code             string         `json:"code,omitempty"` // raw, of issuer or processor
 	Message          string         `json:"message,omitempty"`
 	Failure          domain.Failure `json:"failure,omitempty"` // why, when FAILED
 }
 
-// Answer is the newest answer; the zero value before there is one.
+// Answer returns the newest answer; the zero value if there is none.
 func (op Operation) Answer() OperationAnswer {
 	if len(op.Answers) == 0 {
 		return OperationAnswer{}
@@ -140,16 +139,15 @@ func (op Operation) Answer() OperationAnswer {
 	return op.Answers[len(op.Answers)-1]
 }
 
-// OperationKey is the processor's idempotency key of the operation that the event at revision requested
-// (D14).
+// OperationKey returns the idempotency key for the processor of the operation requested at revision (D14).
 func (s State) OperationKey(revision uint64) domain.OperationKey {
 	return domain.OperationKey(string(s.ID) + "." + strconv.FormatUint(revision, 10))
 }
 
-// Exists tells whether the payment has been created. The claim of a key is no payment.
+// Exists reports whether the payment was created. The claim of a key is not a payment.
 func (s State) Exists() bool { return s.Revision > 0 && s.Claim == nil }
 
-// Authorization is the newest authorize operation; nil before creation.
+// Authorization returns the newest authorize operation; nil before creation.
 func (s State) Authorization() *Operation {
 	for i := len(s.Operations) - 1; i >= 0; i-- {
 		if s.Operations[i].Kind == processor.Authorize {
@@ -159,7 +157,7 @@ func (s State) Authorization() *Operation {
 	return nil
 }
 
-// held is the authorization by value: a fact that comes without one is folded all the same.
+// held returns the newest authorize operation by value; the zero value before creation.
 func (s State) held() Operation {
 	if op := s.Authorization(); op != nil {
 		return *op
@@ -167,7 +165,7 @@ func (s State) held() Operation {
 	return Operation{}
 }
 
-// NewestRequest is the operation that was asked for last, here and not elsewhere; the zero value before there is one.
+// NewestRequest returns the newest operation that is not out of band; the zero value before creation.
 func (s State) NewestRequest() (newest Operation) {
 	for op := range s.Each {
 		if op.OutOfBandID == "" && op.Revision > newest.Revision {
@@ -177,7 +175,7 @@ func (s State) NewestRequest() (newest Operation) {
 	return newest
 }
 
-// Operation finds the operation that the event at revision requested, or found.
+// Operation returns the operation that the event at revision requested or recorded.
 func (s State) Operation(revision uint64) (Operation, bool) {
 	for op := range s.Each {
 		if op.Revision == revision {
@@ -187,8 +185,8 @@ func (s State) Operation(revision uint64) (Operation, bool) {
 	return Operation{}, false
 }
 
-// running finds the operation of which nothing is known but the request; there is one at most. A void or an
-// adjustment that the processor has accepted but not decided counts: what is held is not known before.
+// running returns the operation without an answer; there is at most one. A pending void or adjustment also runs: until
+// its result, the held amount is unknown.
 func (s State) running() (Operation, bool) {
 	for _, op := range s.Operations {
 		undecided := op.State == StatePending && (op.Kind == processor.Void || op.Kind == processor.Adjust)
@@ -199,7 +197,7 @@ func (s State) running() (Operation, bool) {
 	return Operation{}, false
 }
 
-// request adds an operation at the present revision, aimed at the processor of the authorization.
+// request adds an operation at the current revision, by default requested at the authorization's target.
 func (s State) request(op Operation) State {
 	op.Revision = s.Revision
 	if op.Target == (Target{}) {
@@ -212,7 +210,7 @@ func (s State) request(op Operation) State {
 	return s
 }
 
-// withOperation changes one operation in a copy: a State that was handed out stays as it was.
+// withOperation changes one operation in a copy of the list, because earlier States share the list.
 func (s State) withOperation(revision uint64, change func(*Operation)) State {
 	s.Operations = slices.Clone(s.Operations)
 	for i := range s.Operations {
@@ -223,7 +221,7 @@ func (s State) withOperation(revision uint64, change func(*Operation)) State {
 	return s
 }
 
-// withKey remembers an idempotency key that was used on the payment (D9).
+// withKey adds a used idempotency key (D9).
 func (s State) withKey(hash string) State {
 	if hash != "" {
 		s.KeyHashes = append(slices.Clone(s.KeyHashes), hash)

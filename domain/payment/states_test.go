@@ -21,23 +21,23 @@ Generated from the rules by ` + "`go test ./domain/payment -run TestStates -upda
 `
 
 const matrixHead = `
-## What may be asked, and what may be told
+## Every command in every situation
 
-Down: the command, or the processor's answer to the newest request for authorization and to the newest other
-operation. Across: where the payment is, with the status it shows (§3.1). In the cell: the event that is recorded,
-and the status after it when it changes; or why nothing is recorded:
+Rows: a command, or a processor's answer to the newest authorization or to the newest other operation. Columns: the
+situation of the payment, with its status (§3.1). Cells: the recorded event, with the new status if it changes; or why
+nothing is recorded:
 
-- an errorId (D3): the caller is refused; beside an event: an attempt that our own books refuse, recorded (D7)
-- *waits*: another operation has no outcome yet; the command is decided again when it has one (D7)
-- *answered*: the outcome, or that it waits, is recorded already
-- *not understood*: no fact; the outcome stays unknown and is asked for (D8)
-- *foreign*: it is of another merchant account or currency, and no fact about the payment
-- *nothing*: a success that changes nothing; –: there is no such operation
+- an errorId (D3): the command is refused; after an event: our own rules refuse it, and the refusal is recorded (D7)
+- *waits*: another operation is running; the command is decided again after it (D7)
+- *answered*: the answer is recorded already
+- *not understood*: no fact; the outcome stays unknown and is looked up (D8)
+- *foreign*: the operation has another merchant account or currency
+- *nothing*: the command succeeds and changes nothing; –: there is no such operation
 
-The payment is an ESTIMATED authorization of 12.50 EUR that two processors may give.
+The payment is an ESTIMATED authorization of 12.50 EUR with a route of two processors.
 `
 
-// TestStates keeps STATES.md true: the status from the facts, and every command in every situation.
+// TestStates compares STATES.md with the rules: the status by the facts, and every command in every situation.
 func TestStates(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(statesHead + truthTable() + matrixHead)
@@ -73,7 +73,7 @@ func TestStates(t *testing.T) {
 	}
 }
 
-// story plays the way to a situation.
+// story plays the commands that lead to a situation.
 func (at situation) story(t *testing.T) *story {
 	t.Helper()
 	s := newStory()
@@ -90,7 +90,7 @@ func (at situation) shown(s payment.State) string {
 	return fmt.Sprintf("%s: %s", at.name, s.Status())
 }
 
-// ask puts a command and tells in a word what came of it.
+// ask runs a command and returns its result in a word.
 func (s *story) ask(t *testing.T, command string) string {
 	t.Helper()
 	command, found := s.named(command)
@@ -157,7 +157,7 @@ func (s *story) named(command string) (string, bool) {
 	return strings.Join(words, " "), words[1] != ""
 }
 
-// followed names the operation that an answer requested along with what it tells.
+// followed names the operation that the event of an answer also requested.
 func (s *story) followed() string {
 	op, found := s.state.Operation(s.state.Revision)
 	if !found || op.State != payment.StateRequested {
@@ -172,8 +172,8 @@ func (s *story) followed() string {
 	return ""
 }
 
-// TestMatrixIsTheTable: where nothing runs, a merchant's command is taken in exactly the statuses that the
-// table of D7 names.
+// TestMatrixIsTheTable checks that a payment without a running operation accepts a merchant's command in exactly the
+// statuses of the table in D7.
 func TestMatrixIsTheTable(t *testing.T) {
 	taken := map[string]string{
 		"capture amount=1":    "AUTHORIZED PARTIALLY_SETTLED",
@@ -189,7 +189,7 @@ func TestMatrixIsTheTable(t *testing.T) {
 			s := at.story(t)
 			busy := strings.Contains(at.name, "requested") || strings.Contains(at.name, "timed out") ||
 				at.name == "adjustment pending" || at.name == "void pending"
-			special := at.name == "authorized, of nothing" || at.name == "authorized, FINAL" || strings.HasPrefix(at.name, "100")
+			special := at.name == "authorized, amount 0" || at.name == "authorized, FINAL" || strings.HasPrefix(at.name, "100")
 			if !s.state.Exists() || busy || special {
 				continue
 			}

@@ -57,7 +57,7 @@ func (s State) Status() Status {
 	}
 }
 
-// EndedUnpaid tells whether no money was or will be taken: another payment may take its place.
+// EndedUnpaid reports whether no money was or will be taken, so that another payment may take its place.
 func (s State) EndedUnpaid() bool {
 	switch s.Status() {
 	case StatusDeclined, StatusFailed, StatusCancelled:
@@ -98,8 +98,8 @@ type Reason struct {
 	ResultMessage string            // the processor's own wording
 }
 
-// StatusReason gives the reason of DECLINED and FAILED, and GATEWAY_TIMEOUT while an outcome is being
-// asked for, whatever the operation (D8); nil otherwise.
+// StatusReason returns GATEWAY_TIMEOUT while the outcome of any operation is unknown (D8), else the reason of DECLINED
+// and FAILED, else nil.
 func (s State) StatusReason() *Reason {
 	for _, op := range s.Operations {
 		if op.State == StateUnknown {
@@ -113,7 +113,7 @@ func (s State) StatusReason() *Reason {
 	return op.Answer().Reason()
 }
 
-// Reason explains an answer that is not a success; nil for one that is.
+// Reason returns the reason of an unsuccessful answer; nil for any other.
 func (a OperationAnswer) Reason() *Reason {
 	switch {
 	case a.State == StateDeclined, a.State == StateFailed && a.Failure == domain.IssuerDeclined:

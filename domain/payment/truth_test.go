@@ -10,7 +10,7 @@ import (
 	"payledger/domain/processor"
 )
 
-// facts are what the status of an approved payment follows from.
+// facts determine the status of an approved payment.
 type facts struct {
 	captured domain.Amount // confirmed, of 1250
 	waiting  bool          // a capture is accepted and not confirmed
@@ -18,8 +18,8 @@ type facts struct {
 	released bool          // a void has succeeded
 }
 
-// everyFacts lists the combinations that can be: nothing is final before something is captured, and nothing
-// waits once all is.
+// everyFacts lists the possible combinations: a final capture captures something, and no capture waits when all is
+// captured.
 func everyFacts() (list []facts) {
 	for _, captured := range []domain.Amount{0, 500, 1250} {
 		for bits := range 8 {
@@ -33,7 +33,7 @@ func everyFacts() (list []facts) {
 	return list
 }
 
-// state makes a payment of the facts.
+// state returns a payment with the facts.
 func (f facts) state() payment.State {
 	ops := []payment.Operation{authorize(1, payment.StateSucceeded)}
 	add := func(is bool, op payment.Operation) {
@@ -48,7 +48,7 @@ func (f facts) state() payment.State {
 	return with(ops...)
 }
 
-// status says D7 once more, sentence by sentence.
+// status is D7, sentence by sentence.
 func (f facts) status() payment.Status {
 	noMore := f.final || f.captured == 1250 || f.released
 	if f.waiting && !f.final {
@@ -66,7 +66,7 @@ func (f facts) status() payment.Status {
 	return payment.StatusAuthorized
 }
 
-// authorizationStates are the rows without captures.
+// authorizationStates are the rows of authorizations.
 var authorizationStates = []struct {
 	state  payment.OperationState
 	status payment.Status
@@ -75,14 +75,14 @@ var authorizationStates = []struct {
 	{payment.StateRequested, payment.StatusPending, "the request is recorded"},
 	{payment.StateUnknown, payment.StatusPending, "no answer within the payment timeout (D8)"},
 	{payment.StatePending, payment.StatusPending, "the processor answers later"},
-	{payment.StateAction, payment.StatusPending, "its customer must do something"},
-	{payment.StateDeclined, payment.StatusDeclined, "the issuer says no"},
+	{payment.StateAction, payment.StatusPending, "waits for the customer"},
+	{payment.StateDeclined, payment.StatusDeclined, "the issuer declined"},
 	{payment.StateFailed, payment.StatusFailed, "nothing was authorized"},
 	{payment.StateVoided, payment.StatusCancelled, "voided before it had a result"},
-	{payment.StateSucceeded, payment.StatusAuthorized, "the amount is held: see below"},
+	{payment.StateSucceeded, payment.StatusAuthorized, "the amount is held; see the next table"},
 }
 
-// TestTruthTable: every row of the status, from the facts (§3.1, D7).
+// TestTruthTable checks the status of every combination of facts (§3.1, D7).
 func TestTruthTable(t *testing.T) {
 	status(t, payment.State{}, payment.StatusPending)
 	for _, row := range authorizationStates {
@@ -90,7 +90,7 @@ func TestTruthTable(t *testing.T) {
 	}
 	for _, f := range everyFacts() {
 		if nothing := f.status() == payment.StatusCancelled; f.state().EndedUnpaid() != nothing {
-			t.Errorf("%s came to nothing: %t", f.status(), !nothing)
+			t.Errorf("%s ended unpaid: %t", f.status(), !nothing)
 		}
 		if got := f.state().Status(); got != f.status() {
 			t.Errorf("%+v: %s, not %s", f, got, f.status())
@@ -98,7 +98,7 @@ func TestTruthTable(t *testing.T) {
 	}
 }
 
-// TestStatusOverlooks: what is only asked for, or did not happen, decides nothing.
+// TestStatusOverlooks checks that requested and failed operations do not change the status.
 func TestStatusOverlooks(t *testing.T) {
 	for _, f := range everyFacts() {
 		s := f.state()
@@ -113,7 +113,7 @@ func TestStatusOverlooks(t *testing.T) {
 	}
 }
 
-// TestNothingIsCapturedAfterTheLast: no capture follows a final one or a release, whatever the status says.
+// TestNothingIsCapturedAfterTheLast checks that no capture follows a final one or a void, whatever the status.
 func TestNothingIsCapturedAfterTheLast(t *testing.T) {
 	for _, f := range everyFacts() {
 		_, err := payment.DecideCapture(f.state(), payment.Capture{Request: payment.Request{At: at}, Amount: new(domain.Amount(1))})
@@ -127,12 +127,12 @@ func TestNothingIsCapturedAfterTheLast(t *testing.T) {
 // truthTable writes both tables for STATES.md.
 func truthTable() string {
 	var b strings.Builder
-	b.WriteString("## The status, from the facts (§3.1, D7)\n\nOf the newest request for authorization:\n\n")
+	b.WriteString("## The status by the facts (§3.1, D7)\n\nBy the newest authorize operation:\n\n")
 	b.WriteString("| authorization | meaning | status |\n|---|---|---|\n| none | there is no payment | PENDING |\n")
 	for _, row := range authorizationStates {
 		fmt.Fprintf(&b, "| %s | %s | %s |\n", row.state, row.means, with(authorize(1, row.state)).Status())
 	}
-	b.WriteString("\nOf the captures and voids, once it has succeeded:\n\n")
+	b.WriteString("\nBy the captures and voids of an authorized payment:\n\n")
 	b.WriteString("| captured and confirmed | a capture accepted, not confirmed | a final capture confirmed | the rest released | status |\n|---|---|---|---|---|\n")
 	word := map[domain.Amount]string{0: "nothing", 500: "a part", 1250: "all"}
 	yes := map[bool]string{true: "yes", false: "–"}

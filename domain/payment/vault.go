@@ -6,8 +6,9 @@ import (
 	"payledger/domain/processor"
 )
 
-// Vaults tells whether the facts ask for the method to be vaulted (D5): once authorized; once a challenge passed;
-// once authorized as the first of an agreement. They go on asking, whatever becomes of the money.
+// Vaults reports whether the payment method must be vaulted (D5): the payment is authorized, and the request wants that
+// for any authorization, for one after a passed challenge, or for the first of an agreement. Later voids and refunds do
+// not change the result.
 func (s State) Vaults() bool {
 	m := s.Method
 	if s.CustomerID == "" || s.held().State != StateSucceeded {
@@ -17,8 +18,8 @@ func (s State) Vaults() bool {
 	return m.VaultOnSuccess || m.VaultOnAgreement && agreed || m.VaultOn3DS && s.authenticated()
 }
 
-// authenticated tells whether the customer passed a challenge: as the completion of the action says, or, where the
-// processor itself told how that ended, its approval of an authorization that had asked for one.
+// authenticated reports whether the customer passed a challenge: its completion succeeded, or the processor approved an
+// authorization that required an action without a completion.
 func (s State) authenticated() bool {
 	s = s.Whole()
 	for _, op := range s.Operations {
@@ -34,7 +35,7 @@ func (s State) authenticated() bool {
 	return false
 }
 
-// completed tells whether an authorization was decided by the completion of its action, asked for here.
+// completed reports whether a completion decided the authorization.
 func (s State) completed(authorization uint64) bool {
 	return slices.ContainsFunc(s.Operations, func(op Operation) bool {
 		return op.Kind == processor.Complete && op.Parent == authorization && op.State == StateSucceeded

@@ -2,14 +2,14 @@ package payment
 
 import "payledger/domain/processor"
 
-// Cancel asks to release what is held (§3.1, D7).
+// Cancel is the command to release the money that is held (§3.1, D7).
 type Cancel struct {
 	Request
 	Reason string // the merchant's words
 }
 
-// DecideCancel requests the void. While the authorization has no answer at all it records the intent
-// instead. A settled payment is sent to the processor all the same, which refuses it (§4 rule 2).
+// DecideCancel requests the void. Before the authorization's first answer it records the intent instead. For a SETTLED
+// payment the void is requested, too; the processor refuses it (§4 rule 2).
 func DecideCancel(s State, c Cancel) (Event, error) {
 	if err := s.admit(c.Request); err != nil {
 		return nil, err
@@ -30,10 +30,10 @@ func DecideCancel(s State, c Cancel) (Event, error) {
 	return VoidRequested{At: c.At, Amount: s.Capturable(), Reason: c.Reason, KeyHash: c.keyHash(s)}, nil
 }
 
-// CannotCancel refuses the cancellation of a payment that was SETTLED, after the processor was asked (D7).
+// CannotCancel returns the error for the cancellation of a SETTLED payment, after the processor refused the void (D7).
 func (s State) CannotCancel() error { return s.notIn("cancelled") }
 
-// VoidRefused tells whether the newest request is a void that the processor refused.
+// VoidRefused reports whether the newest request is a void that the processor refused.
 func (s State) VoidRefused() bool {
 	op := s.NewestRequest()
 	return op.Kind == processor.Void && op.State == StateFailed
@@ -65,8 +65,8 @@ func (s State) voidRequested(e VoidRequested) State {
 	})
 }
 
-// released ends an authorization, and its completion, that had no result when it was voided: nothing was ever
-// held, and nothing will be. A failure that was told before the void's own answer was of the void's making.
+// released ends an authorization without a result, and its completion, after a void: nothing will be held. A failure
+// that was recorded before the void's answer was a consequence of the void.
 func (s State) released() State {
 	held := s.held()
 	if held.State.Open() || held.State == StateAction || held.State == StateFailed {

@@ -29,7 +29,7 @@ func Requested(s payment.State) (payment.Operation, bool) {
 	return op, found && op.State == payment.StateRequested
 }
 
-// Abandoned tells whether the payment waits for an action that its customer did not take in time: it
+// Abandoned reports whether the payment waits for an action that its customer did not take in time: it
 // counts as failed (D7).
 func Abandoned(s payment.State, now time.Time) bool {
 	action := s.RequiredAction()
@@ -54,7 +54,7 @@ func Operation(s payment.State, op payment.Operation) processor.Operation {
 	return out
 }
 
-// SuspectsOutOfBand tells whether the answer ends an operation that did not happen, for which something may be the reason
+// SuspectsOutOfBand reports whether the answer ends an operation that did not happen, for which something may be the reason
 // that was done at the processor behind our back: then its books are looked at before the failure is recorded (§6.3,
 // D7).
 func SuspectsOutOfBand(op payment.Operation, a processor.Answer) bool {
@@ -73,7 +73,7 @@ const (
 	LastInterval  = 5 * time.Minute
 )
 
-// NextInterval gives the wait after `asked` questions without an answer.
+// NextInterval returns the wait after `asked` questions without an answer.
 func NextInterval(asked int) time.Duration {
 	if asked >= 20 {
 		return LastInterval
@@ -90,7 +90,7 @@ func Lookups(age time.Duration) (asked int) {
 	return asked
 }
 
-// MayResend tells whether an operation that the processor has never seen is sent again under its key, or
+// MayResend reports whether an operation that the processor has never seen is sent again under its key, or
 // fenced and recorded as failed (D8). It is sent again while the payment timeout of its request runs:
 // later, nobody waits for it any more. One that was requested further ahead of the clock than that is fenced: the clock
 // was set back since, and how long ago it was requested is not known.

@@ -12,7 +12,7 @@ const (
 	hard = "HARD_DECLINE"
 )
 
-// Soft tells whether a repeat may succeed.
+// Soft reports whether a repeat may succeed.
 func (d Decline) Soft() bool { return d.Type == soft }
 
 // declines is the mapping of D13; what is not in it is a soft UNKNOWN.

@@ -2,7 +2,7 @@ package processor
 
 import "strings"
 
-// reasons gives the card schemes' codes their unified reasons (§6.4): "the same across processors for one
+// reasons returns the card schemes' codes their unified reasons (§6.4): "the same across processors for one
 // reasonCode". Codes of different schemes never look alike.
 var reasons = indexReasons(map[string]string{
 	"FRAUD":                  "10.1 10.2 10.3 10.4 10.5 4837 4840 4849 4863 4870 4871 F10 F14 F24 F29 F30 F31 UA01 UA02 UA05 UA06 UA10 UA11",
@@ -25,5 +25,5 @@ func indexReasons(byReason map[string]string) map[string]string {
 	return byCode
 }
 
-// DisputeReason gives the unified reason of a scheme's code; "" for a code that is not listed.
+// DisputeReason returns the unified reason of a scheme's code; "" for a code that is not listed.
 func DisputeReason(code string) string { return reasons[code] }

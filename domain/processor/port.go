@@ -34,7 +34,7 @@ type Port interface {
 
 // Disputes is the processors' record of what they told about disputes: how a notification that was lost is found.
 type Disputes interface {
-	// NotificationsSince gives what name told about disputes, oldest first: from the processor's time since on, or what comes
+	// NotificationsSince returns what name told about disputes, oldest first: from the processor's time since on, or what comes
 	// after the cursor of the page before. Every error wraps ErrUnknown.
 	NotificationsSince(ctx context.Context, name Name, since time.Time, after string) (DisputePage, error)
 }

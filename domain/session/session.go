@@ -59,10 +59,10 @@ type State struct {
 	Payment  domain.PaymentID `json:"paymentId,omitempty"`        // the newest that its browser asked for; it need not exist yet
 }
 
-// Exists tells whether the session was created.
+// Exists reports whether the session was created.
 func (s State) Exists() bool { return s.Revision > 0 }
 
-// Expired tells whether its client token is no longer good.
+// Expired reports whether its client token is no longer good.
 func (s State) Expired(now time.Time) bool { return !now.Before(s.ExpiresAt) }
 
 // Total is the session's amount: the one sent, else the sum of its order (D4); nil when there is neither.
@@ -159,7 +159,7 @@ func (f Fields) check() error {
 	return nil
 }
 
-// carriesAmount tells whether any amount was sent, at the top or in the order (§7: each needs a currency).
+// carriesAmount reports whether any amount was sent, at the top or in the order (§7: each needs a currency).
 func (f Fields) carriesAmount() bool {
 	if f.Amount != nil {
 		return true

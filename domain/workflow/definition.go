@@ -56,7 +56,7 @@ type Action struct {
 	URL     string         `json:"url,omitempty"`      // http_request
 }
 
-// IsFinal tells whether no capture may follow this one (D10).
+// IsFinal reports whether no capture may follow this one (D10).
 func (a Action) IsFinal() bool { return a.Final == nil || *a.Final }
 
 // Resolved is the action on a payment of the amount: a share becomes an amount, rounded down (D19).

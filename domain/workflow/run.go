@@ -111,7 +111,7 @@ type RunState struct {
 	Error     *RunError        `json:"error,omitempty"`
 }
 
-// Exists tells whether the run has begun.
+// Exists reports whether the run has begun.
 func (s RunState) Exists() bool { return s.Revision > 0 }
 
 // Status derives where the run stands.
@@ -130,7 +130,7 @@ func (s RunState) Status() Status {
 	}
 }
 
-// Open tells whether the run has something left to do.
+// Open reports whether the run has something left to do.
 func (s RunState) Open() bool {
 	status := s.Status()
 	return s.Exists() && (status == Waiting || status == Running)
@@ -148,7 +148,7 @@ const stepKey = "workflow run "
 // StepKey is the idempotency key of an action: the same on every repeat.
 func (s RunState) StepKey(step int) string { return stepKey + s.Diagnostics(step) }
 
-// IsStepKey tells whether a key is that of an action.
+// IsStepKey reports whether a key is that of an action.
 func IsStepKey(key string) bool { return strings.HasPrefix(key, stepKey) }
 
 // diagnostics begins what names the actions of runs.
@@ -159,7 +159,7 @@ func (s RunState) Diagnostics(step int) string {
 	return diagnostics + string(s.ID) + "." + strconv.Itoa(step+1)
 }
 
-// CausedBy gives the run of which an action led to an event, from the event's correlation id.
+// CausedBy returns the run of which an action led to an event, from the event's correlation id.
 func CausedBy(correlationID string) (domain.RunID, bool) {
 	rest, is := strings.CutPrefix(correlationID, diagnostics)
 	id, _, whole := strings.Cut(rest, ".")

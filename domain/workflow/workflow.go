@@ -31,7 +31,7 @@ type State struct {
 	Workflows []Workflow       `json:"workflows,omitempty"`
 }
 
-// Find gives a workflow by its id.
+// Find returns a workflow by its id.
 func (s State) Find(id domain.WorkflowID) (Workflow, bool) {
 	if i := s.place(id); i >= 0 {
 		return s.Workflows[i], true
@@ -43,7 +43,7 @@ func (s State) place(id domain.WorkflowID) int {
 	return slices.IndexFunc(s.Workflows, func(w Workflow) bool { return w.ID == id })
 }
 
-// StartedBy gives the enabled workflows that an event type may start; which status it is about is still to be seen.
+// StartedBy returns the enabled workflows that an event type may start; which status it is about is still to be seen.
 func (s State) StartedBy(eventType string) (found []Workflow) {
 	for _, w := range s.Workflows {
 		if w.Enabled && w.Definition.Trigger.EventType == eventType {

@@ -95,12 +95,12 @@ func TestContradictingNotice(t *testing.T) {
 		told processor.SignedNotification
 		why  string
 	}{
-		{resultOf("nt_1", declined.ID, "1", processor.Authorize, processor.Succeeded, "x"), "The authorize is DECLINED already, and cannot be SUCCEEDED."},
-		{resultOf("nt_2", declined.ID, "1", processor.Authorize, processor.Failed, ""), "The authorize is DECLINED already, and cannot be FAILED."},
+		{resultOf("nt_1", declined.ID, "1", processor.Authorize, processor.Succeeded, "x"), "The authorize is already DECLINED and cannot be SUCCEEDED."},
+		{resultOf("nt_2", declined.ID, "1", processor.Authorize, processor.Failed, ""), "The authorize is already DECLINED and cannot be FAILED."},
 		{resultOf("nt_3", declined.ID, "1", processor.Authorize, processor.Declined, ""), ""},
 		{resultOf("nt_4", declined.ID, "1", processor.Authorize, processor.Pending, "x"), ""},
-		{resultOf("nt_5", approved.ID, "1", processor.Authorize, processor.Declined, ""), "The authorize is SUCCEEDED already, and cannot be DECLINED."},
-		{resultOf("nt_6", approved.ID, "1", processor.Authorize, processor.Succeeded, "another"), "The authorize is another transaction at the processor."},
+		{resultOf("nt_5", approved.ID, "1", processor.Authorize, processor.Declined, ""), "The authorize is already SUCCEEDED and cannot be DECLINED."},
+		{resultOf("nt_6", approved.ID, "1", processor.Authorize, processor.Succeeded, "another"), "The processor's transaction id of the authorize differs from the recorded one."},
 		{resultOf("nt_7", approved.ID, "1", processor.Authorize, processor.Succeeded, held), ""},
 	} {
 		if err := s.Notify(background, "request", c.told); err != nil {
@@ -132,7 +132,7 @@ func TestNoticeOfAnotherTransaction(t *testing.T) {
 	if err := s.Notify(background, "request", resultOf("nt_1", p.ID, "1", processor.Authorize, processor.Succeeded, "another")); err != nil {
 		t.Fatal(err)
 	}
-	if why := r.refusals(p.ID)["nt_1"]; why != "The authorize is another transaction at the processor." {
+	if why := r.refusals(p.ID)["nt_1"]; why != "The processor's transaction id of the authorize differs from the recorded one." {
 		t.Errorf("%q", why)
 	}
 	r.settle()

@@ -60,7 +60,7 @@ func tokens(text []byte) (n int) {
 	}
 }
 
-// cleaned gives a value without what must not be kept, and whether there was any.
+// cleaned returns a value without what must not be kept, and whether there was any.
 func cleaned(v any) (any, bool) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -104,7 +104,7 @@ func cleanedObject(fields map[string]any) (any, bool) {
 	return out, found
 }
 
-// telling tells whether a text may hold a card number, or holds an e-mail address.
+// telling reports whether a text may hold a card number, or holds an e-mail address.
 func telling(text string) bool {
 	if digits := strings.TrimPrefix(text, "-"); strings.Trim(digits, "0123456789") == "" {
 		// An id, a time or an amount, of which one in ten has a right check digit.

@@ -209,7 +209,7 @@ func (c *Adapter) doUpTo(r *http.Request, into any, limit int64) error {
 	return nil
 }
 
-// refusal gives the code and message of an error body; nothing of a body that is none.
+// refusal returns the code and message of an error body; nothing of a body that is none.
 func refusal(text []byte) string {
 	var body protocol.ErrorBody
 	if json.Unmarshal(text, &body) != nil || body.Error.Code == "" {

@@ -74,7 +74,7 @@ func readDispute(name processor.Name, body json.RawMessage) (*processor.DisputeU
 	return d, nil
 }
 
-// minor gives the amount in minor units of ISO 4217.
+// minor returns the amount in minor units of ISO 4217.
 func (n notice) minor() (domain.Amount, bool) {
 	amount, fits := domain.Amount(n.amount), true
 	switch {
@@ -86,7 +86,7 @@ func (n notice) minor() (domain.Amount, bool) {
 	return amount, fits && amount >= 0 && amount <= domain.MaxAmount
 }
 
-// years tells whether RFC 3339 can write a time, and a dispute can have it.
+// years reports whether RFC 3339 can write a time, and a dispute can have it.
 func years(t time.Time) bool { return t.Year() >= 2000 && t.Year() <= 9999 }
 
 // readTime reads a time of a layout; zero for what is none. A deadline that is none counts as not given: the dispute is

@@ -100,7 +100,7 @@ func checkNotification(w wire, name processor.Name) error {
 	return nil
 }
 
-// plainText tells whether a text is 1 to most visible ASCII characters.
+// plainText reports whether a text is 1 to most visible ASCII characters.
 func plainText(s string, most int) bool {
 	return s != "" && s != removed && len(s) <= most && strings.IndexFunc(s, func(r rune) bool { return r < '!' || r > '~' }) < 0
 }

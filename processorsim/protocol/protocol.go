@@ -85,14 +85,14 @@ type Notification struct {
 	Answer         processor.Answer    `json:"answer"`
 }
 
-// Sign gives the value of HeaderSignature: the hex HMAC-SHA256 of the raw body.
+// Sign returns the value of HeaderSignature: the hex HMAC-SHA256 of the raw body.
 func Sign(secret, body []byte) string {
 	mac := hmac.New(sha256.New, secret)
 	mac.Write(body)
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// Verify tells whether signature is Sign(secret, body), in constant time.
+// Verify reports whether signature is Sign(secret, body), in constant time.
 func Verify(secret, body []byte, signature string) bool {
 	return hmac.Equal([]byte(Sign(secret, body)), []byte(signature))
 }

@@ -21,7 +21,7 @@ func OpenArchive(dir string) (*Archive, error) {
 	return &Archive{b}, err
 }
 
-// ByReference gives all operations of a payment at a processor, in order of creation.
+// ByReference returns all operations of a payment at a processor, in order of creation.
 func (a *Archive) ByReference(ctx context.Context, name processor.Name, reference domain.PaymentID) (found []processor.Record, err error) {
 	err = a.read(ctx, books.Filter{Processor: name, Reference: reference}, func(r processor.Record) error {
 		found = append(found, r)
@@ -44,7 +44,7 @@ func (a *Archive) read(ctx context.Context, f books.Filter, handle func(processo
 	})
 }
 
-// DisputesOf gives everything that a processor told about the disputes of a payment, oldest first.
+// DisputesOf returns everything that a processor told about the disputes of a payment, oldest first.
 func (a *Archive) DisputesOf(_ context.Context, name processor.Name, reference domain.PaymentID) ([]processor.Notification, error) {
 	told, err := a.books.ToldOf(name, reference)
 	list := make([]processor.Notification, 0, len(told))

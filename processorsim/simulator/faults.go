@@ -54,7 +54,7 @@ func (f *faults) all() []protocol.Fault {
 	return list
 }
 
-// draw tells whether an operation of this kind at name meets a fault of mode, and uses it up by one.
+// draw reports whether an operation of this kind at name meets a fault of mode, and uses it up by one.
 func (f *faults) draw(name processor.Name, kind processor.Kind, mode protocol.Mode) (protocol.Fault, bool) {
 	return f.drawFrom(name, kind, mode, false)
 }

@@ -20,10 +20,10 @@ type Config struct {
 	Dir string
 	// Secret signs notifications.
 	Secret []byte
-	// Now gives the processors' time; nil means time.Now.
+	// Now returns the processors' time; nil means time.Now.
 	Now func() time.Time
 	// AfterFunc calls f in a goroutine of its own once d has passed on the clock of Now; stop prevents
-	// it, and tells whether it did. nil means time.AfterFunc.
+	// it, and reports whether it did. nil means time.AfterFunc.
 	AfterFunc func(d time.Duration, f func()) (stop func() bool)
 	// Random feeds ids and the rates of faults; nil means crypto/rand. Reads are serialized.
 	Random io.Reader

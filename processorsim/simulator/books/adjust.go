@@ -5,7 +5,7 @@ import (
 	"payledger/processorsim/protocol"
 )
 
-// decideAdjust gives the authorization a new total (D10), while nothing of it is captured. The same
+// decideAdjust returns the authorization a new total (D10), while nothing of it is captured. The same
 // total again succeeds and changes nothing.
 func decideAdjust(op processor.Operation, s *sale) processor.Answer {
 	switch {

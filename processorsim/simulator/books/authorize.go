@@ -49,7 +49,7 @@ func (b *Books) decideAuthorize(op processor.Operation, d draft) (processor.Answ
 	return answer, row
 }
 
-// firstTry tells whether op goes to the first processor that was tried for its reference (D13).
+// firstTry reports whether op goes to the first processor that was tried for its reference (D13).
 func (b *Books) firstTry(op processor.Operation) bool {
 	tries := b.byReference[op.Reference]
 	i := slices.IndexFunc(tries, func(o *Operation) bool { return o.Kind == processor.Authorize })
@@ -77,14 +77,14 @@ func (c *card) approve(name processor.Name, answer processor.Answer) processor.A
 	return answer
 }
 
-// authorizationCode gives six digits that belong to a transaction.
+// authorizationCode returns six digits that belong to a transaction.
 func authorizationCode(transaction string) string {
 	h := fnv.New32a()
 	h.Write([]byte(transaction))
 	return fmt.Sprintf("%06d", h.Sum32()%1_000_000)
 }
 
-// expired tells whether the card's last month is over at the given time.
+// expired reports whether the card's last month is over at the given time.
 func expired(c *processor.Card, at time.Time) bool {
 	last, err := time.Parse("01/2006", c.ExpirationMonth+"/"+c.ExpirationYear)
 	return err == nil && !at.Before(last.AddDate(0, 1, 0))

@@ -40,7 +40,7 @@ func (s *sale) rest() domain.Amount {
 	return s.authorized - s.captured - s.capturing
 }
 
-// used tells whether anything was captured, confirmed or not.
+// used reports whether anything was captured, confirmed or not.
 func (s *sale) used() bool { return s.captured+s.capturing > 0 }
 
 // capture is one capture of a sale that was not refused.

@@ -87,7 +87,7 @@ func indexCards() (byNumber, byName map[string]*card) {
 	return byNumber, byName
 }
 
-// issuers gives each country of the table its bank.
+// issuers returns each country of the table its bank.
 var issuers = map[string]string{
 	"US": "Simulated Bank of America", "GB": "Simulated Bank of Britain", "FR": "Banque simulée de France",
 	"DE": "Simulierte Bank", "JP": "Simulated Bank of Japan",

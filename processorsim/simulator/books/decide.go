@@ -44,7 +44,7 @@ func refuse(code protocol.Code, message string) processor.Answer {
 // operation is the id of the operation itself.
 func (d draft) operation() string { return "op_" + d.id }
 
-// decide gives the answer to op, without time and event id, and the row of the card concerned.
+// decide returns the answer to op, without time and event id, and the row of the card concerned.
 func (b *Books) decide(op processor.Operation, d draft) (processor.Answer, *card) {
 	switch op.Kind {
 	case processor.Authorize:
@@ -71,7 +71,7 @@ func (b *Books) decide(op processor.Operation, d draft) (processor.Answer, *card
 	}
 }
 
-// moves tells whether an operation's amount means anything: complete and void concern all of it.
+// moves reports whether an operation's amount means anything: complete and void concern all of it.
 func moves(k processor.Kind) bool { return k != processor.Complete && k != processor.Void }
 
 // result is the answer that ends a pending operation (D13), without time and event id.

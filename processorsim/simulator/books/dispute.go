@@ -65,7 +65,7 @@ func (b *Books) settles(s *sale, at time.Time) {
 	b.disputes.notGiven = append(b.disputes.notGiven, due)
 }
 
-// NextDisputes gives the disputes that are to be opened and that no earlier call gave.
+// NextDisputes returns the disputes that are to be opened and that no earlier call gave.
 func (b *Books) NextDisputes() []Due {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -185,7 +185,7 @@ func challengeBy(stage processor.DisputeType, from time.Time) time.Time {
 	return time.Date(day.Year(), day.Month(), day.Day(), 23, 59, 59, 0, time.UTC)
 }
 
-// after gives now, or the first moment after then if that is later: a dispute's changes have an order.
+// after returns now, or the first moment after then if that is later: a dispute's changes have an order.
 func after(then, now time.Time) time.Time {
 	now = now.Truncate(time.Microsecond)
 	if !now.After(then) {
@@ -230,7 +230,7 @@ func (b *Books) Untold() []Telling {
 	return left
 }
 
-// ToldSince gives up to n tellings of a processor, oldest first: after the one with the id after, else from since on.
+// ToldSince returns up to n tellings of a processor, oldest first: after the one with the id after, else from since on.
 // false: there is no telling of that id.
 func (b *Books) ToldSince(name processor.Name, since time.Time, after string, n int) (page []Telling, more, known bool, err error) {
 	b.mu.Lock()
@@ -254,7 +254,7 @@ func (b *Books) ToldSince(name processor.Name, since time.Time, after string, n 
 	return page, more, after == "" || known, wait(last)
 }
 
-// ToldOf gives everything that a processor told about the disputes of a payment, oldest first.
+// ToldOf returns everything that a processor told about the disputes of a payment, oldest first.
 func (b *Books) ToldOf(name processor.Name, reference domain.PaymentID) ([]Telling, error) {
 	b.mu.Lock()
 	var told []Telling

@@ -86,7 +86,7 @@ func (b *Books) apply(o *Operation) error {
 	return fmt.Errorf("operation of unknown kind %q", o.Kind)
 }
 
-// finish gives a pending operation its result.
+// finish returns a pending operation its result.
 func (b *Books) finish(o *Operation, r record) {
 	delete(b.pending, o.ID)
 	o.Answer, o.UpdatedAt, o.line, o.finished = *r.Answer, r.At, lineState(r.Answer.State), true

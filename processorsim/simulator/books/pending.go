@@ -35,7 +35,7 @@ func (b *Books) Pending() []Due {
 	return due
 }
 
-// Finish gives the pending operations with these ids their results and returns them when they are
+// Finish returns the pending operations with these ids their results and returns them when they are
 // durable. An id that is not pending any more is left out.
 func (b *Books) Finish(ids ...string) ([]Operation, error) {
 	var ended []Operation

@@ -60,7 +60,7 @@ type record struct {
 	Telling   *Telling            `json:"telling,omitempty"`
 }
 
-// same tells whether a repeat asks for what o was asked (D14).
+// same reports whether a repeat asks for what o was asked (D14).
 func (o *Operation) same(op processor.Operation) bool {
 	return o.Kind == op.Kind && o.Reference == op.Reference && o.ParentID == op.ParentID &&
 		o.Amount == op.Amount && (op.Currency == o.Currency || op.Currency == "") && o.Final == op.Final && o.Outcome == op.Outcome

@@ -6,7 +6,7 @@ import (
 	"payledger/processorsim/protocol"
 )
 
-// decideRefund gives back captured money: of the whole sale, or of one capture (D10: a targeted refund).
+// decideRefund returns back captured money: of the whole sale, or of one capture (D10: a targeted refund).
 // A pending refund counts as given.
 func (b *Books) decideRefund(op processor.Operation, d draft) (processor.Answer, *card) {
 	s, rest, ok := b.refundable(op)

@@ -11,7 +11,7 @@ import (
 	"payledger/processorsim/protocol"
 )
 
-// Write gives the dispute in its processor's words.
+// Write returns the dispute in its processor's words.
 func Write(d protocol.Dispute) json.RawMessage {
 	text, err := json.Marshal(writers[d.Processor](d))
 	if err != nil { // no value of this package fails to encode

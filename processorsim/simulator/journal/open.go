@@ -58,7 +58,7 @@ func Read(path string, read func(line []byte) error) (err error) {
 	return err
 }
 
-// readLines gives the length of the whole lines, and how many bytes of a torn one follow.
+// readLines returns the length of the whole lines, and how many bytes of a torn one follow.
 func readLines(file *os.File, read func(line []byte) error) (whole int64, torn int, err error) {
 	r := bufio.NewReaderSize(file, 1<<20)
 	for n := 1; ; n++ {
