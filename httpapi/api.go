@@ -90,8 +90,7 @@ type Config struct {
 type API struct {
 	Config
 	operations map[string]*validation.Operation
-	bodyRules  map[string]request.BodyRule
-	queryRules map[string]request.QueryRule
+	rules      map[string]request.Rule
 	pages      *checkout.Pages
 	router     *mux.Router
 	table      []route
@@ -155,13 +154,11 @@ func (a *API) connect() {
 	}
 	a.webhooks = webhooks.Handlers{Deliveries: c.Deliveries}
 	a.workflows = workflows.Handlers{Commands: c.Commands, Reader: c.Reader, Engine: c.Workflows, CheckURL: c.CheckURL}
-	a.table, a.bodyRules, a.queryRules = a.routeTable(), map[string]request.BodyRule{}, map[string]request.QueryRule{}
+	a.table, a.rules = a.routeTable(), map[string]request.Rule{}
 	for _, part := range []interface {
-		BodyRules() map[string]request.BodyRule
-		QueryRules() map[string]request.QueryRule
+		Rules() map[string]request.Rule
 	}{&a.payments, &a.management, &a.webhooks, &a.workflows} {
-		maps.Copy(a.bodyRules, part.BodyRules())
-		maps.Copy(a.queryRules, part.QueryRules())
+		maps.Copy(a.rules, part.Rules())
 	}
 }
 

@@ -101,11 +101,8 @@ func (c *call) validate() error {
 		return nil
 	}
 	check := validation.Request{Query: c.r.URL.RawQuery, Body: c.Body}
-	if rule := c.api.queryRules[c.route.operation]; rule != nil {
-		check.QueryRule = func(v *validation.Violations) { rule(v, &c.Call) }
-	}
-	if rule := c.api.bodyRules[c.route.operation]; rule != nil {
-		check.BodyRule = func(v *validation.Violations) { rule(v, &c.Call) }
+	if rule := c.api.rules[c.route.operation]; rule != nil {
+		check.Rule = func(v *validation.Violations) { rule(v, &c.Call) }
 	}
 	return c.operation.Check(check)
 }

@@ -29,7 +29,7 @@ type disputeAnswer struct {
 	ProcessorReason     string                  `json:"processorReason,omitempty"`
 	Amount              domain.Amount           `json:"amount"`
 	Currency            domain.Currency         `json:"currency"`
-	ChallengeRequiredBy *paymentjson.Time       `json:"challengeRequiredBy"`
+	ChallengeRequiredBy *paymentjson.Time       `json:"challengeRequiredBy"` // null: the processor gave none (D16)
 	ReceivedAt          paymentjson.Time        `json:"receivedAt"`
 	OpenedAt            paymentjson.Time        `json:"openedAt"`
 	UpdatedAt           paymentjson.Time        `json:"updatedAt"`
@@ -68,25 +68,22 @@ type disputeFact struct {
 
 // ListDisputes serves GET /management/disputes.
 func (h *Handlers) ListDisputes(c *request.Call) (any, error) {
-	query := c.Query
-	filter := disputeFilter(query)
+	filter := disputeFilter(c.Query)
 	cursors := c.Cursors("disputes", filter)
-	from, err := cursors.Place(query.Get("cursor"))
+	from, err := cursors.Place(c.Query.Get("cursor"))
 	if err != nil {
-		return nil, err // disputeRules have seen it
+		return nil, err // the validation has refused it
 	}
-	found, err := h.Reader.ListDisputes(c.Ctx, c.Merchant.ID, filter, disputePlace(from), request.Limit(query))
-	if err != nil {
-		return nil, err
+	var after *projections.DisputePlace
+	if from != nil {
+		after = &projections.DisputePlace{At: from.At, ID: domain.DisputeID(from.ID)}
 	}
-	answer := request.List[disputeAnswer]{Data: make([]disputeAnswer, len(found.Data))}
-	for i, d := range found.Data {
-		answer.Data[i] = renderDispute(d)
-	}
+	found, err := h.Reader.ListDisputes(c.Ctx, c.Merchant.ID, filter, after, request.Limit(c.Query))
+	answer := request.List[disputeAnswer]{Data: request.Map(found.Data, renderDispute)}
 	if next := found.Next; next != nil {
-		answer.NextCursor = cursors.Text(&projections.Place{At: next.At, ID: domain.PaymentID(next.ID)})
+		answer.NextCursor = cursors.Next(next.At, string(next.ID))
 	}
-	return answer, nil
+	return answer, err
 }
 
 // GetDispute serves GET /management/disputes/{id}.
@@ -100,7 +97,7 @@ func (h *Handlers) GetDispute(c *request.Call) (any, error) {
 		answer.History[i] = disputeFact{
 			ProcessorEventID: f.EventID, At: paymentjson.Time{Time: f.At}, ReceivedAt: paymentjson.Time{Time: f.ReceivedAt},
 			RecordedAt: paymentjson.Time{Time: f.Entered}, Type: f.Type, Status: f.Status, Verdict: f.Disposition, Refusal: f.Refusal,
-			ReasonCode: f.ReasonCode, Amount: f.Amount, Currency: f.Currency, ChallengeRequiredBy: deadline(f.Fact),
+			ReasonCode: f.ReasonCode, Amount: f.Amount, Currency: f.Currency, ChallengeRequiredBy: request.Time(f.ChallengeBy),
 		}
 	}
 	return answer, nil
@@ -113,17 +110,9 @@ func renderDispute(d dispute.State) disputeAnswer {
 		PaymentMethod: disputedMethod{about.PaymentMethodType, disputedMethodData{domain.FirstNonEmpty(about.Network, domain.NetworkOther)}},
 		Processor:     about.Processor, MerchantID: now.MerchantID, ProcessorDisputeID: about.ProcessorDisputeID,
 		ReasonCode: now.ReasonCode, Reason: now.Reason, ProcessorReason: now.Wording, Amount: now.Amount, Currency: now.Currency,
-		ChallengeRequiredBy: deadline(now), ReceivedAt: paymentjson.Time{Time: now.ReceivedAt},
+		ChallengeRequiredBy: request.Time(now.ChallengeBy), ReceivedAt: paymentjson.Time{Time: now.ReceivedAt},
 		OpenedAt: paymentjson.Time{Time: d.CreatedAt}, UpdatedAt: paymentjson.Time{Time: d.UpdatedAt},
 	}
-}
-
-// deadline is null when the processor gave none (D16).
-func deadline(f dispute.Fact) *paymentjson.Time {
-	if f.ChallengeBy == nil {
-		return nil
-	}
-	return &paymentjson.Time{Time: *f.ChallengeBy}
 }
 
 // disputeFilter reads the filters of the list, as far as they are valid.
@@ -136,21 +125,9 @@ func disputeFilter(query url.Values) projections.DisputeFilter {
 	}
 }
 
-// disputePlace is where a cursor leads; a dispute's id stands in it as a payment's does.
-func disputePlace(p *projections.Place) *projections.DisputePlace {
-	if p == nil {
-		return nil
-	}
-	return &projections.DisputePlace{At: p.At, ID: domain.DisputeID(p.ID)}
-}
-
 // disputeRules: what the parameters of the list are to one another.
 func disputeRules(v *validation.Violations, c *request.Call) {
 	filter := disputeFilter(c.Query)
-	if filter.From != nil && filter.To != nil {
-		v.Range(*filter.From, *filter.To)
-	}
-	if _, err := c.Cursors("disputes", filter).Place(c.Query.Get("cursor")); err != nil {
-		v.Add("$.cursor", "is not a cursor of this list")
-	}
+	v.Range(filter.From, filter.To)
+	c.Cursors("disputes", filter).Check(v, c)
 }

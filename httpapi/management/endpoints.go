@@ -37,57 +37,33 @@ type endpointAnswer struct {
 
 // ListEndpoints serves GET /management/webhook-endpoints.
 func (h *Handlers) ListEndpoints(c *request.Call) (any, error) {
-	endpoints := make([]endpointAnswer, len(c.Merchant.Endpoints))
-	for i, e := range c.Merchant.Endpoints {
-		endpoints[i] = renderEndpoint(e)
-	}
-	return request.Page(c, endpoints, func(e endpointAnswer) string { return string(e.ID) })
+	return request.Page(c, request.Map(c.Merchant.Endpoints, renderEndpoint), func(e endpointAnswer) string { return string(e.ID) })
 }
 
 // CreateEndpoint serves POST /management/webhook-endpoints.
-func (h *Handlers) CreateEndpoint(c *request.Call) (any, error) {
-	body, err := request.Decode[endpointRequest](c)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) CreateEndpoint(c *request.Call, body endpointRequest) (any, error) {
 	if err := h.checkURL(c, body.URL); err != nil {
 		return nil, err
 	}
 	made, err := h.Commands.CreateEndpoint(c.Ctx, c.Caller(), commands.EndpointInput(body))
-	if err != nil {
-		return nil, err
-	}
-	h.show(c)
-	return renderEndpoint(made), nil
+	return h.shown(c, renderEndpoint(made), err)
 }
 
 // ChangeEndpoint serves PATCH /management/webhook-endpoints/{id}.
-func (h *Handlers) ChangeEndpoint(c *request.Call) (any, error) {
-	body, err := request.Decode[endpointChange](c)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) ChangeEndpoint(c *request.Call, body endpointChange) (any, error) {
 	if body.URL != nil {
 		if err := h.checkURL(c, *body.URL); err != nil {
 			return nil, err
 		}
 	}
 	changed, err := h.Commands.ChangeEndpoint(c.Ctx, c.Caller(), endpointID(c), commands.EndpointChange(body))
-	if err != nil {
-		return nil, err
-	}
-	h.show(c)
-	return renderEndpoint(changed), nil
+	return h.shown(c, renderEndpoint(changed), err)
 }
 
 // DeleteEndpoint serves DELETE /management/webhook-endpoints/{id}.
 func (h *Handlers) DeleteEndpoint(c *request.Call) (any, error) {
 	deleted, err := h.Commands.DeleteEndpoint(c.Ctx, c.Caller(), endpointID(c))
-	if err != nil {
-		return nil, err
-	}
-	h.show(c)
-	return renderEndpoint(deleted), nil
+	return h.shown(c, renderEndpoint(deleted), err)
 }
 
 // EndpointTest is how sending the test message ended (D20).

@@ -62,25 +62,26 @@ type Handlers struct {
 	SendTest func(ctx context.Context, account domain.AccountID, endpoint domain.EndpointID) (EndpointTest, error)
 }
 
-// BodyRules are the rules of bodies that their schemas cannot express, by operation.
-func (h *Handlers) BodyRules() map[string]request.BodyRule {
-	return map[string]request.BodyRule{"createApiKey": keyRules, "replaceRouting": routingRules}
-}
-
-// QueryRules are the rules about several query parameters, by operation.
-func (h *Handlers) QueryRules() map[string]request.QueryRule {
-	return map[string]request.QueryRule{"listDisputes": disputeRules, "getReconciliation": reconciliationRules}
+// Rules are the rules of requests that openapi.yaml cannot express, by operation.
+func (h *Handlers) Rules() map[string]request.Rule {
+	return map[string]request.Rule{
+		"createApiKey": keyRules, "replaceRouting": routingRules, "listDisputes": disputeRules, "getReconciliation": reconciliationRules,
+	}
 }
 
 // shownWithin is the longest time that an answer waits for the views.
 const shownWithin = 5 * time.Second
 
-// show waits until this node's views show a change: a key works, and a list has it, as soon as its creation is answered (D20).
-// Views that do not advance must not withhold the answer: only it shows a new key.
-func (h *Handlers) show(c *request.Call) {
+// shown returns the answer to a change when this node's views show the change, or err: a key works, and a list has it, as soon as
+// its creation is answered (D20). Views that do not advance must not withhold the answer: only it shows a new key.
+func (h *Handlers) shown(c *request.Call, answer any, err error) (any, error) {
+	if err != nil {
+		return nil, err
+	}
 	ctx, cancel := context.WithTimeout(c.Ctx, shownWithin)
 	defer cancel()
 	if err := h.Reader.CaughtUp(ctx); err != nil {
 		h.Logger.Warn().Err(err).Str("requestId", c.ID).Msg("answered before the views show it")
 	}
+	return answer, nil
 }

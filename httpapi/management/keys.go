@@ -16,63 +16,43 @@ import (
 
 // keyRequest is the body of POST /management/api-keys (D20).
 type keyRequest struct {
-	Name      string   `json:"name"`
-	Scopes    []string `json:"scopes"`
-	ExpiresAt string   `json:"expiresAt"`
+	Name      string        `json:"name"`
+	Scopes    []string      `json:"scopes"`
+	ExpiresAt *request.Date `json:"expiresAt"`
 }
 
-// keyAnswer is an API key; its text is answered once, when it is made.
+// keyAnswer is an API key; only the answer to its creation has its text.
 type keyAnswer struct {
-	ID        domain.APIKeyID   `json:"id"`
-	Name      string            `json:"name"`
-	Scopes    []string          `json:"scopes"`
-	CreatedAt paymentjson.Time  `json:"createdAt"`
-	ExpiresAt *paymentjson.Time `json:"expiresAt,omitempty"`
-	// LastUsedAt is a whole minute; nil when no use is known.
-	LastUsedAt *paymentjson.Time `json:"lastUsedAt,omitempty"`
+	ID         domain.APIKeyID   `json:"id"`
+	Name       string            `json:"name"`
+	Scopes     []string          `json:"scopes"`
+	CreatedAt  paymentjson.Time  `json:"createdAt"`
+	ExpiresAt  *paymentjson.Time `json:"expiresAt,omitempty"`
+	LastUsedAt *paymentjson.Time `json:"lastUsedAt,omitempty"` // a whole minute; nil when no use is known
 	APIKey     string            `json:"apiKey,omitempty"`
 }
 
 // ListAPIKeys serves GET /management/api-keys.
 func (h *Handlers) ListAPIKeys(c *request.Call) (any, error) {
-	keys := make([]keyAnswer, len(c.Merchant.APIKeys))
-	for i, k := range c.Merchant.APIKeys {
-		keys[i] = h.renderKey(c, k, "")
-	}
+	keys := request.Map(c.Merchant.APIKeys, func(k account.APIKey) keyAnswer { return h.renderKey(k, "") })
 	return request.Page(c, keys, func(k keyAnswer) string { return string(k.ID) })
 }
 
 // CreateAPIKey serves POST /management/api-keys.
-func (h *Handlers) CreateAPIKey(c *request.Call) (any, error) {
-	body, err := request.Decode[keyRequest](c)
-	if err != nil {
+func (h *Handlers) CreateAPIKey(c *request.Call, body keyRequest) (any, error) {
+	if err := checkScopes(c, body.Scopes); err != nil {
 		return nil, err
 	}
-	if err := h.checkGiven(c, body.Scopes); err != nil {
-		return nil, err
-	}
-	in := commands.APIKeyInput{Name: body.Name, Scopes: body.Scopes}
-	if body.ExpiresAt != "" {
-		at, err := validation.ParseTime(body.ExpiresAt)
-		if err != nil {
-			return nil, err
-		}
-		in.ExpiresAt = &at
-	}
-	if err := h.checkEnd(c, in.ExpiresAt); err != nil {
+	in := commands.APIKeyInput{Name: body.Name, Scopes: body.Scopes, ExpiresAt: body.ExpiresAt.Pointer()}
+	if err := checkExpiry(c, in.ExpiresAt); err != nil {
 		return nil, err
 	}
 	made, text, err := h.Commands.CreateAPIKey(c.Ctx, c.Caller(), in)
-	if err != nil {
-		return nil, err
-	}
-	h.show(c)
-	return h.renderKey(c, made, text), nil
+	return h.shown(c, h.renderKey(made, text), err)
 }
 
-// checkGiven refuses scopes that the caller's own key does not have, all of them at once: a key cannot make a key that may
-// do more (D2).
-func (h *Handlers) checkGiven(c *request.Call, scopes []string) error {
+// checkScopes refuses scopes that the caller's own key does not have, all of them at once (D2).
+func checkScopes(c *request.Call, scopes []string) error {
 	lacks := slices.DeleteFunc(slices.Clone(scopes), c.Key.Allows)
 	if len(lacks) == 0 {
 		return nil
@@ -81,9 +61,8 @@ func (h *Handlers) checkGiven(c *request.Call, scopes []string) error {
 		"A key gives only scopes that it has. The API key lacks %s: make the new key with one that has them, or without them.", strings.Join(lacks, ", "))
 }
 
-// checkEnd refuses a key that would outlive the caller's own: a key that ends can give nobody, its holder included, more time
-// than it has (D2). nil is a key without an end.
-func (h *Handlers) checkEnd(c *request.Call, end *time.Time) error {
+// checkExpiry refuses a key that would outlive the caller's own (D2). nil is a key that does not expire.
+func checkExpiry(c *request.Call, end *time.Time) error {
 	own := c.Key.ExpiresAt
 	if own == nil || end != nil && !end.After(*own) {
 		return nil
@@ -92,34 +71,22 @@ func (h *Handlers) checkEnd(c *request.Call, end *time.Time) error {
 		"must be sent and not be later than %s, when the API key of this request expires", own.UTC().Format("2006-01-02T15:04:05.000000Z"))})
 }
 
-// RevokeAPIKey serves DELETE /management/api-keys/{id}. Every node reads the account anew for each request (AccountByKey), so no
-// request that comes after the answer is let in by the key.
+// RevokeAPIKey serves DELETE /management/api-keys/{id}. Every node reads the account for each request (AccountByKey), so the key
+// admits no request after this answer.
 func (h *Handlers) RevokeAPIKey(c *request.Call) (any, error) {
 	revoked, err := h.Commands.RevokeAPIKey(c.Ctx, c.Caller(), domain.APIKeyID(c.Vars["id"]))
-	if err != nil {
-		return nil, err
-	}
-	h.show(c)
-	return h.renderKey(c, revoked, ""), nil
+	return h.shown(c, h.renderKey(revoked, ""), err)
 }
 
-func (h *Handlers) renderKey(c *request.Call, k account.APIKey, text string) keyAnswer {
-	a := keyAnswer{ID: k.ID, Name: k.Name, Scopes: k.Scopes, CreatedAt: paymentjson.Time{Time: k.CreatedAt}, APIKey: text}
-	if k.ExpiresAt != nil {
-		at := paymentjson.Time{Time: *k.ExpiresAt}
-		a.ExpiresAt = &at
-	}
+func (h *Handlers) renderKey(k account.APIKey, text string) keyAnswer {
+	a := keyAnswer{ID: k.ID, Name: k.Name, Scopes: k.Scopes, CreatedAt: paymentjson.Time{Time: k.CreatedAt}, ExpiresAt: request.Time(k.ExpiresAt), APIKey: text}
 	if last, known := h.KeyUses.Last(k.ID); known {
 		a.LastUsedAt = &paymentjson.Time{Time: last}
 	}
 	return a
 }
 
-// keyRules: D20.
+// keyRules checks the expiry (D20).
 func keyRules(v *validation.Violations, c *request.Call) {
-	if text, ok := c.Body.Tree["expiresAt"].(string); ok {
-		if _, err := validation.ParseTime(text); err != nil {
-			v.Add("$.expiresAt", "must be an RFC 3339 date")
-		}
-	}
+	v.Date(c.Body.Tree, "expiresAt")
 }

@@ -24,10 +24,7 @@ const progressEvery = 500 * time.Millisecond
 
 // reconciliationRules: a time that begins after its end has nothing in it that could differ.
 func reconciliationRules(v *validation.Violations, c *request.Call) {
-	from, to := request.Read(c.Query, "from", validation.ParseTime), request.Read(c.Query, "to", validation.ParseTime)
-	if from != nil && to != nil {
-		v.Range(*from, *to)
-	}
+	v.Range(request.Read(c.Query, "from", validation.ParseTime), request.Read(c.Query, "to", validation.ParseTime))
 }
 
 // GetReconciliation serves GET /management/reconciliation compares the ledger with a processor's books (D14).

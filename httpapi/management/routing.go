@@ -29,17 +29,9 @@ func (h *Handlers) GetRouting(c *request.Call) (any, error) {
 }
 
 // PutRouting serves PUT /management/routing replaces all rules (D15).
-func (h *Handlers) PutRouting(c *request.Call) (any, error) {
-	body, err := request.Decode[routingBody](c)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) PutRouting(c *request.Call, body routingBody) (any, error) {
 	changed, err := h.Commands.ChangeRouting(c.Ctx, c.Caller(), body.routing())
-	if err != nil {
-		return nil, err
-	}
-	h.show(c)
-	return renderRouting(changed), nil
+	return h.shown(c, renderRouting(changed), err)
 }
 
 func renderRouting(r account.Routing) routingBody {

@@ -19,19 +19,11 @@ type processorRequest struct {
 }
 
 // ChangeProcessor serves PATCH /management/processors/{name}.
-func (h *Handlers) ChangeProcessor(c *request.Call) (any, error) {
-	body, err := request.Decode[processorRequest](c)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) ChangeProcessor(c *request.Call, body processorRequest) (any, error) {
 	changed, err := h.Commands.ChangeProcessor(c.Ctx, c.Caller(), commands.ProcessorInput{
 		Name: processor.Name(c.Vars["name"]), Enabled: body.Enabled, MerchantID: body.MerchantID,
 	})
-	if err != nil {
-		return nil, err
-	}
-	h.show(c)
-	return changed, nil
+	return h.shown(c, changed, err)
 }
 
 // settingsRequest is the body of PATCH /management/settings (D20). ClientTokenTTL is a number of seconds.
@@ -58,11 +50,7 @@ func (h *Handlers) GetSettings(c *request.Call) (any, error) {
 
 // ChangeSettings serves PATCH /management/settings. A clientTokenTtl of null gives way to the service's own, a displayName of
 // null to none.
-func (h *Handlers) ChangeSettings(c *request.Call) (any, error) {
-	body, err := request.Decode[settingsRequest](c)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) ChangeSettings(c *request.Call, body settingsRequest) (any, error) {
 	in := commands.SettingsInput(body)
 	if _, sent := c.Body.Tree["clientTokenTtl"]; sent && in.ClientTokenTTL == nil {
 		in.ClientTokenTTL = new(int64)
@@ -71,11 +59,7 @@ func (h *Handlers) ChangeSettings(c *request.Call) (any, error) {
 		in.DisplayName = new(string)
 	}
 	changed, err := h.Commands.ChangeSettings(c.Ctx, c.Caller(), in)
-	if err != nil {
-		return nil, err
-	}
-	h.show(c)
-	return renderSettings(changed), nil
+	return h.shown(c, renderSettings(changed), err)
 }
 
 func renderSettings(s account.Settings) settingsAnswer {

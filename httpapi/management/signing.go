@@ -32,17 +32,13 @@ func (h *Handlers) GetSigningSecret(c *request.Call) (any, error) {
 // it, which the answer warns of (D18).
 func (h *Handlers) RotateSigningSecret(c *request.Call) (any, error) {
 	rotated, err := h.Commands.RotateSigningSecret(c.Ctx, c.Caller())
-	if err != nil {
-		return nil, err
-	}
-	h.show(c)
 	a := rotateAnswer{SigningSecret: rotated.Text, signingAnswer: h.renderSigning(rotated.Signing)}
 	if ended := rotated.Ended; ended != nil {
 		a.Warnings = []string{fmt.Sprintf(
 			"Webhooks are no longer signed with the secret that ends in %s, which was valid until %s: receivers that hold no newer one refuse them.",
 			ended.Hint, ended.ValidUntil.UTC().Format(time.RFC3339))}
 	}
-	return a, nil
+	return h.shown(c, a, err)
 }
 
 func (h *Handlers) renderSigning(s account.SigningSecret) signingAnswer {

@@ -10,7 +10,7 @@ import (
 // attemptRequest is the body of POST /payment-attempts (D12).
 type attemptRequest struct {
 	PaymentMethodToken domain.Token `json:"paymentMethodToken"`
-	seenPrice
+	shownPrice
 }
 
 // attemptStarted is the answer: the session's active attempt.
@@ -25,29 +25,22 @@ type currentAttempt struct {
 }
 
 // StartAttempt serves POST /payment-attempts, from the customer's browser. 202: the merchant decides later.
-func (h *Handlers) StartAttempt(c *request.Call) (any, error) {
-	body, err := request.Decode[attemptRequest](c)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) StartAttempt(c *request.Call, body attemptRequest) (any, error) {
 	made, err := h.Commands.StartAttempt(c.Ctx, c.Caller(), commands.AttemptInput{
-		Session: c.Session, Token: body.PaymentMethodToken, Shown: body.shown(),
+		Session: c.Session, Token: body.PaymentMethodToken, Shown: body.price(),
 	})
-	if err != nil {
-		return nil, err
-	}
-	return request.Accepted{Answer: attemptStarted{currentAttempt{made.ID, made.Status(h.Now()), made.Token}}}, nil
+	return request.Accepted{Answer: attemptStarted{currentAttempt{made.ID, made.Status(h.Now()), made.Token}}}, err
 }
 
-// attemptSeen is an attempt as the customer's browser sees it.
-type attemptSeen struct {
+// browserAttempt is an attempt as the customer's browser sees it.
+type browserAttempt struct {
 	ID             domain.AttemptID `json:"id"`
 	ApprovalStatus attempt.Status   `json:"approvalStatus"`
 	PaymentID      domain.PaymentID `json:"paymentId,omitempty"`     // once the payment can be read
-	AmountChanged  bool             `json:"amountChanged,omitempty"` // the session asks for another price than the customer saw
+	AmountChanged  bool             `json:"amountChanged,omitempty"` // the session's price is not the one that the customer saw
 }
 
-// GetAttempt serves GET /payment-attempts/{id}. An attempt of another session is as unknown as one that is not there.
+// GetAttempt serves GET /payment-attempts/{id}. An attempt of another session is as unknown as one that does not exist.
 func (h *Handlers) GetAttempt(c *request.Call) (any, error) {
 	found, err := h.Commands.Attempt(c.Ctx, c.Merchant.ID, attemptID(c))
 	if err == nil && found.Session != c.Session {
@@ -57,17 +50,14 @@ func (h *Handlers) GetAttempt(c *request.Call) (any, error) {
 		return nil, err
 	}
 	changed, err := h.Commands.AmountChanged(c.Ctx, found)
-	if err != nil {
-		return nil, err
-	}
-	seen := attemptSeen{ID: found.ID, ApprovalStatus: found.Status(h.Now()), AmountChanged: changed}
+	answer := browserAttempt{ID: found.ID, ApprovalStatus: found.Status(h.Now()), AmountChanged: changed}
 	if found.Done {
-		seen.PaymentID = found.Payment
+		answer.PaymentID = found.Payment
 	}
-	return seen, nil
+	return answer, err
 }
 
-// attemptApproved is the answer of an approval, the same again and again (D5).
+// attemptApproved is the answer of an approval; a repeated approval has the same answer (D5).
 type attemptApproved struct {
 	PaymentAttemptID domain.AttemptID `json:"paymentAttemptId"`
 	PaymentID        domain.PaymentID `json:"paymentId"`
@@ -76,10 +66,7 @@ type attemptApproved struct {
 // ApproveAttempt serves POST /payment-attempts/{id}/approve.
 func (h *Handlers) ApproveAttempt(c *request.Call) (any, error) {
 	done, err := h.Commands.ApproveAttempt(c.Ctx, c.Caller(), attemptID(c))
-	if err != nil {
-		return nil, err
-	}
-	return attemptApproved{done.ID, done.Payment}, nil
+	return attemptApproved{done.ID, done.Payment}, err
 }
 
 // abortRequest is the body of POST /payment-attempts/{id}/abort.
@@ -94,16 +81,9 @@ type attemptAborted struct {
 }
 
 // AbortAttempt serves POST /payment-attempts/{id}/abort.
-func (h *Handlers) AbortAttempt(c *request.Call) (any, error) {
-	body, err := request.Decode[abortRequest](c)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) AbortAttempt(c *request.Call, body abortRequest) (any, error) {
 	done, err := h.Commands.AbortAttempt(c.Ctx, c.Caller(), commands.AbortInput{Attempt: attemptID(c), Reason: body.Reason})
-	if err != nil {
-		return nil, err
-	}
-	return attemptAborted{done.ID, done.Status(h.Now())}, nil
+	return attemptAborted{done.ID, done.Status(h.Now())}, err
 }
 
 func attemptID(c *request.Call) domain.AttemptID { return domain.AttemptID(c.Vars["id"]) }

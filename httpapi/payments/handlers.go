@@ -78,21 +78,12 @@ type Handlers struct {
 	Random      io.Reader // for access tokens
 }
 
-// BodyRules are the rules of bodies that their schemas cannot express, by operation.
-func (h *Handlers) BodyRules() map[string]request.BodyRule {
-	return map[string]request.BodyRule{
-		"createClientSession":     h.sessionRules,
-		"changeClientSession":     h.sessionRules,
-		"createPayment":           paymentRules,
-		"capturePayment":          metadataRules,
-		"refundPayment":           metadataRules,
-		"createPaymentInstrument": h.cardRules,
-		"createCheckoutPayment":   priceRules,
-		"createPaymentAttempt":    priceRules,
+// Rules are the rules of requests that openapi.yaml cannot express, by operation.
+func (h *Handlers) Rules() map[string]request.Rule {
+	return map[string]request.Rule{
+		"createClientSession": h.sessionRules, "changeClientSession": h.sessionRules,
+		"createPayment": paymentRules, "capturePayment": metadataRules, "refundPayment": metadataRules,
+		"createPaymentInstrument": h.cardRules, "createCheckoutPayment": priceRules, "createPaymentAttempt": priceRules,
+		"listPayments": listRules,
 	}
-}
-
-// QueryRules are the rules about several query parameters, by operation.
-func (h *Handlers) QueryRules() map[string]request.QueryRule {
-	return map[string]request.QueryRule{"listPayments": listRules}
 }

@@ -1,10 +1,9 @@
 package payments
 
 import (
-	"slices"
-
 	"payledger/domain"
 	"payledger/domain/payment"
+	"payledger/eventstore/commands"
 	"payledger/httpapi/request"
 )
 
@@ -14,12 +13,12 @@ type captureRequest struct {
 	Final    *bool           `json:"final"`  // absent: true
 	Metadata domain.Metadata `json:"metadata"`
 	Order    *domain.Order   `json:"order"`
-	Expand   []string        `json:"expand"`
+	expansion
 }
 
 // CapturePayment serves POST /payments/{id}/capture.
-func (h *Handlers) CapturePayment(c *request.Call) (any, error) {
-	body, key, err := onPayment[captureRequest](h, c)
+func (h *Handlers) CapturePayment(c *request.Call, body captureRequest) (any, error) {
+	key, err := h.operationKey(c)
 	if err != nil {
 		return nil, err
 	}
@@ -27,10 +26,7 @@ func (h *Handlers) CapturePayment(c *request.Call) (any, error) {
 		Request: payment.Request{IdempotencyKey: key}, Amount: body.Amount, Final: body.Final == nil || *body.Final,
 		Metadata: request.Integers(body.Metadata), Order: body.Order,
 	})
-	if err != nil {
-		return nil, err
-	}
-	return h.renderPayment(c, after, slices.Contains(body.Expand, expandEvents))
+	return h.answer(c, after, err, body.events())
 }
 
 // refundRequest is the body of POST /payments/{id}/refund (D10).
@@ -40,12 +36,12 @@ type refundRequest struct {
 	Reason             string          `json:"reason"`
 	TransactionEventID string          `json:"transactionEventId"`
 	Metadata           domain.Metadata `json:"metadata"`
-	Expand             []string        `json:"expand"`
+	expansion
 }
 
 // RefundPayment serves POST /payments/{id}/refund.
-func (h *Handlers) RefundPayment(c *request.Call) (any, error) {
-	body, key, err := onPayment[refundRequest](h, c)
+func (h *Handlers) RefundPayment(c *request.Call, body refundRequest) (any, error) {
+	key, err := h.operationKey(c)
 	if err != nil {
 		return nil, err
 	}
@@ -53,76 +49,82 @@ func (h *Handlers) RefundPayment(c *request.Call) (any, error) {
 		Request: payment.Request{IdempotencyKey: key}, Amount: body.Amount, OrderID: body.OrderID, Reason: body.Reason,
 		TransactionEventID: body.TransactionEventID, Metadata: request.Integers(body.Metadata),
 	})
-	if err != nil {
-		return nil, err
-	}
-	return h.renderPayment(c, after, slices.Contains(body.Expand, expandEvents))
+	return h.answer(c, after, err, body.events())
 }
 
 // cancelRequest is the body of POST /payments/{id}/cancel (D10).
 type cancelRequest struct {
-	Reason string   `json:"reason"`
-	Expand []string `json:"expand"`
+	Reason string `json:"reason"`
+	expansion
 }
 
 // CancelPayment serves POST /payments/{id}/cancel.
-func (h *Handlers) CancelPayment(c *request.Call) (any, error) {
-	body, key, err := onPayment[cancelRequest](h, c)
+func (h *Handlers) CancelPayment(c *request.Call, body cancelRequest) (any, error) {
+	key, err := h.operationKey(c)
 	if err != nil {
 		return nil, err
 	}
 	after, err := h.Commands.Cancel(c.Ctx, c.Caller(), paymentID(c), payment.Cancel{
 		Request: payment.Request{IdempotencyKey: key}, Reason: body.Reason,
 	})
-	if err != nil {
-		return nil, err
-	}
-	return h.renderPayment(c, after, slices.Contains(body.Expand, expandEvents))
+	return h.answer(c, after, err, body.events())
 }
 
 // adjustRequest is the body of POST /payments/{id}/adjust-authorization (D10).
 type adjustRequest struct {
 	Amount domain.Amount `json:"amount"` // the new total
-	Expand []string      `json:"expand"`
+	expansion
 }
 
 // AdjustPayment serves POST /payments/{id}/adjust-authorization.
-func (h *Handlers) AdjustPayment(c *request.Call) (any, error) {
-	body, key, err := onPayment[adjustRequest](h, c)
+func (h *Handlers) AdjustPayment(c *request.Call, body adjustRequest) (any, error) {
+	key, err := h.operationKey(c)
 	if err != nil {
 		return nil, unknownEntity(err)
 	}
 	after, err := h.Commands.Adjust(c.Ctx, c.Caller(), paymentID(c), payment.Adjust{
 		Request: payment.Request{IdempotencyKey: key}, Amount: body.Amount,
 	})
-	if err != nil {
-		return nil, unknownEntity(err)
-	}
-	return h.renderPayment(c, after, slices.Contains(body.Expand, expandEvents))
+	return h.answer(c, after, unknownEntity(err), body.events())
 }
 
-// unknownEntity is what an adjustment says of a payment that does not exist: it alone answers 404 (D3).
+// unknownEntity is the error of an adjustment for an unknown payment: only adjustments answer it with 404 (D3).
 func unknownEntity(err error) error {
-	if domain.ReasonOf(err) != domain.ReasonPayment {
+	if err == nil || domain.ReasonOf(err) != domain.ReasonPayment {
 		return err
 	}
 	return domain.Refuse(domain.KindNotFound, domain.ReasonEntityNotFound, "The payment cannot be found.")
 }
 
-func paymentID(c *request.Call) domain.PaymentID { return domain.PaymentID(c.Vars["id"]) }
+// resumeRequest is the body of POST /payments/{id}/resume (§4).
+type resumeRequest struct {
+	ResumeToken string `json:"resumeToken"`
+	expansion
+}
 
-// onPayment reads the body and the idempotency key of an operation on a payment. A key of a wrong form is
-// told after an unknown payment, whose guard comes first (D3).
-func onPayment[T any](h *Handlers, c *request.Call) (body T, key string, err error) {
-	if body, err = request.Decode[T](c); err != nil {
-		return body, "", err
+// ResumePayment serves POST /payments/{id}/resume. A payment that is not finished in time is refused with NoActionsToHandle, which
+// is 202 (D8).
+func (h *Handlers) ResumePayment(c *request.Call, body resumeRequest) (any, error) {
+	key, err := h.operationKey(c)
+	if err != nil {
+		return nil, err
 	}
+	action, outcome := h.Tokens.ReadResume(body.ResumeToken, c.Merchant.ID, paymentID(c))
+	after, err := h.Commands.Resume(c.Ctx, c.Caller(), commands.ResumeInput{
+		Payment: paymentID(c), Action: action, Outcome: outcome, IdempotencyKey: key,
+	})
+	return h.answer(c, after, err, body.events())
+}
+
+// operationKey returns the idempotency key of an operation on a payment. An unknown payment is reported before a malformed key
+// (D3).
+func (h *Handlers) operationKey(c *request.Call) (string, error) {
 	key, fault := request.IdempotencyKey(c.Header)
 	if fault == nil {
-		return body, key, nil
+		return key, nil
 	}
 	if _, err := h.Reader.Payment(c.Ctx, c.Merchant.ID, paymentID(c)); err != nil {
-		return body, "", err
+		return "", err
 	}
-	return body, "", fault
+	return "", fault
 }

@@ -2,7 +2,9 @@ package payments
 
 import (
 	"errors"
+	"net/url"
 	"slices"
+	"strconv"
 
 	"payledger/domain"
 	"payledger/domain/payment"
@@ -10,6 +12,7 @@ import (
 	"payledger/eventstore/commands"
 	"payledger/httpapi/request"
 	"payledger/httpapi/validation"
+	"payledger/projections"
 	"payledger/projections/history"
 	"payledger/projections/paymentjson"
 )
@@ -25,19 +28,23 @@ type paymentRequest struct {
 	Customer           *customerBody   `json:"customer"`
 	Metadata           domain.Metadata `json:"metadata"`
 	PaymentMethod      session.Method  `json:"paymentMethod"`
-	Expand             []string        `json:"expand"`
+	expansion
 }
 
-// expandEvents is the one thing that can be expanded (§4).
+// expandEvents is the only value of expand (§4).
 const expandEvents = "transactions.events"
 
+// expansion is the field expand of a body.
+type expansion struct {
+	Expand []string `json:"expand"`
+}
+
+// events reports whether the answer has the transactions' events.
+func (e expansion) events() bool { return slices.Contains(e.Expand, expandEvents) }
+
 // CreatePayment serves POST /payments.
-func (h *Handlers) CreatePayment(c *request.Call) (any, error) {
+func (h *Handlers) CreatePayment(c *request.Call, body paymentRequest) (any, error) {
 	key, err := request.IdempotencyKey(c.Header)
-	if err != nil {
-		return nil, err
-	}
-	body, err := request.Decode[paymentRequest](c)
 	if err != nil {
 		return nil, err
 	}
@@ -46,26 +53,25 @@ func (h *Handlers) CreatePayment(c *request.Call) (any, error) {
 		Amount: body.Amount, Order: body.Order, Customer: body.Customer.customer(), Metadata: request.Integers(body.Metadata),
 		Method: validation.Compact(body.PaymentMethod), IdempotencyKey: key,
 	})
-	if err != nil {
-		return nil, err
-	}
-	return h.renderPayment(c, made, slices.Contains(body.Expand, expandEvents))
+	return h.answer(c, made, err, body.events())
 }
 
 // GetPayment serves GET /payments/{id}.
 func (h *Handlers) GetPayment(c *request.Call) (any, error) {
-	found, err := h.Reader.Payment(c.Ctx, c.Merchant.ID, domain.PaymentID(c.Vars["id"]))
+	found, err := h.Reader.Payment(c.Ctx, c.Merchant.ID, paymentID(c))
 	if err != nil {
 		return nil, err
 	}
 	// c.Merchant comes from the views and may be older than the payment; its settings are read from the store.
-	if c.Merchant.Settings, err = h.Reader.Settings(c.Ctx, c.Merchant.ID); err != nil {
-		return nil, err
-	}
-	return h.renderPayment(c, found, c.Query.Get("expand") == expandEvents)
+	c.Merchant.Settings, err = h.Reader.Settings(c.Ctx, c.Merchant.ID)
+	return h.answer(c, found, err, c.Query.Get("expand") == expandEvents)
 }
 
-func (h *Handlers) renderPayment(c *request.Call, p payment.State, events bool) (any, error) {
+// answer returns a payment as merchants see it, or err.
+func (h *Handlers) answer(c *request.Call, p payment.State, err error, events bool) (any, error) {
+	if err != nil {
+		return nil, err
+	}
 	personal, err := h.Reader.Personal(c.Ctx, p.Details().Personal)
 	if err != nil {
 		return nil, err
@@ -79,19 +85,69 @@ func (h *Handlers) renderPayment(c *request.Call, p payment.State, events bool) 
 	}), nil
 }
 
+func paymentID(c *request.Call) domain.PaymentID { return domain.PaymentID(c.Vars["id"]) }
+
 // GetPaymentEvents serves GET /payments/{id}/events, the payment's history as an auditor reads it (I1).
 func (h *Handlers) GetPaymentEvents(c *request.Call) (any, error) {
-	query := c.Query
-	at, err := history.ParseAt(query.Get("at"))
+	at, err := history.ParseAt(c.Query.Get("at"))
 	if err != nil {
-		return nil, err // queryRules have seen it
+		return nil, err // the validation has refused it
 	}
-	part := history.Part{At: at, After: uint64(request.Integer(query, "after", 0)), Limit: request.Integer(query, "limit", 0)}
+	part := history.Part{At: at, After: uint64(request.Integer(c.Query, "after", 0)), Limit: request.Integer(c.Query, "limit", 0)}
 	return request.Listing(func(element func(any) error) (uint64, error) {
-		next, err := h.History.Payment(c.Ctx, c.Merchant.ID, domain.PaymentID(c.Vars["id"]), part, func(e history.Entry) error { return element(e) })
+		next, err := h.History.Payment(c.Ctx, c.Merchant.ID, paymentID(c), part, func(e history.Entry) error { return element(e) })
 		if errors.Is(err, history.ErrNotThere) {
 			err = domain.Refuse(domain.KindNotFound, domain.ReasonEntityNotFound, "The payment has no such revision, or did not exist at that time.")
 		}
 		return next, err
 	}), nil
+}
+
+// paymentList is the answer of GET /payments (D11).
+type paymentList struct {
+	Data       []projections.PaymentSummary `json:"data"`
+	NextCursor string                       `json:"nextCursor,omitempty"`
+	PrevCursor string                       `json:"prevCursor,omitempty"`
+}
+
+// ListPayments serves GET /payments.
+func (h *Handlers) ListPayments(c *request.Call) (any, error) {
+	filter := paymentFilter(c.Query)
+	cursors := c.Cursors("payments", filter)
+	from, err := cursors.Place(c.Query.Get("cursor"))
+	if err != nil {
+		return nil, err // the validation has refused it
+	}
+	found, err := h.Reader.ListPayments(c.Ctx, c.Merchant.ID, filter, from, request.Limit(c.Query))
+	return paymentList{Data: found.Data, NextCursor: cursors.Text(found.Older), PrevCursor: cursors.Text(found.Newer)}, err
+}
+
+// paymentFilter reads the filters of D11, as far as they are valid.
+func paymentFilter(query url.Values) projections.PaymentFilter {
+	several := func(name string) []string { return request.Several(query, name) }
+	return projections.PaymentFilter{
+		Statuses: several("status"), MethodTypes: several("payment_method_type"), Processors: several("processor"),
+		Currencies: several("currency_code"), CustomerIDs: several("customer_id"), MerchantIDs: several("merchant_id"),
+		Emails: several("customer_email_address"), Last4Digits: several("last_4_digits"), OrderID: query.Get("order_id"),
+		WalletEmails: slices.Concat(several("paypal_email"), several("klarna_email")),
+		From:         request.Read(query, "from_date", validation.ParseTime), To: request.Read(query, "to_date", validation.ParseTime),
+		MinAmount: request.Read(query, "min_amount", parseAmount), MaxAmount: request.Read(query, "max_amount", parseAmount),
+	}
+}
+
+func parseAmount(text string) (domain.Amount, error) {
+	n, err := strconv.ParseInt(text, 10, validation.AmountBits)
+	return domain.Amount(n), err
+}
+
+// listRules holds the parameters of D11 to each other.
+func listRules(v *validation.Violations, c *request.Call) {
+	filter := paymentFilter(c.Query)
+	if filter.From != nil && filter.To != nil && filter.From.After(*filter.To) {
+		v.Add("$.from_date", "must not be after to_date")
+	}
+	if filter.MinAmount != nil && filter.MaxAmount != nil && *filter.MinAmount > *filter.MaxAmount {
+		v.Add("$.min_amount", "must not be above max_amount")
+	}
+	c.Cursors("payments", filter).Check(v, c)
 }

@@ -3,6 +3,7 @@ package payments
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 
 	"payledger/domain/session"
 	"payledger/eventstore/commands"
@@ -24,14 +25,13 @@ func (h *Handlers) GetSession(c *request.Call) (any, error) {
 	return h.sessionContent(c, s)
 }
 
-// ChangeSession serves PATCH /client-session. What is not sent stays (D4).
-func (h *Handlers) ChangeSession(c *request.Call) (any, error) {
-	body, err := request.Decode[struct {
-		ClientToken string `json:"clientToken"`
-	}](c)
-	if err != nil {
-		return nil, err
-	}
+// changeRequest is the part of the body of PATCH /client-session that names the session.
+type changeRequest struct {
+	ClientToken string `json:"clientToken"`
+}
+
+// ChangeSession serves PATCH /client-session. Fields that are not sent stay (D4).
+func (h *Handlers) ChangeSession(c *request.Call, body changeRequest) (any, error) {
 	access, err := h.ownSession(c, body.ClientToken)
 	if err != nil {
 		return nil, err
@@ -56,7 +56,7 @@ func (h *Handlers) ChangeSession(c *request.Call) (any, error) {
 	return sessionAnswer{content, token}, err
 }
 
-// ownSession reads the access token of a client token that the merchant sends; another merchant's is refused.
+// ownSession reads the access token of a client token of the merchant; another merchant's is refused.
 func (h *Handlers) ownSession(c *request.Call, token string) (clienttoken.AccessToken, error) {
 	owner, access, err := h.Tokens.ReadSession(c.Ctx, token)
 	if err == nil && owner != c.Merchant.ID {
@@ -65,8 +65,8 @@ func (h *Handlers) ownSession(c *request.Call, token string) (clienttoken.Access
 	return access, err
 }
 
-// merged lays a validated patch over a session: null clears, arrays and metadata are replaced whole, objects merged
-// (D4). Numbers keep their digits.
+// merged lays a validated patch over a session (D4): null clears a field, arrays and metadata are replaced, objects are merged.
+// Numbers keep their digits.
 func merged(in commands.SessionInput, text []byte) (commands.SessionInput, error) {
 	patch, err := validation.ExactTree(text)
 	if err != nil {
@@ -97,13 +97,13 @@ func merged(in commands.SessionInput, text []byte) (commands.SessionInput, error
 		return in, fmt.Errorf("httpapi: a merged session: %w", err)
 	}
 	if method, _ := patch["paymentMethod"].(map[string]any); method["options"] == nil && after.PaymentMethod.Options != "" {
-		after.PaymentMethod.Options = in.Fields.Method.Options // as they were written, in their own order
+		after.PaymentMethod.Options = in.Fields.Method.Options // the text as it was sent, in its own order
 	}
 	return after.input(), nil
 }
 
-// overlaid is a JSON value with another laid over it: objects field by field, null taking a field away, everything
-// else replaced.
+// overlaid returns a JSON value with another laid over it: objects field by field, where null removes a field; every other value
+// replaces.
 func overlaid(base, over any) any {
 	patch, isObject := over.(map[string]any)
 	if !isObject {
@@ -111,9 +111,7 @@ func overlaid(base, over any) any {
 	}
 	result := map[string]any{}
 	if object, is := base.(map[string]any); is {
-		for name, value := range object {
-			result[name] = value
-		}
+		maps.Copy(result, object)
 	}
 	for name, value := range patch {
 		if value == nil {
@@ -125,13 +123,10 @@ func overlaid(base, over any) any {
 	return result
 }
 
-// oneSpelling writes a customer's e-mail as email, whichever way it was sent (D4).
+// oneSpelling writes a customer's e-mail as email, whichever name it was sent with (D4).
 func oneSpelling(value any) any {
 	sent, _ := value.(map[string]any)
-	customer := map[string]any{}
-	for name, field := range sent {
-		customer[name] = field
-	}
+	customer := maps.Clone(sent)
 	if email, is := customer["emailAddress"]; is {
 		delete(customer, "emailAddress")
 		customer["email"] = email
@@ -139,7 +134,7 @@ func oneSpelling(value any) any {
 	return customer
 }
 
-// requestOf is the request that would make the session as it stands.
+// requestOf returns the request that would create the session in its present state.
 func requestOf(in commands.SessionInput) sessionRequest {
 	f := in.Fields
 	r := sessionRequest{
@@ -152,7 +147,7 @@ func requestOf(in commands.SessionInput) sessionRequest {
 	return r
 }
 
-// input is what the request says to the ledger.
+// input returns the input of the command.
 func (r sessionRequest) input() commands.SessionInput {
 	return commands.SessionInput{
 		Customer: r.Customer.customer(),
@@ -164,7 +159,7 @@ func (r sessionRequest) input() commands.SessionInput {
 	}
 }
 
-// treeOf is a value as the JSON tree that it is written as; what is null there is left out.
+// treeOf returns the JSON tree of a value, without its null fields.
 func treeOf(v any) (map[string]any, error) {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -174,10 +169,6 @@ func treeOf(v any) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	for name, value := range tree {
-		if value == nil {
-			delete(tree, name)
-		}
-	}
+	maps.DeleteFunc(tree, func(_ string, value any) bool { return value == nil })
 	return tree, nil
 }

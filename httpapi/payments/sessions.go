@@ -40,7 +40,7 @@ func (b *customerBody) customer() *domain.Customer {
 	return &c
 }
 
-// sessionContent is what a client session holds (D4): what was sent, and the amount that counts.
+// sessionContent is the content of a client session (D4): the fields that were sent, and the effective amount.
 type sessionContent struct {
 	OrderID                   string                `json:"orderId,omitempty"`
 	CustomerID                string                `json:"customerId,omitempty"`
@@ -71,11 +71,7 @@ type warning struct {
 }
 
 // CreateSession serves POST /client-session.
-func (h *Handlers) CreateSession(c *request.Call) (any, error) {
-	body, err := request.Decode[sessionRequest](c)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) CreateSession(c *request.Call, body sessionRequest) (any, error) {
 	access, err := clienttoken.NewAccess(h.Random)
 	if err != nil {
 		return nil, err
@@ -86,13 +82,10 @@ func (h *Handlers) CreateSession(c *request.Call) (any, error) {
 		return nil, err
 	}
 	token, err := h.Tokens.SignSession(made, access)
-	if err != nil {
-		return nil, err
-	}
-	return sessionAnswer{renderSession(made, in.Customer), token}, nil
+	return sessionAnswer{renderSession(made, in.Customer), token}, err
 }
 
-// sessionContent shows a session as it stands, with its customer and its active attempt (§2.5).
+// sessionContent returns the content of a session, with its customer and its active attempt (§2.5).
 func (h *Handlers) sessionContent(c *request.Call, s session.State) (sessionContent, error) {
 	personal, err := h.Reader.Personal(c.Ctx, s.Personal)
 	if err != nil {
@@ -123,9 +116,7 @@ func renderSession(s session.State, customer *domain.Customer) sessionContent {
 		a.PaymentMethod = &s.Method
 	}
 	for _, field := range missing(s.Fields) {
-		a.Warnings = append(a.Warnings, warning{
-			Type: "CHECKOUT", Code: "MISSING_DATA", Message: "A checkout needs " + field + ".",
-		})
+		a.Warnings = append(a.Warnings, warning{Type: "CHECKOUT", Code: "MISSING_DATA", Message: "A checkout needs " + field + "."})
 	}
 	return a
 }

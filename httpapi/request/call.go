@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"time"
 
 	"payledger/domain"
 	"payledger/domain/account"
@@ -36,19 +37,44 @@ func (c *Call) Caller() commands.Caller {
 	return commands.Caller{Account: c.Merchant.ID, Actor: c.Actor, RequestID: c.ID}
 }
 
-// BodyRule adds the violations that the schema of a body cannot express.
-type BodyRule func(*validation.Violations, *Call)
+// Rule adds the violations that openapi.yaml cannot express: of the body, or without a body of the query parameters together.
+type Rule func(*validation.Violations, *Call)
 
-// QueryRule adds the violations that several query parameters have together.
-type QueryRule func(*validation.Violations, *Call)
+// PeriodRule is the rule of a body with the dates from and to (D1, D20).
+func PeriodRule(v *validation.Violations, c *Call) {
+	v.Range(v.Date(c.Body.Tree, "from"), v.Date(c.Body.Tree, "to"))
+}
 
-// Decode reads the validated body. Every value fits its field, so a failure is an internal error.
-func Decode[T any](c *Call) (T, error) {
-	var v T
-	if err := json.Unmarshal(c.Body.Text, &v); err != nil {
-		return v, fmt.Errorf("httpapi: a valid body does not decode: %w", err)
+// WithBody makes a handler of one that takes the decoded body. A validated body fits T, so a failure is an internal error.
+func WithBody[T any](handle func(*Call, T) (any, error)) func(*Call) (any, error) {
+	return func(c *Call) (any, error) {
+		var body T
+		if err := json.Unmarshal(c.Body.Text, &body); err != nil {
+			return nil, fmt.Errorf("httpapi: a valid body does not decode: %w", err)
+		}
+		return handle(c, body)
 	}
-	return v, nil
+}
+
+// Date is a date in a body, with any offset, or without one as UTC (D1).
+type Date struct{ time.Time }
+
+// UnmarshalJSON reads a date as the validation does.
+func (d *Date) UnmarshalJSON(text []byte) (err error) {
+	var s string
+	if err := json.Unmarshal(text, &s); err != nil {
+		return err
+	}
+	d.Time, err = validation.ParseTime(s)
+	return err
+}
+
+// Pointer returns the time, nil for a date that was not sent.
+func (d *Date) Pointer() *time.Time {
+	if d == nil {
+		return nil
+	}
+	return &d.Time
 }
 
 // Accepted is an answer with the status 202 (D12).

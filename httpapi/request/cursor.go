@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"payledger/domain"
+	"payledger/httpapi/validation"
 	"payledger/projections"
 )
 
@@ -60,6 +61,11 @@ func (c Cursors) Text(p *projections.Place) string {
 	return base64.RawURLEncoding.EncodeToString(append(c.code(place), place...))
 }
 
+// Next writes the place of the element with that time and id; the list continues after it.
+func (c Cursors) Next(at time.Time, id string) string {
+	return c.Text(&projections.Place{At: at, ID: domain.PaymentID(id)})
+}
+
 // Place reads a cursor that Text wrote for this list; "" is no place.
 func (c Cursors) Place(text string) (*projections.Place, error) {
 	if text == "" {
@@ -77,6 +83,13 @@ func (c Cursors) Place(text string) (*projections.Place, error) {
 		At: time.UnixMicro(int64(at)).UTC(), ID: domain.PaymentID(all[cursorHead:]),
 		Newer: way&cursorNewer != 0, Here: way&cursorHere != 0,
 	}, nil
+}
+
+// Check adds the violation of a cursor that is not one of this list.
+func (c Cursors) Check(v *validation.Violations, call *Call) {
+	if _, err := c.Place(call.Query.Get("cursor")); err != nil {
+		v.Add("$.cursor", "is not a cursor of this list")
+	}
 }
 
 func (c Cursors) code(place []byte) []byte {

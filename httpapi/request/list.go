@@ -4,9 +4,11 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"time"
 
 	"payledger/domain"
 	"payledger/httpapi/validation"
+	"payledger/projections/paymentjson"
 )
 
 // DefaultLimit is the length of a page without the parameter limit (D20).
@@ -59,4 +61,21 @@ func Read[T any](query url.Values, name string, parse func(string) (T, error)) *
 // Several returns the values of a parameter that may be repeated, sorted and each once: their order has no meaning.
 func Several(query url.Values, name string) []string {
 	return slices.Compact(slices.Sorted(slices.Values(validation.Separate(query[name]))))
+}
+
+// Map renders all elements.
+func Map[E, A any](elements []E, render func(E) A) []A {
+	all := make([]A, len(elements))
+	for i, e := range elements {
+		all[i] = render(e)
+	}
+	return all
+}
+
+// Time renders a time that may be nil.
+func Time(at *time.Time) *paymentjson.Time {
+	if at == nil {
+		return nil
+	}
+	return &paymentjson.Time{Time: *at}
 }

@@ -40,8 +40,8 @@ func (o *Operation) queryViolations(r Request) Violations {
 			found.Add("$"+Member(name), "is required")
 		}
 	}
-	if r.QueryRule != nil {
-		r.QueryRule(&found)
+	if r.Rule != nil && o.Body == nil {
+		r.Rule(&found)
 	}
 	return found.sorted()
 }

@@ -101,22 +101,23 @@ func Stands(tree any, path string) bool {
 	return true
 }
 
-// Date reads a field that is a date, false when it is none. The schema reports a value of another type.
-func (v *Violations) Date(tree map[string]any, field string) (time.Time, bool) {
+// Date reads a field that is a date, nil when it is none. The schema reports a value of another type.
+func (v *Violations) Date(tree map[string]any, field string) *time.Time {
 	text, is := tree[field].(string)
 	if !is {
-		return time.Time{}, false
+		return nil
 	}
 	at, err := ParseTime(text)
 	if err != nil {
 		v.Add("$."+field, "must be an RFC 3339 date")
+		return nil
 	}
-	return at, err == nil
+	return &at
 }
 
-// Range reports a period that begins after its end.
-func (v *Violations) Range(from, to time.Time) {
-	if from.After(to) {
+// Range reports a period that begins after its end; nil is no bound.
+func (v *Violations) Range(from, to *time.Time) {
+	if from != nil && to != nil && from.After(*to) {
 		v.Add("$.from", "must not be after to")
 	}
 }

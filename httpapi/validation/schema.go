@@ -42,10 +42,9 @@ func Operations(doc *openapi3.T) map[string]*Operation {
 
 // Request is the part of a request that an operation is checked with.
 type Request struct {
-	Query     string // as it was sent
-	Body      Document
-	QueryRule func(*Violations) // adds what several parameters violate together; nil: nothing
-	BodyRule  func(*Violations) // adds what the schema cannot express; nil: nothing
+	Query string // as it was sent
+	Body  Document
+	Rule  func(*Violations) // adds the violations that the schemas cannot express, of the body if there is one; nil: none
 }
 
 // Check holds query and body to the schemas and rules, and names every violation at once (D3).
@@ -67,8 +66,8 @@ func (o *Operation) bodyViolations(r Request) Violations {
 	found.ofSchema(r.Body.Tree, o.Body.VisitJSON(r.Body.Tree, openapi3.MultiErrors(), datesByRule))
 	found.ofText(nil, r.Body.Tree)
 	found.ofOptions(r.Body.options(), o.Method == http.MethodPatch)
-	if r.BodyRule != nil {
-		r.BodyRule(&found)
+	if r.Rule != nil {
+		r.Rule(&found)
 	}
 	return found.sorted()
 }

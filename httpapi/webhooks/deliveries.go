@@ -7,7 +7,6 @@ import (
 	"payledger/domain"
 	"payledger/httpapi/request"
 	"payledger/httpapi/validation"
-	"payledger/projections"
 	"payledger/projections/deliveries"
 	"payledger/projections/paymentjson"
 )
@@ -61,43 +60,34 @@ type deliveryDetail struct {
 
 // ListDeliveries serves GET /management/webhook-deliveries.
 func (h *Handlers) ListDeliveries(c *request.Call) (any, error) {
-	query := c.Query
-	filter := deliveryFilter(query)
+	filter := deliveryFilter(c.Query)
 	cursors := c.Cursors("deliveries", filter)
-	from, err := cursors.Place(query.Get("cursor"))
+	from, err := cursors.Place(c.Query.Get("cursor"))
 	if err != nil {
-		return nil, err // deliveryRules have seen it
+		return nil, err // the validation has refused it
 	}
-	found, err := h.Deliveries.List(c.Ctx, c.Merchant.ID, filter, deliveryPlace(from), request.Limit(query))
-	if err != nil {
-		return nil, err
+	var after *deliveries.Place
+	if from != nil {
+		after = &deliveries.Place{At: from.At, ID: string(from.ID)}
 	}
-	answer := request.List[deliveryAnswer]{Data: make([]deliveryAnswer, len(found.Data))}
-	for i, d := range found.Data {
-		answer.Data[i] = renderDelivery(d)
-	}
+	found, err := h.Deliveries.List(c.Ctx, c.Merchant.ID, filter, after, request.Limit(c.Query))
+	answer := request.List[deliveryAnswer]{Data: request.Map(found.Data, renderDelivery)}
 	if next := found.Next; next != nil {
-		answer.NextCursor = cursors.Text(&projections.Place{At: next.At, ID: domain.PaymentID(next.ID)})
+		answer.NextCursor = cursors.Next(next.At, next.ID)
 	}
-	return answer, nil
+	return answer, err
 }
 
 // GetDelivery serves GET /management/webhook-deliveries/{id}.
 func (h *Handlers) GetDelivery(c *request.Call) (any, error) {
 	d, err := h.Deliveries.Delivery(c.Ctx, c.Merchant.ID, c.Vars["id"])
-	if err != nil {
-		return nil, err
-	}
-	return renderAttempts(d), nil
+	return renderAttempts(d), err
 }
 
 // ResendDelivery serves POST /management/webhook-deliveries/{id}/resend.
 func (h *Handlers) ResendDelivery(c *request.Call) (any, error) {
 	d, err := h.Deliveries.Resend(c.Ctx, c.Merchant.ID, c.Vars["id"])
-	if err != nil {
-		return nil, err
-	}
-	return renderAttempts(d), nil
+	return renderAttempts(d), err
 }
 
 func renderDelivery(d deliveries.Row) deliveryAnswer {
@@ -116,14 +106,12 @@ func renderDelivery(d deliveries.Row) deliveryAnswer {
 }
 
 func renderAttempts(d deliveries.Detail) deliveryDetail {
-	a := deliveryDetail{deliveryAnswer: renderDelivery(d.Row), Tried: make([]attemptAnswer, len(d.Tried))}
-	for i, t := range d.Tried {
-		a.Tried[i] = attemptAnswer{
+	return deliveryDetail{renderDelivery(d.Row), request.Map(d.Tried, func(t deliveries.Attempt) attemptAnswer {
+		return attemptAnswer{
 			Number: t.Number, StartedAt: paymentjson.Time{Time: t.StartedAt}, DurationMs: t.Duration.Milliseconds(),
 			StatusCode: t.StatusCode, Failure: t.Failure, Manual: t.Manual, Excerpt: t.Excerpt, Keys: append([]string{}, t.Keys...),
 		}
-	}
-	return a
+	})}
 }
 
 // deliveryFilter reads the filters of the list, as far as they are valid.
@@ -136,23 +124,11 @@ func deliveryFilter(query url.Values) deliveries.Filter {
 	}
 }
 
-// deliveryPlace is where a cursor leads; a delivery's id stands in it as a payment's does.
-func deliveryPlace(p *projections.Place) *deliveries.Place {
-	if p == nil {
-		return nil
-	}
-	return &deliveries.Place{At: p.At, ID: string(p.ID)}
-}
-
 // deliveryRules: what the parameters of the list are to one another.
 func deliveryRules(v *validation.Violations, c *request.Call) {
 	filter := deliveryFilter(c.Query)
-	if filter.From != nil && filter.To != nil {
-		v.Range(*filter.From, *filter.To)
-	}
-	if _, err := c.Cursors("deliveries", filter).Place(c.Query.Get("cursor")); err != nil {
-		v.Add("$.cursor", "is not a cursor of this list")
-	}
+	v.Range(filter.From, filter.To)
+	c.Cursors("deliveries", filter).Check(v, c)
 }
 
 // Handlers serve the calls.
@@ -160,12 +136,7 @@ type Handlers struct {
 	Deliveries Deliveries
 }
 
-// BodyRules are the rules of bodies that their schemas cannot express, by operation.
-func (h *Handlers) BodyRules() map[string]request.BodyRule {
-	return map[string]request.BodyRule{"createWebhookReplay": replayRules}
-}
-
-// QueryRules are the rules about several query parameters, by operation.
-func (h *Handlers) QueryRules() map[string]request.QueryRule {
-	return map[string]request.QueryRule{"listWebhookDeliveries": deliveryRules}
+// Rules are the rules of requests that openapi.yaml cannot express, by operation.
+func (h *Handlers) Rules() map[string]request.Rule {
+	return map[string]request.Rule{"createWebhookReplay": request.PeriodRule, "listWebhookDeliveries": deliveryRules}
 }

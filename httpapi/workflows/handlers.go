@@ -44,14 +44,10 @@ type Handlers struct {
 	CheckURL func(ctx context.Context, url string) error
 }
 
-// BodyRules are the rules of bodies that their schemas cannot express, by operation.
-func (h *Handlers) BodyRules() map[string]request.BodyRule {
-	return map[string]request.BodyRule{
-		"createWorkflow": h.workflowRules, "replaceWorkflow": h.workflowRules, "simulateWorkflow": simulationRules,
+// Rules are the rules of requests that openapi.yaml cannot express, by operation.
+func (h *Handlers) Rules() map[string]request.Rule {
+	return map[string]request.Rule{
+		"createWorkflow": h.workflowRules, "replaceWorkflow": h.workflowRules, "simulateWorkflow": request.PeriodRule,
+		"listWorkflowRuns": runRules,
 	}
-}
-
-// QueryRules are the rules about several query parameters, by operation.
-func (h *Handlers) QueryRules() map[string]request.QueryRule {
-	return map[string]request.QueryRule{"listWorkflowRuns": runRules}
 }

@@ -10,17 +10,17 @@ import (
 	"payledger/projections/paymentjson"
 )
 
-// seenAnswer is a value that a condition read.
-type seenAnswer struct {
+// valueAnswer is a value that a condition read.
+type valueAnswer struct {
 	Path  string `json:"path"`
 	Value string `json:"value"`
 }
 
-// verdictAnswer is what a condition came to.
-type verdictAnswer struct {
-	Holds  bool         `json:"holds"`
-	Error  string       `json:"error,omitempty"`
-	Values []seenAnswer `json:"values"`
+// conditionAnswer is the result of a condition.
+type conditionAnswer struct {
+	Holds  bool          `json:"holds"`
+	Error  string        `json:"error,omitempty"`
+	Values []valueAnswer `json:"values"`
 }
 
 // stepAnswer is an action of a run.
@@ -52,7 +52,7 @@ type runAnswer struct {
 	DueAt     paymentjson.Time   `json:"dueAt"`
 	PaymentID domain.PaymentID   `json:"paymentId"`
 	Trigger   triggerAnswer      `json:"trigger"`
-	Condition verdictAnswer      `json:"condition"`
+	Condition conditionAnswer    `json:"condition"`
 	Actions   []stepAnswer       `json:"actions"`
 	LastError *workflow.RunError `json:"lastError,omitempty"`
 }
@@ -62,71 +62,54 @@ func (h *Handlers) ListRuns(c *request.Call) (any, error) {
 	if _, err := h.workflow(c); err != nil {
 		return nil, err
 	}
-	query := c.Query
-	from, err := c.Cursors("runs", workflowID(c)).Place(query.Get("cursor"))
+	cursors := c.Cursors("runs", workflowID(c))
+	from, err := cursors.Place(c.Query.Get("cursor"))
 	if err != nil {
-		return nil, err // runRules have seen it
+		return nil, err // the validation has refused it
 	}
 	var after *projections.RunPlace
 	if from != nil {
 		after = &projections.RunPlace{At: from.At, ID: domain.RunID(from.ID)}
 	}
-	found, next, err := h.Reader.Runs(c.Ctx, c.Merchant.ID, workflowID(c), after, request.Limit(query))
-	if err != nil {
-		return nil, err
-	}
-	answer := request.List[runAnswer]{Data: make([]runAnswer, len(found))}
-	for i, r := range found {
-		answer.Data[i] = renderRun(r)
-	}
+	found, next, err := h.Reader.Runs(c.Ctx, c.Merchant.ID, workflowID(c), after, request.Limit(c.Query))
+	answer := request.List[runAnswer]{Data: request.Map(found, renderRun)}
 	if next != nil {
-		answer.NextCursor = c.Cursors("runs", workflowID(c)).Text(&projections.Place{At: next.At, ID: domain.PaymentID(next.ID)})
+		answer.NextCursor = cursors.Next(next.At, string(next.ID))
 	}
-	return answer, nil
+	return answer, err
 }
 
-// runRules: D20.
+// runRules checks the cursor (D20).
 func runRules(v *validation.Violations, c *request.Call) {
-	if _, err := c.Cursors("runs", workflowID(c)).Place(c.Query.Get("cursor")); err != nil {
-		v.Add("$.cursor", "is not a cursor of this list")
-	}
+	c.Cursors("runs", workflowID(c)).Check(v, c)
 }
 
 func renderRun(s workflow.RunState) runAnswer {
-	a := runAnswer{
+	return runAnswer{
 		ID: s.ID, Workflow: s.Workflow, Status: s.Status(), StartedAt: paymentjson.Time{Time: s.StartedAt},
 		UpdatedAt: paymentjson.Time{Time: s.UpdatedAt}, DueAt: paymentjson.Time{Time: s.DueAt}, PaymentID: s.Payment, LastError: s.Error,
-		Trigger:   triggerAnswer{s.Trigger.EventType, s.Trigger.EventID, s.Trigger.Sequence, paymentjson.Time{Time: s.Trigger.At}},
-		Condition: verdictAnswer{s.Condition.Holds, s.Condition.Error, make([]seenAnswer, len(s.Condition.Seen))},
-		Actions:   make([]stepAnswer, len(s.Steps)),
+		Trigger: triggerAnswer{s.Trigger.EventType, s.Trigger.EventID, s.Trigger.Sequence, paymentjson.Time{Time: s.Trigger.At}},
+		Condition: conditionAnswer{s.Condition.Holds, s.Condition.Error, request.Map(s.Condition.Seen, func(v workflow.Seen) valueAnswer {
+			return valueAnswer(v)
+		})},
+		Actions: request.Map(s.Steps, func(step workflow.Step) stepAnswer {
+			return stepAnswer{
+				ID: step.ID, actionBody: renderAction(step.Action), Status: step.State,
+				RequestedAt: request.Time(step.RequestedAt), EndedAt: request.Time(step.EndedAt),
+				Operation: step.Result.Operation, StatusCode: step.Result.StatusCode,
+			}
+		}),
 	}
-	for i, seen := range s.Condition.Seen {
-		a.Condition.Values[i] = seenAnswer(seen)
-	}
-	for i, step := range s.Steps {
-		answer := stepAnswer{
-			ID: step.ID, actionBody: renderAction(step.Action), Status: step.State,
-			Operation: step.Result.Operation, StatusCode: step.Result.StatusCode,
-		}
-		if step.RequestedAt != nil {
-			answer.RequestedAt = &paymentjson.Time{Time: *step.RequestedAt}
-		}
-		if step.EndedAt != nil {
-			answer.EndedAt = &paymentjson.Time{Time: *step.EndedAt}
-		}
-		a.Actions[i] = answer
-	}
-	return a
 }
 
-// effectAnswer is what an action would have done.
+// effectAnswer is the effect that an action would have had.
 type effectAnswer struct {
 	Type    string        `json:"type"`
 	Amount  domain.Amount `json:"amount,omitempty"`
 	Refusal string        `json:"refusal,omitempty"`
 }
 
-// simulatedAnswer is what would have become of one trigger event.
+// simulatedAnswer is the run that one event would have started.
 type simulatedAnswer struct {
 	PaymentID    domain.PaymentID `json:"paymentId"`
 	EventID      string           `json:"eventId"`
@@ -136,7 +119,7 @@ type simulatedAnswer struct {
 	Actions      []effectAnswer   `json:"actions"`
 }
 
-// sumAnswer adds up what one action would have done, by currency.
+// sumAnswer has the totals of one action in one currency.
 type sumAnswer struct {
 	Action       int             `json:"action"` // from 1
 	Type         string          `json:"type"`
@@ -146,7 +129,7 @@ type sumAnswer struct {
 	Amount       domain.Amount   `json:"amount"`
 }
 
-// simulationAnswer is what a workflow would have done.
+// simulationAnswer has the runs that a workflow would have had.
 type simulationAnswer struct {
 	Events    int               `json:"events"`
 	Triggered int               `json:"triggered"`
@@ -158,46 +141,30 @@ type simulationAnswer struct {
 }
 
 // SimulateWorkflow serves POST /management/workflows/{id}/simulate.
-func (h *Handlers) SimulateWorkflow(c *request.Call) (any, error) {
-	body, err := request.Decode[simulationRequest](c)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) SimulateWorkflow(c *request.Call, body simulationRequest) (any, error) {
 	w, err := h.workflow(c)
 	if err != nil {
 		return nil, err
 	}
-	s := workflows.Simulation{Account: c.Merchant.ID, ID: w.ID, Workflow: w.Definition}
-	if s.From, err = bound(body.From); err != nil {
-		return nil, err // simulationRules have seen them
-	}
-	if s.To, err = bound(body.To); err != nil {
-		return nil, err
-	}
-	report, err := h.Engine.Simulate(c.Ctx, s)
-	if err != nil {
-		return nil, err
-	}
-	return renderReport(report), nil
+	report, err := h.Engine.Simulate(c.Ctx, workflows.Simulation{
+		Account: c.Merchant.ID, ID: w.ID, Workflow: w.Definition, From: body.From.Pointer(), To: body.To.Pointer(),
+	})
+	return renderReport(report), err
 }
 
 func renderReport(r workflows.Report) simulationAnswer {
-	a := simulationAnswer{
+	return simulationAnswer{
 		Events: r.Events, Triggered: r.Triggered, Runs: r.Met, Errors: r.Errors, More: r.More,
-		Payments: make([]simulatedAnswer, len(r.Payments)), Sums: make([]sumAnswer, len(r.Sums)),
+		Payments: request.Map(r.Payments, func(p workflows.Simulated) simulatedAnswer {
+			return simulatedAnswer{
+				PaymentID: p.Payment, EventID: p.Occasion.EventID, Sequence: p.Occasion.Sequence, Date: paymentjson.Time{Time: p.Occasion.At},
+				CurrencyCode: p.Currency, Actions: request.Map(p.Effects, func(e workflows.Effect) effectAnswer {
+					return effectAnswer{e.Action.Type, e.Amount, e.Refusal}
+				}),
+			}
+		}),
+		Sums: request.Map(r.Sums, func(s workflows.Sum) sumAnswer {
+			return sumAnswer{s.Step + 1, s.Type, s.Currency, s.Count, s.Refused, s.Amount}
+		}),
 	}
-	for i, p := range r.Payments {
-		one := simulatedAnswer{
-			PaymentID: p.Payment, EventID: p.Occasion.EventID, Sequence: p.Occasion.Sequence, Date: paymentjson.Time{Time: p.Occasion.At},
-			CurrencyCode: p.Currency, Actions: make([]effectAnswer, len(p.Effects)),
-		}
-		for j, e := range p.Effects {
-			one.Actions[j] = effectAnswer{e.Action.Type, e.Amount, e.Refusal}
-		}
-		a.Payments[i] = one
-	}
-	for i, s := range r.Sums {
-		a.Sums[i] = sumAnswer{s.Step + 1, s.Type, s.Currency, s.Count, s.Refused, s.Amount}
-	}
-	return a
 }

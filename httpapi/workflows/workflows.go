@@ -5,7 +5,6 @@ import (
 	"math"
 	"strconv"
 	"strings"
-	"time"
 
 	"payledger/domain"
 	"payledger/domain/workflow"
@@ -97,43 +96,25 @@ func (h *Handlers) ListWorkflows(c *request.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	answers := make([]workflowAnswer, len(all.Workflows))
-	for i, w := range all.Workflows {
-		answers[i] = renderWorkflow(w)
-	}
-	return request.Page(c, answers, func(w workflowAnswer) string { return string(w.ID) })
+	return request.Page(c, request.Map(all.Workflows, renderWorkflow), func(w workflowAnswer) string { return string(w.ID) })
 }
 
 // CreateWorkflow serves POST /management/workflows.
-func (h *Handlers) CreateWorkflow(c *request.Call) (any, error) {
-	body, err := request.Decode[workflowRequest](c)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) CreateWorkflow(c *request.Call, body workflowRequest) (any, error) {
 	if err := h.checkActions(c, body.Actions); err != nil {
 		return nil, err
 	}
 	made, err := h.Commands.CreateWorkflow(c.Ctx, c.Caller(), body.definition(), body.Enabled == nil || *body.Enabled)
-	if err != nil {
-		return nil, err
-	}
-	return renderWorkflow(made), nil
+	return renderWorkflow(made), err
 }
 
 // ReplaceWorkflow serves PUT /management/workflows/{id}.
-func (h *Handlers) ReplaceWorkflow(c *request.Call) (any, error) {
-	body, err := request.Decode[workflowRequest](c)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) ReplaceWorkflow(c *request.Call, body workflowRequest) (any, error) {
 	if err := h.checkActions(c, body.Actions); err != nil {
 		return nil, err
 	}
 	changed, err := h.Commands.ChangeWorkflow(c.Ctx, c.Caller(), workflowID(c), body.definition(), body.Enabled)
-	if err != nil {
-		return nil, err
-	}
-	return renderWorkflow(changed), nil
+	return renderWorkflow(changed), err
 }
 
 // EnableWorkflow serves POST /management/workflows/{id}/enable.
@@ -144,10 +125,7 @@ func (h *Handlers) DisableWorkflow(c *request.Call) (any, error) { return h.setE
 
 func (h *Handlers) setEnabled(c *request.Call, enabled bool) (any, error) {
 	changed, err := h.Commands.EnableWorkflow(c.Ctx, c.Caller(), workflowID(c), enabled)
-	if err != nil {
-		return nil, err
-	}
-	return renderWorkflow(changed), nil
+	return renderWorkflow(changed), err
 }
 
 // workflowID is the workflow that the path names.
@@ -211,23 +189,6 @@ func (h *Handlers) workflowRules(v *validation.Violations, c *request.Call) {
 
 // simulationRequest is the body of POST /management/workflows/{id}/simulate (D20).
 type simulationRequest struct {
-	From string `json:"from"`
-	To   string `json:"to"`
-}
-
-// simulationRules: D1, D20.
-func simulationRules(v *validation.Violations, c *request.Call) {
-	from, hasFrom := v.Date(c.Body.Tree, "from")
-	to, hasTo := v.Date(c.Body.Tree, "to")
-	if hasFrom && hasTo {
-		v.Range(from, to)
-	}
-}
-
-func bound(text string) (*time.Time, error) {
-	if text == "" {
-		return nil, nil
-	}
-	at, err := validation.ParseTime(text)
-	return &at, err
+	From *request.Date `json:"from"`
+	To   *request.Date `json:"to"`
 }

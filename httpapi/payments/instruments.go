@@ -3,10 +3,50 @@ package payments
 import (
 	"payledger/domain"
 	"payledger/domain/instrument"
+	"payledger/domain/processor"
 	"payledger/eventstore/commands"
 	"payledger/httpapi/request"
 	"payledger/projections/paymentjson"
 )
+
+// instrumentRequest is the body of POST /payment-instruments (D12).
+type instrumentRequest struct {
+	PaymentInstrument processor.Card `json:"paymentInstrument"`
+	PaymentFlow       string         `json:"paymentFlow"`
+}
+
+// flowVault is the paymentFlow that also vaults the card (D5).
+const flowVault = "VAULT"
+
+// newInstrument is a new token (D12); the card stands in it under two names.
+type newInstrument struct {
+	Token                      domain.Token             `json:"token"`
+	TokenType                  string                   `json:"tokenType"`
+	AnalyticsID                string                   `json:"analyticsId"`
+	IsVaulted                  bool                     `json:"isVaulted"`
+	PaymentInstrumentType      string                   `json:"paymentInstrumentType"`
+	PaymentMethodType          string                   `json:"paymentMethodType"`
+	PaymentInstrumentData      paymentjson.CardData     `json:"paymentInstrumentData"`
+	PaymentMethodData          paymentjson.CardData     `json:"paymentMethodData"`
+	ThreeDSecureAuthentication paymentjson.ThreeDSecure `json:"threeDSecureAuthentication"`
+}
+
+// threeDSNotPerformed: tokenization asks no issuer (enums: threeDSecureResponseCode).
+const threeDSNotPerformed = "NOT_PERFORMED"
+
+// CreateInstrument serves POST /payment-instruments, from the customer's browser.
+func (h *Handlers) CreateInstrument(c *request.Call, body instrumentRequest) (any, error) {
+	made, err := h.Commands.Tokenize(c.Ctx, c.Caller(), commands.TokenizeInput{
+		Session: c.Session, Card: body.PaymentInstrument, Vault: body.PaymentFlow == flowVault,
+	})
+	card := paymentjson.RenderCard(made.Card, nil, body.PaymentInstrument.CardholderName, c.Merchant.Settings.First6Digits)
+	return newInstrument{
+		Token: made.Token, TokenType: made.Type, AnalyticsID: made.AnalyticsID, IsVaulted: made.Vaulted(),
+		PaymentInstrumentType: instrument.MethodCard, PaymentMethodType: instrument.MethodCard,
+		PaymentInstrumentData: card, PaymentMethodData: card,
+		ThreeDSecureAuthentication: paymentjson.ThreeDSecure{ResponseCode: threeDSNotPerformed},
+	}, err
+}
 
 // vaulted is a payment instrument that is kept for a customer (D5); the card stands in it under two names.
 type vaulted struct {
@@ -26,7 +66,7 @@ type vaulted struct {
 	PaymentInstrumentData paymentjson.CardData `json:"paymentInstrumentData"`
 }
 
-// ListInstruments serves GET /payment-instruments, the vaulted ones of a customer.
+// ListInstruments serves GET /payment-instruments: the vaulted instruments of a customer.
 func (h *Handlers) ListInstruments(c *request.Call) (any, error) {
 	data, err := h.vaultedOf(c, c.Query.Get("customer_id"))
 	return request.List[vaulted]{Data: data}, err
@@ -53,15 +93,11 @@ type vaultRequest struct {
 }
 
 // VaultInstrument serves POST /payment-instruments/{token}/vault.
-func (h *Handlers) VaultInstrument(c *request.Call) (any, error) {
-	body, err := request.Decode[vaultRequest](c)
-	if err != nil {
-		return nil, err
-	}
-	kept, err := h.Commands.VaultInstrument(c.Ctx, c.Caller(), commands.VaultInput{
+func (h *Handlers) VaultInstrument(c *request.Call, body vaultRequest) (any, error) {
+	vaulted, err := h.Commands.VaultInstrument(c.Ctx, c.Caller(), commands.VaultInput{
 		Token: token(c), CustomerID: body.CustomerID, Verify: body.Verify,
 	})
-	return h.answerVaulted(c, kept, err)
+	return h.answerVaulted(c, vaulted, err)
 }
 
 // MakeDefault serves POST /payment-instruments/{token}/default.
@@ -78,7 +114,7 @@ func (h *Handlers) DeleteInstrument(c *request.Call) (any, error) {
 
 func token(c *request.Call) domain.Token { return domain.Token(c.Vars["token"]) }
 
-// answerVaulted answers the instrument that a command has changed. Which is the default, the others tell.
+// answerVaulted returns a changed instrument, or err. The customer's other instruments decide which one is the default.
 func (h *Handlers) answerVaulted(c *request.Call, s instrument.State, err error) (any, error) {
 	if err != nil {
 		return nil, err

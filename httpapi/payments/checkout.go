@@ -1,0 +1,155 @@
+package payments
+
+import (
+	"slices"
+
+	"payledger/domain"
+	"payledger/domain/instrument"
+	"payledger/domain/payment"
+	"payledger/domain/processor"
+	"payledger/eventstore/commands"
+	"payledger/httpapi/clienttoken"
+	"payledger/httpapi/request"
+	"payledger/projections/paymentjson"
+)
+
+// checkoutConfiguration has everything that a checkout page needs (D12).
+type checkoutConfiguration struct {
+	Session               sessionContent `json:"session"`
+	PaymentMethods        []methodOffer  `json:"paymentMethods"`
+	VaultedPaymentMethods []vaulted      `json:"vaultedPaymentMethods"` // of the session's customer, of networks that the session allows (D21)
+	CaptureVaultedCardCVV bool           `json:"captureVaultedCardCvv"` // false: a vaulted card pays without its CVV
+	Env                   string         `json:"env"`
+	CoreURL               string         `json:"coreUrl"`
+	PciURL                string         `json:"pciUrl"`
+}
+
+// methodOffer is a payment method that the customer may choose.
+type methodOffer struct {
+	Type string `json:"type"` // paymentMethodType
+}
+
+// GetConfiguration serves GET /checkout/configuration, from the customer's browser.
+func (h *Handlers) GetConfiguration(c *request.Call) (any, error) {
+	s, err := h.Commands.Session(c.Ctx, c.Merchant.ID, c.Session)
+	if err != nil {
+		return nil, err
+	}
+	content, err := h.sessionContent(c, s)
+	if err != nil {
+		return nil, err
+	}
+	cards := []vaulted{}
+	if s.CustomerID != "" {
+		if cards, err = h.vaultedOf(c, s.CustomerID); err != nil {
+			return nil, err
+		}
+		cards = slices.DeleteFunc(cards, func(v vaulted) bool { return !s.Method.Takes(v.PaymentMethodData.Network) })
+	}
+	base := h.Tokens.Base()
+	return checkoutConfiguration{
+		Session: content, PaymentMethods: []methodOffer{{instrument.MethodCard}}, VaultedPaymentMethods: cards,
+		Env: clienttoken.Environments[h.Environment], CoreURL: base, PciURL: base,
+	}, nil
+}
+
+// checkoutPayment is a payment as the customer's browser sees it (D12).
+type checkoutPayment struct {
+	ID             domain.PaymentID            `json:"id"`
+	Status         payment.Status              `json:"status"`
+	RequiredAction *paymentjson.RequiredAction `json:"requiredAction,omitempty"`
+}
+
+// checkoutPaymentRequest is the body of POST /checkout/payments.
+type checkoutPaymentRequest struct {
+	PaymentMethodToken domain.Token `json:"paymentMethodToken"`
+	shownPrice
+}
+
+// shownPrice is the price that the customer agreed to (D12): both fields or none.
+type shownPrice struct {
+	Amount       *domain.Amount  `json:"amount"`
+	CurrencyCode domain.Currency `json:"currencyCode"`
+}
+
+// price returns the price; nil when the page did not send it.
+func (p shownPrice) price() *domain.Price {
+	if p.Amount == nil {
+		return nil
+	}
+	return &domain.Price{Amount: *p.Amount, Currency: p.CurrencyCode}
+}
+
+// PayInCheckout serves POST /checkout/payments. All but the token comes from the session.
+func (h *Handlers) PayInCheckout(c *request.Call, body checkoutPaymentRequest) (any, error) {
+	key, err := request.IdempotencyKey(c.Header)
+	if err != nil {
+		return nil, err
+	}
+	made, err := h.Commands.CreatePayment(c.Ctx, c.Caller(), commands.PaymentInput{
+		Token: body.PaymentMethodToken, Session: c.Session, IdempotencyKey: key, Shown: body.price(),
+	})
+	return h.answerCheckout(made, err)
+}
+
+// GetCheckoutPayment serves GET /checkout/payments/{id}.
+func (h *Handlers) GetCheckoutPayment(c *request.Call) (any, error) {
+	return h.answerCheckout(h.paymentOfSession(c))
+}
+
+// ResumeInCheckout serves POST /checkout/payments/{id}/resume. A payment that is not finished in time is refused with
+// NoActionsToHandle, which is 202 (D8).
+func (h *Handlers) ResumeInCheckout(c *request.Call, body resumeRequest) (any, error) {
+	if _, err := h.paymentOfSession(c); err != nil {
+		return nil, err
+	}
+	action, outcome := h.Tokens.ReadResume(body.ResumeToken, c.Merchant.ID, paymentID(c))
+	return h.answerCheckout(h.Commands.Resume(c.Ctx, c.Caller(), commands.ResumeInput{
+		Payment: paymentID(c), Action: action, Outcome: outcome,
+	}))
+}
+
+// paymentOfSession reads the payment of the path. A payment of another session is as unknown as one that does not exist.
+func (h *Handlers) paymentOfSession(c *request.Call) (payment.State, error) {
+	found, err := h.Reader.Payment(c.Ctx, c.Merchant.ID, paymentID(c))
+	if err == nil && found.Session != c.Session {
+		err = payment.Unknown()
+	}
+	return found, err
+}
+
+// answerCheckout returns a payment as the browser sees it, or err.
+func (h *Handlers) answerCheckout(p payment.State, err error) (any, error) {
+	if err != nil {
+		return nil, err
+	}
+	token, err := h.Tokens.SignAction(p)
+	return checkoutPayment{p.ID, p.Status(), paymentjson.RenderAction(p.RequiredAction(), token)}, err
+}
+
+// actionRequest is the body of POST /required-actions/complete (D12).
+type actionRequest struct {
+	Outcome processor.Outcome `json:"outcome"`
+}
+
+// actionAnswer has the token that the browser gives to the merchant.
+type actionAnswer struct {
+	ResumeToken string `json:"resumeToken"`
+}
+
+// CompleteAction serves POST /required-actions/complete, from the customer's browser. It records nothing: the resume token reports
+// that the action ended. A browser may declare the outcome in the sandbox only (D12).
+func (h *Handlers) CompleteAction(c *request.Call, body actionRequest) (any, error) {
+	found, err := h.Reader.Payment(c.Ctx, c.Merchant.ID, c.Action.Payment)
+	if err != nil {
+		return nil, err
+	}
+	required := found.RequiredAction()
+	if required == nil || required.Revision != c.Action.Revision {
+		refusal := domain.Refuse(domain.KindConflict, domain.ReasonInvalidPaymentStatus, "The payment does not wait for this action any more.")
+		refusal.Payment, refusal.Status = found.ID, string(found.Status())
+		return nil, refusal
+	}
+	token, err := h.Tokens.SignResume(found, required, body.Outcome)
+	return actionAnswer{ResumeToken: token}, err
+}
