@@ -14,41 +14,41 @@ import (
 	"payledger/projections/sqlitefile"
 )
 
-// sizes are how payments are packed and searched; tests have smaller ones.
+// sizes are the sizes of packing and searching; tests use smaller ones.
 type sizes struct {
-	// block is how many payments a block holds. It has what lists filter by, column by column: one code of codeSize bytes
-	// for each payment, in the order of the rows.
+	// block is the number of payments in a block. For each filtered column a block has one code of codeSize bytes for each
+	// payment, in the order of the rows.
 	block int64
-	walk  int // how many rows a list reads at most along an index before it goes through the blocks
-	chunk int // how many blocks are read at a time at most: the first chunk is one, each one after it twice as long
+	walk  int // rows that a list reads along an index, at most, before it searches the blocks
+	chunk int // blocks read at a time, at most: the first chunk is one block, each later chunk twice as long
 }
 
 // usualSizes make a column of a block fill one page of the file.
 var usualSizes = sizes{block: 1000, walk: 500, chunk: 64}
 
-// codeSize is that of a code in bytes, little-endian.
+// codeSize is the size of a code in bytes, little-endian.
 const codeSize = 4
 
-// blockColumn is what a code stands for.
+// blockColumn is a column of a block.
 type blockColumn int64
 
 const (
 	columnKind     blockColumn = iota // the id of a row of kinds
 	columnAmount                      // minor units, at most maxAmountCode
-	columnLast4                       // this and those below: a hash of the text
+	columnLast4                       // this column and those below: a hash of the text
 	columnCustomer                    // customer_id
 	columnEmail                       // email_hash
 	columnOrder                       // order_id
 	blockColumns
 )
 
-// maxAmountCode stands for its own amount and for all above it.
+// maxAmountCode is the code of its own amount and of every greater one.
 const maxAmountCode = math.MaxUint32
 
-// columnKey is the id of a column of a block in block_columns: the blocks of one column lie side by side.
+// columnKey is the id of a column of a block in block_columns: the blocks of one column are adjacent.
 func columnKey(column blockColumn, block int64) int64 { return int64(column)<<40 | block }
 
-// textCode is the code of a text. Several texts may have the same code.
+// textCode is the code of a text. Different texts may have the same code.
 func textCode(text string) uint32 {
 	h := fnv.New32a()
 	h.Write([]byte(text)) // it never fails
@@ -58,13 +58,13 @@ func textCode(text string) uint32 {
 // amountCode is the code of an amount: a greater amount never has a smaller code.
 func amountCode(a domain.Amount) uint32 { return uint32(min(max(a, 0), maxAmountCode)) }
 
-// kind is the combination of all columns that have few values. There are few kinds, too.
+// kind is the combination of all columns that have few values. There are few kinds.
 type kind struct{ account, status, processor, merchant, currency, method string }
 
-// packer is how far the payments are packed into blocks, as the file has it after the writer's last transaction.
+// packer is the state of packing payments into blocks, as of the writer's last transaction.
 type packer struct {
 	rows   int64           // payments in the table; their rowids are 1 to rows
-	packed int64           // payments in blocks, the first ones
+	packed int64           // the first payments, which are in blocks
 	newest int64           // time of the newest payment in blocks
 	kinds  map[kind]uint32 // ids
 	late   []lateRow       // changes of this transaction to payments that may be in blocks
@@ -77,7 +77,7 @@ type lateRow struct {
 	amount uint32
 }
 
-// loadPacker reads the packer, unless the transaction before left it.
+// loadPacker reads the packer from the file, unless it is in memory.
 func (m *model) loadPacker(ctx context.Context) error {
 	if m.packer != nil {
 		return nil
@@ -105,7 +105,7 @@ func (m *model) loadPacker(ctx context.Context) error {
 	return rows.Err()
 }
 
-// kindID returns the id of a kind; a new kind gets one.
+// kindID returns the id of a kind, and inserts a new kind.
 func (m *model) kindID(ctx context.Context, k kind) (uint32, error) {
 	if id, known := m.packer.kinds[k]; known {
 		return id, nil
@@ -119,7 +119,7 @@ func (m *model) kindID(ctx context.Context, k kind) (uint32, error) {
 	return uint32(id), err
 }
 
-// changed notes the new row of a payment that may be in a block.
+// changed records the new row of a payment that may be in a block.
 func (p *packer) changed(row int64, v *view[payment.State]) {
 	s := &v.state
 	to := targetOf(s)
@@ -129,8 +129,8 @@ func (p *packer) changed(row int64, v *view[payment.State]) {
 	}})
 }
 
-// pack brings the blocks up to date with the rows. The newest payments, as many as one block has and up to twice as many, stay outside of
-// blocks: most changes come soon after the payment, and cost the row only.
+// pack brings the blocks up to date with the rows. The newest payments stay outside of blocks, one to two blocks' worth:
+// most changes come soon after the payment and then cost only the row.
 func (m *model) pack(ctx context.Context) error {
 	if err := m.repack(ctx); err != nil {
 		return err
@@ -196,7 +196,7 @@ func (m *model) repackColumn(ctx context.Context, key int64, late []lateRow, cod
 	return err
 }
 
-// packBlock makes the next block from its rows.
+// packBlock builds the next block from its rows.
 func (m *model) packBlock(ctx context.Context) error {
 	p := m.packer
 	rows, err := m.statements.selectBlock.QueryContext(ctx, p.packed, p.packed+m.sizes.block)
@@ -251,9 +251,9 @@ func (m *model) insertBlock(ctx context.Context, columns [blockColumns][]byte, o
 	return nil
 }
 
-// tableBlocks holds payments packed into blocks. kinds has each combination that payments had of the columns with few
-// values. blocks has the times of the oldest and the newest payment of each, microseconds since 1970 UTC; block n holds
-// the payments of the rowids from n × sizes.block + 1 on. block_columns has the codes, under columnKey.
+// tableBlocks holds payments packed into blocks. kinds has each kind. blocks has the times of the oldest and the newest
+// payment of each block, in microseconds since 1970 UTC; block n holds the payments of the rowids from n × sizes.block + 1
+// on. block_columns has the codes, under columnKey.
 const tableBlocks = `
 CREATE TABLE kinds (
 	id                  INTEGER PRIMARY KEY,
@@ -287,7 +287,7 @@ const (
 	updateColumn = `UPDATE block_columns SET codes = ? WHERE id = ?`
 	selectColumn = `SELECT codes FROM block_columns WHERE id = ?`
 
-	// of readers
+	// for readers
 	selectLastBlock = `SELECT coalesce(max(id), -1) FROM blocks`
 	selectBlocks    = `SELECT id, oldest, newest FROM blocks WHERE id >= ? ORDER BY id`
 	selectColumns   = `SELECT id, codes FROM block_columns WHERE id IN (SELECT value FROM json_each(?))`

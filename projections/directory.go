@@ -14,8 +14,8 @@ import (
 	"payledger/eventstore"
 )
 
-// directory holds all accounts in memory: every request looks one up. A change makes a new table and
-// swaps it in, so readers take no lock; accounts change rarely and are few.
+// directory holds all accounts in memory: every request looks one up. A change builds a new table and swaps it in, so that
+// readers take no lock; accounts are few and change rarely.
 type directory struct{ table atomic.Pointer[accountTable] }
 
 type accountTable struct {
@@ -23,8 +23,8 @@ type accountTable struct {
 	byKey map[domain.APIKeyID]domain.AccountID
 }
 
-// update puts the views' accounts in. A state that is older than the one in the directory changes nothing: the
-// directory is loaded from the store, which may be ahead of the log's readers.
+// update takes in changed accounts. A state older than the directory's changes nothing: the directory is loaded from the
+// store, which may be ahead of the log's readers.
 func (d *directory) update(changed []view[account.State]) {
 	if len(changed) == 0 {
 		return
@@ -43,7 +43,7 @@ func (d *directory) update(changed []view[account.State]) {
 
 func (t *accountTable) put(s account.State) {
 	for _, k := range t.byID[s.ID].APIKeys {
-		delete(t.byKey, k.ID) // a key that is no more
+		delete(t.byKey, k.ID)
 	}
 	for _, k := range s.APIKeys {
 		t.byKey[k.ID] = s.ID
@@ -51,7 +51,7 @@ func (t *accountTable) put(s account.State) {
 	t.byID[s.ID] = s
 }
 
-// loadDirectory fills the directory: the file has the accounts' ids, the store their states.
+// loadDirectory fills the directory: the file has the ids of the accounts, the store their states.
 func (m *model) loadDirectory(ctx context.Context) error {
 	rows, err := readRows(ctx, m, func(scan scanner) (rowKey, error) {
 		var id string
@@ -64,7 +64,7 @@ func (m *model) loadDirectory(ctx context.Context) error {
 	}
 	states, err := tips(ctx, m.store, eventstore.Accounts, rows)
 	if errors.Is(err, errAhead) {
-		return nil // the log was replaced, or lost events: Run ends and says so
+		return nil // the log was replaced, or lost events: Run returns that error
 	}
 	if err != nil {
 		return fmt.Errorf("projections: accounts: %w", err)
@@ -77,7 +77,7 @@ func (m *model) loadDirectory(ctx context.Context) error {
 	return nil
 }
 
-// Account gives the newest state of an account that this node has applied; callers do not change it.
+// Account returns the newest applied state of an account. Callers must not change it.
 func (p *Projections) Account(id domain.AccountID) (account.State, bool) {
 	t := p.model.directory.table.Load()
 	if t == nil {
@@ -87,8 +87,8 @@ func (p *Projections) Account(id domain.AccountID) (account.State, bool) {
 	return s, found
 }
 
-// APIKey returns an API key as this node's views have it. What a key is never changes: a text that is not its own, or a time
-// after its end, is refused for good without asking the log. It may have been revoked: AccountByKey knows.
+// APIKey returns an API key as this node's views have it. The hash and the end of a key never change: a wrong text or an
+// expired key can be refused without a read of the log. Only AccountByKey shows whether the key was revoked.
 func (p *Projections) APIKey(id domain.APIKeyID) (account.APIKey, bool) {
 	t := p.model.directory.table.Load()
 	if t == nil {
@@ -97,10 +97,10 @@ func (p *Projections) APIKey(id domain.APIKeyID) (account.APIKey, bool) {
 	return t.byID[t.byKey[id]].Key(id)
 }
 
-// AccountByKey finds the account of an API key and returns it as it stands at the call: every change that was acknowledged
-// before, by whichever node, is in it. So a key that was revoked is not among its keys, however far the views are (D2). A
-// key that another node made is found once the views have applied it. Whether the key may be used is for the caller to
-// check, against the state. Calls that come while an account is read share the reading after it.
+// AccountByKey returns the account of an API key with every change that any node acknowledged before the call. A revoked
+// key is therefore not among the account's keys, even if the views lag (D2). A key that another node made is found once the
+// views have applied it. The caller checks against the state whether the key may be used. Calls that come while an account
+// is read share the next read.
 func (p *Projections) AccountByKey(ctx context.Context, id domain.APIKeyID) (account.State, bool, error) {
 	t := p.model.directory.table.Load()
 	if t == nil {
@@ -113,7 +113,7 @@ func (p *Projections) AccountByKey(ctx context.Context, id domain.APIKeyID) (acc
 	read := func(ctx context.Context) (account.State, error) { return p.newestAccount(ctx, owner) }
 	var s account.State
 	var err error
-	if p.Store.Sole() { // it knows without asking
+	if p.Store.Sole() { // the newest state is in memory
 		s, err = read(ctx)
 	} else {
 		s, err = p.accountReads.do(ctx, owner, read)
@@ -124,7 +124,7 @@ func (p *Projections) AccountByKey(ctx context.Context, id domain.APIKeyID) (acc
 	return s, true, nil
 }
 
-// newestAccount reads an account as it stands in the log.
+// newestAccount reads the newest state of an account from the log.
 func (p *Projections) newestAccount(ctx context.Context, id domain.AccountID) (account.State, error) {
 	newest, err := p.Store.Load(ctx, eventstore.Accounts.Key(id, string(id)), eventstore.Latest)
 	if err != nil {

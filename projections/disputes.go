@@ -12,13 +12,13 @@ import (
 	"payledger/eventstore"
 )
 
-// writeDisputes writes the disputes that were opened, and the inboxes in which something waits.
+// writeDisputes writes the opened disputes, and the inboxes with waiting notifications.
 func (m *model) writeDisputes(ctx context.Context, b *batch) error {
 	for i := range b.disputes.list {
 		v := &b.disputes.list[i]
 		s := &v.state
 		if !s.Exists() {
-			continue // all that was told of it was impossible
+			continue // every notification about it was rejected
 		}
 		if _, err := m.statements.upsertDispute.ExecContext(ctx, v.key.ID, string(v.key.Account), int64(v.revision), s.CreatedAt.UnixMicro(),
 			string(s.Subject.Payment), s.Subject.OrderID, string(s.Subject.Processor), s.Subject.ProcessorDisputeID,
@@ -41,8 +41,8 @@ func (m *model) writeDisputes(ctx context.Context, b *batch) error {
 	return nil
 }
 
-// DisputeFilter says which disputes of an account a list has (D20). Of a field with several values one must fit; an
-// empty field does not filter.
+// DisputeFilter selects disputes of an account (D20). A dispute fits a field if it has one of its values; an empty field
+// does not filter.
 type DisputeFilter struct {
 	Types              []string         `json:"type"`
 	Statuses           []string         `json:"status"`
@@ -51,7 +51,7 @@ type DisputeFilter struct {
 	Payment            domain.PaymentID `json:"paymentId"`
 	OrderID            string           `json:"orderId"`
 	ProcessorDisputeID string           `json:"processorDisputeId"`
-	From               *time.Time       `json:"from"` // when it was opened here
+	From               *time.Time       `json:"from"` // time of creation
 	To                 *time.Time       `json:"to"`
 }
 
@@ -67,9 +67,8 @@ type DisputePage struct {
 	Next *DisputePlace
 }
 
-// ListDisputes reads one page of an account's disputes, at most limit, newest first, from a place on; nil is the
-// newest end. Everything that this node has recorded before the call is in it, as Dispute gives it, and every dispute in
-// it fits the filter as it is shown.
+// ListDisputes reads a page of at most limit disputes of an account, newest first, after from; nil is the newest end. The
+// page has everything that this node recorded before the call, and every dispute in it fits the filter.
 func (p *Projections) ListDisputes(ctx context.Context, account domain.AccountID, f DisputeFilter, from *DisputePlace, limit int) (DisputePage, error) {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
@@ -88,7 +87,7 @@ func (p *Projections) ListDisputes(ctx context.Context, account domain.AccountID
 	return page, nil
 }
 
-// disputes reads up to n disputes from a place on, as ListPayments does.
+// disputes reads up to n disputes after from, as ListPayments does.
 func (p *Projections) disputes(ctx context.Context, account domain.AccountID, f DisputeFilter, from *DisputePlace, n int) ([]dispute.State, error) {
 	kept := []dispute.State{}
 	for {
@@ -127,7 +126,7 @@ func (f DisputeFilter) holds(s dispute.State) bool {
 	return oneOf(string(s.Current.Type), f.Types) && oneOf(string(s.Current.Status), f.Statuses) && oneOf(s.Current.ReasonCode, f.ReasonCodes)
 }
 
-// Dispute reads one dispute, linearizable as Payment. An unknown one, and one of another account, is EntityNotFound.
+// Dispute reads one dispute, linearizable as Payment. A dispute that is unknown or of another account is EntityNotFound.
 func (p *Projections) Dispute(ctx context.Context, account domain.AccountID, id domain.DisputeID) (dispute.State, error) {
 	tip, err := eventstore.Load(ctx, p.Store, eventstore.Disputes, eventstore.Disputes.Key(account, string(id)), eventstore.Latest)
 	if err != nil {
@@ -139,8 +138,8 @@ func (p *Projections) Dispute(ctx context.Context, account domain.AccountID, id 
 	return tip.State, nil
 }
 
-// disputeQuery writes the query of a page, along the most selective index. There are few disputes to an id or a
-// status; several statuses are read along the time.
+// disputeQuery returns the query of a page, along the most selective index. Few disputes have the same id or status;
+// several statuses are read in the order of time.
 func disputeQuery(account domain.AccountID, f DisputeFilter, from *DisputePlace, n int) (string, []any) {
 	index, where, args := "disputes_created", []string{"account = ?"}, []any{string(account)}
 	and := func(sql string, values ...any) {

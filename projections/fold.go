@@ -17,8 +17,8 @@ import (
 	"payledger/eventstore"
 )
 
-// place is how far a shard has been applied: the address and the number of its last event and, to know the
-// log again, that event's hash.
+// place is the position of a shard: the address and the number of its last applied event, and the event's hash to
+// recognise the log.
 type place struct {
 	seq    uint64 // address: addresses grow, but not by one
 	number uint64 // of events, without a gap
@@ -35,11 +35,10 @@ type view[S any] struct {
 	state    S
 }
 
-// errIncomplete means that an event of an older schema has no usable state in it, and that the state
-// before it is not at hand.
+// errIncomplete means that an event of an older schema has no usable state, and that the state before it is not in memory.
 var errIncomplete = errors.New("projections: the state before the event is needed")
 
-// apply folds one event into a view. It is pure; an event that the view has seen changes nothing.
+// apply folds one event into a view. It is pure; an event that the view already shows changes nothing.
 func apply[S any, E domain.Event](a *eventstore.Aggregate[S, E], v view[S], r *eventstore.Recorded) (view[S], error) {
 	if v.seq != 0 && r.Seq <= v.seq {
 		return v, nil
@@ -69,8 +68,7 @@ func apply[S any, E domain.Event](a *eventstore.Aggregate[S, E], v view[S], r *e
 	return next, nil
 }
 
-// views are the newest views of one kind in a batch, in the order of their first event: however many
-// events of an aggregate a batch has, its row is written once.
+// views are the newest views of one kind in a batch, in the order of their first event. A batch writes each row once.
 type views[S any] struct {
 	list []view[S]
 	at   map[string]int
@@ -101,7 +99,7 @@ func foldInto[S any, E domain.Event](ctx context.Context, store *eventstore.Stor
 	return nil
 }
 
-// refold makes the view of an event of an older schema from all events of its aggregate.
+// refold builds the view of an event of an older schema from all events of its aggregate.
 func refold[S any, E domain.Event](ctx context.Context, store *eventstore.Store, a *eventstore.Aggregate[S, E], r *eventstore.Recorded) (view[S], error) {
 	v := view[S]{key: r.Key, shard: r.Shard, seq: r.Seq, revision: r.Revision, before: r.Revision - 1}
 	var err error
@@ -109,21 +107,21 @@ func refold[S any, E domain.Event](ctx context.Context, store *eventstore.Store,
 	return v, err
 }
 
-// batch is what a run of events adds up to.
+// batch is the result of folding some events.
 type batch struct {
-	places   []place // per shard, after the batch
-	events   int
-	payments views[payment.State]
-	sessions views[session.State]
-	tools    views[instrument.State]
-	attempts views[attempt.State]
-	runs     views[workflow.RunState]
-	accounts views[account.State]
-	disputes views[dispute.State]
-	inboxes  views[inbox.State]
+	places      []place // per shard, after the batch
+	events      int
+	payments    views[payment.State]
+	sessions    views[session.State]
+	instruments views[instrument.State]
+	attempts    views[attempt.State]
+	runs        views[workflow.RunState]
+	accounts    views[account.State]
+	disputes    views[dispute.State]
+	inboxes     views[inbox.State]
 }
 
-// fold takes one event in. Events at or below the shard's place were applied before; a gap is an error.
+// fold adds one event. An event at or below the shard's place was applied before and changes nothing; a gap is an error.
 func (b *batch) fold(ctx context.Context, store *eventstore.Store, r *eventstore.Recorded) error {
 	at := &b.places[r.Shard]
 	if r.Seq <= at.seq {
@@ -143,7 +141,7 @@ func (b *batch) fold(ctx context.Context, store *eventstore.Store, r *eventstore
 		err = foldInto(ctx, store, eventstore.Sessions, &b.sessions, r)
 	case eventstore.Instruments.Name:
 		if mayBeVaulted(r) {
-			err = foldInto(ctx, store, eventstore.Instruments, &b.tools, r)
+			err = foldInto(ctx, store, eventstore.Instruments, &b.instruments, r)
 		}
 	case eventstore.Attempts.Name:
 		err = foldInto(ctx, store, eventstore.Attempts, &b.attempts, r)
@@ -164,14 +162,14 @@ func (b *batch) fold(ctx context.Context, store *eventstore.Store, r *eventstore
 	return nil
 }
 
-// vocabulary is what this build knows of one aggregate: its schema and its event types.
+// vocabulary is the schema and the event types of an aggregate that this build knows.
 type vocabulary struct {
 	schema int
 	types  map[string]bool
 }
 
-// vocabularies lists every aggregate of the log, also those that no view is made of: an event that is
-// not in it may change a view in a way that this build cannot know, so it stops the projection.
+// vocabularies lists every aggregate of the log, also those without a view. An unknown event stops the projection: it may
+// change a view in a way that this build does not know.
 var vocabularies = map[string]vocabulary{
 	eventstore.Payments.Name:     words(eventstore.Payments.Schema, payment.Events()),
 	eventstore.Sessions.Name:     words(eventstore.Sessions.Schema, session.Events()),
@@ -193,7 +191,7 @@ func words[E domain.Event](schema int, events []E) vocabulary {
 	return v
 }
 
-// understood refuses an event that this build does not know.
+// understood returns an error for an event that this build does not know.
 func understood(r *eventstore.Recorded) error {
 	v, known := vocabularies[r.Aggregate]
 	switch {

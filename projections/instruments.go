@@ -13,16 +13,16 @@ import (
 	"payledger/eventstore"
 )
 
-// firstVaulting is the schema of instruments since which there are vaulted ones: no row is made of an older event.
+// firstVaulting is the first schema with vaulted instruments: older events make no row.
 const firstVaulting = 2
 
-// mayBeVaulted tells an event of a token that may be vaulted; most tokens pay once and have no row.
+// mayBeVaulted reports whether the event's token may be vaulted; most tokens pay once and have no row.
 func mayBeVaulted(r *eventstore.Recorded) bool { return r.Schema >= firstVaulting }
 
-// writeTools writes the instruments that are or were vaulted, and the attempts of which something is left to do.
-func (m *model) writeTools(ctx context.Context, b *batch) error {
-	for i := range b.tools.list {
-		v := &b.tools.list[i]
+// writeInstruments writes the instruments that are or were vaulted, and the attempts with work left.
+func (m *model) writeInstruments(ctx context.Context, b *batch) error {
+	for i := range b.instruments.list {
+		v := &b.instruments.list[i]
 		if !v.state.Vaulted() {
 			continue
 		}
@@ -54,8 +54,8 @@ func (m *model) writeAttempt(ctx context.Context, v *view[attempt.State]) error 
 	return err
 }
 
-// Instruments lists a customer's vaulted instruments, the oldest first, and names the default one; "" for none (D5).
-// Everything whose command was acknowledged on this node before the call is in it.
+// Instruments returns a customer's vaulted instruments, oldest first, and the token of the default; "" for none (D5.12).
+// The list has everything that this node acknowledged before the call.
 func (p *Projections) Instruments(ctx context.Context, account domain.AccountID, customer string) ([]instrument.State, domain.Token, error) {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
@@ -72,7 +72,7 @@ func (p *Projections) Instruments(ctx context.Context, account domain.AccountID,
 	return list, defaultOf(list), nil
 }
 
-// defaultOf is the one that was made the default last.
+// defaultOf returns the token that became the default last.
 func defaultOf(list []instrument.State) (token domain.Token) {
 	var at time.Time
 	for _, s := range list {
@@ -83,7 +83,7 @@ func defaultOf(list []instrument.State) (token domain.Token) {
 	return token
 }
 
-// instruments reads a customer's tokens that are vaulted by now.
+// instruments reads a customer's vaulted instruments.
 func (p *Projections) instruments(ctx context.Context, account domain.AccountID, customer string) ([]instrument.State, error) {
 	rows, err := readRows(ctx, p.model, func(scan scanner) (rowKey, error) {
 		var token string
@@ -101,15 +101,14 @@ func (p *Projections) instruments(ctx context.Context, account domain.AccountID,
 	return slices.DeleteFunc(list, func(s instrument.State) bool { return !s.Good() || s.CustomerID != customer }), nil
 }
 
-// EndedInstrument is a token that was vaulted and is no more.
+// EndedInstrument is a vaulted token that was deleted or made invalid.
 type EndedInstrument struct {
 	Token     domain.Token
 	Account   domain.AccountID
 	CreatedAt time.Time // when it was tokenized
 }
 
-// EndedInstruments lists tokens that were vaulted and are no more, in the order of the tokens from behind one on, at
-// most limit: their cards must be gone.
+// EndedInstruments lists at most limit ended tokens after a token, in their order. Their cards must be destroyed.
 func (p *Projections) EndedInstruments(ctx context.Context, after domain.Token, limit int) ([]EndedInstrument, error) {
 	list, err := readRows(ctx, p.model, func(scan scanner) (e EndedInstrument, err error) {
 		var created int64

@@ -13,8 +13,8 @@ import (
 	"payledger/projections/paymentjson"
 )
 
-// PaymentFilter says which payments of an account a list has (D11). Of a field with several values one must
-// fit; an empty field does not filter. The bounds belong to what they bound.
+// PaymentFilter selects payments of an account (D11). A payment fits a field if it has one of its values; an empty field
+// does not filter. Bounds are inclusive.
 type PaymentFilter struct {
 	Statuses    []string `json:"status"`
 	MethodTypes []string `json:"payment_method_type"`
@@ -24,10 +24,10 @@ type PaymentFilter struct {
 	MerchantIDs []string `json:"merchant_id"`
 	Emails      []string `json:"customer_email_address"` // case and surrounding space do not count
 	Last4Digits []string `json:"last_4_digits"`
-	// WalletEmails are addresses at PayPal or Klarna. Payments are made by card, so that none has one.
+	// WalletEmails are addresses at PayPal or Klarna. No payment has one: payments are made by card.
 	WalletEmails []string `json:"wallet_email,omitempty"`
 	OrderID      string   `json:"order_id"`
-	// Session is the client session that the payments were made in; the list of D11 does not take it.
+	// Session is the client session of the payments. It is no parameter of D11.
 	Session domain.SessionID `json:"-"`
 
 	From      *time.Time     `json:"from_date"` // of creation
@@ -36,8 +36,8 @@ type PaymentFilter struct {
 	MaxAmount *domain.Amount `json:"max_amount"`
 }
 
-// Place is a place between payments in the order of their creation, and which way the list goes from there.
-// Creation never changes, so a place stays where it is however many payments are added.
+// Place is a place between payments in the order of their creation, and a direction. The time of creation never changes,
+// so that a place stays valid while payments are added.
 type Place struct {
 	At    time.Time
 	ID    domain.PaymentID
@@ -45,8 +45,7 @@ type Place struct {
 	Here  bool // the payment at the place belongs to the page
 }
 
-// PaymentPage is one page of a list, newest first. The places are those of the pages beside it; nil where
-// there is nothing more.
+// PaymentPage is one page of a list, newest first. Older and Newer are the places of the adjacent pages; nil: no page.
 type PaymentPage struct {
 	Data  []PaymentSummary
 	Older *Place
@@ -71,14 +70,12 @@ type PaymentSummary struct {
 // listTimeout bounds the wait for the read model and the reading of one page.
 const listTimeout = 10 * time.Second
 
-// ListPayments reads one page of an account's payments, at most limit of them, from a place on; nil is the
-// newest end (D11). Everything whose command was acknowledged on this node before the call is in it, as Payment
-// gives it, and every payment in it fits the filter as it is shown; what other nodes did follows within the
-// time that events need to get here. A read model that does not answer in 10 s is ServiceUnavailable.
+// ListPayments reads a page of at most limit payments of an account after from; nil is the newest end (D11). The page has
+// everything that this node acknowledged before the call, and every payment in it fits the filter. Events of other nodes
+// follow when they arrive. If the read model does not answer within 10 s, the error is ServiceUnavailable.
 //
-// E-mail addresses are looked for by their keyed hash, and each payment found is shown only if its personal
-// data opens and has the address: once a customer's key was destroyed, the list by address no longer tells
-// that there were payments.
+// E-mail addresses are found by their keyed hash. A found payment is listed only if its personal data opens and has the
+// address: after a customer's key is destroyed, the list by address no longer shows that there were payments.
 func (p *Projections) ListPayments(ctx context.Context, account domain.AccountID, f PaymentFilter, from *Place, limit int) (PaymentPage, error) {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
@@ -92,8 +89,8 @@ func (p *Projections) ListPayments(ctx context.Context, account domain.AccountID
 	return newPage(found, from, limit), nil
 }
 
-// appendedHere returns when the read model shows every event that this node knows to be in the log. It asks
-// memory only: no call of this node is answered before the node knows its events.
+// appendedHere returns when the read model shows every event that this node knows to be in the log. It reads memory only:
+// the node knows the events of a call before it answers the call.
 func (p *Projections) appendedHere(ctx context.Context) error {
 	seqs := make([]uint64, p.Store.Shards())
 	for shard := range seqs {
@@ -107,9 +104,8 @@ func (p *Projections) appendedHere(ctx context.Context) error {
 	return nil
 }
 
-// listed reads up to n payments from a place on, in the order of its way. The rows select the payments, the store has
-// their newest states. A payment that has left the filter since its row was written is left out, and the next payments
-// take its place: a list never shows a payment that its own filter excludes.
+// listed reads up to n payments from a place, in its direction. The rows select the payments, the store has their newest
+// states. A payment that no longer fits the filter is left out, and the next payments take its place.
 func (p *Projections) listed(ctx context.Context, account domain.AccountID, f PaymentFilter, from *Place, n int) ([]payment.State, error) {
 	emails, hashes, err := p.emailHashes(account, f.Emails)
 	if err != nil {
@@ -142,7 +138,7 @@ func (p *Projections) listed(ctx context.Context, account domain.AccountID, f Pa
 	}
 }
 
-// emailHashes gives addresses as they are compared, and the hashes that rows have of them.
+// emailHashes returns addresses in normal form, and their hashes as rows have them.
 func (p *Projections) emailHashes(account domain.AccountID, addresses []string) (emails, hashes []string, err error) {
 	emails, hashes = make([]string, len(addresses)), make([]string, len(addresses))
 	for i, email := range addresses {
@@ -154,8 +150,8 @@ func (p *Projections) emailHashes(account domain.AccountID, addresses []string) 
 	return emails, hashes, nil
 }
 
-// fits reports whether a payment that was found by its row is still in the list: its changeable fields must fit the
-// filter, and with a filter by addresses its personal data must open and have one of the addresses.
+// fits reports whether the newest state of a payment is in the list: its changeable fields must fit the filter, and for a
+// filter by addresses its personal data must open and have one of them.
 func (p *Projections) fits(ctx context.Context, s *payment.State, f PaymentFilter, emails []string) (bool, error) {
 	if !f.holds(s) || len(emails) == 0 {
 		return f.holds(s), nil
@@ -181,8 +177,8 @@ func placeOf(s payment.State, newer bool) *Place {
 	return &Place{At: s.CreatedAt, ID: s.ID, Newer: newer}
 }
 
-// newPage makes a page of what was found from a place on; one more than limit tells that there is more that
-// way. The other way there is what the caller came from, even if it does not fit the filter any more.
+// newPage builds a page from the payments found; more than limit payments mean that another page follows. In the opposite
+// direction is the page that the caller came from, even if nothing on it fits the filter any more.
 func newPage(found []payment.State, from *Place, limit int) PaymentPage {
 	newer := from != nil && from.Newer
 	ahead, behind := (*Place)(nil), (*Place)(nil)
@@ -208,7 +204,7 @@ func newPage(found []payment.State, from *Place, limit int) PaymentPage {
 	return page
 }
 
-// summary gives what paymentjson.Render gives, so that a list says the same as the payment itself.
+// summary takes its fields from paymentjson.Render, so that a list and the payment show the same.
 func summary(s payment.State) PaymentSummary {
 	p := paymentjson.Render(s, domain.Personal{}, paymentjson.Options{})
 	return PaymentSummary{

@@ -7,18 +7,18 @@ import (
 	"payledger/domain"
 )
 
-// filter is a PaymentFilter as rows and blocks have it.
+// filter is a PaymentFilter in the terms of rows and blocks.
 type filter struct {
 	account string
 	f       PaymentFilter
 	equal   []equal // the columns that must have one of some values, the most selective first
 }
 
-// equal is a column of which one of the values is wanted.
+// equal requires that a column has one of the values.
 type equal struct {
 	column string
 	values []string
-	index  string      // that has the payments of a value in order; "" for none
+	index  string      // has the payments of a value in order; "" for none
 	code   blockColumn // blockColumns for none
 }
 
@@ -41,7 +41,7 @@ func newFilter(account domain.AccountID, f PaymentFilter, hashes []string) filte
 	return out
 }
 
-// given is a field of one value as a list of it; "" is none.
+// given returns a list of the value; "" gives an empty list.
 func given(value string) []string {
 	if value == "" {
 		return nil
@@ -49,7 +49,7 @@ func given(value string) []string {
 	return []string{value}
 }
 
-// along is the column whose index a list goes along; nil is the time of creation.
+// along returns the column whose index a list walks; nil is the time of creation.
 func (f *filter) along() *equal {
 	if len(f.equal) == 0 || f.equal[0].index == "" {
 		return nil
@@ -57,7 +57,7 @@ func (f *filter) along() *equal {
 	return &f.equal[0]
 }
 
-// conditions are those of the filter on a row, but for the account and the times.
+// conditions returns the filter's conditions on a row, except account and times.
 func (f *filter) conditions() (w where) {
 	for _, e := range f.equal {
 		w.oneOf(e.column, e.values)
@@ -74,7 +74,7 @@ func (f *filter) conditions() (w where) {
 	return w
 }
 
-// kindConditions are those on a row of kinds.
+// kindConditions returns the conditions on a row of kinds.
 func (f *filter) kindConditions() (w where) {
 	w.and("account = ?", f.account)
 	for _, e := range f.equal {
@@ -85,7 +85,7 @@ func (f *filter) kindConditions() (w where) {
 	return w
 }
 
-// textTests are the tests of the columns of texts.
+// textTests returns the tests of the text columns.
 func (f *filter) textTests() (tests []*codeTest) {
 	for _, e := range f.equal {
 		if e.code == columnKind || e.code == blockColumns {
@@ -104,7 +104,7 @@ func (f *filter) textTests() (tests []*codeTest) {
 	return tests
 }
 
-// amountTest is the test of the amount, if the filter has one.
+// amountTest returns the test of the amount, if the filter has bounds.
 func (f *filter) amountTest() []*codeTest {
 	if f.f.MinAmount == nil && f.f.MaxAmount == nil {
 		return nil
@@ -119,22 +119,22 @@ func (f *filter) amountTest() []*codeTest {
 	return []*codeTest{test}
 }
 
-// sieveBits is how many remainders of codes a sieve tells apart: far more than a filter has values.
+// sieveBits is the number of bits of a sieve: far more than a filter has values.
 const sieveBits = 1 << 13
 
-// codeTest is a test of the codes of one column. A payment that fits the filter passes it; others may.
+// codeTest is a test of the codes of one column. Every payment that fits the filter passes; others may pass, too.
 type codeTest struct {
 	column blockColumn
-	// One of these says which codes pass, by column.
+	// Depending on the column, kinds, oneOf with sieve, or the bounds decide.
 	kinds       []bool                 // by code
 	oneOf       []uint32               // sorted
-	sieve       [sieveBits / 64]uint64 // the remainders of oneOf: most codes that are not in it fail here
+	sieve       [sieveBits / 64]uint64 // bits of the codes in oneOf: most other codes fail here
 	least, most uint32
 
 	tested, passed int // codes so far
 }
 
-// pass adds the rows of a block whose codes pass to rows.
+// pass appends to rows the rows of a block whose codes pass.
 func (t *codeTest) pass(rows []uint16, codes []byte) []uint16 {
 	n := len(codes) / codeSize
 	t.tested += n
@@ -167,5 +167,5 @@ func (t *codeTest) pass(rows []uint16, codes []byte) []uint16 {
 	return rows
 }
 
-// share is the part of the codes that passed so far, of which a test that was not used is thought to let half pass.
+// share is the part of the codes that passed so far; one half before the first use.
 func (t *codeTest) share() float64 { return (float64(t.passed) + 1) / (float64(t.tested) + 2) }

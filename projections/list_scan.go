@@ -16,14 +16,14 @@ import (
 // blockTimes are the times of the oldest and the newest payment of a block, microseconds since 1970.
 type blockTimes struct{ oldest, newest int64 }
 
-// blockList keeps the times of blocks in memory, which never change: 16 bytes for each thousand payments.
+// blockList keeps the times of blocks in memory: 16 bytes for each thousand payments. They never change.
 type blockList struct {
 	sync.Mutex
 	times []blockTimes
 }
 
-// scan finds the rest of the page: among the newest payments, which are in no block, and then block by block along the way,
-// until no other block can have a payment before those of the page.
+// scan finds the rest of the page: first among the newest payments, which are in no block, then block by block in the
+// search's direction, until no other block can have a payment before those of the page.
 func (s *search) scan(ctx context.Context) error {
 	blocks, err := s.blocks(ctx)
 	if err != nil {
@@ -50,7 +50,7 @@ func (s *search) scan(ctx context.Context) error {
 	return nil
 }
 
-// blocks are the times of all blocks.
+// blocks returns the times of all blocks.
 func (s *search) blocks(ctx context.Context) ([]blockTimes, error) {
 	var last int
 	if err := s.tx.QueryRowContext(ctx, selectLastBlock).Scan(&last); err != nil {
@@ -59,7 +59,7 @@ func (s *search) blocks(ctx context.Context) ([]blockTimes, error) {
 	s.known.Lock()
 	defer s.known.Unlock()
 	if last < len(s.known.times) {
-		return s.known.times[:last+1], nil // the file may have had fewer when this search began
+		return s.known.times[:last+1], nil // a later search may have found more blocks
 	}
 	rows, err := s.tx.QueryContext(ctx, selectBlocks, len(s.known.times))
 	if err != nil {
@@ -80,7 +80,7 @@ func (s *search) blocks(ctx context.Context) ([]blockTimes, error) {
 	return s.known.times, rows.Err()
 }
 
-// newestQuery looks among the rows behind those of the blocks.
+// newestQuery returns the query of the rows that are in no block.
 func (s *search) newestQuery(packed int64) query {
 	w := where{}
 	w.and("rowid > ?", packed)
@@ -88,7 +88,7 @@ func (s *search) newestQuery(packed int64) query {
 	return query{"SELECT id, revision, created_at FROM payments NOT INDEXED WHERE " + w.text() + s.order() + " LIMIT ?", append(w.args, s.n)}
 }
 
-// rowsQuery reads those of some rows that fit.
+// rowsQuery returns the query of the given rows that fit.
 func (s *search) rowsQuery(rows []int64) query {
 	w := where{}
 	w.and("rowid IN (SELECT value FROM json_each(?))", numbers(rows))
@@ -104,7 +104,7 @@ func (s *search) fitting(w *where) {
 	w.and(fits.text(), fits.args...)
 }
 
-// collect adds the rows of a query to what was found.
+// collect adds the rows of a query to the payments found.
 func (s *search) collect(ctx context.Context, q query) error {
 	rows, err := s.tx.QueryContext(ctx, q.sql, q.args...)
 	if err != nil {
@@ -121,7 +121,7 @@ func (s *search) collect(ctx context.Context, q query) error {
 	return rows.Err()
 }
 
-// tests are those of the columns that the filter needs, at least one; none if no payment was ever of a kind that fits.
+// tests returns the column tests that the filter needs; none if no payment was ever of a kind that fits.
 func (s *search) tests(ctx context.Context) ([]*codeTest, error) {
 	w := s.kindConditions()
 	var list string
@@ -145,10 +145,11 @@ func (s *search) tests(ctx context.Context) ([]*codeTest, error) {
 	return append(tests, s.amountTest()...), nil
 }
 
-// step is a block on the search's way, and the time that no payment in it or in the blocks after it comes before.
+// step is a block of the search. bound is the earliest place, in the search's order, of the payments in it and in the blocks
+// after it.
 type step struct{ block, bound int64 }
 
-// ahead are the blocks that may have payments of the page, in the order of the way.
+// ahead returns the blocks that may have payments of the page, in the order of the search.
 func (s *search) ahead(blocks []blockTimes) (steps []step) {
 	least, most := s.span()
 	for id, b := range blocks {
@@ -171,7 +172,7 @@ func (s *search) ahead(blocks []blockTimes) (steps []step) {
 	return steps
 }
 
-// complete reports whether the page is full of payments that come before all those of the blocks ahead.
+// complete reports whether the page is full and no block ahead has a payment that comes before its last one.
 func (s *search) complete(ahead []step) bool {
 	if len(s.found) < s.n {
 		return false
@@ -184,9 +185,9 @@ func (s *search) complete(ahead []step) bool {
 	return s.newer() && last < ahead[0].bound || !s.newer() && last > ahead[0].bound
 }
 
-// scanChunk looks through some blocks.
+// scanChunk searches some blocks.
 func (s *search) scanChunk(ctx context.Context, chunk []step, tests []*codeTest) error {
-	// Whatever lets the least pass comes first: the columns after it are read only where something is left.
+	// The most selective test comes first: later columns are read only for blocks with rows left.
 	slices.SortStableFunc(tests, func(a, b *codeTest) int { return cmp.Compare(a.share(), b.share()) })
 	left := make([][]uint16, len(chunk)) // of each block, the rows that have passed
 	for i, test := range tests {
@@ -213,9 +214,9 @@ func (s *search) scanChunk(ctx context.Context, chunk []step, tests []*codeTest)
 	return nil
 }
 
-// scanColumn tests a column of some blocks, and keeps of the rows that were left those that pass.
+// scanColumn tests a column of some blocks, and keeps the rows that pass.
 func (s *search) scanColumn(ctx context.Context, chunk []step, left [][]uint16, test *codeTest, first bool) error {
-	at := map[int64]int{} // by the column's key, of the blocks that are needed
+	at := map[int64]int{} // indexes of the needed blocks, by the column's key
 	keys := make([]int64, 0, len(chunk))
 	for i, b := range chunk {
 		if first || len(left[i]) > 0 {
@@ -261,7 +262,7 @@ func (s *search) scanColumn(ctx context.Context, chunk []step, left [][]uint16, 
 	return nil
 }
 
-// both keeps of a the rows that b has, too.
+// both returns the rows that are in a and in b; it overwrites a.
 func both(a, b []uint16) []uint16 {
 	kept := a[:0]
 	for _, row := range a {
@@ -275,7 +276,7 @@ func both(a, b []uint16) []uint16 {
 	return kept
 }
 
-// check reads the rows whose codes fit, and adds those that fit themselves.
+// check reads the rows whose codes fit, and adds the rows that fit.
 func (s *search) check(ctx context.Context, rows []int64) error {
 	if len(rows) == 0 {
 		return nil
@@ -284,7 +285,7 @@ func (s *search) check(ctx context.Context, rows []int64) error {
 	return s.collect(ctx, s.rowsQuery(rows))
 }
 
-// numbers is a list for SQL's json_each.
+// numbers returns a list for SQL's json_each.
 func numbers(list []int64) string {
 	text := []byte{'['}
 	for i, n := range list {

@@ -20,14 +20,14 @@ type listedPayment struct {
 	at int64 // microseconds since 1970
 }
 
-// listWork is what a list has read, beside the newest payments, which are in no block.
+// listWork counts the reads of a list, except the newest payments, which are in no block.
 type listWork struct {
 	walked  int // rows along an index
 	columns int // columns of blocks
-	checked int // rows that the columns gave
+	checked int // rows whose codes fit
 }
 
-// search looks for a page of payments. All that it reads is of one moment.
+// search finds a page of payments, in one read transaction.
 type search struct {
 	tx *sql.Tx
 	sizes
@@ -39,8 +39,7 @@ type search struct {
 	work  listWork
 }
 
-// listPayments finds up to n payments from a place on, in the order of its way. hashes are those of the
-// filter's e-mail addresses.
+// listPayments finds up to n payments from a place, in its direction. hashes are those of the filter's e-mail addresses.
 func (m *model) listPayments(ctx context.Context, account domain.AccountID, f PaymentFilter, hashes []string, from *Place, n int) ([]rowKey, error) {
 	found, _, err := m.findPayments(ctx, account, f, hashes, from, n)
 	keys := make([]rowKey, len(found))
@@ -50,8 +49,8 @@ func (m *model) listPayments(ctx context.Context, account domain.AccountID, f Pa
 	return keys, err
 }
 
-// findPayments is listPayments that tells what it has read. It goes along an index first, and through the blocks if that
-// has not filled the page after sizes.walk rows.
+// findPayments is listPayments with counts of its reads. It walks an index first. If the page is not full after sizes.walk
+// rows, it searches the blocks.
 func (m *model) findPayments(ctx context.Context, account domain.AccountID, f PaymentFilter, hashes []string, from *Place, n int) (found []listedPayment, work listWork, err error) {
 	if len(f.WalletEmails) > 0 {
 		return nil, work, nil
@@ -70,7 +69,7 @@ func (m *model) findPayments(ctx context.Context, account domain.AccountID, f Pa
 
 func (s *search) newer() bool { return s.from != nil && s.from.Newer }
 
-// order is the ORDER BY of the search's way.
+// order returns the ORDER BY of the search's direction.
 func (s *search) order() string {
 	if s.newer() {
 		return " ORDER BY created_at, id"
@@ -78,7 +77,7 @@ func (s *search) order() string {
 	return " ORDER BY created_at DESC, id DESC"
 }
 
-// arrange sorts what was found, and keeps the page.
+// arrange sorts the payments found, and keeps the first n.
 func (s *search) arrange() {
 	slices.SortFunc(s.found, func(a, b listedPayment) int {
 		if !s.newer() {
@@ -89,8 +88,8 @@ func (s *search) arrange() {
 	s.found = s.found[:min(len(s.found), s.n)]
 }
 
-// walk reads sizes.walk rows along an index at most. It returns true when the page is found: it is full, or there are no more
-// rows. If it returns false, s.from is where the search goes on.
+// walk reads at most sizes.walk rows along an index. over is true if the page is full or there are no more rows. Otherwise the
+// search continues from s.from.
 func (s *search) walk(ctx context.Context) (over bool, err error) {
 	q, ordered := s.walkQuery()
 	rows, err := s.tx.QueryContext(ctx, q.sql, q.args...)
@@ -120,13 +119,13 @@ func (s *search) walk(ctx context.Context) (over bool, err error) {
 	case ordered:
 		s.from = &Place{At: time.UnixMicro(last.at), ID: domain.PaymentID(last.key.ID), Newer: s.newer()}
 	default:
-		s.found = nil // some rows of each value: which of all rows come first is not known
+		s.found = nil // rows of several values are not in order
 	}
 	return false, nil
 }
 
-// walkQuery writes the query of walk: the rows along the index of the most selective column, and whether each fits the whole
-// filter. The rows of one value come in order. Those of several values do not; they are sorted if they are all there.
+// walkQuery returns the query of walk: the rows along the index of the most selective column, and whether each fits the
+// whole filter. ordered is false for several values of the column.
 func (s *search) walkQuery() (q query, ordered bool) {
 	all, index, order := where{}, "payments_created", s.order()
 	all.and("account = ?", s.account)
@@ -147,7 +146,7 @@ func (s *search) walkQuery() (q query, ordered bool) {
 	return q, order != ""
 }
 
-// read reads id, revision and created_at of a row, and what follows.
+// read reads id, revision and created_at of a row, and then more.
 func (s *search) read(scan scanner, more ...any) (one listedPayment, err error) {
 	var id string
 	err = scan(append([]any{&id, &one.revision, &one.at}, more...)...)
@@ -184,7 +183,7 @@ func (w *where) text() string {
 	return strings.Join(w.parts, " AND ")
 }
 
-// span is the first and the last time that the page can have, microseconds since 1970.
+// span returns the first and the last time that the page can have, in microseconds since 1970.
 func (s *search) span() (least, most int64) {
 	least, most = math.MinInt64, math.MaxInt64
 	if s.f.From != nil {
@@ -203,7 +202,7 @@ func (s *search) span() (least, most int64) {
 	return least, most
 }
 
-// times adds the bounds of the filter's dates and the place. An index can use one lower and one upper bound.
+// times adds the bounds of the filter's dates and of the place. An index can use one lower and one upper bound.
 func (s *search) times(w *where) {
 	least, most := s.span()
 	if least != math.MinInt64 {

@@ -13,8 +13,8 @@ import (
 	"payledger/projections/sqlitefile"
 )
 
-// model is one read model: the file and how far it has come. apply is for one goroutine; the reading of
-// the file is for any. A rebuild is a second model beside the first, applied from zero.
+// model is one read model: the file and its places. One goroutine calls apply; any goroutine may read the file. A rebuild is
+// a second model beside the first, applied from zero.
 type model struct {
 	*sqlitefile.File
 	store      *eventstore.Store
@@ -23,7 +23,7 @@ type model struct {
 	directory  directory
 	sizes      sizes
 	blocks     blockList
-	packer     *packer // nil: the file tells
+	packer     *packer // nil: it has to be loaded from the file
 }
 
 // statements are prepared once on the writing connection.
@@ -87,8 +87,8 @@ func (m *model) prepare(ctx context.Context) error {
 	return nil
 }
 
-// Close closes the file. Statements come first: SQLite keeps a connection, and its write-ahead log, for as
-// long as one is open, and database/sql closes none that was prepared on a connection of its own.
+// Close closes the statements and the file. SQLite keeps a connection and its write-ahead log while a statement is open, and
+// database/sql does not close statements that were prepared on a connection.
 func (m *model) Close() error {
 	var errs []error
 	for _, s := range m.statements.all {
@@ -119,7 +119,7 @@ func (m *model) loadPlaces(ctx context.Context) error {
 	return rows.Err()
 }
 
-// positions gives the address of the last applied event of each shard.
+// positions returns the address of the last applied event of each shard.
 func (m *model) positions() []uint64 {
 	seqs := make([]uint64, len(m.places))
 	for shard, at := range m.places {
@@ -128,7 +128,7 @@ func (m *model) positions() []uint64 {
 	return seqs
 }
 
-// poison is an event that cannot be applied: the projection ends in front of it.
+// poison is the error for an event that cannot be applied: the projection stops before it.
 type poison struct {
 	event *eventstore.Recorded
 	err   error
@@ -142,9 +142,8 @@ func (p *poison) Error() string {
 
 func (p *poison) Unwrap() error { return p.err }
 
-// apply folds events and writes what they add up to, together with the places, in one transaction: a
-// crash at any moment leaves all of it or nothing. In front of an event that cannot be applied it stops;
-// what came before it is written, and the error is a *poison.
+// apply folds events and writes the resulting rows and places in one transaction: a crash leaves all of it or nothing. At an
+// event that cannot be applied it stops, writes everything before the event, and returns a *poison.
 func (m *model) apply(ctx context.Context, events []*eventstore.Recorded) error {
 	b := batch{places: slices.Clone(m.places)}
 	var bad error

@@ -18,7 +18,7 @@ const (
 		AND (due_turn, id) > (?, ?) AND due_turn <= ? AND (due_at <= ? OR due_at > ?) ORDER BY due_turn, id LIMIT ?`
 	selectActions = `SELECT due_at, id, account FROM payments INDEXED BY payments_action WHERE due_state = 'ACTION' AND processor = ?
 		AND (due_at, id) > (?, ?) AND due_at <= ? ORDER BY due_at, id LIMIT ?`
-	// Something can be done when the payment is known, or has been waited for long enough.
+	// A notification can be applied when its payment is known, and rejected when it has waited long enough.
 	selectInboxes = `SELECT since, reference, '' FROM inboxes INDEXED BY inboxes_since WHERE processor = ? AND (since, reference) > (?, ?)
 		AND (since < ? OR EXISTS (SELECT 1 FROM payments WHERE id = reference)) ORDER BY since, reference LIMIT ?`
 	selectAttempts = `SELECT decided_at, id, account FROM attempts INDEXED BY attempts_decided WHERE (decided_at, id) > (?, ?)
@@ -41,13 +41,13 @@ func (p *Projections) ExpiredActions(ctx context.Context, name processor.Name, n
 	return p.items(ctx, "expired actions", selectActions, string(name), after.At, after.ID, now.UnixMicro(), limit)
 }
 
-// WaitingInboxes lists the inboxes in which a processor's notification waits (D14): those of known payments, and those
+// WaitingInboxes lists the inboxes with a waiting notification of a processor (D14.6): those of known payments, and those
 // whose payment has not appeared in time. See pending.Views.
 func (p *Projections) WaitingInboxes(ctx context.Context, name processor.Name, now time.Time, after pending.Place, limit int) ([]pending.Item, error) {
 	return p.items(ctx, "inboxes", selectInboxes, string(name), after.At, after.ID, inbox.StaleBefore(now).UnixMicro(), limit)
 }
 
-// DueAttempts lists the decided payment attempts of which something is left to do (§3.3); see pending.Views.
+// DueAttempts lists the decided payment attempts with work left (§3.3); see pending.Views.
 func (p *Projections) DueAttempts(ctx context.Context, decided time.Time, after pending.Place, limit int) ([]pending.Item, error) {
 	return p.items(ctx, "attempts", selectAttempts, after.At, after.ID, decided.UnixMicro(), limit)
 }
@@ -64,17 +64,16 @@ func (p *Projections) items(ctx context.Context, what, query string, args ...any
 	return list, nil
 }
 
-// PendingOperations is how many payments wait for an operation of one kind and state.
+// PendingOperations counts the open operations of one kind and state.
 type PendingOperations struct {
 	Kind  processor.Kind
 	State payment.OperationState
 	Count int
 	Since time.Time // of the oldest request
-	Next  time.Time // when a wheel that is at now comes to the first of them
+	Next  time.Time // the first of their turns after now
 }
 
-// PendingOperations counts the operations without an outcome, as this node's views show them. It reads an index of all of
-// them.
+// PendingOperations counts the operations without an outcome in this node's views. It reads an index of all of them.
 func (p *Projections) PendingOperations(ctx context.Context, now time.Time) ([]PendingOperations, error) {
 	round := pending.Round.Microseconds()
 	list, err := readRows(ctx, p.model, func(scan scanner) (o PendingOperations, err error) {

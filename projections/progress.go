@@ -8,18 +8,18 @@ import (
 	"sync/atomic"
 )
 
-// ErrStopped means that the projection applies nothing any more: it was stopped, or it failed (Healthy
-// tells which).
+// ErrStopped means that the projection applies nothing any more: it was stopped, or it failed (Healthy returns the
+// failure).
 var ErrStopped = errors.New("projections: stopped")
 
-// progress is how far the read model has come, for those who wait for it.
+// progress has the positions of the read model, and lets callers wait for them.
 type progress struct {
 	mu      sync.Mutex
 	seqs    []uint64
 	changed []chan struct{} // per shard: closed and replaced whenever its sequence grows
-	stopped chan struct{}   // closed when nothing will grow any more
-	hurry   chan struct{}   // holds one signal when somebody has begun to wait
-	waiting atomic.Int64    // how many wait
+	stopped chan struct{}   // closed when the projection ends
+	hurry   chan struct{}   // holds a signal when a caller has begun to wait
+	waiting atomic.Int64    // callers
 	ended   bool
 	failure error
 }
@@ -32,7 +32,7 @@ func newProgress(seqs []uint64) *progress {
 	return p
 }
 
-// advance publishes what has been committed.
+// advance publishes committed positions.
 func (p *progress) advance(seqs []uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -45,7 +45,7 @@ func (p *progress) advance(seqs []uint64) {
 	}
 }
 
-// stop says that nothing more is applied; failure is why, or nil for an orderly end.
+// stop ends the projection; failure is the reason, or nil for an orderly end.
 func (p *progress) stop(failure error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -79,7 +79,7 @@ func (p *progress) wait(ctx context.Context, shard int, seq uint64) error {
 	defer p.waiting.Add(-1)
 	select {
 	case p.hurry <- struct{}{}:
-	default: // somebody else has begun to wait as well
+	default: // another caller has sent the signal
 	}
 	for {
 		at, changed := p.at(shard)
@@ -102,14 +102,13 @@ func (p *progress) wait(ctx context.Context, shard int, seq uint64) error {
 	}
 }
 
-// WaitFor returns when this node's read model shows the event at seq of shard, and every one before it
-// in that shard. It ends with ctx, or with ErrStopped when the event will not be applied any more.
+// WaitFor returns when this node's read model shows the event at seq of shard and every event before it. It fails with
+// ctx's error, or with ErrStopped if the event will not be applied.
 func (p *Projections) WaitFor(ctx context.Context, shard int, seq uint64) error {
 	return p.progress.wait(ctx, shard, seq)
 }
 
-// CaughtUp returns when the read model shows everything that was in the log when it was called. It fails
-// as WaitFor does.
+// CaughtUp returns when the read model shows every event that was in the log at the call. It fails as WaitFor does.
 func (p *Projections) CaughtUp(ctx context.Context) error {
 	for shard := range p.Store.Shards() {
 		if err := p.shardCaughtUp(ctx, shard); err != nil {

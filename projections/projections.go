@@ -22,20 +22,19 @@ const (
 	fileName = "views.sqlite"
 	// readerName names this reader of the log in messages.
 	readerName = "projections"
-	// maxBatch is how many events one transaction takes. What is there is taken, so batches are small
-	// when little happens and grow with the lag.
+	// maxBatch is the largest number of events in a transaction. A batch has the events that are there: batches are small
+	// at low load and grow with the lag.
 	maxBatch = 512
-	// batchEvery is the least time from one batch to the next: under load events gather meanwhile, and
-	// the fixed cost of a transaction is shared (measured in the package comment). An event that comes
-	// after a pause is applied at once.
+	// batchEvery is the least time between batches: events gather, and share the fixed cost of a transaction (measured in
+	// the package comment). An event after a pause is applied at once.
 	batchEvery = 2 * time.Millisecond
-	// batchIdle is the most time to the next batch when nobody waits for what is in it.
+	// batchIdle is the longest time to the next batch while no caller waits.
 	batchIdle = 100 * time.Millisecond
 )
 
-// Config is what the projections need.
+// Config has the parts that the projections use.
 type Config struct {
-	Dir    string // holds the read model's file; made when missing
+	Dir    string // of the read model's file; created if it is missing
 	Store  *eventstore.Store
 	Fanout *eventstore.Fanout // must not run yet
 	Vault  *secrets.Store
@@ -44,8 +43,8 @@ type Config struct {
 	Cache  int64 // bytes of the writer's page cache; 0 takes 32 MiB
 }
 
-// Projections are the read models of this node. All methods but Run and Close may be called from many
-// goroutines; reads that wait for the log need Run to be under way.
+// Projections are the read models of this node. All methods but Run and Close are safe for concurrent use; reads that wait
+// for the log need Run.
 type Projections struct {
 	Config
 	model    *model
@@ -56,8 +55,8 @@ type Projections struct {
 	accountReads turns[domain.AccountID, account.State]
 }
 
-// Open opens the read model and registers it with the fan-out at the place it has come to. A file that is
-// damaged or was written by another version is made anew; Run then reads the whole log.
+// Open opens the read model and registers it with the fan-out at its positions. A file that is damaged or of another
+// version is rebuilt: Run then reads the whole log.
 func Open(ctx context.Context, c Config) (*Projections, error) {
 	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("projections: %w", err)
@@ -75,9 +74,9 @@ func Open(ctx context.Context, c Config) (*Projections, error) {
 	}, nil
 }
 
-// Run applies the log until ctx ends (then it returns nil) or something is wrong: a log that is shorter
-// or other than what was read from it, an event that cannot be applied (the error names it; everything
-// before it is applied), a file that cannot be written. Healthy then says the same. It runs once.
+// Run applies the log until ctx ends; then it returns nil. It fails if the log is shorter than the file or differs from it,
+// if an event cannot be applied (the error names the event; everything before it is applied), or if the file cannot be
+// written. Healthy then returns the same error. Run runs once.
 func (p *Projections) Run(ctx context.Context) error {
 	defer p.reader.Stop()
 	err := p.check(ctx)
@@ -94,8 +93,8 @@ func (p *Projections) Run(ctx context.Context) error {
 	return err
 }
 
-// pace lets events gather into the next batch: as long as nobody waits for one of them, batchIdle, and
-// batchEvery at least. After a full batch there is more to do at once.
+// pace lets events gather into the next batch: batchEvery at least, and up to batchIdle while no caller waits. It is not
+// called after a full batch.
 func (p *Projections) pace(ctx context.Context) error {
 	least, most := time.NewTimer(batchEvery), time.NewTimer(batchIdle)
 	defer least.Stop()
@@ -117,7 +116,7 @@ func (p *Projections) pace(ctx context.Context) error {
 	return nil
 }
 
-// step applies one batch, tells those who wait, and gives the batch's size.
+// step applies one batch, wakes the waiting callers, and returns the batch's size.
 func (p *Projections) step(ctx context.Context) (int, error) {
 	events, err := p.reader.Next(ctx, maxBatch)
 	if err != nil {
@@ -130,9 +129,8 @@ func (p *Projections) step(ctx context.Context) (int, error) {
 	return len(events), err
 }
 
-// check compares the read model with the log before anything is added to it: the log must not be shorter
-// (it lost events), and the newest event that was applied must still be the same (it was not replaced, or
-// lost events and grew again).
+// check compares the read model with the log before anything is added: the log must not be shorter (it lost events), and
+// the newest applied event of each shard must still be the same (otherwise the log was replaced, or lost events and grew).
 func (p *Projections) check(ctx context.Context) error {
 	if err := p.Store.CheckReader(ctx, readerName, p.model.positions()); err != nil {
 		return err
@@ -154,10 +152,10 @@ func (p *Projections) check(ctx context.Context) error {
 	return nil
 }
 
-// Progress returns how many events the read model shows, and how many the log has.
+// Progress returns the number of events that the read model shows, and the number in the log.
 func (p *Projections) Progress() (done, of uint64) { return p.applied.Load(), p.Store.Events() }
 
-// Healthy is nil unless Run ended with an error; then it is that error.
+// Healthy returns the error that Run ended with, or nil.
 func (p *Projections) Healthy() error { return p.progress.err() }
 
 // Close closes the files. Run must have ended.

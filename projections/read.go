@@ -13,7 +13,7 @@ import (
 	"payledger/eventstore"
 )
 
-// unavailable wraps a failure to read (D3).
+// unavailable is the error for a failed read (D3).
 func unavailable(err error) error {
 	return &domain.Error{
 		Kind: domain.KindUnavailable, Reason: domain.ReasonServiceUnavailable,
@@ -21,8 +21,8 @@ func unavailable(err error) error {
 	}
 }
 
-// Payment reads one payment from the store, linearizable (see the package comment): every event that was acknowledged
-// before the call is in the answer, whatever the read model shows. An unknown payment and one of another account are the
+// Payment reads one payment from the store, linearizable (see the package comment): the state has every event that was
+// acknowledged before the call, whatever the read model shows. A payment that is unknown or of another account is the
 // domain's PaymentError; a store that does not answer before ctx ends is ServiceUnavailable.
 func (p *Projections) Payment(ctx context.Context, account domain.AccountID, id domain.PaymentID) (payment.State, error) {
 	tip, err := eventstore.Load(ctx, p.Store, eventstore.Payments, eventstore.Payments.Key(account, string(id)), eventstore.Latest)
@@ -35,7 +35,7 @@ func (p *Projections) Payment(ctx context.Context, account domain.AccountID, id 
 	return tip.State, nil
 }
 
-// Settings reads an account's settings from the store, linearizable as Payment; an unknown account has the zero ones.
+// Settings reads an account's settings from the store, linearizable as Payment; an unknown account has zero settings.
 func (p *Projections) Settings(ctx context.Context, id domain.AccountID) (account.Settings, error) {
 	tip, err := eventstore.Load(ctx, p.Store, eventstore.Accounts, eventstore.Accounts.Key(id, string(id)), eventstore.Latest)
 	if err != nil {
@@ -44,11 +44,11 @@ func (p *Projections) Settings(ctx context.Context, id domain.AccountID) (accoun
 	return tip.State.Settings, nil
 }
 
-// sessionWait bounds how long an unknown session id may hold up its caller.
+// sessionWait bounds the wait for an unknown session.
 const sessionWait = 2 * time.Second
 
-// SessionAccount tells whose a client session is. A session that is not in the read model yet is waited
-// for up to the log's present end, 2 s at most; false means that there is none.
+// SessionAccount returns the account of a client session; false: there is no such session. If the read model has no row, it
+// waits for the log's end as of the call, 2 s at most.
 func (p *Projections) SessionAccount(ctx context.Context, id domain.SessionID) (domain.AccountID, bool, error) {
 	account, found, err := p.sessionRow(ctx, id)
 	if err != nil || found || !domain.ValidID(string(id)) {
@@ -74,14 +74,13 @@ func (p *Projections) sessionRow(ctx context.Context, id domain.SessionID) (doma
 	return domain.AccountID(account), true, nil
 }
 
-// maxOwners is how many accounts are asked for a payment that is not in the read model. Reading a tip takes microseconds,
-// so that they take milliseconds.
+// maxOwners bounds the accounts under which an unknown payment is looked up. A look-up takes microseconds, all of them
+// milliseconds.
 const maxOwners = 100
 
-// PaymentAccount tells whose a payment is; false means that there is none. A payment that is not in the read model yet is
-// looked for in the store, among each account's payments: nothing is waited for, and every payment of an account that this
-// node knows is found as soon as its creation was acknowledged. With more accounts than that is meant for, the read model is
-// waited for up to the log's present end, 2 s at most.
+// PaymentAccount returns the account of a payment; false: there is no such payment. If the read model has no row, it looks
+// the payment up in the store under each account: it waits for nothing, and finds every payment whose creation was
+// acknowledged. With more than maxOwners accounts it waits for the log's end as of the call, 2 s at most.
 func (p *Projections) PaymentAccount(ctx context.Context, id domain.PaymentID) (domain.AccountID, bool, error) {
 	account, found, err := p.paymentRow(ctx, id)
 	if err != nil || found || !domain.ValidID(string(id)) {
@@ -98,7 +97,7 @@ func (p *Projections) PaymentAccount(ctx context.Context, id domain.PaymentID) (
 	return p.paymentRow(ctx, id)
 }
 
-// paymentOwner finds the account that has a payment in the store.
+// paymentOwner returns the account that has the payment in the store.
 func (p *Projections) paymentOwner(ctx context.Context, owners []account.State, id domain.PaymentID) (domain.AccountID, bool, error) {
 	for _, owner := range owners {
 		tip, err := eventstore.Load(ctx, p.Store, eventstore.Payments, eventstore.Payments.Key(owner.ID, string(id)), eventstore.Latest)

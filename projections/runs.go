@@ -11,9 +11,9 @@ import (
 	"payledger/eventstore"
 )
 
-// tableRuns holds the runs of workflows. due_at is when a run that is not over has something to do: its first action's
-// time, or when something last happened to it; noted_at is when that was noted: at the trigger, or when something last
-// happened. The partial indexes are as small as the work under way.
+// tableRuns holds the runs of workflows. due_at of an open run is the time of its next step: that of its first action while it
+// waits, else that of its last event. noted_at is the time of the trigger while it waits, else that of its last event. The
+// partial indexes hold open runs only.
 const tableRuns = `
 CREATE TABLE runs (
 	id         TEXT    NOT NULL UNIQUE,
@@ -78,15 +78,14 @@ func notedOf(s *workflow.RunState) int64 {
 	return s.UpdatedAt.UnixMicro()
 }
 
-// RunPlace is where a page of runs begins: after the run that began then.
+// RunPlace is the place after the run with this id, which began at this time.
 type RunPlace struct {
 	At time.Time
 	ID domain.RunID
 }
 
-// Runs reads a page of a workflow's runs, newest first, at most limit, from a place on; nil is the newest end. next is
-// where the one after it begins, nil at the end. It shows what is applied, and everything that was acknowledged on this
-// node before the call.
+// Runs reads a page of at most limit runs of a workflow, newest first, after from; nil is the newest end. next is the place of
+// the following page, nil at the end. The page has everything that this node acknowledged before the call.
 func (p *Projections) Runs(ctx context.Context, account domain.AccountID, id domain.WorkflowID, from *RunPlace, limit int) (page []workflow.RunState, next *RunPlace, err error) {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
@@ -114,8 +113,8 @@ func (p *Projections) Runs(ctx context.Context, account domain.AccountID, id dom
 // maxMicros is later than every time.
 const maxMicros = int64(1<<63 - 1)
 
-// DueWorkflows lists the workflows that have runs which are not over and have something to do by a time. Everything
-// that this node knew to be in the log before the call is in it.
+// DueWorkflows lists the workflows with open runs that are due at a time. The list has everything that this node knew to be
+// in the log before the call.
 func (p *Projections) DueWorkflows(ctx context.Context, due time.Time) (found []domain.WorkflowID, err error) {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
@@ -138,9 +137,9 @@ func (p *Projections) DueWorkflows(ctx context.Context, due time.Time) (found []
 	}
 }
 
-// OpenRuns lists a workflow's runs that are not over and have something to do by a time, the longest due first, at
-// most limit of them, from behind a run that is due since a time on; the zero time and "" give the first. A run that
-// somebody has taken on since its row was written is left out, and the next ones take its place.
+// OpenRuns lists at most limit open runs of a workflow that are due at a time, the longest due first, after the run with the
+// due time since and the id after; the zero time and "" give the first. A run that has changed since its row was written is
+// left out, and the next runs take its place.
 func (p *Projections) OpenRuns(ctx context.Context, id domain.WorkflowID, due, since time.Time, after domain.RunID, limit int) ([]workflow.RunState, error) {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
@@ -168,9 +167,8 @@ func (p *Projections) OpenRuns(ctx context.Context, id domain.WorkflowID, due, s
 	}
 }
 
-// AheadRuns lists the runs of all workflows that are not over and were noted later than a time, at most limit of them, in
-// that order, from behind a run that was noted then. Later than the clock shows is what was noted before the clock was set
-// back.
+// AheadRuns lists at most limit open runs of all workflows that were noted after a time, in that order, after the run with
+// this id. A run is noted in the future if the clock was set back since.
 func (p *Projections) AheadRuns(ctx context.Context, noted time.Time, after domain.RunID, limit int) ([]workflow.RunState, error) {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
@@ -181,7 +179,7 @@ func (p *Projections) AheadRuns(ctx context.Context, noted time.Time, after doma
 	return p.runs(ctx, rows)
 }
 
-// runRow is a run's row as a page needs it.
+// runRow is the row of a run.
 type runRow struct {
 	rowKey
 	due sql.NullInt64

@@ -6,31 +6,31 @@ import (
 	"payledger/eventstore"
 )
 
-// fileVersion is the shape of the file: raise it with every change of the tables below or of what a
-// projector writes into them. A file of another version is rebuilt from the log.
+// fileVersion is the version of the file: raise it with every change of the tables below or of the values written into them.
+// A file of another version is rebuilt from the log.
 const fileVersion = 12
 
-// fileIdentity names everything that a row depends on: the shape of the file, the schemas of the states
-// that columns are taken from, and the number of shards that positions count.
+// fileIdentity names everything that a row depends on: the version of the file, the schemas of the states behind the
+// columns, and the number of shards.
 func fileIdentity(shards int) string {
 	return fmt.Sprintf("payledger views %d; payment %d; session %d; instrument %d; attempt %d; account %d; dispute %d; inbox %d; run %d; shards %d", fileVersion,
 		eventstore.Payments.Schema, eventstore.Sessions.Schema, eventstore.Instruments.Schema, eventstore.Attempts.Schema,
 		eventstore.Accounts.Schema, eventstore.Disputes.Schema, eventstore.Inboxes.Schema, eventstore.WorkflowRuns.Schema, shards)
 }
 
-// tables is the whole schema. Times are microseconds since 1970 UTC, amounts minor units. A row holds what
-// lists filter and sort by, and the revision that it shows; the state is read from the store. In positions,
-// seq is the address of a shard's last applied event, number its number and hash its hash. payments is a
-// rowid table: its rows come in the order of time, its ids are random; the index on id is small and the rows
-// are appended. due_at is when an operation that is still open was requested, or when the action that the
-// customer must take expires; due_state and due_kind are those of the operation. due_turn is the turn of an
-// open operation (package pending), and absent for an action. Both partial indexes hold only such payments, so
-// they stay as small as the work under way; the first one has all that the counts need. The indexes by account are
-// those of ListPayments, session is the client session's id; of equal times the rows tell the order.
-// email_hash is domain.Sealed's, or empty. instruments are those that were ever vaulted; ended is 1 when the
-// token was deleted or made invalid. attempts are those of which something is left to do, and so are
-// inboxes, with the processor that told what has waited longest. disputes are those that were opened, foreign_id being the processor's id; the ids in them are
-// indexed for the filters by them.
+// tables is the whole schema. Times are microseconds since 1970 UTC, amounts minor units. A row holds the fields that lists
+// filter and sort by, and the revision that it shows; the store has the state.
+//
+//   - positions: seq is the address of a shard's last applied event, number its number, hash its hash.
+//   - payments: a rowid table, because ids are random and rows are appended in the order of time. due_at is the time of the
+//     request of an open operation, or the time at which the customer's action expires; due_state and due_kind are the
+//     operation's. due_turn is the turn of an open operation (package pending) and NULL for an action. The partial indexes
+//     hold only such payments; payments_turn has every column that the counts need. session is the id of the client
+//     session. email_hash is that of domain.Sealed, or empty. Rows of equal times are in the order of their ids.
+//   - instruments: those that were ever vaulted; ended is 1 once the token was deleted or made invalid.
+//   - attempts: those with work left.
+//   - inboxes: those with a waiting notification, with the processor of the oldest one.
+//   - disputes: those that were opened; foreign_id is the processor's id.
 const tables = `
 CREATE TABLE positions (
 	shard  INTEGER PRIMARY KEY,
@@ -125,8 +125,8 @@ const (
 	selectPositions = `SELECT shard, seq, number, hash FROM positions ORDER BY shard`
 	upsertPosition  = `INSERT INTO positions (shard, seq, number, hash) VALUES (?, ?, ?, ?)
 		ON CONFLICT (shard) DO UPDATE SET seq = excluded.seq, number = excluded.number, hash = excluded.hash WHERE excluded.seq > seq`
-	// A payment's first row has everything; an event after it updates what it can have changed, and
-	// only on the row that it follows.
+	// The first event of a payment inserts the whole row. A later event updates the columns that can change, if the row has
+	// the revision before the event.
 	insertPayment = `INSERT INTO payments (id, account, shard, seq, revision, created_at, updated_at, status,
 		order_id, customer_id, session, currency, amount, processor, merchant_id, payment_method_type, last4, network,
 		email_hash, due_at, due_turn, due_state, due_kind) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
@@ -154,7 +154,7 @@ const (
 	selectEnded       = `SELECT token, account, created_at FROM instruments INDEXED BY instruments_ended WHERE ended = 1 AND token > ? ORDER BY token LIMIT ?`
 
 	selectAccounts = `SELECT id, revision FROM accounts ORDER BY id`
-	// ids are unique over all accounts
+	// Ids are unique over all accounts.
 	selectPaymentAccount = `SELECT account FROM payments WHERE id = ?`
 	selectSession        = `SELECT account FROM sessions WHERE id = ?`
 )

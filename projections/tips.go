@@ -11,10 +11,10 @@ import (
 	"payledger/eventstore"
 )
 
-// tipReaders is how many aggregates of one page are read from the store at a time.
+// tipReaders is the number of aggregates of a page that are read from the store at a time.
 const tipReaders = 8
 
-// rowKey is the aggregate that a row stands for, and the revision that the row shows.
+// rowKey is the aggregate of a row, and the revision that the row shows.
 type rowKey struct {
 	key      eventstore.Key
 	revision uint64
@@ -41,8 +41,7 @@ func readRows[T any](ctx context.Context, m *model, read func(scanner) (T, error
 	return all, m.Noticed(rows.Err())
 }
 
-// tips reads the newest states of the aggregates that rows stand for, in the order of the rows. No state is older than
-// its row; a state may be newer.
+// tips reads the newest states of the rows' aggregates, in the order of the rows. No state is older than its row.
 func tips[S any, E domain.Event](ctx context.Context, store *eventstore.Store, a *eventstore.Aggregate[S, E], rows []rowKey) ([]S, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -66,7 +65,7 @@ func tips[S any, E domain.Event](ctx context.Context, store *eventstore.Store, a
 // errAhead means that a row shows an event that the log does not have.
 var errAhead = errors.New("projections: the read model is ahead of the log")
 
-// tipOf reads one state. A replica of the log may be behind this node's views; then the leader is asked.
+// tipOf reads one state. If a replica of the log is behind this node's views, it reads from the leader.
 func tipOf[S any, E domain.Event](ctx context.Context, store *eventstore.Store, a *eventstore.Aggregate[S, E], row rowKey) (S, error) {
 	tip, err := eventstore.Load(ctx, store, a, row.key, eventstore.AllowStale)
 	if err != nil || tip.Recorded == nil || tip.Recorded.Revision < row.revision {

@@ -6,20 +6,20 @@ import (
 	"sync"
 )
 
-// turns lets calls that want the same thing at the same time share one reading of it. A reading that began before a call may
-// lack what was acknowledged before the call, so a call never takes it: it joins the next reading, which begins when the one
-// under way has ended. However many calls there are, one reading of a thing is under way, and one waits.
+// turns shares reads between concurrent calls with the same key. A read that began before a call may lack events that were
+// acknowledged before the call. The call therefore joins the next read, which begins when the current one has ended. At any
+// time one read of a key runs, and at most one waits.
 type turns[K comparable, V any] struct {
 	mu  sync.Mutex
-	now map[K]*turn[V] // the reading under way
+	now map[K]*turn[V] // the running read
 }
 
-// turn is one reading.
+// turn is one read.
 type turn[V any] struct {
-	ctx     context.Context // ends when nobody waits for it any more
+	ctx     context.Context // ends when no caller waits for the read
 	stop    context.CancelFunc
 	callers int
-	next    *turn[V] // waits until this one has ended; nil: nobody wants it
+	next    *turn[V] // begins when this one has ended; nil: no call waits for it
 	done    chan struct{}
 	value   V
 	err     error
@@ -31,7 +31,7 @@ func newTurn[V any]() *turn[V] {
 	return t
 }
 
-// do returns the result of a reading that began after the call. read must give the same for the same key, whoever calls.
+// do returns the result of a read that began after the call. All calls with the same key must read the same thing.
 func (s *turns[K, V]) do(ctx context.Context, key K, read func(context.Context) (V, error)) (V, error) {
 	s.mu.Lock()
 	t := s.now[key]
@@ -59,13 +59,13 @@ func (s *turns[K, V]) do(ctx context.Context, key K, read func(context.Context) 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if t.callers--; t.callers == 0 && s.now[key] == t {
-		t.stop() // one that has not begun may still get a caller
+		t.stop() // a read that has not begun may still get a caller
 	}
 	var none V
 	return none, ctx.Err()
 }
 
-// run makes one reading after the other until nobody waits.
+// run performs one read after the other until no call waits.
 func (s *turns[K, V]) run(key K, t *turn[V], read func(context.Context) (V, error)) {
 	for t != nil {
 		t.value, t.err = guarded(t.ctx, read)
@@ -82,11 +82,11 @@ func (s *turns[K, V]) run(key K, t *turn[V], read func(context.Context) (V, erro
 	}
 }
 
-// guarded is read, whose panic is an error of those who wait for it, and not the end of the process.
+// guarded calls read and returns a panic as an error.
 func guarded[V any](ctx context.Context, read func(context.Context) (V, error)) (value V, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			err = fmt.Errorf("projections: a reading panicked: %v", cause)
+			err = fmt.Errorf("projections: a read panicked: %v", cause)
 		}
 	}()
 	return read(ctx)

@@ -11,7 +11,7 @@ import (
 	"payledger/projections/sqlitefile"
 )
 
-// write is the transaction; what ends before its COMMIT did not happen.
+// write writes a batch in one transaction. COMMIT is the commit point: before it, nothing of the batch counts.
 func (m *model) write(ctx context.Context, b *batch) error {
 	if _, err := m.statements.begin.ExecContext(ctx); err != nil {
 		return fmt.Errorf("projections: begin: %w", err)
@@ -39,7 +39,7 @@ func (m *model) writeRows(ctx context.Context, b *batch) error {
 			return err
 		}
 	}
-	if err := m.writeTools(ctx, b); err != nil {
+	if err := m.writeInstruments(ctx, b); err != nil {
 		return err
 	}
 	if err := m.writeDisputes(ctx, b); err != nil {
@@ -79,7 +79,7 @@ func (m *model) writePayments(ctx context.Context, b *batch) error {
 	for i := range b.payments.list {
 		v := &b.payments.list[i]
 		if !v.state.Exists() {
-			continue // the claim of an idempotency key is no payment
+			continue // it only claims an idempotency key
 		}
 		write := m.updatePayment
 		if v.before == 0 {
@@ -111,8 +111,8 @@ func (m *model) insertPayment(ctx context.Context, v *view[payment.State]) error
 	return err
 }
 
-// updatePayment writes a later row of a payment. Only a payment that is as old as those in blocks can be in one: then its
-// place is looked up as well.
+// updatePayment updates the row of a payment. If the payment is old enough to be in a block, the update also returns its
+// row number for the packer.
 func (m *model) updatePayment(ctx context.Context, v *view[payment.State]) error {
 	s := &v.state
 	target, due := targetOf(s), waitingOf(s)
@@ -139,12 +139,12 @@ func (m *model) updatePayment(ctx context.Context, v *view[payment.State]) error
 	return nil
 }
 
-// misfit means that a payment's row is not the one that its event follows.
+// misfit is the error for a row whose revision its next event does not follow.
 func misfit(v *view[payment.State]) error {
 	return fmt.Errorf("%w: %s revision %d does not fit what is there", sqlitefile.ErrStale, v.key, v.revision)
 }
 
-// targetOf is where the newest try of the authorization went.
+// targetOf returns the processor account of the newest authorization.
 func targetOf(s *payment.State) (target payment.Target) {
 	if op := s.Authorization(); op != nil {
 		target = op.Target
@@ -152,10 +152,10 @@ func targetOf(s *payment.State) (target payment.Target) {
 	return target
 }
 
-// waiting is what a payment's row says about the first thing that it waits for; nothing: all are nil.
+// waiting has the due columns of a payment's row; all are nil if the payment waits for nothing.
 type waiting struct{ at, turn, state, kind any }
 
-// waitingOf finds what a payment waits for first: an operation without an outcome, or its customer.
+// waitingOf returns the first operation without an outcome, or else the action of the customer.
 func waitingOf(s *payment.State) (w waiting) {
 	for _, op := range s.Operations {
 		if op.State.Open() {

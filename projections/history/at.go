@@ -10,15 +10,13 @@ import (
 // ErrNotThere means that the payment has no such revision, or did not exist at that time.
 var ErrNotThere = errors.New("history: there is no such revision")
 
-// At is where a replay ends: after a revision, or after the last event at or before a time. The zero
-// value is the newest event.
+// At is the end of a replay: a revision, or the last event at or before a time. The zero value is the newest event.
 type At struct {
 	Revision uint64
 	Time     time.Time
 }
 
-// ParseAt reads a revision ("3") or a date: RFC 3339 with any offset, or without one (UTC, D1). Nothing
-// is the zero value.
+// ParseAt reads a revision ("3") or a date: RFC 3339 with any offset, or in UTC without one (D1). "" gives the zero value.
 func ParseAt(text string) (At, error) {
 	if text == "" {
 		return At{}, nil
@@ -37,7 +35,7 @@ func ParseAt(text string) (At, error) {
 	return At{}, fmt.Errorf("history: %q is neither a revision nor an RFC 3339 time", text)
 }
 
-// end is the last revision of a replay of events with these times.
+// end returns the last revision of a replay of events with these times.
 func (at At) end(times []time.Time) (uint64, error) {
 	switch {
 	case at.Revision > uint64(len(times)):

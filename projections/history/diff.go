@@ -10,15 +10,14 @@ import (
 	"strings"
 )
 
-// Change is one difference between two Payment JSONs. A field that was added has no From, one that was
-// removed no To; null is a value.
+// Change is one difference between two Payment JSONs. An added field has no From, a removed field no To; null is a value.
 type Change struct {
 	Path string          `json:"path"` // of a leaf: $.transactions[0].processorStatus
 	From json.RawMessage `json:"from,omitempty"`
 	To   json.RawMessage `json:"to,omitempty"`
 }
 
-// tree gives a value as JSON readers see it, numbers exact.
+// tree returns a value as decoded JSON, with exact numbers.
 func tree(v any) (any, error) {
 	data, err := json.Marshal(v)
 	if err != nil {
@@ -33,10 +32,10 @@ func tree(v any) (any, error) {
 	return out, nil
 }
 
-// absent stands for a field that is not there, which null is not.
+// absent is the value of a missing field; null is a value.
 type absent struct{}
 
-// diff lists the differences of two trees by path; a nil before is a payment that did not exist.
+// diff returns the differences of two trees by path; before is nil if the payment did not exist.
 func diff(before, after any) []Change {
 	if before == nil {
 		before = absent{}
@@ -67,7 +66,7 @@ func compare(path string, from, to any, changes *[]Change) {
 	}
 }
 
-// leaf compares two values that have no common inside.
+// leaf compares two values that are not both objects or both arrays.
 func leaf(path string, from, to any, changes *[]Change) {
 	c := Change{Path: path, From: raw(from), To: raw(to)}
 	if !bytes.Equal(c.From, c.To) {
@@ -75,7 +74,7 @@ func leaf(path string, from, to any, changes *[]Change) {
 	}
 }
 
-// raw writes a value out; absent is nothing.
+// raw encodes a value; absent gives nil.
 func raw(v any) json.RawMessage {
 	if _, is := v.(absent); is {
 		return nil
@@ -87,7 +86,7 @@ func raw(v any) json.RawMessage {
 	return data
 }
 
-// keys gives the keys of both maps, sorted.
+// keys returns the keys of both maps, sorted.
 func keys(a, b map[string]any) []string {
 	all := make([]string, 0, len(a)+len(b))
 	for k := range a {
@@ -116,7 +115,7 @@ func element(list []any, i int) any {
 
 var plainKey = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// step is the part of a path that leads to a key; a merchant's metadata keys may be any text.
+// step returns the part of a path for a key; a merchant's metadata keys may be any text.
 func step(key string) string {
 	if plainKey.MatchString(key) {
 		return "." + key

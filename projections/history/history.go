@@ -24,21 +24,21 @@ type Entry struct {
 	Event         map[string]any      `json:"event"`   // the fact as recorded; personal data stays sealed
 	Payment       paymentjson.Payment `json:"payment"` // after the event
 	Changed       []Change            `json:"changed"`
-	Waiting       []Waiting           `json:"waiting,omitempty"`       // what the payment waits for after the event
-	Notices       []Notice            `json:"notifications,omitempty"` // that came after the event and before the next (D14)
+	Waiting       []Waiting           `json:"waiting,omitempty"`       // open operations and actions after the event
+	Notices       []Notice            `json:"notifications,omitempty"` // that came after the event and before the next one (D14.5)
 	PreviousHash  string              `json:"previousHash"`            // of the payment's event before; 64 zeroes for the first
 	Hash          string              `json:"hash"`                    // SHA-256 over the bytes of PreviousHash and Raw, hexadecimal
-	Raw           []byte              `json:"raw"`                     // the event as it stands in the log, from its attributes on
+	Raw           []byte              `json:"raw"`                     // the bytes of the event in the log, from its attributes on
 }
 
-// Reader replays payments. It is not copied once it is used.
+// Reader replays payments. It must not be copied after its first use.
 type Reader struct {
 	Store *eventstore.Store
 	Vault *secrets.Store
-	// First6Digits tells whether an account opted in to first6Digits (§2.2); nil: none did.
+	// First6Digits reports whether an account opted in to first6Digits (§2.2); nil: no account did.
 	First6Digits func(context.Context, domain.AccountID) (bool, error)
-	// NextAsk tells when a running server asks the processor next about an operation that was requested at a time; zero:
-	// it has an answer, and may be asked about all the same. nil where no server runs.
+	// NextAsk returns the time at which a running server sends its next query about an operation to the processor; requested
+	// is zero for an operation that waits for its customer. nil: no server runs.
 	NextAsk func(key domain.OperationKey, requested time.Time) (time.Time, bool)
 
 	checkpoints eventstore.Checkpoints
@@ -51,11 +51,11 @@ type Part struct {
 	Limit int    // of entries; 0 is none
 }
 
-// Payment replays a payment and hands on the entries of a part, the oldest first, each as soon as it is made; an error of
-// hand ends it. More entries follow after the revision next; 0 says that none do. An unknown payment, one of another
-// account, and the claim of an idempotency key, which is none (D9), are the domain's PaymentError; ErrNotThere means that
-// At names nothing of it. Both come before the first entry.
-func (h *Reader) Payment(ctx context.Context, account domain.AccountID, id domain.PaymentID, part Part, hand func(Entry) error) (next uint64, err error) {
+// Payment replays a payment and calls emit with each entry of a part, oldest first; an error of emit ends the replay. More
+// entries follow after the revision next; 0: no more. A payment that is unknown or of another account, and the claim of an
+// idempotency key (D9), are the domain's PaymentError. ErrNotThere means that the payment has no revision for At. Both errors
+// come before the first entry.
+func (h *Reader) Payment(ctx context.Context, account domain.AccountID, id domain.PaymentID, part Part, emit func(Entry) error) (next uint64, err error) {
 	tip, err := eventstore.Load(ctx, h.Store, eventstore.Payments, eventstore.Payments.Key(account, string(id)), eventstore.Latest)
 	if err != nil {
 		return 0, fmt.Errorf("history: %w", err)
@@ -79,28 +79,28 @@ func (h *Reader) Payment(ctx context.Context, account domain.AccountID, id domai
 		last = part.After + uint64(part.Limit)
 		next = last
 	}
-	r := &replay{Reader: h, after: part.After, last: last, newest: tip.Recorded.Revision, hand: hand}
+	r := &replay{Reader: h, after: part.After, last: last, newest: tip.Recorded.Revision, emit: emit}
 	if err := r.prepare(ctx, account, id, end == r.newest, t.times); err != nil {
 		return 0, err
 	}
 	return next, t.each(ctx, last, r.event)
 }
 
-// replay is one replay under way.
+// replay is the state of one replay.
 type replay struct {
 	*Reader
-	after, last    uint64 // the entries that are handed on are those behind after, up to last
+	after, last    uint64 // entries after the revision after, up to last, are emitted
 	newest         uint64
-	hand           func(Entry) error
+	emit           func(Entry) error
 	options        paymentjson.Options
 	order          eventstore.Order
-	notices        map[uint64][]Notice // by the revision of the event that they stand beside
+	notices        map[uint64][]Notice // by the revision of the event before them
 	state          payment.State
 	before         any             // the Payment JSON before the event
 	link, previous eventstore.Hash // of the newest event that was folded, and of the one before
 }
 
-// prepare reads the data that the entries need beside the events.
+// prepare reads everything that the entries need except the events.
 func (r *replay) prepare(ctx context.Context, account domain.AccountID, id domain.PaymentID, whole bool, times []time.Time) (err error) {
 	r.options.Events = true
 	if r.First6Digits != nil {
@@ -112,12 +112,12 @@ func (r *replay) prepare(ctx context.Context, account domain.AccountID, id domai
 		return fmt.Errorf("history: positions: %w", err)
 	}
 	if whole {
-		r.notices, err = r.told(ctx, id, times)
+		r.notices, err = r.notifications(ctx, id, times)
 	}
 	return err
 }
 
-// event folds an event, and hands on its entry if that is of the part.
+// event folds an event, and emits its entry if the part has it.
 func (r *replay) event(ctx context.Context, e *eventstore.Recorded) error {
 	fact, err := eventstore.Payments.Event(e)
 	if err != nil {
@@ -147,10 +147,10 @@ func (r *replay) event(ctx context.Context, e *eventstore.Recorded) error {
 		return err
 	}
 	entry.Payment, entry.Changed = shown, changed
-	return r.hand(entry)
+	return r.emit(entry)
 }
 
-// entry makes the entry of an event, but for the payment after it.
+// entry returns the entry of an event, without the payment after it.
 func (r *replay) entry(ctx context.Context, e *eventstore.Recorded) (Entry, error) {
 	generic, _, err := eventstore.Generic(e)
 	if err != nil {
@@ -175,7 +175,7 @@ func (r *replay) entry(ctx context.Context, e *eventstore.Recorded) (Entry, erro
 	return entry, nil
 }
 
-// dates makes the times in a decoded event go out as D1 says.
+// dates converts the times in a decoded event to the format of D1.
 func dates(v any) any {
 	switch v := v.(type) {
 	case time.Time:

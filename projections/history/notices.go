@@ -13,29 +13,28 @@ import (
 	"payledger/projections/paymentjson"
 )
 
-// Notice is what a processor told unasked about the payment (D14).
+// Notice is a processor's notification about the payment (D14.5).
 type Notice struct {
 	ID         string            `json:"id"` // the processor's
 	Processor  processor.Name    `json:"processor"`
 	Kind       processor.Kind    `json:"kind"`
 	ReceivedAt paymentjson.Time  `json:"receivedAt"`
-	Found      bool              `json:"found,omitempty"` // by asking: it did not come
+	Found      bool              `json:"found,omitempty"` // by a query: it did not arrive
 	Outcome    inbox.Outcome     `json:"outcome"`
 	SettledAt  *paymentjson.Time `json:"settledAt,omitempty"`
-	Effect     string            `json:"effect,omitempty"`     // the event that it led to
-	Dispute    string            `json:"disputeId,omitempty"`  // that it tells of
+	Effect     string            `json:"effect,omitempty"`     // the resulting event
+	Dispute    string            `json:"disputeId,omitempty"`  // of the dispute that it is about
 	Refusal    string            `json:"refusal,omitempty"`    // why it cannot be true
-	Redacted   bool              `json:"redacted,omitempty"`   // something of the body was not kept
-	Body       json.RawMessage   `json:"body"`                 // what the protocol names, without card data
+	Redacted   bool              `json:"redacted,omitempty"`   // parts of the body were not stored
+	Body       json.RawMessage   `json:"body"`                 // the fields of the protocol, without card data (D14.9)
 	Additional json.RawMessage   `json:"additional,omitempty"` // the body's other fields, until the payment's data is erased
 	Hash       string            `json:"hash"`                 // of its event, in the chain of the payment's inbox
 }
 
-// told reads the processors' notifications about a payment, in the order in which they came, and groups them by the
-// revision of the newest event that existed when the notification came; a notification that came before its payment
-// belongs to the first event. times are those of the payment's events. Only notifications of the part are kept: an inbox
-// takes 500 in all.
-func (r *replay) told(ctx context.Context, id domain.PaymentID, times []time.Time) (map[uint64][]Notice, error) {
+// notifications reads the notifications about a payment in the order of their arrival, and groups them by the revision of the
+// newest event at that time. A notification that arrived before its payment belongs to the first event. times are those of
+// the payment's events. Only notifications of the part are returned.
+func (r *replay) notifications(ctx context.Context, id domain.PaymentID, times []time.Time) (map[uint64][]Notice, error) {
 	tip, err := eventstore.Load(ctx, r.Store, eventstore.Inboxes, eventstore.InboxKey(string(id)), eventstore.Latest)
 	if err != nil {
 		return nil, fmt.Errorf("history: notifications: %w", err)
@@ -66,7 +65,7 @@ func (r *replay) told(ctx context.Context, id domain.PaymentID, times []time.Tim
 	return beside, nil
 }
 
-// besideOf is the revision of the event that a notification stands beside.
+// besideOf returns the revision of the newest event when a notification arrived.
 func besideOf(times []time.Time, received time.Time) uint64 {
 	i := len(times) - 1
 	for i > 0 && times[i].After(received) {
@@ -81,8 +80,7 @@ type inboxReplay struct {
 	at   map[string]*Notice
 }
 
-// event takes in one event; a notification is kept if wanted says so of the time when it came, and what is sealed of it
-// opened.
+// event folds one event. A notification is kept if wanted reports true for its time of arrival; open opens its sealed fields.
 func (i *inboxReplay) event(r *eventstore.Recorded, open func(*domain.Sealed) (string, error), wanted func(time.Time) bool) error {
 	fact, err := eventstore.Inboxes.Event(r)
 	if err != nil {
@@ -119,7 +117,7 @@ func (i *inboxReplay) event(r *eventstore.Recorded, open func(*domain.Sealed) (s
 
 func nameOf(name processor.Name, id string) string { return string(name) + " " + id }
 
-// body is JSON as it stands; what is none is a text.
+// body returns text as JSON: unchanged if it is JSON, else as a string.
 func body(text string) json.RawMessage {
 	if json.Valid([]byte(text)) {
 		return json.RawMessage(text)

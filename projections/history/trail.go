@@ -7,15 +7,15 @@ import (
 	"payledger/eventstore"
 )
 
-// piece is how many events of a payment are in memory at a time: a long-lived payment's events take 512 KiB each at most.
+// piece is the number of events in memory at a time. An event takes at most 512 KiB.
 const piece = 32
 
-// trail is the way through an aggregate's events: they are found by walking back from the newest, and handed on from the
-// first. Events that are not in memory are read twice; of each piece only the event behind it is kept, without its body.
+// trail visits an aggregate's events from the first one. A walk back from the newest finds them. Events that are not in memory
+// are read twice; of each piece only the event after it is kept, without its body.
 type trail struct {
 	store *eventstore.Store
-	ends  []*eventstore.Recorded // the event behind each piece, the newest first: the tip
-	first []*eventstore.Recorded // the oldest piece, which the walk came to last
+	ends  []*eventstore.Recorded // the event after each piece, newest first; ends[0] is the tip
+	first []*eventstore.Recorded // the oldest piece
 	times []time.Time            // of all events, by revision from 1
 }
 
@@ -45,7 +45,7 @@ func follow(ctx context.Context, store *eventstore.Store, tip *eventstore.Record
 	}
 }
 
-// start is the first revision of the piece before a revision.
+// start returns the first revision of the piece before a revision.
 func start(end uint64) uint64 {
 	if end <= piece {
 		return 1
@@ -53,9 +53,9 @@ func start(end uint64) uint64 {
 	return end - piece
 }
 
-// each hands on the events up to a revision, the first one first.
+// each visits the events up to a revision, in order.
 func (t *trail) each(ctx context.Context, last uint64, visit func(context.Context, *eventstore.Recorded) error) error {
-	hand := func(events []*eventstore.Recorded) error {
+	visitAll := func(events []*eventstore.Recorded) error {
 		for _, r := range events {
 			if r.Revision > last {
 				return nil
@@ -66,11 +66,11 @@ func (t *trail) each(ctx context.Context, last uint64, visit func(context.Contex
 		}
 		return nil
 	}
-	if err := hand(t.first); err != nil {
+	if err := visitAll(t.first); err != nil {
 		return err
 	}
 	t.first = nil
-	for i := len(t.ends) - 1; i > 0; i-- { // the piece between this end, which it begins with, and the next newer one
+	for i := len(t.ends) - 1; i > 0; i-- { // the piece from this end to the next newer one
 		if t.ends[i].Revision > last {
 			return nil
 		}
@@ -78,9 +78,9 @@ func (t *trail) each(ctx context.Context, last uint64, visit func(context.Contex
 		if err != nil {
 			return err
 		}
-		if err := hand(events[:len(events)-1]); err != nil {
+		if err := visitAll(events[:len(events)-1]); err != nil {
 			return err
 		}
 	}
-	return hand(t.ends[:1])
+	return visitAll(t.ends[:1])
 }

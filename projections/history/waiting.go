@@ -10,19 +10,19 @@ import (
 	"payledger/projections/paymentjson"
 )
 
-// Waiting is one thing that the payment waits for after an event: the processor's result of an operation
-// (D8), or the customer's action (State ACTION; Operation is the authorization that needs it, D7).
+// Waiting is an open operation after an event, which waits for its processor (D8) or, in the state ACTION, for the customer's
+// action (D7).
 type Waiting struct {
 	Operation processor.Kind         `json:"operation"`
 	Key       domain.OperationKey    `json:"key"`      // of the operation at its processor (D14)
 	Revision  uint64                 `json:"revision"` // of the event that requested it
 	State     payment.OperationState `json:"state"`
-	Since     paymentjson.Time       `json:"since"`               // the request; of an action, when it was required
-	ExpiresAt *paymentjson.Time      `json:"expiresAt,omitempty"` // of an action: when it counts as failed
-	AskedNext *paymentjson.Time      `json:"askedNext,omitempty"` // newest entry of a running server: the next question
+	Since     paymentjson.Time       `json:"since"`               // the time of the request, or from which the action is required
+	ExpiresAt *paymentjson.Time      `json:"expiresAt,omitempty"` // of an action: the time at which it fails
+	AskedNext *paymentjson.Time      `json:"askedNext,omitempty"` // newest entry of a running server: the time of the next query
 }
 
-// waiting lists what a state waits for, the oldest request first.
+// waiting returns the open operations and the action of a state, oldest request first.
 func waiting(s payment.State) []Waiting {
 	var list []Waiting
 	for _, op := range process.Open(s) {
@@ -41,7 +41,7 @@ func waiting(s payment.State) []Waiting {
 	return list
 }
 
-// requiredSince is when the action was required last.
+// requiredSince returns the time from which the action is required.
 func requiredSince(held payment.Operation) (since time.Time) {
 	for _, a := range held.Answers {
 		if a.State == payment.StateAction {
@@ -51,7 +51,7 @@ func requiredSince(held payment.Operation) (since time.Time) {
 	return since
 }
 
-// schedule adds to the newest entry when each operation is asked about next.
+// schedule adds the times of the next queries to the newest entry.
 func (h *Reader) schedule(newest *Entry) {
 	if h.NextAsk == nil {
 		return
@@ -59,7 +59,7 @@ func (h *Reader) schedule(newest *Entry) {
 	for i := range newest.Waiting {
 		requested := newest.Waiting[i].Since.Time
 		if newest.Waiting[i].ExpiresAt != nil {
-			requested = time.Time{} // the customer's turn
+			requested = time.Time{} // it waits for the customer
 		}
 		if at, known := h.NextAsk(newest.Waiting[i].Key, requested); known && !at.IsZero() {
 			newest.Waiting[i].AskedNext = &paymentjson.Time{Time: at}

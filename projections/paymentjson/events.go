@@ -7,9 +7,8 @@ import (
 	"payledger/domain/processor"
 )
 
-// eventTypes names the transaction event that an answer is, by the operation and the state that it brought
-// it into (D6). A request that waits for an answer has no event; an answer that is not here has none either:
-// an adjustment that the processor only accepted.
+// eventTypes is the type of the transaction event for an answer, by operation and resulting state (D6). A request without
+// an answer has no event. An adjustment that the processor only accepted has none either.
 var eventTypes = map[processor.Kind]map[payment.OperationState]string{
 	processor.Authorize: {
 		payment.StatePending:   "AUTHORIZATION_PENDING",
@@ -40,8 +39,8 @@ var eventTypes = map[processor.Kind]map[payment.OperationState]string{
 	},
 }
 
-// renderEvents lists the answers of some operations in the order of time; those of one moment stand in the
-// order of their operations. It is never nil: asked for, the list is there.
+// renderEvents renders the answers of some operations in the order of time; answers of the same time are in the order of their
+// operations. The list is never nil.
 func renderEvents(operations ...payment.Operation) []TransactionEvent {
 	events := []TransactionEvent{}
 	for _, op := range operations {

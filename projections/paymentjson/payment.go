@@ -10,8 +10,8 @@ import (
 	"payledger/domain/processor"
 )
 
-// Payment is the Payment JSON of §2.1 and D6: what the API answers and webhooks carry. Amounts are minor
-// units of CurrencyCode. Absent optional fields are left out; first6Digits is null instead (§2.2).
+// Payment is the Payment JSON of §2.1 and D6. Amounts are minor units of CurrencyCode. Absent optional fields are left out;
+// first6Digits is null instead (§2.2).
 type Payment struct {
 	ID             domain.PaymentID  `json:"id"`
 	Date           Time              `json:"date"`
@@ -33,8 +33,8 @@ type Payment struct {
 	RiskData       *RiskData         `json:"riskData,omitempty"`
 }
 
-// StatusReason explains a status that is not a success (D6). DeclineType, Code and the payment method's
-// result are there for ISSUER_DECLINED only: nothing else has asked the issuer.
+// StatusReason explains a status that is not a success (D6). DeclineType, Code and the payment method's result are set for
+// ISSUER_DECLINED only: other failures did not reach the issuer.
 type StatusReason struct {
 	Type                       domain.Failure `json:"type"`
 	DeclineType                string         `json:"declineType,omitempty"`
@@ -45,15 +45,14 @@ type StatusReason struct {
 	AdvisedAction              string         `json:"advisedAction,omitempty"`
 }
 
-// RequiredAction is what the customer must do before the payment goes on; there only while it is pending
-// (D6).
+// RequiredAction is the action that the customer must take before the payment continues; set only while it is pending (D6).
 type RequiredAction struct {
 	Name        string `json:"name"` // enums: requiredActionName
 	Description string `json:"description"`
 	ClientToken string `json:"clientToken,omitempty"` // starts the action in the customer's browser; never in a history
 }
 
-// PaymentMethod is the instrument that pays (§2.2).
+// PaymentMethod is the paying instrument (§2.2).
 type PaymentMethod struct {
 	PaymentType                string           `json:"paymentType,omitempty"`
 	PaymentMethodToken         domain.Token     `json:"paymentMethodToken"`
@@ -69,12 +68,12 @@ type PaymentMethod struct {
 	ThreeDSecureAuthentication *ThreeDSecure    `json:"threeDSecureAuthentication,omitempty"`
 }
 
-// ThreeDSecure is what the customer check ended with (enums: threeDSecureResponseCode).
+// ThreeDSecure is the result of the customer's authentication (enums: threeDSecureResponseCode).
 type ThreeDSecure struct {
 	ResponseCode string `json:"responseCode"`
 }
 
-// CardData is a card as far as it may be shown (§2.2).
+// CardData has the parts of a card that may be shown (§2.2).
 type CardData struct {
 	First6Digits       *string           `json:"first6Digits"` // null unless the account opted in
 	FirstDigits        string            `json:"firstDigits,omitempty"`
@@ -88,7 +87,7 @@ type CardData struct {
 	BinData            processor.BinData `json:"binData"`
 }
 
-// PaymentProcessor is the processor that the payment is at, with the confirmed amounts (§2.1, D6).
+// PaymentProcessor is the payment's processor, with the amounts that it confirmed (§2.1, D6).
 type PaymentProcessor struct {
 	Name                processor.Name `json:"name"`
 	ProcessorMerchantID string         `json:"processorMerchantId"`
@@ -96,8 +95,8 @@ type PaymentProcessor struct {
 	AmountRefunded      domain.Amount  `json:"amountRefunded"`
 }
 
-// Transaction is an element of transactions (§2.3, D6). An answer of the API carries its kind twice, as
-// type and transactionType; a webhook as transactionType only (D17).
+// Transaction is an element of transactions (§2.3, D6). An answer of the API has the kind as type and as transactionType, a
+// webhook as transactionType only (D17).
 type Transaction struct {
 	Type                   string             `json:"type,omitempty"`
 	TransactionType        string             `json:"transactionType"`
@@ -113,23 +112,22 @@ type Transaction struct {
 	ProcessorTransactionID string             `json:"processorTransactionId,omitempty"`
 	AuthorizationCode      string             `json:"authorizationCode,omitempty"`
 	CardTokenType          string             `json:"cardTokenType,omitempty"`
-	Events                 []TransactionEvent `json:"events,omitzero"` // [] when asked for and none yet
+	Events                 []TransactionEvent `json:"events,omitzero"` // [] if requested and there is none
 }
 
-// TransactionEvent is an element of a transaction's events (D6), answered with
-// expand=transactions.events.
+// TransactionEvent is an element of a transaction's events (D6), present with expand=transactions.events.
 type TransactionEvent struct {
 	ID               string        `json:"id"` // uuid; a capture's is its transactionEventId (D10)
 	Type             string        `json:"type"`
 	Date             Time          `json:"date"`
 	Amount           domain.Amount `json:"amount"`
 	ProcessorEventID string        `json:"processorEventId,omitempty"`
-	Final            *bool         `json:"final,omitempty"`  // captures: no further one follows
-	Reason           string        `json:"reason,omitempty"` // failures: the processor's words, or ours
+	Final            *bool         `json:"final,omitempty"`  // captures: the last one
+	Reason           string        `json:"reason,omitempty"` // failures: the message of the processor, or of this service
 	StatusReason     *StatusReason `json:"statusReason,omitempty"`
 }
 
-// Customer is the person who pays; the e-mail address is answered in both spellings (D4).
+// Customer is the paying person. The e-mail address has two field names (D4).
 type Customer struct {
 	Email              string          `json:"email,omitempty"`
 	EmailAddress       string          `json:"emailAddress,omitempty"`
@@ -142,7 +140,7 @@ type Customer struct {
 	ShippingAddress    *domain.Address `json:"shippingAddress,omitempty"`
 }
 
-// RiskData is what the processor's checks found (§2.4).
+// RiskData has the results of the processor's checks (§2.4).
 type RiskData struct {
 	FraudChecks *FraudChecks `json:"fraudChecks,omitempty"`
 	CVVCheck    *CVVCheck    `json:"cvvCheck,omitempty"`
@@ -168,16 +166,16 @@ type AVSCheck struct {
 	Result *AVSResult `json:"result,omitempty"`
 }
 
-// AVSResult is the address check, part by part.
+// AVSResult has the result for each part of the address.
 type AVSResult struct {
 	StreetAddress string `json:"streetAddress,omitempty"`
 	PostalCode    string `json:"postalCode,omitempty"`
 }
 
-// dateLayout is how dates go out: RFC 3339, UTC, always six digits of the second, "Z" (D1).
+// dateLayout is the format of dates: RFC 3339 in UTC with six digits and "Z" (D1).
 const dateLayout = "2006-01-02T15:04:05.000000Z"
 
-// Time is a date in a JSON answer or webhook, written as D1 says.
+// Time is a date in the JSON of an answer or a webhook, in the format of D1.
 type Time struct{ time.Time }
 
 // MarshalJSON writes the date in UTC to the microsecond.
@@ -185,7 +183,7 @@ func (t Time) MarshalJSON() ([]byte, error) {
 	return t.UTC().AppendFormat(make([]byte, 0, len(dateLayout)+2), `"`+dateLayout+`"`), nil
 }
 
-// UnmarshalJSON reads what MarshalJSON writes, and any other RFC 3339 date.
+// UnmarshalJSON reads any RFC 3339 date.
 func (t *Time) UnmarshalJSON(data []byte) error {
 	parsed, err := time.Parse(time.RFC3339Nano, string(bytes.Trim(data, `"`)))
 	if err != nil {

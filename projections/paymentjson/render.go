@@ -13,20 +13,19 @@ const (
 	transactionRefund = "REFUND"
 )
 
-// asking is the message of a status reason while the outcome is not known (D8).
+// asking is the message of a status reason while the outcome is unknown (D8).
 const asking = "The processor has not answered in time; it is being asked for the outcome."
 
-// Options say for whom a Payment JSON is.
+// Options select optional parts of a Payment JSON.
 type Options struct {
 	Events       bool   // expand=transactions.events
-	First6Digits bool   // the account opted in to first6Digits (§2.2)
+	First6Digits bool   // show first6Digits: the account opted in (§2.2)
 	Webhook      bool   // without order and requiredAction, transactions with transactionType only (D17)
 	ActionToken  string // clientToken of a required action; "" leaves it out
 }
 
-// Render gives the Payment JSON of a state. p is the state's personal data, opened; erased data is
-// empty and its fields are left out. It is a pure function: the same state always renders the same. The
-// result shares order, metadata and addresses with its arguments.
+// Render returns the Payment JSON of a state. p is the state's opened personal data; the fields of erased data are left out.
+// The result shares order, metadata and addresses with its arguments.
 func Render(s payment.State, p domain.Personal, o Options) Payment {
 	out := Payment{
 		ID: s.ID, Date: Time{s.CreatedAt}, DateUpdated: Time{s.UpdatedAt},
@@ -42,12 +41,12 @@ func Render(s payment.State, p domain.Personal, o Options) Payment {
 	return out
 }
 
-// actionDescriptions say what an action is, for people (enums: requiredActionName).
+// actionDescriptions describe actions for people (enums: requiredActionName).
 var actionDescriptions = map[string]string{
 	"3DS_AUTHENTICATION": "The customer must complete a 3-D Secure authentication.",
 }
 
-// RenderAction shows a required action with the client token that starts it (D6); nil for none.
+// RenderAction renders a required action with the client token that starts it (D6); nil gives nil.
 func RenderAction(a *payment.RequiredAction, token string) *RequiredAction {
 	if a == nil {
 		return nil
@@ -55,7 +54,7 @@ func RenderAction(a *payment.RequiredAction, token string) *RequiredAction {
 	return &RequiredAction{Name: a.Name, Description: actionDescriptions[a.Name], ClientToken: token}
 }
 
-// cardTokenType is on card payments only (§2.1); the card's own number is what goes to the processor.
+// cardTokenType is set on card payments only (§2.1): the processor receives the card's own number.
 func cardTokenType(s payment.State) string {
 	if s.Method.Type != instrument.MethodCard {
 		return ""
@@ -95,14 +94,14 @@ func renderMethod(s payment.State, cardholder string, o Options) PaymentMethod {
 	return out
 }
 
-// RenderCard shows a card as far as it may be shown (§2.2): told is what the processor said of its leading
-// digits, first6Digits whether the account opted in to them.
-func RenderCard(c domain.Card, told *processor.BinData, cardholder string, first6Digits bool) CardData {
+// RenderCard renders the parts of a card that may be shown (§2.2). answered is the processor's bin data, or nil; first6Digits
+// reports whether the account opted in to them.
+func RenderCard(c domain.Card, answered *processor.BinData, cardholder string, first6Digits bool) CardData {
 	out := CardData{
 		FirstDigits: c.FirstDigits, Last4Digits: c.Last4Digits,
 		ExpirationMonth: c.ExpirationMonth, ExpirationYear: c.ExpirationYear,
 		CardholderName: cardholder, Network: c.Network, CVVAvailable: c.CVVAvailable,
-		BinData: renderBin(c, told),
+		BinData: renderBin(c, answered),
 	}
 	if first6Digits && c.First6Digits != "" {
 		out.First6Digits = &c.First6Digits
@@ -110,19 +109,17 @@ func RenderCard(c domain.Card, told *processor.BinData, cardholder string, first
 	return out
 }
 
-// renderBin lays what the processor told over what the number's prefix tells (D6: binData comes from the
-// processor's answer).
-func renderBin(c domain.Card, told *processor.BinData) processor.BinData {
+// renderBin returns the bin data of the processor's answer (D6), with the network of the card's number if the answer has none.
+func renderBin(c domain.Card, answered *processor.BinData) processor.BinData {
 	var bin processor.BinData
-	if told != nil {
-		bin = *told
+	if answered != nil {
+		bin = *answered
 	}
 	bin.Network = domain.FirstNonEmpty(bin.Network, c.Network)
 	return bin
 }
 
-// renderProcessor names the processor of the newest try; there is one from the first request on. Its amounts
-// are those that it has confirmed (D6).
+// renderProcessor renders the processor of the newest authorization, with the amounts that it confirmed (D6).
 func renderProcessor(s payment.State) *PaymentProcessor {
 	op := s.Authorization()
 	if op == nil {
@@ -134,7 +131,7 @@ func renderProcessor(s payment.State) *PaymentProcessor {
 	}
 }
 
-// RenderCustomer shows a customer, with the e-mail address in both spellings (D4).
+// RenderCustomer renders a customer, with the e-mail address under both field names (D4).
 func RenderCustomer(c *domain.Customer) *Customer {
 	if c == nil {
 		return nil

@@ -10,10 +10,9 @@ import (
 	"payledger/domain/processor"
 )
 
-// renderTransactions lists the payment's transactions: each try at a processor is a SALE (D6, D15), oldest first by
-// its request, then each refund a REFUND, oldest first by what was heard of it last, so that the newest is the one
-// that a PAYMENT.REFUND is about (§6.2). What is done to a sale stands in its events; so does a refund that our own
-// books refused (D7).
+// renderTransactions renders the payment's transactions. Each authorization at a processor is a SALE (D6, D15), oldest request
+// first. Each refund is a REFUND after them, in the order of their last answers, so that PAYMENT.REFUND is about the last
+// one (§6.2). Operations on a sale are its events; so is a refund that our own rules refused (D7).
 func renderTransactions(s payment.State, o Options) []Transaction {
 	var sales, refunds []payment.Operation
 	for op := range s.Each {
@@ -28,33 +27,33 @@ func renderTransactions(s payment.State, o Options) []Transaction {
 	slices.SortFunc(sales, byRequest)
 	slices.SortFunc(refunds, byRequest)
 	whole := s
-	if o.Events || len(sales) > 1 { // of one sale, which all operations act upon, the totals tell enough
+	if o.Events || len(sales) > 1 { // for a single sale the totals are enough
 		whole = s.Whole()
 	}
 	out := make([]Transaction, 0, len(sales)+len(refunds))
 	for _, op := range sales {
 		out = append(out, renderSale(whole, op, o))
 	}
-	slices.SortStableFunc(refunds, func(a, b payment.Operation) int { return heard(a).Compare(heard(b)) })
+	slices.SortStableFunc(refunds, func(a, b payment.Operation) int { return lastAnswered(a).Compare(lastAnswered(b)) })
 	for _, op := range refunds {
 		out = append(out, renderRefund(s, op, o))
 	}
 	return out
 }
 
-// heard is when the processor last said something about an operation, else when it was asked for.
-func heard(op payment.Operation) time.Time {
+// lastAnswered is the time of the processor's last answer to an operation, else of the request.
+func lastAnswered(op payment.Operation) time.Time {
 	if len(op.Answers) > 0 {
 		return op.Answer().At
 	}
 	return op.RequestedAt
 }
 
-// renderSale shows one try. The payment is at the newest, whose status is the payment's; an earlier one has
-// the status that it alone ended with.
+// renderSale renders one authorization. The newest has the payment's status; an earlier one has the status that it alone
+// ended with.
 func renderSale(s payment.State, op payment.Operation, o Options) Transaction {
 	parts := saleOperations(s, op)
-	alone := payment.State{Amount: s.Amount, Totals: s.Totals, Operations: parts} // the domain's own rules, for this try
+	alone := payment.State{Amount: s.Amount, Totals: s.Totals, Operations: parts} // the domain derives the status of this sale alone
 	t := renderTransaction(s, op, o, transactionSale)
 	if op.Revision == s.Authorization().Revision {
 		t.Amount = s.Amount // an adjustment gives the authorization a new total
@@ -67,7 +66,7 @@ func renderSale(s payment.State, op payment.Operation, o Options) Transaction {
 	return t
 }
 
-// saleOperations are a try and everything that was done to it, oldest first by request.
+// saleOperations returns an authorization and the operations on it, oldest request first.
 func saleOperations(s payment.State, sale payment.Operation) []payment.Operation {
 	parts := make([]payment.Operation, 0, len(s.Operations))
 	for _, op := range s.Operations {
@@ -79,7 +78,7 @@ func saleOperations(s payment.State, sale payment.Operation) []payment.Operation
 	return parts
 }
 
-// saleOf gives the revision of the try that an operation acts upon, directly or through a capture.
+// saleOf returns the revision of the authorization that an operation acts upon, directly or through a capture.
 func saleOf(s payment.State, op payment.Operation) uint64 {
 	for op.Kind != processor.Authorize {
 		parent, found := s.Operation(op.Parent)
@@ -91,8 +90,7 @@ func saleOf(s payment.State, op payment.Operation) uint64 {
 	return op.Revision
 }
 
-// renderRefund shows a refund, from its request on. Without an order id of its own it carries the payment's
-// (D10).
+// renderRefund renders a refund, from its request on. A refund without an order id has the payment's (D10).
 func renderRefund(s payment.State, op payment.Operation, o Options) Transaction {
 	t := renderTransaction(s, op, o, transactionRefund)
 	t.OrderID, t.Reason = domain.FirstNonEmpty(op.OrderID, s.OrderID), op.Reason
@@ -103,7 +101,7 @@ func renderRefund(s payment.State, op payment.Operation, o Options) Transaction 
 	return t
 }
 
-// refundStatus is a refund's status in the words of a payment's (§2.3, §6.2).
+// refundStatus returns a refund's status as a payment status (§2.3, §6.2).
 func refundStatus(op payment.Operation) (payment.Status, *StatusReason) {
 	switch op.State {
 	case payment.StateSucceeded:
@@ -117,7 +115,7 @@ func refundStatus(op payment.Operation) (payment.Status, *StatusReason) {
 	}
 }
 
-// renderTransaction gives what every kind of transaction has.
+// renderTransaction returns the fields that every kind of transaction has.
 func renderTransaction(s payment.State, op payment.Operation, o Options, kind string) Transaction {
 	t := Transaction{
 		Type: kind, TransactionType: kind, Date: Time{op.RequestedAt}, Amount: op.Amount, CurrencyCode: s.Currency,
