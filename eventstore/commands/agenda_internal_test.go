@@ -109,8 +109,7 @@ func TestAgenda(t *testing.T) {
 	})
 }
 
-// TestAgendaRoom: no processor takes the others' room, and what is asked about as rarely as the views bring it up stands
-// in the views alone.
+// TestAgendaRoom: no processor takes the others' room, and operations with the longest interval are in the views alone.
 func TestAgendaRoom(t *testing.T) {
 	a := newAgenda()
 	for n := range 2 * agendaRoom {

@@ -104,8 +104,8 @@ func (r *rig) left(s *commands.Service, name processor.Name) domain.PaymentID {
 	return id
 }
 
-// TestPendingCostsNoGoroutine: captures that wait for their confirmation are worked on by no more goroutines than their
-// processor may be asked by at once, whether it answers or hangs; each of them is confirmed in the end (D8).
+// TestPendingCostsNoGoroutine: pending captures use no more goroutines than their processor's concurrent questions,
+// whether it answers or hangs; each is confirmed in the end (D8).
 func TestPendingCostsNoGoroutine(t *testing.T) {
 	t.Parallel()
 	const count = 40

@@ -99,8 +99,8 @@ func TestAbortSparesWhatHasPaid(t *testing.T) {
 	}
 }
 
-// TestStartCrashes: whatever effect of an attempt's start fails or takes effect, with and without the end of the process,
-// and whoever starts another attempt meanwhile: the one that the session names can be approved, and no other (§2.5).
+// TestStartCrashes: any effect of an attempt's start fails or takes effect, with and without the end of the process,
+// while another node starts another attempt: the attempt that the session names can be approved, and no other (§2.5).
 func TestStartCrashes(t *testing.T) {
 	t.Parallel()
 	r := newRigFor(t, false)

@@ -52,8 +52,8 @@ func (r *rig) paidOnce(tokens []domain.Token, refusals ...error) payment.State {
 	return made[0]
 }
 
-// TestTwoTabs: two tabs of a session pay with two cards. Whatever effect of the one payment fails or takes effect, with
-// and without the end of its process, while the other one is asked for on another node: one of them is made, and the
+// TestTwoTabs: two tabs of a session pay with two cards. Any effect of one payment fails or takes effect, with and
+// without the end of its process, while another node receives the other payment: one of them is created, and the
 // session does not stay without (D12, §2.2).
 func TestTwoTabs(t *testing.T) {
 	t.Parallel()
@@ -186,8 +186,8 @@ func TestRepeatAfterVaulting(t *testing.T) {
 	}
 }
 
-// TestReplicaBehind: a payment that is decided first on a replica which has not heard of the token, or of its vaulting,
-// has the id that its repeat has (D12).
+// TestReplicaBehind: a payment that is first decided on a replica that lags behind the token, or its vaulting, has the
+// id of its repeat (D12).
 func TestReplicaBehind(t *testing.T) {
 	t.Parallel()
 	r := newRigFor(t, false)

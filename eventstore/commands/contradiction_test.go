@@ -162,8 +162,8 @@ func (r *rig) givesUp(id domain.PaymentID) {
 	}
 }
 
-// TestLateNotice: an authorization that was given up and has happened all the same is a fact (D7), recorded once however
-// many nodes are told at once, and by whichever of them is left after a crash.
+// TestLateNotice: an authorization that was given up and happened all the same is a fact (D7), recorded once however
+// many nodes receive the notification, also after a crash.
 func TestLateNotice(t *testing.T) {
 	t.Parallel()
 	r := newRigFor(t, false)

@@ -10,7 +10,7 @@ import (
 )
 
 // TestOutcomesBelongToTheirRequests: the outcome of an operation has the correlation id of its request, also when
-// another operation was asked for in between (§6.3, D19).
+// another operation was requested in between (§6.3, D19).
 func TestOutcomesBelongToTheirRequests(t *testing.T) {
 	r := newRig(t)
 	s := r.service(nil)

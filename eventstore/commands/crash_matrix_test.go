@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 	m.Run()
 }
 
-// effect is one thing that a command does to the world. If it never happens, the payment ends otherwise.
+// effect is one effect of a command. If it never happens, the payment ends otherwise.
 type effect struct {
 	on  string // an event that is appended, or "send <operation>"
 	nth int    // of several; 0 is the first
@@ -43,7 +43,7 @@ type action struct {
 	books   string         // operations and states in the end
 }
 
-// hand plays one row.
+// scenario plays one row.
 type scenario struct {
 	*rig
 	action  action
@@ -55,10 +55,9 @@ type scenario struct {
 	made    payment.State // as prepared
 }
 
-// TestCrashMatrix: whatever effect of whatever command fails before it happened, takes effect and loses its
-// answer, or happens twice, with and without the end of the process, and whoever repeats the request
-// meanwhile: the command has one outcome, its operation stands in the processors' books once, and the
-// repeat is told so (D8, D9).
+// TestCrashMatrix: any effect of any command fails before it happened, takes effect and loses its answer, or happens
+// twice, with and without the end of the process, and with a concurrent repeat: the command has one outcome, its
+// operation is in the processors' books once, and the repeat is refused as a used key (D8, D9).
 func TestCrashMatrix(t *testing.T) {
 	t.Parallel()
 	r := newRigFor(t, false)
@@ -86,8 +85,8 @@ func TestCrashMatrix(t *testing.T) {
 	}
 }
 
-// modesOf lists how an effect can go wrong. Broken connections take seconds: small runs leave them to the
-// tests of the store.
+// modesOf lists the failure modes of an effect. Broken connections take seconds: short runs leave them to the tests of
+// the store.
 func modesOf(e effect) []failureMode {
 	if e.on == lookUp {
 		return []failureMode{lostBefore, lostAfter, crashBefore, overtaken, left}
@@ -102,7 +101,7 @@ func modesOf(e effect) []failureMode {
 	return ways
 }
 
-// play gives the command on a node with the row's fault and holds what comes of it to the books.
+// play runs the command on a node with the row's fault and compares the result with the books.
 func (h *scenario) play(e effect) {
 	n := h.newNode(h.t, time.Minute, h.fault)
 	h.t.Cleanup(func() { closeOnce(h.fault.resume) }) // before the node ends
@@ -134,8 +133,8 @@ func (h *scenario) play(e effect) {
 	h.ends(e)
 }
 
-// recovers: another process takes over, and the client repeats its request. It is told that the key was used
-// if the request was recorded; otherwise the repeat is the first.
+// recovers lets another process take over, and the client repeats its request. The repeat is refused as a used key if
+// the request was recorded; otherwise the repeat is the first.
 func (h *scenario) recovers() {
 	h.t.Helper()
 	if err := h.healthy.Recover(background, h.by.Account, h.id); err != nil {
@@ -172,8 +171,8 @@ func (h *scenario) overtakes(given <-chan error) {
 	}
 }
 
-// refusedOnce: the store took nothing. Whoever asked for something is told so and may repeat it; an outcome
-// is recorded later.
+// refusedOnce: the store took nothing. The caller's request is refused and may be repeated; an outcome is recorded
+// later.
 func (h *scenario) refusedOnce(n *node, err error) {
 	h.t.Helper()
 	if err != nil {
@@ -244,7 +243,7 @@ func (h *scenario) isRepeat(err error) {
 	}
 }
 
-// keyUsed tells whether the payment knows the command's key.
+// keyUsed reports whether the payment knows the command's key.
 func (h *scenario) keyUsed() bool {
 	for _, hash := range h.payment(h.id).KeyHashes {
 		if hash == domain.KeyHash(h.by.Account, h.key) {

@@ -16,8 +16,8 @@ import (
 // errCrash is where the process of a test ends.
 var errCrash = errors.New("the process ended here")
 
-// broken is a way to the processors that ends the process at a stated point: before the operation leaves,
-// or after it was performed and before its answer is back. What it does until then is real.
+// broken is a connection to the processors that ends the process at a stated point: before the operation is sent, or
+// after it was performed and before its answer arrives. Until then it is real.
 type broken struct {
 	processor.Port
 	after bool

@@ -6,5 +6,5 @@ func (s *Service) Spent() int { return len(s.spent) }
 // Flying is how many operations this process works on now.
 func (s *Service) Flying() int { return len(s.inFlight.all()) }
 
-// QuestionsAtOnce is how many questions of the agenda one processor is asked at once.
+// QuestionsAtOnce is the number of the agenda's concurrent questions to one processor.
 const QuestionsAtOnce = questionsAtOnce

@@ -11,7 +11,7 @@ import (
 	"payledger/eventstore/eventstoretest"
 )
 
-// way is how an effect goes wrong.
+// failureMode is how an effect goes wrong.
 type failureMode string
 
 const (
@@ -30,7 +30,7 @@ const (
 // errGone is what a broken link says.
 var errGone = errors.New("the link broke here")
 
-// fault is what goes wrong in a row of the matrix, once: the nth time that the effect is about to happen.
+// fault is the one fault of a row of the matrix: it happens the nth time that the effect is about to happen.
 type fault struct {
 	effect string // the type of an event, or "send <operation>"
 	nth    int
@@ -46,7 +46,7 @@ func newFault(e effect, w failureMode) *fault {
 	return &fault{effect: e.on, nth: max(1, e.nth), mode: w, hit: make(chan struct{}), resume: make(chan struct{})}
 }
 
-// triggers tells whether it is time.
+// triggers reports whether the fault happens now.
 func (f *fault) triggers(effect string) bool {
 	if f == nil || f.effect != effect {
 		return false
@@ -57,7 +57,7 @@ func (f *fault) triggers(effect string) bool {
 	return f.seen == f.nth
 }
 
-// wire is the way of one process to the log's server: real connections, whose bytes it can lose.
+// faultyConn is a process's connection to the log's server. It loses bytes of real connections.
 type faultyConn struct {
 	fault *fault
 	inner nats.InProcessConnProvider
@@ -68,7 +68,7 @@ type faultyConn struct {
 	behind bool // set before the store is opened
 }
 
-// through is the option that lays the wire between a store and its server.
+// through is the option that puts the connection between a store and its server.
 func (w *faultyConn) through(o *nats.Options) error {
 	w.inner, o.InProcessServer = o.InProcessServer, w
 	return nil
@@ -141,8 +141,8 @@ func (l *link) Write(p []byte) (int, error) {
 	return l.Conn.Write(p)
 }
 
-// unheard keeps a store that is behind from following the log: it then knows what it read when it was opened, and what
-// it asks the leader for.
+// unheard keeps a lagging store from following the log: it knows the log as of its start, and what it loads from the
+// leader.
 func (w *faultyConn) unheard(p []byte) []byte {
 	if !w.behind {
 		return p

@@ -44,7 +44,7 @@ func (r *rig) asking(l *logbook, d processor.Disputes) *commands.Service {
 	return s
 }
 
-// opens opens a dispute of which nobody is told.
+// opens opens a dispute without a notification.
 func (r *rig) opens(id domain.PaymentID) string {
 	r.t.Helper()
 	opened, err := r.sim.OpenDispute(background, protocol.DisputeOrder{Reference: id, Type: processor.Chargeback, ReasonCode: "10.4"})
@@ -61,8 +61,8 @@ func (r *rig) sweeps(s *commands.Service) {
 	}
 }
 
-// TestFullInbox: a payment whose inbox is full hears of its disputes all the same, told or found, once; anything else
-// the processor has to keep.
+// TestFullInbox: a payment whose inbox is full still receives its disputes, notified or found, once; the processor must
+// keep any other notification.
 func TestFullInbox(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -128,8 +128,8 @@ func TestSweepPastAFullInbox(t *testing.T) {
 	}
 }
 
-// TestSizeOfAnInbox: what waits is kept once: 500 notifications about a payment that nobody knows, of 1 KB each, take
-// less than 30 times what was told.
+// TestSizeOfAnInbox: pending notifications are stored once: 500 notifications about an unknown payment, of 1 KB each,
+// take less than 30 times their size.
 func TestSizeOfAnInbox(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -197,8 +197,7 @@ func TestUnreadableDisputeIsKept(t *testing.T) {
 	}
 }
 
-// believes records that the disputes of a processor were looked through up to a time, as a process does that believes
-// all that it is told.
+// believes records a cursor without a check of its time.
 func (r *rig) believes(through time.Time) {
 	r.t.Helper()
 	meta, err := r.store.NewMeta("process:test", "request")

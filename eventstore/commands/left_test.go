@@ -23,7 +23,7 @@ type leftRig struct {
 	of map[string]payment.Operation
 }
 
-// act does something at the processor behind our back.
+// act makes an out-of-band operation at the processor.
 func (r *leftRig) act(a domain.Amount) {
 	r.t.Helper()
 	if _, err := r.sim.Act(background, processor.Capture, r.id, &a); err != nil {

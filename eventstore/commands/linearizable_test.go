@@ -71,7 +71,7 @@ type keyAnswer struct {
 	err      error
 }
 
-// keyModel: the first request under a key takes effect and its payment owns the key; every other is told so.
+// keyModel: the first request under a key takes effect and its payment owns the key; every other is refused.
 var keyModel = porcupine.Model{
 	Partition: func(list []porcupine.Operation) [][]porcupine.Operation {
 		byKey := map[string][]porcupine.Operation{}
@@ -109,8 +109,8 @@ func answered(p payment.State, err error) keyAnswer {
 	}
 }
 
-// TestKeysAreLinearizable: of concurrent requests with one key, on two nodes and of whatever kind, exactly one
-// takes effect, and every other is told whose the key is (D9).
+// TestKeysAreLinearizable: of concurrent requests with one key, on two nodes and of any kind, exactly one takes effect,
+// and every other is refused with the key's payment (D9).
 func TestKeysAreLinearizable(t *testing.T) {
 	t.Parallel()
 	r := newRigFor(t, false)

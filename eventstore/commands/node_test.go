@@ -62,7 +62,7 @@ func (r *rig) newNodeOn(t testing.TB, w *faultyConn, paymentTimeout time.Duratio
 	return n
 }
 
-// untilFault gives the process a command, waits until that has come to the fault, and gives what it ends with.
+// untilFault runs a command, waits for the fault, and returns the command's result.
 func (n *node) untilFault(command func() error) <-chan error {
 	n.t.Helper()
 	given := make(chan error, 1)
@@ -165,7 +165,7 @@ func (p *port) dies(ctx context.Context) (processor.Answer, error) {
 	return processor.Answer{}, errLost
 }
 
-// hold sends, and keeps an authorization's answer back while it is told to.
+// hold sends, and holds back an authorization's answer while it is set to.
 func (p *port) hold(ctx context.Context, op processor.Operation) (processor.Answer, error) {
 	answer, err := p.Port.Send(ctx, op)
 	_, _, held, holds := p.is()
@@ -240,7 +240,7 @@ func closeOnce(c chan struct{}) {
 	}
 }
 
-// finished tells whether the payment has no operation whose outcome is owed.
+// finished reports whether the payment has no open operation.
 func finished(p payment.State) bool {
 	for _, op := range p.Operations {
 		if op.State.Open() {

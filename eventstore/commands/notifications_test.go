@@ -168,8 +168,8 @@ func TestNoticeAtOnce(t *testing.T) {
 	}
 }
 
-// TestNoticeAfterCrash: a crash after any of the three events of a notification ends well: whoever applies what waits
-// finds what is done and does the rest (D14).
+// TestNoticeAfterCrash: a crash after any of the three events of a notification ends well: the next process that
+// applies it finds the work done and does the rest (D14).
 func TestNoticeAfterCrash(t *testing.T) {
 	t.Parallel()
 	for _, died := range []string{"received", "recorded", "applied"} {
@@ -293,8 +293,8 @@ func TestNoPaymentAppears(t *testing.T) {
 	}
 }
 
-// TestSweep: a notification that was lost is found by asking, once, by any process; what came is not taken twice; where
-// a sweep has come to survives a restart (D14).
+// TestSweep: a sweep finds a lost notification, once, on any process; a notification that arrived is not applied twice;
+// the cursor survives a restart (D14).
 func TestSweep(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -303,7 +303,7 @@ func TestSweep(t *testing.T) {
 	s := r.inboxService(known)
 	paid := r.pay(s, approvedCard)
 	opened, err := r.sim.OpenDispute(context.Background(), protocol.DisputeOrder{Reference: paid.ID, Type: processor.Chargeback, ReasonCode: "10.4"})
-	if err != nil { // nobody is told: no URL was given
+	if err != nil { // no notification is sent: there is no URL
 		t.Fatal(err)
 	}
 	sweep := func(s *commands.Service) {
@@ -374,7 +374,7 @@ func TestSweepOfDeafProcessors(t *testing.T) {
 	}
 }
 
-// TestSweepOfManyPages: a sweep goes through all that was told, page by page (D14).
+// TestSweepOfManyPages: a sweep reads all pages (D14).
 func TestSweepOfManyPages(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -68,7 +68,7 @@ func TestRefusedKeyLeavesTheToken(t *testing.T) {
 	}
 }
 
-// TestAbandonedOnTwoNodes: an action that its customer abandoned fails once, whoever finds it (D7).
+// TestAbandonedOnTwoNodes: an abandoned action fails once, whichever node finds it (D7).
 func TestAbandonedOnTwoNodes(t *testing.T) {
 	t.Parallel()
 	r := newRigFor(t, false)

@@ -53,7 +53,7 @@ func TestVaultedCard(t *testing.T) {
 	if card, err := r.vault.Card(background, r.ref(token), r.now()); err != nil || card.CVV != "737" {
 		t.Fatalf("before the first payment: %v", err)
 	}
-	for i, want := range []string{"MATCHED", "", ""} { // the simulator says what it was sent
+	for i, want := range []string{"MATCHED", "", ""} { // the simulator echoes it
 		p, err := r.payAgain(s, token)
 		is(t, p, err, payment.StatusAuthorized)
 		if got := p.Risk; (want == "") != (got == nil || got.CVVResult == "" || got.CVVResult != "MATCHED") {

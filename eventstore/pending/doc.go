@@ -1,46 +1,42 @@
-// Package pending looks after work that waits: it finds in the views what is due by now, and has package commands do it.
+// Package pending finds pending work in the views when it is due, and passes it to package commands.
 //
-// What it is: a Keeper with a few loops, each with a bounded number of goroutines. What waits costs no memory of this
-// process: the views hold it in SQLite, in indexes ordered by the time at which it is due, and the loops read them in
-// pages. What is due:
+// A Keeper has a few loops, each with a bounded number of goroutines. Pending work takes no memory of this process: the
+// views hold it in SQLite, in indexes ordered by due time, and the loops read them in pages. The work:
 //
-//   - operations without an outcome (REQUESTED, UNKNOWN, PENDING): the processor is asked what became of them (D8);
-//   - actions that the customer did not take in time (D7);
-//   - notifications that wait in the inbox of their payment (D14);
-//   - decisions about payment attempts that a crash has left (§3.3).
+//   - operations without an outcome (REQUESTED, UNKNOWN, PENDING): a question to the processor (D8);
+//   - actions that the customer did not complete in time (D7);
+//   - pending notifications in the inboxes of payments (D14);
+//   - decisions about payment attempts that a crash interrupted (§3.3).
 //
 // # The wheel
 //
-// An operation for which callers wait, and the questions after that until they are five minutes apart, are the business
-// of the process that requested it: they stand in the memory of package commands, within bounds. All other operations
-// are asked about once every Round. When, follows from the time of the request alone: Patience after it, and then
-// every Round. So the time of the next question is written nowhere, no question costs a write, and a restart changes
-// nothing. A view orders operations by the time of their request modulo Round, their turn; the hand of a wheel moves
-// over the turns as time goes by, and what it passes is asked about.
+// The process that requested an operation asks about it while callers wait and until the questions are five minutes apart:
+// package commands holds those operations in memory, within bounds. For all other operations there is one question every
+// Round: Patience after the request, and then every Round. So the time of the next question is stored nowhere, no question
+// costs a write, and a restart changes nothing. A view orders operations by the time of their request modulo Round, their
+// turn; the hand of a wheel moves over the turns as time passes and asks about the operations that it passes.
 //
-// A start asks once about everything, whatever its age: a full turn of the wheel, at once. It runs behind the start,
-// which does not wait for it.
+// A start asks once about everything, whatever its age: a full turn of the wheel, at once. The start does not wait for it.
 //
-// A hand that falls behind, because there is too much to ask or the processor is slow, skips nothing and asks about
-// nothing twice: at most it falls one Round behind, and then every operation is asked about in each turn, which takes
-// longer than a Round.
+// A hand that falls behind, because of too many operations or a slow processor, skips no operation and asks about none
+// twice: it falls at most one Round behind, and then each turn, which takes longer than a Round, covers every operation.
 //
-// What was noted further ahead of the clock than it can be was noted before the clock was set back (package due). It is
-// looked after like what is old: how old it is cannot be told.
+// A record further ahead of the clock than possible was written before the clock was set back (package due). It counts as
+// old: its age is unknown.
 //
 // # Bounds
 //
 // Each processor has loops of its own with goroutines of their own: operationsAtOnce, actionsAtOnce and inboxesAtOnce
 // are all that a processor which hangs can hold. Other processors, the start, and the destruction of cards, which is not
 // here, do not notice. There is no bound over all processors beside these: the processors that hang would use it up. With
-// the agenda of package commands six processors are asked 144 questions at once at most, if all of them hang.
+// the agenda of package commands there are at most 144 questions to six processors at once, if all of them hang.
 //
 // Eight operations at once are 400 questions a second at a processor that answers within 20 ms. More would ask a slow
 // processor for more while it is in trouble; fewer make a turn of the wheel long: a million operations at six
-// processors take seven minutes at eight, and 14 at four. A processor that answers at once is asked 2,000 times a
-// second and more: then the look-ups of payments are the limit (TestPendingCaptures).
+// processors take seven minutes at eight, and 14 at four. A processor that answers at once gets 2,000 questions a
+// second and more: then the loads of payments are the limit (TestPendingCaptures).
 //
-// Two goroutines never ask about one operation at the same time: package commands sees to it. Several nodes may; the
+// Two goroutines never ask about one operation at the same time: package commands ensures that. Several nodes may; the
 // compare-and-swap on the outcome decides whose answer counts.
 //
 // # What it must not know

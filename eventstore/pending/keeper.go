@@ -14,29 +14,29 @@ import (
 )
 
 const (
-	// operationsAtOnce is how many operations one processor is asked about at once. One that answers within 20 ms is
-	// asked about 120,000 operations in a Round.
+	// operationsAtOnce limits the concurrent questions about operations to one processor. A processor that answers
+	// within 20 ms answers 120,000 questions in a Round.
 	operationsAtOnce = 8
-	// actionsAtOnce is how many abandoned actions one processor is asked about at once.
+	// actionsAtOnce limits the concurrent questions about abandoned actions to one processor.
 	actionsAtOnce = 4
-	// inboxesAtOnce is how many inboxes with notifications of one processor are looked at at once.
+	// inboxesAtOnce limits the inboxes of one processor that are applied concurrently.
 	inboxesAtOnce = 4
 	// pageSize is how many entries of a list are in memory.
 	pageSize = 256
-	// lookMost is the longest time between two looks at what became due by itself.
+	// lookMost is the longest interval between two reads of a list.
 	lookMost = time.Second
 )
 
-// Place is a place in a list: lists are ordered by At, then by ID.
+// Place is a place in a list ordered by At, then by ID.
 type Place struct {
 	At int64 // microseconds: of a turn, or since 1970
 	ID string
 }
 
-// first is before everything.
+// first is before every place.
 var first = Place{At: math.MinInt64}
 
-// Item is one entry of a list.
+// Item is an entry of a list.
 type Item struct {
 	Place   // ID is the aggregate's
 	Account domain.AccountID
@@ -45,29 +45,29 @@ type Item struct {
 // always is later than every time.
 var always = time.UnixMicro(math.MaxInt64)
 
-// Turns are the turns From to Through of the wheel, both included; of operations that were requested up to a time, or from
-// Ahead on, unless that is zero: so far ahead of the clock that it must have been set back since.
+// Turns are the turns From to Through of the wheel, both included, of operations requested up to a time, or, if Ahead
+// is not zero, from Ahead on: so far ahead of the clock that the clock was set back.
 type Turns struct {
 	From, Through    int64
 	Requested, Ahead time.Time
 }
 
-// Views are the lists of what waits, as far as this node's views show it. Each gives the entries behind a place, at
-// most limit.
+// Views are the lists of pending work, as far as this node's views show it. Each returns at most limit entries after a
+// place.
 type Views interface {
-	// OpenOperations lists the payments with an operation at a processor that has no outcome, by the turn of the first one.
+	// OpenOperations lists the payments with an open operation at a processor, by the turn of the first.
 	OpenOperations(ctx context.Context, name processor.Name, turns Turns, after Place, limit int) ([]Item, error)
-	// ExpiredActions lists the payments at a processor whose action expired by now, by the time at which it did.
+	// ExpiredActions lists the payments at a processor whose action expired by now, by expiry.
 	ExpiredActions(ctx context.Context, name processor.Name, now time.Time, after Place, limit int) ([]Item, error)
-	// WaitingInboxes lists the inboxes in which a processor's notification waits of which something can be done at now,
-	// by the time of its coming. The account is empty.
+	// WaitingInboxes lists the inboxes with a processor's pending notification that can be applied at now, by its
+	// arrival. The account is empty.
 	WaitingInboxes(ctx context.Context, name processor.Name, now time.Time, after Place, limit int) ([]Item, error)
-	// DueAttempts lists the decided payment attempts of which something is left to do, by the time of the decision,
-	// which is not later than decided.
+	// DueAttempts lists the decided payment attempts that are not completed, by the time of the decision, which is not
+	// later than decided.
 	DueAttempts(ctx context.Context, decided time.Time, after Place, limit int) ([]Item, error)
 }
 
-// Commands do what is due. Each may be called by many goroutines, for the same thing any number of times.
+// Commands do the work. Repeated and concurrent calls are safe.
 type Commands interface {
 	Recover(ctx context.Context, account domain.AccountID, id domain.PaymentID) error
 	ApplyPendingNotifications(ctx context.Context, reference domain.PaymentID) error
@@ -78,20 +78,20 @@ type Commands interface {
 type Config struct {
 	Views    Views
 	Commands Commands
-	Patience time.Duration // how old an operation is when this process asks about it although another one may
-	Actions  time.Duration // how long customers have for an action; 0: no action expires so late that the clock was set back
-	Every    time.Duration // time between two looks at inboxes and attempts
+	Patience time.Duration // age at which this process asks about another process's operation
+	Actions  time.Duration // the customers' time for an action; 0: do not look for actions ahead of the clock
+	Every    time.Duration // interval for inboxes and attempts
 	Now      func() time.Time
 	Logger   zerolog.Logger
 }
 
-// Keeper looks after what waits.
+// Keeper finds pending work in the views and passes it to Commands.
 type Keeper struct{ Config }
 
-// New makes a Keeper.
+// New returns a Keeper.
 func New(c Config) *Keeper { return &Keeper{c} }
 
-// Run looks after what waits until ctx ends.
+// Run works until ctx ends.
 func (k *Keeper) Run(ctx context.Context) {
 	var loops sync.WaitGroup
 	for _, name := range processor.Names {
@@ -135,9 +135,9 @@ func (k *Keeper) operations(ctx context.Context, name processor.Name) {
 	})
 }
 
-// actions ends the abandoned actions at one processor. Those that had no end at the first question are asked about again
-// by package commands, and from here once every Round. So are those that expire later than any action may: the clock was
-// set back since they were required, and package commands gives them their own time.
+// actions ends the expired actions at one processor. Package commands repeats the question about an action that had no
+// end, and this loop once every Round. The same holds for actions that expire later than any action may: the clock was
+// set back since they were required.
 func (k *Keeper) actions(ctx context.Context, name processor.Name) {
 	crew := newCrew(actionsAtOnce)
 	defer crew.wait()
@@ -163,7 +163,7 @@ func (k *Keeper) actions(ctx context.Context, name processor.Name) {
 	})
 }
 
-// aheadActions has package commands look at the actions that expire later than any that is required now.
+// aheadActions passes on the actions that expire later than any action required now.
 func (k *Keeper) aheadActions(ctx context.Context, crew *crew, name processor.Name, now time.Time) error {
 	if k.Actions == 0 {
 		return nil
@@ -179,8 +179,8 @@ func (k *Keeper) recoverPayment(ctx context.Context, i Item) {
 	}
 }
 
-// inboxes applies what a processor told and what could not be applied so far: after a crash, or of a payment that this
-// node did not know (D14).
+// inboxes applies a processor's pending notifications: after a crash, or about a payment that this node did not know
+// (D14).
 func (k *Keeper) inboxes(ctx context.Context, name processor.Name) {
 	crew := newCrew(inboxesAtOnce)
 	defer crew.wait()
@@ -198,9 +198,9 @@ func (k *Keeper) applyNotices(ctx context.Context, i Item) {
 	}
 }
 
-// attempts carries out decisions about payment attempts that a crash has left (§3.3). One that cannot be carried out
-// now, say because no processor is enabled any more, is tried again later. A decision ahead of the clock was taken before
-// the clock was set back: how long ago is not known, so it is carried out at once.
+// attempts completes decisions about payment attempts after a crash (§3.3). A decision that cannot be completed now,
+// for example because no processor is enabled, is tried again later. A decision ahead of the clock is completed at
+// once: the clock was set back, and its age is unknown.
 func (k *Keeper) attempts(ctx context.Context) {
 	crew := newCrew(1)
 	defer crew.wait()
@@ -226,10 +226,10 @@ func (k *Keeper) recoverAttempt(ctx context.Context, i Item) {
 	}
 }
 
-// now is the clock. Its times are compared with those of records.
+// now returns the clock, whose times are compared with those of records.
 func (k *Keeper) now() time.Time { return k.Now().Round(0) }
 
-// loop looks at once, and then again and again until ctx ends.
+// loop calls do at once and then periodically until ctx ends.
 func (k *Keeper) loop(ctx context.Context, every time.Duration, look func() error) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -244,7 +244,7 @@ func (k *Keeper) loop(ctx context.Context, every time.Duration, look func() erro
 	}
 }
 
-// each has the crew do something with every entry of a list behind a place. It returns when the last one has begun.
+// each passes every entry of a list after a place to the crew. It returns when the last job has begun.
 func (k *Keeper) each(ctx context.Context, crew *crew, after Place, do func(context.Context, Item), list func(Place) ([]Item, error)) error {
 	for {
 		page, err := list(after)
@@ -263,7 +263,7 @@ func (k *Keeper) each(ctx context.Context, crew *crew, after Place, do func(cont
 	}
 }
 
-// crew does jobs beside each other, so many at once. Without a job it has no goroutine.
+// crew runs a limited number of jobs concurrently. Without a job it has no goroutine.
 type crew struct {
 	places  chan struct{}
 	running sync.WaitGroup
@@ -271,7 +271,7 @@ type crew struct {
 
 func newCrew(size int) *crew { return &crew{places: make(chan struct{}, size)} }
 
-// do begins a job as soon as there is room for it, unless ctx ends first.
+// do starts a job as soon as there is room, unless ctx ends first.
 func (c *crew) do(ctx context.Context, job func()) error {
 	select {
 	case c.places <- struct{}{}:

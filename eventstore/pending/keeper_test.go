@@ -119,7 +119,7 @@ func (w *world) ask(ctx context.Context, name processor.Name, id string) error {
 	return nil
 }
 
-// when tells how long after a time each question about something came.
+// when returns how long after a time each question about something came.
 func (w *world) when(id string, since time.Time) (list []time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -157,8 +157,8 @@ func (w *world) keep(t *testing.T, d time.Duration) {
 	<-ended
 }
 
-// TestSchedule: a start asks about everything at once; then an operation is asked about when the patience since its
-// request is over, and every Round from then on (D8).
+// TestSchedule: a start asks about everything at once; then the questions about an operation come after the patience
+// since its request, and every Round from then on (D8).
 func TestSchedule(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, start := newWorld(), time.Now()
@@ -260,7 +260,8 @@ func TestBrokenViews(t *testing.T) {
 	})
 }
 
-// TestActionsAgain: an action that has no end is asked about again every Round; attempts and inboxes every so often.
+// TestActionsAgain: the question about an action without an end is repeated every Round; attempts and inboxes
+// periodically.
 func TestActionsAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, start := newWorld(), time.Now()

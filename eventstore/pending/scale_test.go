@@ -179,9 +179,9 @@ func inUse() (bytes, goroutines int) {
 	return int(m.HeapAlloc + m.StackInuse), runtime.NumGoroutine()
 }
 
-// TestPendingCaptures: captures whose confirmation is not there cost no goroutine each and next to no memory, while one
-// of the processors answers no question; all captures at the others are asked about after a start, and a stop does not
-// wait for anybody. With -pending 1000000 it takes some minutes.
+// TestPendingCaptures: pending captures cost no goroutine each and almost no memory, while one of the processors
+// answers no question; after a start there is a question about every capture at the others, and a stop waits for no
+// processor. With -pending 1000000 it takes some minutes.
 func TestPendingCaptures(t *testing.T) {
 	n := newNode(t)
 	n.fill(t, *captures)

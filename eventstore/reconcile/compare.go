@@ -8,20 +8,20 @@ import (
 	"payledger/domain/processor"
 )
 
-// Kind says in what the two sides differ.
+// Kind is the kind of a difference.
 type Kind string
 
 const (
-	MissingHere   Kind = "MISSING_HERE"  // it stands in the processor's books, and not in the ledger
-	MissingThere  Kind = "MISSING_THERE" // the ledger has it, and the processor's books do not
+	MissingHere   Kind = "MISSING_HERE"  // in the processor's books, not in the ledger
+	MissingThere  Kind = "MISSING_THERE" // in the ledger, not in the processor's books
 	OtherAmount   Kind = "OTHER_AMOUNT"  // or another currency
 	OtherState    Kind = "OTHER_STATE"
 	OtherMerchant Kind = "OTHER_MERCHANT" // under another merchant account at the processor
-	// OtherTransaction is another processorTransactionId: what is done next would act upon another one.
+	// OtherTransaction is a different processorTransactionId: the next operation would affect another transaction.
 	OtherTransaction Kind = "OTHER_TRANSACTION"
 )
 
-// Side is what one side has of an operation, or of a notification about a dispute. Amount is minor units.
+// Side is one side's record of an operation, or of a notification about a dispute. Amount is in minor units.
 type Side struct {
 	At         time.Time       `json:"at"` // requested here, created there
 	Amount     domain.Amount   `json:"amount"`
@@ -32,24 +32,24 @@ type Side struct {
 	TransactionID string `json:"processorTransactionId,omitempty"`
 }
 
-// Difference is one operation, or notification about a dispute, on which the ledger and the books do not agree.
+// Difference is one operation, or notification about a dispute, on which the ledger and the books disagree.
 type Difference struct {
 	Kind          Kind                `json:"difference"`
 	Payment       domain.PaymentID    `json:"paymentId"`
 	Operation     processor.Kind      `json:"operation"`
-	Key           domain.OperationKey `json:"idempotencyKey"`                 // empty of what somebody else asked for, and of disputes
-	ID            string              `json:"processorOperationId,omitempty"` // absent when missing there; of a dispute the notification's
+	Key           domain.OperationKey `json:"idempotencyKey"`                 // empty for out-of-band operations and disputes
+	ID            string              `json:"processorOperationId,omitempty"` // absent if missing there; the notification's id for disputes
 	Dispute       string              `json:"processorDisputeId,omitempty"`
 	TransactionID string              `json:"processorTransactionId,omitempty"`
 	Here          *Side               `json:"here,omitempty"`
 	There         *Side               `json:"there,omitempty"`
 
-	requestedAt time.Time // here, of the operation that it is about
-	since       time.Time // when the processor came by what may still be on its way here; zero: nothing may
+	requestedAt time.Time // here
+	since       time.Time // when the processor recorded a result that may be on its way here; zero: none
 }
 
-// missingThere gives the operations of a payment at a processor that its books should have and do not. records are
-// all of the payment there.
+// missingThere returns the operations of a payment that the processor's books should have and do not. records are all
+// of the payment's operations there.
 func missingThere(p payment.State, name processor.Name, records []processor.Record) (list []Difference) {
 	for _, op := range p.Operations {
 		if op.Target.Processor != name || !expected(p, op) {
@@ -69,8 +69,8 @@ func missingThere(p payment.State, name processor.Name, records []processor.Reco
 	return list
 }
 
-// repeated gives the records that stand in the books under the key, or id, of an operation that stands there already and
-// agree with it in everything: those that do not are found one by one (judged).
+// repeated returns the records under a key, or id, that agree with an earlier record of that key in everything. judged
+// finds those that do not agree.
 func repeated(p payment.State, records []processor.Record) (list []Difference) {
 	for _, r := range records {
 		if op, known := find(p, r); known && own(p, op, records).ID != r.ID && len(differences(p, r)) == 0 {
@@ -82,8 +82,8 @@ func repeated(p payment.State, records []processor.Record) (list []Difference) {
 	return list
 }
 
-// judged compares one operation in the books, of all of its payment there: a second one under a key was done twice, and
-// is missing here. looked says that the ledger's pass has named those that agree (repeated).
+// judged compares one operation in the books. A second operation under a key is missing here. looked: the ledger's pass
+// has reported those that agree (repeated).
 func judged(p payment.State, r processor.Record, records []processor.Record, looked bool) []Difference {
 	list := differences(p, r)
 	op, known := find(p, r)
@@ -95,7 +95,7 @@ func judged(p payment.State, r processor.Record, records []processor.Record, loo
 	return []Difference{d}
 }
 
-// own gives the record of an operation: of several under its key the one of its transaction, else the first.
+// own returns the record of an operation: of several under its key the record of its transaction, else the first.
 func own(p payment.State, op payment.Operation, records []processor.Record) (first processor.Record) {
 	for _, r := range records {
 		switch {
@@ -109,7 +109,7 @@ func own(p payment.State, op payment.Operation, records []processor.Record) (fir
 	return first
 }
 
-// of is a difference about an operation in the books.
+// of returns a difference about an operation in the books.
 func of(r processor.Record) Difference {
 	transaction := r.Answer.ProcessorTransactionID
 	return Difference{
@@ -120,11 +120,11 @@ func of(r processor.Record) Difference {
 	}
 }
 
-// differences compares one operation in the books with what the ledger has of it.
+// differences compares one operation in the books with the ledger.
 func differences(p payment.State, r processor.Record) (list []Difference) {
 	d := of(r)
 	add := func(kind Kind) { d.Kind = kind; list = append(list, d) }
-	p.ID = r.Reference // also when there is no such payment: its keys begin so
+	p.ID = r.Reference // also if there is no such payment: its keys begin with it
 	op, known := find(p, r)
 	if !known {
 		if _, ours := p.RevisionOf(r.Key); ours || r.State == processor.Succeeded {
@@ -151,16 +151,16 @@ func differences(p payment.State, r processor.Record) (list []Difference) {
 	return list
 }
 
-// otherTransaction compares what both sides call the transaction. Not every answer names one: what failed may have none,
-// and those of a completion stand with its authorization.
+// otherTransaction compares the transactions of both sides. Not every answer names one: a failure may have none, and a
+// completion's stands with its authorization.
 func otherTransaction(here, there *Side) bool {
 	return here.TransactionID != "" && there.TransactionID != "" && here.TransactionID != there.TransactionID
 }
 
-// moves tells whether an operation has to name its currency.
+// moves reports whether an operation must name its currency.
 func moves(kind processor.Kind) bool { return kind != processor.Complete && kind != processor.Void }
 
-// is tells whether an operation here and one there are the same.
+// is reports whether two records are of the same operation.
 func is(p payment.State, op payment.Operation, r processor.Record) bool {
 	if op.Kind != r.Kind || op.Target.Processor != r.Processor {
 		return false
@@ -182,7 +182,7 @@ func find(p payment.State, r processor.Record) (payment.Operation, bool) {
 
 func keyOf(p payment.State, op payment.Operation) domain.OperationKey {
 	if op.OutOfBandID != "" {
-		return "" // somebody else's
+		return "" // out of band
 	}
 	return p.OperationKey(op.Revision)
 }
@@ -194,13 +194,14 @@ func here(p payment.State, op payment.Operation) *Side {
 	}
 }
 
-// unanswered tells whether nothing is known here but the request (D8).
+// unanswered reports whether only the request is known here (D8).
 func unanswered(op payment.Operation) bool {
 	return op.State == payment.StateRequested || op.State == payment.StateUnknown
 }
 
-// expected tells whether the processor must have an operation: not one that our own books refused (D7), that nobody
-// answered yet, or whose key was fenced before it came (D14). The answers of a completion stand with its authorization.
+// expected reports whether the processor must have an operation. It need not have one that our own rules refused (D7),
+// that has no answer yet, or whose key was fenced before it arrived (D14). A completion's answers stand with its
+// authorization.
 func expected(p payment.State, op payment.Operation) bool {
 	if op.Refused || unanswered(op) {
 		return false
@@ -220,9 +221,9 @@ func expected(p payment.State, op payment.Operation) bool {
 	return true
 }
 
-// sameState compares what both sides say. What has no result here has none there: one that is known there is on its way
-// or was lost, for which its age speaks (Reconciler.Grace). The books know no required action, and an authorization that
-// was voided before its result was known here may have had one.
+// sameState compares the states. An operation without a result here has none there: a result that the processor has is
+// on its way or lost, which its age decides (Reconciler.Grace). The books know no required action, and an authorization
+// that was voided before its result was known here may have had one.
 func sameState(op payment.Operation, there processor.State) bool {
 	switch op.State {
 	case payment.StateRequested, payment.StateUnknown, payment.StateAction:

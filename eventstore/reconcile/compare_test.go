@@ -83,7 +83,7 @@ func told(p payment.State, records []processor.Record) (list []string) {
 	return list
 }
 
-// TestCompare: each way in which two sides can differ is told as what it is, and nothing else is.
+// TestCompare: each kind of difference is reported as its kind, and nothing else is.
 func TestCompare(t *testing.T) {
 	const other = 1
 	for _, c := range []struct {

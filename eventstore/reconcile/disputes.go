@@ -11,8 +11,8 @@ import (
 	"payledger/eventstore"
 )
 
-// disputes holds what is known here of disputes to what the processor told of them, whether or not it came, both ways:
-// notification by notification, so that what follows from them is the same (D14, D16).
+// disputes compares the dispute notifications known here with the processor's, whether or not they arrived, both ways,
+// notification by notification (D14, D16).
 func (r *run) disputes(ctx context.Context) error {
 	err := pool(ctx, func(ctx context.Context, submit func(*eventstore.Recorded) error) error {
 		return r.Store.Newest(ctx, r.Account, eventstore.Disputes.Name, func(uint64) {}, submit)
@@ -25,7 +25,7 @@ func (r *run) disputes(ctx context.Context) error {
 	}, r.told)
 }
 
-// dispute looks for what is known of one dispute, given its newest event, at the processor.
+// dispute compares one dispute, given its newest event, with the processor's notifications.
 func (r *run) dispute(ctx context.Context, newest *eventstore.Recorded) error {
 	d, err := eventstore.StateAt(ctx, r.Store, eventstore.Disputes, newest)
 	if err != nil || d.Subject.Processor != r.Processor {
@@ -51,7 +51,7 @@ func (r *run) dispute(ctx context.Context, newest *eventstore.Recorded) error {
 	return r.found(found)
 }
 
-// told compares one notification with what is known here.
+// told compares one notification with the dispute here.
 func (r *run) told(ctx context.Context, n processor.Notification) error {
 	d, err := r.disputeOf(ctx, n, eventstore.AllowStale)
 	if err != nil {
@@ -90,13 +90,13 @@ func (r *run) disputeOf(ctx context.Context, n processor.Notification, consisten
 	return tip.State, err
 }
 
-// waits tells whether a notification is kept here and cannot be applied yet.
+// waits reports whether a notification is stored here and pending.
 func (r *run) waits(ctx context.Context, n processor.Notification) (bool, error) {
 	tip, err := eventstore.Load(ctx, r.Store, eventstore.Inboxes, eventstore.InboxKey(string(n.Reference)), eventstore.Latest)
 	return slices.ContainsFunc(tip.State.Waiting(), func(w inbox.Notification) bool { return w.Processor == n.Processor && w.ID == n.ID }), err
 }
 
-// disputeDifferences compares what was told there with the fact that is known of it here.
+// disputeDifferences compares a notification there with its fact here.
 func disputeDifferences(d dispute.State, n processor.Notification) (list []Difference) {
 	there := n.Dispute
 	difference := Difference{
@@ -130,7 +130,7 @@ func disputeDifferences(d dispute.State, n processor.Notification) (list []Diffe
 	return list
 }
 
-// known is what is known here of a notification.
+// known is the local record of a notification.
 func known(f dispute.RecordedFact) Side {
 	return Side{
 		At: f.At, Amount: f.Amount, Currency: f.Currency, State: place(f.Type, f.Status),
@@ -138,7 +138,7 @@ func known(f dispute.RecordedFact) Side {
 	}
 }
 
-// place is a dispute's type and status in one.
+// place joins a dispute's type and status.
 func place(t processor.DisputeType, s processor.DisputeStatus) string {
 	return string(t) + " " + string(s)
 }

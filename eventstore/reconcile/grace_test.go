@@ -14,7 +14,7 @@ import (
 	"payledger/eventstore/reconcile"
 )
 
-// request makes a payment that was asked for at the processor and has no answer.
+// request creates a payment with a request at the processor and no answer.
 func request(t *testing.T, store *eventstore.Store, id domain.PaymentID) {
 	t.Helper()
 	meta, err := store.NewMeta("test", "request")

@@ -19,8 +19,8 @@ func Accounts(ctx context.Context, store *eventstore.Store) (list []domain.Accou
 	return list, err
 }
 
-// merchantsOf gives every merchant account that an account has had at a processor, the present one with those before: what was
-// done under one of these may be told of for a long time.
+// merchantsOf returns every merchant account that an account has, or had, at a processor: notifications about past ones
+// can still arrive.
 func merchantsOf(ctx context.Context, store *eventstore.Store, id domain.AccountID, name processor.Name) (map[string]bool, error) {
 	merchants := map[string]bool{}
 	events, err := store.History(ctx, eventstore.Accounts.Key(id, string(id)))
@@ -51,7 +51,7 @@ func merchantsOf(ctx context.Context, store *eventstore.Store, id domain.Account
 	return merchants, nil
 }
 
-// sharers gives the other accounts that have, or had, one of the account's merchant accounts.
+// sharers returns the other accounts that have, or had, one of the account's merchant accounts.
 func (r *run) sharers(ctx context.Context) (list []domain.AccountID, err error) {
 	all, err := Accounts(ctx, r.Store)
 	for _, id := range all {
@@ -70,8 +70,8 @@ func (r *run) sharers(ctx context.Context) (list []domain.AccountID, err error) 
 	return list, err
 }
 
-// claims tells whether what names a payment that the account does not have is the account's all the same: it was done
-// under a merchant account of its own, and the payment is nobody else's.
+// claims reports whether an operation of an unknown payment belongs to the account: it used one of the account's
+// merchant accounts, and no other account has the payment.
 func (r *run) claims(ctx context.Context, reference domain.PaymentID, merchant string) (bool, error) {
 	if !r.merchants[merchant] {
 		return false, nil
@@ -89,7 +89,7 @@ func (r *run) claims(ctx context.Context, reference domain.PaymentID, merchant s
 	return err == nil, err
 }
 
-// has tells whether a payment is an account's.
+// has reports whether an account has a payment.
 func (r *run) has(ctx context.Context, id domain.AccountID, reference domain.PaymentID) (bool, error) {
 	tip, err := eventstore.Load(ctx, r.Store, eventstore.Payments, eventstore.Payments.Key(id, string(reference)), eventstore.AllowStale)
 	return tip.State.Exists(), err

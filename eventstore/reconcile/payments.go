@@ -10,7 +10,7 @@ import (
 	"payledger/eventstore"
 )
 
-// ledger is the first pass: what the ledger has must stand there.
+// ledger is the first pass: it looks up the ledger's operations in the books.
 func (r *run) ledger(ctx context.Context) error {
 	return pool(ctx, func(ctx context.Context, submit func(*eventstore.Recorded) error) error {
 		begin := func(total uint64) { r.tell(func(p *Progress) { p.Total = total }) }
@@ -18,7 +18,7 @@ func (r *run) ledger(ctx context.Context) error {
 	}, r.payment)
 }
 
-// books is the second pass: what stands there must be known here, and be the same.
+// books is the second pass: it compares the operations in the books with the ledger.
 func (r *run) books(ctx context.Context) error {
 	return pool(ctx, func(ctx context.Context, submit func(processor.Record) error) error {
 		return r.Books.Operations(ctx, r.Processor, r.From, r.To, submit)
@@ -58,8 +58,8 @@ func (r *run) payment(ctx context.Context, newest *eventstore.Recorded) error {
 	return r.found(found)
 }
 
-// record compares one operation in the books with its payment. One that agrees may still be the second of its key: the
-// ledger's pass looks for these, but not where our request lies outside the time.
+// record compares one operation in the books with its payment. An operation that agrees may be the second of its key:
+// the ledger's pass looks for those, except where our request lies outside the time.
 func (r *run) record(ctx context.Context, there processor.Record) error {
 	tip, err := eventstore.Load(ctx, r.Store, eventstore.Payments, eventstore.Payments.Key(r.Account, string(there.Reference)), eventstore.AllowStale)
 	if err != nil {
@@ -94,7 +94,7 @@ func (r *run) record(ctx context.Context, there processor.Record) error {
 	return r.found(list)
 }
 
-// again reads a payment anew.
+// again loads a payment again.
 func (r *run) again(ctx context.Context, id domain.PaymentID) (payment.State, error) {
 	tip, err := eventstore.Load(ctx, r.Store, eventstore.Payments, eventstore.Payments.Key(r.Account, string(id)), eventstore.Latest)
 	return tip.State.Whole(), err

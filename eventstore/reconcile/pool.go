@@ -5,8 +5,7 @@ import (
 	"sync"
 )
 
-// pool lets some goroutines work on what produce submits, and gives the first error of any of them; then the others
-// are told to stop.
+// pool runs work on the values of produce in several goroutines. At the first error it stops them and returns it.
 func pool[T any](ctx context.Context, produce func(ctx context.Context, submit func(T) error) error, work func(context.Context, T) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -8,17 +8,17 @@ import (
 	"payledger/domain/processor"
 )
 
-// Question says what is compared.
+// Question selects the operations to compare.
 type Question struct {
 	Account   domain.AccountID
 	Processor processor.Name
-	From, To  time.Time // both included; the zero time is no limit
+	From, To  time.Time // both included; zero: no limit
 }
 
-// ErrReversed is the error of a question whose time ends before it begins: nothing could differ in it.
+// ErrReversed means that the question's time ends before it begins.
 var ErrReversed = errors.New("the time begins after its end")
 
-// Check refuses a question that asks for nothing.
+// Check refuses an empty question.
 func (q Question) Check() error {
 	if !q.From.IsZero() && !q.To.IsZero() && q.From.After(q.To) {
 		return ErrReversed
@@ -26,7 +26,7 @@ func (q Question) Check() error {
 	return nil
 }
 
-// covers tells whether a time is within the question's.
+// covers reports whether a time is within the question's.
 func (q Question) covers(at time.Time) bool {
 	return (q.From.IsZero() || !at.Before(q.From)) && (q.To.IsZero() || !at.After(q.To))
 }

@@ -11,18 +11,18 @@ import (
 	"payledger/eventstore"
 )
 
-// Books are a processor's, as far as they are looked at. Every error means that they could not be read whole.
+// Books are a processor's books. An error means that they could not be read completely.
 type Books interface {
 	ByReference(ctx context.Context, name processor.Name, reference domain.PaymentID) ([]processor.Record, error)
-	// Operations hands on what was created from one time to another, both included, in order of creation.
+	// Operations yields the operations created between two times, both included, in order of creation.
 	Operations(ctx context.Context, name processor.Name, from, to time.Time, handle func(processor.Record) error) error
-	// DisputesOf gives everything that the processor told about the disputes of a payment, whether or not it came.
+	// DisputesOf returns all of the processor's notifications about a payment's disputes, whether or not they arrived.
 	DisputesOf(ctx context.Context, name processor.Name, reference domain.PaymentID) ([]processor.Notification, error)
-	// DisputesTold hands on what the processor told about disputes from one time to another, both included, oldest first.
+	// DisputesTold yields the processor's dispute notifications between two times, both included, oldest first.
 	DisputesTold(ctx context.Context, name processor.Name, from, to time.Time, handle func(processor.Notification) error) error
 }
 
-// Counts are what was compared so far, or in all.
+// Counts are the numbers of compared records.
 type Counts struct {
 	Payments    int `json:"payments"`    // of the ledger
 	Operations  int `json:"operations"`  // of these payments at the processor, in the time
@@ -33,7 +33,7 @@ type Counts struct {
 	Differences int `json:"differences"` // reported
 }
 
-// Add sums up what was compared of two accounts.
+// Add adds the counts of another account.
 func (c Counts) Add(o Counts) Counts {
 	return Counts{
 		c.Payments + o.Payments, c.Operations + o.Operations, c.Records + o.Records, c.Open + o.Open, c.Fresh + o.Fresh,
@@ -41,8 +41,8 @@ func (c Counts) Add(o Counts) Counts {
 	}
 }
 
-// Progress tells how far a pass has come. Total is the number of payments of the first pass; that of the second is
-// not known.
+// Progress is the progress of a pass. Total is the number of payments of the first pass; that of the second is not
+// known.
 type Progress struct {
 	Books  bool   `json:"books"` // the second pass
 	Total  uint64 `json:"total"`
@@ -53,15 +53,15 @@ type Progress struct {
 type Reconciler struct {
 	Store *eventstore.Store
 	Books Books
-	// Grace is how long a result that the processor has may be on its way: its notification comes, or the service asks
-	// (D8). Zero: nothing comes any more, as in the folder of a stopped server.
+	// Grace is how long a result at the processor may be on its way here: by its notification, or by a question of the
+	// service (D8). Zero: none is on its way, as in the folder of a stopped server.
 	Grace time.Duration
 }
 
-// atOnce is how many payments are looked up at once.
+// atOnce is how many payments are looked up concurrently.
 const atOnce = 8
 
-// run is one comparison under way.
+// run is a comparison in progress.
 type run struct {
 	Reconciler
 	Question
@@ -74,8 +74,8 @@ type run struct {
 	last Progress
 }
 
-// Run compares, hands every difference to report, and tells progress now and then; both are called by one goroutine at
-// a time. An error means that not everything was compared.
+// Run compares, calls report with every difference, and calls progress from time to time, each from one goroutine at a
+// time. An error means that the comparison is incomplete.
 func (r Reconciler) Run(ctx context.Context, q Question, report func(Difference) error, progress func(Progress)) (Counts, error) {
 	if err := q.Check(); err != nil {
 		return Counts{}, err
@@ -96,7 +96,7 @@ func (r Reconciler) Run(ctx context.Context, q Question, report func(Difference)
 	return one.last.Counts, err
 }
 
-// tell changes the counts and shows them.
+// tell updates the counts and reports them.
 func (r *run) tell(change func(*Progress)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -104,7 +104,8 @@ func (r *run) tell(change func(*Progress)) {
 	r.progress(r.last)
 }
 
-// found reports what is not too fresh to judge. All of a list is of one operation, or notification.
+// found reports the differences that are old enough to judge. All differences of a list are about one operation or
+// notification.
 func (r *run) found(list []Difference) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -157,8 +157,8 @@ func make1(store *eventstore.Store, id domain.PaymentID) error {
 	return err
 }
 
-// TestStreams: every operation is compared and what differs is told, while both sides stream. The heap that it tells of
-// is also that of the embedded server, whose cache of the log's blocks is most of it. For a million: -operations 1000000,
+// TestStreams: every operation is compared and every difference reported, while both sides stream. The reported heap
+// includes the embedded server's, whose cache of the log's blocks is most of it. For a million: -operations 1000000,
 // best on a folder in memory.
 func TestStreams(t *testing.T) {
 	store := open(t)

@@ -50,13 +50,13 @@ func (e *Engine) advance(ctx context.Context, f *inFlight) (n next) {
 	}
 }
 
-// gone tells whether a run that is not due yet is over or another node's by now.
+// gone reports whether a run that is not due yet has ended or another node drives it.
 func (e *Engine) gone(ctx context.Context, f *inFlight) bool {
 	tip, err := eventstore.Load(ctx, e.Store, eventstore.WorkflowRuns, eventstore.WorkflowRuns.Key(f.Account, string(f.ID)), eventstore.Latest)
 	return err == nil && tip.State.Status() != workflow.Waiting
 }
 
-// later has the run looked at again.
+// later schedules the run again.
 func (e *Engine) later(f *inFlight, n next, err error) next {
 	switch {
 	case errors.Is(err, workflow.ErrNotNext), err == nil:

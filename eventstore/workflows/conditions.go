@@ -8,10 +8,10 @@ import (
 	"payledger/eventstore/workflows/condition"
 )
 
-// maxCompiled is how many conditions are kept compiled.
+// maxCompiled limits the cached conditions.
 const maxCompiled = 1024
 
-// conditions keeps conditions compiled.
+// conditions caches compiled conditions.
 type conditions struct {
 	compiler func(eventType string) *condition.Compiler
 
@@ -21,7 +21,7 @@ type conditions struct {
 
 type compiledKey struct{ eventType, text string }
 
-// compiled is a condition, or why it is none.
+// compiled is a condition, or its compile error.
 type compiled struct {
 	*condition.Condition
 	faults []condition.Fault
@@ -43,11 +43,11 @@ func (c *conditions) of(d workflow.Definition) compiled {
 	return made
 }
 
-// allowance is what all conditions of an account together may cost on one event, in CEL's units.
+// allowance is the total cost of an account's conditions on one event, in CEL's units.
 const allowance uint64 = 5_000
 
-// evaluate gives the verdict, and takes its cost from what may still be spent; a condition that this build does not
-// understand, or that comes when nothing is left, does not hold.
+// evaluate evaluates a condition and subtracts its cost from the allowance. A condition that this build does not
+// support, or that has no allowance left, does not hold.
 func (c compiled) evaluate(v condition.Values, spend *uint64) workflow.Evaluation {
 	switch {
 	case len(c.faults) > 0:
@@ -60,7 +60,7 @@ func (c compiled) evaluate(v condition.Values, spend *uint64) workflow.Evaluatio
 	return verdict
 }
 
-// compilerFor gives the compiler for what an event type is about.
+// compilerFor returns the compiler for an event type.
 func (e *Engine) compilerFor(eventType string) *condition.Compiler {
 	if strings.HasPrefix(eventType, "DISPUTE.") {
 		return e.DisputeCompiler
@@ -68,7 +68,7 @@ func (e *Engine) compilerFor(eventType string) *condition.Compiler {
 	return e.Compiler
 }
 
-// Check gives what is wrong with the condition of a workflow that an event type starts; nil when it compiles (D19).
+// Check returns the faults of a condition for an event type; nil: it compiles (D19).
 func (e *Engine) Check(eventType, text string) []condition.Fault {
 	_, faults := e.compilerFor(eventType).Compile(text)
 	return faults

@@ -11,13 +11,13 @@ import (
 )
 
 const (
-	// maxAccounts is how many accounts' books are kept, and maxChanges how many changes of all: they are read once, also
-	// when events are planned that are long past.
+	// maxAccounts limits the cached accounts, and maxChanges their changes. They are read once, also when events of the
+	// distant past are planned.
 	maxAccounts = 1024
 	maxChanges  = 1 << 18
 )
 
-// definitionHistory are the changes of accounts' workflows, as far back as they were asked for.
+// definitionHistory caches the changes of accounts' workflows.
 type definitionHistory struct {
 	store   *eventstore.Store
 	batch   uint64
@@ -25,12 +25,12 @@ type definitionHistory struct {
 	changes int
 }
 
-// book is one account's: its changes, the newest first, and one of the states.
+// accountHistory holds one account's changes, newest first, and one of its states.
 type accountHistory struct {
-	batch   uint64 // of which it is up to date
+	batch   uint64 // the batch for which it is up to date
 	changes []change
 	state   workflow.State
-	at      uint64 // the place of the event that state is after; 0: none is known
+	at      uint64 // the place of the event after which state was; 0: none is known
 }
 
 // change is a change's place in the log.
@@ -41,7 +41,7 @@ type change struct {
 	revision uint64
 }
 
-// refresh begins a batch of events: what was read before them may be old.
+// refresh begins a batch of events: the cache may lag behind them.
 func (b *definitionHistory) refresh() {
 	b.batch++
 	if len(b.of) > maxAccounts || b.changes > maxChanges {
@@ -52,7 +52,7 @@ func (b *definitionHistory) refresh() {
 	}
 }
 
-// at gives the account's workflows as they were at a time, by the changes' own times (D19).
+// at returns the account's workflows as they were at a time, by the changes' own times (D19).
 func (b *definitionHistory) at(ctx context.Context, account domain.AccountID, at time.Time) (workflow.State, error) {
 	key := eventstore.Workflows.Key(account, string(account))
 	known := b.of[account]
@@ -83,7 +83,7 @@ func (b *definitionHistory) at(ctx context.Context, account domain.AccountID, at
 	return workflow.State{}, nil
 }
 
-// update reads what came since.
+// update reads the changes since the last batch.
 func (b *definitionHistory) update(ctx context.Context, known *accountHistory, key eventstore.Key) error {
 	tip, err := eventstore.Load(ctx, b.store, eventstore.Workflows, key, eventstore.Latest)
 	if err != nil || tip.Recorded == nil {
@@ -111,7 +111,7 @@ func (b *definitionHistory) update(ctx context.Context, known *accountHistory, k
 	return nil
 }
 
-// stateAt gives the state after a change.
+// stateAt returns the state after a change.
 func (b *definitionHistory) stateAt(ctx context.Context, known *accountHistory, key eventstore.Key, c change) (workflow.State, error) {
 	if known.at == c.seq {
 		return known.state, nil

@@ -10,15 +10,15 @@ import (
 	"payledger/domain/workflow"
 )
 
-// Effect is what an action would have done.
+// Effect is the effect that an action would have had.
 type Effect struct {
 	Action  workflow.Action
-	Amount  domain.Amount // that would have been taken, released or given back; 0 of requests
-	Refusal string        // why it would have been refused; "": it would not
+	Amount  domain.Amount // that would have moved; 0 for HTTP requests
+	Refusal string        // the reason of its refusal; "": none
 }
 
-// DryRun tells what actions would do to a payment in a state, one after the other, if the processor did as it was
-// asked. After one that is refused, none is taken.
+// DryRun returns the effects that actions would have on a payment, one after the other, if the processor accepted each.
+// It stops at the first refusal.
 func DryRun(s payment.State, actions []workflow.Action, at time.Time) []Effect {
 	var effects []Effect
 	total := s.Amount
@@ -36,7 +36,7 @@ func DryRun(s payment.State, actions []workflow.Action, at time.Time) []Effect {
 	return effects
 }
 
-// simulated names the events that are not.
+// simulated is the id of simulated events.
 const simulated = "simulated"
 
 func dryRunOne(s payment.State, a workflow.Action, at time.Time) (payment.State, Effect) {

@@ -2,17 +2,17 @@ package workflows
 
 import "payledger/eventstore"
 
-// eventCache remembers the newest event of the aggregates that were read last, by its place.
+// eventCache holds the newest events of the aggregates that were read last, by place.
 type eventCache struct {
 	newer, older map[uint64]*eventstore.Recorded
 	bytes        int // of newer
 }
 
 const (
-	// cacheEvents is how many events are remembered, once or twice over, and recentBytes how much of them.
+	// cacheEvents is how many events each of the two generations holds, and cacheBytes how many bytes.
 	cacheEvents = 1024
 	cacheBytes  = 4 << 20
-	// cacheOverhead is what an event takes beside its body.
+	// cacheOverhead is an event's size beside its body.
 	cacheOverhead = 512
 )
 

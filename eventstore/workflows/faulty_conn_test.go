@@ -15,7 +15,7 @@ import (
 	"payledger/eventstore/workflows"
 )
 
-// way is how an effect goes wrong.
+// failureMode is how an effect goes wrong.
 type failureMode string
 
 const (
@@ -51,7 +51,7 @@ func newFault(effect string, nth int, w failureMode) *fault {
 	return &fault{effect: effect, nth: nth, mode: w, hit: make(chan struct{})}
 }
 
-// triggers tells whether it is time.
+// triggers reports whether the fault happens now.
 func (f *fault) triggers(effect string) bool {
 	if f == nil || f.effect != effect {
 		return false
@@ -62,7 +62,7 @@ func (f *fault) triggers(effect string) bool {
 	return f.seen == f.nth
 }
 
-// isIn tells whether the effect is among what is sent to the log's server.
+// isIn reports whether the effect is in the bytes that are sent to the log's server.
 func (f *fault) isIn(p []byte) bool {
 	if f.effect == writePosition {
 		return bytes.Contains(p, []byte("PUB positions.workflows "))
@@ -70,7 +70,7 @@ func (f *fault) isIn(p []byte) bool {
 	return eventstoretest.Sent(p, f.effect) >= 0
 }
 
-// wire is the way of one node to everything else: real connections, whose bytes it can lose.
+// faultyConn is a node's connections to everything else. It loses bytes of real connections.
 type faultyConn struct {
 	fault *fault
 	inner nats.InProcessConnProvider
@@ -80,7 +80,7 @@ type faultyConn struct {
 	links []net.Conn
 }
 
-// through is the option that lays the wire between a store and its server.
+// through is the option that puts the connection between a store and its server.
 func (w *faultyConn) through(o *nats.Options) error {
 	w.inner, o.InProcessServer = o.InProcessServer, w
 	return nil

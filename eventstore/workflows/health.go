@@ -5,11 +5,11 @@ import (
 	"sync"
 )
 
-// health is why events are not planned now, or not any more.
+// health is the reason why events are not planned.
 type health struct {
 	mu      sync.Mutex
-	ended   error // for good
-	trouble error // tried again
+	ended   error // permanent
+	trouble error // retried
 }
 
 var (
@@ -23,7 +23,7 @@ func (h *health) stopped(err error) {
 	h.ended = errors.Join(errStopped, err)
 }
 
-// set notes a trouble; true when there was none.
+// set sets the trouble, and reports whether there is one.
 func (h *health) set(err error) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -11,31 +11,32 @@ import (
 )
 
 const (
-	// maxInFlight is how many runs are in memory at most, and what one account and one workflow have of them; the rest
-	// stays in the views. A workflow that has fewer than spared gets a place beyond maxFlights too, up to allFlights.
+	// maxInFlight limits the runs in memory, and the two below those of an account and a workflow. The other runs stay
+	// in the views. A workflow with fewer than spared gets a place beyond maxInFlight, up to hardMaxInFlight.
 	maxInFlight           = 4096
 	maxInFlightOfAccount  = 1024
 	maxInFlightOfWorkflow = 256
 	spared                = 4
 	hardMaxInFlight       = 4 * maxInFlight
-	// laneWidth is how many actions of one workflow are under way.
+	// laneWidth is how many actions of one workflow run concurrently.
 	laneWidth = 16
-	// orphaned is how long nothing happens to a run before it counts as left behind by its node; longer than an
-	// operation is waited for.
+	// orphaned is how long nothing happens to a run before it counts as abandoned by its node. It is longer than the
+	// wait for an operation.
 	orphaned = 2 * time.Minute
-	// retryMost is the longest wait before an action is tried again by a run in memory, which gives up its place after
-	// triesMost in a row.
+	// retryMost is the longest wait before a run in memory repeats an action. The run gives up its place after
+	// triesMost repeats in a row.
 	retryMost = 30 * time.Second
 	triesMost = 6
 )
 
-// inFlight is one run in memory, from when it is due soon until it is over, another node's, or has to wait for long.
+// inFlight is a run in memory: from shortly before it is due until it ends, another node owns it, or it must wait for
+// long.
 type inFlight struct {
 	OpenRun
 	due     due.Time      // of its first action
-	adopt   bool          // what was requested is nobody else's
-	command string        // the id of the command with which an action was requested last
-	wake    chan struct{} // holds one signal: look again now
+	adopt   bool          // no other node drives its requested action
+	command string        // id of the command that requested the last action
+	wake    chan struct{} // holds one signal: try again now
 }
 
 // inFlightRuns are the runs in memory.
@@ -44,7 +45,7 @@ type inFlightRuns struct {
 	stop    context.CancelFunc
 	running sync.WaitGroup
 	acting  chan struct{} // closed by Act
-	look    chan struct{} // holds one signal: there is room for runs that are left in the views
+	look    chan struct{} // holds one signal: there is room for runs that stayed in the views
 
 	mu       sync.Mutex
 	closed   bool
@@ -52,11 +53,11 @@ type inFlightRuns struct {
 	waits    map[domain.PaymentID]map[*inFlight]bool
 	lanes    map[domain.WorkflowID]*lane
 	accounts map[domain.AccountID]int // runs in memory
-	left     bool                     // a run found no room, for other reasons than its workflow's own
+	left     bool                     // a run found no room, for a reason other than its workflow's limit
 	parked   parked
 }
 
-// lane are the places for actions of one workflow.
+// lane holds the places for actions of one workflow.
 type lane struct {
 	slots chan struct{}
 	users int
@@ -71,7 +72,7 @@ func (fs *inFlightRuns) start() {
 	fs.parked = parked{by: map[domain.RunID]*parkedRun{}, of: map[domain.PaymentID]map[domain.RunID]bool{}}
 }
 
-// close ends all flights and waits for them.
+// close ends all runs and waits for them.
 func (fs *inFlightRuns) close() {
 	fs.mu.Lock()
 	fs.closed = true
@@ -80,7 +81,7 @@ func (fs *inFlightRuns) close() {
 	fs.running.Wait()
 }
 
-// take brings an open run to its end beside the caller; false when there is no room for it now.
+// take drives an open run beside the caller. It returns false if there is no room now.
 func (e *Engine) take(run OpenRun) bool {
 	fs := &e.inFlight
 	fs.mu.Lock()
@@ -110,7 +111,7 @@ func (e *Engine) take(run OpenRun) bool {
 	return true
 }
 
-// room tells whether a run may have a place, and remembers that one had none.
+// room reports whether a run may have a place, and remembers a run that had none.
 func (fs *inFlightRuns) room(run OpenRun, l *lane) bool {
 	if l.users >= maxInFlightOfWorkflow {
 		l.left = true
@@ -124,7 +125,7 @@ func (fs *inFlightRuns) room(run OpenRun, l *lane) bool {
 	return false
 }
 
-// release gives a place back, and has the views looked through when half of those that were wanted are free.
+// release gives a place back. When half of the wanted places are free, it triggers a look at the views.
 func (fs *inFlightRuns) release(f *inFlight, l *lane) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
@@ -144,7 +145,7 @@ func (fs *inFlightRuns) release(f *inFlight, l *lane) {
 	}
 }
 
-// await has a flight woken by the events of its payment, until forget.
+// await wakes a run at the events of its payment, until forget.
 func (fs *inFlightRuns) await(f *inFlight) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
@@ -173,7 +174,7 @@ func (f *inFlight) signal() {
 	}
 }
 
-// wake has the runs look again that wait for the payment.
+// wake wakes the runs that wait for the payment.
 func (e *Engine) wake(payment domain.PaymentID) {
 	fs := &e.inFlight
 	fs.mu.Lock()
@@ -187,7 +188,7 @@ func (e *Engine) wake(payment domain.PaymentID) {
 	}
 }
 
-// wakeRun has a run look again to which something happened: on another node, most likely.
+// wakeRun wakes a run that changed, most likely on another node.
 func (fs *inFlightRuns) wakeRun(id domain.RunID) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
@@ -196,7 +197,7 @@ func (fs *inFlightRuns) wakeRun(id domain.RunID) {
 	}
 }
 
-// drive takes one run to its end, or as far as it gets before it has to wait for long, or ctx ends.
+// drive takes one run to its end, or until it must wait for long or ctx ends.
 func (e *Engine) drive(ctx context.Context, f *inFlight, l *lane) {
 	select {
 	case <-e.inFlight.acting:
@@ -226,7 +227,7 @@ func (e *Engine) drive(ctx context.Context, f *inFlight, l *lane) {
 			if e.park(f) {
 				return
 			}
-			continue // something happened to the payment meanwhile
+			continue // the payment changed meanwhile
 		}
 		err := f.rest(ctx, min(process.NextInterval(tried-1), retryMost))
 		e.inFlight.forget(f)
@@ -236,7 +237,7 @@ func (e *Engine) drive(ctx context.Context, f *inFlight, l *lane) {
 	}
 }
 
-// untilDue waits for the time of a run's first action; false when there is nothing left to do here.
+// untilDue waits until a run's first action is due. It returns false if there is nothing left to do here.
 func (e *Engine) untilDue(ctx context.Context, f *inFlight) bool {
 	for {
 		left := f.due.Left(e.Now())
@@ -249,7 +250,7 @@ func (e *Engine) untilDue(ctx context.Context, f *inFlight) bool {
 	}
 }
 
-// rest waits; a wake-up or the end of ctx ends it.
+// rest waits for d, a wake-up or the end of ctx.
 func (f *inFlight) rest(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -8,13 +8,13 @@ import (
 )
 
 const (
-	// maxParked is how many runs that wait for long are remembered; of what is more, only the views know.
+	// maxParked limits the parked runs in memory. The views know the others.
 	maxParked = 1 << 16
-	// parkMost is the longest time until a run that waits is looked at again; its payment's events come before.
+	// parkMost is the longest time until a parked run is tried again. Its payment's events wake it before.
 	parkMost = 10 * time.Minute
 )
 
-// parked are the runs that wait for long, for an outcome most often. They have no place in memory but this note.
+// parked holds the runs that wait for long, mostly for an outcome.
 type parked struct {
 	by map[domain.RunID]*parkedRun
 	of map[domain.PaymentID]map[domain.RunID]bool
@@ -25,8 +25,8 @@ type parkedRun struct {
 	until due.Time
 }
 
-// park lets a run go until something happens to its payment, or for a while that grows with how long nothing happened
-// to the run. False: something did happen, so that the run has to look again.
+// park removes a run from memory until its payment changes, or for a time that grows with its inactivity. It returns
+// false if the payment changed meanwhile.
 func (e *Engine) park(f *inFlight) bool {
 	fs := &e.inFlight
 	fs.mu.Lock()
@@ -44,7 +44,7 @@ func (e *Engine) park(f *inFlight) bool {
 	return true
 }
 
-// parkAhead lets a run rest that was noted ahead of the clock, until its own delay has gone by. Nothing wakes it before.
+// parkAhead parks a run that was noted ahead of the clock until its own delay is over. Nothing wakes it before.
 func (fs *inFlightRuns) parkAhead(run OpenRun, now time.Time) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
@@ -64,13 +64,13 @@ func (p *parked) add(run *parkedRun) {
 	p.of[run.Payment][run.ID] = true
 }
 
-// rests tells whether a run is parked and not to be looked at yet.
+// rests reports whether a run is parked and not due.
 func (p *parked) rests(id domain.RunID, now time.Time) bool {
 	run := p.by[id]
 	return run != nil && !run.until.Over(now)
 }
 
-// remove forgets a run, and reports whether it was parked.
+// remove removes a run, and reports whether it was parked.
 func (p *parked) remove(id domain.RunID) bool {
 	run := p.by[id]
 	if run == nil {
@@ -83,7 +83,7 @@ func (p *parked) remove(id domain.RunID) bool {
 	return true
 }
 
-// removeOf gives the runs that wait for a payment, which are parked no more.
+// removeOf removes and returns the runs that wait for a payment.
 func (p *parked) removeOf(payment domain.PaymentID) (runs []OpenRun) {
 	for id := range p.of[payment] {
 		runs = append(runs, p.by[id].OpenRun)

@@ -10,19 +10,20 @@ import (
 	"payledger/eventstore"
 )
 
-// unreadable is how long an event is tried that cannot be read while the log can.
+// unreadable is how long the planner tries an event that cannot be read while the log can.
 const unreadable = time.Minute
 
-// errUnreadable means that an event cannot be read, or what it is about, and that no repetition changes that.
+// errUnreadable means that an event, or its subject, cannot be read, and that no repetition changes that.
 var errUnreadable = errors.New("workflows: the event cannot be read")
 
-// persist repeats what the store may refuse for a while, and says so meanwhile, until it succeeds or ctx ends.
+// persist repeats a call that the store may refuse for a while, and reports the trouble to health, until it succeeds or
+// ctx ends.
 func (e *Engine) persist(ctx context.Context, do func() error) error {
 	return e.repeat(ctx, do, func(error) error { return nil })
 }
 
-// persistOn is persist for what is about one event: when the log itself gives that event all the while, the trouble
-// is the event's, and it is errUnreadable.
+// persistOn is persist for one event. If the log can read that event all the while, the event is at fault, and
+// persistOn returns errUnreadable.
 func (e *Engine) persistOn(ctx context.Context, r *eventstore.Recorded, do func() error) error {
 	since := time.Now()
 	return e.repeat(ctx, do, func(cause error) error {
@@ -35,7 +36,7 @@ func (e *Engine) persistOn(ctx context.Context, r *eventstore.Recorded, do func(
 	})
 }
 
-// repeat repeats until it succeeds, or fails with what no repetition changes, or with what ends it, or ctx ends.
+// repeat repeats a call until it succeeds, fails for good, or ctx ends.
 func (e *Engine) repeat(ctx context.Context, do func() error, ends func(error) error) error {
 	for tried := 0; ; tried++ {
 		err := do()
@@ -65,7 +66,7 @@ func (e *Engine) repeat(ctx context.Context, do func() error, ends func(error) e
 	}
 }
 
-// transient tells what may pass by itself.
+// transient reports whether an error may pass by itself.
 func transient(err error) bool {
 	return !errors.Is(err, eventstore.ErrNewerSchema) && !errors.Is(err, eventstore.ErrUnknownEvent)
 }

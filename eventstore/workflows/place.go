@@ -14,7 +14,7 @@ type place struct {
 	kept []uint64
 }
 
-// pass moves behind events whose runs are all durable.
+// pass moves the place past events whose runs are durable.
 func (p *place) pass(events []*eventstore.Recorded) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

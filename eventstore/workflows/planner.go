@@ -17,11 +17,12 @@ import (
 const (
 	// maxBatch is how many events are planned before the place moves.
 	maxBatch = 512
-	// startWriters is how many runs are begun side by side.
+	// startWriters is how many runs are begun concurrently.
 	startWriters = 64
 )
 
-// plan begins the runs of events until ctx ends (nil) or an event cannot be planned: it is named, and never skipped.
+// plan begins the runs of events until ctx ends (nil) or an event cannot be planned. The error names the event; it is
+// never skipped.
 func (e *Engine) plan(ctx context.Context) error {
 	defer e.reader.Stop()
 	for {
@@ -56,7 +57,7 @@ func (e *Engine) planBatch(ctx context.Context, events []*eventstore.Recorded) e
 	return nil
 }
 
-// told has runs look again that an event is about.
+// told wakes the runs of an event's payment.
 func (e *Engine) told(r *eventstore.Recorded) {
 	switch {
 	case r.Aggregate == eventstore.Payments.Name:
@@ -66,14 +67,14 @@ func (e *Engine) told(r *eventstore.Recorded) {
 	}
 }
 
-// start is a run to be begun.
+// start is a run to begin.
 type start struct {
 	command workflow.StartRun
 	cause   *eventstore.Recorded // the trigger
 }
 
-// starts gives the runs that an event begins. An event that cannot be read, though the log can, begins runs that say
-// so and do nothing: it holds up no other.
+// starts returns the runs that an event begins. An unreadable event begins runs that report the fault and are skipped,
+// so that it holds up no others.
 func (e *Engine) starts(ctx context.Context, r *eventstore.Recorded) ([]start, error) {
 	candidates, err := causes.Candidates(r)
 	if err != nil || len(candidates) == 0 {
@@ -107,7 +108,7 @@ func (e *Engine) starts(ctx context.Context, r *eventstore.Recorded) ([]start, e
 	return begun, nil
 }
 
-// startsOf gives the runs of the workflows that wait for the event type.
+// startsOf returns the runs of the workflows with that trigger.
 func (e *Engine) startsOf(ctx context.Context, r *eventstore.Recorded, candidate webhook.Candidate, waiting []workflow.Workflow, spend *uint64) ([]start, error) {
 	var subject Subject
 	var cause *workflow.RunState
@@ -142,7 +143,7 @@ func startOf(r *eventstore.Recorded, kind string, w workflow.Workflow) start {
 	return start{cause: r, command: workflow.StartRun{Account: r.Account, Workflow: w, Trigger: occasion(r, kind)}}
 }
 
-// unread gives the runs of an event that cannot be read: which of the workflows it is about is not known.
+// unread returns the runs of an unreadable event: whose workflow it would match is unknown.
 func unread(r *eventstore.Recorded, kind string, waiting []workflow.Workflow) []start {
 	var begun []start
 	for _, w := range waiting {
@@ -156,7 +157,7 @@ func unread(r *eventstore.Recorded, kind string, waiting []workflow.Workflow) []
 	return begun
 }
 
-// met tells whether a trigger is about the status that the payment came into.
+// met reports whether a trigger matches the payment's new status.
 func met(t workflow.Trigger, s Subject) bool {
 	return t.Status == "" || t.Status == string(s.Payment.Status())
 }
@@ -168,8 +169,8 @@ func occasion(r *eventstore.Recorded, kind string) workflow.Occasion {
 	}
 }
 
-// causeOf gives the run of which an action led to the event; nil when none did. A run that is not found is an error:
-// without it the event would start what it must not.
+// causeOf returns the run whose action caused the event; nil: none. A run that is not found is an error: without it the
+// event could start what it must not.
 func (e *Engine) causeOf(ctx context.Context, r *eventstore.Recorded) (*workflow.RunState, error) {
 	id, is := workflow.CausedBy(r.CorrelationID)
 	if !is {
@@ -185,7 +186,7 @@ func (e *Engine) causeOf(ctx context.Context, r *eventstore.Recorded) (*workflow
 	return &tip.State, nil
 }
 
-// begin makes runs durable and has those that are due soon taken.
+// begin records runs and takes those that are due soon.
 func (e *Engine) begin(ctx context.Context, starts []start) error {
 	var (
 		mu      sync.Mutex

@@ -8,7 +8,7 @@ import (
 	"payledger/domain"
 )
 
-// report adds up what simulations of single shards come to.
+// report sums the simulations of single shards.
 type report struct {
 	mu sync.Mutex
 	Report
@@ -63,7 +63,7 @@ func (p *report) add(o *report) {
 	}
 }
 
-// oldest keeps the payments that were met first, as many as are told.
+// oldest keeps the first payments, as many as are reported.
 func (p *report) oldest() {
 	slices.SortFunc(p.Payments, func(a, b Simulated) int {
 		return cmp.Or(a.Occasion.At.Compare(b.Occasion.At), cmp.Compare(a.Payment, b.Payment), cmp.Compare(a.Occasion.Sequence, b.Occasion.Sequence))

@@ -109,7 +109,7 @@ func (r *rig) came() (keys, again int) {
 	return len(r.requests), again
 }
 
-// nodeConfig says what is different about a node.
+// nodeConfig holds a node's differences from the default.
 type nodeConfig struct {
 	idle     bool // it takes no runs
 	shared   bool // it is not alone

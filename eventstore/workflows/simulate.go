@@ -15,10 +15,11 @@ import (
 	"payledger/eventstore/causes"
 )
 
-// MaxSimulated is how many payments a simulation tells one by one; its sums are over all.
+// MaxSimulated is how many payments a simulation lists; its sums cover all.
 const MaxSimulated = 1000
 
-// Simulation asks what a workflow would have done with the account's past events (D20). Nothing is done.
+// Simulation requests the effects that a workflow would have had on the account's past events (D20). It changes
+// nothing.
 type Simulation struct {
 	Account  domain.AccountID
 	ID       domain.WorkflowID // whose own runs' doings would not have started it
@@ -26,7 +27,7 @@ type Simulation struct {
 	From, To *time.Time // of the events, inclusive; nil: no bound
 }
 
-// Simulated is what would have become of one trigger event.
+// Simulated is the result for one trigger event.
 type Simulated struct {
 	Payment  domain.PaymentID
 	Occasion workflow.Occasion
@@ -34,7 +35,7 @@ type Simulated struct {
 	Effects  []Effect
 }
 
-// Sum is what would have become of all actions of a place in the workflow, by currency.
+// Sum is the result of all actions at one place of the workflow, by currency.
 type Sum struct {
 	Step     int
 	Type     string
@@ -44,20 +45,20 @@ type Sum struct {
 	Amount   domain.Amount // of those taken
 }
 
-// Report is what a simulation comes to.
+// Report is the result of a simulation.
 type Report struct {
 	Events    int // of the account, in the range
 	Triggered int // that the trigger is about
 	Met       int // on which the condition holds
 	Errors    int // on which it could not be evaluated
 	Payments  []Simulated
-	More      bool // there are more payments than are told
+	More      bool // there are more payments than are listed
 	Read      int  // events that were read, of all accounts
 	Sums      []Sum
 }
 
-// Simulate replays the account's events against the workflow, without acting. Its condition must compile. One account
-// has one simulation at a time, and all have simulations: more are refused (RateLimitExceeded).
+// Simulate replays the account's events against the workflow without acting. Its condition must compile. An account
+// runs one simulation at a time, and all accounts `simulations`: more are refused (RateLimitExceeded).
 func (e *Engine) Simulate(ctx context.Context, s Simulation) (Report, error) {
 	prepared := e.conditions.of(s.Workflow)
 	if len(prepared.faults) > 0 {
@@ -90,12 +91,12 @@ func (e *Engine) Simulate(ctx context.Context, s Simulation) (Report, error) {
 }
 
 const (
-	// simulators is how many shards are read side by side, and simulations how many simulations there are at a time.
+	// simulators is how many shards are read concurrently, and simulations how many simulations run.
 	simulators  = 4
 	simulations = 2
 )
 
-// turnstile lets simulations in.
+// turnstile limits concurrent simulations.
 type turnstile struct {
 	mu sync.Mutex
 	in map[domain.AccountID]bool
@@ -129,7 +130,7 @@ type trial struct {
 	report    *report
 }
 
-// errEnd ends the reading of a shard where the simulation began.
+// errEnd ends the reading of a shard at the end of its range.
 var errEnd = errors.New("workflows: the end of the simulated range")
 
 func (t *trial) read(ctx context.Context, shard int) error {
@@ -164,10 +165,10 @@ func (t *trial) read(ctx context.Context, shard int) error {
 	return err
 }
 
-// slack is how far the clocks of nodes may be apart: the times of a shard's events need not grow.
+// slack is the largest difference between nodes' clocks: the times of a shard's events need not grow.
 const slack = time.Minute
 
-// event looks at one event of the account; what it takes least to tell comes first.
+// event processes one event of the account, cheapest checks first.
 func (t *trial) event(ctx context.Context, r *eventstore.Recorded) error {
 	defer t.before.put(r)
 	if t.From != nil && r.Time.Before(*t.From) || t.To != nil && r.Time.After(*t.To) {
@@ -212,7 +213,7 @@ func (t *trial) event(ctx context.Context, r *eventstore.Recorded) error {
 	return nil
 }
 
-// previous gives an event that was just read, and reads it from the log otherwise.
+// previous returns an event from the cache, else from the log.
 func (t *trial) previous(ctx context.Context, shard int, seq uint64) (*eventstore.Recorded, error) {
 	if r := t.before.get(seq); r != nil {
 		return r, nil

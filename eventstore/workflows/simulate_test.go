@@ -101,8 +101,8 @@ func defined(event, status, condition string, actions ...workflow.Action) workfl
 	return workflow.Definition{Name: "n", Trigger: workflow.Trigger{EventType: event, Status: status}, Condition: condition, Actions: actions}
 }
 
-// TestSimulate: a simulation tells what each event would have started, in the state of the payment then, and what of it
-// would have been refused, and does nothing (D20).
+// TestSimulate: a simulation reports the actions that each event would have started, in the state of the payment then,
+// and the refusals, and changes nothing (D20).
 func TestSimulate(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -198,7 +198,7 @@ func BenchmarkSimulate(b *testing.B) {
 				events += n.simulate(b, d, nil, nil).Events
 			}
 			b.ReportMetric(float64(events)/b.Elapsed().Seconds(), "events/s")
-			b.ReportMetric(float64(events)/(processorTime(b)-before).Seconds(), "events/cpu-s") // whoever else uses the machine
+			b.ReportMetric(float64(events)/(processorTime(b)-before).Seconds(), "events/cpu-s") // independent of other load
 		})
 	}
 }

@@ -9,8 +9,7 @@ import (
 )
 
 const (
-	// sweepEvery is how often open runs are looked for unless the configuration says otherwise, and horizon how long ahead
-	// of their time they are taken.
+	// sweepEvery is the default interval of sweeps, and horizon how long before their time runs are taken.
 	sweepEvery = 10 * time.Second
 	horizon    = 30 * time.Second
 	// sweepPage is how many runs of a workflow are read at a time, and sweepPages how often in one sweep.
@@ -18,7 +17,7 @@ const (
 	sweepPages = 16
 )
 
-// lookAfter takes the runs that are open and due: at once, again and again, and as soon as there is room for more.
+// lookAfter takes open runs that are due: at once, periodically, and when there is room for more.
 func (e *Engine) lookAfter(ctx context.Context) {
 	select {
 	case <-e.inFlight.acting:
@@ -40,7 +39,7 @@ func (e *Engine) lookAfter(ctx context.Context) {
 	}
 }
 
-// sweep takes what is open and due, and nobody's: of every workflow, so that none waits for another.
+// sweep takes the runs that are due and that no node drives, of every workflow in turn.
 func (e *Engine) sweep(ctx context.Context) error {
 	due := e.Now().Add(horizon)
 	ids, err := e.OpenRuns.DueWorkflows(ctx, due)
@@ -55,8 +54,8 @@ func (e *Engine) sweep(ctx context.Context) error {
 	return e.sweepAhead(ctx)
 }
 
-// sweepAhead takes the runs that were noted ahead of the clock, which was set back since: each when its own delay has gone
-// by since it was seen here first.
+// sweepAhead takes the runs that were noted ahead of the clock, which was set back since: each when its own delay is
+// over since this process first saw it.
 func (e *Engine) sweepAhead(ctx context.Context) error {
 	if now := e.Now().Round(0); e.sweptAhead.at.Before(now) {
 		e.sweptAhead = sweepPlace{at: now}
@@ -87,19 +86,19 @@ func (e *Engine) sweepAhead(ctx context.Context) error {
 	return nil
 }
 
-// theirs reports whether another node may be at a run.
+// theirs reports whether another node may drive a run.
 func (e *Engine) theirs(run OpenRun) bool {
 	return run.Running && !e.Alone && e.Now().Sub(run.Updated).Abs() <= orphaned
 }
 
-// sweepPlace is how far a workflow's open runs were looked through.
+// sweepPlace is how far a workflow's open runs were read.
 type sweepPlace struct {
 	at time.Time
 	id domain.RunID
 }
 
-// sweepOne goes on through a workflow's open runs, the longest due first, from where it stopped the last time, until
-// there is no room: runs that wait for long, or are others', keep none from being reached.
+// sweepOne continues through a workflow's open runs, longest due first, until there is no room. Runs that wait for
+// long, or that other nodes drive, do not hide others.
 func (e *Engine) sweepOne(ctx context.Context, id domain.WorkflowID, due time.Time) error {
 	for range sweepPages {
 		from := e.swept[id]

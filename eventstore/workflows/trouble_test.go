@@ -36,8 +36,8 @@ func (u unreadable) Subject(ctx context.Context, r *eventstore.Recorded, eventTy
 	return u.Subjects.Subject(ctx, r, eventType, personal)
 }
 
-// TestUnreadableEvent: an event that cannot be read is told by the health while it is tried, then begins runs that
-// say so, and holds up nothing any more.
+// TestUnreadableEvent: health reports an unreadable event while the planner tries it; then it begins runs that report
+// the fault, and holds up nothing any more.
 func TestUnreadableEvent(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

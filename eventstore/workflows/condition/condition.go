@@ -13,17 +13,17 @@ import (
 )
 
 const (
-	// maxCost bounds an evaluation, in CEL's units: about one per value read or compared. Conditions cost tens, and
-	// some more for each transaction that they go through.
+	// maxCost limits an evaluation, in CEL's units: about one per value read or compared. Conditions cost tens, and
+	// some more for each transaction that they read.
 	maxCost = 1_000
-	// maxNodes and maxDepth bound an expression, so that to compile it is quick.
+	// maxNodes and maxDepth limit an expression, so that it compiles quickly.
 	maxNodes = 2_000
 	maxDepth = 50
-	// maxRegex bounds the programs that regular expressions compile to.
+	// maxRegex limits the programs that regular expressions compile to.
 	maxRegex = 500
 )
 
-// Config says what conditions are about.
+// Config names the values that conditions read.
 type Config struct {
 	// Variables are the Go types of the values whose JSON conditions read, by the variables' names.
 	Variables map[string]reflect.Type
@@ -31,14 +31,14 @@ type Config struct {
 	Personal []string
 }
 
-// Compiler compiles conditions. It may be used from many goroutines.
+// Compiler compiles conditions. It is safe for concurrent use.
 type Compiler struct {
 	env      *cel.Env
 	schema   *schema
 	personal []string
 }
 
-// NewCompiler prepares for conditions over the given values.
+// NewCompiler returns a compiler for conditions over the given values.
 func NewCompiler(c Config) (*Compiler, error) {
 	s := &schema{byType: map[reflect.Type]*object{}, byName: map[string]*object{}}
 	registry, err := types.NewRegistry()
@@ -62,7 +62,7 @@ func NewCompiler(c Config) (*Compiler, error) {
 	return &Compiler{env: env, schema: s, personal: c.Personal}, nil
 }
 
-// Fault is why a condition does not compile, and where; both count from 1.
+// Fault is a compile error of a condition, with its place; line and column count from 1.
 type Fault struct {
 	Line, Column int
 	Message      string
@@ -72,17 +72,17 @@ func (f Fault) String() string {
 	return fmt.Sprintf("line %d, column %d: %s", f.Line, f.Column, f.Message)
 }
 
-// maxFaults is how many faults of one condition are told.
+// maxFaults is how many faults of one condition are reported.
 const maxFaults = 10
 
-// Condition is a compiled condition. It may be evaluated from many goroutines.
+// Condition is a compiled condition. It is safe for concurrent use.
 type Condition struct {
 	program  cel.Program
 	compiler *Compiler
 	guard    guard
 }
 
-// Compile compiles a condition; it gives its faults instead when it has any.
+// Compile compiles a condition, or returns its faults.
 func (c *Compiler) Compile(text string) (*Condition, []Fault) {
 	ast, issues := c.env.Compile(text)
 	if issues.Err() != nil {
@@ -104,8 +104,8 @@ func (c *Compiler) Compile(text string) (*Condition, []Fault) {
 	return &Condition{program: program, compiler: c, guard: guard{most: evaluateMost}}, nil
 }
 
-// Values are the variables of one evaluation: structs, or pointers to such, of the types of the Config. A function
-// without arguments that gives one is called when the variable is read.
+// Values are the variables of one evaluation: structs, or pointers to structs, of the types of the Config. A function
+// without arguments that returns one is called when the variable is read.
 type Values map[string]any
 
 // bound resolves variables for CEL.
@@ -130,14 +130,13 @@ func (b bound) ResolveName(name string) (any, bool) {
 // Parent is none.
 func (b bound) Parent() cel.Activation { return nil }
 
-// Holds evaluates the condition, and tells why it does not hold when that went wrong; personal says whether it read
-// personal data, or what would be there.
+// Holds evaluates the condition. err is an evaluation error; personal reports whether the condition read personal data.
 func (c *Condition) Holds(v Values) (holds, personal bool, err error) {
 	o, l := c.guarded(v, true)
 	return o.holds, l.touched, o.err
 }
 
-// Evaluate evaluates the condition, and tells what it read and what that cost, in CEL's units.
+// Evaluate evaluates the condition, and returns the values that it read and its cost in CEL's units.
 func (c *Condition) Evaluate(v Values) (verdict workflow.Evaluation, cost uint64) {
 	o, l := c.guarded(v, false)
 	verdict = workflow.Evaluation{Holds: o.holds, Seen: l.seen}
@@ -150,7 +149,7 @@ func (c *Condition) Evaluate(v Values) (verdict workflow.Evaluation, cost uint64
 	return verdict, o.cost
 }
 
-// guarded evaluates under the guard. What an evaluation that was given up read is not known.
+// guarded evaluates under the guard. The values read by an abandoned evaluation are unknown.
 func (c *Condition) guarded(v Values, quiet bool) (outcome, *log) {
 	l := &log{personal: c.compiler.personal, quiet: quiet}
 	o := c.guard.run(func() outcome { return c.evaluate(v, l) })

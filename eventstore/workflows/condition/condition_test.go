@@ -90,7 +90,7 @@ func TestHolds(t *testing.T) {
 	}
 }
 
-// TestErrors: what goes wrong while a condition runs makes it not hold, and is told (D19).
+// TestErrors: a condition that fails while it runs does not hold, and the error is reported (D19).
 func TestErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		`payment.statusReason.type == "ISSUER_DECLINED"`:                 "no such key: statusReason",
@@ -109,7 +109,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestFaults: what does not compile is told with its place (D19).
+// TestFaults: a compile error is reported with its place (D19).
 func TestFaults(t *testing.T) {
 	for text, want := range map[string]condition.Fault{
 		`payment.amout > 1`:                     {1, 8, "undefined field 'amout'"},
@@ -130,7 +130,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestSeen: what a condition read is told, and personal data is not.
+// TestSeen: the values that a condition read are reported, and personal data is not.
 func TestSeen(t *testing.T) {
 	v, _ := compile(t, `payment.amount > 1 && payment.metadata.tier == 3 && has(payment.riskData.cvvCheck) && `+
 		`payment.customer.firstName != "" && payment.paymentMethod.paymentMethodData.cardholderName != payment.orderId`).Evaluate(sample())

@@ -7,31 +7,31 @@ import (
 )
 
 const (
-	// evaluateMost is how long an evaluation may take by the clock: thousands of times of what its cost allows. It is
-	// there for what the cost does not see.
+	// evaluateMost is the time limit of an evaluation: thousands of times what its cost allows. It covers work that CEL
+	// does not charge.
 	evaluateMost = 2 * time.Second
-	// blockedFor is how long a condition that took longer is not evaluated again.
+	// blockedFor is how long a condition that exceeded evaluateMost is not evaluated.
 	blockedFor = time.Minute
 )
 
-// errTooLong counts as too costly: the expression did not end in its time.
+// errTooLong counts as too costly: the expression did not end in time.
 var errTooLong = errors.New("cost limit exceeded: it takes too long")
 
-// guard keeps an evaluation that does not end from holding up its caller.
+// guard limits how long an evaluation holds up its caller.
 type guard struct {
 	most    time.Duration
 	blocked atomic.Int64 // until then, in Unix nanoseconds
 }
 
-// outcome is what an evaluation came to.
+// outcome is the result of an evaluation.
 type outcome struct {
 	holds bool
 	cost  uint64
 	err   error
 }
 
-// run evaluates beside the caller, who waits no longer than the guard's time. What goes on afterwards is given up; its
-// results must not be looked at.
+// run evaluates beside the caller, which waits no longer than the guard's time. An evaluation that continues after that
+// is abandoned; its results must not be read.
 func (g *guard) run(evaluate func() outcome) outcome {
 	if time.Now().UnixNano() < g.blocked.Load() {
 		return outcome{cost: maxCost, err: errTooLong}

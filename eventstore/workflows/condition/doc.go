@@ -2,16 +2,16 @@
 // (CEL) over the Payment JSON or a dispute's (D19).
 //
 // Rules:
-//   - A condition is checked against the JSON's fields, as far as their types are known, when it is saved. What is
-//     wrong is told with its line and column.
-//   - What is absent from the JSON is absent here: reading it is an error, and has() tells. A date is a string, as in
+//   - A condition is checked against the JSON's fields, as far as their types are known, when it is saved. A
+//     fault has its line and column.
+//   - A member that is absent from the JSON is absent here: reading it is an error, and has() is false. A date is a string, as in
 //     the JSON; timestamp() reads it.
 //   - An expression makes no lists to go through, and compares single values and lists of such only: CEL charges a call
 //     when it has returned, and values that hold each other several times would make one call as long as they like.
-//   - An evaluation is bounded by cost: the same condition on the same values always ends the same. One that costs too
-//     much, or goes wrong, does not hold. Seconds beyond, it is given up, and not tried for a minute.
-//   - The values that an evaluation read are told afterwards, path by path. Personal data is named and not told, and
-//     an error that came after it was read is told without its details.
+//   - An evaluation is bounded by cost: the same condition on the same values always ends the same. An evaluation
+//     that costs too much, or fails, does not hold. After seconds it is abandoned, and not tried for a minute.
+//   - An evaluation reports the values that it read, path by path. Personal data is reported without its value, and a
+//     later error without its details.
 //
 // What it must not know: where values come from, what happens when a condition holds.
 //

@@ -9,22 +9,22 @@ import (
 )
 
 const (
-	// maxSeen is how many values an evaluation tells of.
+	// maxSeen is how many values an evaluation reports.
 	maxSeen = 32
-	// maxShown is how much of a value or an error is told, in bytes.
+	// maxShown is how many bytes of a value or an error are reported.
 	maxShown = 120
 	hidden   = "(personal)"
 )
 
-// log is what an evaluation read.
+// log holds the values that an evaluation read.
 type log struct {
 	personal []string // paths of personal data, and of what holds it
 	seen     []workflow.Seen
 	touched  bool // personal data was read
-	quiet    bool // nothing is told but touched
+	quiet    bool // records touched alone
 }
 
-// add notes a value; one that was read before is noted once.
+// add notes a value once.
 func (l *log) add(path string, value func() string) {
 	personal := l.holds(path)
 	l.touched = l.touched || personal
@@ -38,14 +38,14 @@ func (l *log) add(path string, value func() string) {
 	l.seen = append(l.seen, workflow.Seen{Path: cut(path), Value: shown})
 }
 
-// holds tells whether a path leads to personal data.
+// holds reports whether a path leads to personal data.
 func (l *log) holds(path string) bool {
 	return slices.ContainsFunc(l.personal, func(p string) bool {
 		return strings.HasPrefix(path, p) && (len(path) == len(p) || path[len(p)] == '.' || path[len(p)] == '[')
 	})
 }
 
-// cut keeps what is told short.
+// cut shortens a reported text.
 func cut(s string) string {
 	if len(s) <= maxShown {
 		return s

@@ -11,14 +11,15 @@ import (
 	"cel.dev/cel-go/parser"
 )
 
-// restricted refuses what could build values that grow with each step, or make one step long: CEL charges a call after
-// it returned. So nothing that an expression makes is ever gone through element by element, nor compared whole.
+// restricted refuses expressions that build values that grow with each step, or that make one step long: CEL charges a
+// call after it returned. So nothing that an expression builds is iterated or compared as a whole.
 type restricted struct{}
 
 // Name names the validator.
 func (restricted) Name() string { return "payledger.restricted" }
 
-// functions are those that conditions may call, beside the operators below. None makes a list, a map or another type.
+// functions are the functions that conditions may call, beside the operators below. None builds a list, a map or
+// another type.
 var functions = []string{
 	"size", "contains", "startsWith", "endsWith", "matches", "timestamp", "duration", "int", "uint", "double", "string", "bool",
 	"getFullYear", "getMonth", "getDayOfYear", "getDayOfMonth", "getDate", "getDayOfWeek", "getHours", "getMinutes", "getSeconds", "getMilliseconds",
@@ -27,7 +28,7 @@ var functions = []string{
 	operators.Add, operators.Subtract, operators.Multiply, operators.Divide, operators.Modulo, operators.Negate, operators.Index,
 }
 
-// macros are those of CEL that give a boolean; the others make lists, and say so.
+// macros are CEL's macros with a boolean result. The others build lists, and report so.
 var macros = []cel.Macro{
 	cel.HasMacro, cel.AllMacro, cel.ExistsMacro, cel.ExistsOneMacro, parser.ExistsOneMacroNew, unavailable("map", 2), unavailable("map", 3), unavailable("filter", 2),
 }
@@ -39,7 +40,7 @@ func unavailable(name string, arguments int) cel.Macro {
 	})
 }
 
-// Validate looks at every expression.
+// Validate checks every expression.
 func (restricted) Validate(_ *cel.Env, _ cel.ValidatorConfig, a *ast.AST, found *cel.Issues) {
 	report := func(e ast.Expr, why string) { found.ReportErrorAtID(e.ID(), "%s", why) }
 	ast.PreOrderVisit(a.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
@@ -58,7 +59,7 @@ func (restricted) Validate(_ *cel.Env, _ cel.ValidatorConfig, a *ast.AST, found 
 	}))
 }
 
-// refusedCall tells why a call is not allowed; "": it is.
+// refusedCall returns why a call is not allowed; "": it is.
 func refusedCall(a *ast.AST, c ast.CallExpr) string {
 	args := c.Args()
 	switch name := c.FunctionName(); {
@@ -80,7 +81,7 @@ func refusedCall(a *ast.AST, c ast.CallExpr) string {
 	return ""
 }
 
-// refusedRegex tells why a regular expression is not allowed. One that is none is told by CEL.
+// refusedRegex returns why a regular expression is not allowed. CEL reports a malformed one.
 func refusedRegex(e ast.Expr) string {
 	pattern, is := e.AsLiteral().(types.String)
 	if !is {
@@ -96,7 +97,7 @@ func refusedRegex(e ast.Expr) string {
 	return ""
 }
 
-// isRead tells whether an expression is a value of the JSON: a variable, and fields and elements of it.
+// isRead reports whether an expression is a value of the JSON: a variable, or a field or element of it.
 func isRead(e ast.Expr) bool {
 	switch e.Kind() {
 	case ast.IdentKind:
@@ -111,12 +112,13 @@ func isRead(e ast.Expr) bool {
 	}
 }
 
-// isConstants tells whether an expression is a list of constants.
+// isConstants reports whether an expression is a list of constants.
 func isConstants(e ast.Expr) bool {
 	return e.Kind() == ast.ListKind && !slices.ContainsFunc(e.AsList().Elements(), func(element ast.Expr) bool { return element.Kind() != ast.LiteralKind })
 }
 
-// plain tells whether a type is a single value's or a list of such. What is not known is a value of the JSON.
+// plain reports whether a type is a single value or a list of single values. A value of unknown type is a value of the
+// JSON.
 func plain(t *types.Type) bool {
 	return single(t) || t.Kind() == types.ListKind && single(t.Parameters()[0])
 }

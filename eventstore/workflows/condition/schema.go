@@ -8,7 +8,7 @@ import (
 	"cel.dev/cel-go/common/types"
 )
 
-// field is a member of a JSON object, as the struct field that it is made of.
+// field is a member of a JSON object, with its struct field.
 type field struct {
 	name     string
 	index    []int
@@ -17,25 +17,25 @@ type field struct {
 	cel      *types.FieldType
 }
 
-// object is what is known of a JSON object.
+// object is the known type of a JSON object.
 type object struct {
 	typ    *types.Type
 	names  []string
 	fields map[string]*field
 }
 
-// schema is what is known of all objects, by the Go types that they are made of and by the names of their CEL types.
+// schema holds all known objects, by their Go types and by the names of their CEL types.
 type schema struct {
 	byType map[reflect.Type]*object
 	byName map[string]*object
 }
 
-// typePrefix keeps our types' names out of the reach of expressions: an identifier cannot begin so.
+// typePrefix keeps our types' names out of the reach of expressions: an identifier cannot begin with it.
 const typePrefix = "json:"
 
 var marshaler = reflect.TypeFor[json.Marshaler]()
 
-// typeOf gives the CEL type of what a Go type's values are in JSON.
+// typeOf returns the CEL type of a Go type's JSON.
 func (s *schema) typeOf(t reflect.Type) *types.Type {
 	if t.Implements(marshaler) {
 		return types.StringType // dates
@@ -92,7 +92,7 @@ func (s *schema) addFields(o *object, t reflect.Type, at []int) {
 	}
 }
 
-// memberType is typeOf, but that a pointer which is always there may be null.
+// memberType is typeOf for a member: a pointer that is always present may be null.
 func (s *schema) memberType(t reflect.Type, options string) *types.Type {
 	typ := s.typeOf(t)
 	if t.Kind() == reflect.Pointer && options == "" && typ.IsAssignableType(types.StringType) {
@@ -113,7 +113,7 @@ func (o *object) add(f *field) {
 	o.fields[f.name] = f
 }
 
-// provider tells CEL our types beside its own.
+// provider adds our types to CEL's own.
 type provider struct {
 	*types.Registry
 	schema *schema

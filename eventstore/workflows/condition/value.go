@@ -12,7 +12,7 @@ import (
 	"cel.dev/cel-go/common/types/traits"
 )
 
-// value is a JSON object as CEL sees it: a struct whose fields are read when they are asked for.
+// value is a JSON object for CEL: a struct whose fields are read on demand.
 type value struct {
 	object *object
 	of     reflect.Value // a struct
@@ -21,10 +21,10 @@ type value struct {
 	schema *schema
 }
 
-// errNoKey is what CEL says of a map's missing key.
+// errNoKey is CEL's error for a map's missing key.
 func errNoKey(name string) error { return fmt.Errorf("no such key: %s", name) }
 
-// member is the struct field; false when the JSON would leave it out.
+// member returns a struct field; false if the JSON would leave it out.
 func (v *value) member(f *field) (reflect.Value, bool) {
 	m := v.of.FieldByIndex(f.index)
 	return m, !f.optional || !m.IsZero() && !emptyContainer(m)
@@ -62,7 +62,7 @@ func get(target any, f *field) (any, error) {
 	return v.schema.val(m, path, v.log), nil
 }
 
-// val gives a Go value as CEL sees its JSON.
+// val returns a Go value as CEL sees its JSON.
 func (s *schema) val(m reflect.Value, path string, l *log) ref.Val {
 	for m.Kind() == reflect.Pointer || m.Kind() == reflect.Interface {
 		if m.IsNil() {
@@ -105,13 +105,13 @@ func (s *schema) val(m reflect.Value, path string, l *log) ref.Val {
 	}
 }
 
-// scalar notes what was read.
+// scalar notes a value that was read.
 func scalar(v ref.Val, path string, l *log) ref.Val {
 	l.add(path, func() string { return text(v.Value()) })
 	return v
 }
 
-// text is a value's JSON; a string's without its quotes.
+// text returns a value's JSON; a string's without its quotes.
 func text(v any) string {
 	raw, err := json.Marshal(v)
 	if err != nil {
@@ -124,7 +124,7 @@ func text(v any) string {
 	return string(raw)
 }
 
-// entries is a map that notes what is read of it.
+// entries is a map that notes the entries that are read.
 type entries struct {
 	traits.Mapper
 	path string
@@ -151,19 +151,19 @@ func (e entries) Get(key ref.Val) ref.Val {
 	return e.Mapper.Get(key)
 }
 
-// Contains tells whether there is an entry.
+// Contains reports whether there is an entry.
 func (e entries) Contains(key ref.Val) ref.Val {
 	_, there := e.Find(key)
 	return types.Bool(there)
 }
 
-// What a value of CEL can do.
+// The interfaces of CEL values.
 func (v *value) Type() ref.Type { return v.object.typ }
 
 // Value is what the object is to Go: itself.
 func (v *value) Value() any { return v }
 
-// Equal compares by what the JSON says.
+// Equal compares the JSON.
 func (v *value) Equal(other ref.Val) ref.Val {
 	o, is := other.(*value)
 	return types.Bool(is && o.object == v.object && reflect.DeepEqual(o.of.Interface(), v.of.Interface()))
@@ -199,7 +199,7 @@ func (v *value) Get(index ref.Val) ref.Val {
 	return found.(ref.Val)
 }
 
-// IsSet tells whether a field whose name is only known now is there.
+// IsSet reports whether a field is present whose name is known only at run time.
 func (v *value) IsSet(index ref.Val) ref.Val {
 	name, _ := index.(types.String)
 	f := v.object.fields[string(name)]
