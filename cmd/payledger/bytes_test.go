@@ -37,6 +37,7 @@ const filledSession = `{"orderId":"%[1]s","customerId":"customer-%[1]s","currenc
 // TestBytes: a payment with its session, card, capture and webhooks takes no more of the disk than promised, where
 // others are made beside it. For figures: -weighed 2000.
 func TestBytes(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	app := startApp(t, testOptions(dir))
 	m := newMerchant(app.ready().API, app.credentials.APIKey)
@@ -45,6 +46,9 @@ func TestBytes(t *testing.T) {
 	m.must(t, "POST", "/management/webhook-endpoints", m.headers(), map[string]any{"url": shop.URL})
 	before, held := onDisk(t, dir), app.logSize(t)
 	n := *weighed
+	if testing.Short() {
+		n = min(n, 64)
+	}
 	var running sync.WaitGroup
 	for user := range weighedUsers {
 		running.Go(func() {

@@ -38,14 +38,16 @@ const (
 // TestGrowth: a log with many payments starts, after SIGTERM, after kill -9, without its views and without its tip store, pays, and
 // stays below the memory it was given. It prints what each took. For figures: -grown 1000000 -timeout 2h.
 func TestGrowth(t *testing.T) {
+	t.Parallel()
+	load := grownLoad
 	if testing.Short() {
-		*grown = min(*grown, 200)
+		*grown, load = min(*grown, 200), grownLoad/8
 	}
 	o := testOptions(*grownData)
 	if o.Data == "" {
 		o.Data = t.TempDir()
 	}
-	g := &growth{t: t, data: o.Data}
+	g := &growth{t: t, data: o.Data, paid: load}
 	g.key, g.ids = filled(t, o)
 	g.start("first, views made from nothing")
 	g.p.stop()
@@ -69,6 +71,7 @@ type growth struct {
 	data string
 	key  string
 	ids  []domain.PaymentID
+	paid int // payments over HTTP
 	p    *process
 }
 
@@ -125,7 +128,7 @@ func (g *growth) load() {
 	began := time.Now()
 	for user := range grownUsers {
 		running.Go(func() {
-			for i := user; i < grownLoad; i += grownUsers {
+			for i := user; i < g.paid; i += grownUsers {
 				token := m.token(g.t, fmt.Sprintf("load-%d", i), 2500, "4111111111111111")
 				if a, err := m.pay(token, "load-"+token); err != nil || a.status != http.StatusOK {
 					g.t.Errorf("create answered %d %v", a.status, err)
@@ -134,7 +137,7 @@ func (g *growth) load() {
 		})
 	}
 	running.Wait()
-	g.measure(fmt.Sprintf("under load, %.0f payments/s with session and card", grownLoad/time.Since(began).Seconds()))
+	g.measure(fmt.Sprintf("under load, %.0f payments/s with session and card", float64(g.paid)/time.Since(began).Seconds()))
 }
 
 // measure tells the memory of the process, and fails the test when it is above what it was given.
@@ -177,7 +180,7 @@ func (g *growth) get(path string) string {
 func (g *growth) sizes() {
 	g.t.Helper()
 	for name, n := range onDisk(g.t, g.data) {
-		g.t.Logf("%9.1f MiB, %6d bytes a payment: %s", float64(n)/(1<<20), n/int64(*grown+grownLoad), name)
+		g.t.Logf("%9.1f MiB, %6d bytes a payment: %s", float64(n)/(1<<20), n/int64(*grown+g.paid), name)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 // TestKeyUsesSurviveARestart: lastUsedAt is there again after an orderly stop, although no event holds it (D20).
 func TestKeyUsesSurviveARestart(t *testing.T) {
+	t.Parallel()
 	o := testOptions(t.TempDir())
 	made := initialized(t, o.Data)
 	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)

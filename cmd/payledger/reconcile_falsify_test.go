@@ -112,6 +112,10 @@ func (r *reconciling) falsify() {
 			if exit != exitFailure || !row.MatchString(table) {
 				r.Errorf("%s of %s has no row (exit %d):\n%s", c.difference, named, exit, table)
 			}
+			if testing.Short() && len(shown)%3 != 1 { // every third kind is shown by a running server, too
+				restore()
+				continue
+			}
 			r.start()
 			r.names(c.difference, named, c.alone, r.reconcile(exitFailure, processor.Name(name), "--url", r.app.ready().API, "--api-key", r.merchant.key))
 			r.stop()

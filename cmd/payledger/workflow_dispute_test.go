@@ -99,6 +99,7 @@ func (r *disputeRun) simulates(path, payment string) {
 // TestDisputeToldAgain: what a processor tells of a dispute later is no doing of the run that its first news started,
 // also when that run was the last that happened to the payment (D19).
 func TestDisputeToldAgain(t *testing.T) {
+	t.Parallel()
 	r := newDisputeRun(t, nil)
 	text, err := json.Marshal(onDispute("DISPUTE.STATUS", `dispute.status == "OPEN"`, `{"type":"refund","amount":100}`))
 	if err != nil {
