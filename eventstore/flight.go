@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strconv"
 	"time"
@@ -270,6 +271,8 @@ func (h *shard) fly(f *flight, hurry <-chan struct{}) bool {
 		h.send(f)
 		h.leave()
 		h.mu.Unlock()
+		runtime.Gosched() // the connection's goroutine sends the group first
+		encoders.refresh()
 	}
 	timer := time.NewTimer(publishTimeout)
 	defer timer.Stop()
