@@ -58,9 +58,8 @@ func (s *stack) give(e *zstd.Encoder) {
 	s.used = append(s.used, e)
 }
 
-// refresh makes a used encoder ready. An encoder copies the dictionary's table, 256 KiB, before its next frames, which takes
-// 15 µs; those of a single byte leave the copy as it is. So refresh takes this time out of the next append, while the disk
-// works for this one.
+// refresh makes a used encoder ready. Before its next frames an encoder copies the dictionary's table, 256 KiB, which takes up
+// to 15 µs; a single byte leaves the copy as it is. So the next append finds the copy made while the disk worked for this one.
 func (s *stack) refresh() {
 	s.mu.Lock()
 	last := len(s.used) - 1

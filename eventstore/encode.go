@@ -17,8 +17,8 @@ type encoder struct {
 	err error
 }
 
-// typeEncoder encodes the values of one type. A msgpack library that reads the type of each value anew took 25 µs for a
-// payment's first event; this takes 4 µs (BenchmarkMarshal).
+// typeEncoder encodes the values of one type. The msgpack library, which reads the type of each value anew, takes 20 µs for a
+// payment's state with all fields, and this 8 µs (BenchmarkMarshal).
 type typeEncoder struct {
 	write func(e *encoder, v reflect.Value)
 	empty func(v reflect.Value) bool // the value is left out of a struct, if its field has omitempty
