@@ -10,11 +10,13 @@ import (
 	"payledger/domain/account"
 	"payledger/domain/processor"
 	"payledger/eventstore"
+	"payledger/notifier/delivery"
+	"payledger/notifier/message"
 )
 
 // lagging are views that show an account as it was, until somebody waits for its newest event.
 type lagging struct {
-	Views
+	message.Views
 	was   account.State
 	shard int
 	seq   uint64
@@ -42,7 +44,7 @@ func (b *lagging) Account(id domain.AccountID) (account.State, bool) {
 // newestAccount gives the account and its place as the log holds them.
 func (r *rig) newestAccount() (account.State, *eventstore.Recorded) {
 	r.t.Helper()
-	tip, err := eventstore.Load(context.Background(), r.store, eventstore.Accounts, accountKey(merchantID), eventstore.Latest)
+	tip, err := eventstore.Load(context.Background(), r.store, eventstore.Accounts, eventstore.Accounts.Key(merchantID, string(merchantID)), eventstore.Latest)
 	r.must(err)
 	return tip.State, tip.Recorded
 }
@@ -71,13 +73,13 @@ func TestEndpointBehind(t *testing.T) {
 			inbox := newReceiver(t, nil)
 			r := newRig(t)
 			views := &lagging{}
-			r.views = func(v Views) Views { views.Views = v; return views }
+			r.views = func(v message.Views) message.Views { views.Views = v; return views }
 			r.start()
 			r.endpoint(inbox.url)
 			now, _ := r.newestAccount()
 			views.was = was(now)
 			r.pay(processor.Succeeded)
-			if d := r.until("over", func(d Delivery) bool { return !d.Status.Open() }); d.Status != Succeeded {
+			if d := r.until("over", func(d delivery.Delivery) bool { return !d.Status.Open() }); d.Status != delivery.Succeeded {
 				t.Errorf("it is %s", d.Status)
 			}
 			inbox.take(1)
@@ -92,16 +94,18 @@ func TestAccountAfterStart(t *testing.T) {
 	old, inbox := newReceiver(t, nil), newReceiver(t, nil)
 	r := newRig(t)
 	r.sole = true
-	r.views = func(v Views) Views { return held{v, true} } // nothing is sent yet
+	r.views = func(v message.Views) message.Views { return held{v, true} } // nothing is sent yet
 	r.start()
 	id := r.endpoint(old.url)
 	r.pay(processor.Succeeded)
-	r.until("planned", func(d Delivery) bool { return d.Status == Planned })
+	r.until("planned", func(d delivery.Delivery) bool { return d.Status == delivery.Planned })
 	was, _ := r.newestAccount()
 	r.redirect(id, inbox.url)
 	_, newest := r.newestAccount()
 	r.stop()
-	r.views = func(v Views) Views { return &lagging{Views: v, was: was, shard: newest.Shard, seq: newest.Seq} }
+	r.views = func(v message.Views) message.Views {
+		return &lagging{Views: v, was: was, shard: newest.Shard, seq: newest.Seq}
+	}
 	r.start()
 	inbox.take(1)
 	r.stop()
@@ -110,7 +114,7 @@ func TestAccountAfterStart(t *testing.T) {
 
 // gated are views that show events only once the gate is open.
 type gated struct {
-	Views
+	message.Views
 	open, asked chan struct{}
 }
 
@@ -134,7 +138,7 @@ func TestAccountAfterWait(t *testing.T) {
 	gate := gated{open: make(chan struct{}), asked: make(chan struct{}, 1)}
 	r := newRig(t)
 	r.sole = true
-	r.views = func(v Views) Views { gate.Views = v; return gate }
+	r.views = func(v message.Views) message.Views { gate.Views = v; return gate }
 	r.start()
 	id := r.endpoint(old.url)
 	r.pay(processor.Succeeded)

@@ -9,47 +9,27 @@ import (
 	"github.com/rs/zerolog"
 
 	"payledger/eventstore"
+	"payledger/notifier/delivery"
+	"payledger/notifier/health"
+	"payledger/notifier/message"
+	"payledger/notifier/sender"
 )
 
 const (
-	// firstBackoff and lastBackoff bound the waits before our own trouble is tried again; a receiver's
-	// failure is an outcome.
-	firstBackoff = 100 * time.Millisecond
-	lastBackoff  = time.Minute
 	// recordTime is how long recording an outcome may take once the notifier was told to end.
 	recordTime = time.Second
 )
 
-// backoff is the wait after n failures: it doubles.
-func backoff(n int) time.Duration {
-	if n >= 10 {
-		return lastBackoff
-	}
-	return min(firstBackoff<<n, lastBackoff)
-}
-
-// pause waits; false when ctx ended first.
-func pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return true
-	}
-}
-
 // dispatcher makes the attempts of deliveries and records how they end.
 type dispatcher struct {
-	write     func(context.Context, Delivery) (message, error)
-	sender    *sender
+	write     func(context.Context, delivery.Delivery) (sender.Message, error)
+	sender    *sender.Sender
 	stream    stream
-	retries   schedule
-	ownership ownership
+	retries   delivery.Schedule
+	ownership delivery.Ownership
 	now       func() time.Time
 	locks     *deliveryLocks
-	health    *health
+	health    *health.Health
 	tally     *tally
 	log       zerolog.Logger
 	// cut ends later than a lane's context: attempts in flight get that long to finish.
@@ -77,7 +57,7 @@ func (p *dispatcher) deliver(ctx context.Context, l *lane, e entry, free func())
 		return
 	}
 	free()
-	ended.Sender = p.ownership.processID
+	ended.Sender = p.ownership.ProcessID
 	if p.record(l, name, at, d, ended) {
 		p.tally.record(d.Status, ended)
 		p.logOutcome(name, ended)
@@ -99,7 +79,7 @@ func (p *dispatcher) nameOf(ctx context.Context, l *lane, e entry) (name string,
 		return err
 	})
 	if gone { // it was copied forward before
-		l.moved(e.at, 0, Delivery{})
+		l.moved(e.at, 0, delivery.Delivery{})
 		l.scanFrom(e.at)
 		err = eventstore.ErrDropped
 	}
@@ -108,17 +88,17 @@ func (p *dispatcher) nameOf(ctx context.Context, l *lane, e entry) (name string,
 
 // current gives the entry's delivery and its place if it is to be sent here and now. One that somebody else could have
 // touched is read again: it may have ended since, or have been tried and be due later.
-func (p *dispatcher) current(ctx context.Context, l *lane, e entry, name string) (d Delivery, at uint64, is bool) {
+func (p *dispatcher) current(ctx context.Context, l *lane, e entry, name string) (d delivery.Delivery, at uint64, is bool) {
 	if !l.holds(e.at) {
 		return d, 0, false
 	}
-	if e.fresh && !p.ownership.mustTakeOver(*e.record, p.now()) {
+	if e.fresh && !p.ownership.MustTakeOver(*e.record, p.now()) {
 		return *e.record, e.at, true
 	}
 	var last eventstore.StoredDelivery
 	err := p.persist(ctx, name, func() (err error) {
 		if last, err = p.stream.Last(ctx, name); err == nil {
-			d, err = Decode(last)
+			d, err = delivery.Decode(last)
 		}
 		return err
 	})
@@ -129,15 +109,15 @@ func (p *dispatcher) current(ctx context.Context, l *lane, e entry, name string)
 		l.moved(e.at, last.Seq, d)
 		return d, 0, false
 	}
-	if p.ownership.mustTakeOver(d, p.now()) {
+	if p.ownership.MustTakeOver(d, p.now()) {
 		return p.take(ctx, l, e.at, d)
 	}
 	return d, e.at, true
 }
 
 // take takes a delivery over from another process, and gives its place then.
-func (p *dispatcher) take(ctx context.Context, l *lane, from uint64, d Delivery) (taken Delivery, at uint64, is bool) {
-	taken = p.ownership.takenOver(d, p.now())
+func (p *dispatcher) take(ctx context.Context, l *lane, from uint64, d delivery.Delivery) (taken delivery.Delivery, at uint64, is bool) {
+	taken = p.ownership.TakeOver(d, p.now())
 	err := p.persist(ctx, d.Name(), func() (err error) {
 		at, err = p.put(from, taken)
 		if errors.Is(err, eventstore.ErrConflict) { // another one was faster; or this one, whose answer was lost
@@ -150,7 +130,7 @@ func (p *dispatcher) take(ctx context.Context, l *lane, from uint64, d Delivery)
 		return taken, 0, false
 	case at == 0:
 		l.scanFrom(from)
-		l.moved(from, 0, Delivery{})
+		l.moved(from, 0, delivery.Delivery{})
 		return taken, 0, false
 	}
 	l.movedInFlight(from, at)
@@ -158,41 +138,41 @@ func (p *dispatcher) take(ctx context.Context, l *lane, from uint64, d Delivery)
 }
 
 // attempt makes the next attempt of d; or ends it, when its endpoint takes no webhooks any more.
-func (p *dispatcher) attempt(ctx context.Context, d Delivery) (ended Delivery, ok bool) {
-	var m message
+func (p *dispatcher) attempt(ctx context.Context, d delivery.Delivery) (ended delivery.Delivery, ok bool) {
+	var m sender.Message
 	err := p.persist(ctx, d.Name(), func() (err error) {
 		m, err = p.write(ctx, d)
-		if errors.Is(err, ErrNoEndpoint) || errors.Is(err, ErrDisabled) {
-			ended, err = d.cancelled(), nil
+		if errors.Is(err, message.ErrNoEndpoint) || errors.Is(err, message.ErrDisabled) {
+			ended, err = d.Cancel(), nil
 		}
 		return err
 	})
 	if err != nil || ctx.Err() != nil {
 		return d, false
 	}
-	if ended.Status == Cancelled {
+	if ended.Status == delivery.Cancelled {
 		return ended, true
 	}
-	a, err := p.sender.attempt(p.cut, m)
+	a, err := p.sender.Attempt(p.cut, m)
 	if err != nil {
 		if p.cut.Err() == nil {
 			p.reportProblem(d.Name(), err)
 		}
 		return d, false
 	}
-	return d.ended(a, p.retries), true
+	return d.WithAttempt(a, p.retries), true
 }
 
 // record makes an outcome durable with compare-and-swap, and tells the lane. A conflict means that another process
 // has recorded one: what it recorded holds, unless it has only copied the record forward. It tells whether the outcome is
 // on record.
-func (p *dispatcher) record(l *lane, name string, at uint64, before, ended Delivery) bool {
+func (p *dispatcher) record(l *lane, name string, at uint64, before, ended delivery.Delivery) bool {
 	for n := 0; ; n++ {
 		place, err := p.put(at, ended)
 		switch {
 		case err == nil:
 			l.moved(at, place, ended)
-			p.health.clear(name)
+			p.health.Clear(name)
 			return true
 		case errors.Is(err, eventstore.ErrConflict):
 			if copied := p.copied(name, before); copied > at {
@@ -201,40 +181,40 @@ func (p *dispatcher) record(l *lane, name string, at uint64, before, ended Deliv
 				continue
 			}
 			l.scanFrom(at)
-			l.moved(at, 0, Delivery{})
-			p.health.clear(name)
+			l.moved(at, 0, delivery.Delivery{})
+			p.health.Clear(name)
 			return false
 		}
 		p.reportProblem(name, err)
-		if !pause(p.cut, backoff(n)) {
+		if !health.Pause(p.cut, health.Backoff(n)) {
 			return false
 		}
 	}
 }
 
 // copied gives the place of a delivery's newest record if that is the same as the one before the attempt; else 0.
-func (p *dispatcher) copied(name string, before Delivery) uint64 {
+func (p *dispatcher) copied(name string, before delivery.Delivery) uint64 {
 	stored, err := p.stream.Last(p.cut, name)
 	if err != nil {
 		return 0
 	}
-	d, err := Decode(stored)
+	d, err := delivery.Decode(stored)
 	if err != nil {
 		return 0
 	}
-	there, err := d.encode()
+	there, err := d.Encode()
 	if err != nil {
 		return 0
 	}
-	if was, err := before.encode(); err != nil || !bytes.Equal(there, was) {
+	if was, err := before.Encode(); err != nil || !bytes.Equal(there, was) {
 		return 0
 	}
 	return stored.Seq
 }
 
 // put writes once; when the notifier ends meanwhile, it has recordTime left.
-func (p *dispatcher) put(at uint64, ended Delivery) (uint64, error) {
-	body, err := ended.encode()
+func (p *dispatcher) put(at uint64, ended delivery.Delivery) (uint64, error) {
+	body, err := ended.Encode()
 	if err != nil {
 		return 0, err
 	}
@@ -250,14 +230,14 @@ func (p *dispatcher) persist(ctx context.Context, what string, do func() error) 
 	for n := 0; ; n++ {
 		err := do()
 		if err == nil {
-			p.health.clear(what)
+			p.health.Clear(what)
 			return nil
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		p.reportProblem(what, err)
-		if !pause(ctx, backoff(n)) {
+		if !health.Pause(ctx, health.Backoff(n)) {
 			return ctx.Err()
 		}
 	}
@@ -265,14 +245,14 @@ func (p *dispatcher) persist(ctx context.Context, what string, do func() error) 
 
 // reportProblem tells that a delivery cannot be made or recorded for a reason of our own.
 func (p *dispatcher) reportProblem(what string, err error) {
-	if p.health.set(what, err) {
+	if p.health.Set(what, err) {
 		p.log.Error().Err(err).Str("delivery", what).Msg("a webhook cannot be sent or recorded; trying again")
 	}
 }
 
 // logOutcome logs an outcome: never the URL, which can hold a merchant's secret, nor the body or the answer.
-func (p *dispatcher) logOutcome(name string, d Delivery) {
-	if d.Status == Cancelled {
+func (p *dispatcher) logOutcome(name string, d delivery.Delivery) {
+	if d.Status == delivery.Cancelled {
 		p.log.Info().Str("delivery", name).Str("aggregateId", d.AggregateID).Msg("webhook cancelled: its endpoint takes none")
 		return
 	}

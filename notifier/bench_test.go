@@ -15,6 +15,7 @@ import (
 
 	"payledger/domain/processor"
 	"payledger/eventstore"
+	"payledger/notifier/delivery"
 	"payledger/notifier/signature"
 )
 
@@ -93,9 +94,9 @@ func (r *rig) drained(n int) {
 	done := 0
 	_ = deliveries.Follow(context.Background(), 1, func(page []eventstore.StoredDelivery) error {
 		for _, stored := range page {
-			d, err := Decode(stored)
+			d, err := delivery.Decode(stored)
 			r.must(err)
-			if d.Status == Succeeded {
+			if d.Status == delivery.Succeeded {
 				done++
 			}
 		}

@@ -15,6 +15,10 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/account"
+	"payledger/notifier/delivery"
+	"payledger/notifier/health"
+	"payledger/notifier/payload"
+	"payledger/notifier/sender"
 	"payledger/notifier/signature"
 )
 
@@ -28,7 +32,7 @@ type bubble struct {
 	endpoint  func(domain.EndpointID) error // nil: it takes webhooks; guarded by mu
 	answer    func(call int, w http.ResponseWriter, r *http.Request)
 	limits    limits
-	ownership ownership
+	ownership delivery.Ownership
 	locks     deliveryLocks
 	ahead     time.Duration // how far the clock is ahead of the bubble's; guarded by mu
 
@@ -77,16 +81,16 @@ func newBubble(t testing.TB) *bubble {
 func secretOf(name domain.SecretID) string { return "plsec_" + string(name) }
 
 // write is the message of a delivery; what it tells is not what these tests are about.
-func (b *bubble) write(_ context.Context, d Delivery) (message, error) {
+func (b *bubble) write(_ context.Context, d delivery.Delivery) (sender.Message, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if err := b.endpoint(d.Endpoint); err != nil {
-		return message{}, err
+		return sender.Message{}, err
 	}
-	m := message{url: "http://93.184.216.34/" + d.Name(), head: envelope{EventType: d.Kind}, rest: []byte(`{"payment":{}}`)}
-	m.keys = []key{{b.signing.Secret, secretOf(b.signing.Secret)}}
+	m := sender.Message{URL: "http://93.184.216.34/" + d.Name(), Body: payload.Body{Head: payload.Envelope{EventType: d.Kind}, Rest: []byte(`{"payment":{}}`)}.SignedAt}
+	m.Keys = []sender.Key{{Name: b.signing.Secret, Text: secretOf(b.signing.Secret)}}
 	if previous, overlaps := b.signing.Overlap(time.Now()); overlaps {
-		m.keys = append(m.keys, key{previous.Secret, secretOf(previous.Secret)})
+		m.Keys = append(m.Keys, sender.Key{Name: previous.Secret, Text: secretOf(previous.Secret)})
 	}
 	return m, nil
 }
@@ -102,7 +106,7 @@ func (b *bubble) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if previous, overlaps := b.signing.Overlap(time.Now()); overlaps {
 		c.valid = append(c.valid, string(previous.Secret))
 	}
-	for _, name := range signatureHeaders {
+	for _, name := range []string{signature.HeaderPrimary, signature.HeaderSecondary} {
 		header := http.Header{signature.HeaderPrimary: r.Header.Values(name)}
 		for _, secret := range b.secrets {
 			if signature.Verify(header, body, time.Now(), secretOf(secret)) == nil {
@@ -139,7 +143,7 @@ func (b *bubble) set(ahead time.Duration) {
 func (b *bubble) start() {
 	b.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	h := &health{}
+	h := &health.Health{}
 	n := &Notifier{stream: b.stream, lanes: newLanes(b.stream, h, zerolog.Nop(), b.now)}
 	n.lanes.limits, n.lanes.ownership = b.limits, b.ownership
 	if err := n.loadOpen(ctx); err != nil {
@@ -148,8 +152,7 @@ func (b *bubble) start() {
 	b.lanes, n.ownership = n.lanes, b.ownership
 	b.peers = &peers{n, map[string]uint64{}}
 	b.dials = make(chan net.Conn)
-	s := newSender(Guard{}, DefaultTimeout, b.now)
-	s.client.Transport.(*http.Transport).DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+	s := sender.New(sender.Config{Timeout: sender.DefaultTimeout, Now: b.now, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		ours, theirs := net.Pipe()
 		select {
 		case b.dials <- theirs:
@@ -157,20 +160,20 @@ func (b *bubble) start() {
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
-	}
+	}})
 	b.server = &http.Server{Handler: b}
 	var serving sync.WaitGroup
 	ended := make(chan struct{})
 	serving.Go(func() { _ = b.server.Serve(pipes{b.dials, ended}) })
 	d := &dispatcher{
-		write: b.write, sender: s, stream: b.stream, retries: newSchedule(DefaultRetryDelays()), ownership: b.ownership, now: b.now, locks: &b.locks,
+		write: b.write, sender: s, stream: b.stream, retries: delivery.NewSchedule(delivery.DefaultRetryDelays()), ownership: b.ownership, now: b.now, locks: &b.locks,
 		health: h, tally: newTally(), log: zerolog.Nop(), cut: ctx,
 	}
 	b.lanes.run(ctx, d.deliver)
 	b.stop = func() {
 		cancel()
 		b.lanes.wait()
-		s.close()
+		s.Close()
 		close(ended)
 		if err := b.server.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
 			b.t.Error(err)
@@ -183,7 +186,7 @@ func (b *bubble) start() {
 func (b *bubble) plan(event string, endpoint domain.EndpointID) string {
 	b.t.Helper()
 	d := b.put(event, endpoint)
-	b.lanes.of(d.lane()).offer(d)
+	b.lanes.of(d.Lane()).offer(d)
 	return d.Name()
 }
 
@@ -192,10 +195,10 @@ func (b *bubble) put(event string, endpoint domain.EndpointID) plannedDelivery {
 	b.t.Helper()
 	d := goldenDelivery
 	d.EventID, d.Endpoint, d.PlannedAt = event, endpoint, b.now().UTC()
-	if b.ownership.shared {
-		d.Planner = b.ownership.processID
+	if b.ownership.Shared {
+		d.Planner = b.ownership.ProcessID
 	}
-	body, err := d.encode()
+	body, err := d.Encode()
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"payledger/domain"
 	"payledger/eventstore"
+	"payledger/notifier/delivery"
 )
 
 // started is what a start on a folder of so many deliveries takes, and how large they are there.
@@ -106,8 +107,8 @@ func putOver(t testing.TB, s records, i int) {
 	d := goldenDelivery
 	d.EventID, d.AggregateID, d.Seq, d.PlannedAt = id(), fmt.Sprintf("01%s", strings.ReplaceAll(id(), "-", "")[:24]), uint64(i)<<8, time.Now().UTC()
 	at := uint64(0)
-	for _, d := range []Delivery{d, d.ended(DeliveryAttempt{StartedAt: time.Now().UTC(), Duration: 1234, StatusCode: 200, Keys: []string{string(domain.SecretID("signing-secret.acct1.1"))}}, nominal)} {
-		body, err := d.encode()
+	for _, d := range []delivery.Delivery{d, d.WithAttempt(delivery.Attempt{StartedAt: time.Now().UTC(), Duration: 1234, StatusCode: 200, Keys: []string{string(domain.SecretID("signing-secret.acct1.1"))}}, nominal)} {
+		body, err := d.Encode()
 		if err == nil {
 			at, err = s.Put(context.Background(), d.Name(), at, body, d.Status.Open())
 		}

@@ -10,6 +10,8 @@ import (
 	"payledger/domain/processor"
 	"payledger/domain/webhook"
 	"payledger/eventstore"
+	"payledger/notifier/delivery"
+	"payledger/notifier/message"
 )
 
 var errCrashed = errors.New("crashed")
@@ -48,7 +50,7 @@ func (c *crashing) Save(ctx context.Context, reader string, at []uint64) error {
 
 // held are views that show nothing until they are let go: no webhook leaves.
 type held struct {
-	Views
+	message.Views
 	hold bool
 }
 
@@ -66,7 +68,7 @@ func crashRig(t *testing.T, hold bool, refuse func(name string, expected uint64,
 	c := &crashing{refuse: refuse, puts: make(chan uint64, 1024), saves: make(chan []uint64, 1024)}
 	r.config.Grace = time.Millisecond
 	r.wrap = func(s stream) stream { c.stream = s; return c }
-	r.views = func(v Views) Views { return held{v, hold} }
+	r.views = func(v message.Views) message.Views { return held{v, hold} }
 	r.start()
 	return r, c
 }
@@ -237,8 +239,8 @@ func TestTakenUp(t *testing.T) {
 	r.must(err)
 	deliveries, err := r.store.OpenDeliveries(context.Background())
 	r.must(err)
-	d := plan(e, id, webhook.PaymentStatus, "an earlier process", time.Now().UTC())
-	body, err := d.encode()
+	d := delivery.Plan(e, id, webhook.PaymentStatus, "an earlier process", time.Now().UTC())
+	body, err := d.Encode()
 	r.must(err)
 	_, err = deliveries.Put(context.Background(), d.Name(), 0, body, true)
 	r.must(err)

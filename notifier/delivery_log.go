@@ -15,6 +15,7 @@ import (
 	"payledger/domain"
 	"payledger/domain/account"
 	"payledger/eventstore"
+	"payledger/notifier/message"
 	"payledger/projections/deliveries"
 )
 
@@ -93,7 +94,7 @@ func (l *DeliveryLog) Run(ctx context.Context) error {
 		err = nil
 	}
 	if err != nil {
-		l.notifier.health.set(indexProblem, err)
+		l.notifier.health.Set(indexProblem, err)
 		l.log.Error().Err(err).Msg("the index of deliveries stands still")
 	}
 	l.leave(stop)
@@ -198,9 +199,9 @@ func errNotSent(err error) error {
 	switch {
 	case errors.Is(err, eventstore.ErrNotFound): // the index has it
 		return errDropped()
-	case errors.Is(err, ErrNoEndpoint):
+	case errors.Is(err, message.ErrNoEndpoint):
 		return account.NoEndpoint()
-	case errors.Is(err, ErrDisabled):
+	case errors.Is(err, message.ErrDisabled):
 		err := domain.Refuse(domain.KindInvalid, domain.ReasonRequestValidation, "The delivery's webhook endpoint is disabled.")
 		err.Recovery = "Enable the endpoint, then send the delivery again: PATCH /management/webhook-endpoints/{id}."
 		return err

@@ -14,6 +14,7 @@ import (
 	"payledger/domain"
 	"payledger/domain/processor"
 	"payledger/eventstore"
+	"payledger/notifier/delivery"
 	"payledger/projections/deliveries"
 
 	"github.com/rs/zerolog"
@@ -209,8 +210,8 @@ func TestLogPoison(t *testing.T) {
 	})
 	r.must(err)
 	d := goldenDelivery
-	d.Schema = deliverySchema + 1
-	body, err := d.encode()
+	d.Schema = delivery.Schema + 1
+	body, err := d.Encode()
 	r.must(err)
 	stream, err := r.store.OpenDeliveries(context.Background())
 	r.must(err)

@@ -10,6 +10,7 @@ import (
 
 	"payledger/domain/processor"
 	"payledger/eventstore"
+	"payledger/notifier/delivery"
 )
 
 // TestNames: of one delivery one attempt is under way at a time; who waits goes when its time is over.
@@ -49,9 +50,9 @@ func TestNames(t *testing.T) {
 }
 
 // record puts a record of a delivery behind another one, as another process does.
-func (b *bubble) record(at uint64, d Delivery) uint64 {
+func (b *bubble) record(at uint64, d delivery.Delivery) uint64 {
 	b.t.Helper()
-	body, err := d.encode()
+	body, err := d.Encode()
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -72,10 +73,10 @@ func TestEndedMeanwhile(t *testing.T) {
 		b.start()
 		d := b.put(goldenDelivery.EventID, goldenDelivery.Endpoint)
 		unlock, _ := b.locks.lock(context.Background(), d.Name())
-		lane := b.lanes.of(d.lane())
+		lane := b.lanes.of(d.Lane())
 		lane.offer(d)
 		synctest.Wait()
-		after := d.ended(DeliveryAttempt{StartedAt: time.Now(), StatusCode: 200, Manual: true}, nominal)
+		after := d.WithAttempt(delivery.Attempt{StartedAt: time.Now(), StatusCode: 200, Manual: true}, nominal)
 		lane.moved(d.at, b.record(d.at, after), after)
 		unlock()
 		pauseFor(time.Hour)
@@ -94,17 +95,17 @@ func TestConflict(t *testing.T) {
 		var planned plannedDelivery
 		b.answer = func(n int, w http.ResponseWriter, _ *http.Request) {
 			if n == 1 {
-				b.record(planned.at, planned.ended(DeliveryAttempt{StartedAt: time.Now(), StatusCode: 500, Failure: FailureStatus}, nominal))
+				b.record(planned.at, planned.WithAttempt(delivery.Attempt{StartedAt: time.Now(), StatusCode: 500, Failure: delivery.FailureStatus}, nominal))
 			}
 			w.WriteHeader(http.StatusInternalServerError)
 		}
 		b.start()
 		planned = b.put(goldenDelivery.EventID, goldenDelivery.Endpoint)
-		b.lanes.of(planned.lane()).offer(planned)
+		b.lanes.of(planned.Lane()).offer(planned)
 		pauseFor(time.Hour)
 		b.stop()
 		calls := b.callsTo(planned.Name())
-		if d := b.stream.decoded(t)[planned.Name()]; d.Status != Exhausted || len(d.Attempts) != 6 || len(calls) != 6 {
+		if d := b.stream.decoded(t)[planned.Name()]; d.Status != delivery.Exhausted || len(d.Attempts) != 6 || len(calls) != 6 {
 			t.Fatalf("%s after %d attempts on record, %d calls", d.Status, len(d.Attempts), len(calls))
 		}
 		onTime(t, "the rest", calls[1:], 1, 0)

@@ -13,6 +13,7 @@ import (
 
 	"payledger/domain/webhook"
 	"payledger/eventstore"
+	"payledger/notifier/delivery"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write golden files anew")
@@ -37,28 +38,28 @@ func golden(t *testing.T, name string, got []byte) {
 
 var goldenTime = time.Date(2026, 3, 14, 9, 26, 53, 589_793_000, time.UTC)
 
-var goldenDelivery = Delivery{
+var goldenDelivery = delivery.Delivery{
 	Schema: 2, Account: "acct1", Endpoint: "5d0f3c1e-2b6a-4f7d-9c8e-0a1b2c3d4e5f", Kind: webhook.PaymentStatus,
 	EventID: "22222222-0000-4000-8000-000000000002", Shard: 3, Seq: 70_000, Aggregate: "payment", AggregateID: "01golden",
-	Revision: 2, PlannedAt: goldenTime, Planner: "33333333-0000-4000-8000-000000000003", Status: Planned,
+	Revision: 2, PlannedAt: goldenTime, Planner: "33333333-0000-4000-8000-000000000003", Status: delivery.Planned,
 }
 
 // nominal is the schedule of D18 without its jitter.
-var nominal = schedule{delays: DefaultRetryDelays(), random: func() float64 { return 0.5 }}
+var nominal = delivery.Schedule{Delays: delivery.DefaultRetryDelays(), Random: func() float64 { return 0.5 }}
 
 // goldenRecords are a delivery's records, one for each status.
-func goldenRecords() []Delivery {
+func goldenRecords() []delivery.Delivery {
 	keys := []string{"signing-secret.acct1.2", "signing-secret.acct1.1"}
-	attempt := DeliveryAttempt{StartedAt: goldenTime, Duration: 1234, StatusCode: 503, Failure: FailureStatus, Excerpt: "try later", Keys: keys}
-	waits := goldenDelivery.ended(attempt, nominal)
+	attempt := delivery.Attempt{StartedAt: goldenTime, Duration: 1234, StatusCode: 503, Failure: delivery.FailureStatus, Excerpt: "try later", Keys: keys}
+	waits := goldenDelivery.WithAttempt(attempt, nominal)
 	by := attempt
 	by.Manual = true
-	exhausted := waits.ended(by, nominal)
-	for exhausted.Status != Exhausted {
-		exhausted = exhausted.ended(attempt, nominal)
+	exhausted := waits.WithAttempt(by, nominal)
+	for exhausted.Status != delivery.Exhausted {
+		exhausted = exhausted.WithAttempt(attempt, nominal)
 	}
-	won := waits.ended(DeliveryAttempt{StartedAt: goldenTime, Duration: 5, StatusCode: 200, Keys: keys[:1]}, nominal)
-	return []Delivery{goldenDelivery, waits, exhausted, won, waits.cancelled()}
+	won := waits.WithAttempt(delivery.Attempt{StartedAt: goldenTime, Duration: 5, StatusCode: 200, Keys: keys[:1]}, nominal)
+	return []delivery.Delivery{goldenDelivery, waits, exhausted, won, waits.Cancel()}
 }
 
 // TestDeliveryBytes: the bytes of a delivery stay readable for ever (schema 2).
@@ -66,12 +67,12 @@ func TestDeliveryBytes(t *testing.T) {
 	t.Parallel()
 	var lines []string
 	for _, d := range goldenRecords() {
-		body, err := d.encode()
+		body, err := d.Encode()
 		if err != nil {
 			t.Fatal(err)
 		}
 		lines = append(lines, hex.EncodeToString(body))
-		back, err := Decode(eventstore.StoredDelivery{Name: d.Name(), Seq: 1, Body: body})
+		back, err := delivery.Decode(eventstore.StoredDelivery{Name: d.Name(), Seq: 1, Body: body})
 		if err != nil || !reflect.DeepEqual(back, d) {
 			t.Errorf("read back as %+v, %v", back, err)
 		}
@@ -89,12 +90,12 @@ func TestOlderRecords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, want := range []Status{Planned, Exhausted, Succeeded} {
+	for i, want := range []delivery.Status{delivery.Planned, delivery.Exhausted, delivery.Succeeded} {
 		body, err := hex.DecodeString(strings.Fields(string(text))[i])
 		if err != nil {
 			t.Fatal(err)
 		}
-		d, err := Decode(eventstore.StoredDelivery{Name: goldenDelivery.Name(), Seq: 1, Body: body})
+		d, err := delivery.Decode(eventstore.StoredDelivery{Name: goldenDelivery.Name(), Seq: 1, Body: body})
 		if err != nil || d.Status != want || d.Schema != 2 || !d.NextAt.IsZero() || len(d.Attempts) != i {
 			t.Errorf("record %d reads as %+v, %v", i, d, err)
 		}
@@ -106,7 +107,7 @@ func TestDeliveryID(t *testing.T) {
 	t.Parallel()
 	other := goldenDelivery
 	other.Kind = webhook.PaymentRefund
-	if id := goldenDelivery.ID(); id != "r6q5r2lbhd6ei3vyy6sn3cw554" || other.ID() == id || IDOf(goldenDelivery.Name()) != id {
+	if id := goldenDelivery.ID(); id != "r6q5r2lbhd6ei3vyy6sn3cw554" || other.ID() == id || delivery.IDOf(goldenDelivery.Name()) != id {
 		t.Error(id, other.ID())
 	}
 }
@@ -115,22 +116,22 @@ func TestDeliveryID(t *testing.T) {
 func TestDecodeRefuses(t *testing.T) {
 	t.Parallel()
 	newer := goldenDelivery
-	newer.Schema = deliverySchema + 1
-	body, err := newer.encode()
+	newer.Schema = delivery.Schema + 1
+	body, err := newer.Encode()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Decode(eventstore.StoredDelivery{Name: newer.Name(), Body: body}); !errors.Is(err, ErrNewerRecord) {
+	if _, err := delivery.Decode(eventstore.StoredDelivery{Name: newer.Name(), Body: body}); !errors.Is(err, delivery.ErrNewerRecord) {
 		t.Error(err)
 	}
-	if body, err = goldenDelivery.encode(); err != nil {
+	if body, err = goldenDelivery.Encode(); err != nil {
 		t.Fatal(err)
 	}
 	for name, stored := range map[string]eventstore.StoredDelivery{
 		"another name": {Name: "acct2.a.b.c", Body: body}, "cut": {Name: goldenDelivery.Name(), Body: body[:20]},
 		"empty": {Name: goldenDelivery.Name()}, "no map": {Name: goldenDelivery.Name(), Body: []byte{1}},
 	} {
-		if _, err := Decode(stored); err == nil {
+		if _, err := delivery.Decode(stored); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}
@@ -138,17 +139,17 @@ func TestDecodeRefuses(t *testing.T) {
 
 // FuzzDecodeDelivery: no bytes make it panic, and what it accepts it writes the same way.
 func FuzzDecodeDelivery(f *testing.F) {
-	body, err := goldenDelivery.encode()
+	body, err := goldenDelivery.Encode()
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Add(body)
 	f.Fuzz(func(t *testing.T, body []byte) {
-		d, err := Decode(eventstore.StoredDelivery{Name: goldenDelivery.Name(), Body: body})
+		d, err := delivery.Decode(eventstore.StoredDelivery{Name: goldenDelivery.Name(), Body: body})
 		if err != nil {
 			return
 		}
-		if _, err := d.encode(); err != nil || d.Name() != goldenDelivery.Name() {
+		if _, err := d.Encode(); err != nil || d.Name() != goldenDelivery.Name() {
 			t.Error(d, err)
 		}
 	})

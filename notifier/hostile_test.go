@@ -7,11 +7,12 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"payledger/notifier/delivery"
+	"payledger/notifier/guard"
+	"payledger/notifier/sender"
 	"strings"
 	"testing"
 	"time"
-
-	"payledger/domain"
 )
 
 // hostile is a receiver that does what it likes with a connection once the request came.
@@ -89,13 +90,13 @@ func TestHostile(t *testing.T) {
 		do      func(net.Conn, <-chan struct{})
 		url     string
 		status  int
-		failure Failure
+		failure delivery.Failure
 		excerpt string
 	}{
-		"hangs before the headers": {do: hang, failure: FailureTimeout},
-		"hangs in the headers":     {do: say("HTTP/1.1 200 OK\r\nA: b\r\n", hang), failure: FailureTimeout},
-		"drips headers for ever":   {do: say("HTTP/1.1 200 OK\r\n", drip("a: b\r\n")), failure: FailureTimeout},
-		"drips a status for ever":  {do: drip("H"), failure: FailureTimeout},
+		"hangs before the headers": {do: hang, failure: delivery.FailureTimeout},
+		"hangs in the headers":     {do: say("HTTP/1.1 200 OK\r\nA: b\r\n", hang), failure: delivery.FailureTimeout},
+		"drips headers for ever":   {do: say("HTTP/1.1 200 OK\r\n", drip("a: b\r\n")), failure: delivery.FailureTimeout},
+		"drips a status for ever":  {do: drip("H"), failure: delivery.FailureTimeout},
 		"hangs in the body":        {do: say("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nwell", hang), status: 200, excerpt: "well"},
 		"drips a body for ever":    {do: say("HTTP/1.1 200 OK\r\n\r\n", drip("z")), status: 200, excerpt: "zzz"},
 		"an endless body": {do: say("HTTP/1.1 500 No\r\n\r\n", func(c net.Conn, _ <-chan struct{}) {
@@ -104,19 +105,19 @@ func TestHostile(t *testing.T) {
 					return
 				}
 			}
-		}), status: 500, failure: FailureStatus, excerpt: "xxx"},
-		"endless headers":      {do: say("HTTP/1.1 200 OK\r\nA: "+flood+flood, hang), failure: FailureProtocol},
-		"early hints for ever": {do: say(strings.Repeat("HTTP/1.1 103 Early Hints\r\n\r\n", 10_000), hang), failure: FailureProtocol},
-		"cuts at once":         {do: func(net.Conn, <-chan struct{}) {}, failure: FailureConnection},
-		"resets":               {do: func(c net.Conn, _ <-chan struct{}) { _ = c.(*net.TCPConn).SetLinger(0) }, failure: FailureConnection},
-		"is no HTTP":           {do: say("SSH-2.0-x\r\n", nil), failure: FailureProtocol},
-		"switches protocols":   {do: say("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n", hang), status: 101, failure: FailureStatus},
-		"301":                  {do: say("HTTP/1.1 301 Moved\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n", nil), status: 301, failure: FailureStatus},
-		"410":                  {do: say("HTTP/1.1 410 Gone\r\nContent-Length: 4\r\n\r\ngone", nil), status: 410, failure: FailureStatus, excerpt: "gone"},
-		"429":                  {do: say("HTTP/1.1 429 Slow\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n", nil), status: 429, failure: FailureStatus},
+		}), status: 500, failure: delivery.FailureStatus, excerpt: "xxx"},
+		"endless headers":      {do: say("HTTP/1.1 200 OK\r\nA: "+flood+flood, hang), failure: delivery.FailureProtocol},
+		"early hints for ever": {do: say(strings.Repeat("HTTP/1.1 103 Early Hints\r\n\r\n", 10_000), hang), failure: delivery.FailureProtocol},
+		"cuts at once":         {do: func(net.Conn, <-chan struct{}) {}, failure: delivery.FailureConnection},
+		"resets":               {do: func(c net.Conn, _ <-chan struct{}) { _ = c.(*net.TCPConn).SetLinger(0) }, failure: delivery.FailureConnection},
+		"is no HTTP":           {do: say("SSH-2.0-x\r\n", nil), failure: delivery.FailureProtocol},
+		"switches protocols":   {do: say("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n", hang), status: 101, failure: delivery.FailureStatus},
+		"301":                  {do: say("HTTP/1.1 301 Moved\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n", nil), status: 301, failure: delivery.FailureStatus},
+		"410":                  {do: say("HTTP/1.1 410 Gone\r\nContent-Length: 4\r\n\r\ngone", nil), status: 410, failure: delivery.FailureStatus, excerpt: "gone"},
+		"429":                  {do: say("HTTP/1.1 429 Slow\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n", nil), status: 429, failure: delivery.FailureStatus},
 		"299":                  {do: say("HTTP/1.1 299 Fine\r\nContent-Length: 0\r\n\r\n", nil), status: 299},
 		"control characters":   {do: say("HTTP/1.1 200 OK\r\nContent-Length: 17\r\n\r\n\x1b[31mr\xffed\x00\u00e9\x7f\r\n!!", nil), status: 200, excerpt: "[31mredé  !!"},
-		"bad TLS":              {url: tlsServer.URL, failure: FailureTLS},
+		"bad TLS":              {url: tlsServer.URL, failure: delivery.FailureTLS},
 	} {
 		t.Run(name, func(t *testing.T) {
 			url := c.url
@@ -124,17 +125,17 @@ func TestHostile(t *testing.T) {
 				url = hostile(t, c.do)
 			}
 			timeout := 5 * time.Second // none of these lasts as long, however busy the machine
-			if c.failure == FailureTimeout {
+			if c.failure == delivery.FailureTimeout {
 				timeout = 300 * time.Millisecond
 			}
-			s := newSender(Guard{AllowCIDRs: loopback}, timeout, time.Now)
-			defer s.close()
+			s := sender.New(sender.Config{Guard: guard.Guard{AllowCIDRs: loopback}, Timeout: timeout, Now: time.Now})
+			defer s.Close()
 			start := time.Now()
-			a, err := s.attempt(context.Background(), message{url: url, keys: []key{{secretName, secretText}}, rest: []byte(`{"payment":{}}`)})
-			if err != nil || a.StatusCode != c.status || a.Failure != c.failure || !strings.HasPrefix(a.Excerpt, c.excerpt) || len(a.Excerpt) > excerptLimit {
+			a, err := s.Attempt(context.Background(), sender.Message{URL: url, Keys: []sender.Key{{Name: secretName, Text: secretText}}, Body: emptyPayload})
+			if err != nil || a.StatusCode != c.status || a.Failure != c.failure || !strings.HasPrefix(a.Excerpt, c.excerpt) || len(a.Excerpt) > sender.ExcerptLimit {
 				t.Errorf("%+v %v", a, err)
 			}
-			if took := time.Since(start); took > timeout+answerTime+patience || c.failure == FailureTimeout && took < timeout {
+			if took := time.Since(start); took > timeout+sender.AnswerTime+patience || c.failure == delivery.FailureTimeout && took < timeout {
 				t.Errorf("it took %s", took)
 			}
 		})
@@ -145,40 +146,18 @@ func TestHostile(t *testing.T) {
 func TestHostileBody(t *testing.T) {
 	t.Parallel()
 	for name, do := range map[string]func(net.Conn, <-chan struct{}){"hangs": hang, "drips": drip("z")} {
-		s := newSender(Guard{AllowCIDRs: loopback}, time.Minute, time.Now)
+		s := sender.New(sender.Config{Guard: guard.Guard{AllowCIDRs: loopback}, Timeout: time.Minute, Now: time.Now})
 		start := time.Now()
-		a, err := s.attempt(context.Background(), message{
-			url: hostile(t, say("HTTP/1.1 200 OK\r\n\r\n", do)), keys: []key{{secretName, secretText}}, rest: []byte(`{"payment":{}}`),
+		a, err := s.Attempt(context.Background(), sender.Message{
+			URL: hostile(t, say("HTTP/1.1 200 OK\r\n\r\n", do)), Keys: []sender.Key{{Name: secretName, Text: secretText}}, Body: emptyPayload,
 		})
-		s.close()
+		s.Close()
 		took := time.Since(start)
 		if err != nil || a.StatusCode != 200 || took > patience {
 			t.Errorf("%s: %+v %v after %s", name, a, err, took)
 		}
-		if body := took - time.Duration(a.Duration)*time.Microsecond; body < answerTime {
+		if body := took - time.Duration(a.Duration)*time.Microsecond; body < sender.AnswerTime {
 			t.Errorf("%s: the time of the attempt holds the wait for its body: only %s came after it", name, body)
-		}
-	}
-}
-
-// TestExcerpt: an answer that repeats secrets, personal data or the webhook itself is not kept.
-func TestExcerpt(t *testing.T) {
-	t.Parallel()
-	m := message{keys: []key{{secretName, secretText}}}
-	m.private.CardholderName = "Ada Exämple"
-	m.private.Customer = &domain.Customer{Email: "ada@example.com", LastName: "O'Brien"}
-	filled := strings.Repeat(".", excerptLimit-len(secretText)/2)
-	for answer, want := range map[string]string{
-		"hello ADA EXÄMPLE": withheld, filled + secretText: withheld, filled + secretText[:9]: withheld, "ends in " + secretText[:20]: withheld,
-		"split Ada\x00 Ex\x1bämple": withheld, `as JSON: Ada Ex\u00e4mple`: withheld, "as HTML: O&#39;Brien": withheld, "lines: Ada\r\nExämple": withheld,
-		`body: "{\"eventType\":\"PAYMENT.STATUS\",\"notificationConfig\":{\"id\":`: withheld, "as a query: ada%40example.com": withheld,
-		"your address is ada@": "your address is ada@", "100% fine": "100% fine", `C:\unknown`: `C:\unknown`, filled + "plsec": filled + "plsec",
-		"": "", "  thanks\n": "thanks", "key " + secretText: withheld,
-		"card4111111111111111x": withheld, "0.4111111111111111": withheld, "41 111-111 1111 1111-1": withheld, "4222222222222": withheld, "4111111111111112": "4111111111111112",
-		`{"notificationConfig":{}}`: withheld, strings.Repeat("é", 400): strings.Repeat("é", 256), "a\u202eb": "ab",
-	} {
-		if got := excerpt([]byte(answer), m); got != want {
-			t.Errorf("%q: kept %q, want %q", answer, got, want)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"payledger/eventstore"
+	"payledger/notifier/delivery"
 	"payledger/projections/deliveries"
 )
 
@@ -45,7 +46,7 @@ func (l *DeliveryLog) apply(ctx context.Context, page []eventstore.StoredDeliver
 		if !stored.IsDelivery() {
 			continue
 		}
-		d, err := Decode(stored)
+		d, err := delivery.Decode(stored)
 		if err != nil {
 			return fmt.Errorf("deliveries: the record at %d: %w", stored.Seq, err)
 		}
@@ -57,7 +58,7 @@ func (l *DeliveryLog) apply(ctx context.Context, page []eventstore.StoredDeliver
 		return err
 	}
 	for _, r := range rows {
-		if r.Status != string(Planned) {
+		if r.Status != string(delivery.Planned) {
 			l.firstAttempts.recorded(r.Name)
 		}
 	}
@@ -65,7 +66,7 @@ func (l *DeliveryLog) apply(ctx context.Context, page []eventstore.StoredDeliver
 }
 
 // rowOf is what the index shows of a delivery.
-func rowOf(seq uint64, d Delivery) deliveries.Row {
+func rowOf(seq uint64, d delivery.Delivery) deliveries.Row {
 	r := deliveries.Row{
 		ID: d.ID(), Name: d.Name(), Seq: seq, Account: d.Account, Endpoint: d.Endpoint, EventType: string(d.Kind),
 		EventID: d.EventID, Aggregate: d.Aggregate, AggregateID: d.AggregateID, Status: string(d.Status),
@@ -80,7 +81,7 @@ func rowOf(seq uint64, d Delivery) deliveries.Row {
 }
 
 // detailOf is a delivery with its attempts.
-func detailOf(seq uint64, d Delivery) deliveries.Detail {
+func detailOf(seq uint64, d delivery.Delivery) deliveries.Detail {
 	detail := deliveries.Detail{Row: rowOf(seq, d), Tried: make([]deliveries.Attempt, len(d.Attempts))}
 	for i, a := range d.Attempts {
 		detail.Tried[i] = deliveries.Attempt{

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/netip"
+	"payledger/notifier/guard"
 	"strings"
 	"testing"
 )
@@ -11,7 +12,7 @@ import (
 // TestHostsAreNormalized: a host is judged by the name that a connection would use, however it is written (D18).
 func TestHostsAreNormalized(t *testing.T) {
 	t.Parallel()
-	dns := Guard{Resolver: rebind([]string{"93.184.216.34"}).resolver()}
+	dns := guard.Guard{Resolver: rebind([]string{"93.184.216.34"}).resolver()}
 	for host, what := range map[string]string{
 		"１２７.0.0.1": "a loopback address", "127。0。0。1": "a loopback address", "１２７．０．０．１": "a loopback address",
 		"127｡0｡0｡1": "a loopback address", "１０.1.2.3": "a private address", "169。254。169。254": "a metadata service",
@@ -20,7 +21,7 @@ func TestHostsAreNormalized(t *testing.T) {
 		"shop。internal": "a private network", "ßhop\u200b.ｌocal": "a private network", "ü_.example": "domain name",
 	} {
 		err := dns.CheckURL(context.Background(), "https://"+host+":8443/hook")
-		if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), what) {
+		if !errors.Is(err, guard.ErrRefused) || !strings.Contains(err.Error(), what) {
 			t.Errorf("%q: %v, expected a refusal that tells of %q", host, err, what)
 		}
 	}
@@ -42,23 +43,23 @@ func TestInternalNames(t *testing.T) {
 	allow := []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16")}
 	nowhere := rebind([]string{})
 	for _, host := range internal {
-		for name, g := range map[string]Guard{
+		for name, g := range map[string]guard.Guard{
 			"public":            {Resolver: rebind([]string{"93.184.216.34"}).resolver()},
 			"not known":         {Resolver: nowhere.resolver(), AllowCIDRs: allow},
 			"private":           {Resolver: rebind([]string{"10.1.0.1"}).resolver()},
 			"allowed in part":   {Resolver: rebind([]string{"10.1.0.1", "10.2.0.1"}).resolver(), AllowCIDRs: allow},
 			"public, with CIDR": {Resolver: rebind([]string{"93.184.216.34"}).resolver(), AllowCIDRs: allow},
 		} {
-			if err := g.CheckURL(context.Background(), "https://"+host+"/"); !errors.Is(err, ErrRefused) {
+			if err := g.CheckURL(context.Background(), "https://"+host+"/"); !errors.Is(err, guard.ErrRefused) {
 				t.Errorf("%s, %s: %v", host, name, err)
 			}
 		}
-		g := Guard{Resolver: rebind([]string{"10.1.0.1", "10.1.0.2"}).resolver(), AllowCIDRs: allow}
+		g := guard.Guard{Resolver: rebind([]string{"10.1.0.1", "10.1.0.2"}).resolver(), AllowCIDRs: allow}
 		if err := g.CheckURL(context.Background(), "https://"+host+"/"); err != nil {
 			t.Errorf("%s in an allowed network: %v", host, err)
 		}
 	}
-	g := Guard{Resolver: rebind([]string{"93.184.216.34"}).resolver()}
+	g := guard.Guard{Resolver: rebind([]string{"93.184.216.34"}).resolver()}
 	for _, host := range []string{"internal.example", "mylocal", "local.example", "notinternal", "metadata.example", "metadata-of.example"} {
 		if err := g.CheckURL(context.Background(), "https://"+host+"/"); err != nil {
 			t.Errorf("%s: %v", host, err)

@@ -7,6 +7,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"payledger/eventstore/due"
+	"payledger/notifier/delivery"
+	"payledger/notifier/health"
 )
 
 const (
@@ -30,11 +32,11 @@ const (
 type lane struct {
 	name      string
 	stream    stream
-	health    *health
+	health    *health.Health
 	log       zerolog.Logger
 	now       func() time.Time
 	limits    limits
-	ownership ownership
+	ownership delivery.Ownership
 	wake      chan struct{} // holds one token when there may be something to do
 	made      time.Time     // waits are measured from here, by the process's own clock: nobody sets it back
 
@@ -55,11 +57,11 @@ type limits struct{ queue, waiting, page int }
 // entry is a delivery that is to be sent now.
 type entry struct {
 	at     uint64
-	record *Delivery // nil: only its place is known
-	fresh  bool      // just planned here: nobody else can have touched it
+	record *delivery.Delivery // nil: only its place is known
+	fresh  bool               // just planned here: nobody else can have touched it
 }
 
-func newLane(name string, s stream, h *health, log zerolog.Logger, now func() time.Time, bounds limits) *lane {
+func newLane(name string, s stream, h *health.Health, log zerolog.Logger, now func() time.Time, bounds limits) *lane {
 	return &lane{
 		name: name, stream: s, health: h, log: log, now: now, limits: bounds, made: time.Now(),
 		wake: make(chan struct{}, 1), waiting: newWaiters(), known: places{},
@@ -84,7 +86,7 @@ func (l *lane) offer(d plannedDelivery) {
 }
 
 // found hands over a delivery that was found at a place: it waits there until it is this process's turn.
-func (l *lane) found(at uint64, d Delivery) {
+func (l *lane) found(at uint64, d delivery.Delivery) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if d.Status.Open() && at >= l.read && !l.known.has(at) {
@@ -116,7 +118,7 @@ func (l *lane) holds(place uint64) bool {
 
 // moved says that the delivery whose record was at one place is now d, at another: it waits for its next attempt,
 // or is forgotten. It is called once the record is durable, by whoever wrote or found it.
-func (l *lane) moved(from, to uint64, d Delivery) {
+func (l *lane) moved(from, to uint64, d delivery.Delivery) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.known.remove(from)
@@ -134,7 +136,7 @@ func (l *lane) movedInFlight(from, to uint64) {
 }
 
 // park has a delivery wait for its turn, in memory if there is room; the caller holds the lock.
-func (l *lane) park(at uint64, d Delivery) {
+func (l *lane) park(at uint64, d delivery.Delivery) {
 	if l.waiting.len() >= l.limits.waiting {
 		l.tidy()
 	}
@@ -171,14 +173,14 @@ func (l *lane) micros(own time.Time) int64 { return own.Sub(l.made).Microseconds
 
 // sendAt is when a delivery may be sent, by the process's own clock; the zero time is at once, for the first time. The caller
 // holds the lock.
-func (l *lane) sendAt(d Delivery) time.Time {
+func (l *lane) sendAt(d delivery.Delivery) time.Time {
 	now := l.now()
 	l.advance(now)
-	if l.ownership.awaitsFirst(d) {
+	if l.ownership.AwaitsFirst(d) {
 		return time.Time{}
 	}
-	left := l.ownership.wait(d, now)
-	if l.ownership.mine(d) && d.tried().Sub(now) > leastAhead {
+	left := l.ownership.Wait(d, now)
+	if l.ownership.IsMine(d) && d.LastTried().Sub(now) > leastAhead {
 		return l.ahead.turn(left)
 	}
 	return time.Now().Add(left)

@@ -17,6 +17,8 @@ import (
 	"payledger/domain/processor"
 	"payledger/eventstore"
 	"payledger/eventstore/eventstoretest"
+	"payledger/notifier/delivery"
+	"payledger/notifier/health"
 )
 
 // laneRig is a lane on a real stream whose deliveries end when the test lets them.
@@ -24,13 +26,13 @@ type laneRig struct {
 	t      *testing.T
 	lane   *lane
 	stream records
-	hold   chan struct{} // holds every delivery
-	slow   chan struct{} // holds the one of event "last" besides
-	done   chan Status   // of each attempt
+	hold   chan struct{}        // holds every delivery
+	slow   chan struct{}        // holds the one of event "last" besides
+	done   chan delivery.Status // of each attempt
 	newest plannedDelivery
 
-	retries schedule
-	outcome func(Delivery) DeliveryAttempt
+	retries delivery.Schedule
+	outcome func(delivery.Delivery) delivery.Attempt
 
 	mu      sync.Mutex
 	sent    map[string]int
@@ -53,8 +55,8 @@ func (r *laneRig) deliver(_ context.Context, l *lane, e entry, free func()) {
 	if d.EventID == "last" {
 		<-r.slow
 	}
-	after := d.ended(r.outcome(d), r.retries)
-	body, err := after.encode()
+	after := d.WithAttempt(r.outcome(d), r.retries)
+	body, err := after.Encode()
 	if err != nil {
 		r.t.Error(err)
 	}
@@ -71,7 +73,7 @@ func (r *laneRig) deliver(_ context.Context, l *lane, e entry, free func()) {
 }
 
 // look reads the newest record of an entry's delivery.
-func (r *laneRig) look(e entry) (Delivery, uint64) {
+func (r *laneRig) look(e entry) (delivery.Delivery, uint64) {
 	name := ""
 	if e.record != nil {
 		name = e.record.Name()
@@ -84,7 +86,7 @@ func (r *laneRig) look(e entry) (Delivery, uint64) {
 	if err != nil {
 		r.t.Error(err)
 	}
-	d, err := Decode(stored)
+	d, err := delivery.Decode(stored)
 	if err != nil {
 		r.t.Error(err)
 	}
@@ -96,7 +98,7 @@ func (r *laneRig) offer(eventID string) uint64 {
 	r.t.Helper()
 	d := goldenDelivery
 	d.EventID = eventID
-	body, err := d.encode()
+	body, err := d.Encode()
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -110,10 +112,12 @@ func (r *laneRig) offer(eventID string) uint64 {
 }
 
 func newLaneRig(t *testing.T, s records, n int) *laneRig {
-	l := newLane("acct1."+string(goldenDelivery.Endpoint), s, &health{}, zerolog.Nop(), time.Now, limits{queue: 4, waiting: 4, page: 20})
+	l := newLane("acct1."+string(goldenDelivery.Endpoint), s, &health.Health{}, zerolog.Nop(), time.Now, limits{queue: 4, waiting: 4, page: 20})
 	return &laneRig{
-		t: t, lane: l, stream: s, hold: make(chan struct{}), slow: make(chan struct{}), done: make(chan Status, n), sent: map[string]int{},
-		outcome: func(Delivery) DeliveryAttempt { return DeliveryAttempt{StartedAt: time.Now(), StatusCode: 200} },
+		t: t, lane: l, stream: s, hold: make(chan struct{}), slow: make(chan struct{}), done: make(chan delivery.Status, n), sent: map[string]int{},
+		outcome: func(delivery.Delivery) delivery.Attempt {
+			return delivery.Attempt{StartedAt: time.Now(), StatusCode: 200}
+		},
 	}
 }
 
@@ -200,7 +204,7 @@ func TestPositionEvery(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		s, h := &saves{}, &health{}
+		s, h := &saves{}, &health.Health{}
 		k := &positionWriter{stream: s, progress: &progress{log: make([]uint64, 1)}, health: h}
 		var running sync.WaitGroup
 		running.Go(func() { k.run(ctx) })
@@ -232,7 +236,7 @@ func TestBackoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		for n := range 12 {
-			if !pause(t.Context(), backoff(n)) {
+			if !health.Pause(t.Context(), health.Backoff(n)) {
 				t.Fatal("ended early")
 			}
 		}
@@ -241,7 +245,7 @@ func TestBackoff(t *testing.T) {
 		}
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
-		if pause(ended, time.Hour) {
+		if health.Pause(ended, time.Hour) {
 			t.Error("the wait went on after its context")
 		}
 	})
@@ -287,7 +291,7 @@ func contains(err error, part string) bool { return strings.Contains(err.Error()
 
 // TestLaneMemory: a dead endpoint's waiting deliveries take a bounded part of memory, however many they are.
 func TestLaneMemory(t *testing.T) {
-	l := newLane("acct1.end1", newMemory(), &health{}, zerolog.Nop(), time.Now, limits{laneQueue, laneWaiting, lanePage})
+	l := newLane("acct1.end1", newMemory(), &health.Health{}, zerolog.Nop(), time.Now, limits{laneQueue, laneWaiting, lanePage})
 	heap := func() uint64 {
 		var m runtime.MemStats
 		runtime.GC()
@@ -296,7 +300,7 @@ func TestLaneMemory(t *testing.T) {
 	}
 	before := heap()
 	for at := range uint64(100_000) {
-		l.moved(0, at+1, Delivery{Status: Failed, NextAt: goldenTime.Add(time.Duration(at) * time.Millisecond)})
+		l.moved(0, at+1, delivery.Delivery{Status: delivery.Failed, NextAt: goldenTime.Add(time.Duration(at) * time.Millisecond)})
 	}
 	after := heap()
 	if l.waiting.len() != laneWaiting || !l.overflow.open || l.overflow.first != laneWaiting+1 {
@@ -312,12 +316,12 @@ func TestLaneMemory(t *testing.T) {
 // TestLaneAlternates: due retries and first attempts take turns, so that neither waits for all of the other.
 func TestLaneAlternates(t *testing.T) {
 	t.Parallel()
-	l := newLane("acct1.end1", newMemory(), &health{}, zerolog.Nop(), time.Now, limits{laneQueue, laneWaiting, lanePage})
+	l := newLane("acct1.end1", newMemory(), &health.Health{}, zerolog.Nop(), time.Now, limits{laneQueue, laneWaiting, lanePage})
 	for at := range uint64(4) {
 		l.offer(plannedDelivery{at: 10 + at})
-		l.moved(0, 20+at, Delivery{Status: Failed, NextAt: goldenTime.Add(time.Duration(at) * time.Second)})
+		l.moved(0, 20+at, delivery.Delivery{Status: delivery.Failed, NextAt: goldenTime.Add(time.Duration(at) * time.Second)})
 	}
-	l.moved(0, 30, Delivery{Status: Failed, NextAt: time.Now().Add(time.Hour)})
+	l.moved(0, 30, delivery.Delivery{Status: delivery.Failed, NextAt: time.Now().Add(time.Hour)})
 	var order []uint64
 	for {
 		e, found, _, again := l.take()
@@ -339,7 +343,7 @@ func TestLaneAlternates(t *testing.T) {
 func TestLaneInOrder(t *testing.T) {
 	t.Parallel()
 	b := newBubble(t)
-	l := newLane(goldenDelivery.lane(), b.stream, &health{}, zerolog.Nop(), time.Now, limits{queue: 2, waiting: 4, page: 2})
+	l := newLane(goldenDelivery.Lane(), b.stream, &health.Health{}, zerolog.Nop(), time.Now, limits{queue: 2, waiting: 4, page: 2})
 	var taken []uint64
 	for n := range 40 {
 		l.offer(b.put(fmt.Sprintf("00000000-0000-4000-8000-%012d", n), goldenDelivery.Endpoint))

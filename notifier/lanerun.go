@@ -2,6 +2,7 @@ package notifier
 
 import (
 	"context"
+	"payledger/notifier/health"
 	"sync"
 	"time"
 )
@@ -72,14 +73,14 @@ func (l *lane) next(ctx context.Context) (entry, bool) {
 		}
 		err := l.readBack(ctx)
 		if err == nil {
-			l.health.clear(l.name)
+			l.health.Clear(l.name)
 			failures = 0
 			continue
 		}
-		if ctx.Err() == nil && l.health.set(l.name, err) {
+		if ctx.Err() == nil && l.health.Set(l.name, err) {
 			l.log.Error().Err(err).Str("lane", l.name).Msg("deliveries cannot be read; trying again")
 		}
-		pause(ctx, backoff(failures))
+		health.Pause(ctx, health.Backoff(failures))
 		failures++
 	}
 	return entry{}, false

@@ -8,6 +8,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"payledger/eventstore"
+	"payledger/notifier/delivery"
+	"payledger/notifier/health"
 )
 
 // stream is what the notifier needs of eventstore.DeliveryStream and eventstore.PositionStream.
@@ -41,11 +43,11 @@ func openRecords(ctx context.Context, s *eventstore.Store) (records, error) {
 // lanes are the lanes of all endpoints that have had a delivery.
 type lanes struct {
 	stream    stream
-	health    *health
+	health    *health.Health
 	log       zerolog.Logger
 	now       func() time.Time
 	limits    limits
-	ownership ownership
+	ownership delivery.Ownership
 
 	mu      sync.Mutex
 	all     map[string]*lane
@@ -53,7 +55,7 @@ type lanes struct {
 	running sync.WaitGroup
 }
 
-func newLanes(s stream, h *health, log zerolog.Logger, now func() time.Time) *lanes {
+func newLanes(s stream, h *health.Health, log zerolog.Logger, now func() time.Time) *lanes {
 	return &lanes{stream: s, health: h, log: log, now: now, limits: limits{laneQueue, laneWaiting, lanePage}, all: map[string]*lane{}}
 }
 

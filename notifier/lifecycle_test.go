@@ -14,6 +14,8 @@ import (
 	"payledger/domain/processor"
 	"payledger/domain/webhook"
 	"payledger/eventstore"
+	"payledger/notifier/delivery"
+	"payledger/notifier/payload"
 )
 
 // wholeLife is a payment with every kind of webhook, and with events that cause none.
@@ -110,7 +112,7 @@ func TestPlannedAgain(t *testing.T) {
 	r.start()
 	var again []string
 	for name, d := range r.records() {
-		if d.Status != Succeeded || len(d.Attempts) != 1 {
+		if d.Status != delivery.Succeeded || len(d.Attempts) != 1 {
 			t.Errorf("%s: %s after %d attempts", name, d.Status, len(d.Attempts))
 		}
 		again = append(again, name)
@@ -155,13 +157,13 @@ func TestFailedCapture(t *testing.T) {
 	s := r.lead(id, creation(id, nil), answer(succeeded), capture(700, true), answerWith(processor.Answer{State: failed, Message: "no"}))
 	hook := inbox.take(1)[0] // its signature was verified
 	var body struct {
-		envelope
-		failurePayload
+		payload.Envelope
+		payload.Failed
 	}
 	r.must(json.Unmarshal(hook.body, &body))
 	e, err := r.store.Load(context.Background(), eventstore.Payments.Key(merchantID, string(id)), eventstore.AllowStale)
 	r.must(err)
-	want := failedPayment{ID: id, Amount: 2500, CurrencyCode: "EUR", OrderID: "order-1"}
+	want := payload.FailedPayment{ID: id, Amount: 2500, CurrencyCode: "EUR", OrderID: "order-1"}
 	if body.EventType != webhook.CaptureFailed || body.Version != "2.4" || body.Payment != want || body.EventID != e.EventID || body.Sequence != 4 {
 		t.Errorf("came %s", hook.body)
 	}

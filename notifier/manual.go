@@ -2,7 +2,6 @@ package notifier
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -14,10 +13,9 @@ import (
 	"payledger/domain/webhook"
 	"payledger/eventstore"
 	"payledger/eventstore/causes"
+	"payledger/notifier/delivery"
+	"payledger/notifier/message"
 )
-
-// testText is what the test message says (§6.1 rule 7).
-const testText = "This is a test of your webhook endpoint."
 
 // Resend makes one more attempt of a delivery now, whatever its status, and records it; it is not one of the
 // automatic ones (D18). A success ends the delivery; a failure changes nothing else. A receiver that fails is no
@@ -29,7 +27,7 @@ func (n *Notifier) Resend(ctx context.Context, owner domain.AccountID, name stri
 
 // resend is Resend; cut ends an attempt that is under way, which is then not recorded.
 func (n *Notifier) resend(ctx, cut context.Context, owner domain.AccountID, name string) error {
-	lane, ok := laneOf(name)
+	lane, ok := delivery.LaneOf(name)
 	if !ok || !strings.HasPrefix(name, string(owner)+".") {
 		return fmt.Errorf("notifier: delivery %q: %w", name, eventstore.ErrNotFound)
 	}
@@ -42,11 +40,11 @@ func (n *Notifier) resend(ctx, cut context.Context, owner domain.AccountID, name
 	if err != nil {
 		return err
 	}
-	m, err := n.messages.compose(ctx, d, n.messages.accounts.endpointNow)
+	m, err := n.messages.ComposeNow(ctx, d)
 	if err != nil {
 		return err
 	}
-	a, err := n.sender.attempt(cut, m)
+	a, err := n.sender.Attempt(cut, m)
 	if err != nil {
 		return err
 	}
@@ -55,21 +53,21 @@ func (n *Notifier) resend(ctx, cut context.Context, owner domain.AccountID, name
 }
 
 // last reads the newest record of a delivery.
-func (n *Notifier) last(ctx context.Context, name string) (eventstore.StoredDelivery, Delivery, error) {
+func (n *Notifier) last(ctx context.Context, name string) (eventstore.StoredDelivery, delivery.Delivery, error) {
 	stored, err := n.stream.Last(ctx, name)
 	if err != nil {
-		return stored, Delivery{}, err
+		return stored, delivery.Delivery{}, err
 	}
-	d, err := Decode(stored)
+	d, err := delivery.Decode(stored)
 	return stored, d, err
 }
 
 // recordManual adds a manual attempt to whatever the delivery's newest record is.
-func (n *Notifier) recordManual(ctx context.Context, lane string, stored eventstore.StoredDelivery, d Delivery, a DeliveryAttempt) error {
+func (n *Notifier) recordManual(ctx context.Context, lane string, stored eventstore.StoredDelivery, d delivery.Delivery, a delivery.Attempt) error {
 	for {
-		after := d.ended(a, n.retries)
-		after.Sender = n.ownership.processID
-		body, err := after.encode()
+		after := d.WithAttempt(a, n.retries)
+		after.Sender = n.ownership.ProcessID
+		body, err := after.Encode()
 		if err != nil {
 			return err
 		}
@@ -90,19 +88,12 @@ func (n *Notifier) recordManual(ctx context.Context, lane string, stored eventst
 
 // SendTest sends the test message to an endpoint, enabled or not, signed by header (D17, §6.1 rule 7). It is no
 // delivery: nothing is recorded, and it is not tried again. ErrNoEndpoint: there is none of that id.
-func (n *Notifier) SendTest(ctx context.Context, owner domain.AccountID, endpoint domain.EndpointID) (DeliveryAttempt, error) {
-	merchant, to, err := n.messages.accounts.endpointNow(ctx, owner, endpoint)
+func (n *Notifier) SendTest(ctx context.Context, owner domain.AccountID, endpoint domain.EndpointID) (delivery.Attempt, error) {
+	m, err := n.messages.ComposeTest(ctx, owner, endpoint)
 	if err != nil {
-		return DeliveryAttempt{}, err
+		return delivery.Attempt{}, err
 	}
-	m := message{url: to.URL}
-	if m.keys, err = n.messages.keys.of(ctx, merchant.Signing, n.messages.now()); err != nil {
-		return DeliveryAttempt{}, fmt.Errorf("notifier: signing secret of account %s: %w", owner, err)
-	}
-	if m.test, err = json.Marshal(map[string]string{"message": testText}); err != nil {
-		return DeliveryAttempt{}, err
-	}
-	a, err := n.sender.attempt(ctx, m)
+	a, err := n.sender.Attempt(ctx, m)
 	a.Number, a.Manual = 1, true
 	return a, err
 }
@@ -117,8 +108,8 @@ func (n *Notifier) Plan(ctx context.Context, r *eventstore.Recorded, endpoint do
 	}
 	at := n.planner.now().UTC().Truncate(time.Microsecond)
 	for _, kind := range wanted {
-		d := plan(r, endpoint, kind, n.planner.id, at)
-		lane := n.lanes.of(d.lane())
+		d := delivery.Plan(r, endpoint, kind, n.planner.id, at)
+		lane := n.lanes.of(d.Lane())
 		made, err := n.planOne(ctx, d)
 		switch {
 		case err != nil:
@@ -135,8 +126,8 @@ func (n *Notifier) Plan(ctx context.Context, r *eventstore.Recorded, endpoint do
 }
 
 // planOne makes a delivery durable; place 0 when it exists.
-func (n *Notifier) planOne(ctx context.Context, d Delivery) (plannedDelivery, error) {
-	body, err := d.encode()
+func (n *Notifier) planOne(ctx context.Context, d delivery.Delivery) (plannedDelivery, error) {
+	body, err := d.Encode()
 	if err != nil {
 		return plannedDelivery{}, err
 	}
@@ -149,12 +140,12 @@ func (n *Notifier) planOne(ctx context.Context, d Delivery) (plannedDelivery, er
 
 // wanted gives the kinds that the event causes among those asked for.
 func (n *Notifier) wanted(ctx context.Context, r *eventstore.Recorded, id domain.EndpointID, kinds []webhook.Kind) (wanted []webhook.Kind, err error) {
-	_, endpoint, err := n.messages.accounts.endpointNow(ctx, r.Account, id)
+	endpoint, err := n.messages.Endpoint(ctx, r.Account, id)
 	if err != nil {
 		return nil, err
 	}
 	if !endpoint.Enabled {
-		return nil, ErrDisabled
+		return nil, message.ErrDisabled
 	}
 	row, err := causes.Candidates(r)
 	if err != nil {

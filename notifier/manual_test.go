@@ -15,13 +15,15 @@ import (
 	"payledger/domain/processor"
 	"payledger/domain/webhook"
 	"payledger/eventstore"
+	"payledger/notifier/delivery"
+	"payledger/notifier/message"
 	"payledger/notifier/signature"
 )
 
 // changeAccount appends one event to the account.
 func (r *rig) changeAccount(decide func(eventstore.Meta, account.State) (account.Event, error)) {
 	r.t.Helper()
-	execute(r, eventstore.Accounts, accountKey(merchantID), decide)
+	execute(r, eventstore.Accounts, eventstore.Accounts.Key(merchantID, string(merchantID)), decide)
 }
 
 // enable switches an endpoint on or off.
@@ -33,7 +35,7 @@ func (r *rig) enable(id domain.EndpointID, on bool) {
 }
 
 // until waits for a delivery's record to be so.
-func (r *rig) until(what string, is func(Delivery) bool) Delivery {
+func (r *rig) until(what string, is func(delivery.Delivery) bool) delivery.Delivery {
 	r.t.Helper()
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
 		for _, d := range r.records() {
@@ -43,7 +45,7 @@ func (r *rig) until(what string, is func(Delivery) bool) Delivery {
 		}
 	}
 	r.t.Fatalf("no delivery is %s", what)
-	return Delivery{}
+	return delivery.Delivery{}
 }
 
 // code answers with a status that the test sets.
@@ -64,16 +66,16 @@ func TestResend(t *testing.T) {
 	endpoint := r.endpoint(inbox.url + "/")
 	r.pay(processor.Succeeded)
 	ctx := context.Background()
-	before := r.until("waiting", func(d Delivery) bool { return d.Status == Failed })
+	before := r.until("waiting", func(d delivery.Delivery) bool { return d.Status == delivery.Failed })
 	inbox.take(1)
 	r.must(r.notifier.Resend(ctx, merchantID, before.Name()))
 	inbox.take(1)
-	d := r.until("tried by hand", func(d Delivery) bool { return len(d.Attempts) == 2 })
-	if d.Status != Failed || !d.NextAt.Equal(before.NextAt) || !d.Attempts[1].Manual || d.Attempts[0].Manual || d.automatic() != 1 {
+	d := r.until("tried by hand", func(d delivery.Delivery) bool { return len(d.Attempts) == 2 })
+	if d.Status != delivery.Failed || !d.NextAt.Equal(before.NextAt) || !d.Attempts[1].Manual || d.Attempts[0].Manual || d.AutomaticAttempts() != 1 {
 		t.Errorf("%+v", d)
 	}
 	r.enable(endpoint, false)
-	if err := r.notifier.Resend(ctx, merchantID, d.Name()); !errors.Is(err, ErrDisabled) {
+	if err := r.notifier.Resend(ctx, merchantID, d.Name()); !errors.Is(err, message.ErrDisabled) {
 		t.Errorf("to a disabled endpoint: %v", err)
 	}
 	r.enable(endpoint, true)
@@ -84,10 +86,10 @@ func TestResend(t *testing.T) {
 	r.must(r.notifier.Resend(ctx, merchantID, d.Name()))
 	inbox.take(1)
 	d = r.records()[d.Name()]
-	if d.Status != Succeeded || len(d.Attempts) != 4 || !d.NextAt.IsZero() {
+	if d.Status != delivery.Succeeded || len(d.Attempts) != 4 || !d.NextAt.IsZero() {
 		t.Errorf("%+v", d)
 	}
-	if _, open := r.notifier.lanes.of(d.lane()).first(); open {
+	if _, open := r.notifier.lanes.of(d.Lane()).first(); open {
 		t.Error("its lane waits for more")
 	}
 	for _, name := range []string{"", "x", "acct1.a.b.c", "acct2" + d.Name()[len("acct1"):]} {
@@ -111,13 +113,13 @@ func TestResendWhileWaiting(t *testing.T) {
 	r.start()
 	r.endpoint(inbox.url + "/")
 	r.pay(processor.Succeeded)
-	d := r.until("waiting", func(d Delivery) bool { return d.Status == Failed })
+	d := r.until("waiting", func(d delivery.Delivery) bool { return d.Status == delivery.Failed })
 	for range 3 {
 		r.must(r.notifier.Resend(context.Background(), merchantID, d.Name()))
 	}
-	d = r.until("exhausted", func(d Delivery) bool { return d.Status == Exhausted })
-	if d.automatic() != 6 || len(d.Attempts) != 9 {
-		t.Errorf("%d attempts, %d of them automatic", len(d.Attempts), d.automatic())
+	d = r.until("exhausted", func(d delivery.Delivery) bool { return d.Status == delivery.Exhausted })
+	if d.AutomaticAttempts() != 6 || len(d.Attempts) != 9 {
+		t.Errorf("%d attempts, %d of them automatic", len(d.Attempts), d.AutomaticAttempts())
 	}
 	inbox.take(9)
 	r.stop()
@@ -150,13 +152,13 @@ func TestPlan(t *testing.T) {
 		endpoint domain.EndpointID
 		kinds    []webhook.Kind
 		err      error
-	}{{id, []webhook.Kind{webhook.PaymentRefund}, nil}, {first, nil, nil}, {"unknown", nil, ErrNoEndpoint}} {
+	}{{id, []webhook.Kind{webhook.PaymentRefund}, nil}, {first, nil, nil}, {"unknown", nil, message.ErrNoEndpoint}} {
 		if created, err := r.notifier.Plan(ctx, e, c.endpoint, c.kinds); len(created) > 0 || !errors.Is(err, c.err) {
 			t.Errorf("%+v: %v %v", c, created, err)
 		}
 	}
 	r.enable(id, false)
-	if _, err := r.notifier.Plan(ctx, e, id, nil); !errors.Is(err, ErrDisabled) {
+	if _, err := r.notifier.Plan(ctx, e, id, nil); !errors.Is(err, message.ErrDisabled) {
 		t.Error(err)
 	}
 	r.stop()
@@ -188,11 +190,11 @@ func TestSendTest(t *testing.T) {
 		t.Errorf("%v %v", fields, err)
 	}
 	answer.Store(404)
-	if a, err = r.notifier.SendTest(context.Background(), merchantID, id); err != nil || a.Failure != FailureStatus {
+	if a, err = r.notifier.SendTest(context.Background(), merchantID, id); err != nil || a.Failure != delivery.FailureStatus {
 		t.Errorf("%+v %v", a, err)
 	}
 	inbox.take(1)
-	if _, err := r.notifier.SendTest(context.Background(), merchantID, "unknown"); !errors.Is(err, ErrNoEndpoint) {
+	if _, err := r.notifier.SendTest(context.Background(), merchantID, "unknown"); !errors.Is(err, message.ErrNoEndpoint) {
 		t.Error(err)
 	}
 	if n := len(r.records()); n != 0 {
@@ -223,8 +225,8 @@ func TestRotation(t *testing.T) {
 	if got := <-signatures; got.primary != signature.Sign(secondText, h.body) || got.secondary != signature.Sign(secretText, h.body) {
 		t.Errorf("after: %+v", got)
 	}
-	r.until("signed twice", func(d Delivery) bool {
-		return d.Status == Succeeded && slices.Equal(d.Attempts[0].Keys, []string{string(secondName), string(secretName)})
+	r.until("signed twice", func(d delivery.Delivery) bool {
+		return d.Status == delivery.Succeeded && slices.Equal(d.Attempts[0].Keys, []string{string(secondName), string(secretName)})
 	})
 }
 
@@ -246,8 +248,8 @@ func TestEndpointGone(t *testing.T) {
 		}})
 		r := newRig(t)
 		r.config.RetryDelays = []time.Duration{50 * time.Millisecond}
-		var shown Views
-		r.views = func(v Views) Views { shown = v; return v }
+		var shown message.Views
+		r.views = func(v message.Views) message.Views { shown = v; return v }
 		r.start()
 		id := r.endpoint(inbox.url + "/")
 		r.pay(processor.Succeeded)
@@ -256,7 +258,7 @@ func TestEndpointGone(t *testing.T) {
 		_, newest := r.newestAccount()
 		r.must(shown.WaitFor(context.Background(), newest.Shard, newest.Seq))
 		close(changed)
-		d := r.until("cancelled", func(d Delivery) bool { return d.Status == Cancelled })
+		d := r.until("cancelled", func(d delivery.Delivery) bool { return d.Status == delivery.Cancelled })
 		if len(d.Attempts) != 1 || !d.NextAt.IsZero() {
 			t.Errorf("%+v", d)
 		}

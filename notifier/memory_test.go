@@ -13,6 +13,7 @@ import (
 
 	"payledger/eventstore"
 	"payledger/eventstore/eventstoretest"
+	"payledger/notifier/delivery"
 )
 
 // memory is the stream of deliveries without a server, for tests whose time is not the machine's. TestMemory holds it
@@ -73,7 +74,7 @@ func (m *memory) Waiting(_ context.Context, lane string, from uint64, limit int)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, r := range m.records {
-		if of, is := laneOf(r.Name); !is || of != lane || r.Seq < from || m.last[r.Name] != r.Seq || !m.open[r.Name] {
+		if of, is := delivery.LaneOf(r.Name); !is || of != lane || r.Seq < from || m.last[r.Name] != r.Seq || !m.open[r.Name] {
 			continue
 		}
 		if len(page) == limit {
@@ -89,7 +90,7 @@ func (m *memory) Lanes(context.Context) ([]string, error) {
 	defer m.mu.Unlock()
 	lanes := map[string]bool{}
 	for name, open := range m.open {
-		if lane, is := laneOf(name); is && open {
+		if lane, is := delivery.LaneOf(name); is && open {
 			lanes[lane] = true
 		}
 	}
@@ -121,16 +122,16 @@ func (m *memory) Save(_ context.Context, _ string, at []uint64) error {
 }
 
 // decoded gives the newest record of every delivery.
-func (m *memory) decoded(t testing.TB) map[string]Delivery {
+func (m *memory) decoded(t testing.TB) map[string]delivery.Delivery {
 	t.Helper()
-	all := map[string]Delivery{}
+	all := map[string]delivery.Delivery{}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for name, at := range m.last {
-		if _, is := laneOf(name); !is {
+		if _, is := delivery.LaneOf(name); !is {
 			continue
 		}
-		d, err := Decode(m.records[at-1])
+		d, err := delivery.Decode(m.records[at-1])
 		if err != nil {
 			t.Error(err)
 		}
@@ -196,7 +197,7 @@ func TestMemory(t *testing.T) {
 				places[0], back[0] = 0, 0
 			}
 			same("put", nil, nil, errA, errB)
-			lane, _ := laneOf(n)
+			lane, _ := delivery.LaneOf(n)
 			from := uint64(rapid.IntRange(0, len(model.records)).Draw(t, "from"))
 			limit := rapid.IntRange(1, 4).Draw(t, "limit")
 			pageA, endA, errA := stored.Waiting(ctx, lane, places[from], limit)

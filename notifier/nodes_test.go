@@ -15,12 +15,16 @@ import (
 	"payledger/domain/processor"
 	"payledger/eventstore"
 	"payledger/eventstore/secrets"
+	"payledger/notifier/delivery"
+	"payledger/notifier/health"
+	"payledger/notifier/message"
+	"payledger/notifier/sender"
 	"payledger/projections"
 )
 
 // node starts one more service on the rig's log, with a store, views and a notifier of its own. handover is how long
 // it leaves others their deliveries.
-func (r *rig) node(n int, handover time.Duration, views func(Views) Views) *rig {
+func (r *rig) node(n int, handover time.Duration, views func(message.Views) message.Views) *rig {
 	r.t.Helper()
 	ctx := context.Background()
 	other := &rig{t: r.t, dir: r.dir, config: r.config, shards: r.shards, server: r.server}
@@ -42,14 +46,14 @@ func (r *rig) node(n int, handover time.Duration, views func(Views) Views) *rig 
 	other.notifier, err = New(ctx, c)
 	r.must(err)
 	if handover > 0 {
-		other.notifier.ownership.handover, other.notifier.lanes.ownership.handover = handover, handover
+		other.notifier.ownership.Handover, other.notifier.lanes.ownership.Handover = handover, handover
 	}
 	other.run(shown.Run, fanout.Run)
 	r.t.Cleanup(other.stop)
 	return other
 }
 
-func asTheyAre(v Views) Views { return v }
+func asTheyAre(v message.Views) message.Views { return v }
 
 // base starts the rig's server and account, and nothing that sends.
 func (r *rig) base() {
@@ -80,7 +84,7 @@ func TestNodes(t *testing.T) {
 	for over := false; !over; {
 		over = true
 		for _, d := range r.records() {
-			over = over && d.Status == Exhausted
+			over = over && d.Status == delivery.Exhausted
 		}
 	}
 	for _, n := range nodes {
@@ -119,14 +123,14 @@ func TestNodeGone(t *testing.T) {
 		planned = at[e.Shard] >= e.Seq
 	}
 	id := r.endpoint(inbox.url)
-	goes := r.node(2, 0, func(v Views) Views { return held{v, true} })
+	goes := r.node(2, 0, func(v message.Views) message.Views { return held{v, true} })
 	if made, err := goes.notifier.Plan(context.Background(), e, id, nil); err != nil || len(made) != 1 {
 		t.Fatal(made, err)
 	}
 	goes.stop()
 	inbox.take(1)
-	d := r.until("over", func(d Delivery) bool { return d.Status == Succeeded })
-	if d.Sender != stays.notifier.ownership.processID || !d.TakenAt.IsZero() {
+	d := r.until("over", func(d delivery.Delivery) bool { return d.Status == delivery.Succeeded })
+	if d.Sender != stays.notifier.ownership.ProcessID || !d.TakenAt.IsZero() {
 		t.Errorf("%+v", d)
 	}
 	stays.stop()
@@ -137,7 +141,7 @@ func TestNodeGone(t *testing.T) {
 func neighbours(t *testing.T) (one, two *bubble) {
 	one, two = newBubble(t), newBubble(t)
 	two.stream = one.stream
-	one.ownership, two.ownership = newOwnership("one", true, DefaultTimeout), newOwnership("two", true, DefaultTimeout)
+	one.ownership, two.ownership = delivery.NewOwnership("one", true, sender.DefaultTimeout), delivery.NewOwnership("two", true, sender.DefaultTimeout)
 	return one, two
 }
 
@@ -173,11 +177,11 @@ func TestTakeOver(t *testing.T) {
 		if len(one.callsTo(name)) != 1 || len(calls) != 5 {
 			t.Fatalf("%d and %d attempts", len(one.callsTo(name)), len(calls))
 		}
-		if want := next.Add(two.ownership.handover); calls[0].Sub(want).Abs() > time.Millisecond {
+		if want := next.Add(two.ownership.Handover); calls[0].Sub(want).Abs() > time.Millisecond {
 			t.Errorf("taken over at %s, want %s", calls[0], want)
 		}
 		onTime(t, "afterwards", calls, 1, 0)
-		if d := one.stream.decoded(t)[name]; d.Status != Exhausted || len(d.Attempts) != 6 || d.Sender != "two" {
+		if d := one.stream.decoded(t)[name]; d.Status != delivery.Exhausted || len(d.Attempts) != 6 || d.Sender != "two" {
 			t.Errorf("%+v", d)
 		}
 	})
@@ -213,7 +217,7 @@ func TestSlowLaneShared(t *testing.T) {
 			t.Error("nothing was taken over")
 		}
 		for name, d := range one.stream.decoded(t) {
-			if d.Status != Succeeded || len(d.Attempts) != 1 {
+			if d.Status != delivery.Succeeded || len(d.Attempts) != 1 {
 				t.Errorf("%s: %+v", name, d)
 			}
 		}
@@ -225,14 +229,14 @@ func TestSlowLaneShared(t *testing.T) {
 func TestWatching(t *testing.T) {
 	t.Parallel()
 	n := &Notifier{
-		lanes: newLanes(newMemory(), &health{}, zerolog.Nop(), time.Now), ownership: newOwnership("me", true, DefaultTimeout),
+		lanes: newLanes(newMemory(), &health.Health{}, zerolog.Nop(), time.Now), ownership: delivery.NewOwnership("me", true, sender.DefaultTimeout),
 	}
 	n.lanes.limits, n.lanes.ownership = limits{queue: 4, waiting: 200, page: 8}, n.ownership
 	o := &peers{n, map[string]uint64{}}
 	d, seq := goldenDelivery, uint64(0)
-	put := func(d Delivery) {
+	put := func(d delivery.Delivery) {
 		seq++
-		body, err := d.encode()
+		body, err := d.Encode()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -244,10 +248,10 @@ func TestWatching(t *testing.T) {
 		d.EventID = fmt.Sprintf("00000000-0000-4000-8000-%012d", i)
 		put(d)
 		if i%100 > 0 {
-			put(d.ended(DeliveryAttempt{StatusCode: 204}, nominal))
+			put(d.WithAttempt(delivery.Attempt{StatusCode: 204}, nominal))
 		}
 	}
-	l := n.lanes.of(d.lane())
+	l := n.lanes.of(d.Lane())
 	if len(l.known) != 50 || l.waiting.len() > 200 || l.overflow.open || len(o.places) != 50 {
 		t.Errorf("%d are known, %d wait, %d are remembered; in the stream only: %v", len(l.known), l.waiting.len(), len(o.places), l.overflow.open)
 	}
@@ -257,21 +261,21 @@ func TestWatching(t *testing.T) {
 func TestTurns(t *testing.T) {
 	t.Parallel()
 	const h = 30 * time.Second
-	me := ownership{processID: "me", shared: true, handover: h}
+	me := delivery.Ownership{ProcessID: "me", Shared: true, Handover: h}
 	at := func(s int) time.Time { return goldenTime.Add(time.Duration(s) * time.Second) }
-	planned := Delivery{Status: Planned, PlannedAt: at(0)}
-	waits := Delivery{Status: Failed, PlannedAt: at(-1000), NextAt: at(0), Attempts: []DeliveryAttempt{{StartedAt: at(-900)}}}
-	by := func(d Delivery, planner, sender string, taken time.Time) Delivery {
+	planned := delivery.Delivery{Status: delivery.Planned, PlannedAt: at(0)}
+	waits := delivery.Delivery{Status: delivery.Failed, PlannedAt: at(-1000), NextAt: at(0), Attempts: []delivery.Attempt{{StartedAt: at(-900)}}}
+	by := func(d delivery.Delivery, planner, sender string, taken time.Time) delivery.Delivery {
 		d.Planner, d.Sender, d.TakenAt = planner, sender, taken
 		return d
 	}
 	for name, c := range map[string]struct {
-		turns ownership
-		d     Delivery
+		turns delivery.Ownership
+		d     delivery.Delivery
 		turn  time.Time
 		late  int // seconds after which it has to be taken over; -1: never
 	}{
-		"alone":                 {ownership{}, by(waits, "other", "other", time.Time{}), at(0), -1},
+		"alone":                 {delivery.Ownership{}, by(waits, "other", "other", time.Time{}), at(0), -1},
 		"planned here":          {me, by(planned, "me", "", time.Time{}), time.Time{}, 15},
 		"planned elsewhere":     {me, by(planned, "other", "", time.Time{}), at(30), 0},
 		"tried here":            {me, by(waits, "other", "me", time.Time{}), at(0), 15},
@@ -286,20 +290,20 @@ func TestTurns(t *testing.T) {
 		}
 		for _, early := range []time.Duration{400 * time.Second, 24 * time.Hour} { // the second: before it was noted
 			most := asked.Add(want).Sub(goldenTime) + 900*time.Second // of the longest wait
-			if !c.turns.mine(c.d) && (c.d.Status == Planned || c.d.TakenAt.After(goldenTime)) {
+			if !c.turns.IsMine(c.d) && (c.d.Status == delivery.Planned || c.d.TakenAt.After(goldenTime)) {
 				most = h
 			}
-			if left := c.turns.wait(c.d, asked.Add(-early)); c.turn.IsZero() && left != 0 || left > most || !c.turn.IsZero() && left != min(want+early, most) {
+			if left := c.turns.Wait(c.d, asked.Add(-early)); c.turn.IsZero() && left != 0 || left > most || !c.turn.IsZero() && left != min(want+early, most) {
 				t.Errorf("%s: %s before its turn %s are left, at most %s", name, early, left, most)
 			}
 		}
-		if got := c.turns.wait(c.d, asked); got != want || c.turns.awaitsFirst(c.d) != c.turn.IsZero() {
+		if got := c.turns.Wait(c.d, asked); got != want || c.turns.AwaitsFirst(c.d) != c.turn.IsZero() {
 			t.Errorf("%s: its turn is at %s, and %s before that %s are left", name, c.turn, want, got)
 		}
-		if late := c.turns.mustTakeOver(c.d, at(c.late).Add(time.Microsecond)); late != (c.late >= 0) {
+		if late := c.turns.MustTakeOver(c.d, at(c.late).Add(time.Microsecond)); late != (c.late >= 0) {
 			t.Errorf("%s: taken over after %d s: %v", name, c.late, late)
 		}
-		if c.late > 0 && c.turns.mustTakeOver(c.d, at(c.late)) {
+		if c.late > 0 && c.turns.MustTakeOver(c.d, at(c.late)) {
 			t.Errorf("%s: taken over before %d s", name, c.late)
 		}
 	}

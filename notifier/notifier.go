@@ -14,6 +14,11 @@ import (
 
 	"payledger/eventstore"
 	"payledger/eventstore/secrets"
+	"payledger/notifier/delivery"
+	"payledger/notifier/guard"
+	"payledger/notifier/health"
+	"payledger/notifier/message"
+	"payledger/notifier/sender"
 )
 
 // DefaultGrace is how long attempts in flight may go on after the notifier was told to end.
@@ -24,7 +29,7 @@ type Config struct {
 	Store   *eventstore.Store
 	Fanout  *eventstore.Fanout // must not run yet
 	Vault   *secrets.Store
-	Views   Views
+	Views   message.Views
 	Now     func() time.Time
 	Random  io.Reader
 	Logger  zerolog.Logger
@@ -40,8 +45,8 @@ type Config struct {
 }
 
 // Guard is the guard that the configuration describes; whoever creates endpoints uses the same.
-func (c Config) Guard() Guard {
-	return Guard{AllowCIDRs: c.AllowCIDRs, Production: c.Production, Resolver: c.Resolver}
+func (c Config) Guard() guard.Guard {
+	return guard.Guard{AllowCIDRs: c.AllowCIDRs, Production: c.Production, Resolver: c.Resolver}
 }
 
 // Notifier plans and sends webhooks. Run it once.
@@ -49,15 +54,19 @@ type Notifier struct {
 	planner        *planner
 	positionWriter *positionWriter
 	lanes          *lanes
-	sender         *sender
+	sender         *sender.Sender
 	stream         stream
-	messages       messageWriter
-	retries        schedule
-	ownership      ownership
+	messages       *message.Writer
+	store          *eventstore.Store
+	vault          *secrets.Store
+	views          message.Views
+	now            func() time.Time
+	retries        delivery.Schedule
+	ownership      delivery.Ownership
 	follow         follow // nil when this process is alone
 	through        uint64 // in the stream of deliveries: what stood up to here at the start was taken up
 	locks          *deliveryLocks
-	health         *health
+	health         *health.Health
 	tally          *tally
 	log            zerolog.Logger
 	grace          time.Duration
@@ -90,20 +99,17 @@ func open(ctx context.Context, c Config, s stream) (*Notifier, error) {
 	if err := c.Store.CheckReader(ctx, plannerName, at); err != nil {
 		return nil, err
 	}
-	accounts, err := newAccounts(ctx, c.Store, c.Views)
+	messages, err := message.NewWriter(ctx, c.Store, c.Vault, c.Views, c.Now)
 	if err != nil {
 		return nil, err
 	}
-	contents := newEventCache(c.Store)
 	n := &Notifier{
-		stream: s, health: &health{}, tally: newTally(), log: c.Logger, grace: c.Grace, retries: newSchedule(c.RetryDelays), locks: &deliveryLocks{},
-		sender: newSender(c.Guard(), c.Timeout, c.Now),
-		messages: messageWriter{
-			store: c.Store, vault: c.Vault, views: c.Views, now: c.Now, keys: newKeyring(c.Vault), events: contents, accounts: accounts,
-		},
+		stream: s, health: &health.Health{}, tally: newTally(), log: c.Logger, grace: c.Grace, retries: delivery.NewSchedule(c.RetryDelays), locks: &deliveryLocks{},
+		sender:   sender.New(sender.Config{Guard: c.Guard(), Timeout: c.Timeout, Now: c.Now}),
+		messages: messages, store: c.Store, vault: c.Vault, views: c.Views, now: c.Now,
 	}
 	n.lanes = newLanes(s, n.health, c.Logger, c.Now)
-	n.ownership = newOwnership(id, c.Shared, c.Timeout)
+	n.ownership = delivery.NewOwnership(id, c.Shared, c.Timeout)
 	n.lanes.ownership = n.ownership
 	if err := n.loadOpen(ctx); err != nil {
 		return nil, err
@@ -111,17 +117,17 @@ func open(ctx context.Context, c Config, s stream) (*Notifier, error) {
 	placed := &progress{log: at}
 	n.positionWriter = &positionWriter{stream: s, progress: placed, health: n.health, log: c.Logger}
 	n.planner = &planner{
-		store: c.Store, stream: s, reader: c.Fanout.Reader(plannerName, at), lanes: n.lanes, events: contents,
-		accounts: accounts, progress: placed, health: n.health, log: c.Logger, now: c.Now, id: id,
+		store: c.Store, stream: s, reader: c.Fanout.Reader(plannerName, at), lanes: n.lanes, messages: messages,
+		progress: placed, health: n.health, log: c.Logger, now: c.Now, id: id,
 	}
 	return n, nil
 }
 
 func (c *Config) defaults() {
-	c.Timeout = cmp.Or(c.Timeout, DefaultTimeout)
+	c.Timeout = cmp.Or(c.Timeout, sender.DefaultTimeout)
 	c.Grace = cmp.Or(c.Grace, DefaultGrace)
 	if c.RetryDelays == nil {
-		c.RetryDelays = DefaultRetryDelays()
+		c.RetryDelays = delivery.DefaultRetryDelays()
 	}
 }
 
@@ -149,8 +155,8 @@ func (n *Notifier) Run(ctx context.Context) error {
 	cut, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	d := &dispatcher{
-		write: n.messages.write, sender: n.sender, stream: n.stream, retries: n.retries, ownership: n.ownership,
-		now: n.messages.now, locks: n.locks,
+		write: n.messages.Compose, sender: n.sender, stream: n.stream, retries: n.retries, ownership: n.ownership,
+		now: n.now, locks: n.locks,
 		health: n.health, tally: n.tally, log: n.log, cut: cut,
 	}
 	n.lanes.run(ctx, d.deliver)
@@ -162,7 +168,7 @@ func (n *Notifier) Run(ctx context.Context) error {
 
 	err := n.planner.run(ctx)
 	if err != nil {
-		n.health.set("", err) // the first of all troubles, and for good
+		n.health.Set("", err) // the first of all troubles, and for good
 		n.log.Error().Err(err).Msg("webhooks are not planned any more")
 	}
 	stop()
@@ -173,10 +179,10 @@ func (n *Notifier) Run(ctx context.Context) error {
 	last, release := context.WithTimeout(context.WithoutCancel(ctx), recordTime)
 	defer release()
 	n.positionWriter.save(last)
-	n.sender.close()
+	n.sender.Close()
 	return err
 }
 
 // Healthy is nil while every event is planned and every delivery sent or being tried; else it is what is
 // wrong. A receiver that fails is not.
-func (n *Notifier) Healthy() error { return n.health.first() }
+func (n *Notifier) Healthy() error { return n.health.First() }

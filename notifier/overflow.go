@@ -2,6 +2,7 @@ package notifier
 
 import (
 	"context"
+	"payledger/notifier/delivery"
 	"time"
 )
 
@@ -112,9 +113,9 @@ func (l *lane) readBack(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	records := make([]Delivery, len(page))
+	records := make([]delivery.Delivery, len(page))
 	for i, stored := range page {
-		if records[i], err = Decode(stored); err != nil {
+		if records[i], err = delivery.Decode(stored); err != nil {
 			return err
 		}
 	}
@@ -131,7 +132,7 @@ func (l *lane) readBack(ctx context.Context) error {
 }
 
 // readBackOne takes up a record that was read back. The delivery may have gone on meanwhile: that is seen before it is sent.
-func (l *lane) readBackOne(at uint64, d Delivery, now time.Time) {
+func (l *lane) readBackOne(at uint64, d delivery.Delivery, now time.Time) {
 	if l.known.has(at) || !d.Status.Open() {
 		return
 	}

@@ -9,6 +9,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"payledger/eventstore"
+	"payledger/notifier/delivery"
+	"payledger/notifier/health"
 )
 
 // TestSpill: what is left in the stream is told as a first place and a due time, before, while and after it is read.
@@ -82,7 +84,7 @@ func TestReadBackMeanwhile(t *testing.T) {
 	var l *lane
 	var planned, failed uint64
 	later := false
-	l = newLane(goldenDelivery.lane(), scanned{b.stream, func() {
+	l = newLane(goldenDelivery.Lane(), scanned{b.stream, func() {
 		if later {
 			return
 		}
@@ -91,10 +93,10 @@ func TestReadBackMeanwhile(t *testing.T) {
 		planned = d.at
 		l.offer(d)
 		f := next()
-		after := f.ended(DeliveryAttempt{StartedAt: time.Now(), StatusCode: 500, Failure: FailureStatus}, nominal)
+		after := f.WithAttempt(delivery.Attempt{StartedAt: time.Now(), StatusCode: 500, Failure: delivery.FailureStatus}, nominal)
 		failed = b.record(f.at, after)
 		l.moved(f.at, failed, after)
-	}}, &health{}, zerolog.Nop(), time.Now, limits{queue: 1, waiting: 0, page: 100})
+	}}, &health.Health{}, zerolog.Nop(), time.Now, limits{queue: 1, waiting: 0, page: 100})
 	for range 3 {
 		l.offer(next())
 	}

@@ -16,6 +16,7 @@ import (
 	"payledger/domain/webhook"
 	"payledger/eventstore"
 	"payledger/eventstore/eventstoretest"
+	"payledger/notifier/payload"
 )
 
 // disputeTold plays facts, and gives the newest event as the log has it.
@@ -66,7 +67,7 @@ func TestDisputePayloads(t *testing.T) {
 		"processorDisputeId", "receivedAt", "challengeRequiredBy", "reasonCode", "amount", "currency")
 	full := append(slices.Clone(required), "transactionId", "reason", "processorReason", "merchantId")
 	store := eventstoretest.Open(t, t.TempDir())
-	w := messageWriter{store: store, vault: eventstoretest.Secrets(t, store)}
+	w := writer(t, store, eventstoretest.Secrets(t, store))
 	for _, c := range []struct {
 		name    string
 		kind    webhook.Kind
@@ -80,12 +81,12 @@ func TestDisputePayloads(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := disputeTold(t, c.facts...)
-			rest, private, err := w.rest(context.Background(), &cachedEvent{recorded: r}, c.kind, false)
+			rest, private, err := w.Members(context.Background(), r, c.kind, false)
 			if err != nil || private != (domain.Personal{}) {
 				t.Fatal(private, err)
 			}
 			endpoint := account.Endpoint{ID: goldenDelivery.Endpoint, Description: "Shop backend"}
-			got, err := message{head: head(r, c.kind, endpoint), rest: rest}.signedAt(r.Time.Add(2 * time.Second))
+			got, err := payload.Body{Head: payload.NewEnvelope(r, c.kind, endpoint), Rest: rest}.SignedAt(r.Time.Add(2 * time.Second))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -104,7 +105,7 @@ func TestDisputePayloads(t *testing.T) {
 		})
 	}
 	never := disputeTold(t, dispute.Fact{EventID: "nt_1", At: goldenTime, Type: processor.Retrieval, Status: processor.DisputeWon})
-	if _, _, err := w.rest(context.Background(), &cachedEvent{recorded: never}, webhook.DisputeStatus, false); err == nil {
+	if _, _, err := w.Members(context.Background(), never, webhook.DisputeStatus, false); err == nil {
 		t.Error("a dispute that was never opened has a payload")
 	}
 }

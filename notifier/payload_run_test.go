@@ -14,6 +14,7 @@ import (
 	"payledger/eventstore"
 	"payledger/eventstore/causes"
 	"payledger/eventstore/eventstoretest"
+	"payledger/notifier/payload"
 )
 
 // failedRunEvent is the failure of a run at its second action, as the log has it.
@@ -69,13 +70,13 @@ func TestRunPayload(t *testing.T) {
 	if row, err := causes.Candidates(r); err != nil || len(row) != 1 || row[0].Kind != "WORKFLOW_RUN.FAILED" {
 		t.Fatalf("%v %v", row, err)
 	}
-	w := messageWriter{store: eventstoretest.Open(t, t.TempDir())}
-	rest, _, err := w.rest(context.Background(), &cachedEvent{recorded: r}, webhook.WorkflowRunFailed, false)
+	w := writer(t, eventstoretest.Open(t, t.TempDir()), nil)
+	rest, _, err := w.Members(context.Background(), r, webhook.WorkflowRunFailed, false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	endpoint := account.Endpoint{ID: goldenDelivery.Endpoint, Description: "Shop backend"}
-	got, err := message{head: head(r, webhook.WorkflowRunFailed, endpoint), rest: rest}.signedAt(r.Time.Add(2 * time.Second))
+	got, err := payload.Body{Head: payload.NewEnvelope(r, webhook.WorkflowRunFailed, endpoint), Rest: rest}.SignedAt(r.Time.Add(2 * time.Second))
 	if err != nil {
 		t.Fatal(err)
 	}

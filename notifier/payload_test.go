@@ -17,6 +17,8 @@ import (
 	"payledger/eventstore"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/secrets"
+	"payledger/notifier/message"
+	"payledger/notifier/payload"
 	"payledger/projections/paymentjson"
 )
 
@@ -36,6 +38,16 @@ func played(t *testing.T, store *eventstore.Store, account domain.AccountID, mov
 		}
 	}
 	return tip.Recorded, tip.State
+}
+
+// writer returns a writer of messages without views.
+func writer(t *testing.T, s *eventstore.Store, v *secrets.Store) *message.Writer {
+	t.Helper()
+	w, err := message.NewWriter(context.Background(), s, v, nil, time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
 }
 
 // TestPayloads holds the body of every kind against a reviewed file (§6.2, §6.3, D17).
@@ -60,7 +72,7 @@ func TestPayloads(t *testing.T) {
 	paid := func(moves ...move) []move {
 		return append(life(answer(succeeded), capture(2500, true), answer(succeeded)), moves...)
 	}
-	w := messageWriter{store: store, vault: vault}
+	w := writer(t, store, vault)
 	endpoint := account.Endpoint{ID: goldenDelivery.Endpoint, Description: "Shop backend"}
 	for i, c := range []struct {
 		name  string
@@ -81,11 +93,11 @@ func TestPayloads(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r, state := played(t, store, domain.AccountID(fmt.Sprint("account", i)), c.moves...)
-			rest, _, err := w.rest(context.Background(), &cachedEvent{recorded: r}, c.kind, false)
+			rest, _, err := w.Members(context.Background(), r, c.kind, false)
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := message{head: head(r, c.kind, endpoint), rest: rest}.signedAt(r.Time.Add(2 * time.Second))
+			got, err := payload.Body{Head: payload.NewEnvelope(r, c.kind, endpoint), Rest: rest}.SignedAt(r.Time.Add(2 * time.Second))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -94,11 +106,11 @@ func TestPayloads(t *testing.T) {
 				t.Fatal(err)
 			}
 			golden(t, c.name+".json", append(pretty.Bytes(), '\n'))
-			var failure failurePayload
+			var failure payload.Failed
 			if err := json.Unmarshal(got, &failure); err != nil {
 				t.Fatal(err)
 			}
-			if !tellsPerson(c.kind) && !shown(state, failure.TransactionEvent.ID) {
+			if !payload.ShowsCustomer(c.kind) && !shown(state, failure.TransactionEvent.ID) {
 				t.Errorf("GET does not show the transaction event %s", failure.TransactionEvent.ID)
 			}
 		})
@@ -122,7 +134,7 @@ func TestFailureIsNoOther(t *testing.T) {
 	t.Parallel()
 	r, _ := played(t, eventstoretest.Open(t, t.TempDir()), merchantID, creation("01golden", nil), answer(succeeded))
 	for _, kind := range []webhook.Kind{webhook.CaptureFailed, webhook.RefundFailed, webhook.CancellationFailed, webhook.AdjustmentFailed} {
-		if p, err := payloadOf(kind, r, payment.State{}, domain.Personal{}, false); err == nil {
+		if p, err := payload.OfPayment(kind, r, payment.State{}, domain.Personal{}, false); err == nil {
 			t.Errorf("an authorization gives %s: %+v", kind, p)
 		}
 	}

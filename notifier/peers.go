@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"payledger/eventstore"
+	"payledger/notifier/delivery"
 )
 
 // peersProblem names the reading of what other processes do among the troubles.
@@ -21,7 +22,7 @@ type follow func(ctx context.Context, from uint64, batch func([]eventstore.Store
 func (n *Notifier) watch(ctx context.Context) {
 	err := n.follow(ctx, n.through+1, (&peers{n, map[string]uint64{}}).take)
 	if ctx.Err() == nil {
-		n.health.set(peersProblem, err)
+		n.health.Set(peersProblem, err)
 		n.log.Error().Err(err).Msg("deliveries of other processes are not followed any more")
 	}
 }
@@ -38,14 +39,14 @@ func (o *peers) take(page []eventstore.StoredDelivery) error {
 		if !stored.IsDelivery() {
 			continue
 		}
-		d, err := Decode(stored)
+		d, err := delivery.Decode(stored)
 		if err != nil {
 			return err
 		}
 		from := o.places[stored.Name]
 		delete(o.places, stored.Name)
-		if !o.ownership.mine(d) {
-			o.lanes.of(d.lane()).moved(from, stored.Seq, d)
+		if !o.ownership.IsMine(d) {
+			o.lanes.of(d.Lane()).moved(from, stored.Seq, d)
 			if d.Status.Open() && len(o.places) < maxPeerDeliveries {
 				o.places[stored.Name] = stored.Seq
 			}

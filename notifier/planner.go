@@ -15,6 +15,9 @@ import (
 	"payledger/domain/webhook"
 	"payledger/eventstore"
 	"payledger/eventstore/causes"
+	"payledger/notifier/delivery"
+	"payledger/notifier/health"
+	"payledger/notifier/message"
 )
 
 const (
@@ -32,10 +35,9 @@ type planner struct {
 	stream   stream
 	reader   *eventstore.Reader
 	lanes    *lanes
-	events   *eventCache
-	accounts *accounts
+	messages *message.Writer
 	progress *progress
-	health   *health
+	health   *health.Health
 	log      zerolog.Logger
 	now      func() time.Time
 	id       string // of this process (Delivery.Planner)
@@ -43,7 +45,7 @@ type planner struct {
 
 // plannedDelivery is a delivery with its place in the stream.
 type plannedDelivery struct {
-	Delivery
+	delivery.Delivery
 	at    uint64
 	again bool // it was there before, and is open: only the stream knows what became of it
 }
@@ -67,7 +69,7 @@ func (p *planner) run(ctx context.Context) error {
 
 // plan makes the deliveries of some events.
 func (p *planner) plan(ctx context.Context, events []*eventstore.Recorded) error {
-	var deliveries []Delivery
+	var deliveries []delivery.Delivery
 	var causing []*eventstore.Recorded
 	accounts := map[domain.AccountID]account.State{}
 	floor := p.stream.Floor().Log
@@ -89,7 +91,7 @@ func (p *planner) plan(ctx context.Context, events []*eventstore.Recorded) error
 	}
 	if len(deliveries) > 0 {
 		for _, r := range causing {
-			p.events.put(r)
+			p.messages.Remember(r)
 		}
 		if err := p.create(ctx, deliveries); err != nil {
 			return err
@@ -101,7 +103,7 @@ func (p *planner) plan(ctx context.Context, events []*eventstore.Recorded) error
 
 // deliveries adds one delivery for every kind that the event causes and every endpoint that wants it. What an
 // event causes is only looked at when somebody wants it.
-func (p *planner) deliveries(ctx context.Context, to []Delivery, accounts map[domain.AccountID]account.State, r *eventstore.Recorded, row []webhook.Candidate) ([]Delivery, error) {
+func (p *planner) deliveries(ctx context.Context, to []delivery.Delivery, accounts map[domain.AccountID]account.State, r *eventstore.Recorded, row []webhook.Candidate) ([]delivery.Delivery, error) {
 	merchant, known := accounts[r.Account]
 	if !known {
 		var err error
@@ -124,7 +126,7 @@ func (p *planner) deliveries(ctx context.Context, to []Delivery, accounts map[do
 			continue
 		}
 		for _, id := range wanting {
-			to = append(to, plan(r, id, c.Kind, p.id, at))
+			to = append(to, delivery.Plan(r, id, c.Kind, p.id, at))
 		}
 	}
 	return to, nil
@@ -153,18 +155,18 @@ func (p *planner) caused(ctx context.Context, r *eventstore.Recorded, when webho
 // that does not answer is asked until it does.
 func (p *planner) account(ctx context.Context, id domain.AccountID) (state account.State, err error) {
 	err = p.persist(ctx, func() error {
-		state, err = p.accounts.now(ctx, id)
+		state, err = p.messages.Account(ctx, id)
 		return err
 	})
 	return state, err
 }
 
 // create makes deliveries durable and hands each to its lane as soon as it is.
-func (p *planner) create(ctx context.Context, deliveries []Delivery) (err error) {
+func (p *planner) create(ctx context.Context, deliveries []delivery.Delivery) (err error) {
 	var (
 		mu      sync.Mutex
 		running sync.WaitGroup
-		next    = make(chan Delivery)
+		next    = make(chan delivery.Delivery)
 	)
 	for range min(planWriters, len(deliveries)) {
 		running.Go(func() {
@@ -185,8 +187,8 @@ func (p *planner) create(ctx context.Context, deliveries []Delivery) (err error)
 }
 
 // createOne plans one delivery, unless it was planned before.
-func (p *planner) createOne(ctx context.Context, d Delivery) error {
-	body, err := d.encode()
+func (p *planner) createOne(ctx context.Context, d delivery.Delivery) error {
+	body, err := d.Encode()
 	if err != nil {
 		return err
 	}
@@ -202,8 +204,8 @@ func (p *planner) createOne(ctx context.Context, d Delivery) error {
 	if err != nil || made.at == 0 {
 		return err
 	}
-	switch lane := p.lanes.of(d.lane()); {
-	case made.again && !p.lanes.ownership.mine(made.Delivery): // others have it, and are watched
+	switch lane := p.lanes.of(d.Lane()); {
+	case made.again && !p.lanes.ownership.IsMine(made.Delivery): // others have it, and are watched
 	case made.again:
 		lane.found(made.at, made.Delivery)
 	default:
@@ -218,7 +220,7 @@ func (p *planner) planned(ctx context.Context, name string) (plannedDelivery, er
 	if err != nil {
 		return plannedDelivery{}, err
 	}
-	there, err := Decode(stored)
+	there, err := delivery.Decode(stored)
 	if err != nil || !there.Status.Open() {
 		return plannedDelivery{}, err
 	}
@@ -230,16 +232,16 @@ func (p *planner) persist(ctx context.Context, do func() error) error {
 	for n := 0; ; n++ {
 		err := do()
 		if err == nil {
-			p.health.clear(plannerName)
+			p.health.Clear(plannerName)
 			return nil
 		}
 		if permanent(err) || ctx.Err() != nil {
 			return err
 		}
-		if p.health.set(plannerName, err) {
+		if p.health.Set(plannerName, err) {
 			p.log.Error().Err(err).Msg("webhooks cannot be planned; trying again")
 		}
-		if !pause(ctx, backoff(n)) {
+		if !health.Pause(ctx, health.Backoff(n)) {
 			return err
 		}
 	}
@@ -248,5 +250,5 @@ func (p *planner) persist(ctx context.Context, do func() error) error {
 // permanent tells what no repetition changes.
 func permanent(err error) bool {
 	return errors.Is(err, eventstore.ErrNewerSchema) || errors.Is(err, eventstore.ErrUnknownEvent) ||
-		errors.Is(err, ErrNewerRecord)
+		errors.Is(err, delivery.ErrNewerRecord)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"payledger/eventstore"
+	"payledger/notifier/health"
 )
 
 // positionEvery is how often the position is written at most. After a crash this much is planned
@@ -55,7 +56,7 @@ func (p *progress) at() []uint64 {
 type positionWriter struct {
 	stream   stream
 	progress *progress
-	health   *health
+	health   *health.Health
 	log      zerolog.Logger
 
 	mu      sync.Mutex
@@ -86,12 +87,12 @@ func (k *positionWriter) save(ctx context.Context) []uint64 {
 		return k.written
 	}
 	if err := k.stream.Save(ctx, plannerName, at); err != nil {
-		if ctx.Err() == nil && k.health.set(positionProblem, err) {
+		if ctx.Err() == nil && k.health.Set(positionProblem, err) {
 			k.log.Error().Err(err).Msg("the notifier's position is not written")
 		}
 		return k.written
 	}
-	k.health.clear(positionProblem)
+	k.health.Clear(positionProblem)
 	k.written = at
 	return at
 }

@@ -10,6 +10,7 @@ import (
 
 	"payledger/domain/processor"
 	"payledger/eventstore"
+	"payledger/notifier/health"
 )
 
 // TestPositionAbove: a start plans nothing of what was dropped, whatever became of the position.
@@ -38,8 +39,8 @@ func TestPlannedBefore(t *testing.T) {
 	b := newBubble(t)
 	open := b.put("00000000-0000-4000-8000-000000000001", goldenDelivery.Endpoint)
 	over := b.put("00000000-0000-4000-8000-000000000002", goldenDelivery.Endpoint)
-	b.record(over.at, over.cancelled())
-	h := &health{}
+	b.record(over.at, over.Cancel())
+	h := &health.Health{}
 	p := &planner{stream: b.stream, lanes: newLanes(b.stream, h, zerolog.Nop(), time.Now), health: h, progress: &progress{log: make([]uint64, 1)}}
 	for _, d := range []plannedDelivery{open, over} {
 		d.Planner = "another"
@@ -47,7 +48,7 @@ func TestPlannedBefore(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	l := p.lanes.of(open.lane())
+	l := p.lanes.of(open.Lane())
 	if at, is := l.first(); !is || at != open.at || len(l.known) != 1 || len(b.stream.records) != 3 {
 		t.Errorf("open at %d %v of %d, %d records", at, is, len(l.known), len(b.stream.records))
 	}

@@ -11,6 +11,8 @@ import (
 	"pgregory.net/rapid"
 
 	"payledger/domain"
+	"payledger/notifier/delivery"
+	"payledger/notifier/message"
 )
 
 // story is what happens to some deliveries: to each call of each delivery an answer, and between them stops, crashes
@@ -70,7 +72,7 @@ func (s story) play(t *testing.T) (faults []string) {
 	disabled := map[domain.EndpointID]bool{}
 	b.endpoint = func(id domain.EndpointID) error {
 		if disabled[id] {
-			return ErrDisabled
+			return message.ErrDisabled
 		}
 		return nil
 	}
@@ -132,7 +134,7 @@ func endpointID(i int) domain.EndpointID {
 func (s story) reply(n int, w http.ResponseWriter, r *http.Request) {
 	answers := s.answers[0]
 	for i, own := range s.answers {
-		if lane, _ := laneOf(r.URL.Path[1:]); lane == "acct1."+string(endpointID(i)) {
+		if lane, _ := delivery.LaneOf(r.URL.Path[1:]); lane == "acct1."+string(endpointID(i)) {
 			answers = own
 		}
 	}
@@ -147,26 +149,26 @@ func (s story) reply(n int, w http.ResponseWriter, r *http.Request) {
 }
 
 // wrong says what is wrong with a delivery that is over.
-func wrong(d Delivery, calls, cuts int, disabled bool) (faults []string) {
+func wrong(d delivery.Delivery, calls, cuts int, disabled bool) (faults []string) {
 	fail := func(format string, args ...any) {
 		faults = append(faults, fmt.Sprintf("%s %s: ", d.Name(), d.Status)+fmt.Sprintf(format, args...))
 	}
 	n := len(d.Attempts)
-	first := slices.IndexFunc(d.Attempts, func(a DeliveryAttempt) bool { return a.Failure == "" })
+	first := slices.IndexFunc(d.Attempts, func(a delivery.Attempt) bool { return a.Failure == "" })
 	switch {
 	case d.Status.Open():
 		fail("it is open")
-	case d.Status == Succeeded && first != n-1, d.Status != Succeeded && first >= 0:
+	case d.Status == delivery.Succeeded && first != n-1, d.Status != delivery.Succeeded && first >= 0:
 		fail("success in attempt %d of %d", first+1, n)
-	case d.Status == Exhausted && n != 6, n > 6:
+	case d.Status == delivery.Exhausted && n != 6, n > 6:
 		fail("%d attempts", n)
-	case d.Status == Cancelled && !disabled:
+	case d.Status == delivery.Cancelled && !disabled:
 		fail("its endpoint takes webhooks")
 	case calls < n || calls > n+cuts:
 		fail("%d calls, %d attempts on record, cut %d times", calls, n, cuts)
 	}
 	for i, a := range d.Attempts {
-		if i > 0 && a.StartedAt.Before(d.Attempts[i-1].end().Add(DefaultRetryDelays()[i-1]*9/10)) {
+		if i > 0 && a.StartedAt.Before(d.Attempts[i-1].End().Add(delivery.DefaultRetryDelays()[i-1]*9/10)) {
 			fail("attempt %d came early", i+1)
 		}
 	}

@@ -8,6 +8,9 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"payledger/notifier/delivery"
+	"payledger/notifier/guard"
+	"payledger/notifier/sender"
 	"sync"
 	"testing"
 	"time"
@@ -112,27 +115,27 @@ func TestRebinding(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dns := rebind([]string{"93.184.216.34"}, second)
-			guard := Guard{Resolver: dns.resolver()}
-			if err := guard.CheckURL(context.Background(), to); err != nil {
+			g := guard.Guard{Resolver: dns.resolver()}
+			if err := g.CheckURL(context.Background(), to); err != nil {
 				t.Fatalf("at its creation: %v", err)
 			}
-			s := newSender(guard, patience, time.Now)
-			defer s.close()
-			a, err := s.attempt(context.Background(), message{url: to, keys: []key{{secretName, secretText}}, rest: []byte(`{"payment":{}}`)})
-			if err != nil || a.Failure != FailureAddress {
+			s := sender.New(sender.Config{Guard: g, Timeout: patience, Now: time.Now})
+			defer s.Close()
+			a, err := s.Attempt(context.Background(), sender.Message{URL: to, Keys: []sender.Key{{Name: secretName, Text: secretText}}, Body: emptyPayload})
+			if err != nil || a.Failure != delivery.FailureAddress {
 				t.Errorf("when it is sent: %+v %v", a, err)
 			}
-			if err := (Guard{Resolver: dns.resolver()}).CheckURL(context.Background(), to); !errors.Is(err, ErrRefused) {
+			if err := (guard.Guard{Resolver: dns.resolver()}).CheckURL(context.Background(), to); !errors.Is(err, guard.ErrRefused) {
 				t.Errorf("at another creation: %v", err)
 			}
 		})
 	}
 	inbox.none()
 	// The same way with the network allowed arrives: it was the guard that refused.
-	guard := Guard{Resolver: rebind([]string{"127.0.0.1"}).resolver(), AllowCIDRs: loopback}
-	s := newSender(guard, patience, time.Now)
-	defer s.close()
-	a, err := s.attempt(context.Background(), message{url: to, keys: []key{{secretName, secretText}}, rest: []byte(`{"payment":{}}`)})
+	g := guard.Guard{Resolver: rebind([]string{"127.0.0.1"}).resolver(), AllowCIDRs: loopback}
+	s := sender.New(sender.Config{Guard: g, Timeout: patience, Now: time.Now})
+	defer s.Close()
+	a, err := s.Attempt(context.Background(), sender.Message{URL: to, Keys: []sender.Key{{Name: secretName, Text: secretText}}, Body: emptyPayload})
 	if err != nil || a.StatusCode != http.StatusOK {
 		t.Errorf("%+v %v", a, err)
 	}
@@ -146,12 +149,12 @@ func TestControlForms(t *testing.T) {
 		"[::ffff:127.0.0.1]:80", "[::ffff:a9fe:a9fe]:80", "[64:ff9b::a9fe:a9fe]:80", "[64:ff9b::10.0.0.1]:80", "[2002:a00:1::1]:80",
 		"[2002:7f00:1::]:80", "[2001:0:4136:e378:8000:63bf:3fff:fdd2]:80", "[::127.0.0.1]:80", "[fd00:ec2::254]:80", "100.100.100.200:80",
 	} {
-		if err := (Guard{}).Control("tcp6", address, nil); !errors.Is(err, ErrRefused) {
+		if err := (guard.Guard{}).Control("tcp6", address, nil); !errors.Is(err, guard.ErrRefused) {
 			t.Errorf("%s: %v", address, err)
 		}
 	}
 	for _, address := range []string{"[::ffff:93.184.216.34]:80", "[64:ff9b::5db8:d822]:80", "[2002:5db8:d822::1]:80"} {
-		if err := (Guard{}).Control("tcp6", address, nil); err != nil {
+		if err := (guard.Guard{}).Control("tcp6", address, nil); err != nil {
 			t.Errorf("%s: %v", address, err)
 		}
 	}

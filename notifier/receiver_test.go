@@ -15,6 +15,9 @@ import (
 	"time"
 
 	"payledger/domain/processor"
+	"payledger/notifier/delivery"
+	"payledger/notifier/guard"
+	"payledger/notifier/sender"
 )
 
 func hijack(t *testing.T, w http.ResponseWriter, say string) {
@@ -50,7 +53,9 @@ func TestReceivers(t *testing.T) {
 		"/cut": func(w http.ResponseWriter, _ *http.Request) {
 			hijack(t, w, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n")
 		},
-		"/long": func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("X", strings.Repeat("x", 2*headerLimit)) },
+		"/long": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("X", strings.Repeat("x", 2*sender.HeaderLimit))
+		},
 	})
 	selfSigned := httptest.NewUnstartedServer(http.NotFoundHandler())
 	selfSigned.Config.ErrorLog = log.New(io.Discard, "", 0)
@@ -62,27 +67,27 @@ func TestReceivers(t *testing.T) {
 	cases := map[string]struct {
 		url     string
 		status  int
-		failure Failure
+		failure delivery.Failure
 	}{
 		"200": {inbox.url + "/200", 200, ""}, "204": {inbox.url + "/204", 204, ""}, "299": {inbox.url + "/299", 299, ""},
-		"301": {inbox.url + "/301", 301, FailureStatus}, "307": {inbox.url + "/307", 307, FailureStatus},
-		"410": {inbox.url + "/410", 410, FailureStatus}, "500": {inbox.url + "/500", 500, FailureStatus},
+		"301": {inbox.url + "/301", 301, delivery.FailureStatus}, "307": {inbox.url + "/307", 307, delivery.FailureStatus},
+		"410": {inbox.url + "/410", 410, delivery.FailureStatus}, "500": {inbox.url + "/500", 500, delivery.FailureStatus},
 		"hangs in the body": {inbox.url + "/hangs-in-body", 200, ""},
 		"huge body":         {inbox.url + "/huge", 200, ""}, "body cut": {inbox.url + "/cut", 200, ""},
-		"closes": {inbox.url + "/close", 0, FailureConnection}, "is not HTTP": {inbox.url + "/noise", 0, FailureProtocol},
-		"long header":    {inbox.url + "/long", 0, FailureProtocol},
-		"not listening":  {"http://127.0.0.1:1/", 0, FailureRefused},
-		"bad TLS":        {selfSigned.URL, 0, FailureTLS},
-		"private":        {"http://10.0.0.1/", 0, FailureAddress},
-		"unresolvable":   {"http://no-such-host.invalid/", 0, FailureDNS},
-		"loopback by v6": {"http://[::1]:9/", 0, FailureAddress},
+		"closes": {inbox.url + "/close", 0, delivery.FailureConnection}, "is not HTTP": {inbox.url + "/noise", 0, delivery.FailureProtocol},
+		"long header":    {inbox.url + "/long", 0, delivery.FailureProtocol},
+		"not listening":  {"http://127.0.0.1:1/", 0, delivery.FailureRefused},
+		"bad TLS":        {selfSigned.URL, 0, delivery.FailureTLS},
+		"private":        {"http://10.0.0.1/", 0, delivery.FailureAddress},
+		"unresolvable":   {"http://no-such-host.invalid/", 0, delivery.FailureDNS},
+		"loopback by v6": {"http://[::1]:9/", 0, delivery.FailureAddress},
 	}
 	names := map[string]string{}
 	for name, c := range cases {
 		names[string(r.endpoint(c.url))] = name
 	}
 	s := r.pay(processor.Succeeded)
-	recorded := map[string]Delivery{}
+	recorded := map[string]delivery.Delivery{}
 	for timeout := time.After(patience); len(recorded) < len(cases); {
 		select {
 		case <-timeout:
@@ -90,16 +95,16 @@ func TestReceivers(t *testing.T) {
 		default:
 		}
 		for _, d := range r.records() {
-			if d.Status != Planned {
+			if d.Status != delivery.Planned {
 				recorded[names[string(d.Endpoint)]] = d
 			}
 		}
 	}
 	for name, c := range cases {
 		d := recorded[name]
-		want := Failed
+		want := delivery.Failed
 		if c.failure == "" {
-			want = Succeeded
+			want = delivery.Succeeded
 		}
 		a := d.Attempts[0]
 		if d.Status != want || a.StatusCode != c.status || a.Failure != c.failure || d.AggregateID != string(s.ID) {
@@ -116,10 +121,10 @@ func TestReceivers(t *testing.T) {
 func TestTimeout(t *testing.T) {
 	t.Parallel()
 	inbox := newReceiver(t, map[string]http.HandlerFunc{"/": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }})
-	s := newSender(Guard{AllowCIDRs: loopback}, 2*time.Second, time.Now) // enough for the request to come
-	defer s.close()
-	a, err := s.attempt(context.Background(), message{url: inbox.url + "/", keys: []key{{secretName, secretText}}, rest: []byte(`{"payment":{}}`)})
-	if err != nil || a.Failure != FailureTimeout || a.StatusCode != 0 || a.Duration < 2_000_000 {
+	s := sender.New(sender.Config{Guard: guard.Guard{AllowCIDRs: loopback}, Timeout: 2 * time.Second, Now: time.Now}) // enough for the request to come
+	defer s.Close()
+	a, err := s.Attempt(context.Background(), sender.Message{URL: inbox.url + "/", Keys: []sender.Key{{Name: secretName, Text: secretText}}, Body: emptyPayload})
+	if err != nil || a.Failure != delivery.FailureTimeout || a.StatusCode != 0 || a.Duration < 2_000_000 {
 		t.Errorf("%+v %v", a, err)
 	}
 	inbox.take(1)
@@ -137,23 +142,20 @@ func TestConnectGuard(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	message := message{url: "http://localhost:" + u.Port() + "/", keys: []key{{secretName, secretText}}, rest: []byte(`{"payment":{}}`)}
+	message := sender.Message{URL: "http://localhost:" + u.Port() + "/", Keys: []sender.Key{{Name: secretName, Text: secretText}}, Body: emptyPayload}
 	for name, c := range map[string]struct {
-		guard Guard
+		guard guard.Guard
 		url   string
-		want  Failure
+		want  delivery.Failure
 	}{
-		"name of a loopback address": {Guard{}, message.url, FailureAddress},
-		"its network is allowed":     {Guard{AllowCIDRs: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}}, message.url, ""},
-		"http in production":         {Guard{AllowCIDRs: loopback, Production: true}, inbox.url, FailureAddress},
+		"name of a loopback address": {guard.Guard{}, message.URL, delivery.FailureAddress},
+		"its network is allowed":     {guard.Guard{AllowCIDRs: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}}, message.URL, ""},
+		"http in production":         {guard.Guard{AllowCIDRs: loopback, Production: true}, inbox.url, delivery.FailureAddress},
 	} {
-		s := newSender(c.guard, patience, time.Now)
-		if s.client.Transport.(*http.Transport).Proxy != nil { // for addresses of this machine the environment's is never asked
-			t.Error("there is a proxy")
-		}
-		message.url = c.url
-		a, err := s.attempt(context.Background(), message)
-		s.close()
+		s := sender.New(sender.Config{Guard: c.guard, Timeout: patience, Now: time.Now})
+		message.URL = c.url
+		a, err := s.Attempt(context.Background(), message)
+		s.Close()
 		if err != nil || a.Failure != c.want {
 			t.Errorf("%s: %+v %v", name, a, err)
 		}
@@ -168,7 +170,7 @@ func TestConnectGuard(t *testing.T) {
 // TestControl: what the dialer asks the guard.
 func TestControl(t *testing.T) {
 	t.Parallel()
-	g := Guard{}
+	g := guard.Guard{}
 	for address, ok := range map[string]bool{
 		"93.184.216.34:443": true, "[2606:2800:220:1::1]:443": true, "127.0.0.1:443": false,
 		"[fe80::1%eth0]:443": false, "nonsense": false,

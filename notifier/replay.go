@@ -11,6 +11,7 @@ import (
 	"payledger/domain/webhook"
 	"payledger/eventstore"
 	"payledger/eventstore/causes"
+	"payledger/notifier/delivery"
 	"payledger/projections/deliveries"
 )
 
@@ -69,7 +70,7 @@ func decodeReplay(stored eventstore.StoredDelivery) (replay, error) {
 	switch {
 	case err != nil:
 	case r.Schema > replaySchema:
-		err = fmt.Errorf("%w: schema %d, known is %d", ErrNewerRecord, r.Schema, replaySchema)
+		err = fmt.Errorf("%w: schema %d, known is %d", delivery.ErrNewerRecord, r.Schema, replaySchema)
 	case r.name() != stored.Name || len(r.At) != len(r.End) || len(r.Kinds) == 0:
 		err = errors.New("it does not fit its name")
 	}
@@ -110,9 +111,9 @@ const (
 // delivery was when the replay counted, so that as much is done as was counted. One that was planned since, or that
 // failed then and succeeded since, was sent by this replay or by somebody else, and is left as it is.
 func (l *DeliveryLog) stepOf(ctx context.Context, p *replay, r *eventstore.Recorded, c webhook.Candidate) (step, string, error) {
-	name := Delivery{Account: r.Account, Endpoint: p.Endpoint, EventID: r.EventID, Kind: c.Kind}.Name()
-	row, found, err := l.index.Find(ctx, p.Account, IDOf(name))
-	was := Status(row.Status)
+	name := delivery.Delivery{Account: r.Account, Endpoint: p.Endpoint, EventID: r.EventID, Kind: c.Kind}.Name()
+	row, found, err := l.index.Find(ctx, p.Account, delivery.IDOf(name))
+	was := delivery.Status(row.Status)
 	if err == nil && found && row.Seq > p.Through { // it has gone on since the count
 		was, err = l.statusAt(ctx, name, p.Through)
 	}
@@ -122,7 +123,7 @@ func (l *DeliveryLog) stepOf(ctx context.Context, p *replay, r *eventstore.Recor
 	case found && l.stream.Floor().Covers(row.Seq): // it was dropped
 		return stepNone, name, nil
 	case found:
-		return p.stepFor(was, Status(row.Status)), name, nil
+		return p.stepFor(was, delivery.Status(row.Status)), name, nil
 	case p.OnlyFailed:
 		return stepNone, name, nil
 	}
@@ -135,12 +136,12 @@ func (l *DeliveryLog) stepOf(ctx context.Context, p *replay, r *eventstore.Recor
 
 // stepFor is what is to be done about a delivery that is there: what it was when the replay counted, "" for not
 // planned yet, and what it is now.
-func (r *replay) stepFor(was, is Status) step {
-	failed := was == Failed || was == Exhausted || was == Cancelled
+func (r *replay) stepFor(was, is delivery.Status) step {
+	failed := was == delivery.Failed || was == delivery.Exhausted || was == delivery.Cancelled
 	switch {
 	case r.OnlyFailed && !failed:
 		return stepNone
-	case was == "", r.OnlyFailed && is == Succeeded:
+	case was == "", r.OnlyFailed && is == delivery.Succeeded:
 		return stepHandled
 	}
 	return stepAgain
@@ -148,7 +149,7 @@ func (r *replay) stepFor(was, is Status) step {
 
 // statusAt is where a delivery stood when the stream of deliveries had come to a place; "" when it was not planned
 // yet. Places, unlike times, are the same for all machines.
-func (l *DeliveryLog) statusAt(ctx context.Context, name string, place uint64) (Status, error) {
+func (l *DeliveryLog) statusAt(ctx context.Context, name string, place uint64) (delivery.Status, error) {
 	stored, err := l.stream.AsOf(ctx, name, place)
 	if errors.Is(err, eventstore.ErrNotFound) {
 		return "", nil
@@ -156,7 +157,7 @@ func (l *DeliveryLog) statusAt(ctx context.Context, name string, place uint64) (
 	if err != nil {
 		return "", err
 	}
-	d, err := Decode(stored)
+	d, err := delivery.Decode(stored)
 	return d.Status, err
 }
 

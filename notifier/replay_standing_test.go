@@ -10,6 +10,7 @@ import (
 
 	"payledger/domain/processor"
 	"payledger/eventstore"
+	"payledger/notifier/delivery"
 	"payledger/projections/deliveries"
 )
 
@@ -168,17 +169,17 @@ func TestReplayOvertaken(t *testing.T) {
 // TestReplayStep: what is done about a delivery that is there, by what it was at the count and what it is.
 func TestReplayStep(t *testing.T) {
 	t.Parallel()
-	const none = Status("")
+	const none = delivery.Status("")
 	for _, c := range []struct {
-		was, is         Status
+		was, is         delivery.Status
 		all, onlyFailed step
 	}{
-		{none, Planned, stepHandled, stepNone}, {none, Succeeded, stepHandled, stepNone}, {none, Exhausted, stepHandled, stepNone},
-		{Planned, Planned, stepAgain, stepNone}, {Planned, Succeeded, stepAgain, stepNone}, {Planned, Failed, stepAgain, stepNone},
-		{Succeeded, Succeeded, stepAgain, stepNone},
-		{Failed, Failed, stepAgain, stepAgain}, {Failed, Exhausted, stepAgain, stepAgain}, {Failed, Succeeded, stepAgain, stepHandled},
-		{Exhausted, Exhausted, stepAgain, stepAgain}, {Exhausted, Succeeded, stepAgain, stepHandled},
-		{Cancelled, Cancelled, stepAgain, stepAgain}, {Cancelled, Succeeded, stepAgain, stepHandled},
+		{none, delivery.Planned, stepHandled, stepNone}, {none, delivery.Succeeded, stepHandled, stepNone}, {none, delivery.Exhausted, stepHandled, stepNone},
+		{delivery.Planned, delivery.Planned, stepAgain, stepNone}, {delivery.Planned, delivery.Succeeded, stepAgain, stepNone}, {delivery.Planned, delivery.Failed, stepAgain, stepNone},
+		{delivery.Succeeded, delivery.Succeeded, stepAgain, stepNone},
+		{delivery.Failed, delivery.Failed, stepAgain, stepAgain}, {delivery.Failed, delivery.Exhausted, stepAgain, stepAgain}, {delivery.Failed, delivery.Succeeded, stepAgain, stepHandled},
+		{delivery.Exhausted, delivery.Exhausted, stepAgain, stepAgain}, {delivery.Exhausted, delivery.Succeeded, stepAgain, stepHandled},
+		{delivery.Cancelled, delivery.Cancelled, stepAgain, stepAgain}, {delivery.Cancelled, delivery.Succeeded, stepAgain, stepHandled},
 	} {
 		for onlyFailed, want := range map[bool]step{false: c.all, true: c.onlyFailed} {
 			if got := (&replay{OnlyFailed: onlyFailed}).stepFor(c.was, c.is); got != want {

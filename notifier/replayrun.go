@@ -9,6 +9,8 @@ import (
 
 	"payledger/domain/webhook"
 	"payledger/eventstore"
+	"payledger/notifier/health"
+	"payledger/notifier/message"
 	"payledger/projections/deliveries"
 )
 
@@ -43,13 +45,13 @@ func (l *DeliveryLog) resume(ctx context.Context) {
 			return
 		}
 		if err == nil {
-			l.notifier.health.clear(replaysName)
+			l.notifier.health.Clear(replaysName)
 			return
 		}
-		if l.notifier.health.set(replaysName, err) {
+		if l.notifier.health.Set(replaysName, err) {
 			l.log.Error().Err(err).Msg("webhook replays cannot be read; trying again")
 		}
-		if !pause(ctx, backoff(n)) {
+		if !health.Pause(ctx, health.Backoff(n)) {
 			return
 		}
 	}
@@ -133,7 +135,7 @@ func (t *replayRun) run(ctx context.Context) {
 		}
 		switch {
 		case err == nil:
-			t.notifier.health.clear(name)
+			t.notifier.health.Clear(name)
 			return
 		case ctx.Err() != nil:
 			return
@@ -141,10 +143,10 @@ func (t *replayRun) run(ctx context.Context) {
 			t.log.Warn().Str("replay", name).Msg("another process goes on with a webhook replay")
 			return
 		}
-		if t.notifier.health.set(name, err) {
+		if t.notifier.health.Set(name, err) {
 			t.log.Error().Err(err).Str("replay", name).Msg("a webhook replay is held up; trying again")
 		}
-		if !pause(ctx, backoff(n)) {
+		if !health.Pause(ctx, health.Backoff(n)) {
 			return
 		}
 	}
@@ -152,14 +154,14 @@ func (t *replayRun) run(ctx context.Context) {
 
 // over tells what no repetition changes.
 func over(err error) bool {
-	return errors.Is(err, ErrNoEndpoint) || errors.Is(err, ErrDisabled) || permanent(err)
+	return errors.Is(err, message.ErrNoEndpoint) || errors.Is(err, message.ErrDisabled) || permanent(err)
 }
 
 func reasonOf(err error) string {
 	switch {
-	case errors.Is(err, ErrNoEndpoint):
+	case errors.Is(err, message.ErrNoEndpoint):
 		return "the endpoint was deleted"
-	case errors.Is(err, ErrDisabled):
+	case errors.Is(err, message.ErrDisabled):
 		return "the endpoint is disabled"
 	}
 	return "an event or a record is of a newer version of the service"

@@ -12,6 +12,8 @@ import (
 	"payledger/domain/account"
 	"payledger/domain/webhook"
 	"payledger/eventstore"
+	"payledger/notifier/delivery"
+	"payledger/notifier/message"
 	"payledger/projections/deliveries"
 )
 
@@ -70,9 +72,9 @@ func errNoReplay() error {
 
 // newReplay makes the replay that is asked for, up to the events whose deliveries are all planned.
 func (l *DeliveryLog) newReplay(ctx context.Context, q deliveries.ReplayRequest) (replay, error) {
-	_, endpoint, err := l.notifier.messages.accounts.endpointNow(ctx, q.Account, q.Endpoint)
+	endpoint, err := l.notifier.messages.Endpoint(ctx, q.Account, q.Endpoint)
 	switch {
-	case errors.Is(err, ErrNoEndpoint):
+	case errors.Is(err, message.ErrNoEndpoint):
 		return replay{}, account.NoEndpoint()
 	case err != nil:
 		return replay{}, errUnreadable(err)
@@ -230,7 +232,7 @@ func (l *DeliveryLog) openReplays(ctx context.Context) (openReplays, uint64, err
 		err = eventstore.Unmarshal(stored.Body, &o)
 	}
 	if err == nil && o.Schema > openSchema {
-		err = fmt.Errorf("%w: schema %d, known is %d", ErrNewerRecord, o.Schema, openSchema)
+		err = fmt.Errorf("%w: schema %d, known is %d", delivery.ErrNewerRecord, o.Schema, openSchema)
 	}
 	if err != nil {
 		return openReplays{}, 0, fmt.Errorf("notifier: replays: %w", err)

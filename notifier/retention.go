@@ -9,6 +9,8 @@ import (
 
 	"payledger/domain"
 	"payledger/eventstore"
+	"payledger/notifier/delivery"
+	"payledger/notifier/health"
 )
 
 // DefaultRetention is how long settled deliveries are kept (I1).
@@ -34,11 +36,11 @@ func (l *DeliveryLog) retain(ctx context.Context) {
 		case ctx.Err() != nil:
 			return
 		case err == nil:
-			l.notifier.health.clear(retentionProblem)
-		case l.notifier.health.set(retentionProblem, err):
+			l.notifier.health.Clear(retentionProblem)
+		case l.notifier.health.Set(retentionProblem, err):
 			l.log.Error().Err(err).Msg("old deliveries cannot be dropped; trying again")
 		}
-		if !pause(ctx, min(retainEvery, l.retention/closeShare)) {
+		if !health.Pause(ctx, min(retainEvery, l.retention/closeShare)) {
 			return
 		}
 	}
@@ -103,7 +105,7 @@ func (l *DeliveryLog) drop(ctx context.Context, s eventstore.RecordSegment, plan
 		if !stored.IsDelivery() {
 			return nil
 		}
-		d, err := Decode(stored)
+		d, err := delivery.Decode(stored)
 		if err == nil && (d.Shard >= len(planned) || d.Seq > planned[d.Shard]) {
 			err = fmt.Errorf("%w: %s", errUnplanned, stored.Name)
 		}
@@ -138,11 +140,11 @@ func (l *DeliveryLog) copyForward(ctx context.Context, stored eventstore.StoredD
 	if err != nil || !stored.IsDelivery() {
 		return err
 	}
-	d, err := Decode(stored)
+	d, err := delivery.Decode(stored)
 	if err != nil {
 		return err
 	}
-	l.notifier.lanes.of(d.lane()).moved(stored.Seq, place, d)
+	l.notifier.lanes.of(d.Lane()).moved(stored.Seq, place, d)
 	return nil
 }
 

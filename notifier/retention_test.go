@@ -11,6 +11,7 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/processor"
+	"payledger/notifier/delivery"
 	"payledger/projections/deliveries"
 )
 
@@ -70,7 +71,7 @@ func TestRetention(t *testing.T) {
 			reasonIs(t, err, domain.ReasonRequestValidation)
 		}
 	}
-	lane, _ := laneOf(waits.Name)
+	lane, _ := delivery.LaneOf(waits.Name)
 	l := r.notifier.lanes.of(lane)
 	now := r.settled(1, deliveries.Filter{Statuses: []string{"FAILED"}})[0]
 	if now.Seq <= waits.Seq || !now.NextAt.Equal(waits.NextAt) || !l.holds(now.Seq) || l.holds(waits.Seq) {
@@ -183,8 +184,8 @@ func TestCopiedMeanwhile(t *testing.T) {
 	r.endpoint(inbox.url)
 	r.pay(processor.Succeeded)
 	inbox.take(1)
-	d := r.until("over", func(d Delivery) bool { return !d.Status.Open() })
-	if d.Status != Succeeded || len(d.Attempts) != 1 {
+	d := r.until("over", func(d delivery.Delivery) bool { return !d.Status.Open() })
+	if d.Status != delivery.Succeeded || len(d.Attempts) != 1 {
 		t.Errorf("%+v", d)
 	}
 	r.stop()

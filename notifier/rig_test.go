@@ -26,6 +26,9 @@ import (
 	"payledger/eventstore"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/secrets"
+	"payledger/notifier/delivery"
+	"payledger/notifier/message"
+	"payledger/notifier/payload"
 	"payledger/notifier/signature"
 	"payledger/projections"
 )
@@ -54,7 +57,7 @@ type rig struct {
 	sole   bool // the store is its log's only writer, and remembers what it appended
 	// wrap and views, if set, stand between the notifier and the real parts.
 	wrap  func(stream) stream
-	views func(Views) Views
+	views func(message.Views) message.Views
 
 	server   *eventstore.Server
 	store    *eventstore.Store
@@ -204,11 +207,11 @@ func (r *rig) pay(state processor.State) payment.State {
 }
 
 // records reads the newest record of every delivery.
-func (r *rig) records() map[string]Delivery {
+func (r *rig) records() map[string]delivery.Delivery {
 	r.t.Helper()
 	deliveries, err := r.store.OpenDeliveries(context.Background())
 	r.must(err)
-	found := map[string]Delivery{}
+	found := map[string]delivery.Delivery{}
 	for from, end := uint64(1), false; !end; {
 		var page []eventstore.StoredDelivery
 		page, end, err = deliveries.Scan(context.Background(), from, 100)
@@ -218,7 +221,7 @@ func (r *rig) records() map[string]Delivery {
 			if !stored.IsDelivery() {
 				continue
 			}
-			d, err := Decode(stored)
+			d, err := delivery.Decode(stored)
 			r.must(err)
 			found[stored.Name] = d
 		}
@@ -226,13 +229,18 @@ func (r *rig) records() map[string]Delivery {
 	return found
 }
 
+// emptyPayload is the body of a webhook about nothing.
+func emptyPayload(now time.Time) ([]byte, error) {
+	return payload.Body{Rest: []byte(`{"payment":{}}`)}.SignedAt(now)
+}
+
 // received is a webhook that verified.
 type received struct {
 	path   string
 	header http.Header
 	body   []byte
-	envelope
-	statusPayload
+	payload.Envelope
+	payload.Status
 }
 
 // receiver is a merchant's endpoint: it verifies what comes, tells of it, and answers as the path says.
@@ -259,7 +267,7 @@ func (v *receiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	hook := received{path: r.URL.Path, header: r.Header, body: body}
 	if err == nil {
-		err = errors.Join(json.Unmarshal(body, &hook.envelope), json.Unmarshal(body, &hook.statusPayload))
+		err = errors.Join(json.Unmarshal(body, &hook.Envelope), json.Unmarshal(body, &hook.Status))
 	}
 	if err != nil || r.Method != http.MethodPost {
 		v.t.Errorf("%s %s: %v: %s", r.Method, r.URL, err, body)
@@ -306,10 +314,10 @@ func count(hooks []received) map[string]int {
 }
 
 // statuses counts the records by state.
-func statuses(records map[string]Delivery) string {
-	n := map[Status]int{}
+func statuses(records map[string]delivery.Delivery) string {
+	n := map[delivery.Status]int{}
 	for _, d := range records {
 		n[d.Status]++
 	}
-	return fmt.Sprintf("planned %d, succeeded %d, failed %d", n[Planned], n[Succeeded], len(records)-n[Planned]-n[Succeeded])
+	return fmt.Sprintf("planned %d, succeeded %d, failed %d", n[delivery.Planned], n[delivery.Succeeded], len(records)-n[delivery.Planned]-n[delivery.Succeeded])
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"payledger/domain"
+	"payledger/notifier/delivery"
+	"payledger/notifier/message"
 )
 
 // onTime fails unless the gaps between calls are the delays of D18, each within its jitter and late; before is how many
@@ -15,7 +17,7 @@ import (
 func onTime(t *testing.T, name string, calls []time.Time, before int, late time.Duration) {
 	t.Helper()
 	for i := range len(calls) - 1 {
-		gap, nominal := calls[i+1].Sub(calls[i]), DefaultRetryDelays()[before+i]
+		gap, nominal := calls[i+1].Sub(calls[i]), delivery.DefaultRetryDelays()[before+i]
 		if gap < nominal*9/10 || gap > nominal*11/10+late {
 			t.Errorf("%s: attempt %d came %s after the one before, want %s ± 10 %%", name, before+i+2, gap, nominal)
 		}
@@ -51,11 +53,11 @@ func TestSchedule(t *testing.T) {
 			t.Error("no jitter")
 		}
 		records := b.stream.decoded(t)
-		if d := records[lost]; d.Status != Exhausted || len(d.Attempts) != 6 || !d.NextAt.IsZero() || d.Attempts[5].Number != 6 ||
+		if d := records[lost]; d.Status != delivery.Exhausted || len(d.Attempts) != 6 || !d.NextAt.IsZero() || d.Attempts[5].Number != 6 ||
 			d.Attempts[5].Excerpt != "try  later" || d.Attempts[0].Keys[0] != "secret-1" {
 			t.Errorf("%+v", d)
 		}
-		if d := records[won]; d.Status != Succeeded || len(d.Attempts) != 3 {
+		if d := records[won]; d.Status != delivery.Succeeded || len(d.Attempts) != 3 {
 			t.Errorf("%+v", d)
 		}
 	})
@@ -148,7 +150,7 @@ func TestScheduleSpill(t *testing.T) {
 		for i := range 400 {
 			all = append(all, b.plan(fmt.Sprintf("00000000-0000-4000-8000-%012d", i), goldenDelivery.Endpoint))
 		}
-		lane := b.lanes.of(goldenDelivery.lane())
+		lane := b.lanes.of(goldenDelivery.Lane())
 		for range 120 {
 			pauseFor(30 * time.Second)
 			synctest.Wait()
@@ -180,7 +182,7 @@ func TestScheduleSpill(t *testing.T) {
 // another attempt.
 func TestCancelled(t *testing.T) {
 	t.Parallel()
-	for _, why := range []error{ErrNoEndpoint, ErrDisabled} {
+	for _, why := range []error{message.ErrNoEndpoint, message.ErrDisabled} {
 		synctest.Test(t, func(t *testing.T) {
 			b := newBubble(t)
 			b.answer = status(500)
@@ -192,7 +194,7 @@ func TestCancelled(t *testing.T) {
 			b.mu.Unlock()
 			pauseFor(time.Hour)
 			b.stop()
-			if d := b.stream.decoded(t)[name]; d.Status != Cancelled || len(d.Attempts) != 1 || len(b.callsTo(name)) != 1 || !d.NextAt.IsZero() {
+			if d := b.stream.decoded(t)[name]; d.Status != delivery.Cancelled || len(d.Attempts) != 1 || len(b.callsTo(name)) != 1 || !d.NextAt.IsZero() {
 				t.Errorf("%v: %+v", why, d)
 			}
 		})
@@ -211,7 +213,7 @@ func TestOfferLate(t *testing.T) {
 		}
 		b.start()
 		sent := b.put(goldenDelivery.EventID, goldenDelivery.Endpoint)
-		lane := b.lanes.of(sent.lane())
+		lane := b.lanes.of(sent.Lane())
 		lane.scanFrom(sent.at)
 		pauseFor(time.Minute)
 		lane.offer(sent)

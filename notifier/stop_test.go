@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"payledger/domain/processor"
+	"payledger/notifier/message"
 )
 
 // TestStop: an attempt in flight when the notifier is told to end may finish, and is recorded; one that
@@ -43,7 +44,7 @@ func TestStop(t *testing.T) {
 			})
 			defer stopping()
 			r.stop()
-			r.views = func(v Views) Views { return held{v, true} } // look before it is sent
+			r.views = func(v message.Views) message.Views { return held{v, true} } // look before it is sent
 			r.start()
 			if got := statuses(r.records()); got != c.then {
 				t.Error(got)
@@ -63,7 +64,7 @@ func TestStop(t *testing.T) {
 
 // flaky are views that cannot tell at first; at the next question they note what Healthy says.
 type flaky struct {
-	Views
+	message.Views
 	failures  chan error
 	meanwhile chan error
 	healthy   func() error
@@ -91,7 +92,7 @@ func TestOwnTrouble(t *testing.T) {
 	down := errors.New("the views are down")
 	views := flaky{failures: make(chan error, 1), meanwhile: make(chan error, 1), healthy: func() error { return r.notifier.Healthy() }}
 	views.failures <- down
-	r.views = func(v Views) Views { views.Views = v; return views }
+	r.views = func(v message.Views) message.Views { views.Views = v; return views }
 	r.start()
 	r.endpoint(inbox.url)
 	r.pay(processor.Succeeded)

@@ -2,31 +2,34 @@ package notifier
 
 import (
 	"maps"
+	"payledger/notifier/delivery"
 	"sync"
 )
 
 // Tally counts what became of webhooks since the start, for operators.
 type Tally struct {
 	// Attempts are those that were recorded, manual ones included, by why they failed; "" for those that succeeded.
-	Attempts map[Failure]uint64
+	Attempts map[delivery.Failure]uint64
 	// Ended are the deliveries that came to their end, by how: SUCCEEDED, EXHAUSTED or CANCELLED.
-	Ended map[Status]uint64
+	Ended map[delivery.Status]uint64
 }
 
 // tally counts as it happens.
 type tally struct {
 	mu       sync.Mutex
-	attempts map[Failure]uint64
-	ended    map[Status]uint64
+	attempts map[delivery.Failure]uint64
+	ended    map[delivery.Status]uint64
 }
 
-func newTally() *tally { return &tally{attempts: map[Failure]uint64{}, ended: map[Status]uint64{}} }
+func newTally() *tally {
+	return &tally{attempts: map[delivery.Failure]uint64{}, ended: map[delivery.Status]uint64{}}
+}
 
 // record counts what stands in a delivery's record now that it is durable; before is the status that it had.
-func (t *tally) record(before Status, d Delivery) {
+func (t *tally) record(before delivery.Status, d delivery.Delivery) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if d.Status != Cancelled || before == Cancelled {
+	if d.Status != delivery.Cancelled || before == delivery.Cancelled {
 		t.attempts[d.Attempts[len(d.Attempts)-1].Failure]++
 	}
 	if d.Status != before && !d.Status.Open() {

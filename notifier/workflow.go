@@ -12,6 +12,9 @@ import (
 	"payledger/domain/workflow"
 	"payledger/eventstore/workflows"
 	conditions "payledger/eventstore/workflows/condition"
+	"payledger/notifier/delivery"
+	"payledger/notifier/payload"
+	"payledger/notifier/sender"
 	"payledger/projections/paymentjson"
 )
 
@@ -35,7 +38,7 @@ func Compilers() (ofPayments, ofDisputes *conditions.Compiler, err error) {
 	personal := []string{"payment.customer", "payment.paymentMethod.paymentMethodData.cardholderName"}
 	ofPayments, err = conditions.NewCompiler(conditions.Config{Variables: variables, Personal: personal})
 	if err == nil {
-		variables["dispute"] = reflect.TypeFor[disputePayload]()
+		variables["dispute"] = reflect.TypeFor[payload.Dispute]()
 		ofDisputes, err = conditions.NewCompiler(conditions.Config{Variables: variables, Personal: personal})
 	}
 	return ofPayments, ofDisputes, err
@@ -43,7 +46,7 @@ func Compilers() (ofPayments, ofDisputes *conditions.Compiler, err error) {
 
 // first6 tells whether the account opted in to first6Digits (§2.2).
 func (w Workflows) first6(id domain.AccountID) bool {
-	merchant, known := w.notifier.messages.views.Account(id)
+	merchant, known := w.notifier.views.Account(id)
 	return known && merchant.Settings.First6Digits
 }
 
@@ -56,7 +59,7 @@ type runRequest struct {
 	Workflow  workflow.Ref        `json:"workflow"`
 	Run       requestingRun       `json:"run"`
 	Payment   paymentjson.Payment `json:"payment"`           // as PAYMENT.STATUS has it
-	Dispute   *disputePayload     `json:"dispute,omitempty"` // as DISPUTE.STATUS has it; of a dispute's event
+	Dispute   *payload.Dispute    `json:"dispute,omitempty"` // as DISPUTE.STATUS has it; of a dispute's event
 }
 
 type requestingRun struct {
@@ -68,14 +71,14 @@ type requestingRun struct {
 // Send posts what a run tells about its trigger: the payment, and the dispute if it is about one, in the state at the
 // event, with what is left of the personal data now.
 func (w Workflows) Send(ctx context.Context, q workflows.Request) (workflows.Response, error) {
-	if err := w.notifier.messages.views.WaitFor(ctx, q.Trigger.Shard, q.Trigger.Seq); err != nil {
+	if err := w.notifier.views.WaitFor(ctx, q.Trigger.Shard, q.Trigger.Seq); err != nil {
 		return workflows.Response{}, err // as webhooks do, so that GET shows it (D17)
 	}
 	about, err := w.subjectOf(ctx, q.Trigger)
 	if err != nil {
 		return workflows.Response{}, err
 	}
-	opened, err := w.notifier.messages.vault.Open(ctx, about.payment.Details().Personal)
+	opened, err := w.notifier.vault.Open(ctx, about.payment.Details().Personal)
 	if err != nil {
 		return workflows.Response{}, fmt.Errorf("notifier: personal data of %s: %w", q.Trigger.Key, err)
 	}
@@ -91,7 +94,7 @@ func (w Workflows) Send(ctx context.Context, q workflows.Request) (workflows.Res
 		return workflows.Response{}, fmt.Errorf("notifier: request of run %s: %w", q.Run.ID, err)
 	}
 	// The request is guarded and limited like a webhook, but not signed: a signature marks our webhooks (D19).
-	a, err := w.notifier.sender.attempt(ctx, message{url: step.Action.URL, test: body, idempotencyKey: q.Run.Diagnostics(q.Step)})
+	a, err := w.notifier.sender.Attempt(ctx, sender.Message{URL: step.Action.URL, Body: sender.Fixed(body), IdempotencyKey: q.Run.Diagnostics(q.Step)})
 	if err != nil {
 		return workflows.Response{}, err
 	}
@@ -99,15 +102,15 @@ func (w Workflows) Send(ctx context.Context, q workflows.Request) (workflows.Res
 }
 
 // failureText says why a request failed, in words for the merchant; "" for one that did not.
-func failureText(a DeliveryAttempt) string {
+func failureText(a delivery.Attempt) string {
 	switch a.Failure {
 	case "":
 		return ""
-	case FailureStatus:
+	case delivery.FailureStatus:
 		return "The receiver answered " + strconv.Itoa(a.StatusCode) + " " + http.StatusText(a.StatusCode) + "."
-	case FailureTimeout:
+	case delivery.FailureTimeout:
 		return "The receiver did not answer in time."
-	case FailureAddress:
+	case delivery.FailureAddress:
 		return "Requests do not go to that address."
 	default:
 		return "The request did not reach the receiver: " + string(a.Failure) + "."

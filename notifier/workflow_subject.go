@@ -10,6 +10,7 @@ import (
 	"payledger/eventstore"
 	"payledger/eventstore/workflows"
 	conditions "payledger/eventstore/workflows/condition"
+	"payledger/notifier/payload"
 	"payledger/projections/paymentjson"
 )
 
@@ -22,7 +23,7 @@ func (w Workflows) Subject(ctx context.Context, r *eventstore.Recorded, eventTyp
 	}
 	var opened domain.Personal
 	if personal {
-		if opened, err = w.notifier.messages.vault.Open(ctx, about.payment.Details().Personal); err != nil {
+		if opened, err = w.notifier.vault.Open(ctx, about.payment.Details().Personal); err != nil {
 			return workflows.Subject{}, fmt.Errorf("notifier: personal data of %s: %w", about.payment.ID, err)
 		}
 	}
@@ -41,12 +42,12 @@ func (w Workflows) Subject(ctx context.Context, r *eventstore.Recorded, eventTyp
 // subject is what an event is about.
 type subject struct {
 	payment payment.State
-	dispute *disputePayload // nil: the event is the payment's own
+	dispute *payload.Dispute // nil: the event is the payment's own
 }
 
 // subjectOf gives the payment, and the dispute if it is one's event, as they were at the event.
 func (w Workflows) subjectOf(ctx context.Context, r *eventstore.Recorded) (m subject, err error) {
-	store := w.notifier.messages.store
+	store := w.notifier.store
 	switch r.Aggregate {
 	case eventstore.Payments.Name:
 		m.payment, err = eventstore.StateAt(ctx, store, eventstore.Payments, r)
@@ -56,7 +57,7 @@ func (w Workflows) subjectOf(ctx context.Context, r *eventstore.Recorded) (m sub
 		if err != nil {
 			return m, err
 		}
-		payload, err := newDisputeStatus(r, s)
+		payload, err := payload.NewDispute(r, s)
 		if err != nil {
 			return m, err
 		}
@@ -71,7 +72,7 @@ func (w Workflows) subjectOf(ctx context.Context, r *eventstore.Recorded) (m sub
 // disputed gives the payment in the state at the time of its dispute's event. The clocks of two nodes may be apart: a
 // payment that was disputed existed, so one that came later by its times is taken as it is.
 func (w Workflows) disputed(ctx context.Context, r *eventstore.Recorded, s dispute.State) (payment.State, error) {
-	store, key := w.notifier.messages.store, eventstore.Payments.Key(s.Account, string(s.Subject.Payment))
+	store, key := w.notifier.store, eventstore.Payments.Key(s.Account, string(s.Subject.Payment))
 	tip, err := eventstore.Load(ctx, store, eventstore.Payments, key, eventstore.Latest)
 	if err != nil {
 		return payment.State{}, err

@@ -16,6 +16,7 @@ import (
 	"payledger/httpapi"
 	"payledger/httpapi/management"
 	"payledger/notifier"
+	"payledger/notifier/message"
 	"payledger/processorsim/adapter"
 	"payledger/projections/history"
 )
@@ -40,7 +41,7 @@ func (a *App) apiConfig() httpapi.Config {
 // testEndpoint sends the test message to a webhook endpoint, once (§6.1 rule 7).
 func (a *App) testEndpoint(ctx context.Context, owner domain.AccountID, endpoint domain.EndpointID) (management.EndpointTest, error) {
 	attempt, err := a.notifier.SendTest(ctx, owner, endpoint)
-	if errors.Is(err, notifier.ErrNoEndpoint) {
+	if errors.Is(err, message.ErrNoEndpoint) {
 		err = account.NoEndpoint() // deleted at this moment
 	}
 	return management.EndpointTest{

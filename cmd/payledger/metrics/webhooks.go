@@ -4,9 +4,9 @@ import (
 	"context"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
+	"payledger/notifier/delivery"
 
-	"payledger/notifier"
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 // backlogTime bounds the look into the index when metrics are read.
@@ -40,7 +40,7 @@ func (c webhookCollector) Collect(out chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), backlogTime)
 	defer cancel()
 	if backlog, err := c.Backlog(ctx); err == nil {
-		open := map[string]int{string(notifier.Planned): 0, string(notifier.Failed): 0}
+		open := map[string]int{string(delivery.Planned): 0, string(delivery.Failed): 0}
 		for _, b := range backlog {
 			open[b.Status] = b.Count
 			out <- prometheus.MustNewConstMetric(webhooksOldest, prometheus.GaugeValue, unixSeconds(b.Oldest), b.Status)
@@ -57,7 +57,7 @@ func (c webhookCollector) Collect(out chan<- prometheus.Metric) {
 		}
 		out <- prometheus.MustNewConstMetric(webhookAttempts, prometheus.CounterValue, float64(n), result)
 	}
-	for _, status := range []notifier.Status{notifier.Succeeded, notifier.Exhausted, notifier.Cancelled} {
+	for _, status := range []delivery.Status{delivery.Succeeded, delivery.Exhausted, delivery.Cancelled} {
 		out <- prometheus.MustNewConstMetric(webhooksEnded, prometheus.CounterValue, float64(counts.Ended[status]), string(status))
 	}
 }

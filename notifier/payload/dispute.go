@@ -1,4 +1,4 @@
-package notifier
+package payload
 
 import (
 	"fmt"
@@ -21,8 +21,8 @@ type openedPayload struct {
 	PaymentID          domain.PaymentID `json:"paymentId"`
 }
 
-// disputePayload is the body of DISPUTE.STATUS after its envelope (§6.4, D16).
-type disputePayload struct {
+// Dispute is the body of DISPUTE.STATUS after its envelope (§6.4, D16).
+type Dispute struct {
 	DisputeType         processor.DisputeType   `json:"type"`
 	Status              processor.DisputeStatus `json:"status"`
 	AccountID           domain.AccountID        `json:"primerAccountId"`
@@ -52,10 +52,10 @@ type disputedMethodData struct {
 	Network domain.Network `json:"network"`
 }
 
-// newDisputePayload tells of a dispute after the event r.
-func newDisputePayload(kind webhook.Kind, r *eventstore.Recorded, s dispute.State) (any, error) {
+// OfDispute tells of a dispute after the event r.
+func OfDispute(kind webhook.Kind, r *eventstore.Recorded, s dispute.State) (any, error) {
 	if kind == webhook.DisputeStatus {
-		return newDisputeStatus(r, s)
+		return NewDispute(r, s)
 	}
 	if err := opened(r, s); err != nil {
 		return nil, err
@@ -66,13 +66,13 @@ func newDisputePayload(kind webhook.Kind, r *eventstore.Recorded, s dispute.Stat
 	}, nil
 }
 
-// newDisputeStatus is what DISPUTE.STATUS tells after the event r.
-func newDisputeStatus(r *eventstore.Recorded, s dispute.State) (disputePayload, error) {
+// NewDispute is what DISPUTE.STATUS tells after the event r.
+func NewDispute(r *eventstore.Recorded, s dispute.State) (Dispute, error) {
 	if err := opened(r, s); err != nil {
-		return disputePayload{}, err
+		return Dispute{}, err
 	}
 	about, now := s.Subject, s.Current
-	p := disputePayload{
+	p := Dispute{
 		DisputeType: now.Type, Status: now.Status, AccountID: s.Account, TransactionID: now.TransactionID, OrderID: about.OrderID,
 		PaymentID:     about.Payment,
 		PaymentMethod: disputedMethod{about.PaymentMethodType, disputedMethodData{domain.FirstNonEmpty(about.Network, domain.NetworkOther)}},

@@ -1,4 +1,4 @@
-package notifier
+package guard
 
 import (
 	"context"
@@ -34,7 +34,7 @@ type Guard struct {
 // that cannot be resolved now is let pass, as the connection is checked again, but for an internal name: each of its
 // addresses must be one of AllowCIDRs.
 func (g Guard) CheckURL(ctx context.Context, text string) error {
-	u, err := g.parse(text)
+	u, err := g.Parse(text)
 	if err != nil {
 		return violation(err)
 	}
@@ -78,8 +78,8 @@ func (g Guard) Control(network, address string, _ syscall.RawConn) error {
 	return g.checkAddress(to.Addr())
 }
 
-// parse checks what the text alone tells. The URL that it returns has an asciiHost.
-func (g Guard) parse(text string) (*url.URL, error) {
+// Parse checks what the text alone tells. The URL that it returns has an asciiHost.
+func (g Guard) Parse(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	if err != nil {
 		return nil, refuse("must be a URL")

@@ -1,11 +1,8 @@
-package notifier
+package message
 
 import (
 	"context"
 	"testing"
-	"time"
-
-	"github.com/rs/zerolog"
 
 	"payledger/eventstore"
 )
@@ -25,24 +22,9 @@ func TestContentsBounds(t *testing.T) {
 			t.Errorf("%s: %d events of %d bytes are kept", name, len(c.byPosition), c.bytes)
 		}
 		for seq := uint64(n); seq > uint64(n-kept); seq-- {
-			if e, err := c.of(context.Background(), 0, seq); err != nil || e.recorded.Seq != seq {
+			if e, err := c.read(context.Background(), 0, seq); err != nil || e.Seq != seq {
 				t.Fatalf("%s: event %d: %v", name, seq, err)
 			}
 		}
-	}
-}
-
-// TestLanesEnd: a lane that is made when all have ended starts nothing that nobody waits for.
-func TestLanesEnd(t *testing.T) {
-	t.Parallel()
-	ls := newLanes(newMemory(), &health{}, zerolog.Nop(), time.Now)
-	ctx, cancel := context.WithCancel(context.Background())
-	ls.run(ctx, nil)
-	ls.of("acct1.end1")
-	cancel()
-	ls.wait()
-	ls.of("acct1.end2")
-	if ls.start != nil {
-		t.Error("lanes still start")
 	}
 }

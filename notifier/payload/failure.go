@@ -1,4 +1,4 @@
-package notifier
+package payload
 
 import (
 	"fmt"
@@ -9,15 +9,15 @@ import (
 	"payledger/eventstore"
 )
 
-// failurePayload is the body of the four *.FAILED of payments after its envelope: minimal, without personal data (§6.3).
-type failurePayload struct {
-	Payment          failedPayment    `json:"payment"`
+// Failed is the body of the four *.FAILED of payments after its envelope: minimal, without personal data (§6.3).
+type Failed struct {
+	Payment          FailedPayment    `json:"payment"`
 	RequestAmount    *domain.Amount   `json:"requestAmount,omitempty"` // not of a cancellation
 	TransactionEvent transactionEvent `json:"transactionEvent"`
 }
 
-// failedPayment names the payment whose operation failed.
-type failedPayment struct {
+// FailedPayment names the payment whose operation failed.
+type FailedPayment struct {
 	ID           domain.PaymentID `json:"id"`
 	Amount       domain.Amount    `json:"amount"`
 	CurrencyCode domain.Currency  `json:"currencyCode"`
@@ -40,9 +40,9 @@ func newFailurePayload(r *eventstore.Recorded, s payment.State) (any, error) {
 	if !found {
 		return nil, fmt.Errorf("notifier: %s revision %d, %s, is no failure of an operation", r.Key, r.Revision, r.Type)
 	}
-	p := failurePayload{
+	p := Failed{
 		TransactionEvent: transactionEvent{ID: id},
-		Payment:          failedPayment{ID: s.ID, Amount: s.Amount, CurrencyCode: s.Currency, OrderID: s.OrderID},
+		Payment:          FailedPayment{ID: s.ID, Amount: s.Amount, CurrencyCode: s.Currency, OrderID: s.OrderID},
 	}
 	if op.Kind != processor.Void {
 		p.RequestAmount = &op.Amount

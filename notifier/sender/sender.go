@@ -1,4 +1,4 @@
-package notifier
+package sender
 
 import (
 	"bytes"
@@ -12,6 +12,9 @@ import (
 	"syscall"
 	"time"
 
+	"payledger/domain"
+	"payledger/notifier/delivery"
+	"payledger/notifier/guard"
 	"payledger/notifier/signature"
 )
 
@@ -19,89 +22,85 @@ const (
 	// DefaultTimeout is how long a receiver may take for one attempt (§6.1, §8).
 	DefaultTimeout = 10 * time.Second
 	userAgent      = "payledger-webhooks/1"
-	// answerLimit and answerTime bound what is read of an answer's body. The outcome is decided before it,
-	// by the status line; it is read for the excerpt, and to use the connection again.
+	// AnswerTime bounds the reading of an answer's body, and answerLimit its bytes. The status line alone decides the
+	// outcome. The sender reads the body for the excerpt, and to reuse the connection.
+	AnswerTime  = time.Second
 	answerLimit = 16 << 10
-	answerTime  = time.Second
-	// headerLimit bounds an answer's header.
-	headerLimit = 64 << 10
+	// HeaderLimit bounds an answer's header.
+	HeaderLimit = 64 << 10
 	// idleTime is short: common servers close idle connections after 5 s, and a POST sent at that moment
 	// would be lost.
 	idleTime = 3 * time.Second
 	// idleConnections are kept per host for the next webhook.
-	idleConnections = 4 * laneAttempts
+	idleConnections = 32
 )
 
-// Failure says why an attempt failed; "" is success.
-type Failure string
+// Config is the configuration of a sender.
+type Config struct {
+	Guard   guard.Guard
+	Timeout time.Duration // of one attempt
+	Now     func() time.Time
+	// Dial opens connections; nil: TCP to the addresses that the guard allows.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+}
 
-// The classes of failed attempts.
-const (
-	FailureStatus     Failure = "STATUS"             // an answer came, but not 2xx (§6.1: 3xx too)
-	FailureTimeout    Failure = "TIMEOUT"            // no status line in time
-	FailureDNS        Failure = "DNS"                // the host's name could not be resolved
-	FailureRefused    Failure = "CONNECTION_REFUSED" // nobody listens
-	FailureUnreached  Failure = "UNREACHABLE"        // no connection for another reason
-	FailureTLS        Failure = "TLS"                // the handshake or the certificate
-	FailureConnection Failure = "CONNECTION_LOST"    // cut before the status line
-	FailureProtocol   Failure = "PROTOCOL"           // what came is not HTTP
-	FailureAddress    Failure = "ADDRESS_REFUSED"    // an address or URL that webhooks do not go to (D18)
-)
-
-// sender makes attempts.
-type sender struct {
-	guard   Guard
+// Sender makes attempts.
+type Sender struct {
+	guard   guard.Guard
 	client  *http.Client
 	timeout time.Duration
 	now     func() time.Time
 }
 
-func newSender(guard Guard, timeout time.Duration, now func() time.Time) *sender {
-	dialer := &net.Dialer{Timeout: timeout, Control: guard.Control, Resolver: guard.Resolver}
-	return &sender{guard: guard, timeout: timeout, now: now, client: &http.Client{
+// New returns a sender.
+func New(c Config) *Sender {
+	if c.Dial == nil {
+		c.Dial = (&net.Dialer{Timeout: c.Timeout, Control: c.Guard.Control, Resolver: c.Guard.Resolver}).DialContext
+	}
+	return &Sender{guard: c.Guard, timeout: c.Timeout, now: c.Now, client: &http.Client{
 		// A redirect would lead where no guard has looked, and counts as a failure (§6.1, D18).
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Transport: &http.Transport{
 			Proxy:                  nil, // never from the environment: a proxy resolves names itself
-			DialContext:            dialer.DialContext,
+			DialContext:            c.Dial,
 			TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
 			DisableCompression:     true, // an answer's size is what was sent
-			MaxResponseHeaderBytes: headerLimit,
+			MaxResponseHeaderBytes: HeaderLimit,
 			MaxIdleConnsPerHost:    idleConnections,
 			IdleConnTimeout:        idleTime,
 		},
 	}}
 }
 
-func (s *sender) close() { s.client.CloseIdleConnections() }
+func (s *Sender) Close() { s.client.CloseIdleConnections() }
 
-// attempt signs the message and sends it once. ctx cuts it short; then it did not end, and the error is
+// Attempt signs the message and sends it once. ctx cuts it short; then it did not end, and the error is
 // ctx's.
-func (s *sender) attempt(ctx context.Context, m message) (DeliveryAttempt, error) {
+func (s *Sender) Attempt(ctx context.Context, m Message) (delivery.Attempt, error) {
 	start := s.now()
-	body, err := m.signedAt(start)
+	body, err := m.Body(start)
 	if err != nil {
-		return DeliveryAttempt{}, fmt.Errorf("notifier: payload: %w", err)
+		return delivery.Attempt{}, fmt.Errorf("notifier: payload: %w", err)
 	}
 	got, err := s.post(ctx, m, body)
 	if err != nil && ctx.Err() != nil {
-		return DeliveryAttempt{}, ctx.Err()
+		return delivery.Attempt{}, ctx.Err()
 	}
-	a := DeliveryAttempt{
+	a := delivery.Attempt{
 		StartedAt: start.UTC().Truncate(time.Microsecond), Duration: s.now().Sub(start).Microseconds(),
 		StatusCode: got.status, Excerpt: excerpt(got.start, m),
 	}
 	if err == nil {
 		a.Duration = got.at.Sub(start).Microseconds()
 	}
-	for _, k := range m.keys {
-		a.Keys = append(a.Keys, string(k.name))
+	for _, k := range m.Keys {
+		a.Keys = append(a.Keys, string(k.Name))
 	}
 	switch {
 	case err != nil:
 		a.Failure = classify(err)
 	case got.status < 200 || got.status > 299:
-		a.Failure = FailureStatus
+		a.Failure = delivery.FailureStatus
 	}
 	return a, nil
 }
@@ -117,23 +116,23 @@ type reply struct {
 var signatureHeaders = []string{signature.HeaderPrimary, signature.HeaderSecondary}
 
 // post sends the body; an error when no status line came.
-func (s *sender) post(ctx context.Context, m message, body []byte) (got reply, err error) {
-	if _, err := s.guard.parse(m.url); err != nil {
+func (s *Sender) post(ctx context.Context, m Message, body []byte) (got reply, err error) {
+	if _, err := s.guard.Parse(m.URL); err != nil {
 		return got, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, m.url, bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, m.URL, bytes.NewReader(body))
 	if err != nil {
-		return got, fmt.Errorf("%w: %w", ErrRefused, err)
+		return got, fmt.Errorf("%w: %w", guard.ErrRefused, err)
 	}
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("User-Agent", userAgent)
-	if m.idempotencyKey != "" {
-		request.Header.Set("Idempotency-Key", m.idempotencyKey)
+	if m.IdempotencyKey != "" {
+		request.Header.Set("Idempotency-Key", m.IdempotencyKey)
 	}
-	for i, k := range m.keys {
-		request.Header.Set(signatureHeaders[i], signature.Sign(k.text, body))
+	for i, k := range m.Keys {
+		request.Header.Set(signatureHeaders[i], signature.Sign(k.Text, body))
 	}
 	response, err := s.client.Do(request)
 	if err != nil {
@@ -144,15 +143,15 @@ func (s *sender) post(ctx context.Context, m message, body []byte) (got reply, e
 	if got.status == http.StatusSwitchingProtocols {
 		return got, nil // what follows is no body, and nothing bounds the time that it takes
 	}
-	limit := time.AfterFunc(answerTime, cancel)
+	limit := time.AfterFunc(AnswerTime, cancel)
 	defer limit.Stop()
-	got.start, _ = io.ReadAll(io.LimitReader(response.Body, excerptLimit))
+	got.start, _ = io.ReadAll(io.LimitReader(response.Body, ExcerptLimit))
 	_, _ = io.CopyN(io.Discard, response.Body, answerLimit)
 	return got, nil
 }
 
 // classify finds the class of a failure without a status line.
-func classify(err error) Failure {
+func classify(err error) delivery.Failure {
 	var (
 		dns         *net.DNSError
 		op          *net.OpError
@@ -162,21 +161,42 @@ func classify(err error) Failure {
 		timeout     net.Error
 	)
 	switch {
-	case errors.Is(err, ErrRefused):
-		return FailureAddress
+	case errors.Is(err, guard.ErrRefused):
+		return delivery.FailureAddress
 	case errors.As(err, &certificate), errors.As(err, &record), errors.As(err, &alert):
-		return FailureTLS
+		return delivery.FailureTLS
 	case errors.As(err, &timeout) && timeout.Timeout():
-		return FailureTimeout
+		return delivery.FailureTimeout
 	case errors.As(err, &dns):
-		return FailureDNS
+		return delivery.FailureDNS
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return FailureRefused
+		return delivery.FailureRefused
 	case errors.As(err, &op) && op.Op == "dial":
-		return FailureUnreached
+		return delivery.FailureUnreached
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.As(err, &op):
-		return FailureConnection
+		return delivery.FailureConnection
 	default:
-		return FailureProtocol
+		return delivery.FailureProtocol
 	}
+}
+
+// Key is a signing secret.
+type Key struct {
+	Name domain.SecretID
+	Text string // never logged
+}
+
+// Fixed returns a Message.Body that is the same at all times.
+func Fixed(body []byte) func(time.Time) ([]byte, error) {
+	return func(time.Time) ([]byte, error) { return body, nil }
+}
+
+// Message is one request to a receiver.
+type Message struct {
+	URL  string
+	Keys []Key // the current secret, and the previous one while it is valid (§5.2 rule 3); none: not signed
+	// Body returns the body for an attempt at a time.
+	Body           func(signedAt time.Time) ([]byte, error)
+	Private        domain.Personal // personal data in the body
+	IdempotencyKey string          // of a workflow's request (D19)
 }

@@ -1,7 +1,6 @@
-package notifier
+package payload
 
 import (
-	"context"
 	"fmt"
 
 	"payledger/domain"
@@ -26,12 +25,8 @@ type failedRun struct {
 	LastError workflow.RunError `json:"lastError"`
 }
 
-// newRunPayload tells of the run that failed with the event r.
-func newRunPayload(ctx context.Context, store *eventstore.Store, r *eventstore.Recorded) (any, error) {
-	s, err := eventstore.StateAt(ctx, store, eventstore.WorkflowRuns, r)
-	if err != nil {
-		return nil, err
-	}
+// OfRun tells of the run that failed with the event r.
+func OfRun(r *eventstore.Recorded, s workflow.RunState) (any, error) {
 	if s.Error == nil {
 		return nil, fmt.Errorf("notifier: %s revision %d, %s, is no failure of a workflow run", r.Key, r.Revision, r.Type)
 	}

@@ -1,4 +1,4 @@
-package notifier
+package delivery
 
 import (
 	"math/rand/v2"
@@ -15,21 +15,22 @@ func DefaultRetryDelays() []time.Duration {
 	return []time.Duration{10 * time.Second, time.Minute, 5 * time.Minute, 10 * time.Minute, 15 * time.Minute}
 }
 
-// schedule says when failed deliveries are tried again.
-type schedule struct {
-	delays []time.Duration
-	random func() float64 // [0, 1)
+// Schedule says when failed deliveries are tried again.
+type Schedule struct {
+	Delays []time.Duration
+	Random func() float64 // [0, 1)
 }
 
-func newSchedule(delays []time.Duration) schedule {
-	return schedule{delays: slices.Clone(delays), random: rand.Float64}
+// NewSchedule returns a schedule with random jitter.
+func NewSchedule(delays []time.Duration) Schedule {
+	return Schedule{Delays: slices.Clone(delays), Random: rand.Float64}
 }
 
 // after gives the wait after n failed automatic attempts; false when that was the last one.
-func (s schedule) after(n int) (wait time.Duration, more bool) {
-	if n < 1 || n > len(s.delays) {
+func (s Schedule) after(n int) (wait time.Duration, more bool) {
+	if n < 1 || n > len(s.Delays) {
 		return 0, false
 	}
-	nominal := float64(s.delays[n-1])
-	return time.Duration(nominal * (1 - jitter + 2*jitter*s.random())), true
+	nominal := float64(s.Delays[n-1])
+	return time.Duration(nominal * (1 - jitter + 2*jitter*s.Random())), true
 }

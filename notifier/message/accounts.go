@@ -1,4 +1,4 @@
-package notifier
+package message
 
 import (
 	"context"
@@ -11,30 +11,30 @@ import (
 
 // accounts reads accounts and their endpoints.
 type accounts struct {
-	store *eventstore.Store
-	views Views
-	tips  []uint64 // per shard: where the log ended at the start
-	shown atomic.Bool
+	store  *eventstore.Store
+	views  Views
+	ends   []uint64    // per shard: the end of the log at the start
+	caught atomic.Bool // the views show the log up to ends
 }
 
-// findEndpoint finds an account's endpoint, with the account; ErrNoEndpoint when there is none.
+// findEndpoint returns an account and its endpoint, or ErrNoEndpoint.
 type findEndpoint func(context.Context, domain.AccountID, domain.EndpointID) (account.State, account.Endpoint, error)
 
 func newAccounts(ctx context.Context, s *eventstore.Store, v Views) (*accounts, error) {
-	a := &accounts{store: s, views: v, tips: make([]uint64, s.Shards())}
-	for shard := range a.tips {
+	a := &accounts{store: s, views: v, ends: make([]uint64, s.Shards())}
+	for shard := range a.ends {
 		var err error
-		if a.tips[shard], err = s.LastSeq(ctx, shard); err != nil {
+		if a.ends[shard], err = s.LastSeq(ctx, shard); err != nil {
 			return nil, err
 		}
 	}
 	return a, nil
 }
 
-// endpoint finds an endpoint for an attempt. One that the account's state does not show, or shows as disabled, is
-// looked for in the log: views may lag, and a delivery that is cancelled is not sent any more.
+// endpoint returns an endpoint for an attempt. If the views have no such endpoint, or a disabled one, endpoint reads the
+// log: views may lag, and a cancelled delivery is not sent later.
 func (a *accounts) endpoint(ctx context.Context, id domain.AccountID, endpoint domain.EndpointID) (account.State, account.Endpoint, error) {
-	merchant, err := a.current(ctx, id)
+	merchant, err := a.fromViews(ctx, id)
 	if err != nil {
 		return merchant, account.Endpoint{}, err
 	}
@@ -44,9 +44,9 @@ func (a *accounts) endpoint(ctx context.Context, id domain.AccountID, endpoint d
 	return a.endpointNow(ctx, id, endpoint)
 }
 
-// endpointNow finds an endpoint as it stands in the log: what a person asks for goes by what was changed last.
+// endpointNow returns an endpoint as it is in the log.
 func (a *accounts) endpointNow(ctx context.Context, id domain.AccountID, endpoint domain.EndpointID) (account.State, account.Endpoint, error) {
-	merchant, err := a.now(ctx, id)
+	merchant, err := a.latest(ctx, id)
 	if err != nil {
 		return merchant, account.Endpoint{}, err
 	}
@@ -57,14 +57,14 @@ func (a *accounts) endpointNow(ctx context.Context, id domain.AccountID, endpoin
 	return merchant, e, nil
 }
 
-// current gives an account without asking the server: what this process appended last, else what the views show, once
-// they show all that was in the log at the start.
-func (a *accounts) current(ctx context.Context, id domain.AccountID) (account.State, error) {
+// fromViews returns an account without a request to the server: the state that this process appended last, else the
+// views' state, after the views show the log up to its end at the start.
+func (a *accounts) fromViews(ctx context.Context, id domain.AccountID) (account.State, error) {
 	if tip, known := eventstore.Remembered(a.store, eventstore.Accounts, accountKey(id)); known {
 		return tip.State, nil
 	}
-	if !a.shown.Load() {
-		for shard, last := range a.tips {
+	if !a.caught.Load() {
+		for shard, last := range a.ends {
 			if last == 0 {
 				continue
 			}
@@ -72,14 +72,14 @@ func (a *accounts) current(ctx context.Context, id domain.AccountID) (account.St
 				return account.State{}, err
 			}
 		}
-		a.shown.Store(true)
+		a.caught.Store(true)
 	}
 	merchant, _ := a.views.Account(id)
 	return merchant, nil
 }
 
-// now gives an account as the log holds it.
-func (a *accounts) now(ctx context.Context, id domain.AccountID) (account.State, error) {
+// latest returns an account as it is in the log.
+func (a *accounts) latest(ctx context.Context, id domain.AccountID) (account.State, error) {
 	if tip, known := eventstore.Remembered(a.store, eventstore.Accounts, accountKey(id)); known {
 		return tip.State, nil
 	}

@@ -1,4 +1,4 @@
-package notifier
+package message
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"payledger/domain"
 	"payledger/domain/account"
 	"payledger/eventstore/secrets"
+	"payledger/notifier/sender"
 )
 
 // keyTime is how long a signing secret is kept in memory: one that was destroyed is gone from here after that.
@@ -34,12 +35,12 @@ func newKeyring(v *secrets.Store) *keyring {
 // of gives the secrets that sign at now: the current one, and the previous one while it is valid (§5.2 rule 3). A
 // previous one that is destroyed already signs nothing: another rotation has ended its time, or its time is over by
 // another node's clock.
-func (k *keyring) of(ctx context.Context, s account.SigningSecret, now time.Time) ([]key, error) {
-	current, err := k.get(ctx, s.Secret, now)
+func (k *keyring) current(ctx context.Context, s account.SigningSecret, now time.Time) ([]sender.Key, error) {
+	primary, err := k.get(ctx, s.Secret, now)
 	if err != nil {
 		return nil, err
 	}
-	keys := []key{current}
+	keys := []sender.Key{primary}
 	if previous, overlaps := s.Overlap(now); overlaps {
 		second, err := k.get(ctx, previous.Secret, now)
 		switch {
@@ -52,16 +53,16 @@ func (k *keyring) of(ctx context.Context, s account.SigningSecret, now time.Time
 	return keys, nil
 }
 
-func (k *keyring) get(ctx context.Context, name domain.SecretID, now time.Time) (key, error) {
+func (k *keyring) get(ctx context.Context, name domain.SecretID, now time.Time) (sender.Key, error) {
 	k.mu.Lock()
 	known, there := k.read[name]
 	k.mu.Unlock()
 	if there && now.Sub(known.at).Abs() < keyTime {
-		return key{name, known.text}, nil
+		return sender.Key{Name: name, Text: known.text}, nil
 	}
 	text, err := k.vault.Get(ctx, name)
 	if err != nil {
-		return key{}, err
+		return sender.Key{}, err
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -71,5 +72,5 @@ func (k *keyring) get(ctx context.Context, name domain.SecretID, now time.Time) 
 		}
 	}
 	k.read[name] = readKey{string(text), now}
-	return key{name, string(text)}, nil
+	return sender.Key{Name: name, Text: string(text)}, nil
 }

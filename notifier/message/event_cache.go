@@ -1,4 +1,4 @@
-package notifier
+package message
 
 import (
 	"context"
@@ -71,25 +71,34 @@ func (c *eventCache) drop(place int) {
 	c.ring[place] = logPosition{}
 }
 
-// of gives the event at a place in the log.
-func (c *eventCache) of(ctx context.Context, shard int, seq uint64) (*cachedEvent, error) {
+// read returns the event at an address of the log. It caches no event: retries and replays need each event once, and
+// would displace the new ones.
+func (c *eventCache) read(ctx context.Context, shard int, seq uint64) (*eventstore.Recorded, error) {
 	c.mu.Lock()
 	known := c.byPosition[logPosition{shard, seq}]
 	c.mu.Unlock()
 	if known != nil {
-		return known, nil
+		return known.recorded, nil
 	}
-	r, err := c.store.Read(ctx, shard, seq)
-	if err != nil {
-		return nil, err
-	}
-	return &cachedEvent{recorded: r}, nil // not kept: retries and replays come once each, and would push out what is new
+	return c.store.Read(ctx, shard, seq)
 }
 
 // variant is what a body depends on besides the event and the personal data.
 type variant struct {
 	kind   webhook.Kind
 	first6 bool
+}
+
+// render returns the JSON of an event's variant. It calls make unless the cache has a rendering with the same personal
+// data.
+func (c *eventCache) render(r *eventstore.Recorded, what variant, personal domain.Personal, make func() (any, error)) ([]byte, error) {
+	c.mu.Lock()
+	known := c.byPosition[logPosition{r.Shard, r.Seq}]
+	c.mu.Unlock()
+	if known == nil {
+		known = &cachedEvent{recorded: r}
+	}
+	return known.rendered(what, personal, make)
 }
 
 // cachedEvent is one event with the bodies that were made of it.

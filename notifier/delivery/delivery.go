@@ -1,4 +1,4 @@
-package notifier
+package delivery
 
 import (
 	"crypto/sha256"
@@ -13,9 +13,9 @@ import (
 	"payledger/eventstore"
 )
 
-// deliverySchema is the schema version of a Delivery's bytes: raise it when a field's meaning changes, and
+// Schema is the schema version of a Delivery's bytes: raise it when a field's meaning changes, and
 // upgrade older bytes in decodeDelivery; the golden bytes in testdata stay for ever.
-const deliverySchema = 2
+const Schema = 2
 
 // ErrNewerRecord means that a newer build wrote the record: this one would drop fields of it.
 var ErrNewerRecord = errors.New("notifier: record written by a newer schema")
@@ -52,14 +52,14 @@ type Delivery struct {
 	PlannedAt   time.Time         `json:"plannedAt"`
 	Planner     string            `json:"planner"` // the process that planned it: no two write the same bytes
 	Status      Status            `json:"status"`
-	Attempts    []DeliveryAttempt `json:"attempts,omitempty"` // oldest first
+	Attempts    []Attempt         `json:"attempts,omitempty"` // oldest first
 	NextAt      time.Time         `json:"nextAt,omitempty"`   // when the next attempt is due; only while FAILED
 	Sender      string            `json:"sender,omitempty"`   // of several processes the one that tried it last or took it over
 	TakenAt     time.Time         `json:"takenAt,omitempty"`  // when Sender took it over; only until its attempt
 }
 
-// DeliveryAttempt is one try to send, as it ended.
-type DeliveryAttempt struct {
+// Attempt is one try to send, as it ended.
+type Attempt struct {
 	Number     int       `json:"number"` // from 1
 	StartedAt  time.Time `json:"startedAt"`
 	Duration   int64     `json:"durationMicros"`       // until the status line, or the failure
@@ -69,6 +69,22 @@ type DeliveryAttempt struct {
 	Excerpt    string    `json:"excerpt,omitempty"`    // the answer's first bytes as text, at most excerptLimit
 	Keys       []string  `json:"keys,omitempty"`       // names of the secrets it was signed with, primary first (§5.2)
 }
+
+// Failure says why an attempt failed; "" is success.
+type Failure string
+
+// The classes of failed attempts.
+const (
+	FailureStatus     Failure = "STATUS"             // an answer came, but not 2xx (§6.1: 3xx too)
+	FailureTimeout    Failure = "TIMEOUT"            // no status line in time
+	FailureDNS        Failure = "DNS"                // the host's name could not be resolved
+	FailureRefused    Failure = "CONNECTION_REFUSED" // nobody listens
+	FailureUnreached  Failure = "UNREACHABLE"        // no connection for another reason
+	FailureTLS        Failure = "TLS"                // the handshake or the certificate
+	FailureConnection Failure = "CONNECTION_LOST"    // cut before the status line
+	FailureProtocol   Failure = "PROTOCOL"           // what came is not HTTP
+	FailureAddress    Failure = "ADDRESS_REFUSED"    // an address or URL that webhooks do not go to (D18)
+)
 
 // idBytes is how much of a name's hash makes an id.
 const idBytes = 16
@@ -88,11 +104,11 @@ func (d Delivery) Name() string {
 	return strings.Join([]string{string(d.Account), string(d.Endpoint), d.EventID, d.Kind.Token()}, ".")
 }
 
-// lane is the name's part that one endpoint's deliveries share.
-func (d Delivery) lane() string { return string(d.Account) + "." + string(d.Endpoint) }
+// Lane is the name's part that one endpoint's deliveries share.
+func (d Delivery) Lane() string { return string(d.Account) + "." + string(d.Endpoint) }
 
-// laneOf cuts the lane out of a delivery's name.
-func laneOf(name string) (string, bool) {
+// LaneOf cuts the lane out of a delivery's name.
+func LaneOf(name string) (string, bool) {
 	parts := strings.Split(name, ".")
 	if len(parts) != 4 {
 		return "", false
@@ -100,17 +116,17 @@ func laneOf(name string) (string, bool) {
 	return parts[0] + "." + parts[1], true
 }
 
-// plan makes the delivery of r to an endpoint.
-func plan(r *eventstore.Recorded, endpoint domain.EndpointID, kind webhook.Kind, planner string, at time.Time) Delivery {
+// Plan makes the delivery of r to an endpoint.
+func Plan(r *eventstore.Recorded, endpoint domain.EndpointID, kind webhook.Kind, planner string, at time.Time) Delivery {
 	return Delivery{
-		Schema: deliverySchema, Account: r.Account, Endpoint: endpoint, Kind: kind, EventID: r.EventID,
+		Schema: Schema, Account: r.Account, Endpoint: endpoint, Kind: kind, EventID: r.EventID,
 		Shard: r.Shard, Seq: r.Seq, Aggregate: r.Aggregate, AggregateID: r.ID, Revision: r.Revision,
 		PlannedAt: at, Planner: planner, Status: Planned,
 	}
 }
 
-// automatic counts the attempts that were made without being asked for.
-func (d Delivery) automatic() (n int) {
+// AutomaticAttempts counts the attempts that were made without being asked for.
+func (d Delivery) AutomaticAttempts() (n int) {
 	for _, a := range d.Attempts {
 		if !a.Manual {
 			n++
@@ -119,47 +135,48 @@ func (d Delivery) automatic() (n int) {
 	return n
 }
 
-// ended gives the delivery after one more attempt. A failed automatic one is followed by another after its delay,
+// WithAttempt gives the delivery after one more attempt. A failed automatic one is followed by another after its delay,
 // as long as there is one (D18); a failed manual one changes nothing but the list of attempts.
-func (d Delivery) ended(a DeliveryAttempt, retries schedule) Delivery {
+func (d Delivery) WithAttempt(a Attempt, retries Schedule) Delivery {
 	a.Number = len(d.Attempts) + 1
-	d.Schema, d.TakenAt = deliverySchema, time.Time{}
+	d.Schema, d.TakenAt = Schema, time.Time{}
 	d.Attempts = append(d.Attempts[:len(d.Attempts):len(d.Attempts)], a)
 	switch {
 	case a.Failure == "":
 		d.Status, d.NextAt = Succeeded, time.Time{}
 	case !a.Manual:
 		d.Status, d.NextAt = Exhausted, time.Time{}
-		if wait, more := retries.after(d.automatic()); more {
-			d.Status, d.NextAt = Failed, a.end().Add(wait).Truncate(time.Microsecond)
+		if wait, more := retries.after(d.AutomaticAttempts()); more {
+			d.Status, d.NextAt = Failed, a.End().Add(wait).Truncate(time.Microsecond)
 		}
 	}
 	return d
 }
 
-// tried is when the last automatic attempt ended, from which the delay until the next one counts; without one, when the
+// LastTried is when the last automatic attempt ended, from which the delay until the next one counts; without one, when the
 // delivery was planned.
-func (d Delivery) tried() time.Time {
+func (d Delivery) LastTried() time.Time {
 	for i := len(d.Attempts) - 1; i >= 0; i-- {
 		if a := d.Attempts[i]; !a.Manual {
-			return a.end()
+			return a.End()
 		}
 	}
 	return d.PlannedAt
 }
 
-// end is when the attempt's outcome was known.
-func (a DeliveryAttempt) end() time.Time {
+// End is when the attempt's outcome was known.
+func (a Attempt) End() time.Time {
 	return a.StartedAt.Add(time.Duration(a.Duration) * time.Microsecond)
 }
 
-// cancelled gives the delivery when its endpoint takes no webhooks any more.
-func (d Delivery) cancelled() Delivery {
-	d.Schema, d.Status, d.NextAt, d.TakenAt = deliverySchema, Cancelled, time.Time{}, time.Time{}
+// Cancel gives the delivery when its endpoint takes no webhooks any more.
+func (d Delivery) Cancel() Delivery {
+	d.Schema, d.Status, d.NextAt, d.TakenAt = Schema, Cancelled, time.Time{}, time.Time{}
 	return d
 }
 
-func (d Delivery) encode() ([]byte, error) {
+// Encode returns the bytes of the record.
+func (d Delivery) Encode() ([]byte, error) {
 	b, err := eventstore.Marshal(d)
 	if err != nil {
 		return nil, fmt.Errorf("notifier: delivery %s: %w", d.Name(), err)
@@ -173,8 +190,8 @@ func Decode(stored eventstore.StoredDelivery) (Delivery, error) {
 	err := eventstore.Unmarshal(stored.Body, &d)
 	switch {
 	case err != nil:
-	case d.Schema > deliverySchema:
-		err = fmt.Errorf("%w: schema %d, known is %d", ErrNewerRecord, d.Schema, deliverySchema)
+	case d.Schema > Schema:
+		err = fmt.Errorf("%w: schema %d, known is %d", ErrNewerRecord, d.Schema, Schema)
 	case d.Schema < 1 || d.Name() != stored.Name:
 		err = fmt.Errorf("it is not the record of that name")
 	}
@@ -190,6 +207,6 @@ func (d Delivery) upgraded() Delivery {
 	if d.Schema == 1 && d.Status == Failed {
 		d.Status = Exhausted
 	}
-	d.Schema = deliverySchema
+	d.Schema = Schema
 	return d
 }

@@ -1,4 +1,4 @@
-package notifier
+package sender
 
 import (
 	"html"
@@ -14,15 +14,15 @@ import (
 	"payledger/domain"
 )
 
-// excerptLimit is how much of an answer is kept, in bytes.
-const excerptLimit = 512
+// ExcerptLimit is how much of an answer is kept, in bytes.
+const ExcerptLimit = 512
 
 // withheld stands in place of an answer that repeats what must not be kept.
 const withheld = "(withheld: the answer repeats the webhook or holds a secret)"
 
 // excerpt gives the first bytes of an answer as text fit to be kept: valid UTF-8 without control characters. Records
 // are never deleted, so an answer that repeats the webhook, a secret or personal data of it is not kept.
-func excerpt(answer []byte, m message) string {
+func excerpt(answer []byte, m Message) string {
 	if len(answer) == 0 {
 		return ""
 	}
@@ -38,8 +38,8 @@ func excerpt(answer []byte, m message) string {
 	if forms := formsOf(text); strings.Contains(forms[0], "notificationconfig") || strings.Contains(forms[0], "processordisputeid") || repeats(forms, m) || holdsSecret(forms) {
 		return withheld
 	}
-	if len(text) > excerptLimit {
-		text = text[:excerptLimit]
+	if len(text) > ExcerptLimit {
+		text = text[:ExcerptLimit]
 	}
 	return strings.TrimSpace(strings.ToValidUTF8(text, ""))
 }
@@ -80,13 +80,13 @@ func formsOf(text string) []string {
 func folded(text string) string { return strings.ToLower(strings.Join(strings.Fields(text), " ")) }
 
 // repeats tells whether one of the forms of a text holds a secret or a piece of personal data of the message.
-func repeats(forms []string, m message) bool {
-	for _, k := range m.keys {
-		if repeatsText(forms, k.text) {
+func repeats(forms []string, m Message) bool {
+	for _, k := range m.Keys {
+		if repeatsText(forms, k.Text) {
 			return true
 		}
 	}
-	return repeatsAny(forms, reflect.ValueOf(m.private))
+	return repeatsAny(forms, reflect.ValueOf(m.Private))
 }
 
 const (

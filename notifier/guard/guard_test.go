@@ -1,4 +1,4 @@
-package notifier
+package guard
 
 import (
 	"context"
@@ -62,7 +62,7 @@ func TestCheckURLConfigured(t *testing.T) {
 	}{
 		{allow, "http://10.1.2.3", true}, {allow, "http://[::ffff:10.1.2.3]", true}, {allow, "http://[fd00::1]", true},
 		{allow, "http://10.2.0.1", false}, {allow, "http://127.0.0.1", false}, {allow, "http://[64:ff9b::10.1.2.3]", false},
-		{Guard{AllowCIDRs: loopback}, "http://localhost:9000", true}, {Guard{AllowCIDRs: loopback}, "http://[::1]", false},
+		{Guard{AllowCIDRs: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}, "http://localhost:9000", true}, {Guard{AllowCIDRs: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}, "http://[::1]", false},
 		{production, "http://93.184.216.34", false}, {production, "https://93.184.216.34", true},
 		{production, "https://10.1.2.3", true}, {production, "http://10.1.2.3", false}, {production, "https://127.0.0.1", false},
 	} {
@@ -79,7 +79,7 @@ func FuzzCheckURL(f *testing.F) {
 		f.Add(u)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		u, err := (Guard{}).parse(text)
+		u, err := (Guard{}).Parse(text)
 		if err != nil {
 			return
 		}

@@ -1,0 +1,166 @@
+package message
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/account"
+	"payledger/domain/webhook"
+	"payledger/eventstore"
+	"payledger/eventstore/secrets"
+	"payledger/notifier/delivery"
+	"payledger/notifier/payload"
+	"payledger/notifier/sender"
+)
+
+// The reasons why an endpoint takes no webhooks; test with errors.Is.
+var (
+	ErrNoEndpoint = errors.New("notifier: there is no such endpoint")
+	ErrDisabled   = errors.New("notifier: the endpoint is disabled")
+)
+
+// Views is the part of package projections that messages need.
+type Views interface {
+	// WaitFor returns when GET shows the event at seq of shard.
+	WaitFor(ctx context.Context, shard int, seq uint64) error
+	// Account returns the newest state of an account in the views.
+	Account(id domain.AccountID) (account.State, bool)
+}
+
+// testText is the text of the test message (§6.1 rule 7).
+const testText = "This is a test of your webhook endpoint."
+
+// Writer composes messages.
+type Writer struct {
+	store    *eventstore.Store
+	vault    *secrets.Store
+	views    Views
+	now      func() time.Time
+	keys     *keyring
+	events   *eventCache
+	accounts *accounts
+}
+
+// NewWriter returns a writer. It reads the ends of the log, up to which the views must come before they count.
+func NewWriter(ctx context.Context, s *eventstore.Store, v *secrets.Store, views Views, now func() time.Time) (*Writer, error) {
+	accounts, err := newAccounts(ctx, s, views)
+	return &Writer{store: s, vault: v, views: views, now: now, keys: newKeyring(v), events: newEventCache(s), accounts: accounts}, err
+}
+
+// Compose returns the message of a delivery. It shows the state at the delivery's event, and is sent only after GET shows
+// at least that state (D17). ErrNoEndpoint and ErrDisabled mean that the endpoint takes no webhooks. Any other error is
+// a failure of payledger's own, and may pass.
+func (w *Writer) Compose(ctx context.Context, d delivery.Delivery) (sender.Message, error) {
+	return w.compose(ctx, d, w.accounts.endpoint)
+}
+
+// ComposeNow is Compose for an attempt that a person or a replay requested: the endpoint counts as it is in the log.
+func (w *Writer) ComposeNow(ctx context.Context, d delivery.Delivery) (sender.Message, error) {
+	return w.compose(ctx, d, w.accounts.endpointNow)
+}
+
+// compose looks for the endpoint after the wait for the views: the endpoint may change during the wait.
+func (w *Writer) compose(ctx context.Context, d delivery.Delivery, find findEndpoint) (sender.Message, error) {
+	if err := w.views.WaitFor(ctx, d.Shard, d.Seq); err != nil {
+		return sender.Message{}, err
+	}
+	merchant, endpoint, err := find(ctx, d.Account, d.Endpoint)
+	if err != nil {
+		return sender.Message{}, err
+	}
+	if !endpoint.Enabled {
+		return sender.Message{}, ErrDisabled
+	}
+	r, err := w.events.read(ctx, d.Shard, d.Seq)
+	if err != nil {
+		return sender.Message{}, err
+	}
+	if r.EventID != d.EventID || r.Account != d.Account {
+		return sender.Message{}, fmt.Errorf("notifier: shard %d sequence %d holds %s of %s, not the delivery's event", d.Shard, d.Seq, r.EventID, r.Key)
+	}
+	m, err := w.signed(ctx, merchant, endpoint)
+	if err != nil {
+		return sender.Message{}, err
+	}
+	body := payload.Body{Head: payload.NewEnvelope(r, d.Kind, endpoint)}
+	body.Rest, m.Private, err = w.Members(ctx, r, d.Kind, merchant.Settings.First6Digits)
+	m.Body = body.SignedAt
+	return m, err
+}
+
+// ComposeTest returns the test message for an endpoint, enabled or not (D17, §6.1 rule 7).
+func (w *Writer) ComposeTest(ctx context.Context, owner domain.AccountID, id domain.EndpointID) (sender.Message, error) {
+	merchant, endpoint, err := w.accounts.endpointNow(ctx, owner, id)
+	if err != nil {
+		return sender.Message{}, err
+	}
+	m, err := w.signed(ctx, merchant, endpoint)
+	if err != nil {
+		return sender.Message{}, err
+	}
+	body, err := json.Marshal(map[string]string{"message": testText})
+	m.Body = sender.Fixed(body)
+	return m, err
+}
+
+// signed returns a message without a body: the endpoint's URL and the account's signing secrets.
+func (w *Writer) signed(ctx context.Context, merchant account.State, endpoint account.Endpoint) (m sender.Message, err error) {
+	m.URL = endpoint.URL
+	if m.Keys, err = w.keys.current(ctx, merchant.Signing, w.now()); err != nil {
+		err = fmt.Errorf("notifier: signing secret of account %s: %w", merchant.ID, err)
+	}
+	return m, err
+}
+
+// Endpoint returns an endpoint as it is in the log, or ErrNoEndpoint.
+func (w *Writer) Endpoint(ctx context.Context, owner domain.AccountID, id domain.EndpointID) (account.Endpoint, error) {
+	_, endpoint, err := w.accounts.endpointNow(ctx, owner, id)
+	return endpoint, err
+}
+
+// Account returns an account as it is in the log.
+func (w *Writer) Account(ctx context.Context, id domain.AccountID) (account.State, error) {
+	return w.accounts.latest(ctx, id)
+}
+
+// Remember caches an event that has new deliveries: composing their messages does not read it from the log.
+func (w *Writer) Remember(r *eventstore.Recorded) { w.events.put(r) }
+
+// Members returns the JSON object of the members after the envelope, and the personal data in it. Endpoints share the
+// rendering of an event and kind. The personal data is opened for each message: erased data is not sent.
+func (w *Writer) Members(ctx context.Context, r *eventstore.Recorded, kind webhook.Kind, first6 bool) ([]byte, domain.Personal, error) {
+	var personal domain.Personal
+	switch r.Aggregate {
+	case eventstore.Disputes.Name:
+		state, err := eventstore.StateAt(ctx, w.store, eventstore.Disputes, r)
+		if err != nil {
+			return nil, personal, err
+		}
+		body, err := w.events.render(r, variant{kind: kind}, personal, func() (any, error) { return payload.OfDispute(kind, r, state) })
+		return body, personal, err
+	case eventstore.WorkflowRuns.Name:
+		state, err := eventstore.StateAt(ctx, w.store, eventstore.WorkflowRuns, r)
+		if err != nil {
+			return nil, personal, err
+		}
+		body, err := w.events.render(r, variant{kind: kind}, personal, func() (any, error) { return payload.OfRun(r, state) })
+		return body, personal, err
+	}
+	state, err := eventstore.StateAt(ctx, w.store, eventstore.Payments, r)
+	if err != nil {
+		return nil, personal, err
+	}
+	if payload.ShowsCustomer(kind) {
+		if personal, err = w.vault.Open(ctx, state.Details().Personal); err != nil {
+			return nil, personal, fmt.Errorf("notifier: personal data of %s: %w", r.Key, err)
+		}
+	}
+	body, err := w.events.render(r, variant{kind: kind, first6: first6}, personal, func() (any, error) {
+		return payload.OfPayment(kind, r, state, personal, first6)
+	})
+	return body, personal, err
+}
