@@ -109,9 +109,9 @@ func TestApprovalCrashes(t *testing.T) {
 		"approve": {"attempt.approved", "instrument.used", "payment.created", authorize, "payment.authorized", "attempt.completed"},
 		"abort":   {"attempt.aborted", "instrument.invalidated", "attempt.completed"},
 	} {
-		for _, e := range effects {
-			for _, w := range []failureMode{refuses, twice, crashBefore, crashAfter, overtaken} {
-				if e == authorize && w == refuses {
+		for i, e := range effects {
+			for j, w := range []failureMode{refuses, twice, crashBefore, crashAfter, overtaken} {
+				if e == authorize && w == refuses || testing.Short() && (i+j)%2 > 0 {
 					continue
 				}
 				t.Run(fmt.Sprintf("%s: %s %s", what, e, w), func(t *testing.T) {

@@ -59,9 +59,9 @@ func TestTwoTabs(t *testing.T) {
 	t.Parallel()
 	r := newRigFor(t, false)
 	healthy := r.newNode(t, time.Minute, nil)
-	for _, e := range []string{"session.payment_started", "instrument.used", "payment.created", authorize, "payment.authorized"} {
-		for _, w := range []failureMode{refuses, twice, crashBefore, crashAfter, overtaken} {
-			if e == authorize && w == refuses {
+	for i, e := range []string{"session.payment_started", "instrument.used", "payment.created", authorize, "payment.authorized"} {
+		for j, w := range []failureMode{refuses, twice, crashBefore, crashAfter, overtaken} {
+			if e == authorize && w == refuses || testing.Short() && (i+j)%2 > 0 {
 				continue
 			}
 			t.Run(fmt.Sprintf("%s %s", e, w), func(t *testing.T) {

@@ -137,8 +137,11 @@ func TestVaultingCrashes(t *testing.T) {
 		"on success":                {authorize, "payment.authorized", "instrument.vaulted"},
 		"by the merchant, verified": {"instrument.verification_requested", authorize, "instrument.vaulted"},
 	} {
-		for _, e := range effects {
-			for _, w := range []failureMode{crashBefore, crashAfter, twice} {
+		for i, e := range effects {
+			for j, w := range []failureMode{crashBefore, crashAfter, twice} {
+				if testing.Short() && (i+j)%2 > 0 {
+					continue
+				}
 				t.Run(fmt.Sprintf("%s: %s %s", name, e, w), func(t *testing.T) {
 					t.Parallel()
 					r := newRigFor(t, false) // the janitor sees to every card that it finds
