@@ -13,10 +13,10 @@ import (
 	"payledger/eventstore"
 )
 
-// errDamagedLog is what the API says of a log that is damaged, or whose disk failed. Where, the admin address says.
+// errDamagedLog is the API's reason for a log that is damaged or whose disk failed. The operators' address names the place.
 var errDamagedLog = errors.New("the log is damaged, or cannot be written")
 
-// publicReason is healthy without what only operators may know.
+// publicReason is healthy without the details for operators.
 func (a *App) publicReason(context.Context) error {
 	err := a.healthy()
 	switch {
@@ -32,7 +32,7 @@ func (a *App) publicReason(context.Context) error {
 	}
 }
 
-// adminScrub makes one pass over the data folder at once, and answers as /readyz does.
+// adminScrub scrubs the data folder once, and answers as /readyz does.
 func (a *App) adminScrub(w http.ResponseWriter, r *http.Request) {
 	if err := a.ledger.Store.Scrub(r.Context()); err != nil && !errors.Is(err, eventstore.ErrUnhealthy) {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
@@ -41,7 +41,7 @@ func (a *App) adminScrub(w http.ResponseWriter, r *http.Request) {
 	a.adminReady(w, r)
 }
 
-// adminReady serves /readyz with the reason as it is: stream, sequence and shards.
+// adminReady serves /readyz with the whole reason: stream, sequence and shards.
 func (a *App) adminReady(w http.ResponseWriter, r *http.Request) {
 	answer := struct {
 		Ready  bool   `json:"ready"`
@@ -58,7 +58,7 @@ func (a *App) adminReady(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(answer) // the client may be gone
 }
 
-// adminHandler serves what operators look at: /metrics, /readyz and with --pprof /debug/pprof, on an address of their own.
+// adminHandler serves the operators' address: /metrics, /readyz, /scrub and with --pprof /debug/pprof.
 func (a *App) adminHandler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/metrics", metrics.Handler(metrics.Config{
@@ -77,23 +77,22 @@ func (a *App) adminHandler() http.Handler {
 }
 
 const (
-	// readyWithin is how far the views may be behind the log for the service to be ready.
+	// readyWithin is the longest lag of the views behind the log at which the service is ready.
 	readyWithin = 2 * time.Second
-	// watchEvery is how often is looked how far they are.
+	// watchEvery is the time between two measurements of the lag.
 	watchEvery = 250 * time.Millisecond
 )
 
-// errBehind says that the views are behind the log.
+// errBehind means that the views are behind the log.
 var errBehind = errors.New("the views are behind the log")
 
-// viewsWatch knows until when the views showed everything that was in the log. A probe that asked the views itself would
-// wait for them; it is answered at once, whatever the load (I1).
+// viewsWatch measures the lag of the views. A probe must not wait for the views: it reads the last measurement (I1).
 type viewsWatch struct {
 	caughtUp func(context.Context) error
-	shown    atomic.Int64 // the views showed everything that was in the log then: Unix nanoseconds
+	shown    atomic.Int64 // the views showed the log as of this time: Unix nanoseconds
 }
 
-// run looks again and again until ctx ends.
+// run measures until ctx ends.
 func (v *viewsWatch) run(ctx context.Context) {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
@@ -110,7 +109,7 @@ func (v *viewsWatch) run(ctx context.Context) {
 	}
 }
 
-// behind returns errBehind when the views have been behind the log for longer than readyWithin.
+// behind returns errBehind if the views have been behind the log for longer than readyWithin.
 func (v *viewsWatch) behind() error {
 	if time.Since(time.Unix(0, v.shown.Load())) > readyWithin+watchEvery {
 		return errBehind

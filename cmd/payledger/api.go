@@ -21,7 +21,7 @@ import (
 	"payledger/projections/history"
 )
 
-// apiConfig ties the HTTP interface to the parts behind it.
+// apiConfig connects the HTTP interface to the other parts.
 func (a *App) apiConfig() httpapi.Config {
 	return httpapi.Config{
 		Commands: a.commands, Reader: a.views,
@@ -38,11 +38,11 @@ func (a *App) apiConfig() httpapi.Config {
 	}
 }
 
-// testEndpoint sends the test message to a webhook endpoint, once (§6.1 rule 7).
+// testEndpoint sends the test message to a webhook endpoint once (§6.1 rule 7).
 func (a *App) testEndpoint(ctx context.Context, owner domain.AccountID, endpoint domain.EndpointID) (management.EndpointTest, error) {
 	attempt, err := a.notifier.SendTest(ctx, owner, endpoint)
 	if errors.Is(err, message.ErrNoEndpoint) {
-		err = account.NoEndpoint() // deleted at this moment
+		err = account.NoEndpoint() // deleted meanwhile
 	}
 	return management.EndpointTest{
 		StartedAt: attempt.StartedAt, Duration: time.Duration(attempt.Duration) * time.Microsecond,
@@ -50,24 +50,24 @@ func (a *App) testEndpoint(ctx context.Context, owner domain.AccountID, endpoint
 	}, err
 }
 
-// notifyURL is where a processor sends its notifications (D14). The public URL is known when the API
-// listens, which is before anything is sent to a processor.
+// notifyURL is the address for a processor's notifications (D14.3). The public URL is known once the API listens, before any
+// request to a processor.
 func (a *App) notifyURL(name processor.Name) string {
 	return strings.TrimSuffix(a.options.PublicURL, "/") + "/processors/" + string(name) + "/notifications"
 }
 
-// readNotification checks and reads what a processor sent there.
+// readNotification checks and reads a processor's notification.
 func (a *App) readNotification(name processor.Name, header http.Header, body []byte) (processor.SignedNotification, error) {
 	return adapter.ParseNotification(a.processorSecret(), name, header, body)
 }
 
-// first6DigitsNow reports whether the account shows six digits, by the settings as they are at the store.
+// first6DigitsNow reports whether the account shows six digits, by its settings in the store.
 func (a *App) first6DigitsNow(ctx context.Context, id domain.AccountID) (bool, error) {
 	now, err := a.views.Settings(ctx, id)
 	return now.First6Digits, err
 }
 
-// openWorkflows ties the engine that runs workflows to payments, webhooks and views (D19).
+// openWorkflows connects the workflow engine to payments, webhooks and views (D19).
 func (a *App) openWorkflows(ctx context.Context) error {
 	ofPayments, ofDisputes, err := notifier.Compilers()
 	if err != nil {

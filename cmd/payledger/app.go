@@ -32,7 +32,7 @@ import (
 	"payledger/projections/deliveries"
 )
 
-// App is the whole service as a value: Start brings it up in order, Stop takes it down in the reverse.
+// App is the whole service as a value. Start starts its parts in order, Stop stops them in reverse order.
 type App struct {
 	options options.Options
 	log     zerolog.Logger
@@ -60,15 +60,15 @@ type App struct {
 	adminDoor       *web.Door
 	simDoor         *web.Door
 	progress        *startProgress
-	credentials     *commands.Credentials // of an account that this start made
+	credentials     *commands.Credentials // of an account that this start created
 	show            func(*commands.Credentials) error
 
-	stopAPI func() // ends the loops that feed on the log
+	stopAPI func() // ends the loops that read the log
 	loops   sync.WaitGroup
-	failed  chan error // a loop without which the process is of no use
+	failed  chan error // errors after which the process must end
 }
 
-// Ready is the line that serve prints when it takes requests (I1).
+// Ready is the line that serve prints when it accepts requests (I1).
 type Ready struct {
 	Ready     bool   `json:"ready"`
 	API       string `json:"api"`
@@ -78,7 +78,7 @@ type Ready struct {
 }
 
 // Start opens the ledger, initializes an empty sandbox and starts every part. Interrupted operations are recovered in the
-// background, after Start has returned.
+// background after Start returns.
 func Start(ctx context.Context, o options.Options, log zerolog.Logger) (*App, error) {
 	return startAt(ctx, o, log, time.Now)
 }
@@ -87,8 +87,8 @@ func startAt(ctx context.Context, o options.Options, log zerolog.Logger, clock f
 	return startShowing(ctx, o, log, clock, func(*commands.Credentials) error { return nil })
 }
 
-// startShowing hands the credentials of an account that it makes to show at once: what fails later in the start must not
-// take them away, because nothing shows them again.
+// startShowing calls show with the credentials of an account as soon as it is created: a later failure of the start must not
+// lose them, because nothing shows them again.
 func startShowing(ctx context.Context, o options.Options, log zerolog.Logger, clock func() time.Time, show func(*commands.Credentials) error) (*App, error) {
 	o = o.WithFiles()
 	if err := o.Check(); err != nil {
@@ -126,8 +126,7 @@ func (a *App) openLedger(ctx context.Context) error {
 	return err
 }
 
-// initialize makes the first account of an empty sandbox (I1), and checks that the ledger is for this
-// environment.
+// initialize creates the first account of an empty sandbox (I1), and checks the environment of the ledger.
 func (a *App) initialize(ctx context.Context) error {
 	state, err := a.ledger.Store.Initialized(ctx)
 	if errors.Is(err, eventstore.ErrNotFound) {
@@ -147,7 +146,7 @@ func (a *App) initialize(ctx context.Context) error {
 	return err
 }
 
-// openProcessors finds the processors: outside, or the simulator in this process.
+// openProcessors connects to the processors: external ones, or the simulator in this process.
 func (a *App) openProcessors(context.Context) error {
 	url := a.options.ProcessorURL
 	if url == "" {
@@ -167,7 +166,7 @@ func (a *App) openProcessors(context.Context) error {
 	return err
 }
 
-// processorSecret is the flag's, or one that both ends in this process derive from the master key.
+// processorSecret is the flag's value, or a key derived from the master key for the simulator in this process.
 func (a *App) processorSecret() []byte {
 	if a.options.ProcessorSecret != "" {
 		return []byte(a.options.ProcessorSecret)
@@ -231,7 +230,7 @@ func (a *App) openCommands(context.Context) error {
 	return nil
 }
 
-// run starts the loops that feed on the log, and waits until the views show all of it.
+// run starts the loops that read the log, and waits until the views show all of it.
 func (a *App) run(ctx context.Context) error {
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	a.stopAPI = stop
@@ -243,7 +242,7 @@ func (a *App) run(ctx context.Context) error {
 			}
 		})
 	}
-	loud := func(name string, run func(context.Context) error) { // readyz goes red, the rest goes on
+	loud := func(name string, run func(context.Context) error) { // /readyz fails, the other parts continue
 		a.loops.Go(func() {
 			if err := run(background); err != nil && background.Err() == nil {
 				a.log.Error().Err(err).Str("loop", name).Msg("stopped")
@@ -266,7 +265,7 @@ func (a *App) run(ctx context.Context) error {
 	return nil
 }
 
-// awaitViews waits until the views show all of the log, and notes how far they are.
+// awaitViews waits until the views show all of the log, and records their progress.
 func (a *App) awaitViews(ctx context.Context) error {
 	there := make(chan error, 1)
 	go func() { there <- a.views.CaughtUp(ctx) }()
@@ -283,10 +282,10 @@ func (a *App) awaitViews(ctx context.Context) error {
 	}
 }
 
-// viewsEvery is how often the progress of the views is looked at during the start.
+// viewsEvery is the time between two records of the views' progress during the start.
 const viewsEvery = 200 * time.Millisecond
 
-// healthy is the reason why the service should get no requests, or nil (I1: /readyz).
+// healthy returns the reason why the service must get no requests, or nil (I1: /readyz).
 func (a *App) healthy() error {
 	if err := a.ledger.Store.Healthy(); err != nil {
 		return err
@@ -306,7 +305,7 @@ func (a *App) healthy() error {
 	return a.watch.behind()
 }
 
-// ready is the ready line.
+// ready returns the ready line.
 func (a *App) ready() Ready {
 	r := Ready{Ready: true, API: a.api.URL, Admin: a.admin.URL, Simulator: options.WithoutUsers(a.options.ProcessorURL), NATS: options.WithoutUsers(a.options.NatsURL)}
 	if a.sim != nil {
@@ -315,7 +314,7 @@ func (a *App) ready() Ready {
 	return r
 }
 
-// Failed gives the error after which the process must end.
+// Failed delivers the error after which the process must end.
 func (a *App) Failed() <-chan error { return a.failed }
 
 var _ processor.Port = (*adapter.Adapter)(nil)

@@ -20,12 +20,12 @@ import (
 	"payledger/eventstore/commands"
 )
 
-// credentialsCommand has the tools for credentials that were lost.
+// credentialsCommand has the commands for lost credentials.
 type credentialsCommand struct {
 	Reset resetCommand `cmd:"" help:"Make new credentials for the account of a stopped server's data folder and print them once."`
 }
 
-// resetCommand makes new credentials in place of lost ones. Who has the folder and its master key may do so.
+// resetCommand creates new credentials for the holder of the folder and its master key.
 type resetCommand struct {
 	Data          string `help:"Data folder of a stopped server." default:"./data" type:"path"`
 	MasterKey     string `help:"Key of the stream of secrets, 64 hexadecimal digits." placeholder:"HEX"`
@@ -33,7 +33,7 @@ type resetCommand struct {
 	JSON          bool   `name:"json" help:"Print the credentials as JSON."`
 }
 
-// Run makes the credentials and prints them, once.
+// Run creates the credentials and prints them once.
 func (c *resetCommand) Run(ctx context.Context, std terminal.Streams, args options.Arguments) (err error) {
 	if err := args.Refused(); err != nil {
 		return err
@@ -64,13 +64,13 @@ func (c *resetCommand) Run(ctx context.Context, std terminal.Streams, args optio
 	return nil
 }
 
-// printCredentials writes credentials for people.
+// printCredentials prints credentials for people.
 func printCredentials(out io.Writer, made commands.Credentials) {
 	fmt.Fprintf(out, "account             %s (%s)\napi key             %s\nsigning secret      %s\ndashboard user      %s\ndashboard password  %s\n\nThis is shown once. Keep it.\n",
 		made.AccountID, made.Environment, made.APIKey, made.SigningSecret, made.DashboardUser, made.DashboardPassword)
 }
 
-// initCommand makes the account of a new data folder.
+// initCommand creates the account of a new data folder.
 type initCommand struct {
 	Data          string `help:"Data folder." default:"./data" type:"path"`
 	Environment   string `help:"sandbox or production." enum:"sandbox,production" default:"sandbox"`
@@ -80,7 +80,7 @@ type initCommand struct {
 	JSON          bool   `name:"json" help:"Print the credentials as JSON."`
 }
 
-// check reads the master key, and names everything that is wrong before anything is written.
+// check reads the master key, and returns every fault of the flags before anything is written.
 func (c *initCommand) check(args options.Arguments) error {
 	o := options.Options{Environment: c.Environment, MasterKey: c.MasterKey, MasterKeyFile: c.MasterKeyFile}.WithFiles()
 	faults := o.KeyFaults()
@@ -93,7 +93,7 @@ func (c *initCommand) check(args options.Arguments) error {
 	return nil
 }
 
-// Run creates the account and prints its credentials, once. A folder that has one is refused.
+// Run creates the account and prints its credentials once. It refuses a folder that has an account.
 func (c *initCommand) Run(ctx context.Context, std terminal.Streams, args options.Arguments) (err error) {
 	if err := c.check(args); err != nil {
 		return err

@@ -15,14 +15,14 @@ import (
 	"payledger/notifier"
 )
 
-// demoCommand is the first thing that a newcomer runs.
+// demoCommand plays a story of payments for newcomers.
 type demoCommand struct {
-	Once     bool   `help:"Exit after the story: 0 if all went as told, 1 if not."`
+	Once     bool   `help:"Exit after the story: 0 if every step had the expected result, 1 if not."`
 	Listen   string `help:"Address of the API." default:"127.0.0.1:0"`
 	LogLevel string `help:"trace, debug, info, warn, error." enum:"trace,debug,info,warn,error" default:"warn"`
 }
 
-// Run starts the whole service in a temporary folder, plays the story and stays up until it is interrupted.
+// Run starts the whole service in a temporary folder, plays the story and runs until it is interrupted.
 func (c *demoCommand) Run(ctx context.Context, std terminal.Streams) (err error) {
 	dir, err := os.MkdirTemp("", "payledger-demo-")
 	if err != nil {
@@ -44,7 +44,7 @@ func (c *demoCommand) Run(ctx context.Context, std terminal.Streams) (err error)
 	}
 	told, err := demo.Play(ctx, stage)
 	if err != nil {
-		return fmt.Errorf("the story went otherwise: %w", err)
+		return fmt.Errorf("the story failed: %w", err)
 	}
 	fmt.Fprintf(std.Out, "\nAll as told: %d events of %d payments.\n", told.Events, told.Payments)
 	if c.Once {
@@ -64,10 +64,10 @@ func (c *demoCommand) Run(ctx context.Context, std terminal.Streams) (err error)
 	}
 }
 
-// demoPaymentTimeout is short, so that the story can wait for a processor that never answers.
+// demoPaymentTimeout is short: the story waits for a processor that never answers.
 const demoPaymentTimeout = 3 * time.Second
 
-// options run the service on free ports, with webhooks to this machine allowed.
+// options returns options for free ports, with webhooks to this machine allowed.
 func (c *demoCommand) options(dir string) options.Options {
 	return options.Options{
 		Data: dir, Listen: c.Listen, AdminListen: "127.0.0.1:0", SimListen: "127.0.0.1:0", Environment: account.Sandbox,
@@ -77,7 +77,7 @@ func (c *demoCommand) options(dir string) options.Options {
 	}
 }
 
-// lookOn prints what a newcomer can try next.
+// lookOn prints commands that a newcomer can try next.
 func (c *demoCommand) lookOn(std terminal.Streams, app *App, told demo.Result, shop string) {
 	r := app.ready()
 	fmt.Fprintf(std.Out, `

@@ -13,21 +13,21 @@ import (
 )
 
 const (
-	// placesPerProcessor is how many requests are worked on at once for each processor of the machine, and roomPerPlace how many
-	// may wait for each of them.
+	// placesPerProcessor is the number of concurrent requests per CPU, and roomPerPlace the number of waiting requests for
+	// each of them.
 	placesPerProcessor, roomPerPlace = 48, 1
-	// repeatsPerProcessor bounds the refusals a second of callers that ignored Retry-After. With 2,000 such callers on two
-	// processors a refusal takes 0.3 s, and 1,700 payments a second are made; with 1,000 per processor 0.9 s and 2,000 (measured).
+	// repeatsPerProcessor bounds the refusals per second and CPU of callers that ignore Retry-After. Measured with 2,000 such
+	// callers on two CPUs: a refusal takes 0.3 s at 1,700 payments/s; with 1,000 per CPU it takes 0.9 s at 2,000 payments/s.
 	repeatsPerProcessor = 3000
-	// reserve is how many connections beyond the caps are kept until they are answered.
+	// reserve is the number of connections beyond the caps that are kept until they are answered.
 	reserve = 64
-	// adminConnections is how many connections the operators' address takes.
+	// adminConnections is the number of connections that the operators' address accepts.
 	adminConnections = 256
-	// addressShare is the part of the connections that one client address may hold by default.
+	// One client address may hold 1/addressShare of the connections by default.
 	addressShare = 2
 )
 
-// intakeOf makes the limits of the API's requests.
+// intakeOf sets the limits of the API's requests.
 func (a *App) intakeOf(bounds limits.Bounds) {
 	o := a.options
 	places := o.MaxRequests
@@ -55,12 +55,12 @@ func (a *App) intakeOf(bounds limits.Bounds) {
 	a.log.Info().Int("connections", most).Int("perAddress", each).Int("requests", places).Msg("limits")
 }
 
-// apiWeb says how the API's server serves.
+// apiWeb returns the configuration of the API's server.
 func (a *App) apiWeb(handler http.Handler) web.Config {
 	return web.Config{Handler: handler, Surplus: httpapi.Surplus(rand.Reader, handler, a.intake.Tally), Caps: a.caps, TLS: a.tls()}
 }
 
-// adminWeb says how the operators' server serves: with few connections, and one in the reserve for probes.
+// adminWeb returns the configuration of the operators' server: few connections, and a reserve for probes.
 func (a *App) adminWeb(handler http.Handler) web.Config {
 	return web.Config{Handler: handler, Surplus: httpapi.Surplus(rand.Reader, handler, a.intake.Tally), Caps: intake.Caps{
 		Connections: adminConnections, Reserve: reserve, WriteTimeout: a.options.WriteTimeout, Tally: a.intake.Tally, Now: time.Now,

@@ -8,10 +8,10 @@ import (
 	"payledger/httpapi/keyuse"
 )
 
-// keyUsesFile is where the last uses of API keys are kept, among the views.
+// keyUsesFile has the last uses of API keys; it is in the folder of the views.
 const keyUsesFile = "key-uses.json"
 
-// openKeyUses reads when API keys were last used. A file that cannot be read is left behind: it only serves to show.
+// openKeyUses reads the last uses of API keys. An unreadable file is only logged: the times are informative.
 func (a *App) openKeyUses() {
 	var err error
 	if a.keyUses, err = keyuse.Open(filepath.Join(a.options.Data, ledger.ViewsFolder, keyUsesFile)); err != nil {

@@ -9,9 +9,9 @@ import (
 	"payledger/httpapi"
 )
 
-// listen takes every address: of the API, of the operators and of the simulator. It comes before anything is written: an
-// address that is in use must not leave a folder behind that is initialized. Until the service is ready, the API and the
-// operators' address say how far the start is.
+// listen listens on the addresses of the API, the operators and the simulator. It runs before anything is written: an address
+// in use must not leave an initialized folder. Until the service is ready, all addresses answer with the progress of the
+// start.
 func (a *App) listen(ctx context.Context) error {
 	listener, err := web.Listen(ctx, a.options.Listen)
 	if err != nil {
@@ -36,7 +36,7 @@ func (a *App) listen(ctx context.Context) error {
 	return nil
 }
 
-// openDoors lets requests in.
+// openDoors makes the API and the operators' handlers answer.
 func (a *App) openDoors(context.Context) error {
 	api, err := httpapi.New(a.apiConfig())
 	if err != nil {

@@ -38,12 +38,12 @@ const (
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
-// run is main for callers that bring their own arguments and streams.
+// run is main with arguments and streams; it returns the exit status.
 func run(args []string, stdout, stderr io.Writer) int {
 	var c cli
 	status := -1
 	args, help := plainArguments(args), stdout
-	if len(args) == 0 { // the command is missing: no success, and nothing for a pipe
+	if len(args) == 0 { // no command: the help goes to stderr, and the status is not 0
 		args, help = []string{"--help"}, stderr
 	}
 	parser, err := kong.New(&c,
@@ -82,7 +82,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// plainArguments understands what other programs take, too: help COMMAND, and --version.
+// plainArguments accepts help COMMAND and --version as well.
 func plainArguments(args []string) []string {
 	switch {
 	case len(args) > 0 && args[0] == "help":

@@ -18,8 +18,8 @@ type serveCommand struct {
 	options.Options `embed:""`
 }
 
-// Run starts the service, prints the credentials of an account it made and the ready line, and stops in
-// order on SIGTERM; it fails when a part fails without which the service is of no use.
+// Run starts the service, prints the credentials of a new account and the ready line, and stops in order on SIGTERM. It fails
+// if an essential part fails.
 func (c *serveCommand) Run(ctx context.Context, std terminal.Streams, args options.Arguments) error {
 	c.Arguments = args
 	log, err := c.Logger(std.Err)
@@ -40,7 +40,7 @@ func (c *serveCommand) Run(ctx context.Context, std terminal.Streams, args optio
 		log.Info().Msg("stopping: finishing the requests under way")
 	case failure = <-app.Failed():
 	case failure = <-app.ledger.Store.Fatal():
-		return failure // the disk keeps no promises: an orderly stop would wait for it
+		return failure // the disk failed: an orderly stop would wait for it
 	}
 	if err := app.Stop(); failure == nil {
 		failure = err
@@ -48,7 +48,7 @@ func (c *serveCommand) Run(ctx context.Context, std terminal.Streams, args optio
 	return failure
 }
 
-// printed says which output failed.
+// printed wraps a failed write to stdout.
 func printed(err error) error {
 	if err != nil {
 		return fmt.Errorf("stdout: %w", err)
@@ -56,15 +56,15 @@ func printed(err error) error {
 	return nil
 }
 
-// announcer prints what serve says on stdout: credentials that were made, and that the service is ready. Scripts read one
-// JSON object a line, people on a terminal a text (I1).
+// announcer prints the credentials of a new account and the ready line on stdout: one JSON object a line for scripts, a text
+// for people on a terminal (I1).
 type announcer struct {
 	out    io.Writer
 	people bool
 	made   *commands.Credentials
 }
 
-// credentials shows them, once.
+// credentials prints new credentials.
 func (a *announcer) credentials(made *commands.Credentials) error {
 	a.made = made
 	if !a.people {
@@ -75,7 +75,7 @@ func (a *announcer) credentials(made *commands.Credentials) error {
 	return printed(err)
 }
 
-// ready says that requests are taken, and where.
+// ready prints the ready line.
 func (a *announcer) ready(r Ready, environment string) error {
 	if !a.people {
 		return a.line(r)

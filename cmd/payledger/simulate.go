@@ -44,7 +44,7 @@ func (c *simCommand) Run(ctx context.Context, std terminal.Streams) (err error) 
 	defer func() {
 		stop, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
-		// The simulator first: it cuts the requests that it holds.
+		// The simulator closes first: it cuts the requests that it delays.
 		err = errors.Join(err, sim.Close(), ignoreDeadline(server.Stop(stop)))
 	}()
 	if err := c.announce(std.Out, server.URL); err != nil {
@@ -54,7 +54,7 @@ func (c *simCommand) Run(ctx context.Context, std terminal.Streams) (err error) 
 	return nil
 }
 
-// announce says that the simulator is ready, in a line for scripts or on a terminal for people (I1).
+// announce prints that the simulator is ready, as a JSON line for scripts or as a text for people (I1).
 func (c *simCommand) announce(out io.Writer, url string) error {
 	if terminal.ForPeople(out, c.LogFormat) {
 		_, err := fmt.Fprintf(out, "The processor simulator is ready: %s\nCtrl-C stops it.\n", url)

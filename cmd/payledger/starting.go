@@ -10,17 +10,17 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// startLogEvery is how often a long start logs how far it is.
+// startLogEvery is the time between two log lines of a long start.
 const startLogEvery = 2 * time.Second
 
-// What a start may spend long on.
+// The long stages of a start.
 const (
 	stageOpening = "opening the log"
 	stageTips    = "bringing the tip store up to the log"
 	stageViews   = "bringing the views up to the log"
 )
 
-// startProgress is how far the start of the service is.
+// startProgress is the progress of the service's start.
 type startProgress struct {
 	log zerolog.Logger
 
@@ -36,7 +36,7 @@ func newStartProgress(log zerolog.Logger) *startProgress {
 	return &startProgress{log: log, stage: stageOpening, began: time.Now(), logged: time.Now()}
 }
 
-// at notes how many events of the log a stage has read.
+// at records the number of events that a stage has read.
 func (p *startProgress) at(stage string, done, of uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -51,7 +51,7 @@ func (p *startProgress) at(stage string, done, of uint64) {
 	}
 }
 
-// rate is how many events a second the stage reads. The caller holds the lock.
+// rate returns the events that the stage reads per second. The caller holds the lock.
 func (p *startProgress) rate(now time.Time) float64 {
 	if took := now.Sub(p.began).Seconds(); took > 0 && p.done > p.first {
 		return float64(int64(float64(p.done-p.first) / took))
@@ -59,7 +59,7 @@ func (p *startProgress) rate(now time.Time) float64 {
 	return 0
 }
 
-// String says how far the start is, in words.
+// String returns the progress in words.
 func (p *startProgress) String() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

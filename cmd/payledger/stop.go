@@ -8,17 +8,17 @@ import (
 	"payledger/cmd/payledger/web"
 )
 
-// How an orderly stop spends its 10 s (I1).
+// The parts of an orderly stop's 10 s (I1).
 const (
-	drainAfter = 6 * time.Second         // then callers are answered as at the payment timeout
-	cutAfter   = 1500 * time.Millisecond // after that: connections are closed; the rest is for closing the stores
+	drainAfter = 6 * time.Second         // then waiting callers get the answer of a payment timeout
+	cutAfter   = 1500 * time.Millisecond // then connections are closed; the rest is for closing the stores
 )
 
-// webhookGrace is how long an attempt under way may still take when the service stops.
+// webhookGrace is the time that a running attempt still gets when the service stops.
 const webhookGrace = 500 * time.Millisecond
 
-// Stop takes no new requests, lets those under way finish, and closes every part in the reverse order of
-// Start. It is safe on an App that Start brought up only half.
+// Stop accepts no new requests, lets running ones finish, and closes every part in the reverse order of Start. It is safe
+// after a Start that failed halfway.
 func (a *App) Stop() error {
 	var errs []error
 	if a.api != nil {
@@ -36,7 +36,7 @@ func (a *App) Stop() error {
 	a.stopAPI()
 	a.loops.Wait()
 	if a.simulator != nil {
-		errs = append(errs, a.simulator.Close()) // before its server: it cuts the requests that it holds
+		errs = append(errs, a.simulator.Close()) // before its server: it cuts the requests that it delays
 	}
 	for _, w := range []*web.Server{a.admin, a.sim} {
 		if w != nil {
@@ -57,7 +57,7 @@ func (a *App) Stop() error {
 	return errors.Join(errs...)
 }
 
-// stopRequests lets requests finish; after drainAfter those that wait for a processor are answered.
+// stopRequests lets requests finish; after drainAfter it answers those that wait for a processor.
 func (a *App) stopRequests() error {
 	if a.commands != nil {
 		defer time.AfterFunc(drainAfter, a.commands.Drain).Stop()
@@ -67,7 +67,7 @@ func (a *App) stopRequests() error {
 	return ignoreDeadline(a.api.Stop(ctx))
 }
 
-// ignoreDeadline: connections that had to be cut are no failure of the stop.
+// ignoreDeadline drops the error of a deadline: connections that had to be cut are no failure of the stop.
 func ignoreDeadline(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return nil

@@ -10,22 +10,22 @@ import (
 	"payledger/cmd/payledger/terminal"
 )
 
-// versionCommand says which build this is.
+// versionCommand prints the build.
 type versionCommand struct{}
 
 // Run prints version, commit, Go and the versions of NATS (I1).
 func (versionCommand) Run(std terminal.Streams) error {
-	info, _ := debug.ReadBuildInfo() // without one the version is not known
+	info, _ := debug.ReadBuildInfo() // without build info the version is "unknown"
 	if _, err := fmt.Fprint(std.Out, versionText(info)); err != nil {
 		return printed(err)
 	}
 	return nil
 }
 
-// natsModules are the modules whose versions matter to operators of a cluster.
+// natsModules are the modules whose versions operators of a cluster need.
 var natsModules = []string{"github.com/nats-io/nats-server/v2", "github.com/nats-io/nats.go"}
 
-// versionText is the version, for people and for scripts: a name and a value a line. What is not known is "unknown".
+// versionText returns a name and a value per line, for people and scripts. An unknown value is "unknown".
 func versionText(info *debug.BuildInfo) string {
 	if info == nil {
 		info = &debug.BuildInfo{}

@@ -11,7 +11,7 @@ import (
 	"payledger/eventstore/reconcile"
 )
 
-// bar shows how far a comparison has come, on a terminal only.
+// bar shows the progress of a comparison on a terminal.
 type bar struct {
 	out   io.Writer // nil: no terminal
 	shown *progressbar.ProgressBar
@@ -25,7 +25,7 @@ func newBar(out io.Writer) *bar {
 	return &bar{out: out}
 }
 
-// show draws. The number of entries in a processor's books is not known before they are read: their pass counts only.
+// show draws the bar. The number of entries in a processor's books is unknown: their pass only counts.
 func (b *bar) show(p reconcile.Progress) {
 	if b.out == nil {
 		return
@@ -45,18 +45,18 @@ func (b *bar) show(p reconcile.Progress) {
 	if p.Books {
 		done = p.Records + p.Disputes
 	}
-	b.tell(b.shown.Set(done))
+	b.fail(b.shown.Set(done))
 }
 
-// clear makes room for a line of the table.
+// clear removes the bar before a line of the table.
 func (b *bar) clear() {
 	if b.shown != nil {
-		b.tell(b.shown.Clear())
+		b.fail(b.shown.Clear())
 	}
 }
 
-// tell writes what is wrong with the bar; it ends nothing.
-func (b *bar) tell(err error) {
+// fail prints an error of the bar and stops drawing; the comparison continues.
+func (b *bar) fail(err error) {
 	if err != nil {
 		fmt.Fprintln(b.out, "progress:", err)
 		b.out = nil

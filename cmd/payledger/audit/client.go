@@ -2,7 +2,7 @@ package audit
 
 import "strings"
 
-// serverError is an error that a server answered a client command with (D3).
+// serverError is a server's error answer to a client command (D3).
 type serverError struct {
 	ErrorID            string `json:"errorId"`
 	Description        string `json:"description"`

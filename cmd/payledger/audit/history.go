@@ -35,7 +35,7 @@ type History struct {
 	MasterKeyFile string `help:"File that holds the master key, with --data." type:"path"`
 }
 
-// historyEntry is one event with what it changed (I1), as far as it is printed.
+// historyEntry has the printed fields of an event and its changes (I1).
 type historyEntry struct {
 	Revision      uint64    `json:"revision"`
 	Position      *uint64   `json:"position"`
@@ -50,11 +50,11 @@ type historyEntry struct {
 		To   json.RawMessage `json:"to"`
 	} `json:"changed"`
 	Waiting []historyWaiting `json:"waiting"`
-	Told    []historyNotice  `json:"notifications"`
+	Notices []historyNotice  `json:"notifications"`
 	Hash    string           `json:"hash"`
 }
 
-// historyWaiting is one thing that the payment waits for after the event (D7, D8).
+// historyWaiting is an open operation or action after the event (D7, D8).
 type historyWaiting struct {
 	Operation string     `json:"operation"`
 	Key       string     `json:"key"`
@@ -64,7 +64,7 @@ type historyWaiting struct {
 	AskedNext *time.Time `json:"askedNext"`
 }
 
-// Run reads the history and prints each entry as it comes.
+// Run reads the history and prints each entry as it arrives.
 func (c *History) Run(ctx context.Context, std terminal.Streams, args options.Arguments) error {
 	if err := args.Refused(); err != nil {
 		return err
@@ -84,8 +84,7 @@ func (c *History) Run(ctx context.Context, std terminal.Streams, args options.Ar
 	return out.end()
 }
 
-// entryPrinter prints entries, each a JSON object, as text or as one JSON array. An array that is not closed is not
-// whole.
+// entryPrinter prints entries as text or as one JSON array. An array without its end is incomplete.
 type entryPrinter struct {
 	out   io.Writer
 	json  bool
@@ -122,7 +121,7 @@ func (p *entryPrinter) end() error {
 }
 
 // readServer reads the entries from a running server.
-func (c *History) readServer(ctx context.Context, hand func(json.RawMessage) error) error {
+func (c *History) readServer(ctx context.Context, emit func(json.RawMessage) error) error {
 	if c.APIKey == "" {
 		return options.Usage(errors.New("--api-key (PAYLEDGER_API_KEY) is needed to read from a server; --data DIR reads a stopped one"))
 	}
@@ -142,14 +141,13 @@ func (c *History) readServer(ctx context.Context, hand func(json.RawMessage) err
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode == http.StatusOK {
-		return parseHistory(answer.Body, hand)
+		return parseHistory(answer.Body, emit)
 	}
 	return refusedHistory(answer)
 }
 
-// parseHistory takes the entries out of the server's answer, {"data": […]}, as they come. An answer that breaks off is
-// an error.
-func parseHistory(answer io.Reader, hand func(json.RawMessage) error) error {
+// parseHistory reads the entries of the server's answer, {"data": […]}, as they arrive. An incomplete answer is an error.
+func parseHistory(answer io.Reader, emit func(json.RawMessage) error) error {
 	decoder := json.NewDecoder(answer)
 	if err := expect(decoder, json.Delim('{'), "data", json.Delim('[')); err != nil {
 		return fmt.Errorf("history: the server's answer is not a history: %w", err)
@@ -159,17 +157,17 @@ func parseHistory(answer io.Reader, hand func(json.RawMessage) error) error {
 		if err := decoder.Decode(&entry); err != nil {
 			return brokenOff(err)
 		}
-		if err := hand(entry); err != nil {
+		if err := emit(entry); err != nil {
 			return err
 		}
 	}
-	if err := expect(decoder, json.Delim(']'), json.Delim('}')); err != nil { // without a limit nothing follows
+	if err := expect(decoder, json.Delim(']'), json.Delim('}')); err != nil { // without a limit there is no next page
 		return brokenOff(err)
 	}
 	return nil
 }
 
-// expect reads tokens, which must be these.
+// expect reads the given tokens.
 func expect(decoder *json.Decoder, tokens ...json.Token) error {
 	for _, want := range tokens {
 		if got, err := decoder.Token(); err != nil || got != want {
@@ -183,7 +181,7 @@ func brokenOff(err error) error {
 	return fmt.Errorf("history: the server's answer broke off, and the printed history is incomplete; try again: %w", err)
 }
 
-// refusedHistory reads why the server gives no history.
+// refusedHistory returns the server's error.
 func refusedHistory(answer *http.Response) error {
 	var body struct {
 		Error serverError `json:"error"`
@@ -194,7 +192,7 @@ func refusedHistory(answer *http.Response) error {
 	return body.Error
 }
 
-// print writes one entry for people: the event, below it what it changed.
+// print prints an entry for people: the event, and its changes below.
 func (e historyEntry) print(w io.Writer) {
 	position := "not yet in a checkpoint"
 	if e.Position != nil {
@@ -216,13 +214,13 @@ func (e historyEntry) print(w io.Writer) {
 	for _, waiting := range e.Waiting {
 		fmt.Fprintf(w, "   %s\n", waiting)
 	}
-	for _, told := range e.Told {
-		told.print(w)
+	for _, notice := range e.Notices {
+		notice.print(w)
 	}
 	fmt.Fprintln(w)
 }
 
-// historyNotice is what a processor told unasked (D14).
+// historyNotice is a processor's notification (D14.5).
 type historyNotice struct {
 	ID         string          `json:"id"`
 	Processor  string          `json:"processor"`
@@ -237,7 +235,7 @@ type historyNotice struct {
 	Additional json.RawMessage `json:"additional"`
 }
 
-// print writes a notification for people: what became of it, below it the body.
+// print prints a notification for people: its outcome, and its body below.
 func (n historyNotice) print(w io.Writer) {
 	how, dispute := "told by", ""
 	if n.Found {
@@ -254,7 +252,7 @@ func (n historyNotice) print(w io.Writer) {
 	}
 }
 
-// prefixed is a text that is there, after a prefix.
+// prefixed returns the text after the prefix, or "" for an empty text.
 func prefixed(prefix, text string) string {
 	if text == "" {
 		return ""
@@ -262,7 +260,7 @@ func prefixed(prefix, text string) string {
 	return prefix + text
 }
 
-// String says it in one line.
+// String returns one line.
 func (w historyWaiting) String() string {
 	text := fmt.Sprintf("waits for the processor: %s %s, %s, since %s", w.Operation, w.Key, w.State, date(w.Since))
 	if w.ExpiresAt != nil {
@@ -274,11 +272,11 @@ func (w historyWaiting) String() string {
 	return text
 }
 
-// date is how dates go out (D1).
+// date formats a date as D1 requires.
 func date(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000Z") }
 
-// readFolder replays the payment from a stopped server's folder; nothing in it changes.
-func (c *History) readFolder(ctx context.Context, hand func(json.RawMessage) error) (err error) {
+// readFolder replays the payment from a stopped server's folder and changes nothing there.
+func (c *History) readFolder(ctx context.Context, emit func(json.RawMessage) error) (err error) {
 	at, err := history.ParseAt(c.At)
 	if err != nil {
 		return err
@@ -301,7 +299,7 @@ func (c *History) readFolder(ctx context.Context, hand func(json.RawMessage) err
 		if err != nil {
 			return fmt.Errorf("history: %w", err)
 		}
-		return hand(text)
+		return emit(text)
 	})
 	return err
 }

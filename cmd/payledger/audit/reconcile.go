@@ -22,8 +22,8 @@ import (
 	"payledger/processorsim/simulator"
 )
 
-// Reconcile compares the ledger with a processor's books, at a running server or in a stopped server's folder
-// (I1). Exit status: 0 no differences, 1 differences, 2 not all could be compared.
+// Reconcile compares the ledger with a processor's books, at a running server or in a stopped server's folder (I1). Exit
+// status: 0 no differences, 1 differences, 2 the comparison is incomplete.
 type Reconcile struct {
 	Processor processor.Name `required:"" help:"ADYEN, BRAINTREE, CHECKOUT, PAYPAL, STRIPE or WORLDPAY." placeholder:"NAME"`
 	From      string         `help:"Only what was created then or later: RFC 3339, or a day in UTC." placeholder:"TIME"`
@@ -40,10 +40,10 @@ type Reconcile struct {
 	ProcessorURL string `name:"processor-url" help:"Where the processors are, with --data (default: the simulator's books in the folder)." placeholder:"URL"`
 }
 
-// TroubleError says that a comparison did not come to its end: neither differences nor none.
+// TroubleError means that the comparison is incomplete.
 type TroubleError struct{ error }
 
-// errDifferences is how a comparison that found some ends.
+// errDifferences is the error for a comparison with differences.
 var errDifferences = errors.New("the ledger and the processor's books differ")
 
 // Run compares and prints.
@@ -103,7 +103,7 @@ func (c *Reconcile) question() (q reconcile.Question, err error) {
 	return q, nil
 }
 
-// flagTime reads a time as the API does (D1), or a day in UTC, of which it gives the moment that is meant; "" is none.
+// flagTime reads a time as the API does (D1), or a day in UTC plus ofDay; "" gives the zero time.
 func flagTime(name, text string, ofDay time.Duration) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
@@ -120,7 +120,7 @@ func flagTime(name, text string, ofDay time.Duration) (time.Time, error) {
 	return day.Add(ofDay), nil
 }
 
-// compare asks the server, or compares here.
+// compare compares at the server or in the folder.
 func (c *Reconcile) compare(ctx context.Context, q reconcile.Question, report func(reconcile.Difference) error, progress func(reconcile.Progress)) (reconcile.Counts, error) {
 	if c.Data == "" {
 		return c.compareThere(ctx, q, report, progress)
@@ -128,8 +128,7 @@ func (c *Reconcile) compare(ctx context.Context, q reconcile.Question, report fu
 	return c.compareFolder(ctx, q, report, progress)
 }
 
-// compareFolder compares a stopped server's folder, all its accounts or one; nothing in it changes, and nothing is on its
-// way there.
+// compareFolder compares all accounts of a stopped server's folder, or one of them, and changes nothing there.
 func (c *Reconcile) compareFolder(ctx context.Context, q reconcile.Question, report func(reconcile.Difference) error, progress func(reconcile.Progress)) (counts reconcile.Counts, err error) {
 	if _, err := os.Stat(filepath.Join(c.Data, ledger.EventsFolder)); err != nil {
 		return counts, fmt.Errorf("%s is no data folder: %w", c.Data, err)
@@ -160,7 +159,7 @@ func (c *Reconcile) compareFolder(ctx context.Context, q reconcile.Question, rep
 	return counts, nil
 }
 
-// accounts are those of the folder that are compared.
+// accounts returns the accounts to compare.
 func (c *Reconcile) accounts(ctx context.Context, store *eventstore.Store) ([]domain.AccountID, error) {
 	all, err := reconcile.Accounts(ctx, store)
 	switch {
@@ -173,7 +172,7 @@ func (c *Reconcile) accounts(ctx context.Context, store *eventstore.Store) ([]do
 	}
 }
 
-// books are the processors' outside, or the simulator's in the folder.
+// books returns the external processors' books, or the simulator's in the folder.
 func (c *Reconcile) books() (reconcile.Books, error) {
 	if c.ProcessorURL != "" {
 		return adapter.New(c.ProcessorURL, nil)

@@ -15,7 +15,7 @@ import (
 	"payledger/eventstore/reconcile"
 )
 
-// compareThere lets a running server compare; what it finds comes line by line.
+// compareThere makes a running server compare; the differences arrive line by line.
 func (c *Reconcile) compareThere(ctx context.Context, q reconcile.Question, report func(reconcile.Difference) error, progress func(reconcile.Progress)) (reconcile.Counts, error) {
 	query := url.Values{"processor": {string(q.Processor)}}
 	for name, at := range map[string]time.Time{"from": q.From, "to": q.To} {
@@ -37,7 +37,7 @@ func (c *Reconcile) compareThere(ctx context.Context, q reconcile.Question, repo
 	return readReconciliation(bufio.NewReaderSize(answer.Body, 64<<10), report, progress)
 }
 
-// reconciliationLine is one line of the server's answer; an error body looks like its last.
+// reconciliationLine is one line of the server's answer; an error body is its last line.
 type reconciliationLine struct {
 	Difference *reconcile.Difference `json:"difference"`
 	Progress   *reconcile.Progress   `json:"progress"`
@@ -45,10 +45,10 @@ type reconciliationLine struct {
 	Error      *serverError          `json:"error"`
 }
 
-// errCutShort is an answer without an end.
+// errCutShort is the error for an answer without a summary.
 var errCutShort = errors.New("the server's answer ends before its end")
 
-// readReconciliation reads lines up to the summary, which alone says that all was compared.
+// readReconciliation reads lines up to the summary. Only the summary means that the comparison is complete.
 func readReconciliation(from io.Reader, report func(reconcile.Difference) error, progress func(reconcile.Progress)) (reconcile.Counts, error) {
 	decoder := json.NewDecoder(from)
 	for {

@@ -11,7 +11,7 @@ import (
 	"payledger/eventstore/reconcile"
 )
 
-// sheet prints a comparison while it goes on: it keeps nothing.
+// sheet prints a comparison while it runs; it keeps no differences.
 type sheet struct {
 	out  io.Writer
 	q    reconcile.Question
@@ -23,7 +23,7 @@ func newSheet(out io.Writer, q reconcile.Question, asJSON bool) *sheet {
 	return &sheet{out: out, q: q, json: asJSON}
 }
 
-// sheetRow is the layout of the table: wide enough for every name and id that is not made too long elsewhere.
+// sheetRow is the layout of the table, wide enough for usual names and ids.
 const sheetRow = "%-17s  %-30s  %-9s  %-34s  %-26s  %s\n"
 
 // add prints one difference.
@@ -48,7 +48,7 @@ func (s *sheet) add(d reconcile.Difference) error {
 	return err
 }
 
-// side tells what one side has, as far as the difference is about it.
+// side returns the part of one side that the difference is about.
 func side(d reconcile.Difference, s *reconcile.Side) string {
 	switch {
 	case s == nil:
@@ -62,7 +62,7 @@ func side(d reconcile.Difference, s *reconcile.Side) string {
 	}
 }
 
-// open writes what stands before a difference in the JSON object.
+// open writes the text before a difference in the JSON object.
 func (s *sheet) open() error {
 	var err error
 	if s.rows > 1 {
@@ -73,7 +73,7 @@ func (s *sheet) open() error {
 	return err
 }
 
-// sheetEnd is the JSON object behind the differences.
+// sheetEnd is the JSON object after the differences.
 type sheetEnd struct {
 	Processor processor.Name `json:"processor"`
 	From      string         `json:"from,omitempty"`
@@ -81,7 +81,7 @@ type sheetEnd struct {
 	Compared  sheetCounts    `json:"compared"`
 }
 
-// sheetCounts are what was compared.
+// sheetCounts are the numbers of compared things.
 type sheetCounts struct {
 	Payments   int `json:"payments"`
 	Operations int `json:"operations"`
@@ -91,7 +91,7 @@ type sheetCounts struct {
 	Disputes   int `json:"disputes"`
 }
 
-// optional writes a time as dates go out (D1); "" for none.
+// optional formats a time as D1 requires; "" for the zero time.
 func optional(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -99,7 +99,7 @@ func optional(t time.Time) string {
 	return date(t)
 }
 
-// end prints what was compared.
+// end prints the counts.
 func (s *sheet) end(c reconcile.Counts) error {
 	if !s.json {
 		_, err := fmt.Fprintf(s.out, "%d differences. Compared with %s: %d payments with %d operations there, %d entries of its books, and %d notifications about disputes; %d have no answer yet, %d were too fresh to judge.\n",

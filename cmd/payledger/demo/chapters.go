@@ -13,20 +13,20 @@ func (s *story) register(ctx context.Context) (err error) {
 func (s *story) authorize(ctx context.Context) (err error) {
 	s.paid, err = s.checkout(ctx, order{"order-1001", "Notebook", 2500, "4111111111111111"})
 	return s.then(ctx, err, s.paid, "AUTHORIZED", []string{"payment.created", "payment.authorized"},
-		told{"PAYMENT.STATUS", "AUTHORIZED"})
+		hook{"PAYMENT.STATUS", "AUTHORIZED"})
 }
 
 func (s *story) captures(ctx context.Context) error {
 	path := "/payments/" + s.paid.ID + "/capture"
 	p, err := s.operate(ctx, path, "parcel-1", map[string]any{"amount": 1000, "final": false})
 	err = s.then(ctx, err, p, "PARTIALLY_SETTLED", []string{"payment.capture_requested", "payment.captured"},
-		told{"PAYMENT.STATUS", "PARTIALLY_SETTLED"})
+		hook{"PAYMENT.STATUS", "PARTIALLY_SETTLED"})
 	if err != nil {
 		return err
 	}
 	p, err = s.operate(ctx, path, "parcel-2", map[string]any{"amount": 1500})
 	return s.then(ctx, err, p, "SETTLED", []string{"payment.capture_requested", "payment.captured"},
-		told{"PAYMENT.STATUS", "SETTLED"})
+		hook{"PAYMENT.STATUS", "SETTLED"})
 }
 
 func (s *story) refund(ctx context.Context) error {
@@ -41,7 +41,7 @@ func (s *story) refund(ctx context.Context) error {
 		err = fmt.Errorf("%s was refunded, expected 15.00 EUR", euros(p.Processor.AmountRefunded))
 	}
 	return s.then(ctx, err, p, "SETTLED", []string{"payment.refund_requested", "payment.refunded"},
-		told{"PAYMENT.REFUND", "SETTLED"})
+		hook{"PAYMENT.REFUND", "SETTLED"})
 }
 
 func (s *story) decline(ctx context.Context) error {
@@ -50,13 +50,13 @@ func (s *story) decline(ctx context.Context) error {
 		err = fmt.Errorf("the payment is %s, expected INSUFFICIENT_FUNDS", p.note())
 	}
 	return s.then(ctx, err, p, "DECLINED", []string{"payment.created", "payment.declined"},
-		told{"PAYMENT.STATUS", "DECLINED"})
+		hook{"PAYMENT.STATUS", "DECLINED"})
 }
 
 func (s *story) threeDSecure(ctx context.Context) error {
 	p, err := s.checkout(ctx, order{"order-1003", "Desk lamp", 4900, "4916994064252017"})
 	err = s.then(ctx, err, p, "PENDING", []string{"payment.created", "payment.action_required"},
-		told{"PAYMENT.STATUS", "PENDING"})
+		hook{"PAYMENT.STATUS", "PENDING"})
 	if err != nil {
 		return err
 	}
@@ -66,59 +66,59 @@ func (s *story) threeDSecure(ctx context.Context) error {
 	}
 	p, err = s.operate(ctx, "/payments/"+p.ID+"/resume", "resume-1003", map[string]any{"resumeToken": token})
 	return s.then(ctx, err, p, "AUTHORIZED", []string{"payment.resumed", "payment.authorized"},
-		told{"PAYMENT.STATUS", "AUTHORIZED"})
+		hook{"PAYMENT.STATUS", "AUTHORIZED"})
 }
 
 func (s *story) approvedLater(ctx context.Context) error {
 	p, err := s.checkout(ctx, order{"order-1007", "Rain coat", 7200, "4000000000003220"})
 	err = s.then(ctx, err, p, "PENDING", []string{"payment.created", "payment.authorization_pending"},
-		told{"PAYMENT.STATUS", "PENDING"})
+		hook{"PAYMENT.STATUS", "PENDING"})
 	if err != nil {
 		return err
 	}
 	s.out.line("   the processor approves within 2 s, and tells by a signed notification")
-	err = s.later(ctx, p, "AUTHORIZED", []string{"payment.authorized"}, told{"PAYMENT.STATUS", "AUTHORIZED"})
+	err = s.later(ctx, p, "AUTHORIZED", []string{"payment.authorized"}, hook{"PAYMENT.STATUS", "AUTHORIZED"})
 	if err != nil {
 		return err
 	}
 	p, err = s.operate(ctx, "/payments/"+p.ID+"/capture", "parcel-5", nil)
 	return s.then(ctx, err, p, "SETTLED", []string{"payment.capture_requested", "payment.captured"},
-		told{"PAYMENT.STATUS", "SETTLED"})
+		hook{"PAYMENT.STATUS", "SETTLED"})
 }
 
 func (s *story) failedCapture(ctx context.Context) error {
 	p, err := s.checkout(ctx, order{"order-1004", "Backpack", 6000, "4000000000005142"})
 	err = s.then(ctx, err, p, "AUTHORIZED", []string{"payment.created", "payment.authorized"},
-		told{"PAYMENT.STATUS", "AUTHORIZED"})
+		hook{"PAYMENT.STATUS", "AUTHORIZED"})
 	if err != nil {
 		return err
 	}
 	p, err = s.operate(ctx, "/payments/"+p.ID+"/capture", "parcel-3", nil)
 	err = s.then(ctx, err, p, "SETTLING", []string{"payment.capture_requested", "payment.capture_pending"},
-		told{"PAYMENT.STATUS", "SETTLING"})
+		hook{"PAYMENT.STATUS", "SETTLING"})
 	if err != nil {
 		return err
 	}
 	s.out.line("   the processor decides within 2 s")
 	return s.later(ctx, p, "AUTHORIZED", []string{"payment.capture_failed"},
-		told{"PAYMENT.CAPTURE.FAILED", ""}, told{"PAYMENT.STATUS", "AUTHORIZED"})
+		hook{"PAYMENT.CAPTURE.FAILED", ""}, hook{"PAYMENT.STATUS", "AUTHORIZED"})
 }
 
 func (s *story) dispute(ctx context.Context) error {
 	p, err := s.checkout(ctx, order{"order-1006", "Umbrella", 3500, "4000000000000259"})
 	err = s.then(ctx, err, p, "AUTHORIZED", []string{"payment.created", "payment.authorized"},
-		told{"PAYMENT.STATUS", "AUTHORIZED"})
+		hook{"PAYMENT.STATUS", "AUTHORIZED"})
 	if err != nil {
 		return err
 	}
 	p, err = s.operate(ctx, "/payments/"+p.ID+"/capture", "parcel-4", nil)
 	err = s.then(ctx, err, p, "SETTLED", []string{"payment.capture_requested", "payment.captured"},
-		told{"PAYMENT.STATUS", "SETTLED"})
+		hook{"PAYMENT.STATUS", "SETTLED"})
 	if err != nil {
 		return err
 	}
 	s.out.line("   two seconds after settlement the processor tells of a dispute, in its own words")
-	if err := s.later(ctx, p, "SETTLED", nil, told{"DISPUTE.OPENED", ""}, told{"DISPUTE.STATUS", "OPEN"}); err != nil {
+	if err := s.later(ctx, p, "SETTLED", nil, hook{"DISPUTE.OPENED", ""}, hook{"DISPUTE.STATUS", "OPEN"}); err != nil {
 		return err
 	}
 	return s.checkDispute(ctx, p.ID, 3500)
@@ -134,10 +134,10 @@ func (s *story) timeout(ctx context.Context) error {
 	}
 	s.out.line("   the processor is asked by the operation's key until it tells what happened")
 	return s.later(ctx, p, "AUTHORIZED", []string{"payment.created", "payment.authorization_timed_out", "payment.authorized"},
-		told{"PAYMENT.STATUS", "AUTHORIZED"})
+		hook{"PAYMENT.STATUS", "AUTHORIZED"})
 }
 
-// order is what a customer buys, and the card that pays.
+// order is a customer's order, and the card that pays.
 type order struct {
 	id      string
 	article string

@@ -9,17 +9,16 @@ import (
 	"time"
 )
 
-// webhookPatience is how long the story waits for a webhook: they come in milliseconds, or when a processor
-// has made up its mind.
+// webhookPatience bounds the wait for a webhook. Webhooks come within milliseconds, or after a processor's decision.
 const webhookPatience = 15 * time.Second
 
-// told is a webhook that must come: its kind, and the payment's or dispute's status in it ("" where it has none).
-type told struct{ eventType, status string }
+// hook is an expected webhook: its event type, and the status of the payment or dispute in it ("" without one).
+type hook struct{ eventType, status string }
 
-func (t told) String() string { return strings.TrimSpace(t.eventType + " " + t.status) }
+func (h hook) String() string { return strings.TrimSpace(h.eventType + " " + h.status) }
 
-// then checks what a call brought: the payment's status, its new events in the ledger, the webhooks.
-func (s *story) then(ctx context.Context, err error, p payment, status string, events []string, webhooks ...told) error {
+// then checks the results of a call: the payment's status, its new events in the ledger, the webhooks.
+func (s *story) then(ctx context.Context, err error, p payment, status string, events []string, webhooks ...hook) error {
 	if err != nil {
 		return err
 	}
@@ -32,8 +31,8 @@ func (s *story) then(ctx context.Context, err error, p payment, status string, e
 	return s.checkWebhooks(ctx, p, webhooks)
 }
 
-// later is then for what comes by itself: first the webhooks, then what GET answers.
-func (s *story) later(ctx context.Context, p payment, status string, events []string, webhooks ...told) error {
+// later checks results that follow without a call: first the webhooks, then the answer of GET.
+func (s *story) later(ctx context.Context, p payment, status string, events []string, webhooks ...hook) error {
 	if err := s.checkWebhooks(ctx, p, webhooks); err != nil {
 		return err
 	}
@@ -47,8 +46,8 @@ func (s *story) later(ctx context.Context, p payment, status string, events []st
 	return s.checkEvents(ctx, p.ID, events)
 }
 
-// checkEvents shows the payment's events that are new. What comes next, by itself, may have come by now: it is for the
-// next call, or for nothingMore.
+// checkEvents prints the payment's new events. Later events that are already there are for the next call, or for
+// nothingMore.
 func (s *story) checkEvents(ctx context.Context, id string, expected []string) error {
 	events, err := s.history(ctx, id)
 	if err != nil {
@@ -69,7 +68,7 @@ func (s *story) checkEvents(ctx context.Context, id string, expected []string) e
 	return nil
 }
 
-// dispute is what the story looks at of a dispute (§6.4).
+// dispute has the checked fields of a dispute (§6.4).
 type dispute struct {
 	Type        string `json:"type"`
 	Status      string `json:"status"`
@@ -97,9 +96,9 @@ func (s *story) checkDispute(ctx context.Context, id string, amount int64) error
 	return err
 }
 
-// checkWebhooks waits for the webhooks, in whatever order they come (§6.1). Those of the payment that are not expected
-// yet are kept for the next call, or for nothingMore.
-func (s *story) checkWebhooks(ctx context.Context, p payment, expected []told) error {
+// checkWebhooks waits for the webhooks, in any order (§6.1). Webhooks of the payment that are not expected yet are kept for
+// the next call, or for nothingMore.
+func (s *story) checkWebhooks(ctx context.Context, p payment, expected []hook) error {
 	ctx, cancel := context.WithTimeout(ctx, webhookPatience)
 	defer cancel()
 	came := s.early
@@ -114,7 +113,7 @@ func (s *story) checkWebhooks(ctx context.Context, p payment, expected []told) e
 		}
 		h := came[0]
 		came = came[1:]
-		i := slices.Index(expected, h.told())
+		i := slices.Index(expected, h.hook())
 		if i < 0 || h.Payment.ID != p.ID {
 			s.early = append(s.early, h)
 			continue
@@ -127,7 +126,7 @@ func (s *story) checkWebhooks(ctx context.Context, p payment, expected []told) e
 	return nil
 }
 
-// nextWebhook waits for one, of this payment and no other, and compares it with what GET answers: it must not run ahead.
+// nextWebhook waits for a webhook of this payment, and checks that it does not run ahead of the answer of GET.
 func (s *story) nextWebhook(ctx context.Context, p payment) (h webhook, err error) {
 	select {
 	case err = <-s.receiver.refused:

@@ -1,8 +1,7 @@
-// Package demo plays a merchant's story against a running service, over HTTP and nothing else: it opens a
-// session, tokenizes a card, pays, reads the ledger's events back and receives the signed webhook. Each
-// chapter says what it expects, and the story fails where the service tells another.
+// Package demo plays a merchant's story against a running service, over HTTP only: it opens a session, tokenizes a card, pays,
+// reads the ledger's events and receives the signed webhooks. Each chapter has its expected results, and the story fails
+// where the service answers differently.
 //
-// Shop is a web shop to buy from in a browser: it opens a session with its API key, sends the customer to the
-// hosted checkout (D12), and believes what a signed webhook tells (§5.2), not the address that the customer comes
-// back with (D4).
+// Shop is a web shop for a browser: it opens a session with its API key, sends the customer to the hosted checkout (D12), and
+// trusts signed webhooks (§5.2), not the address that the customer returns to (D4).
 package demo

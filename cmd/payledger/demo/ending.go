@@ -9,23 +9,22 @@ import (
 	"time"
 )
 
-// delivery is what the story looks at of a webhook in the service's own list (D18).
+// delivery has the checked fields of a webhook delivery (D18).
 type delivery struct {
 	EventType string `json:"eventType"`
 	Outcome   string `json:"outcome"`
 }
 
-// nothingMore holds the ledger and the webhooks to the story, which is over: no payment has an event that was not
-// told, and no webhook came, or is still to come, but those that were.
+// nothingMore checks after the story that no payment has other events and that no other webhook came or is to come.
 func (s *story) nothingMore(ctx context.Context) error {
 	quiet := s.quiet()
-	for id, told := range s.shown {
+	for id, shown := range s.shown {
 		events, err := quiet.history(ctx, id)
 		if err != nil {
 			return err
 		}
-		if len(events) != told {
-			return fmt.Errorf("the ledger holds %d events of payment %s, of which %d were told: %v", len(events), id, told, events)
+		if len(events) != shown {
+			return fmt.Errorf("the ledger holds %d events of payment %s, %d were expected: %v", len(events), id, shown, events)
 		}
 	}
 	sent, err := s.delivered(ctx)
@@ -37,12 +36,12 @@ func (s *story) nothingMore(ctx context.Context) error {
 		return err
 	}
 	if left = append(s.early, left...); len(left) > 0 || sent != s.result.Webhooks {
-		return fmt.Errorf("%d webhooks were sent, of which %d were told; these came beside them: %v", sent, s.result.Webhooks, left)
+		return fmt.Errorf("%d webhooks were sent, %d were expected; these came besides: %v", sent, s.result.Webhooks, left)
 	}
 	return nil
 }
 
-// delivered waits until no webhook to the receiver is on its way, and tells how many were sent.
+// delivered waits until every webhook to the receiver is delivered, and returns their number.
 func (s *story) delivered(ctx context.Context) (int, error) {
 	quiet := s.quiet()
 	path := "/management/webhook-deliveries?limit=100&endpointId=" + url.QueryEscape(s.endpoint)

@@ -18,11 +18,10 @@ type merchant struct {
 	client http.Client
 }
 
-// apiVersion is the version of the API that the story speaks (§9).
+// apiVersion is the API version of the story's requests (§9).
 const apiVersion = "2.4"
 
-// call sends one request, prints it with its status, and decodes the answer into `into`. note says what is
-// worth telling of the answer.
+// call sends a request, prints it with its status, and decodes the answer into `into`. note returns a text about the answer.
 func (m *merchant) call(ctx context.Context, method, path string, header http.Header, body, into any, note func() string) error {
 	var payload []byte
 	if body != nil {
@@ -42,17 +41,17 @@ func (m *merchant) call(ctx context.Context, method, path string, header http.He
 	return m.send(request, path, into, note)
 }
 
-// quiet is the merchant without a word.
+// quiet returns the merchant without output.
 func (m *merchant) quiet() *merchant {
 	return &merchant{api: m.api, apiKey: m.apiKey, out: &printer{io.Discard}}
 }
 
-// peek reads a payment without a word.
+// peek reads a payment without output.
 func (m *merchant) peek(ctx context.Context, id string) (payment, error) {
 	return m.quiet().read(ctx, id)
 }
 
-// send sends a request and tells of it.
+// send sends a request and prints it.
 func (m *merchant) send(request *http.Request, path string, into any, note func() string) error {
 	method := request.Method
 	start := time.Now()
@@ -111,7 +110,7 @@ func (m *merchant) clientSession(ctx context.Context, order string, amount int64
 
 // tokenize enters a card in the checkout.
 func (m *merchant) tokenize(ctx context.Context, clientToken, number string) (string, error) {
-	var tool struct {
+	var instrument struct {
 		Token string `json:"token"`
 		Data  struct {
 			Network string `json:"network"`
@@ -123,13 +122,13 @@ func (m *merchant) tokenize(ctx context.Context, clientToken, number string) (st
 			"number": number, "cvv": "737", "expirationMonth": "03",
 			"expirationYear": fmt.Sprint(time.Now().Year() + 3), "cardholderName": "Ada Lovelace",
 		},
-	}, &tool, func() string {
-		return fmt.Sprintf("%s •••• %s is token %s", tool.Data.Network, tool.Data.Last4, tool.Token)
+	}, &instrument, func() string {
+		return fmt.Sprintf("%s •••• %s is token %s", instrument.Data.Network, instrument.Data.Last4, instrument.Token)
 	})
-	return tool.Token, err
+	return instrument.Token, err
 }
 
-// event is what the story looks at of an entry of a payment's history.
+// event has the checked fields of an entry of a payment's history.
 type event struct {
 	Revision int    `json:"revision"`
 	Type     string `json:"type"`
@@ -150,7 +149,7 @@ func (m *merchant) history(ctx context.Context, id string) ([]event, error) {
 	return list.Data, err
 }
 
-// subscribe registers the receiver for every kind of webhook, and gives the endpoint's id.
+// subscribe registers the receiver for every kind of webhook, and returns the endpoint's id.
 func (m *merchant) subscribe(ctx context.Context, url string) (string, error) {
 	var endpoint struct {
 		ID string `json:"id"`
@@ -161,7 +160,7 @@ func (m *merchant) subscribe(ctx context.Context, url string) (string, error) {
 	return endpoint.ID, err
 }
 
-// unsubscribe deletes the endpoint without a word: nobody is there any more.
+// unsubscribe deletes the endpoint without output: its receiver closes.
 func (m *merchant) unsubscribe(ctx context.Context, id string) error {
 	var deleted struct{}
 	quiet := m.quiet()

@@ -6,7 +6,7 @@ import (
 	"net/http"
 )
 
-// payment is what the story looks at of the Payment JSON (D6).
+// payment has the checked fields of the Payment JSON (D6).
 type payment struct {
 	ID           string `json:"id"`
 	Status       string `json:"status"`
@@ -60,10 +60,10 @@ func (p payment) note() string {
 	return text
 }
 
-// euros writes minor units as people do.
+// euros formats minor units of EUR.
 func euros(minor int64) string { return fmt.Sprintf("%d.%02d EUR", minor/100, minor%100) }
 
-// newest gives the newest event of a type in the payment's timeline.
+// newest returns the newest event of a type in the payment's timeline.
 func (p payment) newest(eventType string) (found transactionEvent) {
 	for _, t := range p.Transactions {
 		for _, e := range t.Events {
@@ -75,12 +75,12 @@ func (p payment) newest(eventType string) (found transactionEvent) {
 	return found
 }
 
-// pay creates the payment; the rest of it comes from the session.
+// pay creates the payment; its other fields come from the session.
 func (m *merchant) pay(ctx context.Context, token, key string) (payment, error) {
 	return m.operate(ctx, "/payments", key, map[string]any{"paymentMethodToken": token})
 }
 
-// operate makes a call that changes a payment, under an idempotency key.
+// operate calls an operation under an idempotency key.
 func (m *merchant) operate(ctx context.Context, path, key string, body map[string]any) (payment, error) {
 	var p payment
 	header := m.backend()
@@ -89,14 +89,14 @@ func (m *merchant) operate(ctx context.Context, path, key string, body map[strin
 	return p, err
 }
 
-// read reads the payment back, with its timeline.
+// read reads the payment with its timeline.
 func (m *merchant) read(ctx context.Context, id string) (payment, error) {
 	var p payment
 	err := m.call(ctx, http.MethodGet, "/payments/"+id+"?expand=transactions.events", m.backend(), nil, &p, func() string { return p.note() })
 	return p, err
 }
 
-// challenge is the customer's browser passing the 3-D Secure check (D12).
+// challenge passes the 3-D Secure check as the customer's browser does (D12).
 func (m *merchant) challenge(ctx context.Context, clientToken string) (string, error) {
 	var done struct {
 		ResumeToken string `json:"resumeToken"`

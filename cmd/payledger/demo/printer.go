@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// printer writes the story: one line per thing that happens, indented below its chapter.
+// printer prints the story: one line per request, event and webhook.
 type printer struct{ w io.Writer }
 
 func (p *printer) line(format string, args ...any) { fmt.Fprintf(p.w, format+"\n", args...) }

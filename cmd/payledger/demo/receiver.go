@@ -12,7 +12,7 @@ import (
 	"payledger/notifier/signature"
 )
 
-// webhook is what the story looks at of a webhook's body (D17).
+// webhook has the checked fields of a webhook's body (D17).
 type webhook struct {
 	EventType string  `json:"eventType"`
 	SignedAt  string  `json:"signedAt"`
@@ -23,12 +23,12 @@ type webhook struct {
 	Status    string  `json:"status"`        // of a dispute
 }
 
-// told names it as the story expects it.
-func (h webhook) told() told { return told{h.EventType, h.Payment.Status} }
+// hook returns the webhook as the story expects it.
+func (h webhook) hook() hook { return hook{h.EventType, h.Payment.Status} }
 
-func (h webhook) String() string { return h.told().String() }
+func (h webhook) String() string { return h.hook().String() }
 
-// about puts what a dispute's webhook tells where the others have it.
+// about returns the webhook with a dispute's payment id and status in the payment.
 func (h webhook) about() webhook {
 	if h.PaymentID != "" {
 		h.Payment.ID, h.Payment.Status = h.PaymentID, h.Status
@@ -36,7 +36,7 @@ func (h webhook) about() webhook {
 	return h
 }
 
-// receiver is the merchant's webhook endpoint: it verifies every request and hands on what it was told.
+// receiver is the merchant's webhook endpoint: it verifies every request and queues the webhooks.
 type receiver struct {
 	url      string
 	secret   string
@@ -60,7 +60,7 @@ func newReceiver(ctx context.Context, secret string) (*receiver, error) {
 	return r, nil
 }
 
-// ServeHTTP answers 200 to what verifies, 400 to what does not.
+// ServeHTTP answers 200 to a verified webhook, and 400 to any other request.
 func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	body, err := io.ReadAll(io.LimitReader(request.Body, 1<<20))
 	if err == nil {
@@ -78,7 +78,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	r.webhooks <- h.about()
 }
 
-// left gives the webhooks that came and were not looked at.
+// left returns the webhooks in the queue.
 func (r *receiver) left() (all []webhook, err error) {
 	for {
 		select {

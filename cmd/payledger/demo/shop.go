@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// Shop is a small web shop that is paid through the hosted checkout: its pages know no API key, its back end
-// opens the sessions, and it delivers nothing before a signed webhook has told that it was paid.
+// Shop is a small web shop with the hosted checkout. Its pages have no API key, its back end opens the sessions, and it
+// delivers only after a signed webhook about the payment.
 type Shop struct {
 	URL      string
 	merchant *merchant
@@ -26,7 +26,7 @@ type Shop struct {
 //go:embed shop
 var shopFiles embed.FS
 
-// OpenShop opens the shop on a free port of this machine and has the service send it webhooks.
+// OpenShop opens the shop on a free port of this machine and registers its webhook endpoint.
 func OpenShop(ctx context.Context, stage Stage) (*Shop, error) {
 	var config net.ListenConfig
 	listener, err := config.Listen(ctx, "tcp", "127.0.0.1:0")
@@ -48,20 +48,20 @@ func OpenShop(ctx context.Context, stage Stage) (*Shop, error) {
 	return s, nil
 }
 
-// Close closes the shop at once, whoever is in it.
+// Close closes the shop and its connections.
 func (s *Shop) Close() error { return s.server.Close() }
 
-// nameItself says what the checkout calls the shop (D20).
+// nameItself sets the shop's name in the checkout (D20).
 func (s *Shop) nameItself(ctx context.Context) error {
 	var settings struct{}
 	return s.merchant.call(ctx, http.MethodPatch, "/management/settings", s.merchant.backend(), map[string]any{"displayName": shopName},
 		&settings, func() string { return "" })
 }
 
-// shopName is what customers read.
+// shopName is the name that customers see.
 const shopName = "Desk & Paper"
 
-// subscribe asks for the webhooks that the shop acts on.
+// subscribe registers for the webhooks that the shop uses.
 func (s *Shop) subscribe(ctx context.Context) error {
 	var endpoint struct{}
 	return s.merchant.call(ctx, http.MethodPost, "/management/webhook-endpoints", s.merchant.backend(), map[string]any{
@@ -83,7 +83,7 @@ func (s *Shop) handler() http.Handler {
 	return http.NewCrossOriginProtection().Handler(guarded(mux))
 }
 
-// guarded keeps the pages to what is the shop's own.
+// guarded restricts the pages to the shop's own resources.
 func guarded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
@@ -95,5 +95,5 @@ func guarded(next http.Handler) http.Handler {
 	})
 }
 
-// price writes minor units of EUR as the shop's pages do.
+// price formats minor units of EUR for the shop's pages.
 func price(minor int64) string { return fmt.Sprintf("€%d.%02d", minor/100, minor%100) }

@@ -6,26 +6,26 @@ import (
 	"sync"
 )
 
-// article is something that the shop sells; Price in minor units of EUR.
+// article is an article of the shop; Price is in minor units of EUR.
 type article struct {
 	SKU, Name, About string
 	Price            int64
 }
 
-// articles are the whole shop.
+// articles are all articles of the shop.
 var articles = []article{
 	{"notebook", "Notebook", "A5, dotted, 192 pages", 1250},
 	{"pen", "Fountain pen", "Steel nib, in blue", 8000},
 	{"lamp", "Desk lamp", "Warm light, on a clamp", 4900},
 }
 
-// line is an article with how many of it.
+// line is an article and its quantity.
 type line struct {
 	article
 	Quantity int64
 }
 
-// purchase is one customer's, with what webhooks told of its payment.
+// purchase is a customer's order, with the newest webhook about its payment.
 type purchase struct {
 	ID    string
 	Lines []line
@@ -33,10 +33,10 @@ type purchase struct {
 	News  int     // counts the changes
 }
 
-// Sum is what the line costs, in minor units of EUR.
+// Sum returns the price of the line, in minor units of EUR.
 func (l line) Sum() int64 { return l.Price * l.Quantity }
 
-// Total is what the order costs, in minor units of EUR.
+// Total returns the price of the order, in minor units of EUR.
 func (p purchase) Total() (sum int64) {
 	for _, l := range p.Lines {
 		sum += l.Sum()
@@ -44,12 +44,12 @@ func (p purchase) Total() (sum int64) {
 	return sum
 }
 
-// Settled tells whether the webhooks told how the payment ended.
+// Settled reports whether a webhook brought the payment's outcome.
 func (p purchase) Settled() bool {
 	return p.Paid.Payment.ID != "" && p.Paid.Payment.Status != "PENDING"
 }
 
-// Good tells whether the goods may leave.
+// Good reports whether the shop may deliver.
 func (p purchase) Good() bool {
 	switch p.Paid.Payment.Status {
 	case "AUTHORIZED", "SETTLING", "PARTIALLY_SETTLED", "SETTLED":
@@ -61,7 +61,7 @@ func (p purchase) Good() bool {
 // Charged reports whether money was captured. An authorization only reserves it.
 func (p purchase) Charged() bool { return p.Good() && p.Paid.Payment.Status != "AUTHORIZED" }
 
-// orders are the shop's books, in memory.
+// orders are the shop's orders, in memory.
 type orders struct {
 	mu      sync.Mutex
 	all     map[string]purchase
@@ -70,7 +70,7 @@ type orders struct {
 
 func newOrders() *orders { return &orders{all: map[string]purchase{}, changed: make(chan struct{})} }
 
-// take writes an order down, under a name that nobody guesses: it opens the receipt.
+// take stores an order under an id that cannot be guessed: the id opens the receipt.
 func (o *orders) take(lines []line) purchase {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -79,7 +79,7 @@ func (o *orders) take(lines []line) purchase {
 	return p
 }
 
-// find gives an order as it is now, and what is closed when any changes.
+// find returns an order, and a channel that is closed when any order changes.
 func (o *orders) find(id string) (p purchase, changed <-chan struct{}, known bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -87,9 +87,9 @@ func (o *orders) find(id string) (p purchase, changed <-chan struct{}, known boo
 	return p, o.changed, known
 }
 
-// tell notes what a webhook told of an order's payment. Webhooks come in any order and more than once (§6.1): of
-// one payment the highest sequence is the newest; a customer may try several cards, and one that paid stays.
-func (o *orders) tell(id string, h webhook) {
+// record stores a webhook about an order's payment. Webhooks come in any order and more than once (§6.1): of one payment the
+// highest sequence is the newest. A customer may try several cards; a payment that succeeded stays.
+func (o *orders) record(id string, h webhook) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	p, known := o.all[id]

@@ -12,7 +12,7 @@ import (
 	"payledger/notifier/signature"
 )
 
-// most is how many of one article the shop sells at once.
+// most is the largest quantity of an article in an order.
 const most = 9
 
 func (s *Shop) show(w http.ResponseWriter, status int, page string, view any) {
@@ -21,7 +21,7 @@ func (s *Shop) show(w http.ResponseWriter, status int, page string, view any) {
 	_ = s.pages.ExecuteTemplate(w, page, view) // the customer went away
 }
 
-// showCart is the shop's one page of goods.
+// showCart shows the page of goods.
 func (s *Shop) showCart(w http.ResponseWriter, _ *http.Request) {
 	s.show(w, http.StatusOK, "cart.html", articles)
 }
@@ -42,7 +42,7 @@ func (s *Shop) buy(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, s.merchant.api+"/checkout?clientToken="+url.QueryEscape(token), http.StatusSeeOther)
 }
 
-// ordered reads the quantities of the form; prices come from the shop alone.
+// ordered reads the quantities of the form; prices come from the shop.
 func ordered(r *http.Request) (lines []line) {
 	for _, a := range articles {
 		if n, err := strconv.ParseInt(r.PostFormValue(a.SKU), 10, 64); err == nil && n > 0 && n <= most {
@@ -67,8 +67,8 @@ func (s *Shop) openSession(r *http.Request, order purchase) (string, error) {
 	return session.ClientToken, err
 }
 
-// showReceipt is where the checkout sends the customer back to. What its address says of the payment is not
-// believed: a customer can write anything there.
+// showReceipt shows the page that the customer returns to from the checkout. It ignores the payment in the query: a customer
+// can change the address.
 func (s *Shop) showReceipt(w http.ResponseWriter, r *http.Request) {
 	order, _, known := s.orders.find(r.PathValue("order"))
 	if !known {
@@ -78,18 +78,18 @@ func (s *Shop) showReceipt(w http.ResponseWriter, r *http.Request) {
 	s.show(w, http.StatusOK, "receipt.html", order)
 }
 
-// follow tells a receipt's page when a webhook has changed its order (server-sent events).
+// follow sends an event to a receipt's page when a webhook has changed its order (server-sent events).
 func (s *Shop) follow(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	out := http.NewResponseController(w)
-	for told := -1; ; {
+	for sent := -1; ; {
 		order, changed, known := s.orders.find(r.PathValue("order"))
 		if !known {
 			return
 		}
-		if order.News != told {
-			told = order.News
-			fmt.Fprintf(w, "data: %d\n\n", told)
+		if order.News != sent {
+			sent = order.News
+			fmt.Fprintf(w, "data: %d\n\n", sent)
 			if out.Flush() != nil {
 				return
 			}
@@ -102,7 +102,7 @@ func (s *Shop) follow(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// takeWebhook believes what is signed (§5.2), and nothing else.
+// takeWebhook accepts signed webhooks only (§5.2).
 func (s *Shop) takeWebhook(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(io.LimitReader(r.Body, 1<<20))
 	if err == nil {
@@ -123,5 +123,5 @@ func (s *Shop) takeWebhook(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "not verified", http.StatusBadRequest)
 		return
 	}
-	s.orders.tell(order.Payment.OrderID, h)
+	s.orders.record(order.Payment.OrderID, h)
 }

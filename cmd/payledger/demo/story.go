@@ -7,7 +7,7 @@ import (
 	"io"
 )
 
-// Stage is the running service that the story is played on.
+// Stage is the running service for the story.
 type Stage struct {
 	API           string // base URL
 	APIKey        string
@@ -15,26 +15,26 @@ type Stage struct {
 	Out           io.Writer
 }
 
-// Result is what is left after the story, for whoever wants to look on.
+// Result is the result of the story.
 type Result struct {
 	Paid     string // id of the payment that was captured and partly refunded
 	Payments int
 	Events   int // events of the story's payments
-	Webhooks int // that told of them
+	Webhooks int // about them
 }
 
-// story is one playing.
+// story is the state of one run.
 type story struct {
 	*merchant
 	receiver *receiver
 	endpoint string         // of the receiver
 	shown    map[string]int // events of each payment that the reader has seen
-	early    []webhook      // that came before they were expected
+	early    []webhook      // webhooks that came before they were expected
 	paid     payment        // of the first chapter, for the later ones
 	result   Result
 }
 
-// chapter is a part of the story: it does something and says where it went otherwise.
+// chapter is a part of the story; play returns an error for an unexpected result.
 type chapter struct {
 	title string
 	play  func(*story, context.Context) error
@@ -53,7 +53,7 @@ var chapters = []chapter{
 	{"A processor never answers: nothing is guessed", (*story).timeout},
 }
 
-// Play tells the whole story; an error is where it went otherwise.
+// Play plays the whole story. Its error is the first unexpected result.
 func Play(ctx context.Context, stage Stage) (_ Result, err error) {
 	out := &printer{stage.Out}
 	inbox, err := newReceiver(ctx, stage.SigningSecret)

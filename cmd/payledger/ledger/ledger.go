@@ -22,7 +22,7 @@ const (
 	SimulatorFolder = "simulator" // the simulated processors' books
 )
 
-// Ledger is the log with its secrets, however it is reached.
+// Ledger is the log with its secrets, embedded or in an external cluster.
 type Ledger struct {
 	server *eventstore.Server // nil with an external cluster
 	Store  *eventstore.Store
@@ -91,7 +91,7 @@ func (l *Ledger) Close() error {
 	return errors.Join(errs...)
 }
 
-// Derive makes a key for one purpose from the master key.
+// Derive returns a key for one purpose, derived from the master key.
 func (l *Ledger) Derive(purpose string) []byte {
 	h := hmac.New(sha256.New, l.master[:])
 	h.Write([]byte(purpose))

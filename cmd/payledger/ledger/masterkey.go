@@ -12,20 +12,20 @@ import (
 	"payledger/eventstore/secrets"
 )
 
-// masterKey is the key that everything secret in a ledger is sealed under. A ledger that holds a sealed value is opened with
-// its own key and no other one: under another key, new values would be sealed that its own key does not open.
+// masterKey is the key that seals every secret of a ledger. A ledger with a sealed value opens with its own key only: another
+// key would seal new values that the ledger's own key does not open.
 type masterKey struct {
 	key  secrets.Key
-	held bool // false: none was given, and the data folder has none
+	held bool // false: no key is set, and the data folder has none
 	data string
-	from string // where the key is from, for people
+	from string // source of the key, for people
 }
 
-// readMasterKey returns the key that was given, or the data folder's own. It makes none.
+// readMasterKey returns the key of the options, or the data folder's own key. It creates none.
 func readMasterKey(o options.Options) (masterKey, error) {
 	m := masterKey{data: o.Data, from: "PAYLEDGER_MASTER_KEY (or --master-key-file)"}
 	text := o.MasterKey
-	if text == "" { // else withFiles has read the file
+	if text == "" { // else WithFiles has read the file
 		var err error
 		if text, err = options.ReadSecret("--master-key", "", o.MasterKeyFile); err != nil {
 			return m, options.Usage(err)
@@ -43,7 +43,7 @@ func readMasterKey(o options.Options) (masterKey, error) {
 	return m, err
 }
 
-// missing is the error for a ledger whose key is not there.
+// missing is the error for a ledger without its key.
 func (m masterKey) missing() error {
 	if _, err := os.Stat(filepath.Join(m.data, EventsFolder)); err != nil {
 		return fmt.Errorf("%s holds no ledger: name its folder with --data", m.data)
@@ -65,7 +65,7 @@ func (m masterKey) check(name string, value []byte) error {
 
 var _ eventstore.SecretCheck = masterKey{}.check
 
-// orNew returns the key, and makes one for a ledger that holds nothing sealed yet and has none.
+// orNew returns the key, and creates one for a ledger without a sealed value.
 func (m masterKey) orNew() (secrets.Key, error) {
 	if m.held {
 		return m.key, nil

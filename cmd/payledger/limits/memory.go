@@ -13,21 +13,21 @@ import (
 )
 
 const (
-	// memoryShare is the part of the machine's or the cgroup's memory that the process uses by default, in percent.
+	// memoryShare is the share of the machine's or the cgroup's memory that the process uses by default, in percent.
 	memoryShare = 75
-	// MinMemory is the least that --memory may be, in bytes.
+	// MinMemory is the smallest --memory, in bytes.
 	MinMemory = 256 << 20
-	// The page cache of a file of the read models takes a 48th of the memory, within these bounds, in bytes.
+	// The page cache of each read model file takes 1/48 of the memory, within these bounds in bytes.
 	pageShare, minPages, maxPages = 48, 4 << 20, 32 << 20
-	// Bodies and answers that are held take an eighth each.
+	// Bodies and answers in memory take 1/8 each.
 	heldShare, maxHeld = 8, 1 << 30
-	// connectionSize is about what a connection takes at most by itself, its buffers in the kernel included, in bytes.
+	// connectionSize is about the most memory that an idle connection takes, with its kernel buffers, in bytes.
 	connectionSize = 128 << 10
 	// minConnections is the number of connections that any memory allows.
 	minConnections, maxConnections = 256, 16 << 10
 	// Connections take at most half of the files that the process may open.
 	fileShare = 2
-	// The log's caches take a sixteenth of the memory, within these bounds, in bytes.
+	// The log's caches take 1/16 of the memory, within these bounds in bytes.
 	minCaches = 32 << 20
 	maxCaches = 1 << 30
 )
@@ -57,14 +57,14 @@ func (m *Size) UnmarshalText(text []byte) error {
 	return fmt.Errorf("%q is no size; write for example 512MiB or 4GiB", text)
 }
 
-// memory is how many bytes the process may use, and how many of them the log's caches get.
+// Bounds are the memory limits of the process and its parts, in bytes.
 type Bounds struct {
-	Limit, Caches   int64
+	Limit, Caches   int64 // of the process, and of the log's caches
 	Pages           int64 // the page cache of each file of the read models
-	Bodies, Answers int64 // of requests, while they are held
+	Bodies, Answers int64 // of requests, while they are in memory
 }
 
-// connections returns how many connections the memory and a number of open files allow.
+// Connections returns the number of connections that the memory and the number of open files allow.
 func (m Bounds) Connections(files int) int {
 	return max(minConnections, min(int(m.Limit/connectionSize), files/fileShare, maxConnections))
 }
@@ -82,8 +82,7 @@ func Of(flag Size) Bounds {
 	}
 }
 
-// Apply has the runtime collect in time to stay below the limit. What the operator sets in GOMEMLIMIT below it
-// stays.
+// Apply sets the runtime's memory limit. A lower limit in GOMEMLIMIT stays in force.
 func (m Bounds) Apply() {
 	const heapShare = 85 // percent: stacks, SQLite's and the kernel's share take the rest
 	if before := debug.SetMemoryLimit(m.Limit / 100 * heapShare); before < m.Limit/100*heapShare {
@@ -91,12 +90,12 @@ func (m Bounds) Apply() {
 	}
 }
 
-// available returns the memory of the machine, or of a cgroup that the process is in, in bytes, whichever is least.
+// available returns the least memory of the machine and of the process's cgroups, in bytes.
 func available() int64 { return availableBelow("/") }
 
 // availableBelow is available with the system's files below root.
 func availableBelow(root string) int64 {
-	least := int64(8 << 30) // when nothing tells
+	least := int64(8 << 30) // if nothing reports the memory
 	if text, err := os.ReadFile(filepath.Join(root, "proc/meminfo")); err == nil {
 		for line := range strings.Lines(string(text)) {
 			if fields := strings.Fields(line); len(fields) == 3 && fields[0] == "MemTotal:" {
@@ -123,8 +122,7 @@ func availableBelow(root string) int64 {
 	return least
 }
 
-// cgroupLimit returns the least limit of a cgroup and of those that it is in, in bytes. A container sees its own cgroup
-// at the top, whatever its path is outside.
+// cgroupLimit returns the least limit of a cgroup and its parents, in bytes. A container sees its own cgroup as the top.
 func cgroupLimit(top, at, file string) int64 {
 	least := int64(math.MaxInt64)
 	for at = path.Clean("/" + at); ; at = path.Dir(at) {

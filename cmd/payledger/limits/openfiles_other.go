@@ -4,5 +4,5 @@ package limits
 
 import "math"
 
-// OpenFiles is how many files the process may have open: nothing tells.
+// OpenFiles returns the largest int: the limit is unknown.
 func OpenFiles() int { return math.MaxInt }

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// OpenFiles is how many files the process may have open.
+// OpenFiles returns the number of files that the process may open.
 func OpenFiles() int {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {

@@ -6,16 +6,16 @@ import (
 )
 
 const (
-	// minProcs is how many goroutines may run, or wait for the disk, at once at least. A goroutine in fsync
-	// keeps its place in the scheduler until the runtime's monitor notices: with two places, two fsyncs stand
-	// the whole process still (measured on two cores: 3,500 events/s with 2, 5,000 with 8).
+	// minProcs is the least GOMAXPROCS. A goroutine in fsync keeps its place in the scheduler until the runtime's monitor
+	// notices: with two places, two fsyncs stop the whole process (measured on two cores: 3,500 events/s with 2, 5,000
+	// with 8).
 	minProcs = 8
-	// gcPercent lets the small heap grow further between collections: a third less processor time for it.
+	// gcPercent lets the small heap grow further between collections, which then take a third less CPU time.
 	gcPercent = 300
 )
 
-// TuneRuntime fits the Go runtime to a process that waits for the disk more than it computes. What the
-// operator sets in GOMAXPROCS or GOGC above these stays.
+// TuneRuntime tunes the Go runtime for a process that mostly waits for the disk. Higher values in GOMAXPROCS and GOGC stay in
+// force.
 func TuneRuntime() {
 	if runtime.GOMAXPROCS(0) < minProcs {
 		runtime.GOMAXPROCS(minProcs)

@@ -10,21 +10,20 @@ import (
 	"payledger/projections"
 )
 
-// waitingCollector shows operators the operations at processors that have no outcome (D8): how many, since when, and
-// when the processor is asked next. The views list all of them. The
-// questions that this process has planned are in memory.
+// waitingCollector exports the operations without an outcome (D8): their number, the oldest request, and the time of the next
+// query to the processor. The views list all operations; the queries that this process has planned are in memory.
 type waitingCollector struct {
 	*Config
 
 	mu    sync.Mutex
 	read  []projections.PendingOperations
-	until time.Time // read is good enough until then
+	until time.Time // read serves until then
 }
 
-// How long a count of the views serves: counting a million operations takes 3 s on a busy machine.
+// A count of the views serves for some time: counting a million operations takes 3 s on a busy machine.
 const (
 	countTimeout = 10 * time.Second
-	countWorth   = 20 // times as long as it took
+	countWorth   = 20 // times the duration of the count
 )
 
 var (
@@ -36,14 +35,13 @@ var (
 		"Unix time at which a processor is asked next, by operation and state.", []string{"operation", "state"}, nil)
 )
 
-// Describe names the metrics.
 func (*waitingCollector) Describe(out chan<- *prometheus.Desc) {
 	out <- waitingCount
 	out <- waitingSince
 	out <- waitingNext
 }
 
-// Collect counts the operations. A count that fails shows nothing.
+// Collect counts the operations. A failed count exports nothing.
 func (c *waitingCollector) Collect(out chan<- prometheus.Metric) {
 	type label struct{ operation, state string }
 	soon := map[label]time.Time{}
@@ -62,7 +60,7 @@ func (c *waitingCollector) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// counted reads the views, unless that was done just now.
+// counted returns a count of the views that is recent enough.
 func (c *waitingCollector) counted() []projections.PendingOperations {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -84,7 +82,7 @@ func (c *waitingCollector) counted() []projections.PendingOperations {
 	return list
 }
 
-// earlier is the earlier of two times that are known.
+// earlier returns the earlier of two times; zero is unknown.
 func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b

@@ -9,11 +9,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// backlogTime bounds the look into the index when metrics are read.
+// backlogTime bounds the read of the index.
 const backlogTime = time.Second
 
-// webhookCollector shows operators how webhooks fare (D18): which wait and since when, how attempts ended, and which
-// deliveries came to their end, those that every attempt failed above all.
+// webhookCollector exports the state of webhooks (D18): open deliveries and the oldest of them, results of attempts, and ended
+// deliveries.
 type webhookCollector struct{ *Config }
 
 var (
@@ -27,7 +27,6 @@ var (
 		"Webhook deliveries that came to their end since the start, by status.", []string{"status"}, nil)
 )
 
-// Describe names the metrics.
 func (webhookCollector) Describe(out chan<- *prometheus.Desc) {
 	out <- webhooksOpen
 	out <- webhooksOldest
@@ -35,7 +34,7 @@ func (webhookCollector) Describe(out chan<- *prometheus.Desc) {
 	out <- webhooksEnded
 }
 
-// Collect reads the counts. What waits is left out when the index cannot be read: other metrics are shown all the same.
+// Collect reads the counts. If the index cannot be read, open deliveries are left out.
 func (c webhookCollector) Collect(out chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), backlogTime)
 	defer cancel()

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// secretFlags are the flags that hold a secret. Everybody on the machine can read a process's arguments; its environment,
-// and a file that only its user may read, they cannot.
+// secretFlags are the flags that hold a secret. Every user of the machine can read the arguments of a process, but not its
+// environment or a file that only its user may read.
 var secretFlags = []string{"--master-key", "--processor-secret"}
 
 // urlFlags are the flags that hold a URL, which may have a password in it.
@@ -18,10 +18,10 @@ var urlFlags = []string{"--nats-url", "--processor-url"}
 // livePrefix begins the API keys of production (D2).
 const livePrefix = "plk_live_"
 
-// arguments are the process's arguments.
+// Arguments are the arguments of the process.
 type Arguments []string
 
-// secretsIn names the flags by which the arguments hold a secret.
+// secretsIn returns the flags that hold a secret.
 func (args Arguments) secretsIn() (flags []string) {
 	for i, arg := range args {
 		flag, value, joined := strings.Cut(arg, "=")
@@ -49,8 +49,8 @@ func (args Arguments) Faults() (faults []string) {
 	return faults
 }
 
-// Refused is the error for arguments that hold a secret; nil if they hold none. Commands have it that are run against a ledger
-// whatever its environment.
+// Refused returns the error for arguments that hold a secret, or nil. Commands that do not know the ledger's environment call
+// it.
 func (args Arguments) Refused() error {
 	if faults := args.Faults(); len(faults) > 0 {
 		return UsageError{errors.New(strings.Join(faults, "; "))}
@@ -63,8 +63,8 @@ func (args Arguments) Has(flag string) bool {
 	return slices.ContainsFunc(args, func(arg string) bool { return arg == flag || strings.HasPrefix(arg, flag+"=") })
 }
 
-// ReadsFolder reports whether a client command reads the folder of a stopped server instead of a running one. A flag wins
-// over the environment; both flags, or both variables without a flag, are refused.
+// ReadsFolder reports whether a client command reads the folder of a stopped server instead of a running server. A flag
+// overrides the environment. Both flags, or both variables without a flag, are a usage error.
 func (args Arguments) ReadsFolder(data string) (bool, error) {
 	folder, server := args.Has("--data"), args.Has("--url")
 	switch {
@@ -78,8 +78,8 @@ func (args Arguments) ReadsFolder(data string) (bool, error) {
 	return data != "", nil
 }
 
-// holdsPassword reports whether a URL, or one of several with commas between them, has a user or a password. A text that is no
-// URL counts as one if it has the sign that divides them from the host.
+// holdsPassword reports whether a URL, or one of several separated by commas, has a user or a password. An invalid URL with an
+// @ counts as well.
 func holdsPassword(text string) bool {
 	for part := range strings.SplitSeq(text, ",") {
 		u, err := url.Parse(strings.TrimSpace(part))
@@ -90,8 +90,8 @@ func holdsPassword(text string) bool {
 	return false
 }
 
-// WithoutUsers returns a URL, or a list of them with commas, without the users and passwords in it: it is printed. Of a list that
-// holds one, a part that is no URL is left out.
+// WithoutUsers returns a URL, or a list separated by commas, without users and passwords. If a list holds a password, its
+// invalid parts are left out.
 func WithoutUsers(text string) string {
 	if !holdsPassword(text) {
 		return text

@@ -13,10 +13,10 @@ import (
 	"payledger/eventstore/secrets"
 )
 
-// minProcessorSecret is the least length of the secret that processors sign with in production, in characters.
+// minProcessorSecret is the least length of the processor secret in production, in characters.
 const minProcessorSecret = 32
 
-// ReadSecret returns the secret: the value, or what stands in the file.
+// ReadSecret returns the secret: the value, or the content of the file.
 func ReadSecret(flag, value, file string) (string, error) {
 	if file == "" {
 		return value, nil
@@ -34,7 +34,7 @@ func ReadSecret(flag, value, file string) (string, error) {
 	return value, nil
 }
 
-// WithFiles returns the options with the secrets that stand in files. A fault is kept for check.
+// WithFiles returns the options with the secrets from files. Check returns its faults.
 func (o Options) WithFiles() Options {
 	var err error
 	if o.MasterKey, err = ReadSecret("--master-key", o.MasterKey, o.MasterKeyFile); err != nil {
@@ -46,7 +46,7 @@ func (o Options) WithFiles() Options {
 	return o
 }
 
-// KeyFaults are keys and certificates that are missing or cannot be used.
+// KeyFaults returns the keys and certificates that are missing or unusable.
 func (o Options) KeyFaults() []string {
 	faults := slices.Clone(o.faults)
 	if o.MasterKey == "" && o.MasterKeyFile == "" {
@@ -73,7 +73,7 @@ func (o Options) KeyFaults() []string {
 
 const masterKeyNeeded = "PAYLEDGER_MASTER_KEY (or --master-key-file) is needed in production: a key beside the data protects nothing"
 
-// productionFaults are what only production refuses.
+// productionFaults returns the faults that only production has.
 func (o Options) productionFaults() []string {
 	if o.Sandbox() {
 		return nil
@@ -100,7 +100,7 @@ func (o Options) productionFaults() []string {
 	return faults
 }
 
-// public reports whether others than this machine reach an address. A name other than localhost counts as public.
+// public reports whether other machines can reach an address. A name other than localhost counts as public.
 func public(address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"payledger/domain/account"
 )
 
-// Options are what serve can be told (I1). demo fills them itself.
+// Options are the flags of serve (I1); demo sets its own.
 type Options struct {
 	Data                string          `help:"Data folder." default:"./data" type:"path"`
 	Listen              string          `help:"Address of the API." default:"127.0.0.1:8080"`
@@ -62,7 +62,7 @@ type Options struct {
 // Sandbox reports whether the environment is the sandbox.
 func (o Options) Sandbox() bool { return o.Environment == account.Sandbox }
 
-// Check names every fault of the options that the parser cannot see, in one error.
+// Check returns one error with every fault that the parser does not see.
 func (o Options) Check() error {
 	faults := slices.Concat(o.limitFaults(), o.KeyFaults(), o.productionFaults())
 	if len(faults) == 0 {
@@ -71,7 +71,7 @@ func (o Options) Check() error {
 	return UsageError{errors.New(strings.Join(faults, "; "))}
 }
 
-// limitFaults are numbers and times out of their ranges.
+// limitFaults returns the numbers and times out of range.
 func (o Options) limitFaults() (faults []string) {
 	check := func(wrong bool, format string, args ...any) {
 		if wrong {
@@ -91,23 +91,23 @@ func (o Options) limitFaults() (faults []string) {
 	return faults
 }
 
-// DefaultWriteTimeout is --write-timeout when it is not set.
+// DefaultWriteTimeout is the default of --write-timeout.
 const DefaultWriteTimeout = 30 * time.Second
 
-// minRetention is the shortest time that deliveries can be kept for: each eighth of it a segment of them may be closed.
+// minRetention is the shortest retention of deliveries: a segment is closed at most every eighth of it.
 const minRetention = time.Minute
 
-// maxRetries is how often a webhook can be sent again of itself.
+// maxRetries is the largest number of automatic retries of a webhook.
 const maxRetries = 20
 
-// retryDelays tells whether the delays can be kept.
+// retryDelays reports whether the delays are valid.
 func retryDelays(delays []time.Duration) bool {
 	return len(delays) <= maxRetries && !slices.ContainsFunc(delays, func(d time.Duration) bool {
 		return d < time.Millisecond || d > 24*time.Hour
 	})
 }
 
-// Logger writes to w as the options say.
+// Logger returns a logger that writes to w in the level and format of the options.
 func (o Options) Logger(w io.Writer) (zerolog.Logger, error) {
 	level, err := zerolog.ParseLevel(o.LogLevel)
 	if err != nil {

@@ -10,26 +10,26 @@ import (
 	"payledger/httpapi/intake"
 )
 
-// Server is one listening HTTP server, with another one for the connections beyond its caps.
+// Server is a listening HTTP server, with a second server for the connections beyond its caps.
 type Server struct {
 	URL     string
 	servers []*http.Server
 	done    chan error // of each server
 }
 
-// Certificate are a certificate and its key.
+// Certificate has the files of a certificate and its key.
 type Certificate struct{ Cert, Key string }
 
 // The time-outs of a server's requests and connections.
 const (
 	headerTimeout  = 10 * time.Second
-	requestTimeout = 30 * time.Second // until the body is there
+	requestTimeout = 30 * time.Second // until the body is read
 	idleTimeout    = 2 * time.Minute
 	surplusTimeout = 2 * time.Second // for a request over a connection beyond the caps
 )
 
-// maxHeaderBytes is the size of headers past which the connection ends without an error body; a request's handler refuses less
-// (D1). The server reads 4 KiB more.
+// maxHeaderBytes is the size of headers beyond which the connection ends without an error body. Handlers refuse smaller
+// headers with one (D1). The server reads 4 KiB more.
 const maxHeaderBytes = 36 << 10
 
 // Listen listens on a TCP address.
@@ -38,7 +38,7 @@ func Listen(ctx context.Context, address string) (net.Listener, error) {
 	return config.Listen(ctx, "tcp", address)
 }
 
-// Config says what a server serves, and how much of it.
+// Config has the handlers and the caps of a server.
 type Config struct {
 	Handler http.Handler
 	Surplus http.Handler // of the connections beyond the caps; nil: there are no caps
@@ -77,7 +77,7 @@ func ServeOn(listener net.Listener, c Config) *Server {
 	return w
 }
 
-// newServer makes a server. It speaks HTTP/1.1: the limits count one request a connection.
+// newServer returns a server for HTTP/1.1: the limits count one request per connection.
 func newServer(handler http.Handler) *http.Server {
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
@@ -96,7 +96,7 @@ func (w *Server) serve(server *http.Server, on net.Listener, tls *Certificate) {
 	go func() { w.done <- serve() }()
 }
 
-// Stop takes no new requests and waits for those under way until ctx ends; then it cuts them.
+// Stop accepts no new requests, and waits for running ones until ctx ends; then it cuts them.
 func (w *Server) Stop(ctx context.Context) (err error) {
 	for _, server := range w.servers {
 		stopped := server.Shutdown(ctx)
