@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"payledger/domain"
+	"payledger/eventstore/format"
 )
 
 // AsOf gives the state that an aggregate had at a time, by its events' own times: what stands in the log decides the
@@ -37,7 +38,7 @@ func AsOf[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate[S, 
 // the caller takes off.
 func (s *Store) Before(ctx context.Context, shard int, at time.Time) (uint64, error) {
 	end, _ := s.shard[shard].end()
-	last := GroupOf(end.Last)
+	last := format.GroupOf(end.Last)
 	low, high := uint64(0), last // groups up to low are before at, those past high are not
 	for low < high {
 		middle := low + (high-low+1)/2
@@ -45,20 +46,20 @@ func (s *Store) Before(ctx context.Context, shard int, at time.Time) (uint64, er
 		if err != nil {
 			return 0, err
 		}
-		if g.seq <= high && g.frames[0].Time.Before(at) {
-			low = g.seq
+		if g.Seq <= high && g.Frames[0].Time.Before(at) {
+			low = g.Seq
 		} else {
 			high = middle - 1
 		}
 	}
-	return At(low, 0), nil
+	return format.At(low, 0), nil
 }
 
 // eventsAt returns the first group with events from seq on; the one at last has some.
-func (h *shard) eventsAt(ctx context.Context, seq, last uint64) (*group, error) {
+func (h *shard) eventsAt(ctx context.Context, seq, last uint64) (*format.Group, error) {
 	for ; ; seq++ {
 		g, err := h.readGroup(ctx, seq)
-		if err != nil || len(g.frames) > 0 {
+		if err != nil || len(g.Frames) > 0 {
 			return g, err
 		}
 		if seq >= last {

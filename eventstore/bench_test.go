@@ -133,7 +133,7 @@ func BenchmarkAppend(b *testing.B) {
 		b.Run(fmt.Sprintf("appenders=%d", writers), func(b *testing.B) {
 			s, end := openBench(b, b.TempDir())
 			defer end()
-			size := len(createPayment(b, s).Frame())
+			size := len(createPayment(b, s).AppendFrame(nil))
 			var raw [2][]eventstore.Yardstick // to one stream, and to many
 			measure := func() {
 				for i, streams := range []int{1, s.Shards()} {

@@ -14,6 +14,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/mod/sumdb/note"
 	"golang.org/x/mod/sumdb/tlog"
+
+	"payledger/eventstore/format"
 )
 
 // Checkpoint fixes one order over all shards (I2): checkpoint k covers the events after checkpoint k−1 up
@@ -180,7 +182,7 @@ func (c Checkpoint) lastSeq(shard int) uint64 {
 func (c Checkpoint) covered() []uint64 {
 	var all []uint64
 	for _, seq := range c.LastSeq {
-		all = append(all, At(seq, maxFrames-1))
+		all = append(all, format.At(seq, format.MaxFrames-1))
 	}
 	return all
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+
+	"payledger/eventstore/format"
 )
 
 // edgeKey is where the tip store keeps the edge of a checkpoint, with its number: of the newest that this process wrote
@@ -80,8 +82,8 @@ func (s *Store) knownEdge(ctx context.Context, c Checkpoint) (before Checkpoint,
 // grow adds the events between two checkpoints to a tree.
 func (s *Store) grow(ctx context.Context, t *tree, before, to Checkpoint) error {
 	for _, h := range s.shard {
-		err := h.readGroups(ctx, before.lastSeq(h.n)+1, to.LastSeq[h.n], func(g *group) error {
-			for _, r := range g.frames {
+		err := h.readGroups(ctx, before.lastSeq(h.n)+1, to.LastSeq[h.n], func(g *format.Group) error {
+			for _, r := range g.Frames {
 				if err := t.add(r.Hash); err != nil {
 					return err
 				}

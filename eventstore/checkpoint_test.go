@@ -16,6 +16,7 @@ import (
 
 	"payledger/eventstore"
 	"payledger/eventstore/eventstoretest"
+	"payledger/eventstore/format"
 )
 
 // checkpointing is a checkpointer at work.
@@ -85,7 +86,7 @@ func (w *checkpointing) coversNow(t testing.TB, s *eventstore.Store) eventstore.
 			return err
 		}
 		for shard, end := range ends {
-			if last.LastSeq[shard] < eventstore.GroupOf(end) {
+			if last.LastSeq[shard] < format.GroupOf(end) {
 				return fmt.Errorf("it covers %v", last.LastSeq)
 			}
 		}
@@ -145,7 +146,7 @@ func TestCheckpoints(t *testing.T) {
 			t.Errorf("%v was at %d and is at %d", place, position, order[place])
 		}
 	}
-	if _, err := again.Position(testContext(t), 0, eventstore.At(1<<40, 0)); !errors.Is(err, eventstore.ErrNotFound) {
+	if _, err := again.Position(testContext(t), 0, format.At(1<<40, 0)); !errors.Is(err, eventstore.ErrNotFound) {
 		t.Error(err)
 	}
 }
@@ -200,7 +201,7 @@ func audit(t *testing.T, s *eventstore.Store, number uint64, verifierKey string)
 func eventsOf(t *testing.T, s *eventstore.Store, shard int, group uint64) (all []*eventstore.Recorded) {
 	t.Helper()
 	for frame := range eventstore.MaxFrames {
-		e, err := s.Read(testContext(t), shard, eventstore.At(group, frame))
+		e, err := s.Read(testContext(t), shard, format.At(group, frame))
 		if errors.Is(err, eventstore.ErrNotFound) {
 			break
 		}

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/mod/sumdb/note"
+
+	"payledger/eventstore/format"
 )
 
 const (
@@ -83,8 +85,8 @@ func (c *Checkpointer) Run(ctx context.Context) error {
 
 // take notes an event, unless another node's checkpoint covers it already.
 func (c *Checkpointer) take(e *Recorded) {
-	if seq := GroupOf(e.Seq); seq > c.newest.lastSeq(e.Shard) {
-		c.pending[e.Shard] = append(c.pending[e.Shard], leaf{seq, e.Number, e.ends, e.Hash})
+	if seq := format.GroupOf(e.Seq); seq > c.newest.lastSeq(e.Shard) {
+		c.pending[e.Shard] = append(c.pending[e.Shard], leaf{seq, e.Number, e.EndsGroup(), e.Hash})
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"payledger/domain"
 	"payledger/domain/payment"
 	"payledger/eventstore"
+	"payledger/eventstore/format"
 )
 
 // conformance is what the event store promises, alone and on three replicas alike.
@@ -126,11 +127,11 @@ func testNotFound(t *testing.T, r *rig) {
 	ctx := testContext(t)
 	_, load := r.store().Load(ctx, newKey(), eventstore.AllowStale)
 	_, leader := r.store().Load(ctx, newKey(), eventstore.Latest)
-	_, read := r.store().Read(ctx, 0, eventstore.At(1<<40, 0))
+	_, read := r.store().Read(ctx, 0, format.At(1<<40, 0))
 	_, none := r.store().Read(ctx, 0, 0)
-	_, shard := r.store().Read(ctx, 99, eventstore.At(1, 0))
+	_, shard := r.store().Read(ctx, 99, format.At(1, 0))
 	there := mustAdd(t, r.store(), newKey(), added{}).Recorded
-	_, frame := r.store().Read(ctx, there.Shard, eventstore.At(eventstore.GroupOf(there.Seq), eventstore.MaxFrames-1))
+	_, frame := r.store().Read(ctx, there.Shard, format.At(format.GroupOf(there.Seq), eventstore.MaxFrames-1))
 	_, wild := r.store().Load(ctx, tallies.Key("acct", ">"), eventstore.AllowStale)
 	_, history := r.store().History(ctx, newKey())
 	for i, err := range []error{load, leader, read, none, shard, frame, wild, history} {
@@ -154,7 +155,7 @@ func testNothing(t *testing.T, r *rig) {
 }
 
 // noted is tallies with an interface for its events, as the real aggregates have.
-var noted = eventstore.NewAggregate("tally", 1, []domain.Event{added{}}, func(s tally, e domain.Event) tally { return addUp(s, e.(added)) })
+var noted = format.NewAggregate("tally", 1, []domain.Event{added{}}, func(s tally, e domain.Event) tally { return addUp(s, e.(added)) })
 
 func testConflict(t *testing.T, r *rig) {
 	key := newKey()
@@ -290,7 +291,7 @@ func testRefusal(t *testing.T, r *rig) {
 
 func testNewerSchema(t *testing.T, r *rig) {
 	key := newKey()
-	newer := eventstore.NewAggregate("tally", 2, []added{{}}, addUp)
+	newer := format.NewAggregate("tally", 2, []added{{}}, addUp)
 	if _, err := eventstore.Execute(testContext(t), r.store(), newer, key, newMeta(t, r.store()), func(tally) (added, error) { return added{N: 1}, nil }); err != nil {
 		t.Fatal(err)
 	}
@@ -300,7 +301,7 @@ func testNewerSchema(t *testing.T, r *rig) {
 			func(tally) (added, error) { return added{N: 1}, nil })),
 		"load": second(eventstore.Load(testContext(t), r.store(), tallies, key, eventstore.Latest)),
 	} {
-		if !errors.Is(err, eventstore.ErrNewerSchema) {
+		if !errors.Is(err, format.ErrNewerSchema) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -327,10 +328,10 @@ func testOlderSchema(t *testing.T, r *rig) {
 	for _, n := range []int64{3, 900, 5} {
 		mustAdd(t, r.store(), key, added{N: n})
 	}
-	second := eventstore.NewAggregate("tally", 2, []added2{{}}, func(s tally2, e added2) tally2 {
+	second := format.NewAggregate("tally", 2, []added2{{}}, func(s tally2, e added2) tally2 {
 		return tally2{Sum: s.Sum + e.Amount, Max: max(s.Max, e.Amount)}
 	})
-	second.Upgrades["tally.added"] = map[int]eventstore.Upgrade{1: func(e map[string]any) map[string]any {
+	second.Upgrades["tally.added"] = map[int]format.Upgrade{1: func(e map[string]any) map[string]any {
 		return map[string]any{"amount": e["n"].(int64)}
 	}}
 	tip, err := eventstore.Load(testContext(t), r.store(), second, key, eventstore.Latest)

@@ -1,18 +1,22 @@
 package eventstore
 
-import "fmt"
+import (
+	"fmt"
+
+	"payledger/eventstore/format"
+)
 
 // check verifies a group that was read from the log: that it stands on h.front, and that every event continues its
 // aggregate. The caller holds the lock.
-func (h *shard) check(g *group) error {
-	if g.shard != h.n || g.log != h.s.id {
-		return fmt.Errorf("group %d belongs to another log or shard", g.seq)
+func (h *shard) check(g *format.Group) error {
+	if g.Shard != h.n || g.Log != h.s.id {
+		return fmt.Errorf("group %d belongs to another log or shard", g.Seq)
 	}
-	if err := g.follows(h.front); err != nil {
+	if err := g.Follows(h.front); err != nil {
 		return err
 	}
 	within := map[Key]*Recorded{}
-	for _, r := range g.frames {
+	for _, r := range g.Frames {
 		tip := within[r.Key]
 		if tip == nil {
 			var err error
@@ -20,7 +24,7 @@ func (h *shard) check(g *group) error {
 				return err
 			}
 		}
-		cut := tip == nil && r.PrevSeq > 0 && (GroupOf(r.PrevSeq) < h.segments[0].first || GroupOf(r.PrevSeq) <= h.frontFloor()) // what it continues was dropped
+		cut := tip == nil && r.PrevSeq > 0 && (format.GroupOf(r.PrevSeq) < h.segments[0].first || format.GroupOf(r.PrevSeq) <= h.frontFloor()) // what it continues was dropped
 		if err := continues(r, tip); err != nil && !cut {
 			return err
 		}
@@ -35,8 +39,8 @@ func (h *shard) check(g *group) error {
 // frontTip is tip with the groups that were read and are not known to be durable.
 func (h *shard) frontTip(key Key) (*Recorded, error) {
 	for i := len(h.seen) - 1; i >= 0 && h.pending[key] > 0; i-- {
-		for j := len(h.seen[i].frames) - 1; j >= 0; j-- {
-			if r := h.seen[i].frames[j]; r.Key == key {
+		for j := len(h.seen[i].Frames) - 1; j >= 0; j-- {
+			if r := h.seen[i].Frames[j]; r.Key == key {
 				return r, nil
 			}
 		}
@@ -48,7 +52,7 @@ func (h *shard) frontTip(key Key) (*Recorded, error) {
 			return nil, err
 		}
 	}
-	if r != nil && GroupOf(r.Seq) <= h.frontFloor() {
+	if r != nil && format.GroupOf(r.Seq) <= h.frontFloor() {
 		return nil, nil
 	}
 	return r, nil
@@ -61,7 +65,7 @@ func (h *shard) frontFloor() uint64 {
 		return through
 	}
 	for _, g := range h.seen {
-		for _, r := range g.frames {
+		for _, r := range g.Frames {
 			if f, err := floorOf(r); err == nil {
 				through = max(through, f.Seq)
 			}
@@ -72,7 +76,7 @@ func (h *shard) frontFloor() uint64 {
 
 // kept returns a tip, or nil if it was dropped. The caller holds the lock.
 func (h *shard) kept(tip *Recorded) *Recorded {
-	if tip != nil && GroupOf(tip.Seq) <= h.floor.Seq {
+	if tip != nil && format.GroupOf(tip.Seq) <= h.floor.Seq {
 		return nil
 	}
 	return tip
@@ -86,11 +90,11 @@ func continues(r, tip *Recorded) error {
 	}
 	switch {
 	case r.Revision != revision+1:
-		return fmt.Errorf("%s: revision %d at %d.%d follows revision %d", r.Key, r.Revision, GroupOf(r.Seq), FrameOf(r.Seq), revision)
+		return fmt.Errorf("%s: revision %d at %d.%d follows revision %d", r.Key, r.Revision, format.GroupOf(r.Seq), format.FrameOf(r.Seq), revision)
 	case r.PrevSeq != address:
-		return fmt.Errorf("%s: revision %d at %d.%d names another place for the event before", r.Key, r.Revision, GroupOf(r.Seq), FrameOf(r.Seq))
-	case r.link(previous) != r.Hash:
-		return fmt.Errorf("%s: revision %d at %d.%d has a wrong hash", r.Key, r.Revision, GroupOf(r.Seq), FrameOf(r.Seq))
+		return fmt.Errorf("%s: revision %d at %d.%d names another place for the event before", r.Key, r.Revision, format.GroupOf(r.Seq), format.FrameOf(r.Seq))
+	case r.Link(previous) != r.Hash:
+		return fmt.Errorf("%s: revision %d at %d.%d has a wrong hash", r.Key, r.Revision, format.GroupOf(r.Seq), format.FrameOf(r.Seq))
 	}
 	return nil
 }

@@ -11,6 +11,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"payledger/eventstore/blocks"
+	"payledger/eventstore/codec"
+	"payledger/eventstore/format"
 	"payledger/eventstore/tipstore"
 )
 
@@ -39,7 +41,7 @@ const (
 	floorSchema = 1
 )
 
-var floorKey = Key{Account: systemAccount, Aggregate: besideAggregate, ID: floorName}
+var floorKey = Key{Account: format.SystemAccount, Aggregate: format.BesideAggregate, ID: floorName}
 
 // Floor says what was dropped of the stream of deliveries. The zero value: nothing was.
 type Floor struct {
@@ -54,7 +56,7 @@ type Floor struct {
 }
 
 // Covers reports whether the record at a place was dropped.
-func (f Floor) Covers(place uint64) bool { return GroupOf(place) <= f.Seq }
+func (f Floor) Covers(place uint64) bool { return format.GroupOf(place) <= f.Seq }
 
 // floorOf reads a floor; the zero value for any other record.
 func floorOf(r *Recorded) (Floor, error) {
@@ -62,16 +64,16 @@ func floorOf(r *Recorded) (Floor, error) {
 	if r.Key != floorKey {
 		return f, nil
 	}
-	err := unmarshal(r.Body, &f)
+	err := codec.Unmarshal(r.Body, &f)
 	switch {
 	case err != nil:
 	case f.Schema > floorSchema:
-		err = fmt.Errorf("%w: schema %d, known is %d", ErrNewerSchema, f.Schema, floorSchema)
+		err = fmt.Errorf("%w: schema %d, known is %d", format.ErrNewerSchema, f.Schema, floorSchema)
 	case len(f.Hash) != len(Hash{}) || f.Seq == 0 || f.Segment == 0:
-		err = errMalformed
+		err = codec.ErrMalformed
 	}
 	if err != nil {
-		return Floor{}, fmt.Errorf("the record of what was dropped at %d.%d: %w", GroupOf(r.Seq), FrameOf(r.Seq), err)
+		return Floor{}, fmt.Errorf("the record of what was dropped at %d.%d: %w", format.GroupOf(r.Seq), format.FrameOf(r.Seq), err)
 	}
 	return f, nil
 }
@@ -93,12 +95,12 @@ func (h *shard) loadFloor() error {
 }
 
 // base returns the end of the segment before the first one, as the first group names it.
-func (h *shard) base(ctx context.Context) (head, error) {
+func (h *shard) base(ctx context.Context) (format.Head, error) {
 	first, err := h.readGroup(ctx, h.segments[0].first)
 	if err != nil {
-		return head{}, err
+		return format.Head{}, err
 	}
-	return head{groupLink: groupLink{first.seq - 1, first.before}, Events: first.events, Aggregates: first.aggs}, nil
+	return format.Head{Link: format.Link{Seq: first.Seq - 1, Hash: first.Before}, Events: first.Events, Aggregates: first.Aggregates}, nil
 }
 
 // checkFloor checks that segments are missing only because they were dropped.
@@ -161,7 +163,7 @@ func (d *DeliveryStream) Drop(ctx context.Context, number uint32, newest time.Ti
 	d.h.mu.Unlock()
 	err := d.Each(ctx, number, func(r StoredDelivery, open bool) error {
 		if open {
-			return fmt.Errorf("%w: %s at %d.%d is open", ErrHeld, r.Name, GroupOf(r.Seq), FrameOf(r.Seq))
+			return fmt.Errorf("%w: %s at %d.%d is open", ErrHeld, r.Name, format.GroupOf(r.Seq), format.FrameOf(r.Seq))
 		}
 		return nil
 	})
@@ -173,7 +175,7 @@ func (d *DeliveryStream) Drop(ctx context.Context, number uint32, newest time.Ti
 		return Floor{}, err
 	}
 	f := Floor{
-		Schema: floorSchema, Segment: number, Seq: closing.seq, Hash: closing.hash[:], Records: closing.events, Names: closing.aggs,
+		Schema: floorSchema, Segment: number, Seq: closing.Seq, Hash: closing.Hash[:], Records: closing.Events, Names: closing.Aggregates,
 		Newest: newest, Log: log,
 	}
 	if before.Newest.After(newest) {
@@ -185,7 +187,7 @@ func (d *DeliveryStream) Drop(ctx context.Context, number uint32, newest time.Ti
 			f.Log[n] = max(f.Log[n], before.Log[n])
 		}
 	}
-	body, err := marshal(f)
+	body, err := codec.Marshal(f)
 	if err != nil {
 		return Floor{}, err
 	}
@@ -240,7 +242,7 @@ func (d *DeliveryStream) forget(ctx context.Context, g segment, floor Floor) err
 		return err
 	}
 	for seq := g.first; seq <= g.last; {
-		next, err := d.h.hand(ctx, seq, g.last, func(in *group) error { return d.forgetGroup(in, floor) })
+		next, err := d.h.hand(ctx, seq, g.last, func(in *format.Group) error { return d.forgetGroup(in, floor) })
 		if err != nil {
 			if _, gone := d.s.js.Stream(ctx, g.name(d.h.n)); errors.Is(gone, jetstream.ErrStreamNotFound) || errors.Is(err, ErrDropped) {
 				break // another process was faster
@@ -252,11 +254,11 @@ func (d *DeliveryStream) forget(ctx context.Context, g segment, floor Floor) err
 	return d.s.tips.Flush()
 }
 
-func (d *DeliveryStream) forgetGroup(g *group, floor Floor) error {
+func (d *DeliveryStream) forgetGroup(g *format.Group, floor Floor) error {
 	d.s.writing.Lock() // a newer record of a name must not be written in between
 	defer d.s.writing.Unlock()
 	batch := d.s.tips.NewBatch()
-	for _, r := range g.frames {
+	for _, r := range g.Frames {
 		value, err := d.s.tips.Get(tipKey(r.Key))
 		if errors.Is(err, tipstore.ErrNotFound) {
 			continue

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"payledger/domain"
+	"payledger/eventstore/format"
 	"payledger/eventstore/tipstore"
 )
 
@@ -42,11 +43,11 @@ func laneOf(key Key) (lane, rest string) {
 }
 
 // isOpen reports whether a record is one of a delivery that is open.
-func isOpen(r *Recorded) bool { return r.Aggregate == deliveryAggregate && r.Type == typeOpen }
+func isOpen(r *Recorded) bool { return r.Aggregate == format.DeliveryAggregate && r.Type == typeOpen }
 
 // pass notes that what stood before r is not the newest record of its name any more. The caller holds the lock.
 func (h *shard) pass(r *Recorded) {
-	if r.Aggregate == deliveryAggregate && r.PrevSeq > 0 {
+	if r.Aggregate == format.DeliveryAggregate && r.PrevSeq > 0 {
 		lane, _ := laneOf(r.Key)
 		h.passed = append(h.passed, openKey(lane, r.PrevSeq))
 	}
@@ -103,7 +104,7 @@ func (d *DeliveryStream) Waiting(ctx context.Context, lane string, from uint64, 
 	}
 	newer, view, err := d.h.unwritten(func(r *Recorded) bool {
 		of, _ := laneOf(r.Key)
-		return r.Aggregate == deliveryAggregate && of == lane
+		return r.Aggregate == format.DeliveryAggregate && of == lane
 	})
 	if err != nil {
 		return nil, false, err
@@ -164,7 +165,7 @@ func (d *DeliveryStream) Lanes(ctx context.Context) (lanes []string, err error) 
 	if err := d.h.catchUp(ctx); err != nil {
 		return nil, fmt.Errorf("eventstore: deliveries: %w", err)
 	}
-	newer, view, err := d.h.unwritten(func(r *Recorded) bool { return r.Aggregate == deliveryAggregate })
+	newer, view, err := d.h.unwritten(func(r *Recorded) bool { return r.Aggregate == format.DeliveryAggregate })
 	if err != nil {
 		return nil, err
 	}
@@ -181,7 +182,7 @@ func (d *DeliveryStream) Lanes(ctx context.Context) (lanes []string, err error) 
 		err := view.Range(from, []byte{openPrefix + 1}, func(key, rest []byte) error {
 			lane, _, _ := bytes.Cut(key[1:], []byte{0})
 			account, endpoint, _ := strings.Cut(string(lane), ".")
-			tip := Key{Account: domain.AccountID(account), Aggregate: deliveryAggregate, ID: endpoint + "." + string(rest)}
+			tip := Key{Account: domain.AccountID(account), Aggregate: format.DeliveryAggregate, ID: endpoint + "." + string(rest)}
 			if newer[tip] != nil { // it has gone on
 				return ctx.Err()
 			}

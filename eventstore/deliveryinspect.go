@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"payledger/eventstore/blocks"
+	"payledger/eventstore/format"
 )
 
 // What the inspection of a stopped folder knows of deliveries' segments that were dropped.
@@ -31,8 +32,8 @@ func (in *inspection) seeksFloor(shard int) bool {
 	return shard == deliveryShard && in.oldest > in.floor.Segment+1
 }
 
-func (in *inspection) noteFloor(g *group) error {
-	for _, r := range g.frames {
+func (in *inspection) noteFloor(g *format.Group) error {
+	for _, r := range g.Frames {
 		f, err := floorOf(r)
 		if err != nil {
 			return err

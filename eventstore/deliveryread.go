@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"github.com/nats-io/nats.go"
+
+	"payledger/eventstore/format"
 )
 
 // ErrShort means that the stream of deliveries ends before a place that was read earlier: what was made from it
@@ -27,9 +29,9 @@ func (d *DeliveryStream) End(ctx context.Context) (uint64, error) {
 // record returns the record at a place. ErrNotFound: there is none. ErrDropped: there was one perhaps.
 func (d *DeliveryStream) record(ctx context.Context, place uint64) (*Recorded, error) {
 	switch {
-	case GroupOf(place) == 0:
+	case format.GroupOf(place) == 0:
 		return nil, ErrNotFound
-	case d.h.dropped(GroupOf(place)):
+	case d.h.dropped(format.GroupOf(place)):
 		return nil, ErrDropped
 	}
 	if end, _ := d.h.end(); place > end.Last {
@@ -40,21 +42,21 @@ func (d *DeliveryStream) record(ctx context.Context, place uint64) (*Recorded, e
 			return nil, ErrNotFound
 		}
 	}
-	g, err := d.h.readGroup(ctx, GroupOf(place))
+	g, err := d.h.readGroup(ctx, format.GroupOf(place))
 	if err != nil {
 		return nil, err
 	}
-	if FrameOf(place) >= len(g.frames) {
+	if format.FrameOf(place) >= len(g.Frames) {
 		return nil, ErrNotFound
 	}
-	return g.frames[FrameOf(place)], nil
+	return g.Frames[format.FrameOf(place)], nil
 }
 
 // At gives the record at a place. ErrNotFound: there is none. ErrDropped: it was dropped.
 func (d *DeliveryStream) At(ctx context.Context, place uint64) (StoredDelivery, error) {
 	r, err := d.record(ctx, place)
 	if err != nil {
-		return StoredDelivery{}, fmt.Errorf("eventstore: the delivery at %d.%d: %w", GroupOf(place), FrameOf(place), err)
+		return StoredDelivery{}, fmt.Errorf("eventstore: the delivery at %d.%d: %w", format.GroupOf(place), format.FrameOf(place), err)
 	}
 	return storedDelivery(r), nil
 }
@@ -97,10 +99,10 @@ func (d *DeliveryStream) Scan(ctx context.Context, from uint64, limit int) (page
 		return nil, false, err
 	}
 	first := d.h.first()
-	next := max(GroupOf(from), first)
-	for next <= GroupOf(last) && len(page) < limit {
-		through, err := d.h.hand(ctx, next, min(GroupOf(last), next), func(g *group) error {
-			for _, r := range g.frames {
+	next := max(format.GroupOf(from), first)
+	for next <= format.GroupOf(last) && len(page) < limit {
+		through, err := d.h.hand(ctx, next, min(format.GroupOf(last), next), func(g *format.Group) error {
+			for _, r := range g.Frames {
 				if r.Seq >= from {
 					page = append(page, storedDelivery(r))
 				}
@@ -112,7 +114,7 @@ func (d *DeliveryStream) Scan(ctx context.Context, from uint64, limit int) (page
 		}
 		next = through
 	}
-	return page, next > GroupOf(last), nil
+	return page, next > format.GroupOf(last), nil
 }
 
 // Follow hands all records at or after place from to batch, in order, none left out and none twice, those that are there
@@ -139,13 +141,13 @@ func (d *DeliveryStream) Follow(ctx context.Context, from uint64, batch func([]S
 		}
 		return ctx.Err()
 	}
-	return d.h.follow(ctx, max(GroupOf(from), d.h.first()), func(g *group) error {
-		for _, r := range g.frames {
+	return d.h.follow(ctx, max(format.GroupOf(from), d.h.first()), func(g *format.Group) error {
+		for _, r := range g.Frames {
 			if r.Seq >= from {
 				held = append(held, storedDelivery(r))
 			}
 		}
-		if end, _ := d.h.end(); g.seq < end.Seq && len(held) < followBatch {
+		if end, _ := d.h.end(); g.Seq < end.Seq && len(held) < followBatch {
 			return nil
 		}
 		return flush()
@@ -153,7 +155,7 @@ func (d *DeliveryStream) Follow(ctx context.Context, from uint64, batch func([]S
 }
 
 // follow hands the shard's groups from a sequence on to each, until ctx ends or each fails with a handlerError.
-func (h *shard) follow(ctx context.Context, next uint64, each func(*group) error) error {
+func (h *shard) follow(ctx context.Context, next uint64, each func(*format.Group) error) error {
 	for {
 		end, grown := h.end()
 		if next > end.Seq {

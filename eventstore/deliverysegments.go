@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"payledger/eventstore/format"
 )
 
 // RecordSegment is one segment of the stream of deliveries.
@@ -56,8 +58,8 @@ func (d *DeliveryStream) describe(ctx context.Context, g segment, end uint64) (R
 		if err != nil {
 			return r, err
 		}
-		if i := slices.IndexFunc(in.frames, isKept); i >= 0 {
-			r.First, r.Oldest = in.frames[i].Seq, in.frames[i].Time
+		if i := slices.IndexFunc(in.Frames, isKept); i >= 0 {
+			r.First, r.Oldest = in.Frames[i].Seq, in.Frames[i].Time
 		}
 	}
 	for seq := through; seq >= g.first && r.First > 0 && r.Last == 0; seq-- {
@@ -65,7 +67,7 @@ func (d *DeliveryStream) describe(ctx context.Context, g segment, end uint64) (R
 		if err != nil {
 			return r, err
 		}
-		for _, f := range in.frames {
+		for _, f := range in.Frames {
 			if isKept(f) {
 				r.Last, r.Newest = f.Seq, f.Time
 			}
@@ -86,11 +88,11 @@ func (d *DeliveryStream) Each(ctx context.Context, number uint32, handle func(re
 	g := d.h.segments[i]
 	d.h.mu.Unlock()
 	for seq := g.first; seq <= g.last; {
-		next, err := d.h.hand(ctx, seq, g.last, func(in *group) error {
-			if in.seq > g.last {
+		next, err := d.h.hand(ctx, seq, g.last, func(in *format.Group) error {
+			if in.Seq > g.last {
 				return nil // groups in memory go on behind the segment
 			}
-			for _, r := range in.frames {
+			for _, r := range in.Frames {
 				open := false
 				if r.Type == typeOpen {
 					tip, err := d.tip(r.Key)

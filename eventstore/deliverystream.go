@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"payledger/domain"
+	"payledger/eventstore/format"
 )
 
 // The records of deliveries: what package notifier has planned and what became of it. They are a shard of their own,
@@ -15,9 +16,7 @@ import (
 // holds for the log's groups holds for theirs: grouped, compressed, appended with compare-and-swap, synced, witnessed.
 // Their oldest segments can be dropped (deliverydrop.go). This file only stores bytes.
 const (
-	deliveryAggregate = "delivery" // <accountId>.<endpointId>.<eventId>.<kind>
-	besideAggregate   = "beside"   // any other name: of what stands beside deliveries
-	deliveryParts     = 4
+	deliveryParts = 4
 	// The types of records. A segment with the newest record of a name is not dropped while that is open.
 	typeOpen    = "open"
 	typeSettled = "settled"
@@ -50,17 +49,17 @@ func (s *Store) OpenDeliveries(context.Context) (*DeliveryStream, error) {
 
 // deliveryKey is the key of a name's records.
 func deliveryKey(name string) (Key, error) {
-	key := Key{Account: systemAccount, Aggregate: besideAggregate, ID: name}
+	key := Key{Account: format.SystemAccount, Aggregate: format.BesideAggregate, ID: name}
 	if strings.Count(name, ".") == deliveryParts-1 {
 		account, rest, _ := strings.Cut(name, ".")
-		key = Key{Account: domain.AccountID(account), Aggregate: deliveryAggregate, ID: rest}
+		key = Key{Account: domain.AccountID(account), Aggregate: format.DeliveryAggregate, ID: rest}
 	}
-	return key, key.valid()
+	return key, key.Valid()
 }
 
 // deliveryName is the inverse of deliveryKey.
 func deliveryName(key Key) string {
-	if key.Aggregate == deliveryAggregate {
+	if key.Aggregate == format.DeliveryAggregate {
 		return string(key.Account) + "." + key.ID
 	}
 	return key.ID
@@ -149,7 +148,7 @@ func (d *DeliveryStream) draft(key Key, tip *Recorded, body []byte, open bool) *
 	if tip != nil {
 		r.Revision, r.PrevSeq, previous = tip.Revision+1, tip.Seq, tip.Hash
 	}
-	r.Hash = r.link(previous)
+	r.Hash = r.Link(previous)
 	return r
 }
 

@@ -13,6 +13,7 @@ import (
 	"payledger/domain"
 	"payledger/domain/payment"
 	"payledger/eventstore"
+	"payledger/eventstore/codec"
 )
 
 // byLibrary encodes as the msgpack library does.
@@ -48,7 +49,7 @@ func TestEncodesAsTheLibrary(t *testing.T) {
 		t.Run(of.String(), rapid.MakeCheck(func(t *rapid.T) {
 			v := reflect.New(of).Elem()
 			randomValue(t, v, 0)
-			got, err := eventstore.Marshal(v.Interface())
+			got, err := codec.Marshal(v.Interface())
 			want := byLibrary(t, v.Interface())
 			if err != nil || !bytes.Equal(got, want) {
 				at := 0
@@ -128,7 +129,7 @@ func randomValue(t *rapid.T, v reflect.Value, depth int) {
 func TestNotStored(t *testing.T) {
 	t.Parallel()
 	for _, v := range []any{make(chan int), struct{ A []any }{[]any{func() {}}}, map[string]any{"a": complex(1, 1)}} {
-		if _, err := eventstore.Marshal(v); err == nil {
+		if _, err := codec.Marshal(v); err == nil {
 			t.Errorf("%T was encoded", v)
 		}
 	}
@@ -145,7 +146,7 @@ func BenchmarkMarshal(b *testing.B) {
 	b.Run("here", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := eventstore.Marshal(state); err != nil {
+			if _, err := codec.Marshal(state); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"payledger/domain"
+	"payledger/eventstore/format"
 )
 
 // maxConflicts is how often a command is decided again after another event came first.
@@ -114,7 +115,7 @@ func Remembered[S any, E domain.Event](s *Store, a *Aggregate[S, E], key Key) (T
 	if err == nil {
 		state, err = withRows(s, a, r, state)
 	}
-	return Tip[S]{State: state, Recorded: r}, err == nil && a.whole(state)
+	return Tip[S]{State: state, Recorded: r}, err == nil && a.Whole(state)
 }
 
 // StateAt gives the state after r, with what left it: as stored, or folded again when an older schema wrote it.
@@ -122,13 +123,13 @@ func StateAt[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate[
 	var none S
 	if r.Schema == a.Schema {
 		state, err := a.State(r)
-		if err != nil || a.whole(state) {
+		if err != nil || a.Whole(state) {
 			return state, err
 		}
 		return withLeft(ctx, s, a, r, state)
 	}
 	if r.Schema > a.Schema {
-		return none, fmt.Errorf("%w: %s has schema %d, known is %d", ErrNewerSchema, r.Key, r.Schema, a.Schema)
+		return none, fmt.Errorf("%w: %s has schema %d, known is %d", format.ErrNewerSchema, r.Key, r.Schema, a.Schema)
 	}
 	events, err := s.walk(ctx, r, 0)
 	if err != nil {
@@ -173,32 +174,25 @@ func (s *Store) roomFor(r *Recorded, meta Meta) error {
 
 // draftOn makes the next event of an aggregate whose newest event is tip and whose state is state.
 func draftOn[S any, E domain.Event](a *Aggregate[S, E], key Key, shard int, tip *Recorded, state S, meta Meta, event E) (*Recorded, error) {
-	if err := key.valid(); err != nil {
+	if err := key.Valid(); err != nil {
 		return nil, err
 	}
 	r := &Recorded{
 		Key: key, Shard: shard, Revision: 1, Type: event.Type(), Schema: a.Schema, EventID: meta.EventID,
-		CommandID: meta.CommandID, CorrelationID: cleanLine(meta.CorrelationID), Actor: cleanLine(meta.Actor),
+		CommandID: meta.CommandID, CorrelationID: format.CleanLine(meta.CorrelationID), Actor: format.CleanLine(meta.Actor),
 		Time: meta.At.UTC().Truncate(time.Microsecond), // what a reader will see
 	}
 	var previous Hash
 	if tip != nil {
 		if tip.Schema > a.Schema {
-			return nil, fmt.Errorf("%w: %s", ErrNewerSchema, key)
+			return nil, fmt.Errorf("%w: %s", format.ErrNewerSchema, key)
 		}
 		r.Revision, r.PrevSeq, previous = tip.Revision+1, tip.Seq, tip.Hash
 	}
-	if !a.whole(state) {
+	if !a.Whole(state) {
 		return nil, fmt.Errorf("eventstore: %s was decided on without what left its state", key)
 	}
-	next := a.Evolve(state, event)
-	body, err := a.encode(event, next)
-	if err != nil {
-		return nil, err
-	}
-	r.Body, r.event, r.state = body, event, next
-	r.Hash = r.link(previous)
-	return r, nil
+	return r, a.Complete(r, previous, event, a.Evolve(state, event))
 }
 
 // storeError says of a failed append what the caller may know of it.

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"payledger/eventstore/format"
 )
 
 // OutcomePatience is how long outcomes of deliveries let first records go before them.
@@ -19,23 +21,23 @@ const OutcomePatience = outcomePatience
 
 // Bounds of the format that tests hold it to.
 const (
-	MaxFrames     = maxFrames
-	MaxGroupBytes = maxGroupBytes
-	MaxFrameBytes = maxFrameBytes
-	FrameHead     = frameHead
-	GroupHeader   = groupHeader
-	WitnessHeader = witnessHeader
-	GroupTrailer  = groupTrailer
-	KindEvents    = groupEvents
-	KindFence     = groupFence
-	KindClosing   = groupClosing
-	NoShard       = noShard
+	MaxFrames     = format.MaxFrames
+	MaxGroupBytes = format.MaxGroupBytes
+	MaxFrameBytes = format.MaxFrameBytes
+	FrameHead     = format.FrameHead
+	GroupHeader   = format.GroupHeader
+	WitnessHeader = format.WitnessHeader
+	GroupTrailer  = format.GroupTrailer
+	KindEvents    = format.KindEvents
+	KindFence     = format.KindFence
+	KindClosing   = format.KindClosing
+	NoShard       = format.NoShard
 )
 
 // What bytes that are no frame or no group are called.
 var (
-	ErrFrame = errFrame
-	ErrGroup = errGroup
+	ErrFrame = format.ErrFrame
+	ErrGroup = format.ErrGroup
 )
 
 // StreamName is the first segment of a shard.
@@ -44,33 +46,17 @@ func StreamName(shard int) string { return segmentName(shard, 1) }
 // SegmentName is any segment of a shard.
 func SegmentName(shard int, number uint32) string { return segmentName(shard, number) }
 
-// Frame gives the event as a frame.
-func (r *Recorded) Frame() []byte { return r.appendFrame(nil) }
-
-// Lines gives the twelve hashed lines of the event.
-func (r *Recorded) Lines() string { return string(r.appendHashed(nil)) }
-
-// Ends reports whether the event is the last of its group.
-func (r *Recorded) Ends() bool { return r.ends }
-
-// Fresh gives the event as another process reads it: without the values that its bytes were made from.
-func (r *Recorded) Fresh() *Recorded {
-	c := *r
-	c.event, c.state = nil, nil
-	return &c
-}
-
 // ParseFrame reads one frame; it gives how many bytes follow it.
 func ParseFrame(b []byte) (*Recorded, int, error) {
-	r, rest, err := parseFrame(b)
+	r, rest, err := format.ParseFrame(b)
 	return r, len(rest), err
 }
 
 // Group is a group in a test's hands.
 type Group struct {
-	Kind         groupKind
+	Kind         format.Kind
 	Shard        int
-	Log          LogID
+	Log          format.LogID
 	Seq          uint64
 	Before       Hash
 	Events       uint64
@@ -84,19 +70,19 @@ type Group struct {
 	Size         int
 }
 
-func (g *Group) group() *group {
-	return &group{
-		kind: g.Kind, shard: g.Shard, log: g.Log, seq: g.Seq, before: g.Before, events: g.Events, aggs: g.Aggregates,
-		witness: witness{g.WitnessShard, groupLink{g.WitnessSeq, g.WitnessHash}}, frames: g.Frames, next: g.Next,
+func (g *Group) group() *format.Group {
+	return &format.Group{
+		Kind: g.Kind, Shard: g.Shard, Log: g.Log, Seq: g.Seq, Before: g.Before, Events: g.Events, Aggregates: g.Aggregates,
+		Witness: format.Witness{Shard: g.WitnessShard, Link: format.Link{Seq: g.WitnessSeq, Hash: g.WitnessHash}}, Frames: g.Frames, Next: g.Next,
 	}
 }
 
 // Encode gives the group's message, compressed as the log does, and sets its hash and the places of its events.
 func (g *Group) Encode() []byte {
 	inner := g.group()
-	inner.place()
-	data := inner.encode()
-	g.Hash, g.Size = inner.hash, inner.size
+	inner.Place()
+	data := inner.Encode()
+	g.Hash, g.Size = inner.Hash, inner.Size
 	return data
 }
 
@@ -104,29 +90,29 @@ func (g *Group) Encode() []byte {
 func (g *Group) EncodePlain() []byte {
 	frames := []byte{}
 	for _, r := range g.Frames {
-		frames = r.appendFrame(frames)
+		frames = r.AppendFrame(frames)
 	}
-	if g.Kind == groupClosing {
+	if g.Kind == format.KindClosing {
 		frames = binary.BigEndian.AppendUint32(frames, g.Next)
 	}
-	return g.seal(storedPlain, frames)
+	return g.seal(format.StoredPlain, frames)
 }
 
 // seal gives a message with the group's header over any frames, stored in any way, with the right hash.
 func (g *Group) seal(how byte, stored []byte) []byte {
 	data := g.Encode()
-	head := groupHeader
-	if data[4]&hasWitness != 0 {
-		head += witnessHeader
+	head := format.GroupHeader
+	if data[4]&format.HasWitness != 0 {
+		head += format.WitnessHeader
 	}
 	data = append(data[:head:head], stored...)
 	data[5] = how
-	return Rehash(append(data, make([]byte, groupTrailer)...))
+	return Rehash(append(data, make([]byte, format.GroupTrailer)...))
 }
 
 // Rehash sets the hash at the end of a message that was changed.
 func Rehash(data []byte) []byte {
-	end := len(data) - groupTrailer
+	end := len(data) - format.GroupTrailer
 	sum := sha256.Sum256(data[:end])
 	copy(data[end:], sum[:])
 	return data
@@ -134,13 +120,13 @@ func Rehash(data []byte) []byte {
 
 // ParseGroup reads a message.
 func ParseGroup(data []byte) (*Group, error) {
-	g, err := parseGroup(data)
+	g, err := format.ParseGroup(data)
 	if err != nil {
 		return nil, err
 	}
 	return &Group{
-		g.kind, g.shard, g.log, g.seq, g.before, g.events, g.aggs, g.witness.Shard, g.witness.Seq, g.witness.Hash, g.frames, g.next,
-		g.hash, g.size,
+		g.Kind, g.Shard, g.Log, g.Seq, g.Before, g.Events, g.Aggregates, g.Witness.Shard, g.Witness.Seq, g.Witness.Hash, g.Frames, g.Next,
+		g.Hash, g.Size,
 	}, nil
 }
 
@@ -225,11 +211,11 @@ func (s *Store) Depart(ctx context.Context, r *Recorded) (*Flight, error) {
 		if f == nil || len(f.drafts) != 1 {
 			return nil, errors.New("the group did not leave")
 		}
-		data := f.g.encode()
+		data := f.g.Encode()
 		h.mu.Lock()
 		f.data = data
 		h.building = false
-		h.front = f.g.after(h.front)
+		h.front = f.g.After(h.front)
 		h.flights = append(h.flights, f)
 		h.mu.Unlock()
 		return &Flight{data, h, f, d}, nil
@@ -239,14 +225,14 @@ func (s *Store) Depart(ctx context.Context, r *Recorded) (*Flight, error) {
 
 // Publish sends the group's bytes once past the store, and gives the error code of the answer.
 func (f *Flight) Publish(ctx context.Context) (code int, err error) {
-	return PublishGroup(ctx, f.h.s.nc, f.h.n, f.f.seg.number, f.f.g.seq, f.Data)
+	return PublishGroup(ctx, f.h.s.nc, f.h.n, f.f.seg.number, f.f.g.Seq, f.Data)
 }
 
 // Send sends the group's bytes and asks for no answer.
 func (f *Flight) Send() error {
 	m := nats.NewMsg(f.f.seg.subject(f.h.n))
 	m.Data, m.Reply = f.Data, nats.NewInbox()
-	m.Header.Set(nats.ExpectedLastSeqHdr, strconv.FormatUint(f.f.g.seq-1, 10))
+	m.Header.Set(nats.ExpectedLastSeqHdr, strconv.FormatUint(f.f.g.Seq-1, 10))
 	return f.h.s.nc.PublishMsg(m)
 }
 
@@ -283,7 +269,7 @@ func (f *Flight) Wait(ctx context.Context) error {
 }
 
 // Seq is the group's place.
-func (f *Flight) Seq() uint64 { return f.f.g.seq }
+func (f *Flight) Seq() uint64 { return f.f.g.Seq }
 
 // DepartBehind is Depart while other groups are under way.
 func (s *Store) DepartBehind(ctx context.Context, r *Recorded) (*Flight, error) {
@@ -299,12 +285,12 @@ func (s *Store) DepartBehind(ctx context.Context, r *Recorded) (*Flight, error) 
 	if f == nil || len(f.drafts) != 1 {
 		return nil, errors.New("the group did not leave")
 	}
-	data := f.g.encode()
+	data := f.g.Encode()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	f.data = data
 	h.building = false
-	h.front = f.g.after(h.front)
+	h.front = f.g.After(h.front)
 	h.flights = append(h.flights, f)
 	return &Flight{data, h, f, d}, ctx.Err()
 }

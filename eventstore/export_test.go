@@ -11,25 +11,12 @@ import (
 
 // What tests of this package see of its inside; export_journal_test.go has what they see of groups and shards.
 
-func (r *Recorded) Link(previous Hash) Hash      { return r.link(previous) }
-func (s *Store) Conn() *nats.Conn                { return s.nc }
-func (s *Server) ClusterAddr() string            { return s.ns.ClusterAddr().String() }
-func (s *Server) Password() string               { return s.password }
-func (a *Aggregate[S, E]) Types() map[string]any { return anyTypes(a.events) }
+func (s *Store) Conn() *nats.Conn     { return s.nc }
+func (s *Server) ClusterAddr() string { return s.ns.ClusterAddr().String() }
+func (s *Server) Password() string    { return s.password }
 
 // Waiting is how many events wait for a reader in memory.
 func (r *Reader) Waiting() int { return len(r.events) }
-
-func anyTypes[T any](types map[string]T) map[string]any {
-	all := map[string]any{}
-	for name, t := range types {
-		all[name] = t
-	}
-	return all
-}
-
-// Encode gives the body of an event that leads to state.
-func (a *Aggregate[S, E]) Encode(event E, state S) ([]byte, error) { return a.encode(event, state) }
 
 // Draft makes the next event of an aggregate and does not append it.
 func Draft[S any, E interface{ Type() string }](s *Store, a *Aggregate[S, E], key Key, tip *Recorded, meta Meta, event E) (*Recorded, error) {
@@ -121,4 +108,4 @@ func (t Tips) Learn(r *Recorded, turn int) { t.t.learn(r, turn) }
 func (t Tips) Get(key Key) *Recorded       { return t.t.get(key) }
 
 // Weight estimates the memory that the data which left a state takes, in bytes.
-func Weight(state any) int { return (&Recorded{state: state}).weight() }
+func Weight(state any) int { return (&Recorded{}).WithState(state).Weight() }

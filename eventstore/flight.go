@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"payledger/eventstore/format"
 )
 
 const (
@@ -63,7 +65,7 @@ func endAll(drafts []*entry, err error) {
 
 // flight is a group under way.
 type flight struct {
-	g       *group
+	g       *format.Group
 	data    []byte
 	seg     segment
 	drafts  []*entry
@@ -182,10 +184,10 @@ func (h *shard) depart() *flight {
 	if full && !idle || h.dirtyBytes > 2*h.s.dirtyLimit {
 		return nil
 	}
-	f := &flight{began: time.Now(), seg: h.open(), g: h.next(groupEvents)}
+	f := &flight{began: time.Now(), seg: h.open(), g: h.next(format.KindEvents)}
 	switch {
 	case full:
-		f.g.kind, f.g.next = groupClosing, h.open().number+1
+		f.g.Kind, f.g.Next = format.KindClosing, h.open().number+1
 		h.rolling = true
 	default:
 		h.board(f)
@@ -193,10 +195,10 @@ func (h *shard) depart() *flight {
 			return nil
 		}
 		if len(f.drafts) == 0 {
-			f.g.kind = groupFence
+			f.g.Kind = format.KindFence
 		}
 	}
-	f.g.place()
+	f.g.Place()
 	h.building = true
 	return f
 }
@@ -216,12 +218,12 @@ func (h *shard) refuseWaiting(cause error) {
 // as conflicts; drafts of an aggregate that has an event under way wait for it.
 func (h *shard) board(f *flight) {
 	var left []*entry
-	size, full := 0, maxGroupBytes
+	size, full := 0, format.MaxGroupBytes
 	if h.n == deliveryShard {
-		full = maxRecordBytes
+		full = format.MaxRecordBytes
 	}
 	for i, d := range h.waiting {
-		if len(f.drafts) == maxFrames || len(f.drafts) > 0 && size+len(d.r.Body) > full {
+		if len(f.drafts) == format.MaxFrames || len(f.drafts) > 0 && size+len(d.r.Body) > full {
 			left = append(left, h.waiting[i:]...)
 			break
 		}
@@ -233,9 +235,9 @@ func (h *shard) board(f *flight) {
 			d.end(err)
 			continue
 		}
-		size += len(d.r.Body) + frameHead
+		size += len(d.r.Body) + format.FrameHead
 		h.pending[d.r.Key]++
-		f.drafts, f.g.frames = append(f.drafts, d), append(f.g.frames, d.r)
+		f.drafts, f.g.Frames = append(f.drafts, d), append(f.g.Frames, d.r)
 	}
 	h.waiting = left
 }
@@ -263,16 +265,16 @@ func (h *shard) fits(d *entry) error {
 // when the caller stopped waiting first: the flight must be flown on by somebody else.
 func (h *shard) fly(f *flight, hurry <-chan struct{}) bool {
 	if f.data == nil {
-		f.data = f.g.encode()
+		f.data = f.g.Encode()
 		h.mu.Lock()
 		h.building = false
-		h.front = f.g.after(h.front)
+		h.front = f.g.After(h.front)
 		h.flights = append(h.flights, f)
 		h.send(f)
 		h.leave()
 		h.mu.Unlock()
 		runtime.Gosched() // the connection's goroutine sends the group first
-		encoders.refresh()
+		format.RefreshEncoder()
 	}
 	timer := time.NewTimer(publishTimeout)
 	defer timer.Stop()
@@ -299,7 +301,7 @@ func (h *shard) fly(f *flight, hurry <-chan struct{}) bool {
 // send publishes the group. Groups of a shard are sent in their order: the caller holds the lock.
 func (h *shard) send(f *flight) {
 	f.replies = h.s.acks.send(&nats.Msg{Subject: f.seg.subject(h.n), Data: f.data, Header: nats.Header{
-		nats.ExpectedLastSeqHdr: {strconv.FormatUint(f.g.seq-1, 10)},
+		nats.ExpectedLastSeqHdr: {strconv.FormatUint(f.g.Seq-1, 10)},
 	}})
 }
 
@@ -325,7 +327,7 @@ func (h *shard) readAnswer(f *flight, m *nats.Msg) (outcome, error) {
 		return unknown, fmt.Errorf("answer to a publish: %w", err)
 	}
 	switch {
-	case ack.Error == nil && ack.Seq == f.g.seq && ack.Stream == f.seg.name(h.n):
+	case ack.Error == nil && ack.Seq == f.g.Seq && ack.Stream == f.seg.name(h.n):
 		return stored, nil
 	case ack.Error == nil:
 		return unknown, fmt.Errorf("answer to a publish names %q %d", ack.Stream, ack.Seq)
@@ -363,8 +365,8 @@ func (h *shard) arrivals() {
 func (h *shard) arrive() {
 	f := h.flights[0]
 	h.flights = h.flights[1:]
-	h.tell = h.shared() && f.g.kind == groupFence && h.lastEvents() > 0
-	h.confirm(f.g.seq - 1)
+	h.tell = h.shared() && f.g.Kind == format.KindFence && h.lastEvents() > 0
+	h.confirm(f.g.Seq - 1)
 	h.forget(f.g)
 	h.apply(f.g)
 	h.segments[len(h.segments)-1].bytes += uint64(len(f.data)) + messageOverhead

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"payledger/eventstore"
+	"payledger/eventstore/format"
 )
 
 // The first of two groups in flight is lost, refused or given up; the second was sent behind it. What was stored is
@@ -237,7 +238,7 @@ func TestGroupsThatDoNotFollow(t *testing.T) {
 		"with another body under a hash": func(g *eventstore.Group) { g.Frames[1].Body = append([]byte{}, g.Frames[0].Body...) },
 		"with a second event on the tip": func(g *eventstore.Group) { c := *g.Frames[0]; g.Frames = append(g.Frames, &c) },
 		"with an aggregate's second only": func(g *eventstore.Group) {
-			relink(g.Frames[1], func(r *eventstore.Recorded) { r.Revision, r.PrevSeq = 2, eventstore.At(1, 0) })
+			relink(g.Frames[1], func(r *eventstore.Recorded) { r.Revision, r.PrevSeq = 2, format.At(1, 0) })
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -300,8 +301,8 @@ func TestWhatWaitsGoesTogether(t *testing.T) {
 	}
 	group.Wait()
 	for i, r := range drafts {
-		if r.Seq != eventstore.At(behind.Seq()+1, i) || r.Number != uint64(3+i) || r.Ends() != (i == 31) {
-			t.Errorf("draft %d is event %d at %d.%d", i, r.Number, eventstore.GroupOf(r.Seq), eventstore.FrameOf(r.Seq))
+		if r.Seq != format.At(behind.Seq()+1, i) || r.Number != uint64(3+i) || r.EndsGroup() != (i == 31) {
+			t.Errorf("draft %d is event %d at %d.%d", i, r.Number, format.GroupOf(r.Seq), format.FrameOf(r.Seq))
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"payledger/domain/payment"
 	"payledger/eventstore"
+	"payledger/eventstore/format"
 )
 
 // A frame comes back as it was written, with what follows it left over.
@@ -18,12 +19,12 @@ func TestFrameRoundTrip(t *testing.T) {
 	t.Parallel()
 	first, next := examples(t)
 	for _, r := range []*eventstore.Recorded{first, next} {
-		got, rest, err := eventstore.ParseFrame(append(r.Frame(), "what follows"...))
+		got, rest, err := eventstore.ParseFrame(append(r.AppendFrame(nil), "what follows"...))
 		if err != nil || rest != len("what follows") {
 			t.Fatal(err, rest)
 		}
 		same(t, "event", got, r)
-		if !bytes.Equal(got.Frame(), r.Frame()) {
+		if !bytes.Equal(got.AppendFrame(nil), r.AppendFrame(nil)) {
 			t.Error("written again, it has other bytes")
 		}
 	}
@@ -33,8 +34,8 @@ func TestFrameRoundTrip(t *testing.T) {
 // not cover what stands there. Nor is one that ends too soon.
 func TestMalformedFrames(t *testing.T) {
 	t.Parallel()
-	r := example(t, payment.AuthorizationTimedOut{}, payment.State{}, 2, eventstore.At(7, 3), time.Unix(0, 0))
-	frame := r.Frame()
+	r := example(t, payment.AuthorizationTimedOut{}, payment.State{}, 2, format.At(7, 3), time.Unix(0, 0))
+	frame := r.AppendFrame(nil)
 	refused := func(what string, data []byte) {
 		t.Helper()
 		if got, _, err := eventstore.ParseFrame(data); !errors.Is(err, eventstore.ErrFrame) {
@@ -117,9 +118,9 @@ func TestControlCharacters(t *testing.T) {
 	same(t, "actor", read.Actor, "key:a Ledger-Hash:00     b\uFFFDü")
 	same(t, "correlation id", read.CorrelationID, "  "+strings.Repeat("x", 300)+"   [2J")
 	checkChain(t, []*eventstore.Recorded{read})
-	parsed, _, err := eventstore.ParseFrame(read.Frame())
+	parsed, _, err := eventstore.ParseFrame(read.AppendFrame(nil))
 	if err != nil {
 		t.Fatal(err)
 	}
-	same(t, "frame", parsed.Frame(), tip.Recorded.Frame())
+	same(t, "frame", parsed.AppendFrame(nil), tip.Recorded.AppendFrame(nil))
 }

@@ -18,6 +18,7 @@ import (
 
 	"payledger/eventstore"
 	"payledger/eventstore/eventstoretest"
+	"payledger/eventstore/format"
 )
 
 // The environment by which the test binary runs as the child whose disk fails.
@@ -120,8 +121,8 @@ func checkAfterSickDisk(t *testing.T, dir string, result sickDisk) {
 		t.Errorf("%d events, %d lost", len(target), lost)
 	}
 	last := events[len(events)-1] // the store's start made sure of it with a group of its own
-	if end, _, _, _ := s.End(last.Shard); end <= eventstore.GroupOf(last.Seq) {
-		t.Errorf("the log shows group %d, acknowledged is %d", eventstore.GroupOf(last.Seq), end)
+	if end, _, _, _ := s.End(last.Shard); end <= format.GroupOf(last.Seq) {
+		t.Errorf("the log shows group %d, acknowledged is %d", format.GroupOf(last.Seq), end)
 	}
 	mustAdd(t, s, key, added{Who: "after"})
 	if next := mustAdd(t, s, result.Target, added{Who: "after"}); next.Recorded.Revision < uint64(len(target)+1) {

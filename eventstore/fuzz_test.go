@@ -10,22 +10,23 @@ import (
 
 	"payledger/domain/payment"
 	"payledger/eventstore"
+	"payledger/eventstore/format"
 )
 
 // Whatever stands where a frame should, reading it ends with an event or an error; a frame that was read would be
 // written the same again, so its hash covers all that was read.
 func FuzzParseFrame(f *testing.F) {
 	first, next := examples(f)
-	f.Add(first.Frame())
-	f.Add(append(next.Frame(), "more"...))
+	f.Add(first.AppendFrame(nil))
+	f.Add(append(next.AppendFrame(nil), "more"...))
 	f.Add([]byte("\xff\xff\xff\xff\xff\xff\xff\xff")) // eight gigabytes, it says
-	f.Add(withLine(first.Frame(), "Ledger-Schema", strings.Repeat("0", 20_000)+"1"))
+	f.Add(withLine(first.AppendFrame(nil), "Ledger-Schema", strings.Repeat("0", 20_000)+"1"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r, rest, err := eventstore.ParseFrame(data)
 		if err != nil {
 			return
 		}
-		if again := r.Frame(); !bytes.Equal(again, data[:len(data)-rest]) {
+		if again := r.AppendFrame(nil); !bytes.Equal(again, data[:len(data)-rest]) {
 			t.Errorf("%q became %q", data[:len(data)-rest], again)
 		}
 	})
@@ -77,7 +78,7 @@ func FuzzBody(f *testing.F) {
 				c.decode(&eventstore.Recorded{Type: name, Schema: c.schema, Body: body})
 			}
 		}
-		eventstore.Generic(&eventstore.Recorded{Body: body})
+		format.Generic(&eventstore.Recorded{Body: body})
 	})
 }
 

@@ -23,13 +23,15 @@ import (
 	"payledger/domain/session"
 	"payledger/domain/workflow"
 	"payledger/eventstore"
+	"payledger/eventstore/codec"
+	"payledger/eventstore/format"
 )
 
 // update writes golden files that are missing. One that is there never changes.
 var update = flag.Bool("update", false, "write the golden files that are missing")
 
-// codec is one aggregate's encoding, whatever its types.
-type codec struct {
+// encoding is one aggregate's encoding, whatever its types.
+type encoding struct {
 	name   string
 	schema int
 	types  []string
@@ -38,8 +40,8 @@ type codec struct {
 	full   func(eventType string) (event, state any)
 }
 
-func codecs() []codec {
-	return []codec{
+func codecs() []encoding {
+	return []encoding{
 		codecOf(eventstore.Payments, payment.Events()), codecOf(eventstore.Sessions, session.Events()),
 		codecOf(eventstore.Instruments, instrument.Events()), codecOf(eventstore.Accounts, account.Events()),
 		codecOf(eventstore.Attempts, attempt.Events()),
@@ -49,7 +51,7 @@ func codecs() []codec {
 	}
 }
 
-func codecOf[S any, E domain.Event](a *eventstore.Aggregate[S, E], events []E) codec {
+func codecOf[S any, E domain.Event](a *eventstore.Aggregate[S, E], events []E) encoding {
 	example := func(name string) (event E, state S) {
 		i := slices.IndexFunc(events, func(e E) bool { return e.Type() == name })
 		value := reflect.New(reflect.TypeOf(events[i])).Elem()
@@ -58,7 +60,7 @@ func codecOf[S any, E domain.Event](a *eventstore.Aggregate[S, E], events []E) c
 		f.fill(reflect.ValueOf(&state).Elem(), name)
 		return value.Interface().(E), state
 	}
-	c := codec{
+	c := encoding{
 		name: a.Name, schema: a.Schema,
 		encode: func(name string) []byte {
 			event, state := example(name)
@@ -186,7 +188,7 @@ func TestOldGoldenBytes(t *testing.T) {
 		if _, err := fmt.Sscan(parts[2], &schema); err != nil {
 			t.Fatal(file, err)
 		}
-		known := slices.ContainsFunc(codecs(), func(c codec) bool {
+		known := slices.ContainsFunc(codecs(), func(c encoding) bool {
 			if !slices.Contains(c.types, name) {
 				return false
 			}
@@ -233,7 +235,7 @@ func TestZeroIsOmitted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	event, state, err := eventstore.Generic(&eventstore.Recorded{Body: body})
+	event, state, err := format.Generic(&eventstore.Recorded{Body: body})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -249,7 +251,7 @@ func TestZeroIsOmitted(t *testing.T) {
 func TestEmailHash(t *testing.T) {
 	t.Parallel()
 	sealed := &domain.Sealed{Key: "customer-key.acct1.x", Box: []byte{1, 2, 3}}
-	plain, err := eventstore.Marshal(sealed)
+	plain, err := codec.Marshal(sealed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -257,12 +259,12 @@ func TestEmailHash(t *testing.T) {
 		t.Errorf("encoded as %x, want %s", plain, want)
 	}
 	sealed.EmailHash = "0123456789abcdef0123456789abcdef"
-	hashed, err := eventstore.Marshal(sealed)
+	hashed, err := codec.Marshal(sealed)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var back domain.Sealed
-	if err := eventstore.Unmarshal(hashed, &back); err != nil || !reflect.DeepEqual(&back, sealed) {
+	if err := codec.Unmarshal(hashed, &back); err != nil || !reflect.DeepEqual(&back, sealed) {
 		t.Errorf("decoded as %+v, %v", back, err)
 	}
 }
@@ -273,15 +275,15 @@ func TestFieldsAddedLater(t *testing.T) {
 		{attempt.Created{Token: "t"}, attempt.Created{Token: "t", Shown: &domain.Price{Amount: 2500, Currency: "EUR"}}, &attempt.Created{}},
 		{account.Settings{CaptureMode: "MANUAL"}, account.Settings{CaptureMode: "MANUAL", DisplayName: "Kiosk"}, &account.Settings{}},
 	} {
-		plain, err := eventstore.Marshal(c.plain)
+		plain, err := codec.Marshal(c.plain)
 		if err != nil || bytes.Contains(plain, []byte("shown")) || bytes.Contains(plain, []byte("displayName")) {
 			t.Errorf("%T without the field: %q %v", c.plain, plain, err)
 		}
-		full, err := eventstore.Marshal(c.full)
+		full, err := codec.Marshal(c.full)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := eventstore.Unmarshal(full, c.back); err != nil || !reflect.DeepEqual(reflect.ValueOf(c.back).Elem().Interface(), c.full) {
+		if err := codec.Unmarshal(full, c.back); err != nil || !reflect.DeepEqual(reflect.ValueOf(c.back).Elem().Interface(), c.full) {
 			t.Errorf("%T comes back as %+v, %v", c.full, c.back, err)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"payledger/eventstore"
+	"payledger/eventstore/format"
 )
 
 // chain makes linked events without a store: n of one group at a sequence, of aggregates that take turns.
@@ -32,7 +33,7 @@ func chain(t testing.TB, seq uint64, n, aggregates int, size int) []*eventstore.
 			t.Fatal(err)
 		}
 		r := &eventstore.Recorded{
-			Key: tallies.Key("acct", fmt.Sprintf("aggregate%d", i%aggregates)), Seq: eventstore.At(seq, i), Revision: uint64(i/aggregates + 1),
+			Key: tallies.Key("acct", fmt.Sprintf("aggregate%d", i%aggregates)), Seq: format.At(seq, i), Revision: uint64(i/aggregates + 1),
 			Type: event.Type(), Schema: 1, EventID: fmt.Sprintf("event-%d", i), CommandID: fmt.Sprintf("command-%d", i), CorrelationID: "test",
 			Actor: "tester", Time: time.Date(2026, 1, 2, 3, 4, 5, i*1000, time.UTC), Body: body, Number: 100 + uint64(i) + 1, Shard: 3,
 		}
@@ -49,7 +50,7 @@ func chain(t testing.TB, seq uint64, n, aggregates int, size int) []*eventstore.
 // groupOf is a group of events at sequence 9 of shard 3, after 100 events.
 func groupOf(frames []*eventstore.Recorded) *eventstore.Group {
 	return &eventstore.Group{
-		Shard: 3, Log: eventstore.LogID{1, 2, 3}, Seq: 9, Before: eventstore.Hash{4}, Events: 100, Aggregates: 50,
+		Shard: 3, Log: format.LogID{1, 2, 3}, Seq: 9, Before: eventstore.Hash{4}, Events: 100, Aggregates: 50,
 		WitnessShard: 4, WitnessSeq: 1 << 40, WitnessHash: eventstore.Hash{5}, Frames: frames,
 	}
 }
@@ -80,8 +81,8 @@ func TestGroupRoundTrip(t *testing.T) {
 					t.Errorf("%s: the hash is %s, at the message's end stands %x", how, got.Hash, check)
 				}
 				for i, r := range got.Frames {
-					if r.Ends() != (i == c.n-1) {
-						t.Errorf("%s: frame %d is the last: %t", how, i, r.Ends())
+					if r.EndsGroup() != (i == c.n-1) {
+						t.Errorf("%s: frame %d is the last: %t", how, i, r.EndsGroup())
 					}
 				}
 			}

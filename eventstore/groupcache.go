@@ -1,13 +1,17 @@
 package eventstore
 
-import "sync"
+import (
+	"sync"
+
+	"payledger/eventstore/format"
+)
 
 // groupCache keeps groups that were read, for readers who walk through several of their events. It is bounded by its
 // size in memory; the older half is dropped at once.
 type groupCache struct {
 	mu       sync.Mutex
-	recent   map[groupPlace]*group
-	older    map[groupPlace]*group
+	recent   map[groupPlace]*format.Group
+	older    map[groupPlace]*format.Group
 	size     int // of recent, in bytes
 	capacity int // of both, in bytes
 }
@@ -18,10 +22,10 @@ type groupPlace struct {
 }
 
 func newGroupCache(capacity int) *groupCache {
-	return &groupCache{recent: map[groupPlace]*group{}, capacity: capacity}
+	return &groupCache{recent: map[groupPlace]*format.Group{}, capacity: capacity}
 }
 
-func (c *groupCache) get(shard int, seq uint64) *group {
+func (c *groupCache) get(shard int, seq uint64) *format.Group {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	at := groupPlace{shard, seq}
@@ -31,11 +35,11 @@ func (c *groupCache) get(shard int, seq uint64) *group {
 	return c.older[at]
 }
 
-func (c *groupCache) put(g *group) {
+func (c *groupCache) put(g *format.Group) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.recent[groupPlace{g.shard, g.seq}] = g
-	if c.size += g.size + recordedSize*(1+len(g.frames)); c.size > c.capacity/2 {
-		c.older, c.recent, c.size = c.recent, map[groupPlace]*group{}, 0
+	c.recent[groupPlace{g.Shard, g.Seq}] = g
+	if c.size += g.Size + format.RecordedSize*(1+len(g.Frames)); c.size > c.capacity/2 {
+		c.older, c.recent, c.size = c.recent, map[groupPlace]*format.Group{}, 0
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"payledger/eventstore/format"
 )
 
 const (
@@ -21,7 +23,7 @@ const (
 
 // readGroup returns the acknowledged group at a sequence, from memory or from the log. What cannot be read there is
 // damage.
-func (h *shard) readGroup(ctx context.Context, seq uint64) (*group, error) {
+func (h *shard) readGroup(ctx context.Context, seq uint64) (*format.Group, error) {
 	if gs := h.from(seq); len(gs) > 0 {
 		return gs[0], nil
 	}
@@ -36,14 +38,14 @@ func (h *shard) readGroup(ctx context.Context, seq uint64) (*group, error) {
 }
 
 // mustRead reads a group that must be there.
-func (h *shard) mustRead(ctx context.Context, seq uint64) (*group, error) {
+func (h *shard) mustRead(ctx context.Context, seq uint64) (*format.Group, error) {
 	var since time.Time
 	for {
 		g, err := h.groupDirect(ctx, seq)
 		if err != nil && h.s.replicas > 1 { // a replica may be gone, or behind
 			g, err = h.groupAtLeader(ctx, seq)
 		}
-		missing := errors.Is(err, ErrNotFound) || errors.Is(err, errGroup) || errors.Is(err, errFrame)
+		missing := errors.Is(err, ErrNotFound) || errors.Is(err, format.ErrGroup) || errors.Is(err, format.ErrFrame)
 		switch {
 		case err == nil:
 			return g, nil
@@ -71,7 +73,7 @@ func (h *shard) mustRead(ctx context.Context, seq uint64) (*group, error) {
 }
 
 // groupDirect reads one group by Direct Get.
-func (h *shard) groupDirect(ctx context.Context, seq uint64) (*group, error) {
+func (h *shard) groupDirect(ctx context.Context, seq uint64) (*format.Group, error) {
 	ctx, cancel := context.WithTimeout(ctx, h.s.directTimeout())
 	defer cancel()
 	seg, ok := h.segmentOf(seq)
@@ -87,7 +89,7 @@ func (h *shard) groupDirect(ctx context.Context, seq uint64) (*group, error) {
 }
 
 // directGroup reads the answer to a Direct Get.
-func (h *shard) directGroup(m *nats.Msg, seq uint64) (*group, error) {
+func (h *shard) directGroup(m *nats.Msg, seq uint64) (*format.Group, error) {
 	switch status := m.Header.Get("Status"); status {
 	case "":
 	case "404":
@@ -102,16 +104,16 @@ func (h *shard) directGroup(m *nats.Msg, seq uint64) (*group, error) {
 }
 
 // parse reads a message that stands at seq.
-func (h *shard) parse(seq uint64, data []byte) (*group, error) {
-	g, err := parseGroup(data)
-	if err == nil && (g.seq != seq || g.shard != h.n || g.log != h.s.id) {
-		err = fmt.Errorf("%w: it is group %d of shard %d", errGroup, g.seq, g.shard)
+func (h *shard) parse(seq uint64, data []byte) (*format.Group, error) {
+	g, err := format.ParseGroup(data)
+	if err == nil && (g.Seq != seq || g.Shard != h.n || g.Log != h.s.id) {
+		err = fmt.Errorf("%w: it is group %d of shard %d", format.ErrGroup, g.Seq, g.Shard)
 	}
 	return g, err
 }
 
 // groupAtLeader reads one group at the leader of its stream.
-func (h *shard) groupAtLeader(ctx context.Context, seq uint64) (*group, error) {
+func (h *shard) groupAtLeader(ctx context.Context, seq uint64) (*format.Group, error) {
 	seg, ok := h.segmentOf(seq)
 	if !ok {
 		return nil, ErrNotFound
@@ -141,7 +143,7 @@ func (h *shard) lastAtLeader(ctx context.Context) (uint64, error) {
 		if err != nil {
 			return 0, h.fail(m.Seq, err)
 		}
-		if g.kind != groupClosing {
+		if g.Kind != format.KindClosing {
 			return m.Seq, nil
 		}
 		if err := h.makeSuccessor(ctx, g); err != nil {
@@ -151,7 +153,7 @@ func (h *shard) lastAtLeader(ctx context.Context) (uint64, error) {
 }
 
 // readGroups hands the groups from..through to handle, in order. All of them must be there.
-func (h *shard) readGroups(ctx context.Context, from, through uint64, handle func(*group) error) error {
+func (h *shard) readGroups(ctx context.Context, from, through uint64, handle func(*format.Group) error) error {
 	for from <= through {
 		page, err := h.page(ctx, from, min(through-from+1, pageGroups))
 		if err != nil && ctx.Err() != nil {
@@ -175,7 +177,7 @@ func (h *shard) readGroups(ctx context.Context, from, through uint64, handle fun
 }
 
 // page reads up to n groups from seq on that one server holds next to each other in one segment.
-func (h *shard) page(ctx context.Context, seq, n uint64) (page []*group, err error) {
+func (h *shard) page(ctx context.Context, seq, n uint64) (page []*format.Group, err error) {
 	seg, ok := h.segmentOf(seq)
 	if !ok {
 		return nil, ErrNotFound
@@ -188,7 +190,7 @@ func (h *shard) page(ctx context.Context, seq, n uint64) (page []*group, err err
 		if err != nil {
 			return nil, err
 		}
-		return []*group{g}, nil
+		return []*format.Group{g}, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, h.s.directTimeout())
 	defer cancel()

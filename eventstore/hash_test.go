@@ -13,6 +13,7 @@ import (
 	"payledger/domain"
 	"payledger/domain/payment"
 	"payledger/eventstore"
+	"payledger/eventstore/format"
 )
 
 // vector is one event of testdata/hash.json, in words that any language reads: the hash is SHA-256 over
@@ -102,7 +103,7 @@ func examples(t testing.TB) (first, next *eventstore.Recorded) {
 	timedOut := payment.AuthorizationTimedOut{NoAnswer: payment.NoAnswer{At: at.Add(90 * time.Second), Request: 1}}
 	first = example(t, created, state, 1, 0, at)
 	first.Hash = first.Link(eventstore.Hash{})
-	next = example(t, timedOut, payment.Evolve(state, timedOut), 2, eventstore.At(7, 3), timedOut.At)
+	next = example(t, timedOut, payment.Evolve(state, timedOut), 2, format.At(7, 3), timedOut.At)
 	next.Hash = next.Link(first.Hash)
 	return first, next
 }
@@ -122,7 +123,7 @@ func example(t testing.TB, event payment.Event, state payment.State, revision, p
 
 func vectorOf(previous eventstore.Hash, r *eventstore.Recorded) vector {
 	v := vector{Previous: previous.String(), Body: hex.EncodeToString(r.Body), Hash: r.Hash.String()}
-	for line := range strings.Lines(r.Lines()) {
+	for line := range strings.Lines(string(r.Raw()[:len(r.Raw())-len(r.Body)-1])) {
 		name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ":")
 		v.Headers = append(v.Headers, [2]string{name, value})
 	}

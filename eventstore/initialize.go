@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"payledger/domain"
+	"payledger/eventstore/format"
 )
 
 // LogInitialized says that the log has its first account: a log is initialized once, in a cluster too.
@@ -25,11 +26,11 @@ type LogState struct {
 }
 
 // Logs is the aggregate of the log itself; there is one, under the account "system".
-var Logs = NewAggregate("log", 1, []LogInitialized{{}}, func(_ LogState, e LogInitialized) LogState {
+var Logs = format.NewAggregate("log", 1, []LogInitialized{{}}, func(_ LogState, e LogInitialized) LogState {
 	return LogState{Account: e.Account, Environment: e.Environment}
 })
 
-var logKey = Logs.Key(systemAccount, "log")
+var logKey = Logs.Key(format.SystemAccount, "log")
 
 // Initialized tells what the log is for; ErrNotFound when it has no account yet.
 func (s *Store) Initialized(ctx context.Context) (LogState, error) {

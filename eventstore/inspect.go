@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"payledger/eventstore/blocks"
+	"payledger/eventstore/format"
 	"payledger/eventstore/tipstore"
 )
 
@@ -28,14 +29,14 @@ const tornFolder = "torn"
 type inspection struct {
 	dir      string
 	required map[string]uint64        // by stream: what must be there, as some witness says
-	shards   map[int]groupLink        // the newest group of a shard that another shard names
+	shards   map[int]format.Link      // the newest group of a shard that another shard names
 	newest   map[int]uint32           // number of the newest segment of each shard
 	oldest   uint32                   // number of the oldest segment of deliveries that was not dropped
 	floor    Floor                    // what was dropped of them
 	open     map[int]segmentReport    // the newest segment of each shard
 	reports  map[string]blocks.Report // of the streams that were read
 	torn     []string                 // streams with a torn tail
-	heads    map[int]head             // how far the tip store has applied each shard
+	heads    map[int]format.Head      // how far the tip store has applied each shard
 	tips     *tipstore.Store          // nil if it says nothing
 
 	newestSide map[string]uint32 // number of the newest segment of each stream beside the log
@@ -57,7 +58,7 @@ func inspect(dir string) error {
 		return fmt.Errorf("eventstore: %w", err)
 	}
 	in := &inspection{
-		dir: dir, required: map[string]uint64{}, shards: map[int]groupLink{}, newest: map[int]uint32{}, open: map[int]segmentReport{},
+		dir: dir, required: map[string]uint64{}, shards: map[int]format.Link{}, newest: map[int]uint32{}, open: map[int]segmentReport{},
 		reports: map[string]blocks.Report{}, newestSide: newestSide(names),
 	}
 	defer in.close()
@@ -108,7 +109,7 @@ func (in *inspection) readTips() error {
 	if err != nil {
 		return nil //nolint:nilerror // it is derived: Open makes it again
 	}
-	in.heads = map[int]head{}
+	in.heads = map[int]format.Head{}
 	err = tips.Each([]byte{appliedPrefix}, func(key, value []byte) error {
 		h, err := decodeHead(value)
 		if err == nil && len(key) == 3 {
@@ -236,17 +237,17 @@ func (in *inspection) see(shard int, r blocks.Record) error {
 	if r.Erased || r.Tombstone {
 		return nil
 	}
-	g, _, err := parseGroupHeader(r.Body)
+	g, _, err := format.ParseGroupHeader(r.Body)
 	if err == nil && in.seeksFloor(shard) {
-		if g, err = parseGroup(r.Body); err == nil {
+		if g, err = format.ParseGroup(r.Body); err == nil {
 			err = in.noteFloor(g)
 		}
 	}
-	if err != nil || g.seq != r.Seq || g.shard != shard {
+	if err != nil || g.Seq != r.Seq || g.Shard != shard {
 		return fmt.Errorf("%w: it is no group of this place", blocks.ErrRefused)
 	}
-	if w := g.witness; w.Shard != noShard && w.Seq > in.shards[w.Shard].Seq {
-		in.shards[w.Shard] = w.groupLink
+	if w := g.Witness; w.Shard != format.NoShard && w.Seq > in.shards[w.Shard].Seq {
+		in.shards[w.Shard] = w.Link
 	}
 	return nil
 }

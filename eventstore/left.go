@@ -6,48 +6,24 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"slices"
 
 	"payledger/domain"
+	"payledger/eventstore/format"
 	"payledger/eventstore/tipstore"
 )
-
-// Leaving ties an aggregate whose events let parts of its state go to the parts that left. An event carries what left
-// with it beside the state, once; the tip store keeps it as a row of its own; whoever loads the state has all of it again.
-type Leaving[S any] struct {
-	Newest  func(S) (left any, some bool) // what left with the state's newest event
-	Whole   func(S) bool                  // all that left is in memory with the state
-	Join    func(S, []LeftRow) (S, error) // the state with what left, oldest first
-	Earlier func(s, newer S) S            // the state with what left it, which is a part of what left a newer one
-}
-
-// LeftRow is what left an aggregate's state with one event.
-type LeftRow struct {
-	Revision uint64
-	Data     []byte // as Unmarshal reads it
-}
-
-// letting returns the aggregate, whose events let parts of its state go.
-func (a *Aggregate[S, E]) letting(l Leaving[S]) *Aggregate[S, E] {
-	a.leaving = &l
-	return a
-}
-
-// whole reports whether nothing is missing that left the state.
-func (a *Aggregate[S, E]) whole(state S) bool { return a.leaving == nil || a.leaving.Whole(state) }
 
 // withLeft returns the state after r with what left it. Where the tip store does not have all of it, because an older
 // schema wrote the events, the events are folded again.
 func withLeft[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate[S, E], r *Recorded, state S) (S, error) {
 	if newest := s.recent.get(r.Key); newest != nil && newest.Revision >= r.Revision {
-		if newer, made := newest.state.(S); made && a.whole(newer) {
-			if earlier := a.leaving.Earlier(state, newer); a.whole(earlier) {
+		if newer, made := newest.State().(S); made && a.Whole(newer) {
+			if earlier := a.Leaving.Earlier(state, newer); a.Whole(earlier) {
 				return earlier, nil
 			}
 		}
 	}
 	state, err := withRows(s, a, r, state)
-	if err == nil && !a.whole(state) {
+	if err == nil && !a.Whole(state) {
 		var events []*Recorded
 		if events, err = s.walk(ctx, r, 0); err == nil {
 			state, err = a.Fold(events)
@@ -64,22 +40,20 @@ func (h *shard) remember(r *Recorded, state any) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if newest := h.known(r.Key); newest != nil && newest.Revision == r.Revision {
-		c := *newest
-		c.state = state
-		h.s.recent.put(&c)
+		h.s.recent.put(newest.WithState(state))
 	}
 }
 
 // withRows is withLeft for what the tip store and the memory have.
 func withRows[S any, E domain.Event](s *Store, a *Aggregate[S, E], r *Recorded, state S) (S, error) {
-	if a.whole(state) {
+	if a.Whole(state) {
 		return state, nil
 	}
 	rows, err := s.leftRows(r.Shard, r.Key, r.Revision)
 	if err != nil {
 		return state, err
 	}
-	state, err = a.leaving.Join(state, rows)
+	state, err = a.Leaving.Join(state, rows)
 	if err != nil {
 		return state, s.unreadable(r.Key, fmt.Errorf("%w: %w", tipstore.ErrDamaged, err))
 	}
@@ -96,7 +70,7 @@ func leftKey(key Key, revision uint64) []byte {
 }
 
 // leftRows returns what left an aggregate's state up to a revision, oldest first.
-func (s *Store) leftRows(shard int, key Key, revision uint64) (rows []LeftRow, err error) {
+func (s *Store) leftRows(shard int, key Key, revision uint64) (rows []format.LeftRow, err error) {
 	recent := s.shard[shard].leftInMemory(key) // before the tip store is read: what is flushed meanwhile is in both
 	s.tipsOpen.RLock()
 	defer s.tipsOpen.RUnlock()
@@ -106,7 +80,7 @@ func (s *Store) leftRows(shard int, key Key, revision uint64) (rows []LeftRow, e
 	view := s.tips.Snapshot()
 	defer view.Close()
 	err = view.Range(leftKey(key, 0), leftKey(key, revision+1), func(k, value []byte) error {
-		rows = append(rows, LeftRow{binary.BigEndian.Uint64(k[len(k)-8:]), bytes.Clone(value)})
+		rows = append(rows, format.LeftRow{Revision: binary.BigEndian.Uint64(k[len(k)-8:]), Data: bytes.Clone(value)})
 		return nil
 	})
 	if err != nil {
@@ -133,21 +107,21 @@ func (s *Store) unreadable(key Key, err error) error {
 }
 
 // unwritten are the rows that are applied and not yet in the tip store.
-type unwritten struct{ dirty, flushing map[Key][]LeftRow }
+type unwritten struct{ dirty, flushing map[Key][]format.LeftRow }
 
 // add takes what left with r, and returns the bytes of memory that it takes.
 func (u *unwritten) add(r *Recorded) int {
-	if len(r.Body) == 0 || r.Body[0] != bodyHeadLeft[0] {
+	if len(r.Body) == 0 || r.Body[0] != format.BodyHeadLeft[0] {
 		return 0
 	}
-	_, left, err := r.parts()
+	_, left, err := r.Parts()
 	if err != nil || left == nil {
 		return 0
 	}
 	if u.dirty == nil {
-		u.dirty = map[Key][]LeftRow{}
+		u.dirty = map[Key][]format.LeftRow{}
 	}
-	u.dirty[r.Key] = append(u.dirty[r.Key], LeftRow{r.Revision, bytes.Clone(left)})
+	u.dirty[r.Key] = append(u.dirty[r.Key], format.LeftRow{Revision: r.Revision, Data: bytes.Clone(left)})
 	return len(left) + leftRowSize
 }
 
@@ -158,7 +132,7 @@ const leftRowSize = 120
 func (u *unwritten) flush() { u.flushing, u.dirty = u.dirty, nil }
 
 // leftInMemory returns the rows of an aggregate that are not yet in the tip store, oldest first.
-func (h *shard) leftInMemory(key Key) []LeftRow {
+func (h *shard) leftInMemory(key Key) []format.LeftRow {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	flushing, dirty := h.left.flushing[key], h.left.dirty[key]
@@ -166,7 +140,7 @@ func (h *shard) leftInMemory(key Key) []LeftRow {
 }
 
 // writeLeft adds rows to a batch.
-func writeLeft(batch tipstore.Batch, all map[Key][]LeftRow) error {
+func writeLeft(batch tipstore.Batch, all map[Key][]format.LeftRow) error {
 	for key, rows := range all {
 		for _, row := range rows {
 			if err := batch.Set(leftKey(key, row.Revision), row.Data); err != nil {
@@ -175,21 +149,4 @@ func writeLeft(batch tipstore.Batch, all map[Key][]LeftRow) error {
 		}
 	}
 	return nil
-}
-
-// light returns the group with light events, and what it takes in memory: only the cache of newest events keeps much of what
-// left a state, and bounds it.
-func (g *group) light() *group {
-	c := *g
-	c.held = g.size
-	if slices.ContainsFunc(g.frames, func(r *Recorded) bool { return r.weight() >= heavyFrom }) {
-		c.frames = make([]*Recorded, 0, len(g.frames))
-		for _, r := range g.frames {
-			c.frames = append(c.frames, r.light())
-		}
-	}
-	for _, r := range c.frames {
-		c.held += r.weight()
-	}
-	return &c
 }

@@ -18,12 +18,14 @@ import (
 	"payledger/domain/payment"
 	"payledger/domain/processor"
 	"payledger/eventstore"
+	"payledger/eventstore/codec"
 	"payledger/eventstore/eventstoretest"
+	"payledger/eventstore/format"
 	"payledger/eventstore/tipstore"
 )
 
 // unsettled are payments as schema 3 wrote them: nothing leaves their state.
-var unsettled = eventstore.NewAggregate("payment", 3, payment.Events(), func(s payment.State, e payment.Event) payment.State {
+var unsettled = format.NewAggregate("payment", 3, payment.Events(), func(s payment.State, e payment.Event) payment.State {
 	return payment.Evolve(s.Whole(), e).Whole()
 })
 
@@ -212,7 +214,7 @@ func TestLeftRows(t *testing.T) {
 		life = newLife(t, s, eventstore.Payments)
 		life.capture(t, s, eventstore.Payments, 12)
 		for p := life.tip.State.Past; p != nil; p = p.Before {
-			data, err := eventstore.Marshal(p.Finished)
+			data, err := codec.Marshal(p.Finished)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -335,7 +337,7 @@ func TestLeftBytes(t *testing.T) {
 	r := &eventstore.Recorded{Type: payment.AdjustmentUnneeded{}.Type(), Schema: eventstore.Payments.Schema, Body: body}
 	back, err := eventstore.Payments.State(r)
 	cut, cutErr := r.StateBytes()
-	alone, aloneErr := eventstore.Marshal(back)
+	alone, aloneErr := codec.Marshal(back)
 	if err := errors.Join(err, cutErr, aloneErr); err != nil || string(cut) != string(alone) || back.HasPast() {
 		t.Errorf("%x, %x, %v", cut, alone, err)
 	}
@@ -358,7 +360,7 @@ func TestWeightOfOrders(t *testing.T) {
 		"fees":             {Fees: slices.Repeat([]domain.Fee{{Type: text, Description: text}}, 100)},
 		"shipping":         {Shipping: &domain.Shipping{MethodID: text, MethodName: text, MethodDescription: text}},
 	} {
-		bytes, err := eventstore.Marshal(order)
+		bytes, err := codec.Marshal(order)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"payledger/domain"
+	"payledger/eventstore/format"
 )
 
 // ShardOf returns the shard of an aggregate.
@@ -24,7 +25,7 @@ const (
 
 // Load returns the newest event of an aggregate, with the state after it, or ErrNotFound.
 func (s *Store) Load(ctx context.Context, key Key, consistency Consistency) (*Recorded, error) {
-	if err := key.valid(); err != nil {
+	if err := key.Valid(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNotFound, err)
 	}
 	h := s.shard[s.ShardOf(key)]
@@ -48,26 +49,26 @@ func (s *Store) Load(ctx context.Context, key Key, consistency Consistency) (*Re
 
 // Read returns the event at an address. ErrNotFound: nothing acknowledged stands there.
 func (s *Store) Read(ctx context.Context, shard int, address uint64) (*Recorded, error) {
-	if shard < 0 || shard >= s.shards || GroupOf(address) == 0 {
+	if shard < 0 || shard >= s.shards || format.GroupOf(address) == 0 {
 		return nil, fmt.Errorf("%w: shard %d address %d", ErrNotFound, shard, address)
 	}
 	h := s.shard[shard]
-	if end, _ := h.end(); GroupOf(address) > end.Seq {
+	if end, _ := h.end(); format.GroupOf(address) > end.Seq {
 		if err := h.catchUp(ctx); err != nil {
 			return nil, err
 		}
-		if end, _ = h.end(); GroupOf(address) > end.Seq {
+		if end, _ = h.end(); format.GroupOf(address) > end.Seq {
 			return nil, ErrNotFound
 		}
 	}
-	g, err := h.readGroup(ctx, GroupOf(address))
+	g, err := h.readGroup(ctx, format.GroupOf(address))
 	if err != nil {
 		return nil, err
 	}
-	if FrameOf(address) >= len(g.frames) {
-		return nil, fmt.Errorf("%w: group %d has %d events", ErrNotFound, g.seq, len(g.frames))
+	if format.FrameOf(address) >= len(g.Frames) {
+		return nil, fmt.Errorf("%w: group %d has %d events", ErrNotFound, g.Seq, len(g.Frames))
 	}
-	return g.frames[FrameOf(address)], nil
+	return g.Frames[format.FrameOf(address)], nil
 }
 
 // History returns all events of an aggregate, oldest first, by walking back from the newest.
@@ -96,12 +97,12 @@ func (s *Store) walkTo(ctx context.Context, tip *Recorded, last func(*Recorded) 
 		previous, err := s.Read(ctx, r.Shard, r.PrevSeq)
 		switch {
 		case errors.Is(err, ErrNotFound):
-			return nil, fmt.Errorf("%w: %s revision %d is missing at sequence %d", ErrUnhealthy, r.Key, r.Revision-1, GroupOf(r.PrevSeq))
+			return nil, fmt.Errorf("%w: %s revision %d is missing at sequence %d", ErrUnhealthy, r.Key, r.Revision-1, format.GroupOf(r.PrevSeq))
 		case err != nil:
 			return nil, err
 		case previous.Key != r.Key || previous.Revision != r.Revision-1:
 			return nil, fmt.Errorf("%w: %s revision %d points at %s revision %d", ErrUnhealthy, r.Key, r.Revision, previous.Key, previous.Revision)
-		case r.state == nil && len(r.Body) > 0 && r.link(previous.Hash) != r.Hash:
+		case r.State() == nil && len(r.Body) > 0 && r.Link(previous.Hash) != r.Hash:
 			return nil, fmt.Errorf("%w: %s revision %d does not have the hash of its bytes", ErrUnhealthy, r.Key, r.Revision)
 		}
 		events = append(events, previous)

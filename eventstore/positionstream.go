@@ -7,6 +7,9 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"payledger/eventstore/codec"
+	"payledger/eventstore/format"
 )
 
 // Positions of readers that keep none of their own: one small record for each, in a stream beside the log in which
@@ -58,12 +61,12 @@ func (p *PositionStream) Load(ctx context.Context, reader string) ([]uint64, err
 	}
 	if err == nil {
 		found = readerPosition{}
-		err = Unmarshal(message.Data, &found)
+		err = codec.Unmarshal(message.Data, &found)
 	}
 	switch {
 	case err != nil:
 	case found.Schema > positionSchema:
-		err = fmt.Errorf("%w: schema %d, known is %d", ErrNewerSchema, found.Schema, positionSchema)
+		err = fmt.Errorf("%w: schema %d, known is %d", format.ErrNewerSchema, found.Schema, positionSchema)
 	case len(found.Log) != p.s.shards:
 		err = fmt.Errorf("it is of a log with %d shards, not %d", len(found.Log), p.s.shards)
 	}
@@ -75,7 +78,7 @@ func (p *PositionStream) Load(ctx context.Context, reader string) ([]uint64, err
 
 // Save replaces a reader's position; it is durable when Save returns.
 func (p *PositionStream) Save(ctx context.Context, reader string, at []uint64) error {
-	body, err := Marshal(readerPosition{Schema: positionSchema, Log: at})
+	body, err := codec.Marshal(readerPosition{Schema: positionSchema, Log: at})
 	if err != nil {
 		return err
 	}

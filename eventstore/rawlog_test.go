@@ -11,6 +11,7 @@ import (
 
 	"payledger/eventstore"
 	"payledger/eventstore/eventstoretest"
+	"payledger/eventstore/format"
 )
 
 // rawLog is a log whose groups a test writes past every store, as large as it wants.
@@ -76,7 +77,7 @@ func (l *rawLog) frames(t testing.TB, h *rawShard, keys ...eventstore.Key) (all 
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.Seq = eventstore.At(h.end.Seq, i)
+		r.Seq = format.At(h.end.Seq, i)
 		within[key] = r
 		all = append(all, r)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"payledger/domain"
 	"payledger/eventstore"
+	"payledger/eventstore/format"
 )
 
 // Readers take whole groups, of whatever size, and give their events one by one: a log with groups of 1, of 2 of the same
@@ -50,7 +51,7 @@ func readSubscribe(t *testing.T, l *rawLog, s *eventstore.Store, from string, fo
 	errEnd := errors.New("the end")
 	for shard, h := range l.shards {
 		last := h.all[len(h.all)-1]
-		afters := []uint64{0, eventstore.At(3, 0), eventstore.At(3, 200), eventstore.At(4, 100), eventstore.At(6, 255), last.Seq - 1}
+		afters := []uint64{0, format.At(3, 0), format.At(3, 200), format.At(4, 100), format.At(6, 255), last.Seq - 1}
 		for i := 0; i < len(h.all)-1; i += scale(5, 1) {
 			afters = append(afters, h.all[i].Seq)
 		}
@@ -71,7 +72,7 @@ func readSubscribe(t *testing.T, l *rawLog, s *eventstore.Store, from string, fo
 				return nil
 			})
 			if !errors.Is(err, errEnd) {
-				t.Fatalf("from %s after %d.%d: %v", from, eventstore.GroupOf(after), eventstore.FrameOf(after), err)
+				t.Fatalf("from %s after %d.%d: %v", from, format.GroupOf(after), format.FrameOf(after), err)
 			}
 		}
 	}
@@ -92,7 +93,7 @@ func readHistory(t *testing.T, l *rawLog, s *eventstore.Store) {
 			if n == eventstore.MaxFrames {
 				continue
 			}
-			if _, err := s.Read(ctx, shard, eventstore.At(group, n)); !errors.Is(err, eventstore.ErrNotFound) {
+			if _, err := s.Read(ctx, shard, format.At(group, n)); !errors.Is(err, eventstore.ErrNotFound) {
 				t.Errorf("group %d event %d: %v", group, n, err)
 			}
 		}
@@ -201,13 +202,13 @@ func readBefore(t *testing.T, l *rawLog, s *eventstore.Store) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if after >= r.Seq || i > 0 && eventstore.GroupOf(after) < eventstore.GroupOf(h.all[i-1].Seq) {
+			if after >= r.Seq || i > 0 && format.GroupOf(after) < format.GroupOf(h.all[i-1].Seq) {
 				t.Errorf("before event %d at %d: %d", i+1, r.Seq, after)
 			}
 		}
 		end := h.all[len(h.all)-1]
 		after, err := s.Before(testContext(t), shard, end.Time.Add(1))
-		if err != nil || eventstore.GroupOf(after) != eventstore.GroupOf(end.Seq) {
+		if err != nil || format.GroupOf(after) != format.GroupOf(end.Seq) {
 			t.Errorf("past the end: %d, %v", after, err)
 		}
 	}
@@ -294,14 +295,14 @@ func TestCheckpointsOfGroups(t *testing.T) {
 		for _, r := range h.all {
 			position, err := s.Position(testContext(t), shard, r.Seq)
 			if err != nil || position != order[[2]uint64{uint64(shard), r.Seq}] {
-				t.Fatalf("%d.%d: position %d, the auditor's %d, %v", eventstore.GroupOf(r.Seq), eventstore.FrameOf(r.Seq), position,
+				t.Fatalf("%d.%d: position %d, the auditor's %d, %v", format.GroupOf(r.Seq), format.FrameOf(r.Seq), position,
 					order[[2]uint64{uint64(shard), r.Seq}], err)
 			}
 		}
 	}
-	for _, at := range []uint64{eventstore.At(3, 0), eventstore.At(1, 1), eventstore.At(1<<40, 0), 0} {
+	for _, at := range []uint64{format.At(3, 0), format.At(1, 1), format.At(1<<40, 0), 0} {
 		if position, err := s.Position(testContext(t), 0, at); !errors.Is(err, eventstore.ErrNotFound) {
-			t.Errorf("%d.%d: %d, %v", eventstore.GroupOf(at), eventstore.FrameOf(at), position, err)
+			t.Errorf("%d.%d: %d, %v", format.GroupOf(at), format.FrameOf(at), position, err)
 		}
 	}
 }

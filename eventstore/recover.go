@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"payledger/eventstore/format"
 	"payledger/eventstore/tipstore"
 )
 
@@ -162,7 +163,7 @@ func (h *shard) eventsInLog(ctx context.Context) uint64 {
 	if err != nil {
 		return applied.Events
 	}
-	return g.events + uint64(len(g.frames))
+	return g.Events + uint64(len(g.Frames))
 }
 
 // begin takes the shard to where the tip store is.
@@ -180,7 +181,7 @@ func (h *shard) begin(ctx context.Context) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.head, h.front, h.synced = applied, applied, applied
-	h.newest.Store(&applied.groupLink)
+	h.newest.Store(&applied.Link)
 	if h.n != deliveryShard {
 		return nil
 	}
@@ -203,13 +204,13 @@ func (h *shard) recover(ctx context.Context) error {
 }
 
 // applied returns how far the tip store has applied the shard, and checks that the log still holds that group.
-func (h *shard) applied(ctx context.Context) (head, error) {
+func (h *shard) applied(ctx context.Context) (format.Head, error) {
 	value, err := h.s.tips.Get(appliedKey(h.n))
 	if errors.Is(err, tipstore.ErrNotFound) {
-		return head{}, nil
+		return format.Head{}, nil
 	}
 	if err != nil {
-		return head{}, err
+		return format.Head{}, err
 	}
 	applied, err := decodeHead(value)
 	if err != nil || applied.Seq == 0 {
@@ -223,7 +224,7 @@ func (h *shard) applied(ctx context.Context) (head, error) {
 	if errors.Is(err, ErrUnhealthy) {
 		return applied, err
 	}
-	if err == nil && there.hash != applied.Hash {
+	if err == nil && there.Hash != applied.Hash {
 		err = errors.New("it is another group than the one that was applied")
 	}
 	if err != nil {
@@ -233,19 +234,19 @@ func (h *shard) applied(ctx context.Context) (head, error) {
 }
 
 // replay takes a group that stood in the log when it was opened.
-func (h *shard) replay(g *group) error {
+func (h *shard) replay(g *format.Group) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if err := h.check(g); err != nil {
-		return h.damage(g.seq, err)
+		return h.damage(g.Seq, err)
 	}
-	if g.kind == groupClosing && g.seq < h.segmentLast {
-		closed, _ := h.find(g.seq)
-		if next, _ := h.find(g.seq + 1); next.number == closed.number {
-			return h.damage(g.seq+1, errors.New("it stands behind the closing group of its segment"))
+	if g.Kind == format.KindClosing && g.Seq < h.segmentLast {
+		closed, _ := h.find(g.Seq)
+		if next, _ := h.find(g.Seq + 1); next.number == closed.number {
+			return h.damage(g.Seq+1, errors.New("it stands behind the closing group of its segment"))
 		}
 	}
-	h.front = g.after(h.front)
+	h.front = g.After(h.front)
 	h.apply(g)
 	for h.dirtyBytes > h.s.dirtyLimit && !h.s.tipsFixed {
 		h.mu.Unlock()
@@ -326,7 +327,7 @@ func (s *Store) writeTips() error {
 	s.writing.Lock()
 	defer s.writing.Unlock()
 	shards := s.all()
-	heads := make([]head, len(shards))
+	heads := make([]format.Head, len(shards))
 	batch := s.tips.NewBatch()
 	changed := false
 	for n, h := range shards {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"time"
+
+	"payledger/eventstore/format"
 )
 
 // resolve finds out what became of the groups under way whose answers do not say so, the first one first. One
@@ -35,7 +37,7 @@ func (h *shard) resolveFirst(f *flight) {
 	case f.result == refused && !f.uncertain:
 		h.giveUp(f, ErrRefused, f.err)
 	case f.orphan && f.result == stored:
-		h.giveUp(f, ErrUnknown, h.fail(f.g.seq, errors.New("a group was stored on top of somebody else's")))
+		h.giveUp(f, ErrUnknown, h.fail(f.g.Seq, errors.New("a group was stored on top of somebody else's")))
 	case f.orphan && !f.silent: // an answer came, and it was no acknowledgement: it was not stored and never will be
 		h.takeBack(f)
 	case f.orphan:
@@ -49,16 +51,16 @@ func (h *shard) resolveFirst(f *flight) {
 func (h *shard) lookUp(f *flight) {
 	ctx, cancel := context.WithTimeout(h.s.life, readTimeout)
 	defer cancel()
-	there, err := h.groupAtLeader(ctx, f.g.seq)
+	there, err := h.groupAtLeader(ctx, f.g.Seq)
 	switch {
-	case err == nil && there.hash == f.g.hash:
+	case err == nil && there.Hash == f.g.Hash:
 		h.stands(f)
 	case err == nil:
 		h.superseded(f, there)
 	case errors.Is(err, ErrNotFound):
 		h.sendAgain(f)
-	case errors.Is(err, errGroup), errors.Is(err, errFrame):
-		h.giveUp(f, ErrUnknown, h.fail(f.g.seq, err))
+	case errors.Is(err, format.ErrGroup), errors.Is(err, format.ErrFrame):
+		h.giveUp(f, ErrUnknown, h.fail(f.g.Seq, err))
 	default:
 		h.waitOrEnd(f, err)
 	}
@@ -118,9 +120,9 @@ func (h *shard) stands(f *flight) {
 		return
 	}
 	h.flights = h.flights[1:]
-	h.seen, h.pendingDrafts[f.g.seq] = append(h.seen, f.g), f.drafts
+	h.seen, h.pendingDrafts[f.g.Seq] = append(h.seen, f.g), f.drafts
 	h.closed(f.g)
-	h.wanted = max(h.wanted, f.g.seq)
+	h.wanted = max(h.wanted, f.g.Seq)
 	if h.s.closing.Load() {
 		h.refuseWaiting(errors.New("the store was closed"))
 		return
@@ -132,25 +134,25 @@ func (h *shard) stands(f *flight) {
 func (h *shard) expire(f *flight) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if drafts, there := h.pendingDrafts[f.g.seq]; there {
-		delete(h.pendingDrafts, f.g.seq)
-		endAll(drafts, fmt.Errorf("%w: %s group %d is not known to be on disk", ErrUnknown, h.name(), f.g.seq))
+	if drafts, there := h.pendingDrafts[f.g.Seq]; there {
+		delete(h.pendingDrafts, f.g.Seq)
+		endAll(drafts, fmt.Errorf("%w: %s group %d is not known to be on disk", ErrUnknown, h.name(), f.g.Seq))
 	}
 }
 
 // superseded handles a group whose place another one has taken.
-func (h *shard) superseded(f *flight, there *group) {
+func (h *shard) superseded(f *flight, there *format.Group) {
 	h.mu.Lock()
-	ours := h.doubted[there.hash]
+	ours := h.doubted[there.Hash]
 	h.mu.Unlock()
 	if h.s.sole && !ours {
-		h.giveUp(f, ErrRefused, h.fail(there.seq, errors.New("somebody else has written to the log")))
+		h.giveUp(f, ErrRefused, h.fail(there.Seq, errors.New("somebody else has written to the log")))
 		return
 	}
 	h.takeBack(f)
 	ctx, cancel := context.WithTimeout(h.s.life, readTimeout)
 	defer cancel()
-	if err := h.readOn(ctx, there.seq); err != nil {
+	if err := h.readOn(ctx, there.Seq); err != nil {
 		h.s.log.Debug().Err(err).Int("shard", h.n).Msg("the log could not be read on; trying again")
 	}
 }
@@ -181,7 +183,7 @@ func (h *shard) takeBack(f *flight) {
 		again = append(again, d)
 	}
 	h.waiting = append(again, h.waiting...)
-	if f.g.kind == groupFence && len(h.pendingDrafts) == 0 {
+	if f.g.Kind == format.KindFence && len(h.pendingDrafts) == 0 {
 		h.wantLater(jitter()) // others wrote: several writers would only take each other's places
 	}
 }
@@ -202,7 +204,7 @@ func (h *shard) giveUp(f *flight, kind, cause error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if errors.Is(kind, ErrUnknown) {
-		h.doubted[f.g.hash] = true
+		h.doubted[f.g.Hash] = true
 	}
 	h.drop(f)
 	if cause == nil {
@@ -219,13 +221,13 @@ func (h *shard) drop(f *flight) {
 	h.forget(f.g)
 	h.front = h.head
 	for _, g := range h.seen {
-		h.front = g.after(h.front)
+		h.front = g.After(h.front)
 	}
 	for _, later := range h.flights {
 		later.orphan = true
-		h.front = later.g.after(h.front)
+		h.front = later.g.After(h.front)
 	}
-	if f.g.kind == groupClosing {
+	if f.g.Kind == format.KindClosing {
 		h.rolling = false
 	}
 }
@@ -233,7 +235,7 @@ func (h *shard) drop(f *flight) {
 // stop ends the first group under way, and the process: the disk no longer keeps what is written, or a group may
 // arrive that nobody waits for.
 func (h *shard) stop(f *flight, cause error) {
-	err := fmt.Errorf("%s: group %d is not known to be on disk after %s: %w", h.name(), f.g.seq, time.Since(f.began).Round(time.Second), cause)
+	err := fmt.Errorf("%s: group %d is not known to be on disk after %s: %w", h.name(), f.g.Seq, time.Since(f.began).Round(time.Second), cause)
 	h.s.fail(err, true)
-	h.giveUp(f, ErrUnknown, h.fail(f.g.seq, fmt.Errorf("%w: %w", ErrUnhealthy, err)))
+	h.giveUp(f, ErrUnknown, h.fail(f.g.Seq, fmt.Errorf("%w: %w", ErrUnhealthy, err)))
 }

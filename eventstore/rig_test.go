@@ -17,6 +17,7 @@ import (
 	"payledger/domain"
 	"payledger/eventstore"
 	"payledger/eventstore/eventstoretest"
+	"payledger/eventstore/format"
 )
 
 func TestMain(m *testing.M) {
@@ -204,7 +205,7 @@ type (
 
 func (added) Type() string { return "tally.added" }
 
-var tallies = eventstore.NewAggregate("tally", 1, []added{{}}, addUp)
+var tallies = format.NewAggregate("tally", 1, []added{{}}, addUp)
 
 func addUp(s tally, e added) tally {
 	s.Count++

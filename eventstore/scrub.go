@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"payledger/eventstore/blocks"
+	"payledger/eventstore/format"
 	"payledger/eventstore/tipstore"
 )
 
@@ -26,8 +27,8 @@ type scrub struct {
 	s       *Store
 	ended   atomic.Int64 // when the last whole pass began, in Unix seconds; 0: there was none
 	paced   func(ctx context.Context, n int) error
-	groups  map[int]groupLink // the newest group that was read of each shard in this pass
-	through map[int]head
+	groups  map[int]format.Link // the newest group that was read of each shard in this pass
+	through map[int]format.Head
 	torn    string // the torn tail that was seen last
 }
 
@@ -66,7 +67,7 @@ func (c *scrub) run(ctx context.Context) {
 // pass reads all streams once. A pass that was interrupted by a restart goes on where it was.
 func (c *scrub) pass(ctx context.Context, resume bool) error {
 	began := c.s.Now().Unix()
-	c.groups, c.through = map[int]groupLink{}, map[int]head{}
+	c.groups, c.through = map[int]format.Link{}, map[int]format.Head{}
 	known, beside := c.known() // before the folder is listed: segments are begun meanwhile
 	names, err := blocks.Streams(c.s.embedded.dir, ledgerAccount)
 	if err != nil {
@@ -236,12 +237,12 @@ func (c *scrub) group(h *shard, r blocks.Record) error {
 		return fmt.Errorf("%w: %w", blocks.ErrRefused, err)
 	}
 	before, known := c.groups[h.n]
-	if known && before.Seq+1 == g.seq && before.Hash != g.before {
-		return fmt.Errorf("%w: group %d names another group before it", blocks.ErrRefused, g.seq)
+	if known && before.Seq+1 == g.Seq && before.Hash != g.Before {
+		return fmt.Errorf("%w: group %d names another group before it", blocks.ErrRefused, g.Seq)
 	}
-	c.groups[h.n] = groupLink{g.seq, g.hash}
-	if end := c.through[h.n]; g.seq == end.Seq && g.hash != end.Hash {
-		return fmt.Errorf("%w: group %d is another one than the one that was acknowledged", blocks.ErrRefused, g.seq)
+	c.groups[h.n] = format.Link{Seq: g.Seq, Hash: g.Hash}
+	if end := c.through[h.n]; g.Seq == end.Seq && g.Hash != end.Hash {
+		return fmt.Errorf("%w: group %d is another one than the one that was acknowledged", blocks.ErrRefused, g.Seq)
 	}
 	return nil
 }

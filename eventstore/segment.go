@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"payledger/eventstore/format"
 )
 
 // A segment is one stream of a shard. Only the last one takes groups; it is closed by its last group, which names the
@@ -128,12 +130,12 @@ func (s *Store) segmentConfig(shard int, g segment) jetstream.StreamConfig {
 }
 
 // closed goes on behind an applied or seen group if it closes its segment. The caller holds the lock.
-func (h *shard) closed(g *group) {
-	if g.kind != groupClosing {
+func (h *shard) closed(g *format.Group) {
+	if g.Kind != format.KindClosing {
 		return
 	}
 	last := &h.segments[len(h.segments)-1]
-	if last.first > g.seq {
+	if last.first > g.Seq {
 		return // its successor is there already
 	}
 	h.rolling = true
@@ -141,7 +143,7 @@ func (h *shard) closed(g *group) {
 }
 
 // roll makes the segment that follows a closing group, and seals the closed one.
-func (h *shard) roll(g *group) {
+func (h *shard) roll(g *format.Group) {
 	for {
 		ctx, cancel := context.WithTimeout(h.s.life, readTimeout)
 		err := h.makeSuccessor(ctx, g)
@@ -158,8 +160,8 @@ func (h *shard) roll(g *group) {
 
 // makeSuccessor makes the segment that follows a closing group, unless it exists, and seals the one before it. It is
 // safe to repeat, and any node may do it.
-func (h *shard) makeSuccessor(ctx context.Context, g *group) error {
-	next := segment{number: g.next, first: g.seq + 1}
+func (h *shard) makeSuccessor(ctx context.Context, g *format.Group) error {
+	next := segment{number: g.Next, first: g.Seq + 1}
 	if !h.s.readOnly {
 		_, err := h.s.js.CreateStream(ctx, h.s.segmentConfig(h.n, next))
 		if err != nil && !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
@@ -168,11 +170,11 @@ func (h *shard) makeSuccessor(ctx context.Context, g *group) error {
 	}
 	h.mu.Lock()
 	last := &h.segments[len(h.segments)-1]
-	if last.first > g.seq {
+	if last.first > g.Seq {
 		h.mu.Unlock()
 		return nil
 	}
-	last.last = g.seq
+	last.last = g.Seq
 	full := *last
 	h.segments = append(h.segments, next)
 	h.rolling = false

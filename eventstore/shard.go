@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"payledger/eventstore/format"
 )
 
 const (
@@ -28,55 +30,55 @@ type shard struct {
 	n int
 
 	mu       sync.Mutex
-	head     head
-	grown    chan struct{} // closed and replaced whenever head grows
-	recent   []*group      // the newest applied groups, in order
-	bytes    int           // of recent
+	head     format.Head
+	grown    chan struct{}   // closed and replaced whenever head grows
+	recent   []*format.Group // the newest applied groups, in order
+	bytes    int             // of recent
 	segments []segment
-	rolling  bool   // a segment was closed and its successor is being made
-	rollFrom uint32 // the segment of this number is closed as soon as it is open, however small it is
-	floor    Floor  // of deliveries: what was dropped
-	begins   head   // the end of the segment before the first one, as the first group names it
+	rolling  bool        // a segment was closed and its successor is being made
+	rollFrom uint32      // the segment of this number is closed as soon as it is open, however small it is
+	floor    Floor       // of deliveries: what was dropped
+	begins   format.Head // the end of the segment before the first one, as the first group names it
 	stopped  error
 
 	dirty       map[Key]*Recorded // applied, and not yet in the tip store
 	flushing    map[Key]*Recorded // being written to the tip store
 	dirtyBytes  int
-	left        unwritten                 // what left states with the events in dirty, flushing and before them
-	flushHead   head                      // the end of the shard with flushing
-	passed      [][]byte                  // places of open deliveries that are in the tip store and not open any more
-	passing     [][]byte                  // of them those that are being written
-	synced      head                      // what the tip store has on the disk
-	newest      atomic.Pointer[groupLink] // head, for the witness of another shard
-	segmentLast uint64                    // last sequence of the open segment when the log was opened
+	left        unwritten                   // what left states with the events in dirty, flushing and before them
+	flushHead   format.Head                 // the end of the shard with flushing
+	passed      [][]byte                    // places of open deliveries that are in the tip store and not open any more
+	passing     [][]byte                    // of them those that are being written
+	synced      format.Head                 // what the tip store has on the disk
+	newest      atomic.Pointer[format.Link] // head, for the witness of another shard
+	segmentLast uint64                      // last sequence of the open segment when the log was opened
 
 	// Beyond head.
-	front         head                // the end of the shard once everything under way stands
-	seen          []*group            // read from the log, not known to be durable
-	flights       []*flight           // sent, in order
-	pending       map[Key]int         // how many groups beyond head hold an event of the aggregate
-	pendingDrafts map[uint64][]*entry // of groups of ours among seen, by sequence
-	building      bool                // a group is being encoded
-	resolving     bool                // somebody finds out what became of the first flight
-	waiting       []*entry            // first come, first served
-	wanted        uint64              // somebody waits for the acknowledgement of this group: an empty one is sent if no other is
-	told          uint64              // the newest group of this shard that a group calls acknowledged
-	tell          bool                // an empty group is to say so of head, if no other does
-	doubted       map[Hash]bool       // groups of ours with an unknown outcome
-	witness       func() witness      // of the next shard
-	named         time.Time           // when a group named a witness last
+	front         format.Head           // the end of the shard once everything under way stands
+	seen          []*format.Group       // read from the log, not known to be durable
+	flights       []*flight             // sent, in order
+	pending       map[Key]int           // how many groups beyond head hold an event of the aggregate
+	pendingDrafts map[uint64][]*entry   // of groups of ours among seen, by sequence
+	building      bool                  // a group is being encoded
+	resolving     bool                  // somebody finds out what became of the first flight
+	waiting       []*entry              // first come, first served
+	wanted        uint64                // somebody waits for the acknowledgement of this group: an empty one is sent if no other is
+	told          uint64                // the newest group of this shard that a group calls acknowledged
+	tell          bool                  // an empty group is to say so of head, if no other does
+	doubted       map[Hash]bool         // groups of ours with an unknown outcome
+	witness       func() format.Witness // of the next shard
+	named         time.Time             // when a group named a witness last
 }
 
 func newShard(s *Store, n int) *shard {
 	h := &shard{
 		s: s, n: n, grown: make(chan struct{}), dirty: map[Key]*Recorded{}, pending: map[Key]int{}, doubted: map[Hash]bool{}, pendingDrafts: map[uint64][]*entry{},
 	}
-	h.newest.Store(&groupLink{})
+	h.newest.Store(&format.Link{})
 	return h
 }
 
 // end returns the shard's last acknowledged group, and a channel that closes when there is another.
-func (h *shard) end() (head, <-chan struct{}) {
+func (h *shard) end() (format.Head, <-chan struct{}) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.head, h.grown
@@ -106,28 +108,28 @@ func (h *shard) known(key Key) *Recorded {
 
 // apply makes an acknowledged group part of what is known. The caller holds the lock, and has checked the group if
 // it was not made here.
-func (h *shard) apply(g *group) {
-	h.head = g.after(h.head)
-	h.newest.Store(&groupLink{g.seq, g.hash})
-	for _, r := range g.frames {
-		r := r.owned()
+func (h *shard) apply(g *format.Group) {
+	h.head = g.After(h.head)
+	h.newest.Store(&format.Link{Seq: g.Seq, Hash: g.Hash})
+	for _, r := range g.Frames {
+		r := r.Owned()
 		h.s.recent.put(r)
 		if replaced := h.dirty[r.Key]; replaced != nil {
-			h.dirtyBytes -= replaced.size()
+			h.dirtyBytes -= replaced.Size()
 		} else if h.n == deliveryShard {
 			h.pass(r)
 		}
 		if r.Key == floorKey {
 			h.noteFloor(r)
 		}
-		h.dirty[r.Key] = r.light()
-		h.dirtyBytes += h.dirty[r.Key].size() + h.left.add(r)
+		h.dirty[r.Key] = r.Light()
+		h.dirtyBytes += h.dirty[r.Key].Size() + h.left.add(r)
 	}
-	g = g.light()
+	g = g.Light()
 	h.recent = append(h.recent, g)
-	h.bytes += g.held
+	h.bytes += g.Held
 	for h.bytes > recentBytes || len(h.recent) > recentGroups {
-		h.bytes -= h.recent[0].held
+		h.bytes -= h.recent[0].Held
 		h.recent[0] = nil
 		h.recent = h.recent[1:]
 	}
@@ -143,20 +145,20 @@ var errBusy = errors.New("eventstore: a group of ours is under way")
 
 // observe takes the next group that was read from the log. errBusy: it is to be read again later. Any other error means
 // that the log is damaged.
-func (h *shard) observe(g *group) error {
+func (h *shard) observe(g *format.Group) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
-	case len(h.flights) > 0 || h.building || g.seq > h.front.Seq+1:
+	case len(h.flights) > 0 || h.building || g.Seq > h.front.Seq+1:
 		return errBusy
-	case g.seq <= h.front.Seq:
+	case g.Seq <= h.front.Seq:
 		return nil
 	}
 	if err := h.check(g); err != nil {
-		return h.damage(g.seq, err)
+		return h.damage(g.Seq, err)
 	}
-	delete(h.doubted, g.hash)
-	h.front = g.after(h.front)
+	delete(h.doubted, g.Hash)
+	h.front = g.After(h.front)
 	if h.s.replicas > 1 || h.s.readOnly { // a reader sees what a quorum has committed
 		h.apply(g)
 		h.closed(g)
@@ -164,16 +166,16 @@ func (h *shard) observe(g *group) error {
 		return nil
 	}
 	h.seen = append(h.seen, g)
-	for _, r := range g.frames {
+	for _, r := range g.Frames {
 		h.pending[r.Key]++
 	}
 	h.closed(g)
-	if w := g.witness; w.Shard == h.n { // its writer has the acknowledgement
+	if w := g.Witness; w.Shard == h.n { // its writer has the acknowledgement
 		h.told = max(h.told, w.Seq)
 		h.confirm(w.Seq)
 	}
-	if len(g.frames) > 0 {
-		time.AfterFunc(fenceDelay+jitter(), func() { h.wantFence(g.seq) })
+	if len(g.Frames) > 0 {
+		time.AfterFunc(fenceDelay+jitter(), func() { h.wantFence(g.Seq) })
 	}
 	h.leave()
 	return nil
@@ -183,19 +185,19 @@ func (h *shard) lastSeen() uint64 {
 	if len(h.seen) == 0 {
 		return 0
 	}
-	return h.seen[len(h.seen)-1].seq
+	return h.seen[len(h.seen)-1].Seq
 }
 
 // confirm applies the groups up to seq that were read from the log: an acknowledgement covers them. The caller holds
 // the lock.
 func (h *shard) confirm(seq uint64) {
-	for len(h.seen) > 0 && h.seen[0].seq <= seq {
+	for len(h.seen) > 0 && h.seen[0].Seq <= seq {
 		g := h.seen[0]
 		h.seen = h.seen[1:]
 		h.forget(g)
 		h.apply(g)
-		endAll(h.pendingDrafts[g.seq], nil)
-		delete(h.pendingDrafts, g.seq)
+		endAll(h.pendingDrafts[g.Seq], nil)
+		delete(h.pendingDrafts, g.Seq)
 	}
 }
 
@@ -206,24 +208,24 @@ func (h *shard) shared() bool { return !h.s.sole && h.s.replicas == 1 }
 // next returns the group that follows everything under way, without events. It names the newest acknowledged group of
 // the next shard, unless a group did so a moment ago; on a shared shard that of its own, which saves the others the
 // asking. The caller holds the lock.
-func (h *shard) next(kind groupKind) *group {
-	g := &group{
-		kind: kind, shard: h.n, log: h.s.id, seq: h.front.Seq + 1, before: h.front.Hash,
-		events: h.front.Events, aggs: h.front.Aggregates, witness: witness{Shard: noShard},
+func (h *shard) next(kind format.Kind) *format.Group {
+	g := &format.Group{
+		Kind: kind, Shard: h.n, Log: h.s.id, Seq: h.front.Seq + 1, Before: h.front.Hash,
+		Events: h.front.Events, Aggregates: h.front.Aggregates, Witness: format.Witness{Shard: format.NoShard},
 	}
 	if h.shared() && h.head.Seq > h.told {
-		g.witness, h.told, h.tell = witness{h.n, h.head.groupLink}, h.head.Seq, false
+		g.Witness, h.told, h.tell = format.Witness{Shard: h.n, Link: h.head.Link}, h.head.Seq, false
 		return g
 	}
 	if now := time.Now(); now.Sub(h.named) > witnessEvery {
-		g.witness, h.named = h.witness(), now
+		g.Witness, h.named = h.witness(), now
 	}
 	return g
 }
 
 // forget takes the group's aggregates out of pending.
-func (h *shard) forget(g *group) {
-	for _, r := range g.frames {
+func (h *shard) forget(g *format.Group) {
+	for _, r := range g.Frames {
 		if h.pending[r.Key]--; h.pending[r.Key] == 0 {
 			delete(h.pending, r.Key)
 		}
@@ -307,8 +309,8 @@ func (h *shard) catchUp(ctx context.Context) error {
 // the lock.
 func (h *shard) lastEvents() uint64 {
 	for i := len(h.seen) - 1; i >= 0; i-- {
-		if len(h.seen[i].frames) > 0 {
-			return h.seen[i].seq
+		if len(h.seen[i].Frames) > 0 {
+			return h.seen[i].Seq
 		}
 	}
 	return 0
@@ -342,11 +344,11 @@ func (h *shard) fail(seq uint64, err error) error {
 }
 
 // from returns the applied groups in memory from seq on; none when the first of them is not in memory.
-func (h *shard) from(seq uint64) []*group {
+func (h *shard) from(seq uint64) []*format.Group {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(h.recent) == 0 || seq < h.recent[0].seq || seq > h.head.Seq {
+	if len(h.recent) == 0 || seq < h.recent[0].Seq || seq > h.head.Seq {
 		return nil
 	}
-	return h.recent[seq-h.recent[0].seq:]
+	return h.recent[seq-h.recent[0].Seq:]
 }

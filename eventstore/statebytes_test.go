@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"payledger/eventstore"
+	"payledger/eventstore/codec"
+	"payledger/eventstore/format"
 )
 
 // The state cut out of a body is the state that decodes from it, for every golden body; what is no body is
@@ -22,12 +24,12 @@ func TestStateBytes(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", file, err)
 		}
-		_, want, err := eventstore.Generic(&eventstore.Recorded{Body: body})
+		_, want, err := format.Generic(&eventstore.Recorded{Body: body})
 		if err != nil {
 			t.Fatal(err)
 		}
 		var got map[string]any
-		if err := eventstore.Unmarshal(cut, &got); err != nil {
+		if err := codec.Unmarshal(cut, &got); err != nil {
 			t.Fatalf("%s: %v", file, err)
 		}
 		same(t, "keys", len(got), len(want))

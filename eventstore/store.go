@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
 
+	"payledger/eventstore/format"
 	"payledger/eventstore/tipstore"
 )
 
@@ -64,7 +65,7 @@ type Store struct {
 	log      zerolog.Logger
 	now      func() time.Time
 	random   io.Reader
-	id       LogID
+	id       format.LogID
 	shards   int
 	replicas int
 	readOnly bool
@@ -253,7 +254,7 @@ func (s *Store) numbered(n int) *shard {
 }
 
 // ID is the log's id.
-func (s *Store) ID() LogID { return s.id }
+func (s *Store) ID() format.LogID { return s.id }
 
 // Now is the store's clock, in UTC to the microsecond: the resolution of every time in the log.
 func (s *Store) Now() time.Time { return s.now().UTC().Truncate(time.Microsecond) }

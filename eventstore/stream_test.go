@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"payledger/eventstore"
+	"payledger/eventstore/format"
 )
 
 // TestKeysInTexts: an id whose holder can pay with it, a session's or an instrument's, stands in no text; two texts about
@@ -30,7 +31,7 @@ func TestKeysInTexts(t *testing.T) {
 	r := &eventstore.Recorded{Key: eventstore.Sessions.Key("acct", secret), Type: "session.created", Schema: eventstore.Sessions.Schema, Body: []byte("x")}
 	_, eventErr := eventstore.Sessions.Event(r)
 	_, stateErr := eventstore.Sessions.State(r)
-	_, _, genericErr := eventstore.Generic(r)
+	_, _, genericErr := format.Generic(r)
 	_, bytesErr := r.StateBytes()
 	r.Schema++
 	_, newerErr := eventstore.Sessions.Event(r)

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"payledger/eventstore/format"
 )
 
 // minPayload must be the server's max_payload at least: an outcome must always fit.
@@ -246,9 +248,9 @@ func checkState(state jetstream.StreamState, first uint64) error {
 }
 
 // witnessOf returns a function for the newest acknowledged group of a shard, to be called without its lock.
-func (s *Store) witnessOf(n int) func() witness {
+func (s *Store) witnessOf(n int) func() format.Witness {
 	h := s.all()[n]
-	return func() witness { return witness{h.n, *h.newest.Load()} }
+	return func() format.Witness { return format.Witness{Shard: h.n, Link: *h.newest.Load()} }
 }
 
 // recheckSegments compares what the server says of the streams with what was read from them: a message that is gone is
@@ -356,7 +358,7 @@ func (s *Store) compareReader(ctx context.Context, reader string, positions []ui
 		}
 		if last < address {
 			return fmt.Errorf("%w: %s has read %s up to %d.%d, but it ends at %d.%d", ErrUnhealthy, reader, s.shard[shard].name(),
-				GroupOf(address), FrameOf(address), GroupOf(last), FrameOf(last))
+				format.GroupOf(address), format.FrameOf(address), format.GroupOf(last), format.FrameOf(last))
 		}
 	}
 	return nil

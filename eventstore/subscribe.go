@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"payledger/eventstore/format"
 )
 
 const (
@@ -29,8 +31,8 @@ const (
 // groups come from memory, older ones from the log.
 func (s *Store) Subscribe(ctx context.Context, shard int, after uint64, handle func(*Recorded) error) error {
 	h := s.shard[shard]
-	each := func(g *group) error {
-		for _, r := range g.frames {
+	each := func(g *format.Group) error {
+		for _, r := range g.Frames {
 			if r.Seq <= after {
 				continue
 			}
@@ -40,14 +42,14 @@ func (s *Store) Subscribe(ctx context.Context, shard int, after uint64, handle f
 		}
 		return ctx.Err()
 	}
-	return h.follow(ctx, max(1, GroupOf(after)), each)
+	return h.follow(ctx, max(1, format.GroupOf(after)), each)
 }
 
 // handlerError is an error of a subscriber's own.
 type handlerError struct{ error }
 
 // hand hands groups from next up to end to each, and returns the sequence to go on with.
-func (h *shard) hand(ctx context.Context, next, end uint64, each func(*group) error) (uint64, error) {
+func (h *shard) hand(ctx context.Context, next, end uint64, each func(*format.Group) error) (uint64, error) {
 	if gs := h.from(next); len(gs) > 0 {
 		for _, g := range gs {
 			if err := each(g); err != nil {
@@ -57,7 +59,7 @@ func (h *shard) hand(ctx context.Context, next, end uint64, each func(*group) er
 		}
 		return next, nil
 	}
-	err := h.readGroups(ctx, next, min(end, next+catchUpGroups-1), func(g *group) error {
+	err := h.readGroups(ctx, next, min(end, next+catchUpGroups-1), func(g *format.Group) error {
 		err := each(g)
 		if err == nil {
 			next++

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"payledger/domain"
+	"payledger/eventstore/format"
 	"payledger/eventstore/tipstore"
 )
 
@@ -84,7 +85,7 @@ func encodeTip(r *Recorded) []byte {
 	b := make([]byte, 0, 16+len(r.Body)+700)
 	b = binary.BigEndian.AppendUint64(b, r.Seq)
 	b = binary.BigEndian.AppendUint64(b, r.Number)
-	return r.appendFrame(b)
+	return r.AppendFrame(b)
 }
 
 // decodeTip reads the value of a tip; the event shares its memory.
@@ -92,7 +93,7 @@ func decodeTip(shard int, value []byte) (*Recorded, error) {
 	if len(value) < 16 {
 		return nil, fmt.Errorf("%w: a tip of %d bytes", tipstore.ErrDamaged, len(value))
 	}
-	r, rest, err := parseFrame(value[16:])
+	r, rest, err := format.ParseFrame(value[16:])
 	if err == nil && len(rest) > 0 {
 		err = fmt.Errorf("%d bytes after the frame", len(rest))
 	}
@@ -103,7 +104,7 @@ func decodeTip(shard int, value []byte) (*Recorded, error) {
 	return r, nil
 }
 
-func encodeHead(h head) []byte {
+func encodeHead(h format.Head) []byte {
 	var b []byte
 	for _, n := range []uint64{h.Seq, h.Events, h.Aggregates, h.Last} {
 		b = binary.BigEndian.AppendUint64(b, n)
@@ -111,7 +112,7 @@ func encodeHead(h head) []byte {
 	return append(b, h.Hash[:]...)
 }
 
-func decodeHead(b []byte) (h head, err error) {
+func decodeHead(b []byte) (h format.Head, err error) {
 	if len(b) != 4*8+len(h.Hash) {
 		return h, fmt.Errorf("%w: an applied place of %d bytes", tipstore.ErrDamaged, len(b))
 	}
@@ -193,9 +194,9 @@ func (t *recentTips) keep(r *Recorded) {
 		return
 	}
 	if replaced := t.recent[r.Key]; replaced != nil {
-		t.size -= replaced.size()
+		t.size -= replaced.Size()
 	}
-	t.size += r.size()
+	t.size += r.Size()
 	t.recent[r.Key] = r
 	if t.size > t.capacity/2 {
 		t.older, t.recent, t.size = t.recent, map[Key]*Recorded{}, 0

@@ -16,6 +16,7 @@ import (
 	"payledger/domain"
 	"payledger/eventstore"
 	"payledger/eventstore/eventstoretest"
+	"payledger/eventstore/format"
 )
 
 // writers are the ways in which a store writes: alone, as in production, and as one of several.
@@ -149,7 +150,7 @@ func testOwnBelowTip(t *testing.T, r *rig) {
 		next()
 		publish(t, flight, 10071) // the same bytes again
 	}
-	if err := flight.Lose(ctx); err != nil || mine.Seq != eventstore.At(flight.Seq(), 0) {
+	if err := flight.Lose(ctx); err != nil || mine.Seq != format.At(flight.Seq(), 0) {
 		t.Errorf("%v, %+v", err, mine)
 	}
 	behind.Wait()

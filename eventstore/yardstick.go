@@ -105,7 +105,7 @@ func (s *Store) Size(ctx context.Context) (Size, error) {
 		h.mu.Lock()
 		all.Events += h.head.Events
 		for _, g := range h.recent {
-			bytes, frames = bytes+g.size, frames+len(g.frames)
+			bytes, frames = bytes+g.Size, frames+len(g.Frames)
 		}
 		h.mu.Unlock()
 	}

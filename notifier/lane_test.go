@@ -17,6 +17,7 @@ import (
 	"payledger/domain/processor"
 	"payledger/eventstore"
 	"payledger/eventstore/eventstoretest"
+	"payledger/eventstore/format"
 	"payledger/notifier/delivery"
 	"payledger/notifier/health"
 )
@@ -266,7 +267,7 @@ func TestPoison(t *testing.T) {
 	r.endpoint(inbox.url)
 	r.pay(processor.Succeeded)
 	inbox.take(1)
-	strange := eventstore.NewAggregate("payment", 1, []teleported{{}}, func(s int, _ teleported) int { return s + 1 })
+	strange := format.NewAggregate("payment", 1, []teleported{{}}, func(s int, _ teleported) int { return s + 1 })
 	key := strange.Key(merchantID, "01strange")
 	execute(r, strange, key, func(eventstore.Meta, int) (teleported, error) { return teleported{}, nil })
 	for range 2 {

@@ -15,6 +15,7 @@ import (
 	"payledger/domain/processor"
 	"payledger/domain/webhook"
 	"payledger/eventstore"
+	"payledger/eventstore/codec"
 	"payledger/eventstore/eventstoretest"
 	"payledger/notifier/payload"
 )
@@ -36,7 +37,7 @@ func disputeTold(t *testing.T, facts ...dispute.Fact) *eventstore.Recorded {
 		}
 		s = dispute.Evolve(s, event)
 	}
-	body, err := eventstore.Marshal(map[string]any{"event": event, "state": s})
+	body, err := codec.Marshal(map[string]any{"event": event, "state": s})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"payledger/domain/workflow"
 	"payledger/eventstore"
 	"payledger/eventstore/causes"
+	"payledger/eventstore/codec"
 	"payledger/eventstore/eventstoretest"
 	"payledger/notifier/payload"
 )
@@ -53,7 +54,7 @@ func failedRunEvent(t *testing.T) *eventstore.Recorded {
 		}
 		s = workflow.EvolveRun(s, event)
 	}
-	body, err := eventstore.Marshal(map[string]any{"event": event, "state": s})
+	body, err := codec.Marshal(map[string]any{"event": event, "state": s})
 	if err != nil {
 		t.Fatal(err)
 	}

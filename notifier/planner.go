@@ -15,6 +15,7 @@ import (
 	"payledger/domain/webhook"
 	"payledger/eventstore"
 	"payledger/eventstore/causes"
+	"payledger/eventstore/format"
 	"payledger/notifier/delivery"
 	"payledger/notifier/health"
 	"payledger/notifier/message"
@@ -249,6 +250,6 @@ func (p *planner) persist(ctx context.Context, do func() error) error {
 
 // permanent tells what no repetition changes.
 func permanent(err error) bool {
-	return errors.Is(err, eventstore.ErrNewerSchema) || errors.Is(err, eventstore.ErrUnknownEvent) ||
+	return errors.Is(err, format.ErrNewerSchema) || errors.Is(err, format.ErrUnknownEvent) ||
 		errors.Is(err, delivery.ErrNewerRecord)
 }

@@ -11,6 +11,7 @@ import (
 	"payledger/domain/webhook"
 	"payledger/eventstore"
 	"payledger/eventstore/causes"
+	"payledger/eventstore/codec"
 	"payledger/notifier/delivery"
 	"payledger/projections/deliveries"
 )
@@ -57,7 +58,7 @@ func replayName(owner domain.AccountID, id string) string {
 func (r *replay) name() string { return replayName(r.Account, r.ID) }
 
 func (r *replay) encode() ([]byte, error) {
-	body, err := eventstore.Marshal(r)
+	body, err := codec.Marshal(r)
 	if err != nil {
 		return nil, fmt.Errorf("notifier: replay %s: %w", r.ID, err)
 	}
@@ -66,7 +67,7 @@ func (r *replay) encode() ([]byte, error) {
 
 func decodeReplay(stored eventstore.StoredDelivery) (replay, error) {
 	var r replay
-	err := eventstore.Unmarshal(stored.Body, &r)
+	err := codec.Unmarshal(stored.Body, &r)
 	switch {
 	case err != nil:
 	case r.Schema > replaySchema:

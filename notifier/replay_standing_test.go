@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"payledger/domain/processor"
-	"payledger/eventstore"
+	"payledger/eventstore/codec"
 	"payledger/notifier/delivery"
 	"payledger/projections/deliveries"
 )
@@ -241,7 +241,7 @@ func TestReplaysUnreadable(t *testing.T) {
 func (r *logRig) putOpen(at uint64, open openReplays) {
 	r.t.Helper()
 	open.Before = at
-	body, err := eventstore.Marshal(open)
+	body, err := codec.Marshal(open)
 	r.must(err)
 	_, err = r.log.stream.Put(context.Background(), replaysName, at, body, true)
 	r.must(err)

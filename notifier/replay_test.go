@@ -19,6 +19,7 @@ import (
 	"payledger/domain/processor"
 	"payledger/domain/webhook"
 	"payledger/eventstore"
+	"payledger/eventstore/codec"
 	"payledger/projections/deliveries"
 )
 
@@ -392,7 +393,7 @@ func TestReplayBytes(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(back, goldenReplay) {
 		t.Errorf("read back as %+v, %v", back, err)
 	}
-	open, err := eventstore.Marshal(openReplays{Schema: 1, Open: []string{goldenReplay.name()}, Runner: goldenReplay.Runner, Before: 12})
+	open, err := codec.Marshal(openReplays{Schema: 1, Open: []string{goldenReplay.name()}, Runner: goldenReplay.Runner, Before: 12})
 	if err != nil {
 		t.Fatal(err)
 	}

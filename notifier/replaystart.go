@@ -12,6 +12,7 @@ import (
 	"payledger/domain/account"
 	"payledger/domain/webhook"
 	"payledger/eventstore"
+	"payledger/eventstore/codec"
 	"payledger/notifier/delivery"
 	"payledger/notifier/message"
 	"payledger/projections/deliveries"
@@ -229,7 +230,7 @@ func (l *DeliveryLog) openReplays(ctx context.Context) (openReplays, uint64, err
 		return o, 0, nil
 	}
 	if err == nil {
-		err = eventstore.Unmarshal(stored.Body, &o)
+		err = codec.Unmarshal(stored.Body, &o)
 	}
 	if err == nil && o.Schema > openSchema {
 		err = fmt.Errorf("%w: schema %d, known is %d", delivery.ErrNewerRecord, o.Schema, openSchema)
@@ -251,7 +252,7 @@ func (l *DeliveryLog) changeOpen(ctx context.Context, change func([]string) ([]s
 		if err != nil || slices.Equal(open, o.Open) {
 			return err
 		}
-		body, err := eventstore.Marshal(openReplays{Schema: openSchema, Open: open, Runner: l.runner, Before: at})
+		body, err := codec.Marshal(openReplays{Schema: openSchema, Open: open, Runner: l.runner, Before: at})
 		if err != nil {
 			return fmt.Errorf("notifier: replays: %w", err)
 		}

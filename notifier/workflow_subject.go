@@ -8,6 +8,7 @@ import (
 	"payledger/domain/dispute"
 	"payledger/domain/payment"
 	"payledger/eventstore"
+	"payledger/eventstore/format"
 	"payledger/eventstore/workflows"
 	conditions "payledger/eventstore/workflows/condition"
 	"payledger/notifier/payload"
@@ -65,7 +66,7 @@ func (w Workflows) subjectOf(ctx context.Context, r *eventstore.Recorded) (m sub
 		m.payment, err = w.disputed(ctx, r, s)
 		return m, err
 	default:
-		return m, fmt.Errorf("notifier: %w: %s starts no workflow", eventstore.ErrUnknownEvent, r.Type)
+		return m, fmt.Errorf("notifier: %w: %s starts no workflow", format.ErrUnknownEvent, r.Type)
 	}
 }
 

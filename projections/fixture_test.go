@@ -16,6 +16,7 @@ import (
 	"payledger/domain/processor"
 	"payledger/domain/session"
 	"payledger/eventstore"
+	"payledger/eventstore/codec"
 )
 
 const testAccount domain.AccountID = "acct1"
@@ -46,7 +47,7 @@ func record[S any, E domain.Event](l *logbook, a *eventstore.Aggregate[S, E], st
 		panic(err)
 	}
 	state = a.Evolve(state, e)
-	body, err := eventstore.Marshal(map[string]any{"event": e, "state": state})
+	body, err := codec.Marshal(map[string]any{"event": e, "state": state})
 	if err != nil {
 		panic(err)
 	}

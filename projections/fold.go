@@ -15,6 +15,7 @@ import (
 	"payledger/domain/session"
 	"payledger/domain/workflow"
 	"payledger/eventstore"
+	"payledger/eventstore/format"
 )
 
 // place is the position of a shard: the address and the number of its last applied event, and the event's hash to
@@ -196,11 +197,11 @@ func understood(r *eventstore.Recorded) error {
 	v, known := vocabularies[r.Aggregate]
 	switch {
 	case !known:
-		return fmt.Errorf("%w: aggregate %q", eventstore.ErrUnknownEvent, r.Aggregate)
+		return fmt.Errorf("%w: aggregate %q", format.ErrUnknownEvent, r.Aggregate)
 	case r.Schema > v.schema:
-		return fmt.Errorf("%w: schema %d, known is %d", eventstore.ErrNewerSchema, r.Schema, v.schema)
+		return fmt.Errorf("%w: schema %d, known is %d", format.ErrNewerSchema, r.Schema, v.schema)
 	case !v.types[r.Type]:
-		return fmt.Errorf("%w: %s", eventstore.ErrUnknownEvent, r.Type)
+		return fmt.Errorf("%w: %s", format.ErrUnknownEvent, r.Type)
 	}
 	return nil
 }

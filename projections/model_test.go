@@ -20,6 +20,7 @@ import (
 	"payledger/domain/session"
 	"payledger/domain/workflow"
 	"payledger/eventstore"
+	"payledger/eventstore/format"
 	"payledger/projections/sqlitefile"
 )
 
@@ -204,8 +205,8 @@ func TestRevisionGap(t *testing.T) {
 // it is.
 func TestOlderSchema(t *testing.T) {
 	older := eventstore.Payments.Schema
-	newer := eventstore.NewAggregate("payment", older+1, payment.Events(), payment.Evolve)
-	newer.Upgrades[payment.Created{}.Type()] = map[int]eventstore.Upgrade{older: func(e map[string]any) map[string]any {
+	newer := format.NewAggregate("payment", older+1, payment.Events(), payment.Evolve)
+	newer.Upgrades[payment.Created{}.Type()] = map[int]format.Upgrade{older: func(e map[string]any) map[string]any {
 		e["orderId"] = "upgraded " + e["orderId"].(string)
 		return e
 	}}

@@ -21,6 +21,7 @@ import (
 	"payledger/domain/session"
 	"payledger/eventstore"
 	"payledger/eventstore/eventstoretest"
+	"payledger/eventstore/format"
 	"payledger/eventstore/pending"
 )
 
@@ -260,7 +261,7 @@ func TestPoisonInTheLog(t *testing.T) {
 	store := openStore(t)
 	ctx := testContext(t)
 	s := createPayment(t, store, 1)
-	newer := eventstore.NewAggregate("parcel", 1, []payment.Event{payment.AuthorizationTimedOut{}}, payment.Evolve)
+	newer := format.NewAggregate("parcel", 1, []payment.Event{payment.AuthorizationTimedOut{}}, payment.Evolve)
 	key := newer.Key(testAccount, string(s.ID)) // the same id: the same shard, right after it
 	command(t, store, newer, key, func(s payment.State, m eventstore.Meta) (payment.Event, error) {
 		return payment.AuthorizationTimedOut{NoAnswer: payment.NoAnswer{At: m.At, Request: 1}}, nil
@@ -274,7 +275,7 @@ func TestPoisonInTheLog(t *testing.T) {
 	for restart := range 2 {
 		n := startNode(t, store, dir)
 		err := <-n.result
-		if !errors.Is(err, eventstore.ErrUnknownEvent) || n.Healthy() == nil || n.Healthy().Error() != err.Error() {
+		if !errors.Is(err, format.ErrUnknownEvent) || n.Healthy() == nil || n.Healthy().Error() != err.Error() {
 			t.Fatalf("restart %d: Run gives %v, Healthy %v", restart, err, n.Healthy())
 		}
 		for _, part := range []string{key.String(), fmt.Sprintf("sequence %d", bad.Seq), "revision 1", payment.AuthorizationTimedOut{}.Type()} {
@@ -285,7 +286,7 @@ func TestPoisonInTheLog(t *testing.T) {
 		if at := n.model.places[bad.Shard].number; at != bad.Number-1 {
 			t.Errorf("restart %d: the shard is at %d", restart, at)
 		}
-		if err := n.CaughtUp(ctx); !errors.Is(err, ErrStopped) || !errors.Is(err, eventstore.ErrUnknownEvent) {
+		if err := n.CaughtUp(ctx); !errors.Is(err, ErrStopped) || !errors.Is(err, format.ErrUnknownEvent) {
 			t.Errorf("restart %d: waiting gives %v", restart, err)
 		}
 		if now, err := n.Payment(ctx, testAccount, s.ID); err != nil || now.Revision != 2 { // it needs no view

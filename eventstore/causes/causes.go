@@ -7,6 +7,7 @@ import (
 	"payledger/domain/payment"
 	"payledger/domain/webhook"
 	"payledger/eventstore"
+	"payledger/eventstore/format"
 )
 
 // Read returns the event at an address of a shard, as eventstore.Store.Read does.
@@ -32,14 +33,14 @@ func Candidates(r *eventstore.Recorded) ([]webhook.Candidate, error) {
 	}
 	schema, known := schemas[r.Aggregate]
 	if !known {
-		return nil, fmt.Errorf("causes: %w: aggregate %q", eventstore.ErrUnknownEvent, r.Aggregate)
+		return nil, fmt.Errorf("causes: %w: aggregate %q", format.ErrUnknownEvent, r.Aggregate)
 	}
 	if r.Schema > schema {
-		return nil, fmt.Errorf("causes: %w: schema %d, known is %d", eventstore.ErrNewerSchema, r.Schema, schema)
+		return nil, fmt.Errorf("causes: %w: schema %d, known is %d", format.ErrNewerSchema, r.Schema, schema)
 	}
 	row, known := webhook.Candidates(r.Type)
 	if !known {
-		return nil, fmt.Errorf("causes: %w: %q", eventstore.ErrUnknownEvent, r.Type)
+		return nil, fmt.Errorf("causes: %w: %q", format.ErrUnknownEvent, r.Type)
 	}
 	return row, nil
 }

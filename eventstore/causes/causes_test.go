@@ -14,6 +14,7 @@ import (
 	"payledger/domain/session"
 	"payledger/domain/workflow"
 	"payledger/eventstore"
+	"payledger/eventstore/format"
 )
 
 // TestEveryAggregate checks that each aggregate is known, and that an unknown event is an error.
@@ -36,9 +37,9 @@ func TestEveryAggregate(t *testing.T) {
 		r    eventstore.Recorded
 		want error
 	}{
-		"type":      {eventstore.Recorded{Key: eventstore.Key{Aggregate: "payment"}, Type: "payment.teleported", Schema: 1}, eventstore.ErrUnknownEvent},
-		"aggregate": {eventstore.Recorded{Key: eventstore.Key{Aggregate: "loan"}, Type: "loan.created", Schema: 1}, eventstore.ErrUnknownEvent},
-		"schema":    {eventstore.Recorded{Key: eventstore.Key{Aggregate: "payment"}, Type: "payment.created", Schema: eventstore.Payments.Schema + 1}, eventstore.ErrNewerSchema},
+		"type":      {eventstore.Recorded{Key: eventstore.Key{Aggregate: "payment"}, Type: "payment.teleported", Schema: 1}, format.ErrUnknownEvent},
+		"aggregate": {eventstore.Recorded{Key: eventstore.Key{Aggregate: "loan"}, Type: "loan.created", Schema: 1}, format.ErrUnknownEvent},
+		"schema":    {eventstore.Recorded{Key: eventstore.Key{Aggregate: "payment"}, Type: "payment.created", Schema: eventstore.Payments.Schema + 1}, format.ErrNewerSchema},
 	} {
 		if _, err := Candidates(&c.r); !errors.Is(err, c.want) {
 			t.Errorf("unknown %s: %v", name, err)

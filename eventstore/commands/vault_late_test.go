@@ -19,6 +19,7 @@ import (
 	"payledger/domain/session"
 	"payledger/eventstore"
 	"payledger/eventstore/commands"
+	"payledger/eventstore/format"
 	"payledger/eventstore/secrets"
 )
 
@@ -240,7 +241,7 @@ func TestNoBearerInTheLog(t *testing.T) {
 	if _, err := s.CardNeeded(background, r.by.Account, a.Token, r.now()); err != nil {
 		t.Fatal(err)
 	}
-	newer := eventstore.NewAggregate("session", eventstore.Sessions.Schema+1, session.Events(), session.Evolve)
+	newer := format.NewAggregate("session", eventstore.Sessions.Schema+1, session.Events(), session.Evolve)
 	meta, err := r.store.NewMeta("test", "request")
 	if err != nil {
 		t.Fatal(err)
@@ -251,7 +252,7 @@ func TestNoBearerInTheLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = s.Session(background, r.by.Account, "0f0e0d0c-0000-4000-8000-000000000000")
-	if !errors.Is(err, eventstore.ErrNewerSchema) {
+	if !errors.Is(err, format.ErrNewerSchema) {
 		t.Fatal(err)
 	}
 	text := log.String() + err.Error()

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"payledger/eventstore"
+	"payledger/eventstore/format"
 )
 
 // Sent finds a message of the log with an event of the given type in what a client sends to a NATS server: where its
@@ -35,7 +36,7 @@ func Sent(p []byte, eventType string) int {
 }
 
 func holds(message []byte, eventType string) bool {
-	events, err := eventstore.Decode(message)
+	events, err := format.Decode(message)
 	return err == nil && slices.ContainsFunc(events, func(r *eventstore.Recorded) bool { return r.Type == eventType })
 }
 

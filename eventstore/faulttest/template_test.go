@@ -15,6 +15,7 @@ import (
 
 	"payledger/eventstore"
 	"payledger/eventstore/eventstoretest"
+	"payledger/eventstore/format"
 )
 
 // The aggregate of these tests: a list of texts.
@@ -25,7 +26,7 @@ type (
 
 func (noted) Type() string { return "note.noted" }
 
-var notes = eventstore.NewAggregate("note", 1, []noted{{}}, func(s note, e noted) note {
+var notes = format.NewAggregate("note", 1, []noted{{}}, func(s note, e noted) note {
 	return note{append(append([]string{}, s.Lines...), e.Text[:min(8, len(e.Text))])}
 })
 
@@ -162,7 +163,7 @@ func (o *open) use(ctx context.Context, b *books, phase int) error {
 		err = o.useDelivery(ctx, b, phase, i)
 	}
 	for i := 0; i < 3 && err == nil; i++ {
-		err = o.positions.Save(ctx, b.readers[i%2], []uint64{eventstore.At(uint64(phase), i), 0})
+		err = o.positions.Save(ctx, b.readers[i%2], []uint64{format.At(uint64(phase), i), 0})
 		if err == nil {
 			b.beside, err = o.deliveries.Put(ctx, "beside", b.beside, fmt.Appendf(nil, "%d.%d", phase, i), false)
 		}

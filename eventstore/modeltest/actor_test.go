@@ -9,6 +9,7 @@ import (
 
 	"payledger/domain"
 	"payledger/eventstore"
+	"payledger/eventstore/format"
 )
 
 // The tests' own aggregate counts operations.
@@ -33,7 +34,7 @@ func fold(s tally, e counted) tally {
 	return tally{Count: s.Count + 1, Last: e.Op, Digest: s.Digest*1_000_003 + uint64(e.Op)}
 }
 
-var tallies = eventstore.NewAggregate("tally", 1, []counted{{}}, fold)
+var tallies = format.NewAggregate("tally", 1, []counted{{}}, fold)
 
 const owner domain.AccountID = "acct"
 
@@ -147,7 +148,7 @@ func run(ctx context.Context, s *eventstore.Store, o operation) answer {
 // maybe is an event, or none.
 type maybe interface{ domain.Event }
 
-var evens = eventstore.NewAggregate("tally", 1, []maybe{counted{}}, func(s tally, e maybe) tally { return fold(s, e.(counted)) })
+var evens = format.NewAggregate("tally", 1, []maybe{counted{}}, func(s tally, e maybe) tally { return fold(s, e.(counted)) })
 
 func countEven(ctx context.Context, s *eventstore.Store, key eventstore.Key, meta eventstore.Meta, event func(tally) counted) (eventstore.Tip[tally], error) {
 	return eventstore.Execute(ctx, s, evens, key, meta, func(saw tally) (maybe, error) {
@@ -268,5 +269,5 @@ func (f *follower) finish(through uint64) error {
 }
 
 func at(address uint64) string {
-	return fmt.Sprintf("%d.%d", eventstore.GroupOf(address), eventstore.FrameOf(address))
+	return fmt.Sprintf("%d.%d", format.GroupOf(address), format.FrameOf(address))
 }

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"payledger/eventstore"
+	"payledger/eventstore/format"
 )
 
 // childFolder is the environment variable by which the test binary runs as the child that is crashed.
@@ -38,11 +39,11 @@ type followShard struct {
 
 // line is what the child reports: exactly one field is set.
 type line struct {
-	Opened *eventstore.LogID `json:"opened,omitempty"`
-	Answer *answer           `json:"answer,omitempty"`
-	Sight  *sight            `json:"sight,omitempty"`
-	Done   bool              `json:"done,omitempty"`
-	Failed string            `json:"failed,omitempty"`
+	Opened *format.LogID `json:"opened,omitempty"`
+	Answer *answer       `json:"answer,omitempty"`
+	Sight  *sight        `json:"sight,omitempty"`
+	Done   bool          `json:"done,omitempty"`
+	Failed string        `json:"failed,omitempty"`
 }
 
 // runChild is the child's main: it carries out commands until its input ends.

@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"slices"
 
-	"payledger/eventstore"
+	"payledger/eventstore/format"
 )
 
 // model is all that callers and subscribers were told.
 type model struct {
-	id      eventstore.LogID // zero: no log was opened yet
-	clock   int              // orders calls and answers
+	id      format.LogID // zero: no log was opened yet
+	clock   int          // orders calls and answers
 	calls   map[int64]*call
 	sights  []sight
 	readers map[int]*reader
@@ -44,8 +44,8 @@ func (m *model) fault(format string, args ...any) {
 }
 
 // opened notes that the log was opened.
-func (m *model) opened(id eventstore.LogID) {
-	if m.id != (eventstore.LogID{}) && m.id != id {
+func (m *model) opened(id format.LogID) {
+	if m.id != (format.LogID{}) && m.id != id {
 		m.fault("the log has id %x and had %x", id, m.id)
 	}
 	m.id = id
@@ -102,7 +102,7 @@ func (m *model) saw(s sight) {
 func (m *model) check(v *view) error {
 	errs := m.faults
 	fail := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	if m.id != (eventstore.LogID{}) && v.ID != m.id {
+	if m.id != (format.LogID{}) && v.ID != m.id {
 		fail("the log has id %x and had %x", v.ID, m.id)
 	}
 	for op := range v.ops {

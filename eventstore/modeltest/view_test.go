@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"payledger/eventstore"
+	"payledger/eventstore/format"
 )
 
 // standing is one event as it stands in the log.
@@ -20,7 +21,7 @@ type standing struct {
 
 // view is a whole log.
 type view struct {
-	ID     eventstore.LogID
+	ID     format.LogID
 	Shards [][]standing
 	keys   map[string][]standing
 	ops    map[int64]standing

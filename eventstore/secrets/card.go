@@ -10,7 +10,7 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/processor"
-	"payledger/eventstore"
+	"payledger/eventstore/codec"
 )
 
 // A card that was just entered is encrypted under the key of its minute, and the keys of minutes that are
@@ -65,7 +65,7 @@ type storedCard struct {
 // PutCard stores a card whose token expires. What has begun to use it by then may use it until its outcome is known:
 // Needed says for how long.
 func (v *Store) PutCard(ctx context.Context, ref CardRef, card processor.Card, expires time.Time) error {
-	plain, err := eventstore.Marshal(storedCard{card, expires})
+	plain, err := codec.Marshal(storedCard{card, expires})
 	if err != nil {
 		return fmt.Errorf("secrets: card: %w", err)
 	}
@@ -137,7 +137,7 @@ func (v *Store) earlyCard(ctx context.Context, name domain.SecretID) (storedCard
 	if err != nil {
 		return card, err
 	}
-	return card, eventstore.Unmarshal(plain, &card)
+	return card, codec.Unmarshal(plain, &card)
 }
 
 func (v *Store) lateCard(ctx context.Context, name domain.SecretID) (storedCard, error) {
@@ -146,7 +146,7 @@ func (v *Store) lateCard(ctx context.Context, name domain.SecretID) (storedCard,
 	if err != nil {
 		return card, err
 	}
-	return card, eventstore.Unmarshal(plain, &card)
+	return card, codec.Unmarshal(plain, &card)
 }
 
 // epochOf reads the epoch back from a card's name.

@@ -8,6 +8,7 @@ import (
 
 	"payledger/domain"
 	"payledger/eventstore"
+	"payledger/eventstore/codec"
 )
 
 // JanitorInterval is how often Clean should run: with epochs of a minute, a card is unreadable at most two
@@ -100,7 +101,7 @@ func (v *Store) keepNeeded(ctx context.Context, now time.Time, names []domain.Se
 		if !now.Before(until) {
 			continue
 		}
-		plain, err := eventstore.Marshal(card)
+		plain, err := codec.Marshal(card)
 		if err != nil {
 			return kept, err
 		}

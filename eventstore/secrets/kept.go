@@ -9,6 +9,7 @@ import (
 	"payledger/domain"
 	"payledger/domain/processor"
 	"payledger/eventstore"
+	"payledger/eventstore/codec"
 )
 
 // kindKept is the kind of vaulted cards: kept-card.<account>.<token>. They have no CVV and no expiry.
@@ -36,7 +37,7 @@ func (v *Store) KeepCard(ctx context.Context, ref CardRef) error {
 	}
 	card := entered.Card
 	card.CVV = ""
-	plain, err := eventstore.Marshal(card)
+	plain, err := codec.Marshal(card)
 	if err != nil {
 		return fmt.Errorf("secrets: card: %w", err)
 	}
@@ -67,5 +68,5 @@ func (v *Store) keptCard(ctx context.Context, ref CardRef) (processor.Card, erro
 	if err != nil {
 		return card, err
 	}
-	return card, eventstore.Unmarshal(plain, &card)
+	return card, codec.Unmarshal(plain, &card)
 }

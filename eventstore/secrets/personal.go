@@ -11,6 +11,7 @@ import (
 
 	"payledger/domain"
 	"payledger/eventstore"
+	"payledger/eventstore/codec"
 )
 
 // hashName makes a merchant's text into a token, and keeps it out of the names of secrets.
@@ -29,7 +30,7 @@ func (v *Store) Seal(ctx context.Context, key domain.SecretID, p domain.Personal
 	if err != nil {
 		return nil, err
 	}
-	plain, err := eventstore.Marshal(p)
+	plain, err := codec.Marshal(p)
 	if err != nil {
 		return nil, fmt.Errorf("secrets: personal data: %w", err)
 	}
@@ -65,7 +66,7 @@ func (v *Store) Open(ctx context.Context, s *domain.Sealed) (domain.Personal, er
 	if err != nil {
 		return p, err
 	}
-	return p, eventstore.Unmarshal(plain, &p)
+	return p, codec.Unmarshal(plain, &p)
 }
 
 // dataKey is a key ready for use, and what tells it from others that had its name before or will have it after.

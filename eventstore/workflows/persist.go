@@ -8,6 +8,7 @@ import (
 
 	"payledger/domain/process"
 	"payledger/eventstore"
+	"payledger/eventstore/format"
 )
 
 // unreadable is how long the planner tries an event that cannot be read while the log can.
@@ -68,5 +69,5 @@ func (e *Engine) repeat(ctx context.Context, do func() error, ends func(error) e
 
 // transient reports whether an error may pass by itself.
 func transient(err error) bool {
-	return !errors.Is(err, eventstore.ErrNewerSchema) && !errors.Is(err, eventstore.ErrUnknownEvent)
+	return !errors.Is(err, format.ErrNewerSchema) && !errors.Is(err, format.ErrUnknownEvent)
 }

@@ -10,6 +10,7 @@ import (
 	"payledger/domain"
 	"payledger/domain/workflow"
 	"payledger/eventstore"
+	"payledger/eventstore/format"
 	"payledger/eventstore/workflows"
 )
 
@@ -113,13 +114,13 @@ func TestUnknownEventStops(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	n := r.start(nodeConfig{})
-	strange := eventstore.NewAggregate("payment", 1, []teleported{{}}, func(s int, _ teleported) int { return s + 1 })
+	strange := format.NewAggregate("payment", 1, []teleported{{}}, func(s int, _ teleported) int { return s + 1 })
 	meta, err := r.well.store.NewMeta("test", "request")
 	must(t, err)
 	_, err = eventstore.ExecuteNew(background, r.well.store, strange, strange.Key(r.by.Account, "01strange"), meta,
 		func(int) (teleported, error) { return teleported{}, nil })
 	must(t, err)
-	r.until("the planner stops", func() bool { return errors.Is(n.engine.Healthy(), eventstore.ErrUnknownEvent) })
+	r.until("the planner stops", func() bool { return errors.Is(n.engine.Healthy(), format.ErrUnknownEvent) })
 }
 
 // teleported is an event that this build does not know.

@@ -11,6 +11,7 @@ import (
 	"payledger/domain"
 	"payledger/domain/webhook"
 	"payledger/eventstore"
+	"payledger/eventstore/codec"
 )
 
 // Schema is the schema version of a Delivery's bytes: raise it when a field's meaning changes, and
@@ -177,7 +178,7 @@ func (d Delivery) Cancel() Delivery {
 
 // Encode returns the bytes of the record.
 func (d Delivery) Encode() ([]byte, error) {
-	b, err := eventstore.Marshal(d)
+	b, err := codec.Marshal(d)
 	if err != nil {
 		return nil, fmt.Errorf("notifier: delivery %s: %w", d.Name(), err)
 	}
@@ -187,7 +188,7 @@ func (d Delivery) Encode() ([]byte, error) {
 // Decode reads a record of the stream; one that this build cannot keep whole is an error.
 func Decode(stored eventstore.StoredDelivery) (Delivery, error) {
 	var d Delivery
-	err := eventstore.Unmarshal(stored.Body, &d)
+	err := codec.Unmarshal(stored.Body, &d)
 	switch {
 	case err != nil:
 	case d.Schema > Schema:

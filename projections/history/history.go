@@ -8,6 +8,7 @@ import (
 	"payledger/domain"
 	"payledger/domain/payment"
 	"payledger/eventstore"
+	"payledger/eventstore/format"
 	"payledger/eventstore/secrets"
 	"payledger/projections/paymentjson"
 )
@@ -152,7 +153,7 @@ func (r *replay) event(ctx context.Context, e *eventstore.Recorded) error {
 
 // entry returns the entry of an event, without the payment after it.
 func (r *replay) entry(ctx context.Context, e *eventstore.Recorded) (Entry, error) {
-	generic, _, err := eventstore.Generic(e)
+	generic, _, err := format.Generic(e)
 	if err != nil {
 		return Entry{}, fmt.Errorf("history: %w", err)
 	}

@@ -12,6 +12,7 @@ import (
 	"payledger/domain/payment"
 	"payledger/domain/processor"
 	"payledger/eventstore"
+	"payledger/eventstore/codec"
 )
 
 // longLife leads a payment through many refunds, and keeps a notification after each tenth event.
@@ -149,7 +150,7 @@ func TestTrailMemory(t *testing.T) {
 
 func text1(t *testing.T, s payment.State) string {
 	t.Helper()
-	data, err := eventstore.Marshal(s)
+	data, err := codec.Marshal(s)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package eventstore
+package format
 
 import (
 	"errors"
@@ -8,6 +8,7 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 
 	"payledger/domain"
+	"payledger/eventstore/codec"
 )
 
 // ErrNewerSchema means that the event was written by a newer build: this one must not append to its
@@ -28,7 +29,7 @@ type Aggregate[S any, E domain.Event] struct {
 	Evolve   func(S, E) S
 	Upgrades map[string]map[int]Upgrade // by event type, then by the schema upgraded from
 	events   map[string]reflect.Type
-	leaving  *Leaving[S] // nil: states keep everything
+	Leaving  *Leaving[S] // nil: states keep everything
 }
 
 // NewAggregate registers the event types of an aggregate under their names.
@@ -57,17 +58,27 @@ type body struct {
 	State msgpack.RawMessage `msgpack:"state"`
 }
 
-// encode writes {"event", "state"}, and "left" if something left the state; the same values always give the same bytes.
-func (a *Aggregate[S, E]) encode(event E, state S) ([]byte, error) {
+// Encode writes {"event", "state"}, and "left" if something left the state; the same values always give the same bytes.
+func (a *Aggregate[S, E]) Encode(event E, state S) ([]byte, error) {
 	if _, known := a.events[event.Type()]; !known {
 		return nil, fmt.Errorf("%w: %s", ErrUnknownEvent, event.Type())
 	}
-	if a.leaving != nil {
-		if left, some := a.leaving.Newest(state); some {
+	if a.Leaving != nil {
+		if left, some := a.Leaving.Newest(state); some {
 			return marshalBody(event, state, left)
 		}
 	}
 	return marshalBody(event, state, nil)
+}
+
+// Complete sets the body and the hash of r, an event that leads to state.
+func (a *Aggregate[S, E]) Complete(r *Recorded, previous Hash, event E, state S) (err error) {
+	if r.Body, err = a.Encode(event, state); err != nil {
+		return err
+	}
+	r.event, r.state = event, state
+	r.Hash = r.Link(previous)
+	return nil
 }
 
 // Event decodes the fact of r, upgraded to the newest schema.
@@ -84,7 +95,7 @@ func (a *Aggregate[S, E]) Event(r *Recorded) (E, error) {
 		return none, fmt.Errorf("%w: %s", ErrUnknownEvent, r.Type)
 	}
 	var raw body
-	if err := unmarshal(r.Body, &raw); err != nil {
+	if err := codec.Unmarshal(r.Body, &raw); err != nil {
 		return none, fmt.Errorf("eventstore: body of %s revision %d: %w", r.Key, r.Revision, err)
 	}
 	bytes, err := a.upgraded(r, raw.Event)
@@ -92,7 +103,7 @@ func (a *Aggregate[S, E]) Event(r *Recorded) (E, error) {
 		return none, err
 	}
 	value := reflect.New(t)
-	if err := unmarshal(bytes, value.Interface()); err != nil {
+	if err := codec.Unmarshal(bytes, value.Interface()); err != nil {
 		return none, fmt.Errorf("eventstore: event %s of %s revision %d: %w", r.Type, r.Key, r.Revision, err)
 	}
 	return value.Elem().Interface().(E), nil
@@ -107,11 +118,11 @@ func (a *Aggregate[S, E]) upgraded(r *Recorded, event []byte) ([]byte, error) {
 			continue // this event type is the same in the next schema
 		}
 		var fields map[string]any
-		if err := unmarshal(event, &fields); err != nil {
+		if err := codec.Unmarshal(event, &fields); err != nil {
 			return nil, fmt.Errorf("eventstore: upgrade of %s from schema %d: %w", r.Type, schema, err)
 		}
-		signed(fields)
-		next, err := marshal(upgrade(fields))
+		codec.Signed(fields)
+		next, err := codec.Marshal(upgrade(fields))
 		if err != nil {
 			return nil, fmt.Errorf("eventstore: upgrade of %s from schema %d: %w", r.Type, schema, err)
 		}
@@ -135,10 +146,10 @@ func (a *Aggregate[S, E]) decodeState(r *Recorded) (S, error) {
 		return state, fmt.Errorf("eventstore: state of %s has schema %d, not %d", r.Key, r.Schema, a.Schema)
 	}
 	var raw body
-	if err := unmarshal(r.Body, &raw); err != nil {
+	if err := codec.Unmarshal(r.Body, &raw); err != nil {
 		return state, fmt.Errorf("eventstore: body of %s revision %d: %w", r.Key, r.Revision, err)
 	}
-	if err := unmarshal(raw.State, &state); err != nil {
+	if err := codec.Unmarshal(raw.State, &state); err != nil {
 		return state, fmt.Errorf("eventstore: state of %s revision %d: %w", r.Key, r.Revision, err)
 	}
 	return state, nil
@@ -161,12 +172,36 @@ func (a *Aggregate[S, E]) Fold(events []*Recorded) (S, error) {
 // which JSON writes as base64.
 func Generic(r *Recorded) (event, state map[string]any, err error) {
 	var raw body
-	err = unmarshal(r.Body, &raw)
+	err = codec.Unmarshal(r.Body, &raw)
 	if err == nil {
-		err = errors.Join(unmarshalGeneric(raw.Event, &event), unmarshalGeneric(raw.State, &state))
+		err = errors.Join(codec.UnmarshalGeneric(raw.Event, &event), codec.UnmarshalGeneric(raw.State, &state))
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("eventstore: body of %s revision %d: %w", r.Key, r.Revision, err)
 	}
 	return event, state, nil
 }
+
+// Leaving ties an aggregate whose events let parts of its state go to the parts that left. An event carries what left
+// with it beside the state, once; the tip store keeps it as a row of its own; whoever loads the state has all of it again.
+type Leaving[S any] struct {
+	Newest  func(S) (left any, some bool) // what left with the state's newest event
+	Whole   func(S) bool                  // all that left is in memory with the state
+	Join    func(S, []LeftRow) (S, error) // the state with what left, oldest first
+	Earlier func(s, newer S) S            // the state with what left it, which is a part of what left a newer one
+}
+
+// LeftRow is what left an aggregate's state with one event.
+type LeftRow struct {
+	Revision uint64
+	Data     []byte // as Unmarshal reads it
+}
+
+// Letting returns the aggregate, whose events let parts of its state go.
+func (a *Aggregate[S, E]) Letting(l Leaving[S]) *Aggregate[S, E] {
+	a.Leaving = &l
+	return a
+}
+
+// Whole reports whether nothing is missing that left the state.
+func (a *Aggregate[S, E]) Whole(state S) bool { return a.Leaving == nil || a.Leaving.Whole(state) }

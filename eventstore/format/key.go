@@ -1,4 +1,4 @@
-package eventstore
+package format
 
 import (
 	"crypto/sha256"
@@ -17,8 +17,13 @@ type Key struct {
 	ID        string
 }
 
-// systemAccount owns the events of the log itself (barriers); no merchant's account id looks like it.
-const systemAccount domain.AccountID = "system"
+// SystemAccount owns the events of the log itself (barriers); no merchant's account id looks like it.
+const SystemAccount domain.AccountID = "system"
+
+const (
+	DeliveryAggregate = "delivery" // <accountId>.<endpointId>.<eventId>.<kind>
+	BesideAggregate   = "beside"   // any other record of the stream of deliveries
+)
 
 // name gives the CloudEvents subject, "<accountId>.<aggregate>.<id>": with the revision it identifies
 // an event (I2).
@@ -38,10 +43,10 @@ func (k Key) String() string {
 	return k.name()
 }
 
-// valid refuses what cannot name an aggregate.
-func (k Key) valid() error {
+// Valid refuses what cannot name an aggregate.
+func (k Key) Valid() error {
 	parts := []string{string(k.Account), k.Aggregate, k.ID}
-	if k.Aggregate == deliveryAggregate || k.Aggregate == besideAggregate {
+	if k.Aggregate == DeliveryAggregate || k.Aggregate == BesideAggregate {
 		parts = append(parts[:2], strings.Split(k.ID, ".")...)
 	}
 	for _, part := range parts {

@@ -1,4 +1,4 @@
-package eventstore
+package codec
 
 import (
 	"encoding/binary"
@@ -8,20 +8,20 @@ import (
 // maxDepth is how deep values may stand in each other; the deepest of the log stands at six.
 const maxDepth = 32
 
-// errMalformed means that bytes are not one whole msgpack value.
-var errMalformed = errors.New("eventstore: not one whole msgpack value")
+// ErrMalformed means that bytes are not one whole msgpack value.
+var ErrMalformed = errors.New("eventstore: not one whole msgpack value")
 
-// checkWire walks over data, one whole value, without decoding it. The library believes every length it
+// CheckWire walks over data, one whole value, without decoding it. The library believes every length it
 // reads: a damaged one would make it ask for gigabytes, or nest without end.
-func checkWire(data []byte) error {
-	if n, err := wireLength(data); err != nil || n != len(data) {
-		return errMalformed
+func CheckWire(data []byte) error {
+	if n, err := Length(data); err != nil || n != len(data) {
+		return ErrMalformed
 	}
 	return nil
 }
 
-// wireLength is how many bytes the value at the start of data takes, with its children.
-func wireLength(data []byte) (int, error) {
+// Length is how many bytes the value at the start of data takes, with its children.
+func Length(data []byte) (int, error) {
 	var open [maxDepth]uint64 // values still to come, by depth
 	depth, rest := 0, data
 	for open[0] = 1; ; {
@@ -34,12 +34,12 @@ func wireLength(data []byte) (int, error) {
 		open[depth]--
 		skip, children, ok := wireValue(rest)
 		if !ok || skip > uint64(len(rest)) || children > uint64(len(rest))-skip {
-			return 0, errMalformed
+			return 0, ErrMalformed
 		}
 		rest = rest[skip:]
 		if children > 0 {
 			if depth++; depth == maxDepth {
-				return 0, errMalformed
+				return 0, ErrMalformed
 			}
 			open[depth] = children
 		}

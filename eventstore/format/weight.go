@@ -1,4 +1,4 @@
-package eventstore
+package format
 
 import (
 	"payledger/domain"
@@ -12,8 +12,8 @@ const operationSize, keySize, detailsSize, itemSize, feeSize = 600, 80, 600, 300
 // preferencesSize is about what the options of a payment method take in memory at most (D21).
 const preferencesSize = 32 << 10
 
-// weight estimates the memory that what left the event's state takes, in bytes. Recorded events share it.
-func (r *Recorded) weight() int {
+// Weight estimates the memory that what left the event's state takes, in bytes. Recorded events share it.
+func (r *Recorded) Weight() int {
 	s, ok := r.state.(payment.State)
 	if !ok || s.Past == nil {
 		return 0

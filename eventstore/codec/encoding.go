@@ -1,4 +1,4 @@
-package eventstore
+package codec
 
 import (
 	"bytes"
@@ -41,12 +41,12 @@ func decodeMetadata(d *msgpack.Decoder, v reflect.Value) error {
 		v.SetZero()
 		return err
 	}
-	v.Set(reflect.ValueOf(domain.Metadata(signed(m).(map[string]any))))
+	v.Set(reflect.ValueOf(domain.Metadata(Signed(m).(map[string]any))))
 	return nil
 }
 
-// signed turns the whole numbers in a decoded value into int64, those above its range excepted.
-func signed(v any) any {
+// Signed turns the whole numbers in a decoded value into int64, those above its range excepted.
+func Signed(v any) any {
 	switch v := v.(type) {
 	case uint64:
 		if v <= math.MaxInt64 {
@@ -54,22 +54,15 @@ func signed(v any) any {
 		}
 	case map[string]any:
 		for k := range v {
-			v[k] = signed(v[k])
+			v[k] = Signed(v[k])
 		}
 	case []any:
 		for i := range v {
-			v[i] = signed(v[i])
+			v[i] = Signed(v[i])
 		}
 	}
 	return v
 }
-
-// Marshal is the encoding of everything that payledger stores: msgpack maps with sorted
-// keys and the smallest integers, fields named by the json tag.
-func Marshal(v any) ([]byte, error) { return marshal(v) }
-
-// Unmarshal is the inverse of Marshal.
-func Unmarshal(data []byte, v any) error { return unmarshal(data, v) }
 
 // scratch are buffers that values are encoded in before they are copied at their own size: events are kept in
 // memory for long.
@@ -78,55 +71,40 @@ var scratch = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 // scratchKept is the largest buffer that is kept for the next value, in bytes.
 const scratchKept = 64 << 10
 
-func takeScratch() *bytes.Buffer {
+// TakeBuffer returns an empty buffer. Pass it to ReturnBuffer after use.
+func TakeBuffer() *bytes.Buffer {
 	b := scratch.Get().(*bytes.Buffer)
 	b.Reset()
 	return b
 }
 
-func giveBack(b *bytes.Buffer) {
+// ReturnBuffer keeps a buffer for the next TakeBuffer, unless it grew large.
+func ReturnBuffer(b *bytes.Buffer) {
 	if b.Cap() <= scratchKept {
 		scratch.Put(b)
 	}
 }
 
-func marshal(v any) ([]byte, error) {
-	b := takeScratch()
-	defer giveBack(b)
-	err := encodeTo(b, v)
+// Marshal returns v as the log stores it: msgpack maps with sorted keys and the smallest integers, fields named by the
+// json tag.
+func Marshal(v any) ([]byte, error) {
+	b := TakeBuffer()
+	defer ReturnBuffer(b)
+	err := MarshalTo(b, v)
 	return bytes.Clone(b.Bytes()), err
 }
 
-// marshalBody is marshal of the map {"event", "state"}, with "left" unless that is nil.
-func marshalBody(event, state, left any) ([]byte, error) {
-	b := takeScratch()
-	defer giveBack(b)
-	if left == nil {
-		b.WriteString(bodyHead)
-	} else {
-		b.WriteString(bodyHeadLeft)
-	}
-	err := encodeTo(b, event)
-	b.WriteString(bodyStateKey)
-	if err == nil {
-		err = encodeTo(b, state)
-	}
-	if err == nil && left != nil {
-		b.WriteString(bodyLeftKey)
-		err = encodeTo(b, left)
-	}
-	return bytes.Clone(b.Bytes()), err
-}
-
-func encodeTo(b *bytes.Buffer, v any) error {
+// MarshalTo appends the encoding of v to b.
+func MarshalTo(b *bytes.Buffer, v any) error {
 	e := encoder{b: b.AvailableBuffer()}
 	e.value(reflect.ValueOf(v))
 	b.Write(e.b)
 	return e.err
 }
 
-func unmarshal(data []byte, v any) error {
-	if err := checkWire(data); err != nil {
+// Unmarshal is the inverse of Marshal.
+func Unmarshal(data []byte, v any) error {
+	if err := CheckWire(data); err != nil {
 		return err
 	}
 	dec := msgpack.GetDecoder()
@@ -137,9 +115,9 @@ func unmarshal(data []byte, v any) error {
 	return dec.Decode(v)
 }
 
-// unmarshalGeneric decodes a map without Go types. Unlike unmarshal it keeps bytes apart from texts.
-func unmarshalGeneric(data []byte, m *map[string]any) error {
-	if err := checkWire(data); err != nil {
+// UnmarshalGeneric decodes a map without Go types. Unlike Unmarshal it keeps bytes apart from texts.
+func UnmarshalGeneric(data []byte, m *map[string]any) error {
+	if err := CheckWire(data); err != nil {
 		return err
 	}
 	dec := msgpack.GetDecoder()
@@ -170,7 +148,7 @@ func widened(v any) any {
 	case n.CanInt():
 		return n.Int()
 	case n.CanUint():
-		return signed(n.Uint())
+		return Signed(n.Uint())
 	case n.CanFloat():
 		return n.Float()
 	}

@@ -1,4 +1,4 @@
-package eventstore
+package format
 
 import (
 	"bytes"
@@ -12,10 +12,11 @@ import (
 	"time"
 
 	"payledger/domain"
+	"payledger/eventstore/codec"
 )
 
-// errFrame means that bytes are not a frame of this format.
-var errFrame = errors.New("eventstore: malformed frame")
+// ErrFrame means that bytes are not a frame of this format.
+var ErrFrame = errors.New("eventstore: malformed frame")
 
 // Attributes of an event, in the order in which they enter its hash (I2). The last two are not hashed.
 const (
@@ -42,8 +43,8 @@ const (
 	timeLayout  = "2006-01-02T15:04:05.000000Z"
 )
 
-// frameHead is the size of the two lengths before a frame's text and body.
-const frameHead = 8
+// FrameHead is the size of the two lengths before a frame's text and body.
+const FrameHead = 8
 
 // appendHashed appends the twelve hashed lines of the event.
 func (r *Recorded) appendHashed(b []byte) []byte {
@@ -71,10 +72,10 @@ func (r *Recorded) appendHashed(b []byte) []byte {
 // Raw returns all bytes that the event's hash covers after the hash of the event before.
 func (r *Recorded) Raw() []byte { return append(append(r.appendHashed(nil), '\n'), r.Body...) }
 
-// link computes the event's hash from the hash of the aggregate's event before: see doc.go for the bytes.
-func (r *Recorded) link(previous Hash) Hash {
-	b := takeScratch()
-	defer giveBack(b)
+// Link computes the event's hash from the hash of the aggregate's event before: see doc.go for the bytes.
+func (r *Recorded) Link(previous Hash) Hash {
+	b := codec.TakeBuffer()
+	defer codec.ReturnBuffer(b)
 	b.Write(previous[:])
 	b.Write(r.appendHashed(b.AvailableBuffer()))
 	b.WriteByte('\n')
@@ -82,16 +83,16 @@ func (r *Recorded) link(previous Hash) Hash {
 	return sha256.Sum256(b.Bytes())
 }
 
-// appendFrame appends the event as a frame.
-func (r *Recorded) appendFrame(b []byte) []byte {
+// AppendFrame appends the event as a frame.
+func (r *Recorded) AppendFrame(b []byte) []byte {
 	start := len(b)
-	b = append(b, make([]byte, frameHead)...)
+	b = append(b, make([]byte, FrameHead)...)
 	b = r.appendHashed(b)
 	b = append(append(b, linePrevSeq...), ':')
 	b = append(appendAddress(b, r.PrevSeq), '\n')
 	b = append(append(b, lineHash...), ':')
 	b = append(hex.AppendEncode(b, r.Hash[:]), '\n')
-	binary.BigEndian.PutUint32(b[start:], uint32(len(b)-start-frameHead))
+	binary.BigEndian.PutUint32(b[start:], uint32(len(b)-start-FrameHead))
 	binary.BigEndian.PutUint32(b[start+4:], uint32(len(r.Body)))
 	return append(b, r.Body...)
 }
@@ -105,25 +106,25 @@ func appendAddress(b []byte, address uint64) []byte {
 	return strconv.AppendUint(append(b, '.'), uint64(FrameOf(address)), 10)
 }
 
-// parseFrame reads the frame at the start of b and returns what follows it. The event shares b's memory for
+// ParseFrame reads the frame at the start of b and returns what follows it. The event shares b's memory for
 // its body. Shard, Seq and Number are the caller's to set.
-func parseFrame(b []byte) (r *Recorded, rest []byte, err error) {
-	if len(b) < frameHead {
-		return nil, nil, fmt.Errorf("%w: %d bytes", errFrame, len(b))
+func ParseFrame(b []byte) (r *Recorded, rest []byte, err error) {
+	if len(b) < FrameHead {
+		return nil, nil, fmt.Errorf("%w: %d bytes", ErrFrame, len(b))
 	}
 	text, body := uint64(binary.BigEndian.Uint32(b)), uint64(binary.BigEndian.Uint32(b[4:]))
-	if uint64(len(b)-frameHead) < text+body {
-		return nil, nil, fmt.Errorf("%w: it claims %d bytes of %d", errFrame, text+body, len(b)-frameHead)
+	if uint64(len(b)-FrameHead) < text+body {
+		return nil, nil, fmt.Errorf("%w: it claims %d bytes of %d", ErrFrame, text+body, len(b)-FrameHead)
 	}
-	lines, end := b[frameHead:frameHead+text], frameHead+text+body
+	lines, end := b[FrameHead:FrameHead+text], FrameHead+text+body
 	if r, err = parseLines(string(lines)); err != nil {
 		return nil, nil, err
 	}
-	r.Body = b[frameHead+text : end : end]
-	again := takeScratch()
-	defer giveBack(again)
-	if written := r.appendFrame(again.AvailableBuffer()); !bytes.Equal(written, b[:end]) {
-		return nil, nil, fmt.Errorf("%w: its text is not as this log writes it", errFrame)
+	r.Body = b[FrameHead+text : end : end]
+	again := codec.TakeBuffer()
+	defer codec.ReturnBuffer(again)
+	if written := r.AppendFrame(again.AvailableBuffer()); !bytes.Equal(written, b[:end]) {
+		return nil, nil, fmt.Errorf("%w: its text is not as this log writes it", ErrFrame)
 	}
 	return r, b[end:], nil
 }
@@ -149,7 +150,7 @@ func parseLines(text string) (*Recorded, error) {
 	if p.err == nil && p.rest != "" {
 		p.fail("text", "goes on after its last line")
 	}
-	if p.err == nil && (r.Revision == 0 || r.Key.valid() != nil) {
+	if p.err == nil && (r.Revision == 0 || r.Key.Valid() != nil) {
 		p.fail(lineSubject, "names no event")
 	}
 	return r, p.err
@@ -163,7 +164,7 @@ type lineParser struct {
 
 func (p *lineParser) fail(name, what string) {
 	if p.err == nil {
-		p.err = fmt.Errorf("%w: %s %s", errFrame, name, what)
+		p.err = fmt.Errorf("%w: %s %s", ErrFrame, name, what)
 	}
 }
 
@@ -231,8 +232,8 @@ func (p *lineParser) hash(name string, to *Hash) {
 	copy(to[:], b)
 }
 
-// cleanLine returns text that fits into one line: control characters become spaces.
-func cleanLine(text string) string {
+// CleanLine returns text that fits into one line: control characters become spaces.
+func CleanLine(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {
 			return ' '

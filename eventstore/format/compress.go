@@ -1,4 +1,4 @@
-package eventstore
+package format
 
 import (
 	_ "embed"
@@ -10,7 +10,7 @@ import (
 
 // How the frames of a group are stored.
 const (
-	storedPlain = 0 // as they are
+	StoredPlain = 0 // as they are
 	storedZstd1 = 1 // zstd with dictionary 1
 )
 
@@ -76,9 +76,12 @@ func (s *stack) refresh() {
 	s.ready = append(s.ready, e)
 }
 
+// RefreshEncoder makes an encoder ready for the next group. Call it after a group is sent, while the disk works.
+func RefreshEncoder() { encoders.refresh() }
+
 var decoder = sync.OnceValue(func() *zstd.Decoder {
 	d, err := zstd.NewReader(nil, zstd.WithDecoderDicts(dictionary1), zstd.WithDecoderConcurrency(4),
-		zstd.WithDecoderMaxMemory(maxFrameBytes), zstd.WithDecoderLowmem(true))
+		zstd.WithDecoderMaxMemory(MaxFrameBytes), zstd.WithDecoderLowmem(true))
 	if err != nil {
 		panic("eventstore: dictionary 1: " + err.Error())
 	}
@@ -100,13 +103,13 @@ func compress(b, frames []byte) (how byte, all []byte) {
 		}
 		b = b[:start]
 	}
-	return storedPlain, append(b, frames...)
+	return StoredPlain, append(b, frames...)
 }
 
 // decompress returns frames of the given size.
 func decompress(how byte, stored []byte, size int) ([]byte, error) {
 	switch how {
-	case storedPlain:
+	case StoredPlain:
 		if len(stored) != size {
 			return nil, fmt.Errorf("%d bytes instead of %d", len(stored), size)
 		}

@@ -1,12 +1,12 @@
-package eventstore
+package format
 
 // An address names one event of a shard: the sequence of its group in the log, and its frame in the group.
 // Both stand in one number, so that addresses sort as the shard's events do. 0 is no address.
 
 const (
 	frameBits = 8
-	// maxFrames is the largest number of frames in one group.
-	maxFrames = 1 << frameBits
+	// MaxFrames is the largest number of frames in one group.
+	MaxFrames = 1 << frameBits
 )
 
 // At returns the address of a frame, counted from 0, in the group at a sequence.
@@ -16,4 +16,4 @@ func At(group uint64, frame int) uint64 { return group<<frameBits | uint64(frame
 func GroupOf(address uint64) uint64 { return address >> frameBits }
 
 // FrameOf returns the frame's place in its group, from 0.
-func FrameOf(address uint64) int { return int(address & (maxFrames - 1)) }
+func FrameOf(address uint64) int { return int(address & (MaxFrames - 1)) }

@@ -1,0 +1,253 @@
+package format
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+
+	"payledger/eventstore/codec"
+)
+
+// A group is one message of the log: the frames of the events that were appended together.
+// doc.go describes the bytes.
+
+// ErrGroup means that a message is not a group of this log, or is damaged.
+var ErrGroup = errors.New("eventstore: malformed group")
+
+// Kind says what a group is for.
+type Kind byte
+
+const (
+	KindEvents  Kind = 0 // one or more events
+	KindFence   Kind = 1 // no event: its acknowledgement covers all groups before it
+	KindClosing Kind = 2 // no event: the last group of its segment
+)
+
+const (
+	groupMagic = "PLJ1"
+	// GroupHeader is the size of a group's header, in bytes.
+	GroupHeader = 86
+	// WitnessHeader is the size of the witness after the header, in bytes.
+	WitnessHeader = 42
+	// GroupTrailer is the size of the check at the end, in bytes.
+	GroupTrailer = 8
+	// HasWitness is added to the kind of a group that names a witness.
+	HasWitness = 0x80
+	// MaxGroupBytes closes a group: no frame is added past it. A larger frame goes alone.
+	MaxGroupBytes = 64 << 10
+	// MaxRecordBytes is maxGroupBytes of deliveries: their records are rarely read from their groups, and many come at once.
+	MaxRecordBytes = 256 << 10
+	// MaxFrameBytes bounds what a group may claim to hold before compression.
+	MaxFrameBytes = 8 << 20
+	// NoShard stands for no witness.
+	NoShard = 0xffff
+)
+
+// LogID identifies one log. It is random.
+type LogID [16]byte
+
+// Link names a group by its sequence and its hash.
+type Link struct {
+	Seq  uint64
+	Hash Hash
+}
+
+// Head is the end of a shard: its last group, and what the shard holds up to it.
+type Head struct {
+	Link
+	Events     uint64 // number of events
+	Aggregates uint64 // number of aggregates
+	Last       uint64 // address of the newest event; 0 when there is none
+}
+
+// Group is one decoded message.
+type Group struct {
+	Kind       Kind
+	Shard      int
+	Log        LogID
+	Seq        uint64
+	Before     Hash // of the group before
+	Events     uint64
+	Aggregates uint64
+	Witness    Witness
+	Frames     []*Recorded
+	Next       uint32 // closing: the number of the segment that follows
+	Hash       Hash
+	Size       int // bytes of the frames before compression
+	Held       int // about the bytes of memory that it takes; see light
+}
+
+// Witness names the newest acknowledged group of the next shard.
+type Witness struct {
+	Shard int // noShard: none
+	Link
+}
+
+// After returns the end of the shard once the group stands on it.
+func (g *Group) After(h Head) Head {
+	h.Link = Link{g.Seq, g.Hash}
+	for i, r := range g.Frames {
+		h.Events++
+		if r.Revision == 1 {
+			h.Aggregates++
+		}
+		h.Last = At(g.Seq, i)
+	}
+	return h
+}
+
+// Follows checks that the group stands on h: right place, hash and counts.
+func (g *Group) Follows(h Head) error {
+	switch {
+	case g.Seq != h.Seq+1:
+		return fmt.Errorf("group %d follows group %d", g.Seq, h.Seq)
+	case g.Before != h.Hash:
+		return fmt.Errorf("group %d names another group before it", g.Seq)
+	case g.Events != h.Events || g.Aggregates != h.Aggregates:
+		return fmt.Errorf("group %d counts %d events and %d aggregates before it; there are %d and %d", g.Seq, g.Events, g.Aggregates, h.Events, h.Aggregates)
+	}
+	return nil
+}
+
+// Place sets where each frame stands.
+func (g *Group) Place() {
+	for i, r := range g.Frames {
+		r.Shard, r.Seq, r.Number, r.ends = g.Shard, At(g.Seq, i), g.Events+uint64(i)+1, i == len(g.Frames)-1
+	}
+}
+
+// Encode returns the group's message and sets its hash.
+func (g *Group) Encode() []byte {
+	frames := codec.TakeBuffer()
+	defer codec.ReturnBuffer(frames)
+	for _, r := range g.Frames {
+		frames.Write(r.AppendFrame(frames.AvailableBuffer()))
+	}
+	if g.Kind == KindClosing {
+		frames.Write(binary.BigEndian.AppendUint32(frames.AvailableBuffer(), g.Next))
+	}
+	g.Size = frames.Len()
+	b := make([]byte, GroupHeader, GroupHeader+WitnessHeader+frames.Len()/2+GroupTrailer)
+	copy(b, groupMagic)
+	b[4] = byte(g.Kind)
+	binary.BigEndian.PutUint16(b[6:], uint16(len(g.Frames)))
+	binary.BigEndian.PutUint32(b[8:], uint32(frames.Len()))
+	binary.BigEndian.PutUint16(b[12:], uint16(g.Shard))
+	copy(b[14:], g.Log[:])
+	binary.BigEndian.PutUint64(b[30:], g.Seq)
+	binary.BigEndian.PutUint64(b[38:], g.Events)
+	binary.BigEndian.PutUint64(b[46:], g.Aggregates)
+	copy(b[54:], g.Before[:])
+	if g.Witness.Shard != NoShard {
+		b[4] |= HasWitness
+		b = binary.BigEndian.AppendUint16(b, uint16(g.Witness.Shard))
+		b = binary.BigEndian.AppendUint64(b, g.Witness.Seq)
+		b = append(b, g.Witness.Hash[:]...)
+	}
+	how, b := compress(b, frames.Bytes())
+	b[5] = how
+	g.Hash = sha256.Sum256(b)
+	return append(b, g.Hash[:GroupTrailer]...)
+}
+
+// ParseGroupHeader reads what a group says of itself, and checks nothing else. rest is what stands behind the header.
+func ParseGroupHeader(data []byte) (g *Group, rest []byte, err error) {
+	if len(data) < GroupHeader+GroupTrailer || string(data[:4]) != groupMagic {
+		return nil, nil, fmt.Errorf("%w: %d bytes", ErrGroup, len(data))
+	}
+	g = &Group{
+		Kind: Kind(data[4] &^ HasWitness), Shard: int(binary.BigEndian.Uint16(data[12:])), Log: LogID(data[14:30]),
+		Seq: binary.BigEndian.Uint64(data[30:]), Events: binary.BigEndian.Uint64(data[38:]), Aggregates: binary.BigEndian.Uint64(data[46:]),
+		Before: Hash(data[54:86]), Size: int(binary.BigEndian.Uint32(data[8:])), Witness: Witness{Shard: NoShard},
+	}
+	rest = data[GroupHeader : len(data)-GroupTrailer]
+	if data[4]&HasWitness == 0 {
+		return g, rest, nil
+	}
+	if len(rest) < WitnessHeader {
+		return nil, nil, fmt.Errorf("%w: its witness is cut off", ErrGroup)
+	}
+	g.Witness = Witness{int(binary.BigEndian.Uint16(rest)), Link{Seq: binary.BigEndian.Uint64(rest[2:]), Hash: Hash(rest[10:42])}}
+	return g, rest[WitnessHeader:], nil
+}
+
+// ParseGroup reads a message back. Its own hash, its framing and the place it claims are checked.
+func ParseGroup(data []byte) (*Group, error) {
+	g, rest, err := ParseGroupHeader(data)
+	if err != nil {
+		return nil, err
+	}
+	g.Hash = sha256.Sum256(data[:len(data)-GroupTrailer])
+	if !bytes.Equal(g.Hash[:GroupTrailer], data[len(data)-GroupTrailer:]) {
+		return nil, fmt.Errorf("%w: its check is wrong", ErrGroup)
+	}
+	if g.Size > MaxFrameBytes || g.Seq >= 1<<(64-frameBits) {
+		return nil, fmt.Errorf("%w: it claims %d bytes at %d", ErrGroup, g.Size, g.Seq)
+	}
+	frames, err := decompress(data[5], rest, g.Size)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrGroup, err)
+	}
+	return g, g.parseFrames(frames, int(binary.BigEndian.Uint16(data[6:])))
+}
+
+func (g *Group) parseFrames(rest []byte, count int) error {
+	fits := g.Kind == KindEvents && count > 0 && count <= MaxFrames || g.Kind == KindFence && count == 0 ||
+		g.Kind == KindClosing && count == 0 && len(rest) == 4
+	if !fits {
+		return fmt.Errorf("%w: kind %d with %d frames", ErrGroup, g.Kind, count)
+	}
+	if g.Kind == KindClosing {
+		g.Next = binary.BigEndian.Uint32(rest)
+		return nil
+	}
+	g.Frames = make([]*Recorded, 0, count)
+	for range count {
+		var r *Recorded
+		var err error
+		if r, rest, err = ParseFrame(rest); err != nil {
+			return err
+		}
+		g.Frames = append(g.Frames, r)
+	}
+	if len(rest) > 0 {
+		return fmt.Errorf("%w: %d bytes after its last frame", ErrGroup, len(rest))
+	}
+	g.Place()
+	for _, r := range g.Frames {
+		if r.PrevSeq >= r.Seq || r.Revision == 1 != (r.PrevSeq == 0) {
+			return fmt.Errorf("%w: an event before revision %d stands at %d", ErrGroup, r.Revision, r.PrevSeq)
+		}
+	}
+	return nil
+}
+
+// Decode returns the events of one message of the log, in their order, for readers of the log's own streams. A message
+// without events, a fence or the last of a segment, gives none.
+func Decode(message []byte) ([]*Recorded, error) {
+	g, err := ParseGroup(message)
+	if err != nil {
+		return nil, err
+	}
+	return g.Frames, nil
+}
+
+// Light returns the group with light events, and what it takes in memory: only the cache of newest events keeps much of what
+// left a state, and bounds it.
+func (g *Group) Light() *Group {
+	c := *g
+	c.Held = g.Size
+	if slices.ContainsFunc(g.Frames, func(r *Recorded) bool { return r.Weight() >= heavyFrom }) {
+		c.Frames = make([]*Recorded, 0, len(g.Frames))
+		for _, r := range g.Frames {
+			c.Frames = append(c.Frames, r.Light())
+		}
+	}
+	for _, r := range c.Frames {
+		c.Held += r.Weight()
+	}
+	return &c
+}
