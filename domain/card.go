@@ -5,10 +5,9 @@ import (
 	"strings"
 )
 
-// Card is what may be kept and shown of a card (§2.2). The cardholder's name is personal data and stands
-// in Personal.
+// Card is the part of a card that may be stored and shown (§2.2). The cardholder's name is in Personal.
 type Card struct {
-	First6Digits    string  `json:"first6Digits"` // shown only where the account asks for it (§2.2)
+	First6Digits    string  `json:"first6Digits"` // shown only if the account's settings say so (§2.2)
 	FirstDigits     string  `json:"firstDigits"`  // 8 where PCI rules allow, else 6
 	Last4Digits     string  `json:"last4Digits"`
 	ExpirationMonth string  `json:"expirationMonth"` // "01".."12"
@@ -17,8 +16,8 @@ type Card struct {
 	CVVAvailable    bool    `json:"cvvAvailable,omitempty"`
 }
 
-// NewCard keeps of a valid number what may be shown. PCI DSS allows the first eight digits only of
-// numbers of 16 digits and more.
+// NewCard returns the displayable part of a valid number. PCI DSS allows eight first digits only for numbers with 16 or
+// more digits.
 func NewCard(number, month, year string, cvv bool) Card {
 	network, _ := CardNetwork(number)
 	first := number[:6]
@@ -34,7 +33,7 @@ func NewCard(number, month, year string, cvv bool) Card {
 // Network is a card scheme, spelled as the dispute webhooks spell it (§6.4, D6).
 type Network string
 
-// The networks that a card number's prefix can tell.
+// The networks.
 const (
 	NetworkAmex       Network = "AMEX"
 	NetworkDiners     Network = "DINERS_CLUB"
@@ -55,7 +54,7 @@ type scheme struct {
 	lengths  []int
 }
 
-// schemes is looked through in order; the first match wins.
+// schemes is searched in order; the first match counts.
 var schemes = []scheme{
 	{NetworkAmex, "34", "34", []int{15}},
 	{NetworkAmex, "37", "37", []int{15}},
@@ -76,7 +75,7 @@ var schemes = []scheme{
 	{NetworkMaestro, "6", "6", []int{14, 15, 16, 17, 18, 19}},
 }
 
-// CardNetwork tells the network of a number from its prefix and length; false when none fits.
+// CardNetwork returns the network of a number by its prefix and length; false if none fits.
 func CardNetwork(number string) (Network, bool) {
 	for _, s := range schemes {
 		prefix := number[:min(len(number), len(s.from))]

@@ -5,10 +5,10 @@ import (
 	"unicode"
 )
 
-// divisions are the groups in which cards print their numbers (D21).
+// divisions are the groupings of printed card numbers (D21).
 var divisions = [][]int{{4, 4, 4, 4, 3}, {4, 4, 4, 4}, {4, 6, 5}, {4, 6, 4}}
 
-// dividers are the characters that stand between the groups: between all groups of a number the same one (D21).
+// dividers are the characters between the groups; a number has the same one between all groups (D21).
 const dividers = " -._/\u00a0–"
 
 // HoldsCardNumber reports whether a text holds a card number (D21), divided or not.
@@ -35,16 +35,16 @@ func FindCardNumber(text string, onlyDivided bool) (number string, divided bool)
 	return "", false
 }
 
-// digitRun is a row of digits in a text, with the characters next to it.
+// digitRun is a run of digits in a text, with its neighbours.
 type digitRun struct {
 	digits                       string // full-width digits are written as ASCII
 	divider                      rune   // the one character between this run and the next one, if it is a divider; else 0
 	touchedBefore, touchedBehind bool
 }
 
-// digitRuns returns the rows of digits of a text, in their order.
+// digitRuns returns the runs of digits of a text in order.
 func digitRuns(text string) (runs []digitRun) {
-	runes := []rune(" " + narrow.Replace(text) + "  ") // every row has a neighbour before it and two behind it
+	runes := []rune(" " + narrow.Replace(text) + "  ") // so that every run has one neighbour before it and two after it
 	for i := 1; i < len(runes); i++ {
 		from := i
 		for ; runes[i] >= '0' && runes[i] <= '9'; i++ {
@@ -53,7 +53,7 @@ func digitRuns(text string) (runs []digitRun) {
 			continue
 		}
 		before, behind, next := runes[from-1], runes[i], runes[i+1]
-		// A point that ends a sentence touches nothing: it hides no card number.
+		// A full stop does not touch the number.
 		run := digitRun{string(runes[from:i]), 0, alphanumeric(before) || before == '.', alphanumeric(behind) || behind == '.' && alphanumeric(next)}
 		if strings.ContainsRune(dividers, behind) && next >= '0' && next <= '9' {
 			run.divider = behind

@@ -2,15 +2,15 @@ package domain
 
 import "strings"
 
-// Lengths of what may be a card number, in digits: wider than those of D21, as old cards have 13.
+// Lengths of possible card numbers in digits, wider than in D21: old cards have 13.
 const (
 	leastDigits = 13
 	mostDigits  = 19
 )
 
-// MayHoldCardNumber reports whether a text may hold a card number: any 13 to 19 digits with a right check digit, of whatever
-// scheme, whatever touches them, and divided in any way by the dividers of D21. It is for texts that others wrote and that we
-// keep or log, where a harmless number may be lost. What a merchant sends is held to FindCardNumber.
+// MayHoldCardNumber reports whether a text may hold a card number: any 13 to 19 digits with a right check digit, of any
+// scheme, next to any character and divided in any way by the dividers of D21. It is for texts of others that are stored or
+// logged, where the loss of a harmless number does not matter. FindCardNumber checks merchants' requests.
 func MayHoldCardNumber(text string) bool {
 	other := func(r rune) bool { return !isDigit(r) && !isDivider(r) }
 	for _, stretch := range strings.FieldsFunc(narrow.Replace(text), other) {
@@ -24,7 +24,7 @@ func MayHoldCardNumber(text string) bool {
 	return false
 }
 
-// startsNumber reports whether the first groups, taken together, may be a card number.
+// startsNumber reports whether the first groups together may be a card number.
 func startsNumber(groups []string) bool {
 	joined := ""
 	for _, group := range groups {

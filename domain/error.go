@@ -6,22 +6,20 @@ import (
 	"strings"
 )
 
-// Kind says whose turn it is after a failure; transports choose their status by Reason, and fall back
-// on Kind for reasons they do not know.
+// Kind is the class of an error. Transports choose a status by Reason, and by Kind for unknown reasons.
 type Kind int
 
 const (
-	KindInternal     Kind = iota // our fault; nothing of it is told outside
-	KindInvalid                  // the request can never succeed as it is
+	KindInternal     Kind = iota // our fault; the caller gets no details
+	KindInvalid                  // the request can never succeed unchanged
 	KindUnauthorized             // the caller is not known
-	KindForbidden                // the caller is known and may not
-	KindNotFound                 // the thing addressed does not exist
-	KindConflict                 // the state of the thing forbids it now
-	KindUnavailable              // the store cannot take it now; repeat later
+	KindForbidden                // the caller has no permission
+	KindNotFound                 // the addressed entity does not exist
+	KindConflict                 // the entity's state does not allow it now
+	KindUnavailable              // the store cannot accept it now; repeat later
 )
 
-// Reason is the errorId of D3. The full list stands there; a new one needs a row in the error table of
-// httpapi, which a test walks.
+// Reason is the errorId of D3. A new one needs a row there and in the error table of httpapi; tests compare them.
 type Reason string
 
 const (
@@ -60,7 +58,7 @@ const (
 	ReasonInternal                   Reason = "InternalError"
 )
 
-// Violation is one fault of a request: where it stands ("$.order.lineItems[0].amount") and what is wrong.
+// Violation is a fault of a request: its place ("$.order.lineItems[0].amount") and a description.
 type Violation struct {
 	Path        string
 	Description string
@@ -72,10 +70,10 @@ type Error struct {
 	Kind       Kind
 	Reason     Reason
 	Message    string
-	Recovery   string      // what the caller may do about it; may be empty
-	Model      string      // what Violations are about: a body's schema, "Headers", "QueryString"
+	Recovery   string      // advice for the caller; may be empty
+	Model      string      // the schema of Violations, "Headers" or "QueryString"
 	Violations []Violation // all of them, not only the first
-	Payment    PaymentID   // the payment concerned, where the contract names it (D3)
+	Payment    PaymentID   // the payment, where the contract names it (D3)
 	Status     string      // that payment's status
 	Err        error       // the cause, for the log
 }
@@ -94,12 +92,12 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Refuse makes an error that the caller can act on.
+// Refuse returns an error with a message for the caller.
 func Refuse(kind Kind, reason Reason, format string, args ...any) *Error {
 	return &Error{Kind: kind, Reason: reason, Message: fmt.Sprintf(format, args...)}
 }
 
-// Invalid makes a RequestValidationError that names every violation (D3).
+// Invalid returns a RequestValidationError with all violations (D3).
 func Invalid(model string, violations ...Violation) *Error {
 	return &Error{
 		Kind: KindInvalid, Reason: ReasonRequestValidation, Message: "The request is not valid.",

@@ -1,5 +1,4 @@
 package domain
 
-// Event is a fact of some aggregate, in the past tense; Type is its name in the log (ce-type, I2).
-// The struct is the newest schema of that name.
+// Event is a fact about an aggregate; Type is its name in the log (ce-type, I2). The struct is the newest schema.
 type Event interface{ Type() string }

@@ -116,10 +116,10 @@ func TestEventsAreAll(t *testing.T) {
 	}
 }
 
-// TestEventsDocument keeps EVENTS.md true.
+// TestEventsDocument compares EVENTS.md with the code.
 func TestEventsDocument(t *testing.T) {
 	w := &writer{t: t, sources: map[string]declarations{}, objects: map[string]reflect.Type{}}
-	w.printf("# Events\n\nGenerated from the code by `go test ./domain -run TestEventsDocument -update`; a test keeps it true.\n\n")
+	w.printf("# Events\n\nGenerated from the code by `go test ./domain -run TestEventsDocument -update`; a test compares it with the code.\n\n")
 	w.printf("Every event of every aggregate, by its name in the log (`ce-type`), with the fields of its body. Amounts are\n")
 	w.printf("integers in minor units of the payment's currency. A field that is not marked \"always\" is left out when empty.\n")
 	for _, a := range aggregates {
@@ -130,7 +130,7 @@ func TestEventsDocument(t *testing.T) {
 			w.table(typ)
 		}
 	}
-	w.printf("\n## Objects\n\nWhat stands in the fields of the events.\n")
+	w.printf("\n## Objects\n\nThe objects in the fields of events.\n")
 	for _, name := range w.reach() {
 		typ := w.objects[name]
 		w.printf("\n### %s\n\n%s\n\n", name, w.meaning(typ))

@@ -27,7 +27,7 @@ type (
 	APIKeyID string
 	// UserID is a dashboard user's.
 	UserID string
-	// DisputeID is a dispute's: derived from what the processor calls it.
+	// DisputeID is a dispute's: derived from the processor's id.
 	DisputeID string
 	// SecretID names a value in the stream of secrets.
 	SecretID string
@@ -46,7 +46,7 @@ const Generation = "01"
 // idEncoding is Crockford's base32 in lower case: no letter that reads as a digit.
 var idEncoding = base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz").WithPadding(base32.NoPadding)
 
-// What a derived id is derived from; the number keeps the kinds apart.
+// The sources of derived ids; the number keeps them distinct.
 const (
 	deriveFromKey     byte = 0 // an X-Idempotency-Key (D9)
 	deriveFromToken   byte = 1 // the single-use token of a payment made without a key
@@ -54,13 +54,13 @@ const (
 	deriveFromAttempt byte = 3 // the attempt whose approval makes the payment
 	deriveRun         byte = 4 // a workflow and the event that started it
 
-	deriveFromVerified byte = 5 // a token that a processor vouches for: no payment
+	deriveFromVerified byte = 5 // the token of a card verification: no payment
 )
 
 // NewPaymentID makes an id from 16 random bytes.
 func NewPaymentID(random [16]byte) PaymentID { return PaymentID(Generation + encodeID(random[:])) }
 
-// PaymentIDShaped reports whether a payment here can have the id.
+// PaymentIDShaped reports whether the id has the form of a payment id.
 func PaymentIDShaped(id PaymentID) bool {
 	const length = len(Generation) + 26 // 128 bits in base32
 	_, err := idEncoding.DecodeString(string(id[min(len(id), len(Generation)):]))
@@ -79,8 +79,8 @@ func PaymentIDForToken(account AccountID, token Token) PaymentID {
 	return deriveID(account, deriveFromToken, string(token))
 }
 
-// PaymentIDForSession derives the payment id of a vaulted token that pays in a checkout without a key: a browser
-// that asks twice makes one payment (D12).
+// PaymentIDForSession derives the payment id of a vaulted token that pays in a checkout without a key: two requests of the
+// browser create one payment (D12).
 func PaymentIDForSession(account AccountID, session SessionID, token Token) PaymentID {
 	return deriveID(account, deriveFromSession, string(session)+" "+string(token))
 }
@@ -91,14 +91,14 @@ func PaymentIDForAttempt(account AccountID, attempt AttemptID) PaymentID {
 	return deriveID(account, deriveFromAttempt, string(attempt))
 }
 
-// VerificationReference derives what processors call the verification of a token: it makes no payment, and the token itself
-// would let its reader pay.
+// VerificationReference derives the reference of a token's verification at processors. It is not the token itself, because
+// a reader of the token could pay with it.
 func VerificationReference(account AccountID, token Token) PaymentID {
 	return deriveID(account, deriveFromVerified, string(token))
 }
 
-// NewAttemptID derives the id of a session's attempt with a token at the price that the customer saw, so that a repeat
-// meets the same attempt; number counts the session's attempts before it. shown nil: the price was not told.
+// NewAttemptID derives the id of a session's attempt with a token, so that a repeat gets the same attempt. shown is the
+// price that the customer saw, nil if unknown; number is the number of earlier attempts of the session.
 func NewAttemptID(session SessionID, token Token, shown *Price, number uint64) AttemptID {
 	text := "attempt " + string(session) + " " + string(token) + " " + strconv.FormatUint(number, 10)
 	if shown != nil {
@@ -108,7 +108,7 @@ func NewAttemptID(session SessionID, token Token, shown *Price, number uint64) A
 	return AttemptID(Generation + encodeID(sum[:16]))
 }
 
-// DisputeIDFor derives the id of a processor's dispute, so that everything told about it meets in one place (§3.2).
+// DisputeIDFor derives the id of a processor's dispute, the same for all its notifications (§3.2).
 func DisputeIDFor(account AccountID, processor, disputeID string) DisputeID {
 	sum := sha256.Sum256([]byte("dispute " + string(account) + " " + processor + " " + disputeID))
 	return DisputeID(Generation + encodeID(sum[:16]))
@@ -138,7 +138,7 @@ func NewUserID(random [16]byte) UserID { return UserID(encodeID(random[:])) }
 
 func encodeID(b []byte) string { return idEncoding.EncodeToString(b) }
 
-// ValidID reports whether s can be the last token of a subject. What cannot names nothing.
+// ValidID reports whether s can be the last token of a subject, and so an id.
 func ValidID(s string) bool {
 	if s == "" || len(s) > 64 {
 		return false
@@ -148,8 +148,7 @@ func ValidID(s string) bool {
 	}) < 0
 }
 
-// KeyHash is the short hash of an idempotency key that a payment's state keeps (D9): enough to tell two
-// keys of one payment apart, and not the merchant's text.
+// KeyHash returns the short hash of an idempotency key that a payment's state stores instead of the merchant's text (D9).
 func KeyHash(account AccountID, key string) string {
 	h := sha256.New()
 	h.Write([]byte(account))

@@ -2,8 +2,8 @@ package domain
 
 import "fmt"
 
-// Sealed is personal data as the log holds it: encrypted under the key named, so that destroying the
-// key erases the data everywhere at once. The rules pass it on and never open it.
+// Sealed is personal data in the log: encrypted under the named key, so that destroying the key erases the data everywhere.
+// The rules never open it.
 type Sealed struct {
 	Key SecretID `json:"key"`
 	Box []byte   `json:"box"` // nonce and AES-256-GCM ciphertext
@@ -12,14 +12,13 @@ type Sealed struct {
 	EmailHash string `json:"emailHash,omitempty"`
 }
 
-// Personal is all the personal data that a session, an instrument or a payment can hold; it is sealed
-// as one value and stands nowhere else.
+// Personal is all personal data of a session, an instrument or a payment. It is sealed as one value.
 type Personal struct {
 	Customer       *Customer `json:"customer,omitempty"`
 	CardholderName string    `json:"cardholderName,omitempty"`
 }
 
-// Empty reports whether there is nothing to protect.
+// Empty reports whether there is no personal data.
 func (p Personal) Empty() bool { return p.Customer == nil && p.CardholderName == "" }
 
 // Customer is the person who pays (§2.1, D4).
@@ -103,7 +102,7 @@ const (
 	MaxMetadataBytes = 4 << 10
 )
 
-// Fault tells how the metadata as a whole breaks the limits; "" when it does not.
+// Fault returns the limit that the metadata exceeds; "" for none.
 func (m Metadata) Fault() string {
 	size := 0
 	for key, value := range m {

@@ -76,7 +76,7 @@ func TestKeyRequests(t *testing.T) {
 		{`{"name":"no offset","scopes":["events:read"],"expiresAt":"2099-01-01T00:00:00.5"}`, nil},
 		{`{}`, []string{"$.name is required", "$.scopes is required"}},
 		{`{"name":"n","scopes":[]}`, []string{"$.scopes must not be empty"}},
-		{`{"name":"n","scopes":["account:write"],"expiresAt":"2020-01-01T00:00:00Z"}`, []string{"$.expiresAt must lie in the future"}},
+		{`{"name":"n","scopes":["account:write"],"expiresAt":"2020-01-01T00:00:00Z"}`, []string{"$.expiresAt must be in the future"}},
 		{`{"name":"n","scopes":["account:write"],"expiresAt":"9999-12-31T23:59:59-01:00"}`, []string{"$.expiresAt must be an RFC 3339 date"}},
 		{`{"name":"n","scopes":["account:write"],"expiresAt":"01/01/2099"}`, []string{"$.expiresAt must be an RFC 3339 date"}},
 		{`{"name":"n","scopes":["account:write"],"apiKey":"plk_live_x"}`, []string{"$.apiKey is not a known field"}},

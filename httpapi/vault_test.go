@@ -106,7 +106,7 @@ func TestVaultRefusals(t *testing.T) {
 	r.want(r.vault(used, ofCustomer7), 400, "InvalidPaymentInstrumentToken")
 	for body, fault := range map[string]string{
 		`{}`:                       "$.customerId is required",
-		`{"customerId":"other"}`:   "$.customerId is not the customer that the token belongs to",
+		`{"customerId":"other"}`:   "$.customerId must be the customer to whom the token belongs",
 		`{"customerId":""}`:        "$.customerId must not be empty",
 		`{"customerId":5}`:         "$.customerId must be a string",
 		`{"customerId":"c","x":1}`: "$.x is not a known field",

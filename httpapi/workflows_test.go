@@ -55,7 +55,7 @@ func TestWorkflows(t *testing.T) {
 		r.want(r.manage("POST", "/workflows", strings.Replace(halves, "halves", fmt.Sprint("halves ", i), 1)), 200, "")
 	}
 	full := r.want(r.manage("POST", "/workflows", halves), 422, "RequestValidationError")
-	if !slices.Contains(full.faults(), "WorkflowRequest $ the account has as many workflows as it may: 50") {
+	if !slices.Contains(full.faults(), "WorkflowRequest $ the account has the maximum of 50 workflows; change an existing one") {
 		t.Errorf("the 51st: %q", full.faults())
 	}
 	first := r.want(r.manage("GET", "/workflows?limit=30", ""), 200, "")
@@ -83,8 +83,8 @@ func TestWorkflowFaults(t *testing.T) {
 		`{"name":"n","trigger":{"eventType":"PAYMENT.REFUND","status":"SETTLED"},"condition":"true","delaySeconds":7776001,"actions":[{"type":"capture","share":0},` +
 			`{"type":"capture","share":0.1234567},{"type":"capture","share":1,"amount":5},{"type":"cancel","amount":5,"final":true},{"type":"http_request"},{"type":"refund","share":0.5}]}`: {
 			"$.actions[0].share must be above 0 and have at most 6 decimals", "$.actions[1].share must be above 0 and have at most 6 decimals",
-			"$.actions[2].share must not be sent together with amount", "$.actions[3].amount does not go with this type of action",
-			"$.actions[3].final does not go with this type of action", "$.actions[4].url is required", "$.actions[5].share does not go with this type of action",
+			"$.actions[2].share must not be sent together with amount", "$.actions[3].amount must be absent for this type of action",
+			"$.actions[3].final must be absent for this type of action", "$.actions[4].url is required", "$.actions[5].share must be absent for this type of action",
 			"$.delaySeconds must be an integer between 0 and 7776000", "$.trigger.status goes with PAYMENT.STATUS only",
 		},
 		`{"name":"n","trigger":{"eventType":"PAYMENT.REFUND"},"condition":"true","actions":[{"type":"http_request","url":"http://10.0.0.1/x"},{"type":"http_request","url":"http://10.0.0.1/y"}]}`: {

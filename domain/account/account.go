@@ -14,13 +14,13 @@ const (
 	Production = "production"
 )
 
-// Limits that keep the state small enough to travel with every event.
+// Limits of the state, which the log stores with every event.
 const (
 	MaxAPIKeys   = 200
 	MaxEndpoints = 50
 )
 
-// State is the account as its events made it.
+// State is the state of an account after its events.
 type State struct {
 	ID          domain.AccountID `json:"id"`
 	Revision    uint64           `json:"revision"`
@@ -44,7 +44,7 @@ type Processor struct {
 	Enabled    bool           `json:"enabled"`
 }
 
-// APIKey is a key as far as it may be kept.
+// APIKey is the stored part of an API key.
 type APIKey struct {
 	ID        domain.APIKeyID `json:"id"`
 	Name      string          `json:"name"`
@@ -71,7 +71,7 @@ type User struct {
 // Exists reports whether the account was created.
 func (s State) Exists() bool { return s.Revision > 0 }
 
-// Key finds an API key by its id.
+// Key returns an API key by its id.
 func (s State) Key(id domain.APIKeyID) (APIKey, bool) {
 	i := slices.IndexFunc(s.APIKeys, func(k APIKey) bool { return k.ID == id })
 	if i < 0 {
@@ -85,7 +85,7 @@ func (s State) EnabledProcessors() []Processor {
 	return slices.DeleteFunc(slices.Clone(s.Processors), func(p Processor) bool { return !p.Enabled })
 }
 
-// Processor finds the merchant account at a processor.
+// Processor returns the merchant account at a processor.
 func (s State) Processor(name processor.Name) (Processor, bool) {
 	if i := s.place(name); i >= 0 {
 		return s.Processors[i], true
@@ -93,7 +93,7 @@ func (s State) Processor(name processor.Name) (Processor, bool) {
 	return Processor{}, false
 }
 
-// place is where a processor stands among the account's; -1 for none.
+// place returns the index of a processor in the account's list; -1 for none.
 func (s State) place(name processor.Name) int {
 	return slices.IndexFunc(s.Processors, func(p Processor) bool { return p.Name == name })
 }

@@ -6,10 +6,10 @@ import (
 	"payledger/domain"
 )
 
-// Create asks for a new account.
+// Create is the command to create an account.
 type Create struct{ Created }
 
-// DecideCreate makes the account.
+// DecideCreate creates the account.
 func DecideCreate(s State, c Create) (Event, error) {
 	if s.Exists() {
 		return nil, domain.Refuse(domain.KindConflict, domain.ReasonRequestValidation, "The account exists already.")
@@ -17,7 +17,7 @@ func DecideCreate(s State, c Create) (Event, error) {
 	return c.Created, nil
 }
 
-// CreateAPIKey asks for a further key; its text stays with the caller.
+// CreateAPIKey is the command to add a key; its text stays with the caller.
 type CreateAPIKey struct {
 	At  time.Time
 	Key APIKey
@@ -26,10 +26,10 @@ type CreateAPIKey struct {
 // DecideCreateAPIKey adds the key.
 func DecideCreateAPIKey(s State, c CreateAPIKey) (Event, error) {
 	if len(s.APIKeys) >= MaxAPIKeys {
-		return nil, domain.Invalid("ApiKeyRequest", domain.Violation{Path: "$", Description: "the account has as many API keys as it may"})
+		return nil, domain.Invalid("ApiKeyRequest", domain.Violation{Path: "$", Description: "the account has the maximum number of API keys; revoke one"})
 	}
 	if c.Key.ExpiresAt != nil && !c.Key.ExpiresAt.After(c.At) {
-		return nil, domain.Invalid("ApiKeyRequest", domain.Violation{Path: "$.expiresAt", Description: "must lie in the future"})
+		return nil, domain.Invalid("ApiKeyRequest", domain.Violation{Path: "$.expiresAt", Description: "must be in the future"})
 	}
 	return APIKeyCreated(c), nil
 }

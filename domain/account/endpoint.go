@@ -7,7 +7,7 @@ import (
 	"payledger/domain"
 )
 
-// Endpoint is where webhooks go (D18).
+// Endpoint is a receiver of webhooks (D18).
 type Endpoint struct {
 	ID          domain.EndpointID `json:"id"`
 	URL         string            `json:"url"`
@@ -17,12 +17,12 @@ type Endpoint struct {
 	CreatedAt   time.Time         `json:"createdAt"`
 }
 
-// Wants reports whether webhooks of the kind go to the endpoint.
+// Wants reports whether the endpoint receives webhooks of the kind.
 func (e Endpoint) Wants(eventType string) bool {
 	return e.Enabled && (len(e.EventTypes) == 0 || slices.Contains(e.EventTypes, eventType))
 }
 
-// Endpoint finds a webhook endpoint by its id; a deleted one is not there any more.
+// Endpoint returns a webhook endpoint by its id; false if there is none, or if it was deleted.
 func (s State) Endpoint(id domain.EndpointID) (Endpoint, bool) {
 	if i := s.endpointAt(id); i >= 0 {
 		return s.Endpoints[i], true
@@ -30,19 +30,18 @@ func (s State) Endpoint(id domain.EndpointID) (Endpoint, bool) {
 	return Endpoint{}, false
 }
 
-// endpointAt is where an endpoint stands among the account's; -1 for none.
+// endpointAt returns the index of an endpoint in the account's list; -1 for none.
 func (s State) endpointAt(id domain.EndpointID) int {
 	return slices.IndexFunc(s.Endpoints, func(e Endpoint) bool { return e.ID == id })
 }
 
-// EndpointCreated says that webhooks go to one more endpoint.
+// EndpointCreated says that the account has a further endpoint.
 type EndpointCreated struct {
 	At       time.Time `json:"at"`
 	Endpoint Endpoint  `json:"endpoint"`
 }
 
-// EndpointChanged says what a webhook endpoint is from now on; it keeps its id, and webhooks that were queued
-// for it go where it is now.
+// EndpointChanged says that an endpoint has new data. It keeps its id; queued webhooks go to the new address.
 type EndpointChanged struct {
 	At          time.Time         `json:"at"`
 	ID          domain.EndpointID `json:"id"`
@@ -52,7 +51,7 @@ type EndpointChanged struct {
 	Enabled     bool              `json:"enabled"`
 }
 
-// EndpointDeleted says that an endpoint is gone; deliveries keep its id.
+// EndpointDeleted says that an endpoint was deleted; deliveries keep its id.
 type EndpointDeleted struct {
 	At time.Time         `json:"at"`
 	ID domain.EndpointID `json:"id"`
@@ -66,7 +65,7 @@ func (EndpointCreated) accountEvent() {}
 func (EndpointChanged) accountEvent() {}
 func (EndpointDeleted) accountEvent() {}
 
-// CreateEndpoint asks for a further webhook endpoint.
+// CreateEndpoint is the command to add an endpoint.
 type CreateEndpoint struct {
 	At       time.Time
 	Endpoint Endpoint
@@ -75,12 +74,12 @@ type CreateEndpoint struct {
 // DecideCreateEndpoint adds the endpoint.
 func DecideCreateEndpoint(s State, c CreateEndpoint) (Event, error) {
 	if len(s.Endpoints) >= MaxEndpoints {
-		return nil, domain.Invalid("WebhookEndpointRequest", domain.Violation{Path: "$", Description: "the account has as many endpoints as it may"})
+		return nil, domain.Invalid("WebhookEndpointRequest", domain.Violation{Path: "$", Description: "the account has the maximum number of endpoints; delete one"})
 	}
 	return EndpointCreated(c), nil
 }
 
-// ChangeEndpoint asks for another address, description or choice of webhooks; what is nil stays as it is.
+// ChangeEndpoint is the command to change an endpoint; nil fields stay as they are.
 type ChangeEndpoint struct {
 	At          time.Time
 	ID          domain.EndpointID
@@ -90,7 +89,7 @@ type ChangeEndpoint struct {
 	Enabled     *bool
 }
 
-// DecideChangeEndpoint changes what differs.
+// DecideChangeEndpoint changes the endpoint; the event is nil if nothing differs.
 func DecideChangeEndpoint(s State, c ChangeEndpoint) (Event, error) {
 	before, known := s.Endpoint(c.ID)
 	if !known {
@@ -107,13 +106,13 @@ func DecideChangeEndpoint(s State, c ChangeEndpoint) (Event, error) {
 	return next, nil
 }
 
-// DeleteEndpoint asks for an endpoint to be gone.
+// DeleteEndpoint is the command to delete an endpoint.
 type DeleteEndpoint struct {
 	At time.Time
 	ID domain.EndpointID
 }
 
-// DecideDeleteEndpoint takes the endpoint away; a second time it is not there.
+// DecideDeleteEndpoint deletes the endpoint; a repeat is an error.
 func DecideDeleteEndpoint(s State, c DeleteEndpoint) (Event, error) {
 	if s.endpointAt(c.ID) < 0 {
 		return nil, NoEndpoint()
@@ -121,7 +120,7 @@ func DecideDeleteEndpoint(s State, c DeleteEndpoint) (Event, error) {
 	return EndpointDeleted(c), nil
 }
 
-// NoEndpoint is the refusal of an id that no webhook endpoint has (D20).
+// NoEndpoint returns the error for an unknown endpoint id (D20).
 func NoEndpoint() error {
 	return domain.Refuse(domain.KindNotFound, domain.ReasonEntityNotFound, "There is no webhook endpoint of this id.")
 }

@@ -33,25 +33,25 @@ type Created struct {
 	User        User             `json:"user"`
 }
 
-// APIKeyCreated says that a further API key may be used.
+// APIKeyCreated says that the account has a further API key.
 type APIKeyCreated struct {
 	At  time.Time `json:"at"`
 	Key APIKey    `json:"apiKey"`
 }
 
-// RoutingChanged says that payments are routed by these rules from now on; they replace all that there were.
+// RoutingChanged says that these rules replace all routing rules.
 type RoutingChanged struct {
 	At      time.Time `json:"at"`
 	Routing Routing   `json:"routing"`
 }
 
-// ProcessorChanged says what the merchant's account at a processor is from now on.
+// ProcessorChanged says that the merchant's account at a processor has new data.
 type ProcessorChanged struct {
 	At        time.Time `json:"at"`
 	Processor Processor `json:"processor"`
 }
 
-// SettingsChanged says what the settings are from now on, all of them.
+// SettingsChanged says that these settings replace all settings.
 type SettingsChanged struct {
 	At       time.Time `json:"at"`
 	Settings Settings  `json:"settings"`
@@ -69,7 +69,7 @@ func (RoutingChanged) accountEvent()   {}
 func (ProcessorChanged) accountEvent() {}
 func (SettingsChanged) accountEvent()  {}
 
-// Evolve folds one event into the state.
+// Evolve returns the state after the event.
 func Evolve(s State, e Event) State {
 	s.Revision++
 	switch e := e.(type) {

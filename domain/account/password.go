@@ -7,7 +7,7 @@ import (
 	"payledger/domain"
 )
 
-// UserPasswordReset says that a user of the dashboard has another password from now on. The one before counts no more.
+// UserPasswordReset says that a dashboard user has a new password instead of the previous one.
 type UserPasswordReset struct {
 	At       time.Time       `json:"at"`
 	User     domain.UserID   `json:"userId"`
@@ -18,17 +18,17 @@ type UserPasswordReset struct {
 func (UserPasswordReset) Type() string  { return "account.user_password_reset" }
 func (UserPasswordReset) accountEvent() {}
 
-// ResetUserPassword asks for another password of a user. Its verifier is stored already.
+// ResetUserPassword is the command to set a user's new password. Its verifier is stored already.
 type ResetUserPassword struct {
 	UserPasswordReset
-	Replaces domain.SecretID // the verifier that the new one was made to follow
+	Replaces domain.SecretID // the verifier that the new one follows
 }
 
-// DecideResetUserPassword makes the new password the user's. Of two resets at the same moment one is refused: verifiers follow
-// each other in the order of their numbers, so that the older ones can be destroyed.
+// DecideResetUserPassword sets the new password. Of two simultaneous resets one fails: verifiers follow each other in the
+// order of their numbers, so that older ones can be destroyed.
 func DecideResetUserPassword(s State, c ResetUserPassword) (Event, error) {
 	if !slices.ContainsFunc(s.Users, func(u User) bool { return u.ID == c.User && u.Password == c.Replaces }) {
-		return nil, domain.Refuse(domain.KindConflict, domain.ReasonConcurrentModification, "The user's password was reset at the same moment, or the user is gone.")
+		return nil, domain.Refuse(domain.KindConflict, domain.ReasonConcurrentModification, "The user's password was reset at the same moment, or the user does not exist.")
 	}
 	return c.UserPasswordReset, nil
 }

@@ -7,7 +7,7 @@ import (
 	"payledger/domain"
 )
 
-// APIKeyRevoked says that an API key may not be used any more.
+// APIKeyRevoked says that an API key is no longer valid.
 type APIKeyRevoked struct {
 	At time.Time       `json:"at"`
 	ID domain.APIKeyID `json:"id"`
@@ -17,14 +17,14 @@ type APIKeyRevoked struct {
 func (APIKeyRevoked) Type() string  { return "account.api_key_revoked" }
 func (APIKeyRevoked) accountEvent() {}
 
-// RevokeAPIKey asks that a key works no more.
+// RevokeAPIKey is the command to revoke a key.
 type RevokeAPIKey struct {
 	At time.Time
 	ID domain.APIKeyID
 }
 
-// DecideRevokeAPIKey revokes the key. A key may revoke itself, also the last one: `payledger credentials reset` makes
-// another.
+// DecideRevokeAPIKey revokes the key. A key may revoke itself, even the last one: `payledger credentials reset` creates a
+// new one.
 func DecideRevokeAPIKey(s State, c RevokeAPIKey) (Event, error) {
 	if _, known := s.Key(c.ID); !known {
 		return nil, domain.Refuse(domain.KindNotFound, domain.ReasonEntityNotFound, "There is no API key of this id. It may have been revoked.")

@@ -9,21 +9,21 @@ import (
 	"payledger/domain/processor"
 )
 
-// Routing says at which processors a payment is tried, and in which order (D15).
+// Routing determines the processors of a payment and their order (D15).
 type Routing struct {
 	Rules   []Rule           `json:"rules,omitempty"`   // the first that matches decides
 	Default []processor.Name `json:"default,omitempty"` // without a match; empty: all enabled, in the order of the enumeration
 }
 
-// Rule sends the payments that its conditions hold for to processors, tried in the order of the list.
+// Rule routes the payments for which its conditions hold to processors, in the order of the list.
 type Rule struct {
 	Name       string           `json:"name"`
 	When       Conditions       `json:"when"`
 	Processors []processor.Name `json:"processors"`
 }
 
-// Conditions of a rule must all hold; one that is left out holds for every payment. Amounts are minor units
-// of the payment's currency, both limits included.
+// Conditions of a rule must all hold; an absent condition always holds. Amounts are minor units of the payment's currency,
+// both limits included.
 type Conditions struct {
 	Currencies []domain.Currency `json:"currencyCode,omitempty"`
 	Networks   []domain.Network  `json:"network,omitempty"`
@@ -33,17 +33,17 @@ type Conditions struct {
 	Metadata   domain.Metadata   `json:"metadata,omitempty"` // each key has this value in the payment's metadata
 }
 
-// RouteFacts are what rules look at in a payment.
+// RouteFacts are the data of a payment that rules read.
 type RouteFacts struct {
 	Currency    domain.Currency
 	Network     domain.Network
 	Amount      domain.Amount
-	CountryCode string // of the order; "" when it names none
+	CountryCode string // of the order; "" if absent
 	Metadata    domain.Metadata
 }
 
-// Route returns the merchant accounts that a payment is tried at, in order (D15): those of the first rule that
-// matches, else of the default, else all; of these the enabled ones. It is empty when none of them is.
+// Route returns the enabled merchant accounts for a payment in order (D15): of the first rule that matches, else of the
+// default, else all. It may be empty.
 func (s State) Route(f RouteFacts) []Processor {
 	for _, rule := range s.Routing.Rules {
 		if rule.When.hold(f) {
@@ -92,13 +92,13 @@ func (r Rule) equal(o Rule) bool {
 
 func same(a, b *domain.Amount) bool { return a == b || a != nil && b != nil && *a == *b }
 
-// ChangeRouting asks for other rules, which replace all that there were.
+// ChangeRouting is the command to replace all rules.
 type ChangeRouting struct {
 	At      time.Time
 	Routing Routing
 }
 
-// DecideChangeRouting replaces the rules; the same ones again are nothing to record.
+// DecideChangeRouting replaces the rules; the event is nil if nothing differs.
 func DecideChangeRouting(s State, c ChangeRouting) (Event, error) {
 	if found := c.Routing.Violations(); len(found) > 0 {
 		return nil, domain.Invalid("RoutingRequest", found...)

@@ -9,7 +9,7 @@ import (
 	"payledger/domain/processor"
 )
 
-// Limits of routing rules: the whole of them travels with every event of the account.
+// Limits of routing rules, which the log stores with every event of the account.
 const (
 	MaxRules             = 50
 	MaxRuleName          = 64  // characters
@@ -18,14 +18,14 @@ const (
 	MaxRuleMetadataBytes = 512 // in a condition: keys and values
 )
 
-// faults collects what is wrong, each with its path.
+// faults collects violations with their paths.
 type faults []domain.Violation
 
 func (f *faults) add(path, format string, args ...any) {
 	*f = append(*f, domain.Violation{Path: path, Description: fmt.Sprintf(format, args...)})
 }
 
-// Violations names everything that is wrong with the rules; paths are those of the JSON in D20.
+// Violations returns all violations of the rules, with paths in the JSON of D20.
 func (r Routing) Violations() []domain.Violation {
 	var found faults
 	if len(r.Rules) > MaxRules {
@@ -95,14 +95,14 @@ func plainValue(value any) bool {
 	}
 }
 
-// ofLimit: a limit that no amount can have is a mistake.
+// ofLimit checks that a limit is a possible amount.
 func (f *faults) ofLimit(path string, limit *domain.Amount) {
 	if limit != nil && (*limit < 0 || *limit > domain.MaxAmount) {
 		f.add(path, "must be an integer between 0 and %d", domain.MaxAmount)
 	}
 }
 
-// ofList: every element is known, none stands there twice, and they are not too many.
+// ofList checks that elements are known, unique and not too many.
 func ofList[T comparable](f *faults, path string, list []T, known func(T) bool, what string) {
 	if len(list) > MaxConditionValues {
 		f.add(path, "must have at most %d elements", MaxConditionValues)

@@ -1,6 +1,6 @@
 package account
 
-// Scopes of API keys (D2), each with the calls it opens.
+// Scopes of API keys (D2), each with the calls that it allows.
 const (
 	ScopeClientTokensWrite      = "client_tokens:write"
 	ScopeTransactionsAuthorize  = "transactions:authorize"

@@ -24,10 +24,10 @@ const (
 	MaxClientTokenTTL = 30 * 24 * 60 * 60
 )
 
-// MaxDisplayName is the length of the longest name that customers read, in characters.
+// MaxDisplayName is the maximum length of a display name in characters.
 const MaxDisplayName = 64
 
-// MaxMerchantID is the length of the longest processorMerchantId, in characters.
+// MaxMerchantID is the maximum length of a processorMerchantId in characters.
 const MaxMerchantID = 255
 
 // Settings are the merchant's switches (D20).
@@ -35,30 +35,30 @@ type Settings struct {
 	First6Digits   bool   `json:"first6Digits,omitempty"`   // answer first6Digits (§2.2: opt-in)
 	CaptureMode    string `json:"captureMode,omitempty"`    // MANUAL when empty (D5)
 	ClientTokenTTL int64  `json:"clientTokenTtl,omitempty"` // seconds (D4); 0: the service's own
-	DisplayName    string `json:"displayName,omitempty"`    // what customers read (D12); "": none was chosen
+	DisplayName    string `json:"displayName,omitempty"`    // shown to customers (D12); "": none
 }
 
-// Capture is the capture mode, the default spelled out (D5).
+// Capture returns the capture mode, by default MANUAL (D5).
 func (s Settings) Capture() string { return cmp.Or(s.CaptureMode, CaptureManual) }
 
 // AutoCapture reports whether authorized payments are captured at once (D5).
 func (s Settings) AutoCapture() bool { return s.CaptureMode == CaptureAutomatic }
 
-// TokenTTL is the life of client tokens (D4); service is the service's own.
+// TokenTTL returns the lifetime of client tokens (D4); service is the service's default.
 func (s Settings) TokenTTL(service time.Duration) time.Duration {
 	return cmp.Or(time.Duration(s.ClientTokenTTL)*time.Second, service)
 }
 
-// ChangeSettings asks for other settings; what is nil stays as it is.
+// ChangeSettings is the command to change settings; nil fields stay as they are.
 type ChangeSettings struct {
 	At             time.Time
 	First6Digits   *bool
 	CaptureMode    *string
-	ClientTokenTTL *int64  // 0: the service's own from now on
-	DisplayName    *string // "": none from now on
+	ClientTokenTTL *int64  // 0: the service's default
+	DisplayName    *string // "": none
 }
 
-// DecideChangeSettings changes what differs.
+// DecideChangeSettings changes settings; the event is nil if nothing differs.
 func DecideChangeSettings(s State, c ChangeSettings) (Event, error) {
 	next := s.Settings
 	next.First6Digits = valueOr(c.First6Digits, next.First6Digits)
@@ -85,14 +85,14 @@ func DecideChangeSettings(s State, c ChangeSettings) (Event, error) {
 	return SettingsChanged{At: c.At, Settings: next}, nil
 }
 
-// validDisplayName keeps out what would not show as it is: line breaks, controls, signs that turn the direction.
+// validDisplayName rejects line breaks, control characters and characters that change the text direction.
 func validDisplayName(name string) bool {
 	visible := func(r rune) bool { return strconv.IsPrint(r) && r != utf8.RuneError }
 	return utf8.RuneCountInString(name) <= MaxDisplayName && strings.TrimSpace(name) == name &&
 		!strings.ContainsFunc(name, func(r rune) bool { return !visible(r) })
 }
 
-// ChangeProcessor asks for another merchant account at a processor, or for none; what is nil stays as it is.
+// ChangeProcessor is the command to change the merchant account at a processor; nil fields stay as they are.
 type ChangeProcessor struct {
 	At         time.Time
 	Name       processor.Name
@@ -100,8 +100,8 @@ type ChangeProcessor struct {
 	MerchantID *string
 }
 
-// DecideChangeProcessor changes what differs. Payments that were tried at the processor before keep the merchant
-// account that they were tried with.
+// DecideChangeProcessor changes the merchant account; the event is nil if nothing differs. Existing payments keep their
+// merchant account.
 func DecideChangeProcessor(s State, c ChangeProcessor) (Event, error) {
 	i := s.place(c.Name)
 	if i < 0 {

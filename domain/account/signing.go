@@ -6,26 +6,26 @@ import (
 	"payledger/domain"
 )
 
-// SigningOverlap is how long webhooks carry the previous secret's signature too, after a rotation (§5.2 rule 3).
+// SigningOverlap is the time after a rotation in which webhooks also have the previous secret's signature (§5.2 rule 3).
 const SigningOverlap = 24 * time.Hour
 
 // SigningSecret names the secret that webhooks are signed with (§5.2).
 type SigningSecret struct {
 	Secret    domain.SecretID `json:"secret"`
-	Hint      string          `json:"hint"` // its last characters, to tell it from others
+	Hint      string          `json:"hint"` // its last characters
 	CreatedAt time.Time       `json:"createdAt"`
 	Previous  *PreviousSecret `json:"previous,omitempty"` // the one before it; nil before the first rotation
 }
 
-// PreviousSecret names the secret that the current one replaced. Webhooks are signed with it as well until
-// ValidUntil; it is destroyed after that, or when another rotation ends its time (D18).
+// PreviousSecret names the replaced secret. Webhooks are also signed with it until ValidUntil. It is destroyed after that,
+// or at the next rotation (D18).
 type PreviousSecret struct {
 	Secret     domain.SecretID `json:"secret"`
 	ValidUntil time.Time       `json:"validUntil"`
 	Hint       string          `json:"hint"`
 }
 
-// Overlap returns the previous secret while webhooks carry its signature too (§5.2 rules 2 and 3).
+// Overlap returns the previous secret while webhooks also have its signature (§5.2 rules 2 and 3).
 func (s SigningSecret) Overlap(now time.Time) (PreviousSecret, bool) {
 	if s.Previous == nil || !now.Before(s.Previous.ValidUntil) {
 		return PreviousSecret{}, false
@@ -33,8 +33,8 @@ func (s SigningSecret) Overlap(now time.Time) (PreviousSecret, bool) {
 	return *s.Previous, true
 }
 
-// SigningSecretRotated says that webhooks are signed with another secret from now on, and with the one before
-// it until PreviousValidUntil.
+// SigningSecretRotated says that webhooks are signed with a new secret and, until PreviousValidUntil, also with the
+// previous one.
 type SigningSecretRotated struct {
 	At                 time.Time       `json:"at"`
 	Secret             domain.SecretID `json:"secret"`
@@ -46,17 +46,17 @@ type SigningSecretRotated struct {
 func (SigningSecretRotated) Type() string  { return "account.signing_secret_rotated" }
 func (SigningSecretRotated) accountEvent() {}
 
-// RotateSigningSecret asks for another signing secret, which is stored already.
+// RotateSigningSecret is the command to use a new signing secret, which is stored already.
 type RotateSigningSecret struct {
 	At       time.Time
-	Replaces domain.SecretID // what the new secret was made to follow
+	Replaces domain.SecretID // the secret that the new one follows
 	Secret   domain.SecretID
 	Hint     string
 }
 
-// DecideRotateSigningSecret makes the new secret the current one. A rotation within the overlap of an earlier one
-// ends that (D18). Of two at the same moment one is refused: secrets follow each other in the order of their
-// names, which is what allows to destroy the older ones.
+// DecideRotateSigningSecret makes the new secret the current one. A rotation within the overlap of an earlier one ends that
+// overlap (D18). Of two simultaneous rotations one fails: secrets follow each other in the order of their names, so that
+// older ones can be destroyed.
 func DecideRotateSigningSecret(s State, c RotateSigningSecret) (Event, error) {
 	if s.Signing.Secret != c.Replaces {
 		err := domain.Refuse(domain.KindConflict, domain.ReasonConcurrentModification, "The signing secret was rotated at the same moment.")

@@ -1,14 +1,3 @@
-// Package attempt is the payment attempt aggregate: a payment of a MANUAL session that waits for the merchant to
-// approve or abort it (§2.6, §3.3, D5, D12).
-//
-// Rules: an attempt is decided once; whoever decides first wins, and a repeat of the same decision changes nothing.
-// It expires with its session's token, which records nothing. What a decision asks for (the payment, or the end of
-// the token) is done after it is durable, by whoever gets there, and is then recorded as completed: an attempt that
-// is decided and not completed is work left over by a crash. An approval whose payment can never be made ends as an
-// abort does: refused is such an end, and after it nobody makes the payment.
-//
-// What it must not know: how a payment is made. It keeps which revision of the session was approved, so that a
-// payment made later is the one that the merchant meant.
 package attempt
 
 import (
@@ -28,7 +17,7 @@ const (
 	Expired          Status = "EXPIRED"
 )
 
-// State is the attempt as its events made it.
+// State is the state of an attempt after its events.
 type State struct {
 	ID        domain.AttemptID `json:"id"`
 	Account   domain.AccountID `json:"accountId"`
@@ -38,20 +27,20 @@ type State struct {
 	ExpiresAt time.Time        `json:"expiresAt"` // its session's
 	Session   domain.SessionID `json:"sessionId"`
 	Token     domain.Token     `json:"paymentMethodToken"`
-	Shown     *domain.Price    `json:"shown,omitempty"`    // what the customer saw; nil: not told
-	Decision  Status           `json:"decision,omitempty"` // APPROVED or ABORTED; a refusal makes the one the other
+	Shown     *domain.Price    `json:"shown,omitempty"`    // the price that the customer saw; nil: unknown
+	Decision  Status           `json:"decision,omitempty"` // APPROVED or ABORTED; a refusal changes APPROVED to ABORTED
 	DecidedAt time.Time        `json:"decidedAt"`
 	Reason    string           `json:"reason,omitempty"`          // of an abort or a refusal
 	Payment   domain.PaymentID `json:"paymentId,omitempty"`       // of an approval
-	Terms     uint64           `json:"sessionRevision,omitempty"` // of an approval: what of the session counts
+	Terms     uint64           `json:"sessionRevision,omitempty"` // of an approval: the approved revision
 	Done      bool             `json:"completed,omitempty"`
-	TokenKept bool             `json:"tokenKept,omitempty"` // of an abort: the token may still pay
+	TokenKept bool             `json:"tokenKept,omitempty"` // of an abort: the token stays valid
 }
 
-// Exists reports whether the attempt was made.
+// Exists reports whether the attempt was created.
 func (s State) Exists() bool { return s.Revision > 0 }
 
-// Status returns the status at a time.
+// Status returns the approvalStatus at a time (D12).
 func (s State) Status(now time.Time) Status {
 	switch {
 	case s.Decision != "":
@@ -63,7 +52,7 @@ func (s State) Status(now time.Time) Status {
 	}
 }
 
-// Due reports whether something is left to do about the decision.
+// Due reports whether the decision's consequence is not completed.
 func (s State) Due() bool { return s.Decision != "" && !s.Done }
 
 // Event is a fact about an attempt.
@@ -75,7 +64,7 @@ type Event interface {
 // Events lists every event type.
 func Events() []Event { return []Event{Created{}, WasApproved{}, WasAborted{}, Completed{}, Refused{}} }
 
-// Created says that a customer asks to pay with a token.
+// Created says that a customer wants to pay with a token.
 type Created struct {
 	At        time.Time        `json:"at"`
 	ID        domain.AttemptID `json:"id"`
@@ -83,31 +72,29 @@ type Created struct {
 	ExpiresAt time.Time        `json:"expiresAt"`
 	Session   domain.SessionID `json:"sessionId"`
 	Token     domain.Token     `json:"paymentMethodToken"`
-	Shown     *domain.Price    `json:"shown,omitempty"` // the price that the customer agreed to (D12); nil: not told
+	Shown     *domain.Price    `json:"shown,omitempty"` // the price that the customer accepted (D12); nil: unknown
 }
 
-// WasApproved says that the merchant approved: the payment of this id is made from the session as it was at that
-// revision.
+// WasApproved says that the merchant approved the payment of this id with the session's data at that revision.
 type WasApproved struct {
 	At      time.Time        `json:"at"`
 	Payment domain.PaymentID `json:"paymentId"`
 	Terms   uint64           `json:"sessionRevision"`
 }
 
-// WasAborted says that there will be no payment, and, unless it is kept, that the token made in the session is good for
-// nothing any more.
+// WasAborted says that there will be no payment. The session's token ends, unless tokenKept is set.
 type WasAborted struct {
 	At        time.Time `json:"at"`
 	Reason    string    `json:"reason,omitempty"`
-	TokenKept bool      `json:"tokenKept,omitempty"` // another attempt of the session is made with it
+	TokenKept bool      `json:"tokenKept,omitempty"` // another attempt of the session uses it
 }
 
-// Completed says that what was decided is done: the payment stands, or the token has ended.
+// Completed says that the decision's consequence is done: the payment exists, or the token has ended.
 type Completed struct {
 	At time.Time `json:"at"`
 }
 
-// Refused says that the approved payment could not be made, and never will be: the attempt counts as aborted.
+// Refused says that the approved payment can never be created: the attempt counts as aborted.
 type Refused struct {
 	At     time.Time `json:"at"`
 	Reason string    `json:"reason"`
@@ -124,7 +111,7 @@ func (WasAborted) attemptEvent()  {}
 func (Completed) attemptEvent()   {}
 func (Refused) attemptEvent()     {}
 
-// Evolve folds one event into the state.
+// Evolve returns the state after the event.
 func Evolve(s State, e Event) State {
 	s.Revision++
 	switch e := e.(type) {

@@ -6,10 +6,10 @@ import (
 	"payledger/domain"
 )
 
-// Create asks for an attempt; its id is derived, so that a repeat meets the same attempt.
+// Create is the command to create an attempt. Its id is derived, so that a repeat gets the same attempt.
 type Create struct{ Created }
 
-// DecideCreate makes the attempt. One that is there is no refusal: a repeat found its own.
+// DecideCreate creates the attempt; the event is nil if it exists.
 func DecideCreate(s State, c Create) (Event, error) {
 	if s.Exists() {
 		return nil, nil
@@ -17,14 +17,14 @@ func DecideCreate(s State, c Create) (Event, error) {
 	return c.Created, nil
 }
 
-// Approve lets the payment be made.
+// Approve is the command to approve the payment.
 type Approve struct {
 	At      time.Time
 	Payment domain.PaymentID
 	Terms   uint64 // revision of the session that the merchant approves
 }
 
-// DecideApprove approves an attempt that is pending; an approval again changes nothing (D5).
+// DecideApprove approves a pending attempt; a repeat changes nothing (D5).
 func DecideApprove(s State, c Approve) (Event, error) {
 	switch {
 	case !s.Exists():
@@ -38,14 +38,14 @@ func DecideApprove(s State, c Approve) (Event, error) {
 	}
 }
 
-// Abort ends the attempt without a payment.
+// Abort is the command to end the attempt without a payment.
 type Abort struct {
 	At        time.Time
 	Reason    string
-	TokenKept bool // another attempt of the session is made with the token
+	TokenKept bool // another attempt of the session uses the token
 }
 
-// DecideAbort aborts an attempt that is pending or has expired; an abort again changes nothing (D5).
+// DecideAbort aborts a pending or expired attempt; a repeat changes nothing (D5).
 func DecideAbort(s State, c Abort) (Event, error) {
 	switch {
 	case !s.Exists():
@@ -59,7 +59,7 @@ func DecideAbort(s State, c Abort) (Event, error) {
 	}
 }
 
-// DecideComplete records, once, that what was decided is done.
+// DecideComplete records once that the decision's consequence is done.
 func DecideComplete(s State, at time.Time) (Event, error) {
 	if !s.Due() {
 		return nil, nil
@@ -67,13 +67,13 @@ func DecideComplete(s State, at time.Time) (Event, error) {
 	return Completed{At: at}, nil
 }
 
-// Refuse says why the approved payment can never be made.
+// Refuse is the command to end an approval whose payment can never be created.
 type Refuse struct {
 	At     time.Time
 	Reason string
 }
 
-// DecideRefuse ends an approval that cannot be carried out; one that was is left as it is.
+// DecideRefuse ends the approval; the event is nil if the approval is completed.
 func DecideRefuse(s State, c Refuse) (Event, error) {
 	if s.Decision != Approved || s.Done {
 		return nil, nil
@@ -81,14 +81,13 @@ func DecideRefuse(s State, c Refuse) (Event, error) {
 	return Refused(c), nil
 }
 
-// NotCurrent refuses the approval of an attempt that its client session does not name: another has taken its place, or a
-// crash kept it from ever being asked for (§2.5).
+// NotCurrent returns the error for the approval of an attempt that is not its session's current one (§2.5).
 func NotCurrent() *domain.Error {
 	return domain.Refuse(domain.KindConflict, domain.ReasonAttemptNotPending,
 		"A payment attempt that is not the current one of its client session cannot be approved.")
 }
 
-// Unknown refuses what is asked of an attempt that does not exist (D3).
+// Unknown returns the error for an attempt that does not exist (D3).
 func Unknown() *domain.Error {
 	return domain.Refuse(domain.KindNotFound, domain.ReasonEntityNotFound, "The payment attempt cannot be found.")
 }

@@ -8,14 +8,13 @@ import (
 )
 
 const (
-	// maxFacts bounds the state: past it only what changes the dispute is recorded.
+	// maxFacts bounds the state: beyond it, only changes of the dispute are recorded.
 	maxFacts = 200
-	// maxAhead is how far a processor's clock may be ahead of ours. What is told of a later time would hold against all
-	// that comes until then.
+	// maxAhead bounds the lead of a processor's clock. A fact of a later time would override all facts before that time.
 	maxAhead = 24 * time.Hour
 )
 
-// Record brings what a processor told.
+// Record is the command to record a fact from a processor.
 type Record struct {
 	At      time.Time
 	ID      domain.DisputeID
@@ -24,8 +23,8 @@ type Record struct {
 	Fact    Fact
 }
 
-// DecideRecord records a fact once; nil when it is recorded already, or when the list is full and the fact
-// changes nothing.
+// DecideRecord records a fact once. The event is nil if the fact is recorded already, or if the list is full and the fact
+// does not change the dispute.
 func DecideRecord(s State, c Record) (Event, error) {
 	if s.has(c.Fact.EventID) {
 		return nil, nil
@@ -38,20 +37,20 @@ func DecideRecord(s State, c Record) (Event, error) {
 	return e, nil
 }
 
-// classify tells what a fact is.
+// classify returns the event for a new fact.
 func (s State) classify(c Record) Event {
 	f := c.Fact
 	if !f.Place().Known() {
 		return Rejected{c.At, fmt.Sprintf("A %s cannot be %s.", f.Type, f.Status), f}
 	}
 	if f.At.After(c.At.Add(maxAhead)) {
-		return Rejected{c.At, fmt.Sprintf("The processor's time of it, %s, has not come yet.", f.At.Format(time.RFC3339)), f}
+		return Rejected{c.At, fmt.Sprintf("The processor's time, %s, is more than 24 hours in the future.", f.At.Format(time.RFC3339)), f}
 	}
 	if !s.Exists() {
 		return Opened{At: c.At, ID: c.ID, Account: c.Account, Subject: c.Subject, Fact: f}
 	}
 	if c.Subject.Payment != s.Subject.Payment {
-		return Rejected{c.At, fmt.Sprintf("The dispute is one of payment %s, not of %s.", s.Subject.Payment, c.Subject.Payment), f}
+		return Rejected{c.At, fmt.Sprintf("The dispute belongs to payment %s, not to %s.", s.Subject.Payment, c.Subject.Payment), f}
 	}
 	way := s.way()
 	i := placeFor(way, f)
@@ -67,7 +66,7 @@ func (s State) classify(c Record) Event {
 	return Noted{c.At, f}
 }
 
-// Unknown refuses what is asked of a dispute that does not exist (D3).
+// Unknown returns the error for a dispute that does not exist (D3).
 func Unknown() *domain.Error {
 	return domain.Refuse(domain.KindNotFound, domain.ReasonEntityNotFound, "The dispute cannot be found.")
 }

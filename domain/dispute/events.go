@@ -16,7 +16,7 @@ type Event interface {
 // Events lists every event type.
 func Events() []Event { return []Event{Opened{}, Changed{}, Noted{}, Rejected{}} }
 
-// Opened says that a processor told of the dispute for the first time, whatever its type and status (D16).
+// Opened says that a processor reported the dispute for the first time, in any type and status (D16).
 type Opened struct {
 	At      time.Time        `json:"at"`
 	ID      domain.DisputeID `json:"id"`
@@ -31,14 +31,14 @@ type Changed struct {
 	Fact Fact      `json:"fact"`
 }
 
-// Noted says what the processor told without changing type or status: it is older than the newest, or tells the
-// same with other details.
+// Noted says that the processor reported a fact without a new type or status: it is older than the newest fact, or repeats
+// it with other details.
 type Noted struct {
 	At   time.Time `json:"at"`
 	Fact Fact      `json:"fact"`
 }
 
-// Rejected says what the processor told that is impossible, and why.
+// Rejected says that the processor reported an impossible fact, with the reason.
 type Rejected struct {
 	At      time.Time `json:"at"`
 	Refusal string    `json:"refusal"`
@@ -54,7 +54,7 @@ func (Changed) disputeEvent()  {}
 func (Noted) disputeEvent()    {}
 func (Rejected) disputeEvent() {}
 
-// Evolve folds one event into the state.
+// Evolve returns the state after the event.
 func Evolve(s State, e Event) State {
 	s.Revision++
 	switch e := e.(type) {
@@ -71,7 +71,7 @@ func Evolve(s State, e Event) State {
 	return s
 }
 
-// with adds a fact to a copy of the list: a State that was handed out stays as it was.
+// with adds a fact to a copy of the list, because earlier States share the list.
 func (s State) with(f RecordedFact) State {
 	s.Facts, s.UpdatedAt = append(slices.Clone(s.Facts), f), f.Entered
 	if way := s.way(); len(way) > 0 {

@@ -6,7 +6,7 @@ import (
 	"payledger/domain/processor"
 )
 
-// Place is where a dispute can stand: a type with a status that it can take.
+// Place is a stage of a dispute with its status.
 type Place struct {
 	Type   processor.DisputeType
 	Status processor.DisputeStatus
@@ -14,7 +14,7 @@ type Place struct {
 
 func (p Place) String() string { return string(p.Type) + " " + string(p.Status) }
 
-// steps are those of D16: what may follow a status within its type.
+// steps lists the statuses that may follow a status of the same type (D16).
 var steps = map[processor.DisputeType]map[processor.DisputeStatus][]processor.DisputeStatus{
 	processor.Retrieval: {
 		processor.DisputeOpen:       {processor.DisputeChallenged, processor.DisputeExpired, processor.DisputeCancelled},
@@ -24,7 +24,7 @@ var steps = map[processor.DisputeType]map[processor.DisputeStatus][]processor.Di
 	processor.Prearbitration: decided,
 }
 
-// decided is what disputes and pre-arbitrations have in common.
+// decided holds the steps that chargebacks and pre-arbitrations share.
 var decided = map[processor.DisputeStatus][]processor.DisputeStatus{
 	processor.DisputeOpen: {
 		processor.DisputeAccepted, processor.DisputeExpired, processor.DisputeCancelled, processor.DisputeChallenged,
@@ -34,13 +34,13 @@ var decided = map[processor.DisputeStatus][]processor.DisputeStatus{
 	processor.DisputeWon: nil, processor.DisputeLost: nil,
 }
 
-// Known reports whether the type can take the status.
+// Known reports whether the type can have the status.
 func (p Place) Known() bool {
 	_, known := steps[p.Type][p.Status]
 	return known
 }
 
-// next returns the places that may follow at once. A type begins with OPEN (D16).
+// next returns the places that may follow in one step. A type begins with OPEN (D16).
 func (p Place) next() []Place {
 	var out []Place
 	for _, status := range steps[p.Type][p.Status] {
@@ -56,7 +56,7 @@ func (p Place) next() []Place {
 	return out
 }
 
-// LeadsTo reports whether a dispute that stood here can stand there later, or still does. There is no way back.
+// LeadsTo reports whether there follows p in any number of steps, or equals p.
 func (p Place) LeadsTo(there Place) bool {
 	return p == there || slices.ContainsFunc(p.next(), func(next Place) bool { return next.LeadsTo(there) })
 }

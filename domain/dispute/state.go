@@ -9,10 +9,10 @@ import (
 	"payledger/domain/processor"
 )
 
-// Disposition is what became of a fact.
+// Disposition is the result of recording a fact.
 type Disposition string
 
-// The verdicts on facts.
+// The dispositions of facts.
 const (
 	DispositionOpened   Disposition = "OPENED"
 	DispositionChanged  Disposition = "CHANGED"
@@ -20,11 +20,11 @@ const (
 	DispositionRejected Disposition = "REJECTED"
 )
 
-// Fact is what one notification told.
+// Fact is the content of one notification.
 type Fact struct {
 	EventID       string                  `json:"processorEventId"`
 	At            time.Time               `json:"at"`         // the processor's time
-	ReceivedAt    time.Time               `json:"receivedAt"` // when it came here (§6.4)
+	ReceivedAt    time.Time               `json:"receivedAt"` // §6.4
 	Type          processor.DisputeType   `json:"type"`
 	Status        processor.DisputeStatus `json:"status"`
 	TransactionID string                  `json:"transactionId,omitempty"` // of the disputed capture, else of the authorization (D16)
@@ -37,10 +37,10 @@ type Fact struct {
 	ChallengeBy   *time.Time              `json:"challengeRequiredBy,omitempty"`
 }
 
-// Place is where the fact says that the dispute stands.
+// Place returns the dispute's stage and status by the fact.
 func (f Fact) Place() Place { return Place{f.Type, f.Status} }
 
-// RecordedFact is a fact with what became of it.
+// RecordedFact is a fact with its disposition.
 type RecordedFact struct {
 	Fact
 	Disposition Disposition `json:"verdict"`
@@ -48,7 +48,7 @@ type RecordedFact struct {
 	Entered     time.Time   `json:"recordedAt"`
 }
 
-// Subject is what the dispute is about; it never changes.
+// Subject is the disputed payment. It never changes.
 type Subject struct {
 	Payment            domain.PaymentID `json:"paymentId"`
 	OrderID            string           `json:"orderId"`
@@ -58,7 +58,7 @@ type Subject struct {
 	ProcessorDisputeID string           `json:"processorDisputeId"` // the same through all types and statuses (§3.2)
 }
 
-// State is the dispute as its events made it.
+// State is the state of a dispute after its events.
 type State struct {
 	ID        domain.DisputeID `json:"id"`
 	Account   domain.AccountID `json:"accountId"`
@@ -66,19 +66,19 @@ type State struct {
 	CreatedAt time.Time        `json:"createdAt"`
 	UpdatedAt time.Time        `json:"updatedAt"`
 	Subject   Subject          `json:"subject"`
-	Current   Fact             `json:"current"` // the newest that is possible, by the processor's time
-	Facts     []RecordedFact   `json:"facts"`   // in the order in which they came
+	Current   Fact             `json:"current"` // the newest accepted fact by the processor's time
+	Facts     []RecordedFact   `json:"facts"`   // in the order of arrival
 }
 
-// Exists reports whether the dispute was opened: what was only rejected opens none.
+// Exists reports whether the dispute was opened. Rejected facts open none.
 func (s State) Exists() bool { return !s.CreatedAt.IsZero() }
 
-// has finds a fact by the processor's event id.
+// has reports whether a fact with the processor's event id is recorded.
 func (s State) has(eventID string) bool {
 	return slices.ContainsFunc(s.Facts, func(f RecordedFact) bool { return f.EventID == eventID })
 }
 
-// way returns the facts that were not rejected, by the processor's time; of one time, as one can follow another.
+// way returns the accepted facts by the processor's time; facts of the same time in a possible order.
 func (s State) way() []Fact {
 	var way []Fact
 	for _, f := range s.Facts {
@@ -89,7 +89,7 @@ func (s State) way() []Fact {
 	return way
 }
 
-// placeFor tells where a fact belongs on a way.
+// placeFor returns the index of a fact on a way.
 func placeFor(way []Fact, f Fact) int {
 	i := len(way)
 	for i > 0 && way[i-1].At.After(f.At) {
@@ -101,7 +101,7 @@ func placeFor(way []Fact, f Fact) int {
 	return i
 }
 
-// Check states what always holds: the facts that count are a way of D16, and its end is what the dispute shows.
+// Check returns an error if the accepted facts are not a way of D16 that ends at Current.
 func (s State) Check() error {
 	way := s.way()
 	for i := 1; i < len(way); i++ {

@@ -19,7 +19,7 @@ var update = flag.Bool("update", false, "rewrite STATES.md")
 
 const head = `# States of a dispute
 
-Generated from the rules by ` + "`go test ./domain/dispute -run TestStates -update`" + `; a test keeps it true.
+Generated from the rules by ` + "`go test ./domain/dispute -run TestStates -update`" + `; a test compares it with the rules.
 
 ## What may follow at once (D16)
 
@@ -149,7 +149,7 @@ func TestOtherPayment(t *testing.T) {
 	e, err := dispute.DecideRecord(s, dispute.Record{
 		At: noon, Fact: factAt("2", dispute.Place{Type: "DISPUTE", Status: "LOST"}, noon.Add(time.Hour)), Subject: dispute.Subject{Payment: "01other"},
 	})
-	if rejected, is := e.(dispute.Rejected); err != nil || !is || rejected.Refusal != "The dispute is one of payment 01payment, not of 01other." {
+	if rejected, is := e.(dispute.Rejected); err != nil || !is || rejected.Refusal != "The dispute belongs to payment 01payment, not to 01other." {
 		t.Errorf("%+v %v", e, err)
 	}
 }
@@ -162,7 +162,7 @@ func TestTimeToCome(t *testing.T) {
 	if d := cmp.Diff([]string{"rejected", "opened", "changed"}, events); d != "" || s.Current.Status != "WON" {
 		t.Error(d, s.Current)
 	}
-	if s.Facts[0].Refusal != "The processor's time of it, 2126-03-01T12:00:00Z, has not come yet." {
+	if s.Facts[0].Refusal != "The processor's time, 2126-03-01T12:00:00Z, is more than 24 hours in the future." {
 		t.Error(s.Facts[0].Refusal)
 	}
 }

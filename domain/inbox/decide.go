@@ -15,21 +15,21 @@ const (
 	maxWait = 7 * 24 * time.Hour
 )
 
-// ErrFull means that an inbox takes no more.
+// ErrFull means that an inbox has maxNotifications.
 var ErrFull = errors.New("the inbox of the payment is full")
 
-// Receive brings a notification whose signature was checked.
+// Receive is the command to store a notification with a valid signature.
 type Receive struct {
 	At         time.Time
 	Payload    processor.Notification
-	Body       string // what the protocol names, without card data
+	Body       string // the fields of the protocol, without card data
 	Additional *domain.Sealed
 	Redacted   bool
-	Listed     bool   // by asking
-	Unreadable string // why the dispute that it tells of cannot be read
+	Listed     bool   // read from the processor's list; the notification was lost
+	Unreadable string // why its dispute cannot be read
 }
 
-// DecideReceive keeps a notification, once.
+// DecideReceive stores a notification once.
 func DecideReceive(s State, c Receive) (Event, error) {
 	switch {
 	case s.find(c.Payload.Processor, c.Payload.ID) >= 0:
@@ -40,7 +40,7 @@ func DecideReceive(s State, c Receive) (Event, error) {
 	return Received{At: c.At, Reference: c.Payload.Reference, Payload: c.Payload, Body: c.Body, Additional: c.Additional, Redacted: c.Redacted, Listed: c.Listed, Unreadable: c.Unreadable}, nil
 }
 
-// DecideApplied settles a notification that waits.
+// DecideApplied ends the waiting of an applied notification.
 func DecideApplied(s State, e WasApplied) (Event, error) {
 	if i := s.find(e.Processor, e.ID); i < 0 || s.Notifications[i].Outcome != Waiting {
 		return nil, nil
@@ -48,7 +48,7 @@ func DecideApplied(s State, e WasApplied) (Event, error) {
 	return e, nil
 }
 
-// DecideRejected settles a notification that waits and cannot be true.
+// DecideRejected ends the waiting of a notification that cannot be true.
 func DecideRejected(s State, e WasRejected) (Event, error) {
 	if i := s.find(e.Processor, e.ID); i < 0 || s.Notifications[i].Outcome != Waiting {
 		return nil, nil
@@ -56,17 +56,17 @@ func DecideRejected(s State, e WasRejected) (Event, error) {
 	return e, nil
 }
 
-// Stale reports whether a notification has waited for its payment long enough.
+// Stale reports whether a notification has waited for its payment for more than maxWait.
 func (n Notification) Stale(now time.Time) bool { return n.ReceivedAt.Before(StaleBefore(now)) }
 
-// StaleBefore is when that began for what has waited long enough now.
+// StaleBefore returns the arrival time before which a notification is stale.
 func StaleBefore(now time.Time) time.Time { return now.Add(-maxWait) }
 
-// sweepStep is how far a sweep must have come before it is worth an event.
+// sweepStep is the least progress of a sweep that is recorded.
 const sweepStep = 10 * time.Minute
 
-// DecideSwept records how far a processor was looked through: now and then, as a sweep that begins earlier than it
-// need costs little. It goes back from a time that has not come yet, and never to one.
+// DecideSwept records the progress of a sweep, in steps of sweepStep: a repeated part costs little. A recorded time in
+// the future is replaced by an earlier one; none in the future is recorded.
 func DecideSwept(s State, e Swept) (Event, error) {
 	ahead := s.Through.After(e.At)
 	if e.Through.After(e.At) || !ahead && e.Through.Sub(s.Through) < sweepStep {
@@ -75,8 +75,7 @@ func DecideSwept(s State, e Swept) (Event, error) {
 	return e, nil
 }
 
-// SweptBy tells how far a processor was looked through at a time; the zero time: not at all, or to one that had not
-// come yet, which tells nothing.
+// SweptBy returns the processor's time up to which its list was read; zero if never, or if that time is after now.
 func (s State) SweptBy(now time.Time) time.Time {
 	if s.Through.After(now) {
 		return time.Time{}

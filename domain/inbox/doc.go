@@ -1,24 +1,22 @@
-// Package inbox is what processors told unasked about one payment: kept first, applied when it can be (D14).
+// Package inbox stores the notifications of processors about a payment before they are applied (D14).
 //
-// There is one inbox per payment reference, whether or not that payment is known yet; and one per processor, which
-// holds how far that processor's disputes have been looked through for notifications that were lost.
+// There is one inbox per payment reference, even if the payment is not known yet. There is also one per processor, which
+// records how far that processor's list of dispute notifications was read in search of lost ones.
 //
 // Rules:
 //
-//   - A notification is received once, by the processor's event id: a repeat records nothing.
-//   - The state names it with its outcome, and until it is settled with the revision of its event, where whoever
-//     applies it finds what it told. That and the body stay in the event, for an auditor: in clear what the protocol
-//     names, the rest sealed.
-//   - It is settled once: applied, with what came of it, or rejected, with the reason. Applying is done by others
-//     and may be done twice: what it leads to is recorded once by the payment's and the dispute's own rules.
-//   - One whose payment has not appeared in maxWait is rejected, and so is one whose dispute cannot be read.
-//   - An inbox takes maxNotices and no more: past it only what changes a dispute is taken, without being kept here;
-//     else a processor is sent away.
+//   - A notification is received once by the processor's event id: a repeat records nothing.
+//   - The state names a notification with its outcome and, while it waits, with the revision of its Received event. Only
+//     that event has the content: in clear the fields of the protocol, the rest sealed.
+//   - A waiting notification ends once: applied, with the resulting event, or rejected, with the reason. Other packages
+//     apply it, perhaps twice: payment and dispute record its content once.
+//   - It is rejected if its payment does not appear within maxWait, or if its dispute cannot be read.
+//   - An inbox has at most maxNotifications. A full inbox takes only changes of a dispute, without storing the
+//     notification; the processor gets an error for any other.
 //
-// What it must not know: what a notification means for a payment or a dispute; signatures; where bodies come from.
+// It must not know: the effect of a notification on a payment or a dispute, signatures, the transport.
 //
-// Design note. One stream per payment, and not one per notification: the history of a payment has all that was told
-// about it in one read, and what is told twice meets in one place, guarded by the same compare-and-swap. What was told
-// is no part of the state, which every further event of the stream repeats: with it 327 notifications of 0.9 KB took
-// 43 MB for a payment that nobody knew.
+// Design note. One stream per payment, not per notification: one read returns all notifications of a payment, and a repeat
+// meets the first in one place, guarded by the same compare-and-swap. The content is not in the state, which every event
+// of the stream repeats: with it, 327 notifications of 0.9 KB for an unknown payment took 43 MB.
 package inbox

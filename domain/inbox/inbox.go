@@ -8,17 +8,17 @@ import (
 	"payledger/domain/processor"
 )
 
-// Outcome is what became of a notification.
+// Outcome is the state of a notification.
 type Outcome string
 
 // The outcomes of notifications.
 const (
 	Waiting  Outcome = "WAITING"  // for its payment, or for another operation's answer
-	Applied  Outcome = "APPLIED"  // what it told stands in the payment or the dispute
+	Applied  Outcome = "APPLIED"  // the payment or dispute has recorded it
 	Rejected Outcome = "REJECTED" // it cannot be true
 )
 
-// Notification is a notification in the inbox. What it told stands in its Received, and nowhere else.
+// Notification is a notification in the inbox. Only its Received event has its content.
 type Notification struct {
 	Processor  processor.Name `json:"processor"`
 	ID         string         `json:"id"` // the processor's event id
@@ -33,11 +33,11 @@ type State struct {
 	Revision      uint64           `json:"revision"`
 	CreatedAt     time.Time        `json:"createdAt"`
 	UpdatedAt     time.Time        `json:"updatedAt"`
-	Notifications []Notification   `json:"notices,omitempty"`      // in the order in which they came
-	Through       time.Time        `json:"sweptThrough,omitempty"` // of a processor: what it told up to then was looked through
+	Notifications []Notification   `json:"notices,omitempty"`      // in the order of arrival
+	Through       time.Time        `json:"sweptThrough,omitempty"` // the processor's time up to which its list was read
 }
 
-// Waiting returns what is not settled, in the order in which it came.
+// Waiting returns the waiting notifications in the order of arrival.
 func (s State) Waiting() []Notification {
 	var waiting []Notification
 	for _, n := range s.Notifications {
@@ -48,7 +48,7 @@ func (s State) Waiting() []Notification {
 	return waiting
 }
 
-// find returns the index of a notification; -1 when it never came.
+// find returns the index of a notification; -1 if there is none.
 func (s State) find(name processor.Name, id string) int {
 	return slices.IndexFunc(s.Notifications, func(n Notification) bool { return n.Processor == name && n.ID == id })
 }
@@ -62,28 +62,28 @@ type Event interface {
 // Events lists every event type.
 func Events() []Event { return []Event{Received{}, WasApplied{}, WasRejected{}, Swept{}} }
 
-// Received says that a processor told something, signed, and keeps it.
+// Received stores a signed notification of a processor.
 type Received struct {
 	At         time.Time              `json:"at"`
 	Reference  domain.PaymentID       `json:"reference"`
 	Payload    processor.Notification `json:"told"`
-	Body       string                 `json:"body"`                 // the fields that the protocol names, without card data
+	Body       string                 `json:"body"`                 // the fields of the protocol, without card data
 	Additional *domain.Sealed         `json:"additional,omitempty"` // the body's other fields, under the payment's key
-	Redacted   bool                   `json:"redacted,omitempty"`   // something was taken out of the body, and is nowhere
-	Listed     bool                   `json:"found,omitempty"`      // by asking: the notification itself did not come
-	Unreadable string                 `json:"unreadable,omitempty"` // why the dispute that it tells of cannot be read
+	Redacted   bool                   `json:"redacted,omitempty"`   // card data was removed from the body
+	Listed     bool                   `json:"found,omitempty"`      // read from the processor's list; the notification was lost
+	Unreadable string                 `json:"unreadable,omitempty"` // why its dispute cannot be read
 }
 
-// WasApplied says that what a notification told stands where it belongs.
+// WasApplied says that the payment or dispute has recorded a notification.
 type WasApplied struct {
 	At        time.Time      `json:"at"`
 	Processor processor.Name `json:"processor"`
 	ID        string         `json:"id"`
-	Effect    string         `json:"effect,omitempty"` // the event that it led to; none: it was known already
+	Effect    string         `json:"effect,omitempty"` // the recorded event; none: it was known already
 	Dispute   string         `json:"disputeId,omitempty"`
 }
 
-// WasRejected says that what a notification told cannot be true, and why.
+// WasRejected says that a notification cannot be true, with the reason.
 type WasRejected struct {
 	At        time.Time      `json:"at"`
 	Processor processor.Name `json:"processor"`
@@ -92,7 +92,7 @@ type WasRejected struct {
 	Dispute   string         `json:"disputeId,omitempty"`
 }
 
-// Swept says that everything a processor told about disputes up to a time of its own was looked through.
+// Swept says that the processor's list of dispute notifications was read up to a time of the processor.
 type Swept struct {
 	At        time.Time      `json:"at"`
 	Processor processor.Name `json:"processor"`
@@ -108,7 +108,7 @@ func (WasApplied) inboxEvent()   {}
 func (WasRejected) inboxEvent()  {}
 func (Swept) inboxEvent()        {}
 
-// Evolve folds one event into the state.
+// Evolve returns the state after the event.
 func Evolve(s State, e Event) State {
 	s.Revision++
 	switch e := e.(type) {

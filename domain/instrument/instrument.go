@@ -1,11 +1,3 @@
-// Package instrument is the payment instrument aggregate: a tokenized card (§2.2, D5, D12).
-//
-// Rules: a single-use token belongs to the session that made it and pays once. Its use is claimed here,
-// by the payment's id, before the payment's first event: the claim, not an index, makes "once" true, and
-// a repeat of the same payment finds its own claim and completes it (D5, D9). A vaulted token belongs to a
-// customer and pays again; its first payment is recorded too, for with that one's outcome the CVV ends. The
-// customer's default is the token that was made it last, so that one event says it. Number and CVV are never
-// here; display data only.
 package instrument
 
 import (
@@ -24,31 +16,31 @@ const (
 // MethodCard is the payment method type of cards (§2.2).
 const MethodCard = "PAYMENT_CARD"
 
-// State is the instrument as its events made it.
+// State is the state of an instrument after its events.
 type State struct {
 	Token       domain.Token     `json:"token"`
 	Account     domain.AccountID `json:"accountId"`
 	Revision    uint64           `json:"revision"`
 	CreatedAt   time.Time        `json:"createdAt"`
 	UpdatedAt   time.Time        `json:"updatedAt"`
-	ExpiresAt   time.Time        `json:"expiresAt"` // of the single-use token: its session's
+	ExpiresAt   time.Time        `json:"expiresAt"` // single-use tokens: the session's
 	Session     domain.SessionID `json:"sessionId,omitempty"`
 	CustomerID  string           `json:"customerId,omitempty"`
 	Type        string           `json:"tokenType"`
 	AnalyticsID string           `json:"analyticsId"`
 	Card        domain.Card      `json:"card"`
 	Personal    *domain.Sealed   `json:"personal,omitempty"`
-	UsedBy      domain.PaymentID `json:"usedBy,omitempty"` // of a vaulted token: the first
+	UsedBy      domain.PaymentID `json:"usedBy,omitempty"` // vaulted tokens: the first payment
 
-	VaultedAt    *time.Time    `json:"vaultedAt,omitempty"` // nil: never, or as it was tokenized
+	VaultedAt    *time.Time    `json:"vaultedAt,omitempty"` // nil: never, or at tokenization
 	Verified     bool          `json:"isVerified,omitempty"`
-	Verification *Verification `json:"verification,omitempty"` // that has no outcome yet
-	DefaultAt    *time.Time    `json:"defaultAt,omitempty"`    // when it was made its customer's default
+	Verification *Verification `json:"verification,omitempty"` // without an outcome yet
+	DefaultAt    *time.Time    `json:"defaultAt,omitempty"`    // when it became the customer's default
 	DeletedAt    *time.Time    `json:"deletedAt,omitempty"`
-	InvalidAt    *time.Time    `json:"invalidAt,omitempty"` // it ended before it was vaulted, with its attempt, or with its card
+	InvalidAt    *time.Time    `json:"invalidAt,omitempty"` // its verification or attempt ended it, or its card was lost
 }
 
-// Verification is a request to a processor to vouch for the card: an authorization of nothing.
+// Verification is a request to a processor to verify the card by an authorization of amount 0.
 type Verification struct {
 	Revision   uint64          `json:"revision"` // of the event that requested it
 	Processor  processor.Name  `json:"processor"`
@@ -62,7 +54,7 @@ func (s State) Exists() bool { return s.Revision > 0 }
 // Vaulted reports whether the token may pay again (D5).
 func (s State) Vaulted() bool { return s.Type == MultiUse }
 
-// VaultedBy reports whether the token was vaulted at a time: what was decided before its vaulting does not heed it.
+// VaultedBy reports whether the token was vaulted at a time.
 func (s State) VaultedBy(at time.Time) bool {
 	return s.Vaulted() && (s.VaultedAt == nil || !at.Before(*s.VaultedAt))
 }
@@ -80,7 +72,7 @@ func Events() []Event {
 	}
 }
 
-// Tokenized says that a card stands in the vault under a token.
+// Tokenized says that a card is stored under a token.
 type Tokenized struct {
 	At          time.Time        `json:"at"`
 	Token       domain.Token     `json:"token"`
@@ -94,7 +86,7 @@ type Tokenized struct {
 	Personal    *domain.Sealed   `json:"personal,omitempty"`
 }
 
-// Used says that a payment claimed the token; of a vaulted one, that it was the first.
+// Used says that a payment claimed the token; a vaulted token records only its first payment.
 type Used struct {
 	At      time.Time        `json:"at"`
 	Payment domain.PaymentID `json:"paymentId"`
@@ -105,10 +97,10 @@ func (Used) Type() string          { return "instrument.used" }
 func (Tokenized) instrumentEvent() {}
 func (Used) instrumentEvent()      {}
 
-// Tokenize asks for a token; the card itself is stored elsewhere first.
+// Tokenize is the command to create a token. The card itself is stored elsewhere before.
 type Tokenize struct{ Tokenized }
 
-// DecideTokenize makes the instrument.
+// DecideTokenize creates the instrument.
 func DecideTokenize(s State, c Tokenize) (Event, error) {
 	if s.Exists() {
 		return nil, domain.Refuse(domain.KindConflict, domain.ReasonPayment, "The payment method token exists already.")
@@ -116,18 +108,17 @@ func DecideTokenize(s State, c Tokenize) (Event, error) {
 	return c.Tokenized, nil
 }
 
-// Use claims the token for a payment.
+// Use is the command to claim the token for a payment.
 type Use struct {
 	At      time.Time
 	Payment domain.PaymentID
-	// Instead is a payment that claimed the token and was then made with another one: two requests raced
-	// under one idempotency key, and this token lost (D9). Its claim is void.
+	// Instead is a payment whose claim no longer counts: two requests with one idempotency key raced, and the payment
+	// was created with another token (D9).
 	Instead domain.PaymentID
 }
 
-// DecideUse claims a single-use token, and a vaulted one for its first payment. A nil event without an error means
-// that nothing need be recorded: a vaulted token was used before, or the claim is already this payment's. What
-// happened to the token after c.At does not count.
+// DecideUse claims a single-use token, or a vaulted one for its first payment. The event is nil if a vaulted token was used
+// before, or if the claim is this payment's already. Later changes than c.At do not count.
 func DecideUse(s State, c Use) (Event, error) {
 	switch {
 	case !s.Exists():

@@ -7,16 +7,16 @@ import (
 	"payledger/domain/processor"
 )
 
-// Vault asks for the token to be kept for a customer (D5). Personal is sealed under the customer's key.
+// Vault is the command to store the token for a customer (D5). Personal is sealed under the customer's key.
 type Vault struct {
 	At         time.Time
 	CustomerID string
 	Personal   *domain.Sealed
-	Payment    domain.PaymentID // whose success vaults it; "" when a merchant asks
-	Verified   uint64           // revision of the verification's request that the processor approved; 0 for none
+	Payment    domain.PaymentID // the payment whose success vaults it; "" for a merchant's request
+	Verified   uint64           // revision of the request of the successful verification; 0 for none
 }
 
-// DecideVault vaults the token. One that is the customer's already is no refusal: nothing need be recorded.
+// DecideVault vaults the token. The event is nil if the token is the customer's already.
 func DecideVault(s State, c Vault) (Event, error) {
 	if s.Vaulted() && s.Good() && s.CustomerID == c.CustomerID {
 		return nil, nil
@@ -27,14 +27,14 @@ func DecideVault(s State, c Vault) (Event, error) {
 	return Vaulted{At: c.At, CustomerID: c.CustomerID, Personal: c.Personal, Payment: c.Payment, Verified: c.Verified}, nil
 }
 
-// mayVault refuses what cannot be vaulted for a customer; a payment may vault the token that it used.
+// mayVault returns an error if the token cannot be vaulted for the customer. A payment may vault the token that it used.
 func (s State) mayVault(at time.Time, customer string, payment domain.PaymentID) error {
 	switch {
 	case !s.Exists(), !s.Good():
 		return badToken("is unknown")
 	case s.Vaulted(), payment == "" && s.CustomerID != "" && s.CustomerID != customer:
 		return domain.Invalid("PaymentInstrumentVault", domain.Violation{
-			Path: "$.customerId", Description: "is not the customer that the token belongs to",
+			Path: "$.customerId", Description: "must be the customer to whom the token belongs",
 		})
 	case s.UsedBy != payment:
 		return badToken("was already used for a payment; create a new one")
@@ -45,15 +45,15 @@ func (s State) mayVault(at time.Time, customer string, payment domain.PaymentID)
 	}
 }
 
-// Verify asks for the card to be verified before it is vaulted.
+// Verify is the command to verify the card before it is vaulted.
 type Verify struct {
 	At         time.Time
 	CustomerID string
-	Target     Verification // where; its Revision is the event's
-	Instead    uint64       // revision of a request that its processor could not carry out
+	Target     Verification // without Revision
+	Instead    uint64       // revision of an earlier request that failed at its processor
 }
 
-// DecideVerify requests the verification. One that is under way is gone on with: nothing need be recorded.
+// DecideVerify requests the verification. The event is nil if one is open.
 func DecideVerify(s State, c Verify) (Event, error) {
 	if s.Vaulted() && s.Good() && s.CustomerID == c.CustomerID {
 		return nil, nil
@@ -67,15 +67,15 @@ func DecideVerify(s State, c Verify) (Event, error) {
 	return VerificationRequested{At: c.At, Processor: c.Target.Processor, MerchantID: c.Target.MerchantID, Currency: c.Target.Currency}, nil
 }
 
-// FailVerification says what the processor has against the card.
+// FailVerification is the command to record that the processor did not verify the card.
 type FailVerification struct {
 	At            time.Time
 	Request       uint64
 	Code, Message string
 }
 
-// DecideFailVerification records that the verification failed: the token is good for nothing any more, for its CVV has been
-// used and must not be kept. Nothing is recorded for one that is not under way.
+// DecideFailVerification ends the open verification and the token: its CVV was used and must not be stored. The event is
+// nil if the request is not the open one.
 func DecideFailVerification(s State, c FailVerification) (Event, error) {
 	if s.Verification == nil || s.Verification.Revision != c.Request {
 		return nil, nil
@@ -83,12 +83,12 @@ func DecideFailVerification(s State, c FailVerification) (Event, error) {
 	return VerificationFailed(c), nil
 }
 
-// NotVerified is what the caller is told whose card was not verified (D3).
+// NotVerified returns the error for a card that was not verified (D3).
 func NotVerified() *domain.Error {
 	return domain.Refuse(domain.KindConflict, domain.ReasonFailedVerification, "The processor did not verify the payment method.")
 }
 
-// DecideDelete takes the token out of the vault; once more changes nothing (D5).
+// DecideDelete deletes a vaulted token; a repeat changes nothing (D5).
 func DecideDelete(s State, at time.Time) (Event, error) {
 	switch {
 	case !s.Vaulted() || s.InvalidAt != nil:
@@ -108,15 +108,15 @@ func DecideMakeDefault(s State, at time.Time) (Event, error) {
 	return MadeDefault{At: at}, nil
 }
 
-// Invalidate ends a token whose payment attempt was aborted (§3.3).
+// Invalidate is the command to end a token whose payment attempt was aborted (§3.3).
 type Invalidate struct {
 	At      time.Time
 	Session domain.SessionID // of the attempt
 	Attempt domain.AttemptID
 }
 
-// DecideInvalidate ends a token that was made in the attempt's session. A token that was vaulted elsewhere stays, and so
-// does one that a payment uses: it is another attempt's, for this one has none.
+// DecideInvalidate ends a token of the attempt's session. A token of another session stays, and so does a used one: an
+// aborted attempt has no payment, so another attempt used it.
 func DecideInvalidate(s State, c Invalidate) (Event, error) {
 	if !s.Exists() || s.Session != c.Session || s.InvalidAt != nil || s.UsedBy != "" {
 		return nil, nil
@@ -124,7 +124,7 @@ func DecideInvalidate(s State, c Invalidate) (Event, error) {
 	return Invalidated{At: c.At, Attempt: c.Attempt}, nil
 }
 
-// DecideLose ends a vaulted token whose card is gone before it could be kept: nobody can pay with it.
+// DecideLose ends a vaulted token whose card was lost before it was stored.
 func DecideLose(s State, at time.Time) (Event, error) {
 	if !s.Vaulted() || !s.Good() {
 		return nil, nil
@@ -132,10 +132,10 @@ func DecideLose(s State, at time.Time) (Event, error) {
 	return Invalidated{At: at}, nil
 }
 
-// Good reports whether the token was neither deleted nor made invalid.
+// Good reports whether the token is neither deleted nor invalid.
 func (s State) Good() bool { return s.DeletedAt == nil && s.InvalidAt == nil }
 
-// Fresh reports whether the card is still kept as it was entered, with its CVV: until it was used or verified.
+// Fresh reports whether the card is stored with its CVV, which ends with its first use or verification.
 func (s State) Fresh() bool { return s.UsedBy == "" && !s.Verified && s.Good() }
 
 func badToken(what string) *domain.Error {
@@ -144,41 +144,41 @@ func badToken(what string) *domain.Error {
 
 // The vault.
 type (
-	// Vaulted says that the token is kept for a customer and may pay again.
+	// Vaulted says that the token is stored for a customer and may pay again.
 	Vaulted struct {
 		At         time.Time        `json:"at"`
 		CustomerID string           `json:"customerId"`
 		Personal   *domain.Sealed   `json:"personal,omitempty"`
-		Payment    domain.PaymentID `json:"paymentId,omitempty"`    // whose success vaulted it
-		Verified   uint64           `json:"verification,omitempty"` // revision of the request that the processor approved
+		Payment    domain.PaymentID `json:"paymentId,omitempty"`    // the payment whose success vaulted it
+		Verified   uint64           `json:"verification,omitempty"` // revision of the successful request
 	}
-	// VerificationRequested asks a processor whether the card is good, under the operation key "<reference>.<revision>";
-	// the reference is derived from the token.
+	// VerificationRequested requests the verification of the card from a processor, under the operation key
+	// "<reference>.<revision>"; the reference derives from the token.
 	VerificationRequested struct {
 		At         time.Time       `json:"at"`
 		Processor  processor.Name  `json:"processor"`
 		MerchantID string          `json:"processorMerchantId"`
 		Currency   domain.Currency `json:"currencyCode"`
 	}
-	// VerificationFailed says that the processor does not vouch for the card; the token has ended.
+	// VerificationFailed says that the processor did not verify the card; the token has ended.
 	VerificationFailed struct {
 		At      time.Time `json:"at"`
 		Request uint64    `json:"request"`
 		Code    string    `json:"code,omitempty"`
 		Message string    `json:"message,omitempty"`
 	}
-	// MadeDefault says that the token is its customer's default, until another becomes it.
+	// MadeDefault says that the token is the customer's default.
 	MadeDefault struct {
 		At time.Time `json:"at"`
 	}
-	// Deleted says that the token was taken out of the vault.
+	// Deleted says that the vaulted token was deleted.
 	Deleted struct {
 		At time.Time `json:"at"`
 	}
-	// Invalidated says that the token ended with the payment attempt that it was made for, or, vaulted, with its card.
+	// Invalidated says that the token ended with its payment attempt or, if vaulted, with its card.
 	Invalidated struct {
 		At      time.Time        `json:"at"`
-		Attempt domain.AttemptID `json:"attemptId"` // "" for the card
+		Attempt domain.AttemptID `json:"attemptId"` // "" with the card
 	}
 )
 
@@ -196,7 +196,7 @@ func (MadeDefault) instrumentEvent()           {}
 func (Deleted) instrumentEvent()               {}
 func (Invalidated) instrumentEvent()           {}
 
-// evolveVault folds what happens in the vault.
+// evolveVault applies the events of vaulting.
 func (s State) evolveVault(e Event) State {
 	switch e := e.(type) {
 	case Vaulted:

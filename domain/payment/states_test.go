@@ -16,7 +16,7 @@ import (
 
 const statesHead = `# States of a payment
 
-Generated from the rules by ` + "`go test ./domain/payment -run TestStates -update`" + `; a test keeps it true.
+Generated from the rules by ` + "`go test ./domain/payment -run TestStates -update`" + `; a test compares it with the rules.
 
 `
 

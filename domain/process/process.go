@@ -1,6 +1,3 @@
-// Package process holds the process managers: given a state, what must be done next with the outside
-// world. They are pure; whoever runs them (after a request, after a crash, after a time-out: the same
-// code path) performs the step and records its outcome (request first, outcome later; D8).
 package process
 
 import (
@@ -10,8 +7,7 @@ import (
 	"payledger/domain/processor"
 )
 
-// Open lists the operations whose outcome the processor owes: each is asked about by its key until it is
-// known (D8).
+// Open lists the operations without an outcome. Each is looked up by its key until the outcome is known (D8).
 func Open(s payment.State) []payment.Operation {
 	var open []payment.Operation
 	for _, op := range s.Operations {
@@ -22,22 +18,19 @@ func Open(s payment.State) []payment.Operation {
 	return open
 }
 
-// Requested finds the operation that the newest event requested, or that follows from it: what has to be
-// sent now. False when the newest event requested none.
+// Requested returns the operation that the newest event requested, which must be sent now; false if there is none.
 func Requested(s payment.State) (payment.Operation, bool) {
 	op, found := s.Operation(s.Revision)
 	return op, found && op.State == payment.StateRequested
 }
 
-// Abandoned reports whether the payment waits for an action that its customer did not take in time: it
-// counts as failed (D7).
+// Abandoned reports whether the payment's required action has expired; it then counts as failed (D7).
 func Abandoned(s payment.State, now time.Time) bool {
 	action := s.RequiredAction()
 	return action != nil && !now.Before(action.ExpiresAt)
 }
 
-// Operation makes the request to the processor from the recorded facts. The card of an authorization is
-// added by whoever sends it.
+// Operation returns the request to the processor. The sender adds the card of an authorization.
 func Operation(s payment.State, op payment.Operation) processor.Operation {
 	out := processor.Operation{
 		Kind: op.Kind, Key: s.OperationKey(op.Revision), Processor: op.Target.Processor,
@@ -54,9 +47,8 @@ func Operation(s payment.State, op payment.Operation) processor.Operation {
 	return out
 }
 
-// SuspectsOutOfBand reports whether the answer ends an operation that did not happen, for which something may be the reason
-// that was done at the processor behind our back: then its books are looked at before the failure is recorded (§6.3,
-// D7).
+// SuspectsOutOfBand reports whether an out-of-band operation may have caused the refusal of an operation. The processor's
+// records are then read before the refusal is recorded (§6.3, D7).
 func SuspectsOutOfBand(op payment.Operation, a processor.Answer) bool {
 	switch op.Kind {
 	case processor.Capture, processor.Void, processor.Refund, processor.Adjust:
@@ -66,34 +58,32 @@ func SuspectsOutOfBand(op payment.Operation, a processor.Answer) bool {
 	}
 }
 
-// Intervals between two questions about one unknown outcome: they double from First up to Last and stay
-// there, for as long as it takes (D8).
+// The interval between two look-ups of an outcome doubles from FirstInterval to LastInterval and stays there (D8).
 const (
 	FirstInterval = 100 * time.Millisecond
 	LastInterval  = 5 * time.Minute
 )
 
-// NextInterval returns the wait after `asked` questions without an answer.
-func NextInterval(asked int) time.Duration {
-	if asked >= 20 {
+// NextInterval returns the wait after a number of look-ups without an outcome.
+func NextInterval(lookups int) time.Duration {
+	if lookups >= 20 {
 		return LastInterval
 	}
-	return min(FirstInterval<<asked, LastInterval)
+	return min(FirstInterval<<lookups, LastInterval)
 }
 
-// Lookups is how many questions the intervals give an outcome that is unknown for so long.
-func Lookups(age time.Duration) (asked int) {
-	for NextInterval(asked) < LastInterval && age >= NextInterval(asked) {
-		age -= NextInterval(asked)
-		asked++
+// Lookups returns the number of look-ups in an age of an unknown outcome.
+func Lookups(age time.Duration) (n int) {
+	for NextInterval(n) < LastInterval && age >= NextInterval(n) {
+		age -= NextInterval(n)
+		n++
 	}
-	return asked
+	return n
 }
 
-// MayResend reports whether an operation that the processor has never seen is sent again under its key, or
-// fenced and recorded as failed (D8). It is sent again while the payment timeout of its request runs:
-// later, nobody waits for it any more. One that was requested further ahead of the clock than that is fenced: the clock
-// was set back since, and how long ago it was requested is not known.
+// MayResend reports whether an operation that the processor has not seen is sent again under its key (D8). After the
+// payment timeout no caller waits for it, so it is fenced and recorded as failed. It is also fenced if requestedAt is as
+// far in the future: the clock was set back, and the age of the request is unknown.
 func MayResend(requestedAt, now time.Time, paymentTimeout time.Duration) bool {
 	return now.Sub(requestedAt).Abs() < paymentTimeout
 }

@@ -12,10 +12,10 @@ const (
 	hard = "HARD_DECLINE"
 )
 
-// Soft reports whether a repeat may succeed.
+// Soft reports whether a retry may succeed.
 func (d Decline) Soft() bool { return d.Type == soft }
 
-// declines is the mapping of D13; what is not in it is a soft UNKNOWN.
+// declines is the mapping of D13; any other code is a soft UNKNOWN.
 var declines = map[string]Decline{
 	"01": {Type: soft, Code: "REFER_TO_CARD_ISSUER"},
 	"03": {Type: hard, Code: "ERROR"},
@@ -42,7 +42,7 @@ var declines = map[string]Decline{
 	"91": {Type: soft, Code: "ISSUER_TEMPORARILY_UNAVAILABLE"},
 }
 
-// ExplainDecline maps a raw code to its unified meaning and to what the merchant should do about it.
+// ExplainDecline returns the unified meaning of a raw code, with the advised action.
 func ExplainDecline(raw string) Decline {
 	d, known := declines[raw]
 	if !known {

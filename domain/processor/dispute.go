@@ -6,7 +6,7 @@ import (
 	"payledger/domain"
 )
 
-// Dispute is the Kind of a notification that tells of a dispute. It is no operation: nobody asked for it.
+// Dispute is the Kind of a notification about a dispute. It is not an operation.
 const Dispute Kind = "dispute"
 
 // DisputeType is the stage of a dispute (§3.2).
@@ -22,7 +22,7 @@ const (
 // DisputeTypes lists every stage, in the order in which one follows another (D16).
 var DisputeTypes = []DisputeType{Retrieval, Chargeback, Prearbitration}
 
-// DisputeStatus is where a stage stands (§3.2).
+// DisputeStatus is the status of a stage (§3.2).
 type DisputeStatus string
 
 // The statuses of a dispute.
@@ -41,18 +41,17 @@ var DisputeStatuses = []DisputeStatus{
 	DisputeOpen, DisputeAccepted, DisputeChallenged, DisputeExpired, DisputeCancelled, DisputeWon, DisputeLost,
 }
 
-// DisputeUpdate is what a processor tells about a dispute, in the words of the contract and not in its own
-// (§6.4).
+// DisputeUpdate is the state of a dispute at a processor, in the terms of the contract (§6.4).
 type DisputeUpdate struct {
 	ID            string          `json:"processorDisputeId"`
 	MerchantID    string          `json:"processorMerchantId,omitempty"`
-	TransactionID string          `json:"processorTransactionId,omitempty"` // that is disputed; not every notice names it
+	TransactionID string          `json:"processorTransactionId,omitempty"` // the disputed one; may be absent
 	Type          DisputeType     `json:"disputeType"`
 	Status        DisputeStatus   `json:"status"`
 	ReasonCode    string          `json:"reasonCode"`                // the card scheme's
-	Wording       string          `json:"processorReason,omitempty"` // the processor's own words
+	Wording       string          `json:"processorReason,omitempty"` // the processor's wording
 	Amount        domain.Amount   `json:"amount"`
 	Currency      domain.Currency `json:"currency"`
-	ChallengeBy   time.Time       `json:"challengeRequiredBy,omitempty"` // zero: the processor gives none (D16)
+	ChallengeBy   time.Time       `json:"challengeRequiredBy,omitempty"` // zero: none (D16)
 	At            time.Time       `json:"at"`                            // the processor's time of the change, UTC
 }

@@ -21,7 +21,7 @@ const (
 // Names lists all processors in routing order (D15).
 var Names = []Name{Adyen, Braintree, Checkout, PayPal, Stripe, Worldpay}
 
-// Kind is what an operation does at the processor.
+// Kind is the type of an operation.
 type Kind string
 
 const (
@@ -33,18 +33,18 @@ const (
 	Adjust    Kind = "adjust"
 )
 
-// State is where an operation stands at the processor.
+// State is the state of an operation at the processor.
 type State string
 
 const (
 	Pending        State = "PENDING"         // accepted; the result comes later by notification or look-up
-	ActionRequired State = "ACTION_REQUIRED" // the customer must do something first
+	ActionRequired State = "ACTION_REQUIRED" // the customer must act first
 	Succeeded      State = "SUCCEEDED"
-	Declined       State = "DECLINED" // the issuer says no
-	Failed         State = "FAILED"   // the processor says that it did nothing
+	Declined       State = "DECLINED" // by the issuer
+	Failed         State = "FAILED"   // the processor states that it did nothing
 )
 
-// Outcome is what a customer's check ended with (D12).
+// Outcome is the outcome of a customer's action (D12).
 type Outcome string
 
 const (
@@ -52,8 +52,8 @@ const (
 	AuthenticationFailed Outcome = "FAILED"
 )
 
-// Notification is what a processor told unasked: the result of an operation, or news of a dispute (D14). ID is
-// the same on every repeat of it. Key and Answer belong to operations, Dispute to disputes.
+// Notification is an unsolicited message of a processor: the result of an operation, or a change of a dispute (D14). ID is
+// the same on every repeat. Key and Answer belong to operations, Dispute to disputes.
 type Notification struct {
 	ID        string              `json:"id"`
 	Processor Name                `json:"processor"`
@@ -64,20 +64,20 @@ type Notification struct {
 	Dispute   *DisputeUpdate      `json:"dispute,omitempty"`
 }
 
-// SignedNotification is a notification whose signature was right, with the body that was signed.
+// SignedNotification is a notification with a valid signature, and its body.
 type SignedNotification struct {
 	Notification
-	Body     string // what the protocol names in it, without card data
-	Redacted bool   // something was taken out of the body, and is nowhere
-	// Additional are the other fields of the body, as JSON, without card data; they may tell of a person. "": none.
+	Body     string // the fields of the protocol, without card data
+	Redacted bool   // card data was removed from the body
+	// Additional are the other fields of the body, as JSON without card data; they may be personal data. "": none.
 	Additional string
-	// Unreadable tells why the dispute that it tells of cannot be read; then there is none.
+	// Unreadable is the reason why the dispute cannot be read; Dispute is then nil.
 	Unreadable string
 }
 
-// Record is one operation as it stands in a processor's books, whoever asked for it (D14).
+// Record is an operation in a processor's records, perhaps an out-of-band one (D14).
 type Record struct {
-	ID         string // the processor's own, for ever the same
+	ID         string // the processor's, never changes
 	Processor  Name
 	MerchantID string
 	Reference  domain.PaymentID
@@ -93,7 +93,7 @@ type Record struct {
 	Answer     Answer // the newest under its key
 }
 
-// Card is what is sent to authorize: never logged, never in an event.
+// Card is the card of an authorization. It is never logged and never in an event.
 type Card struct {
 	Number          string `json:"number"`
 	CVV             string `json:"cvv,omitempty"`
@@ -105,8 +105,8 @@ type Card struct {
 // Operation is one request to a processor.
 type Operation struct {
 	Kind               Kind                `json:"operation"`
-	Key                domain.OperationKey `json:"-"` // travels as the Idempotency-Key header
-	Processor          Name                `json:"-"` // travels in the path
+	Key                domain.OperationKey `json:"-"` // sent as the Idempotency-Key header
+	Processor          Name                `json:"-"` // sent in the path
 	MerchantID         string              `json:"processorMerchantId"`
 	Reference          domain.PaymentID    `json:"reference"`
 	ParentID           string              `json:"parentId,omitempty"` // processorTransactionId acted upon
@@ -122,7 +122,7 @@ type Operation struct {
 	NotifyURL          string              `json:"notifyUrl,omitempty"`
 }
 
-// Answer is a result as the processor gave it: a fact.
+// Answer is a processor's answer to an operation: a fact.
 type Answer struct {
 	State                  State     `json:"state"`
 	ProcessorTransactionID string    `json:"processorTransactionId,omitempty"`
@@ -138,7 +138,7 @@ type Answer struct {
 	ActionToken            string    `json:"actionToken,omitempty"`              // with ActionRequired
 }
 
-// BinData is what the card's leading digits tell (§2.2).
+// BinData are the data of the card's leading digits (§2.2).
 type BinData struct {
 	Network                    domain.Network `json:"network,omitempty"`
 	IssuerCountryCode          string         `json:"issuerCountryCode,omitempty"`
@@ -152,7 +152,7 @@ type BinData struct {
 	ProductName                string         `json:"productName,omitempty"`
 }
 
-// Risk is what the processor's checks found (§2.4).
+// Risk are the results of the processor's checks (§2.4).
 type Risk struct {
 	FraudSource   string `json:"fraudSource,omitempty"`
 	FraudPre      string `json:"fraudPreAuthorizationResult,omitempty"`
@@ -164,26 +164,26 @@ type Risk struct {
 	AVSPostalCode string `json:"avsPostalCode,omitempty"`
 }
 
-// LookupState is what a processor knows of an operation key.
+// LookupState is the state of an operation key at a processor.
 type LookupState string
 
 const (
-	Unseen  LookupState = "UNSEEN"  // never arrived; inconclusive while the first request may be under way
-	Running LookupState = "RUNNING" // arrived, no result yet
-	Known   LookupState = "KNOWN"   // the result stands in Answer
-	Fenced  LookupState = "FENCED"  // never arrived, and will be refused from now on: it did not happen
+	Unseen  LookupState = "UNSEEN"  // never arrived; inconclusive while the first request may be in transit
+	Running LookupState = "RUNNING" // arrived, without a result
+	Known   LookupState = "KNOWN"   // Answer is the result
+	Fenced  LookupState = "FENCED"  // never arrived, and is refused from now on
 )
 
-// Lookup is the answer to asking for one operation by its key, or to fencing it.
+// Lookup is the result of looking up or fencing a key.
 type Lookup struct {
 	State  LookupState `json:"state"`
 	Answer *Answer     `json:"answer,omitempty"`
 }
 
-// Result codes of the protocol's own, beside the issuers' raw codes.
+// The protocol's result codes, beside the issuers' raw codes.
 const (
-	CodeRejected = "gateway_rejected"  // the processor would not take it
+	CodeRejected = "gateway_rejected"  // the processor did not accept it
 	CodeFenced   = "fenced"            // the key was fenced before the operation arrived
-	CodeNoAction = "no_action_pending" // a completion of what waits for nothing: its action has ended already
+	CodeNoAction = "no_action_pending" // completion of an authorization whose action has ended already
 	CodeVoided   = "voided"            // the authorization was voided before it had a result
 )

@@ -6,7 +6,7 @@ import (
 	"payledger/domain"
 )
 
-// Usable refuses a session that is not there, or whose client token has expired (D3).
+// Usable returns an error for a session that does not exist, or whose client token has expired (D3).
 func (s State) Usable(now time.Time) error {
 	switch {
 	case !s.Exists():
@@ -18,13 +18,13 @@ func (s State) Usable(now time.Time) error {
 	}
 }
 
-// Change asks for other fields; Fields is the whole session as it shall be.
+// Change is the command to replace all fields.
 type Change struct {
 	At     time.Time
 	Fields Fields
 }
 
-// DecideChange changes the session, or names what is wrong with it (D4).
+// DecideChange changes the session (D4).
 func DecideChange(s State, c Change) (Event, error) {
 	if err := s.Usable(c.At); err != nil {
 		return nil, err
@@ -39,15 +39,15 @@ func DecideChange(s State, c Change) (Event, error) {
 	return Changed{At: c.At, Fields: c.Fields}, nil
 }
 
-// StartAttempt makes a payment attempt the current one.
+// StartAttempt is the command to make a payment attempt the current one.
 type StartAttempt struct {
 	At      time.Time
 	Attempt domain.AttemptID
-	Before  uint64 // attempts that the session had when this one was made
+	Before  uint64 // number of attempts of the session at its creation
 }
 
-// DecideStartAttempt records the attempt; nothing when it is the current one already. moved means that
-// another attempt was started meanwhile, so that this one is to be made anew.
+// DecideStartAttempt records the attempt; e is nil if it is the current one already. moved means that another attempt was
+// started since, so that the caller must create this one again.
 func DecideStartAttempt(s State, c StartAttempt) (e Event, moved bool, err error) {
 	if err := s.Usable(c.At); err != nil {
 		return nil, false, err
@@ -64,15 +64,15 @@ func DecideStartAttempt(s State, c StartAttempt) (e Event, moved bool, err error
 	}
 }
 
-// StartPayment asks for a payment from the browser.
+// StartPayment is the command to create a payment from the browser.
 type StartPayment struct {
 	At      time.Time
 	Payment domain.PaymentID
-	Before  domain.PaymentID // that the session named, and of which nothing comes
+	Before  domain.PaymentID // the previous one, which ended unpaid
 }
 
-// DecideStartPayment records which payment the browser makes; nothing when it is that one already. moved means that
-// the session names another one by now, which must be looked at first.
+// DecideStartPayment records the browser's payment; e is nil if it is recorded already. moved means that the session names
+// another payment, which the caller must check first.
 func DecideStartPayment(s State, c StartPayment) (e Event, moved bool, err error) {
 	switch err := s.Usable(c.At); {
 	case s.Exists() && s.Payment == c.Payment:
@@ -86,7 +86,7 @@ func DecideStartPayment(s State, c StartPayment) (e Event, moved bool, err error
 	}
 }
 
-// NeedsNoApproval refuses a payment attempt in a session whose payments are made at once.
+// NeedsNoApproval returns the error for a payment attempt in a session without approval.
 func NeedsNoApproval() *domain.Error {
 	return domain.Refuse(domain.KindInvalid, domain.ReasonSessionValidation,
 		"The client session has approvalMode AUTO: its payments need no attempt.")

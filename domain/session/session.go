@@ -1,9 +1,3 @@
-// Package session is the client session aggregate: what a merchant has prepared for one checkout
-// (§2.5, D4).
-//
-// Rules: any amount needs a currency; approvalMode is fixed at creation; the amount of a session that
-// names none is the sum of its order. A MANUAL session names its newest payment attempt, one that pays from the browser
-// its newest payment: by that name at most one of them lives. Personal data stays sealed.
 package session
 
 import (
@@ -18,12 +12,12 @@ const (
 	ApprovalManual = "MANUAL"
 )
 
-// Fields is what a merchant may say about a session.
+// Fields are the fields of a session that a merchant sets.
 type Fields struct {
 	OrderID      string          `json:"orderId,omitempty"`
 	CustomerID   string          `json:"customerId,omitempty"`
 	Currency     domain.Currency `json:"currencyCode,omitempty"`
-	Amount       *domain.Amount  `json:"amount,omitempty"` // as sent; Total gives the one that counts
+	Amount       *domain.Amount  `json:"amount,omitempty"` // as sent; see Total
 	Order        *domain.Order   `json:"order,omitempty"`
 	Metadata     domain.Metadata `json:"metadata,omitempty"`
 	Method       Method          `json:"paymentMethod"`
@@ -32,7 +26,7 @@ type Fields struct {
 	Personal     *domain.Sealed  `json:"personal,omitempty"`
 }
 
-// Method is what the session prescribes for the payment method (D4).
+// Method are the session's settings for the payment method (D4).
 type Method struct {
 	VaultOnSuccess     bool   `json:"vaultOnSuccess,omitempty"`
 	VaultOn3DS         bool   `json:"vaultOn3DS,omitempty"`
@@ -45,7 +39,7 @@ type Method struct {
 	domain.Preferences
 }
 
-// State is the session as its events made it.
+// State is the state of a session after its events.
 type State struct {
 	ID        domain.SessionID `json:"id"`
 	Account   domain.AccountID `json:"accountId"`
@@ -55,17 +49,17 @@ type State struct {
 	ExpiresAt time.Time        `json:"expiresAt"` // of the client token
 	Fields
 	Attempt  domain.AttemptID `json:"currentAttemptId,omitempty"` // the newest of a MANUAL session
-	Attempts uint64           `json:"attempts,omitempty"`         // how many there were
-	Payment  domain.PaymentID `json:"paymentId,omitempty"`        // the newest that its browser asked for; it need not exist yet
+	Attempts uint64           `json:"attempts,omitempty"`         // number of attempts
+	Payment  domain.PaymentID `json:"paymentId,omitempty"`        // the newest that its browser requested; it may not exist yet
 }
 
 // Exists reports whether the session was created.
 func (s State) Exists() bool { return s.Revision > 0 }
 
-// Expired reports whether its client token is no longer good.
+// Expired reports whether its client token has expired.
 func (s State) Expired(now time.Time) bool { return !now.Before(s.ExpiresAt) }
 
-// Total is the session's amount: the one sent, else the sum of its order (D4); nil when there is neither.
+// Total returns the session's amount: the one sent, else the sum of the order (D4); nil if there is neither.
 func (f Fields) Total() *domain.Amount {
 	if f.Amount != nil {
 		return f.Amount
@@ -76,7 +70,7 @@ func (f Fields) Total() *domain.Amount {
 	return nil
 }
 
-// Create asks for a new session.
+// Create is the command to create a session.
 type Create struct {
 	At        time.Time
 	ID        domain.SessionID
@@ -103,19 +97,19 @@ type Created struct {
 	Fields
 }
 
-// Changed says that the session has these fields from now on.
+// Changed says that the session has new fields.
 type Changed struct {
 	At time.Time `json:"at"`
 	Fields
 }
 
-// AttemptStarted says that a payment attempt is the current one from now on.
+// AttemptStarted says that the session has a new current payment attempt.
 type AttemptStarted struct {
 	At      time.Time        `json:"at"`
 	Attempt domain.AttemptID `json:"attemptId"`
 }
 
-// PaymentStarted says that the browser may make the payment of this id, and none that was named before.
+// PaymentStarted says that the browser may create the payment of this id, and no earlier one.
 type PaymentStarted struct {
 	At      time.Time        `json:"at"`
 	Payment domain.PaymentID `json:"paymentId"`
@@ -130,7 +124,7 @@ func (Changed) sessionEvent()        {}
 func (AttemptStarted) sessionEvent() {}
 func (PaymentStarted) sessionEvent() {}
 
-// DecideCreate makes the session, or names what is wrong with it.
+// DecideCreate creates the session.
 func DecideCreate(s State, c Create) (Event, error) {
 	if s.Exists() {
 		return nil, domain.Refuse(domain.KindConflict, domain.ReasonSessionValidation, "The client session exists already.")
@@ -144,7 +138,7 @@ func DecideCreate(s State, c Create) (Event, error) {
 	return Created{At: c.At, ID: c.ID, Account: c.Account, ExpiresAt: c.ExpiresAt, Fields: c.Fields}, nil
 }
 
-// check refuses amounts that say nothing (§7, D4).
+// check returns an error for an amount without a currency, or a sum out of range (§7, D4).
 func (f Fields) check() error {
 	if f.Currency == "" && f.carriesAmount() {
 		return domain.Refuse(domain.KindInvalid, domain.ReasonSessionValidation, "A currencyCode must accompany any amount.")
@@ -154,12 +148,12 @@ func (f Fields) check() error {
 	}
 	if _, ok := f.Order.Total(); !ok {
 		return domain.Refuse(domain.KindInvalid, domain.ReasonSessionValidation,
-			"The sum of the order is not an amount between 0 and %d.", domain.MaxAmount)
+			"The sum of the order must be from 0 to %d minor units.", domain.MaxAmount)
 	}
 	return nil
 }
 
-// carriesAmount reports whether any amount was sent, at the top or in the order (§7: each needs a currency).
+// carriesAmount reports whether any amount was sent, at the top or in the order (§7).
 func (f Fields) carriesAmount() bool {
 	if f.Amount != nil {
 		return true
@@ -168,7 +162,7 @@ func (f Fields) carriesAmount() bool {
 	return o != nil && (len(o.LineItems) > 0 || len(o.Fees) > 0 || o.Shipping != nil && o.Shipping.Amount != 0)
 }
 
-// Evolve folds one event into the state.
+// Evolve returns the state after the event.
 func Evolve(s State, e Event) State {
 	s.Revision++
 	switch e := e.(type) {

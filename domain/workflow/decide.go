@@ -7,10 +7,10 @@ import (
 	"payledger/domain"
 )
 
-// model names the body that violations are about.
+// model names the request in validation errors.
 const model = "WorkflowRequest"
 
-// Create asks for a further workflow.
+// Create is the command to add a workflow.
 type Create struct {
 	At         time.Time
 	Account    domain.AccountID
@@ -23,7 +23,7 @@ type Create struct {
 func DecideCreate(s State, c Create) (Event, error) {
 	faults := c.Definition.Faults()
 	if len(s.Workflows) >= MaxWorkflows {
-		faults = append(faults, domain.Violation{Path: "$", Description: "the account has as many workflows as it may: " + strconv.Itoa(MaxWorkflows)})
+		faults = append(faults, domain.Violation{Path: "$", Description: "the account has the maximum of " + strconv.Itoa(MaxWorkflows) + " workflows; change an existing one"})
 	}
 	if faults = append(faults, s.roomFor("", c.Definition)...); len(faults) > 0 {
 		return nil, domain.Invalid(model, faults...)
@@ -31,7 +31,7 @@ func DecideCreate(s State, c Create) (Event, error) {
 	return Created(c), nil
 }
 
-// Change asks for a workflow to do something else; Enabled nil leaves it (D19).
+// Change is the command to change a workflow; Enabled nil leaves it as it is (D19).
 type Change struct {
 	At         time.Time
 	ID         domain.WorkflowID
@@ -39,8 +39,7 @@ type Change struct {
 	Enabled    *bool
 }
 
-// DecideChange makes a new version of a workflow that does something else; one that does the same is only enabled or
-// disabled, or left alone.
+// DecideChange makes a new version if the definition differs. Otherwise it only enables or disables the workflow.
 func DecideChange(s State, c Change) (Event, error) {
 	before, known := s.Find(c.ID)
 	if !known {
@@ -59,14 +58,14 @@ func DecideChange(s State, c Change) (Event, error) {
 	return Changed{At: c.At, ID: c.ID, Version: before.Version + 1, Definition: c.Definition, Enabled: enabled}, nil
 }
 
-// Enable asks for a workflow to be started by its trigger, or not.
+// Enable is the command to enable or disable a workflow.
 type Enable struct {
 	At      time.Time
 	ID      domain.WorkflowID
 	Enabled bool
 }
 
-// DecideEnable enables or disables the workflow, unless it is so already.
+// DecideEnable enables or disables the workflow; the event is nil if nothing changes.
 func DecideEnable(s State, c Enable) (Event, error) {
 	before, known := s.Find(c.ID)
 	switch {
@@ -81,7 +80,7 @@ func DecideEnable(s State, c Enable) (Event, error) {
 	}
 }
 
-// roomFor refuses a definition that, with all others but that of id, is more than travels with every event.
+// roomFor returns a violation if d and the definitions of the other workflows are larger than MaxSize.
 func (s State) roomFor(id domain.WorkflowID, d Definition) []domain.Violation {
 	total := d.size()
 	for _, w := range s.Workflows {
@@ -92,10 +91,10 @@ func (s State) roomFor(id domain.WorkflowID, d Definition) []domain.Violation {
 	if total <= MaxSize {
 		return nil
 	}
-	return []domain.Violation{{Path: "$", Description: "the account's workflows together take more room than they may: " + strconv.Itoa(MaxSize) + " bytes"}}
+	return []domain.Violation{{Path: "$", Description: "the account's workflows together have more than " + strconv.Itoa(MaxSize) + " bytes"}}
 }
 
-// Unknown is the refusal of an id that no workflow has (D20).
+// Unknown returns the error for an unknown workflow id (D20).
 func Unknown() error {
 	return domain.Refuse(domain.KindNotFound, domain.ReasonEntityNotFound, "There is no workflow of this id.")
 }

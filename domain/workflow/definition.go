@@ -8,7 +8,7 @@ import (
 	"payledger/domain"
 )
 
-// What starts a run (D19).
+// The events that start a run (D19).
 const (
 	OnPaymentStatus = "PAYMENT.STATUS"
 	OnPaymentRefund = "PAYMENT.REFUND"
@@ -19,7 +19,7 @@ const (
 // Triggers are all event types that may start a run.
 var Triggers = []string{OnPaymentStatus, OnPaymentRefund, OnDisputeOpened, OnDisputeStatus}
 
-// What a run may do (D19).
+// The types of actions (D19).
 const (
 	Capture     = "capture"
 	Cancel      = "cancel"
@@ -39,27 +39,27 @@ const (
 	WholeShare = 1_000_000
 )
 
-// Trigger is what starts runs of a workflow.
+// Trigger is the event that starts runs of a workflow.
 type Trigger struct {
 	EventType string `json:"eventType"`
-	Status    string `json:"status,omitempty"` // of PAYMENT.STATUS: the one that the payment came into
+	Status    string `json:"status,omitempty"` // PAYMENT.STATUS: the new status
 }
 
-// Action is one thing that a run does (D19).
+// Action is one action of a run (D19).
 type Action struct {
 	Type    string         `json:"type"`               // capture, cancel, refund, http_request
-	Amount  *domain.Amount `json:"amount,omitempty"`   // capture, refund; none: all that is left
-	Share   int64          `json:"sharePpm,omitempty"` // capture: of the payment's amount, in millionths; 0: not by share
+	Amount  *domain.Amount `json:"amount,omitempty"`   // capture, refund; none: the whole amount left
+	Share   int64          `json:"sharePpm,omitempty"` // capture: millionths of the payment's amount; 0: none
 	Final   *bool          `json:"final,omitempty"`    // capture; none: true
 	Reason  string         `json:"reason,omitempty"`   // cancel, refund
 	OrderID string         `json:"orderId,omitempty"`  // refund
 	URL     string         `json:"url,omitempty"`      // http_request
 }
 
-// IsFinal reports whether no capture may follow this one (D10).
+// IsFinal reports whether the capture is final (D10).
 func (a Action) IsFinal() bool { return a.Final == nil || *a.Final }
 
-// Resolved is the action on a payment of the amount: a share becomes an amount, rounded down (D19).
+// Resolved returns the action for a payment amount: a share becomes an amount, rounded down (D19).
 func (a Action) Resolved(of domain.Amount) Action {
 	if a.Share != 0 {
 		amount := of/WholeShare*domain.Amount(a.Share) + of%WholeShare*domain.Amount(a.Share)/WholeShare
@@ -68,7 +68,7 @@ func (a Action) Resolved(of domain.Amount) Action {
 	return a
 }
 
-// Definition is what a workflow does.
+// Definition is the content of a workflow's version.
 type Definition struct {
 	Name         string   `json:"name"`
 	Trigger      Trigger  `json:"trigger"`
@@ -77,10 +77,10 @@ type Definition struct {
 	Actions      []Action `json:"actions"`                // in order
 }
 
-// Delay is the time from the trigger to the first action.
+// Delay returns the time from the trigger to the first action.
 func (d Definition) Delay() time.Duration { return time.Duration(d.DelaySeconds) * time.Second }
 
-// size is what the definition takes of the account's room, in bytes.
+// size returns the definition's part of MaxSize in bytes.
 func (d Definition) size() int {
 	n := len(d.Name) + len(d.Condition) + 64
 	for _, a := range d.Actions {
@@ -101,7 +101,7 @@ func (a Action) equal(o Action) bool {
 
 func same[T comparable](a, b *T) bool { return a == b || a != nil && b != nil && *a == *b }
 
-// Faults are what is wrong with a definition, beside its condition and where its URLs lead (D19).
+// Faults returns the violations of a definition (D19). It does not check the condition and the hosts of URLs.
 func (d Definition) Faults() []domain.Violation {
 	var found []domain.Violation
 	check := func(wrong bool, path, description string) {
@@ -125,12 +125,12 @@ func (d Definition) Faults() []domain.Violation {
 	return found
 }
 
-// faults are what is wrong with an action, each with the field's name alone.
+// faults returns the violations of an action, with the field's name as the path.
 func (a Action) faults() []domain.Violation {
 	var found []domain.Violation
 	only := func(there bool, field string, types ...string) {
 		if there && !slices.Contains(types, a.Type) {
-			found = append(found, domain.Violation{Path: field, Description: "does not go with this type of action"})
+			found = append(found, domain.Violation{Path: field, Description: "must be absent for this type of action"})
 		}
 	}
 	check := func(wrong bool, field, description string) {

@@ -1,17 +1,16 @@
 // Package workflow holds two aggregates: an account's workflows (State), and one run of a workflow (RunState; D19, §3.4).
 //
 // Rules:
-//   - All workflows of an account are one aggregate: what is in force at a moment is one look-up, and their number and
-//     size are bounded.
-//   - A version is what a workflow does: its name, trigger, condition, delay and actions. It grows by one with every
-//     change of these. To enable or to disable it makes no new version.
-//   - A run has the id that its workflow's version and its trigger event derive, so there is one of both however often
-//     it is begun. It carries the actions of the version that its trigger met, with their amounts: later changes of the
-//     workflow, and disabling it, change nothing about a run that has begun.
-//   - A run whose condition does not hold is recorded too, as SKIPPED, with what the condition saw. What is personal
-//     data is not among it.
-//   - Actions are taken one after the other. Each is requested before it is taken, and its outcome follows. The first
-//     that fails fails the run; the payment is untouched by that.
+//   - All workflows of an account are one aggregate: one look-up returns the enabled ones, and their number and size are
+//     bounded.
+//   - A version is a workflow's name, trigger, condition, delay and actions. Every change of these is a new version;
+//     enabling and disabling is not.
+//   - A run's id derives from its workflow and its trigger event, so it starts once. It has the actions of the version
+//     at the trigger, with their amounts: later changes of the workflow do not change the run.
+//   - A run whose condition does not hold is recorded as SKIPPED, with the values that the condition read, except personal
+//     data.
+//   - Actions run one after the other. Each is requested in the log before it runs; its outcome follows. The first failure
+//     fails the run and leaves the payment as it is.
 //
-// What it must not know: how conditions are evaluated, HTTP, processors, the payment's own rules.
+// It must not know: how conditions are evaluated, HTTP, processors, the payment's own rules.
 package workflow

@@ -9,19 +9,19 @@ import (
 	"payledger/domain"
 )
 
-// Status is where a run stands.
+// Status is the status of a run.
 type Status string
 
 // The statuses of runs (§3.4, D19).
 const (
 	Skipped   Status = "SKIPPED"   // its condition did not hold
-	Waiting   Status = "WAITING"   // for its time, or to be taken up
+	Waiting   Status = "WAITING"   // for its time, or for a node that runs it
 	Running   Status = "RUNNING"   // an action was requested
 	Succeeded Status = "SUCCEEDED" // every action did
 	Failed    Status = "FAILED"    // an action did
 )
 
-// Ref names the workflow's version that a run is of.
+// Ref names the version of the workflow.
 type Ref struct {
 	ID      domain.WorkflowID `json:"id"`
 	Name    string            `json:"name"`
@@ -35,7 +35,7 @@ type Occasion struct {
 	Aggregate   string    `json:"aggregate"`
 	AggregateID string    `json:"aggregateId"`
 	Sequence    uint64    `json:"sequence"` // the event's revision
-	Shard       int64     `json:"shard"`    // where the log has it
+	Shard       int64     `json:"shard"`    // the log's shard
 	Seq         uint64    `json:"seq"`
 	At          time.Time `json:"at"`
 }
@@ -43,17 +43,17 @@ type Occasion struct {
 // Seen is a value that a condition read: its path and its JSON.
 type Seen struct {
 	Path  string `json:"path"`
-	Value string `json:"value"` // none of personal data; long ones are cut
+	Value string `json:"value"` // never personal data; long values are cut
 }
 
 // Evaluation is the result of a condition.
 type Evaluation struct {
 	Holds bool   `json:"holds"`
-	Error string `json:"error,omitempty"` // why it could not be evaluated: counts as false (D19)
+	Error string `json:"error,omitempty"` // why the evaluation failed; counts as false (D19)
 	Seen  []Seen `json:"seen,omitempty"`
 }
 
-// StepState is where an action of a run stands.
+// StepState is the state of an action.
 type StepState string
 
 // The states of actions.
@@ -64,7 +64,7 @@ const (
 	StepFailed    StepState = "FAILED"
 )
 
-// Step is an action of a run, with what became of it.
+// Step is an action of a run with its outcome.
 type Step struct {
 	ID          string     `json:"id"`
 	Action      Action     `json:"action"` // with its amount
@@ -74,17 +74,17 @@ type Step struct {
 	Result      Result     `json:"result,omitempty"`
 }
 
-// Result is what an action that succeeded leaves behind.
+// Result is the result of a successful action.
 type Result struct {
 	Operation  domain.OperationKey `json:"operation,omitempty"`  // of the payment
 	StatusCode int64               `json:"statusCode,omitempty"` // of the answer to an HTTP request
 }
 
-// RunError says why a run failed (§6.5).
+// RunError is the reason of a failed run (§6.5).
 type RunError struct {
 	ApplicationID string `json:"applicationId"` // PAYMENTS or HTTP
 	ActionID      string `json:"actionId"`
-	DiagnosticsID string `json:"diagnosticsId"` // the correlation id of what the action did
+	DiagnosticsID string `json:"diagnosticsId"` // the correlation id of the action's events
 	Message       string `json:"message"`
 }
 
@@ -104,9 +104,9 @@ type RunState struct {
 	DueAt     time.Time        `json:"dueAt"` // no action before
 	Workflow  Ref              `json:"workflow"`
 	Trigger   Occasion         `json:"trigger"`
-	Payment   domain.PaymentID `json:"paymentId"` // that its actions are about
+	Payment   domain.PaymentID `json:"paymentId"` // the payment of its actions
 	Condition Evaluation       `json:"condition"`
-	Depth     int64            `json:"depth,omitempty"` // how many runs led to this one, one starting the next
+	Depth     int64            `json:"depth,omitempty"` // number of runs in the chain that led to this one
 	Steps     []Step           `json:"steps,omitempty"`
 	Error     *RunError        `json:"error,omitempty"`
 }
@@ -114,7 +114,7 @@ type RunState struct {
 // Exists reports whether the run has begun.
 func (s RunState) Exists() bool { return s.Revision > 0 }
 
-// Status derives where the run stands.
+// Status derives the status from the steps.
 func (s RunState) Status() Status {
 	switch next, more := s.Next(); {
 	case s.Error != nil:
@@ -130,46 +130,46 @@ func (s RunState) Status() Status {
 	}
 }
 
-// Open reports whether the run has something left to do.
+// Open reports whether actions are left.
 func (s RunState) Open() bool {
 	status := s.Status()
 	return s.Exists() && (status == Waiting || status == Running)
 }
 
-// Next is the place of the first action that has not succeeded; false when all have.
+// Next returns the index of the first action that has not succeeded; false if all have.
 func (s RunState) Next() (int, bool) {
 	i := slices.IndexFunc(s.Steps, func(step Step) bool { return step.State != StepSucceeded })
 	return max(i, 0), i >= 0
 }
 
-// stepKey begins the idempotency keys of actions: none that a merchant can send, since a merchant's has no space (D9).
+// stepKey begins the idempotency keys of actions. A merchant's key cannot begin so: it has no space (D9).
 const stepKey = "workflow run "
 
-// StepKey is the idempotency key of an action: the same on every repeat.
+// StepKey returns the idempotency key of an action, the same on every repeat.
 func (s RunState) StepKey(step int) string { return stepKey + s.Diagnostics(step) }
 
-// IsStepKey reports whether a key is that of an action.
+// IsStepKey reports whether a key is an action's.
 func IsStepKey(key string) bool { return strings.HasPrefix(key, stepKey) }
 
-// diagnostics begins what names the actions of runs.
+// diagnostics begins the correlation ids of actions.
 const diagnostics = "run."
 
-// Diagnostics names what an action does where it is recorded: the correlation id of its events.
+// Diagnostics returns the correlation id of an action's events.
 func (s RunState) Diagnostics(step int) string {
 	return diagnostics + string(s.ID) + "." + strconv.Itoa(step+1)
 }
 
-// CausedBy returns the run of which an action led to an event, from the event's correlation id.
+// CausedBy returns the run whose action led to an event, from the event's correlation id.
 func CausedBy(correlationID string) (domain.RunID, bool) {
 	rest, is := strings.CutPrefix(correlationID, diagnostics)
 	id, _, whole := strings.Cut(rest, ".")
 	return domain.RunID(id), is && whole && domain.ValidID(id)
 }
 
-// stepID names an action among those of its run: its number and its type.
+// stepID returns the number and the type of an action.
 func stepID(step int, a Action) string { return strconv.Itoa(step+1) + "-" + a.Type }
 
-// application tells what an action belongs to.
+// application returns the application of an action.
 func (a Action) application() string {
 	if a.Type == HTTPRequest {
 		return ApplicationHTTP

@@ -8,25 +8,25 @@ import (
 	"payledger/domain"
 )
 
-// ErrNotNext means that a run stands elsewhere than whoever asks believed: it was taken further meanwhile.
+// ErrNotNext means that the action is not the run's next one: another node has continued the run.
 var ErrNotNext = errors.New("the workflow run stands elsewhere")
 
-// StartRun says that a trigger met an enabled workflow.
+// StartRun is the command to start a run of an enabled workflow.
 type StartRun struct {
 	At        time.Time
 	Account   domain.AccountID
 	Workflow  Workflow
 	Trigger   Occasion
 	Payment   domain.PaymentID
-	Amount    domain.Amount // of the payment: what a share is of
+	Amount    domain.Amount // of the payment, for shares
 	Condition Evaluation
-	Cause     *RunState // the run of which an action led to the trigger, if one did
+	Cause     *RunState // the run whose action led to the trigger, if any
 }
 
-// MaxDepth is how many runs may lead to one, each starting the next: workflows that start each other come to an end.
+// MaxDepth bounds the chain of runs that start each other.
 const MaxDepth = 5
 
-// circular is why a run is skipped that would go round in a circle; "" for any other.
+// circular returns the reason to skip a run that continues a circle of workflows; "" for any other.
 func (c StartRun) circular() string {
 	switch {
 	case c.Cause == nil:
@@ -39,13 +39,13 @@ func (c StartRun) circular() string {
 	return ""
 }
 
-// RunID is the id that the workflow and the trigger event derive: one run of both. Whoever plans it first says of which
-// version, so that one that is changed at the same moment does not act twice (D19).
+// RunID derives the run's id from the workflow and the trigger event, without the version: a workflow that changes at the
+// same moment starts one run, in either version (D19).
 func (c StartRun) RunID() domain.RunID {
 	return domain.NewRunID(c.Account, c.Workflow.ID, c.Trigger.EventID)
 }
 
-// DecideStart begins the run, unless it has begun.
+// DecideStart starts the run; the event is nil if it has begun.
 func DecideStart(s RunState, c StartRun) (RunEvent, error) {
 	if s.Exists() {
 		return nil, nil
@@ -71,7 +71,7 @@ func DecideStart(s RunState, c StartRun) (RunEvent, error) {
 	return RunStarted{Start: start, DueAt: c.Trigger.At.Add(d.Delay()), Actions: actions}, nil
 }
 
-// DecideRequest records that an action is about to be taken; nothing if it was recorded already.
+// DecideRequest records that an action begins; the event is nil if that is recorded already.
 func DecideRequest(s RunState, at time.Time, step int) (RunEvent, error) {
 	if err := s.expects(step); err != nil {
 		return nil, err
@@ -82,7 +82,7 @@ func DecideRequest(s RunState, at time.Time, step int) (RunEvent, error) {
 	return ActionRequested{At: at, Step: int64(step)}, nil
 }
 
-// DecideSuccess records that an action was taken.
+// DecideSuccess records that an action succeeded.
 func DecideSuccess(s RunState, at time.Time, step int, r Result) (RunEvent, error) {
 	if err := s.expects(step); err != nil {
 		return nil, err
@@ -90,7 +90,7 @@ func DecideSuccess(s RunState, at time.Time, step int, r Result) (RunEvent, erro
 	return ActionSucceeded{At: at, Step: int64(step), Result: r}, nil
 }
 
-// DecideFailure records that an action failed, in words for the merchant.
+// DecideFailure records that an action failed, with a message for the merchant.
 func DecideFailure(s RunState, at time.Time, step int, message string) (RunEvent, error) {
 	if err := s.expects(step); err != nil {
 		return nil, err
@@ -101,7 +101,7 @@ func DecideFailure(s RunState, at time.Time, step int, message string) (RunEvent
 	}}, nil
 }
 
-// expects refuses what is not about the action that comes next.
+// expects returns an error if step is not the next action.
 func (s RunState) expects(step int) error {
 	if next, more := s.Next(); !s.Open() || !more || next != step {
 		return ErrNotNext

@@ -18,7 +18,7 @@ func RunEvents() []RunEvent {
 	return []RunEvent{RunStarted{}, RunSkipped{}, ActionRequested{}, ActionSucceeded{}, RunFailed{}}
 }
 
-// Start is what is known of a run when it begins.
+// Start is the common part of RunStarted and RunSkipped.
 type Start struct {
 	At        time.Time        `json:"at"`
 	ID        domain.RunID     `json:"id"`
@@ -27,33 +27,33 @@ type Start struct {
 	Trigger   Occasion         `json:"trigger"`
 	Payment   domain.PaymentID `json:"paymentId"`
 	Condition Evaluation       `json:"condition"`
-	Depth     int64            `json:"depth,omitempty"` // how many runs led to this one, one starting the next
+	Depth     int64            `json:"depth,omitempty"` // number of runs in the chain that led to this one
 }
 
-// RunStarted says that a trigger met a workflow whose condition holds: its actions will be taken.
+// RunStarted says that a workflow's condition held at its trigger: its actions will run.
 type RunStarted struct {
 	Start
 	DueAt   time.Time `json:"dueAt"`
 	Actions []Action  `json:"actions"` // with their amounts
 }
 
-// RunSkipped says that a trigger met a workflow whose condition does not hold: nothing is done.
+// RunSkipped says that a workflow's condition did not hold at its trigger: no action runs.
 type RunSkipped struct{ Start }
 
-// ActionRequested says that an action is being taken. It may have been taken, once or more, whenever nothing follows.
+// ActionRequested says that an action begins. Without a later event of the action, it may have run once, twice or never.
 type ActionRequested struct {
 	At   time.Time `json:"at"`
 	Step int64     `json:"step"` // from 0
 }
 
-// ActionSucceeded says that an action has been taken; after the last the run is over.
+// ActionSucceeded says that an action succeeded; the last one ends the run.
 type ActionSucceeded struct {
 	At     time.Time `json:"at"`
 	Step   int64     `json:"step"`
 	Result Result    `json:"result,omitempty"`
 }
 
-// RunFailed says that an action failed, and the run with it. What was done before stays done.
+// RunFailed says that an action failed, and the run with it. Earlier actions stay as they are.
 type RunFailed struct {
 	At    time.Time `json:"at"`
 	Step  int64     `json:"step"`
@@ -72,7 +72,7 @@ func (ActionRequested) runEvent() {}
 func (ActionSucceeded) runEvent() {}
 func (RunFailed) runEvent()       {}
 
-// EvolveRun folds one event into the state.
+// EvolveRun returns the state after the event.
 func EvolveRun(s RunState, e RunEvent) RunState {
 	s.Revision++
 	switch e := e.(type) {

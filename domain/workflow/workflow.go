@@ -7,16 +7,16 @@ import (
 	"payledger/domain"
 )
 
-// Limits that keep the state small enough to travel with every event.
+// Limits of the state, which the log stores with every event.
 const (
 	MaxWorkflows = 50
 	MaxSize      = 96 << 10 // of all definitions of an account, in bytes
 )
 
-// Workflow is a workflow as it stands.
+// Workflow is the current version of a workflow.
 type Workflow struct {
 	ID         domain.WorkflowID `json:"id"`
-	Version    int64             `json:"version"` // from 1, one more with each change of the definition
+	Version    int64             `json:"version"` // from 1, plus 1 with each change of the definition
 	Definition Definition        `json:"definition"`
 	Enabled    bool              `json:"enabled"`
 	CreatedAt  time.Time         `json:"createdAt"`
@@ -43,7 +43,7 @@ func (s State) place(id domain.WorkflowID) int {
 	return slices.IndexFunc(s.Workflows, func(w Workflow) bool { return w.ID == id })
 }
 
-// StartedBy returns the enabled workflows that an event type may start; which status it is about is still to be seen.
+// StartedBy returns the enabled workflows that an event type may start. It does not compare the trigger's status.
 func (s State) StartedBy(eventType string) (found []Workflow) {
 	for _, w := range s.Workflows {
 		if w.Enabled && w.Definition.Trigger.EventType == eventType {
@@ -71,7 +71,7 @@ type Created struct {
 	Enabled    bool              `json:"enabled"`
 }
 
-// Changed says what a workflow does from now on; what began before goes on as it was.
+// Changed says that a workflow has a new version. Runs that have begun do not change.
 type Changed struct {
 	At         time.Time         `json:"at"`
 	ID         domain.WorkflowID `json:"id"`
@@ -80,13 +80,13 @@ type Changed struct {
 	Enabled    bool              `json:"enabled"`
 }
 
-// Enabled says that the workflow is started by its trigger from now on.
+// Enabled says that the workflow's trigger starts runs.
 type Enabled struct {
 	At time.Time         `json:"at"`
 	ID domain.WorkflowID `json:"id"`
 }
 
-// Disabled says that nothing starts the workflow any more; runs that have begun go on.
+// Disabled says that the workflow's trigger starts no run. Runs that have begun go on.
 type Disabled struct {
 	At time.Time         `json:"at"`
 	ID domain.WorkflowID `json:"id"`
@@ -102,7 +102,7 @@ func (Changed) workflowEvent()  {}
 func (Enabled) workflowEvent()  {}
 func (Disabled) workflowEvent() {}
 
-// Evolve folds one event into the state.
+// Evolve returns the state after the event.
 func Evolve(s State, e Event) State {
 	s.Revision++
 	switch e := e.(type) {
@@ -121,7 +121,7 @@ func Evolve(s State, e Event) State {
 	return s
 }
 
-// with changes one workflow in a copy: a State that was handed out stays as it was.
+// with changes one workflow in a copy of the list, because earlier States share the list.
 func (s State) with(id domain.WorkflowID, at time.Time, change func(*Workflow)) State {
 	s.UpdatedAt, s.Workflows = at, slices.Clone(s.Workflows)
 	if i := s.place(id); i >= 0 {
