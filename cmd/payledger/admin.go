@@ -62,7 +62,7 @@ func (a *App) adminReady(w http.ResponseWriter, r *http.Request) {
 func (a *App) adminHandler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/metrics", metrics.Handler(metrics.Config{
-		Store: a.ledger.Store, Questions: a.commands.Waiting, Operations: a.views.PendingOperations, Now: a.clock, Patience: a.patience(),
+		Store: a.ledger.Store, Questions: a.commands.Waiting, Operations: a.views.PendingOperations, Now: a.clock, Patience: a.recoverer.Patience(),
 		Intake: a.intake.Tally, Answers: a.answers, Webhooks: a.notifier.Tally, Backlog: a.index.Backlog,
 	}))
 	mux.HandleFunc("/readyz", a.adminReady)

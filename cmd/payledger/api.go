@@ -26,7 +26,7 @@ func (a *App) apiConfig() httpapi.Config {
 	return httpapi.Config{
 		Commands: a.commands, Reader: a.views,
 		History: &history.Reader{
-			Store: a.ledger.Store, Vault: a.ledger.Vault, First6Digits: a.first6DigitsNow, NextAsk: a.askNext,
+			Store: a.ledger.Store, Vault: a.ledger.Vault, First6Digits: a.first6DigitsNow, NextAsk: a.recoverer.NextQuestion,
 		},
 		Reconciler: reconcile.Reconciler{Store: a.ledger.Store, Books: a.processors, Grace: a.options.PaymentTimeout},
 		Deliveries: a.webhooks, Workflows: a.workflows, ClientTokenKey: a.ledger.Derive("client tokens"), PublicURL: a.options.PublicURL,

@@ -18,9 +18,12 @@ import (
 	"payledger/cmd/payledger/limits"
 	"payledger/cmd/payledger/options"
 	"payledger/cmd/payledger/web"
+	"payledger/domain"
 	"payledger/domain/processor"
 	"payledger/eventstore"
 	"payledger/eventstore/commands"
+	"payledger/eventstore/recovery"
+	"payledger/eventstore/secrets"
 	"payledger/eventstore/workflows"
 	"payledger/httpapi"
 	"payledger/httpapi/intake"
@@ -48,6 +51,7 @@ type App struct {
 	index       *deliveries.Index
 	webhooks    *notifier.DeliveryLog
 	commands    *commands.Service
+	recoverer   *recovery.Recoverer
 	keyUses     *keyuse.Uses
 	workflows   *workflows.Engine
 
@@ -105,7 +109,7 @@ func startShowing(ctx context.Context, o options.Options, log zerolog.Logger, cl
 	a.intakeOf(bounds)
 	steps := []func(context.Context) error{
 		a.listen, a.openLedger, a.initialize, a.openProcessors, a.openViews, a.openNotifier, a.openCommands, a.openWorkflows,
-		a.run, a.openDoors, a.lookAfter,
+		a.run, a.openDoors, a.recover,
 	}
 	for _, step := range steps {
 		if err := step(ctx); err != nil {
@@ -227,6 +231,27 @@ func (a *App) openCommands(context.Context) error {
 		PaymentTimeout: a.options.PaymentTimeout, ActionTimeout: a.options.ActionTimeout, ClientTokenTTL: a.options.ClientTokenTTL,
 		Random: rand.Reader, Logger: a.log,
 	})
+	a.recoverer = recovery.New(recovery.Config{
+		Commands: a.commands, Views: a.views, Secrets: a.ledger.Vault, EndedCards: a.endedCards, Now: a.clock, Logger: a.log,
+		PaymentTimeout: a.options.PaymentTimeout, ActionTimeout: a.options.ActionTimeout, DisputeLookup: a.options.DisputeLookup,
+	})
+	return nil
+}
+
+// endedCards returns the cards of a page of ended tokens.
+func (a *App) endedCards(ctx context.Context, after domain.Token, limit int) ([]secrets.CardRef, error) {
+	page, err := a.views.EndedInstruments(ctx, after, limit)
+	cards := make([]secrets.CardRef, len(page))
+	for i, ended := range page {
+		cards[i] = secrets.CardRef{Account: ended.Account, Token: ended.Token, TokenizedAt: ended.CreatedAt}
+	}
+	return cards, err
+}
+
+// recover starts the background work. The start does not wait for it.
+func (a *App) recover(ctx context.Context) error {
+	a.workflows.Act()
+	a.recoverer.Run(ctx)
 	return nil
 }
 

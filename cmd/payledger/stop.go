@@ -34,6 +34,9 @@ func (a *App) Stop() error {
 		a.commands.Close()
 	}
 	a.stopAPI()
+	if a.recoverer != nil {
+		a.recoverer.Close()
+	}
 	a.loops.Wait()
 	if a.simulator != nil {
 		errs = append(errs, a.simulator.Close()) // before its server: it cuts the requests that it delays

@@ -55,16 +55,16 @@ func TestAskNext(t *testing.T) {
 	t.Parallel()
 	app := startApp(t, testOptions(t.TempDir()))
 	requested := time.Now().Add(-time.Hour)
-	at, asked := app.askNext("01nobody.1", requested)
-	if wait := time.Until(at); !asked || wait < -time.Second || wait > 5*time.Minute || (at.Sub(requested)-app.patience())%(5*time.Minute) != 0 {
+	at, asked := app.recoverer.NextQuestion("01nobody.1", requested)
+	if wait := time.Until(at); !asked || wait < -time.Second || wait > 5*time.Minute || (at.Sub(requested)-app.recoverer.Patience())%(5*time.Minute) != 0 {
 		t.Errorf("asked at %s", at)
 	}
-	if at, asked = app.askNext("01nobody.1", time.Time{}); asked {
+	if at, asked = app.recoverer.NextQuestion("01nobody.1", time.Time{}); asked {
 		t.Errorf("one with an answer is asked about at %s", at)
 	}
 	m := newMerchant(app.ready().API, app.credentials.APIKey)
 	key := pendingCapture(t, m, "order-1")
-	if at, asked = app.askNext(key, time.Now()); asked && time.Until(at) > app.patience() {
+	if at, asked = app.recoverer.NextQuestion(key, time.Now()); asked && time.Until(at) > app.recoverer.Patience() {
 		t.Errorf("asked at %s", at)
 	}
 }

@@ -124,7 +124,7 @@ func TestSpentSigningSecrets(t *testing.T) {
 		{state.Signing.Previous.ValidUntil, false, true},
 		{state.Signing.Previous.ValidUntil.Add(1000 * time.Hour), false, true},
 	} {
-		app.cleanSecrets(context.Background(), c.at)
+		app.recoverer.RunOnce(context.Background(), c.at)
 		if first, second := holds(1), holds(2); first != c.first || second != c.second {
 			t.Errorf("at %s the vault holds the first: %v, the second: %v", c.at, first, second)
 		}

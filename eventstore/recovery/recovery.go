@@ -1,0 +1,163 @@
+package recovery
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"payledger/domain"
+	"payledger/domain/account"
+	"payledger/domain/processor"
+	"payledger/eventstore/pending"
+	"payledger/eventstore/secrets"
+)
+
+const (
+	// every is the interval of the look for inboxes and attempts that another process left. It is shorter if actions expire
+	// soon.
+	every = 30 * time.Second
+	// grace is added to the payment timeout before another process's operation is continued.
+	grace = 10 * time.Second
+	// endedPage is how many ended instruments are in memory at once.
+	endedPage = 256
+)
+
+// Commands do the work.
+type Commands interface {
+	pending.Commands
+	SweepDisputesAt(ctx context.Context, name processor.Name) error
+	CardNeeded(ctx context.Context, account domain.AccountID, token domain.Token, expires time.Time) (time.Time, error)
+	AskNext(key domain.OperationKey) (time.Time, bool)
+}
+
+// Views list the work.
+type Views interface {
+	pending.Views
+	Account(id domain.AccountID) (account.State, bool)
+}
+
+// Config is what a Recoverer needs.
+type Config struct {
+	Commands Commands
+	Views    Views
+	Secrets  *secrets.Store
+	// EndedCards returns the cards of at most limit tokens that were deleted or invalidated, after a token.
+	EndedCards     func(ctx context.Context, after domain.Token, limit int) ([]secrets.CardRef, error)
+	PaymentTimeout time.Duration
+	ActionTimeout  time.Duration
+	DisputeLookup  time.Duration // interval of the sweeps for lost dispute notifications
+	Now            func() time.Time
+	Logger         zerolog.Logger
+}
+
+// Recoverer runs the background work.
+type Recoverer struct {
+	Config
+	running sync.WaitGroup
+	stop    context.CancelFunc
+	mu      sync.Mutex // held by RunOnce
+	ended   bool       // the cards of ended tokens are destroyed
+}
+
+// New returns a Recoverer. Run starts it.
+func New(c Config) *Recoverer { return &Recoverer{Config: c, stop: func() {}} }
+
+// Patience is the age at which this process continues another process's operation.
+func (r *Recoverer) Patience() time.Duration { return r.PaymentTimeout + grace }
+
+// Run starts the loops and returns. They end with Close.
+func (r *Recoverer) Run(ctx context.Context) {
+	ctx, r.stop = context.WithCancel(context.WithoutCancel(ctx))
+	keeper := pending.New(pending.Config{
+		Views: r.Views, Commands: r.Commands, Patience: r.Patience(), Actions: r.ActionTimeout, Now: r.Now, Logger: r.Logger,
+		Every: max(100*time.Millisecond, min(every, r.ActionTimeout/10)),
+	})
+	r.running.Go(func() { keeper.Run(ctx) })
+	r.running.Go(func() { repeat(ctx, secrets.JanitorInterval, func() { r.RunOnce(ctx, r.Now()) }) })
+	for _, name := range processor.Names {
+		r.running.Go(func() { repeat(ctx, r.DisputeLookup, func() { r.sweepDisputes(ctx, name) }) })
+	}
+}
+
+// Close ends the loops and waits for them.
+func (r *Recoverer) Close() {
+	r.stop()
+	r.running.Wait()
+}
+
+// NextQuestion returns the time of the next question to the processor about an operation without an outcome (D8): from
+// memory if this process has it planned, else from the schedule of package pending. requested is zero if it has an outcome.
+func (r *Recoverer) NextQuestion(key domain.OperationKey, requested time.Time) (time.Time, bool) {
+	if next, planned := r.Commands.AskNext(key); planned || requested.IsZero() {
+		return next, planned
+	}
+	return pending.Next(requested, r.Patience(), r.Now()), true
+}
+
+// RunOnce destroys the secrets that are not needed at now: cards whose outcome is known, and rotated signing secrets that
+// are no longer valid (§5.2 rule 3). Failures are logged; the next run repeats them.
+func (r *Recoverer) RunOnce(ctx context.Context, now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.destroy(ctx, "cards", func() (int, error) { return r.Secrets.Clean(ctx, now, r.Commands.CardNeeded) })
+	r.destroy(ctx, "signing secrets", func() (int, error) { return r.Secrets.CleanSigning(ctx, now, r.Views.Account) })
+	if !r.ended {
+		r.destroy(ctx, "ended cards", func() (int, error) {
+			err := r.destroyEnded(ctx)
+			r.ended = err == nil
+			return 0, err
+		})
+	}
+}
+
+// destroy runs clean and logs its result.
+func (r *Recoverer) destroy(ctx context.Context, what string, clean func() (int, error)) {
+	n, err := clean()
+	if err != nil && ctx.Err() == nil {
+		r.Logger.Warn().Err(err).Str("what", what).Msg("secrets not destroyed; trying again")
+	}
+	if n > 0 {
+		r.Logger.Debug().Int("count", n).Str("what", what).Msg("destroyed secrets that nobody needs")
+	}
+}
+
+// destroyEnded destroys the cards of tokens that were deleted or invalidated, in case a crash came in between.
+func (r *Recoverer) destroyEnded(ctx context.Context) error {
+	for after := domain.Token(""); ; {
+		page, err := r.EndedCards(ctx, after, endedPage)
+		if err != nil {
+			return err
+		}
+		for _, card := range page {
+			if err := r.Secrets.DestroyKept(ctx, card); err != nil {
+				return err
+			}
+		}
+		if len(page) < endedPage {
+			return nil
+		}
+		after = page[len(page)-1].Token
+	}
+}
+
+// sweepDisputes asks a processor for lost dispute notifications (D14).
+func (r *Recoverer) sweepDisputes(ctx context.Context, name processor.Name) {
+	if err := r.Commands.SweepDisputesAt(ctx, name); err != nil && ctx.Err() == nil {
+		r.Logger.Warn().Err(err).Msg("disputes not looked for everywhere; trying again")
+	}
+}
+
+// repeat calls do at once, and then at every interval until ctx ends.
+func repeat(ctx context.Context, interval time.Duration, do func()) {
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		do()
+		select {
+		case <-ctx.Done():
+		case <-tick.C:
+		}
+	}
+}
