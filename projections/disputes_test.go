@@ -191,7 +191,7 @@ func TestWaitingInboxes(t *testing.T) {
 	for i := range 3 {
 		createPayment(t, store, i+1)
 	}
-	createPayment(t, store, 5) // after what was told of it
+	createPayment(t, store, 5) // after its notifications
 	now := time.Now()
 	for range 2 {
 		if err := n.CaughtUp(testContext(t)); err != nil {

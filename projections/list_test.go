@@ -280,7 +280,7 @@ func TestListEmptyPage(t *testing.T) {
 }
 
 // TestListPlans: each filter walks along its index from the place on; one value's rows come in order, so that nothing is
-// sorted but payments of the same microsecond. What comes after the walk goes by the rows' numbers.
+// sorted but payments of the same microsecond. The search after the walk reads rows by their numbers.
 func TestListPlans(t *testing.T) {
 	m := openTestModel(t, filepath.Join(t.TempDir(), fileName), 1)
 	defer mustClose(t, m)

@@ -187,8 +187,8 @@ func TestPaymentIsLinearizable(t *testing.T) {
 	running.Wait()
 }
 
-// TestPaymentRefusals: what is not there, is another account's, or cannot be an id, cannot be found; a
-// caller who has given up is told that the data is unavailable.
+// TestPaymentRefusals: a payment that does not exist, is of another account, or has an impossible id is not found. A cancelled
+// context gives ServiceUnavailable.
 func TestPaymentRefusals(t *testing.T) {
 	store := openStore(t)
 	n := startNode(t, store, t.TempDir())
@@ -255,8 +255,8 @@ func TestReopenAndRebuild(t *testing.T) {
 	}
 }
 
-// TestPoisonInTheLog: Run ends with an error that names the event, Healthy says the same, what came
-// before it is shown, and who waits for what comes after it is told.
+// TestPoisonInTheLog: Run ends with an error that names the event, Healthy returns the same error, earlier events are shown,
+// and waiters for later events get an error.
 func TestPoisonInTheLog(t *testing.T) {
 	store := openStore(t)
 	ctx := testContext(t)

@@ -34,8 +34,8 @@ func standing(t *testing.T, store *eventstore.Store, dir string) *Projections {
 	return p
 }
 
-// TestListsHoldTheirFilter: what has moved out of a filter since its row was written is not in the list, and what still
-// fits fills the page (D11). What is in the list is as it is now, not as its row.
+// TestListsHoldTheirFilter: a payment that no longer fits the filter is not in the list, and the next payments fill the page
+// (D11). The list has the newest states, not those of the rows.
 func TestListsHoldTheirFilter(t *testing.T) {
 	store, dir, ctx := openStore(t), t.TempDir(), testContext(t)
 	n := startNode(t, store, dir)

@@ -128,8 +128,8 @@ func decideAndKill(t *testing.T, p *process, m *merchant, attempts []*pendingApp
 	m.client.CloseIdleConnections()
 }
 
-// carriedOut reads an attempt as its customer does until its decision is carried out, holds it to the processors' books,
-// and says what had become of it.
+// carriedOut polls an attempt with the customer's request until its decision is carried out, compares it with the processors'
+// books, and returns its outcome.
 func (m *merchant) carriedOut(t *testing.T, books *adapter.Adapter, a *pendingApproval) string {
 	t.Helper()
 	var seen struct{ ApprovalStatus, PaymentID string }

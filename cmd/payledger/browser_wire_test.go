@@ -29,7 +29,7 @@ func (w *tab) paused(pattern string, stage fetch.RequestStage, handle func(*fetc
 	enable(w, fetch.Enable, fetch.EnableParams{Patterns: []*fetch.RequestPattern{{URLPattern: pattern, RequestStage: stage}}})
 }
 
-// cut breaks the connection of a call. What the tab says to it does not matter: the page may be gone by then.
+// cut breaks the connection of a call. It ignores the tab's answer: the page may be closed by then.
 func cut(w *tab, paused *fetch.EventRequestPaused) {
 	_, _ = chromedp.Call(w.ctx, fetch.FailRequest, fetch.FailRequestParams{RequestID: paused.RequestID, ErrorReason: network.ErrorReasonConnectionReset})
 }
@@ -81,7 +81,7 @@ func (w *tab) hold(pattern string) (release func()) {
 	return sync.OnceFunc(func() { close(held) })
 }
 
-// visible tells whether an element is there and shown.
+// visible reports whether an element exists and is visible.
 func (w *tab) visible(selector string) bool {
 	w.t.Helper()
 	return eval[bool](w, `[...document.querySelectorAll(`+strconv.Quote(selector)+`)].some((e) => e.checkVisibility())`)

@@ -29,8 +29,8 @@ func (s till) testCancelled(t *testing.T) {
 	}
 }
 
-// testUnclear: the service says no to whoever asks about a payment that was made. The page claims neither success nor
-// failure, and offers no second payment.
+// testUnclear: the service refuses queries about a payment that was made. The page claims neither success nor failure, and
+// offers no second payment.
 func (s till) testUnclear(t *testing.T) {
 	made := 0
 	for _, width := range widths() {
@@ -62,8 +62,8 @@ func (w *tab) refuse(pattern string) {
 	})
 }
 
-// testAmountChanged: the shop changes the session behind the open page. Nothing is charged, the page says so and shows
-// what is asked now, and that can be paid (D12).
+// testAmountChanged: the shop changes the session while the page is open. Nothing is charged. The page says so and shows the
+// new amount, which can be paid (D12).
 func (s till) testAmountChanged(t *testing.T) {
 	order, address := s.order(t, nil)
 	w := s.browser.tab(t, 390, "status of 409")

@@ -79,7 +79,7 @@ func (w *tab) insert(text string) {
 // goodThrough is an expiry date to come, as it is typed.
 var goodThrough = "03" + expires[2:]
 
-// testAmounts: the button says what a browser's own formatting says, by the digits of ISO 4217.
+// testAmounts: the button shows the amount in the browser's own format, with the digits of ISO 4217.
 func (s till) testAmounts(t *testing.T) {
 	for _, c := range []struct {
 		currency, shown string

@@ -151,7 +151,7 @@ func (s till) testKeyboard(t *testing.T) {
 	s.wants(t, order, "AUTHORIZED")
 }
 
-// testDecline: a declined card says so, and another one pays the same order. What failed can be tried again, too.
+// testDecline: the page reports a declined card, and another card pays the same order. A failed payment can be repeated, too.
 func (s till) testDecline(t *testing.T) {
 	order, address := s.order(t, nil)
 	w := s.browser.tab(t, 390)
@@ -320,7 +320,7 @@ func (s till) testAnotherTab(t *testing.T) {
 	s.wants(t, order, "AUTHORIZED", "DECLINED")
 }
 
-// testSilent: a processor that never answers. The customer is told nothing that is not known.
+// testSilent: the processor never answers. The page claims no outcome.
 func (s till) testSilent(t *testing.T) {
 	s = s.browser.openTill(t, func(o *options.Options) { o.PaymentTimeout = 2 * time.Second })
 	order, address := s.order(t, nil)

@@ -107,7 +107,7 @@ func (f *onceFails) failed() (n int) {
 }
 
 // TestClockSetBack: while the clock is a day and more ahead, a webhook fails, a workflow begins to wait for its delay, a
-// customer is asked for a check, and a processor does not answer. Then the clock is set back. Each wait ends after its
+// payment requires a customer's check, and a processor does not answer. Then the clock is set back. Each wait ends after its
 // own delay: in the same process, after a restart, and after a kill. No operation is done twice (D7, D8, D18, D19).
 func TestClockSetBack(t *testing.T) {
 	t.Parallel()

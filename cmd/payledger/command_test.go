@@ -71,7 +71,7 @@ func TestInit(t *testing.T) {
 	newMerchant(app.ready().API, made.APIKey).must(t, "GET", "/management/api-keys", newMerchant("", made.APIKey).headers(), nil)
 }
 
-// TestExitStatus: 2 for usage, 1 for a failure, with one line that says what and what to do (I1).
+// TestExitStatus: 2 for usage, 1 for a failure, with one line that names the fault and the remedy (I1).
 func TestExitStatus(t *testing.T) {
 	t.Parallel()
 	inUse := t.TempDir()

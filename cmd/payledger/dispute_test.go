@@ -241,8 +241,8 @@ func (r *disputeRun) shows(id string) shownDispute {
 	return decoded[shownDispute](r.T, r.m.must(r.T, "GET", "/management/disputes/"+page.Data[0].ID, r.m.headers(), nil))
 }
 
-// TestDisputedCard: the card of D13 leads to a dispute once its payment is settled, which is in the payment's history
-// as it was told.
+// TestDisputedCard: the card of D13 leads to a dispute once its payment is settled. The payment's history has the
+// notification.
 func TestDisputedCard(t *testing.T) {
 	t.Parallel()
 	r := newDisputeRun(t, nil)
@@ -323,7 +323,8 @@ func TestDisputeFaults(t *testing.T) {
 	}
 }
 
-// TestLostWhileAway: what was told while nobody heard is found at the next start, without waiting (D14).
+// TestLostWhileAway: notifications that were sent while the service was down are found at the next start, without waiting
+// (D14.12).
 func TestLostWhileAway(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -105,7 +105,7 @@ func filled(t testing.TB, o options.Options) (key string, ids []domain.PaymentID
 	return made.APIKey, ids[:min(len(ids), 100)]
 }
 
-// start starts the service, reads payments of the log, and tells how long it took to be ready.
+// start starts the service, reads payments of the log, and returns the time until it was ready.
 func (g *growth) start(how string) {
 	g.t.Helper()
 	began := time.Now()

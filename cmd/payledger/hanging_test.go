@@ -122,8 +122,8 @@ const hangingCreates = 40
 
 // TestHangingProcessor: a processor that accepts requests and never answers delays neither the start after a kill, nor
 // the recovery of payments at another processor, nor new ones there, nor the destruction of a card whose time has come,
-// nor the search for a dispute whose notification was lost, nor the end. What it owes is found when it answers again,
-// once (D8, D14, §5.2 rule 3).
+// nor the search for a dispute whose notification was lost, nor the stop. Its outcomes are found once when it answers again
+// (D8, D14.12, §5.2 rule 3).
 func TestHangingProcessor(t *testing.T) {
 	t.Parallel()
 	g, dir := newGate(t), t.TempDir()

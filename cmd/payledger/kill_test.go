@@ -137,7 +137,7 @@ func killAfter(t *testing.T, p *process, m *merchant, attempts []*attempt, answe
 	m.client.CloseIdleConnections()
 }
 
-// settle checks one payment after the restart, and says what had become of it.
+// settle checks one payment after the restart, and returns its outcome.
 func settle(t *testing.T, m *merchant, books *adapter.Adapter, a *attempt) string {
 	t.Helper()
 	want, what := killCards[a.card], "answered"

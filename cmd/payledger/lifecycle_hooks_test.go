@@ -116,7 +116,7 @@ func (s *stories) wanted(id domain.PaymentID, want map[hookOf]bool) {
 		s.Fatal(err)
 	}
 	var before payment.State
-	told := map[string]bool{} // the actions that were told of
+	told := map[string]bool{} // actions with a webhook
 	for _, r := range events {
 		after, err := eventstore.StateAt(context.Background(), s.app.ledger.Store, eventstore.Payments, r)
 		if err != nil {
@@ -144,7 +144,7 @@ func (s *stories) wanted(id domain.PaymentID, want map[hookOf]bool) {
 	}
 }
 
-// beginsToWait tells whether a PENDING payment waits for something new: its processor, or its customer's next action.
+// beginsToWait reports whether a PENDING payment begins to wait: for its processor, or for its customer's next action.
 func beginsToWait(before, after payment.State, told map[string]bool) bool {
 	if after.Status() != payment.StatusPending {
 		return false

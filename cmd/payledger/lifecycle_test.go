@@ -39,7 +39,7 @@ type life struct {
 	keys   int
 
 	mu   sync.Mutex
-	told []string // for whoever has to find out what happened
+	told []string // for the message of a failure
 }
 
 // lifecycleSeen is what tests look at of a payment's answer.
@@ -191,8 +191,8 @@ func (l *life) challenge() string {
 	return given.ResumeToken
 }
 
-// atOnce sends a request: alone, or twice at the same time under its key, or beside another one; and then
-// perhaps once more, when it must be told that its key was used (D9).
+// atOnce sends a request: alone, or twice at the same time under its key, or beside another one; and then perhaps once
+// more, which must be refused because the key was used (D9).
 func (l *life) atOnce(s step) {
 	var beside *step
 	switch l.random.IntN(8) {
@@ -226,8 +226,8 @@ func (l *life) atOnce(s step) {
 	}
 }
 
-// used tells whether an answer says for certain that the request's key is used. A resume that found another
-// under way has waited with it and recorded nothing (D9).
+// used reports whether an answer proves that the request's key is used. A resume that found another one running has waited for
+// it and recorded nothing (D9).
 func used(s step, a answer) bool {
 	if s.what == "resume" {
 		return false
@@ -394,7 +394,7 @@ func (l *life) prepare(into any, send func(*merchant) (answer, error)) bool {
 	return true
 }
 
-// fail tells what went wrong, with the story so far.
+// fail reports a failure, with the steps so far.
 func (l *life) fail(format string, args ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -91,7 +91,7 @@ type stories struct {
 	hooks    *hooks
 
 	mu     sync.Mutex
-	counts map[string]int // answers by what was asked
+	counts map[string]int // answers by request
 }
 
 // start starts the service, with processors that misbehave.
@@ -166,7 +166,7 @@ func (s *stories) misbehave() {
 	}
 }
 
-// play lives n stories, many at once, and tells what was answered.
+// play runs n stories, many at once, and logs the counts of their answers.
 func (s *stories) play(n int) {
 	s.Helper()
 	began := time.Now()
@@ -233,7 +233,7 @@ func (s *stories) settle() {
 	}
 }
 
-// waiting tells whether an outcome is owed by a processor or a customer.
+// waiting reports whether a payment waits for a processor or a customer.
 func waiting(p payment.State) bool {
 	return slices.ContainsFunc(p.Operations, func(op payment.Operation) bool {
 		return op.State.Open() || op.State == payment.StateAction

@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// forgetSettings takes the program's own settings out of the environment: each test says what it needs.
+// forgetSettings removes the program's settings from the environment: each test sets its own.
 func forgetSettings() {
 	for _, set := range os.Environ() {
 		if name, _, _ := strings.Cut(set, "="); strings.HasPrefix(name, "PAYLEDGER_") && name != "PAYLEDGER_SCREENSHOTS" {

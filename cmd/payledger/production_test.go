@@ -38,7 +38,7 @@ func secretFile(t *testing.T, text string) string {
 	return file
 }
 
-// TestProductionNamesEverything: one error names all that production refuses and says what to do; it repeats no secret,
+// TestProductionNamesEverything: one error names everything that production refuses, with the remedies. It repeats no secret,
 // and nothing is written.
 func TestProductionNamesEverything(t *testing.T) {
 	t.Parallel()

@@ -97,7 +97,7 @@ func promised(block string) (words []string) {
 	return words
 }
 
-// receiver listens on this machine as the README's reader does. What it hands on was verified.
+// receiver listens on this machine as the README's reader does. It verifies each webhook before it passes it on.
 func receiver(t *testing.T, secret string) (url string, bodies <-chan string) {
 	t.Helper()
 	received := make(chan string, 100)

@@ -109,6 +109,6 @@ var (
 	disputedMore  = ofDispute(func(d map[string]any) { d["amount"] = json.Number("1" + d["amount"].(json.Number).String()) })
 	disputedOther = ofDispute(func(d map[string]any) { d["status"] = "EXPIRED" })
 	// disputedElsewhere makes it a notification about another dispute: it is missing there of the one, and here of the other.
-	// It was told long ago: nothing is on its way any more.
+	// Its time is long ago, so that it is not too fresh to judge.
 	disputedElsewhere = ofDispute(func(d map[string]any) { d["id"], d["updatedAt"] = noDispute, "2020-01-01T00:00:00Z" })
 )

@@ -77,8 +77,8 @@ func TestReconcileArchive(t *testing.T) {
 	t.Logf("%d operations in %s; resident at most: %s", *archived, time.Since(began).Round(time.Millisecond), <-memory)
 }
 
-// peakMemory reads while a process runs how much it held at most, and tells it when the process is gone; nothing where
-// the system does not tell. What the process's parent held, which wait would count in, is not in it.
+// peakMemory measures the peak memory of a running process, and sends it when the process has ended. Unlike the result of wait
+// it leaves out the parent's memory. Systems without /proc give no number.
 func peakMemory(pid int) <-chan string {
 	told := make(chan string, 1)
 	go func() {

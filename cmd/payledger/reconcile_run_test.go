@@ -41,8 +41,8 @@ const (
 	reconciledSettles = 2 * time.Minute
 )
 
-// postman carries processors' notifications to the service: some late, some never. What becomes of one follows from the
-// seed, the payment's number and the operation, so that the same seed loses the same ones.
+// postman carries processors' notifications to the service: some late, some never. The seed, the payment's number and the
+// operation decide, so that the same seed loses the same notifications.
 type postman struct {
 	t      *testing.T
 	seed   uint64
@@ -79,7 +79,7 @@ func (p *postman) random(body []byte) *rand.Rand {
 	return rand.New(rand.NewPCG(p.seed, hash.Sum64()))
 }
 
-// expects says which number the payment of an id has.
+// expects sets the number of a payment.
 func (p *postman) expects(id domain.PaymentID, number int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -95,7 +95,7 @@ func (p *postman) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	random := p.random(body)
 	switch random.IntN(4) {
 	case 0:
-		p.lost.Add(1) // the processor believes that it was heard
+		p.lost.Add(1) // the processor gets a success
 		return
 	case 1:
 		p.late.Add(1) // and it believes that of this one already
@@ -104,7 +104,7 @@ func (p *postman) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			case <-time.After(time.Duration(random.IntN(1500)) * time.Millisecond):
 			case <-p.over:
 			}
-			_, _ = p.carry(context.Background(), r, body) // nobody is there any more to be told
+			_, _ = p.carry(context.Background(), r, body) // the caller is gone
 		}()
 		return
 	}
@@ -248,8 +248,8 @@ type tale struct {
 	random *rand.Rand
 }
 
-// live makes one payment and plays its story. Its number says which story at which processor, so that there is some of
-// each, and which card every third round has; chance does the rest.
+// live creates one payment and plays its story. Its number selects the story and the processor, so that each occurs, and the
+// card of every third round; the rest is random.
 func (r *reconciling) live(i int, random *rand.Rand) {
 	round := i / len(reconciledStories)
 	card := reconciledCards[random.IntN(len(reconciledCards))]
@@ -302,7 +302,7 @@ func (l tale) behind(kind processor.Kind, part int64) {
 	_, _ = l.app.processors.Act(context.Background(), kind, l.id, amount) // refused or not: the books tell
 }
 
-// reconciledStories: what somebody does behind our back is found when our own next operation is refused (§6.3).
+// reconciledStories: an out-of-band operation is found when our own next operation is refused (§6.3).
 var reconciledStories = []func(tale){
 	func(l tale) { l.behind(processor.Capture, 0); l.ask("cancel", nil) },
 	func(l tale) { l.behind(processor.Capture, 2000); l.ask("capture", nil) },
@@ -434,8 +434,7 @@ func (r *reconciling) reconcile(status int, name processor.Name, args ...string)
 	return got
 }
 
-// awaitJudged waits until nothing is too fresh to judge: what was told of a dispute and lost, before what its processor
-// says now, is asked for later.
+// awaitJudged waits until nothing is too fresh to judge: lost notifications about a dispute are queried later.
 func (r *reconciling) awaitJudged(args ...string) {
 	r.Helper()
 	for _, name := range processor.Names {

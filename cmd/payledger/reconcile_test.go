@@ -69,7 +69,7 @@ func TestReconcileCommand(t *testing.T) {
 	}
 }
 
-// TestReconcileTrouble: whoever cannot compare all says neither differences nor none.
+// TestReconcileTrouble: an incomplete comparison reports neither differences nor none.
 func TestReconcileTrouble(t *testing.T) {
 	t.Parallel()
 	inUse, empty := t.TempDir(), t.TempDir()

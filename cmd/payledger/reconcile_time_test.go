@@ -49,7 +49,7 @@ func TestReconcileDays(t *testing.T) {
 // In the folder of a stopped one it is a difference at once.
 func TestReconcileOnItsWay(t *testing.T) {
 	t.Parallel()
-	nobody := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})) // hears, and tells nobody
+	nobody := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})) // receives notifications and ignores them
 	t.Cleanup(nobody.Close)
 	o := testOptions(t.TempDir())
 	o.PublicURL = nobody.URL
@@ -82,7 +82,7 @@ func TestReconcileOnItsWay(t *testing.T) {
 		if err := stop(); err != nil {
 			t.Fatal(err)
 		}
-		if !confirm(t, filepath.Join(o.Data, ledger.SimulatorFolder, "books.jsonl"), key) { // the processor did so by itself, and may have been asked
+		if !confirm(t, filepath.Join(o.Data, ledger.SimulatorFolder, "books.jsonl"), key) { // the processor confirmed by itself, and the service may have sent a query
 			app, stop = startToStop(t, o)
 			m.api = app.ready().API
 			continue

@@ -65,7 +65,7 @@ func (s till) testShop(t *testing.T) {
 }
 
 // testReceiptFillsIn: a receipt that is open before the payment changes by itself when the webhook arrives; a decline
-// and a second card are told in their turn.
+// and a second card change it in turn.
 func (s till) testReceiptFillsIn(t *testing.T) {
 	s = s.browser.openTill(t, func(*options.Options) {})
 	shop := s.openShop(t)

@@ -46,7 +46,7 @@ type triggered struct {
 type trigger struct {
 	name    string
 	before  []string       // calls on the payment that come first
-	act     processor.Kind // at the processor, behind the service's back; "" for nothing
+	act     processor.Kind // out of band at the processor; "" for nothing
 	part    int64          // of it, 0 for all
 	fault   protocol.Mode  // that the processor meets the call with; "" for none
 	kind    processor.Kind // that the fault is of
@@ -121,14 +121,14 @@ func TestTriggers(t *testing.T) {
 	playTriggers(t, testOptions(t.TempDir()), triggers)
 }
 
-// TestTechnicalErrors: an operation that the processor answers with an error has failed, and is told so (§6.3, D14).
+// TestTechnicalErrors: an operation that the processor answers with an error has failed and causes a webhook (§6.3, D14.13).
 func TestTechnicalErrors(t *testing.T) {
 	t.Parallel()
 	playTriggers(t, testOptions(t.TempDir()), troubledBy(protocol.TechnicalError))
 }
 
-// TestTimeOuts: an operation without an answer is none that failed; it fails, and is told so, when the processor has
-// never seen it, and never will (§6.3, D8).
+// TestTimeOuts: an operation without an answer has not failed. It fails and causes a webhook when the processor has never seen
+// it, and never will (§6.3, D8).
 func TestTimeOuts(t *testing.T) {
 	t.Parallel()
 	o := testOptions(t.TempDir())
@@ -278,7 +278,7 @@ func (h triggered) name() string {
 	switch h.EventType {
 	case "PAYMENT.STATUS":
 		return h.EventType + " " + h.Payment.Status
-	case "PAYMENT.REFUND": // the newest by its place: what is told is the state at the event
+	case "PAYMENT.REFUND": // the newest by its place: the webhook has the state after the event
 		for _, t := range slices.Backward(h.Payment.Transactions) {
 			if t.TransactionType == "REFUND" && t.ProcessorStatus != "PENDING" {
 				return h.EventType + " " + t.ProcessorStatus

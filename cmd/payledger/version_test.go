@@ -33,8 +33,7 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// TestHelp: help goes to stdout where it was asked for, and to stderr with the status of wrong usage where the command is
-// missing.
+// TestHelp: requested help goes to stdout. Without a command it goes to stderr with the status of wrong usage.
 func TestHelp(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -85,7 +84,7 @@ func TestClientErrors(t *testing.T) {
 	}
 }
 
-// TestFolderOrServer: a flag says what is read whatever the environment says; two variables do not.
+// TestFolderOrServer: a flag overrides the environment; two variables without a flag are refused.
 func TestFolderOrServer(t *testing.T) {
 	for _, c := range []struct {
 		args, environment []string

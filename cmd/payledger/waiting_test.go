@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// TestWaitingMetrics: operators see how many operations have no outcome, since when, and when their processors are asked
-// next; and none of it once the outcome is there (D8).
+// TestWaitingMetrics: the metrics have the number of operations without an outcome, the oldest request and the time of the next
+// query. They end with the outcome (D8).
 func TestWaitingMetrics(t *testing.T) {
 	t.Parallel()
-	nobody := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})) // hears, and tells nobody
+	nobody := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})) // receives notifications and ignores them
 	t.Cleanup(nobody.Close)
 	o := testOptions(t.TempDir())
 	o.PublicURL = nobody.URL

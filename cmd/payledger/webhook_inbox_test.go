@@ -62,7 +62,7 @@ func newWebhookInbox(t *testing.T) *webhookInbox {
 	return b
 }
 
-// trust says what webhooks are signed with.
+// trust sets the secret that webhooks are signed with.
 func (b *webhookInbox) trust(secret string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -104,7 +104,7 @@ func (b *webhookInbox) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(status)
 }
 
-// note remembers a request, and says how it is answered.
+// note records a request, and returns its answer.
 func (b *webhookInbox) note(what webhookAt, event string, at time.Time) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -191,7 +191,7 @@ func (a webhookTry) end() time.Time {
 	return a.StartedAt.Add(time.Duration(a.DurationMs) * time.Millisecond)
 }
 
-// open tells whether a delivery waits for an attempt.
+// open reports whether a delivery waits for an attempt.
 func (r *webhookRun) open() bool {
 	r.t.Helper()
 	var page struct{ Data []webhookDelivery }

@@ -45,7 +45,7 @@ type webhookRun struct {
 
 // TestWebhookKill9 kills serve at random moments of a load, again and again: no webhook that an event must cause
 // (§6.2) is lost for any endpoint, be it steady, flaky or slow; none comes that no event causes; none is sent after a
-// recorded success; attempts keep to the schedule, at most six each. What comes twice is counted (§6.1 rule 4, D18).
+// recorded success; attempts keep to the schedule, at most six each. Duplicates are counted (§6.1 rule 4, D18).
 func TestWebhookKill9(t *testing.T) {
 	rounds := *webhookKills
 	switch {
@@ -134,7 +134,7 @@ func (r *webhookRun) load(round int) {
 // webhookStory is one of the ways that a payment goes.
 type webhookStory int
 
-// webhookStoryLines are what is asked of each payment in turn, as a path with the share of the amount in percent.
+// webhookStoryLines are the requests for each payment in turn: a path, and the share of the amount in percent.
 var webhookStoryLines = [][]string{
 	{"4111111111111111", "capture 100"},
 	{"4111111111111111", "capture 40", "capture 90", "capture 60"}, // the second one is too much
@@ -308,7 +308,7 @@ func (r *webhookRun) check(events map[webhookEvent]bool) (duplicates, cut, retri
 	return duplicates, cut, retries
 }
 
-// faults says what is wrong with a delivery that is over.
+// faults returns the faults of an ended delivery.
 func (r *webhookRun) faults(endpoint string, d webhookDelivery, arrivals []webhookArrival) (faults []string) {
 	fail := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
 	if n := len(d.Tried); d.Outcome != "SUCCEEDED" || n == 0 || n > 6 || d.Tried[n-1].Failure != "" || len(arrivals) < n {

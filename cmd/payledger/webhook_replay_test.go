@@ -52,7 +52,7 @@ func newHoldingInbox(t *testing.T, free int) *holdingInbox {
 	return b
 }
 
-// take counts a webhook, and tells whether it has to wait.
+// take counts a webhook, and reports whether it has to wait.
 func (b *holdingInbox) take(event string) (wait bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

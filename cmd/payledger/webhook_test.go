@@ -44,7 +44,7 @@ type sentTest struct {
 	Succeeded  bool   `json:"succeeded"`
 }
 
-// TestWebhookTestMessage: it goes to the endpoint as it is now, signed by header, and the answer tells how it fared
+// TestWebhookTestMessage: it goes to the endpoint with its current settings, signed by header, and the answer has its result
 // (§6.1 rule 7, D17, D20); after a rotation a receiver verifies it with either secret (§5.2 rule 3).
 func TestWebhookTestMessage(t *testing.T) {
 	t.Parallel()

@@ -51,9 +51,9 @@ func TestWebhookMetrics(t *testing.T) {
 	o.WebhookRetryDelays = []time.Duration{time.Hour}
 	app := startApp(t, o)
 	m := newMerchant(app.ready().API, app.credentials.APIKey)
-	well, _ := inbox(t, 204)
+	working, _ := inbox(t, 204)
 	broken, _ := inbox(t, 500)
-	for _, url := range []string{well, broken} {
+	for _, url := range []string{working, broken} {
 		m.must(t, "POST", "/management/webhook-endpoints", m.headers(), map[string]any{"url": url})
 	}
 	if a, err := m.pay(m.token(t, "order-1", 2500, "4111111111111111"), "key-1"); err != nil || a.status != http.StatusOK {

@@ -122,7 +122,8 @@ func TestDisputeToldAgain(t *testing.T) {
 	}
 }
 
-// TestDisputeConditions: what a dispute does not have, and a dispute where there is none, is told with its place (D19).
+// TestDisputeConditions: a condition about a field that a dispute lacks, or about a dispute where there is none, is refused
+// with its place (D19).
 func TestDisputeConditions(t *testing.T) {
 	t.Parallel()
 	app := startApp(t, testOptions(t.TempDir()))

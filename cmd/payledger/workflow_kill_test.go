@@ -165,7 +165,7 @@ func bookLines(t *testing.T, books *adapter.Adapter, id string) string {
 	return strings.Join(got, ", ")
 }
 
-// runCount counts the runs of a workflow that succeeded, and those that are open; any other is told.
+// runCount counts the succeeded and the open runs of a workflow; any other run is an error.
 func (m *merchant) runCount(t *testing.T, path string) (succeeded, open int) {
 	t.Helper()
 	for cursor := ""; ; {

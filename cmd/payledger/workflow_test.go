@@ -101,8 +101,8 @@ func (m *merchant) paid(t testing.TB, card string) paymentAnswer {
 	return p
 }
 
-// TestWorkflowCapture: an authorized payment is captured after a delay, in parts, rounded down; the run tells what it
-// saw and did, and a payment that the condition is not about is left alone (D19).
+// TestWorkflowCapture: an authorized payment is captured after a delay, in parts, rounded down. The run shows its inputs and
+// actions, and a payment that does not fit the condition is left alone (D19).
 func TestWorkflowCapture(t *testing.T) {
 	t.Parallel()
 	app := startApp(t, testOptions(t.TempDir()))

@@ -270,7 +270,7 @@ func covered(t *testing.T, store *eventstore.Store, vault *secrets.Store) {
 	}
 }
 
-// TestDiff: paths name leaves; what was added, removed and changed can be told apart, null included.
+// TestDiff: paths name leaves; additions, removals and changes differ, also for null.
 func TestDiff(t *testing.T) {
 	for _, c := range []struct{ from, to, want string }{
 		{`{"a":1}`, `{"a":1}`, ``},

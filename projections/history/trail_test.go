@@ -91,8 +91,8 @@ func text(t *testing.T, entries []Entry) string {
 	return string(data)
 }
 
-// TestHandFails: an entry that cannot be handed on ends the replay there, with that error.
-func TestHandFails(t *testing.T) {
+// TestEmitFails: an error of emit ends the replay with that error.
+func TestEmitFails(t *testing.T) {
 	store, vault := ledger(t)
 	longLife(t, store, 40)
 	h := Reader{Store: store, Vault: vault}
@@ -117,21 +117,21 @@ func TestTrailMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	way, err := follow(context.Background(), store, tip.Recorded)
+	walked, err := follow(context.Background(), store, tip.Recorded)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(way.first) > piece || len(way.times) != 304 || len(way.ends) > 304/piece+1 {
-		t.Errorf("%d events at hand, %d times, %d ends", len(way.first), len(way.times), len(way.ends))
+	if len(walked.first) > piece || len(walked.times) != 304 || len(walked.ends) > 304/piece+1 {
+		t.Errorf("%d events at hand, %d times, %d ends", len(walked.first), len(walked.times), len(walked.ends))
 	}
-	for _, end := range way.ends[1:] {
+	for _, end := range walked.ends[1:] {
 		if end.Body != nil {
 			t.Errorf("the body of revision %d is kept", end.Revision)
 		}
 	}
 	seen := 0
 	state := payment.State{}
-	err = way.each(context.Background(), tip.Recorded.Revision, func(_ context.Context, r *eventstore.Recorded) error {
+	err = walked.each(context.Background(), tip.Recorded.Revision, func(_ context.Context, r *eventstore.Recorded) error {
 		if r.Revision != uint64(seen)+1 || len(r.Body) == 0 {
 			return fmt.Errorf("revision %d comes after %d", r.Revision, seen)
 		}

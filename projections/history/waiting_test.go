@@ -85,7 +85,7 @@ func timeOut(revision uint64) move {
 	}
 }
 
-// TestWaiting: every entry of a whole life tells what is owed after it, since when, and what it changed.
+// TestWaiting: every entry of a lifecycle has the open operations, the time since they are open, and the changes.
 func TestWaiting(t *testing.T) {
 	store, vault := ledger(t)
 	lead(t, store, id,

@@ -44,7 +44,7 @@ func TestLifecycles(t *testing.T) {
 }
 
 // TestTransactionsAgree: at every moment of every life the JSON agrees with itself and with the domain: one
-// SALE per try, the newest with the payment's status; one REFUND per refund that a processor was asked for;
+// SALE per try, the newest with the payment's status; one REFUND per refund that was sent to a processor;
 // confirmed amounts are those of the events; events stand in the order of time, each once.
 func TestTransactionsAgree(t *testing.T) {
 	for name, lead := range lifecycles {
