@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Kind is the class of an error. Transports choose a status by Reason, and by Kind for unknown reasons.
+// Kind is the class of an error. Transports choose the answer by Reason; an unknown Reason is answered as ReasonInternal.
 type Kind int
 
 const (

@@ -13,31 +13,30 @@ import (
 	"payledger/httpapi/request"
 )
 
-// Intake bounds what the API takes in (D1); see package intake. A part that is nil has no bound.
+// Intake bounds requests and their memory (D1); see package intake. A nil part has no bound.
 type Intake struct {
-	Gate    *intake.Gate    // requests that are worked on, and those that wait for it
+	Gate    *intake.Gate    // requests that are processed, and those that wait
 	Bodies  *intake.Budget  // memory of request bodies while they are held
 	Answers *intake.Budget  // memory of answers while they are made and written
-	Repeats *intake.Repeats // refusals of callers that do not heed Retry-After
+	Repeats *intake.Repeats // refusals of callers that ignore Retry-After
 	Clients *intake.Clients // requests of each client behind a trusted proxy
 	Tally   *intake.Tally   // refusals
 }
 
 const (
-	// maxHeaders is the size of the longest headers, in bytes, the request line included (D1). Server.MaxHeaderBytes must be
-	// more: what is above that gets no error body.
+	// maxHeaders is the greatest size of the headers, in bytes, with the request line (D1). Server.MaxHeaderBytes must be more: a
+	// request above that gets no error body.
 	maxHeaders = 32 << 10
-	// unbudgeted is the size of a body or an answer that is held without being counted, in bytes: about as much as a
-	// connection takes by itself.
+	// unbudgeted is the size up to which a body or an answer is not counted, in bytes: about as much as a connection takes.
 	unbudgeted = 16 << 10
-	// elementSize is about what an element of a list takes while the answer is made and written, in bytes.
+	// elementSize is the memory of a list's element while the answer is made and written, about, in bytes.
 	elementSize = 8 << 10
-	// streamSize is about what an answer takes that is written while it is made, in bytes.
+	// streamSize is the memory of a streamed answer, about, in bytes.
 	streamSize = 256 << 10
 )
 
-// admit refuses what must not be worked on, before anything is read of the request but its headers: it comes before
-// authentication and costs little. leave must be called when the request is over.
+// admit refuses requests beyond the bounds, before authentication and before the body is read, at little cost. leave must be called
+// when the request is over.
 func (c *call) admit() (leave func(), err error) {
 	leave = func() {}
 	if alwaysServed(c.r) {
@@ -66,7 +65,7 @@ func (c *call) admit() (leave func(), err error) {
 	return leave, nil
 }
 
-// alwaysServed reports whether a request is answered whatever the load: probes (I1).
+// alwaysServed reports whether a request is answered at any load: probes (I1).
 func alwaysServed(r *http.Request) bool {
 	path := strings.TrimSuffix(r.URL.Path, "/")
 	return path == pathHealth || path == pathReady
@@ -80,7 +79,7 @@ func (c *call) forPage() bool {
 	return c.route.access == byPage
 }
 
-// headerSize is about how many bytes request line and headers of a request have.
+// headerSize returns the size of the request line and the headers, about, in bytes.
 func headerSize(r *http.Request) int {
 	n := len(r.Method) + len(r.RequestURI) + len(r.Proto) + len(r.Host)
 	for name, values := range r.Header {
@@ -91,7 +90,7 @@ func headerSize(r *http.Request) int {
 	return n
 }
 
-// enter waits for a place to work on the request, and reserves memory for a list.
+// enter waits for a place in the gate, and reserves memory for a list.
 func (c *call) enter() error {
 	if c.route.access == byNothing || strings.HasPrefix(c.route.path, checkout.PathAssets) {
 		return nil
@@ -112,14 +111,14 @@ func (c *call) enter() error {
 	return nil
 }
 
-// shed refuses a request because there is no room for it.
+// shed refuses a request because the gate is full.
 func (c *call) shed() error {
 	c.api.Intake.Tally.Add(intake.Requests)
 	intake.Refused(c.Ctx, retryAfter*time.Second)
 	return overloaded()
 }
 
-// reserve takes memory for the request from a budget, until it is over.
+// reserve reserves memory for the request until it is over.
 func (c *call) reserve(from *intake.Budget, bytes int64) error {
 	if !from.Take(c.client, bytes) {
 		c.api.Intake.Tally.Add(intake.Memory)
@@ -129,17 +128,17 @@ func (c *call) reserve(from *intake.Budget, bytes int64) error {
 	return nil
 }
 
-// reservation is memory that a request has taken from a budget.
+// reservation is memory that a request has reserved in a budget.
 type reservation struct {
 	from  *intake.Budget
 	bytes int64
 }
 
-// holdAnswer reserves the memory of an answer while it is written; for a list, what was reserved for it comes back first. Answers
-// that all requests share take none.
+// holdAnswer reserves the memory of an answer while it is written, after releasing the reservation of a list. Answers that all
+// requests share need none.
 func (c *call) holdAnswer(answer raw) error {
 	c.giveBack()
-	if answer.shared || c.route.method != http.MethodGet { // what was done is told in any case
+	if answer.shared || c.route.method != http.MethodGet { // the answer to a change is always sent
 		return nil
 	}
 	if len(answer.body) <= unbudgeted {
@@ -148,7 +147,7 @@ func (c *call) holdAnswer(answer raw) error {
 	return c.reserve(c.api.Intake.Answers, int64(len(answer.body)))
 }
 
-// giveBack returns the memory that the request has reserved.
+// giveBack releases the memory that the request has reserved.
 func (c *call) giveBack() {
 	for _, r := range c.reserved {
 		r.from.Give(c.client, r.bytes)
@@ -156,7 +155,7 @@ func (c *call) giveBack() {
 	c.reserved = nil
 }
 
-// overloaded refuses a request because others take all there is. Nothing was done.
+// overloaded refuses a request that has had no effect.
 func overloaded() error {
 	return &domain.Error{
 		Kind: domain.KindUnavailable, Reason: domain.ReasonServiceUnavailable, Err: errOverloaded,
@@ -168,7 +167,7 @@ type overload struct{}
 
 func (overload) Error() string { return "overloaded" }
 
-// errOverloaded marks requests that were refused because of the load: they are counted, and no log line is written of each.
+// errOverloaded marks requests that were refused because of the load: they are counted, and their log lines are at debug level.
 var errOverloaded error = overload{}
 
 func (c *call) tooManyOfAddress() error {
@@ -179,8 +178,8 @@ func (c *call) tooManyOfAddress() error {
 	return refused
 }
 
-// Surplus answers connections beyond the caps (D1): probes as next does, everything else with 503, or with 429 to an address
-// that holds too many connections, and each connection ends after it. random makes request ids.
+// Surplus answers connections beyond the caps (D1), one request each: probes as next does, other requests with 503, or with 429 for
+// an address that holds too many connections. random makes request ids.
 func Surplus(random io.Reader, next http.Handler, tally *intake.Tally) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Connection", "close")

@@ -34,10 +34,10 @@ type Commands interface {
 	management.Commands
 	workflows.Commands
 	// Notify records an unsolicited notification of a processor; it is durable when nil is returned (D14).
-	Notify(ctx context.Context, requestID string, told processor.SignedNotification) error
+	Notify(ctx context.Context, requestID string, notification processor.SignedNotification) error
 }
 
-// Reader reads payments and what the calls show, and finds the account of a caller.
+// Reader is the read side of all calls, and finds the account of a caller.
 type Reader interface {
 	payments.Reader
 	management.Reader
@@ -52,7 +52,7 @@ type Reader interface {
 	Account(id domain.AccountID) (account.State, bool)
 }
 
-// Config is what the API needs; everything but FrameAncestors, RateLimit, KeyUses and Notifications is required.
+// Config has the parts behind the API; all but FrameAncestors, RateLimit, KeyUses, Notifications and Intake are required.
 type Config struct {
 	Commands       Commands
 	Reader         Reader
@@ -60,27 +60,25 @@ type Config struct {
 	Deliveries     webhooks.Deliveries
 	Reconciler     management.Reconciler
 	Workflows      workflows.Engine
-	ClientTokenKey []byte // signs client tokens and makes sessions' ids of their access tokens (D4); 32 bytes or more
+	ClientTokenKey []byte // signs client tokens (D4); clienttoken.MinKey bytes or more
 	PublicURL      string // this service as browsers reach it
 	Environment    string // account.Sandbox or account.Production
 	Now            func() time.Time
 	Random         io.Reader // for request ids and access tokens
 	Logger         zerolog.Logger
-	// Ready gives the reason why the service should get no requests, or nil (I1: /readyz).
+	// Ready returns the reason why the service is not ready, or nil (I1: /readyz).
 	Ready func(context.Context) error
 	// CheckURL refuses addresses that webhooks must not go to (D18); its error's text is shown.
 	CheckURL func(ctx context.Context, url string) error
-	// TestEndpoint sends the test message to a webhook endpoint, once, and tells how that ended (§6.1, D20); an
-	// error means that it was not sent.
+	// TestEndpoint sends the test message to a webhook endpoint, once (§6.1, D20); an error means that it was not sent.
 	TestEndpoint func(ctx context.Context, account domain.AccountID, endpoint domain.EndpointID) (management.EndpointTest, error)
-	// Notifications reads what a processor of that name sent, and refuses what is not signed or not well
-	// formed (D14); nil: none are taken.
+	// Notifications reads a processor's notification, and refuses one that is not signed or malformed (D14); nil: all are refused.
 	Notifications func(name processor.Name, header http.Header, body []byte) (processor.SignedNotification, error)
 	// FrameAncestors are the origins that may show the checkout pages in a frame; none by default.
 	FrameAncestors []string
 	// RateLimit is the number of requests a second that each API key may make; 0 is no limit (D1).
 	RateLimit float64
-	// KeyUses is where the last uses of API keys are noted (D20); nil: in memory.
+	// KeyUses has the last uses of API keys (D20); nil: in memory.
 	KeyUses *keyuse.Uses
 	// Intake bounds requests and their memory; nothing is bound by default.
 	Intake Intake
@@ -104,8 +102,7 @@ type API struct {
 	workflows  workflows.Handlers
 }
 
-// New prepares the API; it fails when openapi.yaml and the routes do not fit each other, and on a
-// configuration that would be unsafe.
+// New prepares the API. It fails when openapi.yaml and the routes differ, and on an unsafe configuration.
 func New(c Config) (*API, error) {
 	if len(c.ClientTokenKey) < clienttoken.MinKey {
 		return nil, errors.New("httpapi: the client token key is too short")
@@ -138,7 +135,7 @@ func New(c Config) (*API, error) {
 	return a, nil
 }
 
-// connect gives the handlers of each part what they need of the configuration.
+// connect makes the handlers, the routes and the rules from the configuration.
 func (a *API) connect() {
 	c := a.Config
 	a.tokens = &clienttoken.Tokens{Key: c.ClientTokenKey, Environment: c.Environment, PublicURL: c.PublicURL, Now: c.Now}
@@ -179,7 +176,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// taken answers a request, or refuses it because there is too much already.
+// taken admits and answers a request, or refuses it.
 func (c *call) taken() outcome {
 	leave, err := c.admit()
 	defer leave()
@@ -194,8 +191,7 @@ func (c *call) taken() outcome {
 	}
 }
 
-// match finds the route of a request, were it made with method. A trailing slash counts as none, without a
-// redirect (D1).
+// match returns the route for the path of a request and a method. A trailing slash is ignored, without a redirect (D1).
 func (a *API) match(r *http.Request, method string) (route, map[string]string, bool) {
 	path := r.URL.Path
 	if len(path) > 1 {

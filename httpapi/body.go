@@ -13,8 +13,8 @@ import (
 	"payledger/httpapi/validation"
 )
 
-// maxBody is the size of the largest body, and maxNotification that of the largest body of a processor's notification, which is
-// read before it is known who sends it; in bytes (D1, D14).
+// maxBody is the greatest size of a body, and maxNotification that of a processor's notification, which is read before its signature
+// is checked; in bytes (D1, D14).
 const (
 	maxBody         = 1 << 20
 	maxNotification = 64 << 10
@@ -41,13 +41,13 @@ func (c *call) readBody() error {
 	return c.Body.DropNulls(c.route.method == http.MethodPatch)
 }
 
-// isNothing tells a body that means {} where a body may be left out: none at all, or null (D1).
+// isNothing reports whether a body means {} where a body may be left out: it is empty, or null (D1).
 func isNothing(body []byte) bool {
 	text := string(bytes.Trim(body, " \t\r\n"))
 	return text == "" || text == "null"
 }
 
-// bodyBytes reads the body: within its limit, and JSON by its type.
+// bodyBytes reads a body within a limit whose Content-Type is JSON.
 func (c *call) bodyBytes(limit int64) ([]byte, error) {
 	body, err := c.readWithin(http.MaxBytesReader(c.w, c.r.Body, limit), limit)
 	var tooLarge *http.MaxBytesError

@@ -23,20 +23,20 @@ type call struct {
 	w         http.ResponseWriter
 	route     route
 	operation *validation.Operation
-	client    netip.Addr    // the limits count for
-	place     *intake.Place // among the requests that are worked on
+	client    netip.Addr    // the address that limits count for
+	place     *intake.Place // in the gate
 	reserved  []reservation // memory
 }
 
-// outcome is what became of a call.
+// outcome is the result of a call.
 type outcome struct {
 	status  int
-	failure error // why it was refused or went wrong
-	cut     error // why the answer could not be written: the caller went away
-	abort   bool  // the connection is to be cut: the answer is not whole
+	failure error // the reason of an error answer
+	cut     error // the reason why the answer could not be written: the caller went away
+	abort   bool  // the answer is not whole: cut the connection
 }
 
-// answer runs guards and handler and writes what comes of them.
+// answer runs guards and handler and writes the answer.
 func (c *call) answer() outcome {
 	result, err := c.guarded()
 	if page, ok := result.(checkout.Document); ok && err == nil {
@@ -71,7 +71,7 @@ func (c *call) answer() outcome {
 	return outcome{status: status, cut: c.write(status, body)}
 }
 
-// guarded is pass, with a panic as an error.
+// guarded runs pass and turns a panic into an error.
 func (c *call) guarded() (result any, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -104,8 +104,8 @@ func (c *call) pass() (any, error) {
 	return c.route.handle(c)
 }
 
-// find gives the call its route. An unknown path is guarded like a merchant's call, a known path with the
-// wrong method like the path's other calls; allowed are their methods.
+// find sets the call's route. An unknown path is guarded like a merchant's call, a known path with another method like the path's
+// own calls; allowed are their methods.
 func (c *call) find() (allowed []string, known bool) {
 	if c.route, c.Vars, known = c.api.match(c.r, c.r.Method); known {
 		c.operation = c.api.operations[c.route.operation]
@@ -134,14 +134,14 @@ func nothingHere() error {
 	return domain.Refuse(domain.KindNotFound, domain.ReasonNotFound, "There is nothing at this path.")
 }
 
-// raw is an answer as it is written.
+// raw is an encoded answer.
 type raw struct {
 	contentType string
 	body        []byte
-	shared      bool // with all requests: it takes no memory of its own
+	shared      bool // with all requests: no memory is reserved for it
 }
 
-// encode makes the answer of a handler's result.
+// encode encodes a handler's result.
 func encode(result any) (raw, error) {
 	if r, ok := result.(raw); ok {
 		return r, nil

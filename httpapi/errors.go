@@ -11,44 +11,7 @@ import (
 	"payledger/httpapi/validation"
 )
 
-// statuses is the one table from errorId to HTTP status (D3).
-var statuses = map[domain.Reason]int{
-	domain.ReasonMalformedJSON:              http.StatusBadRequest,
-	domain.ReasonRequestValidation:          http.StatusUnprocessableEntity,
-	domain.ReasonSessionValidation:          http.StatusBadRequest,
-	domain.ReasonMetadataEmptyKey:           http.StatusBadRequest,
-	domain.ReasonPayment:                    http.StatusBadRequest,
-	domain.ReasonEntityNotFound:             http.StatusNotFound,
-	domain.ReasonInvalidPaymentStatus:       http.StatusBadRequest,
-	domain.ReasonIncorrectAuthorizationType: http.StatusBadRequest,
-	domain.ReasonNotAuthorizedYet:           http.StatusBadRequest,
-	domain.ReasonAdjustNonCard:              http.StatusBadRequest,
-	domain.ReasonAdjustNotSupported:         http.StatusBadRequest,
-	domain.ReasonPaymentAlreadyRefunded:     http.StatusConflict,
-	domain.ReasonUnprocessableRefundAmount:  http.StatusUnprocessableEntity,
-	domain.ReasonIdempotencyKeyExists:       http.StatusConflict,
-	domain.ReasonPaymentRequestLimit:        http.StatusConflict,
-	domain.ReasonNoActionsToHandle:          http.StatusAccepted,
-	domain.ReasonAttemptNotPending:          http.StatusConflict,
-	domain.ReasonAmountChanged:              http.StatusConflict, // D12
-	domain.ReasonInstrumentToken:            http.StatusBadRequest,
-	domain.ReasonFailedVerification:         http.StatusBadRequest,
-	domain.ReasonConcurrentModification:     http.StatusConflict,
-	domain.ReasonServiceUnavailable:         http.StatusServiceUnavailable,
-	domain.ReasonInternal:                   http.StatusInternalServerError,
-	domain.ReasonUnauthorized:               http.StatusUnauthorized, // D2
-	domain.ReasonMissingScope:               http.StatusForbidden,
-	domain.ReasonAPIVersionMissing:          http.StatusBadRequest, // D1
-	domain.ReasonAPIVersionNotSupported:     http.StatusBadRequest,
-	domain.ReasonUnsupportedMediaType:       http.StatusUnsupportedMediaType,
-	domain.ReasonRequestTooLarge:            http.StatusRequestEntityTooLarge,
-	domain.ReasonHeadersTooLarge:            http.StatusRequestHeaderFieldsTooLarge,
-	domain.ReasonNotFound:                   http.StatusNotFound,
-	domain.ReasonMethodNotAllowed:           http.StatusMethodNotAllowed,
-	domain.ReasonRateLimitExceeded:          http.StatusTooManyRequests,
-}
-
-// retryAfter is what a caller is told to wait for a store that cannot take its request, in seconds.
+// retryAfter is the header Retry-After of a 503, in seconds.
 const retryAfter = 2
 
 // errorBody is the error answer (D3).
@@ -84,8 +47,7 @@ func violationsOf(model string, found []domain.Violation) violationsOfModel {
 	return v
 }
 
-// unavailable makes an error of a log that is damaged or full, or does not answer in time, into the answer for it,
-// wherever it came from.
+// unavailable turns the error of a log that is damaged or full, or does not answer in time, into a 503.
 func unavailable(err error) error {
 	var known *domain.Error
 	away := errors.Is(err, eventstore.ErrUnhealthy) || errors.Is(err, eventstore.ErrFull) || errors.Is(err, context.DeadlineExceeded)
@@ -98,15 +60,15 @@ func unavailable(err error) error {
 	}
 }
 
-// reasonOf gives the row of the table that err belongs to. What is not a domain error is an internal one.
+// reasonOf returns the errorId of err: InternalError for an error without a reason of the table.
 func reasonOf(err error) domain.Reason {
-	if reason := domain.ReasonOf(err); statuses[reason] != 0 {
+	if reason := domain.ReasonOf(err); errorTable[reason].status != 0 {
 		return reason
 	}
 	return domain.ReasonInternal
 }
 
-// failed answers a request that failed.
+// failed answers a failed request.
 func (c *call) failed(err error) outcome {
 	if c.gone(err) {
 		return outcome{status: statusGone, failure: err, abort: true}
@@ -116,18 +78,18 @@ func (c *call) failed(err error) outcome {
 	return outcome{status: status, failure: err, cut: cut}
 }
 
-// gone reports whether a request failed because its caller went away, which is nobody's fault here.
+// gone reports whether a request failed because its caller went away.
 func (c *call) gone(err error) bool {
 	return errors.Is(err, context.Canceled) && errors.Is(c.r.Context().Err(), context.Canceled)
 }
 
-// fail writes the error answer of err and gives its status; nothing of an internal error leaves the process.
+// fail writes the error answer of err and returns its status. An internal error shows none of its text.
 func (c *call) fail(err error) (status int, writeErr error) {
 	var e *domain.Error
 	if !errors.As(err, &e) || reasonOf(err) == domain.ReasonInternal {
 		e = &domain.Error{Reason: domain.ReasonInternal, Message: "Something went wrong on our side."}
 	}
-	status = statuses[e.Reason]
+	status = errorTable[e.Reason].status
 	if status == http.StatusServiceUnavailable {
 		c.w.Header().Set("Retry-After", strconv.Itoa(retryAfter))
 	}

@@ -12,7 +12,7 @@ import (
 // apiVersion is the one version that is served (§9).
 const apiVersion = "2.4"
 
-// authenticate finds out who calls (D2). Every failure looks the same.
+// authenticate identifies the caller (D2). All failures have the same answer.
 func (c *call) authenticate() error {
 	switch c.route.access {
 	case byNothing, byPage, bySignature:
@@ -25,8 +25,8 @@ func (c *call) authenticate() error {
 	return c.authenticateKey(c.r.Header.Get("X-Api-Key"))
 }
 
-// authenticateKey looks at the key as this node knows it first: a text that is nobody's, and a key that calls too often, cost no
-// reading of the log. Then the account is read as it stands at the call, in which a key that was revoked is no more.
+// authenticateKey checks the key as this node knows it first: unknown keys and keys above their rate limit cost no reading of the
+// log. Then it reads the newest state of the account, which does not have a revoked key any more.
 func (c *call) authenticateKey(text string) error {
 	environment, id, err := apikey.Parse(text)
 	if err != nil || environment != c.api.Environment {
@@ -60,7 +60,7 @@ func unauthorized() error {
 		"The header X-API-KEY is missing, or its key is not known, not valid any more, or of another environment.")
 }
 
-// checkVersion wants X-API-VERSION where the call has versions (D1, §9).
+// checkVersion checks X-API-VERSION where the call has versions (D1, §9).
 func (c *call) checkVersion() error {
 	if !c.route.versioned {
 		return nil
@@ -77,7 +77,7 @@ func (c *call) checkVersion() error {
 	}
 }
 
-// checkScope wants the scope of the call on the key (D2).
+// checkScope checks that the key has the scope of the call (D2).
 func (c *call) checkScope() error {
 	if c.route.scope == "" || c.Key.Allows(c.route.scope) {
 		return nil

@@ -12,10 +12,10 @@ import (
 	"unicode"
 )
 
-// statusGone is what a request is logged and counted as whose caller went away before its answer. Nobody sees it as an answer.
+// statusGone is the logged and counted status of a request whose caller went away before the answer. It is never sent.
 const statusGone = 499
 
-// logRequest writes the one line of a request: no body, no header, no query. Of a path only a 404 shows more than the route.
+// logRequest writes the one line of a request: no body, no header, no query; the path only for a 404, masked.
 func (a *API) logRequest(c *call, o outcome, took time.Duration) {
 	event := a.Logger.Info()
 	switch {
@@ -50,8 +50,8 @@ func (a *API) logRequest(c *call, o outcome, took time.Duration) {
 	event.AnErr("cut", o.cut).Msg("request")
 }
 
-// clientAddress is where a request comes from, without the port: behind a trusted proxy the client that its limits count for,
-// else the peer.
+// clientAddress returns the address of the client, without the port: behind a trusted proxy the address that limits count for, else
+// the peer's.
 func clientAddress(c *call) string {
 	if c.client.IsValid() {
 		return c.client.String()
@@ -70,7 +70,7 @@ const (
 	shownCapitals = 3  // "paymentInstruments" has 1
 )
 
-// shownPath is a path without what may be an id, a secret or a card number: segments that are words are shown.
+// shownPath returns a path whose segments are hidden unless they are words: a segment may be an id, a secret or a card number.
 func shownPath(path string) string {
 	segments := strings.Split(path, "/")
 	if len(segments) > shownSegments {
@@ -84,7 +84,7 @@ func shownPath(path string) string {
 	return strings.Join(segments, "/")
 }
 
-// wordLike reports whether a segment reads as a word or two, with a digit or two: payments, client-session, v1, openapi.yaml.
+// wordLike reports whether a segment is a word or two, with at most two digits: payments, client-session, v1, openapi.yaml.
 func wordLike(segment string) bool {
 	digits, capitals := 0, 0
 	for _, r := range segment {
@@ -101,8 +101,7 @@ func wordLike(segment string) bool {
 	return len(segment) <= shownSegment && digits <= 2 && capitals <= shownCapitals
 }
 
-// masked takes the digits out of a text that holds a card number: what went wrong may have one in its hands,
-// and none reaches a log (D12).
+// masked replaces the digits of an error text that holds a card number: none reaches a log (D12).
 func masked(text string) string {
 	if !domain.MayHoldCardNumber(text) {
 		return text
@@ -115,7 +114,7 @@ func masked(text string) string {
 	}, text)
 }
 
-// answers counts requests by the status that they ended with.
+// answers counts requests by status.
 type answers struct {
 	mu    sync.Mutex
 	count map[int]uint64
@@ -130,8 +129,7 @@ func (a *answers) add(status int) {
 	a.count[status]++
 }
 
-// Answers returns how many requests ended with each status since the start. 499 are those whose caller went away before
-// the answer.
+// Answers returns the number of requests by status since the start. 499 counts requests whose caller went away before the answer.
 func (a *API) Answers() map[int]uint64 {
 	a.answered.mu.Lock()
 	defer a.answered.mu.Unlock()

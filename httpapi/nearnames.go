@@ -9,7 +9,7 @@ import (
 	"payledger/httpapi/request"
 )
 
-// didYouMean asks whether a header of the request was meant to be the wanted one, which is missing; "" if none was.
+// didYouMean suggests the wanted header, which is missing, for a header of the request that resembles it; "" if none does.
 func didYouMean(h http.Header, wanted string) string {
 	if h.Get(wanted) != "" {
 		return ""
@@ -20,10 +20,10 @@ func didYouMean(h http.Header, wanted string) string {
 	return ""
 }
 
-// skipped are first segments that paths of other services have, and ours do not.
+// skipped are first segments that only paths of other services have.
 var skipped = []string{"api", "v1", "v2", "v3", "rest"}
 
-// nearPath returns the path of openapi.yaml that an unknown one was probably meant to be, "" if none was.
+// nearPath returns the path of openapi.yaml that an unknown path resembles, "" if none.
 func nearPath(routes []route, path, method string) string {
 	segments := strings.Split(strings.Trim(path, "/"), "/")
 	for len(segments) > 1 && slices.Contains(skipped, strings.ToLower(segments[0])) {
@@ -45,7 +45,7 @@ func nearPath(routes []route, path, method string) string {
 	return best
 }
 
-// worst is above the distance of every path that is near another one.
+// worst is greater than the distance of any two near paths.
 const worst = 1 << 20
 
 func count(is bool) int {
@@ -55,7 +55,7 @@ func count(is bool) int {
 	return 0
 }
 
-// pathDistance counts the segments that are near those of a path's pattern, but not the same; worst if one is not near.
+// pathDistance returns the number of segments that differ from a pattern's but resemble them; worst if a segment does not.
 func pathDistance(segments, pattern []string) (n int) {
 	if len(segments) != len(pattern) {
 		return worst

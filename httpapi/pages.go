@@ -15,8 +15,8 @@ import (
 	"payledger/projections"
 )
 
-// getCheckoutPage: GET /checkout, the hosted page of a client token (D12). Without one it is a reload, whose tab
-// has kept it.
+// getCheckoutPage serves GET /checkout, the hosted page of a client token (D12). A request without a token is a reload: the tab
+// has the token.
 func getCheckoutPage(c *call) (any, error) {
 	token := c.r.URL.Query().Get("clientToken")
 	if token == "" {
@@ -51,8 +51,7 @@ func getCheckoutPage(c *call) (any, error) {
 	return c.api.pages.Payment(view)
 }
 
-// paymentView is what the page shows: of the payment that the session has, whatever became of the session since; else
-// of what the session asks for.
+// paymentView returns the content of the page: the session's payment if it has one, else the session's price.
 func (c *call) paymentView(s session.State, open payment.State) checkout.Payment {
 	view := checkout.Payment{
 		Merchant: merchantName(c.Merchant), Currency: s.Currency, OrderID: s.OrderID, Order: s.Order,
@@ -67,10 +66,10 @@ func (c *call) paymentView(s session.State, open payment.State) checkout.Payment
 	return view
 }
 
-// unnamed is what an account is called that nobody has named.
+// unnamed is the name of an account that has not been named.
 const unnamed = "default"
 
-// merchantName is what customers read: the name of the settings (D20), else the account's own; "" when it has none.
+// merchantName returns the name for customers: that of the settings (D20), else the account's own; "" when it has none.
 func merchantName(merchant account.State) checkout.Merchant {
 	if merchant.Settings.DisplayName == "" && merchant.Name != unnamed {
 		return checkout.Merchant(merchant.Name)
@@ -78,7 +77,7 @@ func merchantName(merchant account.State) checkout.Merchant {
 	return checkout.Merchant(merchant.Settings.DisplayName)
 }
 
-// getChallengePage: GET /checkout/challenge, the sandbox's page of a required action (D12, D13).
+// getChallengePage serves GET /checkout/challenge, the sandbox's page of a required action (D12, D13).
 func getChallengePage(c *call) (any, error) {
 	token := c.r.URL.Query().Get("clientToken")
 	switch {
@@ -88,7 +87,7 @@ func getChallengePage(c *call) (any, error) {
 		return c.api.pages.Restore()
 	}
 	found, err := c.waitingPayment(token)
-	if statuses[reasonOf(err)] == http.StatusBadRequest {
+	if errorTable[reasonOf(err)].status == http.StatusBadRequest {
 		return c.api.pages.ChallengeOver()
 	}
 	if err != nil {
@@ -112,7 +111,7 @@ func (c *call) waitingPayment(token string) (payment.State, error) {
 	return found, err
 }
 
-// getCheckoutAsset: GET /checkout/assets/{version}/{file}.
+// getCheckoutAsset serves GET /checkout/assets/{version}/{file}.
 func getCheckoutAsset(c *call) (any, error) {
 	if asset, known := c.api.pages.Asset(c.Vars["version"], c.Vars["file"]); known {
 		return asset, nil
@@ -120,21 +119,21 @@ func getCheckoutAsset(c *call) (any, error) {
 	return nil, nothingHere()
 }
 
-// pageOf is the page of a refusal; what is no refusal of the token stays an error.
+// pageOf returns the page for a refused token; other errors stay errors.
 func (c *call) pageOf(err error, n checkout.Notice) (any, error) {
-	if status := statuses[reasonOf(err)]; status == http.StatusBadRequest {
+	if status := errorTable[reasonOf(err)].status; status == http.StatusBadRequest {
 		return c.api.pages.Notice(status, n)
 	}
 	return nil, err
 }
 
-// failPage answers a page's request that failed with a page (D12).
+// failPage answers a failed request for a page with a page (D12).
 func (c *call) failPage(err error) outcome {
 	if c.gone(err) {
 		return outcome{status: statusGone, failure: err, abort: true}
 	}
 	err = unavailable(err)
-	status := statuses[reasonOf(err)]
+	status := errorTable[reasonOf(err)].status
 	if status == http.StatusServiceUnavailable {
 		c.w.Header().Set("Retry-After", strconv.Itoa(retryAfter))
 	}
@@ -145,8 +144,8 @@ func (c *call) failPage(err error) outcome {
 	return outcome{status: status, failure: err, cut: c.api.pages.Write(c.w, page)}
 }
 
-// openAttempt finds the attempt that waits for the merchant, or whose payment is being made (§3.3); "" when none does.
-// One that waits at another price than the session's waits in vain: the customer is asked anew.
+// openAttempt returns the session's attempt that waits for approval, or whose payment is being made (§3.3); "" if there is none.
+// An attempt at another price than the session's does not count: the customer decides again.
 func (c *call) openAttempt(s session.State) (domain.AttemptID, error) {
 	if s.Attempt == "" {
 		return "", nil
@@ -162,8 +161,8 @@ func (c *call) openAttempt(s session.State) (domain.AttemptID, error) {
 	return current.ID, nil
 }
 
-// openPayment finds the payment that a session has already, paid or under way; the zero state when it has none. Whoever
-// opens the page again, in whatever tab, sees that payment and no form to pay a second time.
+// openPayment returns the session's payment, paid or in progress; the zero state when it has none. The page shows it in every tab,
+// instead of a form that would pay a second time.
 func (c *call) openPayment(s session.State) (payment.State, error) {
 	open := []string{
 		string(payment.StatusPending), string(payment.StatusAuthorized), string(payment.StatusSettling),
@@ -176,7 +175,7 @@ func (c *call) openPayment(s session.State) (payment.State, error) {
 	return c.api.Reader.Payment(c.Ctx, s.Account, listed.Data[0].ID)
 }
 
-// savedCards are the vaulted cards of the session's customer, the default first, without those that have expired.
+// savedCards returns the vaulted cards of the session's customer that have not expired, the default first.
 func (c *call) savedCards(s session.State) ([]checkout.SavedCard, error) {
 	if s.CustomerID == "" {
 		return nil, nil

@@ -12,11 +12,10 @@ import (
 	"payledger/domain/account"
 )
 
-// minBrowserRate is the least that a client token may, in requests a second: a page makes some at once, however little
-// the merchant's keys may.
+// minBrowserRate is the lowest limit of a client token, in requests a second: a page sends several at once.
 const minBrowserRate = 10
 
-// forgetAbove is how many callers are remembered before those that have been quiet are forgotten.
+// forgetAbove is the number of callers above which quiet callers are forgotten.
 const forgetAbove = 4096
 
 // limits are the rate limits of all callers: API keys, and the client tokens of browsers.
@@ -28,7 +27,7 @@ type limits struct {
 	forgetAt  int
 }
 
-// caller is who a limit is for: an API key's id, a client session's, or that of a payment with a required action.
+// caller has a limit of its own: an API key, a client session, or a payment with a required action.
 type caller struct {
 	access access
 	id     string
@@ -38,12 +37,12 @@ func newLimits(perSecond float64, now func() time.Time) *limits {
 	return &limits{perSecond: perSecond, now: now, by: map[caller]*rate.Limiter{}, forgetAt: forgetAbove}
 }
 
-// checkRate refuses a key that calls more often than it may (D1); off unless configured.
+// checkRate refuses a key above its rate limit (D1); off unless configured.
 func (c *call) checkRate(key account.APIKey) error {
 	return c.checkLimit(c.api.limits.wait(caller{byAPIKey, string(key.ID)}, c.api.limits.perSecond), "API key")
 }
 
-// checkBrowserRate refuses a client token that calls more often than it may (D1). Pages count like calls.
+// checkBrowserRate refuses a client token above its rate limit (D1). Pages count like calls.
 func (c *call) checkBrowserRate(kind access, id string) error {
 	return c.checkLimit(c.api.limits.wait(caller{kind, id}, max(minBrowserRate, c.api.limits.perSecond)), "client token")
 }
@@ -56,7 +55,7 @@ func (c *call) checkLimit(wait time.Duration, who string) error {
 	return domain.Refuse(domain.KindUnavailable, domain.ReasonRateLimitExceeded, "The %s makes too many requests.", who)
 }
 
-// wait is how long a caller must wait for its next request; 0 when it need not.
+// wait returns the time until the caller may send its next request; 0 when it may send it now.
 func (l *limits) wait(who caller, perSecond float64) time.Duration {
 	if l.perSecond <= 0 {
 		return 0
@@ -78,7 +77,7 @@ func (l *limits) wait(who caller, perSecond float64) time.Duration {
 	return wait
 }
 
-// forget drops the callers that may again as much as new ones, once there are many: sessions come and go.
+// forget drops the callers whose limiters are full again, once there are many callers.
 func (l *limits) forget(now time.Time) {
 	if len(l.by) < l.forgetAt {
 		return

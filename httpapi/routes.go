@@ -8,7 +8,7 @@ import (
 	"payledger/httpapi/request"
 )
 
-// access says what a caller must bring.
+// access is the credential of a call.
 type access int
 
 const (
@@ -16,11 +16,11 @@ const (
 	byClientToken               // X-Client-Token: the customer's browser (D12)
 	byActionToken               // X-Client-Token of a required action: the customer's browser (D12)
 	bySignature                 // signed by a processor; its handler checks (D14)
-	byPage                      // a page or what it loads: a browser's address line; failures are pages too (D12)
-	byNothing                   // operations and documents
+	byPage                      // none: a page, or a file that a page loads; failures are pages, too (D12)
+	byNothing                   // none: probes and documents
 )
 
-// route is one call. Operation is its operationId in openapi.yaml: its body is validated by that schema.
+// route is one call. operation is its operationId in openapi.yaml, whose schemas validate the request.
 type route struct {
 	method, path string
 	access       access
@@ -30,7 +30,7 @@ type route struct {
 	handle       func(*call) (any, error)
 }
 
-// with makes the handler of a part of the API.
+// with makes a route's handler of a part's handler.
 func with(handle func(*request.Call) (any, error)) func(*call) (any, error) {
 	return func(c *call) (any, error) { return handle(&c.Call) }
 }
@@ -40,7 +40,7 @@ func withBody[T any](handle func(*request.Call, T) (any, error)) func(*call) (an
 	return with(request.WithBody(handle))
 }
 
-// pathHealth and pathReady are what probes ask (I1).
+// The paths of probes (I1).
 const pathHealth, pathReady = "/healthz", "/readyz"
 
 // routeTable returns all calls, with their scopes (D2).

@@ -15,8 +15,7 @@ var openapiYAML []byte
 // OpenAPI is the public reference, as served at /openapi.yaml.
 func OpenAPI() []byte { return openapiYAML }
 
-// LoadOpenAPI reads the public reference. A schema without a type takes null, as OpenAPI 3.0.3 has it; the library wants that
-// said.
+// LoadOpenAPI reads the public reference. In OpenAPI 3.0.3 a schema without a type accepts null; the library must be configured to.
 func LoadOpenAPI() (*openapi3.T, error) {
 	doc, err := openapi3.NewLoader().LoadFromData(openapiYAML)
 	if err != nil {
@@ -41,8 +40,7 @@ var loadOperations = sync.OnceValues(func() (map[string]*validation.Operation, e
 	return validation.Operations(doc), nil
 })
 
-// checkRoutes holds routes and operations to each other; its error names what one knows and the other does
-// not.
+// checkRoutes checks that routes and operations are the same calls.
 func checkRoutes(routes []route, operations map[string]*validation.Operation) error {
 	for _, r := range routes {
 		o := operations[r.operation]

@@ -9,8 +9,8 @@ import (
 	"payledger/eventstore"
 )
 
-// Starting answers requests while the service starts: /healthz as ever, and everything else with 503 and how far the start
-// is (I1). random makes request ids.
+// Starting answers requests while the service starts: /healthz as always, and other requests with 503 and the progress (I1). random
+// makes request ids.
 func Starting(random io.Reader, progress func() string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == pathHealth && r.Method == http.MethodGet {
@@ -22,20 +22,20 @@ func Starting(random io.Reader, progress func() string) http.Handler {
 		}
 		refuseBare(w, random, errorDetail{
 			ErrorID: domain.ReasonServiceUnavailable, Description: "Not ready: " + progress() + ".",
-			RecoverySuggestion: suggestions[domain.ReasonServiceUnavailable],
+			RecoverySuggestion: errorTable[domain.ReasonServiceUnavailable].suggestion,
 		})
 	})
 }
 
-// head sets the headers of an answer that is made without the API, and returns the request's id.
+// head sets the headers of an answer without an API, and returns the request's id.
 func head(w http.ResponseWriter, random io.Reader) (id string) {
 	w.Header().Set("Content-Type", "application/json")
-	id, _ = eventstore.NewUUID(random) // without one the answer is still true
+	id, _ = eventstore.NewUUID(random) // the answer is correct without an id
 	w.Header().Set("X-Request-Id", id)
 	return id
 }
 
-// refuseBare answers an error without the API: the request may be repeated later.
+// refuseBare answers an error without an API.
 func refuseBare(w http.ResponseWriter, random io.Reader, detail errorDetail) {
 	detail.DiagnosticsID = head(w, random)
 	body, err := encode(errorBody{detail})
@@ -44,14 +44,14 @@ func refuseBare(w http.ResponseWriter, random io.Reader, detail errorDetail) {
 		return
 	}
 	w.Header().Set("Retry-After", strconv.Itoa(retryAfter))
-	w.WriteHeader(statuses[detail.ErrorID])
+	w.WriteHeader(errorTable[detail.ErrorID].status)
 	_, _ = w.Write(body.body) // the client may be gone
 }
 
-// getHealth: GET /healthz, the process is up (I1).
+// getHealth serves GET /healthz: the process is up (I1).
 func getHealth(*call) (any, error) { return map[string]string{"status": "up"}, nil }
 
-// getReadiness: GET /readyz, 200 only when the store takes appends and the views show all of the log.
+// getReadiness serves GET /readyz: 200 only when the store takes appends and the views show all of the log.
 func getReadiness(c *call) (any, error) {
 	if err := c.api.Ready(c.Ctx); err != nil {
 		refusal := domain.Refuse(domain.KindUnavailable, domain.ReasonServiceUnavailable, "Not ready: %s.", err)
@@ -61,7 +61,7 @@ func getReadiness(c *call) (any, error) {
 	return map[string]string{"status": "ready"}, nil
 }
 
-// getOpenAPI: GET /openapi.yaml.
+// getOpenAPI serves GET /openapi.yaml.
 func getOpenAPI(*call) (any, error) {
 	return raw{contentType: "application/yaml", body: openapiYAML, shared: true}, nil
 }

@@ -31,13 +31,13 @@ func (c *call) list(elements request.Listing) outcome {
 	return c.failed(err)
 }
 
-// listWriter writes a listing as its elements come.
+// listWriter writes the elements of a listing one by one.
 type listWriter struct {
 	*call
 	control *http.ResponseController
 	begun   bool
 	flushed time.Time
-	gone    error // why the caller cannot be written to
+	gone    error // the error of a write: the caller went away
 }
 
 // fill writes the elements; a panic is an error.
@@ -73,8 +73,7 @@ func (w *listWriter) element(v any) error {
 // begin writes the headers, and returns the text before the elements.
 func (w *listWriter) begin() []byte {
 	w.begun = true
-	// The read deadline is for the request; when it passes, the request's context ends. A server without deadlines
-	// returns ErrNotSupported.
+	// When the read deadline passes, the request's context ends. A server without deadlines returns ErrNotSupported.
 	if err := w.control.SetReadDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		w.api.Logger.Warn().Err(err).Str("requestId", w.ID).Msg("a long list may be cut")
 	}
@@ -103,13 +102,13 @@ func (w *listWriter) text(parts ...[]byte) error {
 	return nil
 }
 
-// flushEvery is how long a line of a stream may wait for the next one.
+// flushEvery is the longest time that a line waits in the buffer for the next one.
 const flushEvery = 250 * time.Millisecond
 
-// stream writes the lines as they come; the error is that of a caller who went away.
+// stream writes the lines one by one; an error means that the caller went away.
 func (c *call) stream(lines request.Stream) error {
 	control := http.NewResponseController(c.w)
-	if err := control.SetReadDeadline(time.Time{}); err != nil { // that of the request would end its context
+	if err := control.SetReadDeadline(time.Time{}); err != nil { // the request's deadline would end its context
 		return err
 	}
 	c.head(http.StatusOK, "application/jsonl")
@@ -135,7 +134,7 @@ func (c *call) stream(lines request.Stream) error {
 	return encoder.Encode(c.lastLine(err))
 }
 
-// lastLine tells a caller who has a 200 already that the answer is not whole.
+// lastLine reports an error to a caller that has already received status 200.
 func (c *call) lastLine(err error) any {
 	reason, text := domain.ReasonInternal, "Something went wrong; the answer is not whole."
 	var refused *domain.Error

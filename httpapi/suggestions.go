@@ -1,53 +1,57 @@
 package httpapi
 
 import (
+	"net/http"
 	"payledger/domain"
 	"payledger/domain/payment"
 )
 
-// suggestions are what a caller can do about an error of each reason (D3), where the error itself does not say it.
-var suggestions = map[domain.Reason]string{
-	domain.ReasonMalformedJSON:              "Send one JSON object in UTF-8, without repeated names, nested at most 32 deep.",
-	domain.ReasonRequestValidation:          "Correct what validationErrors names and send the request again.",
-	domain.ReasonSessionValidation:          "Correct the fields of the session. If its client token has expired, open another session: POST /client-session.",
-	domain.ReasonMetadataEmptyKey:           "Give every key of metadata a name.",
-	domain.ReasonPayment:                    "Check the id, and that the API key is of the payment's account. GET /payments lists the account's payments.",
-	domain.ReasonEntityNotFound:             "Check the id, and that the key or token of the request is of the same account and environment.",
-	domain.ReasonInvalidPaymentStatus:       "Read the payment to see its status: GET /payments/{id}.",
-	domain.ReasonIncorrectAuthorizationType: "Only payments created with paymentMethod.authorizationType ESTIMATED can be adjusted. Cancel this one and create another.",
-	domain.ReasonNotAuthorizedYet:           "Adjust the payment when it is AUTHORIZED: the webhook PAYMENT.STATUS tells, and GET /payments/{id}.",
-	domain.ReasonAdjustNonCard:              "Only card payments can be adjusted. Cancel this one and create another.",
-	domain.ReasonAdjustNotSupported:         "The payment's processor cannot adjust authorizations. Cancel the payment and create another.",
-	domain.ReasonPaymentAlreadyRefunded:     "Nothing is left to do: GET /payments/{id} shows the refunds.",
-	domain.ReasonUnprocessableRefundAmount:  "Refund at most what is left, in minor units: 1050 for 10.50 EUR; without amount all of it is refunded. Use another X-Idempotency-Key.",
-	domain.ReasonIdempotencyKeyExists:       "Read the payment to see what became of the first request.",
-	domain.ReasonPaymentRequestLimit:        "Do not repeat the request. GET /payments/{id}/events shows what was tried and why it failed.",
-	domain.ReasonNoActionsToHandle:          "Read the payment by its id to see what becomes of it.",
-	domain.ReasonAttemptNotPending:          "The attempt was decided or has expired. currentAttemptId of GET /client-session names the one that waits, if one does.",
-	domain.ReasonAmountChanged:              "Show the customer what the session asks for now; nothing was charged.",
-	domain.ReasonInstrumentToken:            "Make another token of the card: POST /payment-instruments.",
-	domain.ReasonFailedVerification:         "Ask the customer to check the card's details, or for another card.",
-	domain.ReasonConcurrentModification:     "It is safe to repeat the request.",
-	domain.ReasonServiceUnavailable:         "Repeat the request after the time that Retry-After gives, with the same X-Idempotency-Key.",
-	domain.ReasonInternal:                   "Before you repeat an operation, read the payment to see what became of it. Report the diagnosticsId: the log has the cause.",
-	domain.ReasonUnauthorized:               "Send an API key of this environment in the header X-API-KEY.",
-	domain.ReasonMissingScope:               "Use an API key that has the scope, or make one with such a key: POST /management/api-keys.",
-	domain.ReasonAPIVersionMissing:          "Send the header X-API-VERSION: " + apiVersion + ".",
-	domain.ReasonAPIVersionNotSupported:     "Send the header X-API-VERSION: " + apiVersion + ".",
-	domain.ReasonUnsupportedMediaType:       "Send the header Content-Type: application/json.",
-	domain.ReasonRequestTooLarge:            "Send less: metadata, line items and descriptions take the most room.",
-	domain.ReasonHeadersTooLarge:            "Send fewer or shorter headers: 32 KiB in all, the address of the request included. Most cookies are not for this service.",
-	domain.ReasonNotFound:                   "All paths stand in the document of GET /openapi.yaml.",
-	domain.ReasonMethodNotAllowed:           "Use one of the methods that the header Allow names.",
-	domain.ReasonRateLimitExceeded:          "Repeat the request after the time that Retry-After gives.",
+// errorTable has the HTTP status of each errorId (D3), and the suggestion to the caller where the error itself has none.
+var errorTable = map[domain.Reason]struct {
+	status     int
+	suggestion string
+}{
+	domain.ReasonMalformedJSON:              {http.StatusBadRequest, "Send one JSON object in UTF-8, without repeated names, nested at most 32 deep."},
+	domain.ReasonRequestValidation:          {http.StatusUnprocessableEntity, "Correct what validationErrors names and send the request again."},
+	domain.ReasonSessionValidation:          {http.StatusBadRequest, "Correct the fields of the session. If its client token has expired, open another session: POST /client-session."},
+	domain.ReasonMetadataEmptyKey:           {http.StatusBadRequest, "Give every key of metadata a name."},
+	domain.ReasonPayment:                    {http.StatusBadRequest, "Check the id, and that the API key is of the payment's account. GET /payments lists the account's payments."},
+	domain.ReasonEntityNotFound:             {http.StatusNotFound, "Check the id, and that the key or token of the request is of the same account and environment."},
+	domain.ReasonInvalidPaymentStatus:       {http.StatusBadRequest, "Read the payment to see its status: GET /payments/{id}."},
+	domain.ReasonIncorrectAuthorizationType: {http.StatusBadRequest, "Only payments created with paymentMethod.authorizationType ESTIMATED can be adjusted. Cancel this one and create another."},
+	domain.ReasonNotAuthorizedYet:           {http.StatusBadRequest, "Adjust the payment when it is AUTHORIZED: the webhook PAYMENT.STATUS tells, and GET /payments/{id}."},
+	domain.ReasonAdjustNonCard:              {http.StatusBadRequest, "Only card payments can be adjusted. Cancel this one and create another."},
+	domain.ReasonAdjustNotSupported:         {http.StatusBadRequest, "The payment's processor cannot adjust authorizations. Cancel the payment and create another."},
+	domain.ReasonPaymentAlreadyRefunded:     {http.StatusConflict, "Nothing is left to do: GET /payments/{id} shows the refunds."},
+	domain.ReasonUnprocessableRefundAmount:  {http.StatusUnprocessableEntity, "Refund at most what is left, in minor units: 1050 for 10.50 EUR; without amount all of it is refunded. Use another X-Idempotency-Key."},
+	domain.ReasonIdempotencyKeyExists:       {http.StatusConflict, "Read the payment to see what became of the first request."},
+	domain.ReasonPaymentRequestLimit:        {http.StatusConflict, "Do not repeat the request. GET /payments/{id}/events shows what was tried and why it failed."},
+	domain.ReasonNoActionsToHandle:          {http.StatusAccepted, "Read the payment by its id to see what becomes of it."},
+	domain.ReasonAttemptNotPending:          {http.StatusConflict, "The attempt was decided or has expired. currentAttemptId of GET /client-session names the one that waits, if one does."},
+	domain.ReasonAmountChanged:              {http.StatusConflict, "Show the customer what the session asks for now; nothing was charged."},
+	domain.ReasonInstrumentToken:            {http.StatusBadRequest, "Make another token of the card: POST /payment-instruments."},
+	domain.ReasonFailedVerification:         {http.StatusBadRequest, "Ask the customer to check the card's details, or for another card."},
+	domain.ReasonConcurrentModification:     {http.StatusConflict, "It is safe to repeat the request."},
+	domain.ReasonServiceUnavailable:         {http.StatusServiceUnavailable, "Repeat the request after the time that Retry-After gives, with the same X-Idempotency-Key."},
+	domain.ReasonInternal:                   {http.StatusInternalServerError, "Before you repeat an operation, read the payment to see what became of it. Report the diagnosticsId: the log has the cause."},
+	domain.ReasonUnauthorized:               {http.StatusUnauthorized, "Send an API key of this environment in the header X-API-KEY."},
+	domain.ReasonMissingScope:               {http.StatusForbidden, "Use an API key that has the scope, or make one with such a key: POST /management/api-keys."},
+	domain.ReasonAPIVersionMissing:          {http.StatusBadRequest, "Send the header X-API-VERSION: " + apiVersion + "."},
+	domain.ReasonAPIVersionNotSupported:     {http.StatusBadRequest, "Send the header X-API-VERSION: " + apiVersion + "."},
+	domain.ReasonUnsupportedMediaType:       {http.StatusUnsupportedMediaType, "Send the header Content-Type: application/json."},
+	domain.ReasonRequestTooLarge:            {http.StatusRequestEntityTooLarge, "Send less: metadata, line items and descriptions take the most room."},
+	domain.ReasonHeadersTooLarge:            {http.StatusRequestHeaderFieldsTooLarge, "Send fewer or shorter headers: 32 KiB in all, the address of the request included. Most cookies are not for this service."},
+	domain.ReasonNotFound:                   {http.StatusNotFound, "All paths stand in the document of GET /openapi.yaml."},
+	domain.ReasonMethodNotAllowed:           {http.StatusMethodNotAllowed, "Use one of the methods that the header Allow names."},
+	domain.ReasonRateLimitExceeded:          {http.StatusTooManyRequests, "Repeat the request after the time that Retry-After gives."},
 }
 
-// suggestion is what the caller can do about an error of the call.
+// suggestion returns the recovery that the caller can try.
 func (c *call) suggestion(e *domain.Error) string {
 	if e.Recovery != "" {
 		return e.Recovery
 	}
-	usual := suggestions[e.Reason]
+	usual := errorTable[e.Reason].suggestion
 	switch e.Reason {
 	case domain.ReasonInvalidPaymentStatus:
 		if text := statusSuggestion(c.route.operation, payment.Status(e.Status)); text != "" {
@@ -74,7 +78,7 @@ var creates = map[string]bool{
 	"createPayment": true, "createCheckoutPayment": true, "createPaymentAttempt": true, "approvePaymentAttempt": true,
 }
 
-// credentialSuggestion says how callers of a call show who they are.
+// credentialSuggestion names the credential of the call.
 func (c *call) credentialSuggestion() string {
 	switch c.route.access {
 	case byClientToken, byActionToken:
@@ -86,11 +90,11 @@ func (c *call) credentialSuggestion() string {
 	if hint == "" && c.r.Header.Get("X-Api-Key") == "" && c.r.Header.Get("Authorization") != "" {
 		hint = "The header Authorization is not read. "
 	}
-	return hint + suggestions[domain.ReasonUnauthorized]
+	return hint + errorTable[domain.ReasonUnauthorized].suggestion
 }
 
-// statusSuggestion is what can be done about a payment whose status does not allow an operation (D7); "" if only reading
-// the payment helps.
+// statusSuggestion returns the recovery for a payment whose status does not allow an operation (D7); "" if only reading the payment
+// helps.
 func statusSuggestion(operation string, status payment.Status) string {
 	ended := status == payment.StatusCancelled || status == payment.StatusDeclined || status == payment.StatusFailed
 	switch operation {

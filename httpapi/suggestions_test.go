@@ -29,16 +29,16 @@ func TestEveryReasonHasASuggestion(t *testing.T) {
 		for _, id := range strings.Split(row[1], ", ") {
 			documented++
 			reason := domain.Reason(id)
-			if (suggestions[reason] == "") == (withoutSuggestion[reason] == "") {
-				t.Errorf("%s: suggestion %q, reason for none %q", id, suggestions[reason], withoutSuggestion[reason])
+			if suggestion := errorTable[reason].suggestion; (suggestion == "") == (withoutSuggestion[reason] == "") {
+				t.Errorf("%s: suggestion %q, reason for none %q", id, suggestion, withoutSuggestion[reason])
 			}
 		}
 	}
-	if documented != len(statuses) {
-		t.Errorf("CONTRACT.md has %d errorIds in its table, the code has %d", documented, len(statuses))
+	if documented != len(errorTable) {
+		t.Errorf("CONTRACT.md has %d errorIds in its table, the code has %d", documented, len(errorTable))
 	}
-	for reason := range suggestions {
-		if statuses[reason] == 0 {
+	for reason, row := range errorTable {
+		if row.status == 0 {
 			t.Errorf("%s has a suggestion and no status", reason)
 		}
 	}
@@ -51,8 +51,8 @@ var namedCall = regexp.MustCompile(`(GET|POST|PATCH|PUT|DELETE) (/[A-Za-z{}./-]*
 func TestSuggestionsNameCalls(t *testing.T) {
 	t.Parallel()
 	var texts []string
-	for _, text := range suggestions {
-		texts = append(texts, text)
+	for _, row := range errorTable {
+		texts = append(texts, row.suggestion)
 	}
 	for _, operation := range []string{"cancelPayment", "capturePayment", "refundPayment", "adjustPaymentAuthorization", "resumePayment"} {
 		for _, status := range []payment.Status{payment.StatusPending, payment.StatusCancelled, payment.StatusSettled, payment.StatusAuthorized} {

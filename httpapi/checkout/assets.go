@@ -19,7 +19,7 @@ var assetTypes = map[string]string{
 	".svg": "image/svg+xml",
 }
 
-// Caching of assets: for ever under the address that this release gives them, not at all under another.
+// Cache-Control of assets: for ever at the address of this release, never at another.
 const (
 	keepForEver = "public, max-age=31536000, immutable"
 	keepNever   = "no-store"
@@ -27,7 +27,7 @@ const (
 
 // assets are all files that pages load, by name.
 type assets struct {
-	version string // of all of them together
+	version string // a hash of all
 	files   map[string]Document
 }
 
@@ -50,7 +50,7 @@ func loadAssets() (assets, error) {
 	return a, err
 }
 
-// Asset gives a file that a page loads, by the last two parts of its address; false when there is none.
+// Asset returns a file that a page loads, by the last two parts of its address; false when there is none.
 func (p *Pages) Asset(version, name string) (Document, bool) {
 	found, known := p.assets.files[name]
 	if version == p.assets.version {

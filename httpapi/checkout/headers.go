@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// ownPolicy is the content security policy but for frame-ancestors: what the page loads and calls is ours and
-// stands in a file of its own, and no text becomes code.
+// ownPolicy is the content security policy without the value of frame-ancestors: a page loads and calls this service only, from
+// files, and no text becomes code.
 const ownPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; require-trusted-types-for 'script'; trusted-types 'none'; frame-ancestors "
 
-// policy adds who may show the pages in a frame.
+// policy returns the content security policy with the origins that may show the pages in a frame.
 func policy(frameAncestors []string) (string, error) {
 	if len(frameAncestors) == 0 {
 		return ownPolicy + "'none'", nil
@@ -25,14 +25,14 @@ func policy(frameAncestors []string) (string, error) {
 	return ownPolicy + strings.Join(frameAncestors, " "), nil
 }
 
-// isOrigin tells an origin of the web, in the form that the policy takes.
+// isOrigin reports whether a text is an origin in the form of the policy.
 func isOrigin(text string) bool {
 	u, err := url.Parse(text)
 	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Hostname() != "" &&
 		text == u.Scheme+"://"+u.Host && !strings.ContainsAny(text, "*;, '\"")
 }
 
-// setHeaders: nothing is stored, guessed, framed, or told to the next site.
+// setHeaders sets the headers of a document.
 func (p *Pages) setHeaders(h http.Header, d Document) {
 	h.Set("Content-Type", d.ContentType)
 	h.Set("Cache-Control", d.Cache)

@@ -6,8 +6,7 @@ import (
 	"payledger/domain"
 )
 
-// symbols are the currencies that English texts write with a sign of their own; all others are written with
-// their code. They are those of CLDR for en-US.
+// symbols are the currency symbols of CLDR for en-US; other currencies are written with their code.
 var symbols = map[domain.Currency]string{
 	"AUD": "A$", "BRL": "R$", "CAD": "CA$", "CNY": "CN¥", "EUR": "€", "GBP": "£", "HKD": "HK$", "ILS": "₪", "INR": "₹",
 	"JPY": "¥", "KRW": "₩", "MXN": "MX$", "NZD": "NZ$", "PHP": "₱", "TWD": "NT$", "USD": "$", "VND": "₫",
@@ -30,7 +29,7 @@ func Money(a domain.Amount, c domain.Currency) string {
 	return sign + symbol + grouped(number)
 }
 
-// grouped parts the digits before the point in threes.
+// grouped separates the digits before the point in threes.
 func grouped(number string) string {
 	whole, fraction, _ := strings.Cut(number, ".")
 	var b strings.Builder

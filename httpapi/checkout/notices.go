@@ -2,17 +2,17 @@ package checkout
 
 import "net/http"
 
-// Notice is a page that only says something.
+// Notice is a page with a text only.
 type Notice struct{ Title, Text string }
 
 // The notices.
 var (
-	// Expired: the client token is not known or not good any more (D3).
+	// Expired: the client token is unknown or has expired (D3).
 	Expired = Notice{
 		"This payment link has expired",
 		"Go back to the shop and start the payment again. If you have paid already, the shop knows: nothing is lost.",
 	}
-	// Incomplete: the session does not say what is to be paid.
+	// Incomplete: the session has no price.
 	Incomplete = Notice{
 		"This payment is not ready",
 		"The shop has not said how much is to be paid. Go back to the shop and try again.",
@@ -29,7 +29,7 @@ var (
 	}
 )
 
-// done and lost are for tabs that do not know of a payment.
+// done and lost are for tabs without a payment.
 var (
 	done = Notice{"This check is over", "Go back to the page of your payment: it shows how the payment went."}
 	lost = Notice{
@@ -38,12 +38,12 @@ var (
 	}
 )
 
-// Notice is the page of a notice, with a status.
+// Notice returns the page of a notice.
 func (p *Pages) Notice(status int, n Notice) (Document, error) {
 	return p.render(status, "notice.html", n.Title, n)
 }
 
-// Failure is the page for an answer of that status that no other page says.
+// Failure returns the page for an error status.
 func (p *Pages) Failure(status int) (Document, error) {
 	if status < http.StatusInternalServerError && status != http.StatusTooManyRequests {
 		return p.Notice(status, Missing)

@@ -18,7 +18,7 @@ const (
 	PathAssets    = "/checkout/assets"
 )
 
-// Document is an answer for a browser: a page, or a file that one loads.
+// Document is an answer for a browser: a page, or a file that a page loads.
 type Document struct {
 	Status      int
 	ContentType string
@@ -38,7 +38,7 @@ var scripts = map[string]string{
 	"pay.html": "checkout.js", "challenge.html": "challenge.js", "restore.html": "restore.js", "notice.html": "",
 }
 
-// New prepares the pages. Origins of frameAncestors may show them in a frame; none may by default.
+// New prepares the pages. Only the origins of frameAncestors may show them in a frame.
 func New(frameAncestors []string) (*Pages, error) {
 	policy, err := policy(frameAncestors)
 	if err != nil {
@@ -57,7 +57,7 @@ func New(frameAncestors []string) (*Pages, error) {
 	return p, nil
 }
 
-// frame is what the layout needs of every page.
+// frame is the data of the layout.
 type frame struct {
 	Title, Assets, Script string
 	View                  any
@@ -73,7 +73,7 @@ func (p *Pages) render(status int, file, title string, view any) (Document, erro
 	return Document{Status: status, ContentType: "text/html; charset=utf-8", Cache: keepNever, Body: body.Bytes()}, nil
 }
 
-// Write answers a request with a document, under the headers that hold the browser to it.
+// Write answers a request with a document and its headers.
 func (p *Pages) Write(w http.ResponseWriter, d Document) error {
 	p.setHeaders(w.Header(), d)
 	w.WriteHeader(d.Status)

@@ -2,11 +2,11 @@ package checkout
 
 // TestCard is a card of the sandbox's table (D13) that fills the form at a click.
 type TestCard struct {
-	Outcome string // what comes of a payment with it
+	Outcome string // of a payment with it
 	Number  string
 }
 
-// TestCards are those that the page of a payment offers in the sandbox.
+// TestCards are the cards that the payment page offers in the sandbox.
 var TestCards = []TestCard{
 	{"Approved", "4111111111111111"},
 	{"Approved, Amex", "378282246310005"},
@@ -17,7 +17,7 @@ var TestCards = []TestCard{
 	{"No answer", "4000000000006470"},
 }
 
-// Grouped is the number as it stands on the card.
+// Grouped returns the number as it is printed on the card.
 func (c TestCard) Grouped() string {
 	if len(c.Number) == 15 {
 		return c.Number[:4] + " " + c.Number[4:10] + " " + c.Number[10:]

@@ -9,7 +9,7 @@ import (
 	"payledger/domain"
 )
 
-// Payment is what the page of a payment shows (D12).
+// Payment is the content of the payment page (D12).
 type Payment struct {
 	Merchant
 	Amount    domain.Amount
@@ -17,25 +17,25 @@ type Payment struct {
 	OrderID   string
 	Order     *domain.Order
 	Manual    bool   // the merchant approves each attempt (§3.3)
-	ReturnURL string // where the customer goes afterwards (D4); "" for nowhere
+	ReturnURL string // the address after the payment (D4); "" for none
 	Sandbox   bool
-	PaymentID domain.PaymentID // the payment that the order has already; "" for none
-	AttemptID domain.AttemptID // the attempt that waits for the merchant; "" for none
+	PaymentID domain.PaymentID // the order's existing payment; "" for none
+	AttemptID domain.AttemptID // the attempt that waits for approval; "" for none
 	Saved     []SavedCard
 	Keeps     bool             // a card that pays is vaulted (D5)
 	Networks  []domain.Network // of cards that can pay, in this order; none: all (D21)
 }
 
-// Merchant is the name of whom customers pay; "" for one that has none.
+// Merchant is the merchant's name for customers; "" for none.
 type Merchant string
 
-// Shop is the name, or what stands for it, at the beginning of a sentence.
+// Shop returns the name or "The shop", for the beginning of a sentence.
 func (m Merchant) Shop() string { return domain.FirstNonEmpty(string(m), "The shop") }
 
-// ShopWithin is the name, or what stands for it, within a sentence.
+// ShopWithin returns the name or "the shop", for use within a sentence.
 func (m Merchant) ShopWithin() string { return domain.FirstNonEmpty(string(m), "the shop") }
 
-// SavedCard is a vaulted card of the customer; the one that they prefer comes first.
+// SavedCard is a vaulted card of the customer; the default comes first.
 type SavedCard struct {
 	Token           domain.Token
 	Network         domain.Network
@@ -44,20 +44,20 @@ type SavedCard struct {
 	ExpirationYear  string
 }
 
-// Line is a position of the order as it is shown.
+// Line is a position of the order.
 type Line struct {
 	Name     string
 	Quantity int64
 	Amount   string
 }
 
-// Total is the amount as it is shown.
+// Total returns the amount for customers.
 func (v Payment) Total() string { return Money(v.Amount, v.Currency) }
 
-// Minor is the amount as the page's script sends it, in minor units.
+// Minor returns the amount for the page's script, in minor units.
 func (v Payment) Minor() string { return strconv.FormatInt(int64(v.Amount), 10) }
 
-// Action is what the button says. An amount of 0 only verifies the card (D5).
+// Action returns the label of the button. An amount of 0 only verifies the card (D5).
 func (v Payment) Action() string {
 	if v.Amount == 0 {
 		return "Verify card"
@@ -65,7 +65,7 @@ func (v Payment) Action() string {
 	return "Pay " + v.Total()
 }
 
-// Lines are the order's positions, with what is added to them.
+// Lines returns the order's positions and extras.
 func (v Payment) Lines() (lines []Line) {
 	if v.Order == nil {
 		return nil
@@ -84,7 +84,7 @@ func (v Payment) Lines() (lines []Line) {
 	return append(lines, v.extras()...)
 }
 
-// extras are taxes, shipping and fees.
+// extras returns taxes, shipping and fees.
 func (v Payment) extras() (lines []Line) {
 	add := func(name string, a domain.Amount) {
 		if a != 0 {
@@ -105,7 +105,7 @@ func (v Payment) extras() (lines []Line) {
 	return lines
 }
 
-// Takes lists the card networks that can pay; "" if all can.
+// Takes lists the card networks that can pay; "" for all.
 func (v Payment) Takes() string {
 	names := make([]string, len(v.Networks))
 	for i, network := range v.Networks {
@@ -114,7 +114,7 @@ func (v Payment) Takes() string {
 	return strings.Join(names, ", ")
 }
 
-// Brand is the network's name as customers know it.
+// Brand returns the network's name for customers.
 func (c SavedCard) Brand() string {
 	if name := brands[c.Network]; name != "" {
 		return name
@@ -122,7 +122,7 @@ func (c SavedCard) Brand() string {
 	return "Card"
 }
 
-// Expiry is written as on the card: "03 / 30".
+// Expiry returns the expiry as printed on the card: "03 / 30".
 func (c SavedCard) Expiry() string {
 	return c.ExpirationMonth + " / " + strings.TrimPrefix(c.ExpirationYear, "20")
 }
@@ -134,15 +134,15 @@ var brands = map[domain.Network]string{
 	domain.NetworkMir: "Mir", domain.NetworkUnionPay: "UnionPay", domain.NetworkVisa: "Visa",
 }
 
-// Payment is the page with the card form, the steps that follow it, and what came of them.
+// Payment returns the page with the card form, the steps that follow it, and their result.
 func (p *Pages) Payment(v Payment) (Document, error) {
 	if u, err := url.Parse(v.ReturnURL); err != nil || u.Scheme != "https" && u.Scheme != "http" {
-		v.ReturnURL = "" // the script goes there: never to anything that is not an address
+		v.ReturnURL = "" // the script must open web addresses only
 	}
 	return p.render(http.StatusOK, "pay.html", v.Action()+" · "+v.Shop(), v)
 }
 
-// Challenge is what the sandbox's 3-D Secure page shows.
+// Challenge is the content of the sandbox's 3-D Secure page.
 type Challenge struct {
 	Merchant
 	Amount   domain.Amount
@@ -151,29 +151,29 @@ type Challenge struct {
 	Last4    string
 }
 
-// Total is the amount as it is shown.
+// Total returns the amount for customers.
 func (v Challenge) Total() string { return Money(v.Amount, v.Currency) }
 
-// Brand is the network's name.
+// Brand returns the network's name.
 func (v Challenge) Brand() string { return SavedCard{Network: v.Network}.Brand() }
 
-// Challenge is the page that stands for the issuer's check of the customer (D13).
+// Challenge returns the page that simulates the issuer's check of the customer (D13).
 func (p *Pages) Challenge(v Challenge) (Document, error) {
 	return p.render(http.StatusOK, "challenge.html", "3-D Secure check · "+v.Shop(), v)
 }
 
-// restored is a page that goes on to another one of the same tab, and says so where there is none.
+// restored is a page that opens another page of the same tab; its notice is for a tab without one.
 type restored struct {
 	Notice
 	Over bool
 }
 
-// Restore is the page for a reload: its script opens the address with the token that the tab has kept.
+// Restore returns the page for a reload: its script opens the address with the token of the tab.
 func (p *Pages) Restore() (Document, error) {
 	return p.render(http.StatusOK, "restore.html", "Checkout", restored{Notice: lost})
 }
 
-// ChallengeOver is the page of a check that is not waited for any more: its script goes back to the payment.
+// ChallengeOver returns the page of a check that has ended: its script opens the payment.
 func (p *Pages) ChallengeOver() (Document, error) {
 	return p.render(http.StatusBadRequest, "restore.html", done.Title, restored{done, true})
 }

@@ -13,7 +13,7 @@ import (
 const goGenerator = "github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2"
 
 // PayWithGo pays 25.00 EUR at the API with the generated Go client, captures all of it and refunds 4.00, and returns the
-// payment's id; false where the generator cannot be had.
+// payment's id; false where the generator cannot be installed.
 func PayWithGo(t testing.TB, url, key string) (payment string, there bool) {
 	t.Helper()
 	dir := t.TempDir()
@@ -33,7 +33,7 @@ func PayWithGo(t testing.TB, url, key string) (payment string, there bool) {
 	return run(t, dir, "go", "run", "main.go", url, key), true
 }
 
-// PayWithTypeScript is PayWithGo with the generated TypeScript client; false where the tools cannot be had.
+// PayWithTypeScript is PayWithGo with the generated TypeScript client; false where the tools cannot be installed.
 func PayWithTypeScript(t testing.TB, url, key string) (payment string, there bool) {
 	t.Helper()
 	tools, there := Tools(t)
@@ -53,7 +53,7 @@ func PayWithTypeScript(t testing.TB, url, key string) (payment string, there boo
 	return run(t, dir, "node", "pay.js", url, key), true
 }
 
-// run is output of a program that must succeed, without white space around.
+// run returns the output of a program that must succeed, without white space around.
 func run(t testing.TB, dir, name string, args ...string) string {
 	t.Helper()
 	said, err := output(t, dir, name, args...)

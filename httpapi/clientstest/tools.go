@@ -15,7 +15,7 @@ import (
 //go:embed package.json package-lock.json spectral.yaml redocly.yaml pay.ts client.mod client.sum goclient/main.go
 var files embed.FS
 
-// Tools is the folder of the npm packages; false where they cannot be had, which is said, and fails in CI.
+// Tools returns the folder of the npm packages, false where they cannot be installed, which is logged, and fails in CI.
 func Tools(t testing.TB) (dir string, there bool) {
 	t.Helper()
 	for _, name := range []string{"node", "npm"} {
@@ -37,7 +37,7 @@ func Tools(t testing.TB) (dir string, there bool) {
 	return dir, true
 }
 
-// missing says why a test was not run.
+// missing logs the reason why a test was not run.
 func missing(t testing.TB, why string) bool {
 	t.Helper()
 	if os.Getenv("CI") != "" {
@@ -47,7 +47,7 @@ func missing(t testing.TB, why string) bool {
 	return false
 }
 
-// digest names files by what is in them.
+// digest returns a hash of the contents of files.
 func digest(t testing.TB, names ...string) string {
 	t.Helper()
 	all := sha256.New()
@@ -57,7 +57,7 @@ func digest(t testing.TB, names ...string) string {
 	return hex.EncodeToString(all.Sum(nil)[:8])
 }
 
-// install installs the packages beside dir, and gives the folder its name when all of them are there.
+// install installs the packages beside dir, and renames the folder to dir when all are installed.
 func install(t testing.TB, dir string) error {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
@@ -67,7 +67,7 @@ func install(t testing.TB, dir string) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(at) // nothing is there when it got its name
+	defer os.RemoveAll(at) // it does not exist after the rename
 	put(t, at, "package.json", "package.json")
 	put(t, at, "package-lock.json", "package-lock.json")
 	if said, err := output(t, at, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline"); err != nil {
@@ -80,7 +80,7 @@ func install(t testing.TB, dir string) error {
 	return err
 }
 
-// output runs a program in a folder and returns all that it said.
+// output runs a program in a folder and returns its whole output.
 func output(t testing.TB, dir, name string, args ...string) (string, error) {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), name, args...) //nolint:gosec // the tests name the programs
@@ -99,7 +99,7 @@ func content(t testing.TB, name string) []byte {
 	return text
 }
 
-// put writes a file of ours into a folder.
+// put writes an embedded file into a folder.
 func put(t testing.TB, dir, name, as string) {
 	t.Helper()
 	write(t, dir, as, content(t, name))

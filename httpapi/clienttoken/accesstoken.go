@@ -10,14 +10,12 @@ import (
 	"payledger/eventstore"
 )
 
-// AccessToken is the secret in a client token: a uuid (D4). Its holder pays with the session's saved cards, so it is
-// given out in client tokens and kept nowhere.
+// AccessToken is the secret in a client token: a uuid (D4). Its holder pays with the session's saved cards, so it is sent in client
+// tokens only and never stored.
 //
-// Design note. The session's id is a keyed hash of the access token, made one way: events, subjects and views hold the
-// id, and nobody finds the token by it. No index from token to session is needed, a token that is looked up is never
-// compared with one that is kept, so no comparison takes longer the more of it is right, and only the one spelling
-// that was given out has the hash. The other way round, a token made of the id, would need such an index, as an
-// access token alone does not say whose it is.
+// Design note. The session's id is a keyed hash of the access token. Events, subjects and views hold the id, from which the token
+// cannot be computed. No index from token to session is needed, and no stored token is compared, so that no comparison leaks
+// timing. A token computed from the id would need an index, because an access token alone does not name its account.
 type AccessToken string
 
 // NewAccess makes the access token of a new session.
@@ -26,13 +24,13 @@ func NewAccess(random io.Reader) (AccessToken, error) {
 	return AccessToken(text), err
 }
 
-// SessionID is the id of the session that an access token opens. The session need not exist.
+// SessionID returns the id of the session that an access token opens. The session need not exist.
 func (t *Tokens) SessionID(access AccessToken) domain.SessionID {
 	return domain.SessionID(t.keyedUUID("session " + string(access)))
 }
 
-// keyedUUID is a uuid made of a text with the key of client tokens. The text begins with its purpose and a blank, so
-// that it is no text of another purpose, and none of a JWT or a cursor.
+// keyedUUID returns a uuid that is a keyed hash of a text. The text begins with its purpose and a blank, so that texts of different
+// purposes, JWTs and cursors never coincide.
 func (t *Tokens) keyedUUID(text string) string {
 	mac := hmac.New(sha256.New, t.Key)
 	mac.Write([]byte(text))

@@ -57,8 +57,8 @@ type resumeClaims struct {
 // resumeAudience is the audience of a resume token.
 const resumeAudience = "resume"
 
-// SignResume makes the token with which a payment continues after its action. Only in the sandbox does it carry the outcome:
-// elsewhere the processor is asked for it (D12).
+// SignResume makes the token with which a payment continues after its action. It has the outcome in the sandbox only; in
+// production the processor decides it (D12).
 func (t *Tokens) SignResume(p payment.State, action *payment.RequiredAction, outcome processor.Outcome) (string, error) {
 	if t.Environment != account.Sandbox {
 		outcome = ""

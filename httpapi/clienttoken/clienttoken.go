@@ -27,7 +27,7 @@ type Tokens struct {
 // MinKey is the length of the shortest signing key, in bytes: HS256's own size.
 const MinKey = 32
 
-// claims are what a client token says (D4).
+// claims are the content of a client token (D4).
 type claims struct {
 	AccessToken      AccessToken      `json:"accessToken"`
 	Env              string           `json:"env"`
@@ -48,12 +48,12 @@ const intentCheckout = "CHECKOUT"
 // Environments are the environments as client tokens name them.
 var Environments = map[string]string{account.Sandbox: "SANDBOX", account.Production: "PRODUCTION"}
 
-// SignSession makes the client token of a session, with the access token that the session's id was made of.
+// SignSession makes the client token of a session; the session's id is the hash of access.
 func (t *Tokens) SignSession(s session.State, access AccessToken) (string, error) {
 	return t.sign(t.claims(access, intentCheckout, s.Account, s.ExpiresAt))
 }
 
-// claims are what every client token says.
+// claims returns the claims that all client tokens have.
 func (t *Tokens) claims(access AccessToken, intent string, account domain.AccountID, expires time.Time) claims {
 	base := t.Base()
 	return claims{
@@ -63,14 +63,14 @@ func (t *Tokens) claims(access AccessToken, intent string, account domain.Accoun
 	}
 }
 
-// Base is this service's address as browsers reach it, without a slash at its end.
+// Base returns the public URL without a slash at its end.
 func (t *Tokens) Base() string { return strings.TrimSuffix(t.PublicURL, "/") }
 
 func (t *Tokens) sign(c jwt.Claims) (string, error) {
 	return jwt.NewWithClaims(jwt.SigningMethodHS256, c).SignedString(t.Key)
 }
 
-// verify reads a token that this service signed, in the one spelling that it gave it.
+// verify reads a token that this service signed, in its one canonical spelling.
 func (t *Tokens) verify(text string, claims jwt.Claims, also ...jwt.ParserOption) error {
 	also = append(also, jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}), jwt.WithStrictDecoding())
 	_, err := jwt.ParseWithClaims(text, claims, func(*jwt.Token) (any, error) { return t.Key, nil }, also...)

@@ -16,12 +16,12 @@ type Budget struct {
 	by    map[netip.Addr]int64
 }
 
-// NewBudget makes a budget of so many bytes.
+// NewBudget makes a budget; bytes is its size.
 func NewBudget(bytes int64) *Budget {
 	return &Budget{whole: bytes, left: bytes, by: map[netip.Addr]int64{}}
 }
 
-// Take reserves bytes for a client. False: there are not as many left, or the client has its share.
+// Take reserves bytes for a client, false when too few are left or the client has its share.
 func (b *Budget) Take(who netip.Addr, bytes int64) bool {
 	if b == nil {
 		return true
@@ -36,7 +36,7 @@ func (b *Budget) Take(who netip.Addr, bytes int64) bool {
 	return true
 }
 
-// Give returns bytes that were taken.
+// Give releases bytes that Take reserved.
 func (b *Budget) Give(who netip.Addr, bytes int64) {
 	if b == nil || bytes == 0 {
 		return

@@ -8,10 +8,10 @@ import (
 	"sync"
 )
 
-// ipv6Bits is the part of an IPv6 address that counts as one client: networks give a subscriber at least that much.
+// ipv6Bits is the length of the IPv6 prefix that counts as one client: networks assign a subscriber at least a /64.
 const ipv6Bits = 64
 
-// Clients counts what each client address holds. A proxy that is trusted is no client: the address that it forwards is.
+// Clients counts the connections or requests of each client address. Behind a trusted proxy the forwarded address counts.
 type Clients struct {
 	trusted []netip.Prefix
 	most    int
@@ -19,12 +19,12 @@ type Clients struct {
 	by      map[netip.Addr]int
 }
 
-// NewClients makes the counts. most is what one address may hold at once; 0 is no limit.
+// NewClients makes the counts. most is the limit of one address; 0 is no limit.
 func NewClients(trusted []netip.Prefix, most int) *Clients {
 	return &Clients{trusted: trusted, most: most, by: map[netip.Addr]int{}}
 }
 
-// Take counts one more for an address. False: the address holds all that it may.
+// Take counts one more for an address, false when the address is at its limit.
 func (c *Clients) Take(who netip.Addr) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -35,7 +35,7 @@ func (c *Clients) Take(who netip.Addr) bool {
 	return true
 }
 
-// Give takes one away from an address.
+// Give counts one less for an address.
 func (c *Clients) Give(who netip.Addr) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -44,14 +44,14 @@ func (c *Clients) Give(who netip.Addr) {
 	}
 }
 
-// Trusts reports whether an address is that of a proxy whose headers are believed.
+// Trusts reports whether an address is a trusted proxy's.
 func (c *Clients) Trusts(peer netip.Addr) bool {
 	return slices.ContainsFunc(c.trusted, func(p netip.Prefix) bool { return p.Contains(peer) })
 }
 
-// Of returns the address that a request's limits count for, and whether a trusted proxy forwarded it: the peer's, or the
-// right-most address of X-Forwarded-For, else of Forwarded, that is not a proxy's. An entry that is no address ends the search:
-// the proxy that wrote it counts. So does the peer, if it sends both headers and they differ: one of them is the client's own.
+// Of returns the address that a request's limits count for, and whether a trusted proxy forwarded it. The address is the peer's, or
+// the right-most address of X-Forwarded-For, else of Forwarded, that is not a proxy's. At an entry that is no address, the address
+// of the proxy that wrote the entry counts. If both headers are sent and differ, one is the client's own, and the peer counts.
 func (c *Clients) Of(r *http.Request) (who netip.Addr, forwarded bool) {
 	peer := peerOf(r.RemoteAddr)
 	if !c.Trusts(peer) {
@@ -69,7 +69,7 @@ func (c *Clients) Of(r *http.Request) (who netip.Addr, forwarded bool) {
 	}
 }
 
-// rightmost goes through the entries of a header's lines from the right, as long as they are proxies.
+// rightmost returns the right-most address of a header's lines that is not a proxy's, and whether the header was sent.
 func (c *Clients) rightmost(peer netip.Addr, lines []string, address func(entry string) string) (found netip.Addr, there bool) {
 	found = peer
 	entries := strings.Split(strings.Join(lines, ","), ",")
@@ -95,7 +95,7 @@ func forField(entry string) string {
 	return ""
 }
 
-// parseAddress reads an address with or without a port, an IPv6 address also in brackets. What is none is invalid.
+// parseAddress reads an address with or without a port, an IPv6 address also in brackets. Other texts give an invalid address.
 func parseAddress(text string) netip.Addr {
 	if at, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(text, "["), "]")); err == nil {
 		return at.Unmap().WithZone("")
@@ -103,7 +103,7 @@ func parseAddress(text string) netip.Addr {
 	return peerOf(text)
 }
 
-// peerOf reads the address of "address:port". What is none is invalid.
+// peerOf reads the address of "address:port". Other texts give an invalid address.
 func peerOf(text string) netip.Addr {
 	at, err := netip.ParseAddrPort(text)
 	if err != nil {
@@ -112,7 +112,7 @@ func peerOf(text string) netip.Addr {
 	return at.Addr().Unmap().WithZone("")
 }
 
-// client returns the address that stands for all of one client.
+// client returns the address that represents all addresses of one client.
 func client(at netip.Addr) netip.Addr {
 	if !at.Is6() {
 		return at

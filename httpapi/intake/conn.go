@@ -12,18 +12,17 @@ import (
 	"time"
 )
 
-// sendBuffer is the kernel's buffer for what a peer has not taken yet, in bytes; the kernel doubles it. Left to itself the kernel
-// takes some megabytes for each slow reader.
+// sendBuffer is the size of the kernel's send buffer, in bytes; the kernel doubles it. By default it grows to some megabytes for
+// each slow reader.
 const sendBuffer = 32 << 10
 
-// patience is how many parts the write time-out has, and lookEvery the length of the longest: so often is looked whether a reader
-// took something.
+// A write is checked for progress at each of patience parts of the write time-out, and at least every lookEvery.
 const (
 	patience  = 4
 	lookEvery = time.Second
 )
 
-// surplusWrite is the write time-out beyond the caps, if it is not shorter: what is written there is a few hundred bytes.
+// surplusWrite is the longest write time-out beyond the caps, where an answer has a few hundred bytes.
 const surplusWrite = 4 * time.Second
 
 // conn is an accepted connection.
@@ -38,12 +37,12 @@ type conn struct {
 	heed    atomic.Int64 // Retry-After of the newest refusal: Unix nanoseconds
 
 	idle  *list.Element // in of.idle while the connection can be closed; guarded by of.mu
-	since time.Time     // of that
+	since time.Time     // when it became idle
 	gone  bool          // it was closed; guarded by of.mu
 }
 
-// Write writes as long as the peer takes bytes, however slowly. A peer that takes nothing for the write time-out is cut: the
-// error is os.ErrDeadlineExceeded.
+// Write writes as long as the peer takes bytes, however slowly. When the peer takes no byte for the write time-out, the error is
+// os.ErrDeadlineExceeded.
 func (c *conn) Write(p []byte) (n int, err error) {
 	stalled, patient := false, c.of.caps.WriteTimeout
 	if c.surplus {
@@ -98,7 +97,7 @@ func (c *conn) Close() error {
 	return c.Conn.Close()
 }
 
-// unwrap finds the connection that this package made below TLS.
+// unwrap returns the conn below TLS, nil for a connection of another package.
 func unwrap(c net.Conn) *conn {
 	if secure, ok := c.(*tls.Conn); ok {
 		c = secure.NetConn()

@@ -6,16 +6,16 @@ import (
 	"sync"
 )
 
-// Gate bounds the requests that are worked on at once and those that wait for a place.
+// Gate bounds the requests that are processed at once and those that wait for a place.
 type Gate struct {
 	mu        sync.Mutex
 	free      int       // places
-	room      int       // how many may wait
-	returning list.List // of chan struct{}: requests that come back from a wait; they go first
-	waiting   list.List // of chan struct{}: new requests, in the order in which they came
+	room      int       // for waiting requests
+	returning list.List // of chan struct{}: requests that return from a wait; they go first
+	waiting   list.List // of chan struct{}: new requests, the oldest first
 }
 
-// NewGate makes a gate with places for work, and room for others that wait for one.
+// NewGate makes a gate with places for requests, and room for requests that wait for a place.
 func NewGate(places, room int) *Gate { return &Gate{free: places, room: room} }
 
 // Full reports whether a new request would be refused now.
@@ -28,7 +28,7 @@ func (g *Gate) Full() bool {
 // full is Full; the caller holds the lock.
 func (g *Gate) full() bool { return g.free <= 0 && g.waiting.Len() >= g.room }
 
-// Enter waits for a place. False: there is no room to wait, or ctx ended. A place must be left.
+// Enter waits for a place, false when there is no room to wait or ctx ended. The caller must leave the place.
 func (g *Gate) Enter(ctx context.Context) (*Place, bool) {
 	g.mu.Lock()
 	if g.free <= 0 && g.waiting.Len() >= g.room {
@@ -41,7 +41,7 @@ func (g *Gate) Enter(ctx context.Context) (*Place, bool) {
 	return &Place{gate: g, held: true}, true
 }
 
-// await takes a place, or waits in the queue for one. The caller holds the lock, which is released. False: ctx ended.
+// await takes a place, or waits in the queue for one, false when ctx ended. The caller holds the lock, which await releases.
 func (g *Gate) await(ctx context.Context, queue *list.List) bool {
 	if g.free > 0 {
 		g.free--
@@ -59,7 +59,7 @@ func (g *Gate) await(ctx context.Context, queue *list.List) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	select {
-	case <-turn: // at the same moment: it goes to the next
+	case <-turn: // the place came at the same moment; the next request gets it
 		g.release()
 	default:
 		queue.Remove(at)
@@ -78,21 +78,21 @@ func (g *Gate) release() {
 	g.free++
 }
 
-// Waiting returns how many requests wait for a place, those that come back from a wait aside.
+// Waiting returns the number of new requests that wait for a place.
 func (g *Gate) Waiting() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.waiting.Len()
 }
 
-// Place is a request's place at work. A nil Place is one without a gate: its methods do nothing.
+// Place is a request's place in a gate. The methods of a nil Place do nothing.
 type Place struct {
 	gate *Gate
 	mu   sync.Mutex
 	held bool
 }
 
-// Leave gives the place to the next request. Again, it does nothing.
+// Leave gives the place to the next request. Repeated calls do nothing.
 func (p *Place) Leave() {
 	if p == nil {
 		return
@@ -108,8 +108,7 @@ func (p *Place) Leave() {
 	p.gate.release()
 }
 
-// Return waits for a place again, before all new requests. When ctx ends first the request goes on without one: it is
-// about to end.
+// Return waits for a place again, before all new requests. When ctx ends first, the request has no place; it is about to end.
 func (p *Place) Return(ctx context.Context) {
 	if p == nil {
 		return

@@ -7,27 +7,27 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Repeats bounds the refusals a second of callers that ignore Retry-After. Such a caller sends its next request at once; 2,000 of
-// them, unbounded, took four fifths of a machine from the requests that were worked on (measured). The first refusal of a connection
-// comes at once, and so does one after Retry-After. Others wait for their turn, at most as long as the Retry-After they ignored.
+// Repeats bounds the refusals a second of callers that ignore Retry-After. Unbounded, 2,000 callers that repeated at once took four
+// fifths of a machine from the admitted requests (measured). The first refusal of a connection is sent at once, and so is a refusal
+// after Retry-After. Other refusals wait for their turn, at most until the end of Retry-After.
 type Repeats struct{ pace *rate.Limiter }
 
-// NewRepeats makes a bound of so many requests a second.
+// NewRepeats makes a bound of perSecond refusals.
 func NewRepeats(perSecond int) *Repeats {
 	return &Repeats{rate.NewLimiter(rate.Limit(perSecond), max(1, perSecond/burstShare))}
 }
 
-// burstShare is the part of a second's repeats that may come at one moment.
+// burstShare is the part of a second's refusals that may be sent at one moment.
 const burstShare = 50
 
-// Refused notes that a request was answered with a Retry-After. The next request of the connection should come after it.
+// Refused notes that a request was answered with this Retry-After.
 func Refused(ctx context.Context, retryAfter time.Duration) {
 	if c, ok := ctx.Value(connKey{}).(*conn); ok {
 		c.heed.Store(time.Now().Add(retryAfter).UnixNano())
 	}
 }
 
-// Wait returns at once for a request that heeded Retry-After. For another one it waits until its refusal has its turn.
+// Wait returns at once for a request that heeded Retry-After. Otherwise it waits until the refusal has its turn.
 func (r *Repeats) Wait(ctx context.Context) {
 	c, ok := ctx.Value(connKey{}).(*conn)
 	if r == nil || !ok {

@@ -12,10 +12,10 @@ import (
 )
 
 const (
-	// idleGrace is how long a connection may be idle, or take nothing of its answer, before it can make room for another:
-	// a client that was answered just now is about to send its next request.
+	// idleGrace is the time that a connection may be idle, or take no byte of its answer, before it can be closed to make room: a
+	// client that was answered just now is about to send its next request.
 	idleGrace = 2 * time.Second
-	// search is how many idle connections are looked through for one of an address.
+	// search is the number of idle connections that are searched for one of an address.
 	search = 1000
 	// acceptPause is the wait after a failed accept, such as without file descriptors.
 	acceptPause = 20 * time.Millisecond
@@ -25,13 +25,13 @@ const (
 type Caps struct {
 	Connections  int           // in all; 0 is no limit
 	Reserve      int           // connections beyond the caps, for probes
-	WriteTimeout time.Duration // how long a peer may take nothing of its answer
+	WriteTimeout time.Duration // the longest time that a peer may take no byte of its answer
 	Clients      *Clients      // counts the connections of each address that is no trusted proxy's
 	Tally        *Tally
 	Now          func() time.Time
 }
 
-// Listener splits what one listener accepts: Within has the connections within the caps, Beyond a few more.
+// Listener splits the connections of one listener: Within has those within the caps, Beyond a few more.
 type Listener struct {
 	inner   net.Listener
 	caps    Caps
@@ -43,11 +43,11 @@ type Listener struct {
 
 	mu       sync.Mutex
 	open     int       // connections within the caps
-	idle     list.List // of *conn within the caps that can be closed, the longest so first
+	idle     list.List // of *conn within the caps that can be closed, the longest idle first
 	reserved list.List // of *conn beyond the caps, the oldest first
 }
 
-// Listen starts to accept. Both parts must be served; closing either ends the whole.
+// Listen starts to accept. Both parts must be served; closing either closes the Listener.
 func Listen(inner net.Listener, caps Caps) *Listener {
 	l := &Listener{inner: inner, caps: caps, tally: caps.Tally, done: make(chan struct{})}
 	l.within, l.beyond = newPart(l), newPart(l)
@@ -63,7 +63,7 @@ func (l *Listener) Beyond() net.Listener { return l.beyond }
 
 type connKey struct{}
 
-// Context lets requests know their connection: it is the ConnContext of both servers.
+// Context adds its connection to the context of a request: it is the ConnContext of both servers.
 func (l *Listener) Context(ctx context.Context, at net.Conn) context.Context {
 	if c := unwrap(at); c != nil {
 		ctx = context.WithValue(ctx, connKey{}, c)
@@ -98,10 +98,10 @@ func (l *Listener) accept() {
 	}
 }
 
-// place hands a connection to the server that it is for.
+// place passes a connection to one of the servers.
 func (l *Listener) place(inner net.Conn) {
 	if buffered, ok := inner.(interface{ SetWriteBuffer(int) error }); ok {
-		_ = buffered.SetWriteBuffer(sendBuffer) // it is only larger without
+		_ = buffered.SetWriteBuffer(sendBuffer) // without it the buffer is only larger
 	}
 	c := &conn{Conn: inner, of: l, peer: client(peerOf(inner.RemoteAddr().String()))}
 	to := l.within
@@ -112,7 +112,7 @@ func (l *Listener) place(inner net.Conn) {
 	to.add(c)
 }
 
-// admit counts a connection within the caps. False: they are reached.
+// admit counts a connection within the caps, false when they are reached.
 func (l *Listener) admit(c *conn) bool {
 	counted := l.caps.Clients != nil && !l.caps.Clients.Trusts(peerOf(c.RemoteAddr().String()))
 	if counted && !l.caps.Clients.Take(c.peer) && !l.replace(c.peer) {
@@ -142,13 +142,12 @@ func (l *Listener) admit(c *conn) bool {
 	l.mu.Unlock()
 	if old != nil {
 		l.tally.Add(Evicted)
-		_ = old.Close() // it is given up
+		_ = old.Close() // the peer gets no answer on it
 	}
 	return true
 }
 
-// replace closes an idle connection of an address that holds all that it may, and takes its count for a new one. False: there
-// is none.
+// replace closes an idle connection of an address at its limit, and counts a new one instead, false when no connection is idle.
 func (l *Listener) replace(peer netip.Addr) bool {
 	l.mu.Lock()
 	old := l.oldestIdle(func(c *conn) bool { return c.peer == peer })
@@ -157,28 +156,28 @@ func (l *Listener) replace(peer netip.Addr) bool {
 		return false
 	}
 	l.tally.Add(Evicted)
-	_ = old.Close() // it is given up
+	_ = old.Close() // the peer gets no answer on it
 	return l.caps.Clients.Take(peer)
 }
 
-// oldestIdle returns the connection of a kind that has been idle for the longest time, if that is long enough. The caller
-// holds the lock.
-func (l *Listener) oldestIdle(of func(*conn) bool) *conn {
+// oldestIdle returns the connection that has been idle the longest among those that match, nil if none has for idleGrace. The
+// caller holds the lock.
+func (l *Listener) oldestIdle(match func(*conn) bool) *conn {
 	now, left := l.caps.Now(), search
 	for at := l.idle.Front(); at != nil && left > 0; at, left = at.Next(), left-1 {
 		c := at.Value.(*conn)
 		if now.Sub(c.since) < idleGrace {
 			return nil
 		}
-		if of(c) {
+		if match(c) {
 			return c
 		}
 	}
 	return nil
 }
 
-// reserve takes a connection into the reserve, in place of its oldest if it is full. An address that holds half of the reserve
-// gives up its own oldest: a crowd from one address keeps no probe from another one out.
+// reserve adds a connection to the reserve. A full reserve closes its oldest connection. An address that holds half of the reserve
+// loses its own oldest, so that it cannot displace the probes of others.
 func (l *Listener) reserve(c *conn) {
 	var old, own *conn
 	l.mu.Lock()
@@ -199,11 +198,11 @@ func (l *Listener) reserve(c *conn) {
 	c.idle = l.reserved.PushBack(c)
 	l.mu.Unlock()
 	if old != nil {
-		_ = old.Close() // it is given up
+		_ = old.Close() // the peer gets no answer on it
 	}
 }
 
-// State follows what becomes of a connection: it is the ConnState of the server of Within.
+// State follows the state of a connection: it is the ConnState of the server of Within.
 func (l *Listener) State(at net.Conn, state http.ConnState) {
 	c := unwrap(at)
 	if c == nil {
@@ -221,7 +220,7 @@ func (l *Listener) State(at net.Conn, state http.ConnState) {
 func (l *Listener) unproductive(c *conn, since time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if c.gone || c.idle != nil || c.since.IsZero() { // closed, of the reserve, or noted already
+	if c.gone || c.idle != nil || c.since.IsZero() { // closed, in the reserve, or noted already
 		return
 	}
 	c.since = since
@@ -253,7 +252,7 @@ func (l *Listener) closed(c *conn) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	c.gone = true // what its server still tells of it is late
+	c.gone = true // the server may still report a state
 	within := !c.since.IsZero()
 	if within {
 		l.open--
@@ -269,7 +268,7 @@ func (l *Listener) closed(c *conn) {
 	c.idle = nil
 }
 
-// Open returns how many connections stand within the caps.
+// Open returns the number of connections within the caps.
 func (l *Listener) Open() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -9,12 +9,13 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// newPerProcessor is how many new connections a second each processor's server takes, and burstPerProcessor how many at one
-// moment. A server starts a goroutine for each connection; 2,000 of them in one moment kept a probe waiting for 180 ms (measured).
+// newPerProcessor is the number of new connections a second that a server takes for each of the machine's processors, and
+// burstPerProcessor the number at one moment. A server starts a goroutine for each connection; 2,000 of them at one moment delayed
+// a probe by 180 ms (measured).
 const newPerProcessor, burstPerProcessor = 5000, 32
 
-// part is one half of a Listener's connections. It hands them to its server at a bounded pace, the newest first: a probe does not
-// wait behind a burst. The caps of the Listener bound how many wait.
+// part is one half of a Listener's connections. Its server gets them at a bounded pace, the newest first: a probe does not wait
+// behind a burst. The caps of the Listener bound the number that waits.
 type part struct {
 	of      *Listener
 	pace    *rate.Limiter
@@ -31,7 +32,7 @@ func newPart(of *Listener) *part {
 	return &part{of: of, pace: pace, arrived: make(chan struct{}, 1)}
 }
 
-// add keeps a connection until Accept returns it. After the end it closes the connection.
+// add keeps a connection until Accept returns it, or closes it after the end.
 func (p *part) add(c net.Conn) {
 	p.mu.Lock()
 	ended := p.ended
@@ -40,7 +41,7 @@ func (p *part) add(c net.Conn) {
 	}
 	p.mu.Unlock()
 	if ended {
-		_ = c.Close() // no server serves it any more
+		_ = c.Close() // no server will take it
 		return
 	}
 	p.signal()
@@ -111,11 +112,11 @@ func (p *part) end() {
 	p.waiting, p.ended = nil, true
 	p.mu.Unlock()
 	for _, c := range waiting {
-		_ = c.Close() // no server serves it any more
+		_ = c.Close() // no server will take it
 	}
 }
 
-// Close ends the whole Listener.
+// Close closes the Listener.
 func (p *part) Close() error { return p.of.close() }
 
 // Addr returns the address of the Listener.

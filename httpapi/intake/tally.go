@@ -2,19 +2,19 @@ package intake
 
 import "sync/atomic"
 
-// Limit names a limit by which something was refused or cut.
+// Limit names a limit that refused a request or cut a connection.
 type Limit int
 
 // The limits.
 const (
 	Connections        Limit = iota // in all
 	AddressConnections              // of one client address
-	Reserved                        // connections beyond the caps that asked for anything but health
-	Evicted                         // connections that were idle, or took nothing, when others came
-	WriteTimeout                    // connections that took nothing of their answer
+	Reserved                        // requests beyond the caps, but for probes
+	Evicted                         // connections that were idle, or took no byte, when others came
+	WriteTimeout                    // connections that took no byte of their answer
 	Headers                         // requests with too long headers
 	Body                            // requests with too long bodies
-	Requests                        // requests in flight and in wait
+	Requests                        // requests that are processed, and those that wait
 	AddressRequests                 // requests of one client address behind a proxy
 	Memory                          // bodies and answers
 	limits

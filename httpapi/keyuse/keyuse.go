@@ -2,17 +2,16 @@
 //
 // Rules:
 //
-//   - A use is a note in memory. It writes no event: the history of an account has its changes, and uses are none.
-//   - The notes are written to one small file, at most once a minute, and only when a minute has changed; and at an
-//     orderly stop. A crash loses the notes since the last writing: lastUsedAt is then up to a minute too old, or, of a key
-//     that was not used before, missing.
-//   - The file is disposable. One that cannot be read is replaced; lastUsedAt is then missing until the next use.
+//   - A use is a note in memory, not an event: the history of an account has its changes only.
+//   - The notes are written to one small file, at most once a minute if they changed, and at an orderly stop. After a crash
+//     lastUsedAt may be a minute too old, or missing for a key's first use.
+//   - The file is disposable. A file that cannot be read is replaced; lastUsedAt is then missing until the next use.
 //   - Each node has its own file, and knows only the uses that it served.
 //
 // What it must not know: whether a key is valid, HTTP, the log.
 //
-// Design note. The alternative is a record in the log for each key and minute: 200 keys would write 288,000 records a day,
-// which nobody drops. A file of 200 keys has 8 kB.
+// Design note. The alternative, a log record for each key and minute, would write 288,000 records a day for 200 keys, and none is
+// ever deleted. A file of 200 keys has 8 kB.
 package keyuse
 
 import (
@@ -37,10 +36,10 @@ type Uses struct {
 	writing sync.Mutex
 }
 
-// InMemory returns Uses that are kept nowhere else.
+// InMemory returns Uses without a file.
 func InMemory() *Uses { return &Uses{minutes: map[domain.APIKeyID]int64{}} }
 
-// Open reads the file; none is the same as an empty one. When the file cannot be read, Open returns the error together
+// Open reads the file; a missing file is an empty one. When the file cannot be read, Open returns the error together
 // with Uses that are ready and empty.
 func Open(file string) (*Uses, error) {
 	u := InMemory()
@@ -131,8 +130,8 @@ func replace(file string, text []byte) error {
 // saveEvery is how often Run saves.
 const saveEvery = time.Minute
 
-// Run saves every minute until ctx ends, and then once more. A key for which there reports false is forgotten. failed
-// takes what goes wrong; it is tried again a minute later.
+// Run saves every minute until ctx ends, and then once more. A key for which there reports false is forgotten. failed receives the
+// errors; Run saves again a minute later.
 func (u *Uses) Run(ctx context.Context, there func(domain.APIKeyID) bool, failed func(error)) {
 	tick := time.NewTicker(saveEvery)
 	defer tick.Stop()

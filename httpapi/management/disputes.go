@@ -12,7 +12,7 @@ import (
 	"payledger/projections/paymentjson"
 )
 
-// disputeAnswer is a dispute as it stands; its fields are those of the webhook (§6.4).
+// disputeAnswer is a dispute; its fields are those of the webhook (§6.4).
 type disputeAnswer struct {
 	ID                  domain.DisputeID        `json:"id"`
 	Type                processor.DisputeType   `json:"type"`
@@ -44,13 +44,13 @@ type disputedMethodData struct {
 	Network domain.Network `json:"network"`
 }
 
-// disputeDetail is a dispute with everything that was told about it, in the order in which it came.
+// disputeDetail is a dispute with all notifications about it, in the order of their receipt.
 type disputeDetail struct {
 	disputeAnswer
 	History []disputeFact `json:"history"`
 }
 
-// disputeFact is what one notification told, and what became of it (D16).
+// disputeFact is the content of one notification, and its disposition (D16).
 type disputeFact struct {
 	ProcessorEventID    string                  `json:"processorEventId"`
 	At                  paymentjson.Time        `json:"at"`
@@ -125,7 +125,7 @@ func disputeFilter(query url.Values) projections.DisputeFilter {
 	}
 }
 
-// disputeRules: what the parameters of the list are to one another.
+// disputeRules checks the period and the cursor.
 func disputeRules(v *validation.Violations, c *request.Call) {
 	filter := disputeFilter(c.Query)
 	v.Range(filter.From, filter.To)

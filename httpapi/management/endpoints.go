@@ -66,7 +66,7 @@ func (h *Handlers) DeleteEndpoint(c *request.Call) (any, error) {
 	return h.shown(c, renderEndpoint(deleted), err)
 }
 
-// EndpointTest is how sending the test message ended (D20).
+// EndpointTest is the result of sending the test message (D20).
 type EndpointTest struct {
 	StartedAt  time.Time
 	Duration   time.Duration
@@ -74,7 +74,7 @@ type EndpointTest struct {
 	Failure    string // the class of the failure; "" is success
 }
 
-// endpointTestAnswer is an EndpointTest as it is answered.
+// endpointTestAnswer is the answer with an EndpointTest.
 type endpointTestAnswer struct {
 	StartedAt  paymentjson.Time `json:"startedAt"`
 	DurationMs int64            `json:"durationMs"`
@@ -83,7 +83,8 @@ type endpointTestAnswer struct {
 	Succeeded  bool             `json:"succeeded"`
 }
 
-// TestEndpoint serves POST /management/webhook-endpoints/{id}/test. What a receiver does wrong is an answer, not a failure of the call.
+// TestEndpoint serves POST /management/webhook-endpoints/{id}/test. A receiver's failure is an
+// answer, not an error of the call.
 func (h *Handlers) TestEndpoint(c *request.Call) (any, error) {
 	if _, known := c.Merchant.Endpoint(endpointID(c)); !known {
 		return nil, account.NoEndpoint()
@@ -98,10 +99,9 @@ func (h *Handlers) TestEndpoint(c *request.Call) (any, error) {
 	}, nil
 }
 
-// endpointID is the endpoint that the path names.
 func endpointID(c *request.Call) domain.EndpointID { return domain.EndpointID(c.Vars["id"]) }
 
-// checkURL refuses an address that webhooks must not go to; every connect checks it again (D18).
+// checkURL refuses addresses that webhooks must not go to; each connection checks the address again (D18).
 func (h *Handlers) checkURL(c *request.Call, url string) error {
 	if err := h.CheckURL(c.Ctx, url); err != nil {
 		return domain.Invalid(c.Model, domain.Violation{Path: "$.url", Description: err.Error()})

@@ -11,37 +11,37 @@ import (
 	"payledger/httpapi/validation"
 )
 
-// reconcileLine is one line of GET /management/reconciliation: a difference, how far it has come, or at the end what
-// was compared. An answer without the last is not whole.
+// reconcileLine is one line of GET /management/reconciliation: a difference, the progress, or at the end the counts. An answer
+// without counts is not whole.
 type reconcileLine struct {
 	Difference *reconcile.Difference `json:"difference,omitempty"`
 	Progress   *reconcile.Progress   `json:"progress,omitempty"`
 	Summary    *reconcile.Counts     `json:"summary,omitempty"`
 }
 
-// progressEvery is how often a stream tells how far it has come.
+// progressEvery is the least time between two lines with the progress.
 const progressEvery = 500 * time.Millisecond
 
-// reconciliationRules: a time that begins after its end has nothing in it that could differ.
+// reconciliationRules checks the period.
 func reconciliationRules(v *validation.Violations, c *request.Call) {
 	v.Range(request.Read(c.Query, "from", validation.ParseTime), request.Read(c.Query, "to", validation.ParseTime))
 }
 
-// GetReconciliation serves GET /management/reconciliation compares the ledger with a processor's books (D14).
+// GetReconciliation serves GET /management/reconciliation: it compares the ledger with a processor's books (D14).
 func (h *Handlers) GetReconciliation(c *request.Call) (any, error) {
 	query := c.Query
 	q := reconcile.Question{Account: c.Merchant.ID, Processor: processor.Name(query.Get("processor"))}
 	if q.Processor == "" {
 		return nil, domain.Invalid(validation.ModelQuery, domain.Violation{Path: "$.processor", Description: "is required"})
 	}
-	q.From, _ = validation.ParseTime(query.Get("from")) // dateRule has seen them
+	q.From, _ = validation.ParseTime(query.Get("from")) // the validation has refused other texts
 	q.To, _ = validation.ParseTime(query.Get("to"))
 	return request.Stream(func(line func(any) error) error {
-		var told time.Time
+		var reported time.Time
 		report := func(d reconcile.Difference) error { return line(reconcileLine{Difference: &d}) }
 		counts, err := h.Reconciler.Run(c.Ctx, q, report, func(p reconcile.Progress) {
-			if now := h.Now(); now.Sub(told) >= progressEvery {
-				told = now
+			if now := h.Now(); now.Sub(reported) >= progressEvery {
+				reported = now
 				_ = line(reconcileLine{Progress: &p}) // a caller who went away ends the context
 			}
 		})

@@ -28,7 +28,7 @@ func (h *Handlers) GetRouting(c *request.Call) (any, error) {
 	return renderRouting(c.Merchant.Routing), nil
 }
 
-// PutRouting serves PUT /management/routing replaces all rules (D15).
+// PutRouting serves PUT /management/routing: it replaces all rules (D15).
 func (h *Handlers) PutRouting(c *request.Call, body routingBody) (any, error) {
 	changed, err := h.Commands.ChangeRouting(c.Ctx, c.Caller(), body.routing())
 	return h.shown(c, renderRouting(changed), err)
@@ -38,11 +38,10 @@ func renderRouting(r account.Routing) routingBody {
 	return routingBody{Rules: append([]account.Rule{}, r.Rules...), Default: append([]processor.Name{}, r.Default...)}
 }
 
-// routingRules holds the rules to what the aggregate wants of them, beside what the schema found: it is what
-// knows currencies and compares fields.
+// routingRules adds the violations that the aggregate finds: it knows currencies and compares fields.
 func routingRules(v *validation.Violations, c *request.Call) {
 	var body routingBody
-	_ = json.Unmarshal(c.Body.Text, &body) // what does not fit its field is left out: the schema names it
+	_ = json.Unmarshal(c.Body.Text, &body) // a field of another type is left out: the schema reports it
 	for _, f := range body.routing().Violations() {
 		if validation.Stands(c.Body.Tree, f.Path) && !v.Has(f.Path) {
 			v.Add(f.Path, f.Description)

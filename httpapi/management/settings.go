@@ -34,8 +34,8 @@ type settingsRequest struct {
 	DisplayName    *string `json:"displayName"`
 }
 
-// settingsAnswer are the account's settings; without clientTokenTtl, client tokens live as long as the service
-// has it, and without displayName customers read of "the shop".
+// settingsAnswer has the account's settings. Without clientTokenTtl the service's default applies; without displayName customers
+// read "the shop".
 type settingsAnswer struct {
 	CaptureMode    string `json:"captureMode"`
 	ClientTokenTTL int64  `json:"clientTokenTtl,omitempty"`
@@ -48,8 +48,8 @@ func (h *Handlers) GetSettings(c *request.Call) (any, error) {
 	return renderSettings(c.Merchant.Settings), nil
 }
 
-// ChangeSettings serves PATCH /management/settings. A clientTokenTtl of null gives way to the service's own, a displayName of
-// null to none.
+// ChangeSettings serves PATCH /management/settings. null restores the default of clientTokenTtl, and removes
+// displayName.
 func (h *Handlers) ChangeSettings(c *request.Call, body settingsRequest) (any, error) {
 	in := commands.SettingsInput(body)
 	if _, sent := c.Body.Tree["clientTokenTtl"]; sent && in.ClientTokenTTL == nil {

@@ -1,11 +1,11 @@
-// Package nearmiss finds the name that a writer meant: a field, query parameter, header, path or command that is not known
-// is named together with the known one that it looks like (D3). It must not know where the names come from.
+// Package nearmiss finds the known name that an unknown field, query parameter, header, path or command resembles (D3), so that an
+// error can suggest it. It must not know where the names come from.
 //
 // Design notes:
-//   - Names are compared folded: lower case, letters and digits only. orderID, order_id and Order-Id fold as orderId does.
-//   - Then the edit distance decides: insertions, deletions, substitutions and exchanges of neighbours. The longer the name,
-//     the more of them are allowed; names of up to three characters must be the same.
-//   - A name that begins or ends with the other one counts last, and only if it is the only one: currency for currencyCode.
+//   - Names are compared in lower case, letters and digits only: orderID, order_id and Order-Id equal orderId.
+//   - Then the edit distance decides: insertions, deletions, substitutions and exchanges of neighbours. Longer names may have more
+//     edits; names of up to three characters must be equal.
+//   - A name that begins or ends with the other counts last, and only if no other does: currency for currencyCode.
 package nearmiss
 
 import (
@@ -13,18 +13,18 @@ import (
 	"strings"
 )
 
-// longest is the length in bytes above which a text is no name.
+// longest is the length of the longest name, in bytes.
 const longest = 64
 
-// Of returns the one of the known names that word looks like most, "" if none does. Of equally near ones the first in
-// alphabetical order is returned.
+// Of returns the known name that word resembles most, "" if it resembles none. Of equally near names it returns the first in
+// alphabetical order.
 func Of(word string, known []string) string {
 	w := fold(word)
 	if w == "" || len(word) > longest {
 		return ""
 	}
 	best, least := "", longest
-	var parts []string // of which one is the beginning or end of the other
+	var parts []string // names of which word is a part, or which are parts of word
 	for _, name := range slices.Sorted(slices.Values(known)) {
 		k := fold(name)
 		if d := distance(w, k); d <= allowed(min(len(w), len(k))) && d < least {
@@ -54,7 +54,7 @@ func fold(name string) string {
 	}, name)
 }
 
-// allowed is how many edits may lie between two names, the shorter of which has n characters.
+// allowed returns the greatest number of edits between two names, the shorter of which has n characters.
 func allowed(n int) int {
 	switch {
 	case n < 4:
@@ -66,7 +66,7 @@ func allowed(n int) int {
 	}
 }
 
-// shortestPart is the length of the shortest part that tells anything.
+// shortestPart is the length of the shortest part that counts.
 const shortestPart = 4
 
 // partOf reports whether a longer name begins or ends with part.
@@ -74,7 +74,7 @@ func partOf(part, name string) bool {
 	return len(part) >= shortestPart && len(part) < len(name) && (strings.HasPrefix(name, part) || strings.HasSuffix(name, part))
 }
 
-// distance is the number of edits from a to b: insertions, deletions, substitutions, exchanges of neighbours.
+// distance returns the number of edits from a to b: insertions, deletions, substitutions, exchanges of neighbours.
 func distance(a, b string) int {
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {

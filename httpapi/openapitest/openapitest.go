@@ -1,9 +1,3 @@
-// Package openapitest holds HTTP answers to openapi.yaml, in tests of any package: the document is published,
-// so an answer that it does not describe is a fault of one of the two.
-//
-// An answer must have a status that its operation documents, the headers of that answer, and a body that
-// fits its schema to the last field. Answers for paths and methods that the document does not have must be
-// errors of D3. It must not know how answers are made.
 package openapitest
 
 import (
@@ -25,7 +19,7 @@ import (
 	"payledger/httpapi"
 )
 
-// uuid is what `format: uuid` means: any variant and version of RFC 9562.
+// uuid validates `format: uuid`: any variant and version of RFC 9562.
 var uuid = openapi3.WithStringFormatValidator("uuid", openapi3.NewRegexpFormatValidator(openapi3.FormatOfStringForUUIDOfRFC9562))
 
 // document is openapi.yaml, loaded once.
@@ -43,8 +37,8 @@ var load = sync.OnceValues(func() (*document, error) {
 	return &document{doc, router}, err
 })
 
-// Client gives an HTTP client over base (nil: http.DefaultTransport) that fails the test at an answer that
-// is not as openapi.yaml says. It follows no redirect: the API makes none (D1).
+// Client returns an HTTP client over base (nil: http.DefaultTransport) that fails the test at an answer that openapi.yaml does not
+// describe. It follows no redirect: the API makes none (D1).
 func Client(t testing.TB, base http.RoundTripper) *http.Client {
 	t.Helper()
 	if base == nil {
@@ -72,7 +66,7 @@ func (c transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, nil
 }
 
-// Check holds one answer to openapi.yaml. The answer's body can be read afterwards.
+// Check checks one answer. The answer's body can be read afterwards.
 func Check(r *http.Request, answer *http.Response) error {
 	d, err := load()
 	if err != nil {
@@ -86,7 +80,7 @@ func Check(r *http.Request, answer *http.Response) error {
 	return errors.Join(d.checkOperation(r, answer, body), checkError(answer, body))
 }
 
-// checkOperation holds an answer to its operation, or to the error schema where there is none.
+// checkOperation checks an answer against its operation, or against the error schema for an unknown call.
 func (d *document) checkOperation(r *http.Request, answer *http.Response, body []byte) error {
 	plain := r.Clone(r.Context())
 	if len(plain.URL.Path) > 1 {
@@ -114,12 +108,12 @@ func (d *document) checkOperation(r *http.Request, answer *http.Response, body [
 	return nil
 }
 
-// isPage tells an answer for people: it says in words what an error body says in fields (D12).
+// isPage reports whether an answer is a page for people (D12).
 func isPage(answer *http.Response) bool {
 	return strings.HasPrefix(answer.Header.Get("Content-Type"), "text/html")
 }
 
-// checkRefusal holds the answer for what openapi.yaml does not have to the error schema (D3).
+// checkRefusal checks the answer to a call that openapi.yaml does not have against the error schema (D3).
 func (d *document) checkRefusal(answer *http.Response, body []byte) error {
 	if answer.StatusCode < http.StatusBadRequest {
 		return fmt.Errorf("answered %d, and openapi.yaml does not have it", answer.StatusCode)
@@ -134,8 +128,7 @@ func (d *document) checkRefusal(answer *http.Response, body []byte) error {
 	return d.doc.Components.Schemas["Error"].Value.VisitJSON(value, openapi3.MultiErrors(), uuid)
 }
 
-// checkError wants what a schema cannot say: diagnosticsId is X-Request-Id (D1), violations stand in the
-// order of their paths (D3).
+// checkError checks that diagnosticsId is X-Request-Id (D1), and that violations are in the order of their paths (D3).
 func checkError(answer *http.Response, body []byte) error {
 	if id := answer.Header.Get("X-Request-Id"); id == "" {
 		return errors.New("no X-Request-Id")

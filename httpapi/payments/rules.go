@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// sessionRules: §2.5, D4.
+// sessionRules checks the common fields and the return URL (§2.5, D4).
 func (h *Handlers) sessionRules(v *validation.Violations, c *request.Call) {
 	v.Order(c.Body.Tree)
 	if text, ok := c.Body.Tree["returnUrl"].(string); ok && !validReturnURL(text, h.Environment) {
@@ -29,10 +29,10 @@ func validReturnURL(text, environment string) bool {
 	return u.Scheme == "https" || u.Scheme == "http" && environment == account.Sandbox
 }
 
-// paymentRules: §4, D5.
+// paymentRules checks the common fields (§4, D5).
 func paymentRules(v *validation.Violations, c *request.Call) { v.Order(c.Body.Tree) }
 
-// priceRules: what the customer saw is an amount with its currency (D12).
+// priceRules checks the price that the customer saw: an amount with its currency (D12).
 func priceRules(v *validation.Violations, c *request.Call) {
 	_, amount := c.Body.Tree["amount"]
 	code, currency := c.Body.Tree["currencyCode"].(string)
@@ -46,13 +46,13 @@ func priceRules(v *validation.Violations, c *request.Call) {
 	}
 }
 
-// metadataRules: what a capture or refund adds to the payment's metadata (D10).
+// metadataRules checks the metadata of a capture or refund (D10).
 func metadataRules(v *validation.Violations, c *request.Call) {
 	metadata, _ := c.Body.Tree["metadata"].(map[string]any)
 	v.Metadata(metadata)
 }
 
-// cardRules: D12. What the schema finds wrong by its form is not looked at again.
+// cardRules checks a card (D12). The schema reports malformed fields, which are skipped here.
 func (h *Handlers) cardRules(v *validation.Violations, c *request.Call) {
 	if kind, _ := c.Body.Tree["tokenType"].(string); kind != "" && (kind == instrument.MultiUse) != (c.Body.Tree["paymentFlow"] == flowVault) {
 		v.Add("$.tokenType", "must be MULTI_USE with the paymentFlow VAULT, and SINGLE_USE without")
@@ -78,12 +78,12 @@ func (h *Handlers) cardRules(v *validation.Violations, c *request.Call) {
 	}
 }
 
-// expired: a card is good until its month has ended everywhere on earth.
+// expired reports whether a card has expired: it is valid until its month has ended everywhere on earth.
 func expired(month, year string, now time.Time) bool {
 	m, monthErr := strconv.Atoi(month)
 	y, yearErr := strconv.Atoi(year)
 	if monthErr != nil || yearErr != nil || m < 1 || m > 12 {
-		return false // the schema has named it
+		return false // the schema reports it
 	}
 	end := time.Date(y, time.Month(m)+1, 1, 12, 0, 0, 0, time.UTC)
 	return !now.Before(end)

@@ -30,11 +30,10 @@ func (c *Call) Cursors(list string, filter any) Cursors {
 	return Cursors{key: c.CursorKey, list: text}
 }
 
-// cursorPurpose keeps the codes of cursors apart from everything else that the key signs.
+// cursorPurpose distinguishes the codes of cursors from everything else that the key signs.
 const cursorPurpose = "payledger cursor\x00"
 
-// A cursor is its code, a byte that says which way it leads, the time in microseconds since 1970, and the
-// payment's id.
+// A cursor is its code, a byte with the direction, the time in microseconds since 1970, and the element's id.
 const (
 	cursorCodeSize = 16
 	cursorHead     = cursorCodeSize + 1 + 8

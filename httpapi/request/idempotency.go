@@ -11,7 +11,7 @@ import (
 	"payledger/httpapi/validation"
 )
 
-// maxIdempotencyKey is the length of the longest idempotency key (D9).
+// maxIdempotencyKey is the greatest length of an idempotency key (D9).
 const maxIdempotencyKey = 255
 
 // IdempotencyKey reads the header: one, of visible ASCII (D9); "" when there is none. A header that looks like a misspelled one
@@ -31,8 +31,7 @@ func IdempotencyKey(h http.Header) (string, error) {
 	return key, nil
 }
 
-// headerFault refuses a header that was probably meant to be the wanted one, which is missing. A misspelled idempotency key
-// must not be passed over: the caller relies on it.
+// headerFault refuses a header that resembles the wanted one, which is missing.
 func headerFault(h http.Header, wanted string) error {
 	near := NearHeader(h, wanted)
 	if near == "" {
@@ -43,10 +42,10 @@ func headerFault(h http.Header, wanted string) error {
 	})
 }
 
-// plainHeaders are headers of every request, which are nobody's misspelling.
+// plainHeaders are usual headers of requests, which are no misspellings.
 var plainHeaders = []string{"Accept", "Accept-Encoding", "Accept-Language", "Connection", "Content-Length", "Content-Type", "Cookie", "Host", "Origin", "Referer", "User-Agent"}
 
-// NearHeader returns the request's header that was probably meant to be the wanted one, "" if none was.
+// NearHeader returns the request's header that resembles the wanted one, "" if none does.
 func NearHeader(h http.Header, wanted string) string {
 	bare := func(name string) string { return strings.TrimPrefix(http.CanonicalHeaderKey(name), "X-") }
 	var found []string

@@ -20,20 +20,20 @@ const (
 	longestCard  = 19
 )
 
-// noCardNumber begins every fault of this kind.
+// noCardNumber begins the description of all these violations.
 const noCardNumber = "must not hold a card number"
 
-// scan says how a field is searched for card numbers (D21).
+// scan is the way that a field is searched for card numbers (D21).
 type scan int
 
 const (
 	scanText       scan = iota // any card number is refused
-	scanURL                    // the same, in the parts of a URL that are free text
+	scanURL                    // the same, in the free-text parts of a URL
 	scanIdentifier             // only a divided one: one in 23 numbers of 16 digits looks like a card
-	scanNothing                // the field has a form of its own
+	scanNothing                // none: the schema gives the field a form
 )
 
-// scans are the fields that are no free text. Elements of arrays are named like their array.
+// scans are the fields that are not free text. The path of an array's element is its array's.
 var scans = map[string]scan{
 	"$.paymentInstrument.number":            scanNothing,
 	"$.paymentMethodToken":                  scanNothing,
@@ -58,14 +58,14 @@ var scans = map[string]scan{
 	"$.order.lineItems.productData.manufacturerPartNumber": scanIdentifier,
 }
 
-// place is where a value stands in a tree. It is written out only where a violation is.
+// place is the place of a value in a tree. Its path is made only for a violation.
 type place struct {
 	parent *place
 	name   string // of a field; "" for an element
 	index  int
 }
 
-// path writes the place as violations do; without indexes as notFreeText does.
+// path returns the path of the place, with indexes for violations, without for scans.
 func (p *place) path(indexes bool) string {
 	switch {
 	case p == nil:
@@ -79,7 +79,7 @@ func (p *place) path(indexes bool) string {
 	}
 }
 
-// inMetadata reports whether the place is in metadata, where numbers are free text too.
+// inMetadata reports whether the place is in metadata, where numbers are searched, too.
 func (p *place) inMetadata() bool {
 	for ; p != nil; p = p.parent {
 		if p.name == "metadata" {
@@ -97,7 +97,7 @@ func (p *place) isOptions() bool {
 	return p.name == options.name && p.parent != nil && p.parent.name == options.parent.name && p.parent.parent == nil
 }
 
-// ofText refuses card numbers (D21), wherever they stand, and in names. Options are left to ofOptions.
+// ofText adds a violation for each card number in texts and names (D21). ofOptions searches the options.
 func (v *Violations) ofText(at *place, value any) {
 	switch value := value.(type) {
 	case map[string]any:
@@ -134,7 +134,7 @@ func (v *Violations) ofText(at *place, value any) {
 	}
 }
 
-// ofExactNumber refuses a number of options that is a card number as it is written, or as a whole number: 4.111e15.
+// ofExactNumber refuses a number of options that is a card number in its text, or as a whole number: 4.111e15.
 func (v *Violations) ofExactNumber(at *place, text string) {
 	digits, _ := integer(text, longestCard)
 	if fault := cmp.Or(cardFault(text, scanText), cardFault(digits, scanText)); fault != "" {
@@ -142,7 +142,7 @@ func (v *Violations) ofExactNumber(at *place, text string) {
 	}
 }
 
-// cardFault says why a text is taken for one that holds a card number, "" if it is not. The number is not repeated.
+// cardFault returns the violation of a text that holds a card number, "" if it holds none. It does not repeat the number.
 func cardFault(text string, how scan) string {
 	if len(text) < shortestCard || how == scanNothing {
 		return ""
@@ -166,11 +166,10 @@ func cardFault(text string, how scan) string {
 	return ""
 }
 
-// urlDecodings is how often a URL is percent-decoded to look for card numbers.
+// urlDecodings is the number of times that a URL is percent-decoded to search it.
 const urlDecodings = 3
 
-// urlTexts returns the parts of a URL that are free text, as they are written, and as they read once or more often decoded.
-// Full-width digits are digits.
+// urlTexts returns the free-text parts of a URL, as sent and after each decoding. Full-width digits become digits.
 func urlTexts(text string) (texts []string) {
 	for range urlDecodings {
 		texts = append(texts, urlParts(norm.NFKC.String(text))...)

@@ -10,7 +10,7 @@ import (
 	"payledger/domain"
 )
 
-// describe says what a schema's rule wants; it never repeats the value.
+// describe returns the requirement of a schema's rule; it never repeats the value.
 func describe(e *openapi3.SchemaError) string {
 	s := e.Schema
 	if n, is := e.Value.(float64); is && s.Max != nil && *s.Max == float64(domain.MaxAmount) && n > *s.Max {
@@ -63,7 +63,7 @@ func typeName(s *openapi3.Schema) string {
 	}
 }
 
-// minorUnits says how an amount is written, where a text or a fraction was sent for one (§2.1).
+// minorUnits returns a hint about amounts where a text or a fraction was sent for one (§2.1).
 func minorUnits(e *openapi3.SchemaError) string {
 	if !strings.Contains(strings.ToLower(e.Schema.Description), "minor units") {
 		return ""
@@ -71,7 +71,7 @@ func minorUnits(e *openapi3.SchemaError) string {
 	return amountHint(e.Value)
 }
 
-// amountHint says how an amount is written that was sent as value: 10.50, "10.50".
+// amountHint returns a hint about amounts for a value like 10.50 or "10.50".
 func amountHint(value any) string {
 	switch value := value.(type) {
 	case string:
@@ -99,7 +99,7 @@ func bounds(s *openapi3.Schema) string {
 	}
 }
 
-// anyName joins the types that a value may have: "a string, an integer or true or false".
+// anyName joins the types that a value may have: "a string, or an integer, or true or false".
 func anyName(any openapi3.SchemaRefs) string {
 	names := make([]string, len(any))
 	for i, s := range any {
@@ -108,7 +108,7 @@ func anyName(any openapi3.SchemaRefs) string {
 	return strings.Join(names, ", or ")
 }
 
-// enumShown is how many values a description lists; longer enumerations are named by their description.
+// enumShown is the number of values up to which a description lists an enumeration; longer ones are named by their description.
 const enumShown = 20
 
 func enumName(s *openapi3.Schema) string {
@@ -124,7 +124,7 @@ func enumName(s *openapi3.Schema) string {
 	return "one of " + strings.Join(names, ", ")
 }
 
-// formName is the schema's description, as the rest of a sentence.
+// formName returns the schema's description as the rest of a sentence.
 func formName(s *openapi3.Schema) string {
 	if s.Description == "" {
 		return "of another form"

@@ -10,8 +10,9 @@
 // What it must not know: who calls, what a handler does with the request, the HTTP status of an error.
 //
 // Design notes:
-//   - A body is parsed once, by a parser of our own: encoding/json's token stream took 30 µs for a payment with all fields
-//     (this parser 7 µs), accepts half a surrogate pair, and does not report where a number was written with a fraction.
+//   - A body is parsed once, by a parser of our own: for a payment with all fields encoding/json's tokens take 42 µs and its maps
+//     20 µs, this parser 10 µs (busy machine), of 70 µs in all. encoding/json also accepts half a surrogate pair and repeated keys,
+//     and its offsets differ for escapes. encoding/json/v2 still needs a GOEXPERIMENT.
 //   - kin-openapi then holds the tree to the schema and collects every violation. It compares float64s. A whole number within
 //     the limits is exact there; any other number becomes a fraction or too large (number.go), so that nothing is rounded into
 //     validity. A whole number that is written 1.0 or 1e3 is decoded as 1 and 1000.

@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// ExactTree reads a JSON object. Its numbers are json.Number: they keep the digits that were written.
+// ExactTree reads a JSON object. Its numbers are json.Number, which keep their text.
 func ExactTree(text []byte) (tree map[string]any, err error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
@@ -27,8 +27,8 @@ func ExactText(tree map[string]any) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// DropNulls takes the fields away that are null: they mean absent (D21). In a change they clear (D4), and mean absent only
-// in the elements of arrays, which are new.
+// DropNulls removes the fields that are null: they mean absent (D21). In a change they clear a field (D4), and mean absent only in
+// the elements of arrays, which are new.
 func (d *Document) DropNulls(change bool) error {
 	if !withoutNulls(d.Tree, change) {
 		return nil
@@ -42,7 +42,7 @@ func (d *Document) DropNulls(change bool) error {
 	return err
 }
 
-// withoutNulls takes the null fields out of a tree, but for those that clear; it reports whether there were any.
+// withoutNulls removes the null fields of a tree, but for those that clear, and reports whether there were any.
 func withoutNulls(tree any, clears bool) (some bool) {
 	switch tree := tree.(type) {
 	case map[string]any:

@@ -8,11 +8,11 @@ import (
 	"payledger/domain"
 )
 
-// plainDigits is how many characters of an integer fit a float64 without a second look.
+// plainDigits is the length up to which every integer is exact as a float64.
 const plainDigits = 15
 
-// number reads a number. The schema looks at float64s, so it must never see a whole number where a fraction
-// was sent, nor another integer than the one sent, within the limits of the contract (§8).
+// number reads a number. The schema compares float64s: within the limits of the contract (§8) it must never see a whole number for
+// a fraction, nor a different integer.
 func (p *parser) number() (any, error) {
 	start := p.at
 	plain, ok := p.skipNumber()
@@ -37,7 +37,7 @@ func (p *parser) number() (any, error) {
 	return approximate(digits), nil
 }
 
-// skipNumber moves behind a number of RFC 8259's grammar; plain is one without fraction and exponent.
+// skipNumber skips a number of RFC 8259's grammar; plain reports that it has no fraction and no exponent.
 func (p *parser) skipNumber() (plain, ok bool) {
 	p.skip("-")
 	if !p.skip("0") && p.skipDigits() == 0 {
@@ -59,7 +59,7 @@ func (p *parser) skipNumber() (plain, ok bool) {
 	return plain, true
 }
 
-// skip moves over one byte of the set, if it stands there.
+// skip skips one byte of the set if it is the next.
 func (p *parser) skip(set string) bool {
 	if p.at >= len(p.text) || strings.IndexByte(set, p.text[p.at]) < 0 {
 		return false
@@ -76,20 +76,20 @@ func (p *parser) skipDigits() (n int) {
 	return n
 }
 
-// numberKind is what a number is whatever way it is written.
+// numberKind classifies a number by its value.
 type numberKind int
 
 const (
 	whole    numberKind = iota
-	fraction            // has digits behind the point
-	tooLarge            // whole, and beyond every limit
+	fraction            // not whole
+	tooLarge            // whole, with too many digits
 )
 
-// maxDigits is the length of the largest integer that is looked at; MaxAmount has 16 digits.
+// maxDigits is the greatest number of digits of an integer; MaxAmount has 16.
 const maxDigits = 18
 
-// integer gives the digits of a number that is whole: "1000" for 1e3 and 1000.0. One of more than most digits is too large.
-// It does no arithmetic, so that 1e999999999 costs nothing.
+// integer returns the digits of a whole number: "1000" for 1e3 and 1000.0. A number of more than most digits is too large. It does
+// no arithmetic, so that 1e999999999 is cheap.
 func integer(text string, most int) (digits string, kind numberKind) {
 	sign, rest := "", text
 	if rest[0] == '-' {
@@ -121,17 +121,16 @@ func integer(text string, most int) (digits string, kind numberKind) {
 	return sign + significant + strings.Repeat("0", zeros), whole
 }
 
-// approximate is the nearest float64 that is not infinite.
+// approximate returns the nearest finite float64.
 func approximate(text string) float64 {
-	f, _ := strconv.ParseFloat(text, 64) // an error says out of range: ±Inf
+	f, _ := strconv.ParseFloat(text, 64) // out of range: ±Inf with an error
 	return max(-math.MaxFloat64, min(math.MaxFloat64, f))
 }
 
-// halves is below where float64s stop having halves.
+// halves is a bound up to which float64s have halves.
 const halves = 1 << 51
 
-// inexact is a float64 that stands for a number with a fraction. The nearest one may be whole
-// (9007199254740990.5); then one with a fraction stands for it.
+// inexact returns a float64 with a fraction for a number with a fraction, also where the nearest one is whole: 9007199254740990.5.
 func inexact(text string) float64 {
 	f := approximate(text)
 	if f == math.Trunc(f) && math.Abs(f) <= float64(domain.MaxAmount) {

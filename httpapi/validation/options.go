@@ -9,7 +9,7 @@ import (
 	"payledger/domain/session"
 )
 
-// options returns the options of the body's payment method as they are written there (D21), "" for none.
+// options returns the text of the options of the body's payment method (D21), "" for none.
 func (d *Document) options() domain.JSON {
 	method, _ := d.Tree["paymentMethod"].(map[string]any)
 	if method["options"] == nil {
@@ -18,15 +18,15 @@ func (d *Document) options() domain.JSON {
 	var body struct {
 		PaymentMethod domain.Preferences `json:"paymentMethod"`
 	}
-	_ = json.Unmarshal(d.Text, &body) // a field that does not fit is left out: the schema names it
+	_ = json.Unmarshal(d.Text, &body) // a field of another type is left out: the schema reports it
 	return body.PaymentMethod.Options
 }
 
-// maxOptionsBytes is the size of the largest options of a payment method, as they are stored (D21).
+// maxOptionsBytes is the greatest size of the stored options of a payment method (D21).
 const maxOptionsBytes = 8 << 10
 
-// ofOptions refuses card numbers in options and options that are too large (D21): in the text that would be stored, not in a
-// tree whose numbers are float64s. Those of a change are measured when they are merged: they may take fields away.
+// ofOptions refuses card numbers in options, and options that are too large (D21), in the text that would be stored. The options of a
+// change are measured when they are merged: they may remove fields.
 func (v *Violations) ofOptions(text domain.JSON, change bool) {
 	if text == "" {
 		return
@@ -42,7 +42,7 @@ func (v *Violations) ofOptions(text domain.JSON, change bool) {
 	v.ofText(options, value["options"])
 }
 
-// ofOptionsSize refuses options that are stored as a text that is too large.
+// OptionsSize refuses stored options that are too large.
 func (v *Violations) OptionsSize(stored domain.JSON) {
 	if len(stored) > maxOptionsBytes {
 		v.Add(options.path(true), fmt.Sprintf("must be at most %d bytes of JSON", maxOptionsBytes))
@@ -55,7 +55,7 @@ func Compact(m session.Method) session.Method {
 	return m
 }
 
-// compacted writes a JSON text without white space.
+// compacted returns a JSON text without white space.
 func compacted(text domain.JSON) domain.JSON {
 	var b bytes.Buffer
 	if text == "" || json.Compact(&b, []byte(text)) != nil {

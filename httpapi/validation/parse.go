@@ -7,16 +7,16 @@ import (
 	"unicode/utf8"
 )
 
-// maxNesting is how many objects and arrays may stand in one another (D1).
+// maxNesting is the greatest depth of nested objects and arrays (D1).
 const maxNesting = 32
 
-// Document is a parsed body: the tree that schema and rules look at, and the text that it is decoded from.
+// Document is a parsed body: the tree for schema and rules, and the text for decoding.
 type Document struct {
-	Tree map[string]any // with map[string]any, []any, string, float64, bool and nil inside
-	Text []byte         // the body; an integer written as 1.0 or 1e3 stands in it as 1 and 1000, but not in options (D21)
+	Tree map[string]any // of map[string]any, []any, string, float64, bool and nil
+	Text []byte         // the body, with integers written 1.0 or 1e3 rewritten as 1 and 1000, but not in options (D21)
 }
 
-// Reasons for MalformedJson; none repeats what was sent.
+// Reasons for MalformedJson; none repeats a part of the body.
 var (
 	errEmpty    = errors.New("it is empty")
 	errNoObject = errors.New("it is another JSON value")
@@ -27,8 +27,8 @@ var (
 	errDeep     = fmt.Errorf("it is nested deeper than %d", maxNesting)
 )
 
-// Parse parses exactly one JSON object (RFC 8259). It also refuses what encoding/json lets through:
-// a key that stands twice, deep nesting, text that is not UTF-8, half a surrogate pair.
+// Parse parses exactly one JSON object (RFC 8259). Unlike encoding/json it also refuses a repeated key, deep nesting, text that is
+// not UTF-8, and half a surrogate pair.
 func Parse(body []byte) (Document, error) {
 	if !utf8.Valid(body) {
 		return Document{}, errNotUTF8
@@ -51,14 +51,13 @@ func Parse(body []byte) (Document, error) {
 	return Document{Tree: tree, Text: p.rewritten()}, nil
 }
 
-// parser reads JSON in one pass. encoding/json's token stream takes five times as long and cannot tell
-// half of the above.
+// parser reads JSON in one pass.
 type parser struct {
 	text     []byte
 	at       int
 	edits    []edit
-	field    string // the field of the body that is being read
-	verbatim bool   // the options of the payment method are being read: their numbers stay as they are written (D21)
+	field    string // the current field of the body
+	verbatim bool   // in the options of the payment method, whose numbers keep their text (D21)
 }
 
 // edit replaces a part of the text.
@@ -67,7 +66,7 @@ type edit struct {
 	by       string
 }
 
-// rewritten is the text with the edits made.
+// rewritten returns the text with the edits.
 func (p *parser) rewritten() []byte {
 	if len(p.edits) == 0 {
 		return p.text
@@ -79,7 +78,7 @@ func (p *parser) rewritten() []byte {
 	return append(out, p.text[done:]...)
 }
 
-// next skips white space and gives the byte that stands there; 0 at the end.
+// next skips white space and returns the next byte; 0 at the end.
 func (p *parser) next() byte {
 	for p.at < len(p.text) {
 		switch c := p.text[p.at]; c {
@@ -92,7 +91,7 @@ func (p *parser) next() byte {
 	return 0
 }
 
-// wrong says where the text stops being JSON.
+// wrong returns the error for the current byte.
 func (p *parser) wrong() error {
 	if p.at >= len(p.text) {
 		return errTooEarly
@@ -100,7 +99,7 @@ func (p *parser) wrong() error {
 	return fmt.Errorf("it is no JSON at byte %d", p.at)
 }
 
-// take skips the byte c, which must be the next but for white space.
+// take skips white space and the byte c, which must follow.
 func (p *parser) take(c byte) error {
 	if p.next() != c {
 		return p.wrong()
@@ -207,7 +206,7 @@ func (p *parser) array(depth int) ([]any, error) {
 	}
 }
 
-// string reads a string, its quotes included.
+// string reads a string with its quotes.
 func (p *parser) string() (string, error) {
 	p.at++ // the opening quote
 	start := p.at
@@ -225,7 +224,7 @@ func (p *parser) string() (string, error) {
 	return "", p.wrong()
 }
 
-// escaped reads the rest of a string from its first backslash on; s is what stands before it.
+// escaped reads the rest of a string from its first backslash on; s is the part before it.
 func (p *parser) escaped(s []byte) (string, error) {
 	for p.at < len(p.text) {
 		c := p.text[p.at]
@@ -249,10 +248,10 @@ func (p *parser) escaped(s []byte) (string, error) {
 	return "", p.wrong()
 }
 
-// escapes are the characters behind a backslash that stand for another one.
+// escapes are the characters of short escapes: \n.
 var escapes = [256]rune{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
-// escape reads one escaped character; half a surrogate pair is none.
+// escape reads one escaped character, false for an invalid escape and half a surrogate pair.
 func (p *parser) escape() (rune, bool) {
 	p.at++ // the backslash
 	if p.at >= len(p.text) {

@@ -15,7 +15,7 @@ import (
 	"payledger/projections/history"
 )
 
-// queryViolations names every fault of the query parameters (D1).
+// queryViolations returns all violations of the query parameters (D1).
 func (o *Operation) queryViolations(r Request) Violations {
 	var found Violations
 	values, err := url.ParseQuery(r.Query)
@@ -46,7 +46,7 @@ func (o *Operation) queryViolations(r Request) Violations {
 	return found.sorted()
 }
 
-// ofValues holds a parameter with several values to its schema.
+// ofValues validates a parameter with several values.
 func (v *Violations) ofValues(name string, schema *openapi3.Schema, values []string) {
 	if schema.MaxItems != nil && uint64(len(values)) > *schema.MaxItems {
 		v.Add("$"+Member(name), fmt.Sprintf("must have at most %d values", *schema.MaxItems))
@@ -57,7 +57,7 @@ func (v *Violations) ofValues(name string, schema *openapi3.Schema, values []str
 	}
 }
 
-// ofValue holds one value of a parameter to its schema, and to its own rule if the schema has no fault to find.
+// ofValue validates one value of a parameter with its schema, and then with its own rule.
 func (v *Violations) ofValue(name string, schema *openapi3.Schema, text string) {
 	value := queryValue(text, schema.Type.Is("integer"))
 	var faults Violations
@@ -73,7 +73,7 @@ func (v *Violations) ofValue(name string, schema *openapi3.Schema, text string) 
 	}
 }
 
-// Separate takes apart the values of a parameter that may be repeated, joined by commas, or both (D11).
+// Separate returns the values of a parameter that may be repeated, joined by commas, or both (D11).
 func Separate(sent []string) (values []string) {
 	for _, joined := range sent {
 		values = append(values, strings.Split(joined, ",")...)
@@ -81,7 +81,7 @@ func Separate(sent []string) (values []string) {
 	return values
 }
 
-// queryRules are the rules of single parameters that their schemas cannot say.
+// queryRules are the rules of single parameters that their schemas cannot express.
 var queryRules = map[string]func(*Violations, string){
 	"at": func(v *Violations, text string) {
 		if _, err := history.ParseAt(text); err != nil {
@@ -99,17 +99,17 @@ var queryRules = map[string]func(*Violations, string){
 	},
 }
 
-// dateRule: D1.
+// dateRule checks a date (D1).
 func dateRule(v *Violations, text string) {
 	if _, err := ParseTime(text); err != nil {
 		v.Add("$", "must be an RFC 3339 date, a + in it written as %2B")
 	}
 }
 
-// AmountBits is the size of a signed integer that holds every amount, and that a float64 holds exactly.
+// AmountBits is the size of a signed integer that holds every amount and is exact as a float64.
 const AmountBits = 54
 
-// queryValue reads a parameter as its schema's type.
+// queryValue converts a parameter to its schema's type.
 func queryValue(text string, integer bool) any {
 	if integer {
 		if n, err := strconv.ParseInt(text, 10, AmountBits); err == nil {
@@ -119,7 +119,7 @@ func queryValue(text string, integer bool) any {
 	return text
 }
 
-// unknownName says that a name is not known, and which one it looks like.
+// unknownName returns the violation of an unknown name, with the known name that it resembles.
 func unknownName(what, name string, known []string) string {
 	text := "is not a known " + what
 	if near := nearmiss.Of(name, known); near != "" {

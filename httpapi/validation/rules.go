@@ -28,7 +28,7 @@ func (v *Violations) Order(tree map[string]any) {
 // Limits of metadata (D4). Its size is that of the keys and the values, without JSON's own characters.
 const maxMetadataBytes = 4 << 10
 
-// emptyMetadataKey has an errorId of its own (D3), when nothing else is wrong.
+// emptyMetadataKey has an errorId of its own (D3) if it is the only violation.
 const emptyMetadataKey = "must not be empty as a key"
 
 // Metadata holds metadata to its limits (D4).
@@ -56,7 +56,7 @@ func (v *Violations) Metadata(metadata map[string]any) {
 	}
 }
 
-// lastYear is the last that RFC 3339 can write, 0 the first; an offset may lead beyond them.
+// lastYear is the last year of RFC 3339, 0 is the first; an offset may lead beyond them.
 const lastYear = 9999
 
 // ParseTime reads a date with any offset, or without one as UTC (D1).

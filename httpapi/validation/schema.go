@@ -8,8 +8,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// Operation is the part of openapi.yaml about the requests of one call: the published contract is the one that requests are held
-// to.
+// Operation is the part of openapi.yaml about the requests of one call.
 type Operation struct {
 	Method, Path string
 	Model        string                         // the name of the body's schema
@@ -40,14 +39,14 @@ func Operations(doc *openapi3.T) map[string]*Operation {
 	return all
 }
 
-// Request is the part of a request that an operation is checked with.
+// Request is the checked part of a request.
 type Request struct {
 	Query string // as it was sent
 	Body  Document
 	Rule  func(*Violations) // adds the violations that the schemas cannot express, of the body if there is one; nil: none
 }
 
-// Check holds query and body to the schemas and rules, and names every violation at once (D3).
+// Check validates query and body with the schemas and rules, and reports all violations at once (D3).
 func (o *Operation) Check(r Request) error {
 	query, body := o.queryViolations(r), Violations(nil)
 	if o.Body != nil {
@@ -72,5 +71,5 @@ func (o *Operation) bodyViolations(r Request) Violations {
 	return found.sorted()
 }
 
-// datesByRule leaves `format: date-time` to our own rules: a date may come without an offset (D1).
+// datesByRule leaves `format: date-time` to our own rules: a date may have no offset (D1).
 var datesByRule = openapi3.WithStringFormatValidator("date-time", openapi3.NewCallbackValidator(func(string) error { return nil }))

@@ -15,7 +15,7 @@ import (
 	"payledger/domain"
 )
 
-// ModelQuery and ModelHeaders name what violations are about, where it is not a body (D1, D9).
+// ModelQuery and ModelHeaders are the models of violations outside a body (D1, D9).
 const (
 	ModelQuery   = "QueryString"
 	ModelHeaders = "Headers"
@@ -29,7 +29,7 @@ func (v *Violations) Add(path, description string) {
 	*v = append(*v, domain.Violation{Path: path, Description: description})
 }
 
-// sorted gives them by path, each once.
+// sorted sorts the violations by path and removes repeated ones.
 func (v Violations) sorted() Violations {
 	slices.SortFunc(v, func(a, b domain.Violation) int {
 		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Description, b.Description))
@@ -37,7 +37,7 @@ func (v Violations) sorted() Violations {
 	return slices.Compact(v)
 }
 
-// ofSchema takes over what the schema found in tree, in our words.
+// ofSchema adds the violations that the schema found in tree, in our words.
 func (v *Violations) ofSchema(tree any, err error) {
 	if err == nil {
 		return
@@ -66,7 +66,7 @@ func (v *Violations) ofSchema(tree any, err error) {
 	}
 }
 
-// pathOf writes a pointer into tree as "$.order.lineItems[0].amount".
+// pathOf returns the path of a pointer into tree: "$.order.lineItems[0].amount".
 func pathOf(tree any, pointer []string) string {
 	var b strings.Builder
 	b.WriteByte('$')
@@ -88,7 +88,7 @@ func pathOf(tree any, pointer []string) string {
 	return b.String()
 }
 
-// nameShown is how many characters of an unknown field's name a path shows.
+// nameShown is the number of characters of an unknown field's name that a path shows.
 const nameShown = 64
 
 // member is a field's part of a path. A name that holds a card number is not echoed.
@@ -105,7 +105,7 @@ func Member(name string) string {
 	return "['" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(name) + "']"
 }
 
-// plainName tells a name that needs no quotes in a path, as all of ours.
+// plainName reports whether a name needs no quotes in a path.
 func plainName(name string) bool {
 	for i := range len(name) {
 		c := name[i]
@@ -116,7 +116,7 @@ func plainName(name string) bool {
 	return name != "" && len(name) <= nameShown && !(domain.MayHoldCardNumber(name))
 }
 
-// quoted takes the name out of the library's `property "x" is unsupported`.
+// quoted returns the name in the library's `property "x" is unsupported`.
 func quoted(reason string) string {
 	first, last := strings.IndexByte(reason, '"'), strings.LastIndexByte(reason, '"')
 	if first >= 0 && first < last {
@@ -135,7 +135,7 @@ type Invalid struct {
 func (e Invalid) Error() string   { return e.Query.Error() + "; " + e.Body.Error() }
 func (e Invalid) Unwrap() []error { return []error{e.Query, e.Body} }
 
-// Refuse makes one error of what is wrong with the query and with the body; nil when nothing is.
+// Refuse makes one error of the violations of query and body; nil when there are none.
 func Refuse(query Violations, model string, body Violations) error {
 	q, b := domain.Invalid(ModelQuery, query...), domain.Invalid(model, body...)
 	switch {

@@ -11,19 +11,19 @@ import (
 	"payledger/projections/paymentjson"
 )
 
-// Deliveries is the attempt log of webhooks (D18, D20). Unknown ids, and those of other accounts, are EntityNotFound.
+// Deliveries is the log of webhook deliveries (D18, D20). Unknown ids, and those of other accounts, are EntityNotFound.
 type Deliveries interface {
 	// List reads a page, newest first, at most limit, from a place on; nil is the newest end.
 	List(ctx context.Context, account domain.AccountID, f deliveries.Filter, from *deliveries.Place, limit int) (deliveries.Page, error)
 	Delivery(ctx context.Context, account domain.AccountID, id string) (deliveries.Detail, error)
-	// Resend makes an attempt and answers when it is over; a receiver that fails is no error.
+	// Resend makes an attempt and returns when it has ended; a receiver's failure is not an error.
 	Resend(ctx context.Context, account domain.AccountID, id string) (deliveries.Detail, error)
-	// StartReplay counts, and unless it is dry, starts.
+	// StartReplay counts the deliveries, and starts the replay unless it is dry.
 	StartReplay(ctx context.Context, q deliveries.ReplayRequest, dry bool) (deliveries.Replay, error)
 	Replay(ctx context.Context, account domain.AccountID, id string) (deliveries.Replay, error)
 }
 
-// deliveryAnswer is a webhook delivery as the list shows it.
+// deliveryAnswer is a webhook delivery in a list.
 type deliveryAnswer struct {
 	ID          string            `json:"id"`
 	EndpointID  domain.EndpointID `json:"endpointId"`
@@ -40,7 +40,7 @@ type deliveryAnswer struct {
 	Dropped     bool              `json:"dropped,omitempty"`
 }
 
-// attemptAnswer is one try to send.
+// attemptAnswer is one attempt of a delivery.
 type attemptAnswer struct {
 	Number     int              `json:"number"`
 	StartedAt  paymentjson.Time `json:"startedAt"`
@@ -124,7 +124,7 @@ func deliveryFilter(query url.Values) deliveries.Filter {
 	}
 }
 
-// deliveryRules: what the parameters of the list are to one another.
+// deliveryRules checks the period and the cursor.
 func deliveryRules(v *validation.Violations, c *request.Call) {
 	filter := deliveryFilter(c.Query)
 	v.Range(filter.From, filter.To)

@@ -24,7 +24,7 @@ type actionBody struct {
 	URL     string         `json:"url,omitempty"`
 }
 
-// workflowBody is what a workflow does, as it is sent and answered (D19).
+// workflowBody is the definition of a workflow, in requests and answers (D19).
 type workflowBody struct {
 	Name         string           `json:"name"`
 	Trigger      workflow.Trigger `json:"trigger"`
@@ -33,13 +33,13 @@ type workflowBody struct {
 	Actions      []actionBody     `json:"actions"`
 }
 
-// workflowRequest is the body of POST and PUT; without enabled a new one is, and an old one stays as it is.
+// workflowRequest is the body of POST and PUT. Without enabled a new workflow is enabled, and an old one keeps its state.
 type workflowRequest struct {
 	workflowBody
 	Enabled *bool `json:"enabled"`
 }
 
-// workflowAnswer is a workflow as it stands.
+// workflowAnswer is a workflow.
 type workflowAnswer struct {
 	ID      domain.WorkflowID `json:"id"`
 	Version int64             `json:"version"`
@@ -49,7 +49,7 @@ type workflowAnswer struct {
 	UpdatedAt paymentjson.Time `json:"updatedAt"`
 }
 
-// shareOf is a share in millionths; a whole number of them, or false.
+// shareOf returns a share in millionths, false when it is not a whole number of them.
 func shareOf(share float64) (int64, bool) {
 	_, decimals, _ := strings.Cut(strconv.FormatFloat(share, 'f', -1, 64), ".")
 	return int64(math.Round(share * workflow.WholeShare)), len(decimals) <= 6
@@ -128,10 +128,9 @@ func (h *Handlers) setEnabled(c *request.Call, enabled bool) (any, error) {
 	return renderWorkflow(changed), err
 }
 
-// workflowID is the workflow that the path names.
 func workflowID(c *request.Call) domain.WorkflowID { return domain.WorkflowID(c.Vars["id"]) }
 
-// workflow reads the workflow that the path names.
+// workflow reads the workflow of the path.
 func (h *Handlers) workflow(c *request.Call) (workflow.Workflow, error) {
 	all, err := h.Commands.Workflows(c.Ctx, c.Merchant.ID)
 	if err != nil {
@@ -144,7 +143,7 @@ func (h *Handlers) workflow(c *request.Call) (workflow.Workflow, error) {
 	return found, nil
 }
 
-// checkActions refuses addresses that requests must not go to; every connect checks them again (D18, D19).
+// checkActions refuses addresses that requests must not go to; each connection checks the address again (D18, D19).
 func (h *Handlers) checkActions(c *request.Call, actions []actionBody) error {
 	var faults []domain.Violation
 	for i, a := range actions {
@@ -161,11 +160,10 @@ func (h *Handlers) checkActions(c *request.Call, actions []actionBody) error {
 	return domain.Invalid(c.Model, faults...)
 }
 
-// workflowRules holds a workflow to what its schema cannot say: the aggregate's own rules, and the condition, which is
-// compiled (D19).
+// workflowRules adds the violations that the aggregate finds, and those of the condition, which the engine compiles (D19).
 func (h *Handlers) workflowRules(v *validation.Violations, c *request.Call) {
 	var body workflowRequest
-	_ = json.Unmarshal(c.Body.Text, &body) // what does not fit its field is left out: the schema names it
+	_ = json.Unmarshal(c.Body.Text, &body) // a field of another type is left out: the schema reports it
 	for i, a := range body.Actions {
 		if a.Share == nil {
 			continue
