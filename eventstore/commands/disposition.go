@@ -47,7 +47,7 @@ func (s *Service) applyNotification(ctx context.Context, account domain.AccountI
 // applyAnswer records the result of an operation. A result that contradicts the recorded result is rejected, whichever
 // node recorded that.
 func (s *Service) applyAnswer(ctx context.Context, tip eventstore.Tip[payment.State], payload processor.Notification) (disposition, error) {
-	revision, _ := revisionOf(payload)
+	revision, _ := tip.State.RevisionOf(payload.Key)
 	op, found := tip.State.Operation(revision)
 	if !found || op.Target.Processor != payload.Processor || op.Kind != payload.Kind || op.Refused || op.OutOfBandID != "" {
 		return disposition{refusal: fmt.Sprintf("The payment has no %s at %s under this key.", payload.Kind, payload.Processor)}, nil

@@ -4,11 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 
 	"payledger/domain"
 	"payledger/domain/inbox"
+	"payledger/domain/payment"
 	"payledger/domain/processor"
 	"payledger/eventstore"
 )
@@ -21,7 +20,7 @@ func (s *Service) Notify(ctx context.Context, requestID string, payload processo
 		return domain.Invalid("ProcessorNotification", domain.Violation{Path: "$.reference", Description: "is not an id that a payment here can have"})
 	}
 	if payload.Kind != processor.Dispute {
-		if _, ours := revisionOf(payload.Notification); !ours {
+		if _, ours := (payment.State{ID: payload.Reference}).RevisionOf(payload.Key); !ours {
 			return domain.Invalid("ProcessorNotification", domain.Violation{Path: "$.idempotencyKey", Description: "is not a key of the reference"})
 		}
 	}
@@ -157,11 +156,4 @@ func (s *Service) recordDisposition(ctx context.Context, tip eventstore.Tip[inbo
 		next = tip
 	}
 	return next, err
-}
-
-// revisionOf returns the revision in a notification's operation key (D14).
-func revisionOf(n processor.Notification) (uint64, bool) {
-	text, ours := strings.CutPrefix(string(n.Key), string(n.Reference)+".")
-	revision, err := strconv.ParseUint(text, 10, 64)
-	return revision, ours && err == nil
 }
