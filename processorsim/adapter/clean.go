@@ -11,31 +11,29 @@ import (
 	"payledger/domain"
 )
 
-// removed stands in place of what must not be kept.
+// removed replaces data that must not be stored.
 const removed = "(removed)"
 
-// secretParts are what a field's name holds, case, dashes and underscores aside, that has card data or personal data
-// whatever its value looks like.
+// secretParts are parts of names of fields with card data or personal data, without case, dashes and underscores.
 var secretParts = []string{
 	"cvv", "cvc", "securitycode", "cardverification", "pinblock", "track1", "track2", "trackdata",
 	"cardnumber", "primaryaccountnumber", "cardholdername", "email", "phone", "mobilenumber", "billingaddress", "shippingaddress",
 }
 
-// secretWords are those that are parts of harmless words: they count as words of their own.
+// secretWords are like secretParts, but count only as whole words.
 var secretWords = []string{"cid", "pin", "pan"}
 
-// harmless are names with such a part that only tell what a check ended with (§2.4).
+// harmless are names with such a part whose values are results of checks (§2.4).
 var harmless = []string{"cvvsource", "cvvresult"}
 
-// cleanBody takes card numbers, verification values and what tells of the customer out of a JSON body: it is kept for
-// ever. A body without them comes back as it is, unless it gives one name twice in an object: which of both counts is
-// not said, and what is kept is what is read.
+// cleanBody removes card numbers, verification values and personal data from a JSON body, which is stored for ever. A body
+// without them is returned unchanged, except that the last of two equal names in an object counts.
 func cleanBody(body []byte) (clean []byte, redacted bool) {
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.UseNumber()
 	var tree any
 	if err := decoder.Decode(&tree); err != nil {
-		return body, false // nor will it be taken
+		return body, false // it will be refused
 	}
 	if _, err := decoder.Token(); err != io.EOF {
 		return body, false
@@ -60,7 +58,7 @@ func tokens(text []byte) (n int) {
 	}
 }
 
-// cleaned returns a value without what must not be kept, and whether there was any.
+// cleaned returns a value without data that must not be stored, and whether there was any.
 func cleaned(v any) (any, bool) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -107,7 +105,7 @@ func cleanedObject(fields map[string]any) (any, bool) {
 // telling reports whether a text may hold a card number, or holds an e-mail address.
 func telling(text string) bool {
 	if digits := strings.TrimPrefix(text, "-"); strings.Trim(digits, "0123456789") == "" {
-		// An id, a time or an amount, of which one in ten has a right check digit.
+		// An id, a time or an amount; one in ten has a valid check digit.
 		return domain.ValidCardNumber(digits) || len(digits) == oldVisa && digits[0] == '4' && domain.Luhn(digits)
 	}
 	return strings.Contains(text, "@") || domain.MayHoldCardNumber(text)
@@ -116,8 +114,8 @@ func telling(text string) bool {
 // oldVisa is the length of the oldest numbers of Visa, in digits. They begin with 4, times in milliseconds with 1.
 const oldVisa = 13
 
-// ours are the fields that repeat ids of our own, whose letters and digits may look like much: card numbers are looked for
-// in them as in what merchants send (D21).
+// ours are the fields with ids of this ledger, which may resemble card numbers. They are checked like merchants' requests
+// (D21).
 var ours = []string{"reference", "idempotencyKey"}
 
 // nameWord is one word of a field's name, however its words are put together.

@@ -18,7 +18,7 @@ import (
 	"payledger/processorsim/protocol"
 )
 
-// Client speaks to the processors behind one base URL. It may be used from many goroutines.
+// Adapter calls the processors at one base URL. It is safe for concurrent use.
 type Adapter struct {
 	base string
 	http *http.Client
@@ -29,8 +29,8 @@ var (
 	_ processor.Disputes = (*Adapter)(nil)
 )
 
-// New makes a client of the processors at baseURL ("http://127.0.0.1:8090"). A nil httpClient means one
-// that is made for the purpose: a large pool of kept connections, and no time-out but the context's.
+// New returns an adapter of the processors at baseURL ("http://127.0.0.1:8090"). A nil httpClient means a client with a
+// large connection pool and no timeout except the context's.
 func New(baseURL string, httpClient *http.Client) (*Adapter, error) {
 	u, err := url.Parse(baseURL)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
@@ -42,7 +42,7 @@ func New(baseURL string, httpClient *http.Client) (*Adapter, error) {
 	return &Adapter{base: strings.TrimSuffix(baseURL, "/"), http: httpClient}, nil
 }
 
-// newHTTPClient keeps enough connections that the load of a busy service never waits for a handshake.
+// newHTTPClient returns a client with enough idle connections that a busy service never waits for a handshake.
 func newHTTPClient() *http.Client {
 	dialer := &net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second}
 	return &http.Client{
@@ -51,7 +51,7 @@ func newHTTPClient() *http.Client {
 			DialContext:         dialer.DialContext,
 			MaxIdleConns:        0, // bounded per host
 			MaxIdleConnsPerHost: 512,
-			IdleConnTimeout:     30 * time.Second, // below what servers keep, so that few dead ones are met
+			IdleConnTimeout:     30 * time.Second, // below servers' timeouts, so that few connections are dead
 			TLSHandshakeTimeout: 5 * time.Second,
 			DisableCompression:  true,
 		},
@@ -59,10 +59,10 @@ func newHTTPClient() *http.Client {
 	}
 }
 
-// Close closes kept connections.
+// Close closes idle connections.
 func (c *Adapter) Close() { c.http.CloseIdleConnections() }
 
-// Send performs op, or gives the result of the first send with its key. It is bounded by ctx alone.
+// Send performs op, or returns the result of the first send with its key. Only ctx bounds it.
 func (c *Adapter) Send(ctx context.Context, op processor.Operation) (processor.Answer, error) {
 	body, err := json.Marshal(op)
 	if err != nil {
@@ -84,12 +84,12 @@ func (c *Adapter) Send(ctx context.Context, op processor.Operation) (processor.A
 	return answer, nil
 }
 
-// Lookup asks what became of the operation sent under key.
+// Lookup returns the state of the operation with the key.
 func (c *Adapter) Lookup(ctx context.Context, name processor.Name, key domain.OperationKey) (processor.Lookup, error) {
 	return c.lookup(ctx, http.MethodGet, name, protocol.OperationPath(name, key))
 }
 
-// Fence makes the processor refuse key from now on, unless it has seen it; then it answers like Lookup.
+// Fence makes the processor refuse the key from now on. If it has seen the key before, Fence is Lookup.
 func (c *Adapter) Fence(ctx context.Context, name processor.Name, key domain.OperationKey) (processor.Lookup, error) {
 	return c.lookup(ctx, http.MethodPost, name, protocol.OperationPath(name, key)+"/fence")
 }
@@ -115,7 +115,7 @@ func (c *Adapter) lookup(ctx context.Context, method string, name processor.Name
 	return processor.Lookup{}, unknown("look-up at %s: state %q contradicts the answer", name, l.State)
 }
 
-// NotificationsSince lists what a processor told about disputes.
+// NotificationsSince returns a page of a processor's dispute notifications.
 func (c *Adapter) NotificationsSince(ctx context.Context, name processor.Name, since time.Time, after string) (processor.DisputePage, error) {
 	q := url.Values{}
 	if after != "" {
@@ -130,7 +130,7 @@ func (c *Adapter) NotificationsSince(ctx context.Context, name processor.Name, s
 	return c.disputes(r, name, protocol.MaxBody)
 }
 
-// disputes reads a list of what a processor told about disputes, of up to limit bytes.
+// disputes reads a list of dispute notifications of up to limit bytes.
 func (c *Adapter) disputes(r *http.Request, name processor.Name, limit int64) (processor.DisputePage, error) {
 	var list protocol.DisputeList
 	if err := c.doUpTo(r, &list, limit); err != nil {
@@ -148,7 +148,7 @@ func (c *Adapter) disputes(r *http.Request, name processor.Name, limit int64) (p
 	return page, nil
 }
 
-// check tells why an answer is no fact: it contradicts itself.
+// check returns an error if an answer contradicts itself.
 func check(a processor.Answer) error {
 	switch {
 	case a.At.IsZero():
@@ -184,10 +184,10 @@ func (c *Adapter) request(ctx context.Context, method, path string, body io.Read
 	return r, nil
 }
 
-// do sends r once and reads an answer of status 200 into the value given, or fails with ErrUnknown.
+// do sends r once and decodes an answer with status 200 into the given value, or returns ErrUnknown.
 func (c *Adapter) do(r *http.Request, into any) error { return c.doUpTo(r, into, protocol.MaxBody) }
 
-// doUpTo is do for an answer of at most so many bytes.
+// doUpTo is do for an answer of at most limit bytes.
 func (c *Adapter) doUpTo(r *http.Request, into any, limit int64) error {
 	response, err := c.http.Do(r)
 	if err != nil {
@@ -209,7 +209,7 @@ func (c *Adapter) doUpTo(r *http.Request, into any, limit int64) error {
 	return nil
 }
 
-// refusal returns the code and message of an error body; nothing of a body that is none.
+// refusal returns the code and message of an error body; "" for any other body.
 func refusal(text []byte) string {
 	var body protocol.ErrorBody
 	if json.Unmarshal(text, &body) != nil || body.Error.Code == "" {
@@ -218,13 +218,12 @@ func refusal(text []byte) string {
 	return body.Error.Code + ": " + body.Error.Message
 }
 
-// unknown wraps processor.ErrUnknown; it keeps a %w of the format findable, so that context.Canceled is
-// still seen by who asks for it.
+// unknown wraps processor.ErrUnknown and the %w of the format, so that errors.Is finds context.Canceled.
 func unknown(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", processor.ErrUnknown, fmt.Errorf(format, args...))
 }
 
-// unreadable is unknown for what came, and not in a form that is understood.
+// unreadable is unknown for an answer that cannot be read.
 func unreadable(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", processor.ErrUnreadable, fmt.Errorf(format, args...))
 }

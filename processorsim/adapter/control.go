@@ -17,16 +17,14 @@ import (
 	"payledger/processorsim/protocol"
 )
 
-// Filter chooses lines of the books; zero values choose all. From and To are inclusive and concern
-// createdAt.
+// Filter selects lines of the books; zero values select all. From and To bound createdAt, both included.
 type Filter struct {
 	Reference domain.PaymentID
 	Processor processor.Name
 	From, To  time.Time
 }
 
-// Books reads the lines that f chooses, in order of creation (D14). Its errors are ErrUnknown too: half a
-// book is no book.
+// Books returns the lines that f selects, in order of creation (D14), or ErrUnknown without any.
 func (c *Adapter) Books(ctx context.Context, f Filter) ([]protocol.Line, error) {
 	q := url.Values{}
 	set := func(name, value string) {
@@ -82,8 +80,8 @@ func (c *Adapter) ClearFaults(ctx context.Context) error {
 	return c.control(ctx, http.MethodDelete, "/sim/faults", nil, &struct{}{})
 }
 
-// Act captures, refunds or voids at the processor behind the service's back (D14); amount nil means all
-// that is left. It gives the new line of the books.
+// Act captures, refunds or voids out of band (D14); amount nil means the whole amount left. It returns the new line of
+// the books.
 func (c *Adapter) Act(ctx context.Context, kind processor.Kind, reference domain.PaymentID, amount *domain.Amount) (protocol.Line, error) {
 	var line protocol.Line
 	body := struct {
@@ -101,14 +99,14 @@ func (c *Adapter) OpenDispute(ctx context.Context, order protocol.DisputeOrder) 
 	return opened, err
 }
 
-// ChangeDispute brings a dispute into another type or status, also into an impossible one.
+// ChangeDispute changes a dispute's type or status, even to an impossible one.
 func (c *Adapter) ChangeDispute(ctx context.Context, id string, change protocol.DisputeChange) (protocol.Dispute, error) {
 	var changed protocol.Dispute
 	err := c.control(ctx, http.MethodPatch, "/sim/disputes/"+url.PathEscape(id), change, &changed)
 	return changed, err
 }
 
-// Settle ends all that is pending, now, and tells how many operations that were.
+// Settle finishes all pending operations and returns their number.
 func (c *Adapter) Settle(ctx context.Context) (int, error) {
 	var done struct {
 		Settled int `json:"settled"`
@@ -117,7 +115,7 @@ func (c *Adapter) Settle(ctx context.Context) (int, error) {
 	return done.Settled, err
 }
 
-// control sends one order of the control API; a nil body sends none.
+// control sends a request of the control API; nil means no body.
 func (c *Adapter) control(ctx context.Context, method, path string, body, into any) error {
 	var reader io.Reader
 	if body != nil {

@@ -13,30 +13,30 @@ import (
 	"payledger/domain/processor"
 )
 
-// notice is what every processor tells of a dispute, as far as it is read: mapped, but not checked.
-type notice struct {
+// disputeFields are the mapped, unchecked fields of a dispute.
+type disputeFields struct {
 	processor.DisputeUpdate
 	currency string // as the processor spells it
-	// amount is in minor units, or decimal in major ones; the latter is "" where the former counts.
+	// amount is in minor units; decimal, if not "", is in major units and counts instead.
 	amount  int64
 	decimal string
-	// exponent is how many digits the processor takes minor units to have; nil where it does not say.
+	// exponent is the processor's number of digits of minor units; nil if absent.
 	exponent *int
 }
 
-// readers know each processor's words (D16). A word that is not listed gives an empty type or status.
-var readers = map[processor.Name]func(json.RawMessage) (notice, error){
+// readers map each processor's terms (D16). An unlisted term gives an empty type or status.
+var readers = map[processor.Name]func(json.RawMessage) (disputeFields, error){
 	processor.Adyen: readAdyen, processor.Braintree: readBraintree, processor.Checkout: readCheckout,
 	processor.PayPal: readPayPal, processor.Stripe: readStripe, processor.Worldpay: readWorldpay,
 }
 
-// schemeCode is what a card scheme's reason code looks like.
+// schemeCode is the form of a card scheme's reason code.
 var schemeCode = regexp.MustCompile(`^[A-Za-z0-9.]{1,16}$`)
 
-// maxWording bounds a processor's own words, in bytes.
+// maxWording bounds a processor's wording in bytes.
 const maxWording = 500
 
-// readDispute maps a dispute to the words of the contract. No error text repeats what was told.
+// readDispute maps a dispute to the contract's terms. No error text repeats a value of the body.
 func readDispute(name processor.Name, body json.RawMessage) (*processor.DisputeUpdate, error) {
 	n, err := readers[name](body)
 	if err != nil {
@@ -48,7 +48,7 @@ func readDispute(name processor.Name, body json.RawMessage) (*processor.DisputeU
 	if !years(d.ChallengeBy) {
 		d.ChallengeBy = time.Time{}
 	}
-	if d.TransactionID == removed { // it looks like a card number: what we know of the payment stands in for it
+	if d.TransactionID == removed { // it resembles a card number; the payment's transaction replaces it
 		d.TransactionID = ""
 	}
 	switch {
@@ -75,22 +75,21 @@ func readDispute(name processor.Name, body json.RawMessage) (*processor.DisputeU
 }
 
 // minor returns the amount in minor units of ISO 4217.
-func (n notice) minor() (domain.Amount, bool) {
+func (n disputeFields) minor() (domain.Amount, bool) {
 	amount, fits := domain.Amount(n.amount), true
 	switch {
 	case n.decimal != "":
 		amount, fits = parseAmount(n.decimal, n.Currency)
 	case n.exponent != nil && *n.exponent != n.Currency.Digits():
-		return 0, false // not the minor units that we mean
+		return 0, false // not ISO 4217 minor units
 	}
 	return amount, fits && amount >= 0 && amount <= domain.MaxAmount
 }
 
-// years reports whether RFC 3339 can write a time, and a dispute can have it.
+// years reports whether a time is possible for a dispute and in RFC 3339.
 func years(t time.Time) bool { return t.Year() >= 2000 && t.Year() <= 9999 }
 
-// readTime reads a time of a layout; zero for what is none. A deadline that is none counts as not given: the dispute is
-// told of all the same.
+// readTime parses a time of a layout; zero if invalid. An invalid deadline counts as absent; the dispute is still read.
 func readTime(layout, text string) time.Time {
 	at, err := time.Parse(layout, text)
 	if err != nil {
@@ -99,7 +98,7 @@ func readTime(layout, text string) time.Time {
 	return at
 }
 
-// endOf is the last second of a day: a deadline that is a date alone.
+// endOf returns the last second of a day, for deadlines without a time.
 func endOf(day time.Time) time.Time {
 	if day.IsZero() {
 		return day

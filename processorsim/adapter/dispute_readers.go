@@ -8,7 +8,7 @@ import (
 	"payledger/domain/processor"
 )
 
-func readAdyen(body json.RawMessage) (notice, error) {
+func readAdyen(body json.RawMessage) (disputeFields, error) {
 	var w struct {
 		ID       string `json:"disputePspReference"`
 		Merchant string `json:"merchantAccountCode"`
@@ -25,13 +25,13 @@ func readAdyen(body json.RawMessage) (notice, error) {
 		Deadline string    `json:"defensePeriodEndsAt"`
 	}
 	err := json.Unmarshal(body, &w)
-	return notice{DisputeUpdate: processor.DisputeUpdate{
+	return disputeFields{DisputeUpdate: processor.DisputeUpdate{
 		ID: w.ID, MerchantID: w.Merchant, TransactionID: w.Payment, Type: types[processor.Adyen][w.Type],
 		Status: statuses[processor.Adyen][w.Status], ReasonCode: w.Code, Wording: w.Reason, ChallengeBy: readTime(time.RFC3339Nano, w.Deadline), At: w.Date,
 	}, amount: w.Amount.Value, currency: w.Amount.Currency}, err
 }
 
-func readBraintree(body json.RawMessage) (notice, error) {
+func readBraintree(body json.RawMessage) (disputeFields, error) {
 	var w struct {
 		ID          string `json:"id"`
 		Merchant    string `json:"merchant_account_id"`
@@ -48,14 +48,14 @@ func readBraintree(body json.RawMessage) (notice, error) {
 		ReplyBy  string    `json:"reply_by_date"`
 	}
 	err := json.Unmarshal(body, &w)
-	return notice{DisputeUpdate: processor.DisputeUpdate{
+	return disputeFields{DisputeUpdate: processor.DisputeUpdate{
 		ID: w.ID, MerchantID: w.Merchant, TransactionID: w.Transaction.ID, Type: types[processor.Braintree][w.Kind],
 		Status: statuses[processor.Braintree][w.Status], ReasonCode: strings.ReplaceAll(w.Code, "_", "."), Wording: w.Reason,
 		ChallengeBy: endOf(readTime(time.DateOnly, w.ReplyBy)), At: w.Updated,
 	}, decimal: orNone(w.Amount), currency: w.Currency}, err
 }
 
-func readCheckout(body json.RawMessage) (notice, error) {
+func readCheckout(body json.RawMessage) (disputeFields, error) {
 	var w struct {
 		ID       string    `json:"id"`
 		Entity   string    `json:"entity_id"`
@@ -70,14 +70,14 @@ func readCheckout(body json.RawMessage) (notice, error) {
 		Deadline string    `json:"evidence_required_by"`
 	}
 	err := json.Unmarshal(body, &w)
-	return notice{DisputeUpdate: processor.DisputeUpdate{
+	return disputeFields{DisputeUpdate: processor.DisputeUpdate{
 		ID: w.ID, MerchantID: w.Entity, TransactionID: w.Payment, Type: types[processor.Checkout][w.Stage],
 		Status: statuses[processor.Checkout][w.Status], ReasonCode: w.Code, Wording: w.Category,
 		ChallengeBy: readTime(time.RFC3339, w.Deadline), At: w.Updated,
 	}, amount: w.Amount, currency: w.Currency}, err
 }
 
-func readPayPal(body json.RawMessage) (notice, error) {
+func readPayPal(body json.RawMessage) (disputeFields, error) {
 	var w struct {
 		ID     string `json:"dispute_id"`
 		Seller struct {
@@ -101,7 +101,7 @@ func readPayPal(body json.RawMessage) (notice, error) {
 		Due     string    `json:"seller_response_due_date"`
 	}
 	err := json.Unmarshal(body, &w)
-	n := notice{DisputeUpdate: processor.DisputeUpdate{
+	n := disputeFields{DisputeUpdate: processor.DisputeUpdate{
 		ID: w.ID, MerchantID: w.Seller.Merchant, Type: types[processor.PayPal][w.Stage], Status: statuses[processor.PayPal][w.Status],
 		ReasonCode: w.Code[strings.LastIndex(w.Code, "/")+1:], Wording: w.Reason,
 		ChallengeBy: readTime(time.RFC3339Nano, w.Due), At: w.Updated,
@@ -115,7 +115,7 @@ func readPayPal(body json.RawMessage) (notice, error) {
 	return n, err
 }
 
-func readStripe(body json.RawMessage) (notice, error) {
+func readStripe(body json.RawMessage) (disputeFields, error) {
 	var w struct {
 		ID       string `json:"id"`
 		Account  string `json:"account"`
@@ -131,7 +131,7 @@ func readStripe(body json.RawMessage) (notice, error) {
 		} `json:"evidence_details"`
 	}
 	err := json.Unmarshal(body, &w)
-	n := notice{DisputeUpdate: processor.DisputeUpdate{
+	n := disputeFields{DisputeUpdate: processor.DisputeUpdate{
 		ID: w.ID, MerchantID: w.Account, TransactionID: w.Charge, Type: processor.Chargeback, ReasonCode: w.Code, Wording: w.Reason,
 		At: time.UnixMicro(w.Updated),
 	}, amount: w.Amount, currency: w.Currency}
@@ -148,7 +148,7 @@ func readStripe(body json.RawMessage) (notice, error) {
 	return n, err
 }
 
-func readWorldpay(body json.RawMessage) (notice, error) {
+func readWorldpay(body json.RawMessage) (disputeFields, error) {
 	var w struct {
 		ID          string `json:"caseNumber"`
 		Merchant    string `json:"merchantCode"`
@@ -166,14 +166,14 @@ func readWorldpay(body json.RawMessage) (notice, error) {
 		Respond string `json:"respondBy"`
 	}
 	err := json.Unmarshal(body, &w)
-	return notice{DisputeUpdate: processor.DisputeUpdate{
+	return disputeFields{DisputeUpdate: processor.DisputeUpdate{
 		ID: w.ID, MerchantID: w.Merchant, TransactionID: w.Transaction, Type: types[processor.Worldpay][w.Stage],
 		Status: statuses[processor.Worldpay][w.Event], ReasonCode: strings.TrimPrefix(w.Reason, "RC-"), Wording: w.Text,
 		ChallengeBy: endOf(readTime("02/01/2006", w.Respond)), At: readTime("02/01/2006 15:04:05.999999", w.Date),
 	}, amount: w.Value.Amount, exponent: w.Value.Exponent, currency: w.Value.Currency}, err
 }
 
-// orNone keeps an amount that is missing from reading as one.
+// orNone returns "" for a missing amount.
 func orNone(decimal string) string {
 	if decimal == "" {
 		return "none"

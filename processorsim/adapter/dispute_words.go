@@ -7,8 +7,8 @@ type (
 	statusWords map[string]processor.DisputeStatus
 )
 
-// types is what each processor's word for a stage means (D16). STRIPE's are the beginnings of its statuses; without
-// one it is a chargeback.
+// types maps each processor's terms for stages (D16). STRIPE's are prefixes of its statuses; without a prefix the stage is
+// a chargeback.
 var types = map[processor.Name]typeWords{
 	processor.Adyen:     {"RequestForInformation": processor.Retrieval, "Chargeback": processor.Chargeback, "SecondChargeback": processor.Prearbitration},
 	processor.Braintree: {"retrieval": processor.Retrieval, "chargeback": processor.Chargeback, "pre_arbitration": processor.Prearbitration},
@@ -18,7 +18,7 @@ var types = map[processor.Name]typeWords{
 	processor.Worldpay:  {"RFI": processor.Retrieval, "CHARGEBACK": processor.Chargeback, "PRE_ARB": processor.Prearbitration},
 }
 
-// statuses is what each processor's word for a status means.
+// statuses maps each processor's terms for statuses.
 var statuses = map[processor.Name]statusWords{
 	processor.Adyen: {
 		"Undefended": processor.DisputeOpen, "Accepted": processor.DisputeAccepted, "Pending": processor.DisputeChallenged,
@@ -43,7 +43,7 @@ var statuses = map[processor.Name]statusWords{
 	},
 }
 
-// outcomes is what a dispute that is RESOLVED at PAYPAL has ended with.
+// outcomes maps the outcomes of disputes that are RESOLVED at PAYPAL.
 var outcomes = statusWords{
 	"ACCEPTED": processor.DisputeAccepted, "NO_RESPONSE": processor.DisputeExpired, "CANCELED_BY_BUYER": processor.DisputeCancelled,
 	"RESOLVED_SELLER_FAVOUR": processor.DisputeWon, "RESOLVED_BUYER_FAVOUR": processor.DisputeLost,

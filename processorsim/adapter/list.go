@@ -17,8 +17,8 @@ import (
 	"payledger/processorsim/protocol"
 )
 
-// ByReference asks a processor for all operations of a payment, whoever asked for them, in order of creation. What
-// cannot be read is left out; then the error is ErrUnreadable.
+// ByReference returns all operations of a payment at a processor, out-of-band ones too, in order of creation. Unreadable
+// ones are left out, with the error ErrUnreadable.
 func (c *Adapter) ByReference(ctx context.Context, name processor.Name, reference domain.PaymentID) ([]processor.Record, error) {
 	r, err := c.request(ctx, http.MethodGet, protocol.OperationsPath(name)+"?reference="+url.QueryEscape(string(reference)), nil)
 	if err != nil {
@@ -48,7 +48,7 @@ func (c *Adapter) ByReference(ctx context.Context, name processor.Name, referenc
 	return records, nil
 }
 
-// readEntry reads one operation in the books.
+// readEntry reads one operation of a list.
 func readEntry(text []byte, name processor.Name) (processor.Record, error) {
 	var e protocol.Entry
 	if json.Unmarshal(text, &e) != nil {
@@ -57,8 +57,8 @@ func readEntry(text []byte, name processor.Name) (processor.Record, error) {
 	return e.Record(), checkEntry(e, name)
 }
 
-// Operations hands on all operations that a processor created from one time to another, both included, in order of
-// creation, one at a time. The zero time is no limit. An error after some of them says that more may follow.
+// Operations calls handle with each operation that a processor created between two times, both included, in order of
+// creation. A zero time is no limit. After an error the list may be incomplete.
 func (c *Adapter) Operations(ctx context.Context, name processor.Name, from, to time.Time, handle func(processor.Record) error) error {
 	q := url.Values{}
 	for limit, at := range map[string]time.Time{"from": from, "to": to} {
@@ -97,7 +97,7 @@ func (c *Adapter) Operations(ctx context.Context, name processor.Name, from, to 
 	}
 }
 
-// DisputesOf asks for everything that a processor told about the disputes of a payment, oldest first.
+// DisputesOf returns all notifications of a processor about disputes of a payment, oldest first.
 func (c *Adapter) DisputesOf(ctx context.Context, name processor.Name, reference domain.PaymentID) ([]processor.Notification, error) {
 	r, err := c.request(ctx, http.MethodGet, protocol.DisputesPath(name)+"?reference="+url.QueryEscape(string(reference)), nil)
 	if err != nil {
@@ -123,9 +123,8 @@ func (c *Adapter) DisputesOf(ctx context.Context, name processor.Name, reference
 	return told, nil
 }
 
-// DisputesTold hands on everything that a processor told about disputes, whether or not it was heard, of its own time
-// from one to another, both included, one at a time. The zero time is no limit. An error after some of them says that
-// more may follow.
+// DisputesTold calls handle with each dispute notification of a processor between two of its times, both included,
+// delivered or not. A zero time is no limit. After an error the list may be incomplete.
 func (c *Adapter) DisputesTold(ctx context.Context, name processor.Name, from, to time.Time, handle func(processor.Notification) error) error {
 	for cursor := ""; ; {
 		page, err := c.NotificationsSince(ctx, name, from, cursor)
@@ -152,10 +151,10 @@ func (c *Adapter) DisputesTold(ctx context.Context, name processor.Name, from, t
 	}
 }
 
-// states are those of an operation in the books (D14).
+// states are the states of listed operations (D14).
 var states = []processor.State{processor.Pending, processor.Succeeded, processor.Failed, processor.Declined}
 
-// checkEntry tells why an operation in the books is no fact.
+// checkEntry returns an error if a listed operation contradicts itself.
 func checkEntry(e protocol.Entry, name processor.Name) error {
 	switch {
 	case e.ID == "":

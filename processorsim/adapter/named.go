@@ -11,15 +11,15 @@ import (
 	"payledger/processorsim/protocol"
 )
 
-// fields are the fields that the protocol names in an object, by name; nil: a text, a number or a boolean. A list has
-// the fields of its elements.
+// fields are the fields of an object in the protocol, by name; nil: a string, a number or a boolean. A list has the fields
+// of its elements.
 type fields map[string]fields
 
-// operationFields are those of the result of an operation.
+// operationFields are the fields of an operation's result.
 var operationFields = fieldsOf(reflect.TypeFor[protocol.Notification]())
 
-// disputeFields are those of each processor's disputes (D16), the payment's reference included, which no reader needs.
-var disputeFields = map[processor.Name]fields{
+// disputeNames are the fields of each processor's disputes (D16), with the payment's reference, which no reader needs.
+var disputeNames = map[processor.Name]fields{
 	processor.Adyen: fieldsNamed("disputePspReference merchantAccountCode merchantReference paymentPspReference disputeType disputeStatus " +
 		"reason reasonCode disputedAmount.value disputedAmount.currency eventDate defensePeriodEndsAt"),
 	processor.Braintree: fieldsNamed("id merchant_account_id order_id transaction.id kind status reason reason_code amount_disputed " +
@@ -76,18 +76,17 @@ func fieldsFor(name processor.Name, notification any) fields {
 	if object["type"] != string(processor.Dispute) {
 		return operationFields
 	}
-	return fields{"id": nil, "processor": nil, "type": nil, "reference": nil, "dispute": disputeFields[name]}
+	return fields{"id": nil, "processor": nil, "type": nil, "reference": nil, "dispute": disputeNames[name]}
 }
 
-// splitBody divides a body into what the protocol names, which is kept in clear, and the rest, "" when there is none:
-// processors add fields as they please, and nobody knows whether those tell of a person. A body without any comes back
-// as it is.
+// splitBody splits a body into the fields of the protocol, which are stored in clear, and all others, "" if there are none:
+// they may be personal data. A body without others is returned unchanged.
 func splitBody(name processor.Name, body []byte) (named []byte, rest string) {
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.UseNumber()
 	var tree any
 	if decoder.Decode(&tree) != nil {
-		return nil, string(body) // it was read a moment ago
+		return nil, string(body) // it was decoded before
 	}
 	in, out := fieldsFor(name, tree).split(tree)
 	if out == nil {
@@ -96,8 +95,8 @@ func splitBody(name processor.Name, body []byte) (named []byte, rest string) {
 	return encoded(in), string(encoded(out))
 }
 
-// split divides a value into what is named and what is not; nil: nothing is. Names of fields that are not named are not
-// kept either.
+// split splits a value into the fields of the protocol and all others; nil: none. The names of other fields are removed,
+// too.
 func (f fields) split(value any) (named, rest any) {
 	switch value := value.(type) {
 	case map[string]any:
@@ -138,7 +137,7 @@ func (f fields) splitObject(object map[string]any) (named, rest any) {
 	return in, out
 }
 
-// splitList divides each element; what is not named stands at its element's place.
+// splitList splits each element. Both results keep the elements' places.
 func (f fields) splitList(list []any) (named, rest any) {
 	in, out, some := make([]any, len(list)), make([]any, len(list)), false
 	for i, value := range list {

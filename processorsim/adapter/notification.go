@@ -13,17 +13,16 @@ import (
 	"payledger/processorsim/protocol"
 )
 
-// Bounds of a processor's ids, in bytes: of its events and disputes, and of its transactions.
+// Maximum lengths in bytes of a processor's ids of events and disputes, and of transactions.
 const (
 	maxNotificationID = 128
 	maxTransactionID  = 255
 )
 
-// ParseNotification reads what came to the notification URL of processor name (D14). Refused are, in this
-// order: what is not signed with secret (Unauthorized), what is larger than the protocol allows
-// (RequestTooLarge), what is not well formed or of another processor (MalformedJson). Fields that the
-// protocol does not name are tolerated, and come apart from the body. No error text repeats a value of the body. Card data
-// is taken out before anything is read. A dispute that cannot be read is no error: its notification tells why.
+// ParseNotification parses a request to the notification URL of processor name (D14). Errors, in this order: a wrong
+// signature (Unauthorized), a body above the protocol's limit (RequestTooLarge), a malformed body or another processor
+// (MalformedJson). Other fields than the protocol's are allowed and returned apart from the body. No error text repeats a
+// value of the body. Card data is removed first. An unreadable dispute is not an error: Unreadable has the reason.
 func ParseNotification(secret []byte, name processor.Name, header http.Header, body []byte) (processor.SignedNotification, error) {
 	if len(secret) == 0 || !protocol.Verify(secret, body, header.Get(protocol.HeaderSignature)) {
 		return processor.SignedNotification{}, domain.Refuse(domain.KindUnauthorized, domain.ReasonUnauthorized,
@@ -41,8 +40,8 @@ func ParseNotification(secret []byte, name processor.Name, header http.Header, b
 	return told, nil
 }
 
-// wire is a notification of either sort.
-type wire struct {
+// notificationBody is the body of a notification about an operation or a dispute.
+type notificationBody struct {
 	ID             string              `json:"id"`
 	Processor      processor.Name      `json:"processor"`
 	Type           processor.Kind      `json:"type"`
@@ -55,7 +54,7 @@ type wire struct {
 // readNotification reads a body without its card data.
 func readNotification(name processor.Name, body []byte) (processor.SignedNotification, error) {
 	clean, redacted := cleanBody(body)
-	var w wire
+	var w notificationBody
 	if json.Unmarshal(clean, &w) != nil {
 		return processor.SignedNotification{}, errors.New("it cannot be parsed")
 	}
@@ -77,8 +76,8 @@ func readNotification(name processor.Name, body []byte) (processor.SignedNotific
 	return told, nil
 }
 
-// checkNotification tells why a notification is no fact.
-func checkNotification(w wire, name processor.Name) error {
+// checkNotification returns an error if a notification contradicts itself.
+func checkNotification(w notificationBody, name processor.Name) error {
 	switch {
 	case !plainText(w.ID, maxNotificationID):
 		return errors.New("it has no id")
@@ -100,7 +99,7 @@ func checkNotification(w wire, name processor.Name) error {
 	return nil
 }
 
-// plainText reports whether a text is 1 to most visible ASCII characters.
+// plainText reports whether a text has 1 to most characters, all visible ASCII.
 func plainText(s string, most int) bool {
 	return s != "" && s != removed && len(s) <= most && strings.IndexFunc(s, func(r rune) bool { return r < '!' || r > '~' }) < 0
 }

@@ -12,7 +12,7 @@ import (
 	"payledger/domain/processor"
 )
 
-// DisputesPath is where processor name lists what it told about disputes.
+// DisputesPath returns the path of a processor's list of dispute notifications.
 func DisputesPath(name processor.Name) string {
 	return "/v1/processors/" + url.PathEscape(string(name)) + "/disputes"
 }
@@ -20,7 +20,7 @@ func DisputesPath(name processor.Name) string {
 // MaxDisputePage bounds a page of that list.
 const MaxDisputePage = 30
 
-// DisputeNotification tells of a dispute. Dispute is an object in the processor's own words.
+// DisputeNotification is a notification about a dispute. Dispute is an object in the processor's terms.
 type DisputeNotification struct {
 	ID        string           `json:"id"` // the same on every repeat
 	Processor processor.Name   `json:"processor"`
@@ -29,10 +29,10 @@ type DisputeNotification struct {
 	Dispute   json.RawMessage  `json:"dispute"`
 }
 
-// DisputeList is a page of what a processor told, oldest first: each as it was sent, or should have been.
+// DisputeList is a page of dispute notifications as sent, oldest first.
 type DisputeList struct {
 	Notifications []json.RawMessage `json:"notifications"`
-	Next          string            `json:"next"` // the cursor of the next page, also when that is empty so far
+	Next          string            `json:"next"` // the cursor of the next page, even if that is empty
 	More          bool              `json:"more"`
 }
 
@@ -44,7 +44,7 @@ type DisputeOrder struct {
 	Amount     *domain.Amount        `json:"amount,omitempty"`
 }
 
-// DisputeChange is `PATCH /sim/disputes/{id}`. It may order what no dispute can do: processors err too.
+// DisputeChange is `PATCH /sim/disputes/{id}`. Impossible changes are allowed: processors err, too.
 type DisputeChange struct {
 	Type   processor.DisputeType   `json:"type,omitempty"`
 	Status processor.DisputeStatus `json:"status"`
@@ -67,25 +67,25 @@ type Dispute struct {
 	UpdatedAt              time.Time               `json:"updatedAt"`
 }
 
-// reasonCode is what card schemes' codes look like: "10.4", "4837", "F29".
+// reasonCode is the form of card schemes' codes: "10.4", "4837", "F29".
 var reasonCode = regexp.MustCompile(`^[A-Za-z0-9.]{1,16}$`)
 
-// Check tells the first thing that is wrong with o.
+// Check returns an error for the first invalid field.
 func (o DisputeOrder) Check() error {
 	switch {
 	case !domain.ValidID(string(o.Reference)):
-		return fmt.Errorf("reference is not an id")
+		return fmt.Errorf("reference must be a payment id")
 	case !slices.Contains(processor.DisputeTypes, o.Type):
 		return fmt.Errorf("type must be one of %v", processor.DisputeTypes)
 	case !reasonCode.MatchString(o.ReasonCode):
-		return fmt.Errorf("reasonCode is not 1 to 16 letters, digits and dots")
+		return fmt.Errorf("reasonCode must be 1 to 16 letters, digits and dots")
 	case o.Amount != nil && (*o.Amount < 1 || *o.Amount > domain.MaxAmount):
-		return fmt.Errorf("amount is out of range")
+		return fmt.Errorf("amount must be from 1 to %d minor units", domain.MaxAmount)
 	}
 	return nil
 }
 
-// Check tells the first thing that is wrong with c.
+// Check returns an error for the first invalid field.
 func (c DisputeChange) Check() error {
 	switch {
 	case c.Type != "" && !slices.Contains(processor.DisputeTypes, c.Type):

@@ -1,9 +1,7 @@
-// Package protocol holds what both ends of the processor protocol and of the control API say on the
-// wire (D14), beyond the values of domain/processor: paths, headers, raw codes, the line of the books,
-// the fault, the notification, the error body.
+// Package protocol holds the messages of the processor protocol and of the control API (D14), beyond the values of
+// domain/processor: paths, headers, codes, lines of the books, faults, notifications, error bodies.
 //
-// What it must not know: HTTP servers and clients, files, clocks. The endpoints themselves are described
-// in package processorsim.
+// It must not know: HTTP servers and clients, files, clocks. Package simulator describes the endpoints.
 //
-// Design note: a package of its own, so that the client does not link the server.
+// Design note: adapter and simulator import this package and never each other, so the service does not link the server.
 package protocol

@@ -6,7 +6,7 @@ import "payledger/domain/processor"
 // processor.Answer.Code, with state FAILED). Declines carry the issuer's two characters instead (D13).
 type Code = string
 
-// Codes of requests that were not carried out: nothing follows from them about the payment (D8).
+// Codes of requests that were not carried out. They are no fact about the payment (D8).
 const (
 	CodeInvalidRequest   Code = "invalid_request"    // 400 or 422: a bug of the caller
 	CodeKeyReused        Code = "key_reused"         // 422: the key was used for another operation
@@ -25,9 +25,9 @@ const (
 	CodeFenced              Code = "fenced"                  // the key was fenced before the operation came
 	CodeParentNotFound      Code = "parent_not_found"        // no such transaction for this reference here
 	CodeCurrencyMismatch    Code = "currency_mismatch"       // not the authorization's currency
-	CodeInvalidAmount       Code = "invalid_amount"          // zero where something must move
+	CodeInvalidAmount       Code = "invalid_amount"          // zero where an amount is needed
 	CodeNotAuthorized       Code = "not_authorized"          // pending, declined, or waiting for the customer
-	CodeNoActionPending     Code = "no_action_pending"       // complete of what waits for nothing
+	CodeNoActionPending     Code = "no_action_pending"       // complete of an authorization without a required action
 	CodeAlreadyVoided       Code = "already_voided"          // the authorization was released
 	CodeAlreadyCaptured     Code = "already_captured"        // nothing left to release or to adjust
 	CodeAboveAuthorized     Code = "amount_above_authorized" // capture above the rest
@@ -44,7 +44,7 @@ type ErrorBody struct {
 	Error Error `json:"error"`
 }
 
-// Error says what is wrong with a request. It never repeats a value of the request's body.
+// Error is the reason why a request was not carried out. It never repeats a value of the request's body.
 type Error struct {
 	Code    Code   `json:"code"`
 	Message string `json:"message"`

@@ -32,17 +32,17 @@ var Kinds = []processor.Kind{
 // Fault is an order to misbehave: `POST /sim/faults`.
 type Fault struct {
 	Processor processor.Name `json:"processor,omitempty"` // empty: all
-	Operation processor.Kind `json:"operation,omitempty"` // empty: all; "dispute": what is told of disputes
+	Operation processor.Kind `json:"operation,omitempty"` // empty: all; "dispute": dispute notifications
 	Mode      Mode           `json:"mode"`
 	Rate      *float64       `json:"rate,omitempty"`    // share of operations hit, 0–1; nil: all
-	Count     *int           `json:"count,omitempty"`   // how many more times; nil: until cleared
-	DelayMs   int            `json:"delayMs,omitempty"` // latency: how long; reorder: how long at most
+	Count     *int           `json:"count,omitempty"`   // remaining hits; nil: until cleared
+	DelayMs   int            `json:"delayMs,omitempty"` // latency: the delay; reorder: its maximum
 }
 
-// maxDelayMs is one hour: far beyond every time-out of the service.
+// maxDelayMs is one hour, longer than every timeout of the service.
 const maxDelayMs = 3_600_000
 
-// Check tells the first thing that is wrong with f.
+// Check returns an error for the first invalid field.
 func (f Fault) Check() error {
 	switch {
 	case !slices.Contains(Modes, f.Mode):
@@ -52,7 +52,7 @@ func (f Fault) Check() error {
 	case f.Operation != "" && f.Operation != processor.Dispute && !slices.Contains(Kinds, f.Operation):
 		return fmt.Errorf("operation must be one of %v, or %s", Kinds, processor.Dispute)
 	case f.Operation == processor.Dispute && (f.Mode == TechnicalError || f.Mode == DropAfter):
-		return errors.New("what is told of a dispute can be lost (drop_before), late (latency), twice or reordered")
+		return errors.New("dispute notifications have the modes drop_before, latency, duplicate_notification and reorder only")
 	case f.Rate != nil && !(*f.Rate >= 0 && *f.Rate <= 1):
 		return errors.New("rate must be from 0 to 1")
 	case f.Count != nil && *f.Count < 1:

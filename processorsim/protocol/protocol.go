@@ -24,18 +24,17 @@ const (
 	MaxEntries = 8 << 20
 )
 
-// OperationsPath is where operations are sent to processor name.
+// OperationsPath returns the path of a processor's operations.
 func OperationsPath(name processor.Name) string {
 	return "/v1/processors/" + url.PathEscape(string(name)) + "/operations"
 }
 
-// OperationPath addresses one operation by its key.
+// OperationPath returns the path of one operation.
 func OperationPath(name processor.Name, key domain.OperationKey) string {
 	return OperationsPath(name) + "/" + url.PathEscape(string(key))
 }
 
-// Line is one operation in the books, as `GET /sim/books` gives it (D14). Amounts are minor units, times
-// are UTC.
+// Line is one operation of `GET /sim/books` (D14). Amounts are minor units, times are UTC.
 type Line struct {
 	ID                     string              `json:"id"`
 	Processor              processor.Name      `json:"processor"`
@@ -52,15 +51,14 @@ type Line struct {
 	ParentID               string              `json:"parentId,omitempty"`
 }
 
-// Entry is a line together with the answer it stands for, and for a capture whether it released the rest: what the
-// look-ups of many operations tell.
+// Entry is a line with its answer and, for a capture, whether it was final: the element of look-ups of many operations.
 type Entry struct {
 	Line
 	Final  bool             `json:"final,omitempty"`
 	Answer processor.Answer `json:"answer"`
 }
 
-// Record is the entry as the domain sees it.
+// Record returns the entry as a value of the domain.
 func (e Entry) Record() processor.Record {
 	return processor.Record{
 		ID: e.ID, Processor: e.Processor, MerchantID: e.ProcessorMerchantID, Reference: e.Reference, Kind: e.Operation,
@@ -74,8 +72,7 @@ type Entries struct {
 	Operations []Entry `json:"operations"`
 }
 
-// Notification tells the service the result of an operation that was answered PENDING. ID is the same
-// on every repeat of it.
+// Notification is the result of an operation that was answered PENDING. ID is the same on every repeat.
 type Notification struct {
 	ID             string              `json:"id"`
 	Processor      processor.Name      `json:"processor"`

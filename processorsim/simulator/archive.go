@@ -11,10 +11,10 @@ import (
 	"payledger/processorsim/simulator/books"
 )
 
-// Archive is the books of a simulator that does not run, for whoever wants to look at them.
+// Archive reads the books of a simulator that does not run.
 type Archive struct{ books *books.Books }
 
-// OpenArchive reads the books in dir. A simulator that runs on them is an error, as is damage anywhere but in a torn
+// OpenArchive reads the books in dir. It fails if a simulator uses them, or if they are damaged elsewhere than in a torn
 // last line.
 func OpenArchive(dir string) (*Archive, error) {
 	b, err := books.Read(dir)
@@ -30,7 +30,8 @@ func (a *Archive) ByReference(ctx context.Context, name processor.Name, referenc
 	return found, err
 }
 
-// Operations hands on what a processor created from one time to another, both included, in order of creation.
+// Operations calls handle with each operation that a processor created between two times, both included, in order of
+// creation.
 func (a *Archive) Operations(ctx context.Context, name processor.Name, from, to time.Time, handle func(processor.Record) error) error {
 	return a.read(ctx, books.Filter{Processor: name, From: from, To: to}, handle)
 }
@@ -44,9 +45,9 @@ func (a *Archive) read(ctx context.Context, f books.Filter, handle func(processo
 	})
 }
 
-// DisputesOf returns everything that a processor told about the disputes of a payment, oldest first.
+// DisputesOf returns all notifications of a processor about disputes of a payment, oldest first.
 func (a *Archive) DisputesOf(_ context.Context, name processor.Name, reference domain.PaymentID) ([]processor.Notification, error) {
-	told, err := a.books.ToldOf(name, reference)
+	told, err := a.books.ReportsOf(name, reference)
 	list := make([]processor.Notification, 0, len(told))
 	for _, t := range told {
 		list = append(list, notificationOf(t))
@@ -54,11 +55,11 @@ func (a *Archive) DisputesOf(_ context.Context, name processor.Name, reference d
 	return list, err
 }
 
-// DisputesTold hands on what a processor told about disputes, of its own time from one to another, both included,
-// oldest first.
+// DisputesTold calls handle with each dispute notification of a processor between two of its times, both included, oldest
+// first.
 func (a *Archive) DisputesTold(ctx context.Context, name processor.Name, from, to time.Time, handle func(processor.Notification) error) error {
 	for cursor := ""; ; {
-		page, more, _, err := a.books.ToldSince(name, from, cursor, protocol.MaxDisputePage)
+		page, more, _, err := a.books.ReportsSince(name, from, cursor, protocol.MaxDisputePage)
 		if err != nil {
 			return err
 		}
@@ -77,8 +78,8 @@ func (a *Archive) DisputesTold(ctx context.Context, name processor.Name, from, t
 	}
 }
 
-// notificationOf is what was told, in our words.
-func notificationOf(t books.Telling) processor.Notification {
+// notificationOf returns a report in the contract's terms.
+func notificationOf(t books.DisputeReport) processor.Notification {
 	d := t.Dispute
 	return processor.Notification{ID: t.ID, Processor: d.Processor, Kind: processor.Dispute, Reference: d.Reference, Dispute: &processor.DisputeUpdate{
 		ID: d.ID, MerchantID: d.ProcessorMerchantID, TransactionID: d.ProcessorTransactionID, Type: d.Type, Status: d.Status,

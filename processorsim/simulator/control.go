@@ -13,7 +13,7 @@ import (
 	"payledger/processorsim/simulator/books"
 )
 
-// postFault orders a misbehaviour (D14).
+// postFault sets a fault (D14).
 func (s *Simulator) postFault(w http.ResponseWriter, r *http.Request) error {
 	var fault protocol.Fault
 	if err := decode(r, &fault); err != nil {
@@ -39,7 +39,7 @@ func (s *Simulator) deleteFaults(w http.ResponseWriter, _ *http.Request) error {
 	return respond(w, struct{}{})
 }
 
-// act makes the handler of an act behind the service's back (D14): nobody is notified.
+// act returns the handler of an out-of-band operation (D14). It sends no notification.
 func (s *Simulator) act(kind processor.Kind) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		var body struct {
@@ -66,8 +66,7 @@ func (s *Simulator) act(kind processor.Kind) func(http.ResponseWriter, *http.Req
 	}
 }
 
-// postSettle ends everything that is pending, now (D14), and opens the disputes that are due later. The timers find
-// nothing left to do.
+// postSettle finishes all pending operations (D14) and opens the disputes that are due later.
 func (s *Simulator) postSettle(w http.ResponseWriter, _ *http.Request) error {
 	pending := s.books.Pending()
 	ids := make([]string, len(pending))
@@ -96,7 +95,7 @@ func (s *Simulator) getBooks(w http.ResponseWriter, r *http.Request) error {
 	return s.lines(w, filter, func(e protocol.Entry) any { return e.Line })
 }
 
-// lines streams the operations that the filter chooses.
+// lines streams the operations that the filter selects.
 func (s *Simulator) lines(w http.ResponseWriter, filter books.Filter, show func(protocol.Entry) any) error {
 	w.Header().Set("Content-Type", "application/jsonl")
 	lines := bufio.NewWriterSize(w, 64<<10)
@@ -108,7 +107,7 @@ func (s *Simulator) lines(w http.ResponseWriter, filter books.Filter, show func(
 		return encoder.Encode(show(e))
 	})
 	if err != nil && begun {
-		return cut(w) // half a book must not look like a whole one
+		return cut(w) // an incomplete list must not look complete
 	}
 	return errors.Join(err, lines.Flush())
 }

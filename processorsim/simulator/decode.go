@@ -15,14 +15,13 @@ import (
 	"payledger/processorsim/protocol"
 )
 
-// invalid refuses a request that can never be right. The message must not repeat a value of the body: it
-// may hold a card number.
+// invalid returns the error for an invalid request. The message must not repeat a value of the body, which may be a card
+// number.
 func invalid(message string) error {
 	return problem(http.StatusUnprocessableEntity, protocol.CodeInvalidRequest, message)
 }
 
-// readBody reads a whole body of bounded size. It must be read to its end before the server notices
-// that the client has gone away.
+// readBody reads a whole body of bounded size. The server notices a closed connection only after the end of the body.
 func readBody(r *http.Request) ([]byte, error) {
 	body, err := io.ReadAll(io.LimitReader(r.Body, protocol.MaxBody+1))
 	switch {
@@ -34,7 +33,7 @@ func readBody(r *http.Request) ([]byte, error) {
 	return body, nil
 }
 
-// decode reads a body that is one JSON object of the shape of into, and nothing else.
+// decode reads a body that is one JSON object with the fields of into, and nothing else.
 func decode(r *http.Request, into any) error {
 	body, err := readBody(r)
 	if err != nil {

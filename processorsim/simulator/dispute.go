@@ -28,11 +28,11 @@ func (s *Simulator) postDispute(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	s.notifier.tellDispute(told)
+	s.notifier.sendDispute(told)
 	return respond(w, told.Dispute)
 }
 
-// patchDispute changes a dispute, also in a way that is impossible (D14, D16).
+// patchDispute changes a dispute, even in an impossible way (D14, D16).
 func (s *Simulator) patchDispute(w http.ResponseWriter, r *http.Request) error {
 	var change protocol.DisputeChange
 	if err := decode(r, &change); err != nil {
@@ -45,19 +45,18 @@ func (s *Simulator) patchDispute(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	s.notifier.tellDispute(told)
+	s.notifier.sendDispute(told)
 	return respond(w, told.Dispute)
 }
 
-// getDisputes lists what a processor told about disputes, oldest first, whether or not it was heard: of one payment all
-// of it, else a page.
+// getDisputes lists dispute notifications, delivered or not, oldest first: all of one payment, else a page.
 func (s *Simulator) getDisputes(w http.ResponseWriter, r *http.Request) error {
 	name, _, err := target(r)
 	if err != nil {
 		return err
 	}
 	if reference := r.URL.Query().Get("reference"); reference != "" {
-		told, err := s.books.ToldOf(name, domain.PaymentID(reference))
+		told, err := s.books.ReportsOf(name, domain.PaymentID(reference))
 		if err != nil {
 			return err
 		}
@@ -67,7 +66,7 @@ func (s *Simulator) getDisputes(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	told, more, known, err := s.books.ToldSince(name, since, after, limit)
+	told, more, known, err := s.books.ReportsSince(name, since, after, limit)
 	if err != nil {
 		return err
 	}
@@ -77,7 +76,7 @@ func (s *Simulator) getDisputes(w http.ResponseWriter, r *http.Request) error {
 	return respond(w, disputeList(told, after, more))
 }
 
-func disputeList(told []books.Telling, next string, more bool) protocol.DisputeList {
+func disputeList(told []books.DisputeReport, next string, more bool) protocol.DisputeList {
 	list := protocol.DisputeList{Notifications: []json.RawMessage{}, Next: next, More: more}
 	for _, t := range told {
 		list.Notifications, list.Next = append(list.Notifications, disputeBody(t)), t.ID
@@ -101,8 +100,8 @@ func disputesAsked(r *http.Request) (since time.Time, after string, limit int, e
 	return since, q.Get("after"), limit, nil
 }
 
-// disputeBody is the notification of a dispute as it is sent: each processor has words of its own.
-func disputeBody(t books.Telling) json.RawMessage {
+// disputeBody returns the body of a dispute's notification in the processor's terms.
+func disputeBody(t books.DisputeReport) json.RawMessage {
 	body, err := json.Marshal(protocol.DisputeNotification{
 		ID: t.ID, Processor: t.Dispute.Processor, Type: processor.Dispute, Reference: t.Dispute.Reference, Dispute: dialect.Write(t.Dispute),
 	})
@@ -112,14 +111,14 @@ func disputeBody(t books.Telling) json.RawMessage {
 	return body
 }
 
-// awaitDisputes schedules the disputes that settlements have led to since it was last called (D13).
+// awaitDisputes schedules the disputes of settlements since its last call (D13).
 func (s *Simulator) awaitDisputes() {
 	for _, due := range s.books.NextDisputes() {
 		s.schedule.after(due.Wait(s.now()), func() { _, _ = s.openDisputes(due.ID) }) // it logs its error
 	}
 }
 
-// openDisputes opens disputes that are due and tells the service.
+// openDisputes opens due disputes and notifies the service.
 func (s *Simulator) openDisputes(ids ...string) (int, error) {
 	opened, err := s.books.OpenDue(ids...)
 	if err != nil {
@@ -127,7 +126,7 @@ func (s *Simulator) openDisputes(ids ...string) (int, error) {
 		return 0, err
 	}
 	for _, t := range opened {
-		s.notifier.tellDispute(t)
+		s.notifier.sendDispute(t)
 	}
 	return len(opened), nil
 }

@@ -44,20 +44,19 @@
 //
 // # Notifications
 //
-// What was answered PENDING ends 2 s later and is told to the operation's notifyUrl by POST:
+// A PENDING operation ends 2 s later. Its result is sent to its notifyUrl by POST:
 //
 //	X-Processor-Signature: hex HMAC-SHA256 of the raw body with Config.Secret
 //	{"id":"nt_…","processor":"ADYEN","type":"capture","idempotencyKey":"01abc.7","reference":"01abc","answer":{…}}
 //
-// type is the operation that has its result now. A dispute that opens or changes is told of where the service was last
-// asked to be told about its payment:
+// type is the operation. Changes of a dispute are sent to the newest notifyUrl of its payment:
 //
 //	{"id":"nt_…","processor":"ADYEN","type":"dispute","reference":"01abc","dispute":{…the processor's own words…}}
 //
-// and the same bodies stand in GET /v1/processors/NAME/disputes?since=&after=&limit=, oldest first, whether or not
-// they were heard: {"notifications":[…],"next":"nt_…","more":false}; with ?reference= alone all of one payment. Package
-// dialect has the words. Any 2xx ends it; else it is repeated after 1, 2, 4, 8, 16 and 32 s with the same id, then given
-// up. At least once: a restart may repeat one.
+// GET /v1/processors/NAME/disputes?since=&after=&limit= lists the same bodies, oldest first, delivered or not:
+// {"notifications":[…],"next":"nt_…","more":false}; with ?reference= alone all of one payment. Package dialect has their
+// terms. Any 2xx ends a notification; else it is repeated after 1, 2, 4, 8, 16 and 32 s with the same id. A restart may
+// repeat it.
 //
 // # Control API
 //
@@ -66,7 +65,7 @@
 //	DELETE /sim/faults    {}
 //	POST   /sim/capture, /sim/refund, /sim/void   {"reference","amount"?} → the new line; 422 when refused
 //	POST   /sim/disputes  {"reference","type","reasonCode","amount"?} → the dispute
-//	PATCH  /sim/disputes/{id}   {"type"?,"status"} → the dispute; what is impossible is told all the same
+//	PATCH  /sim/disputes/{id}   {"type"?,"status"} → the dispute; impossible changes are sent, too
 //	POST   /sim/settle    {"settled":N}: all that is pending ends now, and disputes open that would later
 //	GET    /sim/books?reference=&processor=&from=&to=   JSON lines, one per operation, by creation
 //

@@ -11,21 +11,21 @@ import (
 	"payledger/processorsim/protocol"
 )
 
-// faults holds the orders to misbehave, in the order in which they were given (D14).
+// faults holds the set faults, oldest first (D14).
 type faults struct {
 	random io.Reader
-	active atomic.Int64 // number of faults: none is the usual case, and costs no lock
+	active atomic.Int64 // number of faults; without any, no lock is needed
 
 	mu   sync.Mutex
 	list []protocol.Fault
 }
 
-// add takes a checked fault.
+// add adds a checked fault.
 func (f *faults) add(fault protocol.Fault) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if fault.Count != nil {
-		count := *fault.Count // counted down here, not in the caller's value
+		count := *fault.Count // a copy, which counts down
 		fault.Count = &count
 	}
 	f.list = append(f.list, fault)
@@ -54,12 +54,12 @@ func (f *faults) all() []protocol.Fault {
 	return list
 }
 
-// draw reports whether an operation of this kind at name meets a fault of mode, and uses it up by one.
+// draw returns the fault of a mode for an operation, and decrements its count; false if there is none.
 func (f *faults) draw(name processor.Name, kind processor.Kind, mode protocol.Mode) (protocol.Fault, bool) {
 	return f.drawFrom(name, kind, mode, false)
 }
 
-// drawNamed is draw for faults that name the kind: one of all operations does not fit.
+// drawNamed is draw for faults that name the kind.
 func (f *faults) drawNamed(name processor.Name, kind processor.Kind, mode protocol.Mode) (protocol.Fault, bool) {
 	return f.drawFrom(name, kind, mode, true)
 }
@@ -88,14 +88,14 @@ func (f *faults) drawFrom(name processor.Name, kind processor.Kind, mode protoco
 	return protocol.Fault{}, false
 }
 
-// hits throws the dice of a rate; nil always hits.
+// hits draws a random number against a rate; nil always hits.
 func (f *faults) hits(rate *float64) bool {
 	if rate == nil {
 		return true
 	}
 	var random [8]byte
 	if _, err := io.ReadFull(f.random, random[:]); err != nil {
-		return false // a source that has run dry: the books fail loudly at the next id
+		return false // without randomness the next id fails, too
 	}
 	return float64(binary.BigEndian.Uint64(random[:])>>11)/(1<<53) < *rate
 }

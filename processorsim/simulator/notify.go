@@ -23,25 +23,25 @@ const (
 	notifyWorkers  = 8
 	notifyTimeout  = 10 * time.Second
 	notifyRetries  = 6               // after 1, 2, 4, 8, 16 and 32 s
-	reorderDefault = 3 * time.Second // how long reorder holds back when no other comes
+	reorderDefault = 3 * time.Second // the hold of reorder without another notification
 )
 
-// delivery is a notification on its way.
+// delivery is a notification to be sent.
 type delivery struct {
-	operation string // its id in the books, or that of what is told of a dispute
+	operation string // the id of the operation or dispute report
 	url       string
 	body      []byte
-	copies    int // how many times it is to be sent: 2 with duplicate_notification
+	copies    int // number of sends: 2 with duplicate_notification
 	attempt   int
 }
 
-// notifier sends the results of asynchronous operations (D14): signed, again until it is heard or the
-// retries are used up, and twice or late when a fault says so.
+// notifier sends signed notifications (D14) until one is answered with 2xx or the retries end, and twice or late with
+// faults.
 type notifier struct {
 	secret   []byte
 	schedule *schedule
 	faults   *faults
-	done     func(operation string) // heard, or given up
+	done     func(operation string) // delivered, or given up
 	log      zerolog.Logger
 	client   *http.Client
 	ctx      context.Context // ends requests at close
@@ -51,7 +51,7 @@ type notifier struct {
 	mu     sync.Mutex
 	work   *sync.Cond
 	queue  []*delivery
-	held   []*delivery // reorder: until another has gone out
+	held   []*delivery // reorder: until another was sent
 	closed bool
 }
 
@@ -70,8 +70,7 @@ func newNotifier(secret []byte, sc *schedule, f *faults, done func(string), log 
 	return n
 }
 
-// close ends what is being sent and waits for the workers. What was not heard is sent again after the
-// next start.
+// close cancels requests and waits for the workers. Undelivered notifications are sent after the next start.
 func (n *notifier) close() {
 	n.mu.Lock()
 	n.closed = true
@@ -82,8 +81,8 @@ func (n *notifier) close() {
 	n.client.CloseIdleConnections()
 }
 
-// tell sends the result of o to the URL that came with it; without one there is nothing to do.
-func (n *notifier) tell(o books.Operation) {
+// send sends the result of o to its notification URL, if any.
+func (n *notifier) send(o books.Operation) {
 	if o.NotifyURL == "" {
 		return
 	}
@@ -97,8 +96,8 @@ func (n *notifier) tell(o books.Operation) {
 	n.dispatch(&delivery{operation: o.ID, url: o.NotifyURL, body: body, copies: 1}, o.Processor, o.Kind)
 }
 
-// tellDispute sends news of a dispute. A fault that names disputes loses it, or delays it (D14).
-func (n *notifier) tellDispute(t books.Telling) {
+// sendDispute sends a dispute report. A fault that names disputes loses or delays it (D14).
+func (n *notifier) sendDispute(t books.DisputeReport) {
 	if t.NotifyURL == "" {
 		return
 	}
@@ -115,7 +114,7 @@ func (n *notifier) tellDispute(t books.Telling) {
 	n.dispatch(d, name, processor.Dispute)
 }
 
-// dispatch sends d: twice or later than the next when a fault says so.
+// dispatch sends d, twice or reordered if a fault says so.
 func (n *notifier) dispatch(d *delivery, name processor.Name, kind processor.Kind) {
 	if _, hit := n.faults.draw(name, kind, protocol.DuplicateNotification); hit {
 		d.copies = 2
@@ -127,7 +126,7 @@ func (n *notifier) dispatch(d *delivery, name processor.Name, kind processor.Kin
 	n.enqueue(d)
 }
 
-// hold keeps d back until another notification has gone out, or the time is over.
+// hold keeps d until another notification was sent, or until the maximum delay.
 func (n *notifier) hold(d *delivery, fault protocol.Fault) {
 	n.mu.Lock()
 	n.held = append(n.held, d)
@@ -139,7 +138,7 @@ func (n *notifier) hold(d *delivery, fault protocol.Fault) {
 	n.schedule.after(wait, n.release)
 }
 
-// release lets everything go that was held back.
+// release sends all held notifications.
 func (n *notifier) release() {
 	n.mu.Lock()
 	held := n.held
@@ -174,11 +173,11 @@ func (n *notifier) run() {
 	}
 }
 
-// deliver makes one attempt and decides what follows from it.
+// deliver makes one attempt and schedules the next.
 func (n *notifier) deliver(d *delivery) {
 	err := n.post(d)
 	if err != nil && n.ctx.Err() != nil {
-		return // closing: whether it was heard is not known, and it is sent again after the next start
+		return // closing: the outcome is unknown, and the next start sends it again
 	}
 	defer n.release()
 	if err == nil {
@@ -212,7 +211,7 @@ func (n *notifier) post(d *delivery) error {
 		return err
 	}
 	defer response.Body.Close()
-	// Reading a little lets the connection be used again; more is the receiver's problem.
+	// Reading a little allows the reuse of the connection.
 	if _, err := io.CopyN(io.Discard, response.Body, protocol.MaxBody); err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 	"payledger/processorsim/simulator/books"
 )
 
-// postOperation takes one operation (D14) through the modes of misbehaviour in their order.
+// postOperation handles one operation (D14) with its faults in their order.
 func (s *Simulator) postOperation(w http.ResponseWriter, r *http.Request) error {
 	op, err := readOperation(r)
 	if err != nil {
@@ -57,7 +57,7 @@ func readOperation(r *http.Request) (processor.Operation, error) {
 	return decodeOperation(body, name, key)
 }
 
-// perform carries out an admitted operation: late if a fault says so, and durably in any case.
+// perform performs an admitted operation, late if a fault says so.
 func (s *Simulator) perform(r *http.Request, op processor.Operation) (books.Performed, error) {
 	if fault, hit := s.faults.draw(op.Processor, op.Kind, protocol.Latency); hit {
 		s.delay(r, time.Duration(fault.DelayMs)*time.Millisecond)
@@ -77,7 +77,7 @@ func (s *Simulator) perform(r *http.Request, op processor.Operation) (books.Perf
 	return performed, nil
 }
 
-// delay waits on the injected clock, at most until the client goes away or Close.
+// delay waits on the injected clock, until the client disconnects or Close at the latest.
 func (s *Simulator) delay(r *http.Request, d time.Duration) {
 	over := make(chan struct{})
 	cancel := s.schedule.after(d, func() { close(over) })
@@ -89,7 +89,7 @@ func (s *Simulator) delay(r *http.Request, d time.Duration) {
 	}
 }
 
-// hold never answers: the request ends when the client goes away, or is cut by Close.
+// hold never answers: the request ends when the client disconnects, or at Close.
 func (s *Simulator) hold(w http.ResponseWriter, r *http.Request) error {
 	select {
 	case <-r.Context().Done():
@@ -98,7 +98,7 @@ func (s *Simulator) hold(w http.ResponseWriter, r *http.Request) error {
 	return cut(w)
 }
 
-// getOperation looks one operation up by its key.
+// getOperation looks up one operation by its key.
 func (s *Simulator) getOperation(w http.ResponseWriter, r *http.Request) error {
 	name, key, err := target(r)
 	if err != nil {
@@ -111,7 +111,7 @@ func (s *Simulator) getOperation(w http.ResponseWriter, r *http.Request) error {
 	return respond(w, lookup)
 }
 
-// postFence makes a key refused from now on, unless it was seen.
+// postFence refuses a key from now on, unless the key was seen.
 func (s *Simulator) postFence(w http.ResponseWriter, r *http.Request) error {
 	name, key, err := target(r)
 	if err != nil {
@@ -127,8 +127,8 @@ func (s *Simulator) postFence(w http.ResponseWriter, r *http.Request) error {
 	return respond(w, lookup)
 }
 
-// getOperations tells all operations of a payment at one processor, or without a reference all that the processor
-// created from one time to another, as JSON lines.
+// getOperations returns all operations of a payment at one processor or, without a reference, all that the processor
+// created between two times, as JSON lines.
 func (s *Simulator) getOperations(w http.ResponseWriter, r *http.Request) error {
 	name, _, err := target(r)
 	if err != nil {

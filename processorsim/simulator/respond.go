@@ -35,7 +35,7 @@ func (s *Simulator) endpoint(handle func(http.ResponseWriter, *http.Request) err
 	})
 }
 
-// fail maps an error to its status. What is not the caller's fault is told as unavailable and logged.
+// fail maps an error to its status. An unknown error is logged and answered as unavailable.
 func (s *Simulator) fail(w http.ResponseWriter, err error) {
 	var known *httpError
 	var refused *books.Refused
@@ -69,7 +69,7 @@ func write(w http.ResponseWriter, status int, body any) {
 	}
 	w.Header()["Content-Type"] = jsonType
 	w.WriteHeader(status)
-	_, _ = w.Write(text) // a client that is gone looks the operation up
+	_, _ = w.Write(text) // a disconnected client looks up the operation
 }
 
 // jsonType is shared by all answers; net/http only reads it.
@@ -81,6 +81,6 @@ func cut(w http.ResponseWriter) error {
 	if err != nil {
 		panic(http.ErrAbortHandler) // not HTTP/1.1: the server resets the stream
 	}
-	_ = conn.Close() // cut is cut
+	_ = conn.Close()
 	return nil
 }

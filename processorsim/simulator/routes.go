@@ -10,9 +10,9 @@ import (
 	"payledger/processorsim/protocol"
 )
 
-// routes shows the whole protocol and the control API (D14).
+// routes lists the whole protocol and the control API (D14).
 func (s *Simulator) routes() http.Handler {
-	// Keys are path segments as they come: no cleaning, no redirect.
+	// Keys are raw path segments: no cleaning, no redirect.
 	r := mux.NewRouter().UseEncodedPath().SkipClean(true)
 	operations := "/v1/processors/{processor}/operations"
 	r.Handle(operations, s.endpoint(s.postOperation)).Methods(http.MethodPost)

@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// schedule runs functions later on the injected clock, and can be ended: after close none runs, and none
-// is running.
+// schedule runs functions later on the injected clock. After close, none runs.
 type schedule struct {
 	afterFunc func(d time.Duration, f func()) (stop func() bool)
 
@@ -21,7 +20,7 @@ func newSchedule(afterFunc func(time.Duration, func()) func() bool) *schedule {
 	return &schedule{afterFunc: afterFunc, stops: map[uint64]func() bool{}}
 }
 
-// after runs f once d has passed. cancel forgets it, when it has not begun.
+// after runs f after d. cancel prevents that if f has not begun.
 func (s *schedule) after(d time.Duration, f func()) (cancel func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -61,7 +60,7 @@ func (s *schedule) cancel(id uint64) {
 	}
 }
 
-// close stops every timer and waits for those that run.
+// close stops every timer and waits for running functions.
 func (s *schedule) close() {
 	s.mu.Lock()
 	s.closed = true

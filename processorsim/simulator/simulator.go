@@ -14,7 +14,7 @@ import (
 	"payledger/processorsim/simulator/books"
 )
 
-// Config says what a simulator needs. Dir and Secret are required.
+// Config configures a simulator. Dir and Secret are required.
 type Config struct {
 	// Dir is the existing folder of the durable books; one simulator at a time uses it.
 	Dir string
@@ -22,12 +22,12 @@ type Config struct {
 	Secret []byte
 	// Now returns the processors' time; nil means time.Now.
 	Now func() time.Time
-	// AfterFunc calls f in a goroutine of its own once d has passed on the clock of Now; stop prevents
-	// it, and reports whether it did. nil means time.AfterFunc.
+	// AfterFunc calls f in its own goroutine after d on the clock of Now; stop prevents the call and reports whether it
+	// did. nil means time.AfterFunc.
 	AfterFunc func(d time.Duration, f func()) (stop func() bool)
 	// Random feeds ids and the rates of faults; nil means crypto/rand. Reads are serialized.
 	Random io.Reader
-	// Log receives what an operator should see; the zero value is silent.
+	// Log is the operator's log; the zero value is silent.
 	Log zerolog.Logger
 }
 
@@ -47,8 +47,8 @@ type Simulator struct {
 	inside sync.WaitGroup // requests that use the books
 }
 
-// New opens the books and takes up what was pending when they were closed or the process was killed. It
-// fails when the books are damaged anywhere but in a torn last line, or in use.
+// New opens the books and continues pending operations. It fails if the books are in use, or damaged elsewhere than in a
+// torn last line.
 func New(c Config) (*Simulator, error) {
 	if c.Dir == "" || len(c.Secret) == 0 {
 		return nil, errors.New("simulator: Dir and Secret are required")
@@ -83,9 +83,8 @@ func New(c Config) (*Simulator, error) {
 // Handler serves the protocol and the control API, until Close and after it: then with 503.
 func (s *Simulator) Handler() http.Handler { return s.handler }
 
-// Close cuts the requests that are held, lets the others finish, stops timers and notifications and closes
-// the books. What is pending goes on at the next start. Call it before http.Server.Shutdown, which would
-// wait for the held requests.
+// Close cuts held requests, waits for the others, stops timers and notifications and closes the books. The next start
+// continues pending operations. Call it before http.Server.Shutdown, which would wait for the held requests.
 func (s *Simulator) Close() error {
 	s.mu.Lock()
 	if s.closed {
@@ -101,7 +100,7 @@ func (s *Simulator) Close() error {
 	return s.books.Close()
 }
 
-// enter lets a request in; false after Close. Every enter is followed by inside.Done.
+// enter counts a request in; false after Close. inside.Done must follow.
 func (s *Simulator) enter() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -112,21 +111,21 @@ func (s *Simulator) enter() bool {
 	return true
 }
 
-// resume schedules what the books left pending, and sends what nobody was told.
+// resume schedules the pending operations of the books, and sends undelivered notifications.
 func (s *Simulator) resume(now time.Time) {
 	for _, due := range s.books.Pending() {
 		s.schedule.after(due.Wait(now), func() { _, _ = s.finish(due.ID) }) // finish logs its error
 	}
 	for _, o := range s.books.Unnotified() {
-		s.notifier.tell(o)
+		s.notifier.send(o)
 	}
-	for _, t := range s.books.Untold() {
-		s.notifier.tellDispute(t)
+	for _, t := range s.books.Unreported() {
+		s.notifier.sendDispute(t)
 	}
 	s.awaitDisputes()
 }
 
-// finish ends pending operations and tells the service.
+// finish finishes pending operations and notifies the service.
 func (s *Simulator) finish(ids ...string) (int, error) {
 	ended, err := s.books.Finish(ids...)
 	if err != nil {
@@ -134,7 +133,7 @@ func (s *Simulator) finish(ids ...string) (int, error) {
 		return 0, err
 	}
 	for _, o := range ended {
-		s.notifier.tell(o)
+		s.notifier.send(o)
 	}
 	s.awaitDisputes()
 	return len(ended), nil

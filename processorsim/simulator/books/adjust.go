@@ -5,8 +5,7 @@ import (
 	"payledger/processorsim/protocol"
 )
 
-// decideAdjust returns the authorization a new total (D10), while nothing of it is captured. The same
-// total again succeeds and changes nothing.
+// decideAdjust sets a new total of an authorization without captures (D10). The same total succeeds and changes nothing.
 func decideAdjust(op processor.Operation, s *sale) processor.Answer {
 	switch {
 	case op.Amount < 1:

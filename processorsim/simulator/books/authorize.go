@@ -115,8 +115,7 @@ func (b *Books) applyAuthorize(o *Operation) error {
 // approve holds the amount.
 func (s *sale) approve(amount domain.Amount) { s.phase, s.authorized = approved, amount }
 
-// finishAuthorize ends an asynchronous authorization. One that was voided meanwhile is not pending any
-// more and does not come here.
+// finishAuthorize ends an asynchronous authorization that is still pending.
 func (b *Books) finishAuthorize(o *Operation) {
 	s := b.sales[o.Answer.ProcessorTransactionID]
 	if o.Answer.State == processor.Succeeded {

@@ -49,8 +49,8 @@ type Books struct {
 	disputes    disputes
 }
 
-// Open reads the books in folder dir, or starts them. cut is the number of bytes of a torn last line that
-// a crash left. random is read under a lock; now need not be monotonic.
+// Open reads or creates the books in folder dir. cut is the length in bytes of a torn last line, which a crash left.
+// random is read under a lock; now need not be monotonic.
 func Open(dir string, now func() time.Time, random io.Reader) (b *Books, cut int, err error) {
 	b = newBooks()
 	b.now, b.random = now, random
@@ -69,8 +69,7 @@ func newBooks() *Books {
 	}
 }
 
-// Read reads the books in folder dir, which no simulator has open, and changes nothing there. They can be looked at
-// (Entries) and nothing else.
+// Read reads the books in folder dir, which no simulator may have open, for reading methods only. It changes no file.
 func Read(dir string) (*Books, error) {
 	b := newBooks()
 	if err := journal.Read(filepath.Join(dir, fileName), b.read); err != nil {
@@ -91,7 +90,7 @@ func (b *Books) read(line []byte) error {
 	return b.fold(r)
 }
 
-// write folds r and appends it to the file, under mu. Whoever answers from it waits for the commit.
+// write folds r and appends it to the file, under mu. The caller waits for the commit before it answers.
 func (b *Books) write(r record) (*journal.Commit, error) {
 	line, err := json.Marshal(r)
 	if err != nil {

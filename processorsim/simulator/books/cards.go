@@ -5,7 +5,7 @@ import (
 	"payledger/domain/processor"
 )
 
-// behaviour is what a card of D13's table does beyond being approved.
+// behaviour is the special behaviour of a card of D13's table.
 type behaviour int
 
 const (
@@ -87,7 +87,7 @@ func indexCards() (byNumber, byName map[string]*card) {
 	return byNumber, byName
 }
 
-// issuers returns each country of the table its bank.
+// issuers maps each country of the table to a bank.
 var issuers = map[string]string{
 	"US": "Simulated Bank of America", "GB": "Simulated Bank of Britain", "FR": "Banque simulée de France",
 	"DE": "Simulierte Bank", "JP": "Simulated Bank of Japan",
@@ -102,8 +102,8 @@ func bin(network domain.Network, country, funding, code, name string) processor.
 	}
 }
 
-// risk is what the processor's checks say of the card (§2.4). A CVV of zeros does not match, and the
-// card is approved all the same (D13).
+// risk returns the results of the processor's checks (§2.4). A CVV of zeros does not match; the card is still approved
+// (D13).
 func (c *card) risk(name processor.Name, cvv string) *processor.Risk {
 	source := string(name)
 	r := &processor.Risk{

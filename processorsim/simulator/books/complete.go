@@ -20,8 +20,8 @@ func decideComplete(op processor.Operation, s *sale) processor.Answer {
 	return answer
 }
 
-// applyComplete decides the authorization. Its line in the books ends with it (D14); what it answered
-// itself, the required action, stays the answer to a repeat of it; a look-up tells how it ended.
+// applyComplete decides the authorization and its line in the books (D14). A repeat of the authorization still gets the
+// required action; a look-up gets the result.
 func (b *Books) applyComplete(o *Operation) error {
 	s, err := b.parent(o)
 	switch {

@@ -16,9 +16,8 @@ type Refused struct {
 
 func (r *Refused) Error() string { return fmt.Sprintf("%s: %s", r.Code, r.Message) }
 
-// Act captures, refunds or voids the newest approved authorization of a reference behind the service's
-// back (D14): at once, whatever the card, under a key of its own. A nil amount means all that is left.
-// What the rules refuse adds no line and is a *Refused.
+// Act captures, refunds or voids the newest approved authorization of a reference out of band (D14): at once, whatever the
+// card, under its own key. A nil amount means the whole amount left. A refused act adds no line and is a *Refused.
 func (b *Books) Act(kind processor.Kind, reference domain.PaymentID, amount *domain.Amount) (protocol.Line, error) {
 	b.mu.Lock()
 	s := b.newestSale(reference)
@@ -73,7 +72,7 @@ func (b *Books) act(kind processor.Kind, s *sale, amount *domain.Amount) (protoc
 	return o.Line(), nil
 }
 
-// orAll is the amount asked for, or all.
+// orAll returns the requested amount, or all.
 func orAll(amount *domain.Amount, all domain.Amount) domain.Amount {
 	if amount != nil {
 		return *amount

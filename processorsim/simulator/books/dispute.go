@@ -28,8 +28,8 @@ var challengeDays = map[processor.DisputeType]int{
 	processor.Retrieval: 10, processor.Chargeback: 14, processor.Prearbitration: 7,
 }
 
-// Telling is a dispute as it stood when its processor told of it.
-type Telling struct {
+// DisputeReport is the state of a dispute at a notification.
+type DisputeReport struct {
 	ID        string           `json:"id"` // of the notification
 	Dispute   protocol.Dispute `json:"dispute"`
 	NotifyURL string           `json:"notifyUrl,omitempty"`
@@ -38,23 +38,23 @@ type Telling struct {
 	notified bool
 }
 
-// disputes are the books' memory of disputes: no operations, so no lines (D14).
+// disputes is the state of all disputes. They are not operations and have no lines (D14).
 type disputes struct {
-	newest   map[string]*Telling // by dispute id
-	told     []*Telling          // all, in order
-	about    map[domain.PaymentID][]*Telling
-	byID     map[string]*Telling
-	due      map[string]Due // by the authorization's operation: the disputed card's, not opened yet
-	notGiven []Due          // of those: nobody was told to schedule them
+	newest      map[string]*DisputeReport // by dispute id
+	reports     []*DisputeReport          // all, in order
+	about       map[domain.PaymentID][]*DisputeReport
+	byID        map[string]*DisputeReport
+	due         map[string]Due // by the authorization's operation: the disputed card's, not opened yet
+	unscheduled []Due          // those of due that NextDisputes has not returned
 }
 
 func newDisputes() disputes {
 	return disputes{
-		newest: map[string]*Telling{}, byID: map[string]*Telling{}, about: map[domain.PaymentID][]*Telling{}, due: map[string]Due{},
+		newest: map[string]*DisputeReport{}, byID: map[string]*DisputeReport{}, about: map[domain.PaymentID][]*DisputeReport{}, due: map[string]Due{},
 	}
 }
 
-// settles notes that a sale of the disputed card is settled as of at: nothing of it is held or pending any more.
+// settles records that a sale of the disputed card is settled at a time: no amount of it is held or pending.
 func (b *Books) settles(s *sale, at time.Time) {
 	if s.card.behaviour != disputed || s.disputed || s.captured == 0 || s.capturing > 0 || s.rest() > 0 {
 		return
@@ -62,15 +62,15 @@ func (b *Books) settles(s *sale, at time.Time) {
 	s.disputed = true
 	due := Due{ID: s.op.ID, At: at.Add(disputeDelay), After: disputeDelay}
 	b.disputes.due[due.ID] = due
-	b.disputes.notGiven = append(b.disputes.notGiven, due)
+	b.disputes.unscheduled = append(b.disputes.unscheduled, due)
 }
 
-// NextDisputes returns the disputes that are to be opened and that no earlier call gave.
+// NextDisputes returns the disputes to open that no earlier call returned.
 func (b *Books) NextDisputes() []Due {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	given := b.disputes.notGiven
-	b.disputes.notGiven = nil
+	given := b.disputes.unscheduled
+	b.disputes.unscheduled = nil
 	return given
 }
 
@@ -85,9 +85,9 @@ func (b *Books) DueDisputes() []string {
 	return slices.Sorted(slices.Values(ids))
 }
 
-// OpenDue opens the disputes of settled sales, and returns when they are durable. One that is open is left out.
-func (b *Books) OpenDue(ids ...string) ([]Telling, error) {
-	var opened []Telling
+// OpenDue opens the disputes of settled sales, except open ones, and returns when they are durable.
+func (b *Books) OpenDue(ids ...string) ([]DisputeReport, error) {
+	var opened []DisputeReport
 	var commit *journal.Commit
 	b.mu.Lock()
 	for _, id := range ids {
@@ -98,7 +98,7 @@ func (b *Books) OpenDue(ids ...string) ([]Telling, error) {
 		t, err := b.newDispute(s, protocol.DisputeOrder{Type: processor.Chargeback, ReasonCode: disputeReason})
 		if err == nil {
 			t.Sale = id
-			commit, err = b.write(record{Type: disputedRecord, At: t.Dispute.UpdatedAt, Telling: t})
+			commit, err = b.write(record{Type: disputedRecord, At: t.Dispute.UpdatedAt, Report: t})
 		}
 		if err != nil {
 			b.mu.Unlock()
@@ -111,55 +111,55 @@ func (b *Books) OpenDue(ids ...string) ([]Telling, error) {
 }
 
 // OpenDispute opens a dispute of the newest approved authorization of a reference (D14).
-func (b *Books) OpenDispute(o protocol.DisputeOrder) (Telling, error) {
+func (b *Books) OpenDispute(o protocol.DisputeOrder) (DisputeReport, error) {
 	b.mu.Lock()
 	s := b.newestSale(o.Reference)
 	if s == nil {
 		b.mu.Unlock()
-		return Telling{}, &Refused{protocol.CodeParentNotFound, "no approved authorization of this reference"}
+		return DisputeReport{}, &Refused{protocol.CodeParentNotFound, "no approved authorization of this reference"}
 	}
 	t, err := b.newDispute(s, o)
-	return b.tell(t, err)
+	return b.report(t, err)
 }
 
-// ChangeDispute brings a dispute into another type or status, also an impossible one.
-func (b *Books) ChangeDispute(id string, c protocol.DisputeChange) (Telling, error) {
+// ChangeDispute changes a dispute's type or status, even to an impossible one.
+func (b *Books) ChangeDispute(id string, c protocol.DisputeChange) (DisputeReport, error) {
 	b.mu.Lock()
 	before, known := b.disputes.newest[id]
 	if !known {
 		b.mu.Unlock()
-		return Telling{}, ErrNoDispute
+		return DisputeReport{}, ErrNoDispute
 	}
 	d, err := b.newDraft()
-	t := &Telling{ID: "nt_" + d.id, Dispute: before.Dispute, NotifyURL: b.notifyURL(before.Dispute.Reference)}
+	t := &DisputeReport{ID: "nt_" + d.id, Dispute: before.Dispute, NotifyURL: b.notifyURL(before.Dispute.Reference)}
 	t.Dispute.Status, t.Dispute.UpdatedAt = c.Status, after(before.Dispute.UpdatedAt, d.at)
 	if c.Type != "" && c.Type != t.Dispute.Type {
 		t.Dispute.Type, t.Dispute.ChallengeRequiredBy = c.Type, challengeBy(c.Type, d.at)
 	}
-	return b.tell(t, err)
+	return b.report(t, err)
 }
 
 // tell writes a telling and returns when it is durable. It is called under mu, and unlocks it.
-func (b *Books) tell(t *Telling, err error) (Telling, error) {
+func (b *Books) report(t *DisputeReport, err error) (DisputeReport, error) {
 	var commit *journal.Commit
 	if err == nil {
-		commit, err = b.write(record{Type: disputedRecord, At: t.Dispute.UpdatedAt, Telling: t})
+		commit, err = b.write(record{Type: disputedRecord, At: t.Dispute.UpdatedAt, Report: t})
 	}
 	b.mu.Unlock()
 	if err != nil {
-		return Telling{}, err
+		return DisputeReport{}, err
 	}
 	return *t, commit.Wait()
 }
 
-// newDispute makes the first telling of a dispute: of the sale's newest capture, else of its authorization (D16).
-func (b *Books) newDispute(s *sale, o protocol.DisputeOrder) (*Telling, error) {
+// newDispute returns the first report of a dispute of the sale's newest capture, else of its authorization (D16).
+func (b *Books) newDispute(s *sale, o protocol.DisputeOrder) (*DisputeReport, error) {
 	d, err := b.newDraft()
 	if err != nil {
 		return nil, err
 	}
 	at := d.at.Truncate(time.Microsecond)
-	t := &Telling{ID: "nt_" + d.id, NotifyURL: b.notifyURL(s.op.Reference), Dispute: protocol.Dispute{
+	t := &DisputeReport{ID: "nt_" + d.id, NotifyURL: b.notifyURL(s.op.Reference), Dispute: protocol.Dispute{
 		ID: "dp_" + d.id, Processor: s.op.Processor, ProcessorMerchantID: s.op.MerchantID, Reference: s.op.Reference,
 		ProcessorTransactionID: s.op.Answer.ProcessorTransactionID, Type: o.Type, Status: processor.DisputeOpen,
 		ReasonCode: o.ReasonCode, Amount: s.captured, Currency: s.op.Currency,
@@ -194,7 +194,7 @@ func after(then, now time.Time) time.Time {
 	return now
 }
 
-// notifyURL is where the service was last told about a reference, or asked to be.
+// notifyURL returns the newest notification URL of a reference.
 func (b *Books) notifyURL(reference domain.PaymentID) string {
 	for _, o := range slices.Backward(b.byReference[reference]) {
 		if o.NotifyURL != "" {
@@ -204,25 +204,25 @@ func (b *Books) notifyURL(reference domain.PaymentID) string {
 	return ""
 }
 
-// foldDisputed adds a telling.
-func (b *Books) foldDisputed(t *Telling) error {
+// foldDisputed adds a report.
+func (b *Books) foldDisputed(t *DisputeReport) error {
 	if t == nil || t.ID == "" || !strings.HasPrefix(t.Dispute.ID, "dp_") || b.disputes.byID[t.ID] != nil {
 		return fmt.Errorf("disputed record without a telling of its own")
 	}
 	delete(b.disputes.due, t.Sale)
-	b.disputes.notGiven = slices.DeleteFunc(b.disputes.notGiven, func(d Due) bool { return d.ID == t.Sale })
+	b.disputes.unscheduled = slices.DeleteFunc(b.disputes.unscheduled, func(d Due) bool { return d.ID == t.Sale })
 	b.disputes.newest[t.Dispute.ID], b.disputes.byID[t.ID] = t, t
-	b.disputes.told = append(b.disputes.told, t)
+	b.disputes.reports = append(b.disputes.reports, t)
 	b.disputes.about[t.Dispute.Reference] = append(b.disputes.about[t.Dispute.Reference], t)
 	return nil
 }
 
 // Untold lists the tellings that the service was not notified of, in order: after Open, what is to be sent again.
-func (b *Books) Untold() []Telling {
+func (b *Books) Unreported() []DisputeReport {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	var left []Telling
-	for _, t := range b.disputes.told {
+	var left []DisputeReport
+	for _, t := range b.disputes.reports {
 		if !t.notified && t.NotifyURL != "" {
 			left = append(left, *t)
 		}
@@ -232,12 +232,12 @@ func (b *Books) Untold() []Telling {
 
 // ToldSince returns up to n tellings of a processor, oldest first: after the one with the id after, else from since on.
 // false: there is no telling of that id.
-func (b *Books) ToldSince(name processor.Name, since time.Time, after string, n int) (page []Telling, more, known bool, err error) {
+func (b *Books) ReportsSince(name processor.Name, since time.Time, after string, n int) (page []DisputeReport, more, known bool, err error) {
 	b.mu.Lock()
-	told, last := b.disputes.told, b.last
+	told, last := b.disputes.reports, b.last
 	start := 0
 	if after != "" {
-		start = 1 + slices.IndexFunc(told, func(t *Telling) bool { return t.ID == after })
+		start = 1 + slices.IndexFunc(told, func(t *DisputeReport) bool { return t.ID == after })
 		known = start > 0
 	}
 	for _, t := range told[start:] {
@@ -255,9 +255,9 @@ func (b *Books) ToldSince(name processor.Name, since time.Time, after string, n 
 }
 
 // ToldOf returns everything that a processor told about the disputes of a payment, oldest first.
-func (b *Books) ToldOf(name processor.Name, reference domain.PaymentID) ([]Telling, error) {
+func (b *Books) ReportsOf(name processor.Name, reference domain.PaymentID) ([]DisputeReport, error) {
 	b.mu.Lock()
-	var told []Telling
+	var told []DisputeReport
 	for _, t := range b.disputes.about[reference] {
 		if t.Dispute.Processor == name {
 			told = append(told, *t)

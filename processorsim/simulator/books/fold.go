@@ -6,8 +6,7 @@ import (
 	"payledger/domain/processor"
 )
 
-// fold changes the memory as r says. It refuses only what no decider of this package writes, and then
-// before it changes anything.
+// fold applies r to the state. It fails, without a change, only for records that no decider of this package writes.
 func (b *Books) fold(r record) error {
 	switch r.Type {
 	case accepted:
@@ -32,7 +31,7 @@ func (b *Books) fold(r record) error {
 		}
 		o.notified = true
 	case disputedRecord:
-		return b.foldDisputed(r.Telling)
+		return b.foldDisputed(r.Report)
 	case fenced:
 		b.fences[slot{r.Processor, r.Key}] = struct{}{}
 	default:
@@ -86,7 +85,7 @@ func (b *Books) apply(o *Operation) error {
 	return fmt.Errorf("operation of unknown kind %q", o.Kind)
 }
 
-// finish returns a pending operation its result.
+// finish sets the result of a pending operation.
 func (b *Books) finish(o *Operation, r record) {
 	delete(b.pending, o.ID)
 	o.Answer, o.UpdatedAt, o.line, o.finished = *r.Answer, r.At, lineState(r.Answer.State), true

@@ -35,8 +35,7 @@ func (b *Books) Pending() []Due {
 	return due
 }
 
-// Finish returns the pending operations with these ids their results and returns them when they are
-// durable. An id that is not pending any more is left out.
+// Finish finishes the pending operations with these ids and returns them when they are durable. Other ids are left out.
 func (b *Books) Finish(ids ...string) ([]Operation, error) {
 	var ended []Operation
 	var commit *journal.Commit
@@ -59,8 +58,7 @@ func (b *Books) Finish(ids ...string) ([]Operation, error) {
 	return ended, wait(commit)
 }
 
-// Unnotified lists the results that the service was not told of, in order of creation: after Open, what
-// is to be sent again.
+// Unnotified lists the operations with an undelivered result in order of creation, to be sent after Open.
 func (b *Books) Unnotified() []Operation {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -73,8 +71,8 @@ func (b *Books) Unnotified() []Operation {
 	return left
 }
 
-// Notified records that nobody needs to be told of operation id any more. It does not wait for the disk:
-// a crash before that sends the notification once more, which its receiver must stand.
+// Notified records that the notification of operation id is delivered or given up. It does not wait for the disk: a crash
+// before that repeats the notification, which receivers must accept.
 func (b *Books) Notified(id string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -7,14 +7,14 @@ import (
 	"payledger/processorsim/simulator/journal"
 )
 
-// Admission is what the books say to an operation that arrives.
+// Admission is the result of Admit.
 type Admission struct {
 	Admitted bool             // new: Perform must follow, and until then it is running
 	Answer   processor.Answer // otherwise: the answer under its key
 }
 
-// Admit takes op in, or gives the answer of the first operation under its key: also FAILED "fenced". It
-// fails with ErrInProgress and ErrKeyReused.
+// Admit admits op, or returns the answer of the first operation with its key, FAILED "fenced" included. It fails with
+// ErrInProgress and ErrKeyReused.
 func (b *Books) Admit(op processor.Operation) (Admission, error) {
 	s := slot{op.Processor, op.Key}
 	b.mu.Lock()
@@ -47,9 +47,8 @@ type Performed struct {
 	Silent    bool // D13: this card's processor commits and never answers
 }
 
-// Perform decides an admitted operation and returns when the decision is durable. With technical set the
-// processor does nothing and says so (D14, fault mode error). An error means that the outcome is not
-// known before the books are read again.
+// Perform decides an admitted operation and returns when the decision is durable. technical makes the processor do nothing
+// and answer so (D14, fault mode error). After an error the outcome is unknown until the books are read again.
 func (b *Books) Perform(op processor.Operation, technical bool) (Performed, error) {
 	b.mu.Lock()
 	delete(b.running, slot{op.Processor, op.Key})
@@ -102,12 +101,12 @@ func (b *Books) operation(op processor.Operation, d draft, answer processor.Answ
 		o.Due, o.NotifyURL = d.at.Add(asyncDelay), op.NotifyURL
 	}
 	if op.Kind == processor.Authorize || op.Kind == processor.Capture {
-		o.NotifyURL = op.NotifyURL // a dispute may come of it, and is told there
+		o.NotifyURL = op.NotifyURL // for its dispute, if one opens
 	}
 	return o
 }
 
-// Lookup tells what became of the operation under key.
+// Lookup returns the state of the operation with the key.
 func (b *Books) Lookup(name processor.Name, key domain.OperationKey) (processor.Lookup, error) {
 	b.mu.Lock()
 	l, last := b.lookup(slot{name, key}), b.last
@@ -115,7 +114,7 @@ func (b *Books) Lookup(name processor.Name, key domain.OperationKey) (processor.
 	return l, wait(last)
 }
 
-// Fence refuses key from now on, unless it was seen; then it answers like Lookup.
+// Fence refuses the key from now on. If the key was seen before, Fence is Lookup.
 func (b *Books) Fence(name processor.Name, key domain.OperationKey) (processor.Lookup, error) {
 	b.mu.Lock()
 	l := b.lookup(slot{name, key})

@@ -8,7 +8,7 @@ import (
 	"payledger/processorsim/protocol"
 )
 
-// Filter chooses lines; zero values choose all. From and To are inclusive and concern createdAt.
+// Filter selects lines; zero values select all. From and To bound createdAt, both included.
 type Filter struct {
 	Reference domain.PaymentID
 	Processor processor.Name
@@ -22,11 +22,11 @@ func (f Filter) matches(o *Operation) bool {
 		(f.To.IsZero() || !o.CreatedAt.After(f.To))
 }
 
-// chunk is how many operations Entries looks at under one lock.
+// chunk is the number of operations that Entries reads under one lock.
 const chunk = 512
 
-// Entries hands every operation that f chooses to yield, in order of creation, until yield returns an
-// error. What was written before the call is durable when yield sees it. yield runs without a lock.
+// Entries calls yield with every operation that f selects, in order of creation, until yield returns an error. Operations
+// written before the call are durable then. yield runs without a lock.
 func (b *Books) Entries(f Filter, yield func(protocol.Entry) error) error {
 	b.mu.Lock()
 	all, last := b.order, b.last

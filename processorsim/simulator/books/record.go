@@ -31,9 +31,9 @@ type Operation struct {
 	// line is the state in the books (D14). It differs from Answer.State for an authorization that
 	// waits for its customer: PENDING until complete or void decides it.
 	line processor.State
-	// ended is how an authorization that waited for its customer ended; a look-up tells it.
+	// ended is the result of an authorization that waited for its customer; look-ups return it.
 	ended *processor.Answer
-	// finished: the answer was PENDING first; notified: nobody needs to be told of the result.
+	// finished: the first answer was PENDING; notified: the result is delivered or given up.
 	finished, notified bool
 }
 
@@ -57,10 +57,10 @@ type record struct {
 	Answer    *processor.Answer   `json:"answer,omitempty"`
 	Processor processor.Name      `json:"processor,omitempty"`
 	Key       domain.OperationKey `json:"key,omitempty"`
-	Telling   *Telling            `json:"telling,omitempty"`
+	Report    *DisputeReport      `json:"telling,omitempty"`
 }
 
-// same reports whether a repeat asks for what o was asked (D14).
+// same reports whether a repeat has the contents of o (D14).
 func (o *Operation) same(op processor.Operation) bool {
 	return o.Kind == op.Kind && o.Reference == op.Reference && o.ParentID == op.ParentID &&
 		o.Amount == op.Amount && (op.Currency == o.Currency || op.Currency == "") && o.Final == op.Final && o.Outcome == op.Outcome

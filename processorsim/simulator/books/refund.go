@@ -6,8 +6,7 @@ import (
 	"payledger/processorsim/protocol"
 )
 
-// decideRefund returns back captured money: of the whole sale, or of one capture (D10: a targeted refund).
-// A pending refund counts as given.
+// decideRefund refunds the whole sale or one capture (D10: a targeted refund). Pending refunds count.
 func (b *Books) decideRefund(op processor.Operation, d draft) (processor.Answer, *card) {
 	s, rest, ok := b.refundable(op)
 	if !ok {
@@ -33,8 +32,7 @@ func decideRefundOf(op processor.Operation, s *sale, rest domain.Amount, d draft
 	return answer
 }
 
-// refundable finds what op refunds, and how much of it is left: of a capture, no more than is left of
-// its sale.
+// refundable returns the sale or capture that op refunds, and its refundable amount: for a capture, at most its sale's.
 func (b *Books) refundable(op processor.Operation) (s *sale, rest domain.Amount, ok bool) {
 	if s, ok := b.saleOf(op); ok {
 		return s, s.captured - s.refunded, true

@@ -1,5 +1,5 @@
-// Package dialect writes disputes as each of the six simulated processors would: in words, codes, amounts and dates
-// of its own (D14, D16).
+// Package dialect writes disputes in the terms, codes, amounts and dates of each of the six simulated processors (D14,
+// D16).
 //
 //	           stage and status             reason, and its code        amount          deadline
 //	ADYEN      disputeType, disputeStatus   a sentence, "10.4"          minor units     with an offset
@@ -9,9 +9,9 @@
 //	STRIPE     one word for both            a word, "10.4"              minor units     Unix seconds
 //	WORLDPAY   stage, event                 a sentence, "RC-10.4"       with exponent   15/03/2026
 //
-// A deadline is given while the dispute is open; all of them mean the end of a day in UTC. Any stage can be written
-// with any status, also those that no dispute can have: the service has to stand that.
+// An open dispute has a deadline, the end of a day in UTC. Any stage can have any status, even an impossible one: the
+// service must accept that.
 //
-// What it must not know: the service's side. Package client reads these words with tables of its own; files that
-// both are held to stand in testdata.
+// It must not know: the service's side. Package adapter reads these terms with its own tables; files in testdata hold
+// both to the same messages.
 package dialect

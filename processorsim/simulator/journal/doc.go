@@ -2,17 +2,17 @@
 // simulator's books (D14).
 //
 // Rules:
-//   - A line counts once Commit.Wait has returned nil: it is written and fsynced, and so is every line
-//     appended before it. The commit point is the return of File.Sync in Journal.flush.
-//   - Appends that come while an fsync runs share the next one; no lock is held during write and fsync.
-//   - A last line without its newline is what kill -9 leaves of a write that nobody was told about: Open
-//     cuts it off. Anything else that the reader refuses is damage, and Open fails with its place.
-//   - After a failed write or fsync nothing more is accepted: what the file holds is not known until it
-//     is read again.
-//   - One process per file: Open takes an exclusive lock where the system offers one.
+//   - A line is committed when Commit.Wait returns nil: it and every earlier line are written and fsynced. The commit
+//     point is the return of File.Sync in Journal.flush.
+//   - Appends during an fsync share the next one; no lock is held during write and fsync.
+//   - A last line without its newline is a write that a crash cut before its commit: Open removes it. Any other line that
+//     the reader refuses is damage, and Open fails with its place.
+//   - After a failed write or fsync the journal accepts no more lines: the file's content is unknown until it is read
+//     again.
+//   - One process per file: Open takes an exclusive lock where the system has one.
 //
-// What it must not know: what a line means.
+// It must not know: the meaning of a line.
 //
-// Design note: one flushing goroutine beats letting the first waiter flush, because whoever appends
-// during an fsync can go on building answers, and the order of lines needs no hand-over.
+// Design note: the alternative to one flushing goroutine is that the first waiter flushes. With the goroutine, callers go
+// on building answers during an fsync, and the order of lines needs no hand-over.
 package journal

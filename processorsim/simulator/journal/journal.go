@@ -30,7 +30,7 @@ type Commit struct {
 	err  error // set before done is closed
 }
 
-// Wait blocks until the lines are durable, or tells why they are not known to be.
+// Wait blocks until the lines are durable, or returns the error of the write or fsync.
 func (c *Commit) Wait() error {
 	<-c.done
 	return c.err
@@ -105,7 +105,7 @@ func (j *Journal) flush() bool {
 	return true
 }
 
-// Err tells why nothing more can be written; nil while all is well.
+// Err returns the error that ended writing; nil if there is none.
 func (j *Journal) Err() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
