@@ -26,7 +26,7 @@ type replies struct {
 	answers chan *nats.Msg // late answers to earlier messages, too; nil when the newest message could not be sent
 }
 
-// lateAnswers is how many answers wait to be read. What does not fit is lost, and the outcome unknown.
+// lateAnswers is the number of answers that can wait to be read. An answer beyond it is lost; the outcome is then unknown.
 const lateAnswers = 16
 
 // send publishes m and returns the place of its answer.

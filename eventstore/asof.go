@@ -9,9 +9,8 @@ import (
 	"payledger/eventstore/format"
 )
 
-// AsOf gives the state that an aggregate had at a time, by its events' own times: what stands in the log decides the
-// same however often, and whenever, it is asked. tip is the aggregate's newest event; nil, or a first event after at,
-// gives the zero state.
+// AsOf returns the state that an aggregate had at a time, by the times of its events. The same log always gives the same
+// state. tip is the newest event of the aggregate. If tip is nil, or the first event is after at, the state is zero.
 func AsOf[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate[S, E], tip *Recorded, at time.Time) (S, error) {
 	var none S
 	for r := tip; r != nil; {
@@ -33,9 +32,8 @@ func AsOf[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate[S, 
 	return none, nil
 }
 
-// Before returns an address that all events of a shard from a time on come after, for whoever need not read the older
-// ones. Each look-up halves what is left; the times of a shard's events need only grow roughly, within the slack that
-// the caller takes off.
+// Before returns an address that is below all events of a shard from a time on. Readers use it to leave out older events.
+// It is a binary search. The times of a shard's events grow only roughly: the caller subtracts a slack.
 func (s *Store) Before(ctx context.Context, shard int, at time.Time) (uint64, error) {
 	end, _ := s.shard[shard].end()
 	last := format.GroupOf(end.Last)

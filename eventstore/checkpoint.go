@@ -153,7 +153,7 @@ func (c Checkpoint) check(shards int) error {
 }
 
 // Position returns the place in the log of the event at an address of shard, from 1; ErrNotFound while no checkpoint
-// covers it. Whoever asks for many uses Checkpoints.
+// covers it. Use Checkpoints for many events.
 func (s *Store) Position(ctx context.Context, shard int, address uint64) (uint64, error) {
 	r, err := s.Read(ctx, shard, address)
 	if err != nil {

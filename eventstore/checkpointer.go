@@ -53,9 +53,8 @@ func NewCheckpointer(ctx context.Context, store *Store, fanout *Fanout, signer n
 	}, nil
 }
 
-// Run writes a checkpoint soon after every new event, until ctx ends; then once more, for the events that
-// were handed to it. What it does not cover then, the next start does. It returns an error only when the
-// checkpoints cannot be gone on from.
+// Run writes a checkpoint soon after every new event, until ctx ends, and then a last one for the events that it has
+// received. The next start covers the others. Run returns an error only if the existing checkpoints are damaged.
 func (c *Checkpointer) Run(ctx context.Context) error {
 	defer c.reader.Stop()
 	var due <-chan time.Time

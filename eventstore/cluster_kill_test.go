@@ -21,7 +21,7 @@ import (
 const serverConfig = "PAYLEDGER_TEST_CLUSTER_SERVER"
 
 // TestLeaderKilled: of a cluster of three processes the one that leads is killed (SIGKILL) under callers, and starts
-// again. What was acknowledged stands, once, and all answers fit one order of the calls.
+// again. Every acknowledged event stands once, and all answers fit one order of the calls.
 func TestLeaderKilled(t *testing.T) { // alone: elections have their time
 	if config := os.Getenv(serverConfig); config != "" {
 		runClusterServer(t, config)
@@ -167,7 +167,7 @@ func (c *processes) leader(t *testing.T, stream string) (leader int) {
 	return leader
 }
 
-// memberConfig is what a server's process is told.
+// memberConfig is the configuration of one server process.
 type memberConfig struct {
 	Dir, Name, Listen string
 	Cluster           *eventstore.ClusterConfig

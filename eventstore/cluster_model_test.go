@@ -16,7 +16,7 @@ import (
 	"payledger/eventstore"
 )
 
-// model remembers, on its own, what callers were told, to compare it with the log and with one order of the calls.
+// model records the answers to callers, to compare them with the log and with one order of the calls.
 type model struct {
 	rig     *rig
 	keys    []eventstore.Key
@@ -60,14 +60,14 @@ func (k callKind) String() string {
 	return [...]string{"add", "add to an even number", "read", "read here"}[k]
 }
 
-// callFate is what a caller was told.
+// callFate is the answer to a caller.
 type callFate int
 
 const (
 	acknowledged callFate = iota
 	refusedByRule
 	read
-	notStored // an error: nothing was recorded, nothing was told
+	notStored // an error: nothing was recorded
 	maybeStored
 )
 
@@ -181,7 +181,7 @@ func (m *model) pause(f func()) {
 	f()
 }
 
-// check ends the callers and holds what they were told to the log, and to one order of the calls.
+// check stops the callers and compares their answers with the log, and with one order of the calls.
 func (m *model) check(t *testing.T) {
 	m.stop.Store(true)
 	m.callers.Wait()
@@ -236,8 +236,8 @@ func (m *model) history(t *testing.T, key eventstore.Key) (states []sums, stored
 	return states, stored
 }
 
-// checkLog: acknowledged is there as it was told, refused and failed is not, unknown at most once; nothing else stands
-// there, and every state that was shown was one.
+// checkLog: acknowledged events stand in the log as answered; refused and failed ones do not; unknown ones stand at most
+// once. Nothing else stands there, and every state that was returned was a state of the log.
 func (m *model) checkLog(t *testing.T, key eventstore.Key, states []sums, stored map[string]int) {
 	left := map[string]bool{}
 	for who := range stored {

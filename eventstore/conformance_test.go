@@ -171,7 +171,7 @@ func testConflict(t *testing.T, r *rig) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(seen) == 2 && seen[0] == 0 && len(r.nodes) > 1 { // the replica that was asked first was behind
+	if len(seen) == 2 && seen[0] == 0 && len(r.nodes) > 1 { // the first replica that answered was behind
 		seen[0] = 1
 	}
 	same(t, "states decided on", seen, []int64{1, 11})

@@ -327,7 +327,7 @@ func TestLogShorterThanReader(t *testing.T) {
 	}
 }
 
-// What cannot be the log of this build is not opened.
+// TestOpenRefuses: a folder that is not a log of this build is not opened.
 func TestOpenRefuses(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -49,8 +49,8 @@ func putMany(t testing.TB, d *eventstore.DeliveryStream, prefix string, n int) m
 	return places
 }
 
-// TestDeliveryGroup: records that are put side by side are stored each at the place that its writer is told, and one
-// that somebody else came first with is refused alone.
+// TestDeliveryGroup: each of many concurrent records is stored at the place that its writer gets; a record that lost the
+// compare-and-swap is refused alone.
 func TestDeliveryGroup(t *testing.T) { // alone: six hundred writers at once leave others no time, and get none
 	store := eventstoretest.Open(t, t.TempDir())
 	d := openDeliveries(t, store)
@@ -98,7 +98,7 @@ func TestDeliveryGroup(t *testing.T) { // alone: six hundred writers at once lea
 }
 
 // TestFollow: every record comes once, in order, those that are there and those that come; from any place on, also
-// after a restart; what stands beside deliveries is told apart.
+// after a restart; records beside deliveries are marked as such.
 func TestFollow(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

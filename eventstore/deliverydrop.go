@@ -36,14 +36,14 @@ var ErrDropped = errors.New("eventstore: the delivery was dropped")
 var ErrHeld = errors.New("eventstore: the segment of deliveries is still needed")
 
 const (
-	// floorName is the record beside the deliveries that says what was dropped.
+	// floorName names the record of the dropped segments.
 	floorName   = "floor"
 	floorSchema = 1
 )
 
 var floorKey = Key{Account: format.SystemAccount, Aggregate: format.BesideAggregate, ID: floorName}
 
-// Floor says what was dropped of the stream of deliveries. The zero value: nothing was.
+// Floor is the part of the stream of deliveries that was dropped. The zero value: nothing was dropped.
 type Floor struct {
 	Schema  int       `json:"schema"`
 	Segment uint32    `json:"segment"` // the newest segment that was dropped

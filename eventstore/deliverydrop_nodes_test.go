@@ -77,8 +77,7 @@ func TestNodeAwayDuringDrop(t *testing.T) {
 	}
 }
 
-// TestBehindTheFloor: a node takes no record for damage that continues nothing because what it continued was just dropped,
-// whoever wrote it.
+// TestBehindTheFloor: a record whose predecessor was just dropped is no damage to any node.
 func TestBehindTheFloor(t *testing.T) {
 	t.Parallel()
 	for how, writesFirst := range map[string]bool{"a first record by who drops": true, "a next record by the other": false} {

@@ -291,7 +291,7 @@ func copyTips(t *testing.T, r *dropRig) {
 	r.start()
 }
 
-// older stops the log and puts the copy in the place of the tip store: what it was told last is lost.
+// older stops the log and replaces the tip store by the copy: its newest changes are lost.
 func older(t *testing.T, r *dropRig) {
 	t.Helper()
 	r.stop()

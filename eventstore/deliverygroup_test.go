@@ -19,8 +19,8 @@ func isDeliveryAck(piece []byte) bool {
 	return bytes.Contains(piece, []byte(`"stream":"DELIVERIES_1"`)) && bytes.Contains(piece, []byte(`"seq":`)) && !bytes.Contains(piece, []byte(`"error"`))
 }
 
-// TestDeliveryLostAck: the answer to a record, or to a batch of them, is lost after it was stored. What stands there tells
-// whose it is: its writer succeeds, at the place where it stands; another writer of the name does not.
+// TestDeliveryLostAck: the answer to a record, or to a batch of them, is lost after it was stored. The stored bytes decide:
+// their writer succeeds, at the place where they stand; another writer of the name does not.
 func TestDeliveryLostAck(t *testing.T) {
 	t.Parallel()
 	for name, lose := range map[string]func(*proxy){

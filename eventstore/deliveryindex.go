@@ -96,8 +96,8 @@ func (h *shard) unwritten(want func(*Recorded) bool) (newer map[Key]*Recorded, v
 // errEnough ends a walk over keys.
 var errEnough = errors.New("eventstore: enough")
 
-// Waiting gives up to limit open deliveries of an endpoint (lane is "<accountId>.<endpointId>") whose newest records stand
-// at or after a place, in the order of their places; end tells that there are no more.
+// Waiting returns up to limit open deliveries of an endpoint (lane is "<accountId>.<endpointId>") whose newest records stand
+// at or after a place, in the order of their places. end reports that there are no more.
 func (d *DeliveryStream) Waiting(ctx context.Context, lane string, from uint64, limit int) (page []StoredDelivery, end bool, err error) {
 	if err := d.h.catchUp(ctx); err != nil {
 		return nil, false, fmt.Errorf("eventstore: deliveries: %w", err)

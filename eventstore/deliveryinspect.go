@@ -7,7 +7,7 @@ import (
 	"payledger/eventstore/format"
 )
 
-// What the inspection of a stopped folder knows of deliveries' segments that were dropped.
+// The inspection of a stopped folder takes account of the segments of deliveries that were dropped.
 
 // readFloor takes the floor from the tip store.
 func (in *inspection) readFloor() {

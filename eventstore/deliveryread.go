@@ -91,8 +91,8 @@ func (d *DeliveryStream) AsOf(ctx context.Context, name string, place uint64) (S
 	return storedDelivery(r), nil
 }
 
-// Scan gives up to limit records at or after a place, or more if they stand in one group; end tells that nothing more
-// stood there.
+// Scan returns up to limit records at or after a place, or more if they stand in one group. end reports that no more
+// records stood there.
 func (d *DeliveryStream) Scan(ctx context.Context, from uint64, limit int) (page []StoredDelivery, end bool, err error) {
 	last, err := d.End(ctx)
 	if err != nil {
@@ -117,10 +117,10 @@ func (d *DeliveryStream) Scan(ctx context.Context, from uint64, limit int) (page
 	return page, next > format.GroupOf(last), nil
 }
 
-// Follow hands all records at or after place from to batch, in order, none left out and none twice, those that are there
-// and then those that come, until ctx ends or batch fails; it returns that error. A batch holds what is there, at most
-// some hundreds. Nothing is handed out before it is durable. ErrShort: the stream ends before from−1, so it is not the
-// one that was followed before. What was dropped is left out.
+// Follow calls batch with all durable records at or after place from, each once and in order: first the existing records,
+// then new ones, until ctx ends or batch returns an error. Follow returns that error. A batch holds at most some hundred
+// records. Dropped records are left out. ErrShort: the stream ends before from−1, so it is not the stream that was followed
+// before.
 func (d *DeliveryStream) Follow(ctx context.Context, from uint64, batch func([]StoredDelivery) error) error {
 	last, err := d.End(ctx)
 	if err != nil {

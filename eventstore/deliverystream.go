@@ -11,10 +11,9 @@ import (
 	"payledger/eventstore/format"
 )
 
-// The records of deliveries: what package notifier has planned and what became of it. They are a shard of their own,
-// beside the log: a record is a frame, and the records of a name are a chain, as the events of an aggregate are. What
-// holds for the log's groups holds for theirs: grouped, compressed, appended with compare-and-swap, synced, witnessed.
-// Their oldest segments can be dropped (deliverydrop.go). This file only stores bytes.
+// The records of deliveries are the plans of package notifier and their outcomes. They are a shard of their own beside the
+// log. A record is a frame; the records of a name are a chain, as the events of an aggregate are. All rules for groups hold.
+// The oldest segments can be dropped (deliverydrop.go). This file only stores bytes.
 const (
 	deliveryParts = 4
 	// The types of records. A segment with the newest record of a name is not dropped while that is open.
@@ -110,7 +109,7 @@ func (d *DeliveryStream) Put(ctx context.Context, name string, expected uint64, 
 	}
 }
 
-// tipFor returns the newest record of a key. Where others write as well, the leader is asked if it is not the expected one.
+// tipFor returns the newest record of a key. With several writers it reads at the leader if the record is not the expected one.
 func (d *DeliveryStream) tipFor(ctx context.Context, key Key, expected uint64) (*Recorded, error) {
 	tip, err := d.tip(key)
 	if err != nil || d.s.sole || tip == nil && expected == 0 || tip != nil && tip.Seq == expected {

@@ -80,7 +80,7 @@ func (d *disk) writable() bool {
 // begin makes room for a start.
 func (d *disk) begin() {
 	if free, err := d.free(d.dir); err == nil && free < startSpace {
-		_ = os.Remove(filepath.Join(d.dir, startFile)) // without it the start says what it has no room for
+		_ = os.Remove(filepath.Join(d.dir, startFile)) // if it cannot be removed, the start fails with the error of the disk
 	}
 	d.measure()
 }

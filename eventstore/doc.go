@@ -4,7 +4,7 @@
 // # Rules
 //
 //   - One decision is one event is one frame. Events that waited at the same moment share a message, a group (I2).
-//   - A shard is one sequence of groups. Every append expects the whole sequence of its shard: whoever appends knows all
+//   - A shard is one sequence of groups. Every append expects the whole sequence of its shard: a writer knows all
 //     of it. Only an acknowledgement is success (D3, D8).
 //   - A frame carries the aggregate's state after the event, and the tip store has the newest frame of every aggregate:
 //     loading is one look-up. The whole history is a walk back along Ledger-Prev-Seq.
@@ -14,8 +14,8 @@
 //     that has not.
 //   - Uniqueness is a claim: an aggregate whose revision 1 names its owner (D9).
 //   - Nothing past the last acknowledged group is shown to anybody.
-//   - Every reader checks that a group stands on the one before it, and that every event continues its aggregate. What
-//     does not fit stops the shard: it takes no appends, and what is not known there is ErrUnhealthy, never ErrNotFound.
+//   - Every reader checks that a group stands on the one before it, and that every event continues its aggregate. A group
+//     that does not fit stops the shard: it takes no appends, and an unknown aggregate there is ErrUnhealthy, never ErrNotFound.
 //   - An aggregate that a newer build wrote to is not appended to; a state that an older schema wrote is
 //     folded again from the events.
 //   - An event that cannot be read stops its reader; it is never skipped.
@@ -36,7 +36,7 @@
 //
 // # Deliveries
 //
-// What package notifier has planned and what became of it is a shard of its own, number 65,534, beside the log: streams
+// The plans of package notifier and their outcomes are a shard of their own, number 65,534, beside the log: streams
 // DELIVERIES_<segment> with the subjects deliveries.<segment>. A record is a frame, the records of a name are a chain, and all
 // rules above hold for it; but its records are no events: no checkpoint covers them, and no reader of the log sees them.
 // ce-subject is <accountId>.delivery.<endpointId>.<eventId>.<kind>, or system.beside.<name> for what stands beside
@@ -49,8 +49,7 @@
 // reader has passed it. A record, the floor, says so first: it names the last group that went, and up to where in the log
 // events plan nothing. A power failure before the floor is acknowledged: nothing was dropped. After it: the records are gone
 // for everybody, and the next start removes what is left of them. Segments that are missing without a floor are damage.
-// What a record continues may have been dropped: of a shard of deliveries the first record of a name that is left may have
-// any revision. Its group's hash still covers it.
+// The predecessor of a record may have been dropped: the first remaining record of a name may have any revision. Its group's hash still covers it.
 //
 // # Byte layout
 //
@@ -88,7 +87,7 @@
 //	Ledger-Revision        place among the aggregate's events, from 1, without a gap
 //	Ledger-Command-Id      UUID of the request that led to the event
 //	Ledger-Correlation-Id  joins what belongs to one request from outside
-//	Ledger-Actor           who asked
+//	Ledger-Actor           the caller
 //	Ledger-Prev-Seq        where the aggregate's event before stands: <sequence>.<frame>, frames from 0; 0 for the first
 //	Ledger-Hash            64 hexadecimal digits, see below
 //
@@ -152,7 +151,7 @@
 //
 // Streams SECRETS_<segment>, from 1; sequences go on from one to the next. secretrecord.go describes the message: a value with
 // its name, or a destruction that names sequences. The first value of a name counts until a destruction names it; a later
-// one that meets it is surplus, and destroyed. So the stream alone says what stands, on every node alike, and two nodes need
+// one that meets it is surplus, and destroyed. So the stream alone decides, on every node alike, and two nodes need
 // no lock to create a name: after its acknowledgement each reads what came before it. The index in the tip store says where
 // the value of a name stands, and its digest: a message that was swapped is seen, as a sequence is that has no message
 // although no destruction names it.
@@ -197,7 +196,7 @@
 //  4. The processor was called. Failure before, during or after: as after step 3. If the processor has the
 //     operation it answers by the key what it did the first time, so the money is held once.
 //  5. payment.authorized (or declined, failed, pending) is durable: the outcome is a fact, webhooks may go
-//     out. Failure: whoever recovers finds the outcome and does nothing. Two nodes that recover at once:
+//     out. Failure: the recovery finds the outcome and does nothing. Two nodes that recover at once:
 //     the compare-and-swap takes one outcome, the other reads it. A time-out that was recorded before an
 //     answer stays in the history; the answer follows it.
 //  6. The card is not needed any more: its own value is overwritten, or the key of its minute is destroyed
@@ -213,7 +212,7 @@
 //     decision that is not completed, and makes the payment from that revision, whatever was changed in the
 //     session since; so does a repeat. The payment's id is derived from the attempt's, so there is one payment.
 //  3. instrument.used, payment.created and what follows: as above.
-//  4. attempt.completed is durable: the customer is told the payment's id. Failure: the next start finds the
+//  4. attempt.completed is durable: the answer to the customer has the payment's id. Failure: the next start finds the
 //     payment there, and records this alone.
 //
 // A payment that is refused for good is given up first (payment.key_claimed takes the place of its first event, unless it
@@ -225,7 +224,7 @@
 //
 // # One vaulting, and a power failure after each step
 //
-//  1. With verify: instrument.verification_requested is durable, the processor is asked under the key
+//  1. With verify: instrument.verification_requested is durable, the processor is called under the key
 //     "<reference>.<revision>", the reference being derived from the token. Failure: nothing is vaulted; a
 //     repeat asks what became of that key. It moves no money.
 //  2. instrument.vaulted is durable; after a payment that asks for it, payment.authorized was before. Failure: the
@@ -247,10 +246,10 @@
 //     lost: the operation is found without an outcome and completed as in step 3 above, under the key "<id>.<revision>". A
 //     repeat of the request is answered IdempotencyKeyAlreadyExists. A capture that our own rules refuse ends here, as
 //     payment.capture_refused: no processor is called.
-//  4. The processor was called. Failure: the same; the money is taken once, whoever asks however often.
+//  4. The processor was called. Failure: the same; the money is taken once, however often the call is repeated.
 //  5. payment.captured (or _failed, _pending) is durable. Failure: nothing is left to do. A pending capture
-//     is asked about, or told by a notification; the first answer that comes is recorded, another is known
-//     already. An answer that makes something else necessary (the next processor, a void that was intended,
+//     gets its outcome from an enquiry or from a notification; the first is recorded, the other changes
+//     nothing. An answer that makes something else necessary (the next processor, a void that was intended,
 //     an automatic capture) requests it in the same event: there is no step between them to fail in.
 //
 // # Design notes
@@ -292,7 +291,7 @@
 //
 // The tip store is written once a second, without a log of its own: the log of events is one.
 //
-// What left a state is a row of the tip store under the aggregate and the revision, written in the same batch as the tip.
+// A part that left a state is a row of the tip store under the aggregate and the revision, written in the same batch as the tip.
 // Until then it is in memory. A look-up reads both, up to the revision of the state, and compares the number with the
 // state's totals; where rows are missing, because an older schema wrote the events before, all events are folded. Of what
 // left a state only the cache of newest events keeps more than 4 KiB in memory; older events of the aggregate take it from

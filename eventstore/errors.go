@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// What Append and Load can say. ErrConflict is never seen outside Execute's retries.
+// Errors of appends and loads. Execute retries after ErrConflict and never returns it.
 var (
 	ErrNotFound = errors.New("eventstore: no such aggregate")
 	// ErrConflict means that another event took the place: decide again on the new state.
@@ -38,8 +38,8 @@ const (
 	codeStoreFailed           = 10077 // the store took nothing; see definite
 )
 
-// definite tells whether the answer to a publish means that it was not stored. 10077 of a replicated stream
-// can come from a leader that is shutting down, about an event that the other replicas store.
+// definite reports whether the answer to a publish means that the message was not stored. 10077 of a replicated stream can
+// come from a leader that shuts down while the other replicas store the message.
 func (e *apiError) definite(replicas int) bool {
 	switch e.ErrCode {
 	case codeAccountResources, codeInsufficientResources, codeTooLarge:

@@ -25,7 +25,7 @@ const maxStateGivingBack = 2 * maxState
 type Tip[S any] struct {
 	State    S
 	Recorded *Recorded // nil: the aggregate does not exist
-	// Appended tells whether the command added the event, or found nothing to add.
+	// Appended reports whether the command appended the event.
 	Appended bool
 }
 

@@ -34,7 +34,7 @@ const (
 	NoShard       = format.NoShard
 )
 
-// What bytes that are no frame or no group are called.
+// Errors of bytes that are no frame, or no group.
 var (
 	ErrFrame = format.ErrFrame
 	ErrGroup = format.ErrGroup

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 )
 
-// What tests of this package see of its inside; export_journal_test.go has what they see of groups and shards.
+// Private parts for the tests of this package. export_journal_test.go has those of groups and shards.
 
 func (s *Store) Conn() *nats.Conn     { return s.nc }
 func (s *Server) ClusterAddr() string { return s.ns.ClusterAddr().String() }
@@ -45,7 +45,7 @@ func (s *Store) Append(ctx context.Context, r *Recorded) error { return s.append
 // Recheck looks for holes as after a reconnect.
 func (s *Store) Recheck(ctx context.Context) { s.recheck(ctx) }
 
-// Leads tells whether the server leads the stream.
+// Leads reports whether the server leads the stream.
 func (s *Server) Leads(stream string) bool {
 	return s.ns.JetStreamIsStreamLeader(ledgerAccount, stream)
 }
@@ -70,7 +70,7 @@ func (s *Store) PutCheckpoint(ctx context.Context, c Checkpoint) error {
 	return err
 }
 
-// HasLeader tells whether the server knows its cluster's leader.
+// HasLeader returns an error if the server does not know its cluster's leader.
 func (s *Server) HasLeader() error {
 	info, err := s.ns.Jsz(nil)
 	if err == nil && (info.Meta == nil || info.Meta.Leader == "") {

@@ -10,8 +10,8 @@ import (
 	"payledger/eventstore/format"
 )
 
-// The first of two groups in flight is lost, refused or given up; the second was sent behind it. What was stored is
-// acknowledged once, what was not is recorded by nobody, and the shard goes on.
+// TestTwoGroupsInFlight: the first of two groups in flight is lost, refused or given up; the second was sent after it. A
+// stored group is acknowledged once, the other stands nowhere, and the shard goes on.
 func TestTwoGroupsInFlight(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -206,7 +206,7 @@ func slipIn(t *testing.T, r *rig, shard int) {
 	}
 }
 
-// What was predicted on top of another's group is found at a start as well, whoever was told what.
+// TestPredictedOnAnothersGroup: a start finds a group that was predicted on top of another writer's group.
 func TestPredictedOnAnothersGroup(t *testing.T) {
 	t.Parallel()
 	l := newRawLog(t, t.TempDir(), 1)

@@ -32,7 +32,7 @@ type sickDisk struct {
 	Key       eventstore.Key
 	Target    eventstore.Key // of the append after the disk failed
 	Succeeded bool           // an append was called a success after the disk failed
-	Told      string         // what it was told instead
+	Told      string         // the error that it got
 	Unknown   bool           // that was ErrUnknown
 	Facts     []string       // who wrote the events that readers were given
 	Fatal     time.Duration  // from the failure to the call to stop; 0: none came
@@ -42,7 +42,7 @@ type sickDisk struct {
 type sickCase struct{ Target, Writer string }
 
 // An embedded server whose fsync fails (EIO for every fsync and fdatasync of a child process): no append
-// succeeds, no reader is given what was not acknowledged, and the process is told to stop. Afterwards the
+// succeeds, no reader gets an unacknowledged event, and the log demands a stop. Afterwards the
 // folder opens, and what it shows is made durable first.
 func TestFsyncFails(t *testing.T) {
 	if os.Getenv(fsyncDir) != "" {

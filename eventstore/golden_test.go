@@ -28,7 +28,7 @@ import (
 	"payledger/eventstore/format"
 )
 
-// update writes golden files that are missing. One that is there never changes.
+// update writes golden files that are missing. Existing files never change.
 var update = flag.Bool("update", false, "write the golden files that are missing")
 
 // encoding is one aggregate's encoding, whatever its types.
@@ -232,7 +232,7 @@ func checkUTC(t *testing.T, v reflect.Value, path string) {
 	}
 }
 
-// What is absent takes no bytes, and comes back absent.
+// TestZeroIsOmitted: an absent value takes no bytes, and is absent after decoding.
 func TestZeroIsOmitted(t *testing.T) {
 	t.Parallel()
 	body, err := eventstore.Payments.Encode(payment.Created{Route: []payment.Target{}}, payment.State{Operations: []payment.Operation{{}}})

@@ -21,8 +21,8 @@ const (
 	staleLeader = 20 * time.Second
 )
 
-// readGroup returns the acknowledged group at a sequence, from memory or from the log. What cannot be read there is
-// damage.
+// readGroup returns the acknowledged group at a sequence, from memory or from the log. A group
+// that cannot be read is damage.
 func (h *shard) readGroup(ctx context.Context, seq uint64) (*format.Group, error) {
 	if gs := h.from(seq); len(gs) > 0 {
 		return gs[0], nil

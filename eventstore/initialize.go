@@ -32,7 +32,7 @@ var Logs = format.NewAggregate("log", 1, []LogInitialized{{}}, func(_ LogState, 
 
 var logKey = Logs.Key(format.SystemAccount, "log")
 
-// Initialized tells what the log is for; ErrNotFound when it has no account yet.
+// Initialized returns the purpose of the log, or ErrNotFound if it has no account yet.
 func (s *Store) Initialized(ctx context.Context) (LogState, error) {
 	r, err := s.Load(ctx, logKey, Latest)
 	if err != nil {

@@ -48,7 +48,7 @@ type segmentReport struct {
 	last   uint64
 }
 
-// inspect reads a stopped folder. The error says what is damaged; then nothing was changed.
+// inspect reads a stopped folder. An error names the damage; the folder is then unchanged.
 func inspect(dir string) error {
 	names, err := blocks.Streams(dir, ledgerAccount)
 	if errors.Is(err, os.ErrNotExist) {

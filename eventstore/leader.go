@@ -11,7 +11,7 @@ import (
 // readTimeout bounds one question to the server; the caller's context bounds the whole.
 const readTimeout = 5 * time.Second
 
-// replicaTimeout is how long one replica may take; then the leader is asked.
+// replicaTimeout bounds the answer of one replica. After it the leader is read.
 const replicaTimeout = time.Second
 
 // directTimeout bounds one Direct Get.

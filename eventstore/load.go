@@ -12,7 +12,7 @@ import (
 // ShardOf returns the shard of an aggregate.
 func (s *Store) ShardOf(key Key) int { return domain.Shard(key.ID, s.shards) }
 
-// Consistency says how recent a load must be.
+// Consistency is the required recency of a load.
 type Consistency int
 
 const (

@@ -19,11 +19,11 @@ const (
 	tipsFolder = "tips"
 	// flushEvery is how often applied events are written to the tip store and synced there.
 	flushEvery = time.Second
-	// tellEvery is how often a recovery tells how far it is.
+	// tellEvery is the time between two progress reports of a recovery.
 	tellEvery = 200 * time.Millisecond
 )
 
-// openTips opens the tip store. One that is damaged, or of another log, is made again from the log.
+// openTips opens the tip store. It makes a damaged one, or one of another log, again from the log.
 func (s *Store) openTips(c Config, cache int64) error {
 	dir := c.Tips
 	if dir == "" && c.Server != nil && c.SoleWriter {

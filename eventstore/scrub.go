@@ -304,8 +304,8 @@ func (s *Store) changed(stream string, seq uint64) bool {
 	return err == nil
 }
 
-// faultOf says what is wrong in a report of a stream that must hold everything up to a sequence, or "". Behind that a record
-// may be cut off: it is being written, unless it looks the same when it is read again.
+// faultOf returns the fault in a report of a stream that must hold everything up to a sequence, or "". After the sequence a
+// record may be cut off because it is being written; it is a fault if it looks the same when it is read again.
 func (c *scrub) faultOf(report blocks.Report, through uint64) string {
 	before := c.torn
 	if c.torn = ""; report.Kind == blocks.Torn {

@@ -21,8 +21,8 @@ type SecretCheck func(name string, value []byte) error
 // errChecked ends the reading of a stream at its first value.
 var errChecked = errors.New("eventstore: a value was found")
 
-// checkStoppedSecrets calls check with the oldest value in a stopped folder. It changes no byte. What is damaged is left out:
-// inspect reports it.
+// checkStoppedSecrets calls check with the oldest value in a stopped folder. It changes no byte and leaves out
+// damaged records: inspect reports those.
 func checkStoppedSecrets(dir string, check SecretCheck) error {
 	names, err := blocks.Streams(dir, ledgerAccount)
 	if err != nil {

@@ -29,8 +29,8 @@ func (s *Store) step(name string) {
 // purgedAtOnce is how many sequences one message names.
 const purgedAtOnce = 100_000
 
-// Destroy overwrites a value on the disk and forgets it. What is not there is destroyed already. An error
-// leaves open whether it was: it is safe to repeat.
+// Destroy overwrites a value on the disk. A value that does not exist is destroyed already. After an error the value may be
+// destroyed or not: it is safe to repeat.
 func (b *SecretBytes) Destroy(ctx context.Context, name string) error {
 	e, err := b.index.find(ctx, name)
 	if errors.Is(err, ErrNotFound) {

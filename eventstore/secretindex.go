@@ -13,15 +13,15 @@ import (
 	"payledger/eventstore/tipstore"
 )
 
-// secretIndex is the index of SECRETS in the tip store: it says where the value of a name stands. It is made from the stream
-// alone, message by message in their order, and the same on every node: the first value of a name counts until it is
-// destroyed, a later one that meets it is surplus and destroyed, too. For a segment it has
+// secretIndex is the index of SECRETS in the tip store: the place of each name's value. It is made from the stream alone,
+// message by message in order, and is the same on every node. The first value of a name counts until it is destroyed. A later
+// value of a name that has one is surplus, and is destroyed. For a segment the index has
 //
 //	"s" segment 0 sequence   digest, name      a message that stands
 //	"x" segment 0 sequence   sequence, state   a value that must be destroyed: 0 a destruction names it, 1 none does yet,
 //	                                           2 and the group: it is purged with its group
 //
-// and "n" SECRETS 0 name → sequence, digest over all. "w" of side.go says how far it is.
+// and "n" SECRETS 0 name → sequence, digest over all. "w" of side.go is its end.
 type secretIndex struct {
 	s   *Store
 	log *sideLog
@@ -32,7 +32,7 @@ type secretIndex struct {
 	gaps    sequenceSet             // sequences without a message that no destruction has named yet
 	changed chan struct{}           // closed and replaced whenever applied grows
 	over    map[string][]byte       // what differs from a tip store that is not written; nil: nothing stands there
-	told    []func(name string)     // are told what was destroyed; see SecretBytes.Tell
+	told    []func(name string)     // called with each destroyed name; see SecretBytes.Tell
 
 	reading sync.Mutex
 }

@@ -196,8 +196,8 @@ func TestLostSecret(t *testing.T) {
 	}
 }
 
-// A crash after each step of a destruction: what was begun is ended by the next start, with the index and without it, and
-// no byte of the value stays. What was not begun is as it was.
+// TestDestructionCrashes: after a crash at any step the next start ends a destruction that was begun, with the index and
+// without it, and no byte of the value stays. Without a first step the value is unchanged.
 func TestDestructionCrashes(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -50,8 +50,8 @@ func opens(t *testing.T, v *secrets.Store, sealed *domain.Sealed, want bool) {
 	}
 }
 
-// TestDestroyedKeyIsForgotten: a key that a node has in memory opens nothing there any more once it was destroyed, at once
-// on the node that did it, whoever reads meanwhile, and within two seconds on another.
+// TestDestroyedKeyIsForgotten: a destroyed key opens nothing any more, although nodes had it in memory: at once on the node
+// that destroyed it, also with concurrent readers, and within two seconds on another.
 func TestDestroyedKeyIsForgotten(t *testing.T) {
 	t.Parallel()
 	here, there, now := twoVaults(t)

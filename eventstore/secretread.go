@@ -14,7 +14,7 @@ import (
 const (
 	// pageSecrets is how many messages of SECRETS are read with one question.
 	pageSecrets = 1024
-	// rebuildReport is how often a long reading says how far it is.
+	// rebuildReport is the time between two progress reports of a long reading.
 	rebuildReport = 2 * time.Second
 )
 
@@ -250,8 +250,8 @@ func (x *secretIndex) find(ctx context.Context, name string) (sideEntry, error) 
 	return e, err
 }
 
-// read reads the value that stands at a place of the index: ErrNotFound or errSecret if it is not there. Of several replicas
-// the leader is asked: another one may still hold what was destroyed.
+// read returns the value at a place of the index; ErrNotFound or errSecret if it is not there. With several replicas it reads
+// at the leader: another replica may still hold a destroyed value.
 func (x *secretIndex) read(ctx context.Context, name string, e sideEntry) ([]byte, error) {
 	g := x.log.of(e.seq)
 	var body []byte

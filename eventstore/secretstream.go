@@ -96,8 +96,9 @@ func (b *SecretBytes) open(ctx context.Context) error {
 	return err
 }
 
-// Tell has every name whose value is destroyed from now on told to forget, as soon as this process knows of it. Whoever
-// keeps a value in memory asks Stands after he has kept it: between the two nothing is missed. forget must not wait.
+// Tell registers forget, which is called with the name of every value that is destroyed from now on, as soon as this process
+// has read the destruction. A caller that caches a value calls Stands afterwards, so that it misses none. forget must not
+// wait.
 func (b *SecretBytes) Tell(forget func(name string)) {
 	b.index.mu.Lock()
 	defer b.index.mu.Unlock()
@@ -139,8 +140,8 @@ func (b *SecretBytes) create(ctx context.Context, subject, name string, value []
 	}
 }
 
-// store publishes a value once and says whether it is the one of its name. A message that was stored twice, because the first
-// answer was lost, or that came after another one of its name, is destroyed at once.
+// store publishes a value once. ErrConflict: the name has another value. A value that was stored twice, because the first
+// answer was lost, or after another value of its name, is destroyed at once.
 func (b *SecretBytes) store(ctx context.Context, subject string, r secretRecord, tried bool) error {
 	e, there, err := b.index.entry(r.name)
 	if err == nil && (there || tried) {
@@ -228,7 +229,7 @@ func (b *SecretBytes) roll() {
 	if b.before < b.failed { // a message may still come in
 		return
 	}
-	ctx, cancel := context.WithTimeout(b.s.life, readTimeout) // whoever wrote last may go meanwhile
+	ctx, cancel := context.WithTimeout(b.s.life, readTimeout) // the context of the last writer may end
 	defer cancel()
 	applied, _ := b.index.place()
 	if err := b.log.next(ctx, applied); err != nil {

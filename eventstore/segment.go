@@ -112,7 +112,7 @@ func (h *shard) find(seq uint64) (segment, bool) {
 	return h.segments[i-1], true
 }
 
-// What every segment's metadata says. A log is never opened with another number of shards than it was made with.
+// Metadata of every segment. A log is never opened with another number of shards than it was made with.
 const (
 	metadataShards = "payledger-shards"
 	metadataFormat = "payledger-format"

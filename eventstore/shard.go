@@ -336,7 +336,7 @@ func (h *shard) damage(seq uint64, err error) error {
 	return h.stopped
 }
 
-// fail is damage for whoever does not hold the lock.
+// fail is damage for callers that do not hold the lock.
 func (h *shard) fail(seq uint64, err error) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 	"payledger/eventstore/tipstore"
 )
 
-// The index of the streams beside the log is their witness: it says which records must stand there. The server itself says
-// nothing when one is gone. The sole writer of a folder keeps it in the tip store, next to the tips:
+// The index of the streams beside the log is their witness: it lists the records that must stand there. The server does not
+// report a missing record. The sole writer of a folder keeps it in the tip store, next to the tips:
 //
 //	"s" stream 0 sequence   digest                     a record that stays until it is destroyed
 //	"n" stream 0 name       sequence, digest           the newest such record of a name
@@ -19,7 +19,7 @@ import (
 //	"w" stream              sequence, safe sequence    the newest that was acknowledged, and that up to which the index is whole
 //
 // Only what was acknowledged enters it. A start enters what stands behind the safe sequence, everything if the tip store was
-// lost. secretindex.go says what differs for SECRETS.
+// lost. See secretindex.go for SECRETS.
 const (
 	recordPrefix  = 's'
 	namePrefix    = 'n'
@@ -147,7 +147,7 @@ func (s *Store) sideValue(key []byte) []byte {
 	return value
 }
 
-// must returns what the index has of a name. Take it before the server is asked: what comes later counts for nothing.
+// must returns the entry of a name in the index. Call it before reading from the server: later records do not count.
 func (s *Store) must(stream, name string) sideEntry {
 	for _, prefix := range []byte{namePrefix, replacePrefix} {
 		e := decodeEntry(s.sideValue(sideKey(prefix, stream, name)))

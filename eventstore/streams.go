@@ -258,7 +258,7 @@ func (s *Store) witnessOf(n int) func() format.Witness {
 func (s *Store) recheckSegments(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*readTimeout)
 	defer cancel()
-	ends := map[int]uint64{} // before the server is asked: what is appended meanwhile counts for nothing
+	ends := map[int]uint64{} // before the list is read: later groups do not count
 	for _, h := range s.all() {
 		end, _ := h.end()
 		ends[h.n] = end.Seq

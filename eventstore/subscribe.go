@@ -17,8 +17,8 @@ const (
 	pullHeartbeat = time.Second
 	// pullExpiry is how long one request for messages stands.
 	pullExpiry = 10 * time.Second
-	// tailIdle is how long nothing may come from a segment until its end is asked for: the server does not always send
-	// the last message of a stream that was sealed meanwhile (tried). It is longer than two missing heartbeats take.
+	// tailIdle is the silence of a segment after which its end is read: the server does not always send the last message
+	// of a stream that was sealed meanwhile (tried). It is longer than two missing heartbeats take.
 	tailIdle = 3 * pullHeartbeat
 	// resubscribePause is the wait before a subscription that broke is made anew.
 	resubscribePause = 100 * time.Millisecond
@@ -88,7 +88,7 @@ func (h *shard) tail(ctx context.Context) {
 	}
 }
 
-// tailSegment is told of every message of the open segment, and reads the log up to it.
+// tailSegment receives every message of the open segment, and reads the log up to it.
 func (h *shard) tailSegment(ctx context.Context) error {
 	h.mu.Lock()
 	seg, next, rolling := h.open(), max(h.head.Seq, h.lastSeen())+1, h.rolling // what is under way may never be stored

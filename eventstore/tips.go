@@ -150,8 +150,8 @@ func (s *Store) storedTip(shard int, key Key, fresh bool) (*Recorded, error) {
 }
 
 // recentTips is a cache of newest events, bounded by its size in memory. Events are immutable and shared.
-// It is never behind: whoever applies an event puts it here, and what was looked up is only learned if no
-// newer event can have been forgotten since.
+// It is never behind: every applied event is put here, and an event from a look-up is added only if no newer event can have
+// been dropped since.
 type recentTips struct {
 	mu       sync.Mutex
 	recent   map[Key]*Recorded

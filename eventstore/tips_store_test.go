@@ -33,7 +33,7 @@ func stopped(t *testing.T, dir string, write func(*eventstore.Store)) {
 }
 
 // The tip store is derived: deleted, emptied, of an earlier moment, of another log or damaged, the log is opened with
-// what it holds. One that has applied what the log does not hold is its witness: the log is not opened.
+// what it holds. A tip store that is ahead of the log is its witness: the log is not opened.
 func TestTipStoreAtStart(t *testing.T) {
 	t.Parallel()
 	whole, before, other := t.TempDir(), t.TempDir(), t.TempDir()
@@ -190,7 +190,7 @@ func TestReadOnlyTips(t *testing.T) {
 	}
 }
 
-// A folder with a log of the format before is refused with one line that says what to do, and left as it is.
+// A folder with a log of the format before is refused with one line of advice, and left as it is.
 func TestOldFolderIsRefused(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

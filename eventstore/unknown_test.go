@@ -196,13 +196,13 @@ func TestNoResponders(t *testing.T) {
 	if !errors.Is(err, eventstore.ErrRefused) || !errors.As(err, &refusal) || refusal.Reason != domain.ReasonServiceUnavailable {
 		t.Error(err)
 	}
-	if took := time.Since(start); took > 10*time.Second { // an unclear one is asked about for longer
+	if took := time.Since(start); took > 10*time.Second { // an unclear outcome takes longer
 		t.Errorf("a definite refusal took %s", took)
 	}
 }
 
-// No answer comes back until the deadline, though the event was stored: the outcome is unknown, and is said to be. Another
-// store, which was told nothing, then finds the event there, once.
+// TestDeadline: no answer comes until the deadline, though the event was stored: the error is ErrUnknown. Another store then
+// finds the event, once.
 func TestDeadline(t *testing.T) {
 	t.Parallel()
 	eachWriter(t, func(t *testing.T, server *eventstore.Server, s *eventstore.Store, p *proxy, reconnected <-chan struct{}) {
@@ -293,7 +293,7 @@ func TestCloseDuringAppend(t *testing.T) {
 	})
 }
 
-// Closing the store ends appends that wait behind one under way, too: each is told that it was refused or is unknown.
+// Closing the store ends appends that wait behind one under way, too: each gets ErrRefused or ErrUnknown.
 func TestCloseWithQueue(t *testing.T) {
 	t.Parallel()
 	for range 5 {

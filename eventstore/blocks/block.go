@@ -34,7 +34,7 @@ type Place struct {
 	Last   uint64 // the highest sequence before the place; 0 if none
 }
 
-// Options says how to read.
+// Options are the settings of a reading.
 type Options struct {
 	// Deletes says that messages of the stream may be deleted. Without it every sequence must be there, in order.
 	Deletes bool
@@ -142,7 +142,7 @@ func open(path string, uncached bool) (*blockFile, int64, error) {
 	return &blockFile{f, uncached}, info.Size(), nil
 }
 
-// Close closes the file. What was read from the disk does not stay in the cache.
+// Close closes the file. It drops the pages of the file from the cache.
 func (f *blockFile) Close() error {
 	if f.uncached {
 		forget(f.File)

@@ -1,4 +1,4 @@
-// Package blocks reads the message blocks of a JetStream file store without the server, and says whether they are whole. It is
+// Package blocks reads the message blocks of a JetStream file store without the server, and reports whether they are whole. It is
 // used before the embedded server starts, so that a start that is refused for damage has changed no byte, and by a slow check in
 // the background while the server runs.
 //
@@ -71,7 +71,7 @@
 // A record that is cut off or bad at the end of the newest block, with nothing valid after it, is a torn tail: Kind is Torn, and
 // Result.End is where the server will cut. A valid record after it makes it damage. The search for a valid record tries the place
 // after the bad record's length first, then every offset in the next 64 MiB, and hashes at most 256 MiB a block; if that is not
-// enough, the answer is damage. Two cases cannot be told apart from the file alone:
+// enough, the answer is damage. The file alone does not decide two cases:
 //
 //   - A flipped bit in the newest record looks like a torn tail, and a file that was cut between two records looks whole.
 //     Options.Through, or a sequence that the caller kept elsewhere, decides; index.db helps after an orderly stop.

@@ -175,7 +175,7 @@ func bytesOf(random *rand.Rand, n int) []byte {
 
 func literal(subject string) func(int) string { return func(int) string { return subject } }
 
-// seeded returns a fixed source of chance and says which.
+// seeded returns a source of random numbers with a fixed seed, and logs the seed.
 func seeded(t testing.TB, seed uint64) *rand.Rand {
 	t.Logf("seed %d", seed)
 	return rand.New(rand.NewPCG(seed, 1))

@@ -15,7 +15,7 @@ import (
 	"payledger/eventstore/blocks"
 )
 
-// What the server stored is what is read, while it runs and after it stopped; reading changes no byte.
+// TestAppendOnly: reading returns all that the server stored, while it runs and after its stop, and changes no byte.
 func TestAppendOnly(t *testing.T) {
 	random := seeded(t, 11)
 	r := start(t, t.TempDir())

@@ -46,8 +46,8 @@ func Length(data []byte) (int, error) {
 	}
 }
 
-// wireValue tells how many bytes the value at the start of data takes without its children, and how many
-// values follow as its children.
+// wireValue returns the number of bytes of the value at the start of data without its children, and the number of its
+// children.
 func wireValue(data []byte) (skip, children uint64, ok bool) {
 	if len(data) == 0 {
 		return 0, 0, false

@@ -7,11 +7,11 @@
 //
 //   - A wait ends when the clock shows its time, and at the latest when its own length has gone by. The length is measured
 //     by the process itself, with a clock that nobody sets (the monotonic clock of package time).
-//   - A record holds the time at which it was noted and the time at which it is due: the difference is the length. What is
-//     left of the wait is never more (Left). A process that finds such a record, after a restart for example, waits for what
+//   - A record holds the time at which it was noted and the time at which it is due: the difference is the length. The rest
+//     of the wait is never longer (Left). A process that finds such a record, after a restart for example, waits for what
 //     is left from then on: the restarts add their own time, the jump adds nothing.
-//   - A clock that jumps forward and stays there ends waits early: it cannot be told from a machine that was switched off.
-//     So nothing may depend on a wait being long. The outcome of an operation is asked for and never guessed, however late
+//   - A clock that jumps forward and stays there ends waits early: it looks the same as a machine that was switched off.
+//     So nothing may depend on a wait being long. The outcome of an operation comes from the processor and is never guessed, however late
 //     it seems to be (D8).
 //
 // # The waits of the service
@@ -19,8 +19,8 @@
 //	wait                                          bounded by
 //	a caller's payment timeout (D8)               Time, in package commands: flight.deadline and its callers
 //	the next question about an operation (D8)     the process's own clock: the agenda of package commands
-//	the questions of package pending (D8)         its loops run by the process's own clock; what was requested ahead of the
-//	                                              clock is asked about like everything that is old
+//	the questions of package pending (D8)         its loops run by the process's own clock; requests ahead of the
+//	                                              clock count as old
 //	whether an unseen operation is sent again     MayResend: requested further ahead than the payment timeout, it is fenced
 //	an action of the customer that expires (D7)   Time, in the agenda: package pending finds what expires too far ahead
 //	decisions about attempts after a crash (§3.3) package pending: those ahead of the clock are taken up at once

@@ -82,8 +82,8 @@ func sameOperation(p payment.State, op payment.Operation, l protocol.Line) bool 
 		l.Reference == p.ID && l.Currency == p.Currency && sameState(op, l.State)
 }
 
-// sameState: the books know no required action, and an unknown outcome may be any. An authorization that was
-// voided before the ledger heard of its result may have had one.
+// sameState reports whether an operation has the state that the processor's books have. The books have no required action.
+// An unknown outcome may be any, also that of an authorization that was voided before its result arrived.
 func sameState(op payment.Operation, books processor.State) bool {
 	switch op.State {
 	case payment.StateAction:
@@ -106,8 +106,8 @@ type sums struct {
 	status                         payment.Status
 }
 
-// balance adds up the books without a look at the ledger's states; only which capture was final, and the
-// amount of a payment that nobody approved, is told by the ledger alone.
+// balance adds up the processor's books. Only the ledger knows the final capture, and the amount of a payment that was never
+// approved.
 func balance(p payment.State, lines []protocol.Line) sums {
 	var b sums
 	newest := processor.Failed // of the authorizations: a fenced one has no line
@@ -140,7 +140,7 @@ func balance(p payment.State, lines []protocol.Line) sums {
 	return b
 }
 
-// neverSeenLast tells whether the newest try to authorize never reached its processor.
+// neverSeenLast reports whether the newest try to authorize never reached its processor.
 func neverSeenLast(p payment.State) bool {
 	held := p.Authorization()
 	return held != nil && held.State == payment.StateFailed && fenced(*held)

@@ -1,4 +1,3 @@
-// Package eventstoretest opens real event stores for tests: the embedded server on a temporary folder.
 package eventstoretest
 
 import (

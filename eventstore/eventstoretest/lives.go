@@ -23,9 +23,8 @@ const (
 	LifeEvents     = 8
 )
 
-// Generate appends n lives of payments of an account, many at once: a client session, a card, a payment that is
-// authorized, and a capture with an idempotency key. No processor is asked, and no secret kept. It returns the ids of
-// the payments.
+// Generate appends n payments of an account, many at once, and returns their ids. Each has a client session, a card, an
+// authorization, and a capture with an idempotency key. Generate calls no processor and stores no secret.
 func Generate(ctx context.Context, s *eventstore.Store, account domain.AccountID, n, atOnce int) ([]domain.PaymentID, error) {
 	ids, errs := make([]domain.PaymentID, n), make([]error, atOnce)
 	var next atomic.Int64
@@ -93,7 +92,7 @@ func (l *life) live() {
 	l.answer("CAPTURED")
 }
 
-// answer records that the processor did what was asked last.
+// answer records that the processor completed the last request.
 func (l *life) answer(message string) {
 	event, transaction := l.uuid(), l.uuid()
 	change(l, eventstore.Payments, string(l.id), func(s payment.State) (payment.Event, error) {

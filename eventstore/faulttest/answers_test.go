@@ -24,7 +24,7 @@ func newSigner() (notepkg.Signer, error) {
 	return notepkg.NewSigner(private)
 }
 
-// answers are what a log says when it is asked for everything: digests by question.
+// answers are digests of all that a log returns, by question.
 type answers map[string]string
 
 func (a answers) note(question string, answer any) error {

@@ -36,8 +36,8 @@ type eioResult struct {
 	Reason       string
 }
 
-// A disk that fails under one stream (EIO for every fsync of its files): no write to it succeeds, the process is told to stop,
-// and after a restart everything that was acknowledged is there.
+// TestDiskFailsUnderOneStream: a disk fails under one stream (EIO for every fsync of its files). No write to it succeeds, the
+// log demands a stop, and after a restart every acknowledged record is there.
 func TestDiskFailsUnderOneStream(t *testing.T) {
 	if os.Getenv(eioDir) != "" {
 		runFailingDisk(t)

@@ -166,7 +166,7 @@ func (e *experiment) refused(err error, before string) {
 	e.verdict(how)
 }
 
-// look reads everything and scrubs; it says how damage was noticed, and stops the log.
+// look reads everything, scrubs and stops the log. found is the way in which damage was noticed.
 func (e *experiment) look(ctx context.Context, o *open) (found string) {
 	defer func() {
 		if err := o.stop(); err != nil && found == "" && !strings.Contains(e.what, " tips: ") {

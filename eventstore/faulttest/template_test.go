@@ -82,7 +82,7 @@ type template struct {
 	answers      answers
 }
 
-// books is what was put into the template: everything that is asked for.
+// books is everything that was put into the template, and is read back.
 type books struct {
 	keys       []eventstore.Key
 	secrets    []string

@@ -182,8 +182,8 @@ func Generic(r *Recorded) (event, state map[string]any, err error) {
 	return event, state, nil
 }
 
-// Leaving ties an aggregate whose events let parts of its state go to the parts that left. An event carries what left
-// with it beside the state, once; the tip store keeps it as a row of its own; whoever loads the state has all of it again.
+// Leaving describes an aggregate whose events move parts out of its state, so that states stay small. An event carries the
+// parts that left with it, once, beside the state. The tip store keeps them as rows. A loaded state has all of them again.
 type Leaving[S any] struct {
 	Newest  func(S) (left any, some bool) // what left with the state's newest event
 	Whole   func(S) bool                  // all that left is in memory with the state

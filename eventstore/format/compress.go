@@ -14,8 +14,7 @@ const (
 	storedZstd1 = 1 // zstd with dictionary 1
 )
 
-// dictionary1 was made from events of many payments (testdata/README.md says how). Groups of the log depend on
-// it: it never changes.
+// dictionary1 was made from events of many payments (see testdata/README.md). Groups depend on it: it never changes.
 //
 //go:embed dictionary1.zstd
 var dictionary1 []byte

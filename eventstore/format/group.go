@@ -17,7 +17,7 @@ import (
 // ErrGroup means that a message is not a group of this log, or is damaged.
 var ErrGroup = errors.New("eventstore: malformed group")
 
-// Kind says what a group is for.
+// Kind is the purpose of a group.
 type Kind byte
 
 const (

@@ -98,8 +98,7 @@ const (
 	bodyLeftKey  = "\xa4left"
 )
 
-// StateBytes cuts the encoded state out of the body, without decoding it: whoever stores states need not
-// encode them again. The bytes are the body's own.
+// StateBytes returns the encoded state: a part of the body, not a copy.
 func (r *Recorded) StateBytes() ([]byte, error) {
 	state, _, err := r.Parts()
 	return state, err

@@ -8,7 +8,7 @@ import (
 	"payledger/eventstore/format"
 )
 
-// model is all that callers and subscribers were told.
+// model is every answer to callers and every event for subscribers.
 type model struct {
 	id      format.LogID // zero: no log was opened yet
 	clock   int          // orders calls and answers
@@ -98,7 +98,7 @@ func (m *model) saw(s sight) {
 	r.number, r.last = s.Place.Number, s.Place.Address
 }
 
-// check holds the log to everything that was told. A call without an outcome has one from now on.
+// check compares the log with every answer. A call without an outcome has one from now on.
 func (m *model) check(v *view) error {
 	errs := m.faults
 	fail := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
@@ -189,7 +189,7 @@ func (c *call) checkBasis(v *view) error {
 	return nil
 }
 
-// checkOrder: whoever calls after an answer was given stands on what that answer showed.
+// checkOrder: a call that begins after an answer sees at least the state of that answer.
 func (m *model) checkOrder(v *view, fail func(string, ...any)) {
 	type shown struct {
 		at       int

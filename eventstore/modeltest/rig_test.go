@@ -55,7 +55,7 @@ func checks(t *testing.T, n int, property func(*rapid.T)) {
 	rapid.Check(t, property)
 }
 
-// size picks the number that was asked for on the command line, or one of the others.
+// size returns the number from the command line, or one of the defaults.
 func size(asked, short, long int) int {
 	switch {
 	case asked > 0:

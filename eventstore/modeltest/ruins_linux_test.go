@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// survival says how much of what was not synced the disk holds after a crash.
+// survival is the share of unsynced writes that the disk holds after a crash.
 type survival int
 
 const (
@@ -30,7 +30,7 @@ type chance interface {
 	IntN(n int) int
 }
 
-// ruins writes the folder as it is found after the crash into the empty folder to. It says what was lost.
+// ruins writes the folder as it is found after the crash into the empty folder to. lost describes the writes that are gone.
 func (d *disk) ruins(to string, how survival, lot chance) (lost string, err error) {
 	now, dirs, err := d.present()
 	if err != nil {

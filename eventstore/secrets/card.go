@@ -25,7 +25,7 @@ const (
 	epochLength = time.Minute
 )
 
-// CardRef says which card is meant: the token's, with the time of its instrument.tokenized event.
+// CardRef names a card by its token and the time of its instrument.tokenized event.
 type CardRef struct {
 	Account     domain.AccountID
 	Token       domain.Token
@@ -38,8 +38,8 @@ func epochAt(t time.Time) epoch { return epoch(t.Unix() / int64(epochLength/time
 
 func (e epoch) String() string { return strconv.FormatInt(int64(e), 10) }
 
-// over tells whether no card of e can still be on its way into the store at now: a whole epoch lies
-// between, far longer than a write may take. So it is with one that lies as far ahead: the clock was set back since.
+// over reports whether no write of a card of e can still be under way at now: a whole epoch lies between, far longer than
+// a write may take. An epoch as far ahead is over, too: the clock was set back since.
 func (e epoch) over(now time.Time) bool { return (e - epochAt(now)).abs() > 1 }
 
 func (e epoch) abs() epoch { return max(e, -e) }
@@ -62,8 +62,7 @@ type storedCard struct {
 	ExpiresAt time.Time `json:"expiresAt"`
 }
 
-// PutCard stores a card whose token expires. What has begun to use it by then may use it until its outcome is known:
-// Needed says for how long.
+// PutCard stores a card until its token expires. A payment that began to use it may use it until its outcome (Needed).
 func (v *Store) PutCard(ctx context.Context, ref CardRef, card processor.Card, expires time.Time) error {
 	plain, err := codec.Marshal(storedCard{card, expires})
 	if err != nil {
@@ -159,8 +158,8 @@ func epochOf(name domain.SecretID) epoch {
 	return epoch(n)
 }
 
-// DestroyCard says that what the card was for has its outcome. One that stands alone is overwritten at once, unless it is
-// still needed; a new one becomes unreadable with its epoch's key, which Janitor destroys within two minutes.
+// DestroyCard ends the use of a card that has its outcome. A card with a value of its own is overwritten at once, unless it
+// is still needed. A new card becomes unreadable with its epoch's key, which Janitor destroys within two minutes.
 func (v *Store) DestroyCard(ctx context.Context, ref CardRef, now time.Time, needed Needed) error {
 	v.boxes.drop(ref.name())
 	if !epochAt(ref.TokenizedAt).over(now) {

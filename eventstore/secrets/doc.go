@@ -7,8 +7,8 @@
 // or of its checkout session for a guest; destroying that one value erases the person everywhere. So do texts that
 // processors sent about a payment and that nobody can tell to be harmless.
 //
-// A card that was not used ends with its client token. What began to use it in time has it until its outcome, for days at
-// most: an action, a second processor and a vaulting may come after the client token's end.
+// A card that was not used ends with its client token. A payment that began to use it in time has it until its outcome,
+// for days at most: an action, a second processor and a vaulting may come after the client token's end.
 //
 // A vaulted card is a second value, without its CVV and without an expiry, which its token's deletion destroys
 // (kept.go). The card as it was entered ends with the outcome that its CVV was for, vaulted or not.

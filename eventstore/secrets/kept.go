@@ -48,7 +48,7 @@ func (v *Store) KeepCard(ctx context.Context, ref CardRef) error {
 	return err
 }
 
-// Kept tells whether the card is kept.
+// Kept reports whether the card is kept.
 func (v *Store) Kept(ctx context.Context, ref CardRef) (bool, error) {
 	_, err := v.bytes.Get(ctx, string(ref.keptName()))
 	if errors.Is(err, eventstore.ErrNotFound) {

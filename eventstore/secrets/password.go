@@ -28,7 +28,7 @@ func NewPassword(random io.Reader, password string) ([]byte, error) {
 	return []byte("argon2id$" + hex.EncodeToString(salt) + "$" + hex.EncodeToString(argon(password, salt))), nil
 }
 
-// CheckPassword tells whether the password fits the verifier.
+// CheckPassword reports whether the password fits the verifier.
 func CheckPassword(verifier []byte, password string) bool {
 	parts := strings.Split(string(verifier), "$")
 	if len(parts) != 3 || parts[0] != "argon2id" {

@@ -12,8 +12,7 @@ import (
 )
 
 // kindSigning begins the names of webhook signing secrets: signing-secret.<account>.<number>. The numbers of an
-// account's secrets only grow from one that is current to the next, so that whoever sees an older state of the
-// account still knows which secrets are done with.
+// account's secrets only grow, so that a node with an older state of the account still knows which secrets are spent.
 const kindSigning = "signing-secret"
 
 // SigningSecretName names an account's signing secret of a number; the first is 1.
@@ -61,7 +60,7 @@ func (v *Store) CleanSigning(ctx context.Context, now time.Time, merchant func(d
 	return destroyed, nil
 }
 
-// spentSigning tells whether a signing secret signs no webhook any more, and never will again.
+// spentSigning reports whether a signing secret signs no webhook any more, and never will again.
 func spentSigning(name domain.SecretID, now time.Time, merchant func(domain.AccountID) (account.State, bool)) (bool, error) {
 	owner, number, err := SigningSecretNumber(name)
 	if err != nil {

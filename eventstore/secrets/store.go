@@ -81,7 +81,7 @@ func (v *Store) Get(ctx context.Context, name domain.SecretID) ([]byte, error) {
 	return open(v.box, string(name), box)
 }
 
-// read reads a box; ErrGone when it is not there, ServiceUnavailable when that cannot be told now.
+// read returns a box; ErrGone if it does not exist, ServiceUnavailable if it cannot be read now.
 func (v *Store) read(ctx context.Context, name domain.SecretID) ([]byte, error) {
 	box, err := v.bytes.Get(ctx, string(name))
 	switch {

@@ -2,8 +2,8 @@
 // applied to it. It is derived from the log and can be made again from it; it is also the log's witness, because it
 // names the last group that it has applied of each shard.
 //
-// It stands on Pebble, without Pebble's own write-ahead log: the log of events is one already. What was not flushed
-// at a crash is applied again from the log. A flush is atomic, so tips and applied places always fit together.
+// It stands on Pebble, without Pebble's own write-ahead log: the log of events is one already. After a
+// crash the groups since the last flush are applied again from the log. A flush is atomic, so tips and applied places always fit together.
 //
 // It must not know what an event is: keys and values are bytes.
 //

@@ -91,7 +91,7 @@ func readers(s *tipstore.Store) []func([]byte) ([]byte, error) {
 	return []func([]byte) ([]byte, error){s.Get, s.Find}
 }
 
-// What was flushed is there after a crash; a batch that was not flushed is there whole or not at all.
+// TestCrash: flushed batches are there after a crash; a batch that was not flushed is there whole or not at all.
 func TestCrash(t *testing.T) {
 	t.Parallel()
 	dir, after := t.TempDir(), t.TempDir()
@@ -115,7 +115,7 @@ func TestCrash(t *testing.T) {
 }
 
 // A damaged table is found by the read that meets it or by the next Open, which says so until the store is discarded. The
-// damage is told, and the folder of a store that is only read is left as it is.
+// damage is reported, and the folder of a store that is only read is left as it is.
 func TestDamage(t *testing.T) {
 	t.Parallel()
 	for _, readOnly := range []bool{false, true} {
