@@ -22,8 +22,9 @@ type acks struct {
 type replies struct {
 	sub     *nats.Subscription
 	prefix  string
+	answers chan *nats.Msg // late answers to earlier messages, too
 	subject string         // of the answer to the newest message
-	answers chan *nats.Msg // late answers to earlier messages, too; nil when the newest message could not be sent
+	err     error          // the newest message could not be sent
 }
 
 // lateAnswers is the number of answers that can wait to be read. An answer beyond it is lost; the outcome is then unknown.
@@ -31,30 +32,28 @@ const lateAnswers = 16
 
 // send publishes m and returns the place of its answer.
 func (a *acks) send(m *nats.Msg) *replies {
-	r, err := a.take()
-	if err == nil {
+	r := a.take()
+	if r.err == nil {
 		m.Reply = r.subject
-		err = a.nc.PublishMsg(m)
-	}
-	if err != nil {
-		r.answers <- nil
+		r.err = a.nc.PublishMsg(m)
 	}
 	return r
 }
 
 // take returns replies that nobody else uses, with a new subject, even when the subscription fails.
-func (a *acks) take() (r *replies, err error) {
+func (a *acks) take() (r *replies) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if last := len(a.free) - 1; last >= 0 {
 		r, a.free = a.free[last], a.free[:last]
+		r.err = nil
 	} else {
 		r = &replies{prefix: nats.NewInbox() + ".", answers: make(chan *nats.Msg, lateAnswers)}
-		r.sub, err = a.nc.ChanSubscribe(r.prefix+"*", r.answers)
+		r.sub, r.err = a.nc.ChanSubscribe(r.prefix+"*", r.answers)
 	}
 	a.count++
 	r.subject = r.prefix + strconv.FormatUint(a.count, 36)
-	return r, err
+	return r
 }
 
 // done gives r back when its answer came, or is not waited for any more.

@@ -276,13 +276,18 @@ func (h *shard) fly(f *flight, hurry <-chan struct{}) bool {
 		runtime.Gosched() // the connection's goroutine sends the group first
 		format.RefreshEncoder()
 	}
+	replies := f.replies
+	if replies.err != nil { // it was not sent: the connection is away
+		h.s.acks.done(replies)
+		h.landed(f, unknown, nats.ErrConnectionClosed)
+		return true
+	}
 	timer := time.NewTimer(publishTimeout)
 	defer timer.Stop()
-	replies := f.replies
 	for {
 		select {
 		case m := <-replies.answers:
-			if m != nil && m.Subject != replies.subject {
+			if m.Subject != replies.subject {
 				continue // a late one
 			}
 			h.land(f, m)
@@ -312,9 +317,6 @@ func (h *shard) land(f *flight, m *nats.Msg) {
 }
 
 func (h *shard) readAnswer(f *flight, m *nats.Msg) (outcome, error) {
-	if m == nil {
-		return unknown, nats.ErrConnectionClosed
-	}
 	if len(m.Data) == 0 && m.Header.Get("Status") == "503" {
 		return refused, nats.ErrNoResponders
 	}
