@@ -53,12 +53,7 @@ func (t *accountTable) put(s account.State) {
 
 // loadDirectory fills the directory: the file has the ids of the accounts, the store their states.
 func (m *model) loadDirectory(ctx context.Context) error {
-	rows, err := readRows(ctx, m, func(scan scanner) (rowKey, error) {
-		var id string
-		var revision uint64
-		err := scan(&id, &revision)
-		return rowKey{eventstore.Accounts.Key(domain.AccountID(id), id), revision}, err
-	}, selectAccounts)
+	rows, err := readKeys(ctx, m, func(id string) eventstore.Key { return eventstore.Accounts.Key(domain.AccountID(id), id) }, selectAccounts)
 	if err != nil {
 		return fmt.Errorf("projections: accounts: %w", err)
 	}

@@ -93,12 +93,7 @@ func (p *Projections) disputes(ctx context.Context, account domain.AccountID, f 
 	for {
 		want := n - len(kept)
 		query, args := disputeQuery(account, f, from, want)
-		rows, err := readRows(ctx, p.model, func(scan scanner) (rowKey, error) {
-			var id string
-			var revision uint64
-			err := scan(&id, &revision)
-			return rowKey{eventstore.Disputes.Key(account, id), revision}, err
-		}, query, args...)
+		rows, err := readKeys(ctx, p.model, func(id string) eventstore.Key { return eventstore.Disputes.Key(account, id) }, query, args...)
 		if err != nil {
 			return nil, err
 		}

@@ -85,12 +85,7 @@ func defaultOf(list []instrument.State) (token domain.Token) {
 
 // instruments reads a customer's vaulted instruments.
 func (p *Projections) instruments(ctx context.Context, account domain.AccountID, customer string) ([]instrument.State, error) {
-	rows, err := readRows(ctx, p.model, func(scan scanner) (rowKey, error) {
-		var token string
-		var revision uint64
-		err := scan(&token, &revision)
-		return rowKey{eventstore.Instruments.Key(account, token), revision}, err
-	}, selectInstruments, string(account), customer)
+	rows, err := readKeys(ctx, p.model, func(id string) eventstore.Key { return eventstore.Instruments.Key(account, id) }, selectInstruments, string(account), customer)
 	if err != nil {
 		return nil, err
 	}

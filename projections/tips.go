@@ -41,6 +41,16 @@ func readRows[T any](ctx context.Context, m *model, read func(scanner) (T, error
 	return all, m.Noticed(rows.Err())
 }
 
+// readKeys runs a query of ids and revisions, and returns the rows' aggregates.
+func readKeys(ctx context.Context, m *model, key func(id string) eventstore.Key, query string, args ...any) ([]rowKey, error) {
+	return readRows(ctx, m, func(scan scanner) (row rowKey, err error) {
+		var id string
+		err = scan(&id, &row.revision)
+		row.key = key(id)
+		return row, err
+	}, query, args...)
+}
+
 // tips reads the newest states of the rows' aggregates, in the order of the rows. No state is older than its row.
 func tips[S any, E domain.Event](ctx context.Context, store *eventstore.Store, a *eventstore.Aggregate[S, E], rows []rowKey) ([]S, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
