@@ -153,7 +153,7 @@ func TestTokensAreKeptNowhere(t *testing.T) {
 	r.endpoint(`{"url":"` + r.inbox.url + `/","eventTypes":` + allKinds + `}`)
 	seen := r.watchedTraffic()
 	secrets, _ := everyToken(t, r.rig)
-	const challenges = 2 // each is told with two webhooks, the other payments with one
+	const challenges = 2 // each sends two webhooks, the other payments one
 	r.eventually(func() bool { return len(r.inbox.at("/")) >= 2+2*challenges }, func() string { return "too few webhooks" })
 	r.want(r.manage("GET", "/webhook-deliveries", ""), 200, "")
 	places := r.kept()

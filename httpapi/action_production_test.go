@@ -33,8 +33,8 @@ func (r *rig) challenge() (client, id, resumeToken string) {
 	return client, made.text1("id"), done.text1("resumeToken")
 }
 
-// TestActionInProduction: what a browser says of a 3-D Secure challenge counts for nothing outside the sandbox; the
-// processor is asked, by whichever call resumes the payment (D12).
+// TestActionInProduction: outside the sandbox the outcome that a browser declares has no effect; the call that resumes the payment
+// gets the outcome from the processor (D12).
 func TestActionInProduction(t *testing.T) {
 	t.Parallel()
 	r := newRigIn(t, account.Production, 10*time.Second, nil)
@@ -79,8 +79,8 @@ func TestAbandonedInProduction(t *testing.T) {
 	}
 }
 
-// TestPassedAndGone: whose customer passed the check and never came back is authorized when the action's time is over, in
-// every environment: the processor is asked before anything counts as failed (D8).
+// TestPassedAndGone: a payment whose customer passed the check and closed the tab is authorized when the action expires, in every
+// environment: the processor decides (D8).
 func TestPassedAndGone(t *testing.T) {
 	t.Parallel()
 	for _, environment := range []string{account.Production, account.Sandbox} {

@@ -187,7 +187,7 @@ func TestResumeTokens(t *testing.T) {
 	}
 	r.want(r.post(at+"/resume", resumeWith(good), "X-Idempotency-Key", "kept"), 409, "IdempotencyKeyAlreadyExists")
 	late, _, token := challenge()
-	r.late.Store(3601) // the action has expired, whoever resumes it (D7)
+	r.late.Store(3601) // the action has expired for every caller (D7)
 	if a := r.want(r.post(late+"/resume", resumeWith(token)), 200, ""); a.text1("status") != "DECLINED" {
 		t.Errorf("an abandoned action: %s", a.text)
 	}

@@ -30,7 +30,7 @@ func (r *rig) attemptStatus(clientToken, id string) string {
 	return r.want(r.inBrowser(clientToken, "GET", "/payment-attempts/"+id, ""), 200, "").text1("approvalStatus")
 }
 
-// TestApprove: the payment of an approved attempt is made once, from the session, and both sides are told (§3.3,
+// TestApprove: the payment of an approved attempt is made once, from the session, and both sides get an answer (§3.3,
 // D5, D12).
 func TestApprove(t *testing.T) {
 	t.Parallel()

@@ -12,7 +12,7 @@ import (
 	"payledger/eventstore/eventstoretest"
 )
 
-// act does something at the processor behind the service's back (D14).
+// act executes an operation at the processor out of band (D14).
 func (r *rig) act(at string, kind processor.Kind, amount ...domain.Amount) {
 	r.t.Helper()
 	var part *domain.Amount

@@ -227,7 +227,7 @@ func TestRoutesAndDocumentFit(t *testing.T) {
 // dateNames are the fields that hold a date, whatever they belong to; those of questions too.
 var dateNames = regexp.MustCompile(`(^|[a-z_])(date|Date|At|time)$|^(dateUpdated|since|from_date|to_date|challengeRequiredBy)$`)
 
-// TestDatesAreTyped: whoever makes a client of openapi.yaml gets dates as dates, and no value without a type.
+// TestDatesAreTyped: a client generated from openapi.yaml has dates as dates, and no value without a type.
 func TestDatesAreTyped(t *testing.T) {
 	dates := 0
 	var walk func(path string, ref *openapi3.SchemaRef)

@@ -112,8 +112,8 @@ func TestHashesFromTheAnswer(t *testing.T) {
 	}
 }
 
-// TestEventsInParts: after and limit give the history in parts, which are the whole when they are put together; what is
-// wrong with the parameters is told in one error (D3).
+// TestEventsInParts: after and limit give the history in parts, which together are the whole; one error names all faults of the
+// parameters (D3).
 func TestEventsInParts(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -188,8 +188,8 @@ func (h toldOneByOne) Payment(ctx context.Context, _ domain.AccountID, _ domain.
 	}
 }
 
-// TestEventsAsTheyAreRead: an event is on its way before the next one is read. What goes wrong later cuts the connection
-// and is in the log; the part that has come is no JSON.
+// TestEventsAsTheyAreRead: an event is sent before the next one is read. A later error cuts the connection and is logged; the part
+// that was sent is no JSON.
 func TestEventsAsTheyAreRead(t *testing.T) {
 	t.Parallel()
 	words := make(chan string)

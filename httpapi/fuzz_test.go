@@ -82,7 +82,7 @@ func challengedInCheckout(r *rig) target {
 	return target{id: made.text1("id"), token: client}
 }
 
-// settledLater makes a payment whose capture was confirmed: what is told of it then is kept, and changes nothing in it.
+// settledLater makes a payment whose capture was confirmed: later notifications are recorded and change nothing.
 func settledLater(r *rig) target {
 	made := payable(settlesCard, "/capture")(r)
 	if _, err := r.sim.Settle(context.Background()); err != nil {
@@ -93,7 +93,7 @@ func settledLater(r *rig) target {
 	return made
 }
 
-// applied waits until what was told about a payment is done with: its inbox says so after the payment shows it.
+// applied waits until the notifications of a payment are applied: the payment shows them before its inbox is empty.
 func (r *rig) applied(id domain.PaymentID) {
 	r.t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)

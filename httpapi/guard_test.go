@@ -73,7 +73,7 @@ func TestGuardOrder(t *testing.T) {
 	}
 }
 
-// TestEarlierGuardsWin: of two faults of a request the one is told that its guard finds first (D3).
+// TestEarlierGuardsWin: of two faults of a request the answer has the one whose guard comes first (D3).
 func TestEarlierGuardsWin(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

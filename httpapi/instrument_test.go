@@ -21,7 +21,7 @@ func luhn(t *testing.T, digits string) string {
 	return ""
 }
 
-// TestNetworks: a card is told by its number, and as much of it is answered as may be shown (§2.2, D12).
+// TestNetworks: the number determines the network, and the answer has only the digits that may be shown (§2.2, D12).
 func TestNetworks(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -119,7 +119,7 @@ func TestListFilters(t *testing.T) {
 	}
 }
 
-// TestListFields: an element has the fields of D11, and says what GET says.
+// TestListFields: an element has the fields of D11, with the values of GET.
 func TestListFields(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -307,7 +307,7 @@ func TestListFaults(t *testing.T) {
 	}
 }
 
-// TestListGuards: the list is for keys with its scope, and an address that was asked for reaches no log (D2).
+// TestListGuards: the list is for keys with its scope, and an e-mail address of the query reaches no log (D2).
 func TestListGuards(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -183,8 +183,8 @@ func newLateNode(t *testing.T, server *eventstore.Server, made commands.Credenti
 	return n
 }
 
-// TestRevokedOnOtherNodes: a key that one node has revoked is refused by the next request to another, although that
-// node's views have heard of nothing since (D20).
+// TestRevokedOnOtherNodes: after one node has revoked a key, the next request to another node is refused, although that node's
+// views are older (D20).
 func TestRevokedOnOtherNodes(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -24,7 +24,7 @@ func (a answer) date(t *testing.T, name string) time.Time {
 	return at
 }
 
-// TestSigningSecret: a rotation shows the new secret once, and says how long the previous one is valid (§5.2, D18, D20).
+// TestSigningSecret: a rotation shows the new secret once, and the time until which the previous one is valid (§5.2, D18, D20).
 func TestSigningSecret(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -70,7 +70,7 @@ func unprefixed(faults []string) (out []string) {
 	return out
 }
 
-// TestSuggestionsByStatus: an operation that the status does not allow is told what to do instead (D7).
+// TestSuggestionsByStatus: the refusal of an operation that the status does not allow suggests an alternative (D7).
 func TestSuggestionsByStatus(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -33,8 +33,7 @@ func misspellings(at string, s *openapi3.Schema, within func(any) any) (found []
 	return found
 }
 
-// TestMisspelledFields: an unknown field of a request is told the known one that it looks like, at every depth of every
-// body (D3).
+// TestMisspelledFields: the violation of an unknown field names the known one that it resembles, at every depth of every body (D3).
 func TestMisspelledFields(t *testing.T) {
 	a, looked, deepest := testAPI(t), 0, 0
 	for id, operation := range a.operations {

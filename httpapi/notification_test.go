@@ -38,7 +38,7 @@ func (r *rig) signedNotify(name, body string) answer {
 	return r.notify(name, body, protocol.Sign(processorSecret, []byte(body)))
 }
 
-// TestNotifications: the simulator tells what ended later, and the payment has it (D14).
+// TestNotifications: the simulator notifies a later outcome, and the payment shows it (D14).
 func TestNotifications(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -118,7 +118,7 @@ func TestRefusedAfterWaiting(t *testing.T) {
 	r.want(r.post(r.paid(goodCard, "")+"/capture", "", "X-Idempotency-Key", "key"), 200, "")
 }
 
-// TestRefusedCaptureShowsFinal: the event of a capture that the books refuse tells what was asked for (D6).
+// TestRefusedCaptureShowsFinal: the event of a capture that our own rules refuse has the request (D6).
 func TestRefusedCaptureShowsFinal(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -104,8 +104,8 @@ func TestNoCardNumberInOptions(t *testing.T) {
 	}
 }
 
-// TestOptionsSize: the text of options that is stored has at most 8 KiB, at every way in, and however many changes made it
-// (D21). What is counted is what is stored: neither white space nor the way in which another program would write it.
+// TestOptionsSize: the stored text of options has at most 8 KiB, in every call and after any number of changes (D21). The stored
+// text counts, without white space, and in the spelling in which it was sent.
 func TestOptionsSize(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -84,8 +84,8 @@ func TestCheckoutPage(t *testing.T) {
 	}
 }
 
-// TestCheckoutPageOfPaidOrder: it has no form any more, for whoever opens it; a declined payment leaves it, and
-// another session of the same order has its own.
+// TestCheckoutPageOfPaidOrder: after the payment the page has no form in any tab; after a declined payment it has one, and so has
+// another session of the same order.
 func TestCheckoutPageOfPaidOrder(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

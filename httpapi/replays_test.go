@@ -216,8 +216,7 @@ func TestReplayOnlyFailed(t *testing.T) {
 	}
 }
 
-// TestReplayProgress: a replay that is under way tells how much is done; when its endpoint is disabled it ends and says
-// why (D20).
+// TestReplayProgress: a replay in progress shows its counts; when its endpoint is disabled it ends and shows the reason (D20).
 func TestReplayProgress(t *testing.T) {
 	t.Parallel()
 	r := newHookRig(t, webhooks{rate: 10_000})
@@ -318,7 +317,7 @@ func TestReplayFaults(t *testing.T) {
 	if !strings.Contains(a.text, "4 replays are under way") {
 		t.Errorf("the fifth is refused with %s", a.text)
 	}
-	r.counted(replayOf(endpoint, "")) // that can be asked for all the same
+	r.counted(replayOf(endpoint, "")) // a dry run is allowed all the same
 	close(gate)
 	for _, path := range paths {
 		r.finished(path, 4)

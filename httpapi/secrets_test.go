@@ -209,7 +209,7 @@ func (r *rig) kept() map[string][]byte {
 	return found
 }
 
-// TestScopes: every scope is asked for by name, and is enough (D2).
+// TestScopes: a refusal names the missing scope, and that scope is enough (D2).
 func TestScopes(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

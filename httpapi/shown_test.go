@@ -158,7 +158,7 @@ func TestAnotherPriceForTheAttempt(t *testing.T) {
 	}
 }
 
-// TestPageOfWhatWasPaid: it says what was paid, whatever the session asks for since (D12).
+// TestPageOfWhatWasPaid: the page shows the amount that was paid, also after a change of the session (D12).
 func TestPageOfWhatWasPaid(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -17,7 +17,7 @@ var withoutSuggestion = map[domain.Reason]string{}
 // errorRow is a row of the table of errors in CONTRACT.md: its errorIds and their statuses.
 var errorRow = regexp.MustCompile(`(?m)^\| ([A-Z][A-Za-z, ]+) \| [0-9, ]+ \| .* \|$`)
 
-// TestEveryReasonHasASuggestion: every errorId of CONTRACT.md says what to do, or stands on a list with the reason why not (D3).
+// TestEveryReasonHasASuggestion: every errorId of CONTRACT.md has a suggestion, or is on a list with the reason why not (D3).
 func TestEveryReasonHasASuggestion(t *testing.T) {
 	t.Parallel()
 	contract, err := os.ReadFile("CONTRACT.md")

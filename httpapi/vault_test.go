@@ -172,7 +172,7 @@ func (r *rig) verifications(token string) []protocol.Line {
 	return r.books(string(domain.VerificationReference(r.account.AccountID, domain.Token(token))))
 }
 
-// TestVerify: a processor is asked about the card; one that it refuses is not vaulted, and ends (D3).
+// TestVerify: a processor verifies the card; a refused card is not vaulted, and its token ends (D3).
 func TestVerify(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -207,7 +207,7 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// TestVerifyUnknown: a verification whose answer is lost is asked for by its key, not made again (D8).
+// TestVerifyUnknown: a verification whose answer is lost is looked up by its key, not repeated (D8).
 func TestVerifyUnknown(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -77,7 +77,7 @@ func newHookRig(t *testing.T, hooks webhooks) *hookRig {
 	return &hookRig{newRigWith(t, usualTimeout, &hooks), box}
 }
 
-// inbox is a merchant's receivers, one a path: each answers as it is told, 200 at first.
+// inbox is a merchant's receivers, one a path: each answers with its configured status, 200 at first.
 type inbox struct {
 	url  string
 	mu   sync.Mutex

@@ -65,7 +65,7 @@ func TestWorkflows(t *testing.T) {
 	}
 }
 
-// TestWorkflowFaults: everything that is wrong is told at once, a condition's faults with line and column (D3, D19).
+// TestWorkflowFaults: one error names all faults, those of a condition with line and column (D3, D19).
 func TestWorkflowFaults(t *testing.T) {
 	t.Parallel()
 	r := newHookRig(t, webhooks{})

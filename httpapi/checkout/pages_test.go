@@ -84,7 +84,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestLabels: every field has a label and says what is wrong with it by its own element.
+// TestLabels: every field has a label, and an element of its own for its error.
 func TestLabels(t *testing.T) {
 	text := string(every(t, newPages(t))["payment"].Body)
 	fields := regexp.MustCompile(`<input id="([a-z]+)"[^>]*aria-describedby="([^"]+)"`).FindAllStringSubmatch(text, -1)

@@ -26,7 +26,7 @@ func mustEnter(t *testing.T, g *Gate) *Place {
 	return place
 }
 
-// TestGateOrder: places are given in the order in which they were asked for; beyond the room to wait nobody waits.
+// TestGateOrder: requests get places in their order; a request beyond the room to wait is refused.
 func TestGateOrder(t *testing.T) {
 	g := NewGate(1, 2)
 	if g.Full() {

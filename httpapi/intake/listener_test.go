@@ -185,8 +185,8 @@ func TestMakeRoomOfAddress(t *testing.T) {
 	}
 }
 
-// TestMakeRoom: when all connections are taken, the one that has been idle for longest makes room. One that waits for its
-// answer does not.
+// TestMakeRoom: when all connections are taken, the longest idle connection makes room. A connection that waits for its answer does
+// not.
 func TestMakeRoom(t *testing.T) {
 	h := newHouse(t, Caps{Connections: 2, Reserve: 2})
 	busy, idle := h.visit("127.0.0.1"), h.visit("127.0.0.1")
