@@ -101,8 +101,8 @@ func tell(t interface{ Fatal(...any) }, facts ...dispute.Fact) (s dispute.State,
 	return s, events
 }
 
-// TestAnyOrder: of a history that D16 allows any part may come, in any order and any number of times: the dispute ends
-// where the newest that came says, it is opened once, each change is told once, and nothing is rejected.
+// TestAnyOrder checks any part of a possible history in any order with repeats: the newest fact determines the dispute, it
+// is opened once, each change is recorded once, and nothing is rejected.
 func TestAnyOrder(t *testing.T) {
 	places, steps, _ := modelOf()
 	rapid.Check(t, func(t *rapid.T) {
@@ -164,8 +164,8 @@ func checkAnyOrder(t *rapid.T, whole, sent []dispute.Fact, s dispute.State, even
 	}
 }
 
-// TestAnything: whatever is told, in whatever order, each verdict is what the model finds by putting the fact among
-// those that counted, sorted by time, and looking at all neighbours.
+// TestAnything checks random facts: each disposition equals the model's, which inserts the fact by time and compares all
+// neighbours.
 func TestAnything(t *testing.T) {
 	_, _, leads := modelOf()
 	rapid.Check(t, func(t *rapid.T) {

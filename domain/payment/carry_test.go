@@ -38,7 +38,7 @@ func mustDecide(t *testing.T, e payment.Event, err error) payment.Event {
 	return e
 }
 
-// TestCreateLosesNothing: what was asked for stands in the event and in the state.
+// TestCreateLosesNothing checks that event and state have all data of the command.
 func TestCreateLosesNothing(t *testing.T) {
 	c := fullCreate()
 	for i, v := 0, reflect.ValueOf(c); i < v.NumField(); i++ {
@@ -127,8 +127,8 @@ func mustCreate(t *testing.T) payment.Event {
 	return mustDecide(t, event, err)
 }
 
-// TestAnswerNotUnderstood: only a failure that the processor states is a failure; anything else leaves the
-// outcome unknown, and the processor is asked again (D8).
+// TestAnswerNotUnderstood checks that only a stated failure is a failure; any other answer leaves the outcome unknown, and
+// look-ups go on (D8).
 func TestAnswerNotUnderstood(t *testing.T) {
 	s := payment.Evolve(payment.State{}, mustCreate(t))
 	for _, state := range []processor.State{"", "failed", "CANCELLED", "UNSEEN"} {
@@ -185,7 +185,7 @@ func TestStatusReasons(t *testing.T) {
 	}
 }
 
-// TestVaultingNeedsCustomer: a method cannot be vaulted for nobody (D5), whoever asked for it.
+// TestVaultingNeedsCustomer checks that vaulting needs a customer (D5).
 func TestVaultingNeedsCustomer(t *testing.T) {
 	for _, method := range []payment.Method{{VaultOnSuccess: true}, {VaultOn3DS: true}, {VaultOnAgreement: true}} {
 		amount := domain.Amount(1)
@@ -201,8 +201,7 @@ func TestVaultingNeedsCustomer(t *testing.T) {
 	}
 }
 
-// TestAmountIsOne: a negative amount, one past what JSON keeps exactly and an unknown currency make no
-// payment (§8), whoever let them through.
+// TestAmountIsOne checks that a negative amount, one above MaxAmount and an unknown currency create no payment (§8).
 func TestAmountIsOne(t *testing.T) {
 	for _, c := range []struct {
 		amount   domain.Amount

@@ -322,7 +322,7 @@ func (m *machine) checkOperations(t *rapid.T) {
 			stage = "no"
 		}
 		if op.Kind == processor.Complete && !want.live() {
-			stage = stages[op.State] // the model does not tell how a completion ended
+			stage = stages[op.State] // the model has no outcome of completions
 		}
 		one, found := m.state.Operation(want.revision)
 		if op.Revision != want.revision || op.Kind != want.kind || stages[op.State] != stage || op.OutOfBandID != want.theirs {

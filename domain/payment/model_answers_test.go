@@ -85,7 +85,7 @@ func (b *book) answer(c payment.RecordAnswer) string {
 	return names[i.kind][to.name]
 }
 
-// late tells whether what was given up may still turn out to have happened (D7).
+// late reports whether an operation recorded as failed may still succeed (D7).
 func (b *book) late(i *item) bool {
 	switch i.kind {
 	case processor.Authorize:
@@ -152,7 +152,7 @@ func (b *book) authorization(c payment.RecordAnswer) string {
 	return b.result(a.State)
 }
 
-// result is the end of the authorization, whoever told it.
+// result is the result of the authorization from any source.
 func (b *book) result(state processor.State) string {
 	switch state {
 	case processor.Succeeded:

@@ -6,8 +6,7 @@ import (
 	"payledger/domain/processor"
 )
 
-// What the model says of a command: the event that is recorded ("payment.captured"), a reason (D3), or one of
-// these.
+// The model's result of a command is an event type ("payment.captured"), a reason (D3), or one of these.
 const (
 	waits      = "waits"
 	answered   = "answered"
@@ -197,7 +196,7 @@ func (b *book) adjust(c payment.Adjust) string {
 	return nothing
 }
 
-// required tells whether the customer's action is.
+// required reports whether the customer's action is required.
 func (b *book) required() bool {
 	return b.sale != nil && b.sale.stage == "acts" && b.alive(processor.Complete) == 0 && b.alive(processor.Void) == 0
 }

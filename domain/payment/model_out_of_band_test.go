@@ -11,7 +11,7 @@ import (
 	"payledger/domain/processor"
 )
 
-// addOutOfBand is the model of what was done at the processor behind our back: the sums move at once, whatever is under way.
+// found is the model of out-of-band operations: the sums change at once, whatever operations are open.
 func (b *book) found(c payment.RecordOutOfBand) string {
 	r := c.Record
 	switch {
@@ -90,7 +90,7 @@ func (b *book) returnable(capture uint64, but *item) domain.Amount {
 	return rest
 }
 
-// can tells whether a processor may approve what it is asked for.
+// can reports whether a processor may approve an operation.
 func (b *book) can(i *item) bool {
 	switch i.kind {
 	case processor.Capture:

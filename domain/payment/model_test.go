@@ -8,7 +8,7 @@ import (
 	"payledger/domain/processor"
 )
 
-// item is one thing that a processor was asked for, as the model sees it.
+// item is one operation in the model.
 type item struct {
 	revision uint64
 	kind     processor.Kind

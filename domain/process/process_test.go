@@ -21,7 +21,7 @@ var states = map[payment.OperationState]bool{
 	payment.StateSucceeded: false, payment.StateDeclined: false, payment.StateFailed: false, payment.StateVoided: false,
 }
 
-// TestOpen: exactly the operations without their outcome are asked about, oldest first (D8).
+// TestOpen checks that exactly the operations without an outcome are looked up, oldest first (D8).
 func TestOpen(t *testing.T) {
 	var s payment.State
 	var want []uint64
@@ -44,7 +44,7 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// TestRequested: what the newest event requested is sent; what an older one did is being asked about.
+// TestRequested checks that the newest event's operation is sent; older ones are looked up.
 func TestRequested(t *testing.T) {
 	for state := range states {
 		s := payment.State{Revision: 4, Operations: []payment.Operation{
@@ -87,7 +87,7 @@ func TestAbandoned(t *testing.T) {
 	}
 }
 
-// TestOperation: the request to the processor says what the facts say, and nothing of the card.
+// TestOperation checks that the request has the recorded facts, and no card.
 func TestOperation(t *testing.T) {
 	s := payment.State{
 		ID: "01payment", Currency: "EUR", Method: payment.Method{

@@ -116,8 +116,8 @@ func (d dumb) next() int {
 	return slices.IndexFunc(d.steps, func(s string) bool { return s != "SUCCEEDED" })
 }
 
-// TestRunMachine: whatever is asked of a run, and in whatever order and however often, its actions are taken one after the
-// other, each has one outcome, and after the first failure there is none (D19).
+// TestRunMachine checks random commands: the actions run one after the other, each has one outcome, and none follows the
+// first failure (D19).
 func TestRunMachine(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 5).Draw(t, "actions")

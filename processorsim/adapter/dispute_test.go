@@ -44,8 +44,8 @@ func TestDisputeAmounts(t *testing.T) {
 	}
 }
 
-// TestUnreadableDisputes: what names itself and its payment is taken, signed as it is, with why its dispute cannot be
-// read: it can be kept, and what was told is not repeated in the reason.
+// TestUnreadableDisputes checks that a notification with an id and a payment is accepted with the reason why its dispute
+// is unreadable. The reason repeats no value.
 func TestUnreadableDisputes(t *testing.T) {
 	change := func(old, new string) string { return strings.Replace(disputeOfBraintree, old, new, 1) }
 	head := disputeOfBraintree[:strings.Index(disputeOfBraintree, `{"id":"dp_1"`)]
@@ -91,8 +91,8 @@ func TestUnreadableDisputes(t *testing.T) {
 const disputeOfWorldpay = `{"id":"nt_1","processor":"WORLDPAY","type":"dispute","reference":"01abc","dispute":{"caseNumber":"dp_1","stage":"CHARGEBACK","event":"RAISED",` +
 	`"reason":"RC-4837","value":{"amount":1250,"exponent":2,"currencyCode":"EUR"},"date":"01/03/2026 12:00:00.5"}}`
 
-// TestDeadlinesThatAreNone: a dispute whose deadline cannot be read, or cannot be written as RFC 3339, is told of
-// without one (D16); a transaction that cannot be kept is left to what is known of the payment.
+// TestDeadlinesThatAreNone checks that an invalid deadline counts as absent (D16), and that a transaction id which
+// resembles a card number is removed.
 func TestDeadlinesThatAreNone(t *testing.T) {
 	stripe := func(due string) string {
 		return `{"id":"nt_1","processor":"STRIPE","type":"dispute","reference":"01abc","dispute":{"id":"dp_1","account":"a","charge":"ch_1","status":"needs_response",` +
@@ -182,9 +182,9 @@ func TestBodyIsKeptClean(t *testing.T) {
 	}
 }
 
-// TestToldSinceReadsWhatItCan: what names no payment is counted, a dispute that cannot be read is told of all the same,
-// and neither hides what comes after it; an answer that is none is unknown.
-func TestToldSinceReadsWhatItCan(t *testing.T) {
+// TestNotificationsSinceReadsWhatItCan checks that a notification without a payment is counted, that one with an unreadable
+// dispute is returned, that neither hides later ones, and that an unreadable answer is unknown.
+func TestNotificationsSinceReadsWhatItCan(t *testing.T) {
 	unknown := strings.NewReplacer(`"nt_1"`, `"nt_2"`, `"open"`, `"reopened"`).Replace(disputeOfBraintree)
 	c, _ := answering(t, 200, `{"notifications":[{"id":"x"},`+unknown+`,`+disputeOfBraintree+`,`+captured+`],"next":"nt_9","more":true}`)
 	page, err := c.NotificationsSince(t.Context(), processor.Braintree, since, "")

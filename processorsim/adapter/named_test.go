@@ -11,8 +11,8 @@ import (
 	"payledger/processorsim/simulator/dialect"
 )
 
-// TestBodyKeepsWhatIsNamed: the body has the fields that the protocol names and no others, wherever those stand and whatever
-// they are called; they come apart, and what is told is the same with them.
+// TestBodyKeepsWhatIsNamed checks that the body has exactly the fields of the protocol, that all others are returned apart,
+// and that they do not change the notification.
 func TestBodyKeepsWhatIsNamed(t *testing.T) {
 	plain, err := parse(processor.Adyen, captured)
 	if err != nil {

@@ -43,7 +43,7 @@ func TestParseNotification(t *testing.T) {
 	}
 }
 
-// TestUnsignedNotifications: whoever does not know the secret is told nothing but that (D14).
+// TestUnsignedNotifications checks that a caller without the secret learns nothing else (D14).
 func TestUnsignedNotifications(t *testing.T) {
 	good := protocol.Sign(notificationSecret, []byte(captured))
 	other := strings.Replace(captured, "01abc.7", "01abc.8", 1)

@@ -6,7 +6,7 @@ import (
 	"payledger/processorsim/protocol"
 )
 
-// TestSignature is the vector for whoever verifies notifications in another language.
+// TestSignature is a vector for implementations in other languages.
 func TestSignature(t *testing.T) {
 	const want = "f7bc83f430538424b13298e6aa6fb143ef4d59a14946175997479dbc2d1a3cd8"
 	secret, body := []byte("key"), []byte("The quick brown fox jumps over the lazy dog")

@@ -144,7 +144,7 @@ func TestChallenge(t *testing.T) {
 			t.Errorf("%s: %+v", outcome, lines)
 		}
 		expect(t, b.send(authorize), processor.ActionRequired, "") // its own answer stays
-		expect(t, *b.lookup(authorize).Answer, want, code)         // a look-up tells how it ended
+		expect(t, *b.lookup(authorize).Answer, want, code)         // a look-up returns the result
 		again := b.on(asked, processor.Complete, 0)
 		again.Outcome = "AUTHENTICATED"
 		expect(t, b.send(again), processor.Failed, protocol.CodeNoActionPending)

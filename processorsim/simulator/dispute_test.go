@@ -26,7 +26,7 @@ var update = flag.Bool("update", false, "rewrite the files in testdata")
 // disputedCard opens a dispute 2 s after settlement (D13).
 const disputedCard = "4000000000000259"
 
-// sale authorizes with a card and captures all of it; both are told to r, if there is one.
+// sale authorizes with a card and captures all of it; r, if any, receives both notifications.
 func (b *bench) sale(card string, r *receiver) (capture processor.Answer) {
 	b.t.Helper()
 	op := b.authorize(card, 1000)
@@ -189,8 +189,8 @@ func TestDisputeControl(t *testing.T) {
 	}
 }
 
-// TestToldSince: pages, a time to begin at, cursors that stay, and the same after a kill.
-func TestToldSince(t *testing.T) {
+// TestNotificationsSince checks pages, a start time and stable cursors, also after a kill.
+func TestNotificationsSince(t *testing.T) {
 	b := newBench(t)
 	b.approved(1000)
 	d := b.dispute(processor.Chargeback)
@@ -237,8 +237,8 @@ func (r *receiver) hears(b *bench) processor.SignedNotification {
 	return told
 }
 
-// TestDisputeNotifications: told where the payment's results are, again until it is heard, also after a restart; and
-// lost, late, twice and out of order when a fault says so (D14).
+// TestDisputeNotifications checks that notifications go to the payment's URL until they are delivered, also after a
+// restart, and that faults lose, delay, repeat and reorder them (D14).
 func TestDisputeNotifications(t *testing.T) {
 	b, r := newBench(t), newReceiver(t)
 	b.sale("4242424242424242", r)
@@ -289,7 +289,7 @@ func TestDisputeNotifications(t *testing.T) {
 			t.Errorf("%s of a dispute", mode)
 		}
 	}
-	b.fault(protocol.Fault{Mode: protocol.DropBefore}) // of all operations: of what is asked for
+	b.fault(protocol.Fault{Mode: protocol.DropBefore}) // of all operations
 	b.change(d.ID, "", processor.DisputeWon)
 	if heard := r.hears(b); heard.Dispute.Status != processor.DisputeWon {
 		t.Errorf("%+v", heard)

@@ -29,7 +29,7 @@ func TestFaultError(t *testing.T) {
 	b := newBench(t)
 	b.fault(protocol.Fault{Mode: protocol.TechnicalError, Count: new(1)})
 	op := b.authorize("4242424242424242", 1000)
-	for range 2 { // the refusal is a fact: a repeat is told the same, also after the fault is used up
+	for range 2 { // a repeat gets the same refusal, also after the fault is used up
 		answer := b.send(op)
 		expect(t, answer, processor.Failed, protocol.CodeTechnicalError)
 		if !answer.Retryable || answer.ProcessorTransactionID != "" {

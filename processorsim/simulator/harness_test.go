@@ -149,8 +149,8 @@ func (b *bench) close() {
 	b.server.Close()
 }
 
-// awaitNotified waits until the books say of n notifications that they were heard or given up: not as soon as the
-// receiver has answered.
+// awaitNotified waits until the books record n notifications as delivered or given up, which is after the receiver's
+// answer.
 func (b *bench) awaitNotified(n int) {
 	b.t.Helper()
 	for {

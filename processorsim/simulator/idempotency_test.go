@@ -137,7 +137,7 @@ func TestFence(t *testing.T) {
 	expect(t, b.send(seen), processor.Succeeded, "")
 }
 
-// TestFenceAgainstSend: whoever comes first wins, and both are told the same.
+// TestFenceAgainstSend checks that the first of a fence and a send counts, and that both get the same result.
 func TestFenceAgainstSend(t *testing.T) {
 	b := newBench(t)
 	for range 50 {

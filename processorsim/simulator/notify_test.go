@@ -53,7 +53,7 @@ func newReceiver(t *testing.T) *receiver {
 	return r
 }
 
-// asyncCapture sends a capture that ends 2 s later and is told to r.
+// asyncCapture sends a capture that ends 2 s later; r receives its notification.
 func (b *bench) asyncCapture(r *receiver) processor.Operation {
 	b.t.Helper()
 	op := b.on(b.send(b.authorize("4000000000005175", 1000)), processor.Capture, 1000)

@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// ticking is a clock that moves by a second each time it is asked.
+// ticking is a clock that moves one second with each reading.
 func ticking() func() time.Time {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	return func() time.Time { now = now.Add(time.Second); return now }
@@ -143,7 +143,7 @@ func act(t *testing.T, b *Books, random *mathrand.Rand, key string) {
 	}
 }
 
-// TestUnwritable: what cannot be made durable is told to nobody, neither now nor at a look-up.
+// TestUnwritable checks that an answer that is not durable is never returned, not even by a look-up.
 func TestUnwritable(t *testing.T) {
 	b := openBooks(t, t.TempDir())
 	if err := b.Close(); err != nil { // stands for a disk that takes no more

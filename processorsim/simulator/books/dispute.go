@@ -139,7 +139,7 @@ func (b *Books) ChangeDispute(id string, c protocol.DisputeChange) (DisputeRepor
 	return b.report(t, err)
 }
 
-// tell writes a telling and returns when it is durable. It is called under mu, and unlocks it.
+// report writes a report and returns when it is durable. It is called under mu, and unlocks it.
 func (b *Books) report(t *DisputeReport, err error) (DisputeReport, error) {
 	var commit *journal.Commit
 	if err == nil {
@@ -207,7 +207,7 @@ func (b *Books) notifyURL(reference domain.PaymentID) string {
 // foldDisputed adds a report.
 func (b *Books) foldDisputed(t *DisputeReport) error {
 	if t == nil || t.ID == "" || !strings.HasPrefix(t.Dispute.ID, "dp_") || b.disputes.byID[t.ID] != nil {
-		return fmt.Errorf("disputed record without a telling of its own")
+		return fmt.Errorf("disputed record without a report")
 	}
 	delete(b.disputes.due, t.Sale)
 	b.disputes.unscheduled = slices.DeleteFunc(b.disputes.unscheduled, func(d Due) bool { return d.ID == t.Sale })
@@ -217,7 +217,7 @@ func (b *Books) foldDisputed(t *DisputeReport) error {
 	return nil
 }
 
-// Untold lists the tellings that the service was not notified of, in order: after Open, what is to be sent again.
+// Unreported lists the undelivered reports in order, to be sent after Open.
 func (b *Books) Unreported() []DisputeReport {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -230,8 +230,8 @@ func (b *Books) Unreported() []DisputeReport {
 	return left
 }
 
-// ToldSince returns up to n tellings of a processor, oldest first: after the one with the id after, else from since on.
-// false: there is no telling of that id.
+// ReportsSince returns up to n reports of a processor, oldest first: after the report with id after, or from since. known
+// is false if there is no such id.
 func (b *Books) ReportsSince(name processor.Name, since time.Time, after string, n int) (page []DisputeReport, more, known bool, err error) {
 	b.mu.Lock()
 	told, last := b.disputes.reports, b.last
@@ -254,7 +254,7 @@ func (b *Books) ReportsSince(name processor.Name, since time.Time, after string,
 	return page, more, after == "" || known, wait(last)
 }
 
-// ToldOf returns everything that a processor told about the disputes of a payment, oldest first.
+// ReportsOf returns all reports of a processor about the disputes of a payment, oldest first.
 func (b *Books) ReportsOf(name processor.Name, reference domain.PaymentID) ([]DisputeReport, error) {
 	b.mu.Lock()
 	var told []DisputeReport
