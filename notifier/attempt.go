@@ -16,11 +16,11 @@ import (
 )
 
 const (
-	// recordTime is how long recording an outcome may take once the notifier was told to end.
+	// recordTime bounds the recording of an outcome after Run's context has ended.
 	recordTime = time.Second
 )
 
-// dispatcher makes the attempts of deliveries and records how they end.
+// dispatcher makes the attempts of deliveries and records their outcomes.
 type dispatcher struct {
 	write     func(context.Context, delivery.Delivery) (sender.Message, error)
 	sender    *sender.Sender
@@ -36,8 +36,8 @@ type dispatcher struct {
 	cut context.Context
 }
 
-// deliver makes the attempt of an entry of a lane, and records it. When the notifier ends first, the delivery stays
-// as it is recorded, and its attempt is made at the next start (at least once, §6.1).
+// deliver makes the attempt of a lane's entry and records it. If the notifier ends first, the record stays as it is, and
+// the next start makes the attempt (at least once, §6.1).
 func (p *dispatcher) deliver(ctx context.Context, l *lane, e entry, free func()) {
 	name, err := p.nameOf(ctx, l, e)
 	if err != nil {
@@ -64,7 +64,7 @@ func (p *dispatcher) deliver(ctx context.Context, l *lane, e entry, free func())
 	}
 }
 
-// nameOf gives the name of the delivery whose record stands at the entry's place.
+// nameOf returns the name of the delivery whose record is at the entry's place.
 func (p *dispatcher) nameOf(ctx context.Context, l *lane, e entry) (name string, err error) {
 	if e.record != nil {
 		return e.record.Name(), nil
@@ -86,8 +86,8 @@ func (p *dispatcher) nameOf(ctx context.Context, l *lane, e entry) (name string,
 	return name, err
 }
 
-// current gives the entry's delivery and its place if it is to be sent here and now. One that somebody else could have
-// touched is read again: it may have ended since, or have been tried and be due later.
+// current returns the entry's delivery and its place if this process sends it now. It reads the record again unless this
+// process planned the delivery a moment ago: somebody else may have ended it, or tried it.
 func (p *dispatcher) current(ctx context.Context, l *lane, e entry, name string) (d delivery.Delivery, at uint64, is bool) {
 	if !l.holds(e.at) {
 		return d, 0, false
@@ -115,7 +115,7 @@ func (p *dispatcher) current(ctx context.Context, l *lane, e entry, name string)
 	return d, e.at, true
 }
 
-// take takes a delivery over from another process, and gives its place then.
+// take takes a delivery over from another process, and returns its new place.
 func (p *dispatcher) take(ctx context.Context, l *lane, from uint64, d delivery.Delivery) (taken delivery.Delivery, at uint64, is bool) {
 	taken = p.ownership.TakeOver(d, p.now())
 	err := p.persist(ctx, d.Name(), func() (err error) {
@@ -137,7 +137,7 @@ func (p *dispatcher) take(ctx context.Context, l *lane, from uint64, d delivery.
 	return taken, at, true
 }
 
-// attempt makes the next attempt of d; or ends it, when its endpoint takes no webhooks any more.
+// attempt makes the next attempt of d. If the endpoint takes no webhooks any more, it cancels d instead.
 func (p *dispatcher) attempt(ctx context.Context, d delivery.Delivery) (ended delivery.Delivery, ok bool) {
 	var m sender.Message
 	err := p.persist(ctx, d.Name(), func() (err error) {
@@ -163,9 +163,8 @@ func (p *dispatcher) attempt(ctx context.Context, d delivery.Delivery) (ended de
 	return d.WithAttempt(a, p.retries), true
 }
 
-// record makes an outcome durable with compare-and-swap, and tells the lane. A conflict means that another process
-// has recorded one: what it recorded holds, unless it has only copied the record forward. It tells whether the outcome is
-// on record.
+// record writes an outcome with compare-and-swap, moves the delivery in its lane, and reports whether the outcome is on
+// record. After a conflict the other process's outcome counts, unless that process only copied the record forward.
 func (p *dispatcher) record(l *lane, name string, at uint64, before, ended delivery.Delivery) bool {
 	for n := 0; ; n++ {
 		place, err := p.put(at, ended)
@@ -192,7 +191,7 @@ func (p *dispatcher) record(l *lane, name string, at uint64, before, ended deliv
 	}
 }
 
-// copied gives the place of a delivery's newest record if that is the same as the one before the attempt; else 0.
+// copied returns the place of a delivery's newest record if its bytes equal the record before the attempt, else 0.
 func (p *dispatcher) copied(name string, before delivery.Delivery) uint64 {
 	stored, err := p.stream.Last(p.cut, name)
 	if err != nil {
@@ -212,7 +211,7 @@ func (p *dispatcher) copied(name string, before delivery.Delivery) uint64 {
 	return stored.Seq
 }
 
-// put writes once; when the notifier ends meanwhile, it has recordTime left.
+// put writes once. After cut has ended it has recordTime left.
 func (p *dispatcher) put(at uint64, ended delivery.Delivery) (uint64, error) {
 	body, err := ended.Encode()
 	if err != nil {
@@ -225,7 +224,7 @@ func (p *dispatcher) put(at uint64, ended delivery.Delivery) (uint64, error) {
 	return p.stream.Put(ctx, ended.Name(), at, body, ended.Status.Open())
 }
 
-// persist repeats what failed for a reason of our own until it succeeds or ctx ends: a delivery is never skipped.
+// persist repeats an operation on payledger's own parts until it succeeds or ctx ends: no delivery is skipped.
 func (p *dispatcher) persist(ctx context.Context, what string, do func() error) error {
 	for n := 0; ; n++ {
 		err := do()
@@ -243,14 +242,15 @@ func (p *dispatcher) persist(ctx context.Context, what string, do func() error) 
 	}
 }
 
-// reportProblem tells that a delivery cannot be made or recorded for a reason of our own.
+// reportProblem logs a problem of payledger's own with a delivery, once while it lasts.
 func (p *dispatcher) reportProblem(what string, err error) {
 	if p.health.Set(what, err) {
 		p.log.Error().Err(err).Str("delivery", what).Msg("a webhook cannot be sent or recorded; trying again")
 	}
 }
 
-// logOutcome logs an outcome: never the URL, which can hold a merchant's secret, nor the body or the answer.
+// logOutcome logs an outcome, without the URL, which may contain a merchant's secret, and without the body and the
+// answer.
 func (p *dispatcher) logOutcome(name string, d delivery.Delivery) {
 	if d.Status == delivery.Cancelled {
 		p.log.Info().Str("delivery", name).Str("aggregateId", d.AggregateID).Msg("webhook cancelled: its endpoint takes none")

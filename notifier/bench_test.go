@@ -157,8 +157,8 @@ func openLoop(b *testing.B, r *rig, inbox *counter, rate, seconds, endpoints int
 	return delays, float64(want) / took
 }
 
-// BenchmarkLatency: from the append of an event, as its writer is told of it, until the webhook came, at 200 events a
-// second that cause one (and as many that cause none).
+// BenchmarkLatency measures from the append of an event, when its writer has the result, until the webhook arrives, at
+// 200 events a second that cause one (and as many that cause none).
 func BenchmarkLatency(b *testing.B) {
 	for b.Loop() {
 		inbox := newCounter(b, false)

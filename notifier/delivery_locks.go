@@ -5,13 +5,13 @@ import (
 	"sync"
 )
 
-// names are the deliveries with an attempt under way: of each one at a time, whoever asks for it.
+// deliveryLocks allow one attempt at a time of each delivery, automatic or manual.
 type deliveryLocks struct {
 	mu   sync.Mutex
 	busy map[string]chan struct{} // closed when the attempt is over
 }
 
-// lock waits until the name is free and takes it; false when ctx ends first.
+// lock waits until no attempt of the delivery is under way and takes the lock. It reports false if ctx ends first.
 func (n *deliveryLocks) lock(ctx context.Context, name string) (unlock func(), ok bool) {
 	mine := make(chan struct{})
 	for {
@@ -36,5 +36,53 @@ func (n *deliveryLocks) lock(ctx context.Context, name string) (unlock func(), o
 		case <-ctx.Done():
 			return nil, false
 		}
+	}
+}
+
+// firstAttempts signals when the first attempt of a delivery is recorded. A caller registers before the delivery is
+// planned.
+type firstAttempts struct {
+	mu      sync.Mutex
+	waiting map[string]chan struct{}
+	stopped bool
+}
+
+// await returns a channel that closes when an attempt of the delivery is recorded, or after stop.
+func (f *firstAttempts) await(name string) <-chan struct{} {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if known := f.waiting[name]; known != nil {
+		return known
+	}
+	c := make(chan struct{})
+	if f.stopped {
+		close(c)
+		return c
+	}
+	if f.waiting == nil {
+		f.waiting = map[string]chan struct{}{}
+	}
+	f.waiting[name] = c
+	return c
+}
+
+// recorded closes the channel of a delivery.
+func (f *firstAttempts) recorded(name string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if c := f.waiting[name]; c != nil {
+		close(c)
+		delete(f.waiting, name)
+	}
+}
+
+// stop closes all channels.
+func (f *firstAttempts) stop() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.stopped = true
+	for name, c := range f.waiting {
+		close(c)
+		delete(f.waiting, name)
 	}
 }

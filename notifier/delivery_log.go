@@ -26,7 +26,7 @@ const DefaultReplayRate = 200
 // readTime bounds the wait for the index and the reading of one answer.
 const readTime = 10 * time.Second
 
-// DeliveryLogConfig is what an attempt log needs.
+// DeliveryLogConfig is the configuration of an attempt log.
 type DeliveryLogConfig struct {
 	Notifier   *Notifier
 	Store      *eventstore.Store
@@ -39,8 +39,8 @@ type DeliveryLogConfig struct {
 	Retention time.Duration
 }
 
-// DeliveryLog is the attempt log as merchants and operators read it: which webhooks there are, what became of each, and
-// sending them again, one by one or by range (D18, D20). Reads need Run to be under way.
+// DeliveryLog is the attempt log for merchants and operators: it lists deliveries with their attempts, and sends them
+// again, one by one or by range (D18, D20). Reads need Run to be under way.
 type DeliveryLog struct {
 	notifier      *Notifier
 	store         *eventstore.Store
@@ -62,7 +62,7 @@ type DeliveryLog struct {
 	running sync.WaitGroup
 }
 
-// OpenDeliveryLog opens the attempt log of a notifier. An index of another stream is emptied.
+// OpenDeliveryLog opens the attempt log of a notifier. It empties an index of another stream.
 func OpenDeliveryLog(ctx context.Context, c DeliveryLogConfig) (*DeliveryLog, error) {
 	stream, err := openRecords(ctx, c.Store)
 	if err != nil {
@@ -81,8 +81,8 @@ func OpenDeliveryLog(ctx context.Context, c DeliveryLogConfig) (*DeliveryLog, er
 	return l, l.resetIfForeign(ctx)
 }
 
-// Run keeps the index up to date and the replays going until ctx ends (nil), or until a record cannot be read: the
-// notifier is not healthy then, and lists are refused. Replays that are under way go on at the next start.
+// Run keeps the index up to date and the replays running until ctx ends (nil), or until a record cannot be read: then
+// the notifier is not healthy, and lists are refused. The next start continues the replays.
 func (l *DeliveryLog) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -104,8 +104,8 @@ func (l *DeliveryLog) Run(ctx context.Context) error {
 	return err
 }
 
-// List reads a page of an account's deliveries, newest first, from a place on; nil is the newest end. Every
-// record that was durable before the call is in it.
+// List returns a page of an account's deliveries, newest first, from a place on; nil is the newest end. The page
+// contains every record that was durable before the call.
 func (l *DeliveryLog) List(ctx context.Context, owner domain.AccountID, f deliveries.Filter, from *deliveries.Place, limit int) (deliveries.Page, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTime)
 	defer cancel()
@@ -123,8 +123,8 @@ func (l *DeliveryLog) List(ctx context.Context, owner domain.AccountID, f delive
 	return page, nil
 }
 
-// Delivery reads one delivery with its attempts; of one that was dropped what the list shows. An unknown one and one of
-// another account are EntityNotFound.
+// Delivery returns one delivery with its attempts; of a dropped delivery only what the list shows. An unknown delivery
+// and one of another account are EntityNotFound.
 func (l *DeliveryLog) Delivery(ctx context.Context, owner domain.AccountID, id string) (deliveries.Detail, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTime)
 	defer cancel()
@@ -135,8 +135,8 @@ func (l *DeliveryLog) Delivery(ctx context.Context, owner domain.AccountID, id s
 	return l.detail(ctx, row)
 }
 
-// Resend makes one attempt of a delivery now, whatever became of it, and gives it as it then stands (D18). A receiver
-// that fails is no error.
+// Resend makes one attempt of a delivery now, in any status, and returns the delivery after it (D18). A failing receiver
+// is no error.
 func (l *DeliveryLog) Resend(ctx context.Context, owner domain.AccountID, id string) (deliveries.Detail, error) {
 	row, err := l.row(ctx, owner, id)
 	if err != nil {
@@ -177,7 +177,7 @@ func (l *DeliveryLog) detail(ctx context.Context, row deliveries.Row) (deliverie
 	return detailOf(stored.Seq, d), nil
 }
 
-// waitForIndex returns when the index shows every record that is in the stream now, with the place of the last.
+// waitForIndex returns when the index shows every record that is in the stream now, with the place of the last one.
 func (l *DeliveryLog) waitForIndex(ctx context.Context) (uint64, error) {
 	end, err := l.stream.End(ctx)
 	if err != nil {
@@ -194,7 +194,7 @@ func errUnreadable(err error) error {
 	}
 }
 
-// errNotSent says why a delivery could not be sent.
+// errNotSent returns the error of a delivery that could not be sent.
 func errNotSent(err error) error {
 	switch {
 	case errors.Is(err, eventstore.ErrNotFound): // the index has it

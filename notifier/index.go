@@ -15,14 +15,14 @@ import (
 // indexProblem names the index of deliveries among the troubles of a notifier.
 const indexProblem = "index of deliveries"
 
-// follow keeps the index up to the stream of deliveries until ctx ends or a record cannot be read: it is named, and
-// never skipped.
+// follow applies the stream of deliveries to the index until ctx ends or a record cannot be read: the error names the
+// record. No record is skipped.
 func (l *DeliveryLog) follow(ctx context.Context) error {
 	return l.stream.Follow(ctx, l.index.Mark().Seq+1, func(page []eventstore.StoredDelivery) error { return l.apply(ctx, page) })
 }
 
-// resetIfForeign empties an index whose last record is not the one that the stream has there: it was made from another
-// stream, or from records that were lost.
+// resetIfForeign empties an index whose last record is not in the stream at that place: the index belongs to another
+// stream, or to records that were lost.
 func (l *DeliveryLog) resetIfForeign(ctx context.Context) error {
 	mark := l.index.Mark()
 	if mark.Seq == 0 {
@@ -39,7 +39,7 @@ func (l *DeliveryLog) resetIfForeign(ctx context.Context) error {
 	return l.index.Reset(ctx)
 }
 
-// apply adds records to the index, and tells those who wait for a delivery's first attempt.
+// apply adds records to the index and signals first attempts.
 func (l *DeliveryLog) apply(ctx context.Context, page []eventstore.StoredDelivery) error {
 	rows := make([]deliveries.Row, 0, len(page))
 	for _, stored := range page {
@@ -65,7 +65,7 @@ func (l *DeliveryLog) apply(ctx context.Context, page []eventstore.StoredDeliver
 	return nil
 }
 
-// rowOf is what the index shows of a delivery.
+// rowOf returns a delivery's row in the index.
 func rowOf(seq uint64, d delivery.Delivery) deliveries.Row {
 	r := deliveries.Row{
 		ID: d.ID(), Name: d.Name(), Seq: seq, Account: d.Account, Endpoint: d.Endpoint, EventType: string(d.Kind),
@@ -80,7 +80,7 @@ func rowOf(seq uint64, d delivery.Delivery) deliveries.Row {
 	return r
 }
 
-// detailOf is a delivery with its attempts.
+// detailOf returns a delivery with its attempts.
 func detailOf(seq uint64, d delivery.Delivery) deliveries.Detail {
 	detail := deliveries.Detail{Row: rowOf(seq, d), Tried: make([]deliveries.Attempt, len(d.Attempts))}
 	for i, a := range d.Attempts {

@@ -26,9 +26,9 @@ const (
 	laneReread = 15 * time.Second
 )
 
-// lane holds what is to be sent to one endpoint: a slow or dead endpoint fills its own lane and no other. First
-// attempts wait in a queue, retries for their due times. What does not fit into memory stays in the stream, where
-// it is anyway, and is read back: nobody is held up, and a lane's memory is bounded.
+// lane is the queue of one endpoint: a slow or dead endpoint fills its own lane and no other. First attempts wait in a
+// queue, retries until they are due. Deliveries that do not fit into memory stay in the stream, where their records are
+// anyway, and the lane reads them back later. So planning never waits for an endpoint, and a lane's memory is bounded.
 type lane struct {
 	name      string
 	stream    stream
@@ -51,10 +51,10 @@ type lane struct {
 	retried  bool     // the last one taken was a retry: one of each kind, in turn
 }
 
-// limits are the lane's bounds; tests make them small.
+// limits bound the lane's memory; tests make them small.
 type limits struct{ queue, waiting, page int }
 
-// entry is a delivery that is to be sent now.
+// entry is a delivery to send now.
 type entry struct {
 	at     uint64
 	record *delivery.Delivery // nil: only its place is known
@@ -68,8 +68,8 @@ func newLane(name string, s stream, h *health.Health, log zerolog.Logger, now fu
 	}
 }
 
-// offer hands over a delivery that was just planned. It never waits. A lane that is reading back may have found it
-// in the stream, and even sent it, before it is offered.
+// offer adds a delivery that was just planned. It never waits. A lane that reads back may have found the delivery in the
+// stream, and even sent it, before the offer.
 func (l *lane) offer(d plannedDelivery) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -85,7 +85,7 @@ func (l *lane) offer(d plannedDelivery) {
 	l.signal()
 }
 
-// found hands over a delivery that was found at a place: it waits there until it is this process's turn.
+// found adds a delivery that was found at a place. It waits until this process may send it.
 func (l *lane) found(at uint64, d delivery.Delivery) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -94,7 +94,7 @@ func (l *lane) found(at uint64, d delivery.Delivery) {
 	}
 }
 
-// scanFrom has the lane look through the stream for open deliveries at or after place.
+// scanFrom makes the lane read the stream for open deliveries at or after a place.
 func (l *lane) scanFrom(place uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -109,15 +109,15 @@ func (l *lane) signal() {
 	}
 }
 
-// holds tells whether the delivery at place is still the lane's to send: nobody has moved it on.
+// holds reports whether the delivery at a place is still the lane's to send.
 func (l *lane) holds(place uint64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.known.has(place)
 }
 
-// moved says that the delivery whose record was at one place is now d, at another: it waits for its next attempt,
-// or is forgotten. It is called once the record is durable, by whoever wrote or found it.
+// moved replaces the record at one place by d at another: d waits for its next attempt, or is over and leaves the lane.
+// The caller has found or written the new record, and it is durable.
 func (l *lane) moved(from, to uint64, d delivery.Delivery) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -127,7 +127,7 @@ func (l *lane) moved(from, to uint64, d delivery.Delivery) {
 	}
 }
 
-// movedInFlight says that the record of a delivery in flight is now at another place.
+// movedInFlight changes the place of a delivery in flight.
 func (l *lane) movedInFlight(from, to uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -135,7 +135,7 @@ func (l *lane) movedInFlight(from, to uint64) {
 	l.known.add(to)
 }
 
-// park has a delivery wait for its turn, in memory if there is room; the caller holds the lock.
+// park makes a delivery wait until it may be sent, in memory if there is room. The caller holds the lock.
 func (l *lane) park(at uint64, d delivery.Delivery) {
 	if l.waiting.len() >= l.limits.waiting {
 		l.tidy()
@@ -148,7 +148,7 @@ func (l *lane) park(at uint64, d delivery.Delivery) {
 	l.signal()
 }
 
-// tidy drops what does not wait any more, if that is half of what is kept.
+// tidy drops entries that do not wait any more if they are half of all entries.
 func (l *lane) tidy() {
 	if l.waiting.len() <= 2*len(l.known) {
 		return
@@ -162,17 +162,17 @@ func (l *lane) tidy() {
 	l.waiting = remaining
 }
 
-// wait keeps a delivery until it is due; the caller holds the lock.
+// wait keeps a delivery in memory until sendAt. The caller holds the lock.
 func (l *lane) wait(at uint64, turn time.Time) {
 	l.known.add(at)
 	l.waiting.push(waiter{due: l.micros(turn), at: at})
 }
 
-// micros is a time by the process's own clock as a waiter has it.
+// micros converts a time of the process's own clock for a waiter.
 func (l *lane) micros(own time.Time) int64 { return own.Sub(l.made).Microseconds() }
 
-// sendAt is when a delivery may be sent, by the process's own clock; the zero time is at once, for the first time. The caller
-// holds the lock.
+// sendAt returns when a delivery may be sent, by the process's own clock. The zero time means now, for the first time.
+// The caller holds the lock.
 func (l *lane) sendAt(d delivery.Delivery) time.Time {
 	now := l.now()
 	l.advance(now)
@@ -186,8 +186,7 @@ func (l *lane) sendAt(d delivery.Delivery) time.Time {
 	return time.Now().Add(left)
 }
 
-// advance brings everything that waits forward by as much as the clock was set forward: nothing is sent later than the
-// clock shows its time. The caller holds the lock.
+// advance brings all waits forward by the time that the clock was set forward. The caller holds the lock.
 func (l *lane) advance(now time.Time) {
 	jump := l.jumps.Forward(now)
 	if jump == 0 {
@@ -199,8 +198,8 @@ func (l *lane) advance(now time.Time) {
 	l.overflow.advance(jump)
 }
 
-// take gives the next delivery to send now. If there is none, it tells whether to read the stream, else when to look
-// again, by the process's own clock; the zero time is never.
+// take returns the next delivery to send now. Without one, read reports whether to read the stream, and again is when to
+// look again, by the process's own clock; the zero time is never.
 func (l *lane) take() (e entry, found, read bool, again time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -235,7 +234,7 @@ func (l *lane) take() (e entry, found, read bool, again time.Time) {
 	return e, false, false, again
 }
 
-// forget drops what was moved on by somebody else from the heads of queue and heap.
+// forget drops moved deliveries from the heads of queue and heap.
 func (l *lane) forget() {
 	for len(l.queue) > 0 && !l.known.has(l.queue[0].at) {
 		l.queue = l.queue[1:]

@@ -17,9 +17,9 @@ import (
 	"payledger/notifier/message"
 )
 
-// Resend makes one more attempt of a delivery now, whatever its status, and records it; it is not one of the
-// automatic ones (D18). A success ends the delivery; a failure changes nothing else. A receiver that fails is no
-// error. eventstore.ErrNotFound: the account has no such delivery. ErrNoEndpoint, ErrDisabled: nothing was sent.
+// Resend makes one manual attempt of a delivery now, in any status, and records it (D18). A success ends the delivery; a
+// failure changes nothing else. A failing receiver is no error. eventstore.ErrNotFound means that the account has no
+// such delivery; after ErrNoEndpoint and ErrDisabled nothing was sent.
 func (n *Notifier) Resend(ctx context.Context, owner domain.AccountID, name string) error {
 	// Once it is sent the caller may go: what was sent is recorded.
 	return n.resend(ctx, context.WithoutCancel(ctx), owner, name)
@@ -87,7 +87,7 @@ func (n *Notifier) recordManual(ctx context.Context, lane string, stored eventst
 }
 
 // SendTest sends the test message to an endpoint, enabled or not, signed by header (D17, §6.1 rule 7). It is no
-// delivery: nothing is recorded, and it is not tried again. ErrNoEndpoint: there is none of that id.
+// delivery: it is neither recorded nor repeated.
 func (n *Notifier) SendTest(ctx context.Context, owner domain.AccountID, endpoint domain.EndpointID) (delivery.Attempt, error) {
 	m, err := n.messages.ComposeTest(ctx, owner, endpoint)
 	if err != nil {
@@ -98,9 +98,9 @@ func (n *Notifier) SendTest(ctx context.Context, owner domain.AccountID, endpoin
 	return a, err
 }
 
-// Plan plans the deliveries that an event causes for one endpoint, of some kinds or, with none given, of those that
-// the endpoint wants; they are sent as any other. It returns the names of those that are new: those that exist
-// are left as they are. ErrNoEndpoint, ErrDisabled: the endpoint takes no webhooks.
+// Plan plans the deliveries that an event causes for one endpoint: those of some kinds or, without kinds, those that the
+// endpoint wants. They are sent like any other. Plan returns the names of the new ones and leaves existing ones as they
+// are. ErrNoEndpoint and ErrDisabled mean that the endpoint takes no webhooks.
 func (n *Notifier) Plan(ctx context.Context, r *eventstore.Recorded, endpoint domain.EndpointID, kinds []webhook.Kind) (created []string, err error) {
 	wanted, err := n.wanted(ctx, r, endpoint, kinds)
 	if err != nil || len(wanted) == 0 {
@@ -125,7 +125,7 @@ func (n *Notifier) Plan(ctx context.Context, r *eventstore.Recorded, endpoint do
 	return created, nil
 }
 
-// planOne makes a delivery durable; place 0 when it exists.
+// planOne makes a delivery durable. Place 0 means that it exists.
 func (n *Notifier) planOne(ctx context.Context, d delivery.Delivery) (plannedDelivery, error) {
 	body, err := d.Encode()
 	if err != nil {
@@ -138,7 +138,7 @@ func (n *Notifier) planOne(ctx context.Context, d delivery.Delivery) (plannedDel
 	return plannedDelivery{Delivery: d, at: at}, err
 }
 
-// wanted gives the kinds that the event causes among those asked for.
+// wanted returns the requested kinds that the event causes.
 func (n *Notifier) wanted(ctx context.Context, r *eventstore.Recorded, id domain.EndpointID, kinds []webhook.Kind) (wanted []webhook.Kind, err error) {
 	endpoint, err := n.messages.Endpoint(ctx, r.Account, id)
 	if err != nil {

@@ -126,7 +126,7 @@ func TestResendWhileWaiting(t *testing.T) {
 	inbox.none()
 }
 
-// TestPlan: an endpoint that came later gets what an earlier event causes, once, and only what it is asked for.
+// TestPlan: a later endpoint gets the webhooks of an earlier event once, and only the requested kinds.
 func TestPlan(t *testing.T) {
 	t.Parallel()
 	old, late := newReceiver(t, nil), newReceiver(t, nil)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/netip"
 	"sync"
@@ -21,7 +22,7 @@ import (
 	"payledger/notifier/sender"
 )
 
-// DefaultGrace is how long attempts in flight may go on after the notifier was told to end.
+// DefaultGrace is the time that attempts in flight have after Run's context has ended.
 const DefaultGrace = 500 * time.Millisecond
 
 // Config is what a notifier needs. Zero durations take their defaults.
@@ -36,7 +37,7 @@ type Config struct {
 	Timeout time.Duration // of one attempt (§6.1: 10 s)
 	// RetryDelays are the delays between automatic attempts (D18); nil: DefaultRetryDelays.
 	RetryDelays []time.Duration
-	Grace       time.Duration  // for attempts in flight when Run is told to end
+	Grace       time.Duration  // for attempts in flight after Run's context has ended
 	AllowCIDRs  []netip.Prefix // networks that webhooks may go to although they are not public (D18)
 	Production  bool           // https only (D18)
 	// Shared says that other processes send the webhooks of this log as well.
@@ -44,7 +45,7 @@ type Config struct {
 	Resolver *net.Resolver // of the hosts of endpoints; nil: the machine's
 }
 
-// Guard is the guard that the configuration describes; whoever creates endpoints uses the same.
+// Guard returns the guard of the configuration. The check of a new endpoint uses the same one.
 func (c Config) Guard() guard.Guard {
 	return guard.Guard{AllowCIDRs: c.AllowCIDRs, Production: c.Production, Resolver: c.Resolver}
 }
@@ -72,8 +73,8 @@ type Notifier struct {
 	grace          time.Duration
 }
 
-// New opens the stream of deliveries, takes up what an earlier process left in it, and registers with the
-// fan-out at the place that was planned last. It fails when the log is shorter than that place.
+// New opens the stream of deliveries, loads the open deliveries of earlier processes, and registers with the fan-out at
+// the stored position. It fails if the log is shorter than that position.
 func New(ctx context.Context, c Config) (*Notifier, error) {
 	s, err := openRecords(ctx, c.Store)
 	if err != nil {
@@ -131,7 +132,7 @@ func (c *Config) defaults() {
 	}
 }
 
-// loadOpen has each endpoint's lane look for its open deliveries.
+// loadOpen makes each endpoint's lane scan for its open deliveries.
 func (n *Notifier) loadOpen(ctx context.Context) (err error) {
 	if n.through, err = n.stream.End(ctx); err != nil { // before: what comes later is followed
 		return fmt.Errorf("notifier: %w", err)
@@ -146,9 +147,9 @@ func (n *Notifier) loadOpen(ctx context.Context) (err error) {
 	return nil
 }
 
-// Run plans and sends until ctx ends (nil), or until an event cannot be planned: the error names its place,
-// and nothing after it is planned. Either way it ends in order: attempts in flight finish, or are cut after
-// the grace; outcomes and the position are recorded; what was not sent is sent at the next start.
+// Run plans and sends until ctx ends (nil), or until an event cannot be planned: the error names the event, and no later
+// event is planned. In both cases Run ends in order: attempts in flight finish, or are cut after the grace; outcomes and
+// the position are recorded; the next start sends the rest.
 func (n *Notifier) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -183,6 +184,44 @@ func (n *Notifier) Run(ctx context.Context) error {
 	return err
 }
 
-// Healthy is nil while every event is planned and every delivery sent or being tried; else it is what is
-// wrong. A receiver that fails is not.
+// Healthy returns nil while every event is planned and every delivery is sent or waits for its attempt, else a problem.
+// A failing receiver is no problem.
 func (n *Notifier) Healthy() error { return n.health.First() }
+
+// Tally counts what became of webhooks since the start, for operators.
+type Tally struct {
+	// Attempts are those that were recorded, manual ones included, by why they failed; "" for those that succeeded.
+	Attempts map[delivery.Failure]uint64
+	// Ended are the deliveries that came to their end, by how: SUCCEEDED, EXHAUSTED or CANCELLED.
+	Ended map[delivery.Status]uint64
+}
+
+// tally counts as it happens.
+type tally struct {
+	mu       sync.Mutex
+	attempts map[delivery.Failure]uint64
+	ended    map[delivery.Status]uint64
+}
+
+func newTally() *tally {
+	return &tally{attempts: map[delivery.Failure]uint64{}, ended: map[delivery.Status]uint64{}}
+}
+
+// record counts what stands in a delivery's record now that it is durable; before is the status that it had.
+func (t *tally) record(before delivery.Status, d delivery.Delivery) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if d.Status != delivery.Cancelled || before == delivery.Cancelled {
+		t.attempts[d.Attempts[len(d.Attempts)-1].Failure]++
+	}
+	if d.Status != before && !d.Status.Open() {
+		t.ended[d.Status]++
+	}
+}
+
+// Tally gives the counts as they are now.
+func (n *Notifier) Tally() Tally {
+	n.tally.mu.Lock()
+	defer n.tally.mu.Unlock()
+	return Tally{Attempts: maps.Clone(n.tally.attempts), Ended: maps.Clone(n.tally.ended)}
+}

@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// overflow is what stands in the stream only, in no particular order: places between which it lies, and when the first
-// of it is due, by the process's own clock. It is read back by going through the stream from first; what still does not fit into memory is left
-// once more.
+// overflow describes the deliveries of a lane that are only in the stream, in no particular order: the places between
+// which they are, and when the first one is due, by the process's own clock. The lane reads the stream from first on.
+// Deliveries that still do not fit into memory remain for another reading.
 type overflow struct {
 	open    bool
-	planned bool      // some of it waits for its first attempt: whoever comes later queues behind
+	planned bool      // some of it waits for its first attempt: later deliveries queue behind
 	first   uint64    // nothing of it stands before
 	latest  uint64    // highest place of what is known to be there: a reading that began before it was known goes on
 	due     time.Time // when the first of it is due; zero: now
@@ -20,13 +20,13 @@ type overflow struct {
 	remainder *remainder // what is left of what was read
 }
 
-// remainder is what one reading leaves in the stream.
+// remainder describes the deliveries that one reading leaves in the stream.
 type remainder struct {
 	first uint64
 	due   time.Time
 }
 
-// leave notes that the delivery at place is in the stream only, and when it is due.
+// leave notes a delivery that is only in the stream, and when it is due.
 func (s *overflow) leave(place uint64, due time.Time) {
 	if !s.open {
 		*s = overflow{open: true, first: place, latest: place, due: due}
@@ -38,7 +38,7 @@ func (s *overflow) leave(place uint64, due time.Time) {
 	}
 }
 
-// leaveBehind notes that the reading leaves the delivery at place, which it has passed.
+// leaveBehind notes a delivery at a place that the reading has passed.
 func (s *overflow) leaveBehind(place uint64, due time.Time) {
 	if s.remainder == nil {
 		s.remainder = &remainder{place, due}
@@ -63,8 +63,8 @@ func (s *overflow) advance(by time.Duration) {
 	}
 }
 
-// reached says that everything before next was read; complete, that nothing is left to read. What is left to send is
-// looked at again not sooner than laneReread from now, unless it has to be sent at once.
+// reached notes that everything before next was read; complete means that there is nothing left to read. The next
+// reading for the remainder begins after laneReread, or at once if a first attempt waits.
 func (s *overflow) reached(next uint64, complete bool, now time.Time) {
 	rest := s.remainder
 	switch {
@@ -82,7 +82,7 @@ func (s *overflow) reached(next uint64, complete bool, now time.Time) {
 	}
 }
 
-// leastAhead is how far ahead of the clock an attempt must have ended that was made before the clock was set back.
+// leastAhead is the least time by which an attempt ended ahead of the clock if the clock was set back since.
 const leastAhead = time.Second
 
 // ahead is since when this process knows of deliveries whose last attempt ended ahead of the clock. They are read from the

@@ -13,7 +13,8 @@ import (
 	"payledger/notifier/health"
 )
 
-// TestSpill: what is left in the stream is told as a first place and a due time, before, while and after it is read.
+// TestSpill: the first place and the due time of the deliveries in the stream are right before, during and after a
+// reading.
 func TestSpill(t *testing.T) {
 	t.Parallel()
 	now := goldenTime

@@ -117,7 +117,7 @@ func TestPayloads(t *testing.T) {
 	}
 }
 
-// shown tells whether GET with expand shows a failure of that id (§6.3).
+// shown reports whether GET with expand shows a failure of that id (§6.3).
 func shown(s payment.State, id string) bool {
 	for _, tx := range paymentjson.Render(s, domain.Personal{}, paymentjson.Options{Events: true}).Transactions {
 		for _, e := range tx.Events {

@@ -10,15 +10,15 @@ import (
 // peersProblem names the reading of what other processes do among the troubles.
 const peersProblem = "deliveries of other processes"
 
-// maxPeerDeliveries is how many open deliveries of other processes are remembered by name; whether others still are open is
-// looked up when their time for the handover has come.
+// maxPeerDeliveries bounds the open deliveries of other processes that are remembered by name. The state of the others
+// is read when their handover is due.
 const maxPeerDeliveries = 64 << 10
 
 // follow is eventstore.DeliveryStream.Follow.
 type follow func(ctx context.Context, from uint64, batch func([]eventstore.StoredDelivery) error) error
 
-// watch tells the lanes of deliveries that other processes planned or tried, until ctx ends: should those processes
-// go, this one sends them. What they plan need not be of an event that this process has yet to plan: a replay's is not.
+// watch follows the deliveries that other processes plan or try, until ctx ends: this process takes them over if those
+// processes end. Replays of other processes plan deliveries of events that this process has long passed.
 func (n *Notifier) watch(ctx context.Context) {
 	err := n.follow(ctx, n.through+1, (&peers{n, map[string]uint64{}}).take)
 	if ctx.Err() == nil {
@@ -27,13 +27,13 @@ func (n *Notifier) watch(ctx context.Context) {
 	}
 }
 
-// peers are the open deliveries of other processes, by name, with the places of their newest records.
+// peers has the open deliveries of other processes by name, with the places of their newest records.
 type peers struct {
 	*Notifier
 	places map[string]uint64
 }
 
-// take takes up records of the stream, in their order.
+// take handles records of the stream in their order.
 func (o *peers) take(page []eventstore.StoredDelivery) error {
 	for _, stored := range page {
 		if !stored.IsDelivery() {

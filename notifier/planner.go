@@ -29,8 +29,8 @@ const (
 	planWriters = 512
 )
 
-// planner turns events into deliveries. Its order is the guarantee: a delivery is durable, then its lane
-// knows it, then the place moves past its event.
+// planner turns events into deliveries. The order is the guarantee: first a delivery is durable, then its lane has it,
+// then the position passes its event.
 type planner struct {
 	store    *eventstore.Store
 	stream   stream
@@ -51,7 +51,7 @@ type plannedDelivery struct {
 	again bool // it was there before, and is open: only the stream knows what became of it
 }
 
-// run plans until ctx ends (nil) or an event cannot be planned: it is named, and never skipped.
+// run plans until ctx ends (nil) or an event cannot be planned: the error names the event. No event is skipped.
 func (p *planner) run(ctx context.Context) error {
 	defer p.reader.Stop()
 	for {
@@ -102,8 +102,8 @@ func (p *planner) plan(ctx context.Context, events []*eventstore.Recorded) error
 	return nil
 }
 
-// deliveries adds one delivery for every kind that the event causes and every endpoint that wants it. What an
-// event causes is only looked at when somebody wants it.
+// deliveries adds one delivery for each kind that the event causes and each endpoint that wants it. It evaluates a
+// condition only if an endpoint wants the kind.
 func (p *planner) deliveries(ctx context.Context, to []delivery.Delivery, accounts map[domain.AccountID]account.State, r *eventstore.Recorded, row []webhook.Candidate) ([]delivery.Delivery, error) {
 	merchant, known := accounts[r.Account]
 	if !known {
@@ -133,7 +133,7 @@ func (p *planner) deliveries(ctx context.Context, to []delivery.Delivery, accoun
 	return to, nil
 }
 
-// endpoints gives the account's endpoints that want a kind.
+// endpoints returns the account's endpoints that want a kind.
 func endpoints(merchant account.State, kind webhook.Kind) (wanting []domain.EndpointID) {
 	for _, e := range merchant.Endpoints {
 		if e.Wants(string(kind)) {
@@ -143,7 +143,7 @@ func endpoints(merchant account.State, kind webhook.Kind) (wanting []domain.Endp
 	return wanting
 }
 
-// caused tells whether the condition holds; a store that does not answer is asked until it does.
+// caused reports whether the condition holds. It repeats failed reads.
 func (p *planner) caused(ctx context.Context, r *eventstore.Recorded, when webhook.Condition) (is bool, err error) {
 	err = p.persist(ctx, func() error {
 		is, err = causes.Holds(ctx, p.store, r, when, p.store.Read)
@@ -152,8 +152,8 @@ func (p *planner) caused(ctx context.Context, r *eventstore.Recorded, when webho
 	return is, err
 }
 
-// account gives the account as of now: a view may lag behind an endpoint that was there before the event. A store
-// that does not answer is asked until it does.
+// account returns the account from the log: a view may lag behind an endpoint that was there before the event. It
+// repeats failed reads.
 func (p *planner) account(ctx context.Context, id domain.AccountID) (state account.State, err error) {
 	err = p.persist(ctx, func() error {
 		state, err = p.messages.Account(ctx, id)
@@ -162,7 +162,7 @@ func (p *planner) account(ctx context.Context, id domain.AccountID) (state accou
 	return state, err
 }
 
-// create makes deliveries durable and hands each to its lane as soon as it is.
+// create makes deliveries durable and hands each to its lane at once.
 func (p *planner) create(ctx context.Context, deliveries []delivery.Delivery) (err error) {
 	var (
 		mu      sync.Mutex
@@ -187,7 +187,7 @@ func (p *planner) create(ctx context.Context, deliveries []delivery.Delivery) (e
 	return err
 }
 
-// createOne plans one delivery, unless it was planned before.
+// createOne creates one delivery unless it exists.
 func (p *planner) createOne(ctx context.Context, d delivery.Delivery) error {
 	body, err := d.Encode()
 	if err != nil {
@@ -215,7 +215,7 @@ func (p *planner) createOne(ctx context.Context, d delivery.Delivery) error {
 	return nil
 }
 
-// planned looks at a delivery that exists: after a crash its event is planned again.
+// planned returns a delivery that exists: after a crash its event is planned again.
 func (p *planner) planned(ctx context.Context, name string) (plannedDelivery, error) {
 	stored, err := p.stream.Last(ctx, name)
 	if err != nil {
@@ -228,7 +228,8 @@ func (p *planner) planned(ctx context.Context, name string) (plannedDelivery, er
 	return plannedDelivery{Delivery: there, at: stored.Seq, again: true}, nil
 }
 
-// persist repeats what failed for want of the store, and says so meanwhile.
+// persist repeats an operation on the store until it succeeds, fails for good, or ctx ends. Meanwhile Healthy returns
+// the problem.
 func (p *planner) persist(ctx context.Context, do func() error) error {
 	for n := 0; ; n++ {
 		err := do()
@@ -248,7 +249,7 @@ func (p *planner) persist(ctx context.Context, do func() error) error {
 	}
 }
 
-// permanent tells what no repetition changes.
+// permanent reports whether repeating cannot help.
 func permanent(err error) bool {
 	return errors.Is(err, format.ErrNewerSchema) || errors.Is(err, format.ErrUnknownEvent) ||
 		errors.Is(err, delivery.ErrNewerRecord)

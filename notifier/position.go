@@ -13,12 +13,12 @@ import (
 	"payledger/notifier/health"
 )
 
-// positionEvery is how often the position is written at most. After a crash this much is planned
-// again, which the deliveries' names make harmless.
+// positionEvery is the shortest time between two writes of the position. A crash repeats the planning of that time,
+// which changes nothing: the deliveries exist.
 const positionEvery = 250 * time.Millisecond
 
-// readPosition reads how far the planner has come, per shard: the address of the last event that is planned. What was
-// dropped of the deliveries is planned too, whatever became of the position.
+// readPosition returns the address of the last planned event of each shard. Events whose deliveries were dropped are
+// planned, even if the position was lost.
 func readPosition(ctx context.Context, s stream, shards int) ([]uint64, error) {
 	log, err := s.Load(ctx, plannerName)
 	if err != nil {
@@ -31,13 +31,13 @@ func readPosition(ctx context.Context, s stream, shards int) ([]uint64, error) {
 	return log, nil
 }
 
-// progress is how far the planner has come.
+// progress is the planner's position.
 type progress struct {
 	mu  sync.Mutex
 	log []uint64
 }
 
-// advance moves the place behind events whose deliveries are all durable and handed to their lanes.
+// advance moves the position past events whose deliveries are durable and in their lanes.
 func (p *progress) advance(events []*eventstore.Recorded) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -77,8 +77,8 @@ func (k *positionWriter) run(ctx context.Context) {
 	}
 }
 
-// save writes the position if it changed, and returns the newest one that is durable. A failure costs nothing but work
-// after a crash, so it is told and the next tick tries again.
+// save writes the position if it changed, and returns the newest durable one. A failure only costs work after a crash;
+// the next tick tries again.
 func (k *positionWriter) save(ctx context.Context) []uint64 {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -97,5 +97,5 @@ func (k *positionWriter) save(ctx context.Context) []uint64 {
 	return at
 }
 
-// positionProblem names the position among the troubles of a notifier.
+// positionProblem names problems with the position.
 const positionProblem = "position"

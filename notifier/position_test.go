@@ -54,8 +54,8 @@ func TestPlannedBefore(t *testing.T) {
 	}
 }
 
-// TestPlanFails: an event whose deliveries cannot be made durable is planned at the next start, whether the process
-// crashes or is told to end.
+// TestPlanFails: an event whose deliveries cannot be made durable is planned at the next start, after a crash and after
+// an orderly end.
 func TestPlanFails(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(*rig, *crashing){

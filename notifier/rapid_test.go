@@ -148,7 +148,7 @@ func (s story) reply(n int, w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// wrong says what is wrong with a delivery that is over.
+// wrong returns the faults of a delivery that is over.
 func wrong(d delivery.Delivery, calls, cuts int, disabled bool) (faults []string) {
 	fail := func(format string, args ...any) {
 		faults = append(faults, fmt.Sprintf("%s %s: ", d.Name(), d.Status)+fmt.Sprintf(format, args...))
@@ -175,7 +175,7 @@ func wrong(d delivery.Delivery, calls, cuts int, disabled bool) (faults []string
 	return faults
 }
 
-// unsigned says which calls did not verify with exactly the secrets valid at that instant.
+// unsigned returns the calls that did not verify with exactly the secrets valid at that instant.
 func (b *bubble) unsigned() (faults []string) {
 	for _, c := range b.calls {
 		if !slices.Equal(c.keys, c.valid) {

@@ -28,8 +28,7 @@ const (
 	maxReplays = 4
 )
 
-// replay is the record of a replay: what it is to send, and how far it has come. It is written again, whole, after
-// each chunk.
+// replay is the record of a replay: its request and its progress. Each chunk writes it again, whole.
 type replay struct {
 	Schema     int                    `json:"schema"`
 	ID         string                 `json:"id"`
@@ -81,7 +80,7 @@ func decodeReplay(stored eventstore.StoredDelivery) (replay, error) {
 	return r, nil
 }
 
-// value is the replay as it is answered.
+// value returns the replay for an answer.
 func (r *replay) value() deliveries.Replay {
 	v := deliveries.Replay{
 		ReplayRequest: deliveries.ReplayRequest{
@@ -95,10 +94,10 @@ func (r *replay) value() deliveries.Replay {
 	return v
 }
 
-// covers tells whether an event's time lies in the replay's range.
+// covers reports whether an event's time is in the replay's range.
 func (r *replay) covers(at time.Time) bool { return !at.Before(r.From) && !at.After(r.To) }
 
-// step is what a replay has to do about one delivery.
+// step is what a replay does about one delivery.
 type step int
 
 const (
@@ -108,9 +107,9 @@ const (
 	stepAnew                // plan it: it does not exist
 )
 
-// stepOf decides what is to be done about the delivery of a kind that the event may cause. It goes by what the
-// delivery was when the replay counted, so that as much is done as was counted. One that was planned since, or that
-// failed then and succeeded since, was sent by this replay or by somebody else, and is left as it is.
+// stepOf decides what a replay does about the delivery of a kind that the event may cause. The delivery's state when the
+// replay counted decides, so the replay does as much as it counted. If the delivery was planned since, or failed then
+// and succeeded since, it needs no sending.
 func (l *DeliveryLog) stepOf(ctx context.Context, p *replay, r *eventstore.Recorded, c webhook.Candidate) (step, string, error) {
 	name := delivery.Delivery{Account: r.Account, Endpoint: p.Endpoint, EventID: r.EventID, Kind: c.Kind}.Name()
 	row, found, err := l.index.Find(ctx, p.Account, delivery.IDOf(name))
@@ -135,8 +134,8 @@ func (l *DeliveryLog) stepOf(ctx context.Context, p *replay, r *eventstore.Recor
 	return stepAnew, name, nil
 }
 
-// stepFor is what is to be done about a delivery that is there: what it was when the replay counted, "" for not
-// planned yet, and what it is now.
+// stepFor returns the step for a delivery that exists: was is its status when the replay counted, "" if it was not
+// planned then; is is its status now.
 func (r *replay) stepFor(was, is delivery.Status) step {
 	failed := was == delivery.Failed || was == delivery.Exhausted || was == delivery.Cancelled
 	switch {
@@ -148,8 +147,8 @@ func (r *replay) stepFor(was, is delivery.Status) step {
 	return stepAgain
 }
 
-// statusAt is where a delivery stood when the stream of deliveries had come to a place; "" when it was not planned
-// yet. Places, unlike times, are the same for all machines.
+// statusAt returns a delivery's status when the stream of deliveries ended at a place, or "" if it was not planned then.
+// Places, unlike times, are the same for all machines.
 func (l *DeliveryLog) statusAt(ctx context.Context, name string, place uint64) (delivery.Status, error) {
 	stored, err := l.stream.AsOf(ctx, name, place)
 	if errors.Is(err, eventstore.ErrNotFound) {
@@ -162,7 +161,7 @@ func (l *DeliveryLog) statusAt(ctx context.Context, name string, place uint64) (
 	return d.Status, err
 }
 
-// wantedOf gives what the event may cause among the kinds of the replay.
+// wantedOf returns the webhooks that the event may cause among the replay's kinds.
 func (r *replay) wantedOf(e *eventstore.Recorded) ([]webhook.Candidate, error) {
 	if e.Account != r.Account || !r.covers(e.Time) {
 		return nil, nil

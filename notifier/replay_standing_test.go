@@ -93,8 +93,8 @@ func TestReplayFailedAmongLive(t *testing.T) {
 	inbox.none()
 }
 
-// TestReplayClocks: which deliveries were there when a replay was asked for is no matter of clocks, which differ
-// between machines.
+// TestReplayClocks: the deliveries that existed at the start of a replay do not depend on clocks, which differ between
+// machines.
 func TestReplayClocks(t *testing.T) {
 	t.Parallel()
 	inbox := newReceiver(t, nil)
@@ -204,8 +204,8 @@ func TestReplaySchema1(t *testing.T) {
 	inbox.none()
 }
 
-// TestReplaysUnreadable: a list of replays that cannot be read is told, and stops neither the attempt log nor, once it can
-// be read, the replays.
+// TestReplaysUnreadable: a list of replays that cannot be read is a problem of the notifier's health. It stops neither
+// the attempt log nor, once it can be read, the replays.
 func TestReplaysUnreadable(t *testing.T) {
 	t.Parallel()
 	r, inbox, q, _ := failing(t, 5)

@@ -158,7 +158,7 @@ func inOrder(t *testing.T, hooks []received) {
 	}
 }
 
-// TestReplayRange: the time bounds the events, ends included; kinds that are asked for bound the webhooks.
+// TestReplayRange: the time bounds the events, ends included; the requested kinds bound the webhooks.
 func TestReplayRange(t *testing.T) {
 	t.Parallel()
 	inbox := newReceiver(t, nil)

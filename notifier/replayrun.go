@@ -30,14 +30,14 @@ func (l *DeliveryLog) enter(ctx context.Context) {
 	l.context, l.cut = ctx, cut
 }
 
-// leave ends the replays that run here, and none starts any more.
+// leave ends the replays of this process; no other starts.
 func (l *DeliveryLog) leave(stop func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	stop()
 }
 
-// resume starts the replays that are under way. What fails is tried until it succeeds or ctx ends.
+// resume starts the replays that are under way. It repeats failures until it succeeds or ctx ends.
 func (l *DeliveryLog) resume(ctx context.Context) {
 	for n := 0; ; n++ {
 		err := l.startOpen(ctx)
@@ -89,7 +89,7 @@ func (l *DeliveryLog) startNamed(ctx context.Context, name string) error {
 	return nil
 }
 
-// start runs a replay; the caller holds the lock. Before Run there is nothing to do: Run finds it.
+// start runs a replay; the caller holds the lock. Before Run it does nothing: Run finds the replay.
 func (l *DeliveryLog) start(p replay, at uint64) {
 	if l.context == nil || l.context.Err() != nil || l.active[p.name()] {
 		return
@@ -105,7 +105,7 @@ func (l *DeliveryLog) start(p replay, at uint64) {
 	})
 }
 
-// replayRun is a replay that is under way here.
+// replayRun is a replay that runs in this process.
 type replayRun struct {
 	*DeliveryLog
 	replay replay
@@ -122,8 +122,8 @@ type task struct {
 	done      bool
 }
 
-// run brings the replay to its end, unless ctx ends first, or another process goes on with it. What fails for a
-// reason of our own is tried until it succeeds.
+// run completes the replay, unless ctx ends first or another process continues it. It repeats what failed for
+// payledger's own reasons.
 func (t *replayRun) run(ctx context.Context) {
 	name := t.replay.name()
 	for n := 0; ; n++ {
@@ -152,7 +152,7 @@ func (t *replayRun) run(ctx context.Context) {
 	}
 }
 
-// over tells what no repetition changes.
+// over reports whether repeating cannot help.
 func over(err error) bool {
 	return errors.Is(err, message.ErrNoEndpoint) || errors.Is(err, message.ErrDisabled) || permanent(err)
 }
@@ -167,7 +167,7 @@ func reasonOf(err error) string {
 	return "an event or a record is of a newer version of the service"
 }
 
-// advance does what is left of the replay.
+// advance does the rest of the replay.
 func (t *replayRun) advance(ctx context.Context) error {
 	if t.replay.State != deliveries.ReplayRunning {
 		return t.finish(ctx)
@@ -199,7 +199,7 @@ func (t *replayRun) advance(ctx context.Context) error {
 	return t.finish(ctx)
 }
 
-// send sends a chunk and moves the place behind it. When ctx ends meanwhile, what was done is recorded.
+// send sends a chunk and moves the place past it. If ctx ends meanwhile, send records the deliveries that are done.
 func (t *replayRun) send(ctx context.Context, reached []uint64) error {
 	err := t.sendAll(ctx)
 	var ahead []string
@@ -221,8 +221,8 @@ func (t *replayRun) send(ctx context.Context, reached []uint64) error {
 	return errors.Join(err, t.save(ctx))
 }
 
-// sendAll sends the chunk in its order, some at a time. It takes no further ones after a failure, and returns when
-// those under way are over.
+// sendAll sends the chunk in its order, some deliveries at a time. After a failure it begins no further delivery, and
+// returns when those under way are over.
 func (t *replayRun) sendAll(ctx context.Context) error {
 	var (
 		mu      sync.Mutex
@@ -261,7 +261,7 @@ func (t *replayRun) sendAll(ctx context.Context) error {
 	return first
 }
 
-// do does what is to be done about one delivery; counted tells whether it is one of the replay's that was not done.
+// do handles one delivery. counted reports whether the delivery belongs to the replay and was not done before.
 func (t *replayRun) do(ctx context.Context, one *task) (counted bool, err error) {
 	what, name, err := t.stepOf(ctx, &t.replay, one.event, one.candidate)
 	one.name = name
@@ -282,8 +282,8 @@ func (t *replayRun) do(ctx context.Context, one *task) (counted bool, err error)
 	return what != stepNone, err
 }
 
-// planAndWait plans a delivery and waits for its first attempt, so that a replay never fills the lane of its
-// endpoint, where live webhooks come behind. Once it is planned it will be sent, whether it is waited for or not.
+// planAndWait plans a delivery and waits for its first attempt, so that a replay never fills its endpoint's lane, which
+// live webhooks use too. A planned delivery is sent in any case.
 func (t *replayRun) planAndWait(ctx context.Context, one *task) error {
 	first := t.firstAttempts.await(one.name)
 	created, err := t.notifier.Plan(ctx, one.event, t.replay.Endpoint, []webhook.Kind{one.candidate.Kind})
@@ -298,7 +298,8 @@ func (t *replayRun) planAndWait(ctx context.Context, one *task) error {
 	return nil
 }
 
-// save records how far the replay has come; when ctx ends, it has recordTime left. ErrConflict: another process did.
+// save records the replay's progress. After ctx has ended it has recordTime left. ErrConflict means that another process
+// continues the replay.
 func (t *replayRun) save(ctx context.Context) error {
 	body, err := t.replay.encode()
 	if err != nil {
@@ -319,7 +320,7 @@ func (t *replayRun) save(ctx context.Context) error {
 	return err
 }
 
-// saveAgain puts the record behind one of our own whose fate was unknown.
+// saveAgain writes the record after one of this process whose outcome was unknown.
 func (t *replayRun) saveAgain(ctx context.Context, body []byte, open bool, conflict error) (uint64, error) {
 	stored, err := t.stream.Last(ctx, t.replay.name())
 	if err != nil {
@@ -331,7 +332,7 @@ func (t *replayRun) saveAgain(ctx context.Context, body []byte, open bool, confl
 	return t.stream.Put(ctx, t.replay.name(), stored.Seq, body, open)
 }
 
-// finish records that the replay is over, then that it is not under way any more.
+// finish records that the replay is over, then removes it from the open ones.
 func (t *replayRun) finish(ctx context.Context) error {
 	if err := t.save(ctx); err != nil {
 		return err

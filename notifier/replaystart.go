@@ -26,10 +26,10 @@ const (
 	modelReplay = "WebhookReplayRequest"
 )
 
-// StartReplay counts the webhooks that events of a time caused, or would have caused, for one endpoint, and starts
-// sending them: deliveries that exist once more, the others for the first time, each as it was at its event. With
-// dry it only counts. The events are those that were recorded before the call. Refused are endpoints that are not
-// there, or take no webhooks.
+// StartReplay counts the webhooks that the events of a time range caused, or would have caused, for one endpoint, and
+// starts to send them: existing deliveries again, the others for the first time, each with the state at its event. With
+// dry it only counts. The events are those recorded before the call. An endpoint that does not exist or takes no
+// webhooks is refused.
 func (l *DeliveryLog) StartReplay(ctx context.Context, q deliveries.ReplayRequest, dry bool) (deliveries.Replay, error) {
 	p, err := l.newReplay(ctx, q)
 	if err != nil {
@@ -49,7 +49,7 @@ func (l *DeliveryLog) StartReplay(ctx context.Context, q deliveries.ReplayReques
 	return p.value(), nil
 }
 
-// Replay reads how far a replay has come. An unknown one and one of another account are EntityNotFound.
+// Replay returns a replay's progress. An unknown replay and one of another account are EntityNotFound.
 func (l *DeliveryLog) Replay(ctx context.Context, owner domain.AccountID, id string) (deliveries.Replay, error) {
 	if !domain.ValidID(id) {
 		return deliveries.Replay{}, errNoReplay()
@@ -71,7 +71,7 @@ func errNoReplay() error {
 	return domain.Refuse(domain.KindNotFound, domain.ReasonEntityNotFound, "There is no webhook replay of this id.")
 }
 
-// newReplay makes the replay that is asked for, up to the events whose deliveries are all planned.
+// newReplay returns the requested replay, up to the last event whose deliveries are all planned.
 func (l *DeliveryLog) newReplay(ctx context.Context, q deliveries.ReplayRequest) (replay, error) {
 	endpoint, err := l.notifier.messages.Endpoint(ctx, q.Account, q.Endpoint)
 	switch {
@@ -98,7 +98,7 @@ func (l *DeliveryLog) newReplay(ctx context.Context, q deliveries.ReplayRequest)
 	return p, nil
 }
 
-// replayed gives the kinds that a replay is of: those asked for, or those that the endpoint takes now.
+// replayed returns the kinds of a replay: the requested ones, or those that the endpoint takes now.
 func replayed(asked []string, endpoint account.Endpoint) []webhook.Kind {
 	if len(asked) == 0 {
 		asked = endpoint.EventTypes
@@ -114,8 +114,8 @@ func replayed(asked []string, endpoint account.Endpoint) []webhook.Kind {
 	return slices.Compact(kinds)
 }
 
-// planned waits until the planner has come to the log's present end, and gives its place. One that stands still is
-// not waited for long: what it plans later it sends itself.
+// planned waits until the planner reaches the log's present end, for plannedTime at most, and returns its position. The
+// planner itself sends what it plans later.
 func (l *DeliveryLog) planned(ctx context.Context) ([]uint64, error) {
 	ends := make([]uint64, l.store.Shards())
 	for shard := range ends {
@@ -152,7 +152,7 @@ func behind(at, ends []uint64) bool {
 	return false
 }
 
-// count counts what the replay has to send. One at a time: it reads the log.
+// count counts the webhooks that the replay has to send. One count runs at a time: it reads the log.
 func (l *DeliveryLog) count(ctx context.Context, p *replay) error {
 	select {
 	case l.counting <- struct{}{}:
@@ -178,7 +178,8 @@ func (l *DeliveryLog) count(ctx context.Context, p *replay) error {
 	})
 }
 
-// begin makes a replay durable, first itself, then that it is under way: what lies between was never answered.
+// begin makes a replay durable: first its record, then its entry among the open replays. If the process ends between the
+// two, nobody has received an answer.
 func (l *DeliveryLog) begin(ctx context.Context, p replay) error {
 	body, err := p.encode()
 	if err != nil {
@@ -241,7 +242,7 @@ func (l *DeliveryLog) openReplays(ctx context.Context) (openReplays, uint64, err
 	return o, stored.Seq, nil
 }
 
-// changeOpen changes the list of the replays that are under way, against all who do so at the same time.
+// changeOpen changes the list of open replays with compare-and-swap.
 func (l *DeliveryLog) changeOpen(ctx context.Context, change func([]string) ([]string, error)) error {
 	for {
 		o, at, err := l.openReplays(ctx)

@@ -15,15 +15,15 @@ const walkAhead = 64
 // errEndOfRange ends a subscription where a walk ends.
 var errEndOfRange = errors.New("notifier: the walk has come to its end")
 
-// relevantEvent is an event that a replay may have to do something about.
+// relevantEvent is an event with the webhooks that concern the replay.
 type relevantEvent struct {
 	*eventstore.Recorded
 	wanted []webhook.Candidate
 }
 
-// eachEvent hands the events that concern a replay to do: those of each shard after the replay's place, up to its end, in
-// the order of the shard; the shards are merged by the events' times. Of one payment it is always the order of
-// its events.
+// eachEvent calls do for the events that concern a replay: those of each shard after the replay's place, up to its end.
+// Each shard's events are in order, and the shards are merged by the events' times, so a payment's events are always in
+// order.
 func (l *DeliveryLog) eachEvent(ctx context.Context, p *replay, do func(relevantEvent) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var readers sync.WaitGroup
@@ -62,7 +62,7 @@ func (l *DeliveryLog) eachEvent(ctx context.Context, p *replay, do func(relevant
 	}
 }
 
-// shardEvents is one shard of a walk.
+// shardEvents reads one shard.
 type shardEvents struct {
 	events  chan relevantEvent
 	failure error // set before events is closed
@@ -70,7 +70,7 @@ type shardEvents struct {
 	ended   bool
 }
 
-// fill gets the shard's next event, if there is one.
+// fill reads the shard's next event, if there is one.
 func (w *shardEvents) fill() error {
 	if w.head != nil || w.ended {
 		return nil
@@ -84,7 +84,7 @@ func (w *shardEvents) fill() error {
 	return nil
 }
 
-// read hands on what concerns the replay of one shard.
+// read sends the events of one shard that concern the replay.
 func (l *DeliveryLog) read(ctx context.Context, p *replay, shard int, after, end uint64, to chan<- relevantEvent) error {
 	err := l.store.Subscribe(ctx, shard, after, func(r *eventstore.Recorded) error {
 		if r.Seq > end {

@@ -13,7 +13,7 @@ import (
 	"payledger/notifier/health"
 )
 
-// DefaultRetention is how long settled deliveries are kept (I1).
+// DefaultRetention is how long finished deliveries are kept (I1).
 const DefaultRetention = 90 * 24 * time.Hour
 
 const (
@@ -46,7 +46,7 @@ func (l *DeliveryLog) retain(ctx context.Context) {
 	}
 }
 
-// dropOld drops every segment of deliveries whose newest record is older than the retention, and goes on with what an
+// dropOld drops every segment of deliveries whose newest record is older than the retention, and completes what an
 // earlier process began.
 func (l *DeliveryLog) dropOld(ctx context.Context, retention time.Duration) error {
 	for {
@@ -78,7 +78,7 @@ func (l *DeliveryLog) dropOld(ctx context.Context, retention time.Duration) erro
 	}
 }
 
-// sweep removes what was dropped, once the index has seen that it was.
+// sweep removes the dropped segments after the index has caught up.
 func (l *DeliveryLog) sweep(ctx context.Context) error {
 	if l.stream.Floor().Seq == 0 {
 		return nil
@@ -92,9 +92,9 @@ func (l *DeliveryLog) sweep(ctx context.Context) error {
 // errUnplanned means that a segment has a delivery of an event that the position has not passed.
 var errUnplanned = errors.New("notifier: the position has not passed an event of the segment")
 
-// drop drops a segment: what is open in it was copied forward first, the index shows all of it, and the position (planned),
-// which is durable, has passed every event that it is about. The place of the position becomes the watermark: events before
-// it plan nothing any more.
+// drop drops a segment. First it copies the open deliveries forward; then the index shows all of the segment, and the
+// durable position (planned) has passed all of its events. That position becomes the watermark: events up to it plan
+// nothing any more.
 func (l *DeliveryLog) drop(ctx context.Context, s eventstore.RecordSegment, planned []uint64) error {
 	err := l.stream.Each(ctx, s.Number, func(stored eventstore.StoredDelivery, open bool) error {
 		if open {
@@ -125,8 +125,8 @@ func (l *DeliveryLog) drop(ctx context.Context, s eventstore.RecordSegment, plan
 	return nil
 }
 
-// copyForward puts a record that is still needed, and is the newest of its name, behind all others. No attempt of the
-// delivery is under way meanwhile.
+// copyForward writes an open record, the newest of its name, again at the end of the stream. No attempt of the delivery
+// is under way meanwhile.
 func (l *DeliveryLog) copyForward(ctx context.Context, stored eventstore.StoredDelivery) error {
 	unlock, ok := l.notifier.locks.lock(ctx, stored.Name)
 	if !ok {
@@ -148,7 +148,7 @@ func (l *DeliveryLog) copyForward(ctx context.Context, stored eventstore.StoredD
 	return nil
 }
 
-// errDropped refuses to send a delivery again whose record was dropped.
+// errDropped refuses to send a dropped delivery again.
 func errDropped() error {
 	err := domain.Refuse(domain.KindInvalid, domain.ReasonRequestValidation,
 		"The delivery is older than deliveries are kept: its attempts were dropped, and it cannot be sent again.")

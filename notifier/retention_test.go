@@ -40,8 +40,8 @@ func (r *logRig) dropAll() {
 	}
 }
 
-// TestRetention: deliveries that are over for long are dropped: lists show them so, and they cannot be sent again. One that
-// is open stays, waits as before, and can be sent.
+// TestRetention: old finished deliveries are dropped: lists show that, and they cannot be sent again. An open delivery
+// stays, waits as before, and can be sent.
 func TestRetention(t *testing.T) {
 	t.Parallel()
 	bad := &atomic.Bool{}

@@ -9,7 +9,11 @@ import (
 	"strconv"
 
 	"payledger/domain"
+	"payledger/domain/dispute"
+	"payledger/domain/payment"
 	"payledger/domain/workflow"
+	"payledger/eventstore"
+	"payledger/eventstore/format"
 	"payledger/eventstore/workflows"
 	conditions "payledger/eventstore/workflows/condition"
 	"payledger/notifier/delivery"
@@ -18,8 +22,8 @@ import (
 	"payledger/projections/paymentjson"
 )
 
-// Workflows are the ports that workflows have to webhooks: which events start them is told by the same table, what
-// their conditions see is what webhooks show, and their requests go through the same guard (D19).
+// Workflows are the ports that workflows have to webhooks: their conditions see the members of webhooks, and their
+// requests go through the same guard (D19).
 type Workflows struct{ notifier *Notifier }
 
 // Workflows gives the ports; requests are sent while the notifier runs.
@@ -31,8 +35,8 @@ type eventVariable struct {
 	Sequence uint64 `json:"sequence"`
 }
 
-// Compilers prepare for conditions: of workflows that payments' events start, over the Payment JSON (D6, D19), and of
-// those that disputes' events start, which see the dispute beside its payment.
+// Compilers returns the compilers of conditions: for workflows that payments' events start, over the Payment JSON (D6,
+// D19), and for those that disputes' events start, over the dispute and its payment.
 func Compilers() (ofPayments, ofDisputes *conditions.Compiler, err error) {
 	variables := map[string]reflect.Type{"payment": reflect.TypeFor[paymentjson.Payment](), "event": reflect.TypeFor[eventVariable]()}
 	personal := []string{"payment.customer", "payment.paymentMethod.paymentMethodData.cardholderName"}
@@ -44,7 +48,7 @@ func Compilers() (ofPayments, ofDisputes *conditions.Compiler, err error) {
 	return ofPayments, ofDisputes, err
 }
 
-// first6 tells whether the account opted in to first6Digits (§2.2).
+// first6 reports whether the account opted in to first6Digits (§2.2).
 func (w Workflows) first6(id domain.AccountID) bool {
 	merchant, known := w.notifier.views.Account(id)
 	return known && merchant.Settings.First6Digits
@@ -68,8 +72,8 @@ type requestingRun struct {
 	ActionID  string           `json:"actionId"`
 }
 
-// Send posts what a run tells about its trigger: the payment, and the dispute if it is about one, in the state at the
-// event, with what is left of the personal data now.
+// Send posts the request of a run: the payment, and the dispute if the trigger is its event, in the state at the event,
+// with the personal data that is left now.
 func (w Workflows) Send(ctx context.Context, q workflows.Request) (workflows.Response, error) {
 	if err := w.notifier.views.WaitFor(ctx, q.Trigger.Shard, q.Trigger.Seq); err != nil {
 		return workflows.Response{}, err // as webhooks do, so that GET shows it (D17)
@@ -101,7 +105,7 @@ func (w Workflows) Send(ctx context.Context, q workflows.Request) (workflows.Res
 	return workflows.Response{StatusCode: a.StatusCode, Failure: failureText(a)}, nil
 }
 
-// failureText says why a request failed, in words for the merchant; "" for one that did not.
+// failureText describes a failed request for the merchant; "" is success.
 func failureText(a delivery.Attempt) string {
 	switch a.Failure {
 	case "":
@@ -115,4 +119,77 @@ func failureText(a delivery.Attempt) string {
 	default:
 		return "The request did not reach the receiver: " + string(a.Failure) + "."
 	}
+}
+
+// Subject returns the payment of an event and the variables of conditions. For a dispute's event the variables contain
+// the dispute too, as in DISPUTE.STATUS (§6.4, D19).
+func (w Workflows) Subject(ctx context.Context, r *eventstore.Recorded, eventType string, personal bool) (workflows.Subject, error) {
+	about, err := w.subjectOf(ctx, r)
+	if err != nil {
+		return workflows.Subject{}, err
+	}
+	var opened domain.Personal
+	if personal {
+		if opened, err = w.notifier.vault.Open(ctx, about.payment.Details().Personal); err != nil {
+			return workflows.Subject{}, fmt.Errorf("notifier: personal data of %s: %w", about.payment.ID, err)
+		}
+	}
+	values := conditions.Values{
+		"payment": func() any {
+			return paymentjson.Render(about.payment, opened, paymentjson.Options{First6Digits: w.first6(r.Account)})
+		},
+		"event": eventVariable{eventType, r.Revision},
+	}
+	if about.dispute != nil {
+		values["dispute"] = func() any { return *about.dispute }
+	}
+	return workflows.Subject{Payment: about.payment, Values: values}, nil
+}
+
+// subject is the payment, and the dispute, of an event.
+type subject struct {
+	payment payment.State
+	dispute *payload.Dispute // nil: the event is the payment's own
+}
+
+// subjectOf returns the payment, and the dispute if the event is the dispute's, in their states at the event.
+func (w Workflows) subjectOf(ctx context.Context, r *eventstore.Recorded) (m subject, err error) {
+	store := w.notifier.store
+	switch r.Aggregate {
+	case eventstore.Payments.Name:
+		m.payment, err = eventstore.StateAt(ctx, store, eventstore.Payments, r)
+		return m, err
+	case eventstore.Disputes.Name:
+		s, err := eventstore.StateAt(ctx, store, eventstore.Disputes, r)
+		if err != nil {
+			return m, err
+		}
+		payload, err := payload.NewDispute(r, s)
+		if err != nil {
+			return m, err
+		}
+		m.dispute = &payload
+		m.payment, err = w.disputed(ctx, r, s)
+		return m, err
+	default:
+		return m, fmt.Errorf("notifier: %w: %s starts no workflow", format.ErrUnknownEvent, r.Type)
+	}
+}
+
+// disputed returns the payment in its state at the time of its dispute's event. Two nodes' clocks may differ: if the
+// payment is younger than the dispute by its times, disputed returns it as it is.
+func (w Workflows) disputed(ctx context.Context, r *eventstore.Recorded, s dispute.State) (payment.State, error) {
+	store, key := w.notifier.store, eventstore.Payments.Key(s.Account, string(s.Subject.Payment))
+	tip, err := eventstore.Load(ctx, store, eventstore.Payments, key, eventstore.Latest)
+	if err != nil {
+		return payment.State{}, err
+	}
+	if tip.Recorded == nil {
+		return payment.State{}, fmt.Errorf("notifier: %w: %s is about %s, which there is not", eventstore.ErrUnhealthy, r.Key, key)
+	}
+	at, err := eventstore.AsOf(ctx, store, eventstore.Payments, tip.Recorded, r.Time)
+	if err != nil || at.Exists() {
+		return at, err
+	}
+	return tip.State, nil
 }

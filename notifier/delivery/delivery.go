@@ -21,7 +21,7 @@ const Schema = 2
 // ErrNewerRecord means that a newer build wrote the record: this one would drop fields of it.
 var ErrNewerRecord = errors.New("notifier: record written by a newer schema")
 
-// Status is where a delivery stands.
+// Status is the state of a delivery.
 type Status string
 
 // The states of a delivery. The first two are open: more is to come of itself.
@@ -33,12 +33,11 @@ const (
 	Cancelled Status = "CANCELLED" // its endpoint was deleted or disabled when an attempt was due
 )
 
-// Open tells whether attempts are still made without being asked for.
+// Open reports whether automatic attempts follow.
 func (s Status) Open() bool { return s == Planned || s == Failed }
 
-// Delivery is one webhook for one endpoint: references to what it tells, never the body, so that no
-// personal data stands here and the payload is made anew for each attempt. Its record in the stream is
-// written again, whole, after each attempt.
+// Delivery is one webhook for one endpoint. It holds references to the event and never the body: the payload is rendered
+// for each attempt, and no personal data is in the record. Each attempt writes the record again, whole.
 type Delivery struct {
 	Schema      int               `json:"schema"`
 	Account     domain.AccountID  `json:"accountId"`
@@ -59,7 +58,7 @@ type Delivery struct {
 	TakenAt     time.Time         `json:"takenAt,omitempty"`  // when Sender took it over; only until its attempt
 }
 
-// Attempt is one try to send, as it ended.
+// Attempt is one attempt to send, with its outcome.
 type Attempt struct {
 	Number     int       `json:"number"` // from 1
 	StartedAt  time.Time `json:"startedAt"`
@@ -87,28 +86,27 @@ const (
 	FailureAddress    Failure = "ADDRESS_REFUSED"    // an address or URL that webhooks do not go to (D18)
 )
 
-// idBytes is how much of a name's hash makes an id.
+// idBytes is the number of bytes of the name's hash in an id.
 const idBytes = 16
 
-// ID is the delivery's id for the outside: it stays the same, fits into a URL, and tells nothing.
+// ID returns the delivery's id for clients: it is stable, fits into a URL, and discloses nothing.
 func (d Delivery) ID() string { return IDOf(d.Name()) }
 
-// IDOf gives the id of the delivery of a name.
+// IDOf returns the id of the delivery with a name.
 func IDOf(name string) string {
 	sum := sha256.Sum256([]byte(name))
 	return strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:idBytes]))
 }
 
-// Name is the delivery's place in the stream: one literal subject for each endpoint, event and kind,
-// so that planning twice is planning once.
+// Name returns the delivery's name in the stream. It is the same whenever the event is planned.
 func (d Delivery) Name() string {
 	return strings.Join([]string{string(d.Account), string(d.Endpoint), d.EventID, d.Kind.Token()}, ".")
 }
 
-// Lane is the name's part that one endpoint's deliveries share.
+// Lane returns the part of the name that all deliveries of the endpoint share.
 func (d Delivery) Lane() string { return string(d.Account) + "." + string(d.Endpoint) }
 
-// LaneOf cuts the lane out of a delivery's name.
+// LaneOf returns the lane in a delivery's name.
 func LaneOf(name string) (string, bool) {
 	parts := strings.Split(name, ".")
 	if len(parts) != 4 {
@@ -117,7 +115,7 @@ func LaneOf(name string) (string, bool) {
 	return parts[0] + "." + parts[1], true
 }
 
-// Plan makes the delivery of r to an endpoint.
+// Plan returns the new delivery of r to an endpoint.
 func Plan(r *eventstore.Recorded, endpoint domain.EndpointID, kind webhook.Kind, planner string, at time.Time) Delivery {
 	return Delivery{
 		Schema: Schema, Account: r.Account, Endpoint: endpoint, Kind: kind, EventID: r.EventID,
@@ -126,7 +124,7 @@ func Plan(r *eventstore.Recorded, endpoint domain.EndpointID, kind webhook.Kind,
 	}
 }
 
-// AutomaticAttempts counts the attempts that were made without being asked for.
+// AutomaticAttempts counts the attempts that were not manual.
 func (d Delivery) AutomaticAttempts() (n int) {
 	for _, a := range d.Attempts {
 		if !a.Manual {
@@ -136,8 +134,8 @@ func (d Delivery) AutomaticAttempts() (n int) {
 	return n
 }
 
-// WithAttempt gives the delivery after one more attempt. A failed automatic one is followed by another after its delay,
-// as long as there is one (D18); a failed manual one changes nothing but the list of attempts.
+// WithAttempt returns the delivery after one more attempt. A failed automatic attempt is followed by another one after
+// its delay, as long as the schedule has one (D18). A failed manual attempt changes only the list of attempts.
 func (d Delivery) WithAttempt(a Attempt, retries Schedule) Delivery {
 	a.Number = len(d.Attempts) + 1
 	d.Schema, d.TakenAt = Schema, time.Time{}
@@ -154,8 +152,8 @@ func (d Delivery) WithAttempt(a Attempt, retries Schedule) Delivery {
 	return d
 }
 
-// LastTried is when the last automatic attempt ended, from which the delay until the next one counts; without one, when the
-// delivery was planned.
+// LastTried returns the end of the last automatic attempt, from which the delay until the next one counts. Without an
+// attempt it returns the time of planning.
 func (d Delivery) LastTried() time.Time {
 	for i := len(d.Attempts) - 1; i >= 0; i-- {
 		if a := d.Attempts[i]; !a.Manual {
@@ -165,12 +163,12 @@ func (d Delivery) LastTried() time.Time {
 	return d.PlannedAt
 }
 
-// End is when the attempt's outcome was known.
+// End returns the time when the attempt's outcome was known.
 func (a Attempt) End() time.Time {
 	return a.StartedAt.Add(time.Duration(a.Duration) * time.Microsecond)
 }
 
-// Cancel gives the delivery when its endpoint takes no webhooks any more.
+// Cancel returns the delivery for an endpoint that takes no webhooks any more.
 func (d Delivery) Cancel() Delivery {
 	d.Schema, d.Status, d.NextAt, d.TakenAt = Schema, Cancelled, time.Time{}, time.Time{}
 	return d
@@ -185,7 +183,7 @@ func (d Delivery) Encode() ([]byte, error) {
 	return b, nil
 }
 
-// Decode reads a record of the stream; one that this build cannot keep whole is an error.
+// Decode reads a record of the stream. A record that this build cannot write back whole is an error.
 func Decode(stored eventstore.StoredDelivery) (Delivery, error) {
 	var d Delivery
 	err := codec.Unmarshal(stored.Body, &d)
@@ -202,8 +200,8 @@ func Decode(stored eventstore.StoredDelivery) (Delivery, error) {
 	return d.upgraded(), nil
 }
 
-// upgraded gives a record of an older schema as this build would have written it. Builds of schema 1 made one
-// attempt and no retries: what failed then is over.
+// upgraded returns a record of an older schema as this build would have written it. Builds of schema 1 made one attempt
+// and no retries: their FAILED is EXHAUSTED.
 func (d Delivery) upgraded() Delivery {
 	if d.Schema == 1 && d.Status == Failed {
 		d.Status = Exhausted

@@ -10,10 +10,11 @@ import (
 // handoverSlack is added to the time of two attempts: recording, and clocks that differ.
 const handoverSlack = 10 * time.Second
 
-// Ownership tells whose turn it is to send a delivery. A process alone sends everything when it is due. Where several
-// share a log, a delivery is sent by the one that planned it or tried it last; if that does not come to it, any other
-// takes it over handover after it was due. Whoever is late by half of that takes it over as well, be it its own: so no
-// two send it, unless one stands still for half of handover between taking and sending, or clocks differ by as much.
+// Ownership decides which process sends a delivery. A process that is alone sends every delivery when it is due. If
+// several processes share a log, the process that planned a delivery, or tried it last, owns it. If the owner does not
+// send it, any other process takes it over after Handover. The owner, too, takes over what is late by half of Handover.
+// So two processes send the same delivery only if one stands still for half of Handover between taking over and sending,
+// or if their clocks differ by as much.
 type Ownership struct {
 	ProcessID string // this process; "" when it is alone
 	Shared    bool
@@ -28,13 +29,13 @@ func NewOwnership(me string, shared bool, timeout time.Duration) Ownership {
 	return Ownership{ProcessID: me, Shared: true, Handover: 2*timeout + handoverSlack}
 }
 
-// IsMine tells whether this process planned the delivery, or tried it last, or took it over.
+// IsMine reports whether this process planned the delivery, tried it last, or took it over.
 func (t Ownership) IsMine(d Delivery) bool {
 	return !t.Shared || cmp.Or(d.Sender, d.Planner) == t.ProcessID
 }
 
-// left is how long an open delivery waits until this process may send it; not positive is at once. It is never more than
-// the delay that the delivery was to wait, or handover: the clock may have been set back since.
+// Wait returns how long this process waits before it may send an open delivery; zero or less is now. It never exceeds
+// the delivery's own delay or Handover, so a clock that was set back prolongs no wait.
 func (t Ownership) Wait(d Delivery, now time.Time) time.Duration {
 	noted, since := d.LastTried(), d.since()
 	switch {
@@ -49,21 +50,21 @@ func (t Ownership) Wait(d Delivery, now time.Time) time.Duration {
 	return 0
 }
 
-// AwaitsFirst tells whether an open delivery waits for its first attempt, and for nothing else.
+// AwaitsFirst reports whether this process may send an open delivery now, for the first time.
 func (t Ownership) AwaitsFirst(d Delivery) bool { return t.IsMine(d) && d.Status != Failed }
 
-// MustTakeOver tells whether an open delivery, whose turn it is at now, has to be taken over before it is sent.
+// MustTakeOver reports whether this process must take over an open delivery that is due before it sends it.
 func (t Ownership) MustTakeOver(d Delivery, now time.Time) bool {
 	return t.Shared && (!t.IsMine(d) || now.Sub(d.since()) > t.Handover/2)
 }
 
-// TakeOver gives the delivery that this process has taken over at now.
+// TakeOver returns the delivery with this process as its owner since now.
 func (t Ownership) TakeOver(d Delivery, now time.Time) Delivery {
 	d.Schema, d.Sender, d.TakenAt = Schema, t.ProcessID, now.UTC().Truncate(time.Microsecond)
 	return d
 }
 
-// since is when an open delivery was due, or was taken over after that.
+// since returns when an open delivery was due, or when a process took it over after that.
 func (d Delivery) since() time.Time {
 	due := d.PlannedAt
 	if d.Status == Failed {

@@ -15,7 +15,7 @@ func DefaultRetryDelays() []time.Duration {
 	return []time.Duration{10 * time.Second, time.Minute, 5 * time.Minute, 10 * time.Minute, 15 * time.Minute}
 }
 
-// Schedule says when failed deliveries are tried again.
+// Schedule holds the delays before failed deliveries are tried again.
 type Schedule struct {
 	Delays []time.Duration
 	Random func() float64 // [0, 1)
@@ -26,7 +26,7 @@ func NewSchedule(delays []time.Duration) Schedule {
 	return Schedule{Delays: slices.Clone(delays), Random: rand.Float64}
 }
 
-// after gives the wait after n failed automatic attempts; false when that was the last one.
+// after returns the delay after n failed automatic attempts. It reports false after the last one.
 func (s Schedule) after(n int) (wait time.Duration, more bool) {
 	if n < 1 || n > len(s.Delays) {
 		return 0, false

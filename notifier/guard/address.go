@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// network is a range that no webhook goes to, and what it is, in words for the merchant.
+// network is a range of addresses that are not public, with a description for the merchant.
 type network struct {
 	prefix netip.Prefix
 	what   string
@@ -44,8 +44,8 @@ var (
 	sixTo4 = netip.MustParsePrefix("2002::/16")
 )
 
-// notPublic says what an address is that webhooks do not go to; "" for a public one. An IPv6 address that
-// carries an IPv4 address is public only if that is.
+// notPublic describes an address that is not public; "" is a public one. An IPv6 address that carries an IPv4 address is
+// public only if the IPv4 address is.
 func notPublic(address netip.Addr) string {
 	address = address.WithZone("").Unmap()
 	if !address.IsValid() {

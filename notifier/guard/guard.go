@@ -20,19 +20,17 @@ var ErrRefused = errors.New("notifier: refused")
 // resolveTime bounds the look-up of a host's name when an endpoint is created.
 const resolveTime = 3 * time.Second
 
-// Guard decides where webhooks may go (D18): the same rules when an endpoint is created (CheckURL) and
-// when a connection is made (Control), because a name can lead elsewhere by then. The zero Guard is the
-// sandbox's: http is allowed, private networks are not.
+// Guard decides where webhooks may go (D18). CheckURL, for a new endpoint, and Control, for a connection, apply the same
+// rules: a name may lead elsewhere by then. The zero Guard is the sandbox's: it allows http, but no private networks.
 type Guard struct {
 	AllowCIDRs []netip.Prefix // networks that are allowed although they are not public
 	Production bool           // https only
 	Resolver   *net.Resolver  // nil: the machine's
 }
 
-// CheckURL tells whether an endpoint may have the URL: nil, or an error whose text is fit for the
-// description of a violation ("must be an https URL"). A name is resolved, and all of its addresses must be public. A name
-// that cannot be resolved now is let pass, as the connection is checked again, but for an internal name: each of its
-// addresses must be one of AllowCIDRs.
+// CheckURL reports whether an endpoint may have the URL: nil, or an error whose text is fit for the description of a
+// violation ("must be an https URL"). All addresses of a host name must be public. A name that cannot be resolved now
+// passes, because the connection is checked again. All addresses of an internal name must be in AllowCIDRs.
 func (g Guard) CheckURL(ctx context.Context, text string) error {
 	u, err := g.Parse(text)
 	if err != nil {
@@ -65,8 +63,7 @@ func (g Guard) CheckURL(ctx context.Context, text string) error {
 	return nil
 }
 
-// Control is a net.Dialer's Control: it refuses a connection by the address that is really dialled, after
-// the name was resolved.
+// Control is a net.Dialer's Control: it refuses a connection by the resolved address.
 func (g Guard) Control(network, address string, _ syscall.RawConn) error {
 	if network != "tcp4" && network != "tcp6" {
 		return fmt.Errorf("%w: network %s", ErrRefused, network)
@@ -78,7 +75,7 @@ func (g Guard) Control(network, address string, _ syscall.RawConn) error {
 	return g.checkAddress(to.Addr())
 }
 
-// Parse checks what the text alone tells. The URL that it returns has an asciiHost.
+// Parse checks the text of a URL. The result has an asciiHost.
 func (g Guard) Parse(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -107,8 +104,8 @@ func (g Guard) Parse(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// local tells the names that always mean this machine (RFC 6761), with and without a resolver; one of its
-// two addresses is enough.
+// local reports whether a host is a name that always means this machine (RFC 6761). One allowed loopback address is
+// enough for it.
 func local(host string) bool {
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	return host == "localhost" || strings.HasSuffix(host, ".localhost")
@@ -125,7 +122,7 @@ func validPort(u *url.URL) bool {
 	return err == nil && strings.Trim(u.Port(), "0") != ""
 }
 
-// numeric tells a host that some resolvers take for an IPv4 address in an odd form ("2130706433", "0x7f.1",
+// numeric reports whether some resolvers take a host for an IPv4 address in an odd form ("2130706433", "0x7f.1",
 // "127.1"): its last label is a number.
 func numeric(host string) bool {
 	if _, err := netip.ParseAddr(host); err == nil {
@@ -147,7 +144,7 @@ func (g Guard) allowsAll(addresses []netip.Addr) bool {
 	return len(addresses) > 0 && !slices.ContainsFunc(addresses, func(a netip.Addr) bool { return !g.allows(a) })
 }
 
-// checkAddress refuses what is not a public address, unless AllowCIDRs names it.
+// checkAddress refuses an address that is neither public nor in AllowCIDRs.
 func (g Guard) checkAddress(address netip.Addr) error {
 	address = address.WithZone("").Unmap()
 	if g.allows(address) {
@@ -161,7 +158,7 @@ func (g Guard) checkAddress(address netip.Addr) error {
 
 func refuse(why string) error { return fmt.Errorf("%w: %s", ErrRefused, why) }
 
-// refusal is an ErrRefused that reads as its reason alone.
+// refusal is an ErrRefused whose text is the reason alone.
 type refusal struct{ err error }
 
 func (r refusal) Error() string { return strings.TrimPrefix(r.err.Error(), ErrRefused.Error()+": ") }

@@ -7,9 +7,9 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// asciiHost returns the name that a host is looked up under: IDNA maps full-width letters, digits and dots to the plain
-// ones, and takes out what cannot be seen. net/http does the same before it connects, so "１２７。０。０。１" leads to 127.0.0.1.
-// False: the host is no name.
+// asciiHost returns the name under which a host is looked up, and reports whether it is a valid name. IDNA maps
+// full-width letters, digits and dots to the plain ones and removes invisible characters. net/http does the same before
+// it connects, so "１２７。０。０。１" leads to 127.0.0.1.
 func asciiHost(host string) (string, bool) {
 	if !strings.ContainsFunc(host, func(r rune) bool { return r >= 0x80 }) {
 		return strings.ToLower(host), true
@@ -18,16 +18,16 @@ func asciiHost(host string) (string, bool) {
 	return ascii, err == nil && ascii != ""
 }
 
-// internalDomains are domains that are nobody's in public: their names lead into the network that the service stands in
-// (RFC 6761, RFC 6762, RFC 8375, and ICANN's reservation of "internal").
+// internalDomains are domains without a public owner: their names lead into the service's own network (RFC 6761, RFC
+// 6762, RFC 8375, and ICANN's reservation of "internal").
 var internalDomains = []string{"localhost", "localdomain", "internal", "local", "home.arpa"}
 
-// metadataNames are the names of metadata services that no internal domain has.
+// metadataNames are the names of metadata services outside of internalDomains.
 var metadataNames = []string{
 	"metadata", "instance-data", "metadata.packet.net", "metadata.platformequinix.com", "metadata.tencentyun.com", "rancher-metadata",
 }
 
-// internalName says what an internal name is, in words for the merchant; "" for any other name. The host is an asciiHost.
+// internalName describes an internal name for the merchant; "" is any other name. The host is an asciiHost.
 func internalName(host string) string {
 	host = strings.TrimSuffix(host, ".")
 	if slices.Contains(metadataNames, host) || strings.HasPrefix(host, "metadata.") && within(host, internalDomains) {

@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// Health is what is wrong now, by what it concerns.
+// Health holds the present problems by name.
 type Health struct {
 	mu       sync.Mutex
 	problems map[string]error
 }
 
-// Set notes a trouble; true when it is new.
+// Set notes a problem and reports whether it is new.
 func (h *Health) Set(what string, err error) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -33,7 +33,7 @@ func (h *Health) Clear(what string) {
 	delete(h.problems, what)
 }
 
-// First gives one of the troubles, the same as long as they are the same.
+// First returns one of the problems, the same one while the problems stay the same; nil is healthy.
 func (h *Health) First() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -50,7 +50,7 @@ const (
 	lastBackoff  = time.Minute
 )
 
-// Backoff is the wait after n failures: it doubles.
+// Backoff returns the wait after n failures: it doubles.
 func Backoff(n int) time.Duration {
 	if n >= 10 {
 		return lastBackoff
@@ -58,7 +58,7 @@ func Backoff(n int) time.Duration {
 	return min(firstBackoff<<n, lastBackoff)
 }
 
-// Pause waits; false when ctx ended first.
+// Pause waits. It reports false if ctx ends first.
 func Pause(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -12,20 +12,21 @@ import (
 )
 
 const (
-	// cachedEvents is how many events are remembered: enough for those that are being sent.
+	// cachedEvents is the number of cached events: enough for the events whose webhooks are being sent.
 	cachedEvents = 2048
-	// cachedBytes bounds the size of their bodies in the log. What is rendered of an event is about as large.
+	// cachedBytes bounds the size of the cached events' bodies in the log. The renderings of an event are about as
+	// large.
 	cachedBytes = 16 << 20
 )
 
-// logPosition is an event's place in the log.
+// logPosition is an event's address in the log.
 type logPosition struct {
 	shard int
 	seq   uint64
 }
 
-// contents remembers the newest events that were planned, and what was rendered of them: an event is not read from
-// the log again, and its body is made once for all endpoints. What is not remembered is read.
+// eventCache holds the newest planned events and their renderings: an event is not read from the log again, and all
+// endpoints share a rendering.
 type eventCache struct {
 	store *eventstore.Store
 
@@ -40,14 +41,14 @@ func newEventCache(s *eventstore.Store) *eventCache {
 	return &eventCache{store: s, byPosition: map[logPosition]*cachedEvent{}, ring: make([]logPosition, cachedEvents)}
 }
 
-// put remembers an event.
+// put caches an event.
 func (c *eventCache) put(r *eventstore.Recorded) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.add(&cachedEvent{recorded: r})
 }
 
-// keep remembers in place of the oldest; the caller holds the lock.
+// add replaces the oldest event. The caller holds the lock.
 func (c *eventCache) add(fresh *cachedEvent) {
 	at := logPosition{fresh.recorded.Shard, fresh.recorded.Seq}
 	if c.byPosition[at] != nil {
@@ -62,7 +63,7 @@ func (c *eventCache) add(fresh *cachedEvent) {
 	}
 }
 
-// drop forgets what a place of the ring holds; the caller holds the lock.
+// drop removes the event in a place of the ring. The caller holds the lock.
 func (c *eventCache) drop(place int) {
 	if old := c.byPosition[c.ring[place]]; old != nil {
 		c.bytes -= len(old.recorded.Body)
@@ -83,7 +84,7 @@ func (c *eventCache) read(ctx context.Context, shard int, seq uint64) (*eventsto
 	return c.store.Read(ctx, shard, seq)
 }
 
-// variant is what a body depends on besides the event and the personal data.
+// variant has all that a rendering depends on besides the event and the personal data.
 type variant struct {
 	kind   webhook.Kind
 	first6 bool
@@ -101,7 +102,7 @@ func (c *eventCache) render(r *eventstore.Recorded, what variant, personal domai
 	return known.rendered(what, personal, make)
 }
 
-// cachedEvent is one event with the bodies that were made of it.
+// cachedEvent is an event with its renderings.
 type cachedEvent struct {
 	recorded *eventstore.Recorded
 
@@ -109,13 +110,13 @@ type cachedEvent struct {
 	bodies map[variant]body
 }
 
-// body is what was rendered, with the personal data in it.
+// body is a rendering with the personal data in it.
 type body struct {
 	personal domain.Personal
 	json     []byte
 }
 
-// rendered gives the JSON of a rendering, and makes it when it is not there or was made of other personal data.
+// rendered returns the JSON of a variant. It renders if there is none yet, or none with the same personal data.
 func (c *cachedEvent) rendered(what variant, personal domain.Personal, render func() (any, error)) ([]byte, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -12,10 +12,10 @@ import (
 	"payledger/notifier/sender"
 )
 
-// keyTime is how long a signing secret is kept in memory: one that was destroyed is gone from here after that.
+// keyTime is how long a signing secret stays in memory, also after it was destroyed.
 const keyTime = time.Minute
 
-// keyring reads signing secrets from the vault, each once a minute: a name is never given to another value.
+// keyring reads signing secrets, each once a minute: a name never gets another value.
 type keyring struct {
 	vault *secrets.Store
 
@@ -32,9 +32,8 @@ func newKeyring(v *secrets.Store) *keyring {
 	return &keyring{vault: v, read: map[domain.SecretID]readKey{}}
 }
 
-// of gives the secrets that sign at now: the current one, and the previous one while it is valid (§5.2 rule 3). A
-// previous one that is destroyed already signs nothing: another rotation has ended its time, or its time is over by
-// another node's clock.
+// current returns the secrets that sign at now: the current one, and the previous one while it is valid (§5.2 rule 3). A
+// destroyed previous secret signs nothing: another rotation has ended it, or its time is over by another node's clock.
 func (k *keyring) current(ctx context.Context, s account.SigningSecret, now time.Time) ([]sender.Key, error) {
 	primary, err := k.get(ctx, s.Secret, now)
 	if err != nil {

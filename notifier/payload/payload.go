@@ -19,7 +19,7 @@ type config struct {
 	Description string            `json:"description"`
 }
 
-// envelope is what every body begins with (§6.2, §6.3, D17).
+// Envelope has the first members of every body (§6.2, §6.3, D17).
 type Envelope struct {
 	EventType          webhook.Kind      `json:"eventType"`
 	Date               *paymentjson.Time `json:"date,omitempty"`               // of the event; disputes tell none (§6.4)
@@ -30,7 +30,7 @@ type Envelope struct {
 	Sequence           uint64            `json:"sequence"` // the event's revision
 }
 
-// Status is the body of PAYMENT.STATUS and PAYMENT.REFUND after its envelope (§6.2, D17).
+// Status has the members of PAYMENT.STATUS and PAYMENT.REFUND after the envelope (§6.2, D17).
 type Status struct {
 	Payment paymentjson.Payment `json:"payment"`
 }
@@ -54,7 +54,7 @@ func (b Body) SignedAt(now time.Time) ([]byte, error) {
 	return append(body, b.Rest[1:]...), nil
 }
 
-// NewEnvelope returns the envelope of an event's webhook, but for the time of its signature.
+// NewEnvelope returns the envelope of an event's webhook, without the time of its signature.
 func NewEnvelope(r *eventstore.Recorded, kind webhook.Kind, endpoint account.Endpoint) Envelope {
 	e := Envelope{EventType: kind, Version: kind.Version(), EventID: r.EventID, Sequence: r.Revision}
 	if r.Aggregate != eventstore.Disputes.Name {
@@ -66,12 +66,12 @@ func NewEnvelope(r *eventstore.Recorded, kind webhook.Kind, endpoint account.End
 	return e
 }
 
-// ShowsCustomer tells whether webhooks of the kind hold the payment with its customer.
+// ShowsCustomer reports whether webhooks of the kind contain the payment with its customer.
 func ShowsCustomer(kind webhook.Kind) bool {
 	return kind == webhook.PaymentStatus || kind == webhook.PaymentRefund
 }
 
-// OfPayment makes the members after the envelope.
+// OfPayment returns the members after the envelope for an event of a payment.
 func OfPayment(kind webhook.Kind, r *eventstore.Recorded, s payment.State, personal domain.Personal, first6 bool) (any, error) {
 	if !ShowsCustomer(kind) {
 		return newFailurePayload(r, s)

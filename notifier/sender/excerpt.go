@@ -20,8 +20,8 @@ const ExcerptLimit = 512
 // withheld stands in place of an answer that repeats what must not be kept.
 const withheld = "(withheld: the answer repeats the webhook or holds a secret)"
 
-// excerpt gives the first bytes of an answer as text fit to be kept: valid UTF-8 without control characters. Records
-// are never deleted, so an answer that repeats the webhook, a secret or personal data of it is not kept.
+// excerpt returns the first bytes of an answer as valid UTF-8 without control characters. Records stay for long, so
+// excerpt withholds an answer that repeats the webhook, a secret or personal data of it.
 func excerpt(answer []byte, m Message) string {
 	if len(answer) == 0 {
 		return ""
@@ -47,8 +47,8 @@ func excerpt(answer []byte, m Message) string {
 // secretPrefixes begin API keys and signing secrets, also those of others and those that were rotated away (D2).
 var secretPrefixes = []string{"plk_sandbox_", "plk_live_", "plsec_"}
 
-// holdsSecret tells whether one of the forms of a text may hold a card number, or holds anybody's key: a receiver may know
-// more than the webhook told it.
+// holdsSecret reports whether a form of the text may contain a card number, or contains a key: a receiver may know more
+// than the webhook contained.
 func holdsSecret(forms []string) bool {
 	for _, text := range forms {
 		if domain.MayHoldCardNumber(text) || slices.ContainsFunc(secretPrefixes, func(p string) bool { return strings.Contains(text, p) }) {
@@ -61,7 +61,7 @@ func holdsSecret(forms []string) bool {
 // unicodeEscape is a character as JSON may write it.
 var unicodeEscape = regexp.MustCompile(`\\u[0-9a-fA-F]{4}`)
 
-// formsOf gives what a text may say to its readers: as it stands, and with the escapes of JSON, HTML and URLs undone.
+// formsOf returns the text as it is, and with the escapes of JSON, HTML and URLs undone.
 func formsOf(text string) []string {
 	forms := []string{text, html.UnescapeString(text), unicodeEscape.ReplaceAllStringFunc(text, func(escape string) string {
 		code, _ := strconv.ParseUint(escape[2:], 16, 32) // the pattern has four hexadecimal digits
@@ -76,10 +76,10 @@ func formsOf(text string) []string {
 	return forms
 }
 
-// folded is a text without what may differ between two that tell the same.
+// folded returns the text in lower case with single spaces, for comparing.
 func folded(text string) string { return strings.ToLower(strings.Join(strings.Fields(text), " ")) }
 
-// repeats tells whether one of the forms of a text holds a secret or a piece of personal data of the message.
+// repeats reports whether a form of the text contains a secret or personal data of the message.
 func repeats(forms []string, m Message) bool {
 	for _, k := range m.Keys {
 		if repeatsText(forms, k.Text) {

@@ -45,7 +45,7 @@ func tool(t *testing.T, name string) string {
 	return ""
 }
 
-// What runs a language's function on every vector and prints the names of those that it accepts, as JSON.
+// Each program runs a language's function on every vector and prints the names of the accepted ones as JSON.
 const (
 	onNode = `
 const { vectors } = JSON.parse(require("node:fs").readFileSync(process.argv[2], "utf8"));

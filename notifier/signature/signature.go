@@ -26,7 +26,7 @@ const DefaultTolerance = 3 * time.Minute
 // signedAtDigits is how long signedAt is at most: 12 digits reach the year 33658.
 const signedAtDigits = 12
 
-// What Verify finds wrong; test with errors.Is. The checks are made in this order.
+// The errors of Verify, in the order of its checks; test with errors.Is.
 var (
 	// ErrNoSecret means that the receiver gave no secret, or an empty one: nothing was checked.
 	ErrNoSecret = errors.New("signature: no signing secret given")

@@ -1,17 +1,16 @@
-// Package deliveries is the index of the attempt log: which webhooks there are, where each stands, and in which order
-// they were planned (D18, D20).
+// Package deliveries is the index of the attempt log: the deliveries with their state, in the order in which they were
+// planned (D18, D20).
 //
-// What it is: one SQLite file beside the views with a row for each delivery, made from the records of the stream of
-// deliveries (package notifier reads them and hands on rows); and the plain values that the management's answers
-// about deliveries and replays are made of.
+// The index is one SQLite file beside the views, with a row per delivery. Package notifier reads the stream of deliveries and
+// applies rows. The package also has the values of the management API's answers about deliveries and replays.
 //
 // # Rules
 //
-//   - The file is disposable: it holds nothing that the stream does not, but for rows of deliveries that the stream has
-//     dropped. A damaged file, one of another version, and one that was made from another stream are made anew, without those.
-//   - Rows and the place in the stream are written in one transaction; a record at or below the place changes nothing.
-//   - A delivery's time of planning and its id never change, so pages stay as they are while deliveries are added.
-//   - No row holds a body, a URL or a secret: the attempts themselves are read from the stream.
+//   - The file is disposable: it holds nothing that the stream does not, except rows of dropped deliveries. A damaged file, a
+//     file of another version and a file of another stream are replaced by a new one, without those rows.
+//   - One transaction writes rows and the place in the stream. A record at or below the place changes nothing.
+//   - A delivery's time of planning and its id never change, so pages stay stable while deliveries are added.
+//   - No row holds a body, a URL or a secret. Attempts are read from the stream.
 //
 // # What it must not know
 //
@@ -19,11 +18,11 @@
 //
 // # Design notes
 //
-//   - A batch is folded per delivery first: of several records of a delivery the last one is written.
-//   - Six indexes: the id; account with time of planning alone, by status, by endpoint and by what the delivery tells
-//     about; and the open ones of all accounts, which operators watch. A list walks along one of them, so nothing is sorted and a page costs its length; filters
-//     on other columns read rows until the page is full. Statuses lead before the endpoint, unless SUCCEEDED, which
-//     most deliveries are, is asked for.
+//   - A batch is reduced per delivery first: only the last of several records is written.
+//   - Six indexes: the id; the account with the time of planning, alone and after status, endpoint or subject; and the open
+//     deliveries of all accounts, for operators. A list follows one index, so a page costs its length without sorting;
+//     filters on other columns read rows until the page is full. Status comes before endpoint, unless the filter includes
+//     SUCCEEDED, the status of most deliveries.
 //   - Measured on two cores (BenchmarkApply, a new delivery and its outcome in turn): 14 µs a record in batches of 512, or
 //     70,000 records/s; 24 µs in batches of 16.
 package deliveries

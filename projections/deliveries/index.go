@@ -34,7 +34,7 @@ type Index struct {
 	progress *progress
 }
 
-// Open opens the index in a folder, or makes it. One that cannot be used is made anew: its mark is zero then.
+// Open opens the index in a folder, or creates it. It replaces an unusable file by an empty one, whose mark is zero.
 func Open(ctx context.Context, dir string, log zerolog.Logger) (*Index, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("deliveries: %w", err)

@@ -45,8 +45,7 @@ type Detail struct {
 	Tried []Attempt
 }
 
-// Filter says which deliveries of an account a list has. Of a field with several values one must fit; an empty field
-// does not filter.
+// Filter selects deliveries of an account. Of a field with several values one must match; an empty field matches all.
 type Filter struct {
 	Statuses   []string          `json:"outcome"`
 	EventTypes []string          `json:"eventType"`
@@ -74,7 +73,7 @@ type ReplayRequest struct {
 	Endpoint   domain.EndpointID
 	From, To   time.Time // of the events, inclusive
 	EventTypes []string  // of the webhooks; empty: those that the endpoint takes now
-	OnlyFailed bool      // only deliveries that are FAILED, EXHAUSTED or CANCELLED when it is asked for
+	OnlyFailed bool      // only deliveries that are FAILED, EXHAUSTED or CANCELLED at the request
 }
 
 // Replay is a replay as it stands.
@@ -83,7 +82,7 @@ type Replay struct {
 	ID        string
 	CreatedAt time.Time
 	State     ReplayState
-	Count     int    // of webhooks to be sent, as counted when it was asked for
+	Count     int    // of webhooks to be sent, as counted at the request
 	Done      int    // of them: sent, or found to need no sending any more
 	Failure   string // why it ended early
 }
