@@ -33,7 +33,7 @@ type Commands interface {
 	payments.Commands
 	management.Commands
 	workflows.Commands
-	// Notify records an unsolicited notification of a processor; it is durable when nil is returned (D14).
+	// Notify records an unsolicited notification of a processor; it is durable when nil is returned (D14.5).
 	Notify(ctx context.Context, requestID string, notification processor.SignedNotification) error
 }
 
@@ -72,7 +72,7 @@ type Config struct {
 	CheckURL func(ctx context.Context, url string) error
 	// TestEndpoint sends the test message to a webhook endpoint, once (§6.1, D20); an error means that it was not sent.
 	TestEndpoint func(ctx context.Context, account domain.AccountID, endpoint domain.EndpointID) (management.EndpointTest, error)
-	// Notifications reads a processor's notification, and refuses one that is not signed or malformed (D14); nil: all are refused.
+	// Notifications reads a processor's notification, and refuses one that is not signed or malformed (D14.4); nil: all are refused.
 	Notifications func(name processor.Name, header http.Header, body []byte) (processor.SignedNotification, error)
 	// FrameAncestors are the origins that may show the checkout pages in a frame; none by default.
 	FrameAncestors []string

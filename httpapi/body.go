@@ -14,7 +14,7 @@ import (
 )
 
 // maxBody is the greatest size of a body, and maxNotification that of a processor's notification, which is read before its signature
-// is checked; in bytes (D1, D14).
+// is checked; in bytes (D1, D14.4).
 const (
 	maxBody         = 1 << 20
 	maxNotification = 64 << 10

@@ -1,5 +1,5 @@
 // Package httpapi is the HTTP interface of payledger: it serves the merchant's calls, those of the customer's browser and the
-// management's (§4, D1–D6, D10, D12, D20), and receives the processors' notifications (D14).
+// management's (§4, D1–D6, D10, D12, D20), and receives the processors' notifications (D14.3).
 //
 // One request passes the guards in an order that is part of the contract (D3): authentication, version, scope, path, JSON,
 // validation. Then its handler decodes, executes and responds. routes.go lists every call with its scope. openapi.yaml is the
@@ -22,5 +22,5 @@
 //     POST into a GET (D1). An unknown path is guarded like a merchant's call, so that only a valid key learns which paths exist;
 //     a known path with another method is guarded like the path's own calls.
 //   - A processor's notification is not validated with openapi.yaml: its fields are those of the processor's protocol, and
-//     processors add some. Its handler checks the signature, which covers the body (D14).
+//     processors add some. Its handler checks the signature, which covers the body (D14.4).
 package httpapi

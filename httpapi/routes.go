@@ -15,7 +15,7 @@ const (
 	byAPIKey      access = iota // X-API-KEY with the route's scope
 	byClientToken               // X-Client-Token: the customer's browser (D12)
 	byActionToken               // X-Client-Token of a required action: the customer's browser (D12)
-	bySignature                 // signed by a processor; its handler checks (D14)
+	bySignature                 // signed by a processor; its handler checks (D14.4)
 	byPage                      // none: a page, or a file that a page loads; failures are pages, too (D12)
 	byNothing                   // none: probes and documents
 )

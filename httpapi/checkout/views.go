@@ -22,7 +22,7 @@ type Payment struct {
 	PaymentID domain.PaymentID // the order's existing payment; "" for none
 	AttemptID domain.AttemptID // the attempt that waits for approval; "" for none
 	Saved     []SavedCard
-	Keeps     bool             // a card that pays is vaulted (D5)
+	Keeps     bool             // a card that pays is vaulted (D5.5)
 	Networks  []domain.Network // of cards that can pay, in this order; none: all (D21)
 }
 
@@ -57,7 +57,7 @@ func (v Payment) Total() string { return Money(v.Amount, v.Currency) }
 // Minor returns the amount for the page's script, in minor units.
 func (v Payment) Minor() string { return strconv.FormatInt(int64(v.Amount), 10) }
 
-// Action returns the label of the button. An amount of 0 only verifies the card (D5).
+// Action returns the label of the button. An amount of 0 only verifies the card (D5.9).
 func (v Payment) Action() string {
 	if v.Amount == 0 {
 		return "Verify card"

@@ -27,7 +27,7 @@ func reconciliationRules(v *validation.Violations, c *request.Call) {
 	v.Range(request.Read(c.Query, "from", validation.ParseTime), request.Read(c.Query, "to", validation.ParseTime))
 }
 
-// GetReconciliation serves GET /management/reconciliation: it compares the ledger with a processor's books (D14).
+// GetReconciliation serves GET /management/reconciliation: it compares the ledger with a processor's books (D14.16).
 func (h *Handlers) GetReconciliation(c *request.Call) (any, error) {
 	query := c.Query
 	q := reconcile.Question{Account: c.Merchant.ID, Processor: processor.Name(query.Get("processor"))}

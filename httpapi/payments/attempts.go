@@ -57,7 +57,7 @@ func (h *Handlers) GetAttempt(c *request.Call) (any, error) {
 	return answer, err
 }
 
-// attemptApproved is the answer of an approval; a repeated approval has the same answer (D5).
+// attemptApproved is the answer of an approval; a repeated approval has the same answer (D5.15).
 type attemptApproved struct {
 	PaymentAttemptID domain.AttemptID `json:"paymentAttemptId"`
 	PaymentID        domain.PaymentID `json:"paymentId"`

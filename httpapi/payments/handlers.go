@@ -26,7 +26,7 @@ type Commands interface {
 	// ChangeSession changes a client session; change returns the changed input, and may be called again.
 	ChangeSession(ctx context.Context, by commands.Caller, id domain.SessionID, change commands.SessionChange) (session.State, error)
 	Tokenize(ctx context.Context, by commands.Caller, in commands.TokenizeInput) (instrument.State, error)
-	// VaultInstrument keeps a token for a customer; a card that is not verified is refused (D5).
+	// VaultInstrument keeps a token for a customer; a card that is not verified is refused (D5.11).
 	VaultInstrument(ctx context.Context, by commands.Caller, in commands.VaultInput) (instrument.State, error)
 	DeleteInstrument(ctx context.Context, by commands.Caller, token domain.Token) (instrument.State, error)
 	MakeDefault(ctx context.Context, by commands.Caller, token domain.Token) (instrument.State, error)
@@ -42,7 +42,7 @@ type Commands interface {
 	StartAttempt(ctx context.Context, by commands.Caller, in commands.AttemptInput) (attempt.State, error)
 	Attempt(ctx context.Context, account domain.AccountID, id domain.AttemptID) (attempt.State, error)
 	AmountChanged(ctx context.Context, a attempt.State) (bool, error)
-	// ApproveAttempt also makes the payment, and waits for its authorization (D5).
+	// ApproveAttempt also makes the payment, and waits for its authorization (D5.15).
 	ApproveAttempt(ctx context.Context, by commands.Caller, id domain.AttemptID) (attempt.State, error)
 	AbortAttempt(ctx context.Context, by commands.Caller, in commands.AbortInput) (attempt.State, error)
 }

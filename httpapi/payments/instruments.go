@@ -15,7 +15,7 @@ type instrumentRequest struct {
 	PaymentFlow       string         `json:"paymentFlow"`
 }
 
-// flowVault is the paymentFlow that also vaults the card (D5).
+// flowVault is the paymentFlow that also vaults the card (D5.10).
 const flowVault = "VAULT"
 
 // newInstrument is a new token (D12); the card stands in it under two names.
