@@ -25,7 +25,7 @@
 // # Where things are
 //
 //   - frame.go, group.go, compress.go: the bytes. address.go: where an event stands.
-//   - shard.go: what is known of a shard. flight.go: groups under way. resolve.go: what became of a group without a clear
+//   - shard.go: what is known of a shard. inflight.go: groups under way. resolve.go: what became of a group without a clear
 //     answer. segment.go: the streams of a shard.
 //   - recover.go, tips.go and package tipstore: the tip store. left.go: what left a state. load.go, groupread.go,
 //     subscribe.go: reading.

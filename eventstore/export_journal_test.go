@@ -190,7 +190,7 @@ func PublishGroup(ctx context.Context, nc *nats.Conn, shard int, segment uint32,
 type Flight struct {
 	Data []byte
 	h    *shard
-	f    *flight
+	f    *inFlight
 	d    *entry
 }
 
@@ -200,13 +200,13 @@ func (s *Store) Depart(ctx context.Context, r *Recorded) (*Flight, error) {
 	d := &entry{r: r, began: time.Now(), done: make(chan struct{})}
 	for ctx.Err() == nil {
 		h.mu.Lock()
-		if len(h.flights) > 0 || h.building || h.rolling || h.pending[r.Key] > 0 {
+		if len(h.inFlight) > 0 || h.building || h.rolling || h.pending[r.Key] > 0 {
 			h.mu.Unlock()
 			runtime.Gosched()
 			continue
 		}
 		h.waiting = append(h.waiting, d)
-		f := h.depart()
+		f := h.takeGroup()
 		h.mu.Unlock()
 		if f == nil || len(f.drafts) != 1 {
 			return nil, errors.New("the group did not leave")
@@ -216,7 +216,7 @@ func (s *Store) Depart(ctx context.Context, r *Recorded) (*Flight, error) {
 		f.data = data
 		h.building = false
 		h.front = f.g.After(h.front)
-		h.flights = append(h.flights, f)
+		h.inFlight = append(h.inFlight, f)
 		h.mu.Unlock()
 		return &Flight{data, h, f, d}, nil
 	}
@@ -238,13 +238,13 @@ func (f *Flight) Send() error {
 
 // Lose tells the store that no answer came, and waits for what becomes of the draft.
 func (f *Flight) Lose(ctx context.Context) error {
-	f.h.landed(f.f, unknown, fmt.Errorf("a test: %w", nats.ErrTimeout))
+	f.h.noteOutcome(f.f, unknown, fmt.Errorf("a test: %w", nats.ErrTimeout))
 	return f.Wait(ctx)
 }
 
 // Refuse tells the store that the server took nothing.
 func (f *Flight) Refuse(ctx context.Context) error {
-	f.h.landed(f.f, refused, errors.New("a test: refused"))
+	f.h.noteOutcome(f.f, refused, errors.New("a test: refused"))
 	return f.Wait(ctx)
 }
 
@@ -279,7 +279,7 @@ func (s *Store) DepartBehind(ctx context.Context, r *Recorded) (*Flight, error) 
 	h.waiting = append(h.waiting, d)
 	enough := h.s.pipelineFrom
 	h.s.pipelineFrom = 1
-	f := h.depart()
+	f := h.takeGroup()
 	h.s.pipelineFrom = enough
 	h.mu.Unlock()
 	if f == nil || len(f.drafts) != 1 {
@@ -291,16 +291,16 @@ func (s *Store) DepartBehind(ctx context.Context, r *Recorded) (*Flight, error) 
 	f.data = data
 	h.building = false
 	h.front = f.g.After(h.front)
-	h.flights = append(h.flights, f)
+	h.inFlight = append(h.inFlight, f)
 	return &Flight{data, h, f, d}, ctx.Err()
 }
 
 // Stored tells the store that the group was acknowledged.
-func (f *Flight) Stored() { f.h.landed(f.f, stored, nil) }
+func (f *Flight) Stored() { f.h.noteOutcome(f.f, stored, nil) }
 
 // WaitFlights waits until so many groups of a shard are under way.
 func (s *Store) WaitFlights(ctx context.Context, at, n int) error {
-	return s.waitFor(ctx, at, func(h *shard) bool { return len(h.flights) == n })
+	return s.waitFor(ctx, at, func(h *shard) bool { return len(h.inFlight) == n })
 }
 
 // WaitWaiting waits until so many drafts wait for a group.

@@ -15,21 +15,21 @@ import (
 func (h *shard) resolve() {
 	for {
 		h.mu.Lock()
-		h.arrivals()
-		if len(h.flights) == 0 || h.flights[0].result == unanswered {
+		h.releaseStored()
+		if len(h.inFlight) == 0 || h.inFlight[0].result == unanswered {
 			h.resolving = false
 			h.leave()
 			h.mu.Unlock()
 			return
 		}
-		f := h.flights[0]
+		f := h.inFlight[0]
 		h.mu.Unlock()
 		h.resolveFirst(f)
 	}
 }
 
 // resolveFirst takes one step towards knowing what became of the first group under way.
-func (h *shard) resolveFirst(f *flight) {
+func (h *shard) resolveFirst(f *inFlight) {
 	closed := h.s.closing.Load()
 	switch {
 	case closed:
@@ -48,7 +48,7 @@ func (h *shard) resolveFirst(f *flight) {
 }
 
 // lookUp reads what stands at the group's place.
-func (h *shard) lookUp(f *flight) {
+func (h *shard) lookUp(f *inFlight) {
 	ctx, cancel := context.WithTimeout(h.s.life, readTimeout)
 	defer cancel()
 	there, err := h.groupAtLeader(ctx, f.g.Seq)
@@ -67,7 +67,7 @@ func (h *shard) lookUp(f *flight) {
 }
 
 // sendAgain publishes the same bytes once more: at most one of them can ever be stored, as all expect the same place.
-func (h *shard) sendAgain(f *flight) {
+func (h *shard) sendAgain(f *inFlight) {
 	if h.over(f) {
 		return
 	}
@@ -81,11 +81,11 @@ func (h *shard) sendAgain(f *flight) {
 	h.send(f)
 	h.mu.Unlock()
 	_ = h.s.pause(h.s.life, resolvePause) // it ends early with the store
-	h.fly(f, nil)
+	h.drive(f, nil)
 }
 
 // waitOrEnd waits before the next look, or ends when the time is over.
-func (h *shard) waitOrEnd(f *flight, err error) {
+func (h *shard) waitOrEnd(f *inFlight, err error) {
 	h.mu.Lock()
 	f.err = errors.Join(f.err, err)
 	h.mu.Unlock()
@@ -96,7 +96,7 @@ func (h *shard) waitOrEnd(f *flight, err error) {
 
 // over reports whether the group's time has passed, and ends it then: its outcome stays unknown. An embedded server
 // that has not answered at all has lost its disk: the process must stop.
-func (h *shard) over(f *flight) bool {
+func (h *shard) over(f *inFlight) bool {
 	age := time.Since(f.began)
 	switch {
 	case f.silent && h.s.embedded != nil && h.s.replicas == 1 && age > publishTimeout+durableDeadline:
@@ -112,14 +112,14 @@ func (h *shard) over(f *flight) bool {
 // stands takes a group of ours that was found in the log. On several replicas it is stored: a reader sees what a quorum
 // has committed. On one only the acknowledgement of a later group says so: the group waits for that beside those that
 // others wrote, with its callers.
-func (h *shard) stands(f *flight) {
+func (h *shard) stands(f *inFlight) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.s.replicas > 1 {
 		f.result = stored
 		return
 	}
-	h.flights = h.flights[1:]
+	h.inFlight = h.inFlight[1:]
 	h.seen, h.pendingDrafts[f.g.Seq] = append(h.seen, f.g), f.drafts
 	h.closed(f.g)
 	h.wanted = max(h.wanted, f.g.Seq)
@@ -131,7 +131,7 @@ func (h *shard) stands(f *flight) {
 }
 
 // expire ends the callers of a group that was found in the log and never known to be durable.
-func (h *shard) expire(f *flight) {
+func (h *shard) expire(f *inFlight) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if drafts, there := h.pendingDrafts[f.g.Seq]; there {
@@ -141,7 +141,7 @@ func (h *shard) expire(f *flight) {
 }
 
 // superseded handles a group whose place another one has taken.
-func (h *shard) superseded(f *flight, there *format.Group) {
+func (h *shard) superseded(f *inFlight, there *format.Group) {
 	h.mu.Lock()
 	ours := h.doubted[there.Hash]
 	h.mu.Unlock()
@@ -161,7 +161,7 @@ func (h *shard) superseded(f *flight, there *format.Group) {
 func (h *shard) readOn(ctx context.Context, seq uint64) error {
 	h.mu.Lock()
 	next := h.front.Seq + 1
-	if len(h.flights) > 0 || h.building {
+	if len(h.inFlight) > 0 || h.building {
 		h.mu.Unlock()
 		return errBusy
 	}
@@ -170,7 +170,7 @@ func (h *shard) readOn(ctx context.Context, seq uint64) error {
 }
 
 // takeBack puts the drafts of the first group, which was not stored and never will be, back into the queue.
-func (h *shard) takeBack(f *flight) {
+func (h *shard) takeBack(f *inFlight) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.drop(f)
@@ -200,7 +200,7 @@ func (h *shard) wantLater(delay time.Duration) {
 }
 
 // giveUp ends the first group under way with an error for its callers.
-func (h *shard) giveUp(f *flight, kind, cause error) {
+func (h *shard) giveUp(f *inFlight, kind, cause error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if errors.Is(kind, ErrUnknown) {
@@ -216,14 +216,14 @@ func (h *shard) giveUp(f *flight, kind, cause error) {
 
 // drop takes the first group, which does not stand in the log, out of what is under way. Groups behind it can never be
 // stored. The caller holds the lock.
-func (h *shard) drop(f *flight) {
-	h.flights = h.flights[1:]
+func (h *shard) drop(f *inFlight) {
+	h.inFlight = h.inFlight[1:]
 	h.forget(f.g)
 	h.front = h.head
 	for _, g := range h.seen {
 		h.front = g.After(h.front)
 	}
-	for _, later := range h.flights {
+	for _, later := range h.inFlight {
 		later.orphan = true
 		h.front = later.g.After(h.front)
 	}
@@ -233,8 +233,8 @@ func (h *shard) drop(f *flight) {
 }
 
 // stop ends the first group under way, and the process: the disk no longer keeps what is written, or a group may
-// arrive that nobody waits for.
-func (h *shard) stop(f *flight, cause error) {
+// release that nobody waits for.
+func (h *shard) stop(f *inFlight, cause error) {
 	err := fmt.Errorf("%s: group %d is not known to be on disk after %s: %w", h.name(), f.g.Seq, time.Since(f.began).Round(time.Second), cause)
 	h.s.fail(err, true)
 	h.giveUp(f, ErrUnknown, h.fail(f.g.Seq, fmt.Errorf("%w: %w", ErrUnhealthy, err)))

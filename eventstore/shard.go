@@ -55,11 +55,11 @@ type shard struct {
 	// Beyond head.
 	front         format.Head           // the end of the shard once everything under way stands
 	seen          []*format.Group       // read from the log, not known to be durable
-	flights       []*flight             // sent, in order
+	inFlight      []*inFlight           // sent, in order
 	pending       map[Key]int           // how many groups beyond head hold an event of the aggregate
 	pendingDrafts map[uint64][]*entry   // of groups of ours among seen, by sequence
 	building      bool                  // a group is being encoded
-	resolving     bool                  // somebody finds out what became of the first flight
+	resolving     bool                  // a goroutine resolves the outcome of the first group in flight
 	waiting       []*entry              // first come, first served
 	wanted        uint64                // somebody waits for the acknowledgement of this group: an empty one is sent if no other is
 	told          uint64                // the newest group of this shard that a group calls acknowledged
@@ -149,7 +149,7 @@ func (h *shard) observe(g *format.Group) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
-	case len(h.flights) > 0 || h.building || g.Seq > h.front.Seq+1:
+	case len(h.inFlight) > 0 || h.building || g.Seq > h.front.Seq+1:
 		return errBusy
 	case g.Seq <= h.front.Seq:
 		return nil

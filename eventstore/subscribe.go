@@ -155,7 +155,7 @@ func (h *shard) readUpTo(ctx context.Context, seq uint64) error {
 // idle reads what the log has when nothing came, and reports whether another segment has taken the place of seg.
 func (h *shard) idle(ctx context.Context, seg segment) (moved bool, err error) {
 	h.mu.Lock()
-	busy := len(h.flights) > 0 || h.building
+	busy := len(h.inFlight) > 0 || h.building
 	h.mu.Unlock()
 	if busy { // what a server shows of a group under way may not be there to read: who resolves it looks
 		return h.moved(ctx, seg)

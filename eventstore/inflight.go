@@ -63,8 +63,8 @@ func endAll(drafts []*entry, err error) {
 	}
 }
 
-// flight is a group under way.
-type flight struct {
+// inFlight is a group under way.
+type inFlight struct {
 	g       *format.Group
 	data    []byte
 	seg     segment
@@ -95,9 +95,9 @@ func (s *Store) append(ctx context.Context, r *Recorded) error {
 	d := &entry{r: r, began: time.Now(), done: make(chan struct{})}
 	h.mu.Lock()
 	h.wait(d)
-	f := h.depart()
+	f := h.takeGroup()
 	h.mu.Unlock()
-	if f != nil && !h.fly(f, ctx.Done()) {
+	if f != nil && !h.drive(f, ctx.Done()) {
 		go h.resume(f)
 	}
 	select {
@@ -149,16 +149,16 @@ func (h *shard) withdraw(ctx context.Context, d *entry) error {
 
 // leave starts the next group, if one may leave. The caller holds the lock.
 func (h *shard) leave() {
-	if f := h.depart(); f != nil {
+	if f := h.takeGroup(); f != nil {
 		go h.resume(f)
 	}
 }
 
-// resume flies a group to its end.
-func (h *shard) resume(f *flight) { h.fly(f, nil) }
+// resume drives a group to its outcome.
+func (h *shard) resume(f *inFlight) { h.drive(f, nil) }
 
-// depart takes what waits into the next group, if one may leave now. The caller holds the lock, and flies the group.
-func (h *shard) depart() *flight {
+// takeGroup takes what waits into the next group, if one may leave now. The caller holds the lock, and drives the group.
+func (h *shard) takeGroup() *inFlight {
 	if h.s.closing.Load() {
 		h.refuseWaiting(errors.New("the store was closed"))
 		return nil
@@ -167,7 +167,7 @@ func (h *shard) depart() *flight {
 		h.refuseWaiting(h.stopped)
 		return nil
 	}
-	idle := len(h.flights) == 0
+	idle := len(h.inFlight) == 0
 	depth := 1
 	if h.s.sole {
 		depth = soleDepth
@@ -175,7 +175,7 @@ func (h *shard) depart() *flight {
 	fence := idle && (h.wanted > h.head.Seq || h.tell && h.head.Seq > h.told)
 	full := h.open().bytes >= h.s.segmentBytes || h.rollFrom == h.open().number
 	nothing := len(h.waiting) == 0 && !fence && h.rollFrom != h.open().number
-	if h.resolving || h.building || h.rolling || len(h.flights) >= depth || h.s.opening || nothing {
+	if h.resolving || h.building || h.rolling || len(h.inFlight) >= depth || h.s.opening || nothing {
 		return nil
 	}
 	if !idle && len(h.waiting) < h.s.pipelineFrom {
@@ -184,13 +184,13 @@ func (h *shard) depart() *flight {
 	if full && !idle || h.dirtyBytes > 2*h.s.dirtyLimit {
 		return nil
 	}
-	f := &flight{began: time.Now(), seg: h.open(), g: h.next(format.KindEvents)}
+	f := &inFlight{began: time.Now(), seg: h.open(), g: h.next(format.KindEvents)}
 	switch {
 	case full:
 		f.g.Kind, f.g.Next = format.KindClosing, h.open().number+1
 		h.rolling = true
 	default:
-		h.board(f)
+		h.fillGroup(f)
 		if len(f.drafts) == 0 && !fence && (len(h.seen) == 0 || len(h.waiting) == 0) {
 			return nil
 		}
@@ -214,9 +214,9 @@ func (h *shard) refuseWaiting(cause error) {
 	}
 }
 
-// board moves drafts from the queue into the group, as many as fit. Drafts on another tip than the newest are refused
+// fillGroup moves drafts from the queue into the group, as many as fit. Drafts on another tip than the newest are refused
 // as conflicts; drafts of an aggregate that has an event under way wait for it.
-func (h *shard) board(f *flight) {
+func (h *shard) fillGroup(f *inFlight) {
 	var left []*entry
 	size, full := 0, format.MaxGroupBytes
 	if h.n == deliveryShard {
@@ -261,15 +261,15 @@ func (h *shard) fits(d *entry) error {
 	return nil
 }
 
-// fly encodes and sends a group and waits for its answer; then it takes care of what became of it. It returns false
-// when the caller stopped waiting first: the flight must be flown on by somebody else.
-func (h *shard) fly(f *flight, hurry <-chan struct{}) bool {
+// drive encodes and sends a group and waits for its answer; then it takes care of what became of it. It returns false
+// when the caller stopped waiting first: another goroutine must then drive the group on.
+func (h *shard) drive(f *inFlight, hurry <-chan struct{}) bool {
 	if f.data == nil {
 		f.data = f.g.Encode()
 		h.mu.Lock()
 		h.building = false
 		h.front = f.g.After(h.front)
-		h.flights = append(h.flights, f)
+		h.inFlight = append(h.inFlight, f)
 		h.send(f)
 		h.leave()
 		h.mu.Unlock()
@@ -279,7 +279,7 @@ func (h *shard) fly(f *flight, hurry <-chan struct{}) bool {
 	replies := f.replies
 	if replies.err != nil { // it was not sent: the connection is away
 		h.s.acks.done(replies)
-		h.landed(f, unknown, nats.ErrConnectionClosed)
+		h.noteOutcome(f, unknown, nats.ErrConnectionClosed)
 		return true
 	}
 	timer := time.NewTimer(publishTimeout)
@@ -290,11 +290,11 @@ func (h *shard) fly(f *flight, hurry <-chan struct{}) bool {
 			if m.Subject != replies.subject {
 				continue // a late one
 			}
-			h.land(f, m)
+			h.readReply(f, m)
 		case <-timer.C:
-			h.landed(f, unknown, nats.ErrTimeout)
+			h.noteOutcome(f, unknown, nats.ErrTimeout)
 		case <-h.s.gone:
-			h.landed(f, unknown, nats.ErrConnectionClosed)
+			h.noteOutcome(f, unknown, nats.ErrConnectionClosed)
 		case <-hurry:
 			return false
 		}
@@ -304,19 +304,19 @@ func (h *shard) fly(f *flight, hurry <-chan struct{}) bool {
 }
 
 // send publishes the group. Groups of a shard are sent in their order: the caller holds the lock.
-func (h *shard) send(f *flight) {
+func (h *shard) send(f *inFlight) {
 	f.replies = h.s.acks.send(&nats.Msg{Subject: f.seg.subject(h.n), Data: f.data, Header: nats.Header{
 		nats.ExpectedLastSeqHdr: {strconv.FormatUint(f.g.Seq-1, 10)},
 	}})
 }
 
-// land reads the answer to a publish.
-func (h *shard) land(f *flight, m *nats.Msg) {
+// readReply reads the answer to a publish.
+func (h *shard) readReply(f *inFlight, m *nats.Msg) {
 	result, err := h.readAnswer(f, m)
-	h.landed(f, result, err)
+	h.noteOutcome(f, result, err)
 }
 
-func (h *shard) readAnswer(f *flight, m *nats.Msg) (outcome, error) {
+func (h *shard) readAnswer(f *inFlight, m *nats.Msg) (outcome, error) {
 	if len(m.Data) == 0 && m.Header.Get("Status") == "503" {
 		return refused, nats.ErrNoResponders
 	}
@@ -340,33 +340,33 @@ func (h *shard) readAnswer(f *flight, m *nats.Msg) (outcome, error) {
 	}
 }
 
-// landed notes what became of a publish, and goes on with all groups whose turn it is.
-func (h *shard) landed(f *flight, result outcome, err error) {
+// noteOutcome notes what became of a publish, and goes on with all groups whose turn it is.
+func (h *shard) noteOutcome(f *inFlight, result outcome, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	f.result, f.err = result, err
 	f.silent = f.silent || errors.Is(err, nats.ErrTimeout)
 	f.uncertain = f.uncertain || result == unknown
-	h.arrivals()
-	if len(h.flights) > 0 && h.flights[0].result != unanswered && !h.resolving {
+	h.releaseStored()
+	if len(h.inFlight) > 0 && h.inFlight[0].result != unanswered && !h.resolving {
 		h.resolving = true
 		go h.resolve()
 	}
 	h.leave()
 }
 
-// arrivals takes care of the acknowledged groups at the front. A group that was stored behind one that was not stands
+// releaseStored takes care of the acknowledged groups at the front. A group that was stored behind one that was not stands
 // on somebody else's: resolve stops the shard. The caller holds the lock.
-func (h *shard) arrivals() {
-	for len(h.flights) > 0 && h.flights[0].result == stored && !h.flights[0].orphan {
-		h.arrive()
+func (h *shard) releaseStored() {
+	for len(h.inFlight) > 0 && h.inFlight[0].result == stored && !h.inFlight[0].orphan {
+		h.release()
 	}
 }
 
-// arrive applies the first group under way, which is acknowledged, and answers its callers. The caller holds the lock.
-func (h *shard) arrive() {
-	f := h.flights[0]
-	h.flights = h.flights[1:]
+// release applies the first group under way, which is acknowledged, and answers its callers. The caller holds the lock.
+func (h *shard) release() {
+	f := h.inFlight[0]
+	h.inFlight = h.inFlight[1:]
 	h.tell = h.shared() && f.g.Kind == format.KindFence && h.lastEvents() > 0
 	h.confirm(f.g.Seq - 1)
 	h.forget(f.g)
