@@ -17,7 +17,7 @@ import (
 	"payledger/eventstore/format"
 )
 
-// The types of package format that every user of the log names.
+// Key names one aggregate. Recorded is a stored event, Hash its link in the chain, Aggregate the rules of one kind (package format).
 type (
 	Key                              = format.Key
 	Recorded                         = format.Recorded

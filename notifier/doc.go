@@ -60,7 +60,7 @@
 //
 //   - before (1): the event is planned again: the position was not written.
 //   - after (1), before (2): the delivery is listed as open, and its lane finds it. Its event is planned again; it exists.
-//   - after (2), before (3): the same. The webhook is sent twice, and the attempt counts once. The receiver recognizes the
+//   - after (2), before (3): the same. The webhook is sent twice, and the attempt counts once. The receiver detects the
 //     eventId. An endpoint has at most 8 attempts under way and 128 whose outcomes are being written.
 //   - after (3), success: nothing is sent again, with or without (4).
 //   - after (3), failure: the lane finds the record and waits until nextAt.

@@ -91,7 +91,7 @@ func pathOf(tree any, pointer []string) string {
 // nameShown is the number of characters of an unknown field's name that a path shows.
 const nameShown = 64
 
-// member is a field's part of a path. A name that holds a card number is not echoed.
+// Member returns a field's part of a path. A name that contains a card number is not echoed.
 func Member(name string) string {
 	switch {
 	case plainName(name):
