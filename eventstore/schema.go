@@ -17,11 +17,14 @@ import (
 	"payledger/eventstore/format"
 )
 
-// Key names one aggregate. Recorded is a stored event, Hash its link in the chain, Aggregate the rules of one kind (package format).
 type (
-	Key                              = format.Key
-	Recorded                         = format.Recorded
-	Hash                             = format.Hash
+	// Key names one aggregate.
+	Key = format.Key
+	// Recorded is a stored event.
+	Recorded = format.Recorded
+	// Hash is a link of a hash chain.
+	Hash = format.Hash
+	// Aggregate has the rules of one kind of aggregate.
 	Aggregate[S any, E domain.Event] = format.Aggregate[S, E]
 )
 
