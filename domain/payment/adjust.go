@@ -61,7 +61,7 @@ func (s State) adjustable() error {
 		return s.conflict(domain.ReasonAdjustNonCard, "Only the authorization of a card payment can be adjusted.")
 	case s.Method.AuthorizationType != estimated:
 		return s.conflict(domain.ReasonIncorrectAuthorizationType, "Only an ESTIMATED authorization can be adjusted.")
-	case s.Amount == 0: // D5: an account verification
+	case s.Amount == 0: // D5.9: an account verification
 		return s.conflict(domain.ReasonAdjustNotSupported, "An account verification holds no amount that could be adjusted.")
 	default:
 		return nil

@@ -149,8 +149,8 @@ func (s State) openOperation(revision uint64) (Operation, error) {
 	}
 }
 
-// answered adds an answer to its operation. A completion's result is the authorization's; a result of the
-// authorization ends an open completion.
+// answered adds an answer to its operation. The result of a completion is the result of its authorization. A result of
+// the authorization ends an open completion.
 func (s State) answered(a Answer, to OperationState, failure domain.Failure) State {
 	op, _ := s.Operation(a.Request)
 	if op.Kind == processor.Authorize && !to.Open() && to != StateAction {
@@ -162,12 +162,13 @@ func (s State) answered(a Answer, to OperationState, failure domain.Failure) Sta
 	s = s.withOperation(op.Revision, func(op *Operation) { op.State = to })
 	held, _ := s.Operation(op.Parent)
 	if to == StatePending {
-		return s.concluded(held.Revision, a, StateAction, to, "") // look-ups name the completion
+		return s.concluded(held.Revision, a, StateAction, to, "") // look-ups use the key of the completion
 	}
 	return s.concluded(held.Revision, a, to, to, failure)
 }
 
-// concluded adds an answer with the state shown to an operation and sets the operation's state to.
+// concluded adds an answer to an operation. The answer has the state shown, the operation gets the state in the
+// argument to.
 func (s State) concluded(revision uint64, a Answer, to, shown OperationState, failure domain.Failure) State {
 	s = s.withOperation(revision, func(op *Operation) {
 		op.State = to

@@ -18,7 +18,7 @@ type Capture struct {
 
 const captureModel = "PaymentCapture"
 
-// DecideCapture requests the capture. An amount above the capturable amount is recorded as refused (D7).
+// DecideCapture returns CaptureRequested, or CaptureRefused for an amount above the capturable amount (D7).
 func DecideCapture(s State, c Capture) (Event, error) {
 	if err := s.admit(c.Request); err != nil {
 		return nil, err

@@ -17,8 +17,8 @@ type ClaimKey struct {
 }
 
 // DecideClaim claims the key. A claim for the same payment changes nothing: a crash may have left it, and the payment's
-// state shows whether the key was used. A key that created a payment, or belongs to another one, is an error that names
-// the owner.
+// state shows whether the key was used. For a key that created a payment or belongs to another payment, DecideClaim
+// returns an error that names the owner.
 func DecideClaim(s State, c ClaimKey) (Event, error) {
 	switch {
 	case s.Revision == 0:
@@ -41,7 +41,7 @@ func (s State) Owner() domain.PaymentID {
 	return s.ID
 }
 
-// GiveUp is the command never to create the payment of a derived id.
+// GiveUp is the command to prevent the creation of the payment with a derived id.
 type GiveUp struct {
 	At      time.Time
 	Account domain.AccountID

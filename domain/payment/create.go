@@ -9,7 +9,7 @@ import (
 	"payledger/domain/processor"
 )
 
-// Create is the command to create a payment. Its fields combine request, session and instrument (D5).
+// Create is the command to create a payment. Its fields combine request, session and instrument (D5.1).
 type Create struct {
 	At             time.Time
 	ID             domain.PaymentID
@@ -26,7 +26,7 @@ type Create struct {
 	Session        domain.SessionID
 	IdempotencyKey string
 	Route          []Target
-	AutoCapture    bool // the account's captureMode is AUTOMATIC (D5)
+	AutoCapture    bool // the account's captureMode is AUTOMATIC (D5.8)
 }
 
 // creationModel names the request in validation errors (D3).
@@ -36,7 +36,7 @@ const creationModel = "PaymentCreation"
 var ErrNoProcessor = errors.New("the route of the payment is empty")
 
 // DecideCreate creates the payment. Errors, in this order: a used key or token (D9), missing fields (D3), an invalid
-// amount (§8), vaulting without a customer (D5), an empty route.
+// amount (§8), vaulting without a customer (D5.5), an empty route.
 func DecideCreate(s State, c Create) (Event, error) {
 	if s.Revision > 0 {
 		return nil, s.alreadyCreated(c)

@@ -45,7 +45,7 @@ type Created struct {
 	Session     domain.SessionID    `json:"sessionId,omitempty"`
 	KeyHash     string              `json:"keyHash,omitempty"`
 	Route       []Target            `json:"route"`
-	AutoCapture bool                `json:"autoCapture,omitempty"` // captured at once when authorized (D5)
+	AutoCapture bool                `json:"autoCapture,omitempty"` // captured at once when authorized (D5.8)
 }
 
 // Answer is a processor's answer: the fields that all answers have in common.
@@ -78,10 +78,10 @@ type NoAnswer struct {
 func (n NoAnswer) silence() NoAnswer { return n }
 
 // The authorization. If money is or may be held, its answer also requests the void of an intended cancellation (D7) or
-// the capture of captureMode AUTOMATIC (D5), under its own revision.
+// the capture of captureMode AUTOMATIC (D5.8), under its own revision.
 type (
-	// Authorized says that the processor holds the amount. It requests the intended void (D7) or the automatic
-	// capture (D5).
+	// Authorized says that the processor holds the amount. It requests the intended void (D7) or the automatic capture
+	// (D5.8).
 	Authorized struct{ Answer }
 	// Declined says that the issuer declined.
 	Declined struct{ Answer }
@@ -180,8 +180,8 @@ type (
 
 // Refunds (D10).
 type (
-	// RefundRequested requests the return of captured money: of the capture that the event at revision capture
-	// requested, or of any if there is none.
+	// RefundRequested requests the return of captured money. The field capture is the revision of the refunded
+	// capture's request; absent means any capture.
 	RefundRequested struct {
 		At       time.Time       `json:"at"`
 		Amount   domain.Amount   `json:"amount"`

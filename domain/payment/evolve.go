@@ -102,7 +102,7 @@ func (s State) unanswered(e NoAnswer) State {
 }
 
 // follow requests the next operation after an answer with which money is or may be held: the void of an intended
-// cancellation (D7), else the capture of captureMode AUTOMATIC (D5).
+// cancellation (D7), else the capture of captureMode AUTOMATIC (D5.8).
 func (s State) follow(at time.Time) State {
 	held := s.held()
 	switch {
@@ -120,7 +120,7 @@ func (s State) follow(at time.Time) State {
 	return s
 }
 
-// under reports whether a capture or a void, as kind says, is open or has succeeded.
+// under reports whether an operation of kind, a capture or a void, is open or has succeeded.
 func (s State) under(kind processor.Kind) bool {
 	for _, op := range s.Operations {
 		if op.Kind == kind && (op.State.Open() || op.State == StateSucceeded) {
@@ -130,8 +130,8 @@ func (s State) under(kind processor.Kind) bool {
 	return kind == processor.Capture && s.Totals.Taken || kind == processor.Void && s.Totals.Released
 }
 
-// at sets dateUpdated to t, or just after the previous time if that is later: receivers compare dateUpdated to find the
-// newest state (§6.1), and the clocks of two nodes differ.
+// at sets UpdatedAt to t; if the previous time is t or later, to 1 µs after the previous time. Receivers compare
+// dateUpdated to find the newest state (§6.1), and the clocks of two nodes differ.
 func (s State) at(t time.Time) State {
 	if !t.After(s.UpdatedAt) {
 		t = s.UpdatedAt.Add(time.Microsecond)

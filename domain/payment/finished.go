@@ -133,7 +133,7 @@ func (s State) Whole() State {
 	return s
 }
 
-// Each yields every operation, also those in Past, in no order. They must not be changed.
+// Each yields every operation, also those in Past, in no order. The caller must not change them.
 func (s State) Each(yield func(*Operation) bool) {
 	for i := range s.Operations {
 		if !yield(&s.Operations[i]) {
@@ -162,8 +162,8 @@ func (s State) Used(hash string) bool {
 	return false
 }
 
-// mayLeave reports whether the operation is finished: no later event changes it, and Evolve does not read it. An
-// authorization never is. Neither is an operation with a fenced key, nor a completion that may still succeed (Late).
+// mayLeave reports whether the operation is finished: no later event changes it, and Evolve does not read it. It
+// returns false for an authorization, an operation with a fenced key, and a completion that may still succeed (Late).
 func (s State) mayLeave(op *Operation) bool {
 	switch {
 	case op.State.Open() || op.Kind == processor.Authorize:

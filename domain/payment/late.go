@@ -6,8 +6,9 @@ import (
 	"payledger/domain/processor"
 )
 
-// Late reports whether an answer is a success after the operation was recorded as failed (D7): its key was fenced, or its
-// completion failed and the action is still required. It is not late if another operation has taken its place.
+// Late reports whether an answer is a success after the operation was recorded as failed (D7): its key was fenced, or
+// its completion failed and the action is still required. The answer is not late if another operation has replaced the
+// operation.
 func (s State) Late(revision uint64, a processor.Answer) bool {
 	op, _ := s.Operation(revision)
 	if a.State != processor.Succeeded || op.State != StateFailed {
@@ -59,7 +60,7 @@ func (s State) Contradiction(revision uint64, a processor.Answer) string {
 	}
 }
 
-// after returns the operation's state after a final answer. Only an authorization can be declined.
+// after returns the operation's state after a final answer. Only an authorization or its completion can be declined.
 func (op Operation) after(a processor.Answer) OperationState {
 	switch {
 	case a.State == processor.Succeeded:

@@ -124,8 +124,8 @@ func (s State) evolveOutOfBand(e Event) State {
 	return s
 }
 
-// overtaken reports whether a later out-of-band operation or a late success precedes the open operation at the
-// processor, so that the processor may refuse it.
+// overtaken reports whether the processor may refuse a running operation because of a later out-of-band operation or a
+// late success.
 func (s State) overtaken(op Operation) bool {
 	for other := range s.Each {
 		if other.OutOfBandID != "" && other.Revision > op.Revision || other.cameLate() {

@@ -19,7 +19,8 @@ type Refund struct {
 
 const refundModel = "PaymentRefund"
 
-// DecideRefund requests the refund. An amount above the refundable amount is recorded as refused (D7).
+// DecideRefund returns RefundRequested, or RefundRefused for an amount above the refundable amount and if nothing is
+// left (D7).
 func DecideRefund(s State, c Refund) (Event, error) {
 	if err := s.admit(c.Request); err != nil {
 		return nil, err
@@ -48,7 +49,7 @@ func DecideRefund(s State, c Refund) (Event, error) {
 	return s.refund(c, left, capture)
 }
 
-// refund decides a refund of which the amount left is possible.
+// refund decides a refund; left is the refundable amount.
 func (s State) refund(c Refund, left domain.Amount, capture uint64) (Event, error) {
 	amount := left
 	if c.Amount != nil {

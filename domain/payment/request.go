@@ -81,7 +81,7 @@ func (s State) withinLimit() error {
 	return s.conflict(domain.ReasonPaymentRequestLimit, "%d operations on the payment have failed; it accepts no further operation.", MaxFailures)
 }
 
-// Full returns the error for an operation for which the state, with hundreds of operations, has no room (D3).
+// Full returns the error for an operation that does not fit into a state with hundreds of operations (D3).
 func (s State) Full() error {
 	return s.conflict(domain.ReasonPaymentRequestLimit, "The payment has %d operations, and no room for a further one of this kind.",
 		s.Totals.Operations+len(s.Operations))

@@ -46,7 +46,7 @@ type Method struct {
 	TokenizedAt        time.Time    `json:"tokenizedAt"`       // identifies the card, with the token; zero: the vaulted card, without CVV
 	Vaulted            bool         `json:"isVaulted,omitempty"`
 	PaymentType        string       `json:"paymentType,omitempty"` // absent when not sent (§9, 2.4)
-	AuthorizationType  string       `json:"authorizationType"`     // FINAL or ESTIMATED (D5)
+	AuthorizationType  string       `json:"authorizationType"`     // FINAL or ESTIMATED (D5.7)
 	FirstPaymentReason string       `json:"firstPaymentReason,omitempty"`
 	Descriptor         string       `json:"descriptor,omitempty"`
 	AnalyticsID        string       `json:"analyticsId,omitempty"`
@@ -74,7 +74,7 @@ type Action struct {
 	ExpiresAt time.Time `json:"expiresAt"`
 }
 
-// OperationState is the state of an operation, as far as it is recorded.
+// OperationState is the recorded state of an operation.
 type OperationState string
 
 const (
@@ -96,7 +96,7 @@ func (s OperationState) Open() bool {
 	return s == StateRequested || s == StateUnknown || s == StatePending
 }
 
-// running reports whether no answer confirms that the processor has the request.
+// running reports whether the processor has not confirmed the request.
 func (s OperationState) running() bool { return s == StateRequested || s == StateUnknown }
 
 // Operation is one request to a processor with its answers.
@@ -139,7 +139,7 @@ func (op Operation) Answer() OperationAnswer {
 	return op.Answers[len(op.Answers)-1]
 }
 
-// OperationKey returns the idempotency key for the processor of the operation requested at revision (D14).
+// OperationKey returns the idempotency key for the processor of the operation requested at revision (D14.2).
 func (s State) OperationKey(revision uint64) domain.OperationKey {
 	return domain.OperationKey(string(s.ID) + "." + strconv.FormatUint(revision, 10))
 }
@@ -197,7 +197,8 @@ func (s State) running() (Operation, bool) {
 	return Operation{}, false
 }
 
-// request adds an operation at the current revision, by default requested at the authorization's target.
+// request adds an operation that the event at the current revision requested. The default target is the
+// authorization's.
 func (s State) request(op Operation) State {
 	op.Revision = s.Revision
 	if op.Target == (Target{}) {

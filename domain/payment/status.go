@@ -67,7 +67,7 @@ func (s State) EndedUnpaid() bool {
 	}
 }
 
-// settlement is the lower half of Status's table.
+// settlement returns the status after a successful authorization: the lower half of Status's table.
 func (s State) settlement() Status {
 	captured, accepted := s.Captured(), s.sum(processor.Capture, pending) > 0
 	final, released := s.Totals.Final, s.Totals.Released

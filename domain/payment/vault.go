@@ -6,9 +6,9 @@ import (
 	"payledger/domain/processor"
 )
 
-// Vaults reports whether the payment method must be vaulted (D5): the payment is authorized, and the request wants that
-// for any authorization, for one after a passed challenge, or for the first of an agreement. Later voids and refunds do
-// not change the result.
+// Vaults reports whether the payment method must be vaulted (D5.5): the payment is authorized, and the request has
+// vaultOnSuccess, vaultOn3DS and a passed challenge, or vaultOnAgreement and the reason Recurring or Unscheduled. Later
+// voids and refunds do not change the result.
 func (s State) Vaults() bool {
 	m := s.Method
 	if s.CustomerID == "" || s.held().State != StateSucceeded {
@@ -18,8 +18,8 @@ func (s State) Vaults() bool {
 	return m.VaultOnSuccess || m.VaultOnAgreement && agreed || m.VaultOn3DS && s.authenticated()
 }
 
-// authenticated reports whether the customer passed a challenge: its completion succeeded, or the processor approved an
-// authorization that required an action without a completion.
+// authenticated reports whether the customer passed a challenge: its completion succeeded, or an authorization that
+// required an action was approved without a completion.
 func (s State) authenticated() bool {
 	s = s.Whole()
 	for _, op := range s.Operations {

@@ -11,7 +11,7 @@ import (
 
 // sealAdditional seals the fields of a notification that the protocol does not name, under the key of the payment's
 // personal data, so that erasing the person erases them. It returns nil, and the fields are not kept, if the payment is
-// unknown, the person has no key or was erased, or sealing fails.
+// unknown, the person has no key or was erased, or sealing fails (D14.9).
 func (s *Service) sealAdditional(ctx context.Context, payload processor.SignedNotification) *domain.Sealed {
 	sealed, err := s.sealForPayment(ctx, payload.Reference, payload.Additional)
 	if err != nil {

@@ -32,13 +32,13 @@ type question struct {
 	kind      processor.Kind
 	state     payment.OperationState
 	since     time.Time // of the request
-	overdue   bool      // the action has expired at next, also if the clock was set back (D7)
+	overdue   bool      // the action has expired at next even if the clock, set back, shows an earlier time (D7)
 	asked     int       // questions without an answer
 	next      time.Time // by the process's own clock
 	place     int       // in the heap; -1 once it is due
 }
 
-// nextQuestion returns the question that follows an operation that leaves memory at now without an outcome.
+// nextQuestion returns the next question about an operation that ends its flight at now without an outcome.
 func nextQuestion(f *inFlight, now time.Time) *question {
 	e := questionAbout(f.tip.State, f.revision)
 	e.asked, e.next = f.asked+1, now.Add(process.NextInterval(f.asked))
@@ -54,7 +54,7 @@ func questionAbout(p payment.State, revision uint64) *question {
 }
 
 // agenda holds the process's next questions without a goroutine for each. It holds no question whose interval is
-// LastInterval, and at most agendaRoom for each processor: package pending finds those in the views.
+// LastInterval, and at most agendaRoom for each processor. Package pending finds the others in the views.
 type agenda struct {
 	mu      sync.Mutex
 	by      map[domain.OperationKey]*question
@@ -65,7 +65,7 @@ type agenda struct {
 
 // lane holds the due questions to one processor.
 type lane struct {
-	held    int // errands of the processor
+	held    int // the processor's questions in the agenda
 	due     []*question
 	running int // questions under way
 }
@@ -179,7 +179,7 @@ func (a *agenda) turn(now time.Time) (start []*lane, next time.Time) {
 	return start, next
 }
 
-// take returns the next question of a lane. nil: there is none, and the caller's goroutine must end.
+// take returns the next question of a lane; nil if there is none. The caller's goroutine must then end.
 func (a *agenda) take(l *lane) *question {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -11,13 +11,13 @@ import (
 	"payledger/eventstore"
 )
 
-// AbortInput ends a payment attempt (D5).
+// AbortInput is a request to abort a payment attempt (D5.17).
 type AbortInput struct {
 	Attempt domain.AttemptID
 	Reason  string
 }
 
-// AbortAttempt ends an attempt without a payment, and its token (§3.3).
+// AbortAttempt aborts an attempt and invalidates its token (§3.3, D5.17).
 func (s *Service) AbortAttempt(ctx context.Context, by Caller, in AbortInput) (attempt.State, error) {
 	return s.abort(ctx, by, in, false)
 }
@@ -38,7 +38,7 @@ func (s *Service) abort(ctx context.Context, by Caller, in AbortInput, tokenKept
 	return s.finish(ctx, by, tip.State)
 }
 
-// ApproveAttempt approves an attempt and creates its payment. A repeat returns the same payment (§3.3, D5). It waits
+// ApproveAttempt approves an attempt and creates its payment. A repeat returns the same payment (§3.3, D5.15). It waits
 // for the authorization as CreatePayment does.
 func (s *Service) ApproveAttempt(ctx context.Context, by Caller, id domain.AttemptID) (attempt.State, error) {
 	asked, err := s.Attempt(ctx, by.Account, id)
@@ -66,7 +66,8 @@ func (s *Service) ApproveAttempt(ctx context.Context, by Caller, id domain.Attem
 	return s.finish(ctx, by, tip.State)
 }
 
-// mayApprove returns the session, and refuses before anything is recorded an attempt that could not pay.
+// mayApprove returns the attempt's session. Before anything is recorded, it returns an error for an attempt that could
+// not pay.
 func (s *Service) mayApprove(ctx context.Context, by Caller, asked attempt.State) (session.State, error) {
 	if asked.Decision == attempt.Approved {
 		return session.State{}, nil // a repeat

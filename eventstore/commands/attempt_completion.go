@@ -64,8 +64,8 @@ func (s *Service) complete(ctx context.Context, by Caller, a attempt.State) (att
 	return tip.State, nil
 }
 
-// final reports whether the payment of an approved attempt is refused for good. A missing processor may be enabled
-// while the session is valid.
+// final reports whether err refuses the payment of an approved attempt for good (D5.16). A lack of processors is final
+// only after the session has expired: one may be enabled before.
 func (s *Service) final(a attempt.State, err error) bool {
 	var refused *domain.Error
 	switch {

@@ -55,8 +55,8 @@ func (s *Service) StartAttempt(ctx context.Context, by Caller, in AttemptInput) 
 
 // startAttempt tries once. moved reports that another attempt was started meanwhile. The attempt is durable before its
 // session names it. An attempt that no session names is invisible and cannot be approved. A repeat returns the attempt
-// that its token is pending or paid in. Another payment with a reusable token needs another session, or the end of the
-// first payment.
+// in which its token waits or has paid (D5.18). A vaulted token pays again in the session only if the first payment
+// ended unpaid (D5.19).
 func (s *Service) startAttempt(ctx context.Context, by Caller, in AttemptInput) (made attempt.State, moved bool, err error) {
 	from, err := s.Session(ctx, by.Account, in.Session)
 	if err != nil {
@@ -76,7 +76,7 @@ func (s *Service) startAttempt(ctx context.Context, by Caller, in AttemptInput) 
 	id := domain.NewAttemptID(from.ID, in.Token, in.Shown, from.Attempts)
 	if _, _, err := s.payWith(ctx, by.Account, s.approved(id, from, in)); err != nil {
 		if before.Decision == attempt.Approved && before.Token == in.Token && domain.ReasonOf(err) == domain.ReasonPayment {
-			return before, false, nil // a repeat, of one that has paid meanwhile
+			return before, false, nil // a repeat: the attempt has paid meanwhile
 		}
 		return made, false, err
 	}
@@ -96,7 +96,7 @@ func (s *Service) startAttempt(ctx context.Context, by Caller, in AttemptInput) 
 }
 
 // supersedeAttempt aborts an attempt that another one replaces, and ends its token, unless the token is vaulted or is
-// the replacement's. decided: the attempt was decided meanwhile, and that decision stands.
+// the replacement's. decided reports that the attempt was decided meanwhile; that decision stands.
 func (s *Service) supersedeAttempt(ctx context.Context, by Caller, before attempt.State, instead domain.Token) (decided bool, err error) {
 	kept := before.Token == instead
 	if !kept {
@@ -114,7 +114,8 @@ func (s *Service) supersedeAttempt(ctx context.Context, by Caller, before attemp
 }
 
 // answers reports whether an attempt is the answer to a repeated request: it is pending at the price that the customer
-// sees, or its payment is not failed. A payment with another token is refused: a session is paid once.
+// sees, or its payment has not ended unpaid. Beside such a payment, another token is refused: a session is paid once
+// (D5.19).
 func (s *Service) answers(ctx context.Context, made attempt.State, in AttemptInput, waits bool) (bool, error) {
 	if made.Decision != attempt.Approved {
 		same := in.Shown == nil || made.Shown != nil && *made.Shown == *in.Shown
@@ -157,7 +158,6 @@ func (s *Service) approved(id domain.AttemptID, from session.State, in AttemptIn
 	}
 }
 
-// recordAttempt records the attempt.
 func (s *Service) recordAttempt(ctx context.Context, by Caller, from session.State, id domain.AttemptID, in AttemptInput) (attempt.State, error) {
 	meta, err := s.request(by)
 	if err != nil {

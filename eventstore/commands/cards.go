@@ -9,12 +9,12 @@ import (
 // spentQueue is how many cards may wait to be destroyed. The janitor destroys the others.
 const spentQueue = 8192
 
-// cardOf names the card that pays.
+// cardOf returns the reference of the card that pays.
 func cardOf(p payment.State) secrets.CardRef {
 	return secrets.CardRef{Account: p.Account, Token: p.Method.Token, TokenizedAt: p.Method.TokenizedAt}
 }
 
-// cardRef names the card behind a token.
+// cardRef returns the reference of a token's card.
 func cardRef(inst instrument.State) secrets.CardRef {
 	return secrets.CardRef{Account: inst.Account, Token: inst.Token, TokenizedAt: inst.CreatedAt}
 }

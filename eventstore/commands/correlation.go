@@ -8,8 +8,8 @@ import (
 	"payledger/eventstore"
 )
 
-// metaOf returns the metadata for a processor's answer. Its correlation id is the request's, which is the event at
-// revision. newest is the aggregate's newest known event.
+// metaOf returns the metadata for a processor's answer. Its correlation id is that of the event at revision, which
+// requested the operation. newest is the aggregate's newest known event.
 func (s *Service) metaOf(ctx context.Context, name processor.Name, newest *eventstore.Recorded, revision uint64) (eventstore.Meta, error) {
 	r := newest
 	for r.Revision > revision && r.PrevSeq > 0 {

@@ -114,8 +114,8 @@ func amountChanged() *domain.Error {
 	return err
 }
 
-// payable loads the instrument and derives the payment's id. A refusal counts only for the Latest state: a replica may
-// lag behind the token or its vaulting.
+// payable loads the instrument and derives the payment's id. It refuses only on the Latest state: a replica may lag
+// behind the token or its vaulting.
 func (s *Service) payable(ctx context.Context, account domain.AccountID, c *creation) (instrument.State, error) {
 	use := func(tip eventstore.Tip[instrument.State], err error) (instrument.State, error) {
 		if err == nil {
@@ -191,8 +191,8 @@ func cannotPay(why string) *domain.Error {
 	return domain.Refuse(domain.KindConflict, domain.ReasonPayment, "The payment cannot be created: %s.", why)
 }
 
-// madeBefore adds to the refusal of a token the payment that the same checkout created before. A customer whose first
-// answer was lost finds it there (D12).
+// madeBefore adds the payment that the same checkout created before to the refusal of a token, so that a customer whose
+// first answer was lost finds the payment (D12).
 func (s *Service) madeBefore(ctx context.Context, account domain.AccountID, c *creation, err error) error {
 	var refused *domain.Error
 	if c.Session == "" || !errors.As(err, &refused) || refused.Reason != domain.ReasonPayment || refused.Payment != "" {

@@ -21,7 +21,7 @@ type disposition struct {
 	dispute domain.DisputeID
 }
 
-// stored is a notification with the correlation id of its arrival, which its events have, too.
+// stored is a notification with the correlation id of its arrival. The events that it causes have the same id.
 type stored struct {
 	inbox.Received
 	correlation string
@@ -44,8 +44,8 @@ func (s *Service) applyNotification(ctx context.Context, account domain.AccountI
 	return s.applyAnswer(ctx, tip, payload)
 }
 
-// applyAnswer records the result of an operation. A result that contradicts the recorded result is rejected, whichever
-// node recorded that.
+// applyAnswer records the result of an operation. A result that contradicts the recorded result is rejected, also if
+// another node recorded it (D14.7).
 func (s *Service) applyAnswer(ctx context.Context, tip eventstore.Tip[payment.State], payload processor.Notification) (disposition, error) {
 	revision, _ := tip.State.RevisionOf(payload.Key)
 	op, found := tip.State.Operation(revision)
@@ -69,14 +69,14 @@ func (s *Service) applyAnswer(ctx context.Context, tip eventstore.Tip[payment.St
 		disposed.effect = next.Recorded.Type
 		s.launchRequested(next, due.Time{})
 	} else {
-		disposed.refusal = next.State.Contradiction(revision, *payload.Answer) // of a result that was recorded meanwhile
+		disposed.refusal = next.State.Contradiction(revision, *payload.Answer) // another result may have been recorded meanwhile
 	}
 	s.inFlight.lookAgain(payload.Key)
 	return disposed, nil
 }
 
 // applyUnstored applies a dispute notification for which the payment's inbox has no room: the dispute itself makes it
-// durable. For other notifications it returns full, and the processor repeats them.
+// durable. For other notifications it returns full, and the processor repeats them (D14.10).
 func (s *Service) applyUnstored(ctx context.Context, requestID string, payload processor.SignedNotification, at time.Time, full error) error {
 	if payload.Dispute == nil {
 		return full

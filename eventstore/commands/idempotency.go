@@ -53,7 +53,7 @@ func (s *Service) claimKey(ctx context.Context, by Caller, o operation) error {
 	return s.ofOwner(ctx, by.Account, err)
 }
 
-// ofOwner adds the status of the payment that a refused key belongs to (D3).
+// ofOwner adds the owner's status to the error of a used key (D3). It returns any other error unchanged.
 func (s *Service) ofOwner(ctx context.Context, account domain.AccountID, err error) error {
 	var refused *domain.Error
 	if !errors.As(err, &refused) || refused.Reason != domain.ReasonIdempotencyKeyExists {

@@ -12,22 +12,22 @@ import (
 	"payledger/eventstore/due"
 )
 
-// The first call for an operation.
+// The first call to the processor about an operation.
 const (
 	sendFirst = true  // it was just recorded
 	askFirst  = false // it was found without an outcome: the processor may have received it
 )
 
-// inFlight is an operation on which this process works: until its outcome is recorded, or, without an outcome, until no
-// caller waits. Then its next question is in the agenda. An operation is in flight at most once in a process. Between
-// processes the processor's key and the compare-and-swap on the outcome prevent a second effect.
+// inFlight is an operation on which this process works until its outcome is recorded or no caller waits. Without an
+// outcome, its next question is then in the agenda. An operation is in flight at most once in a process. Between
+// processes, the operation's key at the processor and the compare-and-swap on the outcome prevent a second effect.
 type inFlight struct {
 	key      domain.OperationKey
 	revision uint64
 	deadline due.Time                      // end of the operation's payment timeout
 	tip      eventstore.Tip[payment.State] // owned by the operation's goroutine
 	asked    int                           // questions without an answer
-	awaited  bool                          // callers may wait until the deadline; guarded by flights.mu
+	awaited  bool                          // callers may wait until the deadline; guarded by inFlightOperations.mu
 
 	answered chan struct{} // closed when callers can be answered
 	ended    chan struct{} // closed when the operation is no longer in flight
@@ -80,7 +80,7 @@ func (f *inFlight) setNext(t time.Time) {
 type inFlightOperations struct {
 	mu     sync.Mutex
 	by     map[domain.OperationKey]*inFlight
-	agenda *agenda // locked inside mu
+	agenda *agenda // mu is locked before agenda.mu
 }
 
 func newInFlightOperations() inFlightOperations {
@@ -176,8 +176,8 @@ func (fs *inFlightOperations) all() []*inFlight {
 	return list
 }
 
-// launch starts an open operation, or joins it if it is in flight. Its payment timeout begins with its request and does
-// not grow if the clock is set back.
+// launch starts an open operation, or joins it if it is in flight. The operation's payment timeout begins with its
+// request. A clock that is set back does not extend it.
 func (s *Service) launch(tip eventstore.Tip[payment.State], revision uint64, send bool) *inFlight {
 	op, _ := tip.State.Operation(revision)
 	return s.launchUntil(tip, revision, send, s.timeoutOf(op))
@@ -209,8 +209,8 @@ func newInFlight(tip eventstore.Tip[payment.State], revision uint64, deadline du
 	}
 }
 
-// launchRequested starts the operation that the newest event requested; nil: it requested none. The payment timeout
-// ends at the deadline of the callers, or, if that is over, is the operation's own.
+// launchRequested starts the operation that the newest event requested; nil: it requested none. Its payment timeout
+// ends at deadline; if deadline is over, one payment timeout after its request.
 func (s *Service) launchRequested(tip eventstore.Tip[payment.State], deadline due.Time) *inFlight {
 	op, requested := process.Requested(tip.State)
 	switch {
@@ -242,9 +242,9 @@ func (s *Service) await(ctx context.Context, f *inFlight, deadline due.Time) pay
 	return f.newest().Unanswered()
 }
 
-// drive calls the processor until the operation has an outcome or no caller waits; then it parks the operation.
-// Operations that the answer requests (another processor, a capture, a void) are driven on their own, and callers wait
-// for them, too.
+// drive calls the processor until the operation has an outcome or no caller waits; then it parks the operation. An
+// operation that the answer requests (at another processor, a capture, a void) has a drive of its own, and callers wait
+// for it, too.
 func (s *Service) drive(ctx context.Context, f *inFlight, send bool) {
 	for ; ; f.asked++ {
 		f.setNext(time.Time{})
@@ -277,8 +277,8 @@ func (s *Service) drive(ctx context.Context, f *inFlight, send bool) {
 	}
 }
 
-// release answers the waiting callers after any follow-up operation has its outcome, too. Both share one payment
-// timeout (D8).
+// release answers the waiting callers. If the answer requested another operation, release first waits for it. Both
+// share one payment timeout (D8).
 func (s *Service) release(f *inFlight) {
 	f.publish(f.tip.State, false)
 	if next := s.launchRequested(f.tip, f.deadline); next != nil && next != f {

@@ -12,7 +12,7 @@ import (
 type Caller struct {
 	Account   domain.AccountID
 	Actor     string // "api_key:<id>", "client_token:<session id>", "cli:init", "process:recovery"
-	RequestID string // X-Request-Id: the events' correlation id; the command id is made from it
+	RequestID string // X-Request-Id: the events' correlation id
 }
 
 // SessionInput is a validated request for a client session (D4).
@@ -28,10 +28,10 @@ type SessionChange func(SessionInput) (SessionInput, error)
 type TokenizeInput struct {
 	Session domain.SessionID
 	Card    processor.Card
-	Vault   bool // vault it for the session's customer (D5: paymentFlow VAULT)
+	Vault   bool // vault it for the session's customer (D5.5: paymentFlow VAULT)
 }
 
-// PaymentInput is a validated request for a payment (D5). The session that created the token supplies the missing
+// PaymentInput is a validated request for a payment (D5.1). The session that created the token supplies the missing
 // fields.
 type PaymentInput struct {
 	Token          domain.Token
@@ -55,8 +55,8 @@ type APIKeyInput struct {
 	ExpiresAt *time.Time
 }
 
-// ResumeInput is the result of the customer's action (§4 rule 1, D8). Action is the revision of the required action of
-// the resume token; 0 if the token could not be read.
+// ResumeInput is the result of the customer's action (§4 rule 1, D8). Action is the revision of the action that the
+// resume token names; 0 if the token is unreadable.
 type ResumeInput struct {
 	Payment        domain.PaymentID
 	Action         uint64

@@ -12,8 +12,8 @@ import (
 	"payledger/eventstore"
 )
 
-// Notify stores a processor's unsolicited notification and applies it as far as possible now (D14). nil means that the
-// notification is durable, or was before. A notification about an unknown payment, or one that depends on another
+// Notify stores a processor's unsolicited notification and applies it as far as possible now (D14.5, D14.6). It returns
+// nil if the notification is durable. A notification about an unknown payment, or one that depends on another
 // operation's answer, stays pending.
 func (s *Service) Notify(ctx context.Context, requestID string, payload processor.SignedNotification) error {
 	if !domain.PaymentIDShaped(payload.Reference) {
@@ -27,7 +27,8 @@ func (s *Service) Notify(ctx context.Context, requestID string, payload processo
 	return s.receive(ctx, requestID, payload, false)
 }
 
-// receive stores a notification once and applies the pending notifications of its inbox. found: a sweep found it.
+// receive stores a notification once and applies the pending notifications of its inbox. found means that a sweep found
+// it.
 func (s *Service) receive(ctx context.Context, requestID string, payload processor.SignedNotification, found bool) error {
 	meta, err := s.Store.NewMeta("processor:"+string(payload.Processor), requestID)
 	if err != nil {
@@ -41,7 +42,7 @@ func (s *Service) receive(ctx context.Context, requestID string, payload process
 	}
 	tip, err := s.log.Inboxes.Execute(ctx, eventstore.InboxOwner, string(payload.Reference), meta,
 		func(state inbox.State) (inbox.Event, error) { return inbox.DecideReceive(state, event) })
-	ctx = context.WithoutCancel(ctx) // commit point: it is stored, and applied also if the processor hangs up
+	ctx = context.WithoutCancel(ctx) // commit point: it is stored, and is applied even if the processor disconnects
 	if noRoom(err) {
 		return s.applyUnstored(ctx, requestID, payload, meta.At, err)
 	}
@@ -109,8 +110,8 @@ func (s *Service) applyInbox(ctx context.Context, tip eventstore.Tip[inbox.State
 	return errors.Join(failed...)
 }
 
-// payloadsIn returns the pending notifications by the revision of their event: all of them, or only the newest, which
-// is at hand.
+// payloadsIn returns the pending notifications by the revision of their event: all of them, or, without reading the
+// log, only the notification of the newest event.
 func (s *Service) payloadsIn(ctx context.Context, tip eventstore.Tip[inbox.State], waiting []inbox.Notification, all bool) (map[uint64]stored, error) {
 	events := []*eventstore.Recorded{tip.Recorded}
 	if first := waiting[0].Revision; all && first != tip.Recorded.Revision {

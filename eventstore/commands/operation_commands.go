@@ -48,7 +48,8 @@ func (s *Service) Adjust(ctx context.Context, by Caller, id domain.PaymentID, c 
 	return after, err
 }
 
-// Cancel releases the authorized money (§3.1, D7). For a settled payment it returns a refusal, after the processor's.
+// Cancel releases the authorized money (§3.1, D7). For a SETTLED payment it returns an error after the processor
+// refused the void.
 func (s *Service) Cancel(ctx context.Context, by Caller, id domain.PaymentID, c payment.Cancel) (payment.State, error) {
 	before, after, err := s.runOperation(ctx, by, operation{
 		payment: id, kind: processor.Void, key: c.IdempotencyKey,
@@ -73,7 +74,7 @@ func (s *Service) Resume(ctx context.Context, by Caller, in ResumeInput) (paymen
 		if after, done, err := s.lookUpAction(ctx, by, in, deadline, false); err != nil || done {
 			return after, err
 		}
-		in.Outcome = processor.AuthenticationFailed // if it has expired
+		in.Outcome = processor.AuthenticationFailed // counts only if the action has expired
 	}
 	for {
 		_, after, err := s.runOperation(ctx, by, operation{
@@ -101,8 +102,8 @@ func (s *Service) Resume(ctx context.Context, by Caller, in ResumeInput) (paymen
 }
 
 // lookUpAction asks the processor for the result of the customer's action and records it. In production only the
-// processor knows the result (D12). done: the returned payment is the answer; its action has just ended, or is still
-// required. overdue: the action has expired, also if the clock was set back.
+// processor knows the result (D12). done reports that the returned payment is the answer: its action has just ended, or
+// is still required. overdue means that the action has expired even if the clock, set back, shows an earlier time.
 func (s *Service) lookUpAction(ctx context.Context, by Caller, in ResumeInput, deadline due.Time, overdue bool) (after payment.State, done bool, err error) {
 	tip, err := s.log.Payments.Load(ctx, by.Account, in.Payment, eventstore.Latest)
 	action := tip.State.RequiredAction()
@@ -125,7 +126,7 @@ func (s *Service) lookUpAction(ctx context.Context, by Caller, in ResumeInput, d
 	tip, err = s.recordAnswer(ctx, tip, op.Revision, *found.Answer)
 	switch {
 	case errors.Is(err, payment.ErrRunning):
-		return tip.State, false, nil // a void decides
+		return tip.State, false, nil // the open void decides
 	case err != nil:
 		return tip.State, false, err
 	}

@@ -13,7 +13,7 @@ import (
 	"payledger/eventstore/due"
 )
 
-// operation is a later operation on a payment.
+// operation is a caller's request for an operation on an existing payment.
 type operation struct {
 	payment  domain.PaymentID
 	kind     processor.Kind
@@ -49,7 +49,8 @@ func (s *Service) runOperation(ctx context.Context, by Caller, o operation) (bef
 }
 
 // appendRequest loads the payment, decides, claims the idempotency key and appends the request. before is the state on
-// which it decided. A refused request does not use its key (D9). A key of another payment is refused first (D3).
+// which it decided. A refused request does not use its key (D9). If the payment exists, the error of a key of another
+// payment comes first (D3).
 func (s *Service) appendRequest(ctx context.Context, by Caller, o operation) (tip eventstore.Tip[payment.State], before payment.State, err error) {
 	meta, err := s.request(by)
 	if err != nil {
@@ -66,8 +67,8 @@ func (s *Service) appendRequest(ctx context.Context, by Caller, o operation) (ti
 		if err != nil {
 			return nil, err
 		}
-		// Commit point: the claim and the request are the first records. From here on the work no longer belongs to the
-		// caller. It continues when the caller is gone, and Recover continues it after a crash.
+		// Commit point: the claim and the request are the first records. From here on the work continues even if the
+		// caller disconnects. After a crash Recover continues a recorded request.
 		return event, s.claimKey(recording, by, o)
 	})
 	if errors.Is(err, eventstore.ErrTooLarge) {
@@ -105,8 +106,8 @@ func refusal(tip eventstore.Tip[payment.State]) error {
 // lookAgain is the interval at which the log is read while an operation of another node runs.
 const lookAgain = 50 * time.Millisecond
 
-// waitForRunning returns when an operation of the payment may have progressed. After the deadline it returns a refusal
-// (D7).
+// waitForRunning returns nil when the running operation may have ended. After the deadline it returns
+// ConcurrentModification (D7).
 func (s *Service) waitForRunning(ctx context.Context, state payment.State, deadline due.Time) error {
 	var left <-chan struct{}
 	for _, op := range state.Operations {

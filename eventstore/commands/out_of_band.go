@@ -10,7 +10,7 @@ import (
 	"payledger/eventstore"
 )
 
-// recordOutOfBand looks for the reason of a refusal (§6.3, D14): it lists the processor's operations for the payment
+// recordOutOfBand looks for the reason of a refusal (§6.3, D14.14): it lists the processor's operations for the payment
 // and records those that this service did not request, in the processor's order. They are recorded before the refusal.
 // After a crash in between the operation has no outcome, so its recovery repeats the look-up.
 func (s *Service) recordOutOfBand(ctx context.Context, tip eventstore.Tip[payment.State], revision uint64, answer processor.Answer) (eventstore.Tip[payment.State], error) {
@@ -22,7 +22,7 @@ func (s *Service) recordOutOfBand(ctx context.Context, tip eventstore.Tip[paymen
 	defer cancel()
 	defer context.AfterFunc(s.ctx, cancel)() // Close
 	records, err := s.Processors.ByReference(asking, op.Target.Processor, tip.State.ID)
-	if errors.Is(err, processor.ErrUnreadable) { // a repeat returns the same; record the refusal alone
+	if errors.Is(err, processor.ErrUnreadable) { // a repeated look-up would return the same
 		s.Logger.Warn().Err(err).Str("payment", string(tip.State.ID)).Msg("some of the processor's operations for the payment cannot be read")
 	} else if err != nil {
 		return tip, err

@@ -13,7 +13,7 @@ import (
 	"payledger/eventstore/secrets"
 )
 
-// CreatePayment creates a payment and waits for its authorization, at most until the payment timeout (D5, D8). A
+// CreatePayment creates a payment and waits for its authorization, at most until the payment timeout (D5.6, D8). A
 // refusal by the processor is an outcome of the payment, not an error.
 func (s *Service) CreatePayment(ctx context.Context, by Caller, in PaymentInput) (payment.State, error) {
 	deadline := s.fromNow()
@@ -39,7 +39,7 @@ func (s *Service) make(ctx context.Context, by Caller, c *creation) (eventstore.
 	none := eventstore.Tip[payment.State]{}
 	command, err := s.assemble(ctx, by, c)
 	if err == nil {
-		ctx = context.WithoutCancel(ctx) // commit point: the work no longer belongs to the caller
+		ctx = context.WithoutCancel(ctx) // commit point: the work continues even if the caller disconnects
 		err = s.claimCheckout(ctx, by, c)
 	}
 	if err == nil {
@@ -66,12 +66,11 @@ func (s *Service) make(ctx context.Context, by Caller, c *creation) (eventstore.
 	return tip, s.ofOwner(ctx, by.Account, err)
 }
 
-// sessionKey keeps the idempotency keys of a checkout's browser apart by session (D12). A merchant's key has no space
-// (D9).
+// sessionKey returns the key that stands for a browser's idempotency key, which is valid in its session only (D12). It
+// has spaces, so it equals no merchant's key (D9).
 func sessionKey(id domain.SessionID, key string) string { return "checkout " + string(id) + " " + key }
 
-// keyFirst returns the refusal of a used key in place of another refusal (D3): the first request may have used up the
-// token. An unused key is checked only by the payment's first append.
+// keyFirst returns the error of a used key, else refusal (D3): the first request with the key may have used the token.
 func (s *Service) keyFirst(ctx context.Context, account domain.AccountID, in PaymentInput, refusal error) error {
 	if in.IdempotencyKey == "" {
 		return refusal
@@ -89,7 +88,7 @@ func (s *Service) usedKey(ctx context.Context, found payment.State, in PaymentIn
 	return s.ofOwner(ctx, found.Account, err)
 }
 
-// assemble combines request, session and instrument (D5), and refuses before anything is recorded.
+// assemble combines request, session and instrument (D5.1), and refuses before anything is recorded.
 func (s *Service) assemble(ctx context.Context, by Caller, in *creation) (payment.Create, error) {
 	var none payment.Create
 	inst, from, err := s.payWith(ctx, by.Account, in)
@@ -141,7 +140,7 @@ func route(merchant account.State, c payment.Create) []payment.Target {
 	return targets
 }
 
-// method merges the request's payment method options over the session's (D5).
+// method merges the request's payment method options over the session's (D5.1).
 func method(c *creation, inst instrument.State, from session.Method) payment.Method {
 	in := c.Method
 	m := payment.Method{
@@ -160,7 +159,7 @@ func method(c *creation, inst instrument.State, from session.Method) payment.Met
 	return m
 }
 
-// preferences merges the request's preferences over the session's (D5, D21); nil for none.
+// preferences merges the request's preferences over the session's (D5.1, D21); nil for none.
 func preferences(in, from domain.Preferences) *domain.Preferences {
 	from = laidOver(in, from)
 	if from.AllowedNetworks == nil && from.Options == "" {

@@ -10,8 +10,8 @@ import (
 const maxPendingInboxes = 10_000
 
 // pendingInboxes are the payments whose inboxes have pending notifications, as far as this process knows. A new event
-// of such a payment applies its inbox again. The oldest half is forgotten first: a payment that its notification
-// preceded appears soon, or never.
+// of such a payment applies its inbox again. If there are too many, the oldest half is forgotten: the payment of an
+// early notification appears soon, or never.
 type pendingInboxes struct {
 	mu         sync.Mutex
 	young, old map[domain.PaymentID]bool

@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// Place is a caller's slot among the requests that are served concurrently, where their number is limited (D1). A
-// caller that waits leaves its slot to others.
+// Place is a caller's slot in the limit of concurrent requests (D1). A caller leaves its slot while it waits.
 type Place interface {
 	// Leave gives the slot up. A repeated call does nothing.
 	Leave()
@@ -21,7 +20,7 @@ func WithPlace(ctx context.Context, p Place) context.Context {
 	return context.WithValue(ctx, placeKey{}, p)
 }
 
-// aside leaves the caller's slot, if there is one, until back is called.
+// aside leaves the caller's slot, if there is one. back waits for a slot again.
 func aside(ctx context.Context) (back func()) {
 	p, ok := ctx.Value(placeKey{}).(Place)
 	if !ok {
@@ -31,12 +30,12 @@ func aside(ctx context.Context) (back func()) {
 	return func() { p.Return(ctx) }
 }
 
-// promptly is how long callers keep their slots while they wait for a processor. Calls that a processor answers
-// promptly are limited in number, too.
+// promptly is how long a caller keeps its slot while it waits for a processor. So the limit also counts calls that a
+// processor answers within that time.
 const promptly = 100 * time.Millisecond
 
-// asideLater leaves the caller's slot, if there is one, unless stop is called promptly. The caller does not return to
-// it: only the response is left to write.
+// asideLater leaves the caller's slot, if there is one, after the time promptly, unless stop is called before. The
+// caller takes no slot again: it only writes its response.
 func asideLater(ctx context.Context) (stop func() bool) {
 	p, ok := ctx.Value(placeKey{}).(Place)
 	if !ok {

@@ -15,7 +15,7 @@ import (
 // askTimeout limits a call to a processor for which no caller waits.
 const askTimeout = 20 * time.Second
 
-// patience returns the time limit of one call: as long as callers wait, else askTimeout.
+// patience returns the time limit of one call: the time to the deadline while callers wait, else askTimeout.
 func (s *Service) patience(f *inFlight) time.Duration {
 	if left := f.deadline.Left(s.Store.Now()); left > 0 && s.inFlight.awaits(f) {
 		return left
@@ -23,8 +23,8 @@ func (s *Service) patience(f *inFlight) time.Duration {
 	return askTimeout
 }
 
-// callProcessor sends the operation, or asks for its outcome. An operation that the processor never received is sent
-// again while callers can wait, and fenced later (D8). false: the outcome is not known; ask again later.
+// callProcessor sends the operation, or looks up its outcome. An operation that the processor never received is sent
+// again within the payment timeout, and fenced later (D8). callProcessor returns false if the outcome is still unknown.
 func (s *Service) callProcessor(ctx context.Context, f *inFlight, send bool) (processor.Answer, bool) {
 	op, _ := f.tip.State.Operation(f.revision)
 	name := op.Target.Processor
@@ -59,8 +59,7 @@ func notSent(now time.Time) processor.Answer {
 	}
 }
 
-// send gives the operation to the processor. An authorization whose card is destroyed cannot be sent; its key is
-// fenced.
+// send sends the operation to the processor. If the card of an authorization is destroyed, send fences the key instead.
 func (s *Service) send(ctx context.Context, f *inFlight) (processor.Answer, bool) {
 	op, err := s.operation(ctx, f)
 	if errors.Is(err, secrets.ErrGone) {
@@ -98,7 +97,7 @@ func (s *Service) operation(ctx context.Context, f *inFlight) (processor.Operati
 	return op, err
 }
 
-// unpayable ends a vaulted token that has no card.
+// unpayable ends a vaulted token that has no card (D5.14).
 func (s *Service) unpayable(ctx context.Context, p payment.State) {
 	if !p.Method.Vaulted {
 		return
@@ -116,8 +115,8 @@ func (s *Service) unanswered(f *inFlight, err error) {
 	s.Logger.Debug().Err(err).Str("operation", string(f.key)).Int("asked", f.asked).Msg("no answer from the processor yet")
 }
 
-// record appends the outcome. ended: no more questions are needed. unknown: the answer was not understood; treat it as
-// no answer. If the store fails, the next question repeats the answer.
+// record appends the outcome. ended reports that the operation has its outcome. unknown reports that the answer has no
+// meaning for the operation and counts as no answer. If the store fails, the next question gets the same answer.
 func (s *Service) record(ctx context.Context, f *inFlight, answer processor.Answer) (ended, unknown bool) {
 	before, _ := f.tip.State.Operation(f.revision)
 	if answer.State == processor.Pending && before.State == payment.StatePending {
@@ -135,7 +134,7 @@ func (s *Service) record(ctx context.Context, f *inFlight, answer processor.Answ
 		s.Logger.Warn().Err(err).Str("operation", string(f.key)).Msg("outcome not recorded; asking again")
 		return false, false
 	}
-	if why := f.tip.State.Contradiction(f.revision, answer); why != "" { // of what somebody recorded meanwhile
+	if why := f.tip.State.Contradiction(f.revision, answer); why != "" { // another outcome may have been recorded meanwhile
 		s.Logger.Warn().Str("operation", string(f.key)).Str("reason", why).Msg("the processor's answer contradicts its earlier answer")
 	}
 	op, _ := f.tip.State.Operation(f.revision)
@@ -149,8 +148,8 @@ func (s *Service) record(ctx context.Context, f *inFlight, answer processor.Answ
 	return false, false
 }
 
-// recordAnswer records a processor's answer. Before a refusal it records what the processor did out of band. An
-// operation that already has its outcome is no error: the returned tip shows the outcome.
+// recordAnswer records a processor's answer. Before a refusal it records out-of-band operations. If the operation
+// already has its outcome, recordAnswer returns the newest tip and no error.
 func (s *Service) recordAnswer(ctx context.Context, tip eventstore.Tip[payment.State], revision uint64, answer processor.Answer) (eventstore.Tip[payment.State], error) {
 	tip, err := s.recordOutOfBand(ctx, tip, revision, answer)
 	if err != nil {
@@ -159,7 +158,7 @@ func (s *Service) recordAnswer(ctx context.Context, tip eventstore.Tip[payment.S
 	return s.appendAnswer(ctx, tip, revision, answer)
 }
 
-// appendAnswer appends the answer alone.
+// appendAnswer is recordAnswer without the look-up of out-of-band operations.
 func (s *Service) appendAnswer(ctx context.Context, tip eventstore.Tip[payment.State], revision uint64, answer processor.Answer) (eventstore.Tip[payment.State], error) {
 	pending := tip.State.Status() == payment.StatusPending
 	next, err := s.append(ctx, tip, revision, func(meta eventstore.Meta, state payment.State) (payment.Event, error) {

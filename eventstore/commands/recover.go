@@ -50,17 +50,18 @@ func (s *Service) Recover(ctx context.Context, account domain.AccountID, id doma
 	}
 }
 
-// abandonedBy reports whether the customer did not complete an action in time (D7). overdue: the action has expired,
-// also if the clock was set back.
+// abandonedBy reports whether the customer did not complete an action in time (D7). overdue means that the action has
+// expired even if the clock, set back, shows an earlier time.
 func (s *Service) abandonedBy(p payment.State, overdue bool) bool {
 	return overdue && p.RequiredAction() != nil || process.Abandoned(p, s.Store.Now())
 }
 
-// expire schedules the end of an action that was required at a time ahead of the clock: the clock was set back.
+// expire schedules the expiry of an action that was required at a time ahead of the clock, because the clock was set
+// back.
 func (s *Service) expire(p payment.State, action *payment.RequiredAction) {
 	now := s.Store.Now()
 	if !action.RequiredAt.After(now) {
-		return // package pending comes to it
+		return // package pending finds its expiry
 	}
 	e := questionAbout(p, action.Revision)
 	e.overdue, e.next = true, time.Now().Add(due.Left(now, action.RequiredAt, action.ExpiresAt))
@@ -77,7 +78,7 @@ func (s *Service) leftover(ctx context.Context, account domain.AccountID, id dom
 }
 
 // abandon completes an expired action as failed (D7). It asks the processor first: the customer may have passed the
-// check and closed the tab (D8). overdue: the action has expired, also if the clock was set back.
+// check and closed the tab (D8). overdue is as in abandonedBy.
 func (s *Service) abandon(ctx context.Context, tip eventstore.Tip[payment.State], overdue bool) error {
 	by := Caller{Account: tip.State.Account, Actor: "process:expiry", RequestID: tip.Recorded.CorrelationID}
 	action := tip.State.RequiredAction()

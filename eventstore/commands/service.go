@@ -15,7 +15,7 @@ import (
 	"payledger/eventstore/secrets"
 )
 
-// Config is what a Service needs.
+// Config has the dependencies and limits of a Service.
 type Config struct {
 	Store      *eventstore.Store
 	Vault      *secrets.Store

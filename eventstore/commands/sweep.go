@@ -55,7 +55,7 @@ type sweep struct {
 // saw advances the cursor to at, the time of a dispute event.
 func (w *sweep) saw(at, now time.Time) {
 	if at.After(now.Add(sweepAhead)) {
-		return // it tells nothing about the rest
+		return // a time in the future does not count
 	}
 	if at.After(now) {
 		at = now
@@ -88,7 +88,7 @@ func (s *Service) SweepDisputes(ctx context.Context) error {
 }
 
 // SweepDisputesAt asks one processor for its dispute notifications since the last sweep, and applies those that never
-// arrived (D14).
+// arrived (D14.12).
 func (s *Service) SweepDisputesAt(ctx context.Context, name processor.Name) error {
 	if s.Disputes == nil {
 		return nil

@@ -16,8 +16,8 @@ import (
 // maxWaiting is the number of callers that may wait to change one payment.
 const maxWaiting = 128
 
-// turns let the callers that change one payment proceed one after the other, in the order of their arrival (D7). Only
-// payments with such a caller are in memory.
+// turns serialize the callers that change one payment, in the order of their arrival (D7). Only payments with such a
+// caller are in memory.
 type turns struct {
 	mu sync.Mutex
 	by map[eventstore.Key]*turn
@@ -32,7 +32,7 @@ type turn struct {
 
 func newTurns() *turns { return &turns{by: map[eventstore.Key]*turn{}} }
 
-// take takes the turn of a payment that no other caller changes. It returns false otherwise.
+// take takes the turn of a payment; false if another caller has it.
 func (t *turns) take(key eventstore.Key) (*turn, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -44,8 +44,8 @@ func (t *turns) take(key eventstore.Key) (*turn, bool) {
 	return held, true
 }
 
-// join takes the turn, or a place in its queue; then next is closed when the caller has the turn. It returns false if
-// the queue is full.
+// join takes the turn, or a place in its queue. next is closed when the queue gives the turn to the caller; nil if the
+// caller has the turn already. It returns false if the queue is full.
 func (t *turns) join(key eventstore.Key) (held *turn, next chan struct{}, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -91,9 +91,9 @@ func (u *turn) leave(next chan struct{}) {
 	u.on()
 }
 
-// turn waits for the caller's turn to change the payment, at most until the deadline. A call that would be refused is
-// refused without waiting. A cancel that only records an intent needs no turn: it must not wait for the authorization
-// (D7).
+// turn waits for the caller's turn to change the payment, at most until the deadline. A request that is refused for
+// another reason than ErrRunning does not wait. A cancel that only records an intent needs no turn: it must not wait
+// for the authorization (D7).
 func (s *Service) turn(ctx context.Context, by Caller, o operation) (pass func(), state payment.State, err error) {
 	key := s.log.Payments.Key(by.Account, o.payment)
 	if held, ok := s.turns.take(key); ok {

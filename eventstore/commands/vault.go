@@ -12,14 +12,14 @@ import (
 	"payledger/eventstore/secrets"
 )
 
-// VaultInput requests that a token is kept for a customer (D5).
+// VaultInput is a request to vault a token for a customer (D5.10).
 type VaultInput struct {
 	Token      domain.Token
 	CustomerID string
 	Verify     bool // ask a processor about the card first
 }
 
-// VaultInstrument vaults a token for its customer. If it is vaulted already, it returns the vaulted instrument (D5).
+// VaultInstrument vaults a token for its customer. If it is vaulted already, it returns the vaulted instrument (D5.10).
 func (s *Service) VaultInstrument(ctx context.Context, by Caller, in VaultInput) (instrument.State, error) {
 	tip, err := s.log.Instruments.Load(ctx, by.Account, in.Token, eventstore.Latest)
 	if err != nil {
@@ -40,7 +40,7 @@ func (s *Service) VaultInstrument(ctx context.Context, by Caller, in VaultInput)
 }
 
 // vault records the vaulting and then copies the card. After a crash in between, the janitor finds that the card is
-// needed and copies it (CardNeeded). began is when the token was still valid.
+// needed and copies it (CardNeeded). At began the token was still valid.
 func (s *Service) vault(ctx context.Context, by Caller, inst instrument.State, began time.Time, command instrument.Vault) (instrument.State, error) {
 	if _, err := s.Vault.Card(ctx, cardRef(inst), began); err != nil {
 		return inst, domain.Unavailable(err) // no card to keep
@@ -113,8 +113,8 @@ func (s *Service) lose(ctx context.Context, inst instrument.State) error {
 // errLost refuses a vaulted token that has no card.
 var errLost = domain.Refuse(domain.KindInvalid, domain.ReasonInstrumentToken, "The payment method token is expired.")
 
-// vaultOrDestroyCard vaults the card of a paid payment where that was agreed (D5), and destroys the card as it was
-// entered. The janitor repeats what fails here.
+// vaultOrDestroyCard vaults the card of a paid payment where that was agreed (D5.5), and destroys the card as it was
+// entered (D5.13). The janitor repeats what fails here.
 func (s *Service) vaultOrDestroyCard(ctx context.Context, p payment.State) {
 	if p.Vaults() && !p.Method.Vaulted {
 		if err := s.vaultPaid(ctx, p); err != nil {
@@ -138,13 +138,14 @@ func (s *Service) vaultPaid(ctx context.Context, p payment.State) error {
 	return err
 }
 
-// slowest is how much longer than its customer's action a payment's outcome may take before its card is given up.
+// slowest limits, beside the time for the customer's action, how long a card is kept for a payment without an outcome
+// (D5.13).
 const slowest = 48 * time.Hour
 
-// CardNeeded returns until when the card behind a token is needed as it was entered. An unused token needs its card
-// until it expires; a token that pays, until the outcome is known, with a limit. Before CardNeeded returns that a card
-// is not needed, it completes a vaulting that a crash interrupted (D5). On a lagging log the answer errs towards
-// needed.
+// CardNeeded returns the time until which a token's card is needed as it was entered (D5.13). An unused token needs its
+// card until it expires; a token that pays, until the outcome is known, with a limit. Before CardNeeded returns that a
+// card is not needed, it completes a vaulting that a crash interrupted (D5.5). On a lagging log it may return a later
+// time.
 func (s *Service) CardNeeded(ctx context.Context, account domain.AccountID, token domain.Token, expires time.Time) (time.Time, error) {
 	none := time.Time{}
 	tip, err := s.log.Instruments.Load(ctx, account, token, eventstore.AllowStale)
@@ -188,8 +189,8 @@ func (s *Service) lastUse(expires, began time.Time) time.Time {
 	return last
 }
 
-// unkept returns until when a card is needed that could not be vaulted now. A card that is gone, or whose token cannot
-// be vaulted, is not needed.
+// unkept returns the time until which a card that could not be vaulted now is needed. A card that is gone, or whose
+// token cannot be vaulted, is not needed.
 func (s *Service) unkept(inst instrument.State, until time.Time, err error) time.Time {
 	s.Logger.Warn().Err(err).Str("analyticsId", inst.AnalyticsID).Msg("card not vaulted yet; trying again")
 	switch domain.ReasonOf(err) {
@@ -202,7 +203,7 @@ func (s *Service) unkept(inst instrument.State, until time.Time, err error) time
 	return until
 }
 
-// DeleteInstrument deletes a token from the vault, with its card (D5).
+// DeleteInstrument deletes a token from the vault, with its card (D5.13).
 func (s *Service) DeleteInstrument(ctx context.Context, by Caller, token domain.Token) (instrument.State, error) {
 	after, err := s.changeInstrument(ctx, by, token, instrument.DecideDelete)
 	if err != nil {
@@ -215,7 +216,7 @@ func (s *Service) DeleteInstrument(ctx context.Context, by Caller, token domain.
 	return after, nil
 }
 
-// MakeDefault makes a token its customer's default (D5).
+// MakeDefault makes a token its customer's default (D5.12).
 func (s *Service) MakeDefault(ctx context.Context, by Caller, token domain.Token) (instrument.State, error) {
 	return s.changeInstrument(ctx, by, token, instrument.DecideMakeDefault)
 }

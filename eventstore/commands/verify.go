@@ -19,9 +19,9 @@ import (
 // verifyCurrency is the verification currency of a session without a currency.
 const verifyCurrency = "EUR"
 
-// verify asks the processors of the route, one after the other, whether the card is valid: an authorization of zero. It
-// returns the revision of the approved request. An unknown outcome is requested by the request's key, here until the
-// payment timeout and then by the next call.
+// verify requests an authorization of zero from the processors of the route, one after the other (D5.11). It returns
+// the revision of the approved request. It looks an unknown outcome up by the request's key until the payment timeout;
+// the next call continues.
 func (s *Service) verify(ctx context.Context, by Caller, inst instrument.State, customer string) (uint64, error) {
 	targets, err := s.verifiers(ctx, by.Account, inst)
 	if err != nil {

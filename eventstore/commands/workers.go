@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// workers run jobs on goroutines that are kept for the next job: a new goroutine grows its stack, copying it
-// again and again, for every exchange with a processor (measured: 2 to 3 % of a create).
+// workers run jobs on goroutines that are kept for the next job. A new goroutine would grow and copy its stack for
+// every call to a processor (measured: 2 to 3 % of a create).
 type workers struct {
 	running sync.WaitGroup // goroutines
-	jobs    chan func()    // taken by an idle goroutine, or by nobody
+	jobs    chan func()    // unbuffered: only an idle goroutine receives
 	stop    <-chan struct{}
 
 	mu    sync.RWMutex
@@ -21,7 +21,7 @@ const workerIdle = time.Second
 
 func newWorkers(stop <-chan struct{}) *workers { return &workers{jobs: make(chan func()), stop: stop} }
 
-// do runs a job beside the caller; it never waits. After wait has begun, the caller itself runs the job, which finds
+// do starts a job on a goroutine and does not wait for it. After wait has begun, do runs the job itself; the job finds
 // that the process stops.
 func (w *workers) do(job func()) {
 	if !w.start(job) {

@@ -24,7 +24,7 @@ type currentAttempt struct {
 	PaymentMethodToken domain.Token     `json:"paymentMethodToken"`
 }
 
-// StartAttempt serves POST /payment-attempts, from the customer's browser. 202: the merchant decides later.
+// StartAttempt serves POST /payment-attempts, from the customer's browser. It answers 202: the merchant decides later.
 func (h *Handlers) StartAttempt(c *request.Call, body attemptRequest) (any, error) {
 	made, err := h.Commands.StartAttempt(c.Ctx, c.Caller(), commands.AttemptInput{
 		Session: c.Session, Token: body.PaymentMethodToken, Shown: body.price(),
@@ -37,10 +37,10 @@ type browserAttempt struct {
 	ID             domain.AttemptID `json:"id"`
 	ApprovalStatus attempt.Status   `json:"approvalStatus"`
 	PaymentID      domain.PaymentID `json:"paymentId,omitempty"`     // once the payment can be read
-	AmountChanged  bool             `json:"amountChanged,omitempty"` // the session's price is not the one that the customer saw
+	AmountChanged  bool             `json:"amountChanged,omitempty"` // the session's price differs from the price that the customer saw
 }
 
-// GetAttempt serves GET /payment-attempts/{id}. An attempt of another session is as unknown as one that does not exist.
+// GetAttempt serves GET /payment-attempts/{id}. An attempt of another session has the error of an unknown attempt.
 func (h *Handlers) GetAttempt(c *request.Call) (any, error) {
 	found, err := h.Commands.Attempt(c.Ctx, c.Merchant.ID, attemptID(c))
 	if err == nil && found.Session != c.Session {

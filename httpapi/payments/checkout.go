@@ -80,7 +80,7 @@ func (p shownPrice) price() *domain.Price {
 	return &domain.Price{Amount: *p.Amount, Currency: p.CurrencyCode}
 }
 
-// PayInCheckout serves POST /checkout/payments. All but the token comes from the session.
+// PayInCheckout serves POST /checkout/payments. The session supplies every field of the payment except the token.
 func (h *Handlers) PayInCheckout(c *request.Call, body checkoutPaymentRequest) (any, error) {
 	key, err := request.IdempotencyKey(c.Header)
 	if err != nil {
@@ -97,8 +97,8 @@ func (h *Handlers) GetCheckoutPayment(c *request.Call) (any, error) {
 	return h.answerCheckout(h.paymentOfSession(c))
 }
 
-// ResumeInCheckout serves POST /checkout/payments/{id}/resume. A payment that is not finished in time is refused with
-// NoActionsToHandle, which is 202 (D8).
+// ResumeInCheckout serves POST /checkout/payments/{id}/resume. If the payment is not finished within the payment timeout, the
+// answer is 202 with the error NoActionsToHandle (D8).
 func (h *Handlers) ResumeInCheckout(c *request.Call, body resumeRequest) (any, error) {
 	if _, err := h.paymentOfSession(c); err != nil {
 		return nil, err
@@ -109,7 +109,7 @@ func (h *Handlers) ResumeInCheckout(c *request.Call, body resumeRequest) (any, e
 	}))
 }
 
-// paymentOfSession reads the payment of the path. A payment of another session is as unknown as one that does not exist.
+// paymentOfSession reads the payment of the path. A payment of another session has the error of an unknown payment.
 func (h *Handlers) paymentOfSession(c *request.Call) (payment.State, error) {
 	found, err := h.Reader.Payment(c.Ctx, c.Merchant.ID, paymentID(c))
 	if err == nil && found.Session != c.Session {

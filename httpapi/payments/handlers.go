@@ -18,15 +18,15 @@ import (
 	"payledger/projections/history"
 )
 
-// Commands are the commands of these calls; every method records, or refuses with a domain.Error.
+// Commands executes the commands of these calls. A method returns a domain.Error for a command that it refuses.
 type Commands interface {
 	CreateSession(ctx context.Context, by commands.Caller, id domain.SessionID, in commands.SessionInput) (session.State, error)
-	// Session reads a client session; unknown and expired ones are refused.
+	// Session returns a client session; an error if the session is unknown or has expired.
 	Session(ctx context.Context, account domain.AccountID, id domain.SessionID) (session.State, error)
-	// ChangeSession changes a client session; change returns the changed input, and may be called again.
+	// ChangeSession records the fields that change returns. It calls change again after a concurrent change.
 	ChangeSession(ctx context.Context, by commands.Caller, id domain.SessionID, change commands.SessionChange) (session.State, error)
 	Tokenize(ctx context.Context, by commands.Caller, in commands.TokenizeInput) (instrument.State, error)
-	// VaultInstrument keeps a token for a customer; a card that is not verified is refused (D5.11).
+	// VaultInstrument vaults a token for a customer; an error if the card fails a requested verification (D5.11).
 	VaultInstrument(ctx context.Context, by commands.Caller, in commands.VaultInput) (instrument.State, error)
 	DeleteInstrument(ctx context.Context, by commands.Caller, token domain.Token) (instrument.State, error)
 	MakeDefault(ctx context.Context, by commands.Caller, token domain.Token) (instrument.State, error)
@@ -38,31 +38,32 @@ type Commands interface {
 	Capture(ctx context.Context, by commands.Caller, id domain.PaymentID, c payment.Capture) (payment.State, error)
 	Refund(ctx context.Context, by commands.Caller, id domain.PaymentID, c payment.Refund) (payment.State, error)
 	Adjust(ctx context.Context, by commands.Caller, id domain.PaymentID, c payment.Adjust) (payment.State, error)
-	// StartAttempt makes the attempt that a MANUAL session waits for (D12).
+	// StartAttempt creates a payment attempt in a MANUAL session (D12).
 	StartAttempt(ctx context.Context, by commands.Caller, in commands.AttemptInput) (attempt.State, error)
 	Attempt(ctx context.Context, account domain.AccountID, id domain.AttemptID) (attempt.State, error)
 	AmountChanged(ctx context.Context, a attempt.State) (bool, error)
-	// ApproveAttempt also makes the payment, and waits for its authorization (D5.15).
+	// ApproveAttempt also creates the payment and waits for its authorization (D5.15).
 	ApproveAttempt(ctx context.Context, by commands.Caller, id domain.AttemptID) (attempt.State, error)
 	AbortAttempt(ctx context.Context, by commands.Caller, in commands.AbortInput) (attempt.State, error)
 }
 
-// Reader reads what these calls show.
+// Reader reads the data of the answers.
 type Reader interface {
-	// Payment returns the newest state of an account's payment; PaymentError when the account has no such payment.
+	// Payment returns the newest state of an account's payment; PaymentError if the account has no such payment.
 	Payment(ctx context.Context, account domain.AccountID, id domain.PaymentID) (payment.State, error)
 	// Settings returns the newest settings of an account.
 	Settings(ctx context.Context, id domain.AccountID) (account.Settings, error)
-	// ListPayments reads a page of an account's payments, at most limit, from a place on; nil is the newest end.
+	// ListPayments returns a page of at most limit payments of an account at from; nil means the newest payments.
 	ListPayments(ctx context.Context, account domain.AccountID, f projections.PaymentFilter, from *projections.Place, limit int) (projections.PaymentPage, error)
-	// Instruments lists a customer's vaulted instruments and names the default one, "" for none.
+	// Instruments returns a customer's vaulted instruments and the token of the default instrument; "" if there is none.
 	Instruments(ctx context.Context, account domain.AccountID, customer string) ([]instrument.State, domain.Token, error)
 	// Personal opens sealed personal data; erased data opens as empty.
 	Personal(ctx context.Context, sealed *domain.Sealed) (domain.Personal, error)
 }
 
 // History replays one payment and passes its entries to hand as it reads them. next is the revision after which more entries
-// follow, 0 when none do. A revision or time that the payment does not have is history.ErrNotThere, before the first entry.
+// follow; 0 if there are none. Payment returns history.ErrNotThere, before the first entry, for a revision or time that the
+// payment does not have.
 type History interface {
 	Payment(ctx context.Context, account domain.AccountID, id domain.PaymentID, part history.Part, hand func(history.Entry) error) (next uint64, err error)
 }
@@ -78,7 +79,7 @@ type Handlers struct {
 	Random      io.Reader // for access tokens
 }
 
-// Rules are the rules of requests that openapi.yaml cannot express, by operation.
+// Rules returns, by operation, the rules of requests that openapi.yaml cannot express.
 func (h *Handlers) Rules() map[string]request.Rule {
 	return map[string]request.Rule{
 		"createClientSession": h.sessionRules, "changeClientSession": h.sessionRules,

@@ -15,10 +15,10 @@ type instrumentRequest struct {
 	PaymentFlow       string         `json:"paymentFlow"`
 }
 
-// flowVault is the paymentFlow that also vaults the card (D5.10).
+// flowVault is the paymentFlow that also vaults the card (D5.5).
 const flowVault = "VAULT"
 
-// newInstrument is a new token (D12); the card stands in it under two names.
+// newInstrument is a new token (D12). It has the card's data under two names.
 type newInstrument struct {
 	Token                      domain.Token             `json:"token"`
 	TokenType                  string                   `json:"tokenType"`
@@ -31,7 +31,8 @@ type newInstrument struct {
 	ThreeDSecureAuthentication paymentjson.ThreeDSecure `json:"threeDSecureAuthentication"`
 }
 
-// threeDSNotPerformed: tokenization asks no issuer (enums: threeDSecureResponseCode).
+// threeDSNotPerformed is the result of 3-D Secure for a new token: tokenization sends nothing to the issuer (enums:
+// threeDSecureResponseCode).
 const threeDSNotPerformed = "NOT_PERFORMED"
 
 // CreateInstrument serves POST /payment-instruments, from the customer's browser.
@@ -48,7 +49,7 @@ func (h *Handlers) CreateInstrument(c *request.Call, body instrumentRequest) (an
 	}, err
 }
 
-// vaulted is a payment instrument that is kept for a customer (D5); the card stands in it under two names.
+// vaulted is a payment instrument that is vaulted for a customer (D5). It has the card's data under two names.
 type vaulted struct {
 	Token                 domain.Token         `json:"token"`
 	TokenType             string               `json:"tokenType"`
@@ -114,7 +115,7 @@ func (h *Handlers) DeleteInstrument(c *request.Call) (any, error) {
 
 func token(c *request.Call) domain.Token { return domain.Token(c.Vars["token"]) }
 
-// answerVaulted returns a changed instrument, or err. The customer's other instruments decide which one is the default.
+// answerVaulted returns a changed instrument, or err. The default depends on the customer's other instruments.
 func (h *Handlers) answerVaulted(c *request.Call, s instrument.State, err error) (any, error) {
 	if err != nil {
 		return nil, err

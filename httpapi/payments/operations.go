@@ -9,7 +9,7 @@ import (
 
 // captureRequest is the body of POST /payments/{id}/capture (D10).
 type captureRequest struct {
-	Amount   *domain.Amount  `json:"amount"` // absent: all that is left
+	Amount   *domain.Amount  `json:"amount"` // absent: the capturable amount
 	Final    *bool           `json:"final"`  // absent: true
 	Metadata domain.Metadata `json:"metadata"`
 	Order    *domain.Order   `json:"order"`
@@ -31,7 +31,7 @@ func (h *Handlers) CapturePayment(c *request.Call, body captureRequest) (any, er
 
 // refundRequest is the body of POST /payments/{id}/refund (D10).
 type refundRequest struct {
-	Amount             *domain.Amount  `json:"amount"` // absent: all that is left
+	Amount             *domain.Amount  `json:"amount"` // absent: the refundable amount
 	OrderID            string          `json:"orderId"`
 	Reason             string          `json:"reason"`
 	TransactionEventID string          `json:"transactionEventId"`
@@ -88,7 +88,8 @@ func (h *Handlers) AdjustPayment(c *request.Call, body adjustRequest) (any, erro
 	return h.answer(c, after, unknownEntity(err), body.events())
 }
 
-// unknownEntity is the error of an adjustment for an unknown payment: only adjustments answer it with 404 (D3).
+// unknownEntity replaces the error of an unknown payment with EntityNotFound: only adjustments answer 404 (D3). It returns any
+// other error unchanged.
 func unknownEntity(err error) error {
 	if err == nil || domain.ReasonOf(err) != domain.ReasonPayment {
 		return err
@@ -102,8 +103,8 @@ type resumeRequest struct {
 	expansion
 }
 
-// ResumePayment serves POST /payments/{id}/resume. A payment that is not finished in time is refused with NoActionsToHandle, which
-// is 202 (D8).
+// ResumePayment serves POST /payments/{id}/resume. If the payment is not finished within the payment timeout, the answer is 202
+// with the error NoActionsToHandle (D8).
 func (h *Handlers) ResumePayment(c *request.Call, body resumeRequest) (any, error) {
 	key, err := h.operationKey(c)
 	if err != nil {
@@ -116,8 +117,8 @@ func (h *Handlers) ResumePayment(c *request.Call, body resumeRequest) (any, erro
 	return h.answer(c, after, err, body.events())
 }
 
-// operationKey returns the idempotency key of an operation on a payment. An unknown payment is reported before a malformed key
-// (D3).
+// operationKey returns the idempotency key of an operation on a payment. The error of an unknown payment comes before the error
+// of a malformed key (D3).
 func (h *Handlers) operationKey(c *request.Call) (string, error) {
 	key, fault := request.IdempotencyKey(c.Header)
 	if fault == nil {

@@ -39,7 +39,7 @@ type expansion struct {
 	Expand []string `json:"expand"`
 }
 
-// events reports whether the answer has the transactions' events.
+// events reports whether expand requests the transactions' events.
 func (e expansion) events() bool { return slices.Contains(e.Expand, expandEvents) }
 
 // CreatePayment serves POST /payments.
@@ -91,7 +91,7 @@ func paymentID(c *request.Call) domain.PaymentID { return domain.PaymentID(c.Var
 func (h *Handlers) GetPaymentEvents(c *request.Call) (any, error) {
 	at, err := history.ParseAt(c.Query.Get("at"))
 	if err != nil {
-		return nil, err // the validation has refused it
+		return nil, err // not reached: the validation refuses it
 	}
 	part := history.Part{At: at, After: uint64(request.Integer(c.Query, "after", 0)), Limit: request.Integer(c.Query, "limit", 0)}
 	return request.Listing(func(element func(any) error) (uint64, error) {
@@ -116,13 +116,13 @@ func (h *Handlers) ListPayments(c *request.Call) (any, error) {
 	cursors := c.Cursors("payments", filter)
 	from, err := cursors.Place(c.Query.Get("cursor"))
 	if err != nil {
-		return nil, err // the validation has refused it
+		return nil, err // not reached: the validation refuses it
 	}
 	found, err := h.Reader.ListPayments(c.Ctx, c.Merchant.ID, filter, from, request.Limit(c.Query))
 	return paymentList{Data: found.Data, NextCursor: cursors.Text(found.Older), PrevCursor: cursors.Text(found.Newer)}, err
 }
 
-// paymentFilter reads the filters of D11, as far as they are valid.
+// paymentFilter returns the valid filters of D11.
 func paymentFilter(query url.Values) projections.PaymentFilter {
 	several := func(name string) []string { return request.Several(query, name) }
 	return projections.PaymentFilter{
@@ -140,7 +140,7 @@ func parseAmount(text string) (domain.Amount, error) {
 	return domain.Amount(n), err
 }
 
-// listRules holds the parameters of D11 to each other.
+// listRules checks the parameters of D11 against each other.
 func listRules(v *validation.Violations, c *request.Call) {
 	filter := paymentFilter(c.Query)
 	if filter.From != nil && filter.To != nil && filter.From.After(*filter.To) {

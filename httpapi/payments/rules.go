@@ -52,7 +52,7 @@ func metadataRules(v *validation.Violations, c *request.Call) {
 	v.Metadata(metadata)
 }
 
-// cardRules checks a card (D12). The schema reports malformed fields, which are skipped here.
+// cardRules checks a card (D12). It skips malformed fields: the schema reports them.
 func (h *Handlers) cardRules(v *validation.Violations, c *request.Call) {
 	if kind, _ := c.Body.Tree["tokenType"].(string); kind != "" && (kind == instrument.MultiUse) != (c.Body.Tree["paymentFlow"] == flowVault) {
 		v.Add("$.tokenType", "must be MULTI_USE with the paymentFlow VAULT, and SINGLE_USE without")
@@ -78,7 +78,7 @@ func (h *Handlers) cardRules(v *validation.Violations, c *request.Call) {
 	}
 }
 
-// expired reports whether a card has expired: it is valid until its month has ended everywhere on earth.
+// expired reports whether a card has expired. A card is valid until its month has ended in every time zone.
 func expired(month, year string, now time.Time) bool {
 	m, monthErr := strconv.Atoi(month)
 	y, yearErr := strconv.Atoi(year)

@@ -30,7 +30,7 @@ type changeRequest struct {
 	ClientToken string `json:"clientToken"`
 }
 
-// ChangeSession serves PATCH /client-session. Fields that are not sent stay (D4).
+// ChangeSession serves PATCH /client-session. A field that is absent from the request does not change (D4).
 func (h *Handlers) ChangeSession(c *request.Call, body changeRequest) (any, error) {
 	access, err := h.ownSession(c, body.ClientToken)
 	if err != nil {
@@ -56,7 +56,7 @@ func (h *Handlers) ChangeSession(c *request.Call, body changeRequest) (any, erro
 	return sessionAnswer{content, token}, err
 }
 
-// ownSession reads the access token of a client token of the merchant; another merchant's is refused.
+// ownSession returns the access token of the merchant's client token; an error for another merchant's client token.
 func (h *Handlers) ownSession(c *request.Call, token string) (clienttoken.AccessToken, error) {
 	owner, access, err := h.Tokens.ReadSession(c.Ctx, token)
 	if err == nil && owner != c.Merchant.ID {
@@ -65,8 +65,8 @@ func (h *Handlers) ownSession(c *request.Call, token string) (clienttoken.Access
 	return access, err
 }
 
-// merged lays a validated patch over a session (D4): null clears a field, arrays and metadata are replaced, objects are merged.
-// Numbers keep their digits.
+// merged applies a validated patch to a session (D4). A null removes a field, an array or metadata replaces the old value, and
+// objects are merged. Numbers keep their digits.
 func merged(in commands.SessionInput, text []byte) (commands.SessionInput, error) {
 	patch, err := validation.ExactTree(text)
 	if err != nil {
@@ -97,13 +97,12 @@ func merged(in commands.SessionInput, text []byte) (commands.SessionInput, error
 		return in, fmt.Errorf("httpapi: a merged session: %w", err)
 	}
 	if method, _ := patch["paymentMethod"].(map[string]any); method["options"] == nil && after.PaymentMethod.Options != "" {
-		after.PaymentMethod.Options = in.Fields.Method.Options // the text as it was sent, in its own order
+		after.PaymentMethod.Options = in.Fields.Method.Options // keeps the order of the fields
 	}
 	return after.input(), nil
 }
 
-// overlaid returns a JSON value with another laid over it: objects field by field, where null removes a field; every other value
-// replaces.
+// overlaid merges over into base. It merges objects field by field, and null removes a field. Any other value replaces base.
 func overlaid(base, over any) any {
 	patch, isObject := over.(map[string]any)
 	if !isObject {
@@ -123,7 +122,7 @@ func overlaid(base, over any) any {
 	return result
 }
 
-// oneSpelling writes a customer's e-mail as email, whichever name it was sent with (D4).
+// oneSpelling renames a customer's emailAddress to email (D4).
 func oneSpelling(value any) any {
 	sent, _ := value.(map[string]any)
 	customer := maps.Clone(sent)

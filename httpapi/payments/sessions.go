@@ -25,7 +25,7 @@ type sessionRequest struct {
 	ReturnURL     string          `json:"returnUrl"`
 }
 
-// customerBody takes both spellings of the e-mail (D4).
+// customerBody accepts both names of the e-mail address (D4).
 type customerBody struct {
 	domain.Customer
 	EmailAddress string `json:"emailAddress,omitempty"`

@@ -32,20 +32,20 @@ type Call struct {
 	CursorKey []byte             // signs cursors
 }
 
-// Caller is who a command is carried out for.
+// Caller returns the origin of the call's commands.
 func (c *Call) Caller() commands.Caller {
 	return commands.Caller{Account: c.Merchant.ID, Actor: c.Actor, RequestID: c.ID}
 }
 
-// Rule adds the violations that openapi.yaml cannot express: of the body, or without a body of the query parameters together.
+// Rule adds violations that openapi.yaml cannot express. It checks the body; in a call without a body, it checks the query.
 type Rule func(*validation.Violations, *Call)
 
-// PeriodRule is the rule of a body with the dates from and to (D1, D20).
+// PeriodRule adds a violation if the body's date from is after its date to (D1, D20).
 func PeriodRule(v *validation.Violations, c *Call) {
 	v.Range(v.Date(c.Body.Tree, "from"), v.Date(c.Body.Tree, "to"))
 }
 
-// WithBody makes a handler of one that takes the decoded body. A validated body fits T, so a failure is an internal error.
+// WithBody returns a handler that decodes the body and calls handle. A validated body fits T, so a failure is an internal error.
 func WithBody[T any](handle func(*Call, T) (any, error)) func(*Call) (any, error) {
 	return func(c *Call) (any, error) {
 		var body T
@@ -56,10 +56,10 @@ func WithBody[T any](handle func(*Call, T) (any, error)) func(*Call) (any, error
 	}
 }
 
-// Date is a date in a body, with any offset, or without one as UTC (D1).
+// Date is a date in a body. A date without an offset is in UTC (D1).
 type Date struct{ time.Time }
 
-// UnmarshalJSON reads a date as the validation does.
+// UnmarshalJSON parses a date with validation.ParseTime.
 func (d *Date) UnmarshalJSON(text []byte) (err error) {
 	var s string
 	if err := json.Unmarshal(text, &s); err != nil {
@@ -69,7 +69,7 @@ func (d *Date) UnmarshalJSON(text []byte) (err error) {
 	return err
 }
 
-// Pointer returns the time, nil for a date that was not sent.
+// Pointer returns the time, nil if the body has no date.
 func (d *Date) Pointer() *time.Time {
 	if d == nil {
 		return nil
@@ -80,16 +80,15 @@ func (d *Date) Pointer() *time.Time {
 // Accepted is an answer with the status 202 (D12).
 type Accepted struct{ Answer any }
 
-// Stream is an answer that is written line by line, each a JSON object, while it is made. An error after the first line is
-// written as the last one: {"error": …} as in an error body (D3).
+// Stream produces an answer line by line. Each line is a JSON object. After an error the last line is an error body (D3).
 type Stream func(line func(any) error) error
 
-// Listing is an answer {"data": […], "nextAfter"?} whose elements are written one by one, as they are read. next is the
-// value of nextAfter; 0 leaves it out. An error before the first element is answered as any other error. An error after
-// it cuts the connection, so that no client takes a part of the answer for the whole.
+// Listing produces an answer {"data": […], "nextAfter"?} element by element. next is the value of nextAfter; 0 omits the field.
+// An error before the first element is answered as any other error. A later error closes the connection, so that no client takes
+// a part of the answer for the whole.
 type Listing func(element func(any) error) (next uint64, err error)
 
-// Integers makes the numbers of validated metadata int64s (D4).
+// Integers converts the numbers of validated metadata to int64 (D4).
 func Integers(m domain.Metadata) domain.Metadata {
 	for key, value := range m {
 		if f, ok := value.(float64); ok {

@@ -14,14 +14,14 @@ import (
 	"payledger/projections"
 )
 
-// Cursors writes and reads the cursors of one list of one account under one filter (D11). A cursor is a place with a code that
-// needs the key, so a changed cursor, and a cursor of another list, account or filter, is recognized.
+// Cursors encodes and decodes the cursors of one list for one account and one filter (D11). A cursor is a place with its HMAC, so
+// a changed cursor and a cursor of another list, account or filter are detected.
 type Cursors struct {
 	key  []byte
-	list []byte // the code covers it beside the place
+	list []byte // the HMAC covers list and place
 }
 
-// Cursors returns those of a list of the caller's account under a filter, which must encode as JSON.
+// Cursors returns the Cursors of a list for the caller's account and a filter. The filter must encode as JSON.
 func (c *Call) Cursors(list string, filter any) Cursors {
 	text, err := json.Marshal([]any{list, c.Merchant.ID, filter})
 	if err != nil {
@@ -30,10 +30,10 @@ func (c *Call) Cursors(list string, filter any) Cursors {
 	return Cursors{key: c.CursorKey, list: text}
 }
 
-// cursorPurpose distinguishes the codes of cursors from everything else that the key signs.
+// cursorPurpose separates the HMACs of cursors from everything else that the key signs.
 const cursorPurpose = "payledger cursor\x00"
 
-// A cursor is its code, a byte with the direction, the time in microseconds since 1970, and the element's id.
+// A cursor consists of the HMAC, a byte of flags, the time in microseconds since 1970, and the element's id.
 const (
 	cursorCodeSize = 16
 	cursorHead     = cursorCodeSize + 1 + 8
@@ -44,7 +44,7 @@ const (
 
 var errCursor = errors.New("httpapi: not a cursor of this list")
 
-// Text writes a place; nil is "".
+// Text encodes a place; "" for nil.
 func (c Cursors) Text(p *projections.Place) string {
 	if p == nil {
 		return ""
@@ -60,12 +60,12 @@ func (c Cursors) Text(p *projections.Place) string {
 	return base64.RawURLEncoding.EncodeToString(append(c.code(place), place...))
 }
 
-// Next writes the place of the element with that time and id; the list continues after it.
+// Next encodes the place of the element with that time and id. The list continues after the element.
 func (c Cursors) Next(at time.Time, id string) string {
 	return c.Text(&projections.Place{At: at, ID: domain.PaymentID(id)})
 }
 
-// Place reads a cursor that Text wrote for this list; "" is no place.
+// Place decodes a cursor of Text; nil for "".
 func (c Cursors) Place(text string) (*projections.Place, error) {
 	if text == "" {
 		return nil, nil
@@ -74,7 +74,7 @@ func (c Cursors) Place(text string) (*projections.Place, error) {
 	if err != nil || len(all) < cursorHead || !hmac.Equal(all[:cursorCodeSize], c.code(all[cursorCodeSize:])) {
 		return nil, errCursor
 	}
-	if base64.RawURLEncoding.EncodeToString(all) != text { // line breaks, and loose bits at the end
+	if base64.RawURLEncoding.EncodeToString(all) != text { // a line break, or unused bits at the end that are not zero
 		return nil, errCursor
 	}
 	way, at := all[cursorCodeSize], binary.BigEndian.Uint64(all[cursorCodeSize+1:])
@@ -84,7 +84,7 @@ func (c Cursors) Place(text string) (*projections.Place, error) {
 	}, nil
 }
 
-// Check adds the violation of a cursor that is not one of this list.
+// Check adds a violation if the request's cursor is not a cursor of this list.
 func (c Cursors) Check(v *validation.Violations, call *Call) {
 	if _, err := c.Place(call.Query.Get("cursor")); err != nil {
 		v.Add("$.cursor", "is not a cursor of this list")
@@ -95,7 +95,7 @@ func (c Cursors) code(place []byte) []byte {
 	mac := hmac.New(sha256.New, c.key)
 	mac.Write([]byte(cursorPurpose))
 	mac.Write(c.list)
-	mac.Write([]byte{0}) // JSON has none
+	mac.Write([]byte{0}) // a separator: JSON contains no zero byte
 	mac.Write(place)
 	return mac.Sum(nil)[:cursorCodeSize]
 }

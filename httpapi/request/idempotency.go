@@ -14,8 +14,9 @@ import (
 // maxIdempotencyKey is the greatest length of an idempotency key (D9).
 const maxIdempotencyKey = 255
 
-// IdempotencyKey reads the header: one, of visible ASCII (D9); "" when there is none. A header that looks like a misspelled one
-// is refused: the caller relies on it. The header is checked after the body and after the payment of the path (D3).
+// IdempotencyKey returns the key of the header X-Idempotency-Key; "" if the header is missing. It returns an error for a
+// malformed or repeated header and for a misspelled name: the sender relies on the key (D9). Errors of the body and of the
+// payment in the path come first (D3).
 func IdempotencyKey(h http.Header) (string, error) {
 	values := h.Values("X-Idempotency-Key")
 	if len(values) == 0 {
@@ -31,7 +32,7 @@ func IdempotencyKey(h http.Header) (string, error) {
 	return key, nil
 }
 
-// headerFault refuses a header that resembles the wanted one, which is missing.
+// headerFault returns an error if a header resembles the missing header wanted.
 func headerFault(h http.Header, wanted string) error {
 	near := NearHeader(h, wanted)
 	if near == "" {
@@ -42,10 +43,10 @@ func headerFault(h http.Header, wanted string) error {
 	})
 }
 
-// plainHeaders are usual headers of requests, which are no misspellings.
+// plainHeaders are common request headers. NearHeader ignores them.
 var plainHeaders = []string{"Accept", "Accept-Encoding", "Accept-Language", "Connection", "Content-Length", "Content-Type", "Cookie", "Host", "Origin", "Referer", "User-Agent"}
 
-// NearHeader returns the request's header that resembles the wanted one, "" if none does.
+// NearHeader returns the name of a header that resembles wanted; "" if there is none.
 func NearHeader(h http.Header, wanted string) string {
 	bare := func(name string) string { return strings.TrimPrefix(http.CanonicalHeaderKey(name), "X-") }
 	var found []string

@@ -20,8 +20,8 @@ type List[T any] struct {
 	NextCursor string `json:"nextCursor,omitempty"`
 }
 
-// Page cuts a list by limit and cursor (D20). all is in the order of creation and only grows at its end; the cursor is the id of
-// the last element of the page before.
+// Page returns the page of a list that limit and cursor select (D20). all is in the order of creation, and grows at its end only.
+// The cursor is the id of the previous page's last element.
 func Page[T any](c *Call, all []T, id func(T) string) (List[T], error) {
 	start := 0
 	if cursor := c.Query.Get("cursor"); cursor != "" {
@@ -41,7 +41,7 @@ func Page[T any](c *Call, all []T, id func(T) string) (List[T], error) {
 // Limit returns the length of a page (D20).
 func Limit(query url.Values) int { return Integer(query, "limit", DefaultLimit) }
 
-// Integer returns the integer value of a validated query parameter, or otherwise if it was not sent.
+// Integer returns the value of a validated integer parameter; the argument otherwise if the parameter is absent.
 func Integer(query url.Values, name string, otherwise int) int {
 	if n, err := strconv.Atoi(query.Get(name)); err == nil {
 		return n
@@ -49,7 +49,7 @@ func Integer(query url.Values, name string, otherwise int) int {
 	return otherwise
 }
 
-// Read returns the value of a parameter; nil when it was not sent, or is not valid.
+// Read returns the value of a parameter; nil if the parameter is absent or invalid.
 func Read[T any](query url.Values, name string, parse func(string) (T, error)) *T {
 	value, err := parse(query.Get(name))
 	if err != nil {
@@ -58,7 +58,7 @@ func Read[T any](query url.Values, name string, parse func(string) (T, error)) *
 	return &value
 }
 
-// Several returns the values of a parameter that may be repeated, sorted and each once: their order has no meaning.
+// Several returns the values of a repeatable parameter, sorted and without duplicates.
 func Several(query url.Values, name string) []string {
 	return slices.Compact(slices.Sorted(slices.Values(validation.Separate(query[name]))))
 }

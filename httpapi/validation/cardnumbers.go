@@ -20,20 +20,20 @@ const (
 	longestCard  = 19
 )
 
-// noCardNumber begins the description of all these violations.
+// noCardNumber begins the description of a violation by a card number.
 const noCardNumber = "must not hold a card number"
 
-// scan is the way that a field is searched for card numbers (D21).
+// scan is the method of searching a field for card numbers (D21).
 type scan int
 
 const (
 	scanText       scan = iota // any card number is refused
-	scanURL                    // the same, in the free-text parts of a URL
-	scanIdentifier             // only a divided one: one in 23 numbers of 16 digits looks like a card
-	scanNothing                // none: the schema gives the field a form
+	scanURL                    // any card number in the free-text parts of a URL is refused
+	scanIdentifier             // only a divided card number is refused: one in 23 numbers of 16 digits looks like a card number
+	scanNothing                // nothing is refused: the schema restricts the field
 )
 
-// scans are the fields that are not free text. The path of an array's element is its array's.
+// scans has the fields that are not free text, by path. An element of an array has the path of the array.
 var scans = map[string]scan{
 	"$.paymentInstrument.number":            scanNothing,
 	"$.paymentMethodToken":                  scanNothing,
@@ -58,14 +58,14 @@ var scans = map[string]scan{
 	"$.order.lineItems.productData.manufacturerPartNumber": scanIdentifier,
 }
 
-// place is the place of a value in a tree. Its path is made only for a violation.
+// place is the position of a value in a tree.
 type place struct {
 	parent *place
 	name   string // of a field; "" for an element
 	index  int
 }
 
-// path returns the path of the place, with indexes for violations, without for scans.
+// path returns the path of the place. Paths of violations have indexes; paths of scans have none.
 func (p *place) path(indexes bool) string {
 	switch {
 	case p == nil:
@@ -97,7 +97,7 @@ func (p *place) isOptions() bool {
 	return p.name == options.name && p.parent != nil && p.parent.name == options.parent.name && p.parent.parent == nil
 }
 
-// ofText adds a violation for each card number in texts and names (D21). ofOptions searches the options.
+// ofText adds a violation for each card number in texts and names (D21). It skips the options, which ofOptions searches.
 func (v *Violations) ofText(at *place, value any) {
 	switch value := value.(type) {
 	case map[string]any:
@@ -134,7 +134,7 @@ func (v *Violations) ofText(at *place, value any) {
 	}
 }
 
-// ofExactNumber refuses a number of options that is a card number in its text, or as a whole number: 4.111e15.
+// ofExactNumber adds a violation if a number in options is a card number, as it is written or as a whole number (4.111e15).
 func (v *Violations) ofExactNumber(at *place, text string) {
 	digits, _ := integer(text, longestCard)
 	if fault := cmp.Or(cardFault(text, scanText), cardFault(digits, scanText)); fault != "" {

@@ -63,7 +63,7 @@ func typeName(s *openapi3.Schema) string {
 	}
 }
 
-// minorUnits returns a hint about amounts where a text or a fraction was sent for one (§2.1).
+// minorUnits returns a hint about amounts if the value for an amount is a text or a fraction (§2.1).
 func minorUnits(e *openapi3.SchemaError) string {
 	if !strings.Contains(strings.ToLower(e.Schema.Description), "minor units") {
 		return ""
@@ -108,7 +108,7 @@ func anyName(any openapi3.SchemaRefs) string {
 	return strings.Join(names, ", or ")
 }
 
-// enumShown is the number of values up to which a description lists an enumeration; longer ones are named by their description.
+// enumShown is the greatest number of values that a description lists. A longer enumeration has its schema's description.
 const enumShown = 20
 
 func enumName(s *openapi3.Schema) string {

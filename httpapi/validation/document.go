@@ -27,8 +27,8 @@ func ExactText(tree map[string]any) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// DropNulls removes the fields that are null: they mean absent (D21). In a change they clear a field (D4), and mean absent only in
-// the elements of arrays, which are new.
+// DropNulls removes null fields, which count as absent (D21). In a change a null clears a field (D4), so DropNulls removes null
+// fields only from the elements of arrays, which are new.
 func (d *Document) DropNulls(change bool) error {
 	if !withoutNulls(d.Tree, change) {
 		return nil
@@ -42,7 +42,8 @@ func (d *Document) DropNulls(change bool) error {
 	return err
 }
 
-// withoutNulls removes the null fields of a tree, but for those that clear, and reports whether there were any.
+// withoutNulls removes the null fields of a tree and reports whether there were any. With clears it removes them from the
+// elements of arrays only.
 func withoutNulls(tree any, clears bool) (some bool) {
 	switch tree := tree.(type) {
 	case map[string]any:

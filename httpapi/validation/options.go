@@ -25,8 +25,8 @@ func (d *Document) options() domain.JSON {
 // maxOptionsBytes is the greatest size of the stored options of a payment method (D21).
 const maxOptionsBytes = 8 << 10
 
-// ofOptions refuses card numbers in options, and options that are too large (D21), in the text that would be stored. The options of a
-// change are measured when they are merged: they may remove fields.
+// ofOptions adds violations for card numbers in options and for options that are too large (D21). It does not measure the options
+// of a change, which may remove fields: OptionsSize measures the merged options.
 func (v *Violations) ofOptions(text domain.JSON, change bool) {
 	if text == "" {
 		return
@@ -42,7 +42,7 @@ func (v *Violations) ofOptions(text domain.JSON, change bool) {
 	v.ofText(options, value["options"])
 }
 
-// OptionsSize refuses stored options that are too large.
+// OptionsSize adds a violation if the stored options are too large.
 func (v *Violations) OptionsSize(stored domain.JSON) {
 	if len(stored) > maxOptionsBytes {
 		v.Add(options.path(true), fmt.Sprintf("must be at most %d bytes of JSON", maxOptionsBytes))

@@ -13,7 +13,7 @@ const maxNesting = 32
 // Document is a parsed body: the tree for schema and rules, and the text for decoding.
 type Document struct {
 	Tree map[string]any // of map[string]any, []any, string, float64, bool and nil
-	Text []byte         // the body, with integers written 1.0 or 1e3 rewritten as 1 and 1000, but not in options (D21)
+	Text []byte         // the body; outside options (D21), 1.0 and 1e3 are rewritten as 1 and 1000
 }
 
 // Reasons for MalformedJson; none repeats a part of the body.
@@ -171,7 +171,7 @@ func (p *parser) object(depth int) (map[string]any, error) {
 	}
 }
 
-// member reads the value of a field of an object at depth; the body itself is at depth 0.
+// Member reads the value of a field of an object at depth. The body is at depth 0.
 func (p *parser) Member(key string, depth int) (any, error) {
 	switch {
 	case depth == 0:

@@ -10,7 +10,7 @@ import (
 	"payledger/domain"
 )
 
-// Order holds the fields that sessions and payments have in common to their rules.
+// Order checks the fields that sessions and payments have in common.
 func (v *Violations) Order(tree map[string]any) {
 	if code, ok := tree["currencyCode"].(string); ok && !domain.Currency(code).Known() { // §2.1
 		v.Add("$.currencyCode", "must be an active ISO 4217 currency code")
@@ -18,20 +18,20 @@ func (v *Violations) Order(tree map[string]any) {
 	customer, _ := tree["customer"].(map[string]any)
 	email, one := customer["email"].(string)
 	emailAddress, two := customer["emailAddress"].(string)
-	if one && two && email != emailAddress { // D4 takes both spellings of the one address
+	if one && two && email != emailAddress { // D4 accepts both names of one address
 		v.Add("$.customer.emailAddress", "must be the same as email, when both are sent")
 	}
 	metadata, _ := tree["metadata"].(map[string]any)
 	v.Metadata(metadata)
 }
 
-// Limits of metadata (D4). Its size is that of the keys and the values, without JSON's own characters.
+// Limits of metadata (D4). The size counts keys and values only.
 const maxMetadataBytes = 4 << 10
 
 // emptyMetadataKey has an errorId of its own (D3) if it is the only violation.
 const emptyMetadataKey = "must not be empty as a key"
 
-// Metadata holds metadata to its limits (D4).
+// Metadata checks the limits of metadata (D4).
 func (v *Violations) Metadata(metadata map[string]any) {
 	size := 0
 	for key, value := range metadata {
@@ -56,10 +56,10 @@ func (v *Violations) Metadata(metadata map[string]any) {
 	}
 }
 
-// lastYear is the last year of RFC 3339, 0 is the first; an offset may lead beyond them.
+// lastYear is the last year of RFC 3339; the first is 0. In UTC a date with an offset can lie outside.
 const lastYear = 9999
 
-// ParseTime reads a date with any offset, or without one as UTC (D1).
+// ParseTime parses a date. A date without an offset is in UTC (D1).
 func ParseTime(text string) (time.Time, error) {
 	t, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil {
@@ -101,7 +101,7 @@ func Stands(tree any, path string) bool {
 	return true
 }
 
-// Date reads a field that is a date, nil when it is none. The schema reports a value of another type.
+// Date returns the date in a field; nil if there is none. The schema reports a value of another type.
 func (v *Violations) Date(tree map[string]any, field string) *time.Time {
 	text, is := tree[field].(string)
 	if !is {
@@ -115,14 +115,14 @@ func (v *Violations) Date(tree map[string]any, field string) *time.Time {
 	return &at
 }
 
-// Range reports a period that begins after its end; nil is no bound.
+// Range adds a violation if a period begins after its end. nil means no bound.
 func (v *Violations) Range(from, to *time.Time) {
 	if from != nil && to != nil && from.After(*to) {
 		v.Add("$.from", "must not be after to")
 	}
 }
 
-// Once adds a violation unless there is one at its path.
+// Once adds a violation unless its path has a violation already.
 func (v *Violations) Once(path, description string) {
 	if !v.Has(path) {
 		v.Add(path, description)

@@ -37,7 +37,7 @@ func (v Violations) sorted() Violations {
 	return slices.Compact(v)
 }
 
-// ofSchema adds the violations that the schema found in tree, in our words.
+// ofSchema adds the schema's violations in err, with descriptions of our own.
 func (v *Violations) ofSchema(tree any, err error) {
 	if err == nil {
 		return
@@ -127,7 +127,7 @@ func quoted(reason string) string {
 	return "…"
 }
 
-// Invalid is a RequestValidationError about query and body at once.
+// Invalid is one RequestValidationError for query and body.
 type Invalid struct {
 	Query, Body *domain.Error
 }
@@ -135,7 +135,7 @@ type Invalid struct {
 func (e Invalid) Error() string   { return e.Query.Error() + "; " + e.Body.Error() }
 func (e Invalid) Unwrap() []error { return []error{e.Query, e.Body} }
 
-// Refuse makes one error of the violations of query and body; nil when there are none.
+// Refuse returns one error for the violations of query and body; nil if there are none.
 func Refuse(query Violations, model string, body Violations) error {
 	q, b := domain.Invalid(ModelQuery, query...), domain.Invalid(model, body...)
 	switch {
