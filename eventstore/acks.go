@@ -7,8 +7,8 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// acks sends messages and receives their answers. Unlike a request of the client library, sending and waiting are two steps:
-// groups are sent in their order, and their answers are waited for side by side.
+// acks sends messages and receives their answers. In the client library a request sends and waits in one step. Here they are two
+// steps: groups are sent in their order, and their answers are awaited concurrently.
 type acks struct {
 	nc *nats.Conn
 
@@ -40,7 +40,7 @@ func (a *acks) send(m *nats.Msg) *replies {
 	return r
 }
 
-// take returns replies that nobody else uses, with a new subject, even when the subscription fails.
+// take returns replies that no other message uses, with a new subject. If the subscription fails, their err is set.
 func (a *acks) take() (r *replies) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -56,7 +56,7 @@ func (a *acks) take() (r *replies) {
 	return r
 }
 
-// done gives r back when its answer came, or is not waited for any more.
+// done makes r available again, after its answer came or the wait for it ended.
 func (a *acks) done(r *replies) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -6,8 +6,8 @@ import (
 	"payledger/eventstore/format"
 )
 
-// check verifies a group that was read from the log: that it stands on h.front, and that every event continues its
-// aggregate. The caller holds the lock.
+// check verifies a group that was read from the log: it must follow h.front, and every event must continue its aggregate. The
+// caller holds the lock.
 func (h *shard) check(g *format.Group) error {
 	if g.Shard != h.n || g.Log != h.s.id {
 		return fmt.Errorf("group %d belongs to another log or shard", g.Seq)
@@ -24,7 +24,7 @@ func (h *shard) check(g *format.Group) error {
 				return err
 			}
 		}
-		cut := tip == nil && r.PrevSeq > 0 && (format.GroupOf(r.PrevSeq) < h.segments[0].first || format.GroupOf(r.PrevSeq) <= h.frontFloor()) // what it continues was dropped
+		cut := tip == nil && r.PrevSeq > 0 && (format.GroupOf(r.PrevSeq) < h.segments[0].first || format.GroupOf(r.PrevSeq) <= h.frontFloor()) // its predecessor was dropped
 		if err := continues(r, tip); err != nil && !cut {
 			return err
 		}
@@ -36,7 +36,7 @@ func (h *shard) check(g *format.Group) error {
 	return nil
 }
 
-// frontTip is tip with the groups that were read and are not known to be durable.
+// frontTip is tip, but it includes the groups in seen, which are not known to be durable.
 func (h *shard) frontTip(key Key) (*Recorded, error) {
 	for i := len(h.seen) - 1; i >= 0 && h.pending[key] > 0; i-- {
 		for j := len(h.seen[i].Frames) - 1; j >= 0; j-- {
@@ -58,7 +58,7 @@ func (h *shard) frontTip(key Key) (*Recorded, error) {
 	return r, nil
 }
 
-// frontFloor is the last group that was dropped, as far as the groups say that were read.
+// frontFloor returns the last dropped group, by the floors in all groups that were read.
 func (h *shard) frontFloor() uint64 {
 	through := h.floor.Seq
 	if h.pending[floorKey] == 0 {

@@ -10,53 +10,53 @@ import (
 	"time"
 )
 
-// ErrFull means that the disk is full: nothing new is recorded until there is room. Reads go on.
+// ErrFull means that the disk is full: the store records no new request until there is room. Reads continue.
 var ErrFull = errors.New("read-only: disk full")
 
-// Space on the disk of an embedded server. Requests end first, so that outcomes of what was requested before still fit;
-// a file of ballast is given up for them when others have filled the disk.
+// Space on the disk of an embedded server. The store refuses requests first, so that outcomes of earlier requests still fit.
+// If other programs fill the disk, the store removes a file, the ballast, to make room for outcomes.
 const (
 	// requestSpace is the free space, in bytes, below which no new request is recorded.
 	requestSpace = 64 << 20
 	// outcomeSpace is the free space below which nothing is recorded.
 	outcomeSpace = 16 << 20
-	// ballastSpace is the size of the ballast; it is laid down again when twice as much as requests need is free.
+	// ballastSpace is the size of the ballast. The store makes it again when twice requestSpace is free beside it.
 	ballastSpace = 48 << 20
 	ballastFile  = "ballast"
-	// startSpace is what a start on a full disk needs. A file of three quarters of it is given up then, and made again.
+	// startSpace is the space that a start needs. A start on a full disk removes a file of three quarters of it.
 	startSpace = 8 << 20
 	startFile  = "ballast-start"
-	// measureEvery is how often the disk is measured while nothing is appended.
+	// measureEvery is the interval of measurements of the disk without appends.
 	measureEvery = time.Second
-	// With muchSpace free, in bytes, appends look again only after muchFor: no disk is filled that fast.
+	// After a measurement with muchSpace free, in bytes, appends measure again only after muchFor: no disk fills that fast.
 	muchSpace = 1 << 30
 	muchFor   = 20 * time.Millisecond
 )
 
 // disk watches the space of one folder.
 type disk struct {
-	dir  string // "": not ours to watch
+	dir  string // "": none is watched
 	free func(dir string) (uint64, error)
 	low  atomic.Bool  // no new requests
 	none atomic.Bool  // nothing at all
-	next atomic.Int64 // Unix time in nanoseconds before which an append need not look: there was much room
+	next atomic.Int64 // Unix time in nanoseconds of the next measurement by an append
 }
 
-// look measures the disk for an append, unless there was much room a moment ago.
+// look measures the disk for an append, unless next is in the future.
 func (d *disk) look() {
 	if time.Now().UnixNano() >= d.next.Load() {
 		d.measure()
 	}
 }
 
-// measure looks at the free space, and gives the ballast up when outcomes need it.
+// measure reads the free space, and removes the ballast if outcomes need its space.
 func (d *disk) measure() {
 	if d.dir == "" {
 		return
 	}
 	free, err := d.free(d.dir)
 	if err != nil {
-		return // the next write tells
+		return // the next write reports the fault
 	}
 	if free < outcomeSpace && os.Remove(filepath.Join(d.dir, ballastFile)) == nil {
 		if free, err = d.free(d.dir); err != nil {
@@ -77,7 +77,7 @@ func (d *disk) writable() bool {
 	return err != nil || free >= 1<<20
 }
 
-// begin makes room for a start.
+// begin makes room for a start on a full disk.
 func (d *disk) begin() {
 	if free, err := d.free(d.dir); err == nil && free < startSpace {
 		_ = os.Remove(filepath.Join(d.dir, startFile)) // if it cannot be removed, the start fails with the error of the disk
@@ -85,7 +85,7 @@ func (d *disk) begin() {
 	d.measure()
 }
 
-// lay lays the ballast down if there is room.
+// lay makes the two files of ballast if there is room.
 func (d *disk) lay() error {
 	if d.dir == "" {
 		return nil
@@ -93,7 +93,7 @@ func (d *disk) lay() error {
 	return errors.Join(d.layFile(startFile, startSpace*3/4, startSpace*3/4), d.layFile(ballastFile, ballastSpace, 2*requestSpace+ballastSpace))
 }
 
-// layFile makes a file that takes n bytes of the disk if so many are free.
+// layFile makes a file of n bytes if at least when bytes are free.
 func (d *disk) layFile(name string, n int64, when uint64) error {
 	path := filepath.Join(d.dir, name)
 	if _, err := os.Stat(path); err == nil {
@@ -112,16 +112,16 @@ func (d *disk) layFile(name string, n int64, when uint64) error {
 	return nil
 }
 
-// noRoom reports whether the disk of an embedded server is so full that nothing is written.
+// noRoom reports whether the disk of an embedded server is too full for any record.
 func (s *Store) noRoom() bool {
 	s.disk.look()
 	return s.disk.none.Load()
 }
 
-// room returns ErrRefused while nothing can be written: a server that meets a full disk stops all its streams for good.
+// room returns ErrRefused while nothing can be written: on a full disk the server stops all its streams for good.
 func (s *Store) room() error {
 	full := s.noRoom()
-	if s.starting.Load() { // a start has room of its own
+	if s.starting.Load() { // a start may use the space of its ballast
 		full = s.disk.dir != "" && !s.disk.writable()
 	}
 	if full {

@@ -2,8 +2,8 @@ package eventstore
 
 import "sync"
 
-// durability is the highest sequence of a stream that is known to be on disk: the highest that an acknowledgement
-// named, since a one-replica stream syncs in order.
+// durability is the highest sequence of a stream that is known to be on the disk. It is the highest acknowledged sequence,
+// because a stream of one replica syncs in order.
 type durability struct {
 	mu      sync.Mutex
 	acked   uint64
@@ -30,7 +30,7 @@ func (d *durability) newest() uint64 {
 	return d.acked
 }
 
-// reached reports whether seq is durable; if not, the channel closes at the next change.
+// reached reports whether seq is durable. The channel closes at the next change.
 func (d *durability) reached(seq uint64) (bool, <-chan struct{}) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

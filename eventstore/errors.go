@@ -8,19 +8,19 @@ import (
 // Errors of appends and loads. Execute retries after ErrConflict and never returns it.
 var (
 	ErrNotFound = errors.New("eventstore: no such aggregate")
-	// ErrConflict means that another event took the place: decide again on the new state.
+	// ErrConflict means that another event was appended first: decide again on the new state.
 	ErrConflict = errors.New("eventstore: another event was appended first")
-	// ErrRefused means that the store stated that it recorded nothing.
+	// ErrRefused means that the store recorded nothing.
 	ErrRefused = errors.New("eventstore: the store refused")
-	// ErrUnknown means that the deadline came before it was known whether the event stands in the log.
+	// ErrUnknown means that the deadline passed before the outcome was known: the log may hold the event.
 	ErrUnknown = errors.New("eventstore: outcome of the append unknown")
-	// ErrUnhealthy means that the log was found damaged or the disk failed: nothing is appended any more.
+	// ErrUnhealthy means that the log is damaged or its disk failed: the store accepts no more appends.
 	ErrUnhealthy = errors.New("eventstore: the log is not healthy")
-	// ErrTooLarge means that a new request would grow the aggregate past what is kept for outcomes.
+	// ErrTooLarge means that a new request would use the space of an aggregate that is reserved for outcomes.
 	ErrTooLarge = errors.New("eventstore: the aggregate is too large for a further request")
 )
 
-// apiError is JetStream's own answer.
+// apiError is an error in an answer of JetStream.
 type apiError struct {
 	Code        int    `json:"code"`
 	ErrCode     int    `json:"err_code"`
@@ -29,17 +29,17 @@ type apiError struct {
 
 func (e *apiError) Error() string { return fmt.Sprintf("jetstream %d: %s", e.ErrCode, e.Description) }
 
-// JetStream error codes that decide what an append's outcome is.
+// JetStream error codes that decide the outcome of an append.
 const (
 	codeAccountResources      = 10002 // the account's limit: refused before anything was stored
 	codeInsufficientResources = 10023 // the server's limit: the same
 	codeNoMessageFound        = 10037
-	codeTooLarge              = 10054 // the same
-	codeStoreFailed           = 10077 // the store took nothing; see definite
+	codeTooLarge              = 10054 // the message is larger than max_payload: the same
+	codeStoreFailed           = 10077 // the server stored nothing; see definite
 )
 
-// definite reports whether the answer to a publish means that the message was not stored. 10077 of a replicated stream can
-// come from a leader that shuts down while the other replicas store the message.
+// definite reports whether the answer to a publish proves that the message was not stored. On a replicated stream 10077 proves
+// nothing: a leader that shuts down returns it while the other replicas store the message.
 func (e *apiError) definite(replicas int) bool {
 	switch e.ErrCode {
 	case codeAccountResources, codeInsufficientResources, codeTooLarge:

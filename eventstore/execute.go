@@ -10,14 +10,14 @@ import (
 	"payledger/eventstore/format"
 )
 
-// maxConflicts is how often a command is decided again after another event came first.
+// maxConflicts is how often a command is decided before Execute returns ConcurrentModification.
 const maxConflicts = 16
 
-// maxState is the size past which an aggregate takes no new requests; outcomes still fit (§8 has no
-// limit of its own; the rest is kept for outcomes).
+// maxState is the size from which an aggregate accepts no new requests. The rest of a message is kept for outcomes (§8 has no
+// limit of its own).
 const maxState = 256 << 10
 
-// maxStateGivingBack is that size for requests that return or release money: what was taken can be given back, in as
+// maxStateGivingBack is that size for requests that return or release money: captured money can be returned in as
 // many parts again.
 const maxStateGivingBack = 2 * maxState
 
@@ -30,9 +30,9 @@ type Tip[S any] struct {
 }
 
 // Execute runs one command: it loads, decides and appends. If another event came first, it loads and decides again.
-// decide returns no event and no error if nothing must be recorded. Execute returns that, and an error of decide, only for
-// the Latest state. Errors of decide are returned unchanged, errors of the store as domain errors (ServiceUnavailable,
-// ConcurrentModification).
+// decide returns no event and no error if there is nothing to record. Execute accepts such a result, and an error of decide,
+// only for the Latest state. Execute returns errors of decide unchanged, and errors of the store as domain errors
+// (ServiceUnavailable, ConcurrentModification).
 func Execute[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate[S, E], key Key, meta Meta, decide func(S) (E, error)) (Tip[S], error) {
 	latest := !s.lags
 	tip, err := Load(ctx, s, a, key, AllowStale)
@@ -42,7 +42,7 @@ func Execute[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate[
 	return command[S, E]{s, a, key, meta, decide}.execute(ctx, tip, latest)
 }
 
-// ExecuteNew is Execute for an aggregate that should not exist yet. It loads only if the place is taken.
+// ExecuteNew is Execute for an aggregate that should not exist yet. It loads only if the aggregate exists.
 func ExecuteNew[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate[S, E], key Key, meta Meta, decide func(S) (E, error)) (Tip[S], error) {
 	return command[S, E]{s, a, key, meta, decide}.execute(ctx, Tip[S]{}, false)
 }
@@ -102,7 +102,7 @@ func Load[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate[S, 
 	return Tip[S]{State: state, Recorded: r}, nil
 }
 
-// Remembered returns an aggregate's tip if this process has it in memory. False says nothing.
+// Remembered returns an aggregate's tip if this process has it in memory. If not, it returns false: the aggregate may exist.
 func Remembered[S any, E domain.Event](s *Store, a *Aggregate[S, E], key Key) (Tip[S], bool) {
 	h := s.shard[s.ShardOf(key)]
 	h.mu.Lock()
@@ -118,7 +118,7 @@ func Remembered[S any, E domain.Event](s *Store, a *Aggregate[S, E], key Key) (T
 	return Tip[S]{State: state, Recorded: r}, err == nil && a.Whole(state)
 }
 
-// StateAt gives the state after r, with what left it: as stored, or folded again when an older schema wrote it.
+// StateAt returns the state after r, with the parts that left it. It folds the events again if an older schema wrote r.
 func StateAt[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate[S, E], r *Recorded) (S, error) {
 	var none S
 	if r.Schema == a.Schema {
@@ -156,7 +156,7 @@ func (c command[S, E]) append(ctx context.Context, tip Tip[S], event E) (Tip[S],
 	return Tip[S]{State: next, Recorded: r, Appended: true}, err
 }
 
-// roomFor keeps the rest of an aggregate and of the disk for outcomes.
+// roomFor refuses a request that would use the space for outcomes, of the aggregate or of the disk.
 func (s *Store) roomFor(r *Recorded, meta Meta) error {
 	limit := maxState
 	if meta.GivesBack {
@@ -172,7 +172,7 @@ func (s *Store) roomFor(r *Recorded, meta Meta) error {
 	return nil
 }
 
-// draftOn makes the next event of an aggregate whose newest event is tip and whose state is state.
+// draftOn returns the next event of an aggregate, given its newest event and its state.
 func draftOn[S any, E domain.Event](a *Aggregate[S, E], key Key, shard int, tip *Recorded, state S, meta Meta, event E) (*Recorded, error) {
 	if err := key.Valid(); err != nil {
 		return nil, err
@@ -180,7 +180,7 @@ func draftOn[S any, E domain.Event](a *Aggregate[S, E], key Key, shard int, tip 
 	r := &Recorded{
 		Key: key, Shard: shard, Revision: 1, Type: event.Type(), Schema: a.Schema, EventID: meta.EventID,
 		CommandID: meta.CommandID, CorrelationID: format.CleanLine(meta.CorrelationID), Actor: format.CleanLine(meta.Actor),
-		Time: meta.At.UTC().Truncate(time.Microsecond), // what a reader will see
+		Time: meta.At.UTC().Truncate(time.Microsecond), // as a reader of the log gets it
 	}
 	var previous Hash
 	if tip != nil {
@@ -195,7 +195,7 @@ func draftOn[S any, E domain.Event](a *Aggregate[S, E], key Key, shard int, tip 
 	return r, a.Complete(r, previous, event, a.Evolve(state, event))
 }
 
-// storeError says of a failed append what the caller may know of it.
+// storeError returns the domain error for the error of an append.
 func storeError(err error) error {
 	switch {
 	case err == nil:

@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// Fanout hands the events of all shards to its readers: projections, notifier, checkpoints. Each reader reads by
-// itself, from its own position: one that stands still, or fails, holds up nobody else.
+// Fanout delivers the events of all shards to its readers: projections, notifier, checkpoints. Each reader reads from its own
+// position: a reader that is slow, or fails, delays no other reader.
 type Fanout struct {
 	store   *Store
 	readers []*Reader
@@ -17,7 +17,7 @@ type Fanout struct {
 // Reader is one reader's end of a Fanout.
 type Reader struct {
 	Name   string
-	After  []uint64 // per shard: the address of the last event it has seen
+	After  []uint64 // per shard: the address of the last event that the reader has
 	events chan *Recorded
 	gone   chan struct{} // closed when the reader has stopped
 	once   sync.Once
@@ -39,8 +39,8 @@ func (f *Fanout) Reader(name string, after []uint64) *Reader {
 	return r
 }
 
-// Run reads until ctx ends or the connection to the log is closed; it returns once nothing is handed out. A shard that is
-// damaged is not read any more, and its readers wait: the others go on.
+// Run reads until ctx ends or the connection to the log is closed. It returns when no event is being delivered. It stops reading
+// a damaged shard; the other shards continue.
 func (f *Fanout) Run(parent context.Context) error {
 	ctx, cancel := context.WithCancel(parent)
 	defer cancel()
@@ -91,8 +91,7 @@ func (f *Fanout) feed(ctx context.Context, shard int, r *Reader) error {
 	return err
 }
 
-// Next waits for events and returns those that are there, at least one and at most max, in the order of each shard. It
-// ends with ctx.
+// Next waits for events and returns at least one and at most max of them, in the order of each shard, or the error of ctx.
 func (r *Reader) Next(ctx context.Context, max int) ([]*Recorded, error) {
 	var batch []*Recorded
 	select {
@@ -112,5 +111,5 @@ func (r *Reader) Next(ctx context.Context, max int) ([]*Recorded, error) {
 	return batch, nil
 }
 
-// Stop takes the reader out.
+// Stop ends the delivery to the reader.
 func (r *Reader) Stop() { r.once.Do(func() { close(r.gone) }) }

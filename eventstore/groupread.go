@@ -14,15 +14,14 @@ import (
 )
 
 const (
-	// pageGroups is how many groups are read with one question; pageBytes bounds what one answer holds.
+	// pageGroups is how many groups one request reads; pageBytes bounds the bytes of one answer.
 	pageGroups = 64
 	pageBytes  = 4 << 20
-	// staleLeader is how long a leader that was cut off may go on answering.
+	// staleLeader is how long a leader that lost its connection to the cluster may still answer.
 	staleLeader = 20 * time.Second
 )
 
-// readGroup returns the acknowledged group at a sequence, from memory or from the log. A group
-// that cannot be read is damage.
+// readGroup returns the acknowledged group at a sequence, from memory or from the log. An unreadable group is damage.
 func (h *shard) readGroup(ctx context.Context, seq uint64) (*format.Group, error) {
 	if gs := h.from(seq); len(gs) > 0 {
 		return gs[0], nil
@@ -37,7 +36,7 @@ func (h *shard) readGroup(ctx context.Context, seq uint64) (*format.Group, error
 	return g, err
 }
 
-// mustRead reads a group that must be there.
+// mustRead reads a group that the log must hold.
 func (h *shard) mustRead(ctx context.Context, seq uint64) (*format.Group, error) {
 	var since time.Time
 	for {
@@ -103,7 +102,7 @@ func (h *shard) directGroup(m *nats.Msg, seq uint64) (*format.Group, error) {
 	return h.parse(seq, m.Data)
 }
 
-// parse reads a message that stands at seq.
+// parse reads the message at seq.
 func (h *shard) parse(seq uint64, data []byte) (*format.Group, error) {
 	g, err := format.ParseGroup(data)
 	if err == nil && (g.Seq != seq || g.Shard != h.n || g.Log != h.s.id) {
@@ -125,8 +124,8 @@ func (h *shard) groupAtLeader(ctx context.Context, seq uint64) (*format.Group, e
 	return h.parse(seq, m.Data)
 }
 
-// lastAtLeader returns the sequence of the shard's last group, as the leader of its open segment holds it. Segments
-// that others made meanwhile are found through the closing group before them.
+// lastAtLeader returns the sequence of the last group of the shard, by the leader of the open segment. If that group closes its
+// segment, lastAtLeader continues in the next one, which another process may have made.
 func (h *shard) lastAtLeader(ctx context.Context) (uint64, error) {
 	for {
 		h.mu.Lock()
@@ -152,14 +151,14 @@ func (h *shard) lastAtLeader(ctx context.Context) (uint64, error) {
 	}
 }
 
-// readGroups hands the groups from..through to handle, in order. All of them must be there.
+// readGroups calls handle with the groups from..through, in order. The log must hold all of them.
 func (h *shard) readGroups(ctx context.Context, from, through uint64, handle func(*format.Group) error) error {
 	for from <= through {
 		page, err := h.page(ctx, from, min(through-from+1, pageGroups))
 		if err != nil && ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if len(page) == 0 { // a fault in the way, or damage: the slow way tells
+		if len(page) == 0 { // a fault of the connection, or damage: mustRead finds out which
 			g, err := h.mustRead(ctx, from)
 			if err != nil {
 				return err
@@ -176,7 +175,7 @@ func (h *shard) readGroups(ctx context.Context, from, through uint64, handle fun
 	return nil
 }
 
-// page reads up to n groups from seq on that one server holds next to each other in one segment.
+// page reads up to n consecutive groups of one segment from seq on, from one server.
 func (h *shard) page(ctx context.Context, seq, n uint64) (page []*format.Group, err error) {
 	seg, ok := h.segmentOf(seq)
 	if !ok {
@@ -200,7 +199,7 @@ func (h *shard) page(ctx context.Context, seq, n uint64) (page []*format.Group, 
 	if err != nil {
 		return nil, fmt.Errorf("eventstore: read: %w", err)
 	}
-	defer func() { _ = sub.Unsubscribe() }() // it fails when the connection is gone, and with it the subscription
+	defer func() { _ = sub.Unsubscribe() }() // it fails only without a connection, and then there is no subscription
 	question, err := json.Marshal(struct {
 		Seq      uint64 `json:"seq"`
 		Batch    uint64 `json:"batch"`

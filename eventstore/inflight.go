@@ -16,31 +16,31 @@ import (
 )
 
 const (
-	// publishTimeout bounds one publish; a later answer is an unknown outcome.
+	// publishTimeout bounds one publish. Without an answer in time its outcome is unknown.
 	publishTimeout = 3 * time.Second
-	// appendTimeout bounds an append, however often its group is published.
+	// appendTimeout bounds an append with all publishes of its group.
 	appendTimeout = 15 * time.Second
-	// durableDeadline is how long an embedded server may take to acknowledge what it shows; then its disk cannot
+	// durableDeadline is how long an embedded server may take to acknowledge a message that it shows. After it the disk cannot
 	// be trusted, and the process stops.
 	durableDeadline = 5 * time.Second
-	// resolvePause is the wait before an unknown outcome is looked at again.
+	// resolvePause is the wait between two looks at a group with an unknown outcome.
 	resolvePause = 50 * time.Millisecond
 	// maxBody is the size of the largest event, in bytes: its group must fit into a message.
 	maxBody = minPayload - 64<<10
-	// soleDepth is how many groups of a shard its sole writer may have under way. Others have one: they cannot know
-	// that nobody appends in between.
+	// soleDepth is how many groups of a shard its sole writer may have under way. Other writers have one: another process can
+	// append in between.
 	soleDepth = 2
-	// defaultPipelineFrom is how many events must wait for a second group to leave: fewer gain more from going together.
+	// defaultPipelineFrom is how many events must wait before a second group is sent: fewer are faster in one group.
 	defaultPipelineFrom = 32
 )
 
-// outcome is what one publish says.
+// outcome is the result of one publish.
 type outcome int
 
 const (
 	unanswered outcome = iota
 	stored             // acknowledged: durable
-	refused            // the server says that it took nothing
+	refused            // the server stored nothing
 	unknown            // everything else, "wrong last sequence" included (see doc.go)
 )
 
@@ -74,13 +74,13 @@ type inFlight struct {
 	result  outcome // of the newest publish
 	err     error
 
-	uncertain bool // some publish may have been stored without an answer
-	silent    bool // some publish was not answered at all
-	orphan    bool // a group before it was not stored
+	uncertain bool // the server may have stored a publish without an answer
+	silent    bool // a publish had no answer at all
+	orphan    bool // an earlier group in flight was not stored
 }
 
-// append appends r, whose every byte but its place is fixed. On success its place is set. ErrConflict: another event
-// has its place in the aggregate. ErrRefused: nothing was recorded. ErrUnknown: the time was over first.
+// append appends r, whose bytes are final except for its place, and sets the place. ErrConflict: another event follows the same
+// event of the aggregate. ErrRefused: nothing was recorded. ErrUnknown: the time was over before the outcome was known.
 func (s *Store) append(ctx context.Context, r *Recorded) error {
 	if s.readOnly {
 		return fmt.Errorf("%w: opened for reading", ErrRefused)
@@ -113,11 +113,11 @@ func (s *Store) append(ctx context.Context, r *Recorded) error {
 	}
 }
 
-// outcomePatience is how long records with an outcome let first records go before them.
+// outcomePatience is how long the record of an outcome lets first records overtake it.
 const outcomePatience = 50 * time.Millisecond
 
-// wait puts a draft into the queue. A delivery's first record goes before records that wait with an outcome, its webhook has
-// not left yet; but not before those that have waited long. The caller holds the lock.
+// wait puts a draft into the queue. The first record of a delivery overtakes records of outcomes, because its webhook has not
+// been sent yet. It does not overtake a draft that has waited for outcomePatience. The caller holds the lock.
 func (h *shard) wait(d *entry) {
 	at := len(h.waiting)
 	if h.n == deliveryShard && d.r.Revision == 1 {
@@ -129,7 +129,7 @@ func (h *shard) wait(d *entry) {
 	h.waiting = slices.Insert(h.waiting, at, d)
 }
 
-// withdraw takes a draft back whose caller waits no longer.
+// withdraw takes back the draft of a caller that stopped waiting.
 func (h *shard) withdraw(ctx context.Context, d *entry) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -147,7 +147,7 @@ func (h *shard) withdraw(ctx context.Context, d *entry) error {
 	return fmt.Errorf("%w: %w", ErrUnknown, ctx.Err())
 }
 
-// leave starts the next group, if one may leave. The caller holds the lock.
+// leave sends the next group if takeGroup returns one. The caller holds the lock.
 func (h *shard) leave() {
 	if f := h.takeGroup(); f != nil {
 		go h.resume(f)
@@ -157,7 +157,8 @@ func (h *shard) leave() {
 // resume drives a group to its outcome.
 func (h *shard) resume(f *inFlight) { h.drive(f, nil) }
 
-// takeGroup takes what waits into the next group, if one may leave now. The caller holds the lock, and drives the group.
+// takeGroup moves waiting drafts into the next group, or returns nil if none can be sent now. The caller holds the lock, and
+// drives the group.
 func (h *shard) takeGroup() *inFlight {
 	if h.s.closing.Load() {
 		h.refuseWaiting(errors.New("the store was closed"))
@@ -179,7 +180,7 @@ func (h *shard) takeGroup() *inFlight {
 		return nil
 	}
 	if !idle && len(h.waiting) < h.s.pipelineFrom {
-		return nil // they go together, when the group under way has arrived
+		return nil // they share a group, after the group under way is acknowledged
 	}
 	if full && !idle || h.dirtyBytes > 2*h.s.dirtyLimit {
 		return nil
@@ -203,8 +204,8 @@ func (h *shard) takeGroup() *inFlight {
 	return f
 }
 
-// refuseWaiting ends the drafts that wait: they were not sent and never will be. Those that were found in the log and are
-// not known to be durable are unknown. The caller holds the lock.
+// refuseWaiting ends the drafts in the queue: they were never sent. It also ends the drafts of groups that were found in the log
+// and are not known to be durable, as unknown. The caller holds the lock.
 func (h *shard) refuseWaiting(cause error) {
 	endAll(h.waiting, fmt.Errorf("%w: it was never sent: %w", ErrRefused, cause))
 	h.waiting = nil
@@ -214,8 +215,8 @@ func (h *shard) refuseWaiting(cause error) {
 	}
 }
 
-// fillGroup moves drafts from the queue into the group, as many as fit. Drafts on another tip than the newest are refused
-// as conflicts; drafts of an aggregate that has an event under way wait for it.
+// fillGroup moves as many drafts as fit from the queue into the group. It refuses a draft that does not follow the newest event
+// of its aggregate as a conflict. A draft of an aggregate with an event under way stays in the queue.
 func (h *shard) fillGroup(f *inFlight) {
 	var left []*entry
 	size, full := 0, format.MaxGroupBytes
@@ -261,8 +262,8 @@ func (h *shard) fits(d *entry) error {
 	return nil
 }
 
-// drive encodes and sends a group and waits for its answer; then it takes care of what became of it. It returns false
-// when the caller stopped waiting first: another goroutine must then drive the group on.
+// drive encodes and sends a group, waits for the answer, and handles the outcome. It returns false if hurry closes first: another
+// goroutine must then drive the group.
 func (h *shard) drive(f *inFlight, hurry <-chan struct{}) bool {
 	if f.data == nil {
 		f.data = f.g.Encode()
@@ -277,7 +278,7 @@ func (h *shard) drive(f *inFlight, hurry <-chan struct{}) bool {
 		format.RefreshEncoder()
 	}
 	replies := f.replies
-	if replies.err != nil { // it was not sent: the connection is away
+	if replies.err != nil { // not sent: there is no connection
 		h.s.acks.done(replies)
 		h.noteOutcome(f, unknown, nats.ErrConnectionClosed)
 		return true
@@ -288,7 +289,7 @@ func (h *shard) drive(f *inFlight, hurry <-chan struct{}) bool {
 		select {
 		case m := <-replies.answers:
 			if m.Subject != replies.subject {
-				continue // a late one
+				continue // a late answer to an earlier message
 			}
 			h.readReply(f, m)
 		case <-timer.C:
@@ -340,7 +341,8 @@ func (h *shard) readAnswer(f *inFlight, m *nats.Msg) (outcome, error) {
 	}
 }
 
-// noteOutcome notes what became of a publish, and goes on with all groups whose turn it is.
+// noteOutcome notes the outcome of a publish. It applies the groups that are now stored, starts resolve if the first group has
+// no clear outcome, and sends the next group.
 func (h *shard) noteOutcome(f *inFlight, result outcome, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -355,15 +357,15 @@ func (h *shard) noteOutcome(f *inFlight, result outcome, err error) {
 	h.leave()
 }
 
-// releaseStored takes care of the acknowledged groups at the front. A group that was stored behind one that was not stands
-// on somebody else's: resolve stops the shard. The caller holds the lock.
+// releaseStored releases the acknowledged groups at the front. An acknowledged group behind a group that was not stored follows
+// a group of another writer: resolve stops the shard. The caller holds the lock.
 func (h *shard) releaseStored() {
 	for len(h.inFlight) > 0 && h.inFlight[0].result == stored && !h.inFlight[0].orphan {
 		h.release()
 	}
 }
 
-// release applies the first group under way, which is acknowledged, and answers its callers. The caller holds the lock.
+// release applies the first group in flight, which is acknowledged, and answers its callers. The caller holds the lock.
 func (h *shard) release() {
 	f := h.inFlight[0]
 	h.inFlight = h.inFlight[1:]
@@ -376,5 +378,5 @@ func (h *shard) release() {
 	h.closed(f.g)
 }
 
-// messageOverhead is about what the server stores beside a group's own bytes.
+// messageOverhead is roughly the number of bytes that the server adds to a group's own.
 const messageOverhead = 110

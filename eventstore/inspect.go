@@ -13,11 +13,11 @@ import (
 	"payledger/eventstore/tipstore"
 )
 
-// Before an embedded server starts, its folder is inspected without changing a byte: the server cuts a file at its first
-// bad record, trusts its index where it has one, and drops a stream whose description is damaged. A folder that is
-// damaged is refused as it is. A torn tail, as a power failure leaves it, is copied first; the server then cuts it.
+// An embedded server changes a damaged folder when it starts: it cuts a file at its first bad record, trusts its index where it
+// has one, and drops a stream whose description is damaged. So inspect reads the folder before the server starts, and changes
+// no stream. It refuses a damaged folder. It copies a torn tail, which a power failure can leave; then the server cuts it.
 
-// sideStreams are the streams beside the log, and whether single messages of them are deleted.
+// sideStreams are the streams beside the log; the value reports whether single messages of a stream are deleted.
 var sideStreams = map[string]bool{
 	checkpointStream: false, secretStream: true, positionStream: true,
 }
@@ -25,19 +25,19 @@ var sideStreams = map[string]bool{
 // tornFolder holds copies of torn tails.
 const tornFolder = "torn"
 
-// inspection is what is known of a stopped folder.
+// inspection is the knowledge about a stopped folder.
 type inspection struct {
 	dir      string
-	required map[string]uint64        // by stream: what must be there, as some witness says
-	shards   map[int]format.Link      // the newest group of a shard that another shard names
+	required map[string]uint64        // by stream: the sequence up to which a witness requires it
+	shards   map[int]format.Link      // by shard: its newest group that the witness of another shard names
 	newest   map[int]uint32           // number of the newest segment of each shard
-	oldest   uint32                   // number of the oldest segment of deliveries that was not dropped
-	floor    Floor                    // what was dropped of them
+	oldest   uint32                   // number of the oldest remaining segment of deliveries
+	floor    Floor                    // of deliveries: the dropped part
 	open     map[int]segmentReport    // the newest segment of each shard
 	reports  map[string]blocks.Report // of the streams that were read
 	torn     []string                 // streams with a torn tail
-	heads    map[int]format.Head      // how far the tip store has applied each shard
-	tips     *tipstore.Store          // nil if it says nothing
+	heads    map[int]format.Head      // by shard: the end that the tip store has applied
+	tips     *tipstore.Store          // nil if there is none, or it is unreadable
 
 	newestSide map[string]uint32 // number of the newest segment of each stream beside the log
 }
@@ -48,7 +48,7 @@ type segmentReport struct {
 	last   uint64
 }
 
-// inspect reads a stopped folder. An error names the damage; the folder is then unchanged.
+// inspect reads a stopped folder and copies torn tails. An error names the damage; the folder is then unchanged.
 func inspect(dir string) error {
 	names, err := blocks.Streams(dir, ledgerAccount)
 	if errors.Is(err, os.ErrNotExist) {
@@ -99,7 +99,7 @@ func (in *inspection) damaged(stream string, seq uint64, reason string) error {
 	return fmt.Errorf("%w: %s at sequence %d: %s; the folder was not changed: copy it before anything else", ErrUnhealthy, stream, seq, reason)
 }
 
-// readTips takes what the tip store witnesses. A tip store that cannot be read is made again later, and says nothing.
+// readTips reads the witnesses of the tip store. It ignores an unreadable tip store: Open makes it again.
 func (in *inspection) readTips() error {
 	dir := filepath.Join(in.dir, tipsFolder)
 	if _, err := os.Stat(dir); err != nil {
@@ -107,7 +107,7 @@ func (in *inspection) readTips() error {
 	}
 	tips, err := tipstore.Open(tipstore.Options{Dir: dir, Cache: 1 << 20, ReadOnly: true})
 	if err != nil {
-		return nil //nolint:nilerror // it is derived: Open makes it again
+		return nil //nolint:nilerror // Open makes it again from the log
 	}
 	in.heads = map[int]format.Head{}
 	err = tips.Each([]byte{appliedPrefix}, func(key, value []byte) error {
@@ -132,15 +132,15 @@ func (in *inspection) readTips() error {
 	return nil
 }
 
-// close lets go of the tip store.
+// close closes the tip store.
 func (in *inspection) close() {
 	if in.tips != nil {
 		_ = in.tips.Close() // it was only read
 	}
 }
 
-// readSide verifies a stream beside the log, and holds it to its index. Of a segment only the newest block is read where the
-// server reads none: the scrub reads the others.
+// readSide verifies a stream beside the log, and compares it with its index. If the server will trust the index.db of a segment
+// and read no block, readSide reads only the newest block: the scrub reads the others.
 func (in *inspection) readSide(name, folder string, options blocks.Options) (blocks.Report, error) {
 	var index blocks.Index
 	_, _, part := parseSideName(name)
@@ -157,14 +157,14 @@ func (in *inspection) readSide(name, folder string, options blocks.Options) (blo
 		defer view.Close()
 		var err error
 		if check, err = newSideCheck(view, name); err != nil {
-			check = nil // the tip store is made again
+			check = nil // Open makes the tip store again
 		}
 	}
 	if check != nil {
 		check.part, options.Handle = part, check.see
 	}
 	report, err := blocks.Verify(in.dir, ledgerAccount, name, options)
-	if part { // the newest block may hold nothing but marks of deleted messages
+	if part { // the newest block may hold only marks of deleted messages
 		report.Last = max(report.Last, index.Last)
 	}
 	if err != nil || check == nil || report.Kind > blocks.Torn {
@@ -177,7 +177,7 @@ func (in *inspection) readSide(name, folder string, options blocks.Options) (blo
 	return report, in.damaged(name, seq, err.Error())
 }
 
-// readStream verifies what the server would read, or believe, of one stream.
+// readStream verifies the parts of one stream that the server will read or trust.
 func (in *inspection) readStream(name string) error {
 	shard, number, ours := parseSegmentName(name)
 	deletes, side := sideStream(name)
@@ -232,7 +232,7 @@ func (in *inspection) readStream(name string) error {
 	return nil
 }
 
-// see takes what a group witnesses of the next shard.
+// see notes the witness of a group: the newest acknowledged group of the next shard.
 func (in *inspection) see(shard int, r blocks.Record) error {
 	if r.Erased || r.Tombstone {
 		return nil
@@ -252,7 +252,7 @@ func (in *inspection) see(shard int, r blocks.Record) error {
 	return nil
 }
 
-// compare holds the streams to what the witnesses say.
+// compare checks that every stream reaches the place that a witness requires.
 func (in *inspection) compare() error {
 	for shard := range in.heads {
 		if _, there := in.open[shard]; !there && in.heads[shard].Seq > 0 {
@@ -287,8 +287,7 @@ func (in *inspection) compare() error {
 	return nil
 }
 
-// complete checks that no segment before the newest one of its shard is missing, and that each begins where the one before
-// ends.
+// complete checks that no older segment of a shard is missing, and that each segment begins at the end of the one before it.
 func (in *inspection) complete() error {
 	for shard, open := range in.open {
 		begin, next, err := in.beginning(shard)
@@ -313,14 +312,14 @@ func (in *inspection) complete() error {
 	return nil
 }
 
-// emptyAfter reports whether the newest segment holds nothing yet and the one before it ends at the required place.
+// emptyAfter reports whether the newest segment is still empty and the segment before it reaches the required place.
 func (in *inspection) emptyAfter(at segmentReport, required uint64) bool {
 	shard, _, _ := parseSegmentName(at.name)
 	before, there := in.reports[segmentName(shard, at.number-1)]
 	return at.last == 0 && there && before.Last >= required
 }
 
-// keepTorn copies the block files whose tail the server will cut.
+// keepTorn copies the block files whose torn tail the server will cut.
 func (in *inspection) keepTorn() error {
 	for _, name := range in.torn {
 		report := in.reports[name]

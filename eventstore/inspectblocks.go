@@ -8,9 +8,9 @@ import (
 	"payledger/eventstore/blocks"
 )
 
-// begins checks that a segment begins as its description says: nothing is ever deleted from a segment of the log. Where the
-// first block was not read, its first message is. A gap in the numbers of the block files is no fault, as the server drops a
-// block that holds no message yet and then goes on with the next number.
+// begins checks that a segment of the log begins with the sequence in its description: no message is ever deleted from it. from
+// is the first block that was read; if it is not the first file, begins reads the first message. A gap in the numbers of the
+// block files is no fault: the server drops a block that holds no message yet, and continues with the next number.
 func (in *inspection) begins(name, folder string, report blocks.Report, from int) error {
 	files, err := blocks.Files(folder)
 	if err != nil || len(files) == 0 {
@@ -27,7 +27,7 @@ func (in *inspection) begins(name, folder string, report blocks.Report, from int
 			return fmt.Errorf("eventstore: %w", err)
 		}
 		if message.Kind > blocks.Stopped {
-			return nil // the scrub, or the first read, reports what was damaged in a closed segment
+			return nil // the scrub, or the first read, reports damage in a closed segment
 		}
 		first = message.First
 	}
@@ -37,8 +37,8 @@ func (in *inspection) begins(name, folder string, report blocks.Report, from int
 	return nil
 }
 
-// unfinished reports whether the creation of a stream was cut short: its description is not whole, and it has no message.
-// The block of a segment that goes on from another one may hold a mark of its first sequence.
+// unfinished reports whether the creation of a stream was cut short: its description or the checksum of it is missing, and the
+// stream has no message. The first block of a later segment may hold a tombstone for the sequence before the segment.
 func unfinished(folder, name string) (bool, error) {
 	if _, err := blocks.CheckMeta(folder, name); !errors.Is(err, blocks.ErrMeta) || !errors.Is(err, os.ErrNotExist) {
 		return false, nil
@@ -59,7 +59,7 @@ func unfinished(folder, name string) (bool, error) {
 	return true, nil
 }
 
-// indexed reports whether the server has an index of all of a closed segment: then it reads no block of it.
+// indexed reports whether the server has an index of a whole closed segment: then it reads no block of it.
 func indexed(name, folder string) bool {
 	index, ok := blocks.ReadIndex(folder, name)
 	return ok && index.Last > 0

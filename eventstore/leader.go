@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// readTimeout bounds one question to the server; the caller's context bounds the whole.
+// readTimeout bounds one request to the server; the context of the caller bounds all of them together.
 const readTimeout = 5 * time.Second
 
-// replicaTimeout bounds the answer of one replica. After it the leader is read.
+// replicaTimeout bounds the answer of one replica. After it the store reads at the leader.
 const replicaTimeout = time.Second
 
 // directTimeout bounds one Direct Get.
@@ -29,7 +29,7 @@ type getRequest struct {
 	NextBySubject string `json:"next_by_subj,omitempty"` // the first message from Seq on
 }
 
-// storedMessage is its answer.
+// storedMessage is the answer to a getRequest.
 type storedMessage struct {
 	Subject string `json:"subject"`
 	Seq     uint64 `json:"seq"`
@@ -37,8 +37,8 @@ type storedMessage struct {
 	Data    []byte `json:"data"`
 }
 
-// messageAtLeader asks a stream's leader, under its STREAM.MSG.GET subject, for one message; in a cluster
-// again and again, since during an election nobody answers.
+// messageAtLeader requests one message from the leader of a stream; api is its STREAM.MSG.GET subject. In a cluster it repeats
+// the request, because no server answers during an election.
 func (s *Store) messageAtLeader(ctx context.Context, api string, request getRequest) (storedMessage, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()

@@ -12,8 +12,8 @@ import (
 	"payledger/eventstore/tipstore"
 )
 
-// withLeft returns the state after r with what left it. Where the tip store does not have all of it, because an older
-// schema wrote the events, the events are folded again.
+// withLeft returns the state after r with the parts that left it. If the tip store lacks some of them, because an older
+// schema wrote the events, withLeft folds the events again.
 func withLeft[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate[S, E], r *Recorded, state S) (S, error) {
 	if newest := s.recent.get(r.Key); newest != nil && newest.Revision >= r.Revision {
 		if newer, made := newest.State().(S); made && a.Whole(newer) {
@@ -35,7 +35,7 @@ func withLeft[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate
 	return state, err
 }
 
-// remember keeps the state of an aggregate's newest event in memory, with what left it.
+// remember caches the state of an aggregate's newest event, with the parts that left it.
 func (h *shard) remember(r *Recorded, state any) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -44,7 +44,7 @@ func (h *shard) remember(r *Recorded, state any) {
 	}
 }
 
-// withRows is withLeft for what the tip store and the memory have.
+// withRows is withLeft with only the parts in the tip store and in memory.
 func withRows[S any, E domain.Event](s *Store, a *Aggregate[S, E], r *Recorded, state S) (S, error) {
 	if a.Whole(state) {
 		return state, nil
@@ -62,16 +62,16 @@ func withRows[S any, E domain.Event](s *Store, a *Aggregate[S, E], r *Recorded, 
 
 const leftPrefix = 'h'
 
-// leftKey is the row's key in the tip store: "h", the aggregate as in its tip's key, 0, the revision.
+// leftKey returns the key of a row in the tip store: "h", the aggregate as in a tip's key, 0, the revision.
 func leftKey(key Key, revision uint64) []byte {
 	b := append(tipKey(key), 0)
 	b[0] = leftPrefix
 	return binary.BigEndian.AppendUint64(b, revision)
 }
 
-// leftRows returns what left an aggregate's state up to a revision, oldest first.
+// leftRows returns the parts that left an aggregate's state up to a revision, oldest first.
 func (s *Store) leftRows(shard int, key Key, revision uint64) (rows []format.LeftRow, err error) {
-	recent := s.shard[shard].leftInMemory(key) // before the tip store is read: what is flushed meanwhile is in both
+	recent := s.shard[shard].leftInMemory(key) // before the tip store is read: rows that are flushed meanwhile are in both
 	s.tipsOpen.RLock()
 	defer s.tipsOpen.RUnlock()
 	if s.tipsClosed {
@@ -94,7 +94,7 @@ func (s *Store) leftRows(shard int, key Key, revision uint64) (rows []format.Lef
 	return rows, nil
 }
 
-// unreadable says that the tip store could not be read.
+// unreadable returns the error for a failed read of the tip store, and marks the log as unhealthy.
 func (s *Store) unreadable(key Key, err error) error {
 	if errors.Is(err, tipstore.ErrDamaged) {
 		s.tips.Condemn()
@@ -109,7 +109,7 @@ func (s *Store) unreadable(key Key, err error) error {
 // unwritten are the rows that are applied and not yet in the tip store.
 type unwritten struct{ dirty, flushing map[Key][]format.LeftRow }
 
-// add takes what left with r, and returns the bytes of memory that it takes.
+// add adds the part that left with r, and returns its size in memory.
 func (u *unwritten) add(r *Recorded) int {
 	if len(r.Body) == 0 || r.Body[0] != format.BodyHeadLeft[0] {
 		return 0
@@ -125,10 +125,10 @@ func (u *unwritten) add(r *Recorded) int {
 	return len(left) + leftRowSize
 }
 
-// leftRowSize is about the memory that a row takes beside its data, in bytes.
+// leftRowSize is roughly the memory of a row beside its data, in bytes.
 const leftRowSize = 120
 
-// flush takes the rows to be written.
+// flush moves the rows from dirty to flushing.
 func (u *unwritten) flush() { u.flushing, u.dirty = u.dirty, nil }
 
 // leftInMemory returns the rows of an aggregate that are not yet in the tip store, oldest first.

@@ -16,8 +16,8 @@ func (s *Store) ShardOf(key Key) int { return domain.Shard(key.ID, s.shards) }
 type Consistency int
 
 const (
-	// AllowStale returns the state that this process has applied. On a replicated log that state can be old. An append on
-	// an old state is refused, and Execute repeats a refusal with Latest. On a log with one writer it is Latest.
+	// AllowStale returns the state that this process has applied. On a replicated log that state can be old. An append on an
+	// old state is refused, and Execute repeats it on the Latest state. On a log with one writer AllowStale equals Latest.
 	AllowStale Consistency = iota
 	// Latest returns a state with every event that any node acknowledged before the call.
 	Latest
@@ -41,13 +41,13 @@ func (s *Store) Load(ctx context.Context, key Key, consistency Consistency) (*Re
 	case r != nil:
 		return r, nil
 	}
-	if err := h.healthy(); err != nil { // what is not known here may stand where the log is damaged
+	if err := h.healthy(); err != nil { // the damaged part of the log may hold the aggregate
 		return nil, err
 	}
 	return nil, ErrNotFound
 }
 
-// Read returns the event at an address. ErrNotFound: nothing acknowledged stands there.
+// Read returns the event at an address. ErrNotFound: there is no acknowledged event at the address.
 func (s *Store) Read(ctx context.Context, shard int, address uint64) (*Recorded, error) {
 	if shard < 0 || shard >= s.shards || format.GroupOf(address) == 0 {
 		return nil, fmt.Errorf("%w: shard %d address %d", ErrNotFound, shard, address)
@@ -85,12 +85,12 @@ func (s *Store) Since(ctx context.Context, tip *Recorded, revision uint64) ([]*R
 	return s.walkTo(ctx, tip, func(r *Recorded) bool { return r.Revision <= revision })
 }
 
-// walk goes back from tip to the event after the address `down`, and returns them oldest first.
+// walk reads back from tip to the event after the address `down`, and returns the events oldest first.
 func (s *Store) walk(ctx context.Context, tip *Recorded, down uint64) ([]*Recorded, error) {
 	return s.walkTo(ctx, tip, func(r *Recorded) bool { return r.PrevSeq <= down })
 }
 
-// walkTo goes back from tip to the event for which last holds, or to the first.
+// walkTo reads back from tip to the first event or the event for which last returns true.
 func (s *Store) walkTo(ctx context.Context, tip *Recorded, last func(*Recorded) bool) ([]*Recorded, error) {
 	events := []*Recorded{tip}
 	for r := tip; r.PrevSeq > 0 && !last(r); {
@@ -124,8 +124,8 @@ func (s *Store) LastSeq(ctx context.Context, shard int) (uint64, error) {
 	return end.Last, nil
 }
 
-// Appended returns the address of the newest event of a shard that this process knows to be durable. It asks nobody;
-// it learns what other nodes append a moment later.
+// Appended returns the address of the newest event of a shard that this process knows to be durable. It makes no request;
+// events of other nodes count a moment later.
 func (s *Store) Appended(shard int) uint64 {
 	end, _ := s.shard[shard].end()
 	return end.Last

@@ -7,16 +7,15 @@ import (
 	"time"
 )
 
-// Meta is who and why of an event. The command id stays the same over all retries of one request: it is
-// how an append whose answer was lost is found again.
+// Meta is the metadata of an event: who caused it, and why. All retries of one request have the same command id.
 type Meta struct {
 	EventID       string // UUID
 	CommandID     string
 	CorrelationID string
 	Actor         string
 	At            time.Time
-	// Request marks an event that asks for something new: it is refused when the aggregate or the store is
-	// nearly full, so that there is always room for outcomes.
+	// Request marks an event that requests an operation. It is refused if the aggregate or the disk is nearly full, so that
+	// outcomes always have room.
 	Request bool
 	// GivesBack marks a request that returns or releases money: a larger aggregate still takes it.
 	GivesBack bool

@@ -8,17 +8,17 @@ import (
 	"payledger/domain"
 )
 
-// EveryAccount stands for all accounts, where Newest takes one.
+// EveryAccount selects all accounts in a call of Newest.
 const EveryAccount domain.AccountID = "*"
 
-// Newest hands on the newest event of every aggregate of one kind that an account has (EveryAccount: that there is), as
-// they stood at the call, in the order of their ids; begin is called first with their number. It holds few of them in
-// memory, however many there are.
+// Newest calls handle with the newest event of every aggregate of one kind, of one account or EveryAccount, as of the call. It
+// first calls begin with the number of aggregates. Events of the tip store come in the order of their ids, newer ones last. It
+// holds few events in memory.
 func (s *Store) Newest(ctx context.Context, account domain.AccountID, aggregate string, begin func(total uint64), handle func(*Recorded) error) error {
 	if account != EveryAccount && !domain.ValidID(string(account)) || !domain.ValidID(aggregate) {
 		return fmt.Errorf("%w: %s.%s", ErrNotFound, account, aggregate)
 	}
-	newer := map[Key]*Recorded{} // what the tip store does not have yet
+	newer := map[Key]*Recorded{} // the tip store does not have them yet
 	for _, h := range s.shard {
 		if err := h.catchUp(ctx); err != nil {
 			return err

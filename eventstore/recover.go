@@ -15,15 +15,15 @@ import (
 )
 
 const (
-	// tipsFolder is the tip store's place in an embedded server's folder.
+	// tipsFolder is the folder of the tip store in the folder of an embedded server.
 	tipsFolder = "tips"
 	// flushEvery is how often applied events are written to the tip store and synced there.
 	flushEvery = time.Second
-	// tellEvery is the time between two progress reports of a recovery.
+	// tellEvery is the interval of the progress reports of a recovery.
 	tellEvery = 200 * time.Millisecond
 )
 
-// openTips opens the tip store. It makes a damaged one, or one of another log, again from the log.
+// openTips opens the tip store. It replaces a damaged store, and the store of another log, by an empty one; recover fills it.
 func (s *Store) openTips(c Config, cache int64) error {
 	dir := c.Tips
 	if dir == "" && c.Server != nil && c.SoleWriter {
@@ -82,10 +82,10 @@ func (s *Store) tipsFit() bool {
 	return errors.Is(err, tipstore.ErrNotFound) || err == nil && string(id) == string(s.id[:])
 }
 
-// recover brings the tips of all shards up to the end of the log.
+// recover brings the tips of all shards up to the end of the log, and makes what it read durable.
 func (s *Store) recover(ctx context.Context) error {
 	shards := s.all()
-	for _, h := range shards { // all before the first write to the tip store, which writes the applied places of all
+	for _, h := range shards { // first: every write to the tip store has the applied places of all shards
 		if err := h.begin(ctx); err != nil {
 			return err
 		}
@@ -124,7 +124,7 @@ func (s *Store) recover(ctx context.Context) error {
 	return errors.Join(all...)
 }
 
-// tellProgress tells Config.Progress how far the recovery is, now and then, until the function that it returns is called.
+// tellProgress calls Config.Progress at intervals until the caller calls end.
 func (s *Store) tellProgress(ctx context.Context) (end func()) {
 	var of uint64
 	for _, h := range s.shard {
@@ -150,8 +150,8 @@ func (s *Store) tellProgress(ctx context.Context) (end func()) {
 	return func() { close(done); telling.Wait() }
 }
 
-// eventsInLog is the number of events of the shard, as its last group says; what is wrong with that group, the recovery
-// finds out.
+// eventsInLog returns the number of events of the shard, by its last group. If that group is unreadable, eventsInLog returns
+// the number of applied events; recover reports the damage.
 func (h *shard) eventsInLog(ctx context.Context) uint64 {
 	h.mu.Lock()
 	applied, last := h.head, h.segmentLast
@@ -166,7 +166,7 @@ func (h *shard) eventsInLog(ctx context.Context) uint64 {
 	return g.Events + uint64(len(g.Frames))
 }
 
-// begin takes the shard to where the tip store is.
+// begin sets the shard to the end that the tip store has applied.
 func (h *shard) begin(ctx context.Context) error {
 	applied, err := h.applied(ctx)
 	if err != nil {
@@ -188,7 +188,7 @@ func (h *shard) begin(ctx context.Context) error {
 	return h.loadFloor()
 }
 
-// recover reads the shard from where the tip store is to the end of the log.
+// recover applies the groups between the applied place of the tip store and the end of the log.
 func (h *shard) recover(ctx context.Context) error {
 	h.mu.Lock()
 	applied, last := h.head, h.segmentLast
@@ -203,7 +203,7 @@ func (h *shard) recover(ctx context.Context) error {
 	return h.readGroups(ctx, applied.Seq+1, last, h.replay)
 }
 
-// applied returns how far the tip store has applied the shard, and checks that the log still holds that group.
+// applied returns the end of the shard that the tip store has applied. It checks that the log still holds that last group.
 func (h *shard) applied(ctx context.Context) (format.Head, error) {
 	value, err := h.s.tips.Get(appliedKey(h.n))
 	if errors.Is(err, tipstore.ErrNotFound) {
@@ -217,7 +217,7 @@ func (h *shard) applied(ctx context.Context) (format.Head, error) {
 		return applied, err
 	}
 	there, err := h.readGroup(ctx, applied.Seq)
-	if errors.Is(err, ErrDropped) { // by another node: what it holds of later records may be over, too
+	if errors.Is(err, ErrDropped) { // by another node: the store may hold later records that were dropped, too
 		h.s.tips.Condemn()
 		return applied, fmt.Errorf("%w: %s was applied up to %d, and dropped since", tipstore.ErrDamaged, h.name(), applied.Seq)
 	}
@@ -233,7 +233,7 @@ func (h *shard) applied(ctx context.Context) (format.Head, error) {
 	return applied, nil
 }
 
-// replay takes a group that stood in the log when it was opened.
+// replay applies a group that was in the log at the start.
 func (h *shard) replay(g *format.Group) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -259,7 +259,8 @@ func (h *shard) replay(g *format.Group) error {
 	return nil
 }
 
-// fenceStart makes everything that the log shows durable before anybody acts on it.
+// fenceStart makes all groups that the server shows durable, before the store answers any caller. On one replica it appends a
+// fence and waits for its acknowledgement.
 func (h *shard) fenceStart(ctx context.Context) error {
 	if h.s.readOnly {
 		return nil
@@ -274,11 +275,11 @@ func (h *shard) fenceStart(ctx context.Context) error {
 			return err
 		}
 		h.mu.Lock()
-		h.closed(last) // a crash may have come before the next segment was made
+		h.closed(last) // after a crash the next segment may be missing
 		h.mu.Unlock()
 	}
 	for _, g := range segments {
-		if !g.sealed { // a crash came first
+		if !g.sealed { // a crash prevented it
 			if err := h.seal(ctx, g); err != nil {
 				return err
 			}
@@ -291,7 +292,7 @@ func (h *shard) fenceStart(ctx context.Context) error {
 	return h.await(ctx, end.Seq+1)
 }
 
-// flushTips writes applied events to the tip store, each second and when there are many.
+// flushTips writes applied events to the tip store, once a second and when flush has a signal.
 func (s *Store) flushTips() {
 	tick := time.NewTicker(flushEvery)
 	defer tick.Stop()
@@ -311,7 +312,7 @@ func (s *Store) flushTips() {
 	}
 }
 
-// flushSoon has the tips written without waiting for the next second.
+// flushSoon makes flushTips write now.
 func (s *Store) flushSoon() {
 	select {
 	case s.flush <- struct{}{}:
@@ -319,7 +320,7 @@ func (s *Store) flushSoon() {
 	}
 }
 
-// writeTips writes what was applied since the last time: tips and applied places in one batch, then synced.
+// writeTips writes the changes since the last write in one batch, tips and applied places, and syncs the batch.
 func (s *Store) writeTips() error {
 	if s.tipsFixed {
 		return nil
@@ -332,7 +333,7 @@ func (s *Store) writeTips() error {
 	changed := false
 	for n, h := range shards {
 		h.mu.Lock()
-		if len(h.flushing) == 0 { // else the last time failed
+		if len(h.flushing) == 0 { // else the last write failed, and is repeated
 			h.flushing, h.dirty, h.dirtyBytes = h.dirty, map[Key]*Recorded{}, 0
 			h.left.flush()
 			h.flushHead = h.head

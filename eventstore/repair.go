@@ -7,14 +7,14 @@ import (
 	"path/filepath"
 )
 
-// dropStaleIndexes removes the index of every stream whose newest block ends as no block does that the server finished:
-// with zeroes, or before its first checksum. A power failure leaves such an end when the file had grown and its pages
-// were not written.
+// dropStaleIndexes removes the index of every stream whose newest block ends with zeroes or before its first checksum. A block
+// that the server finished does not end so. A power failure leaves such an end if the file grew and its new pages were not
+// written.
 //
-// The server believes an index when the last eight bytes of the newest block are those that the index names. An index
-// that was written when that block was still empty names zeroes: behind it the server would take a block with a torn end
-// as empty, and all of its messages as never written (nats-server filestore.go, recoverFullState and lastChecksum).
-// Without an index it reads the stream from its blocks, and cuts the torn end off.
+// The server trusts an index that names the last eight bytes of the newest block. An index that was written when that block was
+// still empty names zeroes. With this index the server would take a block with a torn end as empty, and all of its messages as
+// never written (nats-server filestore.go, recoverFullState and lastChecksum). Without an index the server reads the blocks of
+// the stream, and cuts the torn end off.
 func dropStaleIndexes(dir string) error {
 	streams, err := os.ReadDir(streamsFolder(dir))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -33,8 +33,8 @@ func dropStaleIndexes(dir string) error {
 	return nil
 }
 
-// newestBlockTorn reports whether the newest block of a stream ends with zeroes or within its first checksum. An empty
-// block does not.
+// newestBlockTorn reports whether the newest block of a stream ends with zeroes or within its first checksum. It returns false
+// for an empty block.
 func newestBlockTorn(messages string) (bool, error) {
 	entries, err := os.ReadDir(messages)
 	if err != nil {

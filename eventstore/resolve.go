@@ -10,8 +10,8 @@ import (
 	"payledger/eventstore/format"
 )
 
-// resolve finds out what became of the groups under way whose answers do not say so, the first one first. One
-// goroutine of a shard does so at a time; no group leaves meanwhile.
+// resolve determines the outcomes of the groups in flight whose answers were not clear, in their order. One
+// goroutine of a shard does so at a time. The shard sends no new group meanwhile.
 func (h *shard) resolve() {
 	for {
 		h.mu.Lock()
@@ -28,7 +28,7 @@ func (h *shard) resolve() {
 	}
 }
 
-// resolveFirst takes one step towards knowing what became of the first group under way.
+// resolveFirst takes one step towards the outcome of the first group in flight.
 func (h *shard) resolveFirst(f *inFlight) {
 	closed := h.s.closing.Load()
 	switch {
@@ -38,7 +38,7 @@ func (h *shard) resolveFirst(f *inFlight) {
 		h.giveUp(f, ErrRefused, f.err)
 	case f.orphan && f.result == stored:
 		h.giveUp(f, ErrUnknown, h.fail(f.g.Seq, errors.New("a group was stored on top of somebody else's")))
-	case f.orphan && !f.silent: // an answer came, and it was no acknowledgement: it was not stored and never will be
+	case f.orphan && !f.silent: // it had an answer, and no acknowledgement: it can never be stored
 		h.takeBack(f)
 	case f.orphan:
 		h.stop(f, errors.New("a group may still arrive whose predecessor was not stored"))
@@ -47,7 +47,7 @@ func (h *shard) resolveFirst(f *inFlight) {
 	}
 }
 
-// lookUp reads what stands at the group's place.
+// lookUp reads the message at the group's place.
 func (h *shard) lookUp(f *inFlight) {
 	ctx, cancel := context.WithTimeout(h.s.life, readTimeout)
 	defer cancel()
@@ -66,7 +66,7 @@ func (h *shard) lookUp(f *inFlight) {
 	}
 }
 
-// sendAgain publishes the same bytes once more: at most one of them can ever be stored, as all expect the same place.
+// sendAgain publishes the same bytes again. The server can store at most one copy: all copies expect the same place.
 func (h *shard) sendAgain(f *inFlight) {
 	if h.over(f) {
 		return
@@ -84,7 +84,7 @@ func (h *shard) sendAgain(f *inFlight) {
 	h.drive(f, nil)
 }
 
-// waitOrEnd waits before the next look, or ends when the time is over.
+// waitOrEnd waits before the next look, or ends the group when its time is over.
 func (h *shard) waitOrEnd(f *inFlight, err error) {
 	h.mu.Lock()
 	f.err = errors.Join(f.err, err)
@@ -94,7 +94,7 @@ func (h *shard) waitOrEnd(f *inFlight, err error) {
 	}
 }
 
-// over reports whether the group's time has passed, and ends it then: its outcome stays unknown. An embedded server
+// over reports whether the group's time is over. If so, it ends the group: the outcome stays unknown. An embedded server
 // that has not answered at all has lost its disk: the process must stop.
 func (h *shard) over(f *inFlight) bool {
 	age := time.Since(f.began)
@@ -109,9 +109,9 @@ func (h *shard) over(f *inFlight) bool {
 	return true
 }
 
-// stands takes a group of ours that was found in the log. On several replicas it is stored: a reader sees what a quorum
-// has committed. On one only the acknowledgement of a later group says so: the group waits for that beside those that
-// others wrote, with its callers.
+// stands handles a group of this process that was found in the log. On several replicas it is stored: a reader sees only groups
+// that a quorum has committed. On one replica only the acknowledgement of a later group proves it: the group and its callers
+// wait for that acknowledgement in seen, beside the groups of other writers.
 func (h *shard) stands(f *inFlight) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -130,7 +130,7 @@ func (h *shard) stands(f *inFlight) {
 	time.AfterFunc(appendTimeout, func() { h.expire(f) })
 }
 
-// expire ends the callers of a group that was found in the log and never known to be durable.
+// expire ends the callers of a group that was found in the log and is still not known to be durable.
 func (h *shard) expire(f *inFlight) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -140,7 +140,7 @@ func (h *shard) expire(f *inFlight) {
 	}
 }
 
-// superseded handles a group whose place another one has taken.
+// superseded handles a group whose place holds another group.
 func (h *shard) superseded(f *inFlight, there *format.Group) {
 	h.mu.Lock()
 	ours := h.doubted[there.Hash]
@@ -157,7 +157,7 @@ func (h *shard) superseded(f *inFlight, there *format.Group) {
 	}
 }
 
-// readOn reads the log up to seq. errBusy: a group of ours is under way.
+// readOn reads the log up to seq. It returns errBusy if a group of this process is under way.
 func (h *shard) readOn(ctx context.Context, seq uint64) error {
 	h.mu.Lock()
 	next := h.front.Seq + 1
@@ -169,7 +169,7 @@ func (h *shard) readOn(ctx context.Context, seq uint64) error {
 	return h.readGroups(ctx, next, seq, h.observe)
 }
 
-// takeBack puts the drafts of the first group, which was not stored and never will be, back into the queue.
+// takeBack returns the drafts of the first group in flight to the queue. The group was not stored and never will be.
 func (h *shard) takeBack(f *inFlight) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -184,14 +184,14 @@ func (h *shard) takeBack(f *inFlight) {
 	}
 	h.waiting = append(again, h.waiting...)
 	if f.g.Kind == format.KindFence && len(h.pendingDrafts) == 0 {
-		h.wantLater(jitter()) // others wrote: several writers would only take each other's places
+		h.wantLater(jitter()) // several writers that retry at once would conflict again
 	}
 }
 
-// jitter is a random wait before a fence.
+// jitter returns a random wait before a fence.
 func jitter() time.Duration { return rand.N(fenceDelay) } //nolint:gosec // no secret hangs on it
 
-// wantLater wants the acknowledgement that is wanted now only after a while. The caller holds the lock.
+// wantLater delays the request for a fence. The caller holds the lock.
 func (h *shard) wantLater(delay time.Duration) {
 	if wanted := h.wanted; wanted > h.head.Seq {
 		h.wanted = 0
@@ -199,7 +199,7 @@ func (h *shard) wantLater(delay time.Duration) {
 	}
 }
 
-// giveUp ends the first group under way with an error for its callers.
+// giveUp ends the first group in flight with an error for its callers.
 func (h *shard) giveUp(f *inFlight, kind, cause error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -214,8 +214,8 @@ func (h *shard) giveUp(f *inFlight, kind, cause error) {
 	h.wantLater(recheckPause)
 }
 
-// drop takes the first group, which does not stand in the log, out of what is under way. Groups behind it can never be
-// stored. The caller holds the lock.
+// drop removes the first group in flight, which is not in the log. Groups behind it can never be stored. The caller holds the
+// lock.
 func (h *shard) drop(f *inFlight) {
 	h.inFlight = h.inFlight[1:]
 	h.forget(f.g)
@@ -232,8 +232,8 @@ func (h *shard) drop(f *inFlight) {
 	}
 }
 
-// stop ends the first group under way, and the process: the disk no longer keeps what is written, or a group may
-// release that nobody waits for.
+// stop ends the first group in flight and sends the error to Fatal: the disk does not keep writes, or a group without callers
+// may still be stored.
 func (h *shard) stop(f *inFlight, cause error) {
 	err := fmt.Errorf("%s: group %d is not known to be on disk after %s: %w", h.name(), f.g.Seq, time.Since(f.began).Round(time.Second), cause)
 	h.s.fail(err, true)

@@ -28,9 +28,9 @@ type (
 	Aggregate[S any, E domain.Event] = format.Aggregate[S, E]
 )
 
-// The aggregates of the ledger. The number is the schema version (Ledger-Schema) that this build writes:
-// raise it when a struct tag, a field's meaning or an event type changes, and add the upgrade of each
-// older event to Upgrades; the golden bytes in testdata/golden stay for ever.
+// The aggregates of the ledger. The number is the schema version (Ledger-Schema) that this build writes.
+// Raise it when a struct tag, a field's meaning or an event type changes, and add the upgrade of each
+// older event to Upgrades. The golden bytes in testdata/golden never change.
 var (
 	Payments = format.NewAggregate("payment", 6, payment.Events(), payment.Evolve).Letting(format.Leaving[payment.State]{
 		Newest: newestLeft, Whole: payment.State.HasPast, Join: joinPast, Earlier: payment.State.WithPastOf,
@@ -42,7 +42,7 @@ var (
 	Attempts = format.NewAggregate("attempt", 2, attempt.Events(), attempt.Evolve)
 	Accounts = format.NewAggregate("account", 3, account.Events(), account.Evolve)
 	Disputes = format.NewAggregate("dispute", 1, dispute.Events(), dispute.Evolve)
-	// Inboxes hold what processors told unasked, by payment reference; see InboxKey.
+	// Inboxes hold the unsolicited notifications of processors, by payment reference; see InboxKey.
 	Inboxes = format.NewAggregate("inbox", 3, inbox.Events(), inbox.Evolve)
 	// Workflows are all workflows of an account, by its id; WorkflowRuns are their runs.
 	Workflows    = format.NewAggregate("workflow", 1, workflow.Events(), workflow.Evolve)
@@ -55,7 +55,7 @@ const InboxOwner = format.SystemAccount
 // InboxKey names the inbox of a payment reference, or of a processor's look-ups.
 func InboxKey(reference string) Key { return Inboxes.Key(format.SystemAccount, reference) }
 
-// newestLeft returns what left a payment's state with its newest event.
+// newestLeft returns the part that left a payment's state with its newest event.
 func newestLeft(s payment.State) (any, bool) {
 	left, some := s.NewestFinished()
 	return left, some

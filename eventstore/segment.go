@@ -14,24 +14,23 @@ import (
 	"payledger/eventstore/format"
 )
 
-// A segment is one stream of a shard. Only the last one takes groups; it is closed by its last group, which names the
-// segment that follows.
+// A segment is one stream of a shard. Only the last segment takes groups. Its closing group ends it and names the next segment.
 type segment struct {
 	number uint32 // from 1
 	first  uint64 // sequence of its first group
 	last   uint64 // sequence of its closing group; 0 while it is open
-	bytes  uint64 // about what is stored in it
-	sealed bool   // the server listed it as sealed when the log was opened
+	bytes  uint64 // roughly the stored bytes
+	sealed bool   // the server has sealed it, as of the start
 }
 
-// DefaultSegmentBytes is the size from which a segment is closed. After a kill the server reads the open segments as a
-// whole: all shards' together stay below 1 GiB.
+// DefaultSegmentBytes is the size from which a segment is closed. After a kill the server reads whole open segments: those of
+// all shards together stay below 1 GiB.
 const DefaultSegmentBytes = 128 << 20
 
 const (
 	subjectRoot   = "ledger"
 	segmentPrefix = "LEDGER_"
-	// deliveryShard is the number of the shard that holds the records of deliveries. It is beside the log: its records
+	// deliveryShard is the number of the shard that holds the records of deliveries. The shard is beside the log: its records
 	// are no events, and no checkpoint covers them.
 	deliveryShard  = 0xfffe
 	deliveryRoot   = "deliveries"
@@ -39,7 +38,7 @@ const (
 	deliveryPrefix = deliveryStream + "_"
 )
 
-// shardName is what the names of a shard's segments begin with.
+// shardName returns the beginning of the names of a shard's segments.
 func shardName(shard int) string {
 	if shard == deliveryShard {
 		return deliveryStream
@@ -78,10 +77,10 @@ func (g segment) subject(shard int) string {
 	return subjectRoot + "." + strconv.Itoa(shard) + "." + number
 }
 
-// name is the shard's newest segment, as texts name it.
+// name returns the shard's name for texts.
 func (h *shard) name() string { return shardName(h.n) }
 
-// nameOf names the segment that holds a sequence. The caller holds the lock.
+// nameOf returns the name of the segment that holds a sequence. The caller holds the lock.
 func (h *shard) nameOf(seq uint64) string {
 	if g, ok := h.find(seq); ok {
 		return g.name(h.n)
@@ -89,10 +88,10 @@ func (h *shard) nameOf(seq uint64) string {
 	return h.name()
 }
 
-// open is the segment that takes groups. The caller holds the lock.
+// open returns the segment that takes groups. The caller holds the lock.
 func (h *shard) open() segment { return h.segments[len(h.segments)-1] }
 
-// segmentOf returns the segment that holds a sequence, or will.
+// segmentOf returns the segment that holds a sequence now or later.
 func (h *shard) segmentOf(seq uint64) (segment, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -129,20 +128,20 @@ func (s *Store) segmentConfig(shard int, g segment) jetstream.StreamConfig {
 	return config
 }
 
-// closed goes on behind an applied or seen group if it closes its segment. The caller holds the lock.
+// closed starts roll if a group that was applied or seen closes its segment. The caller holds the lock.
 func (h *shard) closed(g *format.Group) {
 	if g.Kind != format.KindClosing {
 		return
 	}
 	last := &h.segments[len(h.segments)-1]
 	if last.first > g.Seq {
-		return // its successor is there already
+		return // the next segment exists already
 	}
 	h.rolling = true
 	go h.roll(g)
 }
 
-// roll makes the segment that follows a closing group, and seals the closed one.
+// roll makes the segment that follows a closing group, and seals the closed segment. It tries until it succeeds.
 func (h *shard) roll(g *format.Group) {
 	for {
 		ctx, cancel := context.WithTimeout(h.s.life, readTimeout)
@@ -183,9 +182,9 @@ func (h *shard) makeSuccessor(ctx context.Context, g *format.Group) error {
 	return h.seal(ctx, full)
 }
 
-// seal tells the server that a closed segment takes no message any more. A stream of one replica is not sealed: its
-// closing group says the same, and the server rewrites the stream's description and its checksum in two steps. After a
-// crash between them it does not know the stream any more (nats-server filestore.go, writeStreamMeta).
+// seal makes the server refuse messages for a closed segment. A stream of one replica is not sealed: its closing group is
+// enough, and the server would rewrite the stream's description and its checksum in two steps. After a crash between them
+// the server would not know the stream any more (nats-server filestore.go, writeStreamMeta).
 func (h *shard) seal(ctx context.Context, g segment) error {
 	if h.s.readOnly || h.s.replicas == 1 {
 		return nil

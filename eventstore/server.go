@@ -25,21 +25,21 @@ var ErrInUse = errors.New("eventstore: the data folder is in use by another proc
 // ledgerAccount is the NATS account that holds the log; its name is part of the folder layout.
 const ledgerAccount = "LEDGER"
 
-// serverPayload is the largest message; the largest state and its event fit many times over (checked
-// at start for servers that are not ours).
+// serverPayload is the largest message. The largest state with its event fits many times over. Open checks the limit of other
+// servers.
 const serverPayload = 8 << 20
 
-// maxStore is more than any disk has.
+// maxStore is larger than any disk.
 const maxStore = 1 << 60
 
 // ServerConfig describes an embedded JetStream server.
 type ServerConfig struct {
-	Dir    string // holds the streams; created when missing, locked while in use
+	Dir    string // of the streams; StartServer creates it, and locks it until Close
 	Name   string // unique in a cluster
-	Listen string // "host:port" to open it to other connections; "" keeps it inside the process
+	Listen string // "host:port" to open it to other connections; "" allows connections of this process only
 	// Cluster, if set, makes the server a member of one.
 	Cluster *ClusterConfig
-	// Secret, if set, judges a value in the folder before anything there is changed.
+	// Secret, if set, checks a secret of the folder before anything there is changed.
 	Secret SecretCheck
 }
 
@@ -48,7 +48,7 @@ type ClusterConfig struct {
 	Name   string
 	Listen string   // "host:port" for the other servers' routes
 	Routes []string // "host:port" of the others
-	// Advertise is the "host:port" at which the others reach it, where that is not Listen.
+	// Advertise is the "host:port" at which the other servers reach this one, if it is not Listen.
 	Advertise string
 }
 
@@ -62,12 +62,12 @@ type Server struct {
 
 const serviceUser = "payledger"
 
-// connectTimeout is how long either end waits for the other when a connection inside the process is made: a machine
-// that is busy at the start must not fail it.
+// connectTimeout is the time limit of both ends for a connection inside the process. It is long: a busy machine must not fail a
+// start.
 const connectTimeout = 15 * time.Second
 
-// StartServer starts an embedded server and waits until it takes connections. Only its service user may
-// connect, with a password that lives as long as the process; Close ends it in order.
+// StartServer inspects the folder, starts an embedded server on it and waits until it accepts connections. Only its service user
+// may connect, with a password that lives as long as the process.
 func StartServer(c ServerConfig) (*Server, error) {
 	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("eventstore: %w", err)
@@ -84,9 +84,9 @@ func StartServer(c ServerConfig) (*Server, error) {
 		}
 	}
 	space := &disk{dir: c.Dir, free: freeSpace}
-	space.begin() // a full disk must leave room to start
+	space.begin() // the ballast leaves room for a start on a full disk
 	err := refuseOldFormat(c.Dir)
-	if err == nil && c.Cluster == nil { // replicas are repaired by each other
+	if err == nil && c.Cluster == nil { // replicas repair each other
 		err = inspect(c.Dir)
 	}
 	if err == nil {
@@ -132,10 +132,10 @@ func refuseOldFormat(dir string) error {
 	return nil
 }
 
-// dropUnfinished removes the description of every stream whose creation was cut short between its description and the
-// checksum of that. The server skips such a stream at the start; when the stream is created again, it keeps the
-// description and never writes the checksum (nats-server filestore.go, newFileStore), so that it would skip the stream and
-// its messages at every later start.
+// dropUnfinished removes the description of every stream whose creation was cut short between the writes of its description
+// and of the checksum. The server skips such a stream at the start. When the stream is created again, the server keeps the
+// description and never writes the checksum (nats-server filestore.go, newFileStore). It would then skip the stream with its
+// messages at every later start.
 func dropUnfinished(dir string) error {
 	root := streamsFolder(dir)
 	streams, err := os.ReadDir(root)
@@ -158,7 +158,7 @@ func dropUnfinished(dir string) error {
 	return nil
 }
 
-// streamsFolder is where the server keeps the streams.
+// streamsFolder returns the server's folder of streams.
 func streamsFolder(dir string) string {
 	return filepath.Join(dir, "jetstream", ledgerAccount, "streams")
 }
@@ -183,7 +183,7 @@ func (s *Server) options(c ServerConfig) (*server.Options, error) {
 	opts.DontListen = c.Listen == ""
 	opts.JetStream = true
 	opts.StoreDir = c.Dir
-	opts.JetStreamMaxStore = maxStore // the server's default hangs on what was free at the start; disk.go watches the space
+	opts.JetStreamMaxStore = maxStore // the server's default depends on the free space at the start; disk.go watches the space
 	opts.SyncAlways = true            // the server's default syncs every two minutes: a power failure would lose answered payments
 	opts.MaxPayload = serverPayload
 	opts.MaxPending = 256 << 20
@@ -201,7 +201,7 @@ func (s *Server) options(c ServerConfig) (*server.Options, error) {
 			return nil, err
 		}
 		opts.Cluster.Advertise = c.Cluster.Advertise
-		opts.Cluster.NoAdvertise = true // clients are not told of the other servers
+		opts.Cluster.NoAdvertise = true // clients do not learn the addresses of the other servers
 		for _, r := range c.Cluster.Routes {
 			opts.Routes = append(opts.Routes, &url.URL{Scheme: "nats-route", Host: r})
 		}
@@ -226,8 +226,8 @@ func splitListen(listen string, host *string, port *int) error {
 	return nil
 }
 
-// connect gives a connection of the service user. Reconnect buffering is off: a publish that cannot be
-// sent now fails now, and Append decides what that means.
+// connect returns a connection of the service user. Reconnect buffering is off: a publish that cannot be sent now fails now,
+// and append decides about the outcome.
 func (s *Server) connect(opts ...nats.Option) (*nats.Conn, error) {
 	own := append(clientOptions(), nats.UserInfo(serviceUser, s.password), nats.InProcessServer(s.ns), nats.Timeout(connectTimeout))
 	return nats.Connect("", append(own, opts...)...)
@@ -238,7 +238,7 @@ func (s *Server) ClientURL() string {
 	return s.ns.ClientURL()
 }
 
-// Close stops the server in order: everything acknowledged is on disk before it returns.
+// Close stops the server in order: every acknowledged message is on the disk when Close returns.
 func (s *Server) Close() error {
 	if s.ns != nil {
 		s.ns.Shutdown()

@@ -12,19 +12,19 @@ import (
 )
 
 const (
-	// recentBytes bounds the newest groups that a shard keeps in memory for its readers; recentGroups their number.
+	// recentBytes and recentGroups bound the newest groups that a shard keeps in memory for its readers.
 	recentBytes  = 4 << 20
 	recentGroups = 2048
-	// fenceDelay is the wait for another acknowledgement before a group that somebody else wrote is made durable.
+	// fenceDelay is how long a shard waits for another acknowledgement before it sends a fence for a group of another writer.
 	fenceDelay = 100 * time.Millisecond
-	// witnessEvery is how often a shard's groups name the newest group of the next shard.
+	// witnessEvery is the interval at which groups of a shard carry a witness: the newest group of the next shard.
 	witnessEvery = 100 * time.Millisecond
 )
 
-// shard is one sequence of groups, and everything that this process knows of it.
+// shard is one sequence of groups, with the knowledge of this process about it.
 //
 // The log is the truth: head is its last acknowledged group, and the tips are the fold of all groups up to head.
-// Nothing past head is ever shown to anybody.
+// Readers see no group past head.
 type shard struct {
 	s *Store
 	n int
@@ -37,36 +37,36 @@ type shard struct {
 	segments []segment
 	rolling  bool        // a segment was closed and its successor is being made
 	rollFrom uint32      // the segment of this number is closed as soon as it is open, however small it is
-	floor    Floor       // of deliveries: what was dropped
+	floor    Floor       // of deliveries: the dropped part
 	begins   format.Head // the end of the segment before the first one, as the first group names it
 	stopped  error
 
 	dirty       map[Key]*Recorded // applied, and not yet in the tip store
 	flushing    map[Key]*Recorded // being written to the tip store
 	dirtyBytes  int
-	left        unwritten                   // what left states with the events in dirty, flushing and before them
+	left        unwritten                   // parts that left states and are not in the tip store
 	flushHead   format.Head                 // the end of the shard with flushing
-	passed      [][]byte                    // places of open deliveries that are in the tip store and not open any more
-	passing     [][]byte                    // of them those that are being written
-	synced      format.Head                 // what the tip store has on the disk
+	passed      [][]byte                    // places of deliveries that are open in the tip store and no longer open here
+	passing     [][]byte                    // the part of passed that is being written
+	synced      format.Head                 // the end that the tip store has on the disk
 	newest      atomic.Pointer[format.Link] // head, for the witness of another shard
 	segmentLast uint64                      // last sequence of the open segment when the log was opened
 
 	// Beyond head.
-	front         format.Head           // the end of the shard once everything under way stands
+	front         format.Head           // the end of the shard if all groups under way are stored
 	seen          []*format.Group       // read from the log, not known to be durable
 	inFlight      []*inFlight           // sent, in order
 	pending       map[Key]int           // how many groups beyond head hold an event of the aggregate
-	pendingDrafts map[uint64][]*entry   // of groups of ours among seen, by sequence
+	pendingDrafts map[uint64][]*entry   // of groups of this process in seen, by sequence
 	building      bool                  // a group is being encoded
 	resolving     bool                  // a goroutine resolves the outcome of the first group in flight
 	waiting       []*entry              // first come, first served
-	wanted        uint64                // somebody waits for the acknowledgement of this group: an empty one is sent if no other is
-	told          uint64                // the newest group of this shard that a group calls acknowledged
-	tell          bool                  // an empty group is to say so of head, if no other does
-	doubted       map[Hash]bool         // groups of ours with an unknown outcome
+	wanted        uint64                // a caller waits for the acknowledgement of this group: a fence is sent if no other group is
+	told          uint64                // the newest group of this shard that is named by a witness
+	tell          bool                  // send a fence with a witness of head, if no other group has one
+	doubted       map[Hash]bool         // groups of this process with an unknown outcome
 	witness       func() format.Witness // of the next shard
-	named         time.Time             // when a group named a witness last
+	named         time.Time             // when a group last had a witness
 }
 
 func newShard(s *Store, n int) *shard {
@@ -95,9 +95,9 @@ func (h *shard) tip(key Key) (*Recorded, error) {
 	return h.s.storedTip(h.n, key, false)
 }
 
-// known is tip for what is in memory. The caller holds the lock.
+// known is tip for the events in memory. The caller holds the lock.
 func (h *shard) known(key Key) *Recorded {
-	if r := h.s.recent.get(key); r != nil { // first: it may have what left the state
+	if r := h.s.recent.get(key); r != nil { // first: it may have the parts that left the state
 		return r
 	}
 	if r := h.dirty[key]; r != nil {
@@ -106,8 +106,8 @@ func (h *shard) known(key Key) *Recorded {
 	return h.flushing[key]
 }
 
-// apply makes an acknowledged group part of what is known. The caller holds the lock, and has checked the group if
-// it was not made here.
+// apply applies an acknowledged group to the tips. The caller holds the lock, and has checked a group that another process
+// made.
 func (h *shard) apply(g *format.Group) {
 	h.head = g.After(h.head)
 	h.newest.Store(&format.Link{Seq: g.Seq, Hash: g.Hash})
@@ -140,11 +140,11 @@ func (h *shard) apply(g *format.Group) {
 	}
 }
 
-// errBusy means that a group of ours is under way: its own answer decides first what stands at its place.
+// errBusy means that a group of this process is under way: its own answer decides first about its place.
 var errBusy = errors.New("eventstore: a group of ours is under way")
 
-// observe takes the next group that was read from the log. errBusy: it is to be read again later. Any other error means
-// that the log is damaged.
+// observe takes the next group that was read from the log. It returns errBusy if the caller must read the group again later.
+// Any other error means that the log is damaged.
 func (h *shard) observe(g *format.Group) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -159,7 +159,7 @@ func (h *shard) observe(g *format.Group) error {
 	}
 	delete(h.doubted, g.Hash)
 	h.front = g.After(h.front)
-	if h.s.replicas > 1 || h.s.readOnly { // a reader sees what a quorum has committed
+	if h.s.replicas > 1 || h.s.readOnly { // a reader sees only groups that a quorum has committed
 		h.apply(g)
 		h.closed(g)
 		h.leave()
@@ -170,7 +170,7 @@ func (h *shard) observe(g *format.Group) error {
 		h.pending[r.Key]++
 	}
 	h.closed(g)
-	if w := g.Witness; w.Shard == h.n { // its writer has the acknowledgement
+	if w := g.Witness; w.Shard == h.n { // the witness is of this shard: its writer has the acknowledgement
 		h.told = max(h.told, w.Seq)
 		h.confirm(w.Seq)
 	}
@@ -188,7 +188,7 @@ func (h *shard) lastSeen() uint64 {
 	return h.seen[len(h.seen)-1].Seq
 }
 
-// confirm applies the groups up to seq that were read from the log: an acknowledgement covers them. The caller holds
+// confirm applies the groups up to seq that were read from the log: a later acknowledgement covers them. The caller holds
 // the lock.
 func (h *shard) confirm(seq uint64) {
 	for len(h.seen) > 0 && h.seen[0].Seq <= seq {
@@ -201,13 +201,13 @@ func (h *shard) confirm(seq uint64) {
 	}
 }
 
-// shared reports whether others write to the shard, and what a reader sees of it may still be lost: no group is known to be
-// durable before an acknowledgement came to somebody.
+// shared reports whether other processes write to the shard on one replica. Then a group that was read may still be lost, until
+// its writer has an acknowledgement.
 func (h *shard) shared() bool { return !h.s.sole && h.s.replicas == 1 }
 
-// next returns the group that follows everything under way, without events. It names the newest acknowledged group of
-// the next shard, unless a group did so a moment ago; on a shared shard that of its own, which saves the others the
-// asking. The caller holds the lock.
+// next returns an empty group that follows everything under way. At intervals the group has a witness: the newest acknowledged
+// group of the next shard. On a shared shard the witness is the newest acknowledged group of the shard itself: other processes
+// then need no fence. The caller holds the lock.
 func (h *shard) next(kind format.Kind) *format.Group {
 	g := &format.Group{
 		Kind: kind, Shard: h.n, Log: h.s.id, Seq: h.front.Seq + 1, Before: h.front.Hash,
@@ -232,7 +232,7 @@ func (h *shard) forget(g *format.Group) {
 	}
 }
 
-// wantFence has an empty group appended, unless seq is acknowledged by then.
+// wantFence requests a fence for the group at seq, unless the group is acknowledged already.
 func (h *shard) wantFence(seq uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -243,7 +243,7 @@ func (h *shard) wantFence(seq uint64) {
 	h.leave()
 }
 
-// await returns when the group at seq is acknowledged.
+// await returns nil when the group at seq is acknowledged.
 func (h *shard) await(ctx context.Context, seq uint64) error {
 	for {
 		end, grown := h.end()
@@ -265,7 +265,7 @@ func (h *shard) await(ctx context.Context, seq uint64) error {
 	}
 }
 
-// catchUp reads the log up to its last group, and returns when that is acknowledged. The sole writer knows it already.
+// catchUp reads the log up to its last group, and returns when that group is acknowledged. For the sole writer it does nothing.
 func (h *shard) catchUp(ctx context.Context) error {
 	if h.s.sole {
 		return nil
@@ -305,8 +305,7 @@ func (h *shard) catchUp(ctx context.Context) error {
 	return h.await(ctx, needed)
 }
 
-// lastEvents is the last group with events that was read; groups without any need not be waited for. The caller holds
-// the lock.
+// lastEvents returns the last group with events in seen; nothing waits for groups without events. The caller holds the lock.
 func (h *shard) lastEvents() uint64 {
 	for i := len(h.seen) - 1; i >= 0; i-- {
 		if len(h.seen[i].Frames) > 0 {
@@ -316,14 +315,14 @@ func (h *shard) lastEvents() uint64 {
 	return 0
 }
 
-// healthy is nil while the shard takes appends.
+// healthy returns nil while the shard accepts appends.
 func (h *shard) healthy() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.stopped
 }
 
-// damage stops the shard: it takes no appends any more. The caller holds the lock.
+// damage stops the shard: it accepts no more appends. The caller holds the lock.
 func (h *shard) damage(seq uint64, err error) error {
 	if !errors.Is(err, ErrUnhealthy) {
 		err = fmt.Errorf("%w: %s at sequence %d: %w; copy the folder before anything else", ErrUnhealthy, h.nameOf(seq), seq, err)
@@ -343,7 +342,7 @@ func (h *shard) fail(seq uint64, err error) error {
 	return h.damage(seq, err)
 }
 
-// from returns the applied groups in memory from seq on; none when the first of them is not in memory.
+// from returns the applied groups in memory from seq on; none if the group at seq is not in memory.
 func (h *shard) from(seq uint64) []*format.Group {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -10,16 +10,16 @@ import (
 	"payledger/eventstore/tipstore"
 )
 
-// The index of the streams beside the log is their witness: it lists the records that must stand there. The server does not
-// report a missing record. The sole writer of a folder keeps it in the tip store, next to the tips:
+// The index of the streams beside the log is their witness: it lists the records that the streams must hold. The server does
+// not report a missing record. The sole writer of a folder keeps the index in the tip store, next to the tips:
 //
 //	"s" stream 0 sequence   digest                     a record that stays until it is destroyed
 //	"n" stream 0 name       sequence, digest           the newest such record of a name
 //	"r" stream 0 name       sequence, digest           a name whose newer record replaces the older one
-//	"w" stream              sequence, safe sequence    the newest that was acknowledged, and that up to which the index is whole
+//	"w" stream              sequence, safe sequence    the newest acknowledged sequence; the index is whole up to the safe one
 //
-// Only what was acknowledged enters it. A start enters what stands behind the safe sequence, everything if the tip store was
-// lost. See secretindex.go for SECRETS.
+// Only acknowledged records enter the index. A start adds the records after the safe sequence; if the tip store was
+// lost, it adds all of them. See secretindex.go for SECRETS.
 const (
 	recordPrefix  = 's'
 	namePrefix    = 'n'
@@ -27,7 +27,7 @@ const (
 	dyingPrefix   = 'x'
 )
 
-// sideRoots are the subjects of the streams beside the log, up to the name.
+// sideRoots are the beginnings of the subjects of streams beside the log; the name of the record follows.
 var sideRoots = map[string]string{
 	positionStream: positionRoot + ".",
 }
@@ -52,7 +52,7 @@ func recordKey(stream string, seq uint64) []byte {
 	return binary.BigEndian.AppendUint64(sideKey(recordPrefix, stream, ""), seq)
 }
 
-// sideEntry is the value of a name.
+// sideEntry is the value of an "n" or "r" key.
 type sideEntry struct {
 	seq    uint64
 	digest sideDigest
@@ -73,11 +73,11 @@ func decodeEntry(b []byte) (e sideEntry) {
 // indexed reports whether this store keeps the index: it is the sole writer of an embedded server's folder.
 func (s *Store) indexed() bool { return s.sole && s.embedded != nil && !s.readOnly && !s.tipsFixed }
 
-// sidePlace is how far a stream beside the log is known.
+// sidePlace is the knowledge of this process about a stream beside the log.
 type sidePlace struct {
 	acked uint64 // the newest sequence that was acknowledged; every record up to it is in the index
 
-	silent time.Time // since when the server does not answer; zero: it does
+	silent time.Time // time of the first publish without an answer; zero: the server answers
 }
 
 // sidePlace returns the stream's place. The caller holds the lock.
@@ -98,7 +98,7 @@ func (s *Store) ackedOf(stream string) uint64 {
 	return s.sidePlace(stream).acked
 }
 
-// sideKnown returns the streams beside the log of which something was acknowledged.
+// sideKnown returns the streams beside the log with an acknowledged record.
 func (s *Store) sideKnown() (names []string) {
 	s.side.Lock()
 	defer s.side.Unlock()
@@ -110,7 +110,7 @@ func (s *Store) sideKnown() (names []string) {
 	return names
 }
 
-// witnessedNewest enters an acknowledged record that replaces older ones of its name.
+// witnessedNewest adds an acknowledged record to the index, in place of older ones of its name.
 func (s *Store) witnessedNewest(stream string, seq uint64, name string, body []byte) {
 	s.side.Lock()
 	older := decodeEntry(s.sideValue(sideKey(replacePrefix, stream, name))).seq > seq
@@ -135,7 +135,7 @@ func (s *Store) witness(stream string, seq uint64, enter func(tipstore.Batch) er
 	s.witnessed(stream, seq)
 }
 
-// sideValue reads the index; nil when it has no such key.
+// sideValue returns a value of the index, or nil if the index has no such key.
 func (s *Store) sideValue(key []byte) []byte {
 	if !s.indexed() {
 		return nil
@@ -147,7 +147,7 @@ func (s *Store) sideValue(key []byte) []byte {
 	return value
 }
 
-// must returns the entry of a name in the index. Call it before reading from the server: later records do not count.
+// must returns the entry of a name in the index. Call it before the read from the server, so that it has no later record.
 func (s *Store) must(stream, name string) sideEntry {
 	for _, prefix := range []byte{namePrefix, replacePrefix} {
 		e := decodeEntry(s.sideValue(sideKey(prefix, stream, name)))
@@ -158,8 +158,8 @@ func (s *Store) must(stream, name string) sideEntry {
 	return sideEntry{}
 }
 
-// missing returns the error for a record that the server does not have: damage if it must be there, and was not destroyed
-// meanwhile; else ErrNotFound.
+// missing returns the error for a record that the server does not have: damage if the index still has the record, else
+// ErrNotFound.
 func (s *Store) missing(stream, name string, must sideEntry) error {
 	if must.seq == 0 || s.must(stream, name).seq == 0 {
 		return ErrNotFound
@@ -167,7 +167,7 @@ func (s *Store) missing(stream, name string, must sideEntry) error {
 	return s.sideDamage(stream, must.seq, "the record is missing")
 }
 
-// older returns an error if the server gave an older record of a name than the one that must be there.
+// older returns an error if the server returned an older record of a name than the index has.
 func (s *Store) older(stream string, seq uint64, must sideEntry) error {
 	if must.seq <= seq {
 		return nil
@@ -175,8 +175,8 @@ func (s *Store) older(stream string, seq uint64, must sideEntry) error {
 	return s.sideDamage(stream, must.seq, "the record is missing; an older one of its name stands there")
 }
 
-// answered notes what a publish to a stream beside the log led to. An embedded server that does not answer for a while has lost
-// its disk: the process must stop, as it does for the log itself.
+// answered notes the result of a publish to a stream beside the log. An embedded server without an answer for durableDeadline
+// has lost its disk: the process must stop, as for the log itself.
 func (s *Store) answered(stream string, err error) {
 	if s.embedded == nil || s.replicas > 1 || s.closing.Load() {
 		return

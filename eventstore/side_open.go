@@ -10,7 +10,7 @@ import (
 	"payledger/eventstore/tipstore"
 )
 
-// openSide brings the index up to the streams.
+// openSide adds the records to the index that it does not have yet.
 func (s *Store) openSide(ctx context.Context) error {
 	if !s.indexed() {
 		return nil
@@ -30,7 +30,7 @@ func (s *Store) openSide(ctx context.Context) error {
 	return nil
 }
 
-// enterNew enters the records behind the safe sequence.
+// enterNew adds the records of a stream after the safe sequence.
 func (s *Store) enterNew(ctx context.Context, stream string) error {
 	info, err := s.js.Stream(ctx, stream)
 	if err != nil {
@@ -62,7 +62,7 @@ func (s *Store) enterNew(ctx context.Context, stream string) error {
 	return nil
 }
 
-// enter enters one record that was read from a file.
+// enter adds one record from a file to a batch of the index.
 func enter(batch tipstore.Batch, stream string, safe uint64, r blocks.Record) error {
 	name, root := "", sideRoots[stream]
 	switch {

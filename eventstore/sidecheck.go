@@ -13,25 +13,24 @@ import (
 // sideChunk is how many records are compared at once.
 const sideChunk = 4096
 
-// errDestroyed means that a record stands in a stream that was destroyed before.
+// errDestroyed means that a stream holds a record that was destroyed before.
 var errDestroyed = errors.New("a record stands there that was destroyed")
 
-// sideCheck compares the records of a stream beside the log, as they are read from its files, with the index as it was when
-// the check began. Memory does not grow with the stream, but for names that are replaced and for records that were deleted
-// and still stand in a file.
+// sideCheck compares the records in the files of a stream beside the log with the index as of the beginning of the check.
+// Its memory grows only with the names whose records are replaced, and with deleted records that are still in a file.
 type sideCheck struct {
 	stream  string
 	view    tipstore.View
-	through uint64 // nothing behind it is judged
+	through uint64 // records after it are not compared
 	safe    uint64 // a record up to it that is not in the index was destroyed
-	part    bool   // records come from the newest block alone: nothing before them is judged
-	began   bool   // the first of them has come
+	part    bool   // only the newest block is read: earlier records are not compared
+	began   bool   // see has had its first record
 
 	replaced map[string]*replacedName
 	dying    map[uint64]bool
 	chunk    []sideEntry
 	done     uint64          // everything up to it was compared
-	extra    map[uint64]bool // records that were destroyed, and stand there
+	extra    map[uint64]bool // destroyed records that are in a file
 	dead     map[uint64]bool // records with a tombstone
 	fault    error           // the first
 	at       uint64          // its sequence
@@ -40,7 +39,7 @@ type sideCheck struct {
 // replacedName is a name of which only the newest record counts.
 type replacedName struct{ must, there sideEntry }
 
-// newSideCheck prepares a check; nil if there is no index of the stream.
+// newSideCheck returns a check, or nil if there is no index of the stream.
 func newSideCheck(view tipstore.View, stream string) (*sideCheck, error) {
 	value, err := view.Get(append([]byte{witnessPrefix}, stream...))
 	if err != nil {
@@ -70,7 +69,7 @@ func (c *sideCheck) failed(seq uint64, format string, args ...any) {
 	}
 }
 
-// see takes one record. Records come in their order; some may come twice, and tombstones come in between.
+// see takes one record. Records come in their order; some come twice, and tombstones come in between.
 func (c *sideCheck) see(r blocks.Record) error {
 	if r.Tombstone {
 		c.dead[r.Seq] = true
@@ -103,7 +102,7 @@ func (c *sideCheck) see(r blocks.Record) error {
 	return nil
 }
 
-// compare holds the chunk to the index, up to a sequence.
+// compare compares the chunk with the index up to a sequence.
 func (c *sideCheck) compare(through uint64) error {
 	chunk := c.chunk
 	surplus := func(before uint64) {

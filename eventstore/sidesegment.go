@@ -13,16 +13,16 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// sideSegmentBytes is the size from which a segment of a stream beside the log is followed by the next one. After a kill the
-// server reads whole each stream that was written to or deleted from in the last two minutes.
+// sideSegmentBytes is the size from which a stream beside the log continues in a new segment. After a kill the
+// server reads the whole of each stream that changed in the last two minutes.
 const sideSegmentBytes = 64 << 20
 
 // recordOverhead is what the server adds to a message on the disk, in bytes.
 const recordOverhead = 30
 
-// sideLog is a stream beside the log that never ends. It consists of segments: streams <name>_1, <name>_2, …, each with
+// sideLog is an endless stream beside the log. It consists of segments: streams <name>_1, <name>_2, …, each with
 // subjects of its own; sequences go on from one to the next. New messages go into the newest segment. Only a sole writer
-// begins segments: then no message can reach an older one any more.
+// begins segments: then no message can reach an older segment any more.
 type sideLog struct {
 	s      *Store
 	name   string // of all of it

@@ -17,37 +17,37 @@ import (
 	"payledger/eventstore/tipstore"
 )
 
-// DefaultShards is the number of shards of a new log. A shard's groups are synced one after the other; shards sync
-// side by side (measurements in doc.go).
+// DefaultShards is the number of shards of a new log. The groups of one shard are synced one after the other; shards sync
+// concurrently.
 const DefaultShards = 8
 
-// Config says where the log is. Exactly one of Server and URL is set.
+// Config is the configuration of a Store. Exactly one of Server and URL is set.
 type Config struct {
 	Server   *Server // an embedded server
 	URL      string  // an external server or cluster
 	Creds    string  // credentials file for URL; "" for none
-	Shards   int     // of a new log; 0 takes DefaultShards or what the log has
+	Shards   int     // of a new log; 0 takes DefaultShards, or the number of an existing log
 	Replicas int     // of a new log's streams; 0 is 1
-	ReadOnly bool    // append nothing, not even fences: for a look at a stopped server's log
+	ReadOnly bool    // append nothing, not even fences: for tools that read a stopped server's log
 	Now      func() time.Time
 	Random   io.Reader
 	Logger   zerolog.Logger
-	// Secret, if set, judges a value of the log at URL before anything there is changed. ServerConfig has it for Server.
+	// Secret, if set, checks a secret of the log at URL before anything there is changed. For Server, ServerConfig has the check.
 	Secret SecretCheck
-	// SoleWriter says that nobody else appends to this log: the folder is locked.
+	// SoleWriter means that no other process appends to this log: the folder is locked.
 	SoleWriter bool
-	// Tips is the folder of the tip store; "" is the embedded server's folder for its sole writer, and memory for
-	// others.
+	// Tips is the folder of the tip store. "" takes the embedded server's folder for the sole writer, and memory for other
+	// writers.
 	Tips string
 	// Memory is how many bytes the store's caches may use in all; 0 takes DefaultMemory.
 	Memory int64
 	// SegmentBytes is the size from which a segment is closed; 0 takes DefaultSegmentBytes.
 	SegmentBytes int64
-	// Progress is called now and then while Open brings the tip store up to the log: events applied, and events in the log.
+	// Progress, if set, gets the applied events and the events of the log at intervals, while Open updates the tip store.
 	Progress func(done, of uint64)
-	// SideBytes is the size from which a segment of a stream beside the log is followed by the next; 0 takes 64 MiB.
+	// SideBytes is the size from which a stream beside the log continues in a new segment; 0 takes 64 MiB.
 	SideBytes int64
-	// Lags has Load answer from what this process has applied, as it does on a replicated log (tests).
+	// Lags makes Load return the state that this process has applied, as on a replicated log (tests).
 	Lags bool
 	// Options are added to the connection's (tests cut it).
 	Options []nats.Option
@@ -70,7 +70,7 @@ type Store struct {
 	replicas int
 	readOnly bool
 	sole     bool
-	lags     bool    // Load may answer with an old event
+	lags     bool    // Load may return an old event
 	embedded *Server // nil: an external server
 	progress func(done, of uint64)
 	dial     func() (*nats.Conn, error)
@@ -103,9 +103,9 @@ type Store struct {
 	stepped        func(step string) // for tests
 
 	scrub      scrub
-	fixing     sync.Mutex  // one checkpoint at a time
-	fixDoubted bool        // whether the last one was stored is not known
-	fixed      *durability // of the checkpoints
+	fixing     sync.Mutex  // held while a checkpoint is appended
+	fixDoubted bool        // the outcome of the last append of a checkpoint is unknown
+	fixed      *durability // newest durable checkpoint
 
 	sick     atomic.Pointer[error]
 	sickened chan struct{} // closed when sick is set
@@ -119,7 +119,7 @@ type Store struct {
 	loops    sync.WaitGroup
 }
 
-// clientOptions turn off everything that would send a message again, or later, on its own.
+// clientOptions turn off everything in the client that sends a message again or later by itself.
 func clientOptions() []nats.Option {
 	return []nats.Option{
 		nats.ReconnectBufSize(-1), nats.MaxReconnects(-1), nats.ReconnectWait(100 * time.Millisecond),
@@ -127,12 +127,11 @@ func clientOptions() []nats.Option {
 	}
 }
 
-// Open connects, creates the streams of a new log or checks those of an existing one, brings the tip store up to the
-// log's end, and makes sure that everything readable is durable before anybody acts on it. A tip store that is found
-// damaged on the way is made again from the log.
+// Open connects, creates the streams of a new log or checks those of an existing log, brings the tip store up to the end of the
+// log, and makes all readable groups durable. If it finds the tip store damaged, it makes the store again from the log.
 func Open(ctx context.Context, c Config) (*Store, error) {
 	s, err := open(ctx, c)
-	if errors.Is(err, tipstore.ErrDamaged) { // it is marked by now
+	if errors.Is(err, tipstore.ErrDamaged) { // its folder is marked: the second open replaces it
 		s, err = open(ctx, c)
 	}
 	return s, err
@@ -237,7 +236,7 @@ func (s *Store) open(ctx context.Context, c Config, memory int64) error {
 // Shards is the number of shards of the log.
 func (s *Store) Shards() int { return s.shards }
 
-// all returns the shards of the log, and that of the records of deliveries.
+// all returns the shards of the log, and the shard of the records of deliveries.
 func (s *Store) all() []*shard {
 	if s.records == nil { // it is being opened
 		return s.shard
@@ -266,7 +265,7 @@ func (s *Store) Sole() bool { return s.sole }
 // written.
 func (s *Store) Fatal() <-chan error { return s.fatal }
 
-// Healthy is nil while the whole log may be appended to.
+// Healthy returns nil while all shards accept appends.
 func (s *Store) Healthy() error {
 	if err := s.sick.Load(); err != nil {
 		return *err
@@ -280,8 +279,8 @@ func (s *Store) Healthy() error {
 	return nil
 }
 
-// fail marks the log as unhealthy for good and, for a disk that does not keep what is written, asks for the process to
-// stop.
+// fail marks the log as unhealthy for good. With stop, it also sends the error to Fatal: the disk does not keep writes, and the
+// process must stop.
 func (s *Store) fail(err error, stop bool) {
 	if !errors.Is(err, ErrUnhealthy) {
 		err = fmt.Errorf("%w: %w", ErrUnhealthy, err)
@@ -301,7 +300,7 @@ func (s *Store) fail(err error, stop bool) {
 // errAway means that the server cannot be reached now.
 var errAway = fmt.Errorf("%w: not connected", ErrUnhealthy)
 
-// writable is nil while a shard may be appended to.
+// writable returns nil while a shard accepts appends.
 func (s *Store) writable(h *shard) error {
 	if err := s.sick.Load(); err != nil {
 		return *err
@@ -316,7 +315,7 @@ func (s *Store) writable(h *shard) error {
 	return h.healthy()
 }
 
-// noteDamage reports the damage of one shard, which takes no appends any more.
+// noteDamage logs the damage of one shard, which accepts no more appends.
 func (s *Store) noteDamage(shard int, err error) {
 	s.log.Error().Err(err).Int("shard", shard).Msg("the log is damaged: this shard takes no more appends")
 	s.damaged.CompareAndSwap(nil, &err)
@@ -344,7 +343,7 @@ func (s *Store) Close() error {
 	s.stop()
 	for _, h := range s.all() {
 		h.mu.Lock()
-		h.leave() // nothing leaves any more: what waits is refused
+		h.leave() // the store is closing: leave refuses the waiting drafts
 		h.mu.Unlock()
 	}
 	if s.tips != nil {
@@ -358,7 +357,7 @@ func (s *Store) Close() error {
 		s.tipsClosed = true
 		s.tipsOpen.Unlock()
 		err := errors.Join(s.writeTips(), s.tips.Close())
-		if err != nil && s.noRoom() { // the next start makes it up from the log
+		if err != nil && s.noRoom() { // the next start reads the missing part from the log
 			s.log.Warn().Err(err).Msg("the tip store could not be written: the disk is full")
 			err = nil
 		}
@@ -368,12 +367,12 @@ func (s *Store) Close() error {
 	return errors.Join(errs...)
 }
 
-// isDeadline reports whether err is a deadline of ours and no failure.
+// isDeadline reports whether err is an expired or cancelled wait of this process, and no answer of the server.
 func isDeadline(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.Is(err, nats.ErrTimeout)
 }
 
-// pause waits, or ends with the context.
+// pause waits for d. It returns an error if ctx ends first.
 func (s *Store) pause(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()

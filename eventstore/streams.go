@@ -16,22 +16,23 @@ import (
 	"payledger/eventstore/format"
 )
 
-// minPayload must be the server's max_payload at least: an outcome must always fit.
+// minPayload is the least max_payload of a server: an outcome must always fit.
 const minPayload = 4 << 20
 
-// minDuplicates is the shortest window of duplicates that the server takes. It is not used, and read at each start.
+// minDuplicates is the shortest window of duplicates that the server accepts. The store does not use the window, and the server
+// reads it at each start.
 const minDuplicates = 100 * time.Millisecond
 
 const (
 	checkpointStream = "CHECKPOINTS"
 	checkpointRoot   = "checkpoints"
-	checkpointTopic  = "c" // the end of every subject: each message holds it
+	checkpointTopic  = "c" // the last token of every subject: each message has it, so it is short
 )
 
 // ErrOldFormat means that the folder or the cluster holds a log that an older version wrote.
 var ErrOldFormat = errors.New("eventstore: the log is in a format that this version does not read")
 
-// oldFormat is what to do about it.
+// oldFormat returns the error for a log in an older format, with the remedy.
 func oldFormat(found string) error {
 	return fmt.Errorf("%w: %s; keep the version that wrote it for this data, and give this one an empty folder", ErrOldFormat, found)
 }
@@ -90,7 +91,8 @@ func (s *Store) openStreams(ctx context.Context, c Config) error {
 	return nil
 }
 
-// neverUsed refuses to go on with the creation of a log that holds messages: its first shard is gone.
+// neverUsed returns an error if a log without shard 0 holds messages: its first shard was lost. Otherwise its creation was cut
+// short.
 func neverUsed(segments map[int][]*jetstream.StreamInfo) error {
 	for _, infos := range segments {
 		for _, info := range infos {
@@ -131,8 +133,8 @@ func (s *Store) listSegments(ctx context.Context) (map[int][]*jetstream.StreamIn
 	return all, nil
 }
 
-// createLog makes the streams of a new log. Shard 0 is made last: a creation that was cut short is done again, with the
-// log id that its first stream has.
+// createLog makes the streams of a new log, shard 0 last. It completes a creation that was cut short, with the log id of the
+// streams that exist.
 func (s *Store) createLog(ctx context.Context, c Config) error {
 	s.shards, s.replicas = c.Shards, max(1, c.Replicas)
 	if s.shards == 0 {
@@ -161,7 +163,7 @@ func (s *Store) createLog(ctx context.Context, c Config) error {
 	return nil
 }
 
-// adoptID goes on with the creation of a log that somebody else began.
+// adoptID continues the creation of a log that another call began.
 func (s *Store) adoptID(ctx context.Context, name string) error {
 	stream, err := s.js.Stream(ctx, name)
 	if err != nil {
@@ -170,7 +172,7 @@ func (s *Store) adoptID(ctx context.Context, name string) error {
 	return s.adopt(stream.CachedInfo(), Config{Shards: s.shards})
 }
 
-// adopt takes the shape of an existing log.
+// adopt takes over shards, replicas and id of an existing log.
 func (s *Store) adopt(info *jetstream.StreamInfo, c Config) error {
 	if f := info.Config.Metadata[metadataFormat]; f != logFormat {
 		return oldFormat(fmt.Sprintf("format %q instead of %q", f, logFormat))
@@ -191,7 +193,7 @@ func (s *Store) adopt(info *jetstream.StreamInfo, c Config) error {
 	return nil
 }
 
-// take takes over the shard's segments as the server lists them, and refuses gaps in them.
+// take takes over the segments of the shard in the list of the server. A gap in them is an error.
 func (h *shard) take(infos []*jetstream.StreamInfo) error {
 	for i, info := range infos {
 		_, number, _ := parseSegmentName(info.Config.Name)
@@ -211,8 +213,8 @@ func (h *shard) take(infos []*jetstream.StreamInfo) error {
 	return nil
 }
 
-// checkSegment holds a segment to those before it. Of deliveries the first ones may have been dropped; checkFloor says
-// whether they were.
+// checkSegment compares a segment with the segments before it. The first segments of deliveries may have been dropped; checkFloor
+// checks that.
 func (h *shard) checkSegment(g segment, before []segment, info *jetstream.StreamInfo) error {
 	number, first := uint32(1), uint64(1)
 	switch {
@@ -230,7 +232,7 @@ func (h *shard) checkSegment(g segment, before []segment, info *jetstream.Stream
 	return checkState(info.State, g.first)
 }
 
-// checkState compares what the server says of an append-only stream that begins at sequence first.
+// checkState checks the server's counts of an append-only stream that begins at sequence first.
 func checkState(state jetstream.StreamState, first uint64) error {
 	switch {
 	case state.Msgs == 0 && (state.LastSeq == 0 || state.LastSeq == first-1):
@@ -247,18 +249,18 @@ func checkState(state jetstream.StreamState, first uint64) error {
 	return nil
 }
 
-// witnessOf returns a function for the newest acknowledged group of a shard, to be called without its lock.
+// witnessOf returns a function that returns the newest acknowledged group of a shard. The function needs no lock.
 func (s *Store) witnessOf(n int) func() format.Witness {
 	h := s.all()[n]
 	return func() format.Witness { return format.Witness{Shard: h.n, Link: *h.newest.Load()} }
 }
 
-// recheckSegments compares what the server says of the streams with what was read from them: a message that is gone is
-// silent otherwise.
+// recheckSegments compares the server's counts of the streams with the groups that this process has applied. The server does
+// not report a missing message otherwise.
 func (s *Store) recheckSegments(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*readTimeout)
 	defer cancel()
-	ends := map[int]uint64{} // before the list is read: later groups do not count
+	ends := map[int]uint64{} // read before the list: later groups do not count
 	for _, h := range s.all() {
 		end, _ := h.end()
 		ends[h.n] = end.Seq
@@ -278,7 +280,7 @@ func (s *Store) recheckSegments(ctx context.Context) error {
 	return s.checkCheckpoint(ctx)
 }
 
-// compare holds the shard's streams to what this process has applied of them.
+// compare compares the shard's streams with the groups that this process has applied.
 func (h *shard) compare(ctx context.Context, infos []*jetstream.StreamInfo, end uint64) error {
 	h.mu.Lock()
 	dropped, last := h.floor.Segment, h.floor.Seq
@@ -312,7 +314,7 @@ func (h *shard) compare(ctx context.Context, infos []*jetstream.StreamInfo, end 
 	return nil
 }
 
-// checkCheckpoint compares the newest checkpoint with the log: what it covers must be there, group for group.
+// checkCheckpoint checks that the log has all groups that the newest checkpoint covers.
 func (s *Store) checkCheckpoint(ctx context.Context) error {
 	c, err := s.newestCheckpoint(ctx)
 	if errors.Is(err, ErrNotFound) {
@@ -337,8 +339,7 @@ func (s *Store) checkCheckpoint(ctx context.Context) error {
 	return nil
 }
 
-// CheckReader compares a reader's positions with the log: a log that is shorter than what was read from it has lost
-// events.
+// CheckReader compares a reader's positions with the log: a log that ends before a position has lost events.
 func (s *Store) CheckReader(ctx context.Context, reader string, positions []uint64) error {
 	err := s.confirm(ctx, func(ctx context.Context) error { return s.compareReader(ctx, reader, positions) })
 	if errors.Is(err, ErrUnhealthy) {

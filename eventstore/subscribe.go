@@ -11,23 +11,23 @@ import (
 )
 
 const (
-	// pullMessages is how many messages a consumer asks for ahead.
+	// pullMessages is how many messages a consumer requests at once.
 	pullMessages = 512
-	// pullHeartbeat is how often an idle consumer must show that it is there.
+	// pullHeartbeat is the interval of the heartbeats of an idle consumer.
 	pullHeartbeat = time.Second
-	// pullExpiry is how long one request for messages stands.
+	// pullExpiry is the lifetime of one request for messages.
 	pullExpiry = 10 * time.Second
 	// tailIdle is the silence of a segment after which its end is read: the server does not always send the last message
 	// of a stream that was sealed meanwhile (tried). It is longer than two missing heartbeats take.
 	tailIdle = 3 * pullHeartbeat
 	// resubscribePause is the wait before a subscription that broke is made anew.
 	resubscribePause = 100 * time.Millisecond
-	// catchUpGroups is how many groups a subscriber reads from the log before it looks for them in memory again.
+	// catchUpGroups is how many groups a subscriber reads from the log before it reads from memory again.
 	catchUpGroups = 256
 )
 
-// Subscribe hands the events of one shard after address `after` to handle, in order and without a gap, until ctx ends,
-// handle fails or the log is found damaged; it returns that error. Only acknowledged events are handed out. The newest
+// Subscribe calls handle with the events of one shard after address `after`, in order and without a gap, until ctx ends,
+// handle fails or the log is found damaged. It returns that error. The events are acknowledged. The newest
 // groups come from memory, older ones from the log.
 func (s *Store) Subscribe(ctx context.Context, shard int, after uint64, handle func(*Recorded) error) error {
 	h := s.shard[shard]
@@ -45,10 +45,10 @@ func (s *Store) Subscribe(ctx context.Context, shard int, after uint64, handle f
 	return h.follow(ctx, max(1, format.GroupOf(after)), each)
 }
 
-// handlerError is an error of a subscriber's own.
+// handlerError is an error of a subscriber's handle.
 type handlerError struct{ error }
 
-// hand hands groups from next up to end to each, and returns the sequence to go on with.
+// hand calls each with groups from next up to end, and returns the sequence of the group after them.
 func (h *shard) hand(ctx context.Context, next, end uint64, each func(*format.Group) error) (uint64, error) {
 	if gs := h.from(next); len(gs) > 0 {
 		for _, g := range gs {
@@ -69,7 +69,7 @@ func (h *shard) hand(ctx context.Context, next, end uint64, each func(*format.Gr
 	return next, err
 }
 
-// tail observes what other nodes append to the shard, until ctx ends.
+// tail reads the groups that other nodes append to the shard, until ctx ends.
 func (h *shard) tail(ctx context.Context) {
 	for ctx.Err() == nil && h.healthy() == nil {
 		last, err := h.lastAtLeader(ctx)
@@ -91,9 +91,9 @@ func (h *shard) tail(ctx context.Context) {
 // tailSegment receives every message of the open segment, and reads the log up to it.
 func (h *shard) tailSegment(ctx context.Context) error {
 	h.mu.Lock()
-	seg, next, rolling := h.open(), max(h.head.Seq, h.lastSeen())+1, h.rolling // what is under way may never be stored
+	seg, next, rolling := h.open(), max(h.head.Seq, h.lastSeen())+1, h.rolling // a group under way may never be stored
 	h.mu.Unlock()
-	if rolling { // its last group may have been read: nothing would tell of the segment that follows
+	if rolling { // its last group may have been read: no message would announce the next segment
 		return nil
 	}
 	consumer, err := h.s.js.CreateConsumer(ctx, seg.name(h.n), jetstream.ConsumerConfig{
@@ -139,7 +139,7 @@ func (h *shard) tailSegment(ctx context.Context) error {
 	}
 }
 
-// readUpTo is readOn, again until no group of ours is under way.
+// readUpTo is readOn, repeated until no group of this process is under way.
 func (h *shard) readUpTo(ctx context.Context, seq uint64) error {
 	for {
 		err := h.readOn(ctx, seq)
@@ -152,12 +152,12 @@ func (h *shard) readUpTo(ctx context.Context, seq uint64) error {
 	}
 }
 
-// idle reads what the log has when nothing came, and reports whether another segment has taken the place of seg.
+// idle reads the log up to its end after a silence, and reports whether the open segment is another one than seg.
 func (h *shard) idle(ctx context.Context, seg segment) (moved bool, err error) {
 	h.mu.Lock()
 	busy := len(h.inFlight) > 0 || h.building
 	h.mu.Unlock()
-	if busy { // what a server shows of a group under way may not be there to read: who resolves it looks
+	if busy { // the server may show a group under way that cannot be read yet; resolve reads it
 		return h.moved(ctx, seg)
 	}
 	last, err := h.lastAtLeader(ctx)
@@ -170,7 +170,7 @@ func (h *shard) idle(ctx context.Context, seg segment) (moved bool, err error) {
 	return h.moved(ctx, seg)
 }
 
-// moved reports whether another segment has taken the place of seg, as soon as none is being made.
+// moved reports whether the open segment is another one than seg. It waits while the next segment is being made.
 func (h *shard) moved(ctx context.Context, seg segment) (bool, error) {
 	for {
 		h.mu.Lock()
@@ -185,7 +185,7 @@ func (h *shard) moved(ctx context.Context, seg segment) (bool, error) {
 	}
 }
 
-// dropConsumer frees a consumer; one that cannot be reached ends itself.
+// dropConsumer deletes a consumer. A consumer that cannot be reached expires by itself.
 func (s *Store) dropConsumer(ctx context.Context, stream, name string) {
 	if !s.nc.IsConnected() {
 		return

@@ -12,9 +12,9 @@ import (
 	"payledger/eventstore/tipstore"
 )
 
-// Keys of the tip store: a tip is "t" aggregate 0 account 0 id, what left its state is in left.go, how far a shard was applied is "a" and its number, the
-// newest acknowledged sequence of a stream beside the log is "w" and its name, how far the scrub is "c",
-// "e" is the edge of the newest checkpoint, and "l" is the log's id. Keys of records beside the log stand in side.go.
+// Keys of the tip store: "t" aggregate 0 account 0 id is a tip; "a" shard is the applied end of a shard; "w" stream is the newest
+// acknowledged sequence of a stream beside the log; "c" is the place of the scrub; "e" is the edge of the newest checkpoint;
+// "l" is the log's id. left.go has the keys of parts that left states, side.go those of records beside the log.
 const (
 	tipPrefix     = 't'
 	appliedPrefix = 'a'
@@ -43,7 +43,7 @@ func appliedKey(shard int) []byte {
 	return binary.BigEndian.AppendUint16([]byte{appliedPrefix}, uint16(shard))
 }
 
-// encodeWitness is the value of a stream beside the log; see side.go.
+// encodeWitness returns the value of the "w" key of a stream beside the log; see side.go.
 func (s *Store) encodeWitness(stream string, acked uint64) []byte {
 	s.side.Lock()
 	defer s.side.Unlock()
@@ -58,7 +58,7 @@ func decodeWitness(b []byte) (acked, safe uint64) {
 	return binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:])
 }
 
-// witnessed notes that a message of a stream beside the log was acknowledged: a start refuses the stream without it.
+// witnessed notes that a message of a stream beside the log was acknowledged: the next start refuses a stream without it.
 func (s *Store) witnessed(stream string, seq uint64) {
 	s.side.Lock()
 	defer s.side.Unlock()
@@ -70,8 +70,7 @@ func (s *Store) witnessed(stream string, seq uint64) {
 	s.witnesses[stream] = p.acked
 }
 
-// takeWitnesses returns what was witnessed since the last call, and the edge of the newest checkpoint if there is a new
-// one.
+// takeWitnesses returns the acknowledged sequences since the last call, and the edge of the newest checkpoint if it is new.
 func (s *Store) takeWitnesses() (witnesses map[string]uint64, edge []byte) {
 	s.side.Lock()
 	defer s.side.Unlock()
@@ -80,7 +79,7 @@ func (s *Store) takeWitnesses() (witnesses map[string]uint64, edge []byte) {
 	return witnesses, edge
 }
 
-// encodeTip is the value of a tip: the event's address, its number, its frame.
+// encodeTip returns the value of a tip: the event's address, its number, its frame.
 func encodeTip(r *Recorded) []byte {
 	b := make([]byte, 0, 16+len(r.Body)+700)
 	b = binary.BigEndian.AppendUint64(b, r.Seq)
@@ -123,7 +122,7 @@ func decodeHead(b []byte) (h format.Head, err error) {
 	return h, nil
 }
 
-// storedTip reads a tip from the tip store; nil when the aggregate does not exist there, which for a fresh one is likely.
+// storedTip reads a tip from the tip store. It returns nil if the store has none; fresh means that this is likely.
 func (s *Store) storedTip(shard int, key Key, fresh bool) (*Recorded, error) {
 	turn := s.recent.turn()
 	s.tipsOpen.RLock()
@@ -149,9 +148,9 @@ func (s *Store) storedTip(shard int, key Key, fresh bool) (*Recorded, error) {
 	return nil, s.unreadable(key, err)
 }
 
-// recentTips is a cache of newest events, bounded by its size in memory. Events are immutable and shared.
-// It is never behind: every applied event is put here, and an event from a look-up is added only if no newer event can have
-// been dropped since.
+// recentTips is a cache of newest events, bounded by its size in memory. Events are immutable and shared. An event in the cache
+// is never an old one: every applied event enters the cache, and a looked-up event enters only if no generation was dropped
+// since, because a newer event may have been dropped with it.
 type recentTips struct {
 	mu       sync.Mutex
 	recent   map[Key]*Recorded
@@ -172,8 +171,7 @@ func (t *recentTips) put(r *Recorded) {
 	t.keep(r)
 }
 
-// learn is put for an event that was looked up when turn was the turn: had a generation been dropped since, a
-// newer event could have been forgotten with it.
+// learn is put for an event that was looked up at a turn. It does nothing if a generation was dropped since.
 func (t *recentTips) learn(r *Recorded, turn int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -209,7 +207,7 @@ func (t *recentTips) get(key Key) *Recorded {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	r := t.find(key)
-	if r != nil && t.recent[key] == nil { // used again: it goes on to the next generation
+	if r != nil && t.recent[key] == nil { // used again: it enters the newer generation
 		t.keep(r)
 	}
 	return r

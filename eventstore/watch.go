@@ -10,19 +10,19 @@ import (
 )
 
 const (
-	// checkEvery is how often the streams are looked through for holes.
+	// checkEvery is the interval of the search for missing messages in the streams.
 	checkEvery = time.Hour
-	// recheckPause is the wait before a check is repeated that could not be made, or that a leader which was
-	// cut off may have answered.
+	// recheckPause is the wait before a check is repeated: it could not be made, or a leader without connection to the cluster may
+	// have answered.
 	recheckPause = time.Second
-	// fullPercent of an external account's limit is where new requests end and only outcomes are taken.
+	// fullPercent is the use of an external account's limit, in percent, from which only outcomes are recorded.
 	fullPercent = 90
-	// leaderElected is where a server says that a replicated stream has a new leader.
+	// leaderElected is the subject of the server's advisories about new leaders of streams.
 	leaderElected = "$JS.EVENT.ADVISORY.STREAM.LEADER_ELECTED.*"
 )
 
-// watch looks after the log while it is open: holes hourly, after every reconnect and after every change of
-// a leader, and how full the store is.
+// watch checks the log while it is open: for missing messages, hourly, after every reconnect and after every change of
+// a leader; and for free space.
 func (s *Store) watch(ctx context.Context) {
 	status := s.nc.StatusChanged(nats.CONNECTED)
 	elected := make(chan *nats.Msg, 64)
@@ -63,8 +63,8 @@ func drain(c <-chan *nats.Msg) {
 	}
 }
 
-// recheck looks for holes until it has an answer. Damage ends the appends; on a replicated log only when no
-// leader that was cut off can have said so.
+// recheck repeats the search for missing messages until it has a result. Damage ends the appends; on a replicated log only after
+// a time in which a leader without connection to the cluster stops answering.
 func (s *Store) recheck(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -77,7 +77,7 @@ func (s *Store) recheck(ctx context.Context) {
 	}
 }
 
-// confirm repeats a check until it passes, fails as damage does, or ctx ends.
+// confirm repeats a check until it passes, its damage is certain, or ctx ends.
 func (s *Store) confirm(ctx context.Context, check func(context.Context) error) error {
 	damagedSince := time.Time{}
 	for {

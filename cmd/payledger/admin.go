@@ -16,7 +16,7 @@ import (
 // errDamagedLog is the API's reason for a log that is damaged or whose disk failed. The operators' address names the place.
 var errDamagedLog = errors.New("the log is damaged, or cannot be written")
 
-// publicReason is healthy without the details for operators.
+// publicReason returns the result of healthy without the details for operators.
 func (a *App) publicReason(context.Context) error {
 	err := a.healthy()
 	switch {
@@ -89,7 +89,7 @@ var errBehind = errors.New("the views are behind the log")
 // viewsWatch measures the lag of the views. A probe must not wait for the views: it reads the last measurement (I1).
 type viewsWatch struct {
 	caughtUp func(context.Context) error
-	shown    atomic.Int64 // the views showed the log as of this time: Unix nanoseconds
+	shown    atomic.Int64 // the views have all events up to this time: Unix nanoseconds
 }
 
 // run measures until ctx ends.

@@ -91,8 +91,8 @@ func startAt(ctx context.Context, o options.Options, log zerolog.Logger, clock f
 	return startShowing(ctx, o, log, clock, func(*commands.Credentials) error { return nil })
 }
 
-// startShowing calls show with the credentials of an account as soon as it is created: a later failure of the start must not
-// lose them, because nothing shows them again.
+// startShowing starts the service. It calls show with the credentials of a new account as soon as the account exists: a later
+// failure of the start must not lose them, because nothing shows them again.
 func startShowing(ctx context.Context, o options.Options, log zerolog.Logger, clock func() time.Time, show func(*commands.Credentials) error) (*App, error) {
 	o = o.WithFiles()
 	if err := o.Check(); err != nil {
@@ -248,14 +248,14 @@ func (a *App) endedCards(ctx context.Context, after domain.Token, limit int) ([]
 	return cards, err
 }
 
-// recover starts the background work. The start does not wait for it.
+// recover starts the background work, such as the recovery of operations without an outcome. The start does not wait for it.
 func (a *App) recover(ctx context.Context) error {
 	a.workflows.Act()
 	a.recoverer.Run(ctx)
 	return nil
 }
 
-// run starts the loops that read the log, and waits until the views show all of it.
+// run starts the loops that read the log, and waits until the views have all of its events.
 func (a *App) run(ctx context.Context) error {
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	a.stopAPI = stop
@@ -290,7 +290,7 @@ func (a *App) run(ctx context.Context) error {
 	return nil
 }
 
-// awaitViews waits until the views show all of the log, and records their progress.
+// awaitViews waits until the views have all events of the log, and records their progress.
 func (a *App) awaitViews(ctx context.Context) error {
 	there := make(chan error, 1)
 	go func() { there <- a.views.CaughtUp(ctx) }()

@@ -36,7 +36,7 @@ func newStartProgress(log zerolog.Logger) *startProgress {
 	return &startProgress{log: log, stage: stageOpening, began: time.Now(), logged: time.Now()}
 }
 
-// at records the number of events that a stage has read.
+// at records the progress of a stage: done of of events.
 func (p *startProgress) at(stage string, done, of uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -18,7 +18,7 @@ func Open(s payment.State) []payment.Operation {
 	return open
 }
 
-// Requested returns the operation that the newest event requested, which must be sent now; false if there is none.
+// Requested returns the operation that the newest event requested and that the caller must send now; false if there is none.
 func Requested(s payment.State) (payment.Operation, bool) {
 	op, found := s.Operation(s.Revision)
 	return op, found && op.State == payment.StateRequested
@@ -72,7 +72,7 @@ func NextInterval(lookups int) time.Duration {
 	return min(FirstInterval<<lookups, LastInterval)
 }
 
-// Lookups returns the number of look-ups in an age of an unknown outcome.
+// Lookups returns the number of look-ups at increasing intervals within the age of an operation without an outcome.
 func Lookups(age time.Duration) (n int) {
 	for NextInterval(n) < LastInterval && age >= NextInterval(n) {
 		age -= NextInterval(n)
@@ -81,9 +81,9 @@ func Lookups(age time.Duration) (n int) {
 	return n
 }
 
-// MayResend reports whether an operation that the processor has not seen is sent again under its key (D8). After the
-// payment timeout no caller waits for it, so it is fenced and recorded as failed. It is also fenced if requestedAt is as
-// far in the future: the clock was set back, and the age of the request is unknown.
+// MayResend reports whether the caller sends an operation again under its key if the processor has not received it (D8). After
+// the payment timeout no client waits for the operation: the caller fences its key and records a failure. It does the same if
+// requestedAt is that far in the future: the clock was set back, and the age of the request is unknown.
 func MayResend(requestedAt, now time.Time, paymentTimeout time.Duration) bool {
 	return now.Sub(requestedAt).Abs() < paymentTimeout
 }

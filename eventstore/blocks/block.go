@@ -13,9 +13,9 @@ type Kind int
 // Clean, then states from harmless to bad.
 const (
 	Clean   Kind = iota // every byte belongs to a good record
-	Stopped             // everything up to Options.Through is good; what follows was not judged
+	Stopped             // all records up to Options.Through are good; later ones were not checked
 	Torn                // the newest records are incomplete or bad, and nothing valid follows them
-	Damaged             // something is bad or missing, and something valid follows or must be there
+	Damaged             // a record is bad or missing, and a valid record follows or must exist
 )
 
 // String returns the kind in words.
@@ -23,8 +23,7 @@ func (k Kind) String() string {
 	return [...]string{"clean", "clean as far as it was judged", "torn at the end", "damaged"}[k]
 }
 
-// ErrRefused is wrapped by the error of Options.Handle for a record that cannot be right. The record then counts as damage,
-// and reading goes on.
+// ErrRefused marks a record as damaged: Options.Handle returns an error that wraps it. Reading continues.
 var ErrRefused = errors.New("blocks: the record was refused")
 
 // Place is a place between two records of a stream. The zero value is the beginning.
@@ -36,23 +35,23 @@ type Place struct {
 
 // Options are the settings of a reading.
 type Options struct {
-	// Deletes says that messages of the stream may be deleted. Without it every sequence must be there, in order.
+	// Deletes means that messages of the stream may be deleted. Without it the stream must have every sequence, in order.
 	Deletes bool
 	// First is the sequence of the stream's first message; 0 takes first_seq from meta.inf, or else 1. Unused with Deletes.
 	First uint64
-	// Through is the last sequence to judge; 0 judges everything. Without Deletes it must be there. Set it while the server
+	// Through is the last sequence to check; 0 checks all. Without Deletes the stream must have it. Set it while the server
 	// runs, to a sequence that was acknowledged before the call.
 	Through uint64
 	// Subjects are the patterns of the stream's subjects; none allows all. The checksum does not cover the subject's length,
-	// so a literal subject here finds errors that nothing else finds.
+	// so only a literal subject here reveals some wrong lengths.
 	Subjects []string
-	// From is where to begin: a Report's Next, or a block with neither Offset nor Last. With Deletes it is always the beginning
-	// of the block.
+	// From is the first place to read: a Report's Next, or a block with neither Offset nor Last. With Deletes the read begins at
+	// the beginning of the block.
 	From Place
 	// Pace is called after each read with its number of bytes, at most 1 MiB. It may wait; an error ends the work.
 	Pace func(n int) error
-	// Uncached reads from the disk, not from the operating system's cache, where the system can do so (Linux). A damaged disk
-	// shows only this way while the cache holds the block.
+	// Uncached reads from the disk instead of the operating system's cache, if the system can do so (Linux). While the cache holds
+	// a block, no other read reveals a damaged disk.
 	Uncached bool
 	// Handle is called for each record before the first fault of a block, tombstones included. An error ends the work,
 	// unless it wraps ErrRefused.
@@ -70,7 +69,7 @@ type Result struct {
 	Messages   uint64 // records that hold a message, deleted or not
 	Erased     uint64
 	Tombstones uint64
-	// Incomplete says, of a torn block, that the record at End is longer than the file. Otherwise its bytes are all there,
+	// Incomplete means, for a torn block, that the record at End is longer than the file. Otherwise all bytes are in the file,
 	// but wrong: a write that was cut off by a power failure, or damage in the last record.
 	Incomplete bool
 	Faults     []Fault // at most 100; of a torn block the reason
@@ -79,7 +78,7 @@ type Result struct {
 // maxFaults bounds the faults of a result and of a report.
 const maxFaults = 100
 
-// Fault is one thing that is wrong.
+// Fault is one fault of a block or a stream.
 type Fault struct {
 	Block    int    // number of the block file; 0 if the fault belongs to the whole stream
 	Offset   int64  // where, in bytes
@@ -101,8 +100,8 @@ func (f Fault) String() string {
 }
 
 // ReadBlock reads one block file of a stream and calls o.Handle for its good records. It begins at o.From.Offset, which must
-// be the beginning of a record, and expects the sequence after o.From.Last, or any if that is 0. The error is about reading
-// only, or Handle's or Pace's; what is wrong with the contents stands in the Result.
+// be the beginning of a record, and expects the sequence after o.From.Last, or any if that is 0. It returns errors of
+// reads, of Handle and of Pace. The Result has the faults of the contents.
 func ReadBlock(path, stream string, o Options) (Result, error) {
 	n, ok := number(filepath.Base(path))
 	if !ok {

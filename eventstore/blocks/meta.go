@@ -16,7 +16,7 @@ import (
 // bad, without an error.
 var ErrMeta = errors.New("blocks: meta.inf is bad")
 
-// Meta is what this package needs of a description.
+// Meta is the part of a description that this package needs.
 type Meta struct {
 	Name     string
 	Subjects []string
@@ -24,8 +24,8 @@ type Meta struct {
 }
 
 // CheckMeta reads meta.inf in the folder of a stream or a consumer and compares it with the checksum in meta.sum. The name is
-// the stream's, or "<stream>/<consumer>". The error wraps ErrMeta if the contents are bad. The server replaces the two files
-// one after the other when it changes a configuration: believe a mismatch in a running server only if it stays.
+// the stream's, or "<stream>/<consumer>". The error wraps ErrMeta if the contents are bad. When the configuration changes, the
+// server replaces the two files one after the other: in a running server a mismatch is damage only if it stays.
 func CheckMeta(folder, name string) (Meta, error) {
 	if _, err := os.Stat(filepath.Join(folder, "meta.key")); err == nil {
 		return Meta{}, ErrUnsupported
@@ -56,14 +56,14 @@ func parseMeta(text, sum []byte, name string) (Meta, error) {
 	return m, nil
 }
 
-// Index is what index.db says of a stream. It may be older than the blocks.
+// Index is the content of index.db about a stream. It may be older than the blocks.
 type Index struct {
 	Messages    uint64
 	First, Last uint64
 }
 
-// Trusted reports whether a server that starts will believe index.db: it is good, and the newest of the blocks ends as it says.
-// The server then reads no block.
+// Trusted reports whether a server that starts will trust index.db and read no block: index.db is good, and names the end of the
+// newest block.
 func Trusted(folder, stream string) (files []File, index Index, ok bool) {
 	files, err := Files(folder)
 	if err != nil || len(files) == 0 {

@@ -65,7 +65,7 @@ func (r *reader) run() error {
 	return nil
 }
 
-// step reads what stands at r.offset. It reports whether nothing valid follows.
+// step reads the record at r.offset. done reports that no valid record follows.
 func (r *reader) step() (done bool, err error) {
 	length, bad, err := r.at(r.offset)
 	switch {
@@ -131,7 +131,7 @@ func (r *reader) at(offset int64) (length int, bad *flaw, err error) {
 	return h.length, nil, nil
 }
 
-// take accounts for the good record at r.offset and goes on to the next.
+// take counts the good record at r.offset and moves to the next.
 func (r *reader) take(length int) error {
 	rec := &r.record
 	if r.o.Handle != nil && len(r.result.Faults) == 0 {
@@ -190,7 +190,7 @@ func (r *reader) order(rec *Record) {
 	r.next = max(r.next, seq+1)
 }
 
-// fault notes that something is wrong at r.offset.
+// fault adds a fault at r.offset.
 func (r *reader) fault(f Fault) {
 	f.Block, f.Offset, f.After = r.result.Block, r.offset, r.last
 	r.result.Kind = Damaged

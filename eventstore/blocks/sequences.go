@@ -57,7 +57,7 @@ func (s sequences) lowest() (lowest uint64) {
 	return lowest
 }
 
-// from counts the sequences at or above one.
+// from counts the sequences from seq on.
 func (s sequences) from(seq uint64) (n uint64) {
 	for number, page := range s {
 		if number > seq/pageBits {

@@ -17,7 +17,7 @@ type Report struct {
 	Last     uint64 // the highest sequence that was read, that of a deleted message included; 0 if none
 	Messages uint64 // messages that were read and not deleted
 	// Missing counts, with Deletes, the sequences between First and Last without any record. They are no fault: the server
-	// drops the records of deleted messages when it compacts a block. Without Deletes missing messages are faults.
+	// drops the records of deleted messages when it compacts a block. Without Deletes a missing message is a fault.
 	Missing uint64
 	Blocks  []Result
 	Faults  []Fault // at most 100 of each block
@@ -25,7 +25,7 @@ type Report struct {
 }
 
 // Verify reads the blocks of a stream, from Options.From on, and its meta.inf, and compares them with each other and with
-// index.db. It opens files for reading only. The error is about reading; what is wrong stands in the Report.
+// index.db. It opens files for reading only. It returns errors of reads, of Handle and of Pace. The Report has the faults.
 func Verify(dir, account, stream string, o Options) (Report, error) {
 	v := &verifier{folder: Folder(dir, account, stream), o: o, place: o.From, report: Report{Stream: stream}}
 	if _, err := os.Stat(v.folder); err != nil {
@@ -80,7 +80,7 @@ func (v *verifier) meta() error {
 	return nil
 }
 
-// blocks reads the block files, those that the server adds meanwhile included.
+// blocks reads the block files, including files that the server adds meanwhile.
 func (v *verifier) blocks() error {
 	for {
 		files, err := v.list()
@@ -138,10 +138,10 @@ func (v *verifier) unread(n int) bool {
 	return n >= v.o.From.Block
 }
 
-// tries is how often a block is read again that changed while it was read.
+// tries is how often a block that changed during its read is read again.
 const tries = 3
 
-// block reads one file. A file that was bad and changed meanwhile is read again.
+// block reads one file. It reads the file again if the file was bad and changed meanwhile.
 func (v *verifier) block(f File) (Result, error) {
 	from := v.place
 	for try := 0; ; try++ {
@@ -187,7 +187,7 @@ func (v *verifier) read(f File, from Place) (*reader, error) {
 	return r, nil
 }
 
-// note accounts for one record.
+// note counts one record.
 func (v *verifier) note(r *Record) {
 	if r.message() && v.report.First == 0 {
 		v.report.First = r.Seq

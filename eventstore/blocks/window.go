@@ -8,7 +8,7 @@ import (
 // chunk is how many bytes are read at a time.
 const chunk = 1 << 20
 
-// window reads a file once, from front to back, and holds the bytes that are being looked at.
+// window reads a file once, from front to back, and holds the bytes that the reader needs.
 type window struct {
 	src   io.ReaderAt
 	size  int64 // of the file, when it was opened
@@ -24,7 +24,7 @@ func newWindow(src io.ReaderAt, size int64, pace func(n int) error) *window {
 }
 
 // get returns n bytes from an offset on, fewer at the end of the file. They are valid until the next call. No later call
-// may go back before the offset, or before held. Memory grows with the bytes read, never with n alone.
+// may use a smaller offset, unless held allows it. Memory grows with the bytes that were read, never with n alone.
 func (w *window) get(offset int64, n int) ([]byte, error) {
 	for w.start+int64(len(w.bytes)) < min(offset+int64(n), w.size) {
 		if err := w.read(offset); err != nil {
@@ -35,7 +35,7 @@ func (w *window) get(offset int64, n int) ([]byte, error) {
 	return rest[:min(n, len(rest))], nil
 }
 
-// read drops what stands before the offset and appends a chunk.
+// read drops the bytes before the offset, except those that held keeps, and appends a chunk.
 func (w *window) read(offset int64) error {
 	if w.held >= 0 {
 		offset = min(offset, w.held)

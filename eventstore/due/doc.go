@@ -1,23 +1,23 @@
 // Package due bounds waits by their own length, so that a clock that is set back makes none of them longer.
 //
-// A time that stands in a record, and every time by which people are answered, comes from the machine's clock. That clock
-// may jump: forward by a day, and back again later. A wait that was noted meanwhile names a time that is a day ahead.
+// All times in records, and all times in answers to callers, come from the machine's clock. That clock may jump:
+// forward by a day, and back again later. A record from the meantime has a time that is a day ahead.
 //
 // Rules:
 //
-//   - A wait ends when the clock shows its time, and at the latest when its own length has gone by. The length is measured
-//     by the process itself, with a clock that nobody sets (the monotonic clock of package time).
-//   - A record holds the time at which it was noted and the time at which it is due: the difference is the length. The rest
-//     of the wait is never longer (Left). A process that finds such a record, after a restart for example, waits for what
-//     is left from then on: the restarts add their own time, the jump adds nothing.
-//   - A clock that jumps forward and stays there ends waits early: it looks the same as a machine that was switched off.
-//     So nothing may depend on a wait being long. The outcome of an operation comes from the processor and is never guessed, however late
-//     it seems to be (D8).
+//   - A wait ends when the clock shows its time, and at the latest when its own length has passed. The process measures
+//     the length with the monotonic clock of package time, which nobody can set: the process's own clock.
+//   - A record holds the time at which it was made and the time at which it is due: the difference is the length. The rest
+//     of the wait is never longer (Left). A process that finds such a record, after a restart for example, waits for the
+//     rest from then on: a restart adds its own time, the jump adds nothing.
+//   - A clock that jumps forward and stays there ends waits early. It looks like a machine that was switched off.
+//     So no rule may depend on the length of a wait. The outcome of an operation comes from the processor and is never guessed,
+//     however late it is (D8).
 //
 // # The waits of the service
 //
 //	wait                                          bounded by
-//	a caller's payment timeout (D8)               Time, in package commands: flight.deadline and its callers
+//	a caller's payment timeout (D8)               Time, in package commands: inFlight.deadline and its callers
 //	the next question about an operation (D8)     the process's own clock: the agenda of package commands
 //	the questions of package pending (D8)         its loops run by the process's own clock; requests ahead of the
 //	                                              clock count as old
@@ -28,12 +28,12 @@
 //	deliveries that another process has open      the same, with the hand-over time as the length
 //	the delay of a workflow's run (D19)           Time, in the run's flight or in its note while it is parked
 //	runs of another process that died             those touched ahead of the clock count as left behind
-//	the destruction of entered cards (§5.2)       an epoch ahead of the clock counts as over; a card that its token may still
-//	                                              use stays as long as the token is valid
-//	the start of a sweep for disputes (D16)       a cursor ahead of the clock tells nothing
+//	the destruction of entered cards (§5.2)       an epoch ahead of the clock counts as over; a card whose token is valid
+//	                                              stays
+//	the start of a sweep for disputes (D16)       a cursor ahead of the clock is ignored
 //	pauses, tickers and time-outs in memory       the process's own clock
 //
-// Not waits, and by the clock alone: how long a session, a token, an API key or a rotated signing secret is valid, how
-// long a notification is kept whose payment is unknown, and how long deliveries are kept that are over. Nothing is held
-// up by them. The rate limit compares readings of the process's own clock.
+// These are no waits, and follow the clock alone: the validity of a session, a token, an API key and a rotated signing secret,
+// how long a notification for an unknown payment is kept, and how long finished deliveries are kept. No work waits for
+// them. The rate limit compares readings of the process's own clock.
 package due

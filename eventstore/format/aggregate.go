@@ -11,15 +11,15 @@ import (
 	"payledger/eventstore/codec"
 )
 
-// ErrNewerSchema means that the event was written by a newer build: this one must not append to its
-// aggregate, because its state would drop fields.
+// ErrNewerSchema means that a newer build wrote the event. This build must not append to the aggregate, because its state would
+// lose fields.
 var ErrNewerSchema = errors.New("eventstore: event written by a newer schema")
 
 // ErrUnknownEvent means that the log holds an event type that this build does not know.
 var ErrUnknownEvent = errors.New("eventstore: unknown event type")
 
-// Upgrade rewrites the body of an event from one schema to the next: the decoded map in, the map of the
-// next schema out. It must be pure; the older struct is frozen as its golden bytes.
+// Upgrade returns the decoded body of an event in the next schema, given the body in one schema. It must be pure. The golden bytes
+// keep the older form.
 type Upgrade func(event map[string]any) map[string]any
 
 // Aggregate ties an aggregate's rules to its bytes in the log.
@@ -131,8 +131,8 @@ func (a *Aggregate[S, E]) upgraded(r *Recorded, event []byte) ([]byte, error) {
 	return event, nil
 }
 
-// State decodes the state after r, perhaps without what left it. It is only to be had from the newest schema; an older one
-// is folded again from the events (Fold). StateAt does both.
+// State decodes the state after r, perhaps without the parts that left it. It returns an error for an older schema, whose states
+// are folded again from the events (Fold). StateAt handles both.
 func (a *Aggregate[S, E]) State(r *Recorded) (S, error) {
 	if made, ok := r.state.(S); ok && r.Schema == a.Schema {
 		return made, nil
@@ -155,7 +155,7 @@ func (a *Aggregate[S, E]) decodeState(r *Recorded) (S, error) {
 	return state, nil
 }
 
-// Fold folds events, oldest first, from nothing.
+// Fold returns the state after events, which begin with the first one.
 func (a *Aggregate[S, E]) Fold(events []*Recorded) (S, error) {
 	var state S
 	for _, r := range events {
@@ -168,7 +168,7 @@ func (a *Aggregate[S, E]) Fold(events []*Recorded) (S, error) {
 	return state, nil
 }
 
-// Generic gives event and state of any message as plain maps, for readers who know no Go types. Bytes are []byte in them,
+// Generic returns event and state of any event as plain maps, for readers without the Go types. Bytes are []byte in them,
 // which JSON writes as base64.
 func Generic(r *Recorded) (event, state map[string]any, err error) {
 	var raw body
@@ -183,7 +183,7 @@ func Generic(r *Recorded) (event, state map[string]any, err error) {
 }
 
 // Leaving describes an aggregate whose events move parts out of its state, so that states stay small. An event carries the
-// parts that left with it, once, beside the state. The tip store keeps them as rows. A loaded state has all of them again.
+// parts that left with it, once, beside the state. The tip store keeps them as rows. A loaded state has all of them.
 type Leaving[S any] struct {
 	Newest  func(S) (left any, some bool) // what left with the state's newest event
 	Whole   func(S) bool                  // all that left is in memory with the state
@@ -191,17 +191,17 @@ type Leaving[S any] struct {
 	Earlier func(s, newer S) S            // the state with what left it, which is a part of what left a newer one
 }
 
-// LeftRow is what left an aggregate's state with one event.
+// LeftRow is the part that left an aggregate's state with one event.
 type LeftRow struct {
 	Revision uint64
 	Data     []byte // as Unmarshal reads it
 }
 
-// Letting returns the aggregate, whose events let parts of its state go.
+// Letting returns the aggregate with rules for the parts that leave its state.
 func (a *Aggregate[S, E]) Letting(l Leaving[S]) *Aggregate[S, E] {
 	a.Leaving = &l
 	return a
 }
 
-// Whole reports whether nothing is missing that left the state.
+// Whole reports whether state has all parts that left it.
 func (a *Aggregate[S, E]) Whole(state S) bool { return a.Leaving == nil || a.Leaving.Whole(state) }

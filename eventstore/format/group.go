@@ -38,9 +38,9 @@ const (
 	HasWitness = 0x80
 	// MaxGroupBytes closes a group: no frame is added past it. A larger frame goes alone.
 	MaxGroupBytes = 64 << 10
-	// MaxRecordBytes is maxGroupBytes of deliveries: their records are rarely read from their groups, and many come at once.
+	// MaxRecordBytes is MaxGroupBytes for deliveries: their groups are rarely read for one record, and many records come at once.
 	MaxRecordBytes = 256 << 10
-	// MaxFrameBytes bounds what a group may claim to hold before compression.
+	// MaxFrameBytes bounds the size of the frames of a group before compression.
 	MaxFrameBytes = 8 << 20
 	// NoShard stands for no witness.
 	NoShard = 0xffff
@@ -55,7 +55,7 @@ type Link struct {
 	Hash Hash
 }
 
-// Head is the end of a shard: its last group, and what the shard holds up to it.
+// Head is the end of a shard: its last group, and the counts up to it.
 type Head struct {
 	Link
 	Events     uint64 // number of events
@@ -77,16 +77,16 @@ type Group struct {
 	Next       uint32 // closing: the number of the segment that follows
 	Hash       Hash
 	Size       int // bytes of the frames before compression
-	Held       int // about the bytes of memory that it takes; see light
+	Held       int // roughly its bytes in memory; set by Light
 }
 
-// Witness names the newest acknowledged group of the next shard.
+// Witness names the newest acknowledged group of a shard, which is often another one; doc.go of eventstore has the rules.
 type Witness struct {
-	Shard int // noShard: none
+	Shard int // NoShard: none
 	Link
 }
 
-// After returns the end of the shard once the group stands on it.
+// After returns the end of the shard with the group appended to h.
 func (g *Group) After(h Head) Head {
 	h.Link = Link{g.Seq, g.Hash}
 	for i, r := range g.Frames {
@@ -99,7 +99,7 @@ func (g *Group) After(h Head) Head {
 	return h
 }
 
-// Follows checks that the group stands on h: right place, hash and counts.
+// Follows checks that the group follows h: its sequence, hash and counts.
 func (g *Group) Follows(h Head) error {
 	switch {
 	case g.Seq != h.Seq+1:
@@ -112,7 +112,7 @@ func (g *Group) Follows(h Head) error {
 	return nil
 }
 
-// Place sets where each frame stands.
+// Place sets the place of each frame: shard, address and number.
 func (g *Group) Place() {
 	for i, r := range g.Frames {
 		r.Shard, r.Seq, r.Number, r.ends = g.Shard, At(g.Seq, i), g.Events+uint64(i)+1, i == len(g.Frames)-1
@@ -153,7 +153,7 @@ func (g *Group) Encode() []byte {
 	return append(b, g.Hash[:GroupTrailer]...)
 }
 
-// ParseGroupHeader reads what a group says of itself, and checks nothing else. rest is what stands behind the header.
+// ParseGroupHeader reads the header and the witness of a group, and checks nothing else. rest is the bytes behind them.
 func ParseGroupHeader(data []byte) (g *Group, rest []byte, err error) {
 	if len(data) < GroupHeader+GroupTrailer || string(data[:4]) != groupMagic {
 		return nil, nil, fmt.Errorf("%w: %d bytes", ErrGroup, len(data))
@@ -174,7 +174,7 @@ func ParseGroupHeader(data []byte) (g *Group, rest []byte, err error) {
 	return g, rest[WitnessHeader:], nil
 }
 
-// ParseGroup reads a message back. Its own hash, its framing and the place it claims are checked.
+// ParseGroup decodes a message. It checks the hash, the frames and their addresses.
 func ParseGroup(data []byte) (*Group, error) {
 	g, rest, err := ParseGroupHeader(data)
 	if err != nil {
@@ -225,8 +225,8 @@ func (g *Group) parseFrames(rest []byte, count int) error {
 	return nil
 }
 
-// Decode returns the events of one message of the log, in their order, for readers of the log's own streams. A message
-// without events, a fence or the last of a segment, gives none.
+// Decode returns the events of one message of the log, in their order, for readers of the log's own streams. A fence and a
+// closing group have none.
 func Decode(message []byte) ([]*Recorded, error) {
 	g, err := ParseGroup(message)
 	if err != nil {
@@ -235,8 +235,8 @@ func Decode(message []byte) ([]*Recorded, error) {
 	return g.Frames, nil
 }
 
-// Light returns the group with light events, and what it takes in memory: only the cache of newest events keeps much of what
-// left a state, and bounds it.
+// Light returns the group with light events and with its memory in Held. Only the cache of newest events keeps large parts that
+// left states, within its bound.
 func (g *Group) Light() *Group {
 	c := *g
 	c.Held = g.Size

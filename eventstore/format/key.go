@@ -17,7 +17,7 @@ type Key struct {
 	ID        string
 }
 
-// SystemAccount owns the events of the log itself (barriers); no merchant's account id looks like it.
+// SystemAccount owns the aggregates of the log itself, and all inboxes. No merchant's account has this id.
 const SystemAccount domain.AccountID = "system"
 
 const (
@@ -25,15 +25,14 @@ const (
 	BesideAggregate   = "beside"   // any other record of the stream of deliveries
 )
 
-// name gives the CloudEvents subject, "<accountId>.<aggregate>.<id>": with the revision it identifies
-// an event (I2).
+// name returns the CloudEvents subject, "<accountId>.<aggregate>.<id>". With the revision it identifies an event (I2).
 func (k Key) name() string { return string(k.Account) + "." + k.Aggregate + "." + k.ID }
 
-// bearers are the aggregates whose id lets its holder do something: a session's is the access token of its checkout, an
-// instrument's pays (D4, D12).
+// bearers are the aggregates whose id is a credential: a session id is the access token of its checkout, and an instrument id
+// pays (D4, D12).
 var bearers = []string{"session", "instrument"}
 
-// String names the aggregate in texts that may be logged: an id that is as good as a secret shows as a fingerprint, the
+// String returns the name of the aggregate for logs. It replaces an id that is a credential by a fingerprint, the
 // first eight digits of its SHA-256.
 func (k Key) String() string {
 	if slices.Contains(bearers, k.Aggregate) {
@@ -43,7 +42,7 @@ func (k Key) String() string {
 	return k.name()
 }
 
-// Valid refuses what cannot name an aggregate.
+// Valid returns an error unless each part of the key is a valid id.
 func (k Key) Valid() error {
 	parts := []string{string(k.Account), k.Aggregate, k.ID}
 	if k.Aggregate == DeliveryAggregate || k.Aggregate == BesideAggregate {

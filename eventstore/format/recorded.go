@@ -22,7 +22,7 @@ type Recorded struct {
 	Seq           uint64 // address in the shard; see At
 	Number        uint64 // place among the shard's events, from 1, without a gap
 	Revision      uint64 // place among the aggregate's events, from 1, without a gap
-	PrevSeq       uint64 // address of the aggregate's event before; 0 for the first
+	PrevSeq       uint64 // address of the aggregate's previous event; 0 for the first
 	Type          string
 	Schema        int
 	EventID       string
@@ -31,7 +31,7 @@ type Recorded struct {
 	Actor         string
 	Time          time.Time
 	Hash          Hash
-	Body          []byte // msgpack map {"event", "state"}, and "left" where something left the state
+	Body          []byte // msgpack map {"event", "state"}, and "left" if parts left the state
 
 	event, state any  // the values that Body was made from, if this process made it; never changed
 	ends         bool // the event is the last of its group
@@ -59,10 +59,10 @@ func (r *Recorded) Size() int {
 	return n + r.Weight()
 }
 
-// heavyFrom is how much memory what left a state may take, in bytes, so that its event is kept with it anywhere.
+// heavyFrom is the memory, in bytes, from which parts that left a state are kept only in the cache of newest events.
 const heavyFrom = 4 << 10
 
-// Light returns the event without a state that keeps in memory much of what left it.
+// Light returns the event, without its decoded state if the parts that left the state take heavyFrom or more.
 func (r *Recorded) Light() *Recorded {
 	if r.Weight() < heavyFrom {
 		return r
@@ -70,14 +70,14 @@ func (r *Recorded) Light() *Recorded {
 	return r.Fresh()
 }
 
-// Fresh returns the event without the values that its body was made from, as another process reads it.
+// Fresh returns the event without the decoded event and state, as another process reads it.
 func (r *Recorded) Fresh() *Recorded {
 	c := *r
 	c.event, c.state = nil, nil
 	return &c
 }
 
-// RecordedSize is the size of a Recorded without what its strings and slices hold, and of its place in a map.
+// RecordedSize is the size of a Recorded and of its place in a map, without the contents of its strings and slices.
 const RecordedSize = 480
 
 // Owned returns the event with a body of its own, if it shares the memory of its group.
@@ -104,7 +104,7 @@ func (r *Recorded) StateBytes() ([]byte, error) {
 	return state, err
 }
 
-// Parts cuts the values behind the event out of the body; left is nil where nothing left the state.
+// Parts returns the encoded state and the encoded parts that left it; left is nil if none left.
 func (r *Recorded) Parts() (state, left []byte, err error) {
 	rest, ok := bytes.CutPrefix(r.Body, []byte(bodyHead))
 	leaves := false

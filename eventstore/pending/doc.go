@@ -1,7 +1,7 @@
 // Package pending finds pending work in the views when it is due, and passes it to package commands.
 //
 // A Keeper has a few loops, each with a bounded number of goroutines. Pending work takes no memory of this process: the
-// views hold it in SQLite, in indexes ordered by due time, and the loops read them in pages. The work:
+// views hold it in SQLite, in indexes ordered by due time, and the loops read the indexes in pages. The work:
 //
 //   - operations without an outcome (REQUESTED, UNKNOWN, PENDING): a question to the processor (D8);
 //   - actions that the customer did not complete in time (D7);
@@ -10,29 +10,31 @@
 //
 // # The wheel
 //
-// The process that requested an operation asks about it while callers wait and until the questions are five minutes apart:
-// package commands holds those operations in memory, within bounds. For all other operations there is one question every
-// Round: Patience after the request, and then every Round. So the time of the next question is stored nowhere, no question
-// costs a write, and a restart changes nothing. A view orders operations by the time of their request modulo Round, their
-// turn; the hand of a wheel moves over the turns as time passes and asks about the operations that it passes.
+// At first the process that requested an operation asks the processor about it: while callers wait, and then until its questions
+// are five minutes apart. Package commands holds such operations in memory, within bounds. For all other operations the wheel
+// asks: Patience after the request, and then once every Round. No record holds the time of the next question, no question needs
+// a write, and a restart changes nothing.
 //
-// A start asks once about everything, whatever its age: a full turn of the wheel, at once. The start does not wait for it.
+// The wheel is a circle of one Round. The turn of an operation is its place on the circle: the time of its request modulo Round.
+// A view orders the operations by turn. The hand of the wheel moves with the time, and asks about the operations that it passes.
 //
-// A hand that falls behind, because of too many operations or a slow processor, skips no operation and asks about none
-// twice: it falls at most one Round behind, and then each turn, which takes longer than a Round, covers every operation.
+// A start turns the wheel once at full speed: it asks once about every operation of any age. The service does not wait for it.
 //
-// A record further ahead of the clock than possible was written before the clock was set back (package due). It counts as
+// Too many operations or a slow processor delay the hand. A late hand skips no operation and asks about none twice in a
+// revolution: it is at most one Round late. A revolution then takes longer than a Round, and still covers every operation.
+//
+// A record that is too far ahead of the clock was written before the clock was set back (package due). It counts as
 // old: its age is unknown.
 //
 // # Bounds
 //
-// Each processor has loops of its own with goroutines of their own: operationsAtOnce, actionsAtOnce and inboxesAtOnce
-// are all that a processor which hangs can hold. Other processors, the start, and the destruction of cards, which is not
-// here, do not notice. There is no bound over all processors beside these: the processors that hang would use it up. With
+// Each processor has loops of its own with goroutines of their own. A processor that does not answer holds at most
+// operationsAtOnce, actionsAtOnce and inboxesAtOnce of them. It delays no other processor, no start, and no destruction of
+// cards. There is no bound over all processors together: hanging processors would use it up. With
 // the agenda of package commands there are at most 144 questions to six processors at once, if all of them hang.
 //
-// Eight operations at once are 400 questions a second at a processor that answers within 20 ms. More would ask a slow
-// processor for more while it is in trouble; fewer make a turn of the wheel long: a million operations at six
+// Eight operations at once are 400 questions a second at a processor that answers within 20 ms. A larger number would send
+// more questions to a slow processor in trouble. A smaller number makes a revolution long: a million operations at six
 // processors take seven minutes at eight, and 14 at four. A processor that answers at once gets 2,000 questions a
 // second and more: then the loads of payments are the limit (TestPendingCaptures).
 //

@@ -29,7 +29,7 @@ const (
 
 // Place is a place in a list ordered by At, then by ID.
 type Place struct {
-	At int64 // microseconds: of a turn, or since 1970
+	At int64 // in microseconds: a turn on the wheel, or a time since 1970
 	ID string
 }
 
@@ -45,29 +45,28 @@ type Item struct {
 // always is later than every time.
 var always = time.UnixMicro(math.MaxInt64)
 
-// Turns are the turns From to Through of the wheel, both included, of operations requested up to a time, or, if Ahead
-// is not zero, from Ahead on: so far ahead of the clock that the clock was set back.
+// Turns select the operations with turns From to Through on the wheel, both included. They were requested at Requested at the
+// latest, or, if Ahead is not zero, at Ahead at the earliest: such a request shows that the clock was set back.
 type Turns struct {
 	From, Through    int64
 	Requested, Ahead time.Time
 }
 
-// Views are the lists of pending work, as far as this node's views show it. Each returns at most limit entries after a
-// place.
+// Views are the lists of pending work in the views of this node. Each method returns at most limit entries after a place.
 type Views interface {
-	// OpenOperations lists the payments with an open operation at a processor, by the turn of the first.
+	// OpenOperations lists the payments with an open operation at a processor, by the turn of the first open operation.
 	OpenOperations(ctx context.Context, name processor.Name, turns Turns, after Place, limit int) ([]Item, error)
 	// ExpiredActions lists the payments at a processor whose action expired by now, by expiry.
 	ExpiredActions(ctx context.Context, name processor.Name, now time.Time, after Place, limit int) ([]Item, error)
 	// WaitingInboxes lists the inboxes with a processor's pending notification that can be applied at now, by its
 	// arrival. The account is empty.
 	WaitingInboxes(ctx context.Context, name processor.Name, now time.Time, after Place, limit int) ([]Item, error)
-	// DueAttempts lists the decided payment attempts that are not completed, by the time of the decision, which is not
-	// later than decided.
+	// DueAttempts lists the payment attempts that were decided at a time or before and are not completed, by the time of the
+	// decision.
 	DueAttempts(ctx context.Context, decided time.Time, after Place, limit int) ([]Item, error)
 }
 
-// Commands do the work. Repeated and concurrent calls are safe.
+// Commands carry out the work. Repeated and concurrent calls are safe.
 type Commands interface {
 	Recover(ctx context.Context, account domain.AccountID, id domain.PaymentID) error
 	ApplyPendingNotifications(ctx context.Context, reference domain.PaymentID) error
@@ -79,7 +78,7 @@ type Config struct {
 	Views    Views
 	Commands Commands
 	Patience time.Duration // age at which this process asks about another process's operation
-	Actions  time.Duration // the customers' time for an action; 0: do not look for actions ahead of the clock
+	Actions  time.Duration // the time limit of actions; 0: ignore actions ahead of the clock
 	Every    time.Duration // interval for inboxes and attempts
 	Now      func() time.Time
 	Logger   zerolog.Logger
@@ -103,7 +102,7 @@ func (k *Keeper) Run(ctx context.Context) {
 	loops.Wait()
 }
 
-// operations asks about the operations at one processor: about all of them at once, then about each in its turn.
+// operations asks one processor about its operations: about all of them at the start, then about each at its turn.
 func (k *Keeper) operations(ctx context.Context, name processor.Name) {
 	crew := newCrew(operationsAtOnce)
 	defer crew.wait()
@@ -135,9 +134,9 @@ func (k *Keeper) operations(ctx context.Context, name processor.Name) {
 	})
 }
 
-// actions ends the expired actions at one processor. Package commands repeats the question about an action that had no
-// end, and this loop once every Round. The same holds for actions that expire later than any action may: the clock was
-// set back since they were required.
+// actions ends the expired actions at one processor. If an action did not end, package commands repeats the question, and this
+// loop does so once every Round. The loop also takes actions that expire later than a new action would: the
+// clock was set back after they were required.
 func (k *Keeper) actions(ctx context.Context, name processor.Name) {
 	crew := newCrew(actionsAtOnce)
 	defer crew.wait()
@@ -163,7 +162,7 @@ func (k *Keeper) actions(ctx context.Context, name processor.Name) {
 	})
 }
 
-// aheadActions passes on the actions that expire later than any action required now.
+// aheadActions recovers the payments whose actions expire later than an action that is required now.
 func (k *Keeper) aheadActions(ctx context.Context, crew *crew, name processor.Name, now time.Time) error {
 	if k.Actions == 0 {
 		return nil
@@ -179,8 +178,7 @@ func (k *Keeper) recoverPayment(ctx context.Context, i Item) {
 	}
 }
 
-// inboxes applies a processor's pending notifications: after a crash, or about a payment that this node did not know
-// (D14).
+// inboxes applies a processor's pending notifications: after a crash, or when this node learns of their payment later (D14).
 func (k *Keeper) inboxes(ctx context.Context, name processor.Name) {
 	crew := newCrew(inboxesAtOnce)
 	defer crew.wait()
@@ -226,7 +224,7 @@ func (k *Keeper) recoverAttempt(ctx context.Context, i Item) {
 	}
 }
 
-// now returns the clock, whose times are compared with those of records.
+// now returns the time by the clock, without a monotonic reading: it is compared with the times of records.
 func (k *Keeper) now() time.Time { return k.Now().Round(0) }
 
 // loop calls do at once and then periodically until ctx ends.

@@ -11,13 +11,13 @@ const Round = process.LastInterval
 
 const round = int64(Round / time.Microsecond)
 
-// Turn returns the place on the wheel of an operation requested at a time, in microseconds below Round.
+// Turn returns the place on the wheel of an operation, given the time of its request: microseconds, below Round.
 func Turn(requested time.Time) int64 { return turnOf(requested.UnixMicro()) }
 
 func turnOf(micros int64) int64 { return (micros%round + round) % round }
 
-// turnsOf returns the turns that the hand passes from a time, which is excluded, to another: at most a Round. A
-// wrap-around gives two ranges.
+// turnsOf returns the turns that the hand passes between two times, the first one excluded: at most a Round. They are two ranges
+// if the hand passes the beginning of the wheel.
 func turnsOf(from, to time.Time) (runs []Turns) {
 	for at, end := from.UnixMicro()+1, to.UnixMicro(); at <= end; {
 		last := min(end, at+round-1-turnOf(at))
@@ -27,8 +27,8 @@ func turnsOf(from, to time.Time) (runs []Turns) {
 	return runs
 }
 
-// Next returns when the wheel reaches an operation after now, with a patience as in Config. It does not wait for a time
-// further ahead than that: the clock was set back.
+// Next returns the first time after now at which the wheel asks about an operation, with a patience as in Config. A request
+// further ahead than Round and patience shows that the clock was set back: Next then takes the operation's turn in a Round near now.
 func Next(requested time.Time, patience time.Duration, now time.Time) time.Time {
 	at := requested.Add(patience)
 	if ahead := at.Sub(now); ahead > Round+2*patience {

@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// every is the interval of the look for inboxes and attempts that another process left. It is shorter if actions expire
-	// soon.
+	// every is the interval of the search for inboxes and attempts that another process left unfinished. It is shorter if actions
+	// expire soon.
 	every = 30 * time.Second
 	// grace is added to the payment timeout before another process's operation is continued.
 	grace = 10 * time.Second
@@ -24,7 +24,7 @@ const (
 	endedPage = 256
 )
 
-// Commands do the work.
+// Commands carry out the work.
 type Commands interface {
 	pending.Commands
 	SweepDisputesAt(ctx context.Context, name processor.Name) error
@@ -32,7 +32,7 @@ type Commands interface {
 	AskNext(key domain.OperationKey) (time.Time, bool)
 }
 
-// Views list the work.
+// Views list the unfinished work.
 type Views interface {
 	pending.Views
 	Account(id domain.AccountID) (account.State, bool)
@@ -43,7 +43,7 @@ type Config struct {
 	Commands Commands
 	Views    Views
 	Secrets  *secrets.Store
-	// EndedCards returns the cards of at most limit tokens that were deleted or invalidated, after a token.
+	// EndedCards returns the cards of at most limit deleted or invalidated tokens, in the order of the tokens, after the given one.
 	EndedCards     func(ctx context.Context, after domain.Token, limit int) ([]secrets.CardRef, error)
 	PaymentTimeout time.Duration
 	ActionTimeout  time.Duration
@@ -58,13 +58,13 @@ type Recoverer struct {
 	running sync.WaitGroup
 	stop    context.CancelFunc
 	mu      sync.Mutex // held by RunOnce
-	ended   bool       // the cards of ended tokens are destroyed
+	ended   bool       // RunOnce has destroyed the cards of ended tokens
 }
 
 // New returns a Recoverer. Run starts it.
 func New(c Config) *Recoverer { return &Recoverer{Config: c, stop: func() {}} }
 
-// Patience is the age at which this process continues another process's operation.
+// Patience returns the age of an operation from which this process continues it for another process.
 func (r *Recoverer) Patience() time.Duration { return r.PaymentTimeout + grace }
 
 // Run starts the loops and returns. They end with Close.
@@ -87,8 +87,9 @@ func (r *Recoverer) Close() {
 	r.running.Wait()
 }
 
-// NextQuestion returns the time of the next question to the processor about an operation without an outcome (D8): from
-// memory if this process has it planned, else from the schedule of package pending. requested is zero if it has an outcome.
+// NextQuestion returns the time of the next question to the processor about an operation without an outcome (D8). If this process
+// has planned the question, its agenda has the time; otherwise the wheel of package pending has it. requested is zero for an
+// operation with an outcome.
 func (r *Recoverer) NextQuestion(key domain.OperationKey, requested time.Time) (time.Time, bool) {
 	if next, planned := r.Commands.AskNext(key); planned || requested.IsZero() {
 		return next, planned

@@ -11,8 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// damaged marks the folder when err means that a file does not hold what was written, so that the next start makes
-// the store again.
+// damaged marks the folder if err means that a file is not as it was written: the next start then makes the store again.
 func (s *Store) damaged(err error) error {
 	if err == nil {
 		return nil
@@ -27,15 +26,15 @@ func (s *Store) damaged(err error) error {
 // Condemn marks the store as damaged: the next Open returns ErrDamaged.
 func (s *Store) Condemn() {
 	if s.dir != "" {
-		// Without the mark the next start finds the damage by itself, or a read does.
+		// Without the mark the next start or a later read detects the damage.
 		_ = os.WriteFile(filepath.Join(s.dir, damagedMark), nil, 0o600)
 	}
 }
 
-// retryPause is the wait before a background write that failed is tried again: Pebble itself does not wait.
+// retryPause is the wait before a failed background write is repeated: Pebble itself does not wait.
 const retryPause = 50 * time.Millisecond
 
-// retried reports a background write that failed, and slows its next try down.
+// retried reports a failed background write, and delays the next try.
 func (s *Store) retried(err error) {
 	select {
 	case s.broken <- err:
@@ -52,8 +51,8 @@ func (s *Store) report(err error) {
 	}
 }
 
-// corrupt marks the folder. Pebble's own answer to a damaged file would be to end the process; here the read that met
-// it returns ErrDamaged.
+// corrupt marks the folder. By default Pebble would end the process at a damaged file; here the read of the file
+// returns ErrDamaged.
 func (s *Store) corrupt(info pebble.DataCorruptionInfo) {
 	s.Condemn()
 	if s.failed != nil {
@@ -61,13 +60,13 @@ func (s *Store) corrupt(info pebble.DataCorruptionInfo) {
 	}
 }
 
-// logger drops Pebble's messages, but for what it cannot go on after.
+// logger drops Pebble's messages, except fatal ones.
 type logger struct{ s *Store }
 
 func (logger) Infof(string, ...any)  {}
 func (logger) Errorf(string, ...any) {}
 
-// Fatalf reports a failure that Pebble cannot go on after, and never returns, as Pebble expects: the process stops.
+// Fatalf reports a failure after which Pebble cannot work. It never returns, as Pebble expects: the process stops.
 func (l logger) Fatalf(format string, args ...any) {
 	err := fmt.Errorf("tipstore: "+format, args...)
 	l.s.report(err)

@@ -1,9 +1,10 @@
-// Package tipstore keeps the newest event of every aggregate on the local disk, and how far each shard of the log was
-// applied to it. It is derived from the log and can be made again from it; it is also the log's witness, because it
-// names the last group that it has applied of each shard.
+// Package tipstore keeps the newest event of every aggregate on the local disk, and the applied place of each shard: the last
+// group of the log in the store. The store is derived from the log and can be made again from it. It is also a witness of the
+// log: a log without the applied group has lost it.
 //
-// It stands on Pebble, without Pebble's own write-ahead log: the log of events is one already. After a
-// crash the groups since the last flush are applied again from the log. A flush is atomic, so tips and applied places always fit together.
+// Pebble holds the store, without Pebble's own write-ahead log: the log of events is one already. After a
+// crash the groups since the last flush are applied again from the log. A flush is atomic, so tips and applied places always
+// fit together.
 //
 // It must not know what an event is: keys and values are bytes.
 //
@@ -30,20 +31,20 @@ import (
 // ErrNotFound means that the store has no such key.
 var ErrNotFound = errors.New("tipstore: not found")
 
-// ErrDamaged means that the store's files do not hold what was written. The store must be made again.
+// ErrDamaged means that the files of the store are not as they were written. The store must be made again.
 var ErrDamaged = errors.New("tipstore: damaged")
 
 // ErrClosed means that the store was closed.
 var ErrClosed = errors.New("tipstore: closed")
 
-// Options says where the store is and how much memory it may use.
+// Options are the place and the memory of a store.
 type Options struct {
 	Dir      string // "" keeps everything in memory
 	Cache    int64  // bytes of blocks in memory, and of writes that wait for a flush
 	ReadOnly bool
 	Failed   func(error) // a background write failed and is tried again, or damage was found
 	Fatal    func(error) // the store can never be used again: the process must stop
-	Room     func() bool // the disk has room again; if set, a write that finds it full waits for that
+	Room     func() bool // reports whether the disk has room; if set, a write on a full disk waits for it
 }
 
 // Store is an open tip store.
@@ -53,14 +54,14 @@ type Store struct {
 	failed  func(error)
 	fatal   func(error)
 	broken  chan error    // the newest failure of a background write
-	ended   chan struct{} // closed when Pebble cannot go on; end is why
+	ended   chan struct{} // closed when Pebble has failed for good; end is the reason
 	end     error
 	once    sync.Once
 	room    func() bool
-	patient atomic.Bool // a write that finds the disk full waits
+	patient atomic.Bool // a write on a full disk waits
 
 	mu      sync.Mutex
-	users   int        // calls under way; Pebble panics when it is used after its end
+	users   int        // calls under way; Pebble panics in a call after its Close
 	closing bool       // no further calls
 	idle    *sync.Cond // users became 0
 }
@@ -85,12 +86,12 @@ func (s *Store) leave() {
 	}
 }
 
-// damagedMark is the file that says that the store in a folder must be made again.
+// damagedMark is the file that marks the store in a folder as damaged.
 const damagedMark = "DAMAGED"
 
-// memTables is how many times the memory of a table of waiting writes fits into the cache. Pebble takes two tables, of at
-// least 256 KiB, out of the cache. Larger ones gain nothing, since each batch is flushed at once; half the cache each left no
-// room for blocks, and each look-up read the Bloom filters from files: 11 µs instead of 4.
+// memTables is the ratio of the cache to the memory of one table of waiting writes. Pebble takes two tables, of at
+// least 256 KiB, out of the cache. Larger tables gain nothing, because each batch is flushed at once. With half the cache for
+// each, no room was left for blocks, and each look-up read the Bloom filters from files: 11 µs instead of 4.
 const memTables = 16
 
 // Open opens the store, or makes an empty one. ErrDamaged means that its files are damaged; Discard removes them.
@@ -98,7 +99,7 @@ func Open(o Options) (*Store, error) {
 	s := &Store{dir: o.Dir, failed: o.Failed, fatal: o.Fatal, broken: make(chan error, 1), ended: make(chan struct{}), room: o.Room}
 	s.idle = sync.NewCond(&s.mu)
 	if o.ReadOnly {
-		s.dir = "" // not even the mark of damage is written
+		s.dir = "" // the store writes nothing, not even the mark of damage
 	}
 	options := &pebble.Options{
 		DisableWAL: true, MemTableSize: uint64(max(o.Cache/memTables, 256<<10)), MemTableStopWritesThreshold: 4, ReadOnly: o.ReadOnly, Logger: logger{s},
@@ -150,7 +151,7 @@ func (s *Store) open(dir string, options *pebble.Options) error {
 	}
 }
 
-// waitForRoom returns when a write that found the disk full may be tried again.
+// waitForRoom waits until the disk has room, or Hurry is called.
 func (s *Store) waitForRoom() {
 	for s.patient.Load() && !s.room() {
 		<-time.After(retryPause)
@@ -196,8 +197,8 @@ func (s *Store) get(from pebble.Reader, key []byte) ([]byte, error) {
 	return copied, s.damaged(closer.Close())
 }
 
-// Find is Get for a key that is most likely not there: where Get reads blocks of values to know, Find asks the Bloom filters
-// first: 18 µs and 34 µs in a store of 600,000 keys.
+// Find is Get for a key that the store probably lacks. Get reads blocks of values for it; Find asks the Bloom filters
+// first: 18 µs instead of 34 µs in a store of 600,000 keys.
 func (s *Store) Find(key []byte) (value []byte, err error) {
 	if !s.enter() {
 		return nil, ErrClosed
@@ -212,7 +213,7 @@ func (s *Store) Find(key []byte) (value []byte, err error) {
 			value = bytes.Clone(value)
 		}
 	}
-	if closed := found.Close(); closed != nil { // a failed search is no answer
+	if closed := found.Close(); closed != nil { // a failed search proves nothing
 		return nil, s.damaged(closed)
 	}
 	if err != nil && !errors.Is(err, ErrNotFound) {
@@ -244,9 +245,9 @@ func (b Batch) Commit() error {
 	return nil
 }
 
-// Flush returns when everything that was committed is on the disk. After an error Pebble goes on trying by itself.
+// Flush returns when all committed batches are on the disk. After an error Pebble tries again by itself.
 func (s *Store) Flush() error {
-	select { // of an earlier flush
+	select { // drop the error of an earlier flush
 	case <-s.broken: //nolint:errcheck // an earlier flush reported it
 	default:
 	}
@@ -264,7 +265,7 @@ func (s *Store) Flush() error {
 	}
 }
 
-// Hurry ends all waiting for room on the disk: what is not written is made up from the log. Close follows.
+// Hurry ends all waits for room on the disk: the next start reads the missing writes from the log. The caller then calls Close.
 func (s *Store) Hurry() { s.patient.Store(false) }
 
 // View is the store as it was at one moment.
@@ -273,8 +274,8 @@ type View struct {
 	view *pebble.Snapshot
 }
 
-// Snapshot returns the store as it is now; of a closed one a view that reads nothing. Few may be open at a time, and not
-// for long: they keep old files, and Close of the store waits for them.
+// Snapshot returns a view of the store as of now, or an empty view of a closed store. Open few views at a time, for a short
+// time: they keep old files, and Close of the store waits for them.
 func (s *Store) Snapshot() View {
 	if !s.enter() {
 		return View{}
@@ -294,13 +295,13 @@ func (v View) Close() {
 // Get is Store.Get on the view.
 func (v View) Get(key []byte) ([]byte, error) { return v.s.get(v.view, key) }
 
-// Each hands every key that begins with a prefix, and its value, to handle, in order of the keys. Both are only valid
+// Each calls handle with every key that begins with a prefix, and its value, in the order of the keys. Both are valid only
 // during the call.
 func (v View) Each(prefix []byte, handle func(key, value []byte) error) (err error) {
 	return v.Range(prefix, after(prefix), handle)
 }
 
-// Range is Each for the keys from one to before another.
+// Range is Each for the keys from one key, included, to another, excluded.
 func (v View) Range(from, before []byte, handle func(key, value []byte) error) (err error) {
 	if v.s == nil {
 		return ErrClosed
@@ -329,7 +330,7 @@ func (s *Store) Each(prefix []byte, handle func(key, value []byte) error) error 
 	return v.Each(prefix, handle)
 }
 
-// after returns the first key that is past all keys with the prefix.
+// after returns the first key after all keys with the prefix, or nil if there is none.
 func after(prefix []byte) []byte {
 	end := append([]byte(nil), prefix...)
 	for i := len(end) - 1; i >= 0; i-- {

@@ -30,7 +30,7 @@ type Ledger struct {
 	master secrets.Key
 }
 
-// Mode is the changes to a ledger that opening it may make.
+// Mode limits the changes that Open may make to a ledger.
 type Mode int
 
 const (
@@ -42,8 +42,8 @@ const (
 	Create
 )
 
-// Open opens the log in the data folder, or at --nats-url. A log that the master key does not open is refused before
-// anything is changed. config has the clock (default: time.Now), the logger and the progress function.
+// Open opens the log in the data folder, or at --nats-url. It refuses a log of another master key before it changes
+// anything. config has the clock (default: time.Now), the logger and the progress function.
 func Open(ctx context.Context, o options.Options, mode Mode, config eventstore.Config) (*Ledger, error) {
 	l := &Ledger{}
 	if config.Now == nil {

@@ -18,7 +18,7 @@ type masterKey struct {
 	key  secrets.Key
 	held bool // false: no key is set, and the data folder has none
 	data string
-	from string // source of the key, for people
+	from string // source of the key, for error texts
 }
 
 // readMasterKey returns the key of the options, or the data folder's own key. It creates none.
