@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// recordTime bounds the recording of an outcome after Run's context has ended.
+	// recordTime bounds the last writes when the notifier ends.
 	recordTime = time.Second
 )
 
@@ -32,7 +32,7 @@ type dispatcher struct {
 	health    *health.Health
 	tally     *tally
 	log       zerolog.Logger
-	// cut ends later than a lane's context: attempts in flight get that long to finish.
+	// cut ends later than a lane's context, so that attempts in flight can finish.
 	cut context.Context
 }
 
@@ -78,7 +78,7 @@ func (p *dispatcher) nameOf(ctx context.Context, l *lane, e entry) (name string,
 		}
 		return err
 	})
-	if gone { // it was copied forward before
+	if gone { // a copy at the end of the stream replaces the dropped record
 		l.moved(e.at, 0, delivery.Delivery{})
 		l.scanFrom(e.at)
 		err = eventstore.ErrDropped
@@ -86,8 +86,8 @@ func (p *dispatcher) nameOf(ctx context.Context, l *lane, e entry) (name string,
 	return name, err
 }
 
-// current returns the entry's delivery and its place if this process sends it now. It reads the record again unless this
-// process planned the delivery a moment ago: somebody else may have ended it, or tried it.
+// current returns the entry's delivery and its place, and reports whether this process sends it now. Unless this process
+// has just planned the delivery, current reads the record again: another process or a person may have tried or ended it.
 func (p *dispatcher) current(ctx context.Context, l *lane, e entry, name string) (d delivery.Delivery, at uint64, is bool) {
 	if !l.holds(e.at) {
 		return d, 0, false
@@ -105,7 +105,7 @@ func (p *dispatcher) current(ctx context.Context, l *lane, e entry, name string)
 	if err != nil {
 		return d, 0, false
 	}
-	if last.Seq != e.at || !d.Status.Open() { // one that stands where it stood is due: the lane has waited
+	if last.Seq != e.at || !d.Status.Open() { // an unchanged record is due: the lane has waited
 		l.moved(e.at, last.Seq, d)
 		return d, 0, false
 	}
@@ -115,12 +115,12 @@ func (p *dispatcher) current(ctx context.Context, l *lane, e entry, name string)
 	return d, e.at, true
 }
 
-// take takes a delivery over from another process, and returns its new place.
+// take makes this process the owner of a delivery that is due, and returns the delivery's new place.
 func (p *dispatcher) take(ctx context.Context, l *lane, from uint64, d delivery.Delivery) (taken delivery.Delivery, at uint64, is bool) {
 	taken = p.ownership.TakeOver(d, p.now())
 	err := p.persist(ctx, d.Name(), func() (err error) {
 		at, err = p.put(from, taken)
-		if errors.Is(err, eventstore.ErrConflict) { // another one was faster; or this one, whose answer was lost
+		if errors.Is(err, eventstore.ErrConflict) { // another process was faster, or the answer to this write was lost
 			at, err = 0, nil
 		}
 		return err
@@ -137,7 +137,7 @@ func (p *dispatcher) take(ctx context.Context, l *lane, from uint64, d delivery.
 	return taken, at, true
 }
 
-// attempt makes the next attempt of d. If the endpoint takes no webhooks any more, it cancels d instead.
+// attempt makes the next attempt of d. If the endpoint is deleted or disabled, attempt cancels d instead.
 func (p *dispatcher) attempt(ctx context.Context, d delivery.Delivery) (ended delivery.Delivery, ok bool) {
 	var m sender.Message
 	err := p.persist(ctx, d.Name(), func() (err error) {
@@ -163,8 +163,8 @@ func (p *dispatcher) attempt(ctx context.Context, d delivery.Delivery) (ended de
 	return d.WithAttempt(a, p.retries), true
 }
 
-// record writes an outcome with compare-and-swap, moves the delivery in its lane, and reports whether the outcome is on
-// record. After a conflict the other process's outcome counts, unless that process only copied the record forward.
+// record writes an outcome with compare-and-swap, moves the delivery in its lane, and reports whether it wrote the outcome.
+// After a conflict the newer record counts, unless it is only a copy of the record before the attempt (Retention).
 func (p *dispatcher) record(l *lane, name string, at uint64, before, ended delivery.Delivery) bool {
 	for n := 0; ; n++ {
 		place, err := p.put(at, ended)
@@ -211,7 +211,7 @@ func (p *dispatcher) copied(name string, before delivery.Delivery) uint64 {
 	return stored.Seq
 }
 
-// put writes once. After cut has ended it has recordTime left.
+// put writes a record once. If cut ends, the write has recordTime left.
 func (p *dispatcher) put(at uint64, ended delivery.Delivery) (uint64, error) {
 	body, err := ended.Encode()
 	if err != nil {
@@ -224,7 +224,8 @@ func (p *dispatcher) put(at uint64, ended delivery.Delivery) (uint64, error) {
 	return p.stream.Put(ctx, ended.Name(), at, body, ended.Status.Open())
 }
 
-// persist repeats an operation on payledger's own parts until it succeeds or ctx ends: no delivery is skipped.
+// persist repeats an operation until it succeeds or ctx ends. Every failure counts as payledger's own, not as the
+// receiver's.
 func (p *dispatcher) persist(ctx context.Context, what string, do func() error) error {
 	for n := 0; ; n++ {
 		err := do()
@@ -242,15 +243,14 @@ func (p *dispatcher) persist(ctx context.Context, what string, do func() error) 
 	}
 }
 
-// reportProblem logs a problem of payledger's own with a delivery, once while it lasts.
+// reportProblem notes a problem of payledger's own with a delivery, and logs it when it begins.
 func (p *dispatcher) reportProblem(what string, err error) {
 	if p.health.Set(what, err) {
 		p.log.Error().Err(err).Str("delivery", what).Msg("a webhook cannot be sent or recorded; trying again")
 	}
 }
 
-// logOutcome logs an outcome, without the URL, which may contain a merchant's secret, and without the body and the
-// answer.
+// logOutcome logs an outcome without the body, the answer and the URL, which may contain a merchant's secret.
 func (p *dispatcher) logOutcome(name string, d delivery.Delivery) {
 	if d.Status == delivery.Cancelled {
 		p.log.Info().Str("delivery", name).Str("aggregateId", d.AggregateID).Msg("webhook cancelled: its endpoint takes none")

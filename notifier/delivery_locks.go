@@ -39,8 +39,7 @@ func (n *deliveryLocks) lock(ctx context.Context, name string) (unlock func(), o
 	}
 }
 
-// firstAttempts signals when the first attempt of a delivery is recorded. A caller registers before the delivery is
-// planned.
+// firstAttempts signals when the first attempt of a delivery is recorded. A caller calls await before it plans the delivery.
 type firstAttempts struct {
 	mu      sync.Mutex
 	waiting map[string]chan struct{}

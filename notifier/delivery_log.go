@@ -19,8 +19,8 @@ import (
 	"payledger/projections/deliveries"
 )
 
-// DefaultReplayRate is how many deliveries all replays together send per second: few enough that live webhooks keep
-// their pace.
+// DefaultReplayRate is the number of deliveries that all replays together send per second. It is low, so that replays do
+// not slow down live webhooks.
 const DefaultReplayRate = 200
 
 // readTime bounds the wait for the index and the reading of one answer.
@@ -35,12 +35,12 @@ type DeliveryLogConfig struct {
 	Random     io.Reader
 	Logger     zerolog.Logger
 	ReplayRate float64 // deliveries per second, of all replays together; 0: DefaultReplayRate
-	// Retention is how long deliveries are kept once they are over; 0: DefaultRetention.
+	// Retention is the time for which finished deliveries are kept; 0: DefaultRetention.
 	Retention time.Duration
 }
 
 // DeliveryLog is the attempt log for merchants and operators: it lists deliveries with their attempts, and sends them
-// again, one by one or by range (D18, D20). Reads need Run to be under way.
+// again, one by one or by range (D18, D20). Reads work only while Run runs.
 type DeliveryLog struct {
 	notifier      *Notifier
 	store         *eventstore.Store
@@ -50,14 +50,14 @@ type DeliveryLog struct {
 	random        io.Reader
 	log           zerolog.Logger
 	pace          *rate.Limiter
-	runner        string // this process, in the records that it writes
+	runner        string // the id of this process, in its records of replays
 	retention     time.Duration
 	counting      chan struct{} // holds a token while a replay's range is counted: one at a time
 	firstAttempts firstAttempts
 
 	mu      sync.Mutex
-	context context.Context // of the replays; nil until Run
-	cut     context.Context // ends later: attempts in flight get that long to finish
+	context context.Context // of the replays; nil before Run
+	cut     context.Context // ends later than context, so that attempts in flight can finish
 	active  map[string]bool // replays that run here, by name
 	running sync.WaitGroup
 }
@@ -81,8 +81,8 @@ func OpenDeliveryLog(ctx context.Context, c DeliveryLogConfig) (*DeliveryLog, er
 	return l, l.resetIfForeign(ctx)
 }
 
-// Run keeps the index up to date and the replays running until ctx ends (nil), or until a record cannot be read: then
-// the notifier is not healthy, and lists are refused. The next start continues the replays.
+// Run updates the index, continues replays and drops old deliveries until ctx ends (nil), or until a record cannot be read.
+// In that case the notifier is not healthy, and List returns an error. The next start continues the replays.
 func (l *DeliveryLog) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -104,12 +104,12 @@ func (l *DeliveryLog) Run(ctx context.Context) error {
 	return err
 }
 
-// List returns a page of an account's deliveries, newest first, from a place on; nil is the newest end. The page
-// contains every record that was durable before the call.
+// List returns a page of an account's deliveries, newest first, after the place from; nil: from the newest on. The page
+// reflects every record that was durable before the call.
 func (l *DeliveryLog) List(ctx context.Context, owner domain.AccountID, f deliveries.Filter, from *deliveries.Place, limit int) (deliveries.Page, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTime)
 	defer cancel()
-	floor := l.stream.Floor() // before: what was copied forward has a newer place in the index then
+	floor := l.stream.Floor() // before waitForIndex: then the index has the newer place of every copied record
 	if _, err := l.waitForIndex(ctx); err != nil {
 		return deliveries.Page{}, errUnreadable(err)
 	}
@@ -123,8 +123,8 @@ func (l *DeliveryLog) List(ctx context.Context, owner domain.AccountID, f delive
 	return page, nil
 }
 
-// Delivery returns one delivery with its attempts; of a dropped delivery only what the list shows. An unknown delivery
-// and one of another account are EntityNotFound.
+// Delivery returns one delivery with its attempts. A dropped delivery has no attempts. A delivery that is unknown or belongs
+// to another account is EntityNotFound.
 func (l *DeliveryLog) Delivery(ctx context.Context, owner domain.AccountID, id string) (deliveries.Detail, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTime)
 	defer cancel()
@@ -148,7 +148,7 @@ func (l *DeliveryLog) Resend(ctx context.Context, owner domain.AccountID, id str
 	return l.detail(ctx, row)
 }
 
-// row finds a delivery by its id.
+// row returns a delivery's row by its id. It waits for the index if the index does not have the id yet.
 func (l *DeliveryLog) row(ctx context.Context, owner domain.AccountID, id string) (deliveries.Row, error) {
 	row, found, err := l.index.Find(ctx, owner, id)
 	if err == nil && !found {
@@ -167,7 +167,7 @@ func (l *DeliveryLog) row(ctx context.Context, owner domain.AccountID, id string
 
 func (l *DeliveryLog) detail(ctx context.Context, row deliveries.Row) (deliveries.Detail, error) {
 	stored, d, err := l.notifier.last(ctx, row.Name)
-	if errors.Is(err, eventstore.ErrNotFound) { // the index has it: its record was dropped
+	if errors.Is(err, eventstore.ErrNotFound) { // the index has the delivery, so its record was dropped
 		row.Dropped = true
 		return deliveries.Detail{Row: row}, nil
 	}
@@ -177,7 +177,7 @@ func (l *DeliveryLog) detail(ctx context.Context, row deliveries.Row) (deliverie
 	return detailOf(stored.Seq, d), nil
 }
 
-// waitForIndex returns when the index shows every record that is in the stream now, with the place of the last one.
+// waitForIndex waits until the index shows every record that is in the stream now. It returns the place of the last one.
 func (l *DeliveryLog) waitForIndex(ctx context.Context) (uint64, error) {
 	end, err := l.stream.End(ctx)
 	if err != nil {
@@ -197,7 +197,7 @@ func errUnreadable(err error) error {
 // errNotSent returns the error of a delivery that could not be sent.
 func errNotSent(err error) error {
 	switch {
-	case errors.Is(err, eventstore.ErrNotFound): // the index has it
+	case errors.Is(err, eventstore.ErrNotFound): // the index has the delivery, so its record was dropped
 		return errDropped()
 	case errors.Is(err, message.ErrNoEndpoint):
 		return account.NoEndpoint()

@@ -6,32 +6,33 @@
 //
 // # A webhook and its retry, step by step
 //
-//  1. The planner reads an event, the webhooks that it causes (package webhook of domain) and the account's endpoints. For
-//     each kind and endpoint it writes one delivery, PLANNED, under a name that the event, kind and endpoint determine:
-//     planning again changes nothing. Then it hands the delivery to the endpoint's lane (planner.go, lane.go).
-//  2. The lane gives the delivery to the dispatcher as soon as one of its 8 slots is free. The dispatcher takes the delivery's
-//     lock, composes the message (package message) and makes one HTTP attempt (package sender) with a timeout of 10 s.
-//  3. The answer is 503, say. Delivery.WithAttempt (package delivery) adds the attempt: the delivery is FAILED, and nextAt is
-//     about 10 s later. The dispatcher writes the record with compare-and-swap, and lane.moved makes the delivery wait.
-//  4. When nextAt comes, lane.take returns the place of the record. The dispatcher reads the record again: if a person, a
-//     replay or another process ended the delivery meanwhile, there is nothing to do. Otherwise step 2 follows again, with a
-//     new signature.
-//  5. After 60 s, 5, 10 and 15 minutes more, each ±10 %, the sixth automatic attempt is the last one. If it fails, the
-//     delivery is EXHAUSTED, and kept.
+//  1. The planner reads an event, the webhooks that the event causes (package webhook of domain) and the account's endpoints.
+//     For each kind and endpoint the planner writes one delivery, PLANNED. The event, kind and endpoint determine the
+//     delivery's name, so planning again changes nothing. Then the planner passes the delivery to the endpoint's lane
+//     (planner.go, lane.go).
+//  2. The lane passes the delivery to the dispatcher as soon as one of the lane's 8 slots is free. The dispatcher takes the
+//     delivery's lock, composes the message (package message) and makes one HTTP attempt (package sender) with a timeout of
+//     10 s.
+//  3. Suppose the answer is 503. Delivery.WithAttempt (package delivery) adds the attempt: the delivery is FAILED, and nextAt
+//     is about 10 s later. The dispatcher writes the record with compare-and-swap, and lane.moved makes the delivery wait.
+//  4. At nextAt, lane.take returns the record's place. The dispatcher reads the newest record: if a person, a replay or
+//     another process has ended the delivery, there is nothing to do. Otherwise step 2 repeats with a new signature.
+//  5. Further retries follow after 60 s, 5, 10 and 15 minutes, each ±10 %. The sixth automatic attempt is the last. If it
+//     fails, the delivery is EXHAUSTED, and its record stays.
 //
 // # Rules
 //
-//   - At least once (§6.1 rule 4): the next start repeats an attempt without a recorded outcome, and no other.
-//   - The time of the next attempt is in the record, so a restart does not change it; the start makes an overdue attempt at
-//     once. A clock that is set back prolongs no wait (package due). No automatic attempt follows a success (D18;
-//     --webhook-retry-delays).
-//   - A delivery that is due for a deleted or disabled endpoint is CANCELLED, by the log: views may lag.
-//   - A person or a replay can send any delivery again (Resend). That attempt is recorded, does not count among the six, and
-//     ends the delivery if it succeeds.
-//   - A webhook leaves only after GET shows at least its state (D17). Its body is the state at its event; only signedAt and
-//     the signatures belong to the attempt. Disputes have webhooks of their own (D16).
-//   - Each attempt is signed with the current secret and, for 24 hours after a rotation, with the previous one too (§5.2
-//     rule 3, D18); the record names them.
+//   - At least once (§6.1 rule 4): after a restart the notifier repeats only attempts without a recorded outcome.
+//   - The record holds the time of the next attempt, so a restart does not change that time. A process that is alone
+//     makes overdue attempts at its start. A clock that is set back prolongs no wait (package due).
+//   - --webhook-retry-delays changes the delays. No automatic attempt follows a success (D18).
+//   - A delivery that is due for a deleted or disabled endpoint is CANCELLED. The log decides this, because views may lag.
+//   - A person or a replay can send any delivery again (Resend). This attempt is recorded, but does not count among the six.
+//     If it succeeds, the delivery ends.
+//   - A webhook is sent only after GET shows at least the state at its event (D17). The body shows the state at the event;
+//     only signedAt and the signatures depend on the attempt. Disputes have webhooks of their own (D16).
+//   - The current secret signs each attempt. For 24 hours after a rotation the previous secret signs too (§5.2 rule 3, D18).
+//     The record names the secrets.
 //   - Success is any 2xx status; redirects are failures (§6.1, D18).
 //   - A slow or dead endpoint delays no other (D18): each has its lane, with bounded attempts and memory.
 //   - Webhooks go to public addresses only (package guard, D18).
@@ -43,77 +44,85 @@
 // # Words
 //
 // A lane is the queue of one endpoint. A place is a record's sequence in the stream of deliveries. The position is the
-// planner's progress in the log: the address of the last planned event of each shard. The floor is the newest place that
-// retention dropped, with the position of that time. A peer is another process on the same log.
+// planner's progress in the log: the address of the last planned event of each shard. The floor is the newest dropped
+// place, with the position at the time of the drop. A peer is another process on the same log.
 //
 // # Retention
 //
-// The streams DELIVERIES_<segment> keep finished deliveries for DeliveryLogConfig.Retention (--delivery-retention), and until
-// their segment is dropped: when its newest record is older. A segment that does not fill up is closed after an eighth of
-// that time. A segment is dropped in this order (retention.go): its open deliveries are copied forward, while no attempt of
-// them is under way; the position is written and has passed every event that the segment is about; the index shows all of
-// it; then the floor is recorded, with that position. From then on events up to it plan nothing: neither a lost position nor
-// a free name sends anything twice. The index keeps its rows of dropped deliveries. Until then no record is deleted, so the
-// attempts are a history.
+// The streams DELIVERIES_<segment> keep finished deliveries for DeliveryLogConfig.Retention (--delivery-retention). A
+// segment is dropped as a whole when its newest record is older. A segment that does not fill up is closed after an eighth
+// of the retention. A drop has these steps (retention.go):
+//
+//  1. The position is written. It must have passed every event of the segment's deliveries.
+//  2. The segment's open deliveries are copied to the end of the stream, each while no attempt of it is under way.
+//  3. The index shows all of the segment.
+//  4. The floor is recorded, with the position of step 1.
+//
+// After step 4, events up to the floor's position plan nothing: neither a lost position nor a free name sends a webhook
+// twice. The index keeps its rows of dropped deliveries. Only a drop deletes records, so the attempts are a history.
 //
 // # What is true if the power fails
 //
-//   - before (1): the event is planned again: the position was not written.
-//   - after (1), before (2): the delivery is listed as open, and its lane finds it. Its event is planned again; it exists.
-//   - after (2), before (3): the same. The webhook is sent twice, and the attempt counts once. The receiver detects the
-//     eventId. An endpoint has at most 8 attempts under way and 128 whose outcomes are being written.
+//   - before (1): the position was not written, so the event is planned again.
+//   - after (1), before (2): the stream lists the delivery as open, and the lane finds it. The event is planned again, which
+//     changes nothing.
+//   - after (2), before (3): the same. The webhook is sent twice, and the record has one attempt. The receiver detects the
+//     duplicate by its eventId. An endpoint has at most 8 attempts under way and 128 outcomes that wait to be written.
 //   - after (3), success: nothing is sent again, with or without (4).
 //   - after (3), failure: the lane finds the record and waits until nextAt.
-//   - while a segment is dropped: before the floor nothing is gone, and the copies of open deliveries count; after the floor
-//     the next start completes the drop.
+//   - during a drop, before the floor: all records exist, and the copies of open deliveries count.
+//   - during a drop, after the floor: the next start completes the drop.
 //
 // # Several processes (Config.Shared)
 //
-// Each process plans every event, under the same names, so one of them creates each delivery. That process owns it; later
-// the process that tried it last does (delivery.Ownership). All follow the stream: a peer's open delivery waits here too,
-// until two timeouts and 10 s (30 s) after it was due. Then the first process to write its name into the record takes it
-// over. An owner that is late by half of that writes its name too, so a slow endpoint's long queue is not sent twice. Sent
-// twice are attempts under way in a process that ended, as above, and attempts of a process that stood still for a quarter
-// of a minute just before, or whose clock differs by as much. Without ownership two processes sent 427 to 505 webhooks of
-// 300 events to an endpoint that takes 30 ms; with it 300.
+// Each process plans every event. The names are the same, so one process creates each delivery. This process owns the
+// delivery until another process tries it (delivery.Ownership). All processes follow the stream. A peer waits for two
+// timeouts and 10 s (30 s) after an open delivery was due. Then the first process that writes its name into the record takes
+// the delivery over. A restarted process is a new process. An owner that is late by more than half of that time takes its
+// own delivery over before it sends, so a slow endpoint's long queue is not sent twice. Two processes send the same attempt
+// only if the first one ended during the attempt, as above, or stood still for 15 s between taking over and sending, or if
+// their clocks differ by as much. Without ownership two processes sent 427 to 505 webhooks of 300 events to an endpoint that
+// takes 30 ms; with ownership they sent 300.
 //
-// The position is one record for all processes: events up to it are planned, and the stream lists their open deliveries. Any
-// process drops old segments. The index of a process that stood still meanwhile is built anew.
+// The position is one record for all processes: events up to it are planned, and the stream lists their open deliveries.
+// Any process may drop old segments. A process that stood still during a drop rebuilds its index.
 //
 // # Design notes
 //
-// Figures are from one machine with two shared cores and a virtual disk under other load; they scatter by a factor of two.
+// Figures are from one machine with two shared cores and a virtual disk under other load. They vary by a factor of two.
 // go test -bench repeats them.
 //
-// Retries wait in memory as 16 bytes and an entry in a set: time and place. A lane holds up to 32,768 (2 MB). The others stay
-// in the stream; the lane notes between which places they are and when the first is due, and reads them back from the list
-// of the endpoint's open deliveries, at most every 15 s: such a retry may be 15 s late. The alternative was a message
-// schedule of JetStream per endpoint: it costs a synced write for each change of the earliest due time and saves nothing,
-// because a start must find the due deliveries in the records anyway. Delayed NAKs would occupy the consumer's slots: one
-// dead endpoint would stop all.
+// A waiting retry takes 16 bytes (time and place) and an entry in a set. A lane holds up to 32,768 retries (2 MB). Further
+// retries stay in the stream. The lane notes the range of their places and the earliest due time, and reads them back from
+// the list of the endpoint's open deliveries at most every 15 s: such a retry may be 15 s late. The alternative was a message
+// schedule of JetStream per endpoint. A schedule costs a synced write for each change of the earliest due time and saves
+// nothing, because a start must find the due deliveries in the records anyway. Delayed NAKs would occupy the consumer's
+// slots: one dead endpoint would stop all.
 //
-// A slot is free when the answer is there, before the outcome is on disk: otherwise the disk's latency would bound an
-// endpoint's rate, and groups would not form. Due retries and first attempts alternate.
+// A slot becomes free when the answer arrives, before the outcome is durable. Otherwise the disk's latency would limit an
+// endpoint's rate, and outcomes would not share a group. Due retries and first attempts alternate.
 //
-// Records that wait at the same moment share a group of the stream, and its sync. First records go before outcomes: many
-// attempts of a hanging endpoint time out together, and their outcomes would delay the next event's webhooks.
+// Records that wait at the same time are written as one group with one sync. First records precede outcomes: many attempts
+// of a hanging endpoint time out together, and their outcomes would delay the webhooks of the next event.
 //
 // A delivery with its outcome takes 233 bytes in the stream under load, 1,192 if each record is alone in its group, and 386
-// in the tip store (BenchmarkBytes). With one subject per delivery the server's memory would grow with them all; now 1,000
-// and 100,000 finished deliveries start with the same heap but for caches (8 and 13 MiB, BenchmarkStart).
+// in the tip store (BenchmarkBytes). With one subject per delivery the server's memory would grow with their number. With one
+// subject per segment, a start needs the same heap for 1,000 and for 100,000 finished deliveries, except for caches (8 and
+// 13 MiB, BenchmarkStart).
 //
-// BenchmarkSustained, all in this process (deciding, appending, projecting, planning, sending, receiving with verification,
-// recording): 2,300 to 2,700 deliveries a second to one endpoint, where every delivery costs four synced writes, two of them
-// events; 7,500 to 9,300 to ten. BenchmarkLatency, 200 events a second: 0.5 ms from the append to the receipt at the median,
-// p99 1.5 to 2 ms. BenchmarkHanging, nine endpoints at 540 deliveries a second in all, without and with a tenth that hangs
-// (timeouts of 1 s, ten times as many as in production): the same rate within 0.1 %, p99 3.8 without and 4.3 ms with.
+// BenchmarkSustained runs all parts in one process (deciding, appending, projecting, planning, sending, receiving with
+// verification, recording): 2,300 to 2,700 deliveries a second to one endpoint, where every delivery costs four synced writes,
+// two of them events; 7,500 to 9,300 to ten endpoints. BenchmarkLatency, 200 events a second: 0.5 ms from the append to the
+// receipt at the median, p99 1.5 to 2 ms. BenchmarkHanging, nine endpoints with 540 deliveries a second in total, compares a
+// run in which a tenth endpoint hangs (timeouts of 1 s, ten times as many as in production) with a run without it: the rates
+// differ by less than 0.1 %, and p99 is 4.3 ms instead of 3.8 ms.
 //
-// The planner reads the account from the log, once per account and batch: a view may lag behind an endpoint that was created
-// before the payment, and its webhook would be lost. The log's only writer remembers the account.
+// The planner reads the account from the log, once per account and batch. A view may lag: an endpoint that was created before
+// the payment could be missing there, and its webhook would be lost. The log's only writer has the account in memory.
 //
-// The status before an event is read from the event before it, and only when an endpoint wants PAYMENT.STATUS and the table
+// The status before an event is read from the previous event, and only when an endpoint wants PAYMENT.STATUS and the table
 // has a condition. Statuses in memory would be missing after every start and wrong after a missed event.
 //
-// A problem of payledger's own (store, secrets, views) is no outcome: the attempt waits and repeats, and Healthy returns the
-// problem. An attempt that the process's end cuts off is no outcome either.
+// A problem of payledger's own (store, secrets, views) is not an outcome: the attempt waits and repeats, and Healthy returns
+// the problem. An attempt that is cut off by the end of the process has no outcome either.
 package notifier

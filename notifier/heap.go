@@ -1,6 +1,6 @@
 package notifier
 
-// heap is a binary heap of values; less(a, b) puts a before b.
+// heap is a binary heap. less reports whether a is before b.
 type heap[T any] struct {
 	less  func(a, b T) bool
 	items []T
@@ -8,7 +8,7 @@ type heap[T any] struct {
 
 func (h *heap[T]) len() int { return len(h.items) }
 
-// top is the first value; the heap is not empty.
+// top returns the first value. The heap must not be empty.
 func (h *heap[T]) top() T { return h.items[0] }
 
 func (h *heap[T]) push(v T) {
@@ -23,7 +23,7 @@ func (h *heap[T]) push(v T) {
 	}
 }
 
-// pop takes the first value out; the heap is not empty.
+// pop removes and returns the first value. The heap must not be empty.
 func (h *heap[T]) pop() T {
 	first, last := h.items[0], len(h.items)-1
 	h.items[0] = h.items[last]
@@ -48,9 +48,9 @@ func (h *heap[T]) pop() T {
 	return first
 }
 
-// waiter is a delivery whose next attempt is due at a time, by its place in the stream: 16 bytes.
+// waiter is a delivery that waits: the time when it may be sent, and its place in the stream.
 type waiter struct {
-	due int64 // microseconds since its lane was made, by the process's own clock
+	due int64 // microseconds since lane.made, by the process's own clock
 	at  uint64
 }
 

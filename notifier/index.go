@@ -12,7 +12,7 @@ import (
 	"payledger/projections/deliveries"
 )
 
-// indexProblem names the index of deliveries among the troubles of a notifier.
+// indexProblem is the name of problems with the index, in Notifier.health.
 const indexProblem = "index of deliveries"
 
 // follow applies the stream of deliveries to the index until ctx ends or a record cannot be read: the error names the
@@ -21,8 +21,8 @@ func (l *DeliveryLog) follow(ctx context.Context) error {
 	return l.stream.Follow(ctx, l.index.Mark().Seq+1, func(page []eventstore.StoredDelivery) error { return l.apply(ctx, page) })
 }
 
-// resetIfForeign empties an index whose last record is not in the stream at that place: the index belongs to another
-// stream, or to records that were lost.
+// resetIfForeign empties the index if the stream does not have the index's mark at its place: the index belongs to another
+// stream, or the record was lost or dropped.
 func (l *DeliveryLog) resetIfForeign(ctx context.Context) error {
 	mark := l.index.Mark()
 	if mark.Seq == 0 {

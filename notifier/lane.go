@@ -12,23 +12,23 @@ import (
 )
 
 const (
-	// laneAttempts is how many attempts one endpoint gets at the same time.
+	// laneAttempts bounds the concurrent attempts of one endpoint.
 	laneAttempts = 8
-	// laneUnrecorded is how many outcomes of one endpoint may wait for the disk while further attempts are made.
+	// laneUnrecorded bounds the outcomes of one endpoint that wait for the disk while further attempts are made.
 	laneUnrecorded = 128
-	// laneQueue is how many first attempts wait in memory for one endpoint; more wait in the stream.
+	// laneQueue bounds the first attempts of one endpoint that wait in memory. Further ones wait in the stream.
 	laneQueue = 1024
-	// laneWaiting is how many retries wait in memory, by their place alone; more wait in the stream.
+	// laneWaiting bounds the retries that wait in memory, as time and place. Further ones wait in the stream.
 	laneWaiting = 32 << 10
-	// lanePage is how many are read back from the stream at a time.
+	// lanePage is the number of records that one read of the stream returns.
 	lanePage = 256
-	// laneReread is how often at most the stream is read again for retries that did not fit into memory.
+	// laneReread is the shortest time between two reads of the stream for retries that did not fit into memory.
 	laneReread = 15 * time.Second
 )
 
 // lane is the queue of one endpoint: a slow or dead endpoint fills its own lane and no other. First attempts wait in a
-// queue, retries until they are due. Deliveries that do not fit into memory stay in the stream, where their records are
-// anyway, and the lane reads them back later. So planning never waits for an endpoint, and a lane's memory is bounded.
+// queue, retries until they are due. Deliveries that do not fit into memory stay in the stream, and the lane
+// reads them back later. So planning never waits for an endpoint, and a lane's memory is bounded.
 type lane struct {
 	name      string
 	stream    stream
@@ -38,7 +38,7 @@ type lane struct {
 	limits    limits
 	ownership delivery.Ownership
 	wake      chan struct{} // holds one token when there may be something to do
-	made      time.Time     // waits are measured from here, by the process's own clock: nobody sets it back
+	made      time.Time     // start of the lane's times, by the process's own clock, which is never set back
 
 	mu       sync.Mutex
 	jumps    due.Jumps
@@ -46,19 +46,19 @@ type lane struct {
 	queue    []entry
 	waiting  heap[waiter]
 	known    places   // of the deliveries that are queued, waiting or in flight
-	overflow overflow // what is in the stream only
-	read     uint64   // up to here, exclusive, the stream was read back: what stands there is known, spilled or ended
-	retried  bool     // the last one taken was a retry: one of each kind, in turn
+	overflow overflow // the deliveries that are only in the stream
+	read     uint64   // the stream was read back before this place: deliveries there are known, in overflow, or ended
+	retried  bool     // the last delivery taken was a retry; retries and first attempts alternate
 }
 
-// limits bound the lane's memory; tests make them small.
+// limits are the bounds of a lane's memory. Tests use small ones.
 type limits struct{ queue, waiting, page int }
 
 // entry is a delivery to send now.
 type entry struct {
 	at     uint64
 	record *delivery.Delivery // nil: only its place is known
-	fresh  bool               // just planned here: nobody else can have touched it
+	fresh  bool               // this process has just planned it: the record cannot have changed
 }
 
 func newLane(name string, s stream, h *health.Health, log zerolog.Logger, now func() time.Time, bounds limits) *lane {
@@ -85,7 +85,7 @@ func (l *lane) offer(d plannedDelivery) {
 	l.signal()
 }
 
-// found adds a delivery that was found at a place. It waits until this process may send it.
+// found adds a delivery that was found at a place. The delivery waits until this process may send it.
 func (l *lane) found(at uint64, d delivery.Delivery) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -109,15 +109,15 @@ func (l *lane) signal() {
 	}
 }
 
-// holds reports whether the delivery at a place is still the lane's to send.
+// holds reports whether the lane still has the delivery at a place.
 func (l *lane) holds(place uint64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.known.has(place)
 }
 
-// moved replaces the record at one place by d at another: d waits for its next attempt, or is over and leaves the lane.
-// The caller has found or written the new record, and it is durable.
+// moved notes that a delivery's newest record is d at place to, no longer the record at place from. If d is open, it waits
+// for its next attempt, else it leaves the lane. The new record is durable.
 func (l *lane) moved(from, to uint64, d delivery.Delivery) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -135,7 +135,8 @@ func (l *lane) movedInFlight(from, to uint64) {
 	l.known.add(to)
 }
 
-// park makes a delivery wait until it may be sent, in memory if there is room. The caller holds the lock.
+// park makes a delivery wait until it may be sent: in memory if there is room, else in the stream. The caller holds the
+// lock.
 func (l *lane) park(at uint64, d delivery.Delivery) {
 	if l.waiting.len() >= l.limits.waiting {
 		l.tidy()
@@ -148,7 +149,7 @@ func (l *lane) park(at uint64, d delivery.Delivery) {
 	l.signal()
 }
 
-// tidy drops entries that do not wait any more if they are half of all entries.
+// tidy drops waiters whose delivery left the lane, if more than half of the waiters may be such.
 func (l *lane) tidy() {
 	if l.waiting.len() <= 2*len(l.known) {
 		return
@@ -162,17 +163,17 @@ func (l *lane) tidy() {
 	l.waiting = remaining
 }
 
-// wait keeps a delivery in memory until sendAt. The caller holds the lock.
+// wait makes a delivery wait in memory until turn. The caller holds the lock.
 func (l *lane) wait(at uint64, turn time.Time) {
 	l.known.add(at)
 	l.waiting.push(waiter{due: l.micros(turn), at: at})
 }
 
-// micros converts a time of the process's own clock for a waiter.
+// micros converts a time of the process's own clock to a waiter's due.
 func (l *lane) micros(own time.Time) int64 { return own.Sub(l.made).Microseconds() }
 
-// sendAt returns when a delivery may be sent, by the process's own clock. The zero time means now, for the first time.
-// The caller holds the lock.
+// sendAt returns when a delivery may be sent, by the process's own clock. The zero time means that the first attempt may be
+// made now. The caller holds the lock.
 func (l *lane) sendAt(d delivery.Delivery) time.Time {
 	now := l.now()
 	l.advance(now)
@@ -186,7 +187,7 @@ func (l *lane) sendAt(d delivery.Delivery) time.Time {
 	return time.Now().Add(left)
 }
 
-// advance brings all waits forward by the time that the clock was set forward. The caller holds the lock.
+// advance shortens all waits by the time that the clock was set forward. The caller holds the lock.
 func (l *lane) advance(now time.Time) {
 	jump := l.jumps.Forward(now)
 	if jump == 0 {
@@ -198,8 +199,8 @@ func (l *lane) advance(now time.Time) {
 	l.overflow.advance(jump)
 }
 
-// take returns the next delivery to send now. Without one, read reports whether to read the stream, and again is when to
-// look again, by the process's own clock; the zero time is never.
+// take returns the next delivery to send now. If there is none, read reports whether the lane must read the stream, and
+// again is the time of the next call, by the process's own clock; if it is zero, only a signal leads to another call.
 func (l *lane) take() (e entry, found, read bool, again time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -234,7 +235,7 @@ func (l *lane) take() (e entry, found, read bool, again time.Time) {
 	return e, false, false, again
 }
 
-// forget drops moved deliveries from the heads of queue and heap.
+// forget removes deliveries that left the lane from the heads of queue and heap. The caller holds the lock.
 func (l *lane) forget() {
 	for len(l.queue) > 0 && !l.known.has(l.queue[0].at) {
 		l.queue = l.queue[1:]

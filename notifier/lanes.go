@@ -12,7 +12,7 @@ import (
 	"payledger/notifier/health"
 )
 
-// stream is what the notifier needs of eventstore.DeliveryStream and eventstore.PositionStream.
+// stream is the part of eventstore.DeliveryStream and eventstore.PositionStream that the notifier uses.
 type stream interface {
 	Put(ctx context.Context, name string, expected uint64, body []byte, open bool) (uint64, error)
 	Last(ctx context.Context, name string) (eventstore.StoredDelivery, error)
@@ -40,7 +40,7 @@ func openRecords(ctx context.Context, s *eventstore.Store) (records, error) {
 	return records{deliveries, positions}, err
 }
 
-// lanes are the lanes of all endpoints that have had a delivery.
+// lanes holds the lanes of all endpoints that have had a delivery.
 type lanes struct {
 	stream    stream
 	health    *health.Health
@@ -51,7 +51,7 @@ type lanes struct {
 
 	mu      sync.Mutex
 	all     map[string]*lane
-	start   func(*lane) // nil until run, and after wait
+	start   func(*lane) // nil before run and after wait
 	running sync.WaitGroup
 }
 
@@ -59,7 +59,7 @@ func newLanes(s stream, h *health.Health, log zerolog.Logger, now func() time.Ti
 	return &lanes{stream: s, health: h, log: log, now: now, limits: limits{laneQueue, laneWaiting, lanePage}, all: map[string]*lane{}}
 }
 
-// of gives an endpoint's lane, and makes it at first use.
+// of returns an endpoint's lane. The first call creates the lane.
 func (ls *lanes) of(name string) *lane {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -75,7 +75,7 @@ func (ls *lanes) of(name string) *lane {
 	return l
 }
 
-// run starts every lane, those to come too. wait returns when all have ended.
+// run starts every existing and every later lane.
 func (ls *lanes) run(ctx context.Context, do send) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -85,7 +85,7 @@ func (ls *lanes) run(ctx context.Context, do send) {
 	}
 }
 
-// wait returns when every lane has ended, which is when run's ctx has; a lane that is made later does not start.
+// wait waits until every lane has ended. Lanes end when run's ctx ends. A lane that is created later does not start.
 func (ls *lanes) wait() {
 	ls.mu.Lock()
 	ls.start = nil
@@ -93,12 +93,12 @@ func (ls *lanes) wait() {
 	ls.running.Wait()
 }
 
-// send makes the attempt of an entry. It calls free as soon as the endpoint is free for the next one, and returns
-// when the outcome is recorded, or the notifier is ending.
+// send makes the attempt of an entry. It calls free when the endpoint can take the next attempt. It returns when the
+// outcome is recorded, or when the notifier ends.
 type send func(ctx context.Context, l *lane, e entry, free func())
 
-// run hands each delivery to send when it is due, at most laneFlights at once, until ctx ends; then it waits for
-// those under way.
+// run calls send for each delivery when it is due, at most laneAttempts at once, until ctx ends. Then run waits for the
+// calls that are under way.
 func (l *lane) run(ctx context.Context, do send) {
 	var flights sync.WaitGroup
 	defer flights.Wait()
@@ -121,13 +121,13 @@ func (l *lane) run(ctx context.Context, do send) {
 	}
 }
 
-// slot is what one attempt takes up in its lane.
+// slot is the share of a lane's limits that one attempt occupies.
 type slot struct {
 	slots, unrecorded chan struct{}
 	freed             bool
 }
 
-// free gives the slot back before the outcome is recorded, unless too many outcomes wait for that.
+// free gives the slot back before the outcome is recorded, unless laneUnrecorded outcomes already wait to be recorded.
 func (f *slot) free() {
 	select {
 	case f.unrecorded <- struct{}{}:
@@ -137,7 +137,7 @@ func (f *slot) free() {
 	}
 }
 
-// release gives back what is left.
+// release gives back the slot, or the place among the unrecorded outcomes after free.
 func (f *slot) release() {
 	if f.freed {
 		<-f.unrecorded
@@ -146,7 +146,7 @@ func (f *slot) release() {
 	}
 }
 
-// next waits for a delivery that is due; false when ctx ends.
+// next waits for a delivery that is due and returns it. It reports false if ctx ends first.
 func (l *lane) next(ctx context.Context) (entry, bool) {
 	for failures := 0; ctx.Err() == nil; {
 		e, found, read, again := l.take()
@@ -172,7 +172,7 @@ func (l *lane) next(ctx context.Context) (entry, bool) {
 	return entry{}, false
 }
 
-// rest waits until there is something to do, or the time has come; the zero time never comes.
+// rest waits for a signal, the time until, or the end of ctx. If until is zero, there is no time limit.
 func (l *lane) rest(ctx context.Context, until time.Time) {
 	var timer <-chan time.Time
 	if !until.IsZero() {

@@ -18,14 +18,14 @@ import (
 )
 
 // Resend makes one manual attempt of a delivery now, in any status, and records it (D18). A success ends the delivery; a
-// failure changes nothing else. A failing receiver is no error. eventstore.ErrNotFound means that the account has no
-// such delivery; after ErrNoEndpoint and ErrDisabled nothing was sent.
+// failure changes only the list of attempts. A failing receiver is no error. eventstore.ErrNotFound means that the account
+// has no such delivery. ErrNoEndpoint and ErrDisabled mean that nothing was sent.
 func (n *Notifier) Resend(ctx context.Context, owner domain.AccountID, name string) error {
-	// Once it is sent the caller may go: what was sent is recorded.
+	// After the webhook is sent, the end of ctx does not matter: the attempt is recorded.
 	return n.resend(ctx, context.WithoutCancel(ctx), owner, name)
 }
 
-// resend is Resend; cut ends an attempt that is under way, which is then not recorded.
+// resend is Resend with a context that cuts off the attempt under way. An attempt that is cut off is not recorded.
 func (n *Notifier) resend(ctx, cut context.Context, owner domain.AccountID, name string) error {
 	lane, ok := delivery.LaneOf(name)
 	if !ok || !strings.HasPrefix(name, string(owner)+".") {
@@ -52,7 +52,7 @@ func (n *Notifier) resend(ctx, cut context.Context, owner domain.AccountID, name
 	return n.recordManual(context.WithoutCancel(ctx), lane, stored, d, a)
 }
 
-// last reads the newest record of a delivery.
+// last returns the newest record of a delivery.
 func (n *Notifier) last(ctx context.Context, name string) (eventstore.StoredDelivery, delivery.Delivery, error) {
 	stored, err := n.stream.Last(ctx, name)
 	if err != nil {
@@ -62,7 +62,7 @@ func (n *Notifier) last(ctx context.Context, name string) (eventstore.StoredDeli
 	return stored, d, err
 }
 
-// recordManual adds a manual attempt to whatever the delivery's newest record is.
+// recordManual adds a manual attempt to the delivery's newest record. After a conflict it reads the record again.
 func (n *Notifier) recordManual(ctx context.Context, lane string, stored eventstore.StoredDelivery, d delivery.Delivery, a delivery.Attempt) error {
 	for {
 		after := d.WithAttempt(a, n.retries)
@@ -86,8 +86,8 @@ func (n *Notifier) recordManual(ctx context.Context, lane string, stored eventst
 	}
 }
 
-// SendTest sends the test message to an endpoint, enabled or not, signed by header (D17, §6.1 rule 7). It is no
-// delivery: it is neither recorded nor repeated.
+// SendTest sends the test message to an endpoint, enabled or not (D17, §6.1 rule 7). Its headers are signed as those of
+// webhooks. The message is no delivery: it is neither recorded nor repeated.
 func (n *Notifier) SendTest(ctx context.Context, owner domain.AccountID, endpoint domain.EndpointID) (delivery.Attempt, error) {
 	m, err := n.messages.ComposeTest(ctx, owner, endpoint)
 	if err != nil {
@@ -98,9 +98,9 @@ func (n *Notifier) SendTest(ctx context.Context, owner domain.AccountID, endpoin
 	return a, err
 }
 
-// Plan plans the deliveries that an event causes for one endpoint: those of some kinds or, without kinds, those that the
-// endpoint wants. They are sent like any other. Plan returns the names of the new ones and leaves existing ones as they
-// are. ErrNoEndpoint and ErrDisabled mean that the endpoint takes no webhooks.
+// Plan plans the deliveries that an event causes for one endpoint: the given kinds or, without kinds, the kinds that the
+// endpoint wants. The lane sends them like all others. Plan returns the names of the new deliveries and does not change
+// existing ones. ErrNoEndpoint and ErrDisabled mean that the endpoint takes no webhooks.
 func (n *Notifier) Plan(ctx context.Context, r *eventstore.Recorded, endpoint domain.EndpointID, kinds []webhook.Kind) (created []string, err error) {
 	wanted, err := n.wanted(ctx, r, endpoint, kinds)
 	if err != nil || len(wanted) == 0 {
@@ -113,7 +113,7 @@ func (n *Notifier) Plan(ctx context.Context, r *eventstore.Recorded, endpoint do
 		made, err := n.planOne(ctx, d)
 		switch {
 		case err != nil:
-			lane.scanFrom(1) // it may be stored all the same
+			lane.scanFrom(1) // the failed write may have stored the record
 		case made.at > 0:
 			lane.offer(made)
 			created = append(created, d.Name())
@@ -125,7 +125,7 @@ func (n *Notifier) Plan(ctx context.Context, r *eventstore.Recorded, endpoint do
 	return created, nil
 }
 
-// planOne makes a delivery durable. Place 0 means that it exists.
+// planOne makes a delivery durable. Place 0 in the result means that the delivery existed before.
 func (n *Notifier) planOne(ctx context.Context, d delivery.Delivery) (plannedDelivery, error) {
 	body, err := d.Encode()
 	if err != nil {

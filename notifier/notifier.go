@@ -40,7 +40,7 @@ type Config struct {
 	Grace       time.Duration  // for attempts in flight after Run's context has ended
 	AllowCIDRs  []netip.Prefix // networks that webhooks may go to although they are not public (D18)
 	Production  bool           // https only (D18)
-	// Shared says that other processes send the webhooks of this log as well.
+	// Shared is true if other processes send webhooks of this log too.
 	Shared   bool
 	Resolver *net.Resolver // of the hosts of endpoints; nil: the machine's
 }
@@ -64,8 +64,8 @@ type Notifier struct {
 	now            func() time.Time
 	retries        delivery.Schedule
 	ownership      delivery.Ownership
-	follow         follow // nil when this process is alone
-	through        uint64 // in the stream of deliveries: what stood up to here at the start was taken up
+	follow         follow // nil: no other process sends webhooks of this log
+	through        uint64 // place in the stream of deliveries: loadOpen covers the records up to it
 	locks          *deliveryLocks
 	health         *health.Health
 	tally          *tally
@@ -134,7 +134,7 @@ func (c *Config) defaults() {
 
 // loadOpen makes each endpoint's lane scan for its open deliveries.
 func (n *Notifier) loadOpen(ctx context.Context) (err error) {
-	if n.through, err = n.stream.End(ctx); err != nil { // before: what comes later is followed
+	if n.through, err = n.stream.End(ctx); err != nil { // before Lanes: watch follows later records
 		return fmt.Errorf("notifier: %w", err)
 	}
 	open, err := n.stream.Lanes(ctx)
@@ -148,8 +148,8 @@ func (n *Notifier) loadOpen(ctx context.Context) (err error) {
 }
 
 // Run plans and sends until ctx ends (nil), or until an event cannot be planned: the error names the event, and no later
-// event is planned. In both cases Run ends in order: attempts in flight finish, or are cut after the grace; outcomes and
-// the position are recorded; the next start sends the rest.
+// event is planned. In both cases attempts in flight finish, or are cut after the grace. Run then records outcomes and the
+// position. The next start sends the remaining deliveries.
 func (n *Notifier) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -169,7 +169,7 @@ func (n *Notifier) Run(ctx context.Context) error {
 
 	err := n.planner.run(ctx)
 	if err != nil {
-		n.health.Set("", err) // the first of all troubles, and for good
+		n.health.Set("", err) // Healthy returns this problem first, and it is never cleared
 		n.log.Error().Err(err).Msg("webhooks are not planned any more")
 	}
 	stop()
@@ -188,15 +188,15 @@ func (n *Notifier) Run(ctx context.Context) error {
 // A failing receiver is no problem.
 func (n *Notifier) Healthy() error { return n.health.First() }
 
-// Tally counts what became of webhooks since the start, for operators.
+// Tally counts attempts and ended deliveries since the start, for operators.
 type Tally struct {
-	// Attempts are those that were recorded, manual ones included, by why they failed; "" for those that succeeded.
+	// Attempts counts the recorded attempts, manual ones included, by failure; "" is success.
 	Attempts map[delivery.Failure]uint64
-	// Ended are the deliveries that came to their end, by how: SUCCEEDED, EXHAUSTED or CANCELLED.
+	// Ended counts the deliveries that ended, by status: SUCCEEDED, EXHAUSTED or CANCELLED.
 	Ended map[delivery.Status]uint64
 }
 
-// tally counts as it happens.
+// tally holds the counts of a Tally.
 type tally struct {
 	mu       sync.Mutex
 	attempts map[delivery.Failure]uint64
@@ -207,7 +207,7 @@ func newTally() *tally {
 	return &tally{attempts: map[delivery.Failure]uint64{}, ended: map[delivery.Status]uint64{}}
 }
 
-// record counts what stands in a delivery's record now that it is durable; before is the status that it had.
+// record counts the last attempt and the end of d after its record is durable. before is the previous status.
 func (t *tally) record(before delivery.Status, d delivery.Delivery) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -219,7 +219,7 @@ func (t *tally) record(before delivery.Status, d delivery.Delivery) {
 	}
 }
 
-// Tally gives the counts as they are now.
+// Tally returns the current counts.
 func (n *Notifier) Tally() Tally {
 	n.tally.mu.Lock()
 	defer n.tally.mu.Unlock()

@@ -6,27 +6,27 @@ import (
 	"time"
 )
 
-// overflow describes the deliveries of a lane that are only in the stream, in no particular order: the places between
-// which they are, and when the first one is due, by the process's own clock. The lane reads the stream from first on.
-// Deliveries that still do not fit into memory remain for another reading.
+// overflow describes the deliveries of a lane that are only in the stream: the range of their places, and the earliest due
+// time, by the process's own clock. A reading is one pass over the stream from first on, page by page. Deliveries that still
+// do not fit into memory remain for another reading.
 type overflow struct {
 	open    bool
-	planned bool      // some of it waits for its first attempt: later deliveries queue behind
-	first   uint64    // nothing of it stands before
-	latest  uint64    // highest place of what is known to be there: a reading that began before it was known goes on
-	due     time.Time // when the first of it is due; zero: now
+	planned bool      // a delivery of it waits for its first attempt: newly planned deliveries go to overflow too
+	first   uint64    // lowest place
+	latest  uint64    // highest known place; if it grows during the last page, the reading continues
+	due     time.Time // earliest due time; zero: now
 
-	cursor    uint64     // while it is read: the place to go on from
-	remainder *remainder // what is left of what was read
+	cursor    uint64     // the next place of the reading; 0: no reading has begun
+	remainder *remainder // the deliveries that the reading left in the stream
 }
 
-// remainder describes the deliveries that one reading leaves in the stream.
+// remainder describes the deliveries that a reading leaves in the stream: the lowest place and the earliest due time.
 type remainder struct {
 	first uint64
 	due   time.Time
 }
 
-// leave notes a delivery that is only in the stream, and when it is due.
+// leave notes a delivery that is only in the stream. due is its due time; zero: it waits for its first attempt.
 func (s *overflow) leave(place uint64, due time.Time) {
 	if !s.open {
 		*s = overflow{open: true, first: place, latest: place, due: due}
@@ -53,7 +53,7 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// advance makes everything due earlier.
+// advance makes the due times earlier.
 func (s *overflow) advance(by time.Duration) {
 	if !s.due.IsZero() {
 		s.due = s.due.Add(-by)
@@ -63,8 +63,8 @@ func (s *overflow) advance(by time.Duration) {
 	}
 }
 
-// reached notes that everything before next was read; complete means that there is nothing left to read. The next
-// reading for the remainder begins after laneReread, or at once if a first attempt waits.
+// reached notes that the records before next were read. complete means that the reading has ended. The next reading, for
+// the remainder, begins at its due time, but not before laneReread has passed unless a first attempt waits.
 func (s *overflow) reached(next uint64, complete bool, now time.Time) {
 	rest := s.remainder
 	switch {
@@ -82,17 +82,18 @@ func (s *overflow) reached(next uint64, complete bool, now time.Time) {
 	}
 }
 
-// leastAhead is the least time by which an attempt ended ahead of the clock if the clock was set back since.
+// leastAhead separates a clock that was set back from inexact clocks: if an attempt ended further ahead of the clock, the
+// clock was set back since.
 const leastAhead = time.Second
 
-// ahead is since when this process knows of deliveries whose last attempt ended ahead of the clock. They are read from the
-// stream again and again while there is no room for them, and their delay must not begin anew each time.
+// ahead holds the start of the delay for deliveries whose last attempt ended ahead of the clock. While such a delivery does
+// not fit into memory, the lane reads it from the stream repeatedly, and its delay must not begin anew each time.
 type ahead struct {
 	since time.Time     // by the process's own clock
-	most  time.Duration // the longest delay of one
+	most  time.Duration // the longest delay of such a delivery
 }
 
-// turn is when such a delivery may be sent that waits for a delay.
+// turn returns when a delivery whose last attempt ended ahead of the clock may be sent, after its delay.
 func (a *ahead) turn(delay time.Duration) time.Time {
 	if now := time.Now(); a.since.IsZero() || now.Sub(a.since) > a.most+2*laneReread { // the clock was set back once more
 		*a = ahead{since: now}
@@ -101,7 +102,8 @@ func (a *ahead) turn(delay time.Duration) time.Time {
 	return a.since.Add(delay)
 }
 
-// readBack takes the next page of the stream into memory: what is due is queued, what is not waits if there is room.
+// readBack reads the next page of the stream. Deliveries that are due are queued. The others wait in memory if there is
+// room.
 func (l *lane) readBack(ctx context.Context) error {
 	l.mu.Lock()
 	if l.overflow.cursor == 0 {
@@ -131,7 +133,8 @@ func (l *lane) readBack(ctx context.Context) error {
 	return nil
 }
 
-// readBackOne takes up a record that was read back. The delivery may have gone on meanwhile: that is seen before it is sent.
+// readBackOne adds a record that was read back. The record may be outdated: dispatcher.current reads it again. The caller
+// holds the lock.
 func (l *lane) readBackOne(at uint64, d delivery.Delivery, now time.Time) {
 	if l.known.has(at) || !d.Status.Open() {
 		return

@@ -7,18 +7,18 @@ import (
 	"payledger/notifier/delivery"
 )
 
-// peersProblem names the reading of what other processes do among the troubles.
+// peersProblem is the name of problems with the records of other processes, in Notifier.health.
 const peersProblem = "deliveries of other processes"
 
-// maxPeerDeliveries bounds the open deliveries of other processes that are remembered by name. The state of the others
-// is read when their handover is due.
+// maxPeerDeliveries bounds peers.places. The records of further deliveries are read when their handover is due.
 const maxPeerDeliveries = 64 << 10
 
-// follow is eventstore.DeliveryStream.Follow.
+// follow is the type of eventstore.DeliveryStream.Follow.
 type follow func(ctx context.Context, from uint64, batch func([]eventstore.StoredDelivery) error) error
 
-// watch follows the deliveries that other processes plan or try, until ctx ends: this process takes them over if those
-// processes end. Replays of other processes plan deliveries of events that this process has long passed.
+// watch follows the deliveries that other processes plan or try, until ctx ends. So this process can take the deliveries
+// over if those processes end. The planner cannot find them all: replays of other processes plan deliveries of events that
+// this process has passed.
 func (n *Notifier) watch(ctx context.Context) {
 	err := n.follow(ctx, n.through+1, (&peers{n, map[string]uint64{}}).take)
 	if ctx.Err() == nil {
@@ -27,13 +27,13 @@ func (n *Notifier) watch(ctx context.Context) {
 	}
 }
 
-// peers has the open deliveries of other processes by name, with the places of their newest records.
+// peers maps the names of open deliveries of other processes to the places of their newest records.
 type peers struct {
 	*Notifier
 	places map[string]uint64
 }
 
-// take handles records of the stream in their order.
+// take passes records of other processes, in the order of the stream, to the lanes.
 func (o *peers) take(page []eventstore.StoredDelivery) error {
 	for _, stored := range page {
 		if !stored.IsDelivery() {

@@ -23,14 +23,14 @@ import (
 
 const (
 	plannerName = "notifier"
-	// maxBatch is how many events are planned before the place moves.
+	// maxBatch is the number of events that are planned before the position moves.
 	maxBatch = 512
-	// planWriters is how many deliveries are written side by side: they are synced together.
+	// planWriters is the number of deliveries that are written concurrently, so that they share a sync.
 	planWriters = 512
 )
 
-// planner turns events into deliveries. The order is the guarantee: first a delivery is durable, then its lane has it,
-// then the position passes its event.
+// planner turns events into deliveries. The order guarantees that none is lost: first a delivery is durable, then its lane
+// has the delivery, then the position passes the event.
 type planner struct {
 	store    *eventstore.Store
 	stream   stream
@@ -48,7 +48,7 @@ type planner struct {
 type plannedDelivery struct {
 	delivery.Delivery
 	at    uint64
-	again bool // it was there before, and is open: only the stream knows what became of it
+	again bool // an open record existed before: it may have attempts already
 }
 
 // run plans until ctx ends (nil) or an event cannot be planned: the error names the event. No event is skipped.
@@ -68,7 +68,7 @@ func (p *planner) run(ctx context.Context) error {
 	}
 }
 
-// plan makes the deliveries of some events.
+// plan creates the deliveries of events, then moves the position past the events.
 func (p *planner) plan(ctx context.Context, events []*eventstore.Recorded) error {
 	var deliveries []delivery.Delivery
 	var causing []*eventstore.Recorded
@@ -152,8 +152,8 @@ func (p *planner) caused(ctx context.Context, r *eventstore.Recorded, when webho
 	return is, err
 }
 
-// account returns the account from the log: a view may lag behind an endpoint that was there before the event. It
-// repeats failed reads.
+// account returns the account from the log, because a view may lag and not have an endpoint that existed before the event.
+// It repeats failed reads.
 func (p *planner) account(ctx context.Context, id domain.AccountID) (state account.State, err error) {
 	err = p.persist(ctx, func() error {
 		state, err = p.messages.Account(ctx, id)
@@ -162,7 +162,7 @@ func (p *planner) account(ctx context.Context, id domain.AccountID) (state accou
 	return state, err
 }
 
-// create makes deliveries durable and hands each to its lane at once.
+// create makes deliveries durable and passes each to its lane at once.
 func (p *planner) create(ctx context.Context, deliveries []delivery.Delivery) (err error) {
 	var (
 		mu      sync.Mutex
@@ -206,7 +206,7 @@ func (p *planner) createOne(ctx context.Context, d delivery.Delivery) error {
 		return err
 	}
 	switch lane := p.lanes.of(d.Lane()); {
-	case made.again && !p.lanes.ownership.IsMine(made.Delivery): // others have it, and are watched
+	case made.again && !p.lanes.ownership.IsMine(made.Delivery): // another process owns the delivery; watch follows it
 	case made.again:
 		lane.found(made.at, made.Delivery)
 	default:
@@ -215,7 +215,7 @@ func (p *planner) createOne(ctx context.Context, d delivery.Delivery) error {
 	return nil
 }
 
-// planned returns a delivery that exists: after a crash its event is planned again.
+// planned returns an existing delivery if it is open, else the zero value. After a crash its event is planned again.
 func (p *planner) planned(ctx context.Context, name string) (plannedDelivery, error) {
 	stored, err := p.stream.Last(ctx, name)
 	if err != nil {

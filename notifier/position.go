@@ -13,12 +13,12 @@ import (
 	"payledger/notifier/health"
 )
 
-// positionEvery is the shortest time between two writes of the position. A crash repeats the planning of that time,
-// which changes nothing: the deliveries exist.
+// positionEvery is the time between two writes of the position. After a crash the events of that time are planned again,
+// which changes nothing, because their deliveries exist.
 const positionEvery = 250 * time.Millisecond
 
-// readPosition returns the address of the last planned event of each shard. Events whose deliveries were dropped are
-// planned, even if the position was lost.
+// readPosition returns the address of the last planned event of each shard. Even if the position was lost, events whose
+// deliveries were dropped count as planned.
 func readPosition(ctx context.Context, s stream, shards int) ([]uint64, error) {
 	log, err := s.Load(ctx, plannerName)
 	if err != nil {
@@ -60,7 +60,7 @@ type positionWriter struct {
 	log      zerolog.Logger
 
 	mu      sync.Mutex
-	written []uint64 // is durable
+	written []uint64 // the durable position
 }
 
 // run writes the position as it changes, until ctx ends.
@@ -77,8 +77,8 @@ func (k *positionWriter) run(ctx context.Context) {
 	}
 }
 
-// save writes the position if it changed, and returns the newest durable one. A failure only costs work after a crash;
-// the next tick tries again.
+// save writes the position if it changed, and returns the durable position. After a failure the next tick tries again; a
+// crash before that repeats some planning.
 func (k *positionWriter) save(ctx context.Context) []uint64 {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -97,5 +97,5 @@ func (k *positionWriter) save(ctx context.Context) []uint64 {
 	return at
 }
 
-// positionProblem names problems with the position.
+// positionProblem is the name of problems with the position, in Notifier.health.
 const positionProblem = "position"

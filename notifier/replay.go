@@ -16,19 +16,19 @@ import (
 	"payledger/projections/deliveries"
 )
 
-// replaySchema is the schema version of a replay's bytes: as deliverySchema.
+// replaySchema is the schema version of a replay's bytes. The rules of delivery.Schema apply.
 const replaySchema = 2
 
 const (
-	// replaysName is the record of the replays that are under way. A replay's own record is
-	// replay.<accountId>.<id>; both stand beside deliveries.
+	// replaysName is the name of the record that lists the open replays. A replay's own record is
+	// replay.<accountId>.<id>. Both are in the stream of deliveries.
 	replaysName  = "replays"
 	replayPrefix = "replay."
-	// maxReplays is how many replays of one account may be under way.
+	// maxReplays bounds the open replays of one account.
 	maxReplays = 4
 )
 
-// replay is the record of a replay: its request and its progress. Each chunk writes it again, whole.
+// replay is the record of a replay: its request and its progress. The whole record is written again after each chunk.
 type replay struct {
 	Schema     int                    `json:"schema"`
 	ID         string                 `json:"id"`
@@ -39,13 +39,13 @@ type replay struct {
 	Kinds      []webhook.Kind         `json:"eventTypes"` // never empty
 	OnlyFailed bool                   `json:"onlyFailed,omitempty"`
 	CreatedAt  time.Time              `json:"createdAt"`
-	Runner     string                 `json:"runner"` // the process that wrote this: no two write the same bytes
+	Runner     string                 `json:"runner"` // the writing process, so that no two processes write the same bytes
 	State      deliveries.ReplayState `json:"state"`
 	Failure    string                 `json:"failure,omitempty"`
-	End        []uint64               `json:"end"`             // per shard: the last sequence that it covers
-	At         []uint64               `json:"at"`              // per shard: everything up to here is done
-	Ahead      []string               `json:"ahead,omitempty"` // names of deliveries after At that are done
-	Through    uint64                 `json:"through"`         // place in the stream of deliveries: what stands up to it was there at the count
+	End        []uint64               `json:"end"`             // per shard: the sequence of the last event in the replay
+	At         []uint64               `json:"at"`              // per shard: the replay is done with events up to this sequence
+	Ahead      []string               `json:"ahead,omitempty"` // names of finished deliveries of events after At
+	Through    uint64                 `json:"through"`         // the end of the stream of deliveries at the time of the count
 	Count      int                    `json:"count"`
 	Done       int                    `json:"done"`
 }
@@ -80,7 +80,7 @@ func decodeReplay(stored eventstore.StoredDelivery) (replay, error) {
 	return r, nil
 }
 
-// value returns the replay for an answer.
+// value converts the replay for an answer.
 func (r *replay) value() deliveries.Replay {
 	v := deliveries.Replay{
 		ReplayRequest: deliveries.ReplayRequest{
@@ -97,30 +97,29 @@ func (r *replay) value() deliveries.Replay {
 // covers reports whether an event's time is in the replay's range.
 func (r *replay) covers(at time.Time) bool { return !at.Before(r.From) && !at.After(r.To) }
 
-// step is what a replay does about one delivery.
+// step is the action of a replay for one delivery.
 type step int
 
 const (
-	stepNone    step = iota // it is none of the replay's
-	stepHandled             // it was counted, and needs no sending any more
-	stepAgain               // send it once more
-	stepAnew                // plan it: it does not exist
+	stepNone    step = iota // the delivery does not belong to the replay
+	stepHandled             // the delivery belongs to the replay and needs no sending any more
+	stepAgain               // resend the delivery
+	stepAnew                // plan the delivery, which does not exist
 )
 
-// stepOf decides what a replay does about the delivery of a kind that the event may cause. The delivery's state when the
-// replay counted decides, so the replay does as much as it counted. If the delivery was planned since, or failed then
-// and succeeded since, it needs no sending.
+// stepOf returns the replay's step for a webhook that the event may cause, and the delivery's name. The step depends on the
+// delivery's status at the time of the count, so the replay handles as many deliveries as it counted.
 func (l *DeliveryLog) stepOf(ctx context.Context, p *replay, r *eventstore.Recorded, c webhook.Candidate) (step, string, error) {
 	name := delivery.Delivery{Account: r.Account, Endpoint: p.Endpoint, EventID: r.EventID, Kind: c.Kind}.Name()
 	row, found, err := l.index.Find(ctx, p.Account, delivery.IDOf(name))
 	was := delivery.Status(row.Status)
-	if err == nil && found && row.Seq > p.Through { // it has gone on since the count
+	if err == nil && found && row.Seq > p.Through { // the newest record was written after the count
 		was, err = l.statusAt(ctx, name, p.Through)
 	}
 	switch {
 	case err != nil:
 		return stepNone, name, err
-	case found && l.stream.Floor().Covers(row.Seq): // it was dropped
+	case found && l.stream.Floor().Covers(row.Seq): // the record was dropped
 		return stepNone, name, nil
 	case found:
 		return p.stepFor(was, delivery.Status(row.Status)), name, nil
@@ -134,8 +133,8 @@ func (l *DeliveryLog) stepOf(ctx context.Context, p *replay, r *eventstore.Recor
 	return stepAnew, name, nil
 }
 
-// stepFor returns the step for a delivery that exists: was is its status when the replay counted, "" if it was not
-// planned then; is is its status now.
+// stepFor returns the step for a delivery that exists. was is the status at the time of the count, "" for a delivery that was
+// planned later. is is the present status. With OnlyFailed, a delivery that has succeeded since the count needs no sending.
 func (r *replay) stepFor(was, is delivery.Status) step {
 	failed := was == delivery.Failed || was == delivery.Exhausted || was == delivery.Cancelled
 	switch {
@@ -148,7 +147,7 @@ func (r *replay) stepFor(was, is delivery.Status) step {
 }
 
 // statusAt returns a delivery's status when the stream of deliveries ended at a place, or "" if it was not planned then.
-// Places, unlike times, are the same for all machines.
+// A place, unlike a time, is the same on all machines.
 func (l *DeliveryLog) statusAt(ctx context.Context, name string, place uint64) (delivery.Status, error) {
 	stored, err := l.stream.AsOf(ctx, name, place)
 	if errors.Is(err, eventstore.ErrNotFound) {

@@ -15,13 +15,14 @@ import (
 )
 
 const (
-	// replayChunk is after how many deliveries a replay's place is recorded: after a crash, so many may be sent again.
+	// replayChunk is the number of deliveries between two records of a replay's progress. After a crash, at most about as many
+	// are sent again.
 	replayChunk = 64
-	// replayAttempts is how many attempts one replay has under way: fewer than an endpoint gets from its lane.
+	// replayAttempts bounds the concurrent attempts of one replay. It is less than laneAttempts.
 	replayAttempts = 6
 )
 
-// enter lets replays run until ctx ends.
+// enter sets the contexts of replays: they run until ctx ends, and their attempts in flight until after the grace.
 func (l *DeliveryLog) enter(ctx context.Context) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -30,14 +31,14 @@ func (l *DeliveryLog) enter(ctx context.Context) {
 	l.context, l.cut = ctx, cut
 }
 
-// leave ends the replays of this process; no other starts.
+// leave ends the replays of this process. No replay starts after it.
 func (l *DeliveryLog) leave(stop func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	stop()
 }
 
-// resume starts the replays that are under way. It repeats failures until it succeeds or ctx ends.
+// resume starts the open replays. After a failure it tries again until it succeeds or ctx ends.
 func (l *DeliveryLog) resume(ctx context.Context) {
 	for n := 0; ; n++ {
 		err := l.startOpen(ctx)
@@ -57,7 +58,7 @@ func (l *DeliveryLog) resume(ctx context.Context) {
 	}
 }
 
-// startOpen starts every replay that is under way and can be read.
+// startOpen starts every open replay whose record can be read.
 func (l *DeliveryLog) startOpen(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -77,7 +78,7 @@ func (l *DeliveryLog) startNamed(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	if p.Schema < replaySchema { // schema 1 did not say where the stream was at the count: a little before its first record
+	if p.Schema < replaySchema { // schema 1 has no Through: the place of the replay's first record is close to it
 		for first := stored; err == nil; first, err = l.stream.AsOf(ctx, name, first.Seq-1) {
 			p.Schema, p.Through = replaySchema, first.Seq
 		}
@@ -89,7 +90,7 @@ func (l *DeliveryLog) startNamed(ctx context.Context, name string) error {
 	return nil
 }
 
-// start runs a replay; the caller holds the lock. Before Run it does nothing: Run finds the replay.
+// start runs a replay. Before Run it does nothing: Run starts all open replays. The caller holds the lock.
 func (l *DeliveryLog) start(p replay, at uint64) {
 	if l.context == nil || l.context.Err() != nil || l.active[p.name()] {
 		return
@@ -109,8 +110,8 @@ func (l *DeliveryLog) start(p replay, at uint64) {
 type replayRun struct {
 	*DeliveryLog
 	replay replay
-	at     uint64   // of its newest record
-	skip   []string // deliveries that an earlier process did beyond its place
+	at     uint64   // place of the replay's newest record
+	skip   []string // names of deliveries after replay.At that are finished
 	chunk  []task
 }
 
@@ -122,8 +123,8 @@ type task struct {
 	done      bool
 }
 
-// run completes the replay, unless ctx ends first or another process continues it. It repeats what failed for
-// payledger's own reasons.
+// run completes the replay, unless ctx ends first or another process continues the replay. After a problem of payledger's
+// own it tries again.
 func (t *replayRun) run(ctx context.Context) {
 	name := t.replay.name()
 	for n := 0; ; n++ {
@@ -152,7 +153,7 @@ func (t *replayRun) run(ctx context.Context) {
 	}
 }
 
-// over reports whether repeating cannot help.
+// over reports whether an error ends the replay.
 func over(err error) bool {
 	return errors.Is(err, message.ErrNoEndpoint) || errors.Is(err, message.ErrDisabled) || permanent(err)
 }
@@ -167,12 +168,12 @@ func reasonOf(err error) string {
 	return "an event or a record is of a newer version of the service"
 }
 
-// advance does the rest of the replay.
+// advance runs the rest of the replay.
 func (t *replayRun) advance(ctx context.Context) error {
 	if t.replay.State != deliveries.ReplayRunning {
 		return t.finish(ctx)
 	}
-	if _, err := t.waitForIndex(ctx); err != nil { // what the index does not show would be taken for not planned
+	if _, err := t.waitForIndex(ctx); err != nil { // a delivery that the index does not show would count as not planned
 		return err
 	}
 	t.chunk = nil
@@ -199,7 +200,7 @@ func (t *replayRun) advance(ctx context.Context) error {
 	return t.finish(ctx)
 }
 
-// send sends a chunk and moves the place past it. If ctx ends meanwhile, send records the deliveries that are done.
+// send sends a chunk and moves At to reached. After a failure, send records the finished deliveries in Ahead.
 func (t *replayRun) send(ctx context.Context, reached []uint64) error {
 	err := t.sendAll(ctx)
 	var ahead []string
@@ -221,8 +222,8 @@ func (t *replayRun) send(ctx context.Context, reached []uint64) error {
 	return errors.Join(err, t.save(ctx))
 }
 
-// sendAll sends the chunk in its order, some deliveries at a time. After a failure it begins no further delivery, and
-// returns when those under way are over.
+// sendAll sends the chunk in order, replayAttempts deliveries at a time. After a failure it begins no further delivery, and
+// returns when the deliveries under way have ended.
 func (t *replayRun) sendAll(ctx context.Context) error {
 	var (
 		mu      sync.Mutex
@@ -261,7 +262,7 @@ func (t *replayRun) sendAll(ctx context.Context) error {
 	return first
 }
 
-// do handles one delivery. counted reports whether the delivery belongs to the replay and was not done before.
+// do executes the step of one delivery. counted reports whether the delivery adds one to the replay's Done.
 func (t *replayRun) do(ctx context.Context, one *task) (counted bool, err error) {
 	what, name, err := t.stepOf(ctx, &t.replay, one.event, one.candidate)
 	one.name = name
@@ -282,8 +283,8 @@ func (t *replayRun) do(ctx context.Context, one *task) (counted bool, err error)
 	return what != stepNone, err
 }
 
-// planAndWait plans a delivery and waits for its first attempt, so that a replay never fills its endpoint's lane, which
-// live webhooks use too. A planned delivery is sent in any case.
+// planAndWait plans a delivery and waits for its first attempt, so that a replay does not fill the endpoint's lane, which
+// live webhooks use too. The lane sends a planned delivery even if ctx ends.
 func (t *replayRun) planAndWait(ctx context.Context, one *task) error {
 	first := t.firstAttempts.await(one.name)
 	created, err := t.notifier.Plan(ctx, one.event, t.replay.Endpoint, []webhook.Kind{one.candidate.Kind})
@@ -298,7 +299,7 @@ func (t *replayRun) planAndWait(ctx context.Context, one *task) error {
 	return nil
 }
 
-// save records the replay's progress. After ctx has ended it has recordTime left. ErrConflict means that another process
+// save records the replay's progress. If ctx ends, the write has recordTime left. ErrConflict means that another process
 // continues the replay.
 func (t *replayRun) save(ctx context.Context) error {
 	body, err := t.replay.encode()
@@ -320,7 +321,7 @@ func (t *replayRun) save(ctx context.Context) error {
 	return err
 }
 
-// saveAgain writes the record after one of this process whose outcome was unknown.
+// saveAgain writes the record after a conflict if this process wrote the newest record, in a write whose answer was lost.
 func (t *replayRun) saveAgain(ctx context.Context, body []byte, open bool, conflict error) (uint64, error) {
 	stored, err := t.stream.Last(ctx, t.replay.name())
 	if err != nil {
@@ -332,7 +333,7 @@ func (t *replayRun) saveAgain(ctx context.Context, body []byte, open bool, confl
 	return t.stream.Put(ctx, t.replay.name(), stored.Seq, body, open)
 }
 
-// finish records that the replay is over, then removes it from the open ones.
+// finish records the replay's end, then removes the replay from the list of open replays.
 func (t *replayRun) finish(ctx context.Context) error {
 	if err := t.save(ctx); err != nil {
 		return err

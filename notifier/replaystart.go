@@ -19,17 +19,16 @@ import (
 )
 
 const (
-	// plannedTime bounds the wait for the planner, and plannedRetry is how often its place is looked at.
+	// plannedTime bounds the wait for the planner, and plannedRetry is the time between two reads of its position.
 	plannedTime  = 5 * time.Second
 	plannedRetry = 5 * time.Millisecond
-	// modelReplay names the request in violations.
+	// modelReplay is the name of the request's model in violations.
 	modelReplay = "WebhookReplayRequest"
 )
 
-// StartReplay counts the webhooks that the events of a time range caused, or would have caused, for one endpoint, and
-// starts to send them: existing deliveries again, the others for the first time, each with the state at its event. With
-// dry it only counts. The events are those recorded before the call. An endpoint that does not exist or takes no
-// webhooks is refused.
+// StartReplay counts the webhooks of one endpoint for the events of a time range that were recorded before the call, and
+// starts to send them: existing deliveries again, missing ones for the first time, each with the state at its event. If dry
+// is set, StartReplay only counts. It refuses an endpoint that is deleted or disabled.
 func (l *DeliveryLog) StartReplay(ctx context.Context, q deliveries.ReplayRequest, dry bool) (deliveries.Replay, error) {
 	p, err := l.newReplay(ctx, q)
 	if err != nil {
@@ -49,7 +48,7 @@ func (l *DeliveryLog) StartReplay(ctx context.Context, q deliveries.ReplayReques
 	return p.value(), nil
 }
 
-// Replay returns a replay's progress. An unknown replay and one of another account are EntityNotFound.
+// Replay returns a replay's progress. A replay that is unknown or belongs to another account is EntityNotFound.
 func (l *DeliveryLog) Replay(ctx context.Context, owner domain.AccountID, id string) (deliveries.Replay, error) {
 	if !domain.ValidID(id) {
 		return deliveries.Replay{}, errNoReplay()
@@ -71,7 +70,7 @@ func errNoReplay() error {
 	return domain.Refuse(domain.KindNotFound, domain.ReasonEntityNotFound, "There is no webhook replay of this id.")
 }
 
-// newReplay returns the requested replay, up to the last event whose deliveries are all planned.
+// newReplay returns the requested replay. Its End is the planner's position.
 func (l *DeliveryLog) newReplay(ctx context.Context, q deliveries.ReplayRequest) (replay, error) {
 	endpoint, err := l.notifier.messages.Endpoint(ctx, q.Account, q.Endpoint)
 	switch {
@@ -98,7 +97,7 @@ func (l *DeliveryLog) newReplay(ctx context.Context, q deliveries.ReplayRequest)
 	return p, nil
 }
 
-// replayed returns the kinds of a replay: the requested ones, or those that the endpoint takes now.
+// replayed returns the kinds of a replay: the requested kinds, else the kinds that the endpoint takes now.
 func replayed(asked []string, endpoint account.Endpoint) []webhook.Kind {
 	if len(asked) == 0 {
 		asked = endpoint.EventTypes
@@ -114,8 +113,8 @@ func replayed(asked []string, endpoint account.Endpoint) []webhook.Kind {
 	return slices.Compact(kinds)
 }
 
-// planned waits until the planner reaches the log's present end, for plannedTime at most, and returns its position. The
-// planner itself sends what it plans later.
+// planned waits until the planner reaches the present end of the log, for plannedTime at most, and returns the planner's
+// position. Webhooks of later events are not missing: the planner plans them.
 func (l *DeliveryLog) planned(ctx context.Context) ([]uint64, error) {
 	ends := make([]uint64, l.store.Shards())
 	for shard := range ends {
@@ -152,7 +151,7 @@ func behind(at, ends []uint64) bool {
 	return false
 }
 
-// count counts the webhooks that the replay has to send. One count runs at a time: it reads the log.
+// count counts the webhooks that the replay has to send. Only one count runs at a time, because it reads the log.
 func (l *DeliveryLog) count(ctx context.Context, p *replay) error {
 	select {
 	case l.counting <- struct{}{}:
@@ -178,8 +177,8 @@ func (l *DeliveryLog) count(ctx context.Context, p *replay) error {
 	})
 }
 
-// begin makes a replay durable: first its record, then its entry among the open replays. If the process ends between the
-// two, nobody has received an answer.
+// begin makes a replay durable: first its record, then its entry in the list of open replays. If the process ends between
+// the two writes, the caller has no answer and the replay never runs.
 func (l *DeliveryLog) begin(ctx context.Context, p replay) error {
 	body, err := p.encode()
 	if err != nil {
@@ -213,15 +212,15 @@ func (l *DeliveryLog) begin(ctx context.Context, p replay) error {
 	return nil
 }
 
-// openSchema is the schema version of openReplays' bytes: as deliverySchema.
+// openSchema is the schema version of openReplays' bytes. The rules of delivery.Schema apply.
 const openSchema = 1
 
-// openReplays is the record of the replays that are under way.
+// openReplays is the record that lists the open replays by name.
 type openReplays struct {
 	Schema int      `json:"schema"`
 	Open   []string `json:"open"`
-	Runner string   `json:"runner"` // with Before: no two writers put the same bytes
-	Before uint64   `json:"before"` // place of the record before
+	Runner string   `json:"runner"` // with Before: so that no two writers write the same bytes
+	Before uint64   `json:"before"` // place of the previous record
 }
 
 func (l *DeliveryLog) openReplays(ctx context.Context) (openReplays, uint64, error) {

@@ -9,21 +9,20 @@ import (
 	"payledger/eventstore"
 )
 
-// walkAhead is how many events of a shard are read ahead of what a replay does with them.
+// walkAhead bounds the events of a shard that are read before the replay handles them.
 const walkAhead = 64
 
-// errEndOfRange ends a subscription where a walk ends.
+// errEndOfRange ends the subscription of a shard at the replay's end.
 var errEndOfRange = errors.New("notifier: the walk has come to its end")
 
-// relevantEvent is an event with the webhooks that concern the replay.
+// relevantEvent is an event with its webhooks of the replay's kinds.
 type relevantEvent struct {
 	*eventstore.Recorded
 	wanted []webhook.Candidate
 }
 
-// eachEvent calls do for the events that concern a replay: those of each shard after the replay's place, up to its end.
-// Each shard's events are in order, and the shards are merged by the events' times, so a payment's events are always in
-// order.
+// eachEvent calls do for the relevant events of a replay, on each shard from after At up to End. Each shard's events are in
+// order, and the shards are merged by the events' times. So a payment's events are always in order.
 func (l *DeliveryLog) eachEvent(ctx context.Context, p *replay, do func(relevantEvent) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var readers sync.WaitGroup
@@ -70,7 +69,7 @@ type shardEvents struct {
 	ended   bool
 }
 
-// fill reads the shard's next event, if there is one.
+// fill sets head to the shard's next event, unless head is set or the shard has ended.
 func (w *shardEvents) fill() error {
 	if w.head != nil || w.ended {
 		return nil
@@ -84,7 +83,7 @@ func (w *shardEvents) fill() error {
 	return nil
 }
 
-// read sends the events of one shard that concern the replay.
+// read sends the relevant events of one shard to a channel.
 func (l *DeliveryLog) read(ctx context.Context, p *replay, shard int, after, end uint64, to chan<- relevantEvent) error {
 	err := l.store.Subscribe(ctx, shard, after, func(r *eventstore.Recorded) error {
 		if r.Seq > end {

@@ -13,19 +13,18 @@ import (
 	"payledger/notifier/health"
 )
 
-// DefaultRetention is how long finished deliveries are kept (I1).
+// DefaultRetention is the default time for which finished deliveries are kept (I1).
 const DefaultRetention = 90 * 24 * time.Hour
 
 const (
-	// retainEvery is how often it is looked whether a segment of deliveries can be dropped; more often if the retention is
-	// short.
+	// retainEvery is the longest time between two searches for segments to drop.
 	retainEvery = time.Hour
-	// closeShare is the share of the retention after which a segment that has not grown full is closed: so long are
-	// deliveries kept beyond the retention at most.
+	// A segment that does not fill up is closed after retention/closeShare. Deliveries are kept at most that much longer
+	// than the retention.
 	closeShare = 8
 )
 
-// retentionProblem names the dropping of old deliveries among the troubles of a notifier.
+// retentionProblem is the name of problems with dropping old deliveries, in Notifier.health.
 const retentionProblem = "retention of deliveries"
 
 // retain drops old deliveries until ctx ends.
@@ -46,8 +45,8 @@ func (l *DeliveryLog) retain(ctx context.Context) {
 	}
 }
 
-// dropOld drops every segment of deliveries whose newest record is older than the retention, and completes what an
-// earlier process began.
+// dropOld drops every segment of deliveries whose newest record is older than the retention. It first completes drops that
+// an earlier process began.
 func (l *DeliveryLog) dropOld(ctx context.Context, retention time.Duration) error {
 	for {
 		if err := l.sweep(ctx); err != nil {
@@ -68,7 +67,7 @@ func (l *DeliveryLog) dropOld(ctx context.Context, retention time.Duration) erro
 		if errors.Is(err, eventstore.ErrDropped) || errors.Is(err, eventstore.ErrConflict) { // another process was faster
 			return nil
 		}
-		if errors.Is(err, eventstore.ErrHeld) || errors.Is(err, errUnplanned) { // by what goes on meanwhile: next time
+		if errors.Is(err, eventstore.ErrHeld) || errors.Is(err, errUnplanned) { // the next call tries again
 			l.log.Info().Err(err).Msg("old deliveries are dropped later")
 			return nil
 		}
@@ -78,7 +77,7 @@ func (l *DeliveryLog) dropOld(ctx context.Context, retention time.Duration) erro
 	}
 }
 
-// sweep removes the dropped segments after the index has caught up.
+// sweep deletes the streams of dropped segments after the index shows all records.
 func (l *DeliveryLog) sweep(ctx context.Context) error {
 	if l.stream.Floor().Seq == 0 {
 		return nil
@@ -92,9 +91,9 @@ func (l *DeliveryLog) sweep(ctx context.Context) error {
 // errUnplanned means that a segment has a delivery of an event that the position has not passed.
 var errUnplanned = errors.New("notifier: the position has not passed an event of the segment")
 
-// drop drops a segment. First it copies the open deliveries forward; then the index shows all of the segment, and the
-// durable position (planned) has passed all of its events. That position becomes the watermark: events up to it plan
-// nothing any more.
+// drop drops a segment. It copies the open deliveries forward, checks that planned, the durable position, has passed the
+// events of all deliveries, and waits until the index shows all of the segment. Then it records the floor: events up to
+// planned plan nothing any more.
 func (l *DeliveryLog) drop(ctx context.Context, s eventstore.RecordSegment, planned []uint64) error {
 	err := l.stream.Each(ctx, s.Number, func(stored eventstore.StoredDelivery, open bool) error {
 		if open {
@@ -125,8 +124,8 @@ func (l *DeliveryLog) drop(ctx context.Context, s eventstore.RecordSegment, plan
 	return nil
 }
 
-// copyForward writes an open record, the newest of its name, again at the end of the stream. No attempt of the delivery
-// is under way meanwhile.
+// copyForward writes an open record, the newest of its name, again at the end of the stream. It holds the delivery's lock, so
+// no attempt is under way.
 func (l *DeliveryLog) copyForward(ctx context.Context, stored eventstore.StoredDelivery) error {
 	unlock, ok := l.notifier.locks.lock(ctx, stored.Name)
 	if !ok {
@@ -134,7 +133,7 @@ func (l *DeliveryLog) copyForward(ctx context.Context, stored eventstore.StoredD
 	}
 	defer unlock()
 	place, err := l.stream.Put(ctx, stored.Name, stored.Seq, stored.Body, true)
-	if errors.Is(err, eventstore.ErrConflict) { // it went on
+	if errors.Is(err, eventstore.ErrConflict) { // the delivery has a newer record
 		return nil
 	}
 	if err != nil || !stored.IsDelivery() {
@@ -148,7 +147,7 @@ func (l *DeliveryLog) copyForward(ctx context.Context, stored eventstore.StoredD
 	return nil
 }
 
-// errDropped refuses to send a dropped delivery again.
+// errDropped returns the error of a resend of a dropped delivery.
 func errDropped() error {
 	err := domain.Refuse(domain.KindInvalid, domain.ReasonRequestValidation,
 		"The delivery is older than deliveries are kept: its attempts were dropped, and it cannot be sent again.")

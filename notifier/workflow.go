@@ -22,21 +22,21 @@ import (
 	"payledger/projections/paymentjson"
 )
 
-// Workflows are the ports that workflows have to webhooks: their conditions see the members of webhooks, and their
-// requests go through the same guard (D19).
+// Workflows implements the ports of package workflows: conditions read the members of webhooks, and requests pass the
+// guard of webhooks (D19).
 type Workflows struct{ notifier *Notifier }
 
-// Workflows gives the ports; requests are sent while the notifier runs.
+// Workflows returns the ports. Requests are sent only while the notifier runs.
 func (n *Notifier) Workflows() Workflows { return Workflows{n} }
 
-// eventVariable is the variable event of conditions (D19).
+// eventVariable is the type of the variable event in conditions (D19).
 type eventVariable struct {
 	Type     string `json:"type"`
 	Sequence uint64 `json:"sequence"`
 }
 
-// Compilers returns the compilers of conditions: for workflows that payments' events start, over the Payment JSON (D6,
-// D19), and for those that disputes' events start, over the dispute and its payment.
+// Compilers returns two compilers of conditions: ofPayments for workflows with a trigger of payments, over the Payment JSON
+// (D6, D19), and ofDisputes for workflows with a trigger of disputes, over the dispute and its payment.
 func Compilers() (ofPayments, ofDisputes *conditions.Compiler, err error) {
 	variables := map[string]reflect.Type{"payment": reflect.TypeFor[paymentjson.Payment](), "event": reflect.TypeFor[eventVariable]()}
 	personal := []string{"payment.customer", "payment.paymentMethod.paymentMethodData.cardholderName"}
@@ -62,8 +62,8 @@ type runRequest struct {
 	Date      paymentjson.Time    `json:"date"`
 	Workflow  workflow.Ref        `json:"workflow"`
 	Run       requestingRun       `json:"run"`
-	Payment   paymentjson.Payment `json:"payment"`           // as PAYMENT.STATUS has it
-	Dispute   *payload.Dispute    `json:"dispute,omitempty"` // as DISPUTE.STATUS has it; of a dispute's event
+	Payment   paymentjson.Payment `json:"payment"`           // as in PAYMENT.STATUS
+	Dispute   *payload.Dispute    `json:"dispute,omitempty"` // as in DISPUTE.STATUS; nil: the event is a payment's
 }
 
 type requestingRun struct {
@@ -72,11 +72,11 @@ type requestingRun struct {
 	ActionID  string           `json:"actionId"`
 }
 
-// Send posts the request of a run: the payment, and the dispute if the trigger is its event, in the state at the event,
-// with the personal data that is left now.
+// Send posts the request of a run: the payment, and the dispute if the trigger is a dispute's event, in the state at the
+// event. Personal data that was erased since is missing.
 func (w Workflows) Send(ctx context.Context, q workflows.Request) (workflows.Response, error) {
 	if err := w.notifier.views.WaitFor(ctx, q.Trigger.Shard, q.Trigger.Seq); err != nil {
-		return workflows.Response{}, err // as webhooks do, so that GET shows it (D17)
+		return workflows.Response{}, err // so that GET shows the event before the request arrives, as with webhooks (D17)
 	}
 	about, err := w.subjectOf(ctx, q.Trigger)
 	if err != nil {
@@ -97,7 +97,7 @@ func (w Workflows) Send(ctx context.Context, q workflows.Request) (workflows.Res
 	if err != nil {
 		return workflows.Response{}, fmt.Errorf("notifier: request of run %s: %w", q.Run.ID, err)
 	}
-	// The request is guarded and limited like a webhook, but not signed: a signature marks our webhooks (D19).
+	// The request is guarded and limited like a webhook, but not signed: a signature marks a body as a webhook (D19).
 	a, err := w.notifier.sender.Attempt(ctx, sender.Message{URL: step.Action.URL, Body: sender.Fixed(body), IdempotencyKey: q.Run.Diagnostics(q.Step)})
 	if err != nil {
 		return workflows.Response{}, err
@@ -146,13 +146,13 @@ func (w Workflows) Subject(ctx context.Context, r *eventstore.Recorded, eventTyp
 	return workflows.Subject{Payment: about.payment, Values: values}, nil
 }
 
-// subject is the payment, and the dispute, of an event.
+// subject is the payment of an event and, for a dispute's event, the dispute.
 type subject struct {
 	payment payment.State
-	dispute *payload.Dispute // nil: the event is the payment's own
+	dispute *payload.Dispute // nil: the event is a payment's
 }
 
-// subjectOf returns the payment, and the dispute if the event is the dispute's, in their states at the event.
+// subjectOf returns the subject of an event, in the state at the event.
 func (w Workflows) subjectOf(ctx context.Context, r *eventstore.Recorded) (m subject, err error) {
 	store := w.notifier.store
 	switch r.Aggregate {
@@ -176,8 +176,8 @@ func (w Workflows) subjectOf(ctx context.Context, r *eventstore.Recorded) (m sub
 	}
 }
 
-// disputed returns the payment in its state at the time of its dispute's event. Two nodes' clocks may differ: if the
-// payment is younger than the dispute by its times, disputed returns it as it is.
+// disputed returns a dispute's payment in the state at the time of the dispute's event r. The clocks of two nodes may differ:
+// if the payment does not exist yet at that time, disputed returns its newest state.
 func (w Workflows) disputed(ctx context.Context, r *eventstore.Recorded, s dispute.State) (payment.State, error) {
 	store, key := w.notifier.store, eventstore.Payments.Key(s.Account, string(s.Subject.Payment))
 	tip, err := eventstore.Load(ctx, store, eventstore.Payments, key, eventstore.Latest)

@@ -3,7 +3,7 @@
 // A table maps each event type to the kinds of webhooks that it may cause, each with a condition. PAYMENT.STATUS depends
 // on the payment's status before and after the event; all other kinds depend on the event type alone. Disputes have
 // events of their own: dispute.opened causes DISPUTE.OPENED and DISPUTE.STATUS, dispute.changed causes DISPUTE.STATUS
-// (D16). Workflows start by the same table (D19).
+// (D16). The triggers of workflows use the same table (D19).
 //
 // The package must not know: endpoints, payloads, the log. Package causes in eventstore reads what the conditions need.
 package webhook

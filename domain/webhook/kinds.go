@@ -45,11 +45,11 @@ func Kinds() []Kind { return slices.Sorted(maps.Keys(versions)) }
 // Version returns the version of the kind's payload.
 func (k Kind) Version() string { return versions[k] }
 
-// Token returns the kind with "-" for ".": one token of a subject.
+// Token returns the kind with "-" for ".", so that the kind is one token of a subject.
 func (k Kind) Token() string { return strings.ReplaceAll(string(k), ".", "-") }
 
-// Condition is what must be true besides the event's type. It depends on the log alone, so that planning an event
-// again gives the same webhooks.
+// Condition is a condition besides the event's type. It depends on the log alone, so that planning an event again gives
+// the same webhooks.
 type Condition int
 
 // The conditions.
@@ -74,8 +74,8 @@ func (c Condition) Holds(before payment.Status, after payment.State) bool {
 	return true
 }
 
-// actionAppears reports whether the event that brought the action also requested the void that failed now. If a cancel
-// requested the void later, an earlier webhook has shown the action.
+// actionAppears reports whether the failed void was requested at the time of the answer that contains the customer's action.
+// If a cancel requested the void later, an earlier webhook has shown the action.
 func actionAppears(s payment.State) bool {
 	if s.RequiredAction() == nil {
 		return false
@@ -96,9 +96,9 @@ func Candidates(eventType string) (row []Candidate, known bool) {
 	return row, known
 }
 
-// candidates has a row for each event type of the aggregates that webhooks are about, also for types that cause none
-// (§6.2, D17). PAYMENT.STATUS has conditions: a second partial capture, or a late answer to an authorization that has its
-// result, changes no status.
+// candidates has a row for each event type of payments, disputes and workflow runs, also for types that cause no webhook
+// (§6.2, D17). PAYMENT.STATUS has conditions: a second partial capture changes no status, and neither does a late answer
+// to an authorization that already has its result.
 var candidates = map[string][]Candidate{
 	"payment.created":                 nil, // the request's answer shows PENDING
 	"payment.authorized":              {{PaymentStatus, StatusChanges}},
@@ -117,7 +117,7 @@ var candidates = map[string][]Candidate{
 	"payment.capture_refused":   {{CaptureFailed, Always}},
 	"payment.captured":          {{PaymentStatus, StatusChanges}},
 	"payment.capture_pending":   {{PaymentStatus, StatusChanges}},
-	"payment.capture_failed":    {{PaymentStatus, StatusChanges}, {CaptureFailed, Always}}, // SETTLING goes back
+	"payment.capture_failed":    {{PaymentStatus, StatusChanges}, {CaptureFailed, Always}}, // SETTLING ends
 	"payment.capture_timed_out": nil,
 
 	"payment.cancellation_intended": nil,
@@ -141,7 +141,7 @@ var candidates = map[string][]Candidate{
 	"payment.adjustment_failed":    {{AdjustmentFailed, Always}},
 	"payment.adjustment_timed_out": nil,
 
-	"payment.capture_found":    {{PaymentStatus, StatusChanges}}, // an operation outside payledger, at the processor (§6.3)
+	"payment.capture_found":    {{PaymentStatus, StatusChanges}}, // an out-of-band operation at the processor (§6.3)
 	"payment.void_found":       {{PaymentStatus, StatusChanges}},
 	"payment.refund_found":     {{PaymentRefund, Always}},
 	"payment.adjustment_found": nil,

@@ -11,14 +11,14 @@ import (
 	"payledger/eventstore/commands"
 )
 
-// next is what a flight does after a step.
+// next is the result of advance for a run in memory.
 type next struct {
-	over  bool // or it is another node's
-	moved bool // something was recorded: waits begin anew
-	parks bool // it may take long until there is something to do
+	over  bool // the run has ended, or another node drives it
+	moved bool // an outcome was recorded: the count of repeats begins anew
+	parks bool // the run must wait for long
 }
 
-// advance takes the actions of a run, one after the other, until it is over or has to wait.
+// advance performs the actions of a run, one after the other, until the run is over or has to wait.
 func (e *Engine) advance(ctx context.Context, f *inFlight) (n next) {
 	key := eventstore.WorkflowRuns.Key(f.Account, string(f.ID))
 	for {
@@ -36,7 +36,7 @@ func (e *Engine) advance(ctx context.Context, f *inFlight) (n next) {
 		case err != nil:
 			return e.later(f, n, err)
 		case theirs:
-			n.over = true // if that node ends, the sweep finds the run
+			n.over = true // if the other node ends, the sweep finds the run
 			return n
 		}
 		result, failure, err := e.act(ctx, requested.State, step)
@@ -56,7 +56,7 @@ func (e *Engine) gone(ctx context.Context, f *inFlight) bool {
 	return err == nil && tip.State.Status() != workflow.Waiting
 }
 
-// later schedules the run again.
+// later returns n for a run that tries again after err.
 func (e *Engine) later(f *inFlight, n next, err error) next {
 	switch {
 	case errors.Is(err, workflow.ErrNotNext), err == nil:
@@ -68,22 +68,23 @@ func (e *Engine) later(f *inFlight, n next, err error) next {
 	return n
 }
 
-// request records that the action is about to be taken. theirs: another node did, and may be at it.
+// request records that an action is about to be performed. theirs reports whether another node recorded that, and may
+// perform the action now.
 func (e *Engine) request(ctx context.Context, f *inFlight, tip eventstore.Tip[workflow.RunState], step int) (requested eventstore.Tip[workflow.RunState], theirs bool, err error) {
 	if tip.State.Steps[step].State == workflow.StepRequested {
-		f.adopt = f.adopt || tip.Recorded.CommandID == f.command // of ours, whose answer was lost
+		f.adopt = f.adopt || tip.Recorded.CommandID == f.command // this node recorded the request, and the answer to the write was lost
 		return tip, !f.adopt && e.Now().Sub(tip.State.UpdatedAt).Abs() < orphaned, nil
 	}
 	requested, err = e.append(ctx, f, tip, step, func(s workflow.RunState, at time.Time) (workflow.RunEvent, error) {
 		return workflow.DecideRequest(s, at, step)
 	})
 	if err == nil && requested.Appended {
-		f.adopt = true // whatever becomes of it
+		f.adopt = true // also if the action or a later write fails
 	}
 	return requested, err == nil && !requested.Appended && !f.adopt, err
 }
 
-// record records what became of an action.
+// record records the outcome of an action.
 func (e *Engine) record(ctx context.Context, f *inFlight, tip eventstore.Tip[workflow.RunState], step int, result workflow.Result, failure string) error {
 	_, err := e.append(ctx, f, tip, step, func(s workflow.RunState, at time.Time) (workflow.RunEvent, error) {
 		if failure != "" {
@@ -109,7 +110,8 @@ func actor(s workflow.RunState) string { return "workflow:" + string(s.Workflow.
 // errUndecided means that the outcome of an action is not known yet.
 var errUndecided = errors.New("workflows: the outcome is not known yet")
 
-// act takes an action. failure says, in words for the merchant, why it failed; an error, that it has no outcome yet.
+// act performs an action. failure is the reason of a failure, for the merchant. An error means that the action has no outcome
+// yet.
 func (e *Engine) act(ctx context.Context, s workflow.RunState, step int) (result workflow.Result, failure string, err error) {
 	action := s.Steps[step].Action
 	if action.Type == workflow.HTTPRequest {
@@ -142,7 +144,7 @@ func (e *Engine) send(ctx context.Context, s workflow.RunState, step int) (resul
 	return workflow.Result{StatusCode: int64(response.StatusCode)}, response.Failure, nil
 }
 
-// refused tells a refusal, which no repetition changes, from trouble and from what only has to wait.
+// refused reports whether err is a refusal, which no repetition changes. Other errors are temporary.
 func refused(err error) bool {
 	var e *domain.Error
 	if !errors.As(err, &e) {
@@ -151,7 +153,7 @@ func refused(err error) bool {
 	return e.Kind != domain.KindUnavailable && e.Kind != domain.KindInternal && e.Reason != domain.ReasonConcurrentModification
 }
 
-// words are a refusal's own.
+// words returns the text of a refusal, for the merchant.
 func words(err error) string {
 	var e *domain.Error
 	if !errors.As(err, &e) {

@@ -8,7 +8,7 @@ import (
 	"payledger/eventstore/workflows/condition"
 )
 
-// maxCompiled limits the cached conditions.
+// maxCompiled limits the number of cached conditions.
 const maxCompiled = 1024
 
 // conditions caches compiled conditions.
@@ -21,7 +21,7 @@ type conditions struct {
 
 type compiledKey struct{ eventType, text string }
 
-// compiled is a condition, or its compile error.
+// compiled is a compiled condition, or its faults.
 type compiled struct {
 	*condition.Condition
 	faults []condition.Fault

@@ -11,13 +11,12 @@ import (
 )
 
 const (
-	// maxAccounts limits the cached accounts, and maxChanges their changes. They are read once, also when events of the
-	// distant past are planned.
+	// maxAccounts limits the cached accounts, and maxChanges their changes.
 	maxAccounts = 1024
 	maxChanges  = 1 << 18
 )
 
-// definitionHistory caches the changes of accounts' workflows.
+// definitionHistory caches the changes of accounts' workflows, so that each change is read once.
 type definitionHistory struct {
 	store   *eventstore.Store
 	batch   uint64
@@ -25,15 +24,15 @@ type definitionHistory struct {
 	changes int
 }
 
-// accountHistory holds one account's changes, newest first, and one of its states.
+// accountHistory holds one account's changes, newest first, and the state after one of them.
 type accountHistory struct {
-	batch   uint64 // the batch for which it is up to date
+	batch   uint64 // the last batch for which update ran
 	changes []change
 	state   workflow.State
-	at      uint64 // the place of the event after which state was; 0: none is known
+	at      uint64 // sequence of the change after which state was; 0: no state
 }
 
-// change is a change's place in the log.
+// change is the time and the address of an event that changed an account's workflows.
 type change struct {
 	time     time.Time
 	seq      uint64
@@ -41,7 +40,7 @@ type change struct {
 	revision uint64
 }
 
-// refresh begins a batch of events: the cache may lag behind them.
+// refresh begins a batch of events: at then reads the newest changes of each account once.
 func (b *definitionHistory) refresh() {
 	b.batch++
 	if len(b.of) > maxAccounts || b.changes > maxChanges {
@@ -52,7 +51,7 @@ func (b *definitionHistory) refresh() {
 	}
 }
 
-// at returns the account's workflows as they were at a time, by the changes' own times (D19).
+// at returns the account's workflows in the state at a time, by the times of the changes (D19).
 func (b *definitionHistory) at(ctx context.Context, account domain.AccountID, at time.Time) (workflow.State, error) {
 	key := eventstore.Workflows.Key(account, string(account))
 	known := b.of[account]

@@ -17,8 +17,8 @@ type Effect struct {
 	Refusal string        // the reason of its refusal; "": none
 }
 
-// DryRun returns the effects that actions would have on a payment, one after the other, if the processor accepted each.
-// It stops at the first refusal.
+// DryRun returns the effects that actions would have on a payment, in order, if the processor accepted each action. It stops
+// at the first refusal.
 func DryRun(s payment.State, actions []workflow.Action, at time.Time) []Effect {
 	var effects []Effect
 	total := s.Amount

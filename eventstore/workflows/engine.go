@@ -15,13 +15,13 @@ import (
 const (
 	// readerName names the planner among the log's readers.
 	readerName = "workflows"
-	// positionEvery is how often the position is written at most: after a crash this much is planned again.
+	// positionEvery is the time between two writes of the position. After a crash the events of that time are planned again.
 	positionEvery = 250 * time.Millisecond
-	// lastSave bounds the last writing of the position when the engine ends.
+	// lastSave bounds the last write of the position, when the engine ends.
 	lastSave = 2 * time.Second
 )
 
-// Config is what an engine needs.
+// Config is the configuration of an engine.
 type Config struct {
 	Store    *eventstore.Store
 	Compiler *condition.Compiler
@@ -33,17 +33,17 @@ type Config struct {
 	OpenRuns        OpenRuns
 	Now             func() time.Time
 	Logger          zerolog.Logger
-	// Alone says that no other node takes runs of this log: what is open at the start is nobody's.
+	// Alone is true if no other node drives runs of this log, so that no node drives the runs that are open at the start.
 	Alone bool
-	// SweepEvery is how often open runs are looked for besides; 0: every ten seconds.
+	// SweepEvery is the time between two sweeps of the open runs; 0: sweepEvery.
 	SweepEvery time.Duration
 }
 
-// Engine starts and takes runs. Run it once.
+// Engine starts and drives runs. Run it once.
 type Engine struct {
 	Config
 	positions   *eventstore.PositionStream
-	fanout      *eventstore.Fanout // of its own: what holds up workflows holds up nothing else
+	fanout      *eventstore.Fanout // of its own: a problem of workflows delays no other reader
 	reader      *eventstore.Reader
 	place       place
 	conditions  conditions
@@ -56,7 +56,7 @@ type Engine struct {
 	simulating  turnstile
 }
 
-// New makes an engine that goes on at the place that was planned last. It fails when the log is shorter than that.
+// New returns an engine that continues at the stored position. It fails if the log is shorter than that position.
 func New(ctx context.Context, c Config) (*Engine, error) {
 	positions, err := c.Store.OpenPositions(ctx)
 	if err != nil {
@@ -79,8 +79,8 @@ func New(ctx context.Context, c Config) (*Engine, error) {
 	return e, nil
 }
 
-// Run plans runs until ctx ends (nil), or until an event cannot be planned: the error names it. They are taken from
-// Act on.
+// Run plans runs until ctx ends (nil), or until an event cannot be planned: the error names the event. The actions of runs
+// begin after Act.
 func (e *Engine) Run(ctx context.Context) error {
 	background, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -109,17 +109,17 @@ func (e *Engine) Run(ctx context.Context) error {
 	return err
 }
 
-// Act has runs taken: everything that they need is there. It is called once.
+// Act lets the actions of runs begin. Call it once, when Payments and Requests work.
 func (e *Engine) Act() { close(e.inFlight.acting) }
 
-// Close ends the runs under way where they are; they go on at the next start. Those that wait in Payments end when it
-// lets its callers go.
+// Close stops the runs under way and waits for them. They continue at the next start. A run that waits in Payments stops when
+// the call of Payments returns.
 func (e *Engine) Close() { e.inFlight.close() }
 
-// Healthy is nil while every event is planned; an error says why that is at a stand, or ended.
+// Healthy returns nil while every event is planned, else the problem that holds up or ended the planner.
 func (e *Engine) Healthy() error { return e.health.err() }
 
-// keep writes the position as it changes, until ctx ends.
+// keep writes the position periodically until ctx ends.
 func (e *Engine) keep(ctx context.Context) {
 	tick := time.NewTicker(positionEvery)
 	defer tick.Stop()
@@ -133,7 +133,7 @@ func (e *Engine) keep(ctx context.Context) {
 	}
 }
 
-// save writes the position if it changed; a failure costs nothing but work after a crash.
+// save writes the position if it changed. A failure does no harm: after a crash more events are planned again.
 func (e *Engine) save(ctx context.Context) {
 	at, changed := e.place.changed()
 	if !changed {

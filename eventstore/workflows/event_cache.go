@@ -2,17 +2,18 @@ package workflows
 
 import "payledger/eventstore"
 
-// eventCache holds the newest events of the aggregates that were read last, by place.
+// eventCache holds the newest events of the aggregates that were read last, by sequence. It has two generations: when newer
+// is full, newer replaces older.
 type eventCache struct {
 	newer, older map[uint64]*eventstore.Recorded
 	bytes        int // of newer
 }
 
 const (
-	// cacheEvents is how many events each of the two generations holds, and cacheBytes how many bytes.
+	// cacheEvents and cacheBytes limit the events, and their bytes, in newer.
 	cacheEvents = 1024
 	cacheBytes  = 4 << 20
-	// cacheOverhead is an event's size beside its body.
+	// cacheOverhead is the size of an event without its body.
 	cacheOverhead = 512
 )
 

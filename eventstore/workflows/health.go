@@ -23,7 +23,7 @@ func (h *health) stopped(err error) {
 	h.ended = errors.Join(errStopped, err)
 }
 
-// set sets the trouble, and reports whether there is one.
+// set sets the trouble, and reports whether there was none before.
 func (h *health) set(err error) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

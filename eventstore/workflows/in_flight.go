@@ -11,17 +11,17 @@ import (
 )
 
 const (
-	// maxInFlight limits the runs in memory, and the two below those of an account and a workflow. The other runs stay
-	// in the views. A workflow with fewer than spared gets a place beyond maxInFlight, up to hardMaxInFlight.
+	// maxInFlight, maxInFlightOfAccount and maxInFlightOfWorkflow limit the runs in memory. The other runs stay in the
+	// views. A workflow with fewer than spared runs in memory may exceed the first two limits, up to hardMaxInFlight runs.
 	maxInFlight           = 4096
 	maxInFlightOfAccount  = 1024
 	maxInFlightOfWorkflow = 256
 	spared                = 4
 	hardMaxInFlight       = 4 * maxInFlight
-	// laneWidth is how many actions of one workflow run concurrently.
+	// laneWidth bounds the concurrent actions of one workflow.
 	laneWidth = 16
-	// orphaned is how long nothing happens to a run before it counts as abandoned by its node. It is longer than the
-	// wait for an operation.
+	// orphaned is the time without a change after which a run counts as abandoned by its node. It is longer than the wait
+	// for an operation.
 	orphaned = 2 * time.Minute
 	// retryMost is the longest wait before a run in memory repeats an action. The run gives up its place after
 	// triesMost repeats in a row.
@@ -29,23 +29,23 @@ const (
 	triesMost = 6
 )
 
-// inFlight is a run in memory: from shortly before it is due until it ends, another node owns it, or it must wait for
-// long.
+// inFlight is a run in memory. It is in memory from shortly before it is due until it ends, another node drives it, or it must
+// wait for long.
 type inFlight struct {
 	OpenRun
 	due     due.Time      // of its first action
 	adopt   bool          // no other node drives its requested action
 	command string        // id of the command that requested the last action
-	wake    chan struct{} // holds one signal: try again now
+	wake    chan struct{} // holds one signal to try again now
 }
 
-// inFlightRuns are the runs in memory.
+// inFlightRuns holds the runs in memory.
 type inFlightRuns struct {
 	ctx     context.Context // ends with close
 	stop    context.CancelFunc
 	running sync.WaitGroup
 	acting  chan struct{} // closed by Act
-	look    chan struct{} // holds one signal: there is room for runs that stayed in the views
+	look    chan struct{} // holds one signal to sweep: there is room for runs in the views
 
 	mu       sync.Mutex
 	closed   bool
@@ -81,7 +81,7 @@ func (fs *inFlightRuns) close() {
 	fs.running.Wait()
 }
 
-// take drives an open run beside the caller. It returns false if there is no room now.
+// take drives an open run in a goroutine. It returns false if there is no room now.
 func (e *Engine) take(run OpenRun) bool {
 	fs := &e.inFlight
 	fs.mu.Lock()
@@ -98,7 +98,7 @@ func (e *Engine) take(run OpenRun) bool {
 	}
 	f := &inFlight{OpenRun: run, due: run.due(e.Now()), adopt: e.Alone || run.Running, wake: make(chan struct{}, 1)}
 	if fs.parked.remove(run.ID) {
-		f.due = due.Time{} // it has waited
+		f.due = due.Time{} // the parked run has waited already
 	}
 	fs.lanes[run.Workflow] = l
 	l.users++
@@ -111,7 +111,7 @@ func (e *Engine) take(run OpenRun) bool {
 	return true
 }
 
-// room reports whether a run may have a place, and remembers a run that had none.
+// room reports whether there is a place for a run. If there is none, room notes that a run found no place.
 func (fs *inFlightRuns) room(run OpenRun, l *lane) bool {
 	if l.users >= maxInFlightOfWorkflow {
 		l.left = true
@@ -125,7 +125,7 @@ func (fs *inFlightRuns) room(run OpenRun, l *lane) bool {
 	return false
 }
 
-// release gives a place back. When half of the wanted places are free, it triggers a look at the views.
+// release gives a place back. If runs found no place and half of the places are free now, release triggers a sweep.
 func (fs *inFlightRuns) release(f *inFlight, l *lane) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
@@ -145,7 +145,7 @@ func (fs *inFlightRuns) release(f *inFlight, l *lane) {
 	}
 }
 
-// await wakes a run at the events of its payment, until forget.
+// await makes the events of a run's payment wake the run, until forget.
 func (fs *inFlightRuns) await(f *inFlight) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
@@ -197,7 +197,7 @@ func (fs *inFlightRuns) wakeRun(id domain.RunID) {
 	}
 }
 
-// drive takes one run to its end, or until it must wait for long or ctx ends.
+// drive performs the actions of a run until the run ends, must wait for long, or ctx ends.
 func (e *Engine) drive(ctx context.Context, f *inFlight, l *lane) {
 	select {
 	case <-e.inFlight.acting:

@@ -8,9 +8,9 @@ import (
 )
 
 const (
-	// maxParked limits the parked runs in memory. The views know the others.
+	// maxParked limits the parked runs in memory. The others are only in the views.
 	maxParked = 1 << 16
-	// parkMost is the longest time until a parked run is tried again. Its payment's events wake it before.
+	// parkMost is the longest time until a parked run is tried again. An event of its payment wakes the run earlier.
 	parkMost = 10 * time.Minute
 )
 
@@ -39,12 +39,12 @@ func (e *Engine) park(f *inFlight) bool {
 	}
 	now := e.Now()
 	run := f.OpenRun
-	run.Running = true // an action was requested, here or elsewhere, or the sweep finds out
+	run.Running = true // an action was requested, on this node or another one; if not, the sweep reads the run again
 	fs.parked.add(&parkedRun{run, due.In(now, min(max(now.Sub(f.Updated)/10, retryMost), parkMost))})
 	return true
 }
 
-// parkAhead parks a run that was noted ahead of the clock until its own delay is over. Nothing wakes it before.
+// parkAhead parks a run that was noted ahead of the clock, until its delay is over. No event wakes the run earlier.
 func (fs *inFlightRuns) parkAhead(run OpenRun, now time.Time) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()

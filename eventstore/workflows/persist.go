@@ -11,25 +11,24 @@ import (
 	"payledger/eventstore/format"
 )
 
-// unreadable is how long the planner tries an event that cannot be read while the log can.
+// unreadable is the time after which the planner gives up an event that cannot be evaluated while the log can be read.
 const unreadable = time.Minute
 
-// errUnreadable means that an event, or its subject, cannot be read, and that no repetition changes that.
+// errUnreadable means that an event or its subject cannot be read, although the log can.
 var errUnreadable = errors.New("workflows: the event cannot be read")
 
-// persist repeats a call that the store may refuse for a while, and reports the trouble to health, until it succeeds or
-// ctx ends.
+// persist repeats a call until it succeeds, fails for good, or ctx ends. Meanwhile health has the error.
 func (e *Engine) persist(ctx context.Context, do func() error) error {
 	return e.repeat(ctx, do, func(error) error { return nil })
 }
 
-// persistOn is persist for one event. If the log can read that event all the while, the event is at fault, and
-// persistOn returns errUnreadable.
+// persistOn is persist for one event. If the call fails for e.patience although the log can read the event, persistOn
+// returns errUnreadable.
 func (e *Engine) persistOn(ctx context.Context, r *eventstore.Recorded, do func() error) error {
 	since := time.Now()
 	return e.repeat(ctx, do, func(cause error) error {
 		if _, err := e.Store.Read(ctx, r.Shard, r.Seq); err != nil {
-			since = time.Now() // the log's trouble
+			since = time.Now() // a problem of the log
 		} else if time.Since(since) >= e.patience {
 			return fmt.Errorf("%w: %w", errUnreadable, cause)
 		}
@@ -37,7 +36,7 @@ func (e *Engine) persistOn(ctx context.Context, r *eventstore.Recorded, do func(
 	})
 }
 
-// repeat repeats a call until it succeeds, fails for good, or ctx ends.
+// repeat repeats a call until it succeeds, fails for good, ends returns an error, or ctx ends.
 func (e *Engine) repeat(ctx context.Context, do func() error, ends func(error) error) error {
 	for tried := 0; ; tried++ {
 		err := do()
@@ -67,7 +66,7 @@ func (e *Engine) repeat(ctx context.Context, do func() error, ends func(error) e
 	}
 }
 
-// transient reports whether an error may pass by itself.
+// transient reports whether a repeat may succeed.
 func transient(err error) bool {
 	return !errors.Is(err, format.ErrNewerSchema) && !errors.Is(err, format.ErrUnknownEvent)
 }

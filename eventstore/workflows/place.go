@@ -7,14 +7,14 @@ import (
 	"payledger/eventstore"
 )
 
-// place is how far the log is planned, and how far that was written.
+// place is the planner's position: the present one (log) and the durable one (kept).
 type place struct {
 	mu   sync.Mutex
 	log  []uint64
 	kept []uint64
 }
 
-// pass moves the place past events whose runs are durable.
+// pass moves the position past events whose runs are durable.
 func (p *place) pass(events []*eventstore.Recorded) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -15,14 +15,14 @@ import (
 )
 
 const (
-	// maxBatch is how many events are planned before the place moves.
+	// maxBatch is the number of events that are planned before the position moves.
 	maxBatch = 512
-	// startWriters is how many runs are begun concurrently.
+	// startWriters bounds the runs that are begun concurrently.
 	startWriters = 64
 )
 
-// plan begins the runs of events until ctx ends (nil) or an event cannot be planned. The error names the event; it is
-// never skipped.
+// plan begins the runs of events until ctx ends (nil) or an event cannot be planned. The error names the event. No event
+// is skipped.
 func (e *Engine) plan(ctx context.Context) error {
 	defer e.reader.Stop()
 	for {
@@ -57,7 +57,7 @@ func (e *Engine) planBatch(ctx context.Context, events []*eventstore.Recorded) e
 	return nil
 }
 
-// told wakes the runs of an event's payment.
+// told wakes the runs that wait for an event's payment, and a run that another node changed.
 func (e *Engine) told(r *eventstore.Recorded) {
 	switch {
 	case r.Aggregate == eventstore.Payments.Name:
@@ -74,7 +74,8 @@ type start struct {
 }
 
 // starts returns the runs that an event begins. An unreadable event begins runs that report the fault and are skipped,
-// so that it holds up no others.
+// so that
+// other events are not held up.
 func (e *Engine) starts(ctx context.Context, r *eventstore.Recorded) ([]start, error) {
 	candidates, err := causes.Candidates(r)
 	if err != nil || len(candidates) == 0 {
@@ -108,7 +109,7 @@ func (e *Engine) starts(ctx context.Context, r *eventstore.Recorded) ([]start, e
 	return begun, nil
 }
 
-// startsOf returns the runs of the workflows with that trigger.
+// startsOf returns the runs that an event begins for one kind of webhook. waiting are the workflows with that trigger.
 func (e *Engine) startsOf(ctx context.Context, r *eventstore.Recorded, candidate webhook.Candidate, waiting []workflow.Workflow, spend *uint64) ([]start, error) {
 	var subject Subject
 	var cause *workflow.RunState
@@ -143,7 +144,7 @@ func startOf(r *eventstore.Recorded, kind string, w workflow.Workflow) start {
 	return start{cause: r, command: workflow.StartRun{Account: r.Account, Workflow: w, Trigger: occasion(r, kind)}}
 }
 
-// unread returns the runs of an unreadable event: whose workflow it would match is unknown.
+// unread returns the runs of an unreadable event: one for each workflow, because the event's status is unknown.
 func unread(r *eventstore.Recorded, kind string, waiting []workflow.Workflow) []start {
 	var begun []start
 	for _, w := range waiting {
@@ -169,8 +170,8 @@ func occasion(r *eventstore.Recorded, kind string) workflow.Occasion {
 	}
 }
 
-// causeOf returns the run whose action caused the event; nil: none. A run that is not found is an error: without it the
-// event could start what it must not.
+// causeOf returns the run whose action caused the event; nil: no run did. A run that is not found is an error: the check for
+// chains of runs needs the run.
 func (e *Engine) causeOf(ctx context.Context, r *eventstore.Recorded) (*workflow.RunState, error) {
 	id, is := workflow.CausedBy(r.CorrelationID)
 	if !is {
@@ -186,7 +187,7 @@ func (e *Engine) causeOf(ctx context.Context, r *eventstore.Recorded) (*workflow
 	return &tip.State, nil
 }
 
-// begin records runs and takes those that are due soon.
+// begin records runs, and calls take for the runs that are due soon.
 func (e *Engine) begin(ctx context.Context, starts []start) error {
 	var (
 		mu      sync.Mutex

@@ -19,21 +19,21 @@ type Subjects interface {
 	Subject(ctx context.Context, r *eventstore.Recorded, eventType string, personal bool) (Subject, error)
 }
 
-// Subject is the payment in the state at the event, and the values for conditions.
+// Subject has the payment in the state at the event, and the values for conditions.
 type Subject struct {
 	Payment payment.State
 	Values  condition.Values
 }
 
-// Payments runs the operations of actions, each once for its key.
+// Payments runs the operations of actions, once for each key.
 type Payments interface {
 	RunWorkflowOperation(ctx context.Context, by commands.Caller, id domain.PaymentID, a workflow.Action, key string) (commands.Outcome, error)
 }
 
 // Requests sends the HTTP requests of actions.
 type Requests interface {
-	// Send posts a run's trigger once. Failure is the reason of a failure, for the merchant; an error is our own fault,
-	// and the call is repeated.
+	// Send posts the request once. Response.Failure is the receiver's failure. After an error, which is payledger's own,
+	// the call is repeated.
 	Send(ctx context.Context, r Request) (Response, error)
 }
 
@@ -46,8 +46,8 @@ type Request struct {
 
 // Response is the response to a request.
 type Response struct {
-	StatusCode int    // 0: no answer came
-	Failure    string // "" is success
+	StatusCode int    // 0: no answer arrived
+	Failure    string // the reason, for the merchant; "" is success
 }
 
 // OpenRun is a run that has not ended.
@@ -63,7 +63,7 @@ type OpenRun struct {
 	Since    time.Time // its place in the order of OpenRuns
 }
 
-// OpenRunOf returns the engine's view of a run.
+// OpenRunOf returns the OpenRun of a run's state.
 func OpenRunOf(s workflow.RunState) OpenRun {
 	run := OpenRun{
 		Account: s.Account, ID: s.ID, Workflow: s.Workflow.ID, Payment: s.Payment, DueAt: s.DueAt, Noted: s.Trigger.At,

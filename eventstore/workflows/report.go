@@ -8,7 +8,7 @@ import (
 	"payledger/domain"
 )
 
-// report sums the simulations of single shards.
+// report is the Report of one shard, or the sum of several.
 type report struct {
 	mu sync.Mutex
 	Report
@@ -42,7 +42,7 @@ func (p *report) met(s Simulated) {
 	}
 }
 
-// added is a sum that stops at the largest amount: beyond it clients of JSON do not read numbers exactly (§8).
+// added returns a sum, at most the largest amount: clients of JSON do not read larger numbers exactly (§8).
 func added(a, b domain.Amount) domain.Amount { return min(a+b, domain.MaxAmount) }
 
 // add adds another report.
@@ -63,7 +63,7 @@ func (p *report) add(o *report) {
 	}
 }
 
-// oldest keeps the first payments, as many as are reported.
+// oldest sorts the payments by time and keeps the first MaxSimulated.
 func (p *report) oldest() {
 	slices.SortFunc(p.Payments, func(a, b Simulated) int {
 		return cmp.Or(a.Occasion.At.Compare(b.Occasion.At), cmp.Compare(a.Payment, b.Payment), cmp.Compare(a.Occasion.Sequence, b.Occasion.Sequence))

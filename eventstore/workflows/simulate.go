@@ -15,14 +15,13 @@ import (
 	"payledger/eventstore/causes"
 )
 
-// MaxSimulated is how many payments a simulation lists; its sums cover all.
+// MaxSimulated bounds the payments that a simulation lists. Its sums cover all payments.
 const MaxSimulated = 1000
 
-// Simulation requests the effects that a workflow would have had on the account's past events (D20). It changes
-// nothing.
+// Simulation is a request for the effects that a workflow would have had on the account's past events (D20).
 type Simulation struct {
 	Account  domain.AccountID
-	ID       domain.WorkflowID // whose own runs' doings would not have started it
+	ID       domain.WorkflowID // events that its own runs caused start nothing
 	Workflow workflow.Definition
 	From, To *time.Time // of the events, inclusive; nil: no bound
 }
@@ -35,30 +34,31 @@ type Simulated struct {
 	Effects  []Effect
 }
 
-// Sum is the result of all actions at one place of the workflow, by currency.
+// Sum is the result of one action of the workflow over all payments of a currency.
 type Sum struct {
 	Step     int
 	Type     string
 	Currency domain.Currency
-	Count    int           // that would have been taken
-	Refused  int           // that would have been refused, by what was known at the trigger
-	Amount   domain.Amount // of those taken
+	Count    int           // actions that would have been performed
+	Refused  int           // actions that would have been refused in the state at the trigger
+	Amount   domain.Amount // of the actions in Count
 }
 
 // Report is the result of a simulation.
 type Report struct {
-	Events    int // of the account, in the range
-	Triggered int // that the trigger is about
-	Met       int // on which the condition holds
-	Errors    int // on which it could not be evaluated
+	Events    int // events of the account in the range
+	Triggered int // events that match the trigger
+	Met       int // events on which the condition holds
+	Errors    int // events on which the condition could not be evaluated
 	Payments  []Simulated
-	More      bool // there are more payments than are listed
-	Read      int  // events that were read, of all accounts
+	More      bool // Payments does not list all payments
+	Read      int  // events of all accounts that were read
 	Sums      []Sum
 }
 
-// Simulate replays the account's events against the workflow without acting. Its condition must compile. An account
-// runs one simulation at a time, and all accounts `simulations`: more are refused (RateLimitExceeded).
+// Simulate evaluates the workflow on the account's past events. It changes nothing. The workflow's condition must compile.
+// One simulation of an account, and `simulations` of all accounts, may run at a time. Simulate refuses further ones
+// (RateLimitExceeded).
 func (e *Engine) Simulate(ctx context.Context, s Simulation) (Report, error) {
 	prepared := e.conditions.of(s.Workflow)
 	if len(prepared.faults) > 0 {
@@ -91,7 +91,7 @@ func (e *Engine) Simulate(ctx context.Context, s Simulation) (Report, error) {
 }
 
 const (
-	// simulators is how many shards are read concurrently, and simulations how many simulations run.
+	// simulators bounds the shards that a simulation reads concurrently, and simulations the concurrent simulations.
 	simulators  = 4
 	simulations = 2
 )
@@ -165,10 +165,10 @@ func (t *trial) read(ctx context.Context, shard int) error {
 	return err
 }
 
-// slack is the largest difference between nodes' clocks: the times of a shard's events need not grow.
+// slack is the largest difference between nodes' clocks. The times of a shard's events may go back by that much.
 const slack = time.Minute
 
-// event processes one event of the account, cheapest checks first.
+// event evaluates the workflow on one event of the account. It makes the cheapest checks first.
 func (t *trial) event(ctx context.Context, r *eventstore.Recorded) error {
 	defer t.before.put(r)
 	if t.From != nil && r.Time.Before(*t.From) || t.To != nil && r.Time.After(*t.To) {
@@ -191,7 +191,7 @@ func (t *trial) event(ctx context.Context, r *eventstore.Recorded) error {
 	}
 	t.report.Triggered++
 	holds, personal, failed := t.condition.Holds(subject.Values)
-	if personal { // which was not opened: once more with it
+	if personal { // the condition needs personal data, which was not decrypted: evaluate again with it
 		if subject, err = t.engine.Subjects.Subject(ctx, r, kind, true); err != nil {
 			return err
 		}
@@ -213,7 +213,7 @@ func (t *trial) event(ctx context.Context, r *eventstore.Recorded) error {
 	return nil
 }
 
-// previous returns an event from the cache, else from the log.
+// previous returns the event at an address, from the cache or from the log.
 func (t *trial) previous(ctx context.Context, shard int, seq uint64) (*eventstore.Recorded, error) {
 	if r := t.before.get(seq); r != nil {
 		return r, nil

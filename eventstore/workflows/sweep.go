@@ -9,15 +9,15 @@ import (
 )
 
 const (
-	// sweepEvery is the default interval of sweeps, and horizon how long before their time runs are taken.
+	// sweepEvery is the default interval of sweeps, and horizon the time before a run is due at which it is loaded into memory.
 	sweepEvery = 10 * time.Second
 	horizon    = 30 * time.Second
-	// sweepPage is how many runs of a workflow are read at a time, and sweepPages how often in one sweep.
+	// sweepPage is the number of runs of a workflow in one read, and sweepPages the number of reads in one sweep.
 	sweepPage  = 256
 	sweepPages = 16
 )
 
-// lookAfter takes open runs that are due: at once, periodically, and when there is room for more.
+// lookAfter sweeps the open runs: at the start, periodically, and when there is room for more.
 func (e *Engine) lookAfter(ctx context.Context) {
 	select {
 	case <-e.inFlight.acting:
@@ -39,7 +39,7 @@ func (e *Engine) lookAfter(ctx context.Context) {
 	}
 }
 
-// sweep takes the runs that are due and that no node drives, of every workflow in turn.
+// sweep calls take for the runs that are due and that no node drives, of every workflow in turn.
 func (e *Engine) sweep(ctx context.Context) error {
 	due := e.Now().Add(horizon)
 	ids, err := e.OpenRuns.DueWorkflows(ctx, due)
@@ -54,8 +54,8 @@ func (e *Engine) sweep(ctx context.Context) error {
 	return e.sweepAhead(ctx)
 }
 
-// sweepAhead takes the runs that were noted ahead of the clock, which was set back since: each when its own delay is
-// over since this process first saw it.
+// sweepAhead finds runs that were noted ahead of the clock because the clock was set back since. Each run is taken when its
+// own delay is over, counted from the time when this process found the run.
 func (e *Engine) sweepAhead(ctx context.Context) error {
 	if now := e.Now().Round(0); e.sweptAhead.at.Before(now) {
 		e.sweptAhead = sweepPlace{at: now}
@@ -91,14 +91,14 @@ func (e *Engine) theirs(run OpenRun) bool {
 	return run.Running && !e.Alone && e.Now().Sub(run.Updated).Abs() <= orphaned
 }
 
-// sweepPlace is how far a workflow's open runs were read.
+// sweepPlace is the place of the last open run that was read.
 type sweepPlace struct {
 	at time.Time
 	id domain.RunID
 }
 
-// sweepOne continues through a workflow's open runs, longest due first, until there is no room. Runs that wait for
-// long, or that other nodes drive, do not hide others.
+// sweepOne reads a workflow's open runs, longest due first, from where the last sweep stopped, until there is no room. So
+// runs that wait for long, or that other nodes drive, do not hide others.
 func (e *Engine) sweepOne(ctx context.Context, id domain.WorkflowID, due time.Time) error {
 	for range sweepPages {
 		from := e.swept[id]

@@ -11,14 +11,15 @@ import (
 	"payledger/projections/paymentjson"
 )
 
-// Deliveries is the log of webhook deliveries (D18, D20). Unknown ids, and those of other accounts, are EntityNotFound.
+// Deliveries is the log of webhook deliveries (D18, D20). An id that is unknown or belongs to another account is
+// EntityNotFound.
 type Deliveries interface {
-	// List reads a page, newest first, at most limit, from a place on; nil is the newest end.
+	// List returns a page of at most limit deliveries, newest first, after the place from; nil: from the newest on.
 	List(ctx context.Context, account domain.AccountID, f deliveries.Filter, from *deliveries.Place, limit int) (deliveries.Page, error)
 	Delivery(ctx context.Context, account domain.AccountID, id string) (deliveries.Detail, error)
-	// Resend makes an attempt and returns when it has ended; a receiver's failure is not an error.
+	// Resend makes an attempt and returns after it. A receiver's failure is not an error.
 	Resend(ctx context.Context, account domain.AccountID, id string) (deliveries.Detail, error)
-	// StartReplay counts the deliveries, and starts the replay unless it is dry.
+	// StartReplay counts the deliveries. It starts the replay unless dry is set.
 	StartReplay(ctx context.Context, q deliveries.ReplayRequest, dry bool) (deliveries.Replay, error)
 	Replay(ctx context.Context, account domain.AccountID, id string) (deliveries.Replay, error)
 }
@@ -64,7 +65,7 @@ func (h *Handlers) ListDeliveries(c *request.Call) (any, error) {
 	cursors := c.Cursors("deliveries", filter)
 	from, err := cursors.Place(c.Query.Get("cursor"))
 	if err != nil {
-		return nil, err // the validation has refused it
+		return nil, err // not reached: deliveryRules has checked the cursor
 	}
 	var after *deliveries.Place
 	if from != nil {
@@ -114,7 +115,7 @@ func renderAttempts(d deliveries.Detail) deliveryDetail {
 	})}
 }
 
-// deliveryFilter reads the filters of the list, as far as they are valid.
+// deliveryFilter returns the valid filters of the query.
 func deliveryFilter(query url.Values) deliveries.Filter {
 	several := func(name string) []string { return request.Several(query, name) }
 	return deliveries.Filter{
@@ -131,12 +132,12 @@ func deliveryRules(v *validation.Violations, c *request.Call) {
 	c.Cursors("deliveries", filter).Check(v, c)
 }
 
-// Handlers serve the calls.
+// Handlers serves the calls.
 type Handlers struct {
 	Deliveries Deliveries
 }
 
-// Rules are the rules of requests that openapi.yaml cannot express, by operation.
+// Rules returns, by operation, the rules of requests that openapi.yaml cannot express.
 func (h *Handlers) Rules() map[string]request.Rule {
 	return map[string]request.Rule{"createWebhookReplay": request.PeriodRule, "listWebhookDeliveries": deliveryRules}
 }

@@ -1,6 +1,4 @@
 // Package webhooks serves the calls about webhook deliveries and replays (D18, D20): list, read, resend, replay.
 //
-// A handler decodes, executes and responds.
-//
-// What it must not know: how a webhook is sent, how an answer is written.
+// The package must not know: how a webhook is sent, how an answer is written.
 package webhooks

@@ -17,7 +17,7 @@ type replayRequest struct {
 	DryRun     bool              `json:"dryRun"`
 }
 
-// replayStarted is the answer when a replay was started; a dry run has no id.
+// replayStarted is the answer to a request for a replay. A dry run has no id.
 type replayStarted struct {
 	ID    string `json:"id,omitempty"`
 	Count int    `json:"count"`

@@ -14,17 +14,17 @@ import (
 	"payledger/eventstore/codec"
 )
 
-// Schema is the schema version of a Delivery's bytes: raise it when a field's meaning changes, and
-// upgrade older bytes in decodeDelivery; the golden bytes in testdata stay for ever.
+// Schema is the schema version of a Delivery's bytes. Raise it when a field's meaning changes, and convert older records in
+// upgraded. The golden bytes in testdata never change.
 const Schema = 2
 
-// ErrNewerRecord means that a newer build wrote the record: this one would drop fields of it.
+// ErrNewerRecord means that a newer build wrote the record. This build would lose fields if it wrote the record again.
 var ErrNewerRecord = errors.New("notifier: record written by a newer schema")
 
 // Status is the state of a delivery.
 type Status string
 
-// The states of a delivery. The first two are open: more is to come of itself.
+// The states of a delivery. Planned and Failed are open: an automatic attempt follows.
 const (
 	Planned   Status = "PLANNED"   // no automatic attempt was made
 	Failed    Status = "FAILED"    // the last automatic attempt failed, the next is due at NextAt (§6.1)
@@ -36,26 +36,26 @@ const (
 // Open reports whether automatic attempts follow.
 func (s Status) Open() bool { return s == Planned || s == Failed }
 
-// Delivery is one webhook for one endpoint. It holds references to the event and never the body: the payload is rendered
-// for each attempt, and no personal data is in the record. Each attempt writes the record again, whole.
+// Delivery is one webhook for one endpoint. It refers to the event and has no body and no personal data: the body is
+// rendered for each attempt. Each attempt writes the whole record again.
 type Delivery struct {
 	Schema      int               `json:"schema"`
 	Account     domain.AccountID  `json:"accountId"`
 	Endpoint    domain.EndpointID `json:"endpointId"`
 	Kind        webhook.Kind      `json:"eventType"`
 	EventID     string            `json:"eventId"`
-	Shard       int               `json:"shard"` // where the event stands in the log
+	Shard       int               `json:"shard"` // with Seq: the event's address in the log
 	Seq         uint64            `json:"seq"`
-	Aggregate   string            `json:"aggregate"` // whose event it is
+	Aggregate   string            `json:"aggregate"` // of the event
 	AggregateID string            `json:"aggregateId"`
 	Revision    uint64            `json:"revision"`
 	PlannedAt   time.Time         `json:"plannedAt"`
-	Planner     string            `json:"planner"` // the process that planned it: no two write the same bytes
+	Planner     string            `json:"planner"` // the planning process, so that no two processes write the same bytes
 	Status      Status            `json:"status"`
 	Attempts    []Attempt         `json:"attempts,omitempty"` // oldest first
 	NextAt      time.Time         `json:"nextAt,omitempty"`   // when the next attempt is due; only while FAILED
-	Sender      string            `json:"sender,omitempty"`   // of several processes the one that tried it last or took it over
-	TakenAt     time.Time         `json:"takenAt,omitempty"`  // when Sender took it over; only until its attempt
+	Sender      string            `json:"sender,omitempty"`   // with several processes: the process that tried it last or took it over
+	TakenAt     time.Time         `json:"takenAt,omitempty"`  // when Sender took it over; zero after Sender's attempt
 }
 
 // Attempt is one attempt to send, with its outcome.
@@ -63,33 +63,33 @@ type Attempt struct {
 	Number     int       `json:"number"` // from 1
 	StartedAt  time.Time `json:"startedAt"`
 	Duration   int64     `json:"durationMicros"`       // until the status line, or the failure
-	StatusCode int       `json:"statusCode,omitempty"` // 0: no status line came
+	StatusCode int       `json:"statusCode,omitempty"` // 0: no status line arrived
 	Failure    Failure   `json:"failure,omitempty"`    // "" when it succeeded
-	Manual     bool      `json:"manual,omitempty"`     // a person or a replay asked for it
-	Excerpt    string    `json:"excerpt,omitempty"`    // the answer's first bytes as text, at most excerptLimit
-	Keys       []string  `json:"keys,omitempty"`       // names of the secrets it was signed with, primary first (§5.2)
+	Manual     bool      `json:"manual,omitempty"`     // a person or a replay requested it
+	Excerpt    string    `json:"excerpt,omitempty"`    // the answer's first bytes as text, at most sender.ExcerptLimit
+	Keys       []string  `json:"keys,omitempty"`       // names of the secrets that signed it, primary first (§5.2)
 }
 
-// Failure says why an attempt failed; "" is success.
+// Failure is the class of a failed attempt; "" is success.
 type Failure string
 
 // The classes of failed attempts.
 const (
-	FailureStatus     Failure = "STATUS"             // an answer came, but not 2xx (§6.1: 3xx too)
+	FailureStatus     Failure = "STATUS"             // the answer's status was not 2xx (§6.1: 3xx is a failure)
 	FailureTimeout    Failure = "TIMEOUT"            // no status line in time
 	FailureDNS        Failure = "DNS"                // the host's name could not be resolved
-	FailureRefused    Failure = "CONNECTION_REFUSED" // nobody listens
+	FailureRefused    Failure = "CONNECTION_REFUSED" // no program listens at the address
 	FailureUnreached  Failure = "UNREACHABLE"        // no connection for another reason
-	FailureTLS        Failure = "TLS"                // the handshake or the certificate
-	FailureConnection Failure = "CONNECTION_LOST"    // cut before the status line
-	FailureProtocol   Failure = "PROTOCOL"           // what came is not HTTP
-	FailureAddress    Failure = "ADDRESS_REFUSED"    // an address or URL that webhooks do not go to (D18)
+	FailureTLS        Failure = "TLS"                // the handshake failed, or the certificate is not valid
+	FailureConnection Failure = "CONNECTION_LOST"    // the connection ended before the status line
+	FailureProtocol   Failure = "PROTOCOL"           // the answer is not HTTP
+	FailureAddress    Failure = "ADDRESS_REFUSED"    // webhooks may not go to the address or URL (D18)
 )
 
 // idBytes is the number of bytes of the name's hash in an id.
 const idBytes = 16
 
-// ID returns the delivery's id for clients: it is stable, fits into a URL, and discloses nothing.
+// ID returns the delivery's id for clients. The id is stable, fits into a URL, and discloses nothing.
 func (d Delivery) ID() string { return IDOf(d.Name()) }
 
 // IDOf returns the id of the delivery with a name.
@@ -98,7 +98,7 @@ func IDOf(name string) string {
 	return strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:idBytes]))
 }
 
-// Name returns the delivery's name in the stream. It is the same whenever the event is planned.
+// Name returns the delivery's name in the stream. Planning the event again gives the same name.
 func (d Delivery) Name() string {
 	return strings.Join([]string{string(d.Account), string(d.Endpoint), d.EventID, d.Kind.Token()}, ".")
 }
@@ -134,8 +134,8 @@ func (d Delivery) AutomaticAttempts() (n int) {
 	return n
 }
 
-// WithAttempt returns the delivery after one more attempt. A failed automatic attempt is followed by another one after
-// its delay, as long as the schedule has one (D18). A failed manual attempt changes only the list of attempts.
+// WithAttempt returns the delivery after one more attempt. After a failed automatic attempt another one follows, as long as
+// the schedule has a delay (D18). A failed manual attempt changes only the list of attempts.
 func (d Delivery) WithAttempt(a Attempt, retries Schedule) Delivery {
 	a.Number = len(d.Attempts) + 1
 	d.Schema, d.TakenAt = Schema, time.Time{}
@@ -168,7 +168,7 @@ func (a Attempt) End() time.Time {
 	return a.StartedAt.Add(time.Duration(a.Duration) * time.Microsecond)
 }
 
-// Cancel returns the delivery for an endpoint that takes no webhooks any more.
+// Cancel returns the delivery as CANCELLED, for an endpoint that is deleted or disabled.
 func (d Delivery) Cancel() Delivery {
 	d.Schema, d.Status, d.NextAt, d.TakenAt = Schema, Cancelled, time.Time{}, time.Time{}
 	return d
@@ -183,7 +183,7 @@ func (d Delivery) Encode() ([]byte, error) {
 	return b, nil
 }
 
-// Decode reads a record of the stream. A record that this build cannot write back whole is an error.
+// Decode returns the delivery of a stored record. A record of a newer schema is ErrNewerRecord.
 func Decode(stored eventstore.StoredDelivery) (Delivery, error) {
 	var d Delivery
 	err := codec.Unmarshal(stored.Body, &d)
@@ -200,8 +200,8 @@ func Decode(stored eventstore.StoredDelivery) (Delivery, error) {
 	return d.upgraded(), nil
 }
 
-// upgraded returns a record of an older schema as this build would have written it. Builds of schema 1 made one attempt
-// and no retries: their FAILED is EXHAUSTED.
+// upgraded converts a record of an older schema to Schema. Builds of schema 1 made one attempt and no retries: their FAILED
+// is EXHAUSTED.
 func (d Delivery) upgraded() Delivery {
 	if d.Schema == 1 && d.Status == Failed {
 		d.Status = Exhausted

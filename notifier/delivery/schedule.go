@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// jitter is how far a delay may differ from its nominal length, as a share of it (D18).
+// jitter is the largest difference between a delay and its nominal length, as a share of that length (D18).
 const jitter = 0.10
 
-// DefaultRetryDelays are the delays between automatic attempts (§6.1 rule 3, D18): the last attempt comes about 31
+// DefaultRetryDelays are the delays between automatic attempts (§6.1 rule 3, D18): the last attempt is about 31
 // minutes after the first.
 func DefaultRetryDelays() []time.Duration {
 	return []time.Duration{10 * time.Second, time.Minute, 5 * time.Minute, 10 * time.Minute, 15 * time.Minute}

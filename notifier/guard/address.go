@@ -19,8 +19,8 @@ func networks(what string, prefixes ...string) []network {
 	return list
 }
 
-// notPublicNetworks lists what is not public, by the registries of special-purpose addresses (RFC 6890 and IANA's
-// tables), metadata services included; the first match names it.
+// notPublicNetworks lists the networks that are not public, by the registries of special-purpose addresses (RFC 6890 and
+// IANA's tables), and the addresses of metadata services. The first match gives the description.
 var notPublicNetworks = slices.Concat(
 	networks("a metadata service", "169.254.169.254/32", "168.63.129.16/32", "100.100.100.200/32", "192.0.0.192/32", "fd00:ec2::254/128"),
 	networks("an unspecified address", "0.0.0.0/8", "::/128"),
@@ -33,19 +33,19 @@ var notPublicNetworks = slices.Concat(
 		"203.0.113.0/24", "240.0.0.0/4", "2001::/23" /* Teredo is in it: a tunnel to any host */, "2001:db8::/32", "3fff::/20"),
 )
 
-// global is all of IPv6 that is routed; the rest is reserved whatever its name.
+// global is the routed part of IPv6. The rest is reserved.
 var global = netip.MustParsePrefix("2000::/3")
 
 var loopback4, loopback6 = netip.MustParseAddr("127.0.0.1"), netip.IPv6Loopback()
 
-// Addresses that hold an IPv4 address, which is where the packets go in the end.
+// IPv6 networks whose addresses contain an IPv4 address, to which the packets go.
 var (
 	nat64  = netip.MustParsePrefix("64:ff9b::/96")
 	sixTo4 = netip.MustParsePrefix("2002::/16")
 )
 
-// notPublic describes an address that is not public; "" is a public one. An IPv6 address that carries an IPv4 address is
-// public only if the IPv4 address is.
+// notPublic returns a description of an address that is not public, "" for a public one. An IPv6 address that contains an
+// IPv4 address is public only if the IPv4 address is.
 func notPublic(address netip.Addr) string {
 	address = address.WithZone("").Unmap()
 	if !address.IsValid() {

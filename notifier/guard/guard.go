@@ -13,23 +13,24 @@ import (
 	"time"
 )
 
-// ErrRefused means that webhooks do not go to a URL or an address (D18). Its text after the colon says
-// why, in words for the merchant.
+// ErrRefused means that webhooks may not go to a URL or an address (D18). The text after its colon is the reason, for the
+// merchant.
 var ErrRefused = errors.New("notifier: refused")
 
 // resolveTime bounds the look-up of a host's name when an endpoint is created.
 const resolveTime = 3 * time.Second
 
 // Guard decides where webhooks may go (D18). CheckURL, for a new endpoint, and Control, for a connection, apply the same
-// rules: a name may lead elsewhere by then. The zero Guard is the sandbox's: it allows http, but no private networks.
+// rules, because a host name may then have another address. The zero Guard is the sandbox's: it allows http, but no private
+// networks.
 type Guard struct {
 	AllowCIDRs []netip.Prefix // networks that are allowed although they are not public
 	Production bool           // https only
 	Resolver   *net.Resolver  // nil: the machine's
 }
 
-// CheckURL reports whether an endpoint may have the URL: nil, or an error whose text is fit for the description of a
-// violation ("must be an https URL"). All addresses of a host name must be public. A name that cannot be resolved now
+// CheckURL returns nil if an endpoint may have the URL, else an error whose text is the description of a violation ("must be
+// an https URL"). All addresses of a host name must be public. A name that cannot be resolved now
 // passes, because the connection is checked again. All addresses of an internal name must be in AllowCIDRs.
 func (g Guard) CheckURL(ctx context.Context, text string) error {
 	u, err := g.Parse(text)
@@ -104,8 +105,8 @@ func (g Guard) Parse(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// local reports whether a host is a name that always means this machine (RFC 6761). One allowed loopback address is
-// enough for it.
+// local reports whether a host name always means this machine (RFC 6761). CheckURL accepts such a name if one loopback
+// address is allowed.
 func local(host string) bool {
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	return host == "localhost" || strings.HasSuffix(host, ".localhost")
@@ -122,8 +123,8 @@ func validPort(u *url.URL) bool {
 	return err == nil && strings.Trim(u.Port(), "0") != ""
 }
 
-// numeric reports whether some resolvers take a host for an IPv4 address in an odd form ("2130706433", "0x7f.1",
-// "127.1"): its last label is a number.
+// numeric reports whether the last label of a host is a number. Some resolvers read such a host as an IPv4 address
+// ("2130706433", "0x7f.1", "127.1").
 func numeric(host string) bool {
 	if _, err := netip.ParseAddr(host); err == nil {
 		return false
@@ -134,12 +135,12 @@ func numeric(host string) bool {
 		strings.HasPrefix(last, "0x") && strings.Trim(last[2:], "0123456789abcdef") == ""
 }
 
-// allows reports whether AllowCIDRs names an address.
+// allows reports whether AllowCIDRs contains an address.
 func (g Guard) allows(address netip.Addr) bool {
 	return slices.ContainsFunc(g.AllowCIDRs, func(p netip.Prefix) bool { return p.Contains(address.WithZone("").Unmap()) })
 }
 
-// allowsAll reports whether there are addresses, and AllowCIDRs names each of them.
+// allowsAll reports whether addresses is not empty and AllowCIDRs contains each of them.
 func (g Guard) allowsAll(addresses []netip.Addr) bool {
 	return len(addresses) > 0 && !slices.ContainsFunc(addresses, func(a netip.Addr) bool { return !g.allows(a) })
 }
@@ -158,7 +159,7 @@ func (g Guard) checkAddress(address netip.Addr) error {
 
 func refuse(why string) error { return fmt.Errorf("%w: %s", ErrRefused, why) }
 
-// refusal is an ErrRefused whose text is the reason alone.
+// refusal is an ErrRefused whose text is only the reason.
 type refusal struct{ err error }
 
 func (r refusal) Error() string { return strings.TrimPrefix(r.err.Error(), ErrRefused.Error()+": ") }

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// asciiHost returns the name under which a host is looked up, and reports whether it is a valid name. IDNA maps
+// asciiHost returns the name that is looked up for a host, and reports whether the name is valid. IDNA maps
 // full-width letters, digits and dots to the plain ones and removes invisible characters. net/http does the same before
 // it connects, so "１２７。０。０。１" leads to 127.0.0.1.
 func asciiHost(host string) (string, bool) {
@@ -18,7 +18,7 @@ func asciiHost(host string) (string, bool) {
 	return ascii, err == nil && ascii != ""
 }
 
-// internalDomains are domains without a public owner: their names lead into the service's own network (RFC 6761, RFC
+// internalDomains are domains without a public owner: their names belong to the service's own network (RFC 6761, RFC
 // 6762, RFC 8375, and ICANN's reservation of "internal").
 var internalDomains = []string{"localhost", "localdomain", "internal", "local", "home.arpa"}
 
@@ -27,7 +27,8 @@ var metadataNames = []string{
 	"metadata", "instance-data", "metadata.packet.net", "metadata.platformequinix.com", "metadata.tencentyun.com", "rancher-metadata",
 }
 
-// internalName describes an internal name for the merchant; "" is any other name. The host is an asciiHost.
+// internalName returns a description of an internal name, for the merchant, and "" for any other name. The host is an
+// asciiHost.
 func internalName(host string) string {
 	host = strings.TrimSuffix(host, ".")
 	if slices.Contains(metadataNames, host) || strings.HasPrefix(host, "metadata.") && within(host, internalDomains) {

@@ -14,7 +14,7 @@ type Health struct {
 	problems map[string]error
 }
 
-// Set notes a problem and reports whether it is new.
+// Set notes a problem, and reports whether there was none of this name.
 func (h *Health) Set(what string, err error) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -33,7 +33,7 @@ func (h *Health) Clear(what string) {
 	delete(h.problems, what)
 }
 
-// First returns one of the problems, the same one while the problems stay the same; nil is healthy.
+// First returns the problem whose name sorts first; nil: there is no problem.
 func (h *Health) First() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -44,13 +44,12 @@ func (h *Health) First() error {
 }
 
 const (
-	// firstBackoff and lastBackoff bound the waits before our own trouble is tried again; a receiver's
-	// failure is an outcome.
+	// firstBackoff and lastBackoff are the shortest and the longest wait after a problem.
 	firstBackoff = 100 * time.Millisecond
 	lastBackoff  = time.Minute
 )
 
-// Backoff returns the wait after n failures: it doubles.
+// Backoff returns the wait after n failures. It doubles with n, up to a limit.
 func Backoff(n int) time.Duration {
 	if n >= 10 {
 		return lastBackoff
@@ -58,7 +57,7 @@ func Backoff(n int) time.Duration {
 	return min(firstBackoff<<n, lastBackoff)
 }
 
-// Pause waits. It reports false if ctx ends first.
+// Pause waits for d. It reports false if ctx ends first.
 func Pause(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -13,7 +13,7 @@ import (
 type accounts struct {
 	store  *eventstore.Store
 	views  Views
-	ends   []uint64    // per shard: the end of the log at the start
+	ends   []uint64    // per shard: the end of the log when the process started
 	caught atomic.Bool // the views show the log up to ends
 }
 
@@ -31,8 +31,8 @@ func newAccounts(ctx context.Context, s *eventstore.Store, v Views) (*accounts, 
 	return a, nil
 }
 
-// endpoint returns an endpoint for an attempt. If the views have no such endpoint, or a disabled one, endpoint reads the
-// log: views may lag, and a cancelled delivery is not sent later.
+// endpoint returns an endpoint for an automatic attempt. If the endpoint is missing or disabled in the views, endpoint reads
+// the log: views may lag, and CANCELLED is final.
 func (a *accounts) endpoint(ctx context.Context, id domain.AccountID, endpoint domain.EndpointID) (account.State, account.Endpoint, error) {
 	merchant, err := a.fromViews(ctx, id)
 	if err != nil {
@@ -57,8 +57,8 @@ func (a *accounts) endpointNow(ctx context.Context, id domain.AccountID, endpoin
 	return merchant, e, nil
 }
 
-// fromViews returns an account without a request to the server: the state that this process appended last, else the
-// views' state, after the views show the log up to its end at the start.
+// fromViews returns an account without a read of the log: the newest state in this process's memory, else the views' state.
+// It first waits until the views show the log up to ends.
 func (a *accounts) fromViews(ctx context.Context, id domain.AccountID) (account.State, error) {
 	if tip, known := eventstore.Remembered(a.store, eventstore.Accounts, accountKey(id)); known {
 		return tip.State, nil

@@ -32,8 +32,8 @@ type eventCache struct {
 
 	mu         sync.Mutex
 	byPosition map[logPosition]*cachedEvent
-	ring       []logPosition // in the order in which they came; a place is used again
-	next       int           // the oldest, and the next to be used
+	ring       []logPosition // in the order of put; a new event replaces the oldest one
+	next       int           // index in ring of the oldest event
 	bytes      int           // of the events' bodies
 }
 
@@ -48,7 +48,7 @@ func (c *eventCache) put(r *eventstore.Recorded) {
 	c.add(&cachedEvent{recorded: r})
 }
 
-// add replaces the oldest event. The caller holds the lock.
+// add adds an event in place of the oldest one. The caller holds the lock.
 func (c *eventCache) add(fresh *cachedEvent) {
 	at := logPosition{fresh.recorded.Shard, fresh.recorded.Seq}
 	if c.byPosition[at] != nil {
@@ -72,8 +72,8 @@ func (c *eventCache) drop(place int) {
 	c.ring[place] = logPosition{}
 }
 
-// read returns the event at an address of the log. It caches no event: retries and replays need each event once, and
-// would displace the new ones.
+// read returns the event at an address of the log, from the cache if it is there. read adds no event to the cache: retries
+// and replays need each event once, and would displace newer events.
 func (c *eventCache) read(ctx context.Context, shard int, seq uint64) (*eventstore.Recorded, error) {
 	c.mu.Lock()
 	known := c.byPosition[logPosition{shard, seq}]
@@ -84,7 +84,7 @@ func (c *eventCache) read(ctx context.Context, shard int, seq uint64) (*eventsto
 	return c.store.Read(ctx, shard, seq)
 }
 
-// variant has all that a rendering depends on besides the event and the personal data.
+// variant identifies a rendering of an event, besides the personal data in it.
 type variant struct {
 	kind   webhook.Kind
 	first6 bool
@@ -116,7 +116,7 @@ type body struct {
 	json     []byte
 }
 
-// rendered returns the JSON of a variant. It renders if there is none yet, or none with the same personal data.
+// rendered returns the JSON of a variant. It calls render unless it has the JSON with the same personal data.
 func (c *cachedEvent) rendered(what variant, personal domain.Personal, render func() (any, error)) ([]byte, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -45,25 +45,26 @@ type Writer struct {
 	accounts *accounts
 }
 
-// NewWriter returns a writer. It reads the ends of the log, up to which the views must come before they count.
+// NewWriter returns a writer. It reads the present ends of the log: the writer uses the views' accounts only after the views
+// show the log up to these ends.
 func NewWriter(ctx context.Context, s *eventstore.Store, v *secrets.Store, views Views, now func() time.Time) (*Writer, error) {
 	accounts, err := newAccounts(ctx, s, views)
 	return &Writer{store: s, vault: v, views: views, now: now, keys: newKeyring(v), events: newEventCache(s), accounts: accounts}, err
 }
 
-// Compose returns the message of a delivery. It shows the state at the delivery's event, and is sent only after GET shows
-// at least that state (D17). ErrNoEndpoint and ErrDisabled mean that the endpoint takes no webhooks. Any other error is
-// a failure of payledger's own, and may pass.
+// Compose returns the message of a delivery, with the state at the delivery's event. It waits until GET shows at least that
+// state (D17). ErrNoEndpoint and ErrDisabled mean that the endpoint takes no webhooks. Any other error is a problem of
+// payledger's own, which may be temporary.
 func (w *Writer) Compose(ctx context.Context, d delivery.Delivery) (sender.Message, error) {
 	return w.compose(ctx, d, w.accounts.endpoint)
 }
 
-// ComposeNow is Compose for an attempt that a person or a replay requested: the endpoint counts as it is in the log.
+// ComposeNow is Compose for an attempt that a person or a replay requested. It reads the endpoint from the log.
 func (w *Writer) ComposeNow(ctx context.Context, d delivery.Delivery) (sender.Message, error) {
 	return w.compose(ctx, d, w.accounts.endpointNow)
 }
 
-// compose looks for the endpoint after the wait for the views: the endpoint may change during the wait.
+// compose calls find after the wait for the views, because the endpoint may change during the wait.
 func (w *Writer) compose(ctx context.Context, d delivery.Delivery, find findEndpoint) (sender.Message, error) {
 	if err := w.views.WaitFor(ctx, d.Shard, d.Seq); err != nil {
 		return sender.Message{}, err

@@ -33,7 +33,7 @@ type Dispute struct {
 	Processor           processor.Name          `json:"processor"`
 	ProcessorDisputeID  string                  `json:"processorDisputeId"`
 	ReceivedAt          paymentjson.Time        `json:"receivedAt"`
-	ChallengeRequiredBy *paymentjson.Time       `json:"challengeRequiredBy"` // null when the processor gives none (D16)
+	ChallengeRequiredBy *paymentjson.Time       `json:"challengeRequiredBy"` // null if the processor sent none (D16)
 	Reason              string                  `json:"reason,omitempty"`
 	ReasonCode          string                  `json:"reasonCode"`
 	ProcessorReason     string                  `json:"processorReason,omitempty"`
@@ -42,7 +42,7 @@ type Dispute struct {
 	MerchantID          string                  `json:"merchantId,omitempty"`
 }
 
-// disputedMethod is what was paid with, as far as disputes tell it.
+// disputedMethod is the payment method in webhooks about disputes.
 type disputedMethod struct {
 	Type string             `json:"paymentMethodType"`
 	Data disputedMethodData `json:"paymentMethodData"`
@@ -52,7 +52,7 @@ type disputedMethodData struct {
 	Network domain.Network `json:"network"`
 }
 
-// OfDispute tells of a dispute after the event r.
+// OfDispute returns the members of a dispute's webhook. s is the dispute after the event r.
 func OfDispute(kind webhook.Kind, r *eventstore.Recorded, s dispute.State) (any, error) {
 	if kind == webhook.DisputeStatus {
 		return NewDispute(r, s)
@@ -66,7 +66,7 @@ func OfDispute(kind webhook.Kind, r *eventstore.Recorded, s dispute.State) (any,
 	}, nil
 }
 
-// NewDispute is what DISPUTE.STATUS tells after the event r.
+// NewDispute returns the members of DISPUTE.STATUS. s is the dispute after the event r.
 func NewDispute(r *eventstore.Recorded, s dispute.State) (Dispute, error) {
 	if err := opened(r, s); err != nil {
 		return Dispute{}, err
@@ -86,7 +86,7 @@ func NewDispute(r *eventstore.Recorded, s dispute.State) (Dispute, error) {
 	return p, nil
 }
 
-// opened fails for a dispute of which nothing is known that is possible.
+// opened returns an error if no event opened the dispute.
 func opened(r *eventstore.Recorded, s dispute.State) error {
 	if !s.Exists() {
 		return fmt.Errorf("notifier: %s revision %d: the dispute was not opened", r.Key, r.Revision)

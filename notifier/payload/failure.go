@@ -9,10 +9,10 @@ import (
 	"payledger/eventstore"
 )
 
-// Failed is the body of the four *.FAILED of payments after its envelope: minimal, without personal data (§6.3).
+// Failed is the body of the four *.FAILED of payments after the envelope. It has no personal data (§6.3).
 type Failed struct {
 	Payment          FailedPayment    `json:"payment"`
-	RequestAmount    *domain.Amount   `json:"requestAmount,omitempty"` // not of a cancellation
+	RequestAmount    *domain.Amount   `json:"requestAmount,omitempty"` // absent for a cancellation
 	TransactionEvent transactionEvent `json:"transactionEvent"`
 }
 
@@ -29,7 +29,7 @@ type transactionEvent struct {
 	ID string `json:"id"`
 }
 
-// newFailurePayload tells of the attempt that failed with the event r, after which the payment is s.
+// newFailurePayload returns the body for the operation that failed with the event r. s is the payment after r.
 func newFailurePayload(r *eventstore.Recorded, s payment.State) (any, error) {
 	event, err := eventstore.Payments.Event(r)
 	if err != nil {
@@ -50,7 +50,7 @@ func newFailurePayload(r *eventstore.Recorded, s payment.State) (any, error) {
 	return p, nil
 }
 
-// failureOf gives the id of the transaction event that a failure is; "" for any other event.
+// failureOf returns the id of the transaction event for a failure of an operation; "" for any other event.
 func failureOf(e payment.Event) string {
 	switch e := e.(type) {
 	case payment.CaptureRefused:
@@ -70,7 +70,7 @@ func failureOf(e payment.Event) string {
 	}
 }
 
-// operationOf finds the operation that a transaction event belongs to.
+// operationOf returns the operation of a transaction event, and reports whether there is one.
 func operationOf(s payment.State, eventID string) (payment.Operation, bool) {
 	for _, op := range s.Whole().Operations {
 		for _, a := range op.Answers {

@@ -22,8 +22,8 @@ type config struct {
 // Envelope has the first members of every body (§6.2, §6.3, D17).
 type Envelope struct {
 	EventType          webhook.Kind      `json:"eventType"`
-	Date               *paymentjson.Time `json:"date,omitempty"`               // of the event; disputes tell none (§6.4)
-	NotificationConfig *config           `json:"notificationConfig,omitempty"` // with payments only (§6.4, §6.5)
+	Date               *paymentjson.Time `json:"date,omitempty"`               // of the event; not for disputes (§6.4)
+	NotificationConfig *config           `json:"notificationConfig,omitempty"` // only for payments (§6.4, §6.5)
 	Version            string            `json:"version"`
 	SignedAt           string            `json:"signedAt"` // Unix seconds, of the attempt (§5.2)
 	EventID            string            `json:"eventId"`

@@ -19,13 +19,13 @@ type runPayload struct {
 
 // failedRun is the run that failed.
 type failedRun struct {
-	Timestamp paymentjson.Time  `json:"timestamp"` // when it began
+	Timestamp paymentjson.Time  `json:"timestamp"` // when the run began
 	ID        domain.RunID      `json:"id"`
 	Status    workflow.Status   `json:"status"`
 	LastError workflow.RunError `json:"lastError"`
 }
 
-// OfRun tells of the run that failed with the event r.
+// OfRun returns the members of WORKFLOW_RUN.FAILED. s is the run after the event r.
 func OfRun(r *eventstore.Recorded, s workflow.RunState) (any, error) {
 	if s.Error == nil {
 		return nil, fmt.Errorf("notifier: %s revision %d, %s, is no failure of a workflow run", r.Key, r.Revision, r.Type)

@@ -2,11 +2,13 @@
 // answer (§5.2, §6.1, D18).
 //
 // Success is any 2xx status. Redirects are failures and are not followed. The sender keeps the first 512 bytes of an answer,
-// unless they repeat the webhook, personal data of it or a secret, also escaped for JSON, HTML or URLs, or cut off.
+// unless these contain a copy of the webhook, its personal data or a secret. It also finds copies that are cut off, or escaped
+// for JSON, HTML or URLs.
 //
-// HTTP/1.1 only: a connection carries one attempt, so a hanging attempt delays no other. Idle connections close after 3 s,
-// earlier than common servers close theirs: a POST on a connection that its server closes would be lost. The sender reads
-// an answer's body for a second at most, and not at all after 101 Switching Protocols, because no deadline ends that.
+// The sender uses HTTP/1.1 only: a connection has one attempt at a time, so a hanging attempt delays no other. Idle
+// connections close after 3 s, earlier than common servers close theirs: a POST on a connection that the server closes would
+// be lost. The sender reads an answer's body for a second at most, and not at all after 101 Switching Protocols, because no
+// deadline ends that read.
 //
 // The package must not know: deliveries' schedules, the log.
 package sender

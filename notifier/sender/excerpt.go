@@ -14,14 +14,14 @@ import (
 	"payledger/domain"
 )
 
-// ExcerptLimit is how much of an answer is kept, in bytes.
+// ExcerptLimit bounds the excerpt of an answer, in bytes.
 const ExcerptLimit = 512
 
-// withheld stands in place of an answer that repeats what must not be kept.
+// withheld is the excerpt of an answer that must not be kept.
 const withheld = "(withheld: the answer repeats the webhook or holds a secret)"
 
-// excerpt returns the first bytes of an answer as valid UTF-8 without control characters. Records stay for long, so
-// excerpt withholds an answer that repeats the webhook, a secret or personal data of it.
+// excerpt returns the first bytes of an answer as valid UTF-8 without control characters. Records are kept for months, so
+// excerpt withholds an answer that contains a copy of the webhook, its personal data or a secret.
 func excerpt(answer []byte, m Message) string {
 	if len(answer) == 0 {
 		return ""
@@ -44,11 +44,11 @@ func excerpt(answer []byte, m Message) string {
 	return strings.TrimSpace(strings.ToValidUTF8(text, ""))
 }
 
-// secretPrefixes begin API keys and signing secrets, also those of others and those that were rotated away (D2).
+// secretPrefixes are the prefixes of all API keys and signing secrets, also of other accounts' and of old ones (D2).
 var secretPrefixes = []string{"plk_sandbox_", "plk_live_", "plsec_"}
 
-// holdsSecret reports whether a form of the text may contain a card number, or contains a key: a receiver may know more
-// than the webhook contained.
+// holdsSecret reports whether a form of the text may contain a card number or contains a key. The answer may have these
+// from another source than the webhook.
 func holdsSecret(forms []string) bool {
 	for _, text := range forms {
 		if domain.MayHoldCardNumber(text) || slices.ContainsFunc(secretPrefixes, func(p string) bool { return strings.Contains(text, p) }) {
@@ -58,10 +58,10 @@ func holdsSecret(forms []string) bool {
 	return false
 }
 
-// unicodeEscape is a character as JSON may write it.
+// unicodeEscape matches a character that is escaped for JSON.
 var unicodeEscape = regexp.MustCompile(`\\u[0-9a-fA-F]{4}`)
 
-// formsOf returns the text as it is, and with the escapes of JSON, HTML and URLs undone.
+// formsOf returns the text unchanged and with the escapes of JSON, HTML and URLs undone, each folded.
 func formsOf(text string) []string {
 	forms := []string{text, html.UnescapeString(text), unicodeEscape.ReplaceAllStringFunc(text, func(escape string) string {
 		code, _ := strconv.ParseUint(escape[2:], 16, 32) // the pattern has four hexadecimal digits
@@ -90,9 +90,9 @@ func repeats(forms []string, m Message) bool {
 }
 
 const (
-	// privateLength is from which length on a value tells something: "US" and "5" stand in any text.
+	// privateLength is the shortest length of a value that repeats searches for: "US" and "5" occur in any text.
 	privateLength = 4
-	// cutLength is from which length on the beginning of a value does, at the end of a text that was cut.
+	// cutLength is the shortest beginning of a value that repeats searches for at the end of a text that was cut.
 	cutLength = 8
 )
 

@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// DefaultTimeout is how long a receiver may take for one attempt (§6.1, §8).
+	// DefaultTimeout is the time limit of one attempt (§6.1, §8).
 	DefaultTimeout = 10 * time.Second
 	userAgent      = "payledger-webhooks/1"
 	// AnswerTime bounds the reading of an answer's body, and answerLimit its bytes. The status line alone decides the
@@ -58,13 +58,13 @@ func New(c Config) *Sender {
 		c.Dial = (&net.Dialer{Timeout: c.Timeout, Control: c.Guard.Control, Resolver: c.Guard.Resolver}).DialContext
 	}
 	return &Sender{guard: c.Guard, timeout: c.Timeout, now: c.Now, client: &http.Client{
-		// A redirect would lead where no guard has looked, and counts as a failure (§6.1, D18).
+		// A redirect counts as a failure: its target could be an address that the guard refuses (§6.1, D18).
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Transport: &http.Transport{
 			Proxy:                  nil, // never from the environment: a proxy resolves names itself
 			DialContext:            c.Dial,
 			TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
-			DisableCompression:     true, // an answer's size is what was sent
+			DisableCompression:     true, // the excerpt's limit counts the bytes that were sent
 			MaxResponseHeaderBytes: HeaderLimit,
 			MaxIdleConnsPerHost:    idleConnections,
 			IdleConnTimeout:        idleTime,
@@ -74,8 +74,8 @@ func New(c Config) *Sender {
 
 func (s *Sender) Close() { s.client.CloseIdleConnections() }
 
-// Attempt signs the message and sends it once. ctx cuts it short; then it did not end, and the error is
-// ctx's.
+// Attempt signs the message and sends it once. It returns an error if it cannot render the body, or ctx's error if ctx ends
+// first. A receiver's failure is no error.
 func (s *Sender) Attempt(ctx context.Context, m Message) (delivery.Attempt, error) {
 	start := s.now()
 	body, err := m.Body(start)
@@ -105,7 +105,7 @@ func (s *Sender) Attempt(ctx context.Context, m Message) (delivery.Attempt, erro
 	return a, nil
 }
 
-// reply is what came back.
+// reply is a receiver's answer.
 type reply struct {
 	status int
 	at     time.Time // of the status line
@@ -115,7 +115,7 @@ type reply struct {
 // signatureHeaders are the headers of a message's keys, in their order (§5.2).
 var signatureHeaders = []string{signature.HeaderPrimary, signature.HeaderSecondary}
 
-// post sends the body; an error when no status line came.
+// post sends the body. It returns an error if no status line arrived.
 func (s *Sender) post(ctx context.Context, m Message, body []byte) (got reply, err error) {
 	if _, err := s.guard.Parse(m.URL); err != nil {
 		return got, err
@@ -139,9 +139,9 @@ func (s *Sender) post(ctx context.Context, m Message, body []byte) (got reply, e
 		return got, err
 	}
 	got = reply{status: response.StatusCode, at: s.now()}
-	defer func() { _ = response.Body.Close() }() // whatever comes of the body, it changes nothing
+	defer func() { _ = response.Body.Close() }() // the body does not change the outcome
 	if got.status == http.StatusSwitchingProtocols {
-		return got, nil // what follows is no body, and nothing bounds the time that it takes
+		return got, nil // the following bytes are not a body, and no deadline ends the read
 	}
 	limit := time.AfterFunc(AnswerTime, cancel)
 	defer limit.Stop()
@@ -150,7 +150,7 @@ func (s *Sender) post(ctx context.Context, m Message, body []byte) (got reply, e
 	return got, nil
 }
 
-// classify finds the class of a failure without a status line.
+// classify returns the class of a failure without a status line.
 func classify(err error) delivery.Failure {
 	var (
 		dns         *net.DNSError

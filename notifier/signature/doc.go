@@ -3,18 +3,17 @@
 // Rules:
 //   - X-Signature-Primary is the base64 (standard alphabet, padded) of HMAC-SHA256 over the raw body bytes,
 //     keyed with the UTF-8 text of the signing secret, "plsec_…" included (§5.2 rule 1).
-//   - X-Signature-Secondary is there only while a secret is being rotated: made with the previous secret.
+//   - X-Signature-Secondary is present only for 24 hours after a rotation. Its key is the previous secret.
 //     A receiver accepts either header, under any secret that it still holds (§5.2 rules 2 and 3).
 //   - The body's signedAt (Unix seconds as a string) must lie within three minutes of the receiver's clock
-//     (§5.2 rule 4). The dashboard's test message {"message": "…"} carries none and is checked by its
-//     header alone (D17).
+//     (§5.2 rule 4). The dashboard's test message {"message": "…"} has no signedAt; only its signature is
+//     checked (D17).
 //
-// Verify the bytes as they came: decoding and encoding the body again gives other bytes. A webhook may come
-// twice (§6.1): de-duplicate by eventId and eventType (D17).
+// Verify the received bytes: decoding and encoding the body again gives other bytes. A webhook may arrive twice
+// (§6.1): detect duplicates by eventId and eventType (D17).
 //
-// testdata/vectors.json holds test vectors for receivers in any language: each names secrets, headers, body,
-// the receiver's clock, and what the check must say. README.md has the check for Node and Python; a test runs
-// both on the vectors.
+// testdata/vectors.json has test vectors for receivers in any language: secrets, headers, body, the receiver's clock,
+// and the expected result. README.md has the check for Node and Python; a test runs both on the vectors.
 //
 // The package is for receivers: it imports the standard library only and knows nothing of payledger.
 package signature

@@ -14,35 +14,35 @@ import (
 	"time"
 )
 
-// The headers of a webhook that carry signatures (§5.2).
+// The signature headers of a webhook (§5.2).
 const (
 	HeaderPrimary   = "X-Signature-Primary"
-	HeaderSecondary = "X-Signature-Secondary" // only while a secret is being rotated
+	HeaderSecondary = "X-Signature-Secondary" // only for 24 hours after a rotation
 )
 
-// DefaultTolerance is how far signedAt may lie from the receiver's clock (§5.2 rule 4, §8).
+// DefaultTolerance is the largest allowed difference between signedAt and the receiver's clock (§5.2 rule 4, §8).
 const DefaultTolerance = 3 * time.Minute
 
-// signedAtDigits is how long signedAt is at most: 12 digits reach the year 33658.
+// signedAtDigits bounds the length of signedAt: 12 digits reach the year 33658.
 const signedAtDigits = 12
 
 // The errors of Verify, in the order of its checks; test with errors.Is.
 var (
 	// ErrNoSecret means that the receiver gave no secret, or an empty one: nothing was checked.
 	ErrNoSecret = errors.New("signature: no signing secret given")
-	// ErrNoSignature means that neither header is there.
+	// ErrNoSignature means that both headers are missing.
 	ErrNoSignature = errors.New("signature: the webhook carries no signature")
-	// ErrMismatch means that no header fits the body under any of the secrets.
+	// ErrMismatch means that no header is a signature of the body with one of the secrets.
 	ErrMismatch = errors.New("signature: the signature does not fit the body")
 	// ErrSignedAt means that the signed body has no signedAt of Unix seconds as a string.
 	ErrSignedAt = errors.New("signature: the body has no valid signedAt")
-	// ErrExpired means that signedAt lies further back than the tolerance: an old webhook sent again.
+	// ErrExpired means that signedAt is before the tolerance: the webhook may be an old one that was sent again.
 	ErrExpired = errors.New("signature: signedAt is too old")
-	// ErrFuture means that signedAt lies further ahead than the tolerance: the clocks differ.
+	// ErrFuture means that signedAt is after the tolerance: the clocks differ.
 	ErrFuture = errors.New("signature: signedAt lies in the future")
 )
 
-// Sign gives the value of a signature header for the raw body under the secret's text (§5.2 rule 1).
+// Sign returns the value of a signature header for the raw body, signed with the secret's text (§5.2 rule 1).
 func Sign(secret string, body []byte) string {
 	return base64.StdEncoding.EncodeToString(digest(secret, body))
 }
@@ -53,15 +53,14 @@ func digest(secret string, body []byte) []byte {
 	return h.Sum(nil)
 }
 
-// Verify checks a webhook as it came: its headers, its raw body, the receiver's clock and the secrets that
-// the receiver holds (two during a rotation). nil means that the body is genuine and fresh; any other
-// answer is one of this package's errors and the body must not be acted upon. Signatures are compared in
-// constant time.
+// Verify checks the headers and the raw body of a webhook with the receiver's clock and secrets (two during a
+// rotation). It returns nil if the body is genuine and fresh, else one of this package's errors: then do not use
+// the body. Verify compares signatures in constant time.
 func Verify(header http.Header, body []byte, now time.Time, secrets ...string) error {
 	return VerifyWithin(DefaultTolerance, header, body, now, secrets...)
 }
 
-// VerifyWithin is Verify with another tolerance for signedAt; the bounds themselves are within it.
+// VerifyWithin is Verify with another tolerance for signedAt. A difference that equals the tolerance is accepted.
 func VerifyWithin(tolerance time.Duration, header http.Header, body []byte, now time.Time, secrets ...string) error {
 	if err := checkSignature(header, body, secrets); err != nil {
 		return err
@@ -69,8 +68,8 @@ func VerifyWithin(tolerance time.Duration, header http.Header, body []byte, now 
 	return checkFresh(body, now, tolerance)
 }
 
-// checkSignature compares every header with every secret, all of them whatever it finds: the time taken
-// tells neither which one fitted nor how much of it.
+// checkSignature compares every header with every secret, even after a match, so that its duration does not depend
+// on the secrets.
 func checkSignature(header http.Header, body []byte, secrets []string) error {
 	given := append(header.Values(HeaderPrimary), header.Values(HeaderSecondary)...)
 	switch {
@@ -82,7 +81,7 @@ func checkSignature(header http.Header, body []byte, secrets []string) error {
 	fits := false
 	for _, secret := range secrets {
 		if secret == "" {
-			return ErrNoSecret // anybody can sign with an empty key
+			return ErrNoSecret // any sender can sign with an empty key
 		}
 		expected := digest(secret, body)
 		for _, text := range given {
@@ -98,7 +97,7 @@ func checkSignature(header http.Header, body []byte, secrets []string) error {
 	return nil
 }
 
-// checkFresh looks at signedAt of a body whose signature fitted.
+// checkFresh checks signedAt of a body whose signature is valid.
 func checkFresh(body []byte, now time.Time, tolerance time.Duration) error {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(body, &fields); err != nil {
@@ -129,7 +128,7 @@ func checkFresh(body []byte, now time.Time, tolerance time.Duration) error {
 	return nil
 }
 
-// testMessage tells the dashboard's test, {"message": "…"} and nothing else (D17).
+// testMessage reports whether the fields are exactly those of the dashboard's test message, {"message": "…"} (D17).
 func testMessage(fields map[string]json.RawMessage) bool {
 	var text string
 	raw, there := fields["message"]

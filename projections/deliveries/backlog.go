@@ -6,14 +6,15 @@ import (
 	"time"
 )
 
-// Backlog is what operators look at: the deliveries that wait for an attempt, of all accounts.
+// Backlog counts the open deliveries of one status, of all accounts, for operators.
 type Backlog struct {
-	Status string // PLANNED: for the first one, FAILED: for another
+	Status string // PLANNED: before the first automatic attempt; FAILED: before a retry
 	Count  int
-	Oldest time.Time // when the one of them was planned that has waited longest
+	Oldest time.Time // earliest time of planning
 }
 
-// Backlog counts the open deliveries by status. It shows what is applied and does not wait; its cost is their number.
+// Backlog counts the open deliveries by status. It counts the applied records and does not wait. Its cost grows with the
+// number of open deliveries.
 func (x *Index) Backlog(ctx context.Context) ([]Backlog, error) {
 	rows, err := x.file.Readers().QueryContext(ctx, selectOpen)
 	if err != nil {

@@ -6,9 +6,10 @@
 //
 // # Rules
 //
-//   - The file is disposable: it holds nothing that the stream does not, except rows of dropped deliveries. A damaged file, a
-//     file of another version and a file of another stream are replaced by a new one, without those rows.
-//   - One transaction writes rows and the place in the stream. A record at or below the place changes nothing.
+//   - The file is disposable: the stream has the same data, except for rows of dropped deliveries. A new file replaces a
+//     damaged file, a file of another version and a file of another stream, without those rows.
+//   - One transaction writes the rows and the mark, which is the last applied record. An applied record, read again, changes
+//     nothing.
 //   - A delivery's time of planning and its id never change, so pages stay stable while deliveries are added.
 //   - No row holds a body, a URL or a secret. Attempts are read from the stream.
 //

@@ -15,26 +15,26 @@ import (
 	"payledger/projections/sqlitefile"
 )
 
-// fileName is the index's file in the folder of the views.
 const fileName = "deliveries.sqlite"
 
-// Mark is the last record of the stream that was applied.
+// Mark identifies the last record of the stream that the index has applied.
 type Mark struct {
-	Seq  uint64 // 0: none was
+	Seq  uint64 // 0: no record was applied
 	Name string
-	Hash [sha256.Size]byte // of its bytes
+	Hash [sha256.Size]byte // of the record's bytes
 }
 
-// Index is the index of deliveries. Apply and Reset are for one goroutine, all else for any.
+// Index is the index of deliveries. Only one goroutine may call Apply and Reset. All other methods are safe for concurrent
+// use.
 type Index struct {
 	file       *sqlitefile.File
-	statements []*sql.Stmt // all that are prepared
+	statements []*sql.Stmt // all prepared statements
 	begin, commit, rollback, row, mark,
 	clearRows, clearMark *sql.Stmt
 	progress *progress
 }
 
-// Open opens the index in a folder, or creates it. It replaces an unusable file by an empty one, whose mark is zero.
+// Open opens or creates the index in a folder. It replaces an unusable file by an empty one with the zero Mark.
 func Open(ctx context.Context, dir string, log zerolog.Logger) (*Index, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("deliveries: %w", err)
@@ -52,7 +52,7 @@ func Open(ctx context.Context, dir string, log zerolog.Logger) (*Index, error) {
 	return x, nil
 }
 
-// SizeCache changes the page cache of the index's writer to so many bytes. It is called before the index is used.
+// SizeCache sets the size of the writer's page cache in bytes. Call it before other methods.
 func (x *Index) SizeCache(ctx context.Context, bytes int64) error {
 	return x.file.SizeCache(ctx, bytes)
 }
@@ -90,8 +90,7 @@ func (x *Index) load(ctx context.Context) error {
 	return nil
 }
 
-// Apply writes rows, in the order of their records, and the mark of the last record, in one transaction: a crash at
-// any moment leaves all of it or nothing.
+// Apply writes rows and the mark of the last record in one transaction. The rows are in the order of their records.
 func (x *Index) Apply(ctx context.Context, rows []Row, to Mark) error {
 	newest := make(map[string]int, len(rows))
 	for i := range rows {
@@ -116,7 +115,7 @@ func (x *Index) Apply(ctx context.Context, rows []Row, to Mark) error {
 	return nil
 }
 
-// Reset forgets everything: the stream is another one than it was.
+// Reset deletes all rows and the mark, for another stream.
 func (x *Index) Reset(ctx context.Context) error {
 	err := x.transact(ctx, func(ctx context.Context) error {
 		if _, err := x.clearRows.ExecContext(ctx); err != nil {
@@ -132,7 +131,7 @@ func (x *Index) Reset(ctx context.Context) error {
 	return nil
 }
 
-// transact does all of it or nothing; what was begun is not cut by ctx.
+// transact runs do in one transaction. Once the transaction has begun, the end of ctx does not interrupt it.
 func (x *Index) transact(ctx context.Context, do func(context.Context) error) error {
 	return sqlitefile.WhenRoom(ctx, func() error { return x.transactOnce(ctx, do) })
 }
@@ -163,7 +162,7 @@ func (x *Index) write(ctx context.Context, r *Row) error {
 	return err
 }
 
-// Find gives a delivery of the account by its id, as far as the index has come.
+// Find returns the account's delivery with an id, and reports whether the index has it. Find does not wait for newer records.
 func (x *Index) Find(ctx context.Context, account domain.AccountID, id string) (Row, bool, error) {
 	r, err := scan(x.file.Readers().QueryRowContext(ctx, selectRow, id, string(account)))
 	if errors.Is(err, sql.ErrNoRows) {
@@ -175,7 +174,7 @@ func (x *Index) Find(ctx context.Context, account domain.AccountID, id string) (
 	return r, true, nil
 }
 
-// Close closes the file. Nothing may be applied any more.
+// Close closes the file. Do not call Apply or Reset afterwards.
 func (x *Index) Close() error {
 	var errs []error
 	for _, s := range x.statements {

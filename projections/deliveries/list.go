@@ -10,8 +10,8 @@ import (
 	"payledger/domain"
 )
 
-// List reads one page of an account's deliveries, at most limit of them, newest first, from a place on; nil is the
-// newest end. It shows what is applied and does not wait.
+// List returns a page of at most limit deliveries of an account, newest first, after the place from. If from is nil, the
+// page begins with the newest delivery. List shows the applied records and does not wait.
 func (x *Index) List(ctx context.Context, account domain.AccountID, f Filter, from *Place, limit int) (Page, error) {
 	query, args := listQuery(account, f, from, limit+1)
 	rows, err := x.file.Readers().QueryContext(ctx, query, args...)
@@ -38,11 +38,11 @@ func (x *Index) List(ctx context.Context, account domain.AccountID, f Filter, fr
 	return page, nil
 }
 
-// succeeded is the status of most deliveries.
+// succeeded is delivery.Succeeded of package notifier, the status of most deliveries.
 const succeeded = "SUCCEEDED"
 
-// listQuery writes the query of a page. Each value of the index's column has a SELECT of its own, which the index
-// gives in order, and which are merged.
+// listQuery returns the query of a page. It has one SELECT for each value of the index's column, each in the order of the
+// index, and merges them.
 func listQuery(account domain.AccountID, f Filter, from *Place, n int) (string, []any) {
 	index, column, values := walk(f)
 	where, conditions := conditions(f, from)
@@ -64,7 +64,7 @@ func listQuery(account domain.AccountID, f Filter, from *Place, n int) (string, 
 		" ORDER BY page.planned_at DESC, page.id DESC", append(args, n)
 }
 
-// walk chooses the index that the list goes along, and the values of its column.
+// walk returns the index that the query uses, and the column and values that select its rows.
 func walk(f Filter) (index, column string, values []string) {
 	statuses := slices.Compact(slices.Sorted(slices.Values(f.Statuses)))
 	switch {
@@ -78,7 +78,7 @@ func walk(f Filter) (index, column string, values []string) {
 	return "deliveries_planned", "", []string{""}
 }
 
-// conditions are all filters; that one of them is the walk's own does no harm.
+// conditions returns the SQL of all filters. It may repeat the filter of walk.
 func conditions(f Filter, from *Place) (where string, args []any) {
 	and := func(sql string, values ...any) {
 		where += " AND " + sql
@@ -107,7 +107,7 @@ func conditions(f Filter, from *Place) (where string, args []any) {
 	if f.To != nil {
 		and("planned_at <= ?", f.To.UnixMicro())
 	}
-	if from != nil { // its first part is what an index can use
+	if from != nil { // an index can use the first comparison
 		at := micros(from.At)
 		and("planned_at <= ? AND (planned_at < ? OR id < ?)", at, at, from.ID)
 	}
@@ -123,7 +123,7 @@ func scan(from interface{ Scan(...any) error }) (r Row, err error) {
 	return r, err
 }
 
-// micros and date are how times are kept: microseconds since 1970, the zero time as 0.
+// micros and date convert times of the file: microseconds since 1970, 0 for the zero time.
 func micros(t time.Time) int64 {
 	if t.IsZero() {
 		return 0

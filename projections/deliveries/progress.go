@@ -10,11 +10,11 @@ import (
 // ErrStopped means that the index does not follow the stream any more.
 var ErrStopped = errors.New("deliveries: the index has stopped")
 
-// progress is how far the index has come, for those who wait for it.
+// progress is the index's mark, for callers that wait for a record.
 type progress struct {
 	mu      sync.Mutex
 	at      Mark
-	changed chan struct{} // closed and replaced with every change
+	changed chan struct{} // closed and replaced at every change
 	stopped error
 }
 
@@ -26,14 +26,14 @@ func (p *progress) set(at Mark) {
 	p.changed = make(chan struct{})
 }
 
-// Mark is how far the index has come.
+// Mark returns the last record that the index has applied.
 func (x *Index) Mark() Mark {
 	x.progress.mu.Lock()
 	defer x.progress.mu.Unlock()
 	return x.progress.at
 }
 
-// WaitFor returns when the index shows the record at seq. It ends with ctx, or with ErrStopped.
+// WaitFor waits until the index shows the record at seq. It returns an error if ctx ends, or ErrStopped after Stop.
 func (x *Index) WaitFor(ctx context.Context, seq uint64) error {
 	for p := x.progress; ; {
 		p.mu.Lock()
@@ -53,7 +53,7 @@ func (x *Index) WaitFor(ctx context.Context, seq uint64) error {
 	}
 }
 
-// Stop says that nothing more is applied, and why; nil is an orderly end.
+// Stop ends all waits with ErrStopped: nothing more is applied. why is the cause; nil is an orderly end.
 func (x *Index) Stop(why error) {
 	p := x.progress
 	p.mu.Lock()

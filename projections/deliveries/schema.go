@@ -1,10 +1,10 @@
 package deliveries
 
-// identity is that of the file: raise the number with every change of the tables or of what rows are made of.
+// identity is the file's identity. Raise the number with every change of the tables or of the rows' content.
 const identity = "payledger deliveries 2"
 
 // tables is the whole schema. Times are microseconds since 1970 UTC, 0 for none. rowids are in the order of the
-// first records. mark has one row: the last record applied, by its place, its name and a hash of its bytes.
+// first records. mark has one row: the Mark.
 const tables = `
 CREATE TABLE mark (
 	only INTEGER PRIMARY KEY CHECK (only = 1),
@@ -37,7 +37,7 @@ CREATE INDEX deliveries_open ON deliveries (status, planned_at) WHERE status IN 
 CREATE INDEX deliveries_about ON deliveries (account, aggregate_id, planned_at, id);
 `
 
-// columns are those of a Row, in its order.
+// columns are the columns of a Row, in the order of its fields.
 const columns = `id, name, seq, account, endpoint, event_type, event_id, aggregate, aggregate_id, status, planned_at,
 	updated_at, next_at, attempts, status_code, failure`
 

@@ -8,35 +8,35 @@ import (
 
 // Row is one delivery as the list shows it.
 type Row struct {
-	ID          string // for the outside
-	Name        string // in the stream
-	Seq         uint64 // place of its newest record
+	ID          string // for clients
+	Name        string // in the stream of deliveries
+	Seq         uint64 // place of its newest record in the stream
 	Account     domain.AccountID
 	Endpoint    domain.EndpointID
 	EventType   string // of the webhook (§6.2)
 	EventID     string
-	Aggregate   string // whose event it is: "payment", …
+	Aggregate   string // of the event: "payment", …
 	AggregateID string
 	Status      string
 	PlannedAt   time.Time
 	UpdatedAt   time.Time // when the last attempt ended, or PlannedAt
-	NextAt      time.Time // when the next attempt is due; zero: none is
+	NextAt      time.Time // when the next attempt is due; zero: no attempt is due
 	Attempts    int
 	StatusCode  int    // of the last attempt; 0: no answer
-	Failure     string // of the last attempt; "": it succeeded, or there was none
-	Dropped     bool   // its record, with the attempts, is not kept any more; no column: the stream says so
+	Failure     string // of the last attempt; "": it succeeded, or there was no attempt
+	Dropped     bool   // the stream dropped its record, with the attempts; not a column
 }
 
-// Attempt is one try to send.
+// Attempt is one attempt to send a webhook.
 type Attempt struct {
 	Number     int
 	StartedAt  time.Time
 	Duration   time.Duration
-	StatusCode int    // 0: no answer
-	Failure    string // "": it succeeded
-	Manual     bool   // a person or a replay asked for it
-	Excerpt    string // the answer's first bytes
-	Keys       []string
+	StatusCode int      // 0: no answer
+	Failure    string   // "": it succeeded
+	Manual     bool     // a person or a replay requested it
+	Excerpt    string   // the answer's first bytes
+	Keys       []string // names of the secrets that signed it
 }
 
 // Detail is a delivery with its attempts, oldest first.
@@ -45,54 +45,54 @@ type Detail struct {
 	Tried []Attempt
 }
 
-// Filter selects deliveries of an account. Of a field with several values one must match; an empty field matches all.
+// Filter selects deliveries of an account. A delivery must match one of a field's values. An empty field matches all.
 type Filter struct {
 	Statuses   []string          `json:"outcome"`
 	EventTypes []string          `json:"eventType"`
 	Endpoint   domain.EndpointID `json:"endpointId"`
 	Payment    domain.PaymentID  `json:"paymentId"`
 	From       *time.Time        `json:"from"` // of planning, inclusive
-	To         *time.Time        `json:"to"`
+	To         *time.Time        `json:"to"`   // of planning, inclusive
 }
 
-// Place is a place between deliveries: right after the one that was planned then.
+// Place is a place in a list: right after the delivery with this time of planning and id.
 type Place struct {
 	At time.Time
 	ID string
 }
 
-// Page is one page of a list, newest first; Next is nil where there is nothing more.
+// Page is one page of a list, newest first. Next is nil on the last page.
 type Page struct {
 	Data []Row
 	Next *Place
 }
 
-// ReplayRequest asks for the webhooks of events of a time again, or for the first time (D18, D20).
+// ReplayRequest requests the webhooks of a time range: sent ones again, missing ones for the first time (D18, D20).
 type ReplayRequest struct {
 	Account    domain.AccountID
 	Endpoint   domain.EndpointID
 	From, To   time.Time // of the events, inclusive
-	EventTypes []string  // of the webhooks; empty: those that the endpoint takes now
-	OnlyFailed bool      // only deliveries that are FAILED, EXHAUSTED or CANCELLED at the request
+	EventTypes []string  // of the webhooks; empty: the types that the endpoint takes now
+	OnlyFailed bool      // only deliveries that are FAILED, EXHAUSTED or CANCELLED at the time of the request
 }
 
-// Replay is a replay as it stands.
+// Replay is a replay with its progress.
 type Replay struct {
 	ReplayRequest
 	ID        string
 	CreatedAt time.Time
 	State     ReplayState
-	Count     int    // of webhooks to be sent, as counted at the request
-	Done      int    // of them: sent, or found to need no sending any more
-	Failure   string // why it ended early
+	Count     int    // number of webhooks to send, counted at the request
+	Done      int    // number of these that were sent or need no sending any more
+	Failure   string // why the replay ended early
 }
 
-// ReplayState is where a replay stands.
+// ReplayState is the state of a replay.
 type ReplayState string
 
 // The states of a replay.
 const (
 	ReplayRunning ReplayState = "RUNNING"
 	ReplayDone    ReplayState = "DONE"
-	ReplayFailed  ReplayState = "FAILED" // its endpoint takes no webhooks any more
+	ReplayFailed  ReplayState = "FAILED" // it ended early; Failure has the reason
 )

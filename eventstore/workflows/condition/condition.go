@@ -13,21 +13,21 @@ import (
 )
 
 const (
-	// maxCost limits an evaluation, in CEL's units: about one per value read or compared. Conditions cost tens, and
-	// some more for each transaction that they read.
+	// maxCost limits the cost of an evaluation, in CEL's units: about one per value read or compared. A usual condition costs
+	// tens of units, and more for each transaction that it reads.
 	maxCost = 1_000
 	// maxNodes and maxDepth limit an expression, so that it compiles quickly.
 	maxNodes = 2_000
 	maxDepth = 50
-	// maxRegex limits the programs that regular expressions compile to.
+	// maxRegex limits the size of a compiled regular expression.
 	maxRegex = 500
 )
 
-// Config names the values that conditions read.
+// Config describes the values that conditions read.
 type Config struct {
-	// Variables are the Go types of the values whose JSON conditions read, by the variables' names.
+	// Variables maps the variables' names to Go types. Conditions read the JSON of these types.
 	Variables map[string]reflect.Type
-	// Personal are the paths of personal data: "payment.customer".
+	// Personal lists the paths of personal data, such as "payment.customer".
 	Personal []string
 }
 
@@ -72,7 +72,7 @@ func (f Fault) String() string {
 	return fmt.Sprintf("line %d, column %d: %s", f.Line, f.Column, f.Message)
 }
 
-// maxFaults is how many faults of one condition are reported.
+// maxFaults bounds the faults of one condition that Compile returns.
 const maxFaults = 10
 
 // Condition is a compiled condition. It is safe for concurrent use.
@@ -104,8 +104,8 @@ func (c *Compiler) Compile(text string) (*Condition, []Fault) {
 	return &Condition{program: program, compiler: c, guard: guard{most: evaluateMost}}, nil
 }
 
-// Values are the variables of one evaluation: structs, or pointers to structs, of the types of the Config. A function
-// without arguments that returns one is called when the variable is read.
+// Values holds the variables of one evaluation: structs, or pointers to structs, of the types in the Config. A value may be a
+// func() any that returns the struct: it is called when the condition reads the variable.
 type Values map[string]any
 
 // bound resolves variables for CEL.
@@ -127,7 +127,7 @@ func (b bound) ResolveName(name string) (any, bool) {
 	return b.schema.val(reflect.ValueOf(v), name, b.log), true
 }
 
-// Parent is none.
+// Parent returns nil: there is no outer scope.
 func (b bound) Parent() cel.Activation { return nil }
 
 // Holds evaluates the condition. err is an evaluation error; personal reports whether the condition read personal data.
@@ -149,7 +149,7 @@ func (c *Condition) Evaluate(v Values) (verdict workflow.Evaluation, cost uint64
 	return verdict, o.cost
 }
 
-// guarded evaluates under the guard. The values read by an abandoned evaluation are unknown.
+// guarded evaluates with the guard's time limit. For an abandoned evaluation it returns an empty log.
 func (c *Condition) guarded(v Values, quiet bool) (outcome, *log) {
 	l := &log{personal: c.compiler.personal, quiet: quiet}
 	o := c.guard.run(func() outcome { return c.evaluate(v, l) })

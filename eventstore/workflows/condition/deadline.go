@@ -7,20 +7,20 @@ import (
 )
 
 const (
-	// evaluateMost is the time limit of an evaluation: thousands of times what its cost allows. It covers work that CEL
-	// does not charge.
+	// evaluateMost is the time limit of an evaluation: thousands of times the duration of an evaluation that costs maxCost.
+	// It bounds work that CEL does not charge.
 	evaluateMost = 2 * time.Second
-	// blockedFor is how long a condition that exceeded evaluateMost is not evaluated.
+	// blockedFor is the time for which a condition that exceeded evaluateMost is not evaluated.
 	blockedFor = time.Minute
 )
 
-// errTooLong counts as too costly: the expression did not end in time.
+// errTooLong means that an evaluation exceeded its time limit. It counts as too costly.
 var errTooLong = errors.New("cost limit exceeded: it takes too long")
 
-// guard limits how long an evaluation holds up its caller.
+// guard limits the time for which an evaluation holds up its caller.
 type guard struct {
 	most    time.Duration
-	blocked atomic.Int64 // until then, in Unix nanoseconds
+	blocked atomic.Int64 // end of the time without evaluations, in Unix nanoseconds
 }
 
 // outcome is the result of an evaluation.
@@ -30,8 +30,8 @@ type outcome struct {
 	err   error
 }
 
-// run evaluates beside the caller, which waits no longer than the guard's time. An evaluation that continues after that
-// is abandoned; its results must not be read.
+// run evaluates in a goroutine and waits for it, no longer than the guard's time. An evaluation that continues after that is
+// abandoned; its results must not be read.
 func (g *guard) run(evaluate func() outcome) outcome {
 	if time.Now().UnixNano() < g.blocked.Load() {
 		return outcome{cost: maxCost, err: errTooLong}

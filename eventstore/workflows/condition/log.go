@@ -9,22 +9,22 @@ import (
 )
 
 const (
-	// maxSeen is how many values an evaluation reports.
+	// maxSeen bounds the values that an evaluation reports.
 	maxSeen = 32
-	// maxShown is how many bytes of a value or an error are reported.
+	// maxShown bounds the bytes of a reported value or error.
 	maxShown = 120
 	hidden   = "(personal)"
 )
 
 // log holds the values that an evaluation read.
 type log struct {
-	personal []string // paths of personal data, and of what holds it
+	personal []string // paths of personal data
 	seen     []workflow.Seen
 	touched  bool // personal data was read
-	quiet    bool // records touched alone
+	quiet    bool // sets only touched
 }
 
-// add notes a value once.
+// add notes a value, once for each path.
 func (l *log) add(path string, value func() string) {
 	personal := l.holds(path)
 	l.touched = l.touched || personal
@@ -38,7 +38,7 @@ func (l *log) add(path string, value func() string) {
 	l.seen = append(l.seen, workflow.Seen{Path: cut(path), Value: shown})
 }
 
-// holds reports whether a path leads to personal data.
+// holds reports whether a path is one of personal data, or below one.
 func (l *log) holds(path string) bool {
 	return slices.ContainsFunc(l.personal, func(p string) bool {
 		return strings.HasPrefix(path, p) && (len(path) == len(p) || path[len(p)] == '.' || path[len(p)] == '[')

@@ -11,15 +11,14 @@ import (
 	"cel.dev/cel-go/parser"
 )
 
-// restricted refuses expressions that build values that grow with each step, or that make one step long: CEL charges a
-// call after it returned. So nothing that an expression builds is iterated or compared as a whole.
+// restricted refuses expressions that build growing values, or that have a call without a bound on its duration: CEL charges
+// a call only after it returns. So an expression cannot iterate over a value that it builds, or compare it as a whole.
 type restricted struct{}
 
-// Name names the validator.
+// Name returns the validator's name.
 func (restricted) Name() string { return "payledger.restricted" }
 
-// functions are the functions that conditions may call, beside the operators below. None builds a list, a map or
-// another type.
+// functions are the functions and operators that conditions may call. None builds a list, a map or another type.
 var functions = []string{
 	"size", "contains", "startsWith", "endsWith", "matches", "timestamp", "duration", "int", "uint", "double", "string", "bool",
 	"getFullYear", "getMonth", "getDayOfYear", "getDayOfMonth", "getDate", "getDayOfWeek", "getHours", "getMinutes", "getSeconds", "getMilliseconds",
@@ -28,12 +27,12 @@ var functions = []string{
 	operators.Add, operators.Subtract, operators.Multiply, operators.Divide, operators.Modulo, operators.Negate, operators.Index,
 }
 
-// macros are CEL's macros with a boolean result. The others build lists, and report so.
+// macros are CEL's macros with a boolean result, and an unavailable macro for each macro that builds a list.
 var macros = []cel.Macro{
 	cel.HasMacro, cel.AllMacro, cel.ExistsMacro, cel.ExistsOneMacro, parser.ExistsOneMacroNew, unavailable("map", 2), unavailable("map", 3), unavailable("filter", 2),
 }
 
-// unavailable is a macro that cannot be used.
+// unavailable returns a macro that reports that conditions cannot use it.
 func unavailable(name string, arguments int) cel.Macro {
 	return cel.ReceiverMacro(name, arguments, func(f cel.MacroExprFactory, target ast.Expr, _ []ast.Expr) (ast.Expr, *cel.Error) {
 		return nil, f.NewError(target.ID(), name+" cannot be used in conditions; all, exists and exists_one can")
@@ -59,7 +58,7 @@ func (restricted) Validate(_ *cel.Env, _ cel.ValidatorConfig, a *ast.AST, found 
 	}))
 }
 
-// refusedCall returns why a call is not allowed; "": it is.
+// refusedCall returns the reason why a call is not allowed, "" for an allowed call.
 func refusedCall(a *ast.AST, c ast.CallExpr) string {
 	args := c.Args()
 	switch name := c.FunctionName(); {
@@ -81,7 +80,7 @@ func refusedCall(a *ast.AST, c ast.CallExpr) string {
 	return ""
 }
 
-// refusedRegex returns why a regular expression is not allowed. CEL reports a malformed one.
+// refusedRegex returns the reason why a regular expression is not allowed. CEL reports malformed expressions.
 func refusedRegex(e ast.Expr) string {
 	pattern, is := e.AsLiteral().(types.String)
 	if !is {
@@ -101,7 +100,7 @@ func refusedRegex(e ast.Expr) string {
 func isRead(e ast.Expr) bool {
 	switch e.Kind() {
 	case ast.IdentKind:
-		return true // what a comprehension binds is an element of such a value
+		return true // the variable of a comprehension is an element of such a value
 	case ast.SelectKind:
 		return isRead(e.AsSelect().Operand())
 	case ast.CallKind:
@@ -117,8 +116,8 @@ func isConstants(e ast.Expr) bool {
 	return e.Kind() == ast.ListKind && !slices.ContainsFunc(e.AsList().Elements(), func(element ast.Expr) bool { return element.Kind() != ast.LiteralKind })
 }
 
-// plain reports whether a type is a single value or a list of single values. A value of unknown type is a value of the
-// JSON.
+// plain reports whether a type is a single value or a list of single values. A value of unknown type counts as
+// one, because it is from the JSON.
 func plain(t *types.Type) bool {
 	return single(t) || t.Kind() == types.ListKind && single(t.Parameters()[0])
 }

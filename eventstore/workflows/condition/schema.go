@@ -13,7 +13,7 @@ type field struct {
 	name     string
 	index    []int
 	typ      *types.Type
-	optional bool // left out when it is zero
+	optional bool // absent from the JSON when it is zero
 	cel      *types.FieldType
 }
 
@@ -30,7 +30,7 @@ type schema struct {
 	byName map[string]*object
 }
 
-// typePrefix keeps our types' names out of the reach of expressions: an identifier cannot begin with it.
+// typePrefix begins the names of our types, so that expressions cannot name them: no identifier begins with it.
 const typePrefix = "json:"
 
 var marshaler = reflect.TypeFor[json.Marshaler]()

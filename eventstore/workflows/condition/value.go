@@ -24,7 +24,7 @@ type value struct {
 // errNoKey is CEL's error for a map's missing key.
 func errNoKey(name string) error { return fmt.Errorf("no such key: %s", name) }
 
-// member returns a struct field; false if the JSON would leave it out.
+// member returns a struct field. It reports false if the field is absent from the JSON.
 func (v *value) member(f *field) (reflect.Value, bool) {
 	m := v.of.FieldByIndex(f.index)
 	return m, !f.optional || !m.IsZero() && !emptyContainer(m)
@@ -47,7 +47,7 @@ func presence(there bool) string {
 	return "(absent)"
 }
 
-// get reads a field of what should be a value of ours.
+// get returns a field of target. If target is no value, the field is absent.
 func get(target any, f *field) (any, error) {
 	v, is := target.(*value)
 	if !is {
@@ -111,7 +111,7 @@ func scalar(v ref.Val, path string, l *log) ref.Val {
 	return v
 }
 
-// text returns a value's JSON; a string's without its quotes.
+// text returns a value's JSON. For a string it omits the quotes.
 func text(v any) string {
 	raw, err := json.Marshal(v)
 	if err != nil {
@@ -124,7 +124,7 @@ func text(v any) string {
 	return string(raw)
 }
 
-// entries is a map that notes the entries that are read.
+// entries is a map for CEL that notes the entries that are read.
 type entries struct {
 	traits.Mapper
 	path string
@@ -143,7 +143,7 @@ func (e entries) Find(key ref.Val) (ref.Val, bool) {
 	return found, there
 }
 
-// Get reads an entry that must be there.
+// Get returns an entry. An absent entry is an error.
 func (e entries) Get(key ref.Val) ref.Val {
 	if _, there := e.Find(key); !there {
 		return e.Mapper.Get(key)
@@ -160,7 +160,7 @@ func (e entries) Contains(key ref.Val) ref.Val {
 // The interfaces of CEL values.
 func (v *value) Type() ref.Type { return v.object.typ }
 
-// Value is what the object is to Go: itself.
+// Value returns the object itself.
 func (v *value) Value() any { return v }
 
 // Equal compares the JSON.
@@ -169,12 +169,12 @@ func (v *value) Equal(other ref.Val) ref.Val {
 	return types.Bool(is && o.object == v.object && reflect.DeepEqual(o.of.Interface(), v.of.Interface()))
 }
 
-// ConvertToNative is not needed: objects stay what they are.
+// ConvertToNative returns an error: conditions do not need it.
 func (v *value) ConvertToNative(reflect.Type) (any, error) {
 	return nil, errors.New("an object cannot be converted")
 }
 
-// ConvertToType knows the object's own type.
+// ConvertToType converts an object only to its own type, or to CEL's type of types.
 func (v *value) ConvertToType(t ref.Type) ref.Val {
 	switch t {
 	case types.TypeType:
@@ -185,7 +185,7 @@ func (v *value) ConvertToType(t ref.Type) ref.Val {
 	return types.NewErr("an object cannot be converted")
 }
 
-// Get reads a field whose name is only known now.
+// Get returns the field of a name that is known only at run time.
 func (v *value) Get(index ref.Val) ref.Val {
 	name, _ := index.(types.String)
 	f := v.object.fields[string(name)]
@@ -199,7 +199,7 @@ func (v *value) Get(index ref.Val) ref.Val {
 	return found.(ref.Val)
 }
 
-// IsSet reports whether a field is present whose name is known only at run time.
+// IsSet reports whether the field of a name that is known only at run time is present.
 func (v *value) IsSet(index ref.Val) ref.Val {
 	name, _ := index.(types.String)
 	f := v.object.fields[string(name)]
