@@ -94,7 +94,7 @@ func malformed(cause error) error {
 	return domain.Refuse(domain.KindInvalid, domain.ReasonMalformedJSON, "The body must be one JSON object: %s.", cause)
 }
 
-// validate holds query and body to the operation's schema and rules (D3).
+// validate checks query and body against the schema and the rules of the operation (D3).
 func (c *call) validate() error {
 	c.Query, c.Model = c.r.URL.Query(), c.operation.Model
 	if c.route.access == byPage { // a page ignores unknown parameters: links gather some on their way

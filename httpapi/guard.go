@@ -26,7 +26,7 @@ func (c *call) authenticate() error {
 }
 
 // authenticateKey checks the key as this node knows it first: unknown keys and keys above their rate limit cost no reading of the
-// log. Then it reads the newest state of the account, which does not have a revoked key any more.
+// log. Then it reads the newest state of the account: a revoked key is missing there.
 func (c *call) authenticateKey(text string) error {
 	environment, id, err := apikey.Parse(text)
 	if err != nil || environment != c.api.Environment {

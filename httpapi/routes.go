@@ -30,7 +30,7 @@ type route struct {
 	handle       func(*call) (any, error)
 }
 
-// with makes a route's handler of a part's handler.
+// with returns the handler of a route for a handler of one of the packages below.
 func with(handle func(*request.Call) (any, error)) func(*call) (any, error) {
 	return func(c *call) (any, error) { return handle(&c.Call) }
 }
