@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	eventstoretest.AtOnce(8, 2)
+	eventstoretest.AtOnce(6, 2)
 	m.Run()
 }
 

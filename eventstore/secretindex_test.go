@@ -14,6 +14,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -74,10 +75,23 @@ func create(t testing.TB, b *eventstore.SecretBytes, names ...string) {
 	}
 }
 
+// readSecret returns a value. A server of a busy cluster may not answer in time; readSecret then repeats the request. Only an answer counts.
+func readSecret(t testing.TB, b *eventstore.SecretBytes, name string) (value []byte, err error) {
+	t.Helper()
+	eventually(t, time.Minute, "an answer about "+name, func() error {
+		value, err = b.Get(testContext(t), name)
+		if errors.Is(err, context.DeadlineExceeded) {
+			return err
+		}
+		return nil
+	})
+	return value, err
+}
+
 // holds checks that a value is there, or was destroyed.
 func holds(t testing.TB, b *eventstore.SecretBytes, name string, there bool) {
 	t.Helper()
-	value, err := b.Get(testContext(t), name)
+	value, err := readSecret(t, b, name)
 	if there && (err != nil || !bytes.Equal(value, secretOf(name))) {
 		t.Errorf("%s: %q %v", name, value, err)
 	}
@@ -334,7 +348,7 @@ func testSecretNodes(t *testing.T, r *rig) {
 			t.Fatalf("%d created %s", made.Load(), name)
 		}
 		for _, b := range nodes {
-			if got, err := b.Get(testContext(t), name); err != nil || string(got) != value.Load() {
+			if got, err := readSecret(t, b, name); err != nil || string(got) != value.Load() {
 				t.Fatalf("%q instead of %q: %v", got, value.Load(), err)
 			}
 		}
