@@ -16,7 +16,7 @@ import (
 // maxWaiting is the number of callers that may wait to change one payment.
 const maxWaiting = 128
 
-// turns serialize the callers that change one payment, in the order of their arrival (D7). Only payments with such a
+// turns lets the callers that change one payment pass one at a time, in the order of their arrival (D7). Only payments with such a
 // caller are in memory.
 type turns struct {
 	mu sync.Mutex
