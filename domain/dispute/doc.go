@@ -11,7 +11,7 @@
 // Rules:
 //
 //   - The newest possible fact by the processor's time determines the dispute's type and status, whatever the order of
-//     arrival. Of two facts with the same time, the newer one is the one that can follow the other.
+//     arrival. Of two facts with the same time, the fact that can follow the other is the newer one.
 //   - A fact is possible if the fact before it in time leads to it and it leads to the fact after it, in any number of
 //     steps of D16: notifications may be lost or late. STATES.md shows all steps. So the accepted facts always follow
 //     D16; Check verifies that.

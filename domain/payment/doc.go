@@ -29,7 +29,7 @@
 //     An out-of-band operation is never refused, and is recorded once by its id at the processor. It overtakes an
 //     operation without an answer: the processor may have too little money left for the overtaken operation, so Check
 //     counts it only after its answer.
-//   - A finished operation is one that no later event can change. The state holds the newest three of them; older ones
+//   - No later event can change a finished operation. The state holds the newest three of them; older ones
 //     move to Past, and Totals holds their sums. So the state of a payment with hundreds of captures stays small. The
 //     move changes no decision. The log stores a state without its Past; package eventstore adds the Past when it loads
 //     the state. Evolve needs no Past. Authorizations, operations with a fenced key and completions that may still

@@ -113,7 +113,7 @@ func scalarWriter(kind reflect.Kind) func(*encoder, reflect.Value) {
 	}
 }
 
-// structField is a field of a struct or of one that it embeds.
+// structField is a field of a struct or of an embedded struct.
 type structField struct {
 	*typeEncoder
 	key       []byte // the name, encoded

@@ -13,8 +13,8 @@ import (
 )
 
 // Notify stores a processor's unsolicited notification and applies it as far as possible now (D14.5, D14.6). It returns
-// nil if the notification is durable. A notification about an unknown payment, or one that depends on another
-// operation's answer, stays pending.
+// nil if the notification is durable. A notification about an unknown payment stays pending, and
+// so does a notification that depends on the answer of another operation.
 func (s *Service) Notify(ctx context.Context, requestID string, payload processor.SignedNotification) error {
 	if !domain.PaymentIDShaped(payload.Reference) {
 		return domain.Invalid("ProcessorNotification", domain.Violation{Path: "$.reference", Description: "is not an id that a payment here can have"})

@@ -12,7 +12,7 @@ import (
 	"payledger/eventstore/secrets"
 )
 
-// ResetUserPassword gives a dashboard user another password and returns it; it is shown once. Its effects, in order:
+// ResetUserPassword sets a new password for a dashboard user and returns the password, which is shown once. Its effects, in order:
 //
 //  1. The verifier of the new password is stored under a name of its own. After a crash here the old password is valid. The
 //     next reset takes another name and destroys the unused verifier.

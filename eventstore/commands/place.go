@@ -7,7 +7,7 @@ import (
 
 // Place is a caller's slot in the limit of concurrent requests (D1). A caller leaves its slot while it waits.
 type Place interface {
-	// Leave gives the slot up. A repeated call does nothing.
+	// Leave releases the slot. A repeated call does nothing.
 	Leave()
 	// Return waits until a slot is free.
 	Return(ctx context.Context)

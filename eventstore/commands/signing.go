@@ -21,7 +21,7 @@ type RotatedSecret struct {
 	Ended *account.PreviousSecret
 }
 
-// RotateSigningSecret gives the account another signing secret (§5.2 rule 3, D18). Its effects, in order:
+// RotateSigningSecret sets a new signing secret for the account (§5.2 rule 3, D18). Its effects, in order:
 //
 //  1. The new secret is stored. After a crash here it is unused and was never shown, and webhooks are signed as before. The
 //     next rotation takes another number, and the unused secret is destroyed with the older ones.

@@ -80,7 +80,7 @@ func (u *turn) on() {
 	u.waiting = slices.Delete(u.waiting, 0, 1)
 }
 
-// leave gives up a place in the queue, or the turn if the caller already has it.
+// leave removes the caller from the queue. If the caller already has the turn, leave passes the turn on.
 func (u *turn) leave(next chan struct{}) {
 	u.of.mu.Lock()
 	defer u.of.mu.Unlock()

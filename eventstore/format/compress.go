@@ -31,7 +31,7 @@ type stack struct {
 	ready, used []*zstd.Encoder
 }
 
-// take returns an encoder, one that is ready if there is one.
+// take returns an encoder that is ready, or a new encoder if none is ready.
 func (s *stack) take() *zstd.Encoder {
 	s.mu.Lock()
 	defer s.mu.Unlock()
