@@ -2,61 +2,27 @@ package eventstore
 
 import (
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/mod/sumdb/note"
-	"golang.org/x/mod/sumdb/tlog"
 
-	"payledger/eventstore/format"
+	"payledger/eventstore/checkpoint"
 )
 
-// Checkpoint fixes one order over all shards (I2): checkpoint k covers the events after checkpoint k−1 up
-// to its LastSeq of shard 0, then of shard 1, and so on. An event's position is its number in that
-// order, from 1; leaf position−1 of the Merkle tree (RFC 6962) holds its hash.
-type Checkpoint struct {
-	Size      uint64       `json:"size"`    // events covered by this and all earlier ones
-	LastSeq   []uint64     `json:"lastSeq"` // per shard: the last group
-	Events    []uint64     `json:"events"`  // per shard: the number of events up to it
-	Root      []byte       `json:"root"`
-	Signature string       `json:"signature"` // signed note over Text
-	Edge      []StoredHash `json:"edge"`      // the right edge of the tree: what the next checkpoint needs
-	Number    uint64       `json:"-"`         // sequence in the stream CHECKPOINTS, from 1
-}
-
-// StoredHash is an inner node of the tree by its tlog index.
-type StoredHash struct {
-	Index int64  `json:"index"`
-	Hash  []byte `json:"hash"`
-}
-
-// checkpointOrigin is the first line of the signed text.
-const checkpointOrigin = "payledger"
-
-// Text is what is signed: origin, size and root as in a C2SP checkpoint, then the last group and the number of events per
-// shard.
-func (c Checkpoint) Text() string {
-	return fmt.Sprintf("%s\n%d\n%s\nshards %s\nevents %s\n", checkpointOrigin, c.Size,
-		base64.StdEncoding.EncodeToString(c.Root), joined(c.LastSeq), joined(c.Events))
-}
-
-func joined(numbers []uint64) string {
-	texts := make([]string, len(numbers))
-	for i, n := range numbers {
-		texts[i] = strconv.FormatUint(n, 10)
-	}
-	return strings.Join(texts, " ")
-}
+// A checkpoint carries the edge of the tree at least once in edgeEvery checkpoints and once in edgeEvents events: to find the
+// edge again, a start reads no more than that. The tip store has the edge of a newer one.
+const (
+	edgeEvery  = 256
+	edgeEvents = 1 << 18
+)
 
 // LastCheckpoint reads the newest checkpoint, once it is durable; ErrNotFound in a new log.
-func (s *Store) LastCheckpoint(ctx context.Context) (Checkpoint, error) {
+func (s *Store) LastCheckpoint(ctx context.Context) (checkpoint.Checkpoint, error) {
 	c, err := s.newestCheckpoint(ctx)
 	if err != nil {
 		return c, err
@@ -65,8 +31,8 @@ func (s *Store) LastCheckpoint(ctx context.Context) (Checkpoint, error) {
 }
 
 // CheckpointAt reads a checkpoint by its number, once it is durable.
-func (s *Store) CheckpointAt(ctx context.Context, number uint64) (Checkpoint, error) {
-	c, err := s.checkpoint(ctx, getRequest{Seq: number})
+func (s *Store) CheckpointAt(ctx context.Context, number uint64) (checkpoint.Checkpoint, error) {
+	c, err := s.readCheckpoint(ctx, getRequest{Seq: number})
 	if err != nil {
 		return c, err
 	}
@@ -75,7 +41,7 @@ func (s *Store) CheckpointAt(ctx context.Context, number uint64) (Checkpoint, er
 
 // openCheckpoints finds the stream, or makes it.
 func (s *Store) openCheckpoints(ctx context.Context, create bool) error {
-	s.checkpoints = &sideLog{s: s, name: checkpointStream, root: checkpointRoot, config: s.streamConfig}
+	s.checkpoints = &sideLog{s: s, name: checkpoint.Stream, root: checkpointRoot, config: s.streamConfig}
 	_, err := s.checkpoints.open(ctx, create)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		err = fmt.Errorf("%w: %w; copy the folder before anything else", ErrUnhealthy, err)
@@ -85,12 +51,12 @@ func (s *Store) openCheckpoints(ctx context.Context, create bool) error {
 
 // newestCheckpoint is what stands at the end of the stream, durable or not: enough to go on from, since
 // the PubAck of the next one covers it.
-func (s *Store) newestCheckpoint(ctx context.Context) (Checkpoint, error) {
-	return s.checkpoint(ctx, getRequest{})
+func (s *Store) newestCheckpoint(ctx context.Context) (checkpoint.Checkpoint, error) {
+	return s.readCheckpoint(ctx, getRequest{})
 }
 
-func (s *Store) checkpoint(ctx context.Context, request getRequest) (Checkpoint, error) {
-	var c Checkpoint
+func (s *Store) readCheckpoint(ctx context.Context, request getRequest) (checkpoint.Checkpoint, error) {
+	var c checkpoint.Checkpoint
 	var message storedMessage
 	var err error
 	stream, must := s.mustCheckpoint()
@@ -109,11 +75,11 @@ func (s *Store) checkpoint(ctx context.Context, request getRequest) (Checkpoint,
 			return c, err
 		}
 	}
-	if c, err = decodeCheckpoint(message.Data); err != nil {
+	if c, err = checkpoint.Parse(message.Data); err != nil {
 		return c, fmt.Errorf("%w: %s at sequence %d: %w", ErrUnhealthy, s.checkpointsAt(message.Seq), message.Seq, err)
 	}
 	c.Number = message.Seq
-	return c, c.check(s.shards)
+	return c, c.CheckShards(s.shards)
 }
 
 // mustCheckpoint returns what the index has of the newest checkpoint, and its stream.
@@ -140,18 +106,6 @@ func (s *Store) missingCheckpoint(number, newest uint64) error {
 	return ErrNotFound
 }
 
-// check refuses a checkpoint that does not have the shape of this log.
-func (c Checkpoint) check(shards int) error {
-	fits := len(c.LastSeq) == shards && len(c.Events) == shards && c.Size < 1<<62
-	for _, h := range c.Edge {
-		fits = fits && len(h.Hash) == tlog.HashSize
-	}
-	if !fits {
-		return fmt.Errorf("%w: checkpoint %d does not fit the log", ErrUnhealthy, c.Number)
-	}
-	return nil
-}
-
 // Position returns the place in the log of the event at an address of shard, from 1; ErrNotFound while no checkpoint
 // covers it. Use Checkpoints for many events.
 func (s *Store) Position(ctx context.Context, shard int, address uint64) (uint64, error) {
@@ -171,41 +125,12 @@ func (s *Store) Position(ctx context.Context, shard int, address uint64) (uint64
 	return position, err
 }
 
-func (c Checkpoint) lastSeq(shard int) uint64 {
-	if c.LastSeq == nil {
-		return 0
-	}
-	return c.LastSeq[shard]
-}
-
-// covered returns, per shard, the address up to which all events are covered.
-func (c Checkpoint) covered() []uint64 {
-	var all []uint64
-	for _, seq := range c.LastSeq {
-		all = append(all, format.At(seq, format.MaxFrames-1))
-	}
-	return all
-}
-
-func (c Checkpoint) events(shard int) uint64 {
-	if c.Events == nil {
-		return 0
-	}
-	return c.Events[shard]
-}
-
-// writeCheckpoint signs and appends one checkpoint. ErrConflict: another node wrote one first.
-func (s *Store) writeCheckpoint(ctx context.Context, signer note.Signer, before Checkpoint, t *tree, lastSeq, events []uint64) (Checkpoint, error) {
-	root, err := t.root()
+// writeCheckpoint signs and appends the checkpoint of a tree. ErrConflict: another node wrote one first.
+func (s *Store) writeCheckpoint(ctx context.Context, signer note.Signer, before checkpoint.Checkpoint, t *checkpoint.Tree, lastSeq, events []uint64) (checkpoint.Checkpoint, error) {
+	c, err := checkpoint.Sign(signer, t, lastSeq, events)
 	if err != nil {
-		return before, fmt.Errorf("eventstore: checkpoint: %w", err)
+		return before, err
 	}
-	c := Checkpoint{Size: uint64(t.size), LastSeq: slices.Clone(lastSeq), Events: slices.Clone(events), Root: root[:], Edge: t.edge()}
-	signed, err := note.Sign(&note.Note{Text: c.Text()}, signer)
-	if err != nil {
-		return before, fmt.Errorf("eventstore: sign checkpoint: %w", err)
-	}
-	c.Signature = strings.TrimPrefix(string(signed), c.Text()+"\n")
 	edge := before.Number%edgeEvery == 0 || c.Size-s.edgeAt.Load() >= edgeEvents
 	if c.Number, err = s.putCheckpoint(ctx, c, before.Number, edge); err == nil {
 		s.keepEdge(c)
@@ -217,8 +142,8 @@ func (s *Store) writeCheckpoint(ctx context.Context, signer note.Signer, before 
 }
 
 // putCheckpoint publishes c behind checkpoint `after`, with its edge or without, and gives its number.
-func (s *Store) putCheckpoint(ctx context.Context, c Checkpoint, after uint64, edge bool) (uint64, error) {
-	data, err := c.encode(edge)
+func (s *Store) putCheckpoint(ctx context.Context, c checkpoint.Checkpoint, after uint64, edge bool) (uint64, error) {
+	data, err := c.Encode(edge)
 	if err != nil {
 		return 0, err
 	}

@@ -2,10 +2,8 @@ package eventstore
 
 import (
 	"context"
-	"encoding/binary"
-	"errors"
-	"fmt"
 
+	"payledger/eventstore/checkpoint"
 	"payledger/eventstore/format"
 )
 
@@ -14,27 +12,26 @@ import (
 const edgeKey = "e"
 
 // keepEdge remembers the edge of the newest checkpoint for the next start.
-func (s *Store) keepEdge(c Checkpoint) {
+func (s *Store) keepEdge(c checkpoint.Checkpoint) {
 	s.side.Lock()
 	defer s.side.Unlock()
-	s.edge = appendEdge(binary.AppendUvarint(nil, c.Number), c.Edge)
+	s.edge = c.EncodeEdge()
 }
 
 // keptEdge returns the number of the checkpoint whose edge the tip store has, and that edge; 0 when there is none.
-func (s *Store) keptEdge() (number uint64, edge []StoredHash) {
+func (s *Store) keptEdge() (number uint64, edge []checkpoint.Node) {
 	s.tipsOpen.RLock()
 	value, err := s.tips.Get([]byte(edgeKey))
 	s.tipsOpen.RUnlock()
-	p := checkpointParser{b: value}
-	if number, edge = p.number(), p.edge(); err != nil || p.failed {
+	if err != nil {
 		return 0, nil
 	}
-	return number, edge
+	return checkpoint.ParseEdge(value)
 }
 
 // withEdge returns c with the edge of its tree: its own, or one that is made again from the last checkpoint whose edge is
 // known, and the events after it.
-func (s *Store) withEdge(ctx context.Context, c Checkpoint) (Checkpoint, error) {
+func (s *Store) withEdge(ctx context.Context, c checkpoint.Checkpoint) (checkpoint.Checkpoint, error) {
 	if c.Size == 0 || len(c.Edge) > 0 {
 		return c, nil
 	}
@@ -42,15 +39,15 @@ func (s *Store) withEdge(ctx context.Context, c Checkpoint) (Checkpoint, error) 
 	if err != nil {
 		return c, err
 	}
-	t := newTree(before)
+	t := before.Tree()
 	for i := len(path) - 1; i >= 0; i-- {
 		if err := s.grow(ctx, t, before, path[i]); err != nil {
 			return c, err
 		}
 		before = path[i]
 	}
-	c.Edge = t.edge()
-	if err := c.fits(); err != nil {
+	c.Edge = t.Edge()
+	if err := c.CheckEdge(); err != nil {
 		return c, err
 	}
 	s.keepEdge(c)
@@ -59,32 +56,32 @@ func (s *Store) withEdge(ctx context.Context, c Checkpoint) (Checkpoint, error) 
 
 // knownEdge returns the last checkpoint up to c whose edge is known, and those after it, from c down. Without one it
 // returns the empty tree.
-func (s *Store) knownEdge(ctx context.Context, c Checkpoint) (before Checkpoint, path []Checkpoint, err error) {
+func (s *Store) knownEdge(ctx context.Context, c checkpoint.Checkpoint) (before checkpoint.Checkpoint, path []checkpoint.Checkpoint, err error) {
 	kept, edge := s.keptEdge()
 	for before = c; before.Number > 0; {
 		if before.Number == kept {
 			before.Edge = edge
 		}
 		if len(before.Edge) > 0 {
-			return before, path, before.fits()
+			return before, path, before.CheckEdge()
 		}
 		path = append(path, before)
 		if before.Number == 1 {
 			break
 		}
-		if before, err = s.checkpoint(ctx, getRequest{Seq: before.Number - 1}); err != nil {
+		if before, err = s.readCheckpoint(ctx, getRequest{Seq: before.Number - 1}); err != nil {
 			return before, nil, err
 		}
 	}
-	return Checkpoint{}, path, nil
+	return checkpoint.Checkpoint{}, path, nil
 }
 
 // grow adds the events between two checkpoints to a tree.
-func (s *Store) grow(ctx context.Context, t *tree, before, to Checkpoint) error {
+func (s *Store) grow(ctx context.Context, t *checkpoint.Tree, before, to checkpoint.Checkpoint) error {
 	for _, h := range s.shard {
-		err := h.readGroups(ctx, before.lastSeq(h.n)+1, to.LastSeq[h.n], func(g *format.Group) error {
+		err := h.readGroups(ctx, before.LastGroup(h.n)+1, to.LastSeq[h.n], func(g *format.Group) error {
 			for _, r := range g.Frames {
-				if err := t.add(r.Hash); err != nil {
+				if err := t.Add(r.Hash); err != nil {
 					return err
 				}
 			}
@@ -93,18 +90,6 @@ func (s *Store) grow(ctx context.Context, t *tree, before, to Checkpoint) error 
 		if err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-// fits checks that the edge is that of the checkpoint's root.
-func (c Checkpoint) fits() error {
-	root, err := newTree(c).root()
-	if err == nil && string(root[:]) != string(c.Root) {
-		err = errors.New("the events it covers have another root")
-	}
-	if err != nil {
-		return fmt.Errorf("%w: %s at sequence %d: %w", ErrUnhealthy, checkpointStream, c.Number, err)
 	}
 	return nil
 }

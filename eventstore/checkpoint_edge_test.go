@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"payledger/eventstore"
+	"payledger/eventstore/checkpoint"
 )
 
 // TestKeptEdge: after a crash the tip store has the edge of an older checkpoint than the newest. A start goes on from
@@ -14,7 +15,7 @@ func TestKeptEdge(t *testing.T) {
 	r := sole(t, 2)
 	s := r.store()
 	w := startCheckpointer(t, s)
-	var kept eventstore.Checkpoint
+	var kept checkpoint.Checkpoint
 	for round := range 6 {
 		for range 5 {
 			mustAdd(t, s, newKey(), added{})

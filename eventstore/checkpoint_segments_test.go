@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"payledger/eventstore"
+	"payledger/eventstore/checkpoint"
 	"payledger/eventstore/eventstoretest"
 )
 
@@ -96,12 +97,12 @@ func TestCheckpointBytesADay(t *testing.T) {
 	number := uint64(0)
 	for i := range checkpoints {
 		// a log of 1,000,000,000 events
-		c := eventstore.Checkpoint{Size: 1e9 + uint64(i), Root: make([]byte, 32), Signature: signature}
+		c := checkpoint.Checkpoint{Size: 1e9 + uint64(i), Root: make([]byte, 32), Signature: signature}
 		for range shards {
 			c.LastSeq, c.Events = append(c.LastSeq, 2e7+uint64(i)), append(c.Events, 1.25e8+uint64(i))
 		}
 		for n := range 30 {
-			c.Edge = append(c.Edge, eventstore.StoredHash{Index: 2e9 - int64(n), Hash: make([]byte, 32)})
+			c.Edge = append(c.Edge, checkpoint.Node{Index: 2e9 - int64(n), Hash: make([]byte, 32)})
 		}
 		var err error
 		if number, err = s.PutCheckpointAfter(testContext(t), c, number); err != nil {

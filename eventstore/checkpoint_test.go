@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"payledger/eventstore"
+	"payledger/eventstore/checkpoint"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/format"
 )
@@ -57,9 +58,9 @@ func (w *checkpointing) stop(t testing.TB) {
 }
 
 // covers waits for a checkpoint over at least so many events.
-func (w *checkpointing) covers(t testing.TB, size uint64) eventstore.Checkpoint {
+func (w *checkpointing) covers(t testing.TB, size uint64) checkpoint.Checkpoint {
 	t.Helper()
-	var last eventstore.Checkpoint
+	var last checkpoint.Checkpoint
 	eventually(t, 30*time.Second, fmt.Sprintf("a checkpoint over %d events", size), func() (err error) {
 		if last, err = w.store.LastCheckpoint(testContext(t)); err == nil && last.Size < size {
 			err = fmt.Errorf("it covers %d", last.Size)
@@ -71,7 +72,7 @@ func (w *checkpointing) covers(t testing.TB, size uint64) eventstore.Checkpoint 
 
 // coversNow waits for a checkpoint over all that the log of s has now. Its size alone would not tell: what is appended
 // meanwhile counts in it as well.
-func (w *checkpointing) coversNow(t testing.TB, s *eventstore.Store) eventstore.Checkpoint {
+func (w *checkpointing) coversNow(t testing.TB, s *eventstore.Store) checkpoint.Checkpoint {
 	t.Helper()
 	ends := make([]uint64, s.Shards())
 	for shard := range ends {
@@ -80,7 +81,7 @@ func (w *checkpointing) coversNow(t testing.TB, s *eventstore.Store) eventstore.
 			t.Fatal(err)
 		}
 	}
-	var last eventstore.Checkpoint
+	var last checkpoint.Checkpoint
 	eventually(t, 30*time.Second, fmt.Sprintf("a checkpoint over %v", ends), func() (err error) {
 		if last, err = w.store.LastCheckpoint(testContext(t)); err != nil {
 			return err
@@ -105,7 +106,7 @@ func TestCheckpoints(t *testing.T) {
 	var group sync.WaitGroup
 	var mu sync.Mutex
 	var all []*eventstore.Recorded
-	var last eventstore.Checkpoint
+	var last checkpoint.Checkpoint
 	for range scale(4, 20) { // rounds, so that there are many checkpoints
 		for range 8 {
 			group.Go(func() {
@@ -232,7 +233,7 @@ func TestAnySplitGivesTheSameRoot(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		leaves := rapid.SliceOfN(rapid.SliceOfN(rapid.Byte(), 32, 32), 1, 200).Draw(t, "leaves")
-		var edge []eventstore.StoredHash
+		var edge []checkpoint.Node
 		size := 0
 		for size < len(leaves) {
 			n := rapid.IntRange(1, len(leaves)-size).Draw(t, "events in the next checkpoint")
@@ -254,9 +255,9 @@ func TestAnySplitGivesTheSameRoot(t *testing.T) {
 // A checkpoint that cannot be gone on from ends the checkpointer, instead of being tried for ever.
 func TestBrokenCheckpoint(t *testing.T) {
 	t.Parallel()
-	for name, broken := range map[string]eventstore.Checkpoint{
+	for name, broken := range map[string]checkpoint.Checkpoint{
 		"the edge is missing":       {Size: 5, LastSeq: []uint64{0}, Events: []uint64{0}},
-		"the edge is cut":           {Size: 5, LastSeq: []uint64{0}, Events: []uint64{0}, Edge: []eventstore.StoredHash{{Index: 1, Hash: []byte{1}}}},
+		"the edge is cut":           {Size: 5, LastSeq: []uint64{0}, Events: []uint64{0}, Edge: []checkpoint.Node{{Index: 1, Hash: []byte{1}}}},
 		"another number of shards":  {Size: 5, LastSeq: []uint64{0, 0}, Events: []uint64{0, 0}},
 		"it covers what is not yet": {Size: 5, LastSeq: []uint64{1 << 20}, Events: []uint64{5}},
 	} {

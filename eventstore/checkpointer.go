@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/mod/sumdb/note"
 
+	"payledger/eventstore/checkpoint"
 	"payledger/eventstore/format"
 )
 
@@ -26,7 +27,7 @@ type Checkpointer struct {
 	store   *Store
 	signer  note.Signer
 	reader  *Reader
-	newest  Checkpoint
+	newest  checkpoint.Checkpoint
 	pending [][]leaf // per shard, in order, after newest
 }
 
@@ -49,7 +50,7 @@ func NewCheckpointer(ctx context.Context, store *Store, fanout *Fanout, signer n
 	}
 	return &Checkpointer{
 		store: store, signer: signer, newest: newest,
-		reader: fanout.Reader("checkpoints", newest.covered()), pending: make([][]leaf, store.shards),
+		reader: fanout.Reader("checkpoints", newest.Covered()), pending: make([][]leaf, store.shards),
 	}, nil
 }
 
@@ -84,7 +85,7 @@ func (c *Checkpointer) Run(ctx context.Context) error {
 
 // take notes an event, unless another node's checkpoint covers it already.
 func (c *Checkpointer) take(e *Recorded) {
-	if seq := format.GroupOf(e.Seq); seq > c.newest.lastSeq(e.Shard) {
+	if seq := format.GroupOf(e.Seq); seq > c.newest.LastGroup(e.Shard) {
 		c.pending[e.Shard] = append(c.pending[e.Shard], leaf{seq, e.Number, e.EndsGroup(), e.Hash})
 	}
 }
@@ -109,9 +110,9 @@ func (c *Checkpointer) write(ctx context.Context) error {
 		if len(leaves) == 0 {
 			return nil
 		}
-		t := newTree(c.newest)
+		t := c.newest.Tree()
 		for _, hash := range leaves {
-			if err := t.add(hash); err != nil {
+			if err := t.Add(hash); err != nil {
 				return fmt.Errorf("%w: checkpoint %d: %w", ErrUnhealthy, c.newest.Number, err)
 			}
 		}
@@ -135,7 +136,7 @@ func (c *Checkpointer) write(ctx context.Context) error {
 func (c *Checkpointer) cover() (lastSeq, events []uint64, leaves []Hash) {
 	lastSeq, events = make([]uint64, len(c.pending)), make([]uint64, len(c.pending))
 	for shard, pending := range c.pending {
-		lastSeq[shard], events[shard] = c.newest.lastSeq(shard), c.newest.events(shard)
+		lastSeq[shard], events[shard] = c.newest.LastGroup(shard), c.newest.EventsOf(shard)
 		whole := len(pending)
 		for whole > 0 && !pending[whole-1].ends {
 			whole--
@@ -149,7 +150,7 @@ func (c *Checkpointer) cover() (lastSeq, events []uint64, leaves []Hash) {
 }
 
 // advance drops what the newest checkpoint covers.
-func (c *Checkpointer) advance(newest Checkpoint) {
+func (c *Checkpointer) advance(newest checkpoint.Checkpoint) {
 	c.newest = newest
 	for shard, events := range c.pending {
 		c.pending[shard] = slices.DeleteFunc(events, func(e leaf) bool { return e.seq <= newest.LastSeq[shard] })

@@ -138,7 +138,7 @@
 // # Checkpoints
 //
 // Streams CHECKPOINTS_<segment>, from 1, with the subject checkpoints.<segment>.c; sequences go on from one to the next.
-// checkpoint_bytes.go describes the message. Checkpoint k covers the events of the groups after
+// Package checkpoint has the message, the text and the tree. Checkpoint k covers the events of the groups after
 // checkpoint k−1 up to its last group of shard 0, then of shard 1, and so on; within a group, frames count in their
 // order. An event's position is its number in that order, from 1. Leaf position−1 of the Merkle tree (RFC 6962) is
 // SHA-256(0x00 ‖ event hash), an inner node SHA-256(0x01 ‖ left ‖ right); root is the tree's. The edge holds the roots of

@@ -3,19 +3,17 @@ package eventstore
 import (
 	"errors"
 	"fmt"
+
+	"payledger/eventstore/fault"
 )
 
-// Errors of appends and loads. Execute retries after ErrConflict and never returns it.
+// Errors of appends and loads; see package fault.
 var (
-	ErrNotFound = errors.New("eventstore: no such aggregate")
-	// ErrConflict means that another event was appended first: decide again on the new state.
-	ErrConflict = errors.New("eventstore: another event was appended first")
-	// ErrRefused means that the store recorded nothing.
-	ErrRefused = errors.New("eventstore: the store refused")
-	// ErrUnknown means that the deadline passed before the outcome was known: the log may hold the event.
-	ErrUnknown = errors.New("eventstore: outcome of the append unknown")
-	// ErrUnhealthy means that the log is damaged or its disk failed: the store accepts no more appends.
-	ErrUnhealthy = errors.New("eventstore: the log is not healthy")
+	ErrNotFound  = fault.ErrNotFound
+	ErrConflict  = fault.ErrConflict
+	ErrRefused   = fault.ErrRefused
+	ErrUnknown   = fault.ErrUnknown
+	ErrUnhealthy = fault.ErrUnhealthy
 	// ErrTooLarge means that a new request would use the space of an aggregate that is reserved for outcomes.
 	ErrTooLarge = errors.New("eventstore: the aggregate is too large for a further request")
 )

@@ -13,6 +13,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"payledger/eventstore/checkpoint"
 	"payledger/eventstore/format"
 )
 
@@ -343,7 +344,7 @@ func (s *Store) EdgePath(ctx context.Context) (int, error) {
 }
 
 // WithEdge returns the newest checkpoint with an edge that is made from what is known.
-func (s *Store) WithEdge(ctx context.Context) (Checkpoint, error) {
+func (s *Store) WithEdge(ctx context.Context) (checkpoint.Checkpoint, error) {
 	c, err := s.newestCheckpoint(ctx)
 	if err != nil {
 		return c, err
@@ -352,7 +353,7 @@ func (s *Store) WithEdge(ctx context.Context) (Checkpoint, error) {
 }
 
 // KeepEdge has the tip store keep an edge.
-func (s *Store) KeepEdge(c Checkpoint) error {
+func (s *Store) KeepEdge(c checkpoint.Checkpoint) error {
 	s.keepEdge(c)
 	return s.writeTips()
 }

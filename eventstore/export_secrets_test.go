@@ -1,6 +1,10 @@
 package eventstore
 
-import "context"
+import (
+	"context"
+
+	"payledger/eventstore/checkpoint"
+)
 
 // OnStep has f called after each step of a destruction.
 func (s *Store) OnStep(f func(step string)) { s.stepped = f }
@@ -62,6 +66,6 @@ func EncodeSecret(kind byte, name, group string, value []byte, ended []uint64) [
 }
 
 // PutCheckpointAfter writes a checkpoint as it is behind another one, and returns its number.
-func (s *Store) PutCheckpointAfter(ctx context.Context, c Checkpoint, after uint64) (uint64, error) {
+func (s *Store) PutCheckpointAfter(ctx context.Context, c checkpoint.Checkpoint, after uint64) (uint64, error) {
 	return s.putCheckpoint(ctx, c, after, after%edgeEvery == 0)
 }

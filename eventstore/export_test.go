@@ -7,6 +7,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"golang.org/x/mod/sumdb/tlog"
+
+	"payledger/eventstore/checkpoint"
 )
 
 // Private parts for the tests of this package. export_journal_test.go has those of groups and shards.
@@ -53,19 +55,19 @@ func (s *Server) Leads(stream string) bool {
 func (s *Server) ClientAddr() string { return s.ns.Addr().String() }
 
 // GrowTree adds leaves to the tree that an edge stands for.
-func GrowTree(size uint64, edge []StoredHash, leaves [][]byte) (tlog.Hash, []StoredHash, error) {
-	t := newTree(Checkpoint{Size: size, Edge: edge})
+func GrowTree(size uint64, edge []checkpoint.Node, leaves [][]byte) (tlog.Hash, []checkpoint.Node, error) {
+	t := (checkpoint.Checkpoint{Size: size, Edge: edge}).Tree()
 	for _, leaf := range leaves {
-		if err := t.add(Hash(leaf)); err != nil {
+		if err := t.Add(Hash(leaf)); err != nil {
 			return tlog.Hash{}, nil, err
 		}
 	}
-	root, err := tlog.TreeHash(t.size, t)
-	return root, t.edge(), err
+	root, err := t.Root()
+	return root, t.Edge(), err
 }
 
 // PutCheckpoint writes a checkpoint as it is, as the first.
-func (s *Store) PutCheckpoint(ctx context.Context, c Checkpoint) error {
+func (s *Store) PutCheckpoint(ctx context.Context, c checkpoint.Checkpoint) error {
 	_, err := s.putCheckpoint(ctx, c, 0, true)
 	return err
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"payledger/eventstore/blocks"
+	"payledger/eventstore/checkpoint"
 	"payledger/eventstore/format"
 	"payledger/eventstore/tipstore"
 )
@@ -19,7 +20,7 @@ import (
 
 // sideStreams are the streams beside the log; the value reports whether single messages of a stream are deleted.
 var sideStreams = map[string]bool{
-	checkpointStream: false, secretStream: true, positionStream: true,
+	checkpoint.Stream: false, secretStream: true, positionStream: true,
 }
 
 // tornFolder holds copies of torn tails.

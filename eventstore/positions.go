@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math/bits"
 	"sync"
+
+	"payledger/eventstore/checkpoint"
 )
 
 // Checkpoints caches checkpoints. A checkpoint never changes, and a caller that looks for one position usually looks for
@@ -96,7 +98,7 @@ func (c *Checkpoints) at(ctx context.Context, s *Store, number uint64) (mark, er
 	if m, known := c.get(number); known {
 		return m, nil
 	}
-	found, err := s.checkpoint(ctx, getRequest{Seq: number})
+	found, err := s.readCheckpoint(ctx, getRequest{Seq: number})
 	if err != nil {
 		return mark{}, err
 	}
@@ -105,7 +107,9 @@ func (c *Checkpoints) at(ctx context.Context, s *Store, number uint64) (mark, er
 	return m, nil
 }
 
-func markOf(c Checkpoint) mark { return mark{number: c.Number, size: c.Size, counts: c.Events} }
+func markOf(c checkpoint.Checkpoint) mark {
+	return mark{number: c.Number, size: c.Size, counts: c.Events}
+}
 
 func (c *Checkpoints) get(number uint64) (mark, bool) {
 	c.mu.Lock()

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 
+	"payledger/eventstore/checkpoint"
+
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -35,7 +37,7 @@ type sideLog struct {
 }
 
 // segmented are the streams beside the log that consist of segments.
-var segmented = []string{checkpointStream, secretStream}
+var segmented = []string{checkpoint.Stream, secretStream}
 
 // parseSideName returns the stream that a segment belongs to, and its number.
 func parseSideName(name string) (of string, number uint32, ok bool) {

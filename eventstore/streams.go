@@ -24,9 +24,8 @@ const minPayload = 4 << 20
 const minDuplicates = 100 * time.Millisecond
 
 const (
-	checkpointStream = "CHECKPOINTS"
-	checkpointRoot   = "checkpoints"
-	checkpointTopic  = "c" // the last token of every subject: each message has it, so it is short
+	checkpointRoot  = "checkpoints"
+	checkpointTopic = "c" // the last token of every subject: each message has it, so it is short
 )
 
 // ErrOldFormat means that the folder or the cluster holds a log that an older version wrote.

@@ -1,0 +1,127 @@
+package checkpoint
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strings"
+
+	"golang.org/x/mod/sumdb/tlog"
+)
+
+// A checkpoint's message, numbers as unsigned varints: the byte 1, the size, the number of shards, per shard the last group and
+// the number of events, the root (32 bytes), the length and the bytes of the signature (4 of the key's hash, 64 of Ed25519), the
+// number of nodes of the edge, per node its index and its hash (32 bytes).
+
+const (
+	formatByte = 1
+	// signaturePrefix begins the signature line of a signed note by origin.
+	signaturePrefix = "— " + origin + " "
+)
+
+var errMalformed = errors.New("eventstore: malformed checkpoint")
+
+// Encode returns the checkpoint's message, with its edge or without.
+func (c Checkpoint) Encode(withEdge bool) ([]byte, error) {
+	text, ok := strings.CutPrefix(strings.TrimSuffix(c.Signature, "\n"), signaturePrefix)
+	signature, err := base64.StdEncoding.DecodeString(text)
+	if !ok || err != nil || len(c.Root) != tlog.HashSize || len(c.LastSeq) != len(c.Events) {
+		return nil, fmt.Errorf("%w: %q", errMalformed, c.Signature)
+	}
+	b := []byte{formatByte}
+	b = binary.AppendUvarint(b, c.Size)
+	b = binary.AppendUvarint(b, uint64(len(c.LastSeq)))
+	for i, seq := range c.LastSeq {
+		b = binary.AppendUvarint(binary.AppendUvarint(b, seq), c.Events[i])
+	}
+	b = append(b, c.Root...)
+	b = append(binary.AppendUvarint(b, uint64(len(signature))), signature...)
+	if !withEdge {
+		c.Edge = nil
+	}
+	return appendEdge(b, c.Edge), nil
+}
+
+// EncodeEdge returns the number and the edge of the checkpoint, as the tip store keeps them.
+func (c Checkpoint) EncodeEdge() []byte {
+	return appendEdge(binary.AppendUvarint(nil, c.Number), c.Edge)
+}
+
+func appendEdge(b []byte, edge []Node) []byte {
+	b = binary.AppendUvarint(b, uint64(len(edge)))
+	for _, n := range edge {
+		b = append(binary.AppendUvarint(b, uint64(n.Index)), n.Hash...)
+	}
+	return b
+}
+
+// Parse is the inverse of Encode. It does not know the number.
+func Parse(b []byte) (Checkpoint, error) {
+	p := parser{b: b}
+	if p.number() != formatByte {
+		return Checkpoint{}, fmt.Errorf("%w: unknown format", errMalformed)
+	}
+	c := Checkpoint{Size: p.number()}
+	for range p.count(2) {
+		c.LastSeq, c.Events = append(c.LastSeq, p.number()), append(c.Events, p.number())
+	}
+	c.Root = p.take(tlog.HashSize)
+	c.Signature = signaturePrefix + base64.StdEncoding.EncodeToString(p.take(p.count(1))) + "\n"
+	c.Edge = p.edge()
+	if p.failed || len(p.b) > 0 {
+		return Checkpoint{}, errMalformed
+	}
+	return c, nil
+}
+
+// ParseEdge is the inverse of EncodeEdge. It returns 0 for other bytes.
+func ParseEdge(b []byte) (number uint64, edge []Node) {
+	p := parser{b: b}
+	if number, edge = p.number(), p.edge(); p.failed {
+		return 0, nil
+	}
+	return number, edge
+}
+
+// parser reads a message from its beginning; a fault makes all that follows zero.
+type parser struct {
+	b      []byte
+	failed bool
+}
+
+func (p *parser) number() uint64 {
+	n, size := binary.Uvarint(p.b)
+	if size <= 0 {
+		p.failed, p.b, size = true, nil, 0
+	}
+	p.b = p.b[size:]
+	return n
+}
+
+// count reads a number of things of at least the given size, in bytes; more than there can be is a fault.
+func (p *parser) count(size int) int {
+	n := p.number()
+	if n > uint64(len(p.b)/size) {
+		p.failed, p.b = true, nil
+		return 0
+	}
+	return int(n)
+}
+
+func (p *parser) take(n int) []byte {
+	if n > len(p.b) {
+		p.failed, p.b = true, nil
+		return nil
+	}
+	taken := p.b[:n:n]
+	p.b = p.b[n:]
+	return taken
+}
+
+func (p *parser) edge() (edge []Node) {
+	for range p.count(1 + tlog.HashSize) {
+		edge = append(edge, Node{Index: int64(p.number()), Hash: p.take(tlog.HashSize)})
+	}
+	return edge
+}

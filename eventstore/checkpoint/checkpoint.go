@@ -1,0 +1,112 @@
+package checkpoint
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"golang.org/x/mod/sumdb/note"
+
+	"payledger/eventstore/fault"
+	"payledger/eventstore/format"
+)
+
+// Stream is the beginning of the names of the streams that hold the checkpoints.
+const Stream = "CHECKPOINTS"
+
+// origin is the first line of the signed text.
+const origin = "payledger"
+
+// Checkpoint fixes the order of the events up to its last groups (I2). An event's position is its number in that order, from 1;
+// leaf position−1 of the Merkle tree (RFC 6962) holds its hash.
+type Checkpoint struct {
+	Size      uint64   // events covered by this and all earlier ones
+	LastSeq   []uint64 // per shard: the last group
+	Events    []uint64 // per shard: the number of events up to it
+	Root      []byte
+	Signature string // signed note over Text
+	Edge      []Node // the right edge of the tree: the next checkpoint needs it
+	Number    uint64 // sequence in the stream, from 1
+}
+
+// Node is an inner node of the tree by its tlog index.
+type Node struct {
+	Index int64
+	Hash  []byte
+}
+
+// Text is the signed text: origin, size and root as in a C2SP checkpoint, then the last group and the number of events per shard.
+func (c Checkpoint) Text() string {
+	return fmt.Sprintf("%s\n%d\n%s\nshards %s\nevents %s\n", origin, c.Size,
+		base64.StdEncoding.EncodeToString(c.Root), joined(c.LastSeq), joined(c.Events))
+}
+
+func joined(numbers []uint64) string {
+	texts := make([]string, len(numbers))
+	for i, n := range numbers {
+		texts[i] = strconv.FormatUint(n, 10)
+	}
+	return strings.Join(texts, " ")
+}
+
+// Sign returns the checkpoint of a tree, signed. lastSeq and events are per shard.
+func Sign(signer note.Signer, t *Tree, lastSeq, events []uint64) (Checkpoint, error) {
+	root, err := t.Root()
+	if err != nil {
+		return Checkpoint{}, fmt.Errorf("eventstore: checkpoint: %w", err)
+	}
+	c := Checkpoint{Size: uint64(t.size), LastSeq: lastSeq, Events: events, Root: root[:], Edge: t.Edge()}
+	signed, err := note.Sign(&note.Note{Text: c.Text()}, signer)
+	if err != nil {
+		return Checkpoint{}, fmt.Errorf("eventstore: sign checkpoint: %w", err)
+	}
+	c.Signature = strings.TrimPrefix(string(signed), c.Text()+"\n")
+	return c, nil
+}
+
+// LastGroup returns the last group of a shard that is covered; 0 for the zero checkpoint.
+func (c Checkpoint) LastGroup(shard int) uint64 {
+	if c.LastSeq == nil {
+		return 0
+	}
+	return c.LastSeq[shard]
+}
+
+// EventsOf returns how many events of a shard are covered.
+func (c Checkpoint) EventsOf(shard int) uint64 {
+	if c.Events == nil {
+		return 0
+	}
+	return c.Events[shard]
+}
+
+// Covered returns, per shard, the address up to which all events are covered.
+func (c Checkpoint) Covered() []uint64 {
+	var all []uint64
+	for _, seq := range c.LastSeq {
+		all = append(all, format.At(seq, format.MaxFrames-1))
+	}
+	return all
+}
+
+// CheckShards refuses a checkpoint of a log with another number of shards.
+func (c Checkpoint) CheckShards(shards int) error {
+	if len(c.LastSeq) != shards || len(c.Events) != shards || c.Size >= 1<<62 {
+		return fmt.Errorf("%w: checkpoint %d does not fit the log", fault.ErrUnhealthy, c.Number)
+	}
+	return nil
+}
+
+// CheckEdge refuses a checkpoint whose edge is not that of its root.
+func (c Checkpoint) CheckEdge() error {
+	root, err := c.Tree().Root()
+	if err == nil && string(c.Root) != string(root[:]) {
+		err = errors.New("the events it covers have another root")
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %s at sequence %d: %w", fault.ErrUnhealthy, Stream, c.Number, err)
+	}
+	return nil
+}

@@ -1,0 +1,29 @@
+package fault
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Errors of appends and loads. Execute retries after ErrConflict and never returns it.
+var (
+	ErrNotFound = errors.New("eventstore: no such aggregate")
+	// ErrConflict means that another event was appended first: decide again on the new state.
+	ErrConflict = errors.New("eventstore: another event was appended first")
+	// ErrRefused means that the store recorded nothing.
+	ErrRefused = errors.New("eventstore: the store refused")
+	// ErrUnknown means that the deadline passed before the outcome was known: the log may hold the event.
+	ErrUnknown = errors.New("eventstore: outcome of the append unknown")
+	// ErrUnhealthy means that the log is damaged or its disk failed: the store accepts no more appends.
+	ErrUnhealthy = errors.New("eventstore: the log is not healthy")
+)
+
+// Damage returns the error for a damaged message of a stream. It is ErrUnhealthy.
+func Damage(stream string, seq uint64, cause error) error {
+	return Stream(fmt.Sprintf("%s at sequence %d", stream, seq), cause)
+}
+
+// Stream returns the error for a damaged stream, or another damaged thing. It is ErrUnhealthy.
+func Stream(name string, cause error) error {
+	return fmt.Errorf("%w: %s: %w; copy the folder before anything else", ErrUnhealthy, name, cause)
+}
