@@ -71,6 +71,9 @@ func (l *DeliveryLog) startOpen(ctx context.Context) error {
 
 func (l *DeliveryLog) startNamed(ctx context.Context, name string) error {
 	stored, err := l.stream.Last(ctx, name)
+	if errors.Is(err, eventstore.ErrNotFound) { // the process ended before the record was open, and a drop has deleted it
+		return l.removeOpen(ctx, name)
+	}
 	if err != nil {
 		return err
 	}
@@ -113,6 +116,7 @@ type replayRun struct {
 	at     uint64   // place of the replay's newest record
 	skip   []string // names of deliveries after replay.At that are finished
 	chunk  []task
+	opened bool // this process has written the record as open
 }
 
 // task is one delivery of a chunk.
@@ -173,6 +177,9 @@ func (t *replayRun) advance(ctx context.Context) error {
 	if t.replay.State != deliveries.ReplayRunning {
 		return t.finish(ctx)
 	}
+	if err := t.open(ctx); err != nil {
+		return err
+	}
 	if _, err := t.waitForIndex(ctx); err != nil { // a delivery that the index does not show would count as not planned
 		return err
 	}
@@ -198,6 +205,16 @@ func (t *replayRun) advance(ctx context.Context) error {
 	}
 	t.replay.State = deliveries.ReplayDone
 	return t.finish(ctx)
+}
+
+// open writes the record as open before the first step, so that no drop deletes it while the replay runs (begin).
+func (t *replayRun) open(ctx context.Context) error {
+	if t.opened {
+		return nil
+	}
+	err := t.save(ctx)
+	t.opened = err == nil
+	return err
 }
 
 // send sends a chunk and moves At to reached. After a failure, send records the finished deliveries in Ahead.
@@ -338,10 +355,7 @@ func (t *replayRun) finish(ctx context.Context) error {
 	if err := t.save(ctx); err != nil {
 		return err
 	}
-	name := t.replay.name()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.changeOpen(ctx, func(open []string) ([]string, error) {
-		return slices.DeleteFunc(open, func(other string) bool { return other == name }), nil
-	})
+	return t.removeOpen(ctx, t.replay.name())
 }

@@ -177,8 +177,12 @@ func (l *DeliveryLog) count(ctx context.Context, p *replay) error {
 	})
 }
 
-// begin makes a replay durable: first its record, then its entry in the list of open replays. If the process ends between
-// the two writes, the caller has no answer and the replay never runs.
+// begin makes a replay durable in three writes: its record, its entry in the list of open replays, and, when the replay
+// starts to run, its record again, now open. A record is open only while the list has the replay, so a process that ends
+// between two writes leaves no open record that nobody closes:
+//
+//   - after the first write: the caller has no answer, and the replay never runs.
+//   - after the second write: the next start runs the replay.
 func (l *DeliveryLog) begin(ctx context.Context, p replay) error {
 	body, err := p.encode()
 	if err != nil {
@@ -186,21 +190,19 @@ func (l *DeliveryLog) begin(ctx context.Context, p replay) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	at, err := l.stream.Put(ctx, p.name(), 0, body, true)
+	o, _, err := l.openReplays(ctx)
+	if err != nil {
+		return errUnreadable(err)
+	}
+	if err := refuseTooMany(o.Open, p.Account); err != nil {
+		return err
+	}
+	at, err := l.stream.Put(ctx, p.name(), 0, body, false)
 	if err != nil {
 		return domain.Unavailable(err)
 	}
-	err = l.changeOpen(ctx, func(open []string) ([]string, error) {
-		mine := 0
-		for _, name := range open {
-			if strings.HasPrefix(name, replayPrefix+string(p.Account)+".") {
-				mine++
-			}
-		}
-		if mine >= maxReplays {
-			return nil, domain.Invalid(modelReplay, domain.Violation{Path: "$", Description: fmt.Sprintf("comes while %d replays are under way, which is as many as may be", mine)})
-		}
-		return append(open, p.name()), nil
+	err = l.changeOpen(ctx, func(open []string) ([]string, error) { // other processes may have started replays meanwhile
+		return append(open, p.name()), refuseTooMany(open, p.Account)
 	})
 	if err != nil {
 		if domain.ReasonOf(err) == domain.ReasonRequestValidation {
@@ -210,6 +212,20 @@ func (l *DeliveryLog) begin(ctx context.Context, p replay) error {
 	}
 	l.start(p, at)
 	return nil
+}
+
+// refuseTooMany refuses a further replay of an account if maxReplays of its replays are open.
+func refuseTooMany(open []string, owner domain.AccountID) error {
+	mine := 0
+	for _, name := range open {
+		if strings.HasPrefix(name, replayName(owner, "")) {
+			mine++
+		}
+	}
+	if mine < maxReplays {
+		return nil
+	}
+	return domain.Invalid(modelReplay, domain.Violation{Path: "$", Description: fmt.Sprintf("comes while %d replays are under way, which is as many as may be", mine)})
 }
 
 // openSchema is the schema version of openReplays' bytes. The rules of delivery.Schema apply.
@@ -260,4 +276,11 @@ func (l *DeliveryLog) changeOpen(ctx context.Context, change func([]string) ([]s
 			return err
 		}
 	}
+}
+
+// removeOpen removes a replay from the list of open replays.
+func (l *DeliveryLog) removeOpen(ctx context.Context, name string) error {
+	return l.changeOpen(ctx, func(open []string) ([]string, error) {
+		return slices.DeleteFunc(open, func(other string) bool { return other == name }), nil
+	})
 }

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"payledger/domain"
@@ -132,7 +134,11 @@ func (l *DeliveryLog) copyForward(ctx context.Context, stored eventstore.StoredD
 		return ctx.Err()
 	}
 	defer unlock()
-	place, err := l.stream.Put(ctx, stored.Name, stored.Seq, stored.Body, true)
+	open, err := l.staysOpen(ctx, stored)
+	if err != nil {
+		return err
+	}
+	place, err := l.stream.Put(ctx, stored.Name, stored.Seq, stored.Body, open)
 	if errors.Is(err, eventstore.ErrConflict) { // the delivery has a newer record
 		return nil
 	}
@@ -145,6 +151,16 @@ func (l *DeliveryLog) copyForward(ctx context.Context, stored eventstore.StoredD
 	}
 	l.notifier.lanes.of(d.Lane()).moved(stored.Seq, place, d)
 	return nil
+}
+
+// staysOpen reports whether an open record is still needed. A replay's record is needed while the list of open replays has
+// it. Earlier builds left open records of replays that they refused; their copies are closed, and a later drop deletes them.
+func (l *DeliveryLog) staysOpen(ctx context.Context, stored eventstore.StoredDelivery) (bool, error) {
+	if !strings.HasPrefix(stored.Name, replayPrefix) || stored.IsDelivery() {
+		return true, nil
+	}
+	o, _, err := l.openReplays(ctx)
+	return slices.Contains(o.Open, stored.Name), err
 }
 
 // errDropped returns the error of a resend of a dropped delivery.

@@ -1,0 +1,125 @@
+package notifier
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/processor"
+	"payledger/eventstore"
+)
+
+// replayRecords returns the names of the replays in the stream.
+func (r *logRig) replayRecords() (names []string) {
+	r.t.Helper()
+	stream, err := r.store.OpenDeliveries(context.Background())
+	r.must(err)
+	for from, end := uint64(1), false; !end; {
+		var page []eventstore.StoredDelivery
+		page, end, err = stream.Scan(context.Background(), from, 100)
+		r.must(err)
+		for _, stored := range page {
+			from = stored.Seq + 1
+			if strings.HasPrefix(stored.Name, replayPrefix) && !slices.Contains(names, stored.Name) {
+				names = append(names, stored.Name)
+			}
+		}
+	}
+	return names
+}
+
+// TestReplayRefused: the replay above the limit leaves no record.
+func TestReplayRefused(t *testing.T) {
+	t.Parallel()
+	inbox := newReceiver(t, nil)
+	r := newLogRig(t)
+	r.rate = 10
+	r.start()
+	for range 60 {
+		r.pay(processor.Declined)
+	}
+	endpoint := r.newer(inbox.url + "/")
+	var started []string
+	for range maxReplays {
+		p, err := r.log.StartReplay(context.Background(), all(endpoint), false)
+		r.must(err)
+		started = append(started, replayName(merchantID, p.ID))
+	}
+	_, err := r.log.StartReplay(context.Background(), all(endpoint), false)
+	reasonIs(t, err, domain.ReasonRequestValidation)
+	if found := r.replayRecords(); len(found) != maxReplays {
+		t.Errorf("the stream has the replays %v, expected %v", found, started)
+	}
+	r.enable(endpoint, false)
+	for _, name := range started {
+		r.over(name[len(replayName(merchantID, "")):])
+	}
+}
+
+// TestReplayCrashAtStart: a process that ends between two writes of a replay's start leaves a replay that either never runs
+// and can be dropped, or runs after the next start.
+func TestReplayCrashAtStart(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name        string
+		open        bool // of the record: true is an earlier build's first write
+		listed      bool
+		drops       int
+		runs, stays bool // after the next start
+	}{
+		{name: "after the record", drops: 1},
+		{name: "after an earlier build's record", open: true, drops: 2},
+		{name: "after the list", listed: true, runs: true, stays: true},
+		{name: "after the list, dropped before the next start", listed: true, drops: 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			inbox := newReceiver(t, nil)
+			r := newOldRig(t)
+			r.pay(processor.Succeeded)
+			p, err := r.log.newReplay(context.Background(), all(r.newer(inbox.url)))
+			r.must(err)
+			r.must(r.log.count(context.Background(), &p))
+			p.Runner = "crashed"
+			body, err := p.encode()
+			r.must(err)
+			_, err = r.log.stream.Put(context.Background(), p.name(), 0, body, c.open)
+			r.must(err)
+			if c.listed {
+				r.must(r.log.changeOpen(context.Background(), func([]string) ([]string, error) { return []string{p.name()}, nil }))
+			}
+			for range c.drops {
+				r.dropAll()
+			}
+			r.stop()
+			r.start()
+			if c.runs {
+				r.isDone(p.ID, 1)
+				inbox.take(1)
+			}
+			if stays := slices.Contains(r.replayRecords(), p.name()); stays != c.stays {
+				t.Errorf("the stream has the replay's record: %v, expected %v", stays, c.stays)
+			}
+			r.noReplayIsOpen()
+			inbox.none()
+		})
+	}
+}
+
+// noReplayIsOpen waits until the list of open replays is empty and the notifier is healthy.
+func (r *logRig) noReplayIsOpen() {
+	r.t.Helper()
+	for limit := time.Now().Add(patience); ; {
+		o, _, err := r.log.openReplays(context.Background())
+		r.must(err)
+		if len(o.Open) == 0 && r.notifier.Healthy() == nil {
+			return
+		}
+		if time.Now().After(limit) {
+			r.t.Fatalf("open are %v, health %v", o.Open, r.notifier.Healthy())
+		}
+	}
+}
