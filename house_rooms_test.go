@@ -62,3 +62,33 @@ func TestDrawnImports(t *testing.T) {
 		}
 	}
 }
+
+// apart lists pairs of folders that must not import each other, nor any folder below the other.
+var apart = [][2]string{
+	{"processorsim/adapter", "processorsim/simulator"}, // the service must not link the simulator's server
+}
+
+// TestApart: the folders of each pair in apart stay apart.
+func TestApart(t *testing.T) {
+	below := func(dir, parent string) bool { return dir == parent || strings.HasPrefix(dir, parent+"/") }
+	for _, pair := range apart {
+		seen := [2]bool{}
+		for _, s := range sources(t) {
+			for side, parent := range pair {
+				if s.forTests() || !below(path.Dir(s.path), parent) {
+					continue
+				}
+				seen[side] = true
+				for _, spec := range s.file.Imports {
+					target, own := strings.CutPrefix(strings.Trim(spec.Path.Value, `"`), "payledger/")
+					if other := pair[1-side]; own && below(target, other) {
+						t.Errorf("%s imports %s: %s and %s must not import each other", s.path, target, parent, other)
+					}
+				}
+			}
+		}
+		if !seen[0] || !seen[1] {
+			t.Errorf("%v: one of the folders has no Go file", pair)
+		}
+	}
+}
