@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"payledger/cmd/payledger/control"
 	"payledger/cmd/payledger/metrics"
 	"payledger/eventstore"
 )
@@ -74,6 +75,13 @@ func (a *App) adminHandler() http.Handler {
 		mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
 	}
 	return mux
+}
+
+// openControl listens on the socket in the data folder, for the commands that reach a running service (I1).
+func (a *App) openControl(ctx context.Context) (err error) {
+	mux := http.NewServeMux()
+	a.control, err = control.Listen(ctx, a.options.Data, mux)
+	return err
 }
 
 const (

@@ -14,6 +14,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"payledger/cmd/payledger/control"
 	"payledger/cmd/payledger/ledger"
 	"payledger/cmd/payledger/limits"
 	"payledger/cmd/payledger/options"
@@ -56,6 +57,7 @@ type App struct {
 	workflows   *workflows.Engine
 
 	api, admin, sim *web.Server
+	control         *control.Server       // of commands on the data folder
 	answers         func() map[int]uint64 // of the API, by status
 	intake          httpapi.Intake
 	caps            intake.Caps
@@ -109,7 +111,7 @@ func startShowing(ctx context.Context, o options.Options, log zerolog.Logger, cl
 	a.intakeOf(bounds)
 	steps := []func(context.Context) error{
 		a.listen, a.openLedger, a.initialize, a.openProcessors, a.openViews, a.openNotifier, a.openCommands, a.openWorkflows,
-		a.run, a.openDoors, a.recover,
+		a.run, a.openDoors, a.openControl, a.recover,
 	}
 	for _, step := range steps {
 		if err := step(ctx); err != nil {

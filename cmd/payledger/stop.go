@@ -14,6 +14,9 @@ const (
 	cutAfter   = 1500 * time.Millisecond // then connections are closed; the rest is for closing the stores
 )
 
+// controlGrace is the time that a running command on the control socket still gets when the service stops.
+const controlGrace = 100 * time.Millisecond
+
 // webhookGrace is the time that a running attempt still gets when the service stops.
 const webhookGrace = 500 * time.Millisecond
 
@@ -21,6 +24,11 @@ const webhookGrace = 500 * time.Millisecond
 // after a Start that failed halfway.
 func (a *App) Stop() error {
 	var errs []error
+	if a.control != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), controlGrace)
+		errs = append(errs, a.control.Stop(ctx))
+		cancel()
+	}
 	if a.api != nil {
 		errs = append(errs, a.stopRequests())
 	}

@@ -1,0 +1,119 @@
+package control
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// ErrNoService means that no service listens on the socket of a data folder.
+var ErrNoService = errors.New("no service listens")
+
+// Client sends commands to the service of a data folder.
+type Client struct {
+	data   string
+	socket string
+	http   *http.Client
+}
+
+// Find returns a client of the service that runs on a data folder. ErrNoService means that there is none: the folder can be read
+// directly.
+func Find(ctx context.Context, data string) (*Client, error) {
+	socket := filepath.Join(data, socketName)
+	if to, err := os.Readlink(socket); err == nil {
+		socket = to
+	}
+	if len(socket) > maxPath { // the service would have made a link
+		return nil, ErrNoService
+	}
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", socket)
+	}
+	conn, err := dial(ctx, "", "")
+	switch {
+	case errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ENOTDIR):
+		return nil, ErrNoService
+	case errors.Is(err, os.ErrPermission):
+		return nil, fmt.Errorf("%s is the socket of another user's service: run this command as the user of the service", socket)
+	case err != nil:
+		return nil, fmt.Errorf("control: %w", err)
+	}
+	_ = conn.Close() // it has sent nothing
+	return &Client{data: data, socket: socket, http: &http.Client{Transport: &http.Transport{DialContext: dial}}}, nil
+}
+
+// Unreachable returns the error for a data folder that is in use while no service listens on its socket.
+func Unreachable(data string) error {
+	return fmt.Errorf("%s is in use, and no service listens on %s: wait until the service is ready, or stop it",
+		data, filepath.Join(data, socketName))
+}
+
+// Call sends a command, calls each with every line of the answer, and decodes the last one into done.
+func (c *Client) Call(ctx context.Context, command string, in any, each func(json.RawMessage) error, done any) error {
+	defer c.http.CloseIdleConnections()
+	body, err := json.Marshal(in)
+	if err != nil {
+		return fmt.Errorf("control: %w", err)
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://service/"+command, bytes.NewReader(body))
+	if err != nil {
+		return fmt.Errorf("control: %w", err)
+	}
+	answer, err := c.http.Do(request)
+	if err != nil {
+		return fmt.Errorf("the service on %s does not answer: %w", c.data, err)
+	}
+	defer answer.Body.Close()
+	if of := answer.Header.Get(folderHeader); !same(of, c.data) {
+		return fmt.Errorf("%s leads to the service of %s: remove this file", filepath.Join(c.data, socketName), of)
+	}
+	switch answer.StatusCode {
+	case http.StatusOK:
+		return read(answer.Body, each, done)
+	case http.StatusNotFound:
+		return fmt.Errorf("the service on %s does not know the command %s: it runs another version of payledger", c.data, command)
+	default:
+		return fmt.Errorf("the service on %s answers %s", c.data, answer.Status)
+	}
+}
+
+// same reports whether two paths name one folder. A folder that is not visible here, because the service runs in a container,
+// counts as the same.
+func same(theirs, ours string) bool {
+	there, err := os.Stat(theirs)
+	if err != nil {
+		return true
+	}
+	here, err := os.Stat(ours)
+	return err == nil && os.SameFile(there, here)
+}
+
+// read reads the lines of an answer.
+func read(from io.Reader, each func(json.RawMessage) error, done any) error {
+	for lines := json.NewDecoder(from); ; {
+		var l line
+		switch err := lines.Decode(&l); {
+		case err != nil:
+			return fmt.Errorf("the service's answer ends before its end: %w", err)
+		case l.Error != "":
+			return errors.New(l.Error)
+		case l.Done != nil:
+			if err := json.Unmarshal(l.Done, done); err != nil {
+				return fmt.Errorf("control: %w", err)
+			}
+			return nil
+		case l.Line != nil:
+			if err := each(l.Line); err != nil {
+				return err
+			}
+		}
+	}
+}

@@ -1,0 +1,158 @@
+package control_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"payledger/cmd/payledger/control"
+)
+
+type question struct{ Count int }
+
+// counting answers with the numbers up to Count.
+func counting() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("/count", control.Command(func(_ context.Context, q question, emit func(any) error) (any, error) {
+		for n := range q.Count {
+			if err := emit(n); err != nil {
+				return nil, err
+			}
+		}
+		if q.Count == 0 {
+			return nil, errors.New("nothing to count: name a number")
+		}
+		return map[string]int{"counted": q.Count}, nil
+	}))
+	return mux
+}
+
+// count asks the service of a folder.
+func count(t *testing.T, data string, q question) (lines int, done map[string]int, err error) {
+	t.Helper()
+	client, err := control.Find(t.Context(), data)
+	if err != nil {
+		return 0, nil, err
+	}
+	err = client.Call(t.Context(), "count", q, func(json.RawMessage) error { lines++; return nil }, &done)
+	return lines, done, err
+}
+
+func serve(t *testing.T, data string) *control.Server {
+	t.Helper()
+	s, err := control.Listen(t.Context(), data, counting())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func stop(t *testing.T, s *control.Server) {
+	t.Helper()
+	if err := s.Stop(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// folders are a data folder with a short path and one whose path is too long for a socket.
+func folders(t *testing.T) map[string]string {
+	t.Helper()
+	short, err := os.MkdirTemp("", "ctl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(short) })
+	long := filepath.Join(short, strings.Repeat("a-long-name/", 12))
+	if err := os.MkdirAll(long, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return map[string]string{"short": short, "long": long}
+}
+
+func TestCommands(t *testing.T) {
+	for name, data := range folders(t) {
+		t.Run(name, func(t *testing.T) {
+			if _, _, err := count(t, data, question{1}); !errors.Is(err, control.ErrNoService) {
+				t.Errorf("without a service: %v", err)
+			}
+			s := serve(t, data)
+			info, err := os.Stat(filepath.Join(data, "control.sock"))
+			if err != nil || info.Mode().Perm() != 0o600 || info.Mode()&os.ModeSocket == 0 {
+				t.Errorf("the socket: %v %v", info.Mode(), err)
+			}
+			if lines, done, err := count(t, data, question{3}); err != nil || lines != 3 || done["counted"] != 3 {
+				t.Errorf("%d lines, %v, %v", lines, done, err)
+			}
+			if _, _, err := count(t, data, question{0}); err == nil || err.Error() != "nothing to count: name a number" {
+				t.Errorf("a failed command: %v", err)
+			}
+			if _, err := control.Listen(t.Context(), data, counting()); err == nil || !strings.Contains(err.Error(), "another service") {
+				t.Errorf("a second service: %v", err)
+			}
+			stop(t, s)
+			if left, err := filepath.Glob(filepath.Join(data, "*control*")); err != nil || len(left) > 0 {
+				t.Errorf("left behind: %v %v", left, err)
+			}
+		})
+	}
+}
+
+// A killed service leaves its socket, which refuses connections: the next service replaces it.
+func TestStaleSocket(t *testing.T) {
+	for name, data := range folders(t) {
+		if name == "long" {
+			continue // its socket cannot be made here directly
+		}
+		left, err := (&net.ListenConfig{}).Listen(t.Context(), "unix", filepath.Join(data, "control.sock"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		left.(*net.UnixListener).SetUnlinkOnClose(false)
+		left.Close()
+		if _, _, err := count(t, data, question{1}); !errors.Is(err, control.ErrNoService) {
+			t.Errorf("a stale socket: %v", err)
+		}
+		s := serve(t, data)
+		if lines, _, err := count(t, data, question{2}); err != nil || lines != 2 {
+			t.Errorf("%d lines, %v", lines, err)
+		}
+		stop(t, s)
+	}
+}
+
+// A copied folder has a link to the socket of the first one's service.
+func TestServiceOfAnotherFolder(t *testing.T) {
+	data := folders(t)["long"]
+	s := serve(t, data)
+	defer stop(t, s)
+	copied := t.TempDir()
+	to, err := os.Readlink(filepath.Join(data, "control.sock"))
+	if err == nil {
+		err = os.Symlink(to, filepath.Join(copied, "control.sock"))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := count(t, copied, question{1}); err == nil || !strings.Contains(err.Error(), "leads to the service of") {
+		t.Errorf("the service of another folder: %v", err)
+	}
+}
+
+func TestUnknownCommand(t *testing.T) {
+	data := folders(t)["short"]
+	s := serve(t, data)
+	defer stop(t, s)
+	client, err := control.Find(t.Context(), data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := client.Call(t.Context(), "unknown", 1, nil, nil); err == nil || !strings.Contains(err.Error(), "another version") {
+		t.Errorf("an unknown command: %v", err)
+	}
+}

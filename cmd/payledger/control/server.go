@@ -1,0 +1,165 @@
+package control
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+const (
+	// socketName is the socket's name in the data folder.
+	socketName = "control.sock"
+	// maxPath is the length of a socket's path, in bytes, that every Unix takes.
+	maxPath = 100
+	// folderHeader is the header of an answer that names the service's data folder.
+	folderHeader = "Payledger-Data"
+	// headerTimeout is the time limit for the header of a request.
+	headerTimeout = 10 * time.Second
+)
+
+// Server listens on the socket of a data folder.
+type Server struct {
+	http    *http.Server
+	link    string // in the data folder
+	private string // the temporary folder of a socket whose path would be too long, or ""
+	served  chan error
+}
+
+// Listen listens on the socket of a data folder. The caller must hold the folder: Listen replaces a socket that nobody listens
+// on. handler gets the commands.
+func Listen(ctx context.Context, data string, handler http.Handler) (*Server, error) {
+	folder, err := filepath.Abs(data)
+	if err != nil {
+		return nil, fmt.Errorf("control: %w", err)
+	}
+	if _, err := Find(ctx, folder); err == nil {
+		return nil, fmt.Errorf("another service runs on %s and listens on %s: stop it first", data, filepath.Join(data, socketName))
+	}
+	s := &Server{link: filepath.Join(folder, socketName), served: make(chan error, 1)}
+	listener, err := s.listen(ctx, folder)
+	if err != nil {
+		return nil, fmt.Errorf("control: %w", err)
+	}
+	s.http = &http.Server{Handler: named(folder, handler), ReadHeaderTimeout: headerTimeout}
+	go func() { s.served <- s.http.Serve(listener) }()
+	return s, nil
+}
+
+// listen binds the socket in a folder that only this user can enter, and moves it to its place when its mode is right.
+func (s *Server) listen(ctx context.Context, folder string) (net.Listener, error) {
+	room, err := os.MkdirTemp(folder, ".control-")
+	if err != nil {
+		return nil, err
+	}
+	long := len(filepath.Join(room, socketName)) > maxPath
+	if long {
+		if err = os.Remove(room); err == nil {
+			room, err = os.MkdirTemp("", "payledger-")
+		}
+		if err != nil {
+			return nil, err
+		}
+		s.private = room
+	}
+	bound := filepath.Join(room, socketName)
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "unix", bound)
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(room))
+	}
+	listener.(*net.UnixListener).SetUnlinkOnClose(false)
+	err = os.Chmod(bound, 0o600)
+	if err == nil && long {
+		bound = filepath.Join(folder, ".control-link")
+		if err = os.Remove(bound); err == nil || errors.Is(err, os.ErrNotExist) {
+			err = os.Symlink(filepath.Join(room, socketName), bound)
+		}
+	}
+	if err == nil {
+		err = os.Rename(bound, s.link)
+	}
+	if err == nil && !long {
+		err = os.Remove(room)
+	}
+	if err != nil {
+		return nil, errors.Join(err, listener.Close(), os.RemoveAll(room))
+	}
+	return listener, nil
+}
+
+// named adds the service's data folder to every answer.
+func named(folder string, handler http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set(folderHeader, folder)
+		handler.ServeHTTP(w, r)
+	})
+}
+
+// Stop removes the socket and ends the commands: their contexts are cancelled after ctx has ended.
+func (s *Server) Stop(ctx context.Context) error {
+	err := os.Remove(s.link)
+	if errors.Is(err, os.ErrNotExist) {
+		err = nil
+	}
+	if stopped := s.http.Shutdown(ctx); stopped != nil {
+		err = errors.Join(err, s.http.Close())
+	}
+	if served := <-s.served; !errors.Is(served, http.ErrServerClosed) {
+		err = errors.Join(err, served)
+	}
+	if s.private != "" {
+		err = errors.Join(err, os.RemoveAll(s.private))
+	}
+	return err
+}
+
+// line is one line of an answer.
+type line struct {
+	Line  json.RawMessage `json:"line,omitempty"`
+	Done  json.RawMessage `json:"done,omitempty"`
+	Error string          `json:"error,omitempty"`
+}
+
+// Command returns the handler of a command. do gets the decoded body, calls emit with each line of the answer, and returns the
+// last one. The context of do ends when the client has gone.
+func Command[In any](do func(ctx context.Context, in In, emit func(any) error) (any, error)) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodPost {
+			http.Error(w, "POST", http.StatusMethodNotAllowed)
+			return
+		}
+		out, send := json.NewEncoder(w), http.NewResponseController(w)
+		write := func(field *json.RawMessage, l *line, value any) error {
+			text, err := json.Marshal(value)
+			if err != nil {
+				return fmt.Errorf("control: %w", err)
+			}
+			*field = text
+			if err = out.Encode(l); err == nil {
+				err = send.Flush()
+			}
+			return err
+		}
+		var in In
+		err := json.NewDecoder(r.Body).Decode(&in)
+		var done any
+		if err == nil {
+			done, err = do(r.Context(), in, func(value any) error {
+				var l line
+				return write(&l.Line, &l, value)
+			})
+		}
+		if err == nil {
+			var l line
+			err = write(&l.Done, &l, done)
+		}
+		if err != nil {
+			_ = out.Encode(line{Error: err.Error()}) // the client may have gone
+		}
+	})
+}
