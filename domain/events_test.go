@@ -1,6 +1,7 @@
 package domain_test
 
 import (
+	"cmp"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -94,7 +95,7 @@ func TestEventsAreAll(t *testing.T) {
 	names := map[string]string{}
 	listed := map[string][]string{} // by folder
 	for _, a := range aggregates {
-		folder := domain.FirstNonEmpty(folders[a.name], a.name)
+		folder := cmp.Or(folders[a.name], a.name)
 		for _, e := range a.events {
 			listed[folder] = append(listed[folder], reflect.TypeOf(e).Name())
 			if names[e.Type()] != "" {

@@ -1,6 +1,9 @@
 package domain
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // Order is what is bought (§2.5, D4). Session and payment carry the same shape; nothing in it is
 // personal data.
@@ -109,36 +112,17 @@ func (o *Order) Total() (Amount, bool) {
 // MergeOrder lays over onto base field by field; a field that over leaves out keeps base's value (D5).
 func MergeOrder(base, over *Order) *Order {
 	if base == nil || over == nil {
-		return firstOf(over, base)
+		return cmp.Or(over, base)
 	}
 	merged := *base
 	if over.LineItems != nil {
 		merged.LineItems = over.LineItems
 	}
-	merged.CountryCode = FirstNonEmpty(over.CountryCode, base.CountryCode)
-	merged.RetailerCountryCode = FirstNonEmpty(over.RetailerCountryCode, base.RetailerCountryCode)
+	merged.CountryCode = cmp.Or(over.CountryCode, base.CountryCode)
+	merged.RetailerCountryCode = cmp.Or(over.RetailerCountryCode, base.RetailerCountryCode)
 	if over.Fees != nil {
 		merged.Fees = over.Fees
 	}
-	merged.Shipping = firstOf(over.Shipping, base.Shipping)
+	merged.Shipping = cmp.Or(over.Shipping, base.Shipping)
 	return &merged
-}
-
-func firstOf[T any](values ...*T) *T {
-	for _, v := range values {
-		if v != nil {
-			return v
-		}
-	}
-	return nil
-}
-
-// FirstNonEmpty returns the first value that is not empty.
-func FirstNonEmpty[T ~string](values ...T) T {
-	for _, v := range values {
-		if v != "" {
-			return v
-		}
-	}
-	return ""
 }

@@ -1,6 +1,9 @@
 package domain
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+)
 
 // Sealed is personal data in the log: encrypted under the named key, so that destroying the key erases the data everywhere.
 // The rules never open it.
@@ -48,15 +51,15 @@ type Address struct {
 // MergeCustomer lays over onto base field by field (D5).
 func MergeCustomer(base, over *Customer) *Customer {
 	if base == nil || over == nil {
-		return firstOf(over, base)
+		return cmp.Or(over, base)
 	}
 	return &Customer{
-		Email:              FirstNonEmpty(over.Email, base.Email),
-		MobileNumber:       FirstNonEmpty(over.MobileNumber, base.MobileNumber),
-		FirstName:          FirstNonEmpty(over.FirstName, base.FirstName),
-		LastName:           FirstNonEmpty(over.LastName, base.LastName),
-		TaxID:              FirstNonEmpty(over.TaxID, base.TaxID),
-		NationalDocumentID: FirstNonEmpty(over.NationalDocumentID, base.NationalDocumentID),
+		Email:              cmp.Or(over.Email, base.Email),
+		MobileNumber:       cmp.Or(over.MobileNumber, base.MobileNumber),
+		FirstName:          cmp.Or(over.FirstName, base.FirstName),
+		LastName:           cmp.Or(over.LastName, base.LastName),
+		TaxID:              cmp.Or(over.TaxID, base.TaxID),
+		NationalDocumentID: cmp.Or(over.NationalDocumentID, base.NationalDocumentID),
 		BillingAddress:     mergeAddress(base.BillingAddress, over.BillingAddress),
 		ShippingAddress:    mergeAddress(base.ShippingAddress, over.ShippingAddress),
 	}
@@ -64,17 +67,17 @@ func MergeCustomer(base, over *Customer) *Customer {
 
 func mergeAddress(base, over *Address) *Address {
 	if base == nil || over == nil {
-		return firstOf(over, base)
+		return cmp.Or(over, base)
 	}
 	return &Address{
-		FirstName:    FirstNonEmpty(over.FirstName, base.FirstName),
-		LastName:     FirstNonEmpty(over.LastName, base.LastName),
-		AddressLine1: FirstNonEmpty(over.AddressLine1, base.AddressLine1),
-		AddressLine2: FirstNonEmpty(over.AddressLine2, base.AddressLine2),
-		City:         FirstNonEmpty(over.City, base.City),
-		State:        FirstNonEmpty(over.State, base.State),
-		CountryCode:  FirstNonEmpty(over.CountryCode, base.CountryCode),
-		PostalCode:   FirstNonEmpty(over.PostalCode, base.PostalCode),
+		FirstName:    cmp.Or(over.FirstName, base.FirstName),
+		LastName:     cmp.Or(over.LastName, base.LastName),
+		AddressLine1: cmp.Or(over.AddressLine1, base.AddressLine1),
+		AddressLine2: cmp.Or(over.AddressLine2, base.AddressLine2),
+		City:         cmp.Or(over.City, base.City),
+		State:        cmp.Or(over.State, base.State),
+		CountryCode:  cmp.Or(over.CountryCode, base.CountryCode),
+		PostalCode:   cmp.Or(over.PostalCode, base.PostalCode),
 	}
 }
 

@@ -1,6 +1,7 @@
 package payment
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -172,8 +173,8 @@ func (s State) answered(a Answer, to OperationState, failure domain.Failure) Sta
 func (s State) concluded(revision uint64, a Answer, to, shown OperationState, failure domain.Failure) State {
 	s = s.withOperation(revision, func(op *Operation) {
 		op.State = to
-		op.TransactionID = domain.FirstNonEmpty(a.TransactionID, op.TransactionID)
-		op.AuthorizationCode = domain.FirstNonEmpty(a.AuthorizationCode, op.AuthorizationCode)
+		op.TransactionID = cmp.Or(a.TransactionID, op.TransactionID)
+		op.AuthorizationCode = cmp.Or(a.AuthorizationCode, op.AuthorizationCode)
 		op.Answers = append(slices.Clone(op.Answers), OperationAnswer{
 			EventID: a.EventID, At: a.At, State: shown, ProcessorEventID: a.ProcessorEventID,
 			Code: a.Code, Message: a.Message, Failure: failure,
@@ -185,6 +186,6 @@ func (s State) concluded(revision uint64, a Answer, to, shown OperationState, fa
 	if a.Risk != nil {
 		s.Risk = a.Risk
 	}
-	s.ThreeDS = domain.FirstNonEmpty(a.ThreeDS, s.ThreeDS)
+	s.ThreeDS = cmp.Or(a.ThreeDS, s.ThreeDS)
 	return s
 }

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -64,7 +65,7 @@ func disputed(s payment.State, name processor.Name, payload string) (transaction
 		}
 		processed = true
 	}
-	return domain.FirstNonEmpty(payload, transaction), processed
+	return cmp.Or(payload, transaction), processed
 }
 
 // factOf returns the fact of a notification that arrived at a time.

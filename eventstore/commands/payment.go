@@ -101,9 +101,9 @@ func (s *Service) assemble(ctx context.Context, by Caller, in *creation) (paymen
 	}
 	c := payment.Create{
 		At: s.Store.Now(), ID: in.id, Account: by.Account, IdempotencyKey: in.IdempotencyKey, Session: from.ID,
-		OrderID:     domain.FirstNonEmpty(in.OrderID, from.OrderID),
-		CustomerID:  domain.FirstNonEmpty(in.CustomerID, from.CustomerID),
-		Currency:    domain.FirstNonEmpty(in.Currency, from.Currency),
+		OrderID:     cmp.Or(in.OrderID, from.OrderID),
+		CustomerID:  cmp.Or(in.CustomerID, from.CustomerID),
+		Currency:    cmp.Or(in.Currency, from.Currency),
 		Amount:      in.Amount,
 		Order:       domain.MergeOrder(from.Order, in.Order),
 		Metadata:    domain.MergeMetadata(from.Metadata, in.Metadata),
@@ -145,10 +145,10 @@ func method(c *creation, inst instrument.State, from session.Method) payment.Met
 	in := c.Method
 	m := payment.Method{
 		Token: inst.Token, Type: instrument.MethodCard, Vaulted: c.vaulted(inst), AnalyticsID: inst.AnalyticsID, Card: inst.Card,
-		PaymentType:        domain.FirstNonEmpty(in.PaymentType, from.PaymentType),
-		AuthorizationType:  domain.FirstNonEmpty(in.AuthorizationType, from.AuthorizationType, "FINAL"),
-		FirstPaymentReason: domain.FirstNonEmpty(in.FirstPaymentReason, from.FirstPaymentReason),
-		Descriptor:         domain.FirstNonEmpty(in.Descriptor, from.Descriptor),
+		PaymentType:        cmp.Or(in.PaymentType, from.PaymentType),
+		AuthorizationType:  cmp.Or(in.AuthorizationType, from.AuthorizationType, "FINAL"),
+		FirstPaymentReason: cmp.Or(in.FirstPaymentReason, from.FirstPaymentReason),
+		Descriptor:         cmp.Or(in.Descriptor, from.Descriptor),
 		VaultOnSuccess:     in.VaultOnSuccess || from.VaultOnSuccess,
 		VaultOn3DS:         in.VaultOn3DS || from.VaultOn3DS,
 		VaultOnAgreement:   in.VaultOnAgreement || from.VaultOnAgreement,

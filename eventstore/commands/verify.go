@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,7 +63,7 @@ func (s *Service) verifiers(ctx context.Context, owner domain.AccountID, inst in
 	if err != nil {
 		return nil, err
 	}
-	currency := domain.FirstNonEmpty(tip.State.Currency, verifyCurrency)
+	currency := cmp.Or(tip.State.Currency, verifyCurrency)
 	var targets []instrument.Verification
 	for _, p := range merchant.Route(account.RouteFacts{Currency: currency, Network: inst.Card.Network}) {
 		targets = append(targets, instrument.Verification{Processor: p.Name, MerchantID: p.MerchantID, Currency: currency})

@@ -116,7 +116,7 @@ func voidAfter(s payment.State, revision uint64) uint64 {
 func outcomeOf(s payment.State, op payment.Operation) Outcome {
 	o := Outcome{Known: !op.State.Open(), Succeeded: op.State == payment.StateSucceeded, Operation: s.OperationKey(op.Revision)}
 	if o.Known && !o.Succeeded {
-		o.Message = domain.FirstNonEmpty(op.Answer().Message, "The "+string(op.Kind)+" failed.")
+		o.Message = cmp.Or(op.Answer().Message, "The "+string(op.Kind)+" failed.")
 	}
 	return o
 }

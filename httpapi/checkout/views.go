@@ -1,6 +1,7 @@
 package checkout
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -30,10 +31,10 @@ type Payment struct {
 type Merchant string
 
 // Shop returns the name or "The shop", for the beginning of a sentence.
-func (m Merchant) Shop() string { return domain.FirstNonEmpty(string(m), "The shop") }
+func (m Merchant) Shop() string { return cmp.Or(string(m), "The shop") }
 
 // ShopWithin returns the name or "the shop", for use within a sentence.
-func (m Merchant) ShopWithin() string { return domain.FirstNonEmpty(string(m), "the shop") }
+func (m Merchant) ShopWithin() string { return cmp.Or(string(m), "the shop") }
 
 // SavedCard is a vaulted card of the customer; the default comes first.
 type SavedCard struct {
@@ -79,7 +80,7 @@ func (v Payment) Lines() (lines []Line) {
 		if !fits {
 			continue
 		}
-		lines = append(lines, Line{domain.FirstNonEmpty(item.Name, item.Description, item.ItemID, "Item"), quantity, Money(sum-item.DiscountAmount, v.Currency)})
+		lines = append(lines, Line{cmp.Or(item.Name, item.Description, item.ItemID, "Item"), quantity, Money(sum-item.DiscountAmount, v.Currency)})
 	}
 	return append(lines, v.extras()...)
 }
@@ -97,10 +98,10 @@ func (v Payment) extras() (lines []Line) {
 	}
 	add("Tax", tax)
 	if v.Order.Shipping != nil {
-		add(domain.FirstNonEmpty(v.Order.Shipping.MethodName, "Shipping"), v.Order.Shipping.Amount)
+		add(cmp.Or(v.Order.Shipping.MethodName, "Shipping"), v.Order.Shipping.Amount)
 	}
 	for _, fee := range v.Order.Fees {
-		add(domain.FirstNonEmpty(fee.Description, "Fee"), fee.Amount)
+		add(cmp.Or(fee.Description, "Fee"), fee.Amount)
 	}
 	return lines
 }
@@ -109,7 +110,7 @@ func (v Payment) extras() (lines []Line) {
 func (v Payment) Takes() string {
 	names := make([]string, len(v.Networks))
 	for i, network := range v.Networks {
-		names[i] = domain.FirstNonEmpty(brands[network], string(network))
+		names[i] = cmp.Or(brands[network], string(network))
 	}
 	return strings.Join(names, ", ")
 }

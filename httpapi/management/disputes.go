@@ -1,6 +1,7 @@
 package management
 
 import (
+	"cmp"
 	"net/url"
 
 	"payledger/domain"
@@ -107,7 +108,7 @@ func renderDispute(d dispute.State) disputeAnswer {
 	about, now := d.Subject, d.Current
 	return disputeAnswer{
 		ID: d.ID, Type: now.Type, Status: now.Status, PaymentID: about.Payment, OrderID: about.OrderID, TransactionID: now.TransactionID,
-		PaymentMethod: disputedMethod{about.PaymentMethodType, disputedMethodData{domain.FirstNonEmpty(about.Network, domain.NetworkOther)}},
+		PaymentMethod: disputedMethod{about.PaymentMethodType, disputedMethodData{cmp.Or(about.Network, domain.NetworkOther)}},
 		Processor:     about.Processor, MerchantID: now.MerchantID, ProcessorDisputeID: about.ProcessorDisputeID,
 		ReasonCode: now.ReasonCode, Reason: now.Reason, ProcessorReason: now.Wording, Amount: now.Amount, Currency: now.Currency,
 		ChallengeRequiredBy: request.Time(now.ChallengeBy), ReceivedAt: paymentjson.Time{Time: now.ReceivedAt},

@@ -1,6 +1,7 @@
 package payments
 
 import (
+	"cmp"
 	"reflect"
 
 	"payledger/domain"
@@ -36,7 +37,7 @@ func (b *customerBody) customer() *domain.Customer {
 		return nil
 	}
 	c := b.Customer
-	c.Email = domain.FirstNonEmpty(c.Email, b.EmailAddress)
+	c.Email = cmp.Or(c.Email, b.EmailAddress)
 	return &c
 }
 

@@ -1,6 +1,7 @@
 package payload
 
 import (
+	"cmp"
 	"fmt"
 
 	"payledger/domain"
@@ -75,7 +76,7 @@ func NewDispute(r *eventstore.Recorded, s dispute.State) (Dispute, error) {
 	p := Dispute{
 		DisputeType: now.Type, Status: now.Status, AccountID: s.Account, TransactionID: now.TransactionID, OrderID: about.OrderID,
 		PaymentID:     about.Payment,
-		PaymentMethod: disputedMethod{about.PaymentMethodType, disputedMethodData{domain.FirstNonEmpty(about.Network, domain.NetworkOther)}},
+		PaymentMethod: disputedMethod{about.PaymentMethodType, disputedMethodData{cmp.Or(about.Network, domain.NetworkOther)}},
 		Processor:     about.Processor, ProcessorDisputeID: about.ProcessorDisputeID, ReceivedAt: paymentjson.Time{Time: now.ReceivedAt},
 		Reason: now.Reason, ReasonCode: now.ReasonCode, ProcessorReason: now.Wording, Amount: now.Amount, Currency: now.Currency,
 		MerchantID: now.MerchantID,

@@ -1,6 +1,8 @@
 package paymentjson
 
 import (
+	"cmp"
+
 	"payledger/domain"
 	"payledger/domain/instrument"
 	"payledger/domain/payment"
@@ -72,7 +74,7 @@ func renderReason(r *payment.Reason) *StatusReason {
 		out.DeclineType, out.Code, out.AdvisedAction = r.Decline.Type, r.Decline.Code, r.Decline.AdvisedAction
 		out.PaymentMethodResultCode, out.PaymentMethodResultMessage = r.ResultCode, r.ResultMessage
 	case domain.GatewayTimeout:
-		out.Message = domain.FirstNonEmpty(out.Message, asking)
+		out.Message = cmp.Or(out.Message, asking)
 	}
 	return out
 }
@@ -115,7 +117,7 @@ func renderBin(c domain.Card, answered *processor.BinData) processor.BinData {
 	if answered != nil {
 		bin = *answered
 	}
-	bin.Network = domain.FirstNonEmpty(bin.Network, c.Network)
+	bin.Network = cmp.Or(bin.Network, c.Network)
 	return bin
 }
 

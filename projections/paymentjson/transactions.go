@@ -93,7 +93,7 @@ func saleOf(s payment.State, op payment.Operation) uint64 {
 // renderRefund renders a refund, from its request on. A refund without an order id has the payment's (D10).
 func renderRefund(s payment.State, op payment.Operation, o Options) Transaction {
 	t := renderTransaction(s, op, o, transactionRefund)
-	t.OrderID, t.Reason = domain.FirstNonEmpty(op.OrderID, s.OrderID), op.Reason
+	t.OrderID, t.Reason = cmp.Or(op.OrderID, s.OrderID), op.Reason
 	t.ProcessorStatus, t.ProcessorStatusReason = refundStatus(op)
 	if o.Events {
 		t.Events = renderEvents(op)
