@@ -3,6 +3,7 @@ package domain
 import (
 	"cmp"
 	"fmt"
+	"maps"
 )
 
 // Sealed is personal data in the log: encrypted under the named key, so that destroying the key erases the data everywhere.
@@ -89,32 +90,31 @@ func MergeMetadata(base, over Metadata) Metadata {
 	if len(base) == 0 {
 		return over
 	}
-	merged := make(Metadata, len(base)+len(over))
-	for k, v := range base {
-		merged[k] = v
-	}
-	for k, v := range over {
-		merged[k] = v
-	}
+	merged := maps.Clone(base)
+	maps.Copy(merged, over)
 	return merged
 }
 
-// Limits of metadata (D4). Its size is that of the keys and the values, without JSON's own characters.
+// Limits of metadata (D4).
 const (
 	MaxMetadataKeys  = 64
 	MaxMetadataBytes = 4 << 10
 )
 
-// Fault returns the limit that the metadata exceeds; "" for none.
-func (m Metadata) Fault() string {
-	size := 0
+// Size returns the bytes of the keys and the values, without JSON's own characters.
+func (m Metadata) Size() (size int) {
 	for key, value := range m {
 		size += len(key) + len(fmt.Sprint(value))
 	}
+	return size
+}
+
+// Fault returns the limit that the metadata exceeds; "" for none.
+func (m Metadata) Fault() string {
 	switch {
 	case len(m) > MaxMetadataKeys:
 		return fmt.Sprintf("must have at most %d keys", MaxMetadataKeys)
-	case size > MaxMetadataBytes:
+	case m.Size() > MaxMetadataBytes:
 		return fmt.Sprintf("must be at most %d bytes in all", MaxMetadataBytes)
 	default:
 		return ""

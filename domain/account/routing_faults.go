@@ -66,9 +66,7 @@ func (f *faults) ofConditions(path string, c Conditions) {
 }
 
 func (f *faults) ofMetadata(path string, metadata domain.Metadata) {
-	size := 0
 	for key, value := range metadata {
-		size += len(key) + len(fmt.Sprint(value))
 		if key == "" {
 			f.add(path, "must have no empty key")
 		}
@@ -79,7 +77,7 @@ func (f *faults) ofMetadata(path string, metadata domain.Metadata) {
 	if len(metadata) > MaxRuleMetadataKeys {
 		f.add(path, "must have at most %d keys", MaxRuleMetadataKeys)
 	}
-	if size > MaxRuleMetadataBytes {
+	if metadata.Size() > MaxRuleMetadataBytes {
 		f.add(path, "must be at most %d bytes in all", MaxRuleMetadataBytes)
 	}
 }

@@ -2,6 +2,7 @@ package validation
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,34 +26,25 @@ func (v *Violations) Order(tree map[string]any) {
 	v.Metadata(metadata)
 }
 
-// Limits of metadata (D4). The size counts keys and values only.
-const maxMetadataBytes = 4 << 10
-
 // emptyMetadataKey has an errorId of its own (D3) if it is the only violation.
 const emptyMetadataKey = "must not be empty as a key"
 
 // Metadata checks the limits of metadata (D4).
 func (v *Violations) Metadata(metadata map[string]any) {
-	size := 0
+	whole := domain.Metadata(maps.Clone(metadata))
 	for key, value := range metadata {
-		size += len(key)
-		switch value := value.(type) {
-		case string:
-			size += len(value)
-		case float64:
-			size += len(strconv.FormatFloat(value, 'f', 0, 64))
-			if value > float64(domain.MaxAmount) || value < -float64(domain.MaxAmount) {
+		if number, is := value.(float64); is {
+			whole[key] = int64(number)
+			if number > float64(domain.MaxAmount) || number < -float64(domain.MaxAmount) {
 				v.Add("$.metadata"+Member(key), fmt.Sprintf("must be between %d and %d, as an integer", -domain.MaxAmount, domain.MaxAmount))
 			}
-		case bool:
-			size += len(strconv.FormatBool(value))
 		}
 		if key == "" {
 			v.Add("$.metadata['']", emptyMetadataKey)
 		}
 	}
-	if size > maxMetadataBytes {
-		v.Add("$.metadata", fmt.Sprintf("must be at most %d bytes in all", maxMetadataBytes))
+	if whole.Size() > domain.MaxMetadataBytes {
+		v.Add("$.metadata", fmt.Sprintf("must be at most %d bytes in all", domain.MaxMetadataBytes))
 	}
 }
 
