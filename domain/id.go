@@ -120,11 +120,12 @@ func NewRunID(account AccountID, workflow WorkflowID, eventID string) RunID {
 }
 
 func deriveID(account AccountID, kind byte, from string) PaymentID {
-	h := sha256.New()
-	h.Write([]byte(account))
-	h.Write([]byte{kind})
-	h.Write([]byte(from))
-	return PaymentID(Generation + encodeID(h.Sum(nil)[:16]))
+	sum := derived(account, kind, from)
+	return PaymentID(Generation + encodeID(sum[:16]))
+}
+
+func derived(account AccountID, kind byte, from string) [sha256.Size]byte {
+	return sha256.Sum256(append(append([]byte(account), kind), from...))
 }
 
 // NewToken makes a token from 16 random bytes.
@@ -150,11 +151,8 @@ func ValidID(s string) bool {
 
 // KeyHash returns the short hash of an idempotency key that a payment's state stores instead of the merchant's text (D9).
 func KeyHash(account AccountID, key string) string {
-	h := sha256.New()
-	h.Write([]byte(account))
-	h.Write([]byte{deriveFromKey})
-	h.Write([]byte(key))
-	return encodeID(h.Sum(nil)[16:26])
+	sum := derived(account, deriveFromKey, key)
+	return encodeID(sum[16:26])
 }
 
 // Shard returns the shard of an aggregate: FNV-1a of its id, modulo the number of shards. It is part of
