@@ -1,10 +1,6 @@
 package account
 
-import (
-	"time"
-
-	"payledger/domain"
-)
+import "payledger/domain"
 
 // Create is the command to create an account.
 type Create struct{ Created }
@@ -18,10 +14,7 @@ func DecideCreate(s State, c Create) (Event, error) {
 }
 
 // CreateAPIKey is the command to add a key; its text stays with the caller.
-type CreateAPIKey struct {
-	At  time.Time
-	Key APIKey
-}
+type CreateAPIKey APIKeyCreated
 
 // DecideCreateAPIKey adds the key.
 func DecideCreateAPIKey(s State, c CreateAPIKey) (Event, error) {

@@ -66,10 +66,7 @@ func (EndpointChanged) accountEvent() {}
 func (EndpointDeleted) accountEvent() {}
 
 // CreateEndpoint is the command to add an endpoint.
-type CreateEndpoint struct {
-	At       time.Time
-	Endpoint Endpoint
-}
+type CreateEndpoint EndpointCreated
 
 // DecideCreateEndpoint adds the endpoint.
 func DecideCreateEndpoint(s State, c CreateEndpoint) (Event, error) {
@@ -107,10 +104,7 @@ func DecideChangeEndpoint(s State, c ChangeEndpoint) (Event, error) {
 }
 
 // DeleteEndpoint is the command to delete an endpoint.
-type DeleteEndpoint struct {
-	At time.Time
-	ID domain.EndpointID
-}
+type DeleteEndpoint EndpointDeleted
 
 // DecideDeleteEndpoint deletes the endpoint; a repeat is an error.
 func DecideDeleteEndpoint(s State, c DeleteEndpoint) (Event, error) {

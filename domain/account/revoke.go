@@ -18,10 +18,7 @@ func (APIKeyRevoked) Type() string  { return "account.api_key_revoked" }
 func (APIKeyRevoked) accountEvent() {}
 
 // RevokeAPIKey is the command to revoke a key.
-type RevokeAPIKey struct {
-	At time.Time
-	ID domain.APIKeyID
-}
+type RevokeAPIKey APIKeyRevoked
 
 // DecideRevokeAPIKey revokes the key. A key may revoke itself, even the last one: `payledger credentials reset` creates a
 // new one.

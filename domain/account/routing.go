@@ -3,7 +3,6 @@ package account
 import (
 	"maps"
 	"slices"
-	"time"
 
 	"payledger/domain"
 	"payledger/domain/processor"
@@ -93,10 +92,7 @@ func (r Rule) equal(o Rule) bool {
 func same(a, b *domain.Amount) bool { return a == b || a != nil && b != nil && *a == *b }
 
 // ChangeRouting is the command to replace all rules.
-type ChangeRouting struct {
-	At      time.Time
-	Routing Routing
-}
+type ChangeRouting RoutingChanged
 
 // DecideChangeRouting replaces the rules; the event is nil if nothing differs.
 func DecideChangeRouting(s State, c ChangeRouting) (Event, error) {

@@ -18,11 +18,7 @@ func DecideCreate(s State, c Create) (Event, error) {
 }
 
 // Approve is the command to approve the payment.
-type Approve struct {
-	At      time.Time
-	Payment domain.PaymentID
-	Terms   uint64 // revision of the session that the merchant approves
-}
+type Approve WasApproved
 
 // DecideApprove approves a pending attempt; a repeat changes nothing (D5).
 func DecideApprove(s State, c Approve) (Event, error) {
@@ -39,11 +35,7 @@ func DecideApprove(s State, c Approve) (Event, error) {
 }
 
 // Abort is the command to end the attempt without a payment.
-type Abort struct {
-	At        time.Time
-	Reason    string
-	TokenKept bool // another attempt of the session uses the token
-}
+type Abort WasAborted
 
 // DecideAbort aborts a pending or expired attempt; a repeat changes nothing (D5).
 func DecideAbort(s State, c Abort) (Event, error) {
@@ -68,10 +60,7 @@ func DecideComplete(s State, at time.Time) (Event, error) {
 }
 
 // Refuse is the command to end an approval whose payment can never be created.
-type Refuse struct {
-	At     time.Time
-	Reason string
-}
+type Refuse Refused
 
 // DecideRefuse ends the approval; the event is nil if the approval is completed.
 func DecideRefuse(s State, c Refuse) (Event, error) {

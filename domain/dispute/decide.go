@@ -15,13 +15,7 @@ const (
 )
 
 // Record is the command to record a fact from a processor.
-type Record struct {
-	At      time.Time
-	ID      domain.DisputeID
-	Account domain.AccountID
-	Subject Subject
-	Fact    Fact
-}
+type Record Opened
 
 // DecideRecord records a fact once. The event is nil if the fact is recorded already, or if the list is full and the fact
 // does not change the dispute.
@@ -47,7 +41,7 @@ func (s State) classify(c Record) Event {
 		return Rejected{c.At, fmt.Sprintf("The processor's time, %s, is more than 24 hours in the future.", f.At.Format(time.RFC3339)), f}
 	}
 	if !s.Exists() {
-		return Opened{At: c.At, ID: c.ID, Account: c.Account, Subject: c.Subject, Fact: f}
+		return Opened(c)
 	}
 	if c.Subject.Payment != s.Subject.Payment {
 		return Rejected{c.At, fmt.Sprintf("The dispute belongs to payment %s, not to %s.", s.Subject.Payment, c.Subject.Payment), f}

@@ -7,14 +7,9 @@ import (
 	"payledger/domain/processor"
 )
 
-// Vault is the command to store the token for a customer (D5). Personal is sealed under the customer's key.
-type Vault struct {
-	At         time.Time
-	CustomerID string
-	Personal   *domain.Sealed
-	Payment    domain.PaymentID // the payment whose success vaults it; "" for a merchant's request
-	Verified   uint64           // revision of the request of the successful verification; 0 for none
-}
+// Vault is the command to store the token for a customer (D5). Personal is sealed under the customer's key. A merchant's
+// request has no Payment.
+type Vault Vaulted
 
 // DecideVault vaults the token. The event is nil if the token is the customer's already.
 func DecideVault(s State, c Vault) (Event, error) {
@@ -24,7 +19,7 @@ func DecideVault(s State, c Vault) (Event, error) {
 	if err := s.mayVault(c.At, c.CustomerID, c.Payment); err != nil {
 		return nil, err
 	}
-	return Vaulted{At: c.At, CustomerID: c.CustomerID, Personal: c.Personal, Payment: c.Payment, Verified: c.Verified}, nil
+	return Vaulted(c), nil
 }
 
 // mayVault returns an error if the token cannot be vaulted for the customer. A payment may vault the token that it used.
@@ -68,11 +63,7 @@ func DecideVerify(s State, c Verify) (Event, error) {
 }
 
 // FailVerification is the command to record that the processor did not verify the card.
-type FailVerification struct {
-	At            time.Time
-	Request       uint64
-	Code, Message string
-}
+type FailVerification VerificationFailed
 
 // DecideFailVerification ends the open verification and the token: its CVV was used and must not be stored. The event is
 // nil if the request is not the open one.

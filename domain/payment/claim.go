@@ -4,17 +4,11 @@ import (
 	"time"
 
 	"payledger/domain"
-	"payledger/domain/processor"
 )
 
 // ClaimKey is the command to claim an idempotency key for an operation on a payment (D9). It goes to the stream whose
 // id derives from the key.
-type ClaimKey struct {
-	At        time.Time
-	Account   domain.AccountID
-	Payment   domain.PaymentID
-	Operation processor.Kind
-}
+type ClaimKey KeyClaimed
 
 // DecideClaim claims the key. A claim for the same payment changes nothing: a crash may have left it, and the payment's
 // state shows whether the key was used. For a key that created a payment or belongs to another payment, DecideClaim

@@ -19,10 +19,7 @@ func (s State) Usable(now time.Time) error {
 }
 
 // Change is the command to replace all fields.
-type Change struct {
-	At     time.Time
-	Fields Fields
-}
+type Change Changed
 
 // DecideChange changes the session (D4).
 func DecideChange(s State, c Change) (Event, error) {
@@ -36,7 +33,7 @@ func DecideChange(s State, c Change) (Event, error) {
 	if err := c.Fields.check(); err != nil {
 		return nil, err
 	}
-	return Changed{At: c.At, Fields: c.Fields}, nil
+	return Changed(c), nil
 }
 
 // StartAttempt is the command to make a payment attempt the current one.

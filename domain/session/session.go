@@ -70,15 +70,6 @@ func (f Fields) Total() *domain.Amount {
 	return nil
 }
 
-// Create is the command to create a session.
-type Create struct {
-	At        time.Time
-	ID        domain.SessionID
-	Account   domain.AccountID
-	ExpiresAt time.Time
-	Fields    Fields
-}
-
 // Event is a fact about a session.
 type Event interface {
 	domain.Event
@@ -124,6 +115,9 @@ func (Changed) sessionEvent()        {}
 func (AttemptStarted) sessionEvent() {}
 func (PaymentStarted) sessionEvent() {}
 
+// Create is the command to create a session.
+type Create Created
+
 // DecideCreate creates the session.
 func DecideCreate(s State, c Create) (Event, error) {
 	if s.Exists() {
@@ -135,7 +129,7 @@ func DecideCreate(s State, c Create) (Event, error) {
 	if c.Fields.ApprovalMode == "" {
 		c.Fields.ApprovalMode = ApprovalAuto
 	}
-	return Created{At: c.At, ID: c.ID, Account: c.Account, ExpiresAt: c.ExpiresAt, Fields: c.Fields}, nil
+	return Created(c), nil
 }
 
 // check returns an error for an amount without a currency, or a sum out of range (§7, D4).

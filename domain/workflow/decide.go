@@ -11,13 +11,7 @@ import (
 const model = "WorkflowRequest"
 
 // Create is the command to add a workflow.
-type Create struct {
-	At         time.Time
-	Account    domain.AccountID
-	ID         domain.WorkflowID
-	Definition Definition
-	Enabled    bool
-}
+type Create Created
 
 // DecideCreate adds the workflow.
 func DecideCreate(s State, c Create) (Event, error) {
