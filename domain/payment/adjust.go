@@ -68,19 +68,6 @@ func (s State) adjustable() error {
 	}
 }
 
-func adjustmentAnswer(c RecordAnswer) Event {
-	switch {
-	case c.Answer.State == processor.Succeeded:
-		return Adjusted{c.fact()}
-	case c.Answer.State == processor.Pending:
-		return AdjustmentPending{c.fact()}
-	case refusedByProcessor(c.Answer):
-		return AdjustmentFailed{c.failed()}
-	default:
-		return nil
-	}
-}
-
 func (s State) adjustmentRequested(e AdjustmentRequested) State {
 	return s.withKey(e.KeyHash).request(Operation{
 		Kind: processor.Adjust, Amount: e.Amount, Parent: s.held().Revision, RequestedAt: e.At,

@@ -69,16 +69,6 @@ func (s State) refundableOf(capture Operation) domain.Amount {
 	return max(0, min(left, s.Refundable()))
 }
 
-// counted reports whether a failure of the operation counts for the limit on failures (D3).
-func counted(op Operation) bool {
-	switch op.Kind {
-	case processor.Capture, processor.Void, processor.Refund, processor.Adjust:
-		return true
-	default:
-		return false
-	}
-}
-
 // Check returns an error if the state violates an invariant. Tests call it after every event.
 func (s State) Check() error {
 	switch {

@@ -49,13 +49,13 @@ func DecideAnswer(s State, c RecordAnswer) (Event, error) {
 	case processor.Complete:
 		e = completionAnswer(c)
 	case processor.Capture:
-		e = captureAnswer(c)
+		e = c.oneOf(Captured{c.fact()}, CapturePending{c.fact()}, CaptureFailed{c.failed()})
 	case processor.Void:
-		e = voidAnswer(c)
+		e = c.oneOf(Voided{c.fact()}, VoidPending{c.fact()}, VoidFailed{c.failed()})
 	case processor.Refund:
-		e = refundAnswer(c)
+		e = c.oneOf(Refunded{c.fact()}, RefundPending{c.fact()}, RefundFailed{c.failed()})
 	case processor.Adjust:
-		e = adjustmentAnswer(c)
+		e = c.oneOf(Adjusted{c.fact()}, AdjustmentPending{c.fact()}, AdjustmentFailed{c.failed()})
 	}
 	if e == nil { // not understood: no fact (D8)
 		return nil, fmt.Errorf("%s answered in state %q: %w", op.Kind, c.Answer.State, processor.ErrUnknown)
@@ -75,6 +75,20 @@ func (c RecordAnswer) fact() Answer {
 
 // failed returns fact with the reason of the failure.
 func (c RecordAnswer) failed() FailedAnswer { return FailedAnswer{c.fact(), failureOf(c.Answer)} }
+
+// oneOf returns the event for the answer's state; nil if the state was not understood.
+func (c RecordAnswer) oneOf(succeeded, pending, failed Event) Event {
+	switch {
+	case c.Answer.State == processor.Succeeded:
+		return succeeded
+	case c.Answer.State == processor.Pending:
+		return pending
+	case refusedByProcessor(c.Answer):
+		return failed
+	default:
+		return nil
+	}
+}
 
 // failureOf returns the reason of an unsuccessful answer.
 func failureOf(a processor.Answer) domain.Failure {
@@ -96,10 +110,7 @@ func refusedByProcessor(a processor.Answer) bool {
 }
 
 // TimeOut is the command to record that the payment timeout passed without an answer (D8).
-type TimeOut struct {
-	At      time.Time
-	Request uint64
-}
+type TimeOut NoAnswer
 
 // DecideTimeOut records once that the outcome is unknown.
 func DecideTimeOut(s State, c TimeOut) (Event, error) {

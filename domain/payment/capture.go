@@ -62,19 +62,6 @@ func (e CaptureRefused) Refusal(s State) error {
 	return err
 }
 
-func captureAnswer(c RecordAnswer) Event {
-	switch {
-	case c.Answer.State == processor.Succeeded:
-		return Captured{c.fact()}
-	case c.Answer.State == processor.Pending:
-		return CapturePending{c.fact()}
-	case refusedByProcessor(c.Answer):
-		return CaptureFailed{c.failed()}
-	default:
-		return nil
-	}
-}
-
 func (s State) captureRequested(e CaptureRequested) State {
 	s.Metadata = domain.MergeMetadata(s.Metadata, e.Metadata)
 	return s.withKey(e.KeyHash).request(Operation{
@@ -83,10 +70,7 @@ func (s State) captureRequested(e CaptureRequested) State {
 }
 
 func (s State) captureRefused(e CaptureRefused) State {
-	return s.withKey(e.KeyHash).request(Operation{
+	return s.withKey(e.KeyHash).refused(e.EventID, e.Message, Operation{
 		Kind: processor.Capture, Amount: e.Amount, Final: e.Final, Parent: s.held().Revision, RequestedAt: e.At,
-		State: StateFailed, Refused: true, Answers: []OperationAnswer{{
-			EventID: e.EventID, At: e.At, State: StateFailed, Message: e.Message, Failure: domain.ApplicationError,
-		}},
 	})
 }

@@ -75,7 +75,9 @@ type NoAnswer struct {
 	Request uint64    `json:"request"`
 }
 
-func (n NoAnswer) silence() NoAnswer { return n }
+func (a Answer) answer() Answer             { return a }
+func (a FailedAnswer) failed() FailedAnswer { return a }
+func (n NoAnswer) silence() NoAnswer        { return n }
 
 // The authorization. If money is or may be held, its answer also requests the void of an intended cancellation (D7) or
 // the capture of captureMode AUTOMATIC (D5.8), under its own revision.

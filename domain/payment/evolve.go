@@ -53,8 +53,6 @@ func (s State) evolveAnswer(e Event) State {
 		return s.answered(e.Answer, StateDeclined, "").at(e.At)
 	case AuthorizationPending:
 		return s.answered(e.Answer, StatePending, "").follow(e.At).at(e.At)
-	case AuthorizationFailed:
-		return s.answered(e.Answer, StateFailed, e.Failure).at(e.At)
 	case AuthorizationRerouted:
 		return s.rerouted(e).at(e.At)
 	case ActionRequired:
@@ -62,43 +60,25 @@ func (s State) evolveAnswer(e Event) State {
 		return s.answered(e.Answer, StateAction, "").follow(e.At).at(e.At)
 	case CompletionFailed:
 		return s.completionFailed(e).follow(e.At).at(e.At)
-	case Captured:
-		return s.answered(e.Answer, StateSucceeded, "").at(e.At)
-	case CapturePending:
-		return s.answered(e.Answer, StatePending, "").at(e.At)
-	case CaptureFailed:
-		return s.answered(e.Answer, StateFailed, e.Failure).at(e.At)
 	case Voided:
 		return s.answered(e.Answer, StateSucceeded, "").released().at(e.At)
-	case VoidPending:
-		return s.answered(e.Answer, StatePending, "").at(e.At)
-	case VoidFailed:
-		return s.answered(e.Answer, StateFailed, e.Failure).at(e.At)
-	case Refunded:
-		return s.answered(e.Answer, StateSucceeded, "").at(e.At)
-	case RefundPending:
-		return s.answered(e.Answer, StatePending, "").at(e.At)
-	case RefundFailed:
-		return s.answered(e.Answer, StateFailed, e.Failure).at(e.At)
 	case Adjusted:
 		return s.answered(e.Answer, StateSucceeded, "").adjusted(e.Request).at(e.At)
-	case AdjustmentPending:
-		return s.answered(e.Answer, StatePending, "").at(e.At)
-	case AdjustmentFailed:
-		return s.answered(e.Answer, StateFailed, e.Failure).at(e.At)
-	}
-	return s.evolveNoAnswer(e)
-}
-
-func (s State) evolveNoAnswer(e Event) State {
-	if e, silent := e.(interface{ silence() NoAnswer }); silent {
-		return s.unanswered(e.silence())
+	case Captured:
+		return s.answered(e.Answer, StateSucceeded, "").at(e.At)
+	case Refunded:
+		return s.answered(e.Answer, StateSucceeded, "").at(e.At)
+	case CapturePending, VoidPending, RefundPending, AdjustmentPending:
+		pending := e.(interface{ answer() Answer }).answer()
+		return s.answered(pending, StatePending, "").at(pending.At)
+	case AuthorizationFailed, CaptureFailed, VoidFailed, RefundFailed, AdjustmentFailed:
+		failed := e.(interface{ failed() FailedAnswer }).failed()
+		return s.answered(failed.Answer, StateFailed, failed.Failure).at(failed.At)
+	case interface{ silence() NoAnswer }: // a timeout
+		silence := e.silence()
+		return s.withOperation(silence.Request, func(op *Operation) { op.State = StateUnknown }).at(silence.At)
 	}
 	return s.evolveOutOfBand(e)
-}
-
-func (s State) unanswered(e NoAnswer) State {
-	return s.withOperation(e.Request, func(op *Operation) { op.State = StateUnknown }).at(e.At)
 }
 
 // follow requests the next operation after an answer with which money is or may be held: the void of an intended

@@ -29,7 +29,7 @@ type Totals struct {
 func (t Totals) with(op Operation) Totals {
 	t.Operations++
 	switch {
-	case op.State == StateFailed && counted(op):
+	case op.State == StateFailed && op.Kind.Modifies():
 		t.Failures++
 	case op.State != StateSucceeded:
 	case op.Kind == processor.Capture:

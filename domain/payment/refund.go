@@ -103,19 +103,6 @@ func (s State) captureOf(eventID string) (Operation, bool) {
 	return Operation{}, false
 }
 
-func refundAnswer(c RecordAnswer) Event {
-	switch {
-	case c.Answer.State == processor.Succeeded:
-		return Refunded{c.fact()}
-	case c.Answer.State == processor.Pending:
-		return RefundPending{c.fact()}
-	case refusedByProcessor(c.Answer):
-		return RefundFailed{c.failed()}
-	default:
-		return nil
-	}
-}
-
 func (s State) refundRequested(e RefundRequested) State {
 	s.Metadata = domain.MergeMetadata(s.Metadata, e.Metadata)
 	return s.withKey(e.KeyHash).request(Operation{
@@ -125,11 +112,8 @@ func (s State) refundRequested(e RefundRequested) State {
 }
 
 func (s State) refundRefused(e RefundRefused) State {
-	return s.withKey(e.KeyHash).request(Operation{
+	return s.withKey(e.KeyHash).refused(e.EventID, e.Message, Operation{
 		Kind: processor.Refund, Amount: e.Amount, Parent: s.refundParent(e.Capture), RequestedAt: e.At,
-		State: StateFailed, Refused: true, Answers: []OperationAnswer{{
-			EventID: e.EventID, At: e.At, State: StateFailed, Message: e.Message, Failure: domain.ApplicationError,
-		}},
 	})
 }
 

@@ -71,7 +71,7 @@ func (s State) notIn(operation string) *domain.Error {
 func (s State) withinLimit() error {
 	failed := s.Totals.Failures
 	for _, op := range s.Operations {
-		if op.State == StateFailed && counted(op) {
+		if op.State == StateFailed && op.Kind.Modifies() {
 			failed++
 		}
 	}

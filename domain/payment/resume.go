@@ -78,12 +78,7 @@ func (s State) Waiting() bool {
 }
 
 func (s State) open(kind processor.Kind) bool {
-	for _, op := range s.Operations {
-		if op.Kind == kind && op.State.Open() {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.Operations, func(op Operation) bool { return op.Kind == kind && op.State.Open() })
 }
 
 // completionAnswer returns the event of an answer to a completion. The action is still required if the processor did

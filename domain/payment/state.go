@@ -211,6 +211,15 @@ func (s State) request(op Operation) State {
 	return s
 }
 
+// refused adds an operation that our own rules refused (D7).
+func (s State) refused(eventID, message string, op Operation) State {
+	op.State, op.Refused = StateFailed, true
+	op.Answers = []OperationAnswer{{
+		EventID: eventID, At: op.RequestedAt, State: StateFailed, Message: message, Failure: domain.ApplicationError,
+	}}
+	return s.request(op)
+}
+
 // withOperation changes one operation in a copy of the list, because earlier States share the list.
 func (s State) withOperation(revision uint64, change func(*Operation)) State {
 	s.Operations = slices.Clone(s.Operations)

@@ -39,19 +39,6 @@ func (s State) VoidRefused() bool {
 	return op.Kind == processor.Void && op.State == StateFailed
 }
 
-func voidAnswer(c RecordAnswer) Event {
-	switch {
-	case c.Answer.State == processor.Succeeded:
-		return Voided{c.fact()}
-	case c.Answer.State == processor.Pending:
-		return VoidPending{c.fact()}
-	case refusedByProcessor(c.Answer):
-		return VoidFailed{c.failed()}
-	default:
-		return nil
-	}
-}
-
 func (s State) cancellationIntended(e CancellationIntended) State {
 	if s.Intent == nil {
 		s.Intent = &Intent{At: e.At, Reason: e.Reason}

@@ -50,12 +50,7 @@ func Operation(s payment.State, op payment.Operation) processor.Operation {
 // SuspectsOutOfBand reports whether an out-of-band operation may have caused the refusal of an operation. The processor's
 // records are then read before the refusal is recorded (§6.3, D7).
 func SuspectsOutOfBand(op payment.Operation, a processor.Answer) bool {
-	switch op.Kind {
-	case processor.Capture, processor.Void, processor.Refund, processor.Adjust:
-		return op.State.Open() && (a.State == processor.Failed || a.State == processor.Declined)
-	default:
-		return false
-	}
+	return op.Kind.Modifies() && op.State.Open() && (a.State == processor.Failed || a.State == processor.Declined)
 }
 
 // The interval between two look-ups of an outcome doubles from FirstInterval to LastInterval and stays there (D8).

@@ -33,6 +33,9 @@ const (
 	Adjust    Kind = "adjust"
 )
 
+// Modifies reports whether the operation acts upon an authorization that exists or upon its captures.
+func (k Kind) Modifies() bool { return k == Capture || k == Void || k == Refund || k == Adjust }
+
 // State is the state of an operation at the processor.
 type State string
 
