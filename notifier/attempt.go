@@ -155,8 +155,8 @@ func (p *dispatcher) attempt(ctx context.Context, d delivery.Delivery) (ended de
 	}
 	a, err := p.sender.Attempt(p.cut, m)
 	if err != nil {
-		if p.cut.Err() == nil {
-			p.reportProblem(d.Name(), err)
+		if p.cut.Err() == nil && p.health.Set(d.Name(), err) {
+			p.logProblem(d.Name(), err)
 		}
 		return d, false
 	}
@@ -165,30 +165,28 @@ func (p *dispatcher) attempt(ctx context.Context, d delivery.Delivery) (ended de
 
 // record writes an outcome with compare-and-swap, moves the delivery in its lane, and reports whether it wrote the outcome.
 // After a conflict the newer record counts, unless it is only a copy of the record before the attempt (Retention).
-func (p *dispatcher) record(l *lane, name string, at uint64, before, ended delivery.Delivery) bool {
-	for n := 0; ; n++ {
+func (p *dispatcher) record(l *lane, name string, at uint64, before, ended delivery.Delivery) (written bool) {
+	_ = p.persist(p.cut, name, func() error {
 		place, err := p.put(at, ended)
-		switch {
-		case err == nil:
-			l.moved(at, place, ended)
-			p.health.Clear(name)
-			return true
-		case errors.Is(err, eventstore.ErrConflict):
-			if copied := p.copied(name, before); copied > at {
-				l.movedInFlight(at, copied)
-				at = copied
-				continue
+		for errors.Is(err, eventstore.ErrConflict) {
+			copied := p.copied(name, before)
+			if copied <= at {
+				l.scanFrom(at)
+				l.moved(at, 0, delivery.Delivery{})
+				return nil
 			}
-			l.scanFrom(at)
-			l.moved(at, 0, delivery.Delivery{})
-			p.health.Clear(name)
-			return false
+			l.movedInFlight(at, copied)
+			at = copied
+			place, err = p.put(at, ended)
 		}
-		p.reportProblem(name, err)
-		if !health.Pause(p.cut, health.Backoff(n)) {
-			return false
+		if err != nil {
+			return err
 		}
-	}
+		l.moved(at, place, ended)
+		written = true
+		return nil
+	})
+	return written
 }
 
 // copied returns the place of a delivery's newest record if its bytes equal the record before the attempt, else 0.
@@ -217,37 +215,20 @@ func (p *dispatcher) put(at uint64, ended delivery.Delivery) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	ctx, cancel := context.WithCancel(context.WithoutCancel(p.cut))
+	ctx, cancel := health.Extend(p.cut, recordTime)
 	defer cancel()
-	stop := context.AfterFunc(p.cut, func() { time.AfterFunc(recordTime, cancel) })
-	defer stop()
 	return p.stream.Put(ctx, ended.Name(), at, body, ended.Status.Open())
 }
 
 // persist repeats an operation until it succeeds or ctx ends. Every failure counts as payledger's own, not as the
 // receiver's.
 func (p *dispatcher) persist(ctx context.Context, what string, do func() error) error {
-	for n := 0; ; n++ {
-		err := do()
-		if err == nil {
-			p.health.Clear(what)
-			return nil
-		}
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		p.reportProblem(what, err)
-		if !health.Pause(ctx, health.Backoff(n)) {
-			return ctx.Err()
-		}
-	}
+	return p.health.Retry(ctx, what, do, func(err error) { p.logProblem(what, err) })
 }
 
-// reportProblem notes a problem of payledger's own with a delivery, and logs it when it begins.
-func (p *dispatcher) reportProblem(what string, err error) {
-	if p.health.Set(what, err) {
-		p.log.Error().Err(err).Str("delivery", what).Msg("a webhook cannot be sent or recorded; trying again")
-	}
+// logProblem logs a problem of payledger's own with a delivery when it begins.
+func (p *dispatcher) logProblem(what string, err error) {
+	p.log.Error().Err(err).Str("delivery", what).Msg("a webhook cannot be sent or recorded; trying again")
 }
 
 // logOutcome logs an outcome without the body, the answer and the URL, which may contain a merchant's secret.

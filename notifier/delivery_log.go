@@ -10,12 +10,12 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
-	"golang.org/x/time/rate"
 
 	"payledger/domain"
 	"payledger/domain/account"
 	"payledger/eventstore"
 	"payledger/notifier/message"
+	"payledger/notifier/replay"
 	"payledger/projections/deliveries"
 )
 
@@ -42,24 +42,13 @@ type DeliveryLogConfig struct {
 // DeliveryLog is the attempt log for merchants and operators: it lists deliveries with their attempts, and sends them
 // again, one by one or by range (D18, D20). Reads work only while Run runs.
 type DeliveryLog struct {
-	notifier      *Notifier
-	store         *eventstore.Store
-	stream        records
-	index         *deliveries.Index
-	now           func() time.Time
-	random        io.Reader
-	log           zerolog.Logger
-	pace          *rate.Limiter
-	runner        string // the id of this process, in its records of replays
-	retention     time.Duration
-	counting      chan struct{} // holds a token while a replay's range is counted: one at a time
-	firstAttempts firstAttempts
-
-	mu      sync.Mutex
-	context context.Context // of the replays; nil before Run
-	cut     context.Context // ends later than context, so that attempts in flight can finish
-	active  map[string]bool // replays that run here, by name
-	running sync.WaitGroup
+	notifier  *Notifier
+	stream    records
+	index     *deliveries.Index
+	now       func() time.Time
+	log       zerolog.Logger
+	replays   *replay.Replayer
+	retention time.Duration
 }
 
 // OpenDeliveryLog opens the attempt log of a notifier. It empties an index of another stream.
@@ -68,15 +57,16 @@ func OpenDeliveryLog(ctx context.Context, c DeliveryLogConfig) (*DeliveryLog, er
 	if err != nil {
 		return nil, err
 	}
-	runner, err := eventstore.NewUUID(c.Random)
+	l := &DeliveryLog{
+		notifier: c.Notifier, stream: stream, index: c.Index, now: c.Now, log: c.Logger, retention: cmp.Or(c.Retention, DefaultRetention),
+	}
+	l.replays, err = replay.New(replay.Config{
+		Store: c.Store, Stream: stream, Notifier: c.Notifier, Endpoint: c.Notifier.messages.Endpoint, Index: c.Index, WaitForIndex: l.waitForIndex,
+		Health: c.Notifier.health, Now: c.Now, Random: c.Random, Log: c.Logger,
+		PerSecond: cmp.Or(c.ReplayRate, DefaultReplayRate), Grace: c.Notifier.grace,
+	})
 	if err != nil {
 		return nil, err
-	}
-	perSecond := cmp.Or(c.ReplayRate, DefaultReplayRate)
-	l := &DeliveryLog{
-		notifier: c.Notifier, store: c.Store, stream: stream, index: c.Index, now: c.Now, random: c.Random, log: c.Logger,
-		pace: rate.NewLimiter(rate.Limit(perSecond), max(1, int(perSecond/20))), runner: runner,
-		retention: retentionOf(c.Retention), counting: make(chan struct{}, 1), active: map[string]bool{},
 	}
 	return l, l.resetIfForeign(ctx)
 }
@@ -86,9 +76,9 @@ func OpenDeliveryLog(ctx context.Context, c DeliveryLogConfig) (*DeliveryLog, er
 func (l *DeliveryLog) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	l.enter(ctx)
-	l.running.Go(func() { l.resume(ctx) })
-	l.running.Go(func() { l.retain(ctx) })
+	var running sync.WaitGroup
+	running.Go(func() { l.replays.Run(ctx) })
+	running.Go(func() { l.retain(ctx) })
 	err := l.follow(ctx)
 	if ctx.Err() != nil {
 		err = nil
@@ -97,10 +87,9 @@ func (l *DeliveryLog) Run(ctx context.Context) error {
 		l.notifier.health.Set(indexProblem, err)
 		l.log.Error().Err(err).Msg("the index of deliveries stands still")
 	}
-	l.leave(stop)
+	stop()
 	l.index.Stop(err)
-	l.firstAttempts.stop()
-	l.running.Wait()
+	running.Wait()
 	return err
 }
 
@@ -111,11 +100,11 @@ func (l *DeliveryLog) List(ctx context.Context, owner domain.AccountID, f delive
 	defer cancel()
 	floor := l.stream.Floor() // before waitForIndex: then the index has the newer place of every copied record
 	if _, err := l.waitForIndex(ctx); err != nil {
-		return deliveries.Page{}, errUnreadable(err)
+		return deliveries.Page{}, deliveries.Unreadable(err)
 	}
 	page, err := l.index.List(ctx, owner, f, from, limit)
 	if err != nil {
-		return page, errUnreadable(err)
+		return page, deliveries.Unreadable(err)
 	}
 	for i := range page.Data {
 		page.Data[i].Dropped = floor.Covers(page.Data[i].Seq)
@@ -157,7 +146,7 @@ func (l *DeliveryLog) row(ctx context.Context, owner domain.AccountID, id string
 		}
 	}
 	if err != nil {
-		return row, errUnreadable(err)
+		return row, deliveries.Unreadable(err)
 	}
 	if !found {
 		return row, domain.Refuse(domain.KindNotFound, domain.ReasonEntityNotFound, "There is no webhook delivery of this id.")
@@ -172,9 +161,21 @@ func (l *DeliveryLog) detail(ctx context.Context, row deliveries.Row) (deliverie
 		return deliveries.Detail{Row: row}, nil
 	}
 	if err != nil {
-		return deliveries.Detail{}, errUnreadable(err)
+		return deliveries.Detail{}, deliveries.Unreadable(err)
 	}
 	return detailOf(stored.Seq, d), nil
+}
+
+// StartReplay counts the webhooks of a replay, and starts the replay unless dry is set (replay.Replayer.Start).
+func (l *DeliveryLog) StartReplay(ctx context.Context, q deliveries.ReplayRequest, dry bool) (deliveries.Replay, error) {
+	return l.replays.Start(ctx, q, dry)
+}
+
+// Replay returns a replay's progress. A replay that is unknown or belongs to another account is EntityNotFound.
+func (l *DeliveryLog) Replay(ctx context.Context, owner domain.AccountID, id string) (deliveries.Replay, error) {
+	ctx, cancel := context.WithTimeout(ctx, readTime)
+	defer cancel()
+	return l.replays.Find(ctx, owner, id)
 }
 
 // waitForIndex waits until the index shows every record that is in the stream now. It returns the place of the last one.
@@ -184,14 +185,6 @@ func (l *DeliveryLog) waitForIndex(ctx context.Context) (uint64, error) {
 		return 0, err
 	}
 	return end, l.index.WaitFor(ctx, end)
-}
-
-// errUnreadable wraps a failure to read (D3).
-func errUnreadable(err error) error {
-	return &domain.Error{
-		Kind: domain.KindUnavailable, Reason: domain.ReasonServiceUnavailable,
-		Message: "The deliveries cannot be read now.", Recovery: "Repeat the request.", Err: err,
-	}
 }
 
 // errNotSent returns the error of a delivery that could not be sent.

@@ -59,7 +59,7 @@ func (l *DeliveryLog) apply(ctx context.Context, page []eventstore.StoredDeliver
 	}
 	for _, r := range rows {
 		if r.Status != string(delivery.Planned) {
-			l.firstAttempts.recorded(r.Name)
+			l.replays.Attempted(r.Name)
 		}
 	}
 	return nil

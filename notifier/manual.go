@@ -22,11 +22,11 @@ import (
 // has no such delivery. ErrNoEndpoint and ErrDisabled mean that nothing was sent.
 func (n *Notifier) Resend(ctx context.Context, owner domain.AccountID, name string) error {
 	// After the webhook is sent, the end of ctx does not matter: the attempt is recorded.
-	return n.resend(ctx, context.WithoutCancel(ctx), owner, name)
+	return n.ResendUntil(ctx, context.WithoutCancel(ctx), owner, name)
 }
 
-// resend is Resend with a context that cuts off the attempt under way. An attempt that is cut off is not recorded.
-func (n *Notifier) resend(ctx, cut context.Context, owner domain.AccountID, name string) error {
+// ResendUntil is Resend with a context that cuts off the attempt under way. An attempt that is cut off is not recorded.
+func (n *Notifier) ResendUntil(ctx, cut context.Context, owner domain.AccountID, name string) error {
 	lane, ok := delivery.LaneOf(name)
 	if !ok || !strings.HasPrefix(name, string(owner)+".") {
 		return fmt.Errorf("notifier: delivery %q: %w", name, eventstore.ErrNotFound)
@@ -110,32 +110,17 @@ func (n *Notifier) Plan(ctx context.Context, r *eventstore.Recorded, endpoint do
 	for _, kind := range wanted {
 		d := delivery.Plan(r, endpoint, kind, n.planner.id, at)
 		lane := n.lanes.of(d.Lane())
-		made, err := n.planOne(ctx, d)
+		made, err := n.planner.put(ctx, d)
 		switch {
-		case err != nil:
-			lane.scanFrom(1) // the failed write may have stored the record
-		case made.at > 0:
+		case err == nil:
 			lane.offer(made)
 			created = append(created, d.Name())
-		}
-		if err != nil {
+		case !errors.Is(err, eventstore.ErrConflict):
+			lane.scanFrom(1) // the failed write may have stored the record
 			return created, err
 		}
 	}
 	return created, nil
-}
-
-// planOne makes a delivery durable. Place 0 in the result means that the delivery existed before.
-func (n *Notifier) planOne(ctx context.Context, d delivery.Delivery) (plannedDelivery, error) {
-	body, err := d.Encode()
-	if err != nil {
-		return plannedDelivery{}, err
-	}
-	at, err := n.stream.Put(ctx, d.Name(), 0, body, true)
-	if errors.Is(err, eventstore.ErrConflict) {
-		return plannedDelivery{}, nil
-	}
-	return plannedDelivery{Delivery: d, at: at}, err
 }
 
 // wanted returns the requested kinds that the event causes.

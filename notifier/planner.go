@@ -15,7 +15,6 @@ import (
 	"payledger/domain/webhook"
 	"payledger/eventstore"
 	"payledger/eventstore/causes"
-	"payledger/eventstore/format"
 	"payledger/notifier/delivery"
 	"payledger/notifier/health"
 	"payledger/notifier/message"
@@ -189,15 +188,9 @@ func (p *planner) create(ctx context.Context, deliveries []delivery.Delivery) (e
 
 // createOne creates one delivery unless it exists.
 func (p *planner) createOne(ctx context.Context, d delivery.Delivery) error {
-	body, err := d.Encode()
-	if err != nil {
-		return err
-	}
-	made := plannedDelivery{Delivery: d}
-	err = p.persist(ctx, func() error {
-		at, err := p.stream.Put(ctx, d.Name(), 0, body, true)
-		made.at = at
-		if errors.Is(err, eventstore.ErrConflict) {
+	var made plannedDelivery
+	err := p.persist(ctx, func() (err error) {
+		if made, err = p.put(ctx, d); errors.Is(err, eventstore.ErrConflict) {
 			made, err = p.planned(ctx, d.Name())
 		}
 		return err
@@ -213,6 +206,16 @@ func (p *planner) createOne(ctx context.Context, d delivery.Delivery) error {
 		lane.offer(made)
 	}
 	return nil
+}
+
+// put writes the first record of a delivery. ErrConflict means that the delivery exists.
+func (p *planner) put(ctx context.Context, d delivery.Delivery) (plannedDelivery, error) {
+	body, err := d.Encode()
+	if err != nil {
+		return plannedDelivery{}, err
+	}
+	at, err := p.stream.Put(ctx, d.Name(), 0, body, true)
+	return plannedDelivery{Delivery: d, at: at}, err
 }
 
 // planned returns an existing delivery if it is open, else the zero value. After a crash its event is planned again.
@@ -231,26 +234,14 @@ func (p *planner) planned(ctx context.Context, name string) (plannedDelivery, er
 // persist repeats an operation on the store until it succeeds, fails for good, or ctx ends. Meanwhile Healthy returns
 // the problem.
 func (p *planner) persist(ctx context.Context, do func() error) error {
-	for n := 0; ; n++ {
+	var final error
+	err := p.health.Retry(ctx, plannerName, func() error {
 		err := do()
-		if err == nil {
-			p.health.Clear(plannerName)
+		if delivery.Permanent(err) {
+			final = err
 			return nil
 		}
-		if permanent(err) || ctx.Err() != nil {
-			return err
-		}
-		if p.health.Set(plannerName, err) {
-			p.log.Error().Err(err).Msg("webhooks cannot be planned; trying again")
-		}
-		if !health.Pause(ctx, health.Backoff(n)) {
-			return err
-		}
-	}
-}
-
-// permanent reports whether repeating cannot help.
-func permanent(err error) bool {
-	return errors.Is(err, format.ErrNewerSchema) || errors.Is(err, format.ErrUnknownEvent) ||
-		errors.Is(err, delivery.ErrNewerRecord)
+		return err
+	}, func(err error) { p.log.Error().Err(err).Msg("webhooks cannot be planned; trying again") })
+	return cmp.Or(final, err)
 }

@@ -99,3 +99,47 @@ func (k *positionWriter) save(ctx context.Context) []uint64 {
 
 // positionProblem is the name of problems with the position, in Notifier.health.
 const positionProblem = "position"
+
+const (
+	// plannedTime bounds the wait for the planner, and plannedRetry is the time between two reads of its position.
+	plannedTime  = 5 * time.Second
+	plannedRetry = 5 * time.Millisecond
+)
+
+// Planned waits until the planner reaches the present end of the log, for plannedTime at most, and returns the planner's
+// position. Webhooks of later events are not missing: the planner plans them.
+func (n *Notifier) Planned(ctx context.Context) ([]uint64, error) {
+	ends := make([]uint64, n.store.Shards())
+	for shard := range ends {
+		var err error
+		if ends[shard], err = n.store.LastSeq(ctx, shard); err != nil {
+			return nil, err
+		}
+	}
+	limit := time.NewTimer(plannedTime)
+	defer limit.Stop()
+	look := time.NewTicker(plannedRetry)
+	defer look.Stop()
+	for {
+		at := n.planner.progress.at()
+		if !behind(at, ends) {
+			return at, nil
+		}
+		select {
+		case <-look.C:
+		case <-limit.C:
+			return at, nil
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+func behind(at, ends []uint64) bool {
+	for shard, end := range ends {
+		if at[shard] < end {
+			return true
+		}
+	}
+	return false
+}

@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"payledger/domain/processor"
-	"payledger/eventstore/codec"
-	"payledger/notifier/delivery"
 	"payledger/projections/deliveries"
 )
 
@@ -117,20 +115,15 @@ func TestReplayClocks(t *testing.T) {
 }
 
 // asIfUnderWay has a replay that is over go on from its beginning at the next start, as change makes its record.
-func (r *logRig) asIfUnderWay(id string, change func(*replay)) {
+func (r *logRig) asIfUnderWay(id string, change func(*storedReplay)) {
 	r.t.Helper()
-	ctx := context.Background()
-	stored, err := r.log.stream.Last(ctx, replayName(merchantID, id))
-	r.must(err)
-	p, err := decodeReplay(stored)
-	r.must(err)
+	p, at := r.storedReplay(id)
 	p.State, p.At, p.Ahead, p.Done, p.Runner = deliveries.ReplayRunning, make([]uint64, len(p.At)), nil, 0, "crashed"
 	change(&p)
-	body, err := p.encode()
-	r.must(err)
-	_, err = r.log.stream.Put(ctx, p.name(), stored.Seq, body, true)
-	r.must(err)
-	r.must(r.log.changeOpen(ctx, func([]string) ([]string, error) { return []string{p.name()}, nil }))
+	r.putReplay(at, p, true)
+	open, at := r.openReplays()
+	open.Open = []string{replayName(id)}
+	r.putOpen(at, open)
 }
 
 // failing is a started rig with an endpoint to which n deliveries are exhausted, as it fails while bad is set.
@@ -159,34 +152,11 @@ func TestReplayOvertaken(t *testing.T) {
 	id := r.replay(q, 5)
 	r.isDone(id, 5)
 	inbox.take(5)
-	r.asIfUnderWay(id, func(*replay) {})
+	r.asIfUnderWay(id, func(*storedReplay) {})
 	r.stop()
 	r.start()
 	r.isDone(id, 5)
 	inbox.none()
-}
-
-// TestReplayStep: what is done about a delivery that is there, by what it was at the count and what it is.
-func TestReplayStep(t *testing.T) {
-	t.Parallel()
-	const none = delivery.Status("")
-	for _, c := range []struct {
-		was, is         delivery.Status
-		all, onlyFailed step
-	}{
-		{none, delivery.Planned, stepHandled, stepNone}, {none, delivery.Succeeded, stepHandled, stepNone}, {none, delivery.Exhausted, stepHandled, stepNone},
-		{delivery.Planned, delivery.Planned, stepAgain, stepNone}, {delivery.Planned, delivery.Succeeded, stepAgain, stepNone}, {delivery.Planned, delivery.Failed, stepAgain, stepNone},
-		{delivery.Succeeded, delivery.Succeeded, stepAgain, stepNone},
-		{delivery.Failed, delivery.Failed, stepAgain, stepAgain}, {delivery.Failed, delivery.Exhausted, stepAgain, stepAgain}, {delivery.Failed, delivery.Succeeded, stepAgain, stepHandled},
-		{delivery.Exhausted, delivery.Exhausted, stepAgain, stepAgain}, {delivery.Exhausted, delivery.Succeeded, stepAgain, stepHandled},
-		{delivery.Cancelled, delivery.Cancelled, stepAgain, stepAgain}, {delivery.Cancelled, delivery.Succeeded, stepAgain, stepHandled},
-	} {
-		for onlyFailed, want := range map[bool]step{false: c.all, true: c.onlyFailed} {
-			if got := (&replay{OnlyFailed: onlyFailed}).stepFor(c.was, c.is); got != want {
-				t.Errorf("was %q, is %q, only failed %v: %d, want %d", c.was, c.is, onlyFailed, got, want)
-			}
-		}
-	}
 }
 
 // TestReplaySchema1: a replay that a build of schema 1 began, which did not say where the stream was, goes on.
@@ -196,7 +166,7 @@ func TestReplaySchema1(t *testing.T) {
 	id := r.replay(q, 5)
 	r.isDone(id, 5)
 	inbox.take(5)
-	r.asIfUnderWay(id, func(p *replay) { p.Schema, p.Through = 1, 0 })
+	r.asIfUnderWay(id, func(p *storedReplay) { p.Schema, p.Through = 1, 0 })
 	r.stop()
 	r.start()
 	r.isDone(id, 5)
@@ -212,11 +182,10 @@ func TestReplaysUnreadable(t *testing.T) {
 	id := r.replay(q, 5)
 	r.isDone(id, 5)
 	inbox.take(5)
-	r.asIfUnderWay(id, func(*replay) {})
+	r.asIfUnderWay(id, func(*storedReplay) {})
 	ctx := context.Background()
-	open, at, err := r.log.openReplays(ctx)
-	r.must(err)
-	open.Schema = openSchema + 1
+	open, at := r.openReplays()
+	open.Schema++
 	r.putOpen(at, open)
 	r.stop()
 	r.start()
@@ -226,9 +195,9 @@ func TestReplaysUnreadable(t *testing.T) {
 			t.Fatal("nobody is told")
 		}
 	}
-	stored, err := r.log.stream.Last(ctx, replaysName)
+	stored, err := r.log.stream.Last(ctx, "replays")
 	r.must(err)
-	open.Schema = openSchema
+	open.Schema--
 	r.putOpen(stored.Seq, open)
 	r.isDone(id, 5)
 	inbox.take(5)
@@ -236,13 +205,4 @@ func TestReplaysUnreadable(t *testing.T) {
 	if err := r.notifier.Healthy(); err != nil {
 		t.Error(err)
 	}
-}
-
-func (r *logRig) putOpen(at uint64, open openReplays) {
-	r.t.Helper()
-	open.Before = at
-	body, err := codec.Marshal(open)
-	r.must(err)
-	_, err = r.log.stream.Put(context.Background(), replaysName, at, body, true)
-	r.must(err)
 }

@@ -1,25 +1,16 @@
 package notifier
 
 import (
-	"bytes"
 	"context"
-	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"net/http"
-	"os"
-	"reflect"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"payledger/domain"
 	"payledger/domain/processor"
-	"payledger/domain/webhook"
-	"payledger/eventstore"
-	"payledger/eventstore/codec"
 	"payledger/projections/deliveries"
 )
 
@@ -62,9 +53,8 @@ func (r *logRig) isDone(id string, n int) {
 		r.t.Errorf("it ended %+v, want %d", p, n)
 	}
 	for limit := time.Now().Add(patience); ; {
-		open, _, err := r.log.openReplays(context.Background())
-		r.must(err)
-		if !slices.Contains(open.Open, replayName(merchantID, id)) {
+		open, _ := r.openReplays()
+		if !slices.Contains(open.Open, replayName(id)) {
 			return
 		}
 		if time.Now().After(limit) {
@@ -76,7 +66,7 @@ func (r *logRig) isDone(id string, n int) {
 // newer makes an endpoint that no event so far was planned for.
 func (r *logRig) newer(url string, kinds ...string) domain.EndpointID {
 	r.t.Helper()
-	_, err := r.log.planned(context.Background())
+	_, err := r.notifier.Planned(context.Background())
 	r.must(err)
 	return r.endpoint(url, kinds...)
 }
@@ -290,7 +280,7 @@ func TestReplayRestart(t *testing.T) {
 	}
 	inbox.none()
 
-	r.asIfUnderWay(id, func(*replay) {}) // as after a crash before any of it was recorded
+	r.asIfUnderWay(id, func(*storedReplay) {}) // as after a crash before any of it was recorded
 	r.stop()
 	r.start()
 	r.isDone(id, n)
@@ -356,70 +346,5 @@ func TestReplayEnds(t *testing.T) {
 	}
 	if err := r.notifier.Healthy(); err != nil {
 		t.Errorf("an endpoint that is disabled is no trouble of ours: %v", err)
-	}
-}
-
-// goldenReplay has every field.
-var goldenReplay = replay{
-	Schema: 2, ID: "44444444-0000-4000-8000-000000000004", Account: "acct1", Endpoint: goldenDelivery.Endpoint,
-	From: goldenTime, To: goldenTime.Add(time.Hour), Kinds: []webhook.Kind{webhook.PaymentRefund, webhook.PaymentStatus}, OnlyFailed: true,
-	CreatedAt: goldenTime.Add(2 * time.Hour), Runner: goldenDelivery.Planner, State: deliveries.ReplayFailed, Failure: "the endpoint was deleted",
-	End: []uint64{7, 0, 70_000}, At: []uint64{7, 0, 400}, Ahead: []string{goldenDelivery.Name()}, Count: 9, Done: 3, Through: 70_001,
-}
-
-// goldenBytes are those of a golden file that nothing writes any more.
-func goldenBytes(t *testing.T, name string) []byte {
-	t.Helper()
-	text, err := os.ReadFile("testdata/" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	body, err := hex.DecodeString(strings.TrimSpace(string(text)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return body
-}
-
-// TestReplayBytes: the bytes of a replay (schemas 1 and 2), and of the list of those under way, stay readable for ever.
-// No reader of deliveries takes them for one.
-func TestReplayBytes(t *testing.T) {
-	t.Parallel()
-	body, err := goldenReplay.encode()
-	if err != nil {
-		t.Fatal(err)
-	}
-	back, err := decodeReplay(eventstore.StoredDelivery{Name: goldenReplay.name(), Body: body})
-	if err != nil || !reflect.DeepEqual(back, goldenReplay) {
-		t.Errorf("read back as %+v, %v", back, err)
-	}
-	open, err := codec.Marshal(openReplays{Schema: 1, Open: []string{goldenReplay.name()}, Runner: goldenReplay.Runner, Before: 12})
-	if err != nil {
-		t.Fatal(err)
-	}
-	golden(t, "replay.2.hex", []byte(hex.EncodeToString(body)+"\n"))
-	first := goldenReplay
-	first.Schema, first.Through = 1, 0
-	if back, err = decodeReplay(eventstore.StoredDelivery{Name: first.name(), Body: goldenBytes(t, "replay.1.hex")}); err != nil || !reflect.DeepEqual(back, first) {
-		t.Errorf("schema 1 read back as %+v, %v", back, err)
-	}
-	golden(t, "replays.1.hex", []byte(hex.EncodeToString(open)+"\n"))
-	for _, name := range []string{goldenReplay.name(), replaysName} {
-		if (eventstore.StoredDelivery{Name: name}).IsDelivery() {
-			t.Errorf("%s looks like a delivery's", name)
-		}
-	}
-	newer := goldenReplay
-	newer.Schema++
-	if body, err = newer.encode(); err != nil {
-		t.Fatal(err)
-	}
-	for _, stored := range []eventstore.StoredDelivery{{Name: newer.name(), Body: body}, {Name: "replay.acct2.x", Body: body}, {Name: newer.name(), Body: bytes.Repeat([]byte{1}, 9)}} {
-		if _, err := decodeReplay(stored); err == nil {
-			t.Errorf("%s was read", stored.Name)
-		}
-	}
-	if text := fmt.Sprint(goldenReplay.value()); strings.Contains(text, "plsec_") {
-		t.Error(text)
 	}
 }

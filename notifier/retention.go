@@ -1,12 +1,9 @@
 package notifier
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"payledger/domain"
@@ -134,7 +131,7 @@ func (l *DeliveryLog) copyForward(ctx context.Context, stored eventstore.StoredD
 		return ctx.Err()
 	}
 	defer unlock()
-	open, err := l.staysOpen(ctx, stored)
+	open, err := l.replays.Needs(ctx, stored)
 	if err != nil {
 		return err
 	}
@@ -153,16 +150,6 @@ func (l *DeliveryLog) copyForward(ctx context.Context, stored eventstore.StoredD
 	return nil
 }
 
-// staysOpen reports whether an open record is still needed. A replay's record is needed while the list of open replays has
-// it. Earlier builds left open records of replays that they refused; their copies are closed, and a later drop deletes them.
-func (l *DeliveryLog) staysOpen(ctx context.Context, stored eventstore.StoredDelivery) (bool, error) {
-	if !strings.HasPrefix(stored.Name, replayPrefix) || stored.IsDelivery() {
-		return true, nil
-	}
-	o, _, err := l.openReplays(ctx)
-	return slices.Contains(o.Open, stored.Name), err
-}
-
 // errDropped returns the error of a resend of a dropped delivery.
 func errDropped() error {
 	err := domain.Refuse(domain.KindInvalid, domain.ReasonRequestValidation,
@@ -170,5 +157,3 @@ func errDropped() error {
 	err.Recovery = "The events are kept for ever: GET /payments/{id}/events."
 	return err
 }
-
-func retentionOf(d time.Duration) time.Duration { return cmp.Or(d, DefaultRetention) }

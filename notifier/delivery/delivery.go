@@ -12,6 +12,7 @@ import (
 	"payledger/domain/webhook"
 	"payledger/eventstore"
 	"payledger/eventstore/codec"
+	"payledger/eventstore/format"
 )
 
 // Schema is the schema version of a Delivery's bytes. Raise it when a field's meaning changes, and convert older records in
@@ -20,6 +21,12 @@ const Schema = 2
 
 // ErrNewerRecord means that a newer build wrote the record. This build would lose fields if it wrote the record again.
 var ErrNewerRecord = errors.New("notifier: record written by a newer schema")
+
+// Permanent reports whether repeating an operation that failed with err cannot help.
+func Permanent(err error) bool {
+	return errors.Is(err, format.ErrNewerSchema) || errors.Is(err, format.ErrUnknownEvent) ||
+		errors.Is(err, ErrNewerRecord)
+}
 
 // Status is the state of a delivery.
 type Status string

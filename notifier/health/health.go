@@ -43,6 +43,27 @@ func (h *Health) First() error {
 	return h.problems[slices.Min(slices.Collect(maps.Keys(h.problems)))]
 }
 
+// Retry calls do until it succeeds (nil) or ctx ends (the context's error). Meanwhile the failure is a problem with this
+// name. begins is called with the first failure.
+func (h *Health) Retry(ctx context.Context, name string, do func() error, begins func(error)) error {
+	for n := 0; ; n++ {
+		err := do()
+		if err == nil {
+			h.Clear(name)
+			return nil
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if h.Set(name, err) {
+			begins(err)
+		}
+		if !Pause(ctx, Backoff(n)) {
+			return ctx.Err()
+		}
+	}
+}
+
 const (
 	// firstBackoff and lastBackoff are the shortest and the longest wait after a problem.
 	firstBackoff = 100 * time.Millisecond
@@ -66,5 +87,15 @@ func Pause(ctx context.Context, d time.Duration) bool {
 		return false
 	case <-t.C:
 		return true
+	}
+}
+
+// Extend returns a context that ends when a time has passed since ctx ended, or with cancel.
+func Extend(ctx context.Context, by time.Duration) (extended context.Context, cancel context.CancelFunc) {
+	extended, end := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(by, end) })
+	return extended, func() {
+		stop()
+		end()
 	}
 }

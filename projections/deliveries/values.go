@@ -96,3 +96,11 @@ const (
 	ReplayDone    ReplayState = "DONE"
 	ReplayFailed  ReplayState = "FAILED" // it ended early; Failure has the reason
 )
+
+// Unreadable wraps a failure to read deliveries (D3).
+func Unreadable(err error) error {
+	return &domain.Error{
+		Kind: domain.KindUnavailable, Reason: domain.ReasonServiceUnavailable,
+		Message: "The deliveries cannot be read now.", Recovery: "Repeat the request.", Err: err,
+	}
+}

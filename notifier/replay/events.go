@@ -1,4 +1,4 @@
-package notifier
+package replay
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 const walkAhead = 64
 
 // errEndOfRange ends the subscription of a shard at the replay's end.
-var errEndOfRange = errors.New("notifier: the walk has come to its end")
+var errEndOfRange = errors.New("notifier: end of the replay's range")
 
 // relevantEvent is an event with its webhooks of the replay's kinds.
 type relevantEvent struct {
@@ -23,7 +23,7 @@ type relevantEvent struct {
 
 // eachEvent calls do for the relevant events of a replay, on each shard from after At up to End. Each shard's events are in
 // order, and the shards are merged by the events' times. So a payment's events are always in order.
-func (l *DeliveryLog) eachEvent(ctx context.Context, p *replay, do func(relevantEvent) error) error {
+func (r *Replayer) eachEvent(ctx context.Context, p *record, do func(relevantEvent) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var readers sync.WaitGroup
 	defer readers.Wait()
@@ -36,7 +36,7 @@ func (l *DeliveryLog) eachEvent(ctx context.Context, p *replay, do func(relevant
 		readers.Go(func() {
 			defer close(w.events)
 			if after < end {
-				w.failure = l.read(ctx, p, shard, after, end, w.events)
+				w.failure = r.read(ctx, p, shard, after, end, w.events)
 			}
 		})
 	}
@@ -84,23 +84,23 @@ func (w *shardEvents) fill() error {
 }
 
 // read sends the relevant events of one shard to a channel.
-func (l *DeliveryLog) read(ctx context.Context, p *replay, shard int, after, end uint64, to chan<- relevantEvent) error {
-	err := l.store.Subscribe(ctx, shard, after, func(r *eventstore.Recorded) error {
-		if r.Seq > end {
+func (r *Replayer) read(ctx context.Context, p *record, shard int, after, end uint64, to chan<- relevantEvent) error {
+	err := r.Store.Subscribe(ctx, shard, after, func(e *eventstore.Recorded) error {
+		if e.Seq > end {
 			return errEndOfRange
 		}
-		wanted, err := p.wantedOf(r)
+		wanted, err := p.wanted(e)
 		if err != nil {
 			return err
 		}
 		if len(wanted) > 0 {
 			select {
-			case to <- relevantEvent{r, wanted}:
+			case to <- relevantEvent{e, wanted}:
 			case <-ctx.Done():
 				return ctx.Err()
 			}
 		}
-		if r.Seq == end {
+		if e.Seq == end {
 			return errEndOfRange
 		}
 		return nil

@@ -1,0 +1,94 @@
+package replay
+
+import (
+	"bytes"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"payledger/domain/webhook"
+	"payledger/eventstore"
+	"payledger/eventstore/codec"
+	"payledger/notifier/delivery"
+	"payledger/projections/deliveries"
+)
+
+var goldenTime = time.Date(2026, 3, 14, 9, 26, 53, 589_793_000, time.UTC)
+
+var goldenDelivery = delivery.Delivery{
+	Account: "acct1", Endpoint: "5d0f3c1e-2b6a-4f7d-9c8e-0a1b2c3d4e5f", Kind: webhook.PaymentStatus,
+	EventID: "22222222-0000-4000-8000-000000000002", Planner: "33333333-0000-4000-8000-000000000003",
+}
+
+// goldenReplay has every field.
+var goldenReplay = record{
+	Schema: 2, ID: "44444444-0000-4000-8000-000000000004", Account: "acct1", Endpoint: goldenDelivery.Endpoint,
+	From: goldenTime, To: goldenTime.Add(time.Hour), Kinds: []webhook.Kind{webhook.PaymentRefund, webhook.PaymentStatus}, OnlyFailed: true,
+	CreatedAt: goldenTime.Add(2 * time.Hour), Process: goldenDelivery.Planner, State: deliveries.ReplayFailed, Failure: "the endpoint was deleted",
+	End: []uint64{7, 0, 70_000}, At: []uint64{7, 0, 400}, Ahead: []string{goldenDelivery.Name()}, Count: 9, Done: 3, Through: 70_001,
+}
+
+// goldenBytes reads a golden file. Nothing writes golden files anew: the bytes stay readable for ever.
+func goldenBytes(t *testing.T, name string) []byte {
+	t.Helper()
+	text, err := os.ReadFile("testdata/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := hex.DecodeString(strings.TrimSpace(string(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return body
+}
+
+// TestReplayBytes: the bytes of a replay (schemas 1 and 2), and of the list of those under way, stay readable for ever.
+// No reader of deliveries takes them for one.
+func TestReplayBytes(t *testing.T) {
+	t.Parallel()
+	body, err := goldenReplay.encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := decode(eventstore.StoredDelivery{Name: goldenReplay.name(), Body: body})
+	if err != nil || !reflect.DeepEqual(back, goldenReplay) {
+		t.Errorf("read back as %+v, %v", back, err)
+	}
+	open, err := codec.Marshal(openList{Schema: 1, Open: []string{goldenReplay.name()}, Process: goldenReplay.Process, Before: 12})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(body, goldenBytes(t, "replay.2.hex")) {
+		t.Errorf("replay.2.hex differs: %x", body)
+	}
+	first := goldenReplay
+	first.Schema, first.Through = 1, 0
+	if back, err = decode(eventstore.StoredDelivery{Name: first.name(), Body: goldenBytes(t, "replay.1.hex")}); err != nil || !reflect.DeepEqual(back, first) {
+		t.Errorf("schema 1 read back as %+v, %v", back, err)
+	}
+	if !bytes.Equal(open, goldenBytes(t, "replays.1.hex")) {
+		t.Errorf("replays.1.hex differs: %x", open)
+	}
+	for _, name := range []string{goldenReplay.name(), listName} {
+		if (eventstore.StoredDelivery{Name: name}).IsDelivery() {
+			t.Errorf("%s looks like a delivery's", name)
+		}
+	}
+	newer := goldenReplay
+	newer.Schema++
+	if body, err = newer.encode(); err != nil {
+		t.Fatal(err)
+	}
+	for _, stored := range []eventstore.StoredDelivery{{Name: newer.name(), Body: body}, {Name: "replay.acct2.x", Body: body}, {Name: newer.name(), Body: bytes.Repeat([]byte{1}, 9)}} {
+		if _, err := decode(stored); err == nil {
+			t.Errorf("%s was read", stored.Name)
+		}
+	}
+	if text := fmt.Sprint(goldenReplay.value()); strings.Contains(text, "plsec_") {
+		t.Error(text)
+	}
+}

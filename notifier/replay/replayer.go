@@ -1,0 +1,165 @@
+package replay
+
+import (
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+	"golang.org/x/time/rate"
+
+	"payledger/domain"
+	"payledger/domain/account"
+	"payledger/domain/webhook"
+	"payledger/eventstore"
+	"payledger/notifier/health"
+	"payledger/projections/deliveries"
+)
+
+// Stream is the part of eventstore.DeliveryStream that replays use.
+type Stream interface {
+	Put(ctx context.Context, name string, expected uint64, body []byte, open bool) (uint64, error)
+	Last(ctx context.Context, name string) (eventstore.StoredDelivery, error)
+	AsOf(ctx context.Context, name string, place uint64) (eventstore.StoredDelivery, error)
+	Floor() eventstore.Floor
+}
+
+// Notifier plans and sends deliveries.
+type Notifier interface {
+	// Planned waits until the present events are planned, for a bounded time, and returns the planner's position.
+	Planned(ctx context.Context) ([]uint64, error)
+	// Plan plans the deliveries of an event for one endpoint and returns the names of the new ones.
+	Plan(ctx context.Context, e *eventstore.Recorded, endpoint domain.EndpointID, kinds []webhook.Kind) ([]string, error)
+	// ResendUntil makes one attempt of a delivery. The end of ctx prevents the attempt, the end of cut interrupts it.
+	ResendUntil(ctx, cut context.Context, owner domain.AccountID, name string) error
+}
+
+// Config is what a Replayer needs.
+type Config struct {
+	Store    *eventstore.Store
+	Stream   Stream
+	Notifier Notifier
+	// Endpoint returns an account's endpoint, or message.ErrNoEndpoint.
+	Endpoint func(ctx context.Context, owner domain.AccountID, id domain.EndpointID) (account.Endpoint, error)
+	Index    *deliveries.Index
+	// WaitForIndex waits until the index shows every record that is in the stream now. It returns the place of the last one.
+	WaitForIndex func(ctx context.Context) (uint64, error)
+	Health       *health.Health
+	Now          func() time.Time
+	Random       io.Reader
+	Log          zerolog.Logger
+	PerSecond    float64       // deliveries, of all replays together
+	Grace        time.Duration // for attempts in flight after Run's context has ended
+}
+
+// Replayer starts, runs and continues replays.
+type Replayer struct {
+	Config
+	pace     *rate.Limiter
+	process  string        // the id of this process, in its records
+	counting chan struct{} // holds a token while a replay's range is counted: one at a time
+	first    firstAttempts
+
+	mu      sync.Mutex
+	context context.Context // of the replays; nil while Run does not run
+	cut     context.Context // ends later than context, so that attempts in flight can finish
+	active  map[string]bool // replays that run here, by name
+	running sync.WaitGroup
+}
+
+// New returns a Replayer. Replays run only while Run runs.
+func New(c Config) (*Replayer, error) {
+	process, err := eventstore.NewUUID(c.Random)
+	if err != nil {
+		return nil, err
+	}
+	return &Replayer{
+		Config: c, pace: rate.NewLimiter(rate.Limit(c.PerSecond), max(1, int(c.PerSecond/20))), process: process,
+		counting: make(chan struct{}, 1), active: map[string]bool{},
+	}, nil
+}
+
+// Run runs the open replays and every replay that Start starts, until ctx ends. The next start continues them.
+func (r *Replayer) Run(ctx context.Context) {
+	cut, end := health.Extend(ctx, r.Grace)
+	defer end()
+	r.mu.Lock()
+	r.context, r.cut = ctx, cut
+	r.mu.Unlock()
+	_ = r.Health.Retry(ctx, listName, func() error { return r.startOpen(ctx) }, func(err error) {
+		r.Log.Error().Err(err).Msg("webhook replays cannot be read; trying again")
+	})
+	<-ctx.Done()
+	r.mu.Lock()
+	r.context = nil // start starts nothing any more
+	r.mu.Unlock()
+	r.running.Wait()
+}
+
+// Attempted notes that an attempt of a delivery is recorded.
+func (r *Replayer) Attempted(name string) { r.first.recorded(name) }
+
+// Needs reports whether a record of the stream must not be dropped while it is open. Earlier builds left open records of
+// replays that they refused; the list of open replays does not have them.
+func (r *Replayer) Needs(ctx context.Context, stored eventstore.StoredDelivery) (bool, error) {
+	if !isReplay(stored) {
+		return true, nil
+	}
+	list, _, err := r.openList(ctx)
+	return slices.Contains(list.Open, stored.Name), err
+}
+
+// startOpen runs every open replay whose record can be read.
+func (r *Replayer) startOpen(ctx context.Context) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	list, _, err := r.openList(ctx)
+	for _, name := range list.Open {
+		err = errors.Join(err, r.startNamed(ctx, name))
+	}
+	return err
+}
+
+func (r *Replayer) startNamed(ctx context.Context, name string) error {
+	stored, err := r.Stream.Last(ctx, name)
+	if errors.Is(err, eventstore.ErrNotFound) { // the process ended before the record was open, and a drop has deleted it
+		return r.removeOpen(ctx, name)
+	}
+	if err != nil {
+		return err
+	}
+	p, err := decode(stored)
+	if err != nil {
+		return err
+	}
+	if p.Schema < schema { // schema 1 has no Through: the place of the replay's first record is close to it
+		for first := stored; err == nil; first, err = r.Stream.AsOf(ctx, name, first.Seq-1) {
+			p.Schema, p.Through = schema, first.Seq
+		}
+		if !errors.Is(err, eventstore.ErrNotFound) {
+			return err
+		}
+	}
+	r.start(p, stored.Seq)
+	return nil
+}
+
+// start runs a replay. Before Run it does nothing: Run starts all open replays. The caller holds the lock.
+func (r *Replayer) start(p record, at uint64) {
+	ctx := r.context
+	if ctx == nil || r.active[p.name()] {
+		return
+	}
+	r.active[p.name()] = true
+	p.Process = r.process
+	r.running.Go(func() {
+		t := &run{Replayer: r, replay: p, at: at, skip: p.Ahead}
+		t.run(ctx)
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		delete(r.active, p.name())
+	})
+}

@@ -1,0 +1,162 @@
+package replay
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/account"
+	"payledger/domain/webhook"
+	"payledger/eventstore"
+	"payledger/notifier/message"
+	"payledger/projections/deliveries"
+)
+
+// model is the name of the request's model in violations.
+const model = "WebhookReplayRequest"
+
+// Start counts the webhooks of one endpoint for the events of a time range that were recorded before the call, and
+// starts to send them: existing deliveries again, missing ones for the first time, each with the state at its event. If dry
+// is set, Start only counts. It refuses an endpoint that is deleted or disabled.
+func (r *Replayer) Start(ctx context.Context, q deliveries.ReplayRequest, dry bool) (deliveries.Replay, error) {
+	p, err := r.newReplay(ctx, q)
+	if err != nil {
+		return deliveries.Replay{}, err
+	}
+	if err := r.count(ctx, &p); err != nil {
+		return deliveries.Replay{}, deliveries.Unreadable(err)
+	}
+	if dry {
+		v := p.value()
+		v.ID, v.State = "", ""
+		return v, nil
+	}
+	if err := r.begin(ctx, p); err != nil {
+		return deliveries.Replay{}, err
+	}
+	return p.value(), nil
+}
+
+// Find returns a replay's progress. A replay that is unknown or belongs to another account is EntityNotFound.
+func (r *Replayer) Find(ctx context.Context, owner domain.AccountID, id string) (deliveries.Replay, error) {
+	if !domain.ValidID(id) {
+		return deliveries.Replay{}, errNotFound()
+	}
+	stored, err := r.Stream.Last(ctx, nameOf(owner, id))
+	if errors.Is(err, eventstore.ErrNotFound) {
+		return deliveries.Replay{}, errNotFound()
+	}
+	if err != nil {
+		return deliveries.Replay{}, deliveries.Unreadable(err)
+	}
+	p, err := decode(stored)
+	return p.value(), err
+}
+
+func errNotFound() error {
+	return domain.Refuse(domain.KindNotFound, domain.ReasonEntityNotFound, "There is no webhook replay of this id.")
+}
+
+// newReplay returns the requested replay. Its End is the planner's position.
+func (r *Replayer) newReplay(ctx context.Context, q deliveries.ReplayRequest) (record, error) {
+	endpoint, err := r.Endpoint(ctx, q.Account, q.Endpoint)
+	switch {
+	case errors.Is(err, message.ErrNoEndpoint):
+		return record{}, account.NoEndpoint()
+	case err != nil:
+		return record{}, deliveries.Unreadable(err)
+	case !endpoint.Enabled:
+		return record{}, domain.Invalid(model, domain.Violation{Path: "$.endpointId", Description: "names an endpoint that is disabled"})
+	}
+	id, err := eventstore.NewUUID(r.Random)
+	if err != nil {
+		return record{}, err
+	}
+	end, err := r.Notifier.Planned(ctx)
+	if err != nil {
+		return record{}, deliveries.Unreadable(err)
+	}
+	p := record{
+		Schema: schema, ID: id, Account: q.Account, Endpoint: q.Endpoint, From: q.From, To: q.To,
+		Kinds: kindsOf(q.EventTypes, endpoint), OnlyFailed: q.OnlyFailed, CreatedAt: r.Now().UTC().Truncate(time.Microsecond),
+		Process: r.process, State: deliveries.ReplayRunning, End: end, At: make([]uint64, len(end)),
+	}
+	return p, nil
+}
+
+// kindsOf returns the kinds of a replay: the requested kinds, else the kinds that the endpoint takes now.
+func kindsOf(asked []string, endpoint account.Endpoint) []webhook.Kind {
+	if len(asked) == 0 {
+		asked = endpoint.EventTypes
+	}
+	if len(asked) == 0 {
+		return webhook.Kinds()
+	}
+	var kinds []webhook.Kind
+	for _, k := range asked {
+		kinds = append(kinds, webhook.Kind(k))
+	}
+	slices.Sort(kinds)
+	return slices.Compact(kinds)
+}
+
+// count counts the webhooks that the replay has to send. Only one count runs at a time, because it reads the log.
+func (r *Replayer) count(ctx context.Context, p *record) error {
+	select {
+	case r.counting <- struct{}{}:
+		defer func() { <-r.counting }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	var err error
+	if p.Through, err = r.WaitForIndex(ctx); err != nil {
+		return err
+	}
+	return r.eachEvent(ctx, p, func(e relevantEvent) error {
+		for _, c := range e.wanted {
+			what, _, err := r.stepOf(ctx, p, e.Recorded, c)
+			if err != nil {
+				return err
+			}
+			if what != stepNone {
+				p.Count++
+			}
+		}
+		return nil
+	})
+}
+
+// begin makes a replay durable and starts it; doc.go describes the writes. The limit is checked before the first write, so a
+// refused replay leaves no record, and again with the second, because other processes may start replays meanwhile.
+func (r *Replayer) begin(ctx context.Context, p record) error {
+	body, err := p.encode()
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	list, _, err := r.openList(ctx)
+	if err != nil {
+		return deliveries.Unreadable(err)
+	}
+	if err := refuseTooMany(list.Open, p.Account); err != nil {
+		return err
+	}
+	at, err := r.Stream.Put(ctx, p.name(), 0, body, false)
+	if err != nil {
+		return domain.Unavailable(err)
+	}
+	err = r.changeOpen(ctx, func(open []string) ([]string, error) {
+		return append(open, p.name()), refuseTooMany(open, p.Account)
+	})
+	if err != nil {
+		if domain.ReasonOf(err) == domain.ReasonRequestValidation {
+			return err
+		}
+		return domain.OutcomeUnknown(err)
+	}
+	r.start(p, at)
+	return nil
+}
