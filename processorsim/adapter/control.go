@@ -1,11 +1,9 @@
 package adapter
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -34,40 +32,16 @@ func (c *Adapter) Books(ctx context.Context, f Filter) ([]protocol.Line, error) 
 	}
 	set("reference", string(f.Reference))
 	set("processor", string(f.Processor))
-	for name, at := range map[string]time.Time{"from": f.From, "to": f.To} {
-		if !at.IsZero() {
-			q.Set(name, at.UTC().Format(time.RFC3339Nano))
-		}
-	}
-	r, err := c.request(ctx, http.MethodGet, "/sim/books?"+q.Encode(), nil)
+	setRange(q, f.From, f.To)
+	var lines []protocol.Line
+	err := readList(ctx, c, "/sim/books?"+q.Encode(), "books", func(line protocol.Line) error {
+		lines = append(lines, line)
+		return nil
+	})
 	if err != nil {
 		return nil, err
 	}
-	response, err := c.http.Do(r)
-	if err != nil {
-		return nil, unknown("%w", err)
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		text, _ := io.ReadAll(io.LimitReader(response.Body, protocol.MaxBody)) // for the error text only
-		return nil, unknown("books: %d %s", response.StatusCode, refusal(text))
-	}
-	return readLines(response.Body)
-}
-
-func readLines(body io.Reader) ([]protocol.Line, error) {
-	var lines []protocol.Line
-	decoder := json.NewDecoder(bufio.NewReaderSize(body, 64<<10))
-	for {
-		var line protocol.Line
-		switch err := decoder.Decode(&line); {
-		case errors.Is(err, io.EOF):
-			return lines, nil
-		case err != nil:
-			return nil, unknown("books: %w", err)
-		}
-		lines = append(lines, line)
-	}
+	return lines, nil
 }
 
 // SetFault makes processors misbehave (D14).

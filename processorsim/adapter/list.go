@@ -61,12 +61,28 @@ func readEntry(text []byte, name processor.Name) (processor.Record, error) {
 // creation. A zero time is no limit. After an error the list may be incomplete.
 func (c *Adapter) Operations(ctx context.Context, name processor.Name, from, to time.Time, handle func(processor.Record) error) error {
 	q := url.Values{}
-	for limit, at := range map[string]time.Time{"from": from, "to": to} {
+	setRange(q, from, to)
+	what := fmt.Sprintf("operations of %s", name)
+	return readList(ctx, c, protocol.OperationsPath(name)+"?"+q.Encode(), what, func(e protocol.Entry) error {
+		if err := checkEntry(e, name); err != nil {
+			return unknown("%s: operation %q: %w", what, e.ID, err)
+		}
+		return handle(e.Record())
+	})
+}
+
+// setRange adds the limits of a time range to a query. A zero time is no limit.
+func setRange(q url.Values, from, to time.Time) {
+	for name, at := range map[string]time.Time{"from": from, "to": to} {
 		if !at.IsZero() {
-			q.Set(limit, at.UTC().Format(time.RFC3339Nano))
+			q.Set(name, at.UTC().Format(time.RFC3339Nano))
 		}
 	}
-	r, err := c.request(ctx, http.MethodGet, protocol.OperationsPath(name)+"?"+q.Encode(), nil)
+}
+
+// readList calls handle with each element of a list of any length. what names the list in errors.
+func readList[T any](ctx context.Context, c *Adapter, path, what string, handle func(T) error) error {
+	r, err := c.request(ctx, http.MethodGet, path, nil)
 	if err != nil {
 		return err
 	}
@@ -77,21 +93,18 @@ func (c *Adapter) Operations(ctx context.Context, name processor.Name, from, to 
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
 		text, _ := io.ReadAll(io.LimitReader(response.Body, protocol.MaxBody)) // for the error text only
-		return unknown("operations of %s: %d %s", name, response.StatusCode, refusal(text))
+		return unknown("%s: %d %s", what, response.StatusCode, refusal(text))
 	}
 	decoder := json.NewDecoder(bufio.NewReaderSize(response.Body, 64<<10))
 	for {
-		var e protocol.Entry
-		switch err := decoder.Decode(&e); {
+		var element T
+		switch err := decoder.Decode(&element); {
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
-			return unknown("operations of %s: %w", name, err)
+			return unknown("%s: %w", what, err)
 		}
-		if err := checkEntry(e, name); err != nil {
-			return unknown("operations of %s: operation %q: %w", name, e.ID, err)
-		}
-		if err := handle(e.Record()); err != nil {
+		if err := handle(element); err != nil {
 			return err
 		}
 	}
