@@ -11,6 +11,7 @@ import (
 	"payledger/domain/attempt"
 	"payledger/domain/instrument"
 	"payledger/eventstore"
+	"payledger/projections/sqlitefile"
 )
 
 // firstVaulting is the first schema with vaulted instruments: older events make no row.
@@ -105,7 +106,7 @@ type EndedInstrument struct {
 
 // EndedInstruments lists at most limit ended tokens after a token, in their order. Their cards must be destroyed.
 func (p *Projections) EndedInstruments(ctx context.Context, after domain.Token, limit int) ([]EndedInstrument, error) {
-	list, err := readRows(ctx, p.model, func(scan scanner) (e EndedInstrument, err error) {
+	list, err := readRows(ctx, p.model, func(scan sqlitefile.Scan) (e EndedInstrument, err error) {
 		var created int64
 		err = scan(&e.Token, &e.Account, &created)
 		e.CreatedAt = time.UnixMicro(created).UTC()

@@ -106,19 +106,9 @@ func (s *search) fitting(w *where) {
 
 // collect adds the rows of a query to the payments found.
 func (s *search) collect(ctx context.Context, q query) error {
-	rows, err := s.tx.QueryContext(ctx, q.sql, q.args...)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		one, err := s.read(rows.Scan)
-		if err != nil {
-			return err
-		}
-		s.found = append(s.found, one)
-	}
-	return rows.Err()
+	found, err := sqlitefile.Read(ctx, s.tx, func(scan sqlitefile.Scan) (listedPayment, error) { return s.read(scan) }, q.sql, q.args...)
+	s.found = append(s.found, found...)
+	return err
 }
 
 // tests returns the column tests that the filter needs; none if no payment was ever of a kind that fits.

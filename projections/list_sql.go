@@ -12,6 +12,7 @@ import (
 
 	"payledger/domain"
 	"payledger/eventstore"
+	"payledger/projections/sqlitefile"
 )
 
 // listedPayment is a row that a list has found.
@@ -147,7 +148,7 @@ func (s *search) walkQuery() (q query, ordered bool) {
 }
 
 // read reads id, revision and created_at of a row, and then more.
-func (s *search) read(scan scanner, more ...any) (one listedPayment, err error) {
+func (s *search) read(scan sqlitefile.Scan, more ...any) (one listedPayment, err error) {
 	var id string
 	err = scan(append([]any{&id, &one.revision, &one.at}, more...)...)
 	one.key = eventstore.Payments.Key(domain.AccountID(s.account), id)

@@ -28,7 +28,6 @@ type model struct {
 
 // statements are prepared once on the writing connection.
 type statements struct {
-	begin, commit, rollback      *sql.Stmt
 	position                     *sql.Stmt
 	insertPayment, updatePayment *sql.Stmt
 	upsertSession, upsertAccount *sql.Stmt
@@ -41,7 +40,6 @@ type statements struct {
 	selectBlock, selectColumn    *sql.Stmt
 	insertBlock, insertColumn    *sql.Stmt
 	updateColumn, insertKind     *sql.Stmt
-	all                          []*sql.Stmt
 }
 
 // openModel opens the read model at path. A file that is absent, damaged or of another identity is created, and the log
@@ -65,36 +63,15 @@ func openModel(ctx context.Context, path string, store *eventstore.Store, shards
 
 func (m *model) prepare(ctx context.Context) error {
 	s := &m.statements
-	for _, p := range []struct {
-		to  **sql.Stmt
-		sql string
-	}{
-		{&s.begin, "BEGIN IMMEDIATE"}, {&s.commit, "COMMIT"}, {&s.rollback, "ROLLBACK"},
-		{&s.position, upsertPosition}, {&s.insertPayment, insertPayment}, {&s.updatePayment, updatePayment},
-		{&s.upsertSession, upsertSession}, {&s.upsertAccount, upsertAccount},
-		{&s.upsertInstrument, upsertInstrument}, {&s.upsertAttempt, upsertAttempt}, {&s.deleteAttempt, deleteAttempt},
-		{&s.upsertDispute, upsertDispute}, {&s.upsertInbox, upsertInbox}, {&s.deleteInbox, deleteInbox},
-		{&s.upsertRun, upsertRun}, {&s.updatePaymentRow, updatePaymentRow},
-		{&s.selectBlock, selectBlock}, {&s.selectColumn, selectColumn}, {&s.insertBlock, insertBlock},
-		{&s.insertColumn, insertColumn}, {&s.updateColumn, updateColumn}, {&s.insertKind, insertKind},
-	} {
-		var err error
-		if *p.to, err = m.Writer().PrepareContext(ctx, p.sql); err != nil { //nolint:sqlclosecheck // Close closes them all
-			return fmt.Errorf("projections: prepare: %w", err)
-		}
-		s.all = append(s.all, *p.to)
-	}
-	return nil
-}
-
-// Close closes the statements and the file. SQLite keeps a connection and its write-ahead log while a statement is open, and
-// database/sql does not close statements that were prepared on a connection.
-func (m *model) Close() error {
-	var errs []error
-	for _, s := range m.statements.all {
-		errs = append(errs, s.Close())
-	}
-	return errors.Join(append(errs, m.File.Close())...)
+	return m.Prepare(ctx, map[**sql.Stmt]string{
+		&s.position: upsertPosition, &s.insertPayment: insertPayment, &s.updatePayment: updatePayment,
+		&s.upsertSession: upsertSession, &s.upsertAccount: upsertAccount,
+		&s.upsertInstrument: upsertInstrument, &s.upsertAttempt: upsertAttempt, &s.deleteAttempt: deleteAttempt,
+		&s.upsertDispute: upsertDispute, &s.upsertInbox: upsertInbox, &s.deleteInbox: deleteInbox,
+		&s.upsertRun: upsertRun, &s.updatePaymentRow: updatePaymentRow,
+		&s.selectBlock: selectBlock, &s.selectColumn: selectColumn, &s.insertBlock: insertBlock,
+		&s.insertColumn: insertColumn, &s.updateColumn: updateColumn, &s.insertKind: insertKind,
+	})
 }
 
 func (m *model) loadPlaces(ctx context.Context) error {

@@ -92,7 +92,7 @@ func TestCrashBeforeCommit(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := m.statements.begin.ExecContext(ctx); err != nil {
+	if _, err := m.Writer().ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
 		t.Fatal(err)
 	}
 	if err := errors.Join(m.writeRows(ctx, &b), m.writePlaces(ctx, &b)); err != nil {
@@ -100,7 +100,7 @@ func TestCrashBeforeCommit(t *testing.T) {
 	}
 	crashed := filepath.Join(t.TempDir(), fileName)
 	copyDatabase(t, path, crashed)
-	if _, err := m.statements.rollback.ExecContext(ctx); err != nil {
+	if _, err := m.Writer().ExecContext(ctx, "ROLLBACK"); err != nil {
 		t.Fatal(err)
 	}
 	mustApply(t, m, l.all)

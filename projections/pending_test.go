@@ -13,6 +13,7 @@ import (
 	"payledger/domain/payment"
 	"payledger/domain/processor"
 	"payledger/eventstore/pending"
+	"payledger/projections/sqlitefile"
 )
 
 // openOperations reads all open operations at ADYEN that were requested by then.
@@ -169,7 +170,7 @@ func TestPendingPlans(t *testing.T) {
 		selectPending:  {[]any{1, 2, 3}, "SCAN payments USING COVERING INDEX payments_turn"},
 		selectEnded:    {[]any{"a", 1}, "SEARCH instruments USING INDEX instruments_ended (token>?)"},
 	} {
-		steps, err := readRows(context.Background(), m, func(scan scanner) (step string, err error) {
+		steps, err := readRows(context.Background(), m, func(scan sqlitefile.Scan) (step string, err error) {
 			var id, parent, unused int
 			err = scan(&id, &parent, &unused, &step)
 			return step, err

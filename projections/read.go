@@ -44,34 +44,17 @@ func (p *Projections) Settings(ctx context.Context, id domain.AccountID) (accoun
 	return tip.State.Settings, nil
 }
 
-// sessionWait bounds the wait for an unknown session.
-const sessionWait = 2 * time.Second
+// ownerWait bounds the wait for an unknown session or payment.
+const ownerWait = 2 * time.Second
 
 // SessionAccount returns the account of a client session; false: there is no such session. If the read model has no row, it
 // waits for the log's end as of the call, 2 s at most.
 func (p *Projections) SessionAccount(ctx context.Context, id domain.SessionID) (domain.AccountID, bool, error) {
-	account, found, err := p.sessionRow(ctx, id)
+	account, found, err := p.ownerRow(ctx, "session", selectSession, string(id))
 	if err != nil || found || !domain.ValidID(string(id)) {
 		return account, found, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, sessionWait)
-	defer cancel()
-	if err := p.shardCaughtUp(ctx, domain.Shard(string(id), p.Store.Shards())); err != nil {
-		return "", false, unavailable(err)
-	}
-	return p.sessionRow(ctx, id)
-}
-
-func (p *Projections) sessionRow(ctx context.Context, id domain.SessionID) (domain.AccountID, bool, error) {
-	var account string
-	err := p.model.Readers().QueryRowContext(ctx, selectSession, string(id)).Scan(&account)
-	if errors.Is(err, sql.ErrNoRows) {
-		return "", false, nil
-	}
-	if err != nil {
-		return "", false, unavailable(fmt.Errorf("projections: session: %w", p.model.Noticed(err)))
-	}
-	return domain.AccountID(account), true, nil
+	return p.awaitOwner(ctx, "session", selectSession, string(id))
 }
 
 // maxOwners bounds the accounts under which an unknown payment is looked up. A look-up takes microseconds, all of them
@@ -82,19 +65,14 @@ const maxOwners = 100
 // the payment up in the store under each account: it waits for nothing, and finds every payment whose creation was
 // acknowledged. With more than maxOwners accounts it waits for the log's end as of the call, 2 s at most.
 func (p *Projections) PaymentAccount(ctx context.Context, id domain.PaymentID) (domain.AccountID, bool, error) {
-	account, found, err := p.paymentRow(ctx, id)
+	account, found, err := p.ownerRow(ctx, "payment", selectPaymentAccount, string(id))
 	if err != nil || found || !domain.ValidID(string(id)) {
 		return account, found, err
 	}
 	if owners := p.Accounts(); len(owners) <= maxOwners {
 		return p.paymentOwner(ctx, owners, id)
 	}
-	ctx, cancel := context.WithTimeout(ctx, sessionWait)
-	defer cancel()
-	if err := p.shardCaughtUp(ctx, domain.Shard(string(id), p.Store.Shards())); err != nil {
-		return "", false, unavailable(err)
-	}
-	return p.paymentRow(ctx, id)
+	return p.awaitOwner(ctx, "payment", selectPaymentAccount, string(id))
 }
 
 // paymentOwner returns the account that has the payment in the store.
@@ -111,14 +89,25 @@ func (p *Projections) paymentOwner(ctx context.Context, owners []account.State, 
 	return "", false, nil
 }
 
-func (p *Projections) paymentRow(ctx context.Context, id domain.PaymentID) (domain.AccountID, bool, error) {
+// ownerRow returns the account in the row of an id; false: the read model has no such row.
+func (p *Projections) ownerRow(ctx context.Context, what, query, id string) (domain.AccountID, bool, error) {
 	var account string
-	err := p.model.Readers().QueryRowContext(ctx, selectPaymentAccount, string(id)).Scan(&account)
+	err := p.model.Readers().QueryRowContext(ctx, query, id).Scan(&account)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", false, nil
 	}
 	if err != nil {
-		return "", false, unavailable(fmt.Errorf("projections: payment: %w", p.model.Noticed(err)))
+		return "", false, unavailable(fmt.Errorf("projections: %s: %w", what, p.model.Noticed(err)))
 	}
 	return domain.AccountID(account), true, nil
+}
+
+// awaitOwner waits for the end of an id's shard as of the call, ownerWait at most, and reads the row again.
+func (p *Projections) awaitOwner(ctx context.Context, what, query, id string) (domain.AccountID, bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, ownerWait)
+	defer cancel()
+	if err := p.shardCaughtUp(ctx, domain.Shard(id, p.Store.Shards())); err != nil {
+		return "", false, unavailable(err)
+	}
+	return p.ownerRow(ctx, what, query, id)
 }

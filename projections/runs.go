@@ -9,6 +9,7 @@ import (
 	"payledger/domain"
 	"payledger/domain/workflow"
 	"payledger/eventstore"
+	"payledger/projections/sqlitefile"
 )
 
 // tableRuns holds the runs of workflows. due_at of an open run is the time of its next step: that of its first action while it
@@ -186,7 +187,7 @@ type runRow struct {
 }
 
 func (p *Projections) runRows(ctx context.Context, query string, args ...any) ([]runRow, error) {
-	rows, err := readRows(ctx, p.model, func(scan scanner) (row runRow, err error) {
+	rows, err := readRows(ctx, p.model, func(scan sqlitefile.Scan) (row runRow, err error) {
 		var account domain.AccountID
 		var id string
 		err = scan(&account, &id, &row.revision, &row.due)

@@ -9,6 +9,7 @@ import (
 
 	"payledger/domain"
 	"payledger/eventstore"
+	"payledger/projections/sqlitefile"
 )
 
 // tipReaders is the number of aggregates of a page that are read from the store at a time.
@@ -20,30 +21,15 @@ type rowKey struct {
 	revision uint64
 }
 
-// scanner reads the columns of the current row.
-type scanner = func(columns ...any) error
-
 // readRows runs a query and reads each of its rows.
-func readRows[T any](ctx context.Context, m *model, read func(scanner) (T, error), query string, args ...any) ([]T, error) {
-	rows, err := m.Readers().QueryContext(ctx, query, args...)
-	if err != nil {
-		return nil, m.Noticed(err)
-	}
-	defer rows.Close()
-	var all []T
-	for rows.Next() {
-		one, err := read(rows.Scan)
-		if err != nil {
-			return nil, m.Noticed(err)
-		}
-		all = append(all, one)
-	}
-	return all, m.Noticed(rows.Err())
+func readRows[T any](ctx context.Context, m *model, read func(sqlitefile.Scan) (T, error), query string, args ...any) ([]T, error) {
+	all, err := sqlitefile.Read(ctx, m.Readers(), read, query, args...)
+	return all, m.Noticed(err)
 }
 
 // readKeys runs a query of ids and revisions, and returns the rows' aggregates.
 func readKeys(ctx context.Context, m *model, key func(id string) eventstore.Key, query string, args ...any) ([]rowKey, error) {
-	return readRows(ctx, m, func(scan scanner) (row rowKey, err error) {
+	return readRows(ctx, m, func(scan sqlitefile.Scan) (row rowKey, err error) {
 		var id string
 		err = scan(&id, &row.revision)
 		row.key = key(id)

@@ -11,23 +11,19 @@ import (
 	"payledger/projections/sqlitefile"
 )
 
-// write writes a batch in one transaction. COMMIT is the commit point: before it, nothing of the batch counts.
+// write writes a batch in one transaction.
 func (m *model) write(ctx context.Context, b *batch) error {
-	if _, err := m.statements.begin.ExecContext(ctx); err != nil {
-		return fmt.Errorf("projections: begin: %w", err)
-	}
-	err := m.writeRows(ctx, b)
-	if err == nil {
-		err = m.writePlaces(ctx, b)
-	}
-	if err == nil {
-		if _, err = m.statements.commit.ExecContext(ctx); err == nil {
-			return nil
+	err := m.Transact(ctx, func() error {
+		if err := m.writeRows(ctx, b); err != nil {
+			return err
 		}
+		return m.writePlaces(ctx, b)
+	})
+	if err != nil {
+		m.packer = nil
+		return fmt.Errorf("projections: %w", err)
 	}
-	m.packer = nil
-	_, rollbackErr := m.statements.rollback.ExecContext(ctx)
-	return errors.Join(fmt.Errorf("projections: write: %w", err), rollbackErr)
+	return nil
 }
 
 func (m *model) writeRows(ctx context.Context, b *batch) error {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"payledger/projections/sqlitefile"
 )
 
 // Backlog counts the open deliveries of one status, of all accounts, for operators.
@@ -16,22 +18,13 @@ type Backlog struct {
 // Backlog counts the open deliveries by status. It counts the applied records and does not wait. Its cost grows with the
 // number of open deliveries.
 func (x *Index) Backlog(ctx context.Context) ([]Backlog, error) {
-	rows, err := x.file.Readers().QueryContext(ctx, selectOpen)
-	if err != nil {
-		return nil, fmt.Errorf("deliveries: open: %w", x.file.Noticed(err))
-	}
-	defer rows.Close()
-	var all []Backlog
-	for rows.Next() {
-		var b Backlog
+	all, err := sqlitefile.Read(ctx, x.file.Readers(), func(scan sqlitefile.Scan) (b Backlog, err error) {
 		var oldest int64
-		if err := rows.Scan(&b.Status, &b.Count, &oldest); err != nil {
-			return nil, fmt.Errorf("deliveries: open: %w", x.file.Noticed(err))
-		}
+		err = scan(&b.Status, &b.Count, &oldest)
 		b.Oldest = time.UnixMicro(oldest).UTC()
-		all = append(all, b)
-	}
-	if err := rows.Err(); err != nil {
+		return b, err
+	}, selectOpen)
+	if err != nil {
 		return nil, fmt.Errorf("deliveries: open: %w", x.file.Noticed(err))
 	}
 	return all, nil

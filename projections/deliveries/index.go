@@ -27,11 +27,9 @@ type Mark struct {
 // Index is the index of deliveries. Only one goroutine may call Apply and Reset. All other methods are safe for concurrent
 // use.
 type Index struct {
-	file       *sqlitefile.File
-	statements []*sql.Stmt // all prepared statements
-	begin, commit, rollback, row, mark,
-	clearRows, clearMark *sql.Stmt
-	progress *progress
+	file                            *sqlitefile.File
+	row, mark, clearRows, clearMark *sql.Stmt
+	progress                        *progress
 }
 
 // Open opens or creates the index in a folder. It replaces an unusable file by an empty one with the zero Mark.
@@ -58,21 +56,9 @@ func (x *Index) SizeCache(ctx context.Context, bytes int64) error {
 }
 
 func (x *Index) prepare(ctx context.Context) error {
-	for _, p := range []struct {
-		to  **sql.Stmt
-		sql string
-	}{
-		{&x.begin, "BEGIN IMMEDIATE"}, {&x.commit, "COMMIT"}, {&x.rollback, "ROLLBACK"}, {&x.row, upsertRow},
-		{&x.mark, upsertMark}, {&x.clearRows, deleteRows}, {&x.clearMark, deleteMark},
-	} {
-		statement, err := x.file.Writer().PrepareContext(ctx, p.sql) //nolint:sqlclosecheck // Close closes them all
-		if err != nil {
-			return fmt.Errorf("deliveries: prepare: %w", err)
-		}
-		*p.to = statement
-		x.statements = append(x.statements, statement)
-	}
-	return nil
+	return x.file.Prepare(ctx, map[**sql.Stmt]string{
+		&x.row: upsertRow, &x.mark: upsertMark, &x.clearRows: deleteRows, &x.clearMark: deleteMark,
+	})
 }
 
 func (x *Index) load(ctx context.Context) error {
@@ -133,26 +119,16 @@ func (x *Index) Reset(ctx context.Context) error {
 
 // transact runs do in one transaction. Once the transaction has begun, the end of ctx does not interrupt it.
 func (x *Index) transact(ctx context.Context, do func(context.Context) error) error {
-	return sqlitefile.WhenRoom(ctx, func() error { return x.transactOnce(ctx, do) })
-}
-
-func (x *Index) transactOnce(ctx context.Context, do func(context.Context) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	ctx = context.WithoutCancel(ctx)
-	_, err := x.begin.ExecContext(ctx)
-	if err != nil {
-		return x.file.Noticed(fmt.Errorf("deliveries: begin: %w", err))
-	}
-	if err = do(ctx); err == nil {
-		_, err = x.commit.ExecContext(ctx)
-	}
-	if err == nil {
+	whole := context.WithoutCancel(ctx)
+	return sqlitefile.WhenRoom(ctx, func() error {
+		if err := x.file.Transact(whole, func() error { return do(whole) }); err != nil {
+			return fmt.Errorf("deliveries: %w", err)
+		}
 		return nil
-	}
-	_, rollbackErr := x.rollback.ExecContext(ctx)
-	return errors.Join(x.file.Noticed(fmt.Errorf("deliveries: write: %w", err)), rollbackErr)
+	})
 }
 
 func (x *Index) write(ctx context.Context, r *Row) error {
@@ -164,7 +140,7 @@ func (x *Index) write(ctx context.Context, r *Row) error {
 
 // Find returns the account's delivery with an id, and reports whether the index has it. Find does not wait for newer records.
 func (x *Index) Find(ctx context.Context, account domain.AccountID, id string) (Row, bool, error) {
-	r, err := scan(x.file.Readers().QueryRowContext(ctx, selectRow, id, string(account)))
+	r, err := scanRow(x.file.Readers().QueryRowContext(ctx, selectRow, id, string(account)).Scan)
 	if errors.Is(err, sql.ErrNoRows) {
 		return r, false, nil
 	}
@@ -175,10 +151,4 @@ func (x *Index) Find(ctx context.Context, account domain.AccountID, id string) (
 }
 
 // Close closes the file. Do not call Apply or Reset afterwards.
-func (x *Index) Close() error {
-	var errs []error
-	for _, s := range x.statements {
-		errs = append(errs, s.Close())
-	}
-	return errors.Join(append(errs, x.file.Close())...)
-}
+func (x *Index) Close() error { return x.file.Close() }

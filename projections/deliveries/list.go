@@ -8,28 +8,18 @@ import (
 	"time"
 
 	"payledger/domain"
+	"payledger/projections/sqlitefile"
 )
 
 // List returns a page of at most limit deliveries of an account, newest first, after the place from. If from is nil, the
 // page begins with the newest delivery. List shows the applied records and does not wait.
 func (x *Index) List(ctx context.Context, account domain.AccountID, f Filter, from *Place, limit int) (Page, error) {
 	query, args := listQuery(account, f, from, limit+1)
-	rows, err := x.file.Readers().QueryContext(ctx, query, args...)
+	rows, err := sqlitefile.Read(ctx, x.file.Readers(), scanRow, query, args...)
 	if err != nil {
 		return Page{}, fmt.Errorf("deliveries: list: %w", x.file.Noticed(err))
 	}
-	defer rows.Close()
-	page := Page{Data: []Row{}}
-	for rows.Next() {
-		r, err := scan(rows)
-		if err != nil {
-			return Page{}, fmt.Errorf("deliveries: list: %w", x.file.Noticed(err))
-		}
-		page.Data = append(page.Data, r)
-	}
-	if err := rows.Err(); err != nil {
-		return Page{}, fmt.Errorf("deliveries: list: %w", x.file.Noticed(err))
-	}
+	page := Page{Data: append([]Row{}, rows...)} // empty, not nil: the page is JSON
 	if len(page.Data) > limit {
 		page.Data = page.Data[:limit]
 		last := page.Data[limit-1]
@@ -114,10 +104,10 @@ func conditions(f Filter, from *Place) (where string, args []any) {
 	return where, args
 }
 
-// scan reads a row of columns.
-func scan(from interface{ Scan(...any) error }) (r Row, err error) {
+// scanRow reads a row of columns.
+func scanRow(scan sqlitefile.Scan) (r Row, err error) {
 	var planned, updated, next int64
-	err = from.Scan(&r.ID, &r.Name, &r.Seq, &r.Account, &r.Endpoint, &r.EventType, &r.EventID, &r.Aggregate,
+	err = scan(&r.ID, &r.Name, &r.Seq, &r.Account, &r.Endpoint, &r.EventType, &r.EventID, &r.Aggregate,
 		&r.AggregateID, &r.Status, &planned, &updated, &next, &r.Attempts, &r.StatusCode, &r.Failure)
 	r.PlannedAt, r.UpdatedAt, r.NextAt = date(planned), date(updated), date(next)
 	return r, err

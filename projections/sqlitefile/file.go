@@ -39,11 +39,13 @@ const (
 
 // File is a SQLite file with one writer and several readers.
 type File struct {
-	path    string
-	readers *sql.DB
-	writers *sql.DB
-	conn    *sql.Conn   // the one writing connection
-	corrupt atomic.Bool // damaged: Close removes the file, and the next Open rebuilds it
+	path                    string
+	readers                 *sql.DB
+	writers                 *sql.DB
+	conn                    *sql.Conn // the one writing connection
+	begin, commit, rollback *sql.Stmt
+	statements              []*sql.Stmt // that Prepare has prepared
+	corrupt                 atomic.Bool // damaged: Close removes the file, and the next Open rebuilds it
 }
 
 // Open opens the file at path, or creates it with the tables and a table named meta. identity names everything that a
@@ -92,6 +94,10 @@ func (f *File) open(ctx context.Context, identity, tables string) (err error) {
 		return fmt.Errorf("sqlitefile: open %s: %w", f.path, err)
 	}
 	if err := f.identify(ctx, identity, tables); err != nil {
+		return err
+	}
+	err = f.Prepare(ctx, map[**sql.Stmt]string{&f.begin: "BEGIN IMMEDIATE", &f.commit: "COMMIT", &f.rollback: "ROLLBACK"})
+	if err != nil {
 		return err
 	}
 	if err := os.Chmod(f.path, 0o600); err != nil {
@@ -162,6 +168,58 @@ func (f *File) create(ctx context.Context, identity, tables string) error {
 	return nil
 }
 
+// Prepare prepares statements on the writer. Close closes them.
+func (f *File) Prepare(ctx context.Context, statements map[**sql.Stmt]string) error {
+	for to, text := range statements {
+		prepared, err := f.conn.PrepareContext(ctx, text) //nolint:sqlclosecheck // Close closes them all
+		if err != nil {
+			return fmt.Errorf("sqlitefile: prepare: %w", err)
+		}
+		*to = prepared
+		f.statements = append(f.statements, prepared)
+	}
+	return nil
+}
+
+// Transact runs write in one transaction on the writer. COMMIT is the commit point: before it, nothing of write counts.
+func (f *File) Transact(ctx context.Context, write func() error) error {
+	_, err := f.begin.ExecContext(ctx)
+	if err != nil {
+		return f.Noticed(fmt.Errorf("begin: %w", err))
+	}
+	if err = write(); err == nil {
+		_, err = f.commit.ExecContext(ctx)
+	}
+	if err == nil {
+		return nil
+	}
+	_, rollbackErr := f.rollback.ExecContext(ctx)
+	return errors.Join(f.Noticed(fmt.Errorf("write: %w", err)), rollbackErr)
+}
+
+// Scan reads the columns of the current row.
+type Scan = func(columns ...any) error
+
+// Read runs a query and reads each of its rows.
+func Read[T any](ctx context.Context, from interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}, read func(Scan) (T, error), query string, args ...any) ([]T, error) {
+	rows, err := from.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var all []T
+	for rows.Next() {
+		one, err := read(rows.Scan)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	return all, rows.Err()
+}
+
 // Noticed returns err. If err shows that the file is damaged, Close removes the file.
 func (f *File) Noticed(err error) error {
 	if Unusable(err) {
@@ -211,9 +269,13 @@ func diskFull(err error) bool {
 	return errors.Is(err, syscall.ENOSPC)
 }
 
-// Close closes the file, and removes it if it is damaged. Statements on the writer must be closed before.
+// Close closes the file and the prepared statements, and removes the file if it is damaged. SQLite keeps a connection and its
+// write-ahead log while a statement is open, and database/sql does not close statements that were prepared on a connection.
 func (f *File) Close() error {
 	var errs []error
+	for _, s := range f.statements {
+		errs = append(errs, s.Close())
+	}
 	if f.readers != nil {
 		errs = append(errs, f.readers.Close())
 	}
