@@ -110,13 +110,13 @@ func (p *dispatcher) current(ctx context.Context, l *lane, e entry, name string)
 		return d, 0, false
 	}
 	if p.ownership.MustTakeOver(d, p.now()) {
-		return p.take(ctx, l, e.at, d)
+		return p.takeOver(ctx, l, e.at, d)
 	}
 	return d, e.at, true
 }
 
-// take makes this process the owner of a delivery that is due, and returns the delivery's new place.
-func (p *dispatcher) take(ctx context.Context, l *lane, from uint64, d delivery.Delivery) (taken delivery.Delivery, at uint64, is bool) {
+// takeOver makes this process the owner of a delivery that is due, and returns the delivery's new place.
+func (p *dispatcher) takeOver(ctx context.Context, l *lane, from uint64, d delivery.Delivery) (taken delivery.Delivery, at uint64, is bool) {
 	taken = p.ownership.TakeOver(d, p.now())
 	err := p.persist(ctx, d.Name(), func() (err error) {
 		at, err = p.put(from, taken)

@@ -15,7 +15,7 @@
 //     10 s.
 //  3. Suppose the answer is 503. Delivery.WithAttempt (package delivery) adds the attempt: the delivery is FAILED, and nextAt
 //     is about 10 s later. The dispatcher writes the record with compare-and-swap, and lane.moved makes the delivery wait.
-//  4. At nextAt, lane.take returns the record's place. The dispatcher reads the newest record: if a person, a replay or
+//  4. At nextAt, lane.pick returns the record's place. The dispatcher reads the newest record: if a person, a replay or
 //     another process has ended the delivery, there is nothing to do. Otherwise step 2 repeats with a new signature.
 //  5. Further retries follow after 60 s, 5, 10 and 15 minutes, each ±10 %. The sixth automatic attempt is the last. If it
 //     fails, the delivery is EXHAUSTED, and its record stays.

@@ -1,6 +1,8 @@
 package notifier
 
 import (
+	"container/heap"
+	"slices"
 	"sync"
 	"time"
 
@@ -44,7 +46,7 @@ type lane struct {
 	jumps    due.Jumps
 	ahead    ahead
 	queue    []entry
-	waiting  heap[waiter]
+	waiting  waiters
 	known    places   // of the deliveries that are queued, waiting or in flight
 	overflow overflow // the deliveries that are only in the stream
 	read     uint64   // the stream was read back before this place: deliveries there are known, in overflow, or ended
@@ -64,7 +66,7 @@ type entry struct {
 func newLane(name string, s stream, h *health.Health, log zerolog.Logger, now func() time.Time, bounds limits) *lane {
 	return &lane{
 		name: name, stream: s, health: h, log: log, now: now, limits: bounds, made: time.Now(),
-		wake: make(chan struct{}, 1), waiting: newWaiters(), known: places{},
+		wake: make(chan struct{}, 1), known: places{},
 	}
 }
 
@@ -138,35 +140,30 @@ func (l *lane) movedInFlight(from, to uint64) {
 // park makes a delivery wait until it may be sent: in memory if there is room, else in the stream. The caller holds the
 // lock.
 func (l *lane) park(at uint64, d delivery.Delivery) {
-	if l.waiting.len() >= l.limits.waiting {
+	if len(l.waiting) >= l.limits.waiting {
 		l.tidy()
 	}
-	if turn := l.sendAt(d); l.waiting.len() >= l.limits.waiting {
-		l.overflow.leave(at, turn)
+	if when := l.sendAt(d); len(l.waiting) >= l.limits.waiting {
+		l.overflow.leave(at, when)
 	} else {
-		l.wait(at, turn)
+		l.wait(at, when)
 	}
 	l.signal()
 }
 
 // tidy drops waiters whose delivery left the lane, if more than half of the waiters may be such.
 func (l *lane) tidy() {
-	if l.waiting.len() <= 2*len(l.known) {
+	if len(l.waiting) <= 2*len(l.known) {
 		return
 	}
-	remaining := newWaiters()
-	for _, w := range l.waiting.items {
-		if l.known.has(w.at) {
-			remaining.push(w)
-		}
-	}
-	l.waiting = remaining
+	l.waiting = slices.Clone(slices.DeleteFunc(l.waiting, func(w waiter) bool { return !l.known.has(w.at) })) // frees memory
+	heap.Init(&l.waiting)
 }
 
-// wait makes a delivery wait in memory until turn. The caller holds the lock.
-func (l *lane) wait(at uint64, turn time.Time) {
+// wait makes a delivery wait in memory until a time. The caller holds the lock.
+func (l *lane) wait(at uint64, until time.Time) {
 	l.known.add(at)
-	l.waiting.push(waiter{due: l.micros(turn), at: at})
+	heap.Push(&l.waiting, waiter{due: l.micros(until), at: at})
 }
 
 // micros converts a time of the process's own clock to a waiter's due.
@@ -182,7 +179,7 @@ func (l *lane) sendAt(d delivery.Delivery) time.Time {
 	}
 	left := l.ownership.Wait(d, now)
 	if l.ownership.IsMine(d) && d.LastTried().Sub(now) > leastAhead {
-		return l.ahead.turn(left)
+		return l.ahead.after(left)
 	}
 	return time.Now().Add(left)
 }
@@ -193,25 +190,25 @@ func (l *lane) advance(now time.Time) {
 	if jump == 0 {
 		return
 	}
-	for i := range l.waiting.items {
-		l.waiting.items[i].due -= jump.Microseconds()
+	for i := range l.waiting {
+		l.waiting[i].due -= jump.Microseconds()
 	}
 	l.overflow.advance(jump)
 }
 
-// take returns the next delivery to send now. If there is none, read reports whether the lane must read the stream, and
+// pick returns the next delivery to send now. If there is none, read reports whether the lane must read the stream, and
 // again is the time of the next call, by the process's own clock; if it is zero, only a signal leads to another call.
-func (l *lane) take() (e entry, found, read bool, again time.Time) {
+func (l *lane) pick() (e entry, found, read bool, again time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.advance(l.now())
 	l.forget()
 	now := time.Now()
-	isDue := l.waiting.len() > 0 && l.waiting.top().due <= l.micros(now)
+	isDue := len(l.waiting) > 0 && l.waiting[0].due <= l.micros(now)
 	switch {
 	case isDue && (!l.retried || len(l.queue) == 0):
 		l.retried = true
-		return entry{at: l.waiting.pop().at}, true, false, again
+		return entry{at: heap.Pop(&l.waiting).(waiter).at}, true, false, again
 	case len(l.queue) > 0:
 		e, l.retried = l.queue[0], false
 		l.queue[0] = entry{}
@@ -226,8 +223,8 @@ func (l *lane) take() (e entry, found, read bool, again time.Time) {
 		}
 		again = l.overflow.due
 	}
-	if l.waiting.len() > 0 {
-		top := l.made.Add(time.Duration(l.waiting.top().due) * time.Microsecond)
+	if len(l.waiting) > 0 {
+		top := l.made.Add(time.Duration(l.waiting[0].due) * time.Microsecond)
 		if again.IsZero() || top.Before(again) {
 			again = top
 		}
@@ -240,7 +237,7 @@ func (l *lane) forget() {
 	for len(l.queue) > 0 && !l.known.has(l.queue[0].at) {
 		l.queue = l.queue[1:]
 	}
-	for l.waiting.len() > 0 && !l.known.has(l.waiting.top().at) {
-		l.waiting.pop()
+	for len(l.waiting) > 0 && !l.known.has(l.waiting[0].at) {
+		heap.Pop(&l.waiting)
 	}
 }

@@ -191,43 +191,6 @@ func TestLane(t *testing.T) {
 	}
 }
 
-// saves counts writes of the position.
-type saves struct {
-	stream
-	n int
-}
-
-func (s *saves) Save(context.Context, string, []uint64) error { s.n++; return nil }
-
-// TestPositionEvery: the position is written at most every 250 ms while events flow, and not at all while
-// nothing changes.
-func TestPositionEvery(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithCancel(t.Context())
-		s, h := &saves{}, &health.Health{}
-		k := &positionWriter{stream: s, progress: &progress{log: make([]uint64, 1)}, health: h}
-		var running sync.WaitGroup
-		running.Go(func() { k.run(ctx) })
-		for seq := range uint64(200) { // two seconds of events
-			k.progress.advance([]*eventstore.Recorded{{Seq: seq + 1}})
-			pauseFor(10 * time.Millisecond)
-		}
-		pauseFor(positionEvery)
-		synctest.Wait()
-		if s.n != 8 {
-			t.Errorf("written %d times in 2 s", s.n)
-		}
-		pauseFor(time.Hour)
-		synctest.Wait()
-		if s.n != 8 {
-			t.Errorf("written %d times although nothing changed", s.n)
-		}
-		cancel()
-		running.Wait()
-	})
-}
-
 // pauseFor lets a bubble's time pass.
 func pauseFor(d time.Duration) { <-time.After(d) }
 
@@ -304,8 +267,8 @@ func TestLaneMemory(t *testing.T) {
 		l.moved(0, at+1, delivery.Delivery{Status: delivery.Failed, NextAt: goldenTime.Add(time.Duration(at) * time.Millisecond)})
 	}
 	after := heap()
-	if l.waiting.len() != laneWaiting || !l.overflow.open || l.overflow.first != laneWaiting+1 {
-		t.Errorf("%d in memory, in the stream only: %+v", l.waiting.len(), l.overflow)
+	if len(l.waiting) != laneWaiting || !l.overflow.open || l.overflow.first != laneWaiting+1 {
+		t.Errorf("%d in memory, in the stream only: %+v", len(l.waiting), l.overflow)
 	}
 	if grown := int64(after - before); grown > 4<<20 {
 		t.Errorf("%d bytes", grown)
@@ -325,7 +288,7 @@ func TestLaneAlternates(t *testing.T) {
 	l.moved(0, 30, delivery.Delivery{Status: delivery.Failed, NextAt: time.Now().Add(time.Hour)})
 	var order []uint64
 	for {
-		e, found, _, again := l.take()
+		e, found, _, again := l.pick()
 		if !found {
 			if wait := time.Until(again); wait < 59*time.Minute {
 				t.Errorf("looks again in %s", wait)

@@ -149,7 +149,7 @@ func (f *slot) release() {
 // next waits for a delivery that is due and returns it. It reports false if ctx ends first.
 func (l *lane) next(ctx context.Context) (entry, bool) {
 	for failures := 0; ctx.Err() == nil; {
-		e, found, read, again := l.take()
+		e, found, read, again := l.pick()
 		switch {
 		case found:
 			return e, true

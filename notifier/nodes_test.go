@@ -151,7 +151,7 @@ func (b *bubble) see(after int) int {
 	b.stream.mu.Lock()
 	page := slices.Clone(b.stream.records[after:])
 	b.stream.mu.Unlock()
-	if err := b.peers.take(page); err != nil {
+	if err := b.peers.apply(page); err != nil {
 		b.t.Fatal(err)
 	}
 	return after + len(page)
@@ -240,7 +240,7 @@ func TestWatching(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := o.take([]eventstore.StoredDelivery{{Name: d.Name(), Seq: seq, Body: body}}); err != nil {
+		if err := o.apply([]eventstore.StoredDelivery{{Name: d.Name(), Seq: seq, Body: body}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -252,8 +252,8 @@ func TestWatching(t *testing.T) {
 		}
 	}
 	l := n.lanes.of(d.Lane())
-	if len(l.known) != 50 || l.waiting.len() > 200 || l.overflow.open || len(o.places) != 50 {
-		t.Errorf("%d are known, %d wait, %d are remembered; in the stream only: %v", len(l.known), l.waiting.len(), len(o.places), l.overflow.open)
+	if len(l.known) != 50 || len(l.waiting) > 200 || l.overflow.open || len(o.places) != 50 {
+		t.Errorf("%d are known, %d wait, %d are remembered; in the stream only: %v", len(l.known), len(l.waiting), len(o.places), l.overflow.open)
 	}
 }
 

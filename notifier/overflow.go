@@ -2,8 +2,9 @@ package notifier
 
 import (
 	"context"
-	"payledger/notifier/delivery"
 	"time"
+
+	"payledger/notifier/delivery"
 )
 
 // overflow describes the deliveries of a lane that are only in the stream: the range of their places, and the earliest due
@@ -93,8 +94,8 @@ type ahead struct {
 	most  time.Duration // the longest delay of such a delivery
 }
 
-// turn returns when a delivery whose last attempt ended ahead of the clock may be sent, after its delay.
-func (a *ahead) turn(delay time.Duration) time.Time {
+// after returns when a delivery whose last attempt ended ahead of the clock may be sent, after its delay.
+func (a *ahead) after(delay time.Duration) time.Time {
 	if now := time.Now(); a.since.IsZero() || now.Sub(a.since) > a.most+2*laneReread { // the clock was set back once more
 		*a = ahead{since: now}
 	}
@@ -139,13 +140,13 @@ func (l *lane) readBackOne(at uint64, d delivery.Delivery, now time.Time) {
 	if l.known.has(at) || !d.Status.Open() {
 		return
 	}
-	switch turn := l.sendAt(d); {
-	case !turn.After(now):
+	switch when := l.sendAt(d); {
+	case !when.After(now):
 		l.queue = append(l.queue, entry{at: at, record: &d})
 		l.known.add(at)
-	case l.waiting.len() < l.limits.waiting:
-		l.wait(at, turn)
+	case len(l.waiting) < l.limits.waiting:
+		l.wait(at, when)
 	default:
-		l.overflow.leaveBehind(at, turn)
+		l.overflow.leaveBehind(at, when)
 	}
 }

@@ -20,7 +20,7 @@ type follow func(ctx context.Context, from uint64, batch func([]eventstore.Store
 // over if those processes end. The planner cannot find them all: replays of other processes plan deliveries of events that
 // this process has passed.
 func (n *Notifier) watch(ctx context.Context) {
-	err := n.follow(ctx, n.through+1, (&peers{n, map[string]uint64{}}).take)
+	err := n.follow(ctx, n.through+1, (&peers{n, map[string]uint64{}}).apply)
 	if ctx.Err() == nil {
 		n.health.Set(peersProblem, err)
 		n.log.Error().Err(err).Msg("deliveries of other processes are not followed any more")
@@ -33,8 +33,8 @@ type peers struct {
 	places map[string]uint64
 }
 
-// take passes records of other processes, in the order of the stream, to the lanes.
-func (o *peers) take(page []eventstore.StoredDelivery) error {
+// apply passes records of other processes, in the order of the stream, to the lanes.
+func (o *peers) apply(page []eventstore.StoredDelivery) error {
 	for _, stored := range page {
 		if !stored.IsDelivery() {
 			continue
