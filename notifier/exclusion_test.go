@@ -140,7 +140,7 @@ func TestPlanMeanwhile(t *testing.T) {
 	e, err := r.store.Load(ctx, eventstore.Payments.Key(merchantID, string(s.ID)), eventstore.AllowStale)
 	r.must(err)
 	for planned := false; !planned; { // for nobody
-		log := r.notifier.planner.progress.at()
+		log := r.notifier.position.At()
 		planned = log[e.Shard] >= e.Seq
 	}
 	first, second := r.endpoint(inbox.url+"/first"), r.endpoint(inbox.url+"/second")

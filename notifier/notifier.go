@@ -14,6 +14,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"payledger/eventstore"
+	"payledger/eventstore/position"
 	"payledger/eventstore/secrets"
 	"payledger/notifier/delivery"
 	"payledger/notifier/guard"
@@ -52,25 +53,25 @@ func (c Config) Guard() guard.Guard {
 
 // Notifier plans and sends webhooks. Run it once.
 type Notifier struct {
-	planner        *planner
-	positionWriter *positionWriter
-	lanes          *lanes
-	sender         *sender.Sender
-	stream         stream
-	messages       *message.Writer
-	store          *eventstore.Store
-	vault          *secrets.Store
-	views          message.Views
-	now            func() time.Time
-	retries        delivery.Schedule
-	ownership      delivery.Ownership
-	follow         follow // nil: no other process sends webhooks of this log
-	through        uint64 // place in the stream of deliveries: loadOpen covers the records up to it
-	locks          *deliveryLocks
-	health         *health.Health
-	tally          *tally
-	log            zerolog.Logger
-	grace          time.Duration
+	planner   *planner
+	position  *position.Position
+	lanes     *lanes
+	sender    *sender.Sender
+	stream    stream
+	messages  *message.Writer
+	store     *eventstore.Store
+	vault     *secrets.Store
+	views     message.Views
+	now       func() time.Time
+	retries   delivery.Schedule
+	ownership delivery.Ownership
+	follow    follow // nil: no other process sends webhooks of this log
+	through   uint64 // place in the stream of deliveries: loadOpen covers the records up to it
+	locks     *deliveryLocks
+	health    *health.Health
+	tally     *tally
+	log       zerolog.Logger
+	grace     time.Duration
 }
 
 // New opens the stream of deliveries, loads the open deliveries of earlier processes, and registers with the fan-out at
@@ -115,11 +116,10 @@ func open(ctx context.Context, c Config, s stream) (*Notifier, error) {
 	if err := n.loadOpen(ctx); err != nil {
 		return nil, err
 	}
-	placed := &progress{log: at}
-	n.positionWriter = &positionWriter{stream: s, progress: placed, health: n.health, log: c.Logger}
+	n.position = position.New(plannerName, s, at)
 	n.planner = &planner{
 		store: c.Store, stream: s, reader: c.Fanout.Reader(plannerName, at), lanes: n.lanes, messages: messages,
-		progress: placed, health: n.health, log: c.Logger, now: c.Now, id: id,
+		position: n.position, health: n.health, log: c.Logger, now: c.Now, id: id,
 	}
 	return n, nil
 }
@@ -162,7 +162,7 @@ func (n *Notifier) Run(ctx context.Context) error {
 	}
 	n.lanes.run(ctx, d.deliver)
 	var keeping sync.WaitGroup
-	keeping.Go(func() { n.positionWriter.run(ctx) })
+	keeping.Go(func() { position.Run(ctx, func(ctx context.Context) { n.savePosition(ctx) }) })
 	if n.follow != nil {
 		keeping.Go(func() { n.watch(ctx) })
 	}
@@ -179,7 +179,7 @@ func (n *Notifier) Run(ctx context.Context) error {
 	keeping.Wait()
 	last, release := context.WithTimeout(context.WithoutCancel(ctx), recordTime)
 	defer release()
-	n.positionWriter.save(last)
+	n.savePosition(last)
 	n.sender.Close()
 	return err
 }

@@ -15,6 +15,7 @@ import (
 	"payledger/domain/webhook"
 	"payledger/eventstore"
 	"payledger/eventstore/causes"
+	"payledger/eventstore/position"
 	"payledger/notifier/delivery"
 	"payledger/notifier/health"
 	"payledger/notifier/message"
@@ -36,7 +37,7 @@ type planner struct {
 	reader   *eventstore.Reader
 	lanes    *lanes
 	messages *message.Writer
-	progress *progress
+	position *position.Position
 	health   *health.Health
 	log      zerolog.Logger
 	now      func() time.Time
@@ -97,7 +98,7 @@ func (p *planner) plan(ctx context.Context, events []*eventstore.Recorded) error
 			return err
 		}
 	}
-	p.progress.advance(events)
+	p.position.Advance(events)
 	return nil
 }
 

@@ -3,19 +3,8 @@ package notifier
 import (
 	"context"
 	"fmt"
-	"slices"
-	"sync"
 	"time"
-
-	"github.com/rs/zerolog"
-
-	"payledger/eventstore"
-	"payledger/notifier/health"
 )
-
-// positionEvery is the time between two writes of the position. After a crash the events of that time are planned again,
-// which changes nothing, because their deliveries exist.
-const positionEvery = 250 * time.Millisecond
 
 // readPosition returns the address of the last planned event of each shard. Even if the position was lost, events whose
 // deliveries were dropped count as planned.
@@ -31,74 +20,20 @@ func readPosition(ctx context.Context, s stream, shards int) ([]uint64, error) {
 	return log, nil
 }
 
-// progress is the planner's position.
-type progress struct {
-	mu  sync.Mutex
-	log []uint64
-}
-
-// advance moves the position past events whose deliveries are durable and in their lanes.
-func (p *progress) advance(events []*eventstore.Recorded) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, r := range events {
-		p.log[r.Shard] = max(p.log[r.Shard], r.Seq)
-	}
-}
-
-func (p *progress) at() []uint64 {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return slices.Clone(p.log)
-}
-
-// positionWriter writes the position.
-type positionWriter struct {
-	stream   stream
-	progress *progress
-	health   *health.Health
-	log      zerolog.Logger
-
-	mu      sync.Mutex
-	written []uint64 // the durable position
-}
-
-// run writes the position as it changes, until ctx ends.
-func (k *positionWriter) run(ctx context.Context) {
-	tick := time.NewTicker(positionEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			k.save(ctx)
-		}
-	}
-}
-
-// save writes the position if it changed, and returns the durable position. After a failure the next tick tries again; a
-// crash before that repeats some planning.
-func (k *positionWriter) save(ctx context.Context) []uint64 {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	at := k.progress.at()
-	if slices.Equal(at, k.written) {
-		return k.written
-	}
-	if err := k.stream.Save(ctx, plannerName, at); err != nil {
-		if ctx.Err() == nil && k.health.Set(positionProblem, err) {
-			k.log.Error().Err(err).Msg("the notifier's position is not written")
-		}
-		return k.written
-	}
-	k.health.Clear(positionProblem)
-	k.written = at
-	return at
-}
-
 // positionProblem is the name of problems with the position, in Notifier.health.
 const positionProblem = "position"
+
+// savePosition writes the position if it changed, and returns the durable position.
+func (n *Notifier) savePosition(ctx context.Context) []uint64 {
+	durable, err := n.position.Save(ctx)
+	switch {
+	case err == nil:
+		n.health.Clear(positionProblem)
+	case ctx.Err() == nil && n.health.Set(positionProblem, err):
+		n.log.Error().Err(err).Msg("the notifier's position is not written")
+	}
+	return durable
+}
 
 const (
 	// plannedTime bounds the wait for the planner, and plannedRetry is the time between two reads of its position.
@@ -121,7 +56,7 @@ func (n *Notifier) Planned(ctx context.Context) ([]uint64, error) {
 	look := time.NewTicker(plannedRetry)
 	defer look.Stop()
 	for {
-		at := n.planner.progress.at()
+		at := n.position.At()
 		if !behind(at, ends) {
 			return at, nil
 		}

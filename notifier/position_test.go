@@ -10,6 +10,7 @@ import (
 
 	"payledger/domain/processor"
 	"payledger/eventstore"
+	"payledger/eventstore/position"
 	"payledger/notifier/health"
 )
 
@@ -41,7 +42,7 @@ func TestPlannedBefore(t *testing.T) {
 	over := b.put("00000000-0000-4000-8000-000000000002", goldenDelivery.Endpoint)
 	b.record(over.at, over.Cancel())
 	h := &health.Health{}
-	p := &planner{stream: b.stream, lanes: newLanes(b.stream, h, zerolog.Nop(), time.Now), health: h, progress: &progress{log: make([]uint64, 1)}}
+	p := &planner{stream: b.stream, lanes: newLanes(b.stream, h, zerolog.Nop(), time.Now), health: h, position: position.New(plannerName, b.stream, make([]uint64, 1))}
 	for _, d := range []plannedDelivery{open, over} {
 		d.Planner = "another"
 		if err := p.createOne(context.Background(), d.Delivery); err != nil {

@@ -62,7 +62,7 @@ func (l *DeliveryLog) dropOld(ctx context.Context, retention time.Duration) erro
 		if !oldest.Closed || now.Sub(oldest.Newest) <= retention {
 			return nil
 		}
-		err = l.drop(ctx, oldest, l.notifier.positionWriter.save(ctx))
+		err = l.drop(ctx, oldest, l.notifier.savePosition(ctx))
 		if errors.Is(err, eventstore.ErrDropped) || errors.Is(err, eventstore.ErrConflict) { // another process was faster
 			return nil
 		}

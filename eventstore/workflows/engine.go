@@ -9,14 +9,13 @@ import (
 
 	"payledger/domain"
 	"payledger/eventstore"
+	"payledger/eventstore/position"
 	"payledger/eventstore/workflows/condition"
 )
 
 const (
 	// readerName names the planner among the log's readers.
 	readerName = "workflows"
-	// positionEvery is the time between two writes of the position. After a crash the events of that time are planned again.
-	positionEvery = 250 * time.Millisecond
 	// lastSave bounds the last write of the position, when the engine ends.
 	lastSave = 2 * time.Second
 )
@@ -42,10 +41,9 @@ type Config struct {
 // Engine starts and drives runs. Run it once.
 type Engine struct {
 	Config
-	positions   *eventstore.PositionStream
 	fanout      *eventstore.Fanout // of its own: a problem of workflows delays no other reader
 	reader      *eventstore.Reader
-	place       place
+	position    *position.Position
 	conditions  conditions
 	definitions definitionHistory
 	inFlight    inFlightRuns
@@ -70,7 +68,7 @@ func New(ctx context.Context, c Config) (*Engine, error) {
 		return nil, err
 	}
 	e := &Engine{
-		Config: c, positions: positions, fanout: eventstore.NewFanout(c.Store), place: place{log: at}, definitions: definitionHistory{store: c.Store},
+		Config: c, fanout: eventstore.NewFanout(c.Store), position: position.New(readerName, positions, at), definitions: definitionHistory{store: c.Store},
 		swept: map[domain.WorkflowID]sweepPlace{}, patience: unreadable,
 	}
 	e.reader = e.fanout.Reader(readerName, at)
@@ -90,7 +88,7 @@ func (e *Engine) Run(ctx context.Context) error {
 			stop(err)
 		}
 	})
-	beside.Go(func() { e.keep(background) })
+	beside.Go(func() { position.Run(background, e.save) })
 	beside.Go(func() { e.lookAfter(background) })
 	err := e.plan(background)
 	if cause := context.Cause(background); err == nil && ctx.Err() == nil {
@@ -119,31 +117,9 @@ func (e *Engine) Close() { e.inFlight.close() }
 // Healthy returns nil while every event is planned, else the problem that holds up or ended the planner.
 func (e *Engine) Healthy() error { return e.health.err() }
 
-// keep writes the position periodically until ctx ends.
-func (e *Engine) keep(ctx context.Context) {
-	tick := time.NewTicker(positionEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			e.save(ctx)
-		}
-	}
-}
-
-// save writes the position if it changed. A failure does no harm: after a crash more events are planned again.
+// save writes the position if it changed.
 func (e *Engine) save(ctx context.Context) {
-	at, changed := e.place.changed()
-	if !changed {
-		return
+	if _, err := e.position.Save(ctx); err != nil && ctx.Err() == nil {
+		e.Logger.Warn().Err(err).Msg("the position of the workflows is not written; trying again")
 	}
-	if err := e.positions.Save(ctx, readerName, at); err != nil {
-		if ctx.Err() == nil {
-			e.Logger.Warn().Err(err).Msg("the position of the workflows is not written; trying again")
-		}
-		return
-	}
-	e.place.written(at)
 }

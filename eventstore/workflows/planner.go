@@ -53,7 +53,7 @@ func (e *Engine) planBatch(ctx context.Context, events []*eventstore.Recorded) e
 	if err := e.begin(ctx, starts); err != nil {
 		return err
 	}
-	e.place.pass(events)
+	e.position.Advance(events)
 	return nil
 }
 
