@@ -18,14 +18,7 @@ var ErrUnsupported = errors.New("blocks: the stream is compressed or encrypted")
 // Streams returns the names of an account's streams, sorted; none if the folder does not exist. It leaves out a stream that
 // the server was deleting.
 func Streams(dir, account string) ([]string, error) {
-	return folders(filepath.Join(dir, "jetstream", account, "streams"))
-}
-
-// Consumers returns the names of a stream's consumers, sorted, given the stream's folder.
-func Consumers(folder string) ([]string, error) { return folders(filepath.Join(folder, "obs")) }
-
-func folders(dir string) ([]string, error) {
-	entries, err := os.ReadDir(dir)
+	entries, err := os.ReadDir(filepath.Join(dir, "jetstream", account, "streams"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	} else if err != nil {

@@ -298,10 +298,6 @@ func TestMeta(t *testing.T) {
 	if err != nil || meta.Name != "PAST" || meta.FirstSeq != 7 || !slices.Equal(meta.Subjects, []string{"past"}) {
 		t.Errorf("%+v, %v", meta, err)
 	}
-	names, err := blocks.Consumers(folder)
-	if err != nil || !slices.Equal(names, []string{"reader"}) {
-		t.Errorf("consumers: %v, %v", names, err)
-	}
 	if _, err := blocks.CheckMeta(filepath.Join(folder, "obs", "reader"), "PAST/reader"); err != nil {
 		t.Error(err)
 	}
