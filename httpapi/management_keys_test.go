@@ -159,7 +159,7 @@ func newLateNode(t *testing.T, server *eventstore.Server, made commands.Credenti
 	})
 	must(t, err)
 	r.service = commands.New(commands.Config{
-		Store: r.store, Vault: vault, Account: r.views.Account, PaymentAccount: r.views.PaymentAccount,
+		Store: r.store, Secrets: vault, Account: r.views.Account, PaymentAccount: r.views.PaymentAccount,
 		PaymentTimeout: time.Minute, ActionTimeout: time.Hour, ClientTokenTTL: time.Hour, Random: rand.Reader, Logger: zerolog.Nop(),
 	})
 	var loops sync.WaitGroup

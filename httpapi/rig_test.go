@@ -140,7 +140,7 @@ func newRigIn(t testing.TB, environment string, paymentTimeout time.Duration, ho
 	})
 	must(t, err)
 	r.service = commands.New(commands.Config{
-		Store: r.store, Vault: vault, Processors: r.sim, Account: r.views.Account, PaymentAccount: r.views.PaymentAccount,
+		Store: r.store, Secrets: vault, Processors: r.sim, Account: r.views.Account, PaymentAccount: r.views.PaymentAccount,
 		NotifyURL:      func(name processor.Name) string { return r.url + "/processors/" + string(name) + "/notifications" },
 		PaymentTimeout: paymentTimeout, ActionTimeout: time.Hour, ClientTokenTTL: time.Hour, Random: rand.Reader, Logger: logger,
 	})

@@ -228,7 +228,7 @@ func (a *App) notifierConfig() notifier.Config {
 
 func (a *App) openCommands(context.Context) error {
 	a.commands = commands.New(commands.Config{
-		Store: a.ledger.Store, Vault: a.ledger.Vault, Processors: a.processors, Account: a.views.Account,
+		Store: a.ledger.Store, Secrets: a.ledger.Vault, Processors: a.processors, Account: a.views.Account,
 		PaymentAccount: a.views.PaymentAccount, NotifyURL: a.notifyURL, Disputes: a.processors,
 		PaymentTimeout: a.options.PaymentTimeout, ActionTimeout: a.options.ActionTimeout, ClientTokenTTL: a.options.ClientTokenTTL,
 		Random: rand.Reader, Logger: a.log,

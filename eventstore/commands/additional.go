@@ -32,11 +32,11 @@ func (s *Service) sealForPayment(ctx context.Context, reference domain.PaymentID
 		return nil, err
 	}
 	if personal := tip.State.Details().Personal; personal != nil {
-		opened, err := s.Vault.Open(ctx, personal)
+		opened, err := s.Secrets.Open(ctx, personal)
 		if err != nil || opened.Empty() { // erased
 			return nil, err
 		}
-		return s.Vault.SealText(ctx, personal.Key, text)
+		return s.Secrets.SealText(ctx, personal.Key, text)
 	}
-	return s.Vault.SealText(ctx, secrets.PersonalKeyName(account, tip.State.CustomerID, tip.State.Session), text)
+	return s.Secrets.SealText(ctx, secrets.PersonalKeyName(account, tip.State.CustomerID, tip.State.Session), text)
 }

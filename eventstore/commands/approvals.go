@@ -119,7 +119,7 @@ func (s *Service) invalidate(ctx context.Context, by Caller, a attempt.State) er
 		return err
 	}
 	s.discard(cardRef(tip.State))
-	if err := s.Vault.DestroyKept(ctx, cardRef(tip.State)); err != nil { // vaulted when it was tokenized
+	if err := s.Secrets.DestroyKept(ctx, cardRef(tip.State)); err != nil { // vaulted when it was tokenized
 		return domain.Unavailable(err)
 	}
 	return nil

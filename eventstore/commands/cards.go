@@ -32,7 +32,7 @@ func (s *Service) destroyCards() {
 	for {
 		select {
 		case ref := <-s.spent:
-			if err := s.Vault.DestroyCard(s.ctx, ref, s.Store.Now(), s.CardNeeded); err != nil && s.ctx.Err() == nil {
+			if err := s.Secrets.DestroyCard(s.ctx, ref, s.Store.Now(), s.CardNeeded); err != nil && s.ctx.Err() == nil {
 				s.Logger.Warn().Err(err).Msg("card not destroyed; the janitor will")
 			}
 		case <-s.ctx.Done():

@@ -31,7 +31,7 @@ func ResetCredentials(ctx context.Context, store *eventstore.Store, vault *secre
 		return Credentials{}, err
 	}
 	s := &Service{log: store.Repositories(), Config: Config{
-		Store: store, Vault: vault, Random: random,
+		Store: store, Secrets: vault, Random: random,
 		Account: func(domain.AccountID) (account.State, bool) { return tip.State, tip.State.Exists() },
 	}}
 	by := Caller{Account: state.Account, Actor: actor, RequestID: "credentials-reset"}

@@ -27,7 +27,7 @@ import (
 func (r *rig) inboxService(known *atomic.Bool, change ...func(*commands.Config)) *commands.Service {
 	r.t.Helper()
 	config := commands.Config{
-		Store: r.store, Vault: r.vault, Processors: r.sim, Disputes: r.sim, PaymentTimeout: paymentTimeout, ActionTimeout: time.Hour,
+		Store: r.store, Secrets: r.vault, Processors: r.sim, Disputes: r.sim, PaymentTimeout: paymentTimeout, ActionTimeout: time.Hour,
 		ClientTokenTTL: time.Hour, Random: rand.Reader, Logger: zerolog.Nop(),
 		PaymentAccount: func(ctx context.Context, id domain.PaymentID) (domain.AccountID, bool, error) {
 			tip, err := r.store.Repositories().Payments.Load(ctx, r.by.Account, id, eventstore.AllowStale)

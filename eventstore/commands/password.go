@@ -40,7 +40,7 @@ func (s *Service) ResetUserPassword(ctx context.Context, by Caller, user account
 	if err != nil {
 		return "", err
 	}
-	return password, s.Vault.CleanPasswords(ctx, name)
+	return password, s.Secrets.CleanPasswords(ctx, name)
 }
 
 // storePassword stores a verifier under the first free number after the current one's. Interrupted or concurrent resets
@@ -53,7 +53,7 @@ func (s *Service) storePassword(ctx context.Context, owner domain.AccountID, use
 	for {
 		number++
 		name := secrets.PasswordName(owner, user.ID, number)
-		err := s.Vault.Create(ctx, name, verifier)
+		err := s.Secrets.Create(ctx, name, verifier)
 		switch {
 		case err == nil:
 			return name, nil

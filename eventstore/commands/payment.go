@@ -181,15 +181,15 @@ func laidOver(in, from domain.Preferences) domain.Preferences {
 
 // personal merges the session's and the request's customer with the cardholder's name, and seals them for the payment.
 func (s *Service) personal(ctx context.Context, c payment.Create, inst instrument.State, from session.State, customer *domain.Customer) (*domain.Sealed, error) {
-	ofSession, err := s.Vault.Open(ctx, from.Personal)
+	ofSession, err := s.Secrets.Open(ctx, from.Personal)
 	if err != nil {
 		return nil, domain.Unavailable(err)
 	}
-	ofCard, err := s.Vault.Open(ctx, inst.Personal)
+	ofCard, err := s.Secrets.Open(ctx, inst.Personal)
 	if err != nil {
 		return nil, domain.Unavailable(err)
 	}
-	sealed, err := s.Vault.Seal(ctx, secrets.PersonalKeyName(c.Account, c.CustomerID, c.Session), domain.Personal{
+	sealed, err := s.Secrets.Seal(ctx, secrets.PersonalKeyName(c.Account, c.CustomerID, c.Session), domain.Personal{
 		Customer: domain.MergeCustomer(ofSession.Customer, customer), CardholderName: ofCard.CardholderName,
 	})
 	if err != nil {

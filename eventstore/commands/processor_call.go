@@ -92,7 +92,7 @@ func (s *Service) operation(ctx context.Context, f *inFlight) (processor.Operati
 	if requested.Kind != processor.Authorize {
 		return op, nil
 	}
-	card, err := s.Vault.Card(ctx, cardOf(p), p.CreatedAt)
+	card, err := s.Secrets.Card(ctx, cardOf(p), p.CreatedAt)
 	op.Card = &card
 	return op, err
 }

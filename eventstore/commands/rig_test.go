@@ -82,7 +82,7 @@ func (r *rig) service(port processor.Port) *commands.Service {
 		port = r.sim
 	}
 	s := commands.New(commands.Config{
-		Store: r.store, Vault: r.vault, Processors: port, PaymentTimeout: paymentTimeout, ActionTimeout: time.Hour, ClientTokenTTL: time.Hour,
+		Store: r.store, Secrets: r.vault, Processors: port, PaymentTimeout: paymentTimeout, ActionTimeout: time.Hour, ClientTokenTTL: time.Hour,
 		Random: rand.Reader, Logger: zerolog.Nop(),
 		PaymentAccount: func(context.Context, domain.PaymentID) (domain.AccountID, bool, error) {
 			return r.by.Account, true, nil

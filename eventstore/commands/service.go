@@ -18,7 +18,7 @@ import (
 // Config has the dependencies and limits of a Service.
 type Config struct {
 	Store      *eventstore.Store
-	Vault      *secrets.Store
+	Secrets    *secrets.Store
 	Processors processor.Port
 	// Account returns an account's newest known state.
 	Account func(domain.AccountID) (account.State, bool)

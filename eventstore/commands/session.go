@@ -26,7 +26,7 @@ func (s *Service) CreateSession(ctx context.Context, by Caller, id domain.Sessio
 	}
 	if in.Customer != nil {
 		key := secrets.PersonalKeyName(by.Account, in.CustomerID, command.ID)
-		command.Fields.Personal, err = s.Vault.Seal(ctx, key, domain.Personal{Customer: in.Customer})
+		command.Fields.Personal, err = s.Secrets.Seal(ctx, key, domain.Personal{Customer: in.Customer})
 		if err != nil {
 			return session.State{}, domain.Unavailable(err)
 		}
@@ -73,7 +73,7 @@ func (s *Service) changeSession(ctx context.Context, by Caller, id domain.Sessio
 
 // changedFields returns the session's new fields, with the customer sealed again if it changed.
 func (s *Service) changedFields(ctx context.Context, by Caller, from session.State, change SessionChange) (session.Fields, error) {
-	was, err := s.Vault.Open(ctx, from.Personal)
+	was, err := s.Secrets.Open(ctx, from.Personal)
 	if err != nil {
 		return from.Fields, domain.Unavailable(err)
 	}
@@ -89,7 +89,7 @@ func (s *Service) changedFields(ctx context.Context, by Caller, from session.Sta
 		return in.Fields, nil
 	}
 	key := secrets.PersonalKeyName(by.Account, in.CustomerID, from.ID)
-	if in.Personal, err = s.Vault.Seal(ctx, key, domain.Personal{Customer: in.Customer}); err != nil {
+	if in.Personal, err = s.Secrets.Seal(ctx, key, domain.Personal{Customer: in.Customer}); err != nil {
 		return from.Fields, domain.Unavailable(err)
 	}
 	return in.Fields, nil

@@ -69,7 +69,7 @@ func (s *Service) storeSigningSecret(ctx context.Context, current domain.SecretI
 	for {
 		number++
 		name := secrets.SigningSecretName(owner, number)
-		err := s.Vault.Create(ctx, name, []byte(text))
+		err := s.Secrets.Create(ctx, name, []byte(text))
 		switch {
 		case err == nil:
 			return name, nil

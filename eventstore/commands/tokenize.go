@@ -40,7 +40,7 @@ func (s *Service) Tokenize(ctx context.Context, by Caller, in TokenizeInput) (in
 		return instrument.State{}, err
 	}
 	token := domain.NewToken(random)
-	personal, err := s.Vault.Seal(ctx, secrets.PersonalKeyName(by.Account, from.CustomerID, from.ID),
+	personal, err := s.Secrets.Seal(ctx, secrets.PersonalKeyName(by.Account, from.CustomerID, from.ID),
 		domain.Personal{CardholderName: in.Card.CardholderName})
 	if err != nil {
 		return instrument.State{}, domain.Unavailable(err)
@@ -50,7 +50,7 @@ func (s *Service) Tokenize(ctx context.Context, by Caller, in TokenizeInput) (in
 		return instrument.State{}, err
 	}
 	ref := secrets.CardRef{Account: by.Account, Token: token, TokenizedAt: meta.At}
-	if err := s.Vault.PutCard(ctx, ref, in.Card, from.ExpiresAt); err != nil {
+	if err := s.Secrets.PutCard(ctx, ref, in.Card, from.ExpiresAt); err != nil {
 		return instrument.State{}, domain.Unavailable(err)
 	}
 	command := instrument.Tokenize{Tokenized: instrument.Tokenized{

@@ -42,7 +42,7 @@ func (s *Service) VaultInstrument(ctx context.Context, by Caller, in VaultInput)
 // vault records the vaulting and then copies the card. After a crash in between, the janitor finds that the card is
 // needed and copies it (CardNeeded). At began the token was still valid.
 func (s *Service) vault(ctx context.Context, by Caller, inst instrument.State, began time.Time, command instrument.Vault) (instrument.State, error) {
-	if _, err := s.Vault.Card(ctx, cardRef(inst), began); err != nil {
+	if _, err := s.Secrets.Card(ctx, cardRef(inst), began); err != nil {
 		return inst, domain.Unavailable(err) // no card to keep
 	}
 	personal, err := s.personalOfCustomer(ctx, inst, command.CustomerID)
@@ -69,11 +69,11 @@ func (s *Service) personalOfCustomer(ctx context.Context, inst instrument.State,
 	if inst.Personal == nil || inst.Personal.Key == key {
 		return nil, nil
 	}
-	plain, err := s.Vault.Open(ctx, inst.Personal)
+	plain, err := s.Secrets.Open(ctx, inst.Personal)
 	if err != nil {
 		return nil, domain.Unavailable(err)
 	}
-	sealed, err := s.Vault.Seal(ctx, key, plain)
+	sealed, err := s.Secrets.Seal(ctx, key, plain)
 	if err != nil {
 		return nil, domain.Unavailable(err)
 	}
@@ -82,7 +82,7 @@ func (s *Service) personalOfCustomer(ctx context.Context, inst instrument.State,
 
 // keep copies the card of a vaulted token, without its CVV, to the vaulted cards. A token whose card is gone is ended.
 func (s *Service) keep(ctx context.Context, inst instrument.State) error {
-	err := s.Vault.KeepCard(ctx, cardRef(inst))
+	err := s.Secrets.KeepCard(ctx, cardRef(inst))
 	if errors.Is(err, secrets.ErrGone) {
 		return s.lose(ctx, inst)
 	}
@@ -210,7 +210,7 @@ func (s *Service) DeleteInstrument(ctx context.Context, by Caller, token domain.
 		return after, err
 	}
 	s.discard(cardRef(after))
-	if err := s.Vault.DestroyKept(context.WithoutCancel(ctx), cardRef(after)); err != nil {
+	if err := s.Secrets.DestroyKept(context.WithoutCancel(ctx), cardRef(after)); err != nil {
 		return after, domain.OutcomeUnknown(err) // a repeat, or the next start, destroys the card
 	}
 	return after, nil

@@ -218,7 +218,7 @@ func TestNoBearerInTheLog(t *testing.T) {
 	r := newRig(t)
 	log := &logged{}
 	s := commands.New(commands.Config{
-		Store: r.store, Vault: r.vault, Processors: r.sim, PaymentTimeout: paymentTimeout, ActionTimeout: time.Hour, ClientTokenTTL: time.Hour,
+		Store: r.store, Secrets: r.vault, Processors: r.sim, PaymentTimeout: paymentTimeout, ActionTimeout: time.Hour, ClientTokenTTL: time.Hour,
 		Random: rand.Reader, Logger: zerolog.New(log),
 		Account: func(id domain.AccountID) (account.State, bool) {
 			tip, err := r.store.Repositories().Accounts.Load(background, id, id, eventstore.AllowStale)

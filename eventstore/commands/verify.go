@@ -133,7 +133,7 @@ func (s *Service) askVerifier(ctx context.Context, inst instrument.State, op pro
 			return answerOf(found), found.Answer != nil, err
 		}
 	}
-	card, err := s.Vault.Card(ctx, cardRef(inst), s.Store.Now())
+	card, err := s.Secrets.Card(ctx, cardRef(inst), s.Store.Now())
 	if err != nil {
 		return processor.Answer{}, false, err
 	}

@@ -194,7 +194,7 @@ func TestPendingCaptures(t *testing.T) {
 	}
 	before, goroutines := inUse()
 	service := commands.New(commands.Config{
-		Store: n.store, Vault: eventstoretest.Secrets(t, n.store), Processors: port, PaymentTimeout: time.Second, ActionTimeout: time.Hour,
+		Store: n.store, Secrets: eventstoretest.Secrets(t, n.store), Processors: port, PaymentTimeout: time.Second, ActionTimeout: time.Hour,
 		ClientTokenTTL: time.Hour, Random: rand.Reader, Logger: zerolog.Nop(), PaymentAccount: n.views.PaymentAccount,
 	})
 	ctx, cancel := context.WithCancel(context.Background())

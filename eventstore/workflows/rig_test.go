@@ -144,7 +144,7 @@ func (r *rig) start(c nodeConfig) *node {
 	must(r.t, err)
 	n.vault = eventstoretest.Secrets(r.t, n.store)
 	n.Service = commands.New(commands.Config{
-		Store: n.store, Vault: n.vault, Processors: port{r.sim, n.wire}, PaymentTimeout: 20 * time.Second, ActionTimeout: time.Hour,
+		Store: n.store, Secrets: n.vault, Processors: port{r.sim, n.wire}, PaymentTimeout: 20 * time.Second, ActionTimeout: time.Hour,
 		ClientTokenTTL: time.Hour, Random: rand.Reader, Logger: zerolog.Nop(), Account: n.account,
 		PaymentAccount: func(context.Context, domain.PaymentID) (domain.AccountID, bool, error) {
 			return r.by.Account, true, nil
