@@ -6,7 +6,6 @@ import (
 	"io"
 	"math/big"
 	"strings"
-	"time"
 
 	"payledger/domain"
 	"payledger/domain/account"
@@ -154,36 +153,4 @@ func randomText(random io.Reader, n int) (string, error) {
 		text[i] = base62[digit.Int64()]
 	}
 	return string(text), nil
-}
-
-// RevokeAPIKey revokes an API key and returns it as it was (D20). The event is acknowledged when RevokeAPIKey returns.
-func (s *Service) RevokeAPIKey(ctx context.Context, by Caller, id domain.APIKeyID) (account.APIKey, error) {
-	var revoked account.APIKey
-	_, err := s.changeAccount(ctx, by, func(state account.State, at time.Time) (account.Event, error) {
-		revoked, _ = state.Key(id)
-		return account.DecideRevokeAPIKey(state, account.RevokeAPIKey{At: at, ID: id})
-	})
-	return revoked, err
-}
-
-// CreateAPIKey adds an API key and returns its text, which is shown once (D20).
-func (s *Service) CreateAPIKey(ctx context.Context, by Caller, in APIKeyInput) (account.APIKey, string, error) {
-	merchant, known := s.Account(by.Account)
-	if !known {
-		return account.APIKey{}, "", domain.Refuse(domain.KindUnauthorized, domain.ReasonUnauthorized, "The account is not known.")
-	}
-	key, err := newAPIKey(merchant.Environment, s.Random)
-	if err != nil {
-		return account.APIKey{}, "", err
-	}
-	meta, err := s.request(by)
-	if err != nil {
-		return account.APIKey{}, "", err
-	}
-	command := account.CreateAPIKey{At: meta.At, Key: account.APIKey{
-		ID: key.ID, Name: in.Name, Hash: key.Hash, Scopes: in.Scopes, CreatedAt: meta.At, ExpiresAt: in.ExpiresAt,
-	}}
-	_, err = s.log.Accounts.Execute(ctx, by.Account, by.Account, meta,
-		func(state account.State) (account.Event, error) { return account.DecideCreateAPIKey(state, command) })
-	return command.Key, key.Text, err
 }

@@ -27,7 +27,7 @@ func (s *Service) sealForPayment(ctx context.Context, reference domain.PaymentID
 	if err != nil || !known {
 		return nil, err
 	}
-	tip, err := s.log.Payments.Load(ctx, account, reference, eventstore.AllowStale)
+	tip, err := s.Log.Payments.Load(ctx, account, reference, eventstore.AllowStale)
 	if err != nil || !tip.State.Exists() {
 		return nil, err
 	}

@@ -204,14 +204,14 @@ func (s *Service) keepAgenda() {
 	defer timer.Stop()
 	for {
 		select {
-		case <-s.ctx.Done():
+		case <-s.Life.Done():
 			return
 		case <-a.changed:
 		case <-timer.C:
 		}
 		start, next := a.turn(time.Now())
 		for _, l := range start {
-			s.workers.do(func() { s.askDue(a, l) })
+			s.Go(func() { s.askDue(a, l) })
 		}
 		if !next.IsZero() {
 			timer.Reset(time.Until(next))
@@ -221,13 +221,13 @@ func (s *Service) keepAgenda() {
 
 func (s *Service) askDue(a *agenda, l *lane) {
 	for e := a.take(l); e != nil; e = a.take(l) {
-		s.askScheduled(s.ctx, e)
+		s.askScheduled(s.Life, e)
 	}
 }
 
 // askScheduled asks one question. The operation stays in the agenda until it has an outcome.
 func (s *Service) askScheduled(ctx context.Context, e *question) {
-	tip, err := s.log.Payments.Load(ctx, e.account, e.payment, eventstore.AllowStale)
+	tip, err := s.Log.Payments.Load(ctx, e.account, e.payment, eventstore.AllowStale)
 	if err != nil || tip.Recorded == nil || tip.Recorded.Revision < e.revision { // the store fails, or a replica lags
 		s.retry(e)
 		return

@@ -162,7 +162,7 @@ func testPark(t *testing.T) {
 	if fs.park(question, noon.Add(59*time.Second)) {
 		t.Fatal("ended while a caller waits")
 	}
-	fs.lookAgain("01p.1")
+	fs.askNow("01p.1")
 	if !fs.park(question, noon.Add(time.Minute)) {
 		t.Fatal("goes on after the deadline")
 	}

@@ -3,6 +3,7 @@ package commands
 import (
 	"context"
 	"errors"
+	"time"
 
 	"payledger/domain"
 	"payledger/domain/attempt"
@@ -24,14 +25,9 @@ func (s *Service) AbortAttempt(ctx context.Context, by Caller, in AbortInput) (a
 
 func (s *Service) abort(ctx context.Context, by Caller, in AbortInput, tokenKept bool) (attempt.State, error) {
 	ctx = context.WithoutCancel(ctx)
-	meta, err := s.request(by)
-	if err != nil {
-		return attempt.State{}, err
-	}
-	tip, err := s.log.Attempts.Execute(ctx, by.Account, in.Attempt, meta,
-		func(state attempt.State) (attempt.Event, error) {
-			return attempt.DecideAbort(state, attempt.Abort{At: meta.At, Reason: in.Reason, TokenKept: tokenKept})
-		})
+	tip, err := Request(ctx, s.Base, by, s.Log.Attempts.Execute, in.Attempt, func(state attempt.State, at time.Time) (attempt.Event, error) {
+		return attempt.DecideAbort(state, attempt.Abort{At: at, Reason: in.Reason, TokenKept: tokenKept})
+	})
 	if err != nil {
 		return tip.State, err
 	}
@@ -50,16 +46,9 @@ func (s *Service) ApproveAttempt(ctx context.Context, by Caller, id domain.Attem
 		return asked, err
 	}
 	ctx = context.WithoutCancel(ctx)
-	meta, err := s.request(by)
-	if err != nil {
-		return asked, err
-	}
-	tip, err := s.log.Attempts.Execute(ctx, by.Account, id, meta,
-		func(state attempt.State) (attempt.Event, error) {
-			return attempt.DecideApprove(state, attempt.Approve{
-				At: meta.At, Payment: domain.PaymentIDForAttempt(by.Account, id), Terms: from.Revision,
-			})
-		})
+	tip, err := Request(ctx, s.Base, by, s.Log.Attempts.Execute, id, func(state attempt.State, at time.Time) (attempt.Event, error) {
+		return attempt.DecideApprove(state, attempt.Approve{At: at, Payment: domain.PaymentIDForAttempt(by.Account, id), Terms: from.Revision})
+	})
 	if err != nil {
 		return tip.State, err
 	}
@@ -75,14 +64,14 @@ func (s *Service) mayApprove(ctx context.Context, by Caller, asked attempt.State
 	if _, err := attempt.DecideApprove(asked, attempt.Approve{At: s.Store.Now()}); err != nil {
 		return session.State{}, err
 	}
-	tip, err := s.log.Sessions.Load(ctx, by.Account, asked.Session, eventstore.Latest)
+	tip, err := s.Log.Sessions.Load(ctx, by.Account, asked.Session, eventstore.Latest)
 	if err != nil {
 		return tip.State, err
 	}
 	if tip.State.Attempt != asked.ID {
 		return tip.State, attempt.NotCurrent()
 	}
-	_, err = s.assemble(ctx, by, s.approved(asked.ID, tip.State, AttemptInput{Token: asked.Token, Shown: asked.Shown}))
+	err = s.CheckApproved(ctx, by, s.approved(asked.ID, tip.State, AttemptInput{Token: asked.Token, Shown: asked.Shown}))
 	var used *domain.Error
 	if errors.As(err, &used) && used.Reason == domain.ReasonPayment {
 		if newer, loadErr := s.Attempt(ctx, by.Account, asked.ID); loadErr == nil && newer.Decision != "" {
@@ -94,7 +83,7 @@ func (s *Service) mayApprove(ctx context.Context, by Caller, asked attempt.State
 
 // RecoverAttempt completes a decided attempt after a crash. It waits for no processor.
 func (s *Service) RecoverAttempt(ctx context.Context, account domain.AccountID, id domain.AttemptID) error {
-	tip, err := s.log.Attempts.Load(ctx, account, id, eventstore.Latest)
+	tip, err := s.Log.Attempts.Load(ctx, account, id, eventstore.Latest)
 	if err != nil || !tip.State.Due() {
 		return err
 	}
@@ -107,19 +96,14 @@ func (s *Service) RecoverAttempt(ctx context.Context, account domain.AccountID, 
 
 // invalidate ends the token of an aborted attempt.
 func (s *Service) invalidate(ctx context.Context, by Caller, a attempt.State) error {
-	meta, err := s.Store.NewMeta(by.Actor, by.RequestID)
-	if err != nil {
-		return err
-	}
-	tip, err := s.log.Instruments.Execute(ctx, by.Account, a.Token, meta,
-		func(state instrument.State) (instrument.Event, error) {
-			return instrument.DecideInvalidate(state, instrument.Invalidate{At: meta.At, Session: a.Session, Attempt: a.ID})
-		})
+	tip, err := Follow(ctx, s.Base, by, s.Log.Instruments.Execute, a.Token, func(state instrument.State, at time.Time) (instrument.Event, error) {
+		return instrument.DecideInvalidate(state, instrument.Invalidate{At: at, Session: a.Session, Attempt: a.ID})
+	})
 	if err != nil || !tip.State.Exists() || tip.State.Good() {
 		return err
 	}
-	s.discard(cardRef(tip.State))
-	if err := s.Secrets.DestroyKept(ctx, cardRef(tip.State)); err != nil { // vaulted when it was tokenized
+	s.Discard(CardRef(tip.State))
+	if err := s.Secrets.DestroyKept(ctx, CardRef(tip.State)); err != nil { // vaulted when it was tokenized
 		return domain.Unavailable(err)
 	}
 	return nil

@@ -4,38 +4,36 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"payledger/domain"
 	"payledger/domain/attempt"
 	"payledger/domain/payment"
-	"payledger/domain/process"
 	"payledger/domain/session"
 	"payledger/eventstore"
 	"payledger/eventstore/due"
 )
 
+// awaiting waits for the open operations of a payment, at most until the deadline.
+type awaiting = func(ctx context.Context, deadline due.Time)
+
 // finish carries out an attempt's decision and waits for the payment's outcome, at most until the payment timeout.
 func (s *Service) finish(ctx context.Context, by Caller, a attempt.State) (attempt.State, error) {
-	a, flights, err := s.carryOut(ctx, by, a)
-	if err != nil {
-		return a, err
+	a, await, err := s.carryOut(ctx, by, a)
+	if err == nil {
+		await(ctx, due.At(s.Store.Now(), a.DecidedAt, a.DecidedAt.Add(s.PaymentTimeout)))
 	}
-	deadline := due.At(s.Store.Now(), a.DecidedAt, a.DecidedAt.Add(s.PaymentTimeout))
-	for _, f := range flights {
-		s.await(ctx, f, deadline)
-	}
-	return a, nil
+	return a, err
 }
 
 // carryOut carries out an attempt's decision and records its completion. Repeated and concurrent calls are safe: the
-// payment's id is derived from the attempt, so there is one payment (§3.3). It returns the payment's operations in
-// flight and waits for no processor.
-func (s *Service) carryOut(ctx context.Context, by Caller, a attempt.State) (attempt.State, []*inFlight, error) {
-	var flights []*inFlight
-	var err error
+// payment's id is derived from the attempt, so there is one payment (§3.3). It waits for no processor; await waits for the
+// payment's open operations.
+func (s *Service) carryOut(ctx context.Context, by Caller, a attempt.State) (after attempt.State, await awaiting, err error) {
+	await = func(context.Context, due.Time) {}
 	switch {
 	case a.Decision == attempt.Approved:
-		if flights, err = s.payApproved(ctx, by, a); s.final(a, err) {
+		if await, err = s.payApproved(ctx, by, a); s.final(a, err) {
 			return s.refuseApproved(ctx, by, a, err)
 		}
 	case a.Due() && !a.TokenKept:
@@ -47,17 +45,12 @@ func (s *Service) carryOut(ctx context.Context, by Caller, a attempt.State) (att
 	if err != nil {
 		return a, nil, unfinished(err)
 	}
-	return a, flights, nil
+	return a, await, nil
 }
 
 // complete records that the decision is carried out.
 func (s *Service) complete(ctx context.Context, by Caller, a attempt.State) (attempt.State, error) {
-	meta, err := s.Store.NewMeta(by.Actor, by.RequestID)
-	if err != nil {
-		return a, err
-	}
-	tip, err := s.log.Attempts.Execute(ctx, by.Account, a.ID, meta,
-		func(state attempt.State) (attempt.Event, error) { return attempt.DecideComplete(state, meta.At) })
+	tip, err := Follow(ctx, s.Base, by, s.Log.Attempts.Execute, a.ID, attempt.DecideComplete)
 	if err != nil {
 		return a, err
 	}
@@ -82,28 +75,23 @@ func (s *Service) final(a attempt.State, err error) bool {
 
 // refuseApproved ends an approval whose payment can never be created: it first blocks the payment's id on every node,
 // then records the refusal on the attempt. A payment that was created meanwhile stands.
-func (s *Service) refuseApproved(ctx context.Context, by Caller, a attempt.State, refusal error) (attempt.State, []*inFlight, error) {
-	tip, err := s.giveUp(ctx, by, a.Payment, "")
+func (s *Service) refuseApproved(ctx context.Context, by Caller, a attempt.State, refusal error) (attempt.State, awaiting, error) {
+	tip, err := s.GiveUp(ctx, by, a.Payment, "")
 	if err != nil {
 		return a, nil, unfinished(err)
 	}
 	if tip.State.Exists() {
 		return s.carryOut(ctx, by, a)
 	}
-	meta, err := s.Store.NewMeta(by.Actor, by.RequestID)
-	if err != nil {
-		return a, nil, err
-	}
 	reason := refusal.Error()
-	var payload *domain.Error
-	if errors.As(refusal, &payload) {
-		reason = payload.Message
+	var refused *domain.Error
+	if errors.As(refusal, &refused) {
+		reason = refused.Message
 	}
 	s.Logger.Warn().Err(refusal).Str("paymentAttempt", string(a.ID)).Msg("an approved payment cannot be made")
-	ended, err := s.log.Attempts.Execute(ctx, by.Account, a.ID, meta,
-		func(state attempt.State) (attempt.Event, error) {
-			return attempt.DecideRefuse(state, attempt.Refuse{At: meta.At, Reason: reason})
-		})
+	ended, err := Follow(ctx, s.Base, by, s.Log.Attempts.Execute, a.ID, func(state attempt.State, at time.Time) (attempt.Event, error) {
+		return attempt.DecideRefuse(state, attempt.Refuse{At: at, Reason: reason})
+	})
 	if err != nil {
 		return a, nil, unfinished(err)
 	}
@@ -117,14 +105,14 @@ func unfinished(err error) error {
 	if !errors.As(err, &e) || e.Reason != domain.ReasonServiceUnavailable {
 		return err
 	}
-	payload := domain.OutcomeUnknown(err)
-	payload.Message, payload.Recovery = "The decision is recorded; carrying it out goes on.", "Repeat the request."
-	return payload
+	unknown := domain.OutcomeUnknown(err)
+	unknown.Message, unknown.Recovery = "The decision is recorded; carrying it out goes on.", "Repeat the request."
+	return unknown
 }
 
-// payApproved loads or creates the payment of an approved attempt, and returns its operations in flight.
-func (s *Service) payApproved(ctx context.Context, by Caller, a attempt.State) ([]*inFlight, error) {
-	tip, err := s.log.Payments.Load(ctx, by.Account, a.Payment, eventstore.Latest)
+// payApproved loads or creates the payment of an approved attempt, and continues its open operations.
+func (s *Service) payApproved(ctx context.Context, by Caller, a attempt.State) (awaiting, error) {
+	tip, err := s.Log.Payments.Load(ctx, by.Account, a.Payment, eventstore.Latest)
 	if err != nil {
 		return nil, err
 	}
@@ -133,24 +121,17 @@ func (s *Service) payApproved(ctx context.Context, by Caller, a attempt.State) (
 		if err != nil {
 			return nil, err
 		}
-		tip, err = s.make(ctx, by, &creation{
-			PaymentInput: PaymentInput{Token: a.Token, Session: a.Session},
-			id:           a.Payment, approval: &approval{at: a.DecidedAt, from: from},
-		})
+		tip, err = s.CreateApproved(ctx, by, Approval{Payment: a.Payment, Token: a.Token, At: a.DecidedAt, Session: from})
 		if err != nil {
 			return nil, err
 		}
 	}
-	var under []*inFlight
-	for _, op := range process.Open(tip.State) {
-		under = append(under, s.launch(tip, op.Revision, tip.Appended && op.State == payment.StateRequested))
-	}
-	return under, nil
+	return s.Continue(tip), nil
 }
 
 // terms returns the session as it was approved, without later changes.
 func (s *Service) terms(ctx context.Context, a attempt.State) (session.State, error) {
-	tip, err := s.log.Sessions.Load(ctx, a.Account, a.Session, eventstore.AllowStale)
+	tip, err := s.Log.Sessions.Load(ctx, a.Account, a.Session, eventstore.AllowStale)
 	if err != nil || tip.State.Revision == a.Terms {
 		return tip.State, err
 	}

@@ -2,6 +2,7 @@ package commands
 
 import (
 	"context"
+	"time"
 
 	"payledger/domain"
 	"payledger/domain/attempt"
@@ -21,7 +22,7 @@ const superseded = "Another payment attempt was started."
 
 // Attempt loads a payment attempt. An unknown attempt is refused (D3).
 func (s *Service) Attempt(ctx context.Context, account domain.AccountID, id domain.AttemptID) (attempt.State, error) {
-	tip, err := s.log.Attempts.Load(ctx, account, id, eventstore.Latest)
+	tip, err := s.Log.Attempts.Load(ctx, account, id, eventstore.Latest)
 	if err == nil && !tip.State.Exists() {
 		err = attempt.Unknown()
 	}
@@ -35,22 +36,13 @@ func (s *Service) AmountChanged(ctx context.Context, a attempt.State) (bool, err
 		return false, nil
 	}
 	from, err := s.Session(ctx, a.Account, a.Session)
-	return err == nil && !asShown(a.Shown, from), err
+	return err == nil && !AsShown(a.Shown, from), err
 }
-
-// startTries is how often a command is repeated after a concurrent change of its session.
-const startTries = 16
 
 // StartAttempt creates the payment attempt of a MANUAL session; a repeat with the same token returns the same attempt
 // (D12). A pending attempt with another token is aborted: a session has one active attempt (§2.5).
 func (s *Service) StartAttempt(ctx context.Context, by Caller, in AttemptInput) (attempt.State, error) {
-	for range startTries {
-		made, moved, err := s.startAttempt(ctx, by, in)
-		if !moved {
-			return made, err
-		}
-	}
-	return attempt.State{}, overtaken()
+	return Retry(func() (attempt.State, bool, error) { return s.startAttempt(ctx, by, in) })
 }
 
 // startAttempt tries once. moved reports that another attempt was started meanwhile. The attempt is durable before its
@@ -74,7 +66,7 @@ func (s *Service) startAttempt(ctx context.Context, by Caller, in AttemptInput) 
 		return before, false, err
 	}
 	id := domain.NewAttemptID(from.ID, in.Token, in.Shown, from.Attempts)
-	if _, _, err := s.payWith(ctx, by.Account, s.approved(id, from, in)); err != nil {
+	if err := s.CheckToken(ctx, by.Account, s.approved(id, from, in)); err != nil {
 		if before.Decision == attempt.Approved && before.Token == in.Token && domain.ReasonOf(err) == domain.ReasonPayment {
 			return before, false, nil // a repeat: the attempt has paid meanwhile
 		}
@@ -100,7 +92,7 @@ func (s *Service) startAttempt(ctx context.Context, by Caller, in AttemptInput) 
 func (s *Service) supersedeAttempt(ctx context.Context, by Caller, before attempt.State, instead domain.Token) (decided bool, err error) {
 	kept := before.Token == instead
 	if !kept {
-		inst, err := s.log.Instruments.Load(ctx, by.Account, before.Token, eventstore.Latest)
+		inst, err := s.Log.Instruments.Load(ctx, by.Account, before.Token, eventstore.Latest)
 		if err != nil {
 			return false, err
 		}
@@ -121,7 +113,7 @@ func (s *Service) answers(ctx context.Context, made attempt.State, in AttemptInp
 		same := in.Shown == nil || made.Shown != nil && *made.Shown == *in.Shown
 		return waits && made.Token == in.Token && same, nil
 	}
-	tip, err := s.log.Payments.Load(ctx, made.Account, made.Payment, eventstore.Latest)
+	tip, err := s.Log.Payments.Load(ctx, made.Account, made.Payment, eventstore.Latest)
 	switch {
 	case err != nil || tip.State.EndedUnpaid():
 		return false, err
@@ -130,7 +122,7 @@ func (s *Service) answers(ctx context.Context, made attempt.State, in AttemptInp
 	}
 	paid := tip.State
 	paid.ID = made.Payment // also if it is not created yet
-	return false, naming(*cannotPay("its client session has a payment already"), paid)
+	return false, SessionPaid(paid)
 }
 
 // current loads the attempt that the session names, and completes an interrupted decision if possible. If the session
@@ -150,37 +142,25 @@ func (s *Service) current(ctx context.Context, by Caller, from session.State) (a
 	return done, nil
 }
 
-// approved returns the payment that the approval of an attempt would create now.
-func (s *Service) approved(id domain.AttemptID, from session.State, in AttemptInput) *creation {
-	return &creation{
-		PaymentInput: PaymentInput{Token: in.Token, Session: from.ID, Shown: in.Shown},
-		id:           domain.PaymentIDForAttempt(from.Account, id), approval: &approval{at: s.Store.Now(), from: from},
-	}
+// approved returns the approval that the attempt would get now.
+func (s *Service) approved(id domain.AttemptID, from session.State, in AttemptInput) Approval {
+	return Approval{Payment: domain.PaymentIDForAttempt(from.Account, id), Token: in.Token, Shown: in.Shown, At: s.Store.Now(), Session: from}
 }
 
 func (s *Service) recordAttempt(ctx context.Context, by Caller, from session.State, id domain.AttemptID, in AttemptInput) (attempt.State, error) {
-	meta, err := s.request(by)
-	if err != nil {
-		return attempt.State{}, err
-	}
-	command := attempt.Create{Created: attempt.Created{
-		At: meta.At, ID: id, Account: by.Account, ExpiresAt: from.ExpiresAt, Session: from.ID, Token: in.Token, Shown: in.Shown,
-	}}
-	tip, err := s.log.Attempts.ExecuteNew(ctx, by.Account, id, meta,
-		func(state attempt.State) (attempt.Event, error) { return attempt.DecideCreate(state, command) })
+	tip, err := Request(ctx, s.Base, by, s.Log.Attempts.ExecuteNew, id, func(state attempt.State, at time.Time) (attempt.Event, error) {
+		return attempt.DecideCreate(state, attempt.Create{Created: attempt.Created{
+			At: at, ID: id, Account: by.Account, ExpiresAt: from.ExpiresAt, Session: from.ID, Token: in.Token, Shown: in.Shown,
+		}})
+	})
 	return tip.State, err
 }
 
 // nameAttempt makes the attempt its session's current attempt.
 func (s *Service) nameAttempt(ctx context.Context, by Caller, from session.State, id domain.AttemptID) (moved bool, err error) {
-	meta, err := s.request(by)
-	if err != nil {
-		return false, err
-	}
-	_, err = s.log.Sessions.Execute(ctx, by.Account, from.ID, meta,
-		func(state session.State) (e session.Event, err error) {
-			e, moved, err = session.DecideStartAttempt(state, session.StartAttempt{At: meta.At, Attempt: id, Before: from.Attempts})
-			return e, err
-		})
+	_, err = Request(ctx, s.Base, by, s.Log.Sessions.Execute, from.ID, func(state session.State, at time.Time) (e session.Event, err error) {
+		e, moved, err = session.DecideStartAttempt(state, session.StartAttempt{At: at, Attempt: id, Before: from.Attempts})
+		return e, err
+	})
 	return moved, err
 }

@@ -47,7 +47,7 @@ func (r *rig) tokenIn(s *commands.Service, from session.State, number string) do
 // enteredIn enters a card in a session, to be vaulted at once or not.
 func (r *rig) enteredIn(s *commands.Service, from session.State, number string, vault bool) domain.Token {
 	r.t.Helper()
-	made, err := s.Tokenize(background, r.by, commands.TokenizeInput{Session: from.ID, Secrets: vault, Card: processor.Card{
+	made, err := s.Tokenize(background, r.by, commands.TokenizeInput{Session: from.ID, Vault: vault, Card: processor.Card{
 		Number: number, CVV: "737", ExpirationMonth: "03", ExpirationYear: "2099", CardholderName: "Ada Lovelace",
 	}})
 	if err != nil {

@@ -16,13 +16,7 @@ import (
 type creation struct {
 	PaymentInput
 	id       domain.PaymentID // "" until the instrument is loaded
-	approval *approval        // nil: no approval was required
-}
-
-// approval holds the approved session and the time of the approval. Later changes of session and token do not count.
-type approval struct {
-	at   time.Time
-	from session.State
+	approval *Approval        // nil: no approval was required
 }
 
 // inBrowser reports whether the customer's browser creates the payment (D12).
@@ -31,7 +25,7 @@ func (c creation) inBrowser() bool { return c.Session != "" && c.approval == nil
 // vaulted reports whether the token counts as vaulted. A token that was vaulted after the approval does not.
 func (c creation) vaulted(inst instrument.State) bool {
 	if c.approval != nil {
-		return inst.VaultedBy(c.approval.at)
+		return inst.VaultedBy(c.approval.At)
 	}
 	return inst.Vaulted()
 }
@@ -39,7 +33,7 @@ func (c creation) vaulted(inst instrument.State) bool {
 // at returns the time of the decision to pay.
 func (c creation) at(now time.Time) time.Time {
 	if c.approval != nil {
-		return c.approval.at
+		return c.approval.At
 	}
 	return now
 }
@@ -57,7 +51,7 @@ func (s *Service) identify(account domain.AccountID, c *creation, inst instrumen
 	case c.Session != "":
 		c.id = domain.PaymentIDForSession(account, c.Session, c.Token)
 	default:
-		random, err := s.random16()
+		random, err := s.Random16()
 		if err != nil {
 			return err
 		}
@@ -75,12 +69,12 @@ func (s *Service) payWith(ctx context.Context, account domain.AccountID, c *crea
 	vaulted := c.vaulted(inst)
 	switch {
 	case c.approval != nil:
-		from = c.approval.from
+		from = c.approval.Session
 	case c.Session != "":
 		from, err = s.Session(ctx, account, c.Session)
 	case !vaulted:
 		var tip eventstore.Tip[session.State]
-		tip, err = s.log.Sessions.Load(ctx, account, inst.Session, eventstore.Latest)
+		tip, err = s.Log.Sessions.Load(ctx, account, inst.Session, eventstore.Latest)
 		from = tip.State
 	}
 	wishes := laidOver(c.Method.Preferences, from.Method.Preferences)
@@ -88,21 +82,21 @@ func (s *Service) payWith(ctx context.Context, account domain.AccountID, c *crea
 	case err != nil:
 		return inst, from, err
 	case !wishes.Takes(inst.Card.Network): // a saved card, or changed networks
-		err = cannotPay("its card is of " + string(inst.Card.Network) + ", and the networks allowed are " + listed(wishes.AllowedNetworks))
+		err = cannotPay("its card is of " + string(inst.Card.Network) + ", and the networks allowed are " + Listed(wishes.AllowedNetworks))
 	case from.ApprovalMode == session.ApprovalManual && c.approval == nil:
 		err = cannotPay("its client session asks for the approval of a payment attempt")
 	case c.Session != "" && !vaulted && inst.Session != c.Session:
 		err = cannotPay("the payment method token is of another client session")
 	case c.Session != "" && vaulted && inst.CustomerID != from.CustomerID:
 		err = cannotPay(otherCustomer)
-	case !asShown(c.Shown, from):
+	case !AsShown(c.Shown, from):
 		err = amountChanged()
 	}
 	return inst, from, err
 }
 
-// asShown reports whether the session's price equals the price that the customer saw (D12).
-func asShown(shown *domain.Price, from session.State) bool {
+// AsShown reports whether the session's price equals the price that the customer saw (D12).
+func AsShown(shown *domain.Price, from session.State) bool {
 	total := from.Total()
 	return shown == nil || total != nil && *shown == domain.Price{Amount: *total, Currency: from.Currency}
 }
@@ -126,9 +120,9 @@ func (s *Service) payable(ctx context.Context, account domain.AccountID, c *crea
 		}
 		return tip.State, err
 	}
-	inst, err := use(s.log.Instruments.Load(ctx, account, c.Token, eventstore.AllowStale))
+	inst, err := use(s.Log.Instruments.Load(ctx, account, c.Token, eventstore.AllowStale))
 	if err != nil {
-		inst, err = use(s.log.Instruments.Load(ctx, account, c.Token, eventstore.Latest))
+		inst, err = use(s.Log.Instruments.Load(ctx, account, c.Token, eventstore.Latest))
 	}
 	return inst, err
 }
@@ -144,23 +138,12 @@ func (s *Service) use(ctx context.Context, inst instrument.State, c *creation) i
 
 // claimToken records that the payment uses the token. No other payment can use it then, unless it is vaulted.
 func (s *Service) claimToken(ctx context.Context, by Caller, c *creation, vaulted bool) error {
-	meta, err := s.request(by)
-	if err != nil {
-		return err
-	}
-	_, err = s.log.Instruments.Execute(ctx, by.Account, c.Token, meta,
-		func(state instrument.State) (instrument.Event, error) {
-			if c.vaulted(state) != vaulted { // vaulted or deleted meanwhile: other rules apply
-				return nil, overtaken()
-			}
-			return instrument.DecideUse(state, s.use(ctx, state, c))
-		})
-	return err
-}
-
-func overtaken() *domain.Error {
-	err := domain.Refuse(domain.KindConflict, domain.ReasonConcurrentModification, "Somebody else changed the same thing at the same time.")
-	err.Recovery = "It is safe to repeat the request."
+	_, err := Request(ctx, s.Base, by, s.Log.Instruments.Execute, c.Token, func(state instrument.State, _ time.Time) (instrument.Event, error) {
+		if c.vaulted(state) != vaulted { // vaulted or deleted meanwhile: other rules apply
+			return nil, Overtaken()
+		}
+		return instrument.DecideUse(state, s.use(ctx, state, c))
+	})
 	return err
 }
 
@@ -170,7 +153,7 @@ func (s *Service) lostClaim(ctx context.Context, inst instrument.State) domain.P
 	if inst.UsedBy == "" {
 		return ""
 	}
-	tip, err := s.log.Payments.Load(ctx, inst.Account, inst.UsedBy, eventstore.Latest)
+	tip, err := s.Log.Payments.Load(ctx, inst.Account, inst.UsedBy, eventstore.Latest)
 	if err != nil || tip.Recorded == nil || tip.State.Exists() && tip.State.Method.Token == inst.Token {
 		return ""
 	}
@@ -198,7 +181,7 @@ func (s *Service) madeBefore(ctx context.Context, account domain.AccountID, c *c
 	if c.Session == "" || !errors.As(err, &refused) || refused.Reason != domain.ReasonPayment || refused.Payment != "" {
 		return err
 	}
-	inst, loadErr := s.log.Instruments.Load(ctx, account, c.Token, eventstore.AllowStale)
+	inst, loadErr := s.Log.Instruments.Load(ctx, account, c.Token, eventstore.AllowStale)
 	if loadErr != nil {
 		return loadErr
 	}
@@ -219,11 +202,16 @@ func (s *Service) madeBefore(ctx context.Context, account domain.AccountID, c *c
 
 // standing loads a payment. If its id was given up, it loads the payment that was created instead (D12).
 func (s *Service) standing(ctx context.Context, account domain.AccountID, id domain.PaymentID) (payment.State, error) {
-	tip, err := s.log.Payments.Load(ctx, account, id, eventstore.Latest)
+	tip, err := s.Log.Payments.Load(ctx, account, id, eventstore.Latest)
 	if claim := tip.State.Claim; err == nil && claim != nil && claim.Payment != "" {
-		tip, err = s.log.Payments.Load(ctx, account, claim.Payment, eventstore.Latest)
+		tip, err = s.Log.Payments.Load(ctx, account, claim.Payment, eventstore.Latest)
 	}
 	return tip.State, err
+}
+
+// SessionPaid refuses another payment in the client session of a payment.
+func SessionPaid(paid payment.State) error {
+	return naming(*cannotPay("its client session has a payment already"), paid)
 }
 
 // naming adds a payment of the same checkout to a refusal.

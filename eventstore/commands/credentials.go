@@ -30,10 +30,11 @@ func ResetCredentials(ctx context.Context, store *eventstore.Store, vault *secre
 	if err != nil {
 		return Credentials{}, err
 	}
-	s := &Service{log: store.Repositories(), Config: Config{
+	s := &Service{Base: NewBase(Config{
 		Store: store, Secrets: vault, Random: random,
 		Account: func(domain.AccountID) (account.State, bool) { return tip.State, tip.State.Exists() },
-	}}
+	})}
+	defer s.Close()
 	by := Caller{Account: state.Account, Actor: actor, RequestID: "credentials-reset"}
 	_, key, err := s.CreateAPIKey(ctx, by, APIKeyInput{Name: "credentials reset", Scopes: account.Scopes})
 	if err != nil {

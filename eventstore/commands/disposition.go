@@ -11,7 +11,6 @@ import (
 	"payledger/domain/payment"
 	"payledger/domain/processor"
 	"payledger/eventstore"
-	"payledger/eventstore/due"
 )
 
 // disposition is the result of a notification.
@@ -34,7 +33,7 @@ var errNotYet = errors.New("it waits for something else")
 // dispute know the notifications that they have applied.
 func (s *Service) applyNotification(ctx context.Context, account domain.AccountID, e stored) (disposition, error) {
 	payload := e.Payload
-	tip, err := s.log.Payments.Load(ctx, account, payload.Reference, eventstore.Latest)
+	tip, err := s.Log.Payments.Load(ctx, account, payload.Reference, eventstore.Latest)
 	if err != nil {
 		return disposition{}, err
 	}
@@ -55,7 +54,7 @@ func (s *Service) applyAnswer(ctx context.Context, tip eventstore.Tip[payment.St
 	if why := tip.State.Contradiction(revision, *payload.Answer); why != "" {
 		return disposition{refusal: why}, nil
 	}
-	next, err := s.recordAnswer(ctx, tip, revision, *payload.Answer)
+	next, err := s.RecordNotified(ctx, tip, revision, *payload.Answer)
 	switch {
 	case errors.Is(err, payment.ErrRunning):
 		return disposition{}, fmt.Errorf("%w: %w", errNotYet, err)
@@ -64,15 +63,10 @@ func (s *Service) applyAnswer(ctx context.Context, tip eventstore.Tip[payment.St
 	case err != nil:
 		return disposition{}, err
 	}
-	disposed := disposition{}
 	if next.Appended {
-		disposed.effect = next.Recorded.Type
-		s.launchRequested(next, due.Time{})
-	} else {
-		disposed.refusal = next.State.Contradiction(revision, *payload.Answer) // another result may have been recorded meanwhile
+		return disposition{effect: next.Recorded.Type}, nil
 	}
-	s.inFlight.lookAgain(payload.Key)
-	return disposed, nil
+	return disposition{refusal: next.State.Contradiction(revision, *payload.Answer)}, nil // another result may have been recorded meanwhile
 }
 
 // applyUnstored applies a dispute notification for which the payment's inbox has no room: the dispute itself makes it
@@ -88,13 +82,13 @@ func (s *Service) applyUnstored(ctx context.Context, requestID string, payload p
 	if !known {
 		return full
 	}
-	disposed, err := s.applyNotification(ctx, account, stored{inbox.Received{At: at, Reference: payload.Reference, Payload: payload.Notification}, requestID})
-	if errors.Is(err, errNotYet) || err == nil && disposed.dispute == "" {
+	result, err := s.applyNotification(ctx, account, stored{inbox.Received{At: at, Reference: payload.Reference, Payload: payload.Notification}, requestID})
+	if errors.Is(err, errNotYet) || err == nil && result.dispute == "" {
 		return full
 	}
 	if err == nil {
-		s.Logger.Warn().Err(full).Str("processor", string(payload.Processor)).Str("notification", payload.ID).Str("dispute", string(disposed.dispute)).
-			Str("effect", disposed.effect).Str("reason", disposed.refusal).Msg("a dispute notification was applied without being stored")
+		s.Logger.Warn().Err(full).Str("processor", string(payload.Processor)).Str("notification", payload.ID).Str("dispute", string(result.dispute)).
+			Str("effect", result.effect).Str("reason", result.refusal).Msg("a dispute notification was applied without being stored")
 	}
 	return err
 }

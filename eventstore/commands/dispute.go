@@ -31,7 +31,7 @@ func (s *Service) applyDispute(ctx context.Context, paid eventstore.Tip[payment.
 		return disposition{}, err
 	}
 	fact := factOf(n, e.At, transaction)
-	tip, err := s.log.Disputes.Execute(ctx, paid.State.Account, id, meta,
+	tip, err := s.Log.Disputes.Execute(ctx, paid.State.Account, id, meta,
 		func(state dispute.State) (dispute.Event, error) {
 			return dispute.DecideRecord(state, dispute.Record{
 				At: meta.At, ID: id, Account: paid.State.Account, Fact: fact, Subject: dispute.Subject{
@@ -43,14 +43,14 @@ func (s *Service) applyDispute(ctx context.Context, paid eventstore.Tip[payment.
 	if err != nil {
 		return disposition{}, err
 	}
-	disposed := disposition{dispute: id}
+	result := disposition{dispute: id}
 	if i := slices.IndexFunc(tip.State.Facts, func(f dispute.RecordedFact) bool { return f.EventID == fact.EventID }); i >= 0 {
-		disposed.refusal = tip.State.Facts[i].Refusal // also of a fact recorded before a crash
+		result.refusal = tip.State.Facts[i].Refusal // also of a fact recorded before a crash
 	}
 	if tip.Appended {
-		disposed.effect = tip.Recorded.Type
+		result.effect = tip.Recorded.Type
 	}
-	return disposed, nil
+	return result, nil
 }
 
 // disputed returns the disputed transaction: the processor's, else that of the newest confirmed capture, else the

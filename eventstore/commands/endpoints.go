@@ -33,7 +33,7 @@ func (s *Service) CreateEndpoint(ctx context.Context, by Caller, in EndpointInpu
 	made := account.Endpoint{
 		ID: domain.EndpointID(id), URL: in.URL, Description: in.Description, EventTypes: in.EventTypes, Enabled: true,
 	}
-	_, err = s.changeAccount(ctx, by, func(state account.State, at time.Time) (account.Event, error) {
+	_, err = s.change(ctx, by, func(state account.State, at time.Time) (account.Event, error) {
 		made.CreatedAt = at
 		return account.DecideCreateEndpoint(state, account.CreateEndpoint{At: at, Endpoint: made})
 	})
@@ -42,7 +42,7 @@ func (s *Service) CreateEndpoint(ctx context.Context, by Caller, in EndpointInpu
 
 // ChangeEndpoint changes a webhook endpoint and returns it (D20). The caller has checked its URL.
 func (s *Service) ChangeEndpoint(ctx context.Context, by Caller, id domain.EndpointID, in EndpointChange) (account.Endpoint, error) {
-	state, err := s.changeAccount(ctx, by, func(state account.State, at time.Time) (account.Event, error) {
+	state, err := s.change(ctx, by, func(state account.State, at time.Time) (account.Event, error) {
 		return account.DecideChangeEndpoint(state, account.ChangeEndpoint{
 			At: at, ID: id, URL: in.URL, Description: in.Description, EventTypes: in.EventTypes, Enabled: in.Enabled,
 		})
@@ -54,7 +54,7 @@ func (s *Service) ChangeEndpoint(ctx context.Context, by Caller, id domain.Endpo
 // DeleteEndpoint deletes a webhook endpoint and returns it as it was (D20).
 func (s *Service) DeleteEndpoint(ctx context.Context, by Caller, id domain.EndpointID) (account.Endpoint, error) {
 	var deleted account.Endpoint
-	_, err := s.changeAccount(ctx, by, func(state account.State, at time.Time) (account.Event, error) {
+	_, err := s.change(ctx, by, func(state account.State, at time.Time) (account.Event, error) {
 		deleted, _ = state.Endpoint(id)
 		return account.DecideDeleteEndpoint(state, account.DeleteEndpoint{At: at, ID: id})
 	})

@@ -3,6 +3,7 @@ package commands
 import (
 	"context"
 	"errors"
+	"time"
 
 	"payledger/domain"
 	"payledger/domain/payment"
@@ -26,7 +27,7 @@ func (s *Service) checkKey(ctx context.Context, by Caller, o operation) error {
 	if !needed {
 		return nil
 	}
-	tip, err := s.log.Payments.Load(ctx, by.Account, place, eventstore.AllowStale)
+	tip, err := s.Log.Payments.Load(ctx, by.Account, place, eventstore.AllowStale)
 	if err != nil {
 		return err
 	}
@@ -41,14 +42,8 @@ func (s *Service) claimKey(ctx context.Context, by Caller, o operation) error {
 	if !needed {
 		return nil
 	}
-	meta, err := s.request(by)
-	if err != nil {
-		return err
-	}
-	_, err = s.log.Payments.ExecuteNew(ctx, by.Account, place, meta, func(state payment.State) (payment.Event, error) {
-		return payment.DecideClaim(state, payment.ClaimKey{
-			At: meta.At, Account: by.Account, Payment: o.payment, Operation: o.kind,
-		})
+	_, err := Request(ctx, s.Base, by, s.Log.Payments.ExecuteNew, place, func(state payment.State, at time.Time) (payment.Event, error) {
+		return payment.DecideClaim(state, payment.ClaimKey{At: at, Account: by.Account, Payment: o.payment, Operation: o.kind})
 	})
 	return s.ofOwner(ctx, by.Account, err)
 }
@@ -59,7 +54,7 @@ func (s *Service) ofOwner(ctx context.Context, account domain.AccountID, err err
 	if !errors.As(err, &refused) || refused.Reason != domain.ReasonIdempotencyKeyExists {
 		return err
 	}
-	owner, loadErr := s.log.Payments.Load(ctx, account, refused.Payment, eventstore.AllowStale)
+	owner, loadErr := s.Log.Payments.Load(ctx, account, refused.Payment, eventstore.AllowStale)
 	if loadErr != nil {
 		return loadErr
 	}

@@ -144,8 +144,8 @@ func (fs *inFlightOperations) park(f *inFlight, now time.Time) bool {
 	return true
 }
 
-// lookAgain makes the next question about an operation due now.
-func (fs *inFlightOperations) lookAgain(key domain.OperationKey) {
+// askNow makes the next question about an operation due now.
+func (fs *inFlightOperations) askNow(key domain.OperationKey) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	if f := fs.by[key]; f != nil {
@@ -194,9 +194,9 @@ func (s *Service) fromNow() due.Time { return due.In(s.Store.Now(), s.PaymentTim
 func (s *Service) launchUntil(tip eventstore.Tip[payment.State], revision uint64, send bool, deadline due.Time) *inFlight {
 	f, fresh := s.inFlight.join(newInFlight(tip, revision, deadline, true))
 	if fresh {
-		s.workers.do(func() {
+		s.Go(func() {
 			defer s.inFlight.leave(f)
-			s.drive(s.ctx, f, send)
+			s.drive(s.Life, f, send)
 		})
 	}
 	return f
@@ -229,15 +229,15 @@ const timeOutGrace = time.Second
 // await returns the payment when the operation has an answer, its time-out is recorded, or the service drains. It
 // ignores the end of ctx: the caller may be gone, the work continues.
 func (s *Service) await(ctx context.Context, f *inFlight, deadline due.Time) payment.State {
-	defer asideLater(ctx)()
+	defer AsideLater(ctx)()
 	late := time.NewTimer(deadline.Left(s.Store.Now()) + timeOutGrace)
 	defer late.Stop()
 	select {
 	case <-f.answered:
 		return f.newest()
 	case <-late.C:
-	case <-s.drain:
-	case <-s.ctx.Done():
+	case <-s.Draining:
+	case <-s.Life.Done():
 	}
 	return f.newest().Unanswered()
 }
@@ -285,7 +285,7 @@ func (s *Service) release(f *inFlight) {
 		select {
 		case <-next.answered:
 			f.publish(next.newest(), true)
-		case <-s.ctx.Done():
+		case <-s.Life.Done():
 		}
 		return
 	}

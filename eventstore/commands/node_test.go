@@ -48,7 +48,7 @@ func (r *rig) newNodeOn(t testing.TB, w *faultyConn, paymentTimeout time.Duratio
 	config.Options, config.Lags = []nats.Option{n.conn.through}, w.behind
 	n.store = eventstoretest.OpenOn(t, config)
 	n.Service = commands.New(commands.Config{
-		Store: n.store, Vault: eventstoretest.Secrets(t, n.store), Processors: n.port,
+		Store: n.store, Secrets: eventstoretest.Secrets(t, n.store), Processors: n.port,
 		PaymentTimeout: paymentTimeout, ActionTimeout: time.Hour, ClientTokenTTL: time.Hour, Random: rand.Reader, Logger: zerolog.Nop(),
 		PaymentAccount: func(context.Context, domain.PaymentID) (domain.AccountID, bool, error) {
 			return r.by.Account, true, nil

@@ -40,7 +40,7 @@ func (s *Service) receive(ctx context.Context, requestID string, payload process
 		event.Additional = s.sealAdditional(ctx, payload)
 		event.Redacted = payload.Redacted || event.Additional == nil
 	}
-	tip, err := s.log.Inboxes.Execute(ctx, eventstore.InboxOwner, string(payload.Reference), meta,
+	tip, err := s.Log.Inboxes.Execute(ctx, eventstore.InboxOwner, string(payload.Reference), meta,
 		func(state inbox.State) (inbox.Event, error) { return inbox.DecideReceive(state, event) })
 	ctx = context.WithoutCancel(ctx) // commit point: it is stored, and is applied even if the processor disconnects
 	if noRoom(err) {
@@ -63,7 +63,7 @@ func noRoom(err error) bool {
 // ApplyPendingNotifications applies the pending notifications of a payment as far as possible now. Repeated and
 // concurrent calls are safe.
 func (s *Service) ApplyPendingNotifications(ctx context.Context, reference domain.PaymentID) error {
-	tip, err := s.log.Inboxes.Load(ctx, eventstore.InboxOwner, string(reference), eventstore.AllowStale)
+	tip, err := s.Log.Inboxes.Load(ctx, eventstore.InboxOwner, string(reference), eventstore.AllowStale)
 	if err != nil {
 		return err
 	}
@@ -88,19 +88,19 @@ func (s *Service) applyInbox(ctx context.Context, tip eventstore.Tip[inbox.State
 		return err
 	}
 	for _, n := range waiting {
-		var disposed disposition
+		var result disposition
 		switch e, read := payload[n.Revision]; {
 		case read && e.Unreadable != "":
-			disposed, err = disposition{refusal: fmt.Sprintf("It cannot be read: %s.", e.Unreadable)}, nil
+			result, err = disposition{refusal: fmt.Sprintf("It cannot be read: %s.", e.Unreadable)}, nil
 		case known:
-			disposed, err = s.applyNotification(ctx, account, e)
+			result, err = s.applyNotification(ctx, account, e)
 		case n.Stale(s.Store.Now()):
-			disposed, err = disposition{refusal: "No payment of this reference has appeared."}, nil
+			result, err = disposition{refusal: "No payment of this reference has appeared."}, nil
 		default:
 			err = fmt.Errorf("%w: the payment is not known here", errNotYet)
 		}
 		if err == nil {
-			tip, err = s.recordDisposition(ctx, tip, n, disposed)
+			tip, err = s.recordDisposition(ctx, tip, n, result)
 		}
 		if err != nil {
 			failed = append(failed, fmt.Errorf("%s of %s: %w", n.ID, n.Processor, err))
@@ -134,23 +134,23 @@ func (s *Service) payloadsIn(ctx context.Context, tip eventstore.Tip[inbox.State
 }
 
 // recordDisposition records the result of a notification.
-func (s *Service) recordDisposition(ctx context.Context, tip eventstore.Tip[inbox.State], n inbox.Notification, disposed disposition) (eventstore.Tip[inbox.State], error) {
+func (s *Service) recordDisposition(ctx context.Context, tip eventstore.Tip[inbox.State], n inbox.Notification, result disposition) (eventstore.Tip[inbox.State], error) {
 	meta, err := s.Store.NewMeta("processor:"+string(n.Processor), tip.Recorded.CorrelationID)
 	if err != nil {
 		return tip, err
 	}
-	if disposed.refusal != "" {
+	if result.refusal != "" {
 		s.Logger.Warn().Str("processor", string(n.Processor)).Str("notification", n.ID).Str("payment", string(tip.State.Reference)).
-			Str("dispute", string(disposed.dispute)).Str("reason", disposed.refusal).Msg("a notification cannot be true and was rejected")
+			Str("dispute", string(result.dispute)).Str("reason", result.refusal).Msg("a notification cannot be true and was rejected")
 	}
-	next, err := s.log.Inboxes.ExecuteFrom(ctx, tip, meta, func(state inbox.State) (inbox.Event, error) {
-		if disposed.refusal != "" {
+	next, err := s.Log.Inboxes.ExecuteFrom(ctx, tip, meta, func(state inbox.State) (inbox.Event, error) {
+		if result.refusal != "" {
 			return inbox.DecideRejected(state, inbox.WasRejected{
-				At: meta.At, Processor: n.Processor, ID: n.ID, Refusal: disposed.refusal, Dispute: string(disposed.dispute),
+				At: meta.At, Processor: n.Processor, ID: n.ID, Refusal: result.refusal, Dispute: string(result.dispute),
 			})
 		}
 		return inbox.DecideApplied(state, inbox.WasApplied{
-			At: meta.At, Processor: n.Processor, ID: n.ID, Effect: disposed.effect, Dispute: string(disposed.dispute),
+			At: meta.At, Processor: n.Processor, ID: n.ID, Effect: result.effect, Dispute: string(result.dispute),
 		})
 	})
 	if next.Recorded == nil {

@@ -64,6 +64,15 @@ func (s *Service) Cancel(ctx context.Context, by Caller, id domain.PaymentID, c 
 	return after, err
 }
 
+// ResumeInput is the result of the customer's action (§4 rule 1, D8). Action is the revision of the action that the
+// resume token names; 0 if the token is unreadable.
+type ResumeInput struct {
+	Payment        domain.PaymentID
+	Action         uint64
+	Outcome        processor.Outcome // "": only the processor knows it (D12)
+	IdempotencyKey string
+}
+
 // Resume continues a payment after its customer's action, and waits for a payment that continues by itself (§4 rule 1,
 // D8). It returns NoActionsToHandle at the payment timeout. If the call waited for another completion and the action is
 // still required, it decides again.
@@ -105,7 +114,7 @@ func (s *Service) Resume(ctx context.Context, by Caller, in ResumeInput) (paymen
 // processor knows the result (D12). done reports that the returned payment is the answer: its action has just ended, or
 // is still required. overdue means that the action has expired even if the clock, set back, shows an earlier time.
 func (s *Service) lookUpAction(ctx context.Context, by Caller, in ResumeInput, deadline due.Time, overdue bool) (after payment.State, done bool, err error) {
-	tip, err := s.log.Payments.Load(ctx, by.Account, in.Payment, eventstore.Latest)
+	tip, err := s.Log.Payments.Load(ctx, by.Account, in.Payment, eventstore.Latest)
 	action := tip.State.RequiredAction()
 	if err != nil || action == nil || action.Revision != in.Action {
 		return tip.State, false, err
@@ -113,8 +122,8 @@ func (s *Service) lookUpAction(ctx context.Context, by Caller, in ResumeInput, d
 	ctx = context.WithoutCancel(ctx)
 	ask, cancel := context.WithTimeout(ctx, cmp.Or(max(0, deadline.Left(s.Store.Now())), askTimeout))
 	defer cancel()
-	defer context.AfterFunc(s.ctx, cancel)() // Close
-	defer asideLater(ctx)()
+	defer context.AfterFunc(s.Life, cancel)() // Close
+	defer AsideLater(ctx)()
 	op, _ := tip.State.Operation(action.Revision)
 	found, err := s.Processors.Lookup(ask, op.Target.Processor, tip.State.OperationKey(op.Revision))
 	if err != nil || found.Answer == nil {

@@ -52,13 +52,13 @@ func (s *Service) runOperation(ctx context.Context, by Caller, o operation) (bef
 // which it decided. A refused request does not use its key (D9). If the payment exists, the error of a key of another
 // payment comes first (D3).
 func (s *Service) appendRequest(ctx context.Context, by Caller, o operation) (tip eventstore.Tip[payment.State], before payment.State, err error) {
-	meta, err := s.request(by)
+	meta, err := s.RequestMeta(by)
 	if err != nil {
 		return tip, before, err
 	}
 	meta.GivesBack = o.kind == processor.Refund || o.kind == processor.Void
 	recording := context.WithoutCancel(ctx)
-	tip, err = s.log.Payments.Execute(recording, by.Account, o.payment, meta, func(state payment.State) (payment.Event, error) {
+	tip, err = s.Log.Payments.Execute(recording, by.Account, o.payment, meta, func(state payment.State) (payment.Event, error) {
 		before = state
 		event, err := o.decide(state, payment.Request{At: meta.At, EventID: meta.EventID, IdempotencyKey: o.key})
 		if err != nil && state.Exists() {
@@ -79,7 +79,7 @@ func (s *Service) appendRequest(ctx context.Context, by Caller, o operation) (ti
 
 // precheck returns the payment, and the error with which the operation would be refused now. It records nothing.
 func (s *Service) precheck(ctx context.Context, by Caller, o operation) (payment.State, error) {
-	tip, err := s.log.Payments.Execute(ctx, by.Account, o.payment, eventstore.Meta{}, func(state payment.State) (payment.Event, error) {
+	tip, err := s.Log.Payments.Execute(ctx, by.Account, o.payment, eventstore.Meta{}, func(state payment.State) (payment.Event, error) {
 		if state.Exists() {
 			if err := s.checkKey(ctx, by, o); err != nil {
 				return nil, err
@@ -115,7 +115,7 @@ func (s *Service) waitForRunning(ctx context.Context, state payment.State, deadl
 			left = f.ended
 		}
 	}
-	defer aside(ctx)()
+	defer Aside(ctx)()
 	again := time.NewTimer(lookAgain)
 	defer again.Stop()
 	select {
@@ -123,7 +123,7 @@ func (s *Service) waitForRunning(ctx context.Context, state payment.State, deadl
 	case <-again.C:
 	case <-ctx.Done():
 		return domain.Unavailable(ctx.Err())
-	case <-s.drain:
+	case <-s.Draining:
 		return busy(state)
 	}
 	if deadline.Over(s.Store.Now()) {

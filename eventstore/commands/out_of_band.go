@@ -20,7 +20,7 @@ func (s *Service) recordOutOfBand(ctx context.Context, tip eventstore.Tip[paymen
 	}
 	asking, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	defer context.AfterFunc(s.ctx, cancel)() // Close
+	defer context.AfterFunc(s.Life, cancel)() // Close
 	records, err := s.Processors.ByReference(asking, op.Target.Processor, tip.State.ID)
 	if errors.Is(err, processor.ErrUnreadable) { // a repeated look-up would return the same
 		s.Logger.Warn().Err(err).Str("payment", string(tip.State.ID)).Msg("some of the processor's operations for the payment cannot be read")

@@ -2,13 +2,10 @@ package commands
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"time"
 
 	"payledger/domain"
 	"payledger/domain/account"
-	"payledger/eventstore"
 	"payledger/eventstore/secrets"
 )
 
@@ -28,11 +25,17 @@ func (s *Service) ResetUserPassword(ctx context.Context, by Caller, user account
 	if err != nil {
 		return "", err
 	}
-	name, err := s.storePassword(ctx, by.Account, user, verifier)
+	number, err := secrets.PasswordNumber(user.Password)
 	if err != nil {
 		return "", err
 	}
-	_, err = s.changeAccount(ctx, by, func(state account.State, at time.Time) (account.Event, error) {
+	name, err := s.storeNumbered(ctx, "password", verifier, number, func(number uint64) domain.SecretID {
+		return secrets.PasswordName(by.Account, user.ID, number)
+	})
+	if err != nil {
+		return "", err
+	}
+	_, err = s.change(ctx, by, func(state account.State, at time.Time) (account.Event, error) {
 		return account.DecideResetUserPassword(state, account.ResetUserPassword{
 			UserPasswordReset: account.UserPasswordReset{At: at, User: user.ID, Password: name}, Replaces: user.Password,
 		})
@@ -41,24 +44,4 @@ func (s *Service) ResetUserPassword(ctx context.Context, by Caller, user account
 		return "", err
 	}
 	return password, s.Secrets.CleanPasswords(ctx, name)
-}
-
-// storePassword stores a verifier under the first free number after the current one's. Interrupted or concurrent resets
-// took the numbers before; a value is never overwritten.
-func (s *Service) storePassword(ctx context.Context, owner domain.AccountID, user account.User, verifier []byte) (domain.SecretID, error) {
-	number, err := secrets.PasswordNumber(user.Password)
-	if err != nil {
-		return "", err
-	}
-	for {
-		number++
-		name := secrets.PasswordName(owner, user.ID, number)
-		err := s.Secrets.Create(ctx, name, verifier)
-		switch {
-		case err == nil:
-			return name, nil
-		case !errors.Is(err, eventstore.ErrConflict):
-			return "", domain.Unavailable(fmt.Errorf("commands: password: %w", err))
-		}
-	}
 }

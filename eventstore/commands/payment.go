@@ -3,6 +3,7 @@ package commands
 import (
 	"cmp"
 	"context"
+	"time"
 
 	"payledger/domain"
 	"payledger/domain/account"
@@ -13,6 +14,23 @@ import (
 	"payledger/eventstore/secrets"
 )
 
+// PaymentInput is a validated request for a payment (D5.1). The session that created the token supplies the missing
+// fields.
+type PaymentInput struct {
+	Token          domain.Token
+	Session        domain.SessionID // of the checkout in the browser (D12); "" for a merchant's request
+	OrderID        string
+	CustomerID     string
+	Currency       domain.Currency
+	Amount         *domain.Amount
+	Order          *domain.Order
+	Customer       *domain.Customer
+	Metadata       domain.Metadata
+	Method         session.Method
+	IdempotencyKey string        // "": none was sent
+	Shown          *domain.Price // the price that the customer saw in a checkout; nil: unknown
+}
+
 // CreatePayment creates a payment and waits for its authorization, at most until the payment timeout (D5.6, D8). A
 // refusal by the processor is an outcome of the payment, not an error.
 func (s *Service) CreatePayment(ctx context.Context, by Caller, in PaymentInput) (payment.State, error) {
@@ -22,7 +40,7 @@ func (s *Service) CreatePayment(ctx context.Context, by Caller, in PaymentInput)
 	}
 	if in.IdempotencyKey != "" {
 		id := domain.PaymentIDForKey(by.Account, in.IdempotencyKey)
-		if tip, known := s.log.Payments.Remembered(by.Account, id); known {
+		if tip, known := s.Log.Payments.Remembered(by.Account, id); known {
 			return payment.State{}, s.usedKey(ctx, tip.State, in) // the usual repeat is refused first, without a load
 		}
 	}
@@ -48,20 +66,15 @@ func (s *Service) make(ctx context.Context, by Caller, c *creation) (eventstore.
 	if err != nil {
 		return none, s.keyFirst(ctx, by.Account, c.PaymentInput, err)
 	}
-	meta, err := s.request(by)
-	if err != nil {
-		return none, err
-	}
-	command.At = meta.At
-	tip, err := s.log.Payments.ExecuteNew(ctx, by.Account, c.id, meta,
-		func(state payment.State) (payment.Event, error) {
-			if c.approval != nil && state.Exists() {
-				return nil, nil // another approval created it
-			}
-			return payment.DecideCreate(state, command)
-		})
+	tip, err := Request(ctx, s.Base, by, s.Log.Payments.ExecuteNew, c.id, func(state payment.State, at time.Time) (payment.Event, error) {
+		if c.approval != nil && state.Exists() {
+			return nil, nil // another approval created it
+		}
+		command.At = at
+		return payment.DecideCreate(state, command)
+	})
 	if err == nil && tip.Appended {
-		s.applyPendingOf(c.id)
+		s.changed(c.id)
 	}
 	return tip, s.ofOwner(ctx, by.Account, err)
 }
@@ -75,7 +88,7 @@ func (s *Service) keyFirst(ctx context.Context, account domain.AccountID, in Pay
 	if in.IdempotencyKey == "" {
 		return refusal
 	}
-	tip, err := s.log.Payments.Load(ctx, account, domain.PaymentIDForKey(account, in.IdempotencyKey), eventstore.Latest)
+	tip, err := s.Log.Payments.Load(ctx, account, domain.PaymentIDForKey(account, in.IdempotencyKey), eventstore.Latest)
 	if err != nil || tip.Recorded == nil {
 		return cmp.Or(err, refusal)
 	}
@@ -95,9 +108,9 @@ func (s *Service) assemble(ctx context.Context, by Caller, in *creation) (paymen
 	if err != nil {
 		return none, err
 	}
-	merchant, known := s.Account(by.Account)
-	if !known {
-		return none, domain.Refuse(domain.KindUnauthorized, domain.ReasonUnauthorized, "The account is not known.")
+	merchant, err := s.Merchant(by)
+	if err != nil {
+		return none, err
 	}
 	c := payment.Create{
 		At: s.Store.Now(), ID: in.id, Account: by.Account, IdempotencyKey: in.IdempotencyKey, Session: from.ID,

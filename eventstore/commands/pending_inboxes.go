@@ -39,11 +39,11 @@ func (e *pendingInboxes) has(reference domain.PaymentID) bool {
 
 // applyPendingOf applies the pending notifications of a payment that has a new event.
 func (s *Service) applyPendingOf(reference domain.PaymentID) {
-	if !s.pendingInboxes.has(reference) || s.ctx.Err() != nil {
+	if !s.pendingInboxes.has(reference) || s.Life.Err() != nil {
 		return
 	}
-	s.workers.do(func() {
-		if err := s.ApplyPendingNotifications(s.ctx, reference); err != nil && s.ctx.Err() == nil {
+	s.Go(func() {
+		if err := s.ApplyPendingNotifications(s.Life, reference); err != nil && s.Life.Err() == nil {
 			s.Logger.Debug().Err(err).Str("payment", string(reference)).Msg("a notification goes on waiting")
 		}
 	})

@@ -20,8 +20,8 @@ func WithPlace(ctx context.Context, p Place) context.Context {
 	return context.WithValue(ctx, placeKey{}, p)
 }
 
-// aside leaves the caller's slot, if there is one. back waits for a slot again.
-func aside(ctx context.Context) (back func()) {
+// Aside leaves the caller's slot, if there is one. back waits for a slot again.
+func Aside(ctx context.Context) (back func()) {
 	p, ok := ctx.Value(placeKey{}).(Place)
 	if !ok {
 		return func() {}
@@ -34,9 +34,9 @@ func aside(ctx context.Context) (back func()) {
 // processor answers within that time.
 const promptly = 100 * time.Millisecond
 
-// asideLater leaves the caller's slot, if there is one, after the time promptly, unless stop is called before. The
+// AsideLater leaves the caller's slot, if there is one, after the time promptly, unless stop is called before. The
 // caller takes no slot again: it only writes its response.
-func asideLater(ctx context.Context) (stop func() bool) {
+func AsideLater(ctx context.Context) (stop func() bool) {
 	p, ok := ctx.Value(placeKey{}).(Place)
 	if !ok {
 		return func() bool { return true }

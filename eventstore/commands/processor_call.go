@@ -9,6 +9,7 @@ import (
 	"payledger/domain/process"
 	"payledger/domain/processor"
 	"payledger/eventstore"
+	"payledger/eventstore/due"
 	"payledger/eventstore/secrets"
 )
 
@@ -102,9 +103,9 @@ func (s *Service) unpayable(ctx context.Context, p payment.State) {
 	if !p.Method.Vaulted {
 		return
 	}
-	tip, err := s.log.Instruments.Load(ctx, p.Account, p.Method.Token, eventstore.Latest)
+	tip, err := s.Log.Instruments.Load(ctx, p.Account, p.Method.Token, eventstore.Latest)
 	if err == nil {
-		err = s.keepVaulted(ctx, tip.State)
+		err = s.KeepVaulted(ctx, tip.State)
 	}
 	if err != nil {
 		s.Logger.Warn().Err(err).Str("payment", string(p.ID)).Msg("a vaulted token has no card to pay with")
@@ -158,6 +159,20 @@ func (s *Service) recordAnswer(ctx context.Context, tip eventstore.Tip[payment.S
 	return s.appendAnswer(ctx, tip, revision, answer)
 }
 
+// RecordNotified records an answer that the processor sent by itself, as recordAnswer does. It starts the operation that
+// the answer requests, and makes the next question about the answered operation due now.
+func (s *Service) RecordNotified(ctx context.Context, tip eventstore.Tip[payment.State], revision uint64, answer processor.Answer) (eventstore.Tip[payment.State], error) {
+	next, err := s.recordAnswer(ctx, tip, revision, answer)
+	if err != nil {
+		return next, err
+	}
+	if next.Appended {
+		s.launchRequested(next, due.Time{})
+	}
+	s.inFlight.askNow(next.State.OperationKey(revision))
+	return next, nil
+}
+
 // appendAnswer is recordAnswer without the look-up of out-of-band operations.
 func (s *Service) appendAnswer(ctx context.Context, tip eventstore.Tip[payment.State], revision uint64, answer processor.Answer) (eventstore.Tip[payment.State], error) {
 	pending := tip.State.Status() == payment.StatusPending
@@ -168,7 +183,7 @@ func (s *Service) appendAnswer(ctx context.Context, tip eventstore.Tip[payment.S
 		})
 	})
 	if err == nil && next.Appended {
-		s.applyPendingOf(next.State.ID)
+		s.changed(next.State.ID)
 	}
 	if paid := next.State; err == nil && pending && paid.Status() != payment.StatusPending {
 		s.vaultOrDestroyCard(ctx, paid) // the authorization is over
@@ -200,7 +215,7 @@ func (s *Service) append(ctx context.Context, tip eventstore.Tip[payment.State],
 	if err != nil {
 		return tip, err
 	}
-	next, err := s.log.Payments.ExecuteFrom(ctx, tip, meta,
+	next, err := s.Log.Payments.ExecuteFrom(ctx, tip, meta,
 		func(state payment.State) (payment.Event, error) { return decide(meta, state) })
 	if next.Recorded == nil {
 		next = tip

@@ -17,7 +17,7 @@ import (
 
 // newest returns a payment's state.
 func (s *Service) newest(ctx context.Context, account domain.AccountID, id domain.PaymentID) (payment.State, error) {
-	tip, err := s.log.Payments.Load(ctx, account, id, eventstore.AllowStale)
+	tip, err := s.Log.Payments.Load(ctx, account, id, eventstore.AllowStale)
 	return tip.State, err
 }
 
@@ -35,7 +35,7 @@ func (s *Service) Recover(ctx context.Context, account domain.AccountID, id doma
 			return ctx.Err()
 		}
 		if !s.inFlight.agenda.has(tip.State.OperationKey(op.Revision)) {
-			s.ask(s.ctx, tip, op.Revision, process.Lookups(s.Store.Now().Sub(op.RequestedAt)))
+			s.ask(s.Life, tip, op.Revision, process.Lookups(s.Store.Now().Sub(op.RequestedAt)))
 		}
 	}
 	action := tip.State.RequiredAction()
@@ -70,11 +70,11 @@ func (s *Service) expire(p payment.State, action *payment.RequiredAction) {
 
 // leftover loads a payment with unfinished work. If the local state shows none, it loads the Latest state.
 func (s *Service) leftover(ctx context.Context, account domain.AccountID, id domain.PaymentID) (eventstore.Tip[payment.State], error) {
-	tip, err := s.log.Payments.Load(ctx, account, id, eventstore.AllowStale)
+	tip, err := s.Log.Payments.Load(ctx, account, id, eventstore.AllowStale)
 	if err != nil || len(process.Open(tip.State)) > 0 || process.Abandoned(tip.State, s.Store.Now()) {
 		return tip, err
 	}
-	return s.log.Payments.Load(ctx, account, id, eventstore.Latest)
+	return s.Log.Payments.Load(ctx, account, id, eventstore.Latest)
 }
 
 // abandon completes an expired action as failed (D7). It asks the processor first: the customer may have passed the
@@ -95,7 +95,7 @@ func (s *Service) abandon(ctx context.Context, tip eventstore.Tip[payment.State]
 	if err != nil {
 		return err
 	}
-	next, err := s.log.Payments.ExecuteFrom(ctx, tip, meta, func(state payment.State) (payment.Event, error) {
+	next, err := s.Log.Payments.ExecuteFrom(ctx, tip, meta, func(state payment.State) (payment.Event, error) {
 		return payment.DecideResume(state, payment.Resume{
 			Request: payment.Request{At: meta.At, EventID: meta.EventID}, Action: action.Revision,
 			Outcome: processor.AuthenticationFailed, Expired: true, Overdue: overdue,

@@ -3,6 +3,7 @@ package commands
 import (
 	"context"
 	"reflect"
+	"time"
 
 	"payledger/domain"
 	"payledger/domain/session"
@@ -10,10 +11,19 @@ import (
 	"payledger/eventstore/secrets"
 )
 
+// SessionInput is a validated request for a client session (D4).
+type SessionInput struct {
+	session.Fields                  // Personal is set from Customer
+	Customer       *domain.Customer // nil: none was sent
+}
+
+// SessionChange returns a session's new fields, given its current ones.
+type SessionChange func(SessionInput) (SessionInput, error)
+
 // CreateSession records a client session under a new id (D4). Events and views contain the id, so it must not be the
 // session's access token.
 func (s *Service) CreateSession(ctx context.Context, by Caller, id domain.SessionID, in SessionInput) (session.State, error) {
-	meta, err := s.request(by)
+	meta, err := s.RequestMeta(by)
 	if err != nil {
 		return session.State{}, err
 	}
@@ -31,20 +41,14 @@ func (s *Service) CreateSession(ctx context.Context, by Caller, id domain.Sessio
 			return session.State{}, domain.Unavailable(err)
 		}
 	}
-	tip, err := s.log.Sessions.ExecuteNew(ctx, by.Account, id, meta,
+	tip, err := s.Log.Sessions.ExecuteNew(ctx, by.Account, id, meta,
 		func(state session.State) (session.Event, error) { return session.DecideCreate(state, command) })
 	return tip.State, err
 }
 
 // ChangeSession records a client session's new fields, if they differ (D4).
 func (s *Service) ChangeSession(ctx context.Context, by Caller, id domain.SessionID, change SessionChange) (session.State, error) {
-	for range startTries {
-		after, moved, err := s.changeSession(ctx, by, id, change)
-		if !moved {
-			return after, err
-		}
-	}
-	return session.State{}, overtaken()
+	return Retry(func() (session.State, bool, error) { return s.changeSession(ctx, by, id, change) })
 }
 
 // changeSession tries once. moved reports that the session changed meanwhile.
@@ -57,17 +61,12 @@ func (s *Service) changeSession(ctx context.Context, by Caller, id domain.Sessio
 	if err != nil || reflect.DeepEqual(fields, from.Fields) {
 		return from, false, err
 	}
-	meta, err := s.request(by)
-	if err != nil {
-		return from, false, err
-	}
-	tip, err := s.log.Sessions.Execute(ctx, by.Account, id, meta,
-		func(state session.State) (session.Event, error) {
-			if moved = state.Revision != from.Revision; moved {
-				return nil, nil
-			}
-			return session.DecideChange(state, session.Change{At: meta.At, Fields: fields})
-		})
+	tip, err := Request(ctx, s.Base, by, s.Log.Sessions.Execute, id, func(state session.State, at time.Time) (session.Event, error) {
+		if moved = state.Revision != from.Revision; moved {
+			return nil, nil
+		}
+		return session.DecideChange(state, session.Change{At: at, Fields: fields})
+	})
 	return tip.State, moved, err
 }
 
@@ -97,7 +96,7 @@ func (s *Service) changedFields(ctx context.Context, by Caller, from session.Sta
 
 // Session loads a client session. Unknown and expired sessions are refused (D3).
 func (s *Service) Session(ctx context.Context, account domain.AccountID, id domain.SessionID) (session.State, error) {
-	tip, err := s.log.Sessions.Load(ctx, account, id, eventstore.Latest)
+	tip, err := s.Log.Sessions.Load(ctx, account, id, eventstore.Latest)
 	if err == nil {
 		err = tip.State.Usable(s.Store.Now())
 	}
@@ -107,9 +106,8 @@ func (s *Service) Session(ctx context.Context, account domain.AccountID, id doma
 	return tip.State, nil
 }
 
-// request returns the metadata of a command that a caller requests.
-func (s *Service) request(by Caller) (eventstore.Meta, error) {
-	meta, err := s.Store.NewMeta(by.Actor, by.RequestID)
-	meta.Request = true
-	return meta, err
+// tokenTTL returns the life of the account's client tokens: its own setting, else the service's (D4, D20).
+func (s *Service) tokenTTL(by Caller) time.Duration {
+	merchant, _ := s.Account(by.Account) // an unknown account has no setting
+	return merchant.Settings.TokenTTL(s.ClientTokenTTL)
 }

@@ -25,7 +25,7 @@ type SettingsInput struct {
 
 // ChangeRouting replaces the account's routing rules and returns them (D15).
 func (s *Service) ChangeRouting(ctx context.Context, by Caller, in account.Routing) (account.Routing, error) {
-	state, err := s.changeAccount(ctx, by, func(state account.State, at time.Time) (account.Event, error) {
+	state, err := s.change(ctx, by, func(state account.State, at time.Time) (account.Event, error) {
 		return account.DecideChangeRouting(state, account.ChangeRouting{At: at, Routing: in})
 	})
 	return state.Routing, err
@@ -33,7 +33,7 @@ func (s *Service) ChangeRouting(ctx context.Context, by Caller, in account.Routi
 
 // ChangeProcessor changes the merchant account at one processor and returns it (D20).
 func (s *Service) ChangeProcessor(ctx context.Context, by Caller, in ProcessorInput) (account.Processor, error) {
-	state, err := s.changeAccount(ctx, by, func(state account.State, at time.Time) (account.Event, error) {
+	state, err := s.change(ctx, by, func(state account.State, at time.Time) (account.Event, error) {
 		return account.DecideChangeProcessor(state, account.ChangeProcessor{
 			At: at, Name: in.Name, Enabled: in.Enabled, MerchantID: in.MerchantID,
 		})
@@ -44,7 +44,7 @@ func (s *Service) ChangeProcessor(ctx context.Context, by Caller, in ProcessorIn
 
 // ChangeSettings changes the account's settings and returns them (D20).
 func (s *Service) ChangeSettings(ctx context.Context, by Caller, in SettingsInput) (account.Settings, error) {
-	state, err := s.changeAccount(ctx, by, func(state account.State, at time.Time) (account.Event, error) {
+	state, err := s.change(ctx, by, func(state account.State, at time.Time) (account.Event, error) {
 		return account.DecideChangeSettings(state, account.ChangeSettings{
 			At: at, First6Digits: in.First6Digits, CaptureMode: in.CaptureMode, ClientTokenTTL: in.ClientTokenTTL,
 			DisplayName: in.DisplayName,
@@ -53,19 +53,8 @@ func (s *Service) ChangeSettings(ctx context.Context, by Caller, in SettingsInpu
 	return state.Settings, err
 }
 
-// changeAccount records the event that decide returns for the caller's account, if any, and returns the account.
-func (s *Service) changeAccount(ctx context.Context, by Caller, decide func(account.State, time.Time) (account.Event, error)) (account.State, error) {
-	meta, err := s.request(by)
-	if err != nil {
-		return account.State{}, err
-	}
-	tip, err := s.log.Accounts.Execute(ctx, by.Account, by.Account, meta,
-		func(state account.State) (account.Event, error) { return decide(state, meta.At) })
+// change records the event that decide returns for the caller's account, if any, and returns the account.
+func (s *Service) change(ctx context.Context, by Caller, decide func(account.State, time.Time) (account.Event, error)) (account.State, error) {
+	tip, err := Request(ctx, s.Base, by, s.Log.Accounts.Execute, by.Account, decide)
 	return tip.State, err
-}
-
-// tokenTTL returns the life of the account's client tokens: its own setting, else the service's (D4, D20).
-func (s *Service) tokenTTL(by Caller) time.Duration {
-	merchant, _ := s.Account(by.Account) // an unknown account has no setting
-	return merchant.Settings.TokenTTL(s.ClientTokenTTL)
 }

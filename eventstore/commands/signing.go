@@ -30,7 +30,7 @@ type RotatedSecret struct {
 //  3. Later CleanSigning destroys older secrets, except the previous one for 24 hours. It reads the account's state, so its
 //     next run continues after a crash.
 func (s *Service) RotateSigningSecret(ctx context.Context, by Caller) (RotatedSecret, error) {
-	tip, err := s.log.Accounts.Load(ctx, by.Account, by.Account, eventstore.Latest)
+	tip, err := s.Log.Accounts.Load(ctx, by.Account, by.Account, eventstore.Latest)
 	if err != nil {
 		return RotatedSecret{}, err
 	}
@@ -38,12 +38,18 @@ func (s *Service) RotateSigningSecret(ctx context.Context, by Caller) (RotatedSe
 	if err != nil {
 		return RotatedSecret{}, err
 	}
-	name, err := s.storeSigningSecret(ctx, tip.State.Signing.Secret, text)
+	owner, number, err := secrets.SigningSecretNumber(tip.State.Signing.Secret)
+	if err != nil {
+		return RotatedSecret{}, err
+	}
+	name, err := s.storeNumbered(ctx, "signing secret", []byte(text), number, func(number uint64) domain.SecretID {
+		return secrets.SigningSecretName(owner, number)
+	})
 	if err != nil {
 		return RotatedSecret{}, err
 	}
 	rotated := RotatedSecret{Text: text}
-	after, err := s.changeAccount(ctx, by, func(state account.State, at time.Time) (account.Event, error) {
+	after, err := s.change(ctx, by, func(state account.State, at time.Time) (account.Event, error) {
 		rotated.Ended = nil
 		if previous, overlaps := state.Signing.Overlap(at); overlaps {
 			rotated.Ended = &previous
@@ -59,22 +65,16 @@ func (s *Service) RotateSigningSecret(ctx context.Context, by Caller) (RotatedSe
 	return rotated, nil
 }
 
-// storeSigningSecret stores a secret under the first free number after the current one's. Interrupted or concurrent
-// rotations took the numbers before; a value is never overwritten.
-func (s *Service) storeSigningSecret(ctx context.Context, current domain.SecretID, text string) (domain.SecretID, error) {
-	owner, number, err := secrets.SigningSecretNumber(current)
-	if err != nil {
-		return "", err
-	}
-	for {
-		number++
-		name := secrets.SigningSecretName(owner, number)
-		err := s.Secrets.Create(ctx, name, []byte(text))
+// storeNumbered stores a secret under the first free number after a number. Interrupted or concurrent commands took the
+// numbers before; a value is never overwritten.
+func (s *Service) storeNumbered(ctx context.Context, kind string, value []byte, after uint64, name func(number uint64) domain.SecretID) (domain.SecretID, error) {
+	for number := after + 1; ; number++ {
+		err := s.Secrets.Create(ctx, name(number), value)
 		switch {
 		case err == nil:
-			return name, nil
+			return name(number), nil
 		case !errors.Is(err, eventstore.ErrConflict):
-			return "", domain.Unavailable(fmt.Errorf("commands: signing secret: %w", err))
+			return "", domain.Unavailable(fmt.Errorf("commands: %s: %w", kind, err))
 		}
 	}
 }

@@ -138,7 +138,7 @@ func (s *Service) beginSweep(ctx context.Context, name processor.Name, at *sweep
 	if at.begun {
 		return nil
 	}
-	tip, err := s.log.Inboxes.Load(ctx, eventstore.InboxOwner, string(name), eventstore.AllowStale)
+	tip, err := s.Log.Inboxes.Load(ctx, eventstore.InboxOwner, string(name), eventstore.AllowStale)
 	if err != nil {
 		return err
 	}
@@ -171,7 +171,7 @@ func (s *Service) swept(ctx context.Context, name processor.Name, through time.T
 	if err != nil {
 		return err
 	}
-	_, err = s.log.Inboxes.Execute(ctx, eventstore.InboxOwner, string(name), meta,
+	_, err = s.Log.Inboxes.Execute(ctx, eventstore.InboxOwner, string(name), meta,
 		func(state inbox.State) (inbox.Event, error) {
 			return inbox.DecideSwept(state, inbox.Swept{At: meta.At, Processor: name, Through: through})
 		})

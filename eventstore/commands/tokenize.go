@@ -7,9 +7,17 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/instrument"
+	"payledger/domain/processor"
 	"payledger/eventstore"
 	"payledger/eventstore/secrets"
 )
+
+// TokenizeInput is a validated card that was entered in the checkout of a session (D12).
+type TokenizeInput struct {
+	Session domain.SessionID
+	Card    processor.Card
+	Vault   bool // vault it for the session's customer (D5.5: paymentFlow VAULT)
+}
 
 // Tokenize stores a card and records its token (D12). The card is stored first: a crash in between leaves a card that
 // no token names, which expires.
@@ -20,7 +28,7 @@ func (s *Service) Tokenize(ctx context.Context, by Caller, in TokenizeInput) (in
 	}
 	if network, _ := domain.CardNetwork(in.Card.Number); !from.Method.Takes(network) {
 		return instrument.State{}, domain.Invalid("PaymentInstrumentRequest", domain.Violation{
-			Path: "$.paymentInstrument.number", Description: fmt.Sprintf("is a card of %s; this checkout takes %s", network, listed(from.Method.AllowedNetworks)),
+			Path: "$.paymentInstrument.number", Description: fmt.Sprintf("is a card of %s; this checkout takes %s", network, Listed(from.Method.AllowedNetworks)),
 		})
 	}
 	kind := instrument.SingleUse
@@ -31,7 +39,7 @@ func (s *Service) Tokenize(ctx context.Context, by Caller, in TokenizeInput) (in
 			})
 		}
 	}
-	random, err := s.random16()
+	random, err := s.Random16()
 	if err != nil {
 		return instrument.State{}, err
 	}
@@ -45,7 +53,7 @@ func (s *Service) Tokenize(ctx context.Context, by Caller, in TokenizeInput) (in
 	if err != nil {
 		return instrument.State{}, domain.Unavailable(err)
 	}
-	meta, err := s.request(by)
+	meta, err := s.RequestMeta(by)
 	if err != nil {
 		return instrument.State{}, err
 	}
@@ -58,18 +66,18 @@ func (s *Service) Tokenize(ctx context.Context, by Caller, in TokenizeInput) (in
 		CustomerID: from.CustomerID, TokenType: kind, AnalyticsID: analyticsID, Personal: personal,
 		Card: domain.NewCard(in.Card.Number, in.Card.ExpirationMonth, in.Card.ExpirationYear, in.Card.CVV != ""),
 	}}
-	tip, err := s.log.Instruments.ExecuteNew(ctx, by.Account, token, meta,
+	tip, err := s.Log.Instruments.ExecuteNew(ctx, by.Account, token, meta,
 		func(state instrument.State) (instrument.Event, error) {
 			return instrument.DecideTokenize(state, command)
 		})
 	if err == nil && in.Vault {
-		err = s.keepVaulted(ctx, tip.State)
+		err = s.KeepVaulted(ctx, tip.State)
 	}
 	return tip.State, err
 }
 
-// listed joins the names of networks.
-func listed(networks []domain.Network) string {
+// Listed joins the names of networks.
+func Listed(networks []domain.Network) string {
 	names := make([]string, len(networks))
 	for i, network := range networks {
 		names[i] = string(network)

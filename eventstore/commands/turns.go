@@ -95,7 +95,7 @@ func (u *turn) leave(next chan struct{}) {
 // another reason than ErrRunning does not wait. A cancel that only records an intent needs no turn: it must not wait
 // for the authorization (D7).
 func (s *Service) turn(ctx context.Context, by Caller, o operation) (pass func(), state payment.State, err error) {
-	key := s.log.Payments.Key(by.Account, o.payment)
+	key := s.Log.Payments.Key(by.Account, o.payment)
 	if held, ok := s.turns.take(key); ok {
 		return held.pass, state, nil
 	}
@@ -113,7 +113,7 @@ func (s *Service) turn(ctx context.Context, by Caller, o operation) (pass func()
 	if next == nil {
 		return held.pass, state, nil
 	}
-	defer aside(ctx)()
+	defer Aside(ctx)()
 	late := time.NewTimer(o.deadline.Left(s.Store.Now()))
 	defer late.Stop()
 	select {
@@ -123,7 +123,7 @@ func (s *Service) turn(ctx context.Context, by Caller, o operation) (pass func()
 		err = domain.Unavailable(ctx.Err())
 	case <-late.C:
 		err = busy(state)
-	case <-s.drain:
+	case <-s.Draining:
 		err = busy(state)
 	}
 	held.leave(next)

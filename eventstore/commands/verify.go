@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -24,15 +25,18 @@ const verifyCurrency = "EUR"
 // the revision of the approved request. It looks an unknown outcome up by the request's key until the payment timeout;
 // the next call continues.
 func (s *Service) verify(ctx context.Context, by Caller, inst instrument.State, customer string) (uint64, error) {
-	targets, err := s.verifiers(ctx, by.Account, inst)
+	targets, err := s.verifiers(ctx, by, inst)
 	if err != nil {
 		return 0, err
 	}
-	deadline := s.fromNow()
+	deadline := due.In(s.Store.Now(), s.PaymentTimeout)
 	command := instrument.Verify{CustomerID: customer}
 	for i := 0; i < len(targets); i++ {
 		command.Target = targets[i]
-		tip, err := s.requestVerification(ctx, by, inst.Token, command)
+		tip, err := Request(ctx, s.Base, by, s.Log.Instruments.Execute, inst.Token, func(state instrument.State, at time.Time) (instrument.Event, error) {
+			command.At = at
+			return instrument.DecideVerify(state, command)
+		})
 		if err != nil || tip.State.Verification == nil {
 			return 0, err
 		}
@@ -44,7 +48,7 @@ func (s *Service) verify(ctx context.Context, by Caller, inst instrument.State, 
 		case answer.State == processor.Succeeded:
 			return asked.Revision, nil
 		case answer.State == processor.Failed && answer.Retryable:
-			command.Instead, i = asked.Revision, max(i, indexOf(targets, asked.Processor))
+			command.Instead, i = asked.Revision, max(i, slices.IndexFunc(targets, func(t instrument.Verification) bool { return t.Processor == asked.Processor }))
 		default:
 			return 0, s.refute(ctx, by, inst, asked, answer)
 		}
@@ -54,12 +58,12 @@ func (s *Service) verify(ctx context.Context, by Caller, inst instrument.State, 
 
 // verifiers returns the processors that the account's rules choose for an amount of zero in the session's currency
 // (D15).
-func (s *Service) verifiers(ctx context.Context, owner domain.AccountID, inst instrument.State) ([]instrument.Verification, error) {
-	merchant, known := s.Account(owner)
-	if !known {
-		return nil, domain.Refuse(domain.KindUnauthorized, domain.ReasonUnauthorized, "The account is not known.")
+func (s *Service) verifiers(ctx context.Context, by Caller, inst instrument.State) ([]instrument.Verification, error) {
+	merchant, err := s.Merchant(by)
+	if err != nil {
+		return nil, err
 	}
-	tip, err := s.log.Sessions.Load(ctx, owner, inst.Session, eventstore.AllowStale)
+	tip, err := s.Log.Sessions.Load(ctx, by.Account, inst.Session, eventstore.AllowStale)
 	if err != nil {
 		return nil, err
 	}
@@ -69,43 +73,24 @@ func (s *Service) verifiers(ctx context.Context, owner domain.AccountID, inst in
 		targets = append(targets, instrument.Verification{Processor: p.Name, MerchantID: p.MerchantID, Currency: currency})
 	}
 	if len(targets) == 0 {
-		return nil, cannotPay("no processor is enabled")
+		return nil, domain.Refuse(domain.KindConflict, domain.ReasonPayment, "The payment cannot be created: no processor is enabled.")
 	}
 	return targets, nil
 }
 
-func indexOf(targets []instrument.Verification, name processor.Name) int {
-	for i, t := range targets {
-		if t.Processor == name {
-			return i
-		}
-	}
-	return -1
-}
-
-func (s *Service) requestVerification(ctx context.Context, by Caller, token domain.Token, command instrument.Verify) (eventstore.Tip[instrument.State], error) {
-	meta, err := s.request(by)
-	if err != nil {
-		return eventstore.Tip[instrument.State]{}, err
-	}
-	command.At = meta.At
-	return s.log.Instruments.Execute(ctx, by.Account, token, meta,
-		func(state instrument.State) (instrument.Event, error) { return instrument.DecideVerify(state, command) })
-}
-
 // verified sends the request, and asks for its outcome until the processor has one.
 func (s *Service) verified(ctx context.Context, inst instrument.State, send bool, deadline due.Time) (processor.Answer, error) {
-	disposed := inst.Verification
+	request := inst.Verification
 	reference := domain.VerificationReference(inst.Account, inst.Token)
 	op := processor.Operation{
-		Kind: processor.Authorize, Key: domain.OperationKey(string(reference) + "." + strconv.FormatUint(disposed.Revision, 10)),
-		Processor: disposed.Processor, MerchantID: disposed.MerchantID, Reference: reference, Currency: disposed.Currency,
+		Kind: processor.Authorize, Key: domain.OperationKey(string(reference) + "." + strconv.FormatUint(request.Revision, 10)),
+		Processor: request.Processor, MerchantID: request.MerchantID, Reference: reference, Currency: request.Currency,
 		AuthorizationType: "FINAL",
 	}
 	ctx, cancel := context.WithTimeout(ctx, deadline.Left(s.Store.Now()))
 	defer cancel()
-	defer context.AfterFunc(s.ctx, cancel)() // Close
-	defer asideLater(ctx)()
+	defer context.AfterFunc(s.Life, cancel)() // Close
+	defer AsideLater(ctx)()
 	for asked := 0; ; asked++ {
 		answer, known, err := s.askVerifier(ctx, inst, op, send)
 		if known && answer.State != processor.Pending {
@@ -117,7 +102,7 @@ func (s *Service) verified(ctx context.Context, inst instrument.State, send bool
 		case <-again.C:
 			continue
 		case <-ctx.Done():
-		case <-s.drain:
+		case <-s.Draining:
 		}
 		again.Stop()
 		return answer, stillVerifying(err)
@@ -133,7 +118,7 @@ func (s *Service) askVerifier(ctx context.Context, inst instrument.State, op pro
 			return answerOf(found), found.Answer != nil, err
 		}
 	}
-	card, err := s.Secrets.Card(ctx, cardRef(inst), s.Store.Now())
+	card, err := s.Secrets.Card(ctx, CardRef(inst), s.Store.Now())
 	if err != nil {
 		return processor.Answer{}, false, err
 	}
@@ -150,36 +135,19 @@ func answerOf(found processor.Lookup) processor.Answer {
 }
 
 func stillVerifying(err error) error {
-	payload := domain.OutcomeUnknown(fmt.Errorf("verification without an outcome: %w", errors.Join(processor.ErrUnknown, err)))
-	payload.Message, payload.Recovery = "The processor has not said yet whether the payment method is good.", "Repeat the request."
-	return payload
+	unknown := domain.OutcomeUnknown(fmt.Errorf("verification without an outcome: %w", errors.Join(processor.ErrUnknown, err)))
+	unknown.Message, unknown.Recovery = "The processor has not said yet whether the payment method is good.", "Repeat the request."
+	return unknown
 }
 
 // refute records that the card failed the verification, and ends the token.
 func (s *Service) refute(ctx context.Context, by Caller, inst instrument.State, asked instrument.Verification, answer processor.Answer) error {
-	meta, err := s.Store.NewMeta(by.Actor, by.RequestID)
+	_, err := Follow(ctx, s.Base, by, s.Log.Instruments.Execute, inst.Token, func(state instrument.State, at time.Time) (instrument.Event, error) {
+		return instrument.DecideFailVerification(state, instrument.FailVerification{At: at, Request: asked.Revision, Code: answer.Code, Message: answer.Message})
+	})
 	if err != nil {
 		return err
 	}
-	refuted := instrument.FailVerification{At: meta.At, Request: asked.Revision, Code: answer.Code, Message: answer.Message}
-	_, err = s.log.Instruments.Execute(ctx, by.Account, inst.Token, meta,
-		func(state instrument.State) (instrument.Event, error) {
-			return instrument.DecideFailVerification(state, refuted)
-		})
-	if err != nil {
-		return err
-	}
-	s.discard(cardRef(inst))
+	s.Discard(CardRef(inst))
 	return instrument.NotVerified()
-}
-
-// changeInstrument records the event that decide returns, if any.
-func (s *Service) changeInstrument(ctx context.Context, by Caller, token domain.Token, decide func(instrument.State, time.Time) (instrument.Event, error)) (instrument.State, error) {
-	meta, err := s.request(by)
-	if err != nil {
-		return instrument.State{}, err
-	}
-	tip, err := s.log.Instruments.Execute(ctx, by.Account, token, meta,
-		func(state instrument.State) (instrument.Event, error) { return decide(state, meta.At) })
-	return tip.State, err
 }

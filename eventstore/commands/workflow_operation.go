@@ -58,7 +58,7 @@ func (s *Service) requestAction(ctx context.Context, by Caller, id domain.Paymen
 // outcomeOfKey finds the operation of a key on its payment, and its outcome. It looks up an operation without an answer
 // at the processor, or joins it in flight, and waits.
 func (s *Service) outcomeOfKey(ctx context.Context, by Caller, id domain.PaymentID, key string) (Outcome, bool, error) {
-	tip, err := s.log.Payments.Load(ctx, by.Account, id, eventstore.Latest)
+	tip, err := s.Log.Payments.Load(ctx, by.Account, id, eventstore.Latest)
 	if err != nil || !tip.State.Used(domain.KeyHash(by.Account, key)) {
 		return Outcome{}, false, err
 	}

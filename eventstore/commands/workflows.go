@@ -2,6 +2,7 @@ package commands
 
 import (
 	"context"
+	"time"
 
 	"payledger/domain"
 	"payledger/domain/workflow"
@@ -10,7 +11,7 @@ import (
 
 // Workflows returns the account's workflows (D19).
 func (s *Service) Workflows(ctx context.Context, account domain.AccountID) (workflow.State, error) {
-	tip, err := s.log.Workflows.Load(ctx, account, account, eventstore.Latest)
+	tip, err := s.Log.Workflows.Load(ctx, account, account, eventstore.Latest)
 	return tip.State, err
 }
 
@@ -21,32 +22,27 @@ func (s *Service) CreateWorkflow(ctx context.Context, by Caller, d workflow.Defi
 		return workflow.Workflow{}, err
 	}
 	id := domain.WorkflowID(text)
-	return s.changeWorkflow(ctx, by, id, func(state workflow.State, meta eventstore.Meta) (workflow.Event, error) {
-		return workflow.DecideCreate(state, workflow.Create{At: meta.At, Account: by.Account, ID: id, Definition: d, Enabled: enabled})
+	return s.changeWorkflow(ctx, by, id, func(state workflow.State, at time.Time) (workflow.Event, error) {
+		return workflow.DecideCreate(state, workflow.Create{At: at, Account: by.Account, ID: id, Definition: d, Enabled: enabled})
 	})
 }
 
 // ChangeWorkflow replaces a workflow's definition and returns it; enabled nil leaves that unchanged (D19).
 func (s *Service) ChangeWorkflow(ctx context.Context, by Caller, id domain.WorkflowID, d workflow.Definition, enabled *bool) (workflow.Workflow, error) {
-	return s.changeWorkflow(ctx, by, id, func(state workflow.State, meta eventstore.Meta) (workflow.Event, error) {
-		return workflow.DecideChange(state, workflow.Change{At: meta.At, ID: id, Definition: d, Enabled: enabled})
+	return s.changeWorkflow(ctx, by, id, func(state workflow.State, at time.Time) (workflow.Event, error) {
+		return workflow.DecideChange(state, workflow.Change{At: at, ID: id, Definition: d, Enabled: enabled})
 	})
 }
 
 // EnableWorkflow enables or disables a workflow and returns it (D20).
 func (s *Service) EnableWorkflow(ctx context.Context, by Caller, id domain.WorkflowID, enabled bool) (workflow.Workflow, error) {
-	return s.changeWorkflow(ctx, by, id, func(state workflow.State, meta eventstore.Meta) (workflow.Event, error) {
-		return workflow.DecideEnable(state, workflow.Enable{At: meta.At, ID: id, Enabled: enabled})
+	return s.changeWorkflow(ctx, by, id, func(state workflow.State, at time.Time) (workflow.Event, error) {
+		return workflow.DecideEnable(state, workflow.Enable{At: at, ID: id, Enabled: enabled})
 	})
 }
 
-func (s *Service) changeWorkflow(ctx context.Context, by Caller, id domain.WorkflowID, decide func(workflow.State, eventstore.Meta) (workflow.Event, error)) (workflow.Workflow, error) {
-	meta, err := s.request(by)
-	if err != nil {
-		return workflow.Workflow{}, err
-	}
-	tip, err := s.log.Workflows.Execute(ctx, by.Account, by.Account, meta,
-		func(state workflow.State) (workflow.Event, error) { return decide(state, meta) })
+func (s *Service) changeWorkflow(ctx context.Context, by Caller, id domain.WorkflowID, decide func(workflow.State, time.Time) (workflow.Event, error)) (workflow.Workflow, error) {
+	tip, err := Request(ctx, s.Base, by, s.Log.Workflows.Execute, by.Account, decide)
 	changed, _ := tip.State.Find(id)
 	return changed, err
 }

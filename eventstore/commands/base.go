@@ -1,0 +1,86 @@
+package commands
+
+import (
+	"context"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"payledger/domain"
+	"payledger/domain/account"
+	"payledger/domain/processor"
+	"payledger/eventstore"
+	"payledger/eventstore/secrets"
+)
+
+// Config has the dependencies and limits of the services.
+type Config struct {
+	Store      *eventstore.Store
+	Secrets    *secrets.Store
+	Processors processor.Port
+	// Account returns an account's newest known state.
+	Account func(domain.AccountID) (account.State, bool)
+	// NotifyURL returns the URL for a processor's notifications; nil for none.
+	NotifyURL func(processor.Name) string
+	// Disputes lists dispute notifications, so that lost ones are found; nil disables sweeps.
+	Disputes processor.Disputes
+	// PaymentAccount returns the account of a payment; false if this node does not know the payment.
+	PaymentAccount func(context.Context, domain.PaymentID) (domain.AccountID, bool, error)
+	PaymentTimeout time.Duration // how long a caller waits for an outcome (§8: 90 s)
+	ActionTimeout  time.Duration // how long the customer may take for an action (D7)
+	ClientTokenTTL time.Duration // life of a client token and of the single-use tokens made with it (D4)
+	Random         io.Reader
+	Logger         zerolog.Logger
+}
+
+// Base is the part that all services share: their dependencies and the end of their work.
+type Base struct {
+	Config
+	Log      eventstore.Repositories
+	Life     context.Context // ends with Close: operations in flight stop, and the next start recovers them
+	Draining <-chan struct{} // closed by Drain
+
+	stop    context.CancelFunc
+	drain   func()
+	workers *workers
+}
+
+// NewBase returns a Base. Close ends it.
+func NewBase(c Config) *Base {
+	life, stop := context.WithCancel(context.Background())
+	draining := make(chan struct{})
+	return &Base{
+		Config: c, Log: c.Store.Repositories(), Life: life, Draining: draining,
+		stop: stop, drain: sync.OnceFunc(func() { close(draining) }), workers: newWorkers(life.Done()),
+	}
+}
+
+// Go starts a job in the background, which ends when Life ends.
+func (b *Base) Go(job func()) { b.workers.do(job) }
+
+// Drain answers all waiting callers as at the payment timeout (I1: SIGTERM). Their operations continue until Close.
+func (b *Base) Drain() { b.drain() }
+
+// Close ends the background work. Recover finds the operations without an outcome at the next start.
+func (b *Base) Close() {
+	b.drain()
+	b.stop()
+	b.workers.wait()
+}
+
+// Merchant returns the caller's account. It refuses an unknown account.
+func (b *Base) Merchant(by Caller) (account.State, error) {
+	merchant, known := b.Account(by.Account)
+	if !known {
+		return merchant, domain.Refuse(domain.KindUnauthorized, domain.ReasonUnauthorized, "The account is not known.")
+	}
+	return merchant, nil
+}
+
+// Random16 returns the random bytes of an id.
+func (b *Base) Random16() (bytes [16]byte, err error) {
+	_, err = io.ReadFull(b.Random, bytes[:])
+	return bytes, err
+}

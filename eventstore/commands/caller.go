@@ -1,0 +1,65 @@
+package commands
+
+import (
+	"context"
+	"time"
+
+	"payledger/domain"
+	"payledger/eventstore"
+)
+
+// Caller is the origin of a command: its events' account, actor and correlation id (I2).
+type Caller struct {
+	Account   domain.AccountID
+	Actor     string // "api_key:<id>", "client_token:<session id>", "cli:init", "process:recovery"
+	RequestID string // X-Request-Id: the events' correlation id
+}
+
+// Execute is the method Execute or ExecuteNew of a repository.
+type Execute[ID ~string, S any, E domain.Event] = func(context.Context, domain.AccountID, ID, eventstore.Meta, func(S) (E, error)) (eventstore.Tip[S], error)
+
+// Request executes a command that the caller requests on an aggregate of its account. decide gets the time of the event.
+func Request[ID ~string, S any, E domain.Event](ctx context.Context, b *Base, by Caller, execute Execute[ID, S, E], id ID, decide func(S, time.Time) (E, error)) (eventstore.Tip[S], error) {
+	meta, err := b.RequestMeta(by)
+	if err != nil {
+		return eventstore.Tip[S]{}, err
+	}
+	return execute(ctx, by.Account, id, meta, func(state S) (E, error) { return decide(state, meta.At) })
+}
+
+// Follow is Request for a consequence of a recorded request. A full store does not refuse it.
+func Follow[ID ~string, S any, E domain.Event](ctx context.Context, b *Base, by Caller, execute Execute[ID, S, E], id ID, decide func(S, time.Time) (E, error)) (eventstore.Tip[S], error) {
+	meta, err := b.Store.NewMeta(by.Actor, by.RequestID)
+	if err != nil {
+		return eventstore.Tip[S]{}, err
+	}
+	return execute(ctx, by.Account, id, meta, func(state S) (E, error) { return decide(state, meta.At) })
+}
+
+// RequestMeta returns the metadata of an event that the caller requests. A full store refuses the event.
+func (b *Base) RequestMeta(by Caller) (eventstore.Meta, error) {
+	meta, err := b.Store.NewMeta(by.Actor, by.RequestID)
+	meta.Request = true
+	return meta, err
+}
+
+// tries is how often Retry repeats a command.
+const tries = 16
+
+// Retry repeats a command as long as another command moved what it was decided on.
+func Retry[T any](try func() (made T, moved bool, err error)) (T, error) {
+	for range tries {
+		if made, moved, err := try(); !moved {
+			return made, err
+		}
+	}
+	var none T
+	return none, Overtaken()
+}
+
+// Overtaken refuses a command that other commands overtook. Its caller may repeat it.
+func Overtaken() *domain.Error {
+	err := domain.Refuse(domain.KindConflict, domain.ReasonConcurrentModification, "Somebody else changed the same thing at the same time.")
+	err.Recovery = "It is safe to repeat the request."
+	return err
+}
