@@ -12,6 +12,10 @@ import (
 	"payledger/domain/payment"
 	"payledger/domain/session"
 	"payledger/eventstore/commands"
+	"payledger/eventstore/commands/accounts"
+	"payledger/eventstore/commands/instruments"
+	"payledger/eventstore/commands/payments"
+	"payledger/eventstore/commands/sessions"
 	"payledger/httpapi/request"
 	"slices"
 	"strings"
@@ -101,15 +105,15 @@ var errTaken = domain.Refuse(domain.KindConflict, domain.ReasonConcurrentModific
 // taker keeps the last input of its commands.
 type taker struct {
 	Commands
-	payment commands.PaymentInput
+	payment payments.PaymentInput
 }
 
-func (t *taker) CreatePayment(_ context.Context, _ commands.Caller, in commands.PaymentInput) (payment.State, error) {
+func (t *taker) CreatePayment(_ context.Context, _ commands.Caller, in payments.PaymentInput) (payment.State, error) {
 	t.payment = in
 	return payment.State{}, errTaken
 }
 
-func (t *taker) CreateSession(context.Context, commands.Caller, domain.SessionID, commands.SessionInput) (session.State, error) {
+func (t *taker) CreateSession(context.Context, commands.Caller, domain.SessionID, sessions.SessionInput) (session.State, error) {
 	return session.State{}, errTaken
 }
 
@@ -121,14 +125,14 @@ func (t *taker) Refund(context.Context, commands.Caller, domain.PaymentID, payme
 	return payment.State{}, errTaken
 }
 
-func (t *taker) Tokenize(context.Context, commands.Caller, commands.TokenizeInput) (instrument.State, error) {
+func (t *taker) Tokenize(context.Context, commands.Caller, instruments.TokenizeInput) (instrument.State, error) {
 	return instrument.State{}, errTaken
 }
 
-func (t *taker) CreateAPIKey(context.Context, commands.Caller, commands.APIKeyInput) (account.APIKey, string, error) {
+func (t *taker) CreateAPIKey(context.Context, commands.Caller, accounts.APIKeyInput) (account.APIKey, string, error) {
 	return account.APIKey{}, "", errTaken
 }
 
-func (t *taker) CreateEndpoint(context.Context, commands.Caller, commands.EndpointInput) (account.Endpoint, error) {
+func (t *taker) CreateEndpoint(context.Context, commands.Caller, accounts.EndpointInput) (account.Endpoint, error) {
 	return account.Endpoint{}, errTaken
 }

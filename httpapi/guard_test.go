@@ -15,6 +15,7 @@ import (
 	"payledger/domain/account"
 	"payledger/domain/payment"
 	"payledger/eventstore/commands"
+	"payledger/eventstore/commands/accounts"
 	"payledger/eventstore/secrets/apikey"
 	"payledger/httpapi"
 )
@@ -23,7 +24,7 @@ import (
 func (r *rig) keyWith(scopes ...string) string {
 	r.t.Helper()
 	by := commands.Caller{Account: r.account.AccountID, Actor: "test", RequestID: "test"}
-	_, text, err := r.service.CreateAPIKey(context.Background(), by, commands.APIKeyInput{Name: "test", Scopes: scopes})
+	_, text, err := r.service.CreateAPIKey(context.Background(), by, accounts.APIKeyInput{Name: "test", Scopes: scopes})
 	must(r.t, err)
 	must(r.t, r.views.CaughtUp(context.Background()))
 	return text
@@ -173,7 +174,7 @@ func TestAPIKeys(t *testing.T) {
 	var random [apikey.RandomSize]byte
 	expiring := func() string {
 		at := time.Now().Add(time.Hour)
-		_, text, err := r.service.CreateAPIKey(t.Context(), commands.Caller{Account: r.account.AccountID}, commands.APIKeyInput{Name: "x", Scopes: account.Scopes, ExpiresAt: &at})
+		_, text, err := r.service.CreateAPIKey(t.Context(), commands.Caller{Account: r.account.AccountID}, accounts.APIKeyInput{Name: "x", Scopes: account.Scopes, ExpiresAt: &at})
 		must(t, err)
 		must(t, r.views.CaughtUp(t.Context()))
 		return text

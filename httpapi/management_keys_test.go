@@ -16,6 +16,8 @@ import (
 	"payledger/domain/account"
 	"payledger/eventstore"
 	"payledger/eventstore/commands"
+	"payledger/eventstore/commands/accounts"
+	"payledger/eventstore/commands/service"
 	"payledger/eventstore/eventstoretest"
 	"payledger/httpapi"
 	"payledger/httpapi/openapitest"
@@ -144,7 +146,7 @@ type lateNode struct {
 }
 
 // newLateNode starts a node on a server; its views show the log as it is now until stop.
-func newLateNode(t *testing.T, server *eventstore.Server, made commands.Credentials) *lateNode {
+func newLateNode(t *testing.T, server *eventstore.Server, made accounts.Credentials) *lateNode {
 	t.Helper()
 	r := &rig{t: t, dir: t.TempDir(), log: &safeBuffer{}, answers: &safeBuffer{}, account: made}
 	ctx, stop := context.WithCancel(context.Background())
@@ -158,7 +160,7 @@ func newLateNode(t *testing.T, server *eventstore.Server, made commands.Credenti
 		Dir: r.dir, Store: r.store, Fanout: fanout, Vault: vault, Logger: zerolog.Nop(), Now: r.now,
 	})
 	must(t, err)
-	r.service = commands.New(commands.Config{
+	r.service = service.New(commands.Config{
 		Store: r.store, Secrets: vault, Account: r.views.Account, PaymentAccount: r.views.PaymentAccount,
 		PaymentTimeout: time.Minute, ActionTimeout: time.Hour, ClientTokenTTL: time.Hour, Random: rand.Reader, Logger: zerolog.Nop(),
 	})

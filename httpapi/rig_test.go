@@ -28,6 +28,8 @@ import (
 	"payledger/domain/processor"
 	"payledger/eventstore"
 	"payledger/eventstore/commands"
+	"payledger/eventstore/commands/accounts"
+	"payledger/eventstore/commands/service"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/reconcile"
 	"payledger/httpapi"
@@ -72,9 +74,9 @@ type rig struct {
 	client    *http.Client
 	config    httpapi.Config
 	api       *httpapi.API
-	account   commands.Credentials
+	account   accounts.Credentials
 	store     *eventstore.Store
-	service   *commands.Service
+	service   *service.Service
 	views     *projections.Projections
 	sim       *adapter.Adapter
 	dir       string       // everything that is kept stands below it
@@ -132,14 +134,14 @@ func newRigIn(t testing.TB, environment string, paymentTimeout time.Duration, ho
 	fanout := eventstore.NewFanout(r.store)
 	var err error
 	if environment != account.Sandbox {
-		r.account, err = commands.Initialize(ctx, r.store, vault, rand.Reader, environment, "cli:init")
+		r.account, err = accounts.Initialize(ctx, r.store, vault, rand.Reader, environment, "cli:init")
 		must(t, err)
 	}
 	r.views, err = projections.Open(ctx, projections.Config{
 		Dir: filepath.Join(r.dir, "views"), Store: r.store, Fanout: fanout, Vault: vault, Logger: logger, Now: r.now,
 	})
 	must(t, err)
-	r.service = commands.New(commands.Config{
+	r.service = service.New(commands.Config{
 		Store: r.store, Secrets: vault, Processors: r.sim, Account: r.views.Account, PaymentAccount: r.views.PaymentAccount,
 		NotifyURL:      func(name processor.Name) string { return r.url + "/processors/" + string(name) + "/notifications" },
 		PaymentTimeout: paymentTimeout, ActionTimeout: time.Hour, ClientTokenTTL: time.Hour, Random: rand.Reader, Logger: logger,

@@ -23,6 +23,8 @@ import (
 	"payledger/domain/processor"
 	"payledger/eventstore"
 	"payledger/eventstore/commands"
+	"payledger/eventstore/commands/accounts"
+	"payledger/eventstore/commands/service"
 	"payledger/eventstore/recovery"
 	"payledger/eventstore/secrets"
 	"payledger/eventstore/workflows"
@@ -51,7 +53,7 @@ type App struct {
 	notifier    *notifier.Notifier
 	index       *deliveries.Index
 	webhooks    *notifier.DeliveryLog
-	commands    *commands.Service
+	commands    *service.Service
 	recoverer   *recovery.Recoverer
 	keyUses     *keyuse.Uses
 	workflows   *workflows.Engine
@@ -66,8 +68,8 @@ type App struct {
 	adminDoor       *web.Door
 	simDoor         *web.Door
 	progress        *startProgress
-	credentials     *commands.Credentials // of an account that this start created
-	show            func(*commands.Credentials) error
+	credentials     *accounts.Credentials // of an account that this start created
+	show            func(*accounts.Credentials) error
 
 	stopAPI func() // ends the loops that read the log
 	loops   sync.WaitGroup
@@ -90,12 +92,12 @@ func Start(ctx context.Context, o options.Options, log zerolog.Logger) (*App, er
 }
 
 func startAt(ctx context.Context, o options.Options, log zerolog.Logger, clock func() time.Time) (*App, error) {
-	return startShowing(ctx, o, log, clock, func(*commands.Credentials) error { return nil })
+	return startShowing(ctx, o, log, clock, func(*accounts.Credentials) error { return nil })
 }
 
 // startShowing starts the service. It calls show with the credentials of a new account as soon as the account exists: a later
 // failure of the start must not lose them, because nothing shows them again.
-func startShowing(ctx context.Context, o options.Options, log zerolog.Logger, clock func() time.Time, show func(*commands.Credentials) error) (*App, error) {
+func startShowing(ctx context.Context, o options.Options, log zerolog.Logger, clock func() time.Time, show func(*accounts.Credentials) error) (*App, error) {
 	o = o.WithFiles()
 	if err := o.Check(); err != nil {
 		return nil, err
@@ -139,7 +141,7 @@ func (a *App) initialize(ctx context.Context) error {
 		if !a.options.Sandbox() || a.options.NatsURL != "" {
 			return errors.New("the ledger has no account yet; run `payledger init` first")
 		}
-		made, err := commands.Initialize(ctx, a.ledger.Store, a.ledger.Vault, rand.Reader, a.options.Environment, "cli:serve")
+		made, err := accounts.Initialize(ctx, a.ledger.Store, a.ledger.Vault, rand.Reader, a.options.Environment, "cli:serve")
 		if err != nil {
 			return err
 		}
@@ -227,7 +229,7 @@ func (a *App) notifierConfig() notifier.Config {
 }
 
 func (a *App) openCommands(context.Context) error {
-	a.commands = commands.New(commands.Config{
+	a.commands = service.New(commands.Config{
 		Store: a.ledger.Store, Secrets: a.ledger.Vault, Processors: a.processors, Account: a.views.Account,
 		PaymentAccount: a.views.PaymentAccount, NotifyURL: a.notifyURL, Disputes: a.processors,
 		PaymentTimeout: a.options.PaymentTimeout, ActionTimeout: a.options.ActionTimeout, ClientTokenTTL: a.options.ClientTokenTTL,

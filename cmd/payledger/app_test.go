@@ -13,7 +13,7 @@ import (
 	"payledger/cmd/payledger/ledger"
 	"payledger/cmd/payledger/options"
 	"payledger/domain/account"
-	"payledger/eventstore/commands"
+	"payledger/eventstore/commands/accounts"
 	"payledger/eventstore/eventstoretest"
 	"payledger/notifier"
 )
@@ -49,7 +49,7 @@ func startApp(t testing.TB, o options.Options) *App {
 }
 
 // initialized fills an empty data folder with a ledger that has its account; nil when the folder has one.
-func initialized(t testing.TB, dir string) *commands.Credentials {
+func initialized(t testing.TB, dir string) *accounts.Credentials {
 	t.Helper()
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"payledger/eventstore/commands"
+	"payledger/eventstore/commands/accounts"
 )
 
 // invoke runs the command line in this process.
@@ -45,7 +45,7 @@ func TestInit(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	status, out, stderr := invoke(t, "init", "--data", dir, "--json")
-	var made commands.Credentials
+	var made accounts.Credentials
 	if err := json.Unmarshal([]byte(out), &made); status != 0 || err != nil {
 		t.Fatalf("init exits %d: %s %v", status, stderr, err)
 	}

@@ -17,7 +17,7 @@ import (
 	"payledger/cmd/payledger/options"
 	"payledger/cmd/payledger/terminal"
 	"payledger/eventstore"
-	"payledger/eventstore/commands"
+	"payledger/eventstore/commands/accounts"
 )
 
 // credentialsCommand has the commands for lost credentials.
@@ -49,8 +49,8 @@ func (c *resetCommand) Run(ctx context.Context, std terminal.Streams, args optio
 		return err
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()
-	made, err := commands.ResetCredentials(ctx, l.Store, l.Vault, rand.Reader, "cli:credentials")
-	if errors.Is(err, commands.ErrNotInitialized) {
+	made, err := accounts.ResetCredentials(ctx, l.Store, l.Vault, rand.Reader, "cli:credentials")
+	if errors.Is(err, accounts.ErrNotInitialized) {
 		return fmt.Errorf("%s holds a ledger without an account; make one with `payledger init`", c.Data)
 	}
 	if err != nil {
@@ -65,7 +65,7 @@ func (c *resetCommand) Run(ctx context.Context, std terminal.Streams, args optio
 }
 
 // printCredentials prints credentials for people.
-func printCredentials(out io.Writer, made commands.Credentials) {
+func printCredentials(out io.Writer, made accounts.Credentials) {
 	fmt.Fprintf(out, "account             %s (%s)\napi key             %s\nsigning secret      %s\ndashboard user      %s\ndashboard password  %s\n\nThis is shown once. Keep it.\n",
 		made.AccountID, made.Environment, made.APIKey, made.SigningSecret, made.DashboardUser, made.DashboardPassword)
 }
@@ -106,8 +106,8 @@ func (c *initCommand) Run(ctx context.Context, std terminal.Streams, args option
 		return err
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()
-	made, err := commands.Initialize(ctx, l.Store, l.Vault, rand.Reader, c.Environment, "cli:init")
-	if errors.Is(err, commands.ErrInitialized) {
+	made, err := accounts.Initialize(ctx, l.Store, l.Vault, rand.Reader, c.Environment, "cli:init")
+	if errors.Is(err, accounts.ErrInitialized) {
 		return fmt.Errorf("%s holds a ledger already; its credentials were shown when it was made", c.Data)
 	}
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"payledger/cmd/payledger/ledger"
-	"payledger/eventstore/commands"
+	"payledger/eventstore/commands/accounts"
 	"payledger/eventstore/secrets"
 )
 
@@ -46,7 +46,7 @@ func TestCredentialsOfAFailedStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	status, out, stderr := invoke(t, "serve", "--data", dir, "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--log-level", "error")
-	var shown struct{ Credentials commands.Credentials }
+	var shown struct{ Credentials accounts.Credentials }
 	if err := json.Unmarshal([]byte(out), &shown); err != nil || status != exitFailure || shown.Credentials.APIKey == "" {
 		t.Errorf("exits %d and says %q %q (%v)", status, out, stderr, err)
 	}
@@ -59,7 +59,7 @@ func TestCredentialsReset(t *testing.T) {
 	dir := t.TempDir()
 	old := initialized(t, dir)
 	status, out, stderr := invoke(t, "credentials", "reset", "--data", dir, "--json")
-	var made commands.Credentials
+	var made accounts.Credentials
 	if err := json.Unmarshal([]byte(out), &made); status != 0 || err != nil {
 		t.Fatalf("exits %d: %s %v", status, stderr, err)
 	}

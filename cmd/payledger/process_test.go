@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"payledger/eventstore/commands"
+	"payledger/eventstore/commands/accounts"
 )
 
 // startTimeout bounds a start of the program in tests, recovery included.
@@ -21,7 +21,7 @@ type process struct {
 	t           testing.TB
 	command     *exec.Cmd
 	ready       Ready
-	credentials *commands.Credentials
+	credentials *accounts.Credentials
 	log         *strings.Builder
 }
 
@@ -53,7 +53,7 @@ func serveProcessWithin(t testing.TB, limit time.Duration, args ...string) *proc
 	defer stuck.Stop()
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		var line struct {
-			Credentials *commands.Credentials `json:"credentials"`
+			Credentials *accounts.Credentials `json:"credentials"`
 			Ready
 		}
 		if err := json.Unmarshal(lines.Bytes(), &line); err != nil {

@@ -10,7 +10,7 @@ import (
 
 	"payledger/cmd/payledger/options"
 	"payledger/cmd/payledger/terminal"
-	"payledger/eventstore/commands"
+	"payledger/eventstore/commands/accounts"
 )
 
 // serveCommand runs the service until SIGTERM.
@@ -61,11 +61,11 @@ func printed(err error) error {
 type announcer struct {
 	out    io.Writer
 	people bool
-	made   *commands.Credentials
+	made   *accounts.Credentials
 }
 
 // credentials prints new credentials.
-func (a *announcer) credentials(made *commands.Credentials) error {
+func (a *announcer) credentials(made *accounts.Credentials) error {
 	a.made = made
 	if !a.people {
 		return a.line(map[string]any{"credentials": made})

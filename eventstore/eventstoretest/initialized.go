@@ -12,13 +12,13 @@ import (
 
 	"payledger/domain/account"
 	"payledger/eventstore"
-	"payledger/eventstore/commands"
+	"payledger/eventstore/commands/accounts"
 	"payledger/eventstore/secrets"
 )
 
 // Initialized fills the empty folder dir with the log of a sandbox that has its first account, and gives what the
 // account's creation showed. The log is made once in a process, and copied: its password is slow to hash by intent.
-func Initialized(t testing.TB, dir string) commands.Credentials {
+func Initialized(t testing.TB, dir string) accounts.Credentials {
 	t.Helper()
 	made, err := initialized()
 	if err == nil {
@@ -36,7 +36,7 @@ var MasterKey = secrets.Key{1, 2, 3}
 // stoppedLog is what an embedded server left in its folder.
 type stoppedLog struct {
 	files       fstest.MapFS
-	credentials commands.Credentials
+	credentials accounts.Credentials
 }
 
 var initialized = sync.OnceValues(func() (made stoppedLog, err error) {
@@ -53,7 +53,7 @@ var initialized = sync.OnceValues(func() (made stoppedLog, err error) {
 })
 
 // initialize makes a log with an account in dir.
-func initialize(dir string) (made commands.Credentials, err error) {
+func initialize(dir string) (made accounts.Credentials, err error) {
 	ctx := context.Background()
 	server, err := eventstore.StartServer(eventstore.ServerConfig{Dir: dir, Name: "test"})
 	if err != nil {
@@ -69,7 +69,7 @@ func initialize(dir string) (made commands.Credentials, err error) {
 	if err != nil {
 		return made, err
 	}
-	return commands.Initialize(ctx, store, vault, rand.Reader, account.Sandbox, "cli:init")
+	return accounts.Initialize(ctx, store, vault, rand.Reader, account.Sandbox, "cli:init")
 }
 
 // contents reads all files below dir. Empty folders are left out: the server makes them again.

@@ -22,6 +22,7 @@ import (
 	"payledger/domain/processor"
 	"payledger/eventstore"
 	"payledger/eventstore/commands"
+	"payledger/eventstore/commands/service"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/pending"
 	"payledger/processorsim/adapter"
@@ -193,7 +194,7 @@ func TestPendingCaptures(t *testing.T) {
 		t.Fatal(err)
 	}
 	before, goroutines := inUse()
-	service := commands.New(commands.Config{
+	service := service.New(commands.Config{
 		Store: n.store, Secrets: eventstoretest.Secrets(t, n.store), Processors: port, PaymentTimeout: time.Second, ActionTimeout: time.Hour,
 		ClientTokenTTL: time.Hour, Random: rand.Reader, Logger: zerolog.Nop(), PaymentAccount: n.views.PaymentAccount,
 	})

@@ -11,7 +11,8 @@ import (
 	"payledger/domain/processor"
 	"payledger/domain/workflow"
 	"payledger/eventstore"
-	"payledger/eventstore/commands"
+	"payledger/eventstore/commands/accounts"
+	"payledger/eventstore/commands/payments"
 	"payledger/processorsim/protocol"
 )
 
@@ -157,7 +158,7 @@ func (r *rig) completing() payment.State {
 	done := make(chan error, 1)
 	r.t.Cleanup(func() { must(r.t, <-done) })
 	go func() {
-		_, err := r.well.Resume(background, r.by, commands.ResumeInput{Payment: p.ID, Action: p.RequiredAction().Revision, Outcome: processor.Authenticated})
+		_, err := r.well.Resume(background, r.by, payments.ResumeInput{Payment: p.ID, Action: p.RequiredAction().Revision, Outcome: processor.Authenticated})
 		done <- err
 	}()
 	r.until("the completion is asked for", func() bool { return len(r.payment(p.ID).Operations) == 2 })
@@ -187,7 +188,7 @@ func TestFailureIsTold(t *testing.T) {
 		t.Run(string(w), func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t)
-			_, err := r.well.CreateEndpoint(background, r.by, commands.EndpointInput{URL: r.url + hookPath, EventTypes: []string{"WORKFLOW_RUN.FAILED"}})
+			_, err := r.well.CreateEndpoint(background, r.by, accounts.EndpointInput{URL: r.url + hookPath, EventTypes: []string{"WORKFLOW_RUN.FAILED"}})
 			must(t, err)
 			flow := r.workflow(workflow.Definition{Actions: []workflow.Action{{Type: workflow.Capture, Amount: &tooMuch}}})
 			p := r.pay()

@@ -9,6 +9,7 @@ import (
 	"payledger/domain/workflow"
 	"payledger/eventstore"
 	"payledger/eventstore/commands"
+	"payledger/eventstore/commands/payments"
 	"payledger/eventstore/due"
 	"payledger/eventstore/workflows/condition"
 )
@@ -27,7 +28,7 @@ type Subject struct {
 
 // Payments runs the operations of actions, once for each key.
 type Payments interface {
-	RunWorkflowOperation(ctx context.Context, by commands.Caller, id domain.PaymentID, a workflow.Action, key string) (commands.Outcome, error)
+	RunWorkflowOperation(ctx context.Context, by commands.Caller, id domain.PaymentID, a workflow.Action, key string) (payments.Outcome, error)
 }
 
 // Requests sends the HTTP requests of actions.

@@ -24,6 +24,10 @@ import (
 	"payledger/domain/workflow"
 	"payledger/eventstore"
 	"payledger/eventstore/commands"
+	"payledger/eventstore/commands/instruments"
+	"payledger/eventstore/commands/payments"
+	"payledger/eventstore/commands/service"
+	"payledger/eventstore/commands/sessions"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/secrets"
 	"payledger/eventstore/workflows"
@@ -121,7 +125,7 @@ type nodeConfig struct {
 
 // node is a process on the rig's log, with all that runs need.
 type node struct {
-	*commands.Service
+	*service.Service
 	rig    *rig
 	store  *eventstore.Store
 	vault  *secrets.Store
@@ -143,7 +147,7 @@ func (r *rig) start(c nodeConfig) *node {
 	n.store, err = eventstore.Open(background, config)
 	must(r.t, err)
 	n.vault = eventstoretest.Secrets(r.t, n.store)
-	n.Service = commands.New(commands.Config{
+	n.Service = service.New(commands.Config{
 		Store: n.store, Secrets: n.vault, Processors: port{r.sim, n.wire}, PaymentTimeout: 20 * time.Second, ActionTimeout: time.Hour,
 		ClientTokenTTL: time.Hour, Random: rand.Reader, Logger: zerolog.Nop(), Account: n.account,
 		PaymentAccount: func(context.Context, domain.PaymentID) (domain.AccountID, bool, error) {
@@ -278,13 +282,13 @@ func (r *rig) create(card string, by commands.Caller) payment.State {
 	amount := domain.Amount(2500)
 	id, err := eventstore.NewUUID(r.well.Random)
 	must(r.t, err)
-	opened, err := r.well.CreateSession(background, r.by, domain.SessionID(id), commands.SessionInput{Fields: session.Fields{OrderID: "order-1", Currency: "EUR", Amount: &amount}})
+	opened, err := r.well.CreateSession(background, r.by, domain.SessionID(id), sessions.SessionInput{Fields: session.Fields{OrderID: "order-1", Currency: "EUR", Amount: &amount}})
 	must(r.t, err)
-	made, err := r.well.Tokenize(background, r.by, commands.TokenizeInput{Session: opened.ID, Card: processor.Card{
+	made, err := r.well.Tokenize(background, r.by, instruments.TokenizeInput{Session: opened.ID, Card: processor.Card{
 		Number: card, CVV: "737", ExpirationMonth: "03", ExpirationYear: "2099", CardholderName: "Ada Lovelace",
 	}})
 	must(r.t, err)
-	paid, err := r.well.CreatePayment(background, by, commands.PaymentInput{Token: made.Token})
+	paid, err := r.well.CreatePayment(background, by, payments.PaymentInput{Token: made.Token})
 	must(r.t, err)
 	return paid
 }

@@ -13,6 +13,7 @@ import (
 	"payledger/domain/workflow"
 	"payledger/eventstore"
 	"payledger/eventstore/commands"
+	"payledger/eventstore/commands/service"
 	"payledger/eventstore/eventstoretest"
 )
 
@@ -56,7 +57,7 @@ func (r *rig) changeAsOf(w workflow.Workflow, d workflow.Definition, at time.Tim
 	config := eventstoretest.Config(r.server)
 	config.Now = func() time.Time { return at }
 	behind := eventstoretest.OpenOn(r.t, config)
-	api := commands.New(commands.Config{Store: behind, Secrets: r.well.vault, PaymentTimeout: time.Second, Random: rand.Reader, Logger: zerolog.Nop()})
+	api := service.New(commands.Config{Store: behind, Secrets: r.well.vault, PaymentTimeout: time.Second, Random: rand.Reader, Logger: zerolog.Nop()})
 	r.t.Cleanup(api.Close)
 	changed, err := api.ChangeWorkflow(background, r.by, w.ID, d, nil)
 	must(r.t, err)

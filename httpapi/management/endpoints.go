@@ -5,7 +5,7 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/account"
-	"payledger/eventstore/commands"
+	"payledger/eventstore/commands/accounts"
 	"payledger/httpapi/request"
 	"payledger/projections/paymentjson"
 )
@@ -45,7 +45,7 @@ func (h *Handlers) CreateEndpoint(c *request.Call, body endpointRequest) (any, e
 	if err := h.checkURL(c, body.URL); err != nil {
 		return nil, err
 	}
-	made, err := h.Commands.CreateEndpoint(c.Ctx, c.Caller(), commands.EndpointInput(body))
+	made, err := h.Commands.CreateEndpoint(c.Ctx, c.Caller(), accounts.EndpointInput(body))
 	return h.shown(c, renderEndpoint(made), err)
 }
 
@@ -56,7 +56,7 @@ func (h *Handlers) ChangeEndpoint(c *request.Call, body endpointChange) (any, er
 			return nil, err
 		}
 	}
-	changed, err := h.Commands.ChangeEndpoint(c.Ctx, c.Caller(), endpointID(c), commands.EndpointChange(body))
+	changed, err := h.Commands.ChangeEndpoint(c.Ctx, c.Caller(), endpointID(c), accounts.EndpointChange(body))
 	return h.shown(c, renderEndpoint(changed), err)
 }
 

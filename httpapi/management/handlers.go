@@ -10,6 +10,7 @@ import (
 	"payledger/domain/account"
 	"payledger/domain/dispute"
 	"payledger/eventstore/commands"
+	"payledger/eventstore/commands/accounts"
 	"payledger/eventstore/reconcile"
 	"payledger/httpapi/keyuse"
 	"payledger/httpapi/request"
@@ -19,18 +20,18 @@ import (
 // Commands are the commands of these calls; every method records, or refuses with a domain.Error.
 type Commands interface {
 	// CreateAPIKey also returns the key's text, which is shown once.
-	CreateAPIKey(ctx context.Context, by commands.Caller, in commands.APIKeyInput) (account.APIKey, string, error)
+	CreateAPIKey(ctx context.Context, by commands.Caller, in accounts.APIKeyInput) (account.APIKey, string, error)
 	// RevokeAPIKey returns the key as it was; it is not valid any more.
 	RevokeAPIKey(ctx context.Context, by commands.Caller, id domain.APIKeyID) (account.APIKey, error)
-	CreateEndpoint(ctx context.Context, by commands.Caller, in commands.EndpointInput) (account.Endpoint, error)
-	ChangeEndpoint(ctx context.Context, by commands.Caller, id domain.EndpointID, in commands.EndpointChange) (account.Endpoint, error)
+	CreateEndpoint(ctx context.Context, by commands.Caller, in accounts.EndpointInput) (account.Endpoint, error)
+	ChangeEndpoint(ctx context.Context, by commands.Caller, id domain.EndpointID, in accounts.EndpointChange) (account.Endpoint, error)
 	// DeleteEndpoint returns the endpoint as it was.
 	DeleteEndpoint(ctx context.Context, by commands.Caller, id domain.EndpointID) (account.Endpoint, error)
 	// RotateSigningSecret also returns the new secret's text, which is shown once.
-	RotateSigningSecret(ctx context.Context, by commands.Caller) (commands.RotatedSecret, error)
+	RotateSigningSecret(ctx context.Context, by commands.Caller) (accounts.RotatedSecret, error)
 	ChangeRouting(ctx context.Context, by commands.Caller, in account.Routing) (account.Routing, error)
-	ChangeProcessor(ctx context.Context, by commands.Caller, in commands.ProcessorInput) (account.Processor, error)
-	ChangeSettings(ctx context.Context, by commands.Caller, in commands.SettingsInput) (account.Settings, error)
+	ChangeProcessor(ctx context.Context, by commands.Caller, in accounts.ProcessorInput) (account.Processor, error)
+	ChangeSettings(ctx context.Context, by commands.Caller, in accounts.SettingsInput) (account.Settings, error)
 }
 
 // Reader reads what these calls show.

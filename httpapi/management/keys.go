@@ -8,7 +8,7 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/account"
-	"payledger/eventstore/commands"
+	"payledger/eventstore/commands/accounts"
 	"payledger/httpapi/request"
 	"payledger/httpapi/validation"
 	"payledger/projections/paymentjson"
@@ -43,7 +43,7 @@ func (h *Handlers) CreateAPIKey(c *request.Call, body keyRequest) (any, error) {
 	if err := checkScopes(c, body.Scopes); err != nil {
 		return nil, err
 	}
-	in := commands.APIKeyInput{Name: body.Name, Scopes: body.Scopes, ExpiresAt: body.ExpiresAt.Pointer()}
+	in := accounts.APIKeyInput{Name: body.Name, Scopes: body.Scopes, ExpiresAt: body.ExpiresAt.Pointer()}
 	if err := checkExpiry(c, in.ExpiresAt); err != nil {
 		return nil, err
 	}

@@ -3,7 +3,7 @@ package management
 import (
 	"payledger/domain/account"
 	"payledger/domain/processor"
-	"payledger/eventstore/commands"
+	"payledger/eventstore/commands/accounts"
 	"payledger/httpapi/request"
 )
 
@@ -20,7 +20,7 @@ type processorRequest struct {
 
 // ChangeProcessor serves PATCH /management/processors/{name}.
 func (h *Handlers) ChangeProcessor(c *request.Call, body processorRequest) (any, error) {
-	changed, err := h.Commands.ChangeProcessor(c.Ctx, c.Caller(), commands.ProcessorInput{
+	changed, err := h.Commands.ChangeProcessor(c.Ctx, c.Caller(), accounts.ProcessorInput{
 		Name: processor.Name(c.Vars["name"]), Enabled: body.Enabled, MerchantID: body.MerchantID,
 	})
 	return h.shown(c, changed, err)
@@ -51,7 +51,7 @@ func (h *Handlers) GetSettings(c *request.Call) (any, error) {
 // ChangeSettings serves PATCH /management/settings. null restores the default of clientTokenTtl, and removes
 // displayName.
 func (h *Handlers) ChangeSettings(c *request.Call, body settingsRequest) (any, error) {
-	in := commands.SettingsInput(body)
+	in := accounts.SettingsInput(body)
 	if _, sent := c.Body.Tree["clientTokenTtl"]; sent && in.ClientTokenTTL == nil {
 		in.ClientTokenTTL = new(int64)
 	}

@@ -3,7 +3,7 @@ package payments
 import (
 	"payledger/domain"
 	"payledger/domain/attempt"
-	"payledger/eventstore/commands"
+	"payledger/eventstore/commands/approvals"
 	"payledger/httpapi/request"
 )
 
@@ -26,7 +26,7 @@ type currentAttempt struct {
 
 // StartAttempt serves POST /payment-attempts, from the customer's browser. It answers 202: the merchant decides later.
 func (h *Handlers) StartAttempt(c *request.Call, body attemptRequest) (any, error) {
-	made, err := h.Commands.StartAttempt(c.Ctx, c.Caller(), commands.AttemptInput{
+	made, err := h.Commands.StartAttempt(c.Ctx, c.Caller(), approvals.AttemptInput{
 		Session: c.Session, Token: body.PaymentMethodToken, Shown: body.price(),
 	})
 	return request.Accepted{Answer: attemptStarted{currentAttempt{made.ID, made.Status(h.Now()), made.Token}}}, err
@@ -82,7 +82,7 @@ type attemptAborted struct {
 
 // AbortAttempt serves POST /payment-attempts/{id}/abort.
 func (h *Handlers) AbortAttempt(c *request.Call, body abortRequest) (any, error) {
-	done, err := h.Commands.AbortAttempt(c.Ctx, c.Caller(), commands.AbortInput{Attempt: attemptID(c), Reason: body.Reason})
+	done, err := h.Commands.AbortAttempt(c.Ctx, c.Caller(), approvals.AbortInput{Attempt: attemptID(c), Reason: body.Reason})
 	return attemptAborted{done.ID, done.Status(h.Now())}, err
 }
 

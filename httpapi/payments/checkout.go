@@ -7,7 +7,7 @@ import (
 	"payledger/domain/instrument"
 	"payledger/domain/payment"
 	"payledger/domain/processor"
-	"payledger/eventstore/commands"
+	"payledger/eventstore/commands/payments"
 	"payledger/httpapi/clienttoken"
 	"payledger/httpapi/request"
 	"payledger/projections/paymentjson"
@@ -86,7 +86,7 @@ func (h *Handlers) PayInCheckout(c *request.Call, body checkoutPaymentRequest) (
 	if err != nil {
 		return nil, err
 	}
-	made, err := h.Commands.CreatePayment(c.Ctx, c.Caller(), commands.PaymentInput{
+	made, err := h.Commands.CreatePayment(c.Ctx, c.Caller(), payments.PaymentInput{
 		Token: body.PaymentMethodToken, Session: c.Session, IdempotencyKey: key, Shown: body.price(),
 	})
 	return h.answerCheckout(made, err)
@@ -104,7 +104,7 @@ func (h *Handlers) ResumeInCheckout(c *request.Call, body resumeRequest) (any, e
 		return nil, err
 	}
 	action, outcome := h.Tokens.ReadResume(body.ResumeToken, c.Merchant.ID, paymentID(c))
-	return h.answerCheckout(h.Commands.Resume(c.Ctx, c.Caller(), commands.ResumeInput{
+	return h.answerCheckout(h.Commands.Resume(c.Ctx, c.Caller(), payments.ResumeInput{
 		Payment: paymentID(c), Action: action, Outcome: outcome,
 	}))
 }

@@ -12,6 +12,10 @@ import (
 	"payledger/domain/payment"
 	"payledger/domain/session"
 	"payledger/eventstore/commands"
+	"payledger/eventstore/commands/approvals"
+	"payledger/eventstore/commands/instruments"
+	"payledger/eventstore/commands/payments"
+	"payledger/eventstore/commands/sessions"
 	"payledger/httpapi/clienttoken"
 	"payledger/httpapi/request"
 	"payledger/projections"
@@ -20,31 +24,31 @@ import (
 
 // Commands executes the commands of these calls. A method returns a domain.Error for a command that it refuses.
 type Commands interface {
-	CreateSession(ctx context.Context, by commands.Caller, id domain.SessionID, in commands.SessionInput) (session.State, error)
+	CreateSession(ctx context.Context, by commands.Caller, id domain.SessionID, in sessions.SessionInput) (session.State, error)
 	// Session returns a client session; an error if the session is unknown or has expired.
 	Session(ctx context.Context, account domain.AccountID, id domain.SessionID) (session.State, error)
 	// ChangeSession records the fields that change returns. It calls change again after a concurrent change.
-	ChangeSession(ctx context.Context, by commands.Caller, id domain.SessionID, change commands.SessionChange) (session.State, error)
-	Tokenize(ctx context.Context, by commands.Caller, in commands.TokenizeInput) (instrument.State, error)
+	ChangeSession(ctx context.Context, by commands.Caller, id domain.SessionID, change sessions.SessionChange) (session.State, error)
+	Tokenize(ctx context.Context, by commands.Caller, in instruments.TokenizeInput) (instrument.State, error)
 	// VaultInstrument vaults a token for a customer; an error if the card fails a requested verification (D5.11).
-	VaultInstrument(ctx context.Context, by commands.Caller, in commands.VaultInput) (instrument.State, error)
+	VaultInstrument(ctx context.Context, by commands.Caller, in instruments.VaultInput) (instrument.State, error)
 	DeleteInstrument(ctx context.Context, by commands.Caller, token domain.Token) (instrument.State, error)
 	MakeDefault(ctx context.Context, by commands.Caller, token domain.Token) (instrument.State, error)
 	// CreatePayment returns when the outcome is known or the payment timeout is over (D8).
-	CreatePayment(ctx context.Context, by commands.Caller, in commands.PaymentInput) (payment.State, error)
+	CreatePayment(ctx context.Context, by commands.Caller, in payments.PaymentInput) (payment.State, error)
 	// Resume refuses with NoActionsToHandle when the payment is not finished within the payment timeout (D8).
-	Resume(ctx context.Context, by commands.Caller, in commands.ResumeInput) (payment.State, error)
+	Resume(ctx context.Context, by commands.Caller, in payments.ResumeInput) (payment.State, error)
 	Cancel(ctx context.Context, by commands.Caller, id domain.PaymentID, c payment.Cancel) (payment.State, error)
 	Capture(ctx context.Context, by commands.Caller, id domain.PaymentID, c payment.Capture) (payment.State, error)
 	Refund(ctx context.Context, by commands.Caller, id domain.PaymentID, c payment.Refund) (payment.State, error)
 	Adjust(ctx context.Context, by commands.Caller, id domain.PaymentID, c payment.Adjust) (payment.State, error)
 	// StartAttempt creates a payment attempt in a MANUAL session (D12).
-	StartAttempt(ctx context.Context, by commands.Caller, in commands.AttemptInput) (attempt.State, error)
+	StartAttempt(ctx context.Context, by commands.Caller, in approvals.AttemptInput) (attempt.State, error)
 	Attempt(ctx context.Context, account domain.AccountID, id domain.AttemptID) (attempt.State, error)
 	AmountChanged(ctx context.Context, a attempt.State) (bool, error)
 	// ApproveAttempt also creates the payment and waits for its authorization (D5.15).
 	ApproveAttempt(ctx context.Context, by commands.Caller, id domain.AttemptID) (attempt.State, error)
-	AbortAttempt(ctx context.Context, by commands.Caller, in commands.AbortInput) (attempt.State, error)
+	AbortAttempt(ctx context.Context, by commands.Caller, in approvals.AbortInput) (attempt.State, error)
 }
 
 // Reader reads the data of the answers.

@@ -4,7 +4,7 @@ import (
 	"payledger/domain"
 	"payledger/domain/instrument"
 	"payledger/domain/processor"
-	"payledger/eventstore/commands"
+	"payledger/eventstore/commands/instruments"
 	"payledger/httpapi/request"
 	"payledger/projections/paymentjson"
 )
@@ -37,7 +37,7 @@ const threeDSNotPerformed = "NOT_PERFORMED"
 
 // CreateInstrument serves POST /payment-instruments, from the customer's browser.
 func (h *Handlers) CreateInstrument(c *request.Call, body instrumentRequest) (any, error) {
-	made, err := h.Commands.Tokenize(c.Ctx, c.Caller(), commands.TokenizeInput{
+	made, err := h.Commands.Tokenize(c.Ctx, c.Caller(), instruments.TokenizeInput{
 		Session: c.Session, Card: body.PaymentInstrument, Vault: body.PaymentFlow == flowVault,
 	})
 	card := paymentjson.RenderCard(made.Card, nil, body.PaymentInstrument.CardholderName, c.Merchant.Settings.First6Digits)
@@ -95,7 +95,7 @@ type vaultRequest struct {
 
 // VaultInstrument serves POST /payment-instruments/{token}/vault.
 func (h *Handlers) VaultInstrument(c *request.Call, body vaultRequest) (any, error) {
-	vaulted, err := h.Commands.VaultInstrument(c.Ctx, c.Caller(), commands.VaultInput{
+	vaulted, err := h.Commands.VaultInstrument(c.Ctx, c.Caller(), instruments.VaultInput{
 		Token: token(c), CustomerID: body.CustomerID, Verify: body.Verify,
 	})
 	return h.answerVaulted(c, vaulted, err)

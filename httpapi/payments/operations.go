@@ -3,7 +3,7 @@ package payments
 import (
 	"payledger/domain"
 	"payledger/domain/payment"
-	"payledger/eventstore/commands"
+	"payledger/eventstore/commands/payments"
 	"payledger/httpapi/request"
 )
 
@@ -111,7 +111,7 @@ func (h *Handlers) ResumePayment(c *request.Call, body resumeRequest) (any, erro
 		return nil, err
 	}
 	action, outcome := h.Tokens.ReadResume(body.ResumeToken, c.Merchant.ID, paymentID(c))
-	after, err := h.Commands.Resume(c.Ctx, c.Caller(), commands.ResumeInput{
+	after, err := h.Commands.Resume(c.Ctx, c.Caller(), payments.ResumeInput{
 		Payment: paymentID(c), Action: action, Outcome: outcome, IdempotencyKey: key,
 	})
 	return h.answer(c, after, err, body.events())

@@ -9,7 +9,7 @@ import (
 	"payledger/domain"
 	"payledger/domain/payment"
 	"payledger/domain/session"
-	"payledger/eventstore/commands"
+	"payledger/eventstore/commands/payments"
 	"payledger/httpapi/request"
 	"payledger/httpapi/validation"
 	"payledger/projections"
@@ -48,7 +48,7 @@ func (h *Handlers) CreatePayment(c *request.Call, body paymentRequest) (any, err
 	if err != nil {
 		return nil, err
 	}
-	made, err := h.Commands.CreatePayment(c.Ctx, c.Caller(), commands.PaymentInput{
+	made, err := h.Commands.CreatePayment(c.Ctx, c.Caller(), payments.PaymentInput{
 		Token: body.PaymentMethodToken, OrderID: body.OrderID, CustomerID: body.CustomerID, Currency: body.CurrencyCode,
 		Amount: body.Amount, Order: body.Order, Customer: body.Customer.customer(), Metadata: request.Integers(body.Metadata),
 		Method: validation.Compact(body.PaymentMethod), IdempotencyKey: key,

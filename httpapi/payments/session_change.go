@@ -6,7 +6,7 @@ import (
 	"maps"
 
 	"payledger/domain/session"
-	"payledger/eventstore/commands"
+	"payledger/eventstore/commands/sessions"
 	"payledger/httpapi/clienttoken"
 	"payledger/httpapi/request"
 	"payledger/httpapi/validation"
@@ -36,7 +36,7 @@ func (h *Handlers) ChangeSession(c *request.Call, body changeRequest) (any, erro
 	if err != nil {
 		return nil, err
 	}
-	changed, err := h.Commands.ChangeSession(c.Ctx, c.Caller(), h.Tokens.SessionID(access), func(in commands.SessionInput) (commands.SessionInput, error) {
+	changed, err := h.Commands.ChangeSession(c.Ctx, c.Caller(), h.Tokens.SessionID(access), func(in sessions.SessionInput) (sessions.SessionInput, error) {
 		after, err := merged(in, c.Body.Text)
 		if err != nil {
 			return in, err
@@ -67,7 +67,7 @@ func (h *Handlers) ownSession(c *request.Call, token string) (clienttoken.Access
 
 // merged applies a validated patch to a session (D4). A null removes a field, an array or metadata replaces the old value, and
 // objects are merged. Numbers keep their digits.
-func merged(in commands.SessionInput, text []byte) (commands.SessionInput, error) {
+func merged(in sessions.SessionInput, text []byte) (sessions.SessionInput, error) {
 	patch, err := validation.ExactTree(text)
 	if err != nil {
 		return in, err
@@ -134,7 +134,7 @@ func oneSpelling(value any) any {
 }
 
 // requestOf returns the request that would create the session in its present state.
-func requestOf(in commands.SessionInput) sessionRequest {
+func requestOf(in sessions.SessionInput) sessionRequest {
 	f := in.Fields
 	r := sessionRequest{
 		OrderID: f.OrderID, CustomerID: f.CustomerID, CurrencyCode: f.Currency, Amount: f.Amount, Order: f.Order,
@@ -147,8 +147,8 @@ func requestOf(in commands.SessionInput) sessionRequest {
 }
 
 // input returns the input of the command.
-func (r sessionRequest) input() commands.SessionInput {
-	return commands.SessionInput{
+func (r sessionRequest) input() sessions.SessionInput {
+	return sessions.SessionInput{
 		Customer: r.Customer.customer(),
 		Fields: session.Fields{
 			OrderID: r.OrderID, CustomerID: r.CustomerID, Currency: r.CurrencyCode, Amount: r.Amount,

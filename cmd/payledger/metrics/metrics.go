@@ -10,7 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"payledger/eventstore"
-	"payledger/eventstore/commands"
+	"payledger/eventstore/commands/payments"
 	"payledger/httpapi/intake"
 	"payledger/notifier"
 	"payledger/projections"
@@ -20,7 +20,7 @@ import (
 // Config has the sources of the metrics.
 type Config struct {
 	Store      *eventstore.Store
-	Questions  func() []commands.Waiting                                                 // questions to processors that this process has planned
+	Questions  func() []payments.Waiting                                                 // questions to processors that this process has planned
 	Operations func(context.Context, time.Time) ([]projections.PendingOperations, error) // open operations, from the views
 	Now        func() time.Time
 	Patience   time.Duration         // from an operation's request to the first question that follows from the views

@@ -1,0 +1,156 @@
+package accounts
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math/big"
+	"strings"
+
+	"payledger/domain"
+	"payledger/domain/account"
+	"payledger/domain/processor"
+	"payledger/eventstore"
+	"payledger/eventstore/secrets"
+	"payledger/eventstore/secrets/apikey"
+)
+
+// Credentials are shown once, when an account is created (I1: init).
+type Credentials struct {
+	AccountID         domain.AccountID `json:"accountId"`
+	Environment       string           `json:"environment"`
+	APIKey            string           `json:"apiKey"`
+	SigningSecret     string           `json:"signingSecret"`
+	DashboardUser     string           `json:"dashboardUser"`
+	DashboardPassword string           `json:"dashboardPassword"`
+}
+
+// ErrInitialized means that the log already has its first account.
+var ErrInitialized = errors.New("the ledger is initialized already")
+
+// firstUser is the name of the dashboard user that init creates.
+const firstUser = "admin"
+
+// Initialize creates the first account of a log. Secrets are stored first, then the account, then the claim that the
+// log is initialized. A crash in between leaves an account whose key was never shown, and a second run creates another
+// account.
+func Initialize(ctx context.Context, store *eventstore.Store, vault *secrets.Store, random io.Reader, environment, actor string) (Credentials, error) {
+	if _, err := store.Initialized(ctx); !errors.Is(err, eventstore.ErrNotFound) {
+		if err == nil {
+			err = ErrInitialized
+		}
+		return Credentials{}, err
+	}
+	credentials, err := createAccount(ctx, store, vault, random, "default", environment, actor)
+	if err != nil {
+		return Credentials{}, err
+	}
+	err = store.Initialize(ctx, eventstore.LogState{Account: credentials.AccountID, Environment: environment}, actor)
+	if errors.Is(err, eventstore.ErrConflict) {
+		err = ErrInitialized
+	}
+	return credentials, err
+}
+
+func createAccount(ctx context.Context, store *eventstore.Store, vault *secrets.Store, random io.Reader, name, environment, actor string) (Credentials, error) {
+	meta, err := store.NewMeta(actor, "init")
+	if err != nil {
+		return Credentials{}, err
+	}
+	shown, created, err := draftAccount(random, name, environment)
+	if err != nil {
+		return Credentials{}, err
+	}
+	verifier, err := secrets.NewPassword(random, shown.DashboardPassword)
+	if err != nil {
+		return Credentials{}, err
+	}
+	if err := vault.Create(ctx, created.Signing.Secret, []byte(shown.SigningSecret)); err != nil {
+		return Credentials{}, err
+	}
+	if err := vault.Create(ctx, created.User.Password, verifier); err != nil {
+		return Credentials{}, err
+	}
+	created.At, created.APIKey.CreatedAt, created.Signing.CreatedAt = meta.At, meta.At, meta.At
+	_, err = store.Repositories().Accounts.ExecuteNew(ctx, created.ID, created.ID, meta,
+		func(state account.State) (account.Event, error) {
+			return account.DecideCreate(state, account.Create{Created: created})
+		})
+	return shown, err
+}
+
+// draftAccount generates the random values of an account, and the event with their public parts.
+func draftAccount(random io.Reader, name, environment string) (Credentials, account.Created, error) {
+	var ids [2][16]byte
+	for i := range ids {
+		if _, err := io.ReadFull(random, ids[i][:]); err != nil {
+			return Credentials{}, account.Created{}, err
+		}
+	}
+	id, user := domain.NewAccountID(ids[0]), domain.NewUserID(ids[1])
+	key, err := newAPIKey(environment, random)
+	if err != nil {
+		return Credentials{}, account.Created{}, err
+	}
+	signing, err := newSigningSecret(random)
+	if err != nil {
+		return Credentials{}, account.Created{}, err
+	}
+	password, err := randomText(random, passwordLength)
+	if err != nil {
+		return Credentials{}, account.Created{}, err
+	}
+	shown := Credentials{
+		AccountID: id, Environment: environment, APIKey: key.Text, SigningSecret: signing,
+		DashboardUser: firstUser, DashboardPassword: password,
+	}
+	return shown, account.Created{
+		ID: id, Name: name, Environment: environment, Processors: allProcessors(id),
+		APIKey: account.APIKey{ID: key.ID, Name: "init", Hash: key.Hash, Scopes: account.Scopes},
+		Signing: account.SigningSecret{
+			Secret: secrets.SigningSecretName(id, 1), Hint: signingHint(signing),
+		},
+		User: account.User{
+			ID: user, Name: firstUser, Role: "admin", Password: secrets.PasswordName(id, user, 1),
+		},
+	}, nil
+}
+
+func newAPIKey(environment string, random io.Reader) (apikey.Key, error) {
+	var b [apikey.RandomSize]byte
+	if _, err := io.ReadFull(random, b[:]); err != nil {
+		return apikey.Key{}, err
+	}
+	return apikey.New(environment, b), nil
+}
+
+// allProcessors enables every processor with a merchant account named after the account.
+func allProcessors(id domain.AccountID) []account.Processor {
+	var list []account.Processor
+	for _, name := range processor.Names {
+		list = append(list, account.Processor{Name: name, MerchantID: strings.ToLower(string(name)) + "-" + string(id)[:8], Enabled: true})
+	}
+	return list
+}
+
+const (
+	signingSecretPrefix = "plsec_" // D2
+	signingSecretLength = 43       // base62: 256 bits
+	passwordLength      = 24       // base62: 142 bits
+	base62              = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+)
+
+// randomText returns n random base62 characters, each equally likely.
+func randomText(random io.Reader, n int) (string, error) {
+	raw := make([]byte, n+8) // the remainder's bias is below one part in 2^64
+	if _, err := io.ReadFull(random, raw); err != nil {
+		return "", err
+	}
+	value, base, digit := new(big.Int).SetBytes(raw), big.NewInt(int64(len(base62))), new(big.Int)
+	text := make([]byte, n)
+	for i := range text {
+		value.DivMod(value, base, digit)
+		text[i] = base62[digit.Int64()]
+	}
+	return string(text), nil
+}

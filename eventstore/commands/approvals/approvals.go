@@ -1,0 +1,127 @@
+package approvals
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/attempt"
+	"payledger/domain/instrument"
+	"payledger/domain/session"
+	"payledger/eventstore"
+	"payledger/eventstore/commands"
+	"payledger/eventstore/commands/instruments"
+	"payledger/eventstore/commands/payments"
+	"payledger/eventstore/commands/sessions"
+)
+
+// Approvals carries out the commands of payment attempts.
+type Approvals struct {
+	*commands.Base
+	sessions    *sessions.Sessions
+	instruments *instruments.Instruments
+	payments    *payments.Payments
+}
+
+// New returns the commands of payment attempts.
+func New(b *commands.Base, s *sessions.Sessions, i *instruments.Instruments, p *payments.Payments) *Approvals {
+	return &Approvals{Base: b, sessions: s, instruments: i, payments: p}
+}
+
+// AbortInput is a request to abort a payment attempt (D5.17).
+type AbortInput struct {
+	Attempt domain.AttemptID
+	Reason  string
+}
+
+// AbortAttempt aborts an attempt and invalidates its token (§3.3, D5.17).
+func (s *Approvals) AbortAttempt(ctx context.Context, by commands.Caller, in AbortInput) (attempt.State, error) {
+	return s.abort(ctx, by, in, false)
+}
+
+func (s *Approvals) abort(ctx context.Context, by commands.Caller, in AbortInput, tokenKept bool) (attempt.State, error) {
+	ctx = context.WithoutCancel(ctx)
+	tip, err := commands.Request(ctx, s.Base, by, s.Log.Attempts.Execute, in.Attempt, func(state attempt.State, at time.Time) (attempt.Event, error) {
+		return attempt.DecideAbort(state, attempt.Abort{At: at, Reason: in.Reason, TokenKept: tokenKept})
+	})
+	if err != nil {
+		return tip.State, err
+	}
+	return s.finish(ctx, by, tip.State)
+}
+
+// ApproveAttempt approves an attempt and creates its payment. A repeat returns the same payment (§3.3, D5.15). It waits
+// for the authorization as CreatePayment does.
+func (s *Approvals) ApproveAttempt(ctx context.Context, by commands.Caller, id domain.AttemptID) (attempt.State, error) {
+	asked, err := s.Attempt(ctx, by.Account, id)
+	if err != nil {
+		return asked, err
+	}
+	from, err := s.mayApprove(ctx, by, asked)
+	if err != nil {
+		return asked, err
+	}
+	ctx = context.WithoutCancel(ctx)
+	tip, err := commands.Request(ctx, s.Base, by, s.Log.Attempts.Execute, id, func(state attempt.State, at time.Time) (attempt.Event, error) {
+		return attempt.DecideApprove(state, attempt.Approve{At: at, Payment: domain.PaymentIDForAttempt(by.Account, id), Terms: from.Revision})
+	})
+	if err != nil {
+		return tip.State, err
+	}
+	return s.finish(ctx, by, tip.State)
+}
+
+// mayApprove returns the attempt's session. Before anything is recorded, it returns an error for an attempt that could
+// not pay.
+func (s *Approvals) mayApprove(ctx context.Context, by commands.Caller, asked attempt.State) (session.State, error) {
+	if asked.Decision == attempt.Approved {
+		return session.State{}, nil // a repeat
+	}
+	if _, err := attempt.DecideApprove(asked, attempt.Approve{At: s.Store.Now()}); err != nil {
+		return session.State{}, err
+	}
+	tip, err := s.Log.Sessions.Load(ctx, by.Account, asked.Session, eventstore.Latest)
+	if err != nil {
+		return tip.State, err
+	}
+	if tip.State.Attempt != asked.ID {
+		return tip.State, attempt.NotCurrent()
+	}
+	err = s.payments.CheckApproved(ctx, by, s.approved(asked.ID, tip.State, AttemptInput{Token: asked.Token, Shown: asked.Shown}))
+	var used *domain.Error
+	if errors.As(err, &used) && used.Reason == domain.ReasonPayment {
+		if newer, loadErr := s.Attempt(ctx, by.Account, asked.ID); loadErr == nil && newer.Decision != "" {
+			return tip.State, nil // decided meanwhile; that decision stands
+		}
+	}
+	return tip.State, err
+}
+
+// RecoverAttempt completes a decided attempt after a crash. It waits for no processor.
+func (s *Approvals) RecoverAttempt(ctx context.Context, account domain.AccountID, id domain.AttemptID) error {
+	tip, err := s.Log.Attempts.Load(ctx, account, id, eventstore.Latest)
+	if err != nil || !tip.State.Due() {
+		return err
+	}
+	after, _, err := s.carryOut(ctx, commands.Caller{Account: account, Actor: "process:recovery", RequestID: tip.Recorded.CorrelationID}, tip.State)
+	if !after.Due() {
+		return nil // completed, or ended as refused
+	}
+	return err
+}
+
+// invalidate ends the token of an aborted attempt.
+func (s *Approvals) invalidate(ctx context.Context, by commands.Caller, a attempt.State) error {
+	tip, err := commands.Follow(ctx, s.Base, by, s.Log.Instruments.Execute, a.Token, func(state instrument.State, at time.Time) (instrument.Event, error) {
+		return instrument.DecideInvalidate(state, instrument.Invalidate{At: at, Session: a.Session, Attempt: a.ID})
+	})
+	if err != nil || !tip.State.Exists() || tip.State.Good() {
+		return err
+	}
+	s.instruments.Discard(instruments.CardRef(tip.State))
+	if err := s.Secrets.DestroyKept(ctx, instruments.CardRef(tip.State)); err != nil { // vaulted when it was tokenized
+		return domain.Unavailable(err)
+	}
+	return nil
+}

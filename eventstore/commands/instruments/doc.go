@@ -1,0 +1,11 @@
+// Package instruments tokenizes cards (D12), vaults tokens for customers (D5.10), verifies their cards (D5.11), and
+// deletes them (D5.13).
+//
+// A card is stored before the event that names its token, and copied after the event that vaults the token. After a
+// crash in between, the janitor asks payments.CardNeeded, which completes the vaulting. Discarded cards wait in a queue
+// for destruction. A card that no longer fits in the queue is left to the janitor.
+//
+// A verification is an authorization of zero. It moves no money, so it may be sent again under its key.
+//
+// What it must not know: payments. Package payments decides how long a card is needed.
+package instruments

@@ -1,0 +1,87 @@
+package instruments
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"payledger/domain"
+	"payledger/domain/instrument"
+	"payledger/domain/processor"
+	"payledger/eventstore"
+	"payledger/eventstore/commands"
+	"payledger/eventstore/secrets"
+)
+
+// TokenizeInput is a validated card that was entered in the checkout of a session (D12).
+type TokenizeInput struct {
+	Session domain.SessionID
+	Card    processor.Card
+	Vault   bool // vault it for the session's customer (D5.5: paymentFlow VAULT)
+}
+
+// Tokenize stores a card and records its token (D12). The card is stored first: a crash in between leaves a card that
+// no token names, which expires.
+func (s *Instruments) Tokenize(ctx context.Context, by commands.Caller, in TokenizeInput) (instrument.State, error) {
+	from, err := s.sessions.Session(ctx, by.Account, in.Session)
+	if err != nil {
+		return instrument.State{}, err
+	}
+	if network, _ := domain.CardNetwork(in.Card.Number); !from.Method.Takes(network) {
+		return instrument.State{}, domain.Invalid("PaymentInstrumentRequest", domain.Violation{
+			Path: "$.paymentInstrument.number", Description: fmt.Sprintf("is a card of %s; this checkout takes %s", network, Listed(from.Method.AllowedNetworks)),
+		})
+	}
+	kind := instrument.SingleUse
+	if in.Vault {
+		if kind = instrument.MultiUse; from.CustomerID == "" {
+			return instrument.State{}, domain.Invalid("PaymentInstrumentRequest", domain.Violation{
+				Path: "$.paymentFlow", Description: "needs a customerId in the client session",
+			})
+		}
+	}
+	random, err := s.Random16()
+	if err != nil {
+		return instrument.State{}, err
+	}
+	analyticsID, err := eventstore.NewUUID(s.Random)
+	if err != nil {
+		return instrument.State{}, err
+	}
+	token := domain.NewToken(random)
+	personal, err := s.Secrets.Seal(ctx, secrets.PersonalKeyName(by.Account, from.CustomerID, from.ID),
+		domain.Personal{CardholderName: in.Card.CardholderName})
+	if err != nil {
+		return instrument.State{}, domain.Unavailable(err)
+	}
+	meta, err := s.RequestMeta(by)
+	if err != nil {
+		return instrument.State{}, err
+	}
+	ref := secrets.CardRef{Account: by.Account, Token: token, TokenizedAt: meta.At}
+	if err := s.Secrets.PutCard(ctx, ref, in.Card, from.ExpiresAt); err != nil {
+		return instrument.State{}, domain.Unavailable(err)
+	}
+	command := instrument.Tokenize{Tokenized: instrument.Tokenized{
+		At: meta.At, Token: token, Account: by.Account, ExpiresAt: from.ExpiresAt, Session: from.ID,
+		CustomerID: from.CustomerID, TokenType: kind, AnalyticsID: analyticsID, Personal: personal,
+		Card: domain.NewCard(in.Card.Number, in.Card.ExpirationMonth, in.Card.ExpirationYear, in.Card.CVV != ""),
+	}}
+	tip, err := s.Log.Instruments.ExecuteNew(ctx, by.Account, token, meta,
+		func(state instrument.State) (instrument.Event, error) {
+			return instrument.DecideTokenize(state, command)
+		})
+	if err == nil && in.Vault {
+		err = s.KeepVaulted(ctx, tip.State)
+	}
+	return tip.State, err
+}
+
+// Listed joins the names of networks.
+func Listed(networks []domain.Network) string {
+	names := make([]string, len(networks))
+	for i, network := range networks {
+		names[i] = string(network)
+	}
+	return strings.Join(names, ", ")
+}

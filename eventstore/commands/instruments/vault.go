@@ -1,0 +1,136 @@
+package instruments
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/instrument"
+	"payledger/eventstore"
+	"payledger/eventstore/commands"
+	"payledger/eventstore/secrets"
+)
+
+// VaultInput is a request to vault a token for a customer (D5.10).
+type VaultInput struct {
+	Token      domain.Token
+	CustomerID string
+	Verify     bool // ask a processor about the card first
+}
+
+// VaultInstrument vaults a token for its customer. If it is vaulted already, it returns the vaulted instrument (D5.10).
+func (s *Instruments) VaultInstrument(ctx context.Context, by commands.Caller, in VaultInput) (instrument.State, error) {
+	tip, err := s.Log.Instruments.Load(ctx, by.Account, in.Token, eventstore.Latest)
+	if err != nil {
+		return tip.State, err
+	}
+	command := instrument.Vault{At: s.Store.Now(), CustomerID: in.CustomerID}
+	if _, err := instrument.DecideVault(tip.State, command); err != nil {
+		return tip.State, err
+	}
+	ctx = context.WithoutCancel(ctx)
+	validAt := command.At
+	if in.Verify && !tip.State.Vaulted() {
+		if command.Verified, err = s.verify(ctx, by, tip.State, in.CustomerID); err != nil {
+			return tip.State, err
+		}
+	}
+	return s.Vault(ctx, by, tip.State, validAt, command)
+}
+
+// Vault records the vaulting and then copies the card. After a crash in between, the janitor finds that the card is
+// needed and copies it (CardNeeded). The token was valid at validAt.
+func (s *Instruments) Vault(ctx context.Context, by commands.Caller, inst instrument.State, validAt time.Time, command instrument.Vault) (instrument.State, error) {
+	if _, err := s.Secrets.Card(ctx, CardRef(inst), validAt); err != nil {
+		return inst, domain.Unavailable(err) // no card to keep
+	}
+	personal, err := s.personalOfCustomer(ctx, inst, command.CustomerID)
+	if err != nil {
+		return inst, err
+	}
+	command.Personal = personal
+	tip, err := commands.Follow(ctx, s.Base, by, s.Log.Instruments.Execute, inst.Token, func(state instrument.State, at time.Time) (instrument.Event, error) {
+		command.At = at
+		return instrument.DecideVault(state, command)
+	})
+	if err != nil {
+		return tip.State, err
+	}
+	return tip.State, s.KeepVaulted(ctx, tip.State)
+}
+
+// personalOfCustomer seals the cardholder's name under the customer's key, so that it is erased with the customer; nil
+// if it is sealed under that key already.
+func (s *Instruments) personalOfCustomer(ctx context.Context, inst instrument.State, customer string) (*domain.Sealed, error) {
+	key := secrets.PersonalKeyName(inst.Account, customer, inst.Session)
+	if inst.Personal == nil || inst.Personal.Key == key {
+		return nil, nil
+	}
+	plain, err := s.Secrets.Open(ctx, inst.Personal)
+	if err != nil {
+		return nil, domain.Unavailable(err)
+	}
+	sealed, err := s.Secrets.Seal(ctx, key, plain)
+	if err != nil {
+		return nil, domain.Unavailable(err)
+	}
+	return sealed, nil
+}
+
+// Keep copies the card of a vaulted token, without its CVV, to the vaulted cards. A token whose card is gone is ended.
+func (s *Instruments) Keep(ctx context.Context, inst instrument.State) error {
+	err := s.Secrets.KeepCard(ctx, CardRef(inst))
+	if errors.Is(err, secrets.ErrGone) {
+		return s.lose(ctx, inst)
+	}
+	if err != nil {
+		return domain.OutcomeUnknown(err)
+	}
+	return nil
+}
+
+// KeepVaulted is Keep for a token that was just vaulted. A verified card, as it was entered, is then destroyed.
+func (s *Instruments) KeepVaulted(ctx context.Context, inst instrument.State) error {
+	err := s.Keep(ctx, inst)
+	if err == nil && inst.Verified {
+		s.Discard(CardRef(inst))
+	}
+	return err
+}
+
+// lose records that a vaulted token has no card and cannot pay. A deleted token stays deleted.
+func (s *Instruments) lose(ctx context.Context, inst instrument.State) error {
+	by := commands.Caller{Account: inst.Account, Actor: "process:vault", RequestID: inst.AnalyticsID}
+	if _, err := s.changeInstrument(ctx, by, inst.Token, instrument.DecideLose); err != nil {
+		return domain.OutcomeUnknown(err)
+	}
+	return errLost
+}
+
+// errLost refuses a vaulted token that has no card.
+var errLost = domain.Refuse(domain.KindInvalid, domain.ReasonInstrumentToken, "The payment method token has expired.")
+
+// DeleteInstrument deletes a token from the vault, with its card (D5.13).
+func (s *Instruments) DeleteInstrument(ctx context.Context, by commands.Caller, token domain.Token) (instrument.State, error) {
+	after, err := s.changeInstrument(ctx, by, token, instrument.DecideDelete)
+	if err != nil {
+		return after, err
+	}
+	s.Discard(CardRef(after))
+	if err := s.Secrets.DestroyKept(context.WithoutCancel(ctx), CardRef(after)); err != nil {
+		return after, domain.OutcomeUnknown(err) // a repeat, or the next start, destroys the card
+	}
+	return after, nil
+}
+
+// MakeDefault makes a token its customer's default (D5.12).
+func (s *Instruments) MakeDefault(ctx context.Context, by commands.Caller, token domain.Token) (instrument.State, error) {
+	return s.changeInstrument(ctx, by, token, instrument.DecideMakeDefault)
+}
+
+// change records the event that decide returns for a token, if any, and returns the token's instrument.
+func (s *Instruments) changeInstrument(ctx context.Context, by commands.Caller, token domain.Token, decide func(instrument.State, time.Time) (instrument.Event, error)) (instrument.State, error) {
+	tip, err := commands.Request(ctx, s.Base, by, s.Log.Instruments.Execute, token, decide)
+	return tip.State, err
+}

@@ -1,0 +1,154 @@
+package instruments
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/account"
+	"payledger/domain/instrument"
+	"payledger/domain/process"
+	"payledger/domain/processor"
+	"payledger/eventstore"
+	"payledger/eventstore/commands"
+	"payledger/eventstore/due"
+)
+
+// verifyCurrency is the verification currency of a session without a currency.
+const verifyCurrency = "EUR"
+
+// verify requests an authorization of zero from the processors of the route, one after the other (D5.11). It returns
+// the revision of the approved request. It looks an unknown outcome up by the request's key until the payment timeout;
+// the next call continues.
+func (s *Instruments) verify(ctx context.Context, by commands.Caller, inst instrument.State, customer string) (uint64, error) {
+	targets, err := s.verifiers(ctx, by, inst)
+	if err != nil {
+		return 0, err
+	}
+	deadline := due.In(s.Store.Now(), s.PaymentTimeout)
+	command := instrument.Verify{CustomerID: customer}
+	for i := 0; i < len(targets); i++ {
+		command.Target = targets[i]
+		tip, err := commands.Request(ctx, s.Base, by, s.Log.Instruments.Execute, inst.Token, func(state instrument.State, at time.Time) (instrument.Event, error) {
+			command.At = at
+			return instrument.DecideVerify(state, command)
+		})
+		if err != nil || tip.State.Verification == nil {
+			return 0, err
+		}
+		asked := *tip.State.Verification
+		answer, err := s.verified(ctx, tip.State, tip.Appended, deadline)
+		switch {
+		case err != nil:
+			return 0, err
+		case answer.State == processor.Succeeded:
+			return asked.Revision, nil
+		case answer.State == processor.Failed && answer.Retryable:
+			command.Instead, i = asked.Revision, max(i, slices.IndexFunc(targets, func(t instrument.Verification) bool { return t.Processor == asked.Processor }))
+		default:
+			return 0, s.refute(ctx, by, inst, asked, answer)
+		}
+	}
+	return 0, domain.OutcomeUnknown(errors.New("no processor could verify the card"))
+}
+
+// verifiers returns the processors that the account's rules choose for an amount of zero in the session's currency
+// (D15).
+func (s *Instruments) verifiers(ctx context.Context, by commands.Caller, inst instrument.State) ([]instrument.Verification, error) {
+	merchant, err := s.Merchant(by)
+	if err != nil {
+		return nil, err
+	}
+	tip, err := s.Log.Sessions.Load(ctx, by.Account, inst.Session, eventstore.AllowStale)
+	if err != nil {
+		return nil, err
+	}
+	currency := cmp.Or(tip.State.Currency, verifyCurrency)
+	var targets []instrument.Verification
+	for _, p := range merchant.Route(account.RouteFacts{Currency: currency, Network: inst.Card.Network}) {
+		targets = append(targets, instrument.Verification{Processor: p.Name, MerchantID: p.MerchantID, Currency: currency})
+	}
+	if len(targets) == 0 {
+		return nil, domain.Refuse(domain.KindConflict, domain.ReasonPayment, "The payment cannot be created: no processor is enabled.")
+	}
+	return targets, nil
+}
+
+// verified sends the request, and asks for its outcome until the processor has one.
+func (s *Instruments) verified(ctx context.Context, inst instrument.State, send bool, deadline due.Time) (processor.Answer, error) {
+	request := inst.Verification
+	reference := domain.VerificationReference(inst.Account, inst.Token)
+	op := processor.Operation{
+		Kind: processor.Authorize, Key: domain.OperationKey(string(reference) + "." + strconv.FormatUint(request.Revision, 10)),
+		Processor: request.Processor, MerchantID: request.MerchantID, Reference: reference, Currency: request.Currency,
+		AuthorizationType: "FINAL",
+	}
+	ctx, cancel := context.WithTimeout(ctx, deadline.Left(s.Store.Now()))
+	defer cancel()
+	defer context.AfterFunc(s.Life, cancel)() // Close
+	defer commands.AsideLater(ctx)()
+	for asked := 0; ; asked++ {
+		answer, known, err := s.askVerifier(ctx, inst, op, send)
+		if known && answer.State != processor.Pending {
+			return answer, nil
+		}
+		send = false
+		again := time.NewTimer(process.NextInterval(asked))
+		select {
+		case <-again.C:
+			continue
+		case <-ctx.Done():
+		case <-s.Draining:
+		}
+		again.Stop()
+		return answer, stillVerifying(err)
+	}
+}
+
+// askVerifier sends the request, or asks for its outcome and sends it again if it never arrived. It moves no money, so
+// sending it again under its key is safe.
+func (s *Instruments) askVerifier(ctx context.Context, inst instrument.State, op processor.Operation, send bool) (processor.Answer, bool, error) {
+	if !send {
+		found, err := s.Processors.Lookup(ctx, op.Processor, op.Key)
+		if err != nil || found.State != processor.Unseen {
+			return answerOf(found), found.Answer != nil, err
+		}
+	}
+	card, err := s.Secrets.Card(ctx, CardRef(inst), s.Store.Now())
+	if err != nil {
+		return processor.Answer{}, false, err
+	}
+	op.Card = &card
+	answer, err := s.Processors.Send(ctx, op)
+	return answer, err == nil, err
+}
+
+func answerOf(found processor.Lookup) processor.Answer {
+	if found.Answer == nil {
+		return processor.Answer{}
+	}
+	return *found.Answer
+}
+
+func stillVerifying(err error) error {
+	unknown := domain.OutcomeUnknown(fmt.Errorf("verification without an outcome: %w", errors.Join(processor.ErrUnknown, err)))
+	unknown.Message, unknown.Recovery = "The processor has not said yet whether the payment method is good.", "Repeat the request."
+	return unknown
+}
+
+// refute records that the card failed the verification, and ends the token.
+func (s *Instruments) refute(ctx context.Context, by commands.Caller, inst instrument.State, asked instrument.Verification, answer processor.Answer) error {
+	_, err := commands.Follow(ctx, s.Base, by, s.Log.Instruments.Execute, inst.Token, func(state instrument.State, at time.Time) (instrument.Event, error) {
+		return instrument.DecideFailVerification(state, instrument.FailVerification{At: at, Request: asked.Revision, Code: answer.Code, Message: answer.Message})
+	})
+	if err != nil {
+		return err
+	}
+	s.Discard(CardRef(inst))
+	return instrument.NotVerified()
+}

@@ -1,0 +1,42 @@
+package notifications
+
+import (
+	"context"
+
+	"payledger/domain"
+	"payledger/domain/processor"
+	"payledger/eventstore"
+	"payledger/eventstore/secrets"
+)
+
+// sealAdditional seals the fields of a notification that the protocol does not name, under the key of the payment's
+// personal data, so that erasing the person erases them. It returns nil, and the fields are not kept, if the payment is
+// unknown, the person has no key or was erased, or sealing fails (D14.9).
+func (s *Notifications) sealAdditional(ctx context.Context, payload processor.SignedNotification) *domain.Sealed {
+	sealed, err := s.sealForPayment(ctx, payload.Reference, payload.Additional)
+	if err != nil {
+		s.Logger.Warn().Err(err).Str("processor", string(payload.Processor)).Str("notification", payload.ID).Str("payment", string(payload.Reference)).
+			Msg("additional fields of a notification could not be sealed and are not kept")
+	}
+	return sealed
+}
+
+// sealForPayment seals a text under a payment's key; nil if there is no key.
+func (s *Notifications) sealForPayment(ctx context.Context, reference domain.PaymentID, text string) (*domain.Sealed, error) {
+	account, known, err := s.PaymentAccount(ctx, reference)
+	if err != nil || !known {
+		return nil, err
+	}
+	tip, err := s.Log.Payments.Load(ctx, account, reference, eventstore.AllowStale)
+	if err != nil || !tip.State.Exists() {
+		return nil, err
+	}
+	if personal := tip.State.Details().Personal; personal != nil {
+		opened, err := s.Secrets.Open(ctx, personal)
+		if err != nil || opened.Empty() { // erased
+			return nil, err
+		}
+		return s.Secrets.SealText(ctx, personal.Key, text)
+	}
+	return s.Secrets.SealText(ctx, secrets.PersonalKeyName(account, tip.State.CustomerID, tip.State.Session), text)
+}

@@ -1,0 +1,179 @@
+package notifications
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/inbox"
+	"payledger/domain/processor"
+	"payledger/eventstore"
+)
+
+const (
+	// sweepOverlap is the period that a start reads again: a processor may list events out of order.
+	sweepOverlap = time.Hour
+	// sweepPages limits one sweep of a processor; the next sweep continues.
+	sweepPages = 20
+	// sweepTimeout limits one question.
+	sweepTimeout = 20 * time.Second
+	// Timestamps more than sweepAhead ahead of our clock do not advance the cursor.
+	sweepAhead = time.Hour
+)
+
+// sweeps are the process's cursors, by processor.
+type sweeps struct {
+	mu sync.Mutex
+	at map[processor.Name]*sweep
+}
+
+// of returns a processor's cursor.
+func (w *sweeps) of(name processor.Name) *sweep {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.at == nil {
+		w.at = map[processor.Name]*sweep{}
+	}
+	if w.at[name] == nil {
+		w.at[name] = &sweep{}
+	}
+	return w.at[name]
+}
+
+// sweep is the cursor of one processor.
+type sweep struct {
+	mu      sync.Mutex // held during a sweep
+	begun   bool       // the fields below are set
+	since   time.Time
+	cursor  string
+	through time.Time // the newest time seen that is not ahead of the clock
+}
+
+// saw advances the cursor to at, the time of a dispute event.
+func (w *sweep) saw(at, now time.Time) {
+	if at.After(now.Add(sweepAhead)) {
+		return // a time in the future does not count
+	}
+	if at.After(now) {
+		at = now
+	}
+	if at.After(w.through) {
+		w.through = at
+	}
+}
+
+// restart moves the cursor back by sweepOverlap. A cursor ahead of now is reset: the clock was set back.
+func (w *sweep) restart(now time.Time) {
+	w.cursor, w.since = "", time.Time{}
+	if w.through.After(now) {
+		w.through = time.Time{}
+	}
+	if !w.through.IsZero() {
+		w.since = w.through.Add(-sweepOverlap)
+	}
+}
+
+// SweepDisputes runs SweepDisputesAt for every processor, concurrently.
+func (s *Notifications) SweepDisputes(ctx context.Context) error {
+	failed := make([]error, len(processor.Names))
+	var running sync.WaitGroup
+	for i, name := range processor.Names {
+		running.Go(func() { failed[i] = s.SweepDisputesAt(ctx, name) })
+	}
+	running.Wait()
+	return errors.Join(failed...)
+}
+
+// SweepDisputesAt asks one processor for its dispute notifications since the last sweep, and applies those that never
+// arrived (D14.12).
+func (s *Notifications) SweepDisputesAt(ctx context.Context, name processor.Name) error {
+	if s.Disputes == nil {
+		return nil
+	}
+	at := s.sweeps.of(name)
+	at.mu.Lock()
+	defer at.mu.Unlock()
+	if err := s.sweep(ctx, name, at); err != nil {
+		return fmt.Errorf("disputes at %s: %w", name, err)
+	}
+	return nil
+}
+
+func (s *Notifications) sweep(ctx context.Context, name processor.Name, at *sweep) error {
+	if err := s.beginSweep(ctx, name, at); err != nil {
+		return err
+	}
+	for range sweepPages {
+		ask, cancel := context.WithTimeout(ctx, sweepTimeout)
+		page, err := s.Disputes.NotificationsSince(ask, name, at.since, at.cursor)
+		cancel()
+		if err != nil {
+			at.restart(s.Store.Now()) // the processor may have dropped the cursor
+			return err
+		}
+		if page.Unreadable > 0 {
+			s.Logger.Warn().Str("processor", string(name)).Int("count", page.Unreadable).Msg("dispute notifications without a payment or an id of their own")
+		}
+		for _, payload := range page.Notifications {
+			if err := s.lookedUp(ctx, payload); err != nil {
+				return err // the page is read again
+			}
+			if payload.Dispute != nil {
+				at.saw(payload.Dispute.At, s.Store.Now())
+			}
+		}
+		at.cursor = page.Next
+		if !page.More {
+			break
+		}
+	}
+	return s.swept(ctx, name, at.through)
+}
+
+// beginSweep loads the cursor from the log and moves it back by sweepOverlap.
+func (s *Notifications) beginSweep(ctx context.Context, name processor.Name, at *sweep) error {
+	if at.begun {
+		return nil
+	}
+	tip, err := s.Log.Inboxes.Load(ctx, eventstore.InboxOwner, string(name), eventstore.AllowStale)
+	if err != nil {
+		return err
+	}
+	now := s.Store.Now()
+	at.begun, at.through = true, tip.State.SweptBy(now)
+	at.restart(now)
+	return nil
+}
+
+// lookedUp applies a notification found by a sweep, unless it arrived before. It ignores references that are no payment
+// ids: the merchant account may have other users.
+func (s *Notifications) lookedUp(ctx context.Context, payload processor.SignedNotification) error {
+	if !domain.PaymentIDShaped(payload.Reference) {
+		return nil
+	}
+	err := s.receive(ctx, "disputes:"+string(payload.Processor), payload, true)
+	if noRoom(err) {
+		s.Logger.Warn().Err(err).Str("payment", string(payload.Reference)).Msg("no room for a dispute notification")
+		return nil // a repeat would find no room either
+	}
+	return err
+}
+
+// swept records the cursor.
+func (s *Notifications) swept(ctx context.Context, name processor.Name, through time.Time) error {
+	if through.IsZero() {
+		return nil
+	}
+	meta, err := s.Store.NewMeta("process:disputes", "disputes:"+string(name))
+	if err != nil {
+		return err
+	}
+	_, err = s.Log.Inboxes.Execute(ctx, eventstore.InboxOwner, string(name), meta,
+		func(state inbox.State) (inbox.Event, error) {
+			return inbox.DecideSwept(state, inbox.Swept{At: meta.At, Processor: name, Through: through})
+		})
+	return err
+}

@@ -1,0 +1,58 @@
+package payments
+
+import (
+	"context"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/payment"
+	"payledger/domain/process"
+	"payledger/domain/session"
+	"payledger/eventstore"
+	"payledger/eventstore/commands"
+	"payledger/eventstore/due"
+)
+
+// Approval is the approval of a payment attempt. Later changes of session and token do not count.
+type Approval struct {
+	Payment domain.PaymentID // derived from the attempt
+	Token   domain.Token
+	Shown   *domain.Price // the price that the customer saw; nil: unknown
+	At      time.Time
+	Session session.State
+}
+
+func (a Approval) creation() *creation {
+	return &creation{PaymentInput: PaymentInput{Token: a.Token, Session: a.Session.ID, Shown: a.Shown}, id: a.Payment, approval: &a}
+}
+
+// CheckToken refuses an approval whose token cannot pay in its session.
+func (s *Payments) CheckToken(ctx context.Context, account domain.AccountID, a Approval) error {
+	_, _, err := s.payWith(ctx, account, a.creation())
+	return err
+}
+
+// CheckApproved refuses an approval whose payment could not be created now. It records nothing.
+func (s *Payments) CheckApproved(ctx context.Context, by commands.Caller, a Approval) error {
+	_, err := s.assemble(ctx, by, a.creation())
+	return err
+}
+
+// CreateApproved creates the payment of an approval. If another call created it, CreateApproved returns it.
+func (s *Payments) CreateApproved(ctx context.Context, by commands.Caller, a Approval) (eventstore.Tip[payment.State], error) {
+	return s.make(ctx, by, a.creation())
+}
+
+// Continue starts or joins the open operations of a payment. await waits until they have an answer, as CreatePayment
+// does, at most until the deadline.
+func (s *Payments) Continue(tip eventstore.Tip[payment.State]) (await func(ctx context.Context, deadline due.Time)) {
+	var operations []*inFlight
+	for _, op := range process.Open(tip.State) {
+		operations = append(operations, s.launch(tip, op.Revision, tip.Appended && op.State == payment.StateRequested))
+	}
+	return func(ctx context.Context, deadline due.Time) {
+		for _, f := range operations {
+			s.await(ctx, f, deadline)
+		}
+	}
+}

@@ -1,0 +1,223 @@
+package payments
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/instrument"
+	"payledger/domain/payment"
+	"payledger/domain/session"
+	"payledger/eventstore"
+	"payledger/eventstore/commands"
+	"payledger/eventstore/commands/instruments"
+)
+
+// creation is a payment that is being created.
+type creation struct {
+	PaymentInput
+	id       domain.PaymentID // "" until the instrument is loaded
+	approval *Approval        // nil: no approval was required
+}
+
+// inBrowser reports whether the customer's browser creates the payment (D12).
+func (c creation) inBrowser() bool { return c.Session != "" && c.approval == nil }
+
+// vaulted reports whether the token counts as vaulted. A token that was vaulted after the approval does not.
+func (c creation) vaulted(inst instrument.State) bool {
+	if c.approval != nil {
+		return inst.VaultedBy(c.approval.At)
+	}
+	return inst.Vaulted()
+}
+
+// at returns the time of the decision to pay.
+func (c creation) at(now time.Time) time.Time {
+	if c.approval != nil {
+		return c.approval.At
+	}
+	return now
+}
+
+// identify derives the payment's id from the idempotency key, the single-use token, or checkout and token (D9, D12), so
+// that a repeated request has the same id. A merchant's payment with a vaulted token and without a key has a new id
+// each time.
+func (s *Payments) identify(account domain.AccountID, c *creation, inst instrument.State) error {
+	switch {
+	case c.approval != nil: // derived from the attempt
+	case c.IdempotencyKey != "":
+		c.id = domain.PaymentIDForKey(account, c.IdempotencyKey)
+	case !inst.Vaulted():
+		c.id = domain.PaymentIDForToken(account, c.Token)
+	case c.Session != "":
+		c.id = domain.PaymentIDForSession(account, c.Session, c.Token)
+	default:
+		random, err := s.Random16()
+		if err != nil {
+			return err
+		}
+		c.id = domain.NewPaymentID(random)
+	}
+	return nil
+}
+
+// payWith loads the instrument and the client session of the payment, and refuses a token that cannot pay. The session
+// is empty for a merchant's payment with a vaulted token (§4 rule 3).
+func (s *Payments) payWith(ctx context.Context, account domain.AccountID, c *creation) (inst instrument.State, from session.State, err error) {
+	if inst, err = s.payable(ctx, account, c); err != nil {
+		return inst, from, err
+	}
+	vaulted := c.vaulted(inst)
+	switch {
+	case c.approval != nil:
+		from = c.approval.Session
+	case c.Session != "":
+		from, err = s.sessions.Session(ctx, account, c.Session)
+	case !vaulted:
+		var tip eventstore.Tip[session.State]
+		tip, err = s.Log.Sessions.Load(ctx, account, inst.Session, eventstore.Latest)
+		from = tip.State
+	}
+	wishes := laidOver(c.Method.Preferences, from.Method.Preferences)
+	switch {
+	case err != nil:
+		return inst, from, err
+	case !wishes.Takes(inst.Card.Network): // a saved card, or changed networks
+		err = cannotPay("its card is of " + string(inst.Card.Network) + ", and the networks allowed are " + instruments.Listed(wishes.AllowedNetworks))
+	case from.ApprovalMode == session.ApprovalManual && c.approval == nil:
+		err = cannotPay("its client session asks for the approval of a payment attempt")
+	case c.Session != "" && !vaulted && inst.Session != c.Session:
+		err = cannotPay("the payment method token is of another client session")
+	case c.Session != "" && vaulted && inst.CustomerID != from.CustomerID:
+		err = cannotPay(otherCustomer)
+	case !AsShown(c.Shown, from):
+		err = amountChanged()
+	}
+	return inst, from, err
+}
+
+// AsShown reports whether the session's price equals the price that the customer saw (D12).
+func AsShown(shown *domain.Price, from session.State) bool {
+	total := from.Total()
+	return shown == nil || total != nil && *shown == domain.Price{Amount: *total, Currency: from.Currency}
+}
+
+func amountChanged() *domain.Error {
+	err := domain.Refuse(domain.KindConflict, domain.ReasonAmountChanged,
+		"The client session asks for another amount or currency than the customer was shown.")
+	err.Recovery = "Show the customer what the session asks for now; nothing was charged."
+	return err
+}
+
+// payable loads the instrument and derives the payment's id. It refuses only on the Latest state: a replica may lag
+// behind the token or its vaulting.
+func (s *Payments) payable(ctx context.Context, account domain.AccountID, c *creation) (instrument.State, error) {
+	use := func(tip eventstore.Tip[instrument.State], err error) (instrument.State, error) {
+		if err == nil {
+			err = s.identify(account, c, tip.State)
+		}
+		if err == nil {
+			_, err = instrument.DecideUse(tip.State, s.use(ctx, tip.State, c))
+		}
+		return tip.State, err
+	}
+	inst, err := use(s.Log.Instruments.Load(ctx, account, c.Token, eventstore.AllowStale))
+	if err != nil {
+		inst, err = use(s.Log.Instruments.Load(ctx, account, c.Token, eventstore.Latest))
+	}
+	return inst, err
+}
+
+// use returns the claim of the token.
+func (s *Payments) use(ctx context.Context, inst instrument.State, c *creation) instrument.Use {
+	use := instrument.Use{At: c.at(s.Store.Now()), Payment: c.id}
+	if inst.UsedBy != c.id && !inst.Vaulted() {
+		use.Instead = s.lostClaim(ctx, inst)
+	}
+	return use
+}
+
+// claimToken records that the payment uses the token. No other payment can use it then, unless it is vaulted.
+func (s *Payments) claimToken(ctx context.Context, by commands.Caller, c *creation, vaulted bool) error {
+	_, err := commands.Request(ctx, s.Base, by, s.Log.Instruments.Execute, c.Token, func(state instrument.State, _ time.Time) (instrument.Event, error) {
+		if c.vaulted(state) != vaulted { // vaulted or deleted meanwhile: other rules apply
+			return nil, commands.Overtaken()
+		}
+		return instrument.DecideUse(state, s.use(ctx, state, c))
+	})
+	return err
+}
+
+// lostClaim returns the payment that claimed the token but was created with another token; "" if there is none. It
+// loads the Latest state: a payment that is not there yet may still use the token.
+func (s *Payments) lostClaim(ctx context.Context, inst instrument.State) domain.PaymentID {
+	if inst.UsedBy == "" {
+		return ""
+	}
+	tip, err := s.Log.Payments.Load(ctx, inst.Account, inst.UsedBy, eventstore.Latest)
+	if err != nil || tip.Recorded == nil || tip.State.Exists() && tip.State.Method.Token == inst.Token {
+		return ""
+	}
+	return inst.UsedBy
+}
+
+// ofCustomer refuses a payment with a vaulted token of another customer (§4 rule 3).
+func ofCustomer(c payment.Create, inst instrument.State) error {
+	if c.Method.Vaulted && c.CustomerID != inst.CustomerID {
+		return cannotPay(otherCustomer)
+	}
+	return nil
+}
+
+const otherCustomer = "the payment method token is tied to another customerId"
+
+func cannotPay(why string) *domain.Error {
+	return domain.Refuse(domain.KindConflict, domain.ReasonPayment, "The payment cannot be created: %s.", why)
+}
+
+// madeBefore adds the payment that the same checkout created before to the refusal of a token, so that a customer whose
+// first answer was lost finds the payment (D12).
+func (s *Payments) madeBefore(ctx context.Context, account domain.AccountID, c *creation, err error) error {
+	var refused *domain.Error
+	if c.Session == "" || !errors.As(err, &refused) || refused.Reason != domain.ReasonPayment || refused.Payment != "" {
+		return err
+	}
+	inst, loadErr := s.Log.Instruments.Load(ctx, account, c.Token, eventstore.AllowStale)
+	if loadErr != nil {
+		return loadErr
+	}
+	for _, made := range []domain.PaymentID{c.id, inst.State.UsedBy} {
+		if made == "" {
+			continue
+		}
+		p, loadErr := s.standing(ctx, account, made)
+		if loadErr != nil {
+			return loadErr
+		}
+		if p.Exists() && p.Session == c.Session && (p.Method.Token == c.Token || p.ID != made) {
+			return naming(*refused, p)
+		}
+	}
+	return err
+}
+
+// standing loads a payment. If its id was given up, it loads the payment that was created instead (D12).
+func (s *Payments) standing(ctx context.Context, account domain.AccountID, id domain.PaymentID) (payment.State, error) {
+	tip, err := s.Log.Payments.Load(ctx, account, id, eventstore.Latest)
+	if claim := tip.State.Claim; err == nil && claim != nil && claim.Payment != "" {
+		tip, err = s.Log.Payments.Load(ctx, account, claim.Payment, eventstore.Latest)
+	}
+	return tip.State, err
+}
+
+// SessionPaid refuses another payment in the client session of a payment.
+func SessionPaid(paid payment.State) error {
+	return naming(*cannotPay("its client session has a payment already"), paid)
+}
+
+// naming adds a payment of the same checkout to a refusal.
+func naming(refused domain.Error, p payment.State) error {
+	refused.Payment, refused.Status, refused.Recovery = p.ID, string(p.Status()), "Read the payment to see what became of it."
+	return &refused
+}

@@ -1,0 +1,142 @@
+package payments
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/payment"
+	"payledger/domain/processor"
+	"payledger/eventstore"
+	"payledger/eventstore/commands"
+	"payledger/eventstore/due"
+)
+
+// operation is a caller's request for an operation on an existing payment.
+type operation struct {
+	payment  domain.PaymentID
+	kind     processor.Kind
+	key      string   // idempotency key; "" for none
+	deadline due.Time // of the caller; zero: one payment timeout from now
+	decide   func(payment.State, payment.Request) (payment.Event, error)
+}
+
+// runOperation records the request as soon as no other operation runs on the payment, calls the processor, and records
+// the outcome (D7, D9). It returns the payment before the request, and after the outcome or the payment timeout.
+func (s *Payments) runOperation(ctx context.Context, by commands.Caller, o operation) (before, after payment.State, err error) {
+	if o.deadline == (due.Time{}) {
+		o.deadline = s.fromNow()
+	}
+	pass, after, err := s.turn(ctx, by, o)
+	if err != nil {
+		return before, after, err
+	}
+	defer pass()
+	tip, before, err := s.appendRequest(ctx, by, o)
+	for errors.Is(err, payment.ErrRunning) {
+		if err = s.waitForRunning(ctx, tip.State, o.deadline); err == nil {
+			tip, before, err = s.appendRequest(ctx, by, o)
+		}
+	}
+	if err != nil || !tip.Appended {
+		return before, tip.State, err
+	}
+	if f := s.launchRequested(tip, o.deadline); f != nil {
+		return before, s.await(ctx, f, o.deadline), nil
+	}
+	return before, tip.State, refusal(tip)
+}
+
+// appendRequest loads the payment, decides, claims the idempotency key and appends the request. before is the state on
+// which it decided. A refused request does not use its key (D9). If the payment exists, the error of a key of another
+// payment comes first (D3).
+func (s *Payments) appendRequest(ctx context.Context, by commands.Caller, o operation) (tip eventstore.Tip[payment.State], before payment.State, err error) {
+	meta, err := s.RequestMeta(by)
+	if err != nil {
+		return tip, before, err
+	}
+	meta.GivesBack = o.kind == processor.Refund || o.kind == processor.Void
+	recording := context.WithoutCancel(ctx)
+	tip, err = s.Log.Payments.Execute(recording, by.Account, o.payment, meta, func(state payment.State) (payment.Event, error) {
+		before = state
+		event, err := o.decide(state, payment.Request{At: meta.At, EventID: meta.EventID, IdempotencyKey: o.key})
+		if err != nil && state.Exists() {
+			return nil, cmp.Or(s.checkKey(ctx, by, o), err)
+		}
+		if err != nil {
+			return nil, err
+		}
+		// Commit point: the claim and the request are the first records. From here on the work continues even if the
+		// caller disconnects. After a crash Recover continues a recorded request.
+		return event, s.claimKey(recording, by, o)
+	})
+	if errors.Is(err, eventstore.ErrTooLarge) {
+		err = before.Full()
+	}
+	return tip, before, err
+}
+
+// precheck returns the payment, and the error with which the operation would be refused now. It records nothing.
+func (s *Payments) precheck(ctx context.Context, by commands.Caller, o operation) (payment.State, error) {
+	tip, err := s.Log.Payments.Execute(ctx, by.Account, o.payment, eventstore.Meta{}, func(state payment.State) (payment.Event, error) {
+		if state.Exists() {
+			if err := s.checkKey(ctx, by, o); err != nil {
+				return nil, err
+			}
+		}
+		_, err := o.decide(state, payment.Request{At: s.Store.Now(), IdempotencyKey: o.key})
+		return nil, err
+	})
+	return tip.State, err
+}
+
+// refusal returns the error for a request that was recorded as refused by our own rules (D7).
+func refusal(tip eventstore.Tip[payment.State]) error {
+	event, err := eventstore.Payments.Event(tip.Recorded)
+	if err != nil {
+		return err
+	}
+	if refused, is := event.(interface{ Refusal(payment.State) error }); is {
+		return refused.Refusal(tip.State)
+	}
+	return nil
+}
+
+// lookAgain is the interval at which the log is read while an operation of another node runs.
+const lookAgain = 50 * time.Millisecond
+
+// waitForRunning returns nil when the running operation may have ended. After the deadline it returns
+// ConcurrentModification (D7).
+func (s *Payments) waitForRunning(ctx context.Context, state payment.State, deadline due.Time) error {
+	var left <-chan struct{}
+	for _, op := range state.Operations {
+		if f := s.inFlight.find(state.OperationKey(op.Revision)); f != nil && op.State.Open() {
+			left = f.ended
+		}
+	}
+	defer commands.Aside(ctx)()
+	again := time.NewTimer(lookAgain)
+	defer again.Stop()
+	select {
+	case <-left:
+	case <-again.C:
+	case <-ctx.Done():
+		return domain.Unavailable(ctx.Err())
+	case <-s.Draining:
+		return busy(state)
+	}
+	if deadline.Over(s.Store.Now()) {
+		return busy(state)
+	}
+	return nil
+}
+
+func busy(state payment.State) error {
+	err := domain.Refuse(domain.KindConflict, domain.ReasonConcurrentModification,
+		"Another operation of the payment has no outcome yet.")
+	err.Recovery = "It is safe to repeat the request later."
+	err.Payment, err.Status = state.ID, string(state.Status())
+	return err
+}

@@ -1,0 +1,123 @@
+package payments
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/instrument"
+	"payledger/domain/payment"
+	"payledger/eventstore"
+	"payledger/eventstore/commands"
+	"payledger/eventstore/secrets"
+)
+
+// cardOf returns the reference of the card that pays.
+func cardOf(p payment.State) secrets.CardRef {
+	return secrets.CardRef{Account: p.Account, Token: p.Method.Token, TokenizedAt: p.Method.TokenizedAt}
+}
+
+// destroyCards destroys queued cards outside the payments' calls. The janitor destroys those that a crash leaves.
+func (s *Payments) destroyCards() {
+	for {
+		select {
+		case ref := <-s.instruments.Discarded():
+			if err := s.Secrets.DestroyCard(s.Life, ref, s.Store.Now(), s.CardNeeded); err != nil && s.Life.Err() == nil {
+				s.Logger.Warn().Err(err).Msg("card not destroyed; the janitor will")
+			}
+		case <-s.Life.Done():
+			return
+		}
+	}
+}
+
+// vaultOrDestroyCard vaults the card of a paid payment where that was agreed (D5.5), and destroys the card as it was
+// entered (D5.13). The janitor repeats what fails here.
+func (s *Payments) vaultOrDestroyCard(ctx context.Context, p payment.State) {
+	if p.Vaults() && !p.Method.Vaulted {
+		if err := s.vaultPaid(ctx, p); err != nil {
+			s.Logger.Warn().Err(err).Str("payment", string(p.ID)).Msg("card not vaulted yet; trying again")
+			return
+		}
+	}
+	if !p.Method.TokenizedAt.IsZero() {
+		s.instruments.Discard(cardOf(p))
+	}
+}
+
+// vaultPaid vaults the token of a payment that succeeded.
+func (s *Payments) vaultPaid(ctx context.Context, p payment.State) error {
+	tip, err := s.Log.Instruments.Load(ctx, p.Account, p.Method.Token, eventstore.Latest)
+	if err != nil {
+		return err
+	}
+	by := commands.Caller{Account: p.Account, Actor: "process:vault", RequestID: string(p.ID)}
+	_, err = s.instruments.Vault(ctx, by, tip.State, p.CreatedAt, instrument.Vault{CustomerID: p.CustomerID, Payment: p.ID})
+	return err
+}
+
+// slowest limits, beside the time for the customer's action, how long a card is kept for a payment without an outcome
+// (D5.13).
+const slowest = 48 * time.Hour
+
+// CardNeeded returns the time until which a token's card is needed as it was entered (D5.13). An unused token needs its
+// card until it expires; a token that pays, until the outcome is known, with a limit. Before CardNeeded returns that a
+// card is not needed, it completes a vaulting that a crash interrupted (D5.5). On a lagging log it may return a later
+// time.
+func (s *Payments) CardNeeded(ctx context.Context, account domain.AccountID, token domain.Token, expires time.Time) (time.Time, error) {
+	none := time.Time{}
+	tip, err := s.Log.Instruments.Load(ctx, account, token, eventstore.AllowStale)
+	inst := tip.State
+	switch {
+	case err != nil || !inst.Exists():
+		return expires, err // tokenization is under way
+	case !inst.Good():
+		return none, nil
+	case inst.Vaulted():
+		if err := s.instruments.Keep(ctx, inst); err != nil {
+			return s.unkept(inst, s.lastUse(expires, inst.UpdatedAt), err), nil
+		}
+	}
+	if inst.UsedBy == "" && inst.Verified {
+		return none, nil
+	}
+	if inst.UsedBy == "" {
+		return expires, nil
+	}
+	paid, err := s.newest(ctx, account, inst.UsedBy)
+	switch {
+	case err != nil || !paid.Exists(): // claimed, and not created yet
+		return expires, err
+	case paid.Status() == payment.StatusPending:
+		return s.lastUse(expires, paid.CreatedAt), nil
+	case paid.Vaults() && !inst.Vaulted():
+		if err := s.vaultPaid(ctx, paid); err != nil {
+			return s.unkept(inst, s.lastUse(expires, paid.CreatedAt), err), nil
+		}
+	}
+	return none, nil
+}
+
+// lastUse limits the life of a card that has begun to pay.
+func (s *Payments) lastUse(expires, began time.Time) time.Time {
+	last := began.Add(s.ActionTimeout + slowest)
+	if last.Before(expires) {
+		return expires
+	}
+	return last
+}
+
+// unkept returns the time until which a card that could not be vaulted now is needed. A card that is gone, or whose
+// token cannot be vaulted, is not needed.
+func (s *Payments) unkept(inst instrument.State, until time.Time, err error) time.Time {
+	s.Logger.Warn().Err(err).Str("analyticsId", inst.AnalyticsID).Msg("card not vaulted yet; trying again")
+	switch domain.ReasonOf(err) {
+	case domain.ReasonInstrumentToken, domain.ReasonRequestValidation:
+		return time.Time{}
+	}
+	if errors.Is(err, secrets.ErrGone) {
+		return time.Time{}
+	}
+	return until
+}

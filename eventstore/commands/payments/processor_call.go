@@ -1,0 +1,227 @@
+package payments
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"payledger/domain/payment"
+	"payledger/domain/process"
+	"payledger/domain/processor"
+	"payledger/eventstore"
+	"payledger/eventstore/due"
+	"payledger/eventstore/secrets"
+)
+
+// askTimeout limits a call to a processor for which no caller waits.
+const askTimeout = 20 * time.Second
+
+// patience returns the time limit of one call: the time to the deadline while callers wait, else askTimeout.
+func (s *Payments) patience(f *inFlight) time.Duration {
+	if left := f.deadline.Left(s.Store.Now()); left > 0 && s.inFlight.awaits(f) {
+		return left
+	}
+	return askTimeout
+}
+
+// callProcessor sends the operation, or looks up its outcome. An operation that the processor never received is sent
+// again within the payment timeout, and fenced later (D8). callProcessor returns false if the outcome is still unknown.
+func (s *Payments) callProcessor(ctx context.Context, f *inFlight, send bool) (processor.Answer, bool) {
+	op, _ := f.tip.State.Operation(f.revision)
+	name := op.Target.Processor
+	if send {
+		return s.send(ctx, f)
+	}
+	found, err := s.Processors.Lookup(ctx, name, f.key)
+	if err == nil && found.State == processor.Unseen {
+		if process.MayResend(op.RequestedAt, s.Store.Now(), s.PaymentTimeout) {
+			return s.send(ctx, f)
+		}
+		found, err = s.Processors.Fence(ctx, name, f.key)
+	}
+	switch {
+	case err != nil:
+		s.unanswered(f, err)
+		return processor.Answer{}, false
+	case found.State == processor.Known && found.Answer != nil:
+		return *found.Answer, true
+	case found.State == processor.Fenced:
+		return notSent(s.Store.Now()), true
+	default:
+		return processor.Answer{}, false
+	}
+}
+
+// notSent is the outcome of a fenced operation: the processor never received it and will never accept it.
+func notSent(now time.Time) processor.Answer {
+	return processor.Answer{
+		State: processor.Failed, At: now, Code: processor.CodeFenced,
+		Message: "The processor did not receive the request in time.",
+	}
+}
+
+// send sends the operation to the processor. If the card of an authorization is destroyed, send fences the key instead.
+func (s *Payments) send(ctx context.Context, f *inFlight) (processor.Answer, bool) {
+	op, err := s.operation(ctx, f)
+	if errors.Is(err, secrets.ErrGone) {
+		s.unpayable(ctx, f.tip.State)
+		found, err := s.Processors.Fence(ctx, op.Processor, f.key)
+		if err != nil || found.State != processor.Fenced {
+			return processor.Answer{}, false // the next question finds the answer
+		}
+		return notSent(s.Store.Now()), true
+	}
+	var answer processor.Answer
+	if err == nil {
+		answer, err = s.Processors.Send(ctx, op)
+	}
+	if err != nil {
+		s.unanswered(f, err)
+		return processor.Answer{}, false
+	}
+	return answer, true
+}
+
+// operation builds the processor's request from the recorded facts. An authorization carries its card.
+func (s *Payments) operation(ctx context.Context, f *inFlight) (processor.Operation, error) {
+	p := f.tip.State
+	requested, _ := p.Operation(f.revision)
+	op := process.Operation(p, requested)
+	if s.NotifyURL != nil {
+		op.NotifyURL = s.NotifyURL(op.Processor)
+	}
+	if requested.Kind != processor.Authorize {
+		return op, nil
+	}
+	card, err := s.Secrets.Card(ctx, cardOf(p), p.CreatedAt)
+	op.Card = &card
+	return op, err
+}
+
+// unpayable ends a vaulted token that has no card (D5.14).
+func (s *Payments) unpayable(ctx context.Context, p payment.State) {
+	if !p.Method.Vaulted {
+		return
+	}
+	tip, err := s.Log.Instruments.Load(ctx, p.Account, p.Method.Token, eventstore.Latest)
+	if err == nil {
+		err = s.instruments.KeepVaulted(ctx, tip.State)
+	}
+	if err != nil {
+		s.Logger.Warn().Err(err).Str("payment", string(p.ID)).Msg("a vaulted token has no card to pay with")
+	}
+}
+
+func (s *Payments) unanswered(f *inFlight, err error) {
+	s.Logger.Debug().Err(err).Str("operation", string(f.key)).Int("asked", f.asked).Msg("no answer from the processor yet")
+}
+
+// record appends the outcome. ended reports that the operation has its outcome. unknown reports that the answer has no
+// meaning for the operation and counts as no answer. If the store fails, the next question gets the same answer.
+func (s *Payments) record(ctx context.Context, f *inFlight, answer processor.Answer) (ended, unknown bool) {
+	before, _ := f.tip.State.Operation(f.revision)
+	if answer.State == processor.Pending && before.State == payment.StatePending {
+		return false, false // already known
+	}
+	var err error
+	f.tip, err = s.recordAnswer(ctx, f.tip, f.revision, answer)
+	switch {
+	case errors.Is(err, payment.ErrRunning):
+		return false, false // wait for the other operation's answer
+	case errors.Is(err, processor.ErrUnknown):
+		s.unanswered(f, err)
+		return false, true
+	case err != nil:
+		s.Logger.Warn().Err(err).Str("operation", string(f.key)).Msg("outcome not recorded; asking again")
+		return false, false
+	}
+	if why := f.tip.State.Contradiction(f.revision, answer); why != "" { // another outcome may have been recorded meanwhile
+		s.Logger.Warn().Str("operation", string(f.key)).Str("reason", why).Msg("the processor's answer contradicts its earlier answer")
+	}
+	op, _ := f.tip.State.Operation(f.revision)
+	if !op.State.Open() {
+		return true, false
+	}
+	if op.State != before.State {
+		f.asked = 0
+		s.release(f)
+	}
+	return false, false
+}
+
+// recordAnswer records a processor's answer. Before a refusal it records out-of-band operations. If the operation
+// already has its outcome, recordAnswer returns the newest tip and no error.
+func (s *Payments) recordAnswer(ctx context.Context, tip eventstore.Tip[payment.State], revision uint64, answer processor.Answer) (eventstore.Tip[payment.State], error) {
+	tip, err := s.recordOutOfBand(ctx, tip, revision, answer)
+	if err != nil {
+		return tip, err
+	}
+	return s.appendAnswer(ctx, tip, revision, answer)
+}
+
+// RecordNotified records an answer that the processor sent by itself, as recordAnswer does. It starts the operation that
+// the answer requests, and makes the next question about the answered operation due now.
+func (s *Payments) RecordNotified(ctx context.Context, tip eventstore.Tip[payment.State], revision uint64, answer processor.Answer) (eventstore.Tip[payment.State], error) {
+	next, err := s.recordAnswer(ctx, tip, revision, answer)
+	if err != nil {
+		return next, err
+	}
+	if next.Appended {
+		s.launchRequested(next, due.Time{})
+	}
+	s.inFlight.askNow(next.State.OperationKey(revision))
+	return next, nil
+}
+
+// appendAnswer is recordAnswer without the look-up of out-of-band operations.
+func (s *Payments) appendAnswer(ctx context.Context, tip eventstore.Tip[payment.State], revision uint64, answer processor.Answer) (eventstore.Tip[payment.State], error) {
+	pending := tip.State.Status() == payment.StatusPending
+	next, err := s.append(ctx, tip, revision, func(meta eventstore.Meta, state payment.State) (payment.Event, error) {
+		return payment.DecideAnswer(state, payment.RecordAnswer{
+			At: meta.At, EventID: meta.EventID, Request: revision, Answer: answer,
+			ActionExpiresAt: meta.At.Add(s.ActionTimeout),
+		})
+	})
+	if err == nil && next.Appended {
+		s.changed(next.State.ID)
+	}
+	if paid := next.State; err == nil && pending && paid.Status() != payment.StatusPending {
+		s.vaultOrDestroyCard(ctx, paid) // the authorization is over
+	}
+	return next, err
+}
+
+// timedOut records, once, that the payment timeout is over (D8), and answers the callers.
+func (s *Payments) timedOut(ctx context.Context, f *inFlight) {
+	if op, _ := f.tip.State.Operation(f.revision); op.State != payment.StateRequested {
+		f.publish(f.tip.State, true)
+		return
+	}
+	var err error
+	f.tip, err = s.append(ctx, f.tip, f.revision, func(meta eventstore.Meta, state payment.State) (payment.Event, error) {
+		return payment.DecideTimeOut(state, payment.TimeOut{At: meta.At, Request: f.revision})
+	})
+	if err != nil {
+		s.Logger.Warn().Err(err).Str("operation", string(f.key)).Msg("time-out not recorded")
+	}
+	f.publish(f.tip.State, true)
+}
+
+// append records one command about an operation. If the operation already has its outcome, append returns the newest
+// tip and no error.
+func (s *Payments) append(ctx context.Context, tip eventstore.Tip[payment.State], revision uint64, decide func(eventstore.Meta, payment.State) (payment.Event, error)) (eventstore.Tip[payment.State], error) {
+	op, _ := tip.State.Operation(revision)
+	meta, err := s.metaOf(ctx, op.Target.Processor, tip.Recorded, revision)
+	if err != nil {
+		return tip, err
+	}
+	next, err := s.Log.Payments.ExecuteFrom(ctx, tip, meta,
+		func(state payment.State) (payment.Event, error) { return decide(meta, state) })
+	if next.Recorded == nil {
+		next = tip
+	}
+	if errors.Is(err, payment.ErrAlreadyAnswered) {
+		err = nil
+	}
+	return next, err
+}

@@ -1,0 +1,123 @@
+package payments
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"payledger/domain"
+	"payledger/domain/payment"
+	"payledger/domain/processor"
+	"payledger/domain/workflow"
+	"payledger/eventstore"
+	"payledger/eventstore/commands"
+)
+
+// Outcome is the result of an operation that is made once for its key.
+type Outcome struct {
+	Known     bool // false: the processor has not answered yet
+	Succeeded bool
+	Operation domain.OperationKey // "" if none was necessary
+	Message   string              // of a failure, for the merchant
+}
+
+// RunWorkflowOperation runs the operation of a workflow's action once for its key; a repeat returns the first outcome
+// (D19). It waits at most until the payment timeout; an outcome that is unknown then is no failure, and the caller
+// repeats the call. An error is a refusal that was not recorded, or a fault.
+func (s *Payments) RunWorkflowOperation(ctx context.Context, by commands.Caller, id domain.PaymentID, a workflow.Action, key string) (Outcome, error) {
+	if found, made, err := s.outcomeOfKey(ctx, by, id, key); err != nil || made {
+		return found, err
+	}
+	refusal := s.requestAction(ctx, by, id, a, key)
+	found, made, err := s.outcomeOfKey(ctx, by, id, key)
+	if err != nil || made {
+		return found, err
+	}
+	return Outcome{}, cmp.Or(refusal, errNothingMade)
+}
+
+// errNothingMade cannot happen: an accepted operation is recorded on its payment.
+var errNothingMade = errors.New("commands: an operation was taken and stands nowhere")
+
+// requestAction requests the operation. A used key is no error here: a repeat requested it first.
+func (s *Payments) requestAction(ctx context.Context, by commands.Caller, id domain.PaymentID, a workflow.Action, key string) (err error) {
+	request := payment.Request{IdempotencyKey: key}
+	switch a.Type {
+	case workflow.Capture:
+		_, err = s.Capture(ctx, by, id, payment.Capture{Request: request, Amount: a.Amount, Final: a.IsFinal()})
+	case workflow.Cancel:
+		_, err = s.Cancel(ctx, by, id, payment.Cancel{Request: request, Reason: a.Reason})
+	case workflow.Refund:
+		_, err = s.Refund(ctx, by, id, payment.Refund{Request: request, Amount: a.Amount, OrderID: a.OrderID, Reason: a.Reason})
+	default:
+		err = fmt.Errorf("commands: %q is no operation of a payment", a.Type)
+	}
+	return err
+}
+
+// outcomeOfKey finds the operation of a key on its payment, and its outcome. It looks up an operation without an answer
+// at the processor, or joins it in flight, and waits.
+func (s *Payments) outcomeOfKey(ctx context.Context, by commands.Caller, id domain.PaymentID, key string) (Outcome, bool, error) {
+	tip, err := s.Log.Payments.Load(ctx, by.Account, id, eventstore.Latest)
+	if err != nil || !tip.State.Used(domain.KeyHash(by.Account, key)) {
+		return Outcome{}, false, err
+	}
+	revision, intent, err := s.requestedWith(ctx, tip, domain.KeyHash(by.Account, key))
+	if err != nil {
+		return Outcome{}, true, err
+	}
+	state := tip.State
+	if intent {
+		if revision = voidAfter(state, revision); revision == 0 { // undecided, or there was nothing to release
+			decided := state.Status() != payment.StatusPending
+			return Outcome{Known: decided, Succeeded: decided}, true, nil
+		}
+	}
+	op, found := state.Operation(revision)
+	if found && (op.State == payment.StateRequested || op.State == payment.StateUnknown) {
+		f := s.launch(tip, revision, askFirst)
+		state = s.await(ctx, f, s.fromNow())
+		op, found = state.Operation(revision)
+	}
+	return outcomeOf(state, op), found, nil
+}
+
+// requestedWith finds the event that used a key. intent reports that it is a cancellation that waits for the
+// authorization.
+func (s *Payments) requestedWith(ctx context.Context, tip eventstore.Tip[payment.State], hash string) (revision uint64, intent bool, err error) {
+	for r := tip.Recorded; ; {
+		event, err := eventstore.Payments.Event(r)
+		if err != nil {
+			return 0, false, err
+		}
+		if payment.KeyHashOf(event) == hash {
+			_, intent = event.(payment.CancellationIntended)
+			return r.Revision, intent, nil
+		}
+		if r.PrevSeq == 0 {
+			return 0, false, errNothingMade
+		}
+		if r, err = s.Store.Read(ctx, r.Shard, r.PrevSeq); err != nil {
+			return 0, false, domain.Unavailable(err)
+		}
+	}
+}
+
+// voidAfter returns the revision of the void that followed an intended cancellation; 0: none.
+func voidAfter(s payment.State, revision uint64) uint64 {
+	for _, op := range s.Whole().Operations {
+		if op.Kind == processor.Void && op.Revision > revision {
+			return op.Revision
+		}
+	}
+	return 0
+}
+
+func outcomeOf(s payment.State, op payment.Operation) Outcome {
+	o := Outcome{Known: !op.State.Open(), Succeeded: op.State == payment.StateSucceeded, Operation: s.OperationKey(op.Revision)}
+	if o.Known && !o.Succeeded {
+		o.Message = cmp.Or(op.Answer().Message, "The "+string(op.Kind)+" failed.")
+	}
+	return o
+}

@@ -1,0 +1,267 @@
+package service_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/payment"
+	"payledger/domain/processor"
+	"payledger/eventstore/commands/service"
+)
+
+// cardConfirmsLater: every capture is pending until it is confirmed (D13).
+const cardConfirmsLater = "4000000000005175"
+
+// watched is a way to the processors that counts the questions under way. Questions to a processor that hangs stay
+// without an answer.
+type watched struct {
+	processor.Port
+	mu    sync.Mutex
+	hangs map[processor.Name]chan struct{} // until closed
+	under map[processor.Name]int
+	most  map[processor.Name]int
+	keys  map[domain.OperationKey]int
+	twice domain.OperationKey // asked about by two at once
+}
+
+func watch(port processor.Port) *watched {
+	return &watched{
+		Port: port, hangs: map[processor.Name]chan struct{}{}, under: map[processor.Name]int{}, most: map[processor.Name]int{},
+		keys: map[domain.OperationKey]int{},
+	}
+}
+
+func (w *watched) hang(name processor.Name) (answer func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	held := make(chan struct{})
+	w.hangs[name] = held
+	return sync.OnceFunc(func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		delete(w.hangs, name)
+		close(held)
+	})
+}
+
+func (w *watched) atMost(name processor.Name) (now, most int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.under[name], w.most[name]
+}
+
+// Lookup asks, unless the processor hangs.
+func (w *watched) Lookup(ctx context.Context, name processor.Name, key domain.OperationKey) (processor.Lookup, error) {
+	w.mu.Lock()
+	w.under[name]++
+	w.most[name] = max(w.most[name], w.under[name])
+	if w.keys[key]++; w.keys[key] > 1 {
+		w.twice = key
+	}
+	held := w.hangs[name]
+	w.mu.Unlock()
+	defer func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.under[name]--
+		w.keys[key]--
+	}()
+	if held != nil {
+		select {
+		case <-held:
+		case <-ctx.Done():
+			return processor.Lookup{}, errLost
+		}
+	}
+	return w.Port.Lookup(ctx, name, key)
+}
+
+// left records a payment at a processor as a process leaves it that ends before it sends anything.
+func (r *rig) left(s *service.Service, name processor.Name) domain.PaymentID {
+	r.t.Helper()
+	token := r.token(s)
+	inst, id := r.instrument(token), domain.PaymentIDForToken(r.by.Account, token)
+	r.claim(token, id)
+	meta, err := r.store.NewMeta("test", "request")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	_, err = r.store.Repositories().Payments.ExecuteNew(background, r.by.Account, id, meta,
+		func(s payment.State) (payment.Event, error) {
+			return payment.DecideCreate(s, payment.Create{
+				At: meta.At, ID: id, Account: r.by.Account, OrderID: "order-1", Currency: "EUR", Amount: amount(2500),
+				Method: payment.Method{Token: token, Type: "PAYMENT_CARD", TokenizedAt: inst.CreatedAt, AuthorizationType: "FINAL", Card: inst.Card},
+				Route:  []payment.Target{{Processor: name, MerchantID: "merchant"}},
+			})
+		})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return id
+}
+
+// questionsAtOnce is how many questions the agenda asks one processor at once.
+const questionsAtOnce = 8
+
+// asking is how many operations a process asks about now.
+func asking(s *service.Service) (n int) {
+	for _, w := range s.Waiting() {
+		if w.AskNext.IsZero() {
+			n++
+		}
+	}
+	return n
+}
+
+// TestPendingCostsNoGoroutine: pending captures use no more goroutines than their processor's concurrent questions,
+// whether it answers or hangs; each is confirmed in the end (D8).
+func TestPendingCostsNoGoroutine(t *testing.T) {
+	t.Parallel()
+	const count = 40
+	r := newRig(t)
+	w := watch(r.sim)
+	s := r.service(w)
+	answer := w.hang(processor.Adyen)
+	defer answer()
+	ids := make([]domain.PaymentID, count)
+	for i := range ids {
+		ids[i] = r.pay(s, cardConfirmsLater).ID
+		if p, err := s.Capture(background, r.by, ids[i], payment.Capture{Final: true}); err != nil || p.Status() != payment.StatusSettling {
+			t.Fatal(p.Status(), err)
+		}
+	}
+	r.eventually("the processor is not asked", func() bool {
+		now, _ := w.atMost(processor.Adyen)
+		return now == questionsAtOnce && asking(s) == questionsAtOnce
+	})
+	if list := s.Waiting(); len(list) != count || list[0].Kind != processor.Capture || list[0].State != payment.StatePending || list[count-1].AskNext.IsZero() {
+		t.Errorf("%d wait: %+v", len(list), list)
+	}
+	r.settle()
+	answer()
+	for _, id := range ids {
+		r.until(id, "a confirmed capture", func(p payment.State) bool { return p.Status() == payment.StatusSettled })
+	}
+	r.eventually("something is left", func() bool { return len(s.Waiting()) == 0 })
+	if _, most := w.atMost(processor.Adyen); most > questionsAtOnce || w.twice != "" {
+		t.Errorf("%d questions at once; %q was asked about by two", most, w.twice)
+	}
+}
+
+// TestHangingProcessor: while one processor answers no question, what was left at another one is recovered, and the
+// recovery of what was left at it returns (D8).
+func TestHangingProcessor(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	w := watch(r.sim)
+	s := r.service(w)
+	answer := w.hang(processor.Adyen)
+	defer answer()
+	var stuck []domain.PaymentID
+	var recovering sync.WaitGroup
+	defer recovering.Wait()
+	for range 2 * questionsAtOnce {
+		id := r.left(s, processor.Adyen)
+		stuck = append(stuck, id)
+		recovering.Go(func() {
+			if err := s.Recover(background, r.by.Account, id); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	for range 5 {
+		id := r.left(s, processor.Stripe)
+		if err := s.Recover(background, r.by.Account, id); err != nil {
+			t.Fatal(err)
+		}
+		is(t, r.payment(id), nil, payment.StatusAuthorized) // at the first question
+	}
+	answer()
+	for _, id := range stuck {
+		is(t, r.settled(id), nil, payment.StatusAuthorized)
+		r.audit(id)
+	}
+}
+
+// TestAskedOnceAtATime: however many recover a payment, in the middle of the agenda's own questions and of notifications,
+// a process asks about an operation once at a time.
+func TestAskedOnceAtATime(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	w := watch(r.sim)
+	s := r.service(w)
+	p := r.pay(s, cardConfirmsLater)
+	p, err := s.Capture(background, r.by, p.ID, payment.Capture{Final: true})
+	is(t, p, err, payment.StatusSettling)
+	answer := w.hang(processor.Adyen)
+	left := r.left(s, processor.Adyen)
+	returned := make(chan error, 8)
+	for range cap(returned) {
+		go func() { returned <- s.Recover(background, r.by.Account, left) }()
+	}
+	for range cap(returned) - 1 { // one of them asks; the others leave that to it
+		if err := <-returned; err != nil {
+			t.Error(err)
+		}
+	}
+	answer()
+	if err := <-returned; err != nil {
+		t.Error(err)
+	}
+	is(t, r.payment(left), nil, payment.StatusAuthorized)
+	var running sync.WaitGroup
+	for range 8 {
+		running.Go(func() {
+			for range 20 {
+				if err := s.Recover(background, r.by.Account, p.ID); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	running.Wait()
+	r.settle()
+	r.until(p.ID, "a confirmed capture", func(p payment.State) bool { return p.Status() == payment.StatusSettled })
+	if w.twice != "" {
+		t.Errorf("%s was asked about by two at once", w.twice)
+	}
+}
+
+// TestCloseWhileAsking: a service whose questions hang ends at once, and the next one finds the outcomes.
+func TestCloseWhileAsking(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	w := watch(r.sim)
+	s := r.service(w)
+	defer w.hang(processor.Adyen)()
+	var ids []domain.PaymentID
+	for range 3 * questionsAtOnce {
+		p := r.pay(s, cardConfirmsLater)
+		if _, err := s.Capture(background, r.by, p.ID, payment.Capture{Final: true}); err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, p.ID)
+	}
+	r.eventually("the processor is not asked", func() bool { now, _ := w.atMost(processor.Adyen); return now == questionsAtOnce })
+	closed := make(chan struct{})
+	go func() { defer close(closed); s.Close() }()
+	select {
+	case <-closed:
+	case <-time.After(10 * time.Second): // a question may take 20 s
+		t.Fatal("the service does not end")
+	}
+	r.settle()
+	next := r.service(nil)
+	for i, id := range ids {
+		if err := next.Recover(background, r.by.Account, id); err != nil {
+			t.Fatal(err)
+		}
+		if p := r.payment(id); p.Status() != payment.StatusSettled {
+			t.Errorf("payment %d: %s", i, fmt.Sprint(p.Operations))
+		}
+	}
+}

@@ -1,0 +1,46 @@
+package service_test
+
+import (
+	"slices"
+	"testing"
+
+	"payledger/domain"
+	"payledger/domain/payment"
+	"payledger/eventstore"
+)
+
+// TestOutcomesBelongToTheirRequests: the outcome of an operation has the correlation id of its request, also when
+// another operation was requested in between (§6.3, D19).
+func TestOutcomesBelongToTheirRequests(t *testing.T) {
+	r := newRig(t)
+	s := r.service(nil)
+	p := r.pay(s, "4000000000005126") // refunds fail later
+	if _, err := s.Capture(background, r.by, p.ID, payment.Capture{Final: true}); err != nil {
+		t.Fatal(err)
+	}
+	for _, request := range []string{"request-a", "request-b"} {
+		amount := domain.Amount(500)
+		by := r.by
+		by.RequestID = request
+		if _, err := s.Refund(background, by, p.ID, payment.Refund{Amount: &amount}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.settle()
+	r.until(p.ID, "both refunds have failed", func(p payment.State) bool {
+		return !slices.ContainsFunc(p.Operations, func(op payment.Operation) bool { return op.State.Open() })
+	})
+	events, err := r.store.History(background, eventstore.Payments.Key(r.by.Account, string(p.ID)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var failed []string
+	for _, e := range events {
+		if e.Type == "payment.refund_failed" {
+			failed = append(failed, e.CorrelationID)
+		}
+	}
+	if slices.Sort(failed); !slices.Equal(failed, []string{"request-a", "request-b"}) {
+		t.Errorf("failed for %q", failed)
+	}
+}

@@ -1,0 +1,264 @@
+package service_test
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/payment"
+	"payledger/eventstore/commands/service"
+	"payledger/eventstore/eventstoretest"
+	"payledger/processorsim/adapter"
+)
+
+// TestMain lets as many rows run at once as wait for something, on however few processors.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	eventstoretest.AtOnce(8, 4)
+	m.Run()
+}
+
+// effect is one effect of a command. If it never happens, the payment ends otherwise.
+type effect struct {
+	on  string // an event that is appended, or "send <operation>"
+	nth int    // of several; 0 is the first
+
+	neverStatus payment.Status // of calls: what the payment ends as when it never arrives
+	neverBooks  string
+}
+
+// action is a command of the matrix.
+type action struct {
+	name    string
+	prepare func(*scenario) // brings a payment to where the command can be given
+	give    func(h *scenario, n *node) error
+	repeat  func(h *scenario, s *service.Service) error // the request once more; nil: give's own
+	effects []effect
+	status  payment.Status // in the end
+	books   string         // operations and states in the end
+}
+
+// scenario plays one row.
+type scenario struct {
+	*rig
+	action  action
+	fault   *fault
+	healthy *service.Service // of another node, which is well
+	key     string           // of the command
+	token   domain.Token
+	id      domain.PaymentID
+	made    payment.State // as prepared
+}
+
+// TestCrashMatrix: any effect of any command fails before it happened, takes effect and loses its answer, or happens
+// twice, with and without the end of the process, and with a concurrent repeat: the command has one outcome, its
+// operation is in the processors' books once, and the repeat is refused as a used key (D8, D9).
+func TestCrashMatrix(t *testing.T) {
+	t.Parallel()
+	r := newRigFor(t, false)
+	healthy := r.newNode(t, time.Minute, nil)
+	row := 0
+	for _, a := range slices.Concat(actions, behind) {
+		for _, e := range a.effects {
+			for _, w := range modesOf(e) {
+				row++
+				if testing.Short() && row%7 > 0 { // prime to the numbers of modes
+					continue
+				}
+				h := &scenario{action: a, fault: newFault(e, w), healthy: healthy.Service, key: fmt.Sprintf("key-%d", row)}
+				name := strings.ReplaceAll(fmt.Sprintf("%s: %s", a.name, e.on), "payment.", "")
+				if e.nth > 1 {
+					name += " again"
+				}
+				t.Run(name+" "+string(w), func(t *testing.T) {
+					t.Parallel()
+					h.rig = r.with(t)
+					h.play(e)
+				})
+			}
+		}
+	}
+}
+
+// modesOf lists the failure modes of an effect. Broken connections take seconds: short runs leave them to the tests of
+// the store.
+func modesOf(e effect) []failureMode {
+	if e.on == lookUp {
+		return []failureMode{lostBefore, lostAfter, crashBefore, overtaken, left}
+	}
+	if strings.HasPrefix(e.on, "send ") {
+		return []failureMode{lostBefore, lostAfter, twice, crashBefore, crashAfter, overtaken, left, late, never}
+	}
+	ways := []failureMode{refuses, twice, crashBefore, crashAfter, overtaken, left}
+	if !testing.Short() {
+		ways = append(ways, lostBefore, lostAfter)
+	}
+	return ways
+}
+
+// play runs the command on a node with the row's fault and compares the result with the books.
+func (h *scenario) play(e effect) {
+	n := h.newNode(h.t, time.Minute, h.fault)
+	h.t.Cleanup(func() { closeOnce(h.fault.resume) }) // before the node ends
+	h.action.prepare(h)
+	given := n.untilFault(func() error { return h.action.give(h, n) })
+	switch h.fault.mode {
+	case crashBefore, crashAfter:
+		n.kill()
+		<-given
+		h.recovers()
+	case overtaken:
+		h.overtakes(given)
+	case left:
+		n.end()
+		closeOnce(h.fault.resume)
+		h.accepted(<-given)
+	case late, never:
+		h.ahead.Store(int64(2 * time.Minute)) // the payment timeout is over
+		h.until(h.id, "an unknown outcome", func(p payment.State) bool {
+			return p.StatusReason() != nil && p.StatusReason().Type == domain.GatewayTimeout
+		})
+		h.accepted(<-given)
+		closeOnce(h.fault.resume)
+	case refuses:
+		h.refusedOnce(n, <-given)
+	default:
+		h.accepted(<-given)
+	}
+	h.ends(e)
+}
+
+// recovers lets another process take over, and the client repeats its request. The repeat is refused as a used key if
+// the request was recorded; otherwise the repeat is the first.
+func (h *scenario) recovers() {
+	h.t.Helper()
+	if err := h.healthy.Recover(background, h.by.Account, h.id); err != nil {
+		h.t.Fatal(err)
+	}
+	h.quiet()
+	used := h.keyUsed()
+	err := h.again()
+	if used {
+		h.isRepeat(err)
+	} else {
+		h.accepted(err)
+	}
+}
+
+// overtakes: while the effect is about to happen, another node recovers the payment and the client repeats
+// its request there. One of the two is carried out.
+func (h *scenario) overtakes(given <-chan error) {
+	h.t.Helper()
+	if err := h.healthy.Recover(background, h.by.Account, h.id); err != nil {
+		h.t.Fatal(err)
+	}
+	if h.payment(h.id).Exists() {
+		h.quiet()
+	}
+	second := h.again()
+	closeOnce(h.fault.resume)
+	first := <-given
+	if first == nil {
+		h.isRepeat(second)
+	} else {
+		h.isRepeat(first)
+		h.accepted(second)
+	}
+}
+
+// refusedOnce: the store took nothing. The caller's request is refused and may be repeated; an outcome is recorded
+// later.
+func (h *scenario) refusedOnce(n *node, err error) {
+	h.t.Helper()
+	if err != nil {
+		refused(h.t, err, domain.ReasonServiceUnavailable)
+		h.accepted(h.repeat(n.Service))
+	}
+}
+
+// ends holds the payment to its one outcome.
+func (h *scenario) ends(e effect) {
+	h.t.Helper()
+	p := h.quiet()
+	status, books := h.action.status, h.action.books
+	if h.fault.mode == never {
+		status, books = e.neverStatus, e.neverBooks
+	}
+	lines, err := h.sim.Books(background, adapter.Filter{Reference: h.id})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	var got []string
+	for _, l := range lines {
+		got = append(got, string(l.Operation)+" "+string(l.State))
+	}
+	if p.Status() != status || strings.Join(got, ", ") != books {
+		h.t.Errorf("ended %s with [%s] in the books; want %s with [%s]: %+v", p.Status(), strings.Join(got, ", "), status, books, p.Operations)
+	}
+	if err := eventstoretest.Audit(p, lines); err != nil {
+		h.t.Error(err)
+	}
+	h.isRepeat(h.again())
+	if after := h.payment(h.id); after.Revision != p.Revision {
+		h.t.Errorf("a repeat changed the payment: %d events, then %d", p.Revision, after.Revision)
+	}
+}
+
+// quiet waits until no outcome is owed.
+func (h *scenario) quiet() payment.State {
+	h.t.Helper()
+	if p := h.payment(h.id); !p.Exists() {
+		return p
+	}
+	return h.until(h.id, "an end", finished)
+}
+
+func (h *scenario) again() error { return h.repeat(h.healthy) }
+
+func (h *scenario) repeat(s *service.Service) error {
+	if h.action.repeat != nil {
+		return h.action.repeat(h, s)
+	}
+	return h.action.give(h, &node{Service: s, ctx: background})
+}
+
+func (h *scenario) accepted(err error) {
+	h.t.Helper()
+	if err != nil {
+		h.t.Fatal("the command failed:", err)
+	}
+}
+
+// isRepeat: the key is used, and the answer names the payment (D9).
+func (h *scenario) isRepeat(err error) {
+	h.t.Helper()
+	var e *domain.Error
+	if !errors.As(err, &e) || e.Reason != domain.ReasonIdempotencyKeyExists || e.Payment != h.id || e.Status == "" {
+		h.t.Errorf("the repeat got %+v", err)
+	}
+}
+
+// keyUsed reports whether the payment knows the command's key.
+func (h *scenario) keyUsed() bool {
+	for _, hash := range h.payment(h.id).KeyHashes {
+		if hash == domain.KeyHash(h.by.Account, h.key) {
+			return true
+		}
+	}
+	return false
+}
+
+// came waits for a signal.
+func came(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	case <-time.After(2 * time.Minute):
+		return false
+	}
+}

@@ -1,0 +1,246 @@
+package service_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/inbox"
+	"payledger/domain/processor"
+	"payledger/eventstore"
+	"payledger/eventstore/commands/service"
+	"payledger/processorsim/adapter"
+	"payledger/processorsim/protocol"
+)
+
+// moreDisputes is a processor that lists notifications before those of the simulator, on the first page.
+type moreDisputes struct {
+	*adapter.Adapter
+	more []processor.SignedNotification
+}
+
+func (d *moreDisputes) NotificationsSince(ctx context.Context, name processor.Name, since time.Time, after string) (processor.DisputePage, error) {
+	page, err := d.Adapter.NotificationsSince(ctx, name, since, after)
+	if name == processor.Adyen && after == "" {
+		var payload []processor.SignedNotification
+		for _, n := range d.more {
+			if n.Dispute == nil || !n.Dispute.At.Before(since) {
+				payload = append(payload, n)
+			}
+		}
+		page.Notifications = append(payload, page.Notifications...)
+	}
+	return page, err
+}
+
+// asking is a service that knows every payment and asks the processors given for disputes.
+func (r *rig) asking(l *logbook, d processor.Disputes) *service.Service {
+	s := r.logging(l)
+	s.Disputes = d
+	return s
+}
+
+// opens opens a dispute without a notification.
+func (r *rig) opens(id domain.PaymentID) string {
+	r.t.Helper()
+	opened, err := r.sim.OpenDispute(background, protocol.DisputeOrder{Reference: id, Type: processor.Chargeback, ReasonCode: "10.4"})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return opened.ID
+}
+
+func (r *rig) sweeps(s *service.Service) {
+	r.t.Helper()
+	if err := s.SweepDisputes(background); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// TestFullInbox: a payment whose inbox is full still receives its disputes, notified or found, once; the processor must
+// keep any other notification.
+func TestFullInbox(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	s := r.logging(&logbook{})
+	paid := r.pay(s, approvedCard)
+	at := disputedAt
+	tell := func(id string, status processor.DisputeStatus) processor.SignedNotification {
+		at = at.Add(time.Second)
+		return toldOf(id, paid.ID, status, at)
+	}
+	for i := range 500 {
+		if err := s.Notify(background, "request", tell(fmt.Sprint("nt_", i), processor.DisputeOpen)); err != nil {
+			t.Fatal(i, err)
+		}
+	}
+	full := r.inbox(paid.ID).Revision
+	payload, lost := tell("nt_told", processor.DisputeChallenged), tell("nt_lost", processor.DisputeWon)
+	for range 2 {
+		if err := s.Notify(background, "request", payload); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if d := r.dispute("dp_1"); d.Current.Status != processor.DisputeChallenged {
+		t.Errorf("the dispute is %s", d.Current.Status)
+	}
+	asks := r.asking(&logbook{}, &moreDisputes{r.sim, []processor.SignedNotification{lost}})
+	r.sweeps(asks)
+	once := r.events()
+	r.sweeps(asks)
+	if d := r.dispute("dp_1"); d.Current.Status != processor.DisputeWon || r.events() != once || r.inbox(paid.ID).Revision != full {
+		t.Errorf("the dispute is %s; %d events more", d.Current.Status, r.events()-once)
+	}
+	result := resultOf("nt_more", paid.ID, "1", processor.Authorize, processor.Succeeded, paid.Operations[0].TransactionID)
+	unreadable := tell("nt_unreadable", processor.DisputeOpen)
+	unreadable.Dispute, unreadable.Unreadable = nil, "the status of its dispute is not known"
+	for _, n := range []processor.SignedNotification{result, unreadable} {
+		if err := s.Notify(background, "request", n); domain.ReasonOf(err) != domain.ReasonServiceUnavailable {
+			t.Errorf("%s, which is kept nowhere, is taken: %v", n.ID, err)
+		}
+	}
+}
+
+// TestSweepPastAFullInbox: what finds no room does not keep a sweep from what comes after it.
+func TestSweepPastAFullInbox(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	var more []processor.SignedNotification
+	unknown := domain.PaymentIDForKey(r.by.Account, "never")
+	for i := range 510 {
+		n := toldOf(fmt.Sprint("nt_", i), unknown, processor.DisputeOpen, disputedAt.Add(time.Duration(i)*time.Second))
+		n.Dispute.Wording, n.Dispute.MerchantID = strings.Repeat("w", 480), strings.Repeat("m", 250)
+		more = append(more, n)
+	}
+	s := r.asking(&logbook{}, &moreDisputes{r.sim, more})
+	paid := r.pay(s, approvedCard)
+	opened := r.opens(paid.ID)
+	r.sweeps(s)
+	if in := r.inbox(unknown); len(in.Waiting()) != 500 {
+		t.Errorf("%d wait", len(in.Waiting()))
+	}
+	if !r.dispute(opened).Exists() {
+		t.Error("the sweep of ADYEN goes no further")
+	}
+}
+
+// TestSizeOfAnInbox: pending notifications are stored once: 500 notifications about an unknown payment, of 1 KB each,
+// take less than 30 times their size.
+func TestSizeOfAnInbox(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	s := r.inboxService(&atomic.Bool{})
+	id := domain.PaymentIDForKey(r.by.Account, "never")
+	payload := 0
+	for i := range 500 {
+		n := toldOf(fmt.Sprint("nt_", i), id, processor.DisputeOpen, disputedAt.Add(time.Duration(i)*time.Second))
+		n.Dispute.Wording, n.Body = strings.Repeat("w", 480), strings.Repeat("b", 900)
+		if err := s.Notify(background, "request", n); err != nil {
+			t.Fatal(i, err)
+		}
+		payload += len(n.Body)
+	}
+	history, err := r.store.History(background, eventstore.InboxKey(string(id)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := 0
+	for _, e := range history {
+		kept += len(e.Body)
+	}
+	t.Logf("%d bytes told, %d kept in %d events", payload, kept, len(history))
+	if len(history) != 500 || kept > 30*payload {
+		t.Errorf("%d bytes kept of %d told, in %d events", kept, payload, len(history))
+	}
+}
+
+// TestUnreadableDisputeIsKept: a signed dispute that cannot be read is kept with its body and rejected with the reason,
+// whether it came or was found, and whether or not its payment is known; it does not hide what comes after it.
+func TestUnreadableDisputeIsKept(t *testing.T) {
+	t.Parallel()
+	r, log := newRig(t), &logbook{}
+	unreadable := toldOf("nt_1", domain.PaymentIDForKey(r.by.Account, "never"), processor.DisputeOpen, disputedAt)
+	unreadable.Dispute, unreadable.Unreadable = nil, "the status of its dispute is not known"
+	paid := r.pay(r.logging(log), approvedCard)
+	found := unreadable
+	found.ID, found.Reference = "nt_2", paid.ID
+	s := r.asking(log, &moreDisputes{r.sim, []processor.SignedNotification{found}})
+	if err := s.Notify(background, "request", unreadable); err != nil {
+		t.Fatal(err)
+	}
+	opened := r.opens(paid.ID)
+	r.sweeps(s)
+	r.sweeps(s)
+	for _, n := range []processor.SignedNotification{unreadable, found} {
+		in := r.inbox(n.Reference)
+		if in.Notifications[0] != (inbox.Notification{Processor: processor.Adyen, ID: n.ID, Outcome: inbox.Rejected}) {
+			t.Errorf("%+v", in)
+		}
+		if why := r.refusals(n.Reference)[n.ID]; why != "It cannot be read: the status of its dispute is not known." || !log.has(`"level":"warn"`, n.ID, why) {
+			t.Errorf("%q", why)
+		}
+	}
+	history, err := r.store.History(background, eventstore.InboxKey(string(unreadable.Reference)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := eventstore.Inboxes.Event(history[0])
+	if e, is := first.(inbox.Received); err != nil || !is || e.Body != unreadable.Body || e.Unreadable != unreadable.Unreadable {
+		t.Errorf("%+v %v", first, err)
+	}
+	if !r.dispute(opened).Exists() {
+		t.Error("what came after it is not found")
+	}
+}
+
+// believes records a cursor without a check of its time.
+func (r *rig) believes(through time.Time) {
+	r.t.Helper()
+	meta, err := r.store.NewMeta("process:test", "request")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	_, err = r.store.Repositories().Inboxes.Execute(background, eventstore.InboxOwner, "ADYEN", meta, func(inbox.State) (inbox.Event, error) {
+		return inbox.Swept{At: meta.At, Processor: processor.Adyen, Through: through}, nil
+	})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// TestSweepOfTimesToCome: a notification whose time is far from come does not end the search for lost ones, neither
+// now nor after a restart, nor where an earlier process believed it; the dispute that it tells of is not corrupted.
+func TestSweepOfTimesToCome(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	future := processor.SignedNotification{}
+	for _, believed := range []bool{false, true} {
+		s := r.logging(&logbook{})
+		paid := r.pay(s, approvedCard)
+		future = toldOf(fmt.Sprint("nt_future", believed), paid.ID, processor.DisputeOpen, time.Date(2126, 3, 1, 12, 0, 0, 0, time.UTC))
+		future.Dispute.ID = fmt.Sprint("dp_", believed)
+		s.Disputes = &moreDisputes{r.sim, []processor.SignedNotification{future}}
+		if r.sweeps(s); r.inbox("ADYEN").Through.After(time.Now().Add(time.Minute)) {
+			t.Error(r.inbox("ADYEN").Through)
+		}
+		if d := r.dispute(future.Dispute.ID); d.Exists() || len(d.Facts) != 1 || d.Facts[0].Refusal == "" {
+			t.Errorf("%+v", d)
+		}
+		if believed {
+			r.believes(future.Dispute.At)
+		}
+		opened := r.opens(paid.ID)
+		again := r.asking(&logbook{}, r.sim) // a restart
+		r.sweeps(again)
+		if !r.dispute(opened).Exists() {
+			t.Error("a lost dispute is never found any more")
+		}
+		if through := r.inbox("ADYEN").Through; through.IsZero() || through.After(time.Now().Add(time.Minute)) {
+			t.Error(through)
+		}
+	}
+}

@@ -1,0 +1,297 @@
+package service_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"payledger/domain"
+	"payledger/domain/payment"
+	"payledger/eventstore/commands/payments"
+	"payledger/eventstore/commands/service"
+)
+
+// history collects what concurrent clients asked and were answered, with the times.
+type history struct {
+	began time.Time
+	mu    sync.Mutex
+	list  []porcupine.Operation
+}
+
+func (h *history) call(client int, input any, run func() any) {
+	from := time.Since(h.began)
+	output := run()
+	to := time.Since(h.began)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.list = append(h.list, porcupine.Operation{ClientId: client, Input: input, Call: int64(from), Output: output, Return: int64(to)})
+}
+
+// linearizable fails the test unless the answers fit one order of the requests, and shows the answers.
+func (h *history) linearizable(t *testing.T, model porcupine.Model) {
+	t.Helper()
+	result, _ := porcupine.CheckOperationsVerbose(model, h.list, time.Minute)
+	if result != porcupine.Ok {
+		for _, o := range h.list {
+			t.Logf("%12d–%12d %s", o.Call, o.Return, model.DescribeOperation(o.Input, o.Output))
+		}
+		t.Errorf("the answers fit no order of the requests: %s", result)
+	}
+}
+
+// clients run one after the other's requests at the same time, on two nodes in turn.
+func (r *rig) clients(nodes []*node, n int, run func(client int, s *service.Service)) {
+	var all sync.WaitGroup
+	for client := range n {
+		all.Go(func() { run(client, nodes[client%len(nodes)].Service) })
+	}
+	all.Wait()
+}
+
+func (r *rig) twoNodes() []*node {
+	return []*node{r.newNode(r.t, time.Minute, nil), r.newNode(r.t, time.Minute, nil)}
+}
+
+func seeded(t *testing.T) *rand.Rand {
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	return rand.New(rand.NewPCG(seed, 0))
+}
+
+// keyUse is a request under a key; what it answered names the payment that the key belongs to.
+type keyUse struct{ key, what string }
+
+type keyAnswer struct {
+	accepted bool
+	owner    domain.PaymentID
+	err      error
+}
+
+// keyModel: the first request under a key takes effect and its payment owns the key; every other is refused.
+var keyModel = porcupine.Model{
+	Partition: func(list []porcupine.Operation) [][]porcupine.Operation {
+		byKey := map[string][]porcupine.Operation{}
+		for _, o := range list {
+			key := o.Input.(keyUse).key
+			byKey[key] = append(byKey[key], o)
+		}
+		var parts [][]porcupine.Operation
+		for _, part := range byKey {
+			parts = append(parts, part)
+		}
+		return parts
+	},
+	Init: func() any { return domain.PaymentID("") },
+	Step: func(state, _, output any) (bool, any) {
+		owner, got := state.(domain.PaymentID), output.(keyAnswer)
+		if owner == "" {
+			return got.accepted, got.owner
+		}
+		return !got.accepted && got.err == nil && got.owner == owner, owner
+	},
+	DescribeOperation: func(in, out any) string { return fmt.Sprintf("%+v → %+v", in, out) },
+}
+
+// answered sorts an answer to a request under a key.
+func answered(p payment.State, err error) keyAnswer {
+	var e *domain.Error
+	switch {
+	case err == nil:
+		return keyAnswer{accepted: true, owner: p.ID}
+	case errors.As(err, &e) && e.Reason == domain.ReasonIdempotencyKeyExists && e.Status != "":
+		return keyAnswer{owner: e.Payment}
+	default:
+		return keyAnswer{err: err}
+	}
+}
+
+// TestKeysAreLinearizable: of concurrent requests with one key, on two nodes and of any kind, exactly one takes effect,
+// and every other is refused with the key's payment (D9).
+func TestKeysAreLinearizable(t *testing.T) {
+	t.Parallel()
+	r := newRigFor(t, false)
+	nodes := r.twoNodes()
+	random := seeded(t)
+	var paid []domain.PaymentID
+	for range 3 {
+		p := r.pay(nodes[0].Service, approvedCard)
+		if _, err := nodes[0].Capture(background, r.by, p.ID, payment.Capture{Amount: amount(1000)}); err != nil {
+			t.Fatal(err)
+		}
+		paid = append(paid, p.ID)
+	}
+	const keys, clients = 24, 8
+	type plan struct {
+		what  int
+		token domain.Token
+		id    domain.PaymentID
+	}
+	plans := make([][clients]plan, keys)
+	for i := range plans {
+		kind, token := i%4, r.token(nodes[0].Service)
+		for c := range clients {
+			plans[i][c] = plan{what: kind, token: token, id: paid[i%len(paid)]}
+			if kind == 3 { // of whatever kind, about whatever payment, with whatever token
+				plans[i][c] = plan{what: random.IntN(3), token: token, id: paid[random.IntN(len(paid))]}
+			}
+		}
+	}
+	h := &history{began: time.Now()}
+	start := make(chan struct{})
+	var ready sync.WaitGroup
+	ready.Add(clients)
+	go func() { ready.Wait(); close(start) }()
+	r.clients(nodes, clients, func(client int, s *service.Service) {
+		ready.Done()
+		<-start
+		for i, key := range plans {
+			p, name := key[client], fmt.Sprintf("key-%d", i)
+			h.call(client, keyUse{name, []string{"create", "capture", "refund"}[p.what]}, func() any {
+				switch p.what {
+				case 0:
+					return answered(s.CreatePayment(background, r.by, payments.PaymentInput{Token: p.token, IdempotencyKey: name}))
+				case 1:
+					return answered(s.Capture(background, r.by, p.id, payment.Capture{Request: payment.Request{IdempotencyKey: name}, Amount: amount(1)}))
+				default:
+					return answered(s.Refund(background, r.by, p.id, payment.Refund{Request: payment.Request{IdempotencyKey: name}, Amount: amount(1)}))
+				}
+			})
+		}
+	})
+	h.linearizable(t, keyModel)
+	for _, id := range paid {
+		r.audit(id)
+	}
+}
+
+// moneyAsked is a request about the one payment of a history.
+type moneyAsked struct {
+	what   string
+	amount domain.Amount
+}
+
+// moneyTold is what it answered: refused with a reason, or the sums after it.
+type moneyTold struct {
+	reason                         domain.Reason
+	authorized, captured, refunded domain.Amount
+	status                         payment.Status
+}
+
+// money is the sequential model: what is left to capture and to refund.
+type money struct {
+	authorized, captured, refunded domain.Amount
+	released                       bool
+}
+
+func (m money) status() payment.Status {
+	switch {
+	case m.captured == 0 && m.released:
+		return payment.StatusCancelled
+	case m.captured == 0:
+		return payment.StatusAuthorized
+	case m.released || m.captured == m.authorized:
+		return payment.StatusSettled
+	default:
+		return payment.StatusPartiallySettled
+	}
+}
+
+// after gives what a request leads to, and why it is refused.
+func (m money) after(q moneyAsked) (money, domain.Reason) {
+	status := m.status()
+	open := status == payment.StatusAuthorized || status == payment.StatusPartiallySettled
+	switch {
+	case q.what == "cancel" && !open, q.what == "capture" && !open, q.what == "adjust" && status != payment.StatusAuthorized,
+		q.what == "refund" && m.captured == 0:
+		return m, domain.ReasonInvalidPaymentStatus
+	case q.what == "capture" && q.amount > m.authorized-m.captured:
+		return m, domain.ReasonRequestValidation
+	case q.what == "refund" && m.refunded == m.captured:
+		return m, domain.ReasonPaymentAlreadyRefunded
+	case q.what == "refund" && q.amount > m.captured-m.refunded:
+		return m, domain.ReasonUnprocessableRefundAmount
+	}
+	switch q.what {
+	case "cancel":
+		m.released = true
+	case "capture":
+		m.captured += q.amount
+	case "adjust":
+		m.authorized = q.amount
+	case "refund":
+		m.refunded += q.amount
+	}
+	return m, ""
+}
+
+var moneyModel = porcupine.Model{
+	Init: func() any { return money{authorized: 2500} },
+	Step: func(state, input, output any) (bool, any) {
+		got := output.(moneyTold)
+		m, reason := state.(money).after(input.(moneyAsked))
+		if reason != "" || got.reason != "" {
+			return reason == got.reason, m
+		}
+		return got == moneyTold{"", m.authorized, m.captured, m.refunded, m.status()}, m
+	},
+	DescribeOperation: func(in, out any) string { return fmt.Sprintf("%+v → %+v", in, out) },
+}
+
+// TestMoneyIsLinearizable: concurrent captures, refunds, adjustments and cancellations of one payment, on two
+// nodes, are carried out as if one after the other (D7): the answers fit the model of what is left.
+func TestMoneyIsLinearizable(t *testing.T) {
+	t.Parallel()
+	r := newRigFor(t, false)
+	nodes := r.twoNodes()
+	random := seeded(t)
+	const payments, clients, requests = 6, 6, 5
+	var all sync.WaitGroup
+	for range payments {
+		p := r.pay(nodes[0].Service, approvedCard)
+		var plan [clients][requests]moneyAsked
+		for c := range plan {
+			for i := range plan[c] {
+				plan[c][i] = moneyAsked{[]string{"capture", "capture", "capture", "refund", "refund", "adjust", "cancel"}[random.IntN(7)], domain.Amount(1 + random.IntN(1500))}
+				if plan[c][i].what == "cancel" && random.IntN(2) == 0 { // it ends the story
+					plan[c][i].what = "refund"
+				}
+			}
+		}
+		all.Go(func() {
+			h := &history{began: time.Now()}
+			r.clients(nodes, clients, func(client int, s *service.Service) {
+				for _, q := range plan[client] {
+					h.call(client, q, func() any { return r.ask(s, p.ID, q) })
+				}
+			})
+			h.linearizable(t, moneyModel)
+			r.audit(p.ID)
+		})
+	}
+	all.Wait()
+}
+
+// ask carries a request out.
+func (r *rig) ask(s *service.Service, id domain.PaymentID, q moneyAsked) moneyTold {
+	var p payment.State
+	var err error
+	switch q.what {
+	case "capture":
+		p, err = s.Capture(background, r.by, id, payment.Capture{Amount: &q.amount})
+	case "refund":
+		p, err = s.Refund(background, r.by, id, payment.Refund{Amount: &q.amount})
+	case "adjust":
+		p, err = s.Adjust(background, r.by, id, payment.Adjust{Amount: q.amount})
+	default:
+		p, err = s.Cancel(background, r.by, id, payment.Cancel{})
+	}
+	if err != nil {
+		return moneyTold{reason: domain.ReasonOf(err)}
+	}
+	return moneyTold{"", p.Amount, p.Captured(), p.Refunded(), p.Status()}
+}

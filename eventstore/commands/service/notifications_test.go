@@ -1,0 +1,403 @@
+package service_test
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"payledger/domain"
+	"payledger/domain/account"
+	"payledger/domain/dispute"
+	"payledger/domain/inbox"
+	"payledger/domain/payment"
+	"payledger/domain/processor"
+	"payledger/eventstore"
+	"payledger/eventstore/commands"
+	"payledger/eventstore/commands/payments"
+	"payledger/eventstore/commands/service"
+	"payledger/processorsim/adapter"
+	"payledger/processorsim/protocol"
+)
+
+// inboxService is a service that knows payments when known says so.
+func (r *rig) inboxService(known *atomic.Bool, change ...func(*commands.Config)) *service.Service {
+	r.t.Helper()
+	config := commands.Config{
+		Store: r.store, Secrets: r.vault, Processors: r.sim, Disputes: r.sim, PaymentTimeout: paymentTimeout, ActionTimeout: time.Hour,
+		ClientTokenTTL: time.Hour, Random: rand.Reader, Logger: zerolog.Nop(),
+		PaymentAccount: func(ctx context.Context, id domain.PaymentID) (domain.AccountID, bool, error) {
+			tip, err := r.store.Repositories().Payments.Load(ctx, r.by.Account, id, eventstore.AllowStale)
+			return r.by.Account, known.Load() && tip.State.Exists(), err
+		},
+		Account: func(id domain.AccountID) (account.State, bool) {
+			tip, err := r.store.Repositories().Accounts.Load(context.Background(), id, id, eventstore.AllowStale)
+			return tip.State, err == nil && tip.State.Exists()
+		},
+	}
+	for _, c := range change {
+		c(&config)
+	}
+	s := service.New(config)
+	r.t.Cleanup(s.Close)
+	return s
+}
+
+// toldOf is a dispute's notification.
+func toldOf(id string, reference domain.PaymentID, status processor.DisputeStatus, at time.Time) processor.SignedNotification {
+	return processor.SignedNotification{Body: `{"id":"` + id + `"}`, Notification: processor.Notification{
+		ID: id, Processor: processor.Adyen, Kind: processor.Dispute, Reference: reference, Dispute: &processor.DisputeUpdate{
+			ID: "dp_1", MerchantID: "m", Type: processor.Chargeback, Status: status, ReasonCode: "13.1", Wording: "late", Amount: 700, Currency: "EUR", At: at,
+		},
+	}}
+}
+
+var disputedAt = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+func (r *rig) inbox(reference domain.PaymentID) inbox.State {
+	r.t.Helper()
+	tip, err := r.store.Repositories().Inboxes.Load(context.Background(), eventstore.InboxOwner, string(reference), eventstore.Latest)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return tip.State
+}
+
+func (r *rig) dispute(id string) dispute.State {
+	r.t.Helper()
+	key := eventstore.Disputes.Key(r.by.Account, string(domain.DisputeIDFor(r.by.Account, "ADYEN", id)))
+	tip, err := eventstore.Load(context.Background(), r.store, eventstore.Disputes, key, eventstore.Latest)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return tip.State
+}
+
+// events counts all events of the log.
+func (r *rig) events() uint64 {
+	r.t.Helper()
+	for shard := range r.store.Shards() {
+		_, err := r.store.LastSeq(context.Background(), shard)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+	}
+	return r.store.Events()
+}
+
+// until waits for something that others bring about.
+func (r *rig) eventually(what string, is func() bool) {
+	r.t.Helper()
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(20 * time.Second); !is(); <-tick.C {
+		if time.Now().After(deadline) {
+			r.t.Fatal(what)
+		}
+	}
+}
+
+// TestNoticeBeforePayment: what comes before its payment is kept, and applied as soon as the payment has a transaction
+// there, without anybody asking; the newest wins whatever the order (D14, D16).
+func TestNoticeBeforePayment(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	known := &atomic.Bool{}
+	known.Store(true)
+	s := r.inboxService(known)
+	const key = "early-1"
+	id := domain.PaymentIDForKey(r.by.Account, key)
+	for _, n := range []processor.SignedNotification{
+		toldOf("nt_3", id, processor.DisputeLost, disputedAt.Add(2*time.Hour)), toldOf("nt_1", id, processor.DisputeOpen, disputedAt),
+		toldOf("nt_2", id, processor.DisputeChallenged, disputedAt.Add(time.Hour)), toldOf("nt_1", id, processor.DisputeOpen, disputedAt),
+	} {
+		if err := s.Notify(context.Background(), "request", n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if waiting := r.inbox(id); len(waiting.Waiting()) != 3 || waiting.Revision != 3 || r.dispute("dp_1").Revision != 0 {
+		t.Fatalf("%+v", waiting)
+	}
+	if _, err := s.CreatePayment(context.Background(), r.by, payments.PaymentInput{Token: r.token(s), IdempotencyKey: key}); err != nil {
+		t.Fatal(err)
+	}
+	r.eventually("what came early is not applied", func() bool { return len(r.inbox(id).Waiting()) == 0 })
+	paid, d := r.payment(id), r.dispute("dp_1")
+	if d.Current.Status != processor.DisputeLost || d.Revision != 3 || d.Facts[0].Disposition != dispute.DispositionOpened ||
+		d.Subject.Payment != id || d.Current.TransactionID != paid.Authorization().TransactionID || d.Current.Reason != "PRODUCT_NOT_RECEIVED" {
+		t.Errorf("%+v", d)
+	}
+	for _, f := range d.Facts { // creation and answer may each have them applied at once, in any order
+		if f.Disposition == dispute.DispositionRejected {
+			t.Errorf("%+v", f)
+		}
+	}
+	if paid.Revision != 2 || paid.Status() != payment.StatusAuthorized {
+		t.Errorf("the dispute touched the payment: %+v", paid)
+	}
+	for _, n := range r.inbox(id).Notifications {
+		if n.Outcome != inbox.Applied {
+			t.Errorf("%+v", n)
+		}
+	}
+}
+
+// TestNoticeAtOnce: the same notification from many sides at once is one event each, of inbox and dispute.
+func TestNoticeAtOnce(t *testing.T) {
+	t.Parallel()
+	r := newRigFor(t, false)
+	known := &atomic.Bool{}
+	known.Store(true)
+	nodes := []*service.Service{r.inboxService(known), r.inboxService(known)}
+	paid := r.pay(nodes[0], approvedCard)
+	before := r.events()
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Go(func() {
+			if err := nodes[i%2].Notify(context.Background(), "request", toldOf("nt_1", paid.ID, processor.DisputeOpen, disputedAt)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if r.events() != before+3 || r.dispute("dp_1").Revision != 1 || r.inbox(paid.ID).Revision != 2 {
+		t.Errorf("%d events, %+v", r.events()-before, r.inbox(paid.ID))
+	}
+}
+
+// TestNoticeAfterCrash: a crash after any of the three events of a notification ends well: the next process that
+// applies it finds the work done and does the rest (D14).
+func TestNoticeAfterCrash(t *testing.T) {
+	t.Parallel()
+	for _, died := range []string{"received", "recorded", "applied"} {
+		t.Run(died, func(t *testing.T) {
+			r := newRig(t)
+			known := &atomic.Bool{} // nothing is applied at first
+			s := r.inboxService(known)
+			paid := r.pay(s, approvedCard)
+			payload := toldOf("nt_1", paid.ID, processor.DisputeOpen, disputedAt)
+			if err := s.Notify(context.Background(), "request", payload); err != nil {
+				t.Fatal(err)
+			}
+			kept := r.inbox(paid.ID).Notifications[0]
+			if died != "received" {
+				r.record(paid, kept, payload)
+			}
+			known.Store(true)
+			again := r.inboxService(known)
+			for range 3 {
+				if err := again.ApplyPendingNotifications(context.Background(), paid.ID); err != nil {
+					t.Fatal(err)
+				}
+				if died == "applied" { // once more, on a log that has it all
+					again = r.inboxService(known)
+				}
+			}
+			in, d := r.inbox(paid.ID), r.dispute("dp_1")
+			if d.Revision != 1 || d.Current.Status != processor.DisputeOpen || !d.Current.ReceivedAt.Equal(kept.ReceivedAt) || in.Revision != 2 || len(in.Waiting()) != 0 {
+				t.Errorf("%+v\n%+v", d, in)
+			}
+		})
+	}
+}
+
+// record writes the dispute's event as a process does that dies right after it.
+func (r *rig) record(paid payment.State, n inbox.Notification, payload processor.SignedNotification) {
+	r.t.Helper()
+	meta, err := r.store.NewMeta("processor:ADYEN", "request")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	id := domain.DisputeIDFor(r.by.Account, "ADYEN", payload.Dispute.ID)
+	_, err = r.store.Repositories().Disputes.Execute(context.Background(), r.by.Account, id, meta,
+		func(s dispute.State) (dispute.Event, error) {
+			return dispute.DecideRecord(s, dispute.Record{
+				At: meta.At, ID: id, Account: r.by.Account, Subject: dispute.Subject{Payment: paid.ID}, Fact: dispute.Fact{
+					EventID: n.ID, At: payload.Dispute.At, ReceivedAt: n.ReceivedAt, Type: payload.Dispute.Type, Status: payload.Dispute.Status,
+				},
+			})
+		})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// TestNoticesThatCannotBeTrue: nothing that a processor tells corrupts a payment: it is kept, rejected with its reason,
+// and the payment is as it was (D14).
+func TestNoticesThatCannotBeTrue(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	known := &atomic.Bool{}
+	known.Store(true)
+	s := r.inboxService(known)
+	paid := r.pay(s, approvedCard)
+	answer := func(id, key string, kind processor.Kind, name processor.Name, state processor.State) processor.SignedNotification {
+		return processor.SignedNotification{Body: "{}", Notification: processor.Notification{
+			ID: id, Processor: name, Kind: kind, Key: domain.OperationKey(key), Reference: paid.ID, Answer: &processor.Answer{State: state, ProcessorTransactionID: "x", At: disputedAt},
+		}}
+	}
+	of := func(revision string) string { return string(paid.ID) + "." + revision }
+	elsewhere := toldOf("nt_5", paid.ID, processor.DisputeOpen, disputedAt)
+	elsewhere.Processor = processor.Stripe
+	impossible := toldOf("nt_6", paid.ID, processor.DisputeWon, disputedAt)
+	impossible.Dispute.Type = processor.Retrieval
+	want := map[string]inbox.Outcome{}
+	for i, c := range []struct {
+		told    processor.SignedNotification
+		outcome inbox.Outcome
+	}{
+		{answer("nt_1", of("9"), processor.Capture, processor.Adyen, processor.Succeeded), inbox.Rejected},
+		{answer("nt_2", of("1"), processor.Capture, processor.Adyen, processor.Succeeded), inbox.Rejected},
+		{answer("nt_3", of("1"), processor.Authorize, processor.Stripe, processor.Failed), inbox.Rejected},
+		{answer("nt_4", of("1"), processor.Authorize, processor.Adyen, processor.Failed), inbox.Rejected}, // it has another answer
+		{elsewhere, inbox.Rejected},
+		{impossible, inbox.Rejected},
+	} {
+		if err := s.Notify(context.Background(), "request", c.told); err != nil {
+			t.Fatal(i, err)
+		}
+		want[c.told.ID] = c.outcome
+	}
+	for _, n := range r.inbox(paid.ID).Notifications {
+		if n.Outcome != want[n.ID] {
+			t.Errorf("%s is %s", n.ID, n.Outcome)
+		}
+	}
+	if now := r.payment(paid.ID); now.Revision != paid.Revision || r.dispute("dp_1").Exists() || r.dispute("dp_1").Facts[0].Disposition != dispute.DispositionRejected {
+		t.Errorf("%+v", now)
+	}
+	if err := s.Notify(context.Background(), "request", answer("nt_7", "other.1", processor.Capture, processor.Adyen, processor.Succeeded)); domain.ReasonOf(err) != domain.ReasonRequestValidation {
+		t.Error(err)
+	}
+	r.audit(paid.ID)
+}
+
+// TestNoPaymentAppears: what waits for a payment that never comes is rejected after a week.
+func TestNoPaymentAppears(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	s := r.inboxService(&atomic.Bool{})
+	id := domain.PaymentIDForKey(r.by.Account, "never")
+	if err := s.Notify(context.Background(), "request", toldOf("nt_1", id, processor.DisputeOpen, disputedAt)); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.ApplyPendingNotifications(context.Background(), id); err == nil || len(r.inbox(id).Waiting()) != 1 {
+		t.Error(err)
+	}
+	r.ahead.Store(int64(8 * 24 * time.Hour))
+	if err := s.ApplyPendingNotifications(context.Background(), id); err != nil || r.inbox(id).Notifications[0].Outcome != inbox.Rejected {
+		t.Errorf("%v %+v", err, r.inbox(id))
+	}
+}
+
+// TestSweep: a sweep finds a lost notification, once, on any process; a notification that arrived is not applied twice;
+// the cursor survives a restart (D14).
+func TestSweep(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	known := &atomic.Bool{}
+	known.Store(true)
+	s := r.inboxService(known)
+	paid := r.pay(s, approvedCard)
+	opened, err := r.sim.OpenDispute(context.Background(), protocol.DisputeOrder{Reference: paid.ID, Type: processor.Chargeback, ReasonCode: "10.4"})
+	if err != nil { // no notification is sent: there is no URL
+		t.Fatal(err)
+	}
+	sweep := func(s *service.Service) {
+		t.Helper()
+		if err := s.SweepDisputes(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sweep(s)
+	d := r.dispute(opened.ID)
+	if d.Current.Status != processor.DisputeOpen || d.Current.TransactionID != opened.ProcessorTransactionID || r.inbox("ADYEN").Through.IsZero() {
+		t.Fatalf("%+v", d)
+	}
+	found := r.events()
+	sweep(s)
+	sweep(r.inboxService(known))
+	if r.events() != found {
+		t.Errorf("sweeps of what is known added %d events", r.events()-found)
+	}
+	for _, status := range []processor.DisputeStatus{processor.DisputeChallenged, processor.DisputeWon} {
+		if _, err := r.sim.ChangeDispute(context.Background(), opened.ID, protocol.DisputeChange{Status: status}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	after := r.inboxService(known) // a process that was started anew
+	sweep(after)
+	if d := r.dispute(opened.ID); d.Current.Status != processor.DisputeWon || d.Revision != 3 {
+		t.Errorf("%+v", d)
+	}
+	body, err := r.store.History(context.Background(), eventstore.InboxKey(string(paid.ID)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := eventstore.Inboxes.Event(body[0])
+	if kept, is := first.(inbox.Received); err != nil || !is || !kept.Listed || !json.Valid([]byte(kept.Body)) {
+		t.Errorf("%+v %v", first, err)
+	}
+}
+
+// deafDisputes are processors that answer no question about disputes, but for one.
+type deafDisputes struct {
+	*adapter.Adapter
+	answers processor.Name
+}
+
+func (d deafDisputes) NotificationsSince(ctx context.Context, name processor.Name, since time.Time, after string) (processor.DisputePage, error) {
+	if name != d.answers {
+		return processor.DisputePage{}, processor.ErrUnknown
+	}
+	return d.Adapter.NotificationsSince(ctx, name, since, after)
+}
+
+// TestSweepOfDeafProcessors: one that does not answer does not keep the others.
+func TestSweepOfDeafProcessors(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	known := &atomic.Bool{}
+	known.Store(true)
+	s := r.inboxService(known)
+	s.Disputes = deafDisputes{r.sim, processor.Adyen}
+	paid := r.pay(s, approvedCard)
+	opened, err := r.sim.OpenDispute(context.Background(), protocol.DisputeOrder{Reference: paid.ID, Type: processor.Retrieval, ReasonCode: "4837"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.SweepDisputes(context.Background()); err == nil || r.dispute(opened.ID).Current.Type != processor.Retrieval {
+		t.Errorf("%v %+v", err, r.dispute(opened.ID))
+	}
+}
+
+// TestSweepOfManyPages: a sweep reads all pages (D14).
+func TestSweepOfManyPages(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	known := &atomic.Bool{}
+	known.Store(true)
+	s := r.inboxService(known)
+	paid := r.pay(s, approvedCard)
+	opened, err := r.sim.OpenDispute(context.Background(), protocol.DisputeOrder{Reference: paid.ID, Type: processor.Retrieval, ReasonCode: "4837"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const more = 2 * protocol.MaxDisputePage
+	for range more {
+		if opened, err = r.sim.ChangeDispute(context.Background(), opened.ID, protocol.DisputeChange{Status: processor.DisputeOpen}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.SweepDisputes(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if d := r.dispute(opened.ID); len(d.Facts) != more+1 || !d.Current.At.Equal(opened.UpdatedAt) {
+		t.Errorf("%d facts of %d", len(d.Facts), more+1)
+	}
+}

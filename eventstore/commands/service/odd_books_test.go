@@ -1,0 +1,116 @@
+package service_test
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+
+	"github.com/rs/zerolog"
+
+	"payledger/domain"
+	"payledger/domain/payment"
+	"payledger/domain/processor"
+	"payledger/eventstore/commands"
+	"payledger/processorsim/adapter"
+)
+
+// oddBooks are processors that list of a payment what odd makes of the truth.
+type oddBooks struct {
+	*adapter.Adapter
+	odd func([]processor.Record) ([]processor.Record, error)
+}
+
+func (o oddBooks) ByReference(ctx context.Context, name processor.Name, reference domain.PaymentID) ([]processor.Record, error) {
+	records, err := o.Adapter.ByReference(ctx, name, reference)
+	if err != nil {
+		return nil, err
+	}
+	return o.odd(records)
+}
+
+// refusedVoid makes a payment, has all of it captured at the processor, cancels it here, and gives the payment with
+// what the void became.
+func (r *rig) refusedVoid(odd func([]processor.Record) ([]processor.Record, error)) (payment.State, payment.Operation, *logbook) {
+	r.t.Helper()
+	known, log := &atomic.Bool{}, &logbook{}
+	known.Store(true)
+	s := r.inboxService(known, func(c *commands.Config) { c.Processors, c.Logger = oddBooks{r.sim, odd}, zerolog.New(log) })
+	p := r.pay(s, approvedCard)
+	if _, err := r.sim.Act(background, processor.Capture, p.ID, nil); err != nil {
+		r.t.Fatal(err)
+	}
+	if _, err := s.Cancel(background, r.by, p.ID, payment.Cancel{}); err != nil && domain.ReasonOf(err) != domain.ReasonInvalidPaymentStatus {
+		r.t.Fatal(err)
+	}
+	p = r.payment(p.ID)
+	for _, op := range p.Operations {
+		if op.Kind == processor.Void {
+			return p, op, log
+		}
+	}
+	r.t.Fatalf("no void: %+v", p)
+	return p, payment.Operation{}, log
+}
+
+// TestUnreadableBooks: books that cannot be read in whole or in part do not keep a refused operation from its outcome;
+// what can be read is a fact all the same (§6.3).
+func TestUnreadableBooks(t *testing.T) {
+	t.Parallel()
+	unreadable := fmt.Errorf("%w: operation 3: its kind is none", processor.ErrUnreadable)
+	for name, c := range map[string]struct {
+		odd   func([]processor.Record) ([]processor.Record, error)
+		found bool
+	}{
+		"a part":  {func(all []processor.Record) ([]processor.Record, error) { return all, unreadable }, true},
+		"nothing": {func([]processor.Record) ([]processor.Record, error) { return nil, unreadable }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			p, void, log := r.refusedVoid(c.odd)
+			if void.State != payment.StateFailed || (p.Captured() == 2500) != c.found {
+				t.Errorf("the void is %s, %d captured", void.State, p.Captured())
+			}
+			if !log.has(`"level":"warn"`, string(p.ID), "its kind is none") {
+				t.Error("it is not warned of")
+			}
+			s := r.service(nil)
+			if c.found {
+				r.audit(p.ID)
+			} else if _, err := s.Capture(background, r.by, p.ID, payment.Capture{Final: true}); err != nil {
+				t.Errorf("the payment takes no further operation: %v", err)
+			}
+		})
+	}
+}
+
+// TestForeignBooks: an operation in the books that is of another currency or merchant account is no fact about the
+// payment, and is warned of (§6.3).
+func TestForeignBooks(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*processor.Record){
+		"currency":         func(r *processor.Record) { r.Currency = "JPY" },
+		"processor":        func(r *processor.Record) { r.Processor = processor.Stripe },
+		"merchant account": func(r *processor.Record) { r.MerchantID = "other" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			p, void, log := r.refusedVoid(func(all []processor.Record) ([]processor.Record, error) {
+				for i := range all {
+					if _, ours := (payment.State{ID: all[i].Reference}).RevisionOf(all[i].Key); !ours {
+						change(&all[i])
+					}
+				}
+				return all, nil
+			})
+			if void.State != payment.StateFailed || p.Captured() != 0 || p.Status() != payment.StatusAuthorized {
+				t.Errorf("%s, the void is %s, %d captured", p.Status(), void.State, p.Captured())
+			}
+			if !log.has(`"level":"warn"`, string(p.ID), "cannot be one of the payment") {
+				t.Error("it is not warned of")
+			}
+		})
+	}
+}

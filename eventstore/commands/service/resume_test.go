@@ -1,0 +1,93 @@
+package service_test
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/payment"
+	"payledger/domain/processor"
+	"payledger/eventstore/commands/payments"
+	"payledger/processorsim/protocol"
+)
+
+// TestResumeIsDecidedAgain: a resume that finds another under way waits with it; when that one comes to
+// nothing, so that the action is still required, it is carried out (D7, D8).
+func TestResumeIsDecidedAgain(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	s := r.service(nil)
+	p := r.pay(s, challengeCard)
+	once := 1
+	for _, f := range []protocol.Fault{
+		{Mode: protocol.Latency, Operation: processor.Complete, Count: &once, DelayMs: 2000},
+		{Mode: protocol.TechnicalError, Operation: processor.Complete, Count: &once},
+	} {
+		if err := r.sim.SetFault(background, f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	resume := func(key string) (payment.State, error) {
+		return s.Resume(background, r.by, payments.ResumeInput{
+			Payment: p.ID, Action: p.RequiredAction().Revision, Outcome: processor.Authenticated, IdempotencyKey: key,
+		})
+	}
+	first := make(chan error, 1)
+	go func() {
+		after, err := resume("first")
+		if err == nil && after.RequiredAction() == nil {
+			t.Errorf("the first completion came to %s", after.Status())
+		}
+		first <- err
+	}()
+	r.until(p.ID, "a completion under way", payment.State.Waiting)
+	second, err := resume("second")
+	is(t, second, err, payment.StatusAuthorized)
+	if err := <-first; err != nil {
+		t.Error(err)
+	}
+	r.audit(p.ID)
+}
+
+// TestRefusedKeyLeavesTheToken: a creation that is refused because its key is used does not use up its token,
+// whether or not this node made the payment.
+func TestRefusedKeyLeavesTheToken(t *testing.T) {
+	t.Parallel()
+	r := newRigFor(t, false)
+	nodes := r.twoNodes()
+	s := nodes[0].Service
+	first, err := s.CreatePayment(background, r.by, payments.PaymentInput{Token: r.token(s), IdempotencyKey: "k"})
+	is(t, first, err, payment.StatusAuthorized)
+	for _, n := range nodes {
+		token := r.token(s)
+		_, err = n.CreatePayment(background, r.by, payments.PaymentInput{Token: token, IdempotencyKey: "k"})
+		refused(t, err, domain.ReasonIdempotencyKeyExists)
+		paid, err := n.CreatePayment(background, r.by, payments.PaymentInput{Token: token, IdempotencyKey: "for " + string(token)})
+		is(t, paid, err, payment.StatusAuthorized)
+	}
+}
+
+// TestAbandonedOnTwoNodes: an abandoned action fails once, whichever node finds it (D7).
+func TestAbandonedOnTwoNodes(t *testing.T) {
+	t.Parallel()
+	r := newRigFor(t, false)
+	nodes := r.twoNodes()
+	nodes[0].ActionTimeout = time.Nanosecond
+	for range 5 {
+		p := r.pay(nodes[0].Service, challengeCard)
+		var all sync.WaitGroup
+		for i := range 6 {
+			all.Go(func() {
+				if err := nodes[i%2].Recover(background, r.by.Account, p.ID); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		if p = r.settled(p.ID); p.Status() != payment.StatusDeclined || r.operations(p.ID) != 2 {
+			t.Errorf("ended %s with %d operations in the books", p.Status(), r.operations(p.ID))
+		}
+		r.audit(p.ID)
+	}
+}

@@ -1,0 +1,201 @@
+package service_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/account"
+	"payledger/eventstore"
+	"payledger/eventstore/commands/accounts"
+	"payledger/eventstore/commands/service"
+	"payledger/eventstore/secrets"
+)
+
+// merchant reads the account at the log.
+func (r *rig) merchant(id domain.AccountID) (account.State, bool) {
+	tip, err := r.store.Repositories().Accounts.Load(context.Background(), id, id, eventstore.Latest)
+	return tip.State, err == nil && tip.State.Exists()
+}
+
+// signing is the account's signing secret.
+func (r *rig) signing() account.SigningSecret {
+	r.t.Helper()
+	state, known := r.merchant(r.by.Account)
+	if !known {
+		r.t.Fatal("the account is not there")
+	}
+	return state.Signing
+}
+
+func (r *rig) rotate(s *service.Service) accounts.RotatedSecret {
+	r.t.Helper()
+	rotated, err := s.RotateSigningSecret(context.Background(), r.by)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return rotated
+}
+
+// clean runs the janitor as much later and gives how many secrets it destroyed.
+func (r *rig) clean(later time.Duration) int {
+	r.t.Helper()
+	n, err := r.vault.CleanSigning(context.Background(), r.now().Add(later), r.merchant)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return n
+}
+
+// holds compares the numbers of the account's signing secrets in the vault, up to 9.
+func (r *rig) holds(when string, want ...uint64) {
+	r.t.Helper()
+	var numbers []uint64
+	for n := uint64(1); n < 10; n++ {
+		_, err := r.vault.Get(context.Background(), secrets.SigningSecretName(r.by.Account, n))
+		if err == nil {
+			numbers = append(numbers, n)
+		} else if !errors.Is(err, secrets.ErrGone) {
+			r.t.Fatal(err)
+		}
+	}
+	if !slices.Equal(numbers, want) {
+		r.t.Errorf("%s: the vault holds the secrets %v, want %v", when, numbers, want)
+	}
+}
+
+// text opens a signing secret.
+func (r *rig) text(name domain.SecretID) string {
+	r.t.Helper()
+	text, err := r.vault.Get(context.Background(), name)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return string(text)
+}
+
+// TestRotation: both secrets are in the vault for 24 hours, then only the new one; a second rotation ends the older
+// overlap at once (§5.2 rule 3, D18).
+func TestRotation(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	s := r.service(nil)
+	first := r.signing()
+	firstText := r.text(first.Secret)
+	rotated := r.rotate(s)
+	now := r.signing()
+	previous, overlaps := now.Overlap(r.now())
+	if !overlaps || previous.Secret != first.Secret || previous.Hint != first.Hint || previous.ValidUntil != now.CreatedAt.Add(24*time.Hour) {
+		t.Errorf("the previous secret is %+v, %v", previous, overlaps)
+	}
+	if r.text(now.Secret) != rotated.Text || r.text(previous.Secret) != firstText || rotated.Text == firstText || rotated.Ended != nil {
+		t.Error("the vault does not hold what was shown")
+	}
+	if !strings.HasPrefix(rotated.Text, "plsec_") || len(rotated.Text) != len(firstText) || !strings.HasSuffix(rotated.Text, now.Hint) || len(now.Hint) != 4 {
+		t.Errorf("a secret of %d characters with the hint %q", len(rotated.Text), now.Hint)
+	}
+	for range 2 {
+		if n := r.clean(24*time.Hour - time.Minute); n != 0 {
+			t.Errorf("%d destroyed within the overlap", n)
+		}
+	}
+	r.holds("within the overlap", 1, 2)
+
+	again := r.rotate(s)
+	if again.Ended == nil || *again.Ended != previous {
+		t.Errorf("a second rotation has ended %+v", again.Ended)
+	}
+	if n := r.clean(0); n != 1 {
+		t.Errorf("%d destroyed after the second rotation", n)
+	}
+	r.holds("after the second rotation", 2, 3)
+	if n := r.clean(24 * time.Hour); n != 1 {
+		t.Errorf("%d destroyed after the overlap", n)
+	}
+	r.holds("after the overlap", 3)
+	if n := r.clean(1e5 * time.Hour); n != 0 {
+		t.Errorf("%d more destroyed", n)
+	}
+	r.holds("long after", 3)
+	r.ahead.Store(int64(25 * time.Hour))
+	if late := r.rotate(s); late.Ended != nil {
+		t.Errorf("a rotation after the overlap has ended %+v", late.Ended)
+	}
+}
+
+// TestRotationCutShort: a secret that a crash left before its event signs nothing, is no obstacle to the next
+// rotation, and goes when that is done; the janitor leaves it alone until then, as it may be a rotation under way.
+func TestRotationCutShort(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	s := r.service(nil)
+	for n := uint64(2); n <= 3; n++ {
+		if err := r.vault.Create(context.Background(), secrets.SigningSecretName(r.by.Account, n), []byte("plsec_left")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := r.clean(1e5 * time.Hour); n != 0 {
+		t.Errorf("%d destroyed of a rotation under way", n)
+	}
+	rotated := r.rotate(s)
+	if r.text(rotated.Signing.Secret) != rotated.Text || rotated.Text == "plsec_left" {
+		t.Error("the secret that was left is in use")
+	}
+	r.clean(0)
+	r.holds("after the next rotation", 1, 4)
+
+	// The janitor is cut short between two secrets, and runs on an account as it was before: it makes good the one
+	// and takes nothing away for the other.
+	stale, _ := r.merchant(r.by.Account)
+	r.rotate(s)
+	if _, err := r.vault.CleanSigning(context.Background(), r.now(), func(domain.AccountID) (account.State, bool) { return stale, true }); err != nil {
+		t.Fatal(err)
+	}
+	r.holds("after a run on an older state", 1, 4, 5)
+	r.clean(0)
+	r.holds("after a run on the newest", 4, 5)
+}
+
+// TestRotationsAtOnce: whatever order they come in, the current secret is in the vault, the one before it too, and every
+// answer that says so was recorded.
+func TestRotationsAtOnce(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	s := r.service(nil)
+	const many = 8
+	shown, refused := make([]accounts.RotatedSecret, many), make([]error, many)
+	var group sync.WaitGroup
+	for i := range many {
+		group.Go(func() { shown[i], refused[i] = s.RotateSigningSecret(context.Background(), r.by) })
+	}
+	for range 20 {
+		r.clean(0)
+	}
+	group.Wait()
+	now := r.signing()
+	done := 0
+	for i, err := range refused {
+		switch {
+		case err == nil:
+			done++
+			if shown[i].Signing.Secret == now.Secret && r.text(now.Secret) != shown[i].Text {
+				t.Error("the current secret is not the one that was shown")
+			}
+		case domain.ReasonOf(err) != domain.ReasonConcurrentModification:
+			t.Error(err)
+		}
+	}
+	state, _ := r.merchant(r.by.Account)
+	if done == 0 || state.Revision != uint64(1+done) {
+		t.Errorf("%d answered, %d events", done, state.Revision)
+	}
+	r.clean(0)
+	if r.text(now.Secret) == "" || r.text(now.Previous.Secret) == "" {
+		t.Error("an empty secret")
+	}
+}

@@ -1,0 +1,270 @@
+package service_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"payledger/domain"
+	"payledger/domain/account"
+	"payledger/domain/payment"
+	"payledger/domain/processor"
+	"payledger/domain/session"
+	"payledger/eventstore"
+	"payledger/eventstore/commands"
+	"payledger/eventstore/commands/instruments"
+	"payledger/eventstore/commands/payments"
+	"payledger/eventstore/commands/service"
+	"payledger/eventstore/format"
+	"payledger/eventstore/secrets"
+)
+
+// janitor runs the janitor at the rig's time.
+func (r *rig) janitor(s *service.Service) {
+	r.t.Helper()
+	if _, err := r.vault.Clean(background, r.now(), s.CardNeeded); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// TestVaultedAfterTheTokenExpired: a payment that began in time vaults its card with its outcome, however long after the
+// end of the client token that comes (D5); only then is the card as it was entered destroyed.
+func TestVaultedAfterTheTokenExpired(t *testing.T) {
+	t.Parallel()
+	for name, wish := range map[string]session.Method{
+		"on 3DS": {VaultOn3DS: true}, "on success": {VaultOnSuccess: true},
+		"on agreement": {VaultOnAgreement: true, FirstPaymentReason: "Recurring"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			s := r.service(nil)
+			token := r.tokenIn(s, r.opened(s, session.Fields{CustomerID: "customer-1", Method: wish}), challengeCard)
+			r.ahead.Store(int64(50 * time.Minute))
+			made, err := s.CreatePayment(background, r.by, payments.PaymentInput{Token: token})
+			if err != nil || made.RequiredAction() == nil {
+				t.Fatal(err, made.Status())
+			}
+			r.ahead.Store(int64(65 * time.Minute)) // the client token has ended, the action has not
+			r.janitor(s)
+			after, err := s.Resume(background, r.by, payments.ResumeInput{
+				Payment: made.ID, Action: made.RequiredAction().Revision, Outcome: processor.Authenticated,
+			})
+			is(t, after, err, payment.StatusAuthorized)
+			inst := r.instrument(token)
+			card, err := r.vault.Card(background, secrets.CardRef{Account: r.by.Account, Token: token}, r.now())
+			if err != nil || !inst.Vaulted() || inst.CustomerID != "customer-1" || card.Number != challengeCard || card.CVV != "" {
+				t.Errorf("%+v: %v", inst, err)
+			}
+			r.janitor(s)
+			if card, err := r.vault.Card(background, r.ref(token), made.CreatedAt); err != nil || card.CVV != "" {
+				t.Errorf("the card as it was entered, with %d digits of CVV: %v", len(card.CVV), err)
+			}
+		})
+	}
+}
+
+// TestReroutedAfterTheTokenExpired: an authorization that moves to its second processor after the end of the client
+// token still has its card (D15).
+func TestReroutedAfterTheTokenExpired(t *testing.T) {
+	t.Parallel()
+	r := newRigFor(t, false)
+	token := r.tokenOf(r.newNode(t, time.Minute, nil).Service, fallbackCard)
+	dying := r.newNode(t, time.Minute, newFault(effect{on: authorize}, crashAfter))
+	r.ahead.Store(int64(59 * time.Minute))
+	given := dying.untilFault(func() error {
+		_, err := dying.CreatePayment(background, r.by, payments.PaymentInput{Token: token})
+		return err
+	})
+	dying.kill()
+	<-given
+	r.ahead.Store(int64(61 * time.Minute))
+	healthy := r.newNode(t, time.Minute, nil)
+	r.janitor(healthy.Service)
+	id := domain.PaymentIDForToken(r.by.Account, token)
+	if err := healthy.Recover(background, r.by.Account, id); err != nil {
+		t.Fatal(err)
+	}
+	if p := r.settled(id); p.Status() != payment.StatusAuthorized || len(p.Operations) != 2 {
+		t.Errorf("%s after %d operations", p.Status(), len(p.Operations))
+	}
+}
+
+// TestCardOfAnEndlessPayment: a card whose payment has no outcome is kept past its token's end, and not for ever; an
+// unused one ends with its token (D12).
+func TestCardOfAnEndlessPayment(t *testing.T) {
+	t.Parallel()
+	r := newRigFor(t, false)
+	n := r.newNode(t, time.Minute, newFault(effect{on: authorize}, never))
+	used, unused := r.tokenOf(n.Service, approvedCard), r.tokenOf(n.Service, approvedCard)
+	given := n.untilFault(func() error {
+		_, err := n.CreatePayment(background, r.by, payments.PaymentInput{Token: used})
+		return err
+	})
+	r.ahead.Store(int64(2 * time.Minute)) // the payment timeout is over
+	if err := <-given; err != nil {
+		t.Fatal(err)
+	}
+	began := r.payment(domain.PaymentIDForToken(r.by.Account, used)).CreatedAt
+	refs := []secrets.CardRef{r.ref(used), r.ref(unused)}
+	for _, c := range []struct {
+		after        time.Duration
+		used, unused bool
+	}{{59 * time.Minute, true, true}, {2 * time.Hour, true, false}, {48 * time.Hour, true, false}, {50 * time.Hour, false, false}} {
+		r.ahead.Store(int64(c.after))
+		r.janitor(n.Service)
+		for i, want := range []bool{c.used, c.unused} {
+			if _, err := r.vault.Card(background, refs[i], began); (err == nil) != want {
+				t.Errorf("after %s, card %d: %v", c.after, i, err)
+			}
+		}
+	}
+}
+
+// TestVaultedThenCrashed: a card that was vaulted by a process which ended before it copied it is copied, also by the
+// first janitor after the end of its client token (D5).
+func TestVaultedThenCrashed(t *testing.T) {
+	t.Parallel()
+	for name, late := range map[string]bool{"in its minute": false, "by itself": true} {
+		r := newRigFor(t, false)
+		healthy := r.newNode(t, time.Minute, nil)
+		token := r.tokenOf(healthy.Service, approvedCard)
+		if late {
+			r.ahead.Store(int64(5 * time.Minute))
+			r.janitor(healthy.Service)
+		}
+		r.dies("instrument.vaulted", crashAfter, func(n *node) error {
+			_, err := n.VaultInstrument(background, r.by, instruments.VaultInput{Token: token, CustomerID: "customer-1"})
+			return err
+		})
+		r.ahead.Store(int64(2 * time.Hour))
+		r.janitor(healthy.Service)
+		if p, err := r.payAgain(healthy.Service, token); err != nil || p.Status() != payment.StatusAuthorized {
+			t.Errorf("%s: %s %v", name, p.Status(), err)
+		}
+	}
+}
+
+// TestLostCard: a vaulted token whose card is gone does not look like one that can pay, once anybody finds out (§2.2).
+func TestLostCard(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	s := r.service(nil)
+	gone := func() domain.Token {
+		token := r.token(s)
+		if _, err := s.VaultInstrument(background, r.by, instruments.VaultInput{Token: token, CustomerID: "customer-1"}); err != nil {
+			t.Fatal(err)
+		}
+		ref := r.ref(token)
+		if err := r.vault.DestroyKept(background, ref); err != nil {
+			t.Fatal(err)
+		}
+		nobody := func(context.Context, domain.AccountID, domain.Token, time.Time) (time.Time, error) {
+			return time.Time{}, nil
+		}
+		if _, err := r.vault.Clean(background, r.now().Add(3*time.Minute), nobody); err != nil {
+			t.Fatal(err)
+		}
+		return token
+	}
+	for name, find := range map[string]func(domain.Token){
+		"a payment": func(token domain.Token) {
+			p, err := r.payAgain(s, token)
+			is(t, p, err, payment.StatusFailed)
+		},
+		"the janitor": func(token domain.Token) {
+			if until, err := s.CardNeeded(background, r.by.Account, token, r.now().Add(time.Hour)); err != nil || !until.IsZero() {
+				t.Error(until, err)
+			}
+		},
+	} {
+		token := gone()
+		find(token)
+		inst := r.instrument(token)
+		if inst.Good() {
+			t.Errorf("%s found the card gone, and the token is %+v", name, inst)
+		}
+		_, err := r.payAgain(s, token)
+		refused(t, err, domain.ReasonPayment)
+		_, err = s.VaultInstrument(background, r.by, instruments.VaultInput{Token: token, CustomerID: "customer-1"})
+		refused(t, err, domain.ReasonInstrumentToken)
+	}
+}
+
+// logged is a log that is looked through.
+type logged struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *logged) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *logged) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// TestNoBearerInTheLog: what is logged about a token or a session that makes trouble names neither (D12).
+func TestNoBearerInTheLog(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	log := &logged{}
+	s := service.New(commands.Config{
+		Store: r.store, Secrets: r.vault, Processors: r.sim, PaymentTimeout: paymentTimeout, ActionTimeout: time.Hour, ClientTokenTTL: time.Hour,
+		Random: rand.Reader, Logger: zerolog.New(log),
+		Account: func(id domain.AccountID) (account.State, bool) {
+			tip, err := r.store.Repositories().Accounts.Load(background, id, id, eventstore.AllowStale)
+			return tip.State, err == nil && tip.State.Exists()
+		},
+	})
+	t.Cleanup(s.Close)
+	a := r.impossible(s)
+	if err := s.RecoverAttempt(background, r.by.Account, a.ID); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.vault.DestroyKept(background, r.ref(a.Token)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.vault.Clean(background, r.now().Add(3*time.Hour), func(context.Context, domain.AccountID, domain.Token, time.Time) (time.Time, error) {
+		return time.Time{}, nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.CardNeeded(background, r.by.Account, a.Token, r.now()); err != nil {
+		t.Fatal(err)
+	}
+	newer := format.NewAggregate("session", eventstore.Sessions.Schema+1, session.Events(), session.Evolve)
+	meta, err := r.store.NewMeta("test", "request")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := eventstore.Execute(background, r.store, newer, newer.Key(r.by.Account, "0f0e0d0c-0000-4000-8000-000000000000"), meta, func(session.State) (session.Event, error) {
+		return session.Changed{At: meta.At}, nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	_, err = s.Session(background, r.by.Account, "0f0e0d0c-0000-4000-8000-000000000000")
+	if !errors.Is(err, format.ErrNewerSchema) {
+		t.Fatal(err)
+	}
+	text := log.String() + err.Error()
+	if strings.Count(text, "\n") < 2 {
+		t.Error("too little to show anything:", text)
+	}
+	for _, secret := range []string{string(a.Token), string(a.Session), "0f0e0d0c-"} {
+		if strings.Contains(text, secret) {
+			t.Errorf("%s in %s", secret, text)
+		}
+	}
+}
