@@ -2,7 +2,6 @@ package eventstore
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -12,6 +11,7 @@ import (
 	"golang.org/x/mod/sumdb/note"
 
 	"payledger/eventstore/checkpoint"
+	"payledger/eventstore/jetapi"
 )
 
 // A checkpoint carries the edge of the tree at least once in edgeEvery checkpoints and once in edgeEvents events: to find the
@@ -32,7 +32,7 @@ func (s *Store) LastCheckpoint(ctx context.Context) (checkpoint.Checkpoint, erro
 
 // CheckpointAt reads a checkpoint by its number, once it is durable.
 func (s *Store) CheckpointAt(ctx context.Context, number uint64) (checkpoint.Checkpoint, error) {
-	c, err := s.readCheckpoint(ctx, getRequest{Seq: number})
+	c, err := s.readCheckpoint(ctx, jetapi.Get{Seq: number})
 	if err != nil {
 		return c, err
 	}
@@ -52,12 +52,12 @@ func (s *Store) openCheckpoints(ctx context.Context, create bool) error {
 // newestCheckpoint is what stands at the end of the stream, durable or not: enough to go on from, since
 // the PubAck of the next one covers it.
 func (s *Store) newestCheckpoint(ctx context.Context) (checkpoint.Checkpoint, error) {
-	return s.readCheckpoint(ctx, getRequest{})
+	return s.readCheckpoint(ctx, jetapi.Get{})
 }
 
-func (s *Store) readCheckpoint(ctx context.Context, request getRequest) (checkpoint.Checkpoint, error) {
+func (s *Store) readCheckpoint(ctx context.Context, request jetapi.Get) (checkpoint.Checkpoint, error) {
 	var c checkpoint.Checkpoint
-	var message storedMessage
+	var message jetapi.Message
 	var err error
 	stream, must := s.mustCheckpoint()
 	if request.Seq == 0 {
@@ -168,19 +168,10 @@ func (s *Store) putCheckpoint(ctx context.Context, c checkpoint.Checkpoint, afte
 		}
 		m.Header.Set(nats.ExpectedLastSubjSeqHdr, strconv.FormatUint(expected, 10))
 	}
-	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
-	defer cancel()
-	answer, err := s.nc.RequestMsgWithContext(ctx, m)
+	ack, err := s.api.Publish(ctx, m)
 	s.fixDoubted = err != nil
 	s.answered(stream, err)
-	if err != nil {
-		return 0, fmt.Errorf("eventstore: checkpoint: %w", err)
-	}
-	var ack struct {
-		Error *apiError `json:"error"`
-		Seq   uint64    `json:"seq"`
-	}
-	switch err := json.Unmarshal(answer.Data, &ack); {
+	switch {
 	case err != nil:
 		return 0, fmt.Errorf("eventstore: checkpoint: %w", err)
 	case ack.Error != nil:

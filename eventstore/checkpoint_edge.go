@@ -5,6 +5,7 @@ import (
 
 	"payledger/eventstore/checkpoint"
 	"payledger/eventstore/format"
+	"payledger/eventstore/jetapi"
 )
 
 // edgeKey is where the tip store keeps the edge of a checkpoint, with its number: of the newest that this process wrote
@@ -69,7 +70,7 @@ func (s *Store) knownEdge(ctx context.Context, c checkpoint.Checkpoint) (before 
 		if before.Number == 1 {
 			break
 		}
-		if before, err = s.readCheckpoint(ctx, getRequest{Seq: before.Number - 1}); err != nil {
+		if before, err = s.readCheckpoint(ctx, jetapi.Get{Seq: before.Number - 1}); err != nil {
 			return before, nil, err
 		}
 	}

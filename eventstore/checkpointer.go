@@ -11,6 +11,7 @@ import (
 
 	"payledger/eventstore/checkpoint"
 	"payledger/eventstore/format"
+	"payledger/eventstore/jetapi"
 )
 
 const (
@@ -91,7 +92,7 @@ func (c *Checkpointer) take(e *Recorded) {
 }
 
 func (c *Checkpointer) last(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
+	ctx, cancel := context.WithTimeout(ctx, jetapi.PublishTimeout)
 	defer cancel()
 	for {
 		select {

@@ -8,6 +8,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"payledger/eventstore/format"
+	"payledger/eventstore/jetapi"
 )
 
 // ErrShort means that the stream of deliveries ends before a place that was read earlier: what was made from it
@@ -185,7 +186,7 @@ func (h *shard) follow(ctx context.Context, next uint64, each func(*format.Group
 				return fmt.Errorf("eventstore: reading %s: %w", h.name(), nats.ErrConnectionClosed)
 			}
 			h.s.log.Debug().Err(err).Int("shard", h.n).Uint64("next", through).Msg("reading the log broke; going on")
-			if err := h.s.pause(ctx, resubscribePause); err != nil {
+			if err := jetapi.Pause(ctx, resubscribePause); err != nil {
 				return err
 			}
 		}

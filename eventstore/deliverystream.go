@@ -9,6 +9,7 @@ import (
 
 	"payledger/domain"
 	"payledger/eventstore/format"
+	"payledger/eventstore/jetapi"
 )
 
 // The records of deliveries are the plans of package notifier and their outcomes. They are a shard of their own beside the
@@ -102,7 +103,7 @@ func (d *DeliveryStream) Put(ctx context.Context, name string, expected uint64, 
 		if err = d.s.append(ctx, r); err == nil {
 			return r.Seq, nil
 		}
-		away := errors.Is(err, errAway) && !d.s.closing.Load() && d.s.pause(ctx, resolvePause) == nil
+		away := errors.Is(err, errAway) && !d.s.closing.Load() && jetapi.Pause(ctx, resolvePause) == nil
 		if !away && !errors.Is(err, ErrConflict) {
 			return 0, fmt.Errorf("delivery %s: %w", name, err)
 		}

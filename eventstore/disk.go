@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"sync/atomic"
 	"time"
+
+	"payledger/eventstore/jetapi"
 )
 
 // ErrFull means that the disk is full: the store records no new request until there is room. Reads continue.
@@ -147,7 +149,7 @@ func (s *Store) measure(ctx context.Context) {
 		}
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	ctx, cancel := context.WithTimeout(ctx, jetapi.ReadTimeout)
 	defer cancel()
 	info, err := s.js.AccountInfo(ctx)
 	if err != nil || info.Limits.MaxStore <= 0 {

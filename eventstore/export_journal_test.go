@@ -15,6 +15,7 @@ import (
 
 	"payledger/eventstore/checkpoint"
 	"payledger/eventstore/format"
+	"payledger/eventstore/jetapi"
 )
 
 // OutcomePatience is how long outcomes of deliveries let first records go before them.
@@ -178,7 +179,7 @@ func PublishGroup(ctx context.Context, nc *nats.Conn, shard int, segment uint32,
 		return 0, err
 	}
 	var ack struct {
-		Error *apiError `json:"error"`
+		Error *jetapi.Error `json:"error"`
 	}
 	err = json.Unmarshal(answer.Data, &ack)
 	if err == nil && ack.Error != nil {

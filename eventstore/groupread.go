@@ -2,21 +2,17 @@ package eventstore
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
-	"github.com/nats-io/nats.go"
-
 	"payledger/eventstore/format"
+	"payledger/eventstore/jetapi"
 )
 
 const (
-	// pageGroups is how many groups one request reads; pageBytes bounds the bytes of one answer.
+	// pageGroups is how many groups one request reads.
 	pageGroups = 64
-	pageBytes  = 4 << 20
 	// staleLeader is how long a leader that lost its connection to the cluster may still answer.
 	staleLeader = 20 * time.Second
 )
@@ -65,41 +61,26 @@ func (h *shard) mustRead(ctx context.Context, seq uint64) (*format.Group, error)
 			}
 			return nil, h.fail(seq, err)
 		}
-		if err := h.s.pause(ctx, recheckPause); err != nil {
+		if err := jetapi.Pause(ctx, recheckPause); err != nil {
 			return nil, err
 		}
 	}
 }
 
+// reader returns the connection for look-ups in the shard. Deliveries and secrets have the two after those of the log's shards.
+func (h *shard) reader() int { return min(h.n, h.s.shards) }
+
 // groupDirect reads one group by Direct Get.
 func (h *shard) groupDirect(ctx context.Context, seq uint64) (*format.Group, error) {
-	ctx, cancel := context.WithTimeout(ctx, h.s.directTimeout())
-	defer cancel()
 	seg, ok := h.segmentOf(seq)
 	if !ok {
 		return nil, ErrNotFound
 	}
-	m, err := h.s.reader(h.s.readers.shard(h)).RequestWithContext(ctx, "$JS.API.DIRECT.GET."+seg.name(h.n),
-		[]byte(`{"seq":`+strconv.FormatUint(seq, 10)+`}`))
+	data, err := h.s.api.Direct(ctx, h.reader(), seg.name(h.n), seq)
 	if err != nil {
-		return nil, fmt.Errorf("eventstore: read: %w", err)
+		return nil, err
 	}
-	return h.directGroup(m, seq)
-}
-
-// directGroup reads the answer to a Direct Get.
-func (h *shard) directGroup(m *nats.Msg, seq uint64) (*format.Group, error) {
-	switch status := m.Header.Get("Status"); status {
-	case "":
-	case "404":
-		return nil, ErrNotFound
-	default:
-		return nil, fmt.Errorf("eventstore: read: status %s %s", status, m.Header.Get("Description"))
-	}
-	if at := m.Header.Get("Nats-Sequence"); at != strconv.FormatUint(seq, 10) {
-		return nil, ErrNotFound
-	}
-	return h.parse(seq, m.Data)
+	return h.parse(seq, data)
 }
 
 // parse reads the message at seq.
@@ -117,7 +98,7 @@ func (h *shard) groupAtLeader(ctx context.Context, seq uint64) (*format.Group, e
 	if !ok {
 		return nil, ErrNotFound
 	}
-	m, err := h.s.messageAtLeader(ctx, "$JS.API.STREAM.MSG.GET."+seg.name(h.n), getRequest{Seq: seq})
+	m, err := h.s.api.AtLeader(ctx, seg.name(h.n), jetapi.Get{Seq: seq})
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +112,7 @@ func (h *shard) lastAtLeader(ctx context.Context) (uint64, error) {
 		h.mu.Lock()
 		seg := h.open()
 		h.mu.Unlock()
-		m, err := h.s.messageAtLeader(ctx, "$JS.API.STREAM.MSG.GET."+seg.name(h.n), getRequest{LastBySubject: seg.subject(h.n)})
+		m, err := h.s.api.AtLeader(ctx, seg.name(h.n), jetapi.Get{LastBySubject: seg.subject(h.n)})
 		if errors.Is(err, ErrNotFound) {
 			return seg.first - 1, nil
 		}
@@ -191,42 +172,15 @@ func (h *shard) page(ctx context.Context, seq, n uint64) (page []*format.Group, 
 		}
 		return []*format.Group{g}, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, h.s.directTimeout())
-	defer cancel()
-	nc := h.s.reader(h.s.readers.shard(h))
-	inbox, answers := nats.NewInbox(), make(chan *nats.Msg, pageGroups+1)
-	sub, err := nc.ChanSubscribe(inbox, answers)
-	if err != nil {
-		return nil, fmt.Errorf("eventstore: read: %w", err)
-	}
-	defer func() { _ = sub.Unsubscribe() }() // it fails only without a connection, and then there is no subscription
-	question, err := json.Marshal(struct {
-		Seq      uint64 `json:"seq"`
-		Batch    uint64 `json:"batch"`
-		MaxBytes int    `json:"max_bytes"`
-		Next     string `json:"next_by_subj"`
-	}{seq, n, pageBytes, seg.subject(h.n)})
-	if err != nil {
-		return nil, fmt.Errorf("eventstore: read: %w", err)
-	}
-	if err := nc.PublishRequest("$JS.API.DIRECT.GET."+seg.name(h.n), inbox, question); err != nil {
-		return nil, fmt.Errorf("eventstore: read: %w", err)
-	}
-	for uint64(len(page)) < n {
-		var m *nats.Msg
-		select {
-		case m = <-answers:
-		case <-ctx.Done():
-			return page, fmt.Errorf("eventstore: read: %w", ctx.Err())
+	_, err = h.s.api.Page(ctx, h.reader(), seg.name(h.n), seg.subject(h.n), seq, n, func(at uint64, data []byte) (bool, error) {
+		if at != seq+uint64(len(page)) {
+			return false, ErrNotFound
 		}
-		if m.Header.Get("Status") != "" { // the end of this answer
-			return page, nil
+		g, err := h.parse(at, data)
+		if err == nil {
+			page = append(page, g)
 		}
-		g, err := h.directGroup(m, seq+uint64(len(page)))
-		if err != nil {
-			return page, err
-		}
-		page = append(page, g)
-	}
-	return page, nil
+		return uint64(len(page)) < n, err
+	})
+	return page, err
 }

@@ -2,7 +2,6 @@ package eventstore
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime"
@@ -13,11 +12,10 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"payledger/eventstore/format"
+	"payledger/eventstore/jetapi"
 )
 
 const (
-	// publishTimeout bounds one publish. Without an answer in time its outcome is unknown.
-	publishTimeout = 3 * time.Second
 	// appendTimeout bounds an append with all publishes of its group.
 	appendTimeout = 15 * time.Second
 	// durableDeadline is how long an embedded server may take to acknowledge a message that it shows. After it the disk cannot
@@ -65,14 +63,14 @@ func endAll(drafts []*entry, err error) {
 
 // inFlight is a group under way.
 type inFlight struct {
-	g       *format.Group
-	data    []byte
-	seg     segment
-	drafts  []*entry
-	began   time.Time
-	replies *replies
-	result  outcome // of the newest publish
-	err     error
+	g      *format.Group
+	data   []byte
+	seg    segment
+	drafts []*entry
+	began  time.Time
+	reply  *jetapi.Reply
+	result outcome // of the newest publish
+	err    error
 
 	uncertain bool // the server may have stored a publish without an answer
 	silent    bool // a publish had no answer at all
@@ -277,18 +275,18 @@ func (h *shard) drive(f *inFlight, hurry <-chan struct{}) bool {
 		runtime.Gosched() // the connection's goroutine sends the group first
 		format.RefreshEncoder()
 	}
-	replies := f.replies
-	if replies.err != nil { // not sent: there is no connection
-		h.s.acks.done(replies)
+	reply := f.reply
+	if reply.Err != nil { // not sent: there is no connection
+		h.s.api.Done(reply)
 		h.noteOutcome(f, unknown, nats.ErrConnectionClosed)
 		return true
 	}
-	timer := time.NewTimer(publishTimeout)
+	timer := time.NewTimer(jetapi.PublishTimeout)
 	defer timer.Stop()
 	for {
 		select {
-		case m := <-replies.answers:
-			if m.Subject != replies.subject {
+		case m := <-reply.Answers:
+			if m.Subject != reply.Subject {
 				continue // a late answer to an earlier message
 			}
 			h.readReply(f, m)
@@ -299,14 +297,14 @@ func (h *shard) drive(f *inFlight, hurry <-chan struct{}) bool {
 		case <-hurry:
 			return false
 		}
-		h.s.acks.done(replies)
+		h.s.api.Done(reply)
 		return true
 	}
 }
 
 // send publishes the group. Groups of a shard are sent in their order: the caller holds the lock.
 func (h *shard) send(f *inFlight) {
-	f.replies = h.s.acks.send(&nats.Msg{Subject: f.seg.subject(h.n), Data: f.data, Header: nats.Header{
+	f.reply = h.s.api.Send(&nats.Msg{Subject: f.seg.subject(h.n), Data: f.data, Header: nats.Header{
 		nats.ExpectedLastSeqHdr: {strconv.FormatUint(f.g.Seq-1, 10)},
 	}})
 }
@@ -321,20 +319,15 @@ func (h *shard) readAnswer(f *inFlight, m *nats.Msg) (outcome, error) {
 	if len(m.Data) == 0 && m.Header.Get("Status") == "503" {
 		return refused, nats.ErrNoResponders
 	}
-	var ack struct {
-		Error  *apiError `json:"error"`
-		Stream string    `json:"stream"`
-		Seq    uint64    `json:"seq"`
-	}
-	if err := json.Unmarshal(m.Data, &ack); err != nil {
-		return unknown, fmt.Errorf("answer to a publish: %w", err)
-	}
+	ack, err := jetapi.ParseAck(m)
 	switch {
+	case err != nil:
+		return unknown, err
 	case ack.Error == nil && ack.Seq == f.g.Seq && ack.Stream == f.seg.name(h.n):
 		return stored, nil
 	case ack.Error == nil:
 		return unknown, fmt.Errorf("answer to a publish names %q %d", ack.Stream, ack.Seq)
-	case ack.Error.definite(h.s.replicas):
+	case ack.Error.Definite(h.s.replicas):
 		return refused, ack.Error
 	default:
 		return unknown, ack.Error

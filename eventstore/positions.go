@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"payledger/eventstore/checkpoint"
+	"payledger/eventstore/jetapi"
 )
 
 // Checkpoints caches checkpoints. A checkpoint never changes, and a caller that looks for one position usually looks for
@@ -98,7 +99,7 @@ func (c *Checkpoints) at(ctx context.Context, s *Store, number uint64) (mark, er
 	if m, known := c.get(number); known {
 		return m, nil
 	}
-	found, err := s.readCheckpoint(ctx, getRequest{Seq: number})
+	found, err := s.readCheckpoint(ctx, jetapi.Get{Seq: number})
 	if err != nil {
 		return mark{}, err
 	}

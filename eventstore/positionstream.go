@@ -10,6 +10,7 @@ import (
 
 	"payledger/eventstore/codec"
 	"payledger/eventstore/format"
+	"payledger/eventstore/jetapi"
 )
 
 // Positions of readers that keep none of their own: one small record for each, in a stream beside the log in which
@@ -47,11 +48,11 @@ func (s *Store) OpenPositions(ctx context.Context) (*PositionStream, error) {
 
 // Load gives a reader's position; one that has none has read nothing.
 func (p *PositionStream) Load(ctx context.Context, reader string) ([]uint64, error) {
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	ctx, cancel := context.WithTimeout(ctx, jetapi.ReadTimeout)
 	defer cancel()
 	found := readerPosition{Log: make([]uint64, p.s.shards)}
 	must := p.s.must(positionStream, reader)
-	message, err := p.s.messageAtLeader(ctx, "$JS.API.STREAM.MSG.GET."+positionStream, getRequest{LastBySubject: positionRoot + "." + reader})
+	message, err := p.s.api.AtLeader(ctx, positionStream, jetapi.Get{LastBySubject: positionRoot + "." + reader})
 	if errors.Is(err, ErrNotFound) {
 		if err = p.s.missing(positionStream, reader, must); errors.Is(err, ErrNotFound) {
 			return found.Log, nil
@@ -85,7 +86,7 @@ func (p *PositionStream) Save(ctx context.Context, reader string, at []uint64) e
 	if err := p.s.room(); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
+	ctx, cancel := context.WithTimeout(ctx, jetapi.PublishTimeout)
 	defer cancel()
 	ack, err := p.s.js.PublishMsg(ctx, &nats.Msg{Subject: positionRoot + "." + reader, Data: body})
 	p.s.answered(positionStream, err)

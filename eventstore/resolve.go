@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"payledger/eventstore/format"
+	"payledger/eventstore/jetapi"
 )
 
 // resolve determines the outcomes of the groups in flight whose answers were not clear, in their order. One
@@ -49,7 +50,7 @@ func (h *shard) resolveFirst(f *inFlight) {
 
 // lookUp reads the message at the group's place.
 func (h *shard) lookUp(f *inFlight) {
-	ctx, cancel := context.WithTimeout(h.s.life, readTimeout)
+	ctx, cancel := context.WithTimeout(h.s.life, jetapi.ReadTimeout)
 	defer cancel()
 	there, err := h.groupAtLeader(ctx, f.g.Seq)
 	switch {
@@ -80,7 +81,7 @@ func (h *shard) sendAgain(f *inFlight) {
 	f.result = unanswered
 	h.send(f)
 	h.mu.Unlock()
-	_ = h.s.pause(h.s.life, resolvePause) // it ends early with the store
+	_ = jetapi.Pause(h.s.life, resolvePause) // it ends early with the store
 	h.drive(f, nil)
 }
 
@@ -90,7 +91,7 @@ func (h *shard) waitOrEnd(f *inFlight, err error) {
 	f.err = errors.Join(f.err, err)
 	h.mu.Unlock()
 	if !h.over(f) {
-		_ = h.s.pause(h.s.life, resolvePause) // it ends early with the store
+		_ = jetapi.Pause(h.s.life, resolvePause) // it ends early with the store
 	}
 }
 
@@ -99,7 +100,7 @@ func (h *shard) waitOrEnd(f *inFlight, err error) {
 func (h *shard) over(f *inFlight) bool {
 	age := time.Since(f.began)
 	switch {
-	case f.silent && h.s.embedded != nil && h.s.replicas == 1 && age > publishTimeout+durableDeadline:
+	case f.silent && h.s.embedded != nil && h.s.replicas == 1 && age > jetapi.PublishTimeout+durableDeadline:
 		h.stop(f, f.err)
 	case age > appendTimeout:
 		h.giveUp(f, ErrUnknown, f.err)
@@ -150,7 +151,7 @@ func (h *shard) superseded(f *inFlight, there *format.Group) {
 		return
 	}
 	h.takeBack(f)
-	ctx, cancel := context.WithTimeout(h.s.life, readTimeout)
+	ctx, cancel := context.WithTimeout(h.s.life, jetapi.ReadTimeout)
 	defer cancel()
 	if err := h.readOn(ctx, there.Seq); err != nil {
 		h.s.log.Debug().Err(err).Int("shard", h.n).Msg("the log could not be read on; trying again")

@@ -11,6 +11,7 @@ import (
 
 	"payledger/eventstore/blocks"
 	"payledger/eventstore/format"
+	"payledger/eventstore/jetapi"
 	"payledger/eventstore/tipstore"
 )
 
@@ -55,9 +56,9 @@ func (s *Store) Scrub(ctx context.Context) error {
 // run makes passes until ctx ends.
 func (c *scrub) run(ctx context.Context) {
 	c.paced = func(ctx context.Context, n int) error {
-		return c.s.pause(ctx, time.Duration(n)*time.Second/scrubBytes)
+		return jetapi.Pause(ctx, time.Duration(n)*time.Second/scrubBytes)
 	}
-	for c.s.pause(ctx, scrubPause) == nil {
+	for jetapi.Pause(ctx, scrubPause) == nil {
 		if err := c.pass(ctx, true); err != nil && ctx.Err() == nil {
 			c.s.log.Error().Err(err).Msg("scrub")
 		}
@@ -184,7 +185,7 @@ func (c *scrub) stream(ctx context.Context, name string, resume bool) error {
 
 // confirm reads a segment that looked damaged once more, from its beginning: files may have been replaced meanwhile.
 func (c *scrub) confirm(ctx context.Context, h *shard, name string, through uint64, options blocks.Options) error {
-	if err := c.s.pause(ctx, recheckPause); err != nil {
+	if err := jetapi.Pause(ctx, recheckPause); err != nil {
 		return err
 	}
 	options.From = blocks.Place{}
@@ -221,7 +222,7 @@ func (c *scrub) sideStream(ctx context.Context, name string, options blocks.Opti
 			c.s.fail(damage, false)
 			return damage
 		}
-		if err := c.s.pause(ctx, recheckPause); err != nil {
+		if err := jetapi.Pause(ctx, recheckPause); err != nil {
 			return err
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"payledger/eventstore/blocks"
+	"payledger/eventstore/jetapi"
 )
 
 // SecretCheck judges a value of the stream of secrets, given its name and the bytes that are stored. An error refuses the
@@ -63,7 +64,7 @@ func (s *Store) checkSecrets(ctx context.Context, check SecretCheck) error {
 		return fmt.Errorf("eventstore: %s: %w", secretStream, err)
 	}
 	for _, g := range secretSegments(names) {
-		m, err := s.messageAtLeader(ctx, "$JS.API.STREAM.MSG.GET."+g.stream, getRequest{Seq: 1, NextBySubject: g.subject(secretValues)})
+		m, err := s.api.AtLeader(ctx, g.stream, jetapi.Get{Seq: 1, NextBySubject: g.subject(secretValues)})
 		if errors.Is(err, ErrNotFound) {
 			continue
 		}

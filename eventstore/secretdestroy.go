@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"payledger/eventstore/jetapi"
 )
 
 // A destruction is three steps, and each may be the last before a crash: a message that names the sequences is durable, and
@@ -129,7 +131,7 @@ func (b *SecretBytes) erase(ctx context.Context, seq uint64) error {
 	if err == nil {
 		return nil
 	}
-	if _, readErr := b.log.atLeader(ctx, g, getRequest{Seq: seq}); errors.Is(readErr, ErrNotFound) {
+	if _, readErr := b.log.atLeader(ctx, g, jetapi.Get{Seq: seq}); errors.Is(readErr, ErrNotFound) {
 		return nil // somebody else did, or we did and the answer was lost
 	}
 	return fmt.Errorf("eventstore: destroy secret: %w", err)
@@ -142,7 +144,7 @@ func (b *SecretBytes) purge(ctx context.Context, group string, last uint64) erro
 			break
 		}
 		subject := b.log.subject(g, secretGroups+group)
-		if _, err := b.log.atLeader(ctx, g, getRequest{LastBySubject: subject}); errors.Is(err, ErrNotFound) {
+		if _, err := b.log.atLeader(ctx, g, jetapi.Get{LastBySubject: subject}); errors.Is(err, ErrNotFound) {
 			continue
 		}
 		if err := b.log.change(ctx, "PURGE", g, map[string]any{"filter": subject, "seq": last + 1}); err != nil {

@@ -2,13 +2,10 @@ package eventstore
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"strconv"
 	"time"
 
-	"github.com/nats-io/nats.go"
+	"payledger/eventstore/jetapi"
 )
 
 const (
@@ -90,7 +87,7 @@ func (x *secretIndex) page(ctx context.Context, from, through uint64) (page []se
 	if len(page) > 0 {
 		return page, end, nil
 	}
-	m, err := x.log.atLeader(ctx, g, getRequest{Seq: from, NextBySubject: ">"}) // a replica may be gone, or behind
+	m, err := x.log.atLeader(ctx, g, jetapi.Get{Seq: from, NextBySubject: ">"}) // a replica may be gone, or behind
 	if errors.Is(err, ErrNotFound) {
 		return nil, through, nil
 	}
@@ -106,58 +103,22 @@ func (x *secretIndex) page(ctx context.Context, from, through uint64) (page []se
 
 // direct reads a page from one server; whole says that nothing follows up to through.
 func (x *secretIndex) direct(ctx context.Context, g segment, from, through uint64) (page []secretRecord, whole bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, x.s.directTimeout())
-	defer cancel()
-	nc := x.s.reader(x.s.readers.secrets())
-	inbox, answers := nats.NewInbox(), make(chan *nats.Msg, pageSecrets+1)
-	sub, err := nc.ChanSubscribe(inbox, answers)
-	if err != nil {
-		return nil, false, fmt.Errorf("eventstore: secrets: %w", err)
-	}
-	defer func() { _ = sub.Unsubscribe() }() // it fails when the connection is gone, and with it the subscription
-	question, err := json.Marshal(struct {
-		Seq      uint64 `json:"seq"`
-		Batch    uint64 `json:"batch"`
-		MaxBytes int    `json:"max_bytes"`
-		Next     string `json:"next_by_subj"`
-	}{from, pageSecrets, pageBytes, ">"})
-	if err != nil {
-		return nil, false, fmt.Errorf("eventstore: secrets: %w", err)
-	}
-	if err := nc.PublishRequest("$JS.API.DIRECT.GET."+x.log.stream(g), inbox, question); err != nil {
-		return nil, false, fmt.Errorf("eventstore: secrets: %w", err)
-	}
-	for {
-		var m *nats.Msg
-		select {
-		case m = <-answers:
-		case <-ctx.Done():
-			return page, false, fmt.Errorf("eventstore: secrets: %w", ctx.Err())
+	past := false
+	whole, err = x.s.api.Page(ctx, x.reader(), x.log.stream(g), ">", from, pageSecrets, func(seq uint64, data []byte) (bool, error) {
+		if past = seq > through; past { // it is read when it counts
+			return false, nil
 		}
-		switch status := m.Header.Get("Status"); status {
-		case "":
-		case "404":
-			return page, true, nil
-		case "204":
-			left, err := strconv.ParseUint(m.Header.Get("Nats-Num-Pending"), 10, 64)
-			return page, err == nil && left == 0, nil
-		default:
-			return page, false, fmt.Errorf("eventstore: secrets: status %s", status)
+		r, err := parseSecret(seq, data)
+		if err == nil {
+			page = append(page, r)
 		}
-		seq, err := strconv.ParseUint(m.Header.Get("Nats-Sequence"), 10, 64)
-		if err != nil {
-			return page, false, fmt.Errorf("eventstore: secrets: %w", err)
-		}
-		if seq > through { // it is read when it counts
-			return page, true, nil
-		}
-		r, err := parseSecret(seq, m.Data)
-		if err != nil {
-			return page, false, err
-		}
-		page = append(page, r)
-	}
+		return true, err
+	})
+	return page, whole || past, err
 }
+
+// reader returns the connection for look-ups of secrets: the last one.
+func (x *secretIndex) reader() int { return x.s.shards + 1 }
 
 // settle finds out what became of messages that do not stand, and that no destruction has named yet.
 func (x *secretIndex) settle(ctx context.Context) error {
@@ -186,7 +147,7 @@ func (x *secretIndex) settle(ctx context.Context) error {
 		}
 		seq := gaps[0]
 		g := x.log.of(seq)
-		m, err := x.log.atLeader(ctx, g, getRequest{Seq: seq})
+		m, err := x.log.atLeader(ctx, g, jetapi.Get{Seq: seq})
 		switch {
 		case err == nil: // a replica lacked it
 			err = x.found(m)
@@ -196,7 +157,7 @@ func (x *secretIndex) settle(ctx context.Context) error {
 			fallthrough
 		case x.s.replicas > 1 && time.Since(since) < staleLeader:
 			if x.s.replicas > 1 {
-				err = x.s.pause(ctx, recheckPause)
+				err = jetapi.Pause(ctx, recheckPause)
 			} else {
 				err = x.s.sideDamage(x.log.stream(g), seq, "the record is missing, and no destruction names it")
 			}
@@ -210,7 +171,7 @@ func (x *secretIndex) settle(ctx context.Context) error {
 }
 
 // found enters a message that was taken for missing.
-func (x *secretIndex) found(m storedMessage) error {
+func (x *secretIndex) found(m jetapi.Message) error {
 	r, err := parseSecret(m.Seq, m.Data)
 	if err != nil {
 		return x.s.sideDamage(x.log.stream(x.log.of(m.Seq)), m.Seq, err.Error())
@@ -257,11 +218,11 @@ func (x *secretIndex) read(ctx context.Context, name string, e sideEntry) ([]byt
 	var body []byte
 	var err error
 	if x.s.replicas > 1 {
-		var m storedMessage
-		m, err = x.log.atLeader(ctx, g, getRequest{Seq: e.seq})
+		var m jetapi.Message
+		m, err = x.log.atLeader(ctx, g, jetapi.Get{Seq: e.seq})
 		body = m.Data
 	} else {
-		body, err = x.one(ctx, g, e.seq)
+		body, err = x.s.api.Direct(ctx, x.reader(), x.log.stream(g), e.seq)
 	}
 	if err != nil {
 		return nil, err
@@ -271,22 +232,4 @@ func (x *secretIndex) read(ctx context.Context, name string, e sideEntry) ([]byt
 		err = errSecret
 	}
 	return r.value, err
-}
-
-// one reads one message from one server.
-func (x *secretIndex) one(ctx context.Context, g segment, seq uint64) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, x.s.directTimeout())
-	defer cancel()
-	at := strconv.FormatUint(seq, 10)
-	m, err := x.s.reader(x.s.readers.secrets()).RequestWithContext(ctx, "$JS.API.DIRECT.GET."+x.log.stream(g), []byte(`{"seq":`+at+`}`))
-	if err != nil {
-		return nil, fmt.Errorf("eventstore: secret: %w", err)
-	}
-	switch status := m.Header.Get("Status"); {
-	case status == "404" || status == "" && m.Header.Get("Nats-Sequence") != at:
-		return nil, ErrNotFound
-	case status != "":
-		return nil, fmt.Errorf("eventstore: secret: status %s", status)
-	}
-	return m.Data, nil
 }

@@ -2,12 +2,13 @@ package eventstore
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 	"sync"
 	"time"
+
+	"payledger/eventstore/jetapi"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -133,7 +134,7 @@ func (b *SecretBytes) create(ctx context.Context, subject, name string, value []
 		if err == nil || errors.Is(err, ErrConflict) || errors.Is(err, ErrUnhealthy) {
 			return err
 		}
-		if pauseErr := b.s.pause(ctx, resolvePause); pauseErr != nil {
+		if pauseErr := jetapi.Pause(ctx, resolvePause); pauseErr != nil {
 			kind, _, _ := strings.Cut(name, ".") // the rest may name a session
 			return fmt.Errorf("%w: secret of kind %s: %w", ErrRefused, kind, err)
 		}
@@ -192,9 +193,7 @@ func (b *SecretBytes) publish(ctx context.Context, subject string, r secretRecor
 	g := b.log.newest()
 	m := nats.NewMsg(b.log.subject(g, subject))
 	m.Data = r.body
-	sending, cancel := context.WithTimeout(ctx, publishTimeout)
-	defer cancel()
-	answer, err := b.s.nc.RequestMsgWithContext(sending, m)
+	ack, err := b.s.api.Publish(ctx, m)
 	b.s.answered(b.log.stream(g), err)
 	b.mu.Lock()
 	if err != nil {
@@ -203,13 +202,6 @@ func (b *SecretBytes) publish(ctx context.Context, subject string, r secretRecor
 		b.before = max(b.before, failed)
 	}
 	b.mu.Unlock()
-	var ack struct {
-		Error *apiError `json:"error"`
-		Seq   uint64    `json:"seq"`
-	}
-	if err == nil {
-		err = json.Unmarshal(answer.Data, &ack)
-	}
 	switch {
 	case err != nil:
 		return 0, false, err
@@ -229,7 +221,7 @@ func (b *SecretBytes) roll() {
 	if b.before < b.failed { // a message may still come in
 		return
 	}
-	ctx, cancel := context.WithTimeout(b.s.life, readTimeout) // the context of the last writer may end
+	ctx, cancel := context.WithTimeout(b.s.life, jetapi.ReadTimeout) // the context of the last writer may end
 	defer cancel()
 	applied, _ := b.index.place()
 	if err := b.log.next(ctx, applied); err != nil {
@@ -267,7 +259,7 @@ func (b *SecretBytes) Get(ctx context.Context, name string) ([]byte, error) {
 			}
 			return nil, b.s.sideDamage(b.log.stream(b.log.of(e.seq)), e.seq, reason)
 		}
-		if err := b.s.pause(ctx, recheckPause); err != nil {
+		if err := jetapi.Pause(ctx, recheckPause); err != nil {
 			return nil, err
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"payledger/eventstore/format"
+	"payledger/eventstore/jetapi"
 )
 
 // A segment is one stream of a shard. Only the last segment takes groups. Its closing group ends it and names the next segment.
@@ -144,14 +145,14 @@ func (h *shard) closed(g *format.Group) {
 // roll makes the segment that follows a closing group, and seals the closed segment. It tries until it succeeds.
 func (h *shard) roll(g *format.Group) {
 	for {
-		ctx, cancel := context.WithTimeout(h.s.life, readTimeout)
+		ctx, cancel := context.WithTimeout(h.s.life, jetapi.ReadTimeout)
 		err := h.makeSuccessor(ctx, g)
 		cancel()
 		if err == nil || h.s.closing.Load() {
 			return
 		}
 		h.s.log.Warn().Err(err).Int("shard", h.n).Msg("the next segment could not be made; trying again")
-		if h.s.pause(h.s.life, recheckPause) != nil {
+		if jetapi.Pause(h.s.life, recheckPause) != nil {
 			return
 		}
 	}

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"time"
 
+	"payledger/eventstore/jetapi"
+
 	"github.com/gofrs/flock"
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
@@ -229,7 +231,7 @@ func splitListen(listen string, host *string, port *int) error {
 // connect returns a connection of the service user. Reconnect buffering is off: a publish that cannot be sent now fails now,
 // and append decides about the outcome.
 func (s *Server) connect(opts ...nats.Option) (*nats.Conn, error) {
-	own := append(clientOptions(), nats.UserInfo(serviceUser, s.password), nats.InProcessServer(s.ns), nats.Timeout(connectTimeout))
+	own := append(jetapi.Options(), nats.UserInfo(serviceUser, s.password), nats.InProcessServer(s.ns), nats.Timeout(connectTimeout))
 	return nats.Connect("", append(own, opts...)...)
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"payledger/eventstore/jetapi"
 	"payledger/eventstore/tipstore"
 )
 
@@ -187,7 +188,7 @@ func (s *Store) answered(stream string, err error) {
 	switch {
 	case err == nil:
 		p.silent = time.Time{}
-	case !isDeadline(err):
+	case !jetapi.IsTimeout(err):
 	case p.silent.IsZero():
 		p.silent = time.Now()
 	case time.Since(p.silent) > durableDeadline:

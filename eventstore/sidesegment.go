@@ -2,7 +2,6 @@ package eventstore
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,6 +10,7 @@ import (
 	"sync"
 
 	"payledger/eventstore/checkpoint"
+	"payledger/eventstore/jetapi"
 
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -231,45 +231,22 @@ func (l *sideLog) remake(ctx context.Context, g segment) error {
 }
 
 // atLeader reads a message of a segment at its leader.
-func (l *sideLog) atLeader(ctx context.Context, g segment, request getRequest) (storedMessage, error) {
-	return l.s.messageAtLeader(ctx, "$JS.API.STREAM.MSG.GET."+l.stream(g), request)
+func (l *sideLog) atLeader(ctx context.Context, g segment, request jetapi.Get) (jetapi.Message, error) {
+	return l.s.api.AtLeader(ctx, l.stream(g), request)
 }
 
 // lastAtLeader returns the last message that stands, as the leader holds it; ErrNotFound if there is none.
-func (l *sideLog) lastAtLeader(ctx context.Context) (storedMessage, error) {
+func (l *sideLog) lastAtLeader(ctx context.Context) (jetapi.Message, error) {
 	all := l.all()
 	for i := len(all) - 1; ; i-- {
-		m, err := l.atLeader(ctx, all[i], getRequest{LastBySubject: l.subject(all[i], ">")})
+		m, err := l.atLeader(ctx, all[i], jetapi.Get{LastBySubject: l.subject(all[i], ">")})
 		if i == 0 || !errors.Is(err, ErrNotFound) {
 			return m, err
 		}
 	}
 }
 
-// change asks for a change of a segment: a deletion or a purge.
+// change requests a change of a segment: a deletion or a purge.
 func (l *sideLog) change(ctx context.Context, verb string, g segment, request any) error {
-	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
-	defer cancel()
-	question, err := json.Marshal(request)
-	if err != nil {
-		return err
-	}
-	m, err := l.s.nc.RequestWithContext(ctx, "$JS.API.STREAM."+verb+"."+l.stream(g), question)
-	if err != nil {
-		return err
-	}
-	var answer struct {
-		Error   *apiError `json:"error"`
-		Success bool      `json:"success"`
-	}
-	if err := json.Unmarshal(m.Data, &answer); err != nil {
-		return err
-	}
-	if answer.Error != nil {
-		return answer.Error
-	}
-	if !answer.Success {
-		return errors.New("the server did not do it")
-	}
-	return nil
+	return l.s.api.Change(ctx, verb, l.stream(g), request)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"payledger/eventstore/format"
+	"payledger/eventstore/jetapi"
 	"payledger/eventstore/tipstore"
 )
 
@@ -59,8 +60,7 @@ const DefaultMemory = 256 << 20
 // Store appends to and reads from the log. All methods may be called from many goroutines.
 type Store struct {
 	nc       *nats.Conn
-	readers  readers
-	acks     acks
+	api      *jetapi.Client
 	js       jetstream.JetStream
 	log      zerolog.Logger
 	now      func() time.Time
@@ -119,14 +119,6 @@ type Store struct {
 	loops    sync.WaitGroup
 }
 
-// clientOptions turn off everything in the client that sends a message again or later by itself.
-func clientOptions() []nats.Option {
-	return []nats.Option{
-		nats.ReconnectBufSize(-1), nats.MaxReconnects(-1), nats.ReconnectWait(100 * time.Millisecond),
-		nats.NoCallbacksAfterClientClose(), nats.Name("payledger"),
-	}
-}
-
 // Open connects, creates the streams of a new log or checks those of an existing log, brings the tip store up to the end of the
 // log, and makes all readable groups durable. If it finds the tip store damaged, it makes the store again from the log.
 func Open(ctx context.Context, c Config) (*Store, error) {
@@ -147,7 +139,7 @@ func open(ctx context.Context, c Config) (*Store, error) {
 		memory = DefaultMemory
 	}
 	s := &Store{
-		nc: nc, acks: acks{nc: nc}, log: c.Logger, now: c.Now, random: c.Random, readOnly: c.ReadOnly, sole: c.SoleWriter, embedded: c.Server, progress: c.Progress,
+		nc: nc, api: &jetapi.Client{Conn: nc}, log: c.Logger, now: c.Now, random: c.Random, readOnly: c.ReadOnly, sole: c.SoleWriter, embedded: c.Server, progress: c.Progress,
 		dial: func() (*nats.Conn, error) { return connect(c) }, fixed: newDurability(),
 		fatal: make(chan error, 1), sickened: make(chan struct{}), flush: make(chan struct{}, 1), opening: true,
 		recent: newRecentTips(int(memory / 2)), groups: newGroupCache(int(memory / 16)), segmentBytes: uint64(c.SegmentBytes), pipelineFrom: defaultPipelineFrom,
@@ -176,7 +168,7 @@ func connect(c Config) (*nats.Conn, error) {
 	if c.Server != nil {
 		return c.Server.connect(c.Options...)
 	}
-	opts := append(clientOptions(), c.Options...)
+	opts := append(jetapi.Options(), c.Options...)
 	if c.Creds != "" {
 		opts = append(opts, nats.UserCredentials(c.Creds))
 	}
@@ -201,7 +193,8 @@ func (s *Store) open(ctx context.Context, c Config, memory int64) error {
 	}
 	s.lags = !s.sole && (s.replicas > 1 || c.Lags)
 	s.dirtyLimit = int(memory) / 8 / s.shards
-	if s.readers, err = openReaders(c, s.shards); err != nil {
+	s.api.Replicas = s.replicas
+	if err := s.api.OpenReaders(s.shards+2, s.dial); err != nil {
 		return err
 	}
 	if err := s.openTips(c, memory/8); err != nil {
@@ -350,7 +343,7 @@ func (s *Store) Close() error {
 		s.tips.Hurry()
 	}
 	s.loops.Wait()
-	s.nc.Close()
+	s.api.Close()
 	var errs []error
 	if s.tips != nil {
 		s.tipsOpen.Lock()
@@ -363,23 +356,5 @@ func (s *Store) Close() error {
 		}
 		errs = append(errs, err)
 	}
-	s.readers.close()
 	return errors.Join(errs...)
-}
-
-// isDeadline reports whether err is an expired or cancelled wait of this process, and no answer of the server.
-func isDeadline(err error) bool {
-	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.Is(err, nats.ErrTimeout)
-}
-
-// pause waits for d. It returns an error if ctx ends first.
-func (s *Store) pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return nil
-	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"payledger/eventstore/format"
+	"payledger/eventstore/jetapi"
 )
 
 // minPayload is the least max_payload of a server: an outcome must always fit.
@@ -257,7 +258,7 @@ func (s *Store) witnessOf(n int) func() format.Witness {
 // recheckSegments compares the server's counts of the streams with the groups that this process has applied. The server does
 // not report a missing message otherwise.
 func (s *Store) recheckSegments(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 2*readTimeout)
+	ctx, cancel := context.WithTimeout(ctx, 2*jetapi.ReadTimeout)
 	defer cancel()
 	ends := map[int]uint64{} // read before the list: later groups do not count
 	for _, h := range s.all() {

@@ -8,6 +8,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"payledger/eventstore/format"
+	"payledger/eventstore/jetapi"
 )
 
 const (
@@ -82,7 +83,7 @@ func (h *shard) tail(ctx context.Context) {
 		if err != nil && ctx.Err() == nil {
 			h.s.log.Debug().Err(err).Int("shard", h.n).Msg("following the log broke; going on")
 		}
-		if h.s.pause(ctx, resubscribePause) != nil {
+		if jetapi.Pause(ctx, resubscribePause) != nil {
 			return
 		}
 	}
@@ -146,7 +147,7 @@ func (h *shard) readUpTo(ctx context.Context, seq uint64) error {
 		if !errors.Is(err, errBusy) {
 			return err
 		}
-		if err := h.s.pause(ctx, resolvePause); err != nil {
+		if err := jetapi.Pause(ctx, resolvePause); err != nil {
 			return err
 		}
 	}
@@ -179,7 +180,7 @@ func (h *shard) moved(ctx context.Context, seg segment) (bool, error) {
 		if open.number != seg.number || !rolling {
 			return open.number != seg.number, nil
 		}
-		if err := h.s.pause(ctx, resolvePause); err != nil {
+		if err := jetapi.Pause(ctx, resolvePause); err != nil {
 			return false, err
 		}
 	}

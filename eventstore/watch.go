@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"payledger/eventstore/jetapi"
+
 	"github.com/nats-io/nats.go"
 )
 
@@ -94,7 +96,7 @@ func (s *Store) confirm(ctx context.Context, check func(context.Context) error) 
 		if !damagedSince.IsZero() && (s.replicas == 1 || now.Sub(damagedSince) > staleLeader) {
 			return err
 		}
-		if pauseErr := s.pause(ctx, recheckPause); pauseErr != nil {
+		if pauseErr := jetapi.Pause(ctx, recheckPause); pauseErr != nil {
 			return fmt.Errorf("%w: %w", pauseErr, err)
 		}
 	}

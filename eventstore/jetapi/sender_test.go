@@ -1,10 +1,11 @@
-package eventstore
+package jetapi
 
 import (
 	"fmt"
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 )
 
@@ -12,12 +13,16 @@ import (
 // next message could take for its answer.
 func TestAnswersOfOthers(t *testing.T) {
 	t.Parallel()
-	server, err := StartServer(ServerConfig{Dir: t.TempDir(), Name: "test"})
+	ns, err := server.NewServer(&server.Options{DontListen: true, NoLog: true, NoSigs: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = server.Close() }()
-	nc, err := server.connect(clientOptions()...)
+	ns.Start()
+	defer ns.Shutdown()
+	if !ns.ReadyForConnections(30 * time.Second) {
+		t.Fatal("the server is not ready")
+	}
+	nc, err := nats.Connect("", append(Options(), nats.InProcessServer(ns))...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,10 +30,10 @@ func TestAnswersOfOthers(t *testing.T) {
 	if _, err := nc.Subscribe("echo", func(m *nats.Msg) { _ = m.Respond(m.Data) }); err != nil {
 		t.Fatal(err)
 	}
-	a := acks{nc: nc}
+	c := &Client{Conn: nc}
 	tooLarge := &nats.Msg{Subject: "echo", Data: make([]byte, nc.MaxPayload()+1)}
 	for i := range 3 {
-		first := a.send(&nats.Msg{Subject: "echo", Data: []byte("first")})
+		first := c.Send(&nats.Msg{Subject: "echo", Data: []byte("first")})
 		for range 2 * lateAnswers {
 			if err := nc.Publish(first.prefix+"late", nil); err != nil {
 				t.Fatal(err)
@@ -37,33 +42,33 @@ func TestAnswersOfOthers(t *testing.T) {
 		if err := nc.Flush(); err != nil {
 			t.Fatal(err)
 		}
-		a.done(first)
-		sent := make(chan *replies, 1)
-		go func() { sent <- a.send(tooLarge) }()
+		c.Done(first)
+		sent := make(chan *Reply, 1)
+		go func() { sent <- c.Send(tooLarge) }()
 		select {
 		case r := <-sent:
-			if r.err == nil {
+			if r.Err == nil {
 				t.Fatal("a message above the server's limit was sent")
 			}
-			a.done(r)
+			c.Done(r)
 		case <-time.After(10 * time.Second):
 			t.Fatal("a message that cannot be sent waits for a reader of late answers")
 		}
 		text := fmt.Sprint("next ", i)
-		next := a.send(&nats.Msg{Subject: "echo", Data: []byte(text)})
+		next := c.Send(&nats.Msg{Subject: "echo", Data: []byte(text)})
 		for answered := false; !answered; {
 			select {
-			case m := <-next.answers:
-				if m == nil || next.err != nil {
+			case m := <-next.Answers:
+				if m == nil || next.Err != nil {
 					t.Fatal("the error of the message before came as the answer to this one")
 				}
-				if answered = m.Subject == next.subject; answered && string(m.Data) != text {
+				if answered = m.Subject == next.Subject; answered && string(m.Data) != text {
 					t.Fatalf("answer %q, want %q", m.Data, text)
 				}
 			case <-time.After(10 * time.Second):
 				t.Fatal("no answer")
 			}
 		}
-		a.done(next)
+		c.Done(next)
 	}
 }

@@ -1,0 +1,149 @@
+package jetapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+const (
+	// ReadTimeout bounds one request to the server; the context of the caller bounds all of them together.
+	ReadTimeout = 5 * time.Second
+	// PublishTimeout bounds one publish. Without an answer in time its outcome is unknown.
+	PublishTimeout = 3 * time.Second
+	// replicaTimeout bounds the answer of one replica. After it the caller reads at the leader.
+	replicaTimeout = time.Second
+	// leaderPause is the wait before a request to a leader is repeated.
+	leaderPause = 50 * time.Millisecond
+)
+
+// Client sends requests over the connection of a store.
+type Client struct {
+	Conn     *nats.Conn
+	Replicas int // of the streams; 0 while it is not known
+	readers  []*nats.Conn
+
+	mu    sync.Mutex
+	count uint64   // of the messages that were sent with Send
+	free  []*Reply // not in use
+}
+
+// Options turn off everything in the client library that sends a message again or later by itself.
+func Options() []nats.Option {
+	return []nats.Option{
+		nats.ReconnectBufSize(-1), nats.MaxReconnects(-1), nats.ReconnectWait(100 * time.Millisecond),
+		nats.NoCallbacksAfterClientClose(), nats.Name("payledger"),
+	}
+}
+
+// Error is an error in an answer of JetStream.
+type Error struct {
+	Code        int    `json:"code"`
+	ErrCode     int    `json:"err_code"`
+	Description string `json:"description"`
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("jetstream %d: %s", e.ErrCode, e.Description) }
+
+// JetStream error codes that decide the outcome of a publish.
+const (
+	codeAccountResources      = 10002 // the account's limit: refused before anything was stored
+	codeInsufficientResources = 10023 // the server's limit: the same
+	codeNoMessageFound        = 10037
+	codeTooLarge              = 10054 // the message is larger than max_payload: the same
+	codeStoreFailed           = 10077 // the server stored nothing; see Definite
+)
+
+// Definite reports whether the answer to a publish proves that the message was not stored. On a replicated stream 10077 proves
+// nothing: a leader that shuts down returns it while the other replicas store the message.
+func (e *Error) Definite(replicas int) bool {
+	switch e.ErrCode {
+	case codeAccountResources, codeInsufficientResources, codeTooLarge:
+		return true
+	case codeStoreFailed:
+		return replicas == 1
+	default:
+		return false
+	}
+}
+
+// Ack is the answer to a publish: an acknowledgement, unless Error is set.
+type Ack struct {
+	Error  *Error `json:"error"`
+	Stream string `json:"stream"`
+	Seq    uint64 `json:"seq"`
+}
+
+// ParseAck reads the answer to a publish.
+func ParseAck(m *nats.Msg) (ack Ack, err error) {
+	if err = json.Unmarshal(m.Data, &ack); err != nil {
+		err = fmt.Errorf("answer to a publish: %w", err)
+	}
+	return ack, err
+}
+
+// Publish sends a message once and waits for the answer. An error means that the outcome is unknown.
+func (c *Client) Publish(ctx context.Context, m *nats.Msg) (Ack, error) {
+	ctx, cancel := context.WithTimeout(ctx, PublishTimeout)
+	defer cancel()
+	answer, err := c.Conn.RequestMsgWithContext(ctx, m)
+	if err != nil {
+		return Ack{}, err
+	}
+	return ParseAck(answer)
+}
+
+// Change requests a change of a stream: a deletion or a purge.
+func (c *Client) Change(ctx context.Context, verb, stream string, request any) error {
+	ctx, cancel := context.WithTimeout(ctx, PublishTimeout)
+	defer cancel()
+	var answer struct {
+		Error   *Error `json:"error"`
+		Success bool   `json:"success"`
+	}
+	err := c.call(ctx, "$JS.API.STREAM."+verb+"."+stream, request, &answer)
+	switch {
+	case err != nil:
+		return err
+	case answer.Error != nil:
+		return answer.Error
+	case !answer.Success:
+		return errors.New("the server did not do it")
+	}
+	return nil
+}
+
+// call sends a request and reads the answer.
+func (c *Client) call(ctx context.Context, subject string, request, answer any) error {
+	question, err := json.Marshal(request)
+	if err != nil {
+		return err
+	}
+	m, err := c.Conn.RequestWithContext(ctx, subject, question)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(m.Data, answer)
+}
+
+// IsTimeout reports whether err is an expired or cancelled wait of this process, and no answer of the server.
+func IsTimeout(err error) bool {
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.Is(err, nats.ErrTimeout)
+}
+
+// Pause waits for d. It returns an error if ctx ends first.
+func Pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
+}

@@ -1,0 +1,60 @@
+package jetapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"payledger/eventstore/fault"
+)
+
+// Get is JetStream's STREAM.MSG.GET.
+type Get struct {
+	Seq           uint64 `json:"seq,omitempty"`
+	LastBySubject string `json:"last_by_subj,omitempty"`
+	NextBySubject string `json:"next_by_subj,omitempty"` // the first message from Seq on
+}
+
+// Message is the answer to a Get.
+type Message struct {
+	Subject string `json:"subject"`
+	Seq     uint64 `json:"seq"`
+	Header  []byte `json:"hdrs"`
+	Data    []byte `json:"data"`
+}
+
+// AtLeader reads one message at the leader of a stream, or returns ErrNotFound. In a cluster it repeats the request, because no
+// server answers during an election.
+func (c *Client) AtLeader(ctx context.Context, stream string, request Get) (Message, error) {
+	ctx, cancel := context.WithTimeout(ctx, ReadTimeout)
+	defer cancel()
+	for {
+		message, err := c.atLeaderOnce(ctx, stream, request)
+		if err == nil || errors.Is(err, fault.ErrNotFound) {
+			return message, err
+		}
+		if c.Replicas == 1 || c.Conn.IsClosed() || Pause(ctx, leaderPause) != nil {
+			return message, fmt.Errorf("eventstore: read at the leader: %w", err)
+		}
+	}
+}
+
+func (c *Client) atLeaderOnce(ctx context.Context, stream string, request Get) (Message, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.directTimeout())
+	defer cancel()
+	var answer struct {
+		Error   *Error  `json:"error"`
+		Message Message `json:"message"`
+	}
+	err := c.call(ctx, "$JS.API.STREAM.MSG.GET."+stream, request, &answer)
+	switch {
+	case err != nil:
+		return answer.Message, err
+	case answer.Error == nil:
+		return answer.Message, nil
+	case answer.Error.ErrCode == codeNoMessageFound:
+		return answer.Message, fault.ErrNotFound
+	default:
+		return answer.Message, answer.Error
+	}
+}

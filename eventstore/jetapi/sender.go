@@ -1,0 +1,56 @@
+package jetapi
+
+import (
+	"strconv"
+
+	"github.com/nats-io/nats.go"
+)
+
+// Reply receives the answers to messages that are sent one after the other. The client library's reading loop puts them
+// straight into the channel; a callback would run in a goroutine of its own, 10 µs later.
+type Reply struct {
+	sub     *nats.Subscription
+	prefix  string
+	Answers chan *nats.Msg // late answers to earlier messages, too
+	Subject string         // of the answer to the newest message
+	Err     error          // the newest message could not be sent
+}
+
+// lateAnswers is the number of answers that can wait to be read. An answer beyond it is lost; the outcome is then unknown.
+const lateAnswers = 16
+
+// Send publishes m and returns the place of its answer. In the client library a request sends and waits in one step. Here they are
+// two steps: groups are sent in their order, and their answers are awaited concurrently.
+func (c *Client) Send(m *nats.Msg) *Reply {
+	r := c.take()
+	if r.Err == nil {
+		m.Reply = r.Subject
+		r.Err = c.Conn.PublishMsg(m)
+	}
+	return r
+}
+
+// take returns a Reply that no other message uses, with a new subject. If the subscription fails, Err is set.
+func (c *Client) take() (r *Reply) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if last := len(c.free) - 1; last >= 0 {
+		r, c.free = c.free[last], c.free[:last]
+		r.Err = nil
+	} else {
+		r = &Reply{prefix: nats.NewInbox() + ".", Answers: make(chan *nats.Msg, lateAnswers)}
+		r.sub, r.Err = c.Conn.ChanSubscribe(r.prefix+"*", r.Answers)
+	}
+	c.count++
+	r.Subject = r.prefix + strconv.FormatUint(c.count, 36)
+	return r
+}
+
+// Done makes r available again, after its answer came or the wait for it ended.
+func (c *Client) Done(r *Reply) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if r.sub != nil {
+		c.free = append(c.free, r)
+	}
+}
