@@ -30,7 +30,7 @@
 //     subscribe.go: reading.
 //   - deliverystream.go, deliveryindex.go, deliverydrop.go: the records of deliveries.
 //   - inspect.go and repair.go: checks and repairs of a folder before its server starts. scrub.go: checks while the server runs.
-//     disk.go: a full disk. side.go: the index of the streams beside the log; sidesegment.go: the segments of the endless ones.
+//     Package disk: a full disk. side.go: the index of the streams beside the log; sidesegment.go: the segments of the endless ones.
 //   - secretrecord.go: the bytes of SECRETS; secretindex.go, secretread.go, secretdestroy.go: index, reads and destructions.
 //     Package blocks reads the server's files.
 //

@@ -13,6 +13,7 @@ var (
 	ErrRefused   = fault.ErrRefused
 	ErrUnknown   = fault.ErrUnknown
 	ErrUnhealthy = fault.ErrUnhealthy
+	ErrFull      = fault.ErrFull
 	// ErrTooLarge means that a new request would use the space of an aggregate that is reserved for outcomes.
 	ErrTooLarge = errors.New("eventstore: the aggregate is too large for a further request")
 )

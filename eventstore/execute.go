@@ -165,7 +165,7 @@ func (s *Store) roomFor(r *Recorded, meta Meta) error {
 	if len(r.Body) > limit {
 		return fmt.Errorf("%w: %w", ErrRefused, ErrTooLarge)
 	}
-	s.disk.look()
+	s.disk.Look()
 	if err := s.Full(); err != nil {
 		return fmt.Errorf("%w: %w", ErrRefused, err)
 	}

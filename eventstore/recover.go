@@ -51,8 +51,8 @@ func (s *Store) openTips(c Config, cache int64) error {
 			s.log.Error().Err(err).Msg("the tip store could not be written; trying again")
 		}
 	}, Fatal: func(err error) { s.fail(err, true) }}
-	if s.disk.dir != "" {
-		options.Room = s.disk.writable
+	if s.disk.Dir != "" {
+		options.Room = s.disk.Writable
 	}
 	var err error
 	s.tips, err = tipstore.Open(options)
@@ -303,7 +303,7 @@ func (s *Store) flushTips() {
 		case <-tick.C:
 		case <-s.flush:
 		}
-		if s.disk.none.Load() {
+		if s.disk.None() {
 			continue
 		}
 		if err := s.writeTips(); err != nil {

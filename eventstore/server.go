@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"payledger/eventstore/disk"
 	"payledger/eventstore/jetapi"
 
 	"github.com/gofrs/flock"
@@ -85,8 +86,8 @@ func StartServer(c ServerConfig) (*Server, error) {
 			return nil, errors.Join(err, lock.Unlock())
 		}
 	}
-	space := &disk{dir: c.Dir, free: freeSpace}
-	space.begin() // the ballast leaves room for a start on a full disk
+	space := &disk.Space{Dir: c.Dir}
+	space.MakeRoom() // the ballast leaves room for a start on a full disk
 	err := refuseOldFormat(c.Dir)
 	if err == nil && c.Cluster == nil { // replicas repair each other
 		err = inspect(c.Dir)
@@ -185,7 +186,7 @@ func (s *Server) options(c ServerConfig) (*server.Options, error) {
 	opts.DontListen = c.Listen == ""
 	opts.JetStream = true
 	opts.StoreDir = c.Dir
-	opts.JetStreamMaxStore = maxStore // the server's default depends on the free space at the start; disk.go watches the space
+	opts.JetStreamMaxStore = maxStore // the server's default depends on the free space at the start; package disk watches the space
 	opts.SyncAlways = true            // the server's default syncs every two minutes: a power failure would lose answered payments
 	opts.MaxPayload = serverPayload
 	opts.MaxPending = 256 << 20

@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
 
+	"payledger/eventstore/disk"
 	"payledger/eventstore/format"
 	"payledger/eventstore/jetapi"
 	"payledger/eventstore/tipstore"
@@ -110,7 +111,7 @@ type Store struct {
 	sick     atomic.Pointer[error]
 	sickened chan struct{} // closed when sick is set
 	fatal    chan error
-	disk     disk
+	disk     disk.Space
 	damaged  atomic.Pointer[error] // of one shard: the others take appends
 	closing  atomic.Bool
 	life     context.Context // ends with Close
@@ -145,9 +146,8 @@ func open(ctx context.Context, c Config) (*Store, error) {
 		recent: newRecentTips(int(memory / 2)), groups: newGroupCache(int(memory / 16)), segmentBytes: uint64(c.SegmentBytes), pipelineFrom: defaultPipelineFrom,
 	}
 	if c.Server != nil {
-		s.disk.dir = c.Server.dir
+		s.disk.Dir = c.Server.dir
 	}
-	s.disk.free = freeSpace
 	if s.segmentBytes == 0 {
 		s.segmentBytes = DefaultSegmentBytes
 	}
@@ -301,8 +301,7 @@ func (s *Store) writable(h *shard) error {
 	if !s.nc.IsConnected() {
 		return errAway
 	}
-	s.disk.look()
-	if s.disk.none.Load() {
+	if s.disk.None() {
 		return ErrFull
 	}
 	return h.healthy()
@@ -350,7 +349,7 @@ func (s *Store) Close() error {
 		s.tipsClosed = true
 		s.tipsOpen.Unlock()
 		err := errors.Join(s.writeTips(), s.tips.Close())
-		if err != nil && s.noRoom() { // the next start reads the missing part from the log
+		if err != nil && s.disk.None() { // the next start reads the missing part from the log
 			s.log.Warn().Err(err).Msg("the tip store could not be written: the disk is full")
 			err = nil
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"payledger/eventstore/disk"
 	"payledger/eventstore/jetapi"
 
 	"github.com/nats-io/nats.go"
@@ -31,7 +32,7 @@ func (s *Store) watch(ctx context.Context) {
 	if _, err := s.nc.ChanSubscribe(leaderElected, elected); err != nil {
 		s.log.Warn().Err(err).Msg("changes of leaders are not seen; the hourly check goes on")
 	}
-	check, measure := time.NewTicker(checkEvery), time.NewTicker(measureEvery)
+	check, measure := time.NewTicker(checkEvery), time.NewTicker(disk.MeasureEvery)
 	defer check.Stop()
 	defer measure.Stop()
 	for {
@@ -100,4 +101,42 @@ func (s *Store) confirm(ctx context.Context, check func(context.Context) error) 
 			return fmt.Errorf("%w: %w", pauseErr, err)
 		}
 	}
+}
+
+// room returns ErrRefused while nothing can be written: on a full disk the server stops all its streams for good.
+func (s *Store) room() error {
+	full := s.disk.None()
+	if s.starting.Load() { // a start may use the space of its ballast
+		full = s.disk.Dir != "" && !s.disk.Writable()
+	}
+	if full {
+		return fmt.Errorf("%w: %w", ErrRefused, ErrFull)
+	}
+	return nil
+}
+
+// Full returns ErrFull while the disk has no room for new requests.
+func (s *Store) Full() error {
+	if s.disk.Low() {
+		return ErrFull
+	}
+	return nil
+}
+
+// measure looks at the space of an embedded server's disk, or at the limit of an external server's account.
+func (s *Store) measure(ctx context.Context) {
+	if s.embedded != nil {
+		s.disk.Measure()
+		if err := s.disk.Lay(); err != nil && !s.readOnly {
+			s.log.Warn().Err(err).Msg("no space could be set aside for outcomes")
+		}
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, jetapi.ReadTimeout)
+	defer cancel()
+	info, err := s.js.AccountInfo(ctx)
+	if err != nil || info.Limits.MaxStore <= 0 {
+		return
+	}
+	s.disk.SetLow(float64(info.Store) > float64(info.Limits.MaxStore)*fullPercent/100)
 }

@@ -16,6 +16,8 @@ var (
 	ErrUnknown = errors.New("eventstore: outcome of the append unknown")
 	// ErrUnhealthy means that the log is damaged or its disk failed: the store accepts no more appends.
 	ErrUnhealthy = errors.New("eventstore: the log is not healthy")
+	// ErrFull means that the disk is full: the store records no new request until there is room. Reads continue.
+	ErrFull = errors.New("read-only: disk full")
 )
 
 // Damage returns the error for a damaged message of a stream. It is ErrUnhealthy.

@@ -1,4 +1,4 @@
-package eventstore
+package disk
 
 import (
 	"os"

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package eventstore
+package disk
 
 import (
 	"math"
