@@ -107,14 +107,13 @@ func (s *Store) missingCheckpoint(number, newest uint64) error {
 }
 
 // Position returns the place in the log of the event at an address of shard, from 1; ErrNotFound while no checkpoint
-// covers it. Use Checkpoints for many events.
+// covers it. Use Order for many events.
 func (s *Store) Position(ctx context.Context, shard int, address uint64) (uint64, error) {
 	r, err := s.Read(ctx, shard, address)
 	if err != nil {
 		return 0, err
 	}
-	var known Checkpoints
-	order, err := known.Order(ctx, s)
+	order, err := s.Order(ctx)
 	if err != nil {
 		return 0, err
 	}

@@ -159,10 +159,9 @@ func (s *Store) ForgetGroups() {
 		h.recent, h.bytes = nil, 0
 		h.mu.Unlock()
 	}
-	s.groups.mu.Lock()
-	clear(s.groups.recent)
-	s.groups.older = nil
-	s.groups.mu.Unlock()
+	for range 2 { // each is larger than a generation
+		s.groups.Put(groupPlace{shard: -1}, &format.Group{Size: 1 << 50})
+	}
 }
 
 // Connect gives a connection of the service user past every store.

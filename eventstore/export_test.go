@@ -8,6 +8,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"golang.org/x/mod/sumdb/tlog"
 
+	"payledger/eventstore/cache"
 	"payledger/eventstore/checkpoint"
 )
 
@@ -99,15 +100,8 @@ func (q DeliveryQueue) Take(n int) (names []string) {
 	return names
 }
 
-// Tips is the cache of newest events.
-type Tips struct{ t *recentTips }
-
-func NewTips(capacity int) Tips { return Tips{newRecentTips(capacity)} }
-
-func (t Tips) Put(r *Recorded)             { t.t.put(r) }
-func (t Tips) Turn() int                   { return t.t.turn() }
-func (t Tips) Learn(r *Recorded, turn int) { t.t.learn(r, turn) }
-func (t Tips) Get(key Key) *Recorded       { return t.t.get(key) }
+// NewTips is a cache of newest events.
+func NewTips(capacity int) *cache.Cache[Key, *Recorded] { return newRecent(capacity) }
 
 // Weight estimates the memory that the data which left a state takes, in bytes.
 func Weight(state any) int { return (&Recorded{}).WithState(state).Weight() }

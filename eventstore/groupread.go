@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"payledger/eventstore/cache"
 	"payledger/eventstore/format"
 	"payledger/eventstore/jetapi"
 )
@@ -17,17 +18,28 @@ const (
 	staleLeader = 20 * time.Second
 )
 
+// groupPlace is the key of a group in the cache of groups.
+type groupPlace struct {
+	shard int
+	seq   uint64
+}
+
+// newGroups returns a cache of groups that were read, for readers that walk through several of their events.
+func newGroups(capacity int) *cache.Cache[groupPlace, *format.Group] {
+	return cache.New[groupPlace](capacity, func(g *format.Group) int { return g.Size + format.RecordedSize*(1+len(g.Frames)) }, nil)
+}
+
 // readGroup returns the acknowledged group at a sequence, from memory or from the log. An unreadable group is damage.
 func (h *shard) readGroup(ctx context.Context, seq uint64) (*format.Group, error) {
 	if gs := h.from(seq); len(gs) > 0 {
 		return gs[0], nil
 	}
-	if g := h.s.groups.get(h.n, seq); g != nil {
+	if g, ok := h.s.groups.Get(groupPlace{h.n, seq}); ok {
 		return g, nil
 	}
 	g, err := h.mustRead(ctx, seq)
 	if err == nil {
-		h.s.groups.put(g)
+		h.s.groups.Put(groupPlace{h.n, seq}, g)
 	}
 	return g, err
 }

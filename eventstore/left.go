@@ -15,7 +15,7 @@ import (
 // withLeft returns the state after r with the parts that left it. If the tip store lacks some of them, because an older
 // schema wrote the events, withLeft folds the events again.
 func withLeft[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate[S, E], r *Recorded, state S) (S, error) {
-	if newest := s.recent.get(r.Key); newest != nil && newest.Revision >= r.Revision {
+	if newest, ok := s.recent.Get(r.Key); ok && newest.Revision >= r.Revision {
 		if newer, made := newest.State().(S); made && a.Whole(newer) {
 			if earlier := a.Leaving.Earlier(state, newer); a.Whole(earlier) {
 				return earlier, nil
@@ -40,7 +40,7 @@ func (h *shard) remember(r *Recorded, state any) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if newest := h.known(r.Key); newest != nil && newest.Revision == r.Revision {
-		h.s.recent.put(newest.WithState(state))
+		h.s.recent.Put(r.Key, newest.WithState(state))
 	}
 }
 

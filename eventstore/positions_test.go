@@ -17,9 +17,8 @@ func TestOrder(t *testing.T) {
 				build = sole
 			}
 			s := build(t, 3).store()
-			var known eventstore.Checkpoints
 			early := mustAdd(t, s, newKey(), added{}).Recorded
-			order, err := known.Order(testContext(t), s)
+			order, err := s.Order(testContext(t))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -36,7 +35,7 @@ func TestOrder(t *testing.T) {
 			}
 			w.stop(t)
 			late := mustAdd(t, s, newKey(), added{}).Recorded
-			if order, err = known.Order(testContext(t), s); err != nil {
+			if order, err = s.Order(testContext(t)); err != nil {
 				t.Fatal(err)
 			}
 			positions := func() {

@@ -97,7 +97,7 @@ func (h *shard) tip(key Key) (*Recorded, error) {
 
 // known is tip for the events in memory. The caller holds the lock.
 func (h *shard) known(key Key) *Recorded {
-	if r := h.s.recent.get(key); r != nil { // first: it may have the parts that left the state
+	if r, ok := h.s.recent.Get(key); ok { // first: it may have the parts that left the state
 		return r
 	}
 	if r := h.dirty[key]; r != nil {
@@ -113,7 +113,7 @@ func (h *shard) apply(g *format.Group) {
 	h.newest.Store(&format.Link{Seq: g.Seq, Hash: g.Hash})
 	for _, r := range g.Frames {
 		r := r.Owned()
-		h.s.recent.put(r)
+		h.s.recent.Put(r.Key, r)
 		if replaced := h.dirty[r.Key]; replaced != nil {
 			h.dirtyBytes -= replaced.Size()
 		} else if h.n == deliveryShard {

@@ -13,6 +13,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
 
+	"payledger/eventstore/cache"
+	"payledger/eventstore/checkpoint"
 	"payledger/eventstore/disk"
 	"payledger/eventstore/format"
 	"payledger/eventstore/jetapi"
@@ -88,8 +90,9 @@ type Store struct {
 	edgeAt       atomic.Uint64     // size of the newest checkpoint of this process that carries its edge
 	witnesses    map[string]uint64 // by stream beside the log: the newest acknowledged sequence, to be written
 	places       map[string]*sidePlace
-	recent       *recentTips
-	groups       *groupCache
+	recent       *cache.Cache[Key, *Recorded]
+	groups       *cache.Cache[groupPlace, *format.Group]
+	marks        *cache.Cache[uint64, checkpoint.Checkpoint]
 	dirtyLimit   int // bytes of tips that a shard keeps before they are flushed
 	segmentBytes uint64
 	pipelineFrom int
@@ -143,7 +146,7 @@ func open(ctx context.Context, c Config) (*Store, error) {
 		nc: nc, api: &jetapi.Client{Conn: nc}, log: c.Logger, now: c.Now, random: c.Random, readOnly: c.ReadOnly, sole: c.SoleWriter, embedded: c.Server, progress: c.Progress,
 		dial: func() (*nats.Conn, error) { return connect(c) }, fixed: newDurability(),
 		fatal: make(chan error, 1), sickened: make(chan struct{}), flush: make(chan struct{}, 1), opening: true,
-		recent: newRecentTips(int(memory / 2)), groups: newGroupCache(int(memory / 16)), segmentBytes: uint64(c.SegmentBytes), pipelineFrom: defaultPipelineFrom,
+		recent: newRecent(int(memory / 2)), groups: newGroups(int(memory / 16)), marks: newMarks(), segmentBytes: uint64(c.SegmentBytes), pipelineFrom: defaultPipelineFrom,
 	}
 	if c.Server != nil {
 		s.disk.Dir = c.Server.dir

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 
 	"payledger/domain"
+	"payledger/eventstore/cache"
 	"payledger/eventstore/format"
 	"payledger/eventstore/tipstore"
 )
@@ -124,7 +124,7 @@ func decodeHead(b []byte) (h format.Head, err error) {
 
 // storedTip reads a tip from the tip store. It returns nil if the store has none; fresh means that this is likely.
 func (s *Store) storedTip(shard int, key Key, fresh bool) (*Recorded, error) {
-	turn := s.recent.turn()
+	generation := s.recent.Generation()
 	s.tipsOpen.RLock()
 	defer s.tipsOpen.RUnlock()
 	if s.tipsClosed {
@@ -141,81 +141,15 @@ func (s *Store) storedTip(shard int, key Key, fresh bool) (*Recorded, error) {
 	if err == nil {
 		var r *Recorded
 		if r, err = decodeTip(shard, value); err == nil {
-			s.recent.learn(r, turn)
+			s.recent.PutSince(r.Key, r, generation)
 			return r, nil
 		}
 	}
 	return nil, s.unreadable(key, err)
 }
 
-// recentTips is a cache of newest events, bounded by its size in memory. Events are immutable and shared. An event in the cache
-// is never an old one: every applied event enters the cache, and a looked-up event enters only if no generation was dropped
-// since, because a newer event may have been dropped with it.
-type recentTips struct {
-	mu       sync.Mutex
-	recent   map[Key]*Recorded
-	older    map[Key]*Recorded // the generation before: dropped when recent is full
-	turns    int               // how often a generation was dropped
-	size     int               // of recent, in bytes
-	capacity int               // of both generations, in bytes
-}
-
-func newRecentTips(capacity int) *recentTips {
-	return &recentTips{recent: map[Key]*Recorded{}, capacity: capacity}
-}
-
-// put remembers r, unless a newer event of the aggregate is known.
-func (t *recentTips) put(r *Recorded) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.keep(r)
-}
-
-// learn is put for an event that was looked up at a turn. It does nothing if a generation was dropped since.
-func (t *recentTips) learn(r *Recorded, turn int) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if turn == t.turns {
-		t.keep(r)
-	}
-}
-
-// turn returns the number to pass to learn; take it before the look-up.
-func (t *recentTips) turn() int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.turns
-}
-
-func (t *recentTips) keep(r *Recorded) {
-	if known := t.find(r.Key); known != nil && known.Seq > r.Seq {
-		return
-	}
-	if replaced := t.recent[r.Key]; replaced != nil {
-		t.size -= replaced.Size()
-	}
-	t.size += r.Size()
-	t.recent[r.Key] = r
-	if t.size > t.capacity/2 {
-		t.older, t.recent, t.size = t.recent, map[Key]*Recorded{}, 0
-		t.turns++
-	}
-}
-
-// get returns the newest event of the aggregate, or nil when it is not remembered.
-func (t *recentTips) get(key Key) *Recorded {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	r := t.find(key)
-	if r != nil && t.recent[key] == nil { // used again: it enters the newer generation
-		t.keep(r)
-	}
-	return r
-}
-
-func (t *recentTips) find(key Key) *Recorded {
-	if r, ok := t.recent[key]; ok {
-		return r
-	}
-	return t.older[key]
+// newRecent returns a cache of newest events, bounded by its size in memory. Events are immutable and shared. An event in the
+// cache is never an old one: every applied event enters the cache.
+func newRecent(capacity int) *cache.Cache[Key, *Recorded] {
+	return cache.New[Key](capacity, (*Recorded).Size, func(a, b *Recorded) bool { return a.Seq < b.Seq })
 }

@@ -47,17 +47,18 @@ func TestLateLookUpIsNotRemembered(t *testing.T) {
 	}{{"nothing came between", 0, true}, {"a generation was dropped", 3, false}} {
 		t.Run(c.name, func(t *testing.T) {
 			tips := eventstore.NewTips(2 * 2 * 600) // each generation takes two events
-			turn := tips.Turn()
+			generation := tips.Generation()
 			for range c.between {
-				tips.Put(&eventstore.Recorded{Key: newKey(), Seq: 9, Body: body})
+				other := newKey()
+				tips.Put(other, &eventstore.Recorded{Key: other, Seq: 9, Body: body})
 			}
-			tips.Learn(&eventstore.Recorded{Key: key, Seq: 1, Body: body}, turn)
-			if got := tips.Get(key) != nil; got != c.want {
+			tips.PutSince(key, &eventstore.Recorded{Key: key, Seq: 1, Body: body}, generation)
+			if _, got := tips.Get(key); got != c.want {
 				t.Errorf("remembered: %t, want %t", got, c.want)
 			}
-			tips.Put(&eventstore.Recorded{Key: key, Seq: 2, Body: body})
-			tips.Learn(&eventstore.Recorded{Key: key, Seq: 1, Body: body}, tips.Turn())
-			if got := tips.Get(key); got == nil || got.Seq != 2 {
+			tips.Put(key, &eventstore.Recorded{Key: key, Seq: 2, Body: body})
+			tips.PutSince(key, &eventstore.Recorded{Key: key, Seq: 1, Body: body}, tips.Generation())
+			if got, _ := tips.Get(key); got == nil || got.Seq != 2 {
 				t.Errorf("an older event replaced a newer one: %v", got)
 			}
 		})

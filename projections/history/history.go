@@ -32,7 +32,7 @@ type Entry struct {
 	Raw           []byte              `json:"raw"`                     // the bytes of the event in the log, from its attributes on
 }
 
-// Reader replays payments. It must not be copied after its first use.
+// Reader replays payments.
 type Reader struct {
 	Store *eventstore.Store
 	Vault *secrets.Store
@@ -41,8 +41,6 @@ type Reader struct {
 	// NextAsk returns the time at which a running server sends its next query about an operation to the processor; requested
 	// is zero for an operation that waits for its customer. nil: no server runs.
 	NextAsk func(key domain.OperationKey, requested time.Time) (time.Time, bool)
-
-	checkpoints eventstore.Checkpoints
 }
 
 // Part selects a part of a payment's history.
@@ -109,7 +107,7 @@ func (r *replay) prepare(ctx context.Context, account domain.AccountID, id domai
 			return fmt.Errorf("history: settings: %w", err)
 		}
 	}
-	if r.order, err = r.checkpoints.Order(ctx, r.Store); err != nil {
+	if r.order, err = r.Store.Order(ctx); err != nil {
 		return fmt.Errorf("history: positions: %w", err)
 	}
 	if whole {
