@@ -139,17 +139,13 @@ func BenchmarkAppend(b *testing.B) {
 			defer end()
 			size := len(createPayment(b, s).AppendFrame(nil))
 			n := max(b.N/appendRounds, writers)
-			publish := func(streams int) eventstore.Yardstick {
-				y, err := s.Yardstick(b.Context(), streams, writers, n, size)
-				if err != nil {
-					b.Fatal(err)
-				}
-				return y
+			publish := func(streams int) eventstoretest.Yardstick {
+				return eventstoretest.MeasureYardstick(b, streams, writers, n, size)
 			}
 			figures := map[string][]float64{}
 			note := func(name string, figure float64) { figures[name] = append(figures[name], figure) }
 			for range appendRounds {
-				raw := map[string]eventstore.Yardstick{"one": publish(1), "sharded": publish(s.Shards())}
+				raw := map[string]eventstoretest.Yardstick{"one": publish(1), "sharded": publish(s.Shards())}
 				began := time.Now()
 				took := createPayments(b, s, n, writers).took
 				rate := float64(n) / time.Since(began).Seconds()

@@ -164,9 +164,6 @@ func (s *Store) ForgetGroups() {
 	}
 }
 
-// Connect gives a connection of the service user past every store.
-func (s *Server) Connect() (*nats.Conn, error) { return s.connect() }
-
 // PublishGroup sends a group's message to a segment, expecting the sequence before it, and gives the error code of the
 // answer; 0 is an acknowledgement.
 func PublishGroup(ctx context.Context, nc *nats.Conn, shard int, segment uint32, seq uint64, data []byte) (code int, err error) {

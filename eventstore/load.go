@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"payledger/domain"
 	"payledger/eventstore/format"
@@ -138,4 +139,96 @@ func (s *Store) Events() (n uint64) {
 		n += end.Events
 	}
 	return n
+}
+
+// Size is what the log takes on the disk.
+type Size struct {
+	Bytes  uint64 // of the groups, as the server counts them
+	Groups uint64
+	Events uint64
+	// EventBytes is the mean size of an event before compression, in bytes, over the groups in memory.
+	EventBytes int
+}
+
+// Size returns what the log takes on the disk, without deliveries.
+func (s *Store) Size(ctx context.Context) (Size, error) {
+	var all Size
+	segments, err := s.listSegments(ctx)
+	if err != nil {
+		return all, err
+	}
+	delete(segments, deliveryShard)
+	for _, infos := range segments {
+		for _, info := range infos {
+			all.Bytes, all.Groups = all.Bytes+info.State.Bytes, all.Groups+info.State.Msgs
+		}
+	}
+	bytes, frames := 0, 0
+	for _, h := range s.shard {
+		h.mu.Lock()
+		all.Events += h.head.Events
+		for _, g := range h.recent {
+			bytes, frames = bytes+g.Size, frames+len(g.Frames)
+		}
+		h.mu.Unlock()
+	}
+	all.EventBytes = bytes / max(1, frames)
+	return all, nil
+}
+
+// AsOf returns the state that an aggregate had at a time, by the times of its events. The same log always gives the same
+// state. tip is the newest event of the aggregate. If tip is nil, or the first event is after at, the state is zero.
+func AsOf[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate[S, E], tip *Recorded, at time.Time) (S, error) {
+	var none S
+	for r := tip; r != nil; {
+		if !r.Time.After(at) {
+			return StateAt(ctx, s, a, r)
+		}
+		if r.PrevSeq == 0 {
+			return none, nil
+		}
+		previous, err := s.Read(ctx, r.Shard, r.PrevSeq)
+		if err != nil {
+			return none, fmt.Errorf("eventstore: %s before revision %d: %w", r.Key, r.Revision, err)
+		}
+		if previous.Key != r.Key || previous.Revision != r.Revision-1 {
+			return none, fmt.Errorf("%w: %s revision %d points at %s revision %d", ErrUnhealthy, r.Key, r.Revision, previous.Key, previous.Revision)
+		}
+		r = previous
+	}
+	return none, nil
+}
+
+// Before returns an address that is below all events of a shard from a time on. Readers use it to leave out older events.
+// It is a binary search. The times of a shard's events grow only roughly: the caller subtracts a slack.
+func (s *Store) Before(ctx context.Context, shard int, at time.Time) (uint64, error) {
+	end, _ := s.shard[shard].end()
+	last := format.GroupOf(end.Last)
+	low, high := uint64(0), last // groups up to low are before at, those past high are not
+	for low < high {
+		middle := low + (high-low+1)/2
+		g, err := s.shard[shard].eventsAt(ctx, middle, last)
+		if err != nil {
+			return 0, err
+		}
+		if g.Seq <= high && g.Frames[0].Time.Before(at) {
+			low = g.Seq
+		} else {
+			high = middle - 1
+		}
+	}
+	return format.At(low, 0), nil
+}
+
+// eventsAt returns the first group with events from seq on; the one at last has some.
+func (h *shard) eventsAt(ctx context.Context, seq, last uint64) (*format.Group, error) {
+	for ; ; seq++ {
+		g, err := h.readGroup(ctx, seq)
+		if err != nil || len(g.Frames) > 0 {
+			return g, err
+		}
+		if seq >= last {
+			return nil, fmt.Errorf("%w: %s has no event at %d", ErrUnhealthy, h.name(), seq)
+		}
+	}
 }

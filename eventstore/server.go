@@ -229,9 +229,9 @@ func splitListen(listen string, host *string, port *int) error {
 	return nil
 }
 
-// connect returns a connection of the service user. Reconnect buffering is off: a publish that cannot be sent now fails now,
+// Connect returns a connection of the service user. Reconnect buffering is off: a publish that cannot be sent now fails now,
 // and append decides about the outcome.
-func (s *Server) connect(opts ...nats.Option) (*nats.Conn, error) {
+func (s *Server) Connect(opts ...nats.Option) (*nats.Conn, error) {
 	own := append(jetapi.Options(), nats.UserInfo(serviceUser, s.password), nats.InProcessServer(s.ns), nats.Timeout(connectTimeout))
 	return nats.Connect("", append(own, opts...)...)
 }

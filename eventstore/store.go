@@ -169,7 +169,7 @@ func open(ctx context.Context, c Config) (*Store, error) {
 
 func connect(c Config) (*nats.Conn, error) {
 	if c.Server != nil {
-		return c.Server.connect(c.Options...)
+		return c.Server.Connect(c.Options...)
 	}
 	opts := append(jetapi.Options(), c.Options...)
 	if c.Creds != "" {

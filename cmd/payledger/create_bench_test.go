@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"payledger/eventstore/eventstoretest"
 )
 
 // benchConnections is the concurrency of the benchmark.
@@ -117,7 +119,7 @@ func prepareTokens(b *testing.B, m *merchant, n int) []string {
 // rawPublishes is how many messages one measurement of the raw rate takes.
 const rawPublishes = 5_000
 
-// rawTime measures durable publishes of an event's size on the same server, over as many connections, to a
+// rawTime measures durable publishes of an event's size on a server of its own on the same disk, over as many connections, to a
 // number of streams.
 func rawTime(b *testing.B, app *App, streams int) time.Duration {
 	b.Helper()
@@ -126,10 +128,7 @@ func rawTime(b *testing.B, app *App, streams int) time.Duration {
 		b.Fatal(err)
 	}
 	size := log.EventBytes
-	raw, err := app.ledger.Store.Yardstick(context.Background(), streams, *benchConnections, rawPublishes, size)
-	if err != nil {
-		b.Fatal(err)
-	}
+	raw := eventstoretest.MeasureYardstick(b, streams, *benchConnections, rawPublishes, size)
 	b.ReportMetric(float64(size), "event-bytes")
 	return time.Duration(rawPublishes / raw.PerSecond * float64(time.Second))
 }
