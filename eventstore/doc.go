@@ -29,7 +29,7 @@
 //   - recover.go, tips.go and package tipstore: the tip store. left.go: the parts that left a state. load.go, groupread.go,
 //     subscribe.go: reading.
 //   - deliverystream.go, deliveryindex.go, deliverydrop.go: the records of deliveries.
-//   - inspect.go and repair.go: checks and repairs of a folder before its server starts. scrub.go: checks while the server runs.
+//   - inspect.go and package folder: checks and repairs of a folder before its server starts. scrub.go: checks while the server runs.
 //     Package disk: a full disk. side.go: the index of the streams beside the log; sidesegment.go: the segments of the endless ones.
 //   - secretrecord.go: the bytes of SECRETS; secretindex.go, secretread.go, secretdestroy.go: index, reads and destructions.
 //     Package blocks reads the server's files.

@@ -3,13 +3,13 @@ package eventstore
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
 
 	"payledger/eventstore/blocks"
 	"payledger/eventstore/checkpoint"
+	"payledger/eventstore/folder"
 	"payledger/eventstore/format"
 	"payledger/eventstore/tipstore"
 )
@@ -190,13 +190,13 @@ func (in *inspection) readStream(name string) error {
 		options.Subjects = []string{segment{number: number}.subject(shard)}
 		options.Handle = func(r blocks.Record) error { return in.see(shard, r) }
 	}
-	folder := blocks.Folder(in.dir, ledgerAccount, name)
-	if unfinished, err := unfinished(folder, name); unfinished || err != nil {
+	path := blocks.Folder(in.dir, ledgerAccount, name)
+	if unfinished, err := folder.Unfinished(path, name); unfinished || err != nil {
 		return err
 	}
-	if ours && number < in.newest[shard] && indexed(name, folder) && !in.seeksFloor(shard) {
+	if ours && number < in.newest[shard] && indexed(name, path) && !in.seeksFloor(shard) {
 		options.Handle = nil
-		files, err := blocks.Files(folder)
+		files, err := blocks.Files(path)
 		if err != nil {
 			return fmt.Errorf("eventstore: %w", err)
 		}
@@ -206,7 +206,7 @@ func (in *inspection) readStream(name string) error {
 	}
 	verify := func() (blocks.Report, error) { return blocks.Verify(in.dir, ledgerAccount, name, options) }
 	if side {
-		verify = func() (blocks.Report, error) { return in.readSide(name, folder, options) }
+		verify = func() (blocks.Report, error) { return in.readSide(name, path, options) }
 	}
 	report, err := verify()
 	if errors.Is(err, ErrUnhealthy) {
@@ -223,7 +223,7 @@ func (in *inspection) readStream(name string) error {
 		in.torn = append(in.torn, name)
 	}
 	if ours && report.Kind <= blocks.Stopped {
-		if err := in.begins(name, folder, report, options.From.Block); err != nil {
+		if err := in.checkBeginning(name, path, report, options.From.Block); err != nil {
 			return err
 		}
 	}
@@ -231,6 +231,41 @@ func (in *inspection) readStream(name string) error {
 		in.open[shard] = segmentReport{number, name, report.Last}
 	}
 	return nil
+}
+
+// checkBeginning checks that a segment of the log begins with the sequence in its description: no message is ever deleted from it. from
+// is the first block that was read; if it is not the first file, it reads the first message. A gap in the numbers of the
+// block files is no fault: the server drops a block that holds no message yet, and continues with the next number.
+func (in *inspection) checkBeginning(name, path string, report blocks.Report, from int) error {
+	files, err := blocks.Files(path)
+	if err != nil || len(files) == 0 {
+		return err
+	}
+	meta, err := blocks.CheckMeta(path, name)
+	if err != nil {
+		return nil // a damaged description is reported by complete
+	}
+	first, wanted := report.First, max(1, meta.FirstSeq)
+	if from > files[0].Number {
+		message, err := blocks.ReadBlock(files[0].Path, name, blocks.Options{Deletes: true, Through: wanted})
+		if err != nil {
+			return fmt.Errorf("eventstore: %w", err)
+		}
+		if message.Kind > blocks.Stopped {
+			return nil // the scrub, or the first read, reports damage in a closed segment
+		}
+		first = message.First
+	}
+	if first > wanted {
+		return in.damaged(name, wanted, fmt.Sprintf("it begins with %d", first))
+	}
+	return nil
+}
+
+// indexed reports whether the server has an index of a whole closed segment: then it reads no block of it.
+func indexed(name, path string) bool {
+	index, ok := blocks.ReadIndex(path, name)
+	return ok && index.Last > 0
 }
 
 // see notes the witness of a group: the newest acknowledged group of the next shard.
@@ -338,28 +373,10 @@ func (in *inspection) keepTorn() error {
 				continue
 			}
 			to := filepath.Join(in.dir, tornFolder, fmt.Sprintf("%s-%d-%d.blk", name, f.Number, torn.End))
-			if err := copyFile(f.Path, to); err != nil && !errors.Is(err, os.ErrExist) {
+			if err := folder.Copy(f.Path, to); err != nil && !errors.Is(err, os.ErrExist) {
 				return fmt.Errorf("eventstore: a torn tail could not be copied: %w", err)
 			}
 		}
 	}
 	return nil
-}
-
-// copyFile copies a file and syncs the copy.
-func copyFile(from, to string) (err error) {
-	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
-		return err
-	}
-	in, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(out, in)
-	return errors.Join(err, out.Sync(), out.Close())
 }

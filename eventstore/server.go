@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"payledger/eventstore/disk"
+	"payledger/eventstore/folder"
 	"payledger/eventstore/jetapi"
 
 	"github.com/gofrs/flock"
@@ -93,7 +94,7 @@ func StartServer(c ServerConfig) (*Server, error) {
 		err = inspect(c.Dir)
 	}
 	if err == nil {
-		err = errors.Join(dropUnfinished(c.Dir), dropStaleIndexes(c.Dir))
+		err = folder.Repair(streamsFolder(c.Dir))
 	}
 	if err != nil {
 		return nil, errors.Join(err, lock.Unlock())
@@ -130,32 +131,6 @@ func refuseOldFormat(dir string) error {
 		_, _, ok := parseSegmentName(stream.Name())
 		if !ok && strings.HasPrefix(stream.Name(), segmentPrefix) || slices.Contains(segmented, stream.Name()) {
 			return oldFormat("folder " + dir + " holds stream " + stream.Name())
-		}
-	}
-	return nil
-}
-
-// dropUnfinished removes the description of every stream whose creation was cut short between the writes of its description
-// and of the checksum. The server skips such a stream at the start. When the stream is created again, the server keeps the
-// description and never writes the checksum (nats-server filestore.go, newFileStore). It would then skip the stream with its
-// messages at every later start.
-func dropUnfinished(dir string) error {
-	root := streamsFolder(dir)
-	streams, err := os.ReadDir(root)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("eventstore: %w", err)
-	}
-	for _, stream := range streams {
-		_, err := os.Stat(filepath.Join(root, stream.Name(), server.JetStreamMetaFileSum))
-		if !errors.Is(err, os.ErrNotExist) {
-			continue
-		}
-		err = os.Remove(filepath.Join(root, stream.Name(), server.JetStreamMetaFile))
-		if err != nil && !errors.Is(err, os.ErrNotExist) {
-			return fmt.Errorf("eventstore: %w", err)
 		}
 	}
 	return nil

@@ -1,0 +1,10 @@
+// Package folder repairs the folder of a stopped embedded server before a start, and copies files that the server will cut.
+//
+// # Rules
+//
+//   - Only files that the server makes again are removed: the description of a stream without messages, and an index. No message is
+//     ever lost by a repair.
+//   - A repair runs after the inspection: a damaged folder is refused unchanged (package comment of eventstore, design notes).
+//
+// What it must not know: what the messages hold. Package blocks knows the layout of the files.
+package folder
