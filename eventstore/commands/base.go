@@ -44,7 +44,9 @@ type Base struct {
 
 	stop    context.CancelFunc
 	drain   func()
-	workers *workers
+	mu      sync.RWMutex // Go and Close exclude each other
+	closed  bool
+	running sync.WaitGroup
 }
 
 // NewBase returns a Base. Close ends it.
@@ -53,12 +55,21 @@ func NewBase(c Config) *Base {
 	draining := make(chan struct{})
 	return &Base{
 		Config: c, Log: c.Store.Repositories(), Life: life, Draining: draining,
-		stop: stop, drain: sync.OnceFunc(func() { close(draining) }), workers: newWorkers(life.Done()),
+		stop: stop, drain: sync.OnceFunc(func() { close(draining) }),
 	}
 }
 
-// Go starts a job in the background, which ends when Life ends.
-func (b *Base) Go(job func()) { b.workers.do(job) }
+// Go starts a job in the background. A job ends soon after Life. After Close, Go runs the job itself.
+func (b *Base) Go(job func()) {
+	b.mu.RLock()
+	if b.closed {
+		b.mu.RUnlock()
+		job()
+		return
+	}
+	b.running.Go(job)
+	b.mu.RUnlock()
+}
 
 // Drain answers all waiting callers as at the payment timeout (I1: SIGTERM). Their operations continue until Close.
 func (b *Base) Drain() { b.drain() }
@@ -67,7 +78,10 @@ func (b *Base) Drain() { b.drain() }
 func (b *Base) Close() {
 	b.drain()
 	b.stop()
-	b.workers.wait()
+	b.mu.Lock()
+	b.closed = true
+	b.mu.Unlock()
+	b.running.Wait()
 }
 
 // Merchant returns the caller's account. It refuses an unknown account.
