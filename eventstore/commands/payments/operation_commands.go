@@ -79,8 +79,8 @@ type ResumeInput struct {
 // still required, it decides again.
 func (s *Payments) Resume(ctx context.Context, by commands.Caller, in ResumeInput) (payment.State, error) {
 	deadline := s.fromNow()
-	untold := in.Outcome == "" && in.Action != 0
-	if untold {
+	unknown := in.Outcome == "" && in.Action != 0
+	if unknown {
 		if after, done, err := s.lookUpAction(ctx, by, in, deadline, false); err != nil || done {
 			return after, err
 		}
@@ -90,7 +90,7 @@ func (s *Payments) Resume(ctx context.Context, by commands.Caller, in ResumeInpu
 		_, after, err := s.runOperation(ctx, by, operation{
 			payment: in.Payment, kind: processor.Complete, key: in.IdempotencyKey, deadline: deadline,
 			decide: func(state payment.State, r payment.Request) (payment.Event, error) {
-				return payment.DecideResume(state, payment.Resume{Request: r, Action: in.Action, Outcome: in.Outcome, Expired: untold})
+				return payment.DecideResume(state, payment.Resume{Request: r, Action: in.Action, Outcome: in.Outcome, Expired: unknown})
 			},
 		})
 		waited := errors.Is(err, payment.ErrProcessing)
@@ -101,7 +101,8 @@ func (s *Payments) Resume(ctx context.Context, by commands.Caller, in ResumeInpu
 			if late := s.waitForRunning(ctx, after, deadline); late != nil {
 				return after, stillProcessing(after)
 			}
-			if after, err = s.newest(ctx, by.Account, in.Payment); err != nil {
+			tip, err := s.Log.Payments.Load(ctx, by.Account, in.Payment, eventstore.AllowStale)
+			if after = tip.State; err != nil {
 				return after, err
 			}
 		}
@@ -147,9 +148,6 @@ func (s *Payments) lookUpAction(ctx context.Context, by commands.Caller, in Resu
 }
 
 func stillProcessing(state payment.State) error {
-	err := domain.Refuse(domain.KindConflict, domain.ReasonNoActionsToHandle,
-		"The payment is still being processed and has no action to handle.")
-	err.Recovery = "Read the payment by its id to see what becomes of it."
-	err.Payment, err.Status = state.ID, string(state.Status())
-	return err
+	return notNow(state, domain.ReasonNoActionsToHandle, "The payment is still being processed and has no action to handle.",
+		"Read the payment by its id to see what becomes of it.")
 }

@@ -29,11 +29,11 @@ func (s *Payments) runOperation(ctx context.Context, by commands.Caller, o opera
 	if o.deadline == (due.Time{}) {
 		o.deadline = s.fromNow()
 	}
-	pass, after, err := s.turn(ctx, by, o)
+	unlock, after, err := s.lock(ctx, by, o)
 	if err != nil {
 		return before, after, err
 	}
-	defer pass()
+	defer unlock()
 	tip, before, err := s.appendRequest(ctx, by, o)
 	for errors.Is(err, payment.ErrRunning) {
 		if err = s.waitForRunning(ctx, tip.State, o.deadline); err == nil {
@@ -104,8 +104,8 @@ func refusal(tip eventstore.Tip[payment.State]) error {
 	return nil
 }
 
-// lookAgain is the interval at which the log is read while an operation of another node runs.
-const lookAgain = 50 * time.Millisecond
+// rereadInterval is the interval at which the log is read while an operation of another node runs.
+const rereadInterval = 50 * time.Millisecond
 
 // waitForRunning returns nil when the running operation may have ended. After the deadline it returns
 // ConcurrentModification (D7).
@@ -117,7 +117,7 @@ func (s *Payments) waitForRunning(ctx context.Context, state payment.State, dead
 		}
 	}
 	defer commands.Aside(ctx)()
-	again := time.NewTimer(lookAgain)
+	again := time.NewTimer(rereadInterval)
 	defer again.Stop()
 	select {
 	case <-left:
@@ -134,9 +134,12 @@ func (s *Payments) waitForRunning(ctx context.Context, state payment.State, dead
 }
 
 func busy(state payment.State) error {
-	err := domain.Refuse(domain.KindConflict, domain.ReasonConcurrentModification,
-		"Another operation of the payment has no outcome yet.")
-	err.Recovery = "It is safe to repeat the request later."
-	err.Payment, err.Status = state.ID, string(state.Status())
+	return notNow(state, domain.ReasonConcurrentModification, "Another operation of the payment has no outcome yet.", "It is safe to repeat the request later.")
+}
+
+// notNow refuses a command on a payment that may accept it later.
+func notNow(state payment.State, reason domain.Reason, message, recovery string) error {
+	err := domain.Refuse(domain.KindConflict, reason, "%s", message)
+	err.Payment, err.Status, err.Recovery = state.ID, string(state.Status()), recovery
 	return err
 }

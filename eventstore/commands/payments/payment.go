@@ -23,13 +23,13 @@ type Payments struct {
 	sessions    *sessions.Sessions
 	instruments *instruments.Instruments
 	inFlight    inFlightOperations
-	turns       *turns                 // to change a payment
+	locks       changeLocks
 	changed     func(domain.PaymentID) // called after an event of the payment
 }
 
 // New returns the commands of payments. Start must follow.
 func New(b *commands.Base, s *sessions.Sessions, i *instruments.Instruments) *Payments {
-	return &Payments{Base: b, sessions: s, instruments: i, inFlight: newInFlightOperations(), turns: newTurns()}
+	return &Payments{Base: b, sessions: s, instruments: i, inFlight: newInFlightOperations(), locks: changeLocks{by: map[eventstore.Key]*changeLock{}}}
 }
 
 // Start starts the background work. changed is called after each new event of a payment that can let a notification pass.
