@@ -12,6 +12,7 @@ import (
 	"payledger/domain/payment"
 	"payledger/domain/processor"
 	"payledger/eventstore"
+	"payledger/eventstore/commands"
 )
 
 // applyDispute records a processor's dispute notification on the dispute (D16). The payment does not change.
@@ -26,20 +27,16 @@ func (s *Notifications) applyDispute(ctx context.Context, paid eventstore.Tip[pa
 		return disposition{refusal: fmt.Sprintf("The payment has no transaction at %s.", n.Processor)}, nil
 	}
 	id := domain.DisputeIDFor(paid.State.Account, string(n.Processor), payload.ID)
-	meta, err := s.Store.NewMeta("processor:"+string(n.Processor), e.correlation)
-	if err != nil {
-		return disposition{}, err
-	}
 	fact := factOf(n, e.At, transaction)
-	tip, err := s.Log.Disputes.Execute(ctx, paid.State.Account, id, meta,
-		func(state dispute.State) (dispute.Event, error) {
-			return dispute.DecideRecord(state, dispute.Record{
-				At: meta.At, ID: id, Account: paid.State.Account, Fact: fact, Subject: dispute.Subject{
-					Payment: paid.State.ID, OrderID: paid.State.OrderID, PaymentMethodType: paid.State.Method.Type,
-					Network: paid.State.Method.Card.Network, Processor: n.Processor, ProcessorDisputeID: payload.ID,
-				},
-			})
+	by := commands.Caller{Account: paid.State.Account, Actor: "processor:" + string(n.Processor), RequestID: e.correlation}
+	tip, err := commands.Follow(ctx, s.Base, by, s.Log.Disputes.Execute, id, func(state dispute.State, at time.Time) (dispute.Event, error) {
+		return dispute.DecideRecord(state, dispute.Record{
+			At: at, ID: id, Account: paid.State.Account, Fact: fact, Subject: dispute.Subject{
+				Payment: paid.State.ID, OrderID: paid.State.OrderID, PaymentMethodType: paid.State.Method.Type,
+				Network: paid.State.Method.Card.Network, Processor: n.Processor, ProcessorDisputeID: payload.ID,
+			},
 		})
+	})
 	if err != nil {
 		return disposition{}, err
 	}

@@ -2,7 +2,6 @@ package notifications
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"payledger/domain/inbox"
 	"payledger/domain/processor"
 	"payledger/eventstore"
+	"payledger/eventstore/commands"
 )
 
 const (
@@ -46,7 +46,7 @@ func (w *sweeps) of(name processor.Name) *sweep {
 // sweep is the cursor of one processor.
 type sweep struct {
 	mu      sync.Mutex // held during a sweep
-	begun   bool       // the fields below are set
+	loaded  bool       // the fields below are set
 	since   time.Time
 	cursor  string
 	through time.Time // the newest time seen that is not ahead of the clock
@@ -76,17 +76,6 @@ func (w *sweep) restart(now time.Time) {
 	}
 }
 
-// SweepDisputes runs SweepDisputesAt for every processor, concurrently.
-func (s *Notifications) SweepDisputes(ctx context.Context) error {
-	failed := make([]error, len(processor.Names))
-	var running sync.WaitGroup
-	for i, name := range processor.Names {
-		running.Go(func() { failed[i] = s.SweepDisputesAt(ctx, name) })
-	}
-	running.Wait()
-	return errors.Join(failed...)
-}
-
 // SweepDisputesAt asks one processor for its dispute notifications since the last sweep, and applies those that never
 // arrived (D14.12).
 func (s *Notifications) SweepDisputesAt(ctx context.Context, name processor.Name) error {
@@ -103,7 +92,7 @@ func (s *Notifications) SweepDisputesAt(ctx context.Context, name processor.Name
 }
 
 func (s *Notifications) sweep(ctx context.Context, name processor.Name, at *sweep) error {
-	if err := s.beginSweep(ctx, name, at); err != nil {
+	if err := s.loadCursor(ctx, name, at); err != nil {
 		return err
 	}
 	for range sweepPages {
@@ -117,12 +106,12 @@ func (s *Notifications) sweep(ctx context.Context, name processor.Name, at *swee
 		if page.Unreadable > 0 {
 			s.Logger.Warn().Str("processor", string(name)).Int("count", page.Unreadable).Msg("dispute notifications without a payment or an id of their own")
 		}
-		for _, payload := range page.Notifications {
-			if err := s.lookedUp(ctx, payload); err != nil {
+		for _, n := range page.Notifications {
+			if err := s.receiveListed(ctx, n); err != nil {
 				return err // the page is read again
 			}
-			if payload.Dispute != nil {
-				at.saw(payload.Dispute.At, s.Store.Now())
+			if n.Dispute != nil {
+				at.saw(n.Dispute.At, s.Store.Now())
 			}
 		}
 		at.cursor = page.Next
@@ -130,12 +119,12 @@ func (s *Notifications) sweep(ctx context.Context, name processor.Name, at *swee
 			break
 		}
 	}
-	return s.swept(ctx, name, at.through)
+	return s.recordCursor(ctx, name, at.through)
 }
 
-// beginSweep loads the cursor from the log and moves it back by sweepOverlap.
-func (s *Notifications) beginSweep(ctx context.Context, name processor.Name, at *sweep) error {
-	if at.begun {
+// loadCursor loads the cursor from the log and moves it back by sweepOverlap.
+func (s *Notifications) loadCursor(ctx context.Context, name processor.Name, at *sweep) error {
+	if at.loaded {
 		return nil
 	}
 	tip, err := s.Log.Inboxes.Load(ctx, eventstore.InboxOwner, string(name), eventstore.AllowStale)
@@ -143,14 +132,14 @@ func (s *Notifications) beginSweep(ctx context.Context, name processor.Name, at 
 		return err
 	}
 	now := s.Store.Now()
-	at.begun, at.through = true, tip.State.SweptBy(now)
+	at.loaded, at.through = true, tip.State.SweptBy(now)
 	at.restart(now)
 	return nil
 }
 
-// lookedUp applies a notification found by a sweep, unless it arrived before. It ignores references that are no payment
+// receiveListed applies a notification found by a sweep, unless it arrived before. It ignores references that are no payment
 // ids: the merchant account may have other users.
-func (s *Notifications) lookedUp(ctx context.Context, payload processor.SignedNotification) error {
+func (s *Notifications) receiveListed(ctx context.Context, payload processor.SignedNotification) error {
 	if !domain.PaymentIDShaped(payload.Reference) {
 		return nil
 	}
@@ -162,18 +151,14 @@ func (s *Notifications) lookedUp(ctx context.Context, payload processor.SignedNo
 	return err
 }
 
-// swept records the cursor.
-func (s *Notifications) swept(ctx context.Context, name processor.Name, through time.Time) error {
+// recordCursor records the cursor.
+func (s *Notifications) recordCursor(ctx context.Context, name processor.Name, through time.Time) error {
 	if through.IsZero() {
 		return nil
 	}
-	meta, err := s.Store.NewMeta("process:disputes", "disputes:"+string(name))
-	if err != nil {
-		return err
-	}
-	_, err = s.Log.Inboxes.Execute(ctx, eventstore.InboxOwner, string(name), meta,
-		func(state inbox.State) (inbox.Event, error) {
-			return inbox.DecideSwept(state, inbox.Swept{At: meta.At, Processor: name, Through: through})
-		})
+	by := commands.Caller{Account: eventstore.InboxOwner, Actor: "process:disputes", RequestID: "disputes:" + string(name)}
+	_, err := commands.Follow(ctx, s.Base, by, s.Log.Inboxes.Execute, string(name), func(state inbox.State, at time.Time) (inbox.Event, error) {
+		return inbox.DecideSwept(state, inbox.Swept{At: at, Processor: name, Through: through})
+	})
 	return err
 }

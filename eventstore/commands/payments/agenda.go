@@ -158,9 +158,9 @@ func (a *agenda) all() []question {
 	return list
 }
 
-// turn moves the due questions to their lanes. It returns each lane once for every further goroutine that it needs, and
+// moveDue moves the due questions to their lanes. It returns each lane once for every further goroutine that it needs, and
 // the time of the next question; zero: there is none.
-func (a *agenda) turn(now time.Time) (start []*lane, next time.Time) {
+func (a *agenda) moveDue(now time.Time) (start []*lane, next time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for len(a.order) > 0 && !a.order[0].next.After(now) {
@@ -179,8 +179,8 @@ func (a *agenda) turn(now time.Time) (start []*lane, next time.Time) {
 	return start, next
 }
 
-// take returns the next question of a lane; nil if there is none. The caller's goroutine must then end.
-func (a *agenda) take(l *lane) *question {
+// next returns the next question of a lane; nil if there is none. The caller's goroutine must then end.
+func (a *agenda) next(l *lane) *question {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for len(l.due) > 0 {
@@ -209,7 +209,7 @@ func (s *Payments) keepAgenda() {
 		case <-a.changed:
 		case <-timer.C:
 		}
-		start, next := a.turn(time.Now())
+		start, next := a.moveDue(time.Now())
 		for _, l := range start {
 			s.Go(func() { s.askDue(a, l) })
 		}
@@ -220,7 +220,7 @@ func (s *Payments) keepAgenda() {
 }
 
 func (s *Payments) askDue(a *agenda, l *lane) {
-	for e := a.take(l); e != nil; e = a.take(l) {
+	for e := a.next(l); e != nil; e = a.next(l) {
 		s.askScheduled(s.Life, e)
 	}
 }

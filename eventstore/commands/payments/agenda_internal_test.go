@@ -53,7 +53,7 @@ func TestAgenda(t *testing.T) {
 			},
 			"turn": func(t *rapid.T) {
 				now = now.Add(time.Duration(rapid.IntRange(0, 5).Draw(t, "later")) * time.Second)
-				start, next := a.turn(now)
+				start, next := a.moveDue(now)
 				for _, l := range start {
 					running[l]++
 				}
@@ -66,7 +66,7 @@ func TestAgenda(t *testing.T) {
 					if n == 0 {
 						continue
 					}
-					e := a.take(l)
+					e := a.next(l)
 					switch {
 					case e == nil:
 						running[l]--
@@ -92,13 +92,13 @@ func TestAgenda(t *testing.T) {
 			},
 		})
 		now = now.Add(time.Minute)
-		start, next := a.turn(now)
+		start, next := a.moveDue(now)
 		for _, l := range start {
 			running[l]++
 		}
 		for l, n := range running {
 			for ; n > 0; n-- {
-				for e := a.take(l); e != nil; e = a.take(l) {
+				for e := a.next(l); e != nil; e = a.next(l) {
 					out[e.key] = true
 				}
 			}

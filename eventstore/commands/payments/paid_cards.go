@@ -85,7 +85,8 @@ func (s *Payments) CardNeeded(ctx context.Context, account domain.AccountID, tok
 	if inst.UsedBy == "" {
 		return expires, nil
 	}
-	paid, err := s.newest(ctx, account, inst.UsedBy)
+	used, err := s.Log.Payments.Load(ctx, account, inst.UsedBy, eventstore.AllowStale)
+	paid := used.State
 	switch {
 	case err != nil || !paid.Exists(): // claimed, and not created yet
 		return expires, err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"payledger/domain"
 	"payledger/domain/payment"
 	"payledger/domain/process"
 	"payledger/domain/processor"
@@ -224,4 +225,17 @@ func (s *Payments) append(ctx context.Context, tip eventstore.Tip[payment.State]
 		err = nil
 	}
 	return next, err
+}
+
+// metaOf returns the metadata for a processor's answer. Its correlation id is that of the event at revision, which
+// requested the operation. newest is the aggregate's newest known event.
+func (s *Payments) metaOf(ctx context.Context, name processor.Name, newest *eventstore.Recorded, revision uint64) (eventstore.Meta, error) {
+	r := newest
+	for r.Revision > revision && r.PrevSeq > 0 {
+		var err error
+		if r, err = s.Store.Read(ctx, r.Shard, r.PrevSeq); err != nil {
+			return eventstore.Meta{}, domain.Unavailable(err)
+		}
+	}
+	return s.Store.NewMeta("processor:"+string(name), r.CorrelationID)
 }

@@ -16,12 +16,6 @@ import (
 	"payledger/eventstore/due"
 )
 
-// newest returns a payment's state.
-func (s *Payments) newest(ctx context.Context, account domain.AccountID, id domain.PaymentID) (payment.State, error) {
-	tip, err := s.Log.Payments.Load(ctx, account, id, eventstore.AllowStale)
-	return tip.State, err
-}
-
 // Recover continues the unfinished work of a payment: operations without an outcome, after a crash or on another
 // process, and an action that its customer abandoned. It asks the processor once about each, for at most 20 s; further
 // questions follow from the agenda. It skips operations that the agenda already holds. The end of ctx does not stop a

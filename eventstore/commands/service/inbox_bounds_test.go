@@ -2,6 +2,7 @@ package service_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -54,9 +55,18 @@ func (r *rig) opens(id domain.PaymentID) string {
 	return opened.ID
 }
 
+// sweepAll looks for lost dispute notifications of all processors.
+func sweepAll(s *service.Service) error {
+	var failed []error
+	for _, name := range processor.Names {
+		failed = append(failed, s.SweepDisputesAt(background, name))
+	}
+	return errors.Join(failed...)
+}
+
 func (r *rig) sweeps(s *service.Service) {
 	r.t.Helper()
-	if err := s.SweepDisputes(background); err != nil {
+	if err := sweepAll(s); err != nil {
 		r.t.Fatal(err)
 	}
 }

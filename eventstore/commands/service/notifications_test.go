@@ -310,7 +310,7 @@ func TestSweep(t *testing.T) {
 	}
 	sweep := func(s *service.Service) {
 		t.Helper()
-		if err := s.SweepDisputes(context.Background()); err != nil {
+		if err := sweepAll(s); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -371,7 +371,7 @@ func TestSweepOfDeafProcessors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.SweepDisputes(context.Background()); err == nil || r.dispute(opened.ID).Current.Type != processor.Retrieval {
+	if err := sweepAll(s); err == nil || r.dispute(opened.ID).Current.Type != processor.Retrieval {
 		t.Errorf("%v %+v", err, r.dispute(opened.ID))
 	}
 }
@@ -394,7 +394,7 @@ func TestSweepOfManyPages(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := s.SweepDisputes(context.Background()); err != nil {
+	if err := sweepAll(s); err != nil {
 		t.Fatal(err)
 	}
 	if d := r.dispute(opened.ID); len(d.Facts) != more+1 || !d.Current.At.Equal(opened.UpdatedAt) {
