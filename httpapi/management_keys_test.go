@@ -17,6 +17,7 @@ import (
 	"payledger/eventstore"
 	"payledger/eventstore/commands"
 	"payledger/eventstore/commands/accounts"
+	"payledger/eventstore/commands/accounts/accountstest"
 	"payledger/eventstore/commands/service"
 	"payledger/eventstore/eventstoretest"
 	"payledger/httpapi"
@@ -190,7 +191,7 @@ func newLateNode(t *testing.T, server *eventstore.Server, made accounts.Credenti
 func TestRevokedOnOtherNodes(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	made := eventstoretest.Initialized(t, dir)
+	made := accountstest.Initialized(t, dir)
 	server := eventstoretest.Server(t, dir)
 	here := newLateNode(t, server, made)
 	id, key := here.newKey(`"account:read"`)

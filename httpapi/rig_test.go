@@ -29,6 +29,7 @@ import (
 	"payledger/eventstore"
 	"payledger/eventstore/commands"
 	"payledger/eventstore/commands/accounts"
+	"payledger/eventstore/commands/accounts/accountstest"
 	"payledger/eventstore/commands/service"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/reconcile"
@@ -124,7 +125,7 @@ func newRigIn(t testing.TB, environment string, paymentTimeout time.Duration, ho
 	ctx, stop := context.WithCancel(context.Background())
 	events := filepath.Join(r.dir, "events")
 	if environment == account.Sandbox {
-		r.account = eventstoretest.Initialized(t, events)
+		r.account = accountstest.Initialized(t, events)
 	}
 	stored := eventstoretest.Config(eventstoretest.Server(t, events))
 	stored.Now, stored.Logger, stored.SoleWriter = r.now, logger, true

@@ -14,6 +14,7 @@ import (
 	"payledger/cmd/payledger/options"
 	"payledger/domain/account"
 	"payledger/eventstore/commands/accounts"
+	"payledger/eventstore/commands/accounts/accountstest"
 	"payledger/eventstore/eventstoretest"
 	"payledger/notifier"
 )
@@ -54,7 +55,7 @@ func initialized(t testing.TB, dir string) *accounts.Credentials {
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
 		return nil
 	}
-	made := eventstoretest.Initialized(t, filepath.Join(dir, ledger.EventsFolder))
+	made := accountstest.Initialized(t, filepath.Join(dir, ledger.EventsFolder))
 	if err := os.WriteFile(filepath.Join(dir, "master.key"), []byte(eventstoretest.MasterKey.Text()), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -55,6 +55,9 @@ func OpenOn(t testing.TB, c eventstore.Config) *eventstore.Store {
 	return store
 }
 
+// MasterKey is the key of Secrets.
+var MasterKey = secrets.Key{1, 2, 3}
+
 // Secrets opens the store's secrets under a fixed master key.
 func Secrets(t testing.TB, store *eventstore.Store) *secrets.Store {
 	t.Helper()

@@ -24,6 +24,7 @@ import (
 	"payledger/domain/workflow"
 	"payledger/eventstore"
 	"payledger/eventstore/commands"
+	"payledger/eventstore/commands/accounts/accountstest"
 	"payledger/eventstore/commands/instruments"
 	"payledger/eventstore/commands/payments"
 	"payledger/eventstore/commands/service"
@@ -74,7 +75,7 @@ const hookPath = "/hook"
 func newRig(t testing.TB) *rig {
 	t.Helper()
 	dir := t.TempDir()
-	made := eventstoretest.Initialized(t, dir)
+	made := accountstest.Initialized(t, dir)
 	r := &rig{t: t, server: eventstoretest.Server(t, dir), requests: map[string]int{}, status: 200}
 	simulator, err := simulator.New(simulator.Config{Dir: t.TempDir(), Secret: []byte("secret")})
 	must(t, err)

@@ -17,6 +17,7 @@ import (
 	"payledger/domain/account"
 	"payledger/eventstore"
 	"payledger/eventstore/commands/accounts"
+	"payledger/eventstore/commands/accounts/accountstest"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/secrets"
 )
@@ -190,7 +191,7 @@ func usersPassword(t *testing.T, server *eventstore.Server, owner accounts.Crede
 func TestResetCutShort(t *testing.T) {
 	t.Parallel()
 	rehearsal := t.TempDir()
-	old := eventstoretest.Initialized(t, rehearsal)
+	old := accountstest.Initialized(t, rehearsal)
 	whole := resetOn(t, eventstoretest.Server(t, rehearsal), 1, 0, false)
 	if whole.err != nil || whole.made.DashboardPassword == "" {
 		t.Fatalf("%+v", whole)
@@ -216,7 +217,7 @@ func TestResetCutShort(t *testing.T) {
 			t.Run(fmt.Sprintf("%d %s after=%v", at, whole.steps[at-1], after), func(t *testing.T) {
 				t.Parallel()
 				dir := t.TempDir()
-				eventstoretest.Initialized(t, dir)
+				accountstest.Initialized(t, dir)
 				server := eventstoretest.Server(t, dir)
 				cut := resetOn(t, server, 1, at, after)
 				if cut.err == nil {

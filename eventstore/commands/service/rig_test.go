@@ -18,6 +18,7 @@ import (
 	"payledger/domain/session"
 	"payledger/eventstore"
 	"payledger/eventstore/commands"
+	"payledger/eventstore/commands/accounts/accountstest"
 	"payledger/eventstore/commands/instruments"
 	"payledger/eventstore/commands/payments"
 	"payledger/eventstore/commands/service"
@@ -47,7 +48,7 @@ func newRig(t *testing.T) *rig { return newRigFor(t, true) }
 func newRigFor(t *testing.T, soleWriter bool) *rig {
 	t.Helper()
 	dir := t.TempDir()
-	made := eventstoretest.Initialized(t, dir)
+	made := accountstest.Initialized(t, dir)
 	r := &rig{t: t, server: eventstoretest.Server(t, dir)}
 	config := eventstoretest.Config(r.server)
 	config.SoleWriter, config.Now = soleWriter, r.now

@@ -1,4 +1,4 @@
-package eventstoretest
+package accountstest
 
 import (
 	"context"
@@ -13,11 +13,12 @@ import (
 	"payledger/domain/account"
 	"payledger/eventstore"
 	"payledger/eventstore/commands/accounts"
+	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/secrets"
 )
 
-// Initialized fills the empty folder dir with the log of a sandbox that has its first account, and gives what the
-// account's creation showed. The log is made once in a process, and copied: its password is slow to hash by intent.
+// Initialized fills the empty folder dir with the log of a sandbox that has its first account, and returns the
+// credentials of the account. The log is made once in a process, and copied: its password is slow to hash by intent.
 func Initialized(t testing.TB, dir string) accounts.Credentials {
 	t.Helper()
 	made, err := initialized()
@@ -29,9 +30,6 @@ func Initialized(t testing.TB, dir string) accounts.Credentials {
 	}
 	return made.credentials
 }
-
-// MasterKey is the key of Secrets.
-var MasterKey = secrets.Key{1, 2, 3}
 
 // stoppedLog is what an embedded server left in its folder.
 type stoppedLog struct {
@@ -60,12 +58,12 @@ func initialize(dir string) (made accounts.Credentials, err error) {
 		return made, err
 	}
 	defer func() { err = errors.Join(err, server.Close()) }()
-	store, err := eventstore.Open(ctx, Config(server))
+	store, err := eventstore.Open(ctx, eventstoretest.Config(server))
 	if err != nil {
 		return made, err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	vault, err := secrets.Open(ctx, store, MasterKey, rand.Reader)
+	vault, err := secrets.Open(ctx, store, eventstoretest.MasterKey, rand.Reader)
 	if err != nil {
 		return made, err
 	}

@@ -1,0 +1,2 @@
+// Package accountstest is the test kit of accounts: logs that have their first account. Only tests import it.
+package accountstest
