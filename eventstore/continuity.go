@@ -3,6 +3,7 @@ package eventstore
 import (
 	"fmt"
 
+	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/format"
 )
 
@@ -28,7 +29,7 @@ func (h *shard) check(g *format.Group) error {
 		if err := continues(r, tip); err != nil && !cut {
 			return err
 		}
-		if _, err := floorOf(r); err != nil {
+		if _, err := deliverylog.ParseFloor(r); err != nil {
 			return err
 		}
 		within[r.Key] = r
@@ -61,12 +62,12 @@ func (h *shard) frontTip(key Key) (*Recorded, error) {
 // frontFloor returns the last dropped group, by the floors in all groups that were read.
 func (h *shard) frontFloor() uint64 {
 	through := h.floor.Seq
-	if h.pending[floorKey] == 0 {
+	if h.pending[deliverylog.FloorKey] == 0 {
 		return through
 	}
 	for _, g := range h.seen {
 		for _, r := range g.Frames {
-			if f, err := floorOf(r); err == nil {
+			if f, err := deliverylog.ParseFloor(r); err == nil {
 				through = max(through, f.Seq)
 			}
 		}

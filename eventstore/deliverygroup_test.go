@@ -5,12 +5,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
+	"github.com/nats-io/nats.go/jetstream"
+
 	"payledger/eventstore"
+	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/eventstoretest"
 )
 
@@ -30,7 +34,7 @@ func TestDeliveryLostAck(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			eachWriter(t, func(t *testing.T, _ *eventstore.Server, s *eventstore.Store, p *proxy, _ <-chan struct{}) {
-				d := openDeliveries(t, s)
+				d := s.Deliveries()
 				ctx := context.Background()
 				for _, n := range []int{1, 200} {
 					var once sync.Once
@@ -93,38 +97,133 @@ func TestDeliveryOrder(t *testing.T) {
 	take(4, "first 6", "outcome 4", "first 7", "outcome 5")
 }
 
-// TestFollowOthers: a record that another process put is handed out here once it is durable, in its place.
-func TestFollowOthers(t *testing.T) {
-	t.Parallel()
-	server, err := eventstore.StartServer(eventstore.ServerConfig{Dir: t.TempDir(), Name: "test"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = server.Close() })
-	writer := openDeliveries(t, eventstoretest.OpenOn(t, eventstoretest.Config(server)))
-	reader := openDeliveries(t, eventstoretest.OpenOn(t, eventstoretest.Config(server)))
-	ctx := context.Background()
-	next := func(from uint64) (seen eventstore.StoredDelivery) {
-		t.Helper()
-		err := reader.Follow(ctx, from, func(page []eventstore.StoredDelivery) error {
-			seen = page[0]
-			return io.EOF
+// putMany puts n records of new names side by side, and gives their places by name.
+func putMany(t testing.TB, d *deliverylog.Stream, prefix string, n int) map[string]uint64 {
+	t.Helper()
+	var mu sync.Mutex
+	var writers sync.WaitGroup
+	places := map[string]uint64{}
+	for i := range n {
+		name := fmt.Sprintf("acct1.end1.%s%d.KIND", prefix, i)
+		writers.Go(func() {
+			seq, err := d.Put(context.Background(), name, 0, []byte(name), true)
+			if err != nil {
+				t.Error(err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			places[name] = seq
 		})
-		if !errors.Is(err, io.EOF) {
-			t.Fatal(err)
-		}
-		return seen
 	}
-	from := uint64(1)
-	for i, d := range []*eventstore.DeliveryStream{reader, writer, reader, writer, writer} {
-		name := fmt.Sprintf("acct1.end1.event%d.KIND", i)
-		seq, err := d.Put(ctx, name, 0, []byte(name), i%2 == 0)
+	writers.Wait()
+	return places
+}
+
+// TestWaiting: pages of any size together are the open deliveries of one endpoint, at their newest places, whether the tip
+// store has them already or not, and after a restart; and the endpoints that have any are listed.
+func TestWaiting(t *testing.T) {
+	t.Parallel()
+	dir, ctx := t.TempDir(), context.Background()
+	places := map[string]uint64{}
+	put := func(d *deliverylog.Stream, name string, open bool) {
+		t.Helper()
+		place, err := d.Put(ctx, name, places[name], fmt.Appendf(nil, "%s %d", name, places[name]), open)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if seen := next(from); seen.Seq != seq || seen.Name != name || string(seen.Body) != name {
-			t.Errorf("put at %d, handed out %+v", seq, seen)
+		places[name] = place
+	}
+	waiting := map[string]bool{} // by name
+	for round := range 3 {
+		func() {
+			server, err := eventstore.StartServer(eventstore.ServerConfig{Dir: dir, Name: "test"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = server.Close() }()
+			c := eventstoretest.Config(server)
+			c.SoleWriter = true
+			store, err := eventstore.Open(ctx, c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = store.Close() }()
+			d := store.Deliveries()
+			checkWaiting(t, d, places, waiting)
+			for i := range 100 {
+				name := fmt.Sprintf("acct1.end%d.event%d.KIND", i%4, i)
+				waiting[name] = (i+round)%3 > 0 && i%4 < 3
+				put(d, name, waiting[name])
+				if i%10 == round {
+					if err := store.FlushTips(); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			checkWaiting(t, d, places, waiting)
+		}()
+	}
+}
+
+// checkWaiting holds the lists of open deliveries to what they must be.
+func checkWaiting(t *testing.T, d *deliverylog.Stream, places map[string]uint64, waiting map[string]bool) {
+	t.Helper()
+	ctx := context.Background()
+	of := map[string]map[string]uint64{} // by endpoint and name
+	for name, open := range waiting {
+		lane := strings.Join(strings.SplitN(name, ".", 3)[:2], ".")
+		if open && of[lane] == nil {
+			of[lane] = map[string]uint64{}
 		}
-		from = seq + 1
+		if open {
+			of[lane][name] = places[name]
+		}
+	}
+	lanes, err := d.Lanes(ctx)
+	slices.Sort(lanes)
+	if want := slices.Sorted(maps.Keys(of)); err != nil || !slices.Equal(lanes, want) {
+		t.Errorf("endpoints %q %v, want %q", lanes, err, want)
+	}
+	for _, size := range []int{1, 7, 100} {
+		for _, lane := range append(lanes, "acct1.end") {
+			got := map[string]uint64{}
+			for from, end := uint64(1), false; !end; {
+				var page []deliverylog.Record
+				if page, end, err = d.Waiting(ctx, lane, from, size); err != nil || len(page) > size {
+					t.Fatal(len(page), err)
+				}
+				for _, s := range page {
+					if s.Seq < from {
+						t.Errorf("%d after %d", s.Seq, from)
+					}
+					got[s.Name], from = s.Seq, s.Seq+1
+				}
+			}
+			if !maps.Equal(got, of[lane]) {
+				t.Errorf("pages of %d of %s: %v, want %v", size, lane, got, of[lane])
+			}
+		}
+	}
+}
+
+// TestDeliverySubjects: however many deliveries there are, a segment has one subject: the server keeps each subject in memory
+// for ever.
+func TestDeliverySubjects(t *testing.T) {
+	t.Parallel()
+	store := eventstoretest.Open(t, t.TempDir())
+	putMany(t, store.Deliveries(), "event", 500)
+	js, err := jetstream.New(store.Conn())
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := js.ListStreams(context.Background())
+	found := 0
+	for info := range list.Info() {
+		if found += strings.Count(info.Config.Name, "DELIVERIES_"); info.State.NumSubjects > 1 {
+			t.Errorf("%s has %d subjects", info.Config.Name, info.State.NumSubjects)
+		}
+	}
+	if list.Err() != nil || found != 1 {
+		t.Error(found, list.Err())
 	}
 }

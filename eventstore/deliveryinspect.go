@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"payledger/eventstore/blocks"
+	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/format"
 )
 
@@ -11,30 +12,30 @@ import (
 
 // readFloor takes the floor from the tip store.
 func (in *inspection) readFloor() {
-	value, err := in.tips.Get(tipKey(floorKey))
+	value, err := in.tips.Get(tipKey(deliverylog.FloorKey))
 	if err != nil {
 		return
 	}
-	if r, err := decodeTip(deliveryShard, value); err == nil {
-		in.floor, _ = floorOf(r) // one that cannot be read is the next start's to refuse
+	if r, err := decodeTip(deliverylog.ShardNumber, value); err == nil {
+		in.floor, _ = deliverylog.ParseFloor(r) // one that cannot be read is the next start's to refuse
 	}
 }
 
 // beingDeleted reports whether a stream is a dropped segment of deliveries that is not removed yet.
 func (in *inspection) beingDeleted(name string) bool {
 	shard, number, ours := parseSegmentName(name)
-	return ours && shard == deliveryShard && number <= in.floor.Segment
+	return ours && shard == deliverylog.ShardNumber && number <= in.floor.Segment
 }
 
 // seeksFloor reports whether the first segments of deliveries are gone, and nothing says yet that they were dropped: the
 // records left of them do.
 func (in *inspection) seeksFloor(shard int) bool {
-	return shard == deliveryShard && in.oldest > in.floor.Segment+1
+	return shard == deliverylog.ShardNumber && in.oldest > in.floor.Segment+1
 }
 
 func (in *inspection) noteFloor(g *format.Group) error {
 	for _, r := range g.Frames {
-		f, err := floorOf(r)
+		f, err := deliverylog.ParseFloor(r)
 		if err != nil {
 			return err
 		}
@@ -48,7 +49,7 @@ func (in *inspection) noteFloor(g *format.Group) error {
 // beginning returns the number of a shard's oldest segment, and its first sequence.
 func (in *inspection) beginning(shard int) (number uint32, first uint64, err error) {
 	switch {
-	case shard != deliveryShard || in.oldest <= 1:
+	case shard != deliverylog.ShardNumber || in.oldest <= 1:
 		return 1, 1, nil
 	case in.floor.Segment < in.oldest:
 		return in.floor.Segment + 1, in.floor.Seq + 1, nil

@@ -28,7 +28,7 @@
 //     without a clear answer. segment.go: the streams of a shard.
 //   - recover.go, tips.go and package tipstore: the tip store. left.go: the parts that left a state. load.go, groupread.go,
 //     subscribe.go: reading.
-//   - deliverystream.go, deliveryindex.go, deliverydrop.go: the records of deliveries.
+//   - Package deliverylog: the records of deliveries. records.go: their shard, and the segments that were dropped.
 //   - inspect.go and package folder: checks and repairs of a folder before its server starts. scrub.go: checks while the server runs.
 //     Package disk: a full disk. side.go: the index of the streams beside the log; sidesegment.go: the segments of the endless ones.
 //   - secretrecord.go: the bytes of SECRETS; secretindex.go, secretread.go, secretdestroy.go: index, reads and destructions.
@@ -42,10 +42,10 @@
 // ce-subject is <accountId>.delivery.<endpointId>.<eventId>.<kind>, or system.beside.<name> for a record of no delivery; ce-type
 // is "open" or "settled"; ids, correlation and actor are empty; the body is the notifier's.
 //
-// The tip store has the newest record of every name, and the place of every open delivery by endpoint (deliveryindex.go): a
+// The tip store has the newest record of every name, and the place of every open delivery by endpoint (package deliverylog): a
 // start reads only open deliveries, and memory does not grow with the number of finished ones.
 //
-// The oldest segment can be dropped as a whole (deliverydrop.go), after its open records were copied forward and every reader
+// The oldest segment can be dropped as a whole (package deliverylog), after its open records were copied forward and every reader
 // has passed it. A record, the floor, is written first: it names the last dropped group, and for each shard of the log the
 // address up to which events plan no delivery. After a power failure before the floor's acknowledgement nothing is dropped.
 // After a later one no reader sees the records, and the next start deletes the rest of the segment. Segments that are missing

@@ -10,6 +10,7 @@ import (
 
 	"payledger/eventstore/cache"
 	"payledger/eventstore/checkpoint"
+	"payledger/eventstore/deliverylog"
 )
 
 // Private parts for the tests of this package. export_journal_test.go has those of groups and shards.
@@ -85,7 +86,9 @@ func (s *Server) HasLeader() error {
 // DeliveryQueue is the queue of records that wait to be appended.
 type DeliveryQueue struct{ h *shard }
 
-func NewDeliveryQueue() DeliveryQueue { return DeliveryQueue{newShard(&Store{}, deliveryShard)} }
+func NewDeliveryQueue() DeliveryQueue {
+	return DeliveryQueue{newShard(&Store{}, deliverylog.ShardNumber)}
+}
 
 // Add adds a record that came at a moment.
 func (q DeliveryQueue) Add(name string, revision uint64, at time.Duration) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"payledger/eventstore/cache"
+	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/format"
 	"payledger/eventstore/jetapi"
 )
@@ -64,7 +65,7 @@ func (h *shard) mustRead(ctx context.Context, seq uint64) (*format.Group, error)
 		if h.s.replicas == 1 || time.Since(since) > staleLeader {
 			switch dropped, lookErr := h.droppedByNow(ctx, seq); {
 			case dropped:
-				return nil, ErrDropped
+				return nil, deliverylog.ErrDropped
 			case lookErr != nil:
 				return nil, lookErr
 			}

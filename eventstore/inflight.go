@@ -11,6 +11,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/format"
 	"payledger/eventstore/jetapi"
 )
@@ -118,7 +119,7 @@ const outcomePatience = 50 * time.Millisecond
 // been sent yet. It does not overtake a draft that has waited for outcomePatience. The caller holds the lock.
 func (h *shard) wait(d *entry) {
 	at := len(h.waiting)
-	if h.n == deliveryShard && d.r.Revision == 1 {
+	if h.n == deliverylog.ShardNumber && d.r.Revision == 1 {
 		at = 0
 		for at < len(h.waiting) && (h.waiting[at].r.Revision == 1 || d.began.Sub(h.waiting[at].began) > outcomePatience) {
 			at++
@@ -218,7 +219,7 @@ func (h *shard) refuseWaiting(cause error) {
 func (h *shard) fillGroup(f *inFlight) {
 	var left []*entry
 	size, full := 0, format.MaxGroupBytes
-	if h.n == deliveryShard {
+	if h.n == deliverylog.ShardNumber {
 		full = format.MaxRecordBytes
 	}
 	for i, d := range h.waiting {

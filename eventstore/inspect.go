@@ -9,6 +9,7 @@ import (
 
 	"payledger/eventstore/blocks"
 	"payledger/eventstore/checkpoint"
+	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/folder"
 	"payledger/eventstore/format"
 	"payledger/eventstore/tipstore"
@@ -33,7 +34,7 @@ type inspection struct {
 	shards   map[int]format.Link      // by shard: its newest group that the witness of another shard names
 	newest   map[int]uint32           // number of the newest segment of each shard
 	oldest   uint32                   // number of the oldest remaining segment of deliveries
-	floor    Floor                    // of deliveries: the dropped part
+	floor    deliverylog.Floor        // of deliveries: the dropped part
 	open     map[int]segmentReport    // the newest segment of each shard
 	reports  map[string]blocks.Report // of the streams that were read
 	torn     []string                 // streams with a torn tail
@@ -78,7 +79,7 @@ func inspect(dir string) error {
 			continue
 		}
 		in.newest[shard] = max(in.newest[shard], number)
-		if shard == deliveryShard && number > in.floor.Segment && (in.oldest == 0 || number < in.oldest) {
+		if shard == deliverylog.ShardNumber && number > in.floor.Segment && (in.oldest == 0 || number < in.oldest) {
 			in.oldest = number
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"payledger/domain"
+	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/format"
 )
 
@@ -50,19 +51,30 @@ func (s *Store) Load(ctx context.Context, key Key, consistency Consistency) (*Re
 
 // Read returns the event at an address. ErrNotFound: there is no acknowledged event at the address.
 func (s *Store) Read(ctx context.Context, shard int, address uint64) (*Recorded, error) {
-	if shard < 0 || shard >= s.shards || format.GroupOf(address) == 0 {
+	if shard < 0 || shard >= s.shards {
 		return nil, fmt.Errorf("%w: shard %d address %d", ErrNotFound, shard, address)
 	}
-	h := s.shard[shard]
-	if end, _ := h.end(); format.GroupOf(address) > end.Seq {
+	return s.shard[shard].at(ctx, address)
+}
+
+// at returns the event at an address. ErrNotFound: there is none. ErrDropped: if there was one, it was dropped.
+func (h *shard) at(ctx context.Context, address uint64) (*Recorded, error) {
+	group := format.GroupOf(address)
+	switch {
+	case group == 0:
+		return nil, fmt.Errorf("%w: shard %d address %d", ErrNotFound, h.n, address)
+	case h.dropped(group):
+		return nil, deliverylog.ErrDropped
+	}
+	if end, _ := h.end(); group > end.Seq {
 		if err := h.catchUp(ctx); err != nil {
 			return nil, err
 		}
-		if end, _ = h.end(); format.GroupOf(address) > end.Seq {
+		if end, _ = h.end(); group > end.Seq {
 			return nil, ErrNotFound
 		}
 	}
-	g, err := h.readGroup(ctx, format.GroupOf(address))
+	g, err := h.readGroup(ctx, group)
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +169,7 @@ func (s *Store) Size(ctx context.Context) (Size, error) {
 	if err != nil {
 		return all, err
 	}
-	delete(segments, deliveryShard)
+	delete(segments, deliverylog.ShardNumber)
 	for _, infos := range segments {
 		for _, info := range infos {
 			all.Bytes, all.Groups = all.Bytes+info.State.Bytes, all.Groups+info.State.Msgs

@@ -30,10 +30,7 @@ func openSoleOn(t *testing.T, dir string) (*Store, func() error) {
 func TestRecheckWhileRecordsCome(t *testing.T) {
 	t.Parallel()
 	s, end := openSoleOn(t, t.TempDir())
-	d, err := s.OpenDeliveries(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := s.Deliveries()
 	var writers sync.WaitGroup
 	for w := range 8 {
 		writers.Go(func() {

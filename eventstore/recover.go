@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/format"
 	"payledger/eventstore/tipstore"
 )
@@ -182,7 +183,7 @@ func (h *shard) begin(ctx context.Context) error {
 	defer h.mu.Unlock()
 	h.head, h.front, h.synced = applied, applied, applied
 	h.newest.Store(&applied.Link)
-	if h.n != deliveryShard {
+	if h.n != deliverylog.ShardNumber {
 		return nil
 	}
 	return h.loadFloor()
@@ -217,7 +218,7 @@ func (h *shard) applied(ctx context.Context) (format.Head, error) {
 		return applied, err
 	}
 	there, err := h.readGroup(ctx, applied.Seq)
-	if errors.Is(err, ErrDropped) { // by another node: the store may hold later records that were dropped, too
+	if errors.Is(err, deliverylog.ErrDropped) { // by another node: the store may hold later records that were dropped, too
 		h.s.tips.Condemn()
 		return applied, fmt.Errorf("%w: %s was applied up to %d, and dropped since", tipstore.ErrDamaged, h.name(), applied.Seq)
 	}
@@ -348,7 +349,7 @@ func (s *Store) writeTips() error {
 				return err
 			}
 		}
-		if err := errors.Join(writeLeft(batch, left), writeOpen(batch, tips, passed)); err != nil {
+		if err := errors.Join(writeLeft(batch, left), deliverylog.WriteIndex(batch, tips, passed)); err != nil {
 			return err
 		}
 		if err := batch.Set(appliedKey(h.n), encodeHead(heads[n])); err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/format"
 	"payledger/eventstore/jetapi"
 )
@@ -31,18 +32,13 @@ const DefaultSegmentBytes = 128 << 20
 const (
 	subjectRoot   = "ledger"
 	segmentPrefix = "LEDGER_"
-	// deliveryShard is the number of the shard that holds the records of deliveries. The shard is beside the log: its records
-	// are no events, and no checkpoint covers them.
-	deliveryShard  = 0xfffe
-	deliveryRoot   = "deliveries"
-	deliveryStream = "DELIVERIES"
-	deliveryPrefix = deliveryStream + "_"
+	deliveryRoot  = "deliveries"
 )
 
 // shardName returns the beginning of the names of a shard's segments.
 func shardName(shard int) string {
-	if shard == deliveryShard {
-		return deliveryStream
+	if shard == deliverylog.ShardNumber {
+		return deliverylog.StreamName
 	}
 	return segmentPrefix + strconv.Itoa(shard)
 }
@@ -53,8 +49,8 @@ func segmentName(shard int, number uint32) string {
 
 // parseSegmentName is the inverse of segmentName.
 func parseSegmentName(name string) (shard int, number uint32, ok bool) {
-	first, second := strconv.Itoa(deliveryShard), ""
-	rest, ours := strings.CutPrefix(name, deliveryPrefix)
+	first, second := strconv.Itoa(deliverylog.ShardNumber), ""
+	rest, ours := strings.CutPrefix(name, deliverylog.StreamName+"_")
 	if ours {
 		second = rest
 	} else if rest, ours = strings.CutPrefix(name, segmentPrefix); ours {
@@ -72,7 +68,7 @@ func (g segment) name(shard int) string { return segmentName(shard, g.number) }
 
 func (g segment) subject(shard int) string {
 	number := strconv.FormatUint(uint64(g.number), 10)
-	if shard == deliveryShard {
+	if shard == deliverylog.ShardNumber {
 		return deliveryRoot + "." + number
 	}
 	return subjectRoot + "." + strconv.Itoa(shard) + "." + number

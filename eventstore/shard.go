@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/format"
 )
 
@@ -35,10 +36,10 @@ type shard struct {
 	recent   []*format.Group // the newest applied groups, in order
 	bytes    int             // of recent
 	segments []segment
-	rolling  bool        // a segment was closed and its successor is being made
-	rollFrom uint32      // the segment of this number is closed as soon as it is open, however small it is
-	floor    Floor       // of deliveries: the dropped part
-	begins   format.Head // the end of the segment before the first one, as the first group names it
+	rolling  bool              // a segment was closed and its successor is being made
+	rollFrom uint32            // the segment of this number is closed as soon as it is open, however small it is
+	floor    deliverylog.Floor // of deliveries: the dropped part
+	begins   format.Head       // the end of the segment before the first one, as the first group names it
 	stopped  error
 
 	dirty       map[Key]*Recorded // applied, and not yet in the tip store
@@ -116,10 +117,10 @@ func (h *shard) apply(g *format.Group) {
 		h.s.recent.Put(r.Key, r)
 		if replaced := h.dirty[r.Key]; replaced != nil {
 			h.dirtyBytes -= replaced.Size()
-		} else if h.n == deliveryShard {
-			h.pass(r)
+		} else if key := deliverylog.Replaced(r); key != nil {
+			h.passed = append(h.passed, key)
 		}
-		if r.Key == floorKey {
+		if r.Key == deliverylog.FloorKey {
 			h.noteFloor(r)
 		}
 		h.dirty[r.Key] = r.Light()

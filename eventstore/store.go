@@ -15,6 +15,7 @@ import (
 
 	"payledger/eventstore/cache"
 	"payledger/eventstore/checkpoint"
+	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/disk"
 	"payledger/eventstore/format"
 	"payledger/eventstore/jetapi"
@@ -242,7 +243,7 @@ func (s *Store) all() []*shard {
 
 // numbered returns a shard by its number.
 func (s *Store) numbered(n int) *shard {
-	if n == deliveryShard {
+	if n == deliverylog.ShardNumber {
 		return s.records
 	}
 	return s.shard[n]

@@ -13,6 +13,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/format"
 	"payledger/eventstore/jetapi"
 )
@@ -70,7 +71,7 @@ func (s *Store) openStreams(ctx context.Context, c Config) error {
 		return err
 	}
 	for n := range segments {
-		if n >= s.shards && n != deliveryShard {
+		if n >= s.shards && n != deliverylog.ShardNumber {
 			return fmt.Errorf("%w: the log has %d shards, and there is %s", ErrUnhealthy, s.shards, segmentName(n, 1))
 		}
 	}
@@ -81,8 +82,8 @@ func (s *Store) openStreams(ctx context.Context, c Config) error {
 		}
 		s.shard = append(s.shard, h)
 	}
-	s.records = newShard(s, deliveryShard)
-	if err := s.records.take(segments[deliveryShard]); err != nil {
+	s.records = newShard(s, deliverylog.ShardNumber)
+	if err := s.records.take(segments[deliverylog.ShardNumber]); err != nil {
 		return err
 	}
 	for n, h := range s.all() {
@@ -110,7 +111,7 @@ func (s *Store) listSegments(ctx context.Context) (map[int][]*jetstream.StreamIn
 	for _, root := range []string{subjectRoot, deliveryRoot} {
 		list := s.js.ListStreams(ctx, jetstream.WithStreamListSubject(root+".>"))
 		for info := range list.Info() {
-			if !strings.HasPrefix(info.Config.Name, segmentPrefix) && !strings.HasPrefix(info.Config.Name, deliveryStream) {
+			if !strings.HasPrefix(info.Config.Name, segmentPrefix) && !strings.HasPrefix(info.Config.Name, deliverylog.StreamName) {
 				continue
 			}
 			shard, _, ok := parseSegmentName(info.Config.Name)
@@ -146,7 +147,7 @@ func (s *Store) createLog(ctx context.Context, c Config) error {
 	if err := s.openCheckpoints(ctx, true); err != nil {
 		return err
 	}
-	shards := []int{deliveryShard}
+	shards := []int{deliverylog.ShardNumber}
 	for shard := s.shards - 1; shard >= 0; shard-- {
 		shards = append(shards, shard)
 	}
@@ -220,7 +221,7 @@ func (h *shard) checkSegment(g segment, before []segment, info *jetstream.Stream
 	switch {
 	case len(before) > 0:
 		number, first = before[len(before)-1].number+1, before[len(before)-1].last+1
-	case h.n == deliveryShard:
+	case h.n == deliverylog.ShardNumber:
 		number, first = g.number, g.first
 	}
 	switch {

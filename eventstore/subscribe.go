@@ -3,12 +3,15 @@ package eventstore
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/format"
 	"payledger/eventstore/jetapi"
 )
@@ -40,7 +43,7 @@ func (s *Store) Subscribe(ctx context.Context, shard int, after uint64, handle f
 				continue
 			}
 			if err := handle(r); err != nil {
-				return handlerError{err}
+				return err
 			}
 		}
 		return ctx.Err()
@@ -48,8 +51,53 @@ func (s *Store) Subscribe(ctx context.Context, shard int, after uint64, handle f
 	return h.follow(ctx, max(1, format.GroupOf(after)), each)
 }
 
-// handlerError is an error of a subscriber's handle.
+// handlerError is an error of a reader's handler.
 type handlerError struct{ error }
+
+// follow calls each with the shard's groups from next on, until ctx ends or each returns an error. It returns that error.
+func (h *shard) follow(ctx context.Context, next uint64, each func(*format.Group) error) error {
+	handle := func(g *format.Group) error {
+		if err := each(g); err != nil {
+			return handlerError{err}
+		}
+		return nil
+	}
+	for {
+		end, grown := h.end()
+		if next > end.Seq {
+			select {
+			case <-grown:
+				continue
+			case <-h.s.gone:
+				return fmt.Errorf("eventstore: reading %s: %w", h.name(), nats.ErrConnectionClosed)
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		through, err := h.hand(ctx, next, end.Seq, handle)
+		if err != nil {
+			var failed handlerError
+			switch {
+			case errors.As(err, &failed):
+				return failed.error
+			case ctx.Err() != nil:
+				return ctx.Err()
+			case errors.Is(err, deliverylog.ErrDropped): // by another process, which did not wait for this reader
+				next = max(through, h.first())
+				continue
+			case errors.Is(err, ErrUnhealthy):
+				return err
+			case h.s.nc.IsClosed():
+				return fmt.Errorf("eventstore: reading %s: %w", h.name(), nats.ErrConnectionClosed)
+			}
+			h.s.log.Debug().Err(err).Int("shard", h.n).Uint64("next", through).Msg("reading the log broke; going on")
+			if err := jetapi.Pause(ctx, resubscribePause); err != nil {
+				return err
+			}
+		}
+		next = through
+	}
+}
 
 // hand calls each with groups from next up to end, and returns the sequence of the group after them.
 func (h *shard) hand(ctx context.Context, next, end uint64, each func(*format.Group) error) (uint64, error) {

@@ -9,6 +9,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"payledger/eventstore"
+	"payledger/eventstore/deliverylog"
 	"payledger/notifier/delivery"
 	"payledger/notifier/health"
 	"payledger/notifier/message"
@@ -72,7 +73,7 @@ func (p *dispatcher) nameOf(ctx context.Context, l *lane, e entry) (name string,
 	gone := false
 	err = p.persist(ctx, l.name, func() error {
 		stored, err := p.stream.At(ctx, e.at)
-		name, gone = stored.Name, errors.Is(err, eventstore.ErrDropped)
+		name, gone = stored.Name, errors.Is(err, deliverylog.ErrDropped)
 		if gone {
 			return nil
 		}
@@ -81,7 +82,7 @@ func (p *dispatcher) nameOf(ctx context.Context, l *lane, e entry) (name string,
 	if gone { // a copy at the end of the stream replaces the dropped record
 		l.moved(e.at, 0, delivery.Delivery{})
 		l.scanFrom(e.at)
-		err = eventstore.ErrDropped
+		err = deliverylog.ErrDropped
 	}
 	return name, err
 }
@@ -95,7 +96,7 @@ func (p *dispatcher) current(ctx context.Context, l *lane, e entry, name string)
 	if e.fresh && !p.ownership.MustTakeOver(*e.record, p.now()) {
 		return *e.record, e.at, true
 	}
-	var last eventstore.StoredDelivery
+	var last deliverylog.Record
 	err := p.persist(ctx, name, func() (err error) {
 		if last, err = p.stream.Last(ctx, name); err == nil {
 			d, err = delivery.Decode(last)

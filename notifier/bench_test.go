@@ -15,6 +15,7 @@ import (
 
 	"payledger/domain/processor"
 	"payledger/eventstore"
+	"payledger/eventstore/deliverylog"
 	"payledger/notifier/delivery"
 	"payledger/notifier/signature"
 )
@@ -89,10 +90,9 @@ func sustained(b *testing.B, endpoints, payments int) float64 {
 
 // drained waits until so many outcomes are durable.
 func (r *rig) drained(n int) {
-	deliveries, err := r.store.OpenDeliveries(context.Background())
-	r.must(err)
+	stream := r.store.Deliveries()
 	done := 0
-	_ = deliveries.Follow(context.Background(), 1, func(page []eventstore.StoredDelivery) error {
+	_ = stream.Follow(context.Background(), 1, func(page []deliverylog.Record) error {
 		for _, stored := range page {
 			d, err := delivery.Decode(stored)
 			r.must(err)

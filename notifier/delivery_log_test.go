@@ -213,8 +213,7 @@ func TestLogPoison(t *testing.T) {
 	d.Schema = delivery.Schema + 1
 	body, err := d.Encode()
 	r.must(err)
-	stream, err := r.store.OpenDeliveries(context.Background())
-	r.must(err)
+	stream := r.store.Deliveries()
 	_, err = stream.Put(context.Background(), d.Name(), 0, body, d.Status.Open())
 	r.must(err)
 	if err := r.log.Run(r.context); err == nil || r.notifier.Healthy() == nil {

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"payledger/domain/webhook"
-	"payledger/eventstore"
+	"payledger/eventstore/deliverylog"
 	"payledger/notifier/delivery"
 )
 
@@ -72,7 +72,7 @@ func TestDeliveryBytes(t *testing.T) {
 			t.Fatal(err)
 		}
 		lines = append(lines, hex.EncodeToString(body))
-		back, err := delivery.Decode(eventstore.StoredDelivery{Name: d.Name(), Seq: 1, Body: body})
+		back, err := delivery.Decode(deliverylog.Record{Name: d.Name(), Seq: 1, Body: body})
 		if err != nil || !reflect.DeepEqual(back, d) {
 			t.Errorf("read back as %+v, %v", back, err)
 		}
@@ -95,7 +95,7 @@ func TestOlderRecords(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d, err := delivery.Decode(eventstore.StoredDelivery{Name: goldenDelivery.Name(), Seq: 1, Body: body})
+		d, err := delivery.Decode(deliverylog.Record{Name: goldenDelivery.Name(), Seq: 1, Body: body})
 		if err != nil || d.Status != want || d.Schema != 2 || !d.NextAt.IsZero() || len(d.Attempts) != i {
 			t.Errorf("record %d reads as %+v, %v", i, d, err)
 		}
@@ -121,13 +121,13 @@ func TestDecodeRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := delivery.Decode(eventstore.StoredDelivery{Name: newer.Name(), Body: body}); !errors.Is(err, delivery.ErrNewerRecord) {
+	if _, err := delivery.Decode(deliverylog.Record{Name: newer.Name(), Body: body}); !errors.Is(err, delivery.ErrNewerRecord) {
 		t.Error(err)
 	}
 	if body, err = goldenDelivery.Encode(); err != nil {
 		t.Fatal(err)
 	}
-	for name, stored := range map[string]eventstore.StoredDelivery{
+	for name, stored := range map[string]deliverylog.Record{
 		"another name": {Name: "acct2.a.b.c", Body: body}, "cut": {Name: goldenDelivery.Name(), Body: body[:20]},
 		"empty": {Name: goldenDelivery.Name()}, "no map": {Name: goldenDelivery.Name(), Body: []byte{1}},
 	} {
@@ -145,7 +145,7 @@ func FuzzDecodeDelivery(f *testing.F) {
 	}
 	f.Add(body)
 	f.Fuzz(func(t *testing.T, body []byte) {
-		d, err := delivery.Decode(eventstore.StoredDelivery{Name: goldenDelivery.Name(), Body: body})
+		d, err := delivery.Decode(deliverylog.Record{Name: goldenDelivery.Name(), Body: body})
 		if err != nil {
 			return
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"payledger/eventstore"
+	"payledger/eventstore/deliverylog"
 	"payledger/notifier/delivery"
 	"payledger/projections/deliveries"
 )
@@ -18,7 +19,7 @@ const indexProblem = "index of deliveries"
 // follow applies the stream of deliveries to the index until ctx ends or a record cannot be read: the error names the
 // record. No record is skipped.
 func (l *DeliveryLog) follow(ctx context.Context) error {
-	return l.stream.Follow(ctx, l.index.Mark().Seq+1, func(page []eventstore.StoredDelivery) error { return l.apply(ctx, page) })
+	return l.stream.Follow(ctx, l.index.Mark().Seq+1, func(page []deliverylog.Record) error { return l.apply(ctx, page) })
 }
 
 // resetIfForeign empties the index if the stream does not have the index's mark at its place: the index belongs to another
@@ -29,7 +30,7 @@ func (l *DeliveryLog) resetIfForeign(ctx context.Context) error {
 		return nil
 	}
 	there, err := l.stream.At(ctx, mark.Seq)
-	if err != nil && !errors.Is(err, eventstore.ErrNotFound) && !errors.Is(err, eventstore.ErrDropped) {
+	if err != nil && !errors.Is(err, eventstore.ErrNotFound) && !errors.Is(err, deliverylog.ErrDropped) {
 		return err
 	}
 	if err == nil && there.Seq == mark.Seq && there.Name == mark.Name && sha256.Sum256(there.Body) == mark.Hash {
@@ -40,7 +41,7 @@ func (l *DeliveryLog) resetIfForeign(ctx context.Context) error {
 }
 
 // apply adds records to the index and signals first attempts.
-func (l *DeliveryLog) apply(ctx context.Context, page []eventstore.StoredDelivery) error {
+func (l *DeliveryLog) apply(ctx context.Context, page []deliverylog.Record) error {
 	rows := make([]deliveries.Row, 0, len(page))
 	for _, stored := range page {
 		if !stored.IsDelivery() {

@@ -8,36 +8,33 @@ import (
 	"github.com/rs/zerolog"
 
 	"payledger/eventstore"
+	"payledger/eventstore/deliverylog"
 	"payledger/notifier/delivery"
 	"payledger/notifier/health"
 )
 
-// stream is the part of eventstore.DeliveryStream and eventstore.PositionStream that the notifier uses.
+// stream is the part of deliverylog.Stream and eventstore.PositionStream that the notifier uses.
 type stream interface {
 	Put(ctx context.Context, name string, expected uint64, body []byte, open bool) (uint64, error)
-	Last(ctx context.Context, name string) (eventstore.StoredDelivery, error)
-	At(ctx context.Context, place uint64) (eventstore.StoredDelivery, error)
-	Waiting(ctx context.Context, lane string, from uint64, limit int) (page []eventstore.StoredDelivery, end bool, err error)
+	Last(ctx context.Context, name string) (deliverylog.Record, error)
+	At(ctx context.Context, place uint64) (deliverylog.Record, error)
+	Waiting(ctx context.Context, lane string, from uint64, limit int) (page []deliverylog.Record, end bool, err error)
 	Lanes(ctx context.Context) ([]string, error)
 	End(ctx context.Context) (uint64, error)
-	Floor() eventstore.Floor
+	Floor() deliverylog.Floor
 	Load(ctx context.Context, reader string) ([]uint64, error)
 	Save(ctx context.Context, reader string, at []uint64) error
 }
 
 // records are the streams that a notifier writes to.
 type records struct {
-	*eventstore.DeliveryStream
+	*deliverylog.Stream
 	*eventstore.PositionStream
 }
 
 func openRecords(ctx context.Context, s *eventstore.Store) (records, error) {
-	deliveries, err := s.OpenDeliveries(ctx)
-	if err != nil {
-		return records{}, err
-	}
 	positions, err := s.OpenPositions(ctx)
-	return records{deliveries, positions}, err
+	return records{s.Deliveries(), positions}, err
 }
 
 // lanes holds the lanes of all endpoints that have had a delivery.

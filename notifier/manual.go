@@ -13,6 +13,7 @@ import (
 	"payledger/domain/webhook"
 	"payledger/eventstore"
 	"payledger/eventstore/causes"
+	"payledger/eventstore/deliverylog"
 	"payledger/notifier/delivery"
 	"payledger/notifier/message"
 )
@@ -53,7 +54,7 @@ func (n *Notifier) ResendUntil(ctx, cut context.Context, owner domain.AccountID,
 }
 
 // last returns the newest record of a delivery.
-func (n *Notifier) last(ctx context.Context, name string) (eventstore.StoredDelivery, delivery.Delivery, error) {
+func (n *Notifier) last(ctx context.Context, name string) (deliverylog.Record, delivery.Delivery, error) {
 	stored, err := n.stream.Last(ctx, name)
 	if err != nil {
 		return stored, delivery.Delivery{}, err
@@ -63,7 +64,7 @@ func (n *Notifier) last(ctx context.Context, name string) (eventstore.StoredDeli
 }
 
 // recordManual adds a manual attempt to the delivery's newest record. After a conflict it reads the record again.
-func (n *Notifier) recordManual(ctx context.Context, lane string, stored eventstore.StoredDelivery, d delivery.Delivery, a delivery.Attempt) error {
+func (n *Notifier) recordManual(ctx context.Context, lane string, stored deliverylog.Record, d delivery.Delivery, a delivery.Attempt) error {
 	for {
 		after := d.WithAttempt(a, n.retries)
 		after.Sender = n.ownership.ProcessID

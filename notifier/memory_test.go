@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"payledger/eventstore"
+	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/eventstoretest"
 	"payledger/notifier/delivery"
 )
@@ -20,7 +21,7 @@ import (
 // against the real one.
 type memory struct {
 	mu       sync.Mutex
-	records  []eventstore.StoredDelivery
+	records  []deliverylog.Record
 	last     map[string]uint64
 	open     map[string]bool
 	position []uint64
@@ -47,30 +48,30 @@ func (m *memory) Put(_ context.Context, name string, expected uint64, body []byt
 		return 0, eventstore.ErrConflict
 	}
 	seq := uint64(len(m.records)) + 1
-	m.records = append(m.records, eventstore.StoredDelivery{Name: name, Seq: seq, Body: body})
+	m.records = append(m.records, deliverylog.Record{Name: name, Seq: seq, Body: body})
 	m.last[name], m.open[name] = seq, open
 	return seq, nil
 }
 
-func (m *memory) Last(_ context.Context, name string) (eventstore.StoredDelivery, error) {
+func (m *memory) Last(_ context.Context, name string) (deliverylog.Record, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if at := m.last[name]; at > 0 {
 		return m.records[at-1], nil
 	}
-	return eventstore.StoredDelivery{}, eventstore.ErrNotFound
+	return deliverylog.Record{}, eventstore.ErrNotFound
 }
 
-func (m *memory) At(_ context.Context, place uint64) (eventstore.StoredDelivery, error) {
+func (m *memory) At(_ context.Context, place uint64) (deliverylog.Record, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if place == 0 || place > uint64(len(m.records)) {
-		return eventstore.StoredDelivery{}, eventstore.ErrNotFound
+		return deliverylog.Record{}, eventstore.ErrNotFound
 	}
 	return m.records[place-1], nil
 }
 
-func (m *memory) Waiting(_ context.Context, lane string, from uint64, limit int) (page []eventstore.StoredDelivery, end bool, err error) {
+func (m *memory) Waiting(_ context.Context, lane string, from uint64, limit int) (page []deliverylog.Record, end bool, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, r := range m.records {
@@ -103,7 +104,7 @@ func (m *memory) End(context.Context) (uint64, error) {
 	return uint64(len(m.records)), nil
 }
 
-func (*memory) Floor() eventstore.Floor { return eventstore.Floor{} }
+func (*memory) Floor() deliverylog.Floor { return deliverylog.Floor{} }
 
 func (m *memory) Load(context.Context, string) ([]uint64, error) {
 	m.mu.Lock()
@@ -165,7 +166,7 @@ func TestMemory(t *testing.T) {
 	model, round := newMemory(), 0
 	places := map[uint64]uint64{0: 0} // in the real stream
 	back := map[uint64]uint64{0: 0}
-	translated := func(page []eventstore.StoredDelivery) (all []eventstore.StoredDelivery) {
+	translated := func(page []deliverylog.Record) (all []deliverylog.Record) {
 		for _, r := range page {
 			r.Seq = back[r.Seq]
 			all = append(all, r)
@@ -211,10 +212,10 @@ func TestMemory(t *testing.T) {
 			same("lanes", lanesA, lanesB, errA, errB)
 			lastA, errA := stored.Last(ctx, n)
 			lastB, errB := model.Last(ctx, n)
-			same("last", translated([]eventstore.StoredDelivery{lastA}), []eventstore.StoredDelivery{lastB}, errA, errB)
+			same("last", translated([]deliverylog.Record{lastA}), []deliverylog.Record{lastB}, errA, errB)
 			atA, errA := stored.At(ctx, max(1, places[from]))
 			atB, errB := model.At(ctx, from)
-			same("at", translated([]eventstore.StoredDelivery{atA}), []eventstore.StoredDelivery{atB}, errA, errB)
+			same("at", translated([]deliverylog.Record{atA}), []deliverylog.Record{atB}, errA, errB)
 			endOfA, errA := stored.End(ctx)
 			endOfB, errB := model.End(ctx)
 			same("end", back[endOfA], endOfB, errA, errB)

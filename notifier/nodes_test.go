@@ -14,6 +14,7 @@ import (
 
 	"payledger/domain/processor"
 	"payledger/eventstore"
+	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/secrets"
 	"payledger/notifier/delivery"
 	"payledger/notifier/health"
@@ -240,7 +241,7 @@ func TestWatching(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := o.apply([]eventstore.StoredDelivery{{Name: d.Name(), Seq: seq, Body: body}}); err != nil {
+		if err := o.apply([]deliverylog.Record{{Name: d.Name(), Seq: seq, Body: body}}); err != nil {
 			t.Fatal(err)
 		}
 	}

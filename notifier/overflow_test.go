@@ -8,7 +8,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"payledger/eventstore"
+	"payledger/eventstore/deliverylog"
 	"payledger/notifier/delivery"
 	"payledger/notifier/health"
 )
@@ -67,7 +67,7 @@ type scanned struct {
 	after func()
 }
 
-func (s scanned) Waiting(ctx context.Context, lane string, from uint64, limit int) ([]eventstore.StoredDelivery, bool, error) {
+func (s scanned) Waiting(ctx context.Context, lane string, from uint64, limit int) ([]deliverylog.Record, bool, error) {
 	page, end, err := s.stream.Waiting(ctx, lane, from, limit)
 	s.after()
 	return page, end, err

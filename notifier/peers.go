@@ -3,7 +3,7 @@ package notifier
 import (
 	"context"
 
-	"payledger/eventstore"
+	"payledger/eventstore/deliverylog"
 	"payledger/notifier/delivery"
 )
 
@@ -13,8 +13,8 @@ const peersProblem = "deliveries of other processes"
 // maxPeerDeliveries bounds peers.places. The records of further deliveries are read when their handover is due.
 const maxPeerDeliveries = 64 << 10
 
-// follow is the type of eventstore.DeliveryStream.Follow.
-type follow func(ctx context.Context, from uint64, batch func([]eventstore.StoredDelivery) error) error
+// follow is the type of deliverylog.Stream.Follow.
+type follow func(ctx context.Context, from uint64, batch func([]deliverylog.Record) error) error
 
 // watch follows the deliveries that other processes plan or try, until ctx ends. So this process can take the deliveries
 // over if those processes end. The planner cannot find them all: replays of other processes plan deliveries of events that
@@ -34,7 +34,7 @@ type peers struct {
 }
 
 // apply passes records of other processes, in the order of the stream, to the lanes.
-func (o *peers) apply(page []eventstore.StoredDelivery) error {
+func (o *peers) apply(page []deliverylog.Record) error {
 	for _, stored := range page {
 		if !stored.IsDelivery() {
 			continue

@@ -9,7 +9,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"payledger/domain/processor"
-	"payledger/eventstore"
+	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/position"
 	"payledger/notifier/health"
 )
@@ -19,7 +19,7 @@ func TestPositionAbove(t *testing.T) {
 	t.Parallel()
 	m := newMemory()
 	m.position = []uint64{5, 9, 0}
-	at, err := readPosition(context.Background(), floored{m, eventstore.Floor{Log: []uint64{7, 3, 1}}}, 3)
+	at, err := readPosition(context.Background(), floored{m, deliverylog.Floor{Log: []uint64{7, 3, 1}}}, 3)
 	if err != nil || !slices.Equal(at, []uint64{7, 9, 1}) {
 		t.Errorf("%d %v", at, err)
 	}
@@ -28,10 +28,10 @@ func TestPositionAbove(t *testing.T) {
 // floored is a stream of which something was dropped.
 type floored struct {
 	stream
-	floor eventstore.Floor
+	floor deliverylog.Floor
 }
 
-func (f floored) Floor() eventstore.Floor { return f.floor }
+func (f floored) Floor() deliverylog.Floor { return f.floor }
 
 // TestPlannedBefore: a delivery that an earlier process planned is known to its lane when its event is planned again, if
 // it is still open; it is not planned twice.

@@ -9,17 +9,17 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/processor"
-	"payledger/eventstore"
+	"payledger/eventstore/deliverylog"
 	"payledger/projections/deliveries"
 )
 
 // replayRecords returns the names of the replays in the stream.
 func (r *logRig) replayRecords() (names []string) {
 	r.t.Helper()
-	stream, err := r.store.OpenDeliveries(context.Background())
-	r.must(err)
+	stream := r.store.Deliveries()
 	for from, end := uint64(1), false; !end; {
-		var page []eventstore.StoredDelivery
+		var page []deliverylog.Record
+		var err error
 		page, end, err = stream.Scan(context.Background(), from, 100)
 		r.must(err)
 		for _, stored := range page {

@@ -8,6 +8,7 @@ import (
 
 	"payledger/domain"
 	"payledger/eventstore"
+	"payledger/eventstore/deliverylog"
 	"payledger/notifier/delivery"
 	"payledger/notifier/health"
 )
@@ -63,10 +64,10 @@ func (l *DeliveryLog) dropOld(ctx context.Context, retention time.Duration) erro
 			return nil
 		}
 		err = l.drop(ctx, oldest, l.notifier.savePosition(ctx))
-		if errors.Is(err, eventstore.ErrDropped) || errors.Is(err, eventstore.ErrConflict) { // another process was faster
+		if errors.Is(err, deliverylog.ErrDropped) || errors.Is(err, eventstore.ErrConflict) { // another process was faster
 			return nil
 		}
-		if errors.Is(err, eventstore.ErrHeld) || errors.Is(err, errUnplanned) { // the next call tries again
+		if errors.Is(err, deliverylog.ErrHeld) || errors.Is(err, errUnplanned) { // the next call tries again
 			l.log.Info().Err(err).Msg("old deliveries are dropped later")
 			return nil
 		}
@@ -93,8 +94,8 @@ var errUnplanned = errors.New("notifier: the position has not passed an event of
 // drop drops a segment. It copies the open deliveries forward, checks that planned, the durable position, has passed the
 // events of all deliveries, and waits until the index shows all of the segment. Then it records the floor: events up to
 // planned plan nothing any more.
-func (l *DeliveryLog) drop(ctx context.Context, s eventstore.RecordSegment, planned []uint64) error {
-	err := l.stream.Each(ctx, s.Number, func(stored eventstore.StoredDelivery, open bool) error {
+func (l *DeliveryLog) drop(ctx context.Context, s deliverylog.Segment, planned []uint64) error {
+	err := l.stream.Each(ctx, s.Number, func(stored deliverylog.Record, open bool) error {
 		if open {
 			if err := l.copyForward(ctx, stored); err != nil {
 				return err
@@ -125,7 +126,7 @@ func (l *DeliveryLog) drop(ctx context.Context, s eventstore.RecordSegment, plan
 
 // copyForward writes an open record, the newest of its name, again at the end of the stream. It holds the delivery's lock, so
 // no attempt is under way.
-func (l *DeliveryLog) copyForward(ctx context.Context, stored eventstore.StoredDelivery) error {
+func (l *DeliveryLog) copyForward(ctx context.Context, stored deliverylog.Record) error {
 	unlock, ok := l.notifier.locks.lock(ctx, stored.Name)
 	if !ok {
 		return ctx.Err()

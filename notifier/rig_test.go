@@ -24,6 +24,7 @@ import (
 	"payledger/domain/payment"
 	"payledger/domain/processor"
 	"payledger/eventstore"
+	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/secrets"
 	"payledger/notifier/delivery"
@@ -209,12 +210,12 @@ func (r *rig) pay(state processor.State) payment.State {
 // records reads the newest record of every delivery.
 func (r *rig) records() map[string]delivery.Delivery {
 	r.t.Helper()
-	deliveries, err := r.store.OpenDeliveries(context.Background())
-	r.must(err)
+	stream := r.store.Deliveries()
 	found := map[string]delivery.Delivery{}
 	for from, end := uint64(1), false; !end; {
-		var page []eventstore.StoredDelivery
-		page, end, err = deliveries.Scan(context.Background(), from, 100)
+		var page []deliverylog.Record
+		var err error
+		page, end, err = stream.Scan(context.Background(), from, 100)
 		r.must(err)
 		for _, stored := range page {
 			from = stored.Seq + 1

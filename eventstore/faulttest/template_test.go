@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"payledger/eventstore"
+	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/format"
 )
@@ -35,7 +36,7 @@ type open struct {
 	server     *eventstore.Server
 	store      *eventstore.Store
 	secrets    *eventstore.SecretBytes
-	deliveries *eventstore.DeliveryStream
+	deliveries *deliverylog.Stream
 	positions  *eventstore.PositionStream
 }
 
@@ -61,9 +62,8 @@ func startWith(ctx context.Context, dir string, segment int64) (o *open, err err
 		return nil, errors.Join(errOpen, err, o.server.Close())
 	}
 	if o.secrets, err = o.store.OpenSecrets(ctx); err == nil {
-		if o.deliveries, err = o.store.OpenDeliveries(ctx); err == nil {
-			o.positions, err = o.store.OpenPositions(ctx)
-		}
+		o.deliveries = o.store.Deliveries()
+		o.positions, err = o.store.OpenPositions(ctx)
 	}
 	if err != nil {
 		return nil, errors.Join(errOpen, err, o.stop())

@@ -12,6 +12,7 @@ import (
 	"payledger/domain/webhook"
 	"payledger/eventstore"
 	"payledger/eventstore/codec"
+	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/format"
 )
 
@@ -191,7 +192,7 @@ func (d Delivery) Encode() ([]byte, error) {
 }
 
 // Decode returns the delivery of a stored record. A record of a newer schema is ErrNewerRecord.
-func Decode(stored eventstore.StoredDelivery) (Delivery, error) {
+func Decode(stored deliverylog.Record) (Delivery, error) {
 	var d Delivery
 	err := codec.Unmarshal(stored.Body, &d)
 	switch {

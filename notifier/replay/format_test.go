@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"payledger/domain/webhook"
-	"payledger/eventstore"
 	"payledger/eventstore/codec"
+	"payledger/eventstore/deliverylog"
 	"payledger/notifier/delivery"
 	"payledger/projections/deliveries"
 )
@@ -54,7 +54,7 @@ func TestReplayBytes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	back, err := decode(eventstore.StoredDelivery{Name: goldenReplay.name(), Body: body})
+	back, err := decode(deliverylog.Record{Name: goldenReplay.name(), Body: body})
 	if err != nil || !reflect.DeepEqual(back, goldenReplay) {
 		t.Errorf("read back as %+v, %v", back, err)
 	}
@@ -67,14 +67,14 @@ func TestReplayBytes(t *testing.T) {
 	}
 	first := goldenReplay
 	first.Schema, first.Through = 1, 0
-	if back, err = decode(eventstore.StoredDelivery{Name: first.name(), Body: goldenBytes(t, "replay.1.hex")}); err != nil || !reflect.DeepEqual(back, first) {
+	if back, err = decode(deliverylog.Record{Name: first.name(), Body: goldenBytes(t, "replay.1.hex")}); err != nil || !reflect.DeepEqual(back, first) {
 		t.Errorf("schema 1 read back as %+v, %v", back, err)
 	}
 	if !bytes.Equal(open, goldenBytes(t, "replays.1.hex")) {
 		t.Errorf("replays.1.hex differs: %x", open)
 	}
 	for _, name := range []string{goldenReplay.name(), listName} {
-		if (eventstore.StoredDelivery{Name: name}).IsDelivery() {
+		if (deliverylog.Record{Name: name}).IsDelivery() {
 			t.Errorf("%s looks like a delivery's", name)
 		}
 	}
@@ -83,7 +83,7 @@ func TestReplayBytes(t *testing.T) {
 	if body, err = newer.encode(); err != nil {
 		t.Fatal(err)
 	}
-	for _, stored := range []eventstore.StoredDelivery{{Name: newer.name(), Body: body}, {Name: "replay.acct2.x", Body: body}, {Name: newer.name(), Body: bytes.Repeat([]byte{1}, 9)}} {
+	for _, stored := range []deliverylog.Record{{Name: newer.name(), Body: body}, {Name: "replay.acct2.x", Body: body}, {Name: newer.name(), Body: bytes.Repeat([]byte{1}, 9)}} {
 		if _, err := decode(stored); err == nil {
 			t.Errorf("%s was read", stored.Name)
 		}

@@ -12,6 +12,7 @@ import (
 	"payledger/eventstore"
 	"payledger/eventstore/causes"
 	"payledger/eventstore/codec"
+	"payledger/eventstore/deliverylog"
 	"payledger/notifier/delivery"
 	"payledger/projections/deliveries"
 )
@@ -58,7 +59,7 @@ func (r *record) encode() ([]byte, error) {
 	return body, nil
 }
 
-func decode(stored eventstore.StoredDelivery) (record, error) {
+func decode(stored deliverylog.Record) (record, error) {
 	var r record
 	err := codec.Unmarshal(stored.Body, &r)
 	switch {
@@ -110,6 +111,6 @@ func (r *record) wanted(e *eventstore.Recorded) ([]webhook.Candidate, error) {
 }
 
 // isReplay reports whether a record of the stream is a replay's.
-func isReplay(stored eventstore.StoredDelivery) bool {
+func isReplay(stored deliverylog.Record) bool {
 	return strings.HasPrefix(stored.Name, prefix) && !stored.IsDelivery()
 }

@@ -15,16 +15,17 @@ import (
 	"payledger/domain/account"
 	"payledger/domain/webhook"
 	"payledger/eventstore"
+	"payledger/eventstore/deliverylog"
 	"payledger/notifier/health"
 	"payledger/projections/deliveries"
 )
 
-// Stream is the part of eventstore.DeliveryStream that replays use.
+// Stream is the part of deliverylog.Stream that replays use.
 type Stream interface {
 	Put(ctx context.Context, name string, expected uint64, body []byte, open bool) (uint64, error)
-	Last(ctx context.Context, name string) (eventstore.StoredDelivery, error)
-	AsOf(ctx context.Context, name string, place uint64) (eventstore.StoredDelivery, error)
-	Floor() eventstore.Floor
+	Last(ctx context.Context, name string) (deliverylog.Record, error)
+	AsOf(ctx context.Context, name string, place uint64) (deliverylog.Record, error)
+	Floor() deliverylog.Floor
 }
 
 // Notifier plans and sends deliveries.
@@ -104,7 +105,7 @@ func (r *Replayer) Attempted(name string) { r.first.recorded(name) }
 
 // Needs reports whether a record of the stream must not be dropped while it is open. Earlier builds left open records of
 // replays that they refused; the list of open replays does not have them.
-func (r *Replayer) Needs(ctx context.Context, stored eventstore.StoredDelivery) (bool, error) {
+func (r *Replayer) Needs(ctx context.Context, stored deliverylog.Record) (bool, error) {
 	if !isReplay(stored) {
 		return true, nil
 	}

@@ -1,4 +1,4 @@
-package eventstore_test
+package deliverylog_test
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"payledger/eventstore"
+	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/eventstoretest"
 )
 
@@ -22,7 +23,7 @@ type dropRig struct {
 	now    time.Time
 	server *eventstore.Server
 	store  *eventstore.Store
-	d      *eventstore.DeliveryStream
+	d      *deliverylog.Stream
 	places map[string]uint64
 	open   map[string]bool
 }
@@ -50,7 +51,7 @@ func (r *dropRig) tryStart() (err error) {
 	if r.store, err = eventstore.Open(context.Background(), c); err != nil {
 		return errors.Join(err, r.server.Close())
 	}
-	r.d = openDeliveries(r.t, r.store)
+	r.d = r.store.Deliveries()
 	return nil
 }
 
@@ -136,7 +137,7 @@ func (r *dropRig) check(gone string) {
 		case !dropped && (err != nil || last.Seq != place || string(last.Body) != name):
 			r.t.Errorf("%s stands at %d: %+v %v", name, place, last, err)
 		}
-		if _, err := r.d.At(ctx, place); errors.Is(err, eventstore.ErrDropped) != dropped {
+		if _, err := r.d.At(ctx, place); errors.Is(err, deliverylog.ErrDropped) != dropped {
 			r.t.Errorf("%s at %d: %v", name, place, err)
 		}
 	}
@@ -167,7 +168,7 @@ func TestDrop(t *testing.T) {
 	r.put("acct1.end1.goeson.KIND", true)
 	r.put("beside", true)
 	r.fill("old", 40)
-	if err := r.drop(); !errors.Is(err, eventstore.ErrHeld) {
+	if err := r.drop(); !errors.Is(err, deliverylog.ErrHeld) {
 		t.Fatalf("a segment with open deliveries: %v", err)
 	}
 	for _, name := range []string{"acct1.end1.waits.KIND", "acct1.end1.goeson.KIND", "beside"} {
@@ -187,7 +188,7 @@ func TestDrop(t *testing.T) {
 		t.Errorf("streams %q, before %q", after, before)
 	}
 	r.check("old")
-	if err := r.drop(); !errors.Is(err, eventstore.ErrHeld) { // it holds what was copied forward
+	if err := r.drop(); !errors.Is(err, deliverylog.ErrHeld) { // it holds what was copied forward
 		t.Errorf("the next segment: %v", err)
 	}
 	delete(r.places, "acct1.end1.old7.KIND")
@@ -211,7 +212,7 @@ func TestDrop(t *testing.T) {
 	}
 }
 
-func checkOldest(t *testing.T, d *eventstore.DeliveryStream, number uint32) {
+func checkOldest(t *testing.T, d *deliverylog.Stream, number uint32) {
 	t.Helper()
 	if oldest, _, err := d.Segments(context.Background()); err != nil || oldest.Number != number {
 		t.Errorf("the oldest segment is %+v %v, want %d", oldest, err, number)
@@ -258,9 +259,6 @@ func TestDropCrash(t *testing.T) {
 			t.Parallel()
 			r := newDropRig(t)
 			r.fill("old", 40)
-			if err := r.store.FlushTips(); err != nil {
-				t.Fatal(err)
-			}
 			copyTips(t, r)
 			r.fill("new", 40)
 			if err := r.drop(); err != nil {
@@ -336,6 +334,25 @@ func TestSegmentGone(t *testing.T) {
 				}
 				r.store = nil
 			})
+		}
+	}
+}
+
+// eventually calls check again and again until it passes; the server gives no signal to wait for.
+func eventually(t testing.TB, within time.Duration, what string, check func() error) {
+	t.Helper()
+	deadline := time.After(within)
+	again := time.NewTicker(20 * time.Millisecond)
+	defer again.Stop()
+	for {
+		err := check()
+		if err == nil {
+			return
+		}
+		select {
+		case <-deadline:
+			t.Fatalf("%s: not within %s: %v", what, within, err)
+		case <-again.C:
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package eventstore_test
+package deliverylog_test
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"payledger/eventstore"
+	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/eventstoretest"
 )
 
@@ -51,7 +52,7 @@ func (n *dropNodes) rig() *dropRig {
 	n.t.Helper()
 	s := n.start("a")
 	return &dropRig{
-		t: n.t, dir: n.dir, now: time.Now(), server: n.server, store: s, d: openDeliveries(n.t, s),
+		t: n.t, dir: n.dir, now: time.Now(), server: n.server, store: s, d: s.Deliveries(),
 		places: map[string]uint64{}, open: map[string]bool{},
 	}
 }
@@ -72,7 +73,7 @@ func TestNodeAwayDuringDrop(t *testing.T) {
 		t.Fatal(err)
 	}
 	name := "acct1.end1.new3.KIND"
-	if last, err := openDeliveries(t, n.start("b")).Last(context.Background(), name); err != nil || last.Seq != r.places[name] {
+	if last, err := n.start("b").Deliveries().Last(context.Background(), name); err != nil || last.Seq != r.places[name] {
 		t.Errorf("%+v %v", last, err)
 	}
 }
@@ -86,7 +87,7 @@ func TestBehindTheFloor(t *testing.T) {
 			ctx := context.Background()
 			n := newDropNodes(t)
 			r, b := n.rig(), n.start("b")
-			other := openDeliveries(t, b)
+			other := b.Deliveries()
 			r.fill("old", 10)
 			r.fill("new", 10)
 			name := "acct1.end1.old3.KIND"
@@ -108,7 +109,7 @@ func TestBehindTheFloor(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, d := range []*eventstore.DeliveryStream{r.d, other} {
+			for _, d := range []*deliverylog.Stream{r.d, other} {
 				if _, err := d.Last(ctx, name); err != nil && !errors.Is(err, eventstore.ErrNotFound) {
 					t.Error(err)
 				}

@@ -1,34 +1,22 @@
-package eventstore_test
+package deliverylog_test
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
-
 	"payledger/eventstore"
+	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/eventstoretest"
 )
 
-func openDeliveries(t testing.TB, s *eventstore.Store) *eventstore.DeliveryStream {
-	t.Helper()
-	d, err := s.OpenDeliveries(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return d
-}
-
 // putMany puts n records of new names side by side, and gives their places by name.
-func putMany(t testing.TB, d *eventstore.DeliveryStream, prefix string, n int) map[string]uint64 {
+func putMany(t testing.TB, d *deliverylog.Stream, prefix string, n int) map[string]uint64 {
 	t.Helper()
 	var mu sync.Mutex
 	var writers sync.WaitGroup
@@ -53,7 +41,7 @@ func putMany(t testing.TB, d *eventstore.DeliveryStream, prefix string, n int) m
 // compare-and-swap is refused alone.
 func TestDeliveryGroup(t *testing.T) { // alone: six hundred writers at once leave others no time, and get none
 	store := eventstoretest.Open(t, t.TempDir())
-	d := openDeliveries(t, store)
+	d := store.Deliveries()
 	ctx := context.Background()
 	taken := "acct1.end1.event7.KIND"
 	first, err := d.Put(ctx, taken, 0, []byte("first"), true)
@@ -104,7 +92,7 @@ func TestFollow(t *testing.T) {
 	dir := t.TempDir()
 	const half = 700
 	want := 0
-	var seen []eventstore.StoredDelivery
+	var seen []deliverylog.Record
 	for range 2 {
 		func() {
 			server, err := eventstore.StartServer(eventstore.ServerConfig{Dir: dir, Name: "test"})
@@ -117,7 +105,7 @@ func TestFollow(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer func() { _ = store.Close() }()
-			d := openDeliveries(t, store)
+			d := store.Deliveries()
 			putMany(t, d, fmt.Sprintf("before%d-", want), half)
 			if last, err := d.Last(context.Background(), "beside"); err != nil && !errors.Is(err, eventstore.ErrNotFound) {
 				t.Fatal(err)
@@ -131,7 +119,7 @@ func TestFollow(t *testing.T) {
 			}
 			var writing sync.WaitGroup
 			writing.Go(func() { putMany(t, d, fmt.Sprintf("after%d-", want), half) })
-			err = d.Follow(context.Background(), from, func(page []eventstore.StoredDelivery) error {
+			err = d.Follow(context.Background(), from, func(page []deliverylog.Record) error {
 				for _, stored := range page {
 					if seen = append(seen, stored); !stored.IsDelivery() {
 						seen = seen[:len(seen)-1]
@@ -146,7 +134,7 @@ func TestFollow(t *testing.T) {
 			if !errors.Is(err, io.EOF) {
 				t.Fatal(err)
 			}
-			if err := d.Follow(context.Background(), seen[len(seen)-1].Seq+100_000, nil); !errors.Is(err, eventstore.ErrShort) {
+			if err := d.Follow(context.Background(), seen[len(seen)-1].Seq+100_000, nil); !errors.Is(err, deliverylog.ErrShort) {
 				t.Errorf("beyond the end: %v", err)
 			}
 		}()
@@ -163,118 +151,9 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// TestDeliverySubjects: however many deliveries there are, a segment has one subject: the server keeps each subject in memory
-// for ever.
-func TestDeliverySubjects(t *testing.T) {
-	t.Parallel()
-	store := eventstoretest.Open(t, t.TempDir())
-	putMany(t, openDeliveries(t, store), "event", 500)
-	js, err := jetstream.New(store.Conn())
-	if err != nil {
-		t.Fatal(err)
-	}
-	list := js.ListStreams(context.Background())
-	found := 0
-	for info := range list.Info() {
-		if found += strings.Count(info.Config.Name, "DELIVERIES_"); info.State.NumSubjects > 1 {
-			t.Errorf("%s has %d subjects", info.Config.Name, info.State.NumSubjects)
-		}
-	}
-	if list.Err() != nil || found != 1 {
-		t.Error(found, list.Err())
-	}
-}
-
-// TestWaiting: pages of any size together are the open deliveries of one endpoint, at their newest places, whether the tip
-// store has them already or not, and after a restart; and the endpoints that have any are listed.
-func TestWaiting(t *testing.T) {
-	t.Parallel()
-	dir, ctx := t.TempDir(), context.Background()
-	places := map[string]uint64{}
-	put := func(d *eventstore.DeliveryStream, name string, open bool) {
-		t.Helper()
-		place, err := d.Put(ctx, name, places[name], fmt.Appendf(nil, "%s %d", name, places[name]), open)
-		if err != nil {
-			t.Fatal(err)
-		}
-		places[name] = place
-	}
-	waiting := map[string]bool{} // by name
-	for round := range 3 {
-		func() {
-			server, err := eventstore.StartServer(eventstore.ServerConfig{Dir: dir, Name: "test"})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer func() { _ = server.Close() }()
-			c := eventstoretest.Config(server)
-			c.SoleWriter = true
-			store, err := eventstore.Open(ctx, c)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer func() { _ = store.Close() }()
-			d := openDeliveries(t, store)
-			checkWaiting(t, d, places, waiting)
-			for i := range 100 {
-				name := fmt.Sprintf("acct1.end%d.event%d.KIND", i%4, i)
-				waiting[name] = (i+round)%3 > 0 && i%4 < 3
-				put(d, name, waiting[name])
-				if i%10 == round {
-					if err := store.FlushTips(); err != nil {
-						t.Fatal(err)
-					}
-				}
-			}
-			checkWaiting(t, d, places, waiting)
-		}()
-	}
-}
-
-// checkWaiting holds the lists of open deliveries to what they must be.
-func checkWaiting(t *testing.T, d *eventstore.DeliveryStream, places map[string]uint64, waiting map[string]bool) {
-	t.Helper()
-	ctx := context.Background()
-	of := map[string]map[string]uint64{} // by endpoint and name
-	for name, open := range waiting {
-		lane := strings.Join(strings.SplitN(name, ".", 3)[:2], ".")
-		if open && of[lane] == nil {
-			of[lane] = map[string]uint64{}
-		}
-		if open {
-			of[lane][name] = places[name]
-		}
-	}
-	lanes, err := d.Lanes(ctx)
-	slices.Sort(lanes)
-	if want := slices.Sorted(maps.Keys(of)); err != nil || !slices.Equal(lanes, want) {
-		t.Errorf("endpoints %q %v, want %q", lanes, err, want)
-	}
-	for _, size := range []int{1, 7, 100} {
-		for _, lane := range append(lanes, "acct1.end") {
-			got := map[string]uint64{}
-			for from, end := uint64(1), false; !end; {
-				var page []eventstore.StoredDelivery
-				if page, end, err = d.Waiting(ctx, lane, from, size); err != nil || len(page) > size {
-					t.Fatal(len(page), err)
-				}
-				for _, s := range page {
-					if s.Seq < from {
-						t.Errorf("%d after %d", s.Seq, from)
-					}
-					got[s.Name], from = s.Seq, s.Seq+1
-				}
-			}
-			if !maps.Equal(got, of[lane]) {
-				t.Errorf("pages of %d of %s: %v, want %v", size, lane, got, of[lane])
-			}
-		}
-	}
-}
-
 // BenchmarkDeliveries: records a second, put side by side, and followed from the first.
 func BenchmarkDeliveries(b *testing.B) {
-	d := openDeliveries(b, eventstoretest.Open(b, b.TempDir()))
+	d := eventstoretest.Open(b, b.TempDir()).Deliveries()
 	const n = 20_000
 	for b.Loop() {
 		start := time.Now()
@@ -293,12 +172,48 @@ func BenchmarkDeliveries(b *testing.B) {
 		b.ReportMetric(n/time.Since(start).Seconds(), "put/s")
 		start = time.Now()
 		followed := 0
-		_ = d.Follow(context.Background(), 1, func(page []eventstore.StoredDelivery) error {
+		_ = d.Follow(context.Background(), 1, func(page []deliverylog.Record) error {
 			if followed += len(page); followed >= n {
 				return io.EOF
 			}
 			return nil
 		})
 		b.ReportMetric(float64(followed)/time.Since(start).Seconds(), "followed/s")
+	}
+}
+
+// TestFollowOthers: a record that another process put is handed out here once it is durable, in its place.
+func TestFollowOthers(t *testing.T) {
+	t.Parallel()
+	server, err := eventstore.StartServer(eventstore.ServerConfig{Dir: t.TempDir(), Name: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Close() })
+	writer := eventstoretest.OpenOn(t, eventstoretest.Config(server)).Deliveries()
+	reader := eventstoretest.OpenOn(t, eventstoretest.Config(server)).Deliveries()
+	ctx := context.Background()
+	next := func(from uint64) (seen deliverylog.Record) {
+		t.Helper()
+		err := reader.Follow(ctx, from, func(page []deliverylog.Record) error {
+			seen = page[0]
+			return io.EOF
+		})
+		if !errors.Is(err, io.EOF) {
+			t.Fatal(err)
+		}
+		return seen
+	}
+	from := uint64(1)
+	for i, d := range []*deliverylog.Stream{reader, writer, reader, writer, writer} {
+		name := fmt.Sprintf("acct1.end1.event%d.KIND", i)
+		seq, err := d.Put(ctx, name, 0, []byte(name), i%2 == 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if seen := next(from); seen.Seq != seq || seen.Name != name || string(seen.Body) != name {
+			t.Errorf("put at %d, handed out %+v", seq, seen)
+		}
+		from = seq + 1
 	}
 }

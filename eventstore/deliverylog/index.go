@@ -1,0 +1,161 @@
+package deliverylog
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"payledger/domain"
+	"payledger/eventstore/format"
+	"payledger/eventstore/tipstore"
+)
+
+// The tip store has the newest record of every name, and the places of the open deliveries of each endpoint:
+//
+//	"o" account "." endpoint 0 place    the rest of the name
+//
+// Both are written together (WriteIndex). The engine has the changes that are not written yet in memory.
+const openPrefix = 'o'
+
+func openKey(lane string, place uint64) []byte {
+	return binary.BigEndian.AppendUint64(append(append([]byte{openPrefix}, lane...), 0), place)
+}
+
+// behindLane is greater than all keys of an endpoint, and less than those of the next.
+func behindLane(lane string) []byte {
+	return append(append([]byte{openPrefix}, lane...), 1)
+}
+
+// Replaced returns the key in the index of the record before r, or nil if r is the first record of a delivery or belongs to none.
+func Replaced(r *format.Recorded) []byte {
+	if r.Aggregate != format.DeliveryAggregate || r.PrevSeq == 0 {
+		return nil
+	}
+	lane, _ := laneOf(r.Key)
+	return openKey(lane, r.PrevSeq)
+}
+
+// WriteIndex adds the changes of the index to a batch that writes new tips. replaced are the results of Replaced for all records
+// since the last batch.
+func WriteIndex(batch tipstore.Batch, tips map[format.Key]*format.Recorded, replaced [][]byte) error {
+	for _, key := range replaced {
+		if err := batch.Delete(key); err != nil {
+			return err
+		}
+	}
+	for _, r := range tips {
+		if !isOpen(r) {
+			continue
+		}
+		lane, rest := laneOf(r.Key)
+		if err := batch.Set(openKey(lane, r.Seq), []byte(rest)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Tips are the newest records of all names at one moment.
+type Tips struct {
+	Newer  map[format.Key]*format.Recorded // the tip store may lack them
+	View   tipstore.View                   // the caller closes it
+	Stored func(key format.Key) (*format.Recorded, error)
+}
+
+// errEnough ends a walk over keys.
+var errEnough = errors.New("eventstore: enough")
+
+// Waiting returns up to limit open deliveries of an endpoint, lane <accountId>.<endpointId>, whose newest records are at or after
+// a place, in the order of their places. end reports that there are no more.
+func (d *Stream) Waiting(ctx context.Context, lane string, from uint64, limit int) (page []Record, end bool, err error) {
+	tips, err := d.tips(ctx, func(r *format.Recorded) bool {
+		of, _ := laneOf(r.Key)
+		return r.Aggregate == format.DeliveryAggregate && of == lane
+	})
+	if err != nil {
+		return nil, false, err
+	}
+	defer tips.View.Close()
+	for _, r := range tips.Newer {
+		if isOpen(r) && r.Seq >= from {
+			page = append(page, recordOf(r))
+		}
+	}
+	stored := 0
+	err = tips.View.Range(openKey(lane, from), behindLane(lane), func(key, rest []byte) error {
+		name, err := keyOf(lane + "." + string(rest))
+		if err != nil || tips.Newer[name] != nil {
+			return err
+		}
+		r, err := tips.Stored(name)
+		if err != nil {
+			return err
+		}
+		if r.Seq != binary.BigEndian.Uint64(key[len(key)-8:]) {
+			return fmt.Errorf("%w: %s is open at another place", tipstore.ErrDamaged, name)
+		}
+		page = append(page, recordOf(r))
+		if stored++; stored > limit {
+			return errEnough
+		}
+		return ctx.Err()
+	})
+	if err != nil && !errors.Is(err, errEnough) {
+		return nil, false, fmt.Errorf("eventstore: deliveries: %w", err)
+	}
+	slices.SortFunc(page, func(a, b Record) int { return cmp.Compare(a.Seq, b.Seq) })
+	if len(page) > limit {
+		return page[:limit:limit], false, nil
+	}
+	return page, true, nil
+}
+
+// tips returns the newest records, with all records that any process appended before the call.
+func (d *Stream) tips(ctx context.Context, want func(*format.Recorded) bool) (Tips, error) {
+	if err := d.h.CatchUp(ctx); err != nil {
+		return Tips{}, fmt.Errorf("eventstore: deliveries: %w", err)
+	}
+	return d.h.Tips(want)
+}
+
+// Lanes returns the endpoints with open deliveries, as <accountId>.<endpointId>, in no order. It reads a few keys for each.
+func (d *Stream) Lanes(ctx context.Context) (lanes []string, err error) {
+	tips, err := d.tips(ctx, func(r *format.Recorded) bool { return r.Aggregate == format.DeliveryAggregate })
+	if err != nil {
+		return nil, err
+	}
+	defer tips.View.Close()
+	found := map[string]bool{}
+	for _, r := range tips.Newer {
+		if lane, _ := laneOf(r.Key); isOpen(r) {
+			found[lane] = true
+		}
+	}
+	for next := []byte{openPrefix}; next != nil; {
+		from := next
+		next = nil
+		err := tips.View.Range(from, []byte{openPrefix + 1}, func(key, rest []byte) error {
+			lane, _, _ := bytes.Cut(key[1:], []byte{0})
+			account, endpoint, _ := strings.Cut(string(lane), ".")
+			name := format.Key{Account: domain.AccountID(account), Aggregate: format.DeliveryAggregate, ID: endpoint + "." + string(rest)}
+			if tips.Newer[name] != nil { // a newer record decides
+				return ctx.Err()
+			}
+			found[string(lane)] = true
+			next = behindLane(string(lane))
+			return errEnough
+		})
+		if err != nil && !errors.Is(err, errEnough) {
+			return nil, fmt.Errorf("eventstore: deliveries: %w", err)
+		}
+	}
+	for lane := range found {
+		lanes = append(lanes, lane)
+	}
+	return lanes, nil
+}

@@ -1,0 +1,134 @@
+package deliverylog
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"payledger/eventstore/format"
+)
+
+const (
+	// ShardNumber is the number of the shard of the records. No checkpoint covers it.
+	ShardNumber = 0xfffe
+	// StreamName begins the names of the shard's segments.
+	StreamName = "DELIVERIES"
+)
+
+// SegmentName returns the name of the stream of a segment.
+func SegmentName(number uint32) string {
+	return StreamName + "_" + strconv.FormatUint(uint64(number), 10)
+}
+
+// Bounds are the number of a segment, and the sequences of its first and its closing group. Last is 0 while the segment is open.
+type Bounds struct {
+	Number      uint32
+	First, Last uint64
+}
+
+// Segment is one segment of the stream.
+type Segment struct {
+	Number         uint32
+	First, Last    uint64 // places of its first and last record without floors; 0 if it has none
+	Oldest, Newest time.Time
+	Closed         bool // it takes no more records
+}
+
+// Segments returns the oldest segment that was not dropped, and the segment that takes records; they may be the same.
+func (d *Stream) Segments(ctx context.Context) (oldest, open Segment, err error) {
+	if err := d.h.CatchUp(ctx); err != nil {
+		return oldest, open, err
+	}
+	segments, floor, end := d.h.Bounds(), d.h.Floor(), d.h.End().Seq
+	for _, g := range segments {
+		if oldest.Number > 0 && g.Last > 0 || g.Number <= floor.Segment {
+			continue
+		}
+		r, err := d.describe(ctx, g, end)
+		if err != nil {
+			return oldest, open, fmt.Errorf("eventstore: %s: %w", SegmentName(g.Number), err)
+		}
+		if oldest.Number == 0 {
+			oldest = r
+		}
+		if !r.Closed {
+			open = r
+		}
+	}
+	return oldest, open, nil
+}
+
+// isKept reports whether a record counts for its segment. A floor does not: else there would always be a segment to drop.
+func isKept(r *format.Recorded) bool { return r.Key != FloorKey }
+
+// describe reads the first and the last record of a segment; end is the last group of the stream.
+func (d *Stream) describe(ctx context.Context, g Bounds, end uint64) (Segment, error) {
+	r := Segment{Number: g.Number, Closed: g.Last > 0}
+	through := g.Last
+	if !r.Closed {
+		through = end
+	}
+	for seq := g.First; seq <= through && r.First == 0; seq++ {
+		in, err := d.h.Group(ctx, seq)
+		if err != nil {
+			return r, err
+		}
+		if i := slices.IndexFunc(in.Frames, isKept); i >= 0 {
+			r.First, r.Oldest = in.Frames[i].Seq, in.Frames[i].Time
+		}
+	}
+	for seq := through; seq >= g.First && r.First > 0 && r.Last == 0; seq-- {
+		in, err := d.h.Group(ctx, seq)
+		if err != nil {
+			return r, err
+		}
+		for _, f := range in.Frames {
+			if isKept(f) {
+				r.Last, r.Newest = f.Seq, f.Time
+			}
+		}
+	}
+	return r, nil
+}
+
+// Each calls handle with the records of a closed segment, in their order. open reports whether the record is the newest of its
+// name, and open.
+func (d *Stream) Each(ctx context.Context, number uint32, handle func(record Record, open bool) error) error {
+	segments := d.h.Bounds()
+	i := slices.IndexFunc(segments, func(g Bounds) bool { return g.Number == number && g.Last > 0 })
+	if i < 0 {
+		return fmt.Errorf("%w: %s is not closed", ErrHeld, SegmentName(number))
+	}
+	g := segments[i]
+	for seq := g.First; seq <= g.Last; {
+		next, err := d.h.Groups(ctx, seq, g.Last, func(in *format.Group) error {
+			if in.Seq > g.Last {
+				return nil // Groups goes on with groups in memory
+			}
+			for _, r := range in.Frames {
+				open := false
+				if r.Type == typeOpen {
+					tip, err := d.h.Tip(r.Key)
+					if err != nil {
+						return err
+					}
+					open = tip != nil && tip.Seq == r.Seq
+				}
+				if err := handle(recordOf(r), open); err != nil {
+					return err
+				}
+			}
+			return ctx.Err()
+		})
+		if err != nil {
+			return err
+		}
+		seq = next
+	}
+	return nil
+}
+
+// CloseSegment closes a segment as soon as it is the open one, however small it is.
+func (d *Stream) CloseSegment(number uint32) { d.h.CloseSegment(number) }

@@ -1,0 +1,155 @@
+package deliverylog
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"payledger/eventstore/fault"
+	"payledger/eventstore/format"
+)
+
+// putTimeout bounds a Put.
+const putTimeout = 15 * time.Second
+
+// Shard is the shard of the records, as package eventstore keeps it.
+type Shard interface {
+	// CatchUp returns when this process has all groups that any process appended before the call.
+	CatchUp(ctx context.Context) error
+	// End returns the last acknowledged group.
+	End() format.Head
+	// First returns the sequence of the first group that was not dropped.
+	First() uint64
+	Floor() Floor
+	// Bounds returns the segments that were not removed, in their order.
+	Bounds() []Bounds
+	// Tip returns the newest record of a key that this process has; nil if there is none, or it was dropped.
+	Tip(key format.Key) (*format.Recorded, error)
+	// Tips returns the newest records of all keys; those that the tip store may lack only if want returns true.
+	Tips(want func(*format.Recorded) bool) (Tips, error)
+	// Record returns the record at a place. ErrNotFound: there is none. ErrDropped: if there was one, it was dropped.
+	Record(ctx context.Context, place uint64) (*format.Recorded, error)
+	// Group returns an acknowledged group. ErrDropped: it was dropped.
+	Group(ctx context.Context, seq uint64) (*format.Group, error)
+	// Groups calls each with groups from next on, up to end or later ones in memory. It returns the sequence after them.
+	Groups(ctx context.Context, next, end uint64, each func(*format.Group) error) (uint64, error)
+	// Follow calls each with all groups from next on, until ctx ends or each returns an error. It returns that error.
+	Follow(ctx context.Context, next uint64, each func(*format.Group) error) error
+	// Append appends a record, and sets its place. ErrConflict: look up the tip again.
+	Append(ctx context.Context, r *format.Recorded) error
+	// CloseSegment closes the segment of this number as soon as it is the open one, however small it is.
+	CloseSegment(number uint32)
+	// Sweep removes dropped segments from the disk. It may be repeated, and any process may do it.
+	Sweep(ctx context.Context) error
+}
+
+// Stream stores records by name. A name is tokens joined by dots; domain.ValidID accepts each token.
+type Stream struct {
+	h   Shard
+	now func() time.Time
+}
+
+// New returns the stream of a shard.
+func New(h Shard, now func() time.Time) *Stream { return &Stream{h, now} }
+
+// Record is a stored record.
+type Record struct {
+	Name string
+	Seq  uint64 // place in the stream; grows over all names
+	Body []byte
+}
+
+// IsDelivery reports whether the record belongs to a delivery. Other records stand beside the deliveries.
+func (r Record) IsDelivery() bool { return isDelivery(r.Name) }
+
+func recordOf(r *format.Recorded) Record {
+	return Record{Name: nameOf(r.Key), Seq: r.Seq, Body: r.Body}
+}
+
+// Put stores the next record of a name whose newest record is at place expected; 0 for the first. open means that the record is
+// still needed: Waiting lists it, and its segment is not dropped. Put returns the place of the new record once it is durable.
+// ErrConflict: the name's newest record is another one. ErrRefused: nothing was stored. ErrUnknown: the time (ctx, at most 15 s)
+// ended first; the record may be stored or not.
+//
+// If the name's newest record follows the expected one and has the same bytes, Put returns its place: two writers must never put
+// the same bytes. Records of concurrent callers share a sync.
+func (d *Stream) Put(ctx context.Context, name string, expected uint64, body []byte, open bool) (uint64, error) {
+	key, err := keyOf(name)
+	if err != nil {
+		return 0, fmt.Errorf("%w: %w", fault.ErrRefused, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, putTimeout)
+	defer cancel()
+	for looked := expected > 0; ; looked = true {
+		var tip *format.Recorded
+		if looked { // Append looks up a first record
+			if tip, err = d.tipFor(ctx, key, expected); err != nil {
+				return 0, fmt.Errorf("%w: delivery %s: %w", fault.ErrRefused, name, err)
+			}
+		}
+		r := d.draft(key, tip, body, open)
+		switch {
+		case r.PrevSeq == expected:
+		case tip != nil && tip.PrevSeq == expected && tip.Type == r.Type && bytes.Equal(tip.Body, body):
+			return tip.Seq, nil
+		default:
+			return 0, fault.ErrConflict
+		}
+		if err = d.h.Append(ctx, r); err == nil {
+			return r.Seq, nil
+		}
+		if !errors.Is(err, fault.ErrConflict) {
+			return 0, fmt.Errorf("delivery %s: %w", name, err)
+		}
+	}
+}
+
+// tipFor returns the newest record of a key. It catches up if the record is not the expected one.
+func (d *Stream) tipFor(ctx context.Context, key format.Key, expected uint64) (*format.Recorded, error) {
+	tip, err := d.h.Tip(key)
+	if err != nil || tip == nil && expected == 0 || tip != nil && tip.Seq == expected {
+		return tip, err
+	}
+	if err := d.h.CatchUp(ctx); err != nil {
+		return nil, err
+	}
+	return d.h.Tip(key)
+}
+
+// draft returns the record after tip.
+func (d *Stream) draft(key format.Key, tip *format.Recorded, body []byte, open bool) *format.Recorded {
+	r := &format.Recorded{
+		Key: key, Shard: ShardNumber, Revision: 1, Type: typeSettled, Schema: recordSchema, Time: d.now(), Body: body,
+	}
+	if open {
+		r.Type = typeOpen
+	}
+	previous := format.Hash{}
+	if tip != nil {
+		r.Revision, r.PrevSeq, previous = tip.Revision+1, tip.Seq, tip.Hash
+	}
+	r.Hash = r.Link(previous)
+	return r
+}
+
+// Last returns the newest record of a name, with all records that any process appended before the call. ErrNotFound: there is
+// none, or it was dropped.
+func (d *Stream) Last(ctx context.Context, name string) (Record, error) {
+	key, err := keyOf(name)
+	if err != nil {
+		return Record{}, fmt.Errorf("%w: %w", fault.ErrNotFound, err)
+	}
+	var tip *format.Recorded
+	if err = d.h.CatchUp(ctx); err == nil {
+		tip, err = d.h.Tip(key)
+	}
+	switch {
+	case err != nil:
+		return Record{}, fmt.Errorf("eventstore: delivery %s: %w", name, err)
+	case tip == nil:
+		return Record{}, fault.ErrNotFound
+	}
+	return recordOf(tip), nil
+}
