@@ -60,21 +60,25 @@ func TestReplayRefused(t *testing.T) {
 	}
 }
 
-// TestReplayCrashAtStart: a process that ends between two writes of a replay's start leaves a replay that either never runs
-// and can be dropped, or runs after the next start.
-func TestReplayCrashAtStart(t *testing.T) {
+// TestReplayCrash: a process that ends between two writes of a replay's start leaves a replay that either never runs and can be
+// dropped, or runs after the next start. Between the two writes of a replay's end it leaves a replay that the next start removes from
+// the list.
+func TestReplayCrash(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name        string
 		open        bool // of the record: true is an earlier build's first write
 		listed      bool
 		drops       int
+		ended       bool // the replay has sent everything
 		runs, stays bool // after the next start
 	}{
 		{name: "after the record", drops: 1},
 		{name: "after an earlier build's record", open: true, drops: 2},
 		{name: "after the list", listed: true, runs: true, stays: true},
 		{name: "after the list, dropped before the next start", listed: true, drops: 1},
+		{name: "after the open record", open: true, listed: true, runs: true, stays: true},
+		{name: "after the last record", listed: true, ended: true, stays: true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -84,8 +88,11 @@ func TestReplayCrashAtStart(t *testing.T) {
 			over := r.replay(all(r.newer(inbox.url)), 1)
 			r.isDone(over, 1)
 			inbox.take(1)
-			p, _ := r.storedReplay(over) // its request, under another id, is the replay that crashes
-			p.ID, p.Runner, p.State, p.At, p.Done = "66666666-0000-4000-8000-000000000006", "crashed", deliveries.ReplayRunning, make([]uint64, len(p.At)), 0
+			p, at := r.storedReplay(over) // its request, later and under another id, is the replay that crashes
+			p.ID, p.Runner, p.Through = "66666666-0000-4000-8000-000000000006", "crashed", at
+			if !c.ended {
+				p.State, p.At, p.Done = deliveries.ReplayRunning, make([]uint64, len(p.At)), 0
+			}
 			r.putReplay(0, p, c.open)
 			if c.listed {
 				open, at := r.openReplays()
