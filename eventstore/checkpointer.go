@@ -129,7 +129,7 @@ func (c *Checkpointer) write(ctx context.Context) error {
 			}
 			written = newest
 		}
-		c.advance(written)
+		c.dropCovered(written)
 	}
 }
 
@@ -150,8 +150,8 @@ func (c *Checkpointer) cover() (lastSeq, events []uint64, leaves []Hash) {
 	return lastSeq, events, leaves
 }
 
-// advance drops what the newest checkpoint covers.
-func (c *Checkpointer) advance(newest checkpoint.Checkpoint) {
+// dropCovered goes on from the newest checkpoint, and drops the events that it covers.
+func (c *Checkpointer) dropCovered(newest checkpoint.Checkpoint) {
 	c.newest = newest
 	for shard, events := range c.pending {
 		c.pending[shard] = slices.DeleteFunc(events, func(e leaf) bool { return e.seq <= newest.LastSeq[shard] })

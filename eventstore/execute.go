@@ -71,7 +71,7 @@ func (c command[S, E]) execute(ctx context.Context, tip Tip[S], latest bool) (Ti
 		if nothing := any(event) == nil; (err != nil || nothing) && latest {
 			return tip, err
 		} else if err == nil && !nothing {
-			next, err := c.append(ctx, tip, event)
+			next, err := c.record(ctx, tip, event)
 			if !errors.Is(err, ErrConflict) {
 				return next, storeError(err)
 			}
@@ -140,8 +140,8 @@ func StateAt[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate[
 	return a.Fold(events)
 }
 
-// append appends the event to tip.
-func (c command[S, E]) append(ctx context.Context, tip Tip[S], event E) (Tip[S], error) {
+// record appends the event to tip.
+func (c command[S, E]) record(ctx context.Context, tip Tip[S], event E) (Tip[S], error) {
 	r, err := draftOn(c.aggregate, c.key, c.store.ShardOf(c.key), tip.Recorded, tip.State, c.meta, event)
 	if err != nil {
 		return tip, err

@@ -172,7 +172,7 @@ func (h *shard) takeGroup() *inFlight {
 	if h.s.sole {
 		depth = soleDepth
 	}
-	fence := idle && (h.wanted > h.head.Seq || h.tell && h.head.Seq > h.told)
+	fence := idle && (h.wanted > h.head.Seq || h.announce && h.head.Seq > h.announced)
 	full := h.open().bytes >= h.s.segmentBytes || h.rollFrom == h.open().number
 	nothing := len(h.waiting) == 0 && !fence && h.rollFrom != h.open().number
 	if h.resolving || h.building || h.rolling || len(h.inFlight) >= depth || h.s.opening || nothing {
@@ -363,7 +363,7 @@ func (h *shard) releaseStored() {
 func (h *shard) release() {
 	f := h.inFlight[0]
 	h.inFlight = h.inFlight[1:]
-	h.tell = h.shared() && f.g.Kind == format.KindFence && h.lastEvents() > 0
+	h.announce = h.shared() && f.g.Kind == format.KindFence && h.lastEvents() > 0
 	h.confirm(f.g.Seq - 1)
 	h.forget(f.g)
 	h.apply(f.g)

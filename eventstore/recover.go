@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"payledger/eventstore/deliverylog"
+	"payledger/eventstore/fault"
 	"payledger/eventstore/format"
 	"payledger/eventstore/tipstore"
 )
@@ -20,11 +21,11 @@ const (
 	tipsFolder = "tips"
 	// flushEvery is how often applied events are written to the tip store and synced there.
 	flushEvery = time.Second
-	// tellEvery is the interval of the progress reports of a recovery.
-	tellEvery = 200 * time.Millisecond
+	// progressEvery is the interval of the progress reports of a recovery.
+	progressEvery = 200 * time.Millisecond
 )
 
-// openTips opens the tip store. It replaces a damaged store, and the store of another log, by an empty one; recover fills it.
+// openTips opens the tip store. It replaces a damaged store, and the store of another log, by an empty one; restoreTips fills it.
 func (s *Store) openTips(c Config, cache int64) error {
 	dir := c.Tips
 	if dir == "" && c.Server != nil && c.SoleWriter {
@@ -83,22 +84,22 @@ func (s *Store) tipsFit() bool {
 	return errors.Is(err, tipstore.ErrNotFound) || err == nil && string(id) == string(s.id[:])
 }
 
-// recover brings the tips of all shards up to the end of the log, and makes what it read durable.
-func (s *Store) recover(ctx context.Context) error {
+// restoreTips brings the tips of all shards up to the end of the log, and makes what it read durable.
+func (s *Store) restoreTips(ctx context.Context) error {
 	shards := s.all()
 	for _, h := range shards { // first: every write to the tip store has the applied places of all shards
-		if err := h.begin(ctx); err != nil {
+		if err := h.restoreEnd(ctx); err != nil {
 			return err
 		}
 	}
-	defer s.tellProgress(ctx)()
+	defer s.reportProgress(ctx)()
 	errs := make(chan error, len(shards))
 	slots := make(chan struct{}, 2)
 	for _, h := range shards {
 		go func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			errs <- h.recover(ctx)
+			errs <- h.replayAll(ctx)
 		}()
 	}
 	var all []error
@@ -125,8 +126,8 @@ func (s *Store) recover(ctx context.Context) error {
 	return errors.Join(all...)
 }
 
-// tellProgress calls Config.Progress at intervals until the caller calls end.
-func (s *Store) tellProgress(ctx context.Context) (end func()) {
+// reportProgress calls Config.Progress at intervals until the caller calls end.
+func (s *Store) reportProgress(ctx context.Context) (end func()) {
 	var of uint64
 	for _, h := range s.shard {
 		of += h.eventsInLog(ctx)
@@ -135,9 +136,9 @@ func (s *Store) tellProgress(ctx context.Context) (end func()) {
 		return func() {}
 	}
 	done := make(chan struct{})
-	var telling sync.WaitGroup
-	telling.Go(func() {
-		tick := time.NewTicker(tellEvery)
+	var reporting sync.WaitGroup
+	reporting.Go(func() {
+		tick := time.NewTicker(progressEvery)
 		defer tick.Stop()
 		for {
 			s.progress(s.Events(), of)
@@ -148,11 +149,11 @@ func (s *Store) tellProgress(ctx context.Context) (end func()) {
 			}
 		}
 	})
-	return func() { close(done); telling.Wait() }
+	return func() { close(done); reporting.Wait() }
 }
 
 // eventsInLog returns the number of events of the shard, by its last group. If that group is unreadable, eventsInLog returns
-// the number of applied events; recover reports the damage.
+// the number of applied events; replayAll reports the damage.
 func (h *shard) eventsInLog(ctx context.Context) uint64 {
 	h.mu.Lock()
 	applied, last := h.head, h.segmentLast
@@ -167,8 +168,8 @@ func (h *shard) eventsInLog(ctx context.Context) uint64 {
 	return g.Events + uint64(len(g.Frames))
 }
 
-// begin sets the shard to the end that the tip store has applied.
-func (h *shard) begin(ctx context.Context) error {
+// restoreEnd sets the shard to the end that the tip store has applied.
+func (h *shard) restoreEnd(ctx context.Context) error {
 	applied, err := h.applied(ctx)
 	if err != nil {
 		return err
@@ -189,8 +190,8 @@ func (h *shard) begin(ctx context.Context) error {
 	return h.loadFloor()
 }
 
-// recover applies the groups between the applied place of the tip store and the end of the log.
-func (h *shard) recover(ctx context.Context) error {
+// replayAll applies the groups between the applied place of the tip store and the end of the log.
+func (h *shard) replayAll(ctx context.Context) error {
 	h.mu.Lock()
 	applied, last := h.head, h.segmentLast
 	if open := h.open(); last < open.first {
@@ -229,7 +230,7 @@ func (h *shard) applied(ctx context.Context) (format.Head, error) {
 		err = errors.New("it is another group than the one that was applied")
 	}
 	if err != nil {
-		return applied, fmt.Errorf("%w: %s at sequence %d: %w; copy the folder before anything else", ErrUnhealthy, h.name(), applied.Seq, err)
+		return applied, fault.Damage(h.name(), applied.Seq, err)
 	}
 	return applied, nil
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"payledger/eventstore/blocks"
+	"payledger/eventstore/fault"
 	"payledger/eventstore/format"
 	"payledger/eventstore/jetapi"
 	"payledger/eventstore/tipstore"
@@ -204,7 +205,7 @@ func (c *scrub) confirm(ctx context.Context, h *shard, name string, through uint
 }
 
 func scrubbed(name string, seq uint64, reason string) error {
-	return fmt.Errorf("%w: %s at sequence %d: the scrub found: %s; copy the folder before anything else", ErrUnhealthy, name, seq, reason)
+	return fault.Damage(name, seq, fmt.Errorf("the scrub found: %s", reason))
 }
 
 // sideStream reads a stream beside the log, twice if it looks damaged.

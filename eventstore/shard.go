@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"payledger/eventstore/deliverylog"
+	"payledger/eventstore/fault"
 	"payledger/eventstore/format"
 )
 
@@ -63,8 +64,8 @@ type shard struct {
 	resolving     bool                  // a goroutine resolves the outcome of the first group in flight
 	waiting       []*entry              // first come, first served
 	wanted        uint64                // a caller waits for the acknowledgement of this group: a fence is sent if no other group is
-	told          uint64                // the newest group of this shard that is named by a witness
-	tell          bool                  // send a fence with a witness of head, if no other group has one
+	announced     uint64                // the newest group of this shard that is named by a witness
+	announce      bool                  // send a fence with a witness of head, if no other group has one
 	doubted       map[Hash]bool         // groups of this process with an unknown outcome
 	witness       func() format.Witness // of the next shard
 	named         time.Time             // when a group last had a witness
@@ -172,7 +173,7 @@ func (h *shard) observe(g *format.Group) error {
 	}
 	h.closed(g)
 	if w := g.Witness; w.Shard == h.n { // the witness is of this shard: its writer has the acknowledgement
-		h.told = max(h.told, w.Seq)
+		h.announced = max(h.announced, w.Seq)
 		h.confirm(w.Seq)
 	}
 	if len(g.Frames) > 0 {
@@ -214,8 +215,8 @@ func (h *shard) next(kind format.Kind) *format.Group {
 		Kind: kind, Shard: h.n, Log: h.s.id, Seq: h.front.Seq + 1, Before: h.front.Hash,
 		Events: h.front.Events, Aggregates: h.front.Aggregates, Witness: format.Witness{Shard: format.NoShard},
 	}
-	if h.shared() && h.head.Seq > h.told {
-		g.Witness, h.told, h.tell = format.Witness{Shard: h.n, Link: h.head.Link}, h.head.Seq, false
+	if h.shared() && h.head.Seq > h.announced {
+		g.Witness, h.announced, h.announce = format.Witness{Shard: h.n, Link: h.head.Link}, h.head.Seq, false
 		return g
 	}
 	if now := time.Now(); now.Sub(h.named) > witnessEvery {
@@ -326,7 +327,7 @@ func (h *shard) healthy() error {
 // damage stops the shard: it accepts no more appends. The caller holds the lock.
 func (h *shard) damage(seq uint64, err error) error {
 	if !errors.Is(err, ErrUnhealthy) {
-		err = fmt.Errorf("%w: %s at sequence %d: %w; copy the folder before anything else", ErrUnhealthy, h.nameOf(seq), seq, err)
+		err = fault.Damage(h.nameOf(seq), seq, err)
 	}
 	if h.stopped == nil {
 		h.stopped = err

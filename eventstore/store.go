@@ -204,7 +204,7 @@ func (s *Store) open(ctx context.Context, c Config, memory int64) error {
 	if err := s.openTips(c, memory/8); err != nil {
 		return err
 	}
-	if err := s.recover(ctx); err != nil {
+	if err := s.restoreTips(ctx); err != nil {
 		return err
 	}
 	if err := s.openSide(ctx); err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"payledger/eventstore/deliverylog"
+	"payledger/eventstore/fault"
 	"payledger/eventstore/format"
 	"payledger/eventstore/jetapi"
 )
@@ -203,7 +204,7 @@ func (h *shard) take(infos []*jetstream.StreamInfo) error {
 			g.last = info.State.LastSeq
 		}
 		if err := h.checkSegment(g, h.segments, info); err != nil {
-			return fmt.Errorf("%w: %s: %w; copy the folder before anything else", ErrUnhealthy, info.Config.Name, err)
+			return fault.Stream(info.Config.Name, err)
 		}
 		h.segments = append(h.segments, g)
 	}
@@ -304,7 +305,7 @@ func (h *shard) compare(ctx context.Context, infos []*jetstream.StreamInfo, end 
 			}
 		}
 		if err != nil {
-			return fmt.Errorf("%w: %s: %w; copy the folder before anything else", ErrUnhealthy, info.Config.Name, err)
+			return fault.Stream(info.Config.Name, err)
 		}
 		before = append(before, g)
 		last = max(last, info.State.LastSeq)
