@@ -41,7 +41,7 @@ func Initialize(ctx context.Context, store *eventstore.Store, vault *secrets.Sto
 		}
 		return Credentials{}, err
 	}
-	credentials, err := createAccount(ctx, store, vault, random, "default", environment, actor)
+	credentials, err := createAccount(ctx, store, vault, random, environment, actor)
 	if err != nil {
 		return Credentials{}, err
 	}
@@ -52,12 +52,12 @@ func Initialize(ctx context.Context, store *eventstore.Store, vault *secrets.Sto
 	return credentials, err
 }
 
-func createAccount(ctx context.Context, store *eventstore.Store, vault *secrets.Store, random io.Reader, name, environment, actor string) (Credentials, error) {
+func createAccount(ctx context.Context, store *eventstore.Store, vault *secrets.Store, random io.Reader, environment, actor string) (Credentials, error) {
 	meta, err := store.NewMeta(actor, "init")
 	if err != nil {
 		return Credentials{}, err
 	}
-	shown, created, err := draftAccount(random, name, environment)
+	shown, created, err := draftAccount(random, environment)
 	if err != nil {
 		return Credentials{}, err
 	}
@@ -80,7 +80,7 @@ func createAccount(ctx context.Context, store *eventstore.Store, vault *secrets.
 }
 
 // draftAccount generates the random values of an account, and the event with their public parts.
-func draftAccount(random io.Reader, name, environment string) (Credentials, account.Created, error) {
+func draftAccount(random io.Reader, environment string) (Credentials, account.Created, error) {
 	var ids [2][16]byte
 	for i := range ids {
 		if _, err := io.ReadFull(random, ids[i][:]); err != nil {
@@ -105,7 +105,7 @@ func draftAccount(random io.Reader, name, environment string) (Credentials, acco
 		DashboardUser: firstUser, DashboardPassword: password,
 	}
 	return shown, account.Created{
-		ID: id, Name: name, Environment: environment, Processors: allProcessors(id),
+		ID: id, Name: "default", Environment: environment, Processors: allProcessors(id),
 		APIKey: account.APIKey{ID: key.ID, Name: "init", Hash: key.Hash, Scopes: account.Scopes},
 		Signing: account.SigningSecret{
 			Secret: secrets.SigningSecretName(id, 1), Hint: signingHint(signing),

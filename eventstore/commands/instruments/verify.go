@@ -116,7 +116,10 @@ func (s *Instruments) askVerifier(ctx context.Context, inst instrument.State, op
 	if !send {
 		found, err := s.Processors.Lookup(ctx, op.Processor, op.Key)
 		if err != nil || found.State != processor.Unseen {
-			return answerOf(found), found.Answer != nil, err
+			if found.Answer == nil {
+				return processor.Answer{}, false, err
+			}
+			return *found.Answer, true, err
 		}
 	}
 	card, err := s.Secrets.Card(ctx, CardRef(inst), s.Store.Now())
@@ -126,13 +129,6 @@ func (s *Instruments) askVerifier(ctx context.Context, inst instrument.State, op
 	op.Card = &card
 	answer, err := s.Processors.Send(ctx, op)
 	return answer, err == nil, err
-}
-
-func answerOf(found processor.Lookup) processor.Answer {
-	if found.Answer == nil {
-		return processor.Answer{}
-	}
-	return *found.Answer
 }
 
 func stillVerifying(err error) error {

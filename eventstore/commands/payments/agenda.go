@@ -39,7 +39,7 @@ type question struct {
 }
 
 // nextQuestion returns the next question about an operation that ends its flight at now without an outcome.
-func nextQuestion(f *inFlight, now time.Time) *question {
+func nextQuestion(f *operationInFlight, now time.Time) *question {
 	e := questionAbout(f.tip.State, f.revision)
 	e.asked, e.next = f.asked+1, now.Add(process.NextInterval(f.asked))
 	return e
@@ -264,7 +264,7 @@ func (s *Payments) ask(ctx context.Context, tip eventstore.Tip[payment.State], r
 		return
 	}
 	defer s.inFlight.leave(f)
-	s.drive(ctx, f, askFirst)
+	s.callUntilDone(ctx, f, askFirst)
 }
 
 // questionHeap orders questions by time.

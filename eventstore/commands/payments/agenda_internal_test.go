@@ -138,7 +138,7 @@ func testPark(t *testing.T) {
 		{Revision: 1, State: payment.StateRequested, RequestedAt: noon, Target: payment.Target{Processor: processor.Adyen}},
 	}}}
 	fs := newInFlightOperations()
-	fly := func(awaited bool) *inFlight {
+	fly := func(awaited bool) *operationInFlight {
 		f, fresh := fs.join(newInFlight(tip, 1, due.In(noon, time.Minute), awaited))
 		if !fresh {
 			t.Fatal("flies already")

@@ -46,7 +46,7 @@ func (s *Payments) CreateApproved(ctx context.Context, by commands.Caller, a App
 // Continue starts or joins the open operations of a payment. await waits until they have an answer, as CreatePayment
 // does, at most until the deadline.
 func (s *Payments) Continue(tip eventstore.Tip[payment.State]) (await func(ctx context.Context, deadline due.Time)) {
-	var operations []*inFlight
+	var operations []*operationInFlight
 	for _, op := range process.Open(tip.State) {
 		operations = append(operations, s.launch(tip, op.Revision, tip.Appended && op.State == payment.StateRequested))
 	}

@@ -19,10 +19,10 @@ const (
 	askFirst  = false // it was found without an outcome: the processor may have received it
 )
 
-// inFlight is an operation on which this process works until its outcome is recorded or no caller waits. Without an
+// operationInFlight is an operation on which this process works until its outcome is recorded or no caller waits. Without an
 // outcome, its next question is then in the agenda. An operation is in flight at most once in a process. Between
 // processes, the operation's key at the processor and the compare-and-swap on the outcome prevent a second effect.
-type inFlight struct {
+type operationInFlight struct {
 	key      domain.OperationKey
 	revision uint64
 	deadline due.Time                      // end of the operation's payment timeout
@@ -40,7 +40,7 @@ type inFlight struct {
 }
 
 // publish sets the state for callers. answered releases them.
-func (f *inFlight) publish(state payment.State, answered bool) {
+func (f *operationInFlight) publish(state payment.State, answered bool) {
 	f.mu.Lock()
 	f.state = state
 	f.mu.Unlock()
@@ -50,7 +50,7 @@ func (f *inFlight) publish(state payment.State, answered bool) {
 }
 
 // giveUpWaiting releases callers at the payment timeout if the answer could not be recorded.
-func (f *inFlight) giveUpWaiting() {
+func (f *operationInFlight) giveUpWaiting() {
 	select {
 	case <-f.answered:
 	default:
@@ -58,20 +58,20 @@ func (f *inFlight) giveUpWaiting() {
 	}
 }
 
-func (f *inFlight) newest() payment.State {
+func (f *operationInFlight) newest() payment.State {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.state
 }
 
 // asksNext returns the time of the next question; zero: a question is under way.
-func (f *inFlight) asksNext() time.Time {
+func (f *operationInFlight) asksNext() time.Time {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.next
 }
 
-func (f *inFlight) setNext(t time.Time) {
+func (f *operationInFlight) setNext(t time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.next = t
@@ -80,16 +80,16 @@ func (f *inFlight) setNext(t time.Time) {
 // inFlightOperations are the operations in flight in this process, and its agenda.
 type inFlightOperations struct {
 	mu     sync.Mutex
-	by     map[domain.OperationKey]*inFlight
+	by     map[domain.OperationKey]*operationInFlight
 	agenda *agenda // mu is locked before agenda.mu
 }
 
 func newInFlightOperations() inFlightOperations {
-	return inFlightOperations{by: map[domain.OperationKey]*inFlight{}, agenda: newAgenda()}
+	return inFlightOperations{by: map[domain.OperationKey]*operationInFlight{}, agenda: newAgenda()}
 }
 
 // join returns the operation in flight. fresh reports that the caller must start it.
-func (fs *inFlightOperations) join(f *inFlight) (joined *inFlight, fresh bool) {
+func (fs *inFlightOperations) join(f *operationInFlight) (joined *operationInFlight, fresh bool) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	if under, ok := fs.by[f.key]; ok {
@@ -101,21 +101,21 @@ func (fs *inFlightOperations) join(f *inFlight) (joined *inFlight, fresh bool) {
 	return f, true
 }
 
-func (fs *inFlightOperations) find(key domain.OperationKey) *inFlight {
+func (fs *inFlightOperations) find(key domain.OperationKey) *operationInFlight {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	return fs.by[key]
 }
 
 // leave ends an operation's flight. A repeated call does nothing.
-func (fs *inFlightOperations) leave(f *inFlight) {
+func (fs *inFlightOperations) leave(f *operationInFlight) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	fs.remove(f)
 }
 
 // remove is leave for a caller that holds mu.
-func (fs *inFlightOperations) remove(f *inFlight) {
+func (fs *inFlightOperations) remove(f *operationInFlight) {
 	if fs.by[f.key] == f {
 		delete(fs.by, f.key)
 		close(f.ended)
@@ -124,7 +124,7 @@ func (fs *inFlightOperations) remove(f *inFlight) {
 
 // park ends the flight of an operation for which no caller waits, and adds its next question to the agenda. It returns
 // false if a caller waits.
-func (fs *inFlightOperations) park(f *inFlight, now time.Time) bool {
+func (fs *inFlightOperations) park(f *operationInFlight, now time.Time) bool {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	select {
@@ -160,17 +160,17 @@ func (fs *inFlightOperations) askNow(key domain.OperationKey) {
 }
 
 // awaits reports whether callers may wait for f.
-func (fs *inFlightOperations) awaits(f *inFlight) bool {
+func (fs *inFlightOperations) awaits(f *operationInFlight) bool {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	return f.awaited
 }
 
 // all returns the operations in flight.
-func (fs *inFlightOperations) all() []*inFlight {
+func (fs *inFlightOperations) all() []*operationInFlight {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
-	list := make([]*inFlight, 0, len(fs.by))
+	list := make([]*operationInFlight, 0, len(fs.by))
 	for _, f := range fs.by {
 		list = append(list, f)
 	}
@@ -179,7 +179,7 @@ func (fs *inFlightOperations) all() []*inFlight {
 
 // launch starts an open operation, or joins it if it is in flight. The operation's payment timeout begins with its
 // request. A clock that is set back does not extend it.
-func (s *Payments) launch(tip eventstore.Tip[payment.State], revision uint64, send bool) *inFlight {
+func (s *Payments) launch(tip eventstore.Tip[payment.State], revision uint64, send bool) *operationInFlight {
 	op, _ := tip.State.Operation(revision)
 	return s.launchUntil(tip, revision, send, s.timeoutOf(op))
 }
@@ -192,19 +192,19 @@ func (s *Payments) timeoutOf(op payment.Operation) due.Time {
 // fromNow returns the end of a payment timeout that begins now.
 func (s *Payments) fromNow() due.Time { return due.In(s.Store.Now(), s.PaymentTimeout) }
 
-func (s *Payments) launchUntil(tip eventstore.Tip[payment.State], revision uint64, send bool, deadline due.Time) *inFlight {
+func (s *Payments) launchUntil(tip eventstore.Tip[payment.State], revision uint64, send bool, deadline due.Time) *operationInFlight {
 	f, fresh := s.inFlight.join(newInFlight(tip, revision, deadline, true))
 	if fresh {
 		s.Go(func() {
 			defer s.inFlight.leave(f)
-			s.drive(s.Life, f, send)
+			s.callUntilDone(s.Life, f, send)
 		})
 	}
 	return f
 }
 
-func newInFlight(tip eventstore.Tip[payment.State], revision uint64, deadline due.Time, awaited bool) *inFlight {
-	return &inFlight{
+func newInFlight(tip eventstore.Tip[payment.State], revision uint64, deadline due.Time, awaited bool) *operationInFlight {
+	return &operationInFlight{
 		key: tip.State.OperationKey(revision), revision: revision, tip: tip, state: tip.State, deadline: deadline, awaited: awaited,
 		answered: make(chan struct{}), ended: make(chan struct{}), wake: make(chan struct{}, 1),
 	}
@@ -212,7 +212,7 @@ func newInFlight(tip eventstore.Tip[payment.State], revision uint64, deadline du
 
 // launchRequested starts the operation that the newest event requested; nil: it requested none. Its payment timeout
 // ends at deadline; if deadline is over, one payment timeout after its request.
-func (s *Payments) launchRequested(tip eventstore.Tip[payment.State], deadline due.Time) *inFlight {
+func (s *Payments) launchRequested(tip eventstore.Tip[payment.State], deadline due.Time) *operationInFlight {
 	op, requested := process.Requested(tip.State)
 	switch {
 	case !requested:
@@ -229,7 +229,7 @@ const timeOutGrace = time.Second
 
 // await returns the payment when the operation has an answer, its time-out is recorded, or the service drains. It
 // ignores the end of ctx: the caller may be gone, the work continues.
-func (s *Payments) await(ctx context.Context, f *inFlight, deadline due.Time) payment.State {
+func (s *Payments) await(ctx context.Context, f *operationInFlight, deadline due.Time) payment.State {
 	defer commands.AsideLater(ctx)()
 	late := time.NewTimer(deadline.Left(s.Store.Now()) + timeOutGrace)
 	defer late.Stop()
@@ -243,10 +243,10 @@ func (s *Payments) await(ctx context.Context, f *inFlight, deadline due.Time) pa
 	return f.newest().Unanswered()
 }
 
-// drive calls the processor until the operation has an outcome or no caller waits; then it parks the operation. An
-// operation that the answer requests (at another processor, a capture, a void) has a drive of its own, and callers wait
+// callUntilDone calls the processor until the operation has an outcome or no caller waits; then it parks the operation. An
+// operation that the answer requests (at another processor, a capture, a void) is in flight by itself, and callers wait
 // for it, too.
-func (s *Payments) drive(ctx context.Context, f *inFlight, send bool) {
+func (s *Payments) callUntilDone(ctx context.Context, f *operationInFlight, send bool) {
 	for ; ; f.asked++ {
 		f.setNext(time.Time{})
 		attempt, cancel := context.WithTimeout(ctx, s.patience(f))
@@ -280,7 +280,7 @@ func (s *Payments) drive(ctx context.Context, f *inFlight, send bool) {
 
 // release answers the waiting callers. If the answer requested another operation, release first waits for it. Both
 // share one payment timeout (D8).
-func (s *Payments) release(f *inFlight) {
+func (s *Payments) release(f *operationInFlight) {
 	f.publish(f.tip.State, false)
 	if next := s.launchRequested(f.tip, f.deadline); next != nil && next != f {
 		select {
@@ -294,7 +294,7 @@ func (s *Payments) release(f *inFlight) {
 }
 
 // rest waits for d, a wake-up or the end of ctx.
-func (s *Payments) rest(ctx context.Context, f *inFlight, d time.Duration) error {
+func (s *Payments) rest(ctx context.Context, f *operationInFlight, d time.Duration) error {
 	f.setNext(time.Now().Add(d))
 	t := time.NewTimer(d)
 	defer t.Stop()

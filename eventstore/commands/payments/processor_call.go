@@ -18,7 +18,7 @@ import (
 const askTimeout = 20 * time.Second
 
 // patience returns the time limit of one call: the time to the deadline while callers wait, else askTimeout.
-func (s *Payments) patience(f *inFlight) time.Duration {
+func (s *Payments) patience(f *operationInFlight) time.Duration {
 	if left := f.deadline.Left(s.Store.Now()); left > 0 && s.inFlight.awaits(f) {
 		return left
 	}
@@ -27,7 +27,7 @@ func (s *Payments) patience(f *inFlight) time.Duration {
 
 // callProcessor sends the operation, or looks up its outcome. An operation that the processor never received is sent
 // again within the payment timeout, and fenced later (D8). callProcessor returns false if the outcome is still unknown.
-func (s *Payments) callProcessor(ctx context.Context, f *inFlight, send bool) (processor.Answer, bool) {
+func (s *Payments) callProcessor(ctx context.Context, f *operationInFlight, send bool) (processor.Answer, bool) {
 	op, _ := f.tip.State.Operation(f.revision)
 	name := op.Target.Processor
 	if send {
@@ -62,7 +62,7 @@ func notSent(now time.Time) processor.Answer {
 }
 
 // send sends the operation to the processor. If the card of an authorization is destroyed, send fences the key instead.
-func (s *Payments) send(ctx context.Context, f *inFlight) (processor.Answer, bool) {
+func (s *Payments) send(ctx context.Context, f *operationInFlight) (processor.Answer, bool) {
 	op, err := s.operation(ctx, f)
 	if errors.Is(err, secrets.ErrGone) {
 		s.unpayable(ctx, f.tip.State)
@@ -84,7 +84,7 @@ func (s *Payments) send(ctx context.Context, f *inFlight) (processor.Answer, boo
 }
 
 // operation builds the processor's request from the recorded facts. An authorization carries its card.
-func (s *Payments) operation(ctx context.Context, f *inFlight) (processor.Operation, error) {
+func (s *Payments) operation(ctx context.Context, f *operationInFlight) (processor.Operation, error) {
 	p := f.tip.State
 	requested, _ := p.Operation(f.revision)
 	op := process.Operation(p, requested)
@@ -113,13 +113,13 @@ func (s *Payments) unpayable(ctx context.Context, p payment.State) {
 	}
 }
 
-func (s *Payments) unanswered(f *inFlight, err error) {
+func (s *Payments) unanswered(f *operationInFlight, err error) {
 	s.Logger.Debug().Err(err).Str("operation", string(f.key)).Int("asked", f.asked).Msg("no answer from the processor yet")
 }
 
 // record appends the outcome. ended reports that the operation has its outcome. unknown reports that the answer has no
 // meaning for the operation and counts as no answer. If the store fails, the next question gets the same answer.
-func (s *Payments) record(ctx context.Context, f *inFlight, answer processor.Answer) (ended, unknown bool) {
+func (s *Payments) record(ctx context.Context, f *operationInFlight, answer processor.Answer) (ended, unknown bool) {
 	before, _ := f.tip.State.Operation(f.revision)
 	if answer.State == processor.Pending && before.State == payment.StatePending {
 		return false, false // already known
@@ -193,7 +193,7 @@ func (s *Payments) appendAnswer(ctx context.Context, tip eventstore.Tip[payment.
 }
 
 // timedOut records, once, that the payment timeout is over (D8), and answers the callers.
-func (s *Payments) timedOut(ctx context.Context, f *inFlight) {
+func (s *Payments) timedOut(ctx context.Context, f *operationInFlight) {
 	if op, _ := f.tip.State.Operation(f.revision); op.State != payment.StateRequested {
 		f.publish(f.tip.State, true)
 		return
