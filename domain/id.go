@@ -35,7 +35,7 @@ type (
 	WorkflowID string
 	// RunID is a workflow run's: two characters of log generation and 128 bits (D19).
 	RunID string
-	// OperationKey is the processor's idempotency key, "<paymentId>.<revision>" (D14).
+	// OperationKey is the processor's idempotency key, "<paymentId>.<revision>" (D14.2).
 	OperationKey string
 )
 

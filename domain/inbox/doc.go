@@ -1,4 +1,4 @@
-// Package inbox stores the notifications of processors about a payment before they are applied (D14).
+// Package inbox stores the notifications of processors about a payment before they are applied (D14.5).
 //
 // There is one inbox per payment reference, even if the payment is not known yet. There is also one per processor, which
 // records how far that processor's list of dispute notifications was read in search of lost ones.

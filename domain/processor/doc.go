@@ -1,4 +1,4 @@
-// Package processor holds the requests to and answers of payment processors, and the interfaces of the adapter (D14).
+// Package processor holds the requests to and answers of payment processors, and the interfaces of the adapter (D14.1).
 //
 // Every operation has its own idempotency key, "<paymentId>.<revision of its request event>", the same on every resend.
 // An answer is a fact only if it was received whole and understood. Everything else is ErrUnknown, and a look-up by key

@@ -55,7 +55,7 @@ const (
 	AuthenticationFailed Outcome = "FAILED"
 )
 
-// Notification is an unsolicited message of a processor: the result of an operation, or a change of a dispute (D14). ID is
+// Notification is an unsolicited message of a processor: the result of an operation, or a change of a dispute (D14.3). ID is
 // the same on every repeat. Key and Answer belong to operations, Dispute to disputes.
 type Notification struct {
 	ID        string              `json:"id"`
@@ -78,7 +78,7 @@ type SignedNotification struct {
 	Unreadable string
 }
 
-// Record is an operation in a processor's records, perhaps an out-of-band one (D14).
+// Record is an operation in a processor's records, perhaps an out-of-band one (D14.1).
 type Record struct {
 	ID         string // the processor's, never changes
 	Processor  Name

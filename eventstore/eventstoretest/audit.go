@@ -10,7 +10,7 @@ import (
 	"payledger/processorsim/protocol"
 )
 
-// Audit holds a payment of the ledger to the processors' books of it (D14): every operation that a processor
+// Audit holds a payment of the ledger to the processors' books of it (D14.16): every operation that a processor
 // saw stands there once under its key, as the ledger tells it; what somebody else did there is known here by its id
 // (§6.3), and nothing else stands there; amounts and status are what the books add up to.
 func Audit(p payment.State, lines []protocol.Line) error {

@@ -5,7 +5,7 @@
 //
 //   - operations without an outcome (REQUESTED, UNKNOWN, PENDING): a question to the processor (D8);
 //   - actions that the customer did not complete in time (D7);
-//   - pending notifications in the inboxes of payments (D14);
+//   - pending notifications in the inboxes of payments (D14.6);
 //   - decisions about payment attempts that a crash interrupted (§3.3).
 //
 // # The wheel

@@ -178,7 +178,7 @@ func (k *Keeper) recoverPayment(ctx context.Context, i Item) {
 	}
 }
 
-// inboxes applies a processor's pending notifications: after a crash, or when this node learns of their payment later (D14).
+// inboxes applies a processor's pending notifications: after a crash, or when this node learns of their payment later (D14.6).
 func (k *Keeper) inboxes(ctx context.Context, name processor.Name) {
 	crew := newCrew(inboxesAtOnce)
 	defer crew.wait()

@@ -200,7 +200,7 @@ func unanswered(op payment.Operation) bool {
 }
 
 // expected reports whether the processor must have an operation. It need not have one that our own rules refused (D7),
-// that has no answer yet, or whose key was fenced before it arrived (D14). A completion's answers stand with its
+// that has no answer yet, or whose key was fenced before it arrived (D14.1). A completion's answers stand with its
 // authorization.
 func expected(p payment.State, op payment.Operation) bool {
 	if op.Refused || unanswered(op) {

@@ -12,7 +12,7 @@ import (
 )
 
 // disputes compares the dispute notifications known here with the processor's, whether or not they arrived, both ways,
-// notification by notification (D14, D16).
+// notification by notification (D14.12, D16).
 func (r *run) disputes(ctx context.Context) error {
 	err := pool(ctx, func(ctx context.Context, submit func(*eventstore.Recorded) error) error {
 		return r.Store.Newest(ctx, r.Account, eventstore.Disputes.Name, func(uint64) {}, submit)

@@ -1,4 +1,4 @@
-// Package reconcile compares the ledger of one account with a processor's books, both ways (I1, D14): it finds operations
+// Package reconcile compares the ledger of one account with a processor's books, both ways (I1, D14.16): it finds operations
 // that are missing here, missing there, or different.
 //
 // Passes over streams, so that memory stays the same however much there is. The ledger's pass takes every payment at its

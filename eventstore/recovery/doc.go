@@ -4,7 +4,7 @@
 // Rules:
 //   - A start does not wait for any of it.
 //   - Work that waits for a processor runs in a loop of its own for each processor, so that a processor that does not
-//     answer holds up no other (D8, D14).
+//     answer holds up no other (D8, D14.12).
 //   - Secrets are destroyed without waiting for a processor (§5.2 rule 3).
 //   - Package pending decides when an operation is due, package commands continues it, package secrets destroys.
 //

@@ -143,7 +143,7 @@ func (r *Recoverer) destroyEnded(ctx context.Context) error {
 	}
 }
 
-// sweepDisputes asks a processor for lost dispute notifications (D14).
+// sweepDisputes asks a processor for lost dispute notifications (D14.12).
 func (r *Recoverer) sweepDisputes(ctx context.Context, name processor.Name) {
 	if err := r.Commands.SweepDisputesAt(ctx, name); err != nil && ctx.Err() == nil {
 		r.Logger.Warn().Err(err).Msg("disputes not looked for everywhere; trying again")

@@ -47,7 +47,7 @@ func newHTTPClient() *http.Client {
 	dialer := &net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second}
 	return &http.Client{
 		Transport: &http.Transport{
-			Proxy:               nil, // D14: straight to the processor
+			Proxy:               nil, // D14.1: straight to the processor
 			DialContext:         dialer.DialContext,
 			MaxIdleConns:        0, // bounded per host
 			MaxIdleConnsPerHost: 512,

@@ -22,7 +22,7 @@ type Filter struct {
 	From, To  time.Time
 }
 
-// Books returns the lines that f selects, in order of creation (D14), or ErrUnknown without any.
+// Books returns the lines that f selects, in order of creation (D14.16), or ErrUnknown without any.
 func (c *Adapter) Books(ctx context.Context, f Filter) ([]protocol.Line, error) {
 	q := url.Values{}
 	set := func(name, value string) {
@@ -44,7 +44,7 @@ func (c *Adapter) Books(ctx context.Context, f Filter) ([]protocol.Line, error) 
 	return lines, nil
 }
 
-// SetFault makes processors misbehave (D14).
+// SetFault makes processors misbehave (D14.13).
 func (c *Adapter) SetFault(ctx context.Context, fault protocol.Fault) error {
 	return c.control(ctx, http.MethodPost, "/sim/faults", fault, &struct{}{})
 }
@@ -54,7 +54,7 @@ func (c *Adapter) ClearFaults(ctx context.Context) error {
 	return c.control(ctx, http.MethodDelete, "/sim/faults", nil, &struct{}{})
 }
 
-// Act captures, refunds or voids out of band (D14); amount nil means the whole amount left. It returns the new line of
+// Act captures, refunds or voids out of band (D14.14); amount nil means the whole amount left. It returns the new line of
 // the books.
 func (c *Adapter) Act(ctx context.Context, kind processor.Kind, reference domain.PaymentID, amount *domain.Amount) (protocol.Line, error) {
 	var line protocol.Line
@@ -66,7 +66,7 @@ func (c *Adapter) Act(ctx context.Context, kind processor.Kind, reference domain
 	return line, err
 }
 
-// OpenDispute opens a dispute (D14).
+// OpenDispute opens a dispute (D14.15).
 func (c *Adapter) OpenDispute(ctx context.Context, order protocol.DisputeOrder) (protocol.Dispute, error) {
 	var opened protocol.Dispute
 	err := c.control(ctx, http.MethodPost, "/sim/disputes", order, &opened)

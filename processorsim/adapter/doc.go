@@ -1,4 +1,4 @@
-// Package adapter is the service's side of the processor protocol over HTTP (D14): it implements
+// Package adapter is the service's side of the processor protocol over HTTP (D14.1): it implements
 // processor.Port against one base URL, reads the notifications that processors send, and drives the
 // simulator's control API for tests and demos.
 //

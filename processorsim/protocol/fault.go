@@ -8,7 +8,7 @@ import (
 	"payledger/domain/processor"
 )
 
-// Mode is a way in which a processor misbehaves on demand (D14).
+// Mode is a way in which a processor misbehaves on demand (D14.13).
 type Mode string
 
 const (
@@ -23,7 +23,7 @@ const (
 // Modes lists every mode.
 var Modes = []Mode{Latency, TechnicalError, DropBefore, DropAfter, DuplicateNotification, Reorder}
 
-// Kinds lists every operation (D14).
+// Kinds lists every operation (D14.16).
 var Kinds = []processor.Kind{
 	processor.Authorize, processor.Complete, processor.Capture,
 	processor.Void, processor.Refund, processor.Adjust,

@@ -11,7 +11,7 @@ import (
 	"payledger/domain/processor"
 )
 
-// HeaderIdempotencyKey carries the key of an operation (D14); HeaderSignature signs a notification.
+// HeaderIdempotencyKey carries the key of an operation (D14.2); HeaderSignature signs a notification.
 const (
 	HeaderIdempotencyKey = "Idempotency-Key"
 	HeaderSignature      = "X-Processor-Signature"
@@ -34,7 +34,7 @@ func OperationPath(name processor.Name, key domain.OperationKey) string {
 	return OperationsPath(name) + "/" + url.PathEscape(string(key))
 }
 
-// Line is one operation of `GET /sim/books` (D14). Amounts are minor units, times are UTC.
+// Line is one operation of `GET /sim/books` (D14.16). Amounts are minor units, times are UTC.
 type Line struct {
 	ID                     string              `json:"id"`
 	Processor              processor.Name      `json:"processor"`

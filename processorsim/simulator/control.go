@@ -13,7 +13,7 @@ import (
 	"payledger/processorsim/simulator/books"
 )
 
-// postFault sets a fault (D14).
+// postFault sets a fault (D14.13).
 func (s *Simulator) postFault(w http.ResponseWriter, r *http.Request) error {
 	var fault protocol.Fault
 	if err := decode(r, &fault); err != nil {
@@ -39,7 +39,7 @@ func (s *Simulator) deleteFaults(w http.ResponseWriter, _ *http.Request) error {
 	return respond(w, struct{}{})
 }
 
-// act returns the handler of an out-of-band operation (D14). It sends no notification.
+// act returns the handler of an out-of-band operation (D14.14). It sends no notification.
 func (s *Simulator) act(kind processor.Kind) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		var body struct {
@@ -66,7 +66,7 @@ func (s *Simulator) act(kind processor.Kind) func(http.ResponseWriter, *http.Req
 	}
 }
 
-// postSettle finishes all pending operations (D14) and opens the disputes that are due later.
+// postSettle finishes all pending operations (D14.15) and opens the disputes that are due later.
 func (s *Simulator) postSettle(w http.ResponseWriter, _ *http.Request) error {
 	pending := s.books.Pending()
 	ids := make([]string, len(pending))
@@ -86,7 +86,7 @@ func (s *Simulator) postSettle(w http.ResponseWriter, _ *http.Request) error {
 	}{settled + opened})
 }
 
-// getBooks streams the books as JSON lines, one per operation, in order of creation (D14).
+// getBooks streams the books as JSON lines, one per operation, in order of creation (D14.16).
 func (s *Simulator) getBooks(w http.ResponseWriter, r *http.Request) error {
 	filter, err := booksFilter(r)
 	if err != nil {

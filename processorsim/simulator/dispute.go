@@ -15,7 +15,7 @@ import (
 	"payledger/processorsim/simulator/dialect"
 )
 
-// postDispute opens a dispute (D14).
+// postDispute opens a dispute (D14.15).
 func (s *Simulator) postDispute(w http.ResponseWriter, r *http.Request) error {
 	var order protocol.DisputeOrder
 	if err := decode(r, &order); err != nil {
@@ -32,7 +32,7 @@ func (s *Simulator) postDispute(w http.ResponseWriter, r *http.Request) error {
 	return respond(w, told.Dispute)
 }
 
-// patchDispute changes a dispute, even in an impossible way (D14, D16).
+// patchDispute changes a dispute, even in an impossible way (D14.15, D16).
 func (s *Simulator) patchDispute(w http.ResponseWriter, r *http.Request) error {
 	var change protocol.DisputeChange
 	if err := decode(r, &change); err != nil {

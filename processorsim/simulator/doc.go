@@ -1,4 +1,4 @@
-// Package simulator is the server of six simulated payment processors (D13, D14): one JSON-over-HTTP
+// Package simulator is the server of six simulated payment processors (D13, D14.1): one JSON-over-HTTP
 // protocol, durable books, and a control API that makes the processors misbehave on demand.
 //
 // # Protocol, version 1

@@ -11,7 +11,7 @@ import (
 	"payledger/processorsim/protocol"
 )
 
-// faults holds the set faults, oldest first (D14).
+// faults holds the set faults, oldest first (D14.13).
 type faults struct {
 	random io.Reader
 	active atomic.Int64 // number of faults; without any, no lock is needed

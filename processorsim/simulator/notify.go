@@ -35,7 +35,7 @@ type delivery struct {
 	attempt   int
 }
 
-// notifier sends signed notifications (D14) until one is answered with 2xx or the retries end, and twice or late with
+// notifier sends signed notifications (D14.3) until one is answered with 2xx or the retries end, and twice or late with
 // faults.
 type notifier struct {
 	secret   []byte
@@ -96,7 +96,7 @@ func (n *notifier) send(o books.Operation) {
 	n.dispatch(&delivery{operation: o.ID, url: o.NotifyURL, body: body, copies: 1}, o.Processor, o.Kind)
 }
 
-// sendDispute sends a dispute report. A fault that names disputes loses or delays it (D14).
+// sendDispute sends a dispute report. A fault that names disputes loses or delays it (D14.13).
 func (n *notifier) sendDispute(t books.DisputeReport) {
 	if t.NotifyURL == "" {
 		return

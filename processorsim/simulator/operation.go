@@ -11,7 +11,7 @@ import (
 	"payledger/processorsim/simulator/books"
 )
 
-// postOperation handles one operation (D14) with its faults in their order.
+// postOperation handles one operation (D14.1) with its faults in their order.
 func (s *Simulator) postOperation(w http.ResponseWriter, r *http.Request) error {
 	op, err := readOperation(r)
 	if err != nil {

@@ -75,7 +75,7 @@ func write(w http.ResponseWriter, status int, body any) {
 // jsonType is shared by all answers; net/http only reads it.
 var jsonType = []string{"application/json"}
 
-// cut ends the connection without an answer (D14, the drop modes).
+// cut ends the connection without an answer (D14.13, the drop modes).
 func cut(w http.ResponseWriter) error {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"payledger/processorsim/protocol"
 )
 
-// routes lists the whole protocol and the control API (D14).
+// routes lists the whole protocol and the control API (D14.1).
 func (s *Simulator) routes() http.Handler {
 	// Keys are raw path segments: no cleaning, no redirect.
 	r := mux.NewRouter().UseEncodedPath().SkipClean(true)

@@ -14,7 +14,7 @@ import (
 // action (D7).
 type Waiting struct {
 	Operation processor.Kind         `json:"operation"`
-	Key       domain.OperationKey    `json:"key"`      // of the operation at its processor (D14)
+	Key       domain.OperationKey    `json:"key"`      // of the operation at its processor (D14.2)
 	Revision  uint64                 `json:"revision"` // of the event that requested it
 	State     payment.OperationState `json:"state"`
 	Since     paymentjson.Time       `json:"since"`               // the time of the request, or from which the action is required

@@ -20,7 +20,7 @@ func decideComplete(op processor.Operation, s *sale) processor.Answer {
 	return answer
 }
 
-// applyComplete decides the authorization and its line in the books (D14). A repeat of the authorization still gets the
+// applyComplete decides the authorization and its line in the books (D14.16). A repeat of the authorization still gets the
 // required action; a look-up gets the result.
 func (b *Books) applyComplete(o *Operation) error {
 	s, err := b.parent(o)

@@ -38,7 +38,7 @@ type DisputeReport struct {
 	notified bool
 }
 
-// disputes is the state of all disputes. They are not operations and have no lines (D14).
+// disputes is the state of all disputes. They are not operations and have no lines (D14.16).
 type disputes struct {
 	newest      map[string]*DisputeReport // by dispute id
 	reports     []*DisputeReport          // all, in order
@@ -110,7 +110,7 @@ func (b *Books) OpenDue(ids ...string) ([]DisputeReport, error) {
 	return opened, wait(commit)
 }
 
-// OpenDispute opens a dispute of the newest approved authorization of a reference (D14).
+// OpenDispute opens a dispute of the newest approved authorization of a reference (D14.15).
 func (b *Books) OpenDispute(o protocol.DisputeOrder) (DisputeReport, error) {
 	b.mu.Lock()
 	s := b.newestSale(o.Reference)

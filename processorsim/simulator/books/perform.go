@@ -48,7 +48,7 @@ type Performed struct {
 }
 
 // Perform decides an admitted operation and returns when the decision is durable. technical makes the processor do nothing
-// and answer so (D14, fault mode error). After an error the outcome is unknown until the books are read again.
+// and answer so (D14.13, fault mode error). After an error the outcome is unknown until the books are read again.
 func (b *Books) Perform(op processor.Operation, technical bool) (Performed, error) {
 	b.mu.Lock()
 	delete(b.running, slot{op.Processor, op.Key})

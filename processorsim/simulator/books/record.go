@@ -28,7 +28,7 @@ type Operation struct {
 	Answer     processor.Answer    `json:"answer"`
 	Outcome    processor.Outcome   `json:"outcome,omitempty"` // of a completion
 
-	// line is the state in the books (D14). It differs from Answer.State for an authorization that
+	// line is the state in the books (D14.16). It differs from Answer.State for an authorization that
 	// waits for its customer: PENDING until complete or void decides it.
 	line processor.State
 	// ended is the result of an authorization that waited for its customer; look-ups return it.
@@ -60,7 +60,7 @@ type record struct {
 	Report    *DisputeReport      `json:"telling,omitempty"`
 }
 
-// same reports whether a repeat has the contents of o (D14).
+// same reports whether a repeat has the contents of o (D14.2).
 func (o *Operation) same(op processor.Operation) bool {
 	return o.Kind == op.Kind && o.Reference == op.Reference && o.ParentID == op.ParentID &&
 		o.Amount == op.Amount && (op.Currency == o.Currency || op.Currency == "") && o.Final == op.Final && o.Outcome == op.Outcome
@@ -76,7 +76,7 @@ func (o *Operation) Line() protocol.Line {
 	}
 }
 
-// lineState maps the state of an answer to that of a line: the books know no ACTION_REQUIRED (D14).
+// lineState maps the state of an answer to that of a line: the books know no ACTION_REQUIRED (D14.16).
 func lineState(s processor.State) processor.State {
 	if s == processor.ActionRequired {
 		return processor.Pending

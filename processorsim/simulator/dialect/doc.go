@@ -1,4 +1,4 @@
-// Package dialect writes disputes in the terms, codes, amounts and dates of each of the six simulated processors (D14,
+// Package dialect writes disputes in the terms, codes, amounts and dates of each of the six simulated processors (D14.11,
 // D16).
 //
 //	           stage and status             reason, and its code        amount          deadline

@@ -1,5 +1,5 @@
 // Package journal is an append-only file of lines with group commit: the durable half of the
-// simulator's books (D14).
+// simulator's books (D14.16).
 //
 // Rules:
 //   - A line is committed when Commit.Wait returns nil: it and every earlier line are written and fsynced. The commit
