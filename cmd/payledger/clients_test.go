@@ -3,8 +3,6 @@ package main
 import (
 	"strings"
 	"testing"
-
-	"payledger/httpapi/clientstest"
 )
 
 // TestGeneratedClients: clients that others' generators make of openapi.yaml compile, and pay at the program as it is run.
@@ -12,7 +10,7 @@ func TestGeneratedClients(t *testing.T) {
 	t.Parallel()
 	p := serveProcess(t, "--data", t.TempDir())
 	paid := map[string]string{}
-	pay := map[string]func(testing.TB, string, string) (string, bool){"Go": clientstest.PayWithGo, "TypeScript": clientstest.PayWithTypeScript}
+	pay := map[string]func(testing.TB, string, string) (string, bool){"Go": payWithGo, "TypeScript": payWithTypeScript}
 	if testing.Short() {
 		delete(pay, "TypeScript")
 	}

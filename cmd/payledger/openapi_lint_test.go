@@ -1,4 +1,4 @@
-package clientstest
+package main
 
 import (
 	"os"
@@ -12,7 +12,7 @@ import (
 // TestLinters: Spectral and Redocly find nothing in openapi.yaml, and would: without its contact, or with a value that no
 // schema allows, they do.
 func TestLinters(t *testing.T) {
-	tools, there := Tools(t)
+	tools, there := npmTools(t)
 	if !there {
 		return
 	}
@@ -23,10 +23,10 @@ func TestLinters(t *testing.T) {
 	} {
 		lint := func(document string) (string, error) {
 			dir := t.TempDir()
-			write(t, dir, "openapi.yaml", []byte(document))
-			put(t, dir, "spectral.yaml", "spectral.yaml")
-			put(t, dir, "redocly.yaml", "redocly.yaml")
-			return output(t, dir, filepath.Join(tools, "node_modules", ".bin", name), arguments...)
+			writeClient(t, dir, "openapi.yaml", []byte(document))
+			putClient(t, dir, "spectral.yaml", "spectral.yaml")
+			putClient(t, dir, "redocly.yaml", "redocly.yaml")
+			return toolOutput(t, dir, filepath.Join(tools, "node_modules", ".bin", name), arguments...)
 		}
 		if said, err := lint(document); err != nil {
 			t.Errorf("%s: %v\n%s", name, err, said)
@@ -40,7 +40,7 @@ func TestLinters(t *testing.T) {
 
 // TestLockFile: the lock file pins every package by its content, and names no place to download from.
 func TestLockFile(t *testing.T) {
-	text, err := os.ReadFile("package-lock.json")
+	text, err := os.ReadFile("testdata/clients/package-lock.json")
 	if err != nil {
 		t.Fatal(err)
 	}
