@@ -105,7 +105,7 @@ func (v *Store) Card(ctx context.Context, ref CardRef, began time.Time) (process
 		err = ErrGone
 	}
 	if errors.Is(err, ErrGone) {
-		return v.keptCard(ctx, ref)
+		return decoded[processor.Card](ctx, v, ref.keptName())
 	}
 	return card.Card, err
 }
@@ -114,7 +114,7 @@ func (v *Store) Card(ctx context.Context, ref CardRef, began time.Time) (process
 func (v *Store) entered(ctx context.Context, ref CardRef) (storedCard, error) {
 	card, err := v.earlyCard(ctx, ref.name())
 	if errors.Is(err, ErrGone) {
-		card, err = v.lateCard(ctx, ref.lateName())
+		card, err = decoded[storedCard](ctx, v, ref.lateName())
 	}
 	return card, err
 }
@@ -133,15 +133,6 @@ func (v *Store) earlyCard(ctx context.Context, name domain.SecretID) (storedCard
 		return card, err
 	}
 	plain, err := key.open(string(name), box)
-	if err != nil {
-		return card, err
-	}
-	return card, codec.Unmarshal(plain, &card)
-}
-
-func (v *Store) lateCard(ctx context.Context, name domain.SecretID) (storedCard, error) {
-	var card storedCard
-	plain, err := v.Get(ctx, name)
 	if err != nil {
 		return card, err
 	}

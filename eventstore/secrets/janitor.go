@@ -125,7 +125,7 @@ func (v *Store) cleanLate(ctx context.Context, now time.Time, needed Needed) (in
 		if len(parts) != 3 {
 			continue
 		}
-		card, err := v.lateCard(ctx, domain.SecretID(name))
+		card, err := decoded[storedCard](ctx, v, domain.SecretID(name))
 		if errors.Is(err, ErrGone) {
 			continue
 		}

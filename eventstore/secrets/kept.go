@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"payledger/domain"
-	"payledger/domain/processor"
 	"payledger/eventstore"
 	"payledger/eventstore/codec"
 )
@@ -60,13 +59,4 @@ func (v *Store) Kept(ctx context.Context, ref CardRef) (bool, error) {
 // DestroyKept overwrites a vaulted card. It is safe to repeat.
 func (v *Store) DestroyKept(ctx context.Context, ref CardRef) error {
 	return v.Destroy(ctx, ref.keptName())
-}
-
-func (v *Store) keptCard(ctx context.Context, ref CardRef) (processor.Card, error) {
-	var card processor.Card
-	plain, err := v.Get(ctx, ref.keptName())
-	if err != nil {
-		return card, err
-	}
-	return card, codec.Unmarshal(plain, &card)
 }

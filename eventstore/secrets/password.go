@@ -13,11 +13,13 @@ import (
 // The cost of a password guess (argon2id, RFC 9106's second recommendation): three passes over 64 MiB.
 const (
 	argonTime    = 3
-	argonMemory  = 64 << 10 // KiB
 	argonThreads = 4
 	argonSalt    = 16
 	argonLength  = 32
 )
+
+// PasswordMemory is the memory of a password guess, in KiB. Only tests set it.
+var PasswordMemory uint32 = 64 << 10
 
 // NewPassword makes a verifier, "argon2id$<salt>$<hash>" in hexadecimal; the password cannot be had back.
 func NewPassword(random io.Reader, password string) ([]byte, error) {
@@ -40,5 +42,5 @@ func CheckPassword(verifier []byte, password string) bool {
 }
 
 func argon(password string, salt []byte) []byte {
-	return argon2.IDKey([]byte(password), salt, argonTime, argonMemory, argonThreads, argonLength)
+	return argon2.IDKey([]byte(password), salt, argonTime, PasswordMemory, argonThreads, argonLength)
 }

@@ -11,6 +11,7 @@ import (
 
 	"payledger/domain"
 	"payledger/eventstore"
+	"payledger/eventstore/codec"
 )
 
 // ErrGone means that a value was destroyed or never stored.
@@ -79,6 +80,15 @@ func (v *Store) Get(ctx context.Context, name domain.SecretID) ([]byte, error) {
 		return nil, err
 	}
 	return open(v.box, string(name), box)
+}
+
+// decoded opens and decodes a value; ErrGone when it is not there.
+func decoded[T any](ctx context.Context, v *Store, name domain.SecretID) (value T, err error) {
+	plain, err := v.Get(ctx, name)
+	if err == nil {
+		err = codec.Unmarshal(plain, &value)
+	}
+	return value, err
 }
 
 // read returns a box; ErrGone if it does not exist, ServiceUnavailable if it cannot be read now.
