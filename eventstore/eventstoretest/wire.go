@@ -36,8 +36,8 @@ func Sent(p []byte, eventType string) int {
 }
 
 func holds(message []byte, eventType string) bool {
-	events, err := format.Decode(message)
-	return err == nil && slices.ContainsFunc(events, func(r *eventstore.Recorded) bool { return r.Type == eventType })
+	group, err := format.ParseGroup(message)
+	return err == nil && slices.ContainsFunc(group.Frames, func(r *eventstore.Recorded) bool { return r.Type == eventType })
 }
 
 // Divert returns p with the message at a place sent where nobody listens.

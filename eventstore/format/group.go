@@ -225,16 +225,6 @@ func (g *Group) parseFrames(rest []byte, count int) error {
 	return nil
 }
 
-// Decode returns the events of one message of the log, in their order, for readers of the log's own streams. A fence and a
-// closing group have none.
-func Decode(message []byte) ([]*Recorded, error) {
-	g, err := ParseGroup(message)
-	if err != nil {
-		return nil, err
-	}
-	return g.Frames, nil
-}
-
 // Light returns the group with light events and with its memory in Held. Only the cache of newest events keeps large parts that
 // left states, within its bound.
 func (g *Group) Light() *Group {
