@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -122,12 +121,9 @@ func TestSecretsStay(t *testing.T) {
 	}
 	kept := r.kept()
 	for _, s := range secrets {
-		log, answers, kept := log, answers, kept
-		if s.name == "CVV" {
-			log, answers, kept = withoutRandomHex(log), withoutRandomHex(answers), maps.Clone(kept)
-			for where, content := range kept {
-				kept[where] = withoutRandomHex(content)
-			}
+		log, answers, cvv := log, answers, s.name == "CVV"
+		if cvv {
+			log, answers = withoutRandomHex(log), withoutRandomHex(answers)
 		}
 		for _, text := range s.texts {
 			if at := strings.Index(log, text); at >= 0 {
@@ -140,7 +136,7 @@ func TestSecretsStay(t *testing.T) {
 				t.Errorf("%d answers hold the %s: %s", n, s.name, around(answers, strings.Index(answers, text)))
 			}
 			for where, content := range kept {
-				if bytes.Contains(content, []byte(text)) {
+				if bytes.Contains(content, []byte(text)) && (!cvv || bytes.Contains(withoutRandomHex(content), []byte(text))) {
 					t.Errorf("%s holds the %s", where, s.name)
 				}
 			}
