@@ -17,6 +17,8 @@ import (
 	"payledger/domain/account"
 	"payledger/domain/processor"
 	"payledger/eventstore"
+	"payledger/eventstore/reconcile"
+	engine "payledger/eventstore/workflows"
 	"payledger/httpapi/checkout"
 	"payledger/httpapi/clienttoken"
 	"payledger/httpapi/keyuse"
@@ -58,8 +60,8 @@ type Config struct {
 	Reader         Reader
 	History        payments.History
 	Deliveries     webhooks.Deliveries
-	Reconciler     management.Reconciler
-	Workflows      workflows.Engine
+	Reconciler     reconcile.Reconciler
+	Workflows      *engine.Engine
 	ClientTokenKey []byte // signs client tokens (D4); clienttoken.MinKey bytes or more
 	PublicURL      string // this service as browsers reach it
 	Environment    string // account.Sandbox or account.Production

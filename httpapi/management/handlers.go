@@ -44,16 +44,11 @@ type Reader interface {
 	CaughtUp(ctx context.Context) error
 }
 
-// Reconciler compares an account's ledger with a processor's books; see reconcile.Reconciler.
-type Reconciler interface {
-	Run(ctx context.Context, q reconcile.Question, report func(reconcile.Difference) error, progress func(reconcile.Progress)) (reconcile.Counts, error)
-}
-
 // Handlers serve the calls.
 type Handlers struct {
 	Commands   Commands
 	Reader     Reader
-	Reconciler Reconciler
+	Reconciler reconcile.Reconciler
 	KeyUses    *keyuse.Uses
 	Now        func() time.Time
 	Logger     zerolog.Logger

@@ -1,6 +1,8 @@
 package payments
 
 import (
+	"cmp"
+
 	"payledger/domain"
 	"payledger/domain/payment"
 	"payledger/eventstore/commands/payments"
@@ -18,15 +20,12 @@ type captureRequest struct {
 
 // CapturePayment serves POST /payments/{id}/capture.
 func (h *Handlers) CapturePayment(c *request.Call, body captureRequest) (any, error) {
-	key, err := h.operationKey(c)
-	if err != nil {
-		return nil, err
-	}
-	after, err := h.Commands.Capture(c.Ctx, c.Caller(), paymentID(c), payment.Capture{
-		Request: payment.Request{IdempotencyKey: key}, Amount: body.Amount, Final: body.Final == nil || *body.Final,
-		Metadata: request.Integers(body.Metadata), Order: body.Order,
+	return h.operate(c, body.expansion, func(key payment.Request) (payment.State, error) {
+		return h.Commands.Capture(c.Ctx, c.Caller(), paymentID(c), payment.Capture{
+			Request: key, Amount: body.Amount, Final: body.Final == nil || *body.Final,
+			Metadata: request.Integers(body.Metadata), Order: body.Order,
+		})
 	})
-	return h.answer(c, after, err, body.events())
 }
 
 // refundRequest is the body of POST /payments/{id}/refund (D10).
@@ -41,15 +40,12 @@ type refundRequest struct {
 
 // RefundPayment serves POST /payments/{id}/refund.
 func (h *Handlers) RefundPayment(c *request.Call, body refundRequest) (any, error) {
-	key, err := h.operationKey(c)
-	if err != nil {
-		return nil, err
-	}
-	after, err := h.Commands.Refund(c.Ctx, c.Caller(), paymentID(c), payment.Refund{
-		Request: payment.Request{IdempotencyKey: key}, Amount: body.Amount, OrderID: body.OrderID, Reason: body.Reason,
-		TransactionEventID: body.TransactionEventID, Metadata: request.Integers(body.Metadata),
+	return h.operate(c, body.expansion, func(key payment.Request) (payment.State, error) {
+		return h.Commands.Refund(c.Ctx, c.Caller(), paymentID(c), payment.Refund{
+			Request: key, Amount: body.Amount, OrderID: body.OrderID, Reason: body.Reason,
+			TransactionEventID: body.TransactionEventID, Metadata: request.Integers(body.Metadata),
+		})
 	})
-	return h.answer(c, after, err, body.events())
 }
 
 // cancelRequest is the body of POST /payments/{id}/cancel (D10).
@@ -60,14 +56,9 @@ type cancelRequest struct {
 
 // CancelPayment serves POST /payments/{id}/cancel.
 func (h *Handlers) CancelPayment(c *request.Call, body cancelRequest) (any, error) {
-	key, err := h.operationKey(c)
-	if err != nil {
-		return nil, err
-	}
-	after, err := h.Commands.Cancel(c.Ctx, c.Caller(), paymentID(c), payment.Cancel{
-		Request: payment.Request{IdempotencyKey: key}, Reason: body.Reason,
+	return h.operate(c, body.expansion, func(key payment.Request) (payment.State, error) {
+		return h.Commands.Cancel(c.Ctx, c.Caller(), paymentID(c), payment.Cancel{Request: key, Reason: body.Reason})
 	})
-	return h.answer(c, after, err, body.events())
 }
 
 // adjustRequest is the body of POST /payments/{id}/adjust-authorization (D10).
@@ -78,14 +69,10 @@ type adjustRequest struct {
 
 // AdjustPayment serves POST /payments/{id}/adjust-authorization.
 func (h *Handlers) AdjustPayment(c *request.Call, body adjustRequest) (any, error) {
-	key, err := h.operationKey(c)
-	if err != nil {
-		return nil, unknownEntity(err)
-	}
-	after, err := h.Commands.Adjust(c.Ctx, c.Caller(), paymentID(c), payment.Adjust{
-		Request: payment.Request{IdempotencyKey: key}, Amount: body.Amount,
+	answer, err := h.operate(c, body.expansion, func(key payment.Request) (payment.State, error) {
+		return h.Commands.Adjust(c.Ctx, c.Caller(), paymentID(c), payment.Adjust{Request: key, Amount: body.Amount})
 	})
-	return h.answer(c, after, unknownEntity(err), body.events())
+	return answer, unknownEntity(err)
 }
 
 // unknownEntity replaces the error of an unknown payment with EntityNotFound: only adjustments answer 404 (D3). It returns any
@@ -106,26 +93,22 @@ type resumeRequest struct {
 // ResumePayment serves POST /payments/{id}/resume. If the payment is not finished within the payment timeout, the answer is 202
 // with the error NoActionsToHandle (D8).
 func (h *Handlers) ResumePayment(c *request.Call, body resumeRequest) (any, error) {
-	key, err := h.operationKey(c)
-	if err != nil {
-		return nil, err
-	}
-	action, outcome := h.Tokens.ReadResume(body.ResumeToken, c.Merchant.ID, paymentID(c))
-	after, err := h.Commands.Resume(c.Ctx, c.Caller(), payments.ResumeInput{
-		Payment: paymentID(c), Action: action, Outcome: outcome, IdempotencyKey: key,
+	return h.operate(c, body.expansion, func(key payment.Request) (payment.State, error) {
+		action, outcome := h.Tokens.ReadResume(body.ResumeToken, c.Merchant.ID, paymentID(c))
+		return h.Commands.Resume(c.Ctx, c.Caller(), payments.ResumeInput{
+			Payment: paymentID(c), Action: action, Outcome: outcome, IdempotencyKey: key.IdempotencyKey,
+		})
 	})
-	return h.answer(c, after, err, body.events())
 }
 
-// operationKey returns the idempotency key of an operation on a payment. The error of an unknown payment comes before the error
-// of a malformed key (D3).
-func (h *Handlers) operationKey(c *request.Call) (string, error) {
+// operate executes an operation on the payment of the path under its idempotency key, and returns the payment. The error of an
+// unknown payment comes before the error of a malformed key (D3).
+func (h *Handlers) operate(c *request.Call, e expansion, execute func(payment.Request) (payment.State, error)) (any, error) {
 	key, fault := request.IdempotencyKey(c.Header)
-	if fault == nil {
-		return key, nil
+	if fault != nil {
+		_, err := h.Reader.Payment(c.Ctx, c.Merchant.ID, paymentID(c))
+		return nil, cmp.Or(err, fault)
 	}
-	if _, err := h.Reader.Payment(c.Ctx, c.Merchant.ID, paymentID(c)); err != nil {
-		return "", err
-	}
-	return "", fault
+	after, err := execute(payment.Request{IdempotencyKey: key})
+	return h.answer(c, after, err, e.events())
 }

@@ -7,7 +7,6 @@ import (
 	"payledger/domain/workflow"
 	"payledger/eventstore/commands"
 	"payledger/eventstore/workflows"
-	"payledger/eventstore/workflows/condition"
 	"payledger/httpapi/request"
 	"payledger/projections"
 )
@@ -27,19 +26,11 @@ type Reader interface {
 	Runs(ctx context.Context, account domain.AccountID, id domain.WorkflowID, from *projections.RunPlace, limit int) ([]workflow.RunState, *projections.RunPlace, error)
 }
 
-// Engine runs workflows (D19, D20).
-type Engine interface {
-	// Check returns the faults of the condition of a workflow that the event type starts.
-	Check(eventType, text string) []condition.Fault
-	// Simulate replays the account's past events against a workflow; nothing is recorded or sent.
-	Simulate(ctx context.Context, s workflows.Simulation) (workflows.Report, error)
-}
-
 // Handlers serve the calls.
 type Handlers struct {
 	Commands Commands
 	Reader   Reader
-	Engine   Engine
+	Engine   *workflows.Engine
 	// CheckURL refuses addresses that requests must not go to (D18); its error's text is shown.
 	CheckURL func(ctx context.Context, url string) error
 }

@@ -10,17 +10,11 @@ import (
 	"payledger/projections/paymentjson"
 )
 
-// valueAnswer is a value that a condition read.
-type valueAnswer struct {
-	Path  string `json:"path"`
-	Value string `json:"value"`
-}
-
 // conditionAnswer is the result of a condition.
 type conditionAnswer struct {
-	Holds  bool          `json:"holds"`
-	Error  string        `json:"error,omitempty"`
-	Values []valueAnswer `json:"values"`
+	Holds  bool            `json:"holds"`
+	Error  string          `json:"error,omitempty"`
+	Values []workflow.Seen `json:"values"`
 }
 
 // stepAnswer is an action of a run.
@@ -88,10 +82,8 @@ func renderRun(s workflow.RunState) runAnswer {
 	return runAnswer{
 		ID: s.ID, Workflow: s.Workflow, Status: s.Status(), StartedAt: paymentjson.Time{Time: s.StartedAt},
 		UpdatedAt: paymentjson.Time{Time: s.UpdatedAt}, DueAt: paymentjson.Time{Time: s.DueAt}, PaymentID: s.Payment, LastError: s.Error,
-		Trigger: triggerAnswer{s.Trigger.EventType, s.Trigger.EventID, s.Trigger.Sequence, paymentjson.Time{Time: s.Trigger.At}},
-		Condition: conditionAnswer{s.Condition.Holds, s.Condition.Error, request.Map(s.Condition.Seen, func(v workflow.Seen) valueAnswer {
-			return valueAnswer(v)
-		})},
+		Trigger:   triggerAnswer{s.Trigger.EventType, s.Trigger.EventID, s.Trigger.Sequence, paymentjson.Time{Time: s.Trigger.At}},
+		Condition: conditionAnswer{s.Condition.Holds, s.Condition.Error, append([]workflow.Seen{}, s.Condition.Seen...)},
 		Actions: request.Map(s.Steps, func(step workflow.Step) stepAnswer {
 			return stepAnswer{
 				ID: step.ID, actionBody: renderAction(step.Action), Status: step.State,
