@@ -42,7 +42,6 @@ type digitRun struct {
 	touchedBefore, touchedBehind bool
 }
 
-// digitRuns returns the runs of digits of a text in order.
 func digitRuns(text string) (runs []digitRun) {
 	runes := []rune(" " + narrow.Replace(text) + "  ") // so that every run has one neighbour before it and two after it
 	for i := 1; i < len(runes); i++ {

@@ -141,7 +141,6 @@ type raw struct {
 	shared      bool // with all requests: no memory is reserved for it
 }
 
-// encode encodes a handler's result.
 func encode(result any) (raw, error) {
 	if r, ok := result.(raw); ok {
 		return r, nil

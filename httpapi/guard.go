@@ -111,7 +111,6 @@ func (c *call) authenticateBrowser() error {
 	return c.checkBrowserRate(byClientToken, string(id))
 }
 
-// sessionOf returns the session of a client token, and its account.
 func (c *call) sessionOf(text string) (account.State, domain.SessionID, error) {
 	owner, access, err := c.api.tokens.ReadSession(c.Ctx, text)
 	if err != nil {

@@ -114,7 +114,6 @@ func masked(text string) string {
 	}, text)
 }
 
-// answers counts requests by status.
 type answers struct {
 	mu    sync.Mutex
 	count map[int]uint64

@@ -111,7 +111,6 @@ func (c *call) waitingPayment(token string) (payment.State, error) {
 	return found, err
 }
 
-// getCheckoutAsset serves GET /checkout/assets/{version}/{file}.
 func getCheckoutAsset(c *call) (any, error) {
 	if asset, known := c.api.pages.Asset(c.Vars["version"], c.Vars["file"]); known {
 		return asset, nil

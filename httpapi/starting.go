@@ -61,7 +61,6 @@ func getReadiness(c *call) (any, error) {
 	return map[string]string{"status": "ready"}, nil
 }
 
-// getOpenAPI serves GET /openapi.yaml.
 func getOpenAPI(*call) (any, error) {
 	return raw{contentType: "application/yaml", body: openapiYAML, shared: true}, nil
 }

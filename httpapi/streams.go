@@ -12,7 +12,6 @@ import (
 	"time"
 )
 
-// list writes a listing.
 func (c *call) list(elements request.Listing) outcome {
 	w := &listWriter{call: c, control: http.NewResponseController(c.w)}
 	next, err := w.fill(elements)
@@ -50,7 +49,6 @@ func (w *listWriter) fill(elements request.Listing) (next uint64, err error) {
 	return elements(w.element)
 }
 
-// element writes one element.
 func (w *listWriter) element(v any) error {
 	text, err := json.Marshal(v)
 	if err != nil {

@@ -91,7 +91,6 @@ const (
 	watchEvery = 250 * time.Millisecond
 )
 
-// errBehind means that the views are behind the log.
 var errBehind = errors.New("the views are behind the log")
 
 // viewsWatch measures the lag of the views. A probe must not wait for the views: it reads the last measurement (I1).

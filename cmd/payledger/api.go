@@ -56,7 +56,6 @@ func (a *App) notifyURL(name processor.Name) string {
 	return strings.TrimSuffix(a.options.PublicURL, "/") + "/processors/" + string(name) + "/notifications"
 }
 
-// readNotification checks and reads a processor's notification.
 func (a *App) readNotification(name processor.Name, header http.Header, body []byte) (processor.SignedNotification, error) {
 	return adapter.ParseNotification(a.processorSecret(), name, header, body)
 }

@@ -242,7 +242,6 @@ func (a *App) openCommands(context.Context) error {
 	return nil
 }
 
-// endedCards returns the cards of a page of ended tokens.
 func (a *App) endedCards(ctx context.Context, after domain.Token, limit int) ([]secrets.CardRef, error) {
 	page, err := a.views.EndedInstruments(ctx, after, limit)
 	cards := make([]secrets.CardRef, len(page))
@@ -334,7 +333,6 @@ func (a *App) healthy() error {
 	return a.watch.behind()
 }
 
-// ready returns the ready line.
 func (a *App) ready() Ready {
 	r := Ready{Ready: true, API: a.api.URL, Admin: a.admin.URL, Simulator: options.WithoutUsers(a.options.ProcessorURL), NATS: options.WithoutUsers(a.options.NatsURL)}
 	if a.sim != nil {

@@ -64,7 +64,6 @@ func (c *resetCommand) Run(ctx context.Context, std terminal.Streams, args optio
 	return nil
 }
 
-// printCredentials prints credentials for people.
 func printCredentials(out io.Writer, made accounts.Credentials) {
 	fmt.Fprintf(out, "account             %s (%s)\napi key             %s\nsigning secret      %s\ndashboard user      %s\ndashboard password  %s\n\nThis is shown once. Keep it.\n",
 		made.AccountID, made.Environment, made.APIKey, made.SigningSecret, made.DashboardUser, made.DashboardPassword)

@@ -55,7 +55,6 @@ func (a *App) intakeOf(bounds limits.Bounds) {
 	a.log.Info().Int("connections", most).Int("perAddress", each).Int("requests", places).Msg("limits")
 }
 
-// apiWeb returns the configuration of the API's server.
 func (a *App) apiWeb(handler http.Handler) web.Config {
 	return web.Config{Handler: handler, Surplus: httpapi.Surplus(rand.Reader, handler, a.intake.Tally), Caps: a.caps, TLS: a.tls()}
 }

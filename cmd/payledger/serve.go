@@ -64,7 +64,6 @@ type announcer struct {
 	made   *accounts.Credentials
 }
 
-// credentials prints new credentials.
 func (a *announcer) credentials(made *accounts.Credentials) error {
 	a.made = made
 	if !a.people {
@@ -75,7 +74,6 @@ func (a *announcer) credentials(made *accounts.Credentials) error {
 	return printed(err)
 }
 
-// ready prints the ready line.
 func (a *announcer) ready(r Ready, environment string) error {
 	if !a.people {
 		return a.line(r)

@@ -20,7 +20,6 @@ const (
 	stageViews   = "bringing the views up to the log"
 )
 
-// startProgress is the progress of the service's start.
 type startProgress struct {
 	log zerolog.Logger
 

@@ -10,7 +10,6 @@ import (
 	"payledger/cmd/payledger/terminal"
 )
 
-// versionCommand prints the build.
 type versionCommand struct{}
 
 // Run prints version, commit, Go and the versions of NATS (I1).

@@ -93,7 +93,6 @@ func plainValue(value any) bool {
 	}
 }
 
-// ofLimit checks that a limit is a possible amount.
 func (f *faults) ofLimit(path string, limit *domain.Amount) {
 	if limit != nil && (*limit < 0 || *limit > domain.MaxAmount) {
 		f.add(path, "must be an integer between 0 and %d", domain.MaxAmount)

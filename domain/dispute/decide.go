@@ -31,7 +31,6 @@ func DecideRecord(s State, c Record) (Event, error) {
 	return e, nil
 }
 
-// classify returns the event for a new fact.
 func (s State) classify(c Record) Event {
 	f := c.Fact
 	if !f.Place().Known() {

@@ -187,7 +187,6 @@ func (MadeDefault) instrumentEvent()           {}
 func (Deleted) instrumentEvent()               {}
 func (Invalidated) instrumentEvent()           {}
 
-// evolveVault applies the events of vaulting.
 func (s State) evolveVault(e Event) State {
 	switch e := e.(type) {
 	case Vaulted:

@@ -73,7 +73,6 @@ func (c RecordAnswer) fact() Answer {
 	}
 }
 
-// failed returns fact with the reason of the failure.
 func (c RecordAnswer) failed() FailedAnswer { return FailedAnswer{c.fact(), failureOf(c.Answer)} }
 
 // oneOf returns the event for the answer's state; nil if the state was not understood.

@@ -25,7 +25,6 @@ type Totals struct {
 	Released   bool          `json:"released,omitempty"` // a void succeeded
 }
 
-// with returns the totals with one more operation.
 func (t Totals) with(op Operation) Totals {
 	t.Operations++
 	switch {

@@ -166,10 +166,8 @@ func CausedBy(correlationID string) (domain.RunID, bool) {
 	return domain.RunID(id), is && whole && domain.ValidID(id)
 }
 
-// stepID returns the number and the type of an action.
 func stepID(step int, a Action) string { return strconv.Itoa(step+1) + "-" + a.Type }
 
-// application returns the application of an action.
 func (a Action) application() string {
 	if a.Type == HTTPRequest {
 		return ApplicationHTTP

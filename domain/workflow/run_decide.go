@@ -101,7 +101,6 @@ func DecideFailure(s RunState, at time.Time, step int, message string) (RunEvent
 	}}, nil
 }
 
-// expects returns an error if step is not the next action.
 func (s RunState) expects(step int) error {
 	if next, more := s.Next(); !s.Open() || !more || next != step {
 		return ErrNotNext

@@ -27,7 +27,6 @@ type typeEncoder struct {
 // typeEncoders are the encoders of all types that were encoded so far: *typeEncoder by reflect.Type.
 var typeEncoders sync.Map
 
-// value appends any value.
 func (e *encoder) value(v reflect.Value) {
 	if !v.IsValid() {
 		e.b = append(e.b, 0xc0)
@@ -81,7 +80,6 @@ func noTime(v reflect.Value) bool {
 	return at.IsZero()
 }
 
-// orNil writes nil for nil.
 func orNil(write func(*encoder, reflect.Value)) func(*encoder, reflect.Value) {
 	return func(e *encoder, v reflect.Value) {
 		if v.IsNil() {
@@ -113,7 +111,6 @@ func scalarWriter(kind reflect.Kind) func(*encoder, reflect.Value) {
 	}
 }
 
-// structField is a field of a struct or of an embedded struct.
 type structField struct {
 	*typeEncoder
 	key       []byte // the name, encoded

@@ -50,7 +50,6 @@ func (s *stack) take() *zstd.Encoder {
 	return e
 }
 
-// give takes an encoder back.
 func (s *stack) give(e *zstd.Encoder) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

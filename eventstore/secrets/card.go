@@ -110,7 +110,6 @@ func (v *Store) Card(ctx context.Context, ref CardRef, began time.Time) (process
 	return card.Card, err
 }
 
-// entered is the card as the customer entered it.
 func (v *Store) entered(ctx context.Context, ref CardRef) (storedCard, error) {
 	card, err := v.earlyCard(ctx, ref.name())
 	if errors.Is(err, ErrGone) {

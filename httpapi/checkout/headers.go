@@ -32,7 +32,6 @@ func isOrigin(text string) bool {
 		text == u.Scheme+"://"+u.Host && !strings.ContainsAny(text, "*;, '\"")
 }
 
-// setHeaders sets the headers of a document.
 func (p *Pages) setHeaders(h http.Header, d Document) {
 	h.Set("Content-Type", d.ContentType)
 	h.Set("Cache-Control", d.Cache)

@@ -54,7 +54,6 @@ type resumeClaims struct {
 	jwt.RegisteredClaims
 }
 
-// resumeAudience is the audience of a resume token.
 const resumeAudience = "resume"
 
 // SignResume makes the token with which a payment continues after its action. It has the outcome in the sandbox only; in

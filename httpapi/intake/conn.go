@@ -25,7 +25,6 @@ const (
 // surplusWrite is the longest write time-out beyond the caps, where an answer has a few hundred bytes.
 const surplusWrite = 4 * time.Second
 
-// conn is an accepted connection.
 type conn struct {
 	net.Conn
 	of      *Listener

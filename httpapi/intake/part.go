@@ -47,7 +47,6 @@ func (p *part) add(c net.Conn) {
 	p.signal()
 }
 
-// signal wakes Accept.
 func (p *part) signal() {
 	select {
 	case p.arrived <- struct{}{}:
@@ -72,7 +71,6 @@ func (p *part) Accept() (net.Conn, error) {
 	}
 }
 
-// await waits for the pace.
 func (p *part) await() error {
 	delay := p.pace.Reserve().Delay()
 	if delay <= 0 {

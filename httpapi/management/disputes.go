@@ -126,7 +126,6 @@ func disputeFilter(query url.Values) projections.DisputeFilter {
 	}
 }
 
-// disputeRules checks the period and the cursor.
 func disputeRules(v *validation.Violations, c *request.Call) {
 	filter := disputeFilter(c.Query)
 	v.Range(filter.From, filter.To)

@@ -25,7 +25,6 @@ type endpointChange struct {
 	Enabled     *bool     `json:"enabled"`
 }
 
-// endpointAnswer is a webhook endpoint.
 type endpointAnswer struct {
 	ID          domain.EndpointID `json:"id"`
 	URL         string            `json:"url"`
@@ -74,7 +73,6 @@ type EndpointTest struct {
 	Failure    string // the class of the failure; "" is success
 }
 
-// endpointTestAnswer is the answer with an EndpointTest.
 type endpointTestAnswer struct {
 	StartedAt  paymentjson.Time `json:"startedAt"`
 	DurationMs int64            `json:"durationMs"`

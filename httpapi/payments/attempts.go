@@ -74,7 +74,6 @@ type abortRequest struct {
 	Reason string `json:"reason"`
 }
 
-// attemptAborted is the answer of an abort.
 type attemptAborted struct {
 	PaymentAttemptID domain.AttemptID `json:"paymentAttemptId"`
 	ApprovalStatus   attempt.Status   `json:"approvalStatus"`

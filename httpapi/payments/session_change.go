@@ -146,7 +146,6 @@ func requestOf(in sessions.SessionInput) sessionRequest {
 	return r
 }
 
-// input returns the input of the command.
 func (r sessionRequest) input() sessions.SessionInput {
 	return sessions.SessionInput{
 		Customer: r.Customer.customer(),

@@ -59,7 +59,6 @@ type sessionContent struct {
 	Warnings                  []warning             `json:"warnings,omitempty"`
 }
 
-// sessionAnswer is a client session with the client token.
 type sessionAnswer struct {
 	sessionContent
 	ClientToken string `json:"clientToken"`

@@ -89,7 +89,6 @@ func (p *place) inMetadata() bool {
 	return false
 }
 
-// options is the place of a payment method's options.
 var options = &place{&place{nil, "paymentMethod", -1}, "options", -1}
 
 // isOptions reports whether the place is that of the options.
@@ -182,7 +181,6 @@ func urlTexts(text string) (texts []string) {
 	return append(texts, urlParts(norm.NFKC.String(text))...)
 }
 
-// urlParts returns a URL's user, host, path, query and fragment.
 func urlParts(text string) []string {
 	u, err := url.Parse(text)
 	if err != nil {

@@ -59,7 +59,6 @@ func (p *parser) skipNumber() (plain, ok bool) {
 	return plain, true
 }
 
-// skip skips one byte of the set if it is the next.
 func (p *parser) skip(set string) bool {
 	if p.at >= len(p.text) || strings.IndexByte(set, p.text[p.at]) < 0 {
 		return false

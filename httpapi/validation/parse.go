@@ -66,7 +66,6 @@ type edit struct {
 	by       string
 }
 
-// rewritten returns the text with the edits.
 func (p *parser) rewritten() []byte {
 	if len(p.edits) == 0 {
 		return p.text

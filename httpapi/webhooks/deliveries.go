@@ -41,7 +41,6 @@ type deliveryAnswer struct {
 	Dropped     bool              `json:"dropped,omitempty"`
 }
 
-// attemptAnswer is one attempt of a delivery.
 type attemptAnswer struct {
 	Number     int              `json:"number"`
 	StartedAt  paymentjson.Time `json:"startedAt"`
@@ -115,7 +114,6 @@ func renderAttempts(d deliveries.Detail) deliveryDetail {
 	})}
 }
 
-// deliveryFilter returns the valid filters of the query.
 func deliveryFilter(query url.Values) deliveries.Filter {
 	several := func(name string) []string { return request.Several(query, name) }
 	return deliveries.Filter{
@@ -125,7 +123,6 @@ func deliveryFilter(query url.Values) deliveries.Filter {
 	}
 }
 
-// deliveryRules checks the period and the cursor.
 func deliveryRules(v *validation.Violations, c *request.Call) {
 	filter := deliveryFilter(c.Query)
 	v.Range(filter.From, filter.To)

@@ -10,14 +10,12 @@ import (
 	"payledger/projections/paymentjson"
 )
 
-// conditionAnswer is the result of a condition.
 type conditionAnswer struct {
 	Holds  bool            `json:"holds"`
 	Error  string          `json:"error,omitempty"`
 	Values []workflow.Seen `json:"values"`
 }
 
-// stepAnswer is an action of a run.
 type stepAnswer struct {
 	ID string `json:"id"`
 	actionBody
@@ -36,7 +34,6 @@ type triggerAnswer struct {
 	Date      paymentjson.Time `json:"date"`
 }
 
-// runAnswer is a run of a workflow.
 type runAnswer struct {
 	ID        domain.RunID       `json:"id"`
 	Workflow  workflow.Ref       `json:"workflow"`

@@ -39,7 +39,6 @@ type workflowRequest struct {
 	Enabled *bool `json:"enabled"`
 }
 
-// workflowAnswer is a workflow.
 type workflowAnswer struct {
 	ID      domain.WorkflowID `json:"id"`
 	Version int64             `json:"version"`

@@ -51,7 +51,6 @@ func (m *merchant) peek(ctx context.Context, id string) (payment, error) {
 	return m.quiet().read(ctx, id)
 }
 
-// send sends a request and prints it.
 func (m *merchant) send(request *http.Request, path string, into any, note func() string) error {
 	method := request.Method
 	start := time.Now()
@@ -138,7 +137,6 @@ type event struct {
 
 func (e event) String() string { return fmt.Sprintf("%d %s", e.Revision, e.Type) }
 
-// history reads the payment's events.
 func (m *merchant) history(ctx context.Context, id string) ([]event, error) {
 	var list struct {
 		Data []event `json:"data"`

@@ -63,7 +63,6 @@ func (p payment) note() string {
 // euros formats minor units of EUR.
 func euros(minor int64) string { return fmt.Sprintf("%d.%02d EUR", minor/100, minor%100) }
 
-// newest returns the newest event of a type in the payment's timeline.
 func (p payment) newest(eventType string) (found transactionEvent) {
 	for _, t := range p.Transactions {
 		for _, e := range t.Events {

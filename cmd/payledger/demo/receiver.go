@@ -78,7 +78,6 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	r.webhooks <- h.about()
 }
 
-// left returns the webhooks in the queue.
 func (r *receiver) left() (all []webhook, err error) {
 	for {
 		select {

@@ -12,14 +12,12 @@ type article struct {
 	Price            int64
 }
 
-// articles are all articles of the shop.
 var articles = []article{
 	{"notebook", "Notebook", "A5, dotted, 192 pages", 1250},
 	{"pen", "Fountain pen", "Steel nib, in blue", 8000},
 	{"lamp", "Desk lamp", "Warm light, on a clamp", 4900},
 }
 
-// line is an article and its quantity.
 type line struct {
 	article
 	Quantity int64

@@ -43,7 +43,6 @@ func readMasterKey(o options.Options) (masterKey, error) {
 	return m, err
 }
 
-// missing is the error for a ledger without its key.
 func (m masterKey) missing() error {
 	if _, err := os.Stat(filepath.Join(m.data, EventsFolder)); err != nil {
 		return fmt.Errorf("%s holds no ledger: name its folder with --data", m.data)

@@ -21,7 +21,6 @@ const livePrefix = "plk_live_"
 // Arguments are the arguments of the process.
 type Arguments []string
 
-// secretsIn returns the flags that hold a secret.
 func (args Arguments) secretsIn() (flags []string) {
 	for i, arg := range args {
 		flag, value, joined := strings.Cut(arg, "=")

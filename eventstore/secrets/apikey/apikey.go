@@ -30,7 +30,6 @@ const (
 // ErrMalformed means that a text is no key: wrong shape, or a typo.
 var ErrMalformed = errors.New("apikey: not an API key")
 
-// prefixes of the environments.
 var prefixes = map[string]string{account.Sandbox: "sandbox", account.Production: "live"}
 
 // Key is a new key: what is kept, and the text that is shown once.
