@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -215,4 +216,33 @@ func (s *Store) fenceCheckpoints(ctx context.Context) error {
 		return err
 	}
 	return nil
+}
+
+// checkpointPoll is the time between two reads of the newest checkpoint while a reader waits for one of another node.
+const checkpointPoll = 200 * time.Millisecond
+
+// AwaitCheckpoint returns when the log has a durable checkpoint with a number above after, or when ctx ends.
+func (s *Store) AwaitCheckpoint(ctx context.Context, after uint64) error {
+	for {
+		durable, changed := s.fixed.reached(after + 1)
+		if durable {
+			return nil
+		}
+		var again <-chan time.Time
+		if !s.sole {
+			newest, err := s.newestCheckpoint(ctx)
+			if err == nil && newest.Number > after {
+				return nil
+			}
+			again = time.After(checkpointPoll)
+		}
+		select {
+		case <-changed:
+		case <-again:
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-s.gone:
+			return fmt.Errorf("%w: the store was closed", ErrUnhealthy)
+		}
+	}
 }

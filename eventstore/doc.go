@@ -29,6 +29,7 @@
 //   - recover.go, tips.go and package tipstore: the tip store. left.go: the parts that left a state. load.go, groupread.go,
 //     subscribe.go: reading.
 //   - Package deliverylog: the records of deliveries. records.go: their shard, and the segments that were dropped.
+//   - Package ordered: all events in the order of positions.
 //   - inspect.go and package folder: checks and repairs of a folder before its server starts. scrub.go: checks while the server runs.
 //     Package disk: a full disk. side.go: the index of the streams beside the log; sidesegment.go: the segments of the endless ones.
 //   - secretrecord.go: the bytes of SECRETS; secretindex.go, secretread.go, secretdestroy.go: index, reads and destructions.

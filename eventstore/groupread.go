@@ -197,3 +197,50 @@ func (h *shard) page(ctx context.Context, seq, n uint64) (page []*format.Group, 
 	})
 	return page, err
 }
+
+// Groups calls each with the acknowledged groups of a shard from one sequence through another, both included, in order. The
+// newest groups come from memory, older ones from the log. Package ordered uses it: the last sequence of a checkpoint is
+// acknowledged.
+func (s *Store) Groups(ctx context.Context, shard int, from, through uint64, each func(*format.Group) error) error {
+	h := s.shard[shard]
+	if err := h.appliedTo(ctx, through); err != nil {
+		return err
+	}
+	for from <= through {
+		for _, g := range h.from(from) {
+			if g.Seq > through {
+				return nil
+			}
+			if err := each(g); err != nil {
+				return err
+			}
+			from++
+		}
+		if from > through {
+			return nil
+		}
+		err := h.readGroups(ctx, from, min(through, from+catchUpGroups-1), func(g *format.Group) error {
+			from++
+			return each(g)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// appliedTo returns after this process has applied the shard up to a group that another node may have appended.
+func (h *shard) appliedTo(ctx context.Context, seq uint64) error {
+	end, _ := h.end()
+	if end.Seq >= seq {
+		return nil
+	}
+	if err := h.catchUp(ctx); err != nil {
+		return err
+	}
+	if end, _ = h.end(); end.Seq < seq {
+		return fmt.Errorf("%w: a checkpoint covers group %d of shard %d, which ends at %d", ErrUnhealthy, seq, h.n, end.Seq)
+	}
+	return nil
+}

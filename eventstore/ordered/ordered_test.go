@@ -1,0 +1,255 @@
+package ordered_test
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"flag"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"payledger/domain"
+	"payledger/eventstore"
+	"payledger/eventstore/eventstoretest"
+	"payledger/eventstore/format"
+	"payledger/eventstore/ordered"
+)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	goleak.VerifyTestMain(m)
+}
+
+// added is the event of the tests' aggregate.
+type added struct {
+	N int64 `json:"n"`
+}
+
+func (added) Type() string { return "tally.added" }
+
+var tallies = format.NewAggregate("tally", 1, []added{{}}, func(sum int64, e added) int64 { return sum + e.N })
+
+// appendTo appends an event of a new tally.
+func appendTo(t testing.TB, s *eventstore.Store) *eventstore.Recorded {
+	var b [16]byte
+	rand.Read(b[:])
+	meta, err := s.NewMeta("tester", "test")
+	if err != nil {
+		t.Error(err)
+		return nil
+	}
+	tip, err := eventstore.ExecuteNew(t.Context(), s, tallies, tallies.Key("acct", string(domain.NewToken(b))), meta, func(int64) (added, error) { return added{1}, nil })
+	if err != nil {
+		t.Error(err)
+	}
+	return tip.Recorded
+}
+
+// open opens a store of so many shards in dir: its server's only writer, or one of two.
+func open(t testing.TB, server *eventstore.Server, shards int, sole bool) *eventstore.Store {
+	t.Helper()
+	c := eventstoretest.Config(server)
+	c.Shards, c.SoleWriter = shards, sole
+	return eventstoretest.OpenOn(t, c)
+}
+
+// checkpoints writes checkpoints until end is called.
+func checkpoints(t testing.TB, s *eventstore.Store) (end func()) {
+	t.Helper()
+	signer, _, err := eventstoretest.Secrets(t, s).CheckpointSigner(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	fanout := eventstore.NewFanout(s)
+	c, err := eventstore.NewCheckpointer(t.Context(), s, fanout, signer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { _ = fanout.Run(ctx) })
+	running.Go(func() {
+		if err := c.Run(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	end = sync.OnceFunc(func() { cancel(); running.Wait() })
+	t.Cleanup(end)
+	return end
+}
+
+// awaitSize waits until so many events have a position.
+func awaitSize(t testing.TB, s *eventstore.Store, size uint64) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for {
+		newest, err := s.LastCheckpoint(ctx)
+		if err != nil && !errors.Is(err, eventstore.ErrNotFound) {
+			t.Fatal(err)
+		}
+		if newest.Size >= size {
+			return
+		}
+		if err := s.AwaitCheckpoint(ctx, newest.Number); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// collect reads all events after a position.
+func collect(t testing.TB, l *ordered.Log, after uint64) (events []ordered.Event) {
+	t.Helper()
+	through, err := l.Read(t.Context(), after, func(e ordered.Event) error {
+		events = append(events, e)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := after + uint64(len(events)); through != want {
+		t.Errorf("read through %d, and handled up to %d", through, want)
+	}
+	return events
+}
+
+// TestRead: every event is read once, in the order of the positions of Store.Position, from any position on, by every store.
+func TestRead(t *testing.T) {
+	t.Parallel()
+	for name, sole := range map[string]bool{"sole writer": true, "one of two": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := eventstoretest.Server(t, t.TempDir())
+			s := open(t, server, 3, sole)
+			all := map[uint64]*eventstore.Recorded{} // by number and shard
+			var mu sync.Mutex
+			checkpoints(t, s)
+			total := uint64(0)
+			for range 6 {
+				var writers sync.WaitGroup
+				for range 8 {
+					writers.Go(func() {
+						for range 4 {
+							e := appendTo(t, s)
+							mu.Lock()
+							all[e.Number*3+uint64(e.Shard)] = e
+							mu.Unlock()
+						}
+					})
+				}
+				writers.Wait()
+				total += 32
+				awaitSize(t, s, total)
+			}
+			l := ordered.New(s)
+			events := collect(t, l, 0)
+			if uint64(len(events)) < total {
+				t.Fatalf("%d events, want %d", len(events), total)
+			}
+			for i, e := range events {
+				position, err := s.Position(t.Context(), e.Shard, e.Seq)
+				if err != nil || e.Position != position || position != uint64(i+1) {
+					t.Fatalf("event %d has the position %d; Position returns %d, %v", i+1, e.Position, position, err)
+				}
+				delete(all, e.Number*3+uint64(e.Shard))
+			}
+			if len(all) > 0 {
+				t.Errorf("%d events were not read", len(all))
+			}
+			fresh := ordered.New(s)
+			for after := range events {
+				rest := collect(t, fresh, uint64(after))
+				if len(rest) != len(events)-after || rest[0].Hash != events[after].Hash {
+					t.Fatalf("after %d: %d events, want %d", after, len(rest), len(events)-after)
+				}
+			}
+			if _, err := l.Read(t.Context(), uint64(len(events))+1, nil); !errors.Is(err, ordered.ErrBeyond) {
+				t.Errorf("an unknown position: %v", err)
+			}
+			if sole {
+				return
+			}
+			other := collect(t, ordered.New(open(t, server, 3, false)), 0)
+			for i := range events {
+				if other[i].Hash != events[i].Hash {
+					t.Fatalf("the other store has another event at %d", i+1)
+				}
+			}
+		})
+	}
+}
+
+// TestSeek: a position within a checkpoint over many groups is found, and a follower receives the events of later checkpoints.
+func TestSeek(t *testing.T) {
+	t.Parallel()
+	s := open(t, eventstoretest.Server(t, t.TempDir()), 1, true)
+	const many = 300
+	for range many {
+		appendTo(t, s) // one after the other: a group each
+	}
+	if size, err := ordered.New(s).Size(t.Context()); size != 0 || err != nil {
+		t.Fatalf("%d events have a position without a checkpoint, %v", size, err)
+	}
+	checkpoints(t, s)
+	awaitSize(t, s, many)
+	events := collect(t, ordered.New(s), 0)
+	for after := 0; after < len(events); after += 7 {
+		if rest := collect(t, ordered.New(s), uint64(after)); len(rest) != len(events)-after || rest[0].Hash != events[after].Hash {
+			t.Fatalf("after %d: %d events, want %d", after, len(rest), len(events)-after)
+		}
+	}
+}
+
+// TestFollow: a follower receives every event once, also those of later checkpoints. Another follower that does not go on holds
+// up nobody.
+func TestFollow(t *testing.T) {
+	t.Parallel()
+	s := open(t, eventstoretest.Server(t, t.TempDir()), 2, true)
+	checkpoints(t, s)
+	l := ordered.New(s)
+	ctx, cancel := context.WithCancel(t.Context())
+	slow := make(chan error, 1)
+	go func() {
+		slow <- l.Follow(ctx, 0, func(ordered.Event) error { <-ctx.Done(); return ctx.Err() })
+	}()
+	got, ended := make(chan uint64), make(chan error, 1)
+	go func() {
+		ended <- l.Follow(ctx, 0, func(e ordered.Event) error {
+			select {
+			case got <- e.Position:
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		})
+	}()
+	next := uint64(1)
+	for range 5 {
+		appendTo(t, s)
+		appendTo(t, s)
+		for range 2 {
+			select {
+			case position := <-got:
+				if position != next {
+					t.Fatalf("position %d after %d", position, next-1)
+				}
+				next++
+			case err := <-ended:
+				t.Fatal(err)
+			}
+		}
+	}
+	cancel()
+	for _, end := range []chan error{ended, slow} {
+		if err := <-end; !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	}
+	broken := errors.New("broken")
+	if _, err := l.Read(t.Context(), 3, func(ordered.Event) error { return broken }); !errors.Is(err, broken) {
+		t.Errorf("the error of handle: %v", err)
+	}
+}
