@@ -21,6 +21,7 @@ import (
 	engine "payledger/eventstore/workflows"
 	"payledger/httpapi/checkout"
 	"payledger/httpapi/clienttoken"
+	"payledger/httpapi/events"
 	"payledger/httpapi/keyuse"
 	"payledger/httpapi/management"
 	"payledger/httpapi/payments"
@@ -82,6 +83,12 @@ type Config struct {
 	RateLimit float64
 	// KeyUses has the last uses of API keys (D20); nil: in memory.
 	KeyUses *keyuse.Uses
+	// Events has the events for analysts (I2).
+	Events events.Source
+	// Closing is closed when the service begins to stop: open streams of events end. nil: never.
+	Closing <-chan struct{}
+	// Heartbeat is the time between two messages of a silent stream of events; 0: 15 s.
+	Heartbeat time.Duration
 	// Intake bounds requests and their memory; nothing is bound by default.
 	Intake Intake
 }
@@ -97,11 +104,13 @@ type API struct {
 	routes     map[*mux.Route]route
 	limits     *limits
 	answered   answers
+	feeds      feeds
 	tokens     *clienttoken.Tokens
 	payments   payments.Handlers
 	management management.Handlers
 	webhooks   webhooks.Handlers
 	workflows  workflows.Handlers
+	events     events.Handlers
 }
 
 // New prepares the API. It fails when openapi.yaml and the routes differ, and on an unsafe configuration.
@@ -153,10 +162,11 @@ func (a *API) connect() {
 	}
 	a.webhooks = webhooks.Handlers{Deliveries: c.Deliveries}
 	a.workflows = workflows.Handlers{Commands: c.Commands, Reader: c.Reader, Engine: c.Workflows, CheckURL: c.CheckURL}
+	a.events = events.Handlers{Source: c.Events}
 	a.table, a.rules = a.routeTable(), map[string]request.Rule{}
 	for _, part := range []interface {
 		Rules() map[string]request.Rule
-	}{&a.payments, &a.management, &a.webhooks, &a.workflows} {
+	}{&a.payments, &a.management, &a.webhooks, &a.workflows, &a.events} {
 		maps.Copy(a.rules, part.Rules())
 	}
 }

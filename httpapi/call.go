@@ -47,6 +47,9 @@ func (c *call) answer() outcome {
 			return outcome{status: http.StatusOK, cut: c.stream(lines)}
 		}
 	}
+	if events, ok := result.(request.Feed); ok && err == nil {
+		return c.feed(events)
+	}
 	if elements, ok := result.(request.Listing); ok && err == nil {
 		if err = c.reserve(c.api.Intake.Answers, streamSize); err == nil {
 			return c.list(elements)

@@ -59,6 +59,9 @@ func (a *API) routeTable() []route { //house:exempt a table: one line for each c
 		{http.MethodPost, "/payments/{id}/refund", byAPIKey, true, account.ScopeTransactionsRefund, "refundPayment", withBody(a.payments.RefundPayment)},
 		{http.MethodPost, "/payments/{id}/adjust-authorization", byAPIKey, true, account.ScopeTransactionsAuthorize, "adjustPaymentAuthorization", withBody(a.payments.AdjustPayment)},
 
+		{http.MethodGet, "/events", byAPIKey, true, account.ScopeEventsRead, "listEvents", with(a.events.ListEvents)},
+		{http.MethodGet, "/events/stream", byAPIKey, true, account.ScopeEventsRead, "streamEvents", with(a.events.StreamEvents)},
+
 		{http.MethodGet, "/payment-instruments", byAPIKey, true, account.ScopePaymentInstrumentRead, "listPaymentInstruments", with(a.payments.ListInstruments)},
 		{http.MethodPost, "/payment-instruments/{token}/vault", byAPIKey, true, account.ScopePaymentInstrumentWrite, "vaultPaymentInstrument", withBody(a.payments.VaultInstrument)},
 		{http.MethodPost, "/payment-instruments/{token}/default", byAPIKey, true, account.ScopePaymentInstrumentWrite, "makePaymentInstrumentDefault", with(a.payments.MakeDefault)},

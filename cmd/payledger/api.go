@@ -18,6 +18,7 @@ import (
 	"payledger/notifier"
 	"payledger/notifier/message"
 	"payledger/processorsim/adapter"
+	"payledger/projections/eventjson"
 	"payledger/projections/history"
 )
 
@@ -28,6 +29,7 @@ func (a *App) apiConfig() httpapi.Config {
 		History: &history.Reader{
 			Store: a.ledger.Store, Vault: a.ledger.Vault, First6Digits: a.first6DigitsNow, NextAsk: a.recoverer.NextQuestion,
 		},
+		Events: eventjson.NewFeed(a.ledger.Store), Closing: a.closing,
 		Reconciler: reconcile.Reconciler{Store: a.ledger.Store, Books: a.processors, Grace: a.options.PaymentTimeout},
 		Deliveries: a.webhooks, Workflows: a.workflows, ClientTokenKey: a.ledger.Derive("client tokens"), PublicURL: a.options.PublicURL,
 		Environment: a.options.Environment, Now: a.clock, Random: rand.Reader, Logger: a.log,

@@ -71,9 +71,11 @@ type App struct {
 	credentials     *accounts.Credentials // of an account that this start created
 	show            func(*accounts.Credentials) error
 
-	stopAPI func() // ends the loops that read the log
-	loops   sync.WaitGroup
-	failed  chan error // errors after which the process must end
+	closing   chan struct{} // closed when the stop begins
+	closeOnce sync.Once
+	stopAPI   func() // ends the loops that read the log
+	loops     sync.WaitGroup
+	failed    chan error // errors after which the process must end
 }
 
 // Ready is the line that serve prints when it accepts requests (I1).
@@ -108,7 +110,7 @@ func startShowing(ctx context.Context, o options.Options, log zerolog.Logger, cl
 	log.Info().Int64("limitBytes", bounds.Limit).Int64("cacheBytes", bounds.Caches).Msg("memory")
 	a := &App{
 		options: o, log: log, clock: clock, failed: make(chan error, 8), stopAPI: func() {}, progress: newStartProgress(log),
-		show: show,
+		show: show, closing: make(chan struct{}),
 	}
 	a.intakeOf(bounds)
 	steps := []func(context.Context) error{

@@ -26,6 +26,7 @@ type cli struct {
 	Credentials  credentialsCommand `cmd:"" help:"Replace credentials that were lost."`
 	Processorsim simCommand         `cmd:"" help:"Run the processor simulator as a process of its own."`
 	History      audit.History      `cmd:"" help:"Replay one payment: every event, who, when, and what it changed."`
+	Tail         audit.Tail         `cmd:"" help:"Print the events of the log in one order, and follow them."`
 	Reconcile    audit.Reconcile    `cmd:"" help:"Compare the ledger with a processor's books."`
 	Version      versionCommand     `cmd:"" help:"Print the version."`
 }

@@ -29,6 +29,7 @@ func (a *App) Stop() error {
 		errs = append(errs, a.control.Stop(ctx))
 		cancel()
 	}
+	a.stopFeeds()
 	if a.api != nil {
 		errs = append(errs, a.stopRequests())
 	}
@@ -67,6 +68,9 @@ func (a *App) Stop() error {
 	}
 	return errors.Join(errs...)
 }
+
+// stopFeeds ends the open streams of events: their clients continue elsewhere, or after the restart.
+func (a *App) stopFeeds() { a.closeOnce.Do(func() { close(a.closing) }) }
 
 // stopRequests lets requests finish; after drainAfter it answers those that wait for a processor.
 func (a *App) stopRequests() error {

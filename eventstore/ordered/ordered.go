@@ -75,6 +75,19 @@ func (l *Log) Follow(ctx context.Context, after uint64, handle func(Event) error
 	}
 }
 
+// Await returns when an event has a position above after, or when ctx ends.
+func (l *Log) Await(ctx context.Context, after uint64) error {
+	for {
+		newest, err := l.newest(ctx)
+		if err != nil || newest.Size > after {
+			return err
+		}
+		if err := l.store.AwaitCheckpoint(ctx, newest.Number); err != nil {
+			return err
+		}
+	}
+}
+
 // readTo is Read up to the end of a checkpoint.
 func (l *Log) readTo(ctx context.Context, after uint64, newest checkpoint.Checkpoint, handle func(Event) error) (uint64, error) {
 	if after == newest.Size {

@@ -1,0 +1,144 @@
+package audit
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/rs/zerolog"
+
+	"payledger/cmd/payledger/ledger"
+	"payledger/cmd/payledger/options"
+	"payledger/cmd/payledger/terminal"
+	"payledger/domain"
+	"payledger/eventstore"
+	"payledger/projections/eventjson"
+)
+
+// Tail prints the events of the log in the order of positions: it follows a running server, or reads a stopped server's folder to
+// its end (I1).
+type Tail struct {
+	After     uint64   `help:"Begin behind this position; 0 is the first event." default:"0" placeholder:"POSITION"`
+	Type      []string `help:"Only events of these types, for example payment.captured." placeholder:"TYPE"`
+	Payment   string   `help:"Only the events of this payment." placeholder:"ID"`
+	Pretty    bool     `help:"Print a line for people instead of JSON."`
+	URL       string   `name:"url" help:"Running server." default:"http://127.0.0.1:8080"`
+	APIKey    string   `name:"api-key" help:"API key with the scope events:read." placeholder:"KEY"`
+	Data      string   `help:"Data folder of a stopped server, instead of --url." type:"path"`
+	MasterKey string   `help:"Key of the stream of secrets, with --data." placeholder:"HEX"`
+
+	MasterKeyFile string `help:"File that holds the master key, with --data." type:"path"`
+}
+
+// Run prints events until the end of the folder, or until the process is stopped.
+func (c *Tail) Run(ctx context.Context, std terminal.Streams, args options.Arguments) error {
+	if err := args.Refused(); err != nil {
+		return err
+	}
+	for _, name := range c.Type {
+		if _, known := slices.BinarySearch(eventjson.Types(), name); !known {
+			return options.Usage(fmt.Errorf("--type: there is no event type %q; domain/EVENTS.md lists them", name))
+		}
+	}
+	folder, err := args.ReadsFolder(c.Data)
+	if err != nil {
+		return err
+	}
+	emit := func(text []byte) error { return printEvent(std.Out, text, c.Pretty) }
+	if folder {
+		return c.readFolder(ctx, std.Err, emit)
+	}
+	if c.APIKey == "" {
+		return options.Usage(errors.New("--api-key (PAYLEDGER_API_KEY) is needed to read from a server; --data DIR reads a stopped one"))
+	}
+	err = c.follow(ctx, std.Err, emit)
+	if ctx.Err() != nil { // the usual end
+		return nil
+	}
+	return err
+}
+
+// printEvent prints the JSON of an event as it is, or for people.
+func printEvent(out io.Writer, text []byte, pretty bool) error {
+	if pretty {
+		var e eventLine
+		if err := json.Unmarshal(text, &e); err != nil {
+			return fmt.Errorf("tail: the server's answer is not an event: %w", err)
+		}
+		text = []byte(e.String())
+	}
+	if _, err := fmt.Fprintf(out, "%s\n", text); err != nil {
+		return fmt.Errorf("stdout: %w", err)
+	}
+	return nil
+}
+
+// eventLine has the fields of an event that people read.
+type eventLine struct {
+	Position    uint64 `json:"position"`
+	Time        string `json:"time"`
+	Type        string `json:"type"`
+	Aggregate   string `json:"aggregate"`
+	AggregateID string `json:"aggregateId"`
+	Revision    uint64 `json:"revision"`
+	Actor       string `json:"actor"`
+	Payment     *struct {
+		Status    string          `json:"status"`
+		Amount    domain.Amount   `json:"amount"`
+		Currency  domain.Currency `json:"currencyCode"`
+		Processor *struct {
+			Name string `json:"name"`
+		} `json:"processor"`
+	} `json:"payment"`
+}
+
+// String returns one line.
+func (e eventLine) String() string {
+	text := fmt.Sprintf("%8d  %s  %-32s %s %s", e.Position, strings.Replace(e.Time, "T", " ", 1), e.Type, e.Aggregate, e.AggregateID)
+	if p := e.Payment; p != nil {
+		text += fmt.Sprintf("  %s, %s", p.Status, p.Amount.Format(p.Currency))
+		if p.Processor != nil {
+			text += " at " + p.Processor.Name
+		}
+	}
+	return text + "  by " + e.Actor
+}
+
+// readFolder prints the events of a stopped server's folder, of all accounts. It changes nothing there.
+func (c *Tail) readFolder(ctx context.Context, notes io.Writer, emit func([]byte) error) (err error) {
+	l, err := ledger.Open(ctx, options.Options{Data: c.Data, MasterKey: c.MasterKey, MasterKeyFile: c.MasterKeyFile}, ledger.ReadOnly, eventstore.Config{Logger: zerolog.Nop()})
+	if errors.Is(err, eventstore.ErrInUse) {
+		return fmt.Errorf("a server runs on %s; read from it with --url and --api-key", c.Data)
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, l.Close()) }()
+	filter := eventjson.Filter{Types: c.Type, Payment: domain.PaymentID(c.Payment)}
+	if c.Payment != "" {
+		first, err := l.Store.Initialized(ctx)
+		if err != nil {
+			return err
+		}
+		filter.Account = first.Account
+	}
+	feed := eventjson.NewFeed(l.Store)
+	if _, err := feed.Page(ctx, filter, c.After, 0, func(e eventjson.Event) error {
+		text, err := json.Marshal(e)
+		if err != nil {
+			return fmt.Errorf("tail: %w", err)
+		}
+		return emit(text)
+	}); err != nil {
+		return fmt.Errorf("tail: %w", err)
+	}
+	size, err := feed.Log.Size(ctx)
+	if later := l.Store.Events() - size; err == nil && later > 0 {
+		fmt.Fprintf(notes, "payledger: the newest %d events have no position yet: the server was killed. Start it once.\n", later)
+	}
+	return err
+}

@@ -1,0 +1,204 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"runtime/debug"
+	"strconv"
+	"sync"
+	"time"
+
+	"payledger/domain"
+	"payledger/httpapi/request"
+)
+
+const (
+	// heartbeat is the default time between two messages of a stream of server-sent events. Proxies often close a connection
+	// after 30 s of silence.
+	heartbeat = 15 * time.Second
+	// maxFeeds is the number of streams at once, and feedsPerAccount the number for one account.
+	maxFeeds, feedsPerAccount = 256, 32
+	// feedRetry is the time after which a client connects again after a break (in the stream's own words: milliseconds).
+	feedRetry = "retry: 1000\n\n"
+)
+
+// feeds counts the open streams by account.
+type feeds struct {
+	mu     sync.Mutex
+	all    int
+	counts map[domain.AccountID]int
+}
+
+// enter takes a place; leave gives it back.
+func (f *feeds) enter(account domain.AccountID) (leave func(), ok bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.all >= maxFeeds || f.counts[account] >= feedsPerAccount {
+		return nil, false
+	}
+	if f.counts == nil {
+		f.counts = map[domain.AccountID]int{}
+	}
+	f.all++
+	f.counts[account]++
+	return func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.all--
+		if f.counts[account]--; f.counts[account] == 0 {
+			delete(f.counts, account)
+		}
+	}, true
+}
+
+// feed answers a stream of server-sent events until the client goes away, its key is no longer valid, or the service stops.
+func (c *call) feed(events request.Feed) outcome {
+	leave, ok := c.api.feeds.enter(c.Merchant.ID)
+	if !ok {
+		return c.failed(tooManyFeeds())
+	}
+	defer leave()
+	if err := c.reserve(c.api.Intake.Answers, streamSize); err != nil {
+		return c.failed(err)
+	}
+	w := &feedWriter{call: c, control: http.NewResponseController(c.w)}
+	ctx, cancel := context.WithCancel(c.Ctx)
+	defer cancel()
+	messages, ended := make(chan request.ServerEvent), make(chan error, 1)
+	go func() {
+		ended <- produce(ctx, events, messages)
+	}()
+	err := w.begin()
+	reading := true
+	if err == nil {
+		reading, err = w.run(messages, ended)
+	}
+	cancel()
+	if reading {
+		<-ended
+	}
+	var refused *domain.Error // a key that was revoked, for example
+	if err != nil && w.gone == nil && c.Ctx.Err() == nil && !errors.As(err, &refused) {
+		c.api.Logger.Error().Str("error", masked(err.Error())).Str("requestId", c.ID).Msg("a stream of events broke")
+	}
+	return outcome{status: http.StatusOK, cut: err}
+}
+
+// produce hands the events to the goroutine that writes them. A panic is an error.
+func produce(ctx context.Context, events request.Feed, messages chan<- request.ServerEvent) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return events(ctx, func(e request.ServerEvent) error {
+		select {
+		case messages <- e:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	})
+}
+
+// tooManyFeeds refuses a stream beyond the caps.
+func tooManyFeeds() error {
+	return &domain.Error{
+		Kind: domain.KindUnavailable, Reason: domain.ReasonServiceUnavailable, Err: errOverloaded,
+		Message:  "Too many streams of events are open.",
+		Recovery: "Close one, or read GET /events instead.",
+	}
+}
+
+// feedWriter writes one stream.
+type feedWriter struct {
+	*call
+	control *http.ResponseController
+	last    uint64 // id of the last message
+	gone    error  // of a write
+}
+
+// run writes messages until the stream ends; reading reports whether its source still runs.
+func (w *feedWriter) run(messages <-chan request.ServerEvent, ended <-chan error) (reading bool, err error) {
+	every := w.api.Heartbeat
+	if every == 0 {
+		every = heartbeat
+	}
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		select {
+		case err := <-ended:
+			return false, err
+		case e := <-messages:
+			err = w.message(e)
+		case <-tick.C:
+			if err = w.stillAllowed(); err == nil {
+				err = w.beat()
+			}
+		case <-w.api.Closing:
+			return true, nil
+		case <-w.Ctx.Done():
+			return true, w.Ctx.Err()
+		}
+		if err != nil {
+			return true, err
+		}
+	}
+}
+
+// stillAllowed refuses a key that was revoked or has expired since the stream began. A key that cannot be checked now stays.
+func (w *feedWriter) stillAllowed() error {
+	err := w.authenticate()
+	if err == nil {
+		err = w.checkScope()
+	}
+	var refused *domain.Error
+	if errors.As(err, &refused) && (refused.Kind == domain.KindUnauthorized || refused.Kind == domain.KindForbidden) {
+		return err
+	}
+	return nil
+}
+
+// begin writes the headers.
+func (w *feedWriter) begin() error {
+	if err := w.control.SetReadDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		w.api.Logger.Warn().Err(err).Str("requestId", w.ID).Msg("a stream of events may be cut")
+	}
+	w.w.Header().Set("X-Accel-Buffering", "no") // proxies must not hold messages back
+	w.head(http.StatusOK, "text/event-stream")
+	return w.text([]byte(feedRetry))
+}
+
+func (w *feedWriter) message(e request.ServerEvent) error {
+	w.last = e.ID
+	var b bytes.Buffer
+	b.WriteString("id: " + strconv.FormatUint(e.ID, 10) + "\n")
+	if e.Data != nil {
+		data, err := json.Marshal(e.Data) // JSON has no line breaks
+		if err != nil {
+			return err
+		}
+		b.WriteString("event: " + e.Type + "\ndata: ")
+		b.Write(data)
+		b.WriteByte('\n')
+	}
+	b.WriteByte('\n')
+	return w.text(b.Bytes())
+}
+
+// beat writes a comment, so that both ends notice a connection that is gone.
+func (w *feedWriter) beat() error {
+	return w.text([]byte(": " + strconv.FormatUint(w.last, 10) + "\n\n"))
+}
+
+func (w *feedWriter) text(b []byte) error {
+	if _, w.gone = w.w.Write(b); w.gone == nil {
+		w.gone = w.control.Flush()
+	}
+	return w.gone
+}

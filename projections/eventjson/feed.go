@@ -1,0 +1,134 @@
+package eventjson
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"payledger/domain"
+	"payledger/domain/payment"
+	"payledger/eventstore"
+	"payledger/eventstore/ordered"
+)
+
+// Filter selects events. The zero value selects all events of the log.
+type Filter struct {
+	Account domain.AccountID // "" selects every account
+	Types   []string         // none selects all
+	Payment domain.PaymentID // "" does not filter; else the events of the payment itself, and Account is needed
+}
+
+func (f Filter) holds(e ordered.Event) bool {
+	return (f.Account == "" || e.Account == f.Account) && (len(f.Types) == 0 || slices.Contains(f.Types, e.Type))
+}
+
+// Feed reads the events of a log for analysts.
+type Feed struct {
+	Store *eventstore.Store
+	Log   *ordered.Log
+}
+
+// NewFeed returns the feed of a store.
+func NewFeed(s *eventstore.Store) *Feed { return &Feed{Store: s, Log: ordered.New(s)} }
+
+// errFull ends a page early; Page returns it to no caller.
+var errFull = errors.New("eventjson: the page is full")
+
+// examined is the largest number of events that one page looks at. A page of a rare type in a long log ends there.
+const examined = 50_000
+
+// Page calls emit with the selected events after a position, oldest first: at most limit of them (0: all), and all that a page
+// looks at. next is the position up to which the page looked, if more events may follow; else 0. ordered.ErrBeyond means that the
+// log has no such position; a payment that is unknown, or of another account, is the domain's PaymentError.
+func (f *Feed) Page(ctx context.Context, filter Filter, after uint64, limit int, emit func(Event) error) (next uint64, err error) {
+	emitted, looked, last := 0, 0, after
+	_, err = f.read(ctx, filter, after, func(e ordered.Event) error {
+		if limit > 0 && (emitted == limit || looked == examined) {
+			return errFull
+		}
+		looked, last = looked+1, e.Position
+		if !filter.holds(e) {
+			return nil
+		}
+		emitted++
+		return f.emit(ctx, e, emit)
+	})
+	if errors.Is(err, errFull) {
+		return last, nil
+	}
+	return 0, err
+}
+
+// Follow calls emit with the selected events after a position, and waits for further ones until ctx ends or an emit fails. passed
+// is called whenever no event up to a position is missing any more, also without a selected event.
+func (f *Feed) Follow(ctx context.Context, filter Filter, after uint64, emit func(Event) error, passed func(position uint64) error) error {
+	for {
+		through, err := f.read(ctx, filter, after, func(e ordered.Event) error {
+			if !filter.holds(e) {
+				return nil
+			}
+			return f.emit(ctx, e, emit)
+		})
+		if err != nil {
+			return err
+		}
+		if through > after {
+			after = through
+			if err := passed(after); err != nil {
+				return err
+			}
+		}
+		if err := f.Log.Await(ctx, after); err != nil {
+			return err
+		}
+	}
+}
+
+// read calls handle with the events after a position that have one now, of the filter's payment or of the whole log. It returns
+// the position up to which it read.
+func (f *Feed) read(ctx context.Context, filter Filter, after uint64, handle func(ordered.Event) error) (uint64, error) {
+	if filter.Payment == "" {
+		return f.Log.Read(ctx, after, handle)
+	}
+	size, err := f.Log.Size(ctx)
+	if err == nil {
+		err = f.Check(ctx, filter, after)
+	}
+	if err != nil {
+		return after, err
+	}
+	through, err := f.Log.Aggregate(ctx, filter.key(), after, handle)
+	return max(through, size), err
+}
+
+// emit renders an event for a caller.
+func (f *Feed) emit(ctx context.Context, e ordered.Event, emit func(Event) error) error {
+	rendered, err := Render(ctx, f.Store, e)
+	if err != nil {
+		return err
+	}
+	return emit(rendered)
+}
+
+// Check refuses a position that the log does not have, and a payment that the filter's account does not have, as Page does.
+func (f *Feed) Check(ctx context.Context, filter Filter, after uint64) error {
+	size, err := f.Log.Size(ctx)
+	if err != nil {
+		return err
+	}
+	if after > size {
+		return fmt.Errorf("%w: %d; the newest is %d", ordered.ErrBeyond, after, size)
+	}
+	if filter.Payment == "" {
+		return nil
+	}
+	tip, err := eventstore.Load(ctx, f.Store, eventstore.Payments, filter.key(), eventstore.Latest)
+	if err == nil && !tip.State.Exists() {
+		err = payment.Unknown()
+	}
+	return err
+}
+
+// key names the payment of the filter.
+func (f Filter) key() eventstore.Key { return eventstore.Payments.Key(f.Account, string(f.Payment)) }
