@@ -1,0 +1,203 @@
+package export
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// books is the SQLite file of an export, inside one transaction: the newest rows of payments and disputes, and the position up to
+// which events were folded. For the format SQLite it is the export itself.
+type books struct {
+	db       *sql.DB
+	tx       *sql.Tx
+	all      bool // events and entries are written here, too
+	cached   map[string]PaymentRow
+	prepared map[string]*sql.Stmt
+}
+
+// cachedPayments bounds the payments in memory.
+const cachedPayments = 20_000
+
+// stateTable holds the export's own state by name.
+const stateTable = "payledger_export"
+
+// openBooks opens or creates the file and begins the transaction. Another export that writes to the file is an error.
+func openBooks(ctx context.Context, path string, all bool) (*books, error) {
+	db, err := sql.Open("sqlite", "file:"+strings.NewReplacer("%", "%25", "?", "%3f", "#", "%23").Replace(path)+"?_pragma=synchronous(FULL)&_txlock=immediate")
+	if err != nil {
+		return nil, fmt.Errorf("export: %w", err)
+	}
+	db.SetMaxOpenConns(1)
+	b := &books{db: db, all: all, cached: map[string]PaymentRow{}, prepared: map[string]*sql.Stmt{}}
+	if b.tx, err = db.BeginTx(ctx, nil); err == nil {
+		err = b.create(ctx)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("export: open %s: %w; is it the file of an earlier export, and is no other export running?", path, err), b.close())
+	}
+	return b, nil
+}
+
+// create creates the tables of a new file.
+func (b *books) create(ctx context.Context) error {
+	var tables int
+	if err := b.tx.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&tables); err != nil {
+		return err
+	}
+	changed := "CREATE TEMP TABLE changed (id TEXT PRIMARY KEY) WITHOUT ROWID;"
+	if tables == 0 {
+		all := []string{payments.create(), transactions.create(), refunds.create(), disputes.create(), "CREATE TABLE " + stateTable + " (name TEXT PRIMARY KEY, value TEXT NOT NULL);"}
+		if b.all {
+			all = append(all, events.create(), entries.create())
+		}
+		changed += strings.Join(all, "")
+	}
+	_, err := b.tx.ExecContext(ctx, changed)
+	return err
+}
+
+// close ends the transaction without its changes, unless commit was called.
+func (b *books) close() error {
+	var err error
+	if b.tx != nil {
+		if err = b.tx.Rollback(); errors.Is(err, sql.ErrTxDone) {
+			err = nil
+		}
+	}
+	return errors.Join(err, b.db.Close())
+}
+
+func (b *books) commit() error { return b.tx.Commit() }
+
+// exec runs a statement that is prepared once.
+func (b *books) exec(ctx context.Context, statement string, args ...any) error {
+	s := b.prepared[statement]
+	if s == nil {
+		var err error
+		if s, err = b.tx.PrepareContext(ctx, statement); err != nil {
+			return fmt.Errorf("export: %w", err)
+		}
+		b.prepared[statement] = s
+	}
+	if _, err := s.ExecContext(ctx, args...); err != nil {
+		return fmt.Errorf("export: %w", err)
+	}
+	return nil
+}
+
+// state returns a value of the export's own state, "" if there is none.
+func (b *books) state(ctx context.Context, name string) (value string, err error) {
+	err = b.tx.QueryRowContext(ctx, "SELECT value FROM "+stateTable+" WHERE name = ?", name).Scan(&value)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("export: %w", err)
+	}
+	return value, nil
+}
+
+func (b *books) setState(ctx context.Context, name, value string) error {
+	return b.exec(ctx, "INSERT OR REPLACE INTO "+stateTable+" (name, value) VALUES (?, ?)", name, value)
+}
+
+// position returns the position up to which events were folded; 0: none.
+func (b *books) position(ctx context.Context) (uint64, error) {
+	text, err := b.state(ctx, "position")
+	if err != nil || text == "" {
+		return 0, err
+	}
+	return strconv.ParseUint(text, 10, 64)
+}
+
+// payment returns the newest row of a payment, an empty one for a new payment.
+func (b *books) payment(ctx context.Context, id string) (PaymentRow, error) {
+	if row, found := b.cached[id]; found {
+		return row, nil
+	}
+	row, err := readRow(ctx, b, payments, id)
+	if err != nil {
+		return row, err
+	}
+	b.remember(row)
+	return row, nil
+}
+
+func (b *books) remember(row PaymentRow) {
+	if len(b.cached) >= cachedPayments {
+		clear(b.cached)
+	}
+	if row.ID != "" {
+		b.cached[row.ID] = row
+	}
+}
+
+// readRow returns the row with an id, an empty one if there is none.
+func readRow[T any](ctx context.Context, b *books, t table[T], id string) (row T, err error) {
+	statement := fmt.Sprintf("SELECT %s FROM %s WHERE id = ?", strings.Join(t.names(), ", "), t.name)
+	err = b.each(ctx, statement, len(t.columns), func(values []any) (err error) {
+		row, err = t.read(values)
+		return err
+	}, id)
+	return row, err
+}
+
+// each calls handle with the values of every row of a query.
+func (b *books) each(ctx context.Context, query string, columns int, handle func([]any) error, args ...any) (err error) {
+	rows, err := b.tx.QueryContext(ctx, query, args...)
+	if err != nil {
+		return fmt.Errorf("export: %w", err)
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	values, places := make([]any, columns), make([]any, columns)
+	for i := range values {
+		places[i] = &values[i]
+	}
+	for rows.Next() {
+		if err := rows.Scan(places...); err != nil {
+			return fmt.Errorf("export: %w", err)
+		}
+		if err := handle(values); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// insertRows writes rows of a table.
+func insertRows[T any](ctx context.Context, b *books, t table[T], rows []T) error {
+	statement := t.insert()
+	for i := range rows {
+		if err := b.exec(ctx, statement, t.values(&rows[i])...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeChanged writes the rows of a table whose payment or dispute changed in this export; id is the column with its id.
+func writeChanged[T any](ctx context.Context, b *books, t table[T], id string, w writer[T]) error {
+	query := fmt.Sprintf("SELECT %s FROM %s WHERE %s IN (SELECT id FROM changed) ORDER BY %s",
+		strings.Join(t.names(), ", "), t.name, id, strings.Join(t.keys(), ", "))
+	rows := make([]T, 0, batchSize)
+	err := b.each(ctx, query, len(t.columns), func(values []any) error {
+		row, err := t.read(values)
+		if err != nil {
+			return err
+		}
+		if rows = append(rows, row); len(rows) < batchSize {
+			return nil
+		}
+		err = w.write(rows)
+		rows = rows[:0]
+		return err
+	})
+	if err == nil {
+		err = w.write(rows)
+	}
+	return err
+}

@@ -1,0 +1,20 @@
+// Package export writes the log as tables for analysts: events, payments, transactions, refunds, disputes and double-entry
+// postings, as CSV, JSON lines, Parquet or SQLite (I1). TABLES.md, which is generated, describes the columns.
+//
+// Rules:
+//
+//   - The only input is the feed of events in the order of positions (I2). An export has no personal data, because the feed
+//     has none.
+//   - The folder of an export remembers the position up to which it was exported. A further export appends the events behind
+//     it, each event once, even after a crash at any moment: see Folder.
+//   - The tables of payments, transactions, refunds and disputes show the newest state. Files of several exports may show a payment
+//     several times: the rows with its highest position count.
+//   - entries are the differences between an aggregate's row before and after an event, so that their sums equal the rows.
+//   - Memory is constant: rows are folded in a SQLite file, a batch of events at a time.
+//
+// It must not know: the log's format, HTTP, terminals.
+//
+// Design notes. The rows come from the public Payment JSON, not from states: a running service and a stopped folder give the
+// same tables, and analysts can check every value against the API. The SQLite file beside the files of a folder holds
+// payments' balances; without it, an incremental export would have to read each payment's former state from the log.
+package export

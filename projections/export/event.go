@@ -1,0 +1,133 @@
+package export
+
+import (
+	"encoding/json"
+
+	"payledger/domain"
+	"payledger/domain/dispute"
+	"payledger/domain/payment"
+	"payledger/domain/processor"
+	"payledger/projections/paymentjson"
+)
+
+// Event is one event of the feed (I2), with the aggregate after it.
+type Event struct {
+	Position      uint64               `json:"position"`
+	ID            string               `json:"id"`
+	Type          string               `json:"type"`
+	Time          paymentjson.Time     `json:"time"`
+	Account       domain.AccountID     `json:"accountId"`
+	Aggregate     string               `json:"aggregate"`
+	AggregateID   string               `json:"aggregateId"`
+	Revision      uint64               `json:"revision"`
+	Actor         string               `json:"actor"`
+	CorrelationID string               `json:"correlationId"`
+	Hash          string               `json:"hash"`
+	Fact          json.RawMessage      `json:"event"`
+	Payment       *paymentjson.Payment `json:"payment"`
+	Dispute       *Dispute             `json:"dispute"`
+}
+
+// Dispute is a dispute after an event.
+type Dispute struct {
+	ID                 domain.DisputeID        `json:"id"`
+	Payment            domain.PaymentID        `json:"paymentId"`
+	OrderID            string                  `json:"orderId"`
+	Type               processor.DisputeType   `json:"type"`
+	Status             processor.DisputeStatus `json:"status"`
+	OpenedAt           paymentjson.Time        `json:"createdAt"`
+	UpdatedAt          paymentjson.Time        `json:"updatedAt"`
+	Reason             string                  `json:"reason"`
+	ReasonCode         string                  `json:"reasonCode"`
+	Amount             domain.Amount           `json:"amount"`
+	Currency           domain.Currency         `json:"currency"`
+	Processor          processor.Name          `json:"processor"`
+	ProcessorDisputeID string                  `json:"processorDisputeId"`
+}
+
+// row returns the row of an event.
+func (e Event) row() EventRow {
+	return EventRow{
+		Position: int64(e.Position), ID: e.ID, Time: e.Time.Time, Type: e.Type, Account: string(e.Account), Aggregate: e.Aggregate,
+		AggregateID: e.AggregateID, Revision: int64(e.Revision), Actor: e.Actor, CorrelationID: e.CorrelationID, Hash: e.Hash,
+		Event: string(e.Fact),
+	}
+}
+
+// paymentRow returns the payment's row after an event; before is its row before the event.
+func (e Event) paymentRow(before PaymentRow) PaymentRow {
+	p := e.Payment
+	row := PaymentRow{
+		ID: string(p.ID), Position: int64(e.Position), Account: string(e.Account), Revision: int64(e.Revision),
+		CreatedAt: p.Date.Time, UpdatedAt: p.DateUpdated.Time, AuthorizedAt: before.AuthorizedAt, CapturedAt: before.CapturedAt,
+		Status: string(p.Status), OrderID: p.OrderID, CustomerID: p.CustomerID, Currency: string(p.CurrencyCode),
+		Exponent: int64(p.CurrencyCode.Digits()), Amount: int64(p.Amount), PaymentMethodType: p.PaymentMethod.PaymentMethodType,
+		Network: string(p.PaymentMethod.PaymentMethodData.Network),
+	}
+	row.ReasonType, row.DeclineType, row.DeclineCode = reason(p.StatusReason)
+	if of := p.Processor; of != nil {
+		row.Processor, row.ProcessorMerchantID = string(of.Name), of.ProcessorMerchantID
+		row.AmountCaptured, row.AmountRefunded = int64(of.AmountCaptured), int64(of.AmountRefunded)
+	}
+	switch p.Status {
+	case payment.StatusAuthorized, payment.StatusSettling, payment.StatusPartiallySettled:
+		row.AmountHeld = max(0, row.Amount-row.AmountCaptured)
+	}
+	if row.AuthorizedAt.IsZero() && row.AmountHeld+row.AmountCaptured > 0 {
+		row.AuthorizedAt = e.Time.Time
+	}
+	if row.CapturedAt.IsZero() && row.AmountCaptured > 0 {
+		row.CapturedAt = e.Time.Time
+	}
+	return row
+}
+
+func reason(r *paymentjson.StatusReason) (kind, declineType, code string) {
+	if r == nil {
+		return "", "", ""
+	}
+	return string(r.Type), r.DeclineType, r.Code
+}
+
+// transactionRows returns the rows of a payment's authorizations and refunds after an event.
+func (e Event) transactionRows() (all []TransactionRow, refunds []RefundRow) {
+	for i, t := range e.Payment.Transactions {
+		row := TransactionRow{
+			Payment: string(e.Payment.ID), Number: int64(i + 1), Position: int64(e.Position), Account: string(e.Account),
+			Type: t.TransactionType, RequestedAt: t.Date.Time, Status: string(t.ProcessorStatus), Currency: string(t.CurrencyCode),
+			Exponent: int64(t.CurrencyCode.Digits()), Amount: int64(t.Amount), OrderID: t.OrderID, Processor: string(t.ProcessorName),
+			ProcessorMerchantID: t.ProcessorMerchantID, ProcessorTransactionID: t.ProcessorTransactionID,
+		}
+		row.ReasonType, row.DeclineType, row.DeclineCode = reason(t.ProcessorStatusReason)
+		all = append(all, row)
+		if t.TransactionType != "REFUND" {
+			continue
+		}
+		refunds = append(refunds, RefundRow{
+			Payment: row.Payment, Number: row.Number, Position: row.Position, Account: row.Account, RequestedAt: row.RequestedAt,
+			Status: row.Status, Currency: row.Currency, Exponent: row.Exponent, Amount: row.Amount, OrderID: row.OrderID,
+			Reason: t.Reason, Processor: row.Processor, ProcessorTransactionID: row.ProcessorTransactionID,
+		})
+	}
+	return all, refunds
+}
+
+// disputeRow returns the dispute's row after an event.
+func (e Event) disputeRow() DisputeRow {
+	d := e.Dispute
+	row := DisputeRow{
+		ID: string(d.ID), Position: int64(e.Position), Account: string(e.Account), Payment: string(d.Payment), OrderID: d.OrderID,
+		OpenedAt: d.OpenedAt.Time, UpdatedAt: d.UpdatedAt.Time, Type: string(d.Type), Status: string(d.Status), Reason: d.Reason,
+		ReasonCode: d.ReasonCode, Currency: string(d.Currency), Exponent: int64(d.Currency.Digits()), Amount: int64(d.Amount),
+		Processor: string(d.Processor), ProcessorDisputeID: d.ProcessorDisputeID,
+	}
+	if withheld(dispute.Place{Type: d.Type, Status: d.Status}) {
+		row.AmountWithheld = row.Amount
+	}
+	return row
+}
+
+// withheld reports whether the processor withholds the disputed amount: from the chargeback on, unless it was won or cancelled.
+func withheld(p dispute.Place) bool {
+	return p.Type != processor.Retrieval && p.Status != processor.DisputeWon && p.Status != processor.DisputeCancelled
+}

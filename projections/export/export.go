@@ -1,0 +1,221 @@
+package export
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	_ "modernc.org/sqlite" // the driver of the books
+)
+
+// Source reads the feed of events.
+type Source interface {
+	// Newest returns the newest position.
+	Newest(ctx context.Context) (uint64, error)
+	// Events calls handle with each event after the position after, up to the position through, in order.
+	Events(ctx context.Context, after, through uint64, handle func(Event) error) error
+}
+
+// Config configures an export.
+type Config struct {
+	Source Source
+	Format Format
+	// Out is the folder of the files, or the file of the format SQLite. "" writes the events to Stdout: CSV and JSON lines only.
+	Out    string
+	Stdout io.Writer
+	// After is a position: only events after it are exported. nil exports all of them into a new folder.
+	After  *uint64
+	Window Window
+	// Progress is called with the number of events that were read, and the number to read; nil: nobody.
+	Progress func(done, of uint64)
+}
+
+// Summary is the result of an export.
+type Summary struct {
+	First, Last uint64 // positions; 0 if there was nothing new
+	Events      uint64
+	Files       []string
+}
+
+// Run exports the events. An error leaves the folder as it was before.
+func Run(ctx context.Context, c Config) (Summary, error) {
+	if c.Progress == nil {
+		c.Progress = func(uint64, uint64) {}
+	}
+	switch {
+	case c.Out == "":
+		return c.print(ctx)
+	case c.Format == SQLite:
+		return c.intoFile(ctx)
+	default:
+		return c.intoFolder(ctx)
+	}
+}
+
+// print writes the events to Stdout.
+func (c Config) print(ctx context.Context) (s Summary, err error) {
+	if c.Format != CSV && c.Format != JSONLines {
+		return s, fmt.Errorf("the format %s needs --out", c.Format)
+	}
+	w, err := newWriter(c.Format, events, c.Stdout)
+	if err != nil {
+		return s, err
+	}
+	after := uint64(0)
+	if c.After != nil {
+		after = *c.After
+	}
+	err = c.read(ctx, after, &s, func(e Event) error {
+		if c.Window.before(e.Time.Time) || c.Window.behind(e.Time.Time) {
+			return nil
+		}
+		s.Events++
+		return w.write([]EventRow{e.row()})
+	})
+	return s, errors.Join(err, w.close())
+}
+
+// read calls handle with each event after a position, up to the newest one now.
+func (c Config) read(ctx context.Context, after uint64, s *Summary, handle func(Event) error) error {
+	newest, err := c.Source.Newest(ctx)
+	if err != nil || newest <= after {
+		return err
+	}
+	s.First, s.Last = after+1, newest
+	return c.Source.Events(ctx, after, newest, func(e Event) error {
+		c.Progress(e.Position-after, newest-after)
+		return handle(e)
+	})
+}
+
+// intoFile exports into a SQLite file. A new file gets its name when it is complete.
+func (c Config) intoFile(ctx context.Context) (Summary, error) {
+	path := c.Out
+	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
+		path += partSuffix
+		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return Summary{}, fmt.Errorf("export: %w", err)
+		}
+	} else if err != nil {
+		return Summary{}, fmt.Errorf("export: %w", err)
+	}
+	s, err := c.intoBooks(ctx, path, nil)
+	if err != nil || path == c.Out {
+		if path != c.Out {
+			err = errors.Join(err, removeIfThere(path))
+		}
+		return s, err
+	}
+	s.Files = []string{filepath.Base(c.Out)}
+	return s, rename(path, c.Out)
+}
+
+// intoBooks folds the events into the SQLite file at path. files writes a folder's files; nil: the SQLite file has every table.
+func (c Config) intoBooks(ctx context.Context, path string, files *folder) (s Summary, err error) {
+	b, err := openBooks(ctx, path, files == nil)
+	if err != nil {
+		return s, err
+	}
+	defer func() { err = errors.Join(err, b.close()) }()
+	if files != nil {
+		if err := files.finish(ctx, b); err != nil {
+			return s, err
+		}
+	}
+	start, err := c.start(ctx, b)
+	if err != nil {
+		return s, err
+	}
+	if err := c.fold(ctx, b, start, files, &s); err != nil {
+		return s, err
+	}
+	if files != nil {
+		if s.Files, err = files.complete(ctx, b); err != nil {
+			return s, err
+		}
+	}
+	if err := b.setState(ctx, "position", strconv.FormatUint(max(start.fold, s.Last), 10)); err != nil {
+		return s, err
+	}
+	if err := b.setState(ctx, "format", string(c.Format)); err != nil {
+		return s, err
+	}
+	if err := b.commit(); err != nil {
+		return s, fmt.Errorf("export: %w", err)
+	}
+	if files != nil {
+		return s, files.rename(s.Files)
+	}
+	return s, nil
+}
+
+// starting says where an export begins: it folds the events after fold, and shows those after show.
+type starting struct{ fold, show uint64 }
+
+// start returns where the export begins. The first export into a folder folds the log from its first event, because the
+// entries need each payment's former balances.
+func (c Config) start(ctx context.Context, b *books) (starting, error) {
+	done, err := b.position(ctx)
+	if err != nil {
+		return starting{}, err
+	}
+	format, err := b.state(ctx, "format")
+	switch {
+	case err != nil:
+		return starting{}, err
+	case format == "" && c.After == nil:
+		return starting{}, nil
+	case format == "":
+		return starting{show: *c.After}, nil
+	case format != string(c.Format):
+		return starting{}, fmt.Errorf("%s holds an export in the format %s; choose another --out", c.Out, format)
+	case c.After == nil || !c.Window.From.IsZero() || !c.Window.To.IsZero():
+		return starting{}, fmt.Errorf("%s holds an export up to position %d; append with --after %d (without --from and --to), or choose another --out", c.Out, done, done)
+	case *c.After > done:
+		return starting{}, fmt.Errorf("%s holds an export up to position %d; events between it and --after %d would be missing: use --after %d", c.Out, done, *c.After, done)
+	}
+	return starting{fold: done, show: done}, nil // what the folder has is not exported again
+}
+
+// fold reads the events and writes their rows.
+func (c Config) fold(ctx context.Context, b *books, at starting, files *folder, s *Summary) error {
+	rows := newBatch()
+	flush := func() error {
+		if err := rows.flush(ctx, b); err != nil {
+			return err
+		}
+		if files != nil {
+			if err := files.write(at.show+1, rows); err != nil {
+				return err
+			}
+		}
+		rows = newBatch()
+		return nil
+	}
+	n := 0
+	err := c.read(ctx, at.fold, s, func(e Event) error {
+		if c.Window.behind(e.Time.Time) {
+			return nil
+		}
+		shown := e.Position > at.show && !c.Window.before(e.Time.Time)
+		if shown {
+			s.Events++
+		}
+		if err := rows.add(ctx, b, e, shown); err != nil {
+			return err
+		}
+		if n++; n%batchSize > 0 {
+			return nil
+		}
+		return flush()
+	})
+	if err != nil {
+		return err
+	}
+	s.First = at.show + 1
+	return flush()
+}

@@ -1,0 +1,199 @@
+package export
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// Names in the folder of an export.
+const (
+	booksName  = ".payledger-export.sqlite" // position and balances, for the next export into the folder
+	partSuffix = ".part"                    // of a file that is not complete
+)
+
+// folder writes the files of an export: TABLE.EXTENSION at first, TABLE-POSITION.EXTENSION for appended ones, with the first
+// position that they may have.
+//
+// Crash safety: files are written under a name that ends with .part and synced. The commit of the books records the position and
+// the names. Then the files get their final names. After a crash before the commit, the next export writes the parts again; after
+// a crash behind it, the next export first renames them. So no event is missing or written twice.
+type folder struct {
+	dir    string
+	format Format
+	append bool   // the folder has files already
+	first  uint64 // position in the names of appended files
+	parts  []*part
+
+	events  writer[EventRow]
+	entries writer[EntryRow]
+}
+
+// part is a file that is not complete.
+type part struct {
+	name string // the final one
+	file *os.File
+}
+
+// intoFolder exports into files of a folder.
+func (c Config) intoFolder(ctx context.Context) (s Summary, err error) {
+	if err := os.MkdirAll(c.Out, 0o755); err != nil {
+		return s, fmt.Errorf("export: %w", err)
+	}
+	books := filepath.Join(c.Out, booksName)
+	_, found := os.Stat(books)
+	files := &folder{dir: c.Out, format: c.Format, append: found == nil}
+	s, err = c.intoBooks(ctx, books, files)
+	if err != nil {
+		err = errors.Join(err, files.discard())
+	}
+	if !files.append && (err != nil || !c.Window.From.IsZero() || !c.Window.To.IsZero()) {
+		err = errors.Join(err, removeIfThere(books)) // an export of a window cannot be continued
+	}
+	return s, err
+}
+
+// create creates the part of a table's file.
+func (f *folder) create(table string) (*os.File, error) {
+	name := table
+	if f.append {
+		name = fmt.Sprintf("%s-%012d", table, f.first)
+	}
+	p := &part{name: name + "." + string(f.format)}
+	if _, err := os.Stat(filepath.Join(f.dir, p.name)); err == nil {
+		return nil, fmt.Errorf("%s exists already, and is not of an export that can be continued; choose another --out", filepath.Join(f.dir, p.name))
+	}
+	file, err := os.Create(filepath.Join(f.dir, p.name+partSuffix))
+	if err != nil {
+		return nil, fmt.Errorf("export: %w", err)
+	}
+	p.file = file
+	f.parts = append(f.parts, p)
+	return file, nil
+}
+
+// open creates the writer of a table.
+func open[T any](f *folder, t table[T]) (writer[T], error) {
+	file, err := f.create(t.name)
+	if err != nil {
+		return nil, err
+	}
+	return newWriter(f.format, t, file)
+}
+
+// write writes a batch's events and entries. The files begin with the position first.
+func (f *folder) write(first uint64, rows *batch) (err error) {
+	if f.events == nil {
+		if f.append && len(rows.events) == 0 {
+			return nil // nothing new needs no file
+		}
+		f.first = first
+		if f.events, err = open(f, events); err != nil {
+			return err
+		}
+		if f.entries, err = open(f, entries); err != nil {
+			return err
+		}
+	}
+	if err := f.events.write(rows.events); err != nil {
+		return err
+	}
+	return f.entries.write(rows.entries)
+}
+
+// complete writes the files of the other tables, syncs all files, and records their names. It returns the names.
+func (f *folder) complete(ctx context.Context, b *books) ([]string, error) {
+	if f.events == nil {
+		return nil, nil
+	}
+	if err := errors.Join(f.events.close(), f.entries.close()); err != nil {
+		return nil, err
+	}
+	for _, write := range []func() error{
+		func() error { return writeTable(ctx, f, b, payments, "id") },
+		func() error { return writeTable(ctx, f, b, transactions, "payment_id") },
+		func() error { return writeTable(ctx, f, b, refunds, "payment_id") },
+		func() error { return writeTable(ctx, f, b, disputes, "id") },
+	} {
+		if err := write(); err != nil {
+			return nil, err
+		}
+	}
+	var names []string
+	for _, p := range f.parts {
+		if err := errors.Join(p.file.Sync(), p.file.Close()); err != nil {
+			return nil, fmt.Errorf("export: %w", err)
+		}
+		names = append(names, p.name)
+	}
+	f.parts = nil
+	text, err := json.Marshal(names)
+	if err != nil {
+		return nil, fmt.Errorf("export: %w", err)
+	}
+	return names, b.setState(ctx, "files", string(text))
+}
+
+// writeTable writes the changed rows of a table into a file.
+func writeTable[T any](ctx context.Context, f *folder, b *books, t table[T], id string) error {
+	w, err := open(f, t)
+	if err != nil {
+		return err
+	}
+	return errors.Join(writeChanged(ctx, b, t, id, w), w.close())
+}
+
+// finish gives the files of the last export their final names, if a crash came before that.
+func (f *folder) finish(ctx context.Context, b *books) error {
+	text, err := b.state(ctx, "files")
+	if err != nil || text == "" {
+		return err
+	}
+	var names []string
+	if err := json.Unmarshal([]byte(text), &names); err != nil {
+		return fmt.Errorf("export: names of the last export: %w", err)
+	}
+	return f.rename(names)
+}
+
+// rename gives complete files their final names. A file that has it already stays.
+func (f *folder) rename(names []string) error {
+	for _, name := range names {
+		final := filepath.Join(f.dir, name)
+		if err := rename(final+partSuffix, final); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// discard removes the parts of an export that failed.
+func (f *folder) discard() (err error) {
+	for _, p := range f.parts {
+		_ = p.file.Close()
+		err = errors.Join(err, removeIfThere(p.file.Name()))
+	}
+	return err
+}
+
+// rename renames a file and syncs its folder.
+func rename(from, to string) error {
+	if err := os.Rename(from, to); err != nil {
+		return fmt.Errorf("export: %w", err)
+	}
+	dir, err := os.Open(filepath.Dir(to))
+	if err != nil {
+		return fmt.Errorf("export: %w", err)
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}
+
+func removeIfThere(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("export: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,187 @@
+package export
+
+import (
+	"cmp"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Column is one column of a table.
+type Column struct {
+	Name     string
+	Kind     Kind
+	Optional bool // null where its Go value is zero
+	Doc      string
+
+	index int // of the row type's field
+	key   string
+}
+
+// Kind is the type of a column.
+type Kind string
+
+// The kinds of columns.
+const (
+	Text    Kind = "text"
+	Integer Kind = "integer"
+	Time    Kind = "timestamp" // UTC, microseconds; text in CSV, JSON lines and SQLite: 2026-03-14T09:26:53.000000Z
+	JSON    Kind = "json"
+)
+
+// timeLayout is the form of times in CSV, JSON lines and SQLite.
+const timeLayout = "2006-01-02T15:04:05.000000Z"
+
+// table is a row type with its columns. T is one of the row types.
+type table[T any] struct {
+	name    string
+	columns []Column
+}
+
+func newTable[T any](name string) table[T] {
+	t := table[T]{name: name}
+	row := reflect.TypeFor[T]()
+	for i := range row.NumField() {
+		field := row.Field(i)
+		tag := strings.Split(field.Tag.Get("parquet"), ",")
+		c := Column{
+			Name: tag[0], Kind: Text, Optional: slices.Contains(tag, "optional"), Doc: field.Tag.Get("doc"),
+			index: i, key: field.Tag.Get("key"),
+		}
+		switch {
+		case slices.Contains(tag, "json"):
+			c.Kind = JSON
+		case field.Type == reflect.TypeFor[time.Time]():
+			c.Kind = Time
+		case field.Type.Kind() == reflect.Int64:
+			c.Kind = Integer
+		}
+		t.columns = append(t.columns, c)
+	}
+	return t
+}
+
+// The tables of an export, in the order of TABLES.md.
+var (
+	events       = newTable[EventRow]("events")
+	payments     = newTable[PaymentRow]("payments")
+	transactions = newTable[TransactionRow]("transactions")
+	refunds      = newTable[RefundRow]("refunds")
+	disputes     = newTable[DisputeRow]("disputes")
+	entries      = newTable[EntryRow]("entries")
+)
+
+// values returns a row's values by column: int64, string, or nil for null. Times are text.
+func (t table[T]) values(row *T) []any {
+	v := reflect.ValueOf(row).Elem()
+	out := make([]any, len(t.columns))
+	for i, c := range t.columns {
+		field := v.Field(c.index)
+		switch {
+		case c.Optional && field.IsZero():
+		case c.Kind == Integer:
+			out[i] = field.Int()
+		case c.Kind == Time:
+			out[i] = field.Interface().(time.Time).UTC().Format(timeLayout)
+		default:
+			out[i] = field.String()
+		}
+	}
+	return out
+}
+
+// read returns the row of values as SQLite gives them.
+func (t table[T]) read(values []any) (row T, err error) {
+	v := reflect.ValueOf(&row).Elem()
+	for i, c := range t.columns {
+		field := v.Field(c.index)
+		switch value := values[i].(type) {
+		case nil:
+		case int64:
+			field.SetInt(value)
+		case string:
+			if c.Kind != Time {
+				field.SetString(value)
+				continue
+			}
+			at, err := time.Parse(timeLayout, value)
+			if err != nil {
+				return row, fmt.Errorf("export: %s.%s: %w", t.name, c.Name, err)
+			}
+			field.Set(reflect.ValueOf(at))
+		default:
+			return row, fmt.Errorf("export: %s.%s is a %T", t.name, c.Name, value)
+		}
+	}
+	return row, nil
+}
+
+// names returns the names of the columns.
+func (t table[T]) names() []string {
+	names := make([]string, len(t.columns))
+	for i, c := range t.columns {
+		names[i] = c.Name
+	}
+	return names
+}
+
+// keys returns the names of the primary key's columns.
+func (t table[T]) keys() []string {
+	var keys []Column
+	for _, c := range t.columns {
+		if c.key != "" {
+			keys = append(keys, c)
+		}
+	}
+	slices.SortFunc(keys, func(a, b Column) int { return cmp.Compare(a.key, b.key) })
+	return table[T]{columns: keys}.names()
+}
+
+// create returns the SQL that creates the table.
+func (t table[T]) create() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "CREATE TABLE %s (\n", t.name)
+	for _, c := range t.columns {
+		kind, null := "TEXT", " NOT NULL"
+		if c.Kind == Integer {
+			kind = "INTEGER"
+		}
+		if c.Optional {
+			null = ""
+		}
+		fmt.Fprintf(&b, "  %s %s%s,\n", c.Name, kind, null)
+	}
+	fmt.Fprintf(&b, "  PRIMARY KEY (%s)\n) WITHOUT ROWID;\n", strings.Join(t.keys(), ", "))
+	return b.String()
+}
+
+// insert returns the SQL that inserts a row, or replaces the row of the same key.
+func (t table[T]) insert() string {
+	marks := strings.TrimSuffix(strings.Repeat("?, ", len(t.columns)), ", ")
+	return fmt.Sprintf("INSERT OR REPLACE INTO %s (%s) VALUES (%s)", t.name, strings.Join(t.names(), ", "), marks)
+}
+
+// Table describes a table.
+type Table struct {
+	Name, Doc string
+	Columns   []Column
+	Keys      []string
+}
+
+// Tables returns the tables of an export.
+func Tables() []Table {
+	return []Table{
+		describe(events, "Every event of the log, in the order of positions."),
+		describe(payments, "One row for each payment."),
+		describe(transactions, "The authorizations and refunds of each payment."),
+		describe(refunds, "The refunds of each payment, with the merchant's reason."),
+		describe(disputes, "One row for each dispute."),
+		describe(entries, "Double-entry postings of every event that moves money. The debits and credits of an event are equal."),
+	}
+}
+
+func describe[T any](t table[T], doc string) Table {
+	return Table{Name: t.name, Doc: doc, Columns: t.columns, Keys: t.keys()}
+}
