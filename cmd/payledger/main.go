@@ -27,6 +27,7 @@ type cli struct {
 	Processorsim simCommand         `cmd:"" help:"Run the processor simulator as a process of its own."`
 	History      audit.History      `cmd:"" help:"Replay one payment: every event, who, when, and what it changed."`
 	Tail         audit.Tail         `cmd:"" help:"Print the events of the log in one order, and follow them."`
+	Export       audit.Export       `cmd:"" help:"Write the events and tables of payments, refunds, disputes and postings for analysts."`
 	Reconcile    audit.Reconcile    `cmd:"" help:"Compare the ledger with a processor's books."`
 	Version      versionCommand     `cmd:"" help:"Print the version."`
 }

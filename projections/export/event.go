@@ -10,47 +10,49 @@ import (
 	"payledger/projections/paymentjson"
 )
 
-// Event is one event of the feed (I2), with the aggregate after it.
+// Event is one event of the feed, as package eventjson writes it (I2), with the payment or the dispute after it.
 type Event struct {
-	Position      uint64               `json:"position"`
-	ID            string               `json:"id"`
-	Type          string               `json:"type"`
-	Time          paymentjson.Time     `json:"time"`
-	Account       domain.AccountID     `json:"accountId"`
-	Aggregate     string               `json:"aggregate"`
-	AggregateID   string               `json:"aggregateId"`
-	Revision      uint64               `json:"revision"`
-	Actor         string               `json:"actor"`
-	CorrelationID string               `json:"correlationId"`
-	Hash          string               `json:"hash"`
-	Fact          json.RawMessage      `json:"event"`
-	Payment       *paymentjson.Payment `json:"payment"`
-	Dispute       *Dispute             `json:"dispute"`
+	Position    uint64               `json:"position"`
+	ID          string               `json:"id"`
+	Type        string               `json:"type"`
+	Time        paymentjson.Time     `json:"time"`
+	Account     domain.AccountID     `json:"accountId"`
+	Aggregate   string               `json:"aggregate"`
+	AggregateID string               `json:"aggregateId"`
+	Revision    uint64               `json:"revision"`
+	Actor       string               `json:"actor"`
+	Hash        string               `json:"hash"`
+	Fact        json.RawMessage      `json:"event"`
+	Payment     *paymentjson.Payment `json:"payment"`
+	Dispute     *Dispute             `json:"dispute"`
 }
 
 // Dispute is a dispute after an event.
 type Dispute struct {
-	ID                 domain.DisputeID        `json:"id"`
-	Payment            domain.PaymentID        `json:"paymentId"`
-	OrderID            string                  `json:"orderId"`
-	Type               processor.DisputeType   `json:"type"`
-	Status             processor.DisputeStatus `json:"status"`
-	OpenedAt           paymentjson.Time        `json:"createdAt"`
-	UpdatedAt          paymentjson.Time        `json:"updatedAt"`
-	Reason             string                  `json:"reason"`
-	ReasonCode         string                  `json:"reasonCode"`
-	Amount             domain.Amount           `json:"amount"`
-	Currency           domain.Currency         `json:"currency"`
-	Processor          processor.Name          `json:"processor"`
-	ProcessorDisputeID string                  `json:"processorDisputeId"`
+	ID        domain.DisputeID `json:"id"`
+	CreatedAt paymentjson.Time `json:"createdAt"`
+	UpdatedAt paymentjson.Time `json:"updatedAt"`
+	Subject   struct {
+		Payment            domain.PaymentID `json:"paymentId"`
+		OrderID            string           `json:"orderId"`
+		Processor          processor.Name   `json:"processor"`
+		ProcessorDisputeID string           `json:"processorDisputeId"`
+	} `json:"subject"`
+	Current struct {
+		Type       processor.DisputeType   `json:"type"`
+		Status     processor.DisputeStatus `json:"status"`
+		Reason     string                  `json:"reason"`
+		ReasonCode string                  `json:"reasonCode"`
+		Amount     domain.Amount           `json:"amount"`
+		Currency   domain.Currency         `json:"currency"`
+	} `json:"current"`
 }
 
 // row returns the row of an event.
 func (e Event) row() EventRow {
 	return EventRow{
 		Position: int64(e.Position), ID: e.ID, Time: e.Time.Time, Type: e.Type, Account: string(e.Account), Aggregate: e.Aggregate,
-		AggregateID: e.AggregateID, Revision: int64(e.Revision), Actor: e.Actor, CorrelationID: e.CorrelationID, Hash: e.Hash,
-		Event: string(e.Fact),
+		AggregateID: e.AggregateID, Revision: int64(e.Revision), Actor: e.Actor, Hash: e.Hash, Event: string(e.Fact),
 	}
 }
 
@@ -116,12 +118,13 @@ func (e Event) transactionRows() (all []TransactionRow, refunds []RefundRow) {
 func (e Event) disputeRow() DisputeRow {
 	d := e.Dispute
 	row := DisputeRow{
-		ID: string(d.ID), Position: int64(e.Position), Account: string(e.Account), Payment: string(d.Payment), OrderID: d.OrderID,
-		OpenedAt: d.OpenedAt.Time, UpdatedAt: d.UpdatedAt.Time, Type: string(d.Type), Status: string(d.Status), Reason: d.Reason,
-		ReasonCode: d.ReasonCode, Currency: string(d.Currency), Exponent: int64(d.Currency.Digits()), Amount: int64(d.Amount),
-		Processor: string(d.Processor), ProcessorDisputeID: d.ProcessorDisputeID,
+		ID: string(d.ID), Position: int64(e.Position), Account: string(e.Account), Payment: string(d.Subject.Payment), OrderID: d.Subject.OrderID,
+		OpenedAt: d.CreatedAt.Time, UpdatedAt: d.UpdatedAt.Time, Type: string(d.Current.Type), Status: string(d.Current.Status),
+		Reason: d.Current.Reason, ReasonCode: d.Current.ReasonCode, Currency: string(d.Current.Currency),
+		Exponent: int64(d.Current.Currency.Digits()), Amount: int64(d.Current.Amount),
+		Processor: string(d.Subject.Processor), ProcessorDisputeID: d.Subject.ProcessorDisputeID,
 	}
-	if withheld(dispute.Place{Type: d.Type, Status: d.Status}) {
+	if withheld(dispute.Place{Type: d.Current.Type, Status: d.Current.Status}) {
 		row.AmountWithheld = row.Amount
 	}
 	return row

@@ -14,10 +14,9 @@ import (
 
 // Source reads the feed of events.
 type Source interface {
-	// Newest returns the newest position.
-	Newest(ctx context.Context) (uint64, error)
-	// Events calls handle with each event after the position after, up to the position through, in order.
-	Events(ctx context.Context, after, through uint64, handle func(Event) error) error
+	// Events calls handle with each event after a position, up to the newest one now, in order. newest is the newest position, or 0
+	// if the source does not know it.
+	Events(ctx context.Context, after uint64, handle func(e Event, newest uint64) error) error
 }
 
 // Config configures an export.
@@ -30,13 +29,13 @@ type Config struct {
 	// After is a position: only events after it are exported. nil exports all of them into a new folder.
 	After  *uint64
 	Window Window
-	// Progress is called with the number of events that were read, and the number to read; nil: nobody.
-	Progress func(done, of uint64)
+	// Progress is called with the position of each event, and with the newest one, 0 if it is unknown; nil: with nothing.
+	Progress func(position, newest uint64)
 }
 
 // Summary is the result of an export.
 type Summary struct {
-	First, Last uint64 // positions; 0 if there was nothing new
+	First, Last uint64 // positions that were read; 0 if there was nothing new
 	Events      uint64
 	Files       []string
 }
@@ -81,13 +80,12 @@ func (c Config) print(ctx context.Context) (s Summary, err error) {
 
 // read calls handle with each event after a position, up to the newest one now.
 func (c Config) read(ctx context.Context, after uint64, s *Summary, handle func(Event) error) error {
-	newest, err := c.Source.Newest(ctx)
-	if err != nil || newest <= after {
-		return err
-	}
-	s.First, s.Last = after+1, newest
-	return c.Source.Events(ctx, after, newest, func(e Event) error {
-		c.Progress(e.Position-after, newest-after)
+	return c.Source.Events(ctx, after, func(e Event, newest uint64) error {
+		if s.First == 0 {
+			s.First = e.Position
+		}
+		s.Last = e.Position
+		c.Progress(e.Position, newest)
 		return handle(e)
 	})
 }
@@ -216,6 +214,5 @@ func (c Config) fold(ctx context.Context, b *books, at starting, files *folder, 
 	if err != nil {
 		return err
 	}
-	s.First = at.show + 1
 	return flush()
 }

@@ -342,10 +342,10 @@ func TestEntries(t *testing.T) {
 		books["refunds"+key] += int64(of.AmountRefunded)
 	}
 	for _, d := range f.disputes {
-		if d.Status != "WON" {
-			key := fmt.Sprint(" ", d.Processor, " ", d.Currency)
-			books["disputes"+key] += int64(d.Amount)
-			books["receivable"+key] -= int64(d.Amount)
+		if d.Current.Status != "WON" {
+			key := fmt.Sprint(" ", d.Subject.Processor, " ", d.Current.Currency)
+			books["disputes"+key] += int64(d.Current.Amount)
+			books["receivable"+key] -= int64(d.Current.Amount)
 		}
 	}
 	for _, all := range []map[string]int64{books, balance} {

@@ -42,7 +42,7 @@ func (a *batch) add(ctx context.Context, b *books, e Event, shown bool) error {
 		b.remember(after)
 		a.rows[after.ID], a.payments[after.ID] = after, e
 		a.changed[after.ID] = a.changed[after.ID] || shown
-	case e.Dispute != nil:
+	case e.Dispute != nil && e.Dispute.ID != "": // a dispute whose notifications were all rejected was never opened
 		before, found := a.disputes[string(e.Dispute.ID)]
 		if !found {
 			var err error

@@ -11,18 +11,17 @@ import "time"
 
 // EventRow is one event of the log.
 type EventRow struct {
-	Position      int64     `parquet:"position" key:"1" doc:"Place in the order of the whole log, from 1, without gaps unless the export covers one of several accounts."`
-	ID            string    `parquet:"id" doc:"Unique id of the event (CloudEvents id)."`
-	Time          time.Time `parquet:"time,timestamp(microsecond)" doc:"Time at which the event was recorded."`
-	Type          string    `parquet:"type,dict" doc:"Type, such as payment.captured."`
-	Account       string    `parquet:"account_id,dict" doc:"Merchant account."`
-	Aggregate     string    `parquet:"aggregate,dict" doc:"Kind of the aggregate: payment, dispute, session and others."`
-	AggregateID   string    `parquet:"aggregate_id" doc:"Id of the aggregate."`
-	Revision      int64     `parquet:"revision" doc:"Number of the event within its aggregate, from 1, without gaps."`
-	Actor         string    `parquet:"actor,dict" doc:"Who caused the event, such as api_key:ID, processor:NAME or workflow:ID."`
-	CorrelationID string    `parquet:"correlation_id,optional" doc:"Correlation id of the request that led to the event."`
-	Hash          string    `parquet:"hash" doc:"SHA-256 of the event, chained with the aggregate's previous event, hexadecimal."`
-	Event         string    `parquet:"event,json" doc:"The recorded fact, JSON. EVENTS.md has the fields of each type."`
+	Position    int64     `parquet:"position" key:"1" doc:"Place in the order of the whole log, from 1, without gaps unless the export covers one of several accounts."`
+	ID          string    `parquet:"id" doc:"Unique id of the event (CloudEvents id)."`
+	Time        time.Time `parquet:"time,timestamp(microsecond)" doc:"Time at which the event was recorded."`
+	Type        string    `parquet:"type,dict" doc:"Type, such as payment.captured."`
+	Account     string    `parquet:"account_id,dict" doc:"Merchant account."`
+	Aggregate   string    `parquet:"aggregate,dict" doc:"Kind of the aggregate: payment, dispute, session and others."`
+	AggregateID string    `parquet:"aggregate_id" doc:"Id of the aggregate; a fingerprint if the id is a credential, as a session's is."`
+	Revision    int64     `parquet:"revision" doc:"Number of the event within its aggregate, from 1, without gaps."`
+	Actor       string    `parquet:"actor,dict" doc:"Who caused the event, such as api_key:ID, processor:NAME or workflow:ID."`
+	Hash        string    `parquet:"hash" doc:"SHA-256 of the event, chained with the aggregate's previous event, hexadecimal."`
+	Event       string    `parquet:"event,json" doc:"The recorded fact, JSON. EVENTS.md has the fields of each type."`
 }
 
 // PaymentRow is one payment after its newest exported event.

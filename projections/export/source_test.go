@@ -32,14 +32,12 @@ func newFeed(seed uint64) *feed {
 	return &feed{payments: map[string]*paymentjson.Payment{}, disputes: map[string]*export.Dispute{}, random: rand.New(rand.NewPCG(seed, 1))}
 }
 
-func (f *feed) Newest(context.Context) (uint64, error) { return uint64(len(f.all)), nil }
-
-func (f *feed) Events(_ context.Context, after, through uint64, handle func(export.Event) error) error {
-	for _, e := range f.all[after:through] {
+func (f *feed) Events(_ context.Context, after uint64, handle func(e export.Event, newest uint64) error) error {
+	for _, e := range f.all[after:] {
 		if e.Position == f.failAt {
 			return errBroken
 		}
-		if err := handle(e); err != nil {
+		if err := handle(e, uint64(len(f.all))); err != nil {
 			return err
 		}
 	}
@@ -133,15 +131,15 @@ func (f *feed) dispute(e *export.Event) {
 	if number == 0 || f.random.IntN(2) == 0 {
 		p := f.payments[fmt.Sprintf("payment-%04d", f.random.IntN(len(f.payments)))]
 		id := fmt.Sprintf("dispute-%03d", number)
-		f.disputes[id] = &export.Dispute{
-			ID: domain.DisputeID(id), Payment: p.ID, OrderID: p.OrderID, Type: processor.Chargeback, Status: processor.DisputeOpen, OpenedAt: e.Time,
-			ReasonCode: "13.1", Amount: p.Amount, Currency: p.CurrencyCode, Processor: processor.Adyen, ProcessorDisputeID: "psp-" + id,
-		}
+		d := &export.Dispute{ID: domain.DisputeID(id), CreatedAt: e.Time}
+		d.Subject.Payment, d.Subject.OrderID, d.Subject.Processor, d.Subject.ProcessorDisputeID = p.ID, p.OrderID, processor.Adyen, "psp-"+id
+		d.Current.Type, d.Current.ReasonCode, d.Current.Amount, d.Current.Currency = processor.Chargeback, "13.1", p.Amount, p.CurrencyCode
+		f.disputes[id] = d
 	} else {
 		number = f.random.IntN(number)
 	}
 	d := *f.disputes[fmt.Sprintf("dispute-%03d", number)]
-	d.Status = []processor.DisputeStatus{processor.DisputeOpen, processor.DisputeChallenged, processor.DisputeWon, processor.DisputeLost}[f.random.IntN(4)]
+	d.Current.Status = []processor.DisputeStatus{processor.DisputeOpen, processor.DisputeChallenged, processor.DisputeWon, processor.DisputeLost}[f.random.IntN(4)]
 	d.UpdatedAt = e.Time
 	f.disputes[string(d.ID)] = &d
 	shown := d
