@@ -75,6 +75,7 @@ func TestExport(t *testing.T) {
 		t.Fatalf("folder: status %d: %s", status, fault)
 	}
 	checkSums(t, whole)
+	checkExamples(t, whole)
 	account := string(app.credentials.AccountID)
 	for _, query := range []string{
 		"SELECT group_concat(id || position || hash) FROM (SELECT * FROM events WHERE account_id = '" + account + "' ORDER BY position)",
@@ -84,6 +85,30 @@ func TestExport(t *testing.T) {
 		if live, folder := queried(t, filepath.Join(out, "sqlite"), query), queried(t, whole, query); live != folder || live == "" {
 			t.Errorf("%s:\nserver %s\nfolder %s", query, live, folder)
 		}
+	}
+}
+
+// checkExamples runs the README's queries; each has an answer.
+func checkExamples(t *testing.T, path string) {
+	t.Helper()
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(readme), "| question | query |\n|---|---|\n")
+	examples := 0
+	for line := range strings.Lines(table) {
+		cells := strings.Split(line, "`")
+		if len(cells) != 3 {
+			break
+		}
+		examples++
+		if answer := queried(t, path, "SELECT count(*) FROM ("+cells[1]+")"); answer == "0" {
+			t.Errorf("%s has no answer", cells[1])
+		}
+	}
+	if examples != 6 {
+		t.Errorf("the README has %d examples, expected 6", examples)
 	}
 }
 
