@@ -48,12 +48,12 @@ func (r *Replayer) stepOf(ctx context.Context, p *record, e *eventstore.Recorded
 
 // stepFor returns the step for a delivery that exists. was is the status at the time of the count, "" for a delivery that was
 // planned later. is is the present status. With OnlyFailed, a delivery that has succeeded since the count needs no sending.
-func (p *record) stepFor(was, is delivery.Status) step {
+func (r *record) stepFor(was, is delivery.Status) step {
 	failed := was == delivery.Failed || was == delivery.Exhausted || was == delivery.Cancelled
 	switch {
-	case p.OnlyFailed && !failed:
+	case r.OnlyFailed && !failed:
 		return stepNone
-	case was == "", p.OnlyFailed && is == delivery.Succeeded:
+	case was == "", r.OnlyFailed && is == delivery.Succeeded:
 		return stepHandled
 	}
 	return stepAgain

@@ -40,7 +40,7 @@ type part struct {
 
 // intoFolder exports into files of a folder.
 func (c Config) intoFolder(ctx context.Context) (s Summary, err error) {
-	if err := os.MkdirAll(c.Out, 0o755); err != nil {
+	if err := os.MkdirAll(c.Out, 0o750); err != nil {
 		return s, fmt.Errorf("export: %w", err)
 	}
 	books := filepath.Join(c.Out, booksName)
