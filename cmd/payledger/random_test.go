@@ -128,7 +128,11 @@ func (c *randomCaller) send(to call) error {
 	c.statuses[answer.StatusCode]++
 	failed := answer.StatusCode >= 500 && (answer.StatusCode != http.StatusServiceUnavailable || answer.Header.Get("Retry-After") == "")
 	err = openapitest.Check(q, answer)
-	text, readErr := io.ReadAll(answer.Body)
+	var text []byte
+	var readErr error
+	if !openapitest.IsStream(answer) {
+		text, readErr = io.ReadAll(answer.Body)
+	}
 	if failed {
 		err = errors.Join(err, errors.New("the server failed"))
 	}

@@ -66,8 +66,16 @@ func (c transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, nil
 }
 
-// Check checks one answer. The answer's body can be read afterwards.
+// IsStream reports whether an answer is a stream of server-sent events: its body has no end.
+func IsStream(answer *http.Response) bool {
+	return strings.HasPrefix(answer.Header.Get("Content-Type"), "text/event-stream")
+}
+
+// Check checks one answer. The answer's body can be read afterwards. Check does not read the body of a stream.
 func Check(r *http.Request, answer *http.Response) error {
+	if IsStream(answer) {
+		return checkError(answer, nil)
+	}
 	d, err := load()
 	if err != nil {
 		return err
