@@ -30,6 +30,10 @@ type Checkpointer struct {
 	reader  *Reader
 	newest  checkpoint.Checkpoint
 	pending [][]leaf // per shard, in order, after newest
+
+	// Covered, if set, is called after each checkpoint that this process wrote, with the hashes of the events after the first
+	// `before` ones. It must not wait. Set it before Run.
+	Covered func(before uint64, hashes []Hash)
 }
 
 // leaf is what a checkpoint needs of an event.
@@ -128,6 +132,8 @@ func (c *Checkpointer) write(ctx context.Context) error {
 				return errors.Join(err, readErr)
 			}
 			written = newest
+		} else if c.Covered != nil {
+			c.Covered(c.newest.Size, leaves)
 		}
 		c.dropCovered(written)
 	}

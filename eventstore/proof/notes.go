@@ -1,0 +1,96 @@
+package proof
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"golang.org/x/mod/sumdb/note"
+	"golang.org/x/mod/sumdb/tlog"
+)
+
+// The first lines of the two signed texts.
+const (
+	originCheckpoint = "payledger"
+	originNewest     = "payledger history"
+)
+
+// maxSize bounds the size of a log.
+const maxSize = 1 << 62
+
+// Tree is a checkpoint's log: its size and root.
+type Tree struct {
+	Size uint64
+	Root tlog.Hash
+}
+
+// ParseTree reads the text of a checkpoint.
+func ParseTree(text string) (Tree, error) {
+	lines := strings.Split(text, "\n")
+	if len(lines) < 4 || lines[0] != originCheckpoint || lines[len(lines)-1] != "" {
+		return Tree{}, errors.New("it is no checkpoint of a payledger")
+	}
+	size, err := strconv.ParseUint(lines[1], 10, 64)
+	if err != nil || size >= maxSize || lines[1] != strconv.FormatUint(size, 10) {
+		return Tree{}, fmt.Errorf("its size %q is no number", lines[1])
+	}
+	root, err := base64.StdEncoding.Strict().DecodeString(lines[2])
+	if err != nil || len(root) != tlog.HashSize {
+		return Tree{}, fmt.Errorf("its root %q is no hash", lines[2])
+	}
+	return Tree{Size: size, Root: tlog.Hash(root)}, nil
+}
+
+// Subject names a payment as its events do.
+func Subject(account, payment string) string { return account + ".payment." + payment }
+
+// NewestText returns the text that names the newest event of a payment in the log of a checkpoint.
+func NewestText(t Tree, subject string, revision uint64, hash [32]byte) string {
+	return fmt.Sprintf("%s\n%d\n%s\n%s\n%d\n%s\n", originNewest, t.Size, base64.StdEncoding.EncodeToString(t.Root[:]), subject, revision,
+		hex.EncodeToString(hash[:]))
+}
+
+// newest reads the revision in a text that NewestText made for the tree and the subject.
+func newest(text string, t Tree, subject string) (revision uint64, hash string, err error) {
+	rest, ok := strings.CutPrefix(text, fmt.Sprintf("%s\n%d\n%s\n%s\n", originNewest, t.Size, base64.StdEncoding.EncodeToString(t.Root[:]), subject))
+	number, hash, two := strings.Cut(strings.TrimSuffix(rest, "\n"), "\n")
+	revision, err = strconv.ParseUint(number, 10, 64)
+	if !ok || !two || err != nil {
+		return 0, "", errors.New("it is about another payment or another checkpoint")
+	}
+	return revision, hash, nil
+}
+
+// open returns the text of a signed note if the key signed it.
+func open(signed string, key note.Verifier) (string, error) {
+	n, err := note.Open([]byte(signed), note.VerifierList(key))
+	var unverified *note.UnverifiedNoteError
+	var invalid *note.InvalidSignatureError
+	switch {
+	case err == nil:
+		for _, s := range append(n.Sigs, n.UnverifiedSigs...) {
+			if _, err := base64.StdEncoding.Strict().DecodeString(s.Base64); err != nil {
+				return "", errors.New("its signature is no strict base64")
+			}
+		}
+		return n.Text, nil
+	case errors.As(err, &unverified):
+		return "", errors.New("it is signed with another key than --key")
+	case errors.As(err, &invalid):
+		return "", errors.New("its signature does not fit its text: it was changed")
+	default:
+		return "", errors.New("it is no signed note")
+	}
+}
+
+// parseKey reads a verifier key.
+func parseKey(key string) (note.Verifier, error) {
+	verifier, err := note.NewVerifier(strings.TrimSpace(key))
+	if err != nil {
+		return nil, fmt.Errorf("%q is no verifier key; it has the form payledger+8 digits+base64, and GET /verifier-key of the ledger answers it", key)
+	}
+	return verifier, nil
+}

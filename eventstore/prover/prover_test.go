@@ -1,0 +1,222 @@
+package prover_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+	"go.uber.org/goleak"
+	"golang.org/x/mod/sumdb/note"
+
+	"payledger/domain"
+	"payledger/domain/payment"
+	"payledger/domain/processor"
+	"payledger/eventstore"
+	"payledger/eventstore/eventstoretest"
+	"payledger/eventstore/proof"
+	"payledger/eventstore/prover"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const owner domain.AccountID = "acct1"
+
+// rig is a log with a checkpointer and a prover.
+type rig struct {
+	t      testing.TB
+	store  *eventstore.Store
+	signer note.Signer
+	key    string
+	file   string
+	prover *prover.Prover
+	stop   func()
+}
+
+func newRig(t testing.TB) *rig {
+	t.Helper()
+	store := eventstoretest.Open(t, t.TempDir())
+	signer, key, err := eventstoretest.Secrets(t, store).CheckpointSigner(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &rig{t: t, store: store, signer: signer, key: key, file: filepath.Join(t.TempDir(), "merkle")}
+	r.prover = r.open(false)
+	fanout := eventstore.NewFanout(store)
+	checkpoints, err := eventstore.NewCheckpointer(t.Context(), store, fanout, signer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkpoints.Covered = r.prover.Covered
+	ctx, cancel := context.WithCancel(context.Background())
+	var loops sync.WaitGroup
+	for _, run := range []func(context.Context) error{checkpoints.Run, fanout.Run, r.prover.Run} {
+		loops.Go(func() {
+			if err := run(ctx); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	r.stop = sync.OnceFunc(func() {
+		cancel()
+		loops.Wait()
+		if err := r.prover.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(r.stop)
+	return r
+}
+
+func (r *rig) open(readOnly bool) *prover.Prover {
+	return prover.New(prover.Config{
+		Store: r.store, Signer: r.signer, Key: r.key, File: r.file, ReadOnly: readOnly, Wait: 30 * time.Second, Logger: zerolog.Nop(),
+	})
+}
+
+// paid appends the n-th payment, with two events.
+func (r *rig) paid(n int) domain.PaymentID {
+	r.t.Helper()
+	start := time.Date(2026, 3, 14, 9, 26, 53, 0, time.UTC)
+	id := domain.PaymentID(fmt.Sprintf("01%025d", n))
+	amount := domain.Amount(1250)
+	for revision, decide := range []func(payment.State) (payment.Event, error){
+		func(s payment.State) (payment.Event, error) {
+			return payment.DecideCreate(s, payment.Create{
+				At: start, ID: id, Account: owner, OrderID: "order-1", Currency: "EUR", Amount: &amount,
+				Route: []payment.Target{{Processor: processor.Adyen, MerchantID: "north-adyen"}},
+			})
+		},
+		func(s payment.State) (payment.Event, error) {
+			return payment.DecideTimeOut(s, payment.TimeOut{At: start.Add(90 * time.Second), Request: 1})
+		},
+	} {
+		meta := eventstore.Meta{
+			EventID: fmt.Sprintf("%08d-0000-4000-8000-00000000000%d", n, revision), CommandID: "11111111-0000-4000-8000-000000000000",
+			CorrelationID: "request", Actor: "api_key:first", At: start,
+		}
+		if _, err := eventstore.Execute(r.t.Context(), r.store, eventstore.Payments, eventstore.Payments.Key(owner, string(id)), meta, decide); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+	return id
+}
+
+// proves makes and checks the proof of a payment.
+func (r *rig) proves(p *prover.Prover, id domain.PaymentID) ([]byte, proof.Checked) {
+	r.t.Helper()
+	made, err := p.Payment(r.t.Context(), owner, id)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := made.Write(r.t.Context(), &b); err != nil {
+		r.t.Fatal(err)
+	}
+	file, err := proof.Parse(b.Bytes())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	checked, err := proof.Check(file, r.key)
+	if err != nil {
+		r.t.Fatalf("%s: %v", id, err)
+	}
+	if len(checked.Events) != 2 || checked.Payment != string(id) {
+		r.t.Errorf("%s: %+v", id, checked)
+	}
+	return b.Bytes(), checked
+}
+
+// TestPayment: each payment of a log has a proof that holds, while checkpoints are written, from the file of stored hashes, without
+// it, and after every kind of damage to it.
+func TestPayment(t *testing.T) {
+	r := newRig(t)
+	var ids []domain.PaymentID
+	var all sync.WaitGroup
+	for n := range 150 {
+		ids = append(ids, domain.PaymentID(fmt.Sprintf("01%025d", n)))
+	}
+	for worker := range 10 {
+		all.Go(func() {
+			for n := worker; n < len(ids); n += 10 {
+				r.paid(n)
+			}
+		})
+	}
+	all.Wait()
+	for _, id := range ids[:20] {
+		r.proves(r.prover, id)
+	}
+	late := r.paid(1000)
+	r.proves(r.prover, late)
+	r.stop()
+	file, err := os.ReadFile(r.file)
+	if err != nil || len(file) == 0 {
+		t.Fatal(len(file), err)
+	}
+	ids = append(ids, late)
+	damage := map[string]func([]byte) []byte{
+		"whole": func(b []byte) []byte { return b }, "lost": func([]byte) []byte { return nil },
+		"cut": func(b []byte) []byte { return b[:len(b)/2+7] }, "longer": func(b []byte) []byte { return append(b, b...) },
+		"flipped": func(b []byte) []byte { b[40] ^= 1; return b }, "zeroed": func(b []byte) []byte { return make([]byte, len(b)) },
+	}
+	for name, change := range damage {
+		for _, readOnly := range []bool{true, false} {
+			t.Run(fmt.Sprint(name, " read-only ", readOnly), func(t *testing.T) {
+				damaged := change(bytes.Clone(file))
+				if err := os.WriteFile(r.file, damaged, 0o600); err != nil {
+					t.Fatal(err)
+				}
+				p := r.open(readOnly)
+				var first []byte
+				for n := 0; n < len(ids); n += 15 { // so that every stored hash is used
+					r.proves(p, ids[n])
+				}
+				first, _ = r.proves(p, late)
+				if again, _ := r.proves(p, late); !bytes.Equal(first, again) {
+					t.Error("the same proof has other bytes")
+				}
+				if err := p.Close(); err != nil {
+					t.Error(err)
+				}
+				after, err := os.ReadFile(r.file)
+				switch {
+				case err != nil:
+					t.Error(err)
+				case readOnly && !bytes.Equal(after, damaged):
+					t.Error("a read-only prover changed the file")
+				case !readOnly && !bytes.Equal(after, file):
+					t.Errorf("the file was not repaired: %d bytes of %d", len(after), len(file))
+				}
+			})
+		}
+	}
+}
+
+// TestUnknown: a payment that the account does not have, and one without a checkpoint.
+func TestUnknown(t *testing.T) {
+	r := newRig(t)
+	id := r.paid(1)
+	var refused *domain.Error
+	for _, other := range []struct {
+		account domain.AccountID
+		id      domain.PaymentID
+	}{{owner, "01unknown"}, {"acct2", id}, {owner, "no id at all"}} {
+		if _, err := r.prover.Payment(t.Context(), other.account, other.id); !errors.As(err, &refused) || refused.Reason != domain.ReasonPayment {
+			t.Errorf("%v: %v", other, err)
+		}
+	}
+	r.stop()
+	late := r.paid(2)
+	p := r.open(true)
+	p.Wait = 0
+	if _, err := p.Payment(t.Context(), owner, late); !errors.Is(err, prover.ErrNotCovered) {
+		t.Error(err)
+	}
+}
