@@ -60,6 +60,7 @@ type Config struct {
 	Commands       Commands
 	Reader         Reader
 	History        payments.History
+	Proofs         payments.Proofs
 	Deliveries     webhooks.Deliveries
 	Reconciler     reconcile.Reconciler
 	Workflows      *engine.Engine
@@ -154,7 +155,7 @@ func (a *API) connect() {
 		a.tokens.Owner, a.tokens.Session = c.Reader.SessionAccount, c.Commands.Session
 	}
 	a.payments = payments.Handlers{
-		Commands: c.Commands, Reader: c.Reader, History: c.History, Tokens: a.tokens, Environment: c.Environment, Now: c.Now, Random: c.Random,
+		Commands: c.Commands, Reader: c.Reader, History: c.History, Proofs: c.Proofs, Tokens: a.tokens, Environment: c.Environment, Now: c.Now, Random: c.Random,
 	}
 	a.management = management.Handlers{
 		Commands: c.Commands, Reader: c.Reader, Reconciler: c.Reconciler, KeyUses: c.KeyUses, Now: c.Now, Logger: c.Logger,

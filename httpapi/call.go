@@ -11,6 +11,7 @@ import (
 	"payledger/domain"
 	"payledger/httpapi/checkout"
 	"payledger/httpapi/intake"
+	"payledger/httpapi/proofpage"
 	"payledger/httpapi/request"
 	"payledger/httpapi/validation"
 )
@@ -42,6 +43,9 @@ func (c *call) answer() outcome {
 	if page, ok := result.(checkout.Document); ok && err == nil {
 		return outcome{status: page.Status, cut: c.api.pages.Write(c.w, page)}
 	}
+	if file, ok := result.(proofpage.File); ok && err == nil {
+		return outcome{status: http.StatusOK, cut: file.Write(c.w)}
+	}
 	if lines, ok := result.(request.Stream); ok && err == nil {
 		if err = c.reserve(c.api.Intake.Answers, streamSize); err == nil {
 			return outcome{status: http.StatusOK, cut: c.stream(lines)}
@@ -53,6 +57,11 @@ func (c *call) answer() outcome {
 	if elements, ok := result.(request.Listing); ok && err == nil {
 		if err = c.reserve(c.api.Intake.Answers, streamSize); err == nil {
 			return c.list(elements)
+		}
+	}
+	if pieces, ok := result.(request.Text); ok && err == nil {
+		if err = c.reserve(c.api.Intake.Answers, streamSize); err == nil {
+			return c.text(pieces)
 		}
 	}
 	if err != nil && c.route.access == byPage {

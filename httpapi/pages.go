@@ -12,6 +12,7 @@ import (
 	"payledger/domain/session"
 	"payledger/httpapi/checkout"
 	"payledger/httpapi/clienttoken"
+	"payledger/httpapi/proofpage"
 	"payledger/projections"
 )
 
@@ -114,6 +115,17 @@ func (c *call) waitingPayment(token string) (payment.State, error) {
 func getCheckoutAsset(c *call) (any, error) {
 	if asset, known := c.api.pages.Asset(c.Vars["version"], c.Vars["file"]); known {
 		return asset, nil
+	}
+	return nil, nothingHere()
+}
+
+// getProofPage serves GET /proof, the page that checks a proof in the browser (I1).
+func getProofPage(c *call) (any, error) { return proofpage.Page(c.api.Proofs.VerifierKey()) }
+
+// getProofAsset serves GET /proof/assets/{file}.
+func getProofAsset(c *call) (any, error) {
+	if file, known := proofpage.Asset(c.Vars["file"]); known {
+		return file, nil
 	}
 	return nil, nothingHere()
 }

@@ -32,6 +32,7 @@ import (
 	"payledger/eventstore/commands/accounts/accountstest"
 	"payledger/eventstore/commands/service"
 	"payledger/eventstore/eventstoretest"
+	"payledger/eventstore/prover"
 	"payledger/eventstore/reconcile"
 	"payledger/httpapi"
 	"payledger/httpapi/openapitest"
@@ -171,6 +172,7 @@ func newRigIn(t testing.TB, environment string, paymentTimeout time.Duration, ho
 	})
 	must(t, r.views.CaughtUp(ctx))
 	r.config = httpapi.Config{
+		Proofs:   prover.New(prover.Config{Store: r.store}), // no checkpoint is written
 		Commands: r.service, Reader: r.views, Reconciler: reconcile.Reconciler{Store: r.store, Books: r.sim}, History: &history.Reader{Store: r.store, Vault: vault},
 		ClientTokenKey: tokenKey, PublicURL: "https://pay.example/", Environment: environment, Random: rand.Reader,
 		Now: r.now, Logger: logger,

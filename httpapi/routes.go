@@ -5,6 +5,7 @@ import (
 
 	"payledger/domain/account"
 	"payledger/httpapi/checkout"
+	"payledger/httpapi/proofpage"
 	"payledger/httpapi/request"
 )
 
@@ -53,6 +54,7 @@ func (a *API) routeTable() []route { //house:exempt a table: one line for each c
 		{http.MethodGet, "/payments", byAPIKey, true, account.ScopeTransactionsRetrieve, "listPayments", with(a.payments.ListPayments)},
 		{http.MethodGet, "/payments/{id}", byAPIKey, true, account.ScopeTransactionsRetrieve, "getPayment", with(a.payments.GetPayment)},
 		{http.MethodGet, "/payments/{id}/events", byAPIKey, true, account.ScopeTransactionsRetrieve, "getPaymentEvents", with(a.payments.GetPaymentEvents)},
+		{http.MethodGet, "/payments/{id}/proof", byAPIKey, true, account.ScopeTransactionsRetrieve, "getPaymentProof", with(a.payments.GetPaymentProof)},
 		{http.MethodPost, "/payments/{id}/resume", byAPIKey, true, account.ScopeTransactionsAuthorize, "resumePayment", withBody(a.payments.ResumePayment)},
 		{http.MethodPost, "/payments/{id}/cancel", byAPIKey, true, account.ScopeTransactionsCancel, "cancelPayment", withBody(a.payments.CancelPayment)},
 		{http.MethodPost, "/payments/{id}/capture", byAPIKey, true, account.ScopeTransactionsCapture, "capturePayment", withBody(a.payments.CapturePayment)},
@@ -114,6 +116,9 @@ func (a *API) routeTable() []route { //house:exempt a table: one line for each c
 		{http.MethodGet, "/management/settings", byAPIKey, false, account.ScopeAccountRead, "getSettings", with(a.management.GetSettings)},
 		{http.MethodPatch, "/management/settings", byAPIKey, false, account.ScopeAccountWrite, "changeSettings", withBody(a.management.ChangeSettings)},
 
+		{http.MethodGet, "/verifier-key", byNothing, false, "", "getVerifierKey", with(a.payments.GetVerifierKey)},
+		{http.MethodGet, proofpage.Path, byNothing, false, "", "getProofPage", getProofPage},
+		{http.MethodGet, proofpage.Path + "/assets/{file}", byNothing, false, "", "getProofAsset", getProofAsset},
 		{http.MethodGet, pathHealth, byNothing, false, "", "getHealth", getHealth},
 		{http.MethodGet, pathReady, byNothing, false, "", "getReadiness", getReadiness},
 		{http.MethodGet, "/openapi.yaml", byNothing, false, "", "getOpenapi", getOpenAPI},

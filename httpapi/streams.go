@@ -100,6 +100,33 @@ func (w *listWriter) text(parts ...[]byte) error {
 	return nil
 }
 
+// text writes a text piece by piece.
+func (c *call) text(pieces request.Text) outcome {
+	w := &listWriter{call: c, control: http.NewResponseController(c.w)}
+	err := pieces(w)
+	switch {
+	case err == nil:
+		return outcome{status: http.StatusOK}
+	case w.gone != nil || w.begun && c.Ctx.Err() != nil: // the caller went away
+		return outcome{status: http.StatusOK, cut: err, abort: true}
+	case w.begun:
+		c.api.Logger.Error().Str("error", masked(err.Error())).Str("requestId", c.ID).Msg("an answer ended before its end; the connection is cut")
+		return outcome{status: http.StatusOK, abort: true}
+	}
+	return c.failed(err)
+}
+
+// Write writes a piece of a text.
+func (w *listWriter) Write(piece []byte) (int, error) {
+	if !w.begun {
+		w.begin()
+	}
+	if err := w.text(piece); err != nil {
+		return 0, err
+	}
+	return len(piece), nil
+}
+
 // flushEvery is the longest time that a line waits in the buffer for the next one.
 const flushEvery = 250 * time.Millisecond
 

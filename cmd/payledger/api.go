@@ -30,6 +30,7 @@ func (a *App) apiConfig() httpapi.Config {
 			Store: a.ledger.Store, Vault: a.ledger.Vault, First6Digits: a.first6DigitsNow, NextAsk: a.recoverer.NextQuestion,
 		},
 		Events: eventjson.NewFeed(a.ledger.Store), Closing: a.closing,
+		Proofs:     a.proofs,
 		Reconciler: reconcile.Reconciler{Store: a.ledger.Store, Books: a.processors, Grace: a.options.PaymentTimeout},
 		Deliveries: a.webhooks, Workflows: a.workflows, ClientTokenKey: a.ledger.Derive("client tokens"), PublicURL: a.options.PublicURL,
 		Environment: a.options.Environment, Now: a.clock, Random: rand.Reader, Logger: a.log,

@@ -25,6 +25,7 @@ import (
 	"payledger/eventstore/commands"
 	"payledger/eventstore/commands/accounts"
 	"payledger/eventstore/commands/service"
+	"payledger/eventstore/prover"
 	"payledger/eventstore/recovery"
 	"payledger/eventstore/secrets"
 	"payledger/eventstore/workflows"
@@ -50,6 +51,7 @@ type App struct {
 	fanout      *eventstore.Fanout
 	views       *projections.Projections
 	checkpoints *eventstore.Checkpointer
+	proofs      *prover.Prover
 	notifier    *notifier.Notifier
 	index       *deliveries.Index
 	webhooks    *notifier.DeliveryLog
@@ -194,12 +196,18 @@ func (a *App) openViews(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	signer, _, err := a.ledger.Vault.CheckpointSigner(ctx)
+	signer, key, err := a.ledger.Vault.CheckpointSigner(ctx)
 	if err != nil {
 		return err
 	}
-	a.checkpoints, err = eventstore.NewCheckpointer(ctx, a.ledger.Store, a.fanout, signer)
-	return err
+	if a.checkpoints, err = eventstore.NewCheckpointer(ctx, a.ledger.Store, a.fanout, signer); err != nil {
+		return err
+	}
+	a.proofs = prover.New(prover.Config{
+		Store: a.ledger.Store, Signer: signer, Key: key, File: filepath.Join(a.options.Data, ledger.ProofFile), Wait: proofWait, Logger: a.log,
+	})
+	a.checkpoints.Covered = a.proofs.Covered
+	return nil
 }
 
 func (a *App) openNotifier(ctx context.Context) error {
@@ -284,6 +292,7 @@ func (a *App) run(ctx context.Context) error {
 	loud("webhook log", a.webhooks.Run)
 	loud("checkpoints", a.checkpoints.Run)
 	loud("workflows", a.workflows.Run)
+	loud("proofs", a.proofs.Run)
 	a.loops.Go(func() { a.keyUses.Run(background, a.hasKey, a.warnOfUses) })
 	vital("log", a.fanout.Run)
 	if err := a.awaitViews(ctx); err != nil {
@@ -294,6 +303,9 @@ func (a *App) run(ctx context.Context) error {
 	a.loops.Go(func() { a.watch.run(background) })
 	return nil
 }
+
+// proofWait is the longest wait of a proof for the checkpoint that covers the payment's newest event.
+const proofWait = 5 * time.Second
 
 // awaitViews waits until the views have all events of the log, and records their progress.
 func (a *App) awaitViews(ctx context.Context) error {

@@ -28,6 +28,8 @@ type cli struct {
 	History      audit.History      `cmd:"" help:"Replay one payment: every event, who, when, and what it changed."`
 	Tail         audit.Tail         `cmd:"" help:"Print the events of the log in one order, and follow them."`
 	Export       audit.Export       `cmd:"" help:"Write the events and tables of payments, refunds, disputes and postings for analysts."`
+	Prove        audit.Prove        `cmd:"" help:"Write a portable proof of one payment to a file."`
+	CheckProof   audit.CheckProof   `cmd:"" help:"Check a proof without a server."`
 	Reconcile    audit.Reconcile    `cmd:"" help:"Compare the ledger with a processor's books."`
 	Version      versionCommand     `cmd:"" help:"Print the version."`
 }

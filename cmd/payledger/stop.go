@@ -57,6 +57,9 @@ func (a *App) Stop() error {
 			cancel()
 		}
 	}
+	if a.proofs != nil {
+		errs = append(errs, a.proofs.Close())
+	}
 	if a.views != nil {
 		errs = append(errs, a.views.Close())
 	}

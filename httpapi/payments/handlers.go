@@ -16,6 +16,7 @@ import (
 	"payledger/eventstore/commands/instruments"
 	"payledger/eventstore/commands/payments"
 	"payledger/eventstore/commands/sessions"
+	"payledger/eventstore/prover"
 	"payledger/httpapi/clienttoken"
 	"payledger/httpapi/request"
 	"payledger/projections"
@@ -72,11 +73,18 @@ type History interface {
 	Payment(ctx context.Context, account domain.AccountID, id domain.PaymentID, part history.Part, hand func(history.Entry) error) (next uint64, err error)
 }
 
+// Proofs makes proofs of payments. Payment returns prover.ErrNotCovered if no checkpoint covers an event of the payment yet.
+type Proofs interface {
+	Payment(ctx context.Context, account domain.AccountID, id domain.PaymentID) (*prover.Proof, error)
+	VerifierKey() string
+}
+
 // Handlers serve the calls.
 type Handlers struct {
 	Commands    Commands
 	Reader      Reader
 	History     History
+	Proofs      Proofs
 	Tokens      *clienttoken.Tokens
 	Environment string
 	Now         func() time.Time

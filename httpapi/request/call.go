@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"time"
@@ -87,6 +88,10 @@ type Stream func(line func(any) error) error
 // An error before the first element is answered as any other error. A later error closes the connection, so that no client takes
 // a part of the answer for the whole.
 type Listing func(element func(any) error) (next uint64, err error)
+
+// Text produces an answer of JSON piece by piece. An error before the first piece is answered as any other error. A later error closes
+// the connection.
+type Text func(to io.Writer) error
 
 // Integers converts the numbers of validated metadata to int64 (D4).
 func Integers(m domain.Metadata) domain.Metadata {

@@ -22,6 +22,9 @@ const (
 	SimulatorFolder = "simulator" // the simulated processors' books
 )
 
+// ProofFile has the stored hashes for proofs; derived from the log.
+var ProofFile = filepath.Join(ViewsFolder, "proof-hashes")
+
 // Ledger is the log with its secrets, embedded or in an external cluster.
 type Ledger struct {
 	server *eventstore.Server // nil with an external cluster

@@ -1,0 +1,32 @@
+package audit
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+
+	"payledger/cmd/payledger/options"
+	"payledger/cmd/payledger/terminal"
+	"payledger/eventstore/format"
+)
+
+// CheckProof checks the proof of one payment, without a server (I1).
+type CheckProof struct {
+	File string `arg:"" help:"File that prove wrote." type:"path"`
+	Key  string `required:"" help:"Verifier key of the ledger, as prove and GET /verifier-key print it." placeholder:"VERIFIER_KEY"`
+}
+
+// Run checks the file, and prints its events and what the proof says.
+func (c *CheckProof) Run(_ context.Context, std terminal.Streams, _ options.Arguments) error {
+	checked, err := checkFile(c.File, c.Key)
+	if err != nil {
+		return fmt.Errorf("%s: %w", c.File, err)
+	}
+	for _, e := range checked.Events {
+		fmt.Fprintf(std.Out, "%d  %s  %s\n", e.Revision, format.CleanLine(e.Time), format.CleanLine(e.Type))
+		fmt.Fprintf(std.Out, "   by %s, position %d, hash %s\n", format.CleanLine(e.Actor), e.Position, e.Hash)
+	}
+	_, err = fmt.Fprintf(std.Out, "The proof holds: the %d events of payment %s stand unchanged in a log of %d events with the root %s; none is missing, and event %d is the newest one there.\n",
+		len(checked.Events), format.CleanLine(checked.Payment), checked.Tree.Size, base64.StdEncoding.EncodeToString(checked.Tree.Root[:]), len(checked.Events))
+	return err
+}

@@ -1,0 +1,180 @@
+package audit
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/rs/zerolog"
+
+	"payledger/cmd/payledger/ledger"
+	"payledger/cmd/payledger/options"
+	"payledger/cmd/payledger/terminal"
+	"payledger/domain"
+	"payledger/eventstore"
+	"payledger/eventstore/proof"
+	"payledger/eventstore/prover"
+)
+
+// Prove writes the proof of one payment to a file, from a running server or a stopped server's folder (I1).
+type Prove struct {
+	Payment   string `arg:"" name:"payment-id" help:"Id of the payment."`
+	Out       string `required:"" help:"File to write." type:"path" placeholder:"FILE"`
+	URL       string `name:"url" help:"Running server." default:"http://127.0.0.1:8080"`
+	APIKey    string `name:"api-key" help:"API key with the scope transactions:retrieve." placeholder:"KEY"`
+	Data      string `help:"Data folder of a stopped server, instead of --url." type:"path"`
+	MasterKey string `help:"Key of the stream of secrets, with --data." placeholder:"HEX"`
+
+	MasterKeyFile string `help:"File that holds the master key, with --data." type:"path"`
+}
+
+// proved is the line that Prove prints.
+type proved struct {
+	VerifierKey string `json:"verifierKey"`
+}
+
+// Run writes the file and prints the verifier key. The file has its name only when it is whole and its check succeeded.
+func (c *Prove) Run(ctx context.Context, std terminal.Streams, args options.Arguments) error {
+	if err := args.Refused(); err != nil {
+		return err
+	}
+	folder, err := args.ReadsFolder(c.Data)
+	if err != nil {
+		return err
+	}
+	write := c.fromServer
+	if folder {
+		write = c.fromFolder
+	} else if c.APIKey == "" {
+		return options.Usage(errors.New("--api-key (PAYLEDGER_API_KEY) is needed to read from a server; --data DIR reads a stopped one"))
+	}
+	var key string
+	err = saveFile(c.Out, func(to io.Writer) (err error) {
+		key, err = write(ctx, to)
+		return err
+	}, func(name string) error {
+		_, err := checkFile(name, key)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return json.NewEncoder(std.Out).Encode(proved{key})
+}
+
+// saveFile writes a file under another name, checks it, and then gives it its name. After an error nothing is left.
+func saveFile(name string, write func(io.Writer) error, check func(name string) error) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
+	if err != nil {
+		return fmt.Errorf("cannot write %s: %w; choose another place with --out", name, errors.Unwrap(err))
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, f.Close(), os.Remove(f.Name()))
+		}
+	}()
+	if err := write(f); err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		return fmt.Errorf("cannot write %s: %w", name, err)
+	}
+	if err := check(f.Name()); err != nil {
+		return fmt.Errorf("the proof that was made does not hold, and was not kept: %w", err)
+	}
+	if err := os.Rename(f.Name(), name); err != nil {
+		return fmt.Errorf("cannot write %s: %w; choose another place with --out", name, err)
+	}
+	return f.Close()
+}
+
+// checkFile checks the proof in a file.
+func checkFile(name, key string) (proof.Checked, error) {
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return proof.Checked{}, fmt.Errorf("cannot read the proof: %w", err)
+	}
+	file, err := proof.Parse(text)
+	if err != nil {
+		return proof.Checked{}, err
+	}
+	return proof.Check(file, key)
+}
+
+// fromServer writes the proof that a running server makes, and returns the server's verifier key.
+func (c *Prove) fromServer(ctx context.Context, to io.Writer) (key string, err error) {
+	var known proved
+	err = getFrom(ctx, c.URL, "/verifier-key", "", func(body io.Reader) error { return json.NewDecoder(body).Decode(&known) })
+	if err != nil {
+		return "", err
+	}
+	return known.VerifierKey, getFrom(ctx, c.URL, "/payments/"+url.PathEscape(c.Payment)+"/proof", c.APIKey, func(body io.Reader) error {
+		if _, err := io.Copy(to, body); err != nil {
+			return fmt.Errorf("the proof was not written: %w; try again", err)
+		}
+		return nil
+	})
+}
+
+// getFrom reads a path of a running server.
+func getFrom(ctx context.Context, server, path, apiKey string, read func(io.Reader) error) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(server, "/")+path, nil)
+	if err != nil {
+		return options.Usage(err)
+	}
+	if apiKey != "" {
+		request.Header.Set("X-Api-Key", apiKey)
+		request.Header.Set("X-Api-Version", "2.4")
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return fmt.Errorf("%w; is the server running? --data reads a stopped one", err)
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode == http.StatusOK {
+		return read(answer.Body)
+	}
+	var body struct {
+		Error serverError `json:"error"`
+	}
+	if err := json.NewDecoder(answer.Body).Decode(&body); err != nil {
+		return fmt.Errorf("the server answered %d and no JSON: %w", answer.StatusCode, err)
+	}
+	return body.Error
+}
+
+// fromFolder writes the proof from a stopped server's folder, and changes nothing there.
+func (c *Prove) fromFolder(ctx context.Context, to io.Writer) (key string, err error) {
+	l, err := ledger.Open(ctx, options.Options{Data: c.Data, MasterKey: c.MasterKey, MasterKeyFile: c.MasterKeyFile}, ledger.ReadOnly, eventstore.Config{Logger: zerolog.Nop()})
+	if errors.Is(err, eventstore.ErrInUse) {
+		return "", fmt.Errorf("a server runs on %s; read from it with --url and --api-key", c.Data)
+	}
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, l.Close()) }()
+	first, err := l.Store.Initialized(ctx)
+	if err != nil {
+		return "", err
+	}
+	signer, key, err := l.Vault.CheckpointSigner(ctx)
+	if err != nil {
+		return "", err
+	}
+	p := prover.New(prover.Config{
+		Store: l.Store, Signer: signer, Key: key, File: filepath.Join(c.Data, ledger.ProofFile), ReadOnly: true, Logger: zerolog.Nop(),
+	})
+	defer func() { err = errors.Join(err, p.Close()) }()
+	made, err := p.Payment(ctx, first.Account, domain.PaymentID(c.Payment))
+	if err != nil {
+		return "", err
+	}
+	return key, made.Write(ctx, to)
+}

@@ -1,0 +1,201 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// proofOf proves a new payment, captured and refunded, at a running server.
+func proofOf(t *testing.T, p *process, out string) (id, key string) {
+	t.Helper()
+	m := newMerchant(p.ready.API, p.credentials.APIKey)
+	var paid paymentAnswer
+	m.must(t, http.MethodPost, "/payments", nil, map[string]any{"paymentMethodToken": m.token(t, "order-1", 2500, "4111111111111111")}).decode(t, &paid)
+	m.must(t, http.MethodPost, "/payments/"+paid.ID+"/capture", nil, map[string]any{})
+	m.must(t, http.MethodPost, "/payments/"+paid.ID+"/refund", nil, map[string]any{"amount": 500})
+	status, printed, stderr := invoke(t, "prove", paid.ID, "--out", out, "--url", p.ready.API, "--api-key", p.credentials.APIKey)
+	var answer struct {
+		VerifierKey string `json:"verifierKey"`
+	}
+	if err := json.Unmarshal([]byte(printed), &answer); status != 0 || err != nil || answer.VerifierKey == "" {
+		t.Fatalf("prove exits %d: %s %s", status, printed, stderr)
+	}
+	return paid.ID, answer.VerifierKey
+}
+
+// TestProof: a proof from a running server and from the stopped one's folder is the same file; it holds for the command, the README's
+// script and the page; changed, it fails for all three, and they name the same event (I1).
+func TestProof(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	good := filepath.Join(dir, "proof.json")
+	p := serveProcess(t, "--data", filepath.Join(dir, "data"))
+	id, key := proofOf(t, p, good)
+	file, err := os.ReadFile(good)
+	if err != nil || bytes.Count(file, []byte("\n")) != 8 || bytes.Contains(file, []byte("4111111111111111")) {
+		t.Fatalf("%v: %s", err, file)
+	}
+	status, printed, stderr := invoke(t, "check-proof", good, "--key", key)
+	if status != 0 || !strings.Contains(printed, "The proof holds: the 6 events of payment "+id) || !strings.Contains(printed, "payment.refunded") {
+		t.Errorf("check-proof exits %d: %s %s", status, printed, stderr)
+	}
+	m := newMerchant(p.ready.API, p.credentials.APIKey)
+	if got := m.must(t, http.MethodGet, "/payments/"+id+"/proof", nil, nil); !bytes.Equal(got.body, file) {
+		t.Errorf("the API answers another file:\n%s\n%s", got.body, file)
+	}
+	rows := strings.SplitAfter(string(file), "\n")
+	at := strings.Index(rows[3], `"raw":"`) + 400
+	flipped := rows[3][:at] + string(map[bool]byte{true: 'B', false: 'A'}[rows[3][at] == 'A']) + rows[3][at+1:]
+	bad := map[string]string{
+		"event 3": strings.Replace(string(file), rows[3], flipped, 1),
+		"missing": strings.Replace(strings.Replace(string(file), rows[6], "", 1), rows[5], strings.Replace(rows[5], ",\n", "\n", 1), 1),
+	}
+	python := script(t)
+	check := func(t *testing.T, path string) (stdout, stderr string) {
+		t.Helper()
+		var out, told bytes.Buffer
+		command := exec.CommandContext(t.Context(), "python3", python, path, key)
+		command.Stdout, command.Stderr = &out, &told
+		if err := command.Run(); err != nil {
+			return "", told.String()
+		}
+		return out.String(), ""
+	}
+	if out, told := check(t, good); !strings.Contains(out, "The proof holds: 6 events of "+id) {
+		t.Errorf("the script says %s %s", out, told)
+	}
+	for want, text := range bad {
+		path := filepath.Join(dir, "bad.json")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if status, _, stderr := invoke(t, "check-proof", path, "--key", key); status != exitFailure || !strings.Contains(stderr, want) || strings.Count(stderr, "\n") != 1 {
+			t.Errorf("%s: check-proof exits %d: %s", want, status, stderr)
+		}
+		if out, told := check(t, path); out != "" || !strings.Contains(told, want) {
+			t.Errorf("%s: the script says %s %s", want, out, told)
+		}
+	}
+	inBrowser(t, p, string(file), bad)
+	misusedProofs(t, p, dir, id, key)
+	p.stop()
+	again := filepath.Join(dir, "again.json")
+	if status, _, stderr := invoke(t, "prove", id, "--out", again, "--data", filepath.Join(dir, "data")); status != 0 {
+		t.Fatalf("prove --data exits %d: %s", status, stderr)
+	}
+	if stopped, err := os.ReadFile(again); err != nil || !bytes.Equal(stopped, file) {
+		if status, printed, stderr := invoke(t, "check-proof", again, "--key", key); status != 0 || !strings.Contains(printed, "the 6 events of payment "+id) {
+			t.Errorf("%v: the stopped folder's proof fails: %s", err, stderr)
+		}
+	}
+}
+
+// script writes the README's script that checks a proof to a file.
+func script(t *testing.T) string {
+	t.Helper()
+	_, blocks := readme(t, "python")
+	for _, block := range blocks {
+		if strings.Contains(block, "RFC 9162") {
+			if n := strings.Count(block, "\n"); n > 60 {
+				t.Errorf("the README's script has %d lines", n)
+			}
+			path := filepath.Join(t.TempDir(), "check.py")
+			if err := os.WriteFile(path, []byte(block), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			return path
+		}
+	}
+	t.Fatal("the README has no script that checks a proof")
+	return ""
+}
+
+// misusedProofs: each mistake gives one line with its remedy, and leaves no file.
+func misusedProofs(t *testing.T, p *process, dir, id, key string) {
+	t.Helper()
+	server := []string{"--url", p.ready.API, "--api-key", p.credentials.APIKey}
+	none := filepath.Join(dir, "none.json")
+	for _, c := range []struct {
+		args   []string
+		status int
+		want   string
+	}{
+		{append([]string{"prove", "01unknown", "--out", none}, server...), exitFailure, "cannot be found"},
+		{append([]string{"prove", id, "--out", filepath.Join(dir, "no", "such", "folder")}, server...), exitFailure, "choose another place with --out"},
+		{append([]string{"prove", id}, server...), exitUsage, "--out"},
+		{[]string{"prove", id, "--out", none, "--url", p.ready.API, "--api-key", "x"}, exitFailure, "Unauthorized"},
+		{[]string{"prove", id, "--out", none, "--data", filepath.Join(dir, "data")}, exitFailure, "--url and --api-key"},
+		{[]string{"check-proof", none, "--key", key}, exitFailure, "no such file"},
+		{[]string{"check-proof", filepath.Join(dir, "proof.json")}, exitUsage, "--key"},
+		{[]string{"check-proof", filepath.Join(dir, "proof.json"), "--key", "x"}, exitFailure, "GET /verifier-key"},
+		{[]string{"check-proof", filepath.Join(dir, "data", "views", "proof-hashes"), "--key", key}, exitFailure, "this is no proof file"},
+	} {
+		if status, _, stderr := invoke(t, c.args...); status != c.status || !strings.Contains(stderr, c.want) || strings.Count(stderr, "\n") != 1 {
+			t.Errorf("%v exits %d and says %q", c.args, status, stderr)
+		}
+	}
+	left, err := filepath.Glob(filepath.Join(dir, ".*json*"))
+	if _, missing := os.Stat(none); err != nil || len(left) > 0 || !os.IsNotExist(missing) {
+		t.Errorf("files are left: %v %v", left, err)
+	}
+}
+
+// inBrowser checks a file, and changed ones, on the page.
+func inBrowser(t *testing.T, p *process, good string, bad map[string]string) {
+	t.Helper()
+	answer, err := http.Get(p.ready.API + "/proof") //nolint:gosec,noctx // a test server
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	policy := answer.Header.Get("Content-Security-Policy")
+	if err != nil || answer.StatusCode != http.StatusOK || !strings.Contains(policy, "connect-src 'none'") || !strings.Contains(string(text), "payledger+") {
+		t.Errorf("%v %d %s: %s", err, answer.StatusCode, policy, text)
+	}
+	b, there := startBrowser(t)
+	if !there {
+		return
+	}
+	for _, width := range []int64{390, 1280} {
+		w := b.tab(t, width)
+		w.load(p.ready.API + "/proof")
+		w.until(`document.querySelector("#key") !== null && document.readyState === "complete"`)
+		w.picture(fmt.Sprintf("proof-empty-%d", width))
+		before := len(w.sent("", "/"))
+		give := func(text, verdict, reason string) {
+			t.Helper()
+			quoted, err := json.Marshal(text)
+			w.ok(err)
+			eval[bool](w, `(() => { const d = new DataTransfer(); d.items.add(new File([`+string(quoted)+`], "proof.json"));
+				const f = document.querySelector("#file"); f.files = d.files; f.dispatchEvent(new Event("change")); return true; })()`)
+			w.untilText("#verdict", verdict)
+			w.untilText("#result", reason)
+		}
+		give(good, "This proof holds", "All 6 events")
+		w.picture(fmt.Sprintf("proof-holds-%d", width))
+		give(bad["missing"], "This proof does not hold", "missing")
+		give(bad["event 3"], "This proof does not hold", "Event 3 (payment.")
+		w.picture(fmt.Sprintf("proof-fails-%d", width))
+		give("no proof", "This proof does not hold", "no proof file")
+		w.dark()
+		give(good, "This proof holds", "All 6 events")
+		w.picture(fmt.Sprintf("proof-dark-holds-%d", width))
+		give(bad["event 3"], "This proof does not hold", "Event 3 (payment.")
+		w.picture(fmt.Sprintf("proof-dark-fails-%d", width))
+		if overflow := eval[bool](w, `document.documentElement.scrollWidth > innerWidth`); overflow {
+			t.Errorf("the page is wider than %d", width)
+		}
+		if after := len(w.sent("", "/")); after != before {
+			t.Errorf("the page made %d requests for its checks", after-before)
+		}
+	}
+}
