@@ -116,6 +116,7 @@ func (a *API) routeTable() []route { //house:exempt a table: one line for each c
 		{http.MethodGet, "/management/settings", byAPIKey, false, account.ScopeAccountRead, "getSettings", with(a.management.GetSettings)},
 		{http.MethodPatch, "/management/settings", byAPIKey, false, account.ScopeAccountWrite, "changeSettings", withBody(a.management.ChangeSettings)},
 
+		{http.MethodGet, "/checkpoints", byAPIKey, true, account.ScopeEventsRead, "listCheckpoints", with(a.payments.ListCheckpoints)},
 		{http.MethodGet, "/verifier-key", byNothing, false, "", "getVerifierKey", with(a.payments.GetVerifierKey)},
 		{http.MethodGet, proofpage.Path, byNothing, false, "", "getProofPage", getProofPage},
 		{http.MethodGet, proofpage.Path + "/assets/{file}", byNothing, false, "", "getProofAsset", getProofAsset},

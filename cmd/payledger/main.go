@@ -29,6 +29,7 @@ type cli struct {
 	Tail         audit.Tail         `cmd:"" help:"Print the events of the log in one order, and follow them."`
 	Export       audit.Export       `cmd:"" help:"Write the events and tables of payments, refunds, disputes and postings for analysts."`
 	Prove        audit.Prove        `cmd:"" help:"Write a portable proof of one payment to a file."`
+	Checkpoints  audit.Checkpoints  `cmd:"" help:"Print the signed checkpoints of the log, for a witness."`
 	CheckProof   audit.CheckProof   `cmd:"" help:"Check a proof without a server."`
 	Reconcile    audit.Reconcile    `cmd:"" help:"Compare the ledger with a processor's books."`
 	Version      versionCommand     `cmd:"" help:"Print the version."`

@@ -18,9 +18,9 @@ func proofOf(t *testing.T, p *process, out string) (id, key string) {
 	t.Helper()
 	m := newMerchant(p.ready.API, p.credentials.APIKey)
 	var paid paymentAnswer
-	m.must(t, http.MethodPost, "/payments", nil, map[string]any{"paymentMethodToken": m.token(t, "order-1", 2500, "4111111111111111")}).decode(t, &paid)
-	m.must(t, http.MethodPost, "/payments/"+paid.ID+"/capture", nil, map[string]any{})
-	m.must(t, http.MethodPost, "/payments/"+paid.ID+"/refund", nil, map[string]any{"amount": 500})
+	m.must(t, http.MethodPost, "/payments", m.headers(), map[string]any{"paymentMethodToken": m.token(t, "order-1", 2500, "4111111111111111")}).decode(t, &paid)
+	m.must(t, http.MethodPost, "/payments/"+paid.ID+"/capture", m.headers(), map[string]any{})
+	m.must(t, http.MethodPost, "/payments/"+paid.ID+"/refund", m.headers(), map[string]any{"amount": 500})
 	status, printed, stderr := invoke(t, "prove", paid.ID, "--out", out, "--url", p.ready.API, "--api-key", p.credentials.APIKey)
 	var answer struct {
 		VerifierKey string `json:"verifierKey"`
@@ -48,7 +48,7 @@ func TestProof(t *testing.T) {
 		t.Errorf("check-proof exits %d: %s %s", status, printed, stderr)
 	}
 	m := newMerchant(p.ready.API, p.credentials.APIKey)
-	if got := m.must(t, http.MethodGet, "/payments/"+id+"/proof", nil, nil); !bytes.Equal(got.body, file) {
+	if got := m.must(t, http.MethodGet, "/payments/"+id+"/proof", m.headers(), nil); !bytes.Equal(got.body, file) {
 		t.Errorf("the API answers another file:\n%s\n%s", got.body, file)
 	}
 	rows := strings.SplitAfter(string(file), "\n")
@@ -85,6 +85,7 @@ func TestProof(t *testing.T) {
 		}
 	}
 	inBrowser(t, p, string(file), bad)
+	witnessed(t, p, dir, id, key)
 	misusedProofs(t, p, dir, id, key)
 	p.stop()
 	again := filepath.Join(dir, "again.json")
@@ -95,6 +96,33 @@ func TestProof(t *testing.T) {
 		if status, printed, stderr := invoke(t, "check-proof", again, "--key", key); status != 0 || !strings.Contains(printed, "the 6 events of payment "+id) {
 			t.Errorf("%v: the stopped folder's proof fails: %s", err, stderr)
 		}
+	}
+}
+
+// witnessed: a witness's checkpoints show that nothing before was rewritten, and a proof without the old size says so.
+func witnessed(t *testing.T, p *process, dir, id, key string) {
+	t.Helper()
+	server := []string{"--url", p.ready.API, "--api-key", p.credentials.APIKey}
+	status, lines, stderr := invoke(t, append([]string{"checkpoints"}, server...)...)
+	first, rest, _ := strings.Cut(lines, "\n")
+	if status != 0 || !strings.HasPrefix(first, `{"number":1,"size":`) || !strings.HasPrefix(rest, `{"number":2,`) {
+		t.Fatalf("checkpoints exits %d: %s %s", status, lines, stderr)
+	}
+	if _, more, _ := invoke(t, append([]string{"checkpoints", "--after", "1"}, server...)...); !strings.HasPrefix(more, rest) {
+		t.Errorf("checkpoints --after 1 prints %s", more)
+	}
+	old, since := filepath.Join(dir, "old.jsonl"), filepath.Join(dir, "since.json")
+	if err := os.WriteFile(old, []byte(first+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if status, _, stderr := invoke(t, append([]string{"prove", id, "--out", since, "--since", old}, server...)...); status != 0 {
+		t.Fatalf("prove --since exits %d: %s", status, stderr)
+	}
+	if status, printed, stderr := invoke(t, "check-proof", since, "--key", key, "--since", old); status != 0 || !strings.Contains(printed, "Nothing was rewritten") {
+		t.Errorf("check-proof --since exits %d: %s %s", status, printed, stderr)
+	}
+	if status, _, stderr := invoke(t, "check-proof", filepath.Join(dir, "proof.json"), "--key", key, "--since", old); status != exitFailure || !strings.Contains(stderr, "make it with prove --since") {
+		t.Errorf("check-proof --since without a consistency proof exits %d: %s", status, stderr)
 	}
 }
 
@@ -158,7 +186,7 @@ func inBrowser(t *testing.T, p *process, good string, bad map[string]string) {
 	defer answer.Body.Close()
 	text, err := io.ReadAll(answer.Body)
 	policy := answer.Header.Get("Content-Security-Policy")
-	if err != nil || answer.StatusCode != http.StatusOK || !strings.Contains(policy, "connect-src 'none'") || !strings.Contains(string(text), "payledger+") {
+	if err != nil || answer.StatusCode != http.StatusOK || !strings.Contains(policy, "connect-src 'none'") || !strings.Contains(string(text), "payledger&#43;") {
 		t.Errorf("%v %d %s: %s", err, answer.StatusCode, policy, text)
 	}
 	b, there := startBrowser(t)
@@ -170,7 +198,8 @@ func inBrowser(t *testing.T, p *process, good string, bad map[string]string) {
 		w.load(p.ready.API + "/proof")
 		w.until(`document.querySelector("#key") !== null && document.readyState === "complete"`)
 		w.picture(fmt.Sprintf("proof-empty-%d", width))
-		before := len(w.sent("", "/"))
+		calls := func() int { return len(w.sent("", "/")) - len(w.sent(http.MethodGet, "/proof/assets/icon.svg")) } // the icon may come late
+		before := calls()
 		give := func(text, verdict, reason string) {
 			t.Helper()
 			quoted, err := json.Marshal(text)
@@ -194,7 +223,7 @@ func inBrowser(t *testing.T, p *process, good string, bad map[string]string) {
 		if overflow := eval[bool](w, `document.documentElement.scrollWidth > innerWidth`); overflow {
 			t.Errorf("the page is wider than %d", width)
 		}
-		if after := len(w.sent("", "/")); after != before {
+		if after := calls(); after != before {
 			t.Errorf("the page made %d requests for its checks", after-before)
 		}
 	}

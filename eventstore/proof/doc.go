@@ -12,6 +12,7 @@
 //	payment     the payment id
 //	checkpoint  a signed note (C2SP tlog-checkpoint): the log's size and root
 //	newest      a signed note: the payment's newest event at this checkpoint
+//	consistency if wanted: {size, path}, the consistency proof with the log's first size events
 //	events      the payment's events, by revision from 1 without a gap, each with
 //	              revision   place among the payment's events
 //	              position   place in the log, from 1
@@ -27,6 +28,8 @@
 //	leaf              SHA-256(0x00 ‖ hash of the event)
 //	inner node        SHA-256(0x01 ‖ left ‖ right)
 //	root              of the tree of RFC 6962 over the leaves of positions 1 … size; a leaf's index is position−1
+//
+// The consistency proof is PROOF(size, all leaves) of RFC 6962, section 2.1.2.
 //
 // The path of leaf i in a tree of n leaves leads to the root. Take f = i and s = n−1. For each hash p of the path: if f is odd,
 // or f = s, then h = node(p, h), and, while f is even and not 0, halve f and s; else h = node(h, p). Then halve f and s, rounding
@@ -48,7 +51,7 @@
 // the second note names the newest event. Only the ledger itself could sign a false newest event. It then contradicts its own
 // log: any later proof of the payment, or a reader of the log, shows an event with a higher revision at a position that the
 // checkpoint covers, and both signatures remain as evidence. A proof does not say that the ledger shows the same log to everybody:
-// a witness who keeps checkpoints finds a log that forked or was rewritten (Consistency).
+// a witness who keeps checkpoints finds a log that forked or was rewritten (CheckSince).
 //
 // A proof holds sealed personal data as the log does, and stays valid after the erasure of its key: the sealed bytes are hashed,
 // and no text of them. It holds no card number and no secret.

@@ -22,6 +22,8 @@ type Head struct {
 	Payment    string `json:"payment"`
 	Checkpoint string `json:"checkpoint"` // a signed note
 	Newest     string `json:"newest"`     // a signed note
+
+	Consistency *Consistency `json:"consistency,omitempty"` // with an older log
 }
 
 // Event is one event of the payment.

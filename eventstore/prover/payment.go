@@ -19,6 +19,9 @@ import (
 // ErrNotCovered means that no checkpoint covers an event of the payment yet.
 var ErrNotCovered = errors.New("no checkpoint covers this payment yet: the service writes one within a second; try again while it runs")
 
+// ErrAhead means that an old checkpoint covers more events than the log.
+var ErrAhead = errors.New("the log has fewer events than the old checkpoint")
+
 // coverPause is the time between two looks for a checkpoint.
 const coverPause = 20 * time.Millisecond
 
@@ -41,7 +44,10 @@ type place struct {
 
 // Payment prepares the proof of a payment up to the newest event that a checkpoint covers. A payment that is unknown or of another
 // account, and the claim of an idempotency key (D9), are the domain's PaymentError.
-func (p *Prover) Payment(ctx context.Context, account domain.AccountID, id domain.PaymentID) (*Proof, error) {
+//
+// If since is not 0, the proof also shows that the log begins with the log that had since events. ErrAhead means that the log has
+// fewer.
+func (p *Prover) Payment(ctx context.Context, account domain.AccountID, id domain.PaymentID, since uint64) (*Proof, error) {
 	key := eventstore.Payments.Key(account, string(id))
 	tip, err := eventstore.Load(ctx, p.Store, eventstore.Payments, key, eventstore.Latest)
 	if err != nil {
@@ -66,7 +72,11 @@ func (p *Prover) Payment(ctx context.Context, account domain.AccountID, id domai
 	if err != nil {
 		return nil, fmt.Errorf("prover: checkpoint %d: %w", order.Checkpoint(), err)
 	}
-	if err := p.paths(ctx, order, tlog.Hash(checkpoint.Root), places); err != nil {
+	if since > checkpoint.Size {
+		return nil, fmt.Errorf("%w: it has %d, and %d were named", ErrAhead, checkpoint.Size, since)
+	}
+	consistency, err := p.paths(ctx, order, tlog.Hash(checkpoint.Root), places, int64(since))
+	if err != nil {
 		return nil, err
 	}
 	last := places[len(places)-1]
@@ -77,7 +87,7 @@ func (p *Prover) Payment(ctx context.Context, account domain.AccountID, id domai
 	}
 	return &Proof{store: p.Store, places: places, head: proof.Head{
 		Format: proof.Format, Account: string(account), Payment: string(id),
-		Checkpoint: checkpoint.Text() + "\n" + checkpoint.Signature, Newest: string(signed),
+		Checkpoint: checkpoint.Text() + "\n" + checkpoint.Signature, Newest: string(signed), Consistency: consistency,
 	}}, nil
 }
 
@@ -138,42 +148,65 @@ func (p *Prover) walk(ctx context.Context, order eventstore.Order, newest *event
 	return places, nil
 }
 
-// paths finds the path of each place, and checks it against the root.
-func (p *Prover) paths(ctx context.Context, order eventstore.Order, root tlog.Hash, places []place) error {
+// paths finds the path of each place and the consistency proof, and checks them against the root.
+func (p *Prover) paths(ctx context.Context, order eventstore.Order, root tlog.Hash, places []place, since int64) (*proof.Consistency, error) {
 	t := p.hashes
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	err := p.pathsOnce(ctx, order, root, places)
+	consistency, err := p.pathsOnce(ctx, order, root, places, since)
 	if !errors.Is(err, errHashes) {
-		return err
+		return consistency, err
 	}
 	p.Logger.Warn().Err(err).Msg("the hashes for proofs are damaged; they are made again from the log")
 	if err := t.reset(); err != nil {
-		return err
+		return nil, err
 	}
-	if err := p.pathsOnce(ctx, order, root, places); err != nil {
-		return fmt.Errorf("%w: the log does not lead to the root of checkpoint %d: %w", eventstore.ErrUnhealthy, order.Checkpoint(), err)
+	if consistency, err = p.pathsOnce(ctx, order, root, places, since); err != nil {
+		return nil, fmt.Errorf("%w: the log does not lead to the root of checkpoint %d: %w", eventstore.ErrUnhealthy, order.Checkpoint(), err)
 	}
-	return nil
+	return consistency, nil
 }
 
-func (p *Prover) pathsOnce(ctx context.Context, order eventstore.Order, root tlog.Hash, places []place) error {
+func (p *Prover) pathsOnce(ctx context.Context, order eventstore.Order, root tlog.Hash, places []place, since int64) (*proof.Consistency, error) {
 	if err := p.extendLocked(ctx, order); err != nil {
-		return err
+		return nil, err
 	}
 	r := &reader{ctx: ctx, p: p, order: order, tiles: map[int64][]tlog.Hash{}}
 	for i := range places {
 		n, size := int64(places[i].position-1), int64(order.Size())
 		path, err := tlog.ProveRecord(size, n, r)
 		if err != nil {
-			return fmt.Errorf("prover: position %d: %w", places[i].position, err)
+			return nil, fmt.Errorf("prover: position %d: %w", places[i].position, err)
 		}
 		if tlog.CheckRecord(path, size, root, n, leafOf(places[i].hash)) != nil {
-			return fmt.Errorf("%w: the path of position %d does not lead to the root", errHashes, places[i].position)
+			return nil, fmt.Errorf("%w: the path of position %d does not lead to the root", errHashes, places[i].position)
 		}
 		places[i].path = path
 	}
-	return nil
+	return consistent(r, int64(order.Size()), root, since)
+}
+
+// consistent proves that the tree begins with the tree of the first since leaves.
+func consistent(r *reader, size int64, root tlog.Hash, since int64) (*proof.Consistency, error) {
+	if since == 0 {
+		return nil, nil
+	}
+	path, err := tlog.ProveTree(size, since, r)
+	if err != nil {
+		return nil, fmt.Errorf("prover: the first %d events: %w", since, err)
+	}
+	before, err := tlog.TreeHash(since, r)
+	if err != nil {
+		return nil, fmt.Errorf("prover: the first %d events: %w", since, err)
+	}
+	if tlog.CheckTree(path, size, root, since, before) != nil {
+		return nil, fmt.Errorf("%w: the first %d events do not lead to the root", errHashes, since)
+	}
+	c := &proof.Consistency{Size: uint64(since), Path: []proof.Bytes{}}
+	for _, h := range path {
+		c.Path = append(c.Path, h[:])
+	}
+	return c, nil
 }
 
 // Write writes the proof; one event at a time is in memory.

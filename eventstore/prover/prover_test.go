@@ -111,7 +111,7 @@ func (r *rig) paid(n int) domain.PaymentID {
 // proves makes and checks the proof of a payment.
 func (r *rig) proves(p *prover.Prover, id domain.PaymentID) ([]byte, proof.Checked) {
 	r.t.Helper()
-	made, err := p.Payment(r.t.Context(), owner, id)
+	made, err := p.Payment(r.t.Context(), owner, id, 0)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -199,6 +199,49 @@ func TestPayment(t *testing.T) {
 	}
 }
 
+// TestSince: a proof shows that the log begins with the log of each older checkpoint; a log that is longer is refused.
+func TestSince(t *testing.T) {
+	r := newRig(t)
+	var id domain.PaymentID
+	for n := range 70 {
+		id = r.paid(n)
+	}
+	_, checked := r.proves(r.prover, id)
+	var all []proof.Checkpoint
+	next, err := r.prover.Checkpoints(t.Context(), 0, 0, func(c proof.Checkpoint) error { all = append(all, c); return nil })
+	if err != nil || next != 0 || len(all) < 2 {
+		t.Fatal(next, err, len(all))
+	}
+	for i, c := range all {
+		if c.Number != uint64(i)+1 {
+			t.Fatalf("checkpoint %d has the number %d", i+1, c.Number)
+		}
+		made, err := r.prover.Payment(t.Context(), owner, id, c.Size)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b bytes.Buffer
+		if err := made.Write(t.Context(), &b); err != nil {
+			t.Fatal(err)
+		}
+		file, err := proof.Parse(b.Bytes())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := proof.CheckSince(file, checked.Tree, r.key, c.Note); err != nil {
+			t.Errorf("since %d of %d: %v", c.Size, checked.Tree.Size, err)
+		}
+	}
+	var part []proof.Checkpoint
+	next, err = r.prover.Checkpoints(t.Context(), 1, 1, func(c proof.Checkpoint) error { part = append(part, c); return nil })
+	if err != nil || len(part) != 1 || part[0].Number != 2 || (next != 2) != (len(all) == 2) {
+		t.Error(next, err, part)
+	}
+	if _, err := r.prover.Payment(t.Context(), owner, id, 1<<40); !errors.Is(err, prover.ErrAhead) {
+		t.Error(err)
+	}
+}
+
 // TestUnknown: a payment that the account does not have, and one without a checkpoint.
 func TestUnknown(t *testing.T) {
 	r := newRig(t)
@@ -208,7 +251,7 @@ func TestUnknown(t *testing.T) {
 		account domain.AccountID
 		id      domain.PaymentID
 	}{{owner, "01unknown"}, {"acct2", id}, {owner, "no id at all"}} {
-		if _, err := r.prover.Payment(t.Context(), other.account, other.id); !errors.As(err, &refused) || refused.Reason != domain.ReasonPayment {
+		if _, err := r.prover.Payment(t.Context(), other.account, other.id, 0); !errors.As(err, &refused) || refused.Reason != domain.ReasonPayment {
 			t.Errorf("%v: %v", other, err)
 		}
 	}
@@ -216,7 +259,7 @@ func TestUnknown(t *testing.T) {
 	late := r.paid(2)
 	p := r.open(true)
 	p.Wait = 0
-	if _, err := p.Payment(t.Context(), owner, late); !errors.Is(err, prover.ErrNotCovered) {
+	if _, err := p.Payment(t.Context(), owner, late, 0); !errors.Is(err, prover.ErrNotCovered) {
 		t.Error(err)
 	}
 }

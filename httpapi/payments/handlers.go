@@ -16,6 +16,7 @@ import (
 	"payledger/eventstore/commands/instruments"
 	"payledger/eventstore/commands/payments"
 	"payledger/eventstore/commands/sessions"
+	"payledger/eventstore/proof"
 	"payledger/eventstore/prover"
 	"payledger/httpapi/clienttoken"
 	"payledger/httpapi/request"
@@ -73,9 +74,12 @@ type History interface {
 	Payment(ctx context.Context, account domain.AccountID, id domain.PaymentID, part history.Part, hand func(history.Entry) error) (next uint64, err error)
 }
 
-// Proofs makes proofs of payments. Payment returns prover.ErrNotCovered if no checkpoint covers an event of the payment yet.
+// Proofs makes proofs of payments. Payment returns prover.ErrNotCovered if no checkpoint covers an event of the payment yet, and
+// prover.ErrAhead if the log has fewer events than since. Checkpoints passes the checkpoints after a number to emit; next is the
+// number after which more follow, or 0.
 type Proofs interface {
-	Payment(ctx context.Context, account domain.AccountID, id domain.PaymentID) (*prover.Proof, error)
+	Payment(ctx context.Context, account domain.AccountID, id domain.PaymentID, since uint64) (*prover.Proof, error)
+	Checkpoints(ctx context.Context, after uint64, limit int, emit func(proof.Checkpoint) error) (next uint64, err error)
 	VerifierKey() string
 }
 

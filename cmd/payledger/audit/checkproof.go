@@ -4,23 +4,41 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"os"
 
 	"payledger/cmd/payledger/options"
 	"payledger/cmd/payledger/terminal"
 	"payledger/eventstore/format"
+	"payledger/eventstore/proof"
 )
 
 // CheckProof checks the proof of one payment, without a server (I1).
 type CheckProof struct {
-	File string `arg:"" help:"File that prove wrote." type:"path"`
-	Key  string `required:"" help:"Verifier key of the ledger, as prove and GET /verifier-key print it." placeholder:"VERIFIER_KEY"`
+	File  string `arg:"" help:"File that prove wrote." type:"path"`
+	Key   string `required:"" help:"Verifier key of the ledger, as prove and GET /verifier-key print it." placeholder:"VERIFIER_KEY"`
+	Since string `help:"File with an old checkpoint: check that nothing before it was rewritten." type:"path" placeholder:"CHECKPOINT"`
 }
 
 // Run checks the file, and prints its events and what the proof says.
-func (c *CheckProof) Run(_ context.Context, std terminal.Streams, _ options.Arguments) error {
-	checked, err := checkFile(c.File, c.Key)
+func (c *CheckProof) Run(_ context.Context, std terminal.Streams, _ options.Arguments) (err error) {
+	file, checked, err := checkFile(c.File, c.Key)
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.File, err)
+	}
+	if c.Since != "" {
+		old, err := os.ReadFile(c.Since)
+		if err != nil {
+			return fmt.Errorf("cannot read the old checkpoint: %w", err)
+		}
+		before, err := proof.CheckSince(file, checked.Tree, c.Key, string(old))
+		if err != nil {
+			return fmt.Errorf("%s: %w", c.File, err)
+		}
+		defer func() {
+			if err == nil {
+				_, err = fmt.Fprintf(std.Out, "Nothing was rewritten: the log begins with the log of %d events of the old checkpoint.\n", before.Size)
+			}
+		}()
 	}
 	for _, e := range checked.Events {
 		fmt.Fprintf(std.Out, "%d  %s  %s\n", e.Revision, format.CleanLine(e.Time), format.CleanLine(e.Type))

@@ -27,12 +27,15 @@ import (
 type Prove struct {
 	Payment   string `arg:"" name:"payment-id" help:"Id of the payment."`
 	Out       string `required:"" help:"File to write." type:"path" placeholder:"FILE"`
+	Since     string `help:"File with an old checkpoint: also prove that nothing before it was rewritten." type:"path" placeholder:"CHECKPOINT"`
 	URL       string `name:"url" help:"Running server." default:"http://127.0.0.1:8080"`
 	APIKey    string `name:"api-key" help:"API key with the scope transactions:retrieve." placeholder:"KEY"`
 	Data      string `help:"Data folder of a stopped server, instead of --url." type:"path"`
 	MasterKey string `help:"Key of the stream of secrets, with --data." placeholder:"HEX"`
 
 	MasterKeyFile string `help:"File that holds the master key, with --data." type:"path"`
+
+	since uint64 // the size of the old checkpoint; 0: none
 }
 
 // proved is the line that Prove prints.
@@ -55,12 +58,15 @@ func (c *Prove) Run(ctx context.Context, std terminal.Streams, args options.Argu
 	} else if c.APIKey == "" {
 		return options.Usage(errors.New("--api-key (PAYLEDGER_API_KEY) is needed to read from a server; --data DIR reads a stopped one"))
 	}
+	if c.since, err = sizeOf(c.Since); err != nil {
+		return err
+	}
 	var key string
 	err = saveFile(c.Out, func(to io.Writer) (err error) {
 		key, err = write(ctx, to)
 		return err
 	}, func(name string) error {
-		_, err := checkFile(name, key)
+		_, _, err := checkFile(name, key)
 		return err
 	})
 	if err != nil {
@@ -95,17 +101,29 @@ func saveFile(name string, write func(io.Writer) error, check func(name string) 
 	return f.Close()
 }
 
-// checkFile checks the proof in a file.
-func checkFile(name, key string) (proof.Checked, error) {
+// sizeOf returns the size of the checkpoint in a file; 0 without a file.
+func sizeOf(name string) (uint64, error) {
+	if name == "" {
+		return 0, nil
+	}
 	text, err := os.ReadFile(name)
 	if err != nil {
-		return proof.Checked{}, fmt.Errorf("cannot read the proof: %w", err)
+		return 0, fmt.Errorf("cannot read the old checkpoint: %w", err)
 	}
-	file, err := proof.Parse(text)
+	_, tree, err := proof.ReadCheckpoint(string(text))
+	return tree.Size, err
+}
+
+// checkFile checks the proof in a file.
+func checkFile(name, key string) (file proof.File, checked proof.Checked, err error) {
+	text, err := os.ReadFile(name)
 	if err != nil {
-		return proof.Checked{}, err
+		return file, checked, fmt.Errorf("cannot read the proof: %w", err)
 	}
-	return proof.Check(file, key)
+	if file, err = proof.Parse(text); err == nil {
+		checked, err = proof.Check(file, key)
+	}
+	return file, checked, err
 }
 
 // fromServer writes the proof that a running server makes, and returns the server's verifier key.
@@ -115,7 +133,11 @@ func (c *Prove) fromServer(ctx context.Context, to io.Writer) (key string, err e
 	if err != nil {
 		return "", err
 	}
-	return known.VerifierKey, getFrom(ctx, c.URL, "/payments/"+url.PathEscape(c.Payment)+"/proof", c.APIKey, func(body io.Reader) error {
+	path := "/payments/" + url.PathEscape(c.Payment) + "/proof"
+	if c.since > 0 {
+		path += fmt.Sprintf("?since=%d", c.since)
+	}
+	return known.VerifierKey, getFrom(ctx, c.URL, path, c.APIKey, func(body io.Reader) error {
 		if _, err := io.Copy(to, body); err != nil {
 			return fmt.Errorf("the proof was not written: %w; try again", err)
 		}
@@ -152,29 +174,44 @@ func getFrom(ctx context.Context, server, path, apiKey string, read func(io.Read
 
 // fromFolder writes the proof from a stopped server's folder, and changes nothing there.
 func (c *Prove) fromFolder(ctx context.Context, to io.Writer) (key string, err error) {
-	l, err := ledger.Open(ctx, options.Options{Data: c.Data, MasterKey: c.MasterKey, MasterKeyFile: c.MasterKeyFile}, ledger.ReadOnly, eventstore.Config{Logger: zerolog.Nop()})
+	err = openFolder(ctx, c.Data, c.MasterKey, c.MasterKeyFile, func(f folderProofs) error {
+		made, err := f.prover.Payment(ctx, f.account, domain.PaymentID(c.Payment), c.since)
+		if err != nil {
+			return err
+		}
+		key = f.prover.VerifierKey()
+		return made.Write(ctx, to)
+	})
+	return key, err
+}
+
+// folderProofs makes the proofs of a stopped server's folder.
+type folderProofs struct {
+	prover  *prover.Prover
+	account domain.AccountID
+}
+
+// openFolder opens a stopped server's folder for use, and closes it afterwards.
+func openFolder(ctx context.Context, data, masterKey, masterKeyFile string, use func(folderProofs) error) (err error) {
+	l, err := ledger.Open(ctx, options.Options{Data: data, MasterKey: masterKey, MasterKeyFile: masterKeyFile}, ledger.ReadOnly, eventstore.Config{Logger: zerolog.Nop()})
 	if errors.Is(err, eventstore.ErrInUse) {
-		return "", fmt.Errorf("a server runs on %s; read from it with --url and --api-key", c.Data)
+		return fmt.Errorf("a server runs on %s; read from it with --url and --api-key", data)
 	}
 	if err != nil {
-		return "", err
+		return err
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()
 	first, err := l.Store.Initialized(ctx)
 	if err != nil {
-		return "", err
+		return err
 	}
 	signer, key, err := l.Vault.CheckpointSigner(ctx)
 	if err != nil {
-		return "", err
+		return err
 	}
 	p := prover.New(prover.Config{
-		Store: l.Store, Signer: signer, Key: key, File: filepath.Join(c.Data, ledger.ProofFile), ReadOnly: true, Logger: zerolog.Nop(),
+		Store: l.Store, Signer: signer, Key: key, File: filepath.Join(data, ledger.ProofFile), ReadOnly: true, Logger: zerolog.Nop(),
 	})
 	defer func() { err = errors.Join(err, p.Close()) }()
-	made, err := p.Payment(ctx, first.Account, domain.PaymentID(c.Payment))
-	if err != nil {
-		return "", err
-	}
-	return key, made.Write(ctx, to)
+	return use(folderProofs{p, first.Account})
 }
