@@ -84,7 +84,7 @@ func TestExitStatus(t *testing.T) {
 	}{
 		{"no command", nil, exitUsage, "Usage: payledger <command>"},
 		{"unknown command", []string{"refund"}, exitUsage, "unknown command refund (`payledger help` lists the commands)"},
-		{"misspelled command", []string{"srve"}, exitUsage, `did you mean "serve"?`},
+		{"misspelled command", []string{"srve"}, exitUsage, `did you mean one of "serve", "prove"?`},
 		{"misspelled part of a command", []string{"credentials", "rest"}, exitUsage, `did you mean "reset"?`},
 		{"unknown flag", []string{"serve", "--speed", "9"}, exitUsage, "--speed (`payledger help serve` lists its flags)"},
 		{"misspelled flag", []string{"serve", "--lisen", "x"}, exitUsage, `did you mean "--listen"?`},
