@@ -79,7 +79,7 @@ func (c *call) feed(events request.Feed) outcome {
 	}
 	cancel()
 	if reading {
-		_ = <-ended // cancelled
+		<-ended //nolint:errcheck // its error is that of the cancelled context
 	}
 	var refused *domain.Error // a key that was revoked, for example
 	if err != nil && w.gone == nil && c.Ctx.Err() == nil && !errors.As(err, &refused) {

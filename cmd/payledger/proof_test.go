@@ -179,7 +179,7 @@ func misusedProofs(t *testing.T, p *process, dir, id, key string) {
 // inBrowser checks a file, and changed ones, on the page.
 func inBrowser(t *testing.T, p *process, good string, bad map[string]string) {
 	t.Helper()
-	answer, err := http.Get(p.ready.API + "/proof") //nolint:gosec,noctx // a test server
+	answer, err := http.Get(p.ready.API + "/proof")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -82,7 +82,8 @@ func Write(to io.Writer, head Head, next func() (Event, error)) error {
 	if err != nil {
 		return err
 	}
-	line := append(text[:len(text)-1], `,"events":[`...)
+	line := text[:len(text)-1]
+	line = append(line, `,"events":[`...)
 	for separator := "\n"; ; separator = ",\n" {
 		event, err := next()
 		if errors.Is(err, io.EOF) {
