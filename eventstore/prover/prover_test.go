@@ -22,6 +22,7 @@ import (
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/proof"
 	"payledger/eventstore/prover"
+	"payledger/eventstore/secrets"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -36,17 +37,20 @@ type rig struct {
 	key    string
 	file   string
 	prover *prover.Prover
+	vault  *secrets.Store
+	sealed *domain.Sealed // personal data of the next payments
 	stop   func()
 }
 
 func newRig(t testing.TB) *rig {
 	t.Helper()
 	store := eventstoretest.Open(t, t.TempDir())
-	signer, key, err := eventstoretest.Secrets(t, store).CheckpointSigner(t.Context())
+	vault := eventstoretest.Secrets(t, store)
+	signer, key, err := vault.CheckpointSigner(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &rig{t: t, store: store, signer: signer, key: key, file: filepath.Join(t.TempDir(), "merkle")}
+	r := &rig{t: t, store: store, vault: vault, signer: signer, key: key, file: filepath.Join(t.TempDir(), "merkle")}
 	r.prover = r.open(false)
 	fanout := eventstore.NewFanout(store)
 	checkpoints, err := eventstore.NewCheckpointer(t.Context(), store, fanout, signer)
@@ -89,7 +93,7 @@ func (r *rig) paid(n int) domain.PaymentID {
 	for revision, decide := range []func(payment.State) (payment.Event, error){
 		func(s payment.State) (payment.Event, error) {
 			return payment.DecideCreate(s, payment.Create{
-				At: start, ID: id, Account: owner, OrderID: "order-1", Currency: "EUR", Amount: &amount,
+				At: start, ID: id, Account: owner, OrderID: "order-1", Currency: "EUR", Amount: &amount, Personal: r.sealed,
 				Route: []payment.Target{{Processor: processor.Adyen, MerchantID: "north-adyen"}},
 			})
 		},
@@ -131,6 +135,37 @@ func (r *rig) proves(p *prover.Prover, id domain.PaymentID) ([]byte, proof.Check
 		r.t.Errorf("%s: %+v", id, checked)
 	}
 	return b.Bytes(), checked
+}
+
+// TestErased: a proof holds after the personal data of its payment was erased, and has the same events as before.
+func TestErased(t *testing.T) {
+	r := newRig(t)
+	key, ada := secrets.PersonalKeyName(owner, "customer-1", ""), domain.Personal{CardholderName: "Ada Lovelace"}
+	var err error
+	if r.sealed, err = r.vault.Seal(t.Context(), key, ada); err != nil {
+		t.Fatal(err)
+	}
+	id := r.paid(1)
+	before, held := r.proves(r.prover, id)
+	if err := r.vault.Destroy(t.Context(), key); err != nil {
+		t.Fatal(err)
+	}
+	if open, err := r.vault.Open(t.Context(), r.sealed); err != nil || !open.Empty() {
+		t.Fatalf("the data is not erased: %v, %v", open, err)
+	}
+	if bytes.Contains(before, []byte(ada.CardholderName)) {
+		t.Error("the proof has personal data")
+	}
+	if _, after := r.proves(r.prover, id); fmt.Sprint(after.Events) != fmt.Sprint(held.Events) {
+		t.Errorf("after the erasure the proof has %v, before %v", after.Events, held.Events)
+	}
+	file, err := proof.Parse(before)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := proof.Check(file, r.key); err != nil {
+		t.Errorf("the earlier proof: %v", err)
+	}
 }
 
 // TestPayment: each payment of a log has a proof that holds, while checkpoints are written, from the file of stored hashes, without
