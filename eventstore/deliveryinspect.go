@@ -17,7 +17,7 @@ func (in *inspection) readFloor() {
 		return
 	}
 	if r, err := decodeTip(deliverylog.ShardNumber, value); err == nil {
-		in.floor, _ = deliverylog.ParseFloor(r) // one that cannot be read is the next start's to refuse
+		in.floor, _ = deliverylog.ParseFloor(r) // the next start refuses an unreadable floor
 	}
 }
 

@@ -229,7 +229,7 @@ func TestEventStream(t *testing.T) {
 	}
 }
 
-// TestEventStreamCaps: streams beyond the cap of an account are refused, and one that ends makes room.
+// TestEventStreamCaps: a stream beyond the cap of an account is refused. The end of a stream makes room for another.
 func TestEventStreamCaps(t *testing.T) {
 	t.Parallel()
 	r, _ := newFeedRig(t)

@@ -188,7 +188,7 @@ func TestDrop(t *testing.T) {
 		t.Errorf("streams %q, before %q", after, before)
 	}
 	r.check("old")
-	if err := r.drop(); !errors.Is(err, deliverylog.ErrHeld) { // it holds what was copied forward
+	if err := r.drop(); !errors.Is(err, deliverylog.ErrHeld) { // the next segment holds the records that were copied forward
 		t.Errorf("the next segment: %v", err)
 	}
 	delete(r.places, "acct1.end1.old7.KIND")

@@ -293,7 +293,7 @@ func TestWrong(t *testing.T) {
 	}
 }
 
-// rewrite gives an event other bytes with their hash.
+// rewrite replaces the bytes of an event, and its hash with the hash of the new bytes.
 func rewrite(f *proof.File, i int, raw []byte) {
 	before := make([]byte, 32)
 	if i > 0 {
@@ -303,7 +303,7 @@ func rewrite(f *proof.File, i int, raw []byte) {
 	f.Events[i].Raw, f.Events[i].Hash = raw, hex.EncodeToString(sum[:])
 }
 
-// FuzzCheck: no bytes make the check fail otherwise than with an error, and what is accepted is the golden proof's values.
+// FuzzCheck: the check of any bytes ends with a result or an error. An accepted proof has the values of the golden proof.
 func FuzzCheck(f *testing.F) {
 	golden, key := example(f)
 	good := text(f, golden)

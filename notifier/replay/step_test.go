@@ -6,7 +6,7 @@ import (
 	"payledger/notifier/delivery"
 )
 
-// TestReplayStep: what is done about a delivery that is there, by what it was at the count and what it is.
+// TestReplayStep: a delivery's step follows from its status at the count and its present status.
 func TestReplayStep(t *testing.T) {
 	t.Parallel()
 	const none = delivery.Status("")
