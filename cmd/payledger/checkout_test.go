@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
@@ -292,14 +293,20 @@ func (s till) testNoNetwork(t *testing.T) {
 	s.wants(t, order, "AUTHORIZED")
 }
 
-// offline takes the network away, or gives it back.
+// offline takes the network away, or gives it back. Some versions of Chromium have one flag for all rules, others a flag per rule;
+// each version ignores the flag that it does not know.
 func (w *tab) offline(off bool) {
 	w.t.Helper()
-	var conditions []*network.Conditions
-	if off {
-		conditions = append(conditions, &network.Conditions{Offline: true, DownloadThroughput: -1, UploadThroughput: -1})
-	}
-	enable(w, network.EmulateNetworkConditionsByRule, network.EmulateNetworkConditionsByRuleParams{MatchedNetworkConditions: conditions})
+	enable(w, cdp.Command[networkRules, cdp.Empty]{Method: network.CommandEmulateNetworkConditionsByRule}, networkRules{
+		Offline: off,
+		Rules:   []network.Conditions{{Offline: off, DownloadThroughput: -1, UploadThroughput: -1}},
+	})
+}
+
+// networkRules are the parameters of the browser's command for a worse network, in the forms of all supported versions.
+type networkRules struct {
+	Offline bool                 `json:"offline"`
+	Rules   []network.Conditions `json:"matchedNetworkConditions"`
 }
 
 // testAnotherTab: an order that is paid shows so wherever its link is opened again.

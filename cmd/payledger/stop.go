@@ -58,7 +58,7 @@ func (a *App) Stop() error {
 		}
 	}
 	if a.proofs != nil {
-		errs = append(errs, a.proofs.Close())
+		a.proofs.Close()
 	}
 	if a.views != nil {
 		errs = append(errs, a.views.Close())

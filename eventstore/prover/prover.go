@@ -42,8 +42,12 @@ func New(c Config) *Prover {
 // VerifierKey returns the key that checks proofs and checkpoints.
 func (p *Prover) VerifierKey() string { return p.Key }
 
-// Close writes the hashes to the file.
-func (p *Prover) Close() error { return p.hashes.close() }
+// Close writes the hashes to the file. A failure is logged: the next start reads missing hashes from the log.
+func (p *Prover) Close() {
+	if err := p.hashes.close(); err != nil {
+		p.Logger.Warn().Err(err).Msg("the hashes for proofs were not written")
+	}
+}
 
 // Run reads missing hashes from the log until ctx ends.
 func (p *Prover) Run(ctx context.Context) error {

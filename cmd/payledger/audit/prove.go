@@ -212,6 +212,6 @@ func openFolder(ctx context.Context, data, masterKey, masterKeyFile string, use 
 	p := prover.New(prover.Config{
 		Store: l.Store, Signer: signer, Key: key, File: filepath.Join(data, ledger.ProofFile), ReadOnly: true, Logger: zerolog.Nop(),
 	})
-	defer func() { err = errors.Join(err, p.Close()) }()
+	defer p.Close()
 	return use(folderProofs{p, first.Account})
 }
