@@ -3,9 +3,13 @@ package main
 import (
 	"database/sql"
 	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"math"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -46,7 +50,7 @@ func TestExport(t *testing.T) {
 	pay("order-3", "4111111111111111")
 	covered(t, app)
 	last := before[len(before)-1][0]
-	for _, format := range []string{"csv", "sqlite"} {
+	for _, format := range []string{"csv", "parquet", "sqlite"} {
 		if status, _, fault := export("--format", format, "--out", filepath.Join(out, format), "--after", last); status != 0 {
 			t.Fatalf("append %s: status %d: %s", format, status, fault)
 		}
@@ -67,6 +71,9 @@ func TestExport(t *testing.T) {
 		}
 	}
 	checkSums(t, filepath.Join(out, "sqlite"))
+	if !testing.Short() {
+		checkDuckDB(t, filepath.Join(out, "parquet"), filepath.Join(out, "sqlite"))
+	}
 	if err := stop(); err != nil {
 		t.Fatal(err)
 	}
@@ -91,25 +98,109 @@ func TestExport(t *testing.T) {
 // checkExamples runs the README's queries; each has an answer.
 func checkExamples(t *testing.T, path string) {
 	t.Helper()
+	for _, query := range examples(t) {
+		if answer := queried(t, path, "SELECT count(*) FROM ("+query+")"); answer == "0" {
+			t.Errorf("%s has no answer", query)
+		}
+	}
+}
+
+// checkDuckDB compares the answers of DuckDB to the README's queries, from a folder of Parquet files, with those of SQLite.
+func checkDuckDB(t *testing.T, dir, sqlite string) {
+	t.Helper()
+	var queries []string
+	for _, query := range examples(t) {
+		queries = append(queries, "SELECT * FROM ("+query+") ORDER BY ALL")
+	}
+	answers, there := duckAnswers(t, dir, queries)
+	if !there {
+		return
+	}
+	for i, query := range examples(t) {
+		if found, expected := rowsIn(t, answers[i]), rowsIn(t, rowsOf(t, sqlite, query)); !slices.EqualFunc(found, expected, sameCell) {
+			t.Errorf("%s:\nDuckDB %v\nSQLite %v", query, found, expected)
+		}
+	}
+}
+
+// examples returns the README's queries.
+func examples(t *testing.T) (queries []string) {
+	t.Helper()
 	readme, err := os.ReadFile("../../README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, table, _ := strings.Cut(string(readme), "| question | query |\n|---|---|\n")
-	examples := 0
 	for line := range strings.Lines(table) {
 		cells := strings.Split(line, "`")
 		if len(cells) != 3 {
 			break
 		}
-		examples++
-		if answer := queried(t, path, "SELECT count(*) FROM ("+cells[1]+")"); answer == "0" {
-			t.Errorf("%s has no answer", cells[1])
+		queries = append(queries, cells[1])
+	}
+	if len(queries) != 6 {
+		t.Errorf("the README has %d examples, expected 6", len(queries))
+	}
+	return queries
+}
+
+// rowsOf returns the rows of a query as a line of JSON.
+func rowsOf(t *testing.T, path, query string) string {
+	t.Helper()
+	db, err := sql.Open("sqlite", "file:"+path+"?mode=ro")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	rows, err := db.QueryContext(t.Context(), query)
+	if err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+	defer rows.Close()
+	columns, err := rows.Columns()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := [][]any{}
+	for rows.Next() {
+		row, into := make([]any, len(columns)), make([]any, len(columns))
+		for i := range row {
+			into[i] = &row[i]
 		}
+		if err := rows.Scan(into...); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, row)
 	}
-	if examples != 6 {
-		t.Errorf("the README has %d examples, expected 6", examples)
+	text, err := json.Marshal(all)
+	if err != nil || rows.Err() != nil {
+		t.Fatal(err, rows.Err())
 	}
+	return string(text)
+}
+
+// rowsIn returns the cells of all rows, sorted by row: days without a time.
+func rowsIn(t *testing.T, text string) (cells []any) {
+	t.Helper()
+	var rows [][]any
+	if err := json.Unmarshal([]byte(text), &rows); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	slices.SortFunc(rows, func(a, b []any) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+	for _, row := range rows {
+		cells = append(cells, row...)
+	}
+	return cells
+}
+
+// sameCell reports whether two databases gave the same value: SQLite counts times in milliseconds, DuckDB in microseconds.
+func sameCell(a, b any) bool {
+	x, isNumber := a.(float64)
+	if y, both := b.(float64); isNumber && both {
+		return math.Abs(x-y) < 0.002
+	}
+	day := func(v any) string { return strings.TrimSuffix(fmt.Sprint(v), "T00:00:00Z") }
+	return day(a) == day(b)
 }
 
 // checkSums compares the postings with the three payments of the test.

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// duckViews returns the README's statements that make one view of each table's files.
+func duckViews(t testing.TB) string {
+	t.Helper()
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, views, found := strings.Cut(string(readme), "```sql\n-- DuckDB\n")
+	if !found {
+		t.Fatal("the README has no statements for DuckDB")
+	}
+	views, _, _ = strings.Cut(views, "```")
+	return views
+}
+
+// duckAnswers returns the answers of DuckDB, one line of JSON for each query, from the files of an exported folder; false where
+// DuckDB cannot be built.
+func duckAnswers(t testing.TB, dir string, queries []string) (answers []string, there bool) {
+	t.Helper()
+	at := t.TempDir()
+	putClient(t, at, "duckdb.mod", "go.mod")
+	putClient(t, at, "duckdb.sum", "go.sum")
+	putClient(t, at, "duckdb/main.go", "main.go")
+	if _, err := exec.LookPath("gcc"); err != nil {
+		return nil, toolMissing(t, "gcc is not installed")
+	}
+	for _, arguments := range [][]string{{"mod", "download"}, {"build", "-o", "answers", "."}} {
+		if said, err := toolOutput(t, at, "go", arguments...); err != nil {
+			return nil, toolMissing(t, said)
+		}
+	}
+	program := exec.CommandContext(t.Context(), filepath.Join(at, "answers"), duckViews(t), dir)
+	program.Stdin = strings.NewReader(strings.Join(queries, "\n"))
+	var said strings.Builder
+	program.Stderr = &said
+	out, err := program.Output()
+	if err != nil {
+		t.Fatalf("DuckDB: %v: %s", err, said.String())
+	}
+	return strings.Split(strings.TrimSpace(string(out)), "\n"), true
+}
