@@ -13,6 +13,7 @@ import (
 
 	"payledger/eventstore/checkpoint"
 	"payledger/eventstore/jetapi"
+	"payledger/eventstore/sidelog"
 )
 
 // A checkpoint carries the edge of the tree at least once in edgeEvery checkpoints and once in edgeEvents events: to find the
@@ -42,8 +43,8 @@ func (s *Store) CheckpointAt(ctx context.Context, number uint64) (checkpoint.Che
 
 // openCheckpoints finds the stream, or makes it.
 func (s *Store) openCheckpoints(ctx context.Context, create bool) error {
-	s.checkpoints = &sideLog{s: s, name: checkpoint.Stream, root: checkpointRoot, config: s.streamConfig}
-	_, err := s.checkpoints.open(ctx, create)
+	s.checkpoints = &sidelog.Log{Server: s.beside, Name: checkpoint.Stream, Root: checkpointRoot, Config: s.streamConfig}
+	_, err := s.checkpoints.Open(ctx, create)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		err = fmt.Errorf("%w: %w; copy the folder before anything else", ErrUnhealthy, err)
 	}
@@ -62,17 +63,17 @@ func (s *Store) readCheckpoint(ctx context.Context, request jetapi.Get) (checkpo
 	var err error
 	stream, must := s.mustCheckpoint()
 	if request.Seq == 0 {
-		message, err = s.checkpoints.lastAtLeader(ctx)
+		message, err = s.checkpoints.LastAtLeader(ctx)
 	} else {
-		message, err = s.checkpoints.atLeader(ctx, s.checkpoints.of(request.Seq), request)
+		message, err = s.api.AtLeader(ctx, s.checkpointsAt(request.Seq), request)
 	}
 	switch {
 	case errors.Is(err, ErrNotFound):
-		return c, s.missingCheckpoint(request.Seq, must.seq)
+		return c, s.missingCheckpoint(request.Seq, must.Seq)
 	case err != nil:
 		return c, err
 	case request.Seq == 0:
-		if err := s.older(stream, message.Seq, must); err != nil {
+		if err := s.side.Older(stream, message.Seq, must); err != nil {
 			return c, err
 		}
 	}
@@ -84,25 +85,25 @@ func (s *Store) readCheckpoint(ctx context.Context, request jetapi.Get) (checkpo
 }
 
 // mustCheckpoint returns what the index has of the newest checkpoint, and its stream.
-func (s *Store) mustCheckpoint() (stream string, must sideEntry) {
-	all := s.checkpoints.all()
-	for i := len(all) - 1; i >= 0 && must.seq == 0; i-- {
-		stream = s.checkpoints.stream(all[i])
-		must = s.must(stream, "")
+func (s *Store) mustCheckpoint() (stream string, must sidelog.Entry) {
+	all := s.checkpoints.All()
+	for i := len(all) - 1; i >= 0 && must.Seq == 0; i-- {
+		stream = all[i].Stream
+		must = s.side.Must(stream, "")
 	}
 	return stream, must
 }
 
 // checkpointsAt names the stream that holds the checkpoint of a number.
 func (s *Store) checkpointsAt(number uint64) string {
-	return s.checkpoints.stream(s.checkpoints.of(number))
+	return s.checkpoints.Of(number).Stream
 }
 
 // missingCheckpoint is missing for the checkpoint of a number, or for the newest, 0.
 func (s *Store) missingCheckpoint(number, newest uint64) error {
 	if newest > 0 && number <= newest {
 		number = max(number, 1)
-		return s.sideDamage(s.checkpointsAt(number), number, "the checkpoint is missing")
+		return s.side.Damage(s.checkpointsAt(number), number, "the checkpoint is missing")
 	}
 	return ErrNotFound
 }
@@ -153,24 +154,23 @@ func (s *Store) putCheckpoint(ctx context.Context, c checkpoint.Checkpoint, afte
 	s.fixing.Lock()
 	defer s.fixing.Unlock()
 	if after > 0 && s.sole && !s.fixDoubted && s.fixed.newest() == after { // nothing is under way
-		if err := s.checkpoints.next(ctx, after); err != nil {
+		if err := s.checkpoints.Next(ctx, after); err != nil {
 			return 0, err
 		}
 	}
-	g := s.checkpoints.newest()
-	stream := s.checkpoints.stream(g)
-	m := nats.NewMsg(s.checkpoints.subject(g, checkpointTopic))
+	g := s.checkpoints.Newest()
+	m := nats.NewMsg(g.Subject(checkpointTopic))
 	m.Data = data
 	if known := s.fixed.newest(); !s.sole || s.fixDoubted || after == 0 || known != after { // else it is known what stands there
 		expected := after
-		if after < g.first { // of the segment before
+		if after < g.First { // of the segment before
 			expected = 0
 		}
 		m.Header.Set(nats.ExpectedLastSubjSeqHdr, strconv.FormatUint(expected, 10))
 	}
 	ack, err := s.api.Publish(ctx, m)
 	s.fixDoubted = err != nil
-	s.answered(stream, err)
+	s.side.Answered(g.Stream, err)
 	switch {
 	case err != nil:
 		return 0, fmt.Errorf("eventstore: checkpoint: %w", err)
@@ -179,13 +179,13 @@ func (s *Store) putCheckpoint(ctx context.Context, c checkpoint.Checkpoint, afte
 	case ack.Seq == 0:
 		return 0, errors.New("eventstore: checkpoint: the answer names no sequence")
 	case ack.Seq != after+1:
-		err := fmt.Errorf("%w: %s at sequence %d: the message after %d was stored there", ErrUnhealthy, stream, ack.Seq, after)
+		err := fmt.Errorf("%w: %s at sequence %d: the message after %d was stored there", ErrUnhealthy, g.Stream, ack.Seq, after)
 		s.fail(err, false)
 		return 0, err
 	}
 	s.fixed.raise(ack.Seq)
-	s.checkpoints.stored(len(data) + len(m.Subject))
-	s.witnessedNewest(stream, ack.Seq, "", data)
+	s.checkpoints.Stored(len(data) + len(m.Subject))
+	s.side.Replace(g.Stream, ack.Seq, "", data)
 	return ack.Seq, nil
 }
 

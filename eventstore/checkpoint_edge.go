@@ -15,9 +15,8 @@ const edgeKey = "e"
 
 // keepEdge remembers the edge of the newest checkpoint for the next start.
 func (s *Store) keepEdge(c checkpoint.Checkpoint) {
-	s.side.Lock()
-	defer s.side.Unlock()
-	s.edge = c.EncodeEdge()
+	edge := c.EncodeEdge()
+	s.edge.Store(&edge)
 }
 
 // keptEdge returns the number of the checkpoint whose edge the tip store has, and that edge; 0 when there is none.

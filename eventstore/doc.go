@@ -31,7 +31,7 @@
 //   - Package deliverylog: the records of deliveries. records.go: their shard, and the segments that were dropped.
 //   - Package ordered: all events in the order of positions.
 //   - inspect.go and package folder: checks and repairs of a folder before its server starts. scrub.go: checks while the server runs.
-//     Package disk: a full disk. side.go: the index of the streams beside the log; sidesegment.go: the segments of the endless ones.
+//     Package disk: a full disk. Package sidelog: the streams beside the log, and the index that is their witness.
 //   - secretrecord.go: the bytes of SECRETS; secretindex.go, secretread.go, secretdestroy.go: index, reads and destructions.
 //     Package blocks reads the server's files.
 //

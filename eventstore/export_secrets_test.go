@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"payledger/eventstore/checkpoint"
+	"payledger/eventstore/sidelog"
 )
 
 // OnStep has f called after each step of a destruction.
@@ -23,7 +24,7 @@ func (b *SecretBytes) SwapEntries(one, other string) error {
 		return err
 	}
 	return b.index.write(map[string][]byte{
-		string(sideKey(namePrefix, secretStream, one)): second.encode(), string(sideKey(namePrefix, secretStream, other)): first.encode(),
+		string(sidelog.Key(sidelog.NamePrefix, sidelog.SecretStream, one)): second.Encode(), string(sidelog.Key(sidelog.NamePrefix, sidelog.SecretStream, other)): first.Encode(),
 	})
 }
 
@@ -33,23 +34,23 @@ func (b *SecretBytes) EraseBehind(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	return b.erase(ctx, e.seq)
+	return b.erase(ctx, e.Seq)
 }
 
 // RecordDestruction is the first step of Destroy alone.
 func (b *SecretBytes) RecordDestruction(ctx context.Context, name string) error {
 	e, err := b.index.find(ctx, name)
 	if err == nil {
-		_, err = b.put(ctx, secretEnds, destroyedRecord(name, "", []uint64{e.seq}))
+		_, err = b.put(ctx, secretEnds, destroyedRecord(name, "", []uint64{e.Seq}))
 	}
 	return err
 }
 
 // Segments returns how many streams the secrets stand in.
-func (b *SecretBytes) Segments() int { return len(b.log.all()) }
+func (b *SecretBytes) Segments() int { return len(b.log.All()) }
 
 // CheckpointSegments returns how many streams the checkpoints stand in.
-func (s *Store) CheckpointSegments() int { return len(s.checkpoints.all()) }
+func (s *Store) CheckpointSegments() int { return len(s.checkpoints.All()) }
 
 // ParseSecret reads a message of SECRETS.
 func ParseSecret(seq uint64, body []byte) (kind byte, name, group string, value []byte, ended []uint64, err error) {

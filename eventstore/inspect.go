@@ -8,21 +8,16 @@ import (
 	"slices"
 
 	"payledger/eventstore/blocks"
-	"payledger/eventstore/checkpoint"
 	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/folder"
 	"payledger/eventstore/format"
+	"payledger/eventstore/sidelog"
 	"payledger/eventstore/tipstore"
 )
 
 // An embedded server changes a damaged folder when it starts: it cuts a file at its first bad record, trusts its index where it
 // has one, and drops a stream whose description is damaged. So inspect reads the folder before the server starts, and changes
 // no stream. It refuses a damaged folder. It copies a torn tail, which a power failure can leave; then the server cuts it.
-
-// sideStreams are the streams beside the log; the value reports whether single messages of a stream are deleted.
-var sideStreams = map[string]bool{
-	checkpoint.Stream: false, secretStream: true, positionStream: true,
-}
 
 // tornFolder holds copies of torn tails.
 const tornFolder = "torn"
@@ -61,7 +56,7 @@ func inspect(dir string) error {
 	}
 	in := &inspection{
 		dir: dir, required: map[string]uint64{}, shards: map[int]format.Link{}, newest: map[int]uint32{}, open: map[int]segmentReport{},
-		reports: map[string]blocks.Report{}, newestSide: newestSide(names),
+		reports: map[string]blocks.Report{}, newestSide: sidelog.Newest(names),
 	}
 	defer in.close()
 	if err := in.readTips(); err != nil {
@@ -120,8 +115,8 @@ func (in *inspection) readTips() error {
 		return err
 	})
 	if err == nil {
-		err = tips.Each([]byte{witnessPrefix}, func(key, value []byte) error {
-			in.required[string(key[1:])], _ = decodeWitness(value)
+		err = tips.Each([]byte{sidelog.WitnessPrefix}, func(key, value []byte) error {
+			in.required[string(key[1:])], _ = sidelog.ParseWitness(value)
 			return nil
 		})
 	}
@@ -145,7 +140,7 @@ func (in *inspection) close() {
 // and read no block, readSide reads only the newest block: the scrub reads the others.
 func (in *inspection) readSide(name, folder string, options blocks.Options) (blocks.Report, error) {
 	var index blocks.Index
-	_, _, part := parseSideName(name)
+	_, _, part := sidelog.ParseName(name)
 	if part {
 		var files []blocks.File
 		files, index, part = blocks.Trusted(folder, name)
@@ -182,7 +177,7 @@ func (in *inspection) readSide(name, folder string, options blocks.Options) (blo
 // readStream verifies the parts of one stream that the server will read or trust.
 func (in *inspection) readStream(name string) error {
 	shard, number, ours := parseSegmentName(name)
-	deletes, side := sideStream(name)
+	deletes, side := sidelog.Beside(name)
 	if !ours && !side {
 		return nil
 	}
@@ -307,7 +302,7 @@ func (in *inspection) compare() error {
 	}
 	for of, newest := range in.newestSide {
 		for number := uint32(1); number < newest; number++ {
-			if name := sideName(of, number); in.reports[name].Stream == "" {
+			if name := sidelog.Name(of, number); in.reports[name].Stream == "" {
 				return in.damaged(name, in.required[name], "the stream is gone")
 			}
 		}

@@ -357,16 +357,14 @@ func (s *Store) writeTips() error {
 			return err
 		}
 	}
-	side, edge := s.takeWitnesses()
+	side, edge := s.side.Take(), s.edge.Swap(nil)
 	if edge != nil {
-		if err := batch.Set([]byte(edgeKey), edge); err != nil {
+		if err := batch.Set([]byte(edgeKey), *edge); err != nil {
 			return err
 		}
 	}
-	for stream, seq := range side {
-		if err := batch.Set(append([]byte{witnessPrefix}, stream...), s.encodeWitness(stream, seq)); err != nil {
-			return err
-		}
+	if err := s.side.Write(batch, side); err != nil {
+		return err
 	}
 	if !changed && len(side) == 0 && edge == nil {
 		return nil
@@ -377,7 +375,7 @@ func (s *Store) writeTips() error {
 	}
 	if err != nil {
 		for stream, seq := range side {
-			s.witnessed(stream, seq)
+			s.side.Witnessed(stream, seq)
 		}
 		return err
 	}

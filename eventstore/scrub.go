@@ -13,6 +13,7 @@ import (
 	"payledger/eventstore/fault"
 	"payledger/eventstore/format"
 	"payledger/eventstore/jetapi"
+	"payledger/eventstore/sidelog"
 	"payledger/eventstore/tipstore"
 )
 
@@ -114,7 +115,7 @@ func (c *scrub) known() (segments map[*shard][]segment, beside []string) {
 		segments[h] = slices.Clone(h.segments)
 		h.mu.Unlock()
 	}
-	return segments, c.s.sideKnown()
+	return segments, c.s.side.Known()
 }
 
 // present checks that there is a folder of each stream that this process knows.
@@ -131,7 +132,7 @@ func (c *scrub) present(names []string, known map[*shard][]segment, beside []str
 	}
 	for _, name := range beside {
 		if !slices.Contains(names, name) {
-			damage := scrubbed(name, c.s.ackedOf(name), "the stream is gone")
+			damage := scrubbed(name, c.s.side.Acked(name), "the stream is gone")
 			c.s.fail(damage, false)
 			return damage
 		}
@@ -148,7 +149,7 @@ type scrubPlace struct {
 // stream reads one stream.
 func (c *scrub) stream(ctx context.Context, name string, resume bool) error {
 	shard, number, ours := parseSegmentName(name)
-	deletes, side := sideStream(name)
+	deletes, side := sidelog.Beside(name)
 	if !ours && !side {
 		return nil
 	}
@@ -266,7 +267,7 @@ func (h *shard) numbered(number uint32) (segment, uint64, bool) {
 
 // side reads a stream beside the log and holds it to its index.
 func (c *scrub) side(name string, options blocks.Options) (uint64, string, error) {
-	acked := c.s.ackedOf(name) // before the view: all of it is there
+	acked := c.s.side.Acked(name) // before the view: all of it is there
 	view := c.s.tips.Snapshot()
 	defer view.Close()
 	check, err := newSideCheck(view, name)
@@ -286,24 +287,10 @@ func (c *scrub) side(name string, options blocks.Options) (uint64, string, error
 	switch {
 	case err == nil || errors.Is(err, tipstore.ErrDamaged):
 		return 0, "", err
-	case !errors.Is(err, errDestroyed) && c.s.changed(name, seq):
+	case !errors.Is(err, errDestroyed) && c.s.side.Changed(name, seq):
 		return 0, "", nil
 	}
 	return seq, err.Error(), nil
-}
-
-// changed reports whether a record was destroyed or replaced meanwhile.
-func (s *Store) changed(stream string, seq uint64) bool {
-	if s.sideValue(recordKey(stream, seq)) != nil {
-		return s.sideValue(endKey(stream, seq)) != nil
-	}
-	newest, err := s.sideNames(replacePrefix, stream, "")
-	for _, at := range newest {
-		if at == seq {
-			return false
-		}
-	}
-	return err == nil
 }
 
 // faultOf returns the fault in a report of a stream that must hold everything up to a sequence, or "". After the sequence a

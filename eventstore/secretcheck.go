@@ -10,6 +10,7 @@ import (
 
 	"payledger/eventstore/blocks"
 	"payledger/eventstore/jetapi"
+	"payledger/eventstore/sidelog"
 )
 
 // SecretCheck judges a value of the stream of secrets, given its name and the bytes that are stored. An error refuses the
@@ -61,7 +62,7 @@ func (s *Store) checkSecrets(ctx context.Context, check SecretCheck) error {
 		names = append(names, name)
 	}
 	if err := list.Err(); err != nil {
-		return fmt.Errorf("eventstore: %s: %w", secretStream, err)
+		return fmt.Errorf("eventstore: %s: %w", sidelog.SecretStream, err)
 	}
 	for _, g := range secretSegments(names) {
 		m, err := s.api.AtLeader(ctx, g.stream, jetapi.Get{Seq: 1, NextBySubject: g.subject(secretValues)})
@@ -93,7 +94,7 @@ func (g secretSegment) subject(end string) string {
 // secretSegments picks the segments of SECRETS out of the names of streams, in their order.
 func secretSegments(names []string) (all []secretSegment) {
 	for _, name := range names {
-		if of, number, ok := parseSideName(name); ok && of == secretStream {
+		if of, number, ok := sidelog.ParseName(name); ok && of == sidelog.SecretStream {
 			all = append(all, secretSegment{number, name})
 		}
 	}

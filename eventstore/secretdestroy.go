@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"payledger/eventstore/jetapi"
+	"payledger/eventstore/sidelog"
 )
 
 // A destruction is three steps, and each may be the last before a crash: a message that names the sequences is durable, and
@@ -44,7 +45,7 @@ func (b *SecretBytes) Destroy(ctx context.Context, name string) error {
 	if err := b.s.room(); err != nil {
 		return err
 	}
-	if err := b.destroy(ctx, name, "", []uint64{e.seq}); err != nil {
+	if err := b.destroy(ctx, name, "", []uint64{e.Seq}); err != nil {
 		return err
 	}
 	return b.finishName(ctx, name) // another node may have made it anew, after the value that was known here
@@ -59,7 +60,7 @@ func (b *SecretBytes) Purge(ctx context.Context, group string) error {
 	if err := b.finish(ctx); err != nil { // a purge deletes surplus values too: a destruction must name them first
 		return err
 	}
-	all, err := b.index.under(sideKey(namePrefix, secretStream, group+"."))
+	all, err := b.index.under(sidelog.Key(sidelog.NamePrefix, sidelog.SecretStream, group+"."))
 	if err != nil || len(all) == 0 {
 		return err
 	}
@@ -68,7 +69,7 @@ func (b *SecretBytes) Purge(ctx context.Context, group string) error {
 	}
 	var ended []uint64
 	for _, value := range all {
-		ended = append(ended, decodeEntry(value).seq)
+		ended = append(ended, sidelog.ParseEntry(value).Seq)
 	}
 	slices.Sort(ended)
 	for part := range slices.Chunk(ended, purgedAtOnce) {
@@ -116,8 +117,8 @@ func (b *SecretBytes) carryOut(ctx context.Context, ends map[uint64]string) erro
 	b.s.step(stepDestroyed)
 	change := map[string][]byte{}
 	for seq := range ends {
-		stream := b.log.stream(b.log.of(seq))
-		change[string(recordKey(stream, seq))], change[string(endKey(stream, seq))] = nil, nil
+		stream := b.log.Of(seq).Stream
+		change[string(sidelog.RecordKey(stream, seq))], change[string(sidelog.EndKey(stream, seq))] = nil, nil
 	}
 	b.index.mu.Lock()
 	defer b.index.mu.Unlock()
@@ -126,12 +127,12 @@ func (b *SecretBytes) carryOut(ctx context.Context, ends map[uint64]string) erro
 
 // erase has the server overwrite one value.
 func (b *SecretBytes) erase(ctx context.Context, seq uint64) error {
-	g := b.log.of(seq)
-	err := b.log.change(ctx, "MSG.DELETE", g, map[string]any{"seq": seq})
+	g := b.log.Of(seq)
+	err := b.log.API.Change(ctx, "MSG.DELETE", g.Stream, map[string]any{"seq": seq})
 	if err == nil {
 		return nil
 	}
-	if _, readErr := b.log.atLeader(ctx, g, jetapi.Get{Seq: seq}); errors.Is(readErr, ErrNotFound) {
+	if _, readErr := b.log.API.AtLeader(ctx, g.Stream, jetapi.Get{Seq: seq}); errors.Is(readErr, ErrNotFound) {
 		return nil // somebody else did, or we did and the answer was lost
 	}
 	return fmt.Errorf("eventstore: destroy secret: %w", err)
@@ -139,15 +140,15 @@ func (b *SecretBytes) erase(ctx context.Context, seq uint64) error {
 
 // purge has the server delete the values of a group up to a sequence.
 func (b *SecretBytes) purge(ctx context.Context, group string, last uint64) error {
-	for _, g := range b.log.all() {
-		if g.first > last {
+	for _, g := range b.log.All() {
+		if g.First > last {
 			break
 		}
-		subject := b.log.subject(g, secretGroups+group)
-		if _, err := b.log.atLeader(ctx, g, jetapi.Get{LastBySubject: subject}); errors.Is(err, ErrNotFound) {
+		subject := g.Subject(secretGroups + group)
+		if _, err := b.log.API.AtLeader(ctx, g.Stream, jetapi.Get{LastBySubject: subject}); errors.Is(err, ErrNotFound) {
 			continue
 		}
-		if err := b.log.change(ctx, "PURGE", g, map[string]any{"filter": subject, "seq": last + 1}); err != nil {
+		if err := b.log.API.Change(ctx, "PURGE", g.Stream, map[string]any{"filter": subject, "seq": last + 1}); err != nil {
 			return fmt.Errorf("eventstore: purge secrets: %w", err)
 		}
 	}
@@ -169,7 +170,7 @@ func (b *SecretBytes) finishName(ctx context.Context, name string) error {
 }
 
 func (b *SecretBytes) finishSome(ctx context.Context, want func(name string) bool) error {
-	found, err := b.index.under(append([]byte{dyingPrefix}, secretStream+"_"...))
+	found, err := b.index.under(append([]byte{sidelog.DyingPrefix}, sidelog.SecretStream+"_"...))
 	if err != nil {
 		return err
 	}
@@ -181,12 +182,12 @@ func (b *SecretBytes) finishSome(ctx context.Context, want func(name string) boo
 		}
 		seq := binary.BigEndian.Uint64(value)
 		b.index.mu.Lock()
-		record, err := b.index.value(recordKey(b.log.stream(b.log.of(seq)), seq))
+		record, err := b.index.value(sidelog.RecordKey(b.log.Of(seq).Stream, seq))
 		b.index.mu.Unlock()
 		if err != nil {
 			return err
 		}
-		if len(record) < len(sideDigest{}) || !want(string(record[len(sideDigest{}):])) {
+		if len(record) < len(sidelog.Digest{}) || !want(string(record[len(sidelog.Digest{}):])) {
 			continue
 		}
 		if ends[seq] = ""; value[8] == endGroup {

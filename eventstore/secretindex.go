@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"payledger/eventstore/sidelog"
 	"payledger/eventstore/tipstore"
 )
 
@@ -21,10 +22,10 @@ import (
 //	"x" segment 0 sequence   sequence, state   a value that must be destroyed: 0 a destruction names it, 1 none does yet,
 //	                                           2 and the group: it is purged with its group
 //
-// and "n" SECRETS 0 name → sequence, digest over all. "w" of side.go is its end.
+// and "n" SECRETS 0 name → sequence, digest over all. The witness of package sidelog is its end.
 type secretIndex struct {
 	s   *Store
-	log *sideLog
+	log *sidelog.Log
 
 	mu      sync.Mutex
 	applied uint64                  // all up to it is in the index
@@ -46,16 +47,12 @@ const (
 
 var errTipsClosed = fmt.Errorf("%w: the store was closed", ErrUnhealthy)
 
-func newSecretIndex(s *Store, log *sideLog) *secretIndex {
+func newSecretIndex(s *Store, log *sidelog.Log) *secretIndex {
 	x := &secretIndex{s: s, log: log, pending: map[uint64]secretRecord{}, gaps: sequenceSet{}, changed: make(chan struct{})}
 	if s.tipsFixed {
 		x.over = map[string][]byte{}
 	}
 	return x
-}
-
-func endKey(stream string, seq uint64) []byte {
-	return binary.BigEndian.AppendUint64(sideKey(dyingPrefix, stream, ""), seq)
 }
 
 // value reads the index; nil when it has no such key.
@@ -137,12 +134,12 @@ func (x *secretIndex) under(prefix []byte) (map[string][]byte, error) {
 }
 
 // entry returns where the value of a name stands; false if there is none.
-func (x *secretIndex) entry(name string) (sideEntry, bool, error) {
+func (x *secretIndex) entry(name string) (sidelog.Entry, bool, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	value, err := x.value(sideKey(namePrefix, secretStream, name))
-	e := decodeEntry(value)
-	return e, e.seq > 0, err
+	value, err := x.value(sidelog.Key(sidelog.NamePrefix, sidelog.SecretStream, name))
+	e := sidelog.ParseEntry(value)
+	return e, e.Seq > 0, err
 }
 
 // place returns how far the index is.
@@ -156,9 +153,9 @@ func (x *secretIndex) place() (applied uint64, changed <-chan struct{}) {
 func (x *secretIndex) apply(r secretRecord) error {
 	digest := r.digest()
 	change := map[string][]byte{}
-	stream := x.log.stream(x.log.of(r.seq))
+	stream := x.log.Of(r.seq).Stream
 	if r.kind == secretDestroyed {
-		change[string(recordKey(stream, r.seq))] = digest[:]
+		change[string(sidelog.RecordKey(stream, r.seq))] = digest[:]
 		ended, err := x.end(r, change)
 		if err == nil {
 			err = x.write(change)
@@ -170,16 +167,16 @@ func (x *secretIndex) apply(r secretRecord) error {
 		}
 		return err
 	}
-	change[string(recordKey(stream, r.seq))] = append(digest[:], r.name...)
-	key := sideKey(namePrefix, secretStream, r.name)
+	change[string(sidelog.RecordKey(stream, r.seq))] = append(digest[:], r.name...)
+	key := sidelog.Key(sidelog.NamePrefix, sidelog.SecretStream, r.name)
 	there, err := x.value(key)
 	if err != nil {
 		return err
 	}
-	if known := decodeEntry(there); known.seq > 0 && known.seq != r.seq {
-		change[string(endKey(stream, r.seq))] = append(binary.BigEndian.AppendUint64(nil, r.seq), endSurplus)
+	if known := sidelog.ParseEntry(there); known.Seq > 0 && known.Seq != r.seq {
+		change[string(sidelog.EndKey(stream, r.seq))] = append(binary.BigEndian.AppendUint64(nil, r.seq), endSurplus)
 	} else {
-		change[string(key)] = sideEntry{r.seq, digest}.encode()
+		change[string(key)] = sidelog.Entry{Seq: r.seq, Digest: digest}.Encode()
 	}
 	return x.write(change)
 }
@@ -192,34 +189,34 @@ func (x *secretIndex) end(r secretRecord, change map[string][]byte) (names []str
 	}
 	ended := r.ended
 	if r.name != "" { // all of it, whatever is named
-		value, err := x.value(sideKey(namePrefix, secretStream, r.name))
+		value, err := x.value(sidelog.Key(sidelog.NamePrefix, sidelog.SecretStream, r.name))
 		if err != nil {
 			return nil, err
 		}
-		if e := decodeEntry(value); e.seq > 0 && e.seq < r.seq {
-			ended = append(append([]uint64(nil), ended...), e.seq)
+		if e := sidelog.ParseEntry(value); e.Seq > 0 && e.Seq < r.seq {
+			ended = append(append([]uint64(nil), ended...), e.Seq)
 		}
 	}
 	for _, seq := range ended {
 		x.gaps.remove(seq)
-		stream := x.log.stream(x.log.of(seq))
-		value, err := x.value(recordKey(stream, seq))
+		stream := x.log.Of(seq).Stream
+		value, err := x.value(sidelog.RecordKey(stream, seq))
 		if err != nil {
 			return nil, err
 		}
-		if len(value) < len(sideDigest{}) { // it is gone
+		if len(value) < len(sidelog.Digest{}) { // it is gone
 			continue
 		}
-		name := string(value[len(sideDigest{}):])
-		key := sideKey(namePrefix, secretStream, name)
+		name := string(value[len(sidelog.Digest{}):])
+		key := sidelog.Key(sidelog.NamePrefix, sidelog.SecretStream, name)
 		there, err := x.value(key)
 		if err != nil {
 			return nil, err
 		}
-		if decodeEntry(there).seq == seq {
+		if sidelog.ParseEntry(there).Seq == seq {
 			change[string(key)], names = nil, append(names, name)
 		}
-		change[string(endKey(stream, seq))] = append(binary.BigEndian.AppendUint64(nil, seq), state...)
+		change[string(sidelog.EndKey(stream, seq))] = append(binary.BigEndian.AppendUint64(nil, seq), state...)
 	}
 	return names, nil
 }
@@ -233,8 +230,8 @@ func (x *secretIndex) grow(applied uint64) {
 	close(x.changed)
 	x.changed = make(chan struct{})
 	if x.over == nil {
-		g := x.log.of(applied)
-		x.s.witnessed(x.log.stream(g), applied)
+		g := x.log.Of(applied)
+		x.s.side.Witnessed(g.Stream, applied)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"payledger/eventstore/jetapi"
+	"payledger/eventstore/sidelog"
 )
 
 const (
@@ -27,7 +28,7 @@ func (x *secretIndex) catchUp(ctx context.Context, through uint64) error {
 		}
 		if now := time.Now(); now.Sub(report) > rebuildReport {
 			report = now
-			x.s.log.Info().Str("stream", secretStream).Uint64("at", applied).Uint64("of", through).Msg("the index is brought up to the stream")
+			x.s.log.Info().Str("stream", sidelog.SecretStream).Uint64("at", applied).Uint64("of", through).Msg("the index is brought up to the stream")
 		}
 		page, end, err := x.page(ctx, applied+1, through)
 		if err == nil {
@@ -69,11 +70,11 @@ func (x *secretIndex) missing(through uint64) {
 
 // page reads messages from a sequence on, of one segment. Up to end no other one stands.
 func (x *secretIndex) page(ctx context.Context, from, through uint64) (page []secretRecord, end uint64, err error) {
-	g := x.log.of(from)
-	through = min(through, g.last)
+	g := x.log.Of(from)
+	through = min(through, g.Last)
 	page, whole, err := x.direct(ctx, g, from, through)
 	if errors.Is(err, errSecret) {
-		return nil, 0, x.s.sideDamage(x.log.stream(g), from, err.Error())
+		return nil, 0, x.s.side.Damage(g.Stream, from, err.Error())
 	}
 	if len(page) > 0 {
 		end = page[len(page)-1].seq
@@ -87,7 +88,7 @@ func (x *secretIndex) page(ctx context.Context, from, through uint64) (page []se
 	if len(page) > 0 {
 		return page, end, nil
 	}
-	m, err := x.log.atLeader(ctx, g, jetapi.Get{Seq: from, NextBySubject: ">"}) // a replica may be gone, or behind
+	m, err := x.log.API.AtLeader(ctx, g.Stream, jetapi.Get{Seq: from, NextBySubject: ">"}) // a replica may be gone, or behind
 	if errors.Is(err, ErrNotFound) {
 		return nil, through, nil
 	}
@@ -96,15 +97,15 @@ func (x *secretIndex) page(ctx context.Context, from, through uint64) (page []se
 	}
 	r, err := parseSecret(m.Seq, m.Data)
 	if err != nil {
-		return nil, 0, x.s.sideDamage(x.log.stream(g), m.Seq, err.Error())
+		return nil, 0, x.s.side.Damage(g.Stream, m.Seq, err.Error())
 	}
 	return []secretRecord{r}, m.Seq, nil
 }
 
 // direct reads a page from one server; whole says that nothing follows up to through.
-func (x *secretIndex) direct(ctx context.Context, g segment, from, through uint64) (page []secretRecord, whole bool, err error) {
+func (x *secretIndex) direct(ctx context.Context, g sidelog.Segment, from, through uint64) (page []secretRecord, whole bool, err error) {
 	past := false
-	whole, err = x.s.api.Page(ctx, x.reader(), x.log.stream(g), ">", from, pageSecrets, func(seq uint64, data []byte) (bool, error) {
+	whole, err = x.s.api.Page(ctx, x.reader(), g.Stream, ">", from, pageSecrets, func(seq uint64, data []byte) (bool, error) {
 		if past = seq > through; past { // it is read when it counts
 			return false, nil
 		}
@@ -131,7 +132,7 @@ func (x *secretIndex) settle(ctx context.Context) error {
 		if len(gaps) == 0 {
 			return nil
 		}
-		last, err := x.log.lastAtLeader(ctx) // a destruction comes before what it destroys is gone
+		last, err := x.log.LastAtLeader(ctx) // a destruction comes before what it destroys is gone
 		if err != nil && !errors.Is(err, ErrNotFound) {
 			return err
 		}
@@ -146,8 +147,8 @@ func (x *secretIndex) settle(ctx context.Context) error {
 			continue
 		}
 		seq := gaps[0]
-		g := x.log.of(seq)
-		m, err := x.log.atLeader(ctx, g, jetapi.Get{Seq: seq})
+		g := x.log.Of(seq)
+		m, err := x.log.API.AtLeader(ctx, g.Stream, jetapi.Get{Seq: seq})
 		switch {
 		case err == nil: // a replica lacked it
 			err = x.found(m)
@@ -159,10 +160,10 @@ func (x *secretIndex) settle(ctx context.Context) error {
 			if x.s.replicas > 1 {
 				err = jetapi.Pause(ctx, recheckPause)
 			} else {
-				err = x.s.sideDamage(x.log.stream(g), seq, "the record is missing, and no destruction names it")
+				err = x.s.side.Damage(g.Stream, seq, "the record is missing, and no destruction names it")
 			}
 		default:
-			err = x.s.sideDamage(x.log.stream(g), seq, "the record is missing, and no destruction names it")
+			err = x.s.side.Damage(g.Stream, seq, "the record is missing, and no destruction names it")
 		}
 		if err != nil {
 			return err
@@ -174,7 +175,7 @@ func (x *secretIndex) settle(ctx context.Context) error {
 func (x *secretIndex) found(m jetapi.Message) error {
 	r, err := parseSecret(m.Seq, m.Data)
 	if err != nil {
-		return x.s.sideDamage(x.log.stream(x.log.of(m.Seq)), m.Seq, err.Error())
+		return x.s.side.Damage(x.log.Of(m.Seq).Stream, m.Seq, err.Error())
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -187,7 +188,7 @@ func (x *secretIndex) refresh(ctx context.Context) error {
 	if x.s.sole {
 		return nil
 	}
-	last, err := x.log.lastAtLeader(ctx)
+	last, err := x.log.LastAtLeader(ctx)
 	if errors.Is(err, ErrNotFound) {
 		return nil
 	}
@@ -198,7 +199,7 @@ func (x *secretIndex) refresh(ctx context.Context) error {
 }
 
 // find returns where the value of a name stands; ErrNotFound when it never stood, or was destroyed.
-func (x *secretIndex) find(ctx context.Context, name string) (sideEntry, error) {
+func (x *secretIndex) find(ctx context.Context, name string) (sidelog.Entry, error) {
 	e, ok, err := x.entry(name)
 	if err == nil && !ok && !x.s.sole {
 		if err = x.refresh(ctx); err == nil {
@@ -213,22 +214,22 @@ func (x *secretIndex) find(ctx context.Context, name string) (sideEntry, error) 
 
 // read returns the value at a place of the index; ErrNotFound or errSecret if it is not there. With several replicas it reads
 // at the leader: another replica may still hold a destroyed value.
-func (x *secretIndex) read(ctx context.Context, name string, e sideEntry) ([]byte, error) {
-	g := x.log.of(e.seq)
+func (x *secretIndex) read(ctx context.Context, name string, e sidelog.Entry) ([]byte, error) {
+	g := x.log.Of(e.Seq)
 	var body []byte
 	var err error
 	if x.s.replicas > 1 {
 		var m jetapi.Message
-		m, err = x.log.atLeader(ctx, g, jetapi.Get{Seq: e.seq})
+		m, err = x.log.API.AtLeader(ctx, g.Stream, jetapi.Get{Seq: e.Seq})
 		body = m.Data
 	} else {
-		body, err = x.s.api.Direct(ctx, x.reader(), x.log.stream(g), e.seq)
+		body, err = x.s.api.Direct(ctx, x.reader(), g.Stream, e.Seq)
 	}
 	if err != nil {
 		return nil, err
 	}
-	r, err := parseSecret(e.seq, body)
-	if err == nil && (r.kind != secretValue || r.name != name || r.digest() != e.digest) {
+	r, err := parseSecret(e.Seq, body)
+	if err == nil && (r.kind != secretValue || r.name != name || r.digest() != e.Digest) {
 		err = errSecret
 	}
 	return r.value, err

@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+
+	"payledger/eventstore/sidelog"
 )
 
 // A message of SECRETS, numbers big-endian or, where it says so, as unsigned varints:
@@ -47,7 +49,7 @@ type secretRecord struct {
 	body  []byte // the whole message
 }
 
-func (r secretRecord) digest() sideDigest { return digestOf("", r.body) }
+func (r secretRecord) digest() sidelog.Digest { return sidelog.DigestOf("", r.body) }
 
 func valueRecord(name string, value []byte) secretRecord {
 	b := appendText([]byte(secretMagic+"\x00"), name)

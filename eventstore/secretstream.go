@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"payledger/eventstore/jetapi"
+	"payledger/eventstore/sidelog"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -18,10 +19,7 @@ import (
 // encryption (both defeat secure delete), synced like the log. Package secrets encrypts the values; this file only stores
 // bytes. All values share a subject, and the index in the tip store says where each stands: the server's memory does not
 // grow with their number.
-const (
-	secretStream = "SECRETS"
-	secretRoot   = "secrets"
-)
+const secretRoot = "secrets"
 
 // Ends of the subjects.
 const (
@@ -33,7 +31,7 @@ const (
 // SecretBytes stores encrypted values by name; a name is dot-joined tokens.
 type SecretBytes struct {
 	s     *Store
-	log   *sideLog
+	log   *sidelog.Log
 	index *secretIndex
 	gate  sync.RWMutex // held for writing while the next segment is begun
 
@@ -49,7 +47,7 @@ func (s *Store) OpenSecrets(ctx context.Context) (*SecretBytes, error) {
 	if s.secrets != nil {
 		return s.secrets, nil
 	}
-	log := &sideLog{s: s, name: secretStream, root: secretRoot, config: func(name, subject string) jetstream.StreamConfig {
+	log := &sidelog.Log{Server: s.beside, Name: sidelog.SecretStream, Root: secretRoot, Config: func(name, subject string) jetstream.StreamConfig {
 		return jetstream.StreamConfig{
 			Name: name, Subjects: []string{subject}, Storage: jetstream.FileStorage, Replicas: s.replicas,
 			Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardNew, Duplicates: minDuplicates,
@@ -65,25 +63,25 @@ func (s *Store) OpenSecrets(ctx context.Context) (*SecretBytes, error) {
 }
 
 func (b *SecretBytes) open(ctx context.Context) error {
-	last, err := b.log.open(ctx, !b.s.readOnly)
+	last, err := b.log.Open(ctx, !b.s.readOnly)
 	if err != nil {
 		return err
 	}
 	x := b.index
-	for _, g := range b.log.all() {
-		stream := b.log.stream(g)
-		value, err := x.value(append([]byte{witnessPrefix}, stream...))
+	for _, g := range b.log.All() {
+		stream := g.Stream
+		value, err := x.value(sidelog.WitnessKey(stream))
 		if err != nil {
 			return err
 		}
-		acked, _ := decodeWitness(value)
+		acked, _ := sidelog.ParseWitness(value)
 		x.applied = max(x.applied, acked)
 		if acked > 0 {
-			b.s.witnessed(stream, acked)
+			b.s.side.Witnessed(stream, acked)
 		}
 	}
 	if last < x.applied {
-		return b.s.sideDamage(b.log.stream(b.log.newest()), last+1, fmt.Sprintf("it ends here, but was acknowledged up to %d", x.applied))
+		return b.s.side.Damage(b.log.Newest().Stream, last+1, fmt.Sprintf("it ends here, but was acknowledged up to %d", x.applied))
 	}
 	switch {
 	case b.s.readOnly, b.s.replicas > 1, last == x.applied, b.s.room() != nil:
@@ -150,7 +148,7 @@ func (b *SecretBytes) store(ctx context.Context, subject string, r secretRecord,
 			e, there, err = b.index.entry(r.name)
 		}
 	}
-	ours := tried && there && e.digest == r.digest()
+	ours := tried && there && e.Digest == r.digest()
 	switch {
 	case err != nil:
 		return err
@@ -163,13 +161,13 @@ func (b *SecretBytes) store(ctx context.Context, subject string, r secretRecord,
 	if err != nil {
 		return err
 	}
-	if e, there, err = b.index.entry(r.name); err != nil || there && e.seq == seq {
+	if e, there, err = b.index.entry(r.name); err != nil || there && e.Seq == seq {
 		return err
 	}
 	if err := b.destroy(ctx, "", "", []uint64{seq}); err != nil {
 		return err
 	}
-	if there && e.digest == r.digest() {
+	if there && e.Digest == r.digest() {
 		return nil
 	}
 	return ErrConflict
@@ -190,11 +188,11 @@ func (b *SecretBytes) publish(ctx context.Context, subject string, r secretRecor
 	b.mu.Lock()
 	failed := b.failed
 	b.mu.Unlock()
-	g := b.log.newest()
-	m := nats.NewMsg(b.log.subject(g, subject))
+	g := b.log.Newest()
+	m := nats.NewMsg(g.Subject(subject))
 	m.Data = r.body
 	ack, err := b.s.api.Publish(ctx, m)
-	b.s.answered(b.log.stream(g), err)
+	b.s.side.Answered(g.Stream, err)
 	b.mu.Lock()
 	if err != nil {
 		b.failed++
@@ -207,11 +205,11 @@ func (b *SecretBytes) publish(ctx context.Context, subject string, r secretRecor
 		return 0, false, err
 	case ack.Error != nil:
 		return 0, false, ack.Error
-	case ack.Seq < g.first:
+	case ack.Seq < g.First:
 		return 0, false, errors.New("answer to a publish names no sequence")
 	}
 	r.seq = ack.Seq
-	return ack.Seq, b.log.stored(len(m.Data) + len(m.Subject)), b.index.learn(ctx, r)
+	return ack.Seq, b.log.Stored(len(m.Data) + len(m.Subject)), b.index.learn(ctx, r)
 }
 
 // roll begins the next segment. If it cannot, the next value tries again.
@@ -224,7 +222,7 @@ func (b *SecretBytes) roll() {
 	ctx, cancel := context.WithTimeout(b.s.life, jetapi.ReadTimeout) // the context of the last writer may end
 	defer cancel()
 	applied, _ := b.index.place()
-	if err := b.log.next(ctx, applied); err != nil {
+	if err := b.log.Next(ctx, applied); err != nil {
 		b.s.log.Warn().Err(err).Msg("the next segment of the secrets could not be begun; trying again")
 	}
 }
@@ -257,7 +255,7 @@ func (b *SecretBytes) Get(ctx context.Context, name string) ([]byte, error) {
 			if errors.Is(err, errSecret) {
 				reason = "it is another record than the one that was acknowledged"
 			}
-			return nil, b.s.sideDamage(b.log.stream(b.log.of(e.seq)), e.seq, reason)
+			return nil, b.s.side.Damage(b.log.Of(e.Seq).Stream, e.Seq, reason)
 		}
 		if err := jetapi.Pause(ctx, recheckPause); err != nil {
 			return nil, err
@@ -275,7 +273,7 @@ func (b *SecretBytes) Names(ctx context.Context, prefix string) ([]string, error
 			return nil, err
 		}
 	}
-	all, err := b.index.under(sideKey(namePrefix, secretStream, prefix+"."))
+	all, err := b.index.under(sidelog.Key(sidelog.NamePrefix, sidelog.SecretStream, prefix+"."))
 	if err != nil {
 		return nil, fmt.Errorf("eventstore: secrets: %w", err)
 	}

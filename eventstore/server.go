@@ -17,6 +17,7 @@ import (
 	"payledger/eventstore/disk"
 	"payledger/eventstore/folder"
 	"payledger/eventstore/jetapi"
+	"payledger/eventstore/sidelog"
 
 	"github.com/gofrs/flock"
 	"github.com/nats-io/nats-server/v2/server"
@@ -129,7 +130,7 @@ func refuseOldFormat(dir string) error {
 	}
 	for _, stream := range streams {
 		_, _, ok := parseSegmentName(stream.Name())
-		if !ok && strings.HasPrefix(stream.Name(), segmentPrefix) || slices.Contains(segmented, stream.Name()) {
+		if !ok && strings.HasPrefix(stream.Name(), segmentPrefix) || slices.Contains(sidelog.Segmented, stream.Name()) {
 			return oldFormat("folder " + dir + " holds stream " + stream.Name())
 		}
 	}

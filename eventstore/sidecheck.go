@@ -4,9 +4,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"strings"
 
 	"payledger/eventstore/blocks"
+	"payledger/eventstore/sidelog"
 	"payledger/eventstore/tipstore"
 )
 
@@ -28,7 +28,7 @@ type sideCheck struct {
 
 	replaced map[string]*replacedName
 	dying    map[uint64]bool
-	chunk    []sideEntry
+	chunk    []sidelog.Entry
 	done     uint64          // everything up to it was compared
 	extra    map[uint64]bool // destroyed records that are in a file
 	dead     map[uint64]bool // records with a tombstone
@@ -37,25 +37,25 @@ type sideCheck struct {
 }
 
 // replacedName is a name of which only the newest record counts.
-type replacedName struct{ must, there sideEntry }
+type replacedName struct{ must, there sidelog.Entry }
 
 // newSideCheck returns a check, or nil if there is no index of the stream.
 func newSideCheck(view tipstore.View, stream string) (*sideCheck, error) {
-	value, err := view.Get(append([]byte{witnessPrefix}, stream...))
+	value, err := view.Get(sidelog.WitnessKey(stream))
 	if err != nil {
 		return nil, nil //nolint:nilerror // no index is no damage: a start makes it from the stream
 	}
 	c := &sideCheck{stream: stream, view: view, replaced: map[string]*replacedName{}, dying: map[uint64]bool{}, extra: map[uint64]bool{}, dead: map[uint64]bool{}}
-	c.through, c.safe = decodeWitness(value)
-	start := len(sideKey(replacePrefix, stream, ""))
-	err = view.Each(sideKey(replacePrefix, stream, ""), func(key, value []byte) error {
-		c.replaced[string(key[start:])] = &replacedName{must: decodeEntry(value)}
+	c.through, c.safe = sidelog.ParseWitness(value)
+	start := len(sidelog.Key(sidelog.ReplacePrefix, stream, ""))
+	err = view.Each(sidelog.Key(sidelog.ReplacePrefix, stream, ""), func(key, value []byte) error {
+		c.replaced[string(key[start:])] = &replacedName{must: sidelog.ParseEntry(value)}
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	return c, view.Each(sideKey(dyingPrefix, stream, ""), func(_, value []byte) error {
+	return c, view.Each(sidelog.Key(sidelog.DyingPrefix, stream, ""), func(_, value []byte) error {
 		if len(value) >= 8 {
 			c.dying[binary.BigEndian.Uint64(value)] = true
 		}
@@ -81,18 +81,15 @@ func (c *sideCheck) see(r blocks.Record) error {
 	if r.Erased || r.Seq > c.through || r.Seq <= c.done {
 		return nil
 	}
-	name := ""
-	if root := sideRoots[c.stream]; root != "" {
-		name = strings.TrimPrefix(r.Subject, root)
-	}
-	e := sideEntry{r.Seq, digestOf(name, r.Body)}
+	name := sidelog.RecordName(c.stream, r.Subject)
+	e := sidelog.Entry{Seq: r.Seq, Digest: sidelog.DigestOf(name, r.Body)}
 	if known := c.replaced[name]; known != nil {
-		if e.seq >= known.there.seq {
+		if e.Seq >= known.there.Seq {
 			known.there = e
 		}
 		return nil
 	}
-	if len(c.chunk) > 0 && r.Seq <= c.chunk[len(c.chunk)-1].seq { // the file is read again
+	if len(c.chunk) > 0 && r.Seq <= c.chunk[len(c.chunk)-1].Seq { // the file is read again
 		c.chunk = c.chunk[:0]
 		return nil
 	}
@@ -106,19 +103,19 @@ func (c *sideCheck) see(r blocks.Record) error {
 func (c *sideCheck) compare(through uint64) error {
 	chunk := c.chunk
 	surplus := func(before uint64) {
-		for len(chunk) > 0 && chunk[0].seq < before {
-			if isSecrets(c.stream) && chunk[0].seq <= c.safe && !c.dying[chunk[0].seq] {
-				c.extra[chunk[0].seq] = true
+		for len(chunk) > 0 && chunk[0].Seq < before {
+			if sidelog.IsSecrets(c.stream) && chunk[0].Seq <= c.safe && !c.dying[chunk[0].Seq] {
+				c.extra[chunk[0].Seq] = true
 			}
 			chunk = chunk[1:]
 		}
 	}
-	err := c.view.Range(recordKey(c.stream, c.done+1), recordKey(c.stream, through+1), func(key, value []byte) error {
+	err := c.view.Range(sidelog.RecordKey(c.stream, c.done+1), sidelog.RecordKey(c.stream, through+1), func(key, value []byte) error {
 		seq := binary.BigEndian.Uint64(key[len(key)-8:])
 		surplus(seq)
 		switch {
-		case len(chunk) > 0 && chunk[0].seq == seq:
-			if string(chunk[0].digest[:]) != string(value[:len(chunk[0].digest)]) {
+		case len(chunk) > 0 && chunk[0].Seq == seq:
+			if string(chunk[0].Digest[:]) != string(value[:len(chunk[0].Digest)]) {
 				c.failed(seq, "it is another record than the one that was acknowledged")
 			}
 			chunk = chunk[1:]
@@ -141,15 +138,15 @@ func (c *sideCheck) end() (uint64, error) {
 	}
 	for name, r := range c.replaced {
 		switch {
-		case r.must.seq > c.through || r.there.seq > r.must.seq:
-		case r.there.seq < r.must.seq:
-			c.failed(r.must.seq, "the record of %q is missing", name)
-		case r.there.digest != r.must.digest:
-			c.failed(r.must.seq, "the record of %q is another one than the one that was acknowledged", name)
+		case r.must.Seq > c.through || r.there.Seq > r.must.Seq:
+		case r.there.Seq < r.must.Seq:
+			c.failed(r.must.Seq, "the record of %q is missing", name)
+		case r.there.Digest != r.must.Digest:
+			c.failed(r.must.Seq, "the record of %q is another one than the one that was acknowledged", name)
 		}
 	}
 	for seq := range c.dead {
-		if _, err := c.view.Get(recordKey(c.stream, seq)); err == nil && !c.dying[seq] && seq <= c.through {
+		if _, err := c.view.Get(sidelog.RecordKey(c.stream, seq)); err == nil && !c.dying[seq] && seq <= c.through {
 			c.failed(seq, "the record was deleted")
 		}
 	}

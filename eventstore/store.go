@@ -19,6 +19,7 @@ import (
 	"payledger/eventstore/disk"
 	"payledger/eventstore/format"
 	"payledger/eventstore/jetapi"
+	"payledger/eventstore/sidelog"
 	"payledger/eventstore/tipstore"
 )
 
@@ -84,13 +85,12 @@ type Store struct {
 	tips         *tipstore.Store
 	tipsOpen     sync.RWMutex // held for writing while the tip store is closed
 	tipsClosed   bool
-	tipsFixed    bool       // the tip store is not written: the folder is only read
-	writing      sync.Mutex // one writer of the tip store
-	side         sync.Mutex
-	edge         []byte            // of the newest checkpoint, to be written
-	edgeAt       atomic.Uint64     // size of the newest checkpoint of this process that carries its edge
-	witnesses    map[string]uint64 // by stream beside the log: the newest acknowledged sequence, to be written
-	places       map[string]*sidePlace
+	tipsFixed    bool                   // the tip store is not written: the folder is only read
+	writing      sync.Mutex             // one writer of the tip store
+	edge         atomic.Pointer[[]byte] // of the newest checkpoint, to be written
+	edgeAt       atomic.Uint64          // size of the newest checkpoint of this process that carries its edge
+	side         sidelog.Index          // of the streams beside the log
+	beside       sidelog.Server         // of the streams beside the log
 	recent       *cache.Cache[Key, *Recorded]
 	groups       *cache.Cache[groupPlace, *format.Group]
 	marks        *cache.Cache[uint64, checkpoint.Checkpoint]
@@ -103,8 +103,7 @@ type Store struct {
 
 	openingSecrets sync.Mutex
 	secrets        *SecretBytes
-	checkpoints    *sideLog
-	sideBytes      uint64            // size of a segment of a stream beside the log
+	checkpoints    *sidelog.Log
 	stepped        func(step string) // for tests
 
 	scrub      scrub
@@ -155,9 +154,12 @@ func open(ctx context.Context, c Config) (*Store, error) {
 	if s.segmentBytes == 0 {
 		s.segmentBytes = DefaultSegmentBytes
 	}
-	if s.sideBytes = uint64(c.SideBytes); s.sideBytes == 0 {
-		s.sideBytes = sideSegmentBytes
+	s.beside = sidelog.Server{API: s.api, Sole: s.sole, ReadOnly: s.readOnly, Bytes: uint64(c.SideBytes)}
+	if s.beside.Bytes == 0 {
+		s.beside.Bytes = sidelog.SegmentBytes
 	}
+	s.side.Fail, s.side.Log = s.fail, s.log
+	s.side.Watch = func() bool { return s.embedded != nil && s.replicas <= 1 && !s.closing.Load() }
 	s.life, s.stop = context.WithCancel(context.WithoutCancel(ctx))
 	s.gone = s.life.Done()
 	s.starting.Store(true)
@@ -187,6 +189,7 @@ func (s *Store) open(ctx context.Context, c Config, memory int64) error {
 	if s.js, err = jetstream.New(s.nc); err != nil {
 		return fmt.Errorf("eventstore: %w", err)
 	}
+	s.beside.JS = s.js
 	if c.Secret != nil {
 		if err := s.checkSecrets(ctx, c.Secret); err != nil {
 			return err
@@ -207,8 +210,11 @@ func (s *Store) open(ctx context.Context, c Config, memory int64) error {
 	if err := s.restoreTips(ctx); err != nil {
 		return err
 	}
-	if err := s.openSide(ctx); err != nil {
-		return err
+	if s.sole && s.embedded != nil && !s.readOnly && !s.tipsFixed {
+		s.side.Tips = s.tips
+		if err := s.side.CatchUp(ctx, s.js, s.embedded.dir, ledgerAccount); err != nil {
+			return err
+		}
 	}
 	if err := s.checkCheckpoint(ctx); err != nil {
 		return err
@@ -228,6 +234,11 @@ func (s *Store) open(ctx context.Context, c Config, memory int64) error {
 		s.loops.Go(func() { s.scrub.run(s.life) })
 	}
 	return s.fenceCheckpoints(ctx)
+}
+
+// Positions opens the positions of readers that have no store of their own.
+func (s *Store) Positions(ctx context.Context) (*sidelog.Positions, error) {
+	return sidelog.OpenPositions(ctx, s.beside, &s.side, s.shards, s.room)
 }
 
 // Shards is the number of shards of the log.

@@ -14,11 +14,10 @@ import (
 
 // Keys of the tip store: "t" aggregate 0 account 0 id is a tip; "a" shard is the applied end of a shard; "w" stream is the newest
 // acknowledged sequence of a stream beside the log; "c" is the place of the scrub; "e" is the edge of the newest checkpoint;
-// "l" is the log's id. left.go has the keys of parts that left states, side.go those of records beside the log.
+// "l" is the log's id. left.go has the keys of parts that left states, package sidelog those of records beside the log.
 const (
 	tipPrefix     = 't'
 	appliedPrefix = 'a'
-	witnessPrefix = 'w'
 	scrubPrefix   = 'c'
 	logIDKey      = "l"
 )
@@ -41,42 +40,6 @@ func keyOfTip(b []byte) Key {
 
 func appliedKey(shard int) []byte {
 	return binary.BigEndian.AppendUint16([]byte{appliedPrefix}, uint16(shard))
-}
-
-// encodeWitness returns the value of the "w" key of a stream beside the log; see side.go.
-func (s *Store) encodeWitness(stream string, acked uint64) []byte {
-	s.side.Lock()
-	defer s.side.Unlock()
-	whole := s.sidePlace(stream).acked
-	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, acked), whole)
-}
-
-func decodeWitness(b []byte) (acked, safe uint64) {
-	if len(b) != 16 {
-		return 0, 0
-	}
-	return binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:])
-}
-
-// witnessed notes that a message of a stream beside the log was acknowledged: the next start refuses a stream without it.
-func (s *Store) witnessed(stream string, seq uint64) {
-	s.side.Lock()
-	defer s.side.Unlock()
-	if s.witnesses == nil {
-		s.witnesses = map[string]uint64{}
-	}
-	p := s.sidePlace(stream)
-	p.acked = max(p.acked, seq)
-	s.witnesses[stream] = p.acked
-}
-
-// takeWitnesses returns the acknowledged sequences since the last call, and the edge of the newest checkpoint if it is new.
-func (s *Store) takeWitnesses() (witnesses map[string]uint64, edge []byte) {
-	s.side.Lock()
-	defer s.side.Unlock()
-	witnesses, edge = s.witnesses, s.edge
-	s.witnesses, s.edge = nil, nil
-	return witnesses, edge
 }
 
 // encodeTip returns the value of a tip: the event's address, its number, its frame.

@@ -57,7 +57,7 @@ func TestPositions(t *testing.T) {
 	server := eventstoretest.Server(t, t.TempDir())
 	want := make([]uint64, eventstore.DefaultShards)
 	for round := range 3 {
-		p, err := eventstoretest.OpenOn(t, eventstoretest.Config(server)).OpenPositions(ctx)
+		p, err := eventstoretest.OpenOn(t, eventstoretest.Config(server)).Positions(ctx)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -74,7 +74,7 @@ func TestPositions(t *testing.T) {
 			}
 		}
 	}
-	p, err := eventstoretest.OpenOn(t, eventstoretest.Config(server)).OpenPositions(ctx)
+	p, err := eventstoretest.OpenOn(t, eventstoretest.Config(server)).Positions(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}

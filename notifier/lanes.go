@@ -9,11 +9,12 @@ import (
 
 	"payledger/eventstore"
 	"payledger/eventstore/deliverylog"
+	"payledger/eventstore/sidelog"
 	"payledger/notifier/delivery"
 	"payledger/notifier/health"
 )
 
-// stream is the part of deliverylog.Stream and eventstore.PositionStream that the notifier uses.
+// stream is the part of deliverylog.Stream and sidelog.Positions that the notifier uses.
 type stream interface {
 	Put(ctx context.Context, name string, expected uint64, body []byte, open bool) (uint64, error)
 	Last(ctx context.Context, name string) (deliverylog.Record, error)
@@ -29,11 +30,11 @@ type stream interface {
 // records are the streams that a notifier writes to.
 type records struct {
 	*deliverylog.Stream
-	*eventstore.PositionStream
+	*sidelog.Positions
 }
 
 func openRecords(ctx context.Context, s *eventstore.Store) (records, error) {
-	positions, err := s.OpenPositions(ctx)
+	positions, err := s.Positions(ctx)
 	return records{s.Deliveries(), positions}, err
 }
 

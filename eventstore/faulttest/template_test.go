@@ -17,6 +17,7 @@ import (
 	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/format"
+	"payledger/eventstore/sidelog"
 )
 
 // The aggregate of these tests: a list of texts.
@@ -37,7 +38,7 @@ type open struct {
 	store      *eventstore.Store
 	secrets    *eventstore.SecretBytes
 	deliveries *deliverylog.Stream
-	positions  *eventstore.PositionStream
+	positions  *sidelog.Positions
 }
 
 const (
@@ -63,7 +64,7 @@ func startWith(ctx context.Context, dir string, segment int64) (o *open, err err
 	}
 	if o.secrets, err = o.store.OpenSecrets(ctx); err == nil {
 		o.deliveries = o.store.Deliveries()
-		o.positions, err = o.store.OpenPositions(ctx)
+		o.positions, err = o.store.Positions(ctx)
 	}
 	if err != nil {
 		return nil, errors.Join(errOpen, err, o.stop())

@@ -12,7 +12,7 @@ import (
 // Every is the time between two writes of a position.
 const Every = 250 * time.Millisecond
 
-// Stream is the part of eventstore.PositionStream that stores positions.
+// Stream is the part of sidelog.Positions that stores positions.
 type Stream interface {
 	Save(ctx context.Context, reader string, at []uint64) error
 }

@@ -56,7 +56,7 @@ type Engine struct {
 
 // New returns an engine that continues at the stored position. It fails if the log is shorter than that position.
 func New(ctx context.Context, c Config) (*Engine, error) {
-	positions, err := c.Store.OpenPositions(ctx)
+	positions, err := c.Store.Positions(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,14 @@
+// Package sidelog is the streams beside the log, CHECKPOINTS, SECRETS and POSITIONS, and the index that is their witness.
+//
+// # Rules
+//
+//   - Only an acknowledged record enters the index (D3). The server does not report a missing record: a record of the index that the
+//     server does not have, or has in an older state, is damage.
+//   - An endless stream consists of segments. Only the sole writer of a log begins one, when nothing is under way.
+//   - An embedded server that is silent for five seconds has lost its disk: the process stops, as for the log itself.
+//
+// The package is below package eventstore. The core opens it with the tip store and a function for damage, and its inspection, its
+// scrub and its checkpoints read the index. So the package takes no store of events.
+//
+// It must not know: groups, events, shards, and what the records mean.
+package sidelog

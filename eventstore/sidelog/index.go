@@ -1,0 +1,183 @@
+package sidelog
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"payledger/eventstore/fault"
+	"payledger/eventstore/jetapi"
+	"payledger/eventstore/tipstore"
+)
+
+// silentLimit is how long an embedded server may leave publishes without an answer.
+const silentLimit = 5 * time.Second
+
+// Index is the witness of the streams beside the log. It knows the newest acknowledged sequence of each. In the sole writer's
+// process it has the records, too.
+type Index struct {
+	Fail func(err error, stop bool) // marks the log as unhealthy; with stop, the process must stop
+	// Watch reports whether a server without answers is a fault: it is embedded and has no replicas.
+	Watch func() bool
+	Log   zerolog.Logger
+	Tips  *tipstore.Store // nil: this process keeps no records
+
+	mu      sync.Mutex
+	acked   map[string]uint64    // by stream: every record up to it is in the index
+	changed map[string]uint64    // the part of acked that is not in the tip store
+	silent  map[string]time.Time // time of the first publish without an answer
+}
+
+// Acked returns the newest acknowledged sequence of a stream.
+func (x *Index) Acked(stream string) uint64 {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.acked[stream]
+}
+
+// Known returns the streams with an acknowledged record.
+func (x *Index) Known() (names []string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for name, seq := range x.acked {
+		if seq > 0 {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// Witnessed notes that a message of a stream was acknowledged: the next start refuses a stream without it.
+func (x *Index) Witnessed(stream string, seq uint64) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.acked == nil {
+		x.acked = map[string]uint64{}
+	}
+	if x.changed == nil {
+		x.changed = map[string]uint64{}
+	}
+	x.acked[stream] = max(x.acked[stream], seq)
+	x.changed[stream] = x.acked[stream]
+}
+
+// Take returns the acknowledged sequences that changed since the last call. The caller writes them, or returns them to Witnessed.
+func (x *Index) Take() (changed map[string]uint64) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	changed, x.changed = x.changed, nil
+	return changed
+}
+
+// Write adds acknowledged sequences to a batch of the tip store.
+func (x *Index) Write(batch tipstore.Batch, changed map[string]uint64) error {
+	for stream, seq := range changed {
+		value := binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, seq), x.Acked(stream))
+		if err := batch.Set(WitnessKey(stream), value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Replace enters an acknowledged record in place of the older records of its name.
+func (x *Index) Replace(stream string, seq uint64, name string, body []byte) {
+	if ParseEntry(x.Value(Key(ReplacePrefix, stream, name))).Seq > seq {
+		return
+	}
+	if x.Tips != nil {
+		batch := x.Tips.NewBatch()
+		if err := errors.Join(setNewest(batch, stream, seq, name, body), batch.Commit()); err != nil {
+			x.Log.Error().Err(err).Str("stream", stream).Uint64("sequence", seq).Msg("a record is not in the index")
+		}
+	}
+	x.Witnessed(stream, seq)
+}
+
+func setNewest(b tipstore.Batch, stream string, seq uint64, name string, body []byte) error {
+	return b.Set(Key(ReplacePrefix, stream, name), Entry{seq, DigestOf(name, body)}.Encode())
+}
+
+// Value returns a value of the index, or nil if the index has no such key.
+func (x *Index) Value(key []byte) []byte {
+	if x.Tips == nil {
+		return nil
+	}
+	value, err := x.Tips.Get(key)
+	if err != nil {
+		return nil
+	}
+	return value
+}
+
+// Must returns the entry of a name. Call it before the read from the server, so that it has no later record.
+func (x *Index) Must(stream, name string) Entry {
+	return ParseEntry(x.Value(Key(ReplacePrefix, stream, name)))
+}
+
+// Missing returns the error for a record that the server does not have: damage if the index still has the record, else
+// ErrNotFound.
+func (x *Index) Missing(stream, name string, must Entry) error {
+	if must.Seq == 0 || x.Must(stream, name).Seq == 0 {
+		return fault.ErrNotFound
+	}
+	return x.Damage(stream, must.Seq, "the record is missing")
+}
+
+// Older returns an error if the server returned an older record of a name than the index has.
+func (x *Index) Older(stream string, seq uint64, must Entry) error {
+	if must.Seq <= seq {
+		return nil
+	}
+	return x.Damage(stream, must.Seq, "the record is missing; an older one of its name stands there")
+}
+
+// Changed reports whether the record at a sequence was replaced, or must be destroyed.
+func (x *Index) Changed(stream string, seq uint64) bool {
+	if x.Value(RecordKey(stream, seq)) != nil {
+		return x.Value(EndKey(stream, seq)) != nil
+	}
+	if x.Tips == nil {
+		return true
+	}
+	replaced := true
+	err := x.Tips.Each(Key(ReplacePrefix, stream, ""), func(_, value []byte) error {
+		replaced = replaced && ParseEntry(value).Seq != seq
+		return nil
+	})
+	return replaced && err == nil
+}
+
+// Answered notes the result of a publish.
+func (x *Index) Answered(stream string, err error) {
+	if !x.Watch() {
+		return
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	since, silent := x.silent[stream]
+	switch {
+	case err == nil:
+		delete(x.silent, stream)
+	case !jetapi.IsTimeout(err):
+	case !silent:
+		if x.silent == nil {
+			x.silent = map[string]time.Time{}
+		}
+		x.silent[stream] = time.Now()
+	case time.Since(since) > silentLimit:
+		x.Fail(fmt.Errorf("%s at sequence %d: nothing behind it is known to be on disk for %s: %w", stream, x.acked[stream],
+			time.Since(since).Round(time.Second), err), true)
+	}
+}
+
+// Damage marks the log as unhealthy.
+func (x *Index) Damage(stream string, seq uint64, reason string) error {
+	err := fault.Damage(stream, seq, errors.New(reason))
+	x.Fail(err, false)
+	return err
+}

@@ -1,0 +1,66 @@
+package sidelog
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"payledger/eventstore/checkpoint"
+)
+
+// SecretStream is the stream of sealed secrets.
+const SecretStream = "SECRETS"
+
+// streams are the streams beside the log. The value reports whether single messages of a stream are deleted.
+var streams = map[string]bool{checkpoint.Stream: false, SecretStream: true, positionStream: true}
+
+// Segmented are the streams that consist of segments.
+var Segmented = []string{checkpoint.Stream, SecretStream}
+
+// Name returns the name of a segment.
+func Name(of string, number uint32) string {
+	return of + "_" + strconv.FormatUint(uint64(number), 10)
+}
+
+// ParseName returns the stream that a segment belongs to, and its number.
+func ParseName(name string) (of string, number uint32, ok bool) {
+	of, digits, _ := strings.Cut(name, "_")
+	n, err := strconv.ParseUint(digits, 10, 32)
+	return of, uint32(n), err == nil && slices.Contains(Segmented, of) && Name(of, uint32(n)) == name
+}
+
+// Beside reports whether a stream stands beside the log, and whether single messages of it are deleted.
+func Beside(name string) (deletes, beside bool) {
+	if of, _, ok := ParseName(name); ok {
+		name = of
+	} else if slices.Contains(Segmented, name) {
+		return false, false
+	}
+	deletes, beside = streams[name]
+	return deletes, beside
+}
+
+// IsSecrets reports whether a stream is a segment of SECRETS.
+func IsSecrets(stream string) bool {
+	of, _, ok := ParseName(stream)
+	return ok && of == SecretStream
+}
+
+// Newest returns the number of the newest segment of each segmented stream.
+func Newest(names []string) map[string]uint32 {
+	newest := map[string]uint32{}
+	for _, name := range names {
+		if of, number, ok := ParseName(name); ok {
+			newest[of] = max(newest[of], number)
+		}
+	}
+	return newest
+}
+
+// RecordName returns the name of a record of a stream. Only records of POSITIONS have names.
+func RecordName(stream, subject string) string {
+	if stream == positionStream {
+		return strings.TrimPrefix(subject, positionRoot+".")
+	}
+	return ""
+}
