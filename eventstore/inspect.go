@@ -37,6 +37,7 @@ type inspection struct {
 	tips     *tipstore.Store          // nil if there is none, or it is unreadable
 
 	newestSide map[string]uint32 // number of the newest segment of each stream beside the log
+	whole      bool              // every block is read, also those that the server will not read; nothing is copied
 }
 
 type segmentReport struct {
@@ -46,7 +47,9 @@ type segmentReport struct {
 }
 
 // inspect reads a stopped folder and copies torn tails. An error names the damage; the folder is then unchanged.
-func inspect(dir string) error {
+func inspect(dir string) error { return inspectFolder(dir, false) }
+
+func inspectFolder(dir string, whole bool) error {
 	names, err := blocks.Streams(dir, ledgerAccount)
 	if errors.Is(err, os.ErrNotExist) {
 		names, err = nil, nil
@@ -56,7 +59,7 @@ func inspect(dir string) error {
 	}
 	in := &inspection{
 		dir: dir, required: map[string]uint64{}, shards: map[int]format.Link{}, newest: map[int]uint32{}, open: map[int]segmentReport{},
-		reports: map[string]blocks.Report{}, newestSide: sidelog.Newest(names),
+		reports: map[string]blocks.Report{}, newestSide: sidelog.Newest(names), whole: whole,
 	}
 	defer in.close()
 	if err := in.readTips(); err != nil {
@@ -86,7 +89,7 @@ func inspect(dir string) error {
 			return err
 		}
 	}
-	if err := in.compare(); err != nil {
+	if err := in.compare(); err != nil || whole {
 		return err
 	}
 	return in.keepTorn()
@@ -141,7 +144,7 @@ func (in *inspection) close() {
 func (in *inspection) readSide(name, folder string, options blocks.Options) (blocks.Report, error) {
 	var index blocks.Index
 	_, _, part := sidelog.ParseName(name)
-	if part {
+	if part = part && !in.whole; part {
 		var files []blocks.File
 		files, index, part = blocks.Trusted(folder, name)
 		if part = part && len(files) > 1; part {
@@ -190,7 +193,7 @@ func (in *inspection) readStream(name string) error {
 	if unfinished, err := folder.Unfinished(path, name); unfinished || err != nil {
 		return err
 	}
-	if ours && number < in.newest[shard] && indexed(name, path) && !in.seeksFloor(shard) {
+	if ours && !in.whole && number < in.newest[shard] && indexed(name, path) && !in.seeksFloor(shard) {
 		options.Handle = nil
 		files, err := blocks.Files(path)
 		if err != nil {

@@ -1,6 +1,7 @@
 package eventstore
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -52,6 +53,34 @@ func checkStoppedSecrets(dir string, check SecretCheck) error {
 		}
 	}
 	return nil
+}
+
+// ReadStoppedSecret returns the oldest value of a name in a stopped folder, as it is stored; ErrNotFound if there is none. It
+// changes no byte.
+func ReadStoppedSecret(dir, name string) (stored []byte, err error) {
+	names, err := blocks.Streams(dir, ledgerAccount)
+	if err != nil {
+		return nil, fmt.Errorf("eventstore: %w", err)
+	}
+	for _, g := range secretSegments(names) {
+		_, err := blocks.Verify(dir, ledgerAccount, g.stream, blocks.Options{Deletes: true, Handle: func(r blocks.Record) error {
+			if r.Erased || r.Tombstone {
+				return nil
+			}
+			if found, err := parseSecret(r.Seq, r.Body); err == nil && found.kind == secretValue && found.name == name {
+				stored = bytes.Clone(found.value)
+				return errChecked
+			}
+			return nil
+		}})
+		if errors.Is(err, errChecked) {
+			return stored, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("eventstore: %s: %w", g.stream, err)
+		}
+	}
+	return nil, ErrNotFound
 }
 
 // checkSecrets calls check with the oldest value on a server.

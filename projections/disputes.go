@@ -9,6 +9,7 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/dispute"
+	"payledger/domain/inbox"
 	"payledger/eventstore"
 )
 
@@ -16,21 +17,18 @@ import (
 func (m *model) writeDisputes(ctx context.Context, b *batch) error {
 	for i := range b.disputes.list {
 		v := &b.disputes.list[i]
-		s := &v.state
-		if !s.Exists() {
+		if !v.state.Exists() {
 			continue // every notification about it was rejected
 		}
-		if _, err := m.statements.upsertDispute.ExecContext(ctx, v.key.ID, string(v.key.Account), int64(v.revision), s.CreatedAt.UnixMicro(),
-			string(s.Subject.Payment), s.Subject.OrderID, string(s.Subject.Processor), s.Subject.ProcessorDisputeID,
-			string(s.Current.Type), string(s.Current.Status), s.Current.ReasonCode); err != nil {
+		if _, err := m.statements.upsertDispute.ExecContext(ctx, disputeRow(v)...); err != nil {
 			return err
 		}
 	}
 	for i := range b.inboxes.list {
 		v := &b.inboxes.list[i]
 		var err error
-		if waiting := v.state.Waiting(); len(waiting) > 0 {
-			_, err = m.statements.upsertInbox.ExecContext(ctx, v.key.ID, string(waiting[0].Processor), waiting[0].ReceivedAt.UnixMicro())
+		if row := inboxRow(v); row != nil {
+			_, err = m.statements.upsertInbox.ExecContext(ctx, row...)
 		} else {
 			_, err = m.statements.deleteInbox.ExecContext(ctx, v.key.ID)
 		}
@@ -39,6 +37,24 @@ func (m *model) writeDisputes(ctx context.Context, b *batch) error {
 		}
 	}
 	return nil
+}
+
+func disputeRow(v *view[dispute.State]) []any {
+	s := &v.state
+	return []any{
+		v.key.ID, string(v.key.Account), int64(v.revision), s.CreatedAt.UnixMicro(),
+		string(s.Subject.Payment), s.Subject.OrderID, string(s.Subject.Processor), s.Subject.ProcessorDisputeID,
+		string(s.Current.Type), string(s.Current.Status), s.Current.ReasonCode,
+	}
+}
+
+// inboxRow returns nil if no notification waits.
+func inboxRow(v *view[inbox.State]) []any {
+	waiting := v.state.Waiting()
+	if len(waiting) == 0 {
+		return nil
+	}
+	return []any{v.key.ID, string(waiting[0].Processor), waiting[0].ReceivedAt.UnixMicro()}
 }
 
 // DisputeFilter selects disputes of an account (D20). A dispute fits a field if it has one of its values; an empty field

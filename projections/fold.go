@@ -205,3 +205,68 @@ func understood(r *eventstore.Recorded) error {
 	}
 	return nil
 }
+
+// Row is the row of an aggregate in the read model.
+type Row struct {
+	Table  string
+	Values []any // in the order of the columns, the aggregate's id first; nil: the aggregate has no row
+}
+
+// RowOf returns the row that the read model must have for an aggregate, given its newest event and the state after it. It
+// returns false for an aggregate without a table.
+func RowOf(key eventstore.Key, shard int, seq, revision uint64, state any) (Row, bool) {
+	row := func(table string, there bool, values func() []any) (Row, bool) {
+		if !there {
+			return Row{Table: table}, true
+		}
+		return Row{table, values()}, true
+	}
+	switch s := state.(type) {
+	case payment.State:
+		v := view[payment.State]{key: key, shard: shard, seq: seq, revision: revision, state: s}
+		return row("payments", s.Exists(), func() []any { return paymentRow(&v) })
+	case session.State:
+		return row("sessions", true, func() []any { return sessionRow(&view[session.State]{key: key, state: s}) })
+	case instrument.State:
+		v := view[instrument.State]{key: key, revision: revision, state: s}
+		return row("instruments", s.Vaulted(), func() []any { return instrumentRow(&v) })
+	case attempt.State:
+		return row("attempts", s.Due(), func() []any { return attemptRow(&view[attempt.State]{key: key, state: s}) })
+	case dispute.State:
+		v := view[dispute.State]{key: key, revision: revision, state: s}
+		return row("disputes", s.Exists(), func() []any { return disputeRow(&v) })
+	case inbox.State:
+		return row("inboxes", len(s.Waiting()) > 0, func() []any { return inboxRow(&view[inbox.State]{key: key, state: s}) })
+	case workflow.RunState:
+		v := view[workflow.RunState]{key: key, revision: revision, state: s}
+		return row("runs", true, func() []any { return rowOfRun(&v) })
+	case account.State:
+		return row("accounts", true, func() []any { return []any{key.ID, int64(revision)} })
+	default:
+		return Row{}, false
+	}
+}
+
+// StateOf returns the state after an event of an aggregate with a table; nil for any other.
+func StateOf(ctx context.Context, store *eventstore.Store, r *eventstore.Recorded) (any, error) {
+	switch r.Aggregate {
+	case eventstore.Payments.Name:
+		return eventstore.StateAt(ctx, store, eventstore.Payments, r)
+	case eventstore.Sessions.Name:
+		return eventstore.StateAt(ctx, store, eventstore.Sessions, r)
+	case eventstore.Instruments.Name:
+		return eventstore.StateAt(ctx, store, eventstore.Instruments, r)
+	case eventstore.Attempts.Name:
+		return eventstore.StateAt(ctx, store, eventstore.Attempts, r)
+	case eventstore.Disputes.Name:
+		return eventstore.StateAt(ctx, store, eventstore.Disputes, r)
+	case eventstore.Inboxes.Name:
+		return eventstore.StateAt(ctx, store, eventstore.Inboxes, r)
+	case eventstore.WorkflowRuns.Name:
+		return eventstore.StateAt(ctx, store, eventstore.WorkflowRuns, r)
+	case eventstore.Accounts.Name:
+		return eventstore.StateAt(ctx, store, eventstore.Accounts, r)
+	default:
+		return nil, nil
+	}
+}

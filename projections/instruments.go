@@ -27,12 +27,7 @@ func (m *model) writeInstruments(ctx context.Context, b *batch) error {
 		if !v.state.Vaulted() {
 			continue
 		}
-		ended := 0
-		if !v.state.Good() {
-			ended = 1
-		}
-		if _, err := m.statements.upsertInstrument.ExecContext(ctx, v.key.ID, string(v.key.Account), int64(v.revision),
-			v.state.CreatedAt.UnixMicro(), v.state.CustomerID, ended); err != nil {
+		if _, err := m.statements.upsertInstrument.ExecContext(ctx, instrumentRow(v)...); err != nil {
 			return err
 		}
 	}
@@ -44,11 +39,23 @@ func (m *model) writeInstruments(ctx context.Context, b *batch) error {
 	return nil
 }
 
+func instrumentRow(v *view[instrument.State]) []any {
+	ended := int64(0)
+	if !v.state.Good() {
+		ended = 1
+	}
+	return []any{v.key.ID, string(v.key.Account), int64(v.revision), v.state.CreatedAt.UnixMicro(), v.state.CustomerID, ended}
+}
+
+func attemptRow(v *view[attempt.State]) []any {
+	return []any{v.key.ID, string(v.key.Account), v.state.DecidedAt.UnixMicro()}
+}
+
 func (m *model) writeAttempt(ctx context.Context, v *view[attempt.State]) error {
 	var err error
 	switch {
 	case v.state.Due():
-		_, err = m.statements.upsertAttempt.ExecContext(ctx, v.key.ID, string(v.key.Account), v.state.DecidedAt.UnixMicro())
+		_, err = m.statements.upsertAttempt.ExecContext(ctx, attemptRow(v)...)
 	case v.state.Done:
 		_, err = m.statements.deleteAttempt.ExecContext(ctx, v.key.ID)
 	}

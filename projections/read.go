@@ -13,6 +13,9 @@ import (
 	"payledger/eventstore"
 )
 
+// Rows gives connections that only read the read model.
+func (p *Projections) Rows() *sql.DB { return p.model.Readers() }
+
 // unavailable is the error for a failed read (D3).
 func unavailable(err error) error {
 	return &domain.Error{

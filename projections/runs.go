@@ -50,14 +50,23 @@ const (
 func (m *model) writeRuns(ctx context.Context, b *batch) error {
 	for i := range b.runs.list {
 		v := &b.runs.list[i]
-		s := &v.state
-		_, err := m.statements.upsertRun.ExecContext(ctx, v.key.ID, string(v.key.Account), string(s.Workflow.ID), string(s.Status()),
-			int64(v.revision), s.StartedAt.UnixMicro(), notedOf(s), dueOf(s))
-		if err != nil {
+		if _, err := m.statements.upsertRun.ExecContext(ctx, rowOfRun(v)...); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func rowOfRun(v *view[workflow.RunState]) []any {
+	s := &v.state
+	row := []any{
+		v.key.ID, string(v.key.Account), string(s.Workflow.ID), string(s.Status()),
+		int64(v.revision), s.StartedAt.UnixMicro(), notedOf(s), nil,
+	}
+	if due := dueOf(s); due.Valid {
+		row[len(row)-1] = due.Int64
+	}
+	return row
 }
 
 // dueOf is a run's due_at.

@@ -18,6 +18,12 @@ func fileIdentity(shards int) string {
 		eventstore.Accounts.Schema, eventstore.Disputes.Schema, eventstore.Inboxes.Schema, eventstore.WorkflowRuns.Schema, shards)
 }
 
+// Identity returns the identity of the read model's file in a log of some shards.
+func Identity(shards int) string { return fileIdentity(shards) }
+
+// FileName is the name of the read model's file in its folder.
+const FileName = fileName
+
 // tables is the whole schema. Times are microseconds since 1970 UTC, amounts minor units. A row holds the fields that lists
 // filter and sort by, and the revision that it shows; the store has the state.
 //

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"payledger/domain/payment"
+	"payledger/domain/session"
 	"payledger/eventstore/pending"
 	"payledger/projections/sqlitefile"
 )
@@ -31,7 +32,7 @@ func (m *model) writeRows(ctx context.Context, b *batch) error {
 		return err
 	}
 	for _, v := range b.sessions.list {
-		if _, err := m.statements.upsertSession.ExecContext(ctx, v.key.ID, string(v.key.Account), v.state.ExpiresAt.UnixMicro()); err != nil {
+		if _, err := m.statements.upsertSession.ExecContext(ctx, sessionRow(&v)...); err != nil {
 			return err
 		}
 	}
@@ -50,6 +51,10 @@ func (m *model) writeRows(ctx context.Context, b *batch) error {
 		}
 	}
 	return nil
+}
+
+func sessionRow(v *view[session.State]) []any {
+	return []any{v.key.ID, string(v.key.Account), v.state.ExpiresAt.UnixMicro()}
 }
 
 func (m *model) writePlaces(ctx context.Context, b *batch) error {
@@ -90,13 +95,7 @@ func (m *model) writePayments(ctx context.Context, b *batch) error {
 
 // insertPayment writes the first row of a payment.
 func (m *model) insertPayment(ctx context.Context, v *view[payment.State]) error {
-	s := &v.state
-	target, due := targetOf(s), waitingOf(s)
-	result, err := m.statements.insertPayment.ExecContext(ctx, v.key.ID, string(v.key.Account), int64(v.shard),
-		int64(v.seq), int64(v.revision), s.CreatedAt.UnixMicro(), s.UpdatedAt.UnixMicro(), string(s.Status()),
-		s.OrderID, s.CustomerID, string(s.Session), string(s.Currency), int64(s.Amount), string(target.Processor),
-		target.MerchantID, s.Method.Type, s.Method.Card.Last4Digits, string(s.Method.Card.Network),
-		s.EmailHash, due.at, due.turn, due.state, due.kind)
+	result, err := m.statements.insertPayment.ExecContext(ctx, paymentRow(v)...)
 	if err != nil {
 		return err
 	}
@@ -105,6 +104,19 @@ func (m *model) insertPayment(ctx context.Context, v *view[payment.State]) error
 	}
 	m.packer.rows, err = result.LastInsertId()
 	return err
+}
+
+// paymentRow returns the values of a payment's row, in the order of the table's columns.
+func paymentRow(v *view[payment.State]) []any {
+	s := &v.state
+	target, due := targetOf(s), waitingOf(s)
+	return []any{
+		v.key.ID, string(v.key.Account), int64(v.shard),
+		int64(v.seq), int64(v.revision), s.CreatedAt.UnixMicro(), s.UpdatedAt.UnixMicro(), string(s.Status()),
+		s.OrderID, s.CustomerID, string(s.Session), string(s.Currency), int64(s.Amount), string(target.Processor),
+		target.MerchantID, s.Method.Type, s.Method.Card.Last4Digits, string(s.Method.Card.Network),
+		s.EmailHash, due.at, due.turn, due.state, due.kind,
+	}
 }
 
 // updatePayment updates the row of a payment. If the payment is old enough to be in a block, the update also returns its

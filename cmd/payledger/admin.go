@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"payledger/cmd/payledger/audit"
 	"payledger/cmd/payledger/control"
 	"payledger/cmd/payledger/metrics"
 	"payledger/eventstore"
@@ -80,6 +81,7 @@ func (a *App) adminHandler() http.Handler {
 // openControl listens on the socket in the data folder, for the commands that reach a running service (I1).
 func (a *App) openControl(ctx context.Context) (err error) {
 	mux := http.NewServeMux()
+	mux.Handle("/verify", control.Command(audit.VerifyHandler(a.ledger.Store, a.ledger.Vault, a.views)))
 	a.control, err = control.Listen(ctx, a.options.Data, mux)
 	return err
 }

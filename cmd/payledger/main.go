@@ -31,6 +31,7 @@ type cli struct {
 	Prove        audit.Prove        `cmd:"" help:"Write a portable proof of one payment to a file."`
 	Checkpoints  audit.Checkpoints  `cmd:"" help:"Print the signed checkpoints of the log, for a witness."`
 	CheckProof   audit.CheckProof   `cmd:"" help:"Check a proof without a server."`
+	Verify       audit.Verify       `cmd:"" help:"Check the whole log: every event, hash, state, checkpoint and view."`
 	Reconcile    audit.Reconcile    `cmd:"" help:"Compare the ledger with a processor's books."`
 	Version      versionCommand     `cmd:"" help:"Print the version."`
 }

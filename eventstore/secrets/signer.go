@@ -38,6 +38,24 @@ func (v *Store) CheckpointSigner(ctx context.Context) (note.Signer, string, erro
 	}
 }
 
+// StoppedVerifier returns the verifier key of the checkpoints in a stopped folder, given its master key. It changes no byte.
+func StoppedVerifier(dir string, master Key) (string, error) {
+	stored, err := eventstore.ReadStoppedSecret(dir, string(checkpointSigner))
+	if err != nil {
+		return "", err
+	}
+	box, err := master.aead()
+	if err != nil {
+		return "", err
+	}
+	plain, err := open(box, string(checkpointSigner), stored)
+	if err != nil {
+		return "", err
+	}
+	_, public, err := parseSigner(string(plain))
+	return public, err
+}
+
 func parseSigner(stored string) (note.Signer, string, error) {
 	private, public, ok := strings.Cut(stored, "\n")
 	if !ok {

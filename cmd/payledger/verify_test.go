@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rs/zerolog"
+
+	"payledger/cmd/payledger/ledger"
+	"payledger/projections"
+	"payledger/projections/sqlitefile"
+)
+
+// paid makes some payments and returns their ids.
+func paid(t *testing.T, api, key string, n int) (ids []string) {
+	t.Helper()
+	m := newMerchant(api, key)
+	for i := range n {
+		got, err := m.pay(m.token(t, fmt.Sprintf("order-%d", i), 1000, "4111111111111111"), fmt.Sprintf("key-%d", i))
+		if err != nil || got.status != 200 {
+			t.Fatalf("pay: %v %d %s", err, got.status, got.body)
+		}
+		var made paymentAnswer
+		got.decode(t, &made)
+		ids = append(ids, made.ID)
+	}
+	return ids
+}
+
+// files returns the names and contents of all files of a folder.
+func files(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	err := filepath.Walk(dir, func(path string, info os.FileInfo, err error) error {
+		if err != nil || !info.Mode().IsRegular() {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		all[path] = string(b)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// same checks that no file of a folder was changed, made or removed.
+func same(t *testing.T, before, after map[string]string) {
+	t.Helper()
+	for path, content := range after {
+		if was, there := before[path]; !there || was != content {
+			t.Errorf("%s was changed", path)
+		}
+	}
+	if len(before) != len(after) {
+		t.Errorf("%d files became %d", len(before), len(after))
+	}
+}
+
+// TestVerifyCommand: verify beside the running service, in its folder after a kill and after an orderly stop (I1).
+func TestVerifyCommand(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	whole := func(when string) {
+		t.Helper()
+		status, out, stderr := invoke(t, "verify", "--data", data)
+		if status != 0 || !strings.HasPrefix(out, "the log is whole: ") || !strings.Contains(out, ", the tip store, the views and ") || strings.Contains(out, "note") {
+			t.Errorf("%s: verify exits %d: %s%s", when, status, out, stderr)
+		}
+	}
+	p := serveProcess(t, "--data", data)
+	ids := paid(t, p.ready.API, p.credentials.APIKey, 12)
+	whole("running")
+	if status, out, stderr := invoke(t, "verify", "--data", data, "--payment", ids[3]); status != 0 || !strings.Contains(out, ids[3]+" is whole: 2 events") {
+		t.Errorf("one payment: %d %s%s", status, out, stderr)
+	}
+	if status, out, stderr := invoke(t, "verify", "--data", data, "--payment", "unknown"); status != 1 || out != "" || !strings.Contains(stderr, "there is no payment unknown") {
+		t.Errorf("an unknown payment: %d %s%s", status, out, stderr)
+	}
+	p.kill()
+	before := files(t, data)
+	whole("killed")
+	same(t, before, files(t, data))
+	p = serveProcess(t, "--data", data)
+	whole("running again")
+	if err := os.Remove(filepath.Join(data, "control.sock")); err != nil {
+		t.Fatal(err)
+	}
+	if status, _, stderr := invoke(t, "verify", "--data", data); status != 1 || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, "is in use, and no service listens") {
+		t.Errorf("without its socket: %d %s", status, stderr)
+	}
+	p.stop()
+	before = files(t, data)
+	whole("stopped")
+	same(t, before, files(t, data))
+	if status, _, stderr := invoke(t, "verify", "--data", filepath.Join(data, "views")); status != 1 || !strings.Contains(stderr, "holds no ledger") {
+		t.Errorf("another folder: %d %s", status, stderr)
+	}
+	wrongRow(t, data, ids[5])
+	status, out, stderr := invoke(t, "verify", "--data", data)
+	if status != 1 || out != "" || !strings.Contains(stderr, ids[5]) || !strings.Contains(stderr, "the views have 1001 as amount of payments, the log 1000") {
+		t.Errorf("a wrong row: %d %s%s", status, out, stderr)
+	}
+	if status, out, stderr := invoke(t, "verify", "--data", data, "--all"); status != 1 || strings.Count(out, "\n") != 1 || !strings.Contains(stderr, "1 faults") {
+		t.Errorf("all faults: %d %s%s", status, out, stderr)
+	}
+}
+
+// wrongRow changes the amount of a payment in the views.
+func wrongRow(t *testing.T, data, id string) {
+	t.Helper()
+	ctx := context.Background()
+	path := filepath.Join(data, ledger.ViewsFolder, projections.FileName)
+	f, err := sqlitefile.Open(ctx, path, projections.Identity(8), "", zerolog.Nop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Writer().ExecContext(ctx, `UPDATE payments SET amount = amount + 1 WHERE id = ?`, id); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+}

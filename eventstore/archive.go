@@ -1,0 +1,322 @@
+package eventstore
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/gofrs/flock"
+
+	"payledger/domain"
+	"payledger/eventstore/blocks"
+	"payledger/eventstore/checkpoint"
+	"payledger/eventstore/deliverylog"
+	"payledger/eventstore/format"
+	"payledger/eventstore/tipstore"
+)
+
+// Archive is the log as files: of a stopped server, of a back-up, or of a running server up to an end that was acknowledged. It
+// opens files for reading only. Package verify checks it.
+type Archive struct {
+	// Shards is the number of the log's shards.
+	Shards int
+	// Ends are the ends of the shards that the tip store has applied, by shard; none without a tip store.
+	Ends map[int]format.Head
+
+	dir         string
+	streams     []string
+	store       *Store // of the running server; nil: it is stopped
+	checkpoints uint64 // running: the newest durable checkpoint
+	lock        *flock.Flock
+	opened      *tipstore.Store // stopped
+	view        *tipstore.View
+}
+
+// DeliveryShard is the number of the shard that holds the records of deliveries.
+const DeliveryShard = deliverylog.ShardNumber
+
+// OpenArchive opens the folder of a stopped server. ErrInUse means that a server runs on it; ErrNotFound that it has no log.
+func OpenArchive(dir string) (*Archive, error) {
+	a := &Archive{dir: dir}
+	var err error
+	if a.streams, err = blocks.Streams(dir, ledgerAccount); err != nil {
+		return nil, fmt.Errorf("eventstore: %w", err)
+	}
+	if len(a.streams) == 0 {
+		return nil, fmt.Errorf("%w: %s holds no log", ErrNotFound, dir)
+	}
+	if err := a.takeLock(); err != nil {
+		return nil, err
+	}
+	tips := filepath.Join(dir, tipsFolder)
+	if _, err := os.Stat(tips); err == nil {
+		if a.opened, err = tipstore.Open(tipstore.Options{Dir: tips, Cache: 32 << 20, ReadOnly: true}); err == nil {
+			view := a.opened.Snapshot()
+			a.view = &view
+		} else if !errors.Is(err, tipstore.ErrDamaged) {
+			return nil, errors.Join(err, a.Close())
+		} else {
+			return nil, errors.Join(fmt.Errorf("%w: the tip store %s: %w; the next start makes it again from the log", ErrUnhealthy, tips, err), a.Close())
+		}
+	}
+	return a, a.readEnds()
+}
+
+// takeLock keeps servers from the folder. A back-up has no lock file.
+func (a *Archive) takeLock() error {
+	path := filepath.Join(a.dir, "LOCK")
+	if _, err := os.Stat(path); err != nil {
+		return nil //nolint:nilerror // no server has used the folder
+	}
+	a.lock = flock.New(path, flock.SetFlag(os.O_RDONLY))
+	switch held, err := a.lock.TryRLock(); {
+	case err != nil:
+		return fmt.Errorf("eventstore: lock %s: %w", a.dir, err)
+	case !held:
+		return fmt.Errorf("%w: %s", ErrInUse, a.dir)
+	}
+	return nil
+}
+
+// Archive returns the files of the embedded server, up to an acknowledged end. Close the archive before the store.
+func (s *Store) Archive(ctx context.Context) (*Archive, error) {
+	if s.embedded == nil || s.replicas > 1 {
+		return nil, errors.New("eventstore: the log of a cluster has no files in this process; verify the folder of a node")
+	}
+	a := &Archive{dir: s.embedded.dir, store: s}
+	switch c, err := s.LastCheckpoint(ctx); {
+	case err == nil:
+		a.checkpoints = c.Number
+	case !errors.Is(err, ErrNotFound):
+		return nil, err
+	}
+	if err := s.writeTips(); err != nil { // the ends of the view are then not before the checkpoint
+		return nil, err
+	}
+	s.tipsOpen.RLock()
+	defer s.tipsOpen.RUnlock()
+	if s.tipsClosed {
+		return nil, fmt.Errorf("%w: the store was closed", ErrUnhealthy)
+	}
+	view := s.tips.Snapshot()
+	a.view = &view
+	var err error
+	if a.streams, err = blocks.Streams(a.dir, ledgerAccount); err == nil {
+		err = a.readEnds()
+	}
+	if err != nil {
+		return nil, errors.Join(err, a.Close())
+	}
+	return a, nil
+}
+
+// readEnds reads the applied ends, and counts the shards.
+func (a *Archive) readEnds() error {
+	a.Ends = map[int]format.Head{}
+	for _, name := range a.streams {
+		if shard, _, ours := parseSegmentName(name); ours && shard != deliverylog.ShardNumber {
+			a.Shards = max(a.Shards, shard+1)
+		}
+	}
+	if a.view == nil {
+		return nil
+	}
+	return a.view.Each([]byte{appliedPrefix}, func(key, value []byte) error {
+		h, err := decodeHead(value)
+		if err == nil && len(key) == 3 {
+			a.Ends[int(key[1])<<8|int(key[2])] = h
+		}
+		return err
+	})
+}
+
+// Running reports whether a server runs on the files.
+func (a *Archive) Running() bool { return a.store != nil }
+
+// HasTips reports whether there is a tip store.
+func (a *Archive) HasTips() bool { return a.view != nil }
+
+// Close releases the files.
+func (a *Archive) Close() error {
+	var errs []error
+	if a.view != nil {
+		a.view.Close()
+	}
+	if a.opened != nil {
+		errs = append(errs, a.opened.Close())
+	}
+	if a.lock != nil {
+		errs = append(errs, a.lock.Unlock())
+	}
+	return errors.Join(errs...)
+}
+
+// Inspect checks the files of all streams, and compares the streams beside the log with their indexes. The error names the
+// first damage.
+func (a *Archive) Inspect(ctx context.Context) error {
+	if a.store != nil {
+		return a.store.Scrub(ctx)
+	}
+	return inspectFolder(a.dir, true)
+}
+
+// Damaged reports a fault of a stream's file: the first sequence that it concerns, and the reason.
+type Damaged func(stream string, seq uint64, reason string) error
+
+// Groups calls handle with the groups of a shard from a sequence on, in their order, and damaged with each fault of the files. It
+// ends at the first error of either.
+func (a *Archive) Groups(ctx context.Context, shard int, from uint64, damaged Damaged, handle func(stream string, g *format.Group) error) error {
+	type part struct {
+		name    string
+		number  uint32
+		first   uint64
+		subject string
+	}
+	var parts []part
+	for _, name := range a.streams {
+		of, number, ours := parseSegmentName(name)
+		if !ours || of != shard {
+			continue
+		}
+		meta, err := blocks.CheckMeta(blocks.Folder(a.dir, ledgerAccount, name), name)
+		if err != nil {
+			continue // Inspect reports it, unless the stream was being made
+		}
+		parts = append(parts, part{name, number, max(1, meta.FirstSeq), segment{number: number}.subject(shard)})
+	}
+	slices.SortFunc(parts, func(x, y part) int { return int(x.number) - int(y.number) })
+	end, seen := a.Ends[shard].Seq, max(from, 1)-1
+	for i, p := range parts {
+		if i < len(parts)-1 && parts[i+1].first <= from {
+			continue
+		}
+		options := blocks.Options{Subjects: []string{p.subject}, Pace: func(int) error { return ctx.Err() }}
+		if a.store != nil {
+			if p.first > end {
+				break
+			}
+			options.Through = end
+			if i < len(parts)-1 {
+				options.Through = min(end, parts[i+1].first-1)
+			}
+		}
+		options.Handle = func(r blocks.Record) error {
+			if r.Tombstone || r.Erased || r.Seq <= seen { // a file is read again if it changed meanwhile
+				return nil
+			}
+			g, err := format.ParseGroup(bytes.Clone(r.Body))
+			if err == nil && (g.Seq != r.Seq || g.Shard != shard) {
+				err = fmt.Errorf("it is group %d of shard %d", g.Seq, g.Shard)
+			}
+			if err != nil {
+				return fmt.Errorf("%w: %w", blocks.ErrRefused, err)
+			}
+			seen = r.Seq
+			return handle(p.name, g)
+		}
+		if err := a.read(p.name, options, damaged); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Checkpoints calls handle with the checkpoints in their order, and damaged with each fault of the files.
+func (a *Archive) Checkpoints(ctx context.Context, damaged Damaged, handle func(stream string, c checkpoint.Checkpoint) error) error {
+	seen := uint64(0)
+	for number := uint32(1); ; number++ {
+		name := sideName(checkpoint.Stream, number)
+		if !slices.Contains(a.streams, name) {
+			return nil
+		}
+		options := blocks.Options{Pace: func(int) error { return ctx.Err() }}
+		options.Handle = func(r blocks.Record) error {
+			if r.Tombstone || r.Erased || r.Seq <= seen || a.store != nil && r.Seq > a.checkpoints {
+				return nil
+			}
+			c, err := checkpoint.Parse(bytes.Clone(r.Body))
+			if err != nil {
+				return fmt.Errorf("%w: %w", blocks.ErrRefused, err)
+			}
+			seen, c.Number = r.Seq, r.Seq
+			return handle(name, c)
+		}
+		if a.store != nil { // the newest block may end within a record
+			meta, err := blocks.CheckMeta(blocks.Folder(a.dir, ledgerAccount, name), name)
+			if err != nil || meta.FirstSeq > a.checkpoints {
+				return nil //nolint:nilerror // it was made meanwhile
+			}
+			if !slices.Contains(a.streams, sideName(checkpoint.Stream, number+1)) {
+				options.Through = a.checkpoints
+			}
+		}
+		if err := a.read(name, options, damaged); err != nil {
+			return err
+		}
+	}
+}
+
+// read reads one stream, and reports its faults.
+func (a *Archive) read(name string, options blocks.Options, damaged Damaged) error {
+	report, err := blocks.Verify(a.dir, ledgerAccount, name, options)
+	if err != nil {
+		return err
+	}
+	if report.Kind != blocks.Damaged {
+		return nil
+	}
+	for _, f := range report.Faults {
+		if err := damaged(name, max(f.From, f.After+1), f.String()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Tip returns the newest event of an aggregate that the tip store has; ErrNotFound if it has none.
+func (a *Archive) Tip(shard int, key Key) (*Recorded, error) {
+	value, err := a.view.Get(tipKey(key))
+	if errors.Is(err, tipstore.ErrNotFound) {
+		return nil, ErrNotFound
+	}
+	if err != nil {
+		return nil, err
+	}
+	return decodeTip(shard, value)
+}
+
+// Newest returns an event of an aggregate that fits: the newest one that the tip store has, or, of a running server, the newest
+// one by now, since the shards' ends are not of one moment. It returns nil if neither fits.
+func (a *Archive) Newest(ctx context.Context, key Key, fits func(*Recorded) bool) (*Recorded, error) {
+	r, err := a.Tip(domain.Shard(key.ID, a.Shards), key)
+	if a.store != nil && (errors.Is(err, ErrNotFound) || err == nil && !fits(r)) {
+		r, err = a.store.Load(ctx, key, Latest)
+	}
+	if errors.Is(err, ErrNotFound) || err == nil && !fits(r) {
+		return nil, nil
+	}
+	return r, err
+}
+
+// Left returns the part that left an aggregate's state with a revision, as the tip store has it; nil if it has none.
+func (a *Archive) Left(key Key, revision uint64) ([]byte, error) {
+	value, err := a.view.Get(leftKey(key, revision))
+	if errors.Is(err, tipstore.ErrNotFound) {
+		return nil, nil
+	}
+	return value, err
+}
+
+// EachTip calls handle with the aggregates in the tip store, in the order of their keys. Records of deliveries are left out.
+func (a *Archive) EachTip(handle func(key Key) error) error {
+	return a.view.Each([]byte{tipPrefix}, func(k, _ []byte) error {
+		if key := keyOfTip(k); key.Aggregate != format.BesideAggregate && key.Aggregate != format.DeliveryAggregate {
+			return handle(key)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,298 @@
+package verify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"payledger/eventstore"
+	"payledger/eventstore/format"
+)
+
+// chain checks the events of one shard.
+type chain struct {
+	*run
+	shard  int
+	stream string // that is being read
+	head   format.Head
+	log    *format.LogID
+	cache  cache
+	tail   map[format.Key]bool // aggregates with events that the tip store has not applied
+	hashes chan<- leaves       // for the tree
+
+	events, aggregates, older uint64
+	tips                      uint64 // that were compared
+}
+
+// leaves are the hashes of a group's events.
+type leaves struct {
+	seq    uint64
+	hashes []format.Hash
+}
+
+// aggregate is the newest event of an aggregate so far, and the state after it.
+type aggregate struct {
+	stream   string
+	seq      uint64 // address
+	revision uint64
+	hash     format.Hash
+	before   format.Hash // of the event before
+	schema   int
+	state    any // nil: unknown
+	size     int // in memory, roughly
+}
+
+// group checks one group and its events.
+func (c *chain) group(ctx context.Context, stream string, g *format.Group) error {
+	c.stream = stream
+	if c.log == nil {
+		c.log = &g.Log
+		if c.shard == eventstore.DeliveryShard { // its first segments may have been dropped
+			c.head = format.Head{Link: format.Link{Seq: g.Seq - 1, Hash: g.Before}, Events: g.Events, Aggregates: g.Aggregates}
+		}
+	}
+	if err := g.Follows(c.head); err != nil {
+		if err := c.report(Fault{Stream: stream, Sequence: g.Seq, Difference: err.Error()}); err != nil {
+			return err
+		}
+		c.head = format.Head{Link: format.Link{Seq: g.Seq - 1, Hash: g.Before}, Events: g.Events, Aggregates: g.Aggregates}
+	}
+	if g.Log != *c.log {
+		if err := c.report(Fault{Stream: stream, Sequence: g.Seq, Difference: "it is a group of another log"}); err != nil {
+			return err
+		}
+	}
+	if c.head = g.After(c.head); c.head.Seq == c.end().Seq && c.head != c.end() {
+		if err := c.report(Fault{Stream: stream, Sequence: g.Seq, Difference: "the tip store has applied another group here, or other counts"}); err != nil {
+			return err
+		}
+	}
+	if c.shard == eventstore.DeliveryShard {
+		return nil
+	}
+	var all []format.Hash
+	for _, r := range g.Frames {
+		if err := c.event(ctx, r); err != nil {
+			return err
+		}
+		if c.hashes != nil {
+			all = append(all, r.Hash)
+		}
+	}
+	c.done.Add(uint64(len(g.Frames)))
+	if c.hashes == nil {
+		return nil
+	}
+	select {
+	case c.hashes <- leaves{g.Seq, all}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// end is the end of the shard that the tip store has applied.
+func (c *chain) end() format.Head { return c.Archive.Ends[c.shard] }
+
+// applied reports whether the tip store has applied the event at an address.
+func (c *chain) applied(seq uint64) bool { return format.GroupOf(seq) <= c.end().Seq }
+
+// event checks one event.
+func (c *chain) event(ctx context.Context, r *format.Recorded) error {
+	if c.Only != "" && (r.Aggregate != eventstore.Payments.Name || r.ID != string(c.Only)) {
+		return nil
+	}
+	c.events++
+	before, err := c.take(r.Key)
+	if err != nil {
+		return err
+	}
+	if before != nil {
+		if err := c.passed(ctx, r, before); err != nil {
+			return err
+		}
+	} else {
+		c.aggregates++
+	}
+	next, err := c.follow(before, r)
+	if err != nil {
+		return err
+	}
+	if err := c.left(r); err != nil {
+		return err
+	}
+	for _, old := range c.cache.put(r.Key, next) {
+		if err := c.evict(ctx, old.key, old.aggregate); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// passed compares an aggregate that gets its next event with everything that has not applied that event.
+func (c *chain) passed(ctx context.Context, r *format.Recorded, before *aggregate) error {
+	if c.Archive.HasTips() && c.applied(before.seq) && !c.applied(r.Seq) {
+		if _, err := c.compareTip(r.Key, before, true); err != nil {
+			return err
+		}
+	}
+	if end := c.viewEnd(c.shard); before.seq <= end && end < r.Seq {
+		return c.newest(ctx, r.Key, before, c.shard)
+	}
+	return nil
+}
+
+// follow checks that r follows the aggregate's event before it, and returns the aggregate after r.
+func (c *chain) follow(before *aggregate, r *format.Recorded) (*aggregate, error) {
+	next := &aggregate{stream: c.stream, seq: r.Seq, revision: r.Revision, hash: r.Hash, schema: r.Schema, size: entrySize + 2*len(r.Body)}
+	var state any
+	var chained string
+	switch {
+	case before == nil && r.Revision != 1:
+		chained = fmt.Sprintf("revision %d is the first that is there", r.Revision)
+	case before != nil && r.Revision != before.revision+1:
+		chained = fmt.Sprintf("revision %d follows revision %d", r.Revision, before.revision)
+	case before != nil && r.PrevSeq != before.seq:
+		chained = fmt.Sprintf("it names group %d as the place of the event before; that is in group %d", format.GroupOf(r.PrevSeq), format.GroupOf(before.seq))
+	default:
+		if before != nil {
+			next.before, state = before.hash, before.state
+		}
+		if r.Link(next.before) != r.Hash {
+			chained = "its hash is not that of its bytes and of the event before"
+		}
+	}
+	if chained != "" {
+		if err := c.report(of(c.stream, r, "%s", chained)); err != nil {
+			return nil, err
+		}
+	}
+	kind := known[r.Aggregate]
+	if kind == nil {
+		return next, c.report(of(c.stream, r, "this version of payledger does not know the aggregate %q", r.Aggregate))
+	}
+	if chained != "" || before != nil && state == nil { // the recorded state is the only one there is
+		next.state, _ = kind.recorded(r)
+		return next, nil
+	}
+	after, body, err := kind.apply(state, r)
+	next.state = after
+	switch {
+	case errors.Is(err, format.ErrNewerSchema):
+		return next, c.report(of(c.stream, r, "a newer payledger wrote it; verify with that version"))
+	case err != nil:
+		return next, c.report(of(c.stream, r, "%s", err))
+	case body == nil:
+		c.older++
+	case string(body) != string(r.Body):
+		fault := of(c.stream, r, "%s", difference(r, body))
+		next.state, _ = kind.recorded(r)
+		return next, c.report(fault)
+	}
+	return next, nil
+}
+
+// left compares the part that left the state with r.
+func (c *chain) left(r *format.Recorded) error {
+	if !c.Archive.HasTips() || !c.applied(r.Seq) || len(r.Body) == 0 || r.Body[0] != format.BodyHeadLeft[0] {
+		return nil
+	}
+	_, part, err := r.Parts()
+	if err != nil {
+		return nil //nolint:nilerror // follow has reported it
+	}
+	stored, err := c.Archive.Left(r.Key, r.Revision)
+	if err != nil || string(stored) != string(part) {
+		return c.report(of(c.stream, r, "the tip store does not have the part that left the state with it%s", cause(err)))
+	}
+	return nil
+}
+
+func cause(err error) string {
+	if err == nil {
+		return ""
+	}
+	return ": " + err.Error()
+}
+
+// take removes an aggregate from the cache or the scratch store; nil: it is new.
+func (c *chain) take(key format.Key) (*aggregate, error) {
+	if a := c.cache.get(key); a != nil {
+		return a, nil
+	}
+	return c.scratch.take(c.shard, key)
+}
+
+// evict ends the check of an aggregate that has no later event, and puts any other into the scratch store.
+func (c *chain) evict(ctx context.Context, key format.Key, a *aggregate) error {
+	if !c.Archive.HasTips() || c.tail[key] || !c.applied(a.seq) {
+		return c.scratch.put(c.shard, key, a)
+	}
+	newest, err := c.compareTip(key, a, false)
+	if err != nil {
+		return err
+	}
+	if !newest {
+		return c.scratch.put(c.shard, key, a)
+	}
+	return c.settle(ctx, key, a)
+}
+
+// settle hands the newest event of an aggregate to the views and the claims.
+func (c *chain) settle(ctx context.Context, key format.Key, a *aggregate) error {
+	if err := c.claims(ctx, key, a); err != nil {
+		return err
+	}
+	if a.seq <= c.viewEnd(c.shard) {
+		return c.newest(ctx, key, a, c.shard)
+	}
+	return nil
+}
+
+// last ends the check of an aggregate at the end of the shard.
+func (c *chain) last(ctx context.Context, key format.Key, a *aggregate) error {
+	if c.Archive.HasTips() && c.applied(a.seq) {
+		if _, err := c.compareTip(key, a, true); err != nil {
+			return err
+		}
+	}
+	return c.settle(ctx, key, a)
+}
+
+// compareTip compares an aggregate with its tip. If the tip store has another event, compareTip reports that only with must.
+func (c *chain) compareTip(key format.Key, a *aggregate, must bool) (same bool, err error) {
+	tip, err := c.Archive.Tip(c.shard, key)
+	fault := func(difference string, args ...any) error {
+		return c.report(at(a.stream, key, format.GroupOf(a.seq), a.revision, difference, args...))
+	}
+	switch {
+	case errors.Is(err, eventstore.ErrNotFound) && must:
+		c.tips++
+		return true, fault("the tip store does not have the aggregate")
+	case errors.Is(err, eventstore.ErrNotFound):
+		return false, nil
+	case err != nil:
+		c.tips++
+		return true, fault("the tip store cannot be read: %s", err)
+	case tip.Seq != a.seq && !must:
+		return false, nil
+	}
+	c.tips++
+	switch {
+	case tip.Seq != a.seq:
+		return true, fault("the tip store has revision %d in group %d as the newest event", tip.Revision, format.GroupOf(tip.Seq))
+	case tip.Key != key || tip.Revision != a.revision || tip.Hash != a.hash || tip.Link(a.before) != a.hash:
+		return true, fault("the tip store has other bytes of the event")
+	}
+	return true, nil
+}
+
+// finish ends the check of all aggregates of the shard that are still open.
+func (c *chain) finish(ctx context.Context) error {
+	for _, old := range c.cache.all() {
+		if err := c.last(ctx, old.key, old.aggregate); err != nil {
+			return err
+		}
+	}
+	return c.scratch.each(c.shard, func(key format.Key, a *aggregate) error { return c.last(ctx, key, a) })
+}

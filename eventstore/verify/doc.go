@@ -1,0 +1,31 @@
+// Package verify checks a whole log, event by event, from the first one (I1). It reads the files, of a stopped server, of a
+// back-up, or of a running server up to an acknowledged end, and changes nothing.
+//
+// # What it checks
+//
+//   - Files: the records' checksums, and the streams beside the log against their indexes (eventstore.Archive.Inspect).
+//   - Groups: sequences without a gap, the hash of the group before, the counts of events and aggregates, one log id.
+//   - Events: revisions without a gap, Ledger-Prev-Seq, the hash over the hash before.
+//   - States: the recorded state, and the parts that left it, are byte for byte those that the fold of the events gives.
+//   - Claims: the payment that a single-use token names is the payment that was made with it; a claim of a key names a payment.
+//   - Checkpoints: size, counts, root and edge are those of the events, and the signature is the ledger's.
+//   - The tip store: the newest event of each aggregate, the parts that left its state, the ends of the shards, and nothing else.
+//
+// Config.Newest gets the newest state of each aggregate, so that the caller can compare its views.
+//
+// # How it needs little memory
+//
+// The fold is local: state N must be that of event N applied to state N−1, and hash N covers hash N−1. So only the newest
+// state of each aggregate is needed. A cache of bounded size holds those of the aggregates with recent events. An aggregate that
+// leaves the cache is compared with the tip store: if the tip store has the same event, the aggregate has no later one and is
+// forgotten. Else its state goes into a scratch store on the disk until its next event. Shards are read concurrently; the
+// checkpoints' tree takes the hashes of their events in turn, so that no shard runs ahead of another one by more than a few
+// hundred groups.
+//
+// # Faults
+//
+// A Fault names stream, sequence, aggregate, revision and difference. Config.Report ends the run at the first fault, or collects
+// all of them. After a fault the checks continue from the recorded state, so that one wrong event is one fault.
+//
+// What it must not know: servers, HTTP, SQL, secrets.
+package verify

@@ -1,0 +1,117 @@
+package verify
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"payledger/domain"
+	"payledger/eventstore/format"
+	"payledger/eventstore/tipstore"
+)
+
+// scratchCache is the memory of the scratch store, in bytes.
+const scratchCache = 16 << 20
+
+// scratch holds the aggregates that left the cache and have later events, in a temporary folder.
+type scratch struct {
+	dir   string
+	store *tipstore.Store
+}
+
+func newScratch(in string) (*scratch, error) {
+	dir, err := os.MkdirTemp(in, "payledger-verify-")
+	if err != nil {
+		return nil, fmt.Errorf("verify: a temporary folder is needed: %w; set TMPDIR to a folder with room", err)
+	}
+	store, err := tipstore.Open(tipstore.Options{Dir: dir, Cache: scratchCache})
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	return &scratch{dir, store}, nil
+}
+
+func (s *scratch) close() error { return errors.Join(s.store.Close(), os.RemoveAll(s.dir)) }
+
+// A key is the shard (2 bytes), aggregate, 0, account, 0, id. A value is the address, the revision, the schema (8 bytes each), the
+// two hashes, the length and the text of the stream's name, and the state; no bytes for an unknown one.
+
+func scratchKey(shard int, key format.Key) []byte {
+	b := binary.BigEndian.AppendUint16(nil, uint16(shard))
+	return append(b, key.Aggregate+"\x00"+string(key.Account)+"\x00"+key.ID...)
+}
+
+func parseScratchKey(b []byte) format.Key {
+	parts := strings.SplitN(string(b[2:]), "\x00", 3)
+	return format.Key{Aggregate: parts[0], Account: domain.AccountID(parts[1]), ID: parts[2]}
+}
+
+// put stores an aggregate until take.
+func (s *scratch) put(shard int, key format.Key, a *aggregate) error {
+	var state []byte
+	if kind := known[key.Aggregate]; kind != nil && a.state != nil {
+		var err error
+		if state, err = kind.encode(a.state); err != nil {
+			return fmt.Errorf("verify: %s: %w", key, err)
+		}
+	}
+	b := make([]byte, 0, 100+len(state))
+	for _, n := range []uint64{a.seq, a.revision, uint64(a.schema)} {
+		b = binary.BigEndian.AppendUint64(b, n)
+	}
+	b = append(append(b, a.hash[:]...), a.before[:]...)
+	b = append(append(b, byte(len(a.stream))), a.stream...)
+	batch := s.store.NewBatch()
+	return errors.Join(batch.Set(scratchKey(shard, key), append(b, state...)), batch.Commit())
+}
+
+// take removes an aggregate and returns it; nil if there is none.
+func (s *scratch) take(shard int, key format.Key) (*aggregate, error) {
+	k := scratchKey(shard, key)
+	value, err := s.store.Find(k)
+	if errors.Is(err, tipstore.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	a, err := parseScratch(key, value)
+	if err != nil {
+		return nil, err
+	}
+	batch := s.store.NewBatch()
+	return a, errors.Join(batch.Delete(k), batch.Commit())
+}
+
+func parseScratch(key format.Key, b []byte) (*aggregate, error) {
+	const fixed = 3*8 + 2*32 + 1
+	a := &aggregate{size: entrySize + 2*len(b)}
+	if len(b) < fixed || len(b) < fixed+int(b[fixed-1]) {
+		return nil, fmt.Errorf("verify: the temporary folder is damaged at %s", key)
+	}
+	a.seq, a.revision, a.schema = binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:]), int(binary.BigEndian.Uint64(b[16:]))
+	a.hash, a.before = format.Hash(b[24:56]), format.Hash(b[56:88])
+	end := fixed + int(b[fixed-1])
+	a.stream = string(b[fixed:end])
+	if kind := known[key.Aggregate]; kind != nil && len(b) > end {
+		var err error
+		if a.state, err = kind.decode(b[end:]); err != nil {
+			return nil, fmt.Errorf("verify: %s: %w", key, err)
+		}
+	}
+	return a, nil
+}
+
+// each calls handle with the aggregates of a shard that are left.
+func (s *scratch) each(shard int, handle func(format.Key, *aggregate) error) error {
+	return s.store.Each(binary.BigEndian.AppendUint16(nil, uint16(shard)), func(k, value []byte) error {
+		key := parseScratchKey(k)
+		a, err := parseScratch(key, value)
+		if err != nil {
+			return err
+		}
+		return handle(key, a)
+	})
+}

@@ -1,0 +1,275 @@
+package verify
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/mod/sumdb/note"
+
+	"payledger/domain"
+	"payledger/eventstore"
+	"payledger/eventstore/checkpoint"
+	"payledger/eventstore/format"
+)
+
+// Config is what a run checks, and where its results go.
+type Config struct {
+	Archive *eventstore.Archive
+	// Verifier checks the signatures of checkpoints; nil: they are not checked.
+	Verifier note.Verifier
+	// Only limits the check to one payment; no checkpoint is compared then.
+	Only domain.PaymentID
+	// Report gets each fault, one at a time. An error ends the run.
+	Report func(Fault) error
+	// Progress, if set, gets the number of checked events and that of all, at intervals, and never while Report or Newest runs.
+	Progress func(done, of uint64)
+	// Newest, if set, gets each aggregate's newest event, with the state after it, one at a time.
+	Newest func(ctx context.Context, n Newest) error
+	// ViewEnd returns, per shard, the last address that Newest may show; nil: all.
+	ViewEnd func(shard int) uint64
+	// Memory is the size of the caches in bytes; 0 takes 64 MiB.
+	Memory int
+	// Temp is the folder of the scratch store; "" takes the system's.
+	Temp string
+}
+
+// Newest is the newest event of an aggregate, up to Config.ViewEnd, and the state after it.
+type Newest struct {
+	Key      eventstore.Key
+	Stream   string
+	Shard    int
+	Seq      uint64 // address
+	Revision uint64
+	State    any
+}
+
+// Result is what a run has checked.
+type Result struct {
+	Events      uint64 `json:"events"`
+	Aggregates  uint64 `json:"aggregates"`
+	OlderStates uint64 `json:"olderStates"` // of older schemas: folded, not compared
+	Checkpoints uint64 `json:"checkpoints"`
+	Signed      bool   `json:"signaturesChecked"`
+	Tips        bool   `json:"tipsChecked"`
+	Size        uint64 `json:"size"` // events under the newest checkpoint
+	Root        string `json:"root"` // of the newest checkpoint, in hexadecimal
+}
+
+const (
+	defaultMemory = 64 << 20
+	tellEvery     = 100 * time.Millisecond
+	groupsAhead   = 256 // of a shard, before the tree takes them
+)
+
+// run is one run.
+type run struct {
+	Config
+	scratch *scratch
+	done    atomic.Uint64
+	of      uint64
+	one     sync.Mutex // a report, or a view, at a time
+}
+
+func (r *run) report(f Fault) error {
+	r.one.Lock()
+	defer r.one.Unlock()
+	return r.Report(f)
+}
+
+func (r *run) newest(ctx context.Context, key eventstore.Key, a *aggregate, shard int) error {
+	if r.Newest == nil || a.state == nil {
+		return nil
+	}
+	r.one.Lock()
+	defer r.one.Unlock()
+	return r.Newest(ctx, Newest{Key: key, Stream: a.stream, Shard: shard, Seq: a.seq, Revision: a.revision, State: a.state})
+}
+
+func (r *run) viewEnd(shard int) uint64 {
+	if r.ViewEnd == nil {
+		return ^uint64(0)
+	}
+	return r.ViewEnd(shard)
+}
+
+// Run checks the log. The faults go to Report; an error means that the check did not end, or is that of Report.
+func Run(ctx context.Context, c Config) (result Result, err error) {
+	r := &run{Config: c}
+	if r.Memory == 0 {
+		r.Memory = defaultMemory
+	}
+	for shard, end := range c.Archive.Ends {
+		if shard != eventstore.DeliveryShard {
+			r.of += end.Events
+		}
+	}
+	if r.scratch, err = newScratch(c.Temp); err != nil {
+		return result, err
+	}
+	defer func() { err = errors.Join(err, r.scratch.close()) }()
+	if err := r.inspect(ctx); err != nil {
+		return result, err
+	}
+	defer r.tell()()
+	return r.all(ctx)
+}
+
+// inspect checks the files.
+func (r *run) inspect(ctx context.Context) error {
+	if r.Only != "" {
+		return nil
+	}
+	err := r.Archive.Inspect(ctx)
+	if errors.Is(err, eventstore.ErrUnhealthy) {
+		return r.report(Fault{Difference: err.Error()})
+	}
+	return err
+}
+
+// tell reports the progress until the returned function is called.
+func (r *run) tell() (end func()) {
+	if r.Progress == nil {
+		return func() {}
+	}
+	ended := make(chan struct{})
+	var telling sync.WaitGroup
+	telling.Go(func() {
+		tick := time.NewTicker(tellEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				r.one.Lock()
+				r.Progress(r.done.Load(), r.of)
+				r.one.Unlock()
+			case <-ended:
+				return
+			}
+		}
+	})
+	return func() { close(ended); telling.Wait() }
+}
+
+// all reads all shards and the checkpoints, concurrently.
+func (r *run) all(parent context.Context) (result Result, err error) {
+	ctx, cancel := context.WithCancelCause(parent)
+	defer cancel(nil)
+	var running sync.WaitGroup
+	start := func(do func() error) {
+		running.Go(func() {
+			if err := do(); err != nil {
+				cancel(err)
+			}
+		})
+	}
+	f := &forest{run: r}
+	var chains []*chain
+	shards := make([]int, r.Archive.Shards, r.Archive.Shards+1)
+	for n := range shards {
+		shards[n] = n
+	}
+	if r.Only == "" {
+		shards = append(shards, eventstore.DeliveryShard)
+	} else {
+		shards = []int{domain.Shard(string(r.Only), r.Archive.Shards)}
+	}
+	for _, n := range shards {
+		c := &chain{run: r, shard: n, cache: cache{limit: r.Memory / len(shards)}}
+		if r.Only == "" && n != eventstore.DeliveryShard {
+			hashes := make(chan leaves, groupsAhead)
+			c.hashes, f.shards = hashes, append(f.shards, hashes)
+		}
+		chains = append(chains, c)
+		start(func() error { return c.read(ctx) })
+	}
+	if r.Only == "" {
+		checkpoints := make(chan numbered, groupsAhead)
+		start(func() error { return r.readCheckpoints(ctx, checkpoints) })
+		start(func() error { return f.check(ctx, checkpoints) })
+	}
+	running.Wait()
+	if err := context.Cause(ctx); err != nil {
+		return result, err
+	}
+	return r.sum(chains, f)
+}
+
+// read checks one shard.
+func (c *chain) read(ctx context.Context) error {
+	if c.hashes != nil {
+		defer close(c.hashes)
+	}
+	if err := c.readTail(ctx); err != nil {
+		return err
+	}
+	err := c.Archive.Groups(ctx, c.shard, 0, c.damaged, func(stream string, g *format.Group) error { return c.group(ctx, stream, g) })
+	if err == nil {
+		err = c.finish(ctx)
+	}
+	return err
+}
+
+// damaged reports a fault of a file.
+func (r *run) damaged(stream string, seq uint64, reason string) error {
+	return r.report(Fault{Stream: stream, Sequence: seq, Difference: reason})
+}
+
+// readTail finds the aggregates with events that the tip store has not applied: a killed server leaves those of a second.
+func (c *chain) readTail(ctx context.Context) error {
+	if c.Archive.Running() || !c.Archive.HasTips() || c.shard == eventstore.DeliveryShard {
+		return nil
+	}
+	c.tail = map[format.Key]bool{}
+	return c.Archive.Groups(ctx, c.shard, c.end().Seq+1, func(string, uint64, string) error { return nil }, func(_ string, g *format.Group) error {
+		for _, r := range g.Frames {
+			c.tail[r.Key] = true
+		}
+		return nil
+	})
+}
+
+// readCheckpoints sends all checkpoints.
+func (r *run) readCheckpoints(ctx context.Context, to chan<- numbered) error {
+	defer close(to)
+	return r.Archive.Checkpoints(ctx, r.damaged, func(stream string, c checkpoint.Checkpoint) error {
+		select {
+		case to <- numbered{stream, c}:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	})
+}
+
+// sum adds up the shards, and compares the number of tips.
+func (r *run) sum(chains []*chain, f *forest) (result Result, err error) {
+	result = Result{Checkpoints: f.number, Size: f.last.Size, Root: hex.EncodeToString(f.last.Root), Signed: r.Verifier != nil, Tips: r.Archive.HasTips()}
+	tips := uint64(0)
+	for _, c := range chains {
+		result.Events += c.events
+		result.Aggregates += c.aggregates
+		result.OlderStates += c.older
+		tips += c.tips
+		if c.Archive.HasTips() && r.Only == "" && c.head.Seq < c.end().Seq {
+			if err := r.report(Fault{Stream: c.stream, Sequence: c.head.Seq + 1, Difference: fmt.Sprintf("shard %d ends here, but was acknowledged up to %d", c.shard, c.end().Seq)}); err != nil {
+				return result, err
+			}
+		}
+	}
+	if r.Only != "" || !result.Tips {
+		return result, nil
+	}
+	stored := uint64(0)
+	if err := r.Archive.EachTip(func(eventstore.Key) error { stored++; return nil }); err != nil {
+		return result, r.report(Fault{Difference: "the tip store cannot be read: " + err.Error()})
+	}
+	if stored > tips {
+		return result, r.report(Fault{Difference: fmt.Sprintf("the tip store has %d aggregates that the log does not have", stored-tips)})
+	}
+	return result, nil
+}
