@@ -16,6 +16,7 @@ import (
 	"payledger/eventstore/checkpoint"
 	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/format"
+	"payledger/eventstore/sidelog"
 	"payledger/eventstore/tipstore"
 )
 
@@ -60,7 +61,7 @@ func OpenArchive(dir string) (*Archive, error) {
 		} else if !errors.Is(err, tipstore.ErrDamaged) {
 			return nil, errors.Join(err, a.Close())
 		} else {
-			return nil, errors.Join(fmt.Errorf("%w: the tip store %s: %w; the next start makes it again from the log", ErrUnhealthy, tips, err), a.Close())
+			return nil, errors.Join(damagedTips(a.dir, err), a.Close())
 		}
 	}
 	return a, a.readEnds()
@@ -125,13 +126,21 @@ func (a *Archive) readEnds() error {
 	if a.view == nil {
 		return nil
 	}
-	return a.view.Each([]byte{appliedPrefix}, func(key, value []byte) error {
+	return damagedTips(a.dir, a.view.Each([]byte{appliedPrefix}, func(key, value []byte) error {
 		h, err := decodeHead(value)
 		if err == nil && len(key) == 3 {
 			a.Ends[int(key[1])<<8|int(key[2])] = h
 		}
 		return err
-	})
+	}))
+}
+
+// damagedTips adds the place of the tip store to an error that reports its damage.
+func damagedTips(dir string, err error) error {
+	if !errors.Is(err, tipstore.ErrDamaged) {
+		return err
+	}
+	return fmt.Errorf("%w: the tip store %s: %w; the next start makes it again from the log", ErrUnhealthy, filepath.Join(dir, tipsFolder), err)
 }
 
 // Running reports whether a server runs on the files.
@@ -161,7 +170,12 @@ func (a *Archive) Inspect(ctx context.Context) error {
 	if a.store != nil {
 		return a.store.Scrub(ctx)
 	}
-	return inspectFolder(a.dir, true)
+	in := inspection{dir: a.dir, tips: a.opened, given: true}
+	if err := in.run(); err != nil { // the parts that a server reads at its start
+		return err
+	}
+	in = inspection{dir: a.dir, tips: a.opened, given: true, whole: true}
+	return in.run()
 }
 
 // Damaged reports a fault of a stream's file: the first sequence that it concerns, and the reason.
@@ -229,7 +243,7 @@ func (a *Archive) Groups(ctx context.Context, shard int, from uint64, damaged Da
 func (a *Archive) Checkpoints(ctx context.Context, damaged Damaged, handle func(stream string, c checkpoint.Checkpoint) error) error {
 	seen := uint64(0)
 	for number := uint32(1); ; number++ {
-		name := sideName(checkpoint.Stream, number)
+		name := sidelog.Name(checkpoint.Stream, number)
 		if !slices.Contains(a.streams, name) {
 			return nil
 		}
@@ -250,7 +264,7 @@ func (a *Archive) Checkpoints(ctx context.Context, damaged Damaged, handle func(
 			if err != nil || meta.FirstSeq > a.checkpoints {
 				return nil //nolint:nilerror // it was made meanwhile
 			}
-			if !slices.Contains(a.streams, sideName(checkpoint.Stream, number+1)) {
+			if !slices.Contains(a.streams, sidelog.Name(checkpoint.Stream, number+1)) {
 				options.Through = a.checkpoints
 			}
 		}
@@ -284,7 +298,7 @@ func (a *Archive) Tip(shard int, key Key) (*Recorded, error) {
 		return nil, ErrNotFound
 	}
 	if err != nil {
-		return nil, err
+		return nil, damagedTips(a.dir, err)
 	}
 	return decodeTip(shard, value)
 }
@@ -308,15 +322,15 @@ func (a *Archive) Left(key Key, revision uint64) ([]byte, error) {
 	if errors.Is(err, tipstore.ErrNotFound) {
 		return nil, nil
 	}
-	return value, err
+	return value, damagedTips(a.dir, err)
 }
 
 // EachTip calls handle with the aggregates in the tip store, in the order of their keys. Records of deliveries are left out.
 func (a *Archive) EachTip(handle func(key Key) error) error {
-	return a.view.Each([]byte{tipPrefix}, func(k, _ []byte) error {
+	return damagedTips(a.dir, a.view.Each([]byte{tipPrefix}, func(k, _ []byte) error {
 		if key := keyOfTip(k); key.Aggregate != format.BesideAggregate && key.Aggregate != format.DeliveryAggregate {
 			return handle(key)
 		}
 		return nil
-	})
+	}))
 }

@@ -35,9 +35,10 @@ type inspection struct {
 	torn     []string                 // streams with a torn tail
 	heads    map[int]format.Head      // by shard: the end that the tip store has applied
 	tips     *tipstore.Store          // nil if there is none, or it is unreadable
+	given    bool                     // the caller opened the tip store, and closes it
 
 	newestSide map[string]uint32 // number of the newest segment of each stream beside the log
-	whole      bool              // every block is read, also those that the server will not read; nothing is copied
+	whole      bool              // every block is read, also those that the server will not read
 }
 
 type segmentReport struct {
@@ -47,22 +48,27 @@ type segmentReport struct {
 }
 
 // inspect reads a stopped folder and copies torn tails. An error names the damage; the folder is then unchanged.
-func inspect(dir string) error { return inspectFolder(dir, false) }
+func inspect(dir string) error {
+	in := inspection{dir: dir}
+	defer in.close()
+	if err := in.run(); err != nil {
+		return err
+	}
+	return in.keepTorn()
+}
 
-func inspectFolder(dir string, whole bool) error {
-	names, err := blocks.Streams(dir, ledgerAccount)
+// run reads the folder. An error names the damage.
+func (in *inspection) run() error {
+	names, err := blocks.Streams(in.dir, ledgerAccount)
 	if errors.Is(err, os.ErrNotExist) {
 		names, err = nil, nil
 	}
 	if err != nil {
 		return fmt.Errorf("eventstore: %w", err)
 	}
-	in := &inspection{
-		dir: dir, required: map[string]uint64{}, shards: map[int]format.Link{}, newest: map[int]uint32{}, open: map[int]segmentReport{},
-		reports: map[string]blocks.Report{}, newestSide: sidelog.Newest(names), whole: whole,
-	}
-	defer in.close()
-	if err := in.readTips(); err != nil {
+	in.required, in.shards, in.newest = map[string]uint64{}, map[int]format.Link{}, map[int]uint32{}
+	in.open, in.reports, in.newestSide = map[int]segmentReport{}, map[string]blocks.Report{}, sidelog.Newest(names)
+	if err := in.openTips(); err != nil {
 		return err
 	}
 	if len(names) == 0 {
@@ -89,18 +95,22 @@ func inspectFolder(dir string, whole bool) error {
 			return err
 		}
 	}
-	if err := in.compare(); err != nil || whole {
-		return err
-	}
-	return in.keepTorn()
+	return in.compare()
 }
 
 func (in *inspection) damaged(stream string, seq uint64, reason string) error {
 	return fmt.Errorf("%w: %s at sequence %d: %s; the folder was not changed: copy it before anything else", ErrUnhealthy, stream, seq, reason)
 }
 
-// readTips reads the witnesses of the tip store. It ignores an unreadable tip store: Open makes it again.
-func (in *inspection) readTips() error {
+// openTips opens the tip store, unless it was given, and reads its witnesses. A start ignores an unreadable tip store: Open makes it
+// again.
+func (in *inspection) openTips() error {
+	if in.given {
+		if in.tips == nil {
+			return nil
+		}
+		return in.readTips()
+	}
 	dir := filepath.Join(in.dir, tipsFolder)
 	if _, err := os.Stat(dir); err != nil {
 		return nil //nolint:nilerror // there is none
@@ -109,8 +119,18 @@ func (in *inspection) readTips() error {
 	if err != nil {
 		return nil //nolint:nilerror // Open makes it again from the log
 	}
+	in.tips = tips
+	if err := in.readTips(); err != nil {
+		in.heads, in.required, in.tips = nil, map[string]uint64{}, nil
+		return tips.Close()
+	}
+	return nil
+}
+
+// readTips reads the witnesses of the tip store.
+func (in *inspection) readTips() error {
 	in.heads = map[int]format.Head{}
-	err = tips.Each([]byte{appliedPrefix}, func(key, value []byte) error {
+	err := in.tips.Each([]byte{appliedPrefix}, func(key, value []byte) error {
 		h, err := decodeHead(value)
 		if err == nil && len(key) == 3 {
 			in.heads[int(key[1])<<8|int(key[2])] = h
@@ -118,23 +138,21 @@ func (in *inspection) readTips() error {
 		return err
 	})
 	if err == nil {
-		err = tips.Each([]byte{sidelog.WitnessPrefix}, func(key, value []byte) error {
+		err = in.tips.Each([]byte{sidelog.WitnessPrefix}, func(key, value []byte) error {
 			in.required[string(key[1:])], _ = sidelog.ParseWitness(value)
 			return nil
 		})
 	}
 	if err != nil {
-		in.heads, in.required = nil, map[string]uint64{}
-		return tips.Close()
+		return damagedTips(in.dir, err)
 	}
-	in.tips = tips
 	in.readFloor()
 	return nil
 }
 
 // close closes the tip store.
 func (in *inspection) close() {
-	if in.tips != nil {
+	if in.tips != nil && !in.given {
 		_ = in.tips.Close() // it was only read
 	}
 }
