@@ -52,9 +52,32 @@ func startBrowser(t *testing.T) (browser, bool) {
 	if path == "" {
 		return browser{}, false
 	}
+	var err error
+	for range browserStarts {
+		var b browser
+		if b, err = launch(t, path); err == nil {
+			return b, true
+		}
+		t.Logf("Chromium does not start: %v", err)
+	}
+	t.Fatal(err)
+	return browser{}, false
+}
+
+// browserStarts is the number of attempts to start Chromium, which sometimes crashes at its start on a busy machine.
+const browserStarts = 3
+
+// launch starts Chromium once.
+func launch(t *testing.T, path string) (browser, error) {
+	t.Helper()
 	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(path), chromedp.NoSandbox)
 	allocated, end := chromedp.NewExecAllocator(context.Background(), options...)
 	ctx, cancel := chromedp.NewContext(allocated)
+	if err := chromedp.Do(ctx); err != nil {
+		cancel()
+		end()
+		return browser{}, err
+	}
 	t.Cleanup(func() {
 		if err := chromedp.Cancel(ctx); err != nil && !errors.Is(err, context.Canceled) {
 			t.Error(err)
@@ -62,10 +85,7 @@ func startBrowser(t *testing.T) (browser, bool) {
 		cancel()
 		end()
 	})
-	if err := chromedp.Do(ctx); err != nil {
-		t.Fatal(err)
-	}
-	return browser{ctx, os.Getenv("PAYLEDGER_SCREENSHOTS")}, true
+	return browser{ctx, os.Getenv("PAYLEDGER_SCREENSHOTS")}, nil
 }
 
 // tab is one tab of a browser that knows nothing of the others, and what it complained of.

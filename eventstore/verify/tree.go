@@ -40,7 +40,7 @@ func (f *forest) check(ctx context.Context, checkpoints <-chan numbered) error {
 		f.last, f.number = c.Checkpoint, f.number+1
 	}
 	for _, rest := range f.shards {
-		for range rest { //nolint:revive // events that no checkpoint covers yet
+		for range rest { // events that no checkpoint covers yet
 		}
 	}
 	return context.Cause(ctx)
