@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/gofrs/flock"
 
@@ -164,6 +165,19 @@ func (a *Archive) Close() error {
 	return errors.Join(errs...)
 }
 
+// Missing returns the streams that every log has and this one does not.
+func (a *Archive) Missing() (names []string) {
+	if a.Shards == 0 {
+		return nil
+	}
+	for _, of := range []string{checkpoint.Stream, deliverylog.StreamName} {
+		if !slices.ContainsFunc(a.streams, func(name string) bool { return strings.HasPrefix(name, of) }) {
+			names = append(names, of)
+		}
+	}
+	return names
+}
+
 // Inspect checks the files of all streams, and compares the streams beside the log with their indexes. The error names the
 // first damage.
 func (a *Archive) Inspect(ctx context.Context) error {
@@ -303,8 +317,8 @@ func (a *Archive) Tip(shard int, key Key) (*Recorded, error) {
 	return decodeTip(shard, value)
 }
 
-// Newest returns an event of an aggregate that fits: the newest one that the tip store has, or, of a running server, the newest
-// one by now, since the shards' ends are not of one moment. It returns nil if neither fits.
+// Newest returns the newest event of an aggregate if it satisfies fits, else nil. It reads the tip store first. With a running server
+// it then reads the log, because the ends of the shards are read at different moments.
 func (a *Archive) Newest(ctx context.Context, key Key, fits func(*Recorded) bool) (*Recorded, error) {
 	r, err := a.Tip(domain.Shard(key.ID, a.Shards), key)
 	if a.store != nil && (errors.Is(err, ErrNotFound) || err == nil && !fits(r)) {

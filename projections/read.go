@@ -13,7 +13,7 @@ import (
 	"payledger/eventstore"
 )
 
-// Rows gives connections that only read the read model.
+// Rows returns connections that only read the read model.
 func (p *Projections) Rows() *sql.DB { return p.model.Readers() }
 
 // unavailable is the error for a failed read (D3).

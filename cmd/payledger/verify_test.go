@@ -11,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"payledger/cmd/payledger/ledger"
+	"payledger/domain"
 	"payledger/projections"
 	"payledger/projections/sqlitefile"
 )
@@ -108,6 +109,73 @@ func TestVerifyCommand(t *testing.T) {
 	}
 	if status, out, stderr := invoke(t, "verify", "--data", data, "--all"); status != 1 || strings.Count(out, "\n") != 1 || !strings.Contains(stderr, "1 faults") {
 		t.Errorf("all faults: %d %s%s", status, out, stderr)
+	}
+}
+
+// TestVerifyMissing: verify reports every stream that is gone, also without the tip store; its advice for views makes them whole (I1).
+func TestVerifyMissing(t *testing.T) {
+	t.Parallel()
+	base := t.TempDir()
+	p := serveProcess(t, "--data", base)
+	ids := paid(t, p.ready.API, p.credentials.APIKey, 3)
+	p.stop()
+	serveProcess(t, "--data", base).stop() // it is ready once the views have all events
+	events := filepath.Join(base, ledger.EventsFolder)
+	shard := domain.Shard(ids[0], 8)
+	streams := map[string]string{}
+	for path := range files(t, events) {
+		for _, name := range []string{"CHECKPOINTS_1", "SECRETS_1", "DELIVERIES_1", fmt.Sprintf("LEDGER_%d_1", shard)} {
+			if dir, _, found := strings.Cut(path, "/"+name+"/"); found {
+				streams[name], _ = filepath.Rel(base, filepath.Join(dir, name))
+			}
+		}
+	}
+	if len(streams) != 4 {
+		t.Fatalf("the folder has the streams %v", streams)
+	}
+	for name, stream := range streams {
+		for _, tips := range []bool{true, false} {
+			dir := t.TempDir()
+			if err := os.CopyFS(dir, os.DirFS(base)); err != nil {
+				t.Fatal(err)
+			}
+			gone := []string{stream}
+			if !tips {
+				gone = append(gone, filepath.Join(ledger.EventsFolder, "tips"))
+			}
+			for _, folder := range gone {
+				if err := os.RemoveAll(filepath.Join(dir, folder)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			of := strings.TrimSuffix(name, "_1")
+			if status, out, stderr := invoke(t, "verify", "--data", dir); status != 1 || out != "" || !strings.Contains(stderr, of) && !strings.Contains(stderr, fmt.Sprint("shard ", shard)) {
+				t.Errorf("without %s, tip store %v: verify exits %d: %s%s", name, tips, status, out, stderr)
+			}
+		}
+	}
+	if err := os.RemoveAll(filepath.Join(events, "tips")); err != nil {
+		t.Fatal(err)
+	}
+	if status, out, stderr := invoke(t, "verify", "--data", base); status != 0 || !strings.Contains(out, "note: there is no tip store") {
+		t.Errorf("without a tip store: verify exits %d: %s%s", status, out, stderr)
+	}
+	wrongRow(t, base, ids[0])
+	if status, out, stderr := invoke(t, "verify", "--data", base); status != 1 || !strings.Contains(stderr, "remove views/views.sqlite*") {
+		t.Errorf("a wrong row: verify exits %d: %s%s", status, out, stderr)
+	}
+	views, err := filepath.Glob(filepath.Join(base, "views", "views.sqlite*"))
+	if err != nil || len(views) == 0 {
+		t.Fatal(views, err)
+	}
+	for _, path := range views {
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	serveProcess(t, "--data", base).stop()
+	if status, out, stderr := invoke(t, "verify", "--data", base); status != 0 || strings.Contains(out, "note") {
+		t.Errorf("after the advice: verify exits %d: %s%s", status, out, stderr)
 	}
 }
 

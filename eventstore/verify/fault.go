@@ -13,7 +13,7 @@ type Fault struct {
 	Aggregate string `json:"aggregate,omitempty"` // payment, session …
 	ID        string `json:"id,omitempty"`        // of the aggregate
 	Revision  uint64 `json:"revision,omitempty"`
-	// Difference is what is wrong, in words.
+	// Difference describes the fault in words.
 	Difference string `json:"difference"`
 }
 

@@ -29,7 +29,7 @@ type forest struct {
 	number uint64
 }
 
-// run takes the checkpoints, and the hashes up to each of them; then the rest.
+// check compares each checkpoint with the events up to it, and then reads the events that no checkpoint covers.
 func (f *forest) check(ctx context.Context, checkpoints <-chan numbered) error {
 	f.tree = checkpoint.Checkpoint{}.Tree()
 	f.ahead, f.events = make([]leaves, len(f.shards)), make([]uint64, len(f.shards))
@@ -118,7 +118,7 @@ func (f *forest) grow(ctx context.Context, shard int, through uint64) (bool, err
 	return false, nil
 }
 
-// unsigned returns what is wrong with the signature, or "".
+// unsigned returns the reason why the signature is not valid, or "".
 func (f *forest) unsigned(c numbered) string {
 	if f.Verifier == nil {
 		return ""

@@ -62,7 +62,7 @@ type Result struct {
 
 const (
 	defaultMemory = 64 << 20
-	tellEvery     = 100 * time.Millisecond
+	progressEvery = 100 * time.Millisecond
 	groupsAhead   = 256 // of a shard, before the tree takes them
 )
 
@@ -115,7 +115,7 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 	if err := r.inspect(ctx); err != nil {
 		return result, err
 	}
-	defer r.tell()()
+	defer r.showProgress()()
 	return r.all(ctx)
 }
 
@@ -124,6 +124,11 @@ func (r *run) inspect(ctx context.Context) error {
 	if r.Only != "" {
 		return nil
 	}
+	for _, stream := range r.Archive.Missing() {
+		if err := r.report(Fault{Stream: stream, Sequence: 1, Difference: "the stream is gone"}); err != nil {
+			return err
+		}
+	}
 	err := r.Archive.Inspect(ctx)
 	if errors.Is(err, eventstore.ErrUnhealthy) {
 		return r.report(Fault{Difference: err.Error()})
@@ -131,15 +136,15 @@ func (r *run) inspect(ctx context.Context) error {
 	return err
 }
 
-// tell reports the progress until the returned function is called.
-func (r *run) tell() (end func()) {
+// showProgress reports the progress until the returned function is called.
+func (r *run) showProgress() (end func()) {
 	if r.Progress == nil {
 		return func() {}
 	}
 	ended := make(chan struct{})
-	var telling sync.WaitGroup
-	telling.Go(func() {
-		tick := time.NewTicker(tellEvery)
+	var showing sync.WaitGroup
+	showing.Go(func() {
+		tick := time.NewTicker(progressEvery)
 		defer tick.Stop()
 		for {
 			select {
@@ -152,7 +157,7 @@ func (r *run) tell() (end func()) {
 			}
 		}
 	})
-	return func() { close(ended); telling.Wait() }
+	return func() { close(ended); showing.Wait() }
 }
 
 // all reads all shards and the checkpoints, concurrently.

@@ -16,6 +16,9 @@ import (
 // batchRows is how many rows of a table are read at once.
 const batchRows = 256
 
+// Remedy is the advice for views that differ from the log.
+const Remedy = "the views hold no facts of their own: stop the service, remove views/views.sqlite* from its data folder, and start it to make them again from the log"
+
 // tries is how often a row of a running service is compared again.
 const tries = 5
 
@@ -107,7 +110,7 @@ func (c *Comparison) Add(ctx context.Context, n verify.Newest) error {
 	return c.flush(ctx, row.Table)
 }
 
-// Finish compares what is left, the numbers of rows, and the file with itself.
+// Finish compares the remaining rows and the numbers of rows, and runs SQLite's check of the file.
 func (c *Comparison) Finish(ctx context.Context) error {
 	for name := range tables {
 		if err := c.flush(ctx, name); err != nil {
@@ -142,7 +145,7 @@ func (c *Comparison) Finish(ctx context.Context) error {
 }
 
 func (c *Comparison) fault(format string, args ...any) error {
-	return c.report(verify.Fault{Difference: fmt.Sprintf(format, args...) + "; payledger rebuild makes the views again"})
+	return c.report(verify.Fault{Difference: fmt.Sprintf(format, args...) + "; " + Remedy})
 }
 
 // count counts the rows of all tables.
@@ -185,7 +188,7 @@ func (c *Comparison) flush(ctx context.Context, name string) error {
 		}
 		f := verify.Fault{
 			Stream: n.Stream, Sequence: format.GroupOf(n.Seq), Aggregate: n.Key.Aggregate, ID: n.Key.ID, Revision: n.Revision,
-			Difference: difference + "; payledger rebuild makes the views again",
+			Difference: difference + "; " + Remedy,
 		}
 		if err := c.report(f); err != nil {
 			return err

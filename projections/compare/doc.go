@@ -1,4 +1,4 @@
-// Package compare compares the read model with the log, row by row: each row must be the one that a rebuild would write (I1).
+// Package compare compares the read model with the log, row by row: each row must equal the row that the log gives (I1). It does not compare the compressed columns that speed up filters.
 //
 // The caller gives it the newest event of each aggregate, with the state after it, as package verify hands them on. Each table is
 // compared in batches. Rows of no aggregate show in the number of rows.

@@ -52,7 +52,7 @@ type verifyLine struct {
 type verified struct {
 	verify.Result
 	Views  bool   `json:"viewsChecked"`
-	Note   string `json:"note,omitempty"` // on what was not checked
+	Note   string `json:"note,omitempty"` // lists the parts that were not checked
 	Faults int    `json:"faults"`
 }
 
@@ -90,6 +90,7 @@ type checker struct {
 	verifier note.Verifier       // nil: signatures are not checked
 	views    *compare.Comparison // nil: views are not compared
 	emit     func(verifyLine) error
+	keyless  bool // the master key opens no key of the checkpoints, because there is none
 	faults   int
 	note     string
 }
@@ -116,6 +117,12 @@ func (c *checker) run(ctx context.Context, archive *eventstore.Archive) (v verif
 	v.Result, err = verify.Run(ctx, config)
 	if err == nil && c.views != nil {
 		err = c.views.Finish(ctx)
+	}
+	if err == nil && c.keyless && v.Checkpoints > 0 {
+		err = c.report(verify.Fault{Difference: "SECRETS has no key of the checkpoints, but there are checkpoints"})
+	}
+	if c.request.Payment == "" && !archive.HasTips() {
+		c.note = joined(c.note, "there is no tip store, so the streams beside the log were not compared with it: a start makes it again")
 	}
 	if errors.Is(err, errFirst) {
 		err = nil
@@ -197,14 +204,15 @@ func (c *Verify) checkFolder(ctx context.Context, request VerifyRequest, emit fu
 	}
 	defer func() { err = errors.Join(err, archive.Close()) }()
 	check := checker{request: request, emit: emit}
-	if check.verifier, check.note, err = c.verifier(events); err != nil {
+	check.verifier, check.note, err = c.verifier(events)
+	if check.keyless = errors.Is(err, eventstore.ErrNotFound); err != nil && !check.keyless {
 		return result, err
 	}
 	if request.Payment == "" {
 		rows, why, err := openRows(ctx, filepath.Join(c.Data, ledger.ViewsFolder, projections.FileName), archive.Shards)
 		switch {
 		case err != nil:
-			if err := check.report(verify.Fault{Difference: err.Error() + "; payledger rebuild makes the views again"}); err != nil && !request.All {
+			if err := check.report(verify.Fault{Difference: err.Error() + "; " + compare.Remedy}); err != nil && !request.All {
 				result.Faults = check.faults
 				return result, nil
 			}
@@ -220,7 +228,7 @@ func (c *Verify) checkFolder(ctx context.Context, request VerifyRequest, emit fu
 	return check.run(ctx, archive)
 }
 
-// verifier returns the key that checks signatures, or a note why there is none.
+// verifier returns the key that checks signatures, or a note with the reason why none is checked. ErrNotFound: the folder has no such key.
 func (c *Verify) verifier(events string) (note.Verifier, string, error) {
 	text, err := options.ReadSecret("--master-key", c.MasterKey, c.MasterKeyFile)
 	if err != nil {
@@ -235,8 +243,6 @@ func (c *Verify) verifier(events string) (note.Verifier, string, error) {
 	}
 	key, err := secrets.StoppedVerifier(events, master)
 	switch {
-	case errors.Is(err, eventstore.ErrNotFound):
-		return nil, "the signatures of checkpoints were not checked: the folder has no key of them", nil
 	case errors.Is(err, secrets.ErrSealed):
 		return nil, "", errors.New("the master key is not the one of this ledger: set PAYLEDGER_MASTER_KEY or --master-key-file to the key that the ledger was made with")
 	case err != nil:
