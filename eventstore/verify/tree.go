@@ -50,7 +50,7 @@ func (f *forest) check(ctx context.Context, checkpoints <-chan numbered) error {
 func (f *forest) covers(ctx context.Context, c numbered) error {
 	difference := ""
 	if err := c.CheckShards(len(f.shards)); err != nil {
-		return f.fault(c, "it does not fit the log")
+		return f.fault(c, fmt.Sprintf("it covers %d shards; the log has %d", len(c.LastSeq), len(f.shards)))
 	}
 	size := uint64(0)
 	for shard, through := range c.LastSeq {
