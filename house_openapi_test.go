@@ -37,6 +37,9 @@ var ownEnums = map[string]string{
 	"up":                      "answers of healthz and readyz",
 	"OPENED":                  "what became of a fact about a dispute, D16",
 	"WAITING":                 "what became of a notification, D14",
+	"webhooks":                "parts beside an event of a history, I1",
+	"REQUESTED":               "the step of a call that an event records, I1",
+	"authorize":               "operations at processors, D14",
 }
 
 var enumInYAML = regexp.MustCompile(`enum: \[([^\]]*)\]`)

@@ -36,7 +36,7 @@ func (s source) forTests() bool {
 }
 
 // testPackages are imported by the tests of several packages.
-var testPackages = []string{"accountstest", "eventstoretest", "openapitest", "goclient", "duckdb"}
+var testPackages = []string{"accountstest", "eventstoretest", "openapitest", "goclient", "duckdb", "cloudevents"}
 
 // top returns the top-level folder, "" for a file at the root.
 func (s source) top() string {
@@ -128,6 +128,8 @@ var mayImport = map[string][]string{
 var confined = map[string][]string{
 	"github.com/nats-io/nats.go":     {"eventstore", "notifier"},
 	"github.com/nats-io/nats-server": {"eventstore"},
+	"github.com/nats-io/jwt":         {"eventstore"},
+	"github.com/nats-io/nkeys":       {"eventstore"},
 	"github.com/vmihailenco/msgpack": {"eventstore"},
 	"github.com/gorilla/mux":         {"httpapi", "processorsim"},
 	"modernc.org/sqlite":             {"projections"},

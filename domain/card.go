@@ -7,13 +7,13 @@ import (
 
 // Card is the part of a card that may be stored and shown (§2.2). The cardholder's name is in Personal.
 type Card struct {
-	First6Digits    string  `json:"first6Digits"` // shown only if the account's settings say so (§2.2)
-	FirstDigits     string  `json:"firstDigits"`  // 8 where PCI rules allow, else 6
-	Last4Digits     string  `json:"last4Digits"`
-	ExpirationMonth string  `json:"expirationMonth"` // "01".."12"
-	ExpirationYear  string  `json:"expirationYear"`  // four digits
-	Network         Network `json:"network"`
-	CVVAvailable    bool    `json:"cvvAvailable,omitempty"`
+	First6Digits    string  `json:"first6Digits"`           // shown only if the account's settings say so (§2.2)
+	FirstDigits     string  `json:"firstDigits"`            // 8 where PCI rules allow, else 6
+	Last4Digits     string  `json:"last4Digits"`            // shown to people (§2.2)
+	ExpirationMonth string  `json:"expirationMonth"`        // "01".."12"
+	ExpirationYear  string  `json:"expirationYear"`         // four digits
+	Network         Network `json:"network"`                // the card scheme
+	CVVAvailable    bool    `json:"cvvAvailable,omitempty"` // the card's CVV is stored for the first payment
 }
 
 // NewCard returns the displayable part of a valid number. PCI DSS allows eight first digits only for numbers with 16 or

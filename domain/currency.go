@@ -72,8 +72,8 @@ func (a Amount) Times(n int64) (Amount, bool) {
 
 // Price is an amount in its currency.
 type Price struct {
-	Amount   Amount   `json:"amount"`
-	Currency Currency `json:"currencyCode"`
+	Amount   Amount   `json:"amount"`       // minor units of the currency
+	Currency Currency `json:"currencyCode"` // ISO 4217
 }
 
 // Format writes the amount for people, "12.50 EUR", "1250 JPY", "3 XAU".

@@ -21,6 +21,7 @@ import (
 	"payledger/domain/inbox"
 	"payledger/domain/instrument"
 	"payledger/domain/payment"
+	"payledger/domain/person"
 	"payledger/domain/session"
 	"payledger/domain/workflow"
 )
@@ -37,6 +38,7 @@ var aggregates = []struct {
 	{"account", eventsOf(account.Events())},
 	{"dispute", eventsOf(dispute.Events())},
 	{"inbox", eventsOf(inbox.Events())},
+	{"person", eventsOf(person.Events())},
 	{"workflow", eventsOf(workflow.Events())},
 	{"workflow_run", eventsOf(workflow.RunEvents())},
 }
@@ -117,12 +119,13 @@ func TestEventsAreAll(t *testing.T) {
 	}
 }
 
-// TestEventsDocument compares EVENTS.md with the code.
+// TestEventsDocument compares EVENTS.md with the code. Every field needs a comment.
 func TestEventsDocument(t *testing.T) {
 	w := &writer{t: t, sources: map[string]declarations{}, objects: map[string]reflect.Type{}}
 	w.printf("# Events\n\nGenerated from the code by `go test ./domain -run TestEventsDocument -update`; a test compares it with the code.\n\n")
 	w.printf("Every event of every aggregate, by its name in the log (`ce-type`), with the fields of its body. Amounts are\n")
-	w.printf("integers in minor units of the payment's currency. A field that is not marked \"always\" is left out when empty.\n")
+	w.printf("integers in minor units of the payment's currency; times are in UTC. A field whose value is\n")
+	w.printf("empty is left out, unless it is marked \"always\". § and D numbers are those of the contract, httpapi/CONTRACT.md.\n")
 	for _, a := range aggregates {
 		w.printf("\n## %s\n", a.name)
 		for _, e := range a.events {
@@ -137,8 +140,15 @@ func TestEventsDocument(t *testing.T) {
 		w.printf("\n### %s\n\n%s\n\n", name, w.meaning(typ))
 		w.table(typ)
 	}
+	for line := range strings.Lines(w.text.String()) {
+		if cells := strings.Split(strings.Trim(line, "|\n"), "|"); line[0] == '|' && slices.ContainsFunc(cells, emptyCell) {
+			t.Errorf("EVENTS.md would have an empty cell: %s", line)
+		}
+	}
 	golden(t, "EVENTS.md", []byte(w.text.String()))
 }
+
+func emptyCell(cell string) bool { return strings.TrimSpace(cell) == "" }
 
 // writer writes EVENTS.md and remembers which objects it has named.
 type writer struct {
@@ -191,7 +201,7 @@ func (w *writer) meaning(typ reflect.Type) string {
 }
 
 func (w *writer) table(typ reflect.Type) {
-	w.printf("| field | type | | meaning |\n|---|---|---|---|\n")
+	w.printf("| field | type | present | meaning |\n|---|---|---|---|\n")
 	w.rows(typ)
 }
 
@@ -209,12 +219,16 @@ func (w *writer) rows(typ reflect.Type) {
 		switch {
 		case f.Anonymous && name == "":
 			w.rows(f.Type)
-		case name == "" || name == "-":
+		case name == "-": // not in the log
+		case name == "":
 			w.t.Errorf("%s.%s has no name in the log", typ, f.Name)
 		default:
 			always := "always"
 			if strings.Contains(options, "omitempty") {
-				always = ""
+				always = "if not empty"
+			}
+			if notes[f.Name] == "" {
+				w.t.Errorf("%s.%s has no comment that says its meaning", typ, f.Name)
 			}
 			w.printf("| `%s` | %s | %s | %s |\n", name, w.kind(f.Type), always, notes[f.Name])
 		}

@@ -31,6 +31,8 @@ type (
 	DisputeID string
 	// SecretID names a value in the stream of secrets.
 	SecretID string
+	// PersonID is a person's: derived from the name of the key of the person's data.
+	PersonID string
 	// WorkflowID is a workflow's: a UUID (D19).
 	WorkflowID string
 	// RunID is a workflow run's: two characters of log generation and 128 bits (D19).
@@ -112,6 +114,12 @@ func NewAttemptID(session SessionID, token Token, shown *Price, number uint64) A
 func DisputeIDFor(account AccountID, processor, disputeID string) DisputeID {
 	sum := sha256.Sum256([]byte("dispute " + string(account) + " " + processor + " " + disputeID))
 	return DisputeID(Generation + encodeID(sum[:16]))
+}
+
+// PersonIDFor derives the id of the person whose data is sealed under a key, given the key's name without its number.
+func PersonIDFor(key SecretID) PersonID {
+	sum := sha256.Sum256([]byte("person " + string(key)))
+	return PersonID(Generation + encodeID(sum[:16]))
 }
 
 // NewRunID derives the id of the one run of a workflow that an event starts, whatever version it is of (D19).

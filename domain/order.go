@@ -8,17 +8,17 @@ import (
 // Order is what is bought (§2.5, D4). Session and payment carry the same shape; nothing in it is
 // personal data.
 type Order struct {
-	LineItems           []LineItem `json:"lineItems,omitempty"`
-	CountryCode         string     `json:"countryCode,omitempty"`
-	RetailerCountryCode string     `json:"retailerCountryCode,omitempty"`
-	Fees                []Fee      `json:"fees,omitempty"`
-	Shipping            *Shipping  `json:"shipping,omitempty"`
+	LineItems           []LineItem `json:"lineItems,omitempty"`           // the bought articles
+	CountryCode         string     `json:"countryCode,omitempty"`         // the country of the order, ISO 3166-1 alpha-2
+	RetailerCountryCode string     `json:"retailerCountryCode,omitempty"` // the merchant's country, ISO 3166-1 alpha-2
+	Fees                []Fee      `json:"fees,omitempty"`                // surcharges on the whole order
+	Shipping            *Shipping  `json:"shipping,omitempty"`            // cost and way of delivery
 }
 
 // Preferences are wishes of a merchant for the payment method (D21). They do not change how a payment is made.
 type Preferences struct {
 	AllowedNetworks []Network `json:"orderedAllowedCardNetworks,omitempty"` // of cards that may be tokenized; none: all
-	Options         JSON      `json:"options,omitempty"`
+	Options         JSON      `json:"options,omitempty"`                    // the merchant's own options, JSON, kept as sent
 }
 
 // Takes reports whether a card of the network may pay.
@@ -38,43 +38,43 @@ func (j *JSON) UnmarshalJSON(text []byte) error { *j = JSON(text); return nil }
 // LineItem is one position of an order; amounts in minor units of the order's currency, per piece
 // (Amount) or for the whole line (DiscountAmount, TaxAmount).
 type LineItem struct {
-	ItemID         string       `json:"itemId,omitempty"`
-	Name           string       `json:"name,omitempty"`
-	Description    string       `json:"description,omitempty"`
-	Amount         Amount       `json:"amount"`
-	Quantity       *int64       `json:"quantity,omitempty"` // absent counts as 1
-	DiscountAmount Amount       `json:"discountAmount,omitempty"`
-	TaxAmount      Amount       `json:"taxAmount,omitempty"`
-	TaxCode        string       `json:"taxCode,omitempty"`
-	ProductType    string       `json:"productType,omitempty"`
-	ProductData    *ProductData `json:"productData,omitempty"`
+	ItemID         string       `json:"itemId,omitempty"`         // the merchant's id of the article
+	Name           string       `json:"name,omitempty"`           // the article's name
+	Description    string       `json:"description,omitempty"`    // the merchant's own text
+	Amount         Amount       `json:"amount"`                   // price of one piece, minor units
+	Quantity       *int64       `json:"quantity,omitempty"`       // absent counts as 1
+	DiscountAmount Amount       `json:"discountAmount,omitempty"` // discount on the whole line, minor units
+	TaxAmount      Amount       `json:"taxAmount,omitempty"`      // tax on the whole line, minor units
+	TaxCode        string       `json:"taxCode,omitempty"`        // the merchant's tax code
+	ProductType    string       `json:"productType,omitempty"`    // PHYSICAL or DIGITAL
+	ProductData    *ProductData `json:"productData,omitempty"`    // describes the article
 }
 
 // ProductData describes the article (from API 2.2).
 type ProductData struct {
-	SKU                    string   `json:"sku,omitempty"`
-	Brand                  string   `json:"brand,omitempty"`
-	Color                  string   `json:"color,omitempty"`
-	GlobalTradeItemNumber  string   `json:"globalTradeItemNumber,omitempty"`
-	ManufacturerPartNumber string   `json:"manufacturerPartNumber,omitempty"`
-	Weight                 *float64 `json:"weight,omitempty"`
-	WeightUnit             string   `json:"weightUnit,omitempty"`
-	PageURL                string   `json:"pageUrl,omitempty"`
+	SKU                    string   `json:"sku,omitempty"`                    // the merchant's stock keeping unit
+	Brand                  string   `json:"brand,omitempty"`                  // the maker's brand
+	Color                  string   `json:"color,omitempty"`                  // the article's color
+	GlobalTradeItemNumber  string   `json:"globalTradeItemNumber,omitempty"`  // GTIN
+	ManufacturerPartNumber string   `json:"manufacturerPartNumber,omitempty"` // the maker's own number
+	Weight                 *float64 `json:"weight,omitempty"`                 // of one piece, in weightUnit
+	WeightUnit             string   `json:"weightUnit,omitempty"`             // the unit of weight, as sent
+	PageURL                string   `json:"pageUrl,omitempty"`                // the article's page in the shop
 }
 
 // Fee is a surcharge on the whole order.
 type Fee struct {
-	Type        string `json:"type,omitempty"`
-	Description string `json:"description,omitempty"`
-	Amount      Amount `json:"amount"`
+	Type        string `json:"type,omitempty"`        // the merchant's own name for the kind of fee
+	Description string `json:"description,omitempty"` // the merchant's own text
+	Amount      Amount `json:"amount"`                // minor units of the order's currency
 }
 
 // Shipping is the cost and way of delivery.
 type Shipping struct {
-	Amount            Amount `json:"amount,omitempty"`
-	MethodID          string `json:"methodId,omitempty"`
-	MethodName        string `json:"methodName,omitempty"`
-	MethodDescription string `json:"methodDescription,omitempty"`
+	Amount            Amount `json:"amount,omitempty"`            // cost of delivery, minor units of the order's currency
+	MethodID          string `json:"methodId,omitempty"`          // the merchant's id of the way of delivery
+	MethodName        string `json:"methodName,omitempty"`        // the name of the way of delivery
+	MethodDescription string `json:"methodDescription,omitempty"` // the merchant's own text
 }
 
 // Total is the sum over line items of amount × quantity − discount + tax, plus shipping and fees (D4).

@@ -4,13 +4,17 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"time"
 )
 
 // Sealed is personal data in the log: encrypted under the named key, so that destroying the key erases the data everywhere.
 // The rules never open it.
 type Sealed struct {
-	Key SecretID `json:"key"`
+	Key SecretID `json:"key"` // names the person's keys in the stream of secrets
 	Box []byte   `json:"box"` // nonce and AES-256-GCM ciphertext
+	// KeyNumber tells the person's keys apart: after an erasure, data is sealed under the next one. 0 is the first key, 2 the
+	// second.
+	KeyNumber uint64 `json:"keyNumber,omitempty"`
 	// EmailHash finds the customer's payments by e-mail address (D11): a keyed hash, of which nothing can be
 	// read without the ledger's master key. It outlives the key; readers show nothing by it that does not open.
 	EmailHash string `json:"emailHash,omitempty"`
@@ -119,4 +123,10 @@ func (m Metadata) Fault() string {
 	default:
 		return ""
 	}
+}
+
+// LinkedSession is a client session that belongs to a customer since a time.
+type LinkedSession struct {
+	ID    SessionID
+	Since time.Time
 }

@@ -17,7 +17,10 @@ import (
 	"payledger/eventstore/checkpoint"
 	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/format"
+	"payledger/eventstore/secretlog"
 	"payledger/eventstore/sidelog"
+	"payledger/eventstore/streams"
+	"payledger/eventstore/tiprow"
 	"payledger/eventstore/tipstore"
 )
 
@@ -36,6 +39,7 @@ type Archive struct {
 	lock        *flock.Flock
 	opened      *tipstore.Store // stopped
 	view        *tipstore.View
+	unreadable  error // of the tip store
 }
 
 // DeliveryShard is the number of the shard that holds the records of deliveries.
@@ -45,7 +49,7 @@ const DeliveryShard = deliverylog.ShardNumber
 func OpenArchive(dir string) (*Archive, error) {
 	a := &Archive{dir: dir}
 	var err error
-	if a.streams, err = blocks.Streams(dir, ledgerAccount); err != nil {
+	if a.streams, err = blocks.Streams(dir, streams.Account); err != nil {
 		return nil, fmt.Errorf("eventstore: %w", err)
 	}
 	if len(a.streams) == 0 {
@@ -62,10 +66,17 @@ func OpenArchive(dir string) (*Archive, error) {
 		} else if !errors.Is(err, tipstore.ErrDamaged) {
 			return nil, errors.Join(err, a.Close())
 		} else {
-			return nil, errors.Join(damagedTips(a.dir, err), a.Close())
+			a.unreadable = damagedTips(a.dir, err)
 		}
 	}
-	return a, a.readEnds()
+	if err := a.readEnds(); err != nil {
+		if !errors.Is(err, tipstore.ErrDamaged) {
+			return nil, errors.Join(err, a.Close())
+		}
+		a.view.Close()
+		a.view, a.Ends, a.unreadable = nil, map[int]format.Head{}, err
+	}
+	return a, nil
 }
 
 // takeLock keeps servers from the folder. A back-up has no lock file.
@@ -90,7 +101,7 @@ func (s *Store) Archive(ctx context.Context) (*Archive, error) {
 		return nil, errors.New("eventstore: the log of a cluster has no files in this process; verify the folder of a node")
 	}
 	a := &Archive{dir: s.embedded.dir, store: s}
-	switch c, err := s.LastCheckpoint(ctx); {
+	switch c, err := s.checkpoints.Last(ctx); {
 	case err == nil:
 		a.checkpoints = c.Number
 	case !errors.Is(err, ErrNotFound):
@@ -99,15 +110,10 @@ func (s *Store) Archive(ctx context.Context) (*Archive, error) {
 	if err := s.writeTips(); err != nil { // the ends of the view are then not before the checkpoint
 		return nil, err
 	}
-	s.tipsOpen.RLock()
-	defer s.tipsOpen.RUnlock()
-	if s.tipsClosed {
-		return nil, fmt.Errorf("%w: the store was closed", ErrUnhealthy)
-	}
 	view := s.tips.Snapshot()
 	a.view = &view
 	var err error
-	if a.streams, err = blocks.Streams(a.dir, ledgerAccount); err == nil {
+	if a.streams, err = blocks.Streams(a.dir, streams.Account); err == nil {
 		err = a.readEnds()
 	}
 	if err != nil {
@@ -120,20 +126,16 @@ func (s *Store) Archive(ctx context.Context) (*Archive, error) {
 func (a *Archive) readEnds() error {
 	a.Ends = map[int]format.Head{}
 	for _, name := range a.streams {
-		if shard, _, ours := parseSegmentName(name); ours && shard != deliverylog.ShardNumber {
+		if shard, _, ours := streams.Parse(name); ours && shard != deliverylog.ShardNumber {
 			a.Shards = max(a.Shards, shard+1)
 		}
 	}
 	if a.view == nil {
 		return nil
 	}
-	return damagedTips(a.dir, a.view.Each([]byte{appliedPrefix}, func(key, value []byte) error {
-		h, err := decodeHead(value)
-		if err == nil && len(key) == 3 {
-			a.Ends[int(key[1])<<8|int(key[2])] = h
-		}
-		return err
-	}))
+	var err error
+	a.Ends, err = tiprow.Ends(*a.view)
+	return damagedTips(a.dir, err)
 }
 
 // damagedTips adds the place of the tip store to an error that reports its damage.
@@ -141,13 +143,16 @@ func damagedTips(dir string, err error) error {
 	if !errors.Is(err, tipstore.ErrDamaged) {
 		return err
 	}
-	return fmt.Errorf("%w: the tip store %s: %w; the next start makes it again from the log", ErrUnhealthy, filepath.Join(dir, tipsFolder), err)
+	return fmt.Errorf("the tip store %s: %w; the next start makes it again from the log", filepath.Join(dir, tipsFolder), err)
 }
 
 // Running reports whether a server runs on the files.
 func (a *Archive) Running() bool { return a.store != nil }
 
-// HasTips reports whether there is a tip store.
+// HasPositions reports whether there is the stream of positions. The first start of a service makes it.
+func (a *Archive) HasPositions() bool { return slices.Contains(a.streams, sidelog.PositionStream) }
+
+// HasTips reports whether there is a readable tip store.
 func (a *Archive) HasTips() bool { return a.view != nil }
 
 // Close releases the files.
@@ -172,24 +177,41 @@ func (a *Archive) Missing() (names []string) {
 	}
 	for _, of := range []string{checkpoint.Stream, deliverylog.StreamName} {
 		if !slices.ContainsFunc(a.streams, func(name string) bool { return strings.HasPrefix(name, of) }) {
-			names = append(names, of)
+			names = append(names, sidelog.Name(of, 1))
 		}
 	}
 	return names
 }
 
-// Inspect checks the files of all streams, and compares the streams beside the log with their indexes. The error names the
-// first damage.
-func (a *Archive) Inspect(ctx context.Context) error {
+// Inspect checks the files of all streams, and compares the streams beside the log with their indexes. It calls damaged with each
+// fault, without a stream for a fault of the tip store.
+func (a *Archive) Inspect(ctx context.Context, damaged Damaged) error {
 	if a.store != nil {
-		return a.store.Scrub(ctx)
+		return a.store.scrubAll(ctx, damaged)
 	}
-	in := inspection{dir: a.dir, tips: a.opened, given: true}
-	if err := in.run(); err != nil { // the parts that a server reads at its start
-		return err
+	if a.unreadable != nil {
+		if err := damaged("", 0, a.unreadable.Error()); err != nil {
+			return err
+		}
 	}
-	in = inspection{dir: a.dir, tips: a.opened, given: true, whole: true}
-	return in.run()
+	sound := true
+	report := func(stream string, seq uint64, reason string) error {
+		sound = false
+		return damaged(stream, seq, reason)
+	}
+	for _, whole := range []bool{false, true} { // first the parts that a server reads at its start
+		in := inspection{dir: a.dir, tips: a.opened, given: true, whole: whole, report: report, pace: func(int) error { return ctx.Err() }}
+		if a.view == nil {
+			in.tips = nil
+		}
+		if err := in.run(); err != nil {
+			return err
+		}
+	}
+	if a.view != nil || !sound {
+		return nil
+	}
+	return secretlog.Unnamed(a.dir, a.streams, damaged)
 }
 
 // Damaged reports a fault of a stream's file: the first sequence that it concerns, and the reason.
@@ -206,15 +228,15 @@ func (a *Archive) Groups(ctx context.Context, shard int, from uint64, damaged Da
 	}
 	var parts []part
 	for _, name := range a.streams {
-		of, number, ours := parseSegmentName(name)
+		of, number, ours := streams.Parse(name)
 		if !ours || of != shard {
 			continue
 		}
-		meta, err := blocks.CheckMeta(blocks.Folder(a.dir, ledgerAccount, name), name)
+		meta, err := blocks.CheckMeta(blocks.Folder(a.dir, streams.Account, name), name)
 		if err != nil {
 			continue // Inspect reports it, unless the stream was being made
 		}
-		parts = append(parts, part{name, number, max(1, meta.FirstSeq), segment{number: number}.subject(shard)})
+		parts = append(parts, part{name, number, max(1, meta.FirstSeq), streams.Subject(shard, number)})
 	}
 	slices.SortFunc(parts, func(x, y part) int { return int(x.number) - int(y.number) })
 	end, seen := a.Ends[shard].Seq, max(from, 1)-1
@@ -274,7 +296,7 @@ func (a *Archive) Checkpoints(ctx context.Context, damaged Damaged, handle func(
 			return handle(name, c)
 		}
 		if a.store != nil { // the newest block may end within a record
-			meta, err := blocks.CheckMeta(blocks.Folder(a.dir, ledgerAccount, name), name)
+			meta, err := blocks.CheckMeta(blocks.Folder(a.dir, streams.Account, name), name)
 			if err != nil || meta.FirstSeq > a.checkpoints {
 				return nil //nolint:nilerror // it was made meanwhile
 			}
@@ -290,7 +312,7 @@ func (a *Archive) Checkpoints(ctx context.Context, damaged Damaged, handle func(
 
 // read reads one stream, and reports its faults.
 func (a *Archive) read(name string, options blocks.Options, damaged Damaged) error {
-	report, err := blocks.Verify(a.dir, ledgerAccount, name, options)
+	report, err := blocks.Verify(a.dir, streams.Account, name, options)
 	if err != nil {
 		return err
 	}
@@ -307,14 +329,11 @@ func (a *Archive) read(name string, options blocks.Options, damaged Damaged) err
 
 // Tip returns the newest event of an aggregate that the tip store has; ErrNotFound if it has none.
 func (a *Archive) Tip(shard int, key Key) (*Recorded, error) {
-	value, err := a.view.Get(tipKey(key))
+	r, err := tiprow.Get(a.view.Get, shard, key)
 	if errors.Is(err, tipstore.ErrNotFound) {
 		return nil, ErrNotFound
 	}
-	if err != nil {
-		return nil, damagedTips(a.dir, err)
-	}
-	return decodeTip(shard, value)
+	return r, damagedTips(a.dir, err)
 }
 
 // Newest returns the newest event of an aggregate if it satisfies fits, else nil. It reads the tip store first. With a running server
@@ -332,7 +351,7 @@ func (a *Archive) Newest(ctx context.Context, key Key, fits func(*Recorded) bool
 
 // Left returns the part that left an aggregate's state with a revision, as the tip store has it; nil if it has none.
 func (a *Archive) Left(key Key, revision uint64) ([]byte, error) {
-	value, err := a.view.Get(leftKey(key, revision))
+	value, err := a.view.Get(tiprow.LeftKey(key, revision))
 	if errors.Is(err, tipstore.ErrNotFound) {
 		return nil, nil
 	}
@@ -341,8 +360,8 @@ func (a *Archive) Left(key Key, revision uint64) ([]byte, error) {
 
 // EachTip calls handle with the aggregates in the tip store, in the order of their keys. Records of deliveries are left out.
 func (a *Archive) EachTip(handle func(key Key) error) error {
-	return damagedTips(a.dir, a.view.Each([]byte{tipPrefix}, func(k, _ []byte) error {
-		if key := keyOfTip(k); key.Aggregate != format.BesideAggregate && key.Aggregate != format.DeliveryAggregate {
+	return damagedTips(a.dir, a.view.Each(tiprow.Prefix(), func(k, _ []byte) error {
+		if key := tiprow.ParseKey(k); key.Aggregate != format.BesideAggregate && key.Aggregate != format.DeliveryAggregate {
 			return handle(key)
 		}
 		return nil

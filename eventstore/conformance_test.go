@@ -39,6 +39,7 @@ var conformance = []struct {
 	{"a full aggregate takes outcomes and no requests", testTooLarge},
 	{"a log is initialized once", testInitialize},
 	{"secrets are created once and can be destroyed", testSecrets},
+	{"an erased key opens nothing, and the next one seals", testErasedKeys},
 	{"several nodes know each other's secrets", testSecretNodes},
 	{"a log opened for reading takes no append", testReadOnly},
 }

@@ -1,29 +1,30 @@
 package eventstore
 
 import (
+	"errors"
 	"fmt"
 
 	"payledger/eventstore/blocks"
 	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/format"
+	"payledger/eventstore/sidelog"
+	"payledger/eventstore/streams"
+	"payledger/eventstore/tiprow"
+	"payledger/eventstore/tipstore"
 )
 
 // The inspection of a stopped folder takes account of the segments of deliveries that were dropped.
 
 // readFloor takes the floor from the tip store.
 func (in *inspection) readFloor() {
-	value, err := in.tips.Get(tipKey(deliverylog.FloorKey))
-	if err != nil {
-		return
-	}
-	if r, err := decodeTip(deliverylog.ShardNumber, value); err == nil {
+	if r, err := tiprow.Get(in.tips.Get, deliverylog.ShardNumber, deliverylog.FloorKey); err == nil {
 		in.floor, _ = deliverylog.ParseFloor(r) // the next start refuses an unreadable floor
 	}
 }
 
 // beingDeleted reports whether a stream is a dropped segment of deliveries that is not removed yet.
 func (in *inspection) beingDeleted(name string) bool {
-	shard, number, ours := parseSegmentName(name)
+	shard, number, ours := streams.Parse(name)
 	return ours && shard == deliverylog.ShardNumber && number <= in.floor.Segment
 }
 
@@ -54,10 +55,87 @@ func (in *inspection) beginning(shard int) (number uint32, first uint64, err err
 	case in.floor.Segment < in.oldest:
 		return in.floor.Segment + 1, in.floor.Seq + 1, nil
 	}
-	name := segmentName(shard, in.oldest) // dropped, as a later segment says, and not removed yet
-	meta, err := blocks.CheckMeta(blocks.Folder(in.dir, ledgerAccount, name), name)
+	name := streams.Name(shard, in.oldest) // dropped, as a later segment says, and not removed yet
+	meta, err := blocks.CheckMeta(blocks.Folder(in.dir, streams.Account, name), name)
 	if err != nil {
-		return 0, 0, fmt.Errorf("%w: %s: %w; the folder was not changed: copy it before anything else", ErrUnhealthy, name, err)
+		return in.oldest, 0, in.broken(name, err)
 	}
 	return in.oldest, max(1, meta.FirstSeq), nil
+}
+
+// complete checks that no older segment of a shard is missing, and that each segment begins at the end of the one before it.
+func (in *inspection) complete() error {
+	for shard, open := range in.open {
+		begin, next, err := in.beginning(shard)
+		if err != nil {
+			return err
+		}
+		for number := begin; number <= open.number; number++ {
+			name := streams.Name(shard, number)
+			next, err = in.follows(name, next)
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// follows checks that a segment is there and begins at a sequence, and returns the sequence after it; 0 if that is unknown.
+func (in *inspection) follows(name string, next uint64) (uint64, error) {
+	if _, there := in.reports[name]; !there {
+		return 0, in.missed(name, next, "the stream is gone")
+	}
+	meta, err := blocks.CheckMeta(blocks.Folder(in.dir, streams.Account, name), name)
+	if err != nil {
+		return 0, in.broken(name, err)
+	}
+	first := max(1, meta.FirstSeq)
+	if next > 0 && first != next {
+		if err := in.missed(name, first, fmt.Sprintf("it begins here, but the segment before ends at %d", next-1)); err != nil {
+			return 0, err
+		}
+	}
+	if in.bad[name] {
+		return 0, nil
+	}
+	return max(first, in.reports[name].Last+1), nil
+}
+
+// readSide verifies a stream beside the log, and compares it with its index. If the server will trust the index.db of a segment
+// and read no block, readSide reads only the newest block: the scrub reads the others.
+func (in *inspection) readSide(name, folder string, options blocks.Options) (blocks.Report, error) {
+	var index blocks.Index
+	_, _, part := sidelog.ParseName(name)
+	if part = part && !in.whole; part {
+		var files []blocks.File
+		files, index, part = blocks.Trusted(folder, name)
+		if part = part && len(files) > 1; part {
+			options.From = blocks.Place{Block: files[len(files)-1].Number}
+		}
+	}
+	var check *sidelog.Check
+	if in.tips != nil {
+		view := in.tips.Snapshot()
+		defer view.Close()
+		var err error
+		if check, err = sidelog.NewCheck(view, name); err != nil {
+			check = nil // Open makes the tip store again
+		}
+	}
+	if check != nil {
+		check.Part, options.Handle = part, check.See
+	}
+	report, err := blocks.Verify(in.dir, streams.Account, name, options)
+	if part { // the newest block may hold only marks of deleted messages
+		report.Last = max(report.Last, index.Last)
+	}
+	if err != nil || check == nil || report.Kind > blocks.Torn {
+		return report, err
+	}
+	seq, err := check.End()
+	if errors.Is(err, tipstore.ErrDamaged) || err == nil {
+		return report, nil
+	}
+	return report, in.damaged(name, seq, err.Error())
 }

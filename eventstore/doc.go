@@ -25,15 +25,14 @@
 //
 //   - Package format: the bytes of frames and groups, and the addresses of events.
 //   - shard.go: the state of a shard. inflight.go: groups that wait for their acknowledgement. resolve.go: the outcome of a group
-//     without a clear answer. segment.go: the streams of a shard.
-//   - recover.go, tips.go and package tipstore: the tip store. left.go: the parts that left a state. load.go, groupread.go,
-//     subscribe.go: reading.
+//     without a clear answer. segment.go and package streams: the streams of a shard, and their names.
+//   - recover.go, tips.go and packages tipstore and tiprow: the tip store and its rows. left.go: the parts that left a state. load.go,
+//     groupread.go, subscribe.go: reading.
 //   - Package deliverylog: the records of deliveries. records.go: their shard, and the segments that were dropped.
-//   - Package ordered: all events in the order of positions.
+//   - Package checkpointlog: the stream of checkpoints, and the order that it fixes. Package ordered: all events in this order.
 //   - inspect.go and package folder: checks and repairs of a folder before its server starts. scrub.go: checks while the server runs.
 //     Package disk: a full disk. Package sidelog: the streams beside the log, and the index that is their witness.
-//   - secretrecord.go: the bytes of SECRETS; secretindex.go, secretread.go, secretdestroy.go: index, reads and destructions.
-//     Package blocks reads the server's files.
+//   - Package secretlog: the stream SECRETS. Package blocks reads the server's files.
 //
 // # Deliveries
 //
@@ -153,7 +152,7 @@
 //
 // # Secrets
 //
-// Streams SECRETS_<segment>, from 1; sequences go on from one to the next. secretrecord.go describes the message: a value with
+// Streams SECRETS_<segment>, from 1; sequences go on from one to the next. package secretlog describes the message: a value with
 // its name, or a destruction that names sequences. The first value of a name counts until a destruction names it. A later value
 // of the same name is surplus, and is destroyed. So the stream alone decides, with the same result on every node. Two nodes
 // need no lock to create a name: each reads the earlier messages after its acknowledgement. The index in the tip store has the

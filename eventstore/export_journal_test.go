@@ -13,9 +13,9 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"payledger/eventstore/checkpoint"
 	"payledger/eventstore/format"
 	"payledger/eventstore/jetapi"
+	"payledger/eventstore/streams"
 )
 
 // OutcomePatience is how long outcomes of deliveries let first records go before them.
@@ -43,10 +43,10 @@ var (
 )
 
 // StreamName is the first segment of a shard.
-func StreamName(shard int) string { return segmentName(shard, 1) }
+func StreamName(shard int) string { return streams.Name(shard, 1) }
 
 // SegmentName is any segment of a shard.
-func SegmentName(shard int, number uint32) string { return segmentName(shard, number) }
+func SegmentName(shard int, number uint32) string { return streams.Name(shard, number) }
 
 // ParseFrame reads one frame; it gives how many bytes follow it.
 func ParseFrame(b []byte) (*Recorded, int, error) {
@@ -167,7 +167,7 @@ func (s *Store) ForgetGroups() {
 // PublishGroup sends a group's message to a segment, expecting the sequence before it, and gives the error code of the
 // answer; 0 is an acknowledgement.
 func PublishGroup(ctx context.Context, nc *nats.Conn, shard int, segment uint32, seq uint64, data []byte) (code int, err error) {
-	m := nats.NewMsg(subjectRoot + "." + strconv.Itoa(shard) + "." + strconv.FormatUint(uint64(segment), 10))
+	m := nats.NewMsg(streams.Subject(shard, segment))
 	m.Data = data
 	m.Header.Set(nats.ExpectedLastSeqHdr, strconv.FormatUint(seq-1, 10))
 	answer, err := nc.RequestMsgWithContext(ctx, m)
@@ -327,30 +327,4 @@ func (s *Store) PipelineFrom(n int) {
 		defer h.mu.Unlock()
 	}
 	s.pipelineFrom = n
-}
-
-// EdgePath returns how many checkpoints lie between the newest and the last one whose edge is known.
-func (s *Store) EdgePath(ctx context.Context) (int, error) {
-	c, err := s.newestCheckpoint(ctx)
-	if err != nil {
-		return 0, err
-	}
-	c.Edge = nil
-	_, path, err := s.knownEdge(ctx, c)
-	return len(path), err
-}
-
-// WithEdge returns the newest checkpoint with an edge that is made from what is known.
-func (s *Store) WithEdge(ctx context.Context) (checkpoint.Checkpoint, error) {
-	c, err := s.newestCheckpoint(ctx)
-	if err != nil {
-		return c, err
-	}
-	return s.withEdge(ctx, c)
-}
-
-// KeepEdge has the tip store keep an edge.
-func (s *Store) KeepEdge(c checkpoint.Checkpoint) error {
-	s.keepEdge(c)
-	return s.writeTips()
 }

@@ -6,11 +6,10 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"golang.org/x/mod/sumdb/tlog"
 
 	"payledger/eventstore/cache"
-	"payledger/eventstore/checkpoint"
 	"payledger/eventstore/deliverylog"
+	"payledger/eventstore/streams"
 )
 
 // Private parts for the tests of this package. export_journal_test.go has those of groups and shards.
@@ -51,28 +50,10 @@ func (s *Store) Recheck(ctx context.Context) { s.recheck(ctx) }
 
 // Leads reports whether the server leads the stream.
 func (s *Server) Leads(stream string) bool {
-	return s.ns.JetStreamIsStreamLeader(ledgerAccount, stream)
+	return s.ns.JetStreamIsStreamLeader(streams.Account, stream)
 }
 
 func (s *Server) ClientAddr() string { return s.ns.Addr().String() }
-
-// GrowTree adds leaves to the tree that an edge stands for.
-func GrowTree(size uint64, edge []checkpoint.Node, leaves [][]byte) (tlog.Hash, []checkpoint.Node, error) {
-	t := (checkpoint.Checkpoint{Size: size, Edge: edge}).Tree()
-	for _, leaf := range leaves {
-		if err := t.Add(Hash(leaf)); err != nil {
-			return tlog.Hash{}, nil, err
-		}
-	}
-	root, err := t.Root()
-	return root, t.Edge(), err
-}
-
-// PutCheckpoint writes a checkpoint as it is, as the first.
-func (s *Store) PutCheckpoint(ctx context.Context, c checkpoint.Checkpoint) error {
-	_, err := s.putCheckpoint(ctx, c, 0, true)
-	return err
-}
 
 // HasLeader returns an error if the server does not know its cluster's leader.
 func (s *Server) HasLeader() error {

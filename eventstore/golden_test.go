@@ -21,6 +21,8 @@ import (
 	"payledger/domain/inbox"
 	"payledger/domain/instrument"
 	"payledger/domain/payment"
+	"payledger/domain/person"
+	"payledger/domain/processor"
 	"payledger/domain/session"
 	"payledger/domain/workflow"
 	"payledger/eventstore"
@@ -47,6 +49,7 @@ func codecs() []encoding {
 		codecOf(eventstore.Instruments, instrument.Events()), codecOf(eventstore.Accounts, account.Events()),
 		codecOf(eventstore.Attempts, attempt.Events()),
 		codecOf(eventstore.Disputes, dispute.Events()), codecOf(eventstore.Inboxes, inbox.Events()),
+		codecOf(eventstore.Persons, person.Events()),
 		codecOf(eventstore.Workflows, workflow.Events()), codecOf(eventstore.WorkflowRuns, workflow.RunEvents()),
 		codecOf(eventstore.Logs, []eventstore.LogInitialized{{}}),
 	}
@@ -89,7 +92,7 @@ func codecOf[S any, E domain.Event](a *eventstore.Aggregate[S, E], events []E) e
 
 // addedLater are fields that are left out when empty and came after the golden bytes, or never are in them; each has a
 // test of its own.
-var addedLater = []string{"EmailHash", "Shown", "DisplayName", "Past"}
+var addedLater = []string{"EmailHash", "Shown", "DisplayName", "Past", "KeyNumber", "RawAnswer"}
 
 // renamed are the Go names that fields had when their golden bytes were made: examples of texts begin with the field's name.
 var renamed = map[string]string{"OutOfBandID": "FoundID", "Disposition": "Verdict"}
@@ -278,9 +281,15 @@ func TestFieldsAddedLater(t *testing.T) {
 	for _, c := range []struct{ plain, full, back any }{
 		{attempt.Created{Token: "t"}, attempt.Created{Token: "t", Shown: &domain.Price{Amount: 2500, Currency: "EUR"}}, &attempt.Created{}},
 		{account.Settings{CaptureMode: "MANUAL"}, account.Settings{CaptureMode: "MANUAL", DisplayName: "Kiosk"}, &account.Settings{}},
+		{domain.Sealed{Key: "k"}, domain.Sealed{Key: "k", KeyNumber: 2}, &domain.Sealed{}},
+		{payment.State{ID: "p"}, payment.State{ID: "p", KeyNumber: 2}, &payment.State{}},
+		{payment.Captured{}, payment.Captured{Answer: payment.Answer{RawAnswer: &processor.RawAnswer{
+			Body: `{"state":"SUCCEEDED"}`, Sealed: &domain.Sealed{Key: "k", Box: []byte{1}}, Redacted: true, Cut: true,
+		}}}, &payment.Captured{}},
 	} {
 		plain, err := codec.Marshal(c.plain)
-		if err != nil || bytes.Contains(plain, []byte("shown")) || bytes.Contains(plain, []byte("displayName")) {
+		if err != nil || bytes.Contains(plain, []byte("shown")) || bytes.Contains(plain, []byte("displayName")) || bytes.Contains(plain, []byte("keyNumber")) ||
+			bytes.Contains(plain, []byte("rawAnswer")) {
 			t.Errorf("%T without the field: %q %v", c.plain, plain, err)
 		}
 		full, err := codec.Marshal(c.full)

@@ -12,12 +12,8 @@ import (
 	"payledger/eventstore/jetapi"
 )
 
-const (
-	// pageGroups is how many groups one request reads.
-	pageGroups = 64
-	// staleLeader is how long a leader that lost its connection to the cluster may still answer.
-	staleLeader = 20 * time.Second
-)
+// pageGroups is how many groups one request reads.
+const pageGroups = 64
 
 // groupPlace is the key of a group in the cache of groups.
 type groupPlace struct {
@@ -62,7 +58,7 @@ func (h *shard) mustRead(ctx context.Context, seq uint64) (*format.Group, error)
 		case since.IsZero():
 			since = time.Now()
 		}
-		if h.s.replicas == 1 || time.Since(since) > staleLeader {
+		if h.s.replicas == 1 || time.Since(since) > jetapi.StaleLeader {
 			switch dropped, lookErr := h.droppedByNow(ctx, seq); {
 			case dropped:
 				return nil, deliverylog.ErrDropped
@@ -196,6 +192,18 @@ func (h *shard) page(ctx context.Context, seq, n uint64) (page []*format.Group, 
 		return uint64(len(page)) < n, err
 	})
 	return page, err
+}
+
+// storedGroups is Groups for groups that are rarely in memory. A single group stays cached.
+func (s *Store) storedGroups(ctx context.Context, shard int, from, through uint64, each func(*format.Group) error) error {
+	if from != through {
+		return s.shard[shard].readGroups(ctx, from, through, each)
+	}
+	g, err := s.shard[shard].readGroup(ctx, from)
+	if err != nil {
+		return err
+	}
+	return each(g)
 }
 
 // Groups calls each with the acknowledged groups of a shard from one sequence through another, both included, in order. The

@@ -1,6 +1,7 @@
 package eventstore
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -12,6 +13,8 @@ import (
 	"payledger/eventstore/folder"
 	"payledger/eventstore/format"
 	"payledger/eventstore/sidelog"
+	"payledger/eventstore/streams"
+	"payledger/eventstore/tiprow"
 	"payledger/eventstore/tipstore"
 )
 
@@ -39,6 +42,11 @@ type inspection struct {
 
 	newestSide map[string]uint32 // number of the newest segment of each stream beside the log
 	whole      bool              // every block is read, also those that the server will not read
+
+	report Damaged         // gets each damage; nil: the first one ends the run
+	bad    map[string]bool // streams with damage
+	pace   func(n int) error
+	closed map[int]uint64 // by shard: the newest group that closes a segment
 }
 
 type segmentReport struct {
@@ -59,7 +67,7 @@ func inspect(dir string) error {
 
 // run reads the folder. An error names the damage.
 func (in *inspection) run() error {
-	names, err := blocks.Streams(in.dir, ledgerAccount)
+	names, err := blocks.Streams(in.dir, streams.Account)
 	if errors.Is(err, os.ErrNotExist) {
 		names, err = nil, nil
 	}
@@ -67,18 +75,19 @@ func (in *inspection) run() error {
 		return fmt.Errorf("eventstore: %w", err)
 	}
 	in.required, in.shards, in.newest = map[string]uint64{}, map[int]format.Link{}, map[int]uint32{}
-	in.open, in.reports, in.newestSide = map[int]segmentReport{}, map[string]blocks.Report{}, sidelog.Newest(names)
+	in.open, in.reports, in.newestSide, in.bad = map[int]segmentReport{}, map[string]blocks.Report{}, sidelog.Newest(names), map[string]bool{}
+	in.closed = map[int]uint64{}
 	if err := in.openTips(); err != nil {
 		return err
 	}
 	if len(names) == 0 {
 		if len(in.heads) > 0 {
-			return in.damaged(segmentPrefix+"0", 0, "the log's streams are gone, but there is a tip store of them")
+			return in.damaged(streams.Shard(0), 0, "the log's streams are gone, but there is a tip store of them")
 		}
 		return nil
 	}
 	for _, name := range names {
-		shard, number, ours := parseSegmentName(name)
+		shard, number, ours := streams.Parse(name)
 		if !ours {
 			continue
 		}
@@ -98,8 +107,21 @@ func (in *inspection) run() error {
 	return in.compare()
 }
 
+// damaged returns the error for damage of a stream, or reports it.
 func (in *inspection) damaged(stream string, seq uint64, reason string) error {
+	if in.report != nil {
+		in.bad[stream] = true
+		return in.report(stream, seq, reason)
+	}
 	return fmt.Errorf("%w: %s at sequence %d: %s; the folder was not changed: copy it before anything else", ErrUnhealthy, stream, seq, reason)
+}
+
+// broken is damaged for a stream that cannot be read.
+func (in *inspection) broken(stream string, err error) error {
+	if in.report != nil {
+		return in.damaged(stream, 1, err.Error())
+	}
+	return fmt.Errorf("%w: %s: %w; the folder was not changed: copy it before anything else", ErrUnhealthy, stream, err)
 }
 
 // openTips opens the tip store, unless it was given, and reads its witnesses. A start ignores an unreadable tip store: Open makes it
@@ -109,7 +131,12 @@ func (in *inspection) openTips() error {
 		if in.tips == nil {
 			return nil
 		}
-		return in.readTips()
+		err := in.readTips()
+		if in.report != nil && errors.Is(err, tipstore.ErrDamaged) {
+			in.tips, in.heads, in.required = nil, nil, map[string]uint64{}
+			return in.report("", 0, err.Error())
+		}
+		return err
 	}
 	dir := filepath.Join(in.dir, tipsFolder)
 	if _, err := os.Stat(dir); err != nil {
@@ -129,16 +156,12 @@ func (in *inspection) openTips() error {
 
 // readTips reads the witnesses of the tip store.
 func (in *inspection) readTips() error {
-	in.heads = map[int]format.Head{}
-	err := in.tips.Each([]byte{appliedPrefix}, func(key, value []byte) error {
-		h, err := decodeHead(value)
-		if err == nil && len(key) == 3 {
-			in.heads[int(key[1])<<8|int(key[2])] = h
-		}
-		return err
-	})
+	view := in.tips.Snapshot()
+	defer view.Close()
+	var err error
+	in.heads, err = tiprow.Ends(view)
 	if err == nil {
-		err = in.tips.Each([]byte{sidelog.WitnessPrefix}, func(key, value []byte) error {
+		err = view.Each([]byte{sidelog.WitnessPrefix}, func(key, value []byte) error {
 			in.required[string(key[1:])], _ = sidelog.ParseWitness(value)
 			return nil
 		})
@@ -157,57 +180,19 @@ func (in *inspection) close() {
 	}
 }
 
-// readSide verifies a stream beside the log, and compares it with its index. If the server will trust the index.db of a segment
-// and read no block, readSide reads only the newest block: the scrub reads the others.
-func (in *inspection) readSide(name, folder string, options blocks.Options) (blocks.Report, error) {
-	var index blocks.Index
-	_, _, part := sidelog.ParseName(name)
-	if part = part && !in.whole; part {
-		var files []blocks.File
-		files, index, part = blocks.Trusted(folder, name)
-		if part = part && len(files) > 1; part {
-			options.From = blocks.Place{Block: files[len(files)-1].Number}
-		}
-	}
-	var check *sideCheck
-	if in.tips != nil {
-		view := in.tips.Snapshot()
-		defer view.Close()
-		var err error
-		if check, err = newSideCheck(view, name); err != nil {
-			check = nil // Open makes the tip store again
-		}
-	}
-	if check != nil {
-		check.part, options.Handle = part, check.see
-	}
-	report, err := blocks.Verify(in.dir, ledgerAccount, name, options)
-	if part { // the newest block may hold only marks of deleted messages
-		report.Last = max(report.Last, index.Last)
-	}
-	if err != nil || check == nil || report.Kind > blocks.Torn {
-		return report, err
-	}
-	seq, err := check.end()
-	if errors.Is(err, tipstore.ErrDamaged) || err == nil {
-		return report, nil
-	}
-	return report, in.damaged(name, seq, err.Error())
-}
-
 // readStream verifies the parts of one stream that the server will read or trust.
 func (in *inspection) readStream(name string) error {
-	shard, number, ours := parseSegmentName(name)
+	shard, number, ours := streams.Parse(name)
 	deletes, side := sidelog.Beside(name)
 	if !ours && !side {
 		return nil
 	}
-	options := blocks.Options{Deletes: deletes}
+	options := blocks.Options{Deletes: deletes, Pace: in.pace}
 	if ours {
-		options.Subjects = []string{segment{number: number}.subject(shard)}
+		options.Subjects = []string{streams.Subject(shard, number)}
 		options.Handle = func(r blocks.Record) error { return in.see(shard, r) }
 	}
-	path := blocks.Folder(in.dir, ledgerAccount, name)
+	path := blocks.Folder(in.dir, streams.Account, name)
 	if unfinished, err := folder.Unfinished(path, name); unfinished || err != nil {
 		return err
 	}
@@ -221,21 +206,21 @@ func (in *inspection) readStream(name string) error {
 			options.From = blocks.Place{Block: files[len(files)-1].Number}
 		}
 	}
-	verify := func() (blocks.Report, error) { return blocks.Verify(in.dir, ledgerAccount, name, options) }
+	verify := func() (blocks.Report, error) { return blocks.Verify(in.dir, streams.Account, name, options) }
 	if side {
 		verify = func() (blocks.Report, error) { return in.readSide(name, path, options) }
 	}
 	report, err := verify()
-	if errors.Is(err, ErrUnhealthy) {
+	if errors.Is(err, ErrUnhealthy) || errors.Is(err, context.Canceled) {
 		return err
 	}
 	if err != nil {
-		return fmt.Errorf("%w: %s: %w; the folder was not changed: copy it before anything else", ErrUnhealthy, name, err)
+		return in.broken(name, err)
 	}
 	in.reports[name] = report
 	switch report.Kind {
 	case blocks.Damaged:
-		return in.damaged(name, report.Last+1, report.Faults[0].String())
+		return in.faults(report)
 	case blocks.Torn:
 		in.torn = append(in.torn, name)
 	}
@@ -246,6 +231,19 @@ func (in *inspection) readStream(name string) error {
 	}
 	if o := in.open[shard]; ours && number >= o.number {
 		in.open[shard] = segmentReport{number, name, report.Last}
+	}
+	return nil
+}
+
+// faults returns the error for the first fault of a stream, or reports all.
+func (in *inspection) faults(report blocks.Report) error {
+	if in.report == nil {
+		return in.damaged(report.Stream, report.Last+1, report.Faults[0].String())
+	}
+	for _, f := range report.Faults {
+		if err := in.damaged(report.Stream, max(f.From, f.After+1), f.String()); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -299,6 +297,9 @@ func (in *inspection) see(shard int, r blocks.Record) error {
 	if err != nil || g.Seq != r.Seq || g.Shard != shard {
 		return fmt.Errorf("%w: it is no group of this place", blocks.ErrRefused)
 	}
+	if g.Kind == format.KindClosing {
+		in.closed[shard] = max(in.closed[shard], g.Seq)
+	}
 	if w := g.Witness; w.Shard != format.NoShard && w.Seq > in.shards[w.Shard].Seq {
 		in.shards[w.Shard] = w.Link
 	}
@@ -309,7 +310,9 @@ func (in *inspection) see(shard int, r blocks.Record) error {
 func (in *inspection) compare() error {
 	for shard := range in.heads {
 		if _, there := in.open[shard]; !there && in.heads[shard].Seq > 0 {
-			return in.damaged(segmentPrefix+fmt.Sprint(shard), in.heads[shard].Seq, "the stream is gone")
+			if err := in.missed(streams.Name(shard, 1), in.heads[shard].Seq, "the stream is gone"); err != nil {
+				return err
+			}
 		}
 	}
 	if err := in.complete(); err != nil {
@@ -317,58 +320,54 @@ func (in *inspection) compare() error {
 	}
 	for shard, at := range in.open {
 		required := max(in.heads[shard].Seq, in.shards[shard].Seq)
-		if at.last < required && !in.emptyAfter(at, required) {
-			return in.damaged(at.name, at.last+1, fmt.Sprintf("it ends here, but was acknowledged up to %d", required))
+		if at.last >= required || in.emptyAfter(at, required) {
+			continue
+		}
+		name, reason := at.name, fmt.Sprintf("it ends here, but was acknowledged up to %d", required)
+		if in.closed[shard] == at.last && at.last > 0 {
+			name, reason = streams.Name(shard, at.number+1), fmt.Sprintf("the stream is gone; it was acknowledged up to %d", required)
+		}
+		if err := in.missed(name, at.last+1, reason); err != nil {
+			return err
 		}
 	}
 	for of, newest := range in.newestSide {
 		for number := uint32(1); number < newest; number++ {
 			if name := sidelog.Name(of, number); in.reports[name].Stream == "" {
-				return in.damaged(name, in.required[name], "the stream is gone")
+				if err := in.missed(name, in.required[name], "the stream is gone"); err != nil {
+					return err
+				}
 			}
 		}
 	}
 	for name, required := range in.required {
 		report, there := in.reports[name]
-		if !there {
-			return in.damaged(name, required, "the stream is gone")
-		}
-		if report.Last < required {
-			return in.damaged(name, report.Last+1, fmt.Sprintf("it ends here, but was acknowledged up to %d", required))
+		switch {
+		case !there:
+			if err := in.missed(name, required, "the stream is gone"); err != nil {
+				return err
+			}
+		case report.Last < required:
+			if err := in.missed(name, report.Last+1, fmt.Sprintf("it ends here, but was acknowledged up to %d", required)); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-// complete checks that no older segment of a shard is missing, and that each segment begins at the end of the one before it.
-func (in *inspection) complete() error {
-	for shard, open := range in.open {
-		begin, next, err := in.beginning(shard)
-		if err != nil {
-			return err
-		}
-		for number := begin; number <= open.number; number++ {
-			name := segmentName(shard, number)
-			if _, there := in.reports[name]; !there {
-				return in.damaged(name, next, "the stream is gone")
-			}
-			meta, err := blocks.CheckMeta(blocks.Folder(in.dir, ledgerAccount, name), name)
-			if err != nil {
-				return fmt.Errorf("%w: %s: %w; the folder was not changed: copy it before anything else", ErrUnhealthy, name, err)
-			}
-			if first := max(1, meta.FirstSeq); first != next {
-				return in.damaged(name, first, fmt.Sprintf("it begins here, but the segment before ends at %d", next-1))
-			}
-			next = max(next, in.reports[name].Last+1)
-		}
+// missed is damaged for a stream that does not reach a place. Other damage of the stream explains it.
+func (in *inspection) missed(stream string, seq uint64, reason string) error {
+	if in.bad[stream] {
+		return nil
 	}
-	return nil
+	return in.damaged(stream, seq, reason)
 }
 
 // emptyAfter reports whether the newest segment is still empty and the segment before it reaches the required place.
 func (in *inspection) emptyAfter(at segmentReport, required uint64) bool {
-	shard, _, _ := parseSegmentName(at.name)
-	before, there := in.reports[segmentName(shard, at.number-1)]
+	shard, _, _ := streams.Parse(at.name)
+	before, there := in.reports[streams.Name(shard, at.number-1)]
 	return at.last == 0 && there && before.Last >= required
 }
 
@@ -381,7 +380,7 @@ func (in *inspection) keepTorn() error {
 		if i >= 0 {
 			torn = report.Blocks[i]
 		}
-		files, err := blocks.Files(blocks.Folder(in.dir, ledgerAccount, name))
+		files, err := blocks.Files(blocks.Folder(in.dir, streams.Account, name))
 		if err != nil {
 			return fmt.Errorf("eventstore: %w", err)
 		}

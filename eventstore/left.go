@@ -9,6 +9,7 @@ import (
 
 	"payledger/domain"
 	"payledger/eventstore/format"
+	"payledger/eventstore/tiprow"
 	"payledger/eventstore/tipstore"
 )
 
@@ -60,26 +61,12 @@ func withRows[S any, E domain.Event](s *Store, a *Aggregate[S, E], r *Recorded, 
 	return state, nil
 }
 
-const leftPrefix = 'h'
-
-// leftKey returns the key of a row in the tip store: "h", the aggregate as in a tip's key, 0, the revision.
-func leftKey(key Key, revision uint64) []byte {
-	b := append(tipKey(key), 0)
-	b[0] = leftPrefix
-	return binary.BigEndian.AppendUint64(b, revision)
-}
-
 // leftRows returns the parts that left an aggregate's state up to a revision, oldest first.
 func (s *Store) leftRows(shard int, key Key, revision uint64) (rows []format.LeftRow, err error) {
 	recent := s.shard[shard].leftInMemory(key) // before the tip store is read: rows that are flushed meanwhile are in both
-	s.tipsOpen.RLock()
-	defer s.tipsOpen.RUnlock()
-	if s.tipsClosed {
-		return nil, fmt.Errorf("%w: the store was closed", ErrUnhealthy)
-	}
 	view := s.tips.Snapshot()
 	defer view.Close()
-	err = view.Range(leftKey(key, 0), leftKey(key, revision+1), func(k, value []byte) error {
+	err = view.Range(tiprow.LeftKey(key, 0), tiprow.LeftKey(key, revision+1), func(k, value []byte) error {
 		rows = append(rows, format.LeftRow{Revision: binary.BigEndian.Uint64(k[len(k)-8:]), Data: bytes.Clone(value)})
 		return nil
 	})
@@ -143,7 +130,7 @@ func (h *shard) leftInMemory(key Key) []format.LeftRow {
 func writeLeft(batch tipstore.Batch, all map[Key][]format.LeftRow) error {
 	for key, rows := range all {
 		for _, row := range rows {
-			if err := batch.Set(leftKey(key, row.Revision), row.Data); err != nil {
+			if err := batch.Set(tiprow.LeftKey(key, row.Revision), row.Data); err != nil {
 				return err
 			}
 		}

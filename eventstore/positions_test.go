@@ -6,7 +6,7 @@ import (
 	"payledger/eventstore"
 )
 
-// TestOrder: the order that a checkpoint has fixed has the positions of Store.Position; what no checkpoint covers has
+// TestOrder: the order that a checkpoint has fixed has the positions of every later order; what no checkpoint covers has
 // none, and is not waited for; neighbours, and what was looked for before, cost no further reading.
 func TestOrder(t *testing.T) {
 	t.Parallel()
@@ -18,7 +18,7 @@ func TestOrder(t *testing.T) {
 			}
 			s := build(t, 3).store()
 			early := mustAdd(t, s, newKey(), added{}).Recorded
-			order, err := s.Order(testContext(t))
+			order, err := s.Checkpoints().Order(testContext(t))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -35,16 +35,13 @@ func TestOrder(t *testing.T) {
 			}
 			w.stop(t)
 			late := mustAdd(t, s, newKey(), added{}).Recorded
-			if order, err = s.Order(testContext(t)); err != nil {
+			if order, err = s.Checkpoints().Order(testContext(t)); err != nil {
 				t.Fatal(err)
 			}
 			positions := func() {
 				t.Helper()
 				for _, e := range all {
-					want, err := s.Position(testContext(t), e.Shard, e.Seq)
-					if err != nil {
-						t.Fatal(err)
-					}
+					want, _ := positionOf(t, s, e.Shard, e.Seq)
 					if got, covered, err := order.Position(testContext(t), e); got != want || !covered || err != nil {
 						t.Errorf("%s: position %d, %t, %v; want %d", e.Key, got, covered, err, want)
 					}

@@ -5,8 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -57,33 +55,6 @@ func TestRecheckWhileRecordsCome(t *testing.T) {
 		}
 	}
 	<-written
-	if err := end(); err != nil {
-		t.Error(err)
-	}
-}
-
-// TestPurgeOfSurplus: a group goes in which a value waits that was stored twice; without the tip store the next start knows
-// that all of them were destroyed.
-func TestPurgeOfSurplus(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	s, end := openSoleOn(t, dir)
-	b, err := s.OpenSecrets(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"g.a", "g.a", "g.b"} { // the first answer was lost, and the process had no time to destroy the second
-		if _, err := b.put(context.Background(), secretGroups+"g", valueRecord(name, []byte("x"))); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := errors.Join(b.Purge(context.Background(), "g"), end(), os.RemoveAll(filepath.Join(dir, tipsFolder))); err != nil {
-		t.Fatal(err)
-	}
-	s, end = openSoleOn(t, dir)
-	if _, err := s.OpenSecrets(context.Background()); err != nil {
-		t.Error(err)
-	}
 	if err := end(); err != nil {
 		t.Error(err)
 	}

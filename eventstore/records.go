@@ -13,6 +13,8 @@ import (
 	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/format"
 	"payledger/eventstore/jetapi"
+	"payledger/eventstore/streams"
+	"payledger/eventstore/tiprow"
 	"payledger/eventstore/tipstore"
 )
 
@@ -62,11 +64,6 @@ func (h records) Tip(key Key) (*Recorded, error) {
 }
 
 func (h records) Tips(want func(*Recorded) bool) (deliverylog.Tips, error) {
-	h.s.tipsOpen.RLock()
-	defer h.s.tipsOpen.RUnlock()
-	if h.s.tipsClosed {
-		return deliverylog.Tips{}, errTipsClosed
-	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	newer := map[Key]*Recorded{}
@@ -78,13 +75,7 @@ func (h records) Tips(want func(*Recorded) bool) (deliverylog.Tips, error) {
 		}
 	}
 	view := h.s.tips.Snapshot()
-	return deliverylog.Tips{Newer: newer, View: view, Stored: func(key Key) (*Recorded, error) {
-		value, err := view.Get(tipKey(key))
-		if err != nil {
-			return nil, err
-		}
-		return decodeTip(h.n, value)
-	}}, nil
+	return deliverylog.Tips{Newer: newer, View: view, Stored: func(key Key) (*Recorded, error) { return tiprow.Get(view.Get, h.n, key) }}, nil
 }
 
 func (h records) Record(ctx context.Context, place uint64) (*Recorded, error) {
@@ -233,16 +224,12 @@ func (h records) forgetGroup(g *format.Group, floor deliverylog.Floor) error {
 	defer h.s.writing.Unlock()
 	batch := h.s.tips.NewBatch()
 	for _, r := range g.Frames {
-		value, err := h.s.tips.Get(tipKey(r.Key))
+		tip, err := tiprow.Get(h.s.tips.Get, h.n, r.Key)
 		if errors.Is(err, tipstore.ErrNotFound) {
 			continue
 		}
-		if err != nil {
-			return err
-		}
-		tip, err := decodeTip(h.n, value)
 		if err == nil && floor.Covers(tip.Seq) {
-			err = batch.Delete(tipKey(r.Key))
+			err = batch.Delete(tiprow.Key(r.Key))
 		}
 		if err != nil {
 			return err
@@ -256,15 +243,15 @@ func (h records) clean(floor deliverylog.Floor) error {
 	if h.s.embedded == nil || floor.Segment == 0 {
 		return nil
 	}
-	names, err := blocks.Streams(h.s.embedded.dir, ledgerAccount)
+	names, err := blocks.Streams(h.s.embedded.dir, streams.Account)
 	if err != nil {
 		return fmt.Errorf("eventstore: %w", err)
 	}
 	for _, name := range names {
-		if shard, number, ours := parseSegmentName(name); !ours || shard != h.n || number > floor.Segment {
+		if shard, number, ours := streams.Parse(name); !ours || shard != h.n || number > floor.Segment {
 			continue
 		}
-		if err := os.RemoveAll(blocks.Folder(h.s.embedded.dir, ledgerAccount, name)); err != nil {
+		if err := os.RemoveAll(blocks.Folder(h.s.embedded.dir, streams.Account, name)); err != nil {
 			return fmt.Errorf("eventstore: %w", err)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/fault"
 	"payledger/eventstore/format"
+	"payledger/eventstore/tiprow"
 	"payledger/eventstore/tipstore"
 )
 
@@ -80,7 +81,7 @@ func (s *Store) openTips(c Config, cache int64) error {
 
 // tipsFit reports whether the tip store is empty or belongs to this log.
 func (s *Store) tipsFit() bool {
-	id, err := s.tips.Get([]byte(logIDKey))
+	id, err := s.tips.Get([]byte(tiprow.LogID))
 	return errors.Is(err, tipstore.ErrNotFound) || err == nil && string(id) == string(s.id[:])
 }
 
@@ -207,14 +208,14 @@ func (h *shard) replayAll(ctx context.Context) error {
 
 // applied returns the end of the shard that the tip store has applied. It checks that the log still holds that last group.
 func (h *shard) applied(ctx context.Context) (format.Head, error) {
-	value, err := h.s.tips.Get(appliedKey(h.n))
+	value, err := h.s.tips.Get(tiprow.EndKey(h.n))
 	if errors.Is(err, tipstore.ErrNotFound) {
 		return format.Head{}, nil
 	}
 	if err != nil {
 		return format.Head{}, err
 	}
-	applied, err := decodeHead(value)
+	applied, err := tiprow.ParseEnd(value)
 	if err != nil || applied.Seq == 0 {
 		return applied, err
 	}
@@ -346,30 +347,25 @@ func (s *Store) writeTips() error {
 		changed = changed || heads[n].Seq != h.synced.Seq
 		h.mu.Unlock()
 		for key, r := range tips {
-			if err := batch.Set(tipKey(key), encodeTip(r)); err != nil {
+			if err := batch.Set(tiprow.Key(key), tiprow.Encode(r)); err != nil {
 				return err
 			}
 		}
 		if err := errors.Join(writeLeft(batch, left), deliverylog.WriteIndex(batch, tips, passed)); err != nil {
 			return err
 		}
-		if err := batch.Set(appliedKey(h.n), encodeHead(heads[n])); err != nil {
+		if err := batch.Set(tiprow.EndKey(h.n), tiprow.EncodeEnd(heads[n])); err != nil {
 			return err
 		}
 	}
-	side, edge := s.side.Take(), s.edge.Swap(nil)
-	if edge != nil {
-		if err := batch.Set([]byte(edgeKey), *edge); err != nil {
-			return err
-		}
-	}
+	side := s.side.Take()
 	if err := s.side.Write(batch, side); err != nil {
 		return err
 	}
-	if !changed && len(side) == 0 && edge == nil {
+	if !changed && len(side) == 0 {
 		return nil
 	}
-	err := errors.Join(batch.Set([]byte(logIDKey), s.id[:]), batch.Commit())
+	err := errors.Join(batch.Set([]byte(tiprow.LogID), s.id[:]), batch.Commit())
 	if err == nil {
 		err = s.tips.Flush()
 	}

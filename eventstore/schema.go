@@ -13,6 +13,7 @@ import (
 	"payledger/domain/inbox"
 	"payledger/domain/instrument"
 	"payledger/domain/payment"
+	"payledger/domain/person"
 	"payledger/domain/session"
 	"payledger/domain/workflow"
 	"payledger/eventstore/codec"
@@ -42,10 +43,12 @@ var (
 	Instruments = format.NewAggregate("instrument", 3, instrument.Events(), instrument.Evolve)
 	// Attempts are payment attempts under manual approval.
 	Attempts = format.NewAggregate("attempt", 2, attempt.Events(), attempt.Evolve)
-	Accounts = format.NewAggregate("account", 3, account.Events(), account.Evolve)
+	Accounts = format.NewAggregate("account", 4, account.Events(), account.Evolve)
 	Disputes = format.NewAggregate("dispute", 1, dispute.Events(), dispute.Evolve)
 	// Inboxes hold the unsolicited notifications of processors, by payment reference; see InboxKey.
 	Inboxes = format.NewAggregate("inbox", 3, inbox.Events(), inbox.Evolve)
+	// Persons are the erasures of persons, by domain.PersonIDFor.
+	Persons = format.NewAggregate("person", 1, person.Events(), person.Evolve)
 	// Workflows are all workflows of an account, by its id; WorkflowRuns are their runs.
 	Workflows    = format.NewAggregate("workflow", 1, workflow.Events(), workflow.Evolve)
 	WorkflowRuns = format.NewAggregate("workflow_run", 1, workflow.RunEvents(), workflow.EvolveRun)
@@ -91,6 +94,7 @@ type Repositories struct {
 	Accounts     Repository[domain.AccountID, account.State, account.Event]
 	Disputes     Repository[domain.DisputeID, dispute.State, dispute.Event]
 	Inboxes      Repository[string, inbox.State, inbox.Event] // of InboxOwner
+	Persons      Repository[domain.PersonID, person.State, person.Event]
 	Workflows    Repository[domain.AccountID, workflow.State, workflow.Event]
 	WorkflowRuns Repository[domain.RunID, workflow.RunState, workflow.RunEvent]
 }
@@ -105,6 +109,7 @@ func (s *Store) Repositories() Repositories {
 		Accounts:     Repository[domain.AccountID, account.State, account.Event]{s, Accounts},
 		Disputes:     Repository[domain.DisputeID, dispute.State, dispute.Event]{s, Disputes},
 		Inboxes:      Repository[string, inbox.State, inbox.Event]{s, Inboxes},
+		Persons:      Repository[domain.PersonID, person.State, person.Event]{s, Persons},
 		Workflows:    Repository[domain.AccountID, workflow.State, workflow.Event]{s, Workflows},
 		WorkflowRuns: Repository[domain.RunID, workflow.RunState, workflow.RunEvent]{s, WorkflowRuns},
 	}

@@ -14,6 +14,8 @@ import (
 	"payledger/eventstore/format"
 	"payledger/eventstore/jetapi"
 	"payledger/eventstore/sidelog"
+	"payledger/eventstore/streams"
+	"payledger/eventstore/tiprow"
 	"payledger/eventstore/tipstore"
 )
 
@@ -32,7 +34,8 @@ type scrub struct {
 	paced   func(ctx context.Context, n int) error
 	groups  map[int]format.Link // the newest group that was read of each shard in this pass
 	through map[int]format.Head
-	torn    string // the torn tail that was seen last
+	torn    string  // the torn tail that was seen last
+	found   Damaged // gets each damage; nil: the first one ends the pass
 }
 
 // ScrubAge returns how long ago the last whole pass of the scrub began, and false if there was none yet.
@@ -55,6 +58,28 @@ func (s *Store) Scrub(ctx context.Context) error {
 	return err
 }
 
+// scrubAll makes a whole pass as Scrub does, and reports all damage.
+func (s *Store) scrubAll(ctx context.Context, damaged Damaged) error {
+	if s.embedded == nil || s.replicas > 1 {
+		return nil
+	}
+	c := &scrub{s: s, paced: func(context.Context, int) error { return nil }, found: damaged}
+	err := c.pass(ctx, false)
+	if sick := s.sick.Load(); sick != nil && errors.Is(err, tipstore.ErrDamaged) {
+		return damaged("", 0, (*sick).Error())
+	}
+	return err
+}
+
+// report reports damage; any other error, and all without a function for damage, it returns.
+func (c *scrub) report(err error) error {
+	var place *fault.Place
+	if c.found == nil || !errors.As(err, &place) {
+		return err
+	}
+	return c.found(place.Stream, place.Seq, place.Cause.Error())
+}
+
 // run makes passes until ctx ends.
 func (c *scrub) run(ctx context.Context) {
 	c.paced = func(ctx context.Context, n int) error {
@@ -72,7 +97,7 @@ func (c *scrub) pass(ctx context.Context, resume bool) error {
 	began := c.s.Now().Unix()
 	c.groups, c.through = map[int]format.Link{}, map[int]format.Head{}
 	known, beside := c.known() // before the folder is listed: segments are begun meanwhile
-	names, err := blocks.Streams(c.s.embedded.dir, ledgerAccount)
+	names, err := blocks.Streams(c.s.embedded.dir, streams.Account)
 	if err != nil {
 		return fmt.Errorf("eventstore: scrub: %w", err)
 	}
@@ -91,7 +116,7 @@ func (c *scrub) pass(ctx context.Context, resume bool) error {
 		if name <= at.Done {
 			continue
 		}
-		if err := c.stream(ctx, name, resume); err != nil {
+		if err := c.report(c.stream(ctx, name, resume)); err != nil {
 			return err
 		}
 		if at.Done = name; resume {
@@ -126,7 +151,11 @@ func (c *scrub) present(names []string, known map[*shard][]segment, beside []str
 				continue
 			}
 			if !slices.Contains(names, g.name(h.n)) {
-				return h.fail(g.first, scrubbed(g.name(h.n), g.first, "the stream is gone"))
+				damage := scrubbed(g.name(h.n), g.first, "the stream is gone")
+				_ = h.fail(g.first, damage) // it returns the shard's first damage
+				if err := c.report(damage); err != nil {
+					return err
+				}
 			}
 		}
 	}
@@ -134,7 +163,9 @@ func (c *scrub) present(names []string, known map[*shard][]segment, beside []str
 		if !slices.Contains(names, name) {
 			damage := scrubbed(name, c.s.side.Acked(name), "the stream is gone")
 			c.s.fail(damage, false)
-			return damage
+			if err := c.report(damage); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -148,7 +179,7 @@ type scrubPlace struct {
 
 // stream reads one stream.
 func (c *scrub) stream(ctx context.Context, name string, resume bool) error {
-	shard, number, ours := parseSegmentName(name)
+	shard, number, ours := streams.Parse(name)
 	deletes, side := sidelog.Beside(name)
 	if !ours && !side {
 		return nil
@@ -172,7 +203,7 @@ func (c *scrub) stream(ctx context.Context, name string, resume bool) error {
 		return nil
 	}
 	c.torn = ""
-	report, err := blocks.Verify(c.s.embedded.dir, ledgerAccount, name, options)
+	report, err := blocks.Verify(c.s.embedded.dir, streams.Account, name, options)
 	if h.dropped(seg.first) { // perhaps while it was read
 		return nil
 	}
@@ -192,7 +223,7 @@ func (c *scrub) confirm(ctx context.Context, h *shard, name string, through uint
 	}
 	options.From = blocks.Place{}
 	delete(c.groups, h.n)
-	report, err := blocks.Verify(c.s.embedded.dir, ledgerAccount, name, options)
+	report, err := blocks.Verify(c.s.embedded.dir, streams.Account, name, options)
 	if h.dropped(through) {
 		return nil
 	}
@@ -200,7 +231,9 @@ func (c *scrub) confirm(ctx context.Context, h *shard, name string, through uint
 		return fmt.Errorf("eventstore: scrub: %s: %w", name, err)
 	}
 	if reason := c.faultOf(report, through); reason != "" {
-		return h.fail(report.Last+1, scrubbed(name, report.Last+1, reason))
+		damage := scrubbed(name, report.Last+1, reason)
+		_ = h.fail(report.Last+1, damage) // it returns the shard's first damage
+		return damage
 	}
 	return nil
 }
@@ -270,24 +303,24 @@ func (c *scrub) side(name string, options blocks.Options) (uint64, string, error
 	acked := c.s.side.Acked(name) // before the view: all of it is there
 	view := c.s.tips.Snapshot()
 	defer view.Close()
-	check, err := newSideCheck(view, name)
-	if err != nil || check == nil || check.through == 0 {
+	check, err := sidelog.NewCheck(view, name)
+	if err != nil || check == nil || check.Through == 0 {
 		return 0, "", err
 	}
-	check.through = max(check.through, acked)
-	options.Handle = check.see
-	report, err := blocks.Verify(c.s.embedded.dir, ledgerAccount, name, options)
+	check.Through = max(check.Through, acked)
+	options.Handle = check.See
+	report, err := blocks.Verify(c.s.embedded.dir, streams.Account, name, options)
 	if err != nil {
 		return 0, "", err
 	}
 	if reason := c.faultOf(report, 0); reason != "" {
 		return report.Last + 1, reason, nil
 	}
-	seq, err := check.end()
+	seq, err := check.End()
 	switch {
 	case err == nil || errors.Is(err, tipstore.ErrDamaged):
 		return 0, "", err
-	case !errors.Is(err, errDestroyed) && c.s.side.Changed(name, seq):
+	case !errors.Is(err, sidelog.ErrDestroyed) && c.s.side.Changed(name, seq):
 		return 0, "", nil
 	}
 	return seq, err.Error(), nil
@@ -318,7 +351,7 @@ func (c *scrub) faultOf(report blocks.Report, through uint64) string {
 // resumeAt returns where an interrupted pass was; else the new pass itself.
 func (c *scrub) resumeAt(anew scrubPlace) scrubPlace {
 	var at scrubPlace
-	value, err := c.s.tips.Get([]byte{scrubPrefix})
+	value, err := c.s.tips.Get([]byte(tiprow.Scrub))
 	if err != nil || json.Unmarshal(value, &at) != nil || at.Done == "" {
 		return anew
 	}
@@ -332,5 +365,5 @@ func (c *scrub) remember(at scrubPlace) error {
 		return err
 	}
 	batch := c.s.tips.NewBatch()
-	return errors.Join(batch.Set([]byte{scrubPrefix}, value), batch.Commit())
+	return errors.Join(batch.Set([]byte(tiprow.Scrub), value), batch.Commit())
 }

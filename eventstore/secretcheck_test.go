@@ -9,6 +9,7 @@ import (
 
 	"payledger/eventstore"
 	"payledger/eventstore/eventstoretest"
+	"payledger/eventstore/secretlog"
 )
 
 // TestSecretCheck: the oldest value that stands is judged before a stopped folder, or a log elsewhere, is opened. A refusal is
@@ -18,7 +19,7 @@ func TestSecretCheck(t *testing.T) {
 	dir, ctx := filepath.Join(t.TempDir(), "events"), testContext(t)
 	refused := errors.New("refused")
 	var seen []string
-	check := func(verdict error) eventstore.SecretCheck {
+	check := func(verdict error) secretlog.Check {
 		seen = nil
 		return func(name string, value []byte) error {
 			seen = append(seen, name+"="+string(value))

@@ -13,8 +13,8 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/processor"
-	"payledger/eventstore"
 	"payledger/eventstore/eventstoretest"
+	"payledger/eventstore/secretlog"
 	"payledger/eventstore/secrets"
 )
 
@@ -192,7 +192,7 @@ func TestKeyMadeAnew(t *testing.T) {
 func TestDestroyWhatAnotherMadeAnew(t *testing.T) {
 	t.Parallel()
 	server := eventstoretest.Server(t, t.TempDir())
-	open := func() *eventstore.SecretBytes {
+	open := func() *secretlog.Stream {
 		c := eventstoretest.Config(server)
 		c.Shards = 1
 		b, err := eventstoretest.OpenOn(t, c).OpenSecrets(testContext(t))

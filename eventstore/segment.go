@@ -7,13 +7,12 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/format"
 	"payledger/eventstore/jetapi"
+	"payledger/eventstore/streams"
 )
 
 // A segment is one stream of a shard. Only the last segment takes groups. Its closing group ends it and names the next segment.
@@ -29,53 +28,12 @@ type segment struct {
 // all shards together stay below 1 GiB.
 const DefaultSegmentBytes = 128 << 20
 
-const (
-	subjectRoot   = "ledger"
-	segmentPrefix = "LEDGER_"
-	deliveryRoot  = "deliveries"
-)
+func (g segment) name(shard int) string { return streams.Name(shard, g.number) }
 
-// shardName returns the beginning of the names of a shard's segments.
-func shardName(shard int) string {
-	if shard == deliverylog.ShardNumber {
-		return deliverylog.StreamName
-	}
-	return segmentPrefix + strconv.Itoa(shard)
-}
-
-func segmentName(shard int, number uint32) string {
-	return shardName(shard) + "_" + strconv.FormatUint(uint64(number), 10)
-}
-
-// parseSegmentName is the inverse of segmentName.
-func parseSegmentName(name string) (shard int, number uint32, ok bool) {
-	first, second := strconv.Itoa(deliverylog.ShardNumber), ""
-	rest, ours := strings.CutPrefix(name, deliverylog.StreamName+"_")
-	if ours {
-		second = rest
-	} else if rest, ours = strings.CutPrefix(name, segmentPrefix); ours {
-		first, second, ours = strings.Cut(rest, "_")
-	}
-	if !ours {
-		return 0, 0, false
-	}
-	shard, err := strconv.Atoi(first)
-	n, err2 := strconv.ParseUint(second, 10, 32)
-	return shard, uint32(n), err == nil && err2 == nil && segmentName(shard, uint32(n)) == name
-}
-
-func (g segment) name(shard int) string { return segmentName(shard, g.number) }
-
-func (g segment) subject(shard int) string {
-	number := strconv.FormatUint(uint64(g.number), 10)
-	if shard == deliverylog.ShardNumber {
-		return deliveryRoot + "." + number
-	}
-	return subjectRoot + "." + strconv.Itoa(shard) + "." + number
-}
+func (g segment) subject(shard int) string { return streams.Subject(shard, g.number) }
 
 // name returns the shard's name for texts.
-func (h *shard) name() string { return shardName(h.n) }
+func (h *shard) name() string { return streams.Shard(h.n) }
 
 // nameOf returns the name of the segment that holds a sequence. The caller holds the lock.
 func (h *shard) nameOf(seq uint64) string {

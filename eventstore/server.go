@@ -9,15 +9,14 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"payledger/eventstore/disk"
 	"payledger/eventstore/folder"
 	"payledger/eventstore/jetapi"
-	"payledger/eventstore/sidelog"
+	"payledger/eventstore/secretlog"
+	"payledger/eventstore/streams"
 
 	"github.com/gofrs/flock"
 	"github.com/nats-io/nats-server/v2/server"
@@ -26,9 +25,6 @@ import (
 
 // ErrInUse means that another process has the data folder open.
 var ErrInUse = errors.New("eventstore: the data folder is in use by another process")
-
-// ledgerAccount is the NATS account that holds the log; its name is part of the folder layout.
-const ledgerAccount = "LEDGER"
 
 // serverPayload is the largest message. The largest state with its event fits many times over. Open checks the limit of other
 // servers.
@@ -45,7 +41,7 @@ type ServerConfig struct {
 	// Cluster, if set, makes the server a member of one.
 	Cluster *ClusterConfig
 	// Secret, if set, checks a secret of the folder before anything there is changed.
-	Secret SecretCheck
+	Secret secretlog.Check
 }
 
 // ClusterConfig is a server's place in a cluster.
@@ -84,7 +80,7 @@ func StartServer(c ServerConfig) (*Server, error) {
 		return nil, fmt.Errorf("%w: %s", ErrInUse, c.Dir)
 	}
 	if c.Secret != nil {
-		if err := checkStoppedSecrets(c.Dir, c.Secret); err != nil {
+		if err := secretlog.CheckStopped(c.Dir, c.Secret); err != nil {
 			return nil, errors.Join(err, lock.Unlock())
 		}
 	}
@@ -121,17 +117,16 @@ func StartServer(c ServerConfig) (*Server, error) {
 
 // refuseOldFormat refuses a folder that holds a log of an older version, before the server changes anything in it.
 func refuseOldFormat(dir string) error {
-	streams, err := os.ReadDir(streamsFolder(dir))
+	entries, err := os.ReadDir(streamsFolder(dir))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("eventstore: %w", err)
 	}
-	for _, stream := range streams {
-		_, _, ok := parseSegmentName(stream.Name())
-		if !ok && strings.HasPrefix(stream.Name(), segmentPrefix) || slices.Contains(sidelog.Segmented, stream.Name()) {
-			return oldFormat("folder " + dir + " holds stream " + stream.Name())
+	for _, entry := range entries {
+		if streams.Old(entry.Name()) {
+			return oldFormat("folder " + dir + " holds stream " + entry.Name())
 		}
 	}
 	return nil
@@ -139,7 +134,7 @@ func refuseOldFormat(dir string) error {
 
 // streamsFolder returns the server's folder of streams.
 func streamsFolder(dir string) string {
-	return filepath.Join(dir, "jetstream", ledgerAccount, "streams")
+	return filepath.Join(dir, "jetstream", streams.Account, "streams")
 }
 
 func randomPassword() (string, error) {
@@ -155,7 +150,7 @@ func (s *Server) options(c ServerConfig) (*server.Options, error) {
 	opts := &server.Options{}
 	if err := opts.ProcessConfigString(fmt.Sprintf(
 		`accounts { %s { jetstream: enabled, users: [ { user: %s, password: %q } ] } }`,
-		ledgerAccount, serviceUser, s.password)); err != nil {
+		streams.Account, serviceUser, s.password)); err != nil {
 		return nil, fmt.Errorf("eventstore: server options: %w", err)
 	}
 	opts.ServerName = c.Name

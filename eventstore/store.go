@@ -14,12 +14,14 @@ import (
 	"github.com/rs/zerolog"
 
 	"payledger/eventstore/cache"
-	"payledger/eventstore/checkpoint"
+	"payledger/eventstore/checkpointlog"
 	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/disk"
 	"payledger/eventstore/format"
 	"payledger/eventstore/jetapi"
+	"payledger/eventstore/secretlog"
 	"payledger/eventstore/sidelog"
+	"payledger/eventstore/streams"
 	"payledger/eventstore/tipstore"
 )
 
@@ -39,7 +41,7 @@ type Config struct {
 	Random   io.Reader
 	Logger   zerolog.Logger
 	// Secret, if set, checks a secret of the log at URL before anything there is changed. For Server, ServerConfig has the check.
-	Secret SecretCheck
+	Secret secretlog.Check
 	// SoleWriter means that no other process appends to this log: the folder is locked.
 	SoleWriter bool
 	// Tips is the folder of the tip store. "" takes the embedded server's folder for the sole writer, and memory for other
@@ -83,17 +85,12 @@ type Store struct {
 	shard        []*shard // of the log
 	records      *shard   // of the records of deliveries
 	tips         *tipstore.Store
-	tipsOpen     sync.RWMutex // held for writing while the tip store is closed
-	tipsClosed   bool
-	tipsFixed    bool                   // the tip store is not written: the folder is only read
-	writing      sync.Mutex             // one writer of the tip store
-	edge         atomic.Pointer[[]byte] // of the newest checkpoint, to be written
-	edgeAt       atomic.Uint64          // size of the newest checkpoint of this process that carries its edge
-	side         sidelog.Index          // of the streams beside the log
-	beside       sidelog.Server         // of the streams beside the log
+	tipsFixed    bool           // the tip store is not written: the folder is only read
+	writing      sync.Mutex     // one writer of the tip store
+	side         sidelog.Index  // of the streams beside the log
+	beside       sidelog.Server // of the streams beside the log
 	recent       *cache.Cache[Key, *Recorded]
 	groups       *cache.Cache[groupPlace, *format.Group]
-	marks        *cache.Cache[uint64, checkpoint.Checkpoint]
 	dirtyLimit   int // bytes of tips that a shard keeps before they are flushed
 	segmentBytes uint64
 	pipelineFrom int
@@ -102,14 +99,10 @@ type Store struct {
 	starting     atomic.Bool
 
 	openingSecrets sync.Mutex
-	secrets        *SecretBytes
-	checkpoints    *sidelog.Log
-	stepped        func(step string) // for tests
+	secrets        *secretlog.Stream
+	checkpoints    *checkpointlog.Log
 
-	scrub      scrub
-	fixing     sync.Mutex  // held while a checkpoint is appended
-	fixDoubted bool        // the outcome of the last append of a checkpoint is unknown
-	fixed      *durability // newest durable checkpoint
+	scrub scrub
 
 	sick     atomic.Pointer[error]
 	sickened chan struct{} // closed when sick is set
@@ -144,9 +137,9 @@ func open(ctx context.Context, c Config) (*Store, error) {
 	}
 	s := &Store{
 		nc: nc, api: &jetapi.Client{Conn: nc}, log: c.Logger, now: c.Now, random: c.Random, readOnly: c.ReadOnly, sole: c.SoleWriter, embedded: c.Server, progress: c.Progress,
-		dial: func() (*nats.Conn, error) { return connect(c) }, fixed: newDurability(),
+		dial:  func() (*nats.Conn, error) { return connect(c) },
 		fatal: make(chan error, 1), sickened: make(chan struct{}), flush: make(chan struct{}, 1), opening: true,
-		recent: newRecent(int(memory / 2)), groups: newGroups(int(memory / 16)), marks: newMarks(), segmentBytes: uint64(c.SegmentBytes), pipelineFrom: defaultPipelineFrom,
+		recent: newRecent(int(memory / 2)), groups: newGroups(int(memory / 16)), segmentBytes: uint64(c.SegmentBytes), pipelineFrom: defaultPipelineFrom,
 	}
 	if c.Server != nil {
 		s.disk.Dir = c.Server.dir
@@ -191,7 +184,7 @@ func (s *Store) open(ctx context.Context, c Config, memory int64) error {
 	}
 	s.beside.JS = s.js
 	if c.Secret != nil {
-		if err := s.checkSecrets(ctx, c.Secret); err != nil {
+		if err := secretlog.CheckServer(ctx, s.beside, c.Secret); err != nil {
 			return err
 		}
 	}
@@ -207,12 +200,13 @@ func (s *Store) open(ctx context.Context, c Config, memory int64) error {
 	if err := s.openTips(c, memory/8); err != nil {
 		return err
 	}
+	s.checkpoints.Tips = s.tips
 	if err := s.restoreTips(ctx); err != nil {
 		return err
 	}
 	if s.sole && s.embedded != nil && !s.readOnly && !s.tipsFixed {
 		s.side.Tips = s.tips
-		if err := s.side.CatchUp(ctx, s.js, s.embedded.dir, ledgerAccount); err != nil {
+		if err := s.side.CatchUp(ctx, s.js, s.embedded.dir, streams.Account); err != nil {
 			return err
 		}
 	}
@@ -233,12 +227,35 @@ func (s *Store) open(ctx context.Context, c Config, memory int64) error {
 		s.scrub.s = s
 		s.loops.Go(func() { s.scrub.run(s.life) })
 	}
-	return s.fenceCheckpoints(ctx)
+	if _, err := s.checkpoints.Last(ctx); !errors.Is(err, ErrNotFound) { // makes the newest checkpoint durable
+		return err
+	}
+	return nil
 }
 
 // Positions opens the positions of readers that have no store of their own.
 func (s *Store) Positions(ctx context.Context) (*sidelog.Positions, error) {
 	return sidelog.OpenPositions(ctx, s.beside, &s.side, s.shards, s.room)
+}
+
+// Checkpoints returns the stream of checkpoints.
+func (s *Store) Checkpoints() *checkpointlog.Log { return s.checkpoints }
+
+// OpenSecrets opens the stream of secrets; every call returns the same one.
+func (s *Store) OpenSecrets(ctx context.Context) (*secretlog.Stream, error) {
+	s.openingSecrets.Lock()
+	defer s.openingSecrets.Unlock()
+	if s.secrets != nil {
+		return s.secrets, nil
+	}
+	b, err := secretlog.Open(ctx, secretlog.Config{
+		Server: s.beside, Index: &s.side, Tips: s.tips, Fixed: s.tipsFixed, Stream: s.streamConfig, Reader: s.shards + 1, Room: s.room, Life: s.life,
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.secrets = b
+	return b, nil
 }
 
 // Shards is the number of shards of the log.
@@ -360,9 +377,6 @@ func (s *Store) Close() error {
 	s.api.Close()
 	var errs []error
 	if s.tips != nil {
-		s.tipsOpen.Lock()
-		s.tipsClosed = true
-		s.tipsOpen.Unlock()
 		err := errors.Join(s.writeTips(), s.tips.Close())
 		if err != nil && s.disk.None() { // the next start reads the missing part from the log
 			s.log.Warn().Err(err).Msg("the tip store could not be written: the disk is full")

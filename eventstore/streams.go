@@ -8,15 +8,16 @@ import (
 	"io"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"payledger/eventstore/checkpointlog"
 	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/fault"
 	"payledger/eventstore/format"
 	"payledger/eventstore/jetapi"
+	"payledger/eventstore/streams"
 )
 
 // minPayload is the least max_payload of a server: an outcome must always fit.
@@ -25,11 +26,6 @@ const minPayload = 4 << 20
 // minDuplicates is the shortest window of duplicates that the server accepts. The store does not use the window, and the server
 // reads it at each start.
 const minDuplicates = 100 * time.Millisecond
-
-const (
-	checkpointRoot  = "checkpoints"
-	checkpointTopic = "c" // the last token of every subject: each message has it, so it is short
-)
 
 // ErrOldFormat means that the folder or the cluster holds a log that an older version wrote.
 var ErrOldFormat = errors.New("eventstore: the log is in a format that this version does not read")
@@ -73,7 +69,7 @@ func (s *Store) openStreams(ctx context.Context, c Config) error {
 	}
 	for n := range segments {
 		if n >= s.shards && n != deliverylog.ShardNumber {
-			return fmt.Errorf("%w: the log has %d shards, and there is %s", ErrUnhealthy, s.shards, segmentName(n, 1))
+			return fmt.Errorf("%w: the log has %d shards, and there is %s", ErrUnhealthy, s.shards, streams.Name(n, 1))
 		}
 	}
 	for n := range s.shards {
@@ -109,17 +105,15 @@ func neverUsed(segments map[int][]*jetstream.StreamInfo) error {
 // listSegments returns the streams of each shard in the order of their numbers.
 func (s *Store) listSegments(ctx context.Context) (map[int][]*jetstream.StreamInfo, error) {
 	all := map[int][]*jetstream.StreamInfo{}
-	for _, root := range []string{subjectRoot, deliveryRoot} {
+	for _, root := range streams.Roots {
 		list := s.js.ListStreams(ctx, jetstream.WithStreamListSubject(root+".>"))
 		for info := range list.Info() {
-			if !strings.HasPrefix(info.Config.Name, segmentPrefix) && !strings.HasPrefix(info.Config.Name, deliverylog.StreamName) {
-				continue
-			}
-			shard, _, ok := parseSegmentName(info.Config.Name)
-			if !ok {
+			if streams.Old(info.Config.Name) {
 				return nil, oldFormat("stream " + info.Config.Name)
 			}
-			all[shard] = append(all[shard], info)
+			if shard, _, ok := streams.Parse(info.Config.Name); ok {
+				all[shard] = append(all[shard], info)
+			}
 		}
 		if err := list.Err(); err != nil {
 			return nil, fmt.Errorf("eventstore: list of streams: %w", err)
@@ -127,12 +121,20 @@ func (s *Store) listSegments(ctx context.Context) (map[int][]*jetstream.StreamIn
 	}
 	for _, infos := range all {
 		slices.SortFunc(infos, func(a, b *jetstream.StreamInfo) int {
-			_, x, _ := parseSegmentName(a.Config.Name)
-			_, y, _ := parseSegmentName(b.Config.Name)
+			_, x, _ := streams.Parse(a.Config.Name)
+			_, y, _ := streams.Parse(b.Config.Name)
 			return int(x) - int(y)
 		})
 	}
 	return all, nil
+}
+
+// openCheckpoints finds the stream of checkpoints, or makes it.
+func (s *Store) openCheckpoints(ctx context.Context, create bool) (err error) {
+	s.checkpoints, err = checkpointlog.Open(ctx, checkpointlog.Config{
+		Server: s.beside, Index: &s.side, Shards: s.shards, Stream: s.streamConfig, Groups: s.storedGroups, Room: s.room, Gone: s.gone,
+	}, create)
+	return err
 }
 
 // createLog makes the streams of a new log, shard 0 last. It completes a creation that was cut short, with the log id of the
@@ -198,7 +200,7 @@ func (s *Store) adopt(info *jetstream.StreamInfo, c Config) error {
 // take takes over the segments of the shard in the list of the server. A gap in them is an error.
 func (h *shard) take(infos []*jetstream.StreamInfo) error {
 	for i, info := range infos {
-		_, number, _ := parseSegmentName(info.Config.Name)
+		_, number, _ := streams.Parse(info.Config.Name)
 		g := segment{number: number, first: max(1, info.Config.FirstSeq), bytes: info.State.Bytes, sealed: info.Config.Sealed}
 		if i < len(infos)-1 {
 			g.last = info.State.LastSeq
@@ -289,7 +291,7 @@ func (h *shard) compare(ctx context.Context, infos []*jetstream.StreamInfo, end 
 	h.mu.Unlock()
 	before := []segment{}
 	for _, info := range infos {
-		_, number, _ := parseSegmentName(info.Config.Name)
+		_, number, _ := streams.Parse(info.Config.Name)
 		if number <= dropped { // it may be deleted at this moment
 			continue
 		}
@@ -318,7 +320,7 @@ func (h *shard) compare(ctx context.Context, infos []*jetstream.StreamInfo, end 
 
 // checkCheckpoint checks that the log has all groups that the newest checkpoint covers.
 func (s *Store) checkCheckpoint(ctx context.Context) error {
-	c, err := s.newestCheckpoint(ctx)
+	c, err := s.checkpoints.Stored(ctx)
 	if errors.Is(err, ErrNotFound) {
 		return nil
 	}

@@ -352,5 +352,8 @@ func (r *Reader) Next(ctx context.Context, max int) ([]*Recorded, error) {
 	return batch, nil
 }
 
+// Events returns the channel of the events; Next receives from it, too.
+func (r *Reader) Events() <-chan *Recorded { return r.events }
+
 // Stop ends the delivery to the reader.
 func (r *Reader) Stop() { r.once.Do(func() { close(r.gone) }) }

@@ -94,7 +94,7 @@ func (s *Store) confirm(ctx context.Context, check func(context.Context) error) 
 		case damagedSince.IsZero():
 			damagedSince = now
 		}
-		if !damagedSince.IsZero() && (s.replicas == 1 || now.Sub(damagedSince) > staleLeader) {
+		if !damagedSince.IsZero() && (s.replicas == 1 || now.Sub(damagedSince) > jetapi.StaleLeader) {
 			return err
 		}
 		if pauseErr := jetapi.Pause(ctx, recheckPause); pauseErr != nil {

@@ -142,7 +142,8 @@ func New(c Config) (*API, error) {
 		return nil, err
 	}
 	for _, r := range a.table {
-		a.routes[a.router.NewRoute().Methods(r.method).Path(r.path)] = r
+		path := strings.Replace(r.path, "{customerId}", "{customerId:(?s:.+)}", 1) // a merchant's text: it may have slashes and line ends
+		a.routes[a.router.NewRoute().Methods(r.method).Path(path)] = r
 	}
 	return a, nil
 }

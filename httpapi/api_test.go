@@ -186,6 +186,9 @@ func TestOperation(t *testing.T) {
 	if doc := r.want(get("/openapi.yaml"), 200, ""); !strings.HasPrefix(doc.text, "openapi: 3.0.3") {
 		t.Errorf("document %.60s", doc.text)
 	}
+	if doc := r.want(get("/asyncapi.yaml"), 200, ""); !strings.Contains(doc.text, "\nasyncapi: \"3.0.0\"\n") {
+		t.Errorf("document %.60s", doc.text)
+	}
 	behind := error(errBehindTheLog)
 	r.ready.Store(&behind)
 	red := r.want(get("/readyz"), 503, "ServiceUnavailable")
@@ -201,7 +204,7 @@ func TestOperation(t *testing.T) {
 			lines = append(lines, l)
 		}
 	}
-	if len(lines) != 5 || lines[3]["errorId"] != "ServiceUnavailable" || lines[3]["route"] != "/readyz" || lines[3]["requestId"] != red.text1("error", "diagnosticsId") {
+	if len(lines) != 6 || lines[4]["errorId"] != "ServiceUnavailable" || lines[4]["route"] != "/readyz" || lines[4]["requestId"] != red.text1("error", "diagnosticsId") {
 		t.Errorf("log lines %v", lines)
 	}
 }

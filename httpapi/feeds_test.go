@@ -16,6 +16,7 @@ import (
 
 	"payledger/domain/account"
 	"payledger/eventstore"
+	"payledger/eventstore/checkpointlog"
 	"payledger/eventstore/eventstoretest"
 	"payledger/httpapi"
 	"payledger/projections/eventjson"
@@ -33,7 +34,7 @@ func newFeedRig(t *testing.T) (r *rig, closing chan struct{}) {
 	signer, _, err := eventstoretest.Secrets(t, r.store).CheckpointSigner(t.Context())
 	must(t, err)
 	fanout := eventstore.NewFanout(r.store)
-	c, err := eventstore.NewCheckpointer(t.Context(), r.store, fanout, signer)
+	c, err := checkpointlog.NewWriter(t.Context(), r.store.Checkpoints(), fanout.Reader, signer)
 	must(t, err)
 	ctx, stop := context.WithCancel(context.Background())
 	var loops sync.WaitGroup

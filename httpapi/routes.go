@@ -99,6 +99,8 @@ func (a *API) routeTable() []route { //house:exempt a table: one line for each c
 		{http.MethodPost, "/management/webhook-deliveries/{id}/resend", byAPIKey, false, account.ScopeAccountWrite, "resendWebhookDelivery", with(a.webhooks.ResendDelivery)},
 		{http.MethodPost, "/management/webhook-replays", byAPIKey, false, account.ScopeAccountWrite, "createWebhookReplay", withBody(a.webhooks.CreateReplay)},
 		{http.MethodGet, "/management/webhook-replays/{id}", byAPIKey, false, account.ScopeAccountRead, "getWebhookReplay", with(a.webhooks.GetReplay)},
+		{http.MethodPost, "/management/customers/{customerId}/erase", byAPIKey, false, account.ScopeAccountWrite, "eraseCustomer", with(a.management.EraseCustomer)},
+		{http.MethodPost, "/management/payments/{id}/erase", byAPIKey, false, account.ScopeAccountWrite, "eraseGuest", with(a.management.EraseGuest)},
 		{http.MethodGet, "/management/disputes", byAPIKey, false, account.ScopeAccountRead, "listDisputes", with(a.management.ListDisputes)},
 		{http.MethodGet, "/management/disputes/{id}", byAPIKey, false, account.ScopeAccountRead, "getDispute", with(a.management.GetDispute)},
 		{http.MethodGet, "/management/workflows", byAPIKey, false, account.ScopeAccountRead, "listWorkflows", with(a.workflows.ListWorkflows)},
@@ -123,5 +125,6 @@ func (a *API) routeTable() []route { //house:exempt a table: one line for each c
 		{http.MethodGet, pathHealth, byNothing, false, "", "getHealth", getHealth},
 		{http.MethodGet, pathReady, byNothing, false, "", "getReadiness", getReadiness},
 		{http.MethodGet, "/openapi.yaml", byNothing, false, "", "getOpenapi", getOpenAPI},
+		{http.MethodGet, "/asyncapi.yaml", byNothing, false, "", "getAsyncapi", getAsyncAPI},
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"payledger/domain"
 	"payledger/eventstore"
+	"payledger/projections/eventjson"
 )
 
 // Starting answers requests while the service starts: /healthz as always, and other requests with 503 and the progress (I1). random
@@ -63,4 +64,8 @@ func getReadiness(c *call) (any, error) {
 
 func getOpenAPI(*call) (any, error) {
 	return raw{contentType: "application/yaml", body: openapiYAML, shared: true}, nil
+}
+
+func getAsyncAPI(*call) (any, error) {
+	return raw{contentType: "application/yaml", body: eventjson.AsyncAPI(), shared: true}, nil
 }

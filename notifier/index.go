@@ -9,6 +9,7 @@ import (
 
 	"payledger/eventstore"
 	"payledger/eventstore/deliverylog"
+	"payledger/eventstore/format"
 	"payledger/notifier/delivery"
 	"payledger/projections/deliveries"
 )
@@ -42,19 +43,10 @@ func (l *DeliveryLog) resetIfForeign(ctx context.Context) error {
 
 // apply adds records to the index and signals first attempts.
 func (l *DeliveryLog) apply(ctx context.Context, page []deliverylog.Record) error {
-	rows := make([]deliveries.Row, 0, len(page))
-	for _, stored := range page {
-		if !stored.IsDelivery() {
-			continue
-		}
-		d, err := delivery.Decode(stored)
-		if err != nil {
-			return fmt.Errorf("deliveries: the record at %d: %w", stored.Seq, err)
-		}
-		rows = append(rows, rowOf(stored.Seq, d))
+	rows, mark, err := rowsOf(page)
+	if err != nil {
+		return err
 	}
-	last := page[len(page)-1]
-	mark := deliveries.Mark{Seq: last.Seq, Name: last.Name, Hash: sha256.Sum256(last.Body)}
 	if err := l.index.Apply(ctx, rows, mark); err != nil {
 		return err
 	}
@@ -64,6 +56,50 @@ func (l *DeliveryLog) apply(ctx context.Context, page []deliverylog.Record) erro
 		}
 	}
 	return nil
+}
+
+// rowsOf returns the rows of records, and the mark of the last one.
+func rowsOf(page []deliverylog.Record) (rows []deliveries.Row, mark deliveries.Mark, err error) {
+	rows = make([]deliveries.Row, 0, len(page))
+	for _, stored := range page {
+		if !stored.IsDelivery() {
+			continue
+		}
+		row, err := RowOf(stored)
+		if err != nil {
+			return nil, mark, fmt.Errorf("deliveries: the record at %d: %w", stored.Seq, err)
+		}
+		rows = append(rows, row)
+	}
+	last := page[len(page)-1]
+	return rows, deliveries.Mark{Seq: last.Seq, Name: last.Name, Hash: sha256.Sum256(last.Body)}, nil
+}
+
+// RebuildIndex makes an index again from the stream of deliveries, and then uses the new file. progress gets the place of the newest
+// applied record and that of the last one.
+func RebuildIndex(ctx context.Context, index *deliveries.Index, stream *deliverylog.Stream, progress func(at, end uint64)) error {
+	return index.Rebuild(ctx, deliveries.Source{
+		First: func() uint64 { return format.At(stream.Floor().Seq+1, 0) },
+		End:   stream.End,
+		Read: func(ctx context.Context, from uint64, apply func([]deliveries.Row, deliveries.Mark) error) error {
+			return stream.Follow(ctx, from, func(page []deliverylog.Record) error {
+				rows, mark, err := rowsOf(page)
+				if err != nil {
+					return err
+				}
+				return apply(rows, mark)
+			})
+		},
+	}, progress)
+}
+
+// RowOf returns the row of a delivery's record in the index.
+func RowOf(stored deliverylog.Record) (deliveries.Row, error) {
+	d, err := delivery.Decode(stored)
+	if err != nil {
+		return deliveries.Row{}, err
+	}
+	return rowOf(stored.Seq, d), nil
 }
 
 // rowOf returns a delivery's row in the index.

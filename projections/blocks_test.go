@@ -3,9 +3,12 @@ package projections
 import (
 	"cmp"
 	"context"
+	"database/sql"
 	"encoding/binary"
+	"errors"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -61,6 +64,61 @@ func checkBlocks(t rapid.TB, m *model) {
 		}
 		if created < oldest || created > newest {
 			t.Fatalf("row %d of %d in a block from %d to %d", row, created, oldest, newest)
+		}
+	}
+	if err := checkBlocksOf(ctx, m.Readers(), m.sizes.block, func(difference string) error { return errors.New(difference) }); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestCheckBlocks: wrong blocks are found, each by its own difference.
+func TestCheckBlocks(t *testing.T) {
+	ctx := context.Background()
+	l := &lister{model: openTestModel(t, filepath.Join(t.TempDir(), fileName), 1), log: newLogbook(1)}
+	defer mustClose(t, l.model)
+	l.sizes = sizes{block: 2, walk: 1, chunk: 1}
+	for n := range 7 {
+		l.log.answer(l.log.create(n), approved())
+	}
+	l.catchUp(t)
+	checkBlocks(t, l.model)
+	for change, want := range map[string]string{
+		"UPDATE blocks SET oldest = oldest + 1 WHERE id = 1":                    "the times of block 1",
+		"UPDATE blocks SET newest = newest - 1 WHERE id = 0":                    "the times of block 0",
+		"DELETE FROM blocks WHERE id = 1; UPDATE blocks SET id = id":            "12 columns of 1 blocks",
+		"DELETE FROM blocks WHERE id = 0":                                       "block 1 follows 0 blocks",
+		"DELETE FROM block_columns WHERE id = 1":                                "11 columns of 2 blocks",
+		"UPDATE block_columns SET id = 99 WHERE id = 1":                         "column 0 of block 1",
+		"UPDATE block_columns SET codes = zeroblob(8) WHERE id = 1099511627776": "column 1 of block 0",
+		"UPDATE block_columns SET codes = zeroblob(8) WHERE id = (2 << 40) + 1": "column 2 of block 1",
+		"UPDATE block_columns SET codes = zeroblob(4) WHERE id = (5 << 40) + 1": "column 5 of block 1",
+		"UPDATE kinds SET status = 'SETTLED' WHERE status = 'AUTHORIZED'":       "column 0 of block 0",
+		"DELETE FROM kinds":                    "column 0 of block 0",
+		"DELETE FROM payments WHERE rowid = 3": "payments has 6 rows, numbered up to 7",
+		"DELETE FROM blocks; DELETE FROM block_columns; UPDATE payments SET seq=1": "0 blocks do not fit 7 payments",
+		"UPDATE payments SET last4 = '0000' WHERE rowid = 4":                       "column 2 of block 1",
+	} {
+		path := filepath.Join(t.TempDir(), "copy")
+		if _, err := l.Writer().ExecContext(ctx, "VACUUM INTO ?", path); err != nil {
+			t.Fatal(err)
+		}
+		db, err := sql.Open("sqlite", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		db.SetMaxOpenConns(1)
+		if result, err := db.ExecContext(ctx, change); err != nil {
+			t.Fatal(change, err)
+		} else if n, err := result.RowsAffected(); err != nil || n == 0 {
+			t.Fatal(change, n, err)
+		}
+		var found []string
+		err = checkBlocksOf(ctx, db, l.sizes.block, func(difference string) error { found = append(found, difference); return nil })
+		if err != nil || !slices.ContainsFunc(found, func(f string) bool { return strings.Contains(f, want) }) {
+			t.Errorf("%s: %q, %v", change, found, err)
+		}
+		if err := db.Close(); err != nil {
+			t.Error(err)
 		}
 	}
 }

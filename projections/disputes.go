@@ -109,7 +109,9 @@ func (p *Projections) disputes(ctx context.Context, account domain.AccountID, f 
 	for {
 		want := n - len(kept)
 		query, args := disputeQuery(account, f, from, want)
-		rows, err := readKeys(ctx, p.model, func(id string) eventstore.Key { return eventstore.Disputes.Key(account, id) }, query, args...)
+		m, done := p.reading()
+		rows, err := readKeys(ctx, m, func(id string) eventstore.Key { return eventstore.Disputes.Key(account, id) }, query, args...)
+		done()
 		if err != nil {
 			return nil, err
 		}

@@ -14,7 +14,8 @@
 //     before the event is applied, nothing is skipped, and Run's error and Healthy name the event. A newer build continues
 //     from there.
 //   - A row holds columns and no state: the fields that lists filter and sort by, the aggregate's id, and the revision that
-//     the row shows. Its only personal data is the keyed hash of the e-mail address. secure_delete overwrites replaced data
+//     the row shows. Its only personal data is the keyed hash of the e-mail address,
+//     which an erasure of the person takes out of the row, whichever of the two events is applied first. secure_delete overwrites replaced data
 //     in the file. The write-ahead log keeps old pages until it is copied back, at 32 MiB or at Close.
 //   - A shard's events have numbers without a gap, and addresses (Recorded.Seq) that only grow. An event without the next
 //     number is a gap. WaitFor waits for addresses.
@@ -77,6 +78,8 @@
 //     synchronous=NORMAL: a power failure loses the newest transactions, never a part of one.
 //   - The cards to destroy are found from the log, not from a view: a row per token would double a payment's writes for a
 //     query that runs once an hour.
-//   - A rebuild is a second model on another file, applied from zero. A test shows that its rows equal those of a model
-//     that was kept up to date.
+//   - A rebuild is a second model on another file, applied from zero (Rebuild, package sqlitefile: generations). When it has everything
+//     that the first one shows, it is exchanged between two batches. Reads under way end on the first model, which is closed after
+//     the last of them. Tests show that its rows equal those of a model that was kept up to date, and that reads during a rebuild
+//     miss nothing.
 package projections

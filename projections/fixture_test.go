@@ -231,7 +231,9 @@ func dump(tb testing.TB, m *model) []string {
 	for _, query := range []string{
 		"SELECT 'position', * FROM positions ORDER BY shard", "SELECT 'payment', * FROM payments ORDER BY id",
 		"SELECT 'session', * FROM sessions ORDER BY id", "SELECT 'account', * FROM accounts ORDER BY id",
-		"SELECT 'dispute', * FROM disputes ORDER BY id", "SELECT 'inbox', * FROM inboxes ORDER BY reference",
+		"SELECT 'dispute', * FROM disputes ORDER BY id", "SELECT 'inbox', * FROM inboxes ORDER BY reference", "SELECT 'person', * FROM persons ORDER BY id",
+		"SELECT 'naming', * FROM namings ORDER BY account, customer, session",
+		"SELECT 'instrument', * FROM instruments ORDER BY token", "SELECT 'attempt', * FROM attempts ORDER BY id", "SELECT 'run', * FROM runs ORDER BY id",
 	} {
 		rows, err := m.Readers().Query(query)
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 	"payledger/domain/inbox"
 	"payledger/domain/instrument"
 	"payledger/domain/payment"
+	"payledger/domain/person"
 	"payledger/domain/session"
 	"payledger/domain/workflow"
 	"payledger/eventstore"
@@ -120,6 +121,8 @@ type batch struct {
 	accounts    views[account.State]
 	disputes    views[dispute.State]
 	inboxes     views[inbox.State]
+	persons     views[person.State]
+	namings     []naming
 }
 
 // fold adds one event. An event at or below the shard's place was applied before and changes nothing; a gap is an error.
@@ -140,6 +143,9 @@ func (b *batch) fold(ctx context.Context, store *eventstore.Store, r *eventstore
 		err = foldInto(ctx, store, eventstore.Payments, &b.payments, r)
 	case eventstore.Sessions.Name:
 		err = foldInto(ctx, store, eventstore.Sessions, &b.sessions, r)
+		if err == nil {
+			b.noteNaming(r)
+		}
 	case eventstore.Instruments.Name:
 		if mayBeVaulted(r) {
 			err = foldInto(ctx, store, eventstore.Instruments, &b.instruments, r)
@@ -154,6 +160,8 @@ func (b *batch) fold(ctx context.Context, store *eventstore.Store, r *eventstore
 		err = foldInto(ctx, store, eventstore.Disputes, &b.disputes, r)
 	case eventstore.Inboxes.Name:
 		err = foldInto(ctx, store, eventstore.Inboxes, &b.inboxes, r)
+	case eventstore.Persons.Name:
+		err = foldInto(ctx, store, eventstore.Persons, &b.persons, r)
 	}
 	if err != nil {
 		return err
@@ -179,6 +187,7 @@ var vocabularies = map[string]vocabulary{
 	eventstore.Accounts.Name:     words(eventstore.Accounts.Schema, account.Events()),
 	eventstore.Disputes.Name:     words(eventstore.Disputes.Schema, dispute.Events()),
 	eventstore.Inboxes.Name:      words(eventstore.Inboxes.Schema, inbox.Events()),
+	eventstore.Persons.Name:      words(eventstore.Persons.Schema, person.Events()),
 	eventstore.Logs.Name:         words(eventstore.Logs.Schema, []eventstore.LogInitialized{{}}),
 	eventstore.Workflows.Name:    words(eventstore.Workflows.Schema, workflow.Events()),
 	eventstore.WorkflowRuns.Name: words(eventstore.WorkflowRuns.Schema, workflow.RunEvents()),
@@ -213,7 +222,8 @@ type Row struct {
 }
 
 // RowOf returns the row that the read model must have for an aggregate, given its newest event and the state after it. It
-// returns false for an aggregate without a table.
+// returns false for an aggregate without a table. A payment's row has no e-mail hash if the person was erased: this is not
+// known here.
 func RowOf(key eventstore.Key, shard int, seq, revision uint64, state any) (Row, bool) {
 	row := func(table string, there bool, values func() []any) (Row, bool) {
 		if !there {
@@ -237,6 +247,8 @@ func RowOf(key eventstore.Key, shard int, seq, revision uint64, state any) (Row,
 		return row("disputes", s.Exists(), func() []any { return disputeRow(&v) })
 	case inbox.State:
 		return row("inboxes", len(s.Waiting()) > 0, func() []any { return inboxRow(&view[inbox.State]{key: key, state: s}) })
+	case person.State:
+		return row("persons", true, func() []any { return personRow(&view[person.State]{key: key, state: s}) })
 	case workflow.RunState:
 		v := view[workflow.RunState]{key: key, revision: revision, state: s}
 		return row("runs", true, func() []any { return rowOfRun(&v) })
@@ -262,6 +274,8 @@ func StateOf(ctx context.Context, store *eventstore.Store, r *eventstore.Recorde
 		return eventstore.StateAt(ctx, store, eventstore.Disputes, r)
 	case eventstore.Inboxes.Name:
 		return eventstore.StateAt(ctx, store, eventstore.Inboxes, r)
+	case eventstore.Persons.Name:
+		return eventstore.StateAt(ctx, store, eventstore.Persons, r)
 	case eventstore.WorkflowRuns.Name:
 		return eventstore.StateAt(ctx, store, eventstore.WorkflowRuns, r)
 	case eventstore.Accounts.Name:

@@ -44,7 +44,14 @@ func instrumentRow(v *view[instrument.State]) []any {
 	if !v.state.Good() {
 		ended = 1
 	}
-	return []any{v.key.ID, string(v.key.Account), int64(v.revision), v.state.CreatedAt.UnixMicro(), v.state.CustomerID, ended}
+	vaulted := v.state.CreatedAt
+	if v.state.VaultedAt != nil {
+		vaulted = *v.state.VaultedAt
+	}
+	return []any{
+		v.key.ID, string(v.key.Account), int64(v.revision), v.state.CreatedAt.UnixMicro(), v.state.CustomerID, ended,
+		string(v.state.Session), vaulted.UnixMicro(),
+	}
 }
 
 func attemptRow(v *view[attempt.State]) []any {
@@ -93,7 +100,9 @@ func defaultOf(list []instrument.State) (token domain.Token) {
 
 // instruments reads a customer's vaulted instruments.
 func (p *Projections) instruments(ctx context.Context, account domain.AccountID, customer string) ([]instrument.State, error) {
-	rows, err := readKeys(ctx, p.model, func(id string) eventstore.Key { return eventstore.Instruments.Key(account, id) }, selectInstruments, string(account), customer)
+	m, done := p.reading()
+	rows, err := readKeys(ctx, m, func(id string) eventstore.Key { return eventstore.Instruments.Key(account, id) }, selectInstruments, string(account), customer)
+	done()
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +122,9 @@ type EndedInstrument struct {
 
 // EndedInstruments lists at most limit ended tokens after a token, in their order. Their cards must be destroyed.
 func (p *Projections) EndedInstruments(ctx context.Context, after domain.Token, limit int) ([]EndedInstrument, error) {
-	list, err := readRows(ctx, p.model, func(scan sqlitefile.Scan) (e EndedInstrument, err error) {
+	m, done := p.reading()
+	defer done()
+	list, err := readRows(ctx, m, func(scan sqlitefile.Scan) (e EndedInstrument, err error) {
 		var created int64
 		err = scan(&e.Token, &e.Account, &created)
 		e.CreatedAt = time.UnixMicro(created).UTC()

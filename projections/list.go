@@ -114,7 +114,9 @@ func (p *Projections) listed(ctx context.Context, account domain.AccountID, f Pa
 	var kept []payment.State
 	for {
 		want := n - len(kept)
-		rows, err := p.model.listPayments(ctx, account, f, hashes, from, want)
+		m, done := p.reading()
+		rows, err := m.listPayments(ctx, account, f, hashes, from, want)
+		done()
 		if err != nil {
 			return nil, err
 		}

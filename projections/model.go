@@ -9,7 +9,10 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"payledger/domain/payment"
+	"payledger/domain/session"
 	"payledger/eventstore"
+	"payledger/eventstore/pending"
 	"payledger/projections/sqlitefile"
 )
 
@@ -20,10 +23,14 @@ type model struct {
 	store      *eventstore.Store
 	places     []place
 	statements statements
-	directory  directory
+	directory  *directory
 	sizes      sizes
 	blocks     blockList
 	packer     *packer // nil: it has to be loaded from the file
+	erasures   bool    // somebody was erased
+
+	reads   int  // under way; Projections.switching guards both
+	retired bool // another model is in use
 }
 
 // statements are prepared once on the writing connection.
@@ -31,6 +38,7 @@ type statements struct {
 	position                     *sql.Stmt
 	insertPayment, updatePayment *sql.Stmt
 	upsertSession, upsertAccount *sql.Stmt
+	insertNaming                 *sql.Stmt
 	upsertInstrument             *sql.Stmt
 	upsertAttempt, deleteAttempt *sql.Stmt
 	upsertDispute                *sql.Stmt
@@ -40,6 +48,8 @@ type statements struct {
 	selectBlock, selectColumn    *sql.Stmt
 	insertBlock, insertColumn    *sql.Stmt
 	updateColumn, insertKind     *sql.Stmt
+	upsertPerson, selectErased   *sql.Stmt
+	eraseCustomer, eraseGuest    *sql.Stmt
 }
 
 // openModel opens the read model at path. A file that is absent, damaged or of another identity is created, and the log
@@ -50,27 +60,37 @@ func openModel(ctx context.Context, path string, store *eventstore.Store, shards
 		if err != nil {
 			return nil, err
 		}
-		m := &model{File: file, store: store, sizes: usualSizes, places: make([]place, shards)}
-		if err = m.prepare(ctx); err == nil {
-			err = m.loadPlaces(ctx)
-		}
-		if err != nil {
-			return nil, errors.Join(m.Noticed(err), m.Close())
-		}
-		return m, nil
+		return modelOf(ctx, file, store, shards)
 	})
+}
+
+// modelOf returns the read model in a file. After an error the file is closed.
+func modelOf(ctx context.Context, file *sqlitefile.File, store *eventstore.Store, shards int) (*model, error) {
+	m := &model{File: file, store: store, directory: &directory{}, sizes: usualSizes, places: make([]place, shards)}
+	err := m.prepare(ctx)
+	if err == nil {
+		err = m.loadPlaces(ctx)
+	}
+	if err == nil {
+		err = m.Writer().QueryRowContext(ctx, selectAnyPerson).Scan(&m.erasures)
+	}
+	if err != nil {
+		return nil, errors.Join(m.Noticed(err), m.Close())
+	}
+	return m, nil
 }
 
 func (m *model) prepare(ctx context.Context) error {
 	s := &m.statements
 	return m.Prepare(ctx, map[**sql.Stmt]string{
 		&s.position: upsertPosition, &s.insertPayment: insertPayment, &s.updatePayment: updatePayment,
-		&s.upsertSession: upsertSession, &s.upsertAccount: upsertAccount,
+		&s.upsertSession: upsertSession, &s.insertNaming: insertNaming, &s.upsertAccount: upsertAccount,
 		&s.upsertInstrument: upsertInstrument, &s.upsertAttempt: upsertAttempt, &s.deleteAttempt: deleteAttempt,
 		&s.upsertDispute: upsertDispute, &s.upsertInbox: upsertInbox, &s.deleteInbox: deleteInbox,
 		&s.upsertRun: upsertRun, &s.updatePaymentRow: updatePaymentRow,
 		&s.selectBlock: selectBlock, &s.selectColumn: selectColumn, &s.insertBlock: insertBlock,
 		&s.insertColumn: insertColumn, &s.updateColumn: updateColumn, &s.insertKind: insertKind,
+		&s.upsertPerson: upsertPerson, &s.selectErased: selectErased, &s.eraseCustomer: eraseCustomer, &s.eraseGuest: eraseGuest,
 	})
 }
 
@@ -142,4 +162,186 @@ func (m *model) apply(ctx context.Context, events []*eventstore.Recorded) error 
 		m.directory.update(b.accounts.list)
 	}
 	return bad
+}
+
+// write writes a batch in one transaction.
+func (m *model) write(ctx context.Context, b *batch) error {
+	err := m.Transact(ctx, func() error {
+		if err := m.writeRows(ctx, b); err != nil {
+			return err
+		}
+		return m.writePlaces(ctx, b)
+	})
+	if err != nil {
+		m.packer = nil
+		return fmt.Errorf("projections: %w", err)
+	}
+	return nil
+}
+
+func (m *model) writeRows(ctx context.Context, b *batch) error {
+	if err := m.writePersons(ctx, b); err != nil { // before payments: an erasure empties rows that are there
+		return err
+	}
+	if err := m.writePayments(ctx, b); err != nil {
+		return err
+	}
+	for _, v := range b.sessions.list {
+		if _, err := m.statements.upsertSession.ExecContext(ctx, sessionRow(&v)...); err != nil {
+			return err
+		}
+	}
+	if err := m.writeNamings(ctx, b); err != nil {
+		return err
+	}
+	if err := m.writeInstruments(ctx, b); err != nil {
+		return err
+	}
+	if err := m.writeDisputes(ctx, b); err != nil {
+		return err
+	}
+	if err := m.writeRuns(ctx, b); err != nil {
+		return err
+	}
+	for _, v := range b.accounts.list {
+		if _, err := m.statements.upsertAccount.ExecContext(ctx, v.key.ID, int64(v.revision)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func sessionRow(v *view[session.State]) []any {
+	return []any{v.key.ID, string(v.key.Account), v.state.ExpiresAt.UnixMicro(), v.state.CustomerID}
+}
+
+func (m *model) writePlaces(ctx context.Context, b *batch) error {
+	for shard, at := range b.places {
+		if at.seq == m.places[shard].seq {
+			continue
+		}
+		if _, err := m.statements.position.ExecContext(ctx, int64(shard), int64(at.seq), int64(at.number), at.hash[:]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writePayments writes the newest rows of payments, and their blocks.
+func (m *model) writePayments(ctx context.Context, b *batch) error {
+	if len(b.payments.list) == 0 {
+		return nil
+	}
+	if err := m.loadPacker(ctx); err != nil {
+		return err
+	}
+	for i := range b.payments.list {
+		v := &b.payments.list[i]
+		if !v.state.Exists() {
+			continue // it only claims an idempotency key
+		}
+		write := m.updatePayment
+		if v.before == 0 {
+			write = m.insertPayment
+		}
+		if err := write(ctx, v); err != nil {
+			return err
+		}
+	}
+	return m.pack(ctx)
+}
+
+// insertPayment writes the first row of a payment.
+func (m *model) insertPayment(ctx context.Context, v *view[payment.State]) error {
+	row := paymentRow(v)
+	erased, err := m.erasedBefore(ctx, v)
+	if err != nil {
+		return err
+	}
+	if erased {
+		row[emailColumn] = ""
+	}
+	result, err := m.statements.insertPayment.ExecContext(ctx, row...)
+	if err != nil {
+		return err
+	}
+	if n, err := result.RowsAffected(); err != nil || n != 1 {
+		return errors.Join(misfit(v), err)
+	}
+	m.packer.rows, err = result.LastInsertId()
+	return err
+}
+
+// emailColumn is the place of email_hash in a payment's row.
+const emailColumn = 18
+
+// paymentRow returns the values of a payment's row, in the order of the table's columns.
+func paymentRow(v *view[payment.State]) []any {
+	s := &v.state
+	target, due := targetOf(s), waitingOf(s)
+	return []any{
+		v.key.ID, string(v.key.Account), int64(v.shard),
+		int64(v.seq), int64(v.revision), s.CreatedAt.UnixMicro(), s.UpdatedAt.UnixMicro(), string(s.Status()),
+		s.OrderID, s.CustomerID, string(s.Session), string(s.Currency), int64(s.Amount), string(target.Processor),
+		target.MerchantID, s.Method.Type, s.Method.Card.Last4Digits, string(s.Method.Card.Network),
+		s.EmailHash, int64(s.KeyNumber), due.at, due.turn, due.state, due.kind,
+	}
+}
+
+// updatePayment updates the row of a payment. If the payment is old enough to be in a block, the update also returns its
+// row number for the packer.
+func (m *model) updatePayment(ctx context.Context, v *view[payment.State]) error {
+	s := &v.state
+	target, due := targetOf(s), waitingOf(s)
+	args := []any{
+		int64(v.seq), int64(v.revision), s.UpdatedAt.UnixMicro(), string(s.Status()), int64(s.Amount), string(target.Processor),
+		target.MerchantID, due.at, due.turn, due.state, due.kind, v.key.ID, int64(v.before),
+	}
+	if s.CreatedAt.UnixMicro() <= m.packer.newest {
+		var row int64
+		err := m.statements.updatePaymentRow.QueryRowContext(ctx, args...).Scan(&row)
+		if errors.Is(err, sql.ErrNoRows) {
+			return misfit(v)
+		}
+		m.packer.changed(row, v)
+		return err
+	}
+	result, err := m.statements.updatePayment.ExecContext(ctx, args...)
+	if err != nil {
+		return err
+	}
+	if n, err := result.RowsAffected(); err != nil || n != 1 {
+		return errors.Join(misfit(v), err)
+	}
+	return nil
+}
+
+// misfit is the error for a row whose revision its next event does not follow.
+func misfit(v *view[payment.State]) error {
+	return fmt.Errorf("%w: %s revision %d does not fit what is there", sqlitefile.ErrStale, v.key, v.revision)
+}
+
+// targetOf returns the processor account of the newest authorization.
+func targetOf(s *payment.State) (target payment.Target) {
+	if op := s.Authorization(); op != nil {
+		target = op.Target
+	}
+	return target
+}
+
+// waiting has the due columns of a payment's row; all are nil if the payment waits for nothing.
+type waiting struct{ at, turn, state, kind any }
+
+// waitingOf returns the first operation without an outcome, or else the action of the customer.
+func waitingOf(s *payment.State) (w waiting) {
+	for _, op := range s.Operations {
+		if op.State.Open() {
+			return waiting{op.RequestedAt.UnixMicro(), pending.Turn(op.RequestedAt), string(op.State), string(op.Kind)}
+		}
+	}
+	if action := s.RequiredAction(); action != nil {
+		held, _ := s.Operation(action.Revision)
+		return waiting{action.ExpiresAt.UnixMicro(), nil, string(payment.StateAction), string(held.Kind)}
+	}
+	return w
 }

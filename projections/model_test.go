@@ -16,6 +16,7 @@ import (
 	"payledger/domain/account"
 	"payledger/domain/instrument"
 	"payledger/domain/payment"
+	"payledger/domain/person"
 	"payledger/domain/processor"
 	"payledger/domain/session"
 	"payledger/domain/workflow"
@@ -348,6 +349,7 @@ func TestVocabulary(t *testing.T) {
 	knows(t, eventstore.Sessions.Name, session.Events())
 	knows(t, eventstore.Instruments.Name, instrument.Events())
 	knows(t, eventstore.Accounts.Name, account.Events())
+	knows(t, eventstore.Persons.Name, person.Events())
 	knows(t, eventstore.Workflows.Name, workflow.Events())
 	knows(t, eventstore.WorkflowRuns.Name, workflow.RunEvents())
 

@@ -55,7 +55,9 @@ func (p *Projections) DueAttempts(ctx context.Context, decided time.Time, after 
 
 // items reads a page of one of the lists.
 func (p *Projections) items(ctx context.Context, what, query string, args ...any) ([]pending.Item, error) {
-	list, err := readRows(ctx, p.model, func(scan sqlitefile.Scan) (i pending.Item, err error) {
+	m, done := p.reading()
+	defer done()
+	list, err := readRows(ctx, m, func(scan sqlitefile.Scan) (i pending.Item, err error) {
 		err = scan(&i.At, &i.ID, &i.Account)
 		return i, err
 	}, query, args...)
@@ -77,7 +79,9 @@ type PendingOperations struct {
 // PendingOperations counts the operations without an outcome in this node's views. It reads an index of all of them.
 func (p *Projections) PendingOperations(ctx context.Context, now time.Time) ([]PendingOperations, error) {
 	round := pending.Round.Microseconds()
-	list, err := readRows(ctx, p.model, func(scan sqlitefile.Scan) (o PendingOperations, err error) {
+	m, done := p.reading()
+	defer done()
+	list, err := readRows(ctx, m, func(scan sqlitefile.Scan) (o PendingOperations, err error) {
 		var since, wait int64
 		err = scan(&o.Kind, &o.State, &o.Count, &since, &wait)
 		o.Since, o.Next = time.UnixMicro(since).UTC(), now.Add(time.Duration(wait)*time.Microsecond)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"payledger/domain/account"
 	"payledger/eventstore"
 	"payledger/eventstore/secrets"
+	"payledger/projections/sqlitefile"
 )
 
 const (
@@ -47,10 +49,15 @@ type Config struct {
 // for the log need Run.
 type Projections struct {
 	Config
-	model    *model
-	reader   *eventstore.Reader
-	progress *progress
-	applied  atomic.Uint64 // events
+	model     *model // in use; switching guards it
+	directory *directory
+	reader    *eventstore.Reader
+	progress  *progress
+	applied   atomic.Uint64 // events
+
+	switching  sync.Mutex // held for a moment
+	applying   sync.Mutex // held while the model in use is changed, or exchanged
+	rebuilding sync.Mutex // held by Rebuild
 
 	accountReads turns[domain.AccountID, account.State]
 }
@@ -61,7 +68,11 @@ func Open(ctx context.Context, c Config) (*Projections, error) {
 	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("projections: %w", err)
 	}
-	m, err := openModel(ctx, filepath.Join(c.Dir, fileName), c.Store, c.Store.Shards(), c.Logger)
+	path, err := sqlitefile.Settle(ctx, filepath.Join(c.Dir, fileName), fileIdentity(c.Store.Shards()))
+	if err != nil {
+		return nil, err
+	}
+	m, err := openModel(ctx, path, c.Store, c.Store.Shards(), c.Logger)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +81,7 @@ func Open(ctx context.Context, c Config) (*Projections, error) {
 	}
 	positions := m.positions()
 	return &Projections{
-		Config: c, model: m, reader: c.Fanout.Reader(readerName, positions), progress: newProgress(positions),
+		Config: c, model: m, directory: m.directory, reader: c.Fanout.Reader(readerName, positions), progress: newProgress(positions),
 	}, nil
 }
 
@@ -122,7 +133,12 @@ func (p *Projections) step(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	p.applying.Lock()
+	defer p.applying.Unlock()
 	if err = p.model.apply(ctx, events); err == nil {
+		err = p.forget(events)
+	}
+	if err == nil {
 		p.applied.Add(uint64(len(events)))
 	}
 	p.progress.advance(p.model.positions())
@@ -132,6 +148,8 @@ func (p *Projections) step(ctx context.Context) (int, error) {
 // check compares the read model with the log before anything is added: the log must not be shorter (it lost events), and
 // the newest applied event of each shard must still be the same (otherwise the log was replaced, or lost events and grew).
 func (p *Projections) check(ctx context.Context) error {
+	p.applying.Lock()
+	defer p.applying.Unlock()
 	if err := p.Store.CheckReader(ctx, readerName, p.model.positions()); err != nil {
 		return err
 	}
@@ -162,6 +180,8 @@ func (p *Projections) Healthy() error { return p.progress.err() }
 func (p *Projections) Close() error {
 	p.progress.stop(nil)
 	p.reader.Stop()
+	p.rebuilding.Lock() // the context of a rebuild has ended
+	defer p.rebuilding.Unlock()
 	return p.model.Close()
 }
 

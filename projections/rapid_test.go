@@ -21,15 +21,15 @@ import (
 
 var testAccounts = []domain.AccountID{"acct1", "acct2", "acct3"}
 
-// randomStory draws a log: payments, sessions, accounts, disputes and what processors told in any order, each payment
+// randomStory draws a log: payments, sessions, accounts, disputes, erasures and what processors told in any order, each payment
 // answered in any way.
 func randomStory(r *rapid.T) *logbook {
 	l := newLogbook(3)
 	var payments []payment.State
 	var accounts []account.State
-	disputes, inboxes := map[int]dispute.State{}, map[int]inbox.State{}
+	disputes, inboxes, erased := map[int]dispute.State{}, map[int]inbox.State{}, persons{}
 	for range rapid.IntRange(1, 60).Draw(r, "events") {
-		kind := rapid.IntRange(0, 7).Draw(r, "kind")
+		kind := rapid.IntRange(0, 9).Draw(r, "kind")
 		switch {
 		case kind == 0:
 			l.session(len(l.all))
@@ -44,6 +44,13 @@ func randomStory(r *rapid.T) *logbook {
 		case kind == 7:
 			i := rapid.IntRange(0, 2).Draw(r, "inbox")
 			inboxes[i] = l.inbox(r, i, inboxes[i])
+		case kind == 8:
+			customer, session := drawPerson(r)
+			l.erase(erased, customer, session)
+		case kind == 9:
+			customer, session := drawPerson(r)
+			number := erased[domain.PersonIDFor(keyOf(customer, session))].Number()
+			l.createSealed(1000+len(l.all), customer, session, rapid.Uint64Range(0, number).Draw(r, "key"))
 		case kind == 2 || len(payments) == 0:
 			payments = append(payments, l.create(len(payments)))
 		default:

@@ -131,11 +131,13 @@ func (p *Projections) DueWorkflows(ctx context.Context, due time.Time) (found []
 	if err := p.appendedHere(ctx); err != nil {
 		return nil, err
 	}
+	m, done := p.reading()
+	defer done()
 	for last := ""; ; {
 		var id sql.NullString
 		var first sql.NullInt64
-		if err := p.model.Readers().QueryRowContext(ctx, selectNextDue, last).Scan(&id, &first); err != nil {
-			return nil, fmt.Errorf("projections: workflows with open runs: %w", p.model.Noticed(err))
+		if err := m.Readers().QueryRowContext(ctx, selectNextDue, last).Scan(&id, &first); err != nil {
+			return nil, fmt.Errorf("projections: workflows with open runs: %w", m.Noticed(err))
 		}
 		if !id.Valid {
 			return found, nil
@@ -196,7 +198,9 @@ type runRow struct {
 }
 
 func (p *Projections) runRows(ctx context.Context, query string, args ...any) ([]runRow, error) {
-	rows, err := readRows(ctx, p.model, func(scan sqlitefile.Scan) (row runRow, err error) {
+	m, done := p.reading()
+	defer done()
+	rows, err := readRows(ctx, m, func(scan sqlitefile.Scan) (row runRow, err error) {
 		var account domain.AccountID
 		var id string
 		err = scan(&account, &id, &row.revision, &row.due)

@@ -8,18 +8,22 @@ import (
 
 // fileVersion is the version of the file: raise it with every change of the tables below or of the values written into them.
 // A file of another version is rebuilt from the log.
-const fileVersion = 12
+const fileVersion = 15
 
 // fileIdentity names everything that a row depends on: the version of the file, the schemas of the states behind the
 // columns, and the number of shards.
 func fileIdentity(shards int) string {
-	return fmt.Sprintf("payledger views %d; payment %d; session %d; instrument %d; attempt %d; account %d; dispute %d; inbox %d; run %d; shards %d", fileVersion,
+	return fmt.Sprintf("payledger views %d; payment %d; session %d; instrument %d; attempt %d; account %d; dispute %d; inbox %d; run %d; person %d; shards %d", fileVersion,
 		eventstore.Payments.Schema, eventstore.Sessions.Schema, eventstore.Instruments.Schema, eventstore.Attempts.Schema,
-		eventstore.Accounts.Schema, eventstore.Disputes.Schema, eventstore.Inboxes.Schema, eventstore.WorkflowRuns.Schema, shards)
+		eventstore.Accounts.Schema, eventstore.Disputes.Schema, eventstore.Inboxes.Schema, eventstore.WorkflowRuns.Schema,
+		eventstore.Persons.Schema, shards)
 }
 
 // Identity returns the identity of the read model's file in a log of some shards.
 func Identity(shards int) string { return fileIdentity(shards) }
+
+// Tables returns the schema of the read model's file.
+func Tables() string { return tables }
 
 // FileName is the name of the read model's file in its folder.
 const FileName = fileName
@@ -32,8 +36,13 @@ const FileName = fileName
 //     request of an open operation, or the time at which the customer's action expires; due_state and due_kind are the
 //     operation's. due_turn is the turn of an open operation (package pending) and NULL for an action. The partial indexes
 //     hold only such payments; payments_turn has every column that the counts need. session is the id of the client
-//     session. email_hash is that of domain.Sealed, or empty. Rows of equal times are in the order of their ids.
-//   - instruments: those that were ever vaulted; ended is 1 once the token was deleted or made invalid.
+//     session. email_hash is that of domain.Sealed, or empty; an erasure of the person empties it. key_number is that of
+//     domain.Sealed. Rows of equal times are in the order of their ids.
+//   - sessions: customer is the customer's id, or empty.
+//   - persons: those that were ever erased. erased and destroyed are numbers of keys.
+//   - instruments: those that were ever vaulted; ended is 1 once the token was deleted or made invalid. session is the client
+//     session in which the card was entered.
+//   - namings: every customer that a client session names or named, since the first such event.
 //   - attempts: those with work left.
 //   - inboxes: those with a waiting notification, with the processor of the oldest one.
 //   - disputes: those that were opened; foreign_id is the processor's id.
@@ -64,6 +73,7 @@ CREATE TABLE payments (
 	last4               TEXT    NOT NULL,
 	network             TEXT    NOT NULL,
 	email_hash          TEXT    NOT NULL,
+	key_number          INTEGER NOT NULL,
 	due_at              INTEGER,
 	due_turn            INTEGER,
 	due_state           TEXT,
@@ -79,7 +89,8 @@ CREATE INDEX payments_email ON payments (account, email_hash, created_at) WHERE 
 CREATE TABLE sessions (
 	id         TEXT    NOT NULL PRIMARY KEY,
 	account    TEXT    NOT NULL,
-	expires_at INTEGER NOT NULL
+	expires_at INTEGER NOT NULL,
+	customer   TEXT    NOT NULL
 ) WITHOUT ROWID;
 CREATE TABLE instruments (
 	token      TEXT    NOT NULL PRIMARY KEY,
@@ -87,9 +98,11 @@ CREATE TABLE instruments (
 	revision   INTEGER NOT NULL,
 	created_at INTEGER NOT NULL,
 	customer   TEXT    NOT NULL,
-	ended      INTEGER NOT NULL
+	ended      INTEGER NOT NULL,
+	session    TEXT    NOT NULL,
+	vaulted_at INTEGER NOT NULL
 ) WITHOUT ROWID;
-CREATE INDEX instruments_customer ON instruments (account, customer) WHERE ended = 0;
+CREATE INDEX instruments_customer ON instruments (account, customer);
 CREATE INDEX instruments_ended ON instruments (token) WHERE ended = 1;
 CREATE TABLE attempts (
 	id         TEXT    NOT NULL PRIMARY KEY,
@@ -125,7 +138,7 @@ CREATE TABLE accounts (
 	id       TEXT    NOT NULL PRIMARY KEY,
 	revision INTEGER NOT NULL
 );
-` + tableRuns + tableBlocks
+` + tableRuns + tableBlocks + tablePersons
 
 const (
 	selectPositions = `SELECT shard, seq, number, hash FROM positions ORDER BY shard`
@@ -135,17 +148,17 @@ const (
 	// the revision before the event.
 	insertPayment = `INSERT INTO payments (id, account, shard, seq, revision, created_at, updated_at, status,
 		order_id, customer_id, session, currency, amount, processor, merchant_id, payment_method_type, last4, network,
-		email_hash, due_at, due_turn, due_state, due_kind) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		email_hash, key_number, due_at, due_turn, due_state, due_kind) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (id) DO NOTHING`
 	updatePayment = `UPDATE payments SET seq = ?, revision = ?, updated_at = ?, status = ?, amount = ?,
 		processor = ?, merchant_id = ?, due_at = ?, due_turn = ?, due_state = ?, due_kind = ? WHERE id = ? AND revision = ?`
 	updatePaymentRow = updatePayment + ` RETURNING rowid`
-	upsertSession    = `INSERT INTO sessions (id, account, expires_at) VALUES (?, ?, ?)
-		ON CONFLICT (id) DO UPDATE SET expires_at = excluded.expires_at`
+	upsertSession    = `INSERT INTO sessions (id, account, expires_at, customer) VALUES (?, ?, ?, ?)
+		ON CONFLICT (id) DO UPDATE SET expires_at = excluded.expires_at, customer = excluded.customer`
 	upsertAccount = `INSERT INTO accounts (id, revision) VALUES (?, ?)
 		ON CONFLICT (id) DO UPDATE SET revision = excluded.revision WHERE excluded.revision > revision`
-	upsertInstrument = `INSERT INTO instruments (token, account, revision, created_at, customer, ended) VALUES (?, ?, ?, ?, ?, ?)
-		ON CONFLICT (token) DO UPDATE SET revision = excluded.revision, customer = excluded.customer, ended = excluded.ended`
+	upsertInstrument = `INSERT INTO instruments (token, account, revision, created_at, customer, ended, session, vaulted_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (token) DO UPDATE SET revision = excluded.revision, customer = excluded.customer, ended = excluded.ended, vaulted_at = excluded.vaulted_at`
 	upsertAttempt = `INSERT INTO attempts (id, account, decided_at) VALUES (?, ?, ?) ON CONFLICT (id) DO NOTHING`
 	deleteAttempt = `DELETE FROM attempts WHERE id = ?`
 	upsertDispute = `INSERT INTO disputes (id, account, revision, created_at, payment_id, order_id, processor, foreign_id, type,

@@ -65,7 +65,7 @@ func (a *App) adminHandler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/metrics", metrics.Handler(metrics.Config{
 		Store: a.ledger.Store, Questions: a.commands.Waiting, Operations: a.views.PendingOperations, Now: a.clock, Patience: a.recoverer.Patience(),
-		Intake: a.intake.Tally, Answers: a.answers, Webhooks: a.notifier.Tally, Backlog: a.index.Backlog,
+		Intake: a.intake.Tally, Answers: a.answers, Webhooks: a.notifier.Tally, Backlog: a.index.Backlog, Events: a.feed,
 	}))
 	mux.HandleFunc("/readyz", a.adminReady)
 	mux.HandleFunc("POST /scrub", a.adminScrub)
@@ -81,7 +81,11 @@ func (a *App) adminHandler() http.Handler {
 // openControl listens on the socket in the data folder, for the commands that reach a running service (I1).
 func (a *App) openControl(ctx context.Context) (err error) {
 	mux := http.NewServeMux()
-	mux.Handle("/verify", control.Command(audit.VerifyHandler(a.ledger.Store, a.ledger.Vault, a.views)))
+	mux.Handle("/verify", control.Command(audit.VerifyHandler(a.ledger.Store, a.ledger.Vault, a.views, a.index)))
+	mux.Handle("/account-create", control.Command(a.createAccount))
+	mux.Handle("/erase-customer", control.Command(a.eraseCustomer))
+	mux.Handle("/analytics-user", control.Command(a.createAnalyticsUser))
+	mux.Handle("/rebuild", control.Command(audit.RebuildHandler(a.ledger.Store, a.views, a.index)))
 	a.control, err = control.Listen(ctx, a.options.Data, mux)
 	return err
 }

@@ -28,6 +28,7 @@ func (a *App) apiConfig() httpapi.Config {
 		Commands: a.commands, Reader: a.views,
 		History: &history.Reader{
 			Store: a.ledger.Store, Vault: a.ledger.Vault, First6Digits: a.first6DigitsNow, NextAsk: a.recoverer.NextQuestion,
+			Deliveries: notifier.NewSent(a.ledger.Store),
 		},
 		Events: eventjson.NewFeed(a.ledger.Store), Closing: a.closing,
 		Proofs:     a.proofs,

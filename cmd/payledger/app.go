@@ -22,9 +22,11 @@ import (
 	"payledger/domain"
 	"payledger/domain/processor"
 	"payledger/eventstore"
+	"payledger/eventstore/checkpointlog"
 	"payledger/eventstore/commands"
 	"payledger/eventstore/commands/accounts"
 	"payledger/eventstore/commands/service"
+	"payledger/eventstore/eventstream"
 	"payledger/eventstore/prover"
 	"payledger/eventstore/recovery"
 	"payledger/eventstore/secrets"
@@ -37,6 +39,7 @@ import (
 	"payledger/processorsim/simulator"
 	"payledger/projections"
 	"payledger/projections/deliveries"
+	"payledger/projections/eventfeed"
 )
 
 // App is the whole service as a value. Start starts its parts in order, Stop stops them in reverse order.
@@ -50,7 +53,7 @@ type App struct {
 	processors  *adapter.Adapter
 	fanout      *eventstore.Fanout
 	views       *projections.Projections
-	checkpoints *eventstore.Checkpointer
+	checkpoints *checkpointlog.Writer
 	proofs      *prover.Prover
 	notifier    *notifier.Notifier
 	index       *deliveries.Index
@@ -59,6 +62,9 @@ type App struct {
 	recoverer   *recovery.Recoverer
 	keyUses     *keyuse.Uses
 	workflows   *workflows.Engine
+	analysts    *eventstream.Server // nil without --nats-listen
+	analystsMu  sync.Mutex          // of changes of its users
+	feed        *eventfeed.Feed
 
 	api, admin, sim *web.Server
 	control         *control.Server       // of commands on the data folder
@@ -71,6 +77,7 @@ type App struct {
 	simDoor         *web.Door
 	progress        *startProgress
 	credentials     *accounts.Credentials // of an account that this start created
+	creating        sync.Mutex            // held while an account is made
 	show            func(*accounts.Credentials) error
 
 	closing   chan struct{} // closed when the stop begins
@@ -117,7 +124,7 @@ func startShowing(ctx context.Context, o options.Options, log zerolog.Logger, cl
 	a.intakeOf(bounds)
 	steps := []func(context.Context) error{
 		a.listen, a.openLedger, a.initialize, a.openProcessors, a.openViews, a.openNotifier, a.openCommands, a.openWorkflows,
-		a.run, a.openDoors, a.openControl, a.recover,
+		a.openAnalytics, a.run, a.admitAnalysts, a.openDoors, a.openControl, a.recover,
 	}
 	for _, step := range steps {
 		if err := step(ctx); err != nil {
@@ -200,7 +207,7 @@ func (a *App) openViews(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if a.checkpoints, err = eventstore.NewCheckpointer(ctx, a.ledger.Store, a.fanout, signer); err != nil {
+	if a.checkpoints, err = checkpointlog.NewWriter(ctx, a.ledger.Store.Checkpoints(), a.fanout.Reader, signer); err != nil {
 		return err
 	}
 	a.proofs = prover.New(prover.Config{
@@ -243,10 +250,10 @@ func (a *App) openCommands(context.Context) error {
 		Store: a.ledger.Store, Secrets: a.ledger.Vault, Processors: a.processors, Account: a.views.Account,
 		PaymentAccount: a.views.PaymentAccount, NotifyURL: a.notifyURL, Disputes: a.processors,
 		PaymentTimeout: a.options.PaymentTimeout, ActionTimeout: a.options.ActionTimeout, ClientTokenTTL: a.options.ClientTokenTTL,
-		Random: rand.Reader, Logger: a.log,
+		Customers: a.views, Random: rand.Reader, Logger: a.log,
 	})
 	a.recoverer = recovery.New(recovery.Config{
-		Commands: a.commands, Views: a.views, Secrets: a.ledger.Vault, EndedCards: a.endedCards, Now: a.clock, Logger: a.log,
+		Commands: a.commands, Views: a.views, Secrets: a.ledger.Vault, EndedCards: a.endedCards, ErasedPersons: a.erasedPersons, Now: a.clock, Logger: a.log,
 		PaymentTimeout: a.options.PaymentTimeout, ActionTimeout: a.options.ActionTimeout, DisputeLookup: a.options.DisputeLookup,
 	})
 	return nil
@@ -259,6 +266,15 @@ func (a *App) endedCards(ctx context.Context, after domain.Token, limit int) ([]
 		cards[i] = secrets.CardRef{Account: ended.Account, Token: ended.Token, TokenizedAt: ended.CreatedAt}
 	}
 	return cards, err
+}
+
+func (a *App) erasedPersons(ctx context.Context, since time.Time, after domain.PersonID, limit int) ([]recovery.Erased, error) {
+	page, err := a.views.ErasedPersons(ctx, since, after, limit)
+	erased := make([]recovery.Erased, len(page))
+	for i, person := range page {
+		erased[i] = recovery.Erased(person)
+	}
+	return erased, err
 }
 
 // recover starts the background work, such as the recovery of operations without an outcome. The start does not wait for it.
@@ -293,6 +309,9 @@ func (a *App) run(ctx context.Context) error {
 	loud("checkpoints", a.checkpoints.Run)
 	loud("workflows", a.workflows.Run)
 	loud("proofs", a.proofs.Run)
+	if a.feed != nil {
+		loud("events for analysts", a.feed.Run)
+	}
 	a.loops.Go(func() { a.keyUses.Run(background, a.hasKey, a.warnOfUses) })
 	vital("log", a.fanout.Run)
 	if err := a.awaitViews(ctx); err != nil {
@@ -351,6 +370,9 @@ func (a *App) ready() Ready {
 	r := Ready{Ready: true, API: a.api.URL, Admin: a.admin.URL, Simulator: options.WithoutUsers(a.options.ProcessorURL), NATS: options.WithoutUsers(a.options.NatsURL)}
 	if a.sim != nil {
 		r.Simulator = a.sim.URL
+	}
+	if a.analysts != nil {
+		r.NATS = a.analysts.URL()
 	}
 	return r
 }

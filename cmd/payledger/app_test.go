@@ -16,6 +16,7 @@ import (
 	"payledger/eventstore/commands/accounts"
 	"payledger/eventstore/commands/accounts/accountstest"
 	"payledger/eventstore/eventstoretest"
+	"payledger/httpapi/openapitest"
 	"payledger/notifier"
 )
 
@@ -42,6 +43,7 @@ func startApp(t testing.TB, o options.Options) *App {
 		app.credentials = made
 	}
 	t.Cleanup(func() {
+		openapitest.CheckLog(t, app.ledger.Store)
 		if err := app.Stop(); err != nil {
 			t.Error(err)
 		}

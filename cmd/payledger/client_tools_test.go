@@ -13,7 +13,7 @@ import (
 )
 
 // clients are the files of the generated clients and of the linters: npm packages, pinned in package.json and package-lock.json,
-// and one Go program, pinned here. They are installed once for each state of the lock file, into the user's cache folder. Where a
+// and Go programs, pinned here. They are installed once for each state of the lock file, into the user's cache folder. Where a
 // tool is missing, a test logs that and ends; in CI it fails.
 //
 //go:embed testdata/clients
@@ -82,6 +82,22 @@ func installTools(t testing.TB, dir string) error {
 		return nil // another test was faster
 	}
 	return err
+}
+
+// buildClient builds a Go program of the clients and returns its path; false where its modules cannot be had.
+func buildClient(t testing.TB, name string) (path string, there bool) {
+	t.Helper()
+	at := t.TempDir()
+	putClient(t, at, name+".mod", "go.mod")
+	putClient(t, at, name+".sum", "go.sum")
+	putClient(t, at, name+"/main.go", "main.go")
+	path = filepath.Join(at, name)
+	for _, arguments := range [][]string{{"mod", "download"}, {"build", "-o", path, "."}} {
+		if said, err := toolOutput(t, at, "go", arguments...); err != nil {
+			return "", toolMissing(t, said)
+		}
+	}
+	return path, true
 }
 
 // toolOutput runs a program in a folder and returns its whole output.

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"payledger/eventstore/commands/accounts"
 )
@@ -29,7 +28,8 @@ func TestDemoOnce(t *testing.T) {
 	}
 	for _, told := range []string{
 		"payment.authorized", "payment.declined", "received and verified", "INSUFFICIENT_FUNDS", "3DS_AUTHENTICATION",
-		"PARTIALLY_SETTLED", "PAYMENT.REFUND", "PAYMENT.CAPTURE.FAILED", "GATEWAY_TIMEOUT", "DISPUTE.OPENED", "DISPUTE.STATUS OPEN", "All as told: 31 events of 7 payments.",
+		"PARTIALLY_SETTLED", "PAYMENT.REFUND", "PAYMENT.CAPTURE.FAILED", "GATEWAY_TIMEOUT", "DISPUTE.OPENED", "DISPUTE.STATUS OPEN", "31 events of 7 payments, each once", "All as told: 31 events of 7 payments.",
+		"the proof holds: 8 events", "one byte changed: ", "ADYEN: 1 of 7 authorizations refused",
 	} {
 		if !strings.Contains(out, told) {
 			t.Errorf("the story does not tell %q:\n%s", told, out)
@@ -97,6 +97,9 @@ func TestExitStatus(t *testing.T) {
 		{"too many retries", []string{"serve", "--webhook-retry-delays", strings.Repeat("1s,", 20) + "1s"}, exitUsage, "webhook-retry-delays"},
 		{"no retention", []string{"serve", "--delivery-retention", "0s"}, exitUsage, "delivery-retention"},
 		{"a short retention", []string{"serve", "--delivery-retention", "59s"}, exitUsage, "at least 1m0s"},
+		{"analysts of a cluster", []string{"serve", "--nats-listen", "127.0.0.1:0", "--nats-url", "nats://127.0.0.1:1"}, exitUsage, "leave one out"},
+		{"a retention of no stream", []string{"serve", "--events-retention", "1h"}, exitUsage, "--nats-listen"},
+		{"a short retention of events", []string{"serve", "--nats-listen", "127.0.0.1:0", "--events-retention", "1s"}, exitUsage, "at least 1m0s"},
 		{"a bad retention", []string{"serve", "--delivery-retention", "90 days"}, exitUsage, "delivery-retention"},
 		{"a bad delay", []string{"serve", "--webhook-retry-delays", "10s,soon"}, exitUsage, "webhook-retry-delays"},
 		{"half of TLS", []string{"serve", "--tls-cert", "x"}, exitUsage, "go together"},
@@ -116,48 +119,5 @@ func TestExitStatus(t *testing.T) {
 				t.Errorf("a failure takes %d lines: %q", strings.Count(stderr, "\n"), stderr)
 			}
 		})
-	}
-}
-
-// TestHistory prints each event with revision, time, actor and what changed, from a running server and
-// from a stopped one's folder alike (I1).
-func TestHistory(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	p := serveProcess(t, "--data", dir)
-	m := newMerchant(p.ready.API, p.credentials.APIKey)
-	var paid paymentAnswer
-	got, err := m.pay(m.token(t, "order-1", 2500, "4111111111111111"), "key-1")
-	if err != nil || got.status != 200 {
-		t.Fatal(got.status, string(got.body), err)
-	}
-	got.decode(t, &paid)
-	server := []string{"history", paid.ID, "--url", p.ready.API, "--api-key", p.credentials.APIKey}
-	status, text, stderr := invoke(t, server...)
-	for late := time.Now().Add(settleDeadline); strings.Contains(text, "not yet in a checkpoint") && time.Now().Before(late); {
-		status, text, stderr = invoke(t, server...)
-	}
-	if status != 0 {
-		t.Fatalf("history exits %d: %s", status, stderr)
-	}
-	for _, shown := range []string{
-		"1  20", "payment.created", "by api_key:", "2  20", "payment.authorized", "by processor:ADYEN",
-		"~ $.status", `"PENDING" -> "AUTHORIZED"`, "position ",
-	} {
-		if !strings.Contains(text, shown) {
-			t.Errorf("history does not show %q:\n%s", shown, text)
-		}
-	}
-	_, running, _ := invoke(t, append(server, "--json")...)
-	if status, _, stderr := invoke(t, append(server, "--at", "3")...); status != exitFailure || !strings.Contains(stderr, "no such revision") {
-		t.Errorf("history --at 3 exits %d and says %q", status, stderr)
-	}
-	if _, first, _ := invoke(t, append(server, "--at", "1")...); strings.Contains(first, "payment.authorized") {
-		t.Errorf("history --at 1 goes on:\n%s", first)
-	}
-	p.stop()
-	status, stopped, stderr := invoke(t, "history", paid.ID, "--data", dir, "--json")
-	if status != 0 || stopped != running {
-		t.Errorf("the stopped folder tells another history (%d %s):\n%s\n%s", status, stderr, stopped, running)
 	}
 }

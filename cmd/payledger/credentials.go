@@ -16,6 +16,7 @@ import (
 	"payledger/cmd/payledger/ledger"
 	"payledger/cmd/payledger/options"
 	"payledger/cmd/payledger/terminal"
+	"payledger/domain"
 	"payledger/eventstore"
 	"payledger/eventstore/commands/accounts"
 )
@@ -28,6 +29,7 @@ type credentialsCommand struct {
 // resetCommand creates new credentials for the holder of the folder and its master key.
 type resetCommand struct {
 	Data          string `help:"Data folder of a stopped server." default:"./data" type:"path"`
+	Account       string `help:"The merchant account; the first one of the ledger by default." placeholder:"ID"`
 	MasterKey     string `help:"Key of the stream of secrets, 64 hexadecimal digits." placeholder:"HEX"`
 	MasterKeyFile string `help:"File that holds the master key." type:"path"`
 	JSON          bool   `name:"json" help:"Print the credentials as JSON."`
@@ -49,24 +51,31 @@ func (c *resetCommand) Run(ctx context.Context, std terminal.Streams, args optio
 		return err
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()
-	made, err := accounts.ResetCredentials(ctx, l.Store, l.Vault, rand.Reader, "cli:credentials")
-	if errors.Is(err, accounts.ErrNotInitialized) {
+	made, err := accounts.ResetCredentials(ctx, l.Store, l.Vault, rand.Reader, domain.AccountID(c.Account), "cli:credentials")
+	switch {
+	case errors.Is(err, accounts.ErrNotInitialized):
 		return fmt.Errorf("%s holds a ledger without an account; make one with `payledger init`", c.Data)
+	case errors.Is(err, accounts.ErrNoAccount):
+		return fmt.Errorf("the ledger in %s has no account %s: check --account", c.Data, c.Account)
 	}
 	if err != nil {
 		return err
 	}
-	if c.JSON {
-		return json.NewEncoder(std.Out).Encode(made)
+	if err := showCredentials(std.Out, made, c.JSON); err != nil || c.JSON {
+		return err
 	}
-	printCredentials(std.Out, made)
-	fmt.Fprint(std.Out, "API keys that were there still work: revoke a lost one with DELETE /management/api-keys/{id}.\nWebhooks are signed with the previous secret too for 24 hours.\n")
-	return nil
+	_, err = fmt.Fprint(std.Out, "API keys that were there still work: revoke a lost one with DELETE /management/api-keys/{id}.\nWebhooks are signed with the previous secret too for 24 hours.\n")
+	return err
 }
 
-func printCredentials(out io.Writer, made accounts.Credentials) {
-	fmt.Fprintf(out, "account             %s (%s)\napi key             %s\nsigning secret      %s\ndashboard user      %s\ndashboard password  %s\n\nThis is shown once. Keep it.\n",
+// showCredentials prints credentials, for people or as JSON.
+func showCredentials(out io.Writer, made accounts.Credentials, asJSON bool) error {
+	if asJSON {
+		return json.NewEncoder(out).Encode(made)
+	}
+	_, err := fmt.Fprintf(out, "account             %s (%s)\napi key             %s\nsigning secret      %s\ndashboard user      %s\ndashboard password  %s\n\nThis is shown once. Keep it.\n",
 		made.AccountID, made.Environment, made.APIKey, made.SigningSecret, made.DashboardUser, made.DashboardPassword)
+	return err
 }
 
 // initCommand creates the account of a new data folder.
@@ -112,9 +121,5 @@ func (c *initCommand) Run(ctx context.Context, std terminal.Streams, args option
 	if err != nil {
 		return err
 	}
-	if c.JSON {
-		return json.NewEncoder(std.Out).Encode(made)
-	}
-	printCredentials(std.Out, made)
-	return nil
+	return showCredentials(std.Out, made, c.JSON)
 }

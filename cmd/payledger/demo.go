@@ -98,8 +98,8 @@ Try, in another terminal:
   # refund more than is left: refused, recorded, told by webhook
   curl -s $PAYLEDGER_URL/payments/%[3]s/refund -H "X-API-KEY: $PAYLEDGER_API_KEY" -H 'X-API-VERSION: 2.4' -H 'Content-Type: application/json' -d '{"amount": 99999}'
 
-  # every event of it, and what each changed
-  go run ./cmd/payledger history %[3]s
+  # every event of it, one line each; --full adds what led to it and what followed it
+  go run ./cmd/payledger history %[3]s --full
 
   # four mistakes, one answer that names them all
   curl -s $PAYLEDGER_URL/payments -H "X-API-KEY: $PAYLEDGER_API_KEY" -H 'X-API-VERSION: 2.4' -H 'Content-Type: application/json' \

@@ -3,7 +3,6 @@ package main
 import (
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -27,19 +26,14 @@ func duckViews(t testing.TB) string {
 // DuckDB cannot be built.
 func duckAnswers(t testing.TB, dir string, queries []string) (answers []string, there bool) {
 	t.Helper()
-	at := t.TempDir()
-	putClient(t, at, "duckdb.mod", "go.mod")
-	putClient(t, at, "duckdb.sum", "go.sum")
-	putClient(t, at, "duckdb/main.go", "main.go")
 	if _, err := exec.LookPath("gcc"); err != nil {
 		return nil, toolMissing(t, "gcc is not installed")
 	}
-	for _, arguments := range [][]string{{"mod", "download"}, {"build", "-o", "answers", "."}} {
-		if said, err := toolOutput(t, at, "go", arguments...); err != nil {
-			return nil, toolMissing(t, said)
-		}
+	built, there := buildClient(t, "duckdb")
+	if !there {
+		return nil, false
 	}
-	program := exec.CommandContext(t.Context(), filepath.Join(at, "answers"), duckViews(t), dir)
+	program := exec.CommandContext(t.Context(), built, duckViews(t), dir)
 	program.Stdin = strings.NewReader(strings.Join(queries, "\n"))
 	var said strings.Builder
 	program.Stderr = &said

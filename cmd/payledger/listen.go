@@ -26,6 +26,15 @@ func (a *App) listen(ctx context.Context) error {
 	if a.admin, err = web.Serve(ctx, a.options.AdminListen, a.adminWeb(a.adminDoor)); err != nil {
 		return fmt.Errorf("--admin-listen: %w", err)
 	}
+	if a.options.NatsListen != "" { // its server listens itself, later
+		listener, err := web.Listen(ctx, a.options.NatsListen)
+		if err == nil {
+			err = listener.Close()
+		}
+		if err != nil {
+			return fmt.Errorf("--nats-listen: %w", err)
+		}
+	}
 	if a.options.ProcessorURL != "" {
 		return nil
 	}

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"payledger/httpapi"
+	"payledger/projections/eventjson"
 )
 
 // TestLinters: Spectral and Redocly find nothing in openapi.yaml, and would: without its contact, or with a value that no
@@ -35,6 +37,33 @@ func TestLinters(t *testing.T) {
 		if said, err := lint(broken); err == nil || broken == document {
 			t.Errorf("%s finds nothing in an example of another type:\n%s", name, said)
 		}
+	}
+}
+
+// TestAsyncAPIParser: the parser of AsyncAPI finds no error and no warning in asyncapi.yaml, and would: in a document without
+// a version.
+func TestAsyncAPIParser(t *testing.T) {
+	t.Parallel()
+	tools, there := npmTools(t)
+	if !there {
+		return
+	}
+	document := string(eventjson.AsyncAPI())
+	head, _, _ := strings.Cut(document, "defaultContentType:")
+	broken := strings.Replace(head, "  version: ", "  x-version: ", 1)
+	dir := t.TempDir()
+	if err := os.Symlink(filepath.Join(tools, "node_modules"), filepath.Join(dir, "node_modules")); err != nil {
+		t.Fatal(err)
+	}
+	putClient(t, dir, "asyncapi.mjs", "asyncapi.mjs")
+	writeClient(t, dir, "asyncapi.yaml", []byte(document))
+	writeClient(t, dir, "broken.yaml", []byte(broken))
+	want := fmt.Sprintf("%d messages", len(eventjson.Types())+1) // and one for any event of the stream over HTTP
+	if said := runTool(t, dir, "node", "asyncapi.mjs", "asyncapi.yaml"); said != want {
+		t.Errorf("%s, not %s", said, want)
+	}
+	if said, err := toolOutput(t, dir, "node", "asyncapi.mjs", "broken.yaml"); err == nil || !strings.Contains(said, "version") {
+		t.Errorf("the parser finds nothing: %v, %s", err, said)
 	}
 }
 

@@ -69,7 +69,9 @@ func (a *announcer) credentials(made *accounts.Credentials) error {
 	if !a.people {
 		return a.line(map[string]any{"credentials": made})
 	}
-	printCredentials(a.out, *made)
+	if err := showCredentials(a.out, *made, false); err != nil {
+		return printed(err)
+	}
 	_, err := fmt.Fprintln(a.out)
 	return printed(err)
 }

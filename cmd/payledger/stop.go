@@ -47,6 +47,9 @@ func (a *App) Stop() error {
 		a.recoverer.Close()
 	}
 	a.loops.Wait()
+	if a.analysts != nil {
+		a.analysts.Close()
+	}
 	if a.simulator != nil {
 		errs = append(errs, a.simulator.Close()) // before its server: it cuts the requests that it delays
 	}

@@ -1,19 +1,20 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"database/sql"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/rs/zerolog"
+	"time"
 
 	"payledger/cmd/payledger/ledger"
 	"payledger/domain"
 	"payledger/projections"
-	"payledger/projections/sqlitefile"
+	"payledger/projections/deliveries"
 )
 
 // paid makes some payments and returns their ids.
@@ -74,8 +75,18 @@ func TestVerifyCommand(t *testing.T) {
 			t.Errorf("%s: verify exits %d: %s%s", when, status, out, stderr)
 		}
 	}
-	p := serveProcess(t, "--data", data)
+	p := serveProcess(t, "--data", data, "--webhook-allow-cidr", "127.0.0.0/8")
+	m := newMerchant(p.ready.API, p.credentials.APIKey)
+	if got, err := m.call("POST", "/management/webhook-endpoints", m.headers(), map[string]any{
+		"url": "http://127.0.0.1:1/hooks", "eventTypes": []string{"PAYMENT.STATUS"},
+	}); err != nil || got.status != 200 {
+		t.Fatalf("an endpoint: %v %d %s", err, got.status, got.body)
+	}
 	ids := paid(t, p.ready.API, p.credentials.APIKey, 12)
+	until(t, time.Minute, "deliveries are planned", func() (bool, string) {
+		got, err := m.call("GET", "/management/webhook-deliveries", m.headers(), nil)
+		return err == nil && bytes.Count(got.body, []byte("\"id\"")) >= 12, string(got.body)
+	})
 	whole("running")
 	if status, out, stderr := invoke(t, "verify", "--data", data, "--payment", ids[3]); status != 0 || !strings.Contains(out, ids[3]+" is whole: 2 events") {
 		t.Errorf("one payment: %d %s%s", status, out, stderr)
@@ -102,6 +113,22 @@ func TestVerifyCommand(t *testing.T) {
 	if status, _, stderr := invoke(t, "verify", "--data", filepath.Join(data, "views")); status != 1 || !strings.Contains(stderr, "holds no ledger") {
 		t.Errorf("another folder: %d %s", status, stderr)
 	}
+	for name, wrong := range map[string][3]string{
+		"hash":     {projections.FileName, "UPDATE positions SET hash = randomblob(32) WHERE shard = 3", "the position of shard 3 in the views has another number or hash"},
+		"delivery": {deliveries.FileName, "UPDATE deliveries SET status = 'SUCCEEDED', status_code = 200", "as status of deliveries"},
+		"deleted":  {deliveries.FileName, "DELETE FROM deliveries WHERE rowid = 3", "the views have no row of it in deliveries"},
+		"mark":     {deliveries.FileName, "UPDATE mark SET hash = randomblob(32)", "its mark is no record of the log"},
+		"column":   {projections.FileName, "INSERT INTO block_columns VALUES (1, zeroblob(4000))", "the blocks of the views that filtered lists search are wrong"},
+	} {
+		dir := t.TempDir()
+		if err := os.CopyFS(dir, os.DirFS(data)); err != nil {
+			t.Fatal(err)
+		}
+		execute(t, filepath.Join(dir, ledger.ViewsFolder, wrong[0]), wrong[1])
+		if status, out, stderr := invoke(t, "verify", "--data", dir); status != 1 || out != "" || !strings.Contains(stderr, wrong[2]) {
+			t.Errorf("%s: %d %s%s", name, status, out, stderr)
+		}
+	}
 	wrongRow(t, data, ids[5])
 	status, out, stderr := invoke(t, "verify", "--data", data)
 	if status != 1 || out != "" || !strings.Contains(stderr, ids[5]) || !strings.Contains(stderr, "the views have 1001 as amount of payments, the log 1000") {
@@ -124,13 +151,13 @@ func TestVerifyMissing(t *testing.T) {
 	shard := domain.Shard(ids[0], 8)
 	streams := map[string]string{}
 	for path := range files(t, events) {
-		for _, name := range []string{"CHECKPOINTS_1", "SECRETS_1", "DELIVERIES_1", fmt.Sprintf("LEDGER_%d_1", shard)} {
+		for _, name := range []string{"CHECKPOINTS_1", "SECRETS_1", "DELIVERIES_1", "POSITIONS", fmt.Sprintf("LEDGER_%d_1", shard)} {
 			if dir, _, found := strings.Cut(path, "/"+name+"/"); found {
 				streams[name], _ = filepath.Rel(base, filepath.Join(dir, name))
 			}
 		}
 	}
-	if len(streams) != 4 {
+	if len(streams) != 5 {
 		t.Fatalf("the folder has the streams %v", streams)
 	}
 	for name, stream := range streams {
@@ -149,7 +176,9 @@ func TestVerifyMissing(t *testing.T) {
 				}
 			}
 			of := strings.TrimSuffix(name, "_1")
-			if status, out, stderr := invoke(t, "verify", "--data", dir); status != 1 || out != "" || !strings.Contains(stderr, of) && !strings.Contains(stderr, fmt.Sprint("shard ", shard)) && !strings.Contains(stderr, "it covers 8 shards; the log has 7") {
+			status, out, stderr := invoke(t, "verify", "--data", dir)
+			named := strings.Contains(stderr, of) || !tips && (strings.Contains(stderr, fmt.Sprint("shard ", shard)) || strings.Contains(stderr, "it covers 8 shards; the log has 7"))
+			if status != 1 || out != "" || !named {
 				t.Errorf("without %s, tip store %v: verify exits %d: %s%s", name, tips, status, out, stderr)
 			}
 		}
@@ -182,16 +211,60 @@ func TestVerifyMissing(t *testing.T) {
 // wrongRow changes the amount of a payment in the views.
 func wrongRow(t *testing.T, data, id string) {
 	t.Helper()
-	ctx := context.Background()
-	path := filepath.Join(data, ledger.ViewsFolder, projections.FileName)
-	f, err := sqlitefile.Open(ctx, path, projections.Identity(8), "", zerolog.Nop())
+	execute(t, filepath.Join(data, ledger.ViewsFolder, projections.FileName), `UPDATE payments SET amount = amount + 1 WHERE id = ?`, id)
+}
+
+// execute changes a file of views of a stopped service.
+func execute(t *testing.T, path, statement string, args ...any) {
+	t.Helper()
+	db, err := sql.Open("sqlite", path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.Writer().ExecContext(ctx, `UPDATE payments SET amount = amount + 1 WHERE id = ?`, id); err != nil {
+	result, err := db.ExecContext(context.Background(), statement, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, err := result.RowsAffected(); err != nil || n == 0 {
+		t.Errorf("%s: %d rows, %v", statement, n, err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestVerifyFindsFlipBesideService: a bit that flips in a block of a running service is found over the socket, with its stream (I1).
+func TestVerifyFindsFlipBesideService(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	p := serveProcess(t, "--data", data)
+	ids := paid(t, p.ready.API, p.credentials.APIKey, 6)
+	p.stop() // the groups of this run are not in memory any more
+	p = serveProcess(t, "--data", data)
+	stream := fmt.Sprintf("LEDGER_%d_1", domain.Shard(ids[0], 8))
+	blocks, err := filepath.Glob(filepath.Join(data, ledger.EventsFolder, "jetstream", "*", "streams", stream, "msgs", "*.blk"))
+	if err != nil || len(blocks) == 0 {
+		t.Fatal(blocks, err)
+	}
+	f, err := os.OpenFile(blocks[0], os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b [1]byte
+	if _, err = f.ReadAt(b[:], 400); err == nil {
+		b[0] ^= 4
+		_, err = f.WriteAt(b[:], 400)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
+	for _, args := range [][]string{{"verify", "--data", data}, {"verify", "--data", data, "--all"}} {
+		if status, out, stderr := invoke(t, args...); status != 1 || !strings.Contains(out+stderr, stream+" at sequence ") {
+			t.Errorf("%v: %d %s%s", args, status, out, stderr)
+		}
+	}
+	p.kill()
 }

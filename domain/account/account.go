@@ -35,23 +35,25 @@ type State struct {
 	Endpoints   []Endpoint       `json:"endpoints,omitempty"`
 	Signing     SigningSecret    `json:"signingSecret"`
 	Users       []User           `json:"users"`
+
+	AnalyticsUsers []AnalyticsUser `json:"analyticsUsers,omitempty"`
 }
 
 // Processor is the merchant's account at one processor.
 type Processor struct {
-	Name       processor.Name `json:"name"`
-	MerchantID string         `json:"processorMerchantId"`
-	Enabled    bool           `json:"enabled"`
+	Name       processor.Name `json:"name"`                // the processor
+	MerchantID string         `json:"processorMerchantId"` // the merchant's id at the processor
+	Enabled    bool           `json:"enabled"`             // reports whether payments may go to it
 }
 
 // APIKey is the stored part of an API key.
 type APIKey struct {
-	ID        domain.APIKeyID `json:"id"`
-	Name      string          `json:"name"`
-	Hash      []byte          `json:"sha256"` // of the whole key text
-	Scopes    []string        `json:"scopes"`
-	CreatedAt time.Time       `json:"createdAt"`
-	ExpiresAt *time.Time      `json:"expiresAt,omitempty"`
+	ID        domain.APIKeyID `json:"id"`                  // names the key; an event's actor is "api_key:" and this id
+	Name      string          `json:"name"`                // the merchant's own name for the key
+	Hash      []byte          `json:"sha256"`              // of the whole key text
+	Scopes    []string        `json:"scopes"`              // the calls that the key allows (D2)
+	CreatedAt time.Time       `json:"createdAt"`           // UTC
+	ExpiresAt *time.Time      `json:"expiresAt,omitempty"` // from then on it is invalid, UTC; absent: never
 }
 
 // Valid reports whether the key may be used at now.
@@ -62,9 +64,9 @@ func (k APIKey) Allows(scope string) bool { return slices.Contains(k.Scopes, sco
 
 // User may use the dashboard.
 type User struct {
-	ID       domain.UserID   `json:"id"`
-	Name     string          `json:"name"`
-	Role     string          `json:"role"`
+	ID       domain.UserID   `json:"id"`       // names the user
+	Name     string          `json:"name"`     // the name to log in with
+	Role     string          `json:"role"`     // the rights in the dashboard: admin
 	Password domain.SecretID `json:"password"` // names the verifier in the stream of secrets
 }
 

@@ -9,12 +9,12 @@ import (
 
 // Endpoint is a receiver of webhooks (D18).
 type Endpoint struct {
-	ID          domain.EndpointID `json:"id"`
-	URL         string            `json:"url"`
-	Description string            `json:"description"`
-	EventTypes  []string          `json:"eventTypes"` // empty: all
-	Enabled     bool              `json:"enabled"`
-	CreatedAt   time.Time         `json:"createdAt"`
+	ID          domain.EndpointID `json:"id"`          // names the endpoint
+	URL         string            `json:"url"`         // the address that receives webhooks
+	Description string            `json:"description"` // the merchant's own text
+	EventTypes  []string          `json:"eventTypes"`  // empty: all
+	Enabled     bool              `json:"enabled"`     // reports whether new webhooks go to it
+	CreatedAt   time.Time         `json:"createdAt"`   // UTC
 }
 
 // Wants reports whether the endpoint receives webhooks of the kind.
@@ -37,24 +37,24 @@ func (s State) endpointAt(id domain.EndpointID) int {
 
 // EndpointCreated says that the account has a further endpoint.
 type EndpointCreated struct {
-	At       time.Time `json:"at"`
-	Endpoint Endpoint  `json:"endpoint"`
+	At       time.Time `json:"at"`       // when it was decided, UTC
+	Endpoint Endpoint  `json:"endpoint"` // the new endpoint
 }
 
 // EndpointChanged says that an endpoint has new data. It keeps its id; queued webhooks go to the new address.
 type EndpointChanged struct {
-	At          time.Time         `json:"at"`
-	ID          domain.EndpointID `json:"id"`
-	URL         string            `json:"url"`
-	Description string            `json:"description"`
-	EventTypes  []string          `json:"eventTypes"` // empty: all
-	Enabled     bool              `json:"enabled"`
+	At          time.Time         `json:"at"`          // when it was decided, UTC
+	ID          domain.EndpointID `json:"id"`          // the changed endpoint
+	URL         string            `json:"url"`         // the address that receives webhooks
+	Description string            `json:"description"` // the merchant's own text
+	EventTypes  []string          `json:"eventTypes"`  // empty: all
+	Enabled     bool              `json:"enabled"`     // reports whether new webhooks go to it
 }
 
 // EndpointDeleted says that an endpoint was deleted; deliveries keep its id.
 type EndpointDeleted struct {
-	At time.Time         `json:"at"`
-	ID domain.EndpointID `json:"id"`
+	At time.Time         `json:"at"` // when it was decided, UTC
+	ID domain.EndpointID `json:"id"` // the deleted endpoint
 }
 
 func (EndpointCreated) Type() string { return "account.endpoint_created" }

@@ -17,44 +17,44 @@ type Event interface {
 func Events() []Event {
 	return []Event{
 		Created{}, APIKeyCreated{}, EndpointCreated{}, RoutingChanged{}, ProcessorChanged{}, SettingsChanged{},
-		EndpointChanged{}, EndpointDeleted{}, SigningSecretRotated{}, APIKeyRevoked{}, UserPasswordReset{},
+		EndpointChanged{}, EndpointDeleted{}, SigningSecretRotated{}, APIKeyRevoked{}, UserPasswordReset{}, AnalyticsUserCreated{},
 	}
 }
 
 // Created says that the account exists, with its first API key, signing secret and user: one decision.
 type Created struct {
-	At          time.Time        `json:"at"`
-	ID          domain.AccountID `json:"id"`
-	Name        string           `json:"name"`
-	Environment string           `json:"environment"`
-	Processors  []Processor      `json:"processors"`
-	APIKey      APIKey           `json:"apiKey"`
-	Signing     SigningSecret    `json:"signingSecret"`
-	User        User             `json:"user"`
+	At          time.Time        `json:"at"`            // when it was decided, UTC
+	ID          domain.AccountID `json:"id"`            // the new account
+	Name        string           `json:"name"`          // the merchant's name
+	Environment string           `json:"environment"`   // sandbox or production
+	Processors  []Processor      `json:"processors"`    // the merchant's accounts at the processors
+	APIKey      APIKey           `json:"apiKey"`        // the first API key
+	Signing     SigningSecret    `json:"signingSecret"` // the secret that signs webhooks
+	User        User             `json:"user"`          // the first user of the dashboard
 }
 
 // APIKeyCreated says that the account has a further API key.
 type APIKeyCreated struct {
-	At  time.Time `json:"at"`
-	Key APIKey    `json:"apiKey"`
+	At  time.Time `json:"at"`     // when it was decided, UTC
+	Key APIKey    `json:"apiKey"` // the new key
 }
 
 // RoutingChanged says that these rules replace all routing rules.
 type RoutingChanged struct {
-	At      time.Time `json:"at"`
-	Routing Routing   `json:"routing"`
+	At      time.Time `json:"at"`      // when it was decided, UTC
+	Routing Routing   `json:"routing"` // all rules from now on
 }
 
 // ProcessorChanged says that the merchant's account at a processor has new data.
 type ProcessorChanged struct {
-	At        time.Time `json:"at"`
-	Processor Processor `json:"processor"`
+	At        time.Time `json:"at"`        // when it was decided, UTC
+	Processor Processor `json:"processor"` // the new data
 }
 
 // SettingsChanged says that these settings replace all settings.
 type SettingsChanged struct {
-	At       time.Time `json:"at"`
-	Settings Settings  `json:"settings"`
+	At       time.Time `json:"at"`       // when it was decided, UTC
+	Settings Settings  `json:"settings"` // all settings from now on
 }
 
 func (Created) Type() string          { return "account.created" }
@@ -87,6 +87,8 @@ func Evolve(s State, e Event) State {
 		return evolveSigning(s, e)
 	case UserPasswordReset:
 		return evolvePassword(s, e)
+	case AnalyticsUserCreated:
+		return evolveAnalyticsUser(s, e)
 	case RoutingChanged:
 		s.Routing, s.UpdatedAt = e.Routing, e.At
 	case ProcessorChanged:

@@ -9,8 +9,8 @@ import (
 
 // UserPasswordReset says that a dashboard user has a new password instead of the previous one.
 type UserPasswordReset struct {
-	At       time.Time       `json:"at"`
-	User     domain.UserID   `json:"userId"`
+	At       time.Time       `json:"at"`       // when it was decided, UTC
+	User     domain.UserID   `json:"userId"`   // the user with the new password
 	Password domain.SecretID `json:"password"` // names the verifier in the stream of secrets
 }
 

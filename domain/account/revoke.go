@@ -9,8 +9,8 @@ import (
 
 // APIKeyRevoked says that an API key is no longer valid.
 type APIKeyRevoked struct {
-	At time.Time       `json:"at"`
-	ID domain.APIKeyID `json:"id"`
+	At time.Time       `json:"at"` // when it was decided, UTC
+	ID domain.APIKeyID `json:"id"` // the revoked key
 }
 
 // Type names the event in the log.

@@ -16,20 +16,20 @@ type Routing struct {
 
 // Rule routes the payments for which its conditions hold to processors, in the order of the list.
 type Rule struct {
-	Name       string           `json:"name"`
-	When       Conditions       `json:"when"`
-	Processors []processor.Name `json:"processors"`
+	Name       string           `json:"name"`       // the merchant's own name for the rule
+	When       Conditions       `json:"when"`       // selects payments
+	Processors []processor.Name `json:"processors"` // to try, in order
 }
 
 // Conditions of a rule must all hold; an absent condition always holds. Amounts are minor units of the payment's currency,
 // both limits included.
 type Conditions struct {
-	Currencies []domain.Currency `json:"currencyCode,omitempty"`
-	Networks   []domain.Network  `json:"network,omitempty"`
-	Countries  []string          `json:"countryCode,omitempty"` // of the order
-	MinAmount  *domain.Amount    `json:"minAmount,omitempty"`
-	MaxAmount  *domain.Amount    `json:"maxAmount,omitempty"`
-	Metadata   domain.Metadata   `json:"metadata,omitempty"` // each key has this value in the payment's metadata
+	Currencies []domain.Currency `json:"currencyCode,omitempty"` // one of these, ISO 4217
+	Networks   []domain.Network  `json:"network,omitempty"`      // the card's network is one of these
+	Countries  []string          `json:"countryCode,omitempty"`  // of the order
+	MinAmount  *domain.Amount    `json:"minAmount,omitempty"`    // smallest amount, minor units
+	MaxAmount  *domain.Amount    `json:"maxAmount,omitempty"`    // largest amount, minor units
+	Metadata   domain.Metadata   `json:"metadata,omitempty"`     // each key has this value in the payment's metadata
 }
 
 // RouteFacts are the data of a payment that rules read.

@@ -11,18 +11,18 @@ const SigningOverlap = 24 * time.Hour
 
 // SigningSecret names the secret that webhooks are signed with (§5.2).
 type SigningSecret struct {
-	Secret    domain.SecretID `json:"secret"`
-	Hint      string          `json:"hint"` // its last characters
-	CreatedAt time.Time       `json:"createdAt"`
+	Secret    domain.SecretID `json:"secret"`             // names the secret in the stream of secrets
+	Hint      string          `json:"hint"`               // its last characters
+	CreatedAt time.Time       `json:"createdAt"`          // UTC
 	Previous  *PreviousSecret `json:"previous,omitempty"` // the one before it; nil before the first rotation
 }
 
 // PreviousSecret names the replaced secret. Webhooks are also signed with it until ValidUntil. It is destroyed after that,
 // or at the next rotation (D18).
 type PreviousSecret struct {
-	Secret     domain.SecretID `json:"secret"`
-	ValidUntil time.Time       `json:"validUntil"`
-	Hint       string          `json:"hint"`
+	Secret     domain.SecretID `json:"secret"`     // names the secret in the stream of secrets
+	ValidUntil time.Time       `json:"validUntil"` // webhooks have its signature until then, UTC
+	Hint       string          `json:"hint"`       // its last characters
 }
 
 // Overlap returns the previous secret while webhooks also have its signature (§5.2 rules 2 and 3).
@@ -36,10 +36,10 @@ func (s SigningSecret) Overlap(now time.Time) (PreviousSecret, bool) {
 // SigningSecretRotated says that webhooks are signed with a new secret and, until PreviousValidUntil, also with the
 // previous one.
 type SigningSecretRotated struct {
-	At                 time.Time       `json:"at"`
-	Secret             domain.SecretID `json:"secret"`
-	Hint               string          `json:"hint"`
-	PreviousValidUntil time.Time       `json:"previousValidUntil"`
+	At                 time.Time       `json:"at"`                 // when it was decided, UTC
+	Secret             domain.SecretID `json:"secret"`             // names the new secret in the stream of secrets
+	Hint               string          `json:"hint"`               // its last characters
+	PreviousValidUntil time.Time       `json:"previousValidUntil"` // webhooks have the previous secret's signature until then, UTC
 }
 
 // Type names the event in the log.

@@ -66,38 +66,38 @@ func Events() []Event { return []Event{Created{}, WasApproved{}, WasAborted{}, C
 
 // Created says that a customer wants to pay with a token.
 type Created struct {
-	At        time.Time        `json:"at"`
-	ID        domain.AttemptID `json:"id"`
-	Account   domain.AccountID `json:"accountId"`
-	ExpiresAt time.Time        `json:"expiresAt"`
-	Session   domain.SessionID `json:"sessionId"`
-	Token     domain.Token     `json:"paymentMethodToken"`
-	Shown     *domain.Price    `json:"shown,omitempty"` // the price that the customer accepted (D12); nil: unknown
+	At        time.Time        `json:"at"`                 // when it was decided, UTC
+	ID        domain.AttemptID `json:"id"`                 // the new attempt
+	Account   domain.AccountID `json:"accountId"`          // the merchant account
+	ExpiresAt time.Time        `json:"expiresAt"`          // the end of its session, UTC; no approval is possible from then on (D12)
+	Session   domain.SessionID `json:"sessionId"`          // the customer's session
+	Token     domain.Token     `json:"paymentMethodToken"` // the token to pay with
+	Shown     *domain.Price    `json:"shown,omitempty"`    // the price that the customer accepted (D12); nil: unknown
 }
 
 // WasApproved says that the merchant approved the payment of this id with the session's data at that revision.
 type WasApproved struct {
-	At      time.Time        `json:"at"`
-	Payment domain.PaymentID `json:"paymentId"`
-	Terms   uint64           `json:"sessionRevision"`
+	At      time.Time        `json:"at"`              // when it was decided, UTC
+	Payment domain.PaymentID `json:"paymentId"`       // the payment that the approval creates (§3.3)
+	Terms   uint64           `json:"sessionRevision"` // revision of the session that was approved
 }
 
 // WasAborted says that there will be no payment. The session's token ends, unless tokenKept is set.
 type WasAborted struct {
-	At        time.Time `json:"at"`
-	Reason    string    `json:"reason,omitempty"`
+	At        time.Time `json:"at"`                  // when it was decided, UTC
+	Reason    string    `json:"reason,omitempty"`    // the merchant's own text
 	TokenKept bool      `json:"tokenKept,omitempty"` // another attempt of the session uses it
 }
 
 // Completed says that the decision's consequence is done: the payment exists, or the token has ended.
 type Completed struct {
-	At time.Time `json:"at"`
+	At time.Time `json:"at"` // when it was decided, UTC
 }
 
 // Refused says that the approved payment can never be created: the attempt counts as aborted.
 type Refused struct {
-	At     time.Time `json:"at"`
-	Reason string    `json:"reason"`
+	At     time.Time `json:"at"`     // when it was decided, UTC
+	Reason string    `json:"reason"` // why the payment cannot be created
 }
 
 func (Created) Type() string      { return "attempt.created" }

@@ -18,31 +18,31 @@ func Events() []Event { return []Event{Opened{}, Changed{}, Noted{}, Rejected{}}
 
 // Opened says that a processor reported the dispute for the first time, in any type and status (D16).
 type Opened struct {
-	At      time.Time        `json:"at"`
-	ID      domain.DisputeID `json:"id"`
-	Account domain.AccountID `json:"accountId"`
-	Subject Subject          `json:"subject"`
-	Fact    Fact             `json:"fact"`
+	At      time.Time        `json:"at"`        // when it was decided, UTC
+	ID      domain.DisputeID `json:"id"`        // names the dispute, derived from the processor's id (§3.2)
+	Account domain.AccountID `json:"accountId"` // the merchant account
+	Subject Subject          `json:"subject"`   // the disputed payment
+	Fact    Fact             `json:"fact"`      // the notification
 }
 
 // Changed says that the dispute has another type or status now.
 type Changed struct {
-	At   time.Time `json:"at"`
-	Fact Fact      `json:"fact"`
+	At   time.Time `json:"at"`   // when it was decided, UTC
+	Fact Fact      `json:"fact"` // the notification
 }
 
 // Noted says that the processor reported a fact without a new type or status: it is older than the newest fact, or repeats
 // it with other details.
 type Noted struct {
-	At   time.Time `json:"at"`
-	Fact Fact      `json:"fact"`
+	At   time.Time `json:"at"`   // when it was decided, UTC
+	Fact Fact      `json:"fact"` // the notification
 }
 
 // Rejected says that the processor reported an impossible fact, with the reason.
 type Rejected struct {
-	At      time.Time `json:"at"`
-	Refusal string    `json:"refusal"`
-	Fact    Fact      `json:"fact"`
+	At      time.Time `json:"at"`      // when it was decided, UTC
+	Refusal string    `json:"refusal"` // why it is impossible
+	Fact    Fact      `json:"fact"`    // the notification
 }
 
 func (Opened) Type() string    { return "dispute.opened" }

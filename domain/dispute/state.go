@@ -22,19 +22,19 @@ const (
 
 // Fact is the content of one notification.
 type Fact struct {
-	EventID       string                  `json:"processorEventId"`
-	At            time.Time               `json:"at"`         // the processor's time
-	ReceivedAt    time.Time               `json:"receivedAt"` // §6.4
-	Type          processor.DisputeType   `json:"type"`
-	Status        processor.DisputeStatus `json:"status"`
-	TransactionID string                  `json:"transactionId,omitempty"` // of the disputed capture, else of the authorization (D16)
-	MerchantID    string                  `json:"merchantId,omitempty"`
-	ReasonCode    string                  `json:"reasonCode"`
-	Reason        string                  `json:"reason,omitempty"`          // unified
-	Wording       string                  `json:"processorReason,omitempty"` // the processor's own
-	Amount        domain.Amount           `json:"amount"`
-	Currency      domain.Currency         `json:"currency"`
-	ChallengeBy   *time.Time              `json:"challengeRequiredBy,omitempty"`
+	EventID       string                  `json:"processorEventId"`              // the processor's id of the notification
+	At            time.Time               `json:"at"`                            // the processor's time
+	ReceivedAt    time.Time               `json:"receivedAt"`                    // §6.4
+	Type          processor.DisputeType   `json:"type"`                          // RETRIEVAL, DISPUTE or PREARBITRATION
+	Status        processor.DisputeStatus `json:"status"`                        // the dispute's status within its type (D16)
+	TransactionID string                  `json:"transactionId,omitempty"`       // of the disputed capture, else of the authorization (D16)
+	MerchantID    string                  `json:"merchantId,omitempty"`          // the merchant's id at the processor
+	ReasonCode    string                  `json:"reasonCode"`                    // the card scheme's code
+	Reason        string                  `json:"reason,omitempty"`              // unified
+	Wording       string                  `json:"processorReason,omitempty"`     // the processor's own
+	Amount        domain.Amount           `json:"amount"`                        // the disputed amount, minor units of currency
+	Currency      domain.Currency         `json:"currency"`                      // ISO 4217
+	ChallengeBy   *time.Time              `json:"challengeRequiredBy,omitempty"` // last time to challenge, UTC; absent: the processor gives none (D16)
 }
 
 // Place returns the dispute's stage and status by the fact.
@@ -50,11 +50,11 @@ type RecordedFact struct {
 
 // Subject is the disputed payment. It never changes.
 type Subject struct {
-	Payment            domain.PaymentID `json:"paymentId"`
-	OrderID            string           `json:"orderId"`
-	PaymentMethodType  string           `json:"paymentMethodType"`
-	Network            domain.Network   `json:"network,omitempty"`
-	Processor          processor.Name   `json:"processor"`
+	Payment            domain.PaymentID `json:"paymentId"`          // the disputed payment
+	OrderID            string           `json:"orderId"`            // the merchant's order
+	PaymentMethodType  string           `json:"paymentMethodType"`  // PAYMENT_CARD
+	Network            domain.Network   `json:"network,omitempty"`  // the card scheme
+	Processor          processor.Name   `json:"processor"`          // the processor of the payment
 	ProcessorDisputeID string           `json:"processorDisputeId"` // the same through all types and statuses (§3.2)
 }
 

@@ -64,9 +64,9 @@ func Events() []Event { return []Event{Received{}, WasApplied{}, WasRejected{}, 
 
 // Received stores a signed notification of a processor.
 type Received struct {
-	At         time.Time              `json:"at"`
-	Reference  domain.PaymentID       `json:"reference"`
-	Payload    processor.Notification `json:"told"`
+	At         time.Time              `json:"at"`                   // when it was decided, UTC
+	Reference  domain.PaymentID       `json:"reference"`            // the payment's id, or a processor's name for notifications that name no payment
+	Payload    processor.Notification `json:"told"`                 // the notification as it was understood
 	Body       string                 `json:"body"`                 // the fields of the protocol, without card data
 	Additional *domain.Sealed         `json:"additional,omitempty"` // the body's other fields, under the payment's key
 	Redacted   bool                   `json:"redacted,omitempty"`   // card data was removed from the body
@@ -76,27 +76,27 @@ type Received struct {
 
 // WasApplied says that the payment or dispute has recorded a notification.
 type WasApplied struct {
-	At        time.Time      `json:"at"`
-	Processor processor.Name `json:"processor"`
-	ID        string         `json:"id"`
-	Effect    string         `json:"effect,omitempty"` // the recorded event; none: it was known already
-	Dispute   string         `json:"disputeId,omitempty"`
+	At        time.Time      `json:"at"`                  // when it was decided, UTC
+	Processor processor.Name `json:"processor"`           // the sender
+	ID        string         `json:"id"`                  // the processor's id of the notification
+	Effect    string         `json:"effect,omitempty"`    // the recorded event; none: it was known already
+	Dispute   string         `json:"disputeId,omitempty"` // the dispute that recorded it; absent: none
 }
 
 // WasRejected says that a notification cannot be true, with the reason.
 type WasRejected struct {
-	At        time.Time      `json:"at"`
-	Processor processor.Name `json:"processor"`
-	ID        string         `json:"id"`
-	Refusal   string         `json:"refusal"`
-	Dispute   string         `json:"disputeId,omitempty"`
+	At        time.Time      `json:"at"`                  // when it was decided, UTC
+	Processor processor.Name `json:"processor"`           // the sender
+	ID        string         `json:"id"`                  // the processor's id of the notification
+	Refusal   string         `json:"refusal"`             // why it cannot be true
+	Dispute   string         `json:"disputeId,omitempty"` // the dispute that it is about; absent: none
 }
 
 // Swept says that the processor's list of dispute notifications was read up to a time of the processor.
 type Swept struct {
-	At        time.Time      `json:"at"`
-	Processor processor.Name `json:"processor"`
-	Through   time.Time      `json:"through"`
+	At        time.Time      `json:"at"`        // when it was decided, UTC
+	Processor processor.Name `json:"processor"` // the processor of the list
+	Through   time.Time      `json:"through"`   // the list is read up to this time by the processor's clock, UTC
 }
 
 func (Received) Type() string    { return "inbox.received" }

@@ -74,22 +74,22 @@ func Events() []Event {
 
 // Tokenized says that a card is stored under a token.
 type Tokenized struct {
-	At          time.Time        `json:"at"`
-	Token       domain.Token     `json:"token"`
-	Account     domain.AccountID `json:"accountId"`
-	ExpiresAt   time.Time        `json:"expiresAt"`
-	Session     domain.SessionID `json:"sessionId,omitempty"`
-	CustomerID  string           `json:"customerId,omitempty"`
-	TokenType   string           `json:"tokenType"`
-	AnalyticsID string           `json:"analyticsId"`
-	Card        domain.Card      `json:"card"`
-	Personal    *domain.Sealed   `json:"personal,omitempty"`
+	At          time.Time        `json:"at"`                   // when it was decided, UTC
+	Token       domain.Token     `json:"token"`                // the new token
+	Account     domain.AccountID `json:"accountId"`            // the merchant account
+	ExpiresAt   time.Time        `json:"expiresAt"`            // a single-use token pays until then, UTC; a vaulted one has no end
+	Session     domain.SessionID `json:"sessionId,omitempty"`  // the session in which the card was entered
+	CustomerID  string           `json:"customerId,omitempty"` // the merchant's id of the customer
+	TokenType   string           `json:"tokenType"`            // SINGLE_USE or MULTI_USE
+	AnalyticsID string           `json:"analyticsId"`          // uuid; names the instrument for analytics, and cannot pay (§2.2)
+	Card        domain.Card      `json:"card"`                 // the part of the card that may be shown
+	Personal    *domain.Sealed   `json:"personal,omitempty"`   // the cardholder's name, encrypted
 }
 
 // Used says that a payment claimed the token; a vaulted token records only its first payment.
 type Used struct {
-	At      time.Time        `json:"at"`
-	Payment domain.PaymentID `json:"paymentId"`
+	At      time.Time        `json:"at"`        // when it was decided, UTC
+	Payment domain.PaymentID `json:"paymentId"` // the payment that claimed the token
 }
 
 func (Tokenized) Type() string     { return "instrument.tokenized" }

@@ -137,38 +137,38 @@ func badToken(what string) *domain.Error {
 type (
 	// Vaulted says that the token is stored for a customer and may pay again.
 	Vaulted struct {
-		At         time.Time        `json:"at"`
-		CustomerID string           `json:"customerId"`
-		Personal   *domain.Sealed   `json:"personal,omitempty"`
+		At         time.Time        `json:"at"`                     // when it was decided, UTC
+		CustomerID string           `json:"customerId"`             // the merchant's id of the customer
+		Personal   *domain.Sealed   `json:"personal,omitempty"`     // the cardholder's name, encrypted under the customer's key
 		Payment    domain.PaymentID `json:"paymentId,omitempty"`    // the payment whose success vaulted it
 		Verified   uint64           `json:"verification,omitempty"` // revision of the successful request
 	}
 	// VerificationRequested requests the verification of the card from a processor, under the operation key
 	// "<reference>.<revision>"; the reference derives from the token.
 	VerificationRequested struct {
-		At         time.Time       `json:"at"`
-		Processor  processor.Name  `json:"processor"`
-		MerchantID string          `json:"processorMerchantId"`
-		Currency   domain.Currency `json:"currencyCode"`
+		At         time.Time       `json:"at"`                  // when it was decided, UTC
+		Processor  processor.Name  `json:"processor"`           // the processor that verifies the card
+		MerchantID string          `json:"processorMerchantId"` // the merchant's id at the processor
+		Currency   domain.Currency `json:"currencyCode"`        // currency of the verification of amount 0, ISO 4217
 	}
 	// VerificationFailed says that the processor did not verify the card; the token has ended.
 	VerificationFailed struct {
-		At      time.Time `json:"at"`
-		Request uint64    `json:"request"`
-		Code    string    `json:"code,omitempty"`
-		Message string    `json:"message,omitempty"`
+		At      time.Time `json:"at"`                // when it was decided, UTC
+		Request uint64    `json:"request"`           // revision of the event that requested the verification
+		Code    string    `json:"code,omitempty"`    // raw result code of issuer or processor
+		Message string    `json:"message,omitempty"` // the processor's own wording
 	}
 	// MadeDefault says that the token is the customer's default.
 	MadeDefault struct {
-		At time.Time `json:"at"`
+		At time.Time `json:"at"` // when it was decided, UTC
 	}
 	// Deleted says that the vaulted token was deleted.
 	Deleted struct {
-		At time.Time `json:"at"`
+		At time.Time `json:"at"` // when it was decided, UTC
 	}
 	// Invalidated says that the token ended with its payment attempt or, if vaulted, with its card.
 	Invalidated struct {
-		At      time.Time        `json:"at"`
+		At      time.Time        `json:"at"`        // when it was decided, UTC
 		Attempt domain.AttemptID `json:"attemptId"` // "" with the card
 	}
 )

@@ -69,7 +69,7 @@ func (c RecordAnswer) fact() Answer {
 	return Answer{
 		At: c.At, Request: c.Request, EventID: c.EventID, TransactionID: a.ProcessorTransactionID,
 		ProcessorEventID: a.ProcessorEventID, Code: a.Code, Message: a.Message,
-		AuthorizationCode: a.AuthorizationCode, Bin: a.Bin, Risk: a.Risk, ThreeDS: a.ThreeDS,
+		AuthorizationCode: a.AuthorizationCode, Bin: a.Bin, Risk: a.Risk, ThreeDS: a.ThreeDS, RawAnswer: a.RawAnswer,
 	}
 }
 

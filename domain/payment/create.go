@@ -107,7 +107,7 @@ func (s State) created(e Created) State {
 	s.Currency, s.Amount = e.Currency, e.Amount
 	s.Metadata, s.Method, s.Session = e.Metadata, e.Method, e.Session
 	if e.Personal != nil {
-		s.EmailHash = e.Personal.EmailHash
+		s.EmailHash, s.KeyNumber = e.Personal.EmailHash, e.Personal.KeyNumber
 	}
 	s.Route, s.AutoCapture = e.Route, e.AutoCapture
 	if e.KeyHash != "" {

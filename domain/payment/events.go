@@ -30,49 +30,50 @@ func Events() []Event {
 // Created says that the payment exists and that its authorization was requested from the first target
 // of its route, under the operation key "<paymentId>.1".
 type Created struct {
-	At          time.Time           `json:"at"`
-	ID          domain.PaymentID    `json:"id"`
-	Account     domain.AccountID    `json:"accountId"`
-	OrderID     string              `json:"orderId"`
-	CustomerID  string              `json:"customerId,omitempty"`
-	Currency    domain.Currency     `json:"currencyCode"`
-	Amount      domain.Amount       `json:"amount"`
-	Order       *domain.Order       `json:"order,omitempty"`
-	Metadata    domain.Metadata     `json:"metadata,omitempty"`
-	Preferences *domain.Preferences `json:"preferences,omitempty"`
-	Method      Method              `json:"paymentMethod"`
-	Personal    *domain.Sealed      `json:"personal,omitempty"`
-	Session     domain.SessionID    `json:"sessionId,omitempty"`
-	KeyHash     string              `json:"keyHash,omitempty"`
-	Route       []Target            `json:"route"`
+	At          time.Time           `json:"at"`                    // when it was decided, UTC
+	ID          domain.PaymentID    `json:"id"`                    // the new payment
+	Account     domain.AccountID    `json:"accountId"`             // the merchant account
+	OrderID     string              `json:"orderId"`               // the merchant's order
+	CustomerID  string              `json:"customerId,omitempty"`  // the merchant's id of the customer
+	Currency    domain.Currency     `json:"currencyCode"`          // ISO 4217
+	Amount      domain.Amount       `json:"amount"`                // to authorize, minor units
+	Order       *domain.Order       `json:"order,omitempty"`       // the bought articles
+	Metadata    domain.Metadata     `json:"metadata,omitempty"`    // the merchant's own fields
+	Preferences *domain.Preferences `json:"preferences,omitempty"` // wishes for the payment method (D21)
+	Method      Method              `json:"paymentMethod"`         // the instrument that pays
+	Personal    *domain.Sealed      `json:"personal,omitempty"`    // the customer and the cardholder's name, encrypted
+	Session     domain.SessionID    `json:"sessionId,omitempty"`   // the checkout's session; absent: none
+	KeyHash     string              `json:"keyHash,omitempty"`     // short hash of the call's idempotency key (D9)
+	Route       []Target            `json:"route"`                 // processors to try, in order (D15)
 	AutoCapture bool                `json:"autoCapture,omitempty"` // captured at once when authorized (D5.8)
 }
 
 // Answer is a processor's answer: the fields that all answers have in common.
 type Answer struct {
-	At                time.Time          `json:"at"`
-	Request           uint64             `json:"request"` // revision of the event that requested the operation
-	EventID           string             `json:"transactionEventId"`
-	TransactionID     string             `json:"processorTransactionId,omitempty"`
-	ProcessorEventID  string             `json:"processorEventId,omitempty"`
-	Code              string             `json:"code,omitempty"`
-	Message           string             `json:"message,omitempty"`
-	AuthorizationCode string             `json:"authorizationCode,omitempty"`
-	Bin               *processor.BinData `json:"binData,omitempty"`
-	Risk              *processor.Risk    `json:"riskData,omitempty"`
-	ThreeDS           string             `json:"threeDSecureResponseCode,omitempty"`
+	At                time.Time            `json:"at"`                                 // when it was decided, UTC
+	Request           uint64               `json:"request"`                            // revision of the event that requested the operation
+	EventID           string               `json:"transactionEventId"`                 // uuid of this event, and of its transaction event (D6)
+	TransactionID     string               `json:"processorTransactionId,omitempty"`   // the processor's id of the transaction
+	ProcessorEventID  string               `json:"processorEventId,omitempty"`         // the processor's id of the notification or answer
+	Code              string               `json:"code,omitempty"`                     // raw result code of issuer or processor ("05")
+	Message           string               `json:"message,omitempty"`                  // the processor's own wording
+	AuthorizationCode string               `json:"authorizationCode,omitempty"`        // the issuer's code of a successful authorization (D13)
+	Bin               *processor.BinData   `json:"binData,omitempty"`                  // facts about the card's issuer and product (§2.2)
+	Risk              *processor.Risk      `json:"riskData,omitempty"`                 // the processor's checks (§2.4)
+	ThreeDS           string               `json:"threeDSecureResponseCode,omitempty"` // outcome of 3-D Secure (enums: threeDSecureResponseCode)
+	RawAnswer         *processor.RawAnswer `json:"rawAnswer,omitempty"`                // the answer's body; absent if the answer came in a notification, which its inbox has
 }
 
 // FailedAnswer is a processor's answer that it did nothing.
 type FailedAnswer struct {
 	Answer
-	Failure domain.Failure `json:"failure"`
+	Failure domain.Failure `json:"failure"` // ISSUER_DECLINED, GATEWAY_REJECTED, GATEWAY_TIMEOUT or APPLICATION_ERROR (D6)
 }
 
 // NoAnswer says that the payment timeout passed without an answer (D8). The outcome is unknown; look-ups go on.
 type NoAnswer struct {
-	At      time.Time `json:"at"`
-	Request uint64    `json:"request"`
+	At      time.Time `json:"at"`      // when it was decided, UTC
+	Request uint64    `json:"request"` // revision of the event that requested the operation
 }
 
 func (a Answer) answer() Answer             { return a }
@@ -98,7 +99,7 @@ type (
 	// one (D15).
 	AuthorizationRerouted struct {
 		FailedAnswer        // Failure is IssuerDeclined for a soft decline
-		To           Target `json:"to"`
+		To           Target `json:"to"` // the next processor of the route
 	}
 )
 
@@ -107,16 +108,16 @@ type (
 	// ActionRequired says that the customer must act before expiresAt. It requests the intended void (D7).
 	ActionRequired struct {
 		Answer
-		Name      string    `json:"name"`
-		ExpiresAt time.Time `json:"expiresAt"`
+		Name      string    `json:"name"`      // 3DS_AUTHENTICATION or another requiredActionName
+		ExpiresAt time.Time `json:"expiresAt"` // the customer's time ends then, UTC (D7)
 	}
 	// Resumed says that the action has ended, with its outcome, and requests the completion at the processor.
 	Resumed struct {
-		At      time.Time         `json:"at"`
-		EventID string            `json:"transactionEventId"`
-		Action  uint64            `json:"action"` // revision of the authorization's request
-		Outcome processor.Outcome `json:"outcome"`
-		KeyHash string            `json:"keyHash,omitempty"`
+		At      time.Time         `json:"at"`                 // when it was decided, UTC
+		EventID string            `json:"transactionEventId"` // uuid of this event, and of its transaction event (D6)
+		Action  uint64            `json:"action"`             // revision of the authorization's request
+		Outcome processor.Outcome `json:"outcome"`            // AUTHENTICATED or FAILED (D12)
+		KeyHash string            `json:"keyHash,omitempty"`  // short hash of the call's idempotency key (D9)
 	}
 	// CompletionFailed says that the completion did not happen; the action is still required. It requests the intended
 	// void (D7).
@@ -129,21 +130,21 @@ type (
 type (
 	// CaptureRequested requests a part of the authorized amount; with final, the last part.
 	CaptureRequested struct {
-		At       time.Time       `json:"at"`
-		Amount   domain.Amount   `json:"amount"`
-		Final    bool            `json:"final,omitempty"`
+		At       time.Time       `json:"at"`                 // when it was decided, UTC
+		Amount   domain.Amount   `json:"amount"`             // to capture, minor units
+		Final    bool            `json:"final,omitempty"`    // releases the rest of the authorization
 		Metadata domain.Metadata `json:"metadata,omitempty"` // merged into the payment's
 		Order    *domain.Order   `json:"order,omitempty"`    // the captured items (D21)
-		KeyHash  string          `json:"keyHash,omitempty"`
+		KeyHash  string          `json:"keyHash,omitempty"`  // short hash of the call's idempotency key (D9)
 	}
 	// CaptureRefused says that our own rules refused a capture (D7); no processor was called.
 	CaptureRefused struct {
-		At      time.Time     `json:"at"`
-		EventID string        `json:"transactionEventId"`
-		Amount  domain.Amount `json:"amount"`
-		Final   bool          `json:"final,omitempty"`
-		Message string        `json:"message"`
-		KeyHash string        `json:"keyHash,omitempty"`
+		At      time.Time     `json:"at"`                 // when it was decided, UTC
+		EventID string        `json:"transactionEventId"` // uuid of this event, and of its transaction event (D6)
+		Amount  domain.Amount `json:"amount"`             // requested, minor units
+		Final   bool          `json:"final,omitempty"`    // the request would have released the rest
+		Message string        `json:"message"`            // why, with amounts
+		KeyHash string        `json:"keyHash,omitempty"`  // short hash of the call's idempotency key (D9)
 	}
 	// Captured says that the amount was taken.
 	Captured struct{ Answer }
@@ -159,16 +160,16 @@ type (
 type (
 	// CancellationIntended says that the payment will be cancelled when its authorization has an answer (D7).
 	CancellationIntended struct {
-		At      time.Time `json:"at"`
-		Reason  string    `json:"reason,omitempty"`
-		KeyHash string    `json:"keyHash,omitempty"`
+		At      time.Time `json:"at"`                // when it was decided, UTC
+		Reason  string    `json:"reason,omitempty"`  // the merchant's own text
+		KeyHash string    `json:"keyHash,omitempty"` // short hash of the call's idempotency key (D9)
 	}
 	// VoidRequested requests the release of the amount that is held and not captured.
 	VoidRequested struct {
-		At      time.Time     `json:"at"`
-		Amount  domain.Amount `json:"amount"` // to release
-		Reason  string        `json:"reason,omitempty"`
-		KeyHash string        `json:"keyHash,omitempty"`
+		At      time.Time     `json:"at"`                // when it was decided, UTC
+		Amount  domain.Amount `json:"amount"`            // to release
+		Reason  string        `json:"reason,omitempty"`  // the merchant's own text
+		KeyHash string        `json:"keyHash,omitempty"` // short hash of the call's idempotency key (D9)
 	}
 	// Voided says that the amount was released.
 	Voided struct{ Answer }
@@ -185,23 +186,23 @@ type (
 	// RefundRequested requests the return of captured money. The field capture is the revision of the refunded
 	// capture's request; absent means any capture.
 	RefundRequested struct {
-		At       time.Time       `json:"at"`
-		Amount   domain.Amount   `json:"amount"`
-		Capture  uint64          `json:"capture,omitempty"`
-		OrderID  string          `json:"orderId,omitempty"`
-		Reason   string          `json:"reason,omitempty"`
+		At       time.Time       `json:"at"`                 // when it was decided, UTC
+		Amount   domain.Amount   `json:"amount"`             // to return, minor units
+		Capture  uint64          `json:"capture,omitempty"`  // revision of the refunded capture's request; absent: any capture
+		OrderID  string          `json:"orderId,omitempty"`  // the merchant's id for the refund
+		Reason   string          `json:"reason,omitempty"`   // the merchant's own text
 		Metadata domain.Metadata `json:"metadata,omitempty"` // merged into the payment's
-		KeyHash  string          `json:"keyHash,omitempty"`
+		KeyHash  string          `json:"keyHash,omitempty"`  // short hash of the call's idempotency key (D9)
 	}
 	// RefundRefused says that our own rules refused a refund (D7); no processor was called.
 	RefundRefused struct {
-		At      time.Time     `json:"at"`
-		EventID string        `json:"transactionEventId"`
-		Amount  domain.Amount `json:"amount"`
-		Capture uint64        `json:"capture,omitempty"`
+		At      time.Time     `json:"at"`                    // when it was decided, UTC
+		EventID string        `json:"transactionEventId"`    // uuid of this event, and of its transaction event (D6)
+		Amount  domain.Amount `json:"amount"`                // requested, minor units
+		Capture uint64        `json:"capture,omitempty"`     // revision of the requested capture's request; absent: any capture
 		Nothing bool          `json:"nothingLeft,omitempty"` // nothing is left to refund
-		Message string        `json:"message"`
-		KeyHash string        `json:"keyHash,omitempty"`
+		Message string        `json:"message"`               // why, with amounts
+		KeyHash string        `json:"keyHash,omitempty"`     // short hash of the call's idempotency key (D9)
 	}
 	// Refunded says that the money was returned.
 	Refunded struct{ Answer }
@@ -217,14 +218,14 @@ type (
 type (
 	// AdjustmentRequested requests a new authorized total.
 	AdjustmentRequested struct {
-		At      time.Time     `json:"at"`
-		Amount  domain.Amount `json:"amount"`
-		KeyHash string        `json:"keyHash,omitempty"`
+		At      time.Time     `json:"at"`                // when it was decided, UTC
+		Amount  domain.Amount `json:"amount"`            // the new authorized total, minor units
+		KeyHash string        `json:"keyHash,omitempty"` // short hash of the call's idempotency key (D9)
 	}
 	// AdjustmentUnneeded says that the requested total was authorized already; only the idempotency key is used.
 	AdjustmentUnneeded struct {
-		At      time.Time `json:"at"`
-		KeyHash string    `json:"keyHash"`
+		At      time.Time `json:"at"`      // when it was decided, UTC
+		KeyHash string    `json:"keyHash"` // short hash of the call's idempotency key (D9)
 	}
 	// Adjusted says that the new total is authorized.
 	Adjusted struct{ Answer }
@@ -240,22 +241,22 @@ type (
 // at the id that derives from the key, and creates no payment. Without an operation it says that the payment of this id
 // will never be created; paymentId names the payment created instead, if any.
 type KeyClaimed struct {
-	At        time.Time        `json:"at"`
-	Account   domain.AccountID `json:"accountId"`
-	Payment   domain.PaymentID `json:"paymentId"`
-	Operation processor.Kind   `json:"operation"`
+	At        time.Time        `json:"at"`        // when it was decided, UTC
+	Account   domain.AccountID `json:"accountId"` // the merchant account
+	Payment   domain.PaymentID `json:"paymentId"` // the payment that owns the key
+	Operation processor.Kind   `json:"operation"` // the operation that the key was used for; empty: none
 }
 
 // OutOfBand is an operation in the processor's records that this ledger did not request (§6.3).
 type OutOfBand struct {
-	At               time.Time     `json:"at"`
-	EventID          string        `json:"transactionEventId"`
-	ID               string        `json:"processorOperationId"` // the processor's id; recorded once
-	Amount           domain.Amount `json:"amount"`
-	TransactionID    string        `json:"processorTransactionId,omitempty"`
-	ParentID         string        `json:"parentTransactionId,omitempty"` // the transaction acted upon
-	ProcessorEventID string        `json:"processorEventId,omitempty"`
-	DoneAt           time.Time     `json:"doneAt"` // by the processor's clock
+	At               time.Time     `json:"at"`                               // when it was decided, UTC
+	EventID          string        `json:"transactionEventId"`               // uuid of this event, and of its transaction event (D6)
+	ID               string        `json:"processorOperationId"`             // the processor's id; recorded once
+	Amount           domain.Amount `json:"amount"`                           // minor units of the payment's currency
+	TransactionID    string        `json:"processorTransactionId,omitempty"` // the processor's id of the transaction
+	ParentID         string        `json:"parentTransactionId,omitempty"`    // the transaction acted upon
+	ProcessorEventID string        `json:"processorEventId,omitempty"`       // the processor's id of the record's event
+	DoneAt           time.Time     `json:"doneAt"`                           // by the processor's clock
 }
 
 // Out-of-band operations. They are recorded and never refused (D7).
@@ -263,7 +264,7 @@ type (
 	// CapturedOutOfBand says that the amount was taken; with final, that the rest was released.
 	CapturedOutOfBand struct {
 		OutOfBand
-		Final bool `json:"final,omitempty"`
+		Final bool `json:"final,omitempty"` // the rest of the authorization was released
 	}
 	// VoidedOutOfBand says that the amount held and not captured was released.
 	VoidedOutOfBand struct{ OutOfBand }

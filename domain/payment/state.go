@@ -23,6 +23,7 @@ type State struct {
 	Metadata    domain.Metadata  `json:"metadata,omitempty"`
 	Method      Method           `json:"paymentMethod"`
 	EmailHash   string           `json:"emailHash,omitempty"` // see domain.Sealed
+	KeyNumber   uint64           `json:"keyNumber,omitempty"` // see domain.Sealed
 	Session     domain.SessionID `json:"sessionId,omitempty"`
 	KeyHashes   []string         `json:"keyHashes,omitempty"` // the newest used idempotency keys (D9)
 	Route       []Target         `json:"route"`               // processors to try, in order (D15)
@@ -41,25 +42,25 @@ type State struct {
 
 // Method is the display data of the instrument that pays (§2.2).
 type Method struct {
-	Token              domain.Token `json:"paymentMethodToken"`
-	Type               string       `json:"paymentMethodType"` // PAYMENT_CARD
-	TokenizedAt        time.Time    `json:"tokenizedAt"`       // identifies the card, with the token; zero: the vaulted card, without CVV
-	Vaulted            bool         `json:"isVaulted,omitempty"`
-	PaymentType        string       `json:"paymentType,omitempty"` // absent when not sent (§9, 2.4)
-	AuthorizationType  string       `json:"authorizationType"`     // FINAL or ESTIMATED (D5.7)
-	FirstPaymentReason string       `json:"firstPaymentReason,omitempty"`
-	Descriptor         string       `json:"descriptor,omitempty"`
-	AnalyticsID        string       `json:"analyticsId,omitempty"`
-	VaultOnSuccess     bool         `json:"vaultOnSuccess,omitempty"`
-	VaultOn3DS         bool         `json:"vaultOn3DS,omitempty"`
-	VaultOnAgreement   bool         `json:"vaultOnAgreement,omitempty"`
-	Card               domain.Card  `json:"card"`
+	Token              domain.Token `json:"paymentMethodToken"`           // the token that pays
+	Type               string       `json:"paymentMethodType"`            // PAYMENT_CARD
+	TokenizedAt        time.Time    `json:"tokenizedAt"`                  // identifies the card, with the token; zero: the vaulted card, without CVV
+	Vaulted            bool         `json:"isVaulted,omitempty"`          // the token is stored for the customer
+	PaymentType        string       `json:"paymentType,omitempty"`        // absent when not sent (§9, 2.4)
+	AuthorizationType  string       `json:"authorizationType"`            // FINAL or ESTIMATED (D5.7)
+	FirstPaymentReason string       `json:"firstPaymentReason,omitempty"` // why the card is stored: CardOnFile, Recurring or Unscheduled (§2.2)
+	Descriptor         string       `json:"descriptor,omitempty"`         // text for the customer's card statement
+	AnalyticsID        string       `json:"analyticsId,omitempty"`        // uuid; names the instrument for analytics, and cannot pay (§2.2)
+	VaultOnSuccess     bool         `json:"vaultOnSuccess,omitempty"`     // vault the card once the payment is authorized
+	VaultOn3DS         bool         `json:"vaultOn3DS,omitempty"`         // vault the card after a successful 3-D Secure check
+	VaultOnAgreement   bool         `json:"vaultOnAgreement,omitempty"`   // vault the card once authorized with firstPaymentReason Recurring or Unscheduled
+	Card               domain.Card  `json:"card"`                         // the part of the card that may be shown
 }
 
 // Target is a merchant account at a processor.
 type Target struct {
-	Processor  processor.Name `json:"processor"`
-	MerchantID string         `json:"processorMerchantId"`
+	Processor  processor.Name `json:"processor"`           // the processor
+	MerchantID string         `json:"processorMerchantId"` // the merchant's id at the processor
 }
 
 // Intent is a cancellation that waits for the authorization's answer (D7).

@@ -43,15 +43,15 @@ var DisputeStatuses = []DisputeStatus{
 
 // DisputeUpdate is the state of a dispute at a processor, in the terms of the contract (§6.4).
 type DisputeUpdate struct {
-	ID            string          `json:"processorDisputeId"`
-	MerchantID    string          `json:"processorMerchantId,omitempty"`
+	ID            string          `json:"processorDisputeId"`               // the processor's id of the dispute
+	MerchantID    string          `json:"processorMerchantId,omitempty"`    // the merchant's id at the processor
 	TransactionID string          `json:"processorTransactionId,omitempty"` // the disputed one; may be absent
-	Type          DisputeType     `json:"disputeType"`
-	Status        DisputeStatus   `json:"status"`
-	ReasonCode    string          `json:"reasonCode"`                // the card scheme's
-	Wording       string          `json:"processorReason,omitempty"` // the processor's wording
-	Amount        domain.Amount   `json:"amount"`
-	Currency      domain.Currency `json:"currency"`
-	ChallengeBy   time.Time       `json:"challengeRequiredBy,omitempty"` // zero: none (D16)
-	At            time.Time       `json:"at"`                            // the processor's time of the change, UTC
+	Type          DisputeType     `json:"disputeType"`                      // RETRIEVAL, DISPUTE or PREARBITRATION
+	Status        DisputeStatus   `json:"status"`                           // the dispute's status within its type (D16)
+	ReasonCode    string          `json:"reasonCode"`                       // the card scheme's
+	Wording       string          `json:"processorReason,omitempty"`        // the processor's wording
+	Amount        domain.Amount   `json:"amount"`                           // the disputed amount, minor units of currency
+	Currency      domain.Currency `json:"currency"`                         // ISO 4217
+	ChallengeBy   time.Time       `json:"challengeRequiredBy,omitempty"`    // zero: none (D16)
+	At            time.Time       `json:"at"`                               // the processor's time of the change, UTC
 }

@@ -58,13 +58,13 @@ const (
 // Notification is an unsolicited message of a processor: the result of an operation, or a change of a dispute (D14.3). ID is
 // the same on every repeat. Key and Answer belong to operations, Dispute to disputes.
 type Notification struct {
-	ID        string              `json:"id"`
-	Processor Name                `json:"processor"`
-	Kind      Kind                `json:"kind"` // the operation that has a result now, or Dispute
-	Key       domain.OperationKey `json:"idempotencyKey,omitempty"`
-	Reference domain.PaymentID    `json:"reference"`
-	Answer    *Answer             `json:"answer,omitempty"`
-	Dispute   *DisputeUpdate      `json:"dispute,omitempty"`
+	ID        string              `json:"id"`                       // the processor's id of the notification
+	Processor Name                `json:"processor"`                // the sender
+	Kind      Kind                `json:"kind"`                     // the operation that has a result now, or Dispute
+	Key       domain.OperationKey `json:"idempotencyKey,omitempty"` // names the operation; absent for disputes
+	Reference domain.PaymentID    `json:"reference"`                // the payment's id, as sent to the processor
+	Answer    *Answer             `json:"answer,omitempty"`         // the operation's result; absent for disputes
+	Dispute   *DisputeUpdate      `json:"dispute,omitempty"`        // the dispute's change; absent for operations
 }
 
 // SignedNotification is a notification with a valid signature, and its body.
@@ -127,44 +127,55 @@ type Operation struct {
 
 // Answer is a processor's answer to an operation: a fact.
 type Answer struct {
-	State                  State     `json:"state"`
-	ProcessorTransactionID string    `json:"processorTransactionId,omitempty"`
-	ProcessorEventID       string    `json:"processorEventId,omitempty"`
-	At                     time.Time `json:"at"`                  // the processor's time, UTC
-	Code                   string    `json:"code,omitempty"`      // raw result code of issuer or processor ("05")
-	Message                string    `json:"message,omitempty"`   // the processor's own wording
-	Retryable              bool      `json:"retryable,omitempty"` // another processor may be tried (D15)
-	AuthorizationCode      string    `json:"authorizationCode,omitempty"`
-	Bin                    *BinData  `json:"binData,omitempty"`
-	Risk                   *Risk     `json:"risk,omitempty"`
+	State                  State     `json:"state"`                              // PENDING, ACTION_REQUIRED, SUCCEEDED, DECLINED or FAILED
+	ProcessorTransactionID string    `json:"processorTransactionId,omitempty"`   // the processor's id of the transaction
+	ProcessorEventID       string    `json:"processorEventId,omitempty"`         // the processor's id of the answer or notification
+	At                     time.Time `json:"at"`                                 // the processor's time, UTC
+	Code                   string    `json:"code,omitempty"`                     // raw result code of issuer or processor ("05")
+	Message                string    `json:"message,omitempty"`                  // the processor's own wording
+	Retryable              bool      `json:"retryable,omitempty"`                // another processor may be tried (D15)
+	AuthorizationCode      string    `json:"authorizationCode,omitempty"`        // the issuer's code of a successful authorization (D13)
+	Bin                    *BinData  `json:"binData,omitempty"`                  // facts about the card's issuer and product (§2.2)
+	Risk                   *Risk     `json:"risk,omitempty"`                     // the processor's checks (§2.4)
 	ThreeDS                string    `json:"threeDSecureResponseCode,omitempty"` // enums: threeDSecureResponseCode
 	ActionToken            string    `json:"actionToken,omitempty"`              // with ActionRequired
+
+	RawAnswer *RawAnswer `json:"-"` // nil: it came in a notification, which is stored
+}
+
+// RawAnswer is the body of a processor's answer, without card data and tokens.
+type RawAnswer struct {
+	Body       string         `json:"body"`                 // the fields of the protocol, in clear; at most 4 KiB
+	Additional string         `json:"-"`                    // the other fields, which may be personal data; "": none
+	Sealed     *domain.Sealed `json:"additional,omitempty"` // the other fields, encrypted
+	Redacted   bool           `json:"redacted,omitempty"`   // something was removed
+	Cut        bool           `json:"cut,omitempty"`        // the rest of a longer body was removed
 }
 
 // BinData are the data of the card's leading digits (§2.2).
 type BinData struct {
-	Network                    domain.Network `json:"network,omitempty"`
-	IssuerCountryCode          string         `json:"issuerCountryCode,omitempty"`
-	IssuerName                 string         `json:"issuerName,omitempty"`
-	RegionalRestriction        string         `json:"regionalRestriction,omitempty"`
-	AccountNumberType          string         `json:"accountNumberType,omitempty"`
-	AccountFundingType         string         `json:"accountFundingType,omitempty"`
-	PrepaidReloadableIndicator string         `json:"prepaidReloadableIndicator,omitempty"`
-	ProductUsageType           string         `json:"productUsageType,omitempty"`
-	ProductCode                string         `json:"productCode,omitempty"`
-	ProductName                string         `json:"productName,omitempty"`
+	Network                    domain.Network `json:"network,omitempty"`                    // the card scheme
+	IssuerCountryCode          string         `json:"issuerCountryCode,omitempty"`          // ISO 3166-1 alpha-2
+	IssuerName                 string         `json:"issuerName,omitempty"`                 // the bank that issued the card
+	RegionalRestriction        string         `json:"regionalRestriction,omitempty"`        // DOMESTIC_USE_ONLY, NONE or UNKNOWN
+	AccountNumberType          string         `json:"accountNumberType,omitempty"`          // PRIMARY_ACCOUNT_NUMBER, NETWORK_TOKEN, DIGITAL_PAN or UNKNOWN
+	AccountFundingType         string         `json:"accountFundingType,omitempty"`         // CREDIT, DEBIT, PREPAID, CHARGE, DEFERRED_DEBIT or UNKNOWN
+	PrepaidReloadableIndicator string         `json:"prepaidReloadableIndicator,omitempty"` // RELOADABLE, NON_RELOADABLE, NOT_APPLICABLE or UNKNOWN
+	ProductUsageType           string         `json:"productUsageType,omitempty"`           // CONSUMER, BUSINESS, GOVERNMENT or UNKNOWN
+	ProductCode                string         `json:"productCode,omitempty"`                // the card scheme's code of the product
+	ProductName                string         `json:"productName,omitempty"`                // the card scheme's name of the product
 }
 
 // Risk are the results of the processor's checks (§2.4).
 type Risk struct {
-	FraudSource   string `json:"fraudSource,omitempty"`
-	FraudPre      string `json:"fraudPreAuthorizationResult,omitempty"`
-	FraudPost     string `json:"fraudPostAuthorizationResult,omitempty"`
-	CVVSource     string `json:"cvvSource,omitempty"`
-	CVVResult     string `json:"cvvResult,omitempty"`
-	AVSSource     string `json:"avsSource,omitempty"`
-	AVSStreet     string `json:"avsStreetAddress,omitempty"`
-	AVSPostalCode string `json:"avsPostalCode,omitempty"`
+	FraudSource   string `json:"fraudSource,omitempty"`                  // the system that checked for fraud
+	FraudPre      string `json:"fraudPreAuthorizationResult,omitempty"`  // result before the authorization (enums: fraudPreAuthorizationResult)
+	FraudPost     string `json:"fraudPostAuthorizationResult,omitempty"` // result after the authorization (enums: fraudPostAuthorizationResult)
+	CVVSource     string `json:"cvvSource,omitempty"`                    // the system that compared the CVV
+	CVVResult     string `json:"cvvResult,omitempty"`                    // its result (enums: cvvAndAvsResult)
+	AVSSource     string `json:"avsSource,omitempty"`                    // the system that compared the billing address
+	AVSStreet     string `json:"avsStreetAddress,omitempty"`             // result for the street (enums: cvvAndAvsResult)
+	AVSPostalCode string `json:"avsPostalCode,omitempty"`                // result for the postal code (enums: cvvAndAvsResult)
 }
 
 // LookupState is the state of an operation key at a processor.

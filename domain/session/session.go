@@ -14,28 +14,28 @@ const (
 
 // Fields are the fields of a session that a merchant sets.
 type Fields struct {
-	OrderID      string          `json:"orderId,omitempty"`
-	CustomerID   string          `json:"customerId,omitempty"`
-	Currency     domain.Currency `json:"currencyCode,omitempty"`
-	Amount       *domain.Amount  `json:"amount,omitempty"` // as sent; see Total
-	Order        *domain.Order   `json:"order,omitempty"`
-	Metadata     domain.Metadata `json:"metadata,omitempty"`
-	Method       Method          `json:"paymentMethod"`
-	ApprovalMode string          `json:"approvalMode"`
-	ReturnURL    string          `json:"returnUrl,omitempty"`
-	Personal     *domain.Sealed  `json:"personal,omitempty"`
+	OrderID      string          `json:"orderId,omitempty"`      // the merchant's order
+	CustomerID   string          `json:"customerId,omitempty"`   // the merchant's id of the customer
+	Currency     domain.Currency `json:"currencyCode,omitempty"` // ISO 4217
+	Amount       *domain.Amount  `json:"amount,omitempty"`       // as sent; see Total
+	Order        *domain.Order   `json:"order,omitempty"`        // the articles to buy
+	Metadata     domain.Metadata `json:"metadata,omitempty"`     // the merchant's own fields
+	Method       Method          `json:"paymentMethod"`          // settings for the payment method
+	ApprovalMode string          `json:"approvalMode"`           // AUTO or MANUAL (D12)
+	ReturnURL    string          `json:"returnUrl,omitempty"`    // the checkout sends the customer there at the end
+	Personal     *domain.Sealed  `json:"personal,omitempty"`     // the customer, encrypted
 }
 
 // Method are the session's settings for the payment method (D4).
 type Method struct {
-	VaultOnSuccess     bool   `json:"vaultOnSuccess,omitempty"`
-	VaultOn3DS         bool   `json:"vaultOn3DS,omitempty"`
-	VaultOnAgreement   bool   `json:"vaultOnAgreement,omitempty"`
-	Descriptor         string `json:"descriptor,omitempty"`
-	PaymentType        string `json:"paymentType,omitempty"`
-	AuthorizationType  string `json:"authorizationType,omitempty"`
-	FirstPaymentReason string `json:"firstPaymentReason,omitempty"`
-	PaymentMethodType  string `json:"paymentMethodType,omitempty"`
+	VaultOnSuccess     bool   `json:"vaultOnSuccess,omitempty"`     // vault the card once the payment is authorized
+	VaultOn3DS         bool   `json:"vaultOn3DS,omitempty"`         // vault the card after a successful 3-D Secure check
+	VaultOnAgreement   bool   `json:"vaultOnAgreement,omitempty"`   // vault the card once authorized with firstPaymentReason Recurring or Unscheduled
+	Descriptor         string `json:"descriptor,omitempty"`         // text for the customer's card statement
+	PaymentType        string `json:"paymentType,omitempty"`        // FIRST_PAYMENT, ECOMMERCE, SUBSCRIPTION or UNSCHEDULED
+	AuthorizationType  string `json:"authorizationType,omitempty"`  // FINAL or ESTIMATED (D5.7)
+	FirstPaymentReason string `json:"firstPaymentReason,omitempty"` // why the card is stored: CardOnFile, Recurring or Unscheduled (§2.2)
+	PaymentMethodType  string `json:"paymentMethodType,omitempty"`  // PAYMENT_CARD
 	domain.Preferences
 }
 
@@ -81,29 +81,29 @@ func Events() []Event { return []Event{Created{}, Changed{}, AttemptStarted{}, P
 
 // Created says that the session exists.
 type Created struct {
-	At        time.Time        `json:"at"`
-	ID        domain.SessionID `json:"id"`
-	Account   domain.AccountID `json:"accountId"`
-	ExpiresAt time.Time        `json:"expiresAt"`
+	At        time.Time        `json:"at"`        // when it was decided, UTC
+	ID        domain.SessionID `json:"id"`        // the new session
+	Account   domain.AccountID `json:"accountId"` // the merchant account
+	ExpiresAt time.Time        `json:"expiresAt"` // the session's client tokens and single-use tokens end then, UTC (D4)
 	Fields
 }
 
 // Changed says that the session has new fields.
 type Changed struct {
-	At time.Time `json:"at"`
+	At time.Time `json:"at"` // when it was decided, UTC
 	Fields
 }
 
 // AttemptStarted says that the session has a new current payment attempt.
 type AttemptStarted struct {
-	At      time.Time        `json:"at"`
-	Attempt domain.AttemptID `json:"attemptId"`
+	At      time.Time        `json:"at"`        // when it was decided, UTC
+	Attempt domain.AttemptID `json:"attemptId"` // the new attempt
 }
 
 // PaymentStarted says that the browser may create the payment of this id, and no earlier one.
 type PaymentStarted struct {
-	At      time.Time        `json:"at"`
-	Payment domain.PaymentID `json:"paymentId"`
+	At      time.Time        `json:"at"`        // when it was decided, UTC
+	Payment domain.PaymentID `json:"paymentId"` // the payment that the browser may create
 }
 
 func (Created) Type() string         { return "session.created" }

@@ -41,7 +41,7 @@ const (
 
 // Trigger is the event that starts runs of a workflow.
 type Trigger struct {
-	EventType string `json:"eventType"`
+	EventType string `json:"eventType"`        // PAYMENT.STATUS or another event of webhooks
 	Status    string `json:"status,omitempty"` // PAYMENT.STATUS: the new status
 }
 
@@ -70,8 +70,8 @@ func (a Action) Resolved(of domain.Amount) Action {
 
 // Definition is the content of a workflow's version.
 type Definition struct {
-	Name         string   `json:"name"`
-	Trigger      Trigger  `json:"trigger"`
+	Name         string   `json:"name"`                   // the merchant's own name for the workflow
+	Trigger      Trigger  `json:"trigger"`                // the event that starts runs
 	Condition    string   `json:"condition"`              // CEL
 	DelaySeconds int64    `json:"delaySeconds,omitempty"` // from the trigger to the first action
 	Actions      []Action `json:"actions"`                // in order

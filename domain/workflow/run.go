@@ -23,34 +23,34 @@ const (
 
 // Ref names the version of the workflow.
 type Ref struct {
-	ID      domain.WorkflowID `json:"id"`
-	Name    string            `json:"name"`
-	Version int64             `json:"version"`
+	ID      domain.WorkflowID `json:"id"`      // the workflow
+	Name    string            `json:"name"`    // its name in that version
+	Version int64             `json:"version"` // from 1
 }
 
 // Occasion is the event that started a run.
 type Occasion struct {
-	EventType   string    `json:"eventType"` // PAYMENT.STATUS, …
-	EventID     string    `json:"eventId"`
-	Aggregate   string    `json:"aggregate"`
-	AggregateID string    `json:"aggregateId"`
-	Sequence    uint64    `json:"sequence"` // the event's revision
-	Shard       int64     `json:"shard"`    // the log's shard
-	Seq         uint64    `json:"seq"`
-	At          time.Time `json:"at"`
+	EventType   string    `json:"eventType"`   // PAYMENT.STATUS, …
+	EventID     string    `json:"eventId"`     // uuid of the event
+	Aggregate   string    `json:"aggregate"`   // payment or dispute
+	AggregateID string    `json:"aggregateId"` // the payment's or the dispute's id
+	Sequence    uint64    `json:"sequence"`    // the event's revision
+	Shard       int64     `json:"shard"`       // the log's shard
+	Seq         uint64    `json:"seq"`         // sequence of the event's message in its shard
+	At          time.Time `json:"at"`          // when the event was decided, UTC
 }
 
 // Seen is a value that a condition read: its path and its JSON.
 type Seen struct {
-	Path  string `json:"path"`
+	Path  string `json:"path"`  // the value's path in the condition
 	Value string `json:"value"` // never personal data; long values are cut
 }
 
 // Evaluation is the result of a condition.
 type Evaluation struct {
-	Holds bool   `json:"holds"`
+	Holds bool   `json:"holds"`           // reports whether the actions may run
 	Error string `json:"error,omitempty"` // why the evaluation failed; counts as false (D19)
-	Seen  []Seen `json:"seen,omitempty"`
+	Seen  []Seen `json:"seen,omitempty"`  // the values that the condition read
 }
 
 // StepState is the state of an action.
@@ -83,9 +83,9 @@ type Result struct {
 // RunError is the reason of a failed run (§6.5).
 type RunError struct {
 	ApplicationID string `json:"applicationId"` // PAYMENTS or HTTP
-	ActionID      string `json:"actionId"`
+	ActionID      string `json:"actionId"`      // uuid of the failed action
 	DiagnosticsID string `json:"diagnosticsId"` // the correlation id of the action's events
-	Message       string `json:"message"`
+	Message       string `json:"message"`       // why the action failed
 }
 
 // The applications that actions belong to (D19).

@@ -20,20 +20,20 @@ func RunEvents() []RunEvent {
 
 // Start is the common part of RunStarted and RunSkipped.
 type Start struct {
-	At        time.Time        `json:"at"`
-	ID        domain.RunID     `json:"id"`
-	Account   domain.AccountID `json:"accountId"`
-	Workflow  Ref              `json:"workflow"`
-	Trigger   Occasion         `json:"trigger"`
-	Payment   domain.PaymentID `json:"paymentId"`
-	Condition Evaluation       `json:"condition"`
+	At        time.Time        `json:"at"`              // when it was decided, UTC
+	ID        domain.RunID     `json:"id"`              // the run
+	Account   domain.AccountID `json:"accountId"`       // the merchant account
+	Workflow  Ref              `json:"workflow"`        // the workflow's version
+	Trigger   Occasion         `json:"trigger"`         // the event that started the run
+	Payment   domain.PaymentID `json:"paymentId"`       // the payment that the actions are for
+	Condition Evaluation       `json:"condition"`       // the result of the workflow's condition
 	Depth     int64            `json:"depth,omitempty"` // number of runs in the chain that led to this one
 }
 
 // RunStarted says that a workflow's condition held at its trigger: its actions will run.
 type RunStarted struct {
 	Start
-	DueAt   time.Time `json:"dueAt"`
+	DueAt   time.Time `json:"dueAt"`   // when the first action runs, UTC
 	Actions []Action  `json:"actions"` // with their amounts
 }
 
@@ -42,22 +42,22 @@ type RunSkipped struct{ Start }
 
 // ActionRequested says that an action begins. Without a later event of the action, it may have run once, twice or never.
 type ActionRequested struct {
-	At   time.Time `json:"at"`
+	At   time.Time `json:"at"`   // when it was decided, UTC
 	Step int64     `json:"step"` // from 0
 }
 
 // ActionSucceeded says that an action succeeded; the last one ends the run.
 type ActionSucceeded struct {
-	At     time.Time `json:"at"`
-	Step   int64     `json:"step"`
-	Result Result    `json:"result,omitempty"`
+	At     time.Time `json:"at"`               // when it was decided, UTC
+	Step   int64     `json:"step"`             // the action's index, from 0
+	Result Result    `json:"result,omitempty"` // the action's result
 }
 
 // RunFailed says that an action failed, and the run with it. Earlier actions stay as they are.
 type RunFailed struct {
-	At    time.Time `json:"at"`
-	Step  int64     `json:"step"`
-	Error RunError  `json:"error"`
+	At    time.Time `json:"at"`    // when it was decided, UTC
+	Step  int64     `json:"step"`  // the failed action's index, from 0
+	Error RunError  `json:"error"` // why it failed
 }
 
 func (RunStarted) Type() string      { return "workflow_run.started" }

@@ -64,32 +64,32 @@ func Events() []Event { return []Event{Created{}, Changed{}, Enabled{}, Disabled
 
 // Created says that the account has one more workflow.
 type Created struct {
-	At         time.Time         `json:"at"`
-	Account    domain.AccountID  `json:"accountId"`
-	ID         domain.WorkflowID `json:"id"`
-	Definition Definition        `json:"definition"`
-	Enabled    bool              `json:"enabled"`
+	At         time.Time         `json:"at"`         // when it was decided, UTC
+	Account    domain.AccountID  `json:"accountId"`  // the merchant account
+	ID         domain.WorkflowID `json:"id"`         // the new workflow
+	Definition Definition        `json:"definition"` // its first version's content
+	Enabled    bool              `json:"enabled"`    // reports whether its trigger starts runs
 }
 
 // Changed says that a workflow has a new version. Runs that have begun do not change.
 type Changed struct {
-	At         time.Time         `json:"at"`
-	ID         domain.WorkflowID `json:"id"`
-	Version    int64             `json:"version"`
-	Definition Definition        `json:"definition"`
-	Enabled    bool              `json:"enabled"`
+	At         time.Time         `json:"at"`         // when it was decided, UTC
+	ID         domain.WorkflowID `json:"id"`         // the changed workflow
+	Version    int64             `json:"version"`    // the new version, from 2
+	Definition Definition        `json:"definition"` // the new version's content
+	Enabled    bool              `json:"enabled"`    // reports whether its trigger starts runs
 }
 
 // Enabled says that the workflow's trigger starts runs.
 type Enabled struct {
-	At time.Time         `json:"at"`
-	ID domain.WorkflowID `json:"id"`
+	At time.Time         `json:"at"` // when it was decided, UTC
+	ID domain.WorkflowID `json:"id"` // the workflow
 }
 
 // Disabled says that the workflow's trigger starts no run. Runs that have begun go on.
 type Disabled struct {
-	At time.Time         `json:"at"`
-	ID domain.WorkflowID `json:"id"`
+	At time.Time         `json:"at"` // when it was decided, UTC
+	ID domain.WorkflowID `json:"id"` // the workflow
 }
 
 func (Created) Type() string  { return "workflow.created" }

@@ -11,6 +11,7 @@ import (
 	"payledger/domain/inbox"
 	"payledger/domain/instrument"
 	"payledger/domain/payment"
+	"payledger/domain/person"
 	"payledger/domain/session"
 	"payledger/domain/workflow"
 	"payledger/eventstore"
@@ -25,7 +26,8 @@ func TestEveryAggregate(t *testing.T) {
 		eventstore.Instruments.Name: instrument.Events()[0], eventstore.Accounts.Name: account.Events()[0],
 		eventstore.Disputes.Name: dispute.Events()[0], eventstore.Inboxes.Name: inbox.Events()[0], eventstore.Attempts.Name: attempt.Events()[0],
 		eventstore.Workflows.Name: workflow.Events()[0], eventstore.WorkflowRuns.Name: workflow.RunEvents()[0],
-		eventstore.Logs.Name: eventstore.LogInitialized{},
+		eventstore.Persons.Name: person.Events()[0],
+		eventstore.Logs.Name:    eventstore.LogInitialized{},
 	}
 	for aggregate, e := range events {
 		r := &eventstore.Recorded{Key: eventstore.Key{Aggregate: aggregate}, Type: e.Type(), Schema: 1}

@@ -10,6 +10,7 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/account"
+	"payledger/domain/instrument"
 	"payledger/domain/processor"
 	"payledger/eventstore"
 	"payledger/eventstore/secrets"
@@ -28,11 +29,22 @@ type Config struct {
 	Disputes processor.Disputes
 	// PaymentAccount returns the account of a payment; false if this node does not know the payment.
 	PaymentAccount func(context.Context, domain.PaymentID) (domain.AccountID, bool, error)
+	Customers      Customers
 	PaymentTimeout time.Duration // how long a caller waits for an outcome (§8: 90 s)
 	ActionTimeout  time.Duration // how long the customer may take for an action (D7)
 	ClientTokenTTL time.Duration // life of a client token and of the single-use tokens made with it (D4)
 	Random         io.Reader
 	Logger         zerolog.Logger
+}
+
+// Customers finds what an account has of a customer, for erasures.
+type Customers interface {
+	// CustomerSessions returns the client sessions of a customer: those that name the customer or did so earlier, and those in
+	// which the customer paid or entered a card that was vaulted. known reports whether there is a session, a payment or a vaulted
+	// instrument of the customer. The answer has everything that was recorded before the call.
+	CustomerSessions(ctx context.Context, account domain.AccountID, customer string) (sessions []domain.LinkedSession, known bool, err error)
+	// Instruments returns a customer's vaulted instruments, and the token of the default.
+	Instruments(ctx context.Context, account domain.AccountID, customer string) ([]instrument.State, domain.Token, error)
 }
 
 // Base is the part that all services share: their dependencies and the end of their work.

@@ -7,6 +7,7 @@
 //   - payments: payments and their operations at processors.
 //   - approvals: payment attempts, which a merchant approves.
 //   - notifications: messages that processors send by themselves, and disputes.
+//   - erasures: erasures of customers and guests.
 //   - service: all of them, started and stopped together.
 //
 // A caller's request gets metadata that a full store refuses (Request). The consequences of a recorded request have no

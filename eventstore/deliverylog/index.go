@@ -83,7 +83,7 @@ func (d *Stream) Waiting(ctx context.Context, lane string, from uint64, limit in
 	defer tips.View.Close()
 	for _, r := range tips.Newer {
 		if isOpen(r) && r.Seq >= from {
-			page = append(page, recordOf(r))
+			page = append(page, RecordOf(r))
 		}
 	}
 	stored := 0
@@ -99,7 +99,7 @@ func (d *Stream) Waiting(ctx context.Context, lane string, from uint64, limit in
 		if r.Seq != binary.BigEndian.Uint64(key[len(key)-8:]) {
 			return fmt.Errorf("%w: %s is open at another place", tipstore.ErrDamaged, name)
 		}
-		page = append(page, recordOf(r))
+		page = append(page, RecordOf(r))
 		if stored++; stored > limit {
 			return errEnough
 		}

@@ -29,7 +29,7 @@ func (d *Stream) At(ctx context.Context, place uint64) (Record, error) {
 	if err != nil {
 		return Record{}, fmt.Errorf("eventstore: the delivery at %d.%d: %w", format.GroupOf(place), format.FrameOf(place), err)
 	}
-	return recordOf(r), nil
+	return RecordOf(r), nil
 }
 
 // AsOf returns the record of a name that was its newest record when the stream ended at a place. ErrNotFound: there was none. If
@@ -56,7 +56,7 @@ func (d *Stream) AsOf(ctx context.Context, name string, place uint64) (Record, e
 	case r == nil:
 		return Record{}, fault.ErrNotFound
 	}
-	return recordOf(r), nil
+	return RecordOf(r), nil
 }
 
 // Scan returns up to limit records at or after a place, and all records of the last of their groups. end reports whether they are
@@ -83,7 +83,7 @@ func (d *Stream) Scan(ctx context.Context, from uint64, limit int) (page []Recor
 func appendFrom(page []Record, g *format.Group, from uint64) []Record {
 	for _, r := range g.Frames {
 		if r.Seq >= from {
-			page = append(page, recordOf(r))
+			page = append(page, RecordOf(r))
 		}
 	}
 	return page

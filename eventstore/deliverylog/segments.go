@@ -116,7 +116,7 @@ func (d *Stream) Each(ctx context.Context, number uint32, handle func(record Rec
 					}
 					open = tip != nil && tip.Seq == r.Seq
 				}
-				if err := handle(recordOf(r), open); err != nil {
+				if err := handle(RecordOf(r), open); err != nil {
 					return err
 				}
 			}

@@ -64,7 +64,8 @@ type Record struct {
 // IsDelivery reports whether the record belongs to a delivery. Other records stand beside the deliveries.
 func (r Record) IsDelivery() bool { return isDelivery(r.Name) }
 
-func recordOf(r *format.Recorded) Record {
+// RecordOf returns the record of a frame of the stream.
+func RecordOf(r *format.Recorded) Record {
 	return Record{Name: nameOf(r.Key), Seq: r.Seq, Body: r.Body}
 }
 
@@ -151,5 +152,5 @@ func (d *Stream) Last(ctx context.Context, name string) (Record, error) {
 	case tip == nil:
 		return Record{}, fault.ErrNotFound
 	}
-	return recordOf(tip), nil
+	return RecordOf(tip), nil
 }

@@ -20,9 +20,21 @@ var (
 	ErrFull = errors.New("read-only: disk full")
 )
 
-// Damage returns the error for a damaged message of a stream. It is ErrUnhealthy.
+// Place is the error for a damaged message of a stream. It is ErrUnhealthy.
+type Place struct {
+	Stream string
+	Seq    uint64
+	Cause  error
+	whole  error
+}
+
+func (p *Place) Error() string { return p.whole.Error() }
+
+func (p *Place) Unwrap() error { return p.whole }
+
+// Damage returns the error for a damaged message of a stream, a *Place.
 func Damage(stream string, seq uint64, cause error) error {
-	return Stream(fmt.Sprintf("%s at sequence %d", stream, seq), cause)
+	return &Place{stream, seq, cause, Stream(fmt.Sprintf("%s at sequence %d", stream, seq), cause)}
 }
 
 // Stream returns the error for a damaged stream, or another damaged thing. It is ErrUnhealthy.

@@ -90,7 +90,7 @@ func (o *open) askLog(ctx context.Context, b *books, a answers) error {
 
 // askCheckpoints leaves out copies, which a start makes: they cover nothing.
 func (o *open) askCheckpoints(ctx context.Context, a answers) error {
-	last, err := o.store.LastCheckpoint(ctx)
+	last, err := o.store.Checkpoints().Last(ctx)
 	if err != nil {
 		return a.put("last checkpoint", nil, err)
 	}
@@ -99,7 +99,7 @@ func (o *open) askCheckpoints(ctx context.Context, a answers) error {
 	errs := []error{a.put("last checkpoint", last, nil)}
 	size := uint64(0)
 	for n := uint64(1); n <= number; n++ {
-		c, err := o.store.CheckpointAt(ctx, n)
+		c, err := o.store.Checkpoints().At(ctx, n)
 		if err == nil && c.Size == size {
 			continue
 		}

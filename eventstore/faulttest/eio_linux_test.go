@@ -137,7 +137,7 @@ func checkAcknowledged(t *testing.T, stream, dir string, acknowledged []string) 
 				err = eventstore.ErrNotFound
 			}
 		default:
-			_, err = o.store.LastCheckpoint(ctx)
+			_, err = o.store.Checkpoints().Last(ctx)
 		}
 		if err != nil {
 			t.Errorf("%s: %s was acknowledged: %v", stream, what, err)

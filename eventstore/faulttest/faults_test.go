@@ -106,6 +106,7 @@ type experiment struct {
 	b      *books
 	counts *tally
 	what   string
+	fault  fault
 }
 
 func (e *experiment) fail(format string, args ...any) {
@@ -115,7 +116,7 @@ func (e *experiment) fail(format string, args ...any) {
 
 func (e *experiment) inject(state string) bool {
 	f, err := e.injector.inject()
-	e.what = state + " " + f.String()
+	e.what, e.fault = state+" "+f.String(), f
 	if err != nil {
 		if !errors.Is(err, errNothing) {
 			e.fail("%v", err)

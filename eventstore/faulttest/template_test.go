@@ -14,9 +14,11 @@ import (
 	"testing"
 
 	"payledger/eventstore"
+	"payledger/eventstore/checkpointlog"
 	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/format"
+	"payledger/eventstore/secretlog"
 	"payledger/eventstore/sidelog"
 )
 
@@ -36,7 +38,7 @@ var notes = format.NewAggregate("note", 1, []noted{{}}, func(s note, e noted) no
 type open struct {
 	server     *eventstore.Server
 	store      *eventstore.Store
-	secrets    *eventstore.SecretBytes
+	secrets    *secretlog.Stream
 	deliveries *deliverylog.Stream
 	positions  *sidelog.Positions
 }
@@ -248,7 +250,7 @@ func (o *open) checkpoint(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c, err := eventstore.NewCheckpointer(ctx, o.store, fanout, signer)
+	c, err := checkpointlog.NewWriter(ctx, o.store.Checkpoints(), fanout.Reader, signer)
 	if err != nil {
 		return err
 	}
@@ -256,7 +258,7 @@ func (o *open) checkpoint(ctx context.Context) error {
 	go func() { ended <- fanout.Run(ctx) }()
 	go func() { ended <- c.Run(ctx) }()
 	for {
-		last, err := o.store.LastCheckpoint(ctx)
+		last, err := o.store.Checkpoints().Last(ctx)
 		if err != nil && !errors.Is(err, eventstore.ErrNotFound) {
 			return err
 		}

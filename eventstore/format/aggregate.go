@@ -94,11 +94,11 @@ func (a *Aggregate[S, E]) Event(r *Recorded) (E, error) {
 	if !known {
 		return none, fmt.Errorf("%w: %s", ErrUnknownEvent, r.Type)
 	}
-	var raw body
-	if err := codec.Unmarshal(r.Body, &raw); err != nil {
-		return none, fmt.Errorf("eventstore: body of %s revision %d: %w", r.Key, r.Revision, err)
+	raw, err := r.eventBytes()
+	if err != nil {
+		return none, err
 	}
-	bytes, err := a.upgraded(r, raw.Event)
+	bytes, err := a.upgraded(r, raw)
 	if err != nil {
 		return none, err
 	}

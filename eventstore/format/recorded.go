@@ -132,6 +132,23 @@ func (r *Recorded) Parts() (state, left []byte, err error) {
 	return state, left, nil
 }
 
+// eventBytes returns the encoded event: a part of the body, not a copy, if the body is as this log writes it.
+func (r *Recorded) eventBytes() ([]byte, error) {
+	rest, ok := bytes.CutPrefix(r.Body, []byte(bodyHead))
+	if !ok {
+		rest, ok = bytes.CutPrefix(r.Body, []byte(BodyHeadLeft))
+	}
+	if _, _, err := r.Parts(); ok && err == nil {
+		n, err := codec.Length(rest)
+		return rest[:n:n], err
+	}
+	var raw body
+	if err := codec.Unmarshal(r.Body, &raw); err != nil {
+		return nil, fmt.Errorf("eventstore: body of %s revision %d: %w", r.Key, r.Revision, err)
+	}
+	return raw.Event, nil
+}
+
 // marshalBody is marshal of the map {"event", "state"}, with "left" unless that is nil.
 func marshalBody(event, state, left any) ([]byte, error) {
 	b := codec.TakeBuffer()

@@ -16,6 +16,8 @@ const (
 	ReadTimeout = 5 * time.Second
 	// PublishTimeout bounds one publish. Without an answer in time its outcome is unknown.
 	PublishTimeout = 3 * time.Second
+	// StaleLeader is how long a leader that lost its connection to the cluster may still answer.
+	StaleLeader = 20 * time.Second
 	// replicaTimeout bounds the answer of one replica. After it the caller reads at the leader.
 	replicaTimeout = time.Second
 	// leaderPause is the wait before a request to a leader is repeated.

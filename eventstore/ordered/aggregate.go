@@ -14,7 +14,7 @@ type place struct{ address, position uint64 }
 // walks back from the aggregate's newest event. ErrNotFound of eventstore means that the aggregate does not exist. It returns
 // the last position that handle was called with, or after.
 func (l *Log) Aggregate(ctx context.Context, key eventstore.Key, after uint64, handle func(Event) error) (uint64, error) {
-	order, err := l.store.Order(ctx)
+	order, err := l.store.Checkpoints().Order(ctx)
 	if err != nil {
 		return after, fmt.Errorf("ordered: %w", err)
 	}

@@ -69,7 +69,7 @@ func (l *Log) Follow(ctx context.Context, after uint64, handle func(Event) error
 		if after, err = l.readTo(ctx, after, newest, handle); err != nil {
 			return err
 		}
-		if err := l.store.AwaitCheckpoint(ctx, newest.Number); err != nil {
+		if err := l.store.Checkpoints().Await(ctx, newest.Number); err != nil {
 			return err
 		}
 	}
@@ -82,7 +82,7 @@ func (l *Log) Await(ctx context.Context, after uint64) error {
 		if err != nil || newest.Size > after {
 			return err
 		}
-		if err := l.store.AwaitCheckpoint(ctx, newest.Number); err != nil {
+		if err := l.store.Checkpoints().Await(ctx, newest.Number); err != nil {
 			return err
 		}
 	}
@@ -132,7 +132,7 @@ func (l *Log) before(ctx context.Context, position uint64, newest checkpoint.Che
 
 // newest returns the newest durable checkpoint; the zero value in a new log.
 func (l *Log) newest(ctx context.Context) (checkpoint.Checkpoint, error) {
-	newest, err := l.store.LastCheckpoint(ctx)
+	newest, err := l.store.Checkpoints().Last(ctx)
 	if errors.Is(err, eventstore.ErrNotFound) {
 		return newest, nil
 	}
@@ -151,7 +151,7 @@ func (l *Log) checkpoint(ctx context.Context, number uint64) (checkpoint.Checkpo
 	if known {
 		return c, nil
 	}
-	c, err := l.store.CheckpointAt(ctx, number)
+	c, err := l.store.Checkpoints().At(ctx, number)
 	if err != nil {
 		return c, fmt.Errorf("ordered: checkpoint %d: %w", number, err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"payledger/domain"
 	"payledger/eventstore"
+	"payledger/eventstore/checkpointlog"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/format"
 	"payledger/eventstore/ordered"
@@ -64,7 +65,7 @@ func checkpoints(t testing.TB, s *eventstore.Store) (end func()) {
 		t.Fatal(err)
 	}
 	fanout := eventstore.NewFanout(s)
-	c, err := eventstore.NewCheckpointer(t.Context(), s, fanout, signer)
+	c, err := checkpointlog.NewWriter(t.Context(), s.Checkpoints(), fanout.Reader, signer)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,14 +88,14 @@ func awaitSize(t testing.TB, s *eventstore.Store, size uint64) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for {
-		newest, err := s.LastCheckpoint(ctx)
+		newest, err := s.Checkpoints().Last(ctx)
 		if err != nil && !errors.Is(err, eventstore.ErrNotFound) {
 			t.Fatal(err)
 		}
 		if newest.Size >= size {
 			return
 		}
-		if err := s.AwaitCheckpoint(ctx, newest.Number); err != nil {
+		if err := s.Checkpoints().Await(ctx, newest.Number); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -116,7 +117,7 @@ func collect(t testing.TB, l *ordered.Log, after uint64) (events []ordered.Event
 	return events
 }
 
-// TestRead: every event is read once, in the order of the positions of Store.Position, from any position on, by every store.
+// TestRead: every event is read once, in the order of the positions of the newest checkpoint, from any position on, by every store.
 func TestRead(t *testing.T) {
 	t.Parallel()
 	for name, sole := range map[string]bool{"sole writer": true, "one of two": false} {
@@ -149,8 +150,12 @@ func TestRead(t *testing.T) {
 			if uint64(len(events)) < total {
 				t.Fatalf("%d events, want %d", len(events), total)
 			}
+			order, err := s.Checkpoints().Order(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
 			for i, e := range events {
-				position, err := s.Position(t.Context(), e.Shard, e.Seq)
+				position, _, err := order.Position(t.Context(), e.Recorded)
 				if err != nil || e.Position != position || position != uint64(i+1) {
 					t.Fatalf("event %d has the position %d; Position returns %d, %v", i+1, e.Position, position, err)
 				}

@@ -13,6 +13,7 @@ import (
 	"payledger/domain"
 	"payledger/domain/payment"
 	"payledger/eventstore"
+	"payledger/eventstore/checkpointlog"
 	"payledger/eventstore/proof"
 )
 
@@ -68,7 +69,7 @@ func (p *Prover) Payment(ctx context.Context, account domain.AccountID, id domai
 	if err != nil {
 		return nil, err
 	}
-	checkpoint, err := p.Store.CheckpointAt(ctx, order.Checkpoint())
+	checkpoint, err := p.Store.Checkpoints().At(ctx, order.Checkpoint())
 	if err != nil {
 		return nil, fmt.Errorf("prover: checkpoint %d: %w", order.Checkpoint(), err)
 	}
@@ -92,13 +93,13 @@ func (p *Prover) Payment(ctx context.Context, account domain.AccountID, id domai
 }
 
 // covering returns an order that has the event, or the newest order if none has it within Wait.
-func (p *Prover) covering(ctx context.Context, tip *eventstore.Recorded) (eventstore.Order, error) {
+func (p *Prover) covering(ctx context.Context, tip *eventstore.Recorded) (checkpointlog.Order, error) {
 	enough := time.NewTimer(p.Wait)
 	defer enough.Stop()
 	again := time.NewTicker(coverPause)
 	defer again.Stop()
 	for {
-		order, err := p.Store.Order(ctx)
+		order, err := p.Store.Checkpoints().Order(ctx)
 		if err != nil {
 			return order, fmt.Errorf("prover: %w", err)
 		}
@@ -117,7 +118,7 @@ func (p *Prover) covering(ctx context.Context, tip *eventstore.Recorded) (events
 }
 
 // walk finds the events from the newest that the order has to the first, and returns them oldest first.
-func (p *Prover) walk(ctx context.Context, order eventstore.Order, newest *eventstore.Recorded) ([]place, error) {
+func (p *Prover) walk(ctx context.Context, order checkpointlog.Order, newest *eventstore.Recorded) ([]place, error) {
 	var places []place
 	for r := newest; ; {
 		position, covered, err := order.Position(ctx, r)
@@ -149,7 +150,7 @@ func (p *Prover) walk(ctx context.Context, order eventstore.Order, newest *event
 }
 
 // paths finds the path of each place and the consistency proof, and checks them against the root.
-func (p *Prover) paths(ctx context.Context, order eventstore.Order, root tlog.Hash, places []place, since int64) (*proof.Consistency, error) {
+func (p *Prover) paths(ctx context.Context, order checkpointlog.Order, root tlog.Hash, places []place, since int64) (*proof.Consistency, error) {
 	t := p.hashes
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -167,7 +168,7 @@ func (p *Prover) paths(ctx context.Context, order eventstore.Order, root tlog.Ha
 	return consistency, nil
 }
 
-func (p *Prover) pathsOnce(ctx context.Context, order eventstore.Order, root tlog.Hash, places []place, since int64) (*proof.Consistency, error) {
+func (p *Prover) pathsOnce(ctx context.Context, order checkpointlog.Order, root tlog.Hash, places []place, since int64) (*proof.Consistency, error) {
 	if err := p.extendLocked(ctx, order); err != nil {
 		return nil, err
 	}

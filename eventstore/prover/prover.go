@@ -10,6 +10,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"payledger/eventstore"
+	"payledger/eventstore/checkpointlog"
 )
 
 // Config has the parts of a prover.
@@ -57,7 +58,7 @@ func (p *Prover) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-p.behind:
-			order, err := p.Store.Order(ctx)
+			order, err := p.Store.Checkpoints().Order(ctx)
 			if err == nil {
 				err = p.extend(ctx, order)
 			}
@@ -90,14 +91,14 @@ func (p *Prover) Covered(before uint64, hashes []eventstore.Hash) {
 }
 
 // extend reads the missing hashes of an order from the log.
-func (p *Prover) extend(ctx context.Context, order eventstore.Order) error {
+func (p *Prover) extend(ctx context.Context, order checkpointlog.Order) error {
 	p.hashes.mu.Lock()
 	defer p.hashes.mu.Unlock()
 	return p.extendLocked(ctx, order)
 }
 
 // extendLocked is extend with the tree's lock held.
-func (p *Prover) extendLocked(ctx context.Context, order eventstore.Order) error {
+func (p *Prover) extendLocked(ctx context.Context, order checkpointlog.Order) error {
 	t := p.hashes
 	if t.size() > int64(order.Size()) && t.tiles*tile > int64(order.Size()) { // of another log
 		if err := t.reset(); err != nil {
@@ -132,7 +133,7 @@ func (p *Prover) flush() {
 type reader struct {
 	ctx   context.Context
 	p     *Prover
-	order eventstore.Order
+	order checkpointlog.Order
 	tiles map[int64][]tlog.Hash // leaves that were read, by subtree
 }
 

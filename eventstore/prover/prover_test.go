@@ -19,6 +19,7 @@ import (
 	"payledger/domain/payment"
 	"payledger/domain/processor"
 	"payledger/eventstore"
+	"payledger/eventstore/checkpointlog"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/proof"
 	"payledger/eventstore/prover"
@@ -53,7 +54,7 @@ func newRig(t testing.TB) *rig {
 	r := &rig{t: t, store: store, vault: vault, signer: signer, key: key, file: filepath.Join(t.TempDir(), "merkle")}
 	r.prover = r.open(false)
 	fanout := eventstore.NewFanout(store)
-	checkpoints, err := eventstore.NewCheckpointer(t.Context(), store, fanout, signer)
+	checkpoints, err := checkpointlog.NewWriter(t.Context(), store.Checkpoints(), fanout.Reader, signer)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package recovery
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -22,6 +23,10 @@ const (
 	grace = 10 * time.Second
 	// endedPage is how many ended instruments are in memory at once.
 	endedPage = 256
+	// erasedPage is how many erased persons are in memory at once.
+	erasedPage = 256
+	// settling is how long an erasure is repeated: a request that began before it ends within this time.
+	settling = 5 * time.Minute
 )
 
 // Commands carry out the work.
@@ -30,6 +35,7 @@ type Commands interface {
 	SweepDisputesAt(ctx context.Context, name processor.Name) error
 	CardNeeded(ctx context.Context, account domain.AccountID, token domain.Token, expires time.Time) (time.Time, error)
 	AskNext(key domain.OperationKey) (time.Time, bool)
+	FinishErasure(ctx context.Context, account domain.AccountID, id domain.PersonID) error
 }
 
 // Views list the unfinished work.
@@ -44,7 +50,10 @@ type Config struct {
 	Views    Views
 	Secrets  *secrets.Store
 	// EndedCards returns the cards of at most limit deleted or invalidated tokens, in the order of the tokens, after the given one.
-	EndedCards     func(ctx context.Context, after domain.Token, limit int) ([]secrets.CardRef, error)
+	EndedCards func(ctx context.Context, after domain.Token, limit int) ([]secrets.CardRef, error)
+	// ErasedPersons returns at most limit persons, in the order of their ids after one, whose newest erasure is not older than
+	// since, or not finished.
+	ErasedPersons  func(ctx context.Context, since time.Time, after domain.PersonID, limit int) ([]Erased, error)
 	PaymentTimeout time.Duration
 	ActionTimeout  time.Duration
 	DisputeLookup  time.Duration // interval of the sweeps for lost dispute notifications
@@ -59,6 +68,13 @@ type Recoverer struct {
 	stop    context.CancelFunc
 	mu      sync.Mutex // held by RunOnce
 	ended   bool       // RunOnce has destroyed the cards of ended tokens
+	erased  bool       // RunOnce has repeated all erasures
+}
+
+// Erased is a person with an erasure.
+type Erased struct {
+	ID      domain.PersonID
+	Account domain.AccountID
 }
 
 // New returns a Recoverer. Run starts it.
@@ -97,13 +113,22 @@ func (r *Recoverer) NextQuestion(key domain.OperationKey, requested time.Time) (
 	return pending.Next(requested, r.Patience(), r.Now()), true
 }
 
-// RunOnce destroys the secrets that are not needed at now: cards whose outcome is known, and rotated signing secrets that
-// are no longer valid (§5.2 rule 3). Failures are logged; the next run repeats them.
+// RunOnce destroys the secrets that are not needed at now: cards whose outcome is known, rotated signing secrets that are no
+// longer valid (§5.2 rule 3), and the keys of erased persons. Failures are logged; the next run repeats them.
 func (r *Recoverer) RunOnce(ctx context.Context, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.destroy(ctx, "cards", func() (int, error) { return r.Secrets.Clean(ctx, now, r.Commands.CardNeeded) })
 	r.destroy(ctx, "signing secrets", func() (int, error) { return r.Secrets.CleanSigning(ctx, now, r.Views.Account) })
+	r.destroy(ctx, "keys of erased persons", func() (int, error) {
+		since := now.Add(-settling)
+		if !r.erased {
+			since = time.Time{}
+		}
+		err := r.finishErasures(ctx, since)
+		r.erased = r.erased || err == nil
+		return 0, err
+	})
 	if !r.ended {
 		r.destroy(ctx, "ended cards", func() (int, error) {
 			err := r.destroyEnded(ctx)
@@ -141,6 +166,27 @@ func (r *Recoverer) destroyEnded(ctx context.Context) error {
 		}
 		after = page[len(page)-1].Token
 	}
+}
+
+// finishErasures continues unfinished erasures, and repeats those since a time. A failing one does not hold up the others;
+// finishErasures returns the first error.
+func (r *Recoverer) finishErasures(ctx context.Context, since time.Time) (failed error) {
+	for after := domain.PersonID(""); ctx.Err() == nil; {
+		page, err := r.ErasedPersons(ctx, since, after, erasedPage)
+		if err != nil {
+			return err
+		}
+		for _, person := range page {
+			if err := r.Commands.FinishErasure(ctx, person.Account, person.ID); err != nil && failed == nil {
+				failed = fmt.Errorf("person %s: %w", person.ID, err)
+			}
+		}
+		if len(page) < erasedPage {
+			return failed
+		}
+		after = page[len(page)-1].ID
+	}
+	return ctx.Err()
 }
 
 // sweepDisputes asks a processor for lost dispute notifications (D14.12).

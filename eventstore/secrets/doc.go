@@ -7,6 +7,10 @@
 // or of its checkout session for a guest; destroying that one value erases the person everywhere. So do texts that
 // processors sent about a payment and that nobody can tell to be harmless.
 //
+// The keys of a person have numbers (package domain/person). After an erasure, the person's new data is sealed under the key of
+// the next number, so that a customer can come back. The log's erasure event comes before the destruction: from this event on,
+// the key opens nothing, on every node that has read the event, and a number that was erased seals nothing.
+//
 // A card that was not used ends with its client token. A payment that began to use it in time has it until its outcome,
 // for days at most: an action, a second processor and a vaulting may come after the client token's end.
 //
@@ -20,7 +24,7 @@
 //
 // A process keeps keys and encrypted cards that it used lately in memory. It forgets one that is destroyed before the
 // destruction is answered; of one that another node destroyed it knows after two seconds, and a server of a cluster that
-// was cut off, after twenty. A name can get another key after a destruction: what was sealed under the one before tells so
+// was cut off, after twenty. The name of a minute's key can get another key after a destruction: what was sealed under the one before tells so
 // by its first four bytes, and stays erased.
 //
 // Design note: a guest's key belongs to the checkout session rather than to each payment: session,

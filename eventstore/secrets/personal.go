@@ -20,13 +20,13 @@ func hashName(account domain.AccountID, text string) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// Seal encrypts personal data under the named key, which it makes at first use, and adds the hash of the
-// customer's e-mail address. Nothing to protect gives nil.
+// Seal encrypts personal data under the newest of the person's keys, which it makes at first use, and adds the hash of the
+// customer's e-mail address. key is of PersonalKeyName. Nothing to protect gives nil.
 func (v *Store) Seal(ctx context.Context, key domain.SecretID, p domain.Personal) (*domain.Sealed, error) {
 	if p.Empty() {
 		return nil, nil
 	}
-	k, err := v.dataKey(ctx, key, true)
+	k, number, err := v.newestKey(ctx, key)
 	if err != nil {
 		return nil, err
 	}
@@ -34,32 +34,31 @@ func (v *Store) Seal(ctx context.Context, key domain.SecretID, p domain.Personal
 	if err != nil {
 		return nil, fmt.Errorf("secrets: personal data: %w", err)
 	}
-	box, err := k.seal(v.random, string(key), plain)
+	box, err := k.seal(v.random, string(numbered(key, number)), plain)
 	if err != nil {
 		return nil, err
 	}
-	sealed := &domain.Sealed{Key: key, Box: box}
+	sealed := &domain.Sealed{Key: key, KeyNumber: boxNumber(number), Box: box}
 	if p.Customer != nil {
 		sealed.EmailHash, err = v.EmailHash(accountOf(key), p.Customer.Email)
 	}
 	return sealed, err
 }
 
-// Open decrypts personal data; erased data (its key was destroyed, whether or not the name has another one since) and nil
-// open as empty.
+// Open decrypts personal data; erased data and nil open as empty.
 func (v *Store) Open(ctx context.Context, s *domain.Sealed) (domain.Personal, error) {
 	var p domain.Personal
 	if s == nil {
 		return p, nil
 	}
-	k, err := v.dataKey(ctx, s.Key, false)
+	k, err := v.personKey(ctx, s.Key, s.KeyNumber)
 	if errors.Is(err, ErrGone) {
 		return p, nil
 	}
 	if err != nil {
 		return p, err
 	}
-	plain, err := k.open(string(s.Key), s.Box)
+	plain, err := k.open(string(numbered(s.Key, s.KeyNumber)), s.Box)
 	if errors.Is(err, ErrGone) {
 		return p, nil
 	}

@@ -10,6 +10,7 @@ import (
 
 	"payledger/domain"
 	"payledger/eventstore"
+	"payledger/eventstore/secretlog"
 )
 
 // checkpointSigner names the private key that signs checkpoints (I2).
@@ -40,7 +41,7 @@ func (v *Store) CheckpointSigner(ctx context.Context) (note.Signer, string, erro
 
 // StoppedVerifier returns the verifier key of the checkpoints in a stopped folder, given its master key. It changes no byte.
 func StoppedVerifier(dir string, master Key) (string, error) {
-	stored, err := eventstore.ReadStoppedSecret(dir, string(checkpointSigner))
+	stored, err := secretlog.ReadStopped(dir, string(checkpointSigner))
 	if err != nil {
 		return "", err
 	}

@@ -5,13 +5,14 @@ import (
 	"crypto/cipher"
 	"errors"
 	"io"
-	"strings"
 	"sync"
 	"time"
 
 	"payledger/domain"
+	"payledger/domain/person"
 	"payledger/eventstore"
 	"payledger/eventstore/codec"
+	"payledger/eventstore/secretlog"
 )
 
 // ErrGone means that a value was destroyed or never stored.
@@ -19,14 +20,17 @@ var ErrGone = errors.New("secrets: the value is not there")
 
 // Store seals, keeps and opens secrets. The name of a value says its kind and its owner.
 type Store struct {
-	bytes  *eventstore.SecretBytes
+	bytes  *secretlog.Stream
 	master Key
 	random io.Reader
 	box    cipher.AEAD // under the master key
 	now    func() time.Time
 	keys   newest[dataKey] // data keys
-	boxes  newest[[]byte]  // encrypted cards
-	emails sync.Map        // domain.AccountID → []byte, the keys of EmailHash
+	// numbers are the numbers of persons' keys for new data, by the name of the keys.
+	numbers newest[uint64]
+	persons eventstore.Repository[domain.PersonID, person.State, person.Event]
+	boxes   newest[[]byte] // encrypted cards
+	emails  sync.Map       // domain.AccountID → []byte, the keys of EmailHash
 }
 
 // Open makes a vault on the store's stream of secrets.
@@ -39,9 +43,9 @@ func Open(ctx context.Context, store *eventstore.Store, master Key, random io.Re
 	if err != nil {
 		return nil, err
 	}
-	v := &Store{bytes: b, master: master, random: random, box: box, now: store.Now}
+	v := &Store{bytes: b, master: master, random: random, box: box, now: store.Now, persons: store.Repositories().Persons}
 	if !store.Sole() {
-		v.keys.life, v.boxes.life = sharedLife, sharedLife
+		v.keys.life, v.boxes.life, v.numbers.life = sharedLife, sharedLife, sharedLife
 	}
 	b.Tell(func(name string) {
 		v.keys.drop(domain.SecretID(name))
@@ -106,26 +110,4 @@ func (v *Store) read(ctx context.Context, name domain.SecretID) ([]byte, error) 
 // Destroy overwrites the value on disk. It is safe to repeat.
 func (v *Store) Destroy(ctx context.Context, name domain.SecretID) error {
 	return v.bytes.Destroy(ctx, string(name))
-}
-
-// The names of values, by kind. Ids are tokens of the log's own making; a customer's id is the merchant's
-// text and enters as a hash.
-const (
-	kindCustomer = "customer-key"
-	kindSession  = "session-key"
-)
-
-// PersonalKeyName names the key of a person's data: the customer's, or the checkout session's of a guest.
-func PersonalKeyName(account domain.AccountID, customerID string, session domain.SessionID) domain.SecretID {
-	if customerID != "" {
-		return domain.SecretID(strings.Join([]string{kindCustomer, string(account), hashName(account, customerID)}, "."))
-	}
-	return domain.SecretID(strings.Join([]string{kindSession, string(account), string(session)}, "."))
-}
-
-// accountOf is the account in a name that PersonalKeyName made.
-func accountOf(key domain.SecretID) domain.AccountID {
-	_, rest, _ := strings.Cut(string(key), ".")
-	account, _, _ := strings.Cut(rest, ".")
-	return domain.AccountID(account)
 }

@@ -12,7 +12,7 @@ import (
 const SecretStream = "SECRETS"
 
 // streams are the streams beside the log. The value reports whether single messages of a stream are deleted.
-var streams = map[string]bool{checkpoint.Stream: false, SecretStream: true, positionStream: true}
+var streams = map[string]bool{checkpoint.Stream: false, SecretStream: true, PositionStream: true}
 
 // Segmented are the streams that consist of segments.
 var Segmented = []string{checkpoint.Stream, SecretStream}
@@ -59,7 +59,7 @@ func Newest(names []string) map[string]uint32 {
 
 // RecordName returns the name of a record of a stream. Only records of POSITIONS have names.
 func RecordName(stream, subject string) string {
-	if stream == positionStream {
+	if stream == PositionStream {
 		return strings.TrimPrefix(subject, positionRoot+".")
 	}
 	return ""

@@ -15,7 +15,8 @@ import (
 )
 
 const (
-	positionStream = "POSITIONS"
+	// PositionStream is the stream of positions.
+	PositionStream = "POSITIONS"
 	positionRoot   = "positions"
 	positionSchema = 1
 )
@@ -36,29 +37,29 @@ type position struct {
 
 // OpenPositions finds or makes the stream. room returns an error while nothing can be written.
 func OpenPositions(ctx context.Context, server Server, index *Index, shards int, room func() error) (*Positions, error) {
-	_, err := server.JS.Stream(ctx, positionStream)
+	_, err := server.JS.Stream(ctx, PositionStream)
 	if errors.Is(err, jetstream.ErrStreamNotFound) && !server.ReadOnly {
 		_, err = server.JS.CreateStream(ctx, jetstream.StreamConfig{
-			Name: positionStream, Subjects: []string{positionRoot + ".*"}, Storage: jetstream.FileStorage,
+			Name: PositionStream, Subjects: []string{positionRoot + ".*"}, Storage: jetstream.FileStorage,
 			Replicas: server.API.Replicas, MaxMsgsPerSubject: 1, Compression: jetstream.NoCompression,
 		})
 	}
 	if err != nil {
-		return nil, fmt.Errorf("eventstore: %s: %w", positionStream, err)
+		return nil, fmt.Errorf("eventstore: %s: %w", PositionStream, err)
 	}
 	return &Positions{server, index, shards, room}, nil
 }
 
 // Load returns the position of a reader; zeroes if it has none.
 func (p *Positions) Load(ctx context.Context, reader string) ([]uint64, error) {
-	must := p.index.Must(positionStream, reader)
-	message, err := p.server.API.AtLeader(ctx, positionStream, jetapi.Get{LastBySubject: positionRoot + "." + reader})
+	must := p.index.Must(PositionStream, reader)
+	message, err := p.server.API.AtLeader(ctx, PositionStream, jetapi.Get{LastBySubject: positionRoot + "." + reader})
 	if errors.Is(err, fault.ErrNotFound) {
-		if err = p.index.Missing(positionStream, reader, must); errors.Is(err, fault.ErrNotFound) {
+		if err = p.index.Missing(PositionStream, reader, must); errors.Is(err, fault.ErrNotFound) {
 			return make([]uint64, p.shards), nil
 		}
 	} else if err == nil {
-		err = p.index.Older(positionStream, message.Seq, must)
+		err = p.index.Older(PositionStream, message.Seq, must)
 	}
 	var found position
 	if err == nil {
@@ -89,10 +90,10 @@ func (p *Positions) Save(ctx context.Context, reader string, at []uint64) error 
 	ctx, cancel := context.WithTimeout(ctx, jetapi.PublishTimeout)
 	defer cancel()
 	ack, err := p.server.JS.PublishMsg(ctx, &nats.Msg{Subject: positionRoot + "." + reader, Data: body})
-	p.index.Answered(positionStream, err)
+	p.index.Answered(PositionStream, err)
 	if err != nil {
 		return fmt.Errorf("eventstore: position of %s: %w", reader, err)
 	}
-	p.index.Replace(positionStream, ack.Sequence, reader, body)
+	p.index.Replace(PositionStream, ack.Sequence, reader, body)
 	return nil
 }

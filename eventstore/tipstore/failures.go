@@ -76,6 +76,19 @@ func (l logger) Fatalf(format string, args ...any) {
 	l.s.once.Do(func() {
 		l.s.end = err
 		close(l.s.ended)
+		l.s.mu.Lock()
+		l.s.idle.Broadcast()
+		l.s.mu.Unlock()
 	})
 	select {}
+}
+
+// over reports whether Pebble has failed for good.
+func (s *Store) over() bool {
+	select {
+	case <-s.ended:
+		return true
+	default:
+		return false
+	}
 }

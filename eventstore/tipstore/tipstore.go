@@ -26,6 +26,8 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"payledger/eventstore/fault"
 )
 
 // ErrNotFound means that the store has no such key.
@@ -35,7 +37,7 @@ var ErrNotFound = errors.New("tipstore: not found")
 var ErrDamaged = errors.New("tipstore: damaged")
 
 // ErrClosed means that the store was closed.
-var ErrClosed = errors.New("tipstore: closed")
+var ErrClosed = fmt.Errorf("%w: the store was closed", fault.ErrUnhealthy)
 
 // Options are the place and the memory of a store.
 type Options struct {
@@ -63,7 +65,7 @@ type Store struct {
 	mu      sync.Mutex
 	users   int        // calls under way; Pebble panics in a call after its Close
 	closing bool       // no further calls
-	idle    *sync.Cond // users became 0
+	idle    *sync.Cond // users became 0, or ended was closed
 }
 
 // enter begins a call. It returns false when the store was closed.
@@ -223,10 +225,13 @@ func (s *Store) Find(key []byte) (value []byte, err error) {
 }
 
 // Batch collects writes that take effect together.
-type Batch struct{ b *pebble.Batch }
+type Batch struct {
+	s *Store
+	b *pebble.Batch
+}
 
 // NewBatch returns an empty batch.
-func (s *Store) NewBatch() Batch { return Batch{s.db.NewBatch()} }
+func (s *Store) NewBatch() Batch { return Batch{s, s.db.NewBatch()} }
 
 // Set adds a write.
 func (b Batch) Set(key, value []byte) error { return b.b.Set(key, value, nil) }
@@ -239,6 +244,10 @@ func (b Batch) Len() int { return b.b.Len() }
 
 // Commit makes the batch visible. It is on the disk after the next Flush.
 func (b Batch) Commit() error {
+	if !b.s.enter() {
+		return ErrClosed
+	}
+	defer b.s.leave()
 	if err := b.b.Commit(pebble.NoSync); err != nil {
 		return fmt.Errorf("tipstore: %w", err)
 	}
@@ -247,6 +256,10 @@ func (b Batch) Commit() error {
 
 // Flush returns when all committed batches are on the disk. After an error Pebble tries again by itself.
 func (s *Store) Flush() error {
+	if !s.enter() {
+		return ErrClosed
+	}
+	defer s.leave()
 	select { // drop the error of an earlier flush
 	case <-s.broken: //nolint:errcheck // an earlier flush reported it
 	default:
@@ -293,7 +306,12 @@ func (v View) Close() {
 }
 
 // Get is Store.Get on the view.
-func (v View) Get(key []byte) ([]byte, error) { return v.s.get(v.view, key) }
+func (v View) Get(key []byte) ([]byte, error) {
+	if v.s == nil {
+		return nil, ErrClosed
+	}
+	return v.s.get(v.view, key)
+}
 
 // Each calls handle with every key that begins with a prefix, and its value, in the order of the keys. Both are valid only
 // during the call.
@@ -349,13 +367,16 @@ func (s *Store) Memory() (memory, disk uint64) {
 
 // Close waits for calls under way, and flushes and closes the store.
 func (s *Store) Close() error {
+	s.Hurry()
 	s.mu.Lock()
 	s.closing = true
-	for s.users > 0 {
+	for s.users > 0 && !s.over() {
 		s.idle.Wait()
 	}
 	s.mu.Unlock()
-	s.Hurry()
+	if s.over() { // a call may wait in Pebble for ever
+		return s.end
+	}
 	closed := make(chan error, 1)
 	go func() { closed <- s.db.Close() }()
 	select {

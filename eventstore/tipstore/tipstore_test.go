@@ -64,7 +64,17 @@ func TestStore(t *testing.T) {
 			if memory, disk := s.Memory(); memory == 0 || disk == 0 {
 				t.Error(memory, disk)
 			}
-			if err := s.Close(); err != nil || dir == "" {
+			late := s.NewBatch()
+			if err := errors.Join(late.Set([]byte("c"), nil), s.Close()); err != nil {
+				t.Error(err)
+			}
+			_, getErr := s.Snapshot().Get([]byte("b"))
+			for _, err := range []error{late.Commit(), s.Flush(), getErr, s.Each(nil, add)} {
+				if !errors.Is(err, tipstore.ErrClosed) {
+					t.Errorf("after Close: %v", err)
+				}
+			}
+			if dir == "" {
 				return
 			}
 			s = open(t, tipstore.Options{Dir: dir})

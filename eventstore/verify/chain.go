@@ -17,6 +17,7 @@ type chain struct {
 	head   format.Head
 	log    *format.LogID
 	cache  cache
+	away   int                 // aggregates of the shard in the scratch store
 	tail   map[format.Key]bool // aggregates with events that the tip store has not applied
 	hashes chan<- leaves       // for the tree
 
@@ -68,12 +69,18 @@ func (c *chain) group(ctx context.Context, stream string, g *format.Group) error
 		}
 	}
 	if c.shard == eventstore.DeliveryShard {
-		return nil
+		return c.deliveries(ctx, g)
 	}
 	var all []format.Hash
+	end := c.viewEnd(c.shard)
 	for _, r := range g.Frames {
 		if err := c.event(ctx, r); err != nil {
 			return err
+		}
+		if r.Seq == end && c.Shown != nil {
+			if err := c.shown(r); err != nil {
+				return err
+			}
 		}
 		if c.hashes != nil {
 			all = append(all, r.Hash)
@@ -89,6 +96,27 @@ func (c *chain) group(ctx context.Context, stream string, g *format.Group) error
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+}
+
+// deliveries hands on the records of a group of deliveries.
+func (c *chain) deliveries(ctx context.Context, g *format.Group) error {
+	if c.Delivery == nil {
+		return nil
+	}
+	c.one.Lock()
+	defer c.one.Unlock()
+	for _, r := range g.Frames {
+		if err := c.Delivery(ctx, c.stream, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *chain) shown(r *format.Recorded) error {
+	c.one.Lock()
+	defer c.one.Unlock()
+	return c.Shown(r)
 }
 
 // end is the end of the shard that the tip store has applied.
@@ -220,20 +248,33 @@ func (c *chain) take(key format.Key) (*aggregate, error) {
 	if a := c.cache.get(key); a != nil {
 		return a, nil
 	}
-	return c.scratch.take(c.shard, key)
+	if c.away == 0 {
+		return nil, nil
+	}
+	a, err := c.scratch.take(c.shard, key)
+	if a != nil {
+		c.away--
+	}
+	return a, err
+}
+
+// keep puts an aggregate into the scratch store.
+func (c *chain) keep(key format.Key, a *aggregate) error {
+	c.away++
+	return c.scratch.put(c.shard, key, a)
 }
 
 // evict ends the check of an aggregate that has no later event, and puts any other into the scratch store.
 func (c *chain) evict(ctx context.Context, key format.Key, a *aggregate) error {
 	if !c.Archive.HasTips() || c.tail[key] || !c.applied(a.seq) {
-		return c.scratch.put(c.shard, key, a)
+		return c.keep(key, a)
 	}
 	newest, err := c.compareTip(key, a, false)
 	if err != nil {
 		return err
 	}
 	if !newest {
-		return c.scratch.put(c.shard, key, a)
+		return c.keep(key, a)
 	}
 	return c.settle(ctx, key, a)
 }
@@ -293,6 +334,9 @@ func (c *chain) finish(ctx context.Context) error {
 		if err := c.last(ctx, old.key, old.aggregate); err != nil {
 			return err
 		}
+	}
+	if c.away == 0 {
+		return nil
 	}
 	return c.scratch.each(c.shard, func(key format.Key, a *aggregate) error { return c.last(ctx, key, a) })
 }

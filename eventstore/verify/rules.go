@@ -34,6 +34,7 @@ func init() {
 	Register(eventstore.Accounts)
 	Register(eventstore.Disputes)
 	Register(eventstore.Inboxes)
+	Register(eventstore.Persons)
 	Register(eventstore.Workflows)
 	Register(eventstore.WorkflowRuns)
 	Register(eventstore.Logs)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 
 	"payledger/domain"
 	"payledger/eventstore/format"
@@ -13,11 +14,12 @@ import (
 )
 
 // scratchCache is the memory of the scratch store, in bytes.
-const scratchCache = 16 << 20
+const scratchCache = 8 << 20
 
-// scratch holds the aggregates that left the cache and have later events, in a temporary folder.
+// scratch holds the aggregates that left the cache and have later events, in a temporary folder. The first put opens the store.
 type scratch struct {
 	dir   string
+	mu    sync.Mutex // guards the opening
 	store *tipstore.Store
 }
 
@@ -26,14 +28,25 @@ func newScratch(in string) (*scratch, error) {
 	if err != nil {
 		return nil, fmt.Errorf("verify: a temporary folder is needed: %w; set TMPDIR to a folder with room", err)
 	}
-	store, err := tipstore.Open(tipstore.Options{Dir: dir, Cache: scratchCache})
-	if err != nil {
-		return nil, errors.Join(err, os.RemoveAll(dir))
-	}
-	return &scratch{dir, store}, nil
+	return &scratch{dir: dir}, nil
 }
 
-func (s *scratch) close() error { return errors.Join(s.store.Close(), os.RemoveAll(s.dir)) }
+// open opens the store, unless it is open.
+func (s *scratch) open() (err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.store == nil {
+		s.store, err = tipstore.Open(tipstore.Options{Dir: s.dir, Cache: scratchCache})
+	}
+	return err
+}
+
+func (s *scratch) close() (err error) {
+	if s.store != nil {
+		err = s.store.Close()
+	}
+	return errors.Join(err, os.RemoveAll(s.dir))
+}
 
 // A key is the shard (2 bytes), aggregate, 0, account, 0, id. A value is the address, the revision, the schema (8 bytes each), the
 // two hashes, the length and the text of the stream's name, and the state; no bytes for an unknown one.
@@ -50,6 +63,9 @@ func parseScratchKey(b []byte) format.Key {
 
 // put stores an aggregate until take.
 func (s *scratch) put(shard int, key format.Key, a *aggregate) error {
+	if err := s.open(); err != nil {
+		return err
+	}
 	var state []byte
 	if kind := known[key.Aggregate]; kind != nil && a.state != nil {
 		var err error
@@ -67,7 +83,7 @@ func (s *scratch) put(shard int, key format.Key, a *aggregate) error {
 	return errors.Join(batch.Set(scratchKey(shard, key), append(b, state...)), batch.Commit())
 }
 
-// take removes an aggregate and returns it; nil if there is none.
+// take removes an aggregate and returns it; nil if there is none. The caller has put an aggregate before.
 func (s *scratch) take(shard int, key format.Key) (*aggregate, error) {
 	k := scratchKey(shard, key)
 	value, err := s.store.Find(k)
@@ -104,7 +120,7 @@ func parseScratch(key format.Key, b []byte) (*aggregate, error) {
 	return a, nil
 }
 
-// each calls handle with the aggregates of a shard that are left.
+// each calls handle with the aggregates of a shard that are left. The caller has put an aggregate before.
 func (s *scratch) each(shard int, handle func(format.Key, *aggregate) error) error {
 	return s.store.Each(binary.BigEndian.AppendUint16(nil, uint16(shard)), func(k, value []byte) error {
 		key := parseScratchKey(k)

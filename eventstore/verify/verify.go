@@ -32,7 +32,11 @@ type Config struct {
 	Newest func(ctx context.Context, n Newest) error
 	// ViewEnd returns, per shard, the last address that Newest may show; nil: all.
 	ViewEnd func(shard int) uint64
-	// Memory is the size of the caches in bytes; 0 takes 64 MiB.
+	// Shown, if set, gets the event of each shard at its ViewEnd, one at a time.
+	Shown func(r *eventstore.Recorded) error
+	// Delivery, if set, gets each record of deliveries in their order, with its stream.
+	Delivery func(ctx context.Context, stream string, r *eventstore.Recorded) error
+	// Memory is the size of the caches in bytes; 0 takes 16 MiB.
 	Memory int
 	// Temp is the folder of the scratch store; "" takes the system's.
 	Temp string
@@ -61,7 +65,7 @@ type Result struct {
 }
 
 const (
-	defaultMemory = 64 << 20
+	defaultMemory = 16 << 20
 	progressEvery = 100 * time.Millisecond
 	groupsAhead   = 256 // of a shard, before the tree takes them
 )
@@ -72,7 +76,14 @@ type run struct {
 	scratch *scratch
 	done    atomic.Uint64
 	of      uint64
-	one     sync.Mutex // a report, or a view, at a time
+	one     sync.Mutex     // a report, or a view, at a time
+	files   map[place]bool // that a fault of a file names
+}
+
+// place is a place in a stream.
+type place struct {
+	stream string
+	seq    uint64
 }
 
 func (r *run) report(f Fault) error {
@@ -99,7 +110,7 @@ func (r *run) viewEnd(shard int) uint64 {
 
 // Run checks the log. The faults go to Report; an error means that the check did not end, or is that of Report.
 func Run(ctx context.Context, c Config) (result Result, err error) {
-	r := &run{Config: c}
+	r := &run{Config: c, files: map[place]bool{}}
 	if r.Memory == 0 {
 		r.Memory = defaultMemory
 	}
@@ -124,16 +135,28 @@ func (r *run) inspect(ctx context.Context) error {
 	if r.Only != "" {
 		return nil
 	}
+	if err := r.Archive.Inspect(ctx, r.damaged); err != nil {
+		return err
+	}
 	for _, stream := range r.Archive.Missing() {
-		if err := r.report(Fault{Stream: stream, Sequence: 1, Difference: "the stream is gone"}); err != nil {
+		if r.named(stream) {
+			continue
+		}
+		if err := r.damaged(stream, 1, "the stream is gone"); err != nil {
 			return err
 		}
 	}
-	err := r.Archive.Inspect(ctx)
-	if errors.Is(err, eventstore.ErrUnhealthy) {
-		return r.report(Fault{Difference: err.Error()})
+	return nil
+}
+
+// named reports whether a fault of a file names the stream.
+func (r *run) named(stream string) bool {
+	for at := range r.files {
+		if at.stream == stream {
+			return true
+		}
 	}
-	return err
+	return false
 }
 
 // showProgress reports the progress until the returned function is called.
@@ -219,8 +242,16 @@ func (c *chain) read(ctx context.Context) error {
 	return err
 }
 
-// damaged reports a fault of a file.
+// damaged reports a fault of a file, once for each place: several readers may find it.
 func (r *run) damaged(stream string, seq uint64, reason string) error {
+	at := place{stream, seq}
+	r.one.Lock()
+	known := r.files[at]
+	r.files[at] = true
+	r.one.Unlock()
+	if known && stream != "" {
+		return nil
+	}
 	return r.report(Fault{Stream: stream, Sequence: seq, Difference: reason})
 }
 

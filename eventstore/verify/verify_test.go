@@ -16,6 +16,7 @@ import (
 	"payledger/domain"
 	"payledger/eventstore"
 	"payledger/eventstore/blocks"
+	"payledger/eventstore/checkpointlog"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/verify"
 )
@@ -72,7 +73,7 @@ func (l *log) checkpoints(t testing.TB, store *eventstore.Store, use func()) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	fanout := eventstore.NewFanout(store)
-	checkpointer, err := eventstore.NewCheckpointer(ctx, store, fanout, signer)
+	checkpointer, err := checkpointlog.NewWriter(ctx, store.Checkpoints(), fanout.Reader, signer)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +82,7 @@ func (l *log) checkpoints(t testing.TB, store *eventstore.Store, use func()) {
 	loops.Go(func() { _ = fanout.Run(ctx) })
 	use()
 	for l.size < store.Events() {
-		if c, err := store.LastCheckpoint(ctx); err == nil {
+		if c, err := store.Checkpoints().Last(ctx); err == nil {
 			l.size = c.Size
 		}
 	}

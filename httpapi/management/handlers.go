@@ -9,6 +9,7 @@ import (
 	"payledger/domain"
 	"payledger/domain/account"
 	"payledger/domain/dispute"
+	"payledger/domain/person"
 	"payledger/eventstore/commands"
 	"payledger/eventstore/commands/accounts"
 	"payledger/eventstore/reconcile"
@@ -32,6 +33,9 @@ type Commands interface {
 	ChangeRouting(ctx context.Context, by commands.Caller, in account.Routing) (account.Routing, error)
 	ChangeProcessor(ctx context.Context, by commands.Caller, in accounts.ProcessorInput) (account.Processor, error)
 	ChangeSettings(ctx context.Context, by commands.Caller, in accounts.SettingsInput) (account.Settings, error)
+	EraseCustomer(ctx context.Context, by commands.Caller, customer string) (person.State, error)
+	// EraseGuest erases the guest who made a payment.
+	EraseGuest(ctx context.Context, by commands.Caller, id domain.PaymentID) (person.State, error)
 }
 
 // Reader reads what these calls show.

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"payledger/domain"
+	"payledger/domain/account"
 	"payledger/domain/payment"
 	"payledger/domain/session"
 	"payledger/eventstore/commands/payments"
@@ -93,7 +94,14 @@ func (h *Handlers) GetPaymentEvents(c *request.Call) (any, error) {
 	if err != nil {
 		return nil, err // not reached: the validation refuses it
 	}
-	part := history.Part{At: at, After: uint64(request.Integer(c.Query, "after", 0)), Limit: request.Integer(c.Query, "limit", 0)}
+	part := history.Part{
+		At: at, After: uint64(request.Integer(c.Query, "after", 0)), Limit: request.Integer(c.Query, "limit", 0),
+		Expand: request.Several(c.Query, "expand"),
+	}
+	if slices.Contains(part.Expand, history.ExpandWebhooks) && !c.Key.Allows(account.ScopeAccountRead) {
+		return nil, domain.Refuse(domain.KindForbidden, domain.ReasonMissingScope,
+			"The API key lacks the scope %s, which expand=%s needs.", account.ScopeAccountRead, history.ExpandWebhooks)
+	}
 	return request.Listing(func(element func(any) error) (uint64, error) {
 		next, err := h.History.Payment(c.Ctx, c.Merchant.ID, paymentID(c), part, func(e history.Entry) error { return element(e) })
 		if errors.Is(err, history.ErrNotThere) {

@@ -75,12 +75,14 @@ func (c *Adapter) Send(ctx context.Context, op processor.Operation) (processor.A
 	}
 	r.GetBody = nil // never repeated by net/http: see the package comment
 	r.Header.Set(protocol.HeaderIdempotencyKey, string(op.Key))
-	if err := c.do(r, &answer); err != nil {
+	text, err := c.do(r, &answer)
+	if err != nil {
 		return processor.Answer{}, err
 	}
 	if err := check(answer); err != nil {
 		return processor.Answer{}, unknown("%s at %s: %v", op.Kind, op.Processor, err)
 	}
+	answer.RawAnswer = rawAnswer(text, answerFields, answer.ActionToken)
 	return answer, nil
 }
 
@@ -100,7 +102,8 @@ func (c *Adapter) lookup(ctx context.Context, method string, name processor.Name
 	if err != nil {
 		return l, err
 	}
-	if err := c.do(r, &l); err != nil {
+	text, err := c.do(r, &l)
+	if err != nil {
 		return processor.Lookup{}, err
 	}
 	switch {
@@ -108,6 +111,7 @@ func (c *Adapter) lookup(ctx context.Context, method string, name processor.Name
 		if err := check(*l.Answer); err != nil {
 			return processor.Lookup{}, unknown("look-up at %s: %v", name, err)
 		}
+		l.Answer.RawAnswer = rawAnswer(text, lookupFields, l.Answer.ActionToken)
 		return l, nil
 	case l.Answer == nil && (l.State == processor.Unseen || l.State == processor.Running || l.State == processor.Fenced):
 		return l, nil
@@ -184,29 +188,37 @@ func (c *Adapter) request(ctx context.Context, method, path string, body io.Read
 	return r, nil
 }
 
-// do sends r once and decodes an answer with status 200 into the given value, or returns ErrUnknown.
-func (c *Adapter) do(r *http.Request, into any) error { return c.doUpTo(r, into, protocol.MaxBody) }
+// do sends r once, decodes an answer with status 200 into the given value, and returns its body. Any other result is ErrUnknown.
+func (c *Adapter) do(r *http.Request, into any) (body []byte, err error) {
+	return c.bodyUpTo(r, into, protocol.MaxBody)
+}
 
 // doUpTo is do for an answer of at most limit bytes.
 func (c *Adapter) doUpTo(r *http.Request, into any, limit int64) error {
+	_, err := c.bodyUpTo(r, into, limit)
+	return err
+}
+
+// bodyUpTo is doUpTo; it returns the answer's body, too.
+func (c *Adapter) bodyUpTo(r *http.Request, into any, limit int64) ([]byte, error) {
 	response, err := c.http.Do(r)
 	if err != nil {
-		return unknown("%w", err) // names method and URL
+		return nil, unknown("%w", err) // names method and URL
 	}
 	defer response.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(response.Body, limit+1))
 	switch {
 	case err != nil:
-		return unknown("%s %s: reading the answer: %w", r.Method, r.URL.Path, err)
+		return nil, unknown("%s %s: reading the answer: %w", r.Method, r.URL.Path, err)
 	case int64(len(text)) > limit:
-		return unreadable("%s %s: the answer is too large", r.Method, r.URL.Path)
+		return nil, unreadable("%s %s: the answer is too large", r.Method, r.URL.Path)
 	case response.StatusCode != http.StatusOK:
-		return unknown("%s %s: %d %s", r.Method, r.URL.Path, response.StatusCode, refusal(text))
+		return nil, unknown("%s %s: %d %s", r.Method, r.URL.Path, response.StatusCode, refusal(text))
 	}
 	if err := json.Unmarshal(text, into); err != nil {
-		return unreadable("%s %s: the answer cannot be parsed: %w", r.Method, r.URL.Path, err)
+		return nil, unreadable("%s %s: the answer cannot be parsed: %w", r.Method, r.URL.Path, err)
 	}
-	return nil
+	return text, nil
 }
 
 // refusal returns the code and message of an error body; "" for any other body.

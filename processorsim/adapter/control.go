@@ -103,5 +103,5 @@ func (c *Adapter) control(ctx context.Context, method, path string, body, into a
 	if err != nil {
 		return err
 	}
-	return c.do(r, into)
+	return c.doUpTo(r, into, protocol.MaxBody)
 }

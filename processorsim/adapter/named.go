@@ -45,8 +45,9 @@ func fieldsOf(t reflect.Type) fields {
 	}
 	named := fields{}
 	for i := range t.NumField() {
-		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
-		named[name] = fieldsOf(t.Field(i).Type)
+		if name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ","); name != "-" {
+			named[name] = fieldsOf(t.Field(i).Type)
+		}
 	}
 	return named
 }
@@ -70,27 +71,35 @@ func fieldsNamed(paths string) fields {
 	return named
 }
 
-// fieldsFor are those of a processor's notification.
-func fieldsFor(name processor.Name, notification any) fields {
-	object, _ := notification.(map[string]any)
+// fieldsFor returns the fields of a processor's notification.
+func fieldsFor(name processor.Name, object map[string]any) fields {
 	if object["type"] != string(processor.Dispute) {
 		return operationFields
 	}
 	return fields{"id": nil, "processor": nil, "type": nil, "reference": nil, "dispute": disputeNames[name]}
 }
 
-// splitBody splits a body into the fields of the protocol, which are stored in clear, and all others, "" if there are none:
-// they may be personal data. A body without others is returned unchanged.
+// splitBody splits the body of a notification as splitText does.
 func splitBody(name processor.Name, body []byte) (named []byte, rest string) {
-	decoder := json.NewDecoder(bytes.NewReader(body))
+	var object map[string]any
+	if json.Unmarshal(body, &object) != nil {
+		return nil, string(body) // it was decoded before
+	}
+	return fieldsFor(name, object).splitText(body)
+}
+
+// splitText splits a JSON text into the fields of the protocol, which are stored in clear, and all others, "" if there are none:
+// they may be personal data. A text without others is returned unchanged.
+func (f fields) splitText(text []byte) (named []byte, rest string) {
+	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
 	var tree any
 	if decoder.Decode(&tree) != nil {
-		return nil, string(body) // it was decoded before
+		return nil, string(text) // it was decoded before
 	}
-	in, out := fieldsFor(name, tree).split(tree)
+	in, out := f.split(tree)
 	if out == nil {
-		return body, ""
+		return text, ""
 	}
 	return encoded(in), string(encoded(out))
 }

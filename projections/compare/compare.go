@@ -3,14 +3,16 @@ package compare
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
+	"errors"
 	"fmt"
-	"slices"
 
+	"payledger/domain"
+	"payledger/domain/person"
 	"payledger/eventstore"
 	"payledger/eventstore/format"
 	"payledger/eventstore/verify"
 	"payledger/projections"
+	"payledger/projections/sqlitefile"
 )
 
 // batchRows is how many rows of a table are read at once.
@@ -31,11 +33,11 @@ type table struct {
 var tables = map[string]table{
 	"payments": {[]string{
 		"id", "account", "shard", "seq", "revision", "created_at", "updated_at", "status", "order_id", "customer_id", "session",
-		"currency", "amount", "processor", "merchant_id", "payment_method_type", "last4", "network", "email_hash", "due_at", "due_turn",
+		"currency", "amount", "processor", "merchant_id", "payment_method_type", "last4", "network", "email_hash", "key_number", "due_at", "due_turn",
 		"due_state", "due_kind",
 	}, true},
-	"sessions":    {[]string{"id", "account", "expires_at"}, true},
-	"instruments": {[]string{"token", "account", "revision", "created_at", "customer", "ended"}, true},
+	"sessions":    {[]string{"id", "account", "expires_at", "customer"}, true},
+	"instruments": {[]string{"token", "account", "revision", "created_at", "customer", "ended", "session", "vaulted_at"}, true},
 	"attempts":    {[]string{"id", "account", "decided_at"}, false},
 	"disputes": {[]string{
 		"id", "account", "revision", "created_at", "payment_id", "order_id", "processor", "foreign_id", "type", "status", "reason_code",
@@ -43,22 +45,35 @@ var tables = map[string]table{
 	"inboxes":  {[]string{"reference", "processor", "since"}, false},
 	"runs":     {[]string{"id", "account", "workflow", "status", "revision", "started_at", "noted_at", "due_at"}, true},
 	"accounts": {[]string{"id", "revision"}, true},
+	"persons":  {[]string{"id", "account", "customer", "session", "erased", "erased_at", "destroyed"}, true},
 }
 
 // Comparison is one comparison. It is for one goroutine.
 type Comparison struct {
-	rows    *sql.DB
+	rows    source
 	live    *projections.Projections // nil: the service is stopped
 	report  func(verify.Fault) error
-	ends    map[int]uint64 // stopped: the positions of the file
+	ends    map[int]place  // stopped: the positions of the file that Shown has not compared
+	end     map[int]uint64 // stopped: the last addresses that the file shows
 	before  map[string]int // live: rows at the beginning
 	matched map[string]int
 	waiting map[string][]verify.Newest
+	erased  erasures
+}
+
+// place is the position of a shard: the address of its newest applied event, the number and the hash of that event.
+type place struct {
+	seq, number uint64
+	hash        []byte
+}
+
+func (p place) of(r *eventstore.Recorded) bool {
+	return p.seq == r.Seq && p.number == r.Number && string(p.hash) == string(r.Hash[:])
 }
 
 // Live compares the read model of a running service. Call it before the archive of the log is taken.
 func Live(ctx context.Context, p *projections.Projections, report func(verify.Fault) error) (*Comparison, error) {
-	c := newComparison(p.Rows(), report)
+	c := newComparison(p.WithRows, report)
 	c.live = p
 	var err error
 	c.before, err = c.count(ctx)
@@ -66,27 +81,40 @@ func Live(ctx context.Context, p *projections.Projections, report func(verify.Fa
 }
 
 // Stopped compares the file of a stopped service.
-func Stopped(ctx context.Context, rows *sql.DB, report func(verify.Fault) error) (*Comparison, error) {
-	c := newComparison(rows, report)
-	c.ends = map[int]uint64{}
-	all, err := rows.QueryContext(ctx, `SELECT shard, seq FROM positions`)
-	if err != nil {
-		return nil, fmt.Errorf("views: %w", err)
+func Stopped(ctx context.Context, file *sql.DB, report func(verify.Fault) error) (*Comparison, error) {
+	c := newComparison(still(file), report)
+	var err error
+	c.ends, err = c.places(ctx)
+	c.end = map[int]uint64{}
+	for shard, at := range c.ends {
+		c.end[shard] = at.seq
 	}
-	defer all.Close()
-	for all.Next() {
-		var shard int
-		var seq uint64
-		if err := all.Scan(&shard, &seq); err != nil {
-			return nil, fmt.Errorf("views: %w", err)
-		}
-		c.ends[shard] = seq
-	}
-	return c, all.Err()
+	return c, err
 }
 
-func newComparison(rows *sql.DB, report func(verify.Fault) error) *Comparison {
-	return &Comparison{rows: rows, report: report, matched: map[string]int{}, waiting: map[string][]verify.Newest{}}
+func newComparison(rows source, report func(verify.Fault) error) *Comparison {
+	return &Comparison{rows: rows, report: report, matched: map[string]int{}, waiting: map[string][]verify.Newest{}, erased: erasures{map[domain.PersonID]person.State{}, map[string]verify.Newest{}}}
+}
+
+// places reads the positions of the file.
+func (c *Comparison) places(ctx context.Context) (map[int]place, error) {
+	found := map[int]place{}
+	return found, c.rows(ctx, func(file *sql.DB) error {
+		all, err := file.QueryContext(ctx, `SELECT shard, seq, number, hash FROM positions`)
+		if err != nil {
+			return fmt.Errorf("the views cannot be read: %w", err)
+		}
+		defer all.Close()
+		for all.Next() {
+			var shard int
+			var at place
+			if err := all.Scan(&shard, &at.seq, &at.number, &at.hash); err != nil {
+				return fmt.Errorf("the views' positions cannot be read: %w", err)
+			}
+			found[shard] = at
+		}
+		return all.Err()
+	})
 }
 
 // End returns the last address of a shard that the read model shows.
@@ -94,7 +122,17 @@ func (c *Comparison) End(shard int) uint64 {
 	if c.live != nil {
 		return ^uint64(0)
 	}
-	return c.ends[shard]
+	return c.end[shard]
+}
+
+// Shown compares the position of a shard with the event at its address.
+func (c *Comparison) Shown(r *eventstore.Recorded) error {
+	at := c.ends[r.Shard]
+	delete(c.ends, r.Shard)
+	if at.of(r) {
+		return nil
+	}
+	return c.fault("the position of shard %d in the views has another number or hash than event %d of the log", r.Shard, r.Number)
 }
 
 // Add compares the row of an aggregate, now or with others.
@@ -103,6 +141,7 @@ func (c *Comparison) Add(ctx context.Context, n verify.Newest) error {
 	if !of {
 		return nil
 	}
+	c.erased.note(n)
 	c.waiting[row.Table] = append(c.waiting[row.Table], n)
 	if len(c.waiting[row.Table]) < batchRows {
 		return nil
@@ -117,11 +156,16 @@ func (c *Comparison) Finish(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := c.checkErasures(ctx); err != nil {
+		return err
+	}
 	there := c.before
 	if c.live == nil {
 		var err error
 		if there, err = c.count(ctx); err != nil {
-			return err
+			if err := c.unreadable(ctx, err); err != nil {
+				return err
+			}
 		}
 	}
 	for name, n := range there {
@@ -134,14 +178,69 @@ func (c *Comparison) Finish(ctx context.Context) error {
 			}
 		}
 	}
-	var sound string
-	if err := c.rows.QueryRowContext(ctx, `PRAGMA integrity_check(1)`).Scan(&sound); err != nil {
-		sound = err.Error()
+	if err := c.checkPlaces(ctx); err != nil {
+		return err
 	}
-	if sound != "ok" && ctx.Err() == nil {
-		return c.fault("the file of the views is damaged: %s", sound)
+	return c.checkFile(ctx)
+}
+
+// checkPlaces compares the positions that Shown did not get. A running service has its events in the log.
+func (c *Comparison) checkPlaces(ctx context.Context) error {
+	left := c.ends
+	if c.live != nil {
+		var err error
+		if left, err = c.places(ctx); err != nil {
+			return c.unreadable(ctx, err)
+		}
 	}
-	return ctx.Err()
+	for shard, at := range left {
+		if at.seq == 0 {
+			continue
+		}
+		if c.live != nil && shard >= 0 && shard < c.live.Store.Shards() {
+			r, err := c.live.Store.Read(ctx, shard, at.seq)
+			if err == nil && at.of(r) {
+				continue
+			}
+			if err != nil && !errors.Is(err, eventstore.ErrNotFound) {
+				return err
+			}
+		}
+		if err := c.fault("the position of shard %d in the views is no event of the log", shard); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkFile compares the blocks with the rows, and the file with its schema.
+func (c *Comparison) checkFile(ctx context.Context) error {
+	return c.rows(ctx, func(file *sql.DB) error {
+		fault := func(difference string) error {
+			return c.fault("the blocks of the views that filtered lists search are wrong: %s", difference)
+		}
+		failed := error(nil)
+		err := projections.CheckBlocks(ctx, file, func(difference string) error { failed = fault(difference); return failed })
+		if err != nil && failed == nil {
+			err = c.unreadable(ctx, err)
+		}
+		if err != nil {
+			return err
+		}
+		broken, err := sqlitefile.Check(ctx, file, projections.Tables())
+		if err == nil && broken != "" {
+			err = c.fault("the file of the views is damaged: %s", broken)
+		}
+		return err
+	})
+}
+
+// unreadable reports an error of the file.
+func (c *Comparison) unreadable(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return c.fault("the views cannot be read: %s", err)
 }
 
 func (c *Comparison) fault(format string, args ...any) error {
@@ -153,8 +252,11 @@ func (c *Comparison) count(ctx context.Context) (map[string]int, error) {
 	all := map[string]int{}
 	for name := range tables {
 		var n int
-		if err := c.rows.QueryRowContext(ctx, `SELECT count(*) FROM `+name).Scan(&n); err != nil {
-			return nil, fmt.Errorf("views: %w", err)
+		err := c.rows(ctx, func(file *sql.DB) error {
+			return file.QueryRowContext(ctx, `SELECT count(*) FROM `+name).Scan(&n)
+		})
+		if err != nil {
+			return nil, err
 		}
 		all[name] = n
 	}
@@ -168,13 +270,18 @@ func (c *Comparison) flush(ctx context.Context, name string) error {
 	if len(all) == 0 {
 		return nil
 	}
-	rows, err := c.read(ctx, name, all)
+	ids := make([]string, len(all))
+	for i := range all {
+		ids[i] = all[i].Key.ID
+	}
+	rows, err := rowsByID(ctx, c.rows, name, tables[name].columns, ids)
 	if err != nil {
-		return c.fault("%s cannot be read: %s", name, err)
+		return c.unreadable(ctx, fmt.Errorf("%s: %w", name, err))
 	}
 	for _, n := range all {
 		want, _ := projections.RowOf(n.Key, n.Shard, n.Seq, n.Revision, n.State)
-		difference := c.differ(want, rows[n.Key.ID])
+		c.erased.spare(n, want, rows[n.Key.ID])
+		difference := differ(name, tables[name].columns, rows[n.Key.ID], want.Values)
 		if difference != "" && c.live != nil {
 			if difference, err = c.again(ctx, n); err != nil {
 				return err
@@ -197,63 +304,6 @@ func (c *Comparison) flush(ctx context.Context, name string) error {
 	return nil
 }
 
-// read returns the rows of aggregates by their ids.
-func (c *Comparison) read(ctx context.Context, name string, of []verify.Newest) (map[string][]any, error) {
-	ids := make([]string, len(of))
-	for i := range of {
-		ids[i] = of[i].Key.ID
-	}
-	list, err := json.Marshal(ids)
-	if err != nil {
-		return nil, err
-	}
-	columns := tables[name].columns
-	query := "SELECT "
-	for i, column := range columns {
-		if i > 0 {
-			query += ", "
-		}
-		query += column
-	}
-	found, err := c.rows.QueryContext(ctx, query+" FROM "+name+" WHERE "+columns[0]+" IN (SELECT value FROM json_each(?))", string(list))
-	if err != nil {
-		return nil, err
-	}
-	defer found.Close()
-	rows := make(map[string][]any, len(of))
-	for found.Next() {
-		values, to := make([]any, len(columns)), make([]any, len(columns))
-		for i := range values {
-			to[i] = &values[i]
-		}
-		if err := found.Scan(to...); err != nil {
-			return nil, err
-		}
-		rows[fmt.Sprint(values[0])] = values
-	}
-	return rows, found.Err()
-}
-
-// differ returns the first difference between a row and what it must be, or "".
-func (c *Comparison) differ(want projections.Row, have []any) string {
-	switch {
-	case want.Values == nil && have == nil:
-		return ""
-	case have == nil:
-		return "the views have no row of it in " + want.Table
-	case want.Values == nil:
-		return "the views have a row of it in " + want.Table + ", which it must not have"
-	case slices.Equal(want.Values, have):
-		return ""
-	}
-	for i, column := range tables[want.Table].columns {
-		if want.Values[i] != have[i] {
-			return fmt.Sprintf("the views have %v as %s of %s, the log %v", have[i], column, want.Table, want.Values[i])
-		}
-	}
-	return ""
-}
-
 // again compares an aggregate that may have a newer event by now.
 func (c *Comparison) again(ctx context.Context, n verify.Newest) (difference string, err error) {
 	for range tries {
@@ -268,11 +318,13 @@ func (c *Comparison) again(ctx context.Context, n verify.Newest) (difference str
 			return "", err
 		}
 		want, _ := projections.RowOf(n.Key, r.Shard, r.Seq, r.Revision, n.State)
-		rows, err := c.read(ctx, want.Table, []verify.Newest{n})
+		columns := tables[want.Table].columns
+		rows, err := rowsByID(ctx, c.rows, want.Table, columns, []string{n.Key.ID})
 		if err != nil {
 			return "", err
 		}
-		if difference = c.differ(want, rows[n.Key.ID]); difference == "" {
+		c.erased.spare(n, want, rows[n.Key.ID])
+		if difference = differ(want.Table, columns, rows[n.Key.ID], want.Values); difference == "" {
 			return "", nil
 		}
 	}

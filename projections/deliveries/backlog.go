@@ -18,14 +18,16 @@ type Backlog struct {
 // Backlog counts the open deliveries by status. It counts the applied records and does not wait. Its cost grows with the
 // number of open deliveries.
 func (x *Index) Backlog(ctx context.Context) ([]Backlog, error) {
-	all, err := sqlitefile.Read(ctx, x.file.Readers(), func(scan sqlitefile.Scan) (b Backlog, err error) {
+	w, done := x.reading()
+	defer done()
+	all, err := sqlitefile.Read(ctx, w.file.Readers(), func(scan sqlitefile.Scan) (b Backlog, err error) {
 		var oldest int64
 		err = scan(&b.Status, &b.Count, &oldest)
 		b.Oldest = time.UnixMicro(oldest).UTC()
 		return b, err
 	}, selectOpen)
 	if err != nil {
-		return nil, fmt.Errorf("deliveries: open: %w", x.file.Noticed(err))
+		return nil, fmt.Errorf("deliveries: open: %w", w.file.Noticed(err))
 	}
 	return all, nil
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"github.com/rs/zerolog"
 
@@ -16,6 +17,9 @@ import (
 )
 
 const fileName = "deliveries.sqlite"
+
+// FileName is the name of the index's file in its folder.
+const FileName = fileName
 
 // Mark identifies the last record of the stream that the index has applied.
 type Mark struct {
@@ -27,9 +31,24 @@ type Mark struct {
 // Index is the index of deliveries. Only one goroutine may call Apply and Reset. All other methods are safe for concurrent
 // use.
 type Index struct {
+	*writer  // in use; switching guards it
+	dir      string
+	cache    int64
+	progress *progress
+	log      zerolog.Logger
+
+	switching  sync.Mutex // held for a moment
+	applying   sync.Mutex // held while the file in use is changed, or exchanged
+	rebuilding sync.Mutex // held by Rebuild
+}
+
+// writer is a file with its statements.
+type writer struct {
 	file                            *sqlitefile.File
 	row, mark, clearRows, clearMark *sql.Stmt
-	progress                        *progress
+
+	reads   int  // under way; Index.switching guards both
+	retired bool // another file is in use
 }
 
 // Open opens or creates the index in a folder. It replaces an unusable file by an empty one with the zero Mark.
@@ -37,72 +56,92 @@ func Open(ctx context.Context, dir string, log zerolog.Logger) (*Index, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("deliveries: %w", err)
 	}
-	file, err := sqlitefile.Open(ctx, filepath.Join(dir, fileName), identity, tables, log)
+	path, err := sqlitefile.Settle(ctx, filepath.Join(dir, fileName), identity)
 	if err != nil {
 		return nil, err
 	}
-	x := &Index{file: file, progress: &progress{changed: make(chan struct{})}}
-	for _, step := range []func(context.Context) error{x.prepare, x.load} {
-		if err := step(ctx); err != nil {
-			return nil, errors.Join(file.Noticed(err), x.Close())
-		}
+	file, err := sqlitefile.Open(ctx, path, identity, tables, log)
+	if err != nil {
+		return nil, err
 	}
+	w, at, err := writerOf(ctx, file)
+	if err != nil {
+		return nil, err
+	}
+	x := &Index{writer: w, dir: dir, log: log, progress: &progress{changed: make(chan struct{})}}
+	x.progress.set(at)
 	return x, nil
 }
 
 // SizeCache sets the size of the writer's page cache in bytes. Call it before other methods.
 func (x *Index) SizeCache(ctx context.Context, bytes int64) error {
+	x.cache = bytes
 	return x.file.SizeCache(ctx, bytes)
 }
 
-func (x *Index) prepare(ctx context.Context) error {
-	return x.file.Prepare(ctx, map[**sql.Stmt]string{
-		&x.row: upsertRow, &x.mark: upsertMark, &x.clearRows: deleteRows, &x.clearMark: deleteMark,
+// writerOf prepares a file, and returns its mark. After an error the file is closed.
+func writerOf(ctx context.Context, file *sqlitefile.File) (*writer, Mark, error) {
+	w := &writer{file: file}
+	err := file.Prepare(ctx, map[**sql.Stmt]string{
+		&w.row: upsertRow, &w.mark: upsertMark, &w.clearRows: deleteRows, &w.clearMark: deleteMark,
 	})
-}
-
-func (x *Index) load(ctx context.Context) error {
-	var hash []byte
 	var at Mark
-	err := x.file.Writer().QueryRowContext(ctx, selectMark).Scan(&at.Seq, &at.Name, &hash)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil
+	if err == nil {
+		at, err = w.load(ctx)
 	}
 	if err != nil {
-		return fmt.Errorf("deliveries: mark: %w", err)
+		return nil, at, errors.Join(file.Noticed(err), file.Close())
+	}
+	return w, at, nil
+}
+
+func (w *writer) load(ctx context.Context) (at Mark, err error) {
+	var hash []byte
+	err = w.file.Writer().QueryRowContext(ctx, selectMark).Scan(&at.Seq, &at.Name, &hash)
+	if errors.Is(err, sql.ErrNoRows) {
+		return at, nil
+	}
+	if err != nil {
+		return at, fmt.Errorf("deliveries: mark: %w", err)
 	}
 	copy(at.Hash[:], hash)
-	x.progress.set(at)
-	return nil
+	return at, nil
 }
 
 // Apply writes rows and the mark of the last record in one transaction. The rows are in the order of their records.
 func (x *Index) Apply(ctx context.Context, rows []Row, to Mark) error {
+	x.applying.Lock()
+	defer x.applying.Unlock()
+	err := x.apply(ctx, rows, to)
+	if err == nil {
+		x.progress.set(to)
+	}
+	return err
+}
+
+func (w *writer) apply(ctx context.Context, rows []Row, to Mark) error {
 	newest := make(map[string]int, len(rows))
 	for i := range rows {
 		newest[rows[i].ID] = i
 	}
-	err := x.transact(ctx, func(ctx context.Context) error {
+	return w.transact(ctx, func(ctx context.Context) error {
 		for i := range rows {
 			if newest[rows[i].ID] != i {
 				continue
 			}
-			if err := x.write(ctx, &rows[i]); err != nil {
+			if err := w.write(ctx, &rows[i]); err != nil {
 				return err
 			}
 		}
-		_, err := x.mark.ExecContext(ctx, int64(to.Seq), to.Name, to.Hash[:])
+		_, err := w.mark.ExecContext(ctx, int64(to.Seq), to.Name, to.Hash[:])
 		return err
 	})
-	if err != nil {
-		return err
-	}
-	x.progress.set(to)
-	return nil
 }
 
 // Reset deletes all rows and the mark, for another stream.
 func (x *Index) Reset(ctx context.Context) error {
+	x.applying.Lock()
+	defer x.applying.Unlock()
 	err := x.transact(ctx, func(ctx context.Context) error {
 		if _, err := x.clearRows.ExecContext(ctx); err != nil {
 			return err
@@ -118,37 +157,57 @@ func (x *Index) Reset(ctx context.Context) error {
 }
 
 // transact runs do in one transaction. Once the transaction has begun, the end of ctx does not interrupt it.
-func (x *Index) transact(ctx context.Context, do func(context.Context) error) error {
+func (w *writer) transact(ctx context.Context, do func(context.Context) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	whole := context.WithoutCancel(ctx)
 	return sqlitefile.WhenRoom(ctx, func() error {
-		if err := x.file.Transact(whole, func() error { return do(whole) }); err != nil {
+		if err := w.file.Transact(whole, func() error { return do(whole) }); err != nil {
 			return fmt.Errorf("deliveries: %w", err)
 		}
 		return nil
 	})
 }
 
-func (x *Index) write(ctx context.Context, r *Row) error {
-	_, err := x.row.ExecContext(ctx, r.ID, r.Name, int64(r.Seq), string(r.Account), string(r.Endpoint), r.EventType,
-		r.EventID, r.Aggregate, r.AggregateID, r.Status, micros(r.PlannedAt), micros(r.UpdatedAt), micros(r.NextAt),
-		r.Attempts, r.StatusCode, r.Failure)
+func (w *writer) write(ctx context.Context, r *Row) error {
+	_, err := w.row.ExecContext(ctx, Values(r)...)
 	return err
+}
+
+// Values returns the values of a row, in the order of Columns.
+func Values(r *Row) []any {
+	return []any{
+		r.ID, r.Name, int64(r.Seq), string(r.Account), string(r.Endpoint), r.EventType,
+		r.EventID, r.Aggregate, r.AggregateID, r.Status, micros(r.PlannedAt), micros(r.UpdatedAt), micros(r.NextAt),
+		int64(r.Attempts), int64(r.StatusCode), r.Failure,
+	}
+}
+
+// WithRows calls do with connections that only read the file.
+func (x *Index) WithRows(_ context.Context, do func(*sql.DB) error) error {
+	w, done := x.reading()
+	defer done()
+	return do(w.file.Readers())
 }
 
 // Find returns the account's delivery with an id, and reports whether the index has it. Find does not wait for newer records.
 func (x *Index) Find(ctx context.Context, account domain.AccountID, id string) (Row, bool, error) {
-	r, err := scanRow(x.file.Readers().QueryRowContext(ctx, selectRow, id, string(account)).Scan)
+	w, done := x.reading()
+	defer done()
+	r, err := scanRow(w.file.Readers().QueryRowContext(ctx, selectRow, id, string(account)).Scan)
 	if errors.Is(err, sql.ErrNoRows) {
 		return r, false, nil
 	}
 	if err != nil {
-		return r, false, fmt.Errorf("deliveries: %w", x.file.Noticed(err))
+		return r, false, fmt.Errorf("deliveries: %w", w.file.Noticed(err))
 	}
 	return r, true, nil
 }
 
 // Close closes the file. Do not call Apply or Reset afterwards.
-func (x *Index) Close() error { return x.file.Close() }
+func (x *Index) Close() error {
+	x.rebuilding.Lock() // the context of a rebuild has ended
+	defer x.rebuilding.Unlock()
+	return x.file.Close()
+}

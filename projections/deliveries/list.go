@@ -14,10 +14,12 @@ import (
 // List returns a page of at most limit deliveries of an account, newest first, after the place from. If from is nil, the
 // page begins with the newest delivery. List shows the applied records and does not wait.
 func (x *Index) List(ctx context.Context, account domain.AccountID, f Filter, from *Place, limit int) (Page, error) {
+	w, done := x.reading()
+	defer done()
 	query, args := listQuery(account, f, from, limit+1)
-	rows, err := sqlitefile.Read(ctx, x.file.Readers(), scanRow, query, args...)
+	rows, err := sqlitefile.Read(ctx, w.file.Readers(), scanRow, query, args...)
 	if err != nil {
-		return Page{}, fmt.Errorf("deliveries: list: %w", x.file.Noticed(err))
+		return Page{}, fmt.Errorf("deliveries: list: %w", w.file.Noticed(err))
 	}
 	page := Page{Data: append([]Row{}, rows...)} // empty, not nil: the page is JSON
 	if len(page.Data) > limit {

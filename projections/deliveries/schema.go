@@ -1,5 +1,7 @@
 package deliveries
 
+import "strings"
+
 // identity is the file's identity. Raise the number with every change of the tables or of the rows' content.
 const identity = "payledger deliveries 2"
 
@@ -36,6 +38,21 @@ CREATE INDEX deliveries_endpoint ON deliveries (account, endpoint, planned_at, i
 CREATE INDEX deliveries_open ON deliveries (status, planned_at) WHERE status IN ('FAILED', 'PLANNED');
 CREATE INDEX deliveries_about ON deliveries (account, aggregate_id, planned_at, id);
 `
+
+// Identity names everything that a row depends on.
+func Identity() string { return identity }
+
+// Tables returns the schema of the file.
+func Tables() string { return tables }
+
+// Columns returns the names of the columns of a row, its id first.
+func Columns() []string {
+	names := strings.Split(columns, ",")
+	for i := range names {
+		names[i] = strings.TrimSpace(names[i])
+	}
+	return names
+}
 
 // columns are the columns of a Row, in the order of its fields.
 const columns = `id, name, seq, account, endpoint, event_type, event_id, aggregate, aggregate_id, status, planned_at,

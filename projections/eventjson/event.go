@@ -33,6 +33,7 @@ type Event struct {
 	Account     map[string]any       `json:"account,omitempty"`
 	Dispute     map[string]any       `json:"dispute,omitempty"`
 	Inbox       map[string]any       `json:"inbox,omitempty"`
+	Person      map[string]any       `json:"person,omitempty"`
 	Workflow    map[string]any       `json:"workflow,omitempty"`
 	WorkflowRun map[string]any       `json:"workflowRun,omitempty"`
 }
@@ -41,70 +42,96 @@ type Event struct {
 func Render(ctx context.Context, s *eventstore.Store, e ordered.Event) (Event, error) {
 	out := Event{
 		Position: e.Position, ID: e.EventID, Type: e.Type, Time: paymentjson.Time{Time: e.Time}, AccountID: e.Account,
-		Aggregate: e.Aggregate, AggregateID: e.Key.ID, Revision: e.Revision, Actor: actor(e.Actor), Hash: e.Hash.String(),
+		Aggregate: e.Aggregate, AggregateID: e.Key.ID, Revision: e.Revision, Actor: Actor(e.Actor), Hash: e.Hash.String(),
 	}
 	if bearers[e.Aggregate] {
 		out.AggregateID = Fingerprint(e.Key.ID)
 	}
-	fact, state, err := format.Generic(e.Recorded)
-	if err != nil {
-		return out, fmt.Errorf("eventjson: position %d: %w", e.Position, err)
-	}
-	out.Event = fields(e.Recorded, fact)
-	if err := out.setState(ctx, s, e.Recorded, state); err != nil {
+	if err := out.setBodies(ctx, s, e.Recorded); err != nil {
 		return out, fmt.Errorf("eventjson: position %d: %w", e.Position, err)
 	}
 	return out, nil
 }
 
-// setState sets the state after the event. recorded is the state as the log has it.
-func (e *Event) setState(ctx context.Context, s *eventstore.Store, r *eventstore.Recorded, recorded map[string]any) (err error) {
+// setBodies sets the fact and the state after it.
+func (e *Event) setBodies(ctx context.Context, s *eventstore.Store, r *eventstore.Recorded) (err error) {
 	switch r.Aggregate {
 	case eventstore.Payments.Name:
-		state, err := eventstore.StateAt(ctx, s, eventstore.Payments, r)
-		if err != nil || !state.Exists() { // the claim of an idempotency key
-			return err
+		if e.Event, _, err = bodies(ctx, s, eventstore.Payments, r); err == nil {
+			err = e.setPayment(ctx, s, r)
 		}
-		rendered := paymentjson.Render(state, domain.Personal{}, paymentjson.Options{Events: true})
-		rendered.PaymentMethod.PaymentMethodToken = domain.Token(Fingerprint(string(rendered.PaymentMethod.PaymentMethodToken)))
-		e.Payment = &rendered
 	case eventstore.Sessions.Name:
-		e.Session, err = after(ctx, s, eventstore.Sessions, r, recorded)
+		e.Event, e.Session, err = bodies(ctx, s, eventstore.Sessions, r)
 	case eventstore.Instruments.Name:
-		e.Instrument, err = after(ctx, s, eventstore.Instruments, r, recorded)
+		e.Event, e.Instrument, err = bodies(ctx, s, eventstore.Instruments, r)
 	case eventstore.Attempts.Name:
-		e.Attempt, err = after(ctx, s, eventstore.Attempts, r, recorded)
+		e.Event, e.Attempt, err = bodies(ctx, s, eventstore.Attempts, r)
 	case eventstore.Accounts.Name:
-		e.Account, err = after(ctx, s, eventstore.Accounts, r, recorded)
+		e.Event, e.Account, err = bodies(ctx, s, eventstore.Accounts, r)
 	case eventstore.Disputes.Name:
-		e.Dispute, err = after(ctx, s, eventstore.Disputes, r, recorded)
+		e.Event, e.Dispute, err = bodies(ctx, s, eventstore.Disputes, r)
 	case eventstore.Inboxes.Name:
-		e.Inbox, err = after(ctx, s, eventstore.Inboxes, r, recorded)
+		e.Event, e.Inbox, err = bodies(ctx, s, eventstore.Inboxes, r)
+	case eventstore.Persons.Name:
+		e.Event, e.Person, err = bodies(ctx, s, eventstore.Persons, r)
 	case eventstore.Workflows.Name:
-		e.Workflow, err = after(ctx, s, eventstore.Workflows, r, recorded)
+		e.Event, e.Workflow, err = bodies(ctx, s, eventstore.Workflows, r)
 	case eventstore.WorkflowRuns.Name:
-		e.WorkflowRun, err = after(ctx, s, eventstore.WorkflowRuns, r, recorded)
+		e.Event, e.WorkflowRun, err = bodies(ctx, s, eventstore.WorkflowRuns, r)
+	case eventstore.Logs.Name:
+		e.Event, _, err = bodies(ctx, s, eventstore.Logs, r)
+	default:
+		err = fmt.Errorf("unknown aggregate %q", r.Aggregate)
 	}
 	return err
 }
 
-// after returns the shown fields of the state after an event. A state of an older schema is folded again.
-func after[S any, E domain.Event](ctx context.Context, s *eventstore.Store, a *eventstore.Aggregate[S, E], r *eventstore.Recorded, recorded map[string]any) (map[string]any, error) {
-	if r.Schema != a.Schema {
-		state, err := eventstore.StateAt(ctx, s, a, r)
-		if err != nil {
-			return nil, err
+// setPayment sets the Payment JSON. The claim of an idempotency key has no payment.
+func (e *Event) setPayment(ctx context.Context, s *eventstore.Store, r *eventstore.Recorded) error {
+	state, err := eventstore.StateAt(ctx, s, eventstore.Payments, r)
+	if err != nil || !state.Exists() {
+		return err
+	}
+	rendered := paymentjson.Render(state, domain.Personal{}, paymentjson.Options{Events: true})
+	rendered.PaymentMethod.PaymentMethodToken = domain.Token(Fingerprint(string(rendered.PaymentMethod.PaymentMethodToken)))
+	e.Payment = &rendered
+	return nil
+}
+
+// bodies returns the shown fields of an event and of the state after it. An event of an older schema is upgraded, and its state
+// is folded again, so that all events have the fields of the newest schema.
+func bodies[S any, E domain.Event](ctx context.Context, s *eventstore.Store, a *eventstore.Aggregate[S, E], r *eventstore.Recorded) (fact, state map[string]any, err error) {
+	if fact, state, err = format.Generic(r); err == nil && r.Schema != a.Schema {
+		var folded S
+		if folded, err = eventstore.StateAt(ctx, s, a, r); err == nil {
+			fact, err = upgraded(a, r)
 		}
-		text, err := codec.Marshal(state)
-		if err != nil {
-			return nil, err
-		}
-		recorded = nil
-		if err := codec.UnmarshalGeneric(text, &recorded); err != nil {
-			return nil, err
+		if err == nil {
+			state, err = generic(folded)
 		}
 	}
-	return fields(r, recorded), nil
+	if err != nil {
+		return nil, nil, err
+	}
+	return fields(r, fact), fields(r, state), nil
+}
+
+// upgraded returns the fields that an event of an older schema has in the newest one.
+func upgraded[S any, E domain.Event](a *eventstore.Aggregate[S, E], r *eventstore.Recorded) (map[string]any, error) {
+	event, err := a.Event(r)
+	if err != nil {
+		return nil, err
+	}
+	return generic(event)
+}
+
+// generic returns the fields of a Go value as the log has them.
+func generic(v any) (decoded map[string]any, err error) {
+	text, err := codec.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	return decoded, codec.UnmarshalGeneric(text, &decoded)
 }
 
 // fields returns the shown fields of an event or a state of an aggregate.

@@ -3,6 +3,7 @@ package eventjson
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"strings"
 	"time"
 
@@ -17,11 +18,14 @@ var hidden = map[string]bool{
 	"signingSecret": true, "secret": true, "hint": true, "password": true, "actionToken": true, // secrets and their names
 	"user": true, "users": true, // the merchant's staff
 	"url": true, "returnUrl": true, // can carry a secret
-	"body": true, // a processor's own text
+	"body": true, "rawAnswer": true, // a processor's own text
 }
 
 // untouched are the fields whose values are the merchant's own and stay as they are.
 const untouched = "metadata"
+
+// ownJSON is the field whose text is JSON of the merchant's own.
+const ownJSON = "options"
 
 // shown returns a decoded value without the hidden fields, with fingerprints of credentials, and with the times in the format of D1.
 func shown(v any) any {
@@ -36,6 +40,8 @@ func shown(v any) any {
 				delete(v, name)
 			case isText && credentials[name]:
 				v[name] = Fingerprint(text)
+			case isText && name == ownJSON && json.Valid([]byte(text)):
+				v[name] = json.RawMessage(text)
 			case name != untouched:
 				v[name] = shown(field)
 			}
@@ -84,8 +90,8 @@ func Fingerprint(credential string) string {
 // browser begins the actor of a call by client token, which ends with the session's id.
 const browser = "client_token:"
 
-// actor returns an event's actor without a credential.
-func actor(recorded string) string {
+// Actor returns an event's actor without a credential: of a call by client token the fingerprint of its session.
+func Actor(recorded string) string {
 	if id, byBrowser := strings.CutPrefix(recorded, browser); byBrowser {
 		return browser + Fingerprint(id)
 	}

@@ -10,6 +10,7 @@ import (
 	"payledger/domain/inbox"
 	"payledger/domain/instrument"
 	"payledger/domain/payment"
+	"payledger/domain/person"
 	"payledger/domain/session"
 	"payledger/domain/workflow"
 	"payledger/eventstore"
@@ -19,7 +20,7 @@ import (
 func Types() []string {
 	return slices.Sorted(slices.Values(slices.Concat(
 		names(payment.Events()), names(session.Events()), names(instrument.Events()), names(attempt.Events()), names(account.Events()),
-		names(dispute.Events()), names(inbox.Events()), names(workflow.Events()), names(workflow.RunEvents()),
+		names(dispute.Events()), names(inbox.Events()), names(person.Events()), names(workflow.Events()), names(workflow.RunEvents()),
 		names([]eventstore.LogInitialized{{}}),
 	)))
 }

@@ -27,7 +27,7 @@ const stateTable = "payledger_export"
 
 // openBooks opens or creates the file and begins the transaction. Another export that writes to the file is an error.
 func openBooks(ctx context.Context, path string, all bool) (*books, error) {
-	db, err := sql.Open("sqlite", "file:"+strings.NewReplacer("%", "%25", "?", "%3f", "#", "%23").Replace(path)+"?_pragma=synchronous(FULL)&_txlock=immediate")
+	db, err := sql.Open("sqlite", fileURL(path)+"?_pragma=synchronous(FULL)&_txlock=immediate")
 	if err != nil {
 		return nil, fmt.Errorf("export: %w", err)
 	}
@@ -40,6 +40,11 @@ func openBooks(ctx context.Context, path string, all bool) (*books, error) {
 		return nil, errors.Join(fmt.Errorf("export: open %s: %w; is it the file of an earlier export, and is no other export running?", path, err), b.close())
 	}
 	return b, nil
+}
+
+// fileURL returns the name of a file for the driver.
+func fileURL(path string) string {
+	return "file:" + strings.NewReplacer("%", "%25", "?", "%3f", "#", "%23").Replace(path)
 }
 
 // create creates the tables of a new file.

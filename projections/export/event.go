@@ -5,7 +5,6 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/dispute"
-	"payledger/domain/payment"
 	"payledger/domain/processor"
 	"payledger/projections/paymentjson"
 )
@@ -71,10 +70,7 @@ func (e Event) paymentRow(before PaymentRow) PaymentRow {
 		row.Processor, row.ProcessorMerchantID = string(of.Name), of.ProcessorMerchantID
 		row.AmountCaptured, row.AmountRefunded = int64(of.AmountCaptured), int64(of.AmountRefunded)
 	}
-	switch p.Status {
-	case payment.StatusAuthorized, payment.StatusSettling, payment.StatusPartiallySettled:
-		row.AmountHeld = max(0, row.Amount-row.AmountCaptured)
-	}
+	row.AmountHeld = int64(p.Held())
 	if row.AuthorizedAt.IsZero() && row.AmountHeld+row.AmountCaptured > 0 {
 		row.AuthorizedAt = e.Time.Time
 	}

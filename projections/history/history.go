@@ -8,8 +8,10 @@ import (
 	"payledger/domain"
 	"payledger/domain/payment"
 	"payledger/eventstore"
+	"payledger/eventstore/checkpointlog"
 	"payledger/eventstore/format"
 	"payledger/eventstore/secrets"
+	"payledger/projections/eventjson"
 	"payledger/projections/paymentjson"
 )
 
@@ -19,17 +21,20 @@ type Entry struct {
 	Position      *uint64             `json:"position,omitempty"` // from 1; left out while no checkpoint covers the event
 	Time          paymentjson.Time    `json:"time"`
 	Type          string              `json:"type"`
-	Actor         string              `json:"actor"`
+	Actor         string              `json:"actor"`               // as eventjson.Actor gives it
+	ActorName     string              `json:"actorName,omitempty"` // of the API key, also a revoked one, or of the workflow
 	CommandID     string              `json:"commandId"`
 	CorrelationID string              `json:"correlationId"`
-	Event         map[string]any      `json:"event"`   // the fact as recorded; personal data stays sealed
+	Event         map[string]any      `json:"event"`   // the fact as recorded; personal data stays sealed, the session id is a fingerprint
 	Payment       paymentjson.Payment `json:"payment"` // after the event
+	Moved         Moved               `json:"moved,omitzero"`
 	Changed       []Change            `json:"changed"`
 	Waiting       []Waiting           `json:"waiting,omitempty"`       // open operations and actions after the event
 	Notices       []Notice            `json:"notifications,omitempty"` // that came after the event and before the next one (D14.5)
 	PreviousHash  string              `json:"previousHash"`            // of the payment's event before; 64 zeroes for the first
 	Hash          string              `json:"hash"`                    // SHA-256 over the bytes of PreviousHash and Raw, hexadecimal
 	Raw           []byte              `json:"raw"`                     // the bytes of the event in the log, from its attributes on
+	Beside
 }
 
 // Reader replays payments.
@@ -40,7 +45,8 @@ type Reader struct {
 	First6Digits func(context.Context, domain.AccountID) (bool, error)
 	// NextAsk returns the time at which a running server sends its next query about an operation to the processor; requested
 	// is zero for an operation that waits for its customer. nil: no server runs.
-	NextAsk func(key domain.OperationKey, requested time.Time) (time.Time, bool)
+	NextAsk    func(key domain.OperationKey, requested time.Time) (time.Time, bool)
+	Deliveries Deliveries // nil: no event has its webhooks
 }
 
 // Part selects a part of a payment's history.
@@ -48,6 +54,8 @@ type Part struct {
 	At    At     // where the history ends
 	After uint64 // the part begins behind this revision; 0 is the first event
 	Limit int    // of entries; 0 is none
+	// Expand names the parts that stand beside each event: ExpandWebhooks, …
+	Expand []string
 }
 
 // Payment replays a payment and calls emit with each entry of a part, oldest first; an error of emit ends the replay. More
@@ -78,7 +86,10 @@ func (h *Reader) Payment(ctx context.Context, account domain.AccountID, id domai
 		last = part.After + uint64(part.Limit)
 		next = last
 	}
-	r := &replay{Reader: h, after: part.After, last: last, newest: tip.Recorded.Revision, emit: emit}
+	r := &replay{
+		Reader: h, after: part.After, last: last, newest: tip.Recorded.Revision, emit: emit,
+		actors: actors{store: h.Store, account: account}, expand: part.Expand,
+	}
 	if err := r.prepare(ctx, account, id, end == r.newest, t.times); err != nil {
 		return 0, err
 	}
@@ -92,10 +103,13 @@ type replay struct {
 	newest         uint64
 	emit           func(Entry) error
 	options        paymentjson.Options
-	order          eventstore.Order
+	order          checkpointlog.Order
 	notices        map[uint64][]Notice // by the revision of the event before them
 	state          payment.State
-	before         any             // the Payment JSON before the event
+	before         any   // the Payment JSON before the event
+	amounts        Moved // in that JSON
+	actors         actors
+	expand         []string
 	link, previous eventstore.Hash // of the newest event that was folded, and of the one before
 }
 
@@ -107,7 +121,7 @@ func (r *replay) prepare(ctx context.Context, account domain.AccountID, id domai
 			return fmt.Errorf("history: settings: %w", err)
 		}
 	}
-	if r.order, err = r.Store.Order(ctx); err != nil {
+	if r.order, err = r.Store.Checkpoints().Order(ctx); err != nil {
 		return fmt.Errorf("history: positions: %w", err)
 	}
 	if whole {
@@ -136,8 +150,8 @@ func (r *replay) event(ctx context.Context, e *eventstore.Recorded) error {
 	if err != nil {
 		return err
 	}
-	changed := diff(r.before, after)
-	r.before = after
+	changed, moved := diff(r.before, after), amounts(shown).since(r.amounts)
+	r.before, r.amounts = after, amounts(shown)
 	if e.Revision == r.after {
 		return nil
 	}
@@ -145,7 +159,10 @@ func (r *replay) event(ctx context.Context, e *eventstore.Recorded) error {
 	if err != nil {
 		return err
 	}
-	entry.Payment, entry.Changed = shown, changed
+	if entry.Beside, err = r.beside(ctx, e, fact, entry.Event); err != nil {
+		return err
+	}
+	entry.Payment, entry.Changed, entry.Moved = shown, changed, moved
 	return r.emit(entry)
 }
 
@@ -155,9 +172,13 @@ func (r *replay) entry(ctx context.Context, e *eventstore.Recorded) (Entry, erro
 	if err != nil {
 		return Entry{}, fmt.Errorf("history: %w", err)
 	}
+	name, err := r.actors.name(ctx, e)
+	if err != nil {
+		return Entry{}, err
+	}
 	entry := Entry{
-		Revision: e.Revision, Time: paymentjson.Time{Time: e.Time}, Type: e.Type, Actor: e.Actor,
-		CommandID: e.CommandID, CorrelationID: e.CorrelationID, Event: dates(generic).(map[string]any),
+		Revision: e.Revision, Time: paymentjson.Time{Time: e.Time}, Type: e.Type, Actor: eventjson.Actor(e.Actor), ActorName: name,
+		CommandID: e.CommandID, CorrelationID: e.CorrelationID, Event: withoutCredential(dates(generic).(map[string]any)),
 		Waiting: waiting(r.state), Notices: r.notices[e.Revision], Hash: e.Hash.String(),
 		PreviousHash: r.previous.String(), Raw: e.Raw(),
 	}

@@ -22,6 +22,7 @@ import (
 	"payledger/domain/payment"
 	"payledger/domain/processor"
 	"payledger/eventstore"
+	"payledger/eventstore/checkpointlog"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/secrets"
 )
@@ -243,7 +244,7 @@ func covered(t *testing.T, store *eventstore.Store, vault *secrets.Store) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	checkpoints, err := eventstore.NewCheckpointer(context.Background(), store, fanout, signer)
+	checkpoints, err := checkpointlog.NewWriter(context.Background(), store.Checkpoints(), fanout.Reader, signer)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -259,7 +260,7 @@ func covered(t *testing.T, store *eventstore.Store, vault *secrets.Store) {
 		})
 	}
 	for again := time.NewTicker(5 * time.Millisecond); ; <-again.C {
-		newest, err := store.LastCheckpoint(ctx)
+		newest, err := store.Checkpoints().Last(ctx)
 		if err != nil && !errors.Is(err, eventstore.ErrNotFound) {
 			t.Fatal(err)
 		}

@@ -31,7 +31,7 @@ func TestNotices(t *testing.T) {
 	if _, err := vault.Seal(t.Context(), "session-key.acct.s", domain.Personal{CardholderName: "Zenobia"}); err != nil {
 		t.Fatal(err)
 	}
-	additional, err := vault.SealText(t.Context(), "session-key.acct.s", `{"claimant":"Zenobia"}`)
+	additional, err := vault.SealText(t.Context(), "session-key.acct.s", 0, `{"claimant":"Zenobia"}`)
 	if err != nil {
 		t.Fatal(err)
 	}

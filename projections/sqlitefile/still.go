@@ -17,9 +17,22 @@ type Still struct {
 	copied string // the folder of a copy, or ""
 }
 
-// OpenStill opens the file of a stopped service. A file with a write-ahead log, which a killed service leaves, is copied into a
+// OpenStill opens the newest whole generation of the file of a stopped service. A file with a write-ahead log, which a killed service leaves, is copied into a
 // folder below temp: SQLite would write to it. ErrStale means that the file has another identity.
 func OpenStill(ctx context.Context, path, identity, temp string) (*Still, error) {
+	later, err := generations(path)
+	if err != nil {
+		return nil, err
+	}
+	for _, one := range later {
+		if s, err := openStill(ctx, one, identity, temp); err == nil { // a start removes any other one
+			return s, nil
+		}
+	}
+	return openStill(ctx, path, identity, temp)
+}
+
+func openStill(ctx context.Context, path, identity, temp string) (*Still, error) {
 	s := &Still{}
 	options := url.Values{"mode": {"ro"}, "immutable": {"1"}}
 	if log, err := os.Stat(path + "-wal"); err == nil && log.Size() > 0 {

@@ -8,9 +8,11 @@ import (
 	"io"
 	"time"
 
+	"payledger/cmd/payledger/ledger"
 	"payledger/cmd/payledger/options"
 	"payledger/cmd/payledger/terminal"
 	"payledger/eventstore/proof"
+	"payledger/eventstore/prover"
 )
 
 // Checkpoints prints the signed checkpoints of the log for a witness, one line of JSON each (I1).
@@ -52,8 +54,8 @@ func (c *Checkpoints) Run(ctx context.Context, std terminal.Streams, args option
 		return out.Encode(one)
 	}
 	if folder {
-		return openFolder(ctx, c.Data, c.MasterKey, c.MasterKeyFile, func(f folderProofs) error {
-			_, err := f.prover.Checkpoints(ctx, c.After, 0, emit)
+		return openFolder(ctx, c.Data, c.MasterKey, c.MasterKeyFile, func(_ *ledger.Ledger, p *prover.Prover) error {
+			_, err := p.Checkpoints(ctx, c.After, 0, emit)
 			return err
 		})
 	}

@@ -11,13 +11,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rs/zerolog"
 	"github.com/schollz/progressbar/v3"
 
 	"payledger/cmd/payledger/ledger"
 	"payledger/cmd/payledger/options"
 	"payledger/cmd/payledger/terminal"
-	"payledger/eventstore"
 	"payledger/projections/eventjson"
 	"payledger/projections/export"
 )
@@ -145,16 +143,12 @@ func (p *progress) clear() {
 
 // exportFolder exports a stopped server's folder, with the events of all its accounts. It changes nothing there.
 func (c *Export) exportFolder(ctx context.Context, config export.Config) (s export.Summary, err error) {
-	l, err := ledger.Open(ctx, options.Options{Data: c.Data, MasterKey: c.MasterKey, MasterKeyFile: c.MasterKeyFile}, ledger.ReadOnly, eventstore.Config{Logger: zerolog.Nop()})
-	if errors.Is(err, eventstore.ErrInUse) {
-		return s, fmt.Errorf("a server runs on %s; read from it with --url and --api-key", c.Data)
-	}
-	if err != nil {
-		return s, err
-	}
-	defer func() { err = errors.Join(err, l.Close()) }()
-	config.Source = folderFeed{eventjson.NewFeed(l.Store)}
-	return export.Run(ctx, config)
+	err = ledger.Read(ctx, options.Options{Data: c.Data, MasterKey: c.MasterKey, MasterKeyFile: c.MasterKeyFile}, func(l *ledger.Ledger) error {
+		config.Source = folderFeed{eventjson.NewFeed(l.Store)}
+		s, err = export.Run(ctx, config)
+		return err
+	})
+	return s, err
 }
 
 // folderFeed reads the events of a folder.

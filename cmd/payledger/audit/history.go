@@ -10,15 +10,12 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
-
-	"github.com/rs/zerolog"
 
 	"payledger/cmd/payledger/ledger"
 	"payledger/cmd/payledger/options"
 	"payledger/cmd/payledger/terminal"
 	"payledger/domain"
-	"payledger/eventstore"
+	"payledger/notifier"
 	"payledger/projections/history"
 )
 
@@ -26,42 +23,17 @@ import (
 type History struct {
 	Payment   string `arg:"" name:"payment-id" help:"Id of the payment."`
 	JSON      bool   `name:"json" help:"Print an array of entries instead of text."`
+	Diff      bool   `help:"Show the fields that each event changed."`
+	Raw       bool   `help:"Show the bytes that each hash covers, in base64."`
+	Full      bool   `help:"Show what stands beside each event: request, position, processor calls, routing, workflow, webhooks and notifications."`
 	At        string `help:"End at this revision or time (RFC 3339)." placeholder:"REVISION|TIME"`
 	URL       string `name:"url" help:"Running server." default:"http://127.0.0.1:8080"`
 	APIKey    string `name:"api-key" help:"API key with the scope transactions:retrieve." placeholder:"KEY"`
 	Data      string `help:"Data folder of a stopped server, instead of --url." type:"path"`
+	Account   string `help:"Account of the folder, with --data (default: the first)." placeholder:"ID"`
 	MasterKey string `help:"Key of the stream of secrets, with --data." placeholder:"HEX"`
 
 	MasterKeyFile string `help:"File that holds the master key, with --data." type:"path"`
-}
-
-// historyEntry has the printed fields of an event and its changes (I1).
-type historyEntry struct {
-	Revision      uint64    `json:"revision"`
-	Position      *uint64   `json:"position"`
-	Time          time.Time `json:"time"`
-	Type          string    `json:"type"`
-	Actor         string    `json:"actor"`
-	CommandID     string    `json:"commandId"`
-	CorrelationID string    `json:"correlationId"`
-	Changed       []struct {
-		Path string          `json:"path"`
-		From json.RawMessage `json:"from"`
-		To   json.RawMessage `json:"to"`
-	} `json:"changed"`
-	Waiting []historyWaiting `json:"waiting"`
-	Notices []historyNotice  `json:"notifications"`
-	Hash    string           `json:"hash"`
-}
-
-// historyWaiting is an open operation or action after the event (D7, D8).
-type historyWaiting struct {
-	Operation string     `json:"operation"`
-	Key       string     `json:"key"`
-	State     string     `json:"state"`
-	Since     time.Time  `json:"since"`
-	ExpiresAt *time.Time `json:"expiresAt"`
-	AskedNext *time.Time `json:"askedNext"`
 }
 
 // Run reads the history and prints each entry as it arrives.
@@ -69,8 +41,11 @@ func (c *History) Run(ctx context.Context, std terminal.Streams, args options.Ar
 	if err := args.Refused(); err != nil {
 		return err
 	}
-	out := entryPrinter{out: std.Out, json: c.JSON}
-	folder, err := args.ReadsFolder(c.Data)
+	var out printer = &textPrinter{out: std.Out, c: c}
+	if c.JSON {
+		out = &arrayPrinter{out: std.Out}
+	}
+	folder, err := readsFolder(args, c.Data, c.Account)
 	if err != nil {
 		return err
 	}
@@ -84,22 +59,19 @@ func (c *History) Run(ctx context.Context, std terminal.Streams, args options.Ar
 	return out.end()
 }
 
-// entryPrinter prints entries as text or as one JSON array. An array without its end is incomplete.
-type entryPrinter struct {
+// printer prints entries as they arrive. end is called after the last one.
+type printer interface {
+	entry(json.RawMessage) error
+	end() error
+}
+
+// arrayPrinter prints one JSON array. An array without its end is incomplete.
+type arrayPrinter struct {
 	out   io.Writer
-	json  bool
 	begun bool
 }
 
-func (p *entryPrinter) entry(text json.RawMessage) error {
-	if !p.json {
-		var e historyEntry
-		if err := json.Unmarshal(text, &e); err != nil {
-			return fmt.Errorf("history: %w", err)
-		}
-		e.print(p.out)
-		return nil
-	}
+func (p *arrayPrinter) entry(text json.RawMessage) error {
 	before := ","
 	if !p.begun {
 		p.begun, before = true, "["
@@ -108,10 +80,7 @@ func (p *entryPrinter) entry(text json.RawMessage) error {
 	return err
 }
 
-func (p *entryPrinter) end() error {
-	if !p.json {
-		return nil
-	}
+func (p *arrayPrinter) end() error {
 	end := "]"
 	if !p.begun {
 		end = "[]"
@@ -126,8 +95,15 @@ func (c *History) readServer(ctx context.Context, emit func(json.RawMessage) err
 		return options.Usage(errors.New("--api-key (PAYLEDGER_API_KEY) is needed to read from a server; --data DIR reads a stopped one"))
 	}
 	target := strings.TrimSuffix(c.URL, "/") + "/payments/" + url.PathEscape(c.Payment) + "/events"
+	query := url.Values{}
 	if c.At != "" {
-		target += "?at=" + url.QueryEscape(c.At)
+		query.Set("at", c.At)
+	}
+	if c.Full {
+		query["expand"] = history.Expansions
+	}
+	if len(query) > 0 {
+		target += "?" + query.Encode()
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
 	if err != nil {
@@ -192,114 +168,27 @@ func refusedHistory(answer *http.Response) error {
 	return body.Error
 }
 
-// print prints an entry for people: the event, and its changes below.
-func (e historyEntry) print(w io.Writer) {
-	position := "not yet in a checkpoint"
-	if e.Position != nil {
-		position = fmt.Sprintf("position %d", *e.Position)
-	}
-	fmt.Fprintf(w, "%d  %s  %s\n", e.Revision, date(e.Time), e.Type)
-	fmt.Fprintf(w, "   by %s, command %s, request %s\n", e.Actor, e.CommandID, e.CorrelationID)
-	fmt.Fprintf(w, "   %s, hash %s\n", position, e.Hash)
-	for _, c := range e.Changed {
-		switch {
-		case c.From == nil:
-			fmt.Fprintf(w, "   + %-52s %s\n", c.Path, c.To)
-		case c.To == nil:
-			fmt.Fprintf(w, "   - %-52s %s\n", c.Path, c.From)
-		default:
-			fmt.Fprintf(w, "   ~ %-52s %s -> %s\n", c.Path, c.From, c.To)
-		}
-	}
-	for _, waiting := range e.Waiting {
-		fmt.Fprintf(w, "   %s\n", waiting)
-	}
-	for _, notice := range e.Notices {
-		notice.print(w)
-	}
-	fmt.Fprintln(w)
-}
-
-// historyNotice is a processor's notification (D14.5).
-type historyNotice struct {
-	ID         string          `json:"id"`
-	Processor  string          `json:"processor"`
-	Kind       string          `json:"kind"`
-	ReceivedAt time.Time       `json:"receivedAt"`
-	Found      bool            `json:"found"`
-	Outcome    string          `json:"outcome"`
-	Effect     string          `json:"effect"`
-	Dispute    string          `json:"disputeId"`
-	Refusal    string          `json:"refusal"`
-	Body       json.RawMessage `json:"body"`
-	Additional json.RawMessage `json:"additional"`
-}
-
-// print prints a notification for people: its outcome, and its body below.
-func (n historyNotice) print(w io.Writer) {
-	how, dispute := "told by", ""
-	if n.Found {
-		how = "found at"
-	}
-	if n.Dispute != "" {
-		dispute = ", dispute " + n.Dispute
-	}
-	fmt.Fprintf(w, "   %s %s: %s %s at %s, %s%s%s%s\n", how, n.Processor, n.Kind, n.ID, date(n.ReceivedAt), n.Outcome, dispute,
-		prefixed(": ", n.Effect), prefixed(": ", n.Refusal))
-	fmt.Fprintf(w, "     %s\n", n.Body)
-	if len(n.Additional) > 0 {
-		fmt.Fprintf(w, "     not named by the protocol: %s\n", n.Additional)
-	}
-}
-
-// prefixed returns the text after the prefix, or "" for an empty text.
-func prefixed(prefix, text string) string {
-	if text == "" {
-		return ""
-	}
-	return prefix + text
-}
-
-// String returns one line.
-func (w historyWaiting) String() string {
-	text := fmt.Sprintf("waits for the processor: %s %s, %s, since %s", w.Operation, w.Key, w.State, date(w.Since))
-	if w.ExpiresAt != nil {
-		text = fmt.Sprintf("waits for the customer: %s %s, since %s, until %s", w.Operation, w.Key, date(w.Since), date(*w.ExpiresAt))
-	}
-	if w.AskedNext != nil {
-		text += ", asked next at " + date(*w.AskedNext)
-	}
-	return text
-}
-
-// date formats a date as D1 requires.
-func date(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000Z") }
-
 // readFolder replays the payment from a stopped server's folder and changes nothing there.
-func (c *History) readFolder(ctx context.Context, emit func(json.RawMessage) error) (err error) {
+func (c *History) readFolder(ctx context.Context, emit func(json.RawMessage) error) error {
 	at, err := history.ParseAt(c.At)
 	if err != nil {
 		return err
 	}
-	l, err := ledger.Open(ctx, options.Options{Data: c.Data, MasterKey: c.MasterKey, MasterKeyFile: c.MasterKeyFile}, ledger.ReadOnly, eventstore.Config{Logger: zerolog.Nop()})
-	if errors.Is(err, eventstore.ErrInUse) {
-		return fmt.Errorf("a server runs on %s; read from it with --url and --api-key", c.Data)
+	part := history.Part{At: at}
+	if c.Full {
+		part.Expand = history.Expansions
 	}
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, l.Close()) }()
-	first, err := l.Store.Initialized(ctx)
-	if err != nil {
-		return err
-	}
-	replay := history.Reader{Store: l.Store, Vault: l.Vault}
-	_, err = replay.Payment(ctx, first.Account, domain.PaymentID(c.Payment), history.Part{At: at}, func(e history.Entry) error {
-		text, err := json.Marshal(e)
-		if err != nil {
-			return fmt.Errorf("history: %w", err)
-		}
-		return emit(text)
+	return ledger.Read(ctx, options.Options{Data: c.Data, MasterKey: c.MasterKey, MasterKeyFile: c.MasterKeyFile}, func(l *ledger.Ledger) error {
+		replay := history.Reader{Store: l.Store, Vault: l.Vault, Deliveries: notifier.NewSent(l.Store)}
+		return l.OfAccount(ctx, c.Account, func(account domain.AccountID) error {
+			_, err := replay.Payment(ctx, account, domain.PaymentID(c.Payment), part, func(e history.Entry) error {
+				text, err := json.Marshal(e)
+				if err != nil {
+					return fmt.Errorf("history: %w", err)
+				}
+				return emit(text)
+			})
+			return err
+		})
 	})
-	return err
 }

@@ -1,38 +1,176 @@
 package audit
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"flag"
+	"fmt"
 	"io"
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+	"unicode"
+
+	"payledger/cmd/payledger/terminal"
+	"payledger/domain/payment"
 )
 
-// TestHistoryShowsWaits: what a payment waits for stands under the event, in one line each (D7, D8).
-func TestHistoryShowsWaits(t *testing.T) {
-	t.Parallel()
-	var e historyEntry
-	err := json.Unmarshal([]byte(`{"revision": 3, "time": "2026-03-14T09:26:53.589000Z", "type": "payment.capture_requested",
-		"waiting": [
-			{"operation": "capture", "key": "01p.3", "revision": 3, "state": "UNKNOWN", "since": "2026-03-14T09:26:53.589000Z", "askedNext": "2026-03-14T09:31:53.000000Z"},
-			{"operation": "authorize", "key": "01p.1", "revision": 1, "state": "ACTION", "since": "2026-03-14T09:26:50.000000Z", "expiresAt": "2026-03-15T09:26:50.000000Z"}
-		]}`), &e)
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// printed prints entries as text.
+func printed(t *testing.T, c History, entries ...string) string {
+	t.Helper()
+	var out strings.Builder
+	p := textPrinter{out: &out, c: &c}
+	for _, e := range entries {
+		if err := p.entry(json.RawMessage(e)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := p.end(); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+// life is a history of two captures, a decline by another processor, a refund and a waiting operation.
+func life(t *testing.T) []string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", "history.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var text strings.Builder
-	e.print(&text)
-	for _, line := range []string{
-		"   waits for the processor: capture 01p.3, UNKNOWN, since 2026-03-14T09:26:53.589000Z, asked next at 2026-03-14T09:31:53.000000Z\n",
-		"   waits for the customer: authorize 01p.1, since 2026-03-14T09:26:50.000000Z, until 2026-03-15T09:26:50.000000Z\n",
-	} {
-		if !strings.Contains(text.String(), line) {
-			t.Errorf("history does not show\n%sbut\n%s", line, text.String())
+	var entries []json.RawMessage
+	if err := json.Unmarshal(text, &entries); err != nil {
+		t.Fatal(err)
+	}
+	all := make([]string, len(entries))
+	for i, e := range entries {
+		var line bytes.Buffer
+		if err := json.Compact(&line, e); err != nil {
+			t.Fatal(err)
+		}
+		all[i] = line.String()
+	}
+	return all
+}
+
+// TestHistoryText compares the text with reviewed files, by flags (I1).
+func TestHistoryText(t *testing.T) {
+	for name, c := range map[string]History{"lines": {}, "diff": {Diff: true}, "full": {Full: true}, "at": {At: "8"}} {
+		got := printed(t, c, life(t)...)
+		path := filepath.Join("testdata", "history_"+name+".txt")
+		if *update {
+			if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if want, err := os.ReadFile(path); err != nil || got != string(want) {
+			t.Errorf("%s differs, %v; got\n%s", path, err, got)
 		}
 	}
-	e.Waiting, text = nil, strings.Builder{}
-	if e.print(&text); strings.Contains(text.String(), "waits") {
-		t.Errorf("history shows\n%s", text.String())
+}
+
+// TestHistoryRaw: the text of --raw is enough to compute the chain of hashes up to the last one.
+func TestHistoryRaw(t *testing.T) {
+	t.Parallel()
+	var entries []string
+	link := make([]byte, 32)
+	for i, raw := range []string{"first\x00bytes", "second", "third\n\n"} {
+		hash := sha256.Sum256(append(bytes.Clone(link), raw...))
+		entries = append(entries, fmt.Sprintf(`{"revision":%d,"time":"2026-03-14T09:26:53Z","type":"payment.authorized","actor":"processor:ADYEN","event":{},"previousHash":"%x","hash":"%x","raw":%q}`,
+			i+1, link, hash, base64.StdEncoding.EncodeToString([]byte(raw))))
+		link = hash[:]
+	}
+	checkChain(t, printed(t, History{Raw: true}, entries...), 3)
+}
+
+// checkChain computes the hashes of a history's text.
+func checkChain(t *testing.T, text string, events int) {
+	t.Helper()
+	link, found := strings.Repeat("0", 64), 0
+	for _, m := range regexp.MustCompile(`(?m)^     previous ([0-9a-f]{64})\n     raw      (\S+)\n     hash     ([0-9a-f]{64})$`).FindAllStringSubmatch(text, -1) {
+		before, err := hex.DecodeString(m[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw, err := base64.StdEncoding.DecodeString(m[2])
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum := sha256.Sum256(append(before, raw...))
+		if m[1] != link || m[3] != hex.EncodeToString(sum[:]) {
+			t.Errorf("after %s: %s, computed %x", link, m, sum)
+		}
+		link, found = m[3], found+1
+	}
+	if found != events || !strings.HasSuffix(text, "Last hash: "+link+"\n") {
+		t.Errorf("%d hashes, the last is %s:\n%s", found, link, text)
+	}
+}
+
+// TestHistoryWords: every type of a payment's events has words, and its line fits with large amounts, the longest status and hostile
+// texts.
+func TestHistoryWords(t *testing.T) {
+	t.Parallel()
+	hostile := strings.Repeat("\x1b[31m\u202e\u05d0界\"\n\x9b", 100)
+	quote, err := json.Marshal(hostile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	event := strings.ReplaceAll(`{"amount":999999999999,"route":[{"processor":"BRAINTREE"}],"to":{"processor":"BRAINTREE"},"failure":"ISSUER_DECLINED",
+		"code":H,"message":H,"name":H,"outcome":H,"reason":H,"final":true,"operation":H,"paymentId":H,"expiresAt":"2026-03-14T09:26:53Z"}`, "H", string(quote))
+	for _, e := range payment.Events() {
+		if eventWords[e.Type()] == nil || eventWords[e.Type()](eventFields{}) == "" && e.Type() != "payment.resumed" {
+			t.Errorf("%s has no words", e.Type())
+		}
+		moved, money := "{}", ""
+		switch e.(type) {
+		case payment.Captured, payment.CapturedOutOfBand:
+			moved, money = `{"held":-99999999,"captured":99999999}`, ": captured +999999.99 held -999999.99"
+		case payment.Authorized, payment.Adjusted, payment.AdjustedOutOfBand, payment.Voided, payment.VoidedOutOfBand:
+			moved, money = `{"held":-99999999}`, ": held -999999.99"
+		}
+		for _, actor := range []string{"api_key:1", "workflow:1", "client_token:#1", "processor:BRAINTREE", "process:recovery", "cli:init"} {
+			text := printed(t, History{Diff: true}, `{"revision":1,"time":"2026-03-14T09:26:53Z","payment":{"amount":1,"currencyCode":"EUR"},"event":{}}`, fmt.Sprintf(
+				`{"revision":1004,"time":"2027-03-13T07:26:53Z","type":%q,"actor":%q,"actorName":%s,"event":%s,"payment":{"orderId":%s,"status":"PARTIALLY_SETTLED","currencyCode":"EUR"},
+				"moved":%s,"changed":[{"path":%[3]s,"from":%[3]s,"to":%[3]s}]}`, e.Type(), actor, quote, event, quote, moved))
+			line := strings.Split(text, "\n")[2]
+			if n := terminal.Columns(line); n > historyColumns {
+				t.Errorf("%d columns: %s", n, line)
+			}
+			if !strings.Contains(line, "PARTIALLY_SETTLED  "+e.Type()+" by ") || !strings.Contains(line, money) {
+				t.Errorf("%s", line)
+			}
+			for _, r := range strings.ReplaceAll(text, "\n", "") {
+				if !unicode.IsPrint(r) || r == '\u05d0' {
+					t.Fatalf("%q stands in %q", r, text)
+				}
+			}
+		}
+	}
+	if len(eventWords) != len(payment.Events()) {
+		t.Errorf("%d types have words, %d exist", len(eventWords), len(payment.Events()))
+	}
+}
+
+// TestHistoryImitation: a name cannot look like the rest of its line.
+func TestHistoryImitation(t *testing.T) {
+	t.Parallel()
+	text := printed(t, History{}, `{"revision":1,"time":"2026-03-14T09:26:53Z","type":"payment.created","actor":"api_key:1",
+		"actorName":"x\": captured +9.00","event":{"amount":100},"payment":{"id":"01p","orderId":"o\". 2 events.","status":"PENDING","amount":100,"currencyCode":"EUR"},"hash":"00"}`)
+	want := `Payment 01p, 1.00 EUR, order "o'. 2 events.". Times are in UTC.
+  1  2026-03-14 09:26:53           PENDING            payment.created by key "x': captured …": 1.00 EUR requested
+1 event. Last hash: 00
+`
+	if text != want {
+		t.Errorf("prints\n%s", text)
 	}
 }
 
@@ -43,7 +181,7 @@ func TestHistoryAsItComes(t *testing.T) {
 	const first, second = `{"revision":1,"type":"a"}`, `{"revision":2,"type":"b","payment":{"x":[]}}`
 	const whole = `{"data":[` + first + `,` + second + `]}`
 	var out strings.Builder
-	printer := entryPrinter{out: &out, json: true}
+	printer := arrayPrinter{out: &out}
 	read, written := io.Pipe()
 	come := make(chan error)
 	go func() { come <- parseHistory(read, printer.entry) }()
@@ -61,7 +199,7 @@ func TestHistoryAsItComes(t *testing.T) {
 	}
 	for n := range len(whole) {
 		var part strings.Builder
-		printer := entryPrinter{out: &part, json: true}
+		printer := arrayPrinter{out: &part}
 		if err := parseHistory(strings.NewReader(whole[:n]), printer.entry); err == nil || json.Valid([]byte(part.String())) {
 			t.Errorf("%q is printed as %q, %v", whole[:n], part.String(), err)
 		}

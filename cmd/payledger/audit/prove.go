@@ -18,7 +18,6 @@ import (
 	"payledger/cmd/payledger/options"
 	"payledger/cmd/payledger/terminal"
 	"payledger/domain"
-	"payledger/eventstore"
 	"payledger/eventstore/proof"
 	"payledger/eventstore/prover"
 )
@@ -31,6 +30,7 @@ type Prove struct {
 	URL       string `name:"url" help:"Running server." default:"http://127.0.0.1:8080"`
 	APIKey    string `name:"api-key" help:"API key with the scope transactions:retrieve." placeholder:"KEY"`
 	Data      string `help:"Data folder of a stopped server, instead of --url." type:"path"`
+	Account   string `help:"Account of the folder, with --data (default: the first)." placeholder:"ID"`
 	MasterKey string `help:"Key of the stream of secrets, with --data." placeholder:"HEX"`
 
 	MasterKeyFile string `help:"File that holds the master key, with --data." type:"path"`
@@ -48,7 +48,7 @@ func (c *Prove) Run(ctx context.Context, std terminal.Streams, args options.Argu
 	if err := args.Refused(); err != nil {
 		return err
 	}
-	folder, err := args.ReadsFolder(c.Data)
+	folder, err := readsFolder(args, c.Data, c.Account)
 	if err != nil {
 		return err
 	}
@@ -174,44 +174,39 @@ func getFrom(ctx context.Context, server, path, apiKey string, read func(io.Read
 
 // fromFolder writes the proof from a stopped server's folder, and changes nothing there.
 func (c *Prove) fromFolder(ctx context.Context, to io.Writer) (key string, err error) {
-	err = openFolder(ctx, c.Data, c.MasterKey, c.MasterKeyFile, func(f folderProofs) error {
-		made, err := f.prover.Payment(ctx, f.account, domain.PaymentID(c.Payment), c.since)
-		if err != nil {
-			return err
-		}
-		key = f.prover.VerifierKey()
-		return made.Write(ctx, to)
+	err = openFolder(ctx, c.Data, c.MasterKey, c.MasterKeyFile, func(l *ledger.Ledger, p *prover.Prover) error {
+		return l.OfAccount(ctx, c.Account, func(account domain.AccountID) error {
+			made, err := p.Payment(ctx, account, domain.PaymentID(c.Payment), c.since)
+			if err != nil {
+				return err
+			}
+			key = p.VerifierKey()
+			return made.Write(ctx, to)
+		})
 	})
 	return key, err
 }
 
-// folderProofs makes the proofs of a stopped server's folder.
-type folderProofs struct {
-	prover  *prover.Prover
-	account domain.AccountID
+// openFolder opens a stopped server's folder and its proofs for use, and closes them afterwards.
+func openFolder(ctx context.Context, data, masterKey, masterKeyFile string, use func(*ledger.Ledger, *prover.Prover) error) error {
+	return ledger.Read(ctx, options.Options{Data: data, MasterKey: masterKey, MasterKeyFile: masterKeyFile}, func(l *ledger.Ledger) error {
+		signer, key, err := l.Vault.CheckpointSigner(ctx)
+		if err != nil {
+			return err
+		}
+		p := prover.New(prover.Config{
+			Store: l.Store, Signer: signer, Key: key, File: filepath.Join(data, ledger.ProofFile), ReadOnly: true, Logger: zerolog.Nop(),
+		})
+		defer p.Close()
+		return use(l, p)
+	})
 }
 
-// openFolder opens a stopped server's folder for use, and closes it afterwards.
-func openFolder(ctx context.Context, data, masterKey, masterKeyFile string, use func(folderProofs) error) (err error) {
-	l, err := ledger.Open(ctx, options.Options{Data: data, MasterKey: masterKey, MasterKeyFile: masterKeyFile}, ledger.ReadOnly, eventstore.Config{Logger: zerolog.Nop()})
-	if errors.Is(err, eventstore.ErrInUse) {
-		return fmt.Errorf("a server runs on %s; read from it with --url and --api-key", data)
+// readsFolder reports whether a command reads a stopped server's folder. Only there it may name an account.
+func readsFolder(args options.Arguments, data, account string) (bool, error) {
+	folder, err := args.ReadsFolder(data)
+	if err == nil && !folder && account != "" {
+		err = options.Usage(errors.New("--account is of a folder (--data); at a server the API key is of one account"))
 	}
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, l.Close()) }()
-	first, err := l.Store.Initialized(ctx)
-	if err != nil {
-		return err
-	}
-	signer, key, err := l.Vault.CheckpointSigner(ctx)
-	if err != nil {
-		return err
-	}
-	p := prover.New(prover.Config{
-		Store: l.Store, Signer: signer, Key: key, File: filepath.Join(data, ledger.ProofFile), ReadOnly: true, Logger: zerolog.Nop(),
-	})
-	defer p.Close()
-	return use(folderProofs{p, first.Account})
+	return folder, err
 }

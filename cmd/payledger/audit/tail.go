@@ -9,13 +9,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rs/zerolog"
-
 	"payledger/cmd/payledger/ledger"
 	"payledger/cmd/payledger/options"
 	"payledger/cmd/payledger/terminal"
 	"payledger/domain"
-	"payledger/eventstore"
 	"payledger/projections/eventjson"
 )
 
@@ -29,6 +26,7 @@ type Tail struct {
 	URL       string   `name:"url" help:"Running server." default:"http://127.0.0.1:8080"`
 	APIKey    string   `name:"api-key" help:"API key with the scope events:read." placeholder:"KEY"`
 	Data      string   `help:"Data folder of a stopped server, instead of --url." type:"path"`
+	Account   string   `help:"Account of the folder, with --data (default: all of them; with --payment the first)." placeholder:"ID"`
 	MasterKey string   `help:"Key of the stream of secrets, with --data." placeholder:"HEX"`
 
 	MasterKeyFile string `help:"File that holds the master key, with --data." type:"path"`
@@ -44,7 +42,7 @@ func (c *Tail) Run(ctx context.Context, std terminal.Streams, args options.Argum
 			return options.Usage(fmt.Errorf("--type: there is no event type %q; domain/EVENTS.md lists them", name))
 		}
 	}
-	folder, err := args.ReadsFolder(c.Data)
+	folder, err := readsFolder(args, c.Data, c.Account)
 	if err != nil {
 		return err
 	}
@@ -108,37 +106,35 @@ func (e eventLine) String() string {
 	return text + "  by " + e.Actor
 }
 
-// readFolder prints the events of a stopped server's folder, of all accounts. It changes nothing there.
-func (c *Tail) readFolder(ctx context.Context, notes io.Writer, emit func([]byte) error) (err error) {
-	l, err := ledger.Open(ctx, options.Options{Data: c.Data, MasterKey: c.MasterKey, MasterKeyFile: c.MasterKeyFile}, ledger.ReadOnly, eventstore.Config{Logger: zerolog.Nop()})
-	if errors.Is(err, eventstore.ErrInUse) {
-		return fmt.Errorf("a server runs on %s; read from it with --url and --api-key", c.Data)
-	}
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, l.Close()) }()
-	filter := eventjson.Filter{Types: c.Type, Payment: domain.PaymentID(c.Payment)}
-	if c.Payment != "" {
-		first, err := l.Store.Initialized(ctx)
-		if err != nil {
+// readFolder prints the events of a stopped server's folder, of all accounts or one. It changes nothing there.
+func (c *Tail) readFolder(ctx context.Context, notes io.Writer, emit func([]byte) error) error {
+	return ledger.Read(ctx, options.Options{Data: c.Data, MasterKey: c.MasterKey, MasterKeyFile: c.MasterKeyFile}, func(l *ledger.Ledger) error {
+		feed := eventjson.NewFeed(l.Store)
+		read := func(account domain.AccountID) error {
+			filter := eventjson.Filter{Account: account, Types: c.Type, Payment: domain.PaymentID(c.Payment)}
+			_, err := feed.Page(ctx, filter, c.After, 0, func(e eventjson.Event) error {
+				text, err := json.Marshal(e)
+				if err != nil {
+					return fmt.Errorf("tail: %w", err)
+				}
+				return emit(text)
+			})
+			if err != nil {
+				return fmt.Errorf("tail: %w", err)
+			}
+			return nil
+		}
+		run := func() error { return l.OfAccount(ctx, c.Account, read) }
+		if c.Account+c.Payment == "" {
+			run = func() error { return read("") }
+		}
+		if err := run(); err != nil {
 			return err
 		}
-		filter.Account = first.Account
-	}
-	feed := eventjson.NewFeed(l.Store)
-	if _, err := feed.Page(ctx, filter, c.After, 0, func(e eventjson.Event) error {
-		text, err := json.Marshal(e)
-		if err != nil {
-			return fmt.Errorf("tail: %w", err)
+		size, err := feed.Log.Size(ctx)
+		if later := l.Store.Events() - size; err == nil && later > 0 {
+			fmt.Fprintf(notes, "payledger: the newest %d events have no position yet: the server was killed. Start it once.\n", later)
 		}
-		return emit(text)
-	}); err != nil {
-		return fmt.Errorf("tail: %w", err)
-	}
-	size, err := feed.Log.Size(ctx)
-	if later := l.Store.Events() - size; err == nil && later > 0 {
-		fmt.Fprintf(notes, "payledger: the newest %d events have no position yet: the server was killed. Start it once.\n", later)
-	}
-	return err
+		return err
+	})
 }

@@ -20,9 +20,10 @@ import (
 	"payledger/eventstore"
 	"payledger/eventstore/secrets"
 	"payledger/eventstore/verify"
+	"payledger/notifier"
 	"payledger/projections"
 	"payledger/projections/compare"
-	"payledger/projections/sqlitefile"
+	"payledger/projections/deliveries"
 )
 
 // Verify checks the whole log, or one payment, beside a running service, in a stopped server's folder or in a back-up (I1).
@@ -57,7 +58,7 @@ type verified struct {
 }
 
 // VerifyHandler serves the command verify of a running service.
-func VerifyHandler(store *eventstore.Store, vault *secrets.Store, views *projections.Projections) func(context.Context, VerifyRequest, func(any) error) (any, error) {
+func VerifyHandler(store *eventstore.Store, vault *secrets.Store, views *projections.Projections, index *deliveries.Index) func(context.Context, VerifyRequest, func(any) error) (any, error) {
 	return func(ctx context.Context, in VerifyRequest, emit func(any) error) (any, error) {
 		_, key, err := vault.CheckpointSigner(ctx)
 		if err != nil {
@@ -76,7 +77,14 @@ func VerifyHandler(store *eventstore.Store, vault *secrets.Store, views *project
 		if err != nil {
 			return nil, err
 		}
-		result, err := check.run(ctx, archive)
+		if in.Payment == "" {
+			end := archive.Ends[eventstore.DeliveryShard].Last
+			check.deliveries, err = compare.LiveDeliveries(ctx, index, store.Deliveries(), end, notifier.RowOf, check.report)
+		}
+		var result verified
+		if err == nil {
+			result, err = check.run(ctx, archive)
+		}
 		return result, errors.Join(err, archive.Close())
 	}
 }
@@ -86,13 +94,14 @@ var errFirst = errors.New("a fault was found")
 
 // checker makes one check.
 type checker struct {
-	request  VerifyRequest
-	verifier note.Verifier       // nil: signatures are not checked
-	views    *compare.Comparison // nil: views are not compared
-	emit     func(verifyLine) error
-	keyless  bool // the master key opens no key of the checkpoints, because there is none
-	faults   int
-	note     string
+	request    VerifyRequest
+	verifier   note.Verifier       // nil: signatures are not checked
+	views      *compare.Comparison // nil: views are not compared
+	deliveries *compare.Deliveries // nil: the index of deliveries is not compared
+	emit       func(verifyLine) error
+	keyless    bool // the master key opens no key of the checkpoints, because there is none
+	faults     int
+	note       string
 }
 
 func (c *checker) report(f verify.Fault) error {
@@ -112,17 +121,14 @@ func (c *checker) run(ctx context.Context, archive *eventstore.Archive) (v verif
 		Progress: func(done, of uint64) { _ = c.emit(verifyLine{Done: done, Of: of}) }, // the next fault, or the end, meets the error
 	}
 	if c.views != nil {
-		config.Newest, config.ViewEnd = c.views.Add, c.views.End
+		config.Newest, config.ViewEnd, config.Shown = c.views.Add, c.views.End, c.views.Shown
+	}
+	if c.deliveries != nil {
+		config.Delivery = c.deliveries.Add
 	}
 	v.Result, err = verify.Run(ctx, config)
-	if err == nil && c.views != nil {
-		err = c.views.Finish(ctx)
-	}
-	if err == nil && c.keyless && v.Checkpoints > 0 {
-		err = c.report(verify.Fault{Difference: "SECRETS has no key of the checkpoints, but there are checkpoints"})
-	}
-	if c.request.Payment == "" && !archive.HasTips() {
-		c.note = joined(c.note, "there is no tip store, so the streams beside the log were not compared with it: a start makes it again")
+	if err == nil {
+		err = c.finish(ctx, archive, v.Checkpoints)
 	}
 	if errors.Is(err, errFirst) {
 		err = nil
@@ -132,6 +138,39 @@ func (c *checker) run(ctx context.Context, archive *eventstore.Archive) (v verif
 	}
 	v.Views, v.Faults, v.Note = c.views != nil, c.faults, c.note
 	return v, err
+}
+
+// finish ends the comparisons that have seen the whole log.
+func (c *checker) finish(ctx context.Context, archive *eventstore.Archive, checkpoints uint64) error {
+	if c.views != nil {
+		if err := c.views.Finish(ctx); err != nil {
+			return err
+		}
+	}
+	if c.deliveries != nil {
+		note, err := c.deliveries.Finish(ctx)
+		if err != nil {
+			return err
+		}
+		c.note = joined(c.note, note)
+	}
+	if c.request.Payment != "" {
+		return nil
+	}
+	if c.keyless && checkpoints > 0 {
+		if err := c.report(verify.Fault{Stream: "SECRETS", Difference: "it has no key of the checkpoints, but there are checkpoints"}); err != nil {
+			return err
+		}
+	}
+	if checkpoints > 0 && !archive.HasPositions() { // the service that wrote them has made it
+		if err := c.report(verify.Fault{Stream: "POSITIONS", Sequence: 1, Difference: "the stream is gone"}); err != nil {
+			return err
+		}
+	}
+	if !archive.HasTips() {
+		c.note = joined(c.note, "there is no tip store, so missing newest records of SECRETS, POSITIONS and DELIVERIES, and an older POSITIONS, cannot be noticed: a start makes the tip store again")
+	}
+	return nil
 }
 
 // Run checks and prints. A fault is an error.
@@ -209,20 +248,15 @@ func (c *Verify) checkFolder(ctx context.Context, request VerifyRequest, emit fu
 		return result, err
 	}
 	if request.Payment == "" {
-		rows, why, err := openRows(ctx, filepath.Join(c.Data, ledger.ViewsFolder, projections.FileName), archive.Shards)
-		switch {
-		case err != nil:
-			if err := check.report(verify.Fault{Difference: err.Error() + "; " + compare.Remedy}); err != nil && !request.All {
-				result.Faults = check.faults
-				return result, nil
-			}
-		case rows == nil:
-			check.note = joined(check.note, why)
-		default:
-			defer func() { err = errors.Join(err, rows.Close()) }()
-			if check.views, err = compare.Stopped(ctx, rows.DB, check.report); err != nil {
-				return result, err
-			}
+		var views stoppedViews
+		defer func() { err = errors.Join(err, views.close()) }()
+		err := check.openViews(ctx, &views, filepath.Join(c.Data, ledger.ViewsFolder), archive.Shards)
+		if errors.Is(err, errFirst) {
+			result.Faults = check.faults
+			return result, nil
+		}
+		if err != nil {
+			return result, err
 		}
 	}
 	return check.run(ctx, archive)
@@ -252,22 +286,9 @@ func (c *Verify) verifier(events string) (note.Verifier, string, error) {
 	return v, "", err
 }
 
-// openRows opens the views of a stopped folder. Views that are missing, or of another version, are made again at a start: why
-// says that they were not compared.
-func openRows(ctx context.Context, path string, shards int) (rows *sqlitefile.Still, why string, err error) {
-	rows, err = sqlitefile.OpenStill(ctx, path, projections.Identity(shards), "")
-	switch {
-	case errors.Is(err, os.ErrNotExist):
-		return nil, "there are no views: a start makes them", nil
-	case errors.Is(err, sqlitefile.ErrStale):
-		return nil, "the views are of another version: a start makes them again", nil
-	}
-	return rows, "", err
-}
-
 func joined(a, b string) string {
-	if a == "" {
-		return b
+	if a == "" || b == "" {
+		return a + b
 	}
 	return a + "; " + b
 }

@@ -1,6 +1,7 @@
 // Package demo plays a merchant's story against a running service, over HTTP only: it opens a session, tokenizes a card, pays,
-// reads the ledger's events and receives the signed webhooks. Each chapter has its expected results, and the story fails
-// where the service answers differently.
+// reads the ledger's events, receives the signed webhooks, checks a payment's history and proof as an auditor does, and reads all
+// events as an analyst does, with package feed, and asks the exported tables a question in SQL. Each chapter has its expected results, and the story fails where the service answers
+// differently.
 //
 // Shop is a web shop for a browser: it opens a session with its API key, sends the customer to the hosted checkout (D12), and
 // trusts signed webhooks (§5.2), not the address that the customer returns to (D4).

@@ -51,6 +51,8 @@ var chapters = []chapter{
 	{"A capture fails at the processor", (*story).failedCapture},
 	{"A cardholder disputes what was paid", (*story).dispute},
 	{"A processor never answers: nothing is guessed", (*story).timeout},
+	{"An auditor reads the first payment, and trusts nobody", (*story).audit},
+	{"An analyst reads every event in one order", (*story).analyst},
 }
 
 // Play plays the whole story. Its error is the first unexpected result.

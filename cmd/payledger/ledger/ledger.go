@@ -20,6 +20,7 @@ const (
 	EventsFolder    = "events"    // the log and the secrets: JetStream
 	ViewsFolder     = "views"     // read models: disposable
 	SimulatorFolder = "simulator" // the simulated processors' books
+	AnalyticsFolder = "analytics" // the stream EVENTS: derived from the log
 )
 
 // ProofFile has the stored hashes for proofs; derived from the log.

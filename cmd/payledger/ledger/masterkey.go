@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 
 	"payledger/cmd/payledger/options"
-	"payledger/eventstore"
+	"payledger/eventstore/secretlog"
 	"payledger/eventstore/secrets"
 )
 
@@ -62,7 +62,7 @@ func (m masterKey) check(name string, value []byte) error {
 	return nil
 }
 
-var _ eventstore.SecretCheck = masterKey{}.check
+var _ secretlog.Check = masterKey{}.check
 
 // orNew returns the key, and creates one for a ledger without a sealed value.
 func (m masterKey) orNew() (secrets.Key, error) {

@@ -30,6 +30,8 @@ const (
 	// The log's caches take 1/16 of the memory, within these bounds in bytes.
 	minCaches = 32 << 20
 	maxCaches = 1 << 30
+	// The buffers of the server for analysts take 1/8 of the memory, at most maxAnalysts bytes.
+	analystShare, maxAnalysts = 8, 1 << 30
 )
 
 // Size is a number of bytes on the command line: "512MiB", "4GiB", "768MB", or a plain number.
@@ -62,6 +64,7 @@ type Bounds struct {
 	Limit, Caches   int64 // of the process, and of the log's caches
 	Pages           int64 // the page cache of each file of the read models
 	Bodies, Answers int64 // of requests, while they are in memory
+	Analysts        int64 // the buffers of the server for analysts, if there is one
 }
 
 // Connections returns the number of connections that the memory and the number of open files allow.
@@ -79,6 +82,7 @@ func Of(flag Size) Bounds {
 	return Bounds{
 		Limit: limit, Caches: min(max(limit/16, minCaches), maxCaches),
 		Pages: min(max(limit/pageShare, minPages), maxPages), Bodies: held, Answers: held,
+		Analysts: min(limit/analystShare, maxAnalysts),
 	}
 }
 

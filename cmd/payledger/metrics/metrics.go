@@ -15,6 +15,7 @@ import (
 	"payledger/notifier"
 	"payledger/projections"
 	"payledger/projections/deliveries"
+	"payledger/projections/eventfeed"
 )
 
 // Config has the sources of the metrics.
@@ -28,6 +29,7 @@ type Config struct {
 	Intake     *intake.Tally
 	Webhooks   func() notifier.Tally
 	Backlog    func(context.Context) ([]deliveries.Backlog, error)
+	Events     *eventfeed.Feed // nil without a stream for analysts
 }
 
 // Handler serves the metrics.
@@ -47,6 +49,13 @@ func Handler(c Config) http.Handler {
 			return -1
 		}),
 	)
+	if c.Events != nil {
+		registry.MustRegister(
+			gauge("payledger_events_position", "Position of the newest event in the stream EVENTS for analysts.",
+				func() float64 { return float64(c.Events.Position()) }),
+			gauge("payledger_events_failing", "1 while the stream EVENTS for analysts takes no events.", func() float64 { return oneIf(c.Events.Failing()) }),
+		)
+	}
 	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
 }
 

@@ -94,6 +94,9 @@ func (o Options) productionFaults() []string {
 	if !o.BehindProxy && (o.TLSCert == "" || o.TLSKey == "") && public(o.Listen) {
 		faults = append(faults, "--listen "+o.Listen+" is public and has no TLS: set --tls-cert and --tls-key, listen on 127.0.0.1, or set --behind-proxy if a proxy ends TLS")
 	}
+	if o.NatsListen != "" && public(o.NatsListen) && o.TLSCert == "" {
+		faults = append(faults, "--nats-listen "+o.NatsListen+" is public and has no TLS: set --tls-cert and --tls-key, or listen on 127.0.0.1")
+	}
 	if public(o.AdminListen) {
 		faults = append(faults, "--admin-listen "+o.AdminListen+" is public and has no TLS: listen on 127.0.0.1, where a proxy with TLS can reach it")
 	}

@@ -27,6 +27,8 @@ type Options struct {
 	Shards              int             `help:"Number of shard streams of a new log (first start only)." placeholder:"N"`
 	NatsURL             string          `name:"nats-url" help:"External NATS cluster instead of the embedded server."`
 	NatsCreds           string          `name:"nats-creds" help:"Credentials file for --nats-url." type:"path"`
+	NatsListen          string          `name:"nats-listen" help:"Address for analysts: keeps the stream EVENTS on a NATS server of its own (default: none)." placeholder:"ADDRESS"`
+	EventsRetention     time.Duration   `name:"events-retention" help:"How long events stay in the stream EVENTS; 0: for ever." default:"0"`
 	MasterKey           string          `help:"Key of the stream of secrets, 64 hexadecimal digits; the sandbox keeps one in the data folder." placeholder:"HEX"`
 	MasterKeyFile       string          `help:"File that holds the master key." type:"path"`
 	PublicURL           string          `name:"public-url" help:"This service as browsers and processors reach it (default: the listen address)."`
@@ -87,6 +89,10 @@ func (o Options) limitFaults() (faults []string) {
 	check(o.MaxConnections < 0 || o.AddressConnections < 0 || o.MaxRequests < 0,
 		"--max-connections, --max-connections-per-address and --max-requests must not be negative")
 	check(o.WriteTimeout <= 0, "--write-timeout must be more than 0")
+	check(o.NatsListen != "" && o.NatsURL != "",
+		"--nats-listen opens the embedded server's events to analysts, and --nats-url replaces the embedded server: leave one out")
+	check(o.EventsRetention != 0 && o.EventsRetention < minRetention, "--events-retention is %s; it must be 0 or at least %s", o.EventsRetention, minRetention)
+	check(o.EventsRetention != 0 && o.NatsListen == "", "--events-retention is for the stream EVENTS, which exists only with --nats-listen")
 	check(o.Shards < 0 || o.Shards > 256, "--shards must be between 1 and 256")
 	return faults
 }
@@ -94,7 +100,7 @@ func (o Options) limitFaults() (faults []string) {
 // DefaultWriteTimeout is the default of --write-timeout.
 const DefaultWriteTimeout = 30 * time.Second
 
-// minRetention is the shortest retention of deliveries: a segment is closed at most every eighth of it.
+// minRetention is the shortest retention of deliveries and events. A segment of deliveries is closed at most every eighth of it.
 const minRetention = time.Minute
 
 // maxRetries is the largest number of automatic retries of a webhook.

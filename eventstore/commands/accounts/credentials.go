@@ -1,6 +1,7 @@
 package accounts
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -15,11 +16,14 @@ import (
 // ErrNotInitialized means that the log has no account.
 var ErrNotInitialized = errors.New("the ledger has no account yet")
 
-// ResetCredentials replaces lost credentials of the log's first account: it creates another signing secret, an API key
-// with every scope, and another password of the first dashboard user. Existing API keys still work. Webhooks carry the
+// ErrNoAccount means that the log has no account of an id.
+var ErrNoAccount = errors.New("the ledger has no such account")
+
+// ResetCredentials replaces lost credentials of an account, of the log's first one if owner is empty: it creates another signing
+// secret, an API key with every scope, and another password of the first dashboard user. Existing API keys still work. Webhooks carry the
 // previous secret's signature too, for SigningOverlap. After a crash or an error, some credentials exist that were
 // never shown; the next run creates all of them again. Each is an event of the account by actor.
-func ResetCredentials(ctx context.Context, store *eventstore.Store, vault *secrets.Store, random io.Reader, actor string) (Credentials, error) {
+func ResetCredentials(ctx context.Context, store *eventstore.Store, vault *secrets.Store, random io.Reader, owner domain.AccountID, actor string) (Credentials, error) {
 	state, err := store.Initialized(ctx)
 	if errors.Is(err, eventstore.ErrNotFound) {
 		err = ErrNotInitialized
@@ -27,7 +31,11 @@ func ResetCredentials(ctx context.Context, store *eventstore.Store, vault *secre
 	if err != nil {
 		return Credentials{}, err
 	}
-	tip, err := store.Repositories().Accounts.Load(ctx, state.Account, state.Account, eventstore.Latest)
+	owner = cmp.Or(owner, state.Account)
+	tip, err := store.Repositories().Accounts.Load(ctx, owner, owner, eventstore.Latest)
+	if err == nil && !tip.State.Exists() {
+		err = ErrNoAccount
+	}
 	if err != nil {
 		return Credentials{}, err
 	}
@@ -36,7 +44,7 @@ func ResetCredentials(ctx context.Context, store *eventstore.Store, vault *secre
 		Account: func(domain.AccountID) (account.State, bool) { return tip.State, tip.State.Exists() },
 	})}
 	defer s.Close()
-	by := commands.Caller{Account: state.Account, Actor: actor, RequestID: "credentials-reset"}
+	by := commands.Caller{Account: owner, Actor: actor, RequestID: "credentials-reset"}
 	_, key, err := s.CreateAPIKey(ctx, by, APIKeyInput{Name: "credentials reset", Scopes: account.Scopes})
 	if err != nil {
 		return Credentials{}, err
@@ -45,7 +53,7 @@ func ResetCredentials(ctx context.Context, store *eventstore.Store, vault *secre
 	if err != nil {
 		return Credentials{}, err
 	}
-	made := Credentials{AccountID: state.Account, Environment: state.Environment, APIKey: key, SigningSecret: rotated.Text}
+	made := Credentials{AccountID: owner, Environment: state.Environment, APIKey: key, SigningSecret: rotated.Text}
 	if len(tip.State.Users) == 0 {
 		return made, nil
 	}

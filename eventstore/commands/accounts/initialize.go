@@ -28,8 +28,10 @@ type Credentials struct {
 // ErrInitialized means that the log already has its first account.
 var ErrInitialized = errors.New("the ledger is initialized already")
 
-// firstUser is the name of the dashboard user that init creates.
-const firstUser = "admin"
+const (
+	firstName = "default" // of the first account
+	firstUser = "admin"   // of the dashboard user of a new account
+)
 
 // Initialize creates the first account of a log. Secrets are stored first, then the account, then the claim that the
 // log is initialized. A crash in between leaves an account whose key was never shown, and a second run creates another
@@ -41,7 +43,7 @@ func Initialize(ctx context.Context, store *eventstore.Store, vault *secrets.Sto
 		}
 		return Credentials{}, err
 	}
-	credentials, err := createAccount(ctx, store, vault, random, environment, actor)
+	credentials, err := Create(ctx, store, vault, random, firstName, environment, actor)
 	if err != nil {
 		return Credentials{}, err
 	}
@@ -52,12 +54,14 @@ func Initialize(ctx context.Context, store *eventstore.Store, vault *secrets.Sto
 	return credentials, err
 }
 
-func createAccount(ctx context.Context, store *eventstore.Store, vault *secrets.Store, random io.Reader, environment, actor string) (Credentials, error) {
+// Create creates an account with an API key, a signing secret and a user of the dashboard. After a crash or an error the account
+// may exist without anybody knowing its credentials; ResetCredentials makes others.
+func Create(ctx context.Context, store *eventstore.Store, vault *secrets.Store, random io.Reader, name, environment, actor string) (Credentials, error) {
 	meta, err := store.NewMeta(actor, "init")
 	if err != nil {
 		return Credentials{}, err
 	}
-	shown, created, err := draftAccount(random, environment)
+	shown, created, err := draftAccount(random, name, environment)
 	if err != nil {
 		return Credentials{}, err
 	}
@@ -80,7 +84,7 @@ func createAccount(ctx context.Context, store *eventstore.Store, vault *secrets.
 }
 
 // draftAccount generates the random values of an account, and the event with their public parts.
-func draftAccount(random io.Reader, environment string) (Credentials, account.Created, error) {
+func draftAccount(random io.Reader, name, environment string) (Credentials, account.Created, error) {
 	var ids [2][16]byte
 	for i := range ids {
 		if _, err := io.ReadFull(random, ids[i][:]); err != nil {
@@ -105,7 +109,7 @@ func draftAccount(random io.Reader, environment string) (Credentials, account.Cr
 		DashboardUser: firstUser, DashboardPassword: password,
 	}
 	return shown, account.Created{
-		ID: id, Name: "default", Environment: environment, Processors: allProcessors(id),
+		ID: id, Name: name, Environment: environment, Processors: allProcessors(id),
 		APIKey: account.APIKey{ID: key.ID, Name: "init", Hash: key.Hash, Scopes: account.Scopes},
 		Signing: account.SigningSecret{
 			Secret: secrets.SigningSecretName(id, 1), Hint: signingHint(signing),

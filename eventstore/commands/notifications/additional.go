@@ -6,7 +6,6 @@ import (
 	"payledger/domain"
 	"payledger/domain/processor"
 	"payledger/eventstore"
-	"payledger/eventstore/secrets"
 )
 
 // sealAdditional seals the fields of a notification that the protocol does not name, under the key of the payment's
@@ -31,12 +30,5 @@ func (s *Notifications) sealForPayment(ctx context.Context, reference domain.Pay
 	if err != nil || !tip.State.Exists() {
 		return nil, err
 	}
-	if personal := tip.State.Details().Personal; personal != nil {
-		opened, err := s.Secrets.Open(ctx, personal)
-		if err != nil || opened.Empty() { // erased
-			return nil, err
-		}
-		return s.Secrets.SealText(ctx, personal.Key, text)
-	}
-	return s.Secrets.SealText(ctx, secrets.PersonalKeyName(account, tip.State.CustomerID, tip.State.Session), text)
+	return s.SealText(ctx, tip.State, text)
 }

@@ -46,8 +46,12 @@ func (s *Payments) vaultOrDestroyCard(ctx context.Context, p payment.State) {
 	}
 }
 
-// vaultPaid vaults the token of a payment that succeeded.
+// vaultPaid vaults the token of a payment that succeeded, unless the customer was erased after it.
 func (s *Payments) vaultPaid(ctx context.Context, p payment.State) error {
+	customer := domain.PersonIDFor(secrets.PersonalKeyName(p.Account, p.CustomerID, p.Session))
+	if of, err := s.Log.Persons.Load(ctx, p.Account, customer, eventstore.Latest); err != nil || of.State.Exists() && !of.State.ErasedAt.Before(p.CreatedAt) {
+		return err
+	}
 	tip, err := s.Log.Instruments.Load(ctx, p.Account, p.Method.Token, eventstore.Latest)
 	if err != nil {
 		return err

@@ -177,6 +177,7 @@ func (s *Payments) RecordNotified(ctx context.Context, tip eventstore.Tip[paymen
 // appendAnswer is recordAnswer without the look-up of out-of-band operations.
 func (s *Payments) appendAnswer(ctx context.Context, tip eventstore.Tip[payment.State], revision uint64, answer processor.Answer) (eventstore.Tip[payment.State], error) {
 	pending := tip.State.Status() == payment.StatusPending
+	answer.RawAnswer = s.sealedAnswer(ctx, tip.State, answer.RawAnswer)
 	next, err := s.append(ctx, tip, revision, func(meta eventstore.Meta, state payment.State) (payment.Event, error) {
 		return payment.DecideAnswer(state, payment.RecordAnswer{
 			At: meta.At, EventID: meta.EventID, Request: revision, Answer: answer,
@@ -190,6 +191,18 @@ func (s *Payments) appendAnswer(ctx context.Context, tip eventstore.Tip[payment.
 		s.vaultOrDestroyCard(ctx, paid) // the authorization is over
 	}
 	return next, err
+}
+
+// sealedAnswer returns the body of an answer with its additional fields sealed. Fields that cannot be sealed are not kept.
+func (s *Payments) sealedAnswer(ctx context.Context, paid payment.State, raw *processor.RawAnswer) *processor.RawAnswer {
+	if raw == nil || raw.Additional == "" {
+		return raw
+	}
+	sealed, err := s.SealText(ctx, paid, raw.Additional)
+	if err != nil {
+		s.Logger.Warn().Err(err).Str("payment", string(paid.ID)).Msg("additional fields of an answer could not be sealed and are not kept")
+	}
+	return &processor.RawAnswer{Body: raw.Body, Sealed: sealed, Redacted: raw.Redacted || sealed == nil, Cut: raw.Cut}
 }
 
 // timedOut records, once, that the payment timeout is over (D8), and answers the callers.

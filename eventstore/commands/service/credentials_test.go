@@ -142,7 +142,7 @@ func resetOn(t *testing.T, server *eventstore.Server, seed byte, at int, after b
 	line.mu.Lock()
 	line.seen, line.at = nil, at
 	line.mu.Unlock()
-	run.made, run.err = accounts.ResetCredentials(ctx, store, vault, rand.NewChaCha8([32]byte{seed}), "cli:credentials")
+	run.made, run.err = accounts.ResetCredentials(ctx, store, vault, rand.NewChaCha8([32]byte{seed}), "", "cli:credentials")
 	if err := store.Close(); err != nil && run.err == nil {
 		t.Error(err)
 	}
@@ -249,7 +249,7 @@ func TestResetIsRecorded(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	before, _ := r.merchant(r.by.Account)
-	made, err := accounts.ResetCredentials(context.Background(), r.store, r.vault, rand.NewChaCha8([32]byte{3}), "cli:credentials")
+	made, err := accounts.ResetCredentials(context.Background(), r.store, r.vault, rand.NewChaCha8([32]byte{3}), "", "cli:credentials")
 	if err != nil {
 		t.Fatal(err)
 	}

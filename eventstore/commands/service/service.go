@@ -4,6 +4,7 @@ import (
 	"payledger/eventstore/commands"
 	"payledger/eventstore/commands/accounts"
 	"payledger/eventstore/commands/approvals"
+	"payledger/eventstore/commands/erasures"
 	"payledger/eventstore/commands/instruments"
 	"payledger/eventstore/commands/notifications"
 	"payledger/eventstore/commands/payments"
@@ -19,6 +20,7 @@ type Service struct {
 	*payments.Payments
 	*approvals.Approvals
 	*notifications.Notifications
+	*erasures.Erasures
 }
 
 // New returns running services. Close ends them.
@@ -30,6 +32,7 @@ func New(c commands.Config) *Service {
 	s.Payments = payments.New(s.Base, s.Sessions, s.Instruments)
 	s.Approvals = approvals.New(s.Base, s.Sessions, s.Instruments, s.Payments)
 	s.Notifications = notifications.New(s.Base, s.Payments)
+	s.Erasures = erasures.New(s.Base, s.Instruments)
 	s.Payments.Start(s.Notifications.ApplyWaiting)
 	return s
 }

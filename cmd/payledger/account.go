@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"payledger/cmd/payledger/control"
+	"payledger/cmd/payledger/options"
+	"payledger/cmd/payledger/terminal"
+	"payledger/eventstore/commands/accounts"
+)
+
+// accountCommand has the commands for merchant accounts.
+type accountCommand struct {
+	Create createAccountCommand `cmd:"" help:"Make one more merchant account in a running service and print its credentials once."`
+}
+
+// createAccountCommand creates an account at the running service of a data folder (I1).
+type createAccountCommand struct {
+	Name string `arg:"" help:"Name of the merchant."`
+	Data string `help:"Data folder of the running service." default:"./data" type:"path"`
+	JSON bool   `name:"json" help:"Print the credentials as JSON."`
+}
+
+// accountRequest is the body of the command account-create to a running service.
+type accountRequest struct {
+	Name string `json:"name"`
+}
+
+// maxAccountName is the greatest length of a merchant's name, in characters.
+const maxAccountName = 100
+
+// fault returns the fault of a name, or "".
+func (r accountRequest) fault() string {
+	switch {
+	case strings.TrimSpace(r.Name) == "":
+		return "the name is empty"
+	case r.Name != strings.TrimSpace(r.Name):
+		return "the name begins or ends with a space"
+	case utf8.RuneCountInString(r.Name) > maxAccountName:
+		return fmt.Sprintf("the name has %d characters; %d are the limit", utf8.RuneCountInString(r.Name), maxAccountName)
+	case !utf8.ValidString(r.Name) || strings.ContainsFunc(r.Name, func(c rune) bool { return !unicode.IsPrint(c) }):
+		return "the name has a character that cannot be printed"
+	default:
+		return ""
+	}
+}
+
+// Run creates the account and prints its credentials once.
+func (c *createAccountCommand) Run(ctx context.Context, std terminal.Streams, args options.Arguments) error {
+	if err := args.Refused(); err != nil {
+		return err
+	}
+	request := accountRequest{Name: c.Name}
+	if fault := request.fault(); fault != "" {
+		return options.Usage(errors.New(fault))
+	}
+	service, err := control.Find(ctx, c.Data)
+	if errors.Is(err, control.ErrNoService) {
+		return fmt.Errorf("no service runs on %s: start it with `payledger serve --data %s`, and repeat the command", c.Data, c.Data)
+	}
+	if err != nil {
+		return err
+	}
+	var made accounts.Credentials
+	if err := service.Call(ctx, "account-create", request, func(json.RawMessage) error { return nil }, &made); err != nil {
+		return err
+	}
+	return showCredentials(std.Out, made, c.JSON)
+}
+
+// createAccount serves the command account-create. It answers when the API knows the account.
+func (a *App) createAccount(ctx context.Context, in accountRequest, _ func(any) error) (any, error) {
+	if fault := in.fault(); fault != "" {
+		return nil, errors.New(fault)
+	}
+	a.creating.Lock() // of two accounts with one name, the second sees the first
+	defer a.creating.Unlock()
+	for _, other := range a.views.Accounts() {
+		if other.Name == in.Name {
+			return nil, fmt.Errorf("the ledger has an account %q: %s. If its credentials are lost, stop the service and run `payledger credentials reset --data %s --account %s`",
+				in.Name, other.ID, a.options.Data, other.ID)
+		}
+	}
+	state, err := a.ledger.Store.Initialized(ctx)
+	if err != nil {
+		return nil, err
+	}
+	made, err := accounts.Create(ctx, a.ledger.Store, a.ledger.Vault, rand.Reader, in.Name, state.Environment, "cli:account")
+	if err != nil {
+		return nil, err
+	}
+	return made, a.views.CaughtUp(ctx)
+}

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// TestEventsKilled: kills of the service while it makes payments and feeds EVENTS leave the stream with every event of the log once, at
+// its position. The user's credentials and durable consumer survive as well.
+func TestEventsKilled(t *testing.T) {
+	t.Parallel()
+	kills := 4
+	if testing.Short() {
+		kills = 2
+	}
+	dir := t.TempDir()
+	start := func() *process {
+		return serveProcess(t, "--data", dir, "--nats-listen", "127.0.0.1:0", "--log-level", "error")
+	}
+	p := start()
+	key := p.credentials.APIKey
+	status, credentials, text := invoke(t, "analytics-user", "warehouse", "--data", dir)
+	if status != 0 {
+		t.Fatal(text)
+	}
+	path := filepath.Join(t.TempDir(), "user.creds")
+	if err := os.WriteFile(path, []byte(credentials), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	random := rand.New(rand.NewSource(1))
+	for round := range kills {
+		m := newMerchant(p.ready.API, key)
+		stop := time.AfterFunc(time.Duration(100+random.Intn(400))*time.Millisecond, p.kill)
+		var running sync.WaitGroup
+		for w := range 4 {
+			running.Go(func() {
+				for n := 0; ; n++ {
+					token, ok := m.tryToken(fmt.Sprintf("order-%d-%d-%d", round, w, n), 1000, "4111111111111111")
+					if !ok {
+						return
+					}
+					if _, err := m.pay(token, ""); err != nil {
+						return
+					}
+				}
+			})
+		}
+		running.Wait()
+		stop.Stop()
+		p = start()
+	}
+	m := newMerchant(p.ready.API, key)
+	var all []json.RawMessage
+	for next := uint64(0); ; {
+		var page struct {
+			Data      []json.RawMessage `json:"data"`
+			NextAfter uint64            `json:"nextAfter"`
+		}
+		m.must(t, "GET", fmt.Sprintf("/events?limit=1000&after=%d", next), m.headers(), nil).decode(t, &page)
+		all = append(all, page.Data...)
+		if next = page.NextAfter; next == 0 {
+			break
+		}
+	}
+	conn, err := nats.Connect(p.ready.NATS, nats.UserCredentials(path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	js, err := jetstream.New(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	consumer, err := js.CreateOrUpdateConsumer(t.Context(), "EVENTS", jetstream.ConsumerConfig{Durable: "warehouse", AckPolicy: jetstream.AckNonePolicy})
+	if err != nil {
+		t.Fatal(err)
+	}
+	messages, err := consumer.Messages()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer messages.Stop()
+	for n, want := range all {
+		message, err := messages.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		at, err := message.Metadata()
+		var e struct{ Position uint64 }
+		if err == nil {
+			err = json.Unmarshal(want, &e)
+		}
+		if err != nil || at.Sequence.Stream != e.Position || string(message.Data()) != string(want) {
+			t.Fatalf("message %d, %v, is\n%s\nGET /events has\n%s", n, err, message.Data(), want)
+		}
+	}
+	t.Logf("%d events after %d kills", len(all), kills)
+	p.stop()
+}

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"payledger/cmd/payledger/control"
+	"payledger/cmd/payledger/terminal"
+	"payledger/domain"
+	"payledger/domain/account"
+	"payledger/eventstore/commands"
+	"payledger/eventstore/eventstream"
+)
+
+// analyticsUserCommand makes credentials for the stream EVENTS of a running service (I1).
+type analyticsUserCommand struct {
+	Name    string `arg:"" help:"Name of the program that will read the events. Credentials of the same name before end."`
+	Account string `help:"The merchant account whose events it reads, if the ledger has several." placeholder:"ID"`
+	Data    string `help:"Data folder of the running service." default:"./data" type:"path"`
+}
+
+// analyticsUser is the body of the command to a running service.
+type analyticsUser struct {
+	Name    string           `json:"name"`
+	Account domain.AccountID `json:"account,omitempty"`
+}
+
+// analyticsCredentials is the service's answer.
+type analyticsCredentials struct {
+	Credentials string `json:"credentials"` // a NATS credentials file
+}
+
+// Run prints the credentials file, once.
+func (c *analyticsUserCommand) Run(ctx context.Context, std terminal.Streams) error {
+	client, err := control.Find(ctx, c.Data)
+	if errors.Is(err, control.ErrNoService) {
+		return fmt.Errorf("no service runs on %s: start it with `payledger serve --nats-listen`, or name its folder with --data", c.Data)
+	}
+	if err != nil {
+		return err
+	}
+	var made analyticsCredentials
+	err = client.Call(ctx, "analytics-user", analyticsUser{c.Name, domain.AccountID(c.Account)}, func(json.RawMessage) error { return nil }, &made)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprint(std.Out, made.Credentials)
+	return printed(err)
+}
+
+// createAnalyticsUser makes an analytics user. The event is recorded before the user can connect: after a crash in between, the
+// credentials were never shown, and the command can be repeated.
+func (a *App) createAnalyticsUser(ctx context.Context, in analyticsUser, _ func(any) error) (any, error) {
+	if a.analysts == nil {
+		return nil, errors.New("the service keeps no stream for analysts: start it with --nats-listen")
+	}
+	var err error
+	if in.Account, err = a.oneAccount(in.Account); err != nil {
+		return nil, err
+	}
+	a.analystsMu.Lock() // the order of the events is the order of SetUsers
+	defer a.analystsMu.Unlock()
+	file, key, err := a.analysts.Credentials(string(in.Account), in.Name)
+	if err != nil {
+		return nil, err
+	}
+	by := commands.Caller{Account: in.Account, Actor: "cli:analytics-user", RequestID: "analytics-user"}
+	users, err := a.commands.CreateAnalyticsUser(ctx, by, account.AnalyticsUser{Name: in.Name, Key: key})
+	if err != nil {
+		return nil, err
+	}
+	if err := a.analysts.SetUsers(map[string][]eventstream.User{string(in.Account): analystsOf(users)}); err != nil {
+		return nil, err
+	}
+	return analyticsCredentials{string(file)}, nil
+}
+
+// admitAnalysts lets the recorded analytics users of all accounts connect.
+func (a *App) admitAnalysts(context.Context) error {
+	if a.analysts == nil {
+		return nil
+	}
+	all := map[string][]eventstream.User{}
+	for _, merchant := range a.views.Accounts() {
+		if len(merchant.AnalyticsUsers) > 0 {
+			all[string(merchant.ID)] = analystsOf(merchant.AnalyticsUsers)
+		}
+	}
+	return a.analysts.SetUsers(all)
+}
+
+func analystsOf(users []account.AnalyticsUser) []eventstream.User {
+	list := make([]eventstream.User, len(users))
+	for i, u := range users {
+		list[i] = eventstream.User{Name: u.Name, Key: u.Key}
+	}
+	return list
+}

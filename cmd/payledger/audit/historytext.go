@@ -1,0 +1,237 @@
+package audit
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"payledger/cmd/payledger/terminal"
+	"payledger/domain"
+)
+
+// historyEntry has the printed fields of an entry of a history (I1).
+type historyEntry struct {
+	Revision      uint64          `json:"revision"`
+	Position      *uint64         `json:"position"`
+	Time          time.Time       `json:"time"`
+	Type          string          `json:"type"`
+	Actor         string          `json:"actor"`
+	ActorName     string          `json:"actorName"`
+	CommandID     string          `json:"commandId"`
+	CorrelationID string          `json:"correlationId"`
+	Event         json.RawMessage `json:"event"`
+	Payment       struct {
+		ID       string          `json:"id"`
+		OrderID  string          `json:"orderId"`
+		Status   string          `json:"status"`
+		Amount   domain.Amount   `json:"amount"`
+		Currency domain.Currency `json:"currencyCode"`
+	} `json:"payment"`
+	Moved struct {
+		Held     domain.Amount `json:"held"`
+		Captured domain.Amount `json:"captured"`
+		Refunded domain.Amount `json:"refunded"`
+	} `json:"moved"`
+	Changed []struct {
+		Path string          `json:"path"`
+		From json.RawMessage `json:"from"`
+		To   json.RawMessage `json:"to"`
+	} `json:"changed"`
+	Waiting  []historyWaiting `json:"waiting"`
+	Notices  []historyNotice  `json:"notifications"`
+	Previous string           `json:"previousHash"`
+	Hash     string           `json:"hash"`
+	Raw      string           `json:"raw"`
+	historyBeside
+}
+
+// historyColumns is the width of an event's line.
+const historyColumns = 120
+
+// textPrinter prints a history for people: one line an event, and below it the parts that the flags select.
+type textPrinter struct {
+	out    io.Writer
+	c      *History
+	events int
+	last   historyEntry
+}
+
+func (p *textPrinter) entry(text json.RawMessage) error {
+	var e historyEntry
+	if err := json.Unmarshal(text, &e); err != nil {
+		return fmt.Errorf("history: %w", err)
+	}
+	var lines []string
+	if p.events == 0 {
+		lines = append(lines, e.head())
+	}
+	words, err := e.words()
+	if err != nil {
+		return err
+	}
+	line, cut := e.line(p.last.Time, words)
+	if lines = append(lines, line); cut && p.c.Full {
+		lines = append(lines, "     "+words)
+	}
+	if p.c.Diff {
+		lines = append(lines, e.diff()...)
+	}
+	if p.c.Full {
+		lines = append(lines, e.full()...)
+	}
+	if p.c.Raw {
+		lines = append(lines, "     previous "+e.Previous, "     raw      "+e.Raw, "     hash     "+e.Hash)
+	}
+	p.events++
+	p.last = e
+	return p.print(lines)
+}
+
+// end prints what the payment waits for, and the hash of the last event.
+func (p *textPrinter) end() error {
+	var lines []string
+	if !p.c.Full {
+		for _, w := range p.last.Waiting {
+			lines = append(lines, w.String())
+		}
+	}
+	count := "1 event"
+	if p.events > 1 {
+		count = fmt.Sprintf("%d events", p.events)
+	}
+	if p.c.At != "" {
+		count += " up to " + p.c.At
+	}
+	return p.print(append(lines, fmt.Sprintf("%s. Last hash: %s", count, p.last.Hash)))
+}
+
+// print writes lines. Their texts come from outside.
+func (p *textPrinter) print(lines []string) error {
+	for _, line := range lines {
+		if _, err := fmt.Fprintln(p.out, terminal.Harmless(line)); err != nil {
+			return fmt.Errorf("stdout: %w", err)
+		}
+	}
+	return nil
+}
+
+// head returns the first line of a history.
+func (e historyEntry) head() string {
+	return fmt.Sprintf("Payment %s, %s, order %s. Times are in UTC.",
+		e.Payment.ID, e.Payment.Amount.Format(e.Payment.Currency), quoted(e.Payment.OrderID, 40))
+}
+
+// line returns the line of an event: revision, time, time since the event before, status after it, type, actor, moved money and
+// words. Long names and words are cut, money is not.
+func (e historyEntry) line(before time.Time, words string) (line string, cut bool) {
+	elapsed := ""
+	if !before.IsZero() {
+		elapsed = since(e.Time.Sub(before))
+	}
+	begin := fmt.Sprintf("%3d  %s %8s  %-17s  %s by ", e.Revision, e.Time.UTC().Format(time.DateTime), elapsed, e.Payment.Status, e.Type)
+	money := e.money()
+	room := historyColumns - terminal.Columns(begin+money) - len(": ") - len("; ")
+	actor := terminal.Clip(e.actor(min(30, max(20, room-24))), room)
+	shown := terminal.Clip(words, room-terminal.Columns(actor))
+	if shown != "" && money != "" {
+		money += "; "
+	}
+	return begin + actor + prefixed(": ", money+shown), shown != terminal.Harmless(words)
+}
+
+// quoted returns a text from outside in quotation marks, in at most so many columns.
+func quoted(text string, most int) string {
+	return `"` + strings.ReplaceAll(terminal.Clip(text, most-2), `"`, "'") + `"`
+}
+
+// since returns a duration in at most 8 characters: "+0.012s", "+12.34s", "+4m05s", "+3h07m", "+12d3h".
+func since(d time.Duration) string {
+	sign := "+"
+	if d < 0 { // clocks of two nodes may differ
+		sign, d = "-", -d
+	}
+	switch {
+	case d < 10*time.Second:
+		return fmt.Sprintf("%s%.3fs", sign, d.Truncate(time.Millisecond).Seconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%s%.2fs", sign, d.Truncate(10*time.Millisecond).Seconds())
+	case d < time.Hour:
+		return fmt.Sprintf("%s%dm%02ds", sign, d/time.Minute, d%time.Minute/time.Second)
+	case d < 24*time.Hour:
+		return fmt.Sprintf("%s%dh%02dm", sign, d/time.Hour, d%time.Hour/time.Minute)
+	default:
+		return fmt.Sprintf("%s%dd%dh", sign, d/(24*time.Hour), d%(24*time.Hour)/time.Hour)
+	}
+}
+
+// actor returns the name of the actor; a chosen name is cut to a number of columns.
+func (e historyEntry) actor(most int) string {
+	kind, id, _ := strings.Cut(e.Actor, ":")
+	switch kind {
+	case "api_key":
+		if e.ActorName == "" {
+			return "key " + id
+		}
+		return "key " + quoted(e.ActorName, most-len("key "))
+	case "workflow":
+		return "workflow " + quoted(cmp.Or(e.ActorName, id), most-len("workflow "))
+	case "client_token":
+		return "the customer"
+	case "processor":
+		return id
+	case "process":
+		return "payledger (" + id + ")"
+	case "cli":
+		return "payledger " + id
+	default:
+		return e.Actor
+	}
+}
+
+// money returns the changes of the payment's amounts, in its currency.
+func (e historyEntry) money() string {
+	var moves []string
+	for _, m := range []struct {
+		what string
+		by   domain.Amount
+	}{{"captured", e.Moved.Captured}, {"refunded", e.Moved.Refunded}, {"held", e.Moved.Held}} {
+		if m.by == 0 {
+			continue
+		}
+		amount, _, _ := strings.Cut(m.by.Format(e.Payment.Currency), " ")
+		if m.by > 0 {
+			amount = "+" + amount
+		}
+		moves = append(moves, m.what+" "+amount)
+	}
+	return strings.Join(moves, " ")
+}
+
+// diff returns a line for each changed field.
+func (e historyEntry) diff() (lines []string) {
+	for _, c := range e.Changed {
+		switch {
+		case c.From == nil:
+			lines = append(lines, fmt.Sprintf("     + %s: %s", c.Path, c.To))
+		case c.To == nil:
+			lines = append(lines, fmt.Sprintf("     - %s: %s", c.Path, c.From))
+		default:
+			lines = append(lines, fmt.Sprintf("     ~ %s: %s -> %s", c.Path, c.From, c.To))
+		}
+	}
+	return lines
+}
+
+// prefixed returns the text after the prefix, or "" for an empty text.
+func prefixed(prefix, text string) string {
+	if text == "" {
+		return ""
+	}
+	return prefix + text
+}
+
+// date formats a date as D1 requires.
+func date(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000Z") }

@@ -1,0 +1,198 @@
+package audit
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"payledger/cmd/payledger/control"
+	"payledger/cmd/payledger/ledger"
+	"payledger/cmd/payledger/options"
+	"payledger/cmd/payledger/terminal"
+	"payledger/eventstore"
+	"payledger/eventstore/deliverylog"
+	"payledger/eventstore/format"
+	"payledger/notifier"
+	"payledger/projections"
+	"payledger/projections/deliveries"
+)
+
+// The projections that can be rebuilt.
+const (
+	projectionViews      = "views"      // payments, sessions, instruments, attempts, disputes, inboxes, workflow runs, persons, accounts
+	projectionDeliveries = "deliveries" // the index of webhook deliveries
+)
+
+var knownProjections = []string{projectionViews, projectionDeliveries}
+
+// Rebuild makes read models again from the log, beside a running service or in a stopped server's folder (I1).
+type Rebuild struct {
+	Projection string `arg:"" optional:"" help:"views (payments, disputes and all other lists) or deliveries (of webhooks); without it, both."`
+	Data       string `help:"Data folder, of a running service or of a stopped one." default:"./data" type:"path"`
+	MasterKey  string `help:"Key of the stream of secrets, for a stopped folder without its own key." placeholder:"HEX"`
+
+	MasterKeyFile string `help:"File that holds the master key." type:"path"`
+}
+
+// RebuildRequest is the body of the command rebuild to a running service.
+type RebuildRequest struct {
+	Projection string `json:"projection"`
+}
+
+// rebuildLine is a line of the answer: the progress.
+type rebuildLine struct {
+	Done uint64 `json:"done"`
+	Of   uint64 `json:"of"`
+}
+
+// rebuilt is the result of one rebuild.
+type rebuilt struct {
+	Events uint64 `json:"events"`
+}
+
+// rebuilder rebuilds read models that are open.
+type rebuilder struct {
+	views  *projections.Projections
+	index  *deliveries.Index
+	stream *deliverylog.Stream
+}
+
+// RebuildHandler serves the command rebuild of a running service.
+func RebuildHandler(store *eventstore.Store, views *projections.Projections, index *deliveries.Index) func(context.Context, RebuildRequest, func(any) error) (any, error) {
+	r := rebuilder{views, index, store.Deliveries()}
+	return func(ctx context.Context, in RebuildRequest, emit func(any) error) (any, error) {
+		return r.run(ctx, in.Projection, func(l rebuildLine) error { return emit(l) })
+	}
+}
+
+// run rebuilds one read model. It emits the progress at intervals.
+func (r rebuilder) run(ctx context.Context, projection string, emit func(rebuildLine) error) (result rebuilt, err error) {
+	var shown time.Time
+	progress := func(done, of uint64) {
+		result.Events = done
+		if now := time.Now(); now.Sub(shown) >= rebuildShown {
+			shown = now
+			_ = emit(rebuildLine{done, of}) // the end meets the error
+		}
+	}
+	switch projection {
+	case projectionViews:
+		err = r.views.Rebuild(ctx, progress)
+	case projectionDeliveries:
+		err = notifier.RebuildIndex(ctx, r.index, r.stream, func(at, end uint64) { progress(format.GroupOf(at), format.GroupOf(end)) })
+	default:
+		err = unknownProjection(projection)
+	}
+	return result, err
+}
+
+// rebuildShown is the time between two lines of progress.
+const rebuildShown = 100 * time.Millisecond
+
+func unknownProjection(name string) error {
+	return fmt.Errorf("there is no projection %q; name one of: %s", name, strings.Join(knownProjections, ", "))
+}
+
+// Run rebuilds, and prints a line for each projection.
+func (c *Rebuild) Run(ctx context.Context, std terminal.Streams, args options.Arguments) error {
+	if err := args.Refused(); err != nil {
+		return err
+	}
+	wanted := knownProjections
+	if c.Projection != "" {
+		if wanted = []string{c.Projection}; !slices.Contains(knownProjections, c.Projection) {
+			return options.Usage(unknownProjection(c.Projection))
+		}
+	}
+	run, end, err := c.connect(ctx)
+	if err != nil {
+		return err
+	}
+	for _, projection := range wanted {
+		if err = rebuildOne(ctx, std, projection, run); err != nil {
+			break
+		}
+	}
+	return errors.Join(err, end())
+}
+
+// rebuildRun rebuilds one read model somewhere.
+type rebuildRun func(ctx context.Context, projection string, emit func(rebuildLine) error) (rebuilt, error)
+
+func rebuildOne(ctx context.Context, std terminal.Streams, projection string, run rebuildRun) error {
+	progress, begun := newEventBar(std.Err), time.Now()
+	result, err := run(ctx, projection, func(l rebuildLine) error { progress.show(l.Done, l.Of); return nil })
+	progress.clear()
+	if err != nil {
+		return err
+	}
+	what := "events"
+	if projection == projectionDeliveries {
+		what = "groups of records"
+	}
+	took := time.Since(begun)
+	_, err = fmt.Fprintf(std.Out, "%s: rebuilt from %d %s (%s, %.0f/s).\n", projection, result.Events, what, took.Round(time.Millisecond), float64(result.Events)/took.Seconds())
+	return err
+}
+
+// connect reaches the service that runs on the folder, or opens the folder itself.
+func (c *Rebuild) connect(ctx context.Context) (rebuildRun, func() error, error) {
+	service, err := control.Find(ctx, c.Data)
+	if errors.Is(err, control.ErrNoService) {
+		return c.openFolder(ctx)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return func(ctx context.Context, projection string, emit func(rebuildLine) error) (result rebuilt, err error) {
+		err = service.Call(ctx, "rebuild", RebuildRequest{projection}, func(text json.RawMessage) error {
+			var l rebuildLine
+			if err := json.Unmarshal(text, &l); err != nil {
+				return err
+			}
+			return emit(l)
+		}, &result)
+		return result, err
+	}, func() error { return nil }, nil
+}
+
+// openFolder opens the folder of a stopped server. Its log does not change.
+func (c *Rebuild) openFolder(ctx context.Context) (run rebuildRun, end func() error, err error) {
+	config := options.Options{Data: c.Data, MasterKey: c.MasterKey, MasterKeyFile: c.MasterKeyFile}
+	l, err := ledger.Open(ctx, config, ledger.ReadOnly, eventstore.Config{Logger: zerolog.Nop()})
+	if errors.Is(err, eventstore.ErrInUse) {
+		return nil, nil, control.Unreachable(c.Data)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	folder := filepath.Join(c.Data, ledger.ViewsFolder)
+	r := rebuilder{stream: l.Store.Deliveries()}
+	end = func() error {
+		var errs []error
+		if r.views != nil {
+			errs = append(errs, r.views.Close())
+		}
+		if r.index != nil {
+			errs = append(errs, r.index.Close())
+		}
+		return errors.Join(append(errs, l.Close())...)
+	}
+	r.views, err = projections.Open(ctx, projections.Config{
+		Dir: folder, Store: l.Store, Fanout: eventstore.NewFanout(l.Store), Vault: l.Vault, Logger: zerolog.Nop(), Now: time.Now,
+	})
+	if err == nil {
+		r.index, err = deliveries.Open(ctx, folder, zerolog.Nop())
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, end())
+	}
+	return r.run, end, nil
+}

@@ -1,0 +1,52 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/rs/zerolog"
+
+	"payledger/cmd/payledger/options"
+	"payledger/domain"
+	"payledger/eventstore"
+	"payledger/eventstore/reconcile"
+)
+
+// Read opens a stopped server's folder for use, and closes it afterwards. It changes nothing there.
+func Read(ctx context.Context, o options.Options, use func(*Ledger) error) (err error) {
+	l, err := Open(ctx, o, ReadOnly, eventstore.Config{Logger: zerolog.Nop()})
+	if errors.Is(err, eventstore.ErrInUse) {
+		return fmt.Errorf("a server runs on %s; read from it with --url and --api-key", o.Data)
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, l.Close()) }()
+	return use(l)
+}
+
+// OfAccount calls use with the named account, or with the first one of the ledger if name is empty. If that one has no such payment
+// and there are others, the error says to name one.
+func (l *Ledger) OfAccount(ctx context.Context, name string, use func(domain.AccountID) error) error {
+	all, err := reconcile.Accounts(ctx, l.Store)
+	if err != nil {
+		return err
+	}
+	if id := domain.AccountID(name); name != "" {
+		if !slices.Contains(all, id) {
+			return fmt.Errorf("the folder has no account %s; it has %v", id, all)
+		}
+		return use(id)
+	}
+	first, err := l.Store.Initialized(ctx)
+	if err != nil {
+		return err
+	}
+	err = use(first.Account)
+	if len(all) > 1 && domain.ReasonOf(err) == domain.ReasonPayment {
+		return fmt.Errorf("%w The folder has %d accounts, and this is the answer of the first: name the payment's with --account", err, len(all))
+	}
+	return err
+}

@@ -1,0 +1,45 @@
+package account
+
+import (
+	"slices"
+	"time"
+
+	"payledger/domain"
+)
+
+// MaxAnalyticsUsers is the largest number of an account's analytics users.
+const MaxAnalyticsUsers = 50
+
+// AnalyticsUser is a program that reads the account's events from the stream EVENTS.
+type AnalyticsUser struct {
+	Name string `json:"name"` // names the user in the account
+	Key  string `json:"key"`  // public key of its credentials
+}
+
+// AnalyticsUserCreated says that an analytics user has credentials with this key, and no others.
+type AnalyticsUserCreated struct {
+	At   time.Time     `json:"at"`            // when it was decided, UTC
+	User AnalyticsUser `json:"analyticsUser"` // the user; one of the same name is replaced
+}
+
+// Type names the event in the log.
+func (AnalyticsUserCreated) Type() string  { return "account.analytics_user_created" }
+func (AnalyticsUserCreated) accountEvent() {}
+
+// DecideCreateAnalyticsUser adds a user or replaces one of the same name.
+func DecideCreateAnalyticsUser(s State, c AnalyticsUserCreated) (Event, error) {
+	if !s.Exists() {
+		return nil, domain.Refuse(domain.KindNotFound, domain.ReasonEntityNotFound, "There is no account of this id.")
+	}
+	if len(evolveAnalyticsUser(s, c).AnalyticsUsers) > MaxAnalyticsUsers {
+		return nil, domain.Invalid("AnalyticsUser", domain.Violation{Path: "$.name", Description: "the account has the maximum number of analytics users; replace one by its name"})
+	}
+	return c, nil
+}
+
+func evolveAnalyticsUser(s State, e AnalyticsUserCreated) State {
+	users := slices.DeleteFunc(slices.Clone(s.AnalyticsUsers), func(u AnalyticsUser) bool { return u.Name == e.User.Name })
+	users = append(users, e.User)
+	s.AnalyticsUsers, s.UpdatedAt = users, e.At
+	return s
+}

@@ -1,0 +1,132 @@
+package checkpointlog
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"payledger/eventstore/checkpoint"
+	"payledger/eventstore/format"
+	"payledger/eventstore/jetapi"
+)
+
+// edgeKey is the key of the tip store for the number and the edge of the newest checkpoint that this process wrote.
+const edgeKey = "e"
+
+// keepEdge stores the edge of the newest checkpoint for the next start. Without it a start reads some older checkpoints.
+func (l *Log) keepEdge(c checkpoint.Checkpoint) {
+	if l.ReadOnly {
+		return
+	}
+	batch := l.Tips.NewBatch()
+	if err := errors.Join(batch.Set([]byte(edgeKey), c.EncodeEdge()), batch.Commit()); err != nil {
+		l.Index.Log.Warn().Err(err).Msg("the edge of the newest checkpoint is not in the tip store")
+	}
+}
+
+// keptEdge returns the number of the checkpoint whose edge the tip store has, and that edge; 0 when there is none.
+func (l *Log) keptEdge() (number uint64, edge []checkpoint.Node) {
+	value, err := l.Tips.Get([]byte(edgeKey))
+	if err != nil {
+		return 0, nil
+	}
+	return checkpoint.ParseEdge(value)
+}
+
+// withEdge returns c with the edge of its tree: its own, or one that is made again from the last checkpoint whose edge is
+// known, and the events after it.
+func (l *Log) withEdge(ctx context.Context, c checkpoint.Checkpoint) (checkpoint.Checkpoint, error) {
+	if c.Size == 0 || len(c.Edge) > 0 {
+		return c, nil
+	}
+	before, path, err := l.knownEdge(ctx, c)
+	if err != nil {
+		return c, err
+	}
+	t := before.Tree()
+	for i := len(path) - 1; i >= 0; i-- {
+		if err := l.grow(ctx, t, before, path[i]); err != nil {
+			return c, err
+		}
+		before = path[i]
+	}
+	c.Edge = t.Edge()
+	if err := c.CheckEdge(); err != nil {
+		return c, err
+	}
+	l.keepEdge(c)
+	return c, nil
+}
+
+// knownEdge returns the last checkpoint up to c whose edge is known, and those after it, from c down. Without one it
+// returns the empty tree.
+func (l *Log) knownEdge(ctx context.Context, c checkpoint.Checkpoint) (before checkpoint.Checkpoint, path []checkpoint.Checkpoint, err error) {
+	kept, edge := l.keptEdge()
+	for before = c; before.Number > 0; {
+		if before.Number == kept {
+			before.Edge = edge
+		}
+		if len(before.Edge) > 0 {
+			return before, path, before.CheckEdge()
+		}
+		path = append(path, before)
+		if before.Number == 1 {
+			break
+		}
+		if before, err = l.read(ctx, jetapi.Get{Seq: before.Number - 1}); err != nil {
+			return before, nil, err
+		}
+	}
+	return checkpoint.Checkpoint{}, path, nil
+}
+
+// grow adds the events between two checkpoints to a tree.
+func (l *Log) grow(ctx context.Context, t *checkpoint.Tree, before, to checkpoint.Checkpoint) error {
+	for shard := range l.Shards {
+		err := l.Groups(ctx, shard, before.LastGroup(shard)+1, to.LastSeq[shard], func(g *format.Group) error {
+			for _, r := range g.Frames {
+				if err := t.Add(r.Hash); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// durability is the highest sequence of a stream that is known to be on the disk. It is the highest acknowledged sequence,
+// because a stream of one replica syncs in order.
+type durability struct {
+	mu      sync.Mutex
+	acked   uint64
+	changed chan struct{} // closed and replaced whenever acked grows
+}
+
+func (d *durability) raise(seq uint64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if seq <= d.acked {
+		return
+	}
+	d.acked = seq
+	close(d.changed)
+	d.changed = make(chan struct{})
+}
+
+// newest returns the highest sequence that is known to be durable.
+func (d *durability) newest() uint64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.acked
+}
+
+// reached reports whether seq is durable. The channel closes at the next change.
+func (d *durability) reached(seq uint64) (bool, <-chan struct{}) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return seq <= d.acked, d.changed
+}

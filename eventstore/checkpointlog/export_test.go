@@ -1,0 +1,30 @@
+package checkpointlog
+
+import (
+	"context"
+
+	"payledger/eventstore/checkpoint"
+)
+
+// EdgePath returns how many checkpoints lie between the newest and the last one whose edge is known.
+func (l *Log) EdgePath(ctx context.Context) (int, error) {
+	c, err := l.Stored(ctx)
+	if err != nil {
+		return 0, err
+	}
+	c.Edge = nil
+	_, path, err := l.knownEdge(ctx, c)
+	return len(path), err
+}
+
+// WithEdge returns the newest checkpoint with its edge, made from an older edge and the events since.
+func (l *Log) WithEdge(ctx context.Context) (checkpoint.Checkpoint, error) {
+	c, err := l.Stored(ctx)
+	if err != nil {
+		return c, err
+	}
+	return l.withEdge(ctx, c)
+}
+
+// KeepEdge stores an edge in the tip store.
+func (l *Log) KeepEdge(c checkpoint.Checkpoint) { l.keepEdge(c) }

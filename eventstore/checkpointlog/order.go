@@ -1,0 +1,202 @@
+package checkpointlog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/bits"
+
+	"payledger/eventstore/cache"
+	"payledger/eventstore/checkpoint"
+	"payledger/eventstore/fault"
+	"payledger/eventstore/format"
+	"payledger/eventstore/jetapi"
+)
+
+// marksKept is how many checkpoints are remembered: some 300 bytes each.
+const marksKept = 8192
+
+// newMarks returns a cache of checkpoints, with their counts and last groups only. A checkpoint never changes, and a caller that
+// looks for one position usually looks for its neighbours, too.
+func newMarks() *cache.Cache[uint64, checkpoint.Checkpoint] {
+	return cache.New[uint64](marksKept, func(checkpoint.Checkpoint) int { return 1 }, nil)
+}
+
+// Order is the order of the log as far as one checkpoint has fixed it.
+type Order struct {
+	log  *Log
+	last checkpoint.Checkpoint // the zero value covers no event
+}
+
+// Order returns the order that the newest durable checkpoint has fixed. It does not wait for a checkpoint.
+func (l *Log) Order(ctx context.Context) (Order, error) {
+	o := Order{log: l}
+	var err error
+	if number := l.fixed.newest(); l.Sole && number > 0 { // the sole writer knows which is the newest
+		o.last, err = l.mark(ctx, number)
+		return o, err
+	}
+	newest, err := l.Last(ctx)
+	if errors.Is(err, fault.ErrNotFound) {
+		return o, nil
+	}
+	o.last = newest
+	return o, err
+}
+
+// Checkpoint returns the number of the checkpoint that fixed the order; 0 if there is none.
+func (o Order) Checkpoint() uint64 { return o.last.Number }
+
+// Size returns the number of events that have a position.
+func (o Order) Size() uint64 { return o.last.Size }
+
+// Position returns the event's place in the log, from 1; false while no checkpoint covers the event.
+func (o Order) Position(ctx context.Context, r *format.Recorded) (uint64, bool, error) {
+	if r.Shard < 0 || r.Shard >= o.log.Shards || r.Number > o.last.EventsOf(r.Shard) {
+		return 0, false, nil
+	}
+	before, at, err := o.covering(ctx, r)
+	if err != nil {
+		return 0, false, fmt.Errorf("eventstore: position of %s revision %d: %w", r.Key, r.Revision, err)
+	}
+	position := before.Size + r.Number - before.EventsOf(r.Shard)
+	for shard := range r.Shard {
+		position += at.EventsOf(shard) - before.EventsOf(shard)
+	}
+	return position, true, nil
+}
+
+// covering finds the checkpoint that covers the event, and the one before it. The search goes down powers of two from
+// the first checkpoint on, so that every search reads the same checkpoints first; those are remembered.
+func (o Order) covering(ctx context.Context, r *format.Recorded) (before, at checkpoint.Checkpoint, err error) {
+	for step := uint64(1) << bits.Len64(o.last.Number); step > 0; step >>= 1 {
+		if before.Number+step > o.last.Number {
+			continue
+		}
+		c, err := o.log.mark(ctx, before.Number+step)
+		if err != nil {
+			return before, at, err
+		}
+		if c.EventsOf(r.Shard) < r.Number {
+			before = c
+		}
+	}
+	at, err = o.log.mark(ctx, before.Number+1)
+	return before, at, err
+}
+
+// mark returns the counts of a durable checkpoint, by its number.
+func (l *Log) mark(ctx context.Context, number uint64) (checkpoint.Checkpoint, error) {
+	if c, known := l.marks.Get(number); known {
+		return c, nil
+	}
+	c, err := l.read(ctx, jetapi.Get{Seq: number})
+	if err != nil {
+		return c, err
+	}
+	c = checkpoint.Checkpoint{Number: c.Number, Size: c.Size, LastSeq: c.LastSeq, Events: c.Events}
+	l.marks.Put(number, c)
+	return c, nil
+}
+
+// leavesAtOnce is the number of events after which a batch of checkpoints ends. A batch reads each shard once.
+const leavesAtOnce = 4096
+
+// errLeavesRead ends the reading of leaves.
+var errLeavesRead = errors.New("eventstore: enough leaves")
+
+// Leaves calls visit with the hashes of the events at the positions from+1 to through, in their order. Those are the leaves from
+// to through−1 of the Merkle tree.
+func (o Order) Leaves(ctx context.Context, from, through uint64, visit func(format.Hash) error) error {
+	if through > o.last.Size {
+		return fmt.Errorf("%w: position %d", fault.ErrNotFound, through)
+	}
+	before, err := o.upTo(ctx, from)
+	for err == nil && from < through {
+		var path []checkpoint.Checkpoint
+		for last := before; len(path) == 0 || last.Size < through && last.Size-before.Size < leavesAtOnce; path = append(path, last) {
+			if last, err = o.log.mark(ctx, last.Number+1); err != nil {
+				return err
+			}
+		}
+		end, place := path[len(path)-1], before.Size
+		err = o.batch(ctx, before, path, func(h format.Hash) error {
+			switch place++; {
+			case place <= from:
+				return nil
+			case place > through:
+				return errLeavesRead
+			}
+			return visit(h)
+		})
+		if errors.Is(err, errLeavesRead) {
+			return nil
+		}
+		before, from = end, max(from, end.Size)
+	}
+	return err
+}
+
+// upTo returns the last checkpoint that covers no more than the first n events.
+func (o Order) upTo(ctx context.Context, n uint64) (before checkpoint.Checkpoint, err error) {
+	for step := uint64(1) << bits.Len64(o.last.Number); step > 0; step >>= 1 {
+		if before.Number+step > o.last.Number {
+			continue
+		}
+		m, err := o.log.mark(ctx, before.Number+step)
+		if err != nil {
+			return before, err
+		}
+		if m.Size <= n {
+			before = m
+		}
+	}
+	return before, nil
+}
+
+// batch visits the events of the checkpoints of a path, the first of which follows before. A single checkpoint can be large: its
+// hashes are not kept.
+func (o Order) batch(ctx context.Context, before checkpoint.Checkpoint, path []checkpoint.Checkpoint, visit func(format.Hash) error) error {
+	end := path[len(path)-1]
+	kept := make([][]format.Hash, o.log.Shards)
+	for shard := range kept {
+		keep := func(h format.Hash) error { kept[shard] = append(kept[shard], h); return nil }
+		if len(path) == 1 {
+			keep = visit
+		}
+		if err := o.hashes(ctx, shard, before, end, keep); err != nil {
+			return err
+		}
+	}
+	if len(path) == 1 {
+		return nil
+	}
+	for _, to := range path {
+		for shard := range kept {
+			n := to.EventsOf(shard) - before.EventsOf(shard)
+			if n > uint64(len(kept[shard])) {
+				return fmt.Errorf("%w: checkpoint %d covers %d events of shard %d, and the log has %d", fault.ErrUnhealthy, to.Number, n, shard, len(kept[shard]))
+			}
+			for _, h := range kept[shard][:n] {
+				if err := visit(h); err != nil {
+					return err
+				}
+			}
+			kept[shard] = kept[shard][n:]
+		}
+		before = to
+	}
+	return nil
+}
+
+// hashes visits the events of a shard between two checkpoints.
+func (o Order) hashes(ctx context.Context, shard int, before, end checkpoint.Checkpoint, visit func(format.Hash) error) error {
+	return o.log.Groups(ctx, shard, before.LastGroup(shard)+1, end.LastGroup(shard), func(g *format.Group) error {
+		for _, r := range g.Frames {
+			if err := visit(r.Hash); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,173 @@
+package checkpointlog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"golang.org/x/mod/sumdb/note"
+
+	"payledger/eventstore/checkpoint"
+	"payledger/eventstore/fault"
+	"payledger/eventstore/format"
+	"payledger/eventstore/jetapi"
+)
+
+const (
+	// delay is the wait after a new event before the next checkpoint is written: I2 allows 250 ms after quiet, the
+	// write included.
+	delay = 100 * time.Millisecond
+	// every is how often checkpoints are written under load.
+	every = time.Second
+)
+
+// Reader receives the events of the log, those of a shard in their order.
+type Reader interface {
+	Events() <-chan *format.Recorded
+	Stop()
+}
+
+// Writer writes checkpoints. Every node runs one; the compare-and-swap on the stream decides
+// whose checkpoint stands, and the others go on from it.
+type Writer struct {
+	log     *Log
+	signer  note.Signer
+	reader  Reader
+	newest  checkpoint.Checkpoint
+	pending [][]leaf // per shard, in order, after newest
+
+	// Covered, if set, is called after each checkpoint that this process wrote, with the hashes of the events after the first
+	// `before` ones. It must not wait. Set it before Run.
+	Covered func(before uint64, hashes []format.Hash)
+}
+
+// leaf is what a checkpoint needs of an event.
+type leaf struct {
+	seq    uint64 // of its group
+	number uint64
+	ends   bool // it is the last of its group
+	hash   format.Hash
+}
+
+// NewWriter prepares to go on from the newest checkpoint. register registers the writer's reader: call NewWriter before the fan-out
+// runs.
+func NewWriter[R Reader](ctx context.Context, log *Log, register func(name string, after []uint64) R, signer note.Signer) (*Writer, error) {
+	newest, err := log.Last(ctx)
+	if err == nil {
+		newest, err = log.withEdge(ctx, newest)
+	}
+	if err != nil && !errors.Is(err, fault.ErrNotFound) {
+		return nil, err
+	}
+	return &Writer{
+		log: log, signer: signer, newest: newest,
+		reader: register("checkpoints", newest.Covered()), pending: make([][]leaf, log.Shards),
+	}, nil
+}
+
+// Run writes a checkpoint soon after every new event, until ctx ends, and then a last one for the events that it has
+// received. The next start covers the others. Run returns an error only if the existing checkpoints are damaged.
+func (w *Writer) Run(ctx context.Context) error {
+	defer w.reader.Stop()
+	var due <-chan time.Time
+	var written time.Time
+	for {
+		select {
+		case e := <-w.reader.Events():
+			w.take(e)
+			if due == nil {
+				due = time.After(max(delay, every-time.Since(written)))
+			}
+		case <-due:
+			due, written = nil, time.Now()
+			err := w.write(ctx)
+			if errors.Is(err, fault.ErrUnhealthy) {
+				return err
+			}
+			if err != nil && ctx.Err() == nil {
+				w.log.Index.Log.Warn().Err(err).Msg("checkpoint not written; trying again")
+				due = time.After(delay)
+			}
+		case <-ctx.Done():
+			return w.last(context.WithoutCancel(ctx))
+		}
+	}
+}
+
+// take notes an event, unless another node's checkpoint covers it already.
+func (w *Writer) take(e *format.Recorded) {
+	if seq := format.GroupOf(e.Seq); seq > w.newest.LastGroup(e.Shard) {
+		w.pending[e.Shard] = append(w.pending[e.Shard], leaf{seq, e.Number, e.EndsGroup(), e.Hash})
+	}
+}
+
+func (w *Writer) last(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, jetapi.PublishTimeout)
+	defer cancel()
+	for {
+		select {
+		case e := <-w.reader.Events():
+			w.take(e)
+		default:
+			return w.write(ctx)
+		}
+	}
+}
+
+// write covers everything that is pending.
+func (w *Writer) write(ctx context.Context) error {
+	for {
+		lastSeq, events, leaves := w.cover()
+		if len(leaves) == 0 {
+			return nil
+		}
+		t := w.newest.Tree()
+		for _, hash := range leaves {
+			if err := t.Add(hash); err != nil {
+				return fmt.Errorf("%w: checkpoint %d: %w", fault.ErrUnhealthy, w.newest.Number, err)
+			}
+		}
+		written, err := w.log.write(ctx, w.signer, w.newest, t, lastSeq, events)
+		if err != nil {
+			// Another node's came first, or ours did and its answer was lost: go on from what stands there.
+			newest, readErr := w.log.Stored(ctx)
+			if readErr == nil {
+				newest, readErr = w.log.withEdge(ctx, newest)
+			}
+			if readErr != nil || newest.Number <= w.newest.Number { // less: from a leader that was cut off
+				return errors.Join(err, readErr)
+			}
+			written = newest
+		} else if w.Covered != nil {
+			w.Covered(w.newest.Size, leaves)
+		}
+		w.dropCovered(written)
+	}
+}
+
+// cover lists the hashes of the pending events in the order of the next checkpoint, whole groups only.
+func (w *Writer) cover() (lastSeq, events []uint64, leaves []format.Hash) {
+	lastSeq, events = make([]uint64, len(w.pending)), make([]uint64, len(w.pending))
+	for shard, pending := range w.pending {
+		lastSeq[shard], events[shard] = w.newest.LastGroup(shard), w.newest.EventsOf(shard)
+		whole := len(pending)
+		for whole > 0 && !pending[whole-1].ends {
+			whole--
+		}
+		for _, e := range pending[:whole] {
+			lastSeq[shard], events[shard] = e.seq, e.number
+			leaves = append(leaves, e.hash)
+		}
+	}
+	return lastSeq, events, leaves
+}
+
+// dropCovered goes on from the newest checkpoint, and drops the events that it covers.
+func (w *Writer) dropCovered(newest checkpoint.Checkpoint) {
+	w.newest = newest
+	for shard, events := range w.pending {
+		w.pending[shard] = slices.DeleteFunc(events, func(e leaf) bool { return e.seq <= newest.LastSeq[shard] })
+	}
+}

@@ -1,0 +1,17 @@
+package accounts
+
+import (
+	"context"
+	"time"
+
+	"payledger/domain/account"
+	"payledger/eventstore/commands"
+)
+
+// CreateAnalyticsUser adds an analytics user of the caller's account, or replaces one of the same name, and returns all of them (I1).
+func (s *Accounts) CreateAnalyticsUser(ctx context.Context, by commands.Caller, user account.AnalyticsUser) ([]account.AnalyticsUser, error) {
+	state, err := s.change(ctx, by, func(state account.State, at time.Time) (account.Event, error) {
+		return account.DecideCreateAnalyticsUser(state, account.AnalyticsUserCreated{At: at, User: user})
+	})
+	return state.AnalyticsUsers, err
+}

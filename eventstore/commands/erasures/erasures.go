@@ -1,0 +1,163 @@
+package erasures
+
+import (
+	"context"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/person"
+	"payledger/eventstore"
+	"payledger/eventstore/commands"
+	"payledger/eventstore/commands/instruments"
+	"payledger/eventstore/secrets"
+)
+
+// Erasures erases persons.
+type Erasures struct {
+	*commands.Base
+	instruments *instruments.Instruments
+}
+
+// New returns the commands of erasures.
+func New(b *commands.Base, i *instruments.Instruments) *Erasures {
+	return &Erasures{Base: b, instruments: i}
+}
+
+// who names a person: the customer, or else the guest of a session.
+type who struct {
+	account  domain.AccountID
+	customer string
+	session  domain.SessionID
+	payment  domain.PaymentID // of a guest: the payment whose erasure was requested
+}
+
+func (w who) key() domain.SecretID { return secrets.PersonalKeyName(w.account, w.customer, w.session) }
+func (w who) id() domain.PersonID  { return domain.PersonIDFor(w.key()) }
+
+func whoOf(s person.State) who {
+	return who{account: s.Account, customer: s.CustomerID, session: s.Session}
+}
+
+// EraseCustomer erases a customer. It returns when the key is destroyed. A repeat changes nothing, unless there is new data.
+func (s *Erasures) EraseCustomer(ctx context.Context, by commands.Caller, customer string) (person.State, error) {
+	if customer == "" {
+		return person.State{}, domain.Invalid("CustomerErasure", domain.Violation{Path: "$.customerId", Description: "must not be empty"})
+	}
+	return s.erase(ctx, by, who{account: by.Account, customer: customer})
+}
+
+// EraseGuest erases the guest who made a payment. It returns when the key is destroyed. A repeat changes nothing.
+func (s *Erasures) EraseGuest(ctx context.Context, by commands.Caller, id domain.PaymentID) (person.State, error) {
+	tip, err := s.Log.Payments.Load(ctx, by.Account, id, eventstore.Latest)
+	switch p := tip.State; {
+	case err != nil:
+		return person.State{}, err
+	case !p.Exists():
+		return person.State{}, domain.Refuse(domain.KindNotFound, domain.ReasonEntityNotFound, "The payment is unknown.")
+	case p.CustomerID != "" || p.Session == "":
+		refused := domain.Refuse(domain.KindConflict, domain.ReasonPayment, "The payment belongs to a customer, not to a guest.")
+		refused.Recovery = "Erase the customer: POST /management/customers/{customerId}/erase, with the payment's customerId."
+		return person.State{}, refused
+	default:
+		return s.erase(ctx, by, who{account: by.Account, session: p.Session, payment: id})
+	}
+}
+
+// erase records the erasure of the person's present data, and carries it out.
+func (s *Erasures) erase(ctx context.Context, by commands.Caller, w who) (person.State, error) {
+	tip, err := s.Log.Persons.Load(ctx, w.account, w.id(), eventstore.Latest)
+	if err != nil {
+		return tip.State, err
+	}
+	ctx = context.WithoutCancel(ctx) // commit point: the work continues even if the caller disconnects
+	if tip.State.Due() {
+		if tip.State, err = s.finish(ctx, by, tip.State, always); err != nil {
+			return tip.State, err
+		}
+	}
+	something, known, err := s.left(ctx, w, tip.State)
+	switch {
+	case err != nil:
+		return tip.State, err
+	case !known && !tip.State.Exists():
+		return tip.State, domain.Refuse(domain.KindNotFound, domain.ReasonEntityNotFound,
+			"The customer is unknown: no client session, payment or saved card has this customerId.")
+	case !something && tip.State.Exists():
+		return tip.State, nil
+	}
+	tip, err = commands.Request(ctx, s.Base, by, s.Log.Persons.Execute, w.id(), func(state person.State, at time.Time) (person.Event, error) {
+		return person.DecideErase(state, person.Erase{
+			At: at, ID: w.id(), Account: w.account, CustomerID: w.customer, Session: w.session, Payment: w.payment,
+		})
+	})
+	if err != nil {
+		return tip.State, err
+	}
+	return s.finish(ctx, by, tip.State, always)
+}
+
+// left reports whether there is data of a person that is not erased, and whether the person is known at all.
+func (s *Erasures) left(ctx context.Context, w who, state person.State) (something, known bool, err error) {
+	something, err = s.Secrets.HasKey(ctx, w.key(), state.Number())
+	if err != nil || w.customer == "" {
+		return something, true, unreadable(err)
+	}
+	sessions, known, err := s.guests(ctx, w, always)
+	if err != nil {
+		return false, false, err
+	}
+	cards, _, err := s.Customers.Instruments(ctx, w.account, w.customer)
+	something = something || len(sessions) > 0 || len(cards) > 0
+	return something, known || something, err
+}
+
+// finish carries out a recorded erasure, from any point of it. Of a finished one it destroys the erased keys again, and nothing
+// else: what the person entered later stays.
+func (s *Erasures) finish(ctx context.Context, by commands.Caller, state person.State, belongs func(time.Time, person.State) bool) (person.State, error) {
+	w := whoOf(state)
+	if state.Due() {
+		s.Secrets.Forget(w.key(), state.Erased)
+		if err := s.eraseRest(ctx, by, w, belongs); err != nil {
+			return state, pending(err)
+		}
+	}
+	if err := s.Secrets.DestroyPersons(ctx, []secrets.PersonKeys{{Name: w.key(), Through: state.Erased}}); err != nil {
+		return state, pending(err)
+	}
+	if !state.Due() {
+		return state, nil
+	}
+	now, err := s.destroyed(ctx, by, w, state.Erased)
+	if err != nil {
+		return state, pending(err)
+	}
+	return now, nil
+}
+
+// FinishErasure continues a recorded erasure. Of a finished one it destroys the erased keys again, which a request may have left
+// that began before the erasure and ended after it; usually they are gone, and this is a look at an index.
+func (s *Erasures) FinishErasure(ctx context.Context, account domain.AccountID, id domain.PersonID) error {
+	tip, err := s.Log.Persons.Load(ctx, account, id, eventstore.Latest)
+	if err != nil || !tip.State.Exists() {
+		return err
+	}
+	_, err = s.finish(ctx, commands.Caller{Account: account, Actor: "process:erasure", RequestID: string(id)}, tip.State, until(tip.State.ErasedAt))
+	return err
+}
+
+// pending is the error for an erasure that is recorded and not finished.
+func pending(err error) error {
+	return &domain.Error{
+		Kind: domain.KindUnavailable, Reason: domain.ReasonServiceUnavailable,
+		Message:  "The erasure is recorded, but the key is not destroyed yet. The service continues by itself.",
+		Recovery: "Repeat the request: it answers when the key is destroyed.", Err: err,
+	}
+}
+
+// unreadable is the error for secrets that cannot be read: nothing was recorded.
+func unreadable(err error) error {
+	if err == nil {
+		return nil
+	}
+	return domain.Unavailable(err)
+}

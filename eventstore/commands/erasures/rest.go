@@ -1,0 +1,133 @@
+package erasures
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/person"
+	"payledger/eventstore"
+	"payledger/eventstore/commands"
+	"payledger/eventstore/secrets"
+)
+
+// atOnce is how many guests and cards of a customer are erased at the same time.
+const atOnce = 32
+
+// guests returns the guests of a customer's sessions who have data that is not erased.
+func (s *Erasures) guests(ctx context.Context, w who, belongs func(since time.Time, erased person.State) bool) (guests []who, known bool, err error) {
+	all, known, err := s.Customers.CustomerSessions(ctx, w.account, w.customer)
+	if err != nil {
+		return nil, known, err
+	}
+	for _, linked := range all {
+		guest := who{account: w.account, session: linked.ID}
+		tip, err := s.Log.Persons.Load(ctx, w.account, guest.id(), eventstore.AllowStale)
+		if err != nil {
+			return nil, known, err
+		}
+		there, err := s.Secrets.HasKey(ctx, guest.key(), tip.State.Number())
+		if err != nil {
+			return nil, known, unreadable(err)
+		}
+		if tip.State.Due() || there && belongs(linked.Since, tip.State) {
+			guests = append(guests, guest)
+		}
+	}
+	return guests, known, nil
+}
+
+// always is what belongs to an erasure that a caller asks for: everything that is there.
+func always(time.Time, person.State) bool { return true }
+
+// until returns what belongs to an erasure that is continued later: what belonged to the customer at the time of the erasure, and
+// was not erased since.
+func until(at time.Time) func(time.Time, person.State) bool {
+	return func(since time.Time, erased person.State) bool {
+		return !since.After(at) && (!erased.Exists() || erased.ErasedAt.Before(at))
+	}
+}
+
+// eraseRest deletes a customer's vaulted cards, and erases the guests of the customer's sessions.
+func (s *Erasures) eraseRest(ctx context.Context, by commands.Caller, w who, belongs func(time.Time, person.State) bool) error {
+	if w.customer == "" {
+		return nil
+	}
+	guests, _, err := s.guests(ctx, w, belongs) // the views show everything after that
+	if err != nil {
+		return err
+	}
+	cards, _, err := s.Customers.Instruments(ctx, w.account, w.customer)
+	if err != nil {
+		return err
+	}
+	err = each(len(cards), func(i int) error {
+		since := cards[i].CreatedAt
+		if cards[i].VaultedAt != nil {
+			since = *cards[i].VaultedAt
+		}
+		if !belongs(since, person.State{}) {
+			return nil
+		}
+		_, err := s.instruments.DeleteInstrument(ctx, by, cards[i].Token)
+		if domain.ReasonOf(err) == domain.ReasonInstrumentToken {
+			return nil // it was made invalid meanwhile
+		}
+		return err
+	})
+	return errors.Join(err, s.eraseGuests(ctx, by, guests))
+}
+
+// eraseGuests erases guests: their erasures are in the log first, and their keys are then destroyed together.
+func (s *Erasures) eraseGuests(ctx context.Context, by commands.Caller, guests []who) error {
+	keys := make([]secrets.PersonKeys, len(guests))
+	err := each(len(guests), func(i int) error {
+		w := guests[i]
+		tip, err := commands.Follow(ctx, s.Base, by, s.Log.Persons.Execute, w.id(), func(state person.State, at time.Time) (person.Event, error) {
+			return person.DecideErase(state, person.Erase{At: at, ID: w.id(), Account: w.account, Session: w.session})
+		})
+		if err == nil {
+			keys[i] = secrets.PersonKeys{Name: w.key(), Through: tip.State.Erased}
+			s.Secrets.Forget(w.key(), tip.State.Erased)
+		}
+		return err
+	})
+	if err := errors.Join(err, s.Secrets.DestroyPersons(ctx, keys)); err != nil {
+		return err
+	}
+	return each(len(guests), func(i int) error {
+		_, err := s.destroyed(ctx, by, guests[i], keys[i].Through)
+		return err
+	})
+}
+
+// destroyed records that a person's keys up to a number are destroyed.
+func (s *Erasures) destroyed(ctx context.Context, by commands.Caller, w who, number uint64) (person.State, error) {
+	tip, err := commands.Follow(ctx, s.Base, by, s.Log.Persons.Execute, w.id(), func(now person.State, at time.Time) (person.Event, error) {
+		return person.DecideKeyDestroyed(now, at, number)
+	})
+	return tip.State, err
+}
+
+// each calls do with the numbers below n, some at once, and returns the first error of the lowest number.
+func each(n int, do func(i int) error) error {
+	errs := make([]error, n)
+	slots := make(chan struct{}, atOnce)
+	var running sync.WaitGroup
+	for i := range n {
+		slots <- struct{}{}
+		running.Go(func() {
+			errs[i] = do(i)
+			<-slots
+		})
+	}
+	running.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

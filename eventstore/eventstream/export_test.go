@@ -1,0 +1,27 @@
+package eventstream
+
+import (
+	"github.com/nats-io/nats-server/v2/server"
+)
+
+// Pull is what the gate makes of a request for messages.
+var Pull = pull
+
+// EndServiceConnections ends the service's own connections, as the server ends that of a slow reader. It returns their number.
+func (s *Server) EndServiceConnections() (ended int, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all, err := s.ns.Connz(&server.ConnzOptions{})
+	if err != nil {
+		return 0, err
+	}
+	for _, c := range all.Conns {
+		if c.Name == "payledger" {
+			ended++
+			if err := s.ns.DisconnectClientByID(c.Cid); err != nil {
+				return ended, err
+			}
+		}
+	}
+	return ended, nil
+}

@@ -1,0 +1,178 @@
+package eventstream
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"strings"
+	"sync"
+	"time"
+)
+
+// front accepts the connections of analysts and carries them to the NATS server inside the process. Connections of strangers take no
+// place that the service itself needs, and the address stays taken while the server restarts.
+type front struct {
+	listener net.Listener
+	backend  func() (net.Conn, error) // opens a connection to the NATS server
+	secure   bool                     // a client must begin with TLS
+	limit    limits
+
+	mu      sync.Mutex
+	open    map[net.Conn]netip.Addr
+	of      map[netip.Addr]int // connections of an address
+	closed  bool
+	running sync.WaitGroup
+}
+
+// run accepts connections until close.
+func (f *front) run() {
+	f.open, f.of = map[net.Conn]netip.Addr{}, map[netip.Addr]int{}
+	f.running.Go(func() {
+		for {
+			conn, err := f.listener.Accept()
+			switch {
+			case errors.Is(err, net.ErrClosed):
+				return
+			case err != nil: // the process has no file left, for example
+				<-time.After(acceptPause)
+			case !f.admit(conn):
+				_ = conn.SetWriteDeadline(time.Now().Add(time.Second))
+				_, _ = conn.Write([]byte("-ERR 'maximum connections exceeded'\r\n"))
+				_ = conn.Close()
+			default:
+				f.running.Go(func() { f.carry(conn) })
+			}
+		}
+	})
+}
+
+const (
+	acceptPause = 100 * time.Millisecond
+	// writeTimeout is the time in which a client must read what waits for it.
+	writeTimeout = 10 * time.Second
+	// Sizes of the buffers of a connection, in bytes.
+	upBuffer, downBuffer = 4 << 10, 16 << 10
+)
+
+// admit counts a connection, unless there are too many.
+func (f *front) admit(conn net.Conn) bool {
+	from := addressOf(conn)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed || len(f.open) >= f.limit.connections || f.of[from] >= f.limit.connectionsFrom() {
+		return false
+	}
+	f.open[conn] = from
+	f.of[from]++
+	return true
+}
+
+// addressOf returns the address of a client: for IPv6 its network of 64 bits, which one client may have alone.
+func addressOf(conn net.Conn) netip.Addr {
+	at, err := netip.ParseAddrPort(conn.RemoteAddr().String())
+	if err != nil {
+		return netip.Addr{}
+	}
+	address := at.Addr().Unmap().WithZone("")
+	if address.Is6() {
+		if network, err := address.Prefix(64); err == nil {
+			return network.Addr()
+		}
+	}
+	return address
+}
+
+// release closes a connection.
+func (f *front) release(conn net.Conn) {
+	_ = conn.Close()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	from := f.open[conn]
+	delete(f.open, conn)
+	if f.of[from]--; f.of[from] == 0 {
+		delete(f.of, from)
+	}
+}
+
+// carry copies both ways until one side ends.
+func (f *front) carry(conn net.Conn) {
+	defer f.release(conn)
+	inner, err := f.backend()
+	if err != nil {
+		return
+	}
+	var up sync.WaitGroup
+	up.Go(func() {
+		_ = f.up(inner, conn)
+		_ = inner.Close()
+	})
+	_ = f.down(conn, inner)
+	_ = conn.Close()
+	_ = inner.Close()
+	up.Wait()
+}
+
+// errPlain ends a connection without TLS.
+var errPlain = errors.New("eventstream: the client does not begin with TLS")
+
+// up copies to the server.
+func (f *front) up(inner, conn net.Conn) error {
+	if f.secure { // the server itself takes both on a connection inside the process
+		first := make([]byte, 1)
+		if _, err := io.ReadFull(conn, first); err != nil {
+			return err
+		}
+		if first[0] != tlsHandshake {
+			return errPlain
+		}
+		if _, err := inner.Write(first); err != nil {
+			return err
+		}
+	}
+	_, err := io.CopyBuffer(struct{ io.Writer }{inner}, struct{ io.Reader }{conn}, make([]byte, upBuffer))
+	return err
+}
+
+// tlsHandshake is the first byte of a TLS connection.
+const tlsHandshake = 0x16
+
+// down copies to the client. The server's first line, INFO, says that TLS is only possible, because the server sees no network.
+func (f *front) down(conn, inner net.Conn) error {
+	from, to := bufio.NewReaderSize(inner, upBuffer), timed{conn}
+	if f.secure {
+		info, err := from.ReadString('\n')
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Fprint(to, strings.Replace(info, `"tls_available":true`, `"tls_required":true,"tls_available":true`, 1)); err != nil {
+			return err
+		}
+	}
+	_, err := io.CopyBuffer(to, struct{ io.Reader }{from}, make([]byte, downBuffer))
+	return err
+}
+
+// timed limits the time of each write.
+type timed struct{ conn net.Conn }
+
+func (t timed) Write(b []byte) (int, error) {
+	if err := t.conn.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
+		return 0, err
+	}
+	return t.conn.Write(b)
+}
+
+// close ends all connections.
+func (f *front) close() {
+	_ = f.listener.Close()
+	f.mu.Lock()
+	f.closed = true
+	for conn := range f.open {
+		_ = conn.Close()
+	}
+	f.mu.Unlock()
+	f.running.Wait()
+}

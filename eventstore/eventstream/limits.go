@@ -1,0 +1,60 @@
+package eventstream
+
+import (
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+)
+
+// limits bound the memory that clients can make the server use.
+type limits struct {
+	connections int
+	consumers   int
+}
+
+const (
+	// maxPending is the number of bytes that may wait for one connection. A connection that reads too slowly is closed. The
+	// server wants it to be at least serverPayload.
+	maxPending = 2 << 20
+	// consumerSize is about the memory that a consumer takes while it reads an old part of the stream.
+	consumerSize = 1 << 20
+	// The most and the least of connections and consumers, however much memory there is.
+	maxConnections, minConnections = 4096, 16
+	maxConsumers, minConsumers     = 1024, 16
+	// serverPayload is the largest message of the stream, in bytes. The largest event fits several times over: a state has at most
+	// 256 KiB in the log.
+	serverPayload = 2 << 20
+	// authTimeout is the time in which a connection must authenticate itself, in seconds.
+	authTimeout = 5
+)
+
+// limitsFor returns the limits for the memory of all buffers, in bytes: half for connections, all of which may read too slowly, half
+// for consumers. With less than 64 MiB the least numbers hold, which may take 32 MiB for connections and 16 MiB for consumers.
+func limitsFor(memory int64) limits {
+	return limits{
+		connections: int(min(max(memory/2/maxPending, minConnections), maxConnections)),
+		consumers:   int(min(max(memory/2/consumerSize, minConsumers), maxConsumers)),
+	}
+}
+
+// accountShare is the part of all connections and consumers that one account may have: a quarter.
+const accountShare = 4
+
+// connectionsOf returns the number of connections of one account's users.
+func (l limits) connectionsOf() int { return min(l.connections/accountShare, userConnections) }
+
+// connectionsFrom returns the number of connections from one address.
+func (l limits) connectionsFrom() int { return l.connections / 2 }
+
+// consumersOf returns the number of consumers of one account.
+func (l limits) consumersOf() int { return min(l.consumers/accountShare, accountConsumers) }
+
+// apply sets the limits of a server. The front bounds the number of connections.
+func (l limits) apply(o *server.Options) {
+	o.MaxPending = maxPending
+	o.MaxPayload = serverPayload
+	o.MaxControlLine = 4 << 10
+	o.AuthTimeout = authTimeout
+	o.PingInterval, o.MaxPingsOut = 30*time.Second, 2
+	o.WriteDeadline = writeTimeout
+}

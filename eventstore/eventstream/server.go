@@ -1,0 +1,259 @@
+package eventstream
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/nats-io/jwt/v2"
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
+)
+
+// Config describes a server.
+type Config struct {
+	Dir    string                      // of the stream; Start creates it. The caller has locked it
+	Listen string                      // "host:port"; port 0 takes a free one
+	TLS    *tls.Config                 // nil: none
+	Derive func(purpose string) []byte // returns the secret of a purpose, 32 bytes, always the same
+	Memory int64                       // of all buffers for clients, in bytes
+	Lost   func(account string)        // the gate of an account lost its connection, and opens another one; nil: not reported
+}
+
+// Server is a NATS server inside this process for analysts.
+type Server struct {
+	config   Config
+	keys     keys
+	operator nkeys.KeyPair
+	system   identity
+	events   identity // the account of the stream
+	limits   limits
+
+	front   *front
+	address string // that the front listens on
+
+	mu       sync.Mutex
+	ns       *server.Server // nil while it does not run
+	failed   error          // why it does not run
+	resolver *server.MemAccResolver
+	gates    map[string]func() // by the merchant's account: closes its gate
+	opened   sync.WaitGroup    // gates
+
+	merchants map[string]merchant // by the merchant's account
+}
+
+const (
+	startTimeout = 30 * time.Second // of a connection inside the process
+	readyTimeout = 2 * time.Second  // of a server after its start
+)
+
+// Start starts a server. It fails if the address cannot be used. If only the NATS server does not start, Connect returns ErrFailed until
+// a Restart succeeds. All messages are checked first, which takes time for a long stream.
+func Start(c Config) (*Server, error) {
+	s := &Server{config: c, keys: keys{c.Derive}, limits: limitsFor(c.Memory), merchants: map[string]merchant{}, gates: map[string]func(){},
+		resolver: &server.MemAccResolver{}}
+	var err error
+	if s.operator, err = s.keys.pair(nkeys.PrefixByteOperator, "operator"); err != nil {
+		return nil, err
+	}
+	if s.system, err = s.keys.account(systemAccount); err != nil {
+		return nil, err
+	}
+	if s.events, err = s.keys.account(analyticsAccount); err != nil {
+		return nil, err
+	}
+	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", c.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("eventstream: listen address %q: %w", c.Listen, err)
+	}
+	s.address = listener.Addr().String()
+	if host, _, err := net.SplitHostPort(c.Listen); err == nil {
+		_, port, _ := net.SplitHostPort(s.address)
+		s.address = net.JoinHostPort(host, port)
+	}
+	s.front = &front{listener: listener, backend: s.backend, secure: c.TLS != nil, limit: s.limits}
+	s.openOrEmpty()
+	s.front.run()
+	return s, nil
+}
+
+// backend opens a connection for a client.
+func (s *Server) backend() (net.Conn, error) {
+	s.mu.Lock()
+	ns := s.ns
+	s.mu.Unlock()
+	if ns == nil {
+		return nil, ErrFailed
+	}
+	return ns.InProcessConn()
+}
+
+// openOrEmpty starts the NATS server. If the folder is so damaged that no stream can be kept in it, it is emptied: its content is
+// derived.
+func (s *Server) openOrEmpty() {
+	s.failed = s.open()
+	if errors.Is(s.failed, errFolder) {
+		if s.failed = os.RemoveAll(s.streams()); s.failed == nil {
+			s.failed = s.open()
+		}
+	}
+}
+
+// errFolder means that the server cannot keep streams in its folder.
+var errFolder = errors.New("eventstream: the server cannot use its folder")
+
+// open starts the NATS server. The caller holds mu, or is the only one. With an index of the messages the server would trust it, and not
+// notice damage in a block.
+func (s *Server) open() error {
+	if err := os.MkdirAll(s.config.Dir, 0o700); err != nil {
+		return fmt.Errorf("eventstream: %w", err)
+	}
+	if err := os.Remove(filepath.Join(s.folder(), "msgs", "index.db")); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
+		return fmt.Errorf("eventstream: %w", err)
+	}
+	public, err := s.operator.PublicKey()
+	if err != nil {
+		return err
+	}
+	operator := jwt.NewOperatorClaims(public)
+	operator.SystemAccount = s.system.public
+	s.resolver = &server.MemAccResolver{}
+	opts := &server.Options{
+		ServerName: "payledger-analytics", DontListen: true, NoSigs: true, NoLog: true,
+		JetStream: true, StoreDir: s.config.Dir, JetStreamMaxStore: 1 << 60, JetStreamMaxMemory: 1, // the disk is watched by the ledger
+		TrustedOperators: []*jwt.OperatorClaims{operator}, AccountResolver: s.resolver, SystemAccount: s.system.public,
+		TLSConfig: s.config.TLS, TLS: s.config.TLS != nil,
+	}
+	s.limits.apply(opts)
+	if err := s.storeAccounts(); err != nil {
+		return err
+	}
+	ns, err := server.NewServer(opts)
+	if err != nil {
+		return fmt.Errorf("eventstream: server: %w", err)
+	}
+	s.ns = ns
+	ns.Start()
+	if !ns.JetStreamEnabled() || !ns.ReadyForConnections(readyTimeout) { // it could not open its streams: a start that succeeded is ready
+		s.stop()
+		return fmt.Errorf("%w %s", errFolder, s.config.Dir)
+	}
+	for account := range s.merchants {
+		if err := s.openGate(account); err != nil {
+			s.stop()
+			return err
+		}
+	}
+	return nil
+}
+
+// storeAccounts stores the claims of all accounts in the server's resolver.
+func (s *Server) storeAccounts() error {
+	system := jwt.NewAccountClaims(s.system.public)
+	system.Name = systemAccount
+	events := jwt.NewAccountClaims(s.events.public)
+	events.Name = analyticsAccount
+	events.Limits.JetStreamLimits = jwt.JetStreamLimits{DiskStorage: jwt.NoLimit, Streams: 1, Consumer: int64(s.limits.consumers)}
+	events.Exports.Add(&jwt.Export{Name: inboxSubject, Subject: inboxSubject + ".*.>", Type: jwt.Stream})
+	events.Exports.Add(&jwt.Export{Name: nobodySubject, Subject: nobodySubject, Type: jwt.Service})
+	all := []*jwt.AccountClaims{system, events}
+	for account, m := range s.merchants {
+		claims, err := m.claims(s.keys, account, s.limits)
+		if err != nil {
+			return err
+		}
+		connectAccounts(events, claims, account)
+		all = append(all, claims)
+	}
+	for _, claims := range all {
+		if err := s.storeAccount(claims); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Server) storeAccount(claims *jwt.AccountClaims) error {
+	token, err := claims.Encode(s.operator)
+	if err == nil {
+		err = s.resolver.Store(claims.Subject, token)
+	}
+	if err != nil {
+		return fmt.Errorf("eventstream: account %s: %w", claims.Name, err)
+	}
+	return nil
+}
+
+// Restart stops the NATS server and starts it again. Its clients connect again.
+func (s *Server) Restart() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stop()
+	s.openOrEmpty()
+	return s.failed
+}
+
+// stop stops the server, if it runs.
+func (s *Server) stop() {
+	for _, end := range s.gates {
+		end()
+	}
+	clear(s.gates)
+	s.opened.Wait()
+	if s.ns != nil {
+		s.ns.Shutdown()
+		s.ns.WaitForShutdown()
+		s.ns = nil
+	}
+}
+
+// Close stops the server.
+func (s *Server) Close() {
+	s.front.close()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stop()
+}
+
+// URL returns the address for clients.
+func (s *Server) URL() string {
+	scheme := "nats"
+	if s.config.TLS != nil {
+		scheme = "tls"
+	}
+	return scheme + "://" + s.address
+}
+
+// streams returns the folder of the server's streams.
+func (s *Server) streams() string { return filepath.Join(s.config.Dir, "jetstream") }
+
+// folder returns the folder of EVENTS.
+func (s *Server) folder() string { return filepath.Join(s.streams(), s.events.public, "streams", Name) }
+
+// connect returns a connection of the service in the account of the stream, inside the process. It does not connect again.
+func (s *Server) connect(ns *server.Server, options ...nats.Option) (*nats.Conn, error) {
+	if ns == nil || !ns.JetStreamEnabled() {
+		return nil, fmt.Errorf("%w: the server has stopped JetStream", ErrFailed)
+	}
+	token, seed, err := s.events.service()
+	if err != nil {
+		return nil, err
+	}
+	options = append(options, nats.InProcessServer(ns), nats.UserJWTAndSeed(token, string(seed)), nats.NoReconnect(), nats.Name("payledger"),
+		nats.Timeout(startTimeout), nats.NoCallbacksAfterClientClose(),
+		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {})) // the gate dropped requests; else the library writes to stderr
+	conn, err := nats.Connect("", options...)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrFailed, err)
+	}
+	return conn, nil
+}

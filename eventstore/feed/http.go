@@ -1,0 +1,126 @@
+package feed
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+)
+
+// overHTTP reads GET /events and GET /events/stream.
+type overHTTP struct{ url, apiKey string }
+
+// pageSize is the number of events of one page.
+const pageSize = "1000"
+
+func (s overHTTP) page(ctx context.Context, after uint64, emit func([]byte) error, passed func(uint64)) error {
+	for {
+		answer, err := s.get(ctx, "/events?limit="+pageSize+"&after="+strconv.FormatUint(after, 10), "")
+		if err != nil {
+			return err
+		}
+		var page struct {
+			Data      []json.RawMessage
+			NextAfter uint64
+		}
+		err = json.NewDecoder(answer.Body).Decode(&page)
+		answer.Body.Close()
+		if err != nil {
+			return fmt.Errorf("%w: %w", errBroken, err)
+		}
+		for _, text := range page.Data {
+			if err := emit(text); err != nil {
+				return err
+			}
+		}
+		if page.NextAfter == 0 {
+			return nil
+		}
+		after = page.NextAfter
+		passed(after)
+	}
+}
+
+func (s overHTTP) follow(ctx context.Context, after uint64, emit func([]byte) error, passed func(uint64)) error {
+	answer, err := s.get(ctx, "/events/stream", strconv.FormatUint(after, 10))
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	passed(after)
+	return serverEvents(answer.Body, func(id uint64, data []byte) error {
+		if len(data) > 0 {
+			if err := emit(data); err != nil {
+				return err
+			}
+		}
+		passed(id)
+		return nil
+	})
+}
+
+// get calls the API. A server that starts, or has too many streams, counts as a broken connection.
+func (s overHTTP) get(ctx context.Context, path, lastEventID string) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(s.url, "/")+path, nil)
+	if err != nil {
+		return nil, fmt.Errorf("feed: %w", err)
+	}
+	request.Header.Set("X-Api-Key", s.apiKey)
+	request.Header.Set("X-Api-Version", "2.4")
+	if lastEventID != "" {
+		request.Header.Set("Last-Event-ID", lastEventID)
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errBroken, err)
+	}
+	if answer.StatusCode == http.StatusOK {
+		return answer, nil
+	}
+	defer answer.Body.Close()
+	var body struct {
+		Error struct{ ErrorID, Description string }
+	}
+	_ = json.NewDecoder(answer.Body).Decode(&body) // of a proxy, it is no JSON
+	err = fmt.Errorf("feed: the server answered %d %s: %s", answer.StatusCode, body.Error.ErrorID, body.Error.Description)
+	if answer.StatusCode >= http.StatusInternalServerError || answer.StatusCode == http.StatusTooManyRequests {
+		err = fmt.Errorf("%w: %w", errBroken, err)
+	}
+	return nil, err
+}
+
+// serverEvents calls handle with id and data of each message of a stream. A message that only moves the position has no data.
+func serverEvents(from io.Reader, handle func(id uint64, data []byte) error) error {
+	lines := bufio.NewReaderSize(from, 64<<10)
+	var id uint64
+	var data []byte
+	begun := false
+	for {
+		line, err := lines.ReadBytes('\n')
+		if err != nil { // a message without its end is not whole
+			return fmt.Errorf("%w: %w", errBroken, err)
+		}
+		line = bytes.TrimRight(line, "\r\n")
+		field, value, _ := bytes.Cut(line, []byte(":"))
+		value = bytes.TrimPrefix(value, []byte(" "))
+		switch {
+		case len(line) == 0 && begun:
+			if err := handle(id, data); err != nil {
+				return err
+			}
+			data, begun = nil, false
+		case string(field) == "id":
+			if id, err = strconv.ParseUint(string(value), 10, 64); err != nil {
+				return fmt.Errorf("feed: the server sent the position %q", value)
+			}
+			begun = true
+		case string(field) == "data":
+			data = value
+		}
+	}
+}

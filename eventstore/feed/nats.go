@@ -1,0 +1,102 @@
+package feed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// overNATS reads the stream EVENTS.
+type overNATS struct{ url, credentials string }
+
+// streamName is the name of the stream (I2).
+const streamName = "EVENTS"
+
+func (s overNATS) page(ctx context.Context, after uint64, emit func([]byte) error, _ func(uint64)) error {
+	return s.read(ctx, after, func(consumer jetstream.Consumer, next func() (jetstream.Msg, error)) error {
+		info, err := consumer.Info(ctx)
+		if err != nil {
+			return broken(err)
+		}
+		for pending := info.NumPending; pending > 0; {
+			m, err := next()
+			if err != nil {
+				return err
+			}
+			at, err := m.Metadata()
+			if err != nil {
+				return broken(err)
+			}
+			pending = at.NumPending
+			if err := emit(m.Data()); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (s overNATS) follow(ctx context.Context, after uint64, emit func([]byte) error, passed func(uint64)) error {
+	return s.read(ctx, after, func(_ jetstream.Consumer, next func() (jetstream.Msg, error)) error {
+		passed(after)
+		for {
+			m, err := next()
+			if err != nil {
+				return err
+			}
+			if err := emit(m.Data()); err != nil {
+				return err
+			}
+		}
+	})
+}
+
+// read connects, and calls handle with a consumer of the messages behind a position.
+func (s overNATS) read(ctx context.Context, after uint64, handle func(jetstream.Consumer, func() (jetstream.Msg, error)) error) error {
+	conn, err := nats.Connect(s.url, nats.UserCredentials(s.credentials), nats.Name("payledger feed"), nats.MaxReconnects(-1))
+	if err != nil {
+		return broken(err)
+	}
+	defer conn.Close()
+	js, err := jetstream.New(conn)
+	if err != nil {
+		return fmt.Errorf("feed: %w", err)
+	}
+	stream, err := js.Stream(ctx, streamName)
+	if err != nil {
+		return broken(err)
+	}
+	if first := stream.CachedInfo().State.FirstSeq; first > after+1 {
+		return fmt.Errorf("feed: the stream %s begins at position %d: read the events behind position %d over HTTP", streamName, first, after)
+	}
+	consumer, err := stream.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{
+		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: after + 1,
+	})
+	if err != nil {
+		return broken(err)
+	}
+	messages, err := consumer.Messages()
+	if err != nil {
+		return broken(err)
+	}
+	defer messages.Stop()
+	return handle(consumer, func() (jetstream.Msg, error) {
+		m, err := messages.Next(jetstream.NextContext(ctx))
+		return m, broken(err)
+	})
+}
+
+// broken returns the error of a connection. Wrong credentials stay wrong; all else can be tried again.
+func broken(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAuthRevoked),
+		errors.Is(err, nats.ErrPermissionViolation):
+		return fmt.Errorf("feed: the server refuses the credentials: %w", err)
+	}
+	return fmt.Errorf("%w: %w", errBroken, err)
+}

@@ -1,0 +1,170 @@
+package secretlog
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"payledger/eventstore/blocks"
+	"payledger/eventstore/fault"
+	"payledger/eventstore/jetapi"
+	"payledger/eventstore/sidelog"
+	"payledger/eventstore/streams"
+)
+
+// Check judges a value of the stream of secrets, given its name and the bytes that are stored. An error refuses the
+// start. The value is valid during the call only.
+//
+// It is called once, with the oldest value that stands, or not at all if none stands. Values of groups are left out: they are
+// sealed under other values. A start under a wrong key would make new values that the right key does not open.
+type Check func(name string, value []byte) error
+
+// errChecked ends the reading of a stream at its first value.
+var errChecked = errors.New("eventstore: a value was found")
+
+// CheckStopped calls check with the oldest value in a stopped folder. It changes no byte and leaves out
+// damaged records: the inspection reports those.
+func CheckStopped(dir string, check Check) error {
+	names, err := blocks.Streams(dir, streams.Account)
+	if err != nil {
+		return fmt.Errorf("eventstore: %w", err)
+	}
+	for _, g := range segmentsIn(names) {
+		var verdict error
+		subject := g.subject(valueTopic)
+		_, err := blocks.Verify(dir, streams.Account, g.stream, blocks.Options{Deletes: true, Handle: func(r blocks.Record) error {
+			if r.Erased || r.Tombstone || r.Subject != subject {
+				return nil
+			}
+			value, err := parse(r.Seq, r.Body)
+			if err != nil || value.kind != kindValue {
+				return nil //nolint:nilerror // it is damaged
+			}
+			verdict = check(value.name, value.value)
+			return errChecked
+		}})
+		if errors.Is(err, errChecked) {
+			return verdict
+		}
+		if err != nil {
+			return fmt.Errorf("eventstore: %s: %w", g.stream, err)
+		}
+	}
+	return nil
+}
+
+// Unnamed reports the records of SECRETS that are missing in a stopped folder although no destruction names them. It needs no
+// tip store, and files without damage.
+func Unnamed(dir string, names []string, damaged func(stream string, seq uint64, reason string) error) error {
+	stand, named, last := sequenceSet{}, sequenceSet{}, map[string]uint64{}
+	segments := segmentsIn(names)
+	for _, g := range segments {
+		_, err := blocks.Verify(dir, streams.Account, g.stream, blocks.Options{Deletes: true, Handle: func(r blocks.Record) error {
+			if r.Erased || r.Tombstone {
+				return nil
+			}
+			stand.add(r.Seq)
+			last[g.stream] = max(last[g.stream], r.Seq)
+			found, err := parse(r.Seq, r.Body)
+			if err != nil {
+				return damaged(g.stream, r.Seq, err.Error())
+			}
+			for _, seq := range found.ended {
+				named.add(seq)
+			}
+			return nil
+		}})
+		if err != nil {
+			return fmt.Errorf("eventstore: %s: %w", g.stream, err)
+		}
+	}
+	next := uint64(1)
+	for _, g := range segments {
+		for ; next <= last[g.stream]; next++ {
+			if !stand.has(next) && !named.has(next) {
+				return damaged(g.stream, next, "the record is missing, and no destruction names it")
+			}
+		}
+	}
+	return nil
+}
+
+// ReadStopped returns the oldest value of a name in a stopped folder, as it is stored; ErrNotFound if there is none. It
+// changes no byte.
+func ReadStopped(dir, name string) (stored []byte, err error) {
+	names, err := blocks.Streams(dir, streams.Account)
+	if err != nil {
+		return nil, fmt.Errorf("eventstore: %w", err)
+	}
+	for _, g := range segmentsIn(names) {
+		_, err := blocks.Verify(dir, streams.Account, g.stream, blocks.Options{Deletes: true, Handle: func(r blocks.Record) error {
+			if r.Erased || r.Tombstone {
+				return nil
+			}
+			if found, err := parse(r.Seq, r.Body); err == nil && found.kind == kindValue && found.name == name {
+				stored = bytes.Clone(found.value)
+				return errChecked
+			}
+			return nil
+		}})
+		if errors.Is(err, errChecked) {
+			return stored, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("eventstore: %s: %w", g.stream, err)
+		}
+	}
+	return nil, fault.ErrNotFound
+}
+
+// CheckServer calls check with the oldest value on a server.
+func CheckServer(ctx context.Context, server sidelog.Server, check Check) error {
+	list := server.JS.StreamNames(ctx, jetstream.WithStreamListSubject(root+".>"))
+	var names []string
+	for name := range list.Name() {
+		names = append(names, name)
+	}
+	if err := list.Err(); err != nil {
+		return fmt.Errorf("eventstore: %s: %w", sidelog.SecretStream, err)
+	}
+	for _, g := range segmentsIn(names) {
+		m, err := server.API.AtLeader(ctx, g.stream, jetapi.Get{Seq: 1, NextBySubject: g.subject(valueTopic)})
+		if errors.Is(err, fault.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		value, err := parse(m.Seq, m.Data)
+		if err != nil {
+			return fmt.Errorf("%w: %s: %w", fault.ErrUnhealthy, g.stream, err)
+		}
+		return check(value.name, value.value)
+	}
+	return nil
+}
+
+// segment is a segment of SECRETS, by its name alone.
+type segment struct {
+	number uint32
+	stream string
+}
+
+func (g segment) subject(end string) string {
+	return fmt.Sprintf("%s.%d.%s", root, g.number, end)
+}
+
+// segmentsIn picks the segments of SECRETS out of the names of streams, in their order.
+func segmentsIn(names []string) (all []segment) {
+	for _, name := range names {
+		if of, number, ok := sidelog.ParseName(name); ok && of == sidelog.SecretStream {
+			all = append(all, segment{number, name})
+		}
+	}
+	slices.SortFunc(all, func(a, b segment) int { return int(a.number) - int(b.number) })
+	return all
+}

@@ -1,0 +1,224 @@
+package secretlog
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+
+	"payledger/eventstore/fault"
+	"payledger/eventstore/jetapi"
+	"payledger/eventstore/sidelog"
+)
+
+// A destruction is three steps, and each may be the last before a crash: a message that names the sequences is durable, and
+// so is the index that knows it; the values are deleted; the index forgets them. A start, and on other nodes the next
+// cleaning, goes on from the index.
+
+// Steps of a destruction, for tests that crash at each.
+const (
+	stepRecorded  = "destruction recorded"
+	stepSynced    = "destruction synced"
+	stepDestroyed = "values destroyed"
+)
+
+// step tells a test what was just done.
+func (b *Stream) step(name string) {
+	if b.stepped != nil {
+		b.stepped(name)
+	}
+}
+
+// purgedAtOnce is how many sequences one message names.
+const purgedAtOnce = 100_000
+
+// Destroy overwrites values on the disk, with one record for all. Values that do not exist are destroyed already. After an error
+// each may be destroyed or not: it is safe to repeat.
+func (b *Stream) Destroy(ctx context.Context, names ...string) error {
+	var ended []uint64
+	for _, name := range names {
+		e, err := b.index.find(ctx, name)
+		if errors.Is(err, fault.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		ended = append(ended, e.Seq)
+	}
+	if len(ended) > 0 {
+		if err := b.Room(); err != nil {
+			return err
+		}
+		name := ""
+		if len(names) == 1 {
+			name = names[0]
+		}
+		slices.Sort(ended)
+		for part := range slices.Chunk(slices.Compact(ended), purgedAtOnce) {
+			if err := b.destroy(ctx, name, "", part); err != nil {
+				return err
+			}
+		}
+	}
+	// Another node may have made one anew, after the value that was known here.
+	return b.finishSome(ctx, func(of string) bool { return slices.Contains(names, of) })
+}
+
+// Purge forgets all values of a group. Their bytes may stay on the disk: only what is encrypted under a
+// destroyed key is purged.
+func (b *Stream) Purge(ctx context.Context, group string) error {
+	if err := b.index.refresh(ctx); err != nil {
+		return fmt.Errorf("eventstore: secrets: %w", err)
+	}
+	if err := b.finish(ctx); err != nil { // a purge deletes surplus values too: a destruction must name them first
+		return err
+	}
+	all, err := b.index.under(sidelog.Key(sidelog.NamePrefix, sidelog.SecretStream, group+"."))
+	if err != nil || len(all) == 0 {
+		return err
+	}
+	if err := b.Room(); err != nil {
+		return err
+	}
+	var ended []uint64
+	for _, value := range all {
+		ended = append(ended, sidelog.ParseEntry(value).Seq)
+	}
+	slices.Sort(ended)
+	for part := range slices.Chunk(ended, purgedAtOnce) {
+		if err := b.destroy(ctx, "", group, part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// destroy destroys the values at some sequences.
+func (b *Stream) destroy(ctx context.Context, name, group string, ended []uint64) error {
+	if _, err := b.put(ctx, destroyedTopic, newDestruction(name, group, ended)); err != nil {
+		return fmt.Errorf("eventstore: destroy secret: %w", err)
+	}
+	b.step(stepRecorded)
+	ends := map[uint64]string{}
+	for _, seq := range ended {
+		ends[seq] = group
+	}
+	return b.carryOut(ctx, ends)
+}
+
+// carryOut deletes values that a durable message names, each with its group, and takes them out of the index.
+func (b *Stream) carryOut(ctx context.Context, ends map[uint64]string) error {
+	if err := b.Tips.Flush(); err != nil { // else the next start would miss them
+		return err
+	}
+	b.step(stepSynced)
+	through := map[string]uint64{} // by group
+	for seq, group := range ends {
+		if group != "" {
+			through[group] = max(through[group], seq)
+			continue
+		}
+		if err := b.erase(ctx, seq); err != nil {
+			return err
+		}
+	}
+	for group, last := range through {
+		if err := b.purge(ctx, group, last); err != nil {
+			return err
+		}
+	}
+	b.step(stepDestroyed)
+	change := map[string][]byte{}
+	for seq := range ends {
+		stream := b.log.Of(seq).Stream
+		change[string(sidelog.RecordKey(stream, seq))], change[string(sidelog.EndKey(stream, seq))] = nil, nil
+	}
+	b.index.mu.Lock()
+	defer b.index.mu.Unlock()
+	return b.index.write(change)
+}
+
+// erase has the server overwrite one value.
+func (b *Stream) erase(ctx context.Context, seq uint64) error {
+	g := b.log.Of(seq)
+	err := b.log.API.Change(ctx, "MSG.DELETE", g.Stream, map[string]any{"seq": seq})
+	if err == nil {
+		return nil
+	}
+	if _, readErr := b.log.API.AtLeader(ctx, g.Stream, jetapi.Get{Seq: seq}); errors.Is(readErr, fault.ErrNotFound) {
+		return nil // somebody else did, or we did and the answer was lost
+	}
+	return fmt.Errorf("eventstore: destroy secret: %w", err)
+}
+
+// purge has the server delete the values of a group up to a sequence.
+func (b *Stream) purge(ctx context.Context, group string, last uint64) error {
+	for _, g := range b.log.All() {
+		if g.First > last {
+			break
+		}
+		subject := g.Subject(groupTopic + group)
+		if _, err := b.log.API.AtLeader(ctx, g.Stream, jetapi.Get{LastBySubject: subject}); errors.Is(err, fault.ErrNotFound) {
+			continue
+		}
+		if err := b.log.API.Change(ctx, "PURGE", g.Stream, map[string]any{"filter": subject, "seq": last + 1}); err != nil {
+			return fmt.Errorf("eventstore: purge secrets: %w", err)
+		}
+	}
+	return nil
+}
+
+// finish ends the destructions that the index knows as begun. On a full disk they wait.
+func (b *Stream) finish(ctx context.Context) error {
+	err := b.finishSome(ctx, func(string) bool { return true })
+	if errors.Is(err, fault.ErrFull) {
+		err = nil
+	}
+	return err
+}
+
+// finishSome ends destructions of names that were begun.
+func (b *Stream) finishSome(ctx context.Context, want func(name string) bool) error {
+	found, err := b.index.under(append([]byte{sidelog.DyingPrefix}, sidelog.SecretStream+"_"...))
+	if err != nil {
+		return err
+	}
+	ends := map[uint64]string{}
+	var surplus []uint64
+	for _, value := range found {
+		if len(value) < 9 {
+			continue
+		}
+		seq := binary.BigEndian.Uint64(value)
+		b.index.mu.Lock()
+		record, err := b.index.value(sidelog.RecordKey(b.log.Of(seq).Stream, seq))
+		b.index.mu.Unlock()
+		if err != nil {
+			return err
+		}
+		if len(record) < len(sidelog.Digest{}) || !want(string(record[len(sidelog.Digest{}):])) {
+			continue
+		}
+		if ends[seq] = ""; value[8] == endGroup {
+			ends[seq] = string(value[9:])
+		}
+		if value[8] == endSurplus {
+			surplus = append(surplus, seq)
+		}
+	}
+	if len(ends) == 0 {
+		return nil
+	}
+	if err := b.Room(); err != nil {
+		return err
+	}
+	if len(surplus) > 0 {
+		slices.Sort(surplus)
+		if _, err := b.put(ctx, destroyedTopic, newDestruction("", "", surplus)); err != nil {
+			return fmt.Errorf("eventstore: destroy secret: %w", err)
+		}
+	}
+	return b.carryOut(ctx, ends)
+}

@@ -1,0 +1,69 @@
+package secretlog
+
+import (
+	"context"
+
+	"payledger/eventstore/sidelog"
+)
+
+// OnStep has f called after each step of a destruction.
+func (b *Stream) OnStep(f func(step string)) { b.stepped = f }
+
+// Steps are those of a destruction, in their order.
+var Steps = []string{stepRecorded, stepSynced, stepDestroyed}
+
+// SwapEntries has the index say of two names that each stands where the other does.
+func (b *Stream) SwapEntries(one, other string) error {
+	first, _, err := b.index.entry(one)
+	if err != nil {
+		return err
+	}
+	second, _, err := b.index.entry(other)
+	if err != nil {
+		return err
+	}
+	return b.index.write(map[string][]byte{
+		string(sidelog.Key(sidelog.NamePrefix, sidelog.SecretStream, one)): second.Encode(), string(sidelog.Key(sidelog.NamePrefix, sidelog.SecretStream, other)): first.Encode(),
+	})
+}
+
+// EraseBehind deletes a value as nobody may: no message says so.
+func (b *Stream) EraseBehind(ctx context.Context, name string) error {
+	e, _, err := b.index.entry(name)
+	if err != nil {
+		return err
+	}
+	return b.erase(ctx, e.Seq)
+}
+
+// RecordDestruction is the first step of Destroy alone.
+func (b *Stream) RecordDestruction(ctx context.Context, name string) error {
+	e, err := b.index.find(ctx, name)
+	if err == nil {
+		_, err = b.put(ctx, destroyedTopic, newDestruction(name, "", []uint64{e.Seq}))
+	}
+	return err
+}
+
+// Segments returns how many streams the secrets stand in.
+func (b *Stream) Segments() int { return len(b.log.All()) }
+
+// Parse reads a message of SECRETS.
+func Parse(seq uint64, body []byte) (kind byte, name, group string, value []byte, ended []uint64, err error) {
+	r, err := parse(seq, body)
+	return r.kind, r.name, r.group, r.value, r.ended, err
+}
+
+// Encode writes one.
+func Encode(kind byte, name, group string, value []byte, ended []uint64) []byte {
+	if kind == kindDestruction {
+		return newDestruction(name, group, ended).body
+	}
+	return newValue(name, value).body
+}
+
+// PutIn stores a value of a group, whatever stands there.
+func (b *Stream) PutIn(ctx context.Context, group, name string) error {
+	_, err := b.put(ctx, groupTopic+group, newValue(name, []byte("x")))
+	return err
+}

@@ -1,0 +1,286 @@
+package secretlog
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"payledger/eventstore/fault"
+	"payledger/eventstore/sidelog"
+	"payledger/eventstore/tipstore"
+)
+
+// index is the index of SECRETS in the tip store: the place of each name's value. It is made from the stream alone,
+// message by message in order, and is the same on every node. The first value of a name counts until it is destroyed. A later
+// value of a name that has one is surplus, and is destroyed. For a segment the index has
+//
+//	"s" segment 0 sequence   digest, name      a message that stands
+//	"x" segment 0 sequence   sequence, state   a value that must be destroyed: 0 a destruction names it, 1 none does yet,
+//	                                           2 and the group: it is purged with its group
+//
+// and "n" SECRETS 0 name → sequence, digest over all. The witness of package sidelog is its end.
+type index struct {
+	Config
+	log *sidelog.Log
+
+	mu      sync.Mutex
+	applied uint64              // all up to it is in the index
+	pending map[uint64]record   // acknowledged, but not the next one
+	gaps    sequenceSet         // sequences without a message that no destruction has named yet
+	changed chan struct{}       // closed and replaced whenever applied grows
+	over    map[string][]byte   // what differs from a tip store that is not written; nil: nothing stands there
+	told    []func(name string) // called with each destroyed name; see Stream.Tell
+
+	reading sync.Mutex
+}
+
+// States of an "x" entry.
+const (
+	endNamed   = 0
+	endSurplus = 1
+	endGroup   = 2
+)
+
+func newIndex(c Config, log *sidelog.Log) *index {
+	x := &index{Config: c, log: log, pending: map[uint64]record{}, gaps: sequenceSet{}, changed: make(chan struct{})}
+	if c.Fixed {
+		x.over = map[string][]byte{}
+	}
+	return x
+}
+
+// value reads the index; nil when it has no such key.
+func (x *index) value(key []byte) ([]byte, error) {
+	if value, known := x.over[string(key)]; known {
+		return value, nil
+	}
+	value, err := x.Tips.Get(key)
+	if errors.Is(err, tipstore.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil && x.Life.Err() == nil {
+		if errors.Is(err, tipstore.ErrDamaged) {
+			x.Tips.Condemn()
+		}
+		err = fmt.Errorf("%w: the tip store cannot be read: %w; a restart makes it again from the log", fault.ErrUnhealthy, err)
+		x.Index.Fail(err, false)
+	}
+	return value, err
+}
+
+// write changes the index at once; a nil value deletes.
+func (x *index) write(change map[string][]byte) error {
+	if x.over != nil {
+		for key, value := range change {
+			x.over[key] = value
+		}
+		return nil
+	}
+	batch := x.Tips.NewBatch()
+	var errs []error
+	for key, value := range change {
+		if value == nil {
+			errs = append(errs, batch.Delete([]byte(key)))
+		} else {
+			errs = append(errs, batch.Set([]byte(key), value))
+		}
+	}
+	return errors.Join(append(errs, batch.Commit())...)
+}
+
+// under returns the keys that begin with a prefix, without it, and their values.
+func (x *index) under(prefix []byte) (map[string][]byte, error) {
+	found := map[string][]byte{}
+	err := x.Tips.Each(prefix, func(key, value []byte) error {
+		found[string(key[len(prefix):])] = bytes.Clone(value)
+		return nil
+	})
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for key, value := range x.over {
+		if rest, ok := strings.CutPrefix(key, string(prefix)); ok && value != nil {
+			found[rest] = value
+		} else if ok {
+			delete(found, rest)
+		}
+	}
+	return found, err
+}
+
+// entry returns where the value of a name stands; false if there is none.
+func (x *index) entry(name string) (sidelog.Entry, bool, error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	value, err := x.value(sidelog.Key(sidelog.NamePrefix, sidelog.SecretStream, name))
+	e := sidelog.ParseEntry(value)
+	return e, e.Seq > 0, err
+}
+
+// place returns how far the index is.
+func (x *index) place() (applied uint64, changed <-chan struct{}) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.applied, x.changed
+}
+
+// apply enters the next message. The caller holds the lock.
+func (x *index) apply(r record) error {
+	digest := r.digest()
+	change := map[string][]byte{}
+	stream := x.log.Of(r.seq).Stream
+	if r.kind == kindDestruction {
+		change[string(sidelog.RecordKey(stream, r.seq))] = digest[:]
+		ended, err := x.end(r, change)
+		if err == nil {
+			err = x.write(change)
+		}
+		for _, name := range ended {
+			for _, forget := range x.told {
+				forget(name)
+			}
+		}
+		return err
+	}
+	change[string(sidelog.RecordKey(stream, r.seq))] = append(digest[:], r.name...)
+	key := sidelog.Key(sidelog.NamePrefix, sidelog.SecretStream, r.name)
+	there, err := x.value(key)
+	if err != nil {
+		return err
+	}
+	if known := sidelog.ParseEntry(there); known.Seq > 0 && known.Seq != r.seq {
+		change[string(sidelog.EndKey(stream, r.seq))] = append(binary.BigEndian.AppendUint64(nil, r.seq), endSurplus)
+	} else {
+		change[string(key)] = sidelog.Entry{Seq: r.seq, Digest: digest}.Encode()
+	}
+	return x.write(change)
+}
+
+// end collects what a destruction changes, and the names of the values that it ends.
+func (x *index) end(r record, change map[string][]byte) (names []string, err error) {
+	state := []byte{endNamed}
+	if r.group != "" {
+		state = append([]byte{endGroup}, r.group...)
+	}
+	ended := r.ended
+	if r.name != "" { // all of it, whatever is named
+		value, err := x.value(sidelog.Key(sidelog.NamePrefix, sidelog.SecretStream, r.name))
+		if err != nil {
+			return nil, err
+		}
+		if e := sidelog.ParseEntry(value); e.Seq > 0 && e.Seq < r.seq {
+			ended = append(append([]uint64(nil), ended...), e.Seq)
+		}
+	}
+	for _, seq := range ended {
+		x.gaps.remove(seq)
+		stream := x.log.Of(seq).Stream
+		value, err := x.value(sidelog.RecordKey(stream, seq))
+		if err != nil {
+			return nil, err
+		}
+		if len(value) < len(sidelog.Digest{}) { // it is gone
+			continue
+		}
+		name := string(value[len(sidelog.Digest{}):])
+		key := sidelog.Key(sidelog.NamePrefix, sidelog.SecretStream, name)
+		there, err := x.value(key)
+		if err != nil {
+			return nil, err
+		}
+		if sidelog.ParseEntry(there).Seq == seq {
+			change[string(key)], names = nil, append(names, name)
+		}
+		change[string(sidelog.EndKey(stream, seq))] = append(binary.BigEndian.AppendUint64(nil, seq), state...)
+	}
+	return names, nil
+}
+
+// grow notes that the index is whole up to a sequence. The caller holds the lock.
+func (x *index) grow(applied uint64) {
+	if applied <= x.applied {
+		return
+	}
+	x.applied = applied
+	close(x.changed)
+	x.changed = make(chan struct{})
+	if x.over == nil {
+		g := x.log.Of(applied)
+		x.Index.Witnessed(g.Stream, applied)
+	}
+}
+
+// drain applies what is pending and next. The caller holds the lock.
+func (x *index) drain() error {
+	for {
+		r, ok := x.pending[x.applied+1]
+		if !ok {
+			return nil
+		}
+		if err := x.apply(r); err != nil {
+			return err
+		}
+		delete(x.pending, r.seq)
+		x.grow(r.seq)
+	}
+}
+
+// learn enters a message that was acknowledged, and all before it.
+func (x *index) learn(ctx context.Context, r record) error {
+	x.mu.Lock()
+	if r.seq > x.applied {
+		x.pending[r.seq] = r
+	}
+	err := x.drain()
+	x.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	late := time.NewTimer(learnPause)
+	defer late.Stop()
+	for {
+		applied, changed := x.place()
+		if applied >= r.seq {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-late.C: // an answer is missing, or another node wrote
+			return x.catchUp(ctx, r.seq)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// learnPause is how long an acknowledgement waits for those before it until their messages are read.
+const learnPause = 2 * time.Millisecond
+
+// sequenceSet is a set of sequences: a bit each.
+type sequenceSet map[uint64]uint64
+
+func (s sequenceSet) add(seq uint64) { s[seq/64] |= 1 << (seq % 64) }
+
+func (s sequenceSet) remove(seq uint64) {
+	if s[seq/64] &^= 1 << (seq % 64); s[seq/64] == 0 {
+		delete(s, seq/64)
+	}
+}
+
+func (s sequenceSet) has(seq uint64) bool { return s[seq/64]&(1<<(seq%64)) != 0 }
+
+// some returns up to n of its sequences.
+func (s sequenceSet) some(n int) (all []uint64) {
+	for page, bits := range s {
+		for i := uint64(0); i < 64; i++ {
+			if bits&(1<<i) != 0 && len(all) < n {
+				all = append(all, page*64+i)
+			}
+		}
+	}
+	return all
+}

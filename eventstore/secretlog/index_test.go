@@ -1,0 +1,479 @@
+package secretlog_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"payledger/eventstore"
+	"payledger/eventstore/eventstoretest"
+	"payledger/eventstore/secretlog"
+)
+
+// keeper is a sole writer's store with its secrets, on a folder.
+type keeper struct {
+	server  *eventstore.Server
+	store   *eventstore.Store
+	secrets *secretlog.Stream
+}
+
+// sideSegment is the size of a segment in these tests: some thirty secrets.
+const sideSegment = 4 << 10
+
+func keep(dir string) (*keeper, error) { return keepWith(dir, sideSegment) }
+
+func keepWith(dir string, segment int64) (*keeper, error) {
+	k := &keeper{}
+	var err error
+	if k.server, err = eventstore.StartServer(eventstore.ServerConfig{Dir: dir, Name: "test"}); err != nil {
+		return nil, err
+	}
+	c := eventstoretest.Config(k.server)
+	c.Shards, c.SoleWriter, c.SideBytes = 1, true, segment
+	if k.store, err = eventstore.Open(context.Background(), c); err != nil {
+		return nil, errors.Join(err, k.server.Close())
+	}
+	if k.secrets, err = k.store.OpenSecrets(context.Background()); err != nil {
+		return nil, errors.Join(err, k.store.Close(), k.server.Close())
+	}
+	return k, nil
+}
+
+func mustKeep(t testing.TB, dir string) *keeper {
+	t.Helper()
+	k, err := keep(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { k.close() })
+	return k
+}
+
+func (k *keeper) close() error { return errors.Join(k.store.Close(), k.server.Close()) }
+
+func secretName(i int) string     { return fmt.Sprintf("customer-key.acct.%d", i) }
+func secretOf(name string) []byte { return []byte("the value of " + name + strings.Repeat(".", 60)) }
+
+// flushTips writes the tip store, as an archive needs it.
+func flushTips(s *eventstore.Store) error {
+	a, err := s.Archive(context.Background())
+	if err == nil {
+		err = a.Close()
+	}
+	return err
+}
+
+// remove removes a file or a folder.
+func remove(t *testing.T, path string) {
+	t.Helper()
+	if err := os.RemoveAll(path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// testContext ends with the test, and long before the test binary's own limit.
+func testContext(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func create(t testing.TB, b *secretlog.Stream, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		if err := b.Create(testContext(t), name, secretOf(name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// holds checks that a value is there, or was destroyed.
+func holds(t testing.TB, b *secretlog.Stream, name string, there bool) {
+	t.Helper()
+	value, err := b.Get(testContext(t), name)
+	if there && (err != nil || !bytes.Equal(value, secretOf(name))) {
+		t.Errorf("%s: %q %v", name, value, err)
+	}
+	if !there && !errors.Is(err, eventstore.ErrNotFound) {
+		t.Errorf("%s was destroyed: %q %v", name, value, err)
+	}
+}
+
+// The server remembers every subject for ever: their number must not grow with that of the secrets. Streams follow one
+// another; a start finds everything in them, also without the index.
+func TestSecretsAreConstant(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	k := mustKeep(t, dir)
+	var names []string
+	for i := range 200 {
+		names = append(names, secretName(i))
+	}
+	create(t, k.secrets, names...)
+	for i := range 40 {
+		name := fmt.Sprintf("card.%d.acct.%d", i/20, i)
+		if err := k.secrets.CreateIn(testContext(t), fmt.Sprintf("card.%d", i/20), name, secretOf(name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, i := range []int{3, 50, 199} {
+		if err := k.secrets.Destroy(testContext(t), secretName(i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := k.secrets.Purge(testContext(t), "card.0"); err != nil {
+		t.Fatal(err)
+	}
+	create(t, k.secrets, secretName(50)) // again
+	conn, err := k.server.Connect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	js, err := jetstream.New(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	streams := 0
+	for info := range js.ListStreams(testContext(t), jetstream.WithStreamListSubject("secrets.>")).Info() {
+		if streams++; info.State.NumSubjects > 4 {
+			t.Errorf("%s has %d subjects", info.Config.Name, info.State.NumSubjects)
+		}
+	}
+	if streams < 5 || streams != k.secrets.Segments() {
+		t.Errorf("%d streams, %d segments", streams, k.secrets.Segments())
+	}
+	check := func(when string) {
+		t.Helper()
+		for i, name := range names {
+			holds(t, k.secrets, name, i != 3 && i != 199)
+		}
+		for prefix, want := range map[string]int{"customer-key": 198, "card": 20, "card.0": 0, "card.1": 20} {
+			if got, err := k.secrets.Names(testContext(t), prefix); err != nil || len(got) != want {
+				t.Errorf("%s: %d names under %s: %v", when, len(got), prefix, err)
+			}
+		}
+		if err := k.store.Scrub(testContext(t)); err != nil {
+			t.Errorf("%s: %v", when, err)
+		}
+	}
+	check("at first")
+	for _, when := range []string{"after a restart", "without the index"} {
+		if err := k.close(); err != nil {
+			t.Fatal(err)
+		}
+		if when == "without the index" {
+			remove(t, filepath.Join(dir, "tips"))
+		}
+		k = mustKeep(t, dir)
+		check(when)
+	}
+}
+
+// A value that is gone without a destruction is damage, with the index and without it; so is one that stands where another
+// one must.
+func TestLostSecret(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		damage func(*keeper) error
+	}{
+		{"erased", func(k *keeper) error { return k.secrets.EraseBehind(context.Background(), secretName(2)) }},
+		{"swapped", func(k *keeper) error { return k.secrets.SwapEntries(secretName(2), secretName(5)) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			k := mustKeep(t, dir)
+			for i := range 100 {
+				create(t, k.secrets, secretName(i))
+			}
+			if err := c.damage(k); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := k.secrets.Get(testContext(t), secretName(2)); !errors.Is(err, eventstore.ErrUnhealthy) {
+				t.Errorf("a read: %v", err)
+			}
+			if err := k.store.Healthy(); !errors.Is(err, eventstore.ErrUnhealthy) || !strings.Contains(err.Error(), "SECRETS_1") {
+				t.Errorf("health: %v", err)
+			}
+			if err := k.close(); err != nil {
+				t.Fatal(err)
+			}
+			if c.name == "swapped" {
+				return
+			}
+			remove(t, filepath.Join(dir, "tips"))
+			if again, err := keep(dir); !errors.Is(err, eventstore.ErrUnhealthy) {
+				t.Errorf("a start without the index: %v", err)
+				if err == nil {
+					again.close()
+				}
+			}
+		})
+	}
+}
+
+// TestDestructionCrashes: after a crash at any step the next start ends a destruction that was begun, with the index and
+// without it, and no byte of the value stays. Without a first step the value is unchanged.
+func TestDestructionCrashes(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	k := mustKeep(t, dir)
+	for i := range 60 { // two segments
+		create(t, k.secrets, secretName(i))
+	}
+	card := "card.7.acct.token"
+	if err := k.secrets.CreateIn(testContext(t), "card.7", card, secretOf(card)); err != nil {
+		t.Fatal(err)
+	}
+	if err := flushTips(k.store); err != nil { // without the synced destruction, a start reports the deleted value as lost
+		t.Fatal(err)
+	}
+	copies := map[string]string{"nothing": copyFolder(t, dir)}
+	kind := "destroy"
+	k.secrets.OnStep(func(step string) { copies[kind+" "+step] = copyFolder(t, dir) })
+	if err := k.secrets.Destroy(testContext(t), secretName(7)); err != nil {
+		t.Fatal(err)
+	}
+	kind = "purge"
+	if err := k.secrets.Purge(testContext(t), "card.7"); err != nil {
+		t.Fatal(err)
+	}
+	if len(copies) != 1+2*len(secretlog.Steps) {
+		t.Fatal(copies)
+	}
+	for name, from := range copies {
+		for _, tips := range []bool{true, false} {
+			t.Run(fmt.Sprint(name, " tips ", tips), func(t *testing.T) {
+				t.Parallel()
+				dir := copyFolder(t, from)
+				if !tips {
+					remove(t, filepath.Join(dir, "tips"))
+				}
+				k := mustKeep(t, dir)
+				for i := range 60 {
+					holds(t, k.secrets, secretName(i), i != 7 || name == "nothing")
+				}
+				holds(t, k.secrets, card, !strings.HasPrefix(name, "purge"))
+				if err := errors.Join(k.store.Scrub(testContext(t)), k.close()); err != nil {
+					t.Error(err)
+				}
+				if n := countBytes(t, dir, secretOf(secretName(7))); (n == 0) != (name != "nothing") {
+					t.Errorf("the destroyed value stands %d times on the disk", n)
+				}
+			})
+		}
+	}
+}
+
+// copyFolder copies the folder of a running or stopped server, as a crash leaves it. The tip store of a running one may write
+// and remove files meanwhile: then what was copied never stood on the disk at one moment, and is copied again.
+func copyFolder(t testing.TB, from string) string {
+	t.Helper()
+	for {
+		to, before := t.TempDir(), namesIn(t, filepath.Join(from, "tips"))
+		err := os.CopyFS(to, os.DirFS(from))
+		switch {
+		case err != nil && !errors.Is(err, fs.ErrNotExist):
+			t.Fatal(err)
+		case err == nil && slices.Equal(namesIn(t, filepath.Join(from, "tips")), before):
+			return to
+		}
+	}
+}
+
+// namesIn are the names of the files in a folder, in order; none if it does not exist.
+func namesIn(t testing.TB, dir string) (names []string) {
+	t.Helper()
+	files, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		names = append(names, f.Name())
+	}
+	return names
+}
+
+// countBytes counts a text in the streams of secrets.
+func countBytes(t testing.TB, dir string, text []byte) (n int) {
+	t.Helper()
+	err := filepath.WalkDir(filepath.Join(dir, "jetstream"), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		n += bytes.Count(b, text)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// A start reads the newest block of a segment alone where the server, too, believes its index: the time does not grow with
+// the number of secrets. An older block is left to reads and to the scrub. Where the server would read all blocks, so does
+// the start before it, and refuses damage without a change.
+func TestStartLeavesOldBlocks(t *testing.T) {
+	t.Parallel()
+	for _, segment := range []int64{9 << 20, 1 << 30} {
+		t.Run(fmt.Sprint("segments of ", segment), func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			fillSecrets(t, dir, segment)
+			flip(t, filepath.Join(dir, "jetstream", "LEDGER", "streams", "SECRETS_1", "msgs", "1.blk"))
+			k, err := keepWith(dir, segment)
+			if err != nil {
+				t.Fatal(err)
+			}
+			create(t, k.secrets, "customer-key.acct.more")
+			killed := copyFolder(t, dir)
+			if err := k.store.Scrub(testContext(t)); !errors.Is(err, eventstore.ErrUnhealthy) {
+				t.Error("the scrub:", err)
+			}
+			if err := k.close(); err != nil {
+				t.Fatal(err)
+			}
+			before := contents(t, killed)
+			k, err = keepWith(killed, segment)
+			if closed := segment == 9<<20; closed { // the damaged segment was not written to
+				if err != nil {
+					t.Fatal(err)
+				}
+				unhealthy := 0
+				for i := range 150 {
+					if _, err := k.secrets.Get(testContext(t), secretName(i)); errors.Is(err, eventstore.ErrUnhealthy) {
+						unhealthy++
+					} else if err != nil {
+						t.Error(err)
+					}
+				}
+				if unhealthy == 0 {
+					t.Error("no read met the damage")
+				}
+				k.close()
+				return
+			}
+			if !errors.Is(err, eventstore.ErrUnhealthy) {
+				t.Error("a start that the server would have cut a block at:", err)
+			}
+			if diff := cmp.Diff(before, contents(t, killed)); diff != "" {
+				t.Error("the folder was changed:", diff)
+			}
+		})
+	}
+}
+
+// flip changes a byte of a file.
+func flip(t *testing.T, file string) {
+	t.Helper()
+	b, err := os.ReadFile(file)
+	if err == nil {
+		b[1<<20] ^= 1
+		err = os.WriteFile(file, b, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// contents are all files of a folder that a refused start must not change.
+func contents(t testing.TB, dir string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || d.Name() == "LOCK" || d.Name() == "ballast" {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		all[path] = fmt.Sprintf("%x", sha256.Sum256(b))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// fillSecrets fills two blocks of the server and stops it.
+func fillSecrets(t testing.TB, dir string, segment int64) {
+	t.Helper()
+	k, err := keepWith(dir, segment)
+	if err != nil {
+		t.Fatal(err)
+	}
+	noise := make([]byte, 64<<10)
+	for i := range 150 {
+		rand.Read(noise)
+		if err := k.secrets.Create(testContext(t), secretName(i), noise); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := k.close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A folder that is only read shows what stands behind the index, and nothing that was destroyed; the index is not written.
+func TestSecretsReadOnly(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	k := mustKeep(t, dir)
+	create(t, k.secrets, secretName(0), secretName(1), secretName(2))
+	if err := flushTips(k.store); err != nil {
+		t.Fatal(err)
+	}
+	create(t, k.secrets, secretName(3), secretName(4))
+	for _, i := range []int{1, 3} {
+		if err := k.secrets.RecordDestruction(testContext(t), secretName(i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	killed := copyFolder(t, dir)
+	server := eventstoretest.Server(t, killed)
+	c := eventstoretest.Config(server)
+	c.SoleWriter, c.ReadOnly = true, true
+	b, err := eventstoretest.OpenOn(t, c).OpenSecrets(testContext(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 5 {
+		holds(t, b, secretName(i), i != 1 && i != 3)
+	}
+	if names, err := b.Names(testContext(t), "customer-key"); err != nil || len(names) != 3 {
+		t.Error(names, err)
+	}
+}
+
+// TestPurgeOfSurplus: a group goes in which a value waits that was stored twice; without the tip store the next start knows
+// that all of them were destroyed.
+func TestPurgeOfSurplus(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	k := mustKeep(t, dir)
+	for _, name := range []string{"g.a", "g.a", "g.b"} { // the first answer was lost, and the process had no time to destroy the second
+		if err := k.secrets.PutIn(context.Background(), "g", name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(k.secrets.Purge(context.Background(), "g"), k.close()); err != nil {
+		t.Fatal(err)
+	}
+	remove(t, filepath.Join(dir, "tips"))
+	mustKeep(t, dir)
+}

@@ -1,0 +1,128 @@
+package secretlog
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"payledger/eventstore/sidelog"
+)
+
+// A message of SECRETS, numbers big-endian or, where it says so, as unsigned varints:
+//
+//	4 bytes  "PLS1"
+//	1        kind: 0 a value, 1 a destruction
+//
+// of a value:
+//
+//	2        length of the name
+//	…        the name, the bytes
+//
+// of a destruction:
+//
+//	2        length of the name
+//	…        the name: all earlier values of it are destroyed; may be empty
+//	2        length of the group
+//	…        the group, if a whole one is purged; may be empty
+//	varints  the number of sequences that are destroyed, and each as its distance from the one before, the first from 0
+//
+// A value's subject is secrets.<segment>.value, or secrets.<segment>.group.<group>; that of a destruction is
+// secrets.<segment>.destroyed. A destruction is never deleted: sequences without a message are those that one names.
+const (
+	magic           = "PLS1"
+	kindValue       = 0
+	kindDestruction = 1
+)
+
+// errRecord means that a message is none of SECRETS, or another one than was expected.
+var errRecord = errors.New("eventstore: it is not the message that was stored")
+
+// record is a message of SECRETS.
+type record struct {
+	seq   uint64
+	kind  byte
+	name  string
+	value []byte // of a value
+	group string // of a destruction
+	ended []uint64
+	body  []byte // the whole message
+}
+
+func (r record) digest() sidelog.Digest { return sidelog.DigestOf("", r.body) }
+
+func newValue(name string, value []byte) record {
+	b := appendText([]byte(magic+"\x00"), name)
+	return record{kind: kindValue, name: name, value: value, body: append(b, value...)}
+}
+
+func newDestruction(name, group string, ended []uint64) record {
+	b := appendText(appendText([]byte(magic+"\x01"), name), group)
+	b = binary.AppendUvarint(b, uint64(len(ended)))
+	before := uint64(0)
+	for _, seq := range ended {
+		b, before = binary.AppendUvarint(b, seq-before), seq
+	}
+	return record{kind: kindDestruction, name: name, group: group, ended: ended, body: b}
+}
+
+func appendText(b []byte, text string) []byte {
+	return append(binary.BigEndian.AppendUint16(b, uint16(len(text))), text...)
+}
+
+// parse reads a message; the record shares its memory.
+func parse(seq uint64, body []byte) (record, error) {
+	r := record{seq: seq, body: body}
+	bad := fmt.Errorf("%w: sequence %d", errRecord, seq)
+	b, ours := bytes.CutPrefix(body, []byte(magic))
+	if !ours || len(b) == 0 {
+		return r, bad
+	}
+	var ok bool
+	r.kind = b[0]
+	if r.name, b, ok = cutText(b[1:]); !ok {
+		return r, bad
+	}
+	switch r.kind {
+	case kindValue:
+		r.value = b
+		return r, nil
+	case kindDestruction:
+		if r.group, b, ok = cutText(b); !ok {
+			return r, bad
+		}
+		if r.ended, ok = cutSequences(b, seq); !ok {
+			return r, bad
+		}
+		return r, nil
+	default:
+		return r, bad
+	}
+}
+
+func cutText(b []byte) (text string, rest []byte, ok bool) {
+	if len(b) < 2 || len(b)-2 < int(binary.BigEndian.Uint16(b)) {
+		return "", nil, false
+	}
+	n := 2 + int(binary.BigEndian.Uint16(b))
+	return string(b[2:n]), b[n:], true
+}
+
+// cutSequences reads sequences that grow and stay below one.
+func cutSequences(b []byte, below uint64) (all []uint64, ok bool) {
+	count, n := binary.Uvarint(b)
+	if n <= 0 || count > uint64(len(b)-n) {
+		return nil, false
+	}
+	b = b[n:]
+	before := uint64(0)
+	for range count {
+		step, n := binary.Uvarint(b)
+		if n <= 0 || step == 0 || step >= below-before {
+			return nil, false
+		}
+		before, b = before+step, b[n:]
+		all = append(all, before)
+	}
+	return all, len(b) == 0
+}

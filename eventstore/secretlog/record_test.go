@@ -1,0 +1,54 @@
+package secretlog_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"payledger/eventstore/secretlog"
+)
+
+// Whatever a message of SECRETS holds, reading it ends with a record or an error, and a record would be written the same
+// again, but for numbers that are written longer than they need be.
+func FuzzParse(f *testing.F) {
+	f.Add(uint64(7), secretlog.Encode(0, "customer-key.acct.id", "", []byte("box"), nil))
+	f.Add(uint64(900), secretlog.Encode(1, "customer-key.acct.id", "", nil, []uint64{7}))
+	f.Add(uint64(900), secretlog.Encode(1, "", "card.29", nil, []uint64{1, 2, 300, 899}))
+	f.Add(uint64(900), []byte("PLS1\x01\x00\x00\x00\x00\xff\xff\xff\xff\xff\xff\xff\xff\x01"))
+	f.Fuzz(func(t *testing.T, seq uint64, data []byte) {
+		kind, name, group, value, ended, err := secretlog.Parse(seq, data)
+		if err != nil {
+			return
+		}
+		for i, e := range ended {
+			if e == 0 || e >= seq || i > 0 && e <= ended[i-1] {
+				t.Errorf("%d names %d", seq, ended)
+			}
+		}
+		if again := secretlog.Encode(kind, name, group, value, ended); len(again) == len(data) && !bytes.Equal(again, data) || len(again) > len(data) {
+			t.Errorf("%x became %x", data, again)
+		}
+	})
+}
+
+// The layout of SECRETS, as record.go has it.
+func TestLayout(t *testing.T) {
+	for text, body := range map[string][]byte{
+		"PLS1\x00\x00\x03a.bbox":                             secretlog.Encode(0, "a.b", "", []byte("box"), nil),
+		"PLS1\x01\x00\x03a.b\x00\x00\x01\x07":                secretlog.Encode(1, "a.b", "", nil, []uint64{7}),
+		"PLS1\x01\x00\x00\x00\x06card.7\x03\x01\x01\xaa\x02": secretlog.Encode(1, "", "card.7", nil, []uint64{1, 2, 300}),
+	} {
+		if string(body) != text {
+			t.Errorf("%q instead of %q", body, text)
+		}
+		if _, _, _, _, _, err := secretlog.Parse(301, []byte(text)); err != nil {
+			t.Error(err)
+		}
+		for cut := range len(text) {
+			_, _, _, value, _, err := secretlog.Parse(301, []byte(text[:cut]))
+			if err == nil && text[4] == 1 || err == nil && strings.HasPrefix(string(value), "box") {
+				t.Errorf("%q was read", text[:cut])
+			}
+		}
+	}
+}

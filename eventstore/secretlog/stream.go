@@ -1,0 +1,293 @@
+package secretlog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"payledger/eventstore/fault"
+	"payledger/eventstore/jetapi"
+	"payledger/eventstore/sidelog"
+	"payledger/eventstore/tipstore"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+const root = "secrets"
+
+const (
+	// createTimeout bounds the creation of a value with all its publishes.
+	createTimeout = 15 * time.Second
+	// createPause is the wait between two of them.
+	createPause = 50 * time.Millisecond
+)
+
+// Config has the parts of a Stream.
+type Config struct {
+	sidelog.Server
+	Index *sidelog.Index
+	Tips  *tipstore.Store // has the index of the names
+	Fixed bool            // nothing is written to Tips
+	// Stream returns the configuration of a stream of the log.
+	Stream func(name, subject string) jetstream.StreamConfig
+	Reader int             // number of the connection for look-ups
+	Room   func() error    // returns an error while nothing can be written
+	Life   context.Context // ends with the store
+}
+
+// Ends of the subjects.
+const (
+	valueTopic     = "value"
+	groupTopic     = "group."
+	destroyedTopic = "destroyed"
+)
+
+// Stream stores encrypted values by name; a name is dot-joined tokens.
+type Stream struct {
+	Config
+	log     *sidelog.Log
+	index   *index
+	gate    sync.RWMutex      // held for writing while the next segment is begun
+	stepped func(step string) // for tests
+
+	mu     sync.Mutex
+	failed int // how many messages were sent without an answer
+	before int // failed, when a message was sent that had an answer: those before it are stored, or never will be
+}
+
+// Open finds or makes the stream, brings the index up to it, and ends destructions that were begun.
+func Open(ctx context.Context, c Config) (*Stream, error) {
+	log := &sidelog.Log{Server: c.Server, Name: sidelog.SecretStream, Root: root, Config: func(name, subject string) jetstream.StreamConfig {
+		config := c.Stream(name, subject)
+		config.DenyDelete, config.DenyPurge = false, false
+		return config
+	}}
+	b := &Stream{Config: c, log: log, index: newIndex(c, log)}
+	return b, b.open(ctx)
+}
+
+func (b *Stream) open(ctx context.Context) error {
+	last, err := b.log.Open(ctx, !b.ReadOnly)
+	if err != nil {
+		return err
+	}
+	x := b.index
+	for _, g := range b.log.All() {
+		stream := g.Stream
+		value, err := x.value(sidelog.WitnessKey(stream))
+		if err != nil {
+			return err
+		}
+		acked, _ := sidelog.ParseWitness(value)
+		x.applied = max(x.applied, acked)
+		if acked > 0 {
+			b.Index.Witnessed(stream, acked)
+		}
+	}
+	if last < x.applied {
+		return b.Index.Damage(b.log.Newest().Stream, last+1, fmt.Sprintf("it ends here, but was acknowledged up to %d", x.applied))
+	}
+	switch {
+	case b.ReadOnly, b.API.Replicas > 1, last == x.applied, b.Room() != nil:
+		err = x.catchUp(ctx, last)
+	default: // what stands there counts once it is on the disk
+		_, err = b.put(ctx, destroyedTopic, newDestruction("", "", nil))
+	}
+	if err == nil && !b.ReadOnly {
+		err = b.finish(ctx)
+	}
+	return err
+}
+
+// Tell registers forget, which is called with the name of every value that is destroyed from now on, as soon as this process
+// has read the destruction. A caller that caches a value calls Stands afterwards, so that it misses none. forget must not
+// wait.
+func (b *Stream) Tell(forget func(name string)) {
+	b.index.mu.Lock()
+	defer b.index.mu.Unlock()
+	b.index.told = append(b.index.told, forget)
+}
+
+// Stands reports whether a name has a value, as far as this process knows.
+func (b *Stream) Stands(name string) (bool, error) {
+	_, there, err := b.index.entry(name)
+	return there, err
+}
+
+// Create stores a value under a name that must be new; ErrConflict when it is there.
+func (b *Stream) Create(ctx context.Context, name string, value []byte) error {
+	return b.create(ctx, valueTopic, name, value)
+}
+
+// CreateIn is Create for a value of a group, which Purge ends. The name must begin with the group and a dot.
+func (b *Stream) CreateIn(ctx context.Context, group, name string, value []byte) error {
+	return b.create(ctx, groupTopic+group, name, value)
+}
+
+func (b *Stream) create(ctx context.Context, subject, name string, value []byte) error {
+	ctx, cancel := context.WithTimeout(ctx, createTimeout)
+	defer cancel()
+	if err := b.Room(); err != nil {
+		return err
+	}
+	r := newValue(name, value)
+	for tried := false; ; tried = true {
+		err := b.store(ctx, subject, r, tried)
+		if err == nil || errors.Is(err, fault.ErrConflict) || errors.Is(err, fault.ErrUnhealthy) {
+			return err
+		}
+		if pauseErr := jetapi.Pause(ctx, createPause); pauseErr != nil {
+			kind, _, _ := strings.Cut(name, ".") // the rest may name a session
+			return fmt.Errorf("%w: secret of kind %s: %w", fault.ErrRefused, kind, err)
+		}
+	}
+}
+
+// store publishes a value once. ErrConflict: the name has another value. A value that was stored twice, because the first
+// answer was lost, or after another value of its name, is destroyed at once.
+func (b *Stream) store(ctx context.Context, subject string, r record, tried bool) error {
+	e, there, err := b.index.entry(r.name)
+	if err == nil && (there || tried) {
+		if err = b.index.refresh(ctx); err == nil {
+			e, there, err = b.index.entry(r.name)
+		}
+	}
+	ours := tried && there && e.Digest == r.digest()
+	switch {
+	case err != nil:
+		return err
+	case there && !ours:
+		return fault.ErrConflict
+	case ours && b.API.Replicas > 1:
+		return nil
+	}
+	seq, err := b.put(ctx, subject, r) // of one that is ours already: then it is on the disk
+	if err != nil {
+		return err
+	}
+	if e, there, err = b.index.entry(r.name); err != nil || there && e.Seq == seq {
+		return err
+	}
+	if err := b.destroy(ctx, "", "", []uint64{seq}); err != nil {
+		return err
+	}
+	if there && e.Digest == r.digest() {
+		return nil
+	}
+	return fault.ErrConflict
+}
+
+// put publishes a message once and enters it and all before it into the index. Only an acknowledgement is success.
+func (b *Stream) put(ctx context.Context, subject string, r record) (uint64, error) {
+	seq, full, err := b.publish(ctx, subject, r)
+	if err == nil && full {
+		b.roll()
+	}
+	return seq, err
+}
+
+func (b *Stream) publish(ctx context.Context, subject string, r record) (seq uint64, full bool, err error) {
+	b.gate.RLock()
+	defer b.gate.RUnlock()
+	b.mu.Lock()
+	failed := b.failed
+	b.mu.Unlock()
+	g := b.log.Newest()
+	m := nats.NewMsg(g.Subject(subject))
+	m.Data = r.body
+	ack, err := b.API.Publish(ctx, m)
+	b.Index.Answered(g.Stream, err)
+	b.mu.Lock()
+	if err != nil {
+		b.failed++
+	} else {
+		b.before = max(b.before, failed)
+	}
+	b.mu.Unlock()
+	switch {
+	case err != nil:
+		return 0, false, err
+	case ack.Error != nil:
+		return 0, false, ack.Error
+	case ack.Seq < g.First:
+		return 0, false, errors.New("answer to a publish names no sequence")
+	}
+	r.seq = ack.Seq
+	return ack.Seq, b.log.Stored(len(m.Data) + len(m.Subject)), b.index.learn(ctx, r)
+}
+
+// roll begins the next segment. If it cannot, the next value tries again.
+func (b *Stream) roll() {
+	b.gate.Lock()
+	defer b.gate.Unlock()
+	if b.before < b.failed { // a message may still come in
+		return
+	}
+	ctx, cancel := context.WithTimeout(b.Life, jetapi.ReadTimeout) // the context of the last writer may end
+	defer cancel()
+	applied, _ := b.index.place()
+	if err := b.log.Next(ctx, applied); err != nil {
+		b.Index.Log.Warn().Err(err).Msg("the next segment of the secrets could not be begun; trying again")
+	}
+}
+
+// Get reads a value; ErrNotFound when it was never stored, or was destroyed. A value that is gone otherwise is damage.
+func (b *Stream) Get(ctx context.Context, name string) ([]byte, error) {
+	var since time.Time
+	for {
+		e, err := b.index.find(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		value, err := b.index.read(ctx, name, e)
+		if err == nil || !errors.Is(err, fault.ErrNotFound) && !errors.Is(err, errRecord) {
+			return value, err
+		}
+		if refreshErr := b.index.refresh(ctx); refreshErr != nil {
+			return nil, refreshErr
+		}
+		switch now, there, entryErr := b.index.entry(name); {
+		case entryErr != nil:
+			return nil, entryErr
+		case !there || now != e:
+			continue // destroyed meanwhile
+		case since.IsZero():
+			since = time.Now()
+		}
+		if b.API.Replicas == 1 || time.Since(since) > jetapi.StaleLeader {
+			reason := "the record is missing"
+			if errors.Is(err, errRecord) {
+				reason = "it is another record than the one that was acknowledged"
+			}
+			return nil, b.Index.Damage(b.log.Of(e.Seq).Stream, e.Seq, reason)
+		}
+		if err := jetapi.Pause(ctx, recheckPause); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// Names lists the names under a prefix.
+func (b *Stream) Names(ctx context.Context, prefix string) ([]string, error) {
+	if err := b.index.refresh(ctx); err != nil {
+		return nil, fmt.Errorf("eventstore: secrets: %w", err)
+	}
+	if !b.ReadOnly {
+		if err := b.finish(ctx); err != nil {
+			return nil, err
+		}
+	}
+	all, err := b.index.under(sidelog.Key(sidelog.NamePrefix, sidelog.SecretStream, prefix+"."))
+	if err != nil {
+		return nil, fmt.Errorf("eventstore: secrets: %w", err)
+	}
+	var names []string
+	for rest := range all {
+		names = append(names, prefix+"."+rest)
+	}
+	return names, nil
+}

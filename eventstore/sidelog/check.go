@@ -1,0 +1,158 @@
+package sidelog
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"payledger/eventstore/blocks"
+	"payledger/eventstore/tipstore"
+)
+
+// checkChunk is how many records are compared at once.
+const checkChunk = 4096
+
+// ErrDestroyed means that a stream holds a record that was destroyed before.
+var ErrDestroyed = errors.New("a record stands there that was destroyed, as the tip store has it")
+
+// Check compares the records in the files of a stream beside the log with the index as of the beginning of the check.
+// Its memory grows only with the names whose records are replaced, and with deleted records that are still in a file.
+type Check struct {
+	stream  string
+	view    tipstore.View
+	Through uint64 // records after it are not compared
+	safe    uint64 // a record up to it that is not in the index was destroyed
+	Part    bool   // only the newest block is read: earlier records are not compared
+	began   bool   // See has had its first record
+
+	replaced map[string]*replacedName
+	dying    map[uint64]bool
+	chunk    []Entry
+	done     uint64          // everything up to it was compared
+	extra    map[uint64]bool // destroyed records that are in a file
+	dead     map[uint64]bool // records with a tombstone
+	fault    error           // the first
+	at       uint64          // its sequence
+}
+
+// replacedName is a name of which only the newest record counts.
+type replacedName struct{ must, there Entry }
+
+// NewCheck returns a check, or nil if there is no index of the stream.
+func NewCheck(view tipstore.View, stream string) (*Check, error) {
+	value, err := view.Get(WitnessKey(stream))
+	if err != nil {
+		return nil, nil //nolint:nilerror // no index is no damage: a start makes it from the stream
+	}
+	c := &Check{stream: stream, view: view, replaced: map[string]*replacedName{}, dying: map[uint64]bool{}, extra: map[uint64]bool{}, dead: map[uint64]bool{}}
+	c.Through, c.safe = ParseWitness(value)
+	start := len(Key(ReplacePrefix, stream, ""))
+	err = view.Each(Key(ReplacePrefix, stream, ""), func(key, value []byte) error {
+		c.replaced[string(key[start:])] = &replacedName{must: ParseEntry(value)}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return c, view.Each(Key(DyingPrefix, stream, ""), func(_, value []byte) error {
+		if len(value) >= 8 {
+			c.dying[binary.BigEndian.Uint64(value)] = true
+		}
+		return nil
+	})
+}
+
+func (c *Check) failed(seq uint64, format string, args ...any) {
+	if c.fault == nil {
+		c.fault, c.at = fmt.Errorf(format, args...), seq
+	}
+}
+
+// See takes one record. Records come in their order; some come twice, and tombstones come in between.
+func (c *Check) See(r blocks.Record) error {
+	if r.Tombstone {
+		c.dead[r.Seq] = true
+		return nil
+	}
+	if c.Part && !c.began {
+		c.began, c.done = true, max(r.Seq, 1)-1
+	}
+	if r.Erased || r.Seq > c.Through || r.Seq <= c.done {
+		return nil
+	}
+	name := RecordName(c.stream, r.Subject)
+	e := Entry{Seq: r.Seq, Digest: DigestOf(name, r.Body)}
+	if known := c.replaced[name]; known != nil {
+		if e.Seq >= known.there.Seq {
+			known.there = e
+		}
+		return nil
+	}
+	if len(c.chunk) > 0 && r.Seq <= c.chunk[len(c.chunk)-1].Seq { // the file is read again
+		c.chunk = c.chunk[:0]
+		return nil
+	}
+	if c.chunk = append(c.chunk, e); len(c.chunk) == checkChunk {
+		return c.compare(r.Seq)
+	}
+	return nil
+}
+
+// compare compares the chunk with the index up to a sequence.
+func (c *Check) compare(through uint64) error {
+	chunk := c.chunk
+	surplus := func(before uint64) {
+		for len(chunk) > 0 && chunk[0].Seq < before {
+			if IsSecrets(c.stream) && chunk[0].Seq <= c.safe && !c.dying[chunk[0].Seq] {
+				c.extra[chunk[0].Seq] = true
+			}
+			chunk = chunk[1:]
+		}
+	}
+	err := c.view.Range(RecordKey(c.stream, c.done+1), RecordKey(c.stream, through+1), func(key, value []byte) error {
+		seq := binary.BigEndian.Uint64(key[len(key)-8:])
+		surplus(seq)
+		switch {
+		case len(chunk) > 0 && chunk[0].Seq == seq:
+			if string(chunk[0].Digest[:]) != string(value[:len(chunk[0].Digest)]) {
+				c.failed(seq, "it is another record than the one that was acknowledged, as the tip store has it")
+			}
+			chunk = chunk[1:]
+		case !c.dying[seq]:
+			c.failed(seq, "the record is missing, but the tip store has it")
+		}
+		return nil
+	})
+	surplus(through + 1)
+	c.chunk, c.done = c.chunk[:0], through
+	return err
+}
+
+// End returns the first difference and its sequence.
+func (c *Check) End() (uint64, error) {
+	if c.Through > c.done && (!c.Part || c.began) {
+		if err := c.compare(c.Through); err != nil {
+			return 0, err
+		}
+	}
+	for name, r := range c.replaced {
+		switch {
+		case r.must.Seq > c.Through || r.there.Seq > r.must.Seq:
+		case r.there.Seq < r.must.Seq:
+			c.failed(r.must.Seq, "the record of %q is missing, but the tip store has it", name)
+		case r.there.Digest != r.must.Digest:
+			c.failed(r.must.Seq, "the record of %q is another one than the one that was acknowledged, as the tip store has it", name)
+		}
+	}
+	for seq := range c.dead {
+		if _, err := c.view.Get(RecordKey(c.stream, seq)); err == nil && !c.dying[seq] && seq <= c.Through {
+			c.failed(seq, "the record was deleted, but the tip store has it")
+		}
+	}
+	for seq := range c.extra {
+		if !c.dead[seq] {
+			c.failed(seq, "%w", ErrDestroyed)
+		}
+	}
+	return c.at, c.fault
+}

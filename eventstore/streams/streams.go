@@ -1,0 +1,71 @@
+// Package streams has the names of the log's streams: the segments of its shards, and of the records of deliveries.
+//
+// The package comment of eventstore has the layout. The package knows no server and no file; package sidelog names the streams beside
+// the log.
+package streams
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"payledger/eventstore/deliverylog"
+	"payledger/eventstore/sidelog"
+)
+
+// Account is the NATS account that holds the log. Its name is part of the folder layout.
+const Account = "LEDGER"
+
+const (
+	prefix       = "LEDGER_"
+	root         = "ledger"
+	deliveryRoot = "deliveries"
+)
+
+// Roots are the first tokens of the subjects.
+var Roots = []string{root, deliveryRoot}
+
+// Shard returns the beginning of the names of a shard's segments.
+func Shard(shard int) string {
+	if shard == deliverylog.ShardNumber {
+		return deliverylog.StreamName
+	}
+	return prefix + strconv.Itoa(shard)
+}
+
+// Name returns the name of a segment.
+func Name(shard int, number uint32) string {
+	return Shard(shard) + "_" + strconv.FormatUint(uint64(number), 10)
+}
+
+// Parse is the inverse of Name.
+func Parse(name string) (shard int, number uint32, ok bool) {
+	first, second := strconv.Itoa(deliverylog.ShardNumber), ""
+	rest, ours := strings.CutPrefix(name, deliverylog.StreamName+"_")
+	if ours {
+		second = rest
+	} else if rest, ours = strings.CutPrefix(name, prefix); ours {
+		first, second, ours = strings.Cut(rest, "_")
+	}
+	if !ours {
+		return 0, 0, false
+	}
+	shard, err := strconv.Atoi(first)
+	n, err2 := strconv.ParseUint(second, 10, 32)
+	return shard, uint32(n), err == nil && err2 == nil && Name(shard, uint32(n)) == name
+}
+
+// Old reports whether a name is of an older version's log.
+func Old(name string) bool {
+	_, _, ok := Parse(name)
+	return !ok && (strings.HasPrefix(name, prefix) || strings.HasPrefix(name, deliverylog.StreamName)) || slices.Contains(sidelog.Segmented, name)
+}
+
+// Subject returns the subject of a segment.
+func Subject(shard int, number uint32) string {
+	segment := strconv.FormatUint(uint64(number), 10)
+	if shard == deliverylog.ShardNumber {
+		return deliveryRoot + "." + segment
+	}
+	return root + "." + strconv.Itoa(shard) + "." + segment
+}

@@ -1,0 +1,127 @@
+package verify_test
+
+import (
+	"context"
+	"flag"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"payledger/eventstore"
+	"payledger/eventstore/format"
+	"payledger/eventstore/verify"
+)
+
+var benchPayments = flag.Int("verifypayments", 500, "number of payments in the log of BenchmarkVerify")
+
+// BenchmarkVerify compares the rate of a whole check with the rate at which the same process reads the files, and with the rate at which
+// it decompresses, decodes and hashes the same events. heapMB is the largest heap that was seen during the check.
+func BenchmarkVerify(b *testing.B) {
+	l := made(b, *benchPayments, nil)
+	var verifying, decoding, reading time.Duration
+	var events, size uint64
+	heap := uint64(0)
+	for b.Loop() {
+		begin := time.Now()
+		size = readFiles(b, l.dir)
+		reading += time.Since(begin)
+		begin = time.Now()
+		events = decodeAll(b, l.dir)
+		decoding += time.Since(begin)
+		begin = time.Now()
+		heap = max(heap, largestHeap(func() {
+			if faults, _ := l.stopped(b, nil); len(faults) > 0 {
+				b.Fatal(faults)
+			}
+		}))
+		verifying += time.Since(begin)
+	}
+	total := float64(b.N) * float64(events)
+	b.ReportMetric(total/verifying.Seconds(), "events/s")
+	b.ReportMetric(total/decoding.Seconds(), "decoded/s")
+	b.ReportMetric(float64(b.N)*float64(size)/reading.Seconds()/1e6, "rawMB/s")
+	b.ReportMetric(decoding.Seconds()/verifying.Seconds(), "ratio")
+	b.ReportMetric(float64(heap)/1e6, "heapMB")
+}
+
+// readFiles reads the blocks of the log, and returns their size.
+func readFiles(b *testing.B, dir string) (size uint64) {
+	b.Helper()
+	paths, err := filepath.Glob(filepath.Join(dir, "jetstream", "*", "streams", "LEDGER_*", "msgs", "*.blk"))
+	if err != nil || len(paths) == 0 {
+		b.Fatal(paths, err)
+	}
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			b.Fatal(err)
+		}
+		size += uint64(len(text))
+	}
+	return size
+}
+
+// decodeAll decompresses, decodes and hashes all events, the shards concurrently, and returns their number.
+func decodeAll(b *testing.B, dir string) (events uint64) {
+	b.Helper()
+	a, err := eventstore.OpenArchive(dir)
+	if err != nil {
+		b.Fatal(err)
+	}
+	counts := make([]uint64, a.Shards)
+	var shards sync.WaitGroup
+	for n := range counts {
+		shards.Go(func() {
+			damaged := func(string, uint64, string) error { b.Error("damage"); return nil }
+			err := a.Groups(context.Background(), n, 0, damaged, func(_ string, g *format.Group) error {
+				for _, r := range g.Frames {
+					if _, err := verify.Recorded(r); err != nil {
+						return err
+					}
+					_ = r.Link(r.Hash)
+					counts[n]++
+				}
+				return nil
+			})
+			if err != nil {
+				b.Error(err)
+			}
+		})
+	}
+	shards.Wait()
+	for _, n := range counts {
+		events += n
+	}
+	if err := a.Close(); err != nil {
+		b.Fatal(err)
+	}
+	return events
+}
+
+// largestHeap returns the largest heap during do, in bytes.
+func largestHeap(do func()) (largest uint64) {
+	runtime.GC()
+	ended, watched := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(watched)
+		tick := time.NewTicker(20 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			largest = max(largest, m.HeapInuse)
+			select {
+			case <-ended:
+				return
+			case <-tick.C:
+			}
+		}
+	}()
+	do()
+	close(ended)
+	<-watched
+	return largest
+}

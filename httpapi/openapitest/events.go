@@ -1,0 +1,135 @@
+package openapitest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"payledger/eventstore"
+	"payledger/eventstore/format"
+	"payledger/eventstore/ordered"
+	"payledger/projections/eventjson"
+)
+
+// Events returns the schemas of asyncapi.yaml, those of whole events by type. Each call loads them anew.
+func Events() (openapi3.Schemas, error) {
+	_, schemas, found := bytes.Cut(eventjson.AsyncAPI(), []byte("\n  schemas:\n"))
+	if !found {
+		return nil, errors.New("asyncapi.yaml has no schemas")
+	}
+	return schemasOf(schemas)
+}
+
+// schemasOf loads schemas of asyncapi.yaml.
+func schemasOf(schemas []byte) (openapi3.Schemas, error) {
+	frame := "openapi: 3.1.0\ninfo: {title: events, version: '1'}\npaths: {}\ncomponents:\n  schemas:\n"
+	doc, err := openapi3.NewLoader().LoadFromData(append([]byte(frame), schemas...))
+	if err != nil {
+		return nil, fmt.Errorf("asyncapi.yaml: %w", err)
+	}
+	for _, schema := range doc.Components.Schemas {
+		takeNull(schema.Value)
+	}
+	return doc.Components.Schemas, nil
+}
+
+// takeNull lets items without any rule be null, as JSON Schema does. The library does so only if a schema is nullable.
+func takeNull(s *openapi3.Schema) {
+	for _, property := range s.Properties {
+		for _, one := range property.Value.AnyOf {
+			if items := one.Value.Items; items != nil && items.Value.IsEmpty() {
+				items.Value.Nullable = true
+			}
+		}
+	}
+}
+
+var loadEvents = sync.OnceValues(Events)
+
+// CheckEvent checks the JSON of an event as analysts get it against the schema of its type in asyncapi.yaml.
+func CheckEvent(text []byte) error {
+	schemas, err := loadEvents()
+	if err != nil {
+		return err
+	}
+	var event map[string]any
+	if err := json.Unmarshal(text, &event); err != nil {
+		return err
+	}
+	name, _ := event["type"].(string)
+	schema := schemas[name]
+	if schema == nil {
+		return fmt.Errorf("asyncapi.yaml has no event type %q", name)
+	}
+	if err := schema.Value.VisitJSON(event, openapi3.EnableFormatValidation(), openapi3.MultiErrors(), uuid); err != nil {
+		return fmt.Errorf("%s at position %v: %w", name, event["position"], err)
+	}
+	return nil
+}
+
+// CheckEventHeaders checks the headers of a message of the stream EVENTS against their schema in asyncapi.yaml.
+func CheckEventHeaders(headers map[string]any) error {
+	_, text, found := bytes.Cut(eventjson.AsyncAPI(), []byte("      contentType: application/json\n      headers:\n"))
+	text, _, ends := bytes.Cut(text, []byte("\n  messages:\n"))
+	if !found || !ends {
+		return errors.New("asyncapi.yaml has no headers")
+	}
+	schemas, err := schemasOf(append([]byte("      headers:\n"), text...))
+	if err != nil {
+		return err
+	}
+	return schemas["headers"].Value.VisitJSON(headers, openapi3.EnableFormatValidation(), openapi3.MultiErrors(), uuid)
+}
+
+// checkedEvents is the largest number of events of a log that CheckLog reads.
+const checkedEvents = 5000
+
+// CheckLog checks the JSON of every event of a log against asyncapi.yaml. Of a large log it checks the first events.
+func CheckLog(t testing.TB, store *eventstore.Store) {
+	t.Helper()
+	ctx, position := context.WithoutCancel(t.Context()), uint64(0)
+	for shard := range store.Shards() {
+		last, err := store.LastSeq(ctx, shard)
+		if err == nil {
+			err = store.Groups(ctx, shard, 1, format.GroupOf(last), func(g *format.Group) error {
+				for _, r := range g.Frames {
+					if position++; position > checkedEvents {
+						return nil
+					}
+					if err := checkRecorded(ctx, store, ordered.Event{Recorded: r, Position: position}); err != nil {
+						t.Error(err)
+					}
+				}
+				return nil
+			})
+		}
+		if err != nil {
+			t.Errorf("shard %d: %v", shard, err)
+		}
+	}
+}
+
+func checkRecorded(ctx context.Context, store *eventstore.Store, e ordered.Event) error {
+	rendered, err := eventjson.Render(ctx, store, e)
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(rendered)
+	if err != nil {
+		return err
+	}
+	if err := CheckEvent(text); err != nil {
+		return fmt.Errorf("%w\n%s", err, text)
+	}
+	seenTypes.Store(e.Type, true)
+	return nil
+}
+
+// seenTypes are the types of the events that CheckLog has checked in this process.
+var seenTypes sync.Map

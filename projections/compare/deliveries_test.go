@@ -1,0 +1,142 @@
+package compare
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"payledger/domain"
+	"payledger/eventstore"
+	"payledger/eventstore/deliverylog"
+	"payledger/eventstore/format"
+	"payledger/eventstore/verify"
+	"payledger/projections/deliveries"
+)
+
+// oldest is the place of the first record that was not dropped.
+const oldest = 5
+
+// records are the records of three deliveries; the second has two, the third a dropped one before.
+func records() (all []*eventstore.Recorded) {
+	add := func(number, place, before uint64, status string) {
+		row := deliveries.Row{
+			ID: fmt.Sprint("id", number), Name: fmt.Sprintf("acct.end.event%d.PAYMENT-STATUS", number), Seq: format.At(place, 0), Account: "acct", Endpoint: "end",
+			EventType: "PAYMENT.STATUS", EventID: fmt.Sprint("event", number), Aggregate: "payment", AggregateID: "pay", Status: status,
+			PlannedAt: began, UpdatedAt: began.Add(time.Second), NextAt: began.Add(time.Minute), Attempts: int(number), StatusCode: 503, Failure: "STATUS",
+		}
+		body, err := json.Marshal(row)
+		if err != nil {
+			panic(err)
+		}
+		r := &eventstore.Recorded{
+			Key: eventstore.Key{Account: domain.AccountID("acct"), Aggregate: format.DeliveryAggregate, ID: strings.TrimPrefix(row.Name, "acct.")},
+			Seq: row.Seq, Body: body,
+		}
+		if before > 0 {
+			r.PrevSeq = format.At(before, 0)
+		}
+		all = append(all, r)
+	}
+	add(1, oldest, 0, "SUCCEEDED")
+	add(2, oldest+1, 0, "PLANNED")
+	add(3, oldest+2, oldest-1, "FAILED")
+	add(2, oldest+3, oldest+1, "FAILED")
+	return append(all, &eventstore.Recorded{
+		Key: eventstore.Key{Account: format.SystemAccount, Aggregate: format.BesideAggregate, ID: "beside"}, Seq: format.At(oldest+4, 0), Body: []byte("beside"),
+	})
+}
+
+func rowOf(r deliverylog.Record) (row deliveries.Row, err error) {
+	return row, json.Unmarshal(r.Body, &row)
+}
+
+// index makes the file that the records give, with a row of a dropped delivery.
+func index(t testing.TB, all []*eventstore.Recorded) []byte {
+	t.Helper()
+	ctx, dir := context.Background(), t.TempDir()
+	x, err := deliveries.Open(ctx, dir, zerolog.Nop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := []deliveries.Row{{ID: "dropped", Name: "acct.end.old.PAYMENT-STATUS", Seq: format.At(1, 0), Account: "acct", PlannedAt: began}}
+	for _, r := range all {
+		if record := deliverylog.RecordOf(r); record.IsDelivery() {
+			row, err := rowOf(record)
+			if err != nil {
+				t.Fatal(err)
+			}
+			rows = append(rows, row)
+		}
+	}
+	last := deliverylog.RecordOf(all[len(all)-1])
+	if err := x.Apply(ctx, rows, deliveries.Mark{Seq: last.Seq, Name: last.Name, Hash: sha256.Sum256(last.Body)}); err != nil {
+		t.Fatal(err)
+	}
+	return closed(t, x, filepath.Join(dir, deliveries.FileName))
+}
+
+// wrongDeliveries compares a file with the records.
+func wrongDeliveries(t testing.TB, file *sql.DB) (all []string) {
+	t.Helper()
+	ctx := context.Background()
+	d, err := StoppedDeliveries(ctx, file, rowOf, func(f verify.Fault) error { all = append(all, f.String()); return nil })
+	if err != nil {
+		return []string{err.Error() + DeliveriesRemedy}
+	}
+	for _, r := range records() {
+		err = errors.Join(err, d.Add(ctx, "DELIVERIES_2", r))
+	}
+	note, finished := d.Finish(ctx)
+	if err := errors.Join(err, finished); err != nil {
+		t.Fatal(err)
+	}
+	if len(all) == 0 && !strings.HasPrefix(note, "1 deliveries were not compared") {
+		t.Errorf("the note is %q", note)
+	}
+	return all
+}
+
+// TestDeliveriesColumns: a wrong value of any column of the index of deliveries is found, and so is the right value of a wrong type,
+// a missing row, one too many, and a wrong mark. An index that is behind the log is whole.
+func TestDeliveriesColumns(t *testing.T) {
+	t.Parallel()
+	file := index(t, records())
+	for name, whole := range map[string][]byte{"all": file, "behind": index(t, records()[:3])} {
+		if all := wrongDeliveries(t, changed(t, whole, "")); len(all) > 0 {
+			t.Errorf("%s: %q", name, all)
+		}
+	}
+	check := func(want, change string) {
+		t.Helper()
+		differs(t, file, wrongDeliveries, want, "deliveries.sqlite*", change)
+	}
+	for i, column := range deliveries.Columns() {
+		want := " as " + column + " of deliveries"
+		if i == 0 {
+			want = "have no row of it in deliveries"
+		}
+		for n, change := range wrongValues("deliveries", column) {
+			if column == "seq" && n == 0 {
+				want = "1 of its rows show a record that is not the delivery's"
+			}
+			check(want, change+map[bool]string{true: " AND", false: " WHERE"}[strings.Contains(change, "WHERE")]+" seq > 256 AND id = 'id1'")
+		}
+	}
+	check("DELIVERIES_2 at sequence 8: delivery id2: of payment pay: ", "UPDATE deliveries SET status = 'SUCCEEDED' WHERE id = 'id2'")
+	check("have no row of it", "DELETE FROM deliveries WHERE id = 'id3'")
+	check("it has 1 rows of deliveries that the log does not have", "INSERT INTO deliveries SELECT 'other', name || 'x', seq, "+
+		strings.Join(deliveries.Columns()[3:], ", ")+" FROM deliveries WHERE id = 'id1'")
+	check("1 of its rows show a record that is not the delivery's", "UPDATE deliveries SET seq = seq + 1 WHERE id = 'id1'")
+	check("its mark is no record of the log", "UPDATE mark SET hash = randomblob(32)")
+	check("its mark is no record of the log", "UPDATE mark SET seq = seq + 1")
+	check("its tables and indexes are other ones", "DROP INDEX deliveries_open; UPDATE mark SET seq = seq")
+}

@@ -1,0 +1,63 @@
+package compare
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+)
+
+// source calls do with a file of views. Each call may get another file with the same rows.
+type source func(ctx context.Context, do func(*sql.DB) error) error
+
+func still(file *sql.DB) source {
+	return func(_ context.Context, do func(*sql.DB) error) error { return do(file) }
+}
+
+// rowsByID returns the rows of a table with some ids, by id, with their values as SQLite has them.
+func rowsByID(ctx context.Context, from source, table string, columns, ids []string) (map[string][]any, error) {
+	list, err := json.Marshal(ids)
+	if err != nil {
+		return nil, err
+	}
+	rows := make(map[string][]any, len(ids))
+	query := "SELECT " + strings.Join(columns, ", ") + " FROM " + table + " WHERE " + columns[0] + " IN (SELECT value FROM json_each(?))" //nolint:gosec // the names are those of our own schema
+	return rows, from(ctx, func(file *sql.DB) error {
+		found, err := file.QueryContext(ctx, query, string(list))
+		if err != nil {
+			return err
+		}
+		defer found.Close()
+		for found.Next() {
+			values, to := make([]any, len(columns)), make([]any, len(columns))
+			for i := range values {
+				to[i] = &values[i]
+			}
+			if err := found.Scan(to...); err != nil {
+				return err
+			}
+			rows[fmt.Sprint(values[0])] = values
+		}
+		return found.Err()
+	})
+}
+
+// differ returns the first difference between a row and the row that the log gives, or "". nil is no row.
+func differ(table string, columns []string, have, want []any) string {
+	switch {
+	case want == nil && have == nil:
+		return ""
+	case have == nil:
+		return "the views have no row of it in " + table
+	case want == nil:
+		return "the views have a row of it in " + table + ", which it must not have"
+	}
+	for i, column := range columns {
+		if !reflect.DeepEqual(have[i], want[i]) { // the types count
+			return fmt.Sprintf("the views have %v as %s of %s, the log %v", have[i], column, table, want[i])
+		}
+	}
+	return ""
+}

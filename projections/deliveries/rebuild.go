@@ -1,0 +1,184 @@
+package deliveries
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"payledger/projections/sqlitefile"
+)
+
+// ErrRebuilding means that a rebuild runs already.
+var ErrRebuilding = errors.New("a rebuild of the index of deliveries runs already: wait until it has ended")
+
+// copiedRows is the number of rows of dropped deliveries that are copied in one transaction.
+const copiedRows = 512
+
+const selectDropped = `SELECT rowid, ` + columns + ` FROM deliveries WHERE seq >= ? AND seq < ? AND rowid > ? ORDER BY rowid LIMIT ?`
+
+// Source reads the stream for a rebuild.
+type Source struct {
+	// First returns the place of the first record that was not dropped.
+	First func() uint64
+	// End returns the place of the newest record.
+	End func(ctx context.Context) (uint64, error)
+	// Read calls apply with the rows of the records from a place on, until apply returns an error. Read returns that error.
+	Read func(ctx context.Context, from uint64, apply func(rows []Row, to Mark) error) error
+}
+
+// reading returns the file in use. It stays open until done is called.
+func (x *Index) reading() (w *writer, done func()) {
+	x.switching.Lock()
+	defer x.switching.Unlock()
+	w = x.writer
+	w.reads++
+	return w, func() {
+		x.switching.Lock()
+		w.reads--
+		last := w.retired && w.reads == 0
+		x.switching.Unlock()
+		if last {
+			x.discard(w)
+		}
+	}
+}
+
+// discard closes and removes a file that is not in use any more.
+func (x *Index) discard(w *writer) {
+	if err := errors.Join(w.file.Close(), sqlitefile.Remove(w.file.Path())); err != nil {
+		x.log.Warn().Err(err).Msg("the replaced index of deliveries was not removed; the next start removes it")
+	}
+}
+
+// Rebuild makes the index again from the stream, in a file beside the one in use. Rows of dropped deliveries are copied: only the index
+// has them. When the new file has all records that the old one has, it takes its place. A crash before leaves the old file in use.
+func (x *Index) Rebuild(ctx context.Context, from Source, progress func(at, end uint64)) error {
+	if !x.rebuilding.TryLock() {
+		return ErrRebuilding
+	}
+	defer x.rebuilding.Unlock()
+	file, err := sqlitefile.OpenNext(ctx, filepath.Join(x.dir, fileName), identity, tables)
+	if err != nil {
+		return err
+	}
+	w, _, err := writerOf(ctx, file)
+	if err != nil {
+		return errors.Join(err, sqlitefile.Remove(file.Path()))
+	}
+	if err = file.SizeCache(ctx, x.cache); err == nil {
+		err = x.replaceBy(ctx, &filler{Source: from, x: x, next: w, progress: progress})
+	}
+	if err != nil {
+		return errors.Join(err, file.Close(), sqlitefile.Remove(file.Path()))
+	}
+	return nil
+}
+
+// replaceBy fills a new file and puts it into use.
+func (x *Index) replaceBy(ctx context.Context, f *filler) error {
+	end, err := f.End(ctx)
+	if err != nil {
+		return err
+	}
+	first := f.First()
+	if err := f.copyDropped(ctx, 0, first); err != nil {
+		return err
+	}
+	if err := f.fill(ctx, end); err != nil {
+		return err
+	}
+	x.applying.Lock()
+	defer x.applying.Unlock()
+	if err := f.fill(ctx, x.Mark().Seq); err != nil {
+		return err
+	}
+	if err := f.copyDropped(ctx, first, f.First()); err != nil { // that were dropped meanwhile
+		return err
+	}
+	if err := f.next.file.Finish(ctx, identity); err != nil { // from here on a start continues with it
+		return err
+	}
+	x.switching.Lock()
+	old := x.writer
+	x.writer, old.retired = f.next, true
+	unread := old.reads == 0
+	x.switching.Unlock()
+	x.progress.set(f.at)
+	if unread {
+		x.discard(old)
+	}
+	return nil
+}
+
+// filler applies the stream to a new file.
+type filler struct {
+	Source
+	x        *Index
+	next     *writer
+	at       Mark
+	progress func(at, end uint64)
+}
+
+// errFilled ends the reading of the stream.
+var errFilled = errors.New("deliveries: the new file has all records")
+
+// fill applies records up to a place.
+func (f *filler) fill(ctx context.Context, end uint64) error {
+	if f.at.Seq >= end {
+		return nil
+	}
+	err := f.Read(ctx, f.at.Seq+1, func(rows []Row, to Mark) error {
+		if err := f.next.apply(ctx, rows, to); err != nil {
+			return err
+		}
+		if f.at = to; f.progress != nil {
+			f.progress(min(to.Seq, end), end)
+		}
+		if to.Seq >= end {
+			return errFilled
+		}
+		return nil
+	})
+	if errors.Is(err, errFilled) {
+		return nil
+	}
+	return err
+}
+
+// droppedRow is a row with its rowid.
+type droppedRow struct {
+	Row
+	rowid int64
+}
+
+// copyDropped copies the rows from a place on and before another from the file in use.
+func (f *filler) copyDropped(ctx context.Context, from, before uint64) error {
+	old, done := f.x.reading()
+	defer done()
+	for last := int64(0); from < before; {
+		page, err := sqlitefile.Read(ctx, old.file.Readers(), func(scan sqlitefile.Scan) (r droppedRow, err error) {
+			r.Row, err = scanRow(func(to ...any) error { return scan(append([]any{&r.rowid}, to...)...) })
+			return r, err
+		}, selectDropped, from, before, last, copiedRows)
+		if err != nil {
+			return fmt.Errorf("deliveries: rows of dropped deliveries: %w", old.file.Noticed(err))
+		}
+		if len(page) == 0 {
+			return nil
+		}
+		err = f.next.transact(ctx, func(ctx context.Context) error {
+			for i := range page {
+				if err := f.next.write(ctx, &page[i].Row); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		last = page[len(page)-1].rowid
+	}
+	return nil
+}

@@ -1,0 +1,165 @@
+package eventfeed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sort"
+	"time"
+
+	"payledger/eventstore/eventstream"
+	"payledger/eventstore/ordered"
+)
+
+// compared is the number of the newest messages that check compares with the log.
+const compared = 100
+
+// check compares the stream with the log, writes it again from the beginning if they differ, and returns the position of its
+// newest message.
+func (f *Feed) check(ctx context.Context, stream *eventstream.Stream) (uint64, error) {
+	size, err := f.log.Size(ctx)
+	if err != nil {
+		return 0, err
+	}
+	state, err := stream.State(ctx)
+	fault := ""
+	switch {
+	case errors.Is(err, eventstream.ErrMissing):
+		return f.rewrite(ctx, stream, size)
+	case err != nil:
+		return 0, err
+	case !state.Whole:
+		fault = "messages are missing or damaged"
+	case state.Last > size:
+		fault = "it is ahead of the log"
+	default:
+		if fault, err = f.begins(ctx, state); err == nil && fault == "" {
+			fault, err = f.compare(ctx, stream, state)
+		}
+	}
+	if err != nil {
+		return 0, err
+	}
+	if fault != "" {
+		f.Logger.Warn().Str("fault", fault).Uint64("first", state.First).Uint64("last", state.Last).Msg("the stream EVENTS for analysts is written again")
+		return f.rewrite(ctx, stream, size)
+	}
+	return state.Last, stream.Retain(ctx, f.Retention)
+}
+
+// begins returns a fault if an event before the first message is young enough to be in the stream.
+func (f *Feed) begins(ctx context.Context, state eventstream.State) (fault string, err error) {
+	if state.First == 1 {
+		return "", nil
+	}
+	old, err := f.older(ctx, state.First-1)
+	if err == nil && !old {
+		fault = "its first messages are missing"
+	}
+	return fault, err
+}
+
+// older reports whether the event of a position is older than the retention.
+func (f *Feed) older(ctx context.Context, position uint64) (old bool, err error) {
+	if f.Retention == 0 {
+		return false, nil
+	}
+	return f.before(ctx, position, f.Now().Add(-f.Retention))
+}
+
+// before reports whether the event of a position is older than a time.
+func (f *Feed) before(ctx context.Context, position uint64, at time.Time) (old bool, err error) {
+	_, err = f.log.Read(ctx, position-1, func(e ordered.Event) error {
+		old = e.Time.Before(at)
+		return errEnough
+	})
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
+	return old, err
+}
+
+// errDifferent ends a comparison at the first difference.
+var errDifferent = errors.New("eventfeed: a message differs")
+
+// compare compares the first message and the newest ones with the log. It returns the first difference, or "".
+func (f *Feed) compare(ctx context.Context, stream *eventstream.Stream, state eventstream.State) (fault string, err error) {
+	if state.First > state.Last {
+		return "", nil
+	}
+	one := func(e ordered.Event) error {
+		m, err := f.message(ctx, e)
+		if err != nil {
+			return err
+		}
+		same, err := stream.Has(ctx, m)
+		if err == nil && !same && f.Retention > 0 {
+			if now, failed := stream.State(ctx); failed != nil || e.Position < now.First { // it has left meanwhile
+				return failed
+			}
+		}
+		if err == nil && !same {
+			fault, err = fmt.Sprintf("message %d is not the event of this position", e.Position), errDifferent
+		}
+		return err
+	}
+	_, err = f.log.Read(ctx, state.First-1, func(e ordered.Event) error { return errors.Join(one(e), errEnough) })
+	if errors.Is(err, errEnough) && fault == "" {
+		from := max(state.First, state.Last-min(state.Last, compared)+1) - 1
+		_, err = f.log.Read(ctx, from, func(e ordered.Event) error {
+			if e.Position > state.Last {
+				return errEnough
+			}
+			return one(e)
+		})
+	}
+	if errors.Is(err, errDifferent) || errors.Is(err, errEnough) {
+		err = nil
+	}
+	return fault, err
+}
+
+// errEnough ends a reading early.
+var errEnough = errors.New("eventfeed: enough was read")
+
+// rewrite drops the stream and makes an empty one. It returns the position before the first event that the stream will have.
+func (f *Feed) rewrite(ctx context.Context, stream *eventstream.Stream, size uint64) (uint64, error) {
+	first, err := f.firstRetained(ctx, size)
+	if err != nil {
+		return 0, err
+	}
+	return first - 1, stream.Create(ctx, first, f.Retention)
+}
+
+// spread is longer than the time by which an event can be younger than one of a higher position: times grow with positions, but
+// within a checkpoint only with those of the same shard.
+const spread = time.Minute
+
+// firstRetained returns the position of the first event that is not older than the retention, or the position after the newest.
+func (f *Feed) firstRetained(ctx context.Context, size uint64) (uint64, error) {
+	if f.Retention == 0 {
+		return 1, nil
+	}
+	oldest := f.Now().Add(-f.Retention)
+	var failed error
+	before := sort.Search(int(size), func(n int) bool {
+		old, err := f.before(ctx, uint64(n)+1, oldest.Add(-spread))
+		failed = errors.Join(failed, err)
+		return !old
+	})
+	if failed != nil {
+		return 0, failed
+	}
+	first := size + 1
+	_, err := f.log.Read(ctx, uint64(before), func(e ordered.Event) error {
+		if e.Time.Before(oldest) {
+			return nil
+		}
+		first = min(first, e.Position)
+		return errEnough
+	})
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
+	return first, err
+}

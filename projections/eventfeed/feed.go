@@ -1,0 +1,158 @@
+package eventfeed
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"payledger/eventstore"
+	"payledger/eventstore/eventstream"
+	"payledger/eventstore/ordered"
+	"payledger/projections/eventjson"
+)
+
+// Config has the parts of a feed.
+type Config struct {
+	Store     *eventstore.Store
+	Server    *eventstream.Server
+	Retention time.Duration // age at which events leave the stream; 0: never
+	Now       func() time.Time
+	Logger    zerolog.Logger
+	// Pause waits before another attempt; nil: for a time that grows with each failure.
+	Pause func(ctx context.Context, failures int) error
+}
+
+// Feed writes the events of a log into a stream.
+type Feed struct {
+	Config
+	log      *ordered.Log
+	position atomic.Uint64
+	failures atomic.Uint64
+	failing  atomic.Bool
+}
+
+// New returns the feed of a store.
+func New(c Config) *Feed {
+	if c.Pause == nil {
+		c.Pause = pause
+	}
+	return &Feed{Config: c, log: ordered.New(c.Store)}
+}
+
+// Position returns the position of the newest event that this feed knows to be in the stream.
+func (f *Feed) Position() uint64 { return f.position.Load() }
+
+// Failures returns the number of failed attempts.
+func (f *Feed) Failures() uint64 { return f.failures.Load() }
+
+// Failing reports whether the last attempt failed, and no event was written since.
+func (f *Feed) Failing() bool { return f.failing.Load() }
+
+// errFull means that the disk has no room for events.
+var errFull = errors.New("the disk is full")
+
+// Run writes until ctx ends.
+func (f *Feed) Run(ctx context.Context) error {
+	for failed := 0; ctx.Err() == nil; {
+		before := f.position.Load()
+		err := f.session(ctx)
+		if errors.Is(err, eventstream.ErrConflict) || ctx.Err() != nil {
+			continue
+		}
+		if f.position.Load() != before {
+			failed = 0
+		}
+		failed++
+		f.failures.Add(1)
+		f.failing.Store(true)
+		f.Logger.Error().Err(err).Uint64("position", f.position.Load()).Msg("the stream EVENTS for analysts gets no events; the service tries again")
+		if err := f.Pause(ctx, failed); err != nil {
+			break
+		}
+		if errors.Is(err, eventstream.ErrFailed) {
+			if err := f.Server.Restart(); err != nil {
+				f.Logger.Error().Err(err).Msg("the NATS server for analysts does not start")
+			}
+		}
+	}
+	return nil
+}
+
+// maxPause is the longest time between two attempts.
+const maxPause = 30 * time.Second
+
+func pause(ctx context.Context, failures int) error {
+	t := time.NewTimer(min(time.Second<<min(failures-1, 10), maxPause))
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
+}
+
+// session connects, checks the stream, and writes until an error.
+func (f *Feed) session(ctx context.Context) error {
+	stream, err := f.Server.Connect()
+	if err != nil {
+		return err
+	}
+	defer stream.Close()
+	after, err := f.check(ctx, stream)
+	if err != nil {
+		return err
+	}
+	for {
+		f.position.Store(after)
+		if f.Store.Full() != nil {
+			return errFull
+		}
+		through, err := f.log.Read(ctx, after, func(e ordered.Event) error {
+			m, err := f.message(ctx, e)
+			if err != nil {
+				return err
+			}
+			return stream.Publish(ctx, m)
+		})
+		if err == nil {
+			err = stream.Flush(ctx)
+		}
+		if err != nil {
+			return err
+		}
+		if through > after {
+			f.failing.Store(false)
+		}
+		after = through
+		f.position.Store(after)
+		if err := f.log.Await(ctx, after); err != nil {
+			return err
+		}
+	}
+}
+
+// message returns the message of an event.
+func (f *Feed) message(ctx context.Context, e ordered.Event) (eventstream.Message, error) {
+	rendered, err := eventjson.Render(ctx, f.Store, e)
+	if err != nil {
+		return eventstream.Message{}, err
+	}
+	var body strings.Builder
+	lines := json.NewEncoder(&body)
+	lines.SetEscapeHTML(false)
+	if err := lines.Encode(rendered); err != nil {
+		return eventstream.Message{}, fmt.Errorf("eventfeed: position %d: %w", e.Position, err)
+	}
+	return eventstream.Message{
+		Position: e.Position, Account: string(e.Account), Type: e.Type, ID: e.EventID,
+		Subject: string(e.Account) + "." + e.Aggregate + "." + rendered.AggregateID, Time: e.Time.UTC().Format(time.RFC3339Nano),
+		Revision: e.Revision, Hash: rendered.Hash, Body: []byte(strings.TrimSuffix(body.String(), "\n")),
+	}, nil
+}

@@ -1,0 +1,125 @@
+package history
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/account"
+	"payledger/domain/webhook"
+	"payledger/eventstore"
+	"payledger/eventstore/causes"
+	"payledger/projections/deliveries"
+	"payledger/projections/paymentjson"
+)
+
+// Deliveries reads the records of webhooks.
+type Deliveries interface {
+	// Sent returns the delivery of an event's webhook to an endpoint, with its attempts. It returns false if there is no record.
+	Sent(ctx context.Context, e *eventstore.Recorded, endpoint domain.EndpointID, kind webhook.Kind) (deliveries.Detail, bool, error)
+	// MayBeDropped reports whether records of an event's webhooks may have been dropped.
+	MayBeDropped(e *eventstore.Recorded) bool
+}
+
+// Webhook is a webhook that an event caused, for one endpoint.
+type Webhook struct {
+	EndpointID domain.EndpointID `json:"endpointId"` // also of an endpoint that was deleted
+	EventType  webhook.Kind      `json:"eventType"`
+	// Dropped: the record is older than deliveries are kept. All other fields are then empty.
+	Dropped   bool              `json:"dropped,omitempty"`
+	ID        string            `json:"id,omitempty"` // of the delivery (D20)
+	Outcome   string            `json:"outcome,omitempty"`
+	PlannedAt *paymentjson.Time `json:"plannedAt,omitempty"`
+	NextAt    *paymentjson.Time `json:"nextAttemptAt,omitempty"`
+	Attempts  []WebhookAttempt  `json:"attempts,omitempty"` // oldest first
+}
+
+// WebhookAttempt is one attempt to send a webhook, with the receiver's answer.
+type WebhookAttempt struct {
+	Number     int              `json:"number"`
+	StartedAt  paymentjson.Time `json:"startedAt"`
+	Duration   int64            `json:"durationMs"`
+	StatusCode int              `json:"statusCode,omitempty"` // 0: no answer
+	Failure    string           `json:"failure,omitempty"`    // "": it succeeded
+	Manual     bool             `json:"manual"`
+	Excerpt    string           `json:"excerpt"` // the answer's first bytes
+	Keys       []string         `json:"keys"`    // names of the secrets that signed it
+}
+
+// webhooks returns the webhooks that an event caused, by type and endpoint.
+func (r *replay) webhooks(ctx context.Context, e *eventstore.Recorded) (all []Webhook, err error) {
+	row, err := causes.Candidates(e)
+	if err != nil || len(row) == 0 {
+		return nil, err
+	}
+	if err := r.actors.readAccount(ctx); err != nil {
+		return nil, err
+	}
+	for _, c := range row {
+		dropped := r.Deliveries.MayBeDropped(e)
+		if dropped {
+			if dropped, err = causes.Holds(ctx, r.Store, e, c.When, r.Store.Read); err != nil {
+				return nil, fmt.Errorf("history: webhooks of event %d: %w", e.Revision, err)
+			}
+		}
+		for _, id := range r.actors.endpoints() {
+			sent, found, err := r.Deliveries.Sent(ctx, e, id, c.Kind)
+			switch {
+			case err != nil:
+				return nil, fmt.Errorf("history: webhooks of event %d: %w", e.Revision, err)
+			case found:
+				all = append(all, webhookOf(sent))
+			case dropped && r.actors.wanted(id, c.Kind, e.Time):
+				all = append(all, Webhook{EndpointID: id, EventType: c.Kind, Dropped: true})
+			}
+		}
+	}
+	return all, nil
+}
+
+func webhookOf(d deliveries.Detail) Webhook {
+	w := Webhook{
+		EndpointID: d.Endpoint, EventType: webhook.Kind(d.EventType), ID: d.ID, Outcome: d.Status, PlannedAt: &paymentjson.Time{Time: d.PlannedAt},
+	}
+	if !d.NextAt.IsZero() {
+		w.NextAt = &paymentjson.Time{Time: d.NextAt}
+	}
+	for _, a := range d.Tried {
+		w.Attempts = append(w.Attempts, WebhookAttempt{
+			Number: a.Number, StartedAt: paymentjson.Time{Time: a.StartedAt}, Duration: a.Duration.Milliseconds(), StatusCode: a.StatusCode,
+			Failure: a.Failure, Manual: a.Manual, Excerpt: a.Excerpt, Keys: append([]string{}, a.Keys...),
+		})
+	}
+	return w
+}
+
+// endpointsAt are the webhook endpoints of an account from a time on.
+type endpointsAt struct {
+	since time.Time
+	all   []account.Endpoint
+}
+
+// endpoints returns the ids of all endpoints that the account ever had.
+func (a *actors) endpoints() (ids []domain.EndpointID) {
+	for _, then := range a.hooks {
+		for _, e := range then.all {
+			if !slices.Contains(ids, e.ID) {
+				ids = append(ids, e.ID)
+			}
+		}
+	}
+	return ids
+}
+
+// wanted reports whether an endpoint took webhooks of a kind at a time.
+func (a *actors) wanted(id domain.EndpointID, kind webhook.Kind, at time.Time) (wanted bool) {
+	for _, then := range a.hooks {
+		if then.since.After(at) {
+			break
+		}
+		wanted = slices.ContainsFunc(then.all, func(e account.Endpoint) bool { return e.ID == id && e.Wants(string(kind)) })
+	}
+	return wanted
+}

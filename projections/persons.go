@@ -1,0 +1,228 @@
+package projections
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/payment"
+	"payledger/domain/person"
+	"payledger/eventstore"
+	"payledger/eventstore/secrets"
+	"payledger/projections/sqlitefile"
+)
+
+func personRow(v *view[person.State]) []any {
+	s := &v.state
+	return []any{
+		v.key.ID, string(v.key.Account), s.CustomerID, string(s.Session), int64(s.Erased), s.ErasedAt.UnixMicro(), int64(s.Destroyed),
+	}
+}
+
+// writePersons writes the erased persons, and takes the e-mail hash out of the rows of their payments.
+func (m *model) writePersons(ctx context.Context, b *batch) error {
+	for i := range b.persons.list {
+		v := &b.persons.list[i]
+		if _, err := m.statements.upsertPerson.ExecContext(ctx, personRow(v)...); err != nil {
+			return err
+		}
+		m.erasures = true
+		if err := m.erasePayments(ctx, v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// erasePayments takes the e-mail hash out of the payments that have data under an erased key of a person.
+func (m *model) erasePayments(ctx context.Context, v *view[person.State]) error {
+	if err := m.loadPacker(ctx); err != nil {
+		return err
+	}
+	statement, id := m.statements.eraseCustomer, v.state.CustomerID
+	if id == "" {
+		statement, id = m.statements.eraseGuest, string(v.state.Session)
+	}
+	rows, err := statement.QueryContext(ctx, string(v.key.Account), id, int64(v.state.Erased))
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	var erased []int64
+	for rows.Next() {
+		var row int64
+		if err := rows.Scan(&row); err != nil {
+			return err
+		}
+		if row <= m.packer.packed {
+			erased = append(erased, row)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	for _, row := range erased {
+		key := columnKey(columnEmail, (row-1)/m.sizes.block)
+		if err := m.repackColumn(ctx, key, []lateRow{{row: row}}, func(lateRow) (uint32, error) { return textCode(""), nil }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// erasedBefore reports whether the personal data of a new payment was erased before its row is written: the erasure may be an
+// event of another shard.
+func (m *model) erasedBefore(ctx context.Context, v *view[payment.State]) (bool, error) {
+	if !m.erasures || v.state.EmailHash == "" {
+		return false, nil
+	}
+	var erased uint64
+	err := m.statements.selectErased.QueryRowContext(ctx, string(PersonOf(v.key.Account, v.state.CustomerID, v.state.Session))).Scan(&erased)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	return max(v.state.KeyNumber, 1) <= erased, err
+}
+
+// PersonOf returns the id of the person of a payment.
+func PersonOf(account domain.AccountID, customer string, session domain.SessionID) domain.PersonID {
+	return domain.PersonIDFor(secrets.PersonalKeyName(account, customer, session))
+}
+
+// forget drops the keys of erased persons from memory. Every node reads every erasure.
+func (p *Projections) forget(events []*eventstore.Recorded) error {
+	for _, r := range events {
+		if r.Aggregate != eventstore.Persons.Name {
+			continue
+		}
+		e, err := eventstore.Persons.Event(r)
+		if err != nil {
+			return err
+		}
+		if erased, is := e.(person.Erased); is {
+			p.Vault.Forget(secrets.PersonalKeyName(erased.Account, erased.CustomerID, erased.Session), erased.Number)
+		}
+	}
+	return nil
+}
+
+// CustomerSessions returns the client sessions of a customer: those that name the customer or did so earlier, and those in which
+// the customer paid or entered a card that was vaulted. known reports whether the log has a session, a payment or a vaulted
+// instrument of the customer. The read model has everything that was in the log at the call.
+func (p *Projections) CustomerSessions(ctx context.Context, account domain.AccountID, customer string) (sessions []domain.LinkedSession, known bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, listTimeout)
+	defer cancel()
+	if err := p.CaughtUp(ctx); err != nil {
+		return nil, false, unavailable(err)
+	}
+	m, done := p.reading()
+	defer done()
+	all, err := readRows(ctx, m, func(scan sqlitefile.Scan) (linked domain.LinkedSession, err error) {
+		var since int64
+		err = scan(&linked.ID, &since)
+		linked.Since = time.UnixMicro(since).UTC()
+		return linked, err
+	}, selectCustomerSessions, string(account), customer)
+	if err != nil {
+		return nil, false, unavailable(fmt.Errorf("projections: sessions of a customer: %w", err))
+	}
+	for _, linked := range all {
+		if known = true; linked.ID != "" {
+			sessions = append(sessions, linked)
+		}
+	}
+	return sessions, known, nil
+}
+
+// naming is a customer whom a client session names since an event.
+type naming struct {
+	account  domain.AccountID
+	customer string
+	session  domain.SessionID
+	since    time.Time
+}
+
+// noteNaming remembers the customer of a session after an event: later events of the batch may name another one.
+func (b *batch) noteNaming(r *eventstore.Recorded) {
+	v := &b.sessions.list[b.sessions.at[r.ID]]
+	if v.seq == r.Seq && v.state.CustomerID != "" {
+		b.namings = append(b.namings, naming{v.key.Account, v.state.CustomerID, domain.SessionID(v.key.ID), v.state.UpdatedAt})
+	}
+}
+
+// writeNamings writes the customers whom sessions name.
+func (m *model) writeNamings(ctx context.Context, b *batch) error {
+	for _, n := range b.namings {
+		if _, err := m.statements.insertNaming.ExecContext(ctx, string(n.account), n.customer, string(n.session), n.since.UnixMicro()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ErasedPerson is a person with an erasure.
+type ErasedPerson struct {
+	ID      domain.PersonID
+	Account domain.AccountID
+}
+
+// ErasedPersons lists at most limit persons after one, in the order of their ids, whose newest erasure is not older than since,
+// or not finished.
+func (p *Projections) ErasedPersons(ctx context.Context, since time.Time, after domain.PersonID, limit int) ([]ErasedPerson, error) {
+	m, done := p.reading()
+	defer done()
+	list, err := readRows(ctx, m, func(scan sqlitefile.Scan) (e ErasedPerson, err error) {
+		err = scan(&e.ID, &e.Account)
+		return e, err
+	}, selectErasedPersons, since.UnixMicro(), string(after), limit)
+	if err != nil {
+		return nil, fmt.Errorf("projections: erased persons: %w", err)
+	}
+	return list, nil
+}
+
+// tablePersons has the persons that were ever erased, with the customer's id or the guest's session, and the customers whom client
+// sessions name, or named earlier, with the time of the first event that does. Times are microseconds since 1970 UTC.
+const tablePersons = `
+CREATE TABLE persons (
+	id        TEXT    NOT NULL PRIMARY KEY,
+	account   TEXT    NOT NULL,
+	customer  TEXT    NOT NULL,
+	session   TEXT    NOT NULL,
+	erased    INTEGER NOT NULL,
+	erased_at INTEGER NOT NULL,
+	destroyed INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE namings (
+	account  TEXT    NOT NULL,
+	customer TEXT    NOT NULL,
+	session  TEXT    NOT NULL,
+	since    INTEGER NOT NULL,
+	PRIMARY KEY (account, customer, session)
+) WITHOUT ROWID;
+CREATE INDEX persons_erased ON persons (erased_at);
+CREATE INDEX persons_due ON persons (id) WHERE destroyed < erased;
+`
+
+const (
+	upsertPerson = `INSERT INTO persons (id, account, customer, session, erased, erased_at, destroyed) VALUES (?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (id) DO UPDATE SET erased = excluded.erased, erased_at = excluded.erased_at, destroyed = excluded.destroyed`
+	selectErased    = `SELECT erased FROM persons WHERE id = ?`
+	selectAnyPerson = `SELECT EXISTS (SELECT 1 FROM persons)`
+	eraseCustomer   = `UPDATE payments INDEXED BY payments_customer SET email_hash = ''
+		WHERE account = ? AND customer_id = ? AND customer_id <> '' AND email_hash <> '' AND max(key_number, 1) <= ? RETURNING rowid`
+	eraseGuest = `UPDATE payments INDEXED BY payments_session SET email_hash = ''
+		WHERE account = ? AND session = ? AND session <> '' AND customer_id = '' AND email_hash <> '' AND max(key_number, 1) <= ? RETURNING rowid`
+
+	insertNaming = `INSERT INTO namings (account, customer, session, since) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING`
+
+	selectCustomerSessions = `SELECT session, min(since) FROM (
+		SELECT session, created_at AS since FROM payments INDEXED BY payments_customer WHERE account = ?1 AND customer_id = ?2 AND customer_id <> ''
+		UNION ALL SELECT session, since FROM namings WHERE account = ?1 AND customer = ?2
+		UNION ALL SELECT session, vaulted_at FROM instruments INDEXED BY instruments_customer WHERE account = ?1 AND customer = ?2) GROUP BY session`
+	selectErasedPersons = `SELECT id, account FROM persons WHERE id > ?2 AND id IN (SELECT id FROM persons INDEXED BY persons_erased WHERE erased_at >= ?1
+		UNION SELECT id FROM persons INDEXED BY persons_due WHERE destroyed < erased) ORDER BY id LIMIT ?3`
+)

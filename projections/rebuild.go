@@ -1,0 +1,177 @@
+package projections
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"payledger/eventstore"
+	"payledger/projections/sqlitefile"
+)
+
+// ErrRebuilding means that a rebuild runs already.
+var ErrRebuilding = errors.New("a rebuild of the views runs already: wait until it has ended")
+
+// healthEvery is the time after which a rebuild without events asks whether the log is healthy.
+const healthEvery = time.Second
+
+// reading returns the model in use. It stays open until done is called.
+func (p *Projections) reading() (m *model, done func()) {
+	p.switching.Lock()
+	defer p.switching.Unlock()
+	m = p.model
+	m.reads++
+	return m, func() {
+		p.switching.Lock()
+		m.reads--
+		last := m.retired && m.reads == 0
+		p.switching.Unlock()
+		if last {
+			p.discard(m)
+		}
+	}
+}
+
+// discard closes a model that is not in use any more, and removes its file.
+func (p *Projections) discard(m *model) {
+	if err := errors.Join(m.Close(), sqlitefile.Remove(m.Path())); err != nil {
+		p.Logger.Warn().Err(err).Msg("the replaced views were not removed; the next start removes them")
+	}
+}
+
+// Rebuild makes the read model again from the log, in a file beside the one in use. When the new model shows everything that the
+// old one shows, it takes its place: reads under way end on the old one. A crash before leaves the old file in use. progress gets
+// the number of applied events and that of all.
+func (p *Projections) Rebuild(ctx context.Context, progress func(done, of uint64)) error {
+	if !p.rebuilding.TryLock() {
+		return ErrRebuilding
+	}
+	defer p.rebuilding.Unlock()
+	shards := p.Store.Shards()
+	file, err := sqlitefile.OpenNext(ctx, filepath.Join(p.Dir, fileName), fileIdentity(shards), tables)
+	if err != nil {
+		return err
+	}
+	next, err := modelOf(ctx, file, p.Store, shards)
+	if err != nil {
+		return errors.Join(err, sqlitefile.Remove(file.Path()))
+	}
+	next.sizes = p.model.sizes // they never change
+	if err = next.SizeCache(ctx, p.Cache); err == nil {
+		err = p.replaceBy(ctx, next, progress)
+	}
+	if err != nil {
+		return errors.Join(err, next.Close(), sqlitefile.Remove(next.Path()))
+	}
+	return nil
+}
+
+// replaceBy fills a new model and puts it into use.
+func (p *Projections) replaceBy(parent context.Context, next *model, progress func(done, of uint64)) error {
+	ctx, stop := context.WithCancel(parent)
+	fanout := eventstore.NewFanout(p.Store)
+	f := &filler{p: p, next: next, reader: fanout.Reader("rebuild", nil), progress: progress}
+	ended := make(chan error, 1)
+	go func() {
+		err := fanout.Run(ctx)
+		stop()
+		ended <- err
+	}()
+	err := f.run(ctx)
+	stop()
+	f.reader.Stop()
+	if broken := <-ended; broken != nil && err != nil && parent.Err() == nil {
+		return broken // it has ended the filling
+	}
+	return err
+}
+
+// filler applies the log to a new model.
+type filler struct {
+	p        *Projections
+	next     *model
+	reader   *eventstore.Reader
+	done     uint64
+	progress func(done, of uint64)
+}
+
+func (f *filler) run(ctx context.Context) error {
+	p := f.p
+	end := make([]uint64, p.Store.Shards())
+	for shard := range end {
+		var err error
+		if end[shard], err = p.Store.LastSeq(ctx, shard); err != nil {
+			return fmt.Errorf("projections: the end of the log: %w", err)
+		}
+	}
+	if err := f.fill(ctx, end); err != nil {
+		return err
+	}
+	// From here on the new file is whole: a start may continue with it.
+	if err := f.next.Finish(ctx, fileIdentity(p.Store.Shards())); err != nil {
+		return err
+	}
+	p.applying.Lock()
+	defer p.applying.Unlock()
+	if err := f.fill(ctx, p.model.positions()); err != nil { // the old model is not behind the new one for long
+		return err
+	}
+	f.next.directory = p.directory
+	p.switching.Lock()
+	old := p.model
+	p.model, old.retired = f.next, true
+	unread := old.reads == 0
+	p.switching.Unlock()
+	p.progress.advance(f.next.positions())
+	if unread {
+		p.discard(old)
+	}
+	return nil
+}
+
+// fill applies events until the new model has all up to an end.
+func (f *filler) fill(ctx context.Context, end []uint64) error {
+	for !reached(f.next.positions(), end) {
+		events, err := f.nextEvents(ctx)
+		if err != nil {
+			return err
+		}
+		if err := f.p.Store.Full(); err != nil {
+			return err
+		}
+		if err := f.next.apply(ctx, events); err != nil {
+			return err
+		}
+		f.done += uint64(len(events))
+		if f.progress != nil {
+			f.progress(f.done, f.p.Store.Events())
+		}
+	}
+	return nil
+}
+
+func reached(at, end []uint64) bool {
+	for shard := range end {
+		if at[shard] < end[shard] {
+			return false
+		}
+	}
+	return true
+}
+
+// nextEvents waits for events while the log is healthy.
+func (f *filler) nextEvents(ctx context.Context) ([]*eventstore.Recorded, error) {
+	for {
+		wait, cancel := context.WithTimeout(ctx, healthEvery)
+		events, err := f.reader.Next(wait, maxBatch)
+		cancel()
+		if !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
+			return events, err
+		}
+		if err := f.p.Store.Healthy(); err != nil {
+			return nil, err
+		}
+	}
+}
