@@ -46,8 +46,9 @@
 //
 // # Design notes
 //
-//   - A batch is folded per aggregate, and each row is written once. The state is decoded once for the columns, or not at
-//     all if this process made the event.
+//   - A batch is folded per aggregate, and each row is written once. Only the newest state of an aggregate in a batch is decoded,
+//     or none if this process made the event. If a newest state is unreadable, the batch is folded again with every state
+//     decoded, and stops before the first unreadable event.
 //   - Rows used to hold the state as well. Without it the row of a payment with three events takes 198 bytes instead of
 //     2,054, and 454 instead of 2,310 with its indexes (TestRowSize), and GET needs no view. In return a page of 100
 //     payments costs 100 look-ups, 8 at a time: 3.5 ms if the store has none of them in memory (BenchmarkPage).
@@ -80,6 +81,7 @@
 //     query that runs once an hour.
 //   - A rebuild is a second model on another file, applied from zero (Rebuild, package sqlitefile: generations). When it has everything
 //     that the first one shows, it is exchanged between two batches. Reads under way end on the first model, which is closed after
-//     the last of them. Tests show that its rows equal those of a model that was kept up to date, and that reads during a rebuild
+//     the last of them. While a batch is written, the next one is read and folded, 4,096 events at most: 85,000 events/s, where the
+//     same rows alone are written at 95,000 rows/s (BenchmarkRebuild). Tests show that its rows equal those of a model that was kept up to date, and that reads during a rebuild
 //     miss nothing.
 package projections

@@ -1,9 +1,11 @@
 package projections
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"payledger/domain"
 	"payledger/domain/account"
@@ -35,12 +37,24 @@ type view[S any] struct {
 	revision uint64
 	before   uint64 // the revision of its row before the batch; 0: there is none yet
 	state    S
+	event    *eventstore.Recorded // the state after it is still to be decoded; nil: state is whole
+}
+
+// decode makes the state whole.
+func decode[S any, E domain.Event](a *eventstore.Aggregate[S, E], v *view[S]) (err error) {
+	if v.event != nil {
+		if v.state, err = a.State(v.event); err == nil { // not decoded where this process made it
+			v.event = nil
+		}
+	}
+	return err
 }
 
 // errIncomplete means that an event of an older schema has no usable state, and that the state before it is not in memory.
 var errIncomplete = errors.New("projections: the state before the event is needed")
 
-// apply folds one event into a view. It is pure; an event that the view already shows changes nothing.
+// apply folds one event into a view, and leaves the state to decode. It is pure; an event that the view already shows changes
+// nothing.
 func apply[S any, E domain.Event](a *eventstore.Aggregate[S, E], v view[S], r *eventstore.Recorded) (view[S], error) {
 	if v.seq != 0 && r.Seq <= v.seq {
 		return v, nil
@@ -53,11 +67,11 @@ func apply[S any, E domain.Event](a *eventstore.Aggregate[S, E], v view[S], r *e
 		next.before = r.Revision - 1
 	}
 	if r.Schema == a.Schema {
-		var err error
-		if next.state, err = a.State(r); err != nil { // not decoded where this process made it
-			return v, err
-		}
+		next.event = r
 		return next, nil
+	}
+	if err := decode(a, &v); err != nil {
+		return v, err
 	}
 	if v.revision+1 != r.Revision {
 		return v, errIncomplete
@@ -76,7 +90,16 @@ type views[S any] struct {
 	at   map[string]int
 }
 
-func foldInto[S any, E domain.Event](ctx context.Context, store *eventstore.Store, a *eventstore.Aggregate[S, E], vs *views[S], r *eventstore.Recorded) error {
+func decodeAll[S any, E domain.Event](a *eventstore.Aggregate[S, E], vs *views[S]) error {
+	for i := range vs.list {
+		if err := decode(a, &vs.list[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func foldInto[S any, E domain.Event](ctx context.Context, b *batch, a *eventstore.Aggregate[S, E], vs *views[S], r *eventstore.Recorded) error {
 	i, there := vs.at[r.ID]
 	var v view[S]
 	if there {
@@ -84,7 +107,10 @@ func foldInto[S any, E domain.Event](ctx context.Context, store *eventstore.Stor
 	}
 	next, err := apply(a, v, r)
 	if errors.Is(err, errIncomplete) {
-		next, err = refold(ctx, store, a, r)
+		next, err = refold(ctx, b.store, a, r)
+	}
+	if err == nil && b.eager {
+		err = decode(a, &next)
 	}
 	switch {
 	case err != nil:
@@ -111,6 +137,8 @@ func refold[S any, E domain.Event](ctx context.Context, store *eventstore.Store,
 
 // batch is the result of folding some events.
 type batch struct {
+	store       *eventstore.Store
+	eager       bool    // decode the state after every event, and not only the newest of an aggregate
 	places      []place // per shard, after the batch
 	events      int
 	payments    views[payment.State]
@@ -126,7 +154,7 @@ type batch struct {
 }
 
 // fold adds one event. An event at or below the shard's place was applied before and changes nothing; a gap is an error.
-func (b *batch) fold(ctx context.Context, store *eventstore.Store, r *eventstore.Recorded) error {
+func (b *batch) fold(ctx context.Context, r *eventstore.Recorded) error {
 	at := &b.places[r.Shard]
 	if r.Seq <= at.seq {
 		return nil
@@ -140,28 +168,28 @@ func (b *batch) fold(ctx context.Context, store *eventstore.Store, r *eventstore
 	var err error
 	switch r.Aggregate {
 	case eventstore.Payments.Name:
-		err = foldInto(ctx, store, eventstore.Payments, &b.payments, r)
+		err = foldInto(ctx, b, eventstore.Payments, &b.payments, r)
 	case eventstore.Sessions.Name:
-		err = foldInto(ctx, store, eventstore.Sessions, &b.sessions, r)
+		err = foldInto(ctx, b, eventstore.Sessions, &b.sessions, r)
 		if err == nil {
-			b.noteNaming(r)
+			err = b.noteNaming(r)
 		}
 	case eventstore.Instruments.Name:
 		if mayBeVaulted(r) {
-			err = foldInto(ctx, store, eventstore.Instruments, &b.instruments, r)
+			err = foldInto(ctx, b, eventstore.Instruments, &b.instruments, r)
 		}
 	case eventstore.Attempts.Name:
-		err = foldInto(ctx, store, eventstore.Attempts, &b.attempts, r)
+		err = foldInto(ctx, b, eventstore.Attempts, &b.attempts, r)
 	case eventstore.WorkflowRuns.Name:
-		err = foldInto(ctx, store, eventstore.WorkflowRuns, &b.runs, r)
+		err = foldInto(ctx, b, eventstore.WorkflowRuns, &b.runs, r)
 	case eventstore.Accounts.Name:
-		err = foldInto(ctx, store, eventstore.Accounts, &b.accounts, r)
+		err = foldInto(ctx, b, eventstore.Accounts, &b.accounts, r)
 	case eventstore.Disputes.Name:
-		err = foldInto(ctx, store, eventstore.Disputes, &b.disputes, r)
+		err = foldInto(ctx, b, eventstore.Disputes, &b.disputes, r)
 	case eventstore.Inboxes.Name:
-		err = foldInto(ctx, store, eventstore.Inboxes, &b.inboxes, r)
+		err = foldInto(ctx, b, eventstore.Inboxes, &b.inboxes, r)
 	case eventstore.Persons.Name:
-		err = foldInto(ctx, store, eventstore.Persons, &b.persons, r)
+		err = foldInto(ctx, b, eventstore.Persons, &b.persons, r)
 	}
 	if err != nil {
 		return err
@@ -169,6 +197,33 @@ func (b *batch) fold(ctx context.Context, store *eventstore.Store, r *eventstore
 	*at = place{seq: r.Seq, number: r.Number, hash: r.Hash}
 	b.events++
 	return nil
+}
+
+// decode makes the states whole that the fold left to decode.
+func (b *batch) decode() error {
+	return cmp.Or(decodeAll(eventstore.Payments, &b.payments), decodeAll(eventstore.Sessions, &b.sessions),
+		decodeAll(eventstore.Instruments, &b.instruments), decodeAll(eventstore.Attempts, &b.attempts),
+		decodeAll(eventstore.WorkflowRuns, &b.runs), decodeAll(eventstore.Accounts, &b.accounts),
+		decodeAll(eventstore.Disputes, &b.disputes), decodeAll(eventstore.Inboxes, &b.inboxes), decodeAll(eventstore.Persons, &b.persons))
+}
+
+// folded returns the batch of some events that follow places. The state is decoded once for each aggregate. At an event that cannot
+// be applied, folded returns the batch of the events before it, and a *poison.
+func folded(ctx context.Context, store *eventstore.Store, places []place, events []*eventstore.Recorded) (*batch, error) {
+	b, err := foldEach(ctx, &batch{store: store, places: slices.Clone(places)}, events)
+	if b.decode() != nil { // find the first event that is unreadable
+		b, err = foldEach(ctx, &batch{store: store, places: slices.Clone(places), eager: true}, events)
+	}
+	return b, err
+}
+
+func foldEach(ctx context.Context, b *batch, events []*eventstore.Recorded) (*batch, error) {
+	for _, r := range events {
+		if err := b.fold(ctx, r); err != nil {
+			return b, cmp.Or(ctx.Err(), error(&poison{event: r, err: err}))
+		}
+	}
+	return b, nil
 }
 
 // vocabulary is the schema and the event types of an aggregate that this build knows.

@@ -1,11 +1,11 @@
 package projections
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/rs/zerolog"
 
@@ -117,9 +117,11 @@ func (m *model) loadPlaces(ctx context.Context) error {
 }
 
 // positions returns the address of the last applied event of each shard.
-func (m *model) positions() []uint64 {
-	seqs := make([]uint64, len(m.places))
-	for shard, at := range m.places {
+func (m *model) positions() []uint64 { return seqsOf(m.places) }
+
+func seqsOf(places []place) []uint64 {
+	seqs := make([]uint64, len(places))
+	for shard, at := range places {
 		seqs[shard] = at.seq
 	}
 	return seqs
@@ -142,26 +144,25 @@ func (p *poison) Unwrap() error { return p.err }
 // apply folds events and writes the resulting rows and places in one transaction: a crash leaves all of it or nothing. At an
 // event that cannot be applied it stops, writes everything before the event, and returns a *poison.
 func (m *model) apply(ctx context.Context, events []*eventstore.Recorded) error {
-	b := batch{places: slices.Clone(m.places)}
-	var bad error
-	for _, r := range events {
-		if err := b.fold(ctx, m.store, r); err != nil {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			bad = &poison{event: r, err: err}
-			break
-		}
+	b, bad := folded(ctx, m.store, m.places, events)
+	if ctx.Err() != nil {
+		return ctx.Err()
 	}
-	if b.events > 0 {
-		err := sqlitefile.WhenRoom(ctx, func() error { return m.write(context.WithoutCancel(ctx), &b) })
-		if err != nil {
-			return m.Noticed(err)
-		}
-		m.places = b.places
-		m.directory.update(b.accounts.list)
+	return cmp.Or(m.add(ctx, b), bad)
+}
+
+// add writes a batch that follows the model's places.
+func (m *model) add(ctx context.Context, b *batch) error {
+	if b.events == 0 {
+		return nil
 	}
-	return bad
+	err := sqlitefile.WhenRoom(ctx, func() error { return m.write(context.WithoutCancel(ctx), b) })
+	if err != nil {
+		return m.Noticed(err)
+	}
+	m.places = b.places
+	m.directory.update(b.accounts.list)
+	return nil
 }
 
 // write writes a batch in one transaction.

@@ -87,16 +87,14 @@ func TestCrashBeforeCommit(t *testing.T) {
 	mustApply(t, m, l.all[:30])
 	before := dump(t, m)
 
-	b := batch{places: slices.Clone(m.places)}
-	for _, r := range l.all[30:] {
-		if err := b.fold(ctx, nil, r); err != nil {
-			t.Fatal(err)
-		}
+	b, err := folded(ctx, nil, m.places, l.all[30:])
+	if err != nil {
+		t.Fatal(err)
 	}
 	if _, err := m.Writer().ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(m.writeRows(ctx, &b), m.writePlaces(ctx, &b)); err != nil {
+	if err := errors.Join(m.writeRows(ctx, b), m.writePlaces(ctx, b)); err != nil {
 		t.Fatal(err)
 	}
 	crashed := filepath.Join(t.TempDir(), fileName)
@@ -224,6 +222,9 @@ func TestOlderSchema(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+	}
+	if err := decode(newer, &v); err != nil {
+		t.Fatal(err)
 	}
 	if v.state.OrderID != "upgraded order-1" || v.state.Status() != payment.StatusAuthorized || v.revision != 2 || v.before != 0 {
 		t.Errorf("folded %+v", v)

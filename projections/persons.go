@@ -10,6 +10,7 @@ import (
 	"payledger/domain"
 	"payledger/domain/payment"
 	"payledger/domain/person"
+	"payledger/domain/session"
 	"payledger/eventstore"
 	"payledger/eventstore/secrets"
 	"payledger/projections/sqlitefile"
@@ -145,12 +146,19 @@ type naming struct {
 	since    time.Time
 }
 
-// noteNaming remembers the customer of a session after an event: later events of the batch may name another one.
-func (b *batch) noteNaming(r *eventstore.Recorded) {
+// noteNaming remembers the customer of a session after an event that can name one: later events of the batch may name another one.
+func (b *batch) noteNaming(r *eventstore.Recorded) error {
+	if r.Type != (session.Created{}).Type() && r.Type != (session.Changed{}).Type() {
+		return nil
+	}
 	v := &b.sessions.list[b.sessions.at[r.ID]]
+	if err := decode(eventstore.Sessions, v); err != nil {
+		return err
+	}
 	if v.seq == r.Seq && v.state.CustomerID != "" {
 		b.namings = append(b.namings, naming{v.key.Account, v.state.CustomerID, domain.SessionID(v.key.ID), v.state.UpdatedAt})
 	}
+	return nil
 }
 
 // writeNamings writes the customers whom sessions name.

@@ -1,6 +1,7 @@
 package projections
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,9 @@ import (
 
 // ErrRebuilding means that a rebuild runs already.
 var ErrRebuilding = errors.New("a rebuild of the views runs already: wait until it has ended")
+
+// maxFill is the largest number of events in a transaction of a rebuild.
+const maxFill = 4096
 
 // healthEvery is the time after which a rebuild without events asks whether the log is healthy.
 const healthEvery = time.Second
@@ -131,23 +135,57 @@ func (f *filler) run(ctx context.Context) error {
 	return nil
 }
 
-// fill applies events until the new model has all up to an end.
+// fill applies events until the new model has all up to an end. While a batch is written, the next one is read and folded.
 func (f *filler) fill(ctx context.Context, end []uint64) error {
-	for !reached(f.next.positions(), end) {
-		events, err := f.nextEvents(ctx)
+	ctx, stop := context.WithCancel(ctx)
+	batches := make(chan *batch, 1)
+	ended := make(chan error, 1)
+	go func() {
+		defer close(batches)
+		ended <- f.fold(ctx, f.next.places, end, batches)
+	}()
+	var err error
+	for b := range batches {
 		if err != nil {
-			return err
+			continue
 		}
-		if err := f.p.Store.Full(); err != nil {
-			return err
+		if err = cmp.Or(f.p.Store.Full(), f.next.add(ctx, b)); err != nil {
+			stop()
 		}
-		if err := f.next.apply(ctx, events); err != nil {
-			return err
-		}
-		f.done += uint64(len(events))
+		f.done += uint64(b.events)
 		if f.progress != nil {
 			f.progress(f.done, f.p.Store.Events())
 		}
+	}
+	stop()
+	return cmp.Or(err, <-ended)
+}
+
+// fold reads and folds events from places to an end. Events gather while an earlier batch waits to be written.
+func (f *filler) fold(ctx context.Context, at []place, end []uint64, batches chan<- *batch) error {
+	read := seqsOf(at)
+	for !reached(read, end) {
+		var events []*eventstore.Recorded
+		for len(events) == 0 || len(batches) > 0 && len(events) < maxFill && !reached(read, end) {
+			more, err := f.nextEvents(ctx)
+			if err != nil {
+				return err
+			}
+			for _, r := range more {
+				read[r.Shard] = r.Seq
+			}
+			events = append(events, more...)
+		}
+		b, bad := folded(ctx, f.p.Store, at, events)
+		select {
+		case batches <- b:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if bad != nil {
+			return bad
+		}
+		at = b.places
 	}
 	return nil
 }
@@ -165,7 +203,7 @@ func reached(at, end []uint64) bool {
 func (f *filler) nextEvents(ctx context.Context) ([]*eventstore.Recorded, error) {
 	for {
 		wait, cancel := context.WithTimeout(ctx, healthEvery)
-		events, err := f.reader.Next(wait, maxBatch)
+		events, err := f.reader.Next(wait, maxFill)
 		cancel()
 		if !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
 			return events, err
