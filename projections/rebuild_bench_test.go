@@ -15,15 +15,13 @@ import (
 	"payledger/projections/sqlitefile"
 )
 
-var benchPayments = flag.Int("rebuildpayments", 500, "number of payments in the log of BenchmarkRebuild")
+var benchPayments = flag.Int("rebuildpayments", 500, "number of payments in the log of BenchmarkRebuild, if it makes one")
 
 // BenchmarkRebuild compares the rate of rows of a rebuild with the rate at which the same process upserts the same rows into an empty
-// file of the same tables and indexes, in batches of the same size. heapMB is the heap after the rebuild.
+// file of the same tables and indexes, in batches of the same size. heapMB is the heap after the rebuild. With -benchlog it reads the
+// log in that folder.
 func BenchmarkRebuild(b *testing.B) {
-	store, ctx := openStore(b), context.Background()
-	if _, err := eventstoretest.Generate(ctx, store, testAccount, *benchPayments, 32); err != nil {
-		b.Fatal(err)
-	}
+	store, ctx := eventstoretest.OpenBenchLog(b, *benchPayments), context.Background()
 	n := startNode(b, store, b.TempDir())
 	if err := n.CaughtUp(ctx); err != nil {
 		b.Fatal(err)
@@ -52,6 +50,7 @@ func BenchmarkRebuild(b *testing.B) {
 		upsertRows(b, all)
 		upserting += time.Since(begin)
 	}
+	b.ReportMetric(float64(store.Events()), "events")
 	b.ReportMetric(float64(b.N)*float64(rows)/rebuilding.Seconds(), "rows/s")
 	b.ReportMetric(float64(b.N)*float64(store.Events())/rebuilding.Seconds(), "events/s")
 	b.ReportMetric(float64(b.N)*float64(rows)/upserting.Seconds(), "upserts/s")

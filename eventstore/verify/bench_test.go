@@ -10,17 +10,29 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/mod/sumdb/note"
+
 	"payledger/eventstore"
+	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/format"
+	"payledger/eventstore/secrets"
 	"payledger/eventstore/verify"
 )
 
-var benchPayments = flag.Int("verifypayments", 500, "number of payments in the log of BenchmarkVerify")
+var benchPayments = flag.Int("verifypayments", 500, "number of payments in the log of BenchmarkVerify, if it makes one")
 
 // BenchmarkVerify compares the rate of a whole check with the rate at which the same process reads the files, and with the rate at which
-// it decompresses, decodes and hashes the same events. heapMB is the largest heap that was seen during the check.
+// it decompresses, decodes and hashes the same events. heapMB is the largest heap that was seen during the check. With -benchlog it reads
+// the log in that folder.
 func BenchmarkVerify(b *testing.B) {
-	l := made(b, *benchPayments, nil)
+	l := &log{dir: eventstoretest.BenchLog(b, *benchPayments)}
+	public, err := secrets.StoppedVerifier(l.dir, eventstoretest.MasterKey)
+	if err == nil {
+		l.verifier, err = note.NewVerifier(public)
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
 	var verifying, decoding, reading time.Duration
 	var events, size uint64
 	heap := uint64(0)
@@ -40,6 +52,7 @@ func BenchmarkVerify(b *testing.B) {
 		verifying += time.Since(begin)
 	}
 	total := float64(b.N) * float64(events)
+	b.ReportMetric(float64(events), "events")
 	b.ReportMetric(total/verifying.Seconds(), "events/s")
 	b.ReportMetric(total/decoding.Seconds(), "decoded/s")
 	b.ReportMetric(float64(b.N)*float64(size)/reading.Seconds()/1e6, "rawMB/s")

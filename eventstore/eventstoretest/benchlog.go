@@ -1,0 +1,106 @@
+package eventstoretest
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"payledger/domain"
+	"payledger/eventstore"
+	"payledger/eventstore/checkpointlog"
+	"payledger/eventstore/ordered"
+	"payledger/eventstore/secrets"
+)
+
+var benchLog = flag.String("benchlog", "", "folder of the log that a benchmark reads; made if it is missing or empty, and kept")
+
+// BenchAccount is the account of the payments of BenchLog.
+var BenchAccount = domain.NewAccountID([16]byte{7})
+
+// benchWriters is how many payments BenchLog makes at the same moment: enough that the groups of the log are large.
+const benchWriters = 512
+
+// BenchLog returns the folder of a stopped log for benchmarks: a fresh one of n payments under checkpoints, or, with -benchlog,
+// the one in that folder, whatever its size. Its secrets have MasterKey. A benchmark must append nothing to it.
+func BenchLog(b *testing.B, n int) (dir string) {
+	b.Helper()
+	dir = *benchLog
+	if dir == "" {
+		dir = filepath.Join(b.TempDir(), "log")
+	}
+	if there, err := os.ReadDir(dir); err == nil && len(there) > 0 {
+		return dir
+	}
+	part := dir + ".part" // an interrupted benchmark leaves no half log in the folder
+	err := os.RemoveAll(part)
+	if err == nil {
+		err = makeLog(b.Context(), part, n)
+	}
+	if err == nil {
+		err = os.RemoveAll(dir) // it is empty
+	}
+	if err == nil {
+		err = os.Rename(part, dir)
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+	return dir
+}
+
+// OpenBenchLog opens the log of BenchLog for the benchmark's life, as the service opens its own.
+func OpenBenchLog(b *testing.B, n int) *eventstore.Store {
+	b.Helper()
+	c := Config(Server(b, BenchLog(b, n)))
+	c.SoleWriter = true
+	return OpenOn(b, c)
+}
+
+// makeLog makes a log in a folder.
+func makeLog(ctx context.Context, dir string, n int) error {
+	server, err := eventstore.StartServer(eventstore.ServerConfig{Dir: dir, Name: "test"})
+	if err != nil {
+		return err
+	}
+	c := Config(server)
+	c.SoleWriter = true
+	store, err := eventstore.Open(ctx, c)
+	if err != nil {
+		return errors.Join(err, server.Close())
+	}
+	return errors.Join(generateCovered(ctx, store, n), store.Close(), server.Close())
+}
+
+// generateCovered appends n payments, and returns when checkpoints cover them.
+func generateCovered(ctx context.Context, store *eventstore.Store, n int) error {
+	vault, err := secrets.Open(ctx, store, MasterKey, rand.Reader)
+	if err != nil {
+		return err
+	}
+	signer, _, err := vault.CheckpointSigner(ctx)
+	if err != nil {
+		return err
+	}
+	fanout := eventstore.NewFanout(store)
+	writer, err := checkpointlog.NewWriter(ctx, store.Checkpoints(), fanout.Reader, signer)
+	if err != nil {
+		return err
+	}
+	running, cancel := context.WithCancel(ctx)
+	var loops sync.WaitGroup
+	var read, covered error
+	loops.Go(func() { read = fanout.Run(running) })
+	loops.Go(func() { covered = writer.Run(running) })
+	_, err = Generate(ctx, store, BenchAccount, n, benchWriters)
+	if err == nil {
+		err = ordered.New(store).Await(ctx, store.Events()-1)
+	}
+	cancel()
+	loops.Wait()
+	return errors.Join(err, read, covered)
+}
