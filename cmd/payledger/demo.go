@@ -42,11 +42,11 @@ func (c *demoCommand) Run(ctx context.Context, std terminal.Streams) (err error)
 	stage := demo.Stage{
 		API: app.api.URL, APIKey: app.credentials.APIKey, SigningSecret: app.credentials.SigningSecret, Out: std.Out,
 	}
-	told, err := demo.Play(ctx, stage)
+	story, err := demo.Play(ctx, stage)
 	if err != nil {
 		return fmt.Errorf("the story failed: %w", err)
 	}
-	fmt.Fprintf(std.Out, "\nAll as told: %d events of %d payments.\n", told.Events, told.Payments)
+	fmt.Fprintf(std.Out, "\nEverything as expected: %d events of %d payments.\n", story.Events, story.Payments)
 	if c.Once {
 		return nil
 	}
@@ -55,7 +55,7 @@ func (c *demoCommand) Run(ctx context.Context, std terminal.Streams) (err error)
 		return err
 	}
 	defer func() { err = errors.Join(err, shop.Close()) }()
-	c.lookOn(std, app, told, shop.URL)
+	c.lookOn(std, app, story, shop.URL)
 	select {
 	case <-ctx.Done():
 		return nil
@@ -78,7 +78,7 @@ func (c *demoCommand) options(dir string) options.Options {
 }
 
 // lookOn prints commands that a newcomer can try next.
-func (c *demoCommand) lookOn(std terminal.Streams, app *App, told demo.Result, shop string) {
+func (c *demoCommand) lookOn(std terminal.Streams, app *App, story demo.Result, shop string) {
 	r := app.ready()
 	fmt.Fprintf(std.Out, `
 The service stays up until Ctrl-C. Buy something, in a browser:
@@ -95,10 +95,10 @@ Try, in another terminal:
   # what is settled, newest first
   curl -s "$PAYLEDGER_URL/payments?status=SETTLED" -H "X-API-KEY: $PAYLEDGER_API_KEY" -H 'X-API-VERSION: 2.4'
 
-  # refund more than is left: refused, recorded, told by webhook
+  # a refund of more than is left: refused, recorded, and reported by webhook
   curl -s $PAYLEDGER_URL/payments/%[3]s/refund -H "X-API-KEY: $PAYLEDGER_API_KEY" -H 'X-API-VERSION: 2.4' -H 'Content-Type: application/json' -d '{"amount": 99999}'
 
-  # every event of it, one line each; --full adds what led to it and what followed it
+  # every event of the payment, one line each; --full adds what led to it and what followed it
   go run ./cmd/payledger history %[3]s --full
 
   # four mistakes, one answer that names them all
@@ -108,5 +108,5 @@ Try, in another terminal:
   reference %[1]s/openapi.yaml
   metrics   %[4]s/metrics
   the processors' own books  %[5]s/sim/books
-`, r.API, app.credentials.APIKey, told.Paid, r.Admin, r.Simulator, shop)
+`, r.API, app.credentials.APIKey, story.Paid, r.Admin, r.Simulator, shop)
 }

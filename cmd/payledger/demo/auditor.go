@@ -97,7 +97,7 @@ func (s *story) prove(ctx context.Context, link string, events int) error {
 	}
 	var file proof.File
 	if err := s.call(ctx, http.MethodGet, "/payments/"+s.paid.ID+"/proof", s.backend(), nil, &file, func() string {
-		return "a file for the auditor; from here on the service is not asked"
+		return "a file for the auditor; the checks below need no server"
 	}); err != nil {
 		return err
 	}

@@ -76,7 +76,7 @@ func (s *story) approvedLater(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.out.line("   the processor approves within 2 s, and tells by a signed notification")
+	s.out.line("   the processor approves within 2 s, and sends a signed notification")
 	err = s.later(ctx, p, "AUTHORIZED", []string{"payment.authorized"}, hook{"PAYMENT.STATUS", "AUTHORIZED"})
 	if err != nil {
 		return err
@@ -117,7 +117,7 @@ func (s *story) dispute(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.out.line("   two seconds after settlement the processor tells of a dispute, in its own words")
+	s.out.line("   two seconds after the settlement the processor reports a dispute")
 	if err := s.later(ctx, p, "SETTLED", nil, hook{"DISPUTE.OPENED", ""}, hook{"DISPUTE.STATUS", "OPEN"}); err != nil {
 		return err
 	}
@@ -132,7 +132,7 @@ func (s *story) timeout(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.out.line("   the processor is asked by the operation's key until it tells what happened")
+	s.out.line("   the service looks the operation up at the processor, by its key, until the outcome is known")
 	return s.later(ctx, p, "AUTHORIZED", []string{"payment.created", "payment.authorization_timed_out", "payment.authorized"},
 		hook{"PAYMENT.STATUS", "AUTHORIZED"})
 }

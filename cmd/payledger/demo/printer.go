@@ -3,6 +3,7 @@ package demo
 import (
 	"fmt"
 	"io"
+	"strings"
 	"time"
 )
 
@@ -30,11 +31,11 @@ func (p *printer) webhook(h webhook) {
 	if h.Amount > 0 {
 		about = euros(h.Amount)
 	}
-	p.line("   webhook  %s %s", h.EventType, about)
+	p.line("   webhook  %s", strings.TrimSpace(h.EventType+" "+about))
 	p.line("            received and verified: signature, signedAt %s, sequence %d", h.SignedAt, h.Sequence)
 }
 
-func (p *printer) told() { p.line("   ✓ as told") }
+func (p *printer) passed() { p.line("   ✓ as expected") }
 
 func shorten(s string, n int) string {
 	if len(s) <= n {

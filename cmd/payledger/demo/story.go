@@ -70,7 +70,7 @@ func Play(ctx context.Context, stage Stage) (_ Result, err error) {
 		if err := c.play(s, ctx); err != nil {
 			return s.result, fmt.Errorf("chapter %d: %w", i+1, err)
 		}
-		out.told()
+		out.passed()
 	}
 	if err := s.nothingMore(ctx); err != nil {
 		return s.result, fmt.Errorf("after the last chapter: %w", err)
