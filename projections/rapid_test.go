@@ -21,16 +21,19 @@ import (
 
 var testAccounts = []domain.AccountID{"acct1", "acct2", "acct3"}
 
-// randomStory draws a log: payments, sessions, accounts, disputes, erasures and what processors told in any order, each payment
-// answered in any way.
+// randomStory draws a log: payments, sessions, tokens, attempts, accounts, disputes, erasures and what processors told in any order,
+// each payment answered in any way.
 func randomStory(r *rapid.T) *logbook {
 	l := newLogbook(3)
 	var payments []payment.State
 	var accounts []account.State
 	disputes, inboxes, erased := map[int]dispute.State{}, map[int]inbox.State{}, persons{}
+	var inShop shop
 	for range rapid.IntRange(1, 60).Draw(r, "events") {
-		kind := rapid.IntRange(0, 9).Draw(r, "kind")
+		kind := rapid.IntRange(0, 11).Draw(r, "kind")
 		switch {
+		case kind > 9:
+			inShop.step(l, r)
 		case kind == 0:
 			l.session(len(l.all))
 		case kind == 1 && len(accounts) < 3:

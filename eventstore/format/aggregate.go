@@ -145,11 +145,15 @@ func (a *Aggregate[S, E]) decodeState(r *Recorded) (S, error) {
 	if r.Schema != a.Schema {
 		return state, fmt.Errorf("eventstore: state of %s has schema %d, not %d", r.Key, r.Schema, a.Schema)
 	}
-	var raw body
-	if err := codec.Unmarshal(r.Body, &raw); err != nil {
-		return state, fmt.Errorf("eventstore: body of %s revision %d: %w", r.Key, r.Revision, err)
+	raw, err := r.StateBytes()
+	if err != nil { // the body is not as this log writes it
+		var whole body
+		if err := codec.Unmarshal(r.Body, &whole); err != nil {
+			return state, fmt.Errorf("eventstore: body of %s revision %d: %w", r.Key, r.Revision, err)
+		}
+		raw = whole.State
 	}
-	if err := codec.Unmarshal(raw.State, &state); err != nil {
+	if err := codec.Unmarshal(raw, &state); err != nil {
 		return state, fmt.Errorf("eventstore: state of %s revision %d: %w", r.Key, r.Revision, err)
 	}
 	return state, nil

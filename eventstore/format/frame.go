@@ -86,15 +86,19 @@ func (r *Recorded) Link(previous Hash) Hash {
 // AppendFrame appends the event as a frame.
 func (r *Recorded) AppendFrame(b []byte) []byte {
 	start := len(b)
-	b = append(b, make([]byte, FrameHead)...)
+	b = r.appendText(append(b, make([]byte, FrameHead)...))
+	binary.BigEndian.PutUint32(b[start:], uint32(len(b)-start-FrameHead))
+	binary.BigEndian.PutUint32(b[start+4:], uint32(len(r.Body)))
+	return append(b, r.Body...)
+}
+
+// appendText appends the text of the event's frame.
+func (r *Recorded) appendText(b []byte) []byte {
 	b = r.appendHashed(b)
 	b = append(append(b, linePrevSeq...), ':')
 	b = append(appendAddress(b, r.PrevSeq), '\n')
 	b = append(append(b, lineHash...), ':')
-	b = append(hex.AppendEncode(b, r.Hash[:]), '\n')
-	binary.BigEndian.PutUint32(b[start:], uint32(len(b)-start-FrameHead))
-	binary.BigEndian.PutUint32(b[start+4:], uint32(len(r.Body)))
-	return append(b, r.Body...)
+	return append(hex.AppendEncode(b, r.Hash[:]), '\n')
 }
 
 // appendAddress writes an address as "<sequence>.<frame>"; no address is "0".
@@ -123,13 +127,13 @@ func ParseFrame(b []byte) (r *Recorded, rest []byte, err error) {
 	r.Body = b[FrameHead+text : end : end]
 	again := codec.TakeBuffer()
 	defer codec.ReturnBuffer(again)
-	if written := r.AppendFrame(again.AvailableBuffer()); !bytes.Equal(written, b[:end]) {
+	if written := r.appendText(again.AvailableBuffer()); !bytes.Equal(written, lines) {
 		return nil, nil, fmt.Errorf("%w: its text is not as this log writes it", ErrFrame)
 	}
 	return r, b[end:], nil
 }
 
-// parseLines reads the text of a frame.
+// parseLines reads the text of a frame. It accepts some texts that the log never writes: ParseFrame finds them.
 func parseLines(text string) (*Recorded, error) {
 	p := lineParser{rest: text}
 	r := &Recorded{}
@@ -170,13 +174,12 @@ func (p *lineParser) fail(name, what string) {
 
 func (p *lineParser) text(name string) string {
 	line, rest, found := strings.Cut(p.rest, "\n")
-	value, named := strings.CutPrefix(line, name+":")
-	if !found || !named {
+	if !found || len(line) <= len(name) || line[:len(name)] != name || line[len(name)] != ':' {
 		p.fail(name, "is missing")
 		return ""
 	}
 	p.rest = rest
-	return value
+	return line[len(name)+1:]
 }
 
 func (p *lineParser) fixed(name, want string) {
@@ -193,12 +196,21 @@ func (p *lineParser) number(name string, bits int) uint64 {
 	return n
 }
 
+// time reads a time of timeLayout. time.Parse takes longer: it reads the layout as well.
 func (p *lineParser) time(name string) time.Time {
-	t, err := time.Parse(timeLayout, p.text(name))
-	if err != nil {
+	text := p.text(name)
+	if len(text) != len(timeLayout) {
 		p.fail(name, "is not a time")
+		return time.Time{}
 	}
-	return t
+	number := func(from, to int) (n int) {
+		for _, digit := range []byte(text[from:to]) {
+			n = 10*n + int(digit-'0')
+		}
+		return n
+	}
+	return time.Date(number(0, 4), time.Month(number(5, 7)), number(8, 10), number(11, 13), number(14, 16), number(17, 19),
+		1000*number(20, 26), time.UTC)
 }
 
 func (p *lineParser) key(name string) Key {
@@ -224,12 +236,14 @@ func (p *lineParser) address(name string) uint64 {
 }
 
 func (p *lineParser) hash(name string, to *Hash) {
-	b, err := hex.DecodeString(p.text(name))
-	if err != nil || len(b) != len(to) {
+	text := p.text(name)
+	if len(text) != hex.EncodedLen(len(to)) {
 		p.fail(name, "is not a hash")
 		return
 	}
-	copy(to[:], b)
+	if _, err := hex.Decode(to[:], []byte(text)); err != nil {
+		p.fail(name, "is not a hash")
+	}
 }
 
 // CleanLine returns text that fits into one line: control characters become spaces.
