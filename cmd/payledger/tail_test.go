@@ -24,7 +24,7 @@ func TestTail(t *testing.T) {
 	out, in := io.Pipe()
 	ended := make(chan error, 1)
 	go func() {
-		err := (&audit.Tail{URL: m.api, APIKey: m.key}).Run(ctx, terminal.Streams{Out: in, Err: io.Discard}, nil)
+		err := (&audit.Tail{Source: audit.Source{URL: m.api, APIKey: m.key}}).Run(ctx, terminal.Streams{Out: in, Err: io.Discard}, nil)
 		ended <- err
 		in.Close()
 	}()

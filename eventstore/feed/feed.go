@@ -18,13 +18,13 @@ type Feed struct {
 type source interface {
 	// page emits the events up to the newest one.
 	page(ctx context.Context, after uint64, emit func([]byte) error, passed func(uint64)) error
-	// follow also gives further ones, until ctx ends. It calls passed first when it is connected. errBroken means that a new
+	// follow also gives further ones, until ctx ends. It calls passed first when it is connected. ErrBroken means that a new
 	// connection can go on.
 	follow(ctx context.Context, after uint64, emit func([]byte) error, passed func(uint64)) error
 }
 
-// errBroken means that the connection broke.
-var errBroken = errors.New("feed: the connection broke")
+// ErrBroken means that the connection broke.
+var ErrBroken = errors.New("feed: the connection broke")
 
 // errStopped means that the caller needs no further event.
 var errStopped = errors.New("feed: stopped")
@@ -70,7 +70,7 @@ func (f *Feed) Follow(ctx context.Context, after uint64) iter.Seq2[Event, error]
 			case ctx.Err() != nil:
 				yield(Event{}, ctx.Err())
 				return
-			case !connected, !errors.Is(err, errBroken):
+			case !connected, !errors.Is(err, ErrBroken):
 				yield(Event{}, err)
 				return
 			}

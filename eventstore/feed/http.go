@@ -31,7 +31,7 @@ func (s overHTTP) page(ctx context.Context, after uint64, emit func([]byte) erro
 		err = json.NewDecoder(answer.Body).Decode(&page)
 		answer.Body.Close()
 		if err != nil {
-			return fmt.Errorf("%w: %w", errBroken, err)
+			return fmt.Errorf("%w: %w", ErrBroken, err)
 		}
 		for _, text := range page.Data {
 			if err := emit(text); err != nil {
@@ -53,7 +53,7 @@ func (s overHTTP) follow(ctx context.Context, after uint64, emit func([]byte) er
 	}
 	defer answer.Body.Close()
 	passed(after)
-	return serverEvents(answer.Body, func(id uint64, data []byte) error {
+	return ServerEvents(answer.Body, func(id uint64, data []byte) error {
 		if len(data) > 0 {
 			if err := emit(data); err != nil {
 				return err
@@ -77,7 +77,7 @@ func (s overHTTP) get(ctx context.Context, path, lastEventID string) (*http.Resp
 	}
 	answer, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errBroken, err)
+		return nil, fmt.Errorf("%w: %w", ErrBroken, err)
 	}
 	if answer.StatusCode == http.StatusOK {
 		return answer, nil
@@ -89,13 +89,13 @@ func (s overHTTP) get(ctx context.Context, path, lastEventID string) (*http.Resp
 	_ = json.NewDecoder(answer.Body).Decode(&body) // of a proxy, it is no JSON
 	err = fmt.Errorf("feed: the server answered %d %s: %s", answer.StatusCode, body.Error.ErrorID, body.Error.Description)
 	if answer.StatusCode >= http.StatusInternalServerError || answer.StatusCode == http.StatusTooManyRequests {
-		err = fmt.Errorf("%w: %w", errBroken, err)
+		err = fmt.Errorf("%w: %w", ErrBroken, err)
 	}
 	return nil, err
 }
 
-// serverEvents calls handle with id and data of each message of a stream. A message that only moves the position has no data.
-func serverEvents(from io.Reader, handle func(id uint64, data []byte) error) error {
+// ServerEvents calls handle with id and data of each message of a stream. A message that only moves the position has no data.
+func ServerEvents(from io.Reader, handle func(id uint64, data []byte) error) error {
 	lines := bufio.NewReaderSize(from, 64<<10)
 	var id uint64
 	var data []byte
@@ -103,7 +103,7 @@ func serverEvents(from io.Reader, handle func(id uint64, data []byte) error) err
 	for {
 		line, err := lines.ReadBytes('\n')
 		if err != nil { // a message without its end is not whole
-			return fmt.Errorf("%w: %w", errBroken, err)
+			return fmt.Errorf("%w: %w", ErrBroken, err)
 		}
 		line = bytes.TrimRight(line, "\r\n")
 		field, value, _ := bytes.Cut(line, []byte(":"))

@@ -98,5 +98,5 @@ func broken(err error) error {
 		errors.Is(err, nats.ErrPermissionViolation):
 		return fmt.Errorf("feed: the server refuses the credentials: %w", err)
 	}
-	return fmt.Errorf("%w: %w", errBroken, err)
+	return fmt.Errorf("%w: %w", ErrBroken, err)
 }

@@ -8,14 +8,14 @@ import (
 	"github.com/schollz/progressbar/v3"
 
 	"payledger/cmd/payledger/terminal"
-	"payledger/eventstore/reconcile"
 )
 
-// bar shows the progress of a comparison on a terminal.
+// bar shows on a terminal how much is done, with rate and time left.
 type bar struct {
 	out   io.Writer // nil: no terminal
 	shown *progressbar.ProgressBar
-	books bool // of the second pass
+	what  string
+	of    int64
 }
 
 func newBar(out io.Writer) *bar {
@@ -25,37 +25,36 @@ func newBar(out io.Writer) *bar {
 	return &bar{out: out}
 }
 
-// show draws the bar. The number of entries in a processor's books is unknown: their pass only counts.
-func (b *bar) show(p reconcile.Progress) {
+// show draws the bar. An unknown total, 0, only counts.
+func (b *bar) show(what string, done, of uint64) {
 	if b.out == nil {
 		return
 	}
-	if b.shown == nil || b.books != p.Books {
-		total, what := int64(p.Total), "payments of the ledger"
-		if p.Books {
-			total, what = -1, "entries of the books"
-		}
+	total := int64(of)
+	if total == 0 {
+		total = -1
+	}
+	if b.shown == nil || b.what != what || b.of != total {
 		b.clear()
-		b.books = p.Books
+		b.what, b.of = what, total
 		b.shown = progressbar.NewOptions64(total, progressbar.OptionSetWriter(b.out), progressbar.OptionSetDescription(what),
 			progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionSetPredictTime(total > 0),
 			progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish(), progressbar.OptionSetWidth(30))
 	}
-	done := p.Payments
-	if p.Books {
-		done = p.Records + p.Disputes
-	}
-	b.fail(b.shown.Set(done))
+	b.fail(b.shown.Set64(int64(done)))
 }
 
-// clear removes the bar before a line of the table.
+// events shows a number of events.
+func (b *bar) events(done, of uint64) { b.show("events", done, of) }
+
+// clear removes the bar before a line of output.
 func (b *bar) clear() {
-	if b.shown != nil {
+	if b.out != nil && b.shown != nil {
 		b.fail(b.shown.Clear())
 	}
 }
 
-// fail prints an error of the bar and stops drawing; the comparison continues.
+// fail prints an error of the bar and stops drawing; the work continues.
 func (b *bar) fail(err error) {
 	if err != nil {
 		fmt.Fprintln(b.out, "progress:", err)

@@ -17,14 +17,11 @@ import (
 
 // Checkpoints prints the signed checkpoints of the log for a witness, one line of JSON each (I1).
 type Checkpoints struct {
-	Follow    bool   `help:"Go on with each new checkpoint."`
-	After     uint64 `help:"Begin behind the checkpoint with this number."`
-	URL       string `name:"url" help:"Running server." default:"http://127.0.0.1:8080"`
-	APIKey    string `name:"api-key" help:"API key with the scope events:read." placeholder:"KEY"`
-	Data      string `help:"Data folder of a stopped server, instead of --url." type:"path"`
-	MasterKey string `help:"Key of the stream of secrets, with --data." placeholder:"HEX"`
+	Follow bool   `help:"Go on with each new checkpoint."`
+	After  uint64 `help:"Begin behind the checkpoint with this number."`
 
-	MasterKeyFile string `help:"File that holds the master key, with --data." type:"path"`
+	Source `set:"scope=events:read"`
+	FolderKey
 }
 
 // followPause is the time between two looks for new checkpoints.
@@ -32,17 +29,12 @@ const followPause = time.Second
 
 // Run prints the checkpoints; with --follow until it is interrupted.
 func (c *Checkpoints) Run(ctx context.Context, std terminal.Streams, args options.Arguments) error {
-	if err := args.Refused(); err != nil {
+	folder, err := c.isFolder(args, "")
+	if err != nil {
 		return err
 	}
-	folder, err := args.ReadsFolder(c.Data)
-	switch {
-	case err != nil:
-		return err
-	case folder && c.Follow:
+	if folder && c.Follow {
 		return options.Usage(errors.New("--follow is for a running server: a stopped server's folder gets no new checkpoints"))
-	case !folder && c.APIKey == "":
-		return options.Usage(errors.New("--api-key (PAYLEDGER_API_KEY) is needed to read from a server; --data DIR reads a stopped one"))
 	}
 	out := json.NewEncoder(std.Out)
 	out.SetEscapeHTML(false)
@@ -54,16 +46,20 @@ func (c *Checkpoints) Run(ctx context.Context, std terminal.Streams, args option
 		return out.Encode(one)
 	}
 	if folder {
-		return openFolder(ctx, c.Data, c.MasterKey, c.MasterKeyFile, func(_ *ledger.Ledger, p *prover.Prover) error {
+		return openFolder(ctx, c.FolderKey.of(c.Data), func(_ *ledger.Ledger, p *prover.Prover) error {
 			_, err := p.Checkpoints(ctx, c.After, 0, emit)
 			return err
 		})
 	}
 	for {
-		path := fmt.Sprintf("/checkpoints?after=%d", c.After)
-		err := getFrom(ctx, c.URL, path, c.APIKey, func(body io.Reader) error { return parseCheckpoints(body, emit) })
+		err := c.read(ctx, fmt.Sprintf("/checkpoints?after=%d", c.After), func(body io.Reader) error {
+			return readList(body, "checkpoints", "go on with --after and the last number", emit)
+		})
+		if ctx.Err() != nil {
+			return nil
+		}
 		if err != nil || !c.Follow {
-			return interrupted(ctx, err)
+			return err
 		}
 		select {
 		case <-ctx.Done():
@@ -71,33 +67,4 @@ func (c *Checkpoints) Run(ctx context.Context, std terminal.Streams, args option
 		case <-time.After(followPause):
 		}
 	}
-}
-
-// interrupted drops the error of an interrupted command.
-func interrupted(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return nil
-	}
-	return err
-}
-
-// parseCheckpoints reads {"data": […]} as it arrives.
-func parseCheckpoints(body io.Reader, emit func(proof.Checkpoint) error) error {
-	decoder := json.NewDecoder(body)
-	if err := expect(decoder, json.Delim('{'), "data", json.Delim('[')); err != nil {
-		return fmt.Errorf("the server's answer is no list of checkpoints: %w", err)
-	}
-	for decoder.More() {
-		var one proof.Checkpoint
-		if err := decoder.Decode(&one); err != nil {
-			return fmt.Errorf("the server's answer broke off; go on with --after and the last number: %w", err)
-		}
-		if err := emit(one); err != nil {
-			return err
-		}
-	}
-	if err := expect(decoder, json.Delim(']'), json.Delim('}')); err != nil {
-		return fmt.Errorf("the server's answer broke off; go on with --after and the last number: %w", err)
-	}
-	return nil
 }

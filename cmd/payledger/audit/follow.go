@@ -1,10 +1,7 @@
 package audit
 
 import (
-	"bufio"
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,20 +10,19 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"payledger/eventstore/feed"
 )
 
 // followRetry is the time after which tail connects again.
 const followRetry = time.Second
-
-// errBroken means that a stream ended, and continues after a new connection.
-var errBroken = errors.New("the stream broke")
 
 // follow reads the events of a running server, and connects again after a break: each event is printed once.
 func (c *Tail) follow(ctx context.Context, notes io.Writer, emit func([]byte) error) error {
 	after, connected := c.After, false
 	for {
 		err := c.stream(ctx, &after, func() { connected = true }, emit)
-		if ctx.Err() != nil || !connected || !errors.Is(err, errBroken) {
+		if ctx.Err() != nil || !connected || !errors.Is(err, feed.ErrBroken) {
 			return err
 		}
 		fmt.Fprintf(notes, "payledger: %v; going on behind position %d\n", err, after)
@@ -49,23 +45,20 @@ func (c *Tail) stream(ctx context.Context, after *uint64, connected func(), emit
 	if c.Payment != "" {
 		query.Set("paymentId", c.Payment)
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(c.URL, "/")+"/events/stream?"+query.Encode(), nil)
+	answer, err := c.get(ctx, "/events/stream?"+query.Encode(), "Last-Event-ID", strconv.FormatUint(*after, 10))
 	if err != nil {
-		return err
-	}
-	request.Header.Set("X-Api-Key", c.APIKey)
-	request.Header.Set("X-Api-Version", "2.4")
-	request.Header.Set("Last-Event-ID", strconv.FormatUint(*after, 10))
-	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return fmt.Errorf("%w: %w; is the server running? --data reads a stopped one", errBroken, err)
+		return fmt.Errorf("%w: %w", feed.ErrBroken, err)
 	}
 	defer answer.Body.Close()
-	if answer.StatusCode != http.StatusOK {
-		return refusedStream(answer)
+	switch answer.StatusCode {
+	case http.StatusOK:
+	case http.StatusServiceUnavailable, http.StatusTooManyRequests: // it is starting, or has too many streams: it is tried again
+		return fmt.Errorf("%w: %w", feed.ErrBroken, refused(answer))
+	default:
+		return refused(answer)
 	}
 	connected()
-	return readServerEvents(answer.Body, func(id uint64, data []byte) error {
+	return feed.ServerEvents(answer.Body, func(id uint64, data []byte) error {
 		if len(data) > 0 {
 			if err := emit(data); err != nil {
 				return err
@@ -74,50 +67,4 @@ func (c *Tail) stream(ctx context.Context, after *uint64, connected func(), emit
 		*after = id
 		return nil
 	})
-}
-
-// refusedStream returns the server's error. A server that is starting, or has too many streams, is tried again.
-func refusedStream(answer *http.Response) error {
-	var body struct {
-		Error serverError `json:"error"`
-	}
-	if err := json.NewDecoder(answer.Body).Decode(&body); err != nil {
-		return fmt.Errorf("tail: the server answered %d and no JSON: %w", answer.StatusCode, err)
-	}
-	if answer.StatusCode == http.StatusServiceUnavailable || answer.StatusCode == http.StatusTooManyRequests {
-		return fmt.Errorf("%w: %w", errBroken, body.Error)
-	}
-	return body.Error
-}
-
-// readServerEvents calls handle with the id and the data of each message of a stream of server-sent events; a message that only
-// moves the position has no data.
-func readServerEvents(from io.Reader, handle func(id uint64, data []byte) error) error {
-	lines := bufio.NewReaderSize(from, 64<<10)
-	var id uint64
-	var data []byte
-	changed := false
-	for {
-		line, err := lines.ReadBytes('\n')
-		if err != nil { // a message without its end is not whole
-			return fmt.Errorf("%w: %w", errBroken, err)
-		}
-		line = bytes.TrimRight(line, "\r\n")
-		field, value, _ := bytes.Cut(line, []byte(":"))
-		value = bytes.TrimPrefix(value, []byte(" "))
-		switch {
-		case len(line) == 0 && changed:
-			if err := handle(id, data); err != nil {
-				return err
-			}
-			data, changed = nil, false
-		case string(field) == "id":
-			if id, err = strconv.ParseUint(string(value), 10, 64); err != nil {
-				return fmt.Errorf("tail: the server sent the position %q", value)
-			}
-			changed = true
-		case string(field) == "data":
-			data = value
-		}
-	}
 }

@@ -1,15 +1,11 @@
 package audit
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"net/url"
-	"strings"
 
 	"payledger/cmd/payledger/ledger"
 	"payledger/cmd/payledger/options"
@@ -21,31 +17,25 @@ import (
 
 // History replays one payment, from a running server or a stopped server's folder (I1).
 type History struct {
-	Payment   string `arg:"" name:"payment-id" help:"Id of the payment."`
-	JSON      bool   `name:"json" help:"Print an array of entries instead of text."`
-	Diff      bool   `help:"Show the fields that each event changed."`
-	Raw       bool   `help:"Show the bytes that each hash covers, in base64."`
-	Full      bool   `help:"Show what stands beside each event: request, position, processor calls, routing, workflow, webhooks and notifications."`
-	At        string `help:"End at this revision or time (RFC 3339)." placeholder:"REVISION|TIME"`
-	URL       string `name:"url" help:"Running server." default:"http://127.0.0.1:8080"`
-	APIKey    string `name:"api-key" help:"API key with the scope transactions:retrieve." placeholder:"KEY"`
-	Data      string `help:"Data folder of a stopped server, instead of --url." type:"path"`
-	Account   string `help:"Account of the folder, with --data (default: the first)." placeholder:"ID"`
-	MasterKey string `help:"Key of the stream of secrets, with --data." placeholder:"HEX"`
+	Payment string `arg:"" name:"payment-id" help:"Id of the payment."`
+	JSON    bool   `name:"json" help:"Print an array of entries instead of text."`
+	Diff    bool   `help:"Show the fields that each event changed."`
+	Raw     bool   `help:"Show the bytes that each hash covers, in base64."`
+	Full    bool   `help:"Show what stands beside each event: request, position, processor calls, routing, workflow, webhooks and notifications."`
+	At      string `help:"End at this revision or time (RFC 3339)." placeholder:"REVISION|TIME"`
 
-	MasterKeyFile string `help:"File that holds the master key, with --data." type:"path"`
+	Source  `set:"scope=transactions:retrieve"`
+	Account string `help:"Account of the folder, with --data (default: the first)." placeholder:"ID"`
+	FolderKey
 }
 
 // Run reads the history and prints each entry as it arrives.
 func (c *History) Run(ctx context.Context, std terminal.Streams, args options.Arguments) error {
-	if err := args.Refused(); err != nil {
-		return err
-	}
 	var out printer = &textPrinter{out: std.Out, c: c}
 	if c.JSON {
 		out = &arrayPrinter{out: std.Out}
 	}
-	folder, err := readsFolder(args, c.Data, c.Account)
+	folder, err := c.isFolder(args, c.Account)
 	if err != nil {
 		return err
 	}
@@ -91,10 +81,7 @@ func (p *arrayPrinter) end() error {
 
 // readServer reads the entries from a running server.
 func (c *History) readServer(ctx context.Context, emit func(json.RawMessage) error) error {
-	if c.APIKey == "" {
-		return options.Usage(errors.New("--api-key (PAYLEDGER_API_KEY) is needed to read from a server; --data DIR reads a stopped one"))
-	}
-	target := strings.TrimSuffix(c.URL, "/") + "/payments/" + url.PathEscape(c.Payment) + "/events"
+	target := "/payments/" + url.PathEscape(c.Payment) + "/events"
 	query := url.Values{}
 	if c.At != "" {
 		query.Set("at", c.At)
@@ -105,67 +92,12 @@ func (c *History) readServer(ctx context.Context, emit func(json.RawMessage) err
 	if len(query) > 0 {
 		target += "?" + query.Encode()
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
-	if err != nil {
-		return options.Usage(err)
-	}
-	request.Header.Set("X-Api-Key", c.APIKey)
-	request.Header.Set("X-Api-Version", "2.4")
-	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return fmt.Errorf("%w; is the server running? --data reads a stopped one", err)
-	}
-	defer answer.Body.Close()
-	if answer.StatusCode == http.StatusOK {
-		return parseHistory(answer.Body, emit)
-	}
-	return refusedHistory(answer)
+	return c.read(ctx, target, func(answer io.Reader) error { return parseHistory(answer, emit) })
 }
 
-// parseHistory reads the entries of the server's answer, {"data": […]}, as they arrive. An incomplete answer is an error.
+// parseHistory reads the entries of the server's answer. An incomplete answer is an error.
 func parseHistory(answer io.Reader, emit func(json.RawMessage) error) error {
-	decoder := json.NewDecoder(answer)
-	if err := expect(decoder, json.Delim('{'), "data", json.Delim('[')); err != nil {
-		return fmt.Errorf("history: the server's answer is not a history: %w", err)
-	}
-	for decoder.More() {
-		var entry json.RawMessage
-		if err := decoder.Decode(&entry); err != nil {
-			return brokenOff(err)
-		}
-		if err := emit(entry); err != nil {
-			return err
-		}
-	}
-	if err := expect(decoder, json.Delim(']'), json.Delim('}')); err != nil { // without a limit there is no next page
-		return brokenOff(err)
-	}
-	return nil
-}
-
-// expect reads the given tokens.
-func expect(decoder *json.Decoder, tokens ...json.Token) error {
-	for _, want := range tokens {
-		if got, err := decoder.Token(); err != nil || got != want {
-			return cmp.Or(err, fmt.Errorf("%v instead of %v", got, want))
-		}
-	}
-	return nil
-}
-
-func brokenOff(err error) error {
-	return fmt.Errorf("history: the server's answer broke off, and the printed history is incomplete; try again: %w", err)
-}
-
-// refusedHistory returns the server's error.
-func refusedHistory(answer *http.Response) error {
-	var body struct {
-		Error serverError `json:"error"`
-	}
-	if err := json.NewDecoder(answer.Body).Decode(&body); err != nil {
-		return fmt.Errorf("history: the server answered %d and no JSON: %w", answer.StatusCode, err)
-	}
-	return body.Error
+	return readList(answer, "events", "the printed history is incomplete, try again", emit)
 }
 
 // readFolder replays the payment from a stopped server's folder and changes nothing there.
@@ -178,7 +110,7 @@ func (c *History) readFolder(ctx context.Context, emit func(json.RawMessage) err
 	if c.Full {
 		part.Expand = history.Expansions
 	}
-	return ledger.Read(ctx, options.Options{Data: c.Data, MasterKey: c.MasterKey, MasterKeyFile: c.MasterKeyFile}, func(l *ledger.Ledger) error {
+	return ledger.Read(ctx, c.FolderKey.of(c.Data), func(l *ledger.Ledger) error {
 		replay := history.Reader{Store: l.Store, Vault: l.Vault, Deliveries: notifier.NewSent(l.Store)}
 		return l.OfAccount(ctx, c.Account, func(account domain.AccountID) error {
 			_, err := replay.Payment(ctx, account, domain.PaymentID(c.Payment), part, func(e history.Entry) error {

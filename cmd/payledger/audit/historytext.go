@@ -10,42 +10,15 @@ import (
 
 	"payledger/cmd/payledger/terminal"
 	"payledger/domain"
+	"payledger/projections/history"
+	"payledger/projections/paymentjson"
 )
 
-// historyEntry has the printed fields of an entry of a history (I1).
+// historyEntry is an entry of a history as the server sends it.
 type historyEntry struct {
-	Revision      uint64          `json:"revision"`
-	Position      *uint64         `json:"position"`
-	Time          time.Time       `json:"time"`
-	Type          string          `json:"type"`
-	Actor         string          `json:"actor"`
-	ActorName     string          `json:"actorName"`
-	CommandID     string          `json:"commandId"`
-	CorrelationID string          `json:"correlationId"`
-	Event         json.RawMessage `json:"event"`
-	Payment       struct {
-		ID       string          `json:"id"`
-		OrderID  string          `json:"orderId"`
-		Status   string          `json:"status"`
-		Amount   domain.Amount   `json:"amount"`
-		Currency domain.Currency `json:"currencyCode"`
-	} `json:"payment"`
-	Moved struct {
-		Held     domain.Amount `json:"held"`
-		Captured domain.Amount `json:"captured"`
-		Refunded domain.Amount `json:"refunded"`
-	} `json:"moved"`
-	Changed []struct {
-		Path string          `json:"path"`
-		From json.RawMessage `json:"from"`
-		To   json.RawMessage `json:"to"`
-	} `json:"changed"`
-	Waiting  []historyWaiting `json:"waiting"`
-	Notices  []historyNotice  `json:"notifications"`
-	Previous string           `json:"previousHash"`
-	Hash     string           `json:"hash"`
-	Raw      string           `json:"raw"`
-	historyBeside
+	history.Entry
+	Event json.RawMessage `json:"event"`
+	Raw   string          `json:"raw"` // base64
 }
 
 // historyColumns is the width of an event's line.
@@ -72,7 +45,7 @@ func (p *textPrinter) entry(text json.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	line, cut := e.line(p.last.Time, words)
+	line, cut := e.line(p.last.Time.Time, words)
 	if lines = append(lines, line); cut && p.c.Full {
 		lines = append(lines, "     "+words)
 	}
@@ -83,7 +56,7 @@ func (p *textPrinter) entry(text json.RawMessage) error {
 		lines = append(lines, e.full()...)
 	}
 	if p.c.Raw {
-		lines = append(lines, "     previous "+e.Previous, "     raw      "+e.Raw, "     hash     "+e.Hash)
+		lines = append(lines, "     previous "+e.PreviousHash, "     raw      "+e.Raw, "     hash     "+e.Hash)
 	}
 	p.events++
 	p.last = e
@@ -95,7 +68,7 @@ func (p *textPrinter) end() error {
 	var lines []string
 	if !p.c.Full {
 		for _, w := range p.last.Waiting {
-			lines = append(lines, w.String())
+			lines = append(lines, waitingLine(w))
 		}
 	}
 	count := "1 event"
@@ -121,7 +94,7 @@ func (p *textPrinter) print(lines []string) error {
 // head returns the first line of a history.
 func (e historyEntry) head() string {
 	return fmt.Sprintf("Payment %s, %s, order %s. Times are in UTC.",
-		e.Payment.ID, e.Payment.Amount.Format(e.Payment.Currency), quoted(e.Payment.OrderID, 40))
+		e.Payment.ID, e.Payment.Amount.Format(e.Payment.CurrencyCode), quoted(e.Payment.OrderID, 40))
 }
 
 // line returns the line of an event: revision, time, time since the event before, status after it, type, actor, moved money and
@@ -201,7 +174,7 @@ func (e historyEntry) money() string {
 		if m.by == 0 {
 			continue
 		}
-		amount, _, _ := strings.Cut(m.by.Format(e.Payment.Currency), " ")
+		amount, _, _ := strings.Cut(m.by.Format(e.Payment.CurrencyCode), " ")
 		if m.by > 0 {
 			amount = "+" + amount
 		}
@@ -234,4 +207,4 @@ func prefixed(prefix, text string) string {
 }
 
 // date formats a date as D1 requires.
-func date(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000Z") }
+func date(t paymentjson.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000Z") }

@@ -36,7 +36,7 @@ type target struct {
 
 // words returns a few words about an event besides its type; "" for an unknown type.
 func (e historyEntry) words() (string, error) {
-	fields := eventFields{currency: e.Payment.Currency}
+	fields := eventFields{currency: e.Payment.CurrencyCode}
 	if err := json.Unmarshal(e.Event, &fields); err != nil {
 		return "", fmt.Errorf("history: event %d: %w", e.Revision, err)
 	}

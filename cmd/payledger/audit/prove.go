@@ -6,11 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/rs/zerolog"
 
@@ -24,16 +22,13 @@ import (
 
 // Prove writes the proof of one payment to a file, from a running server or a stopped server's folder (I1).
 type Prove struct {
-	Payment   string `arg:"" name:"payment-id" help:"Id of the payment."`
-	Out       string `required:"" help:"File to write." type:"path" placeholder:"FILE"`
-	Since     string `help:"File with an old checkpoint: also prove that nothing before it was rewritten." type:"path" placeholder:"CHECKPOINT"`
-	URL       string `name:"url" help:"Running server." default:"http://127.0.0.1:8080"`
-	APIKey    string `name:"api-key" help:"API key with the scope transactions:retrieve." placeholder:"KEY"`
-	Data      string `help:"Data folder of a stopped server, instead of --url." type:"path"`
-	Account   string `help:"Account of the folder, with --data (default: the first)." placeholder:"ID"`
-	MasterKey string `help:"Key of the stream of secrets, with --data." placeholder:"HEX"`
+	Payment string `arg:"" name:"payment-id" help:"Id of the payment."`
+	Out     string `required:"" help:"File to write." type:"path" placeholder:"FILE"`
+	Since   string `help:"File with an old checkpoint: also prove that nothing before it was rewritten." type:"path" placeholder:"CHECKPOINT"`
 
-	MasterKeyFile string `help:"File that holds the master key, with --data." type:"path"`
+	Source  `set:"scope=transactions:retrieve"`
+	Account string `help:"Account of the folder, with --data (default: the first)." placeholder:"ID"`
+	FolderKey
 
 	since uint64 // the size of the old checkpoint; 0: none
 }
@@ -45,18 +40,13 @@ type proved struct {
 
 // Run writes the file and prints the verifier key. The file has its name only when it is whole and its check succeeded.
 func (c *Prove) Run(ctx context.Context, std terminal.Streams, args options.Arguments) error {
-	if err := args.Refused(); err != nil {
-		return err
-	}
-	folder, err := readsFolder(args, c.Data, c.Account)
+	folder, err := c.isFolder(args, c.Account)
 	if err != nil {
 		return err
 	}
 	write := c.fromServer
 	if folder {
 		write = c.fromFolder
-	} else if c.APIKey == "" {
-		return options.Usage(errors.New("--api-key (PAYLEDGER_API_KEY) is needed to read from a server; --data DIR reads a stopped one"))
 	}
 	if c.since, err = sizeOf(c.Since); err != nil {
 		return err
@@ -129,7 +119,7 @@ func checkFile(name, key string) (file proof.File, checked proof.Checked, err er
 // fromServer writes the proof that a running server makes, and returns the server's verifier key.
 func (c *Prove) fromServer(ctx context.Context, to io.Writer) (key string, err error) {
 	var known proved
-	err = getFrom(ctx, c.URL, "/verifier-key", "", func(body io.Reader) error { return json.NewDecoder(body).Decode(&known) })
+	err = c.read(ctx, "/verifier-key", func(body io.Reader) error { return json.NewDecoder(body).Decode(&known) })
 	if err != nil {
 		return "", err
 	}
@@ -137,7 +127,7 @@ func (c *Prove) fromServer(ctx context.Context, to io.Writer) (key string, err e
 	if c.since > 0 {
 		path += fmt.Sprintf("?since=%d", c.since)
 	}
-	return known.VerifierKey, getFrom(ctx, c.URL, path, c.APIKey, func(body io.Reader) error {
+	return known.VerifierKey, c.read(ctx, path, func(body io.Reader) error {
 		if _, err := io.Copy(to, body); err != nil {
 			return fmt.Errorf("the proof was not written: %w; try again", err)
 		}
@@ -145,36 +135,9 @@ func (c *Prove) fromServer(ctx context.Context, to io.Writer) (key string, err e
 	})
 }
 
-// getFrom reads a path of a running server.
-func getFrom(ctx context.Context, server, path, apiKey string, read func(io.Reader) error) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(server, "/")+path, nil)
-	if err != nil {
-		return options.Usage(err)
-	}
-	if apiKey != "" {
-		request.Header.Set("X-Api-Key", apiKey)
-		request.Header.Set("X-Api-Version", "2.4")
-	}
-	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return fmt.Errorf("%w; is the server running? --data reads a stopped one", err)
-	}
-	defer answer.Body.Close()
-	if answer.StatusCode == http.StatusOK {
-		return read(answer.Body)
-	}
-	var body struct {
-		Error serverError `json:"error"`
-	}
-	if err := json.NewDecoder(answer.Body).Decode(&body); err != nil {
-		return fmt.Errorf("the server answered %d and no JSON: %w", answer.StatusCode, err)
-	}
-	return body.Error
-}
-
 // fromFolder writes the proof from a stopped server's folder, and changes nothing there.
 func (c *Prove) fromFolder(ctx context.Context, to io.Writer) (key string, err error) {
-	err = openFolder(ctx, c.Data, c.MasterKey, c.MasterKeyFile, func(l *ledger.Ledger, p *prover.Prover) error {
+	err = openFolder(ctx, c.FolderKey.of(c.Data), func(l *ledger.Ledger, p *prover.Prover) error {
 		return l.OfAccount(ctx, c.Account, func(account domain.AccountID) error {
 			made, err := p.Payment(ctx, account, domain.PaymentID(c.Payment), c.since)
 			if err != nil {
@@ -188,25 +151,16 @@ func (c *Prove) fromFolder(ctx context.Context, to io.Writer) (key string, err e
 }
 
 // openFolder opens a stopped server's folder and its proofs for use, and closes them afterwards.
-func openFolder(ctx context.Context, data, masterKey, masterKeyFile string, use func(*ledger.Ledger, *prover.Prover) error) error {
-	return ledger.Read(ctx, options.Options{Data: data, MasterKey: masterKey, MasterKeyFile: masterKeyFile}, func(l *ledger.Ledger) error {
+func openFolder(ctx context.Context, config options.Options, use func(*ledger.Ledger, *prover.Prover) error) error {
+	return ledger.Read(ctx, config, func(l *ledger.Ledger) error {
 		signer, key, err := l.Vault.CheckpointSigner(ctx)
 		if err != nil {
 			return err
 		}
 		p := prover.New(prover.Config{
-			Store: l.Store, Signer: signer, Key: key, File: filepath.Join(data, ledger.ProofFile), ReadOnly: true, Logger: zerolog.Nop(),
+			Store: l.Store, Signer: signer, Key: key, File: filepath.Join(config.Data, ledger.ProofFile), ReadOnly: true, Logger: zerolog.Nop(),
 		})
 		defer p.Close()
 		return use(l, p)
 	})
-}
-
-// readsFolder reports whether a command reads a stopped server's folder. Only there it may name an account.
-func readsFolder(args options.Arguments, data, account string) (bool, error) {
-	folder, err := args.ReadsFolder(data)
-	if err == nil && !folder && account != "" {
-		err = options.Usage(errors.New("--account is of a folder (--data); at a server the API key is of one account"))
-	}
-	return folder, err
 }

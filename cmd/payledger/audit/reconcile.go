@@ -29,13 +29,10 @@ type Reconcile struct {
 	From      string         `help:"Only what was created then or later: RFC 3339, or a day in UTC." placeholder:"TIME"`
 	To        string         `help:"Only what was created then or earlier: RFC 3339, or a day in UTC, to its end." placeholder:"TIME"`
 	JSON      bool           `name:"json" help:"Print one JSON object instead of a table."`
-	URL       string         `name:"url" help:"Running server." default:"http://127.0.0.1:8080"`
-	APIKey    string         `name:"api-key" help:"API key with the scope account:read." placeholder:"KEY"`
-	Data      string         `help:"Data folder of a stopped server, instead of --url." type:"path"`
-	Account   string         `help:"Account of the folder, with --data (default: all of them)." placeholder:"ID"`
-	MasterKey string         `help:"Key of the stream of secrets, with --data." placeholder:"HEX"`
 
-	MasterKeyFile string `help:"File that holds the master key, with --data." type:"path"`
+	Source  `set:"scope=account:read"`
+	Account string `help:"Account of the folder, with --data (default: all of them)." placeholder:"ID"`
+	FolderKey
 
 	ProcessorURL string `name:"processor-url" help:"Where the processors are, with --data (default: the simulator's books in the folder)." placeholder:"URL"`
 }
@@ -48,10 +45,7 @@ var errDifferences = errors.New("the ledger and the processor's books differ")
 
 // Run compares and prints.
 func (c *Reconcile) Run(ctx context.Context, std terminal.Streams, args options.Arguments) error {
-	if err := args.Refused(); err != nil {
-		return err
-	}
-	folder, err := args.ReadsFolder(c.Data)
+	folder, err := c.isFolder(args, c.Account)
 	if err != nil {
 		return err
 	}
@@ -62,9 +56,9 @@ func (c *Reconcile) Run(ctx context.Context, std terminal.Streams, args options.
 	if err != nil {
 		return options.Usage(err)
 	}
-	sheet := newSheet(std.Out, q, c.JSON)
+	sheet := &sheet{out: std.Out, q: q, json: c.JSON}
 	bar := newBar(std.Err)
-	counts, err := c.compare(ctx, q, func(d reconcile.Difference) error { bar.clear(); return sheet.add(d) }, bar.show)
+	counts, err := c.compare(ctx, q, func(d reconcile.Difference) error { bar.clear(); return sheet.add(d) }, bar.comparison)
 	bar.clear()
 	if err == nil {
 		err = sheet.end(counts)
@@ -94,30 +88,16 @@ func (c *Reconcile) question() (q reconcile.Question, err error) {
 	if q.Check() != nil {
 		return q, fmt.Errorf("--from %s is after --to %s", c.From, c.To)
 	}
-	if c.Account != "" && c.Data == "" {
-		return q, errors.New("--account is of a folder (--data); at a server the API key is of one account")
-	}
-	if c.Data == "" && c.APIKey == "" {
-		return q, errors.New("--api-key (PAYLEDGER_API_KEY) is needed to read from a server; --data DIR reads a stopped one")
-	}
 	return q, nil
 }
 
-// flagTime reads a time as the API does (D1), or a day in UTC plus ofDay; "" gives the zero time.
-func flagTime(name, text string, ofDay time.Duration) (time.Time, error) {
-	if text == "" {
-		return time.Time{}, nil
+// comparison shows the progress of a comparison. The number of entries in a processor's books is unknown: their pass only counts.
+func (b *bar) comparison(p reconcile.Progress) {
+	if p.Books {
+		b.show("entries of the books", uint64(p.Records+p.Disputes), 0)
+	} else {
+		b.show("payments of the ledger", uint64(p.Payments), p.Total)
 	}
-	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999"} {
-		if t, err := time.Parse(layout, text); err == nil {
-			return t.UTC(), nil
-		}
-	}
-	day, err := time.Parse(time.DateOnly, text)
-	if err != nil {
-		return time.Time{}, fmt.Errorf("--%s %q is neither an RFC 3339 time nor a day", name, text)
-	}
-	return day.Add(ofDay), nil
 }
 
 // compare compares at the server or in the folder.
@@ -133,7 +113,7 @@ func (c *Reconcile) compareFolder(ctx context.Context, q reconcile.Question, rep
 	if _, err := os.Stat(filepath.Join(c.Data, ledger.EventsFolder)); err != nil {
 		return counts, fmt.Errorf("%s is no data folder: %w", c.Data, err)
 	}
-	l, err := ledger.Open(ctx, options.Options{Data: c.Data, MasterKey: c.MasterKey, MasterKeyFile: c.MasterKeyFile}, ledger.ReadOnly, eventstore.Config{Logger: zerolog.Nop()})
+	l, err := ledger.Open(ctx, c.FolderKey.of(c.Data), ledger.ReadOnly, eventstore.Config{Logger: zerolog.Nop()})
 	if errors.Is(err, eventstore.ErrInUse) {
 		return counts, fmt.Errorf("a server runs on %s; compare it with --url and --api-key", c.Data)
 	}

@@ -7,9 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"net/url"
-	"strings"
 	"time"
 
 	"payledger/eventstore/reconcile"
@@ -23,15 +21,9 @@ func (c *Reconcile) compareThere(ctx context.Context, q reconcile.Question, repo
 			query.Set(name, at.Format(time.RFC3339Nano))
 		}
 	}
-	target := strings.TrimSuffix(c.URL, "/") + "/management/reconciliation?" + query.Encode()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
+	answer, err := c.get(ctx, "/management/reconciliation?"+query.Encode())
 	if err != nil {
 		return reconcile.Counts{}, err
-	}
-	request.Header.Set("X-Api-Key", c.APIKey)
-	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return reconcile.Counts{}, fmt.Errorf("%w; is the server running? --data reads a stopped one", err)
 	}
 	defer answer.Body.Close()
 	return readReconciliation(bufio.NewReaderSize(answer.Body, 64<<10), report, progress)

@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"time"
 
 	"payledger/domain/processor"
 	"payledger/eventstore/reconcile"
+	"payledger/projections/paymentjson"
 )
 
 // sheet prints a comparison while it runs; it keeps no differences.
@@ -19,10 +19,6 @@ type sheet struct {
 	rows int
 }
 
-func newSheet(out io.Writer, q reconcile.Question, asJSON bool) *sheet {
-	return &sheet{out: out, q: q, json: asJSON}
-}
-
 // sheetRow is the layout of the table, wide enough for usual names and ids.
 const sheetRow = "%-17s  %-30s  %-9s  %-34s  %-26s  %s\n"
 
@@ -30,12 +26,13 @@ const sheetRow = "%-17s  %-30s  %-9s  %-34s  %-26s  %s\n"
 func (s *sheet) add(d reconcile.Difference) error {
 	s.rows++
 	if s.json {
-		if err := s.open(); err != nil {
-			return err
+		before := ","
+		if s.rows == 1 {
+			before = sheetBegin
 		}
 		text, err := json.Marshal(d)
 		if err == nil {
-			_, err = fmt.Fprintf(s.out, "\n  %s", text)
+			_, err = fmt.Fprintf(s.out, "%s\n  %s", before, text)
 		}
 		return err
 	}
@@ -62,41 +59,21 @@ func side(d reconcile.Difference, s *reconcile.Side) string {
 	}
 }
 
-// open writes the text before a difference in the JSON object.
-func (s *sheet) open() error {
-	var err error
-	if s.rows > 1 {
-		_, err = io.WriteString(s.out, ",")
-		return err
-	}
-	_, err = io.WriteString(s.out, `{"differences": [`)
-	return err
-}
+// sheetBegin begins the JSON object.
+const sheetBegin = `{"differences": [`
 
 // sheetEnd is the JSON object after the differences.
 type sheetEnd struct {
-	Processor processor.Name `json:"processor"`
-	From      string         `json:"from,omitempty"`
-	To        string         `json:"to,omitempty"`
-	Compared  sheetCounts    `json:"compared"`
+	Processor processor.Name   `json:"processor"`
+	From      paymentjson.Time `json:"from,omitzero"`
+	To        paymentjson.Time `json:"to,omitzero"`
+	Compared  sheetCounts      `json:"compared"`
 }
 
-// sheetCounts are the numbers of compared things.
+// sheetCounts are the numbers of compared things. The differences stand before them.
 type sheetCounts struct {
-	Payments   int `json:"payments"`
-	Operations int `json:"operations"`
-	Records    int `json:"records"`
-	Open       int `json:"open"`
-	Fresh      int `json:"fresh"`
-	Disputes   int `json:"disputes"`
-}
-
-// optional formats a time as D1 requires; "" for the zero time.
-func optional(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return date(t)
+	reconcile.Counts
+	Differences int `json:"differences,omitempty"`
 }
 
 // end prints the counts.
@@ -107,12 +84,12 @@ func (s *sheet) end(c reconcile.Counts) error {
 		return err
 	}
 	if s.rows == 0 {
-		if _, err := io.WriteString(s.out, `{"differences": [`); err != nil {
+		if _, err := io.WriteString(s.out, sheetBegin); err != nil {
 			return err
 		}
 	}
 	rest, err := json.Marshal(sheetEnd{
-		s.q.Processor, optional(s.q.From), optional(s.q.To), sheetCounts{c.Payments, c.Operations, c.Records, c.Open, c.Fresh, c.Disputes},
+		Processor: s.q.Processor, From: paymentjson.Time{Time: s.q.From}, To: paymentjson.Time{Time: s.q.To}, Compared: sheetCounts{Counts: c},
 	})
 	if err == nil {
 		_, err = fmt.Fprintf(s.out, "],\n %s\n", rest[1:])

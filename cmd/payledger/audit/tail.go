@@ -3,7 +3,6 @@ package audit
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -19,39 +18,30 @@ import (
 // Tail prints the events of the log in the order of positions: it follows a running server, or reads a stopped server's folder to
 // its end (I1).
 type Tail struct {
-	After     uint64   `help:"Begin behind this position; 0 is the first event." default:"0" placeholder:"POSITION"`
-	Type      []string `help:"Only events of these types, for example payment.captured." placeholder:"TYPE"`
-	Payment   string   `help:"Only the events of this payment." placeholder:"ID"`
-	Pretty    bool     `help:"Print a line for people instead of JSON."`
-	URL       string   `name:"url" help:"Running server." default:"http://127.0.0.1:8080"`
-	APIKey    string   `name:"api-key" help:"API key with the scope events:read." placeholder:"KEY"`
-	Data      string   `help:"Data folder of a stopped server, instead of --url." type:"path"`
-	Account   string   `help:"Account of the folder, with --data (default: all of them; with --payment the first)." placeholder:"ID"`
-	MasterKey string   `help:"Key of the stream of secrets, with --data." placeholder:"HEX"`
+	After   uint64   `help:"Begin behind this position; 0 is the first event." default:"0" placeholder:"POSITION"`
+	Type    []string `help:"Only events of these types, for example payment.captured." placeholder:"TYPE"`
+	Payment string   `help:"Only the events of this payment." placeholder:"ID"`
+	Pretty  bool     `help:"Print a line for people instead of JSON."`
 
-	MasterKeyFile string `help:"File that holds the master key, with --data." type:"path"`
+	Source  `set:"scope=events:read"`
+	Account string `help:"Account of the folder, with --data (default: all of them; with --payment the first)." placeholder:"ID"`
+	FolderKey
 }
 
 // Run prints events until the end of the folder, or until the process is stopped.
 func (c *Tail) Run(ctx context.Context, std terminal.Streams, args options.Arguments) error {
-	if err := args.Refused(); err != nil {
-		return err
-	}
 	for _, name := range c.Type {
 		if _, known := slices.BinarySearch(eventjson.Types(), name); !known {
 			return options.Usage(fmt.Errorf("--type: there is no event type %q; domain/EVENTS.md lists them", name))
 		}
 	}
-	folder, err := readsFolder(args, c.Data, c.Account)
+	folder, err := c.isFolder(args, c.Account)
 	if err != nil {
 		return err
 	}
 	emit := func(text []byte) error { return printEvent(std.Out, text, c.Pretty) }
 	if folder {
 		return c.readFolder(ctx, std.Err, emit)
-	}
-	if c.APIKey == "" {
-		return options.Usage(errors.New("--api-key (PAYLEDGER_API_KEY) is needed to read from a server; --data DIR reads a stopped one"))
 	}
 	err = c.follow(ctx, std.Err, emit)
 	if ctx.Err() != nil { // the usual end
@@ -108,7 +98,7 @@ func (e eventLine) String() string {
 
 // readFolder prints the events of a stopped server's folder, of all accounts or one. It changes nothing there.
 func (c *Tail) readFolder(ctx context.Context, notes io.Writer, emit func([]byte) error) error {
-	return ledger.Read(ctx, options.Options{Data: c.Data, MasterKey: c.MasterKey, MasterKeyFile: c.MasterKeyFile}, func(l *ledger.Ledger) error {
+	return ledger.Read(ctx, c.FolderKey.of(c.Data), func(l *ledger.Ledger) error {
 		feed := eventjson.NewFeed(l.Store)
 		read := func(account domain.AccountID) error {
 			filter := eventjson.Filter{Account: account, Types: c.Type, Payment: domain.PaymentID(c.Payment)}

@@ -179,11 +179,11 @@ func (c *Verify) Run(ctx context.Context, std terminal.Streams, args options.Arg
 		return err
 	}
 	begun := time.Now()
-	progress := newEventBar(std.Err)
+	progress := newBar(std.Err)
 	var first *verify.Fault
 	emit := func(l verifyLine) error {
 		if l.Fault == nil {
-			progress.show(l.Done, l.Of)
+			progress.events(l.Done, l.Of)
 			return nil
 		}
 		if first == nil {

@@ -62,7 +62,7 @@ func (s *story) shares(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	file := filepath.Join(dir, "tables.sqlite")
-	command := audit.Export{Format: string(export.SQLite), Out: file, URL: s.api, APIKey: s.apiKey}
+	command := audit.Export{Format: string(export.SQLite), Out: file, Source: audit.Source{URL: s.api, APIKey: s.apiKey}}
 	if err := command.Run(ctx, terminal.Streams{Out: io.Discard, Err: io.Discard}, nil); err != nil {
 		return err
 	}
