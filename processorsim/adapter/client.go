@@ -75,7 +75,7 @@ func (c *Adapter) Send(ctx context.Context, op processor.Operation) (processor.A
 	}
 	r.GetBody = nil // never repeated by net/http: see the package comment
 	r.Header.Set(protocol.HeaderIdempotencyKey, string(op.Key))
-	text, err := c.do(r, &answer)
+	text, err := c.do(r, &answer, protocol.MaxBody)
 	if err != nil {
 		return processor.Answer{}, err
 	}
@@ -102,7 +102,7 @@ func (c *Adapter) lookup(ctx context.Context, method string, name processor.Name
 	if err != nil {
 		return l, err
 	}
-	text, err := c.do(r, &l)
+	text, err := c.do(r, &l, protocol.MaxBody)
 	if err != nil {
 		return processor.Lookup{}, err
 	}
@@ -137,7 +137,7 @@ func (c *Adapter) NotificationsSince(ctx context.Context, name processor.Name, s
 // disputes reads a list of dispute notifications of up to limit bytes.
 func (c *Adapter) disputes(r *http.Request, name processor.Name, limit int64) (processor.DisputePage, error) {
 	var list protocol.DisputeList
-	if err := c.doUpTo(r, &list, limit); err != nil {
+	if _, err := c.do(r, &list, limit); err != nil {
 		return processor.DisputePage{}, err
 	}
 	page := processor.DisputePage{Next: list.Next, More: list.More}
@@ -188,19 +188,9 @@ func (c *Adapter) request(ctx context.Context, method, path string, body io.Read
 	return r, nil
 }
 
-// do sends r once, decodes an answer with status 200 into the given value, and returns its body. Any other result is ErrUnknown.
-func (c *Adapter) do(r *http.Request, into any) (body []byte, err error) {
-	return c.bodyUpTo(r, into, protocol.MaxBody)
-}
-
-// doUpTo is do for an answer of at most limit bytes.
-func (c *Adapter) doUpTo(r *http.Request, into any, limit int64) error {
-	_, err := c.bodyUpTo(r, into, limit)
-	return err
-}
-
-// bodyUpTo is doUpTo; it returns the answer's body, too.
-func (c *Adapter) bodyUpTo(r *http.Request, into any, limit int64) ([]byte, error) {
+// do sends r once, decodes an answer with status 200 and at most limit bytes into the given value, and returns its body. Any other
+// result is ErrUnknown.
+func (c *Adapter) do(r *http.Request, into any, limit int64) (body []byte, err error) {
 	response, err := c.http.Do(r)
 	if err != nil {
 		return nil, unknown("%w", err) // names method and URL

@@ -103,5 +103,6 @@ func (c *Adapter) control(ctx context.Context, method, path string, body, into a
 	if err != nil {
 		return err
 	}
-	return c.doUpTo(r, into, protocol.MaxBody)
+	_, err = c.do(r, into, protocol.MaxBody)
+	return err
 }

@@ -27,7 +27,7 @@ func (c *Adapter) ByReference(ctx context.Context, name processor.Name, referenc
 	var found struct {
 		Operations []json.RawMessage `json:"operations"` // of protocol.Entries, one by one
 	}
-	if err := c.doUpTo(r, &found, protocol.MaxEntries); err != nil {
+	if _, err := c.do(r, &found, protocol.MaxEntries); err != nil {
 		return nil, err
 	}
 	records, bad := make([]processor.Record, 0, len(found.Operations)), []error(nil)

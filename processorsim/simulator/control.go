@@ -19,24 +19,21 @@ func (s *Simulator) postFault(w http.ResponseWriter, r *http.Request) error {
 	if err := decode(r, &fault); err != nil {
 		return err
 	}
-	if err := fault.Check(); err != nil {
-		return invalid(err.Error())
-	}
 	s.faults.add(fault)
 	s.log.Info().Str("mode", string(fault.Mode)).Str("processor", string(fault.Processor)).
 		Str("operation", string(fault.Operation)).Msg("fault set")
-	return respond(w, fault)
+	return respond(w, fault, nil)
 }
 
 func (s *Simulator) getFaults(w http.ResponseWriter, _ *http.Request) error {
 	return respond(w, struct {
 		Faults []protocol.Fault `json:"faults"`
-	}{s.faults.all()})
+	}{s.faults.all()}, nil)
 }
 
 func (s *Simulator) deleteFaults(w http.ResponseWriter, _ *http.Request) error {
 	s.faults.clear()
-	return respond(w, struct{}{})
+	return respond(w, struct{}{}, nil)
 }
 
 // act returns the handler of an out-of-band operation (D14.14). It sends no notification.
@@ -58,11 +55,8 @@ func (s *Simulator) act(kind processor.Kind) func(http.ResponseWriter, *http.Req
 			return invalid("void has no amount: it releases all that is left")
 		}
 		line, err := s.books.Act(kind, body.Reference, body.Amount)
-		if err != nil {
-			return err
-		}
 		s.awaitDisputes()
-		return respond(w, line)
+		return respond(w, line, err)
 	}
 }
 
@@ -78,12 +72,9 @@ func (s *Simulator) postSettle(w http.ResponseWriter, _ *http.Request) error {
 		return err
 	}
 	opened, err := s.openDisputes(s.books.DueDisputes()...)
-	if err != nil {
-		return err
-	}
 	return respond(w, struct {
 		Settled int `json:"settled"`
-	}{settled + opened})
+	}{settled + opened}, err)
 }
 
 // getBooks streams the books as JSON lines, one per operation, in order of creation (D14.16).

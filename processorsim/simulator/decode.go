@@ -33,13 +33,21 @@ func readBody(r *http.Request) ([]byte, error) {
 	return body, nil
 }
 
-// decode reads a body that is one JSON object with the fields of into, and nothing else.
+// decode reads a body that is one JSON object with the fields of into, and nothing else. It calls the method Check of into, if any.
 func decode(r *http.Request, into any) error {
 	body, err := readBody(r)
 	if err != nil {
 		return err
 	}
-	return decodeBody(body, into)
+	if err := decodeBody(body, into); err != nil {
+		return err
+	}
+	if checked, is := into.(interface{ Check() error }); is {
+		if err := checked.Check(); err != nil {
+			return invalid(err.Error())
+		}
+	}
+	return nil
 }
 
 func decodeBody(body []byte, into any) error {

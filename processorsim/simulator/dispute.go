@@ -21,15 +21,16 @@ func (s *Simulator) postDispute(w http.ResponseWriter, r *http.Request) error {
 	if err := decode(r, &order); err != nil {
 		return err
 	}
-	if err := order.Check(); err != nil {
-		return invalid(err.Error())
-	}
 	told, err := s.books.OpenDispute(order)
-	if err != nil {
-		return err
+	return s.reported(w, told, err)
+}
+
+// reported notifies the service of a report, and answers with the dispute.
+func (s *Simulator) reported(w http.ResponseWriter, told books.DisputeReport, err error) error {
+	if err == nil {
+		s.notifier.sendDispute(told)
 	}
-	s.notifier.sendDispute(told)
-	return respond(w, told.Dispute)
+	return respond(w, told.Dispute, err)
 }
 
 // patchDispute changes a dispute, even in an impossible way (D14.15, D16).
@@ -38,15 +39,8 @@ func (s *Simulator) patchDispute(w http.ResponseWriter, r *http.Request) error {
 	if err := decode(r, &change); err != nil {
 		return err
 	}
-	if err := change.Check(); err != nil {
-		return invalid(err.Error())
-	}
 	told, err := s.books.ChangeDispute(mux.Vars(r)["id"], change)
-	if err != nil {
-		return err
-	}
-	s.notifier.sendDispute(told)
-	return respond(w, told.Dispute)
+	return s.reported(w, told, err)
 }
 
 // getDisputes lists dispute notifications, delivered or not, oldest first: all of one payment, else a page.
@@ -57,23 +51,17 @@ func (s *Simulator) getDisputes(w http.ResponseWriter, r *http.Request) error {
 	}
 	if reference := r.URL.Query().Get("reference"); reference != "" {
 		told, err := s.books.ReportsOf(name, domain.PaymentID(reference))
-		if err != nil {
-			return err
-		}
-		return respond(w, disputeList(told, "", false))
+		return respond(w, disputeList(told, "", false), err)
 	}
 	since, after, limit, err := disputesAsked(r)
 	if err != nil {
 		return err
 	}
 	told, more, known, err := s.books.ReportsSince(name, since, after, limit)
-	if err != nil {
-		return err
-	}
-	if !known {
+	if err == nil && !known {
 		return invalid("after is no cursor of this list")
 	}
-	return respond(w, disputeList(told, after, more))
+	return respond(w, disputeList(told, after, more), err)
 }
 
 func disputeList(told []books.DisputeReport, next string, more bool) protocol.DisputeList {

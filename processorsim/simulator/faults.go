@@ -54,17 +54,10 @@ func (f *faults) all() []protocol.Fault {
 	return list
 }
 
-// draw returns the fault of a mode for an operation, and decrements its count; false if there is none.
+// draw returns the fault of a mode for an operation, and decrements its count; false if there is none. Only a fault that names
+// disputes loses or delays a dispute's notification.
 func (f *faults) draw(name processor.Name, kind processor.Kind, mode protocol.Mode) (protocol.Fault, bool) {
-	return f.drawFrom(name, kind, mode, false)
-}
-
-// drawNamed is draw for faults that name the kind.
-func (f *faults) drawNamed(name processor.Name, kind processor.Kind, mode protocol.Mode) (protocol.Fault, bool) {
-	return f.drawFrom(name, kind, mode, true)
-}
-
-func (f *faults) drawFrom(name processor.Name, kind processor.Kind, mode protocol.Mode, named bool) (protocol.Fault, bool) {
+	named := kind == processor.Dispute && (mode == protocol.DropBefore || mode == protocol.Latency)
 	if f.active.Load() == 0 {
 		return protocol.Fault{}, false
 	}

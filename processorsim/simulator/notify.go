@@ -103,11 +103,11 @@ func (n *notifier) sendDispute(t books.DisputeReport) {
 	}
 	d := &delivery{operation: t.ID, url: t.NotifyURL, body: disputeBody(t), copies: 1}
 	name := t.Dispute.Processor
-	if _, lost := n.faults.drawNamed(name, processor.Dispute, protocol.DropBefore); lost {
+	if _, lost := n.faults.draw(name, processor.Dispute, protocol.DropBefore); lost {
 		n.done(d.operation)
 		return
 	}
-	if fault, late := n.faults.drawNamed(name, processor.Dispute, protocol.Latency); late {
+	if fault, late := n.faults.draw(name, processor.Dispute, protocol.Latency); late {
 		n.schedule.after(time.Duration(fault.DelayMs)*time.Millisecond, func() { n.dispatch(d, name, processor.Dispute) })
 		return
 	}

@@ -38,7 +38,7 @@ func (s *Simulator) postOperation(w http.ResponseWriter, r *http.Request) error 
 	if silent {
 		return s.hold(w, r)
 	}
-	return respond(w, answer)
+	return respond(w, answer, nil)
 }
 
 func readOperation(r *http.Request) (processor.Operation, error) {
@@ -105,10 +105,7 @@ func (s *Simulator) getOperation(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	lookup, err := s.books.Lookup(name, key)
-	if err != nil {
-		return err
-	}
-	return respond(w, lookup)
+	return respond(w, lookup, err)
 }
 
 // postFence refuses a key from now on, unless the key was seen.
@@ -121,10 +118,7 @@ func (s *Simulator) postFence(w http.ResponseWriter, r *http.Request) error {
 		return problem(http.StatusBadRequest, protocol.CodeInvalidRequest, "fence has no body")
 	}
 	lookup, err := s.books.Fence(name, key)
-	if err != nil {
-		return err
-	}
-	return respond(w, lookup)
+	return respond(w, lookup, err)
 }
 
 // getOperations returns all operations of a payment at one processor or, without a reference, all that the processor
@@ -149,8 +143,5 @@ func (s *Simulator) getOperations(w http.ResponseWriter, r *http.Request) error 
 	found := protocol.Entries{Operations: []protocol.Entry{}}
 	err = s.books.Entries(books.Filter{Processor: name, Reference: domain.PaymentID(reference)},
 		func(e protocol.Entry) error { found.Operations = append(found.Operations, e); return nil })
-	if err != nil {
-		return err
-	}
-	return respond(w, found)
+	return respond(w, found, err)
 }

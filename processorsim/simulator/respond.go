@@ -56,10 +56,12 @@ func (s *Simulator) fail(w http.ResponseWriter, err error) {
 	write(w, known.status, protocol.ErrorBody{Error: known.body})
 }
 
-// respond answers 200 with body as JSON.
-func respond(w http.ResponseWriter, body any) error {
-	write(w, http.StatusOK, body)
-	return nil
+// respond answers 200 with body as JSON, unless there is an error.
+func respond(w http.ResponseWriter, body any, err error) error {
+	if err == nil {
+		write(w, http.StatusOK, body)
+	}
+	return err
 }
 
 func write(w http.ResponseWriter, status int, body any) {

@@ -19,12 +19,3 @@ func decideAdjust(op processor.Operation, s *sale) processor.Answer {
 	}
 	return processor.Answer{State: processor.Succeeded, ProcessorTransactionID: s.op.Answer.ProcessorTransactionID}
 }
-
-func (b *Books) applyAdjust(o *Operation) error {
-	s, err := b.parent(o)
-	if err != nil {
-		return err
-	}
-	s.authorized = o.Amount
-	return nil
-}

@@ -24,11 +24,7 @@ func decideCapture(op processor.Operation, s *sale, d draft) processor.Answer {
 	return answer
 }
 
-func (b *Books) applyCapture(o *Operation) error {
-	s, err := b.parent(o)
-	if err != nil {
-		return err
-	}
+func (b *Books) applyCapture(o *Operation, s *sale) {
 	if o.Answer.State == processor.Succeeded {
 		s.captured += o.Amount
 	} else {
@@ -37,7 +33,6 @@ func (b *Books) applyCapture(o *Operation) error {
 	s.closed = s.closed || o.Final
 	b.settles(s, o.CreatedAt)
 	b.captures[o.Answer.ProcessorTransactionID] = &capture{op: o, sale: s, state: o.Answer.State}
-	return nil
 }
 
 // finishCapture confirms a capture, or takes it back: then the rest that a final one released is held

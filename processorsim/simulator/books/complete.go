@@ -22,18 +22,11 @@ func decideComplete(op processor.Operation, s *sale) processor.Answer {
 
 // applyComplete decides the authorization and its line in the books (D14.16). A repeat of the authorization still gets the
 // required action; a look-up gets the result.
-func (b *Books) applyComplete(o *Operation) error {
-	s, err := b.parent(o)
-	switch {
-	case o.Answer.State == processor.Failed:
-		return nil // refused: the authorization waits on
-	case err != nil:
-		return err
-	case o.Answer.State == processor.Succeeded:
+func applyComplete(o *Operation, s *sale) {
+	if o.Answer.State == processor.Succeeded {
 		s.approve(s.op.Amount)
-	default:
+	} else {
 		s.phase = refused
 	}
 	s.op.line, s.op.UpdatedAt, s.op.ended = o.Answer.State, o.CreatedAt, &o.Answer
-	return nil
 }

@@ -67,22 +67,30 @@ func (b *Books) apply(o *Operation) error {
 	if o.Kind == processor.Authorize {
 		return b.applyAuthorize(o)
 	}
-	if o.Answer.State != processor.Succeeded && o.Answer.State != processor.Pending && o.Kind != processor.Complete {
+	declined := o.Kind == processor.Complete && o.Answer.State == processor.Declined
+	if o.Answer.State != processor.Succeeded && o.Answer.State != processor.Pending && !declined {
 		return nil // refused: nothing was done
+	}
+	if o.Kind == processor.Refund {
+		return b.addRefund(o, o.Amount)
+	}
+	s, err := b.parent(o)
+	if err != nil {
+		return err
 	}
 	switch o.Kind {
 	case processor.Complete:
-		return b.applyComplete(o)
+		applyComplete(o, s)
 	case processor.Capture:
-		return b.applyCapture(o)
+		b.applyCapture(o, s)
 	case processor.Void:
-		return b.applyVoid(o)
-	case processor.Refund:
-		return b.applyRefund(o)
+		b.applyVoid(o, s)
 	case processor.Adjust:
-		return b.applyAdjust(o)
+		s.authorized = o.Amount
+	default:
+		return fmt.Errorf("operation of unknown kind %q", o.Kind)
 	}
-	return fmt.Errorf("operation of unknown kind %q", o.Kind)
+	return nil
 }
 
 // finish sets the result of a pending operation.
@@ -95,6 +103,8 @@ func (b *Books) finish(o *Operation, r record) {
 	case processor.Capture:
 		b.finishCapture(o)
 	case processor.Refund:
-		b.finishRefund(o)
+		if o.Answer.State != processor.Succeeded {
+			_ = b.addRefund(o, -o.Amount) // its parent is there
+		}
 	}
 }

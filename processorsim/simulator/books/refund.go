@@ -47,29 +47,16 @@ func (b *Books) refundable(op processor.Operation) (s *sale, rest domain.Amount,
 	return c.sale, min(c.op.Amount-c.refunded, c.sale.captured-c.sale.refunded), true
 }
 
-func (b *Books) applyRefund(o *Operation) error {
+// addRefund adds to the refunded amount of a refund's parent, a capture or a sale.
+func (b *Books) addRefund(o *Operation, amount domain.Amount) error {
 	if c, ok := b.captures[o.ParentID]; ok {
-		c.refunded += o.Amount
-		c.sale.refunded += o.Amount
+		c.refunded += amount
+		c.sale.refunded += amount
 		return nil
 	}
 	s, err := b.parent(o)
-	if err != nil {
-		return err
+	if err == nil {
+		s.refunded += amount
 	}
-	s.refunded += o.Amount
-	return nil
-}
-
-// finishRefund takes a failed refund back.
-func (b *Books) finishRefund(o *Operation) {
-	if o.Answer.State == processor.Succeeded {
-		return
-	}
-	if c, ok := b.captures[o.ParentID]; ok {
-		c.refunded -= o.Amount
-		c.sale.refunded -= o.Amount
-		return
-	}
-	b.sales[o.ParentID].refunded -= o.Amount
+	return err
 }

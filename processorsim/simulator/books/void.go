@@ -23,11 +23,7 @@ func decideVoid(s *sale) processor.Answer {
 
 // applyVoid releases the rest. An authorization without a result ends FAILED with it: nothing was ever
 // held, and nothing will be.
-func (b *Books) applyVoid(o *Operation) error {
-	s, err := b.parent(o)
-	if err != nil {
-		return err
-	}
+func (b *Books) applyVoid(o *Operation, s *sale) {
 	switch {
 	case s.phase == awaiting:
 		delete(b.pending, s.op.ID)
@@ -43,5 +39,4 @@ func (b *Books) applyVoid(o *Operation) error {
 	if !s.used() {
 		s.phase = voided
 	}
-	return nil
 }
