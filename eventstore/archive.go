@@ -358,11 +358,12 @@ func (a *Archive) Left(key Key, revision uint64) ([]byte, error) {
 	return value, damagedTips(a.dir, err)
 }
 
-// EachTip calls handle with the aggregates in the tip store, in the order of their keys. Records of deliveries are left out.
-func (a *Archive) EachTip(handle func(key Key) error) error {
-	return damagedTips(a.dir, a.view.Each(tiprow.Prefix(), func(k, _ []byte) error {
+// EachTip calls handle with the aggregates in the tip store and the values of their tips, in the order of their keys. A value is
+// valid only during the call. Records of deliveries are left out.
+func (a *Archive) EachTip(handle func(key Key, value []byte) error) error {
+	return damagedTips(a.dir, a.view.Each(tiprow.Prefix(), func(k, value []byte) error {
 		if key := tiprow.ParseKey(k); key.Aggregate != format.BesideAggregate && key.Aggregate != format.DeliveryAggregate {
-			return handle(key)
+			return handle(key, value)
 		}
 		return nil
 	}))

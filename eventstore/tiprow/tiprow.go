@@ -84,6 +84,14 @@ func Parse(shard int, value []byte) (*format.Recorded, error) {
 	return r, nil
 }
 
+// Number returns the number of the event in the value of a tip; 0 if the value is too short.
+func Number(value []byte) uint64 {
+	if len(value) < 16 {
+		return 0
+	}
+	return binary.BigEndian.Uint64(value[8:])
+}
+
 // Get reads a tip with a function of the tip store, such as its Get; tipstore.ErrNotFound if there is none.
 func Get(get func(key []byte) ([]byte, error), shard int, key format.Key) (*format.Recorded, error) {
 	value, err := get(Key(key))

@@ -21,6 +21,8 @@ type chain struct {
 	tail   map[format.Key]bool // aggregates with events that the tip store has not applied
 	hashes chan<- leaves       // for the tree
 
+	newestTips *tips // nil: the check looks them up
+
 	events, aggregates, older uint64
 	tips                      uint64 // that were compared
 }
@@ -39,8 +41,9 @@ type aggregate struct {
 	hash     format.Hash
 	before   format.Hash // of the event before
 	schema   int
-	state    any // nil: unknown
-	size     int // in memory, roughly
+	state    any  // nil: unknown
+	tip      bool // the tip store has exactly this event as the newest one
+	size     int  // in memory, roughly
 }
 
 // group checks one group and its events.
@@ -148,6 +151,14 @@ func (c *chain) event(ctx context.Context, r *format.Recorded) error {
 	}
 	if err := c.left(r); err != nil {
 		return err
+	}
+	if c.newestTips != nil {
+		if next.tip, err = c.newestTips.has(r); err != nil {
+			return err
+		}
+		if next.tip {
+			c.owners.note(r.Key, next.state)
+		}
 	}
 	for _, old := range c.cache.put(r.Key, next) {
 		if err := c.evict(ctx, old.key, old.aggregate); err != nil {
@@ -302,6 +313,13 @@ func (c *chain) last(ctx context.Context, key format.Key, a *aggregate) error {
 
 // compareTip compares an aggregate with its tip. If the tip store has another event, compareTip reports that only with must.
 func (c *chain) compareTip(key format.Key, a *aggregate, must bool) (same bool, err error) {
+	switch {
+	case a.tip:
+		c.tips++
+		return true, nil
+	case c.newestTips != nil && !must:
+		return false, nil
+	}
 	tip, err := c.Archive.Tip(c.shard, key)
 	fault := func(difference string, args ...any) error {
 		return c.report(at(a.stream, key, format.GroupOf(a.seq), a.revision, difference, args...))

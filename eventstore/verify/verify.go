@@ -15,6 +15,7 @@ import (
 	"payledger/eventstore"
 	"payledger/eventstore/checkpoint"
 	"payledger/eventstore/format"
+	"payledger/eventstore/tipstore"
 )
 
 // Config is what a run checks, and where its results go.
@@ -74,6 +75,8 @@ const (
 type run struct {
 	Config
 	scratch *scratch
+	list    *tipList // nil: the check looks tips up
+	owners  owners
 	done    atomic.Uint64
 	of      uint64
 	one     sync.Mutex     // a report, or a view, at a time
@@ -122,12 +125,32 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 	if r.scratch, err = newScratch(c.Temp); err != nil {
 		return result, err
 	}
-	defer func() { err = errors.Join(err, r.scratch.close()) }()
-	if err := r.inspect(ctx); err != nil {
+	defer func() { err = errors.Join(err, r.list.close(), r.scratch.close()) }()
+	if err := r.prepare(ctx); err != nil {
 		return result, err
 	}
 	defer r.showProgress()()
 	return r.all(ctx)
+}
+
+// prepare checks the files, and lists the tips. If the tip store cannot be read, there is no list: the look-ups report it.
+func (r *run) prepare(ctx context.Context) error {
+	var listing sync.WaitGroup
+	var listed error
+	list, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if r.Only == "" && r.Archive.HasTips() {
+		listing.Go(func() { r.list, listed = listTips(list, r.Archive, r.scratch.dir, runTips) })
+	}
+	err := r.inspect(ctx)
+	if err != nil {
+		cancel()
+	}
+	listing.Wait()
+	if err == nil && !errors.Is(listed, tipstore.ErrDamaged) {
+		err = listed
+	}
+	return err
 }
 
 // inspect checks the files.
@@ -235,6 +258,12 @@ func (c *chain) read(ctx context.Context) error {
 	if err := c.readTail(ctx); err != nil {
 		return err
 	}
+	if c.list != nil {
+		var err error
+		if c.newestTips, err = c.list.of(c.shard); err != nil {
+			return err
+		}
+	}
 	err := c.Archive.Groups(ctx, c.shard, 0, c.damaged, func(stream string, g *format.Group) error { return c.group(ctx, stream, g) })
 	if err == nil {
 		err = c.finish(ctx)
@@ -301,7 +330,9 @@ func (r *run) sum(chains []*chain, f *forest) (result Result, err error) {
 		return result, nil
 	}
 	stored := uint64(0)
-	if err := r.Archive.EachTip(func(eventstore.Key) error { stored++; return nil }); err != nil {
+	if r.list != nil {
+		stored = r.list.stored
+	} else if err := r.Archive.EachTip(func(eventstore.Key, []byte) error { stored++; return nil }); err != nil {
 		return result, r.report(Fault{Difference: "the tip store cannot be read: " + err.Error()})
 	}
 	if stored > tips {

@@ -1,0 +1,114 @@
+package verify_test
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"payledger/domain"
+	"payledger/eventstore"
+	"payledger/eventstore/eventstoretest"
+	"payledger/eventstore/format"
+	"payledger/eventstore/tiprow"
+	"payledger/eventstore/tipstore"
+	"payledger/eventstore/verify"
+)
+
+// TestTipList: each tip is met once in the order of the log, however many runs the list has.
+func TestTipList(t *testing.T) {
+	t.Parallel()
+	const payments = 30
+	l := made(t, payments, nil)
+	a, err := eventstore.OpenArchive(l.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, run := range []int{1, 7, 1000} {
+		stored, matched, err := verify.MatchedTips(context.Background(), a, t.TempDir(), run)
+		if err != nil || stored != payments*eventstoretest.LifeAggregates || matched != stored {
+			t.Errorf("runs of %d: %d of %d tips, %v", run, matched, stored, err)
+		}
+	}
+	if err := a.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// history returns the events of a payment.
+func (l *log) history(t *testing.T, id domain.PaymentID) (all []*eventstore.Recorded) {
+	t.Helper()
+	a, err := eventstore.OpenArchive(l.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	damaged := func(string, uint64, string) error { return errors.New("damage") }
+	err = a.Groups(context.Background(), domain.Shard(string(id), a.Shards), 0, damaged, func(_ string, g *format.Group) error {
+		for _, r := range g.Frames {
+			if r.ID == string(id) {
+				all = append(all, r)
+			}
+		}
+		return nil
+	})
+	if err := errors.Join(err, a.Close()); err != nil || len(all) < 2 {
+		t.Fatal(len(all), err)
+	}
+	return all
+}
+
+// TestWrongTips: a tip that is missing, older, changed or of no aggregate of the log is named, with much memory and with little.
+func TestWrongTips(t *testing.T) {
+	t.Parallel()
+	l := made(t, 12, nil)
+	events := l.history(t, l.payments[3])
+	newest, older := events[len(events)-1], events[len(events)-2]
+	key, right := tiprow.Key(newest.Key), tiprow.Encode(newest)
+	changed := tiprow.Encode(newest)
+	changed[len(changed)-1] ^= 1
+	foreign := newest.Key
+	foreign.ID = "another"
+	for name, c := range map[string]struct {
+		key, value []byte
+		want       string
+	}{
+		"missing": {key, nil, "revision 4: the tip store does not have the aggregate"},
+		"older":   {key, tiprow.Encode(older), "revision 4: the tip store has revision 3 in group "},
+		"changed": {key, changed, "revision 4: the tip store has other bytes of the event"},
+		"foreign": {tiprow.Key(foreign), right, "the tip store has 1 aggregates that the log does not have"},
+	} {
+		l.setTip(t, c.key, c.value)
+		for _, memory := range []int{0, 1} {
+			faults, _ := l.stopped(t, func(config *verify.Config) { config.Memory = memory })
+			found := false
+			for _, f := range faults {
+				found = found || strings.Contains(f.String(), c.want)
+			}
+			if !found {
+				t.Errorf("%s, memory %d: %v", name, memory, faults)
+			}
+		}
+		l.setTip(t, c.key, nil)
+		l.setTip(t, key, right)
+	}
+	if faults, _ := l.stopped(t, nil); len(faults) > 0 {
+		t.Errorf("after the repair: %v", faults)
+	}
+}
+
+// setTip sets or, with nil, removes a row of the tip store.
+func (l *log) setTip(t *testing.T, key, value []byte) {
+	t.Helper()
+	s, err := tipstore.Open(tipstore.Options{Dir: filepath.Join(l.dir, "tips"), Cache: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	batch := s.NewBatch()
+	if err = batch.Delete(key); value != nil {
+		err = errors.Join(err, batch.Set(key, value))
+	}
+	if err := errors.Join(err, batch.Commit(), s.Flush(), s.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
