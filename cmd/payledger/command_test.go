@@ -12,7 +12,7 @@ import (
 )
 
 // invoke runs the command line in this process.
-func invoke(t *testing.T, args ...string) (status int, stdout, stderr string) {
+func invoke(t testing.TB, args ...string) (status int, stdout, stderr string) {
 	t.Helper()
 	var out, err bytes.Buffer
 	status = run(args, &out, &err)

@@ -5,7 +5,6 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
-	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -44,7 +43,7 @@ func BenchmarkVerify(b *testing.B) {
 		events = decodeAll(b, l.dir)
 		decoding += time.Since(begin)
 		begin = time.Now()
-		heap = max(heap, largestHeap(func() {
+		heap = max(heap, eventstoretest.LargestHeap(func() {
 			if faults, _ := l.stopped(b, nil); len(faults) > 0 {
 				b.Fatal(faults)
 			}
@@ -112,29 +111,4 @@ func decodeAll(b *testing.B, dir string) (events uint64) {
 		b.Fatal(err)
 	}
 	return events
-}
-
-// largestHeap returns the largest heap during do, in bytes.
-func largestHeap(do func()) (largest uint64) {
-	runtime.GC()
-	ended, watched := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(watched)
-		tick := time.NewTicker(20 * time.Millisecond)
-		defer tick.Stop()
-		for {
-			var m runtime.MemStats
-			runtime.ReadMemStats(&m)
-			largest = max(largest, m.HeapInuse)
-			select {
-			case <-ended:
-				return
-			case <-tick.C:
-			}
-		}
-	}()
-	do()
-	close(ended)
-	<-watched
-	return largest
 }

@@ -1,16 +1,24 @@
 package eventfeed_test
 
 import (
+	"flag"
 	"runtime"
 	"testing"
 	"time"
+
+	"payledger/eventstore/eventstoretest"
+	"payledger/eventstore/ordered"
 )
 
-// BenchmarkFeed feeds the events of 12,500 payments, 100,000 events, into an empty stream. It reports the rate, and the heap in use
-// after a tenth of the events and at the end: the feed's memory does not grow with the log.
+var benchPayments = flag.Int("feedpayments", 12_500, "number of payments in the log of BenchmarkFeed, if it makes one")
+
+// BenchmarkFeed feeds the events of a log, 100,000 by default, into an empty stream. It reports the rate, and the heap in use after a
+// tenth of the events and at the end: the feed's memory does not grow with the log. With -benchlog it reads the log in that folder.
+// go test ./projections/eventfeed -run - -bench Feed -benchtime 1x -feedpayments 100000
 func BenchmarkFeed(b *testing.B) {
-	r := newRig(b)
-	size := r.payments(b, 12_500)
+	store := eventstoretest.OpenBenchLog(b, *benchPayments)
+	r := &rig{store, ordered.New(store)}
+	size := store.Events()
 	heap := func() float64 {
 		var m runtime.MemStats
 		runtime.GC()
@@ -32,6 +40,7 @@ func BenchmarkFeed(b *testing.B) {
 		end()
 		server.Close()
 	}
+	b.ReportMetric(float64(size), "events")
 	b.ReportMetric(float64(size)*float64(b.N)/spent.Seconds(), "events/s")
 	b.ReportMetric(early, "MiB-at-10%")
 	b.ReportMetric(late, "MiB-at-end")
