@@ -195,10 +195,11 @@ func newAnalysts(b *testing.B, url string, credentials nats.Option) *analysts {
 		if err != nil {
 			b.Fatal(err)
 		}
-		consumer, err := js.CreateOrUpdateConsumer(b.Context(), "EVENTS", jetstream.ConsumerConfig{Durable: fmt.Sprint("slow-", n), AckPolicy: jetstream.AckExplicitPolicy})
-		if err != nil {
-			b.Fatal(err)
-		}
+		var consumer jetstream.Consumer
+		eventually(b, func() bool { // the feed makes the stream after the start
+			consumer, err = js.CreateOrUpdateConsumer(b.Context(), "EVENTS", jetstream.ConsumerConfig{Durable: fmt.Sprint("slow-", n), AckPolicy: jetstream.AckExplicitPolicy})
+			return err == nil
+		})
 		a.consumers = append(a.consumers, consumer)
 	}
 	return a

@@ -153,7 +153,7 @@ func allSucceeded(t *testing.T, m *merchant, endpoint string, n int) {
 }
 
 // eventually waits until something is so.
-func eventually(t *testing.T, is func() bool) {
+func eventually(t testing.TB, is func() bool) {
 	t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
